@@ -1,0 +1,73 @@
+# Gerbang's commands. `make help` lists them.
+#
+#   ARGS=...        flags for gerbang dev              make run ARGS="--data /tmp/demo"
+#   TESTS=...       packages to test                   make test TESTS=./gateway/store/...
+#   TESTFLAGS=...   flags for go test                  make test TESTFLAGS="-run Replay -v"
+#   BENCH=...       benchmarks to run                  make bench BENCH=Create
+#   YES=1           install a missing PostgreSQL without asking
+
+# Nothing here needs a C compiler. For the race detector, which does:
+# make test CGO_ENABLED=1 TESTFLAGS=-race
+CGO_ENABLED ?= 0
+export CGO_ENABLED
+
+TESTS ?= ./...
+BENCH ?= .
+
+PLUGINS := $(patsubst %/main.go,./%,$(wildcard plugins/*/main.go))
+SCRIPTS := .ci/run $(wildcard deploy/tools/*/*.sh)
+MODULES := deploy/tools/dialect deploy/tools/generate
+TOOLS   := deploy/tools/lint $(MODULES)
+
+SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
+LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
+
+.DEFAULT_GOAL := help
+.PHONY: help run build withdb test test-cockroach lint verify generate bench
+
+help: ## List these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: build ## Build, then start everything on this machine: gerbang dev $(ARGS)
+	@exec bin/gerbang dev $(ARGS)
+
+build: ## Build bin/gerbang and bin/plugins/*
+	go build -trimpath -o bin/gerbang ./gateway/cmd/gerbang
+	go build -trimpath -o bin/plugins/ $(PLUGINS)
+
+# The tests' database server; a binary of its own, because `go run` passes on
+# neither SIGTERM nor the exit code.
+withdb:
+	go build -o bin/tools/withdb ./gateway/database/withdb
+
+test: build withdb ## Run all tests on the database found (PostgreSQL is offered where there is none)
+	bin/tools/withdb -- go test $(TESTFLAGS) $(TESTS)
+
+test-cockroach: build withdb ## Run all tests on CockroachDB, and fail where there is none
+	bin/tools/withdb -engine cockroachdb -- go test $(TESTFLAGS) $(TESTS)
+
+lint: ## Format, vet (also for darwin) and the linters of .golangci.yml
+	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }
+	go vet ./...
+	GOOS=darwin go vet ./...
+	$(LINT)
+	@set -e; for module in $(MODULES); do echo "golangci-lint in $$module"; (cd $$module && $(LINT)); done
+	@if command -v shellcheck >/dev/null; then echo shellcheck $(SCRIPTS); shellcheck $(SCRIPTS); \
+	else echo "shellcheck is not installed: scripts were not checked"; fi
+
+verify: ## Prove that modules are tidy, SQL is portable and nothing generated is out of date
+	go mod tidy -diff
+	go mod verify
+	@set -e; for module in $(TOOLS); do echo "go -C $$module mod tidy -diff"; go -C $$module mod tidy -diff; done
+	@set -e; for module in $(MODULES); do go -C $$module test ./...; done
+	go -C deploy/tools/dialect run . -root $(CURDIR)
+	deploy/tools/generate/uptodate.sh
+
+generate: ## Write generated code anew: protobuf, queries, documents
+	go -C deploy/tools/generate run . -root $(CURDIR) sdk/pluginpb/provider.proto
+	$(SQLC) generate -f gateway/store/sqlc.yaml
+	go generate ./...
+
+bench: build withdb ## Measure: the whole program beside bare database and bare gRPC, then the parts
+	bin/tools/withdb -durable -engine postgresql -- go test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem $(TESTFLAGS) \
+		$$(grep -rl --include='*_test.go' '^func Benchmark' gateway plugins policy sdk tenants | xargs -n 1 dirname | sort -u | sed 's|^|./|')

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/cockroachdb/cockroachdb-parser/pkg/sql/sem/tree"
+)
+
+// sections is a migration as goose reads it.
+type sections struct {
+	up, down      []token
+	hasUp         bool
+	noTransaction bool
+}
+
+// readSections cuts a file at goose's annotations, which are comments.
+func readSections(tokens []token) sections {
+	var out sections
+	var current *[]token
+	for _, t := range tokens {
+		switch annotation(t) {
+		case "UP":
+			out.hasUp, current = true, &out.up
+		case "DOWN":
+			current = &out.down
+		case "NO TRANSACTION":
+			out.noTransaction = true
+		case "":
+			if current != nil {
+				*current = append(*current, t)
+			}
+		}
+	}
+	return out
+}
+
+func annotation(t token) string {
+	if t.kind != comment {
+		return ""
+	}
+	name, ok := strings.CutPrefix(strings.TrimSpace(strings.TrimPrefix(t.value, "--")), "+goose")
+	if !ok {
+		return ""
+	}
+	return strings.ToUpper(strings.TrimSpace(name))
+}
+
+// judgeMigration judges one file for goose. CockroachDB changes a schema outside
+// of transactions, so a file is one step that can be begun again after a crash.
+func judgeMigration(file, src string) []finding {
+	s := readSections(lex(src))
+	var out []finding
+	if !s.hasUp {
+		return []finding{{file, 1, "a migration needs the annotation -- +goose Up"}}
+	}
+	if !s.noTransaction {
+		out = append(out, finding{file, 1, "a migration needs the annotation -- +goose NO TRANSACTION"})
+	}
+	up := split(src, s.up)
+	if len(up) == 0 {
+		out = append(out, finding{file, 1, "nothing stands behind -- +goose Up"})
+	}
+	return append(append(out, judgeStep(file, up)...), judgeStep(file, split(src, s.down))...)
+}
+
+// judgeStep judges one direction of a migration.
+func judgeStep(file string, statements []statement) []finding {
+	passed, out := judge(file, statements)
+	ddl, dml := 0, 0
+	for _, s := range passed {
+		switch s.class {
+		case tree.TypeDDL:
+			ddl++
+			if ddl == 2 {
+				out = append(out, finding{file, s.line(), "a second schema change in one step: give it a file of its own"})
+			}
+			out = append(out, judgeRepeatable(file, s.statement)...)
+		case tree.TypeDML:
+			dml++
+		case tree.TypeDCL, tree.TypeTCL:
+			out = append(out, finding{file, s.line(), "a migration changes schema or rows, not rights or sessions"})
+		}
+	}
+	if ddl > 0 && dml > 0 {
+		out = append(out, finding{file, passed[0].line(), "a schema change and a change of rows in one step"})
+	}
+	return out
+}
+
+// judgeRepeatable demands that a schema change which stopped half-way, or whose
+// version was not written down, can be run again. CREATE TYPE and ADD CONSTRAINT
+// have no IF NOT EXISTS on PostgreSQL: the first is refused by this rule (use a
+// CHECK), the second is left alone because there is no other way to write it.
+func judgeRepeatable(file string, s statement) []finding {
+	first := s.tokens[0]
+	refuse := func(t token, what string) finding {
+		return finding{file, t.line, what + ", so that the step can be run again"}
+	}
+	switch {
+	case first.is("CREATE") && !contains(s.tokens, "IF", "NOT", "EXISTS") && !contains(s.tokens, "OR", "REPLACE"):
+		return []finding{refuse(first, "CREATE needs IF NOT EXISTS")}
+	case first.is("DROP") && !contains(s.tokens, "IF", "EXISTS"):
+		return []finding{refuse(first, "DROP needs IF EXISTS")}
+	case !first.is("ALTER"):
+		return nil
+	}
+	var out []finding
+	for i, t := range s.tokens {
+		what, behind := at(s.tokens, i+1), at(s.tokens, i+2)
+		switch {
+		case t.is("ADD") && (isName(what) || what.is("COLUMN") && !behind.is("IF")):
+			out = append(out, refuse(t, "ADD COLUMN needs IF NOT EXISTS"))
+		case t.is("DROP") && what.is("COLUMN", "CONSTRAINT") && !behind.is("IF"):
+			out = append(out, refuse(t, "DROP "+what.value+" needs IF EXISTS"))
+		}
+	}
+	return out
+}
+
+// isName tells a column's name behind a bare ADD from the words that may stand
+// there.
+func isName(t token) bool {
+	return t.kind == quotedName || t.kind == word &&
+		!t.is("COLUMN", "CONSTRAINT", "PRIMARY", "UNIQUE", "CHECK", "FOREIGN", "IF")
+}
+
+func contains(tokens []token, words ...string) bool {
+	for i := range tokens {
+		found := true
+		for j, w := range words {
+			found = found && at(tokens, i+j).is(w)
+		}
+		if found {
+			return true
+		}
+	}
+	return false
+}
