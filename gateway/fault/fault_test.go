@@ -1,0 +1,80 @@
+package fault_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+)
+
+func TestTableIsClosedAndWhole(t *testing.T) {
+	t.Parallel()
+	seen := map[fault.Code]bool{}
+	for _, row := range fault.Table {
+		if seen[row.Code] {
+			t.Errorf("%s stands twice in the table", row.Code)
+		}
+		seen[row.Code] = true
+		if row.Status != 500 && (row.Status < 400 || row.Status > 499) {
+			t.Errorf("%s: status %d; the contract knows 4xx and 500 only", row.Code, row.Status)
+		}
+		if row.Sent == "" || row.Retry == "" || row.When == "" {
+			t.Errorf("%s: the row is not whole: %+v", row.Code, row)
+		}
+		if (row.Sent == fault.SentUnknown) != (row.Retry == fault.RetryLookupFirst) {
+			t.Errorf("%s: what is unknown must be looked up first, and nothing else", row.Code)
+		}
+	}
+	if len(seen) != 20 {
+		t.Errorf("the table has %d codes, the contract 20", len(seen))
+	}
+}
+
+func TestUnknownCodeIsInternal(t *testing.T) {
+	t.Parallel()
+	if got := fault.New("NO_SUCH_CODE", "x"); got.Code != fault.Internal || got.Status() != 500 {
+		t.Errorf("got %v with status %d, want INTERNAL with 500", got.Code, got.Status())
+	}
+}
+
+func TestFromHidesTheCause(t *testing.T) {
+	t.Parallel()
+	cause := errors.New("pq: relation secret_table does not exist")
+	got := fault.From(fmt.Errorf("claim: %w", cause))
+	if got.Code != fault.Internal || strings.Contains(got.Message, "secret_table") {
+		t.Errorf("got %q (%s), want INTERNAL without the cause", got.Message, got.Code)
+	}
+	if !errors.Is(got, cause) {
+		t.Error("the cause is lost to the log")
+	}
+}
+
+func TestFromKeepsWrappedFaults(t *testing.T) {
+	t.Parallel()
+	inner := fault.Invalid("amount", "must be at least 100")
+	got := fault.From(fmt.Errorf("engine: %w", inner))
+	if got != inner {
+		t.Errorf("got %v, want the same error", got)
+	}
+	if got.Fields[0].Field != "amount" || got.Status() != 400 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestVariantsOfARow(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	if e := fault.New(fault.Internal, "x").Unknown(); e.Sent != fault.SentUnknown || e.Retry != fault.RetryLookupFirst {
+		t.Errorf("Unknown: %+v", e)
+	}
+	if e := fault.New(fault.DestinationInvalid, "x").Inquired(); e.Sent != fault.SentNo || e.Retry != fault.RetryAfterChange {
+		t.Errorf("Inquired: %+v", e)
+	}
+	e := fault.New(fault.InProgress, "x").After(now, 2*time.Second).WithReference("INV-1")
+	if !e.RetryAt.Equal(now.Add(2*time.Second)) || e.RetryAfter != 2*time.Second || e.Reference != "INV-1" {
+		t.Errorf("After: %+v", e)
+	}
+}
