@@ -1,0 +1,45 @@
+package tenants
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"strings"
+)
+
+const (
+	callbackPrefix = "whsec_"
+	callbackBytes  = 32
+	// callbackMinBytes is the least that the Standard Webhooks specification accepts.
+	callbackMinBytes = 24
+)
+
+// CallbackSecret is the sealed secret with which callbacks to a merchant are signed in one mode.
+type CallbackSecret struct {
+	MerchantID MerchantID
+	Mode       Mode
+	Sealed     []byte
+}
+
+// NewCallbackSecret draws a secret in the form of Standard Webhooks: `whsec_` and 32 random bytes in base64.
+func NewCallbackSecret(random io.Reader) (Secret, error) {
+	var raw [callbackBytes]byte
+	if _, err := io.ReadFull(random, raw[:]); err != nil {
+		return Secret{}, fmt.Errorf("tenants: draw callback secret: %w", err)
+	}
+	return callbackText(raw[:]), nil
+}
+
+func callbackText(raw []byte) Secret {
+	return NewSecret(callbackPrefix + base64.StdEncoding.EncodeToString(raw))
+}
+
+// callbackRaw is what is sealed: the bytes behind the text, a quarter smaller in every replica's memory.
+func callbackRaw(s Secret) ([]byte, error) {
+	text, ok := strings.CutPrefix(s.Reveal(), callbackPrefix)
+	raw, err := base64.StdEncoding.Strict().DecodeString(text)
+	if !ok || err != nil || len(raw) < callbackMinBytes {
+		return nil, fmt.Errorf("%w: a callback secret is %s and at least %d bytes in base64", ErrInvalid, callbackPrefix, callbackMinBytes)
+	}
+	return raw, nil
+}

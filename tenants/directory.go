@@ -1,0 +1,230 @@
+package tenants
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/maypok86/otter/v2"
+)
+
+// Source is where a Directory reads from: the store. All methods may be called at any time from many goroutines, and
+// every Account is read in one snapshot that is not older than the call.
+type Source interface {
+	// AccountByKey returns the account that holds the key, or ErrNotFound. A revoked or expired key may still find it.
+	AccountByKey(ctx context.Context, id KeyID) (*Account, error)
+	// AccountByID returns the account, or ErrNotFound.
+	AccountByID(ctx context.Context, id MerchantID) (*Account, error)
+	// AccountByNotifyToken returns the account whose connection to the provider has the token, or ErrNotFound.
+	AccountByNotifyToken(ctx context.Context, provider Provider, token NotifyToken) (*Account, error)
+	// ChangedSince returns every merchant whose Version rose at or after the given time, with its present version.
+	// It is asked with an overlap of a minute: that much may clocks differ and transactions last.
+	ChangedSince(ctx context.Context, since time.Time) ([]Change, error)
+}
+
+// Change says that a merchant has reached a version.
+type Change struct {
+	MerchantID MerchantID
+	Version    int64
+}
+
+const (
+	// missLife bounds how long a key that was just created elsewhere can still be unknown here.
+	missLife = 2 * time.Second
+	// maxMisses and maxRoutes bound what strangers and providers can make a replica remember.
+	maxMisses = 16 << 10
+	maxRoutes = 16 << 10
+	// loadTimeout is well below pollOverlap, so that no load can bring back what a poll has already seen changed.
+	loadTimeout = 5 * time.Second
+)
+
+// Directory answers from memory who a key belongs to. Misses are read from the Source, once per key however many wait.
+// While Run polls, a change made by any replica is seen within a second, also a revocation. It keeps every merchant it
+// has met. It is safe for concurrent use.
+type Directory struct {
+	source   Source
+	log      *slog.Logger
+	born     time.Time
+	polled   atomic.Pointer[time.Time]        // when the last successful poll began
+	accounts *otter.Cache[MerchantID, packed] // not *Account, which would cost every merchant another allocation
+	keys     *index[keyName]
+	routes   *index[routeName]
+}
+
+// keyName and routeName are names as cache keys: no pointers into a request's memory, nothing secret kept alive.
+type (
+	keyName   [keyIDLen]byte
+	routeName struct {
+		provider Provider
+		token    [notifyTokenBytes]byte
+	}
+)
+
+// Identity is who a request comes from. The merchant may be suspended: that is for the caller to judge.
+type Identity struct {
+	Account *Account
+	Key     Key
+	Mode    Mode
+}
+
+// NewDirectory returns an empty directory. It is not Fresh before Run's first poll.
+func NewDirectory(source Source, log *slog.Logger) *Directory {
+	return &Directory{
+		source: source, log: log, born: time.Now(),
+		accounts: otter.Must(&otter.Options[MerchantID, packed]{}),
+		keys:     newIndex[keyName](0),
+		routes:   newIndex[routeName](maxRoutes),
+	}
+}
+
+// Authenticate returns who presented the key. Whatever is wrong with the key is ErrAuthFailed; ErrAddress comes with
+// the identity, for the key was right. Any other error is the Source's and says nothing about the key.
+func (d *Directory) Authenticate(ctx context.Context, now time.Time, presented string, addr netip.Addr) (Identity, error) {
+	// Hashed before anything else and compared whatever was found, so that each refusal does the same work.
+	hash := HashKey(presented[:min(len(presented), keyLen)])
+	account, key, err := d.keyRecord(ctx, now, presented)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return Identity{}, err
+	}
+	if !key.Hash.Equal(hash) || err != nil || !key.Usable(now) {
+		return Identity{}, ErrAuthFailed
+	}
+	identity := Identity{Account: account, Key: key, Mode: key.Mode}
+	if !key.Allows(addr) {
+		return identity, ErrAddress
+	}
+	return identity, nil
+}
+
+// keyRecord finds the record that the presented key names; whether the key is right is for the caller to check.
+func (d *Directory) keyRecord(ctx context.Context, now time.Time, presented string) (*Account, Key, error) {
+	parsed, err := ParseKey(presented)
+	if err != nil {
+		return nil, Key{}, ErrNotFound
+	}
+	name := keyName([]byte(parsed.ID))
+	id, ok := d.keys.known(name)
+	if !ok {
+		wanted := KeyID(strings.Clone(string(parsed.ID)))
+		id, err = d.keys.find(ctx, now, name, func(ctx context.Context) (*Account, error) {
+			return d.source.AccountByKey(ctx, wanted)
+		}, d.adopt)
+		if err != nil {
+			return nil, Key{}, err
+		}
+	}
+	account, err := d.load(ctx, id)
+	if err != nil {
+		return nil, Key{}, err
+	}
+	key, ok := account.Key(parsed.ID)
+	if !ok || key.Mode != parsed.Mode {
+		return nil, Key{}, ErrNotFound
+	}
+	return account, key, nil
+}
+
+// ByNotifyToken returns the connection that a provider notifies at the token, or ErrNotFound.
+func (d *Directory) ByNotifyToken(
+	ctx context.Context, now time.Time, provider Provider, token NotifyToken,
+) (*Account, Connection, error) {
+	raw, ok := token.raw()
+	if !ok {
+		return nil, Connection{}, ErrNotFound
+	}
+	id, ok := d.routes.known(routeName{provider: provider, token: raw})
+	if !ok {
+		wanted := routeName{provider: Provider(strings.Clone(string(provider))), token: raw}
+		var err error
+		id, err = d.routes.find(ctx, now, wanted, func(ctx context.Context) (*Account, error) {
+			return d.source.AccountByNotifyToken(ctx, wanted.provider, token)
+		}, d.adopt)
+		if err != nil {
+			return nil, Connection{}, err
+		}
+	}
+	account, err := d.load(ctx, id)
+	if err != nil {
+		return nil, Connection{}, err
+	}
+	conn, ok := account.connectionAt(provider, token)
+	if !ok {
+		return nil, Connection{}, ErrNotFound
+	}
+	return account, conn, nil
+}
+
+// Account returns a merchant's account, or ErrNotFound.
+func (d *Directory) Account(ctx context.Context, id MerchantID) (*Account, error) {
+	if p, ok := d.accounts.GetIfPresent(id); ok {
+		return &Account{id: id, packed: p}, nil
+	}
+	return d.load(ctx, MerchantID(strings.Clone(string(id))))
+}
+
+// load is Account for an id whose text may be kept.
+func (d *Directory) load(ctx context.Context, id MerchantID) (*Account, error) {
+	if p, ok := d.accounts.GetIfPresent(id); ok {
+		return &Account{id: id, packed: p}, nil
+	}
+	p, err := d.accounts.Get(ctx, id, otter.LoaderFunc[MerchantID, packed](
+		func(ctx context.Context, id MerchantID) (packed, error) {
+			account, err := fetch(ctx, func(ctx context.Context) (*Account, error) {
+				return d.source.AccountByID(ctx, id)
+			})
+			if err != nil {
+				return "", err
+			}
+			return account.packed, nil
+		}))
+	if err != nil {
+		return nil, sourceError(err)
+	}
+	return &Account{id: id, packed: p}, nil
+}
+
+// adopt keeps an account that was read on the way to something else, unless a newer one is known. It returns the id as
+// the directory holds it, so that one copy of the text serves all of a merchant's names.
+func (d *Directory) adopt(account *Account) MerchantID {
+	d.accounts.Compute(account.id, func(old packed, found bool) (packed, otter.ComputeOp) {
+		if found && old.version() >= account.Version() {
+			return old, otter.CancelOp
+		}
+		return account.packed, otter.WriteOp
+	})
+	if kept, ok := d.accounts.GetEntryQuietly(account.id); ok {
+		return kept.Key
+	}
+	return account.id
+}
+
+// Invalidate makes this replica read the merchant again before it next answers for it. Other replicas learn by polling.
+func (d *Directory) Invalidate(id MerchantID) { d.accounts.Invalidate(id) }
+
+// fetch reads from the Source in bounded time and says ErrNotFound in the cache's words.
+func fetch(ctx context.Context, read func(context.Context) (*Account, error)) (*Account, error) {
+	ctx, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	account, err := read(ctx)
+	if errors.Is(err, ErrNotFound) {
+		return nil, otter.ErrNotFound
+	}
+	return account, err
+}
+
+// sourceError says the cache's errors in our words.
+func sourceError(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, otter.ErrNotFound):
+		return ErrNotFound
+	default:
+		return fmt.Errorf("tenants: read account: %w", err)
+	}
+}

@@ -1,0 +1,97 @@
+// Package tenants owns who calls and on whose behalf: merchants, their modes, their API keys (kept as hashes), their
+// connections to providers and callback secrets (kept sealed), and a directory that answers from memory who a key
+// belongs to. It must not know SQL or HTTP: the store implements Source, the edge turns its errors into answers, and no
+// plaintext key or secret is ever kept by it. It is the only package that imports tink.
+package tenants
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+)
+
+// The errors that callers tell apart. None of their texts contains anything a caller presented.
+var (
+	// ErrNotFound says that no such merchant, key or route exists. A Source returns it, wrapped or bare.
+	ErrNotFound = errors.New("tenants: not found")
+	// ErrAuthFailed is the one answer to a key that is malformed, unknown, wrong, expired or revoked.
+	ErrAuthFailed = errors.New("tenants: authentication failed")
+	// ErrAddress says that the key is right but may not be used from this address.
+	ErrAddress = errors.New("tenants: key not allowed from this address")
+	// ErrInvalid says that a record breaks a rule of this package.
+	ErrInvalid = errors.New("tenants: invalid record")
+)
+
+// MerchantID names a merchant, as `merchant_id` does in the API.
+type MerchantID string
+
+// NewMerchantID returns a new random id.
+func NewMerchantID() MerchantID { return MerchantID("mer_" + uuid.NewString()) }
+
+// Provider names a plugin, for example `payments`.
+type Provider string
+
+// Tier names the set of limits that a policy gives a merchant.
+type Tier string
+
+// Mode keeps real money apart from trials. Nothing ever crosses from one mode to the other.
+type Mode string
+
+// The two modes.
+const (
+	Live Mode = "live"
+	Test Mode = "test"
+)
+
+// ParseMode refuses all but the two modes.
+func ParseMode(s string) (Mode, error) { return parseClosed(s, modes, "mode") }
+
+// Status says whether a merchant may work. The directory tells it and leaves the judgement to the edge.
+type Status string
+
+// The states of a merchant.
+const (
+	Active    Status = "active"
+	Suspended Status = "suspended"
+)
+
+// ParseStatus refuses all but the known states.
+func ParseStatus(s string) (Status, error) { return parseClosed(s, statuses, "status") }
+
+// Owner says whose account at the provider a connection is, and so whose money flows there.
+type Owner string
+
+// The owners of a connection.
+const (
+	OwnerMerchant Owner = "merchant"
+	OwnerPlatform Owner = "platform"
+)
+
+// ParseOwner refuses all but the known owners.
+func ParseOwner(s string) (Owner, error) { return parseClosed(s, owners, "owner") }
+
+// The closed sets, in the order in which an Account packs them: only ever append.
+var (
+	modes    = []Mode{Live, Test}
+	statuses = []Status{Active, Suspended}
+	owners   = []Owner{OwnerMerchant, OwnerPlatform}
+)
+
+func parseClosed[T ~string](s string, set []T, what string) (T, error) {
+	i, err := codeOf(T(s), set, what)
+	if err != nil {
+		return "", err
+	}
+	return set[i], nil
+}
+
+// codeOf is the value's place in its closed set.
+func codeOf[T ~string](v T, set []T, what string) (byte, error) {
+	for i, known := range set {
+		if v == known {
+			return byte(i), nil
+		}
+	}
+	return 0, fmt.Errorf("%w: %s must be one of %q", ErrInvalid, what, set)
+}

@@ -1,0 +1,99 @@
+package tenants
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/tink-crypto/tink-go/v2/tink"
+)
+
+// ErrSealed says that a sealed value could not be opened: it was changed, it belongs to another place, or its key is
+// not in the keyset. Which of them is not told.
+var ErrSealed = errors.New("tenants: sealed value can't be opened here")
+
+// Vault seals what must not be readable in the database. It is safe for concurrent use.
+type Vault struct{ aead tink.AEAD }
+
+// AD names the place of a sealed value. A value opens only in the place it was sealed for, so copying it to another
+// merchant, mode, column or provider makes it useless.
+type AD struct {
+	MerchantID MerchantID
+	Mode       Mode
+	Column     string
+	Provider   Provider // empty where a column has none
+}
+
+// The columns of this package.
+const (
+	columnCredentials    = "connection.credentials"
+	columnCallbackSecret = "callback_secret"
+)
+
+// bytes writes each part behind its length, so that no two places have the same bytes. It is part of every sealed value
+// and can't change.
+func (ad AD) bytes() []byte {
+	out := []byte("gerbang.v1")
+	for _, part := range [...]string{string(ad.MerchantID), string(ad.Mode), ad.Column, string(ad.Provider)} {
+		out = binary.BigEndian.AppendUint32(out, uint32(len(part)))
+		out = append(out, part...)
+	}
+	return out
+}
+
+// Seal encrypts a plaintext for its place. The result begins with the number of the key that sealed it.
+func (v *Vault) Seal(plaintext []byte, ad AD) ([]byte, error) {
+	if ad.MerchantID == "" || ad.Mode == "" || ad.Column == "" {
+		return nil, fmt.Errorf("%w: a sealed value needs merchant, mode and column", ErrInvalid)
+	}
+	sealed, err := v.aead.Encrypt(plaintext, ad.bytes())
+	if err != nil {
+		return nil, fmt.Errorf("tenants: seal: %w", err)
+	}
+	return sealed, nil
+}
+
+// Open decrypts what was sealed for the same place, or returns ErrSealed.
+func (v *Vault) Open(sealed []byte, ad AD) ([]byte, error) {
+	plaintext, err := v.aead.Decrypt(sealed, ad.bytes())
+	if err != nil {
+		return nil, ErrSealed
+	}
+	return plaintext, nil
+}
+
+// SealCredentials seals the credentials and settings of a connection, a JSON object.
+func (v *Vault) SealCredentials(m MerchantID, mode Mode, p Provider, credentials []byte) ([]byte, error) {
+	if p == "" {
+		return nil, fmt.Errorf("%w: credentials need a provider", ErrInvalid)
+	}
+	return v.Seal(credentials, AD{MerchantID: m, Mode: mode, Column: columnCredentials, Provider: p})
+}
+
+// OpenCredentials returns the JSON that SealCredentials sealed, for the provider's plugin and nobody else.
+func (v *Vault) OpenCredentials(c Connection) ([]byte, error) {
+	ad := AD{MerchantID: c.MerchantID, Mode: c.Mode, Column: columnCredentials, Provider: c.Provider}
+	return v.Open(c.Sealed, ad)
+}
+
+// SealCallbackSecret seals a secret that NewCallbackSecret made.
+func (v *Vault) SealCallbackSecret(m MerchantID, mode Mode, s Secret) (CallbackSecret, error) {
+	raw, err := callbackRaw(s)
+	if err != nil {
+		return CallbackSecret{}, err
+	}
+	sealed, err := v.Seal(raw, AD{MerchantID: m, Mode: mode, Column: columnCallbackSecret})
+	if err != nil {
+		return CallbackSecret{}, err
+	}
+	return CallbackSecret{MerchantID: m, Mode: mode, Sealed: sealed}, nil
+}
+
+// OpenCallbackSecret returns the whole secret, `whsec_` included.
+func (v *Vault) OpenCallbackSecret(c CallbackSecret) (Secret, error) {
+	raw, err := v.Open(c.Sealed, AD{MerchantID: c.MerchantID, Mode: c.Mode, Column: columnCallbackSecret})
+	if err != nil {
+		return Secret{}, err
+	}
+	return callbackText(raw), nil
+}
