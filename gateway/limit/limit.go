@@ -1,0 +1,165 @@
+// Package limit holds callers to their pace: it owns the token buckets of merchants, the header fields that tell a merchant
+// where it stands, and the count of failed authentications of an address. It is the door for golang.org/x/time/rate.
+// It must not decide how fast anybody may be, which is the policy's, must not know HTTP, and never looks at a clock.
+//
+// Buckets live in one process: with several replicas each grants the whole rate, so a rate protects a replica and is no
+// promise about all of them together. What must be exact is a quota.
+package limit
+
+import (
+	"hash/maphash"
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	// shards is how many parts the buckets are spread over, so that merchants seldom wait for one another.
+	shards = 64
+
+	// firstSweep is how many buckets a shard has before full ones are looked for.
+	firstSweep = 64
+)
+
+// Key names a bucket: a merchant has one in each mode for each rate of the policy.
+type Key struct {
+	Merchant string
+	Mode     string
+	Name     string
+}
+
+// Rate is a steady pace and the burst that is allowed after a pause. A rate that is not above zero, or a burst below one,
+// allows nothing.
+type Rate struct {
+	PerSecond float64
+	Burst     int
+}
+
+// Verdict is the answer for one request, with what the merchant may be told.
+type Verdict struct {
+	OK bool
+	// Limit is the burst, Remaining what is left of it after this request.
+	Limit     int
+	Remaining int
+	// Window is how long an empty bucket takes to fill, Reset how long this one takes.
+	Window time.Duration
+	Reset  time.Duration
+	// RetryAfter is when the next request is allowed; zero where this one was.
+	RetryAfter time.Duration
+}
+
+// Limiter holds the buckets. Any number of goroutines may use it.
+type Limiter struct {
+	seed   maphash.Seed
+	shards [shards]shard
+}
+
+// shard is a part of the buckets.
+type shard struct {
+	mu      sync.Mutex
+	buckets map[Key]*bucket
+	sweepAt int
+}
+
+// bucket is the state of one key.
+type bucket struct {
+	rate   Rate
+	tokens *rate.Limiter
+	// last is the latest time seen. Requests reach the lock in any order, and time that went back would be counted twice.
+	last time.Time
+}
+
+// New makes a limiter whose buckets are all full.
+func New() *Limiter {
+	l := &Limiter{seed: maphash.MakeSeed()}
+	for i := range l.shards {
+		l.shards[i].buckets = map[Key]*bucket{}
+		l.shards[i].sweepAt = firstSweep
+	}
+	return l
+}
+
+// Allow takes a token from the key's bucket if there is one. A rate that differs from the last one adjusts the bucket: what
+// is in it stays, as far as it fits, so that changing a limit gives nobody a free burst.
+func (l *Limiter) Allow(now time.Time, key Key, r Rate) Verdict {
+	if !(r.PerSecond > 0) || r.Burst < 1 {
+		return Verdict{Limit: max(0, r.Burst), Window: math.MaxInt64, Reset: math.MaxInt64, RetryAfter: math.MaxInt64}
+	}
+	s := &l.shards[maphash.Comparable(l.seed, key)%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.bucket(now, key, r)
+	if now.Before(b.last) {
+		now = b.last
+	}
+	b.last = now
+	if b.rate != r {
+		b.tokens.SetLimitAt(now, rate.Limit(r.PerSecond))
+		b.tokens.SetBurstAt(now, r.Burst)
+		b.rate = r
+	}
+	ok := b.tokens.AllowN(now, 1)
+	return verdict(ok, b.tokens.TokensAt(now), r)
+}
+
+// Len is how many buckets are held.
+func (l *Limiter) Len() int {
+	n := 0
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.mu.Lock()
+		n += len(s.buckets)
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// bucket is the key's, made full where there is none. Before a shard grows to twice what it needed, those that are full
+// again are dropped: a new one would be no different. So memory follows the merchants that are busy.
+func (s *shard) bucket(now time.Time, key Key, r Rate) *bucket {
+	if b := s.buckets[key]; b != nil {
+		return b
+	}
+	if len(s.buckets) >= s.sweepAt {
+		for key, b := range s.buckets {
+			if b.tokens.TokensAt(now) >= float64(b.rate.Burst) {
+				delete(s.buckets, key)
+			}
+		}
+		s.sweepAt = max(firstSweep, 2*len(s.buckets))
+	}
+	b := &bucket{rate: r, tokens: rate.NewLimiter(rate.Limit(r.PerSecond), r.Burst), last: now}
+	s.buckets[key] = b
+	return b
+}
+
+// verdict tells what a bucket with so many tokens means.
+func verdict(ok bool, tokens float64, r Rate) Verdict {
+	// A billionth of a token is what rounding may lose.
+	v := Verdict{
+		OK:        ok,
+		Limit:     r.Burst,
+		Remaining: max(0, int(math.Floor(tokens+1e-9))),
+		Window:    wait(float64(r.Burst), r),
+		Reset:     wait(float64(r.Burst)-tokens, r),
+	}
+	if !ok {
+		v.RetryAfter = wait(1-tokens, r)
+	}
+	return v
+}
+
+// wait is how long so many tokens take, rounded up: who waits so long gets them.
+func wait(tokens float64, r Rate) time.Duration {
+	nanoseconds := math.Ceil(tokens / r.PerSecond * float64(time.Second))
+	switch {
+	case nanoseconds <= 0:
+		return 0
+	case nanoseconds >= math.MaxInt64:
+		return math.MaxInt64
+	default:
+		return time.Duration(nanoseconds)
+	}
+}

@@ -1,0 +1,52 @@
+package policy
+
+import "testing"
+
+// Admission runs for every request, so its cost is part of each.
+func BenchmarkAdmit(b *testing.B) {
+	withBounds := []byte(`{"tiers": {"starter": {"rate_per_second": 5, "burst": 10}},
+		"amounts": {"payment": {"min": 100, "max": 1000000}, "/payments/create": {"min": 100}}}`)
+	for name, source := range map[string]Source{"plain": fixture(), "bounds": with(dataFile, string(withBounds))} {
+		b.Run(name, func(b *testing.B) {
+			set, in := must(b, source), request()
+			b.ReportAllocs()
+			for b.Loop() {
+				if decision, err := set.Admit(b.Context(), in); err != nil || !decision.Allow {
+					b.Fatal(decision, err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkAdmitInput(b *testing.B) {
+	set, in := must(b, fixture()), request()
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := set.admitTerm(&in); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLimits(b *testing.B) {
+	set := must(b, fixture())
+	for name, step := range map[string]int64{"kept": 0, "asked": 1} {
+		b.Run(name, func(b *testing.B) {
+			in := starter(noon)
+			b.ReportAllocs()
+			for b.Loop() {
+				in.Merchant.Version += step
+				if _, err := set.Limits(b.Context(), in); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	for b.Loop() {
+		must(b, Default())
+	}
+}

@@ -1,0 +1,170 @@
+package policy
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// The input is built as OPA's own terms: no maps, no JSON on the way. Names and what repeats are made once.
+var (
+	termAmount        = ast.InternedTerm("amount")
+	termBurst         = ast.InternedTerm("burst")
+	termClock         = ast.InternedTerm("clock")
+	termDate          = ast.InternedTerm("date")
+	termFields        = ast.InternedTerm("fields")
+	termHour          = ast.InternedTerm("hour")
+	termID            = ast.InternedTerm("id")
+	termKind          = ast.InternedTerm("kind")
+	termLabels        = ast.InternedTerm("labels")
+	termLimit         = ast.InternedTerm("limit")
+	termLimits        = ast.InternedTerm("limits")
+	termMerchant      = ast.InternedTerm("merchant")
+	termMinute        = ast.InternedTerm("minute")
+	termMode          = ast.InternedTerm("mode")
+	termNow           = ast.InternedTerm("now")
+	termOperation     = ast.InternedTerm("operation")
+	termPath          = ast.InternedTerm("path")
+	termProvider      = ast.InternedTerm("provider")
+	termRatePerSecond = ast.InternedTerm("rate_per_second")
+	termStatus        = ast.InternedTerm("status")
+	termTier          = ast.InternedTerm("tier")
+	termUnix          = ast.InternedTerm("unix")
+	termWeekday       = ast.InternedTerm("weekday")
+)
+
+// pair is one field of an input.
+type pair = [2]*ast.Term
+
+// term is what rules see of an operation.
+func (o Operation) term() *ast.Term {
+	return ast.ObjectTerm(
+		pair{termPath, ast.StringTerm(o.Path)},
+		pair{termKind, ast.StringTerm(o.Kind)},
+		pair{termProvider, ast.StringTerm(o.Provider)},
+	)
+}
+
+// term is what rules see of a merchant at a time.
+func (m *Merchant) term(now time.Time) *ast.Term {
+	labels, limits := ast.InternedEmptyObject, ast.InternedEmptyObject
+	if len(m.Labels) > 0 {
+		object := ast.NewObjectWithCapacity(len(m.Labels))
+		for name, value := range m.Labels {
+			object.Insert(ast.StringTerm(name), ast.StringTerm(value))
+		}
+		labels = ast.NewTerm(object)
+	}
+	if len(m.Limits) > 0 {
+		object := ast.NewObjectWithCapacity(len(m.Limits))
+		for _, limit := range m.Limits {
+			if limit.inForce(now) {
+				object.Insert(ast.StringTerm(limit.Name), limit.term())
+			}
+		}
+		limits = ast.NewTerm(object)
+	}
+	return ast.ObjectTerm(
+		pair{termID, ast.StringTerm(m.ID)},
+		pair{termTier, ast.StringTerm(m.Tier)},
+		pair{termStatus, ast.StringTerm(m.Status)},
+		pair{termLabels, labels},
+		pair{termLimits, limits},
+	)
+}
+
+// inForce tells whether the limit counts at a time.
+func (l OwnLimit) inForce(now time.Time) bool {
+	return l.ExpiresAt.IsZero() || now.Before(l.ExpiresAt)
+}
+
+// term is what rules see of a merchant's own limit: only what it says.
+func (l OwnLimit) term() *ast.Term {
+	object := ast.NewObjectWithCapacity(3)
+	if l.RatePerSecond != 0 {
+		object.Insert(termRatePerSecond, ast.FloatNumberTerm(l.RatePerSecond))
+	}
+	if l.Burst != 0 {
+		object.Insert(termBurst, wholeTerm(l.Burst))
+	}
+	if l.Limit != nil {
+		object.Insert(termLimit, wholeTerm(*l.Limit))
+	}
+	return ast.NewTerm(object)
+}
+
+// nextExpiry is when the first of the limits in force ends, or zero.
+func (m *Merchant) nextExpiry(now time.Time) time.Time {
+	var first time.Time
+	for _, limit := range m.Limits {
+		if end := limit.ExpiresAt; !end.IsZero() && limit.inForce(now) && (first.IsZero() || end.Before(first)) {
+			first = end
+		}
+	}
+	return first
+}
+
+// wholeTerm is a whole number as a term.
+func wholeTerm(n int64) *ast.Term {
+	return ast.NewTerm(ast.Number(strconv.FormatInt(n, 10)))
+}
+
+// clockTerm is a time in parts, in the time's own location.
+func clockTerm(now time.Time) *ast.Term {
+	return ast.ObjectTerm(
+		pair{termUnix, wholeTerm(now.Unix())},
+		pair{termDate, ast.StringTerm(now.Format(time.DateOnly))},
+		pair{termWeekday, ast.InternedTerm(now.Weekday().String())},
+		pair{termHour, ast.InternedTerm(now.Hour())},
+		pair{termMinute, ast.InternedTerm(now.Minute())},
+	)
+}
+
+// limitsTerm is the input of the limits.
+func (s *Set) limitsTerm(in *LimitsInput) *ast.Term {
+	return ast.ObjectTerm(
+		pair{termMerchant, in.Merchant.term(in.Now)},
+		pair{termMode, ast.InternedTerm(in.Mode)},
+		pair{termOperation, s.operation(in.Operation)},
+	)
+}
+
+// admitTerm is the input of admission. What the rules never look at is left out.
+func (s *Set) admitTerm(in *AdmitInput) (*ast.Term, error) {
+	input := ast.NewObjectWithCapacity(7)
+	input.Insert(termMerchant, in.Merchant.term(in.Now))
+	input.Insert(termMode, ast.InternedTerm(in.Mode))
+	input.Insert(termOperation, s.operation(in.Operation))
+	if in.Amount != nil {
+		input.Insert(termAmount, wholeTerm(*in.Amount))
+	}
+	if s.reads.now {
+		input.Insert(termNow, ast.StringTerm(in.Now.UTC().Format(time.RFC3339)))
+	}
+	if s.reads.clock {
+		input.Insert(termClock, clockTerm(in.Now))
+	}
+	if s.reads.fields {
+		fields := ast.InternedEmptyObjectValue
+		if len(in.Fields) > 0 {
+			var err error
+			if fields, err = ast.InterfaceToValue(in.Fields); err != nil {
+				return nil, fmt.Errorf("policy: fields: %w", err)
+			}
+		}
+		input.Insert(termFields, ast.NewTerm(fields))
+	}
+	return ast.NewTerm(input), nil
+}
+
+// operation is an operation's term, made once: there are as many as the catalog has.
+func (s *Set) operation(o Operation) *ast.Term {
+	if term, ok := s.operations.get(o); ok {
+		return term
+	}
+	term := o.term()
+	s.operations.put(o, term)
+	return term
+}

@@ -1,0 +1,105 @@
+// Package policy decides who may do what, how fast and how often: it owns the input and the answers of the two questions,
+// compiled sets of Rego rules with their data and tests, their versions, and the holder of the one that is in force.
+// It is the door for OPA. It must not know HTTP or SQL, and it never looks at a clock: time comes in as a parameter.
+//
+// A set answers two questions. Limits asks `data.gerbang.limits` with the merchant's record, the mode and the operation,
+// and nothing else, so the answer is kept until one of them or the set changes. Admit asks `data.gerbang.admit` for each
+// request, with amount, time and fields as well, and its answer is never kept. A question without an answer means no, and
+// so does an error.
+package policy
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrNoAnswer is what Limits returns where the rules say nothing, as the default rules do for a tier without limits. The
+// request must be refused; Admit usually knows the reason.
+var ErrNoAnswer = errors.New("policy: no answer")
+
+// Version names a set by what is in it: the SHA-256 of its files, in lower-case hexadecimal.
+type Version string
+
+// Merchant is the record of a merchant as rules see it.
+type Merchant struct {
+	ID     string
+	Tier   string
+	Status string
+	Labels map[string]string
+	// Limits are the merchant's own limits. A later one replaces an earlier one of the same name.
+	Limits []OwnLimit
+	// Version rises with each change of the record. Answers are kept under it and rules do not see it.
+	Version int64
+}
+
+// OwnLimit is a limit that stands on a merchant's record and goes before what its tier says. Zero fields say nothing.
+type OwnLimit struct {
+	// Name is that of a rate ("default") or of a quota.
+	Name          string
+	RatePerSecond float64
+	Burst         int64
+	// Limit is a quota's size for one period; nil says nothing, zero allows none.
+	Limit *int64
+	// ExpiresAt ends the limit; zero means never. It is judged before the rules run, so they see only limits in force.
+	ExpiresAt time.Time
+}
+
+// Operation is what the merchant asks for, as the provider's manifest declares it.
+type Operation struct {
+	Path     string
+	Kind     string
+	Provider string
+}
+
+// LimitsInput is all that the rules for limits may depend on.
+type LimitsInput struct {
+	Merchant  Merchant
+	Mode      string
+	Operation Operation
+	// Now judges when the merchant's own limits expire. Rules do not see it.
+	Now time.Time
+}
+
+// AdmitInput is what the rules of admission see of one request.
+type AdmitInput struct {
+	Merchant  Merchant
+	Mode      string
+	Operation Operation
+	// Amount is in whole rupiah; nil where the operation has none.
+	Amount *int64
+	// Now is the time of the request. Rules see it as `input.now` (RFC 3339, UTC) and as the parts in `input.clock`,
+	// which are read in the location that Now carries.
+	Now time.Time
+	// Fields are what the manifest offers to rules: strings, booleans, whole numbers, or lists and maps of them.
+	Fields map[string]any
+}
+
+// Limits is how fast and how many. It is shared by everyone who asked the same: do not change it.
+type Limits struct {
+	Rates  []Rate
+	Quotas []Quota
+	// Version is the set that answered.
+	Version Version
+}
+
+// Rate allows requests at a steady pace and, after a pause, a burst.
+type Rate struct {
+	Name      string
+	PerSecond float64
+	Burst     int
+}
+
+// Quota allows a number of calls in one period.
+type Quota struct {
+	Name  string
+	Limit int64
+}
+
+// Decision is the answer for one request.
+type Decision struct {
+	Allow bool
+	// Reasons are sentences for the merchant, sorted. A refusal has at least one.
+	Reasons []string
+	// Version is the set that decided.
+	Version Version
+}

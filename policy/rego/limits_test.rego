@@ -1,0 +1,71 @@
+# The values here are fixtures: an edit of data.json changes no test.
+package gerbang_test
+
+import data.gerbang
+
+metals := {
+	"bronze": {"rate_per_second": 3, "burst": 7, "quotas": {"coins": {"limit": 40}}},
+	"silver": {"rate_per_second": 0.5, "burst": 1},
+}
+
+counters := {
+	"coins": {"operations": ["/coins/create", "/coins/status"]},
+	"names": {"operations": ["/names/find"], "limit": 900},
+}
+
+# The limits of a tier's merchant, with limits of its own, at a path of the provider "coins".
+limits_of(tier, own, path) := limits if {
+	limits := gerbang.limits with input as {
+		"merchant": {"id": "m1", "tier": tier, "status": "active", "labels": {}, "limits": own},
+		"mode": "live",
+		"operation": {"path": path, "kind": "payment", "provider": "coins"},
+	}
+		with data.tiers as metals
+		with data.quotas as counters
+}
+
+rate_of(tier, own) := limits_of(tier, own, "/names/find").rates
+
+quotas_of(tier, own, path) := limits_of(tier, own, path).quotas
+
+test_the_rate_is_the_tiers if {
+	rate_of("bronze", {}) == [{"name": "default", "rate_per_second": 3, "burst": 7}]
+	rate_of("silver", {}) == [{"name": "default", "rate_per_second": 0.5, "burst": 1}]
+}
+
+test_own_limits_win_field_by_field if {
+	rate_of("bronze", {"default": {"rate_per_second": 9}}) == [{"name": "default", "rate_per_second": 9, "burst": 7}]
+	rate_of("bronze", {"default": {"burst": 99}}) == [{"name": "default", "rate_per_second": 3, "burst": 99}]
+	rate_of("bronze", {"coins": {"limit": 1}}) == [{"name": "default", "rate_per_second": 3, "burst": 7}]
+}
+
+test_a_tier_without_limits_has_no_answer if not rate_of("gold", {})
+
+test_a_quota_counts_the_operations_it_lists if {
+	quotas_of("bronze", {}, "/coins/create") == [{"name": "coins", "limit": 40}]
+	quotas_of("bronze", {}, "/coins/status") == [{"name": "coins", "limit": 40}]
+	quotas_of("bronze", {}, "/coins/list") == []
+	quotas_of("bronze", {}, "/names/find") == [{"name": "names", "limit": 900}]
+}
+
+test_own_quotas_win if {
+	quotas_of("bronze", {"coins": {"limit": 41}}, "/coins/create") == [{"name": "coins", "limit": 41}]
+	quotas_of("bronze", {"coins": {"limit": 0}}, "/coins/create") == [{"name": "coins", "limit": 0}]
+	quotas_of("bronze", {"names": {"limit": 2}}, "/names/find") == [{"name": "names", "limit": 2}]
+}
+
+test_a_quota_that_nobody_sizes_limits_nothing if {
+	quotas_of("silver", {}, "/coins/create") == []
+	quotas_of("silver", {"coins": {"limit": 5}}, "/coins/create") == [{"name": "coins", "limit": 5}]
+}
+
+test_an_undeclared_quota_counts_the_provider_of_its_name if {
+	limits := gerbang.limits with input as {
+		"merchant": {"tier": "bronze", "limits": {}},
+		"mode": "live",
+		"operation": {"path": "/coins/anything", "kind": "query", "provider": "coins"},
+	}
+		with data.tiers as metals
+		with data.quotas as {}
+	limits.quotas == [{"name": "coins", "limit": 40}]
+}

@@ -1,0 +1,213 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
+	"github.com/open-policy-agent/opa/v1/storage"
+	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+const (
+	// keptLimits is for how many combinations of merchant, mode and operation the limits are kept.
+	keptLimits = 1 << 17
+
+	// keptOperations is far above what a catalog has.
+	keptOperations = 1 << 10
+)
+
+// refusedSilently is what a merchant is told where the rules refuse without a reason or say nothing at all.
+const refusedSilently = "The policy does not allow this."
+
+// Set is a compiled set. It never changes and any number of goroutines may ask it.
+type Set struct {
+	version Version
+	rules   *ast.Compiler
+	store   storage.Store
+	txn     storage.Transaction
+	limits  question
+	admit   question
+
+	// reads tells which costly parts of the input any rule looks at.
+	reads struct{ now, clock, fields bool }
+
+	kept       *cache[limitsKey, keptAnswer]
+	operations *cache[Operation, *ast.Term]
+}
+
+// question is one of the two, ready to be asked.
+type question struct {
+	name     string
+	compiler ast.QueryCompiler
+	body     ast.Body
+}
+
+// limitsKey is everything that an answer about limits depends on, besides the set.
+type limitsKey struct {
+	merchant  string
+	record    int64
+	mode      string
+	operation Operation
+}
+
+// keptAnswer is an answer and when it stops to hold: when one of the merchant's own limits ends.
+type keptAnswer struct {
+	limits Limits
+	until  time.Time
+}
+
+// newSet prepares the questions.
+func newSet(version Version, rules *ast.Compiler, store storage.Store, txn storage.Transaction) (*Set, error) {
+	s := &Set{
+		version:    version,
+		rules:      rules,
+		store:      store,
+		txn:        txn,
+		kept:       newCache[limitsKey, keptAnswer](keptLimits),
+		operations: newCache[Operation, *ast.Term](keptOperations),
+	}
+	for q, ref := range map[*question]ast.Ref{&s.limits: limitsRef, &s.admit: admitRef} {
+		q.name = string(ref[len(ref)-1].Value.(ast.String))
+		q.compiler = rules.QueryCompiler()
+		body, err := q.compiler.Compile(ast.NewBody(ast.Equality.Expr(ast.VarTerm("answer"), ast.NewTerm(ref))))
+		if err != nil {
+			return nil, err
+		}
+		q.body = body
+	}
+	for _, module := range rules.Modules {
+		s.note(module)
+	}
+	return s, nil
+}
+
+// note sees which parts of the input a module looks at. A reference to the whole input looks at all of them.
+func (s *Set) note(module *ast.Module) {
+	ast.WalkRefs(module, func(ref ast.Ref) bool {
+		if !ref.HasPrefix(ast.InputRootRef) {
+			return false
+		}
+		var field ast.Value
+		if len(ref) > 1 {
+			field = ref[1].Value
+		}
+		name, named := field.(ast.String)
+		s.reads.now = s.reads.now || !named || name == "now"
+		s.reads.clock = s.reads.clock || !named || name == "clock"
+		s.reads.fields = s.reads.fields || !named || name == "fields"
+		return false
+	})
+}
+
+// Version names the set.
+func (s *Set) Version() Version { return s.version }
+
+// Limits answers how fast and how many. The answer is kept under the set, the merchant and its record's version, the mode
+// and the operation, until the first of the merchant's own limits expires. ErrNoAnswer means that the rules have none;
+// that and every other error is a refusal.
+func (s *Set) Limits(ctx context.Context, in LimitsInput) (Limits, error) {
+	key := limitsKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation}
+	if kept, ok := s.kept.get(key); ok && (kept.until.IsZero() || in.Now.Before(kept.until)) {
+		return kept.limits, nil
+	}
+	answer, err := s.ask(ctx, &s.limits, s.limitsTerm(&in))
+	if err != nil {
+		return Limits{}, err
+	}
+	if answer == nil {
+		return Limits{}, ErrNoAnswer
+	}
+	limits, err := readLimits(answer.Value)
+	if err != nil {
+		return Limits{}, fmt.Errorf("policy: the answer of %s: %w", limitsRef, err)
+	}
+	limits.Version = s.version
+	s.kept.put(key, keptAnswer{limits: limits, until: in.Merchant.nextExpiry(in.Now)})
+	return limits, nil
+}
+
+// Admit decides on one request. The context's deadline ends the evaluation. The decision that comes with an error
+// refuses.
+func (s *Set) Admit(ctx context.Context, in AdmitInput) (Decision, error) {
+	input, err := s.admitTerm(&in)
+	if err != nil {
+		return Decision{Version: s.version}, err
+	}
+	answer, err := s.ask(ctx, &s.admit, input)
+	if err != nil {
+		return Decision{Version: s.version}, err
+	}
+	decision := Decision{}
+	if answer != nil {
+		if decision, err = readDecision(answer.Value); err != nil {
+			return Decision{Version: s.version}, fmt.Errorf("policy: the answer of %s: %w", admitRef, err)
+		}
+	}
+	if !decision.Allow && len(decision.Reasons) == 0 {
+		decision.Reasons = []string{refusedSilently}
+	}
+	decision.Version = s.version
+	return decision, nil
+}
+
+// deadline lets OPA see that a context is done. OPA asks often, so this saves the goroutine that would watch it.
+type deadline struct{ context.Context }
+
+// Cancel has nothing to do: only the context ends an evaluation.
+func (deadline) Cancel() {}
+
+// Cancelled tells whether the context is done.
+func (d deadline) Cancelled() bool { return d.Err() != nil }
+
+// ask evaluates a question; nil is no answer.
+func (s *Set) ask(ctx context.Context, q *question, input *ast.Term) (*ast.Term, error) {
+	var answer *ast.Term
+	err := topdown.NewQuery(q.body).
+		WithQueryCompiler(q.compiler).
+		WithCompiler(s.rules).
+		WithStore(s.store).
+		WithTransaction(s.txn).
+		WithInput(input).
+		WithCancel(deadline{ctx}).
+		WithMetrics(metrics.NoOp()).
+		WithStrictBuiltinErrors(true).
+		Iter(ctx, func(result topdown.QueryResult) error {
+			for _, term := range result {
+				answer = term
+			}
+			return nil
+		})
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("policy: %s: %w", q.name, ctx.Err())
+	}
+	if err != nil {
+		return nil, fmt.Errorf("policy: %s: %w", q.name, err)
+	}
+	return answer, nil
+}
+
+// probe asks both questions once for each tier, so that a document of the wrong shape is found before it is in force.
+func (s *Set) probe(ctx context.Context, data map[string]any) error {
+	tiers, _ := data["tiers"].(map[string]any)
+	amount := int64(1)
+	var problems []Problem
+	for _, tier := range slices.Sorted(maps.Keys(tiers)) {
+		merchant := Merchant{ID: "probe", Tier: tier, Status: "active"}
+		operation := Operation{Path: "/probe", Kind: "query", Provider: "probe"}
+		_, err := s.Limits(ctx, LimitsInput{Merchant: merchant, Mode: "test", Operation: operation})
+		if err != nil && !errors.Is(err, ErrNoAnswer) {
+			problems = append(problems, at(s.rules.GetRules(limitsRef)[0].Location, "", err.Error()))
+		}
+		_, err = s.Admit(ctx, AdmitInput{Merchant: merchant, Mode: "test", Operation: operation, Amount: &amount})
+		if err != nil {
+			problems = append(problems, at(s.rules.GetRules(admitRef)[0].Location, "", err.Error()))
+		}
+	}
+	return refused(problems)
+}

@@ -1,0 +1,225 @@
+package policy
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxRate and maxBurst are far above what one replica serves; they catch a slip of the finger.
+	maxRate  = 1_000_000
+	maxBurst = 10_000_000
+
+	// maxName bounds the names of tiers, rates and quotas, which travel in headers and in database rows.
+	maxName = 64
+)
+
+// checkData reads data.json and holds it against its shape:
+//
+//	{"tiers": {"<tier>": {"rate_per_second": n > 0, "burst": n >= 1, "quotas": {"<quota>": {"limit": n >= 0}}}},
+//	 "quotas": {"<quota>": {"operations": ["/path"], "limit": n >= 0}},
+//	 "amounts": {"<path or kind>": {"min": n >= 1, "max": n >= 1}},
+//	 "custom": {...}}
+//
+// Only "tiers" must be there. "custom" belongs to an operator's own rules and is not looked at. Any other name is refused,
+// so that a misspelt one never silently limits nothing.
+func checkData(src []byte) (map[string]any, []Problem) {
+	file, root := readJSON(dataFile, src)
+	if root == nil {
+		return nil, file.problems
+	}
+	s := shape{file}
+	top := s.object(root, "tiers", "quotas", "amounts", "custom")
+	var quotas map[string]*node
+	if declared := top["quotas"]; declared != nil {
+		quotas = s.named(declared)
+		for _, quota := range quotas {
+			s.quota(quota)
+		}
+	}
+	if tiers := top["tiers"]; tiers == nil {
+		file.problem(root.offset, `"tiers" is missing`)
+	} else {
+		s.tiers(tiers, quotas)
+	}
+	if amounts := top["amounts"]; amounts != nil {
+		for _, bounds := range s.any(amounts) {
+			s.bounds(bounds)
+		}
+	}
+	if custom := top["custom"]; custom != nil {
+		s.any(custom)
+	}
+	if len(file.problems) > 0 {
+		return nil, file.problems
+	}
+	data, _ := root.plain().(map[string]any)
+	return data, nil
+}
+
+// shape notes where a file differs from what it must be.
+type shape struct{ *jsonFile }
+
+// any is an object with whatever names.
+func (s shape) any(n *node) map[string]*node {
+	members, ok := n.value.([]member)
+	if !ok {
+		s.problem(n.offset, "this must be an object")
+		return nil
+	}
+	object := make(map[string]*node, len(members))
+	for _, m := range members {
+		object[m.name] = m.value
+	}
+	return object
+}
+
+// object is an object that knows its names.
+func (s shape) object(n *node, names ...string) map[string]*node {
+	object := s.any(n)
+	if object == nil {
+		return nil
+	}
+	for _, m := range n.value.([]member) {
+		if !slices.Contains(names, m.name) {
+			s.problem(m.offset, "%q is not known here; known are %s", m.name, strings.Join(names, ", "))
+		}
+	}
+	return object
+}
+
+// named is an object whose names an operator chooses.
+func (s shape) named(n *node) map[string]*node {
+	object := s.any(n)
+	if object == nil {
+		return nil
+	}
+	for _, m := range n.value.([]member) {
+		if !validName(m.name) {
+			s.problem(m.offset, "%q is not a name; use letters, digits, '_', '-' and '.', at most %d", m.name, maxName)
+		}
+	}
+	return object
+}
+
+// tiers checks every tier. Where quotas are declared, a tier may only limit those.
+func (s shape) tiers(n *node, quotas map[string]*node) {
+	tiers := s.named(n)
+	if tiers != nil && len(tiers) == 0 {
+		s.problem(n.offset, "there must be a tier")
+	}
+	for _, tier := range tiers {
+		fields := s.object(tier, "rate_per_second", "burst", "quotas")
+		if fields == nil {
+			continue
+		}
+		s.rate(tier, fields["rate_per_second"])
+		s.whole(tier, "burst", fields["burst"], 1, maxBurst)
+		if limited := fields["quotas"]; limited != nil {
+			s.tierQuotas(limited, quotas)
+		}
+	}
+}
+
+// tierQuotas checks what a tier says about quotas.
+func (s shape) tierQuotas(n *node, declared map[string]*node) {
+	for _, quota := range s.named(n) {
+		if fields := s.object(quota, "limit"); fields != nil {
+			s.whole(quota, "limit", fields["limit"], 0, math.MaxInt64)
+		}
+	}
+	members, _ := n.value.([]member)
+	for _, m := range members {
+		if declared != nil && declared[m.name] == nil {
+			s.problem(m.offset, "no quota %q is declared in this file's \"quotas\"", m.name)
+		}
+	}
+}
+
+// quota checks the declaration of a quota: which paths it counts, and its size where a tier names none.
+func (s shape) quota(n *node) {
+	fields := s.object(n, "operations", "limit")
+	if fields == nil {
+		return
+	}
+	if limit := fields["limit"]; limit != nil {
+		s.whole(n, "limit", limit, 0, math.MaxInt64)
+	}
+	operations := fields["operations"]
+	if operations == nil {
+		s.problem(n.offset, `"operations" is missing`)
+		return
+	}
+	paths, ok := operations.value.([]*node)
+	if !ok {
+		s.problem(operations.offset, "this must be a list of paths")
+	}
+	for _, path := range paths {
+		if text, ok := path.value.(string); !ok || !strings.HasPrefix(text, "/") {
+			s.problem(path.offset, "this must be a path that begins with /")
+		}
+	}
+}
+
+// bounds checks the smallest and greatest amount of a path or a kind.
+func (s shape) bounds(n *node) {
+	fields := s.object(n, "min", "max")
+	if fields == nil {
+		return
+	}
+	var least, most int64 = 1, math.MaxInt64
+	if low := fields["min"]; low != nil {
+		least = s.whole(n, "min", low, 1, math.MaxInt64)
+	}
+	if high := fields["max"]; high != nil {
+		most = s.whole(n, "max", high, 1, math.MaxInt64)
+		if most > 0 && most < least {
+			s.problem(high.offset, `"max" is below "min"`)
+		}
+	}
+}
+
+// rate checks a pace, which may be a fraction: 0.5 is one request in two seconds.
+func (s shape) rate(parent, n *node) {
+	if n == nil {
+		s.problem(parent.offset, `"rate_per_second" is missing`)
+		return
+	}
+	number, ok := n.value.(json.Number)
+	value, err := strconv.ParseFloat(number.String(), 64)
+	if !ok || err != nil || value <= 0 || value > maxRate {
+		s.problem(n.offset, `"rate_per_second" must be a number above 0 and at most %d`, maxRate)
+	}
+}
+
+// whole checks a whole number and answers it, or 0 where it is none.
+func (s shape) whole(parent *node, name string, n *node, least, most int64) int64 {
+	if n == nil {
+		s.problem(parent.offset, "%q is missing", name)
+		return 0
+	}
+	number, ok := n.value.(json.Number)
+	value, err := strconv.ParseInt(number.String(), 10, 64)
+	if !ok || err != nil || value < least || value > most {
+		s.problem(n.offset, "%q must be a whole number from %d to %d", name, least, most)
+		return 0
+	}
+	return value
+}
+
+// validName tells whether a tier, a rate or a quota may be called so.
+func validName(name string) bool {
+	if name == "" || len(name) > maxName {
+		return false
+	}
+	for _, c := range []byte(name) {
+		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+		if !letter && !(c >= '0' && c <= '9') && !strings.ContainsRune("_-.", rune(c)) {
+			return false
+		}
+	}
+	return true
+}

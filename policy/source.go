@@ -1,0 +1,148 @@
+package policy
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed" // the default set is part of the program
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+const (
+	dataFile   = "data.json"
+	ruleSuffix = ".rego"
+	testSuffix = "_test.rego"
+
+	// maxFile bounds a file of a set: a set is read by people.
+	maxFile = 1 << 20
+)
+
+// ErrNoPolicy is what LoadDir returns for a directory that is missing or holds no set. WriteDefault makes one there.
+var ErrNoPolicy = errors.New("no policy there")
+
+// Source is a set as people write it: by file name, `.rego` files with rules, `_test.rego` files with their tests, and
+// `data.json`.
+type Source map[string][]byte
+
+//go:embed rego/admit.rego
+var admitRules []byte
+
+//go:embed rego/admit_test.rego
+var admitTests []byte
+
+//go:embed rego/limits.rego
+var limitsRules []byte
+
+//go:embed rego/limits_test.rego
+var limitsTests []byte
+
+//go:embed rego/data.json
+var defaultData []byte
+
+// Default is a copy of the set that the program brings along.
+func Default() Source {
+	return Source{
+		"admit.rego":       bytes.Clone(admitRules),
+		"admit_test.rego":  bytes.Clone(admitTests),
+		"limits.rego":      bytes.Clone(limitsRules),
+		"limits_test.rego": bytes.Clone(limitsTests),
+		dataFile:           bytes.Clone(defaultData),
+	}
+}
+
+// Version digests the files: names and contents, each with its length, in the order of the names.
+func (s Source) Version() Version {
+	h := sha256.New()
+	part := func(b []byte) {
+		fmt.Fprintf(h, "%d:", len(b))
+		h.Write(b)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		part([]byte(name))
+		part(s[name])
+	}
+	return Version(hex.EncodeToString(h.Sum(nil)))
+}
+
+// hasRules tells whether there is a file of rules, tests not counted.
+func (s Source) hasRules() bool {
+	for name := range s {
+		if strings.HasSuffix(name, ruleSuffix) && !strings.HasSuffix(name, testSuffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// LoadDir reads the set in a directory: `data.json` and every `*.rego`; hidden files, other files and directories are
+// passed over. A directory with `data.json` and no rules of its own uses the default rules with that data, which is all
+// that changing a limit needs. A directory without `data.json` is no set: ErrNoPolicy.
+func LoadDir(dir string) (Source, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("policy: %s: %w: the directory does not exist; make it and write the default set into it",
+			dir, ErrNoPolicy)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("policy: %w", err)
+	}
+	found := Source{}
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.HasPrefix(name, ".") || (name != dataFile && !strings.HasSuffix(name, ruleSuffix)) {
+			continue
+		}
+		if found[name], err = readFile(filepath.Join(dir, name)); err != nil {
+			return nil, fmt.Errorf("policy: %w", err)
+		}
+	}
+	if _, ok := found[dataFile]; !ok {
+		return nil, fmt.Errorf("policy: %s: %w: a set has a %s, and rules (*.rego) unless the default ones are wanted; "+
+			"write the default set there to begin with", dir, ErrNoPolicy, dataFile)
+	}
+	if found.hasRules() {
+		return found, nil
+	}
+	source := Default()
+	maps.Copy(source, found)
+	return source, nil
+}
+
+// readFile reads one file of a set. It follows links, which is how Kubernetes mounts a ConfigMap.
+func readFile(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxFile {
+		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", path, maxFile)
+	}
+	return os.ReadFile(path)
+}
+
+// WriteDefault writes the default set into a directory, which is made where it is missing. It never overwrites: where one
+// of the files exists, nothing is written.
+func WriteDefault(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("policy: %w", err)
+	}
+	source := Default()
+	for _, name := range slices.Sorted(maps.Keys(source)) {
+		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
+			return fmt.Errorf("policy: %s is there already; the default set goes into a directory without one",
+				filepath.Join(dir, name))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(source)) {
+		if err := os.WriteFile(filepath.Join(dir, name), source[name], 0o644); err != nil {
+			return fmt.Errorf("policy: %w", err)
+		}
+	}
+	return nil
+}
