@@ -1,0 +1,185 @@
+package xendit
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+const currencyIDR = "IDR"
+
+// invoice is an invoice of the upstream, in an answer or in a webhook.
+type invoice struct {
+	ID         string        `json:"id"`
+	ExternalID string        `json:"external_id"`
+	Status     string        `json:"status"`
+	Amount     money.Amount  `json:"amount"`
+	Currency   string        `json:"currency"`
+	URL        string        `json:"invoice_url"`
+	ExpiryDate moment        `json:"expiry_date"`
+	PaidAmount *money.Amount `json:"paid_amount"`
+	PaidAt     moment        `json:"paid_at"`
+	Updated    moment        `json:"updated"`
+}
+
+// moment is a time that may be missing. What can't be read counts as missing,
+// so that a date's format never hides that money came.
+type moment struct{ time.Time }
+
+// UnmarshalJSON reads RFC 3339.
+func (m *moment) UnmarshalJSON(data []byte) error {
+	var t time.Time
+	if json.Unmarshal(data, &t) != nil {
+		t = time.Time{}
+	}
+	m.Time = t
+	return nil
+}
+
+type invoiceRequest struct {
+	ExternalID  string       `json:"external_id"`
+	Amount      money.Amount `json:"amount"`
+	PayerEmail  string       `json:"payer_email,omitempty"`
+	Description string       `json:"description,omitempty"`
+	Duration    int64        `json:"invoice_duration"`
+	SuccessURL  string       `json:"success_redirect_url,omitempty"`
+	Currency    string       `json:"currency"`
+}
+
+func (acc *account) createInvoice(ctx context.Context, call sdk.Call, o order, now time.Time) sdk.Result {
+	request := invoiceRequest{
+		ExternalID:  call.Reference,
+		Amount:      call.Amount,
+		PayerEmail:  o.PayerEmail,
+		Description: o.Description,
+		Duration:    int64(o.life() / time.Second),
+		SuccessURL:  o.SuccessURL,
+		Currency:    currencyIDR,
+	}
+	if tooLate(call) {
+		return sendByPassed()
+	}
+	var made invoice
+	if p := acc.client.post(ctx, "/v2/invoices", v1, request, &made); p != nil {
+		return p.result()
+	}
+	if why := made.differs(call); why != "" {
+		return garbled("POST /v2/invoices", why).result()
+	}
+	expires := made.ExpiryDate.Time
+	if expires.IsZero() {
+		expires = now.Add(o.life())
+	}
+	return sdk.Accepted(made.ID, expires, payable{PaymentURL: made.URL})
+}
+
+// resumeInvoice is for a reference that was tried before: what was made then is
+// the result, and where nothing is to be seen nobody knows.
+func (acc *account) resumeInvoice(ctx context.Context, call sdk.Call) sdk.Result {
+	found := acc.findInvoiceByReference(ctx, call.Reference)
+	if found.Standing == sdk.StandingPending && found.Amount == call.Amount {
+		return sdk.Accepted(found.ProviderReference, found.ExpiresAt, found.Data)
+	}
+	return sdk.DontKnow(found.Blame, "this reference was tried before: "+found.Detail)
+}
+
+// differs says what of the answer is not what was asked for, or "".
+func (inv invoice) differs(call sdk.Call) string {
+	switch {
+	case inv.ID == "" || isQR(inv.ID):
+		return "the invoice has no id"
+	case inv.ExternalID != call.Reference:
+		return "the invoice has another external_id"
+	case inv.Amount != call.Amount:
+		return "the invoice has another amount"
+	case inv.Currency != "" && inv.Currency != currencyIDR:
+		return "the invoice has another currency"
+	case !inv.payable():
+		return "the invoice has no usable invoice_url"
+	}
+	return ""
+}
+
+func (inv invoice) payable() bool {
+	return strings.HasPrefix(inv.URL, "https://") || strings.HasPrefix(inv.URL, "http://")
+}
+
+// finding is what the upstream says of the movement behind the invoice.
+func (inv invoice) finding() sdk.Finding {
+	f := sdk.Finding{
+		Reference:         inv.ExternalID,
+		ProviderReference: inv.ID,
+		Amount:            inv.Amount,
+		// All we create is in rupiah; an answer without a currency says no other.
+		Currency:  cmp.Or(inv.Currency, currencyIDR),
+		ExpiresAt: inv.ExpiryDate.Time,
+	}
+	switch {
+	case inv.Status == "PAID" || inv.Status == "SETTLED":
+		f.Standing = sdk.StandingDone
+		if inv.PaidAmount != nil {
+			f.Amount = *inv.PaidAmount
+		}
+		// An invoice is paid once, and settling is no new fact about it. Its
+		// payment_id would not do as a name: not every answer has it.
+		f.EventID = inv.ID + "-PAID"
+		f.At = inv.PaidAt.Time
+	case inv.Status == "EXPIRED":
+		f.Standing = sdk.StandingExpired
+		f.EventID = inv.ID + "-EXPIRED"
+		f.At = inv.Updated.Time
+	case inv.Status == "PENDING" && inv.payable():
+		f.Standing = sdk.StandingPending
+		f.Data = payable{PaymentURL: inv.URL}.json()
+	default:
+		return sdk.NoWord(sdk.BlameUpstream, "the invoice has no known status, or no usable invoice_url")
+	}
+	return f
+}
+
+func (acc *account) findInvoice(ctx context.Context, id string) sdk.Finding {
+	var inv invoice
+	if p := acc.client.get(ctx, "/v2/invoices/"+url.PathEscape(id), v1, &inv); p != nil {
+		return p.finding()
+	}
+	if inv.ID != id {
+		return sdk.NoWord(sdk.BlameUpstream, "the upstream answered with another invoice")
+	}
+	return inv.finding()
+}
+
+// findInvoiceByReference is for a movement whose answer was lost.
+func (acc *account) findInvoiceByReference(ctx context.Context, reference string) sdk.Finding {
+	var list []invoice
+	if p := acc.client.get(ctx, "/v2/invoices?external_id="+url.QueryEscape(reference), v1, &list); p != nil {
+		return p.finding()
+	}
+	if list == nil {
+		return sdk.NoWord(sdk.BlameUpstream, "the upstream answered null for a list")
+	}
+	list = slices.DeleteFunc(list, func(inv invoice) bool { return inv.ExternalID != reference })
+	if len(list) == 0 {
+		return sdk.Finding{Standing: sdk.StandingNotFound, Detail: "no invoice has this external_id"}
+	}
+	// It is not certain that the upstream keeps external_id unique: money first,
+	// then what may still be paid.
+	slices.SortStableFunc(list, func(a, b invoice) int { return cmp.Compare(a.rank(), b.rank()) })
+	return list[0].finding()
+}
+
+func (inv invoice) rank() int {
+	switch inv.Status {
+	case "PAID", "SETTLED":
+		return 0
+	case "PENDING":
+		return 1
+	}
+	return 2
+}

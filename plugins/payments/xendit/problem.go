@@ -1,0 +1,173 @@
+package xendit
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"unicode"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// verdict is what the lack of a usable answer proves.
+type verdict int
+
+const (
+	unclear    verdict = iota // it may have been done
+	turnedAway                // it was not looked at
+	refused                   // it was looked at, and not done
+)
+
+// problem is why a request has no usable answer.
+type problem struct {
+	verdict verdict
+	blame   sdk.Blame
+	status  int
+	code    string // the upstream's error_code
+	message string // the upstream's words, for merchants
+	fields  []sdk.FieldFault
+	detail  string // for operators
+}
+
+// accountCodes are the upstream's words for a fault of our account with it.
+var accountCodes = map[string]bool{
+	"INVALID_API_KEY":                  true,
+	"REQUEST_FORBIDDEN_ERROR":          true,
+	"CHANNEL_NOT_ACTIVATED":            true,
+	"NO_COLLECTION_METHODS_ERROR":      true,
+	"UNAVAILABLE_PAYMENT_METHOD_ERROR": true,
+}
+
+var amountCodes = map[string]string{
+	"MINIMAL_TRANSFER_AMOUNT_ERROR": "is below the provider's minimum",
+	"AMOUNT_BELOW_MINIMUM_LIMIT":    "is below the provider's minimum",
+	"MAXIMUM_TRANSFER_AMOUNT_ERROR": "is above the provider's maximum",
+}
+
+// ourFields are the upstream's names of what the merchant gave.
+var ourFields = map[string]string{
+	"amount":               "amount",
+	"payer_email":          "payer_email",
+	"description":          "description",
+	"invoice_duration":     "expires_in",
+	"expires_at":           "expires_in",
+	"success_redirect_url": "success_url",
+}
+
+// judge reads an answer that is no success. Without the API's own error code
+// it is the word of some proxy, and proves nothing.
+func (c *client) judge(what string, status int, body []byte) *problem {
+	var answer struct {
+		Code    string          `json:"error_code"`
+		Message string          `json:"message"`
+		Errors  json.RawMessage `json:"errors"`
+	}
+	if json.Unmarshal(body, &answer) != nil {
+		answer.Code = ""
+	}
+	p := &problem{
+		status:  status,
+		code:    c.clean(answer.Code),
+		message: c.clean(answer.Message),
+	}
+	p.detail = strings.TrimSpace(c.clean(what) + " " + p.code + " " + p.message)
+	key := c.readFields(p, answer.Errors)
+
+	switch {
+	case status == http.StatusUnauthorized, accountCodes[p.code] && status < 500, key:
+		p.verdict, p.blame = turnedAway, sdk.BlameAccount
+	case status == http.StatusTooManyRequests:
+		p.verdict = turnedAway
+	case status == http.StatusConflict:
+		p.verdict = unclear // something of that name exists: perhaps our own earlier attempt
+	case status == http.StatusServiceUnavailable && p.code == "CHANNEL_UNAVAILABLE":
+		p.verdict, p.blame = turnedAway, sdk.BlameUpstream
+	case status/100 == 4 && p.code != "":
+		p.verdict = refused
+	default:
+		p.verdict, p.blame = unclear, sdk.BlameUpstream
+	}
+	return p
+}
+
+// readFields turns the upstream's list of faults into ours, and tells whether
+// one of them is the API key.
+func (c *client) readFields(p *problem, list json.RawMessage) (key bool) {
+	var faults []json.RawMessage
+	if json.Unmarshal(list, &faults) != nil {
+		faults = nil // an unknown form: code and message still say what is wrong
+	}
+	for _, raw := range faults {
+		var fault struct {
+			Field    []string `json:"field"`
+			Messages []string `json:"messages"`
+		}
+		if json.Unmarshal(raw, &fault) != nil || len(fault.Field) == 0 {
+			continue
+		}
+		theirs := fault.Field[0]
+		key = key || theirs == "api_key"
+		if ours, ok := ourFields[theirs]; ok {
+			message := c.clean(strings.Join(fault.Messages, "; "))
+			p.fields = append(p.fields, sdk.FieldFault{Field: ours, Message: strings.ReplaceAll(message, theirs, ours)})
+		}
+	}
+	if text, ok := amountCodes[p.code]; ok {
+		if p.message != "" {
+			text += ": " + p.message
+		}
+		p.fields = []sdk.FieldFault{{Field: "amount", Message: text}}
+	}
+	return key
+}
+
+// result is what a create or a cancel says of the problem.
+func (p *problem) result() sdk.Result {
+	switch p.verdict {
+	case turnedAway:
+		return sdk.DidNotSend(p.blame, p.detail)
+	case refused:
+		r := sdk.Refuse(sdk.RefuseOther, p.refusal(), p.fields...)
+		r.Detail = p.detail
+		return r
+	case unclear:
+	}
+	return sdk.DontKnow(p.blame, p.detail)
+}
+
+func (p *problem) refusal() string {
+	switch {
+	case amountCodes[p.code] != "":
+		return "amount " + p.fields[0].Message
+	case p.message != "":
+		return "The provider refused: " + p.message
+	}
+	return "The provider refused: " + p.code
+}
+
+// finding is what a lookup says of the problem. Only the API's own word that
+// it has nothing counts as not found.
+func (p *problem) finding() sdk.Finding {
+	if p.status == http.StatusNotFound && strings.Contains(p.code, "NOT_FOUND") {
+		return sdk.Finding{Standing: sdk.StandingNotFound, Detail: p.detail}
+	}
+	return sdk.NoWord(p.blame, p.detail)
+}
+
+const maxText = 300
+
+// clean makes foreign text fit to be shown: short, printable, and without the
+// key, which an upstream might quote.
+func (c *client) clean(text string) string {
+	text = strings.ReplaceAll(text, c.key, "[key]")
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, text)
+	if runes := []rune(text); len(runes) > maxText {
+		text = string(runes[:maxText]) + "…"
+	}
+	return text
+}
