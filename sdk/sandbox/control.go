@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
@@ -19,6 +21,9 @@ const controlPrefix = "/_sandbox/"
 
 // maxControlBody is the largest order.
 const maxControlBody = 64 << 10
+
+// payHeard is how long a payment by hand waits for its webhooks to be tried.
+const payHeard = 3 * time.Second
 
 // ErrUnknown is an upstream's word that it never made that code or page.
 var ErrUnknown = errors.New("nothing of this upstream")
@@ -135,6 +140,9 @@ func (e *Env) pay(up Upstream, w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 		writeError(w, http.StatusInternalServerError, err.Error())
 	default:
+		heard, cancel := context.WithTimeout(r.Context(), payHeard)
+		defer cancel()
+		e.Webhooks.Tried(heard)
 		receipt.Provider = e.Provider
 		writeJSON(w, http.StatusOK, receipt)
 	}

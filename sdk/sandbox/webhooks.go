@@ -58,6 +58,7 @@ type Webhooks struct {
 
 	mu      sync.Mutex
 	waiting map[string]*delivery
+	changed chan struct{} // closed and replaced whenever a try has ended
 }
 
 // webhookEvent is one of: queued (Hook), failed (Tries, Next), ended (Done).
@@ -80,7 +81,7 @@ func newWebhooks(accounts *Accounts, j *Journal, c Config) *Webhooks {
 	w := &Webhooks{
 		accounts: accounts, client: c.Client, clock: c.Clock, journal: j, log: c.Log,
 		slots:   make(chan struct{}, webhookSenders),
-		waiting: map[string]*delivery{},
+		waiting: map[string]*delivery{}, changed: make(chan struct{}),
 	}
 	w.agenda = NewAgenda(c.Clock, func(ctx context.Context, key string) {
 		w.senders.Go(func() { w.send(ctx, key) })
@@ -99,6 +100,10 @@ func (w *Webhooks) apply(e webhookEvent) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d := w.waiting[e.Key]
+	if e.Hook == nil {
+		close(w.changed)
+		w.changed = make(chan struct{})
+	}
 	switch {
 	case e.Hook != nil:
 		d = &delivery{hook: *e.Hook, next: e.Hook.At}
@@ -147,6 +152,38 @@ func (w *Webhooks) send(ctx context.Context, key string) {
 		event = webhookEvent{Key: key, Tries: tries, Next: w.clock.Now().Add(pause)}
 	}
 	w.journal.Append(w.topic.Entry(event))
+}
+
+// Tried waits until every webhook that is due now has been tried once, or the
+// context ends: who pays by hand expects that the receiver has heard of it.
+func (w *Webhooks) Tried(ctx context.Context) {
+	due := map[string]int{}
+	w.mu.Lock()
+	now := w.clock.Now()
+	for key, d := range w.waiting {
+		if !d.next.After(now) {
+			due[key] = d.tries
+		}
+	}
+	w.mu.Unlock()
+	for {
+		w.mu.Lock()
+		for key, tries := range due {
+			if d := w.waiting[key]; d == nil || d.tries > tries {
+				delete(due, key)
+			}
+		}
+		changed := w.changed
+		w.mu.Unlock()
+		if len(due) == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+		}
+	}
 }
 
 // graceful outlives a context by a moment, so that a webhook that is being

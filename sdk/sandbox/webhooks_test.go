@@ -203,3 +203,22 @@ func TestWebhookWithoutAddressWaits(t *testing.T) {
 		}
 	})
 }
+
+// Who waits for the webhooks that are due waits for one try of each, and not
+// for those of later, nor for a receiver that never answers well.
+func TestTriedWaitsForWhatIsDue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &receiver{status: always(500)}
+		env := hookWorld(t, t.TempDir(), r)
+		queue(t, env, message(`{"a":1}`, 0), message(`{"a":2}`, 0), message(`{"a":3}`, time.Minute))
+		env.Webhooks.Tried(t.Context())
+		if got := len(r.seconds()); got != 2 {
+			t.Errorf("%d tries when it returned, want 2", got)
+		}
+		if waited := time.Since(r.began); waited >= time.Second {
+			t.Errorf("it waited %v, for a second try or a later webhook", waited)
+		}
+		closeEnv(t, env)
+	})
+}

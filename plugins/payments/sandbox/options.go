@@ -24,7 +24,7 @@ type Options struct {
 // DefaultOptions are the figures of the upstream, except for a rate limit that
 // benchmarks can live with.
 func DefaultOptions() Options {
-	return Options{MinAmount: 100, MaxInvoice: 1_000_000_000, MaxQR: 10_000_000, RateLimit: 60_000}
+	return Options{MinAmount: 100, MaxInvoice: 1_000_000_000, MaxQR: 10_000_000, RateLimit: 600_000}
 }
 
 // Program is the simulator as a process, for the plugin's main.
