@@ -1,0 +1,253 @@
+package admission_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+var noon = time.Date(2026, 11, 20, 5, 0, 0, 0, time.UTC)
+
+// rules let everything pass but large amounts and QR codes at noon in Jakarta,
+// and fail on a description.
+const rules = `package gerbang
+
+admit := {"allow": count(refusals) == 0, "reasons": refusals}
+
+refusals contains "Too much." if input.amount > 1000000
+refusals contains "No QR codes at noon." if { input.fields.type == "qris"; input.clock.hour == 12 }
+refusals contains "Never." if input.merchant.tier == "never"
+refusals contains "Broken." if { input.merchant.tier == "broken"; to_number("x") == 1 }
+
+limits := {
+	"rates": [
+		{"name": "default", "rate_per_second": 1, "burst": 2},
+		{"name": "second", "rate_per_second": 1, "burst": 3},
+	],
+	"quotas": [],
+} if input.merchant.tier != "unlimited"
+`
+
+const tiers = `{"tiers": {"scale": {"rate_per_second": 1, "burst": 1, "quotas": {}}}}`
+
+func compile(t testing.TB, module string) *policy.Active {
+	t.Helper()
+	source := policy.Default()
+	if module != "" {
+		source = policy.Source{"rules.rego": []byte(module), "data.json": []byte(tiers)}
+	}
+	set, err := policy.Compile(t.Context(), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return policy.NewActive(set)
+}
+
+func operation(t testing.TB, path string) *catalog.Operation {
+	t.Helper()
+	text, err := os.ReadFile("../../plugins/payments/manifest.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := catalog.Build([]*manifest.Manifest{m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	op, _ := s.ByPath(path)
+	return op
+}
+
+func identity(t testing.TB, tier tenants.Tier, status tenants.Status, scopes ...tenants.Scope) tenants.Identity {
+	t.Helper()
+	account, err := tenants.NewAccount(tenants.Merchant{ID: "mer_" + tenants.MerchantID(tier), Name: "Toko", Tier: tier, Status: status, Version: 1}, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := tenants.Identity{Account: account, Mode: tenants.Test}
+	if id.Key.Scopes, err = tenants.NewScopes(scopes...); err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+func code(err error) fault.Code {
+	if err == nil {
+		return ""
+	}
+	return fault.From(err).Code
+}
+
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	create, status, cancel := operation(t, "/payments/create"), operation(t, "/payments/status"), operation(t, "/payments/cancel")
+	tests := []struct {
+		name   string
+		op     *catalog.Operation
+		status tenants.Status
+		scopes []tenants.Scope
+		want   fault.Code
+	}{
+		{"create with collect", create, tenants.Active, []tenants.Scope{tenants.ScopeCollect}, ""},
+		{"create with read", create, tenants.Active, []tenants.Scope{tenants.ScopeRead, tenants.ScopeOrder, tenants.ScopeTransfer}, fault.ScopeMissing},
+		{"status with read", status, tenants.Active, []tenants.Scope{tenants.ScopeRead}, ""},
+		{"status with collect", status, tenants.Active, []tenants.Scope{tenants.ScopeCollect}, fault.ScopeMissing},
+		{"cancel with collect", cancel, tenants.Active, []tenants.Scope{tenants.ScopeCollect}, ""},
+		{"cancel with read", cancel, tenants.Active, []tenants.Scope{tenants.ScopeRead}, fault.ScopeMissing},
+		{"suspended", status, tenants.Suspended, []tenants.Scope{tenants.ScopeRead}, fault.MerchantSuspended},
+		{"suspended without scope", create, tenants.Suspended, nil, fault.MerchantSuspended},
+	}
+	for _, test := range tests {
+		if got := code(admission.Access(identity(t, "scale", test.status, test.scopes...), test.op)); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
+func TestKindsDecideTheScope(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[manifest.Kind]tenants.Scope{
+		manifest.Query: tenants.ScopeRead, manifest.Payment: tenants.ScopeCollect, manifest.Collection: tenants.ScopeCollect,
+		manifest.Order: tenants.ScopeOrder, manifest.Transfer: tenants.ScopeTransfer,
+	} {
+		op := &catalog.Operation{Operation: manifest.Operation{Kind: kind}}
+		if got := admission.ScopeOf(op); got != want {
+			t.Errorf("%s needs %s, want %s", kind, got, want)
+		}
+	}
+}
+
+func TestAdmit(t *testing.T) {
+	t.Parallel()
+	op := operation(t, "/payments/create")
+	tests := []struct {
+		name, body, tier string
+		now              time.Time
+		want             fault.Code
+		message          string
+	}{
+		{"allowed", `{"amount": 1000000}`, "scale", noon, "", ""},
+		{"amount", `{"amount": 1000001}`, "scale", noon, fault.PolicyDenied, "Too much."},
+		{"field and hour", `{"amount": 100, "type": "qris"}`, "scale", noon, fault.PolicyDenied, "No QR codes at noon."},
+		{"another hour", `{"amount": 100, "type": "qris"}`, "scale", noon.Add(time.Hour), "", ""},
+		{"both reasons", `{"amount": 1000001, "type": "qris"}`, "scale", noon, fault.PolicyDenied, "No QR codes at noon. Too much."},
+		{"merchant", `{"amount": 100}`, "never", noon, fault.PolicyDenied, "Never."},
+		{"no limits", `{"amount": 100}`, "unlimited", noon, fault.PolicyDenied, "The policy sets no limits for this merchant."},
+		{"a rule that fails", `{"amount": 100}`, "broken", noon, fault.Internal, "could not be judged"},
+		{"no amount", `{}`, "scale", noon, fault.Internal, "could not be judged"},
+	}
+	active := compile(t, rules)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			a := admission.New(active, limit.New(), admission.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+			ticket, err := a.Admit(t.Context(), test.now, identity(t, tenants.Tier(test.tier), tenants.Active), op, body(t, test.body))
+			if code(err) != test.want || err != nil && !strings.Contains(fault.From(err).Message, test.message) {
+				t.Fatalf("got %v, want %q that says %q", err, test.want, test.message)
+			}
+			if len(ticket.DecisionID) != 36 || ticket.PolicyVersion != string(active.Set().Version()) {
+				t.Errorf("the ticket %+v", ticket)
+			}
+			if asked := ticket.RateLimit != ""; asked != (test.want == "") {
+				t.Errorf("a rate was asked: %v", asked)
+			}
+			if noted := strings.Contains(log.String(), ticket.DecisionID); noted != (test.want == fault.PolicyDenied) {
+				t.Errorf("the decision can be explained: %v: %s", noted, &log)
+			}
+		})
+	}
+}
+
+func TestRates(t *testing.T) {
+	t.Parallel()
+	op, id := operation(t, "/payments/status"), identity(t, "scale", tenants.Active)
+	a := admission.New(compile(t, rules), limit.New(), admission.Config{})
+	for range 2 {
+		if _, err := a.Admit(t.Context(), noon, id, op, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ticket, err := a.Admit(t.Context(), noon, id, op, nil)
+	f, ok := errors.AsType[*fault.Error](err)
+	if !ok || f.Code != fault.RateLimited || f.RetryAfter != time.Second || !f.RetryAt.Equal(noon.Add(time.Second)) {
+		t.Fatalf("got %v", err)
+	}
+	if ticket.RateLimit != `"default";r=0;t=2` || ticket.RateLimitPolicy != `"default";q=2;w=2` {
+		t.Errorf("the ticket %+v", ticket)
+	}
+	ticket, err = a.Admit(t.Context(), noon.Add(time.Second), id, op, nil)
+	if err != nil || ticket.RateLimit != `"default";r=0;t=2, "second";r=1;t=2` || ticket.RateLimitPolicy != `"default";q=2;w=2, "second";q=3;w=3` {
+		t.Errorf("a second later: %v %+v", err, ticket)
+	}
+	live := id
+	live.Mode = tenants.Live
+	if _, err := a.Admit(t.Context(), noon, live, op, nil); err != nil {
+		t.Errorf("test mode spends what is live mode's: %v", err)
+	}
+}
+
+func TestAdmitEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	a := admission.New(compile(t, rules), limit.New(), admission.Config{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := a.Admit(ctx, noon, identity(t, "scale", tenants.Active), operation(t, "/payments/status"), nil); code(err) != fault.Internal {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestTheDefaultPolicyKnowsItsTiers(t *testing.T) {
+	t.Parallel()
+	a := admission.New(compile(t, ""), limit.New(), admission.Config{})
+	op := operation(t, "/payments/create")
+	ticket, err := a.Admit(t.Context(), noon, identity(t, "starter", tenants.Active), op, body(t, `{"amount": 100}`))
+	if err != nil || !strings.HasPrefix(ticket.RateLimitPolicy, `"default";q=`) {
+		t.Errorf("got %+v, %v", ticket, err)
+	}
+	if _, err := a.Admit(t.Context(), noon, identity(t, "unheard", tenants.Active), op, body(t, `{"amount": 100}`)); code(err) != fault.PolicyDenied {
+		t.Errorf("an unknown tier: %v", err)
+	}
+}
+
+func body(t testing.TB, text string) catalog.Document {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var document catalog.Document
+	if err := decoder.Decode(&document); err != nil {
+		t.Fatal(err)
+	}
+	return document
+}
+
+func BenchmarkAdmit(b *testing.B) {
+	op, id := operation(b, "/payments/create"), identity(b, "scale", tenants.Active)
+	a := admission.New(compile(b, ""), limit.New(), admission.Config{})
+	document := body(b, `{"amount": 10000, "payer_email": "a@example.com"}`)
+	now := noon
+	b.ReportAllocs()
+	for b.Loop() {
+		now = now.Add(time.Second)
+		if _, err := a.Admit(b.Context(), now, id, op, document); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+// Snapshot is everything the gateway offers at one moment.
+type Snapshot struct {
+	operations []*Operation
+	byPath     map[string]*Operation
+	openAPI    []byte
+}
+
+// Build makes a snapshot of the manifests. It refuses two operations with one
+// path and kinds that this gateway does not serve, naming each.
+func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
+	s := &Snapshot{byPath: map[string]*Operation{}}
+	var faults []error
+	for _, m := range manifests {
+		for _, declared := range m.Operations {
+			op, err := compile(m, declared)
+			if err != nil {
+				faults = append(faults, fmt.Errorf("provider %s: operation %s: %w", m.Name, declared.Path, err))
+				continue
+			}
+			if other, taken := s.byPath[op.Path]; taken {
+				faults = append(faults, fmt.Errorf("providers %s and %s: both offer %s", other.Provider, m.Name, op.Path))
+				continue
+			}
+			s.byPath[op.Path] = op
+			s.operations = append(s.operations, op)
+		}
+	}
+	for _, op := range s.operations {
+		if target := op.StatusOf + op.CancelOf; target != "" {
+			op.Target = s.byPath[target]
+		}
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
+	}
+	document, err := describe(s.operations)
+	if err != nil {
+		return nil, fmt.Errorf("catalog: OpenAPI: %w", err)
+	}
+	s.openAPI = document
+	return s, nil
+}
+
+// ByPath finds an operation.
+func (s *Snapshot) ByPath(path string) (*Operation, bool) {
+	op, ok := s.byPath[path]
+	return op, ok
+}
+
+// Operations are all, in the order of the manifests.
+func (s *Snapshot) Operations() []*Operation { return s.operations }
+
+// OpenAPI is the document that describes the snapshot, as JSON.
+func (s *Snapshot) OpenAPI() []byte { return s.openAPI }
+
+// Catalog holds the snapshot that is current.
+type Catalog struct{ current atomic.Pointer[Snapshot] }
+
+// New makes a catalog that begins with a snapshot.
+func New(s *Snapshot) *Catalog {
+	c := &Catalog{}
+	c.current.Store(s)
+	return c
+}
+
+// Current is the snapshot to use for one whole request.
+func (c *Catalog) Current() *Snapshot { return c.current.Load() }
+
+// Swap makes another snapshot current.
+func (c *Catalog) Swap(s *Snapshot) { c.current.Store(s) }
+
+func compile(m *manifest.Manifest, declared manifest.Operation) (*Operation, error) {
+	op := &Operation{Operation: declared, Provider: m.Name, SettlesWithin: time.Duration(m.SettlesWithin)}
+	if declared.Kind != "" {
+		rules, served := movement.RulesOf(declared.Kind)
+		if !served {
+			return nil, fmt.Errorf("kind %s is not served by this gateway", declared.Kind)
+		}
+		op.Rules = rules
+	}
+	var err error
+	if op.request, err = manifest.CompileSchema("request", declared.Request); err != nil {
+		return nil, err
+	}
+	if declared.Result != nil {
+		if op.result, err = manifest.CompileSchema("result", declared.Result); err != nil {
+			return nil, err
+		}
+	}
+	if op.properties, err = readProperties(declared.Request); err != nil {
+		return nil, err
+	}
+	answers, err := readProperties(declared.Response)
+	if err != nil {
+		return nil, err
+	}
+	op.answers = map[string]bool{}
+	for _, p := range answers {
+		op.answers[p.name] = true
+	}
+	return op, nil
+}

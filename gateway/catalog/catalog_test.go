@@ -1,0 +1,223 @@
+package catalog_test
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+const paymentsManifest = "../../plugins/payments/manifest.json"
+
+func load(t testing.TB, path string) *manifest.Manifest {
+	t.Helper()
+	document, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Parse(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func payments(t testing.TB) *catalog.Snapshot {
+	t.Helper()
+	s, err := catalog.Build([]*manifest.Manifest{load(t, paymentsManifest)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func operation(t testing.TB, path string) *catalog.Operation {
+	t.Helper()
+	op, ok := payments(t).ByPath(path)
+	if !ok {
+		t.Fatalf("there is no %s", path)
+	}
+	return op
+}
+
+func document(t testing.TB, text string) catalog.Document {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	var body catalog.Document
+	if err := decoder.Decode(&body); err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
+
+func fields(namesAndMessages ...string) []fault.Field {
+	var all []fault.Field
+	for pair := range slices.Chunk(namesAndMessages, 2) {
+		all = append(all, fault.Field{Field: pair[0], Message: pair[1]})
+	}
+	return all
+}
+
+func TestBuildLinksFollowersToTheirTarget(t *testing.T) {
+	t.Parallel()
+	s := payments(t)
+	create, _ := s.ByPath("/payments/create")
+	for _, path := range []string{"/payments/status", "/payments/cancel"} {
+		follower, ok := s.ByPath(path)
+		if !ok || follower.Target != create {
+			t.Errorf("%s is not about %s", path, create.Path)
+		}
+	}
+	if create.Target != nil || create.Rules.ReferenceField != "external_id" || create.SettlesWithin <= 0 {
+		t.Errorf("create is compiled as %+v", create)
+	}
+	if _, ok := s.ByPath("/payments/nothing"); ok {
+		t.Error("a path that nobody declared is found")
+	}
+}
+
+func TestBuildRefusesTwoProvidersOnOnePath(t *testing.T) {
+	t.Parallel()
+	first, second := load(t, paymentsManifest), load(t, paymentsManifest)
+	second.Name = "other"
+	_, err := catalog.Build([]*manifest.Manifest{first, second})
+	if err == nil {
+		t.Fatal("two providers share a path")
+	}
+	for _, want := range []string{"payments and other", "/payments/create", "/payments/status"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not name %q", err, want)
+		}
+	}
+}
+
+func TestBuildRefusesAKindThatIsNotServed(t *testing.T) {
+	t.Parallel()
+	m := load(t, paymentsManifest)
+	m.Operations[0].Kind = "lottery"
+	if _, err := catalog.Build([]*manifest.Manifest{m}); err == nil || !strings.Contains(err.Error(), "lottery") {
+		t.Errorf("got %v, want a refusal that names the kind", err)
+	}
+}
+
+func TestSwapChangesTheCurrentSnapshot(t *testing.T) {
+	t.Parallel()
+	first, second := payments(t), payments(t)
+	c := catalog.New(first)
+	if c.Current() != first {
+		t.Error("it does not begin with its snapshot")
+	}
+	c.Swap(second)
+	if c.Current() != second {
+		t.Error("the snapshot was not swapped")
+	}
+}
+
+func TestCheckNamesEachField(t *testing.T) {
+	t.Parallel()
+	op := operation(t, "/payments/create")
+	tests := map[string]struct {
+		body string
+		want []fault.Field
+	}{
+		"right":    {`{"amount": 10000, "payer_email": "a@example.com"}`, nil},
+		"as 1e4":   {`{"amount": 1e4, "payer_email": "a@example.com"}`, nil},
+		"with .00": {`{"amount": 10000.00, "payer_email": "a@example.com"}`, nil},
+		"missing":  {`{}`, fields("amount", "is required", "payer_email", "is required")},
+		"fraction": {`{"amount": 100.5, "payer_email": "a@example.com"}`, fields("amount", "must be a whole number, without a fraction")},
+		"string":   {`{"amount": "100", "payer_email": "a@example.com"}`, fields("amount", "must be a whole number, not a string")},
+		"low":      {`{"amount": 99, "payer_email": "a@example.com"}`, fields("amount", "must be at least 100")},
+		"high":     {`{"amount": 1000000000001, "payer_email": "a@example.com"}`, fields("amount", "must be at most 1000000000000")},
+		"unknown":  {`{"amount": 100, "payer_email": "a@example.com", "x": 1}`, fields("x", "is not a known field")},
+		"case":     {`{"amount": 100, "payer_email": "a@example.com", "Type": "qris"}`, fields("Type", `is not a known field; did you mean "type"`)},
+		"enum":     {`{"amount": 100, "payer_email": "a@example.com", "type": "cash"}`, fields("type", "must be one of payment_link, qris")},
+		"format":   {`{"amount": 100, "payer_email": "nobody"}`, fields("payer_email", "must be a valid email")},
+		"inner":    {`{"amount": 100, "payer_email": "a@example.com", "metadata": {"a": 1}}`, fields("metadata.a", "must be a string, not a number")},
+		"long":     {`{"amount": 100, "payer_email": "a@example.com", "description": "` + strings.Repeat("x", 501) + `"}`, fields("description", "must have at most 500 characters")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := op.Check(document(t, test.body)); !slices.Equal(got, test.want) {
+				t.Errorf("got %+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestWithDefaultsLeavesTheBodyAlone(t *testing.T) {
+	t.Parallel()
+	op := operation(t, "/payments/create")
+	body := document(t, `{"amount": 100}`)
+	if filled := op.WithDefaults(body); filled["type"] != "payment_link" || filled["amount"] != json.Number("100") {
+		t.Errorf("got %v", filled)
+	}
+	if _, changed := body["type"]; changed {
+		t.Error("the body itself was changed")
+	}
+	if filled := op.WithDefaults(catalog.Document{"type": "qris"}); filled["type"] != "qris" {
+		t.Error("the default replaced what was given")
+	}
+	if filled := op.WithDefaults(nil); filled["type"] != "payment_link" {
+		t.Errorf("of nothing: %v", filled)
+	}
+}
+
+func TestCanonicalIsTheSameForTheSameRequest(t *testing.T) {
+	t.Parallel()
+	op := operation(t, "/payments/create")
+	canonical := func(text string) string {
+		encoded, err := op.Canonical(document(t, text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(encoded)
+	}
+	first := canonical(`{"amount": 10000, "payer_email": "a@example.com"}`)
+	if second := canonical(`{"payer_email": "a@example.com", "amount": 1e4}`); second != first {
+		t.Errorf("%s\ndiffers from\n%s", second, first)
+	}
+	if other := canonical(`{"amount": 10001, "payer_email": "a@example.com"}`); other == first {
+		t.Error("another amount is the same request")
+	}
+}
+
+func TestReadsReferenceAmountAndPolicyFields(t *testing.T) {
+	t.Parallel()
+	op := operation(t, "/payments/create")
+	body := document(t, `{"amount": 1e4, "external_id": "INV/2026/#001", "type": "qris", "payer_email": "a@example.com"}`)
+	if got := op.ReferenceOf(body); got != "INV/2026/#001" {
+		t.Errorf("reference %q", got)
+	}
+	if got, err := op.AmountOf(body); err != nil || got != 10000 {
+		t.Errorf("amount %v, %v", got, err)
+	}
+	if _, err := op.AmountOf(catalog.Document{}); err == nil {
+		t.Error("a body without amount has one")
+	}
+	if got := op.PolicyFields(body); len(got) != 1 || got["type"] != "qris" {
+		t.Errorf("policies see %v", got)
+	}
+}
+
+func TestCheckResult(t *testing.T) {
+	t.Parallel()
+	op := operation(t, "/payments/create")
+	for result, right := range map[string]bool{
+		`{"qr_string": "000201"}`:              true,
+		`{"payment_url": "https://pay.test/"}`: true,
+		`{}`:                                   false,
+		`{"payment_url": "javascript:x"}`:      false,
+		`nonsense`:                             false,
+	} {
+		if err := op.CheckResult(json.RawMessage(result)); (err == nil) != right {
+			t.Errorf("%s: %v", result, err)
+		}
+	}
+}

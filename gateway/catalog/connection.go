@@ -1,0 +1,65 @@
+package catalog
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+// ConnectionSchema judges the credentials of a merchant's account at a
+// provider.
+type ConnectionSchema struct{ compiled *jsonschema.Schema }
+
+// NewConnectionSchema compiles what a manifest asks of credentials.
+func NewConnectionSchema(m *manifest.Manifest) (*ConnectionSchema, error) {
+	compiled, err := manifest.CompileSchema(m.Name+"/connection", m.Connection)
+	if err != nil {
+		return nil, err
+	}
+	return &ConnectionSchema{compiled}, nil
+}
+
+// Check returns the fields at fault, none when the credentials fit. It names
+// fields and what the schema asks, never a value that was given.
+func (s *ConnectionSchema) Check(credentials []byte) []fault.Field {
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(credentials))
+	if err != nil {
+		return []fault.Field{{Message: "must be a JSON object"}}
+	}
+	if err := s.compiled.Validate(document); err != nil {
+		return explainSecret(err, slices.Sorted(maps.Keys(s.compiled.Properties)))
+	}
+	return nil
+}
+
+// explainSecret is [explain] for what must stay secret: a verdict is put into
+// words only where these hold nothing of the value.
+func explainSecret(err error, known []string) []fault.Field {
+	verdict, ok := errors.AsType[*jsonschema.ValidationError](err)
+	if !ok {
+		return []fault.Field{{Message: "does not fit"}}
+	}
+	var fields []fault.Field
+	for _, leaf := range leaves(verdict) {
+		switch leaf.ErrorKind.(type) {
+		case *kind.Required, *kind.AdditionalProperties, *kind.Type, *kind.Enum, *kind.Format, *kind.Pattern,
+			*kind.Minimum, *kind.Maximum, *kind.MinLength, *kind.MaxLength:
+			fields = append(fields, explainLeaf(leaf, known)...)
+		default:
+			fields = append(fields, fault.Field{Field: strings.Join(leaf.InstanceLocation, "."), Message: "does not fit"})
+		}
+	}
+	slices.SortFunc(fields, func(a, b fault.Field) int {
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Message, b.Message))
+	})
+	return slices.Compact(fields)
+}

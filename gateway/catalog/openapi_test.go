@@ -1,0 +1,122 @@
+package catalog_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+const golden = "testdata/openapi.json"
+
+func TestOpenAPIGolden(t *testing.T) {
+	t.Parallel()
+	got := append(bytes.Clone(payments(t).OpenAPI()), '\n')
+	if *update {
+		if err := os.WriteFile(golden, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("the document is not %s any more; look at the difference after go test ./gateway/catalog -update", golden)
+	}
+}
+
+func TestOpenAPIIsValidAndWhole(t *testing.T) {
+	t.Parallel()
+	snapshot := payments(t)
+	document, err := openapi3.NewLoader().LoadFromData(snapshot.OpenAPI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := document.Validate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if document.OpenAPI != "3.1.0" || document.Info.Version != catalog.APIVersion {
+		t.Errorf("it says OpenAPI %s, version %s", document.OpenAPI, document.Info.Version)
+	}
+	for _, op := range snapshot.Operations() {
+		described := document.Paths.Value(op.Path)
+		if described == nil || described.Post == nil {
+			t.Errorf("%s is not described", op.Path)
+			continue
+		}
+		body := described.Post.RequestBody.Value.Content["application/json"].Schema.Value
+		for _, name := range []string{"secret_key", "merchant_id", op.ReferenceField()} {
+			if body.Properties[name] == nil {
+				t.Errorf("%s: the body has no %s", op.Path, name)
+			}
+		}
+		if needs := strings.Contains(strings.Join(body.Required, " "), "merchant_id"); needs != op.NeedsMerchantID() {
+			t.Errorf("%s: merchant_id required: %v, want %v", op.Path, needs, op.NeedsMerchantID())
+		}
+		if callback := described.Post.Parameters.GetByInAndName("header", "X-Callback-URL") != nil; callback != op.Money() {
+			t.Errorf("%s: X-Callback-URL offered: %v, want %v", op.Path, callback, op.Money())
+		}
+	}
+}
+
+func TestOpenAPIHasEveryErrorOfTheTable(t *testing.T) {
+	t.Parallel()
+	var document struct {
+		Components struct {
+			Responses map[string]struct {
+				Description string
+				Content     map[string]struct {
+					Examples map[string]struct {
+						Value struct {
+							Code  fault.Code  `json:"error_code"`
+							Sent  fault.Sent  `json:"sent"`
+							Retry fault.Retry `json:"retry"`
+						}
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(payments(t).OpenAPI(), &document); err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for status, response := range document.Components.Responses {
+		for name, example := range response.Content["application/json"].Examples {
+			seen++
+			row := fault.RowOf(fault.Code(name))
+			value := example.Value
+			if value.Code != row.Code || value.Sent != row.Sent || value.Retry != row.Retry {
+				t.Errorf("%s: the example says %+v, the table %+v", name, value, row)
+			}
+			if status != strconv.Itoa(row.Status) || !strings.Contains(response.Description, row.When) {
+				t.Errorf("%s: status %s is wrong or does not tell when", name, status)
+			}
+		}
+	}
+	if seen != len(fault.Table) {
+		t.Errorf("%d codes have an example, the table has %d", seen, len(fault.Table))
+	}
+}
+
+func TestABadDocumentIsRefused(t *testing.T) {
+	t.Parallel()
+	m := load(t, paymentsManifest)
+	m.Operations[0].Response = json.RawMessage(`{"$ref": "#/nowhere"}`)
+	_, err := catalog.Build([]*manifest.Manifest{m})
+	if err == nil || !strings.Contains(err.Error(), "OpenAPI") {
+		t.Errorf("got %v, want a refusal that names the OpenAPI document", err)
+	}
+}

@@ -1,0 +1,157 @@
+package catalog
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/gowebpki/jcs"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// Document is a request's body, parsed once: the policy, the schema and the
+// engine all see this same value. Numbers are json.Number, absent optional
+// fields are not there.
+type Document map[string]any
+
+// Operation is one path of a snapshot.
+type Operation struct {
+	manifest.Operation
+	Provider      string
+	Rules         movement.Rules // of the kind, where it has one
+	SettlesWithin time.Duration
+	Target        *Operation // the money operation that a status or cancel is about
+
+	request    *jsonschema.Schema
+	result     *jsonschema.Schema
+	properties []property
+	answers    map[string]bool // the properties of the response schema
+}
+
+type property struct {
+	name     string
+	fallback any // the default, nil for none
+}
+
+// Check validates a body against the request schema. It returns what is wrong
+// with each field, nothing when all is right.
+func (op *Operation) Check(body Document) []fault.Field {
+	err := op.request.Validate(map[string]any(body))
+	if err == nil {
+		return nil
+	}
+	return explain(err, op.names())
+}
+
+// WithDefaults is the body with the schema's defaults filled in. The body that
+// is given stays as it is.
+func (op *Operation) WithDefaults(body Document) Document {
+	filled := maps.Clone(body)
+	if filled == nil {
+		filled = Document{}
+	}
+	for _, p := range op.properties {
+		if _, given := filled[p.name]; !given && p.fallback != nil {
+			filled[p.name] = p.fallback
+		}
+	}
+	return filled
+}
+
+// Canonical is what "the same request" means: the canonical JSON (RFC 8785) of
+// path and body.
+func (op *Operation) Canonical(body Document) (json.RawMessage, error) {
+	encoded, err := json.Marshal(map[string]any{"path": op.Path, "body": map[string]any(body)})
+	if err != nil {
+		return nil, fmt.Errorf("canonical request: %w", err)
+	}
+	return jcs.Transform(encoded)
+}
+
+// ReferenceOf is the reference that the body carries, or "".
+func (op *Operation) ReferenceOf(body Document) string {
+	reference, _ := body[op.ReferenceField()].(string)
+	return reference
+}
+
+// AmountOf is the body's amount. The schema has already said that it is a whole
+// number in range, so an error is a fault of the manifest.
+func (op *Operation) AmountOf(body Document) (money.Amount, error) {
+	number, ok := body[op.AmountField()].(json.Number)
+	if !ok {
+		return 0, fmt.Errorf("operation %s: the body has no amount at %s", op.Path, op.Amount)
+	}
+	return money.Parse(number.String())
+}
+
+// PolicyFields are the properties of the body that policies may see.
+func (op *Operation) PolicyFields(body Document) map[string]any {
+	fields := make(map[string]any, len(op.Fields))
+	for _, name := range op.Fields {
+		if value, given := body[name]; given {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+// Echoes are the request's properties that this operation's answer repeats.
+// For a status or cancel they are those of the operation that it is about.
+func (op *Operation) Echoes() []string {
+	source := op
+	if op.Target != nil {
+		source = op.Target
+	}
+	var names []string
+	for _, name := range source.Echo {
+		if op.answers[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// CheckResult validates a provider's answer against the result schema.
+func (op *Operation) CheckResult(result json.RawMessage) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(result))
+	if err != nil {
+		return fmt.Errorf("result of %s: %w", op.Path, err)
+	}
+	if err := op.result.Validate(value); err != nil {
+		return fmt.Errorf("result of %s: %w", op.Path, err)
+	}
+	return nil
+}
+
+func (op *Operation) names() []string {
+	names := make([]string, len(op.properties))
+	for i, p := range op.properties {
+		names[i] = p.name
+	}
+	return names
+}
+
+func readProperties(schema json.RawMessage) ([]property, error) {
+	var object struct {
+		Properties map[string]struct {
+			Default any `json:"default"`
+		} `json:"properties"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(schema))
+	decoder.UseNumber()
+	if err := decoder.Decode(&object); err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	properties := make([]property, 0, len(object.Properties))
+	for name, p := range object.Properties {
+		properties = append(properties, property{name: name, fallback: p.Default})
+	}
+	return properties, nil
+}

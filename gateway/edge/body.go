@@ -1,0 +1,80 @@
+package edge
+
+import (
+	"bytes"
+	"errors"
+	"mime"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+)
+
+const (
+	// maxBody is the largest body of a merchant's request, maxNotification of a
+	// provider's.
+	maxBody         = 64 << 10
+	maxNotification = 1 << 20
+)
+
+var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
+
+// readBody reads and parses a merchant's body. What it returns shares nothing
+// with the buffer that it was read into.
+func readBody(x *exchange) (body, error) {
+	buffer := buffers.Get().(*bytes.Buffer)
+	buffer.Reset()
+	defer buffers.Put(buffer)
+	if err := receive(x, buffer, maxBody); err != nil {
+		return body{}, err
+	}
+	encoding := x.request.Header.Get("Content-Encoding")
+	if encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return body{}, fault.New(fault.UnsupportedMediaType, "The body must not be compressed or otherwise encoded.")
+	}
+	if buffer.Len() == 0 && x.request.Header.Get("Authorization") != "" {
+		return body{document: catalog.Document{}}, nil
+	}
+	b, err := decode(buffer.Bytes())
+	if err != nil && declaredOtherwise(x.request.Header, buffer.Bytes()) {
+		return body{}, fault.New(fault.UnsupportedMediaType, "The body must be a JSON object; declare it as application/json.")
+	}
+	return b, err
+}
+
+func receive(x *exchange, buffer *bytes.Buffer, limit int64) error {
+	// The plain writer: the reader tells it to close a connection whose body is
+	// not read to its end.
+	_, err := buffer.ReadFrom(http.MaxBytesReader(x.ResponseWriter, x.request.Body, limit))
+	if _, large := errors.AsType[*http.MaxBytesError](err); large {
+		return fault.Newf(fault.PayloadTooLarge, "The body is larger than %d KiB.", limit>>10)
+	}
+	if err != nil {
+		return fault.New(fault.InvalidRequest, "The body did not arrive completely.").Because(err)
+	}
+	return nil
+}
+
+// declaredOtherwise tells whether a body that could not be read as JSON was not
+// meant as JSON either. PHP and curl declare forms by default, so a body that
+// begins as an object is taken for one, whatever its declared type, and its
+// fault is named.
+func declaredOtherwise(header http.Header, text []byte) bool {
+	declared := header.Get("Content-Type")
+	if declared == "" || bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) {
+		return false
+	}
+	media, _, err := mime.ParseMediaType(declared)
+	return err != nil || media != "application/json" && !strings.HasSuffix(media, "+json")
+}
+
+// readNotification reads a provider's body, whatever it is.
+func readNotification(x *exchange) ([]byte, error) {
+	var buffer bytes.Buffer
+	if err := receive(x, &buffer, maxNotification); err != nil {
+		return nil, err
+	}
+	return buffer.Bytes(), nil
+}

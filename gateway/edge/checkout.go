@@ -1,0 +1,137 @@
+package edge
+
+import (
+	"net/http"
+	"regexp"
+	"strconv"
+
+	"github.com/julienschmidt/httprouter"
+
+	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+)
+
+// pagePolicy lets a page load its own style, script and images, ask for its own
+// state, and nothing else.
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+var checkoutID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+
+// findCheckout reads what a page shows.
+func (x *exchange) findCheckout(id string) (engine.Checkout, error) {
+	if !checkoutID.MatchString(id) {
+		return engine.Checkout{}, fault.New(fault.NotFound, "There is no such payment.")
+	}
+	return x.edge.Checkouts.Checkout(x.request.Context(), id)
+}
+
+// checkoutPage shows a payment to its payer.
+func (x *exchange) checkoutPage(params httprouter.Params) {
+	id := params.ByName("id")
+	t := speak(x.request.URL.Query().Get("lang"), x.request.Header.Get("Accept-Language"))
+	c, err := x.findCheckout(id)
+	if err != nil {
+		x.problemPage(t, fault.From(err))
+		return
+	}
+	text, err := x.edge.pages.checkout(t, id, c, x.started)
+	if err != nil {
+		x.problemPage(t, fault.From(err))
+		return
+	}
+	x.page(http.StatusOK, text)
+}
+
+// problemPage tells people what the envelope tells machines.
+func (x *exchange) problemPage(t words, f *fault.Error) {
+	x.code = string(f.Code)
+	x.logCause(f)
+	title, more := t.Broken, t.BrokenMore
+	if f.Code == fault.NotFound {
+		title, more = t.NotFound, t.NotFoundMore
+	}
+	text, err := x.edge.pages.problem(t, title, more)
+	if err != nil {
+		x.fail(fault.From(err))
+		return
+	}
+	x.page(f.Status(), text)
+}
+
+func (x *exchange) page(status int, text []byte) {
+	header := x.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Content-Security-Policy", pagePolicy)
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cache-Control", "no-store")
+	header.Set("Vary", "Accept-Language")
+	header.Set("Content-Length", strconv.Itoa(len(text)))
+	x.WriteHeader(status)
+	_, _ = x.Write(text)
+}
+
+// checkoutPart serves what belongs to a page: its assets, which share its
+// prefix, its state and its image.
+func (x *exchange) checkoutPart(params httprouter.Params) {
+	id, part := params.ByName("id"), params.ByName("part")
+	switch {
+	case id == "assets":
+		x.asset(part)
+	case part == "state":
+		x.checkoutState(id)
+	case part == "qr.png":
+		x.checkoutImage(id)
+	default:
+		x.fail(fault.New(fault.NotFound, "There is no such path."))
+	}
+}
+
+// checkoutState is what a page learns while it waits.
+type checkoutState struct {
+	Status     string `json:"status"`
+	SuccessURL string `json:"success_url,omitempty"`
+}
+
+// checkoutState answers a waiting page.
+func (x *exchange) checkoutState(id string) {
+	c, err := x.findCheckout(id)
+	if err != nil {
+		x.fail(x.truthful(err))
+		return
+	}
+	x.succeed(engine.Answer{Data: checkoutState{Status: c.Status, SuccessURL: returnURL(c)}})
+}
+
+// checkoutImage is the QR code, as long as it may be paid.
+func (x *exchange) checkoutImage(id string) {
+	c, err := x.findCheckout(id)
+	if err == nil && (c.QR == "" || c.Status != statusPending) {
+		err = fault.New(fault.NotFound, "There is no QR code to pay.")
+	}
+	var image []byte
+	if err == nil {
+		image, err = x.edge.pages.images.png(c.QR)
+	}
+	if err != nil {
+		x.fail(x.truthful(err))
+		return
+	}
+	header := x.Header()
+	header.Set("Content-Type", "image/png")
+	header.Set("Cache-Control", "private, no-cache")
+	header.Set("Content-Security-Policy", "default-src 'none'")
+	x.content("qr.png", image)
+}
+
+func (x *exchange) asset(name string) {
+	content, ok := x.edge.pages.assets[name]
+	if !ok {
+		x.fail(fault.New(fault.NotFound, "There is no such path."))
+		return
+	}
+	header := x.Header()
+	header.Set("Cache-Control", "public, max-age=31536000, immutable")
+	header.Set("Content-Security-Policy", "default-src 'none'")
+	x.content(name, content)
+}

@@ -1,0 +1,147 @@
+package edge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"regexp"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// Engine runs operations. Its errors are rendered as they are when they are
+// faults; any other error is INTERNAL.
+type Engine interface {
+	// Run runs one admitted request.
+	Run(ctx context.Context, r engine.Request) (engine.Answer, error)
+	// Stored is what an earlier request under the same reference was answered.
+	// It is asked when admission refuses, so that a retry of something that
+	// exists is never refused for a limit. False means that nothing is there;
+	// an error that is a fault is the answer to give.
+	Stored(ctx context.Context, r engine.Request) (engine.Answer, bool, error)
+}
+
+// Notifier takes what providers say by themselves. It returns after the facts
+// are committed; an unknown route is the fault NOT_FOUND.
+type Notifier interface {
+	Notify(ctx context.Context, n engine.Notification) (sdk.Acknowledgement, error)
+}
+
+// Checkouts finds what a checkout page shows; an unknown id is the fault
+// NOT_FOUND.
+type Checkouts interface {
+	Checkout(ctx context.Context, id string) (engine.Checkout, error)
+}
+
+// Authenticator tells whose a key is, with the errors of [tenants.Directory].
+type Authenticator interface {
+	Authenticate(ctx context.Context, now time.Time, presented string, addr netip.Addr) (tenants.Identity, error)
+	// Fresh tells whether a key that was revoked elsewhere would be known here.
+	Fresh(now time.Time) bool
+}
+
+// Admitter decides whether a request may be done now. The ticket names the
+// decision also when the error refuses.
+type Admitter interface {
+	Admit(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document) (admission.Ticket, error)
+}
+
+// Failures counts failed authentications by address.
+type Failures interface {
+	// Record notes one more and tells whether it is one too many, and if so how
+	// long the address should wait.
+	Record(now time.Time, addr netip.Addr) (blocked bool, retryAfter time.Duration)
+}
+
+// Observer is told of each answer. Code is "OK" or the error code; route is a
+// pattern, never a path with an id in it.
+type Observer interface {
+	Observe(route, code string, took time.Duration)
+}
+
+// Config is how the edge shows itself and whom it believes.
+type Config struct {
+	// Svc is the service's short name in header names; empty means Svc.
+	Svc string
+	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
+	TrustedProxies []netip.Prefix
+	// AllowHTTPCallbacks lets callback URLs be http and private addresses. It is
+	// for development.
+	AllowHTTPCallbacks bool
+}
+
+// Dependencies are what the edge works with. Observer, Log and Now may be left
+// out.
+type Dependencies struct {
+	Engine        Engine
+	Notifier      Notifier
+	Checkouts     Checkouts
+	Authenticator Authenticator
+	Admitter      Admitter
+	Failures      Failures
+	Observer      Observer
+	Log           *slog.Logger
+	Now           func() time.Time
+}
+
+// Edge is the handler of the merchants' listener.
+type Edge struct {
+	Dependencies
+	config  Config
+	headers headerNames
+	pages   *pages
+	router  atomic.Pointer[routes]
+}
+
+var svcForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
+
+// New makes an edge that offers a snapshot.
+func New(c Config, d Dependencies, s *catalog.Snapshot) (*Edge, error) {
+	if d.Engine == nil || d.Notifier == nil || d.Checkouts == nil || d.Authenticator == nil || d.Admitter == nil || d.Failures == nil {
+		return nil, errors.New("edge: a dependency is missing")
+	}
+	c.Svc = cmp.Or(c.Svc, "Svc")
+	if !svcForm.MatchString(c.Svc) {
+		return nil, fmt.Errorf("edge: the short name %q must be letters and digits, at most 32", c.Svc)
+	}
+	if d.Log == nil {
+		d.Log = slog.New(slog.DiscardHandler)
+	}
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	pages, err := newPages()
+	if err != nil {
+		return nil, fmt.Errorf("edge: %w", err)
+	}
+	e := &Edge{Dependencies: d, config: c, headers: newHeaderNames(c.Svc), pages: pages}
+	return e, e.Use(s)
+}
+
+// Use offers another snapshot from the next request on. On an error the one
+// before stays.
+func (e *Edge) Use(s *catalog.Snapshot) error {
+	router, err := e.newRoutes(s)
+	if err != nil {
+		return fmt.Errorf("edge: %w", err)
+	}
+	e.router.Store(router)
+	return nil
+}
+
+// ServeHTTP answers one request.
+func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x := e.begin(w, r)
+	defer func() { x.end(recover()) }()
+	e.router.Load().ServeHTTP(x, r)
+}

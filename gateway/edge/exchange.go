@@ -1,0 +1,144 @@
+package edge
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// exchange is one request and its answer. It is also the ResponseWriter that
+// handlers get, so that whatever they write is seen by the log.
+type exchange struct {
+	http.ResponseWriter
+	edge    *Edge
+	request *http.Request
+	id      string // X-Request-Id
+	started time.Time
+	address netip.Addr
+	route   string
+	status  int
+	code    string // "OK" or the error code
+
+	// What is known once the request has been judged so far.
+	operation *catalog.Operation
+	identity  tenants.Identity
+	reference string
+	ticket    admission.Ticket
+	handed    bool // to the engine, which may have moved money
+}
+
+// unrouted is the route's name where no pattern matched: paths come from anyone
+// and are no names for metrics.
+const unrouted = "none"
+
+func (e *Edge) begin(w http.ResponseWriter, r *http.Request) *exchange {
+	x := &exchange{
+		ResponseWriter: w, edge: e, request: r,
+		// Ours always: a caller's own id could not be told from another caller's.
+		id: uuid.NewString(), started: e.Now(), route: unrouted, code: "OK",
+		address: clientAddress(r, e.config.TrustedProxies),
+	}
+	header := w.Header()
+	header[headerRequestID] = []string{x.id}
+	header[e.headers.version] = e.headers.versionValue
+	header[headerContentTypeOptions] = noSniff
+	return x
+}
+
+// Unwrap gives http.ResponseController the connection's own writer.
+func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
+
+// WriteHeader notes the status.
+func (x *exchange) WriteHeader(status int) {
+	if x.status == 0 {
+		x.status = status
+	}
+	x.ResponseWriter.WriteHeader(status)
+}
+
+// Write notes that the answer has begun.
+func (x *exchange) Write(data []byte) (int, error) {
+	if x.status == 0 {
+		x.status = http.StatusOK
+	}
+	return x.ResponseWriter.Write(data)
+}
+
+// content serves bytes that don't change, with conditions and ranges.
+func (x *exchange) content(name string, data []byte) {
+	http.ServeContent(x, x.request, name, time.Time{}, bytes.NewReader(data))
+}
+
+// end answers what a panic left unanswered, and writes the access log. Neither
+// path nor query nor body is logged: each may hold a secret.
+func (x *exchange) end(thrown any) {
+	if thrown != nil {
+		x.panicked(thrown)
+	}
+	took := x.edge.Now().Sub(x.started)
+	if x.edge.Observer != nil {
+		x.edge.Observer.Observe(x.route, x.code, took)
+	}
+	attrs := []slog.Attr{
+		slog.String("request_id", x.id), slog.String("method", shortMethod(x.request.Method)), slog.String("route", x.route),
+		slog.Int("status", x.status), slog.Duration("took", took),
+	}
+	if x.identity.Account != nil {
+		attrs = append(attrs, slog.String("merchant_id", string(x.identity.Account.ID())), slog.String("mode", string(x.identity.Mode)))
+	}
+	if x.code != "OK" {
+		attrs = append(attrs, slog.String("error_code", x.code))
+	}
+	x.edge.Log.LogAttrs(x.request.Context(), slog.LevelInfo, "request", attrs...)
+}
+
+func (x *exchange) panicked(thrown any) {
+	if err, ok := thrown.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(thrown)
+	}
+	x.edge.Log.LogAttrs(x.request.Context(), slog.LevelError, "panic",
+		slog.String("request_id", x.id), slog.String("route", x.route),
+		slog.String("panic", fmt.Sprint(thrown)), slog.String("stack", string(debug.Stack())))
+	if x.status == 0 {
+		x.fail(x.truthful(errPanicked))
+	}
+}
+
+var errPanicked = errors.New("panic, logged with its stack")
+
+// truthful makes a fault of an error. What went wrong unexpectedly after the
+// engine had a money operation may have been sent: the merchant is told to look
+// it up.
+func (x *exchange) truthful(err error) *fault.Error {
+	f := fault.From(err)
+	if _, expected := errors.AsType[*fault.Error](err); !expected && x.handed && x.operation.Money() {
+		f = f.Unknown()
+	}
+	return f
+}
+
+// logCause writes the cause of a 500 to the log, once.
+func (x *exchange) logCause(f *fault.Error) {
+	if f.Status() != http.StatusInternalServerError || errors.Is(f, errPanicked) {
+		return
+	}
+	level := slog.LevelWarn
+	if f.Code == fault.Internal && !errors.Is(f, context.Canceled) {
+		level = slog.LevelError
+	}
+	x.edge.Log.LogAttrs(x.request.Context(), level, "request failed",
+		slog.String("request_id", x.id), slog.String("route", x.route), slog.String("cause", f.Error()))
+}

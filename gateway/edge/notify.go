@@ -1,0 +1,55 @@
+package edge
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/julienschmidt/httprouter"
+
+	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// notify takes what a provider says by itself. The answer is the plugin's and
+// is sent after the commit; whatever goes wrong before is a 500, so that the
+// provider says it again.
+func (x *exchange) notify(params httprouter.Params) {
+	text, err := readNotification(x)
+	if err != nil {
+		x.fail(x.truthful(err))
+		return
+	}
+	acknowledgement, err := x.edge.Notifier.Notify(x.request.Context(), engine.Notification{
+		Provider:  tenants.Provider(params.ByName("provider")),
+		Token:     tenants.NotifyToken(params.ByName("token")),
+		RequestID: x.id,
+		Method:    x.request.Method,
+		Query:     x.request.URL.RawQuery,
+		Header:    x.request.Header,
+		Body:      text,
+	})
+	if err != nil {
+		x.fail(x.truthful(err))
+		return
+	}
+	status := cmp.Or(acknowledgement.Status, http.StatusOK)
+	if status < http.StatusOK || status > 599 {
+		x.fail(x.truthful(fmt.Errorf("provider %s answered a notification with status %d", params.ByName("provider"), status)))
+		return
+	}
+	header := x.Header()
+	if acknowledgement.ContentType != "" {
+		header.Set("Content-Type", acknowledgement.ContentType)
+	}
+	header.Set("Cache-Control", "no-store")
+	// Should anybody open it in a browser, it does nothing there.
+	header.Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	header.Set("Content-Length", strconv.Itoa(len(acknowledgement.Body)))
+	if status >= http.StatusBadRequest {
+		x.code = "REFUSED"
+	}
+	x.WriteHeader(status)
+	_, _ = x.Write(acknowledgement.Body)
+}

@@ -1,0 +1,107 @@
+package edge
+
+import (
+	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+)
+
+// operate answers one request for an operation.
+func (x *exchange) operate(op *catalog.Operation) {
+	x.operation = op
+	answer, err := x.judgeAndRun()
+	if err != nil {
+		x.fail(x.truthful(err))
+		return
+	}
+	x.succeed(answer)
+}
+
+// judgeAndRun follows the order of judgement: body, key, scope and standing,
+// merchant, schema, admission. The first that refuses answers.
+func (x *exchange) judgeAndRun() (engine.Answer, error) {
+	b, err := readBody(x)
+	if err != nil {
+		return engine.Answer{}, err
+	}
+	if reference := x.operation.ReferenceOf(b.document); printable(reference) {
+		x.reference = reference
+	}
+	if err := x.authenticate(b); err != nil {
+		return engine.Answer{}, err
+	}
+	if err := admission.Access(x.identity, x.operation); err != nil {
+		return engine.Answer{}, err
+	}
+	if err := x.checkMerchant(b.merchant); err != nil {
+		return engine.Answer{}, err
+	}
+	request, err := x.check(b)
+	if err != nil {
+		return engine.Answer{}, err
+	}
+	ticket, err := x.edge.Admitter.Admit(x.request.Context(), x.started, x.identity, x.operation, b.document)
+	x.ticket = ticket
+	request.PolicyVersion, request.DecisionID = ticket.PolicyVersion, ticket.DecisionID
+	if err != nil {
+		return x.refused(request, err)
+	}
+	x.handed = true
+	return x.edge.Engine.Run(x.request.Context(), request)
+}
+
+// check makes the engine's request of the body and headers, or says everything
+// that is wrong with them at once.
+func (x *exchange) check(b body) (engine.Request, error) {
+	op := x.operation
+	var wrong []fault.Field
+	request := engine.Request{Identity: x.identity, Operation: op, Body: b.document, RequestID: x.id}
+	reference, fields := x.idempotencyKey(b.document)
+	wrong = append(wrong, fields...)
+	if op.Money() {
+		request.IdempotencyKey = reference
+		var field *fault.Field
+		if request.CallbackURL, field = x.edge.callbackURL(x.request.Header); field != nil {
+			wrong = append(wrong, *field)
+		}
+	} else if reference != "" && op.ReferenceOf(b.document) == "" {
+		if _, given := b.document[op.ReferenceField()]; !given {
+			b.document[op.ReferenceField()] = reference
+		}
+	}
+	if x.reference == "" {
+		x.reference = reference
+	}
+	if op.NeedsMerchantID() && !b.merchant.given {
+		wrong = append(wrong, fault.Field{Field: "merchant_id", Message: "is required"})
+	}
+	wrong = append(wrong, op.Check(b.document)...)
+	if len(wrong) > 0 {
+		return engine.Request{}, invalid(wrong)
+	}
+	return request, nil
+}
+
+// invalid is INVALID_REQUEST about fields; its text names the first.
+func invalid(wrong []fault.Field) error {
+	first := wrong[0]
+	if first.Field == "" {
+		first.Field = "the body"
+	}
+	return fault.New(fault.InvalidRequest, "The request is invalid: "+first.Field+" "+first.Message+".", wrong...)
+}
+
+// refused is what admission's refusal is answered with: a retry of something
+// that exists gets its stored answer, so that nobody pays again under a new
+// reference because of a limit.
+func (x *exchange) refused(request engine.Request, refusal error) (engine.Answer, error) {
+	if !x.operation.Money() || x.reference == "" {
+		return engine.Answer{}, refusal
+	}
+	answer, found, err := x.edge.Engine.Stored(x.request.Context(), request)
+	if err != nil || found {
+		return answer, err
+	}
+	return engine.Answer{}, refusal
+}

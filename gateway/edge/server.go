@@ -1,0 +1,38 @@
+package edge
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+)
+
+// What a connection may cost. Bodies are small, and the longest operation
+// answers well within the write timeout, so whoever is slower only holds a
+// connection.
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 15 * time.Second
+	writeTimeout  = 60 * time.Second
+	idleTimeout   = 2 * time.Minute
+	maxHeader     = 16 << 10
+)
+
+// NewServer makes the server of the merchants' listener, ready to Serve. What
+// net/http itself has to say (of handshakes, of broken requests) goes to the log
+// as debugging; nil is no log.
+func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &http.Server{
+		Handler:           handler,
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeader,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+		// OPTIONS * is answered in the envelope, like all that has no path.
+		DisableGeneralOptionsHandler: true,
+	}
+}
