@@ -77,7 +77,7 @@ func (p Program) Run(ctx context.Context, args []string, getenv func(string) str
 			watchParent(ctx, s.hostPID, os.Getppid)
 		}()
 	}
-	log := slog.New(slog.NewTextHandler(stderr, nil)).With("sandbox", p.Provider)
+	log := slog.New(slog.NewJSONHandler(stderr, nil))
 	env, err := Open(Config{Provider: p.Provider, StateDir: s.state, Token: s.token, Log: log, Latency: s.latency})
 	if err != nil {
 		return err

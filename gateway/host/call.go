@@ -1,0 +1,194 @@
+package host
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+const defaultTimeout = 15 * time.Second
+
+// Call runs an operation at a provider. It never fails: what surely did not
+// leave this process is [sdk.NotSent], and whatever goes wrong after the request
+// was handed to the transport is [sdk.Unknown]. The context's end cuts the call;
+// money work passes one that does not end with its client.
+func (h *Host) Call(ctx context.Context, provider string, c sdk.Call, timeout time.Duration) sdk.Result {
+	started := time.Now()
+	result := h.call(ctx, provider, c, orDefault(timeout))
+	h.tell(Observation{
+		Provider: provider, Mode: c.Connection.Mode, Operation: c.Operation,
+		Method: "call", Outcome: outcomeName(result.Outcome), Took: time.Since(started),
+	})
+	return result
+}
+
+func (h *Host) call(ctx context.Context, name string, c sdk.Call, timeout time.Duration) sdk.Result {
+	p, ok := h.providers[name]
+	if !ok {
+		return sdk.DidNotSend(sdk.BlameNone, "there is no such provider: "+name)
+	}
+	if err := p.calls.enter(); err != nil {
+		return sdk.DidNotSend(sdk.BlameNone, err.Error())
+	}
+	defer p.calls.leave()
+	running, err := p.ready(ctx, c.SendBy)
+	if err != nil {
+		return sdk.DidNotSend(sdk.BlameNone, err.Error())
+	}
+	// Waiting, for the process or for a processor, may have taken the time away.
+	if !c.SendBy.IsZero() && time.Now().After(c.SendBy) {
+		return sdk.DidNotSend(sdk.BlameNone, "send_by had passed before the call was sent")
+	}
+	return p.breaker(c.Connection.Mode).run(func() (sdk.Result, verdict) {
+		return send(ctx, running, c, timeout)
+	})
+}
+
+func send(caller context.Context, running *process, c sdk.Call, timeout time.Duration) (sdk.Result, verdict) {
+	ctx, cancel := context.WithTimeout(caller, timeout)
+	defer cancel()
+	started := time.Now()
+	result, err := running.wire.Call(ctx, c)
+	if err != nil {
+		running.suspect(err)
+		result = sdk.DontKnow(sdk.BlameNone, "plugin transport: "+err.Error())
+	}
+	return result, judge(caller, result, err, time.Since(started), timeout)
+}
+
+// Lookup asks a provider about a movement. It never fails: where the provider
+// can't be asked the standing is unknown. No breaker stops it.
+func (h *Host) Lookup(ctx context.Context, provider string, l sdk.Lookup, timeout time.Duration) sdk.Finding {
+	started := time.Now()
+	finding := h.lookup(ctx, provider, l, orDefault(timeout))
+	h.tell(Observation{
+		Provider: provider, Mode: l.Connection.Mode, Operation: l.Operation,
+		Method: "lookup", Outcome: standingName(finding.Standing), Took: time.Since(started),
+	})
+	return finding
+}
+
+func (h *Host) lookup(caller context.Context, name string, l sdk.Lookup, timeout time.Duration) sdk.Finding {
+	p, running, leave, err := h.inquire(caller, name)
+	if err != nil {
+		return sdk.NoWord(sdk.BlameNone, err.Error())
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(caller, timeout)
+	defer cancel()
+	started := time.Now()
+	finding, err := running.wire.Lookup(ctx, l)
+	if err != nil {
+		running.suspect(err)
+		finding = sdk.NoWord(sdk.BlameNone, "plugin transport: "+err.Error())
+	}
+	p.breaker(l.Connection.Mode).saw(judgeLookup(caller, finding, err, time.Since(started), timeout))
+	return finding
+}
+
+// Notify hands an inbound notification to a provider. An error means that
+// nobody knows what it says: whoever sent it should send it again.
+func (h *Host) Notify(ctx context.Context, provider string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error) {
+	started := time.Now()
+	ack, err := h.notify(ctx, provider, n, orDefault(timeout))
+	outcome := "answered"
+	if err != nil {
+		outcome = "failed"
+	}
+	h.tell(Observation{
+		Provider: provider, Mode: n.Connection.Mode, Method: "notify", Outcome: outcome, Took: time.Since(started),
+	})
+	return ack, err
+}
+
+func (h *Host) notify(ctx context.Context, name string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error) {
+	_, running, leave, err := h.inquire(ctx, name)
+	if err != nil {
+		return sdk.Acknowledgement{}, err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	ack, err := running.wire.Notify(ctx, n)
+	if err != nil {
+		running.suspect(err)
+		return sdk.Acknowledgement{}, fmt.Errorf("provider %s: notification: %w", name, err)
+	}
+	return ack, nil
+}
+
+// inquire takes a place for a lookup or a notification and a process to ask.
+func (h *Host) inquire(ctx context.Context, name string) (p *provider, running *process, leave func(), err error) {
+	p, ok := h.providers[name]
+	if !ok {
+		return nil, nil, nil, &Unavailable{Provider: name, Reason: "there is no such provider"}
+	}
+	if err := p.inquiries.enter(); err != nil {
+		return nil, nil, nil, &Unavailable{Provider: name, Reason: err.Error()}
+	}
+	if running, err = p.ready(ctx, time.Time{}); err != nil {
+		p.inquiries.leave()
+		return nil, nil, nil, &Unavailable{Provider: name, Reason: err.Error()}
+	}
+	return p, running, p.inquiries.leave, nil
+}
+
+// Available tells, before anything is claimed, whether a provider takes calls in
+// a mode. The error is an [*Unavailable]. A yes is no promise.
+func (h *Host) Available(provider, mode string) error {
+	p, ok := h.providers[provider]
+	if !ok {
+		return &Unavailable{Provider: provider, Reason: "there is no such provider"}
+	}
+	if wait := p.breaker(mode).retryAfter(); wait > 0 {
+		return &Unavailable{Provider: provider, Reason: "circuit breaker is open", RetryAfter: wait}
+	}
+	return nil
+}
+
+func (h *Host) tell(o Observation) {
+	if h.observe != nil {
+		h.observe(o)
+	}
+}
+
+func orDefault(timeout time.Duration) time.Duration {
+	if timeout <= 0 {
+		return defaultTimeout
+	}
+	return timeout
+}
+
+func outcomeName(o sdk.Outcome) string {
+	switch o {
+	case sdk.Done:
+		return "done"
+	case sdk.Pending:
+		return "pending"
+	case sdk.Refused:
+		return "refused"
+	case sdk.NotSent:
+		return "not_sent"
+	case sdk.Unknown:
+	}
+	return "unknown"
+}
+
+func standingName(s sdk.Standing) string {
+	switch s {
+	case sdk.StandingNotFound:
+		return "not_found"
+	case sdk.StandingPending:
+		return "pending"
+	case sdk.StandingDone:
+		return "done"
+	case sdk.StandingFailed:
+		return "failed"
+	case sdk.StandingExpired:
+		return "expired"
+	case sdk.StandingUnknown:
+	}
+	return "unknown"
+}

@@ -1,0 +1,239 @@
+package host
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+func group() int { return syscall.Getpgrp() }
+
+func TestCallLookupNotify(t *testing.T) {
+	t.Parallel()
+	seen := make(chan Observation, 3)
+	h := startHost(t, calm, Config{Specs: []Spec{testSpec("one")}, Observe: func(o Observation) { seen <- o }})
+
+	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.Pending || r.ProviderReference != "p-r1" {
+		t.Errorf("call: %+v", r)
+	}
+	lookup := sdk.Lookup{Operation: "/test/pay", Reference: "r1", Connection: sdk.Connection{Mode: "live"}}
+	if f := h.Lookup(t.Context(), "one", lookup, patience); f.Standing != sdk.StandingPending || f.Reference != "r1" {
+		t.Errorf("lookup: %+v", f)
+	}
+	ack, err := h.Notify(t.Context(), "one", sdk.Notification{
+		Connection: sdk.Connection{Mode: "live"}, Header: map[string][]string{"X-Reference": {"r1"}}, Body: []byte("hello"),
+	}, patience)
+	if err != nil || ack.Status != 200 || string(ack.Body) != "hello" || len(ack.Findings) != 1 || ack.Findings[0].Reference != "r1" {
+		t.Errorf("notify: %+v, %v", ack, err)
+	}
+	want := []Observation{
+		{Provider: "one", Mode: "test", Operation: "/test/pay", Method: "call", Outcome: "pending"},
+		{Provider: "one", Mode: "live", Operation: "/test/pay", Method: "lookup", Outcome: "pending"},
+		{Provider: "one", Mode: "live", Method: "notify", Outcome: "answered"},
+	}
+	for _, w := range want {
+		got := <-seen
+		if got.Took <= 0 {
+			t.Errorf("%s took no time", got.Method)
+		}
+		got.Took = 0
+		if got != w {
+			t.Errorf("observed %+v, want %+v", got, w)
+		}
+	}
+}
+
+func TestManifestsAndStatus(t *testing.T) {
+	t.Parallel()
+	h := startHost(t, calm, Config{Specs: []Spec{testSpec("one"), testSpec("two")}})
+	var names []string
+	for i, m := range h.Manifests() {
+		s := h.Status()[i]
+		names = append(names, m.Name)
+		if s.Provider != m.Name || s.Digest != m.Digest() || s.Version != "1.2.3" || !s.Running || s.PID == 0 || s.Since.IsZero() || s.MaxInFlight != 256 {
+			t.Errorf("status %+v of %s", s, m.Name)
+		}
+	}
+	if !slices.Equal(names, []string{"one", "two"}) {
+		t.Errorf("got %v, want the order of the specs", names)
+	}
+}
+
+func TestProcessInheritsNothing(t *testing.T) {
+	t.Parallel()
+	if os.Getenv("PATH") == "" {
+		t.Fatal("the test needs a host with an environment")
+	}
+	w := worldOf(t, one(t, calm))
+	allowed := []string{
+		envRole, envName, sdk.EnvHostPID, sdk.Handshake.MagicCookieKey, "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT",
+		"PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_CLIENT_CERT", "PLUGIN_UNIX_SOCKET_DIR", "GOCOVERDIR",
+	}
+	for _, pair := range w.Env {
+		if name, _, _ := strings.Cut(pair, "="); !slices.Contains(allowed, name) {
+			t.Errorf("the plugin sees %s", name)
+		}
+	}
+	if !slices.ContainsFunc(w.Env, func(p string) bool { return strings.HasPrefix(p, "PLUGIN_CLIENT_CERT=") }) {
+		t.Error("the transport has no certificate")
+	}
+	if len(w.Args) != 1 || !strings.HasSuffix(w.Args[0], "plugins/one") {
+		t.Errorf("argv is %q, want its only word to end in plugins/one", w.Args)
+	}
+	if w.Group != w.PID {
+		t.Errorf("process %d is in group %d: a Ctrl-C in the terminal would hit it", w.PID, w.Group)
+	}
+}
+
+func TestShownPath(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]string{
+		"/opt/bin/payments-v2": "/opt/bin/plugins/payments", "/opt/plugins/other": "/opt/plugins/payments", "/x": "/plugins/payments",
+	} {
+		if got := shownPath(path, "payments"); got != want {
+			t.Errorf("%s is shown as %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestStartRefuses(t *testing.T) {
+	t.Parallel()
+	other := filepath.Join(t.TempDir(), "other")
+	if err := os.WriteFile(other, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Parse(manifestOf("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]struct {
+		change func(*Spec)
+		want   string
+	}{
+		"another binary":    {func(s *Spec) { s.Path = other }, "checksums did not match"},
+		"no checksum":       {func(s *Spec) { s.SHA256 = "" }, "64 hex digits"},
+		"no binary":         {func(s *Spec) { s.Path = other + "-none" }, "no such file"},
+		"another digest":    {func(s *Spec) { s.ManifestDigest = strings.Repeat("0", 64) }, "its manifest has digest " + m.Digest()},
+		"another name":      {func(s *Spec) { s.Env[1] = envName + "=two" }, `its manifest is that of "two"`},
+		"a broken manifest": {func(s *Spec) { s.Env[1] = envName + "=Not A Name" }, "lower-case letters"},
+		"no plugin at all":  {func(s *Spec) { s.Env[0] = envRole + "=mute" }, "did not start within 100ms"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			spec := testSpec("one")
+			c.change(&spec)
+			tune := calm
+			if spec.Env[0] != envRole+"=plugin" {
+				tune.start = 100 * time.Millisecond
+			}
+			_, err := start(t.Context(), Config{Specs: []Spec{spec}}, tune)
+			if err == nil || !strings.Contains(err.Error(), "plugin one: ") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want a fault of plugin one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestStartAcceptsThePinnedDigest(t *testing.T) {
+	t.Parallel()
+	m, err := manifest.Parse(manifestOf("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := testSpec("one")
+	spec.ManifestDigest = m.Digest()
+	h := startHost(t, calm, Config{Specs: []Spec{spec}})
+	if got := h.Manifests()[0].Digest(); got != m.Digest() {
+		t.Errorf("digest %s, want %s", got, m.Digest())
+	}
+}
+
+func TestOneFaultLeavesNobodyRunning(t *testing.T) {
+	t.Parallel()
+	path, died := deathWatch(t)
+	good, bad := testSpec("good", envDial+"="+path), testSpec("bad")
+	bad.SHA256 = strings.Repeat("0", 64)
+	if _, err := start(t.Context(), Config{Specs: []Spec{good, bad}}, calm); err == nil {
+		t.Fatal("started")
+	}
+	select {
+	case <-died:
+	case <-time.After(patience):
+		t.Error("the good one still runs")
+	}
+}
+
+func TestSameNameTwice(t *testing.T) {
+	t.Parallel()
+	if _, err := start(t.Context(), Config{Specs: []Spec{testSpec("one"), testSpec("one")}}, calm); err == nil {
+		t.Error("started")
+	}
+}
+
+func TestCloseDrains(t *testing.T) {
+	t.Parallel()
+	h := one(t, calm)
+	ctx, cut := context.WithCancel(t.Context())
+	result := make(chan sdk.Result, 1)
+	go func() { result <- h.Call(ctx, "one", callTo("hang"), patience) }()
+	inFlight(t, h, 1)
+
+	closed := make(chan error, 1)
+	go func() { closed <- h.Close(context.Background()) }()
+	until(t, "calls are turned away", func() bool {
+		r := h.Call(t.Context(), "one", callTo("accept"), patience)
+		return r.Outcome == sdk.NotSent
+	})
+	select {
+	case err := <-closed:
+		t.Fatalf("Close returned %v with a call in flight", err)
+	default:
+	}
+	cut()
+	<-result
+	if err := <-closed; err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if h.Status()[0].Running {
+		t.Error("the process still runs")
+	}
+}
+
+func TestCloseCutsAtItsDeadline(t *testing.T) {
+	t.Parallel()
+	h := one(t, calm)
+	result := background(t, h, "deaf")
+	inFlight(t, h, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	if err := h.Close(ctx); err == nil || !strings.Contains(err.Error(), "1 calls were cut") {
+		t.Errorf("Close: %v", err)
+	}
+	if r := <-result; r.Outcome != sdk.Unknown {
+		t.Errorf("the cut call is %+v, want unknown", r)
+	}
+}
+
+// TestHostKilled kills a host with -9; its plugin must not outlive it.
+func TestHostKilled(t *testing.T) {
+	t.Parallel()
+	path, died := deathWatch(t)
+	command := runChild(t, envRole+"=host", envDial+"="+path)
+	if err := command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-died:
+	case <-time.After(3 * time.Second):
+		t.Error("the plugin lives 3 s after its host")
+	}
+}

@@ -1,0 +1,305 @@
+package host
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// The test binary is also the plugin, and the host that is killed: which one
+// is told by the environment, which a plugin gets from its spec alone.
+const (
+	envRole = "HOST_TEST_ROLE"
+	envName = "HOST_TEST_NAME" // of the provider, or @ and a file with it
+	envDial = "HOST_TEST_DIAL"
+)
+
+func TestMain(m *testing.M) {
+	switch os.Getenv(envRole) {
+	case "plugin":
+		servePlugin()
+	case "mute":
+		select {} // never shakes hands
+	case "host":
+		hostToBeKilled()
+	case "bare":
+		fmt.Fprintln(os.Stderr, serveBare(os.Getenv(envDial)))
+		os.Exit(1)
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+func manifestOf(name string) []byte {
+	return fmt.Appendf(nil, `{
+		"manifest": 1, "name": %q, "version": "1.2.3", "title": "Test", "lookup": "read", "settles_within": "1s",
+		"notifications": true, "connection": {"type": "object"},
+		"operations": [{
+			"path": "/test/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",
+			"request": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string"}, "amount": {"type": "integer"}}},
+			"result": {"type": "object"}, "response": {"type": "object"}
+		}]}`, name)
+}
+
+// servePlugin runs a plugin whose calls do what their body says.
+func servePlugin() {
+	if path := os.Getenv(envDial); path != "" {
+		// Whoever listens there reads the end of this process as an end of file.
+		if _, err := net.Dial("unix", path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+	}
+	name := os.Getenv(envName)
+	if path, ok := strings.CutPrefix(name, "@"); ok {
+		text, _ := os.ReadFile(path)
+		name = string(text)
+	}
+	sdk.Serve(manifestOf(name), sdk.Handlers{
+		Calls:  map[string]func(context.Context, sdk.Call) sdk.Result{"/test/pay": act},
+		Lookup: find,
+		Notify: func(_ context.Context, n sdk.Notification) sdk.Acknowledgement {
+			return sdk.Acknowledgement{Status: 200, Body: n.Body, Findings: []sdk.Finding{{Reference: n.Header.Get("X-Reference")}}}
+		},
+	})
+}
+
+type order struct {
+	Do   string `json:"do"`
+	Text string `json:"text,omitempty"`
+}
+
+func act(ctx context.Context, c sdk.Call) sdk.Result {
+	var o order
+	if err := json.Unmarshal(c.Body, &o); err != nil {
+		return sdk.DidNotSend(sdk.BlameNone, err.Error())
+	}
+	switch o.Do {
+	case "refuse":
+		return sdk.Refuse(sdk.RefuseOther, "no")
+	case "fault":
+		return sdk.DontKnow(sdk.BlameUpstream, "down")
+	case "hang":
+		<-ctx.Done()
+		return sdk.DontKnow(sdk.BlameUpstream, "the upstream did not answer")
+	case "deaf":
+		select {}
+	case "exit":
+		os.Exit(7)
+	case "big":
+		return sdk.Finished("p", strings.Repeat("x", maxMessage))
+	case "log":
+		_, _ = os.Stderr.WriteString(o.Text)         // go-plugin's stream
+		_, _ = os.NewFile(2, "").WriteString(o.Text) // the process's own
+	case "world":
+		return sdk.Finished("p", world{PID: os.Getpid(), Args: os.Args, Env: os.Environ(), Group: group()})
+	}
+	return sdk.Accepted("p-"+c.Reference, time.Time{}, o)
+}
+
+type world struct {
+	PID, Group int
+	Args, Env  []string
+}
+
+func find(ctx context.Context, l sdk.Lookup) sdk.Finding {
+	var o order
+	_ = json.Unmarshal(l.Body, &o)
+	switch o.Do {
+	case "hang":
+		<-ctx.Done()
+		return sdk.NoWord(sdk.BlameUpstream, "the upstream did not answer")
+	case "fault":
+		return sdk.NoWord(sdk.BlameUpstream, "down")
+	}
+	return sdk.Finding{Reference: l.Reference, Standing: sdk.StandingPending}
+}
+
+// hostToBeKilled runs a host that says on standard output that it is ready, and
+// then waits to be killed.
+func hostToBeKilled() {
+	spec := testSpec("killed", envDial+"="+os.Getenv(envDial))
+	h, err := Start(context.Background(), Config{Specs: []Spec{spec}})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	fmt.Println(h.Status()[0].PID)
+	select {}
+}
+
+var binarySum = sync.OnceValues(func() (string, error) { return SHA256File(binary()) })
+
+func binary() string {
+	path, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return path
+}
+
+func testSpec(name string, env ...string) Spec {
+	sum, err := binarySum()
+	if err != nil {
+		panic(err)
+	}
+	return Spec{
+		Name: name, Path: binary(), SHA256: sum,
+		Env: append([]string{envRole + "=plugin", envName + "=" + name}, env...),
+	}
+}
+
+// quick is the product's tuning with less patience.
+var quick = tuning{
+	start: 20 * time.Second, restartWait: 10 * time.Second,
+	healthPeriod: 50 * time.Millisecond, healthWait: 500 * time.Millisecond, healthMisses: 3,
+	settled: 10 * time.Second, graceful: 2 * time.Second,
+}
+
+// calm never restarts for health: a busy test machine is no fault of a plugin.
+var calm = func() tuning {
+	t := quick
+	t.healthPeriod = time.Hour
+	return t
+}()
+
+func startHost(t *testing.T, tune tuning, c Config) *Host {
+	t.Helper()
+	if c.Log == nil {
+		c.Log = slog.New(slog.NewTextHandler(t.Output(), nil))
+	}
+	h, err := start(t.Context(), c, tune)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		_ = h.Close(ctx)
+	})
+	return h
+}
+
+func one(t *testing.T, tune tuning) *Host {
+	t.Helper()
+	return startHost(t, tune, Config{Specs: []Spec{testSpec("one")}})
+}
+
+func callTo(do string) sdk.Call {
+	body, err := json.Marshal(order{Do: do})
+	if err != nil {
+		panic(err)
+	}
+	return sdk.Call{
+		Operation: "/test/pay", Reference: "r1", Amount: 100, Body: body,
+		Connection: sdk.Connection{MerchantID: "m", Mode: "test", Credentials: json.RawMessage(`{}`)},
+	}
+}
+
+const patience = 30 * time.Second
+
+func worldOf(t *testing.T, h *Host) world {
+	t.Helper()
+	r := h.Call(t.Context(), "one", callTo("world"), patience)
+	var w world
+	if r.Outcome != sdk.Done {
+		t.Fatalf("got %+v", r)
+	}
+	if err := json.Unmarshal(r.Data, &w); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// until asks a condition again and again, for those that nothing tells of.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("waited in vain: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// inFlight waits until a number of calls is inside the plugin's gate.
+func inFlight(t *testing.T, h *Host, n int) {
+	t.Helper()
+	until(t, fmt.Sprintf("%d calls in flight", n), func() bool { return h.Status()[0].InFlight == n })
+}
+
+// background makes a call and gives its result on a channel.
+func background(t *testing.T, h *Host, do string) <-chan sdk.Result {
+	t.Helper()
+	result := make(chan sdk.Result, 1)
+	ctx := t.Context()
+	go func() { result <- h.Call(ctx, "one", callTo(do), patience) }()
+	return result
+}
+
+// runChild starts this binary in another role, and returns when it says on
+// standard output that it is ready.
+func runChild(t testing.TB, env ...string) *exec.Cmd {
+	t.Helper()
+	command := exec.Command(binary())
+	command.Env = append(os.Environ(), env...)
+	command.Stderr = t.Output()
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = command.Process.Kill(); _ = command.Wait() })
+	if _, err := bufio.NewReader(stdout).ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	return command
+}
+
+// deathWatch listens where plugins dial in; the channel is closed when the
+// first that did has died.
+func deathWatch(t *testing.T) (path string, died <-chan struct{}) {
+	t.Helper()
+	dir, err := os.MkdirTemp(socketBase(), "host-test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	path = filepath.Join(dir, "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	gone := make(chan struct{})
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = io.Copy(io.Discard, conn)
+		close(gone)
+	}()
+	return path, gone
+}

@@ -1,0 +1,137 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+)
+
+const (
+	maxLine  = 16 << 10 // longer lines of a plugin are cut here
+	tailSize = 8        // lines kept to explain a start that failed
+)
+
+// output takes what a plugin writes and puts it into the gateway's log, a line
+// at a time. go-plugin's own reader is not used: it panics, in our process, on
+// a line like {"@message":1}.
+type output struct {
+	log *slog.Logger
+
+	mu        sync.Mutex
+	panicking bool // a stack trace has begun, all further plain lines belong to it
+	tail      []string
+}
+
+// LogLines gives a writer that puts what a process writes into a log, a line at
+// a time. Lines of hclog and slog in their JSON form keep level and attributes.
+func LogLines(log *slog.Logger) io.Writer { return (&output{log: log}).stream() }
+
+// stream gives a writer for one of the plugin's streams, so that the lines of
+// one never mix with those of another.
+func (o *output) stream() *lines { return &lines{out: o} }
+
+type lines struct {
+	out     *output
+	partial []byte
+	cut     bool // the rest of an overlong line is dropped
+}
+
+// Write never fails; the plugin is not to be stopped by its log.
+func (l *lines) Write(p []byte) (int, error) {
+	n := len(p)
+	for {
+		line, rest, found := bytes.Cut(p, []byte{'\n'})
+		l.keep(line)
+		if !found {
+			return n, nil
+		}
+		if len(l.partial) > 0 {
+			l.out.line(string(l.partial))
+		}
+		l.partial, l.cut, p = l.partial[:0], false, rest
+	}
+}
+
+func (l *lines) keep(part []byte) {
+	if l.cut {
+		return
+	}
+	if room := maxLine - len(l.partial); len(part) > room {
+		part, l.cut = part[:room], true
+	}
+	l.partial = append(l.partial, part...)
+}
+
+func (o *output) line(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	level, message, attrs := o.parse(text)
+	o.tail = append(o.tail, message)
+	if len(o.tail) > tailSize {
+		o.tail = o.tail[1:]
+	}
+	o.log.LogAttrs(context.Background(), level, message, attrs...)
+}
+
+// last gives the plugin's last words, for the error of a failed start.
+func (o *output) last() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Join(o.tail, "; ")
+}
+
+// parse reads a line of hclog or slog in their JSON form; any other is plain.
+func (o *output) parse(text string) (slog.Level, string, []slog.Attr) {
+	var fields map[string]any
+	if json.Unmarshal([]byte(text), &fields) != nil {
+		return o.plain(text), text, nil
+	}
+	message, ok := take(fields, "@message", "msg")
+	if !ok {
+		return slog.LevelInfo, text, nil
+	}
+	level, _ := take(fields, "@level", "level")
+	take(fields, "@timestamp", "time")
+	take(fields, "@module")
+	attrs := make([]slog.Attr, 0, len(fields))
+	for key, value := range fields {
+		attrs = append(attrs, slog.Any(key, value))
+	}
+	return levelOf(level), message, attrs
+}
+
+func (o *output) plain(text string) slog.Level {
+	if strings.HasPrefix(text, "panic: ") || strings.HasPrefix(text, "fatal error: ") {
+		o.panicking = true
+	}
+	if o.panicking {
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}
+
+func take(fields map[string]any, names ...string) (string, bool) {
+	for _, name := range names {
+		if text, ok := fields[name].(string); ok {
+			delete(fields, name)
+			return text, true
+		}
+	}
+	return "", false
+}
+
+func levelOf(name string) slog.Level {
+	switch strings.ToLower(name) {
+	case "trace", "debug":
+		return slog.LevelDebug
+	case "warn", "warning":
+		return slog.LevelWarn
+	case "error":
+		return slog.LevelError
+	}
+	return slog.LevelInfo
+}

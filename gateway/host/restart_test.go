@@ -1,0 +1,120 @@
+package host
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+func TestKillDuringCall(t *testing.T) {
+	t.Parallel()
+	tune := calm
+	tune.restartWait = standard.restartWait
+	h := one(t, tune)
+	before := h.Status()[0].PID
+	result := background(t, h, "deaf")
+	inFlight(t, h, 1)
+	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if r := <-result; r.Outcome != sdk.Unknown {
+		t.Errorf("the cut call is %+v, want unknown", r)
+	}
+	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.Pending {
+		t.Errorf("the next call is %+v, want it to wait for the new process", r)
+	}
+	s := h.Status()[0]
+	if s.PID == before || s.Restarts != 1 || !strings.HasSuffix(s.LastFault, "(signal: killed)") {
+		t.Errorf("status %+v", s)
+	}
+}
+
+func TestExitDuringCall(t *testing.T) {
+	t.Parallel()
+	h := one(t, calm)
+	for range 3 {
+		if r := h.Call(t.Context(), "one", callTo("exit"), patience); r.Outcome != sdk.Unknown {
+			t.Fatalf("got %+v, want unknown", r)
+		}
+	}
+	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.Pending {
+		t.Errorf("got %+v", r)
+	}
+	if n := h.Status()[0].Restarts; n != 3 {
+		t.Errorf("%d restarts, want 3", n)
+	}
+}
+
+func TestRestartPause(t *testing.T) {
+	t.Parallel()
+	pause := restartPause()
+	// Each pause is drawn around its middle, which doubles up to the longest.
+	within := func(middle time.Duration) {
+		t.Helper()
+		if got := pause.NextBackOff(); got < middle/2 || got > middle+middle/2 {
+			t.Errorf("paused %v, want %v or half of it more or less", got, middle)
+		}
+	}
+	for middle := 100 * time.Millisecond; middle < 30*time.Second; middle *= 2 {
+		within(middle)
+	}
+	for range 1000 {
+		within(30 * time.Second) // it never gives up
+	}
+	pause.Reset()
+	within(100 * time.Millisecond)
+}
+
+// TestHungProcess stops a process, which then answers nothing but is alive.
+func TestHungProcess(t *testing.T) {
+	t.Parallel()
+	h := one(t, quick)
+	before := h.Status()[0].PID
+	if err := syscall.Kill(before, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	until(t, "the hung process is replaced", func() bool {
+		s := h.Status()[0]
+		return s.Running && s.PID != before && s.LastFault == "it did not answer its health check (signal: killed)"
+	})
+	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.Pending {
+		t.Errorf("got %+v", r)
+	}
+}
+
+// TestChangedPlugin: what comes back after a restart must be what was approved.
+func TestChangedPlugin(t *testing.T) {
+	t.Parallel()
+	tune := calm
+	tune.restartWait = 50 * time.Millisecond
+	name := filepath.Join(t.TempDir(), "name")
+	if err := os.WriteFile(name, []byte("one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec := testSpec("one")
+	spec.Env[1] = envName + "=@" + name
+	h := startHost(t, tune, Config{Specs: []Spec{spec}})
+	if err := os.WriteFile(name, []byte("two"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(h.Status()[0].PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	const want = `plugin one: its manifest is that of "two"`
+	until(t, "the other manifest is refused", func() bool { return h.Status()[0].LastFault == want })
+	r := h.Call(t.Context(), "one", callTo("accept"), patience)
+	if r.Outcome != sdk.NotSent || r.Detail != errDown.Error() {
+		t.Errorf("got %+v, want not sent since no process runs", r)
+	}
+	if _, err := h.Notify(t.Context(), "one", sdk.Notification{}, patience); err == nil {
+		t.Error("a notification was answered without a process")
+	}
+	if f := h.Lookup(t.Context(), "one", sdk.Lookup{}, patience); f.Standing != sdk.StandingUnknown {
+		t.Errorf("lookup: %+v", f)
+	}
+}

@@ -1,0 +1,52 @@
+package host
+
+import (
+	"maps"
+	"slices"
+	"time"
+)
+
+// Status is how one plugin does, for operators and metrics.
+type Status struct {
+	Provider, Version, Digest, SHA256 string
+	Running                           bool
+	PID                               int       // zero while it does not run
+	Since                             time.Time // of the running process
+	Restarts                          int
+	LastFault                         string // why a process last ended or could not start
+	InFlight, MaxInFlight             int    // of calls
+	Breakers                          []BreakerStatus
+}
+
+// BreakerStatus is the state of a mode's circuits: closed, half-open or open.
+type BreakerStatus struct{ Mode, Calls, Lookups string }
+
+// Status tells how the plugins do, in the order of the specs.
+func (h *Host) Status() []Status {
+	all := make([]Status, 0, len(h.order))
+	for _, p := range h.order {
+		all = append(all, p.status())
+	}
+	return all
+}
+
+func (p *provider) status() Status {
+	s := Status{
+		Provider: p.spec.Name, Version: p.manifest.Version, Digest: p.manifest.Digest(), SHA256: p.spec.SHA256,
+		InFlight: p.calls.count(), MaxInFlight: p.spec.MaxInFlight,
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, mode := range slices.Sorted(maps.Keys(p.breakers)) {
+		s.Breakers = append(s.Breakers, p.breakers[mode].status(mode))
+	}
+	s.Restarts, s.LastFault = p.restarts, p.lastFault
+	if p.current != nil {
+		s.Running, s.PID, s.Since = true, int(p.current.program.pid.Load()), p.current.since
+	}
+	return s
+}
+
+func (b *breaker) status(mode string) BreakerStatus {
+	return BreakerStatus{Mode: mode, Calls: b.calls.State().String(), Lookups: b.lookups.State().String()}
+}

@@ -1,0 +1,128 @@
+package sdk
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// Connection is an account at the upstream, given with each call. Credentials
+// are the JSON document that the manifest's connection schema describes; they
+// must not be kept beyond the call except through [Instances].
+type Connection struct {
+	MerchantID  string
+	Mode        string // "live" or "test"
+	Version     int64  // rises whenever the credentials change
+	Credentials json.RawMessage
+}
+
+// Call is one use of an operation at the upstream.
+type Call struct {
+	Operation  string // the path
+	RequestID  string
+	Connection Connection
+	// Reference is the gateway's own id of the movement: the only name under
+	// which the upstream may be asked for it. Unique over all merchants.
+	Reference string
+	// ProviderReference is the upstream's id, where the movement already has one.
+	ProviderReference string
+	Amount            money.Amount
+	Body              json.RawMessage // valid by the operation's request schema
+	// SendBy is the moment after which nothing may be sent any more. The SDK
+	// checks it before the handler runs; a handler that prepares for long (a
+	// token, a lookup) checks it again before it sends.
+	SendBy time.Time
+}
+
+// Outcome is a plugin's word on a call.
+type Outcome int
+
+// The outcomes. The zero value is the safe one: nobody knows, so the gateway
+// looks it up and never sends again on a guess.
+const (
+	Unknown Outcome = iota
+	Done            // it is final and happened
+	Pending         // the upstream accepted it; its end comes later
+	Refused         // the upstream said no, explicitly: nothing happened
+	NotSent         // nothing reached the upstream, with certainty
+)
+
+// Blame says whose fault it is that an outcome is unknown or not sent.
+type Blame int
+
+// Whose fault it is: an upstream's faults open the breaker, a fault of our own
+// account alerts the operator, nobody's do neither.
+const (
+	BlameNone Blame = iota
+	BlameUpstream
+	BlameAccount
+)
+
+// FieldFault is a refusal's word on one field of the request.
+type FieldFault struct{ Field, Message string }
+
+// Refusal is the upstream's explicit no, in words a merchant may read.
+type Refusal struct {
+	Code    RefusalCode
+	Message string
+	Fields  []FieldFault
+}
+
+// RefusalCode is the error code a merchant gets for a refusal.
+type RefusalCode string
+
+// The codes that a plugin may refuse with.
+const (
+	RefuseDestination RefusalCode = "DESTINATION_INVALID"
+	RefuseOther       RefusalCode = "PROVIDER_REJECTED"
+	RefuseProduct     RefusalCode = "PRODUCT_UNAVAILABLE"
+)
+
+// Result is a handler's answer to a [Call]. Make one with [Accepted],
+// [Finished], [Refuse], [DidNotSend] or [DontKnow].
+type Result struct {
+	Outcome           Outcome
+	Blame             Blame
+	Data              json.RawMessage // as the operation's result schema has it
+	ProviderReference string
+	ExpiresAt         time.Time // when the movement ends by itself, zero for never
+	Refusal           Refusal
+	Detail            string // for operators; no secrets, never shown to merchants
+}
+
+// Accepted is the result of a call that the upstream took and whose end comes
+// later. Data is marshalled to JSON; where that fails the outcome is unknown.
+func Accepted(providerReference string, expiresAt time.Time, data any) Result {
+	return withData(Result{Outcome: Pending, ProviderReference: providerReference, ExpiresAt: expiresAt}, data)
+}
+
+// Finished is the result of a call that is done for good.
+func Finished(providerReference string, data any) Result {
+	return withData(Result{Outcome: Done, ProviderReference: providerReference}, data)
+}
+
+func withData(r Result, data any) Result {
+	encoded, err := json.Marshal(data)
+	if err != nil {
+		return DontKnow(BlameNone, "encode result: "+err.Error())
+	}
+	r.Data = encoded
+	return r
+}
+
+// Refuse is the result of a call that the upstream refused explicitly.
+func Refuse(code RefusalCode, message string, fields ...FieldFault) Result {
+	return Result{Outcome: Refused, Refusal: Refusal{Code: code, Message: message, Fields: fields}}
+}
+
+// DidNotSend is the result of a call of which nothing reached the upstream, or
+// which the upstream turned away before looking at it.
+func DidNotSend(blame Blame, detail string) Result {
+	return Result{Outcome: NotSent, Blame: blame, Detail: detail}
+}
+
+// DontKnow is the result of a call that was sent and not answered clearly.
+func DontKnow(blame Blame, detail string) Result {
+	return Result{Outcome: Unknown, Blame: blame, Detail: detail}
+}

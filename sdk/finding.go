@@ -1,0 +1,81 @@
+package sdk
+
+import (
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// Lookup asks what became of one movement. It moves no money, and may be asked
+// at any time and any number of times.
+type Lookup struct {
+	Operation         string
+	RequestID         string
+	Connection        Connection
+	Reference         string
+	ProviderReference string // empty when the call's answer never came
+	Amount            money.Amount
+	Body              json.RawMessage // the request as it was sent
+	SentAt            time.Time
+	ExpiresAt         time.Time // zero when unknown
+}
+
+// Standing is how a movement stands at the upstream.
+type Standing int
+
+// The standings. StandingUnknown means that the upstream could not be asked;
+// StandingNotFound that it answered and has nothing of it.
+const (
+	StandingUnknown Standing = iota
+	StandingNotFound
+	StandingPending
+	StandingDone
+	StandingFailed
+	StandingExpired
+)
+
+// Finding is what the upstream says of one movement. The gateway checks
+// reference, amount and currency against its own record before believing it.
+type Finding struct {
+	Reference         string
+	ProviderReference string
+	Standing          Standing
+	Amount            money.Amount // what was paid, where it is done; else what is asked
+	Currency          string       // "IDR"
+	EventID           string       // the upstream's id of this fact, the same on repeats
+	At                time.Time    // when it happened, zero when the upstream does not say
+	Data              json.RawMessage
+	ExpiresAt         time.Time
+	Blame             Blame
+	Detail            string
+}
+
+// NoWord is the finding of a lookup that could not be asked.
+func NoWord(blame Blame, detail string) Finding {
+	return Finding{Standing: StandingUnknown, Blame: blame, Detail: detail}
+}
+
+// Notification is an inbound HTTP request on the connection's notification
+// route. It comes from anybody until the plugin has verified it.
+type Notification struct {
+	Connection Connection
+	RequestID  string
+	Method     string
+	Query      string
+	Header     http.Header
+	Body       []byte
+}
+
+// Acknowledgement is a handler's answer to a [Notification]: what it says,
+// once verified, and the HTTP answer, which is sent after the gateway has
+// committed the findings. A notification that can't be verified has no
+// findings and a 4xx status.
+type Acknowledgement struct {
+	Findings    []Finding
+	Status      int
+	ContentType string
+	Body        []byte
+	Detail      string
+}

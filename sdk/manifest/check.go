@@ -1,0 +1,216 @@
+package manifest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+)
+
+var (
+	nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+	pathForm = regexp.MustCompile(`^(/[a-z0-9][a-z0-9_-]*)+$`)
+)
+
+// check collects every fault instead of stopping at the first, because an
+// author mends them in one go.
+func (m *Manifest) check() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+
+	if m.Format != 1 {
+		fault("manifest: is %d, this gateway reads 1", m.Format)
+	}
+	if !nameForm.MatchString(m.Name) {
+		fault("name: %q must be lower-case letters, digits and hyphens, at most 40", m.Name)
+	}
+	if m.Version == "" || m.Title == "" {
+		fault("version and title must be given")
+	}
+	if _, err := CompileSchema("connection", m.Connection); err != nil {
+		faults = append(faults, err)
+	}
+	if len(m.Operations) == 0 {
+		fault("operations: there are none")
+	}
+	seen := map[string]bool{}
+	for _, op := range m.Operations {
+		if seen[op.Path] {
+			fault("operations: path %s stands twice", op.Path)
+		}
+		seen[op.Path] = true
+		for _, err := range m.checkOperation(op) {
+			fault("operation %s: %w", op.Path, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (m *Manifest) checkOperation(op Operation) []error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+
+	if !pathForm.MatchString(op.Path) {
+		fault("path: must look like /payments/create")
+	}
+	if op.Summary == "" {
+		fault("summary: must be given")
+	}
+	if _, err := CompileSchema("request", op.Request); err != nil {
+		faults = append(faults, err)
+	}
+	if _, err := CompileSchema("response", op.Response); err != nil {
+		faults = append(faults, err)
+	}
+	switch roles := countSet(string(op.Kind), op.StatusOf, op.CancelOf); {
+	case roles != 1:
+		fault("exactly one of kind, status_of and cancel_of must be given")
+	case op.Kind != "":
+		faults = append(faults, m.checkKind(op)...)
+	default:
+		faults = append(faults, m.checkFollower(op)...)
+	}
+	return faults
+}
+
+func (m *Manifest) checkKind(op Operation) []error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+
+	if !op.Kind.known() {
+		fault("kind: %q is none of query, payment, collection, transfer, order", op.Kind)
+		return faults
+	}
+	if op.Timeout <= 0 {
+		fault("timeout: must be given, it bounds every call")
+	}
+	if _, err := CompileSchema("result", op.Result); err != nil {
+		faults = append(faults, err)
+	}
+	if !op.Money() {
+		return faults
+	}
+	if m.Lookup != LookupRead && m.Lookup != LookupResubmit {
+		fault("lookup: a provider with money operations must say read or resubmit")
+	}
+	if m.SettlesWithin <= 0 {
+		fault("settles_within: must be given where money moves")
+	}
+	shape, err := objectShape(op.Request)
+	if err != nil {
+		return append(faults, err)
+	}
+	if !shape.closed {
+		fault("request: must have additionalProperties false, because unknown fields are refused where money moves")
+	}
+	if t := shape.types[op.ReferenceField()]; t != "string" {
+		fault("reference: %q must point to a string property of the request", op.Reference)
+	}
+	if t := shape.types[op.AmountField()]; t != "integer" {
+		fault("amount: %q must point to an integer property of the request", op.Amount)
+	}
+	for _, name := range append(append([]string{}, op.Fields...), op.Echo...) {
+		if _, ok := shape.types[name]; !ok {
+			fault("fields and echo: %q is no property of the request", name)
+		}
+	}
+	return faults
+}
+
+// checkFollower checks an operation that tells or ends the movement of another.
+func (m *Manifest) checkFollower(op Operation) []error {
+	target, ok := m.Operation(op.StatusOf + op.CancelOf)
+	if !ok || !target.Money() {
+		return []error{fmt.Errorf("status_of, cancel_of: %q is no money operation of this manifest", op.StatusOf+op.CancelOf)}
+	}
+	if op.CancelOf != "" && target.Kind != Payment {
+		return []error{fmt.Errorf("cancel_of: only payments can be ended, %s is a %s", target.Path, target.Kind)}
+	}
+	if op.CancelOf != "" && op.Timeout <= 0 {
+		return []error{errors.New("timeout: must be given, it bounds every call")}
+	}
+	shape, err := objectShape(op.Request)
+	if err != nil {
+		return []error{err}
+	}
+	if t := shape.types[op.ReferenceField()]; t != "string" {
+		return []error{fmt.Errorf("reference: %q must point to a string property of the request", op.Reference)}
+	}
+	return nil
+}
+
+// CompileSchema compiles one JSON Schema (draft 2020-12, formats asserted).
+// Name is used in errors.
+func CompileSchema(name string, schema json.RawMessage) (*jsonschema.Schema, error) {
+	if len(schema) == 0 {
+		return nil, fmt.Errorf("%s: the schema is missing", name)
+	}
+	document, err := jsonschema.UnmarshalJSON(strings.NewReader(string(schema)))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	compiler := jsonschema.NewCompiler()
+	compiler.DefaultDraft(jsonschema.Draft2020)
+	compiler.AssertFormat()
+	compiler.UseLoader(jsonschema.SchemeURLLoader{}) // a schema refers to itself alone
+	location := "schema://" + name
+	if err := compiler.AddResource(location, document); err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	compiled, err := compiler.Compile(location)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return compiled, nil
+}
+
+type shape struct {
+	closed bool
+	types  map[string]string
+}
+
+// objectShape reads the part of a request schema that the gateway relies on:
+// its top-level properties with their types, and whether it is closed.
+func objectShape(schema json.RawMessage) (shape, error) {
+	var object struct {
+		Properties map[string]struct {
+			Type any `json:"type"`
+		} `json:"properties"`
+		AdditionalProperties *bool `json:"additionalProperties"`
+	}
+	if err := json.Unmarshal(schema, &object); err != nil {
+		return shape{}, fmt.Errorf("request: %w", err)
+	}
+	s := shape{
+		closed: object.AdditionalProperties != nil && !*object.AdditionalProperties,
+		types:  make(map[string]string, len(object.Properties)),
+	}
+	for name, p := range object.Properties {
+		s.types[name], _ = p.Type.(string)
+	}
+	return s, nil
+}
+
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
+
+// property is the name that a JSON pointer to a top-level property has.
+func property(pointer string) string {
+	name, ok := strings.CutPrefix(pointer, "/")
+	if !ok || strings.Contains(name, "/") {
+		return ""
+	}
+	return unescape.Replace(name)
+}
+
+func countSet(values ...string) int {
+	n := 0
+	for _, v := range values {
+		if v != "" {
+			n++
+		}
+	}
+	return n
+}

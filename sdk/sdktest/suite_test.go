@@ -1,0 +1,107 @@
+package sdktest_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/sdktest"
+)
+
+func TestMain(m *testing.M) { sdktest.Main(m, serveExample) }
+
+func exampleSuite() sdktest.Suite {
+	return sdktest.Suite{
+		Manifest: []byte(exampleManifest),
+		Open:     openUpstream,
+		Examples: []sdktest.Example{
+			{Name: "pay", Operation: "/example/pay", Body: json.RawMessage(`{"amount":100}`), Want: sdk.Pending},
+			{Name: "unlucky", Operation: "/example/pay", Body: json.RawMessage(`{"amount":13}`), Want: sdk.Refused, Code: sdk.RefuseOther},
+			{Name: "end", Operation: "/example/end", Body: json.RawMessage(`{}`), Want: sdk.Done, Ends: "pay", Leaves: sdk.StandingExpired},
+			{Name: "rate", Operation: "/example/rate", Body: json.RawMessage(`{}`), Want: sdk.Done},
+		},
+	}
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	sdktest.Run(t, exampleSuite())
+}
+
+// TestOfMutants is run by TestSuiteFails in a process of its own.
+func TestOfMutants(t *testing.T) {
+	t.Parallel()
+	mutant := os.Getenv(envMutant)
+	if mutant == "" {
+		t.Skip("runs only with a mutant")
+	}
+	s := exampleSuite()
+	s.Command = func() *exec.Cmd {
+		command := exec.Command(os.Args[0])
+		command.Env = []string{"GERBANG_SDKTEST_PLUGIN=1", envMutant + "=" + mutant}
+		return command
+	}
+	switch mutant {
+	case "no examples":
+		s.Examples = s.Examples[1:]
+	case "wrong example":
+		s.Examples[0].Body = json.RawMessage(`{"amount":"100"}`)
+	case "no such operation":
+		s.Examples[0].Operation = "/example/none"
+	case "ends nowhere":
+		s.Examples[2].Ends = "rate"
+	case "not a manifest":
+		s.Manifest = []byte(`{}`)
+	}
+	sdktest.Run(t, s)
+}
+
+// TestSuiteFails proves each property of the suite by a plugin that lacks it.
+func TestSuiteFails(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct{ where, want string }{
+		"other manifest":       {"manifest", "serves a manifest with digest"},
+		"one account":          {"accounts", "the upstream has"},
+		"one mode":             {"accounts", "the upstream has"},
+		"old credentials":      {"rotation", "401"},
+		"never says not found": {"unknown_reference", "want not found"},
+		"creates twice":        {"pay/twice", "the upstream has"},
+		"wrong amount":         {"pay/outcome", "the upstream has"},
+		"other result":         {"pay/outcome", "not as declared"},
+		"finds nothing":        {"pay/cut_after", "standing 1, while the upstream has 1"},
+		"no currency":          {"pay/outcome", "want reference"},
+		"halves":               {"pay/outcome", "want reference"},
+		"deaf":                 {"pay/hang", "outlived its context"},
+		"optimist":             {"pay/cut_after", "want nothing"},
+		"blames nobody":        {"pay/error_before", "blame 0"},
+		"sure of refusals":     {"unlucky", "outcome 0, want 3"},
+		"ends nothing":         {"end", "standing 2 afterwards"},
+		"trusts anybody":       {"pay/forged_notification", "another merchant's"},
+		"reads anything":       {"pay/forged_notification", "with a broken body"},
+		"new event id":         {"pay/genuine_notification", "on a repeat of"},
+		"no examples":          {"", "has no accepted example"},
+		"wrong example":        {"", "no test of this plugin"},
+		"no such operation":    {"", "the manifest has no operation"},
+		"ends nowhere":         {"", "is no example of /example/pay"},
+		"not a manifest":       {"", "the manifest:"},
+	}
+	for mutant, c := range cases {
+		t.Run(mutant, func(t *testing.T) {
+			t.Parallel()
+			pattern := "^TestOfMutants$"
+			for part := range strings.SplitSeq(c.where, "/") {
+				pattern += "/^" + part + "$"
+			}
+			command := exec.Command(os.Args[0], "-test.run="+strings.TrimSuffix(pattern, "/^$"))
+			command.Env = append(os.Environ(), envMutant+"="+mutant)
+			out, err := command.CombinedOutput()
+			if err == nil || !bytes.Contains(out, []byte(c.want)) || bytes.Contains(out, []byte("panic:")) {
+				t.Errorf("%v, want a failure with %q:\n%s", err, c.want, out)
+			}
+		})
+	}
+}

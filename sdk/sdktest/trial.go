@@ -1,0 +1,186 @@
+package sdktest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+const (
+	patience = 20 * time.Second        // for what should work
+	hurry    = 1500 * time.Millisecond // for what should run out of time
+)
+
+// trial is one check under way.
+type trial struct {
+	*testing.T
+	suite    Suite
+	manifest *manifest.Manifest
+	plugin   *process
+	upstream Upstream
+}
+
+func newTrial(t *testing.T, s Suite, m *manifest.Manifest) *trial {
+	t.Helper()
+	upstream := s.Open(t)
+	return &trial{T: t, suite: s, manifest: m, plugin: startProcess(t, s.Command), upstream: upstream}
+}
+
+// order is one movement that a check asks for, and is then looked up.
+type order struct {
+	example Example
+	call    sdk.Call
+}
+
+// order makes a call of an example for merchant A in test mode.
+func (tr *trial) order(e Example) order {
+	tr.Helper()
+	return tr.orderFor(e, tr.upstream.Connect("A", "test"))
+}
+
+func (tr *trial) orderFor(e Example, c sdk.Connection) order {
+	tr.Helper()
+	return order{example: e, call: sdk.Call{
+		Operation: e.Operation, RequestID: uuid.NewString(), Connection: c, Reference: uuid.NewString(),
+		Amount: tr.amount(e), Body: e.Body, SendBy: time.Now().Add(patience),
+	}}
+}
+
+// amount reads the amount of an example where the manifest says that it is.
+func (tr *trial) amount(e Example) money.Amount {
+	tr.Helper()
+	op, _ := tr.manifest.Operation(e.Operation)
+	if op.AmountField() == "" {
+		return 0
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(e.Body, &fields); err != nil {
+		tr.Fatal(err)
+	}
+	amount, err := money.Parse(string(fields[op.AmountField()]))
+	if err != nil {
+		tr.Fatal(err)
+	}
+	return amount
+}
+
+// send makes the call with time enough. A broken transport fails the test.
+func (tr *trial) send(o order) sdk.Result {
+	tr.Helper()
+	ctx, cancel := context.WithTimeout(tr.Context(), patience)
+	defer cancel()
+	result, err := tr.plugin.Call(ctx, o.call)
+	if err != nil {
+		tr.Fatalf("the call broke the transport: %v", err)
+	}
+	return result
+}
+
+// sendAccepted makes the call and insists on the example's good outcome.
+func (tr *trial) sendAccepted(o order) sdk.Result {
+	tr.Helper()
+	r := tr.send(o)
+	if r.Outcome != o.example.Want {
+		tr.Fatalf("outcome %d, want %d: %+v", r.Outcome, o.example.Want, r)
+	}
+	return r
+}
+
+// find looks a movement up, with the provider's reference or without.
+func (tr *trial) find(o order, providerReference string) sdk.Finding {
+	tr.Helper()
+	ctx, cancel := context.WithTimeout(tr.Context(), patience)
+	defer cancel()
+	finding, err := tr.plugin.Lookup(ctx, sdk.Lookup{
+		Operation: o.call.Operation, RequestID: uuid.NewString(), Connection: o.call.Connection,
+		Reference: o.call.Reference, ProviderReference: providerReference,
+		Amount: o.call.Amount, Body: o.call.Body, SentAt: time.Now().Add(-time.Second),
+	})
+	if err != nil {
+		tr.Fatalf("the lookup broke the transport: %v", err)
+	}
+	return finding
+}
+
+// mustExist insists that the upstream did exactly what was ordered, once.
+func (tr *trial) mustExist(o order) {
+	tr.Helper()
+	want := Movement{
+		Reference: o.call.Reference, Amount: o.call.Amount,
+		Merchant: o.call.Connection.MerchantID, Mode: o.call.Connection.Mode,
+	}
+	if got := tr.upstream.Movements(o.call.Reference); len(got) != 1 || got[0] != want {
+		tr.Errorf("the upstream has %+v, want exactly %+v", got, want)
+	}
+}
+
+func (tr *trial) mustNotExist(o order) {
+	tr.Helper()
+	if got := tr.upstream.Movements(o.call.Reference); len(got) != 0 {
+		tr.Errorf("the upstream has %+v, want nothing", got)
+	}
+}
+
+// mustBeFound insists that a lookup knows the movement as it was ordered.
+func (tr *trial) mustBeFound(o order, f sdk.Finding) {
+	tr.Helper()
+	switch f.Standing {
+	case sdk.StandingPending, sdk.StandingDone:
+	case sdk.StandingUnknown, sdk.StandingNotFound, sdk.StandingFailed, sdk.StandingExpired:
+		tr.Fatalf("standing %d of a movement that exists: %+v", f.Standing, f)
+	}
+	if f.Reference != o.call.Reference || f.Amount != o.call.Amount || f.Currency != "IDR" || f.ProviderReference == "" {
+		tr.Errorf("found %+v, want reference %s, amount %d, IDR and a provider reference", f, o.call.Reference, o.call.Amount)
+	}
+}
+
+// mustFit insists that the data is what the manifest declares.
+func (tr *trial) mustFit(e Example, data json.RawMessage) {
+	tr.Helper()
+	op, _ := tr.manifest.Operation(e.Operation)
+	if len(op.Result) == 0 {
+		return
+	}
+	if err := validate("result", op.Result, data); err != nil {
+		tr.Errorf("the result is not as declared: %v", err)
+	}
+}
+
+func validate(name string, schema, document json.RawMessage) error {
+	compiled, err := manifest.CompileSchema(name, schema)
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return compiled.Validate(value)
+}
+
+// until waits for what nothing tells of.
+func (tr *trial) until(what string, holds func() bool) {
+	tr.Helper()
+	ctx, cancel := context.WithTimeout(tr.Context(), patience)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-ctx.Done():
+			tr.Fatalf("waited in vain: %s", what)
+		case <-tick.C:
+		}
+	}
+}

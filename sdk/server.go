@@ -1,0 +1,108 @@
+package sdk
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"runtime"
+	"runtime/debug"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/pluginpb"
+)
+
+// server answers the wire with an author's handlers.
+type server struct {
+	pluginpb.UnimplementedProviderServer
+	manifest *manifest.Manifest
+	document []byte
+	handlers Handlers
+	log      hclog.Logger
+}
+
+func (s *server) Describe(context.Context, *pluginpb.DescribeRequest) (*pluginpb.DescribeResponse, error) {
+	return &pluginpb.DescribeResponse{Manifest: s.document}, nil
+}
+
+func (s *server) Call(ctx context.Context, req *pluginpb.CallRequest) (*pluginpb.CallResponse, error) {
+	handler, ok := s.handlers.Calls[req.GetOperation()]
+	if !ok {
+		return resultToWire(DidNotSend(BlameNone, "this plugin has no operation "+req.GetOperation())), nil
+	}
+	call := callFromWire(req)
+	if !call.SendBy.IsZero() && time.Now().After(call.SendBy) {
+		return resultToWire(DidNotSend(BlameNone, "send_by had passed when the call arrived")), nil
+	}
+	ctx, cancel := withMargin(ctx)
+	defer cancel()
+	var result Result
+	if fault := s.guard(req.GetOperation(), func() { result = handler(ctx, call) }); fault != "" {
+		result = DontKnow(BlameNone, fault)
+	}
+	return resultToWire(result), nil
+}
+
+func (s *server) Lookup(ctx context.Context, req *pluginpb.LookupRequest) (*pluginpb.LookupResponse, error) {
+	if s.handlers.Lookup == nil {
+		return nil, status.Error(codes.Unimplemented, "this provider moves no money")
+	}
+	ctx, cancel := withMargin(ctx)
+	defer cancel()
+	var finding Finding
+	if fault := s.guard("lookup", func() { finding = s.handlers.Lookup(ctx, lookupFromWire(req)) }); fault != "" {
+		finding = NoWord(BlameNone, fault)
+	}
+	return &pluginpb.LookupResponse{Finding: findingToWire(finding)}, nil
+}
+
+func (s *server) Notify(ctx context.Context, req *pluginpb.NotifyRequest) (*pluginpb.NotifyResponse, error) {
+	if s.handlers.Notify == nil {
+		return nil, status.Error(codes.Unimplemented, "this provider has no notifications")
+	}
+	ctx, cancel := withMargin(ctx)
+	defer cancel()
+	var ack Acknowledgement
+	if fault := s.guard("notify", func() { ack = s.handlers.Notify(ctx, notificationFromWire(req)) }); fault != "" {
+		ack = Acknowledgement{Status: http.StatusInternalServerError, Detail: fault}
+	}
+	return acknowledgementToWire(ack), nil
+}
+
+// maxMargin is the most that a handler's deadline comes before the gateway's.
+const maxMargin = 250 * time.Millisecond
+
+// withMargin ends a handler's context a little before the gateway stops
+// waiting, so that the handler's own word on a timeout (not sent, whose fault)
+// still arrives.
+func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, ok := ctx.Deadline()
+	if !ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadline(ctx, deadline.Add(-min(time.Until(deadline)/10, maxMargin)))
+}
+
+// guard keeps a handler's panic to its own call: what was sent then is
+// unknown, and the other calls of this process go on. A panic's value may hold
+// what the handler was working on, so only the runtime's own are logged.
+func (s *server) guard(what string, handler func()) (fault string) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		reason := fmt.Sprintf("a %T", p)
+		if err, ok := p.(runtime.Error); ok {
+			reason = err.Error()
+		}
+		s.log.Error("handler panicked", "handler", what, "reason", reason, "stack", string(debug.Stack()))
+		fault = fmt.Sprintf("the handler of %s panicked", what)
+	}()
+	handler()
+	return ""
+}

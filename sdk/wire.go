@@ -1,0 +1,173 @@
+package sdk
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/sdk/pluginpb"
+)
+
+// Every conversion between the wire and the types of this package is in this
+// file, in pairs. The enums of both have the same numbers; a number that this
+// version does not know becomes the zero value, which is the safe one.
+
+func connectionToWire(c Connection) *pluginpb.Connection {
+	return &pluginpb.Connection{MerchantId: c.MerchantID, Mode: c.Mode, Version: c.Version, Credentials: c.Credentials}
+}
+
+func connectionFromWire(c *pluginpb.Connection) Connection {
+	return Connection{MerchantID: c.GetMerchantId(), Mode: c.GetMode(), Version: c.GetVersion(), Credentials: c.GetCredentials()}
+}
+
+func callToWire(c Call) *pluginpb.CallRequest {
+	return &pluginpb.CallRequest{
+		Operation: c.Operation, RequestId: c.RequestID, Connection: connectionToWire(c.Connection),
+		Reference: c.Reference, ProviderReference: c.ProviderReference,
+		Amount: int64(c.Amount), Body: c.Body, SendBy: timeToWire(c.SendBy),
+	}
+}
+
+func callFromWire(c *pluginpb.CallRequest) Call {
+	return Call{
+		Operation: c.GetOperation(), RequestID: c.GetRequestId(), Connection: connectionFromWire(c.GetConnection()),
+		Reference: c.GetReference(), ProviderReference: c.GetProviderReference(),
+		Amount: money.Amount(c.GetAmount()), Body: c.GetBody(), SendBy: timeFromWire(c.GetSendBy()),
+	}
+}
+
+func resultToWire(r Result) *pluginpb.CallResponse {
+	w := &pluginpb.CallResponse{
+		Outcome: pluginpb.Outcome(r.Outcome), Blame: pluginpb.Blame(r.Blame), Data: r.Data, //nolint:gosec // small enums
+		ProviderReference: text(r.ProviderReference), ExpiresAt: timeToWire(r.ExpiresAt), Detail: text(r.Detail),
+	}
+	if r.Outcome == Refused {
+		w.Refusal = &pluginpb.Refusal{Code: text(string(r.Refusal.Code)), Message: text(r.Refusal.Message)}
+		for _, f := range r.Refusal.Fields {
+			w.Refusal.Fields = append(w.Refusal.Fields, &pluginpb.FieldFault{Field: text(f.Field), Message: text(f.Message)})
+		}
+	}
+	return w
+}
+
+func resultFromWire(w *pluginpb.CallResponse) Result {
+	r := Result{
+		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)),
+		Data: json.RawMessage(w.GetData()), ProviderReference: w.GetProviderReference(),
+		ExpiresAt: timeFromWire(w.GetExpiresAt()), Detail: w.GetDetail(),
+		Refusal: Refusal{Code: RefusalCode(w.GetRefusal().GetCode()), Message: w.GetRefusal().GetMessage()},
+	}
+	for _, f := range w.GetRefusal().GetFields() {
+		r.Refusal.Fields = append(r.Refusal.Fields, FieldFault{Field: f.GetField(), Message: f.GetMessage()})
+	}
+	return r
+}
+
+func lookupToWire(l Lookup) *pluginpb.LookupRequest {
+	return &pluginpb.LookupRequest{
+		Operation: l.Operation, RequestId: l.RequestID, Connection: connectionToWire(l.Connection),
+		Reference: l.Reference, ProviderReference: l.ProviderReference, Amount: int64(l.Amount), Body: l.Body,
+		SentAt: timeToWire(l.SentAt), ExpiresAt: timeToWire(l.ExpiresAt),
+	}
+}
+
+func lookupFromWire(l *pluginpb.LookupRequest) Lookup {
+	return Lookup{
+		Operation: l.GetOperation(), RequestID: l.GetRequestId(), Connection: connectionFromWire(l.GetConnection()),
+		Reference: l.GetReference(), ProviderReference: l.GetProviderReference(),
+		Amount: money.Amount(l.GetAmount()), Body: l.GetBody(),
+		SentAt: timeFromWire(l.GetSentAt()), ExpiresAt: timeFromWire(l.GetExpiresAt()),
+	}
+}
+
+func findingToWire(f Finding) *pluginpb.Finding {
+	return &pluginpb.Finding{
+		Reference: text(f.Reference), ProviderReference: text(f.ProviderReference),
+		Standing: pluginpb.Standing(f.Standing), Blame: pluginpb.Blame(f.Blame), //nolint:gosec // small enums
+		Amount: int64(f.Amount), Currency: text(f.Currency), EventId: text(f.EventID), At: timeToWire(f.At),
+		Data: f.Data, ExpiresAt: timeToWire(f.ExpiresAt), Detail: text(f.Detail),
+	}
+}
+
+func findingFromWire(f *pluginpb.Finding) Finding {
+	return Finding{
+		Reference: f.GetReference(), ProviderReference: f.GetProviderReference(),
+		Standing: Standing(known(f.GetStanding(), pluginpb.Standing_name)), Blame: Blame(known(f.GetBlame(), pluginpb.Blame_name)),
+		Amount: money.Amount(f.GetAmount()), Currency: f.GetCurrency(), EventID: f.GetEventId(), At: timeFromWire(f.GetAt()),
+		Data: f.GetData(), ExpiresAt: timeFromWire(f.GetExpiresAt()), Detail: f.GetDetail(),
+	}
+}
+
+func notificationToWire(n Notification) *pluginpb.NotifyRequest {
+	w := &pluginpb.NotifyRequest{
+		Connection: connectionToWire(n.Connection), RequestId: n.RequestID,
+		Method: text(n.Method), Query: text(n.Query), Body: n.Body,
+	}
+	for name, values := range n.Header {
+		h := &pluginpb.Header{Name: text(name), Values: make([]string, 0, len(values))}
+		for _, value := range values {
+			h.Values = append(h.Values, text(value))
+		}
+		w.Headers = append(w.Headers, h)
+	}
+	return w
+}
+
+func notificationFromWire(n *pluginpb.NotifyRequest) Notification {
+	header := make(http.Header, len(n.GetHeaders()))
+	for _, h := range n.GetHeaders() {
+		for _, v := range h.GetValues() {
+			header.Add(h.GetName(), v)
+		}
+	}
+	return Notification{
+		Connection: connectionFromWire(n.GetConnection()), RequestID: n.GetRequestId(),
+		Method: n.GetMethod(), Query: n.GetQuery(), Header: header, Body: n.GetBody(),
+	}
+}
+
+func acknowledgementToWire(a Acknowledgement) *pluginpb.NotifyResponse {
+	w := &pluginpb.NotifyResponse{Status: int32(a.Status), ContentType: text(a.ContentType), Body: a.Body, Detail: text(a.Detail)} //nolint:gosec // an HTTP status
+	for _, f := range a.Findings {
+		w.Findings = append(w.Findings, findingToWire(f))
+	}
+	return w
+}
+
+func acknowledgementFromWire(w *pluginpb.NotifyResponse) Acknowledgement {
+	a := Acknowledgement{Status: int(w.GetStatus()), ContentType: w.GetContentType(), Body: w.GetBody(), Detail: w.GetDetail()}
+	for _, f := range w.GetFindings() {
+		a.Findings = append(a.Findings, findingFromWire(f))
+	}
+	return a
+}
+
+// text makes a string fit for the wire, which refuses a whole message for one
+// byte that is not UTF-8. What upstreams and strangers write is not ours to
+// choose, and must not turn a clear answer into an unknown one.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+func timeToWire(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
+
+func timeFromWire(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
+
+func known[E ~int32](value E, names map[int32]string) int {
+	if _, ok := names[int32(value)]; !ok {
+		return 0
+	}
+	return int(value)
+}
