@@ -1,0 +1,152 @@
+package movement
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// ID names a movement. It is random, made before the claim.
+type ID uuid.UUID
+
+// NewID makes a random id.
+func NewID() ID { return ID(uuid.New()) }
+
+// ParseID reads an id as String writes it.
+func ParseID(text string) (ID, error) {
+	id, err := uuid.Parse(text)
+	return ID(id), err
+}
+
+// String is the usual form with hyphens.
+func (id ID) String() string { return uuid.UUID(id).String() }
+
+// Bucket is the work queue's bucket that the movement belongs to: the same for
+// ever, and spread evenly because ids are random.
+func (id ID) Bucket() int { return int(id[15]) % Buckets }
+
+// Buckets is how many buckets a work queue has. Each is leased to one replica
+// at a time.
+const Buckets = 16
+
+// Owner is whose movement it is, and in which mode.
+type Owner struct {
+	MerchantID string
+	Mode       string // "live" or "test"
+}
+
+// Key is how a merchant names a movement: unique per merchant, mode and kind.
+type Key struct {
+	Owner     Owner
+	Kind      manifest.Kind
+	Reference string
+}
+
+// Movement is one use of a money operation: one row, one reference, one state.
+type Movement struct {
+	Key
+	ID        ID
+	Attempt   int // counts the claims of this reference, from 1
+	Operation string
+	Provider  string
+	State     State
+	Sequence  int // of the last event of its story
+
+	Amount  money.Amount
+	Request json.RawMessage // canonical JSON of path and body, without credentials
+	Result  json.RawMessage // what the provider gave: a page, a QR string; nil until accepted
+	Answer  json.RawMessage // the first answer's data, for replays; nil until there was one
+	Refusal *Refusal        // set when the provider refused
+
+	ProviderReference string
+	FactID            string // the upstream's id of the fact that ended it
+	CallbackURL       string
+	RequestID         string // of the request that claimed it
+	PolicyVersion     string
+	DecisionID        string
+
+	SendBy    time.Time
+	CreatedAt time.Time
+	UpdatedAt time.Time // of the last change of state
+	ExpiresAt time.Time // zero when the provider named no end
+
+	AskedAt    time.Time // of the last lookup, zero for none
+	Misses     int       // lookups that proved it is not there, in a row
+	DueAt      time.Time // when the worker looks next, zero for never
+	PaidLateAt time.Time
+	ReversedAt time.Time
+}
+
+// Refusal is a provider's explicit no, kept so that a replay tells the same.
+type Refusal struct {
+	Code    string         `json:"code"`
+	Message string         `json:"message"`
+	Fields  []RefusalField `json:"fields,omitempty"`
+}
+
+// RefusalField is a refusal's word on one field of the request.
+type RefusalField struct {
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// UpstreamReference is the name under which the provider is asked: ours,
+// unique over all merchants and attempts, and never the merchant's own.
+func (m *Movement) UpstreamReference() string {
+	return hex.EncodeToString(m.ID[:]) + "-" + strconv.Itoa(m.Attempt)
+}
+
+// ParseUpstreamReference reads what [Movement.UpstreamReference] wrote, and
+// nothing that only resembles it: each movement has one name.
+func ParseUpstreamReference(text string) (id ID, attempt int, ok bool) {
+	name, number, found := strings.Cut(text, "-")
+	if !found || len(name) != 2*len(id) {
+		return ID{}, 0, false
+	}
+	m := Movement{}
+	if _, err := hex.Decode(m.ID[:], []byte(name)); err != nil {
+		return ID{}, 0, false
+	}
+	m.Attempt, _ = strconv.Atoi(number) //nolint:errcheck // what is no number is not what was written
+	if m.Attempt <= 0 || m.UpstreamReference() != text {
+		return ID{}, 0, false
+	}
+	return m.ID, m.Attempt, true
+}
+
+// SameRequest tells whether another request under this reference is the same
+// one: its canonical JSON is equal.
+func (m *Movement) SameRequest(canonical json.RawMessage) bool {
+	return bytes.Equal(m.Request, canonical)
+}
+
+// Field returns a property of the request's body, and whether it was given.
+func (m *Movement) Field(name string) (json.RawMessage, bool) {
+	var request struct {
+		Body map[string]json.RawMessage `json:"body"`
+	}
+	if err := json.Unmarshal(m.Request, &request); err != nil {
+		return nil, false
+	}
+	value, ok := request.Body[name]
+	return value, ok
+}
+
+// Body returns the request's body as it goes to the provider.
+func (m *Movement) Body() json.RawMessage {
+	var request struct {
+		Body json.RawMessage `json:"body"`
+	}
+	if err := json.Unmarshal(m.Request, &request); err != nil {
+		return nil
+	}
+	return request.Body
+}

@@ -1,0 +1,95 @@
+package movement
+
+import (
+	"slices"
+
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+// State is where a movement stands, the same for every kind. What a merchant
+// reads is the kind's word for it.
+type State string
+
+// The states. Done, Failed and Expired are final; Unsent frees the reference.
+const (
+	Sending State = "sending" // claimed; the provider may or may not have it
+	Pending State = "pending" // the provider has it
+	Done    State = "done"
+	Failed  State = "failed"
+	Expired State = "expired"
+	Unsent  State = "unsent" // proven: nothing was sent, and nobody was told Pending
+)
+
+// Final tells whether the state never changes any more.
+func (s State) Final() bool { return s == Done || s == Failed || s == Expired }
+
+// Rules is what a kind decides about money: one row of the table.
+type Rules struct {
+	Kind        manifest.Kind
+	Words       map[State]string // what a merchant reads
+	Transitions map[State][]State
+	// ReferenceField is the property that names the movement in answers.
+	ReferenceField string
+}
+
+// table has one row for each kind that this gateway serves.
+var table = []Rules{
+	{
+		Kind: manifest.Payment,
+		Words: map[State]string{
+			Sending: "PENDING", Pending: "PENDING",
+			Done: "PAID", Failed: "FAILED", Expired: "EXPIRED",
+		},
+		Transitions: map[State][]State{
+			Sending: {Pending, Done, Failed, Expired, Unsent},
+			Pending: {Done, Failed, Expired},
+			Unsent:  {Sending},
+		},
+		ReferenceField: "external_id",
+	},
+}
+
+// RulesOf returns a kind's row, and whether this gateway serves the kind.
+func RulesOf(kind manifest.Kind) (Rules, bool) {
+	for _, row := range table {
+		if row.Kind == kind {
+			return row, true
+		}
+	}
+	return Rules{}, false
+}
+
+// Word is what a merchant reads for a state.
+func (r Rules) Word(s State) string { return r.Words[s] }
+
+// Effect is what a fact about a movement means for its state.
+type Effect int
+
+// The effects. Contradiction is a fact that fits nothing and goes to the
+// operators' list.
+const (
+	Nothing Effect = iota // it already stands there
+	Move
+	LateMoney
+	Reversal
+	Contradiction
+)
+
+// Judge says what it means when the provider says that a movement that stands
+// at from is at to.
+func (r Rules) Judge(from, to State) Effect {
+	switch {
+	case from == to:
+		return Nothing
+	case slices.Contains(r.Transitions[from], to):
+		return Move
+	case from.Final() && from != Done && to == Done:
+		return LateMoney
+	case from == Done && to == Failed:
+		return Reversal
+	case from.Final() && (to == Pending || to == Expired || to == Failed):
+		// News that is older than what we know: notifications come in any order.
+		return Nothing
+	}
+	return Contradiction
+}

@@ -1,0 +1,116 @@
+package movement_test
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+var states = []movement.State{
+	movement.Sending, movement.Pending, movement.Done, movement.Failed, movement.Expired, movement.Unsent,
+}
+
+func rules(t testing.TB) movement.Rules {
+	t.Helper()
+	r, ok := movement.RulesOf(manifest.Payment)
+	if !ok {
+		t.Fatal("payments have no rules")
+	}
+	return r
+}
+
+// TestJudge holds the whole table, so that a row that changes money is changed
+// in two places.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	const (
+		same = movement.Nothing
+		move = movement.Move
+		late = movement.LateMoney
+		back = movement.Reversal
+		odd  = movement.Contradiction
+	)
+	want := map[movement.State][6]movement.Effect{
+		//                 Sending Pending Done  Failed Expired Unsent
+		movement.Sending: {same, move, move, move, move, move},
+		movement.Pending: {odd, same, move, move, move, odd},
+		movement.Done:    {odd, same, same, back, same, odd},
+		movement.Failed:  {odd, same, late, same, same, odd},
+		movement.Expired: {odd, same, late, same, same, odd},
+		movement.Unsent:  {move, odd, odd, odd, odd, same},
+	}
+	for _, from := range states {
+		for i, to := range states {
+			if got := rules(t).Judge(from, to); got != want[from][i] {
+				t.Errorf("%s, told %s: %d, want %d", from, to, got, want[from][i])
+			}
+		}
+	}
+	if got := rules(t).Judge(movement.Pending, "refunded"); got != odd {
+		t.Errorf("an unknown state: %d", got)
+	}
+}
+
+// TestFinalStatesNeverChange applies any news, in any order, to a movement.
+func TestFinalStatesNeverChange(t *testing.T) {
+	t.Parallel()
+	r := rules(t)
+	rapid.Check(t, func(t *rapid.T) {
+		state, ended := movement.Sending, movement.State("")
+		for _, told := range rapid.SliceOf(rapid.SampledFrom(states)).Draw(t, "news") {
+			if r.Judge(state, told) == movement.Move {
+				state = told
+			}
+			if ended == "" && state.Final() {
+				ended = state
+			}
+			if ended != "" && state != ended {
+				t.Fatalf("%s became %s", ended, state)
+			}
+		}
+	})
+}
+
+// TestMoneyIsNeverLost says that news of money is acted on wherever a movement
+// stands, unless it is known already.
+func TestMoneyIsNeverLost(t *testing.T) {
+	t.Parallel()
+	for _, from := range states {
+		if effect := rules(t).Judge(from, movement.Done); effect == movement.Nothing && from != movement.Done {
+			t.Errorf("%s, told that it was paid: nothing", from)
+		}
+	}
+}
+
+func TestOnlyUnsentFreesTheReference(t *testing.T) {
+	t.Parallel()
+	for _, from := range states {
+		if got := rules(t).Judge(from, movement.Sending) == movement.Move; got != (from == movement.Unsent) {
+			t.Errorf("%s may be claimed again: %v", from, got)
+		}
+		if from != movement.Sending && rules(t).Judge(from, movement.Unsent) == movement.Move {
+			t.Errorf("%s, of which somebody was told, becomes free", from)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	t.Parallel()
+	want := map[movement.State]string{
+		movement.Sending: "PENDING", movement.Pending: "PENDING", movement.Done: "PAID",
+		movement.Failed: "FAILED", movement.Expired: "EXPIRED", movement.Unsent: "", // nobody is told of it
+	}
+	for state, word := range want {
+		if got := rules(t).Word(state); got != word {
+			t.Errorf("%s reads %q", state, got)
+		}
+	}
+	for _, kind := range []manifest.Kind{manifest.Query, "", "lottery"} {
+		if _, ok := movement.RulesOf(kind); ok {
+			t.Errorf("%q has rules about money", kind)
+		}
+	}
+}

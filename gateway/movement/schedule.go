@@ -1,0 +1,87 @@
+package movement
+
+import "time"
+
+// When a movement is looked at again without anybody asking. Notifications are
+// the usual way to learn of things; these looks find what was lost.
+var (
+	// After SendBy, for a call whose answer never came.
+	lookSending = []time.Duration{2 * time.Second, 10 * time.Second}
+	// After the moment from which not-found is proof.
+	lookProof = []time.Duration{0, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour}
+	// After the creation, while it is pending.
+	lookPending = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour}
+	// After its life is over and the provider has not said so.
+	lookOverdue = []time.Duration{2 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}
+	// After it expired: once more for money that came late and was not told.
+	lookExpired = []time.Duration{time.Hour}
+)
+
+const (
+	pendingEvery = time.Hour
+	seldom       = 24 * time.Hour
+	// patience is which part of the time that has passed is waited once more when
+	// the fixed looks are over. It grows to seldom, and it is short again for what
+	// was only due late, because nobody was there to look.
+	patience = 4
+)
+
+// ProvenAfter is the moment from which the provider's "not found" is proof
+// that nothing was sent: no request of ours can still be on its way.
+func (m *Movement) ProvenAfter(settlesWithin time.Duration) time.Time {
+	return m.SendBy.Add(settlesWithin)
+}
+
+// NextLook is when the worker looks at the movement next, given that it looks
+// now. It is zero when there is nothing left to find out.
+func (m *Movement) NextLook(now time.Time, settlesWithin time.Duration) time.Time {
+	switch m.State {
+	case Sending:
+		proof := m.ProvenAfter(settlesWithin)
+		if next, ok := after(now, m.SendBy, lookSending); ok && next.Before(proof) {
+			return next
+		}
+		return afterOrLater(now, proof, lookProof)
+	case Pending:
+		return m.nextPending(now)
+	case Expired:
+		next, _ := after(now, m.UpdatedAt, lookExpired)
+		return next
+	case Done, Failed, Unsent:
+		return time.Time{}
+	}
+	return time.Time{}
+}
+
+func (m *Movement) nextPending(now time.Time) time.Time {
+	if !m.ExpiresAt.IsZero() && !now.Before(m.ExpiresAt) {
+		return afterOrLater(now, m.ExpiresAt, lookOverdue)
+	}
+	next, ok := after(now, m.CreatedAt, lookPending)
+	if !ok {
+		next = now.Add(pendingEvery)
+	}
+	if end := m.ExpiresAt.Add(lookOverdue[0]); !m.ExpiresAt.IsZero() && end.Before(next) {
+		return end
+	}
+	return next
+}
+
+// afterOrLater is the first of the moments start+offset that lies after now, and
+// when there is none, one that is the further off the longer it has taken.
+func afterOrLater(now, start time.Time, offsets []time.Duration) time.Time {
+	if next, ok := after(now, start, offsets); ok {
+		return next
+	}
+	return now.Add(min(now.Sub(start)/patience, seldom))
+}
+
+// after is the first of the moments start+offset that lies after now.
+func after(now, start time.Time, offsets []time.Duration) (time.Time, bool) {
+	for _, offset := range offsets {
+		if moment := start.Add(offset); moment.After(now) {
+			return moment, true
+		}
+	}
+	return time.Time{}, false
+}

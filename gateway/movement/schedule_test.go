@@ -1,0 +1,138 @@
+package movement_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// looks are the moments at which the worker looks, always in time, as offsets
+// from the epoch.
+func looks(m movement.Movement, from time.Duration, settles time.Duration, n int) []time.Duration {
+	var at []time.Duration
+	now := epoch.Add(from)
+	for range n {
+		next := m.NextLook(now, settles)
+		if next.IsZero() {
+			break
+		}
+		at = append(at, next.Sub(epoch))
+		now = next
+	}
+	return at
+}
+
+func TestLooks(t *testing.T) {
+	t.Parallel()
+	const s, min, h = time.Second, time.Minute, time.Hour
+	sending := movement.Movement{State: movement.Sending, CreatedAt: epoch.Add(-5 * s), SendBy: epoch}
+	pending := movement.Movement{State: movement.Pending, CreatedAt: epoch}
+	ending := pending
+	ending.ExpiresAt = epoch.Add(30 * min)
+	for name, c := range map[string]struct {
+		m       movement.Movement
+		from    time.Duration
+		settles time.Duration
+		want    []time.Duration
+	}{
+		"sending":                   {sending, -5 * s, 30 * s, []time.Duration{2 * s, 10 * s, 30 * s, 40 * s, 90 * s, 10*min + 30*s, h + 30*s, h + 15*min + 30*s}},
+		"sending, settled soon":     {sending, -5 * s, 5 * s, []time.Duration{2 * s, 5 * s, 15 * s, 65 * s}},
+		"sending, settled at once":  {sending, -5 * s, 0, []time.Duration{0, 10 * s, min}},
+		"sending, found after days": {sending, 40 * 24 * h, 30 * s, []time.Duration{41 * 24 * h, 42 * 24 * h}},
+		"pending":                   {pending, 0, 30 * s, []time.Duration{min, 5 * min, 15 * min, h, 2 * h, 3 * h}},
+		"pending with an end":       {ending, 0, 30 * s, []time.Duration{min, 5 * min, 15 * min, 30*min + 2*s, 30*min + 30*s, 32 * min, 40 * min, h + 30*min, h + 45*min}},
+		"pending, just over":        {ending, 30 * min, 30 * s, []time.Duration{30*min + 2*s}},
+		"expired":                   {movement.Movement{State: movement.Expired, UpdatedAt: epoch}, 0, 0, []time.Duration{h}},
+	} {
+		got := looks(c.m, c.from, c.settles, len(c.want))
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestTwoProofsComeSoon says that what was due only late, because nobody was
+// there to look, does not wait a day for its second look.
+func TestTwoProofsComeSoon(t *testing.T) {
+	t.Parallel()
+	m := movement.Movement{State: movement.Sending, SendBy: epoch}
+	late := epoch.Add(2 * time.Hour)
+	if next := m.NextLook(late, time.Minute); next.Sub(late) > 30*time.Minute {
+		t.Errorf("looked two hours late, and again after %v", next.Sub(late))
+	}
+}
+
+func anyMovement() *rapid.Generator[movement.Movement] {
+	offset := rapid.Int64Range(-int64(90*24*time.Hour), int64(90*24*time.Hour))
+	moment := rapid.Custom(func(t *rapid.T) time.Time { return epoch.Add(time.Duration(offset.Draw(t, "offset"))) })
+	return rapid.Custom(func(t *rapid.T) movement.Movement {
+		m := movement.Movement{
+			State: rapid.SampledFrom(states).Draw(t, "state"), CreatedAt: moment.Draw(t, "created"),
+			SendBy: moment.Draw(t, "send by"), UpdatedAt: moment.Draw(t, "updated"),
+		}
+		if rapid.Bool().Draw(t, "ends") {
+			m.ExpiresAt = moment.Draw(t, "expires")
+		}
+		return m
+	})
+}
+
+func TestNextLookLiesAhead(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := anyMovement().Draw(t, "movement")
+		settles := time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "settles"))
+		next := m.NextLook(epoch, settles)
+		switch m.State {
+		case movement.Done, movement.Failed, movement.Unsent:
+			if !next.IsZero() {
+				t.Fatalf("%s is looked at again, at %v", m.State, next)
+			}
+			return
+		case movement.Expired:
+			if next.IsZero() {
+				return
+			}
+		case movement.Sending, movement.Pending:
+		}
+		if !next.After(epoch) { // zero, too: money that is open is never forgotten
+			t.Fatalf("%s is looked at %v", m.State, next)
+		}
+		if m.State == movement.Pending && next.After(epoch.Add(24*time.Hour)) {
+			t.Fatalf("%s waits until %v", m.State, next)
+		}
+		end := m.ExpiresAt.Add(2 * time.Second)
+		if m.State == movement.Pending && epoch.Before(m.ExpiresAt) && next.After(end) {
+			t.Fatalf("its life is over at %v, and it is looked at %v", m.ExpiresAt, next)
+		}
+	})
+}
+
+// TestSendingIsProvenTwice follows the looks of a call that was never answered:
+// two of them lie where not-found is proof, within a minute of its beginning.
+func TestSendingIsProvenTwice(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		settles := time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "settles"))
+		m := movement.Movement{State: movement.Sending, SendBy: epoch}
+		proof := m.ProvenAfter(settles)
+		if !proof.Equal(epoch.Add(settles)) {
+			t.Fatalf("proof begins at %v", proof)
+		}
+		proofs := 0
+		for _, at := range looks(m, -time.Second, settles, 5) {
+			if moment := epoch.Add(at); !moment.Before(proof) && moment.Before(proof.Add(time.Minute)) {
+				proofs++
+			}
+		}
+		if proofs != 2 {
+			t.Fatalf("%d looks within a minute of %v", proofs, proof)
+		}
+	})
+}

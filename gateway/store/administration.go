@@ -1,0 +1,202 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/cockroach-go/v2/crdb"
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// Audit is who did what to a merchant. Every method of administration writes
+// it in the transaction of the change itself.
+type Audit struct {
+	Operator string
+	Action   string
+	Detail   string // for people; no secrets
+	At       time.Time
+}
+
+// CreateMerchant stores a new merchant with its first keys and the callback
+// secrets of both modes.
+func (s *Store) CreateMerchant(ctx context.Context, audit Audit, m tenants.Merchant, keys []tenants.Key, secrets []tenants.CallbackSecret) error {
+	labels, err := json.Marshal(m.Labels)
+	if err != nil {
+		return fmt.Errorf("store: create merchant: %w", err)
+	}
+	return s.administer(ctx, "create merchant", audit, m.ID, func(q *dbsqlc.Queries) error {
+		if err := q.InsertMerchant(ctx, dbsqlc.InsertMerchantParams{
+			MerchantID: string(m.ID), Name: m.Name, Tier: string(m.Tier), Status: string(m.Status), Labels: string(labels),
+			Now: micro(audit.At), ChangeShard: changeShard(m.ID),
+		}); err != nil {
+			return err
+		}
+		for _, key := range keys {
+			if err := insertKey(ctx, q, key); err != nil {
+				return err
+			}
+		}
+		for _, secret := range secrets {
+			if err := q.PutCallbackSecret(ctx, dbsqlc.PutCallbackSecretParams{
+				MerchantID: string(m.ID), Mode: string(secret.Mode), Sealed: secret.Sealed,
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// SetStatus stops a merchant or lets it go on.
+func (s *Store) SetStatus(ctx context.Context, audit Audit, id tenants.MerchantID, status tenants.Status) error {
+	return s.administer(ctx, "set status", audit, id, func(q *dbsqlc.Queries) error {
+		rows, err := q.SetMerchantStatus(ctx, dbsqlc.SetMerchantStatusParams{MerchantID: string(id), Status: string(status)})
+		return found(rows, err)
+	})
+}
+
+// SetTier moves a merchant to another tier.
+func (s *Store) SetTier(ctx context.Context, audit Audit, id tenants.MerchantID, tier tenants.Tier) error {
+	return s.administer(ctx, "set tier", audit, id, func(q *dbsqlc.Queries) error {
+		rows, err := q.SetMerchantTier(ctx, dbsqlc.SetMerchantTierParams{MerchantID: string(id), Tier: string(tier)})
+		return found(rows, err)
+	})
+}
+
+// AddKey stores another key of a merchant.
+func (s *Store) AddKey(ctx context.Context, audit Audit, key tenants.Key) error {
+	return s.administer(ctx, "add key", audit, key.MerchantID, func(q *dbsqlc.Queries) error {
+		return insertKey(ctx, q, key)
+	})
+}
+
+// EndKey stores the end of a key, its overlap's or a revocation. Of two ends the
+// earlier one stays, and a revocation for ever.
+func (s *Store) EndKey(ctx context.Context, audit Audit, key tenants.Key) error {
+	return s.administer(ctx, "end key", audit, key.MerchantID, func(q *dbsqlc.Queries) error {
+		return endKey(ctx, q, key)
+	})
+}
+
+// ReplaceKey stores a rotation: the next key, and the end of the one that
+// retires, together. It is ErrNotFound when that one was revoked meanwhile.
+func (s *Store) ReplaceKey(ctx context.Context, audit Audit, next, retiring tenants.Key) error {
+	return s.administer(ctx, "rotate key", audit, next.MerchantID, func(q *dbsqlc.Queries) error {
+		if err := insertKey(ctx, q, next); err != nil {
+			return err
+		}
+		return endKey(ctx, q, retiring)
+	})
+}
+
+// PutConnection stores a merchant's account at a provider, new or changed, and
+// returns it with its version and its notification route, which stays the same
+// when the credentials change.
+func (s *Store) PutConnection(ctx context.Context, audit Audit, c tenants.Connection) (tenants.Connection, error) {
+	err := s.administer(ctx, "put connection", audit, c.MerchantID, func(q *dbsqlc.Queries) error {
+		row, err := q.PutConnection(ctx, dbsqlc.PutConnectionParams{
+			MerchantID: string(c.MerchantID), Mode: string(c.Mode), Provider: string(c.Provider), Owner: string(c.Owner),
+			Sealed: c.Sealed, NotifyToken: string(c.NotifyToken),
+		})
+		c.Version, c.NotifyToken = row.Version, tenants.NotifyToken(row.NotifyToken)
+		return err
+	})
+	if err != nil {
+		return tenants.Connection{}, err
+	}
+	return c, nil
+}
+
+// Merchants lists merchants in the order of their ids, after one of them.
+func (s *Store) Merchants(ctx context.Context, after tenants.MerchantID, most int) ([]tenants.Merchant, error) {
+	rows, err := s.queries.MerchantsAfter(ctx, dbsqlc.MerchantsAfterParams{After: string(after), Most: int32(most)}) //nolint:gosec // a page
+	if err != nil {
+		return nil, fmt.Errorf("store: merchants: %w", err)
+	}
+	merchants := make([]tenants.Merchant, len(rows))
+	for i, row := range rows {
+		if merchants[i], err = merchantFromRow(dbsqlc.MerchantByIDRow(row)); err != nil {
+			return nil, fmt.Errorf("store: merchants: %w", err)
+		}
+	}
+	return merchants, nil
+}
+
+// AuditOf lists what was done to a merchant, the newest first.
+func (s *Store) AuditOf(ctx context.Context, id tenants.MerchantID, most int) ([]Audit, error) {
+	rows, err := s.queries.AuditOf(ctx, dbsqlc.AuditOfParams{MerchantID: string(id), Most: int32(most)}) //nolint:gosec // a page
+	if err != nil {
+		return nil, fmt.Errorf("store: audit: %w", err)
+	}
+	entries := make([]Audit, len(rows))
+	for i, row := range rows {
+		entries[i] = Audit{Operator: row.Operator, Action: row.Action, Detail: row.Detail, At: row.At.UTC()}
+	}
+	return entries, nil
+}
+
+// administer runs a change of an account, writes its audit entry and raises
+// the account's version, all in one transaction.
+func (s *Store) administer(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error) error {
+	if audit.At.IsZero() || audit.Operator == "" || audit.Action == "" {
+		// Without its time no replica would learn of the change.
+		return fmt.Errorf("store: %s: an audit entry needs an operator, an action and a time", what)
+	}
+	entry := uuid.New()
+	err := s.Tx(ctx, func(q *dbsqlc.Queries) error {
+		if err := change(q); err != nil {
+			return err
+		}
+		if err := q.InsertAudit(ctx, dbsqlc.InsertAuditParams{
+			AuditID: entry, MerchantID: string(id), At: micro(audit.At),
+			Operator: audit.Operator, Action: audit.Action, Detail: audit.Detail,
+		}); err != nil {
+			return err
+		}
+		_, err := q.TouchMerchant(ctx, dbsqlc.TouchMerchantParams{MerchantID: string(id), Now: micro(audit.At)})
+		return err
+	})
+	if _, cut := errors.AsType[*crdb.AmbiguousCommitError](err); cut && ambiguous(err) && s.audited(ctx, entry) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("store: %s: %w", what, notFound(err))
+	}
+	return nil
+}
+
+// audited reads an ambiguous administration back: its audit entry is there only
+// if everything is.
+func (s *Store) audited(ctx context.Context, entry uuid.UUID) bool {
+	n, err := readBack(ctx, func(ctx context.Context) (int64, error) { return s.queries.AuditEntries(ctx, entry) })
+	return err == nil && n == 1
+}
+
+func insertKey(ctx context.Context, q *dbsqlc.Queries, key tenants.Key) error {
+	return q.InsertKey(ctx, dbsqlc.InsertKeyParams{
+		MerchantID: string(key.MerchantID), Mode: string(key.Mode), KeyID: string(key.ID), Hash: key.Hash[:],
+		Scopes: int32(key.Scopes), Ips: joinPrefixes(key.IPs), CreatedAt: micro(key.CreatedAt),
+		ExpiresAt: key.ExpiresAt, RevokedAt: key.RevokedAt,
+	})
+}
+
+func endKey(ctx context.Context, q *dbsqlc.Queries, key tenants.Key) error {
+	rows, err := q.EndKey(ctx, dbsqlc.EndKeyParams{
+		MerchantID: string(key.MerchantID), Mode: string(key.Mode), KeyID: string(key.ID),
+		ExpiresAt: key.ExpiresAt, RevokedAt: key.RevokedAt,
+	})
+	return found(rows, err)
+}
+
+func found(rows int64, err error) error {
+	if err == nil && rows == 0 {
+		return ErrNotFound
+	}
+	return err
+}

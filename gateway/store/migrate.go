@@ -1,0 +1,68 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib" // goose speaks database/sql
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// A replica waits five minutes for another's migrations, and is soon there when
+// they are done; goose itself asks every five seconds.
+const (
+	lockRetry   = 250 * time.Millisecond
+	lockRetries = 1200
+)
+
+// Migrate brings the database at the URL to this version's tables. Any number
+// of replicas may call it at once; one applies, the others wait.
+func Migrate(ctx context.Context, url string, log *slog.Logger) error {
+	config, err := pgx.ParseConfig(url)
+	if err != nil {
+		return errURL
+	}
+	db := stdlib.OpenDB(*config)
+	defer db.Close() //nolint:errcheck // nothing was left open that matters
+	files, err := fs.Sub(migrations, "migrations")
+	if err != nil {
+		return fmt.Errorf("store: migrate: %w", err)
+	}
+	// A lock table, because CockroachDB's advisory locks do nothing.
+	locker, err := lock.NewPostgresTableLocker(lock.WithTableLockTimeout(lockRetry, lockRetries), lock.WithTableLogger(log))
+	if err != nil {
+		return fmt.Errorf("store: migrate: %w", err)
+	}
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
+		goose.WithLocker(locker), goose.WithDisableGlobalRegistry(true), goose.WithSlog(log))
+	if err != nil {
+		return fmt.Errorf("store: migrate: %w", err)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("store: migrate: %w", err)
+	}
+	return nil
+}
+
+// MigrationsDigest names the set of migrations, for caches of migrated
+// databases.
+func MigrationsDigest() string {
+	hash := sha256.New()
+	names, _ := fs.Glob(migrations, "migrations/*.sql") //nolint:errcheck // the pattern is constant
+	for _, name := range names {
+		content, _ := migrations.ReadFile(name) //nolint:errcheck // embedded
+		fmt.Fprintf(hash, "%s\n%s\n", name, content)
+	}
+	return hex.EncodeToString(hash.Sum(nil))[:16]
+}

@@ -1,0 +1,121 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+)
+
+// Due reads the movements of some buckets that the worker has to look at, the
+// oldest first. Since is a lower bound that keeps the scan short, zero for none.
+func (s *Store) Due(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.Movement, error) {
+	in := make([]int32, len(buckets))
+	for i, b := range buckets {
+		in[i] = int32(b) //nolint:gosec // below movement.Buckets
+	}
+	since = micro(since) // never nil: the zero time lies before everything
+	rows, err := s.queries.DueMovements(ctx, dbsqlc.DueMovementsParams{
+		Buckets: in, Since: &since, Now: optional(now), Most: int32(most), //nolint:gosec // a page
+	})
+	if err != nil {
+		return nil, fmt.Errorf("store: due: %w", err)
+	}
+	due := make([]movement.Movement, 0, len(rows))
+	for _, row := range rows {
+		m, err := fromRow(dbsqlc.Movement(row))
+		if err != nil {
+			return nil, err
+		}
+		due = append(due, m)
+	}
+	return due, nil
+}
+
+// Ask takes the right to ask the provider about a movement, if nobody did
+// since before. Next is when the worker looks again, unless the answer says
+// otherwise.
+func (s *Store) Ask(ctx context.Context, id movement.ID, now, before, next time.Time) (bool, error) {
+	_, err := s.queries.AskMovement(ctx, dbsqlc.AskMovementParams{
+		ID: uuid.UUID(id), Now: optional(now), Before: optional(before), DueAt: optional(next),
+	})
+	return recorded("ask", err)
+}
+
+// Miss counts a lookup that proved a sending movement is not at the provider,
+// and returns how many there were in a row. Zero: it is not sending any more.
+func (s *Store) Miss(ctx context.Context, m movement.Movement, next time.Time) (int, error) {
+	misses, err := s.queries.MissMovement(ctx, dbsqlc.MissMovementParams{
+		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), DueAt: optional(next), //nolint:gosec // a small count
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("store: miss: %w", err)
+	}
+	return int(misses), nil
+}
+
+// Event is one entry of a movement's story.
+type Event struct {
+	Sequence int
+	Event    string
+	At       time.Time
+	Detail   string
+}
+
+// Story reads what happened to a movement, in order.
+func (s *Store) Story(ctx context.Context, id movement.ID) ([]Event, error) {
+	rows, err := s.queries.MovementEvents(ctx, uuid.UUID(id))
+	if err != nil {
+		return nil, fmt.Errorf("store: story: %w", err)
+	}
+	story := make([]Event, len(rows))
+	for i, row := range rows {
+		story[i] = Event{Sequence: int(row.Sequence), Event: row.Event, At: row.At.UTC(), Detail: row.Detail}
+	}
+	return story, nil
+}
+
+// Lease is a bucket of a work queue, held by one replica at a time.
+type Lease struct {
+	Queue  string
+	Bucket int
+	Holder string // the replica
+}
+
+// TakeLease takes or renews a lease until a time, and tells whether it is ours.
+func (s *Store) TakeLease(ctx context.Context, lease Lease, now, until time.Time) (bool, error) {
+	rows, err := s.queries.TakeLease(ctx, dbsqlc.TakeLeaseParams{
+		Queue: lease.Queue, Bucket: int32(lease.Bucket), Holder: lease.Holder, Now: micro(now), ExpiresAt: micro(until), //nolint:gosec // a small number
+	})
+	if err != nil {
+		return false, fmt.Errorf("store: take lease: %w", err)
+	}
+	return rows == 1, nil
+}
+
+// DropLease gives a lease back, where it is ours.
+func (s *Store) DropLease(ctx context.Context, lease Lease) error {
+	err := s.queries.DropLease(ctx, dbsqlc.DropLeaseParams{Queue: lease.Queue, Bucket: int32(lease.Bucket), Holder: lease.Holder}) //nolint:gosec // a small number
+	if err != nil {
+		return fmt.Errorf("store: drop lease: %w", err)
+	}
+	return nil
+}
+
+// LiveLeases counts the leases of a queue that have not run out.
+func (s *Store) LiveLeases(ctx context.Context, queue string, now time.Time) (int, error) {
+	n, err := s.queries.LiveLeases(ctx, dbsqlc.LiveLeasesParams{Queue: queue, Now: micro(now)})
+	if err != nil {
+		return 0, fmt.Errorf("store: live leases: %w", err)
+	}
+	return int(n), nil
+}

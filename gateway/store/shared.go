@@ -1,0 +1,169 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// sharedCommits runs single-statement writes that arrive together in one
+// commit: a batch is what arrived while the last one was being committed, so
+// nothing ever waits for a timer. Each statement has its own verdict. Where one
+// fails, all are undone by the database, and each is tried by itself.
+//
+// It is a DBTX of package dbsqlc, of which it serves QueryRow alone.
+type sharedCommits struct {
+	pool  *pgxpool.Pool
+	queue chan *sharedWrite
+	done  sync.WaitGroup
+
+	mu     sync.RWMutex // held for writing while closing, so that nothing is queued after the last batch
+	closed bool
+}
+
+// sharedWrite is one statement with the place for its result. It belongs to the
+// flusher from the moment it is queued until its verdict is sent.
+type sharedWrite struct {
+	sql     string
+	args    []any
+	into    []any
+	verdict chan error
+}
+
+const (
+	sharedAtMost  = 256
+	sharedTimeout = 5 * time.Second
+)
+
+func newSharedCommits(pool *pgxpool.Pool) *sharedCommits {
+	s := &sharedCommits{pool: pool, queue: make(chan *sharedWrite, sharedAtMost)}
+	s.done.Go(s.run)
+	return s
+}
+
+// close waits for the last batch. What is written after it fails.
+func (s *sharedCommits) close() {
+	s.mu.Lock()
+	s.closed = true
+	close(s.queue)
+	s.mu.Unlock()
+	s.done.Wait()
+}
+
+func (s *sharedCommits) enqueue(write *sharedWrite) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.closed {
+		return errClosed
+	}
+	s.queue <- write
+	return nil
+}
+
+// QueryRow queues a statement when its row is scanned. The scan returns once
+// the commit it shared is through, also when the context has ended meanwhile:
+// who wrote must learn what became of it, and a batch is bounded in time.
+func (s *sharedCommits) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
+	return &sharedRow{commits: s, write: sharedWrite{sql: sql, args: args, verdict: make(chan error, 1)}}
+}
+
+var (
+	errSharedOnly = errors.New("store: shared commits are for single-row statements")
+	errClosed     = errors.New("store: it is closed")
+)
+
+// Exec is not served.
+func (s *sharedCommits) Exec(context.Context, string, ...any) (pgconn.CommandTag, error) {
+	return pgconn.CommandTag{}, errSharedOnly
+}
+
+// Query is not served.
+func (s *sharedCommits) Query(context.Context, string, ...any) (pgx.Rows, error) {
+	return nil, errSharedOnly
+}
+
+type sharedRow struct {
+	commits *sharedCommits
+	write   sharedWrite
+}
+
+// Scan queues the statement and waits for its verdict.
+func (r *sharedRow) Scan(into ...any) error {
+	r.write.into = into
+	if err := r.commits.enqueue(&r.write); err != nil {
+		return err
+	}
+	return <-r.write.verdict
+}
+
+func (s *sharedCommits) run() {
+	batch := make([]*sharedWrite, 0, sharedAtMost)
+	for first := range s.queue {
+		batch = append(batch[:0], first)
+		for len(batch) < sharedAtMost && len(s.queue) > 0 {
+			batch = append(batch, <-s.queue)
+		}
+		s.flush(batch)
+	}
+}
+
+func (s *sharedCommits) flush(batch []*sharedWrite) {
+	ctx, cancel := context.WithTimeout(context.Background(), sharedTimeout)
+	defer cancel()
+	if len(batch) == 1 {
+		s.alone(ctx, batch[0])
+		return
+	}
+	verdicts, err := s.together(ctx, batch)
+	switch {
+	case err == nil:
+		for i, write := range batch {
+			write.verdict <- verdicts[i]
+		}
+	case ambiguous(err):
+		for _, write := range batch {
+			write.verdict <- err // each reads its own back
+		}
+	default:
+		s.eachAlone(ctx, batch)
+	}
+}
+
+// together commits a batch. Its error is the batch's; a verdict is either nil
+// or pgx.ErrNoRows.
+func (s *sharedCommits) together(ctx context.Context, batch []*sharedWrite) ([]error, error) {
+	var statements pgx.Batch
+	for _, write := range batch {
+		statements.Queue(write.sql, write.args...)
+	}
+	results := s.pool.SendBatch(ctx, &statements)
+	verdicts := make([]error, len(batch))
+	for i, write := range batch {
+		verdicts[i] = results.QueryRow().Scan(write.into...)
+		if verdicts[i] != nil && !errors.Is(verdicts[i], pgx.ErrNoRows) {
+			err := verdicts[i]
+			_ = results.Close() //nolint:errcheck // it repeats the statement's error
+			return nil, err
+		}
+	}
+	return verdicts, results.Close()
+}
+
+// eachAlone finds out which statement of a batch was at fault, in parallel so
+// that the others wait as little as possible.
+func (s *sharedCommits) eachAlone(ctx context.Context, batch []*sharedWrite) {
+	var tries sync.WaitGroup
+	for _, write := range batch {
+		tries.Go(func() { s.alone(ctx, write) })
+	}
+	tries.Wait()
+}
+
+func (s *sharedCommits) alone(ctx context.Context, write *sharedWrite) {
+	write.verdict <- s.pool.QueryRow(ctx, write.sql, write.args...).Scan(write.into...)
+}
