@@ -1,0 +1,66 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+// move is the one place where a movement's state changes. A false may also mean
+// that an earlier try of ours was through without our hearing of it, so whoever
+// gets one reads what stands there.
+func (e *Engine) move(ctx context.Context, move store.Move) (bool, error) {
+	now := e.Now()
+	return persist(ctx, e.patience, func(ctx context.Context) (bool, error) { return e.Movements.Move(ctx, now, move) })
+}
+
+// reread reads a movement as it stands now.
+func (e *Engine) reread(ctx context.Context, id movement.ID) (movement.Movement, error) {
+	return persist(ctx, e.patience, func(ctx context.Context) (movement.Movement, error) {
+		return e.Movements.MovementByID(ctx, id)
+	})
+}
+
+// persist runs a commit of what has happened already: it does not end with its
+// caller, and a database that is away for a moment is waited for.
+func persist[T any](ctx context.Context, patience time.Duration, commit func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, time.Second
+	var last error
+	done, err := backoff.Retry(ctx, func() (T, error) {
+		done, err := commit(ctx)
+		if last = err; err != nil && !passing(err) {
+			err = backoff.Permanent(err)
+		}
+		return done, err
+	}, backoff.WithBackOff(pause))
+	if err != nil && !errors.Is(err, last) {
+		err = errors.Join(err, last) // patience ended; the reason is the last try's
+	}
+	return done, err
+}
+
+// lasting are the classes of SQLSTATE that no waiting mends: wrong data, broken
+// constraints, wrong statements.
+var lasting = []string{"22", "23", "42"}
+
+// passing tells whether what failed may succeed a moment later.
+func passing(err error) bool {
+	type coded interface {
+		error
+		SQLState() string
+	}
+	if errors.Is(err, store.ErrNotFound) {
+		return false
+	}
+	named, ok := errors.AsType[coded](err)
+	return !ok || len(named.SQLState()) < 2 || !slices.Contains(lasting, named.SQLState()[:2])
+}

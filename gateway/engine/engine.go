@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// Movements is where intent is written before the act. Claim and Move are one
+// commit each; a Move that returns false changed nothing because the movement
+// no longer stood where the caller saw it.
+type Movements interface {
+	Claim(ctx context.Context, m movement.Movement) (movement.Movement, bool, error)
+	Move(ctx context.Context, now time.Time, move store.Move) (bool, error)
+	Complete(ctx context.Context, move store.Move) error
+	MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error)
+	MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error)
+}
+
+// Inquiries says who may ask the provider about a movement, over all replicas.
+type Inquiries interface {
+	Ask(ctx context.Context, id movement.ID, now, before, next time.Time) (bool, error)
+	Miss(ctx context.Context, m movement.Movement, next time.Time) (int, error)
+}
+
+// Records keeps the facts that change no state.
+type Records interface {
+	PaidLate(ctx context.Context, now, at time.Time, id movement.ID, detail string) (bool, error)
+	Reversed(ctx context.Context, now, at time.Time, id movement.ID, detail string) (bool, error)
+	AddAttention(ctx context.Context, a store.Attention) (bool, error)
+}
+
+// Providers are the plugins. Call and Lookup never fail: what went wrong is in
+// the outcome. Available is asked before a claim.
+type Providers interface {
+	Call(ctx context.Context, provider string, call sdk.Call, timeout time.Duration) sdk.Result
+	Lookup(ctx context.Context, provider string, lookup sdk.Lookup, timeout time.Duration) sdk.Finding
+	Notify(ctx context.Context, provider string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error)
+	Available(provider, mode string) error
+}
+
+// Accounts finds merchants' accounts, from memory.
+type Accounts interface {
+	Account(ctx context.Context, id tenants.MerchantID) (*tenants.Account, error)
+	ByNotifyToken(ctx context.Context, now time.Time, provider tenants.Provider, token tenants.NotifyToken) (*tenants.Account, tenants.Connection, error)
+}
+
+// Vault opens sealed credentials.
+type Vault interface {
+	OpenCredentials(c tenants.Connection) ([]byte, error)
+}
+
+// Dependencies is what an engine is made of. All are required.
+type Dependencies struct {
+	Movements   Movements
+	Inquiries   Inquiries
+	Records     Records
+	Providers   Providers
+	Accounts    Accounts
+	Vault       Vault
+	Catalog     *catalog.Catalog
+	CheckoutURL func(id movement.ID) string
+	Now         func() time.Time
+	Log         *slog.Logger
+}
+
+// Engine runs operations. It is safe for concurrent use and keeps no state.
+type Engine struct {
+	Dependencies
+	patience time.Duration // settleTimeout, except in tests
+}
+
+// New makes an engine.
+func New(d Dependencies) *Engine { return &Engine{Dependencies: d, patience: settleTimeout} }
+
+const (
+	// sendWindow is how long after its claim a movement may still be sent, and so
+	// how long a claim may take.
+	sendWindow = 5 * time.Second
+	// lookupTimeout bounds one look at the provider.
+	lookupTimeout = 5 * time.Second
+	// settleTimeout bounds each commit of what has happened already, which is
+	// tried until then.
+	settleTimeout = 10 * time.Second
+	// askEvery is the span in which a provider is asked about one movement at
+	// most once, whoever asks.
+	askEvery = 5 * time.Second
+	// notifyTimeout bounds a plugin's verification of a notification.
+	notifyTimeout = 5 * time.Second
+)
+
+// Run runs an operation. Its error is always a *fault.Error; beside it an answer
+// tells only whether it is replayed.
+func (e *Engine) Run(ctx context.Context, r Request) (Answer, error) {
+	answer, err := e.run(ctx, r)
+	if err != nil {
+		return Answer{Replayed: answer.Replayed}, fault.From(err)
+	}
+	return answer, nil
+}
+
+func (e *Engine) run(ctx context.Context, r Request) (Answer, error) {
+	switch {
+	case r.Operation.StatusOf != "":
+		return e.status(ctx, r)
+	case r.Operation.CancelOf != "":
+		return e.cancel(ctx, r)
+	}
+	return e.create(ctx, r)
+}
+
+// Stored answers a request from an earlier one under the same reference, for a
+// request that admission refuses: a retry of something that exists gets its
+// answer all the same. It is false when there is no earlier one.
+func (e *Engine) Stored(ctx context.Context, r Request) (Answer, bool, error) {
+	if !r.Operation.Money() || !namesReference(r) {
+		return Answer{}, false, nil
+	}
+	draft, err := e.draft(r)
+	if err != nil {
+		return Answer{}, false, fault.From(err)
+	}
+	existing, err := e.Movements.MovementByKey(ctx, draft.Key)
+	if errors.Is(err, store.ErrNotFound) || err == nil && existing.State == movement.Unsent {
+		return Answer{}, false, nil
+	}
+	if err != nil {
+		return Answer{}, false, unjudged(r, draft, err)
+	}
+	answer, err := e.replay(ctx, r.Operation, draft, existing)
+	if err != nil {
+		return Answer{Replayed: answer.Replayed}, true, fault.From(err)
+	}
+	return answer, true, nil
+}
+
+func namesReference(r Request) bool { return r.IdempotencyKey+r.Operation.ReferenceOf(r.Body) != "" }
+
+// unjudged is the error of a request that ended before its reference could be
+// looked up. This request sent nothing, but an earlier one under a reference of
+// the merchant's may have.
+func unjudged(r Request, draft movement.Movement, err error) *fault.Error {
+	f := fault.From(err).WithReference(draft.Reference)
+	if namesReference(r) {
+		return f.Unknown()
+	}
+	return f
+}
+
+// connection opens a merchant's account at the provider of an operation.
+func (e *Engine) connection(account *tenants.Account, mode, provider string) (sdk.Connection, error) {
+	c, ok := account.Connection(tenants.Mode(mode), tenants.Provider(provider))
+	if !ok {
+		return sdk.Connection{}, fault.New(fault.ProviderUnavailable, "This merchant has no connection to the provider in this mode yet.")
+	}
+	return e.open(c)
+}
+
+func (e *Engine) open(c tenants.Connection) (sdk.Connection, error) {
+	credentials, err := e.Vault.OpenCredentials(c)
+	if err != nil {
+		return sdk.Connection{}, fault.New(fault.ProviderUnavailable, "The connection to the provider can't be used.").Because(err)
+	}
+	return sdk.Connection{MerchantID: string(c.MerchantID), Mode: string(c.Mode), Version: c.Version, Credentials: credentials}, nil
+}

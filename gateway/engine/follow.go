@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// statusLookup bounds the look at the provider that a status call may cost; a
+// slow provider is answered with what we know.
+const statusLookup = 3 * time.Second
+
+// status tells how a movement stands: one indexed read, and a look at the
+// provider where nothing was heard for a while.
+func (e *Engine) status(ctx context.Context, r Request) (Answer, error) {
+	m, err := e.find(ctx, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	if e.quietFor(m) >= askEvery {
+		ctx, cancel := context.WithTimeout(ctx, statusLookup)
+		defer cancel()
+		m = e.refresh(ctx, r, m)
+	}
+	if m.State == movement.Unsent {
+		return Answer{}, noSuch(r)
+	}
+	return Answer{Data: state(r.Operation, m)}, nil
+}
+
+// cancel ends an unpaid payment at the provider; what has ended already answers
+// its present state.
+func (e *Engine) cancel(ctx context.Context, r Request) (Answer, error) {
+	op := r.Operation
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), sendWindow+time.Duration(op.Timeout)+lookupTimeout+settleTimeout)
+	defer stop()
+	m, err := e.find(ctx, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	if m.State == movement.Sending {
+		if m, err = e.continued(ctx, op.Target, m); err != nil {
+			return Answer{}, err
+		}
+	}
+	switch m.State {
+	case movement.Sending:
+		return Answer{}, timedOut(m, e.Now())
+	case movement.Unsent:
+		return Answer{}, noSuch(r)
+	case movement.Pending:
+		if m, err = e.end(ctx, r, m); err != nil {
+			return Answer{}, err
+		}
+	case movement.Done, movement.Failed, movement.Expired:
+	}
+	return Answer{Data: state(op, m)}, nil
+}
+
+// end asks the provider to end a pending payment, and looks at it then: it may
+// have been paid meanwhile, also where the provider leaves its end to us.
+func (e *Engine) end(ctx context.Context, r Request, m movement.Movement) (movement.Movement, error) {
+	connection, err := e.connection(r.Identity.Account, m.Owner.Mode, m.Provider)
+	if err != nil {
+		return m, err
+	}
+	op := r.Operation
+	result := e.Providers.Call(ctx, m.Provider, sdk.Call{
+		Operation: op.Path, RequestID: r.RequestID, Connection: connection,
+		Reference: m.UpstreamReference(), ProviderReference: m.ProviderReference,
+		Amount: m.Amount, Body: m.Body(), SendBy: e.Now().Add(sendWindow),
+	}, time.Duration(op.Timeout))
+	e.logResult(ctx, m, result)
+	if result.Outcome == sdk.NotSent {
+		return m, fault.New(fault.ProviderUnavailable, "The provider is not available at the moment. The payment is still open.").WithReference(m.Reference)
+	}
+	seen, err := e.look(ctx, op.Target, m, connection)
+	switch {
+	case err == nil && seen.State != movement.Pending:
+		return seen, nil
+	case result.Outcome == sdk.Done:
+		if seen, err = e.expire(ctx, op.Target, m); err == nil {
+			return seen, nil
+		}
+	}
+	if err != nil {
+		return m, fault.From(err).Unknown().WithReference(m.Reference)
+	}
+	return m, timedOut(m, e.Now())
+}
+
+func (e *Engine) expire(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
+	then := m
+	then.State, then.UpdatedAt = movement.Expired, e.Now()
+	move := store.Move{
+		Movement: m, To: movement.Expired, Event: string(movement.Expired),
+		Detail: detail("source", "cancel"), DueAt: then.NextLook(e.Now(), op.SettlesWithin),
+	}
+	if _, err := e.move(ctx, move); err != nil {
+		return m, err
+	}
+	return e.reread(ctx, m.ID)
+}
+
+func (e *Engine) find(ctx context.Context, r Request) (movement.Movement, error) {
+	op := r.Operation
+	m, err := e.Movements.MovementByKey(ctx, movement.Key{
+		Owner: movement.Owner{MerchantID: string(r.Identity.Account.ID()), Mode: string(r.Identity.Mode)},
+		Kind:  op.Target.Kind, Reference: op.ReferenceOf(r.Body),
+	})
+	if errors.Is(err, store.ErrNotFound) || err == nil && m.State == movement.Unsent {
+		return movement.Movement{}, noSuch(r)
+	}
+	return m, err
+}
+
+// quietFor is how long nobody has heard of a movement that is still open.
+func (e *Engine) quietFor(m movement.Movement) time.Duration {
+	if m.State != movement.Pending && m.State != movement.Sending {
+		return 0
+	}
+	last := m.UpdatedAt
+	if m.AskedAt.After(last) {
+		last = m.AskedAt
+	}
+	return e.Now().Sub(last)
+}
+
+// refresh looks at the provider. Where that fails the movement is answered as
+// it is known.
+func (e *Engine) refresh(ctx context.Context, r Request, m movement.Movement) movement.Movement {
+	connection, err := e.connection(r.Identity.Account, m.Owner.Mode, m.Provider)
+	if err == nil {
+		var seen movement.Movement
+		if seen, err = e.look(ctx, r.Operation.Target, m, connection); err == nil {
+			return seen
+		}
+	}
+	e.Log.WarnContext(ctx, "look for a status", "movement", m.ID.String(), "error", err)
+	return m
+}
+
+func noSuch(r Request) error {
+	return fault.New(fault.NotFound, "There is no such payment.").WithReference(r.Operation.ReferenceOf(r.Body))
+}

@@ -1,0 +1,180 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+// memory keeps movements under the same guards as the store. The matrix runs on
+// both, so that neither can drift from the other.
+type memory struct {
+	mu        sync.Mutex
+	rows      map[movement.Key]*movement.Movement
+	attention []store.Attention
+}
+
+func newMemory() *memory { return &memory{rows: map[movement.Key]*movement.Movement{}} }
+
+func (s *memory) Claim(_ context.Context, m movement.Movement) (movement.Movement, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.rows[m.Key]
+	switch {
+	case row == nil:
+		m.Attempt, m.Sequence = 1, 1
+	case row.State == movement.Unsent:
+		m.ID, m.Attempt, m.Sequence = row.ID, row.Attempt+1, row.Sequence+1
+	default:
+		return *row, false, nil
+	}
+	m.CreatedAt, m.SendBy, m.DueAt = micro(m.CreatedAt), micro(m.SendBy), micro(m.DueAt)
+	m.State, m.UpdatedAt = movement.Sending, m.CreatedAt
+	kept := m
+	s.rows[m.Key] = &kept
+	return m, true, nil
+}
+
+func (s *memory) Move(_ context.Context, now time.Time, move store.Move) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.byID(move.Movement.ID)
+	if row == nil || row.Attempt != move.Movement.Attempt || row.State != move.Movement.State {
+		return false, nil
+	}
+	row.State, row.UpdatedAt, row.DueAt, row.Misses = move.To, micro(now), micro(move.DueAt), 0
+	row.Sequence++
+	fill(row, move)
+	row.FactID = cmp.Or(move.FactID, row.FactID)
+	if move.Refusal != nil {
+		row.Refusal = move.Refusal
+	}
+	return true, nil
+}
+
+func (s *memory) Complete(_ context.Context, move store.Move) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.byID(move.Movement.ID)
+	if row != nil && row.Attempt == move.Movement.Attempt && row.Answer == nil && row.State != movement.Sending && row.State != movement.Unsent {
+		fill(row, move)
+	}
+	return nil
+}
+
+func (s *memory) MovementByKey(_ context.Context, key movement.Key) (movement.Movement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return found(s.rows[key])
+}
+
+func (s *memory) MovementByID(_ context.Context, id movement.ID) (movement.Movement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return found(s.byID(id))
+}
+
+func (s *memory) Ask(_ context.Context, id movement.ID, now, before, next time.Time) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.byID(id)
+	asked := []movement.State{movement.Sending, movement.Pending, movement.Expired}
+	if row == nil || !slices.Contains(asked, row.State) || !row.AskedAt.IsZero() && row.AskedAt.After(micro(before)) {
+		return false, nil
+	}
+	row.AskedAt, row.DueAt = micro(now), micro(next)
+	return true, nil
+}
+
+func (s *memory) Miss(_ context.Context, m movement.Movement, next time.Time) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.byID(m.ID)
+	if row == nil || row.Attempt != m.Attempt || row.State != movement.Sending {
+		return 0, nil
+	}
+	row.Misses++
+	row.DueAt = micro(next)
+	return row.Misses, nil
+}
+
+func (s *memory) PaidLate(_ context.Context, _, at time.Time, id movement.ID, _ string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.byID(id)
+	if row == nil || row.State != movement.Expired && row.State != movement.Failed || !row.PaidLateAt.IsZero() {
+		return false, nil
+	}
+	row.PaidLateAt, row.DueAt = micro(at), time.Time{}
+	return true, nil
+}
+
+func (s *memory) Reversed(_ context.Context, _, at time.Time, id movement.ID, _ string) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.byID(id)
+	if row == nil || row.State != movement.Done || !row.ReversedAt.IsZero() {
+		return false, nil
+	}
+	row.ReversedAt, row.DueAt = micro(at), time.Time{}
+	return true, nil
+}
+
+func (s *memory) AddAttention(_ context.Context, a store.Attention) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if slices.ContainsFunc(s.attention, func(b store.Attention) bool {
+		return a.Owner == b.Owner && a.Subject == b.Subject && a.Reason == b.Reason && a.FactID == b.FactID
+	}) {
+		return false, nil
+	}
+	s.attention = append(s.attention, a)
+	return true, nil
+}
+
+func (s *memory) OpenAttention(context.Context, int) ([]store.Attention, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.attention), nil
+}
+
+func (s *memory) byID(id movement.ID) *movement.Movement {
+	for _, row := range s.rows {
+		if row.ID == id {
+			return row
+		}
+	}
+	return nil
+}
+
+func fill(row *movement.Movement, move store.Move) {
+	keep := func(old, given json.RawMessage) json.RawMessage {
+		if given == nil {
+			return old
+		}
+		return given
+	}
+	row.Result, row.Answer = keep(row.Result, move.Result), keep(row.Answer, move.Answer)
+	row.ProviderReference = cmp.Or(move.ProviderReference, row.ProviderReference)
+	row.ExpiresAt = cmp.Or(micro(move.ExpiresAt), row.ExpiresAt)
+}
+
+func found(row *movement.Movement) (movement.Movement, error) {
+	if row == nil {
+		return movement.Movement{}, store.ErrNotFound
+	}
+	return *row, nil
+}
+
+func micro(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Microsecond)
+}

@@ -1,0 +1,135 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// replay answers a request whose reference is taken.
+func (e *Engine) replay(ctx context.Context, op *catalog.Operation, draft, m movement.Movement) (Answer, error) {
+	if !m.SameRequest(draft.Request) {
+		return Answer{}, differs(draft, m)
+	}
+	if m.Answer == nil && m.State != movement.Failed {
+		var err error
+		if m, err = e.continued(ctx, op, m); err != nil {
+			return Answer{}, err
+		}
+	}
+	answer, err := e.outcome(op, m)
+	answer.Replayed = err == nil || m.Refusal != nil
+	return answer, err
+}
+
+// continued goes on with a first attempt that nobody answered. While it may
+// still be under way it is in progress; after that it is looked up, never made
+// a second time.
+func (e *Engine) continued(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
+	now := e.Now()
+	if m.AskedAt.IsZero() && now.Before(m.SendBy.Add(time.Duration(op.Timeout))) {
+		return m, fault.New(fault.InProgress, "The same payment is being created at this moment.").
+			After(now, time.Second).WithReference(m.Reference)
+	}
+	if m.State != movement.Sending && m.State != movement.Pending {
+		return m, nil
+	}
+	_, connection, err := e.context(ctx, m)
+	if err == nil {
+		m, err = e.look(ctx, op, m, connection)
+	}
+	if err == nil {
+		return m, nil
+	}
+	// Whatever is in the way now, the first attempt may have been sent.
+	if unable, ok := errors.AsType[*fault.Error](err); ok {
+		return m, timedOut(m, now).Because(unable)
+	}
+	return m, fault.From(err).Unknown().WithReference(m.Reference)
+}
+
+// outcome is what a creation is answered, as far as it is known.
+func (e *Engine) outcome(op *catalog.Operation, m movement.Movement) (Answer, error) {
+	switch {
+	case m.Answer != nil:
+		return Answer{Data: m.Answer}, nil
+	case m.Refusal != nil:
+		return Answer{}, refusalError(m.Refusal).WithReference(m.Reference)
+	}
+	switch m.State {
+	case movement.Unsent:
+		return Answer{}, nothingSent(m)
+	case movement.Failed:
+		return Answer{}, refusalError(&movement.Refusal{}).WithReference(m.Reference)
+	case movement.Sending, movement.Pending: // without what there is to pay
+		return Answer{}, timedOut(m, e.Now())
+	case movement.Done, movement.Expired:
+	}
+	return Answer{Data: e.firstAnswer(op, m, m.Result)}, nil
+}
+
+func timedOut(m movement.Movement, now time.Time) *fault.Error {
+	return fault.New(fault.ProviderTimeout, "The provider did not answer in time. Ask again with the same reference: it looks the first attempt up and never makes a second.").
+		After(now, askEvery).WithReference(m.Reference)
+}
+
+// nothingSent is the error of a movement that is proven never sent: its
+// reference is free.
+func nothingSent(m movement.Movement) *fault.Error {
+	return fault.New(fault.ProviderUnavailable, "The provider is not available at the moment. Nothing was sent.").WithReference(m.Reference)
+}
+
+// refusals are the codes that a provider may refuse with; what else it says is
+// its own affair and becomes the last of them.
+var refusals = []sdk.RefusalCode{sdk.RefuseDestination, sdk.RefuseProduct, sdk.RefuseOther}
+
+func refusalError(r *movement.Refusal) *fault.Error {
+	code, message := sdk.RefusalCode(r.Code), r.Message
+	if !slices.Contains(refusals, code) {
+		code = sdk.RefuseOther
+	}
+	if message == "" {
+		message = "The provider refused the request."
+	}
+	e := fault.New(fault.Code(code), message)
+	for _, f := range r.Fields {
+		e.Fields = append(e.Fields, fault.Field(f))
+	}
+	e.Sent, e.Retry = fault.SentRefused, fault.RetryNever
+	return e
+}
+
+// differs names the fields in which two requests under one reference are not
+// the same.
+func differs(draft, m movement.Movement) error {
+	var ours, theirs map[string]json.RawMessage
+	if json.Unmarshal(draft.Body(), &ours) != nil || json.Unmarshal(m.Body(), &theirs) != nil {
+		return fault.New(fault.DuplicateReference, "This reference was used before with a different request.").WithReference(m.Reference)
+	}
+	var fields []fault.Field
+	if draft.Operation != m.Operation {
+		fields = append(fields, fault.Field{Field: "path", Message: "was " + m.Operation + " before"})
+	}
+	names := slices.Collect(maps.Keys(ours))
+	for name := range theirs {
+		if _, both := ours[name]; !both {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if !bytes.Equal(ours[name], theirs[name]) {
+			fields = append(fields, fault.Field{Field: name, Message: "differs from the first request with this reference"})
+		}
+	}
+	return fault.New(fault.DuplicateReference, "This reference was used before with a different request.", fields...).WithReference(m.Reference)
+}

@@ -1,0 +1,55 @@
+package engine
+
+import (
+	"net/http"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// Request is a merchant's request after authentication, with a body that the
+// operation's schema has accepted.
+type Request struct {
+	Identity       tenants.Identity
+	Operation      *catalog.Operation
+	Body           catalog.Document // without credentials, null and ""
+	IdempotencyKey string           // of the header, or ""
+	CallbackURL    string           // checked, or ""
+	RequestID      string
+	PolicyVersion  string
+	DecisionID     string
+}
+
+// Answer is what a merchant gets: the envelope's data, with message and status
+// at the top where the contract puts them.
+type Answer struct {
+	Data     any
+	Message  string
+	Status   string
+	Replayed bool // an earlier request under this reference was answered so
+}
+
+// Notification is an inbound request on a connection's notification route.
+type Notification struct {
+	Provider  tenants.Provider
+	Token     tenants.NotifyToken
+	RequestID string
+	Method    string
+	Query     string
+	Header    http.Header
+	Body      []byte
+}
+
+// Checkout is what the hosted checkout page shows of a payment.
+type Checkout struct {
+	Merchant    string // its name
+	Reference   string
+	Description string
+	Amount      int64  // whole rupiah
+	Status      string // the merchant's word: PENDING, PAID, EXPIRED, FAILED
+	QR          string // to be shown as an image, or ""
+	PaymentURL  string // the provider's page, or ""
+	SuccessURL  string // where the payer goes when it is paid, or ""
+	ExpiresAt   string // ISO 8601 UTC, or ""
+	Test        bool
+}

@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// The reasons for which a fact stands on the operators' list.
+const (
+	reasonAmount        = "amount_differs"
+	reasonCurrency      = "currency_differs"
+	reasonPaidAgain     = "paid_again"
+	reasonPaidLate      = "paid_late"
+	reasonReversed      = "reversed"
+	reasonVanished      = "vanished"
+	reasonContradiction = "contradiction"
+	reasonUnknown       = "unknown_reference"
+	reasonUnresolved    = "unresolved"
+)
+
+// settle does what a fact about a movement means for it. Whoever brings the
+// fact (a lookup, a notification), it ends here. An error means that the fact
+// must be told again.
+func (e *Engine) settle(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding, source string) (movement.Movement, error) {
+	to, ok := stateOf(f.Standing)
+	if !ok {
+		return m, nil
+	}
+	f.EventID, f.ProviderReference = printable(f.EventID), nameOf(f.ProviderReference)
+	for range 3 { // another replica may move it meanwhile; the states only go forward
+		if why, text := doubt(m, f); why != "" {
+			return m, e.list(ctx, m, why, f.EventID, text)
+		}
+		switch effect := op.Rules.Judge(m.State, to); effect {
+		case movement.Nothing:
+			return e.confirm(ctx, op, m, f, to)
+		case movement.LateMoney, movement.Reversal:
+			return e.record(ctx, m, f, effect, source)
+		case movement.Contradiction:
+			return m, e.list(ctx, m, reasonContradiction, f.EventID, "it stands at "+string(m.State)+", the provider says "+string(to))
+		case movement.Move:
+		}
+		moved, err := e.move(ctx, e.moveTo(ctx, op, m, f, to, source))
+		if err != nil {
+			return m, err
+		}
+		if m, err = e.reread(ctx, m.ID); err != nil || moved {
+			return m, err
+		}
+	}
+	return m, errors.New("engine: a movement kept changing while it was settled")
+}
+
+func (e *Engine) moveTo(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding, to movement.State, source string) store.Move {
+	then := m
+	then.State, then.UpdatedAt = to, e.Now()
+	if !f.ExpiresAt.IsZero() {
+		then.ExpiresAt = f.ExpiresAt
+	}
+	move := store.Move{
+		Movement: m, To: to, Event: string(to), Detail: detail("source", source, "fact", f.EventID, "at", stampOrNone(f.At)),
+		ProviderReference: f.ProviderReference, ExpiresAt: f.ExpiresAt, DueAt: then.NextLook(e.Now(), op.SettlesWithin),
+	}
+	if to.Final() {
+		move.FactID = f.EventID
+	}
+	if to != movement.Failed { // what failed before it was answered is answered so
+		move.Result, move.Answer = e.offered(ctx, op, m, f)
+	}
+	return move
+}
+
+// offered is the first answer that a finding's data allows, where there was
+// none.
+func (e *Engine) offered(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding) (result, answer json.RawMessage) {
+	if m.Answer != nil || len(f.Data) == 0 {
+		return nil, nil
+	}
+	if err := checkOffer(op, m, f.Data); err != nil {
+		e.Log.WarnContext(ctx, "a finding's data does not fit", "movement", m.ID.String(), "error", err)
+		return nil, nil
+	}
+	return f.Data, e.firstAnswer(op, m, f.Data)
+}
+
+// confirm takes what is left of a fact that changes no state: an answer that
+// nobody had yet, or a second payment of what is paid already.
+func (e *Engine) confirm(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding, to movement.State) (movement.Movement, error) {
+	if to == movement.Done && m.FactID != "" && f.EventID != "" && f.EventID != m.FactID {
+		return m, e.list(ctx, m, reasonPaidAgain, f.EventID, "it was paid before by "+m.FactID)
+	}
+	if to != movement.Pending || m.State != movement.Pending {
+		return m, nil
+	}
+	result, answer := e.offered(ctx, op, m, f)
+	if answer == nil {
+		return m, nil
+	}
+	move := store.Move{Movement: m, Result: result, Answer: answer, ProviderReference: f.ProviderReference, ExpiresAt: f.ExpiresAt}
+	if err := e.complete(ctx, move); err != nil {
+		return m, err
+	}
+	return e.reread(ctx, m.ID)
+}
+
+func (e *Engine) complete(ctx context.Context, move store.Move) error {
+	_, err := persist(ctx, e.patience, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, e.Movements.Complete(ctx, move)
+	})
+	return err
+}
+
+// doubt checks what a provider says against our own record. What differs leaves
+// the movement as it is and goes to the operators, with the reason and a text.
+func doubt(m movement.Movement, f sdk.Finding) (why, text string) {
+	switch {
+	case f.Reference != m.UpstreamReference():
+		return reasonContradiction, "it is asked for as " + m.UpstreamReference() + ", the provider speaks of " + printable(f.Reference)
+	case f.Currency != "" && f.Currency != "IDR":
+		return reasonCurrency, "the provider says " + printable(f.Currency)
+	case f.Amount != m.Amount && (f.Standing == sdk.StandingDone || f.Amount != 0):
+		return reasonAmount, "asked " + m.Amount.String() + ", the provider says " + f.Amount.String()
+	}
+	return "", ""
+}
+
+// record keeps late money and reversals, which change no state.
+func (e *Engine) record(ctx context.Context, m movement.Movement, f sdk.Finding, effect movement.Effect, source string) (movement.Movement, error) {
+	now, at := e.Now(), f.At
+	if at.IsZero() {
+		at = now
+	}
+	note := detail("source", source, "fact", f.EventID)
+	reason, keep := reasonPaidLate, e.Records.PaidLate
+	if effect == movement.Reversal {
+		reason, keep = reasonReversed, e.Records.Reversed
+	}
+	if _, err := persist(ctx, e.patience, func(ctx context.Context) (bool, error) { return keep(ctx, now, at, m.ID, note) }); err != nil {
+		return m, err
+	}
+	if err := e.list(ctx, m, reason, f.EventID, "amount "+m.Amount.String()); err != nil {
+		return m, err
+	}
+	return e.reread(ctx, m.ID)
+}
+
+// list puts a fact on the operators' list.
+func (e *Engine) list(ctx context.Context, m movement.Movement, reason, fact, text string) error {
+	entry := store.Attention{
+		Owner: m.Owner, Subject: m.ID.String(), Reason: reason, FactID: fact, Provider: m.Provider, Detail: text, At: e.Now(),
+	}
+	fresh, err := persist(ctx, e.patience, func(ctx context.Context) (bool, error) { return e.Records.AddAttention(ctx, entry) })
+	log := e.Log.With("reason", reason, "movement", m.ID.String(), "merchant", m.Owner.MerchantID,
+		"mode", m.Owner.Mode, "provider", m.Provider, "detail", text)
+	switch {
+	case err != nil:
+		log.ErrorContext(ctx, "the operators' list can't be written", "error", err)
+	case fresh:
+		log.WarnContext(ctx, "needs an operator")
+	}
+	return err
+}
+
+func stateOf(s sdk.Standing) (movement.State, bool) {
+	switch s {
+	case sdk.StandingPending:
+		return movement.Pending, true
+	case sdk.StandingDone:
+		return movement.Done, true
+	case sdk.StandingFailed:
+		return movement.Failed, true
+	case sdk.StandingExpired:
+		return movement.Expired, true
+	case sdk.StandingUnknown, sdk.StandingNotFound:
+		return "", false
+	}
+	return "", false
+}
+
+func stampOrNone(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return stamp(t)
+}
+
+func (e *Engine) accountOf(ctx context.Context, m movement.Movement) (*tenants.Account, error) {
+	return e.Accounts.Account(ctx, tenants.MerchantID(m.Owner.MerchantID))
+}
+
+// logResult tells operators what came back, at a level that fits.
+func (e *Engine) logResult(ctx context.Context, m movement.Movement, r sdk.Result) {
+	level := slog.LevelDebug
+	switch {
+	case r.Blame == sdk.BlameAccount:
+		level = slog.LevelError // our own account: nobody but an operator can mend it
+	case r.Outcome == sdk.Unknown || r.Outcome == sdk.NotSent:
+		level = slog.LevelWarn
+	}
+	e.Log.Log(ctx, level, "provider answered", "movement", m.ID.String(), "provider", m.Provider, "merchant", m.Owner.MerchantID,
+		"mode", m.Owner.Mode, "outcome", outcomeName(r.Outcome), "our_account", r.Blame == sdk.BlameAccount, "detail", r.Detail)
+}
+
+func outcomeName(o sdk.Outcome) string {
+	switch o {
+	case sdk.Done:
+		return "done"
+	case sdk.Pending:
+		return "pending"
+	case sdk.Refused:
+		return "refused"
+	case sdk.NotSent:
+		return "not_sent"
+	case sdk.Unknown:
+	}
+	return "unknown"
+}

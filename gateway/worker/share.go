@@ -1,0 +1,160 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+// Leases is where replicas agree on who holds which bucket.
+type Leases interface {
+	TakeLease(ctx context.Context, lease store.Lease, now, until time.Time) (bool, error)
+	DropLease(ctx context.Context, lease store.Lease) error
+	LiveLeases(ctx context.Context, queue string, now time.Time) (int, error)
+}
+
+// Share is the part of a queue's buckets that one replica holds. Each replica
+// also holds a seat, so that all can count how many they are, and none takes
+// more than its part.
+type Share struct {
+	leases  Leases
+	queue   string
+	replica string
+
+	seat    int
+	held    map[int]time.Time // until when each is ours
+	renewed time.Time
+}
+
+// NewShare makes a replica's share of a queue. Replica must be unique.
+func NewShare(leases Leases, queue, replica string) *Share {
+	return &Share{leases: leases, queue: queue, replica: replica, seat: -1, held: map[int]time.Time{}}
+}
+
+const (
+	leaseFor   = 10 * time.Second
+	renewEvery = 3 * time.Second
+	// margin is how much earlier than the lease's end we stop: replicas' clocks
+	// differ, and what was begun needs a moment.
+	margin = 2 * time.Second
+	// renewWithin ends a renewal that the database does not answer while leases
+	// are left of the last one.
+	renewWithin = leaseFor - margin - renewEvery
+	seats       = 256
+)
+
+// Hold renews the share when it is time to, and returns the buckets that are
+// surely ours now. They are ours for a moment: whoever works longer asks again.
+// It is not safe for concurrent use.
+func (s *Share) Hold(ctx context.Context) ([]int, error) {
+	begun := time.Now()
+	if !before(begun, s.renewed.Add(renewEvery)) {
+		if err := s.renew(ctx, begun); err != nil {
+			return nil, err
+		}
+		s.renewed = begun
+	}
+	now := time.Now() // a renewal may have lasted longer than a lease
+	buckets := make([]int, 0, len(s.held))
+	for bucket, until := range s.held {
+		if before(now, until.Add(-margin)) {
+			buckets = append(buckets, bucket)
+		}
+	}
+	slices.Sort(buckets)
+	return buckets, nil
+}
+
+// before compares on both clocks: the monotonic one stands still while a machine
+// sleeps, and the wall's, by which other replicas judge, may be set back.
+func before(a, b time.Time) bool { return a.Before(b) && a.Round(0).Before(b.Round(0)) }
+
+func (s *Share) renew(ctx context.Context, now time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, renewWithin)
+	defer cancel()
+	if err := s.sit(ctx, now); err != nil {
+		return err
+	}
+	replicas, err := s.leases.LiveLeases(ctx, s.seatQueue(), now)
+	if err != nil {
+		return err
+	}
+	fair := (movement.Buckets + max(replicas, 1) - 1) / max(replicas, 1)
+	for i := range movement.Buckets {
+		// Replicas begin at different buckets, so that they rarely want the same.
+		bucket := (i + s.seat*fair) % movement.Buckets
+		lease := store.Lease{Queue: s.queue, Bucket: bucket, Holder: s.replica}
+		_, held := s.held[bucket]
+		switch {
+		case held && len(s.held) > fair:
+			delete(s.held, bucket)
+			err = s.leases.DropLease(ctx, lease)
+		case held || len(s.held) < fair:
+			err = s.take(ctx, lease, now)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Share) take(ctx context.Context, lease store.Lease, now time.Time) error {
+	until := now.Add(leaseFor)
+	ours, err := s.leases.TakeLease(ctx, lease, now, until)
+	switch {
+	case err != nil: // a lease that we hold is still ours as long as it was
+	case ours:
+		s.held[lease.Bucket] = until
+	default:
+		delete(s.held, lease.Bucket)
+	}
+	return err
+}
+
+// sit keeps the replica's seat, or takes the first that is free.
+func (s *Share) sit(ctx context.Context, now time.Time) error {
+	for try := range seats {
+		seat := try
+		if s.seat >= 0 {
+			seat = (s.seat + try) % seats
+		}
+		ours, err := s.leases.TakeLease(ctx, store.Lease{Queue: s.seatQueue(), Bucket: seat, Holder: s.replica}, now, now.Add(leaseFor))
+		if err != nil {
+			return err
+		}
+		if ours {
+			s.seat = seat
+			return nil
+		}
+	}
+	return errors.New("worker: every seat is taken")
+}
+
+func (s *Share) seatQueue() string { return s.queue + "/seats" }
+
+// Release gives everything back, so that others need not wait for the leases
+// to run out.
+func (s *Share) Release(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	defer s.forget()
+	for bucket := range s.held {
+		if s.leases.DropLease(ctx, store.Lease{Queue: s.queue, Bucket: bucket, Holder: s.replica}) != nil {
+			return // they run out by themselves
+		}
+	}
+	if s.seat >= 0 {
+		_ = s.leases.DropLease(ctx, store.Lease{Queue: s.seatQueue(), Bucket: s.seat, Holder: s.replica}) //nolint:errcheck // it runs out by itself
+	}
+}
+
+// forget begins anew: the next Hold, if there is one, takes a seat first.
+func (s *Share) forget() {
+	clear(s.held)
+	s.seat, s.renewed = -1, time.Time{}
+}

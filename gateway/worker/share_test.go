@@ -1,0 +1,290 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/worker"
+)
+
+const all = movement.Buckets
+
+// pass lets the clock of a synctest bubble run on.
+func pass(d time.Duration) { <-time.After(d) }
+
+func hold(t testing.TB, s *worker.Share) []int {
+	t.Helper()
+	buckets, err := s.Hold(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return buckets
+}
+
+// step lets a second pass and has every share hold.
+func step(t testing.TB, shares ...*worker.Share) (held [][]int) {
+	t.Helper()
+	pass(time.Second)
+	for _, s := range shares {
+		held = append(held, hold(t, s))
+	}
+	return held
+}
+
+func steps(t testing.TB, n int, shares ...*worker.Share) (held [][]int) {
+	t.Helper()
+	for range n {
+		held = step(t, shares...)
+	}
+	return held
+}
+
+func shares(leases worker.Leases, n int) []*worker.Share {
+	list := make([]*worker.Share, n)
+	for i := range list {
+		list[i] = worker.NewShare(leases, "resolve", fmt.Sprint("replica-", i))
+	}
+	return list
+}
+
+func TestOneShareHoldsAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := worker.NewShare(newTable(), "resolve", "only")
+		for range 60 {
+			if got := step(t, s)[0]; len(got) != all {
+				t.Fatalf("%v", got)
+			}
+		}
+	})
+}
+
+func TestSharesAreFair(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{2, 3, 4, 7, 16, 20} {
+		synctest.Test(t, func(t *testing.T) {
+			replicas := shares(newTable(), n)
+			held := steps(t, 10, replicas...)
+			fair, total := (all+n-1)/n, 0
+			for i, buckets := range held {
+				if len(buckets) > fair {
+					t.Errorf("%d of %d holds %v", i, n, buckets)
+				}
+				total += len(buckets)
+			}
+			if total != all {
+				t.Errorf("%d replicas hold %d buckets: %v", n, total, held)
+			}
+			again := steps(t, 10, replicas...)
+			if !slices.EqualFunc(held, again, slices.Equal[[]int]) {
+				t.Errorf("%d replicas pass buckets on without a reason: %v, then %v", n, held, again)
+			}
+		})
+	}
+}
+
+func TestSharesOfDifferentQueues(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		leases := newTable()
+		held := steps(t, 10, worker.NewShare(leases, "resolve", "a"), worker.NewShare(leases, "deliver", "b"))
+		if len(held[0]) != all || len(held[1]) != all {
+			t.Errorf("%v", held)
+		}
+	})
+}
+
+func TestASecondShareGetsItsHalfSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		two := shares(newTable(), 2)
+		steps(t, 10, two[0])
+		held := steps(t, 7, two...)
+		if len(held[0]) != all/2 || len(held[1]) != all/2 {
+			t.Errorf("after seven seconds: %v", held)
+		}
+	})
+}
+
+func TestADeadShareIsInherited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		two := shares(newTable(), 2)
+		steps(t, 10, two...)
+		if held := steps(t, 9, two[1]); len(held[0]) != all/2 { // its last renewal is a second old at least
+			t.Fatalf("inherited before the leases ran out: %v", held)
+		}
+		if held := steps(t, 5, two[1]); len(held[0]) != all {
+			t.Errorf("after its leases ran out: %v", held)
+		}
+	})
+}
+
+func TestReleaseGivesBackAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		leases := newTable()
+		two := shares(leases, 2)
+		steps(t, 10, two...)
+		two[0].Release(t.Context())
+		for key, l := range leases.leases {
+			if l.holder == "replica-0" {
+				t.Errorf("%v is kept", key)
+			}
+		}
+		leases.judge(t, "replica-0", hold(t, two[0])) // begins anew
+		two[0].Release(t.Context())
+		if held := steps(t, 3, two[1]); len(held[0]) != all {
+			t.Errorf("after three seconds: %v", held)
+		}
+	})
+}
+
+func TestReleaseWithoutADatabase(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		leases := newTable()
+		s := worker.NewShare(leases, "resolve", "only")
+		hold(t, s)
+		leases.set(nil, time.Hour)
+		begun := time.Now()
+		s.Release(t.Context())
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("the end waits %v", took)
+		}
+	})
+}
+
+// TestNothingIsHeldWhileRenewalsFail is about a database that is away for us
+// alone: others take our buckets when the leases run out.
+func TestNothingIsHeldWhileRenewalsFail(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		leases := newTable()
+		s := worker.NewShare(leases, "resolve", "only")
+		hold(t, s)
+		leases.set(errAway, 0)
+		pass(2 * time.Second) // nothing has to be renewed yet
+		if got := hold(t, s); len(got) != all {
+			t.Errorf("holds %v", got)
+		}
+		for range 20 {
+			pass(time.Second)
+			if got, err := s.Hold(t.Context()); !errors.Is(err, errAway) || got != nil {
+				t.Fatalf("%v, %v", got, err)
+			}
+		}
+		leases.set(nil, 0)
+		if got := hold(t, s); len(got) != all {
+			t.Errorf("holds %v when the database is back", got)
+		}
+	})
+}
+
+// TestASlowRenewalIsNoLease has every statement last so long that the leases
+// run out, or nearly, while the renewal is still at work.
+func TestASlowRenewalIsNoLease(t *testing.T) {
+	t.Parallel()
+	for _, delay := range []time.Duration{400 * time.Millisecond, 900 * time.Millisecond, 3 * time.Second, time.Hour} {
+		synctest.Test(t, func(t *testing.T) {
+			leases := newTable()
+			s := worker.NewShare(leases, "resolve", "only")
+			hold(t, s)
+			pass(4 * time.Second)
+			leases.set(nil, delay)
+			begun := time.Now()
+			got, err := s.Hold(t.Context())
+			if took := time.Since(begun); took > 5*time.Second || err == nil {
+				t.Errorf("statements of %v: %v, %v after %v", delay, got, err, took)
+			}
+			leases.judge(t, "only", got)
+		})
+	}
+}
+
+// TestAPauseInTheRenewal stops the process after a statement has taken effect,
+// for longer than the lease that it brought.
+func TestAPauseInTheRenewal(t *testing.T) {
+	t.Parallel()
+	for _, pause := range []time.Duration{8500 * time.Millisecond, 15 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			leases := &paused{newTable(), pause}
+			s := worker.NewShare(leases, "resolve", "only")
+			if got := hold(t, s); len(got) > 0 {
+				t.Errorf("paused for %v: %v", pause, got)
+			}
+			leases.pause = 0
+			if got := hold(t, s); len(got) != all {
+				t.Errorf("then: %v", got)
+			}
+		})
+	}
+}
+
+// paused is a table after whose last statement of a renewal nothing happens for
+// a while.
+type paused struct {
+	*table
+	pause time.Duration
+}
+
+func (p *paused) TakeLease(ctx context.Context, l store.Lease, now, until time.Time) (bool, error) {
+	ours, err := p.table.TakeLease(ctx, l, now, until)
+	if l.Queue == "resolve" && l.Bucket == all-1 && p.pause > 0 {
+		pass(p.pause)
+	}
+	return ours, err
+}
+
+// judge fails where somebody believes to hold what is not theirs in the table.
+func (t *table) judge(tb testing.TB, holder string, buckets []int) {
+	tb.Helper()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, b := range buckets {
+		if l := t.leases[slot{"resolve", b}]; l.holder != holder || !time.Now().Before(l.until) {
+			tb.Errorf("%s holds %d, which is %s's until %v", holder, b, l.holder, l.until)
+		}
+	}
+}
+
+// TestASleepingShareWakesUp has a process paused for longer than its leases: it
+// must not go on with what it held.
+func TestASleepingShareWakesUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		two := shares(newTable(), 2)
+		steps(t, 10, two...)
+		steps(t, 15, two[1]) // the first one sleeps, and is inherited
+		if got := hold(t, two[0]); len(got) > 0 {
+			t.Errorf("wakes up and holds %v", got)
+		}
+		if held := steps(t, 7, two...); len(held[0]) != all/2 || len(held[1]) != all/2 {
+			t.Errorf("later: %v", held)
+		}
+	})
+}
+
+// TestEverySeatTaken is about more replicas than there are seats.
+func TestEverySeatTaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		leases := newTable()
+		for seat := range 256 {
+			l := store.Lease{Queue: "resolve/seats", Bucket: seat, Holder: fmt.Sprint("other-", seat)}
+			if ours, err := leases.TakeLease(t.Context(), l, time.Now(), time.Now().Add(time.Minute)); err != nil || !ours {
+				t.Fatal(ours, err)
+			}
+		}
+		if got, err := worker.NewShare(leases, "resolve", "one-too-many").Hold(t.Context()); err == nil || got != nil {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
+}
