@@ -1,0 +1,231 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/edge"
+	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/worker"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// App is one gateway, ready to serve.
+type App struct {
+	config    Config
+	log       *slog.Logger
+	store     *store.Store
+	host      *host.Host
+	directory *tenants.Directory
+	policy    *policy.Active
+	edge      *edge.Edge
+	console   *console.Console
+	worker    *worker.Worker
+	metrics   *console.Metrics // made before what reports to it
+
+	merchants net.Listener // taken at once, so that the addresses are known before anything runs
+	operators net.Listener
+}
+
+// Run makes a gateway and runs it until the context ends.
+func Run(ctx context.Context, c Config, log *slog.Logger) error {
+	a, err := New(ctx, c, log)
+	if err != nil {
+		return err
+	}
+	return a.Run(ctx)
+}
+
+// New builds everything and takes the listeners; nothing is served yet. What
+// it has started is ended again when it fails.
+func New(ctx context.Context, c Config, log *slog.Logger) (_ *App, err error) {
+	a := &App{config: c, log: log, metrics: console.NewMetrics()}
+	defer func() {
+		if err != nil {
+			a.close()
+		}
+	}()
+	for _, step := range []func(context.Context) error{a.openStore, a.openPolicy, a.startPlugins, a.listen, a.wire} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+func (a *App) openStore(ctx context.Context) error {
+	if a.config.Migrate {
+		if err := store.Migrate(ctx, a.config.DatabaseURL, a.log); err != nil {
+			return err
+		}
+	}
+	var err error
+	a.store, err = store.Open(ctx, a.config.DatabaseURL, store.Options{MaxConns: a.config.DatabaseConns})
+	return err
+}
+
+func (a *App) openPolicy(ctx context.Context) error {
+	source := policy.Default()
+	if a.config.PolicyDir != "" {
+		var err error
+		if source, err = policy.LoadDir(a.config.PolicyDir); err != nil {
+			return err
+		}
+	}
+	set, err := policy.Compile(ctx, source)
+	if err != nil {
+		return err
+	}
+	a.policy = policy.NewActive(set)
+	return nil
+}
+
+func (a *App) startPlugins(ctx context.Context) error {
+	specs := make([]host.Spec, len(a.config.Plugins))
+	for i, p := range a.config.Plugins {
+		specs[i] = host.Spec{Name: p.Name, Path: p.Path, SHA256: p.SHA256, ManifestDigest: p.ManifestDigest}
+	}
+	var err error
+	a.host, err = host.Start(ctx, host.Config{Specs: specs, Log: a.log, Observe: a.metrics.ObserveCall})
+	return err
+}
+
+// wire makes the rooms of a request, from the ground up.
+func (a *App) wire(context.Context) error {
+	vault, err := tenants.OpenKeysetFile(a.config.KeysetFile)
+	if err != nil {
+		return err
+	}
+	zone, err := time.LoadLocation(a.config.Zone)
+	if err != nil {
+		return fmt.Errorf("config: time_zone: %w", err)
+	}
+	snapshot, err := catalog.Build(a.host.Manifests())
+	if err != nil {
+		return err
+	}
+	a.directory = tenants.NewDirectory(a.store, a.log)
+	money := engine.New(engine.Dependencies{
+		Movements: a.store, Inquiries: a.store, Records: a.store,
+		Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: catalog.New(snapshot),
+		CheckoutURL: func(id movement.ID) string { return a.config.PublicURL + "/checkout/" + id.String() },
+		Now:         time.Now, Log: a.log,
+	})
+	share := worker.NewShare(a.store, "resolve", uuid.NewString())
+	a.worker = worker.New(a.store, money, share, a.log)
+	if err := a.wireConsole(vault); err != nil {
+		return err
+	}
+	trusted, err := prefixes(a.config.TrustedProxies)
+	if err != nil {
+		return err
+	}
+	a.edge, err = edge.New(
+		edge.Config{Svc: a.config.Service, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
+		edge.Dependencies{
+			Engine: money, Notifier: money, Checkouts: money, Authenticator: a.directory,
+			Admitter: admission.New(a.policy, limit.New(), admission.Config{Location: zone, Log: a.log}),
+			Failures: limit.NewFailures(), Observer: a.metrics, Log: a.log,
+		}, snapshot)
+	return err
+}
+
+func (a *App) listen(ctx context.Context) error {
+	var listening net.ListenConfig
+	var err error
+	if a.merchants, err = listening.Listen(ctx, "tcp", a.config.Listen); err != nil {
+		return fmt.Errorf("listen for merchants: %w", err)
+	}
+	if a.operators, err = listening.Listen(ctx, "tcp", a.config.Console); err != nil {
+		return fmt.Errorf("listen for operators: %w", err)
+	}
+	if a.config.PublicURL == "" { // development only; a file must name it
+		a.config.PublicURL = a.APIURL()
+	}
+	return nil
+}
+
+// APIURL is where the merchants' listener is on this machine.
+func (a *App) APIURL() string { return "http://" + a.merchants.Addr().String() }
+
+// ConsoleURL is where the operators' listener is on this machine.
+func (a *App) ConsoleURL() string { return "http://" + a.operators.Addr().String() }
+
+// Engine tells which database product the gateway runs on.
+func (a *App) Engine() string { return string(a.store.Engine()) }
+
+// stopWithin bounds how long requests under way may take when a gateway stops.
+const stopWithin = 10 * time.Second
+
+// Run serves until the context ends or something fails, and then ends
+// everything in order: requests first, plugins and database last.
+func (a *App) Run(ctx context.Context) error {
+	defer a.close()
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return a.directory.Run(running) })
+	group.Go(func() error { return a.worker.Run(running) })
+	if a.config.PolicyDir != "" {
+		group.Go(func() error {
+			policy.Watch(running, a.config.PolicyDir, a.policy, a.log, nil)
+			return nil
+		})
+	}
+	serve(group, running, edge.NewServer(a.edge, a.log), a.merchants)
+	serve(group, running, &http.Server{Handler: a.console, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}, a.operators)
+	a.log.InfoContext(ctx, "gateway is serving", "merchants", a.merchants.Addr().String(), "console", a.operators.Addr().String(),
+		"engine", string(a.store.Engine()), "policy", string(a.policy.Set().Version()))
+	return group.Wait()
+}
+
+func serve(group *errgroup.Group, ctx context.Context, server *http.Server, on net.Listener) { //nolint:revive // the group's context comes with the group
+	group.Go(func() error {
+		if err := server.Serve(on); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+		defer cancel()
+		if err := server.Shutdown(stopping); err != nil {
+			return server.Close() // what is still under way is cut; its money work is looked up
+		}
+		return nil
+	})
+}
+
+// close ends what was started, the last first.
+func (a *App) close() {
+	for _, l := range []net.Listener{a.merchants, a.operators} {
+		if l != nil {
+			_ = l.Close() //nolint:errcheck // the server has closed it already when it ran
+		}
+	}
+	if a.host != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		if err := a.host.Close(ctx); err != nil {
+			a.log.Warn("plugins did not end in order", "error", err)
+		}
+	}
+	if a.store != nil {
+		a.store.Close()
+	}
+}

@@ -1,0 +1,215 @@
+package app
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/knadh/koanf/parsers/yaml"
+	"github.com/knadh/koanf/providers/env/v2"
+	"github.com/knadh/koanf/providers/file"
+	"github.com/knadh/koanf/v2"
+
+	"github.com/go-viper/mapstructure/v2"
+)
+
+// Config is what a gateway is told. Its YAML file is read strictly: a key that
+// is not one of these is an error. Secrets are paths of files, never values.
+type Config struct {
+	Listen    string `koanf:"listen"`     // merchants' listener, host:port
+	Console   string `koanf:"console"`    // operators' listener, host:port
+	PublicURL string `koanf:"public_url"` // as merchants, payers and providers reach the merchants' listener
+
+	Service string `koanf:"service_name"` // in header names, X-Svc-... unless given
+
+	DatabaseURL     string `koanf:"database_url"`      // without a password; or
+	DatabaseURLFile string `koanf:"database_url_file"` // a file that holds it
+	DatabaseConns   int32  `koanf:"database_connections"`
+	Migrate         bool   `koanf:"migrate"` // at the start
+
+	KeysetFile string `koanf:"keyset_file"` // tink keyset that seals credentials
+	PolicyDir  string `koanf:"policy_dir"`  // empty: the default policy
+	Zone       string `koanf:"time_zone"`   // whose day policies see
+
+	Plugins   []PluginConfig   `koanf:"plugins"`
+	Operators []OperatorConfig `koanf:"operators"`
+
+	ConsoleAllow       []string `koanf:"console_allow"`   // prefixes; loopback unless given
+	TrustedProxies     []string `koanf:"trusted_proxies"` // whose X-Forwarded-For is believed
+	AllowHTTPCallbacks bool     `koanf:"allow_http_callbacks"`
+}
+
+// PluginConfig is a plugin that an operator has approved: its binary and its
+// manifest are pinned by their digests, as `gerbang plugin digest` prints them.
+type PluginConfig struct {
+	Name           string `koanf:"name"`
+	Path           string `koanf:"path"`
+	SHA256         string `koanf:"sha256"`
+	ManifestDigest string `koanf:"manifest_digest"`
+}
+
+// OperatorConfig is a person or program that may use the admin API.
+type OperatorConfig struct {
+	Name      string `koanf:"name"`
+	TokenFile string `koanf:"token_file"`
+	tokenHash [sha256.Size]byte
+}
+
+// Defaults are what a configuration begins with.
+func Defaults() Config {
+	return Config{
+		Listen: ":8080", Console: "127.0.0.1:8081", Service: "Svc", Migrate: true, Zone: "Asia/Jakarta",
+		ConsoleAllow: []string{"127.0.0.0/8", "::1/128"},
+	}
+}
+
+// envPrefix marks the environment variables that override top-level keys of
+// the file, as in GERBANG_DATABASE_URL.
+const envPrefix = "GERBANG_"
+
+// LoadConfig reads a YAML file strictly, lets the environment override its
+// top-level values, and checks the whole. Relative paths in it are relative to
+// the file.
+func LoadConfig(path string, getenv func(string) string) (Config, error) {
+	k := koanf.New(".")
+	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
+		return Config{}, fmt.Errorf("config %s: %w", path, err)
+	}
+	if err := k.Load(env.Provider(".", env.Opt{
+		EnvironFunc: func() []string { return overrides(getenv) },
+	}), nil); err != nil {
+		return Config{}, fmt.Errorf("config: environment: %w", err)
+	}
+	for given, other := range map[string]string{"database_url": "database_url_file", "database_url_file": "database_url"} {
+		if getenv(envPrefix+strings.ToUpper(given)) != "" && getenv(envPrefix+strings.ToUpper(other)) == "" {
+			k.Delete(other) // the file's way to the database
+		}
+	}
+	config := Defaults()
+	if err := k.UnmarshalWithConf("", &config, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
+		ErrorUnused: true, Result: &config, TagName: "koanf", WeaklyTypedInput: true, ZeroFields: true,
+		MatchName: func(key, field string) bool { return key == field }, // not in another case
+	}}); err != nil {
+		return Config{}, fmt.Errorf("config %s: %w", path, err)
+	}
+	config.resolve(filepath.Dir(path))
+	if err := config.check(); err != nil {
+		return Config{}, fmt.Errorf("config %s: %w", path, err)
+	}
+	return config, nil
+}
+
+// overrides are the values of the environment that stand for a top-level key.
+func overrides(getenv func(string) string) []string {
+	var pairs []string
+	for _, key := range []string{
+		"listen", "console", "public_url", "service_name", "database_url", "database_url_file",
+		"database_connections", "migrate", "keyset_file", "policy_dir", "time_zone",
+	} {
+		if value := getenv(envPrefix + strings.ToUpper(key)); value != "" {
+			pairs = append(pairs, key+"="+value)
+		}
+	}
+	return pairs
+}
+
+func (c *Config) resolve(dir string) {
+	for _, p := range []*string{&c.DatabaseURLFile, &c.KeysetFile, &c.PolicyDir} {
+		*p = within(dir, *p)
+	}
+	for i := range c.Plugins {
+		c.Plugins[i].Path = within(dir, c.Plugins[i].Path)
+	}
+	for i := range c.Operators {
+		c.Operators[i].TokenFile = within(dir, c.Operators[i].TokenFile)
+	}
+}
+
+func within(dir, path string) string {
+	if path == "" || filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// check collects every fault, and reads the secrets that files hold.
+func (c *Config) check() error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+
+	if u, err := url.Parse(c.PublicURL); err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		fault("public_url: must be the URL under which merchants and payers reach this gateway")
+	}
+	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	if c.DatabaseURL != "" && c.DatabaseURLFile != "" {
+		fault("database_url and database_url_file: one of them must be given, not both")
+	}
+	if c.DatabaseURLFile != "" {
+		content, err := os.ReadFile(c.DatabaseURLFile)
+		if err != nil {
+			fault("database_url_file: %w", err)
+		}
+		c.DatabaseURL = strings.TrimSpace(string(content))
+	}
+	if c.DatabaseURL == "" {
+		fault("database_url or database_url_file: must be given")
+	}
+	if c.KeysetFile == "" {
+		fault("keyset_file: must be given; it seals the providers' credentials")
+	}
+	if len(c.Plugins) == 0 {
+		fault("plugins: there are none, so there would be nothing to call")
+	}
+	for _, p := range c.Plugins {
+		if p.Name == "" || p.Path == "" || p.SHA256 == "" || p.ManifestDigest == "" {
+			fault("plugins: %q: name, path, sha256 and manifest_digest must be given; gerbang plugin digest prints the last two", p.Name)
+		}
+	}
+	if err := c.readTokens(); err != nil {
+		faults = append(faults, err)
+	}
+	for what, list := range map[string][]string{"console_allow": c.ConsoleAllow, "trusted_proxies": c.TrustedProxies} {
+		if _, err := prefixes(list); err != nil {
+			fault("%s: %w", what, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (c *Config) readTokens() error {
+	var faults []error
+	for i, operator := range c.Operators {
+		content, err := os.ReadFile(operator.TokenFile)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("operators: %q: token_file: %w", operator.Name, err))
+			continue
+		}
+		token := strings.TrimSpace(string(content))
+		if operator.Name == "" || len(token) < 32 {
+			faults = append(faults, fmt.Errorf("operators: %q: a name, and a token of at least 32 characters, must be given", operator.Name))
+			continue
+		}
+		c.Operators[i].SetToken(token)
+	}
+	return errors.Join(faults...)
+}
+
+// SetToken gives an operator a token without a file. Only its hash is kept.
+func (o *OperatorConfig) SetToken(token string) { o.tokenHash = sha256.Sum256([]byte(token)) }
+
+func prefixes(list []string) ([]netip.Prefix, error) {
+	parsed := make([]netip.Prefix, 0, len(list))
+	for _, text := range list {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, p)
+	}
+	return parsed, nil
+}

@@ -1,0 +1,189 @@
+package app
+
+import (
+	"crypto/sha256"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const goodToken = "0123456789abcdef0123456789abcdef"
+
+// goodConfig is a configuration with everything in it.
+const goodConfig = `
+listen: 127.0.0.1:9000
+console: 127.0.0.1:9001
+public_url: https://api.example.com/
+service_name: Pay
+database_url: postgres://gerbang@db/gerbang
+database_connections: 12
+migrate: false
+keyset_file: secrets/keyset.json
+policy_dir: policy
+time_zone: UTC
+console_allow: [127.0.0.0/8, 192.0.2.0/24]
+trusted_proxies: [192.0.2.1/32]
+allow_http_callbacks: true
+plugins:
+  - name: payments
+    path: plugins/payments
+    sha256: aa
+    manifest_digest: bb
+  - {name: bank, path: /opt/bank, sha256: cc, manifest_digest: dd}
+operators:
+  - name: ayu
+    token_file: secrets/ayu
+`
+
+// configFile writes a configuration, beside its operator's token, and returns its path.
+func configFile(t *testing.T, content string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "secrets"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"gerbang.yaml": content, "secrets/ayu": goodToken + "\n", "secrets/short": "short",
+		"secrets/database": "postgres://gerbang:hidden@db/from-file\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return filepath.Join(dir, "gerbang.yaml")
+}
+
+// only is an environment of these variables.
+func only(variables map[string]string) func(string) string {
+	return func(name string) string { return variables[name] }
+}
+
+func TestAConfigurationIsRead(t *testing.T) {
+	t.Parallel()
+	path := configFile(t, goodConfig)
+	c, err := LoadConfig(path, only(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Dir(path)
+	if c.Listen != "127.0.0.1:9000" || c.Console != "127.0.0.1:9001" || c.PublicURL != "https://api.example.com" || c.Service != "Pay" ||
+		c.DatabaseURL != "postgres://gerbang@db/gerbang" || c.DatabaseConns != 12 || c.Migrate || c.Zone != "UTC" || !c.AllowHTTPCallbacks {
+		t.Errorf("read %+v", c)
+	}
+	if c.KeysetFile != filepath.Join(dir, "secrets/keyset.json") || c.PolicyDir != filepath.Join(dir, "policy") {
+		t.Errorf("paths %s and %s are not beside the file", c.KeysetFile, c.PolicyDir)
+	}
+	if len(c.Plugins) != 2 || c.Plugins[0].Path != filepath.Join(dir, "plugins/payments") || c.Plugins[1] != (PluginConfig{"bank", "/opt/bank", "cc", "dd"}) {
+		t.Errorf("plugins %+v", c.Plugins)
+	}
+	if !slices.Equal(c.ConsoleAllow, []string{"127.0.0.0/8", "192.0.2.0/24"}) || !slices.Equal(c.TrustedProxies, []string{"192.0.2.1/32"}) {
+		t.Errorf("prefixes %q and %q", c.ConsoleAllow, c.TrustedProxies)
+	}
+	if len(c.Operators) != 1 || c.Operators[0].tokenHash != sha256.Sum256([]byte(goodToken)) {
+		t.Errorf("operators %+v", c.Operators)
+	}
+}
+
+// without removes the lines that begin with a key.
+func without(config string, keys ...string) string {
+	var kept []string
+	for line := range strings.Lines(config) {
+		if !slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(line, key+":") }) {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "")
+}
+
+func TestWhatIsNotSaidIsTheDefault(t *testing.T) {
+	t.Parallel()
+	c, err := LoadConfig(configFile(t, without(goodConfig, "listen", "console", "service_name", "migrate", "time_zone", "policy_dir",
+		"console_allow", "trusted_proxies", "allow_http_callbacks", "database_connections")), only(nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Defaults()
+	if c.Listen != want.Listen || c.Console != want.Console || c.Service != want.Service || c.Migrate != want.Migrate || c.Zone != want.Zone ||
+		c.PolicyDir != "" || !slices.Equal(c.ConsoleAllow, want.ConsoleAllow) || len(c.TrustedProxies) != 0 || c.AllowHTTPCallbacks || c.DatabaseConns != 0 {
+		t.Errorf("read %+v", c)
+	}
+}
+
+func TestTheEnvironmentGoesFirst(t *testing.T) {
+	t.Parallel()
+	file := without(goodConfig, "database_url") + "database_url_file: secrets/database\n"
+	for name, c := range map[string]struct {
+		config      string
+		environment map[string]string
+		want        func(Config) bool
+	}{
+		"values": {goodConfig, map[string]string{
+			"GERBANG_LISTEN": ":1", "GERBANG_MIGRATE": "true", "GERBANG_DATABASE_CONNECTIONS": "7", "GERBANG_PUBLIC_URL": "http://localhost:1",
+		}, func(c Config) bool {
+			return c.Listen == ":1" && c.Migrate && c.DatabaseConns == 7 && c.PublicURL == "http://localhost:1" && c.Console == "127.0.0.1:9001"
+		}},
+		"URL over URL":  {goodConfig, map[string]string{"GERBANG_DATABASE_URL": "postgres://env"}, func(c Config) bool { return c.DatabaseURL == "postgres://env" }},
+		"URL over file": {file, map[string]string{"GERBANG_DATABASE_URL": "postgres://env"}, func(c Config) bool { return c.DatabaseURL == "postgres://env" }},
+		"file over URL": {goodConfig, map[string]string{"GERBANG_DATABASE_URL_FILE": "secrets/database"}, func(c Config) bool {
+			return c.DatabaseURL == "postgres://gerbang:hidden@db/from-file"
+		}},
+		"only the file": {file, nil, func(c Config) bool { return c.DatabaseURL == "postgres://gerbang:hidden@db/from-file" }},
+		"nothing else":  {goodConfig, map[string]string{"GERBANG_PLUGINS": "x", "GERBANG_ADMIN_TOKEN": "x"}, func(c Config) bool { return len(c.Plugins) == 2 }},
+	} {
+		got, err := LoadConfig(configFile(t, c.config), only(c.environment))
+		if err != nil || !c.want(got) {
+			t.Errorf("%s: %v, %+v", name, err, got)
+		}
+	}
+}
+
+func TestEveryFaultIsNamed(t *testing.T) {
+	t.Parallel()
+	for fault, content := range map[string]string{
+		"lissten":                         goodConfig + "lissten: :1\n",
+		"Time_zone":                       without(goodConfig, "time_zone") + "Time_zone: UTC\n",
+		"shasum":                          strings.Replace(goodConfig, "sha256: aa", "sha256: aa\n    shasum: bb", 1),
+		"public_url:":                     without(goodConfig, "public_url"),
+		"public_url: must":                strings.Replace(goodConfig, "https://api", "ftp://api", 1),
+		"database_url or":                 without(goodConfig, "database_url"),
+		"database_url_file:":              without(goodConfig, "database_url") + "database_url_file: secrets/nothing\n",
+		"database_url and":                goodConfig + "database_url_file: secrets/database\n",
+		"keyset_file:":                    without(goodConfig, "keyset_file"),
+		"plugins: there are none":         goodConfig[:strings.Index(goodConfig, "plugins:\n")],
+		`plugins: "payments"`:             strings.Replace(goodConfig, "sha256: aa", `sha256: ""`, 1),
+		`operators: "ayu": token_file`:    strings.Replace(goodConfig, "secrets/ayu", "secrets/nobody", 1),
+		`operators: "ayu": a name, and a`: strings.Replace(goodConfig, "secrets/ayu", "secrets/short", 1),
+		"console_allow:":                  strings.Replace(goodConfig, "127.0.0.0/8", "localhost", 1),
+		"trusted_proxies:":                strings.Replace(goodConfig, "192.0.2.1/32", "192.0.2.1", 1),
+		"migrate":                         strings.Replace(goodConfig, "migrate: false", "migrate: perhaps", 1),
+		"yaml":                            goodConfig + "\t- x\n",
+		"already":                         goodConfig + "listen: :1\n",
+	} {
+		_, err := LoadConfig(configFile(t, content), only(nil))
+		if err == nil || !strings.Contains(err.Error(), fault) {
+			t.Errorf("want an error with %q, got %v", fault, err)
+			continue
+		}
+		if strings.Contains(err.Error(), goodToken) || strings.Contains(err.Error(), "hidden") {
+			t.Errorf("the error tells a secret: %v", err)
+		}
+	}
+	if _, err := LoadConfig(filepath.Join(t.TempDir(), "none.yaml"), only(nil)); err == nil || !strings.Contains(err.Error(), "none.yaml") {
+		t.Errorf("a missing file: %v", err)
+	}
+}
+
+func TestFaultsAreToldTogether(t *testing.T) {
+	t.Parallel()
+	_, err := LoadConfig(configFile(t, without(goodConfig, "public_url", "keyset_file", "database_url")), only(nil))
+	if err == nil {
+		t.Fatal("there is no error")
+	}
+	for _, fault := range []string{"public_url", "keyset_file", "database_url"} {
+		if !strings.Contains(err.Error(), fault) {
+			t.Errorf("%s is not named in %v", fault, err)
+		}
+	}
+}

@@ -1,0 +1,29 @@
+package app
+
+import (
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// wireConsole makes the operators' listener.
+func (a *App) wireConsole(vault *tenants.Vault) error {
+	allow, err := prefixes(a.config.ConsoleAllow)
+	if err != nil {
+		return err
+	}
+	operators := make([]console.Operator, len(a.config.Operators))
+	for i, o := range a.config.Operators {
+		operators[i] = console.Operator{Name: o.Name, TokenHash: o.tokenHash}
+	}
+	a.console, err = console.New(
+		console.Config{Operators: operators, Allow: allow, Svc: a.config.Service, PublicURL: a.config.PublicURL},
+		console.Dependencies{
+			Merchants: a.store, Standing: a.store, Keys: a.store, Connections: a.store,
+			Attention: a.store, Movements: a.store, Database: a.store,
+			Directory: a.directory, Vault: vault, Plugins: a.host, Policy: a.policy,
+			Metrics: a.metrics, Now: time.Now, Log: a.log,
+		})
+	return err
+}

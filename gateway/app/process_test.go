@@ -1,0 +1,141 @@
+package app_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// process is one of the machine's processes.
+type process struct {
+	pid, parent int
+	started     string // tells it from a later one with the same pid
+	arguments   []string
+}
+
+func (p process) String() string { return fmt.Sprintf("%d %s", p.pid, strings.Join(p.arguments, " ")) }
+
+// isPlugin tells a plugin from its simulator, which is the same binary.
+func (p process) isPlugin() bool { return p.named() && !p.isSandbox() }
+
+func (p process) isSandbox() bool {
+	return p.named() && len(p.arguments) > 1 && p.arguments[1] == "sandbox"
+}
+
+func (p process) named() bool {
+	return len(p.arguments) > 0 && strings.HasSuffix(p.arguments[0], "plugins/payments")
+}
+
+// processes are those of the machine that have not ended.
+func processes(t testing.TB) map[int]process {
+	t.Helper()
+	entries, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil || len(entries) == 0 {
+		t.Skip("this machine has no /proc to see processes in")
+	}
+	all := map[int]process{}
+	for _, entry := range entries {
+		if p, ok := readProcess(entry); ok {
+			all[p.pid] = p
+		}
+	}
+	return all
+}
+
+// readProcess is false for a process that has ended, also for one that nobody
+// has waited for.
+func readProcess(dir string) (process, bool) {
+	pid, err := strconv.Atoi(filepath.Base(dir))
+	if err != nil {
+		return process{}, false
+	}
+	line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+	if err != nil || len(line) == 0 {
+		return process{}, false
+	}
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return process{}, false
+	}
+	// The second field is the name in parentheses, which may hold anything.
+	_, rest, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')'):], []byte(" "))
+	values := strings.Fields(string(rest))
+	if len(values) < 20 || values[0] == "Z" {
+		return process{}, false
+	}
+	parent, err := strconv.Atoi(values[1])
+	return process{
+		pid: pid, parent: parent, started: values[19],
+		arguments: strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"),
+	}, err == nil
+}
+
+// family are all processes that come from a program.
+func (p *program) family(t testing.TB) []process {
+	t.Helper()
+	all := processes(t)
+	var family []process
+	for _, candidate := range all {
+		for at, ok := candidate, true; ok; at, ok = all[at.parent] {
+			if at.parent == p.command.Process.Pid {
+				family = append(family, candidate)
+				break
+			}
+		}
+	}
+	return family
+}
+
+// one is the one process of the program's that is asked for.
+func (p *program) one(t testing.TB, what string, is func(process) bool) process {
+	t.Helper()
+	var found []process
+	for _, candidate := range p.family(t) {
+		if is(candidate) {
+			found = append(found, candidate)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d processes are %s, want one: %v", len(found), what, found)
+	}
+	return found[0]
+}
+
+func stillAlive(t testing.TB, family []process) []process {
+	t.Helper()
+	all := processes(t)
+	var alive []process
+	for _, member := range family {
+		if now, ok := all[member.pid]; ok && now.started == member.started {
+			alive = append(alive, member)
+		}
+	}
+	return alive
+}
+
+func killProcess(t testing.TB, p process) {
+	t.Helper()
+	if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil {
+		t.Fatalf("kill %s: %v", p, err)
+	}
+}
+
+// processorTime is what a process has used so far, in the kernel's hundredths
+// of a second.
+func processorTime(t testing.TB, pid int) time.Duration {
+	t.Helper()
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	user, _ := strconv.Atoi(values[11])
+	system, _ := strconv.Atoi(values[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}

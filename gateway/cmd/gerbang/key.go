@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+)
+
+type keyCommands struct {
+	Create keyCreate `cmd:"" help:"Create another key of a merchant; it is shown this once."`
+	Rotate keyRotate `cmd:"" help:"Replace a key by a new one, which is shown this once."`
+	Revoke keyRevoke `cmd:"" help:"End a key now."`
+}
+
+type keyCreate struct {
+	Merchant string   `arg:"" help:"The merchant's id."`
+	Mode     string   `required:"" enum:"live,test" help:"live or test."`
+	Scope    []string `help:"read, collect, order or transfer; all unless given."`
+	IP       []string `name:"ip" help:"Address or prefix that may use the key; all unless given."`
+}
+
+// Run prints the new key.
+func (c *keyCreate) Run(ctx context.Context, p *program) error {
+	return p.makeKey(func(admin *console.Client) (console.CreatedKey, error) {
+		return admin.CreateKey(ctx, c.Merchant, console.NewKey{Mode: c.Mode, Scopes: c.Scope, IPs: c.IP})
+	})
+}
+
+type keyRotate struct {
+	Merchant string        `arg:"" help:"The merchant's id."`
+	Key      string        `arg:"" help:"The key's id."`
+	Overlap  time.Duration `default:"24h" help:"How long the old key goes on; 0s ends it now (${default})."`
+}
+
+// Run prints the next key.
+func (c *keyRotate) Run(ctx context.Context, p *program) error {
+	return p.makeKey(func(admin *console.Client) (console.CreatedKey, error) {
+		return admin.RotateKey(ctx, c.Merchant, c.Key, console.Rotation{Overlap: c.Overlap.String()})
+	})
+}
+
+func (p *program) makeKey(create func(*console.Client) (console.CreatedKey, error)) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	k, err := create(admin)
+	if err != nil {
+		return err
+	}
+	return p.show(k, []string{"key_id", k.KeyID}, []string{"mode", k.Mode}, []string{"secret_key", k.SecretKey})
+}
+
+type keyRevoke struct {
+	Merchant string `arg:"" help:"The merchant's id."`
+	Key      string `arg:"" help:"The key's id."`
+	Reason   string `help:"Why; stands in the audit."`
+}
+
+// Run revokes the key.
+func (c *keyRevoke) Run(ctx context.Context, p *program) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	k, err := admin.RevokeKey(ctx, c.Merchant, c.Key, c.Reason)
+	if err != nil {
+		return err
+	}
+	return p.show(k, []string{"key_id", k.KeyID}, []string{"revoked", timeText(k.RevokedAt)})
+}

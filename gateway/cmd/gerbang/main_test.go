@@ -1,0 +1,339 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// TestMain makes the test binary a plugin, too: a host starts one under a name
+// of this form and with an environment of its own.
+func TestMain(m *testing.M) {
+	if strings.HasSuffix(os.Args[0], "plugins/bank") {
+		sdk.Serve([]byte(bank), sdk.Handlers{
+			Calls: map[string]func(context.Context, sdk.Call) sdk.Result{
+				"/bank/name": func(context.Context, sdk.Call) sdk.Result { return sdk.Result{} },
+			},
+		})
+	}
+	os.Exit(m.Run())
+}
+
+const bank = `{
+  "manifest": 1, "name": "bank", "version": "1.2.3", "title": "A bank", "connection": {"type": "object"},
+  "operations": [{
+    "path": "/bank/name", "kind": "query", "summary": "Tell a name", "timeout": "5s",
+    "request": {"type": "object"}, "result": {"type": "object"}, "response": {"type": "object"}
+  }]
+}`
+
+const token = "operator-token-0123456789abcdef0123456789"
+
+// typed is a program run by a test.
+type typed struct {
+	program
+	output, errors bytes.Buffer
+}
+
+// run runs gerbang with arguments in an environment and returns its exit code.
+func run(t *testing.T, environment map[string]string, input string, args ...string) (int, *typed) {
+	t.Helper()
+	p := &typed{}
+	p.program = program{
+		in: strings.NewReader(input), out: &p.output, err: &p.errors,
+		getenv: func(name string) string { return environment[name] },
+	}
+	return p.run(t.Context(), args), p
+}
+
+// request is what a fake console was asked.
+type request struct{ method, path, body string }
+
+// fakeConsole answers everything with one answer and remembers the requests.
+type fakeConsole struct {
+	mu       sync.Mutex
+	requests []request
+	status   int
+	answers  []string // the last one again and again
+	url      string
+}
+
+func newConsole(t *testing.T, status int, answers ...string) *fakeConsole {
+	t.Helper()
+	f := &fakeConsole{status: status, answers: answers}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil || r.Header.Get("Authorization") != "Bearer "+token {
+			t.Errorf("authorization %q, %v", r.Header.Get("Authorization"), err)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.requests = append(f.requests, request{r.Method, r.URL.RequestURI(), string(body)})
+		w.WriteHeader(f.status)
+		_, _ = io.WriteString(w, f.answers[min(len(f.requests), len(f.answers))-1])
+	}))
+	t.Cleanup(server.Close)
+	f.url = server.URL
+	return f
+}
+
+func (f *fakeConsole) environment() map[string]string {
+	return map[string]string{adminURLVariable: f.url + "/", adminTokenVariable: token}
+}
+
+// the commands that reach a running gateway: what they ask, and what they print.
+var adminCommands = map[string]struct {
+	args, answer, method, path, body, prints string
+	input                                    string
+}{
+	"merchant create": {
+		args:   `merchant create|Toko Maju|--tier|growth|--label|city=Malang`,
+		answer: `{"merchant_id":"mer_1","name":"Toko Maju","live_key":"sk_live_x","callback_secret":"whsec_x"}`,
+		method: "POST", path: "/admin/merchants", body: `{"name":"Toko Maju","tier":"growth","labels":{"city":"Malang"}}`,
+		prints: "live_key              sk_live_x\n",
+	},
+	"merchant suspend": {
+		args: `merchant suspend|mer_1|--reason|unpaid`, answer: `{"merchant_id":"mer_1","status":"suspended"}`,
+		method: "POST", path: "/admin/merchants/mer_1/suspend", body: `{"reason":"unpaid"}`, prints: "suspended",
+	},
+	"merchant resume": {
+		args: `merchant resume|mer_1`, answer: `{"merchant_id":"mer_1","status":"active"}`,
+		method: "POST", path: "/admin/merchants/mer_1/resume", body: `{}`, prints: "active",
+	},
+	"merchant tier": {
+		args: `merchant tier|mer_1|scale`, answer: `{"merchant_id":"mer_1","tier":"scale"}`,
+		method: "POST", path: "/admin/merchants/mer_1/tier", body: `{"tier":"scale"}`, prints: "scale",
+	},
+	"merchant show": {
+		args: `merchant show|mer/1`,
+		answer: `{"merchant_id":"mer/1","keys":[{"key_id":"k1","mode":"live","scopes":["read","collect"]}],
+			"connections":[{"provider":"bank","mode":"test","notify_url":"https://api.example.com/notify/bank/t"}]}`,
+		method: "GET", path: "/admin/merchants/mer%2F1", prints: "k1    live  ended  read,collect",
+	},
+	"merchant audit": {
+		args: `merchant audit|mer_1`, answer: `[{"operator":"ayu","action":"key.revoke","detail":"key k1","at":"2026-01-02T03:04:05Z"}]`,
+		method: "GET", path: "/admin/merchants/mer_1/audit", prints: "2026-01-02T03:04:05Z  ayu       key.revoke  key k1",
+	},
+	"key create": {
+		args: `key create|mer_1|--mode|test|--scope|read,collect|--ip|192.0.2.1`, answer: `{"key_id":"k2","secret_key":"sk_test_x"}`,
+		method: "POST", path: "/admin/merchants/mer_1/keys", body: `{"mode":"test","scopes":["read","collect"],"ips":["192.0.2.1"]}`,
+		prints: "secret_key  sk_test_x\n",
+	},
+	"key rotate": {
+		args: `key rotate|mer_1|k1|--overlap|0s`, answer: `{"key_id":"k2","secret_key":"sk_test_x"}`,
+		method: "POST", path: "/admin/merchants/mer_1/keys/k1/rotate", body: `{"overlap":"0s"}`, prints: "sk_test_x",
+	},
+	"key revoke": {
+		args: `key revoke|mer_1|k1|--reason|leaked`, answer: `{"key_id":"k1","revoked_at":"2026-01-02T03:04:05Z"}`,
+		method: "POST", path: "/admin/merchants/mer_1/keys/k1/revoke", body: `{"reason":"leaked"}`, prints: "revoked  2026-01-02T03:04:05Z",
+	},
+	"connection set": {
+		args: `connection set|mer_1|bank|--mode|live|--credentials-file|-`, input: `{"api_key": "k-secret"}`,
+		answer: `{"provider":"bank","version":2,"notify_url":"https://api.example.com/notify/bank/t"}`,
+		method: "PUT", path: "/admin/merchants/mer_1/connections/bank",
+		body:   `{"mode":"live","owner":"merchant","credentials":{"api_key":"k-secret"}}`,
+		prints: "notify_url  https://api.example.com/notify/bank/t",
+	},
+	"attention list": {
+		args: `attention list`, answer: `[{"merchant_id":"mer_1","subject":"inv-1","reason":"amount_differs","detail":"paid 5"}]`,
+		method: "GET", path: "/admin/attention", prints: "amount_differs  -     ",
+	},
+	"attention resolve": {
+		args:   `attention resolve|--merchant|mer_1|--mode|live|--subject|inv-1|--reason|amount_differs|--resolution|refunded`,
+		answer: `{}`, method: "POST", path: "/admin/attention/resolve",
+		body:   `{"merchant_id":"mer_1","mode":"live","subject":"inv-1","reason":"amount_differs","resolution":"refunded"}`,
+		prints: "resolved  inv-1",
+	},
+	"plugin list": {
+		args: `plugin list`, answer: `[{"provider":"bank","running":true,"max_in_flight":256,"manifest_digest":"dd","breakers":[{"mode":"live","calls":"open","lookups":"closed"}]}]`,
+		method: "GET", path: "/admin/plugins", prints: "0/256      live open/closed  dd",
+	},
+}
+
+func TestAdminCommands(t *testing.T) {
+	t.Parallel()
+	for name, c := range adminCommands {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newConsole(t, http.StatusOK, `{"success":true,"data":`+c.answer+`}`)
+			group, rest, _ := strings.Cut(c.args, " ")
+			args := append([]string{group}, strings.Split(rest, "|")...)
+			code, p := run(t, f.environment(), c.input, args...)
+			if code != exitOK || p.errors.Len() > 0 {
+				t.Fatalf("exit code %d: %s", code, &p.errors)
+			}
+			if want := (request{c.method, c.path, c.body}); len(f.requests) != 1 || f.requests[0] != want {
+				t.Errorf("asked %q, want %q", f.requests, want)
+			}
+			if !strings.Contains(p.output.String(), c.prints) {
+				t.Errorf("printed\n%s\nwant %q in it", &p.output, c.prints)
+			}
+			code, p = run(t, f.environment(), c.input, append([]string{"--json"}, args...)...)
+			if code != exitOK || !json.Valid(p.output.Bytes()) {
+				t.Errorf("with --json: exit code %d, printed %s", code, &p.output)
+			}
+		})
+	}
+}
+
+func TestAllMerchantsAreListed(t *testing.T) {
+	t.Parallel()
+	f := newConsole(t, http.StatusOK,
+		`{"success":true,"data":{"merchants":[{"merchant_id":"mer_1"}],"next":"mer_1"}}`,
+		`{"success":true,"data":{"merchants":[{"merchant_id":"mer_2"}]}}`)
+	code, p := run(t, f.environment(), "", "merchant", "list")
+	if code != exitOK || !strings.Contains(p.output.String(), "mer_1") || !strings.Contains(p.output.String(), "mer_2") {
+		t.Errorf("exit code %d, printed %s%s", code, &p.output, &p.errors)
+	}
+	if len(f.requests) != 2 || f.requests[1].path != "/admin/merchants?after=mer_1&limit=500" {
+		t.Errorf("asked %q", f.requests)
+	}
+}
+
+func TestARefusalIsTold(t *testing.T) {
+	t.Parallel()
+	f := newConsole(t, http.StatusBadRequest, `{"success":false,"message":"The credentials do not fit.","error_code":"INVALID_REQUEST",
+		"request_id":"r1","errors":[{"field":"credentials.api_key","message":"is required"}]}`)
+	code, p := run(t, f.environment(), `{"pin":"k-secret"}`, "connection", "set", "mer_1", "bank", "--mode", "live", "--credentials-file", "-")
+	want := "gerbang: The credentials do not fit.\n  credentials.api_key is required\n"
+	if code != exitFailed || p.errors.String() != want || p.output.Len() > 0 {
+		t.Errorf("exit code %d, said %q, printed %q", code, &p.errors, &p.output)
+	}
+}
+
+func TestCredentialsComeFromAFileAndAreNotRepeated(t *testing.T) {
+	t.Parallel()
+	f := newConsole(t, http.StatusOK, `{"success":true,"data":{}}`)
+	file := t.TempDir() + "/credentials.json"
+	for content, want := range map[string]int{`{"api_key":"k-secret"}`: exitOK, `{"api_key":"k-secret"`: exitFailed} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, p := run(t, f.environment(), "", "connection", "set", "mer_1", "bank", "--mode", "live", "--credentials-file", file)
+		if code != want || strings.Contains(p.errors.String()+p.output.String(), "k-secret") {
+			t.Errorf("%s: exit code %d: %s%s", content, code, &p.errors, &p.output)
+		}
+	}
+	if len(f.requests) != 1 {
+		t.Errorf("asked %q", f.requests)
+	}
+}
+
+func TestWrongUse(t *testing.T) {
+	t.Parallel()
+	f := newConsole(t, http.StatusOK, `{"success":true,"data":{}}`)
+	for args, want := range map[string]string{
+		"":                                      "expected one of",
+		"frobnicate":                            "unexpected argument frobnicate",
+		"merchant create Toko":                  "--tier",
+		"key create mer_1 --mode prod":          "--mode must be one of",
+		"key rotate mer_1 k1 --overlap=soon":    "soon",
+		"connection set mer_1 bank --mode live": "--credentials-file",
+		"connection set mer_1 bank --mode live --credentials={}": "unknown flag",
+		"serve":   "--config",
+		"migrate": "GERBANG_DATABASE_URL",
+	} {
+		code, p := run(t, f.environment(), "", strings.Fields(args)...)
+		if code != exitUsage || !strings.Contains(p.errors.String(), want) || p.output.Len() > 0 {
+			t.Errorf("%q: exit code %d, said %s", args, code, &p.errors)
+		}
+	}
+	if len(f.requests) > 0 {
+		t.Errorf("asked %q", f.requests)
+	}
+}
+
+func TestWithoutATokenItSaysWhatToDo(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"merchant", "list"}, {"plugin", "list"}, {"key", "revoke", "mer_1", "k1"}} {
+		code, p := run(t, nil, "", args...)
+		if code != exitUsage || !strings.Contains(p.errors.String(), "GERBANG_ADMIN_TOKEN is not set") {
+			t.Errorf("%v: exit code %d: %s", args, code, &p.errors)
+		}
+	}
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{"--help": "merchant create", "dev --help": "--ready-file", "version": "gerbang", "--json version": `"go": "go`} {
+		code, p := run(t, nil, "", strings.Fields(args)...)
+		if code != exitOK || !strings.Contains(p.output.String(), want) || p.errors.Len() > 0 {
+			t.Errorf("%s: exit code %d, printed %s%s", args, code, &p.output, &p.errors)
+		}
+	}
+}
+
+func TestServeNamesTheFaultsOfItsFile(t *testing.T) {
+	t.Parallel()
+	file := t.TempDir() + "/gerbang.yaml"
+	if err := os.WriteFile(file, []byte("public_url: https://api.example.com\nunknown: 1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, p := run(t, nil, "", "serve", "--config", file)
+	if code != exitFailed || !strings.Contains(p.errors.String(), "unknown") {
+		t.Errorf("exit code %d: %s", code, &p.errors)
+	}
+}
+
+func TestDevRefusesToBeReachedFromElsewhere(t *testing.T) {
+	t.Parallel()
+	code, p := run(t, nil, "", "dev", "--data", t.TempDir()+"/data", "--listen", "0.0.0.0:0")
+	if code != exitFailed || !strings.Contains(p.errors.String(), "loopback") {
+		t.Errorf("exit code %d: %s", code, &p.errors)
+	}
+}
+
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir() + "/policy"
+	if code, p := run(t, nil, "", "policy", "export", dir); code != exitOK {
+		t.Fatalf("export: exit code %d: %s", code, &p.errors)
+	}
+	if code, p := run(t, nil, "", "policy", "export", dir); code != exitFailed || !strings.Contains(p.errors.String(), dir) {
+		t.Errorf("export over it: exit code %d: %s", code, &p.errors)
+	}
+	if code, p := run(t, nil, "", "policy", "check", dir); code != exitOK || !strings.Contains(p.output.String(), "good") {
+		t.Errorf("check: exit code %d: %s", code, &p.errors)
+	}
+	if err := os.WriteFile(dir+"/broken.rego", []byte("package gerbang\n\nx := \n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, p := run(t, nil, "", "policy", "check", dir)
+	if code != exitFailed || !strings.Contains(p.errors.String(), dir+"/broken.rego:") {
+		t.Errorf("check of a broken one: exit code %d: %s", code, &p.errors)
+	}
+	if code, _ := run(t, nil, "", "policy", "check", dir+"/nothing"); code != exitFailed {
+		t.Errorf("check of nothing: exit code %d", code)
+	}
+}
+
+func TestADigestIsWhatApprovesAPlugin(t *testing.T) {
+	t.Parallel()
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, p := run(t, nil, "", "--json", "plugin", "digest", binary, "--name", "bank")
+	var approval struct {
+		Name, Version, SHA256 string
+		ManifestDigest        string `json:"manifest_digest"`
+	}
+	if err := json.Unmarshal(p.output.Bytes(), &approval); code != exitOK || err != nil {
+		t.Fatalf("exit code %d, %v: %s", code, err, &p.errors)
+	}
+	if approval.Name != "bank" || approval.Version != "1.2.3" || len(approval.SHA256) != 64 || len(approval.ManifestDigest) != 64 {
+		t.Errorf("printed %+v", approval)
+	}
+	if code, p := run(t, nil, "", "plugin", "digest", binary, "--name", "other"); code != exitFailed || p.output.Len() > 0 {
+		t.Errorf("under another name: exit code %d: %s", code, &p.errors)
+	}
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+)
+
+type merchantCommands struct {
+	Create  merchantCreate  `cmd:"" help:"Create a merchant; its keys are shown this once."`
+	Suspend merchantSuspend `cmd:"" help:"Stop a merchant."`
+	Resume  merchantResume  `cmd:"" help:"Let a stopped merchant go on."`
+	Tier    merchantTier    `cmd:"" help:"Move a merchant to another tier."`
+	List    merchantList    `cmd:"" help:"List merchants."`
+	Show    merchantShow    `cmd:"" help:"Show a merchant with its keys and connections."`
+	Audit   merchantAudit   `cmd:"" help:"List what operators did to a merchant."`
+}
+
+type merchantCreate struct {
+	Name  string            `arg:"" help:"As payers read it."`
+	Tier  string            `required:"" help:"Decides limits; one of the policy's."`
+	Label map[string]string `placeholder:"NAME=VALUE" help:"For policies; may be repeated."`
+}
+
+// Run prints the merchant and its secrets.
+func (c *merchantCreate) Run(ctx context.Context, p *program) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	m, err := admin.CreateMerchant(ctx, console.NewMerchant{Name: c.Name, Tier: c.Tier, Labels: c.Label})
+	if err != nil {
+		return err
+	}
+	return p.show(m,
+		[]string{"merchant_id", m.MerchantID}, []string{"name", m.Name}, []string{"tier", m.Tier}, []string{"status", m.Status},
+		[]string{"live_key", m.LiveKey}, []string{"test_key", m.TestKey},
+		[]string{"callback_secret", m.CallbackSecret}, []string{"test_callback_secret", m.TestCallbackSecret})
+}
+
+type merchantSuspend struct {
+	Merchant string `arg:"" help:"The merchant's id."`
+	Reason   string `help:"Why; stands in the audit."`
+}
+
+// Run stops the merchant.
+func (c *merchantSuspend) Run(ctx context.Context, p *program) error {
+	return p.changeMerchant(func(admin *console.Client) (console.Merchant, error) {
+		return admin.Suspend(ctx, c.Merchant, c.Reason)
+	})
+}
+
+type merchantResume struct {
+	Merchant string `arg:"" help:"The merchant's id."`
+	Reason   string `help:"Why; stands in the audit."`
+}
+
+// Run lets the merchant go on.
+func (c *merchantResume) Run(ctx context.Context, p *program) error {
+	return p.changeMerchant(func(admin *console.Client) (console.Merchant, error) {
+		return admin.Resume(ctx, c.Merchant, c.Reason)
+	})
+}
+
+type merchantTier struct {
+	Merchant string `arg:"" help:"The merchant's id."`
+	Tier     string `arg:"" help:"One of the policy's."`
+	Reason   string `help:"Why; stands in the audit."`
+}
+
+// Run moves the merchant.
+func (c *merchantTier) Run(ctx context.Context, p *program) error {
+	return p.changeMerchant(func(admin *console.Client) (console.Merchant, error) {
+		return admin.SetTier(ctx, c.Merchant, console.TierChange{Tier: c.Tier, Reason: c.Reason})
+	})
+}
+
+// changeMerchant does one change and shows how the merchant now stands.
+func (p *program) changeMerchant(change func(*console.Client) (console.Merchant, error)) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	m, err := change(admin)
+	if err != nil {
+		return err
+	}
+	return p.show(m, merchantHead, merchantRow(m))
+}
+
+var merchantHead = []string{"MERCHANT", "TIER", "STATUS", "CREATED", "NAME"}
+
+func merchantRow(m console.Merchant) []string {
+	return []string{m.MerchantID, m.Tier, m.Status, timeText(&m.CreatedAt), m.Name}
+}
+
+// listPage is how many merchants are asked for at once.
+const listPage = 500
+
+type merchantList struct{}
+
+// Run prints all merchants, however many pages they fill.
+func (*merchantList) Run(ctx context.Context, p *program) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	merchants, rows := []console.Merchant{}, [][]string{merchantHead}
+	for after := ""; ; {
+		page, err := admin.Merchants(ctx, after, listPage)
+		if err != nil {
+			return err
+		}
+		for _, m := range page.Merchants {
+			merchants, rows = append(merchants, m), append(rows, merchantRow(m))
+		}
+		if after = page.Next; after == "" {
+			return p.show(merchants, rows...)
+		}
+	}
+}
+
+type merchantShow struct {
+	Merchant string `arg:"" help:"The merchant's id."`
+}
+
+// Run prints the merchant without any secret.
+func (c *merchantShow) Run(ctx context.Context, p *program) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	m, err := admin.Merchant(ctx, c.Merchant)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{
+		{"merchant_id", m.MerchantID}, {"name", m.Name}, {"tier", m.Tier}, {"status", m.Status},
+		{"created", timeText(&m.CreatedAt)}, {"version", strconv.FormatInt(m.Version, 10)},
+	}
+	for _, k := range m.Keys {
+		state := "usable"
+		if !k.Usable {
+			state = "ended"
+		}
+		rows = append(rows, []string{"key", k.KeyID, k.Mode, state, strings.Join(k.Scopes, ","), "expires " + timeText(k.ExpiresAt), strings.Join(k.IPs, ",")})
+	}
+	for _, connection := range m.Connections {
+		rows = append(rows, []string{
+			"connection", connection.Provider, connection.Mode, connection.Owner,
+			"version " + strconv.FormatInt(connection.Version, 10), connection.NotifyURL,
+		})
+	}
+	return p.show(m, rows...)
+}
+
+type merchantAudit struct {
+	Merchant string `arg:"" help:"The merchant's id."`
+}
+
+// Run prints the audit, the newest entry first.
+func (c *merchantAudit) Run(ctx context.Context, p *program) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	entries, err := admin.Audit(ctx, c.Merchant)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"AT", "OPERATOR", "ACTION", "DETAIL"}}
+	for _, e := range entries {
+		rows = append(rows, []string{timeText(&e.At), e.Operator, e.Action, e.Detail})
+	}
+	return p.show(entries, rows...)
+}

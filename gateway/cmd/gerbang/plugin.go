@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/seed-f006e74d/gerbang/gateway/host"
+)
+
+type pluginCommands struct {
+	List   pluginList   `cmd:"" help:"Tell how the running gateway's plugins do."`
+	Digest pluginDigest `cmd:"" help:"Tell what a configuration must say to approve a plugin. It is started for that."`
+}
+
+type pluginList struct{}
+
+// Run prints a row for each plugin.
+func (*pluginList) Run(ctx context.Context, p *program) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	plugins, err := admin.Plugins(ctx)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"PROVIDER", "VERSION", "STATE", "RESTARTS", "IN FLIGHT", "BREAKERS", "MANIFEST"}}
+	for _, one := range plugins {
+		state := "down: " + one.LastFault
+		if one.Running {
+			state = "running"
+		}
+		var breakers []string
+		for _, b := range one.Breakers {
+			breakers = append(breakers, b.Mode+" "+b.Calls+"/"+b.Lookups)
+		}
+		rows = append(rows, []string{
+			one.Provider, one.Version, state, strconv.Itoa(one.Restarts),
+			strconv.Itoa(one.InFlight) + "/" + strconv.Itoa(one.MaxInFlight), strings.Join(breakers, ", "), one.ManifestDigest,
+		})
+	}
+	return p.show(plugins, rows...)
+}
+
+type pluginDigest struct {
+	File string `arg:"" type:"existingfile" help:"The plugin's binary."`
+	Name string `help:"The provider's name; the file's unless given."`
+}
+
+// Run starts the plugin, pinned to what the file is now, and prints both digests.
+func (c *pluginDigest) Run(ctx context.Context, p *program) error {
+	name := c.Name
+	if name == "" {
+		name = filepath.Base(c.File)
+	}
+	sum, err := host.SHA256File(c.File)
+	if err != nil {
+		return err
+	}
+	started, err := host.Start(ctx, host.Config{Specs: []host.Spec{{Name: name, Path: c.File, SHA256: sum}}})
+	if err != nil {
+		return err
+	}
+	status := started.Status()[0]
+	if err := started.Close(context.WithoutCancel(ctx)); err != nil {
+		return err
+	}
+	approval := struct {
+		Name           string `json:"name"`
+		Version        string `json:"version"`
+		Path           string `json:"path"`
+		SHA256         string `json:"sha256"`
+		ManifestDigest string `json:"manifest_digest"`
+	}{status.Provider, status.Version, c.File, status.SHA256, status.Digest}
+	return p.show(approval,
+		[]string{"name:", approval.Name}, []string{"version:", approval.Version}, []string{"path:", approval.Path},
+		[]string{"sha256:", approval.SHA256}, []string{"manifest_digest:", approval.ManifestDigest})
+}

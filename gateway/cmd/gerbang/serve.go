@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/seed-f006e74d/gerbang/gateway/app"
+	"github.com/seed-f006e74d/gerbang/gateway/database"
+	"github.com/seed-f006e74d/gerbang/gateway/dev"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+type serveCommand struct {
+	Config string `required:"" placeholder:"FILE" help:"Configuration, in YAML."`
+}
+
+// Run serves until a signal comes.
+func (c *serveCommand) Run(ctx context.Context, p *program) error {
+	config, err := app.LoadConfig(c.Config, p.getenv)
+	if err != nil {
+		return err
+	}
+	p.tuneGC()
+	return stopped(ctx, app.Run(ctx, config, p.logger()))
+}
+
+type devCommand struct {
+	Data        string `default:".gerbang" placeholder:"DIR" help:"Directory for everything that is kept (${default})."`
+	Listen      string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where merchants call (${default})."`
+	Console     string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Where operators call (${default})."`
+	Sandbox     string `default:"127.0.0.1:8082" placeholder:"HOST:PORT" help:"Where payers are played and faults injected (${default})."`
+	DatabaseURL string `name:"database-url" placeholder:"URL" help:"CockroachDB or PostgreSQL that runs already; also GERBANG_DATABASE_URL."`
+	PolicyDir   string `name:"policy-dir" placeholder:"DIR" help:"Policy instead of the default one; edits are live at once."`
+	ReadyFile   string `name:"ready-file" placeholder:"FILE" help:"Written, with URLs and keys, once everything answers."`
+}
+
+// Run keeps the development tree until a signal comes.
+func (c *devCommand) Run(ctx context.Context, p *program) error {
+	p.tuneGC()
+	return stopped(ctx, dev.Run(ctx, dev.Options{
+		Data: c.Data, Listen: c.Listen, Console: c.Console, Sandbox: c.Sandbox,
+		DatabaseURL: c.DatabaseURL, PolicyDir: c.PolicyDir, ReadyFile: c.ReadyFile,
+		Out: p.out, Log: p.logger(),
+		Install: database.InstallOptions{In: p.in, Out: p.err, Terminal: p.inTerminal},
+	}))
+}
+
+type migrateCommand struct {
+	DatabaseURL string `name:"database-url" placeholder:"URL" help:"Database to migrate; also GERBANG_DATABASE_URL, which keeps a password out of the list of processes."`
+}
+
+// Run migrates and says so.
+func (c *migrateCommand) Run(ctx context.Context, p *program) error {
+	url := c.DatabaseURL
+	if url == "" {
+		url = p.getenv(database.URLVariable)
+	}
+	if url == "" {
+		return usage(errors.New("--database-url or " + database.URLVariable + " must be given"))
+	}
+	if err := store.Migrate(ctx, url, p.logger()); err != nil {
+		return err
+	}
+	return p.show(map[string]string{"migrations": store.MigrationsDigest()}, []string{"The database has this version's tables."})
+}
+
+// stopped makes a start that a signal cut short no failure.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// readFile reads a file, or standard input for "-".
+func (p *program) readFile(name string) ([]byte, error) {
+	if name == "-" {
+		return readAll(p.in)
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	content, err := readAll(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return content, nil
+}

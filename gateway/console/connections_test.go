@@ -1,0 +1,122 @@
+package console_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+func (w *world) connect(merchant, owner, credentials string) console.Connection {
+	w.Helper()
+	set, err := w.SetConnection(w.Context(), merchant, "bank", console.ConnectionSpec{Mode: "live", Owner: owner, Credentials: []byte(credentials)})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return set
+}
+
+func TestAConnectionIsSealedAndFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := w.merchant()
+	set := w.connect(made.MerchantID, "", `{"region":"jkt", "api_key":"k-secret","pin":90071992547409943}`)
+	if set.Owner != "merchant" || set.Version != 1 || set.NotifyURL != "https://api.example.com"+set.NotifyPath {
+		t.Errorf("set %+v", set)
+	}
+	route, ok := strings.CutPrefix(set.NotifyPath, "/notify/bank/")
+	if !ok {
+		t.Fatalf("path %s", set.NotifyPath)
+	}
+	account, connection, err := w.directory.ByNotifyToken(t.Context(), time.Now(), "bank", tenants.NotifyToken(route))
+	if err != nil || string(account.ID()) != made.MerchantID {
+		t.Fatalf("the route leads nowhere: %v", err)
+	}
+	opened, err := w.vault.OpenCredentials(connection)
+	if want := `{"api_key":"k-secret","pin":90071992547409943,"region":"jkt"}`; err != nil || string(opened) != want {
+		t.Errorf("sealed %s, %v, want %s", opened, err, want)
+	}
+	if strings.Contains(string(connection.Sealed), "k-secret") {
+		t.Error("the credentials are not sealed")
+	}
+}
+
+func TestTheSameConnectionIsNotWrittenAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.merchant().MerchantID
+	first := w.connect(id, "", `{"api_key":"k-secret","region":"jkt"}`)
+	if again := w.connect(id, "merchant", `{ "region": "jkt", "api_key": "k-secret" }`); again != first {
+		t.Errorf("the same again gave %+v, want %+v", again, first)
+	}
+	if got := w.actions(id); len(got) != 2 {
+		t.Errorf("audit %q", got)
+	}
+	changed := w.connect(id, "", `{"api_key":"k-other","region":"jkt"}`)
+	if changed.Version != 2 || changed.NotifyPath != first.NotifyPath {
+		t.Errorf("changed %+v, want version 2 on the same route", changed)
+	}
+	if owned := w.connect(id, "platform", `{"api_key":"k-other","region":"jkt"}`); owned.Version != 3 || owned.Owner != "platform" {
+		t.Errorf("with another owner %+v", owned)
+	}
+	stored, _ := w.account(id).Connection(tenants.Live, "bank")
+	if stored.Version != 3 || stored.Owner != tenants.OwnerPlatform {
+		t.Errorf("stored %+v", stored)
+	}
+}
+
+func TestModesAndMerchantsHaveRoutesOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	routes := map[string]bool{}
+	for _, id := range []string{w.merchant().MerchantID, w.merchant().MerchantID} {
+		for _, mode := range []string{"live", "test"} {
+			set, err := w.SetConnection(t.Context(), id, "bank", console.ConnectionSpec{Mode: mode, Credentials: []byte(`{"api_key":"k-secret"}`)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			routes[set.NotifyPath] = true
+		}
+	}
+	if len(routes) != 4 {
+		t.Errorf("there are %d routes, want 4", len(routes))
+	}
+}
+
+func TestWrongCredentialsAreNamedAndNotRepeated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.merchant().MerchantID
+	for credentials, field := range map[string]string{
+		`{"region":"jkt"}`: "credentials.api_key",
+		`{"api_key":"k-hidden","api_Key":"k-hidden"}`:    "credentials.api_Key",
+		`{"api_key":"hidden-key"}`:                       "credentials.api_key",
+		`{"api_key":["k-hidden"]}`:                       "credentials.api_key",
+		`{"api_key":"k-hidden","region":"hidden"}`:       "credentials.region",
+		`{"api_key":"k-hidden","pin":4712}`:              "credentials.pin",
+		`"k-hidden"`:                                     "credentials",
+		`null`:                                           "credentials",
+		`{"api_key":"k-hidden", "api_key":"k-hidden-2"}`: "credentials.api_key",
+	} {
+		_, err := w.SetConnection(t.Context(), id, "bank", console.ConnectionSpec{Mode: "live", Credentials: []byte(credentials)})
+		failure := w.refused(err, http.StatusBadRequest, field)
+		if text := failure.Error() + w.logs.String(); strings.Contains(text, "hidden") || strings.Contains(text, "4712") {
+			t.Errorf("%s: the value is repeated: %s", credentials, text)
+		}
+	}
+	for field, spec := range map[string]console.ConnectionSpec{
+		"mode":  {Mode: "prod", Credentials: []byte(`{"api_key":"k-secret"}`)},
+		"owner": {Mode: "live", Owner: "me", Credentials: []byte(`{"api_key":"k-secret"}`)},
+	} {
+		_, err := w.SetConnection(t.Context(), id, "bank", spec)
+		w.refused(err, http.StatusBadRequest, field)
+	}
+	_, err := w.SetConnection(t.Context(), id, "nobank", console.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)})
+	w.refused(err, http.StatusNotFound, "")
+	if n := len(w.account(id).Connections()); n != 0 {
+		t.Errorf("there are %d connections", n)
+	}
+}

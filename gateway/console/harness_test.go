@@ -1,0 +1,292 @@
+package console_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+const (
+	token      = "operator-token-of-ayu-0123456789abcdef"
+	otherToken = "operator-token-of-budi-0123456789abcdef"
+)
+
+// bank is a provider's manifest with as little as there can be.
+const bank = `{
+  "manifest": 1, "name": "bank", "version": "1.2.3", "title": "A bank", "notifications": true,
+  "connection": {
+    "type": "object", "required": ["api_key"], "additionalProperties": false,
+    "properties": {
+      "api_key": {"type": "string", "minLength": 5, "pattern": "^k-"},
+      "region": {"enum": ["jkt", "sub"]},
+      "pin": {"type": "integer", "multipleOf": 7}
+    }
+  },
+  "operations": [{
+    "path": "/bank/name", "kind": "query", "summary": "Tell a name", "timeout": "5s",
+    "request": {"type": "object"}, "result": {"type": "object"}, "response": {"type": "object"}
+  }]
+}`
+
+// fakePlugins are plugins that run as a test says.
+type fakePlugins struct {
+	mu       sync.Mutex
+	manifest *manifest.Manifest
+	status   host.Status
+}
+
+func newPlugins(t *testing.T) *fakePlugins {
+	t.Helper()
+	m, err := manifest.Parse([]byte(bank))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fakePlugins{manifest: m, status: host.Status{
+		Provider: "bank", Version: "1.2.3", Digest: m.Digest(), SHA256: "ab12", Running: true, PID: 7,
+		Since: time.Unix(1, 0).UTC(), Restarts: 3, InFlight: 2, MaxInFlight: 256,
+		Breakers: []host.BreakerStatus{{Mode: "live", Calls: "open", Lookups: "half-open"}},
+	}}
+}
+
+func (p *fakePlugins) Manifests() []*manifest.Manifest { return []*manifest.Manifest{p.manifest} }
+
+func (p *fakePlugins) Status() []host.Status {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return []host.Status{p.status}
+}
+
+func (p *fakePlugins) run(running bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.Running = running
+}
+
+// defaultPolicy takes a while to compile and never changes.
+var defaultPolicy = sync.OnceValues(func() (*policy.Set, error) {
+	return policy.Compile(context.Background(), policy.Default())
+})
+
+// logs is a log that a test can read.
+type logs struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *logs) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *logs) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// world is a console over a database of its own.
+type world struct {
+	*testing.T
+	*console.Client
+	url        string
+	console    *console.Console
+	metrics    *console.Metrics
+	store      *store.Store
+	closeStore func()
+	directory  *tenants.Directory
+	vault      *tenants.Vault
+	plugins    *fakePlugins
+	logs       *logs
+}
+
+// newWorld makes one; the changes are made to what the console is given.
+func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependencies)) *world {
+	t.Helper()
+	w := &world{T: t, plugins: newPlugins(t), metrics: console.NewMetrics(), logs: &logs{}}
+	log := slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	url := dbtest.New(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
+		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
+	})
+	var err error
+	if w.store, err = store.Open(t.Context(), url, store.Options{MaxConns: 4}); err != nil {
+		t.Fatal(err)
+	}
+	w.closeStore = sync.OnceFunc(w.store.Close)
+	t.Cleanup(w.closeStore)
+	w.directory = tenants.NewDirectory(w.store, log)
+	keyset := filepath.Join(t.TempDir(), "keyset.json")
+	if err := tenants.CreateKeysetFile(keyset); err != nil {
+		t.Fatal(err)
+	}
+	if w.vault, err = tenants.OpenKeysetFile(keyset); err != nil {
+		t.Fatal(err)
+	}
+	set, err := defaultPolicy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := console.Config{
+		PublicURL: "https://api.example.com",
+		Operators: []console.Operator{
+			{Name: "ayu", TokenHash: sha256.Sum256([]byte(token))},
+			{Name: "budi", TokenHash: sha256.Sum256([]byte(otherToken))},
+		},
+	}
+	deps := console.Dependencies{
+		Merchants: w.store, Standing: w.store, Keys: w.store, Connections: w.store, Attention: w.store, Movements: w.store,
+		Database: w.store, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Policy: policy.NewActive(set),
+		Metrics: w.metrics, Now: time.Now, Log: log,
+	}
+	for _, change := range changes {
+		change(&config, &deps)
+	}
+	if w.console, err = console.New(config, deps); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(w.console)
+	t.Cleanup(server.Close)
+	w.url, w.Client = server.URL, console.NewClient(server.URL, token)
+	return w
+}
+
+// runDirectory lets the directory learn of changes until the test ends.
+func (w *world) runDirectory() {
+	ctx, cancel := context.WithCancel(w.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.directory.Run(ctx) }()
+	w.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			w.Error(err)
+		}
+	})
+}
+
+// merchant makes one.
+func (w *world) merchant() console.CreatedMerchant {
+	w.Helper()
+	made, err := w.CreateMerchant(w.Context(), console.NewMerchant{Name: "Toko", Tier: "starter"})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return made
+}
+
+// send does a request as it is written and returns status, headers and body.
+func (w *world) send(method, path, authorization, body string) (int, http.Header, string) {
+	w.Helper()
+	request, err := http.NewRequestWithContext(w.Context(), method, w.url+path, strings.NewReader(body))
+	if err != nil {
+		w.Fatal(err)
+	}
+	if authorization != "" {
+		request.Header.Set("Authorization", authorization)
+	}
+	response, err := http.DefaultTransport.RoundTrip(request)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return response.StatusCode, response.Header, string(answer)
+}
+
+// from answers a request as if it came from an address.
+func (w *world) from(address netip.AddrPort, path, authorization string) *httptest.ResponseRecorder {
+	request := httptest.NewRequestWithContext(w.Context(), http.MethodGet, path, nil)
+	request.RemoteAddr = address.String()
+	request.Header.Set("Authorization", authorization)
+	recorder := httptest.NewRecorder()
+	w.console.ServeHTTP(recorder, request)
+	return recorder
+}
+
+// refused is the console's failure, of which status and the first field at
+// fault are as wanted.
+func (w *world) refused(err error, status int, field string) *console.Failure {
+	w.Helper()
+	failure, ok := errors.AsType[*console.Failure](err)
+	if !ok {
+		w.Fatalf("got error %v, want a failure with status %d", err, status)
+	}
+	got := ""
+	if len(failure.Fields) > 0 {
+		got = failure.Fields[0].Field
+	}
+	if failure.Status != status || got != field {
+		w.Errorf("got status %d and field %q (%v), want %d and %q", failure.Status, got, failure, status, field)
+	}
+	if failure.RequestID == "" || failure.Code == "" || failure.Message == "" {
+		w.Errorf("the envelope is not whole: %+v", failure)
+	}
+	return failure
+}
+
+// account is the merchant as the gateway's other rooms see it now.
+func (w *world) account(id string) *tenants.Account {
+	w.Helper()
+	account, err := w.directory.Account(w.Context(), tenants.MerchantID(id))
+	if err != nil {
+		w.Fatal(err)
+	}
+	return account
+}
+
+// works tells whether a key opens the door.
+func (w *world) works(key string, from string) bool {
+	w.Helper()
+	_, err := w.directory.Authenticate(w.Context(), time.Now(), key, netip.MustParseAddr(from))
+	if err != nil && !errors.Is(err, tenants.ErrAuthFailed) && !errors.Is(err, tenants.ErrAddress) {
+		w.Fatal(err)
+	}
+	return err == nil
+}
+
+// actions are those of a merchant's audit, the oldest first.
+func (w *world) actions(id string) []string {
+	w.Helper()
+	entries, err := w.Audit(w.Context(), id)
+	if err != nil {
+		w.Fatal(err)
+	}
+	var actions []string
+	for _, e := range entries {
+		actions = append([]string{e.Operator + " " + e.Action}, actions...)
+	}
+	return actions
+}
+
+func mustJSON(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

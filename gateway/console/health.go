@@ -1,0 +1,53 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// pingTimeout bounds the question to the database, so that a probe gets its
+// answer before it gives up.
+const pingTimeout = 2 * time.Second
+
+// alive says that the process answers, and nothing about what it needs.
+func (c *Console) alive(w http.ResponseWriter, _ *http.Request) {
+	write(w, http.StatusOK, map[string]bool{"alive": true})
+}
+
+// ready says whether merchants can be served, and what each check says. A load
+// balancer reads the status.
+func (c *Console) ready(w http.ResponseWriter, r *http.Request) {
+	readiness := Readiness{Ready: true, Checks: c.checks(r.Context())}
+	status := http.StatusOK
+	for _, check := range readiness.Checks {
+		if !check.OK {
+			readiness.Ready, status = false, http.StatusServiceUnavailable
+		}
+	}
+	write(w, status, readiness)
+}
+
+func (c *Console) checks(ctx context.Context) []Check {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	err := c.deps.Database.Ping(ctx)
+	if err != nil {
+		c.log.DebugContext(ctx, "the database does not answer", "cause", err)
+	}
+	checks := []Check{
+		check("database", err == nil, "does not answer"),
+		check("directory", c.deps.Directory.Fresh(c.deps.Now()), "can't learn of changed merchants and revoked keys"),
+	}
+	for _, s := range c.deps.Plugins.Status() {
+		checks = append(checks, check("plugin "+s.Provider, s.Running, "does not run"))
+	}
+	return checks
+}
+
+func check(name string, ok bool, detail string) Check {
+	if ok {
+		detail = ""
+	}
+	return Check{Name: name, OK: ok, Detail: detail}
+}

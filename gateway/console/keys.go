@@ -1,0 +1,176 @@
+package console
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+const (
+	maxOverlap = 30 * 24 * time.Hour
+	maxIPs     = 50
+)
+
+func (c *Console) createKey(x *call) (any, error) {
+	var wanted NewKey
+	if err := decode(x, &wanted); err != nil {
+		return nil, err
+	}
+	account, err := c.account(x)
+	if err != nil {
+		return nil, err
+	}
+	spec, err := keySpec(account.ID(), wanted)
+	if err != nil {
+		return nil, err
+	}
+	issued, err := tenants.IssueKey(rand.Reader, spec, x.now)
+	if err != nil {
+		return nil, err
+	}
+	detail := fmt.Sprintf("key %s, mode %s, scopes %s", issued.Key.ID, spec.Mode, issued.Key.Scopes)
+	if len(spec.IPs) > 0 {
+		detail += fmt.Sprintf(", from %v", spec.IPs)
+	}
+	err = c.deps.Keys.AddKey(x.request.Context(), x.audit("key.create", detail), issued.Key)
+	c.deps.Directory.Invalidate(account.ID())
+	if err != nil {
+		return nil, err
+	}
+	return issuedDocument(issued), nil
+}
+
+func keySpec(id tenants.MerchantID, wanted NewKey) (tenants.KeySpec, error) {
+	mode, err := tenants.ParseMode(wanted.Mode)
+	if err != nil {
+		return tenants.KeySpec{}, fault.Invalid("mode", "must be live or test")
+	}
+	names := make([]tenants.Scope, len(wanted.Scopes))
+	for i, name := range wanted.Scopes {
+		names[i] = tenants.Scope(name)
+	}
+	scopes, err := tenants.NewScopes(names...)
+	if err != nil {
+		return tenants.KeySpec{}, fault.Invalid("scopes", "must be some of "+tenants.AllScopes().String())
+	}
+	if len(wanted.IPs) > maxIPs {
+		return tenants.KeySpec{}, fault.Invalid("ips", "must be at most 50")
+	}
+	spec := tenants.KeySpec{MerchantID: id, Mode: mode, Scopes: scopes}
+	for _, text := range wanted.IPs {
+		prefix, err := parseAddresses(text)
+		if err != nil {
+			return tenants.KeySpec{}, fault.Invalid("ips", "must be addresses or prefixes such as 203.0.113.0/24")
+		}
+		spec.IPs = append(spec.IPs, prefix)
+	}
+	return spec, nil
+}
+
+// parseAddresses reads a prefix, or an address, which is one of its own.
+func parseAddresses(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		prefix, err := netip.ParsePrefix(text)
+		return prefix.Masked(), err
+	}
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	address = address.Unmap().WithZone("")
+	return netip.PrefixFrom(address, address.BitLen()), nil
+}
+
+func (c *Console) rotateKey(x *call) (any, error) {
+	var wanted Rotation
+	if err := decode(x, &wanted); err != nil {
+		return nil, err
+	}
+	overlap := tenants.DefaultOverlap
+	if wanted.Overlap != "" {
+		var err error
+		if overlap, err = time.ParseDuration(wanted.Overlap); err != nil || overlap < 0 || overlap > maxOverlap {
+			return nil, fault.Invalid("overlap", `must be a duration from "0s" to "720h"`)
+		}
+	}
+	old, err := c.key(x)
+	if err != nil {
+		return nil, err
+	}
+	next, retiring, err := tenants.RotateKey(rand.Reader, old, x.now, overlap)
+	if errors.Is(err, tenants.ErrKeyUnusable) {
+		return nil, fault.Invalid("key_id", "names a key that is revoked or expired; create a new one")
+	}
+	if err != nil {
+		return nil, err
+	}
+	detail := fmt.Sprintf("key %s by %s, overlap %s", old.ID, next.Key.ID, overlap)
+	err = c.deps.Keys.ReplaceKey(x.request.Context(), x.audit("key.rotate", detail), next.Key, retiring)
+	c.deps.Directory.Invalidate(old.MerchantID)
+	if err != nil {
+		return nil, notFound(err, "key")
+	}
+	return issuedDocument(next), nil
+}
+
+func (c *Console) revokeKey(x *call) (any, error) {
+	var why Reason
+	if err := decode(x, &why); err != nil {
+		return nil, err
+	}
+	if err := checkReason(why.Reason); err != nil {
+		return nil, err
+	}
+	old, err := c.key(x)
+	if err != nil {
+		return nil, err
+	}
+	detail := "key " + string(old.ID)
+	if why.Reason != "" {
+		detail += ": " + why.Reason
+	}
+	revoked := tenants.RevokeKey(old, x.now)
+	err = c.deps.Keys.EndKey(x.request.Context(), x.audit("key.revoke", detail), revoked)
+	c.deps.Directory.Invalidate(old.MerchantID)
+	if err != nil {
+		return nil, notFound(err, "key")
+	}
+	return keyDocument(revoked, x.now), nil
+}
+
+// key is the key that the path names, if it is that merchant's.
+func (c *Console) key(x *call) (tenants.Key, error) {
+	account, err := c.account(x)
+	if err != nil {
+		return tenants.Key{}, err
+	}
+	key, ok := account.Key(tenants.KeyID(x.request.PathValue("key")))
+	if !ok {
+		return tenants.Key{}, fault.New(fault.NotFound, "There is no such key of this merchant.")
+	}
+	return key, nil
+}
+
+func issuedDocument(issued tenants.IssuedKey) CreatedKey {
+	return CreatedKey{KeyID: string(issued.Key.ID), Mode: string(issued.Key.Mode), SecretKey: issued.Secret.Reveal()}
+}
+
+func keyDocument(key tenants.Key, now time.Time) Key {
+	out := Key{
+		KeyID: string(key.ID), Mode: string(key.Mode), Usable: key.Usable(now),
+		CreatedAt: key.CreatedAt, ExpiresAt: key.ExpiresAt, RevokedAt: key.RevokedAt,
+	}
+	for _, scope := range key.Scopes.List() {
+		out.Scopes = append(out.Scopes, string(scope))
+	}
+	for _, prefix := range key.IPs {
+		out.IPs = append(out.IPs, prefix.String())
+	}
+	return out
+}

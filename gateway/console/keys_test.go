@@ -1,0 +1,115 @@
+package console_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+func TestAKeyMayDoNoMoreThanItWasMadeFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := w.merchant()
+	key, err := w.CreateKey(t.Context(), made.MerchantID, console.NewKey{
+		Mode: "live", Scopes: []string{"read", "collect"}, IPs: []string{"192.0.2.7", "2001:db8::1/64"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !w.works(key.SecretKey, "192.0.2.7") || !w.works(key.SecretKey, "2001:db8::9") || w.works(key.SecretKey, "192.0.2.8") {
+		t.Error("the addresses do not hold")
+	}
+	stored, ok := w.account(made.MerchantID).Key(tenants.KeyID(key.KeyID))
+	if !ok || stored.Mode != tenants.Live || stored.Scopes.String() != "read,collect" {
+		t.Errorf("stored %+v", stored)
+	}
+}
+
+func TestAKeyIsRotated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := w.merchant()
+	old, err := tenants.ParseKey(made.LiveKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := w.RotateKey(t.Context(), made.MerchantID, string(old.ID), console.Rotation{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !w.works(made.LiveKey, "192.0.2.1") || !w.works(next.SecretKey, "192.0.2.1") {
+		t.Error("within the overlap both keys must work")
+	}
+	retiring, _ := w.account(made.MerchantID).Key(old.ID)
+	if retiring.ExpiresAt == nil || time.Until(*retiring.ExpiresAt) > 24*time.Hour || time.Until(*retiring.ExpiresAt) < 23*time.Hour {
+		t.Errorf("the overlap is not a day: %v", retiring.ExpiresAt)
+	}
+
+	last, err := w.RotateKey(t.Context(), made.MerchantID, next.KeyID, console.Rotation{Overlap: "0s"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if w.works(next.SecretKey, "192.0.2.1") || !w.works(last.SecretKey, "192.0.2.1") {
+		t.Error("without an overlap only the new key must work")
+	}
+	_, err = w.RotateKey(t.Context(), made.MerchantID, next.KeyID, console.Rotation{})
+	w.refused(err, http.StatusBadRequest, "key_id")
+	for _, overlap := range []string{"tomorrow", "-1s", "721h"} {
+		_, err = w.RotateKey(t.Context(), made.MerchantID, last.KeyID, console.Rotation{Overlap: overlap})
+		w.refused(err, http.StatusBadRequest, "overlap")
+	}
+}
+
+func TestAKeyIsRevokedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made, other := w.merchant(), w.merchant()
+	id, err := tenants.ParseKey(made.TestKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !w.works(made.TestKey, "192.0.2.1") { // now it is in the directory's cache
+		t.Fatal("the key does not work")
+	}
+	_, err = w.RevokeKey(t.Context(), other.MerchantID, string(id.ID), "")
+	w.refused(err, http.StatusNotFound, "")
+	revoked, err := w.RevokeKey(t.Context(), made.MerchantID, string(id.ID), "leaked")
+	if err != nil || revoked.Usable || revoked.RevokedAt == nil {
+		t.Errorf("revoked %+v, %v", revoked, err)
+	}
+	if w.works(made.TestKey, "192.0.2.1") || !w.works(made.LiveKey, "192.0.2.1") {
+		t.Error("exactly the revoked key must stop")
+	}
+	if _, err := w.RevokeKey(t.Context(), made.MerchantID, string(id.ID), ""); err != nil {
+		t.Errorf("a second revocation: %v", err)
+	}
+	if got := w.actions(made.MerchantID); !slices.Equal(got[1:], []string{"ayu key.revoke", "ayu key.revoke"}) {
+		t.Errorf("audit %q", got)
+	}
+}
+
+func TestWhatAKeyMayNotBe(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.merchant().MerchantID
+	for field, wanted := range map[string][]console.NewKey{
+		"mode":   {{}, {Mode: "Live"}},
+		"scopes": {{Mode: "live", Scopes: []string{"write"}}},
+		"ips": {
+			{Mode: "live", IPs: []string{"localhost"}}, {Mode: "live", IPs: []string{"192.0.2.0/33"}},
+			{Mode: "live", IPs: slices.Repeat([]string{"192.0.2.1"}, 51)},
+		},
+	} {
+		for _, k := range wanted {
+			_, err := w.CreateKey(t.Context(), id, k)
+			w.refused(err, http.StatusBadRequest, field)
+		}
+	}
+	if n := len(w.account(id).Keys()); n != 2 {
+		t.Errorf("there are %d keys", n)
+	}
+}

@@ -1,0 +1,269 @@
+package console
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// The lengths of what operators write, in characters.
+const (
+	maxName   = 200
+	maxReason = 500
+	maxLabels = 50
+)
+
+// The sizes of lists.
+const (
+	defaultPage = 100
+	maxPage     = 1000
+	maxAudit    = 200
+)
+
+func (c *Console) createMerchant(x *call) (any, error) {
+	var wanted NewMerchant
+	if err := decode(x, &wanted); err != nil {
+		return nil, err
+	}
+	m := tenants.Merchant{
+		ID: tenants.NewMerchantID(), Name: strings.TrimSpace(wanted.Name), Tier: tenants.Tier(wanted.Tier),
+		Status: tenants.Active, Labels: wanted.Labels, CreatedAt: x.now,
+	}
+	if err := c.checkMerchant(x.request.Context(), m, x.now); err != nil {
+		return nil, err
+	}
+	out := CreatedMerchant{MerchantID: string(m.ID), Name: m.Name, Tier: wanted.Tier, Status: string(m.Status)}
+	var keys []tenants.Key
+	var secrets []tenants.CallbackSecret
+	for _, of := range []struct {
+		mode        tenants.Mode
+		key, secret *string
+	}{{tenants.Live, &out.LiveKey, &out.CallbackSecret}, {tenants.Test, &out.TestKey, &out.TestCallbackSecret}} {
+		issued, err := tenants.IssueKey(rand.Reader, tenants.KeySpec{MerchantID: m.ID, Mode: of.mode}, x.now)
+		if err != nil {
+			return nil, err
+		}
+		secret, err := tenants.NewCallbackSecret(rand.Reader)
+		if err != nil {
+			return nil, err
+		}
+		sealed, err := c.deps.Vault.SealCallbackSecret(m.ID, of.mode, secret)
+		if err != nil {
+			return nil, err
+		}
+		keys, secrets = append(keys, issued.Key), append(secrets, sealed)
+		*of.key, *of.secret = issued.Secret.Reveal(), secret.Reveal()
+	}
+	detail := fmt.Sprintf("name %q, tier %s, keys %s and %s", m.Name, m.Tier, keys[0].ID, keys[1].ID)
+	if err := c.deps.Merchants.CreateMerchant(x.request.Context(), x.audit("merchant.create", detail), m, keys, secrets); err != nil {
+		return nil, err
+	}
+	c.deps.Directory.Invalidate(m.ID) // a lookup of the id may have been remembered as missing
+	return out, nil
+}
+
+func (c *Console) checkMerchant(ctx context.Context, m tenants.Merchant, now time.Time) error {
+	if !plain(m.Name, 1, maxName) {
+		return fault.Invalid("name", "must have 1 to 200 characters, without control characters")
+	}
+	if len(m.Labels) > maxLabels {
+		return fault.Invalid("labels", "must have at most 50 entries")
+	}
+	for name, value := range m.Labels {
+		if !plain(name, 1, maxName) || !plain(value, 0, maxName) {
+			return fault.Invalid("labels", "must have names and values of at most 200 characters, without control characters")
+		}
+	}
+	return c.checkTier(ctx, m, now)
+}
+
+// checkTier refuses a tier that the policy in force has no limits for, because
+// every request of its merchants would be denied: a slip of the pen must not
+// lock a merchant out.
+func (c *Console) checkTier(ctx context.Context, m tenants.Merchant, now time.Time) error {
+	if m.Tier == "" {
+		return fault.Invalid("tier", "is required")
+	}
+	in := policy.LimitsInput{Mode: string(tenants.Live), Now: now, Merchant: policy.Merchant{
+		ID: string(m.ID), Tier: string(m.Tier), Status: string(tenants.Active), Labels: m.Labels,
+		Version: -now.UnixNano(), // of no record: the answer must not be kept for one
+	}}
+	set := c.deps.Policy.Set()
+	for _, provider := range c.deps.Plugins.Manifests() {
+		for _, op := range provider.Operations {
+			in.Operation = policy.Operation{Path: op.Path, Kind: string(op.Kind), Provider: provider.Name}
+			_, err := set.Limits(ctx, in)
+			if err == nil {
+				return nil
+			}
+			if !errors.Is(err, policy.ErrNoAnswer) {
+				return err
+			}
+		}
+	}
+	return fault.Invalid("tier", "has no limits in the policy in force")
+}
+
+func (c *Console) listMerchants(x *call) (any, error) {
+	query := x.request.URL.Query()
+	most, err := pageSize(query.Get("limit"))
+	if err != nil {
+		return nil, err
+	}
+	merchants, err := c.deps.Merchants.Merchants(x.request.Context(), tenants.MerchantID(query.Get("after")), most)
+	if err != nil {
+		return nil, err
+	}
+	page := MerchantPage{Merchants: make([]Merchant, len(merchants))}
+	for i, m := range merchants {
+		page.Merchants[i] = merchantDocument(m)
+	}
+	if len(merchants) == most {
+		page.Next = string(merchants[most-1].ID)
+	}
+	return page, nil
+}
+
+func pageSize(text string) (int, error) {
+	if text == "" {
+		return defaultPage, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > maxPage {
+		return 0, fault.Invalid("limit", "must be a whole number from 1 to 1000")
+	}
+	return n, nil
+}
+
+func (c *Console) showMerchant(x *call) (any, error) {
+	account, err := c.account(x)
+	if err != nil {
+		return nil, err
+	}
+	return c.accountDocument(account, x.now), nil
+}
+
+func (c *Console) suspend(x *call) (any, error) {
+	return c.setStatus(x, "merchant.suspend", tenants.Suspended)
+}
+
+func (c *Console) resume(x *call) (any, error) {
+	return c.setStatus(x, "merchant.resume", tenants.Active)
+}
+
+func (c *Console) setStatus(x *call, action string, status tenants.Status) (any, error) {
+	var why Reason
+	if err := decode(x, &why); err != nil {
+		return nil, err
+	}
+	if err := checkReason(why.Reason); err != nil {
+		return nil, err
+	}
+	id := x.merchant()
+	return c.changed(x, id, c.deps.Standing.SetStatus(x.request.Context(), x.audit(action, why.Reason), id, status))
+}
+
+func (c *Console) setTier(x *call) (any, error) {
+	var change TierChange
+	if err := decode(x, &change); err != nil {
+		return nil, err
+	}
+	if err := checkReason(change.Reason); err != nil {
+		return nil, err
+	}
+	account, err := c.account(x)
+	if err != nil {
+		return nil, err
+	}
+	m := account.Merchant()
+	detail := fmt.Sprintf("from %s to %s", m.Tier, change.Tier)
+	if change.Reason != "" {
+		detail += ": " + change.Reason
+	}
+	m.Tier = tenants.Tier(change.Tier)
+	if err := c.checkTier(x.request.Context(), m, x.now); err != nil {
+		return nil, err
+	}
+	return c.changed(x, m.ID, c.deps.Standing.SetTier(x.request.Context(), x.audit("merchant.tier", detail), m.ID, m.Tier))
+}
+
+// changed ends a change of a merchant: it holds here at once, also when nobody
+// knows whether it was committed, and the merchant is shown as it now is.
+func (c *Console) changed(x *call, id tenants.MerchantID, err error) (any, error) {
+	c.deps.Directory.Invalidate(id)
+	if err != nil {
+		return nil, notFound(err, "merchant")
+	}
+	return c.showMerchant(x)
+}
+
+func (c *Console) listAudit(x *call) (any, error) {
+	if _, err := c.account(x); err != nil {
+		return nil, err
+	}
+	entries, err := c.deps.Merchants.AuditOf(x.request.Context(), x.merchant(), maxAudit)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]AuditEntry, len(entries))
+	for i, e := range entries {
+		list[i] = AuditEntry(e)
+	}
+	return list, nil
+}
+
+func (x *call) merchant() tenants.MerchantID {
+	return tenants.MerchantID(x.request.PathValue("merchant"))
+}
+
+func (x *call) audit(action, detail string) store.Audit {
+	return store.Audit{Operator: x.operator, Action: action, Detail: detail, At: x.now}
+}
+
+// account is the merchant that the path names, as the database has it.
+func (c *Console) account(x *call) (*tenants.Account, error) {
+	account, err := c.deps.Merchants.AccountByID(x.request.Context(), x.merchant())
+	return account, notFound(err, "merchant")
+}
+
+func checkReason(reason string) error {
+	if !plain(reason, 0, maxReason) {
+		return fault.Invalid("reason", "must have at most 500 characters, without control characters")
+	}
+	return nil
+}
+
+// plain tells whether a text can be shown on a line, and is no longer than it may be.
+func plain(text string, least, most int) bool {
+	n := utf8.RuneCountInString(text)
+	return n >= least && n <= most && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+func merchantDocument(m tenants.Merchant) Merchant {
+	return Merchant{
+		MerchantID: string(m.ID), Name: m.Name, Tier: string(m.Tier), Status: string(m.Status),
+		Labels: m.Labels, Version: m.Version, CreatedAt: m.CreatedAt,
+	}
+}
+
+func (c *Console) accountDocument(a *tenants.Account, now time.Time) Merchant {
+	out := merchantDocument(a.Merchant())
+	for _, key := range a.Keys() {
+		out.Keys = append(out.Keys, keyDocument(key, now))
+	}
+	for _, connection := range a.Connections() {
+		out.Connections = append(out.Connections, c.connectionDocument(connection))
+	}
+	return out
+}

@@ -1,0 +1,168 @@
+package console_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+func TestAMerchantsLife(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := t.Context()
+	made, err := w.CreateMerchant(ctx, console.NewMerchant{Name: " Toko Maju ", Tier: "growth", Labels: map[string]string{"city": "Malang"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if made.Name != "Toko Maju" || made.Tier != "growth" || made.Status != "active" {
+		t.Errorf("made %+v", made)
+	}
+	if !w.works(made.LiveKey, "192.0.2.1") || !w.works(made.TestKey, "192.0.2.1") || made.LiveKey == made.TestKey {
+		t.Error("the first keys do not work")
+	}
+	for mode, want := range map[tenants.Mode]string{tenants.Live: made.CallbackSecret, tenants.Test: made.TestCallbackSecret} {
+		sealed, _ := w.account(made.MerchantID).CallbackSecret(mode)
+		if opened, err := w.vault.OpenCallbackSecret(sealed); err != nil || opened.Reveal() != want {
+			t.Errorf("%s: the callback secret is not the one shown: %v", mode, err)
+		}
+	}
+
+	suspended, err := w.Suspend(ctx, made.MerchantID, "unpaid")
+	if err != nil || suspended.Status != "suspended" || w.account(made.MerchantID).Merchant().Status != tenants.Suspended {
+		t.Errorf("suspend: %+v, %v", suspended, err)
+	}
+	resumed, err := w.Resume(ctx, made.MerchantID, "")
+	if err != nil || resumed.Status != "active" || w.account(made.MerchantID).Merchant().Status != tenants.Active {
+		t.Errorf("resume: %+v, %v", resumed, err)
+	}
+	moved, err := console.NewClient(w.url, otherToken).SetTier(ctx, made.MerchantID, console.TierChange{Tier: "scale", Reason: "grown"})
+	if err != nil || moved.Tier != "scale" || w.account(made.MerchantID).Merchant().Tier != "scale" {
+		t.Errorf("tier: %+v, %v", moved, err)
+	}
+
+	want := []string{"ayu merchant.create", "ayu merchant.suspend", "ayu merchant.resume", "budi merchant.tier"}
+	if got := w.actions(made.MerchantID); !slices.Equal(got, want) {
+		t.Errorf("audit %q, want %q", got, want)
+	}
+	entries, err := w.Audit(ctx, made.MerchantID)
+	if err != nil || entries[0].Detail != "from growth to scale: grown" || entries[2].Detail != "unpaid" || entries[0].At.IsZero() {
+		t.Errorf("audit %+v, %v", entries, err)
+	}
+}
+
+func TestAMerchantIsShownWithoutSecrets(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := w.merchant()
+	if _, err := w.SetConnection(t.Context(), made.MerchantID, "bank", console.ConnectionSpec{Mode: "test", Credentials: []byte(`{"api_key":"k-secret"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	shown, err := w.Merchant(t.Context(), made.MerchantID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(shown.Keys) != 2 || !shown.Keys[0].Usable || len(shown.Keys[0].Scopes) != 4 || shown.Version != w.account(made.MerchantID).Version() {
+		t.Errorf("shown %+v", shown)
+	}
+	if len(shown.Connections) != 1 || shown.Connections[0].Provider != "bank" || shown.Connections[0].Version != 1 {
+		t.Errorf("shown %+v", shown.Connections)
+	}
+	text := mustJSON(t, shown)
+	for _, secret := range []string{made.LiveKey, made.TestKey, made.CallbackSecret, made.TestCallbackSecret, "k-secret"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("%q is shown in %s", secret, text)
+		}
+	}
+}
+
+func TestMerchantsAreListedInPages(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	want := []string{w.merchant().MerchantID, w.merchant().MerchantID, w.merchant().MerchantID}
+	slices.Sort(want)
+	var got []string
+	pages := 0
+	for after := ""; ; pages++ {
+		page, err := w.Merchants(t.Context(), after, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range page.Merchants {
+			got = append(got, m.MerchantID)
+		}
+		if after = page.Next; after == "" {
+			break
+		}
+	}
+	if !slices.Equal(got, want) || pages != 1 {
+		t.Errorf("got %q on %d more pages, want %q on one", got, pages, want)
+	}
+	_, err := w.Merchants(t.Context(), "", 0)
+	w.refused(err, http.StatusBadRequest, "limit")
+	_, err = w.Merchants(t.Context(), "", 1001)
+	w.refused(err, http.StatusBadRequest, "limit")
+}
+
+func TestWhatAMerchantMayNotBe(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	many := map[string]string{}
+	for i := range 51 {
+		many[strings.Repeat("x", i+1)] = ""
+	}
+	for field, wanted := range map[string][]console.NewMerchant{
+		"name":   {{Tier: "starter"}, {Name: "  ", Tier: "starter"}, {Name: strings.Repeat("é", 201), Tier: "starter"}, {Name: "a\nb", Tier: "starter"}},
+		"tier":   {{Name: "Toko"}, {Name: "Toko", Tier: "Starter"}, {Name: "Toko", Tier: "sclae"}},
+		"labels": {{Name: "Toko", Tier: "starter", Labels: many}, {Name: "Toko", Tier: "starter", Labels: map[string]string{"a": "\x00"}}},
+	} {
+		for _, m := range wanted {
+			_, err := w.CreateMerchant(t.Context(), m)
+			w.refused(err, http.StatusBadRequest, field)
+		}
+	}
+	if page, err := w.Merchants(t.Context(), "", 10); err != nil || len(page.Merchants) != 0 {
+		t.Errorf("there are merchants: %+v, %v", page, err)
+	}
+}
+
+func TestATierThatThePolicyDoesNotKnowLocksNobodyOut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := w.merchant()
+	_, err := w.SetTier(t.Context(), made.MerchantID, console.TierChange{Tier: "goldd"})
+	w.refused(err, http.StatusBadRequest, "tier")
+	if tier := w.account(made.MerchantID).Merchant().Tier; tier != "starter" {
+		t.Errorf("the tier is %s", tier)
+	}
+	if got := w.actions(made.MerchantID); len(got) != 1 {
+		t.Errorf("audit %q", got)
+	}
+}
+
+func TestMerchantsThatDoNotExist(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, nobody := t.Context(), "mer_00000000-0000-4000-8000-000000000000"
+	for name, try := range map[string]func() error{
+		"show":    func() error { _, err := w.Merchant(ctx, nobody); return err },
+		"suspend": func() error { _, err := w.Suspend(ctx, nobody, ""); return err },
+		"resume":  func() error { _, err := w.Resume(ctx, nobody, ""); return err },
+		"tier":    func() error { _, err := w.SetTier(ctx, nobody, console.TierChange{Tier: "scale"}); return err },
+		"audit":   func() error { _, err := w.Audit(ctx, nobody); return err },
+		"key":     func() error { _, err := w.CreateKey(ctx, nobody, console.NewKey{Mode: "live"}); return err },
+		"connection": func() error {
+			_, err := w.SetConnection(ctx, nobody, "bank", console.ConnectionSpec{Mode: "test", Credentials: []byte(`{"api_key":"k-secret"}`)})
+			return err
+		},
+	} {
+		if failure := w.refused(try(), http.StatusNotFound, ""); failure.Code != "NOT_FOUND" {
+			t.Errorf("%s: %v", name, failure)
+		}
+	}
+	_, err := w.Suspend(ctx, w.merchant().MerchantID, strings.Repeat("x", 501))
+	w.refused(err, http.StatusBadRequest, "reason")
+}

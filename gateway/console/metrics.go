@@ -1,0 +1,114 @@
+package console
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/seed-f006e74d/gerbang/gateway/host"
+)
+
+// Metrics counts what the gateway does. It is made before anything that reports
+// to it, and any number of goroutines may report.
+type Metrics struct {
+	registry *prometheus.Registry
+	handler  http.Handler
+
+	requests *prometheus.CounterVec
+	durations,
+	callDurations *prometheus.HistogramVec
+	calls *prometheus.CounterVec
+}
+
+// buckets reach from an answer out of memory to the longest operation.
+var buckets = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 15, 30}
+
+// NewMetrics makes an empty count in a registry of its own, with Go's runtime,
+// the process and the build beside it.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gerbang_requests_total", Help: "Merchants' requests by route and result: OK or the error code.",
+		}, []string{"route", "code"}),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "gerbang_request_duration_seconds", Help: "How long merchants' requests took.", Buckets: buckets,
+		}, []string{"route"}),
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gerbang_plugin_calls_total", Help: "Calls, lookups and notifications handed to plugins, by outcome.",
+		}, []string{"provider", "mode", "operation", "method", "outcome"}),
+		callDurations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "gerbang_plugin_call_duration_seconds", Help: "How long plugins took.", Buckets: buckets,
+		}, []string{"provider", "method"}),
+	}
+	m.registry.MustRegister(m.requests, m.durations, m.calls, m.callDurations,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
+	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
+	return m
+}
+
+// Observe counts an answer to a merchant. The route is a pattern, never a path
+// with an id in it.
+func (m *Metrics) Observe(route, code string, took time.Duration) {
+	m.requests.WithLabelValues(route, code).Inc()
+	m.durations.WithLabelValues(route).Observe(took.Seconds())
+}
+
+// ObserveCall counts one exchange with a plugin.
+func (m *Metrics) ObserveCall(o host.Observation) {
+	m.calls.WithLabelValues(o.Provider, o.Mode, o.Operation, o.Method, o.Outcome).Inc()
+	m.callDurations.WithLabelValues(o.Provider, o.Method).Observe(o.Took.Seconds())
+}
+
+// watch adds how the plugins do at the moment of each scrape.
+func (m *Metrics) watch(plugins Plugins) error {
+	return m.registry.Register(pluginCollector{plugins})
+}
+
+// pluginCollector asks the host at each scrape, so nothing has to be kept up to date.
+type pluginCollector struct{ plugins Plugins }
+
+var (
+	pluginUp        = describe("up", "Whether the plugin's process runs.", "provider")
+	pluginRestarts  = describe("restarts_total", "How often the plugin's process was started again.", "provider")
+	pluginInFlight  = describe("calls_in_flight", "Calls that the plugin works on.", "provider")
+	pluginMax       = describe("calls_in_flight_limit", "Calls that the plugin may work on at once.", "provider")
+	pluginBreaker   = describe("breaker_state", "The circuit's state: 0 closed, 1 half-open, 2 open.", "provider", "mode", "method")
+	breakerState    = map[string]float64{"closed": 0, "half-open": 1, "open": 2}
+	pluginDescribed = []*prometheus.Desc{pluginUp, pluginRestarts, pluginInFlight, pluginMax, pluginBreaker}
+)
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("gerbang_plugin_"+name, help, labels, nil)
+}
+
+// Describe implements prometheus.Collector.
+func (pluginCollector) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range pluginDescribed {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c pluginCollector) Collect(to chan<- prometheus.Metric) {
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	for _, s := range c.plugins.Status() {
+		up := 0.0
+		if s.Running {
+			up = 1
+		}
+		gauge(pluginUp, up, s.Provider)
+		to <- prometheus.MustNewConstMetric(pluginRestarts, prometheus.CounterValue, float64(s.Restarts), s.Provider)
+		gauge(pluginInFlight, float64(s.InFlight), s.Provider)
+		gauge(pluginMax, float64(s.MaxInFlight), s.Provider)
+		for _, b := range s.Breakers {
+			gauge(pluginBreaker, breakerState[b.Calls], s.Provider, b.Mode, "call")
+			gauge(pluginBreaker, breakerState[b.Lookups], s.Provider, b.Mode, "lookup")
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package console
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+func (c *Console) listAttention(x *call) (any, error) {
+	most, err := pageSize(x.request.URL.Query().Get("limit"))
+	if err != nil {
+		return nil, err
+	}
+	open, err := c.deps.Attention.OpenAttention(x.request.Context(), most)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Attention, len(open))
+	for i, a := range open {
+		list[i] = Attention{
+			MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason,
+			FactID: a.FactID, Provider: a.Provider, Detail: a.Detail, At: a.At,
+		}
+	}
+	return list, nil
+}
+
+// resolveAttention needs no audit entry of its own: who settled it, when and
+// how stands in the entry itself.
+func (c *Console) resolveAttention(x *call) (any, error) {
+	var r Resolution
+	if err := decode(x, &r); err != nil {
+		return nil, err
+	}
+	if !plain(r.Resolution, 1, maxReason) {
+		return nil, fault.Invalid("resolution", "must say in 1 to 500 characters, without control characters, how it was settled")
+	}
+	entry := store.Attention{
+		Owner:   movement.Owner{MerchantID: r.MerchantID, Mode: r.Mode},
+		Subject: r.Subject, Reason: r.Reason, FactID: r.FactID,
+	}
+	err := c.deps.Attention.ResolveAttention(x.request.Context(), x.now, entry, x.operator, r.Resolution)
+	if err != nil {
+		return nil, notFound(err, "open entry")
+	}
+	return struct{}{}, nil
+}
+
+func (c *Console) listPlugins(*call) (any, error) {
+	list := []Plugin{}
+	for _, s := range c.deps.Plugins.Status() {
+		list = append(list, pluginDocument(s))
+	}
+	return list, nil
+}
+
+func pluginDocument(s host.Status) Plugin {
+	p := Plugin{
+		Provider: s.Provider, Version: s.Version, SHA256: s.SHA256, ManifestDigest: s.Digest,
+		Running: s.Running, PID: s.PID, Since: given(s.Since), Restarts: s.Restarts, LastFault: s.LastFault,
+		InFlight: s.InFlight, MaxInFlight: s.MaxInFlight, Breakers: []Breaker{},
+	}
+	for _, b := range s.Breakers {
+		p.Breakers = append(p.Breakers, Breaker(b))
+	}
+	return p
+}
+
+func (c *Console) showMovement(x *call) (any, error) {
+	id, err := movement.ParseID(x.request.PathValue("movement"))
+	if err != nil {
+		return nil, fault.New(fault.NotFound, "There is no such movement.")
+	}
+	m, err := c.deps.Movements.MovementByID(x.request.Context(), id)
+	if err != nil {
+		return nil, notFound(err, "movement")
+	}
+	story, err := c.deps.Movements.Story(x.request.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	return movementDocument(m, story), nil
+}
+
+// movementDocument leaves out the callback URL, in which merchants keep tokens
+// of their own. The stored request never held a key.
+func movementDocument(m movement.Movement, story []store.Event) Movement {
+	refusal := cmp.Or(m.Refusal, &movement.Refusal{})
+	out := Movement{
+		ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: m.Reference,
+		Operation: m.Operation, Provider: m.Provider, State: string(m.State), Attempt: m.Attempt, Amount: m.Amount,
+		Request: m.Request, Result: m.Result, RefusalCode: refusal.Code, RefusalMessage: refusal.Message,
+		UpstreamReference: m.UpstreamReference(), ProviderReference: m.ProviderReference, FactID: m.FactID,
+		RequestID: m.RequestID, PolicyVersion: m.PolicyVersion, DecisionID: m.DecisionID, Misses: m.Misses,
+		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, SendBy: given(m.SendBy), ExpiresAt: given(m.ExpiresAt),
+		AskedAt: given(m.AskedAt), DueAt: given(m.DueAt), PaidLateAt: given(m.PaidLateAt), ReversedAt: given(m.ReversedAt),
+		Story: make([]Event, len(story)),
+	}
+	for i, e := range story {
+		out.Story[i] = Event(e)
+	}
+	return out
+}
+
+// given is a time, or nothing where it is zero.
+func given(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}

@@ -1,0 +1,94 @@
+package console_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+func TestAttentionIsListedAndSettled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	entry := store.Attention{
+		Owner: movement.Owner{MerchantID: "mer_1", Mode: "live"}, Subject: "inv-1", Reason: "amount_differs", FactID: "evt-1",
+		Provider: "bank", Detail: "paid 5, asked 7", At: time.Now(),
+	}
+	if _, err := w.store.AddAttention(t.Context(), entry); err != nil {
+		t.Fatal(err)
+	}
+	open, err := w.Attention(t.Context())
+	if err != nil || len(open) != 1 || open[0].Subject != "inv-1" || open[0].Detail != "paid 5, asked 7" || open[0].Provider != "bank" {
+		t.Fatalf("open %+v, %v", open, err)
+	}
+	r := console.Resolution{MerchantID: "mer_1", Mode: "live", Subject: "inv-1", Reason: "amount_differs", FactID: "evt-1"}
+	w.refused(w.ResolveAttention(t.Context(), r), http.StatusBadRequest, "resolution")
+	other := r
+	other.FactID, other.Resolution = "evt-2", "refunded"
+	w.refused(w.ResolveAttention(t.Context(), other), http.StatusNotFound, "")
+	r.Resolution = "refunded"
+	if err := w.ResolveAttention(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if open, err = w.Attention(t.Context()); err != nil || len(open) != 0 {
+		t.Errorf("still open %+v, %v", open, err)
+	}
+	w.refused(w.ResolveAttention(t.Context(), r), http.StatusNotFound, "")
+}
+
+func TestPluginsAreShown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	plugins, err := w.Plugins(t.Context())
+	if err != nil || len(plugins) != 1 {
+		t.Fatalf("plugins %+v, %v", plugins, err)
+	}
+	p := plugins[0]
+	if p.Provider != "bank" || p.Version != "1.2.3" || p.SHA256 != "ab12" || p.ManifestDigest != w.plugins.manifest.Digest() ||
+		!p.Running || p.PID != 7 || p.Restarts != 3 || p.InFlight != 2 || len(p.Breakers) != 1 || p.Breakers[0].Calls != "open" {
+		t.Errorf("shown %+v", p)
+	}
+}
+
+func TestAMovementIsShownWithItsStory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	now := time.Now()
+	claimed, ok, err := w.store.Claim(t.Context(), movement.Movement{
+		Key: movement.Key{Owner: movement.Owner{MerchantID: "mer_1", Mode: "test"}, Kind: "payment", Reference: "order-1"},
+		ID:  movement.NewID(), Operation: "/payments/create", Provider: "bank", Amount: 25000,
+		Request:     json.RawMessage(`{"body":{"amount":25000},"path":"/payments/create"}`),
+		CallbackURL: "https://merchant.example/cb?token=hidden", RequestID: "req-1", SendBy: now.Add(time.Second), CreatedAt: now, DueAt: now,
+	})
+	if err != nil || !ok {
+		t.Fatalf("claim: %t, %v", ok, err)
+	}
+	if moved, err := w.store.Move(t.Context(), now, store.Move{
+		Movement: claimed, To: movement.Pending, Event: "accepted", Detail: `{"by":"bank"}`, ProviderReference: "inv-1",
+	}); err != nil || !moved {
+		t.Fatalf("move: %t, %v", moved, err)
+	}
+	shown, err := w.Movement(t.Context(), claimed.ID.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shown.MerchantID != "mer_1" || shown.Mode != "test" || shown.Reference != "order-1" || shown.State != "pending" || shown.Amount != 25000 ||
+		shown.ProviderReference != "inv-1" || shown.UpstreamReference == "" || shown.SendBy == nil || shown.PaidLateAt != nil {
+		t.Errorf("shown %+v", shown)
+	}
+	if n := len(shown.Story); n == 0 || shown.Story[n-1].Event != "accepted" || shown.Story[n-1].Detail != `{"by":"bank"}` {
+		t.Errorf("story %+v", shown.Story)
+	}
+	if strings.Contains(mustJSON(t, shown), "hidden") {
+		t.Error("the callback URL is shown")
+	}
+	for _, id := range []string{"x", movement.NewID().String()} {
+		_, err := w.Movement(t.Context(), id)
+		w.refused(err, http.StatusNotFound, "")
+	}
+}

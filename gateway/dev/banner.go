@@ -1,0 +1,75 @@
+package dev
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"text/template"
+)
+
+// ready is what the ready file tells.
+type ready struct {
+	APIURL      string     `json:"api_url"`
+	ConsoleURL  string     `json:"console_url"`
+	SandboxURL  string     `json:"sandbox_url"`
+	DatabaseURL string     `json:"database_url"`
+	Engine      string     `json:"engine"`
+	AdminToken  string     `json:"admin_token"`
+	Merchants   []merchant `json:"merchants"`
+}
+
+func (t *tree) tell() ready {
+	return ready{
+		APIURL: t.gateway.APIURL(), ConsoleURL: t.gateway.ConsoleURL(), SandboxURL: t.doorURL(),
+		DatabaseURL: t.database.URL(), Engine: t.gateway.Engine(), AdminToken: t.state.AdminToken, Merchants: t.state.Merchants,
+	}
+}
+
+// writeReadyFile tells programs that everything answers, and where.
+func (t *tree) writeReadyFile() error {
+	if t.ReadyFile == "" {
+		return nil
+	}
+	content, err := json.MarshalIndent(t.tell(), "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(t.ReadyFile, append(content, '\n'))
+}
+
+var bannerText = template.Must(template.New("banner").Parse(`
+Gerbang is running on {{.Engine}}, with simulated providers. Ctrl-C stops it.
+
+  API      {{.APIURL}}      (what merchants call; {{.APIURL}}/openapi.json describes it)
+  Console  {{.ConsoleURL}}      (operators; export GERBANG_ADMIN_URL={{.ConsoleURL}} GERBANG_ADMIN_TOKEN={{.AdminToken}})
+  Sandbox  {{.SandboxURL}}      (pay as a payer would, inject faults)
+{{range .Merchants}}
+  {{.MerchantID}} (tier {{.Tier}})
+    live key  {{.LiveKey}}
+    test key  {{.TestKey}}
+{{end}}
+Try it, in another terminal:
+{{with index .Merchants 0}}
+  export GERBANG_KEY={{.TestKey}} GERBANG_MERCHANT={{.MerchantID}}
+
+  # a payment with a raw QR string
+  curl -s {{$.APIURL}}/payments/create -d '{"secret_key":"'$GERBANG_KEY'","merchant_id":"'$GERBANG_MERCHANT'","type":"qris","amount":25000,"payer_email":"payer@example.com","external_id":"order-1"}'
+
+  # a payment with a checkout page: open its checkout_url in a browser
+  curl -s {{$.APIURL}}/payments/create -d '{"secret_key":"'$GERBANG_KEY'","merchant_id":"'$GERBANG_MERCHANT'","amount":50000,"payer_email":"payer@example.com","external_id":"order-2","description":"Two coffees"}'
+
+  # pay the second as its payer would, and ask how it stands
+  curl -s {{$.SandboxURL}}/pay -d '{"url":"'$(curl -s {{$.APIURL}}/payments/create -d '{"secret_key":"'$GERBANG_KEY'","merchant_id":"'$GERBANG_MERCHANT'","amount":50000,"payer_email":"payer@example.com","external_id":"order-2","description":"Two coffees"}' | sed 's/.*"checkout_url":"\([^"]*\)".*/\1/')'"}'
+  curl -s {{$.APIURL}}/payments/status -d '{"secret_key":"'$GERBANG_KEY'","external_id":"order-2"}'
+{{end}}
+`))
+
+// banner tells people where everything is, with lines to paste.
+func (t *tree) banner() error {
+	var text strings.Builder
+	if err := bannerText.Execute(&text, t.tell()); err != nil {
+		return err
+	}
+	_, err := fmt.Fprint(t.Out, text.String())
+	return err
+}

@@ -1,0 +1,202 @@
+package dev
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-f006e74d/gerbang/gateway/app"
+	"github.com/seed-f006e74d/gerbang/gateway/database"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// Options are the flags of `gerbang dev`.
+type Options struct {
+	Data        string // directory for everything that is kept
+	Listen      string // merchants' listener; host:port on loopback, port 0 for any
+	Console     string // operators' listener
+	Sandbox     string // the sandbox's own door
+	DatabaseURL string // a server that runs already, or ""
+	PolicyDir   string // "" for the default policy
+	ReadyFile   string // written once everything answers, or ""
+	PluginDir   string // "" for plugins/ beside the binary
+
+	Out     io.Writer // the banner
+	Log     *slog.Logger
+	Install database.InstallOptions
+}
+
+// tree is everything that one run has started.
+type tree struct {
+	Options
+	state     *state
+	database  *database.Server
+	sandboxes []*sandbox
+	gateway   *app.App
+	door      net.Listener
+}
+
+// Run builds the tree, tells how to use it, and keeps it until the context
+// ends or a part of it fails. Nothing is left behind when it returns.
+func Run(ctx context.Context, o Options) (err error) {
+	for flag, address := range map[string]string{"--listen": o.Listen, "--console": o.Console, "--sandbox": o.Sandbox} {
+		if err := onLoopback(address); err != nil {
+			return fmt.Errorf("%s %s: %w", flag, address, err)
+		}
+	}
+	t := &tree{Options: o}
+	if t.state, err = openState(o.Data); err != nil {
+		return err
+	}
+	defer t.state.release()
+	// What is started must outlive the signal that stops it, to end in order.
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer t.end()
+	if err := t.start(ctx, running); err != nil {
+		return err
+	}
+	return t.run(ctx)
+}
+
+// start brings up the parts in the order in which they need one another.
+func (t *tree) start(ctx, running context.Context) error {
+	if err := t.openDatabase(ctx); err != nil {
+		return err
+	}
+	plugins, err := findPlugins(t.PluginDir)
+	if err != nil {
+		return err
+	}
+	if t.sandboxes, err = t.startSandboxes(ctx, running, plugins); err != nil {
+		return err
+	}
+	config, err := t.config(plugins)
+	if err != nil {
+		return err
+	}
+	if t.gateway, err = app.New(running, config, t.Log); err != nil {
+		return err
+	}
+	var listening net.ListenConfig
+	if t.door, err = listening.Listen(ctx, "tcp", t.Sandbox); err != nil {
+		return fmt.Errorf("listen for the sandbox's door: %w", err)
+	}
+	return nil
+}
+
+// run serves until the context ends, which is the usual end and no error.
+func (t *tree) run(ctx context.Context) error {
+	group, serving := errgroup.WithContext(ctx)
+	group.Go(func() error { return t.gateway.Run(serving) })
+	group.Go(func() error {
+		select {
+		case <-serving.Done():
+			return nil
+		case <-t.database.Done():
+			return errors.New("the database ended")
+		}
+	})
+	for _, s := range t.sandboxes {
+		group.Go(func() error { return s.supervise(serving) })
+	}
+	door := &http.Server{Handler: t.newDoor(), ReadHeaderTimeout: 5 * time.Second}
+	group.Go(func() error {
+		if err := door.Serve(t.door); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-serving.Done()
+		return door.Close()
+	})
+	group.Go(func() error { return t.open(serving) })
+	if err := group.Wait(); err != nil && ctx.Err() == nil {
+		return err
+	}
+	return nil
+}
+
+// open makes the demo merchants usable and tells how to use them.
+func (t *tree) open(ctx context.Context) error {
+	if err := t.provision(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // stopped before it was ready
+		}
+		return err
+	}
+	if err := t.writeReadyFile(); err != nil {
+		return err
+	}
+	return t.banner()
+}
+
+func (t *tree) openDatabase(ctx context.Context) error {
+	var err error
+	t.database, err = database.OpenOrInstall(ctx, database.Options{
+		URL: t.DatabaseURL, Dir: filepath.Join(t.Data, "database"), Log: t.Log,
+		Progress: func(message string) { t.Log.Info(message) },
+	}, t.Install)
+	return err
+}
+
+func (t *tree) config(plugins []plugin) (app.Config, error) {
+	keyset := filepath.Join(t.Data, "keyset.json")
+	if err := tenants.CreateKeysetFile(keyset); err != nil && !errors.Is(err, os.ErrExist) {
+		return app.Config{}, err
+	}
+	config := app.Defaults()
+	config.Listen, config.Console = t.Listen, t.Console
+	config.DatabaseURL, config.KeysetFile, config.PolicyDir = t.database.URL(), keyset, t.PolicyDir
+	config.AllowHTTPCallbacks = true
+	operator := app.OperatorConfig{Name: "dev"}
+	operator.SetToken(t.state.AdminToken)
+	config.Operators = []app.OperatorConfig{operator}
+	for _, p := range plugins {
+		config.Plugins = append(config.Plugins, app.PluginConfig{Name: p.name, Path: p.path, SHA256: p.sha256})
+	}
+	return config, nil
+}
+
+// end stops what is not ended by the group: the last that the others needed.
+func (t *tree) end() {
+	if t.door != nil {
+		_ = t.door.Close() //nolint:errcheck // closed already when it served
+	}
+	for _, s := range t.sandboxes {
+		s.end()
+	}
+	if t.database != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 8*time.Second)
+		defer cancel()
+		if err := t.database.Close(ctx); err != nil {
+			t.Log.Warn("the database did not end in order", "error", err)
+		}
+	}
+}
+
+// onLoopback refuses an address that others could reach: the demo's keys are
+// printed on the screen.
+func onLoopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return err
+	}
+	if host == "localhost" {
+		return nil
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return errors.New("gerbang dev listens on loopback alone; use gerbang serve to be reached from elsewhere")
+	}
+	return nil
+}

@@ -1,0 +1,205 @@
+package dev
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"html"
+	"html/template"
+	"io"
+	"log/slog"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	kit "github.com/seed-f006e74d/gerbang/sdk/sandbox"
+)
+
+// door is the sandbox's own, for people and tests: it pays as a payer would,
+// shows what the upstreams did, and makes them fail. It knows the simulators
+// only by their control API.
+type door struct {
+	url       string
+	api       string // the gateway's own URL
+	sandboxes []*sandbox
+	log       *slog.Logger
+}
+
+func (t *tree) newDoor() http.Handler {
+	d := &door{url: t.doorURL(), api: t.gateway.APIURL(), sandboxes: t.sandboxes, log: t.Log}
+	return d.routes()
+}
+
+func (d *door) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /pay", d.pay)
+	mux.HandleFunc("GET /movements", d.movements)
+	mux.HandleFunc("POST /faults", d.faults)
+	mux.HandleFunc("GET /{$}", d.page)
+	mux.HandleFunc("GET /door.css", d.style)
+	return mux
+}
+
+func (t *tree) doorURL() string { return "http://" + t.door.Addr().String() }
+
+// pay finds the upstream that a QR string or a page belongs to and pays there.
+// A page of the gateway's own is read first, as a payer's browser would.
+func (d *door) pay(w http.ResponseWriter, r *http.Request) {
+	var order kit.PayRequest
+	if !readOrder(w, r, &order) {
+		return
+	}
+	if strings.HasPrefix(order.URL, d.api+"/checkout/") {
+		shown, err := d.read(r.Context(), order.URL)
+		if err != nil {
+			say(w, http.StatusConflict, err.Error())
+			return
+		}
+		shown.Amount = order.Amount
+		order = shown
+	}
+	for _, s := range d.sandboxes {
+		var receipt json.RawMessage
+		status, err := s.control(r.Context(), "pay", order, &receipt)
+		switch {
+		case err == nil:
+			answer(w, http.StatusOK, receipt)
+			return
+		case status != http.StatusNotFound:
+			say(w, max(status, http.StatusBadRequest), err.Error())
+			return
+		}
+	}
+	say(w, http.StatusNotFound, "no simulated provider knows this qr_string or url")
+}
+
+var (
+	paymentLink = regexp.MustCompile(`<link rel="payment" href="([^"]*)"`)
+	qrMeta      = regexp.MustCompile(`<meta name="qr-string" content="([^"]*)"`)
+)
+
+// read finds what a checkout page offers to be paid.
+func (d *door) read(ctx context.Context, page string) (kit.PayRequest, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, http.NoBody)
+	if err != nil {
+		return kit.PayRequest{}, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return kit.PayRequest{}, err
+	}
+	defer response.Body.Close() //nolint:errcheck // read to its end below
+	content, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
+	if err != nil {
+		return kit.PayRequest{}, err
+	}
+	if found := paymentLink.FindSubmatch(content); found != nil {
+		return kit.PayRequest{URL: unescape(found[1])}, nil
+	}
+	if found := qrMeta.FindSubmatch(content); found != nil {
+		return kit.PayRequest{QRString: unescape(found[1])}, nil
+	}
+	return kit.PayRequest{}, errors.New("this page has nothing to pay: the payment has ended, or there is none")
+}
+
+// movements is what the upstreams accepted and did, the oldest first.
+func (d *door) movements(w http.ResponseWriter, r *http.Request) {
+	all := []kit.Movement{}
+	for _, s := range d.sandboxes {
+		var theirs []kit.Movement
+		if _, err := s.control(r.Context(), "movements", nil, &theirs); err != nil {
+			say(w, http.StatusInternalServerError, err.Error())
+			return
+		}
+		all = append(all, theirs...)
+	}
+	slices.SortStableFunc(all, func(a, b kit.Movement) int { return a.At.Compare(b.At) })
+	answer(w, http.StatusOK, all)
+}
+
+// faults makes the next calls of one provider fail.
+func (d *door) faults(w http.ResponseWriter, r *http.Request) {
+	var order struct {
+		Provider  string `json:"provider"`
+		Fault     string `json:"fault"`
+		Count     int    `json:"count"`
+		Operation string `json:"operation,omitempty"`
+	}
+	if !readOrder(w, r, &order) {
+		return
+	}
+	var names []string
+	for _, s := range d.sandboxes {
+		names = append(names, s.plugin.name)
+		if s.plugin.name != order.Provider {
+			continue
+		}
+		var set json.RawMessage
+		body := map[string]any{"fault": order.Fault, "count": order.Count}
+		if order.Operation != "" {
+			body["operation"] = order.Operation
+		}
+		if status, err := s.control(r.Context(), "faults", body, &set); err != nil {
+			say(w, max(status, http.StatusBadRequest), err.Error())
+			return
+		}
+		answer(w, http.StatusOK, set)
+		return
+	}
+	say(w, http.StatusBadRequest, "provider must be one of "+strings.Join(names, ", "))
+}
+
+//go:embed door.html
+var doorHTML string
+
+//go:embed door.css
+var doorCSS string
+
+var doorPage = template.Must(template.New("door").Parse(doorHTML))
+
+// page explains the door and the magic values of every simulator.
+func (d *door) page(w http.ResponseWriter, r *http.Request) {
+	var upstreams []kit.Description
+	for _, s := range d.sandboxes {
+		var description kit.Description
+		if _, err := s.control(r.Context(), "describe", nil, &description); err != nil {
+			say(w, http.StatusInternalServerError, err.Error())
+			return
+		}
+		upstreams = append(upstreams, description)
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
+	if err := doorPage.Execute(w, map[string]any{"Door": d.url, "API": d.api, "Upstreams": upstreams}); err != nil {
+		d.log.Warn("the sandbox's page", "error", err)
+	}
+}
+
+func (d *door) style(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/css; charset=utf-8")
+	_, _ = io.WriteString(w, doorCSS) //nolint:errcheck // the reader is gone
+}
+
+func readOrder(w http.ResponseWriter, r *http.Request, order any) bool {
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(order); err != nil {
+		say(w, http.StatusBadRequest, "the body must be a JSON object as the page at / explains: "+err.Error())
+		return false
+	}
+	return true
+}
+
+func say(w http.ResponseWriter, status int, text string) {
+	answer(w, status, map[string]string{"error": text})
+}
+
+func answer(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(value) //nolint:errcheck // the reader is gone
+}
+
+func unescape(attribute []byte) string { return html.UnescapeString(string(attribute)) }
