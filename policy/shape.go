@@ -170,12 +170,12 @@ func (s shape) bounds(n *node) {
 	if fields == nil {
 		return
 	}
-	var least, most int64 = 1, math.MaxInt64
+	least := int64(1)
 	if low := fields["min"]; low != nil {
 		least = s.whole(n, "min", low, 1, math.MaxInt64)
 	}
 	if high := fields["max"]; high != nil {
-		most = s.whole(n, "max", high, 1, math.MaxInt64)
+		most := s.whole(n, "max", high, 1, math.MaxInt64)
 		if most > 0 && most < least {
 			s.problem(high.offset, `"max" is below "min"`)
 		}

@@ -133,7 +133,7 @@ func TestTheVersionTellsSetsApart(t *testing.T) {
 		}
 		versions[v] = name
 	}
-	if Default().Version() != Default().Version() {
+	if first, second := Default().Version(), Default().Version(); first != second {
 		t.Error("the same set has two versions")
 	}
 }

@@ -106,7 +106,7 @@ func warm(t testing.TB, d *Directory, n int) {
 }
 
 // TestMemoryPerMerchant runs alone, for it reads the memory of the whole process.
-func TestMemoryPerMerchant(t *testing.T) {
+func TestMemoryPerMerchant(t *testing.T) { //nolint:paralleltest // see above
 	if testing.Short() || raceEnabled {
 		t.Skip("makes 100,000 merchants")
 	}

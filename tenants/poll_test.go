@@ -38,7 +38,7 @@ func untilRefused(t *testing.T, d *Directory, key string) time.Duration {
 		if err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(10 * time.Millisecond)
+		<-time.After(10 * time.Millisecond) // of the bubble's clock
 	}
 	t.Fatal("the revoked key is never refused")
 	return 0

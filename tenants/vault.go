@@ -35,7 +35,7 @@ const (
 func (ad AD) bytes() []byte {
 	out := []byte("gerbang.v1")
 	for _, part := range [...]string{string(ad.MerchantID), string(ad.Mode), ad.Column, string(ad.Provider)} {
-		out = binary.BigEndian.AppendUint32(out, uint32(len(part)))
+		out = binary.BigEndian.AppendUint32(out, uint32(len(part))) //nolint:gosec // ids and names are short
 		out = append(out, part...)
 	}
 	return out

@@ -187,7 +187,7 @@ func (a *App) Run(ctx context.Context) error {
 		})
 	}
 	serve(group, running, edge.NewServer(a.edge, a.log), a.merchants)
-	serve(group, running, &http.Server{Handler: a.console, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute}, a.operators)
+	serve(group, running, &http.Server{Handler: a.console, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: time.Minute}, a.operators)
 	a.log.InfoContext(ctx, "gateway is serving", "merchants", a.merchants.Addr().String(), "console", a.operators.Addr().String(),
 		"engine", string(a.store.Engine()), "policy", string(a.policy.Set().Version()))
 	return group.Wait()
@@ -215,7 +215,7 @@ func serve(group *errgroup.Group, ctx context.Context, server *http.Server, on n
 func (a *App) close() {
 	for _, l := range []net.Listener{a.merchants, a.operators} {
 		if l != nil {
-			_ = l.Close() //nolint:errcheck // the server has closed it already when it ran
+			_ = l.Close() // the server has closed it already when it ran
 		}
 	}
 	if a.host != nil {

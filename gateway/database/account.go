@@ -72,7 +72,7 @@ func (a *account) wear(cmd *exec.Cmd, dir string) *exec.Cmd {
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if a != nil {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)}
+		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: uint32(a.uid), Gid: uint32(a.gid)} //nolint:gosec // ids of the system's own file
 	}
 	return cmd
 }

@@ -21,7 +21,7 @@ import (
 func stopOrphan(ctx context.Context, data string) error {
 	data, err := filepath.EvalSymlinks(data)
 	if err != nil {
-		return nil // no cluster, so nothing runs on it
+		return nil //nolint:nilerr // no cluster, so nothing runs on it
 	}
 	file := filepath.Join(data, "postmaster.pid")
 	text, err := os.ReadFile(file)
@@ -34,7 +34,7 @@ func stopOrphan(ctx context.Context, data string) error {
 	lines := strings.SplitN(string(text), "\n", 3)
 	pid, err := strconv.Atoi(strings.TrimSpace(lines[0]))
 	if err != nil || pid <= 1 || len(lines) < 2 {
-		return nil // half written by a crash; PostgreSQL itself judges it
+		return nil //nolint:nilerr // half written by a crash; PostgreSQL itself judges it
 	}
 	if !alive(pid) {
 		return nil // PostgreSQL takes over the file of a dead postmaster

@@ -131,7 +131,7 @@ func (t *tree) run(ctx context.Context) error {
 func (t *tree) open(ctx context.Context) error {
 	if err := t.provision(ctx); err != nil {
 		if ctx.Err() != nil {
-			return nil // stopped before it was ready
+			return nil //nolint:nilerr // stopped before it was ready
 		}
 		return err
 	}
@@ -171,7 +171,7 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 // end stops what is not ended by the group: the last that the others needed.
 func (t *tree) end() {
 	if t.door != nil {
-		_ = t.door.Close() //nolint:errcheck // closed already when it served
+		_ = t.door.Close() // closed already when it served
 	}
 	for _, s := range t.sandboxes {
 		s.end()

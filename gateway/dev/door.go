@@ -86,11 +86,11 @@ func (d *door) read(ctx context.Context, page string) (kit.PayRequest, error) {
 	if err != nil {
 		return kit.PayRequest{}, err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return kit.PayRequest{}, err
 	}
-	defer response.Body.Close() //nolint:errcheck // read to its end below
+	defer response.Body.Close() // read to its end below
 	content, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil {
 		return kit.PayRequest{}, err
@@ -179,7 +179,7 @@ func (d *door) page(w http.ResponseWriter, r *http.Request) {
 
 func (d *door) style(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	_, _ = io.WriteString(w, doorCSS) //nolint:errcheck // the reader is gone
+	_, _ = io.WriteString(w, doorCSS) // the reader is gone
 }
 
 func readOrder(w http.ResponseWriter, r *http.Request, order any) bool {
@@ -199,7 +199,7 @@ func say(w http.ResponseWriter, status int, text string) {
 func answer(w http.ResponseWriter, status int, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(value) //nolint:errcheck // the reader is gone
+	_ = json.NewEncoder(w).Encode(value) // the reader is gone
 }
 
 func unescape(attribute []byte) string { return html.UnescapeString(string(attribute)) }

@@ -115,7 +115,7 @@ func (s *sandbox) start(ctx, running context.Context) error {
 	if err := os.Remove(ready); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	command := exec.CommandContext(running, s.plugin.path, "sandbox", "--listen", s.address, "--state", filepath.Join(s.dir, "state"), "--ready-file", ready) //nolint:gosec // a plugin its owner has built
+	command := exec.CommandContext(running, s.plugin.path, "sandbox", "--listen", s.address, "--state", filepath.Join(s.dir, "state"), "--ready-file", ready) // a plugin its owner has built
 	command.Args[0] = filepath.Join("plugins", s.plugin.name)
 	command.Env = []string{"GERBANG_SANDBOX_TOKEN=" + s.token, sdk.EnvHostPID + "=" + strconv.Itoa(os.Getpid())}
 	command.Stderr = host.LogLines(s.log)
@@ -125,7 +125,7 @@ func (s *sandbox) start(ctx, running context.Context) error {
 	}
 	exited := make(chan struct{})
 	go func() {
-		_ = command.Wait() //nolint:errcheck // that it ended is what matters
+		_ = command.Wait() // that it ended is what matters
 		close(exited)
 	}()
 	s.mu.Lock()
@@ -191,14 +191,18 @@ func (s *sandbox) end() {
 	if process == nil {
 		return
 	}
-	_ = process.Process.Signal(syscall.SIGTERM) //nolint:errcheck // it may be gone already
+	_ = process.Process.Signal(syscall.SIGTERM) // it may be gone already
 	select {
 	case <-exited:
 	case <-time.After(sandboxStop):
-		_ = process.Process.Kill() //nolint:errcheck // likewise
+		_ = process.Process.Kill() // likewise
 		<-exited
 	}
 }
+
+// client asks the simulators and the gateway's own pages, which are all on this
+// machine; a fault may make them wait.
+var client = &http.Client{Timeout: 30 * time.Second}
 
 func (s *sandbox) url() string {
 	s.mu.Lock()
@@ -222,11 +226,11 @@ func (s *sandbox) control(ctx context.Context, path string, body, answer any) (i
 		return 0, err
 	}
 	request.Header.Set("Authorization", "Bearer "+s.token)
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return 0, err
 	}
-	defer response.Body.Close() //nolint:errcheck // read to its end below
+	defer response.Body.Close() // read to its end below
 	content, err := io.ReadAll(io.LimitReader(response.Body, 64<<20))
 	if err != nil {
 		return response.StatusCode, err

@@ -36,15 +36,15 @@ type merchant struct {
 func openState(dir string) (*state, error) {
 	// Others may pass through, because a database started by root runs as another
 	// user and lives below; each file of ours is its owner's alone.
-	if err := os.MkdirAll(dir, 0o711); err != nil { //nolint:gosec // see above
+	if err := os.MkdirAll(dir, 0o711); err != nil { // see above
 		return nil, err
 	}
 	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { //nolint:gosec // a descriptor fits
-		_ = lock.Close() //nolint:errcheck // nothing was written
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil { // a descriptor fits
+		_ = lock.Close() // nothing was written
 		return nil, fmt.Errorf("another gerbang dev uses %s; stop it, or name another directory with --data", dir)
 	}
 	s := &state{path: filepath.Join(dir, "dev.json"), lock: lock, Addresses: map[string]string{}}
@@ -73,7 +73,7 @@ func (s *state) save() error {
 	return writeFile(s.path, content)
 }
 
-func (s *state) release() { _ = s.lock.Close() } //nolint:errcheck // the lock goes with the descriptor
+func (s *state) release() { _ = s.lock.Close() } // the lock goes with the descriptor
 
 // writeFile replaces a file at once, readable by its owner alone.
 func writeFile(path string, content []byte) error {
@@ -81,7 +81,7 @@ func writeFile(path string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(next.Name()) //nolint:errcheck // gone when it was renamed
+	defer os.Remove(next.Name()) // gone when it was renamed
 	if _, err := next.Write(content); err != nil {
 		return errors.Join(err, next.Close())
 	}

@@ -1,6 +1,6 @@
 // Package money owns Amount, the one way this project holds money: whole
-// rupiah in an int64, read exactly, reckoned with checks, printed for
-// machines and for people. It must not know currencies other than the rupiah,
+// rupiah in an int64. Amounts are read exactly, reckoned with checks, and
+// printed for machines and for people. It must not know currencies other than the rupiah,
 // floating point, or anybody's rules about how much is enough.
 package money
 
@@ -67,15 +67,15 @@ func (a Amount) Mul(n int64) (Amount, error) {
 		return 0, ErrOverflow
 	}
 	if negative {
-		return Amount(-lo), nil
+		return Amount(-lo), nil //nolint:gosec // within limit
 	}
-	return Amount(lo), nil
+	return Amount(lo), nil //nolint:gosec // within limit
 }
 
 // magnitude is |n|, also of the smallest int64, whose negation overflows.
 func magnitude(n int64) uint64 {
 	if n < 0 {
-		return -uint64(n)
+		return -uint64(n) //nolint:gosec // two's complement is meant
 	}
 	return uint64(n)
 }

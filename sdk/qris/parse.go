@@ -167,6 +167,7 @@ func readTip(objects []object) (Tip, error) {
 		tip.Fixed, err = readAmount("56", fixedText)
 	case TipPercent:
 		tip.BasisPoints, err = readPercent(percentText)
+	case TipNone, TipAsked:
 	}
 	return tip, err
 }

@@ -54,7 +54,7 @@ func schema(ctx context.Context, url string) error {
 	return execute(ctx, url, "INSERT INTO item VALUES (1)")
 }
 
-func TestEachTestHasItsOwnDatabase(t *testing.T) {
+func TestEachTestHasItsOwnDatabase(t *testing.T) { //nolint:tparallel // what they prepared is counted after them
 	t.Parallel()
 	var prepared atomic.Int32
 	prepare := func(ctx context.Context, url string) error {
@@ -86,7 +86,7 @@ func TestEachTestHasItsOwnDatabase(t *testing.T) {
 	}
 }
 
-func TestDatabaseIsDropped(t *testing.T) {
+func TestDatabaseIsDropped(t *testing.T) { //nolint:tparallel // the database is looked for when its user has ended
 	t.Parallel()
 	var used string
 	t.Run("user", func(t *testing.T) {
@@ -187,6 +187,7 @@ func child(t *testing.T, server, key string) error {
 }
 
 func TestAsAnotherProcess(t *testing.T) {
+	t.Parallel()
 	key := os.Getenv(childVariable)
 	if key == "" {
 		t.Skip("runs as a child of other tests")

@@ -104,12 +104,12 @@ func (l *rates) allow(key rateKey, now time.Time, header http.Header) bool {
 		w = &window{start: now}
 		l.windows[key] = w
 	}
-	if passed := now.Sub(w.start) / ratePeriod; passed > 0 {
+	if passed := int64(now.Sub(w.start) / ratePeriod); passed > 0 {
 		w.before = 0
 		if passed == 1 {
 			w.before = w.count
 		}
-		w.count, w.start = 0, w.start.Add(passed*ratePeriod)
+		w.count, w.start = 0, w.start.Add(time.Duration(passed*int64(ratePeriod)))
 	}
 	left := ratePeriod - now.Sub(w.start)
 	used := w.count + int(int64(w.before)*int64(left)/int64(ratePeriod))
