@@ -27,7 +27,7 @@ func (o *object) set(name string, value any) *object {
 	} else {
 		o.buffer.WriteByte(',')
 	}
-	key, _ := json.Marshal(name) //nolint:errcheck // a string
+	key, _ := json.Marshal(name) // a string
 	o.buffer.Write(key)
 	o.buffer.WriteByte(':')
 	o.buffer.Write(encoded)
@@ -64,7 +64,7 @@ type offer struct {
 func offerOf(result json.RawMessage) offer {
 	var o offer
 	if len(result) > 0 {
-		_ = json.Unmarshal(result, &o) //nolint:errcheck // the result schema has said that it fits; nothing known is an empty offer
+		_ = json.Unmarshal(result, &o) // the result schema has said that it fits; nothing known is an empty offer
 	}
 	return o
 }

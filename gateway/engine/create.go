@@ -175,7 +175,7 @@ func (e *Engine) acceptedLate(ctx context.Context, op *catalog.Operation, move s
 	if now.Attempt != m.Attempt || now.State == movement.Unsent {
 		return e.contradicted(ctx, m, "the provider accepted "+m.UpstreamReference()+" after it had been proven never sent")
 	}
-	return e.outcome(op, now)
+	return e.outcome(ctx, op, now)
 }
 
 func (e *Engine) refused(ctx context.Context, op *catalog.Operation, m movement.Movement, result sdk.Result) (Answer, error) {
@@ -220,7 +220,7 @@ func (e *Engine) overtaken(ctx context.Context, op *catalog.Operation, m movemen
 	case now.Attempt != m.Attempt, now.State == movement.Unsent:
 		return Answer{}, nothingSent(m) // a lookup has proven the same
 	case now.State == movement.Failed:
-		return e.outcome(op, now)
+		return e.outcome(ctx, op, now)
 	}
 	return e.contradicted(ctx, m, "the call was "+said+", but the provider has "+m.UpstreamReference()+", which stands at "+string(now.State))
 }
@@ -243,5 +243,5 @@ func (e *Engine) unknown(ctx context.Context, op *catalog.Operation, m movement.
 		e.Log.ErrorContext(ctx, "look after an unanswered call", "movement", m.ID.String(), "error", err)
 		return Answer{}, timedOut(m, e.Now())
 	}
-	return e.outcome(op, seen)
+	return e.outcome(ctx, op, seen)
 }

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -226,7 +227,7 @@ func TestWhileTheCallIsUnderWay(t *testing.T) {
 // TestOvertaken: somebody else's news comes while the call is under way.
 func TestOvertaken(t *testing.T) {
 	t.Parallel()
-	const accepts, refuses, sendsNot = "pending", "refused", "not sent"
+	const accepts, refuses, sendsNot, loses = "pending", "refused", "not sent", "unknown, made"
 	news := map[string]func(w *world, call sdk.Call){
 		"paid":   func(w *world, call sdk.Call) { w.hear(finding(call, sdk.StandingDone)) },
 		"failed": func(w *world, call sdk.Call) { w.hear(finding(call, sdk.StandingFailed)) },
@@ -253,6 +254,9 @@ func TestOvertaken(t *testing.T) {
 		{"seen", accepts, "PENDING", nil, "PENDING"},
 		{"proven unsent", accepts, "PROVIDER_TIMEOUT unknown lookup_first", []string{reasonContradiction}, "NOT_FOUND no never"},
 		{"claimed again", accepts, "PROVIDER_TIMEOUT unknown lookup_first", []string{reasonContradiction}, "PENDING"},
+		{"seen", loses, "PENDING", nil, "PENDING"},
+		{"paid", loses, "PENDING", nil, "PAID"},
+		{"failed", loses, "PROVIDER_REJECTED refused never", nil, "FAILED"},
 		{"paid", refuses, "PROVIDER_TIMEOUT unknown lookup_first", []string{reasonContradiction}, "PAID"},
 		{"failed", refuses, "PROVIDER_REJECTED refused never", nil, "FAILED"},
 		{"proven unsent", refuses, "PROVIDER_UNAVAILABLE no later", nil, "NOT_FOUND no never"},
@@ -329,6 +333,53 @@ func TestFreeAgain(t *testing.T) {
 		}
 		if _, calls := w.up.made(); calls != 1 {
 			t.Errorf("called %d times", calls)
+		}
+	})
+}
+
+// TestFreedWhileClaiming: the reference is freed between the claim that did not
+// get it and the read of who has it.
+func TestFreedWhileClaiming(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.up.outcome = outcomeNamed("not sent")
+		w.create("A")
+		w.faults.claim = func(ctx context.Context, _ claiming) (movement.Movement, bool, error) {
+			if by, bounded := ctx.Deadline(); !bounded || by.Sub(w.now()) > sendWindow {
+				t.Errorf("a claim may take until %v", by)
+			}
+			return w.stored("A"), false, nil
+		}
+		w.want(w.create("A"), "PROVIDER_UNAVAILABLE no later")
+		w.want(w.create("A", "amount", json.Number("500")), "PROVIDER_UNAVAILABLE no later")
+	})
+}
+
+// TestFreedByAsking: the merchant's own repetition proves that nothing was sent,
+// and the next one sends.
+func TestFreedByAsking(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.unanswered("A")
+		w.pass(time.Minute)
+		w.want(w.create("A"), "PROVIDER_TIMEOUT unknown lookup_first")
+		w.pass(missGap)
+		w.want(w.create("A"), "PROVIDER_UNAVAILABLE no later")
+		w.restart()
+		w.want(w.create("A"), "PENDING")
+	})
+}
+
+// TestAnotherOffer: a link is no answer to who asked for a QR code.
+func TestAnotherOffer(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.up.outcome = outcome{makes: true, says: func(json.RawMessage) sdk.Result {
+			return sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage(`{"payment_url":"https://pay.example/1"}`)}
+		}}
+		s := w.create("A", "type", "qris")
+		if !strings.Contains(s.data, `"qr_string":"QR-`) {
+			t.Errorf("got %s, %v", s.data, s.err)
 		}
 	})
 }

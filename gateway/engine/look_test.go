@@ -44,6 +44,7 @@ func TestNotFoundIsProofTwice(t *testing.T) {
 		"polled by clients":  {[]int{0, 5, 10}, movement.Unsent},
 		"polled unevenly":    {[]int{3, 8}, movement.Sending},
 		"just enough":        {[]int{3, 13}, movement.Unsent},
+		"polled much later":  {[]int{4000, 4005, 4010}, movement.Unsent},
 		"much later":         {[]int{4000, 9000}, movement.Unsent},
 		"told nothing once":  {[]int{0, blindLook, 10}, movement.Unsent},
 	} {
@@ -264,22 +265,64 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestClientsHangUp: money work does not end with its client.
+// TestClientsHangUp: money work does not end with its client, wherever it is.
 func TestClientsHangUp(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(w *world) {
-		ctx, hangUp := context.WithCancel(w.Context())
-		w.up.after = func(sdk.Call) { hangUp() }
-		if _, err := w.Engine.Run(ctx, w.request(createPath, "A")); err != nil {
+		gone, hangUp := context.WithCancel(w.Context())
+		hangUp()
+		if _, err := w.Engine.Run(gone, w.request(createPath, "A")); err != nil {
 			t.Error(err)
 		}
-		if m := w.stored("A"); m.State != movement.Pending || m.Answer == nil {
-			t.Errorf("stands at %s", m.State)
+		ctx, hangUp := context.WithCancel(w.Context())
+		w.up.after = func(sdk.Call) { hangUp() }
+		w.up.outcome = outcomeNamed("unknown, made")
+		if _, err := w.Engine.Run(ctx, w.request(createPath, "B")); err != nil {
+			t.Error(err)
 		}
 		w.pass(time.Minute)
-		if _, err := w.Engine.Run(ctx, w.request(cancelPath, "A")); err != nil {
+		if _, err := w.Engine.Run(gone, w.request(cancelPath, "A")); err != nil {
 			t.Error(err)
 		}
 		w.want(w.status("A"), "EXPIRED")
+		if m := w.stored("B"); m.State != movement.Pending || m.Answer == nil {
+			t.Errorf("stands at %s", m.State)
+		}
+		leaving, hangUp := context.WithTimeout(w.Context(), time.Second)
+		defer hangUp()
+		w.faults.move = func(do func() (bool, error)) (bool, error) {
+			if leaving.Err() == nil {
+				w.pass(2 * time.Second)
+				return false, errAway
+			}
+			return do()
+		}
+		m := w.stored("B")
+		w.up.pay(m.UpstreamReference(), "p")
+		if _, err := w.Engine.Run(leaving, w.request(statusPath, "B")); err != nil {
+			t.Error(err)
+		}
+		if m = w.stored("B"); m.State != movement.Done {
+			t.Errorf("stands at %s: what was found was lost", m.State)
+		}
+	})
+}
+
+// TestAskingIsShared: whoever saw the movement before somebody asked does not
+// ask again within the span.
+func TestAskingIsShared(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.create("A")
+		stale := w.stored("A")
+		for second := range 20 {
+			if err := w.Resolve(w.Context(), stale); err != nil {
+				t.Error(err)
+			}
+			if want := second/5 + 1; w.up.asked() != want {
+				t.Errorf("asked %d times after %d s", w.up.asked(), second)
+			}
+			w.pass(time.Second)
+		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
@@ -26,7 +27,7 @@ func (e *Engine) replay(ctx context.Context, op *catalog.Operation, draft, m mov
 			return Answer{}, err
 		}
 	}
-	answer, err := e.outcome(op, m)
+	answer, err := e.outcome(ctx, op, m)
 	answer.Replayed = err == nil || m.Refusal != nil
 	return answer, err
 }
@@ -57,8 +58,9 @@ func (e *Engine) continued(ctx context.Context, op *catalog.Operation, m movemen
 	return m, fault.From(err).Unknown().WithReference(m.Reference)
 }
 
-// outcome is what a creation is answered, as far as it is known.
-func (e *Engine) outcome(op *catalog.Operation, m movement.Movement) (Answer, error) {
+// outcome is what a creation is answered, as far as it is known. What has ended
+// before anybody was answered gets its first answer here, which then stays.
+func (e *Engine) outcome(ctx context.Context, op *catalog.Operation, m movement.Movement) (Answer, error) {
 	switch {
 	case m.Answer != nil:
 		return Answer{Data: m.Answer}, nil
@@ -74,7 +76,11 @@ func (e *Engine) outcome(op *catalog.Operation, m movement.Movement) (Answer, er
 		return Answer{}, timedOut(m, e.Now())
 	case movement.Done, movement.Expired:
 	}
-	return Answer{Data: e.firstAnswer(op, m, m.Result)}, nil
+	data := e.firstAnswer(op, m, m.Result)
+	if err := e.complete(ctx, store.Move{Movement: m, Answer: data}); err != nil {
+		return Answer{}, fault.From(err).Unknown().WithReference(m.Reference)
+	}
+	return Answer{Data: data}, nil
 }
 
 func timedOut(m movement.Movement, now time.Time) *fault.Error {

@@ -81,7 +81,10 @@ var outcomes = []outcome{
 	{"unheard of", true, 0, func(offer json.RawMessage) sdk.Result { return sdk.Result{Outcome: 99, Data: offer} }},
 }
 
-func (u *upstream) Call(_ context.Context, _ string, call sdk.Call, _ time.Duration) sdk.Result {
+func (u *upstream) Call(ctx context.Context, _ string, call sdk.Call, _ time.Duration) sdk.Result {
+	if ctx.Err() != nil {
+		return sdk.DidNotSend(sdk.BlameNone, "the caller has gone")
+	}
 	if call.Operation == cancelPath {
 		return u.end(call)
 	}
@@ -143,6 +146,9 @@ func (u *upstream) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Du
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.deadline, _ = ctx.Deadline()
+	if ctx.Err() != nil {
+		return sdk.NoWord(sdk.BlameNone, "the caller has gone")
+	}
 	u.lookups = append(u.lookups, u.now())
 	if u.find != nil {
 		return u.find(l)

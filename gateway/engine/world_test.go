@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -130,16 +132,21 @@ func databaseFor(t testing.TB) *store.Store {
 	return s
 }
 
-// merchant makes an account with a connection in each mode. The notification
-// route is told apart by the token "<merchant>/<mode>".
+// merchant adds an account.
 func (w *world) merchant() *tenants.Account {
-	w.Helper()
+	account := newAccount()
+	w.others[account.ID()] = account
+	return account
+}
+
+// newAccount makes an account with a connection in each mode.
+func newAccount() *tenants.Account {
 	id := tenants.NewMerchantID()
 	var connections []tenants.Connection
 	for _, mode := range []tenants.Mode{tenants.Live, tenants.Test} {
-		token, err := tenants.NewNotifyToken(randomness{})
+		token, err := tenants.NewNotifyToken(rand.Reader)
 		if err != nil {
-			w.Fatal(err)
+			panic(err)
 		}
 		connections = append(connections, tenants.Connection{
 			MerchantID: id, Mode: mode, Provider: provider, Owner: tenants.OwnerMerchant, Version: 1, Sealed: []byte("{}"), NotifyToken: token,
@@ -147,17 +154,9 @@ func (w *world) merchant() *tenants.Account {
 	}
 	account, err := tenants.NewAccount(tenants.Merchant{ID: id, Name: "Toko", Tier: "scale", Status: tenants.Active}, nil, connections, nil)
 	if err != nil {
-		w.Fatal(err)
+		panic(err)
 	}
-	w.others[id] = account
 	return account
-}
-
-type randomness struct{}
-
-func (randomness) Read(p []byte) (int, error) {
-	id := uuid.New()
-	return copy(p, id[:]), nil
 }
 
 // Account is for the engine.
@@ -320,14 +319,17 @@ func (w *world) work(reference string, span time.Duration) {
 	}
 }
 
+// claiming is the keeper's own claim.
+type claiming func() (movement.Movement, bool, error)
+
 // faulty is a keeper that fails as told. A commit can fail with or without
 // having happened.
 type faulty struct {
 	keeper
 
-	claim     func(do func() (movement.Movement, bool, error)) (movement.Movement, bool, error)
+	claim     func(ctx context.Context, do claiming) (movement.Movement, bool, error)
 	move      func(do func() (bool, error)) (bool, error)
-	down      error // of reads
+	down      error // of reads, and of the right to ask
 	recording error // of records and the operators' list
 }
 
@@ -342,14 +344,20 @@ func (b broken) Unwrap() error { return b.error }
 
 func (f *faulty) Claim(ctx context.Context, m movement.Movement) (movement.Movement, bool, error) {
 	do := func() (movement.Movement, bool, error) { return f.keeper.Claim(ctx, m) }
+	if err := ctx.Err(); err != nil {
+		return movement.Movement{}, false, err
+	}
 	if f.claim != nil {
-		return f.claim(do)
+		return f.claim(ctx, do)
 	}
 	return do()
 }
 
 func (f *faulty) Move(ctx context.Context, now time.Time, move store.Move) (bool, error) {
 	do := func() (bool, error) { return f.keeper.Move(ctx, now, move) }
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
 	if f.move != nil {
 		return f.move(do)
 	}
@@ -357,10 +365,24 @@ func (f *faulty) Move(ctx context.Context, now time.Time, move store.Move) (bool
 }
 
 func (f *faulty) MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error) {
-	if f.down != nil {
-		return movement.Movement{}, f.down
+	if err := cmp.Or(f.down, ctx.Err()); err != nil {
+		return movement.Movement{}, err
 	}
 	return f.keeper.MovementByKey(ctx, key)
+}
+
+func (f *faulty) MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error) {
+	if err := cmp.Or(f.down, ctx.Err()); err != nil {
+		return movement.Movement{}, err
+	}
+	return f.keeper.MovementByID(ctx, id)
+}
+
+func (f *faulty) Ask(ctx context.Context, id movement.ID, now, before, next time.Time) (bool, error) {
+	if err := cmp.Or(f.down, ctx.Err()); err != nil {
+		return false, err
+	}
+	return f.keeper.Ask(ctx, id, now, before, next)
 }
 
 func (f *faulty) AddAttention(ctx context.Context, a store.Attention) (bool, error) {
