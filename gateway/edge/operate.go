@@ -11,6 +11,9 @@ import (
 func (x *exchange) operate(op *catalog.Operation) {
 	x.operation = op
 	answer, err := x.judgeAndRun()
+	if answer.Replayed { // a refusal is repeated, too
+		x.Header().Set("Idempotent-Replayed", "true")
+	}
 	if err != nil {
 		x.fail(x.truthful(err))
 		return

@@ -73,6 +73,19 @@ func TestAnswersAreRenderedAsTheContractHasThem(t *testing.T) {
 	}
 }
 
+// A refusal that is repeated is marked like an answer that is.
+func TestARepeatedRefusalIsMarked(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	h.run = func(engine.Request) (engine.Answer, error) {
+		return engine.Answer{Replayed: true}, fault.New(fault.ProviderRejected, "The provider refused.")
+	}
+	got := h.create(t, h.right(""))
+	if got.StatusCode != 422 || got.Header.Get("Idempotent-Replayed") != "true" {
+		t.Errorf("got %d with %q, want 422 with true", got.StatusCode, got.Header.Get("Idempotent-Replayed"))
+	}
+}
+
 // TestEveryErrorOfTheTable renders each code as the engine would give it.
 func TestEveryErrorOfTheTable(t *testing.T) {
 	t.Parallel()

@@ -59,9 +59,6 @@ type failure struct {
 
 // succeed renders an answer. One that can't be encoded is INTERNAL.
 func (x *exchange) succeed(a engine.Answer) {
-	if a.Replayed {
-		x.Header().Set("Idempotent-Replayed", "true")
-	}
 	err := x.envelope(http.StatusOK, success{Success: true, Message: a.Message, Status: a.Status, Data: a.Data})
 	if err != nil {
 		x.fail(x.truthful(fmt.Errorf("encode the answer: %w", err)))
