@@ -16,11 +16,14 @@ var faultOperations = map[string]string{"payment_link": "invoices.create", "qris
 
 // TestProviderFaults makes the provider fail in every way, hangs up, and kills
 // the plugin in a call. Then all references are sent again, and each must end
-// in one payment.
+// in one payment. Meanwhile others live out the shortest life there is.
 func TestProviderFaults(t *testing.T) {
 	t.Parallel()
 	p := start(t, settings{})
 	l := newLoad(p.shop(large, "live"))
+	dying := p.shop(large, "test")
+	link := dying.create(t, fields{"expires_in": 60, "amount": 31000})
+	code := dying.create(t, fields{"expires_in": 60, "amount": 31001, "type": "qris"})
 	for _, kind := range []string{"payment_link", "qris"} {
 		for _, name := range []string{"latency", "drop_after", "garbage", "error_500", "drop_before"} {
 			l.meets(t, name, kind)
@@ -33,6 +36,11 @@ func TestProviderFaults(t *testing.T) {
 	for _, a := range l.attempts {
 		l.becomes(t, a.order["external_id"].(string), "PENDING", time.Second)
 	}
+	for _, made := range []payment{link, code} {
+		dying.becomes(t, made.ExternalID, "EXPIRED", time.Minute)
+	}
+	p.pay(t, fields{"qr_string": code.QRString})
+	await(t, paidWithin, "paid_late_at", func() bool { return dying.status(t, code.ExternalID).PaidLateAt != "" })
 }
 
 // meets makes one creation meet a fault.

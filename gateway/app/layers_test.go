@@ -55,6 +55,7 @@ var house = map[string]room{
 	"gateway/store":           {floor: 3},
 	"gateway/host":            {floor: 3},
 	"gateway/limit":           {floor: 3},
+	"gateway/delivery":        {floor: 3},
 	"gateway/database/withdb": {floor: 3, support: true},
 
 	"gateway/admission": {floor: 4},
@@ -80,7 +81,7 @@ var house = map[string]room{
 // for tests alone, which may look behind every door. A library that is not here
 // has no door yet.
 var doors = map[string][]string{
-	"code.dny.dev/ssrf":                          {"gateway/worker"},
+	"code.dny.dev/ssrf":                          {"gateway/delivery"},
 	"github.com/alecthomas/kong":                 {"gateway/cmd/gerbang"},
 	"github.com/boombuler/barcode":               {"gateway/edge"},
 	"github.com/cenkalti/backoff":                nil,
@@ -105,7 +106,7 @@ var doors = map[string][]string{
 	"github.com/prometheus":                      {"gateway/console", "gateway/app"},
 	"github.com/santhosh-tekuri/jsonschema":      {"sdk/manifest", "gateway/catalog"},
 	"github.com/sony/gobreaker":                  {"gateway/host"},
-	"github.com/standard-webhooks":               {"gateway/worker"},
+	"github.com/standard-webhooks":               {"gateway/delivery"},
 	"github.com/tink-crypto/tink-go":             {"tenants"},
 	"golang.org/x/sync":                          nil,
 	"golang.org/x/sys":                           nil,

@@ -67,6 +67,9 @@ func (l *load) run(ctx context.Context, clients int) {
 				if a.err != nil {
 					return // the gateway is gone
 				}
+				if a.first.Code == fault.RateLimited {
+					<-time.After(100 * time.Millisecond)
+				}
 			}
 		})
 	}

@@ -209,7 +209,7 @@ func checkReplays(t *testing.T, p *program) {
 		if !again.replayed() || string(again.Data) != string(first.Data) {
 			t.Errorf("%s: a replay answered %s, first %s", kind, again, first)
 		}
-		changed := s.ask(t, "/payments/create", order.with(fields{"amount": 12001, "description": "Teh", "success_url": "https://shop.example/"}))
+		changed := s.ask(t, "/payments/create", order.with(fields{"amount": 12001, "description": "Susu", "success_url": "https://shop.example/"}))
 		var named []string
 		for _, e := range changed.Errors {
 			named = append(named, e.Field)
@@ -330,6 +330,9 @@ func checkWrongAmount(t *testing.T, p *program) {
 	p.onTheList(t, "amount_differs", 13999)
 	if got := s.status(t, made.ExternalID); got.Status != "PENDING" {
 		t.Errorf("a payment of another amount made it %s", got.Status)
+	}
+	if out, err := p.run(t, "attention", "list"); err != nil || !strings.Contains(out, "amount_differs") {
+		t.Errorf("gerbang attention list: %v\n%s", err, out)
 	}
 }
 

@@ -5,11 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -25,10 +28,18 @@ import (
 // leaves them; without it the tests build their own.
 const binVariable = "GERBANG_TEST_BIN"
 
+// sideBySide is how many tests run at once on a small machine.
+const sideBySide = 4
+
 func TestMain(m *testing.M) {
 	if path := os.Getenv(roleVariable); path != "" {
 		fmt.Fprintln(os.Stderr, serveBare(path)) // ends only by a fault, or killed
 		os.Exit(1)
+	}
+	// These tests wait far more than they compute.
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue && runtime.GOMAXPROCS(0) < sideBySide {
+		_ = parallel.Value.Set(strconv.Itoa(sideBySide))
 	}
 	code := dbtest.Run(m)
 	if builtIn != "" {
