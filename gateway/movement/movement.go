@@ -115,7 +115,7 @@ func ParseUpstreamReference(text string) (id ID, attempt int, ok bool) {
 	if _, err := hex.Decode(m.ID[:], []byte(name)); err != nil {
 		return ID{}, 0, false
 	}
-	m.Attempt, _ = strconv.Atoi(number) //nolint:errcheck // what is no number is not what was written
+	m.Attempt, _ = strconv.Atoi(number) // what is no number is not what was written
 	if m.Attempt <= 0 || m.UpstreamReference() != text {
 		return ID{}, 0, false
 	}

@@ -20,7 +20,7 @@ import (
 const changeShards = 8
 
 func changeShard(id tenants.MerchantID) int32 {
-	return int32(crc32.ChecksumIEEE([]byte(id)) % changeShards) //nolint:gosec // below changeShards
+	return int32(crc32.ChecksumIEEE([]byte(id)) % changeShards)
 }
 
 // AccountByKey reads the account that a key belongs to, or tenants.ErrNotFound.
@@ -83,7 +83,7 @@ func (s *Store) account(ctx context.Context, find func(*dbsqlc.Queries) (string,
 func (s *Store) ChangedSince(ctx context.Context, since time.Time) ([]tenants.Change, error) {
 	shards := make([]int32, changeShards)
 	for i := range shards {
-		shards[i] = int32(i) //nolint:gosec // below changeShards
+		shards[i] = int32(i)
 	}
 	rows, err := s.queries.MerchantsChangedSince(ctx, dbsqlc.MerchantsChangedSinceParams{Shards: shards, Since: micro(since)})
 	if err != nil {

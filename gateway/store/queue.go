@@ -29,7 +29,7 @@ func (s *Store) Due(ctx context.Context, buckets []int, since, now time.Time, mo
 	}
 	due := make([]movement.Movement, 0, len(rows))
 	for _, row := range rows {
-		m, err := fromRow(dbsqlc.Movement(row))
+		m, err := fromRow(row)
 		if err != nil {
 			return nil, err
 		}

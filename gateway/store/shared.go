@@ -147,7 +147,7 @@ func (s *sharedCommits) together(ctx context.Context, batch []*sharedWrite) ([]e
 		verdicts[i] = results.QueryRow().Scan(write.into...)
 		if verdicts[i] != nil && !errors.Is(verdicts[i], pgx.ErrNoRows) {
 			err := verdicts[i]
-			_ = results.Close() //nolint:errcheck // it repeats the statement's error
+			_ = results.Close() // it repeats the error
 			return nil, err
 		}
 	}

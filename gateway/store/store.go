@@ -118,7 +118,15 @@ var unclear = []string{"08", "40003", "57P", "58", "XX"}
 // ambiguous tells whether a statement that failed may have been committed all
 // the same: the connection broke, or the engine itself says it does not know.
 func ambiguous(err error) bool {
-	if err == nil || pgconn.SafeToRetry(err) || errors.Is(err, pgx.ErrNoRows) {
+	if err == nil || errors.Is(err, pgx.ErrNoRows) || errors.Is(err, errClosed) {
+		return false
+	}
+	if _, unconnected := errors.AsType[*pgconn.ConnectError](err); unconnected {
+		return false
+	}
+	// Of a connection that is cut during COMMIT pgx says "conn closed", and that it
+	// was closed before anything was sent.
+	if pgconn.SafeToRetry(err) && !errors.Is(err, pgconn.ErrConnClosed) {
 		return false
 	}
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)

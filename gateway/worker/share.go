@@ -149,7 +149,7 @@ func (s *Share) Release(ctx context.Context) {
 		}
 	}
 	if s.seat >= 0 {
-		_ = s.leases.DropLease(ctx, store.Lease{Queue: s.seatQueue(), Bucket: s.seat, Holder: s.replica}) //nolint:errcheck // it runs out by itself
+		_ = s.leases.DropLease(ctx, store.Lease{Queue: s.seatQueue(), Bucket: s.seat, Holder: s.replica}) // it runs out by itself
 	}
 }
 

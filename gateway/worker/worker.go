@@ -121,7 +121,7 @@ func (w *Worker) resolve(ctx context.Context, due []movement.Movement) {
 			return nil
 		})
 	}
-	_ = group.Wait() //nolint:errcheck // the functions complain themselves
+	_ = group.Wait() // the functions complain themselves
 }
 
 // complain logs what will be tried again anyway.

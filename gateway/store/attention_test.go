@@ -1,0 +1,102 @@
+package store_test
+
+import (
+	"errors"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+func fact(subject, reason, id string) store.Attention {
+	return store.Attention{
+		Owner: movement.Owner{MerchantID: "mer_1", Mode: "live"}, Subject: subject, Reason: reason, FactID: id,
+		Provider: "payments", Detail: "asked 100, the provider says 90", At: epoch,
+	}
+}
+
+func TestAttention(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	first := fact("m-1", "amount_differs", "")
+	later := fact("m-1", "amount_differs", "evt-1")
+	later.At = epoch.Add(time.Hour)
+	test := first
+	test.Owner.Mode, test.At = "test", epoch.Add(time.Minute)
+	for _, a := range []store.Attention{first, later, test} {
+		if added, err := s.AddAttention(t.Context(), a); err != nil || !added {
+			t.Fatalf("%+v: %v, %v", a, added, err)
+		}
+		again := a
+		again.At, again.Detail = epoch.Add(24*time.Hour), "told again"
+		if added, err := s.AddAttention(t.Context(), again); err != nil || added {
+			t.Errorf("%+v again: %v, %v", a, added, err)
+		}
+	}
+	expect := func(most int, want ...store.Attention) {
+		t.Helper()
+		if got, err := s.OpenAttention(t.Context(), most); err != nil || len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
+			t.Errorf("open: %+v, %v", got, err)
+		}
+	}
+	expect(10, later, test, first)
+	expect(2, later, test)
+
+	if err := s.ResolveAttention(t.Context(), epoch, later, "ops-1", "paid back by hand"); err != nil {
+		t.Error(err)
+	}
+	expect(10, test, first)
+	for what, a := range map[string]store.Attention{"one that is resolved": later, "one that never was": fact("m-2", "paid_late", "")} {
+		if err := s.ResolveAttention(t.Context(), epoch, a, "ops-2", "me too"); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	// The provider tells it once more: a person has decided it.
+	if added, err := s.AddAttention(t.Context(), later); err != nil || added {
+		t.Errorf("told again: %v, %v", added, err)
+	}
+	expect(10, test, first)
+}
+
+func TestAttentionIsSignedByItsResolver(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{})
+	a := fact("m-1", "paid_late", "")
+	if _, err := s.AddAttention(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ResolveAttention(t.Context(), epoch, a, "ops-1", "paid back"); err != nil {
+		t.Fatal(err)
+	}
+	const signed = "SELECT count(*) FROM attention WHERE resolved_at = $1 AND resolved_by = 'ops-1' AND resolution = 'paid back'"
+	if n := count(t, url, signed, epoch); n != 1 {
+		t.Error("nobody has resolved it")
+	}
+}
+
+func TestAttentionAtOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, database(t), store.Options{MaxConns: 8})
+	var wait sync.WaitGroup
+	var added atomic.Int32
+	for range 20 {
+		wait.Go(func() {
+			ok, err := s.AddAttention(t.Context(), fact("m-1", "paid_again", "evt-1"))
+			if err != nil {
+				t.Error(err)
+			}
+			if ok {
+				added.Add(1)
+			}
+		})
+	}
+	wait.Wait()
+	if added.Load() != 1 {
+		t.Errorf("%d entries of one fact", added.Load())
+	}
+}

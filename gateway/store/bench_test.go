@@ -1,0 +1,138 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"runtime"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+// statement is the text of a query that sqlc made, so that the bare measure is
+// of the very same.
+func statement(tb testing.TB, name string) (text string) {
+	tb.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "dbsqlc/movements.sql.go", nil, 0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && spec.Names[0].Name == name {
+			text, err = strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		}
+		return true
+	})
+	if err != nil || text == "" {
+		tb.Fatalf("no statement %s: %v", name, err)
+	}
+	return text
+}
+
+// payment is the two commits of a payment.
+type payment func(ctx context.Context) error
+
+func ours(b *testing.B, url string, conns int32) payment {
+	s := open(b, url, store.Options{MaxConns: conns})
+	return func(ctx context.Context) error {
+		m, claimed, err := s.Claim(ctx, draft(uuid.NewString()))
+		if err != nil || !claimed {
+			return fmt.Errorf("claim: %v, %w", claimed, err)
+		}
+		change := move(m, movement.Pending)
+		change.Result, change.Answer, change.ProviderReference = m.Request, m.Request, "inv-1"
+		change.ExpiresAt, change.DueAt = epoch.Add(time.Hour), epoch.Add(time.Minute)
+		if ok, err := s.Move(ctx, epoch, change); err != nil || !ok {
+			return fmt.Errorf("move: %v, %w", ok, err)
+		}
+		return nil
+	}
+}
+
+// bare is the same statements and values without the store.
+func bare(b *testing.B, url string, conns int32) payment {
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		b.Fatal(err)
+	}
+	config.MaxConns = conns
+	pool, err := pgxpool.NewWithConfig(b.Context(), config)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(pool.Close)
+	claim, move := statement(b, "claimMovement"), statement(b, "moveMovement")
+	request, due := string(draft("").Request), epoch.Add(time.Minute)
+	return func(ctx context.Context) error {
+		id := uuid.New()
+		var attempt, sequence int32
+		if err := pool.QueryRow(ctx, claim, "mer_1", "live", "payment", uuid.NewString(), id, "/payments/create", "payments",
+			int64(15_000), request, "https://shop.example/callback", uuid.NewString(), "v1", "d-1",
+			epoch, epoch, int32(id[15]%movement.Buckets), &due).Scan(&id, &attempt, &sequence); err != nil {
+			return err
+		}
+		var updated time.Time
+		return pool.QueryRow(ctx, move, "pending", epoch, &request, &request, nil, "inv-1", "", &due, &due,
+			id, attempt, "sending", "pending", `{"source":"test"}`).Scan(&sequence, &updated)
+	}
+}
+
+// BenchmarkPayment measures the store's claim and move beside the same two
+// statements alone, one after the other and from 64 goroutines. The metric
+// x_bare is the share of the bare speed that is left.
+func BenchmarkPayment(b *testing.B) {
+	for _, goroutines := range []int{1, 64} {
+		var alone float64 // nanoseconds of a bare payment
+		for _, way := range []struct {
+			name string
+			make func(*testing.B, string, int32) payment
+		}{{"bare", bare}, {"store", ours}} {
+			b.Run(fmt.Sprintf("%s/%d", way.name, goroutines), func(b *testing.B) {
+				pay := way.make(b, database(b), int32(min(goroutines, 32)))
+				each := repeat(b, pay, goroutines)
+				b.ReportMetric(1e9/each, "payments/s")
+				if way.name == "bare" {
+					alone = each
+				} else if alone > 0 {
+					b.ReportMetric(alone/each, "x_bare")
+				}
+			})
+		}
+	}
+}
+
+// repeat pays b.N times and returns the nanoseconds for each.
+func repeat(b *testing.B, pay payment, goroutines int) float64 {
+	ctx := b.Context()
+	if err := pay(ctx); err != nil { // connects, and prepares the statements
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	if goroutines == 1 {
+		for range b.N {
+			if err := pay(ctx); err != nil {
+				b.Fatal(err)
+			}
+		}
+	} else {
+		b.SetParallelism(max(1, goroutines/runtime.GOMAXPROCS(0)))
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				if err := pay(ctx); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	return float64(b.Elapsed().Nanoseconds()) / float64(b.N)
+}

@@ -1,0 +1,190 @@
+package store_test
+
+import (
+	"encoding/json"
+	"errors"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+func TestClaimOfAFreshReference(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	m := draft("INV/2026/#001 · あ")
+	m.CreatedAt = m.CreatedAt.Add(999).In(time.FixedZone("WIB", 7*3600)) // what the database can't keep is cut at once
+	claimed := claim(t, s, m)
+	want := draft(m.Reference)
+	want.ID, want.RequestID, want.Attempt, want.Sequence, want.UpdatedAt = m.ID, m.RequestID, 1, 1, epoch
+	if !reflect.DeepEqual(claimed, want) {
+		t.Errorf("claimed %+v\nwant %+v", claimed, want)
+	}
+	for how, read := range map[string]func() (movement.Movement, error){
+		"by id":  func() (movement.Movement, error) { return s.MovementByID(t.Context(), m.ID) },
+		"by key": func() (movement.Movement, error) { return s.MovementByKey(t.Context(), m.Key) },
+	} {
+		if got, err := read(); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %v\nwant %+v", how, got, err, want)
+		}
+	}
+	if events := story(t, s, m.ID); len(events) != 0 {
+		t.Errorf("story %v", events)
+	}
+}
+
+func TestClaimOfATakenReference(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	for _, state := range []movement.State{movement.Sending, movement.Pending, movement.Done, movement.Failed, movement.Expired} {
+		first := at(t, s, string(state), state)
+		other := draft(string(state))
+		other.Amount = 1
+		existing, ours, err := s.Claim(t.Context(), other)
+		if err != nil || ours || existing.ID != first.ID || existing.State != state || existing.Amount != first.Amount {
+			t.Errorf("%s: %+v, %v, %v", state, existing, ours, err)
+		}
+		if got := byID(t, s, first.ID); !reflect.DeepEqual(got, existing) {
+			t.Errorf("%s: changed to %+v", state, got)
+		}
+	}
+}
+
+func TestReferencesOfDifferentOwners(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	ids := map[movement.ID]bool{}
+	for _, change := range []func(*movement.Movement){
+		func(*movement.Movement) {},
+		func(m *movement.Movement) { m.Owner.MerchantID = "mer_2" },
+		func(m *movement.Movement) { m.Owner.Mode = "test" },
+		func(m *movement.Movement) { m.Kind = "order" },
+		func(m *movement.Movement) { m.Reference = "inv/1" },
+		func(m *movement.Movement) { m.Reference = "INV/1 " },
+	} {
+		m := draft("INV/1")
+		change(&m)
+		ids[claim(t, s, m).ID] = true
+	}
+	if len(ids) != 6 {
+		t.Errorf("%d movements", len(ids))
+	}
+	missing := draft("INV/1").Key
+	missing.Owner.MerchantID = "mer_3"
+	if _, err := s.MovementByKey(t.Context(), missing); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("another merchant's reference: %v", err)
+	}
+	if _, err := s.MovementByID(t.Context(), movement.NewID()); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("another id: %v", err)
+	}
+}
+
+// TestClaimAgain takes over the row of an attempt of which nothing was sent. The
+// provider is asked under another name, and nothing of the first attempt stays.
+func TestClaimAgain(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	first := claim(t, s, draft("INV/1"))
+	if _, err := s.Miss(t.Context(), first, epoch); err != nil {
+		t.Fatal(err)
+	}
+	if ok, err := s.Ask(t.Context(), first.ID, epoch, epoch, epoch); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	change := move(first, movement.Unsent)
+	change.Result, change.Answer = json.RawMessage(`{"qr_string":"old"}`), json.RawMessage(`{"old":true}`)
+	change.Refusal = &movement.Refusal{Code: "OLD"}
+	change.ProviderReference, change.FactID, change.ExpiresAt = "old", "old", epoch
+	moved(t, s, change)
+
+	next := draft("INV/1")
+	next.Amount, next.Operation, next.Provider, next.CallbackURL = 20_000, "/other", "other", "https://other.example"
+	next.Request, next.PolicyVersion, next.DecisionID = json.RawMessage(`{}`), "v2", "d-2"
+	next.CreatedAt, next.SendBy, next.DueAt = epoch.Add(time.Hour), epoch.Add(2*time.Hour), epoch.Add(3*time.Hour)
+	want := next
+	want.ID, want.Attempt, want.Sequence, want.UpdatedAt = first.ID, 2, 3, next.CreatedAt
+	claimed := claim(t, s, next)
+	if !reflect.DeepEqual(claimed, want) {
+		t.Errorf("claimed %+v\nwant %+v", claimed, want)
+	}
+	if got := byID(t, s, first.ID); !reflect.DeepEqual(got, want) {
+		t.Errorf("stored %+v\nwant %+v", got, want)
+	}
+	if first.UpstreamReference() == claimed.UpstreamReference() {
+		t.Error("both attempts have one name at the provider")
+	}
+	if ok, err := s.Move(t.Context(), epoch, move(first, movement.Pending)); ok || err != nil {
+		t.Errorf("news of the first attempt moved the second: %v, %v", ok, err)
+	}
+}
+
+func TestEqualClaimsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, database(t), store.Options{MaxConns: 16})
+	unsent := at(t, s, "again", movement.Unsent)
+	for _, reference := range []string{"fresh", "again"} {
+		var wait sync.WaitGroup
+		var ours atomic.Int32
+		ids := make(chan movement.ID, 50)
+		for range 50 {
+			wait.Go(func() {
+				m, claimed, err := s.Claim(t.Context(), draft(reference))
+				if err != nil {
+					t.Error(err)
+				}
+				if claimed {
+					ours.Add(1)
+				}
+				ids <- m.ID
+			})
+		}
+		wait.Wait()
+		close(ids)
+		distinct := map[movement.ID]bool{}
+		for id := range ids {
+			distinct[id] = true
+		}
+		if ours.Load() != 1 || len(distinct) != 1 {
+			t.Errorf("%s: %d of 50 claims are told to send, about %d movements", reference, ours.Load(), len(distinct))
+		}
+	}
+	if got := byID(t, s, unsent.ID); got.Attempt != 2 {
+		t.Errorf("claimed %d times", got.Attempt)
+	}
+}
+
+func TestClaimsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	for name, change := range map[string]func(*movement.Movement){
+		"no amount":           func(m *movement.Movement) { m.Amount = 0 },
+		"a negative amount":   func(m *movement.Movement) { m.Amount = -15_000 },
+		"a NUL in the name":   func(m *movement.Movement) { m.Reference = "INV\x001" },
+		"a NUL in a document": func(m *movement.Movement) { m.Request = json.RawMessage("{\"a\":\"\x00\"}") },
+		"bytes, not UTF-8":    func(m *movement.Movement) { m.Reference = "INV\xff1" },
+	} {
+		m := draft("INV/1")
+		change(&m)
+		if _, ours, err := s.Claim(t.Context(), m); err == nil || ours {
+			t.Errorf("%s: %v, %v", name, ours, err)
+		}
+		if _, err := s.MovementByID(t.Context(), m.ID); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	m := draft("INV/1")
+	m.Amount = money.Max
+	if claim(t, s, m); byID(t, s, m.ID).Amount != money.Max {
+		t.Error("the largest amount is not kept")
+	}
+	twin := draft("INV/2")
+	twin.ID = m.ID
+	if _, ours, err := s.Claim(t.Context(), twin); err == nil || ours {
+		t.Errorf("an id that is in use: %v, %v", ours, err)
+	}
+}

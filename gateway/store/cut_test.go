@@ -1,0 +1,230 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/cockroachdb/cockroach-go/v2/crdb"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// cuttable is a store behind a proxy, and one beside it that sees the truth.
+func cuttable(t *testing.T) (p *proxy, cut, truth *store.Store, url string) {
+	t.Helper()
+	url = database(t)
+	p, through := between(t, url)
+	return p, open(t, through, store.Options{MaxConns: 4}), open(t, url, store.Options{MaxConns: 4}), url
+}
+
+const rows = "SELECT count(*) FROM movements"
+
+func TestClaimWhoseAnswerIsCut(t *testing.T) {
+	t.Parallel()
+	p, s, truth, url := cuttable(t)
+	for _, claims := range []string{"the first", "a later one, of a prepared statement"} {
+		m := draft(claims)
+		p.arm(cut{at: execution, after: true})
+		claimed, ours, err := s.Claim(t.Context(), m)
+		if err != nil || !ours || claimed.ID != m.ID || claimed.Attempt != 1 || claimed.State != movement.Sending {
+			t.Errorf("%s: %+v, %v, %v", claims, claimed, ours, err)
+		}
+		if p.happened() != 1 {
+			t.Fatal("nothing was cut")
+		}
+		if _, ours, err := truth.Claim(t.Context(), draft(claims)); ours || err != nil {
+			t.Errorf("%s: somebody else gets it, too: %v, %v", claims, ours, err)
+		}
+	}
+	if n := count(t, url, rows); n != 2 {
+		t.Errorf("%d rows of two claims", n)
+	}
+}
+
+func TestClaimThatIsCut(t *testing.T) {
+	t.Parallel()
+	p, s, _, url := cuttable(t)
+	m := draft("INV/1")
+	p.arm(cut{at: execution})
+	if _, ours, err := s.Claim(t.Context(), m); err == nil || ours {
+		t.Errorf("%v, %v", ours, err)
+	}
+	if n := count(t, url, rows); n != 0 || p.happened() != 1 {
+		t.Errorf("%d rows, %d cuts", n, p.happened())
+	}
+	if again := claim(t, s, m); again.Attempt != 1 {
+		t.Errorf("%+v", again)
+	}
+}
+
+// TestClaimCutForGood can't be read back: whatever stands in the database, the
+// caller is told that it must not act.
+func TestClaimCutForGood(t *testing.T) {
+	t.Parallel()
+	for _, after := range []bool{false, true} {
+		p, s, truth, url := cuttable(t)
+		m := draft("INV/1")
+		p.arm(cut{at: execution, after: after, stay: true})
+		if _, ours, err := s.Claim(t.Context(), m); err == nil || ours {
+			t.Errorf("after %v: %v, %v", after, ours, err)
+		}
+		want := 0
+		if after {
+			want = 1
+		}
+		if n := count(t, url, rows); n != want {
+			t.Errorf("after %v: %d rows", after, n)
+		}
+		// The same request again finds the first attempt, and does not claim twice.
+		if existing, ours, err := truth.Claim(t.Context(), draft("INV/1")); err != nil || ours == after || after && existing.ID != m.ID {
+			t.Errorf("after %v, again: %v, %v", after, ours, err)
+		}
+	}
+}
+
+// TestCutClaimIsNotAnothers has another replica claim the reference while ours is
+// cut: for the same request, even under the same request id, as a client's own
+// would be.
+func TestCutClaimIsNotAnothers(t *testing.T) {
+	t.Parallel()
+	p, s, truth, _ := cuttable(t)
+	unsent := at(t, truth, "INV/2", movement.Unsent)
+	for _, reference := range []string{"INV/1", "INV/2"} {
+		m, other := draft(reference), draft(reference)
+		other.RequestID = m.RequestID
+		other.CreatedAt, other.SendBy = m.CreatedAt.Add(1000), m.SendBy.Add(1000)
+		p.arm(cut{at: execution, then: func() { claim(t, truth, other) }})
+		existing, ours, err := s.Claim(t.Context(), m)
+		if err != nil || ours {
+			t.Errorf("%s, which is another's: %v, %v", reference, ours, err)
+		}
+		if reference == "INV/1" && existing.ID != other.ID || reference == "INV/2" && existing.ID != unsent.ID {
+			t.Errorf("%s: %+v", reference, existing)
+		}
+	}
+}
+
+func TestClaimAgainWhoseAnswerIsCut(t *testing.T) {
+	t.Parallel()
+	p, s, truth, _ := cuttable(t)
+	unsent := at(t, truth, "INV/1", movement.Unsent)
+	p.arm(cut{at: execution, after: true})
+	claimed, ours, err := s.Claim(t.Context(), draft("INV/1"))
+	if err != nil || !ours || claimed.ID != unsent.ID || claimed.Attempt != 2 || p.happened() != 1 {
+		t.Errorf("%+v, %v, %v", claimed, ours, err)
+	}
+}
+
+func TestMoveWhoseAnswerIsCut(t *testing.T) {
+	t.Parallel()
+	p, s, truth, _ := cuttable(t)
+	m := claim(t, truth, draft("INV/1"))
+	p.arm(cut{at: execution, after: true})
+	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Pending)); err != nil || !ok || p.happened() != 1 {
+		t.Errorf("%v, %v", ok, err)
+	}
+	if got := byID(t, truth, m.ID); got.State != movement.Pending || got.Sequence != m.Sequence+1 || len(story(t, truth, m.ID)) != 1 {
+		t.Errorf("%s, %d, %v", got.State, got.Sequence, story(t, truth, m.ID))
+	}
+}
+
+// TestMoveThatIsOvertaken has the movement go on before the cut one is read back:
+// it was moved all the same.
+func TestMoveThatIsOvertaken(t *testing.T) {
+	t.Parallel()
+	p, s, truth, _ := cuttable(t)
+	m := claim(t, truth, draft("INV/1"))
+	pending := m
+	pending.State = movement.Pending
+	p.arm(cut{at: execution, after: true, then: func() { moved(t, truth, move(pending, movement.Done)) }})
+	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Pending)); err != nil || !ok {
+		t.Errorf("%v, %v", ok, err)
+	}
+	if got := byID(t, truth, m.ID); got.State != movement.Done || len(story(t, truth, m.ID)) != 2 {
+		t.Errorf("%s, %v", got.State, story(t, truth, m.ID))
+	}
+}
+
+func TestMoveThatIsCut(t *testing.T) {
+	t.Parallel()
+	p, s, truth, _ := cuttable(t)
+	m := claim(t, truth, draft("INV/1"))
+	p.arm(cut{at: execution})
+	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Pending)); err == nil || ok {
+		t.Errorf("%v, %v", ok, err)
+	}
+	if got := byID(t, truth, m.ID); got.State != movement.Sending || len(story(t, truth, m.ID)) != 0 {
+		t.Errorf("%s, %v", got.State, story(t, truth, m.ID))
+	}
+	// Another's move meanwhile is not taken for ours.
+	p.arm(cut{at: execution, then: func() { moved(t, truth, move(m, movement.Pending)) }})
+	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Pending)); err == nil || ok {
+		t.Errorf("another's: %v, %v", ok, err)
+	}
+}
+
+func TestAdministrationWhoseAnswerIsCut(t *testing.T) {
+	t.Parallel()
+	p, s, truth, url := cuttable(t)
+	w := newTenant(t)
+	p.arm(cut{at: commitment, after: true})
+	if err := s.CreateMerchant(t.Context(), by("create"), w.merchant, w.keys, w.secrets); err != nil || p.happened() != 1 {
+		t.Errorf("%v", err)
+	}
+	p.arm(cut{at: commitment, after: true})
+	c, err := s.PutConnection(t.Context(), by("connect"), w.connections[0])
+	if err != nil || c.Version != 1 || p.happened() != 1 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	account, err := truth.AccountByID(t.Context(), w.merchant.ID)
+	if err != nil || len(account.Connections()) != 1 || account.Version() != 3 {
+		t.Errorf("%v, version %d", err, account.Version())
+	}
+	if n := count(t, url, "SELECT count(*) FROM audit"); n != 2 {
+		t.Errorf("%d audit entries of two actions", n)
+	}
+}
+
+func TestAdministrationThatIsCut(t *testing.T) {
+	t.Parallel()
+	p, s, truth, url := cuttable(t)
+	w := newTenant(t)
+	for _, stay := range []bool{false, true} {
+		p.arm(cut{at: commitment, stay: stay})
+		err := s.CreateMerchant(t.Context(), by("create"), w.merchant, w.keys, w.secrets)
+		if _, unclear := errors.AsType[*crdb.AmbiguousCommitError](err); !unclear || p.happened() != 1 {
+			t.Errorf("%v", err)
+		}
+		if _, err := truth.AccountByID(t.Context(), w.merchant.ID); !errors.Is(err, tenants.ErrNotFound) {
+			t.Errorf("%v", err)
+		}
+		if n := count(t, url, "SELECT count(*) FROM audit"); n != 0 {
+			t.Errorf("%d audit entries of nothing", n)
+		}
+	}
+}
+
+// TestTxIsNeverRepeatedAfterACut counts how often work ran whose commit's fate
+// nobody knows.
+func TestTxIsNeverRepeatedAfterACut(t *testing.T) {
+	t.Parallel()
+	p, s, _, url := cuttable(t)
+	for i, after := range []bool{false, true} {
+		calls := 0
+		p.arm(cut{at: commitment, after: after})
+		err := s.Tx(t.Context(), func(q *dbsqlc.Queries) error {
+			calls++
+			return q.InsertMerchant(t.Context(), row(fmt.Sprint(i)))
+		})
+		if _, unclear := errors.AsType[*crdb.AmbiguousCommitError](err); !unclear || calls != 1 || p.happened() != 1 {
+			t.Errorf("after %v: %d calls, %v", after, calls, err)
+		}
+		if n := count(t, url, "SELECT count(*) FROM merchants"); n != i {
+			t.Errorf("after %v: %d rows", after, n)
+		}
+	}
+}

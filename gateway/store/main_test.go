@@ -1,0 +1,145 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// epoch is when the tests play.
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 678_901_000, time.UTC)
+
+func migrate(ctx context.Context, url string) error {
+	return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
+}
+
+// database is a migrated database of the test's own.
+func database(tb testing.TB) string {
+	tb.Helper()
+	return dbtest.New(tb, store.MigrationsDigest(), migrate)
+}
+
+func open(tb testing.TB, url string, options store.Options) *store.Store {
+	tb.Helper()
+	s, err := store.Open(tb.Context(), url, options)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Close)
+	return s
+}
+
+func fresh(tb testing.TB) *store.Store {
+	tb.Helper()
+	return open(tb, database(tb), store.Options{MaxConns: 8})
+}
+
+// execute runs statements that the store has no method for.
+func execute(tb testing.TB, url string, statements ...string) {
+	tb.Helper()
+	conn, err := pgx.Connect(tb.Context(), url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(tb.Context()))
+	for _, statement := range statements {
+		if _, err := conn.Exec(tb.Context(), statement); err != nil {
+			tb.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+func count(tb testing.TB, url, query string, args ...any) (n int) {
+	tb.Helper()
+	conn, err := pgx.Connect(tb.Context(), url)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(tb.Context()))
+	if err := conn.QueryRow(tb.Context(), query, args...).Scan(&n); err != nil {
+		tb.Fatalf("%s: %v", query, err)
+	}
+	return n
+}
+
+// draft is a movement before its claim, with something in every field that a
+// claim stores.
+func draft(reference string) movement.Movement {
+	return movement.Movement{
+		Key: movement.Key{
+			Owner: movement.Owner{MerchantID: "mer_1", Mode: "live"}, Kind: manifest.Payment, Reference: reference,
+		},
+		ID: movement.NewID(), Operation: "/payments/create", Provider: "payments", State: movement.Sending,
+		Amount: 15_000, Request: json.RawMessage(`{"path":"/payments/create","body":{"amount":15000}}`),
+		CallbackURL: "https://shop.example/callback", RequestID: uuid.NewString(), PolicyVersion: "v1", DecisionID: "d-1",
+		CreatedAt: epoch, SendBy: epoch.Add(5 * time.Second), DueAt: epoch.Add(7 * time.Second),
+	}
+}
+
+func claim(tb testing.TB, s *store.Store, m movement.Movement) movement.Movement {
+	tb.Helper()
+	claimed, ours, err := s.Claim(tb.Context(), m)
+	if err != nil || !ours {
+		tb.Fatalf("Claim of %s = %v, %v", m.Reference, ours, err)
+	}
+	return claimed
+}
+
+// move is the plainest move that there is.
+func move(m movement.Movement, to movement.State) store.Move {
+	return store.Move{Movement: m, To: to, Event: string(to), Detail: `{"source":"test"}`}
+}
+
+// moved moves a movement that must stand where it is said to.
+func moved(tb testing.TB, s *store.Store, change store.Move) movement.Movement {
+	tb.Helper()
+	ok, err := s.Move(tb.Context(), epoch.Add(time.Second), change)
+	if err != nil || !ok {
+		tb.Fatalf("Move to %s = %v, %v", change.To, ok, err)
+	}
+	return byID(tb, s, change.Movement.ID)
+}
+
+func byID(tb testing.TB, s *store.Store, id movement.ID) movement.Movement {
+	tb.Helper()
+	m, err := s.MovementByID(tb.Context(), id)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+// at is a movement brought to a state.
+func at(tb testing.TB, s *store.Store, reference string, state movement.State) movement.Movement {
+	tb.Helper()
+	m := claim(tb, s, draft(reference))
+	switch state {
+	case movement.Sending:
+		return m
+	case movement.Pending, movement.Unsent:
+	case movement.Done, movement.Failed, movement.Expired:
+		m = moved(tb, s, move(m, movement.Pending))
+	}
+	return moved(tb, s, move(m, state))
+}
+
+func story(tb testing.TB, s *store.Store, id movement.ID) []store.Event {
+	tb.Helper()
+	events, err := s.Story(tb.Context(), id)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return events
+}

@@ -1,0 +1,232 @@
+package store_test
+
+import (
+	"encoding/json"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+var states = []movement.State{
+	movement.Sending, movement.Pending, movement.Done, movement.Failed, movement.Expired, movement.Unsent,
+}
+
+func TestMoveKeepsEverything(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	m := claim(t, s, draft("INV/1"))
+	if misses, err := s.Miss(t.Context(), m, epoch); err != nil || misses != 1 {
+		t.Fatal(misses, err)
+	}
+	change := store.Move{
+		Movement: m, To: movement.Pending, Event: "accepted", Detail: `{"source":"call"}`,
+		Result: json.RawMessage(`{ "qr_string" : "00020101" }`), Answer: json.RawMessage(`{"b":1,"a":2}`),
+		Refusal:           &movement.Refusal{Code: "C", Message: "M", Fields: []movement.RefusalField{{Field: "f", Message: "m"}}},
+		ProviderReference: "inv-1", FactID: "fact-1", ExpiresAt: epoch.Add(time.Hour), DueAt: epoch.Add(time.Minute),
+	}
+	want := m
+	want.State, want.Sequence, want.UpdatedAt, want.Misses = movement.Pending, 2, epoch.Add(time.Second), 0
+	want.Result, want.Answer, want.Refusal = change.Result, change.Answer, change.Refusal
+	want.ProviderReference, want.FactID, want.ExpiresAt, want.DueAt = "inv-1", "fact-1", change.ExpiresAt, change.DueAt
+	if got := moved(t, s, change); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+	// What a later move does not name stays, but for the next look.
+	want.State, want.Sequence, want.DueAt = movement.Done, 3, time.Time{}
+	if got := moved(t, s, move(seenAt(want, movement.Pending), movement.Done)); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v\nwant %+v", got, want)
+	}
+	events := []store.Event{
+		{Sequence: 2, Event: "accepted", At: epoch.Add(time.Second), Detail: `{"source":"call"}`},
+		{Sequence: 3, Event: "done", At: epoch.Add(time.Second), Detail: `{"source":"test"}`},
+	}
+	if got := story(t, s, m.ID); !reflect.DeepEqual(got, events) {
+		t.Errorf("story %v", got)
+	}
+}
+
+// seenAt is a movement as it stood in an earlier state.
+func seenAt(m movement.Movement, state movement.State) movement.Movement {
+	m.State = state
+	return m
+}
+
+// TestMoveGuard tries to move what stands elsewhere than the caller saw it.
+func TestMoveGuard(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	for _, state := range states {
+		m := at(t, s, string(state), state)
+		before := story(t, s, m.ID)
+		wrong := map[string]movement.Movement{"another attempt": m, "an earlier attempt": m, "another movement": m}
+		for _, other := range states {
+			if other != state {
+				wrong["seen "+string(other)] = seenAt(m, other)
+			}
+		}
+		other := wrong["another attempt"]
+		other.Attempt++
+		wrong["another attempt"] = other
+		other.Attempt = 0
+		wrong["an earlier attempt"] = other
+		other = m
+		other.ID = movement.NewID()
+		wrong["another movement"] = other
+		for name, seen := range wrong {
+			if ok, err := s.Move(t.Context(), epoch, move(seen, movement.Failed)); ok || err != nil {
+				t.Errorf("%s, %s: %v, %v", state, name, ok, err)
+			}
+		}
+		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, m) || len(story(t, s, m.ID)) != len(before) {
+			t.Errorf("%s became %+v", state, got)
+		}
+	}
+}
+
+func TestMovesThatAreRefused(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	m := claim(t, s, draft("INV/1"))
+	unknown, nul := move(m, "refunded"), move(m, movement.Pending)
+	nul.Detail = "\x00"
+	for name, change := range map[string]store.Move{"an unknown state": unknown, "a NUL in the story": nul} {
+		if ok, err := s.Move(t.Context(), epoch, change); ok || err == nil {
+			t.Errorf("%s: %v, %v", name, ok, err)
+		}
+	}
+	if got := byID(t, s, m.ID); got.State != movement.Sending || len(story(t, s, m.ID)) != 0 {
+		t.Errorf("half a move: %s, %v", got.State, story(t, s, m.ID))
+	}
+}
+
+func TestMovesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, database(t), store.Options{MaxConns: 16})
+	for range 20 {
+		draft := draft(movement.NewID().String())
+		m := claim(t, s, draft)
+		var wait sync.WaitGroup
+		var ours atomic.Int32
+		for _, to := range []movement.State{movement.Pending, movement.Done, movement.Failed, movement.Expired, movement.Unsent} {
+			wait.Go(func() {
+				ok, err := s.Move(t.Context(), epoch, move(m, to))
+				if err != nil {
+					t.Error(err)
+				}
+				if ok {
+					ours.Add(1)
+				}
+			})
+		}
+		wait.Wait()
+		if events := story(t, s, m.ID); ours.Load() != 1 || len(events) != 1 || events[0].Event != string(byID(t, s, m.ID).State) {
+			t.Fatalf("%d movers moved it, story %v", ours.Load(), events)
+		}
+	}
+}
+
+// TestComplete adds an answer once, and only where the call can have had one.
+func TestComplete(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	for _, state := range states {
+		m := at(t, s, string(state), state)
+		change := store.Move{
+			Movement: seenAt(m, movement.Sending), Result: json.RawMessage(`{"qr":1}`), Answer: json.RawMessage(`{"first":true}`),
+			ProviderReference: "inv-1", ExpiresAt: epoch.Add(time.Hour),
+		}
+		want := m
+		if state != movement.Sending && state != movement.Unsent {
+			want.Result, want.Answer, want.ProviderReference, want.ExpiresAt = change.Result, change.Answer, "inv-1", change.ExpiresAt
+		}
+		second := change
+		second.Result, second.Answer, second.ProviderReference = json.RawMessage(`{"qr":2}`), json.RawMessage(`{"first":false}`), "inv-2"
+		other := change
+		other.Movement.Attempt++
+		for _, c := range []store.Move{other, change, second} {
+			if err := s.Complete(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v\nwant %+v", state, got, want)
+		}
+	}
+}
+
+// TestCompleteWithoutAResult keeps none as none.
+func TestCompleteWithoutAResult(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	m := at(t, s, "INV/1", movement.Pending)
+	if err := s.Complete(t.Context(), store.Move{Movement: m, Answer: json.RawMessage(`{}`)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := byID(t, s, m.ID); got.Result != nil || string(got.Answer) != `{}` {
+		t.Errorf("result %q, answer %q", got.Result, got.Answer)
+	}
+}
+
+// TestLateFacts records each once, where it can be, and never changes a state.
+func TestLateFacts(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	when := epoch.Add(time.Hour)
+	for _, state := range states {
+		m := at(t, s, string(state), state)
+		told, events := m, story(t, s, m.ID)
+		late := state == movement.Expired || state == movement.Failed
+		for i := range 2 {
+			ok, err := s.PaidLate(t.Context(), when, when, m.ID, "{}")
+			if err != nil || ok != (late && i == 0) {
+				t.Errorf("%s, paid late: %v, %v", state, ok, err)
+			}
+			ok, err = s.Reversed(t.Context(), when, when, m.ID, "{}")
+			if err != nil || ok != (state == movement.Done && i == 0) {
+				t.Errorf("%s, reversed: %v, %v", state, ok, err)
+			}
+		}
+		name := ""
+		switch {
+		case late:
+			told.PaidLateAt, name = when, "paid_late"
+		case state == movement.Done:
+			told.ReversedAt, name = when, "reversed"
+		}
+		if name != "" {
+			told.Sequence, told.UpdatedAt, told.DueAt = m.Sequence+1, when, time.Time{}
+			events = append(events, store.Event{Sequence: told.Sequence, Event: name, At: when, Detail: "{}"})
+		}
+		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, told) {
+			t.Errorf("%s: %+v\nwant %+v", state, got, told)
+		}
+		if got := story(t, s, m.ID); !reflect.DeepEqual(got, events) {
+			t.Errorf("%s: story %v", state, got)
+		}
+	}
+}
+
+// TestLateFactsWithoutATime are records all the same, and only once.
+func TestLateFactsWithoutATime(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	expired, done := at(t, s, "INV/1", movement.Expired), at(t, s, "INV/2", movement.Done)
+	for i := range 2 {
+		late, err := s.PaidLate(t.Context(), epoch, time.Time{}, expired.ID, "{}")
+		if err != nil || late != (i == 0) {
+			t.Errorf("paid late: %v, %v", late, err)
+		}
+		back, err := s.Reversed(t.Context(), epoch, time.Time{}, done.ID, "{}")
+		if err != nil || back != (i == 0) {
+			t.Errorf("reversed: %v, %v", back, err)
+		}
+	}
+	if got := byID(t, s, expired.ID); !got.PaidLateAt.Equal(epoch) {
+		t.Errorf("paid late at %v", got.PaidLateAt)
+	}
+}

@@ -1,0 +1,244 @@
+package store_test
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+var everyBucket = func() (all []int) {
+	for b := range movement.Buckets {
+		all = append(all, b)
+	}
+	return all
+}()
+
+func references(tb testing.TB, s *store.Store, buckets []int, since, now time.Time, most int) []string {
+	tb.Helper()
+	due, err := s.Due(tb.Context(), buckets, since, now, most)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	names := make([]string, len(due))
+	for i, m := range due {
+		names[i] = m.Reference
+	}
+	return names
+}
+
+func TestDue(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	for i := range 6 {
+		m := draft(fmt.Sprint(i))
+		m.ID[15] = byte(i % 2)
+		m.DueAt = epoch.Add(time.Duration(10-i) * time.Minute) // the last claimed is the first due
+		claim(t, s, m)
+	}
+	never := draft("never")
+	never.DueAt = time.Time{}
+	claim(t, s, never)
+	ended := draft("ended")
+	moved(t, s, move(claim(t, s, ended), movement.Done))
+
+	const m = time.Minute
+	for _, c := range []struct {
+		what    string
+		buckets []int
+		since   time.Time
+		now     time.Duration
+		most    int
+		want    []string
+	}{
+		{"all, the oldest first", everyBucket, time.Time{}, time.Hour, 10, []string{"5", "4", "3", "2", "1", "0"}},
+		{"at the very moment", everyBucket, time.Time{}, 6 * m, 10, []string{"5", "4"}},
+		{"a moment earlier", everyBucket, time.Time{}, 6*m - time.Microsecond, 10, []string{"5"}},
+		{"a page", everyBucket, time.Time{}, time.Hour, 2, []string{"5", "4"}},
+		{"some buckets", []int{1, 7}, time.Time{}, time.Hour, 10, []string{"5", "3", "1"}},
+		{"no bucket", nil, time.Time{}, time.Hour, 10, []string{}},
+		{"since the very moment", everyBucket, epoch.Add(8 * m), time.Hour, 10, []string{"2", "1", "0"}},
+		{"since a moment later", everyBucket, epoch.Add(8*m + time.Microsecond), time.Hour, 10, []string{"1", "0"}},
+	} {
+		if got := references(t, s, c.buckets, c.since, epoch.Add(c.now), c.most); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+func TestAskOnceInASpan(t *testing.T) {
+	t.Parallel()
+	s := open(t, database(t), store.Options{MaxConns: 16})
+	m := claim(t, s, draft("INV/1"))
+	const span = 5 * time.Second
+	for round := range 3 {
+		now := epoch.Add(time.Duration(round) * span)
+		var wait sync.WaitGroup
+		var ours atomic.Int32
+		for asker := range 20 {
+			wait.Go(func() {
+				now := now.Add(time.Duration(asker) * time.Millisecond) // replicas' clocks differ
+				ok, err := s.Ask(t.Context(), m.ID, now, now.Add(-span+20*time.Millisecond), now.Add(time.Hour))
+				if err != nil {
+					t.Error(err)
+				}
+				if ok {
+					ours.Add(1)
+				}
+			})
+		}
+		wait.Wait()
+		if ours.Load() != 1 {
+			t.Errorf("round %d: %d of 20 ask the provider", round, ours.Load())
+		}
+	}
+}
+
+func TestAskByState(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	for _, state := range states {
+		m := at(t, s, string(state), state)
+		open := state == movement.Sending || state == movement.Pending || state == movement.Expired
+		next := epoch.Add(time.Hour)
+		if ok, err := s.Ask(t.Context(), m.ID, epoch, epoch.Add(-time.Second), next); err != nil || ok != open {
+			t.Errorf("%s: %v, %v", state, ok, err)
+		}
+		got := byID(t, s, m.ID)
+		if open && (!got.AskedAt.Equal(epoch) || !got.DueAt.Equal(next)) || !open && (!got.AskedAt.IsZero() || !got.DueAt.IsZero()) {
+			t.Errorf("%s: asked %v, due %v", state, got.AskedAt, got.DueAt)
+		}
+		if got.Sequence != m.Sequence || !got.UpdatedAt.Equal(m.UpdatedAt) {
+			t.Errorf("%s: a question is no change", state)
+		}
+		if !open {
+			continue
+		}
+		if ok, err := s.Ask(t.Context(), m.ID, epoch.Add(time.Second), epoch, time.Time{}); err != nil || !ok {
+			t.Errorf("%s, a span later: %v, %v", state, ok, err)
+		}
+		if got := byID(t, s, m.ID); !got.DueAt.IsZero() {
+			t.Errorf("%s: due %v, and there is no next look", state, got.DueAt)
+		}
+	}
+	if ok, err := s.Ask(t.Context(), movement.NewID(), epoch, epoch, epoch); ok || err != nil {
+		t.Errorf("nothing: %v, %v", ok, err)
+	}
+}
+
+func TestMiss(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	m := claim(t, s, draft("INV/1"))
+	next := epoch.Add(time.Minute)
+	for want := 1; want <= 3; want++ {
+		if n, err := s.Miss(t.Context(), m, next); err != nil || n != want {
+			t.Errorf("%d, %v; want %d", n, err, want)
+		}
+	}
+	if got := byID(t, s, m.ID); got.Misses != 3 || !got.DueAt.Equal(next) {
+		t.Errorf("%d misses, due %v", got.Misses, got.DueAt)
+	}
+	other := m
+	other.Attempt = 2
+	if n, err := s.Miss(t.Context(), other, next); n != 0 || err != nil {
+		t.Errorf("another attempt: %d, %v", n, err)
+	}
+	for _, state := range states[1:] {
+		m := at(t, s, string(state), state)
+		if n, err := s.Miss(t.Context(), m, next); n != 0 || err != nil {
+			t.Errorf("%s: %d, %v", state, n, err)
+		}
+		if got := byID(t, s, m.ID); got.Misses != 0 || !got.DueAt.IsZero() {
+			t.Errorf("%s: %d misses, due %v", state, got.Misses, got.DueAt)
+		}
+	}
+}
+
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	after := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
+	take := func(queue string, bucket int, holder string, now, until int) bool {
+		t.Helper()
+		ours, err := s.TakeLease(t.Context(), store.Lease{Queue: queue, Bucket: bucket, Holder: holder}, after(now), after(until))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ours
+	}
+	live := func(queue string, now, want int) {
+		t.Helper()
+		if n, err := s.LiveLeases(t.Context(), queue, after(now)); err != nil || n != want {
+			t.Errorf("%d live leases, want %d, %v", n, want, err)
+		}
+	}
+	for _, step := range []struct {
+		what, queue string
+		bucket      int
+		holder      string
+		now, until  int // seconds
+		want        bool
+	}{
+		{"a free one", "q", 1, "a", 0, 10, true},
+		{"another's", "q", 1, "b", 5, 15, false},
+		{"another queue's", "r", 1, "b", 5, 15, true},
+		{"another bucket", "q", 2, "b", 5, 15, true},
+		{"a renewal", "q", 1, "a", 5, 20, true},
+		{"one that was renewed", "q", 1, "b", 12, 22, false},
+		{"a moment before its end", "q", 1, "b", 19, 29, false},
+		{"one that ran out", "q", 1, "b", 20, 30, true},
+		{"one that was lost", "q", 1, "a", 21, 31, false},
+	} {
+		if got := take(step.queue, step.bucket, step.holder, step.now, step.until); got != step.want {
+			t.Errorf("%s: %v", step.what, got)
+		}
+	}
+	live("q", 14, 2)
+	live("q", 15, 1)
+	live("q", 3600, 0)
+	live("s", 0, 0)
+
+	for _, step := range []struct {
+		holder string
+		want   bool
+	}{{"a", false}, {"b", true}} { // b holds it
+		if err := s.DropLease(t.Context(), store.Lease{Queue: "q", Bucket: 1, Holder: step.holder}); err != nil {
+			t.Fatal(err)
+		}
+		if got := take("q", 1, "c", 22, 32); got != step.want {
+			t.Errorf("dropped by %s: taken %v", step.holder, got)
+		}
+	}
+}
+
+func TestLeaseAtOnce(t *testing.T) {
+	t.Parallel()
+	s := open(t, database(t), store.Options{MaxConns: 16})
+	for round := range 3 { // free at first, run out afterwards
+		now := epoch.Add(time.Duration(round) * time.Minute)
+		var wait sync.WaitGroup
+		var ours atomic.Int32
+		for i := range 20 {
+			wait.Go(func() {
+				l := store.Lease{Queue: "q", Bucket: 1, Holder: fmt.Sprintf("%d-%d", round, i)}
+				ok, err := s.TakeLease(t.Context(), l, now, now.Add(10*time.Second))
+				if err != nil {
+					t.Error(err)
+				}
+				if ok {
+					ours.Add(1)
+				}
+			})
+		}
+		wait.Wait()
+		if ours.Load() != 1 {
+			t.Errorf("round %d: %d holders", round, ours.Load())
+		}
+	}
+}
