@@ -1,0 +1,258 @@
+package delivery
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// failuresToOpen is how many failures in a row close a receiver's lane to
+	// all but single probes.
+	failuresToOpen = 5
+	firstPause     = 5 * time.Second
+	longestPause   = 10 * time.Minute
+
+	// slowAnswer is from when on an answer, even a good one, holds a worker too long.
+	slowAnswer = 2 * time.Second
+
+	busyWait  = 50 * time.Millisecond
+	probeWait = time.Second
+
+	// evictionSample is how many lanes are compared when one must be forgotten.
+	evictionSample = 16
+)
+
+// Lane names a queue of its own: the merchant (with its mode, if the caller has
+// modes) and the receiver, as ReceiverOf writes it.
+type Lane struct {
+	Merchant string
+	Receiver string
+}
+
+// LaneLimits bound what is in flight at one time. Zero means the default.
+type LaneLimits struct {
+	PerLane     int // 4
+	PerMerchant int // an eighth of Total: hosts cost a merchant nothing, so lanes alone don't bound it
+	Total       int // 512
+	Remembered  int // lanes, 16,384
+}
+
+// standing is how long a lane's receiver holds workers. A quick answer makes it
+// quick, also a bad one, because that is the breaker's affair; a slow answer or
+// none takes it one step down, so that a quick one may be slow once.
+type standing int
+
+const (
+	slow standing = iota
+	unknown
+	quick
+)
+
+// Lanes keeps receivers from delaying one another in one process. Each lane has
+// a limit, which begins with one and grows with good answers, and a circuit
+// breaker. Slow lanes share a quarter of the total; they and the lanes of which
+// nothing is known share three quarters. So however many receivers are dead or
+// slow, there is room to find out about new ones, and room for the quick.
+// Memory is bounded. Time comes from the caller, and any number of goroutines
+// may call.
+type Lanes struct {
+	limits LaneLimits
+
+	mu        sync.Mutex
+	lanes     map[Lane]*lane
+	merchants map[string]int // in flight, only those that have any
+	inFlight  [quick + 1]int // by the lanes' standing when they began
+}
+
+// lane is what is known of one. Its circuit is open when until is set, and takes
+// one probe at a time from then on.
+type lane struct {
+	limit    int
+	inFlight int
+	standing standing
+	failures int // in a row
+	openings int // in a row
+	until    time.Time
+	probing  bool
+	used     time.Time
+}
+
+// NewLanes makes lanes of which nothing is known.
+func NewLanes(l LaneLimits) *Lanes {
+	l.PerLane = orDefault(l.PerLane, 4)
+	l.Total = orDefault(l.Total, 512)
+	l.PerMerchant = orDefault(l.PerMerchant, max(l.Total/8, l.PerLane))
+	// Those in flight are never forgotten, and some must be left to forget.
+	l.Remembered = max(orDefault(l.Remembered, 16384), 2*l.Total)
+	return &Lanes{limits: l, lanes: map[Lane]*lane{}, merchants: map[string]int{}}
+}
+
+func orDefault(n, otherwise int) int {
+	if n <= 0 {
+		return otherwise
+	}
+	return n
+}
+
+// Admit asks whether a delivery may begin. Where it may, release must be called
+// with its outcome when it has ended; further calls of it do nothing. Where it
+// may not, retryAt is when to ask again: the end of the pause where the receiver
+// is failing, a moment later where it is only busy.
+func (l *Lanes) Admit(key Lane, now time.Time) (release func(Outcome, time.Time), ok bool, retryAt time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.lane(key)
+	s.used = now
+	if wait := l.wait(s, key, now); wait > 0 {
+		return nil, false, now.Add(wait)
+	}
+	p := &pass{lanes: l, lane: s, merchant: key.Merchant, began: now, probe: !s.until.IsZero(), standing: s.standing}
+	s.inFlight++
+	s.probing = p.probe
+	l.inFlight[p.standing]++
+	l.merchants[key.Merchant]++
+	return p.release, true, time.Time{}
+}
+
+// wait is how long a delivery has to, zero when it may begin.
+func (l *Lanes) wait(s *lane, key Lane, now time.Time) time.Duration {
+	switch {
+	case now.Before(s.until):
+		return s.until.Sub(now)
+	case !s.until.IsZero() && s.probing:
+		return probeWait
+	case s.inFlight >= s.limit, l.merchants[key.Merchant] >= l.limits.PerMerchant, l.full(s.standing):
+		return busyWait
+	}
+	return 0
+}
+
+// full tells whether there is no room for one more of a standing.
+func (l *Lanes) full(s standing) bool {
+	most, doubtful := l.limits.Total, l.inFlight[unknown]+l.inFlight[slow]
+	return doubtful+l.inFlight[quick] >= most ||
+		s != quick && doubtful >= max(most*3/4, 1) ||
+		s == slow && l.inFlight[slow] >= max(most/4, 1)
+}
+
+// pass is a delivery in flight.
+type pass struct {
+	lanes    *Lanes
+	lane     *lane
+	merchant string
+	began    time.Time
+	probe    bool
+	standing standing
+	over     bool
+}
+
+func (p *pass) release(outcome Outcome, now time.Time) {
+	l, s := p.lanes, p.lane
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if p.over {
+		return
+	}
+	p.over = true
+	s.inFlight--
+	l.inFlight[p.standing]--
+	if l.merchants[p.merchant]--; l.merchants[p.merchant] == 0 {
+		delete(l.merchants, p.merchant)
+	}
+	if p.probe {
+		s.probing = false
+	}
+	switch outcome {
+	case Delivered, Gone:
+		s.time(now.Sub(p.began))
+		s.failures, s.openings, s.until = 0, 0, time.Time{}
+		s.limit = min(s.limit+1, l.limits.PerLane)
+	case Failed, Refused:
+		s.time(now.Sub(p.began))
+		s.fail(now, p.probe)
+	case Aborted:
+	}
+}
+
+func (s *lane) time(took time.Duration) {
+	if took < slowAnswer {
+		s.standing = quick
+	} else {
+		s.standing = max(s.standing-1, slow)
+	}
+}
+
+// fail counts a failure. What began before the circuit opened and fails after
+// it says nothing new.
+func (s *lane) fail(now time.Time, probe bool) {
+	s.limit = max(1, s.limit/2)
+	open := !s.until.IsZero()
+	if open && !probe {
+		return
+	}
+	if s.failures++; open || s.failures >= failuresToOpen {
+		s.until = now.Add(pause(s.openings))
+		s.openings++
+	}
+}
+
+// pause doubles with each opening in a row.
+func pause(openings int) time.Duration {
+	wait := firstPause
+	for range openings {
+		if wait *= 2; wait >= longestPause {
+			return longestPause
+		}
+	}
+	return wait
+}
+
+// Len is how many lanes are remembered.
+func (l *Lanes) Len() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.lanes)
+}
+
+// lane is the key's, made where there is none.
+func (l *Lanes) lane(key Lane) *lane {
+	if s := l.lanes[key]; s != nil {
+		return s
+	}
+	if len(l.lanes) >= l.limits.Remembered {
+		l.forget()
+	}
+	s := &lane{limit: 1, standing: unknown}
+	l.lanes[key] = s
+	return s
+}
+
+// forget drops one idle lane of a few that are picked at random: one whose
+// circuit is closed if there is any, and of those the one unused for longest.
+func (l *Lanes) forget() {
+	var worst Lane
+	var found *lane
+	sampled := 0
+	for key, s := range l.lanes {
+		if s.inFlight > 0 {
+			continue
+		}
+		if found == nil || s.forgettable(found) {
+			worst, found = key, s
+		}
+		if sampled++; sampled == evictionSample {
+			break
+		}
+	}
+	if found != nil {
+		delete(l.lanes, worst)
+	}
+}
+
+// forgettable tells whether it would be missed less than another.
+func (s *lane) forgettable(other *lane) bool {
+	if closed := s.until.IsZero(); closed != other.until.IsZero() {
+		return closed
+	}
+	return s.used.Before(other.used)
+}
