@@ -161,9 +161,15 @@ func (a *Account) connectionAt(provider Provider, token NotifyToken) (Connection
 // CallbackSecret returns the sealed callback secret of a mode.
 func (a *Account) CallbackSecret(mode Mode) (CallbackSecret, bool) {
 	for u := range a.packed.records(sectionSecrets) {
-		if rest := u; rest.mode() == mode {
-			return u.callbackSecret(a.id), true
+		if s := u.callbackSecret(a.id); s.Mode == mode {
+			return s, true
 		}
 	}
 	return CallbackSecret{}, false
+}
+
+// CallbackURL is where callbacks of a mode go when a request names no URL, or "".
+func (a *Account) CallbackURL(mode Mode) string {
+	s, _ := a.CallbackSecret(mode)
+	return s.URL
 }

@@ -14,11 +14,16 @@ const (
 	callbackMinBytes = 24
 )
 
-// CallbackSecret is the sealed secret with which callbacks to a merchant are signed in one mode.
+// CallbackSecret is the sealed secret with which callbacks to a merchant are signed in one mode, and where they go when a
+// request names no URL. While a rotation is under way there are two: both sign as Standard Webhooks has it, and one alone
+// makes the service's own signature.
 type CallbackSecret struct {
 	MerchantID MerchantID
 	Mode       Mode
 	Sealed     []byte
+	Next       []byte // sealed; nil unless a rotation is under way
+	NextSigns  bool   // whose own signature it is
+	URL        string // the default, or ""
 }
 
 // NewCallbackSecret draws a secret in the form of Standard Webhooks: `whsec_` and 32 random bytes in base64.

@@ -141,10 +141,18 @@ func (p *packer) callbackSecret(s CallbackSecret) error {
 	if err != nil {
 		return err
 	}
+	if s.NextSigns {
+		mode |= secretNextSigns
+	}
 	p.buf = append(p.buf, mode)
 	packText(p, s.Sealed)
+	packText(p, s.Next)
+	packText(p, s.URL)
 	return nil
 }
+
+// secretNextSigns stands in the byte of a secret's mode.
+const secretNextSigns = 1 << 7
 
 // packed is what packer wrote: an Account without its id.
 type packed string
@@ -257,5 +265,14 @@ func (u *unpacker) connection(merchant MerchantID) Connection {
 }
 
 func (u *unpacker) callbackSecret(merchant MerchantID) CallbackSecret {
-	return CallbackSecret{MerchantID: merchant, Mode: u.mode(), Sealed: []byte(u.text())}
+	first := u.byte()
+	s := CallbackSecret{
+		MerchantID: merchant, Mode: modes[first&^secretNextSigns], NextSigns: first&secretNextSigns != 0,
+		Sealed: []byte(u.text()),
+	}
+	if next := u.text(); next != "" {
+		s.Next = []byte(next)
+	}
+	s.URL = u.text()
+	return s
 }

@@ -91,7 +91,19 @@ func (v *Vault) SealCallbackSecret(m MerchantID, mode Mode, s Secret) (CallbackS
 
 // OpenCallbackSecret returns the whole secret, `whsec_` included.
 func (v *Vault) OpenCallbackSecret(c CallbackSecret) (Secret, error) {
-	raw, err := v.Open(c.Sealed, AD{MerchantID: c.MerchantID, Mode: c.Mode, Column: columnCallbackSecret})
+	return v.openCallback(c, c.Sealed)
+}
+
+// OpenNextCallbackSecret returns the secret that a rotation is under way to, whole; the zero Secret where there is none.
+func (v *Vault) OpenNextCallbackSecret(c CallbackSecret) (Secret, error) {
+	if c.Next == nil {
+		return Secret{}, nil
+	}
+	return v.openCallback(c, c.Next)
+}
+
+func (v *Vault) openCallback(c CallbackSecret, sealed []byte) (Secret, error) {
+	raw, err := v.Open(sealed, AD{MerchantID: c.MerchantID, Mode: c.Mode, Column: columnCallbackSecret})
 	if err != nil {
 		return Secret{}, err
 	}

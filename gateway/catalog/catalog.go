@@ -40,6 +40,9 @@ func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
 	for _, op := range s.operations {
 		if target := op.StatusOf + op.CancelOf; target != "" {
 			op.Target = s.byPath[target]
+			if op.StatusOf != "" {
+				op.Target.Status = op
+			}
 		}
 	}
 	if err := errors.Join(faults...); err != nil {

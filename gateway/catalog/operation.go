@@ -28,6 +28,7 @@ type Operation struct {
 	Rules         movement.Rules // of the kind, where it has one
 	SettlesWithin time.Duration
 	Target        *Operation // the money operation that a status or cancel is about
+	Status        *Operation // the operation that tells the state of a money operation, nil for none
 
 	request    *jsonschema.Schema
 	result     *jsonschema.Schema

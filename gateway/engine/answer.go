@@ -128,6 +128,10 @@ func (e *Engine) firstAnswer(op *catalog.Operation, m movement.Movement, result 
 
 // state is the data of a status or cancel.
 func state(op *catalog.Operation, m movement.Movement) json.RawMessage {
+	return describe(op, m).json()
+}
+
+func describe(op *catalog.Operation, m movement.Movement) *object {
 	rules := op.Target.Rules
 	o := (&object{}).set(rules.ReferenceField, m.Reference).set("status", rules.Word(m.State)).set("amount", int64(m.Amount))
 	echo(o, op, m)
@@ -138,7 +142,7 @@ func state(op *catalog.Operation, m movement.Movement) json.RawMessage {
 	if !m.ReversedAt.IsZero() {
 		o.set("reversed_at", stamp(m.ReversedAt))
 	}
-	return o.json()
+	return o
 }
 
 func echo(o *object, op *catalog.Operation, m movement.Movement) {

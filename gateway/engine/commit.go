@@ -15,9 +15,21 @@ import (
 // move is the one place where a movement's state changes. A false may also mean
 // that an earlier try of ours was through without our hearing of it, so whoever
 // gets one reads what stands there.
+//
+// An end is told to the merchant in the same commit.
 func (e *Engine) move(ctx context.Context, move store.Move) (bool, error) {
 	now := e.Now()
-	return persist(ctx, e.patience, func(ctx context.Context) (bool, error) { return e.Movements.Move(ctx, now, move) })
+	if move.To.Final() {
+		then := move.Movement
+		then.State, then.UpdatedAt = move.To, now
+		var err error
+		if move.Told, err = e.tell(ctx, then, ended, now); err != nil {
+			return false, err
+		}
+	}
+	moved, err := persist(ctx, e.patience, func(ctx context.Context) (bool, error) { return e.Movements.Move(ctx, now, move) })
+	e.announce(move.Told)
+	return moved, err
 }
 
 // reread reads a movement as it stands now.

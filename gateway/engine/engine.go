@@ -33,8 +33,8 @@ type Inquiries interface {
 
 // Records keeps the facts that change no state.
 type Records interface {
-	PaidLate(ctx context.Context, now, at time.Time, id movement.ID, detail string) (bool, error)
-	Reversed(ctx context.Context, now, at time.Time, id movement.ID, detail string) (bool, error)
+	PaidLate(ctx context.Context, now time.Time, r store.Record) (bool, error)
+	Reversed(ctx context.Context, now time.Time, r store.Record) (bool, error)
 	AddAttention(ctx context.Context, a store.Attention) (bool, error)
 }
 
@@ -68,6 +68,7 @@ type Dependencies struct {
 	Vault       Vault
 	Catalog     *catalog.Catalog
 	CheckoutURL func(id movement.ID) string
+	Committed   func() // called after a callback was committed; nil for nobody
 	Now         func() time.Time
 	Log         *slog.Logger
 }

@@ -104,25 +104,25 @@ func (s *memory) Miss(_ context.Context, m movement.Movement, next time.Time) (i
 	return row.Misses, nil
 }
 
-func (s *memory) PaidLate(_ context.Context, _, at time.Time, id movement.ID, _ string) (bool, error) {
+func (s *memory) PaidLate(_ context.Context, _ time.Time, r store.Record) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row := s.byID(id)
+	row := s.byID(r.ID)
 	if row == nil || row.State != movement.Expired && row.State != movement.Failed || !row.PaidLateAt.IsZero() {
 		return false, nil
 	}
-	row.PaidLateAt, row.DueAt = micro(at), time.Time{}
+	row.PaidLateAt, row.DueAt = micro(r.At), time.Time{}
 	return true, nil
 }
 
-func (s *memory) Reversed(_ context.Context, _, at time.Time, id movement.ID, _ string) (bool, error) {
+func (s *memory) Reversed(_ context.Context, _ time.Time, r store.Record) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row := s.byID(id)
+	row := s.byID(r.ID)
 	if row == nil || row.State != movement.Done || !row.ReversedAt.IsZero() {
 		return false, nil
 	}
-	row.ReversedAt, row.DueAt = micro(at), time.Time{}
+	row.ReversedAt, row.DueAt = micro(r.At), time.Time{}
 	return true, nil
 }
 

@@ -140,13 +140,22 @@ func (e *Engine) record(ctx context.Context, m movement.Movement, f sdk.Finding,
 		at = now
 	}
 	note := detail("source", source, "fact", f.EventID)
-	reason, keep := reasonPaidLate, e.Records.PaidLate
+	then, what, reason, keep := m, paidLate, reasonPaidLate, e.Records.PaidLate
+	then.PaidLateAt = at
 	if effect == movement.Reversal {
-		reason, keep = reasonReversed, e.Records.Reversed
+		then, what, reason, keep = m, reversed, reasonReversed, e.Records.Reversed
+		then.ReversedAt = at
 	}
-	if _, err := persist(ctx, e.patience, func(ctx context.Context) (bool, error) { return keep(ctx, now, at, m.ID, note) }); err != nil {
+	then.UpdatedAt = now
+	told, err := e.tell(ctx, then, what, now)
+	if err != nil {
 		return m, err
 	}
+	fact := store.Record{ID: m.ID, At: at, Detail: note, Told: told}
+	if _, err := persist(ctx, e.patience, func(ctx context.Context) (bool, error) { return keep(ctx, now, fact) }); err != nil {
+		return m, err
+	}
+	e.announce(told)
 	if err := e.list(ctx, m, reason, f.EventID, "amount "+m.Amount.String()); err != nil {
 		return m, err
 	}

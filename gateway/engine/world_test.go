@@ -392,11 +392,11 @@ func (f *faulty) AddAttention(ctx context.Context, a store.Attention) (bool, err
 	return f.keeper.AddAttention(ctx, a)
 }
 
-func (f *faulty) PaidLate(ctx context.Context, now, at time.Time, id movement.ID, detail string) (bool, error) {
+func (f *faulty) PaidLate(ctx context.Context, now time.Time, r store.Record) (bool, error) {
 	if f.recording != nil {
 		return false, f.recording
 	}
-	return f.keeper.PaidLate(ctx, now, at, id, detail)
+	return f.keeper.PaidLate(ctx, now, r)
 }
 
 // notify tells the engine findings on a route of this merchant's.

@@ -30,6 +30,14 @@ type Rules struct {
 	Transitions map[State][]State
 	// ReferenceField is the property that names the movement in answers.
 	ReferenceField string
+	Events         Events
+}
+
+// Events are the names under which a kind's merchants are told of things.
+type Events struct {
+	Ended    string // a final state was reached
+	PaidLate string
+	Reversed string
 }
 
 // table has one row for each kind that this gateway serves.
@@ -46,6 +54,9 @@ var table = []Rules{
 			Unsent:  {Sending},
 		},
 		ReferenceField: "external_id",
+		Events: Events{
+			Ended: "payments.status_update", PaidLate: "payments.paid_late", Reversed: "payments.reversed",
+		},
 	},
 }
 

@@ -116,7 +116,10 @@ func assemble(merchant dbsqlc.MerchantByIDRow, keys []dbsqlc.ApiKey, connections
 	}
 	accountSecrets := make([]tenants.CallbackSecret, len(secrets))
 	for i, row := range secrets {
-		accountSecrets[i] = tenants.CallbackSecret{MerchantID: tenants.MerchantID(row.MerchantID), Mode: tenants.Mode(row.Mode), Sealed: row.Sealed}
+		accountSecrets[i] = tenants.CallbackSecret{
+			MerchantID: tenants.MerchantID(row.MerchantID), Mode: tenants.Mode(row.Mode),
+			Sealed: row.Sealed, Next: row.NextSealed, NextSigns: row.NextSigns, URL: row.Url,
+		}
 	}
 	return tenants.NewAccount(m, accountKeys, accountConnections, accountSecrets)
 }

@@ -43,9 +43,7 @@ func (s *Store) CreateMerchant(ctx context.Context, audit Audit, m tenants.Merch
 			}
 		}
 		for _, secret := range secrets {
-			if err := q.PutCallbackSecret(ctx, dbsqlc.PutCallbackSecretParams{
-				MerchantID: string(m.ID), Mode: string(secret.Mode), Sealed: secret.Sealed,
-			}); err != nil {
+			if err := putCallbackSecret(ctx, q, secret); err != nil {
 				return err
 			}
 		}
@@ -111,6 +109,20 @@ func (s *Store) PutConnection(ctx context.Context, audit Audit, c tenants.Connec
 		return tenants.Connection{}, err
 	}
 	return c, nil
+}
+
+// SetCallbackSecret stores a merchant's callback secret of a mode anew, with its
+// rotation and its default URL.
+func (s *Store) SetCallbackSecret(ctx context.Context, audit Audit, secret tenants.CallbackSecret) error {
+	return s.administer(ctx, "set callback secret", audit, secret.MerchantID, func(q *dbsqlc.Queries) error {
+		return putCallbackSecret(ctx, q, secret)
+	})
+}
+
+func putCallbackSecret(ctx context.Context, q *dbsqlc.Queries, s tenants.CallbackSecret) error {
+	return q.PutCallbackSecret(ctx, dbsqlc.PutCallbackSecretParams{
+		MerchantID: string(s.MerchantID), Mode: string(s.Mode), Sealed: s.Sealed, NextSealed: s.Next, NextSigns: s.NextSigns, Url: s.URL,
+	})
 }
 
 // Merchants lists merchants in the order of their ids, after one of them.

@@ -82,7 +82,7 @@ func bare(b *testing.B, url string, conns int32) payment {
 		}
 		var updated time.Time
 		return pool.QueryRow(ctx, move, "pending", epoch, &request, &request, nil, "inv-1", "", &due, &due,
-			id, attempt, "sending", "pending", `{"source":"test"}`).Scan(&sequence, &updated)
+			id, attempt, "sending", "pending", `{"source":"test"}`, uuid.Nil, "", "", "", "none", int32(0), nil).Scan(&sequence, &updated)
 	}
 }
 

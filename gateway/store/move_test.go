@@ -182,11 +182,11 @@ func TestLateFacts(t *testing.T) {
 		told, events := m, story(t, s, m.ID)
 		late := state == movement.Expired || state == movement.Failed
 		for i := range 2 {
-			ok, err := s.PaidLate(t.Context(), when, when, m.ID, "{}")
+			ok, err := s.PaidLate(t.Context(), when, store.Record{ID: m.ID, At: when, Detail: "{}"})
 			if err != nil || ok != (late && i == 0) {
 				t.Errorf("%s, paid late: %v, %v", state, ok, err)
 			}
-			ok, err = s.Reversed(t.Context(), when, when, m.ID, "{}")
+			ok, err = s.Reversed(t.Context(), when, store.Record{ID: m.ID, At: when, Detail: "{}"})
 			if err != nil || ok != (state == movement.Done && i == 0) {
 				t.Errorf("%s, reversed: %v, %v", state, ok, err)
 			}
@@ -217,11 +217,11 @@ func TestLateFactsWithoutATime(t *testing.T) {
 	s := fresh(t)
 	expired, done := at(t, s, "INV/1", movement.Expired), at(t, s, "INV/2", movement.Done)
 	for i := range 2 {
-		late, err := s.PaidLate(t.Context(), epoch, time.Time{}, expired.ID, "{}")
+		late, err := s.PaidLate(t.Context(), epoch, store.Record{ID: expired.ID, Detail: "{}"})
 		if err != nil || late != (i == 0) {
 			t.Errorf("paid late: %v, %v", late, err)
 		}
-		back, err := s.Reversed(t.Context(), epoch, time.Time{}, done.ID, "{}")
+		back, err := s.Reversed(t.Context(), epoch, store.Record{ID: done.ID, Detail: "{}"})
 		if err != nil || back != (i == 0) {
 			t.Errorf("reversed: %v, %v", back, err)
 		}

@@ -76,6 +76,8 @@ type Move struct {
 	FactID            string
 	ExpiresAt         time.Time
 	DueAt             time.Time // zero: the worker has nothing left to do
+
+	Told *Told // the callback that this makes, nil for none
 }
 
 // Move changes a movement's state and writes its story in one commit. It is
@@ -91,13 +93,15 @@ func (s *Store) Move(ctx context.Context, now time.Time, move Move) (bool, error
 		}
 		refusal = encoded
 	}
-	m := move.Movement
+	m, told := move.Movement, orNobody(move.Told)
 	_, err := s.writes.MoveMovement(ctx, dbsqlc.MoveMovementParams{
 		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), FromState: string(m.State), //nolint:gosec // a small count
 		ToState: string(move.To), Now: now, Event: move.Event, Detail: move.Detail,
 		Result: text(move.Result), Answer: text(move.Answer), Refusal: text(refusal),
 		ProviderReference: move.ProviderReference, FactID: move.FactID,
 		ExpiresAt: optional(move.ExpiresAt), DueAt: optional(move.DueAt),
+		CallbackID: told.ID, CallbackEvent: told.Event, CallbackUrl: told.URL, CallbackBody: string(told.Body),
+		CallbackState: string(told.state()), CallbackBucket: told.bucket(), CallbackDueAt: told.dueAt(now),
 	})
 	switch {
 	case err == nil:
@@ -130,20 +134,34 @@ func (s *Store) Complete(ctx context.Context, move Move) error {
 	return nil
 }
 
+// Record is a fact about a movement that has ended: it changes no state.
+type Record struct {
+	ID     movement.ID
+	At     time.Time // when it happened
+	Detail string    // of the story, JSON, no secrets
+	Told   *Told     // the callback that this makes, nil for none
+}
+
 // PaidLate records money that came after the movement ended without it. It is
 // false when that was recorded before.
-func (s *Store) PaidLate(ctx context.Context, now, at time.Time, id movement.ID, detail string) (bool, error) {
+func (s *Store) PaidLate(ctx context.Context, now time.Time, r Record) (bool, error) {
+	told := orNobody(r.Told)
 	_, err := s.queries.RecordPaidLate(ctx, dbsqlc.RecordPaidLateParams{
-		ID: uuid.UUID(id), Now: micro(now), At: orNow(at, now), Detail: detail,
+		ID: uuid.UUID(r.ID), Now: micro(now), At: orNow(r.At, now), Detail: r.Detail,
+		CallbackID: told.ID, CallbackEvent: told.Event, CallbackUrl: told.URL, CallbackBody: string(told.Body),
+		CallbackState: string(told.state()), CallbackBucket: told.bucket(), CallbackDueAt: told.dueAt(now),
 	})
 	return recorded("paid late", err)
 }
 
 // Reversed records that the provider took a success back. It is false when
 // that was recorded before.
-func (s *Store) Reversed(ctx context.Context, now, at time.Time, id movement.ID, detail string) (bool, error) {
+func (s *Store) Reversed(ctx context.Context, now time.Time, r Record) (bool, error) {
+	told := orNobody(r.Told)
 	_, err := s.queries.RecordReversed(ctx, dbsqlc.RecordReversedParams{
-		ID: uuid.UUID(id), Now: micro(now), At: orNow(at, now), Detail: detail,
+		ID: uuid.UUID(r.ID), Now: micro(now), At: orNow(r.At, now), Detail: r.Detail,
+		CallbackID: told.ID, CallbackEvent: told.Event, CallbackUrl: told.URL, CallbackBody: string(told.Body),
+		CallbackState: string(told.state()), CallbackBucket: told.bucket(), CallbackDueAt: told.dueAt(now),
 	})
 	return recorded("reversed", err)
 }

@@ -122,8 +122,12 @@ func (p *proxy) serve(serving *sync.WaitGroup) {
 		p.mu.Lock()
 		down := p.down
 		p.mu.Unlock()
+		if down {
+			client.Close()
+			continue
+		}
 		server, err := net.Dial(p.network, p.upstream)
-		if err != nil || down {
+		if err != nil {
 			client.Close()
 			continue
 		}
@@ -167,7 +171,6 @@ func (c *connection) ask() {
 			break
 		}
 		if cut := c.proxy.take(kind, string(whole[5:])); cut != nil && !cut.after {
-			c.server.Close()
 			if cut.then != nil {
 				cut.then()
 			}

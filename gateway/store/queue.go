@@ -16,13 +16,9 @@ import (
 // Due reads the movements of some buckets that the worker has to look at, the
 // oldest first. Since is a lower bound that keeps the scan short, zero for none.
 func (s *Store) Due(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.Movement, error) {
-	in := make([]int32, len(buckets))
-	for i, b := range buckets {
-		in[i] = int32(b) //nolint:gosec // below movement.Buckets
-	}
 	since = micro(since) // never nil: the zero time lies before everything
 	rows, err := s.queries.DueMovements(ctx, dbsqlc.DueMovementsParams{
-		Buckets: in, Since: &since, Now: optional(now), Most: int32(most), //nolint:gosec // a page
+		Buckets: narrow(buckets), Since: &since, Now: optional(now), Most: int32(most), //nolint:gosec // a page
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store: due: %w", err)
@@ -36,6 +32,14 @@ func (s *Store) Due(ctx context.Context, buckets []int, since, now time.Time, mo
 		due = append(due, m)
 	}
 	return due, nil
+}
+
+func narrow(buckets []int) []int32 {
+	in := make([]int32, len(buckets))
+	for i, b := range buckets {
+		in[i] = int32(b) //nolint:gosec // below movement.Buckets
+	}
+	return in
 }
 
 // Ask takes the right to ask the provider about a movement, if nobody did

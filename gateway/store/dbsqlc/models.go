@@ -45,10 +45,44 @@ type Audit struct {
 	Detail     string
 }
 
+type Callback struct {
+	MerchantID string
+	Mode       string
+	EventID    uuid.UUID
+	MovementID uuid.UUID
+	Sequence   int32
+	Event      string
+	Reference  string
+	Url        string
+	Body       string
+	State      string
+	Attempts   int32
+	Tries      int32
+	CreatedAt  time.Time
+	DueBucket  int32
+	DueAt      *time.Time
+}
+
+type CallbackAttempt struct {
+	MerchantID string
+	Mode       string
+	EventID    uuid.UUID
+	Attempt    int32
+	At         time.Time
+	TookMs     int32
+	Outcome    string
+	Status     int32
+	Fault      string
+	Answer     string
+}
+
 type CallbackSecret struct {
 	MerchantID string
 	Mode       string
 	Sealed     []byte
+	NextSealed []byte
+	NextSigns  bool
+	Url        string
 }
 
 type Connection struct {

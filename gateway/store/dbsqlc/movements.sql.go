@@ -116,7 +116,7 @@ func (q *Queries) ClaimMovement(ctx context.Context, arg ClaimMovementParams) (C
 }
 
 const completeMovement = `-- name: CompleteMovement :execrows
-UPDATE movements SET result = COALESCE($1, result), answer = $2,
+UPDATE movements SET result = COALESCE($1, movements.result), answer = $2,
     provider_reference = COALESCE(NULLIF($3::TEXT, ''), provider_reference),
     expires_at = COALESCE($4, expires_at)
 WHERE id = $5 AND attempt = $6 AND answer IS NULL AND state IN ('pending', 'done', 'failed', 'expired')
@@ -246,22 +246,31 @@ func (q *Queries) MissMovement(ctx context.Context, arg MissMovementParams) (int
 const moveMovement = `-- name: MoveMovement :one
 WITH moved AS (
     UPDATE movements SET
-        state = $1, sequence = sequence + 1, updated_at = $2, misses = 0,
-        result = COALESCE($3, result),
-        answer = COALESCE($4, answer),
-        refusal = COALESCE($5, refusal),
+        state = $1, sequence = movements.sequence + 1, updated_at = $2, misses = 0,
+        result = COALESCE($3, movements.result),
+        answer = COALESCE($4, movements.answer),
+        refusal = COALESCE($5, movements.refusal),
         provider_reference = COALESCE(NULLIF($6::TEXT, ''), provider_reference),
         fact_id = COALESCE(NULLIF($7::TEXT, ''), fact_id),
         expires_at = COALESCE($8, expires_at),
         due_at = $9
-    WHERE id = $10 AND attempt = $11 AND state = $12
-    RETURNING id, sequence, updated_at
+    WHERE movements.id = $10 AND movements.attempt = $11 AND movements.state = $12
+    RETURNING movements.id, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode, movements.reference
 ), story AS (
     INSERT INTO movement_events (movement_id, sequence, event, at, detail)
-    SELECT id, sequence, $13::TEXT, $2, $14::TEXT FROM moved
+    SELECT moved.id, moved.sequence, $13::TEXT, $2, $14::TEXT FROM moved
     RETURNING movement_id
+), told AS (
+    INSERT INTO callbacks (
+        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
+        created_at, due_bucket, due_at
+    )
+    SELECT moved.merchant_id, moved.mode, $15::UUID, moved.id, moved.sequence, $16::TEXT, moved.reference, $17::TEXT,
+        $18::TEXT, $19::TEXT, 0, $2, $20::INT4, $21
+    FROM moved WHERE $16::TEXT <> ''
+    RETURNING event_id
 )
-SELECT sequence, updated_at FROM moved
+SELECT moved.sequence, moved.updated_at FROM moved
 `
 
 type MoveMovementParams struct {
@@ -279,6 +288,13 @@ type MoveMovementParams struct {
 	FromState         string
 	Event             string
 	Detail            string
+	CallbackID        uuid.UUID
+	CallbackEvent     string
+	CallbackUrl       string
+	CallbackBody      string
+	CallbackState     string
+	CallbackBucket    int32
+	CallbackDueAt     *time.Time
 }
 
 type MoveMovementRow struct {
@@ -304,6 +320,13 @@ func (q *Queries) MoveMovement(ctx context.Context, arg MoveMovementParams) (Mov
 		arg.FromState,
 		arg.Event,
 		arg.Detail,
+		arg.CallbackID,
+		arg.CallbackEvent,
+		arg.CallbackUrl,
+		arg.CallbackBody,
+		arg.CallbackState,
+		arg.CallbackBucket,
+		arg.CallbackDueAt,
 	)
 	var i MoveMovementRow
 	err := row.Scan(&i.Sequence, &i.UpdatedAt)
@@ -456,22 +479,38 @@ func (q *Queries) MovementEvents(ctx context.Context, movementID uuid.UUID) ([]M
 
 const recordPaidLate = `-- name: RecordPaidLate :one
 WITH marked AS (
-    UPDATE movements SET paid_late_at = $1, sequence = sequence + 1, updated_at = $2, due_at = NULL
-    WHERE id = $3 AND state IN ('expired', 'failed') AND paid_late_at IS NULL
-    RETURNING id, sequence
+    UPDATE movements SET paid_late_at = $1, sequence = movements.sequence + 1, updated_at = $2, due_at = NULL
+    WHERE movements.id = $3 AND movements.state IN ('expired', 'failed') AND movements.paid_late_at IS NULL
+    RETURNING movements.id, movements.sequence, movements.merchant_id, movements.mode, movements.reference
 ), story AS (
     INSERT INTO movement_events (movement_id, sequence, event, at, detail)
-    SELECT id, sequence, 'paid_late', $2, $4::TEXT FROM marked
+    SELECT marked.id, marked.sequence, 'paid_late', $2, $4::TEXT FROM marked
     RETURNING movement_id
+), told AS (
+    INSERT INTO callbacks (
+        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
+        created_at, due_bucket, due_at
+    )
+    SELECT marked.merchant_id, marked.mode, $5::UUID, marked.id, marked.sequence, $6::TEXT, marked.reference, $7::TEXT,
+        $8::TEXT, $9::TEXT, 0, $2, $10::INT4, $11
+    FROM marked WHERE $6::TEXT <> ''
+    RETURNING event_id
 )
-SELECT sequence FROM marked
+SELECT marked.sequence FROM marked
 `
 
 type RecordPaidLateParams struct {
-	At     *time.Time
-	Now    time.Time
-	ID     uuid.UUID
-	Detail string
+	At             *time.Time
+	Now            time.Time
+	ID             uuid.UUID
+	Detail         string
+	CallbackID     uuid.UUID
+	CallbackEvent  string
+	CallbackUrl    string
+	CallbackBody   string
+	CallbackState  string
+	CallbackBucket int32
+	CallbackDueAt  *time.Time
 }
 
 // Records money that came after the movement had ended without it. The state
@@ -482,6 +521,13 @@ func (q *Queries) RecordPaidLate(ctx context.Context, arg RecordPaidLateParams) 
 		arg.Now,
 		arg.ID,
 		arg.Detail,
+		arg.CallbackID,
+		arg.CallbackEvent,
+		arg.CallbackUrl,
+		arg.CallbackBody,
+		arg.CallbackState,
+		arg.CallbackBucket,
+		arg.CallbackDueAt,
 	)
 	var sequence int32
 	err := row.Scan(&sequence)
@@ -490,22 +536,38 @@ func (q *Queries) RecordPaidLate(ctx context.Context, arg RecordPaidLateParams) 
 
 const recordReversed = `-- name: RecordReversed :one
 WITH marked AS (
-    UPDATE movements SET reversed_at = $1, sequence = sequence + 1, updated_at = $2, due_at = NULL
-    WHERE id = $3 AND state = 'done' AND reversed_at IS NULL
-    RETURNING id, sequence
+    UPDATE movements SET reversed_at = $1, sequence = movements.sequence + 1, updated_at = $2, due_at = NULL
+    WHERE movements.id = $3 AND movements.state = 'done' AND movements.reversed_at IS NULL
+    RETURNING movements.id, movements.sequence, movements.merchant_id, movements.mode, movements.reference
 ), story AS (
     INSERT INTO movement_events (movement_id, sequence, event, at, detail)
-    SELECT id, sequence, 'reversed', $2, $4::TEXT FROM marked
+    SELECT marked.id, marked.sequence, 'reversed', $2, $4::TEXT FROM marked
     RETURNING movement_id
+), told AS (
+    INSERT INTO callbacks (
+        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
+        created_at, due_bucket, due_at
+    )
+    SELECT marked.merchant_id, marked.mode, $5::UUID, marked.id, marked.sequence, $6::TEXT, marked.reference, $7::TEXT,
+        $8::TEXT, $9::TEXT, 0, $2, $10::INT4, $11
+    FROM marked WHERE $6::TEXT <> ''
+    RETURNING event_id
 )
-SELECT sequence FROM marked
+SELECT marked.sequence FROM marked
 `
 
 type RecordReversedParams struct {
-	At     *time.Time
-	Now    time.Time
-	ID     uuid.UUID
-	Detail string
+	At             *time.Time
+	Now            time.Time
+	ID             uuid.UUID
+	Detail         string
+	CallbackID     uuid.UUID
+	CallbackEvent  string
+	CallbackUrl    string
+	CallbackBody   string
+	CallbackState  string
+	CallbackBucket int32
+	CallbackDueAt  *time.Time
 }
 
 // Records that the provider took a success back. The state stays.
@@ -515,6 +577,13 @@ func (q *Queries) RecordReversed(ctx context.Context, arg RecordReversedParams) 
 		arg.Now,
 		arg.ID,
 		arg.Detail,
+		arg.CallbackID,
+		arg.CallbackEvent,
+		arg.CallbackUrl,
+		arg.CallbackBody,
+		arg.CallbackState,
+		arg.CallbackBucket,
+		arg.CallbackDueAt,
 	)
 	var sequence int32
 	err := row.Scan(&sequence)

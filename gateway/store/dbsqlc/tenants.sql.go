@@ -64,7 +64,7 @@ func (q *Queries) AuditOf(ctx context.Context, arg AuditOfParams) ([]Audit, erro
 }
 
 const callbackSecretsOf = `-- name: CallbackSecretsOf :many
-SELECT merchant_id, mode, sealed FROM callback_secrets
+SELECT merchant_id, mode, sealed, next_sealed, next_signs, url FROM callback_secrets
 WHERE merchant_id = $1
 ORDER BY mode
 `
@@ -78,7 +78,14 @@ func (q *Queries) CallbackSecretsOf(ctx context.Context, merchantID string) ([]C
 	var items []CallbackSecret
 	for rows.Next() {
 		var i CallbackSecret
-		if err := rows.Scan(&i.MerchantID, &i.Mode, &i.Sealed); err != nil {
+		if err := rows.Scan(
+			&i.MerchantID,
+			&i.Mode,
+			&i.Sealed,
+			&i.NextSealed,
+			&i.NextSigns,
+			&i.Url,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)
@@ -421,19 +428,30 @@ func (q *Queries) MerchantsChangedSince(ctx context.Context, arg MerchantsChange
 }
 
 const putCallbackSecret = `-- name: PutCallbackSecret :exec
-INSERT INTO callback_secrets (merchant_id, mode, sealed)
-VALUES ($1, $2, $3)
-ON CONFLICT (merchant_id, mode) DO UPDATE SET sealed = excluded.sealed
+INSERT INTO callback_secrets (merchant_id, mode, sealed, next_sealed, next_signs, url)
+VALUES ($1, $2, $3, $4, $5, $6)
+ON CONFLICT (merchant_id, mode) DO UPDATE SET
+    sealed = excluded.sealed, next_sealed = excluded.next_sealed, next_signs = excluded.next_signs, url = excluded.url
 `
 
 type PutCallbackSecretParams struct {
 	MerchantID string
 	Mode       string
 	Sealed     []byte
+	NextSealed []byte
+	NextSigns  bool
+	Url        string
 }
 
 func (q *Queries) PutCallbackSecret(ctx context.Context, arg PutCallbackSecretParams) error {
-	_, err := q.db.Exec(ctx, putCallbackSecret, arg.MerchantID, arg.Mode, arg.Sealed)
+	_, err := q.db.Exec(ctx, putCallbackSecret,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Sealed,
+		arg.NextSealed,
+		arg.NextSigns,
+		arg.Url,
+	)
 	return err
 }
 

@@ -27,49 +27,76 @@ RETURNING id, attempt, sequence;
 -- and writes the event of its story in the same statement.
 WITH moved AS (
     UPDATE movements SET
-        state = @to_state, sequence = sequence + 1, updated_at = @now, misses = 0,
-        result = COALESCE(sqlc.narg(result), result),
-        answer = COALESCE(sqlc.narg(answer), answer),
-        refusal = COALESCE(sqlc.narg(refusal), refusal),
+        state = @to_state, sequence = movements.sequence + 1, updated_at = @now, misses = 0,
+        result = COALESCE(sqlc.narg(result), movements.result),
+        answer = COALESCE(sqlc.narg(answer), movements.answer),
+        refusal = COALESCE(sqlc.narg(refusal), movements.refusal),
         provider_reference = COALESCE(NULLIF(@provider_reference::TEXT, ''), provider_reference),
         fact_id = COALESCE(NULLIF(@fact_id::TEXT, ''), fact_id),
         expires_at = COALESCE(sqlc.narg(expires_at), expires_at),
         due_at = sqlc.narg(due_at)
-    WHERE id = @id AND attempt = @attempt AND state = @from_state
-    RETURNING id, sequence, updated_at
+    WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state = @from_state
+    RETURNING movements.id, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode, movements.reference
 ), story AS (
     INSERT INTO movement_events (movement_id, sequence, event, at, detail)
-    SELECT id, sequence, @event::TEXT, @now, @detail::TEXT FROM moved
+    SELECT moved.id, moved.sequence, @event::TEXT, @now, @detail::TEXT FROM moved
     RETURNING movement_id
+), told AS (
+    INSERT INTO callbacks (
+        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
+        created_at, due_bucket, due_at
+    )
+    SELECT moved.merchant_id, moved.mode, @callback_id::UUID, moved.id, moved.sequence, @callback_event::TEXT, moved.reference, @callback_url::TEXT,
+        @callback_body::TEXT, @callback_state::TEXT, 0, @now, @callback_bucket::INT4, sqlc.narg(callback_due_at)
+    FROM moved WHERE @callback_event::TEXT <> ''
+    RETURNING event_id
 )
-SELECT sequence, updated_at FROM moved;
+SELECT moved.sequence, moved.updated_at FROM moved;
 
 -- name: RecordPaidLate :one
 -- Records money that came after the movement had ended without it. The state
 -- stays; a second fact of the same sort is the operators' list's alone.
 WITH marked AS (
-    UPDATE movements SET paid_late_at = @at, sequence = sequence + 1, updated_at = @now, due_at = NULL
-    WHERE id = @id AND state IN ('expired', 'failed') AND paid_late_at IS NULL
-    RETURNING id, sequence
+    UPDATE movements SET paid_late_at = @at, sequence = movements.sequence + 1, updated_at = @now, due_at = NULL
+    WHERE movements.id = @id AND movements.state IN ('expired', 'failed') AND movements.paid_late_at IS NULL
+    RETURNING movements.id, movements.sequence, movements.merchant_id, movements.mode, movements.reference
 ), story AS (
     INSERT INTO movement_events (movement_id, sequence, event, at, detail)
-    SELECT id, sequence, 'paid_late', @now, @detail::TEXT FROM marked
+    SELECT marked.id, marked.sequence, 'paid_late', @now, @detail::TEXT FROM marked
     RETURNING movement_id
+), told AS (
+    INSERT INTO callbacks (
+        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
+        created_at, due_bucket, due_at
+    )
+    SELECT marked.merchant_id, marked.mode, @callback_id::UUID, marked.id, marked.sequence, @callback_event::TEXT, marked.reference, @callback_url::TEXT,
+        @callback_body::TEXT, @callback_state::TEXT, 0, @now, @callback_bucket::INT4, sqlc.narg(callback_due_at)
+    FROM marked WHERE @callback_event::TEXT <> ''
+    RETURNING event_id
 )
-SELECT sequence FROM marked;
+SELECT marked.sequence FROM marked;
 
 -- name: RecordReversed :one
 -- Records that the provider took a success back. The state stays.
 WITH marked AS (
-    UPDATE movements SET reversed_at = @at, sequence = sequence + 1, updated_at = @now, due_at = NULL
-    WHERE id = @id AND state = 'done' AND reversed_at IS NULL
-    RETURNING id, sequence
+    UPDATE movements SET reversed_at = @at, sequence = movements.sequence + 1, updated_at = @now, due_at = NULL
+    WHERE movements.id = @id AND movements.state = 'done' AND movements.reversed_at IS NULL
+    RETURNING movements.id, movements.sequence, movements.merchant_id, movements.mode, movements.reference
 ), story AS (
     INSERT INTO movement_events (movement_id, sequence, event, at, detail)
-    SELECT id, sequence, 'reversed', @now, @detail::TEXT FROM marked
+    SELECT marked.id, marked.sequence, 'reversed', @now, @detail::TEXT FROM marked
     RETURNING movement_id
+), told AS (
+    INSERT INTO callbacks (
+        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
+        created_at, due_bucket, due_at
+    )
+    SELECT marked.merchant_id, marked.mode, @callback_id::UUID, marked.id, marked.sequence, @callback_event::TEXT, marked.reference, @callback_url::TEXT,
+        @callback_body::TEXT, @callback_state::TEXT, 0, @now, @callback_bucket::INT4, sqlc.narg(callback_due_at)
+    FROM marked WHERE @callback_event::TEXT <> ''
+    RETURNING event_id
 )
-SELECT sequence FROM marked;
+SELECT marked.sequence FROM marked;
 
 -- name: MovementByKey :one
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
@@ -111,7 +138,7 @@ RETURNING misses;
 -- name: CompleteMovement :execrows
 -- Adds what the call answered to a movement that somebody else's news had
 -- already moved on, so that a replay finds the first answer.
-UPDATE movements SET result = COALESCE(sqlc.narg(result), result), answer = sqlc.narg(answer),
+UPDATE movements SET result = COALESCE(sqlc.narg(result), movements.result), answer = sqlc.narg(answer),
     provider_reference = COALESCE(NULLIF(@provider_reference::TEXT, ''), provider_reference),
     expires_at = COALESCE(sqlc.narg(expires_at), expires_at)
 WHERE id = @id AND attempt = @attempt AND answer IS NULL AND state IN ('pending', 'done', 'failed', 'expired');

@@ -25,7 +25,7 @@ WHERE merchant_id = @merchant_id
 ORDER BY mode, provider;
 
 -- name: CallbackSecretsOf :many
-SELECT merchant_id, mode, sealed FROM callback_secrets
+SELECT merchant_id, mode, sealed, next_sealed, next_signs, url FROM callback_secrets
 WHERE merchant_id = @merchant_id
 ORDER BY mode;
 
@@ -73,9 +73,10 @@ ON CONFLICT (merchant_id, mode, provider) DO UPDATE SET
 RETURNING version, notify_token;
 
 -- name: PutCallbackSecret :exec
-INSERT INTO callback_secrets (merchant_id, mode, sealed)
-VALUES (@merchant_id, @mode, @sealed)
-ON CONFLICT (merchant_id, mode) DO UPDATE SET sealed = excluded.sealed;
+INSERT INTO callback_secrets (merchant_id, mode, sealed, next_sealed, next_signs, url)
+VALUES (@merchant_id, @mode, @sealed, sqlc.narg(next_sealed), @next_signs, @url)
+ON CONFLICT (merchant_id, mode) DO UPDATE SET
+    sealed = excluded.sealed, next_sealed = excluded.next_sealed, next_signs = excluded.next_signs, url = excluded.url;
 
 -- name: InsertAudit :exec
 INSERT INTO audit (audit_id, merchant_id, at, operator, action, detail)
