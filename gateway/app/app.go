@@ -37,6 +37,7 @@ type App struct {
 	edge      *edge.Edge
 	console   *console.Console
 	worker    *worker.Worker
+	courier   *worker.Courier
 	metrics   *console.Metrics // made before what reports to it
 
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs
@@ -125,10 +126,14 @@ func (a *App) wire(context.Context) error {
 		Movements: a.store, Inquiries: a.store, Records: a.store,
 		Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: catalog.New(snapshot),
 		CheckoutURL: func(id movement.ID) string { return a.config.PublicURL + "/checkout/" + id.String() },
+		Committed:   func() { a.courier.Wake() },
 		Now:         time.Now, Log: a.log,
 	})
-	share := worker.NewShare(a.store, "resolve", uuid.NewString())
-	a.worker = worker.New(a.store, money, share, a.log)
+	replica := uuid.NewString()
+	a.worker = worker.New(a.store, money, worker.NewShare(a.store, "resolve", replica), a.log)
+	if err := a.wireCourier(vault, replica); err != nil {
+		return err
+	}
 	if err := a.wireConsole(vault); err != nil {
 		return err
 	}
@@ -180,6 +185,7 @@ func (a *App) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.directory.Run(running) })
 	group.Go(func() error { return a.worker.Run(running) })
+	group.Go(func() error { return a.courier.Run(running) })
 	if a.config.PolicyDir != "" {
 		group.Go(func() error {
 			policy.Watch(running, a.config.PolicyDir, a.policy, a.log, nil)

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 
 	"github.com/knadh/koanf/parsers/yaml"
@@ -93,7 +94,8 @@ func LoadConfig(path string, getenv func(string) string) (Config, error) {
 	config := Defaults()
 	if err := k.UnmarshalWithConf("", &config, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
 		ErrorUnused: true, Result: &config, TagName: "koanf", WeaklyTypedInput: true, ZeroFields: true,
-		MatchName: func(key, field string) bool { return key == field }, // not in another case
+		MatchName:  func(key, field string) bool { return key == field }, // not in another case
+		DecodeHook: textIsText,
 	}}); err != nil {
 		return Config{}, fmt.Errorf("config %s: %w", path, err)
 	}
@@ -102,6 +104,17 @@ func LoadConfig(path string, getenv func(string) string) (Config, error) {
 		return Config{}, fmt.Errorf("config %s: %w", path, err)
 	}
 	return config, nil
+}
+
+// textIsText refuses what YAML takes for something else than text where text is
+// meant: a digest without quotes may read like a number, and would be another
+// one when it is written out again. The environment's texts may still become
+// numbers and truth values.
+func textIsText(from, to reflect.Kind, value any) (any, error) {
+	if to == reflect.String && from != reflect.String {
+		return nil, errors.New("must be text; put it into quotes")
+	}
+	return value, nil
 }
 
 // overrides are the values of the environment that stand for a top-level key.

@@ -158,6 +158,7 @@ func TestEveryFaultIsNamed(t *testing.T) {
 		"console_allow:":                  strings.Replace(goodConfig, "127.0.0.0/8", "localhost", 1),
 		"trusted_proxies:":                strings.Replace(goodConfig, "192.0.2.1/32", "192.0.2.1", 1),
 		"migrate":                         strings.Replace(goodConfig, "migrate: false", "migrate: perhaps", 1),
+		"[0].sha256' must be text":        strings.Replace(goodConfig, "sha256: aa", "sha256: 12345678901234567890e1", 1),
 		"yaml":                            goodConfig + "\t- x\n",
 		"already":                         goodConfig + "listen: :1\n",
 	} {

@@ -20,6 +20,7 @@ type attempt struct {
 	amount int64
 	first  *answer       // nil when the request was cut
 	took   time.Duration // until there was an answer
+	at     *program      // where it was sent first, when there are several
 	err    error
 }
 
@@ -45,9 +46,11 @@ func (l *load) attempt(kind string) *attempt {
 }
 
 // try sends an attempt once. It is for any goroutine.
-func (l *load) try(ctx context.Context, a *attempt) {
+func (l *load) try(ctx context.Context, a *attempt) { a.try(ctx, l.shop) }
+
+func (a *attempt) try(ctx context.Context, at shop) {
 	began := time.Now()
-	got, err := l.post(ctx, "/payments/create", a.order)
+	got, err := at.post(ctx, "/payments/create", a.order)
 	a.took, a.err = time.Since(began), err
 	if err == nil {
 		a.first = &got

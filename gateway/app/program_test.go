@@ -90,20 +90,23 @@ func binary(t testing.TB) string {
 
 // document is the ready file.
 type document struct {
-	APIURL      string `json:"api_url"`
-	ConsoleURL  string `json:"console_url"`
-	SandboxURL  string `json:"sandbox_url"`
-	DatabaseURL string `json:"database_url"`
-	Engine      string `json:"engine"`
-	AdminToken  string `json:"admin_token"`
-	Merchants   []struct {
-		MerchantID         string `json:"merchant_id"`
-		Tier               string `json:"tier"`
-		LiveKey            string `json:"live_key"`
-		TestKey            string `json:"test_key"`
-		CallbackSecret     string `json:"callback_secret"`
-		TestCallbackSecret string `json:"test_callback_secret"`
-	} `json:"merchants"`
+	APIURL      string     `json:"api_url"`
+	ConsoleURL  string     `json:"console_url"`
+	SandboxURL  string     `json:"sandbox_url"`
+	DatabaseURL string     `json:"database_url"`
+	Engine      string     `json:"engine"`
+	AdminToken  string     `json:"admin_token"`
+	Merchants   []merchant `json:"merchants"`
+}
+
+// merchant is a merchant with its secrets, as they are told once.
+type merchant struct {
+	MerchantID         string `json:"merchant_id"`
+	Tier               string `json:"tier"`
+	LiveKey            string `json:"live_key"`
+	TestKey            string `json:"test_key"`
+	CallbackSecret     string `json:"callback_secret"`
+	TestCallbackSecret string `json:"test_callback_secret"`
 }
 
 // settings are how a program is started. The zero value has a data directory
@@ -117,7 +120,7 @@ type settings struct {
 
 const noURL = "none"
 
-// program is `gerbang dev` as a process.
+// program is `gerbang dev`, or one replica of `gerbang serve`, as a process.
 type program struct {
 	document
 	data      string
@@ -162,17 +165,22 @@ func launch(t testing.TB, s settings) *program {
 	if s.listen == "" {
 		s.listen = "127.0.0.1:0"
 	}
-	p := &program{
-		data: s.data, readyFile: filepath.Join(t.TempDir(), "ready.json"),
-		out: &recording{}, log: &recording{}, exited: make(chan struct{}),
-	}
+	p := &program{data: s.data, readyFile: filepath.Join(t.TempDir(), "ready.json")}
 	arguments := []string{
 		"dev", "--data", s.data, "--listen", s.listen, "--console", "127.0.0.1:0", "--sandbox", "127.0.0.1:0", "--ready-file", p.readyFile,
 	}
 	if s.databaseURL != noURL {
 		arguments = append(arguments, "--database-url", s.databaseURL)
 	}
-	p.command = exec.Command(binary(t), append(arguments, s.flags...)...)
+	p.begin(t, append(arguments, s.flags...)...)
+	return p
+}
+
+// begin runs gerbang until it ends by itself or the test is over.
+func (p *program) begin(t testing.TB, arguments ...string) {
+	t.Helper()
+	p.out, p.log, p.exited = &recording{}, &recording{}, make(chan struct{})
+	p.command = exec.Command(binary(t), arguments...)
 	p.command.Stdout, p.command.Stderr = p.out, p.log
 	p.command.Env = clean(os.Environ())
 	if err := p.command.Start(); err != nil {
@@ -184,7 +192,6 @@ func launch(t testing.TB, s settings) *program {
 		close(p.exited)
 	}()
 	t.Cleanup(func() { p.cleanup(t) })
-	return p
 }
 
 // clean leaves out what would lead a program elsewhere.
@@ -223,7 +230,7 @@ func (p *program) stop(t testing.TB) {
 	t.Helper()
 	family := p.family(t)
 	if err := p.command.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatalf("gerbang dev had ended already: %v", err)
+		t.Fatalf("gerbang had ended already: %v", err)
 	}
 	await(t, stopsWithin, "the end after SIGTERM", func() bool { return !p.running() })
 	if p.code != 0 {
@@ -239,7 +246,7 @@ func (p *program) kill(t testing.TB) []process {
 	t.Helper()
 	family := p.family(t)
 	if err := p.command.Process.Kill(); err != nil {
-		t.Fatalf("gerbang dev had ended already: %v", err)
+		t.Fatalf("gerbang had ended already: %v", err)
 	}
 	<-p.exited
 	return family
@@ -250,7 +257,7 @@ func (p *program) cleanup(t testing.TB) {
 	if p.running() {
 		_ = p.command.Process.Signal(syscall.SIGTERM)
 		if err := until(stopsWithin, func() bool { return !p.running() }); err != nil {
-			t.Error("gerbang dev did not end after the test and is killed")
+			t.Error("gerbang did not end after the test and is killed")
 			_ = p.command.Process.Kill()
 			<-p.exited
 		}
@@ -267,7 +274,7 @@ func (p *program) cleanup(t testing.TB) {
 		}
 	}
 	if t.Failed() {
-		t.Logf("the end of gerbang dev's log:\n%s", p.log.tail(80))
+		t.Logf("the end of gerbang's log:\n%s", p.log.tail(80))
 	}
 }
 
@@ -287,8 +294,15 @@ func (p *program) admin() *console.Client { return console.NewClient(p.ConsoleUR
 // run runs another command of gerbang against the program.
 func (p *program) run(t testing.TB, arguments ...string) (string, error) {
 	t.Helper()
+	return p.runWith(t, "", arguments...)
+}
+
+// runWith is run with something on standard input.
+func (p *program) runWith(t testing.TB, input string, arguments ...string) (string, error) {
+	t.Helper()
 	command := exec.CommandContext(t.Context(), binary(t), arguments...)
 	command.Env = append(clean(os.Environ()), "GERBANG_ADMIN_URL="+p.ConsoleURL, "GERBANG_ADMIN_TOKEN="+p.AdminToken)
+	command.Stdin = strings.NewReader(input)
 	out, err := command.CombinedOutput()
 	return string(out), err
 }

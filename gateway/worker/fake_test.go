@@ -53,11 +53,11 @@ func (t *table) begin(ctx context.Context) error {
 		}
 	}
 	t.mu.Lock()
-	if t.err != nil {
+	err := t.err
+	if err != nil {
 		t.mu.Unlock()
-		return t.err
 	}
-	return nil
+	return err
 }
 
 func (t *table) TakeLease(ctx context.Context, l store.Lease, now, until time.Time) (bool, error) {
@@ -132,6 +132,18 @@ func (q *queue) Due(_ context.Context, buckets []int, since, now time.Time, most
 	return due[:min(len(due), most)], nil
 }
 
+func (q *queue) add(id movement.ID, at time.Time) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.due[id] = at
+}
+
+func (q *queue) fail(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.err = err
+}
+
 func (q *queue) left() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -159,7 +171,7 @@ func (r *resolver) Resolve(ctx context.Context, m movement.Movement) error {
 		return ctx.Err()
 	case <-time.After(r.takes):
 	}
-	if r.fails {
+	if r.failing() {
 		return errors.New("the provider is away")
 	}
 	r.queue.mu.Lock()
@@ -186,6 +198,25 @@ func (r *resolver) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.looking--
+}
+
+func (r *resolver) failing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.fails
+}
+
+func (r *resolver) heal() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.fails = false
+}
+
+// peak is how many looks there were at once.
+func (r *resolver) peak() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.most
 }
 
 func (r *resolver) counts() []int {

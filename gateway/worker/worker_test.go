@@ -55,19 +55,19 @@ func TestDueMovementsAreResolved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(50, time.Now())
 		later := movement.NewID()
-		q.due[later] = time.Now().Add(30 * time.Second)
+		q.add(later, time.Now().Add(30*time.Second))
 		r := &resolver{queue: q, takes: 100 * time.Millisecond}
 		log, end := run(t, newTable(), q, r, "only")
 		pass(2 * time.Second)
 		if q.left() != 1 || len(r.counts()) != 50 {
 			t.Errorf("%d left, %d looked at", q.left(), len(r.counts()))
 		}
-		if r.most > 16 || r.most < 2 {
-			t.Errorf("%d looks at once", r.most)
+		if most := r.peak(); most > 16 || most < 2 {
+			t.Errorf("%d looks at once", most)
 		}
 		pass(30 * time.Second)
-		if q.left() != 0 || r.looks[later] != 1 {
-			t.Errorf("what became due later: %d left, %d looks", q.left(), r.looks[later])
+		if looks := r.counts(); q.left() != 0 || len(looks) != 51 || looks[50] != 1 {
+			t.Errorf("what became due later: %d left, looks %v", q.left(), looks)
 		}
 		end()
 		if log.count("level=WARN") > 0 {
@@ -87,7 +87,7 @@ func TestErrorsDoNotStopTheWorker(t *testing.T) {
 		if looks := r.counts(); len(looks) != 3 || looks[0] != 3 {
 			t.Errorf("failing looks: %v in three scans", looks)
 		}
-		q.err = errAway
+		q.fail(errAway)
 		pass(5 * time.Second)
 		leases.set(errAway, 0)
 		pass(20 * time.Second)
@@ -97,7 +97,8 @@ func TestErrorsDoNotStopTheWorker(t *testing.T) {
 			}
 		}
 		leases.set(nil, 0)
-		q.err, r.fails = nil, false
+		q.fail(nil)
+		r.heal()
 		pass(5 * time.Second)
 		if q.left() != 0 {
 			t.Errorf("%d left after all is back", q.left())
@@ -158,7 +159,7 @@ func TestTwoWorkersShareTheWork(t *testing.T) {
 		_, endB := run(t, leases, q, b, "b")
 		pass(15 * time.Second)
 		for range 160 {
-			q.due[movement.NewID()] = time.Now()
+			q.add(movement.NewID(), time.Now())
 		}
 		pass(30 * time.Second)
 		if q.left() > 0 || len(a.counts()) < 40 || len(b.counts()) < 40 || len(a.counts())+len(b.counts()) != 160 {
@@ -166,7 +167,7 @@ func TestTwoWorkersShareTheWork(t *testing.T) {
 		}
 		endA()
 		for range 160 {
-			q.due[movement.NewID()] = time.Now()
+			q.add(movement.NewID(), time.Now())
 		}
 		pass(40 * time.Second)
 		if q.left() > 0 {
@@ -225,7 +226,7 @@ func TestOldWorkIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(1000, time.Now().Add(-time.Hour))
 		for range 20 {
-			q.due[movement.NewID()] = time.Now()
+			q.add(movement.NewID(), time.Now())
 		}
 		r := &resolver{queue: q}
 		_, end := run(t, newTable(), q, r, "only")

@@ -38,6 +38,7 @@ type commands struct {
 	Key        keyCommands        `cmd:"" help:"Create, rotate and revoke merchants' keys."`
 	Connection connectionCommands `cmd:"" help:"Give merchants' accounts at providers to the gateway."`
 	Attention  attentionCommands  `cmd:"" help:"See and settle what waits for an operator."`
+	Keyset     keysetCommands     `cmd:"" help:"Make what seals providers' credentials."`
 	Plugin     pluginCommands     `cmd:"" help:"See plugins and approve new ones."`
 	Policy     policyCommands     `cmd:"" help:"Export and check policies."`
 	Version    versionCommand     `cmd:"" help:"Tell which version this is."`
@@ -58,8 +59,8 @@ func (p *program) run(ctx context.Context, args []string) int {
 	var typed commands
 	exited := false // --help has answered; kong would go on
 	parser, err := kong.New(&typed, kong.Name("gerbang"),
-		kong.Description("A payment gateway. Commands other than serve, dev, migrate and policy reach a running gateway "+
-			"by GERBANG_ADMIN_URL and GERBANG_ADMIN_TOKEN."),
+		kong.Description("A payment gateway. merchant, key, connection, attention and plugin list reach a running gateway "+
+			"by GERBANG_ADMIN_URL and GERBANG_ADMIN_TOKEN; the other commands need none."),
 		kong.Writers(p.out, p.err), kong.Exit(func(int) { exited = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p))

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // TestMain makes the test binary a plugin, too: a host starts one under a name
@@ -313,6 +314,32 @@ func TestPolicies(t *testing.T) {
 	}
 	if code, _ := run(t, nil, "", "policy", "check", dir+"/nothing"); code != exitFailed {
 		t.Errorf("check of nothing: exit code %d", code)
+	}
+}
+
+func TestAKeysetIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	file := t.TempDir() + "/keyset.json"
+	code, p := run(t, nil, "", "keyset", "create", file)
+	if code != exitOK || !strings.Contains(p.output.String(), file) {
+		t.Fatalf("exit code %d: %s", code, &p.errors)
+	}
+	if _, err := tenants.OpenKeysetFile(file); err != nil {
+		t.Error(err)
+	}
+	made, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, p = run(t, nil, "", "keyset", "create", file)
+	if code != exitFailed || !strings.Contains(p.errors.String(), file+" exists") {
+		t.Errorf("over it: exit code %d: %s", code, &p.errors)
+	}
+	if kept, err := os.ReadFile(file); err != nil || !bytes.Equal(made, kept) {
+		t.Errorf("the first keyset is gone (%v)", err)
+	}
+	if code, p := run(t, nil, "", "keyset", "create", file+"/nowhere"); code != exitFailed || p.output.Len() > 0 {
+		t.Errorf("in a place that does not exist: exit code %d", code)
 	}
 }
 

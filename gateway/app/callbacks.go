@@ -1,0 +1,53 @@
+package app
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed-f006e74d/gerbang/gateway/delivery"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/worker"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// wireCourier makes what delivers callbacks.
+func (a *App) wireCourier(vault *tenants.Vault, replica string) error {
+	sender, err := delivery.New(delivery.Config{Service: a.config.Service, AllowLocal: a.config.AllowHTTPCallbacks})
+	if err != nil {
+		return err
+	}
+	secrets := callbackSecrets{directory: a.directory, vault: vault}
+	a.courier = worker.NewCourier(a.store, sender, secrets, worker.NewShare(a.store, "deliver", replica), a.log)
+	return nil
+}
+
+// callbackSecrets opens merchants' callback secrets, which are in memory sealed.
+type callbackSecrets struct {
+	directory *tenants.Directory
+	vault     *tenants.Vault
+}
+
+// CallbackSecrets finds what a merchant's callbacks are signed with in a mode.
+func (s callbackSecrets) CallbackSecrets(ctx context.Context, owner movement.Owner) (delivery.Secrets, error) {
+	account, err := s.directory.Account(ctx, tenants.MerchantID(owner.MerchantID))
+	if err != nil {
+		return delivery.Secrets{}, err
+	}
+	sealed, ok := account.CallbackSecret(tenants.Mode(owner.Mode))
+	if !ok {
+		return delivery.Secrets{}, fmt.Errorf("merchant %s has no callback secret in mode %s", owner.MerchantID, owner.Mode)
+	}
+	current, err := s.vault.OpenCallbackSecret(sealed)
+	if err != nil {
+		return delivery.Secrets{}, err
+	}
+	next, err := s.vault.OpenNextCallbackSecret(sealed)
+	if err != nil {
+		return delivery.Secrets{}, err
+	}
+	secrets := delivery.Secrets{Current: delivery.Secret(current.Reveal()), SignWithNext: sealed.NextSigns}
+	if !next.IsZero() {
+		secrets.Next = delivery.Secret(next.Reveal())
+	}
+	return secrets, nil
+}

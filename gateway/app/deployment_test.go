@@ -1,0 +1,292 @@
+package app_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"text/template"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+)
+
+// deployment is what the replicas of one `gerbang serve` share: a directory
+// with their configurations and secrets, an approved plugin, the simulated
+// provider, and the balancer before them.
+type deployment struct {
+	dir      string
+	approved approval
+	token    string // the operator's
+	door     string // URL of the simulator, in the form of gerbang dev's door
+	front    *balancer
+	replicas []*program
+}
+
+// approval is what `gerbang plugin digest` prints.
+type approval struct {
+	Name           string `json:"name"`
+	Path           string `json:"path"`
+	SHA256         string `json:"sha256"`
+	ManifestDigest string `json:"manifest_digest"`
+}
+
+// newDeployment makes, by the operator's own commands, all that a replica needs
+// beside a database.
+func newDeployment(t *testing.T) *deployment {
+	t.Helper()
+	d := &deployment{dir: t.TempDir(), token: strings.Repeat(uuid.NewString(), 2), front: newBalancer(t)}
+	d.write(t, "operator.token", d.token+"\n")
+	nobody := &program{}
+	if out, err := nobody.run(t, "keyset", "create", filepath.Join(d.dir, "keyset.json")); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	plugin := filepath.Join(filepath.Dir(binary(t)), "plugins", "payments")
+	out, err := nobody.run(t, "--json", "plugin", "digest", plugin)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := json.Unmarshal([]byte(out), &d.approved); err != nil {
+		t.Fatal(err)
+	}
+	d.door = startSimulator(t, plugin)
+	return d
+}
+
+func (d *deployment) write(t *testing.T, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serveConfig is a whole configuration with few connections, since many tests
+// share the database server.
+var serveConfig = template.Must(template.New("").Parse(`
+listen: 127.0.0.1:0
+console: 127.0.0.1:0
+public_url: {{.Public}}
+database_url_file: {{.Name}}.url
+database_connections: 8
+keyset_file: keyset.json
+operators: [{name: ops, token_file: operator.token}]
+plugins:
+  - name: {{.Plugin.Name}}
+    path: {{.Plugin.Path}}
+    sha256: "{{.Plugin.SHA256}}"
+    manifest_digest: "{{.Plugin.ManifestDigest}}"
+`))
+
+// launch starts `gerbang serve` and waits for nothing.
+func (d *deployment) launch(t *testing.T, databaseURL string, plugin approval) *program {
+	t.Helper()
+	name := "replica-" + uuid.NewString()
+	var config bytes.Buffer
+	if err := serveConfig.Execute(&config, map[string]any{"Name": name, "Public": d.front.url, "Plugin": plugin}); err != nil {
+		t.Fatal(err)
+	}
+	d.write(t, name+".url", databaseURL+"\n")
+	d.write(t, name+".yaml", config.String())
+	p := &program{data: d.dir, document: document{SandboxURL: d.door, DatabaseURL: databaseURL, AdminToken: d.token}}
+	p.begin(t, "serve", "--config", filepath.Join(d.dir, name+".yaml"))
+	return p
+}
+
+// start starts a replica on each database URL, all at once, and waits until
+// they are ready.
+func (d *deployment) start(t *testing.T, databaseURLs ...string) []*program {
+	t.Helper()
+	started := make([]*program, len(databaseURLs))
+	for i, databaseURL := range databaseURLs {
+		started[i] = d.launch(t, databaseURL, d.approved)
+	}
+	for _, p := range started {
+		await(t, readyWithin, "a replica that serves", func() bool {
+			if !p.running() {
+				t.Fatalf("gerbang serve ended with code %d:\n%s", p.code, p.log.tail(60))
+			}
+			return p.serves() && p.admin().Ready(t.Context()) == nil
+		})
+		d.front.add(t, p)
+	}
+	d.replicas = append(d.replicas, started...)
+	return started
+}
+
+// serves reads where a replica listens from its log, since both ports are any.
+func (p *program) serves() bool {
+	for line := range strings.Lines(p.log.String()) {
+		var entry struct{ Msg, Merchants, Console string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "gateway is serving" {
+			p.APIURL, p.ConsoleURL = "http://"+entry.Merchants, "http://"+entry.Console
+			return true
+		}
+	}
+	return false
+}
+
+// newShop makes a merchant as an operator does, by the commands, and connects
+// its live mode to the simulator.
+func (d *deployment) newShop(t *testing.T, p *program, tier string) shop {
+	t.Helper()
+	var made merchant
+	p.succeed(t, "", &made, "merchant", "create", "Toko Contoh", "--tier", tier)
+	for _, replica := range d.replicas {
+		replica.Merchants = append(replica.Merchants, made) // their logs are searched for the secrets
+	}
+	var opened struct {
+		Account       string          `json:"account"`
+		CallbackToken string          `json:"callback_token"`
+		Credentials   json.RawMessage `json:"credentials"`
+	}
+	if status := p.door(t, "/connect", fields{"merchant": made.MerchantID, "mode": "live"}, &opened); status != http.StatusOK {
+		t.Fatalf("connect: %d", status)
+	}
+	var connection console.Connection
+	p.succeed(t, string(opened.Credentials), &connection,
+		"connection", "set", made.MerchantID, "payments", "--mode", "live", "--credentials-file", "-")
+	hook := fields{
+		"account": opened.Account, "name": "Toko Contoh", "callback_url": connection.NotifyURL, "callback_token": opened.CallbackToken,
+	}
+	var told json.RawMessage
+	if status := p.door(t, "/hooks", hook, &told); status != http.StatusOK {
+		t.Fatalf("hooks: %d %s", status, told)
+	}
+	return shop{p, made.MerchantID, made.LiveKey}
+}
+
+// succeed runs a command that must succeed and reads what it prints.
+func (p *program) succeed(t *testing.T, input string, into any, arguments ...string) {
+	t.Helper()
+	out, err := p.runWith(t, input, append([]string{"--json"}, arguments...)...)
+	if err == nil && into != nil {
+		err = json.Unmarshal([]byte(out), into)
+	}
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", arguments, err, out)
+	}
+}
+
+// at is the shop as a customer of another replica.
+func (s shop) at(p *program) shop {
+	s.program = p
+	return s
+}
+
+// startSimulator runs the simulated provider and returns the URL of a door
+// like gerbang dev's, which passes what it is asked on to the control API.
+func startSimulator(t *testing.T, plugin string) string {
+	t.Helper()
+	dir, token, log := t.TempDir(), uuid.NewString(), &recording{}
+	ready := filepath.Join(dir, "ready.json")
+	command := exec.Command(plugin, "sandbox", "--listen", "127.0.0.1:0", "--state", filepath.Join(dir, "state"), "--ready-file", ready)
+	command.Env = []string{"GERBANG_SANDBOX_TOKEN=" + token, "GERBANG_HOST_PID=" + strconv.Itoa(os.Getpid())}
+	command.Stderr = log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		if err := command.Wait(); err != nil {
+			t.Errorf("the simulator: %v\n%s", err, log.tail(20))
+		}
+	})
+	var told struct{ URL string }
+	await(t, readyWithin, "the simulator", func() bool {
+		content, err := os.ReadFile(ready)
+		return err == nil && json.Unmarshal(content, &told) == nil
+	})
+	target, err := url.Parse(told.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	control := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.URL.Path = "/_sandbox" + r.In.URL.Path
+		r.Out.Header.Set("Authorization", "Bearer "+token)
+	}}
+	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/faults" { // there is one provider, so it knows no names
+			var order fields
+			_ = json.NewDecoder(r.Body).Decode(&order)
+			body, _ := json.Marshal(order.with(fields{"provider": nil}))
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		}
+		control.ServeHTTP(w, r)
+	}))
+	t.Cleanup(door.Close)
+	return door.URL
+}
+
+// balancer stands before the replicas and gives each the next request in turn.
+type balancer struct {
+	url string
+
+	mu       sync.Mutex
+	targets  []*url.URL
+	turn     int
+	notified map[string]int // notifications that were accepted, by replica
+}
+
+func newBalancer(t *testing.T) *balancer {
+	t.Helper()
+	b := &balancer{notified: map[string]int{}}
+	server := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(b.next()) },
+		ModifyResponse: func(r *http.Response) error {
+			if strings.HasPrefix(r.Request.URL.Path, "/notify/") && r.StatusCode == http.StatusOK {
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				b.notified["http://"+r.Request.URL.Host]++
+			}
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { // a replica that is gone
+			http.Error(w, err.Error(), http.StatusBadGateway)
+		},
+	})
+	t.Cleanup(server.Close)
+	b.url = server.URL
+	return b
+}
+
+func (b *balancer) add(t *testing.T, p *program) {
+	t.Helper()
+	target, err := url.Parse(p.APIURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.targets = append(b.targets, target)
+}
+
+func (b *balancer) next() *url.URL {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.turn++
+	return b.targets[b.turn%len(b.targets)]
+}
+
+// movementOf is a payment as an operator sees it; no provider is asked for it.
+func (p *program) movementOf(ctx context.Context, made payment) (console.Movement, error) {
+	_, id, found := strings.Cut(made.CheckoutURL, "/checkout/")
+	if !found {
+		return console.Movement{}, fmt.Errorf("no checkout page: %q", made.CheckoutURL)
+	}
+	return p.admin().Movement(ctx, id)
+}
