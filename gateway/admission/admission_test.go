@@ -98,6 +98,7 @@ func code(err error) fault.Code {
 func TestAccess(t *testing.T) {
 	t.Parallel()
 	create, status, cancel := operation(t, "/payments/create"), operation(t, "/payments/status"), operation(t, "/payments/cancel")
+	events := operation(t, catalog.EventsPath)
 	tests := []struct {
 		name   string
 		op     *catalog.Operation
@@ -111,6 +112,8 @@ func TestAccess(t *testing.T) {
 		{"status with collect", status, tenants.Active, []tenants.Scope{tenants.ScopeCollect}, fault.ScopeMissing},
 		{"cancel with collect", cancel, tenants.Active, []tenants.Scope{tenants.ScopeCollect}, ""},
 		{"cancel with read", cancel, tenants.Active, []tenants.Scope{tenants.ScopeRead}, fault.ScopeMissing},
+		{"events with read", events, tenants.Active, []tenants.Scope{tenants.ScopeRead}, ""},
+		{"events with collect", events, tenants.Active, []tenants.Scope{tenants.ScopeCollect}, fault.ScopeMissing},
 		{"suspended", status, tenants.Suspended, []tenants.Scope{tenants.ScopeRead}, fault.MerchantSuspended},
 		{"suspended without scope", create, tenants.Suspended, nil, fault.MerchantSuspended},
 	}
@@ -221,6 +224,9 @@ func TestTheDefaultPolicyKnowsItsTiers(t *testing.T) {
 	ticket, err := a.Admit(t.Context(), noon, identity(t, "starter", tenants.Active), op, body(t, `{"amount": 100}`))
 	if err != nil || !strings.HasPrefix(ticket.RateLimitPolicy, `"default";q=`) {
 		t.Errorf("got %+v, %v", ticket, err)
+	}
+	if _, err := a.Admit(t.Context(), noon, identity(t, "starter", tenants.Active), operation(t, catalog.EventsPath), nil); err != nil {
+		t.Errorf("what has no provider: %v", err)
 	}
 	if _, err := a.Admit(t.Context(), noon, identity(t, "unheard", tenants.Active), op, body(t, `{"amount": 100}`)); code(err) != fault.PolicyDenied {
 		t.Errorf("an unknown tier: %v", err)

@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -123,7 +122,7 @@ func (a *App) wire(context.Context) error {
 	}
 	a.directory = tenants.NewDirectory(a.store, a.log)
 	money := engine.New(engine.Dependencies{
-		Movements: a.store, Inquiries: a.store, Records: a.store,
+		Movements: a.store, Inquiries: a.store, Records: a.store, Events: a.store,
 		Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: catalog.New(snapshot),
 		CheckoutURL: func(id movement.ID) string { return a.config.PublicURL + "/checkout/" + id.String() },
 		Committed:   func() { a.courier.Wake() },
@@ -199,15 +198,31 @@ func (a *App) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
+// farewell is how long a gateway that stops goes on answering on connections
+// that are open: each learns with its answer that it is closed, since one that
+// is closed between two requests may cut the next.
+const farewell = 300 * time.Millisecond
+
 func serve(group *errgroup.Group, ctx context.Context, server *http.Server, on net.Listener) { //nolint:revive // the group's context comes with the group
+	answers := server.Handler
+	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-ctx.Done():
+			w.Header().Set("Connection", "close")
+		default:
+		}
+		answers.ServeHTTP(w, r)
+	})
 	group.Go(func() error {
-		if err := server.Serve(on); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(on); ctx.Err() == nil {
 			return err
 		}
 		return nil
 	})
 	group.Go(func() error {
 		<-ctx.Done()
+		_ = on.Close() // nobody new is let in
+		<-time.After(farewell)
 		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 		defer cancel()
 		if err := server.Shutdown(stopping); err != nil {

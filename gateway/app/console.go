@@ -18,10 +18,14 @@ func (a *App) wireConsole(vault *tenants.Vault) error {
 		operators[i] = console.Operator{Name: o.Name, TokenHash: o.tokenHash}
 	}
 	a.console, err = console.New(
-		console.Config{Operators: operators, Allow: allow, Svc: a.config.Service, PublicURL: a.config.PublicURL},
+		console.Config{
+			Operators: operators, Allow: allow, Svc: a.config.Service, PublicURL: a.config.PublicURL,
+			AllowHTTPCallbacks: a.config.AllowHTTPCallbacks,
+		},
 		console.Dependencies{
 			Merchants: a.store, Standing: a.store, Keys: a.store, Connections: a.store,
 			Attention: a.store, Movements: a.store, Database: a.store,
+			Callbacks: a.store, Outbox: a.store, CallbackSecrets: a.store,
 			Directory: a.directory, Vault: vault, Plugins: a.host, Policy: a.policy,
 			Metrics: a.metrics, Now: time.Now, Log: a.log,
 		})

@@ -97,7 +97,7 @@ func sentToAll(t *testing.T, l *load, replicas []*program) {
 	for _, same := range tries {
 		var agreed []byte
 		for n, a := range same {
-			for a.err == nil && a.first.Code == fault.InProgress { // as its retry advises
+			for a.err == nil && (a.first.Code == fault.InProgress || a.first.Code == fault.RateLimited) { // as its retry advises
 				<-time.After(50 * time.Millisecond)
 				a.try(t.Context(), l.shop.at(replicas[n]))
 			}

@@ -17,25 +17,21 @@ type Snapshot struct {
 	openAPI    []byte
 }
 
-// Build makes a snapshot of the manifests. It refuses two operations with one
-// path and kinds that this gateway does not serve, naming each.
+// Build makes a snapshot of the gateway's own operations and the manifests'. It
+// refuses two operations with one path and kinds that this gateway does not
+// serve, naming each.
 func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
+	own, err := ownManifest()
+	if err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
+	}
 	s := &Snapshot{byPath: map[string]*Operation{}}
-	var faults []error
+	faults := s.add("", own)
 	for _, m := range manifests {
-		for _, declared := range m.Operations {
-			op, err := compile(m, declared)
-			if err != nil {
-				faults = append(faults, fmt.Errorf("provider %s: operation %s: %w", m.Name, declared.Path, err))
-				continue
-			}
-			if other, taken := s.byPath[op.Path]; taken {
-				faults = append(faults, fmt.Errorf("providers %s and %s: both offer %s", other.Provider, m.Name, op.Path))
-				continue
-			}
-			s.byPath[op.Path] = op
-			s.operations = append(s.operations, op)
-		}
+		faults = append(faults, s.add(m.Name, m)...)
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	for _, op := range s.operations {
 		if target := op.StatusOf + op.CancelOf; target != "" {
@@ -45,9 +41,6 @@ func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
 			}
 		}
 	}
-	if err := errors.Join(faults...); err != nil {
-		return nil, fmt.Errorf("catalog: %w", err)
-	}
 	document, err := describe(s.operations)
 	if err != nil {
 		return nil, fmt.Errorf("catalog: OpenAPI: %w", err)
@@ -56,13 +49,38 @@ func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
 	return s, nil
 }
 
+// add takes a manifest's operations into the snapshot and returns the faults of
+// those that can't be.
+func (s *Snapshot) add(provider string, m *manifest.Manifest) []error {
+	var faults []error
+	for _, declared := range m.Operations {
+		op, err := compile(provider, m, declared)
+		if err != nil {
+			faults = append(faults, fmt.Errorf("provider %s: operation %s: %w", m.Name, declared.Path, err))
+			continue
+		}
+		switch other, taken := s.byPath[op.Path]; {
+		case taken && other.Own():
+			faults = append(faults, fmt.Errorf("provider %s: operation %s: the path is the gateway's own", m.Name, op.Path))
+			continue
+		case taken:
+			faults = append(faults, fmt.Errorf("providers %s and %s: both offer %s", other.Provider, m.Name, op.Path))
+			continue
+		}
+		s.byPath[op.Path] = op
+		s.operations = append(s.operations, op)
+	}
+	return faults
+}
+
 // ByPath finds an operation.
 func (s *Snapshot) ByPath(path string) (*Operation, bool) {
 	op, ok := s.byPath[path]
 	return op, ok
 }
 
-// Operations are all, in the order of the manifests.
+// Operations are all: the gateway's own, then the others in the order of the
+// manifests.
 func (s *Snapshot) Operations() []*Operation { return s.operations }
 
 // OpenAPI is the document that describes the snapshot, as JSON.
@@ -84,9 +102,9 @@ func (c *Catalog) Current() *Snapshot { return c.current.Load() }
 // Swap makes another snapshot current.
 func (c *Catalog) Swap(s *Snapshot) { c.current.Store(s) }
 
-func compile(m *manifest.Manifest, declared manifest.Operation) (*Operation, error) {
-	op := &Operation{Operation: declared, Provider: m.Name, SettlesWithin: time.Duration(m.SettlesWithin)}
-	if declared.Kind != "" {
+func compile(provider string, m *manifest.Manifest, declared manifest.Operation) (*Operation, error) {
+	op := &Operation{Operation: declared, Provider: provider, SettlesWithin: time.Duration(m.SettlesWithin)}
+	if declared.Kind != "" && !(op.Own() && declared.Kind == manifest.Query) { // a query has no rules
 		rules, served := movement.RulesOf(declared.Kind)
 		if !served {
 			return nil, fmt.Errorf("kind %s is not served by this gateway", declared.Kind)

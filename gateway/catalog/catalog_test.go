@@ -106,6 +106,45 @@ func TestBuildRefusesAKindThatIsNotServed(t *testing.T) {
 	}
 }
 
+func TestTheGatewayHasItsOwnOperations(t *testing.T) {
+	t.Parallel()
+	events := operation(t, catalog.EventsPath)
+	if !events.Own() || events.Money() || events.Status != nil || operation(t, "/payments/status").Own() {
+		t.Errorf("events are compiled as %+v", events)
+	}
+	if got := events.ReferenceOf(catalog.Document{"": "a"}); got != "" {
+		t.Errorf("what has no reference names %q", got)
+	}
+	if got := events.WithDefaults(nil)["limit"]; got != json.Number("20") {
+		t.Errorf("limit is %v unless given", got)
+	}
+	for body, want := range map[string][]fault.Field{
+		`{"after": "0b0f6a52-6ef3-4b0c-9d2a-0f5b6a1f2c11", "limit": 100, "x": 1}`: nil,
+		`{"after": "1"}`:           fields("after", "must be a valid uuid"),
+		`{"after": 1, "limit": 0}`: fields("after", "must be a string, not a number", "limit", "must be at least 1"),
+		`{"limit": 101}`:           fields("limit", "must be at most 100"),
+		`{"limit": 1.5}`:           fields("limit", "must be a whole number, without a fraction"),
+	} {
+		if got := events.Check(document(t, body)); !slices.Equal(got, want) {
+			t.Errorf("%s: got %+v, want %+v", body, got, want)
+		}
+	}
+}
+
+func TestBuildKeepsTheGatewaysOwnPaths(t *testing.T) {
+	t.Parallel()
+	m := load(t, paymentsManifest)
+	m.Operations[0].Path = catalog.EventsPath
+	if _, err := catalog.Build([]*manifest.Manifest{m}); err == nil || !strings.Contains(err.Error(), "the path is the gateway's own") {
+		t.Errorf("got %v, want a refusal of the path", err)
+	}
+	m = load(t, paymentsManifest)
+	m.Operations[0].Kind = manifest.Query
+	if _, err := catalog.Build([]*manifest.Manifest{m}); err == nil || !strings.Contains(err.Error(), "kind query is not served") {
+		t.Errorf("got %v, want a refusal of a plugin's query", err)
+	}
+}
+
 func TestSwapChangesTheCurrentSnapshot(t *testing.T) {
 	t.Parallel()
 	first, second := payments(t), payments(t)

@@ -35,6 +35,10 @@ func describe(operations []*Operation) ([]byte, error) {
 		}
 		paths[op.Path] = object{"post": described}
 	}
+	webhooks, err := describeWebhooks(operations)
+	if err != nil {
+		return nil, err
+	}
 	document, err := json.MarshalIndent(object{
 		"openapi": "3.1.0",
 		"info": object{
@@ -44,6 +48,7 @@ func describe(operations []*Operation) ([]byte, error) {
 		"servers":  []any{object{"url": "/"}},
 		"security": []any{object{"bearer": []any{}}, object{}},
 		"paths":    paths,
+		"webhooks": webhooks,
 		"components": object{
 			"securitySchemes": object{"bearer": object{
 				"type": "http", "scheme": "bearer",
@@ -145,7 +150,7 @@ func describeParameters(op *Operation) []any {
 	if op.Money() {
 		parameters = append(parameters, object{
 			"name": "X-Callback-URL", "in": "header",
-			"description": "The absolute https URL that receives status callbacks.",
+			"description": "The absolute https URL, at port 443 or 8443, that receives status callbacks.",
 			"schema":      object{"type": "string", "format": "uri", "maxLength": 2048},
 		})
 	}

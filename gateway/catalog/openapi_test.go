@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,7 +59,7 @@ func TestOpenAPIIsValidAndWhole(t *testing.T) {
 		}
 		body := described.Post.RequestBody.Value.Content["application/json"].Schema.Value
 		for _, name := range []string{"secret_key", "merchant_id", op.ReferenceField()} {
-			if body.Properties[name] == nil {
+			if name != "" && body.Properties[name] == nil {
 				t.Errorf("%s: the body has no %s", op.Path, name)
 			}
 		}
@@ -68,6 +69,61 @@ func TestOpenAPIIsValidAndWhole(t *testing.T) {
 		if callback := described.Post.Parameters.GetByInAndName("header", "X-Callback-URL") != nil; callback != op.Money() {
 			t.Errorf("%s: X-Callback-URL offered: %v, want %v", op.Path, callback, op.Money())
 		}
+	}
+}
+
+func TestOpenAPITellsOfCallbacks(t *testing.T) {
+	t.Parallel()
+	document, err := openapi3.NewLoader().LoadFromData(payments(t).OpenAPI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := document.Paths.Value("/payments/status").Post.Responses.Value("200").Value.
+		Content["application/json"].Schema.Value.Properties["data"].Value
+	for _, name := range []string{"payments.status_update", "payments.paid_late", "payments.reversed"} {
+		webhook := document.Webhooks[name]
+		if webhook == nil || webhook.Post == nil {
+			t.Errorf("%s is not described", name)
+			continue
+		}
+		for _, header := range []string{"webhook-id", "webhook-timestamp", "webhook-signature", "X-Svc-Signature", "X-Svc-Event-Sequence"} {
+			if webhook.Post.Parameters.GetByInAndName("header", header) == nil {
+				t.Errorf("%s: the header %s is not described", name, header)
+			}
+		}
+		body := webhook.Post.RequestBody.Value.Content["application/json"].Schema.Value
+		data := body.Properties["data"].Value
+		if body.Properties["event"].Value.Const != name || !slices.Equal(data.Required, append(slices.Clone(status.Required), "timestamp")) ||
+			len(data.Properties) != len(status.Properties)+1 {
+			t.Errorf("%s: the body is described as %+v", name, body)
+		}
+	}
+	if len(document.Webhooks) != 3 {
+		t.Errorf("%d webhooks are described", len(document.Webhooks))
+	}
+}
+
+func TestCallbacksOfSeveralProvidersOfOneKind(t *testing.T) {
+	t.Parallel()
+	other := load(t, paymentsManifest)
+	other.Name = "other"
+	for i := range other.Operations {
+		op := &other.Operations[i]
+		for _, path := range []*string{&op.Path, &op.StatusOf, &op.CancelOf} {
+			*path = strings.Replace(*path, "/payments/", "/other/", 1)
+		}
+	}
+	s, err := catalog.Build([]*manifest.Manifest{load(t, paymentsManifest), other})
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := openapi3.NewLoader().LoadFromData(s.OpenAPI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	body := document.Webhooks["payments.reversed"].Post.RequestBody.Value.Content["application/json"].Schema.Value
+	if data := body.Properties["data"].Value; len(data.AnyOf) != 2 {
+		t.Errorf("data is described as %+v", data)
 	}
 }
 

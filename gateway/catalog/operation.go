@@ -24,7 +24,7 @@ type Document map[string]any
 // Operation is one path of a snapshot.
 type Operation struct {
 	manifest.Operation
-	Provider      string
+	Provider      string         // "" for the gateway's own
 	Rules         movement.Rules // of the kind, where it has one
 	SettlesWithin time.Duration
 	Target        *Operation // the money operation that a status or cancel is about
@@ -78,7 +78,11 @@ func (op *Operation) Canonical(body Document) (json.RawMessage, error) {
 
 // ReferenceOf is the reference that the body carries, or "".
 func (op *Operation) ReferenceOf(body Document) string {
-	reference, _ := body[op.ReferenceField()].(string)
+	field := op.ReferenceField()
+	if field == "" {
+		return ""
+	}
+	reference, _ := body[field].(string)
 	return reference
 }
 

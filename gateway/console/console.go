@@ -65,6 +65,28 @@ type Movements interface {
 	Story(ctx context.Context, id movement.ID) ([]store.Event, error)
 }
 
+// Callbacks reads callbacks with their tries.
+type Callbacks interface {
+	Callback(ctx context.Context, key store.CallbackKey) (store.Callback, error)
+	Callbacks(ctx context.Context, r store.CallbackRange) ([]store.Callback, error)
+	Attempts(ctx context.Context, key store.CallbackKey) ([]store.Attempt, error)
+}
+
+// Outbox makes callbacks due, which the courier then finds by itself. The audit
+// of a command is noted before.
+type Outbox interface {
+	AddCallback(ctx context.Context, now time.Time, owner movement.Owner, t store.Told) error
+	Resend(ctx context.Context, now time.Time, key store.CallbackKey) (bool, error)
+	PostponeCallback(ctx context.Context, key store.CallbackKey, until time.Time) error
+	NoteAudit(ctx context.Context, audit store.Audit, id tenants.MerchantID) error
+}
+
+// CallbackSecrets changes how callbacks of a merchant are signed and where they
+// go, unless the account has another version than the one given.
+type CallbackSecrets interface {
+	SetCallbackSecret(ctx context.Context, audit store.Audit, secret tenants.CallbackSecret, version int64) error
+}
+
 // Database answers, or it does not.
 type Database interface {
 	Ping(ctx context.Context) error
@@ -108,6 +130,9 @@ type Config struct {
 	Allow     []netip.Prefix // loopback alone when empty
 	Svc       string         // in header names, Svc when empty
 	PublicURL string         // of the merchants' listener, where notifications arrive
+	// AllowHTTPCallbacks lets callback URLs be http and local. It is for
+	// development alone.
+	AllowHTTPCallbacks bool
 }
 
 // Dependencies are the rooms that the console looks into.
@@ -119,6 +144,10 @@ type Dependencies struct {
 	Attention   AttentionList
 	Movements   Movements
 	Database    Database
+
+	Callbacks       Callbacks
+	Outbox          Outbox
+	CallbackSecrets CallbackSecrets
 
 	Directory Directory
 	Vault     Vault
@@ -190,6 +219,12 @@ func (c *Console) routes() {
 		"POST /admin/merchants/{merchant}/keys/{key}/revoke":     c.revokeKey,
 		"PUT /admin/merchants/{merchant}/connections/{provider}": c.setConnection,
 		"GET /admin/merchants/{merchant}/audit":                  c.listAudit,
+		"GET /admin/merchants/{merchant}/callbacks":              c.listCallbacks,
+		"GET /admin/merchants/{merchant}/callbacks/{event}":      c.showCallback,
+		"POST /admin/merchants/{merchant}/callbacks/resend":      c.resendCallbacks,
+		"POST /admin/merchants/{merchant}/callbacks/test":        c.testCallback,
+		"PUT /admin/merchants/{merchant}/callbacks/url":          c.setCallbackURL,
+		"POST /admin/merchants/{merchant}/callbacks/secret":      c.changeCallbackSecret,
 		"GET /admin/attention":                                   c.listAttention,
 		"POST /admin/attention/resolve":                          c.resolveAttention,
 		"GET /admin/plugins":                                     c.listPlugins,

@@ -37,6 +37,7 @@ type Merchant struct {
 	CreatedAt   time.Time         `json:"created_at"`
 	Keys        []Key             `json:"keys,omitempty"`        // not in lists
 	Connections []Connection      `json:"connections,omitempty"` // not in lists
+	Callbacks   []CallbackSetup   `json:"callbacks,omitempty"`   // not in lists
 }
 
 // MerchantPage is a part of the list of merchants. Next is what to ask after
@@ -215,4 +216,90 @@ type Check struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail,omitempty"`
+}
+
+// CallbackSetup is how callbacks of a mode are made: the default URL, with its
+// query's values hidden, and how far a rotation of the secret is: none,
+// prepared (both sign) or switched (the service's own signature is the next's).
+type CallbackSetup struct {
+	Mode     string `json:"mode"`
+	URL      string `json:"url,omitempty"`
+	Rotation string `json:"rotation"`
+}
+
+// CallbackURL sets a merchant's default URL; "" clears it.
+type CallbackURL struct {
+	Mode string  `json:"mode"`
+	URL  *string `json:"url"`
+}
+
+// SecretChange is a step of a rotation: rotate, switch, finish or cancel.
+type SecretChange struct {
+	Mode   string `json:"mode"`
+	Action string `json:"action"`
+}
+
+// ChangedSecret is how a rotation stands after a step. The secret is the next
+// one, told this once by the rotation's first step alone.
+type ChangedSecret struct {
+	CallbackSetup
+
+	CallbackSecret string `json:"callback_secret,omitempty"`
+}
+
+// Callback is one event on its way to a merchant, without any secret.
+type Callback struct {
+	EventID    string            `json:"event_id"`
+	Mode       string            `json:"mode"`
+	Event      string            `json:"event"`
+	MovementID string            `json:"movement_id,omitempty"`
+	Sequence   int               `json:"sequence"`
+	Reference  string            `json:"reference,omitempty"`
+	URL        string            `json:"url,omitempty"` // the query's values are hidden
+	State      string            `json:"state"`
+	Tries      int               `json:"tries"`
+	CreatedAt  time.Time         `json:"created_at"`
+	DueAt      *time.Time        `json:"due_at,omitempty"`
+	Body       json.RawMessage   `json:"body,omitempty"`     // not in lists
+	Attempts   []CallbackAttempt `json:"attempts,omitempty"` // not in lists
+}
+
+// CallbackAttempt is one try of a delivery. Without an answer there is no status.
+type CallbackAttempt struct {
+	At         time.Time `json:"at"`
+	DurationMS int64     `json:"duration_ms"`
+	Status     int       `json:"status,omitempty"`
+	Outcome    string    `json:"outcome"`
+	Fault      string    `json:"fault,omitempty"`
+	Answer     string    `json:"answer,omitempty"` // its beginning
+}
+
+// ResendOrder names what to send again: one event, or what has ended in a span
+// of time, or of that only what failed.
+type ResendOrder struct {
+	Mode    string     `json:"mode"`
+	EventID string     `json:"event_id,omitempty"`
+	Since   *time.Time `json:"since,omitempty"`
+	Until   *time.Time `json:"until,omitempty"`
+	Failed  bool       `json:"failed,omitempty"`
+}
+
+// Resent is how many callbacks are sent again. Until is where the same order
+// goes on, if it was too much for one request.
+type Resent struct {
+	Resent int        `json:"resent"`
+	Until  *time.Time `json:"until,omitempty"`
+}
+
+// TestOrder asks for a test callback, to the merchant's default URL unless
+// another is given.
+type TestOrder struct {
+	Mode string `json:"mode"`
+	URL  string `json:"url,omitempty"`
+}
+
+// SentTest is a test callback that is on its way.
+type SentTest struct {
+	EventID string `json:"event_id"`
+	URL     string `json:"url"`
 }

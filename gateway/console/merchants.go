@@ -265,5 +265,10 @@ func (c *Console) accountDocument(a *tenants.Account, now time.Time) Merchant {
 	for _, connection := range a.Connections() {
 		out.Connections = append(out.Connections, c.connectionDocument(connection))
 	}
+	for _, mode := range []tenants.Mode{tenants.Live, tenants.Test} {
+		if secret, ok := a.CallbackSecret(mode); ok {
+			out.Callbacks = append(out.Callbacks, setupDocument(secret))
+		}
+	}
 	return out
 }

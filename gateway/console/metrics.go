@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 )
 
@@ -21,6 +22,9 @@ type Metrics struct {
 	durations,
 	callDurations *prometheus.HistogramVec
 	calls *prometheus.CounterVec
+
+	callbacks         *prometheus.CounterVec
+	callbackDurations prometheus.Histogram
 }
 
 // buckets reach from an answer out of memory to the longest operation.
@@ -43,8 +47,14 @@ func NewMetrics() *Metrics {
 		callDurations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "gerbang_plugin_call_duration_seconds", Help: "How long plugins took.", Buckets: buckets,
 		}, []string{"provider", "method"}),
+		callbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gerbang_callbacks_total", Help: "Tries to deliver a callback, by outcome.",
+		}, []string{"outcome"}),
+		callbackDurations: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "gerbang_callback_duration_seconds", Help: "How long tries to deliver a callback took.", Buckets: buckets,
+		}),
 	}
-	m.registry.MustRegister(m.requests, m.durations, m.calls, m.callDurations,
+	m.registry.MustRegister(m.requests, m.durations, m.calls, m.callDurations, m.callbacks, m.callbackDurations,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
@@ -61,6 +71,12 @@ func (m *Metrics) Observe(route, code string, took time.Duration) {
 func (m *Metrics) ObserveCall(o host.Observation) {
 	m.calls.WithLabelValues(o.Provider, o.Mode, o.Operation, o.Method, o.Outcome).Inc()
 	m.callDurations.WithLabelValues(o.Provider, o.Method).Observe(o.Took.Seconds())
+}
+
+// ObserveCallback counts one try to deliver a callback.
+func (m *Metrics) ObserveCallback(try delivery.Attempt) {
+	m.callbacks.WithLabelValues(string(try.Outcome)).Inc()
+	m.callbackDurations.Observe(try.Duration.Seconds())
 }
 
 // watch adds how the plugins do at the moment of each scrape.

@@ -75,8 +75,8 @@ type Config struct {
 	Svc string
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
-	// AllowHTTPCallbacks lets callback URLs be http and private addresses. It is
-	// for development.
+	// AllowHTTPCallbacks lets callback URLs be http, on loopback and at any port.
+	// It is for development.
 	AllowHTTPCallbacks bool
 }
 

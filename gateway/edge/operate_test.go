@@ -21,6 +21,31 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
+func TestEventsAreAnOperationLikeOthers(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	body := func(more string) string { return `{"secret_key":"` + h.key + `"` + more + `}` }
+	got := h.send(t, http.MethodPost, "/events", body(`,"limit":5,"other":1,"":"a"`), header{"X-Callback-URL", "nonsense"}, header{"Idempotency-Key", "b"})
+	if r := h.requests[0]; got.StatusCode != http.StatusOK || r.Operation.Path != "/events" || r.CallbackURL+r.IdempotencyKey != "" || r.Identity.Mode != tenants.Test {
+		t.Errorf("got %d %s, the engine %+v", got.StatusCode, got.text, r)
+	}
+	wrong := h.send(t, http.MethodPost, "/events", body(`,"after":"1","":"a"`))
+	wrong.wantField(t, "after", "uuid")
+	if strings.Contains(wrong.text, "external_id") {
+		t.Errorf("what has no reference names one: %s", wrong.text)
+	}
+	for scope, allowed := range map[tenants.Scope]bool{tenants.ScopeRead: true, tenants.ScopeCollect: false} {
+		scopes, err := tenants.NewScopes(scope)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h.suspendOrScope(t, tenants.Active, scopes)
+		if got := h.send(t, http.MethodPost, "/events", body("")); got.StatusCode == http.StatusOK != allowed {
+			t.Errorf("with the scope %s: %d %s", scope, got.StatusCode, got.text)
+		}
+	}
+}
+
 func TestTheEngineGetsWhatWasSentWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	h := build(t)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -18,16 +19,18 @@ import (
 //
 // An end is told to the merchant in the same commit.
 func (e *Engine) move(ctx context.Context, move store.Move) (bool, error) {
-	now := e.Now()
-	if move.To.Final() {
-		then := move.Movement
-		then.State, then.UpdatedAt = move.To, now
-		var err error
-		if move.Told, err = e.tell(ctx, then, ended, now); err != nil {
-			return false, err
+	event := uuid.New() // the same on every try
+	moved, err := persist(ctx, e.patience, func(ctx context.Context) (moved bool, err error) {
+		now := e.Now() // of this try, or the event would be older than its commit
+		if move.To.Final() {
+			then := move.Movement
+			then.State, then.UpdatedAt = move.To, now
+			if move.Told, err = e.tell(ctx, then, ended, event, now); err != nil {
+				return false, err
+			}
 		}
-	}
-	moved, err := persist(ctx, e.patience, func(ctx context.Context) (bool, error) { return e.Movements.Move(ctx, now, move) })
+		return e.Movements.Move(ctx, now, move)
+	})
 	e.announce(move.Told)
 	return moved, err
 }
@@ -48,7 +51,9 @@ func persist[T any](ctx context.Context, patience time.Duration, commit func(con
 	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, time.Second
 	var last error
 	done, err := backoff.Retry(ctx, func() (T, error) {
-		done, err := commit(ctx)
+		trying, cancel := context.WithTimeout(ctx, tryTimeout)
+		defer cancel()
+		done, err := commit(trying)
 		if last = err; err != nil && !passing(err) {
 			err = backoff.Permanent(err)
 		}

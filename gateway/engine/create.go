@@ -70,11 +70,8 @@ func (e *Engine) draft(r Request) (movement.Movement, error) {
 		return movement.Movement{}, err
 	}
 	m := movement.Movement{
-		Key: movement.Key{
-			Owner: movement.Owner{MerchantID: string(r.Identity.Account.ID()), Mode: string(r.Identity.Mode)},
-			Kind:  op.Kind, Reference: reference,
-		},
-		ID: movement.NewID(), Operation: op.Path, Provider: op.Provider, State: movement.Sending,
+		Key: movement.Key{Owner: ownerOf(r), Kind: op.Kind, Reference: reference},
+		ID:  movement.NewID(), Operation: op.Path, Provider: op.Provider, State: movement.Sending,
 		Amount: amount, Request: canonical, CallbackURL: r.CallbackURL, RequestID: r.RequestID,
 		PolicyVersion: r.PolicyVersion, DecisionID: r.DecisionID,
 		CreatedAt: now, SendBy: now.Add(sendWindow),

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -38,6 +40,14 @@ type Records interface {
 	AddAttention(ctx context.Context, a store.Attention) (bool, error)
 }
 
+// Events is what merchants' lists of events are read from: the oldest first, of
+// one merchant in one mode, after an event (nil UUID: from the beginning) and
+// none younger than before. Where there is no such event to go on after, it is
+// store.ErrNotFound.
+type Events interface {
+	Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]store.Notice, error)
+}
+
 // Providers are the plugins. Call and Lookup never fail: what went wrong is in
 // the outcome. Available is asked before a claim.
 type Providers interface {
@@ -63,6 +73,7 @@ type Dependencies struct {
 	Movements   Movements
 	Inquiries   Inquiries
 	Records     Records
+	Events      Events
 	Providers   Providers
 	Accounts    Accounts
 	Vault       Vault
@@ -91,6 +102,8 @@ const (
 	// settleTimeout bounds each commit of what has happened already, which is
 	// tried until then.
 	settleTimeout = 10 * time.Second
+	// tryTimeout bounds one try of it.
+	tryTimeout = 5 * time.Second
 	// askEvery is the span in which a provider is asked about one movement at
 	// most once, whoever asks.
 	askEvery = 5 * time.Second
@@ -110,6 +123,8 @@ func (e *Engine) Run(ctx context.Context, r Request) (Answer, error) {
 
 func (e *Engine) run(ctx context.Context, r Request) (Answer, error) {
 	switch {
+	case r.Operation.Own():
+		return e.own(ctx, r)
 	case r.Operation.StatusOf != "":
 		return e.status(ctx, r)
 	case r.Operation.CancelOf != "":

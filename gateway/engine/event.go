@@ -21,7 +21,7 @@ func reversed(e movement.Events) string { return e.Reversed }
 // tell makes the callback of a change: the movement as its status would tell it
 // after the change, and when that was. It is rendered now, so that a late
 // delivery never tells an old story as news.
-func (e *Engine) tell(ctx context.Context, m movement.Movement, what occasion, now time.Time) (*store.Told, error) {
+func (e *Engine) tell(ctx context.Context, m movement.Movement, what occasion, id uuid.UUID, now time.Time) (*store.Told, error) {
 	op, err := e.operationOf(m)
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (e *Engine) tell(ctx context.Context, m movement.Movement, what occasion, n
 	event := what(op.Rules.Events)
 	data := describe(op.Status, m).set("timestamp", stamp(now))
 	body := (&object{}).set("event", event).set("data", data.json())
-	return &store.Told{ID: uuid.New(), Event: event, URL: receiver, Body: body.json()}, nil
+	return &store.Told{ID: id, Event: event, URL: receiver, Body: body.json()}, nil
 }
 
 // receiver is where a movement's callbacks go: the URL of its request, or the

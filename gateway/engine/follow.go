@@ -111,8 +111,7 @@ func (e *Engine) expire(ctx context.Context, op *catalog.Operation, m movement.M
 func (e *Engine) find(ctx context.Context, r Request) (movement.Movement, error) {
 	op := r.Operation
 	m, err := e.Movements.MovementByKey(ctx, movement.Key{
-		Owner: movement.Owner{MerchantID: string(r.Identity.Account.ID()), Mode: string(r.Identity.Mode)},
-		Kind:  op.Target.Kind, Reference: op.ReferenceOf(r.Body),
+		Owner: ownerOf(r), Kind: op.Target.Kind, Reference: op.ReferenceOf(r.Body),
 	})
 	if errors.Is(err, store.ErrNotFound) || err == nil && m.State == movement.Unsent {
 		return movement.Movement{}, noSuch(r)

@@ -36,7 +36,7 @@ func TestStatusAnswer(t *testing.T) {
 		w.pass(time.Minute)
 		m := w.stored("A")
 		w.hear(w.up.pay(m.UpstreamReference(), "p"))
-		want("EXPIRED", time.Minute, `,"paid_late_at":"`+at(2*time.Minute)+`"`)
+		want("EXPIRED", 2*time.Minute, `,"paid_late_at":"`+at(2*time.Minute)+`"`)
 		w.want(w.status("B"), "NOT_FOUND no never")
 	})
 }

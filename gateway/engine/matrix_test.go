@@ -149,10 +149,12 @@ func (w *world) oneTruth(reference string, answers []said) {
 	things, _ := w.up.made()
 	switch {
 	case last.err == nil:
+		w.wantTold() // also where a lookup or a restart was in between
 		if m.State != movement.Pending || things != 1 || w.up.things[m.UpstreamReference()] == nil {
 			w.Errorf("answered %s, stands at %s, %d things exist", last.data, m.State, things)
 		}
 	case last.err.Sent == fault.SentRefused:
+		w.wantTold(ends + " FAILED")
 		if m.State != movement.Failed || things != 0 {
 			w.Errorf("refused, stands at %s, %d things exist", m.State, things)
 		}

@@ -1,12 +1,15 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -18,6 +21,7 @@ type memory struct {
 	mu        sync.Mutex
 	rows      map[movement.Key]*movement.Movement
 	attention []store.Attention
+	callbacks []store.Callback
 }
 
 func newMemory() *memory { return &memory{rows: map[movement.Key]*movement.Movement{}} }
@@ -55,6 +59,7 @@ func (s *memory) Move(_ context.Context, now time.Time, move store.Move) (bool, 
 	if move.Refusal != nil {
 		row.Refusal = move.Refusal
 	}
+	s.tell(row, now, move.Told)
 	return true, nil
 }
 
@@ -104,25 +109,29 @@ func (s *memory) Miss(_ context.Context, m movement.Movement, next time.Time) (i
 	return row.Misses, nil
 }
 
-func (s *memory) PaidLate(_ context.Context, _ time.Time, r store.Record) (bool, error) {
+func (s *memory) PaidLate(_ context.Context, now time.Time, r store.Record) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.byID(r.ID)
 	if row == nil || row.State != movement.Expired && row.State != movement.Failed || !row.PaidLateAt.IsZero() {
 		return false, nil
 	}
-	row.PaidLateAt, row.DueAt = micro(r.At), time.Time{}
+	row.PaidLateAt, row.UpdatedAt, row.DueAt = micro(r.At), micro(now), time.Time{}
+	row.Sequence++
+	s.tell(row, now, r.Told)
 	return true, nil
 }
 
-func (s *memory) Reversed(_ context.Context, _ time.Time, r store.Record) (bool, error) {
+func (s *memory) Reversed(_ context.Context, now time.Time, r store.Record) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.byID(r.ID)
 	if row == nil || row.State != movement.Done || !row.ReversedAt.IsZero() {
 		return false, nil
 	}
-	row.ReversedAt, row.DueAt = micro(r.At), time.Time{}
+	row.ReversedAt, row.UpdatedAt, row.DueAt = micro(r.At), micro(now), time.Time{}
+	row.Sequence++
+	s.tell(row, now, r.Told)
 	return true, nil
 }
 
@@ -142,6 +151,50 @@ func (s *memory) OpenAttention(context.Context, int) ([]store.Attention, error) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.attention), nil
+}
+
+// tell keeps the callback of a change. The caller holds the lock.
+func (s *memory) tell(row *movement.Movement, now time.Time, told *store.Told) {
+	if told == nil {
+		return
+	}
+	s.callbacks = append(s.callbacks, store.Callback{
+		CallbackKey: store.CallbackKey{Owner: row.Owner, EventID: told.ID}, MovementID: row.ID, Sequence: row.Sequence,
+		Event: told.Event, Reference: row.Reference, URL: told.URL, Body: told.Body, CreatedAt: micro(now),
+	})
+}
+
+func (s *memory) Events(_ context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]store.Notice, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slices.SortFunc(s.callbacks, func(a, b store.Callback) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), bytes.Compare(a.EventID[:], b.EventID[:]))
+	})
+	var listed []store.Notice
+	reached := after == uuid.Nil
+	for _, c := range s.callbacks {
+		if c.Owner != owner {
+			continue
+		}
+		if reached && len(listed) < most && c.CreatedAt.Before(micro(before)) {
+			listed = append(listed, store.Notice{ID: c.EventID, At: c.CreatedAt, Body: c.Body})
+		}
+		reached = reached || c.EventID == after
+	}
+	if !reached {
+		return nil, store.ErrNotFound
+	}
+	return listed, nil
+}
+
+func (s *memory) Callback(_ context.Context, key store.CallbackKey) (store.Callback, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.IndexFunc(s.callbacks, func(c store.Callback) bool { return c.CallbackKey == key })
+	if at < 0 {
+		return store.Callback{}, store.ErrNotFound
+	}
+	return s.callbacks[at], nil
 }
 
 func (s *memory) byID(id movement.ID) *movement.Movement {

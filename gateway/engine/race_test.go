@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"testing"
 
@@ -128,6 +129,7 @@ func TestNewsRacesTheCall(t *testing.T) {
 			}
 		}
 		w.wantListed()
+		w.wantTold(slices.Repeat([]string{ends + " PAID"}, 8)...)
 		if _, calls := w.up.made(); calls != 1 {
 			w.Errorf("one reference was called %d times", calls)
 		}
@@ -155,5 +157,6 @@ func TestNotificationsAtOnce(t *testing.T) {
 		senders.Wait()
 		w.want(w.status("A"), "PAID")
 		w.wantListed(reasonAmount, reasonReversed)
+		w.wantTold(ends+" PAID", taken+" PAID")
 	})
 }

@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -135,9 +137,9 @@ func doubt(m movement.Movement, f sdk.Finding) (why, text string) {
 
 // record keeps late money and reversals, which change no state.
 func (e *Engine) record(ctx context.Context, m movement.Movement, f sdk.Finding, effect movement.Effect, source string) (movement.Movement, error) {
-	now, at := e.Now(), f.At
+	at := f.At
 	if at.IsZero() {
-		at = now
+		at = e.Now()
 	}
 	note := detail("source", source, "fact", f.EventID)
 	then, what, reason, keep := m, paidLate, reasonPaidLate, e.Records.PaidLate
@@ -146,16 +148,18 @@ func (e *Engine) record(ctx context.Context, m movement.Movement, f sdk.Finding,
 		then, what, reason, keep = m, reversed, reasonReversed, e.Records.Reversed
 		then.ReversedAt = at
 	}
-	then.UpdatedAt = now
-	told, err := e.tell(ctx, then, what, now)
+	fact, event := store.Record{ID: m.ID, At: at, Detail: note}, uuid.New()
+	_, err := persist(ctx, e.patience, func(ctx context.Context) (kept bool, err error) {
+		then.UpdatedAt = e.Now()
+		if fact.Told, err = e.tell(ctx, then, what, event, then.UpdatedAt); err != nil {
+			return false, err
+		}
+		return keep(ctx, then.UpdatedAt, fact)
+	})
 	if err != nil {
 		return m, err
 	}
-	fact := store.Record{ID: m.ID, At: at, Detail: note, Told: told}
-	if _, err := persist(ctx, e.patience, func(ctx context.Context) (bool, error) { return keep(ctx, now, fact) }); err != nil {
-		return m, err
-	}
-	e.announce(told)
+	e.announce(fact.Told)
 	if err := e.list(ctx, m, reason, f.EventID, "amount "+m.Amount.String()); err != nil {
 		return m, err
 	}

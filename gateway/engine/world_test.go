@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -59,6 +60,8 @@ type keeper interface {
 	Movements
 	Inquiries
 	Records
+	Events
+	Callback(ctx context.Context, key store.CallbackKey) (store.Callback, error)
 	OpenAttention(ctx context.Context, most int) ([]store.Attention, error)
 }
 
@@ -89,6 +92,7 @@ type world struct {
 	up      *upstream
 	account *tenants.Account
 	others  map[tenants.MerchantID]*tenants.Account
+	woken   atomic.Int32 // how often the courier was
 }
 
 const provider = "payments"
@@ -105,8 +109,9 @@ func (w *world) restart() {
 	w.faults = &faulty{keeper: w.keeper}
 	w.up.set(func() { w.up.outcome, w.up.before, w.up.after, w.up.find = works, nil, nil, nil })
 	w.Engine = New(Dependencies{
-		Movements: w.faults, Inquiries: w.faults, Records: w.faults, Providers: w.up,
+		Movements: w.faults, Inquiries: w.faults, Records: w.faults, Events: w.faults, Providers: w.up,
 		Accounts: w, Vault: openVault{}, Catalog: offering(), Now: w.now, Log: slog.New(slog.DiscardHandler),
+		Committed:   func() { w.woken.Add(1) },
 		CheckoutURL: func(id movement.ID) string { return "https://gate.example/checkout/" + id.String() },
 	})
 }
@@ -133,15 +138,19 @@ func databaseFor(t testing.TB) *store.Store {
 }
 
 // merchant adds an account.
-func (w *world) merchant() *tenants.Account {
-	account := newAccount()
+func (w *world) merchant(secrets ...tenants.CallbackSecret) *tenants.Account {
+	account := newAccount(secrets...)
 	w.others[account.ID()] = account
 	return account
 }
 
-// newAccount makes an account with a connection in each mode.
-func newAccount() *tenants.Account {
+// newAccount makes an account with a connection in each mode, and what else it
+// is given.
+func newAccount(secrets ...tenants.CallbackSecret) *tenants.Account {
 	id := tenants.NewMerchantID()
+	for i := range secrets {
+		secrets[i].MerchantID = id
+	}
 	var connections []tenants.Connection
 	for _, mode := range []tenants.Mode{tenants.Live, tenants.Test} {
 		token, err := tenants.NewNotifyToken(rand.Reader)
@@ -152,7 +161,7 @@ func newAccount() *tenants.Account {
 			MerchantID: id, Mode: mode, Provider: provider, Owner: tenants.OwnerMerchant, Version: 1, Sealed: []byte("{}"), NotifyToken: token,
 		})
 	}
-	account, err := tenants.NewAccount(tenants.Merchant{ID: id, Name: "Toko", Tier: "scale", Status: tenants.Active}, nil, connections, nil)
+	account, err := tenants.NewAccount(tenants.Merchant{ID: id, Name: "Toko", Tier: "scale", Status: tenants.Active}, nil, connections, secrets)
 	if err != nil {
 		panic(err)
 	}
@@ -329,8 +338,9 @@ type faulty struct {
 
 	claim     func(ctx context.Context, do claiming) (movement.Movement, bool, error)
 	move      func(do func() (bool, error)) (bool, error)
-	down      error // of reads, and of the right to ask
-	recording error // of records and the operators' list
+	down      error             // of reads, and of the right to ask
+	recording error             // of records and the operators' list
+	told      func(*store.Told) // sees the event of each try
 }
 
 var errAway = errors.New("the database is away")
@@ -358,6 +368,9 @@ func (f *faulty) Move(ctx context.Context, now time.Time, move store.Move) (bool
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
+	if f.told != nil {
+		f.told(move.Told)
+	}
 	if f.move != nil {
 		return f.move(do)
 	}
@@ -378,6 +391,13 @@ func (f *faulty) MovementByID(ctx context.Context, id movement.ID) (movement.Mov
 	return f.keeper.MovementByID(ctx, id)
 }
 
+func (f *faulty) Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]store.Notice, error) {
+	if err := cmp.Or(f.down, ctx.Err()); err != nil {
+		return nil, err
+	}
+	return f.keeper.Events(ctx, owner, after, before, most)
+}
+
 func (f *faulty) Ask(ctx context.Context, id movement.ID, now, before, next time.Time) (bool, error) {
 	if err := cmp.Or(f.down, ctx.Err()); err != nil {
 		return false, err
@@ -393,6 +413,9 @@ func (f *faulty) AddAttention(ctx context.Context, a store.Attention) (bool, err
 }
 
 func (f *faulty) PaidLate(ctx context.Context, now time.Time, r store.Record) (bool, error) {
+	if f.told != nil {
+		f.told(r.Told)
+	}
 	if f.recording != nil {
 		return false, f.recording
 	}

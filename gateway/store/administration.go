@@ -111,12 +111,29 @@ func (s *Store) PutConnection(ctx context.Context, audit Audit, c tenants.Connec
 	return c, nil
 }
 
+// ErrConflict says that somebody else has changed the account since it was read.
+var ErrConflict = errors.New("store: the account has changed meanwhile")
+
 // SetCallbackSecret stores a merchant's callback secret of a mode anew, with its
-// rotation and its default URL.
-func (s *Store) SetCallbackSecret(ctx context.Context, audit Audit, secret tenants.CallbackSecret) error {
+// rotation and its default URL. It is ErrConflict unless the account still has
+// the version that the secret was read at: of two rotations at once, one would
+// else overwrite a secret that its merchant was told already.
+func (s *Store) SetCallbackSecret(ctx context.Context, audit Audit, secret tenants.CallbackSecret, version int64) error {
 	return s.administer(ctx, "set callback secret", audit, secret.MerchantID, func(q *dbsqlc.Queries) error {
+		merchant, err := q.MerchantByID(ctx, string(secret.MerchantID))
+		if err != nil {
+			return err
+		}
+		if merchant.Version != version {
+			return ErrConflict
+		}
 		return putCallbackSecret(ctx, q, secret)
 	})
+}
+
+// NoteAudit writes an audit entry for what changes no account, before it is done.
+func (s *Store) NoteAudit(ctx context.Context, audit Audit, id tenants.MerchantID) error {
+	return s.administer(ctx, "note audit", audit, id, func(*dbsqlc.Queries) error { return nil })
 }
 
 func putCallbackSecret(ctx context.Context, q *dbsqlc.Queries, s tenants.CallbackSecret) error {

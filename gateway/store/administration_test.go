@@ -90,6 +90,10 @@ func TestAdministration(t *testing.T) {
 			},
 			func(a *tenants.Account, _ *tenant) bool { _, ok := a.Connection(tenants.Live, "wallet1"); return ok },
 		},
+		"note audit": {
+			func(n *tenant, a store.Audit) error { return s.NoteAudit(t.Context(), a, n.merchant.ID) },
+			func(*tenants.Account, *tenant) bool { return true },
+		},
 	} {
 		n := newTenant(t).store(t, s)
 		version, entries := account(t, s, n.merchant.ID).Version(), len(audits(t, s, n.merchant.ID))
@@ -180,6 +184,37 @@ func TestPutConnectionKeepsItsRoute(t *testing.T) {
 	stolen.Provider, stolen.NotifyToken = "wallet1", first.NotifyToken
 	if got, err := s.PutConnection(t.Context(), by("connect"), stolen); err == nil || got.NotifyToken != "" {
 		t.Errorf("two merchants have one route: %+v, %v", got, err)
+	}
+}
+
+// TestACallbackSecretIsSetAtTheVersionItWasReadAt lets a second operator write
+// what was read before a first one did: nothing of the first one's may be lost.
+func TestACallbackSecretIsSetAtTheVersionItWasReadAt(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	n := newTenant(t).store(t, s)
+	read := account(t, s, n.merchant.ID)
+	first, _ := read.CallbackSecret(tenants.Live)
+	second := first
+	first.Next, first.NextSigns, first.URL = []byte("next"), true, "https://shop.example.com/cb"
+	second.Next = []byte("another")
+	if err := s.SetCallbackSecret(t.Context(), by("rotate"), first, read.Version()); err != nil {
+		t.Fatal(err)
+	}
+	entries := len(audits(t, s, n.merchant.ID))
+	if err := s.SetCallbackSecret(t.Context(), by("rotate"), second, read.Version()); !errors.Is(err, store.ErrConflict) {
+		t.Errorf("over the first one's: %v", err)
+	}
+	now := account(t, s, n.merchant.ID)
+	if got, _ := now.CallbackSecret(tenants.Live); !reflect.DeepEqual(got, first) || now.Version() != read.Version()+1 {
+		t.Errorf("stored %+v at version %d, want %+v", got, now.Version(), first)
+	}
+	if got := len(audits(t, s, n.merchant.ID)); got != entries {
+		t.Errorf("%d audit entries of what was refused", got-entries)
+	}
+	stranger := newTenant(t).secrets[0]
+	if err := s.SetCallbackSecret(t.Context(), by("rotate"), stranger, 1); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("for nobody: %v", err)
 	}
 }
 

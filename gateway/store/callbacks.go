@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -84,21 +85,39 @@ func orNobody(t *Told) *Told {
 
 // Due says which callbacks a courier wants to see.
 type Due struct {
-	Buckets []int
-	Busy    []string // merchants that are left out
-	Since   time.Time
-	Now     time.Time
-	Most    int
+	Buckets  []int
+	Held     []string    // keys of merchants and receivers that are left out
+	UnderWay []uuid.UUID // events that are left out
+	Since    time.Time
+	Now      time.Time
+	Most     int
+}
+
+// MerchantKey names a callback's merchant and mode, as Due does.
+func (c Callback) MerchantKey() string { return c.Owner.MerchantID + "/" + c.Owner.Mode }
+
+// ReceiverKey names a callback's receiver at its merchant, as Due does: the
+// host and port as the URL spells them.
+func (c Callback) ReceiverKey() string {
+	var host string
+	if parts := strings.SplitN(c.URL, "/", 4); len(parts) > 2 {
+		host = parts[2]
+	}
+	return c.MerchantKey() + "/" + host
 }
 
 // DueCallbacks reads the callbacks that are due, the oldest first.
 func (s *Store) DueCallbacks(ctx context.Context, due Due) ([]Callback, error) {
-	busy := due.Busy
-	if busy == nil {
-		busy = []string{} // NULL would leave out everybody
+	held, underWay := due.Held, due.UnderWay
+	if held == nil {
+		held = []string{} // NULL would leave out everybody
+	}
+	if underWay == nil {
+		underWay = []uuid.UUID{}
 	}
 	rows, err := s.queries.DueCallbacks(ctx, dbsqlc.DueCallbacksParams{
-		Buckets: narrow(due.Buckets), Busy: busy, Since: optional(due.Since.Add(time.Microsecond)), Now: optional(due.Now), Most: int32(due.Most), //nolint:gosec // a page
+		Buckets: narrow(due.Buckets), Held: held, UnderWay: underWay,
+		Since: optional(due.Since.Add(time.Microsecond)), Now: optional(due.Now), Most: int32(due.Most), //nolint:gosec // a page
 	})
 	return callbacksFromRows(rows, err)
 }
@@ -137,6 +156,25 @@ func (s *Store) PostponeCallback(ctx context.Context, key CallbackKey, until tim
 		return fmt.Errorf("store: postpone callback: %w", err)
 	}
 	return nil
+}
+
+// Postponed is a delivery that is put off.
+type Postponed struct {
+	CallbackKey
+	Until time.Time
+}
+
+// PostponeCallbacks puts off deliveries that are still due, without counting a
+// try.
+func (s *Store) PostponeCallbacks(ctx context.Context, now time.Time, put []Postponed) error {
+	params := dbsqlc.PostponeCallbacksParams{Now: optional(now)}
+	for _, p := range put {
+		params.Merchants = append(params.Merchants, p.Owner.MerchantID)
+		params.Modes = append(params.Modes, p.Owner.Mode)
+		params.Events = append(params.Events, p.EventID)
+		params.Untils = append(params.Untils, micro(p.Until))
+	}
+	return wrap("postpone callbacks", s.queries.PostponeCallbacks(ctx, params))
 }
 
 // AddCallback stores a callback that belongs to no movement: a test.
@@ -220,20 +258,19 @@ type Notice struct {
 
 // Events reads a merchant's events, the oldest first, after one of them (nil
 // UUID: from the beginning) and none that is younger than before: a commit
-// that is still under way may hold an older one.
+// that is still under way may hold an older one. Where the merchant has no such
+// event to begin after, it is ErrNotFound.
 func (s *Store) Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]Notice, error) {
-	if after == uuid.Nil {
-		rows, err := s.queries.EventsFirst(ctx, dbsqlc.EventsFirstParams{
-			MerchantID: owner.MerchantID, Mode: owner.Mode, Before: micro(before), Most: int32(most), //nolint:gosec // a page
-		})
-		notices := make([]Notice, len(rows))
-		for i, row := range rows {
-			notices[i] = Notice{ID: row.EventID, At: row.CreatedAt.UTC(), Body: json.RawMessage(row.Body)}
+	var last Callback
+	if after != uuid.Nil {
+		var err error
+		if last, err = s.Callback(ctx, CallbackKey{Owner: owner, EventID: after}); err != nil {
+			return nil, err
 		}
-		return notices, wrap("events", err)
 	}
 	rows, err := s.queries.EventsAfter(ctx, dbsqlc.EventsAfterParams{
-		MerchantID: owner.MerchantID, Mode: owner.Mode, After: after, Before: micro(before), Most: int32(most), //nolint:gosec // a page
+		MerchantID: owner.MerchantID, Mode: owner.Mode, AfterAt: last.CreatedAt, After: after,
+		Before: micro(before), Most: int32(most), //nolint:gosec // a page
 	})
 	notices := make([]Notice, len(rows))
 	for i, row := range rows {

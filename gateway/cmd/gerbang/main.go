@@ -26,7 +26,7 @@ const (
 )
 
 // commands is what can be typed. Credentials and tokens are never flags: these
-// can be read in the list of processes.
+// can be read in the list of processes. What listen takes is of test mode.
 type commands struct {
 	JSON    bool `name:"json" help:"Print JSON instead of text."`
 	Verbose bool `short:"v" help:"Log more."`
@@ -37,6 +37,8 @@ type commands struct {
 	Merchant   merchantCommands   `cmd:"" help:"Create and change merchants."`
 	Key        keyCommands        `cmd:"" help:"Create, rotate and revoke merchants' keys."`
 	Connection connectionCommands `cmd:"" help:"Give merchants' accounts at providers to the gateway."`
+	Callback   callbackCommands   `cmd:"" help:"See callbacks, send them again, set where they go and what signs them."`
+	Listen     listenCommand      `cmd:"" help:"Forward a merchant's test events to a server that has no public address."`
 	Attention  attentionCommands  `cmd:"" help:"See and settle what waits for an operator."`
 	Keyset     keysetCommands     `cmd:"" help:"Make what seals providers' credentials."`
 	Plugin     pluginCommands     `cmd:"" help:"See plugins and approve new ones."`
@@ -59,7 +61,7 @@ func (p *program) run(ctx context.Context, args []string) int {
 	var typed commands
 	exited := false // --help has answered; kong would go on
 	parser, err := kong.New(&typed, kong.Name("gerbang"),
-		kong.Description("A payment gateway. merchant, key, connection, attention and plugin list reach a running gateway "+
+		kong.Description("A payment gateway. merchant, key, connection, callback, attention and plugin list reach a running gateway "+
 			"by GERBANG_ADMIN_URL and GERBANG_ADMIN_TOKEN; the other commands need none."),
 		kong.Writers(p.out, p.err), kong.Exit(func(int) { exited = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),

@@ -144,6 +144,41 @@ var adminCommands = map[string]struct {
 		body:   `{"mode":"live","owner":"merchant","credentials":{"api_key":"k-secret"}}`,
 		prints: "notify_url  https://api.example.com/notify/bank/t",
 	},
+	"callback list": {
+		args:   `callback list|mer_1|--mode|live|--state|dead|--since|2026-01-02T03:04:05Z|--limit|5`,
+		answer: `[{"event_id":"e1","event":"payments.status_update","state":"dead","tries":40,"reference":"INV 1","created_at":"2026-01-02T03:04:05Z"}]`,
+		method: "GET", path: "/admin/merchants/mer_1/callbacks?limit=5&mode=live&since=2026-01-02T03%3A04%3A05Z&state=dead",
+		prints: `dead   40     -    "INV 1"`,
+	},
+	"callback show": {
+		args: `callback show|mer_1|e1|--mode|test`,
+		answer: `{"event_id":"e1","state":"gone","body":{"event":"callback.test"},
+			"attempts":[{"at":"2026-01-02T03:04:05Z","duration_ms":12,"status":410,"outcome":"gone","fault":"answered 410","answer":"no\nmore"}]}`,
+		method: "GET", path: "/admin/merchants/mer_1/callbacks/e1?mode=test", prints: `12 ms  gone  410  answered 410  "no\nmore"`,
+	},
+	"callback resend": {
+		args: `callback resend|mer_1|e1|--mode|test`, answer: `{"resent":1}`,
+		method: "POST", path: "/admin/merchants/mer_1/callbacks/resend", body: `{"mode":"test","event_id":"e1"}`, prints: "resent  1\n",
+	},
+	"callback test": {
+		args: `callback test|mer_1|--mode|test|--url|https://shop.example.com/cb`, answer: `{"event_id":"e1","url":"https://shop.example.com/cb"}`,
+		method: "POST", path: "/admin/merchants/mer_1/callbacks/test", body: `{"mode":"test","url":"https://shop.example.com/cb"}`,
+		prints: "event_id  e1\n",
+	},
+	"callback url": {
+		args: `callback url|mer_1|https://shop.example.com/cb|--mode|live`, answer: `{"mode":"live","url":"https://shop.example.com/cb","rotation":"none"}`,
+		method: "PUT", path: "/admin/merchants/mer_1/callbacks/url", body: `{"mode":"live","url":"https://shop.example.com/cb"}`,
+		prints: "url       https://shop.example.com/cb\n",
+	},
+	"callback url clear": {
+		args: `callback url|mer_1|--mode|live|--clear`, answer: `{"mode":"live","rotation":"none"}`,
+		method: "PUT", path: "/admin/merchants/mer_1/callbacks/url", body: `{"mode":"live","url":""}`, prints: "rotation  none\n",
+	},
+	"callback secret rotate": {
+		args: `callback secret|rotate|mer_1|--mode|live`, answer: `{"mode":"live","rotation":"prepared","callback_secret":"whsec_x"}`,
+		method: "POST", path: "/admin/merchants/mer_1/callbacks/secret", body: `{"mode":"live","action":"rotate"}`,
+		prints: "callback_secret  whsec_x\n",
+	},
 	"attention list": {
 		args: `attention list`, answer: `[{"merchant_id":"mer_1","subject":"inv-1","reason":"amount_differs","detail":"paid 5"}]`,
 		method: "GET", path: "/admin/attention", prints: "amount_differs  -     ",
@@ -200,6 +235,25 @@ func TestAllMerchantsAreListed(t *testing.T) {
 	}
 }
 
+func TestARangeIsSentAgainInAsManyRequestsAsItTakes(t *testing.T) {
+	t.Parallel()
+	f := newConsole(t, http.StatusOK,
+		`{"success":true,"data":{"resent":2000,"until":"2026-01-02T03:04:05Z"}}`, `{"success":true,"data":{"resent":7}}`)
+	code, p := run(t, f.environment(), "", "callback", "resend", "mer_1", "--mode", "live", "--since", "2026-01-01T00:00:00Z", "--failed")
+	if code != exitOK || !strings.Contains(p.output.String(), "resent  2007") {
+		t.Errorf("exit code %d, printed %s%s", code, &p.output, &p.errors)
+	}
+	const last = `{"mode":"live","since":"2026-01-01T00:00:00Z","until":"2026-01-02T03:04:05Z","failed":true}`
+	if len(f.requests) != 2 || f.requests[1].body != last {
+		t.Errorf("asked %q", f.requests)
+	}
+
+	stuck := newConsole(t, http.StatusOK, `{"success":true,"data":{"resent":1,"until":"2026-01-02T03:04:05Z"}}`)
+	if code, p := run(t, stuck.environment(), "", "callback", "resend", "mer_1", "--mode", "live", "--failed"); code != exitOK || len(stuck.requests) != 2 {
+		t.Errorf("without progress: exit code %d after %d requests: %s", code, len(stuck.requests), &p.errors)
+	}
+}
+
 func TestARefusalIsTold(t *testing.T) {
 	t.Parallel()
 	f := newConsole(t, http.StatusBadRequest, `{"success":false,"message":"The credentials do not fit.","error_code":"INVALID_REQUEST",
@@ -240,6 +294,12 @@ func TestWrongUse(t *testing.T) {
 		"key rotate mer_1 k1 --overlap=soon":    "soon",
 		"connection set mer_1 bank --mode live": "--credentials-file",
 		"connection set mer_1 bank --mode live --credentials={}": "unknown flag",
+		"callback list mer_1":                                      "--mode",
+		"callback list mer_1 --mode live --state lost":             "--state must be one of",
+		"callback resend mer_1 --mode live --since=monday":         "monday",
+		"callback url mer_1 --mode live":                           "either a URL or --clear",
+		"callback url mer_1 https://x.example --clear --mode live": "either a URL or --clear",
+		"callback secret forget mer_1 --mode live":                 "must be one of",
 		"serve":   "--config",
 		"migrate": "GERBANG_DATABASE_URL",
 	} {

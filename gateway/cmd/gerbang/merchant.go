@@ -153,6 +153,9 @@ func (c *merchantShow) Run(ctx context.Context, p *program) error {
 			"version " + strconv.FormatInt(connection.Version, 10), connection.NotifyURL,
 		})
 	}
+	for _, setup := range m.Callbacks {
+		rows = append(rows, []string{"callbacks", setup.Mode, "rotation " + setup.Rotation, setup.URL})
+	}
 	return p.show(m, rows...)
 }
 

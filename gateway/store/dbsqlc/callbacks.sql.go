@@ -166,27 +166,31 @@ SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url
     due_bucket, due_at
 FROM callbacks
 WHERE due_bucket = ANY($1::INT4[]) AND due_at IS NOT NULL AND due_at >= $2 AND due_at <= $3
-    AND merchant_id <> ALL($4::TEXT[])
+    AND event_id <> ALL($4::UUID[])
+    AND merchant_id || '/' || mode <> ALL($5::TEXT[])
+    AND merchant_id || '/' || mode || '/' || split_part(url, '/', 3) <> ALL($5::TEXT[])
 ORDER BY due_at
-LIMIT $5
+LIMIT $6
 `
 
 type DueCallbacksParams struct {
-	Buckets []int32
-	Since   *time.Time
-	Now     *time.Time
-	Busy    []string
-	Most    int32
+	Buckets  []int32
+	Since    *time.Time
+	Now      *time.Time
+	UnderWay []uuid.UUID
+	Held     []string
+	Most     int32
 }
 
-// Merchants that have enough under way are left out, so that one who is slow
-// never fills the page.
+// What is under way, and receivers and merchants that can take no more for now,
+// are left out, so that one who is slow never fills the page.
 func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]Callback, error) {
 	rows, err := q.db.Query(ctx, dueCallbacks,
 		arg.Buckets,
 		arg.Since,
 		arg.Now,
-		arg.Busy,
+		arg.UnderWay,
+		arg.Held,
 		arg.Most,
 	)
 	if err != nil {
@@ -224,19 +228,19 @@ func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]C
 }
 
 const eventsAfter = `-- name: EventsAfter :many
-SELECT callbacks.event_id, callbacks.created_at, callbacks.body FROM callbacks, callbacks AS last
-WHERE last.merchant_id = $1 AND last.mode = $2 AND last.event_id = $3
-    AND callbacks.merchant_id = $1 AND callbacks.mode = $2 AND callbacks.created_at < $4
-    AND (callbacks.created_at, callbacks.event_id) > (last.created_at, last.event_id)
-ORDER BY callbacks.created_at, callbacks.event_id
-LIMIT $5
+SELECT event_id, created_at, body FROM callbacks
+WHERE merchant_id = $1 AND mode = $2 AND created_at < $3
+    AND (created_at, event_id) > ($4::TIMESTAMPTZ, $5::UUID)
+ORDER BY created_at, event_id
+LIMIT $6
 `
 
 type EventsAfterParams struct {
 	MerchantID string
 	Mode       string
-	After      uuid.UUID
 	Before     time.Time
+	AfterAt    time.Time
+	After      uuid.UUID
 	Most       int32
 }
 
@@ -250,8 +254,9 @@ func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]Eve
 	rows, err := q.db.Query(ctx, eventsAfter,
 		arg.MerchantID,
 		arg.Mode,
-		arg.After,
 		arg.Before,
+		arg.AfterAt,
+		arg.After,
 		arg.Most,
 	)
 	if err != nil {
@@ -261,51 +266,6 @@ func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]Eve
 	var items []EventsAfterRow
 	for rows.Next() {
 		var i EventsAfterRow
-		if err := rows.Scan(&i.EventID, &i.CreatedAt, &i.Body); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const eventsFirst = `-- name: EventsFirst :many
-SELECT event_id, created_at, body FROM callbacks
-WHERE merchant_id = $1 AND mode = $2 AND created_at < $3
-ORDER BY created_at, event_id
-LIMIT $4
-`
-
-type EventsFirstParams struct {
-	MerchantID string
-	Mode       string
-	Before     time.Time
-	Most       int32
-}
-
-type EventsFirstRow struct {
-	EventID   uuid.UUID
-	CreatedAt time.Time
-	Body      string
-}
-
-func (q *Queries) EventsFirst(ctx context.Context, arg EventsFirstParams) ([]EventsFirstRow, error) {
-	rows, err := q.db.Query(ctx, eventsFirst,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Before,
-		arg.Most,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []EventsFirstRow
-	for rows.Next() {
-		var i EventsFirstRow
 		if err := rows.Scan(&i.EventID, &i.CreatedAt, &i.Body); err != nil {
 			return nil, err
 		}
@@ -381,6 +341,36 @@ func (q *Queries) PostponeCallback(ctx context.Context, arg PostponeCallbackPara
 		arg.MerchantID,
 		arg.Mode,
 		arg.EventID,
+	)
+	return err
+}
+
+const postponeCallbacks = `-- name: PostponeCallbacks :exec
+UPDATE callbacks SET due_at = put.until
+FROM (
+    SELECT unnest($2::TEXT[]) AS merchant_id, unnest($3::TEXT[]) AS mode, unnest($4::UUID[]) AS event_id,
+        unnest($5::TIMESTAMPTZ[]) AS until
+) AS put
+WHERE callbacks.merchant_id = put.merchant_id AND callbacks.mode = put.mode AND callbacks.event_id = put.event_id
+    AND callbacks.state = 'waiting' AND callbacks.due_at <= $1
+`
+
+type PostponeCallbacksParams struct {
+	Now       *time.Time
+	Merchants []string
+	Modes     []string
+	Events    []uuid.UUID
+	Untils    []time.Time
+}
+
+// Likewise for many, where nobody has written a try meanwhile.
+func (q *Queries) PostponeCallbacks(ctx context.Context, arg PostponeCallbacksParams) error {
+	_, err := q.db.Exec(ctx, postponeCallbacks,
+		arg.Now,
+		arg.Merchants,
+		arg.Modes,
+		arg.Events,
+		arg.Untils,
 	)
 	return err
 }

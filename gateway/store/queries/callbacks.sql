@@ -1,11 +1,13 @@
 -- name: DueCallbacks :many
--- Merchants that have enough under way are left out, so that one who is slow
--- never fills the page.
+-- What is under way, and receivers and merchants that can take no more for now,
+-- are left out, so that one who is slow never fills the page.
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
     due_bucket, due_at
 FROM callbacks
 WHERE due_bucket = ANY(@buckets::INT4[]) AND due_at IS NOT NULL AND due_at >= @since AND due_at <= @now
-    AND merchant_id <> ALL(@busy::TEXT[])
+    AND event_id <> ALL(@under_way::UUID[])
+    AND merchant_id || '/' || mode <> ALL(@held::TEXT[])
+    AND merchant_id || '/' || mode || '/' || split_part(url, '/', 3) <> ALL(@held::TEXT[])
 ORDER BY due_at
 LIMIT @most;
 
@@ -30,6 +32,16 @@ SELECT attempts FROM tried;
 -- Puts off a delivery without a try, because its receiver is held for now.
 UPDATE callbacks SET due_at = @due_at
 WHERE merchant_id = @merchant_id AND mode = @mode AND event_id = @event_id AND state = 'waiting';
+
+-- name: PostponeCallbacks :exec
+-- Likewise for many, where nobody has written a try meanwhile.
+UPDATE callbacks SET due_at = put.until
+FROM (
+    SELECT unnest(@merchants::TEXT[]) AS merchant_id, unnest(@modes::TEXT[]) AS mode, unnest(@events::UUID[]) AS event_id,
+        unnest(@untils::TIMESTAMPTZ[]) AS until
+) AS put
+WHERE callbacks.merchant_id = put.merchant_id AND callbacks.mode = put.mode AND callbacks.event_id = put.event_id
+    AND callbacks.state = 'waiting' AND callbacks.due_at <= @now;
 
 -- name: Callback :one
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
@@ -68,16 +80,9 @@ INSERT INTO callbacks (
     @created_at, @due_bucket, sqlc.narg(due_at)
 );
 
--- name: EventsFirst :many
+-- name: EventsAfter :many
 SELECT event_id, created_at, body FROM callbacks
 WHERE merchant_id = @merchant_id AND mode = @mode AND created_at < @before
+    AND (created_at, event_id) > (@after_at::TIMESTAMPTZ, @after::UUID)
 ORDER BY created_at, event_id
-LIMIT @most;
-
--- name: EventsAfter :many
-SELECT callbacks.event_id, callbacks.created_at, callbacks.body FROM callbacks, callbacks AS last
-WHERE last.merchant_id = @merchant_id AND last.mode = @mode AND last.event_id = @after
-    AND callbacks.merchant_id = @merchant_id AND callbacks.mode = @mode AND callbacks.created_at < @before
-    AND (callbacks.created_at, callbacks.event_id) > (last.created_at, last.event_id)
-ORDER BY callbacks.created_at, callbacks.event_id
 LIMIT @most;

@@ -1,0 +1,150 @@
+package console
+
+import (
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// ahead is how far another replica's clock may be before ours, when the end of
+// a list is not given.
+const ahead = time.Hour
+
+func (c *Console) listCallbacks(x *call) (any, error) {
+	query := x.request.URL.Query()
+	owner, err := c.ownerOf(x, query.Get("mode"))
+	if err != nil {
+		return nil, err
+	}
+	r := store.CallbackRange{Owner: owner, State: store.CallbackState(query.Get("state"))}
+	switch r.State {
+	case "", store.CallbackNone, store.CallbackWaiting, store.CallbackDelivered, store.CallbackGone, store.CallbackDead:
+	default:
+		return nil, fault.Invalid("state", "must be waiting, delivered, gone, dead or none")
+	}
+	if r.Since, err = timeOf(query, "since", time.Time{}); err != nil {
+		return nil, err
+	}
+	if r.Until, err = timeOf(query, "until", x.now.Add(ahead)); err != nil {
+		return nil, err
+	}
+	if r.Most, err = pageSize(query.Get("limit")); err != nil {
+		return nil, err
+	}
+	callbacks, err := c.deps.Callbacks.Callbacks(x.request.Context(), r)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]Callback, len(callbacks))
+	for i, callback := range callbacks {
+		list[i] = callbackDocument(callback)
+	}
+	return list, nil
+}
+
+func (c *Console) showCallback(x *call) (any, error) {
+	owner, err := c.ownerOf(x, x.request.URL.Query().Get("mode"))
+	if err != nil {
+		return nil, err
+	}
+	callback, err := c.callback(x, owner, x.request.PathValue("event"))
+	if err != nil {
+		return nil, err
+	}
+	attempts, err := c.deps.Callbacks.Attempts(x.request.Context(), callback.CallbackKey)
+	if err != nil {
+		return nil, err
+	}
+	out := callbackDocument(callback)
+	out.Body = callback.Body
+	for _, a := range attempts {
+		out.Attempts = append(out.Attempts, CallbackAttempt{
+			At: a.At, DurationMS: a.Took.Milliseconds(), Status: a.Status, Outcome: a.Outcome, Fault: a.Fault, Answer: a.Answer,
+		})
+	}
+	return out, nil
+}
+
+// callback reads one callback of a merchant by the text of its event's id.
+func (c *Console) callback(x *call, owner movement.Owner, event string) (store.Callback, error) {
+	id, err := uuid.Parse(event)
+	if err != nil {
+		return store.Callback{}, notFound(store.ErrNotFound, "callback")
+	}
+	callback, err := c.deps.Callbacks.Callback(x.request.Context(), store.CallbackKey{Owner: owner, EventID: id})
+	return callback, notFound(err, "callback")
+}
+
+// ownerOf is the merchant that the path names, in a mode.
+func (c *Console) ownerOf(x *call, mode string) (movement.Owner, error) {
+	parsed, err := parseMode(mode)
+	if err != nil {
+		return movement.Owner{}, err
+	}
+	account, err := c.account(x)
+	if err != nil {
+		return movement.Owner{}, err
+	}
+	return movement.Owner{MerchantID: string(account.ID()), Mode: string(parsed)}, nil
+}
+
+func parseMode(text string) (tenants.Mode, error) {
+	mode, err := tenants.ParseMode(text)
+	if err != nil {
+		return "", fault.Invalid("mode", "must be live or test")
+	}
+	return mode, nil
+}
+
+func timeOf(query url.Values, name string, otherwise time.Time) (time.Time, error) {
+	text := query.Get(name)
+	if text == "" {
+		return otherwise, nil
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, fault.Invalid(name, "must be a time such as 2026-01-02T03:04:05Z")
+	}
+	return at, nil
+}
+
+func callbackDocument(callback store.Callback) Callback {
+	out := Callback{
+		EventID: callback.EventID.String(), Mode: callback.Owner.Mode, Event: callback.Event, Sequence: callback.Sequence,
+		Reference: callback.Reference, URL: presentURL(callback.URL), State: string(callback.State), Tries: callback.Tries,
+		CreatedAt: callback.CreatedAt, DueAt: given(callback.DueAt),
+	}
+	if callback.MovementID != (movement.ID{}) {
+		out.MovementID = callback.MovementID.String()
+	}
+	return out
+}
+
+// presentURL is a callback URL as it may be seen by operators and kept in the
+// audit: merchants put tokens of their own into the query, so its values are
+// hidden, and so is what has no name.
+func presentURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	shown := u.Scheme + "://" + u.Host + u.EscapedPath()
+	if u.RawQuery == "" {
+		return shown
+	}
+	parts := strings.Split(u.RawQuery, "&")
+	for i, part := range parts {
+		name, _, named := strings.Cut(part, "=")
+		if parts[i] = "…"; named {
+			parts[i] = name + "=…"
+		}
+	}
+	return shown + "?" + strings.Join(parts, "&")
+}

@@ -1,0 +1,198 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/delivery"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// A request sends again at most resendTurns pages of each state, so that it
+// ends before its caller gives up; the answer says where to go on.
+const (
+	resendPage  = 250
+	resendTurns = 8
+)
+
+func (c *Console) resendCallbacks(x *call) (any, error) {
+	var order ResendOrder
+	if err := decode(x, &order); err != nil {
+		return nil, err
+	}
+	owner, err := c.ownerOf(x, order.Mode)
+	if err != nil {
+		return nil, err
+	}
+	if order.EventID == "" {
+		return c.resendRange(x, owner, order)
+	}
+	if order.Failed || order.Since != nil || order.Until != nil {
+		return nil, fault.Invalid("event_id", "must not be given together with a range")
+	}
+	return c.resendOne(x, owner, order.EventID)
+}
+
+// resendOne sends one callback again. One that waits for its next try anyway is
+// tried now.
+func (c *Console) resendOne(x *call, owner movement.Owner, event string) (any, error) {
+	callback, err := c.callback(x, owner, event)
+	if err != nil {
+		return nil, err
+	}
+	if callback.URL == "" {
+		return nil, fault.Invalid("event_id", "names an event that was made without a callback URL")
+	}
+	if err := c.note(x, "callback.resend", owner, "event "+callback.EventID.String()); err != nil {
+		return nil, err
+	}
+	if callback.State == store.CallbackWaiting {
+		if err := c.deps.Outbox.PostponeCallback(x.request.Context(), callback.CallbackKey, x.now); err != nil {
+			return nil, err
+		}
+		return Resent{Resent: 1}, nil
+	}
+	resent, err := c.deps.Outbox.Resend(x.request.Context(), x.now, callback.CallbackKey)
+	if err != nil {
+		return nil, err
+	}
+	if !resent {
+		return nil, fault.New(fault.InProgress, "Somebody else has just sent this callback again.")
+	}
+	return Resent{Resent: 1}, nil
+}
+
+// resendRange sends again what has ended in a span of time. What waits comes by
+// itself.
+func (c *Console) resendRange(x *call, owner movement.Owner, order ResendOrder) (any, error) {
+	span := store.CallbackRange{Owner: owner, Until: x.now, Most: resendPage}
+	states := []store.CallbackState{store.CallbackDead, store.CallbackGone}
+	detail := "those that failed"
+	if !order.Failed {
+		if order.Since == nil {
+			return nil, fault.Invalid("since", "is required, unless only those that failed are sent again")
+		}
+		states, detail = append(states, store.CallbackDelivered), "all that ended"
+	}
+	if order.Since != nil {
+		span.Since = *order.Since
+		detail += ", since " + span.Since.UTC().Format(time.RFC3339)
+	}
+	if order.Until != nil {
+		span.Until = *order.Until
+	}
+	if err := c.note(x, "callback.resend", owner, detail+", until "+span.Until.UTC().Format(time.RFC3339)); err != nil {
+		return nil, err
+	}
+	var answer Resent
+	for _, state := range states {
+		span.State = state
+		resent, left, err := c.resendPages(x.request.Context(), x.now, span)
+		if err != nil {
+			return nil, err
+		}
+		answer.Resent += resent
+		if !left.IsZero() && (answer.Until == nil || left.After(*answer.Until)) {
+			answer.Until = &left
+		}
+	}
+	return answer, nil
+}
+
+// resendPages sends the callbacks of one state again, the newest first. Where
+// some are left it tells the end of their span.
+func (c *Console) resendPages(ctx context.Context, now time.Time, span store.CallbackRange) (int, time.Time, error) {
+	resent, seen := 0, map[uuid.UUID]bool{}
+	for range resendTurns {
+		page, err := c.deps.Callbacks.Callbacks(ctx, span)
+		if err != nil {
+			return 0, time.Time{}, err
+		}
+		for _, callback := range page {
+			if seen[callback.EventID] {
+				continue
+			}
+			seen[callback.EventID] = true
+			ok, err := c.deps.Outbox.Resend(ctx, now, callback.CallbackKey)
+			if err != nil {
+				return 0, time.Time{}, err
+			}
+			if ok {
+				resent++
+			}
+		}
+		if len(page) < span.Most {
+			return resent, time.Time{}, nil
+		}
+		// Others may have been made at the same time as the last one.
+		span.Until = page[len(page)-1].CreatedAt.Add(time.Microsecond)
+	}
+	return resent, span.Until, nil
+}
+
+func (c *Console) testCallback(x *call) (any, error) {
+	var order TestOrder
+	if err := decode(x, &order); err != nil {
+		return nil, err
+	}
+	mode, err := parseMode(order.Mode)
+	if err != nil {
+		return nil, err
+	}
+	account, err := c.account(x)
+	if err != nil {
+		return nil, err
+	}
+	receiver := order.URL
+	if receiver == "" {
+		receiver = account.CallbackURL(mode)
+	}
+	if receiver == "" {
+		return nil, fault.Invalid("url", "is required, because the merchant has no default URL in this mode")
+	}
+	if err := c.checkURL(receiver); err != nil {
+		return nil, err
+	}
+	told := store.Told{ID: uuid.New(), Event: "callback.test", URL: receiver}
+	if told.Body, err = testBody(told.Event, x.now); err != nil {
+		return nil, err
+	}
+	owner := movement.Owner{MerchantID: string(account.ID()), Mode: string(mode)}
+	if err := c.note(x, "callback.test", owner, fmt.Sprintf("event %s, to %s", told.ID, presentURL(receiver))); err != nil {
+		return nil, err
+	}
+	if err := c.deps.Outbox.AddCallback(x.request.Context(), x.now, owner, told); err != nil {
+		return nil, err
+	}
+	return SentTest{EventID: told.ID.String(), URL: presentURL(receiver)}, nil
+}
+
+func testBody(event string, now time.Time) ([]byte, error) {
+	type data struct {
+		Timestamp string `json:"timestamp"`
+	}
+	return json.Marshal(struct {
+		Event string `json:"event"`
+		Data  data   `json:"data"`
+	}{event, data{now.UTC().Format(time.RFC3339)}})
+}
+
+func (c *Console) checkURL(text string) error {
+	if err := delivery.CheckURL(text, c.config.AllowHTTPCallbacks); err != nil {
+		return fault.Invalid("url", err.Error())
+	}
+	return nil
+}
+
+// note writes the audit of what changes no account, before it is done.
+func (c *Console) note(x *call, action string, owner movement.Owner, detail string) error {
+	id := tenants.MerchantID(owner.MerchantID)
+	return c.deps.Outbox.NoteAudit(x.request.Context(), x.audit(action, detail+", mode "+owner.Mode), id)
+}

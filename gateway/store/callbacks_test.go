@@ -1,0 +1,381 @@
+package store_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+const receiver = "https://shop.example/callback?order=1"
+
+var (
+	owner   = movement.Owner{MerchantID: "mer_1", Mode: "live"}
+	buckets = func() (all []int) {
+		for b := range movement.Buckets {
+			all = append(all, b)
+		}
+		return all
+	}()
+)
+
+func told(url string) *store.Told {
+	return &store.Told{ID: uuid.New(), Event: "payments.status_update", URL: url, Body: json.RawMessage(`{"b":1,"a":2}`)}
+}
+
+func keyOf(t *store.Told) store.CallbackKey { return store.CallbackKey{Owner: owner, EventID: t.ID} }
+
+// added is a callback that belongs to no movement, made at a time.
+func added(tb testing.TB, s *store.Store, o movement.Owner, now time.Time) uuid.UUID {
+	tb.Helper()
+	one := told(receiver)
+	if err := s.AddCallback(tb.Context(), now, o, *one); err != nil {
+		tb.Fatal(err)
+	}
+	return one.ID
+}
+
+func stored(tb testing.TB, s *store.Store, key store.CallbackKey) store.Callback {
+	tb.Helper()
+	c, err := s.Callback(tb.Context(), key)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c
+}
+
+func due(tb testing.TB, s *store.Store, d store.Due) (events []uuid.UUID) {
+	tb.Helper()
+	if d.Buckets == nil {
+		d.Buckets = buckets
+	}
+	if d.Most == 0 {
+		d.Most = 100
+	}
+	page, err := s.DueCallbacks(tb.Context(), d)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, c := range page {
+		events = append(events, c.EventID)
+	}
+	return events
+}
+
+// TestToldWithItsChange changes a movement in each way that tells, first where
+// the guard lets nothing through.
+func TestToldWithItsChange(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	now := epoch.Add(time.Hour)
+	for name, c := range map[string]struct {
+		from   movement.State
+		change func(movement.Movement, *store.Told) (bool, error)
+	}{
+		"move": {movement.Pending, func(m movement.Movement, told *store.Told) (bool, error) {
+			change := move(m, movement.Done)
+			change.Told = told
+			return s.Move(t.Context(), now, change)
+		}},
+		"paid late": {movement.Expired, func(m movement.Movement, told *store.Told) (bool, error) {
+			return s.PaidLate(t.Context(), now, store.Record{ID: m.ID, Detail: `{}`, Told: told})
+		}},
+		"reversed": {movement.Done, func(m movement.Movement, told *store.Told) (bool, error) {
+			return s.Reversed(t.Context(), now, store.Record{ID: m.ID, Detail: `{}`, Told: told})
+		}},
+	} {
+		for _, url := range []string{receiver, ""} {
+			m := at(t, s, name+url, c.from)
+			one, again := told(url), told(url)
+			if ok, err := c.change(movement.Movement{Key: m.Key, ID: movement.NewID(), Attempt: 1, State: c.from}, again); ok || err != nil {
+				t.Errorf("%s of nothing: %v, %v", name, ok, err)
+			}
+			if ok, err := c.change(m, one); !ok || err != nil {
+				t.Fatalf("%s: %v, %v", name, ok, err)
+			}
+			if ok, err := c.change(m, again); ok || err != nil {
+				t.Errorf("%s again: %v, %v", name, ok, err)
+			}
+			if _, err := s.Callback(t.Context(), keyOf(again)); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("%s: told of what did not happen: %v", name, err)
+			}
+			got, after := stored(t, s, keyOf(one)), byID(t, s, m.ID)
+			want := store.Callback{
+				CallbackKey: keyOf(one), MovementID: m.ID, Sequence: after.Sequence, Event: one.Event, Reference: m.Reference,
+				URL: url, Body: one.Body, State: store.CallbackWaiting, CreatedAt: now, DueAt: now,
+			}
+			if url == "" {
+				want.State, want.DueAt = store.CallbackNone, time.Time{}
+			}
+			if fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%s:\n%v\nwant\n%v", name, got, want)
+			}
+		}
+	}
+	if got := len(due(t, s, store.Due{Now: now})); got != 3 {
+		t.Errorf("%d are due, want those with a URL", got)
+	}
+}
+
+// TestToldIsNotWrittenAlone breaks the callback of a move, which then does not
+// happen either.
+func TestToldIsNotWrittenAlone(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	m := at(t, s, "INV/1", movement.Pending)
+	one := told(receiver)
+	change := move(m, movement.Done)
+	change.Told = one
+	moved(t, s, change)
+	other := at(t, s, "INV/2", movement.Pending)
+	change = move(other, movement.Done)
+	change.Told = one // its id is taken
+	if ok, err := s.Move(t.Context(), epoch, change); ok || err == nil {
+		t.Fatalf("a callback's id twice: %v, %v", ok, err)
+	}
+	if got := byID(t, s, other.ID); got.State != movement.Pending {
+		t.Errorf("it is %s without its callback", got.State)
+	}
+}
+
+func attempt(c store.Callback, then store.CallbackState, dueAt time.Time) store.Attempt {
+	return store.Attempt{
+		Callback: c, At: epoch.Add(time.Minute), Took: 1500 * time.Millisecond, Outcome: "failed", Status: 500,
+		Fault: "answered 500", Answer: "no\n", Then: then, DueAt: dueAt,
+	}
+}
+
+// TestOneOfTwoCouriersWrites has two replicas write their try of one reading.
+func TestOneOfTwoCouriersWrites(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	next := epoch.Add(2 * time.Minute)
+	for range 20 {
+		c := stored(t, s, store.CallbackKey{Owner: owner, EventID: added(t, s, owner, epoch)})
+		var group sync.WaitGroup
+		var written atomic.Int32
+		for range 2 {
+			group.Go(func() {
+				ours, err := s.RecordAttempt(t.Context(), attempt(c, store.CallbackWaiting, next))
+				if err != nil {
+					t.Error(err)
+				} else if ours {
+					written.Add(1)
+				}
+			})
+		}
+		group.Wait()
+		tries, err := s.Attempts(t.Context(), c.CallbackKey)
+		got := stored(t, s, c.CallbackKey)
+		if err != nil || written.Load() != 1 || len(tries) != 1 || got.Tries != 1 || got.Attempts != 1 || !got.DueAt.Equal(next) {
+			t.Fatalf("%d written, %d kept, %+v, %v", written.Load(), len(tries), got, err)
+		}
+		if want := attempt(c, "", time.Time{}); tries[0].Took != want.Took || !tries[0].At.Equal(want.At) ||
+			tries[0].Outcome != want.Outcome || tries[0].Status != 500 || tries[0].Fault != want.Fault || tries[0].Answer != want.Answer {
+			t.Errorf("kept %+v", tries[0])
+		}
+	}
+}
+
+func TestResend(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	later := epoch.Add(time.Hour)
+	for then, again := range map[store.CallbackState]bool{
+		store.CallbackDelivered: true, store.CallbackGone: true, store.CallbackDead: true, store.CallbackWaiting: false,
+	} {
+		first := stored(t, s, store.CallbackKey{Owner: owner, EventID: added(t, s, owner, epoch)})
+		var next time.Time
+		if then == store.CallbackWaiting {
+			next = epoch.Add(time.Minute)
+		}
+		if ours, err := s.RecordAttempt(t.Context(), attempt(first, then, next)); !ours || err != nil {
+			t.Fatal(ours, err)
+		}
+		if ok, err := s.Resend(t.Context(), later, first.CallbackKey); ok != again || err != nil {
+			t.Errorf("%s: %v, %v", then, ok, err)
+		}
+		if !again {
+			continue
+		}
+		second := stored(t, s, first.CallbackKey)
+		if second.State != store.CallbackWaiting || second.Attempts != 0 || second.Tries != 1 || !second.DueAt.Equal(later) {
+			t.Errorf("%s became %+v", then, second)
+		}
+		// A courier that has not heard of it writes nothing into the new series.
+		if ours, err := s.RecordAttempt(t.Context(), attempt(first, store.CallbackDelivered, time.Time{})); ours || err != nil {
+			t.Errorf("%s: a try of the old series: %v, %v", then, ours, err)
+		}
+		if ours, err := s.RecordAttempt(t.Context(), attempt(second, store.CallbackDelivered, time.Time{})); !ours || err != nil {
+			t.Errorf("%s: the new series: %v, %v", then, ours, err)
+		}
+		if tries, err := s.Attempts(t.Context(), first.CallbackKey); err != nil || len(tries) != 2 {
+			t.Errorf("%s: %d tries are kept, %v", then, len(tries), err)
+		}
+	}
+	none := told("")
+	if err := s.AddCallback(t.Context(), epoch, owner, *none); err != nil {
+		t.Fatal(err)
+	}
+	stranger := store.CallbackKey{Owner: movement.Owner{MerchantID: "mer_2", Mode: "live"}, EventID: none.ID}
+	for name, key := range map[string]store.CallbackKey{"nowhere to send": keyOf(none), "another's": stranger} {
+		if ok, err := s.Resend(t.Context(), later, key); ok || err != nil {
+			t.Errorf("%s: %v, %v", name, ok, err)
+		}
+	}
+}
+
+// TestWhatIsDue leaves out what a courier names, and nothing else.
+func TestWhatIsDue(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	test := movement.Owner{MerchantID: "mer_1", Mode: "test"}
+	oldest, young := added(t, s, owner, epoch), added(t, s, owner, epoch.Add(time.Second))
+	inTest, later := added(t, s, test, epoch.Add(2*time.Second)), added(t, s, owner, epoch.Add(time.Minute))
+	now := epoch.Add(3 * time.Second)
+	all := []uuid.UUID{oldest, young, inTest}
+	for name, c := range map[string]struct {
+		due  store.Due
+		want []uuid.UUID
+	}{
+		"all":                   {store.Due{}, all},
+		"the first":             {store.Due{Most: 1}, all[:1]},
+		"since":                 {store.Due{Since: epoch.Add(time.Millisecond)}, all[1:]},
+		"under way":             {store.Due{UnderWay: []uuid.UUID{young}}, []uuid.UUID{oldest, inTest}},
+		"a merchant and mode":   {store.Due{Held: []string{"mer_1/live"}}, all[2:]},
+		"a receiver":            {store.Due{Held: []string{"mer_1/live/shop.example"}}, all[2:]},
+		"another receiver":      {store.Due{Held: []string{"mer_1/live/else.example", "mer_1", "mer_2/live"}}, all},
+		"a bucket":              {store.Due{Buckets: []int{movement.ID(oldest).Bucket()}}, inBucket(movement.ID(oldest).Bucket(), all)},
+		"everything is held":    {store.Due{Held: []string{"mer_1/live", "mer_1/test"}}, nil},
+		"everything is on wing": {store.Due{UnderWay: all}, nil},
+	} {
+		c.due.Now = now
+		if got := due(t, s, c.due); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+	until := now.Add(time.Hour)
+	put := []store.Postponed{
+		{CallbackKey: store.CallbackKey{Owner: owner, EventID: oldest}, Until: until},
+		{CallbackKey: store.CallbackKey{Owner: test, EventID: inTest}, Until: until.Add(time.Second)},
+		{CallbackKey: store.CallbackKey{Owner: test, EventID: young}, Until: until}, // nobody's
+		{CallbackKey: store.CallbackKey{Owner: owner, EventID: later}, Until: until},
+	}
+	if err := s.PostponeCallbacks(t.Context(), now, put); err != nil {
+		t.Fatal(err)
+	}
+	if got := due(t, s, store.Due{Now: now}); !slices.Equal(got, []uuid.UUID{young}) {
+		t.Errorf("due after the others were put off: %v", got)
+	}
+	for key, want := range map[store.CallbackKey]time.Time{
+		put[0].CallbackKey: until, put[1].CallbackKey: until.Add(time.Second), put[3].CallbackKey: epoch.Add(time.Minute),
+	} {
+		if c := stored(t, s, key); !c.DueAt.Equal(want) || c.Attempts != 0 {
+			t.Errorf("put off to %v after %d tries, want %v", c.DueAt, c.Attempts, want)
+		}
+	}
+}
+
+func inBucket(bucket int, events []uuid.UUID) []uuid.UUID {
+	return slices.DeleteFunc(slices.Clone(events), func(id uuid.UUID) bool { return movement.ID(id).Bucket() != bucket })
+}
+
+// TestEvents reads all events of a merchant page by page, though many were made
+// in the same microsecond and others' lie between.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	others := []movement.Owner{{MerchantID: "mer_1", Mode: "test"}, {MerchantID: "mer_2", Mode: "live"}}
+	var strangers []uuid.UUID
+	made := map[uuid.UUID]bool{}
+	for i := range 30 {
+		now := epoch.Add(time.Duration(i/10) * time.Microsecond)
+		made[added(t, s, owner, now)] = true
+		for _, other := range others {
+			strangers = append(strangers, added(t, s, other, now))
+		}
+	}
+	end := epoch.Add(3 * time.Microsecond)
+	var after uuid.UUID
+	var last store.Notice
+	for pages := 0; ; pages++ {
+		notices, err := s.Events(t.Context(), owner, after, end, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range notices {
+			if !made[n.ID] || n.At.Before(last.At) || string(n.Body) != `{"b":1,"a":2}` {
+				t.Fatalf("page %d: %s at %v after %v, %s", pages, n.ID, n.At, last.At, n.Body)
+			}
+			delete(made, n.ID)
+			after, last = n.ID, n
+		}
+		if len(notices) < 7 {
+			break
+		}
+	}
+	if len(made) != 0 {
+		t.Errorf("never read: %v", made)
+	}
+	held, err := s.Events(t.Context(), owner, uuid.Nil, epoch.Add(2*time.Microsecond), 100)
+	if err != nil || len(held) != 20 {
+		t.Errorf("%d events before the youngest, %v", len(held), err)
+	}
+	for _, unknown := range []uuid.UUID{uuid.New(), strangers[0], strangers[1]} {
+		if got, err := s.Events(t.Context(), owner, unknown, end, 7); !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("after another's event: %v, %v", got, err)
+		}
+	}
+}
+
+// TestCallbackPlans wants indexes used where there is much that does not match.
+func TestCallbackPlans(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 2})
+	if s.Engine() != store.PostgreSQL {
+		t.Skip("reads PostgreSQL's plans")
+	}
+	added(t, s, owner, epoch)
+	execute(t, url, `INSERT INTO callbacks
+		SELECT 'mer_' || n % 100, 'live', gen_random_uuid(), gen_random_uuid(), 1, 'e', 'r', 'https://shop.example/', '{}',
+			CASE n % 50 WHEN 0 THEN 'waiting' ELSE 'delivered' END, 0, 0, TIMESTAMPTZ '2026-01-02' + n * INTERVAL '1 second', n % 16,
+			CASE n % 50 WHEN 0 THEN TIMESTAMPTZ '2026-01-02' + n * INTERVAL '1 second' END
+		FROM generate_series(1, 20000) AS n`, "ANALYZE callbacks")
+	wantIndex(t, url, "callbacks_due", `SELECT body FROM callbacks WHERE due_bucket = ANY('{1,2,3}') AND due_at IS NOT NULL
+		AND due_at >= '2026-01-02 05:30:00Z' AND due_at <= '2026-01-02 05:31:00Z' AND event_id <> ALL('{}'::UUID[])
+		AND merchant_id || '/' || mode <> ALL('{}'::TEXT[]) ORDER BY due_at LIMIT 256`)
+	wantIndex(t, url, "callbacks_order", `SELECT body FROM callbacks WHERE merchant_id = 'mer_1' AND mode = 'live' AND created_at < '2026-01-03'
+		AND (created_at, event_id) > ('2026-01-02 05:00:00Z'::TIMESTAMPTZ, '00000000-0000-0000-0000-000000000001'::UUID)
+		ORDER BY created_at, event_id LIMIT 20`)
+}
+
+func wantIndex(t *testing.T, url, index, query string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	rows, err := conn.Query(t.Context(), "EXPLAIN "+query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	plan := strings.Join(lines, "\n")
+	if err != nil || !strings.Contains(plan, index) || strings.Contains(plan, "Seq Scan") {
+		t.Errorf("%s is not used: %v\n%s", index, err, plan)
+	}
+}
