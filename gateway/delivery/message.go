@@ -115,7 +115,7 @@ func Sign(service string, m Message, s Secrets, at time.Time) (http.Header, erro
 	}
 	service = cmp.Or(service, defaultService)
 	h := http.Header{}
-	h.Set("X-"+service+"-Signature", ownSignature(secrets[0], m.Body))
+	h.Set(ownHeader(service), ownSignature(secrets[0], m.Body))
 	h.Set("X-"+service+"-Event-Sequence", strconv.Itoa(m.Sequence))
 	h.Set(standardwebhooks.HeaderWebhookID, m.ID)
 	h.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(at.Unix(), 10))

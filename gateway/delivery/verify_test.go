@@ -15,6 +15,56 @@ import (
 // examples are what merchants are shown.
 const examples = "../../deploy/examples/verify-callback"
 
+// TestVerifyTakesWhatSignMadeAndNothingElse is the receiver's side in Go.
+func TestVerifyTakesWhatSignMadeAndNothingElse(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_700_000_000, 0)
+	switched := Secrets{Current: secretA, Next: secretB, SignWithNext: true}
+	for name, c := range map[string]struct {
+		secrets Secrets
+		age     time.Duration
+		change  func(http.Header, *[]byte)
+		holds   []Secret
+		says    string // empty where it is verified
+	}{
+		"as sent":                  {secrets: onlyA, holds: []Secret{secretA}},
+		"one of several":           {secrets: onlyA, holds: []Secret{secretB, secretA}},
+		"at the last moment":       {secrets: onlyA, age: 5 * time.Minute, holds: []Secret{secretA}},
+		"a clock that is behind":   {secrets: onlyA, age: -5 * time.Minute, holds: []Secret{secretA}},
+		"switched, new secret":     {secrets: switched, holds: []Secret{secretB}},
+		"switched, old secret":     {secrets: switched, holds: []Secret{secretA}, says: "X-Svc-Signature is by none"},
+		"too old":                  {secrets: onlyA, age: 5*time.Minute + time.Second, holds: []Secret{secretA}, says: "webhook-timestamp is more than"},
+		"too new":                  {secrets: onlyA, age: -5*time.Minute - time.Second, holds: []Secret{secretA}, says: "webhook-timestamp is more than"},
+		"another's secret":         {secrets: onlyA, holds: []Secret{secretB}, says: "X-Svc-Signature is by none"},
+		"no secret":                {secrets: onlyA, says: "X-Svc-Signature is by none"},
+		"changed body":             {secrets: onlyA, holds: []Secret{secretA}, change: func(_ http.Header, b *[]byte) { *b = append(*b, ' ') }, says: "X-Svc-Signature is by none"},
+		"changed id":               {secrets: onlyA, holds: []Secret{secretA}, change: setTo("webhook-id", "evt_2"), says: "webhook-signature is by none"},
+		"changed time":             {secrets: onlyA, holds: []Secret{secretA}, change: setTo("webhook-timestamp", "1700000001"), says: "webhook-signature is by none"},
+		"no time":                  {secrets: onlyA, holds: []Secret{secretA}, change: setTo("webhook-timestamp", "soon"), says: "webhook-signature is by none"},
+		"no headers of webhooks":   {secrets: onlyA, holds: []Secret{secretA}, change: dropWebhook, says: "no webhook-id"},
+		"no signature of our own":  {secrets: onlyA, holds: []Secret{secretA}, change: setTo("X-Svc-Signature", ""), says: "no X-Svc-Signature"},
+		"signature of another day": {secrets: onlyA, holds: []Secret{secretA}, change: setTo("webhook-signature", "v1,bm8="), says: "webhook-signature is by none"},
+	} {
+		m := messageTo("https://shop.example/")
+		header := mustSign(t, m, c.secrets, now.Add(-c.age))
+		if c.change != nil {
+			c.change(header, &m.Body)
+		}
+		err := Verify("", header, m.Body, c.holds, now)
+		if (err == nil) != (c.says == "") || err != nil && (!errors.Is(err, ErrUnverified) || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: %v, want %q", name, err, c.says)
+		}
+	}
+	m := messageTo("https://shop.example/")
+	if err := Verify("", mustSign(t, m, onlyA, now), m.Body, []Secret{"whsec_short"}, now); !errors.Is(err, ErrSecret) {
+		t.Errorf("a secret that is none: %v, want ErrSecret", err)
+	}
+}
+
+func setTo(name, value string) func(http.Header, *[]byte) {
+	return func(h http.Header, _ *[]byte) { h.Set(name, value) }
+}
+
 const (
 	bothRight    = "X-Svc-Signature: right\nwebhook-signature: right\n"
 	bothWrong    = "X-Svc-Signature: wrong\nwebhook-signature: wrong\n"

@@ -43,6 +43,7 @@ Gerbang is running on {{.Engine}}, with simulated providers. Ctrl-C stops it.
   API      {{.APIURL}}      (what merchants call; {{.APIURL}}/openapi.json describes it)
   Console  {{.ConsoleURL}}      (operators; export GERBANG_ADMIN_URL={{.ConsoleURL}} GERBANG_ADMIN_TOKEN={{.AdminToken}})
   Sandbox  {{.SandboxURL}}      (pay as a payer would, inject faults)
+  Inbox    {{.SandboxURL}}/inbox      (a merchant's server: receives callbacks, verifies and shows them)
 {{range .Merchants}}
   {{.MerchantID}} (tier {{.Tier}})
     live key  {{.LiveKey}}
@@ -55,11 +56,11 @@ Try it, in another terminal:
   # a payment with a raw QR string
   curl -s {{$.APIURL}}/payments/create -d '{"secret_key":"'$GERBANG_KEY'","merchant_id":"'$GERBANG_MERCHANT'","type":"qris","amount":25000,"payer_email":"payer@example.com","external_id":"order-1"}'
 
-  # a payment with a checkout page: open its checkout_url in a browser
-  curl -s {{$.APIURL}}/payments/create -d '{"secret_key":"'$GERBANG_KEY'","merchant_id":"'$GERBANG_MERCHANT'","amount":50000,"payer_email":"payer@example.com","external_id":"order-2","description":"Two coffees"}'
+  # a payment with a checkout page: open its checkout_url in a browser; its callback comes to the inbox
+  curl -s {{$.APIURL}}/payments/create -H "X-Callback-URL: {{$.SandboxURL}}/inbox" -d '{"secret_key":"'$GERBANG_KEY'","merchant_id":"'$GERBANG_MERCHANT'","amount":50000,"payer_email":"payer@example.com","external_id":"order-2","description":"Two coffees"}'
 
   # pay the second as its payer would, and ask how it stands
-  curl -s {{$.SandboxURL}}/pay -d '{"url":"'$(curl -s {{$.APIURL}}/payments/create -d '{"secret_key":"'$GERBANG_KEY'","merchant_id":"'$GERBANG_MERCHANT'","amount":50000,"payer_email":"payer@example.com","external_id":"order-2","description":"Two coffees"}' | sed 's/.*"checkout_url":"\([^"]*\)".*/\1/')'"}'
+  curl -s {{$.SandboxURL}}/pay -d '{"url":"'$(curl -s {{$.APIURL}}/payments/create -H "X-Callback-URL: {{$.SandboxURL}}/inbox" -d '{"secret_key":"'$GERBANG_KEY'","merchant_id":"'$GERBANG_MERCHANT'","amount":50000,"payer_email":"payer@example.com","external_id":"order-2","description":"Two coffees"}' | sed 's/.*"checkout_url":"\([^"]*\)".*/\1/')'"}'
   curl -s {{$.APIURL}}/payments/status -d '{"secret_key":"'$GERBANG_KEY'","external_id":"order-2"}'
 {{end}}
 `))

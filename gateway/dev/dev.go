@@ -43,6 +43,7 @@ type tree struct {
 	sandboxes []*sandbox
 	gateway   *app.App
 	door      net.Listener
+	inbox     *inbox
 }
 
 // Run builds the tree, tells how to use it, and keeps it until the context
@@ -53,7 +54,7 @@ func Run(ctx context.Context, o Options) (err error) {
 			return fmt.Errorf("%s %s: %w", flag, address, err)
 		}
 	}
-	t := &tree{Options: o}
+	t := &tree{Options: o, inbox: newInbox()}
 	if t.state, err = openState(o.Data); err != nil {
 		return err
 	}
@@ -96,6 +97,7 @@ func (t *tree) start(ctx, running context.Context) error {
 
 // run serves until the context ends, which is the usual end and no error.
 func (t *tree) run(ctx context.Context) error {
+	t.inbox.know(t.state.Merchants) // of before: their callbacks may come before they are looked at again
 	group, serving := errgroup.WithContext(ctx)
 	group.Go(func() error { return t.gateway.Run(serving) })
 	group.Go(func() error {

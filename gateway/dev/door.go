@@ -24,11 +24,12 @@ type door struct {
 	url       string
 	api       string // the gateway's own URL
 	sandboxes []*sandbox
+	inbox     *inbox
 	log       *slog.Logger
 }
 
 func (t *tree) newDoor() http.Handler {
-	d := &door{url: t.doorURL(), api: t.gateway.APIURL(), sandboxes: t.sandboxes, log: t.Log}
+	d := &door{url: t.doorURL(), api: t.gateway.APIURL(), sandboxes: t.sandboxes, inbox: t.inbox, log: t.Log}
 	return d.routes()
 }
 
@@ -37,8 +38,13 @@ func (d *door) routes() http.Handler {
 	mux.HandleFunc("POST /pay", d.pay)
 	mux.HandleFunc("GET /movements", d.movements)
 	mux.HandleFunc("POST /faults", d.faults)
+	mux.HandleFunc("POST /inbox", d.inbox.receive)
+	mux.HandleFunc("POST /inbox/{name}", d.inbox.receive)
+	mux.HandleFunc("GET /inbox", d.inboxPage)
+	mux.HandleFunc("GET /inbox.json", d.inbox.asJSON)
 	mux.HandleFunc("GET /{$}", d.page)
-	mux.HandleFunc("GET /door.css", d.style)
+	mux.HandleFunc("GET /door.css", asset("text/css", doorCSS))
+	mux.HandleFunc("GET /inbox.js", asset("text/javascript", inboxJS))
 	return mux
 }
 
@@ -157,7 +163,20 @@ var doorHTML string
 //go:embed door.css
 var doorCSS string
 
-var doorPage = template.Must(template.New("door").Parse(doorHTML))
+//go:embed inbox.html
+var inboxHTML string
+
+//go:embed inbox.js
+var inboxJS string
+
+var (
+	doorPage  = template.Must(template.New("door").Parse(doorHTML))
+	inboxPage = template.Must(template.New("inbox").Parse(inboxHTML))
+)
+
+// pagePolicy lets a page load what is the door's own, and nothing else.
+const pagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // page explains the door and the magic values of every simulator.
 func (d *door) page(w http.ResponseWriter, r *http.Request) {
@@ -170,16 +189,27 @@ func (d *door) page(w http.ResponseWriter, r *http.Request) {
 		}
 		upstreams = append(upstreams, description)
 	}
+	d.show(w, doorPage, map[string]any{"Door": d.url, "API": d.api, "Upstreams": upstreams})
+}
+
+// inboxPage shows the callbacks that came.
+func (d *door) inboxPage(w http.ResponseWriter, _ *http.Request) {
+	d.show(w, inboxPage, map[string]any{"Door": d.url, "Arrivals": d.inbox.list()})
+}
+
+func (d *door) show(w http.ResponseWriter, page *template.Template, values map[string]any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
-	if err := doorPage.Execute(w, map[string]any{"Door": d.url, "API": d.api, "Upstreams": upstreams}); err != nil {
-		d.log.Warn("the sandbox's page", "error", err)
+	w.Header().Set("Content-Security-Policy", pagePolicy)
+	if err := page.Execute(w, values); err != nil {
+		d.log.Warn("the sandbox's page", "page", page.Name(), "error", err)
 	}
 }
 
-func (d *door) style(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/css; charset=utf-8")
-	_, _ = io.WriteString(w, doorCSS) // the reader is gone
+func asset(kind, content string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", kind+"; charset=utf-8")
+		_, _ = io.WriteString(w, content) // the reader is gone
+	}
 }
 
 func readOrder(w http.ResponseWriter, r *http.Request, order any) bool {

@@ -29,6 +29,7 @@ func (t *tree) provision(ctx context.Context) error {
 	if err := t.createMerchants(ctx, admin); err != nil {
 		return fmt.Errorf("demo merchants: %w", err)
 	}
+	t.inbox.know(t.state.Merchants)
 	for i, m := range t.state.Merchants {
 		for _, mode := range modes {
 			for _, s := range t.sandboxes {

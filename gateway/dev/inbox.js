@@ -1,0 +1,29 @@
+"use strict";
+(() => {
+  const interval = 1500;
+
+  // What somebody has opened or closed stays so when something new comes.
+  const bring = (fresh) => {
+    const shown = document.getElementById("arrivals");
+    if (!fresh || fresh.dataset.latest === shown.dataset.latest) return;
+    for (const part of shown.querySelectorAll("details")) {
+      const same = fresh.querySelector("#" + part.id);
+      if (same) same.open = part.open;
+    }
+    shown.replaceWith(fresh);
+  };
+
+  const look = async () => {
+    try {
+      const answer = await fetch("/inbox", { cache: "no-store" });
+      if (answer.ok) {
+        const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+        bring(page.getElementById("arrivals"));
+      }
+    } catch {
+      // The sandbox is being started again.
+    }
+    setTimeout(look, interval);
+  };
+  setTimeout(look, interval);
+})();
