@@ -17,7 +17,7 @@ import (
 type Outbox interface {
 	DueCallbacks(ctx context.Context, due store.Due) ([]store.Callback, error)
 	RecordAttempt(ctx context.Context, attempt store.Attempt) (bool, error)
-	PostponeCallback(ctx context.Context, key store.CallbackKey, until time.Time) error
+	PostponeCallbacks(ctx context.Context, now time.Time, put []store.Postponed) error
 }
 
 // Sender sends one callback to one receiver.
@@ -40,30 +40,44 @@ type Courier struct {
 	lanes   *delivery.Lanes
 	log     *slog.Logger
 	wake    chan struct{}
+	observe func(delivery.Attempt)
 
-	mu     sync.Mutex
-	flying map[store.CallbackKey]bool
-	held   map[string]time.Time // merchants whose lanes are full, and when to see again
-	sends  sync.WaitGroup
+	board board
+	sends sync.WaitGroup
 }
 
 // NewCourier makes a courier.
 func NewCourier(outbox Outbox, sender Sender, secrets Secrets, share *Share, log *slog.Logger) *Courier {
-	return &Courier{
+	c := &Courier{
 		outbox: outbox, sender: sender, secrets: secrets, share: share, log: log,
 		lanes: delivery.NewLanes(delivery.LaneLimits{}), wake: make(chan struct{}, 1),
-		flying: map[store.CallbackKey]bool{}, held: map[string]time.Time{},
+		board: newBoard(), observe: func(delivery.Attempt) {},
 	}
+	// A bucket that another replica shall have waits for what is under way of it.
+	share.inUse = c.board.uses
+	return c
 }
+
+// OnAttempt has every try told to an observer, from many goroutines at once. It
+// must be called before Run.
+func (c *Courier) OnAttempt(observe func(delivery.Attempt)) { c.observe = observe }
 
 const (
 	courierEvery = 250 * time.Millisecond
 	courierPage  = 256
 	// breath is the least time between two looks, however often it is woken.
 	breath = 20 * time.Millisecond
-	// heldFor is from where on waiting for a lane is written down; shorter waits
-	// leave the callback due.
-	heldFor = 2 * time.Second
+	// putOffFrom is from where on waiting for a lane is written down; shorter
+	// waits leave the callback due.
+	putOffFrom = 2 * time.Second
+	// unsignedWait is when a callback that can't be signed is tried again.
+	unsignedWait = 30 * time.Second
+	// unwrittenWait is how long a callback is left alone when what became of it
+	// can't be written: a database that is only read must not make us send
+	// without end.
+	unwrittenWait = 5 * time.Second
+	// keepFor bounds how long a try that was made is held to be written down.
+	keepFor = 5 * time.Second
 )
 
 // Wake has the courier look at once: somebody has just committed a callback.
@@ -81,14 +95,20 @@ func (c *Courier) Run(ctx context.Context) error {
 	defer c.sends.Wait()
 	ticker := time.NewTicker(courierEvery)
 	defer ticker.Stop()
-	for scan := 0; ; scan++ {
-		for c.scan(ctx, scan%fullScan == 0) && ctx.Err() == nil {
-			scan++ // whole pages, one after the other
+	behind := false
+	for scan := 0; ctx.Err() == nil; scan++ {
+		full := scan%fullScan == 0 || behind && scan%2 == 0
+		more := c.scan(ctx, full)
+		if full {
+			behind = more
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-time.After(breath):
+		}
+		if more {
+			continue
 		}
 		select {
 		case <-ctx.Done():
@@ -97,74 +117,107 @@ func (c *Courier) Run(ctx context.Context) error {
 		case <-ticker.C:
 		}
 	}
+	return nil
 }
 
-// scan starts what is due now, and tells whether it was a page of which some
-// was new to us, so that there may be more.
+// scan starts what is due now, and tells whether it was a whole page, so that
+// there may be more.
 func (c *Courier) scan(ctx context.Context, full bool) bool {
 	buckets, err := c.share.Hold(ctx)
 	if err != nil || len(buckets) == 0 {
 		c.complain(ctx, "lease buckets", err)
 		return false
 	}
-	reading, cancel := context.WithTimeout(ctx, readWithin)
+	working, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
 	now := time.Now()
 	since := now.Add(-lookBack)
 	if full {
 		since = time.Time{}
 	}
-	due, err := c.outbox.DueCallbacks(reading, store.Due{Buckets: buckets, Busy: c.full(now), Since: since, Now: now, Most: courierPage})
+	// What is under way when the read begins is left out of it. Otherwise it would
+	// fill the page, or be read as due and sent again just when it has ended.
+	due, err := c.outbox.DueCallbacks(working, store.Due{
+		Buckets: buckets, Held: c.board.held(now), UnderWay: c.board.underWay(), Since: since, Now: now, Most: courierPage,
+	})
 	if err != nil {
 		c.complain(ctx, "read due callbacks", err)
 		return false
 	}
-	fresh := false
+	var put []store.Postponed
 	for _, callback := range due {
-		fresh = c.start(ctx, callback, now) || fresh
+		if retryAt, ok := c.start(ctx, callback, now); !ok && retryAt.Sub(now) >= putOffFrom {
+			put = append(put, store.Postponed{CallbackKey: callback.CallbackKey, Until: retryAt})
+		}
 	}
-	return fresh && len(due) == courierPage
+	if len(put) > 0 {
+		c.complain(ctx, "put callbacks off", c.outbox.PostponeCallbacks(working, now, put))
+	}
+	return len(due) == courierPage
 }
 
 // start sends a callback on its way, or finds that its receiver can't take it
-// now. It is false for one that is under way already.
-func (c *Courier) start(ctx context.Context, callback store.Callback, now time.Time) bool {
-	if !c.board(callback) {
-		return false
-	}
-	merchant := callback.Owner.MerchantID
-	lane := delivery.Lane{Merchant: merchant + "/" + callback.Owner.Mode, Receiver: delivery.ReceiverOf(callback.URL)}
+// now, and until when.
+func (c *Courier) start(ctx context.Context, callback store.Callback, now time.Time) (time.Time, bool) {
+	lane := delivery.Lane{Merchant: callback.MerchantKey(), Receiver: delivery.ReceiverOf(callback.URL)}
 	release, ok, retryAt := c.lanes.Admit(lane, now)
-	if ok {
-		c.sends.Go(func() {
-			outcome := c.deliver(ctx, callback)
-			release(outcome, time.Now())
-			if c.leave(callback) {
-				c.Wake() // its lane has room again
-			}
-		})
-		return true
+	if !ok {
+		c.board.hold(callback, now, retryAt)
+		return retryAt, false
 	}
-	c.alight(callback)
-	if retryAt.Sub(now) >= heldFor {
-		c.complain(ctx, "postpone a callback", c.outbox.PostponeCallback(ctx, callback.CallbackKey, retryAt))
-		return true
-	}
-	return c.hold(merchant, retryAt)
+	c.board.begin(callback)
+	c.sends.Go(func() {
+		outcome, written := c.deliver(ctx, callback)
+		release(outcome, time.Now())
+		if !written {
+			c.rest(ctx, callback, outcome)
+		}
+		if c.board.end(callback) {
+			c.Wake() // its lane has room again
+		}
+	})
+	return time.Time{}, true
 }
 
-// deliver makes one try and writes it down. What is not written is tried again.
-func (c *Courier) deliver(ctx context.Context, callback store.Callback) delivery.Outcome {
+// rest keeps a callback from being sent at once again and again, when nothing
+// could be written of a try.
+func (c *Courier) rest(ctx context.Context, callback store.Callback, outcome delivery.Outcome) {
+	if ctx.Err() != nil {
+		return
+	}
+	if outcome == delivery.Aborted {
+		writing, cancel := context.WithTimeout(ctx, keepFor)
+		defer cancel()
+		now := time.Now()
+		err := c.outbox.PostponeCallbacks(writing, now, []store.Postponed{{CallbackKey: callback.CallbackKey, Until: now.Add(unsignedWait)}})
+		if err == nil {
+			return
+		}
+		c.complain(ctx, "put a callback off", err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(unwrittenWait):
+	}
+}
+
+// deliver makes one try and writes it down, and tells whether it could. What is
+// not written is tried again.
+func (c *Courier) deliver(ctx context.Context, callback store.Callback) (delivery.Outcome, bool) {
 	secrets, err := c.secrets.CallbackSecrets(ctx, callback.Owner)
 	if err != nil {
 		c.complain(ctx, "open callback secrets", err)
-		return delivery.Aborted
+		return delivery.Aborted, false
 	}
 	try := c.sender.Send(ctx, delivery.Message{
 		ID: callback.EventID.String(), Sequence: callback.Sequence, URL: callback.URL, Body: callback.Body,
 	}, secrets)
+	c.observe(try)
 	if try.Outcome == delivery.Aborted {
-		return try.Outcome
+		if ctx.Err() == nil {
+			c.log.WarnContext(ctx, "courier: a callback can't be signed", "event", callback.EventID.String(), "error", try.Error)
+		}
+		return try.Outcome, false
 	}
 	attempt := store.Attempt{
 		Callback: callback, At: try.At, Took: try.Duration, Outcome: string(try.Outcome),
@@ -179,11 +232,8 @@ func (c *Courier) deliver(ctx context.Context, callback store.Callback) delivery
 	if err == nil && !ours {
 		c.log.InfoContext(ctx, "another replica has sent the same event", "event", callback.EventID.String())
 	}
-	return try.Outcome
+	return try.Outcome, err == nil
 }
-
-// keepFor bounds how long a try that was made is held to be written down.
-const keepFor = 5 * time.Second
 
 // follow is what a try leads to: an end, or another try. Each event so far is
 // about money, so it is tried for thirty days.
@@ -200,60 +250,6 @@ func follow(callback store.Callback, try delivery.Attempt) (store.CallbackState,
 		return store.CallbackDead, time.Time{}
 	}
 	return store.CallbackWaiting, next
-}
-
-// board notes that a callback is under way here, if it was not.
-func (c *Courier) board(callback store.Callback) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.flying[callback.CallbackKey] {
-		return false
-	}
-	c.flying[callback.CallbackKey] = true
-	return true
-}
-
-// alight undoes board: nothing was sent.
-func (c *Courier) alight(callback store.Callback) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.flying, callback.CallbackKey)
-}
-
-// leave ends what board began, and tells whether its merchant was held.
-func (c *Courier) leave(callback store.Callback) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.flying, callback.CallbackKey)
-	_, held := c.held[callback.Owner.MerchantID]
-	delete(c.held, callback.Owner.MerchantID)
-	return held
-}
-
-// hold leaves a merchant out of the next pages, until one of its deliveries
-// ends or the time comes, so that a full lane never fills a page. It is false
-// when it was held already.
-func (c *Courier) hold(merchant string, until time.Time) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	_, held := c.held[merchant]
-	c.held[merchant] = until
-	return !held
-}
-
-// full are the merchants that are held now.
-func (c *Courier) full(now time.Time) []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var merchants []string
-	for merchant, until := range c.held {
-		if now.Before(until) {
-			merchants = append(merchants, merchant)
-		} else {
-			delete(c.held, merchant)
-		}
-	}
-	return merchants
 }
 
 func (c *Courier) complain(ctx context.Context, what string, err error) {

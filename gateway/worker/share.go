@@ -28,11 +28,19 @@ type Share struct {
 	seat    int
 	held    map[int]time.Time // until when each is ours
 	renewed time.Time
+
+	// leaving are buckets that another replica shall have as soon as nothing of
+	// them is in use here: we keep their leases and don't work on them any more.
+	leaving map[int]bool
+	inUse   func(bucket int) bool
 }
 
 // NewShare makes a replica's share of a queue. Replica must be unique.
 func NewShare(leases Leases, queue, replica string) *Share {
-	return &Share{leases: leases, queue: queue, replica: replica, seat: -1, held: map[int]time.Time{}}
+	return &Share{
+		leases: leases, queue: queue, replica: replica, seat: -1, held: map[int]time.Time{},
+		leaving: map[int]bool{}, inUse: func(int) bool { return false },
+	}
 }
 
 const (
@@ -58,6 +66,7 @@ func (s *Share) Hold(ctx context.Context) ([]int, error) {
 		}
 		s.renewed = begun
 	}
+	s.leave(ctx)
 	now := time.Now() // a renewal may have lasted longer than a lease
 	buckets := make([]int, 0, len(s.held))
 	for bucket, until := range s.held {
@@ -92,15 +101,33 @@ func (s *Share) renew(ctx context.Context, now time.Time) error {
 		switch {
 		case held && len(s.held) > fair:
 			delete(s.held, bucket)
-			err = s.leases.DropLease(ctx, lease)
+			s.leaving[bucket] = true
 		case held || len(s.held) < fair:
+			delete(s.leaving, bucket)
 			err = s.take(ctx, lease, now)
+		case s.leaving[bucket] && s.inUse(bucket):
+			_, err = s.leases.TakeLease(ctx, lease, now, now.Add(leaseFor))
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// leave drops the leases of buckets that are leaving and not in use any more.
+// Where it can't, they run out by themselves.
+func (s *Share) leave(ctx context.Context) {
+	if len(s.leaving) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	for bucket := range s.leaving {
+		if !s.inUse(bucket) && s.leases.DropLease(ctx, store.Lease{Queue: s.queue, Bucket: bucket, Holder: s.replica}) == nil {
+			delete(s.leaving, bucket)
+		}
+	}
 }
 
 func (s *Share) take(ctx context.Context, lease store.Lease, now time.Time) error {
@@ -148,6 +175,7 @@ func (s *Share) Release(ctx context.Context) {
 			return // they run out by themselves
 		}
 	}
+	s.leave(ctx)
 	if s.seat >= 0 {
 		_ = s.leases.DropLease(ctx, store.Lease{Queue: s.seatQueue(), Bucket: s.seat, Holder: s.replica}) // it runs out by itself
 	}
@@ -156,5 +184,6 @@ func (s *Share) Release(ctx context.Context) {
 // forget begins anew: the next Hold, if there is one, takes a seat first.
 func (s *Share) forget() {
 	clear(s.held)
+	clear(s.leaving)
 	s.seat, s.renewed = -1, time.Time{}
 }

@@ -1,0 +1,219 @@
+package worker_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/delivery"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+// outbox is the callbacks of the store, in memory.
+type outbox struct {
+	mu       sync.Mutex
+	rows     map[uuid.UUID]*store.Callback
+	attempts map[uuid.UUID][]store.Attempt
+	read     time.Duration // how long a read takes, after which it returns what was due when it began
+	unwrites error         // of RecordAttempt
+	silent   bool          // PostponeCallbacks does not answer
+	reads    int
+	put      int // statements that put off
+}
+
+func newOutbox() *outbox {
+	return &outbox{rows: map[uuid.UUID]*store.Callback{}, attempts: map[uuid.UUID][]store.Attempt{}}
+}
+
+// add makes a callback due now.
+func (o *outbox) add(merchant, url string) uuid.UUID {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	id := uuid.New()
+	o.rows[id] = &store.Callback{
+		CallbackKey: store.CallbackKey{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}, EventID: id},
+		Sequence:    1, URL: url, Body: []byte(`{}`), State: store.CallbackWaiting,
+		CreatedAt: time.Now(), DueAt: time.Now(),
+	}
+	return id
+}
+
+func (o *outbox) DueCallbacks(ctx context.Context, due store.Due) ([]store.Callback, error) {
+	page := o.page(due)
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-time.After(o.read):
+		return page, nil
+	}
+}
+
+func (o *outbox) page(due store.Due) []store.Callback {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.reads++
+	var page []store.Callback
+	for _, c := range o.rows {
+		if c.State == store.CallbackWaiting && !c.DueAt.After(due.Now) && !c.DueAt.Before(due.Since) &&
+			slices.Contains(due.Buckets, movement.ID(c.EventID).Bucket()) && !slices.Contains(due.UnderWay, c.EventID) &&
+			!slices.Contains(due.Held, c.MerchantKey()) && !slices.Contains(due.Held, c.ReceiverKey()) {
+			page = append(page, *c)
+		}
+	}
+	slices.SortFunc(page, func(a, b store.Callback) int {
+		return cmp.Or(a.DueAt.Compare(b.DueAt), slices.Compare(a.EventID[:], b.EventID[:]))
+	})
+	return page[:min(len(page), due.Most)]
+}
+
+func (o *outbox) RecordAttempt(_ context.Context, a store.Attempt) (bool, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.unwrites != nil {
+		return false, o.unwrites
+	}
+	c := o.rows[a.Callback.EventID]
+	if c.Tries != a.Callback.Tries || c.State != store.CallbackWaiting {
+		return false, nil
+	}
+	c.Tries, c.Attempts, c.State, c.DueAt = c.Tries+1, c.Attempts+1, a.Then, a.DueAt
+	o.attempts[c.EventID] = append(o.attempts[c.EventID], a)
+	return true, nil
+}
+
+func (o *outbox) PostponeCallbacks(ctx context.Context, now time.Time, put []store.Postponed) error {
+	o.mu.Lock()
+	silent := o.silent
+	o.mu.Unlock()
+	if silent {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.put++
+	for _, p := range put {
+		if c := o.rows[p.EventID]; c.State == store.CallbackWaiting && !c.DueAt.After(now) {
+			c.DueAt = p.Until
+		}
+	}
+	return nil
+}
+
+func (o *outbox) change(work func()) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	work()
+}
+
+func (o *outbox) of(id uuid.UUID) (store.Callback, []store.Attempt) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return *o.rows[id], o.attempts[id]
+}
+
+// left counts what waits.
+func (o *outbox) left() (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, c := range o.rows {
+		if c.State == store.CallbackWaiting {
+			n++
+		}
+	}
+	return n
+}
+
+// sent is one send that began.
+type sent struct {
+	url string
+	at  time.Time
+}
+
+// sender answers by URL. What is not named is delivered at once.
+type sender struct {
+	mu      sync.Mutex
+	answers map[string]reply
+	sends   map[string][]sent // by event
+}
+
+type reply struct {
+	outcome delivery.Outcome
+	takes   time.Duration
+}
+
+func newSender() *sender { return &sender{answers: map[string]reply{}, sends: map[string][]sent{}} }
+
+func (s *sender) Send(ctx context.Context, m delivery.Message, _ delivery.Secrets) delivery.Attempt {
+	s.mu.Lock()
+	answer := s.answers[m.URL]
+	at := time.Now()
+	s.sends[m.ID] = append(s.sends[m.ID], sent{m.URL, at})
+	s.mu.Unlock()
+	select {
+	case <-ctx.Done():
+		answer.outcome = delivery.Aborted
+	case <-time.After(answer.takes):
+	}
+	return delivery.Attempt{At: at, Duration: time.Since(at), Outcome: cmp.Or(answer.outcome, delivery.Delivered)}
+}
+
+func (s *sender) answer(url string, r reply) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers[url] = r
+}
+
+// times are when an event was sent.
+func (s *sender) times(id uuid.UUID) []time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var times []time.Time
+	for _, one := range s.sends[id.String()] {
+		times = append(times, one.at)
+	}
+	return times
+}
+
+// to counts the sends to a URL.
+func (s *sender) to(url string) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, sends := range s.sends {
+		for _, one := range sends {
+			if one.url == url {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// twice lists the events that were sent more than once.
+func (s *sender) twice() (events []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, sends := range s.sends {
+		if len(sends) > 1 {
+			events = append(events, fmt.Sprint(id, " ", len(sends), " times"))
+		}
+	}
+	return events
+}
+
+// keys has a secret for everybody but one merchant.
+type keys struct{ without string }
+
+func (k keys) CallbackSecrets(_ context.Context, owner movement.Owner) (delivery.Secrets, error) {
+	if owner.MerchantID == k.without {
+		return delivery.Secrets{}, errors.New("no callback secret")
+	}
+	return delivery.Secrets{}, nil
+}
