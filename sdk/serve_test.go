@@ -28,7 +28,7 @@ import (
 )
 
 const payManifest = `{
-	"manifest": 1, "name": "shop", "version": "1.0.0", "title": "Shop", "lookup": "read", "settles_within": "1s",
+	"manifest": 1, "name": "shop", "version": "1.0.0", "title": "Shop", "lookup": "read", "settles_within": "30s",
 	"notifications": true, "connection": {"type": "object"},
 	"operations": [
 		{"path": "/shop/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",

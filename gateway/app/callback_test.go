@@ -152,7 +152,7 @@ func checkEveryEnd(t *testing.T, p *program, box *mailbox) {
 		code := s.createFor(t, url, fields{"type": "qris", "amount": 31000, "metadata": fields{"table": "7"}})
 		link := s.createFor(t, url, fields{"amount": 31001})
 		late := s.createFor(t, url, fields{"type": "qris", "amount": 31002})
-		refused := s.order(fields{"type": "qris", "expires_in": 172801}) // longer than the provider takes
+		refused := s.order(fields{"type": "qris", "amount": 10000001}) // more than the provider takes
 		if a := s.ask(t, "/payments/create", refused, "X-Callback-URL", url); a.Success {
 			t.Fatalf("a refused payment: %s", a)
 		}

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -12,7 +13,14 @@ import (
 
 // wireCourier makes what delivers callbacks.
 func (a *App) wireCourier(vault *tenants.Vault, replica string) error {
-	sender, err := delivery.New(delivery.Config{Service: a.config.Service, AllowLocal: a.config.AllowHTTPCallbacks})
+	deny, err := prefixes(a.config.CallbackDeny)
+	if err != nil {
+		return err
+	}
+	if a.config.AllowHTTPCallbacks && strings.HasPrefix(a.config.PublicURL, "https://") {
+		a.log.Warn("allow_http_callbacks lets every merchant's callbacks reach this machine's own listeners; it is meant for development")
+	}
+	sender, err := delivery.New(delivery.Config{Service: a.config.Service, AllowLocal: a.config.AllowHTTPCallbacks, Deny: deny})
 	if err != nil {
 		return err
 	}

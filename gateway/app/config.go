@@ -42,6 +42,7 @@ type Config struct {
 
 	ConsoleAllow       []string `koanf:"console_allow"`   // prefixes; loopback unless given
 	TrustedProxies     []string `koanf:"trusted_proxies"` // whose X-Forwarded-For is believed
+	CallbackDeny       []string `koanf:"callback_deny"`   // prefixes that callbacks never go to, besides private ones
 	AllowHTTPCallbacks bool     `koanf:"allow_http_callbacks"`
 }
 
@@ -186,7 +187,7 @@ func (c *Config) check() error {
 	if err := c.readTokens(); err != nil {
 		faults = append(faults, err)
 	}
-	for what, list := range map[string][]string{"console_allow": c.ConsoleAllow, "trusted_proxies": c.TrustedProxies} {
+	for what, list := range map[string][]string{"console_allow": c.ConsoleAllow, "trusted_proxies": c.TrustedProxies, "callback_deny": c.CallbackDeny} {
 		if _, err := prefixes(list); err != nil {
 			fault("%s: %w", what, err)
 		}

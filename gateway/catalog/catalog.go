@@ -109,6 +109,9 @@ func compile(provider string, m *manifest.Manifest, declared manifest.Operation)
 		if !served {
 			return nil, fmt.Errorf("kind %s is not served by this gateway", declared.Kind)
 		}
+		if declared.Money() && m.Lookup != manifest.LookupRead {
+			return nil, fmt.Errorf("lookup %s is not served by this gateway", m.Lookup)
+		}
 		op.Rules = rules
 	}
 	var err error

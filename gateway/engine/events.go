@@ -19,9 +19,9 @@ import (
 // holdBack is how old an event is before it is listed. Events are listed by the
 // time at which their commit was begun, and one may be under way that began
 // before another that is through already: who has read past it would never see
-// it. A try of a commit ends with tryTimeout; the rest is for replicas whose clocks
-// differ a little.
-const holdBack = tryTimeout + time.Second
+// it. A try of a commit ends with tryTimeout, and may be through as much later as a
+// shared commit takes; the rest is for replicas whose clocks differ a little.
+const holdBack = tryTimeout + store.SharedTimeout + time.Second
 
 // own runs an operation of the gateway's own.
 func (e *Engine) own(ctx context.Context, r Request) (Answer, error) {

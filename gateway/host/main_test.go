@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 
 func manifestOf(name string) []byte {
 	return fmt.Appendf(nil, `{
-		"manifest": 1, "name": %q, "version": "1.2.3", "title": "Test", "lookup": "read", "settles_within": "1s",
+		"manifest": 1, "name": %q, "version": "1.2.3", "title": "Test", "lookup": "read", "settles_within": "30s",
 		"notifications": true, "connection": {"type": "object"},
 		"operations": [{
 			"path": "/test/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type sharedCommits struct {
 // sharedWrite is one statement with the place for its result. It belongs to the
 // flusher from the moment it is queued until its verdict is sent.
 type sharedWrite struct {
+	ctx     context.Context // of who waits; it ends no batch
 	sql     string
 	args    []any
 	into    []any
@@ -36,8 +38,10 @@ type sharedWrite struct {
 }
 
 const (
-	sharedAtMost  = 256
-	sharedTimeout = 5 * time.Second
+	sharedAtMost = 256
+	// SharedTimeout bounds a batch: a write is committed at most so long after its
+	// context has ended.
+	SharedTimeout = 3 * time.Second
 )
 
 func newSharedCommits(pool *pgxpool.Pool) *sharedCommits {
@@ -68,8 +72,10 @@ func (s *sharedCommits) enqueue(write *sharedWrite) error {
 // QueryRow queues a statement when its row is scanned. The scan returns once
 // the commit it shared is through, also when the context has ended meanwhile:
 // who wrote must learn what became of it, and a batch is bounded in time.
-func (s *sharedCommits) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
-	return &sharedRow{commits: s, write: sharedWrite{sql: sql, args: args, verdict: make(chan error, 1)}}
+// What has waited so long that its context ended before its batch began is not
+// written at all.
+func (s *sharedCommits) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	return &sharedRow{commits: s, write: sharedWrite{ctx: ctx, sql: sql, args: args, verdict: make(chan error, 1)}}
 }
 
 var (
@@ -113,7 +119,10 @@ func (s *sharedCommits) run() {
 }
 
 func (s *sharedCommits) flush(batch []*sharedWrite) {
-	ctx, cancel := context.WithTimeout(context.Background(), sharedTimeout)
+	if batch = slices.DeleteFunc(batch, (*sharedWrite).outlived); len(batch) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), SharedTimeout)
 	defer cancel()
 	if len(batch) == 1 {
 		s.alone(ctx, batch[0])
@@ -133,6 +142,26 @@ func (s *sharedCommits) flush(batch []*sharedWrite) {
 		s.eachAlone(ctx, batch)
 	}
 }
+
+// outlived tells whether nobody waits for a write any more, and if so gives it
+// its verdict: it was not begun.
+func (w *sharedWrite) outlived() bool {
+	if w.ctx.Err() == nil {
+		return false
+	}
+	w.verdict <- notBegun{w.ctx.Err()}
+	return true
+}
+
+// notBegun is the verdict on a write that never reached the database.
+type notBegun struct{ cause error }
+
+func (e notBegun) Error() string { return "store: not begun in time: " + e.cause.Error() }
+
+func (e notBegun) Unwrap() error { return e.cause }
+
+// SafeToRetry tells, as errors of pgx do, that nothing was sent.
+func (e notBegun) SafeToRetry() bool { return true }
 
 // together commits a batch. Its error is the batch's; a verdict is either nil
 // or pgx.ErrNoRows.

@@ -41,7 +41,6 @@ func TestConformance(t *testing.T) {
 			create("qris", qris, sdk.Pending),
 			create("more than an invoice can be", `{"amount":1000000001,"payer_email":"pembeli@example.com"}`, sdk.Refused),
 			create("more than a QR code can be", `{"type":"qris","amount":10000001,"payer_email":"pembeli@example.com"}`, sdk.Refused),
-			create("longer than a QR code lives", `{"type":"qris","amount":15000,"payer_email":"pembeli@example.com","expires_in":172801}`, sdk.Refused),
 			create("a channel that is not active", `{"amount":10100,"payer_email":"pembeli@example.com"}`, sdk.NotSent),
 			create("a channel that is down", `{"type":"qris","amount":10101,"payer_email":"pembeli@example.com"}`, sdk.NotSent),
 			cancel("cancel a link", "link", sdk.StandingExpired),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -14,6 +15,9 @@ var (
 	nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 	pathForm = regexp.MustCompile(`^(/[a-z0-9][a-z0-9_-]*)+$`)
 )
+
+// maxTimeout is the longest that a merchant may have to wait for one call.
+const maxTimeout = Duration(30 * time.Second)
 
 // check collects every fault instead of stopping at the first, because an
 // author mends them in one go.
@@ -84,8 +88,8 @@ func (m *Manifest) checkKind(op Operation) []error {
 		fault("kind: %q is none of query, payment, collection, transfer, order", op.Kind)
 		return faults
 	}
-	if op.Timeout <= 0 {
-		fault("timeout: must be given, it bounds every call")
+	if op.Timeout <= 0 || op.Timeout > maxTimeout {
+		fault("timeout: must be given, it bounds every call; at most %v", time.Duration(maxTimeout))
 	}
 	if _, err := CompileSchema("result", op.Result); err != nil {
 		faults = append(faults, err)
@@ -96,8 +100,8 @@ func (m *Manifest) checkKind(op Operation) []error {
 	if m.Lookup != LookupRead && m.Lookup != LookupResubmit {
 		fault("lookup: a provider with money operations must say read or resubmit")
 	}
-	if m.SettlesWithin <= 0 {
-		fault("settles_within: must be given where money moves")
+	if m.SettlesWithin < op.Timeout {
+		fault("settles_within: must be at least the timeout of %v: a call under way is no proof of anything", time.Duration(op.Timeout))
 	}
 	shape, err := objectShape(op.Request)
 	if err != nil {

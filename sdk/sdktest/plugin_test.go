@@ -19,7 +19,7 @@ import (
 const envMutant = "SDKTEST_MUTANT"
 
 const exampleManifest = `{
-	"manifest": 1, "name": "example", "version": "1.0.0", "title": "Example", "lookup": "read", "settles_within": "1s",
+	"manifest": 1, "name": "example", "version": "1.0.0", "title": "Example", "lookup": "read", "settles_within": "30s",
 	"notifications": true, "connection": {"type": "object"},
 	"operations": [
 		{"path": "/example/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",

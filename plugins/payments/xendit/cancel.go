@@ -15,12 +15,10 @@ func (a *adapter) cancel(ctx context.Context, call sdk.Call) sdk.Result {
 	if err != nil {
 		return sdk.DidNotSend(sdk.BlameAccount, err.Error())
 	}
-	switch {
-	case isQR(call.ProviderReference):
-		// The upstream can't end a code. The gateway does, and what still comes
-		// for it is late money.
-		return ended(call.ProviderReference)
-	case call.ProviderReference != "":
+	if isQR(call.ProviderReference) {
+		return endQR(acc.findQR(ctx, call.ProviderReference, time.Time{}, a.now()))
+	}
+	if call.ProviderReference != "" {
 		return acc.expire(ctx, call, call.ProviderReference)
 	}
 	found := acc.findInvoiceByReference(ctx, call.Reference)
@@ -30,6 +28,13 @@ func (a *adapter) cancel(ctx context.Context, call sdk.Call) sdk.Result {
 	if found.Standing == sdk.StandingNotFound {
 		found = acc.findQRByReference(ctx, call.Reference, time.Time{}, a.now())
 	}
+	return endQR(found)
+}
+
+// endQR is how the cancel of a code ends. The upstream can't end one; the
+// gateway does, unless it is paid already, and what still comes for it is late
+// money.
+func endQR(found sdk.Finding) sdk.Result {
 	switch found.Standing {
 	case sdk.StandingPending, sdk.StandingExpired:
 		return ended(found.ProviderReference)

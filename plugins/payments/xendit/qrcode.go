@@ -42,16 +42,12 @@ type qrRequest struct {
 }
 
 func (acc *account) createQR(ctx context.Context, call sdk.Call, o order, now time.Time) sdk.Result {
-	if o.life() > maxQRLife {
-		const text = "must be at most 172800 (48 hours), the longest life of a QR code"
-		return sdk.Refuse(sdk.RefuseOther, "expires_in "+text, sdk.FieldFault{Field: "expires_in", Message: text})
-	}
 	request := qrRequest{
 		ReferenceID: call.Reference,
 		Type:        "DYNAMIC",
 		Currency:    currencyIDR,
 		Amount:      call.Amount,
-		ExpiresAt:   now.Add(o.life()).UTC().Truncate(time.Millisecond),
+		ExpiresAt:   now.Add(min(o.life(), maxQRLife)).UTC().Truncate(time.Millisecond),
 	}
 	if tooLate(call) {
 		return sendByPassed()
