@@ -92,7 +92,6 @@ var doors = map[string][]string{
 	"github.com/go-json-experiment/json":         nil,
 	"github.com/go-viper/mapstructure":           {"gateway/app", "gateway/cmd/gerbang"}, // decodes for koanf
 	"github.com/google/uuid":                     nil,
-	"github.com/gowebpki/jcs":                    nil,
 	"github.com/hashicorp/go-hclog":              {"sdk", "sdk/sdktest", "gateway/host"},
 	"github.com/hashicorp/go-plugin":             {"sdk", "sdk/sdktest", "gateway/host"},
 	"github.com/jackc/pgx":                       {"gateway/store/...", "gateway/database/..."},

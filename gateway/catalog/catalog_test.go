@@ -143,6 +143,11 @@ func TestBuildKeepsTheGatewaysOwnPaths(t *testing.T) {
 	if _, err := catalog.Build([]*manifest.Manifest{m}); err == nil || !strings.Contains(err.Error(), "kind query is not served") {
 		t.Errorf("got %v, want a refusal of a plugin's query", err)
 	}
+	m = load(t, paymentsManifest)
+	m.Lookup = manifest.LookupResubmit
+	if _, err := catalog.Build([]*manifest.Manifest{m}); err == nil || !strings.Contains(err.Error(), "lookup resubmit is not served") {
+		t.Errorf("got %v, want a refusal of a look that sends again", err)
+	}
 }
 
 func TestSwapChangesTheCurrentSnapshot(t *testing.T) {

@@ -161,7 +161,7 @@ func describeHeaders() object {
 	return object{
 		"X-Request-Id":        header("This service's own id of the request."),
 		"X-Svc-Version":       header("The version of this interface, " + APIVersion + "."),
-		"X-Svc-Decision-Id":   header("The id of the decision of a policy, rate or quota; it can be explained."),
+		"X-Svc-Decision-Id":   header("The id of the decision of a policy, rate or quota; quote it when you ask about a decision."),
 		"RateLimit":           header("What is left of the rate now, as the IETF's RateLimit header fields have it."),
 		"RateLimit-Policy":    header("The rates that apply, as the IETF's RateLimit header fields have them."),
 		"Retry-After":         header("Seconds to wait, at most 3600; retry_at tells the real time."),

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"time"
 
-	"github.com/gowebpki/jcs"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -73,7 +73,11 @@ func (op *Operation) Canonical(body Document) (json.RawMessage, error) {
 	if err != nil {
 		return nil, fmt.Errorf("canonical request: %w", err)
 	}
-	return jcs.Transform(encoded)
+	canonical := jsontext.Value(encoded)
+	if err := canonical.Canonicalize(); err != nil {
+		return nil, fmt.Errorf("canonical request: %w", err)
+	}
+	return json.RawMessage(canonical), nil
 }
 
 // ReferenceOf is the reference that the body carries, or "".

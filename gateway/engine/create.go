@@ -30,6 +30,7 @@ func (e *Engine) create(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return e.refuse(ctx, r, draft, err)
 	}
+	draft.ConnectionVersion = connection.Version
 	m, claimed, err := e.claim(ctx, draft)
 	switch {
 	case err != nil:

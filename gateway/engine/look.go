@@ -39,7 +39,7 @@ func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Mov
 	}, lookupTimeout)
 	switch finding.Standing {
 	case sdk.StandingNotFound:
-		m, err = e.notFound(ctx, op, m, now)
+		m, err = e.notFound(ctx, op, m, connection, now)
 	case sdk.StandingPending, sdk.StandingDone, sdk.StandingFailed, sdk.StandingExpired:
 		m, err = e.settle(ctx, op, m, finding, "lookup")
 	case sdk.StandingUnknown:
@@ -67,12 +67,15 @@ func nextLook(op *catalog.Operation, m movement.Movement, now time.Time) (next t
 
 // notFound weighs a lookup that answered "there is no such thing": proof that
 // nothing was sent only when it comes twice, missGap apart, after nothing can
-// be under way any more. The first sets the time that the second waits for.
-func (e *Engine) notFound(ctx context.Context, op *catalog.Operation, m movement.Movement, now time.Time) (movement.Movement, error) {
+// be under way any more. The first sets the time that the second waits for. And
+// it proves nothing where the credentials have changed since: another account
+// would not know it either.
+func (e *Engine) notFound(ctx context.Context, op *catalog.Operation, m movement.Movement, connection sdk.Connection, now time.Time) (movement.Movement, error) {
 	switch {
 	case m.State == movement.Pending:
 		return m, e.list(ctx, m, reasonVanished, "", "the provider no longer knows a movement that it had accepted")
-	case m.State != movement.Sending, now.Before(m.ProvenAfter(op.SettlesWithin)), m.Misses > 0 && now.Before(m.DueAt):
+	case m.State != movement.Sending, now.Before(m.ProvenAfter(op.SettlesWithin)), m.Misses > 0 && now.Before(m.DueAt),
+		connection.Version != m.ConnectionVersion:
 		return m, nil
 	}
 	misses, err := e.Inquiries.Miss(ctx, m, now.Add(missGap))

@@ -326,3 +326,24 @@ func TestAskingIsShared(t *testing.T) {
 		}
 	})
 }
+
+// TestAnotherAccountProvesNothing: when the credentials have changed since a
+// movement was sent, nobody may conclude from "not found" that it was not.
+func TestAnotherAccountProvesNothing(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		m := w.unanswered("A")
+		op := operation(createPath)
+		later := m.ProvenAfter(op.SettlesWithin).Add(time.Hour)
+		for range 3 {
+			var err error
+			if m, err = w.notFound(w.Context(), op, m, sdk.Connection{Version: m.ConnectionVersion + 1}, later); err != nil {
+				t.Fatal(err)
+			}
+			later = later.Add(time.Hour)
+		}
+		if m = w.stored("A"); m.State != movement.Sending || m.Misses != 0 || m.ConnectionVersion == 0 {
+			t.Errorf("stands at %s after %d misses, sent with version %d", m.State, m.Misses, m.ConnectionVersion)
+		}
+	})
+}

@@ -66,6 +66,7 @@ type Movement struct {
 	Answer  json.RawMessage // the first answer's data, for replays; nil until there was one
 	Refusal *Refusal        // set when the provider refused
 
+	ConnectionVersion int64 // of the credentials it was sent with
 	ProviderReference string
 	FactID            string // the upstream's id of the fact that ended it
 	CallbackURL       string

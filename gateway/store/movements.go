@@ -27,7 +27,7 @@ func (s *Store) Claim(ctx context.Context, m movement.Movement) (movement.Moveme
 	row, err := s.writes.ClaimMovement(ctx, dbsqlc.ClaimMovementParams{
 		MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: m.Reference,
 		ID: uuid.UUID(m.ID), Operation: m.Operation, Provider: m.Provider, Amount: int64(m.Amount),
-		Request: string(m.Request), CallbackUrl: m.CallbackURL, RequestID: m.RequestID,
+		Request: string(m.Request), ConnectionVersion: m.ConnectionVersion, CallbackUrl: m.CallbackURL, RequestID: m.RequestID,
 		PolicyVersion: m.PolicyVersion, DecisionID: m.DecisionID,
 		SendBy: m.SendBy, Now: m.CreatedAt, DueBucket: int32(m.ID.Bucket()), DueAt: optional(m.DueAt), //nolint:gosec // below Buckets
 	})
@@ -218,7 +218,7 @@ func fromRow(row dbsqlc.Movement) (movement.Movement, error) {
 		ID: movement.ID(row.ID), Attempt: int(row.Attempt), Operation: row.Operation, Provider: row.Provider,
 		State: movement.State(row.State), Sequence: int(row.Sequence), Amount: money.Amount(row.Amount),
 		Request: json.RawMessage(row.Request), Result: document(row.Result), Answer: document(row.Answer),
-		ProviderReference: row.ProviderReference, FactID: row.FactID, CallbackURL: row.CallbackUrl,
+		ConnectionVersion: row.ConnectionVersion, ProviderReference: row.ProviderReference, FactID: row.FactID, CallbackURL: row.CallbackUrl,
 		RequestID: row.RequestID, PolicyVersion: row.PolicyVersion, DecisionID: row.DecisionID,
 		SendBy: row.SendBy.UTC(), CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 		ExpiresAt: orZero(row.ExpiresAt), AskedAt: orZero(row.AskedAt), Misses: int(row.Misses),

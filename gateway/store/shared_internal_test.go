@@ -35,6 +35,7 @@ func flusher(t *testing.T) *sharedCommits {
 // hold at all.
 func lease(bucket any, got *int) *sharedWrite {
 	return &sharedWrite{
+		ctx: context.Background(),
 		sql: `INSERT INTO leases (queue, bucket, holder, expires_at) VALUES ('q', $1, 'a', $2)
 			ON CONFLICT (queue, bucket) DO NOTHING RETURNING bucket`,
 		args: []any{bucket, time.Unix(0, 0)}, into: []any{got}, verdict: make(chan error, 1),
@@ -69,6 +70,26 @@ func TestABatchHasAVerdictEach(t *testing.T) {
 	}
 	if got != [4]int{1, 2, 0, 3} || s.leases(t) != 3 {
 		t.Errorf("told %v, %d rows", got, s.leases(t))
+	}
+}
+
+// TestNobodyWaitsForIt: what has waited longer than its caller is not written,
+// and its caller may be sure of that.
+func TestNobodyWaitsForIt(t *testing.T) {
+	t.Parallel()
+	s := flusher(t)
+	var got [2]int
+	batch := []*sharedWrite{lease(1, &got[0]), lease(2, &got[1])}
+	late, live := batch[0], batch[1]
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	late.ctx = ended
+	s.flush(batch)
+	if err := <-late.verdict; !errors.Is(err, context.Canceled) || ambiguous(err) {
+		t.Errorf("the late one: %v, ambiguous %v", err, ambiguous(err))
+	}
+	if err := <-live.verdict; err != nil || got != [2]int{0, 2} || s.leases(t) != 1 {
+		t.Errorf("the other one: %v, told %v, %d rows", err, got, s.leases(t))
 	}
 }
 

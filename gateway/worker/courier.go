@@ -235,8 +235,8 @@ func (c *Courier) deliver(ctx context.Context, callback store.Callback) (deliver
 	return try.Outcome, err == nil
 }
 
-// follow is what a try leads to: an end, or another try. Each event so far is
-// about money, so it is tried for thirty days.
+// follow is what a try leads to: an end, or another try. What is about a
+// movement is about money, and tried for thirty days; the rest is a test.
 func follow(callback store.Callback, try delivery.Attempt) (store.CallbackState, time.Time) {
 	switch try.Outcome {
 	case delivery.Delivered:
@@ -245,7 +245,11 @@ func follow(callback store.Callback, try delivery.Attempt) (store.CallbackState,
 		return store.CallbackGone, time.Time{}
 	case delivery.Failed, delivery.Refused, delivery.Aborted:
 	}
-	next, again := delivery.Money.Next(callback.Attempts+1, try.At.Add(try.Duration), rand.Int64N)
+	schedule := delivery.Money
+	if callback.MovementID == (movement.ID{}) {
+		schedule = delivery.Others
+	}
+	next, again := schedule.Next(callback.Attempts+1, try.At.Add(try.Duration), rand.Int64N)
 	if !again {
 		return store.CallbackDead, time.Time{}
 	}

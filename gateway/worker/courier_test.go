@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/delivery"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/gateway/worker"
 )
@@ -162,6 +163,28 @@ func TestADeadLaneIsPutOff(t *testing.T) {
 
 // TestAFailureFollowsTheSchedule fails each of the 41 tries of a delivery, at
 // receivers of their own so that no lane's pause comes on top.
+// A test is no money: it is given up after the last of the short waits.
+func TestATestIsGivenUpSooner(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o, s := newOutbox(), newSender()
+		const url = "https://bad.example/"
+		s.answer(url, reply{outcome: delivery.Failed})
+		early, last := o.add("mer_1", url), o.add("mer_2", url)
+		for id, attempts := range map[uuid.UUID]int{early: 9, last: 10} {
+			o.rows[id].MovementID, o.rows[id].Attempts = movement.ID{}, attempts
+		}
+		c := carry(t, newTable(), o, s, "only")
+		defer c.end()
+		pass(3 * time.Second)
+		for id, want := range map[uuid.UUID]store.CallbackState{early: store.CallbackWaiting, last: store.CallbackDead} {
+			if row, tries := o.of(id); row.State != want || len(tries) != 1 {
+				t.Errorf("after %d tries: %s with %d tries, want %s", row.Attempts, row.State, len(tries), want)
+			}
+		}
+	})
+}
+
 func TestAFailureFollowsTheSchedule(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -39,6 +39,7 @@ func (o *outbox) add(merchant, url string) uuid.UUID {
 	id := uuid.New()
 	o.rows[id] = &store.Callback{
 		CallbackKey: store.CallbackKey{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}, EventID: id},
+		MovementID:  movement.NewID(),
 		Sequence:    1, URL: url, Body: []byte(`{}`), State: store.CallbackWaiting,
 		CreatedAt: time.Now(), DueAt: time.Now(),
 	}

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -8,7 +9,7 @@ import (
 	"time"
 
 	jsonx "github.com/go-json-experiment/json"
-	"github.com/gowebpki/jcs"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Kind decides the money rules of an operation. The set is closed.
@@ -137,8 +138,8 @@ func Parse(document []byte) (*Manifest, error) {
 	if err := m.check(); err != nil {
 		return nil, fmt.Errorf("manifest %q: %w", m.Name, err)
 	}
-	canonical, err := jcs.Transform(document)
-	if err != nil {
+	canonical := jsontext.Value(bytes.Clone(document))
+	if err := canonical.Canonicalize(); err != nil {
 		return nil, fmt.Errorf("manifest %q: %w", m.Name, err)
 	}
 	sum := sha256.Sum256(canonical)

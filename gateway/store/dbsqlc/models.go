@@ -130,6 +130,7 @@ type Movement struct {
 	Result            *string
 	Answer            *string
 	Refusal           *string
+	ConnectionVersion int64
 	ProviderReference string
 	FactID            string
 	CallbackUrl       string

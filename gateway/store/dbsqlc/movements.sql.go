@@ -42,16 +42,17 @@ func (q *Queries) AskMovement(ctx context.Context, arg AskMovementParams) (uuid.
 const claimMovement = `-- name: ClaimMovement :one
 INSERT INTO movements (
     merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
-    amount, request, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
+    amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
     send_by, created_at, updated_at, misses, due_bucket, due_at
 ) VALUES (
     $1, $2, $3, $4, $5, 1, $6, $7, 'sending', 1,
-    $8, $9, '', '', $10, $11, $12, $13,
-    $14, $15, $15, 0, $16, $17
+    $8, $9, $10, '', '', $11, $12, $13, $14,
+    $15, $16, $16, 0, $17, $18
 )
 ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
     attempt = movements.attempt + 1, operation = excluded.operation, provider = excluded.provider,
     state = 'sending', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
+    connection_version = excluded.connection_version,
     callback_url = excluded.callback_url, request_id = excluded.request_id,
     policy_version = excluded.policy_version, decision_id = excluded.decision_id,
     send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
@@ -62,23 +63,24 @@ RETURNING id, attempt, sequence
 `
 
 type ClaimMovementParams struct {
-	MerchantID    string
-	Mode          string
-	Kind          string
-	Reference     string
-	ID            uuid.UUID
-	Operation     string
-	Provider      string
-	Amount        int64
-	Request       string
-	CallbackUrl   string
-	RequestID     string
-	PolicyVersion string
-	DecisionID    string
-	SendBy        time.Time
-	Now           time.Time
-	DueBucket     int32
-	DueAt         *time.Time
+	MerchantID        string
+	Mode              string
+	Kind              string
+	Reference         string
+	ID                uuid.UUID
+	Operation         string
+	Provider          string
+	Amount            int64
+	Request           string
+	ConnectionVersion int64
+	CallbackUrl       string
+	RequestID         string
+	PolicyVersion     string
+	DecisionID        string
+	SendBy            time.Time
+	Now               time.Time
+	DueBucket         int32
+	DueAt             *time.Time
 }
 
 type ClaimMovementRow struct {
@@ -101,6 +103,7 @@ func (q *Queries) ClaimMovement(ctx context.Context, arg ClaimMovementParams) (C
 		arg.Provider,
 		arg.Amount,
 		arg.Request,
+		arg.ConnectionVersion,
 		arg.CallbackUrl,
 		arg.RequestID,
 		arg.PolicyVersion,
@@ -150,7 +153,7 @@ func (q *Queries) CompleteMovement(ctx context.Context, arg CompleteMovementPara
 
 const dueMovements = `-- name: DueMovements :many
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
-    refusal, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
+    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at
 FROM movements
 WHERE due_bucket = ANY($1::INT4[]) AND due_at IS NOT NULL AND due_at >= $2 AND due_at <= $3
@@ -196,6 +199,7 @@ func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]M
 			&i.Result,
 			&i.Answer,
 			&i.Refusal,
+			&i.ConnectionVersion,
 			&i.ProviderReference,
 			&i.FactID,
 			&i.CallbackUrl,
@@ -335,7 +339,7 @@ func (q *Queries) MoveMovement(ctx context.Context, arg MoveMovementParams) (Mov
 
 const movementByID = `-- name: MovementByID :one
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
-    refusal, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
+    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at
 FROM movements
 WHERE id = $1
@@ -360,6 +364,7 @@ func (q *Queries) MovementByID(ctx context.Context, id uuid.UUID) (Movement, err
 		&i.Result,
 		&i.Answer,
 		&i.Refusal,
+		&i.ConnectionVersion,
 		&i.ProviderReference,
 		&i.FactID,
 		&i.CallbackUrl,
@@ -382,7 +387,7 @@ func (q *Queries) MovementByID(ctx context.Context, id uuid.UUID) (Movement, err
 
 const movementByKey = `-- name: MovementByKey :one
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
-    refusal, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
+    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at
 FROM movements
 WHERE merchant_id = $1 AND mode = $2 AND kind = $3 AND reference = $4
@@ -419,6 +424,7 @@ func (q *Queries) MovementByKey(ctx context.Context, arg MovementByKeyParams) (M
 		&i.Result,
 		&i.Answer,
 		&i.Refusal,
+		&i.ConnectionVersion,
 		&i.ProviderReference,
 		&i.FactID,
 		&i.CallbackUrl,

@@ -19,6 +19,7 @@ CREATE TABLE IF NOT EXISTS movements (
     result TEXT,
     answer TEXT,
     refusal TEXT,
+    connection_version INT8 NOT NULL,
     provider_reference TEXT NOT NULL,
     fact_id TEXT NOT NULL,
     callback_url TEXT NOT NULL,

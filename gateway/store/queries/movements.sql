@@ -4,16 +4,17 @@
 -- reference is taken.
 INSERT INTO movements (
     merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
-    amount, request, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
+    amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
     send_by, created_at, updated_at, misses, due_bucket, due_at
 ) VALUES (
     @merchant_id, @mode, @kind, @reference, @id, 1, @operation, @provider, 'sending', 1,
-    @amount, @request, '', '', @callback_url, @request_id, @policy_version, @decision_id,
+    @amount, @request, @connection_version, '', '', @callback_url, @request_id, @policy_version, @decision_id,
     @send_by, @now, @now, 0, @due_bucket, @due_at
 )
 ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
     attempt = movements.attempt + 1, operation = excluded.operation, provider = excluded.provider,
     state = 'sending', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
+    connection_version = excluded.connection_version,
     callback_url = excluded.callback_url, request_id = excluded.request_id,
     policy_version = excluded.policy_version, decision_id = excluded.decision_id,
     send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
@@ -100,14 +101,14 @@ SELECT marked.sequence FROM marked;
 
 -- name: MovementByKey :one
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
-    refusal, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
+    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at
 FROM movements
 WHERE merchant_id = @merchant_id AND mode = @mode AND kind = @kind AND reference = @reference;
 
 -- name: MovementByID :one
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
-    refusal, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
+    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at
 FROM movements
 WHERE id = @id;
@@ -115,7 +116,7 @@ WHERE id = @id;
 -- name: DueMovements :many
 -- The lower bound keeps the scan off the tombstones of work already done.
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
-    refusal, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
+    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at
 FROM movements
 WHERE due_bucket = ANY(@buckets::INT4[]) AND due_at IS NOT NULL AND due_at >= @since AND due_at <= @now
