@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -40,6 +41,8 @@ type Admission struct {
 	limiter  *limit.Limiter
 	location *time.Location
 	log      *slog.Logger
+
+	uncounted sync.Map // quotas that operators were warned of
 }
 
 // New makes an admission.
@@ -93,7 +96,18 @@ func (a *Admission) Admit(
 	if err != nil {
 		return ticket, internal(err)
 	}
+	if len(limits.Quotas) > 0 {
+		a.warnUncounted(ctx, input.Operation.Path, limits)
+	}
 	return a.spend(ctx, now, ticket, input, limits.Rates)
+}
+
+// warnUncounted tells operators, once for each policy and operation, that a
+// quota they have set is not counted: nothing that is served has one yet.
+func (a *Admission) warnUncounted(ctx context.Context, path string, limits policy.Limits) {
+	if _, told := a.uncounted.LoadOrStore(string(limits.Version)+path, true); !told {
+		a.log.WarnContext(ctx, "the policy sets a quota that is not counted", "operation", path, "quota", limits.Quotas[0].Name, "policy", string(limits.Version))
+	}
 }
 
 func (a *Admission) input(

@@ -154,10 +154,10 @@ func (a *App) listen(ctx context.Context) error {
 	var listening net.ListenConfig
 	var err error
 	if a.merchants, err = listening.Listen(ctx, "tcp", a.config.Listen); err != nil {
-		return fmt.Errorf("listen for merchants: %w", err)
+		return fmt.Errorf("listen for merchants: %w; another address can be given with listen (serve) or --listen (dev)", err)
 	}
 	if a.operators, err = listening.Listen(ctx, "tcp", a.config.Console); err != nil {
-		return fmt.Errorf("listen for operators: %w", err)
+		return fmt.Errorf("listen for operators: %w; another address can be given with console (serve) or --console (dev)", err)
 	}
 	if a.config.PublicURL == "" { // development only; a file must name it
 		a.config.PublicURL = a.APIURL()

@@ -108,7 +108,7 @@ func explainKind(k jsonschema.ErrorKind) string {
 	case *kind.Format:
 		return "must be a valid " + k.Want
 	case *kind.Pattern:
-		return "has a form that is not allowed here"
+		return "has characters or a form that are not allowed here"
 	}
 	return k.LocalizedString(english)
 }
@@ -119,9 +119,20 @@ func explainType(k *kind.Type) string {
 		if k.Got == "number" {
 			return "must be a whole number, without a fraction"
 		}
-		return "must be a whole number, not a " + k.Got
+		return "must be a whole number, not " + article(k.Got)
 	}
-	return fmt.Sprintf("must be a %s, not a %s", want, k.Got)
+	return "must be " + article(want) + ", not " + article(k.Got)
+}
+
+// article is how people speak of a JSON type.
+func article(kind string) string {
+	switch {
+	case kind == "null":
+		return kind
+	case strings.HasPrefix(kind, "array"), strings.HasPrefix(kind, "object"), strings.HasPrefix(kind, "integer"):
+		return "an " + kind
+	}
+	return "a " + kind
 }
 
 func number(r *big.Rat) string {

@@ -2,7 +2,9 @@ package dev
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"text/template"
 )
@@ -35,6 +37,17 @@ func (t *tree) writeReadyFile() error {
 		return err
 	}
 	return writeFile(t.ReadyFile, append(content, '\n'))
+}
+
+// forget removes a ready file, if there is one.
+func forget(path string) error {
+	if path == "" {
+		return nil
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 var bannerText = template.Must(template.New("banner").Parse(`

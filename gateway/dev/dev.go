@@ -59,6 +59,11 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer t.state.release()
+	// A file of an earlier run would tell addresses at which nobody answers.
+	if err := forget(o.ReadyFile); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, forget(o.ReadyFile)) }()
 	// What is started must outlive the signal that stops it, to end in order.
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -90,7 +95,7 @@ func (t *tree) start(ctx, running context.Context) error {
 	}
 	var listening net.ListenConfig
 	if t.door, err = listening.Listen(ctx, "tcp", t.Sandbox); err != nil {
-		return fmt.Errorf("listen for the sandbox's door: %w", err)
+		return fmt.Errorf("listen for the sandbox's door: %w; another address can be given with --sandbox", err)
 	}
 	return nil
 }

@@ -3,7 +3,9 @@ package edge
 import (
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -26,6 +28,8 @@ func (x *exchange) authenticate(b body) error {
 		return fault.New(fault.ScopeMissing, "This key may not be used from this address.")
 	case errors.Is(err, tenants.ErrAuthFailed):
 		if blocked, wait := x.edge.Failures.Record(x.started, x.address); blocked {
+			x.ticket.RateLimitPolicy = failuresPolicy
+			x.ticket.RateLimit = `"authentication";r=0;t=` + strconv.Itoa(max(1, int(wait/time.Second)))
 			return fault.New(fault.RateLimited, "Too many failed authentications from this address.").After(x.started, wait)
 		}
 		return authFailed()
@@ -39,6 +43,10 @@ func (x *exchange) authenticate(b body) error {
 	}
 	return nil
 }
+
+// failuresPolicy is how limit.Failures counts, as the RateLimit-Policy field
+// says it.
+const failuresPolicy = `"authentication";q=20;w=60`
 
 // presented is the key to check: of the body or of the Authorization header. It
 // is "", which is never right, for anything that can't be a key and where both

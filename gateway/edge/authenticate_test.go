@@ -84,6 +84,9 @@ func TestOnlyFailuresOfOneAddressAreSlowed(t *testing.T) {
 	}
 	got := h.create(t, `{"secret_key":"x"}`)
 	got.wantFault(t, fault.RateLimited)
+	if got.Header.Get("RateLimit") != `"authentication";r=0;t=60` || got.Header.Get("RateLimit-Policy") != `"authentication";q=20;w=60` {
+		t.Errorf("the fields are %v", got.Header)
+	}
 	if got.Header.Get("Retry-After") != "60" || got.envelope.RetryAt == "" {
 		t.Errorf("it does not say how long: %v %s", got.Header, got.text)
 	}

@@ -23,7 +23,7 @@ func moved(t testing.TB, to string) *catalog.Snapshot {
 	t.Helper()
 	var manifests []*manifest.Manifest
 	op, _ := snapshot(t).ByPath("/payments/create")
-	m := &manifest.Manifest{Name: "other", Operations: []manifest.Operation{op.Operation}}
+	m := &manifest.Manifest{Name: "other", Lookup: manifest.LookupRead, Operations: []manifest.Operation{op.Operation}}
 	m.Operations[0].Path = to
 	s, err := catalog.Build(append(manifests, m))
 	if err != nil {

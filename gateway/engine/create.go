@@ -126,6 +126,9 @@ func (e *Engine) send(ctx context.Context, op *catalog.Operation, m movement.Mov
 		}
 	}
 	e.logResult(ctx, m, result)
+	if result.Blame == sdk.BlameAccount {
+		e.alert(ctx, m, connection, result)
+	}
 	switch result.Outcome {
 	case sdk.Done, sdk.Pending:
 		return e.accept(ctx, op, m, result)

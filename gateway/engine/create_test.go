@@ -406,3 +406,18 @@ func TestPendingWithoutAnOffer(t *testing.T) {
 		w.wantListed()
 	})
 }
+
+// TestAFaultOfOurAccountIsListed: nobody but an operator can mend it, so it is
+// told, and once however often it happens.
+func TestAFaultOfOurAccountIsListed(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(w *world) {
+		w.up.outcome = outcome{"our key is refused", false, 0, func(json.RawMessage) sdk.Result {
+			return sdk.DidNotSend(sdk.BlameAccount, "INVALID_API_KEY")
+		}}
+		for _, reference := range []string{"A", "B"} {
+			w.want(w.create(reference), "PROVIDER_UNAVAILABLE no later")
+		}
+		w.wantListed(reasonAccount)
+	})
+}

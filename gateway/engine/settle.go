@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -27,6 +28,7 @@ const (
 	reasonContradiction = "contradiction"
 	reasonUnknown       = "unknown_reference"
 	reasonUnresolved    = "unresolved"
+	reasonAccount       = "our_account"
 )
 
 // settle does what a fact about a movement means for it. Whoever brings the
@@ -181,6 +183,19 @@ func (e *Engine) list(ctx context.Context, m movement.Movement, reason, fact, te
 		log.WarnContext(ctx, "needs an operator")
 	}
 	return err
+}
+
+// alert puts a fault of an account at a provider on the operators' list, once
+// for each version of its credentials: nobody else can mend it. That it can't
+// be written is logged, and changes no answer.
+func (e *Engine) alert(ctx context.Context, m movement.Movement, connection sdk.Connection, r sdk.Result) {
+	_, err := e.Records.AddAttention(ctx, store.Attention{
+		Owner: m.Owner, Subject: "connection to " + m.Provider, Reason: reasonAccount, Provider: m.Provider,
+		FactID: strconv.FormatInt(connection.Version, 10), Detail: printable(r.Detail), At: e.Now(),
+	})
+	if err != nil {
+		e.Log.ErrorContext(ctx, "the operators' list can't be written", "reason", reasonAccount, "provider", m.Provider, "error", err)
+	}
 }
 
 func stateOf(s sdk.Standing) (movement.State, bool) {

@@ -67,7 +67,7 @@ var outcomes = []outcome{
 	{"done", true, 0, func(offer json.RawMessage) sdk.Result { return sdk.Result{Outcome: sdk.Done, Data: offer} }},
 	{"refused", false, 0, func(json.RawMessage) sdk.Result { return sdk.Refuse(sdk.RefuseDestination, "No such shop.") }},
 	{"refused without words", false, 0, func(json.RawMessage) sdk.Result { return sdk.Result{Outcome: sdk.Refused} }},
-	{"not sent", false, 0, func(json.RawMessage) sdk.Result { return sdk.DidNotSend(sdk.BlameAccount, "no token") }},
+	{"not sent", false, 0, func(json.RawMessage) sdk.Result { return sdk.DidNotSend(sdk.BlameUpstream, "no token") }},
 	{"unknown, made", true, 0, func(json.RawMessage) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }},
 	{"unknown, made at last", true, 25 * time.Second, func(json.RawMessage) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }},
 	{"unknown, not made", false, 0, func(json.RawMessage) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }},

@@ -26,7 +26,7 @@ const (
 
 const (
 	parentPoll   = 250 * time.Millisecond
-	shutdownTime = 5 * time.Second
+	shutdownTime = time.Second
 )
 
 // Program is a simulator as a process: the plugin's binary run with
