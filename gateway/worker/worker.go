@@ -38,7 +38,7 @@ func New(queue Queue, resolver Resolver, share *Share, log *slog.Logger) *Worker
 const (
 	every      = time.Second
 	batch      = 200
-	concurrent = 16
+	concurrent = 64 // a look waits for a provider, and one that hangs must not hold the batch for long
 	// lookBack is the lower bound of an ordinary scan; every fullScan-th scan has
 	// none, and finds what an outage, or a clock that was wrong, has put further
 	// back. While there is more of that than a batch, every second scan is full:

@@ -62,7 +62,7 @@ func TestDueMovementsAreResolved(t *testing.T) {
 		if q.left() != 1 || len(r.counts()) != 50 {
 			t.Errorf("%d left, %d looked at", q.left(), len(r.counts()))
 		}
-		if most := r.peak(); most > 16 || most < 2 {
+		if most := r.peak(); most > 64 || most < 2 {
 			t.Errorf("%d looks at once", most)
 		}
 		pass(30 * time.Second)
@@ -182,7 +182,7 @@ func TestALongBatchKeepsItsLeases(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		leases, q := newTable(), newQueue(200, time.Now())
-		r := &resolver{queue: q, takes: 4 * time.Second} // 13 rounds of 16: a minute
+		r := &resolver{queue: q, takes: 14 * time.Second} // 4 rounds of 64: about a minute
 		r.look = func(m movement.Movement) { leases.judge(t, "only", []int{m.ID.Bucket()}) }
 		_, end := run(t, leases, q, r, "only")
 		defer end()
