@@ -56,6 +56,13 @@ func (o *outbox) DueCallbacks(ctx context.Context, due store.Due) ([]store.Callb
 	}
 }
 
+// looks is how often it was read.
+func (o *outbox) looks() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.reads
+}
+
 func (o *outbox) page(due store.Due) []store.Callback {
 	o.mu.Lock()
 	defer o.mu.Unlock()
