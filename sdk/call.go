@@ -48,6 +48,22 @@ const (
 	NotSent         // nothing reached the upstream, with certainty
 )
 
+// String is the outcome's name in logs and metrics.
+func (o Outcome) String() string {
+	switch o {
+	case Done:
+		return "done"
+	case Pending:
+		return "pending"
+	case Refused:
+		return "refused"
+	case NotSent:
+		return "not_sent"
+	case Unknown:
+	}
+	return "unknown"
+}
+
 // Blame says whose fault it is that an outcome is unknown or not sent.
 type Blame int
 

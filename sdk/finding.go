@@ -36,6 +36,24 @@ const (
 	StandingExpired
 )
 
+// String is the standing's name in logs and metrics.
+func (s Standing) String() string {
+	switch s {
+	case StandingNotFound:
+		return "not_found"
+	case StandingPending:
+		return "pending"
+	case StandingDone:
+		return "done"
+	case StandingFailed:
+		return "failed"
+	case StandingExpired:
+		return "expired"
+	case StandingUnknown:
+	}
+	return "unknown"
+}
+
 // Finding is what the upstream says of one movement. The gateway checks
 // reference, amount and currency against its own record before believing it.
 type Finding struct {

@@ -126,9 +126,6 @@ func TestParseClosedSets(t *testing.T) {
 	if m, err := ParseMode("test"); m != Test || err != nil {
 		t.Errorf("ParseMode = %s, %v", m, err)
 	}
-	if s, err := ParseStatus("suspended"); s != Suspended || err != nil {
-		t.Errorf("ParseStatus = %s, %v", s, err)
-	}
 	if o, err := ParseOwner("platform"); o != OwnerPlatform || err != nil {
 		t.Errorf("ParseOwner = %s, %v", o, err)
 	}

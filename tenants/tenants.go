@@ -56,9 +56,6 @@ const (
 	Suspended Status = "suspended"
 )
 
-// ParseStatus refuses all but the known states.
-func ParseStatus(s string) (Status, error) { return parseClosed(s, statuses, "status") }
-
 // Owner says whose account at the provider a connection is, and so whose money flows there.
 type Owner string
 

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
@@ -37,6 +38,7 @@ type App struct {
 	console   *console.Console
 	worker    *worker.Worker
 	courier   *worker.Courier
+	sender    *delivery.Sender
 	metrics   *console.Metrics // made before what reports to it
 
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs
@@ -245,6 +247,9 @@ func (a *App) close() {
 		if err := a.host.Close(ctx); err != nil {
 			a.log.Warn("plugins did not end in order", "error", err)
 		}
+	}
+	if a.sender != nil {
+		a.sender.Close()
 	}
 	if a.store != nil {
 		a.store.Close()

@@ -24,6 +24,7 @@ func (a *App) wireCourier(vault *tenants.Vault, replica string) error {
 	if err != nil {
 		return err
 	}
+	a.sender = sender
 	secrets := callbackSecrets{directory: a.directory, vault: vault}
 	a.courier = worker.NewCourier(a.store, sender, secrets, worker.NewShare(a.store, "deliver", replica), a.log)
 	a.courier.OnAttempt(a.metrics.ObserveCallback)

@@ -78,7 +78,7 @@ func checkOffer(op *catalog.Operation, m movement.Movement, data json.RawMessage
 	if err := op.CheckResult(data); err != nil {
 		return err
 	}
-	if wantsRawQR(m) && offerOf(data).QR == "" {
+	if wantsRawQR(m.Fields()) && offerOf(data).QR == "" {
 		return errors.New("the result has no qr_string, which was asked for")
 	}
 	return nil
@@ -113,8 +113,8 @@ func nameOf(reference string) string {
 // firstAnswer is the data of a creation: what the contract shows, and always
 // PENDING, also in a replay after the end.
 func (e *Engine) firstAnswer(op *catalog.Operation, m movement.Movement, result json.RawMessage) json.RawMessage {
-	o := (&object{}).set(op.Rules.ReferenceField, m.Reference)
-	if wantsRawQR(m) {
+	o, asked := (&object{}).set(op.Rules.ReferenceField, m.Reference), m.Fields()
+	if wantsRawQR(asked) {
 		if qr := offerOf(result).QR; qr != "" {
 			o.set("qr_string", qr)
 		}
@@ -122,7 +122,7 @@ func (e *Engine) firstAnswer(op *catalog.Operation, m movement.Movement, result 
 		o.set("checkout_url", e.CheckoutURL(m.ID))
 	}
 	o.set("status", op.Rules.Word(movement.Pending)).set("amount", int64(m.Amount))
-	echo(o, op, m)
+	echo(o, op, asked)
 	return o.json()
 }
 
@@ -134,7 +134,7 @@ func state(op *catalog.Operation, m movement.Movement) json.RawMessage {
 func describe(op *catalog.Operation, m movement.Movement) *object {
 	rules := op.Target.Rules
 	o := (&object{}).set(rules.ReferenceField, m.Reference).set("status", rules.Word(m.State)).set("amount", int64(m.Amount))
-	echo(o, op, m)
+	echo(o, op, m.Fields())
 	o.set("created_at", stamp(m.CreatedAt)).set("updated_at", stamp(m.UpdatedAt))
 	if !m.PaidLateAt.IsZero() {
 		o.set("paid_late_at", stamp(m.PaidLateAt))
@@ -145,9 +145,9 @@ func describe(op *catalog.Operation, m movement.Movement) *object {
 	return o
 }
 
-func echo(o *object, op *catalog.Operation, m movement.Movement) {
+func echo(o *object, op *catalog.Operation, asked map[string]json.RawMessage) {
 	for _, name := range op.Echoes() {
-		if value, given := m.Field(name); given {
+		if value, given := asked[name]; given {
 			o.set(name, value)
 		}
 	}
@@ -156,10 +156,9 @@ func echo(o *object, op *catalog.Operation, m movement.Movement) {
 func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // wantsRawQR tells whether a payment was asked for as a raw QR string.
-func wantsRawQR(m movement.Movement) bool { return textField(m, "type") == "qris" }
+func wantsRawQR(asked map[string]json.RawMessage) bool { return textOf(asked["type"]) == "qris" }
 
-func textField(m movement.Movement, name string) string {
-	value, _ := m.Field(name)
+func textOf(value json.RawMessage) string {
 	var s string
 	if len(value) > 0 && json.Unmarshal(value, &s) != nil {
 		return ""

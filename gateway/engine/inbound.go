@@ -153,9 +153,10 @@ func (e *Engine) Checkout(ctx context.Context, id string) (Checkout, error) {
 	if err != nil {
 		return Checkout{}, fault.From(err)
 	}
+	asked := m.Fields()
 	page := Checkout{
-		Merchant: account.Merchant().Name, Reference: m.Reference, Description: textField(m, "description"),
-		Amount: int64(m.Amount), Status: op.Rules.Word(m.State), SuccessURL: textField(m, "success_url"),
+		Merchant: account.Merchant().Name, Reference: m.Reference, Description: textOf(asked["description"]),
+		Amount: int64(m.Amount), Status: op.Rules.Word(m.State), SuccessURL: textOf(asked["success_url"]),
 		ExpiresAt: stampOrNone(m.ExpiresAt), Test: m.Owner.Mode == string(tenants.Test),
 	}
 	if m.State == movement.Pending {

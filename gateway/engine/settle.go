@@ -235,20 +235,5 @@ func (e *Engine) logResult(ctx context.Context, m movement.Movement, r sdk.Resul
 		level = slog.LevelWarn
 	}
 	e.Log.Log(ctx, level, "provider answered", "movement", m.ID.String(), "provider", m.Provider, "merchant", m.Owner.MerchantID,
-		"mode", m.Owner.Mode, "outcome", outcomeName(r.Outcome), "our_account", r.Blame == sdk.BlameAccount, "detail", r.Detail)
-}
-
-func outcomeName(o sdk.Outcome) string {
-	switch o {
-	case sdk.Done:
-		return "done"
-	case sdk.Pending:
-		return "pending"
-	case sdk.Refused:
-		return "refused"
-	case sdk.NotSent:
-		return "not_sent"
-	case sdk.Unknown:
-	}
-	return "unknown"
+		"mode", m.Owner.Mode, "outcome", r.Outcome.String(), "our_account", r.Blame == sdk.BlameAccount, "detail", r.Detail)
 }

@@ -63,13 +63,6 @@ func (e *Error) Unknown() *Error {
 	return e
 }
 
-// Inquired turns a provider's refusal into one of a mere inquiry: nothing was
-// sent that could move money, so the caller may correct and try again.
-func (e *Error) Inquired() *Error {
-	e.Sent, e.Retry = SentNo, RetryAfterChange
-	return e
-}
-
 // WithReference names the reference the merchant can ask with.
 func (e *Error) WithReference(reference string) *Error {
 	e.Reference = reference

@@ -70,9 +70,6 @@ func TestVariantsOfARow(t *testing.T) {
 	if e := fault.New(fault.Internal, "x").Unknown(); e.Sent != fault.SentUnknown || e.Retry != fault.RetryLookupFirst {
 		t.Errorf("Unknown: %+v", e)
 	}
-	if e := fault.New(fault.DestinationInvalid, "x").Inquired(); e.Sent != fault.SentNo || e.Retry != fault.RetryAfterChange {
-		t.Errorf("Inquired: %+v", e)
-	}
 	e := fault.New(fault.InProgress, "x").After(now, 2*time.Second).WithReference("INV-1")
 	if !e.RetryAt.Equal(now.Add(2*time.Second)) || e.RetryAfter != 2*time.Second || e.Reference != "INV-1" {
 		t.Errorf("After: %+v", e)

@@ -19,7 +19,7 @@ func (h *Host) Call(ctx context.Context, provider string, c sdk.Call, timeout ti
 	result := h.call(ctx, provider, c, orDefault(timeout))
 	h.tell(Observation{
 		Provider: provider, Mode: c.Connection.Mode, Operation: c.Operation,
-		Method: "call", Outcome: outcomeName(result.Outcome), Took: time.Since(started),
+		Method: "call", Outcome: result.Outcome.String(), Took: time.Since(started),
 	})
 	return result
 }
@@ -65,7 +65,7 @@ func (h *Host) Lookup(ctx context.Context, provider string, l sdk.Lookup, timeou
 	finding := h.lookup(ctx, provider, l, orDefault(timeout))
 	h.tell(Observation{
 		Provider: provider, Mode: l.Connection.Mode, Operation: l.Operation,
-		Method: "lookup", Outcome: standingName(finding.Standing), Took: time.Since(started),
+		Method: "lookup", Outcome: finding.Standing.String(), Took: time.Since(started),
 	})
 	return finding
 }
@@ -159,36 +159,4 @@ func orDefault(timeout time.Duration) time.Duration {
 		return defaultTimeout
 	}
 	return timeout
-}
-
-func outcomeName(o sdk.Outcome) string {
-	switch o {
-	case sdk.Done:
-		return "done"
-	case sdk.Pending:
-		return "pending"
-	case sdk.Refused:
-		return "refused"
-	case sdk.NotSent:
-		return "not_sent"
-	case sdk.Unknown:
-	}
-	return "unknown"
-}
-
-func standingName(s sdk.Standing) string {
-	switch s {
-	case sdk.StandingNotFound:
-		return "not_found"
-	case sdk.StandingPending:
-		return "pending"
-	case sdk.StandingDone:
-		return "done"
-	case sdk.StandingFailed:
-		return "failed"
-	case sdk.StandingExpired:
-		return "expired"
-	case sdk.StandingUnknown:
-	}
-	return "unknown"
 }

@@ -129,16 +129,16 @@ func (m *Movement) SameRequest(canonical json.RawMessage) bool {
 	return bytes.Equal(m.Request, canonical)
 }
 
-// Field returns a property of the request's body, and whether it was given.
-func (m *Movement) Field(name string) (json.RawMessage, bool) {
+// Fields are the properties of the request's body. It parses the request, so
+// whoever needs several asks once.
+func (m *Movement) Fields() map[string]json.RawMessage {
 	var request struct {
 		Body map[string]json.RawMessage `json:"body"`
 	}
 	if err := json.Unmarshal(m.Request, &request); err != nil {
-		return nil, false
+		return nil
 	}
-	value, ok := request.Body[name]
-	return value, ok
+	return request.Body
 }
 
 // Body returns the request's body as it goes to the provider.

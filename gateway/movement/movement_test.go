@@ -106,8 +106,8 @@ func TestFieldAndBody(t *testing.T) {
 		{``, ``, ``, false},
 	} {
 		m := movement.Movement{Request: json.RawMessage(c.request)}
-		if field, given := m.Field("amount"); given != c.given || string(field) != c.field {
-			t.Errorf("%s: Field = %s, %v", c.request, field, given)
+		if field, given := m.Fields()["amount"]; given != c.given || string(field) != c.field {
+			t.Errorf("%s: amount = %s, %v", c.request, field, given)
 		}
 		if body := m.Body(); string(body) != c.body {
 			t.Errorf("%s: Body = %s", c.request, body)
