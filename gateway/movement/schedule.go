@@ -57,7 +57,11 @@ func (m *Movement) nextPending(now time.Time) time.Time {
 	if !m.ExpiresAt.IsZero() && !now.Before(m.ExpiresAt) {
 		return afterOrLater(now, m.ExpiresAt, lookOverdue)
 	}
-	next, ok := after(now, m.CreatedAt, lookPending)
+	created := m.CreatedAt
+	if created.After(now) { // by a clock that is ahead of ours, which must put nothing off
+		created = now
+	}
+	next, ok := after(now, created, lookPending)
 	if !ok {
 		next = now.Add(pendingEvery)
 	}

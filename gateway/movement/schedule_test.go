@@ -114,6 +114,16 @@ func TestNextLookLiesAhead(t *testing.T) {
 	})
 }
 
+// TestAClockAheadPutsNothingOff: a movement that was made by a replica a day
+// ahead of ours is looked at as one that was made now.
+func TestAClockAheadPutsNothingOff(t *testing.T) {
+	t.Parallel()
+	m := movement.Movement{State: movement.Pending, CreatedAt: epoch.Add(24*time.Hour - time.Minute + 1)}
+	if next := m.NextLook(epoch, 0); !next.Equal(epoch.Add(time.Minute)) {
+		t.Errorf("looked at %v, want a minute from now", next)
+	}
+}
+
 // TestSendingIsProvenTwice follows the looks of a call that was never answered:
 // two of them lie where not-found is proof, within a minute of its beginning.
 func TestSendingIsProvenTwice(t *testing.T) {
