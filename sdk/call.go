@@ -13,7 +13,7 @@ import (
 type Connection struct {
 	MerchantID  string
 	Mode        string // "live" or "test"
-	Version     int64  // rises whenever the credentials change
+	Version     int64  // rises whenever the credentials change; 0 of those that are only verified
 	Credentials json.RawMessage
 }
 
@@ -33,6 +33,10 @@ type Call struct {
 	// checks it before the handler runs; a handler that prepares for long (a
 	// token, a lookup) checks it again before it sends.
 	SendBy time.Time
+	// Cost is what it may cost at the upstream at most, and Quote the data of the
+	// [Quoted]; both are empty where the operation has no quote.
+	Cost  money.Amount
+	Quote json.RawMessage
 }
 
 // Outcome is a plugin's word on a call.
@@ -93,6 +97,9 @@ const (
 	RefuseDestination RefusalCode = "DESTINATION_INVALID"
 	RefuseOther       RefusalCode = "PROVIDER_REJECTED"
 	RefuseProduct     RefusalCode = "PRODUCT_UNAVAILABLE"
+	// RefuseRequest is for what the caller must change in its request, and for
+	// quotes and queries alone, which reach no upstream with it.
+	RefuseRequest RefusalCode = "INVALID_REQUEST"
 )
 
 // Result is a handler's answer to a [Call]. Make one with [Accepted],
@@ -102,7 +109,8 @@ type Result struct {
 	Blame             Blame
 	Data              json.RawMessage // as the operation's result schema has it
 	ProviderReference string
-	ExpiresAt         time.Time // when the movement ends by itself, zero for never
+	ExpiresAt         time.Time    // when the movement ends by itself, zero for never
+	Amount            money.Amount // what it moved, or for an order what it cost; 0 where the upstream does not tell
 	Refusal           Refusal
 	Detail            string // for operators; no secrets, never shown to merchants
 }
@@ -142,3 +150,7 @@ func DidNotSend(blame Blame, detail string) Result {
 func DontKnow(blame Blame, detail string) Result {
 	return Result{Outcome: Unknown, Blame: blame, Detail: detail}
 }
+
+// Usable is the result of a verification of credentials that the upstream
+// takes. Account is what it calls the account, or "" where it does not tell.
+func Usable(account string) Result { return Result{Outcome: Done, ProviderReference: account} }

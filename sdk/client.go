@@ -40,6 +40,15 @@ func (c *Client) Call(ctx context.Context, call Call) (Result, error) {
 	return resultFromWire(response), nil
 }
 
+// Quote asks what an operation would cost.
+func (c *Client) Quote(ctx context.Context, quote Quote) (Quoted, error) {
+	response, err := c.wire.Quote(ctx, quoteToWire(quote))
+	if err != nil {
+		return Quoted{}, err
+	}
+	return quotedFromWire(response), nil
+}
+
 // Lookup asks about a movement.
 func (c *Client) Lookup(ctx context.Context, lookup Lookup) (Finding, error) {
 	response, err := c.wire.Lookup(ctx, lookupToWire(lookup))
@@ -56,6 +65,15 @@ func (c *Client) Notify(ctx context.Context, n Notification) (Acknowledgement, e
 		return Acknowledgement{}, err
 	}
 	return acknowledgementFromWire(response), nil
+}
+
+// Verify asks whether the upstream takes the credentials of a connection.
+func (c *Client) Verify(ctx context.Context, connection Connection) (Result, error) {
+	response, err := c.wire.Verify(ctx, &pluginpb.VerifyRequest{Connection: connectionToWire(connection)})
+	if err != nil {
+		return Result{}, err
+	}
+	return verifiedFromWire(response), nil
 }
 
 // Broken waits until the connection to the process is no longer usable, or the

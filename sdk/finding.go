@@ -8,8 +8,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// Lookup asks what became of one movement. It moves no money, and may be asked
-// at any time and any number of times.
+// Lookup asks what became of one movement. It may be asked at any time and any
+// number of times, and makes no second one.
 type Lookup struct {
 	Operation         string
 	RequestID         string
@@ -20,6 +20,13 @@ type Lookup struct {
 	Body              json.RawMessage // the request as it was sent
 	SentAt            time.Time
 	ExpiresAt         time.Time // zero when unknown
+	// Cost and Quote are those of the call.
+	Cost  money.Amount
+	Quote json.RawMessage
+	// SendBy is set where the manifest says that a lookup is the same request
+	// again: after it nothing may be sent any more. The SDK checks it before the
+	// handler runs.
+	SendBy time.Time
 }
 
 // Standing is how a movement stands at the upstream.
@@ -60,7 +67,7 @@ type Finding struct {
 	Reference         string
 	ProviderReference string
 	Standing          Standing
-	Amount            money.Amount // what was paid, where it is done; else what is asked
+	Amount            money.Amount // what was paid, or for an order what it cost, where it is done; else what is asked
 	Currency          string       // "IDR"
 	EventID           string       // the upstream's id of this fact, the same on repeats
 	At                time.Time    // when it happened, zero when the upstream does not say

@@ -9,7 +9,8 @@ import (
 // Instances keeps what is costly to make for an account (an HTTP client, a
 // token) between calls, one per merchant, mode and credential version, so that
 // nothing ever bleeds from one account into another. A newer version replaces
-// the older; what was not used for an hour is dropped.
+// the older; what was not used for an hour is dropped. Credentials that are only
+// verified (version 0) are built anew each time: no two need be the same.
 type Instances[T any] struct {
 	mu      sync.Mutex
 	entries map[instanceKey]*instance[T]
@@ -34,6 +35,9 @@ var errNotBuilt = errors.New("sdk: building the instance panicked")
 // for this version of its credentials. Concurrent calls of one account wait for
 // one build and never for another account's. An error is not kept.
 func (i *Instances[T]) Get(c Connection, build func(Connection) (T, error)) (T, error) {
+	if c.Version == 0 {
+		return build(c)
+	}
 	entry := i.entry(c)
 	if entry == nil {
 		// A call that is under way with older credentials must not push the newer

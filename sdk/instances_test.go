@@ -56,6 +56,9 @@ func TestInstancesBuildOnce(t *testing.T) {
 	get(1, 3) // older gets its own, which is not kept
 	get(1, 4)
 	get(2, 2) // and did not push out the newer
+	get(0, 5) // what is only verified is never kept, nor anything else's
+	get(0, 6)
+	get(2, 2)
 }
 
 func TestInstancesKeepNoError(t *testing.T) {

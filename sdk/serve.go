@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
@@ -17,12 +18,19 @@ import (
 
 // Handlers are the functions of a plugin. They must be exactly what the
 // manifest declares: a Call for each operation that has a kind or ends a
-// movement, Lookup where money moves, Notify where there are notifications.
+// movement, a Quote for each that says so, Lookup where money moves, Notify
+// where there are notifications, Verify where it says that it verifies.
 // Handlers run concurrently and must return when their context ends.
 type Handlers struct {
-	Calls  map[string]func(context.Context, Call) Result // by operation path
+	Calls  map[string]func(context.Context, Call) Result  // by operation path
+	Quotes map[string]func(context.Context, Quote) Quoted // likewise
 	Lookup func(context.Context, Lookup) Finding
 	Notify func(context.Context, Notification) Acknowledgement
+	// Verify asks the upstream whether it takes the credentials of a connection
+	// that is about to be stored: [Usable], a refusal in words for the operator
+	// who gave them, or whatever a call would say that could not be made. It moves
+	// no money. The connection's version is 0, and nothing of it may be kept.
+	Verify func(context.Context, Connection) Result
 }
 
 // maxMessage bounds a message in either direction, in bytes.
@@ -97,13 +105,16 @@ func newServer(manifestJSON []byte, h Handlers) (*server, error) {
 	money := false
 	for _, op := range m.Operations {
 		money = money || op.Money()
+		if has := h.Quotes[op.Path] != nil; has != op.Quote {
+			faults = append(faults, fmt.Errorf("operation %s: manifest and handlers differ: needs a quote handler %v, has one %v", op.Path, op.Quote, has))
+		}
 		needsCall := op.Kind != "" || op.CancelOf != ""
 		if has := h.Calls[op.Path] != nil; has != needsCall {
 			faults = append(faults, fmt.Errorf("operation %s: manifest and handlers differ: needs a call handler %v, has one %v", op.Path, needsCall, has))
 		}
 	}
-	for path := range h.Calls {
-		if !slices.ContainsFunc(m.Operations, func(op manifest.Operation) bool { return op.Path == path }) {
+	for _, path := range slices.Concat(slices.Collect(maps.Keys(h.Calls)), slices.Collect(maps.Keys(h.Quotes))) {
+		if _, declared := m.Operation(path); !declared {
 			faults = append(faults, fmt.Errorf("handler %s: the manifest has no such operation", path))
 		}
 	}
@@ -112,6 +123,9 @@ func newServer(manifestJSON []byte, h Handlers) (*server, error) {
 	}
 	if m.Notifications != (h.Notify != nil) {
 		faults = append(faults, fmt.Errorf("notifications: manifest and handlers differ: needs a handler %v, has one %v", m.Notifications, h.Notify != nil))
+	}
+	if m.Verifies != (h.Verify != nil) {
+		faults = append(faults, fmt.Errorf("verifies: manifest and handlers differ: needs a handler %v, has one %v", m.Verifies, h.Verify != nil))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("manifest %q: %w", m.Name, err)

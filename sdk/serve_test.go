@@ -89,6 +89,7 @@ func TestNewServerComparesTheStories(t *testing.T) {
 		"a status handler":    {func(h *Handlers) { h.Calls["/shop/status"] = h.Calls["/shop/pay"] }, "operation /shop/status"},
 		"no lookup":           {func(h *Handlers) { h.Lookup = nil }, "lookup: "},
 		"no notifications":    {func(h *Handlers) { h.Notify = nil }, "notifications: "},
+		"a verify too many":   {func(h *Handlers) { h.Verify = func(context.Context, Connection) Result { return Result{} } }, "verifies: "},
 		"everything is wrong": {func(h *Handlers) { *h = Handlers{} }, "lookup: "},
 	}
 	for name, c := range cases {
@@ -100,6 +101,10 @@ func TestNewServerComparesTheStories(t *testing.T) {
 	}
 	if _, err := newServer([]byte(payManifest), rightHandlers()); err != nil {
 		t.Error(err)
+	}
+	verifying := strings.Replace(payManifest, `"notifications": true`, `"notifications": true, "verifies": true`, 1)
+	if _, err := newServer([]byte(verifying), rightHandlers()); err == nil || !strings.Contains(err.Error(), "verifies: ") {
+		t.Errorf("no verify handler: got %v", err)
 	}
 	if _, err := newServer([]byte("{}"), rightHandlers()); err == nil {
 		t.Error("took a broken manifest")
@@ -276,6 +281,9 @@ func TestMissingServices(t *testing.T) {
 	}
 	if _, err := c.Notify(t.Context(), Notification{}); status.Code(err) != codes.Unimplemented {
 		t.Errorf("notify: %v", err)
+	}
+	if _, err := c.Verify(t.Context(), Connection{}); status.Code(err) != codes.Unimplemented {
+		t.Errorf("verify: %v", err)
 	}
 	if _, err := c.Describe(t.Context()); err == nil {
 		t.Error("described nothing")

@@ -47,14 +47,32 @@ func (s *server) Call(ctx context.Context, req *pluginpb.CallRequest) (*pluginpb
 	return resultToWire(result), nil
 }
 
+func (s *server) Quote(ctx context.Context, req *pluginpb.QuoteRequest) (*pluginpb.QuoteResponse, error) {
+	handler, ok := s.handlers.Quotes[req.GetOperation()]
+	if !ok {
+		return nil, status.Error(codes.Unimplemented, "this plugin has no quote for "+req.GetOperation())
+	}
+	ctx, cancel := withMargin(ctx)
+	defer cancel()
+	var quoted Quoted
+	if fault := s.guard("quote of "+req.GetOperation(), func() { quoted = handler(ctx, quoteFromWire(req)) }); fault != "" {
+		quoted = NoQuote(DontKnow(BlameNone, fault))
+	}
+	return quotedToWire(quoted), nil
+}
+
 func (s *server) Lookup(ctx context.Context, req *pluginpb.LookupRequest) (*pluginpb.LookupResponse, error) {
 	if s.handlers.Lookup == nil {
 		return nil, status.Error(codes.Unimplemented, "this provider moves no money")
 	}
+	lookup := lookupFromWire(req)
+	if !lookup.SendBy.IsZero() && time.Now().After(lookup.SendBy) {
+		return &pluginpb.LookupResponse{Finding: findingToWire(NoWord(BlameNone, "send_by had passed when the lookup arrived"))}, nil
+	}
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
 	var finding Finding
-	if fault := s.guard("lookup", func() { finding = s.handlers.Lookup(ctx, lookupFromWire(req)) }); fault != "" {
+	if fault := s.guard("lookup", func() { finding = s.handlers.Lookup(ctx, lookup) }); fault != "" {
 		finding = NoWord(BlameNone, fault)
 	}
 	return &pluginpb.LookupResponse{Finding: findingToWire(finding)}, nil
@@ -71,6 +89,19 @@ func (s *server) Notify(ctx context.Context, req *pluginpb.NotifyRequest) (*plug
 		ack = Acknowledgement{Status: http.StatusInternalServerError, Detail: fault}
 	}
 	return acknowledgementToWire(ack), nil
+}
+
+func (s *server) Verify(ctx context.Context, req *pluginpb.VerifyRequest) (*pluginpb.VerifyResponse, error) {
+	if s.handlers.Verify == nil {
+		return nil, status.Error(codes.Unimplemented, "this provider can't verify a connection")
+	}
+	ctx, cancel := withMargin(ctx)
+	defer cancel()
+	var result Result
+	if fault := s.guard("verify", func() { result = s.handlers.Verify(ctx, connectionFromWire(req.GetConnection())) }); fault != "" {
+		result = DontKnow(BlameNone, fault)
+	}
+	return verifiedToWire(result), nil
 }
 
 // maxMargin is the most that a handler's deadline comes before the gateway's.

@@ -28,7 +28,7 @@ func callToWire(c Call) *pluginpb.CallRequest {
 	return &pluginpb.CallRequest{
 		Operation: c.Operation, RequestId: c.RequestID, Connection: connectionToWire(c.Connection),
 		Reference: c.Reference, ProviderReference: c.ProviderReference,
-		Amount: int64(c.Amount), Body: c.Body, SendBy: timeToWire(c.SendBy),
+		Amount: int64(c.Amount), Body: c.Body, SendBy: timeToWire(c.SendBy), Cost: int64(c.Cost), Quote: c.Quote,
 	}
 }
 
@@ -37,41 +37,81 @@ func callFromWire(c *pluginpb.CallRequest) Call {
 		Operation: c.GetOperation(), RequestID: c.GetRequestId(), Connection: connectionFromWire(c.GetConnection()),
 		Reference: c.GetReference(), ProviderReference: c.GetProviderReference(),
 		Amount: money.Amount(c.GetAmount()), Body: c.GetBody(), SendBy: timeFromWire(c.GetSendBy()),
+		Cost: money.Amount(c.GetCost()), Quote: c.GetQuote(),
+	}
+}
+
+func quoteToWire(q Quote) *pluginpb.QuoteRequest {
+	return &pluginpb.QuoteRequest{
+		Operation: q.Operation, RequestId: q.RequestID, Connection: connectionToWire(q.Connection),
+		Reference: q.Reference, Body: q.Body, Product: q.Product,
+	}
+}
+
+func quoteFromWire(q *pluginpb.QuoteRequest) Quote {
+	return Quote{
+		Operation: q.GetOperation(), RequestID: q.GetRequestId(), Connection: connectionFromWire(q.GetConnection()),
+		Reference: q.GetReference(), Body: q.GetBody(), Product: q.GetProduct(),
+	}
+}
+
+func quotedToWire(q Quoted) *pluginpb.QuoteResponse {
+	return &pluginpb.QuoteResponse{
+		Outcome: pluginpb.Outcome(q.Outcome), Blame: pluginpb.Blame(q.Blame), Detail: text(q.Detail), //nolint:gosec // small enums
+		Price: int64(q.Price), Fee: int64(q.Fee), Cost: int64(q.Cost), Held: q.Held, Open: q.Open,
+		Data: q.Data, Name: text(q.Name), Destination: text(q.Destination), Refusal: refusalToWire(q.Outcome, q.Refusal),
+	}
+}
+
+func quotedFromWire(w *pluginpb.QuoteResponse) Quoted {
+	return Quoted{
+		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)), Detail: w.GetDetail(),
+		Price: money.Amount(w.GetPrice()), Fee: money.Amount(w.GetFee()), Cost: money.Amount(w.GetCost()), Held: w.GetHeld(), Open: w.GetOpen(),
+		Data: w.GetData(), Name: w.GetName(), Destination: w.GetDestination(), Refusal: refusalFromWire(w.GetRefusal()),
 	}
 }
 
 func resultToWire(r Result) *pluginpb.CallResponse {
-	w := &pluginpb.CallResponse{
+	return &pluginpb.CallResponse{
 		Outcome: pluginpb.Outcome(r.Outcome), Blame: pluginpb.Blame(r.Blame), Data: r.Data, //nolint:gosec // small enums
 		ProviderReference: text(r.ProviderReference), ExpiresAt: timeToWire(r.ExpiresAt), Detail: text(r.Detail),
+		Refusal: refusalToWire(r.Outcome, r.Refusal), Amount: int64(r.Amount),
 	}
-	if r.Outcome == Refused {
-		w.Refusal = &pluginpb.Refusal{Code: text(string(r.Refusal.Code)), Message: text(r.Refusal.Message)}
-		for _, f := range r.Refusal.Fields {
-			w.Refusal.Fields = append(w.Refusal.Fields, &pluginpb.FieldFault{Field: text(f.Field), Message: text(f.Message)})
-		}
+}
+
+func refusalToWire(o Outcome, r Refusal) *pluginpb.Refusal {
+	if o != Refused {
+		return nil
+	}
+	w := &pluginpb.Refusal{Code: text(string(r.Code)), Message: text(r.Message)}
+	for _, f := range r.Fields {
+		w.Fields = append(w.Fields, &pluginpb.FieldFault{Field: text(f.Field), Message: text(f.Message)})
 	}
 	return w
 }
 
-func resultFromWire(w *pluginpb.CallResponse) Result {
-	r := Result{
-		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)),
-		Data: json.RawMessage(w.GetData()), ProviderReference: w.GetProviderReference(),
-		ExpiresAt: timeFromWire(w.GetExpiresAt()), Detail: w.GetDetail(),
-		Refusal: Refusal{Code: RefusalCode(w.GetRefusal().GetCode()), Message: w.GetRefusal().GetMessage()},
-	}
-	for _, f := range w.GetRefusal().GetFields() {
-		r.Refusal.Fields = append(r.Refusal.Fields, FieldFault{Field: f.GetField(), Message: f.GetMessage()})
+func refusalFromWire(w *pluginpb.Refusal) Refusal {
+	r := Refusal{Code: RefusalCode(w.GetCode()), Message: w.GetMessage()}
+	for _, f := range w.GetFields() {
+		r.Fields = append(r.Fields, FieldFault{Field: f.GetField(), Message: f.GetMessage()})
 	}
 	return r
+}
+
+func resultFromWire(w *pluginpb.CallResponse) Result {
+	return Result{
+		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)),
+		Data: json.RawMessage(w.GetData()), ProviderReference: w.GetProviderReference(),
+		ExpiresAt: timeFromWire(w.GetExpiresAt()), Detail: w.GetDetail(), Refusal: refusalFromWire(w.GetRefusal()),
+		Amount: money.Amount(w.GetAmount()),
+	}
 }
 
 func lookupToWire(l Lookup) *pluginpb.LookupRequest {
 	return &pluginpb.LookupRequest{
 		Operation: l.Operation, RequestId: l.RequestID, Connection: connectionToWire(l.Connection),
 		Reference: l.Reference, ProviderReference: l.ProviderReference, Amount: int64(l.Amount), Body: l.Body,
-		SentAt: timeToWire(l.SentAt), ExpiresAt: timeToWire(l.ExpiresAt),
+		SentAt: timeToWire(l.SentAt), ExpiresAt: timeToWire(l.ExpiresAt), Cost: int64(l.Cost), Quote: l.Quote, SendBy: timeToWire(l.SendBy),
 	}
 }
 
@@ -81,6 +121,7 @@ func lookupFromWire(l *pluginpb.LookupRequest) Lookup {
 		Reference: l.GetReference(), ProviderReference: l.GetProviderReference(),
 		Amount: money.Amount(l.GetAmount()), Body: l.GetBody(),
 		SentAt: timeFromWire(l.GetSentAt()), ExpiresAt: timeFromWire(l.GetExpiresAt()),
+		Cost: money.Amount(l.GetCost()), Quote: l.GetQuote(), SendBy: timeFromWire(l.GetSendBy()),
 	}
 }
 
@@ -99,6 +140,21 @@ func findingFromWire(f *pluginpb.Finding) Finding {
 		Standing: Standing(known(f.GetStanding(), pluginpb.Standing_name)), Blame: Blame(known(f.GetBlame(), pluginpb.Blame_name)),
 		Amount: money.Amount(f.GetAmount()), Currency: f.GetCurrency(), EventID: f.GetEventId(), At: timeFromWire(f.GetAt()),
 		Data: f.GetData(), ExpiresAt: timeFromWire(f.GetExpiresAt()), Detail: f.GetDetail(),
+	}
+}
+
+// verifiedToWire takes of a result what a verification can say.
+func verifiedToWire(r Result) *pluginpb.VerifyResponse {
+	return &pluginpb.VerifyResponse{
+		Outcome: pluginpb.Outcome(r.Outcome), Blame: pluginpb.Blame(r.Blame), Detail: text(r.Detail), //nolint:gosec // small enums
+		Account: text(r.ProviderReference), Refusal: refusalToWire(r.Outcome, r.Refusal),
+	}
+}
+
+func verifiedFromWire(w *pluginpb.VerifyResponse) Result {
+	return Result{
+		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)),
+		Detail: w.GetDetail(), ProviderReference: w.GetAccount(), Refusal: refusalFromWire(w.GetRefusal()),
 	}
 }
 

@@ -62,6 +62,8 @@ func fill(t *rapid.T, v reflect.Value, name string) {
 		for i := range v.Len() {
 			fill(t, v.Index(i), name)
 		}
+	case reflect.Bool:
+		v.SetBool(true)
 	case reflect.Uint8:
 		v.SetUint(uint64(rapid.Byte().Draw(t, name)))
 	default:
@@ -95,6 +97,12 @@ func roundTrip[T any, W proto.Message](t *testing.T, to func(T) W, from func(W) 
 			t.Errorf("the zero value differs:\n%s", diff)
 		}
 	})
+	convertsBack(t, to, from)
+}
+
+// convertsBack holds that every field of the wire is converted.
+func convertsBack[T any, W proto.Message](t *testing.T, to func(T) W, from func(W) T) {
+	t.Helper()
 	t.Run(reflect.TypeFor[W]().Elem().Name(), func(t *testing.T) {
 		t.Parallel()
 		sent := reflect.New(reflect.TypeFor[W]().Elem()).Interface().(W)
@@ -130,6 +138,8 @@ func scalar(field protoreflect.FieldDescriptor) protoreflect.Value {
 		return protoreflect.ValueOfString("X-" + strings.ToUpper(string(field.Name())[:1]))
 	case protoreflect.BytesKind:
 		return protoreflect.ValueOfBytes([]byte(field.Name()))
+	case protoreflect.BoolKind:
+		return protoreflect.ValueOfBool(true)
 	case protoreflect.Int64Kind:
 		return protoreflect.ValueOfInt64(int64(field.Number()))
 	case protoreflect.Int32Kind:
@@ -149,8 +159,11 @@ func TestRoundTrips(t *testing.T) {
 	roundTrip(t, connectionToWire, connectionFromWire)
 	roundTrip(t, callToWire, callFromWire)
 	roundTrip(t, resultToWire, resultFromWire)
+	roundTrip(t, quoteToWire, quoteFromWire)
+	roundTrip(t, quotedToWire, quotedFromWire)
 	roundTrip(t, lookupToWire, lookupFromWire)
 	roundTrip(t, findingToWire, findingFromWire)
+	convertsBack(t, verifiedToWire, verifiedFromWire) // what a verification can't say of a result does not travel
 	roundTrip(t, notificationToWire, notificationFromWire)
 	roundTrip(t, acknowledgementToWire, acknowledgementFromWire)
 }
@@ -201,6 +214,10 @@ func TestUnknownNumbersAreSafe(t *testing.T) {
 		if r.Outcome != Unknown || r.Blame != BlameNone {
 			t.Errorf("%d became %+v", number, r)
 		}
+		v := verifiedFromWire(&pluginpb.VerifyResponse{Outcome: pluginpb.Outcome(number), Blame: pluginpb.Blame(number)})
+		if v.Outcome != Unknown || v.Blame != BlameNone {
+			t.Errorf("%d became %+v", number, v)
+		}
 		f := findingFromWire(&pluginpb.Finding{Standing: pluginpb.Standing(number)})
 		if f.Standing != StandingUnknown {
 			t.Errorf("%d became %+v", number, f)
@@ -221,6 +238,7 @@ func TestForeignBytesFitTheWire(t *testing.T) {
 	result.ProviderReference, result.Detail = odd, odd
 	for _, message := range []proto.Message{
 		resultToWire(result),
+		verifiedToWire(result),
 		findingToWire(finding),
 		notificationToWire(Notification{Method: odd, Query: odd, Header: http.Header{odd: {odd}}}),
 		acknowledgementToWire(Acknowledgement{ContentType: odd, Detail: odd, Findings: []Finding{finding}}),

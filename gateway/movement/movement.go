@@ -20,7 +20,7 @@ type ID uuid.UUID
 // NewID makes a random id.
 func NewID() ID { return ID(uuid.New()) }
 
-// ParseID reads an id as String writes it.
+// ParseID reads an id as String and Compact write it.
 func ParseID(text string) (ID, error) {
 	id, err := uuid.Parse(text)
 	return ID(id), err
@@ -28,6 +28,9 @@ func ParseID(text string) (ID, error) {
 
 // String is the usual form with hyphens.
 func (id ID) String() string { return uuid.UUID(id).String() }
+
+// Compact is the id as merchants read it: hex without hyphens. ParseID reads it.
+func (id ID) Compact() string { return hex.EncodeToString(id[:]) }
 
 // Bucket is the work queue's bucket that the movement belongs to: the same for
 // ever, and spread evenly because ids are random.
@@ -60,13 +63,27 @@ type Movement struct {
 	State     State
 	Sequence  int // of the last event of its story
 
-	Amount  money.Amount
+	Amount  money.Amount    // asked for, or for an order what its merchant pays
+	Cost    money.Amount    // what an order costs at the provider at most; once it is done, what it has cost
+	Charge  Charge          // how the amount is paid from the merchant's balance
+	Quote   json.RawMessage // the provider's own, given back with the call; nil for none
 	Request json.RawMessage // canonical JSON of path and body, without credentials
 	Result  json.RawMessage // what the provider gave: a page, a QR string; nil until accepted
 	Answer  json.RawMessage // the first answer's data, for replays; nil until there was one
 	Refusal *Refusal        // set when the provider refused
 
-	ConnectionVersion int64 // of the credentials it was sent with
+	Fee       money.Amount // of a transfer: what its merchant is told that it costs
+	NameMatch *bool        // of a transfer: whether the destination's holder is called as the request says; nil where nobody knows
+	Spends    []Spend      // what it counts against limits of money out, until it fails
+	Stem      string       // of one that its caller gave no reference: what begins those of all equal ones; else ""
+	Delivered bool         // of such a one: its answer has reached the caller
+
+	// The connection it was sent on: whose it is, its version then, and its account
+	// at the provider where a lookup may not ask another.
+	ConnectionOwner   manifest.Owner
+	ConnectionVersion int64
+	ConnectionAccount string
+
 	ProviderReference string
 	FactID            string // the upstream's id of the fact that ended it
 	CallbackURL       string
@@ -85,6 +102,25 @@ type Movement struct {
 	PaidLateAt time.Time
 	ReversedAt time.Time
 }
+
+// Spend is a part of a limit that a movement uses up.
+type Spend struct {
+	Name    string `json:"name"`
+	Period  string `json:"period"`
+	Amount  int64  `json:"amount"`
+	Ceiling int64  `json:"-"` // of the policy at the claim
+}
+
+// Charge is how a movement is paid from its merchant's balance.
+type Charge string
+
+// The charges. Unpaid movements touch no balance: the merchant's own account at
+// the provider is used.
+const (
+	Unpaid  Charge = ""
+	Charged Charge = "charged" // taken at the claim, given back if it fails
+	Held    Charge = "held"    // held at the claim, taken if it is done, else released
+)
 
 // Refusal is a provider's explicit no, kept so that a replay tells the same.
 type Refusal struct {

@@ -2,6 +2,7 @@ package movement
 
 import (
 	"slices"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
@@ -30,13 +31,25 @@ type Rules struct {
 	Transitions map[State][]State
 	// ReferenceField is the property that names the movement in answers.
 	ReferenceField string
-	Events         Events
+	// Reports are the texts of a provider's result that a merchant is told: always
+	// in callbacks, in status answers those that there are.
+	Reports []string
+	Events  Events
+	// Pends says what a creation is answered whose outcome is not known in time:
+	// as pending, which is a promise, or else that it timed out.
+	Pends bool
+	// Looks are when an open movement is looked at, after its creation, and then
+	// daily; nil for the usual ones, which go by its life.
+	Looks []time.Duration
+	// Quiet says that a creation is answered as pending whatever the provider says
+	// to it: how it ended is told by callback and status.
+	Quiet bool
 }
 
 // Events are the names under which a kind's merchants are told of things.
 type Events struct {
 	Ended    string // a final state was reached
-	PaidLate string
+	PaidLate string // "" where there is no such thing
 	Reversed string
 }
 
@@ -57,6 +70,39 @@ var table = []Rules{
 		Events: Events{
 			Ended: "payments.status_update", PaidLate: "payments.paid_late", Reversed: "payments.reversed",
 		},
+	},
+	{
+		Kind: manifest.Order,
+		Words: map[State]string{
+			Sending: "Pending", Pending: "Pending",
+			Done: "Success", Failed: "Failed",
+		},
+		Transitions: map[State][]State{
+			Sending: {Pending, Done, Failed, Unsent},
+			Pending: {Done, Failed},
+			Unsent:  {Sending},
+		},
+		ReferenceField: "ref_id",
+		Reports:        []string{"sn", "message"},
+		Events:         Events{Ended: "ppob.status_update", Reversed: "ppob.reversed"},
+		Pends:          true,
+		Quiet:          true,
+	},
+	{
+		Kind: manifest.Transfer,
+		Words: map[State]string{
+			Sending: "Pending", Pending: "Pending",
+			Done: "Success", Failed: "Failed",
+		},
+		Transitions: map[State][]State{
+			Sending: {Pending, Done, Failed, Unsent},
+			Pending: {Done, Failed},
+			Unsent:  {Sending},
+		},
+		ReferenceField: "external_id",
+		Events:         Events{Ended: "transfer.status_update", Reversed: "transfer.reversed"},
+		Pends:          true,
+		Looks:          []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour},
 	},
 }
 
@@ -94,11 +140,11 @@ func (r Rules) Judge(from, to State) Effect {
 		return Nothing
 	case slices.Contains(r.Transitions[from], to):
 		return Move
-	case from.Final() && from != Done && to == Done:
+	case from.Final() && from != Done && to == Done && r.Events.PaidLate != "":
 		return LateMoney
 	case from == Done && to == Failed:
 		return Reversal
-	case from.Final() && (to == Pending || to == Expired || to == Failed):
+	case from.Final() && (to == Pending || to == Expired || to == Failed) && r.Words[to] != "":
 		// News that is older than what we know: notifications come in any order.
 		return Nothing
 	}

@@ -54,6 +54,39 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestJudgeMoneyOut holds the table of orders and transfers, which have no life
+// and no late money: a success after a failure was told is nobody's guess.
+func TestJudgeMoneyOut(t *testing.T) {
+	t.Parallel()
+	const (
+		same = movement.Nothing
+		move = movement.Move
+		back = movement.Reversal
+		odd  = movement.Contradiction
+	)
+	want := map[movement.State][6]movement.Effect{
+		//                 Sending Pending Done  Failed Expired Unsent
+		movement.Sending: {same, move, move, move, odd, move},
+		movement.Pending: {odd, same, move, move, odd, odd},
+		movement.Done:    {odd, same, same, back, odd, odd},
+		movement.Failed:  {odd, same, odd, same, odd, odd},
+		movement.Unsent:  {move, odd, odd, odd, odd, same},
+	}
+	for _, kind := range []manifest.Kind{manifest.Order, manifest.Transfer} {
+		rules, served := movement.RulesOf(kind)
+		if !served {
+			t.Fatalf("a kind without rules: %s", kind)
+		}
+		for from, row := range want {
+			for i, to := range states {
+				if got := rules.Judge(from, to); got != row[i] {
+					t.Errorf("%s: %s, told %s: %d, want %d", kind, from, to, got, row[i])
+				}
+			}
+		}
+	}
+}
+
 // TestFinalStatesNeverChange applies any news, in any order, to a movement.
 func TestFinalStatesNeverChange(t *testing.T) {
 	t.Parallel()

@@ -26,6 +26,12 @@ const (
 	patience = 4
 )
 
+// Pace is how an upstream is asked about its movements.
+type Pace struct {
+	SettlesWithin time.Duration // after it nothing of ours can be under way any more
+	Every         time.Duration // how long it is left alone about one movement
+}
+
 // ProvenAfter is the moment from which the provider's "not found" is proof
 // that nothing was sent: no request of ours can still be on its way.
 func (m *Movement) ProvenAfter(settlesWithin time.Duration) time.Time {
@@ -34,16 +40,20 @@ func (m *Movement) ProvenAfter(settlesWithin time.Duration) time.Time {
 
 // NextLook is when the worker looks at the movement next, given that it looks
 // now. It is zero when there is nothing left to find out.
-func (m *Movement) NextLook(now time.Time, settlesWithin time.Duration) time.Time {
+func (m *Movement) NextLook(now time.Time, pace Pace) time.Time {
+	open := m.State == Sending || m.State == Pending
+	if rules, _ := RulesOf(m.Kind); open && rules.Looks != nil {
+		next, ok := after(now, notAhead(m.CreatedAt, now), rules.Looks)
+		if !ok {
+			next = now.Add(seldom)
+		}
+		return later(next, now.Add(pace.Every))
+	}
 	switch m.State {
 	case Sending:
-		proof := m.ProvenAfter(settlesWithin)
-		if next, ok := after(now, m.SendBy, lookSending); ok && next.Before(proof) {
-			return next
-		}
-		return afterOrLater(now, proof, lookProof)
+		return later(m.nextSending(now, m.ProvenAfter(pace.SettlesWithin)), now.Add(pace.Every))
 	case Pending:
-		return m.nextPending(now)
+		return later(m.nextPending(now), now.Add(pace.Every))
 	case Expired:
 		next, _ := after(now, m.UpdatedAt, lookExpired)
 		return next
@@ -53,15 +63,25 @@ func (m *Movement) NextLook(now time.Time, settlesWithin time.Duration) time.Tim
 	return time.Time{}
 }
 
+func (m *Movement) nextSending(now, proof time.Time) time.Time {
+	if next, ok := after(now, m.SendBy, lookSending); ok && next.Before(proof) {
+		return next
+	}
+	return afterOrLater(now, proof, lookProof)
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
 func (m *Movement) nextPending(now time.Time) time.Time {
 	if !m.ExpiresAt.IsZero() && !now.Before(m.ExpiresAt) {
 		return afterOrLater(now, m.ExpiresAt, lookOverdue)
 	}
-	created := m.CreatedAt
-	if created.After(now) { // by a clock that is ahead of ours, which must put nothing off
-		created = now
-	}
-	next, ok := after(now, created, lookPending)
+	next, ok := after(now, notAhead(m.CreatedAt, now), lookPending)
 	if !ok {
 		next = now.Add(pendingEvery)
 	}
@@ -69,6 +89,15 @@ func (m *Movement) nextPending(now time.Time) time.Time {
 		return end
 	}
 	return next
+}
+
+// notAhead is a moment of the past, also where a clock that is ahead of ours has
+// told it, which must put nothing off.
+func notAhead(moment, now time.Time) time.Time {
+	if moment.After(now) {
+		return now
+	}
+	return moment
 }
 
 // afterOrLater is the first of the moments start+offset that lies after now, and

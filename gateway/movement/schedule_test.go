@@ -8,9 +8,12 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+var transfer = movement.Key{Kind: manifest.Transfer}
 
 // looks are the moments at which the worker looks, always in time, as offsets
 // from the epoch.
@@ -18,7 +21,7 @@ func looks(m movement.Movement, from time.Duration, settles time.Duration, n int
 	var at []time.Duration
 	now := epoch.Add(from)
 	for range n {
-		next := m.NextLook(now, settles)
+		next := m.NextLook(now, movement.Pace{SettlesWithin: settles})
 		if next.IsZero() {
 			break
 		}
@@ -48,6 +51,7 @@ func TestLooks(t *testing.T) {
 		"pending":                   {pending, 0, 30 * s, []time.Duration{min, 5 * min, 15 * min, h, 2 * h, 3 * h}},
 		"pending with an end":       {ending, 0, 30 * s, []time.Duration{min, 5 * min, 15 * min, 30*min + 2*s, 30*min + 30*s, 32 * min, 40 * min, h + 30*min, h + 45*min}},
 		"pending, just over":        {ending, 30 * min, 30 * s, []time.Duration{30*min + 2*s}},
+		"a transfer":                {movement.Movement{Key: transfer, State: movement.Pending, CreatedAt: epoch}, 0, 0, []time.Duration{10 * s, 30 * s, 2 * min, 10 * min, h, 25 * h, 49 * h}},
 		"expired":                   {movement.Movement{State: movement.Expired, UpdatedAt: epoch}, 0, 0, []time.Duration{h}},
 	} {
 		got := looks(c.m, c.from, c.settles, len(c.want))
@@ -63,7 +67,7 @@ func TestTwoProofsComeSoon(t *testing.T) {
 	t.Parallel()
 	m := movement.Movement{State: movement.Sending, SendBy: epoch}
 	late := epoch.Add(2 * time.Hour)
-	if next := m.NextLook(late, time.Minute); next.Sub(late) > 30*time.Minute {
+	if next := m.NextLook(late, movement.Pace{SettlesWithin: time.Minute}); next.Sub(late) > 30*time.Minute {
 		t.Errorf("looked two hours late, and again after %v", next.Sub(late))
 	}
 }
@@ -88,7 +92,7 @@ func TestNextLookLiesAhead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyMovement().Draw(t, "movement")
 		settles := time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "settles"))
-		next := m.NextLook(epoch, settles)
+		next := m.NextLook(epoch, movement.Pace{SettlesWithin: settles})
 		switch m.State {
 		case movement.Done, movement.Failed, movement.Unsent:
 			if !next.IsZero() {
@@ -119,7 +123,7 @@ func TestNextLookLiesAhead(t *testing.T) {
 func TestAClockAheadPutsNothingOff(t *testing.T) {
 	t.Parallel()
 	m := movement.Movement{State: movement.Pending, CreatedAt: epoch.Add(24*time.Hour - time.Minute + 1)}
-	if next := m.NextLook(epoch, 0); !next.Equal(epoch.Add(time.Minute)) {
+	if next := m.NextLook(epoch, movement.Pace{}); !next.Equal(epoch.Add(time.Minute)) {
 		t.Errorf("looked at %v, want a minute from now", next)
 	}
 }
@@ -143,6 +147,21 @@ func TestSendingIsProvenTwice(t *testing.T) {
 		}
 		if proofs != 2 {
 			t.Fatalf("%d looks within a minute of %v", proofs, proof)
+		}
+	})
+}
+
+// TestLooksLeaveTheUpstreamAlone holds the span that an upstream wants between
+// two looks at one movement, whatever is known of it.
+func TestLooksLeaveTheUpstreamAlone(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		m := anyMovement().Draw(t, "movement")
+		pace := movement.Pace{SettlesWithin: time.Minute, Every: time.Minute}
+		next := m.NextLook(epoch, pace)
+		open := m.State == movement.Sending || m.State == movement.Pending
+		if open && next.Before(epoch.Add(pace.Every)) {
+			t.Fatalf("asked again after %v", next.Sub(epoch))
 		}
 	})
 }

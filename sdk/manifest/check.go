@@ -37,6 +37,12 @@ func (m *Manifest) check() error {
 	if _, err := CompileSchema("connection", m.Connection); err != nil {
 		faults = append(faults, err)
 	}
+	if m.Owner != "" && m.Owner != OwnerMerchant && m.Owner != OwnerPlatform {
+		fault("owner: %q is neither merchant nor platform", m.Owner)
+	}
+	if m.Lookup == LookupResubmit {
+		faults = append(faults, m.checkResubmit()...)
+	}
 	if len(m.Operations) == 0 {
 		fault("operations: there are none")
 	}
@@ -69,6 +75,9 @@ func (m *Manifest) checkOperation(op Operation) []error {
 	if _, err := CompileSchema("response", op.Response); err != nil {
 		faults = append(faults, err)
 	}
+	if op.Kind != Query {
+		faults = append(faults, checkUnasked(op)...)
+	}
 	switch roles := countSet(string(op.Kind), op.StatusOf, op.CancelOf); {
 	case roles != 1:
 		fault("exactly one of kind, status_of and cancel_of must be given")
@@ -95,7 +104,10 @@ func (m *Manifest) checkKind(op Operation) []error {
 		faults = append(faults, err)
 	}
 	if !op.Money() {
-		return faults
+		return append(faults, checkQuery(op)...)
+	}
+	if m.Owner == OwnerPlatform && op.Kind != Order {
+		fault("kind: only orders can be made on the platform's account")
 	}
 	if m.Lookup != LookupRead && m.Lookup != LookupResubmit {
 		fault("lookup: a provider with money operations must say read or resubmit")
@@ -113,9 +125,18 @@ func (m *Manifest) checkKind(op Operation) []error {
 	if t := shape.types[op.ReferenceField()]; t != "string" {
 		fault("reference: %q must point to a string property of the request", op.Reference)
 	}
-	if t := shape.types[op.AmountField()]; t != "integer" {
+	if t := shape.types[op.AmountField()]; t != "integer" && (op.Amount != "" || op.Kind != Order) {
 		fault("amount: %q must point to an integer property of the request", op.Amount)
 	}
+	for _, name := range append(op.DestinationFields(), op.HolderField()) {
+		if t := shape.types[name]; t != "string" && (name != "" || op.Holder != "") {
+			fault("holder and destination: %q is no string property of the request", name)
+		}
+	}
+	if len(op.Destination) == 0 && op.Kind == Transfer {
+		fault("destination: a transfer must say which properties of the request name where it goes")
+	}
+	faults = append(faults, m.checkQuote(op, shape)...)
 	for _, name := range append(append([]string{}, op.Fields...), op.Echo...) {
 		if _, ok := shape.types[name]; !ok {
 			fault("fields and echo: %q is no property of the request", name)
@@ -129,6 +150,11 @@ func (m *Manifest) checkFollower(op Operation) []error {
 	target, ok := m.Operation(op.StatusOf + op.CancelOf)
 	if !ok || !target.Money() {
 		return []error{fmt.Errorf("status_of, cancel_of: %q is no money operation of this manifest", op.StatusOf+op.CancelOf)}
+	}
+	for _, path := range op.AlsoOf {
+		if also, ok := m.Operation(path); !ok || also.Kind != target.Kind || op.StatusOf == "" {
+			return []error{fmt.Errorf("also_of: %q is no operation of the kind of status_of", path)}
+		}
 	}
 	if op.CancelOf != "" && target.Kind != Payment {
 		return []error{fmt.Errorf("cancel_of: only payments can be ended, %s is a %s", target.Path, target.Kind)}

@@ -48,6 +48,16 @@ const (
 	LookupResubmit LookupMode = "resubmit"
 )
 
+// Owner says whose account at the upstream a provider's operations use.
+type Owner string
+
+// The owners: each merchant's own account (the default), or the platform's,
+// whose merchants pay from the balance that they have with it.
+const (
+	OwnerMerchant Owner = "merchant"
+	OwnerPlatform Owner = "platform"
+)
+
 // Manifest is what a plugin declares. [Parse] is the only way to get one.
 type Manifest struct {
 	Format  int    `json:"manifest"` // of this document: 1
@@ -61,8 +71,27 @@ type Manifest struct {
 	Lookup        LookupMode `json:"lookup,omitempty"`
 	SettlesWithin Duration   `json:"settles_within,omitzero"`
 
+	// LookupEvery is how long the upstream wants to be left alone about one
+	// movement between two lookups, and before the first; 5s unless given.
+	LookupEvery Duration `json:"lookup_every,omitzero"`
+
+	// ResubmitWithin is how long after its claim a movement may be sent again, by
+	// an upstream that is asked so: shorter than the time in which it takes the
+	// same reference for the same movement. Account is a JSON pointer to the
+	// top-level property of Connection that names the account at the upstream:
+	// under another account the same request would be a second movement.
+	ResubmitWithin Duration `json:"resubmit_within,omitzero"`
+	Account        string   `json:"account,omitempty"`
+
+	// Owner says whose account at the upstream is used by default.
+	Owner Owner `json:"owner,omitempty"`
+
 	// Notifications says that the upstream calls us back.
 	Notifications bool `json:"notifications,omitempty"`
+
+	// Verifies says that the upstream can be asked whether it takes an account's
+	// credentials, before they are stored.
+	Verifies bool `json:"verifies,omitempty"`
 
 	// Connection is the JSON Schema of an account's credentials and settings.
 	Connection json.RawMessage `json:"connection"`
@@ -74,21 +103,48 @@ type Manifest struct {
 
 // Operation is one path. Exactly one of Kind, StatusOf and CancelOf is set.
 type Operation struct {
-	Path        string `json:"path"`
-	Kind        Kind   `json:"kind,omitempty"`
-	StatusOf    string `json:"status_of,omitempty"` // path of the money operation whose state it tells
-	CancelOf    string `json:"cancel_of,omitempty"` // path of the payment operation that it ends
-	Summary     string `json:"summary"`
-	Description string `json:"description,omitempty"`
+	Path        string   `json:"path"`
+	Kind        Kind     `json:"kind,omitempty"`
+	StatusOf    string   `json:"status_of,omitempty"` // path of the money operation whose state it tells
+	AlsoOf      []string `json:"also_of,omitempty"`   // other operations of that kind whose state it tells, too
+	CancelOf    string   `json:"cancel_of,omitempty"` // path of the payment operation that it ends
+	Summary     string   `json:"summary"`
+	Description string   `json:"description,omitempty"`
 
 	// Reference and Amount are JSON pointers to top-level properties of Request.
 	Reference string `json:"reference,omitempty"`
 	Amount    string `json:"amount,omitempty"`
 
+	// Holder is a JSON pointer to the request's property in which a caller names the
+	// holder of a transfer's destination, Destination pointers to those that
+	// together name the destination.
+	Holder      string   `json:"holder,omitempty"`
+	Destination []string `json:"destination,omitempty"`
+
 	// Fields are the request's properties that policies may see, Echo those that
 	// status answers repeat from the request.
 	Fields []string `json:"fields,omitempty"`
 	Echo   []string `json:"echo,omitempty"`
+
+	// Scope is the scope of API keys that a query needs, where it is not to read:
+	// transfer, for those that tell a name.
+	Scope string `json:"scope,omitempty"`
+
+	// Quote says that price and cost are asked for before a claim. Product names
+	// the query whose answer lists what can be bought.
+	Quote   bool     `json:"quote,omitempty"`
+	Product *Product `json:"product,omitempty"`
+
+	// Of a query: Cache is how old an answer may be that is shared by all who ask
+	// the same, at least 1s; none is kept when it is not given. Filter names
+	// request properties that the gateway itself applies to the items of a cached
+	// answer, each to the property of the same name, ignoring case: the plugin is
+	// always asked without them. Markup names the prices in the answer, or in its
+	// items. Get says that it may be asked by GET too, with query parameters.
+	Cache  Duration `json:"cache,omitzero"`
+	Filter []string `json:"filter,omitempty"`
+	Markup []Markup `json:"markup,omitempty"`
+	Get    bool     `json:"get,omitempty"`
 
 	// Timeout bounds one call at the upstream.
 	Timeout Duration `json:"timeout,omitzero"`
@@ -100,14 +156,63 @@ type Operation struct {
 	Response json.RawMessage `json:"response"`
 }
 
+// Product says how the request of an operation names an item of a list of
+// products. Key and Available are top-level properties of the list's items,
+// Field of the request.
+type Product struct {
+	List      string `json:"list"` // path of a cached query of this manifest whose result is an array
+	Key       string `json:"key"`
+	Field     string `json:"field"`
+	Available string `json:"available"` // a boolean
+}
+
+// Markup names a price to which the gateway adds what it earns: a top-level
+// property of a query's answer or of its items, beside the property that names
+// the product. Where When is given, only objects with these values have it.
+type Markup struct {
+	Price   string            `json:"price"`
+	Product string            `json:"product"`
+	When    map[string]string `json:"when,omitempty"`
+}
+
 // Money tells whether the operation itself moves money.
 func (o Operation) Money() bool { return o.Kind.Money() }
 
 // ReferenceField is the request property that names the movement, or "".
 func (o Operation) ReferenceField() string { return property(o.Reference) }
 
+// HolderField is the request property that names a destination's holder, or "".
+func (o Operation) HolderField() string { return property(o.Holder) }
+
+// DestinationFields are the request properties that name a destination.
+func (o Operation) DestinationFields() []string {
+	names := make([]string, len(o.Destination))
+	for i, pointer := range o.Destination {
+		names[i] = property(pointer)
+	}
+	return names
+}
+
+// AccountField is the property of a connection that names the account, or "".
+func (m *Manifest) AccountField() string { return property(m.Account) }
+
 // AmountField is the request property that holds the amount, or "".
 func (o Operation) AmountField() string { return property(o.Amount) }
+
+// KeyField is the property of a list's items that Field names.
+func (p Product) KeyField() string { return property(p.Key) }
+
+// RequestField is the request property that names an item.
+func (p Product) RequestField() string { return property(p.Field) }
+
+// AvailableField is the property of an item that says whether it can be bought.
+func (p Product) AvailableField() string { return property(p.Available) }
+
+// PriceField is the property that holds the price.
+func (m Markup) PriceField() string { return property(m.Price) }
+
+// ProductField is the property that names the product.
+func (m Markup) ProductField() string { return property(m.Product) }
 
 // Duration is a time.Duration written as "15s" in JSON.
 type Duration time.Duration

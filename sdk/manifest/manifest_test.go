@@ -27,8 +27,8 @@ const valid = `{
 		 "request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}},
 		{"path": "/shop/rates", "kind": "query", "summary": "Rates", "timeout": "5s",
 		 "request": {"type": "object"}, "result": {"type": "array"}, "response": {"type": "array"}},
-		{"path": "/shop/send", "kind": "transfer", "summary": "Send", "timeout": "20s", "reference": "/id", "amount": "/amount",
-		 "request": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string"}, "amount": {"type": "integer"}}},
+		{"path": "/shop/send", "kind": "transfer", "summary": "Send", "timeout": "20s", "reference": "/id", "amount": "/amount", "destination": ["/to"],
+		 "request": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string"}, "to": {"type": "string"}, "amount": {"type": "integer"}}},
 		 "result": {"type": "object"}, "response": {"type": "object"}}
 	]}`
 
@@ -133,6 +133,9 @@ func TestParseRefuses(t *testing.T) {
 		"a status of a query":        {inOp(1, "status_of", "/shop/rates"), `"/shop/rates" is no money operation`},
 		"a status without reference": {inOp(1, "reference", nil), `reference: "" must point`},
 		"a cancel of a transfer":     {inOp(2, "cancel_of", "/shop/send"), "only payments can be ended"},
+		"a transfer to nowhere":      {inOp(4, "destination", nil), "destination: a transfer must say"},
+		"a destination in numbers":   {inOp(4, "destination", []any{"/amount"}), `holder and destination: "amount" is no string`},
+		"a holder that is not there": {inOp(4, "holder", "/name"), `holder and destination: "name" is no string`},
 		"a schema from elsewhere":    {inOp(0, "response", object{"$ref": "file:///etc/passwd"}), "response: "},
 		"a schema from the network":  {inOp(0, "response", object{"$ref": "https://example.com/s.json"}), "response: "},
 	}

@@ -273,7 +273,7 @@ type Connection struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	MerchantId    string                 `protobuf:"bytes,1,opt,name=merchant_id,json=merchantId,proto3" json:"merchant_id,omitempty"`
 	Mode          string                 `protobuf:"bytes,2,opt,name=mode,proto3" json:"mode,omitempty"`               // "live" or "test"
-	Version       int64                  `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`        // rises whenever the credentials change
+	Version       int64                  `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`        // rises whenever the credentials change; 0 in VerifyRequest, where they are not stored yet
 	Credentials   []byte                 `protobuf:"bytes,4,opt,name=credentials,proto3" json:"credentials,omitempty"` // JSON as the manifest's connection schema has it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -460,6 +460,8 @@ type CallRequest struct {
 	Amount            int64                  `protobuf:"varint,6,opt,name=amount,proto3" json:"amount,omitempty"`                                               // whole rupiah
 	Body              []byte                 `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`                                                    // JSON, valid by the operation's request schema
 	SendBy            *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=send_by,json=sendBy,proto3" json:"send_by,omitempty"`
+	Cost              int64                  `protobuf:"varint,9,opt,name=cost,proto3" json:"cost,omitempty"`   // whole rupiah, what it may cost at the upstream at most; 0 where nothing was quoted
+	Quote             []byte                 `protobuf:"bytes,10,opt,name=quote,proto3" json:"quote,omitempty"` // the data of its QuoteResponse
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -550,6 +552,20 @@ func (x *CallRequest) GetSendBy() *timestamppb.Timestamp {
 	return nil
 }
 
+func (x *CallRequest) GetCost() int64 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
+func (x *CallRequest) GetQuote() []byte {
+	if x != nil {
+		return x.Quote
+	}
+	return nil
+}
+
 type CallResponse struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Outcome           Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=gerbang.provider.v1.Outcome" json:"outcome,omitempty"`
@@ -558,7 +574,8 @@ type CallResponse struct {
 	ProviderReference string                 `protobuf:"bytes,4,opt,name=provider_reference,json=providerReference,proto3" json:"provider_reference,omitempty"`
 	ExpiresAt         *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	Refusal           *Refusal               `protobuf:"bytes,6,opt,name=refusal,proto3" json:"refusal,omitempty"`
-	Detail            string                 `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"` // for operators, never shown to merchants, no secrets
+	Detail            string                 `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`  // for operators, never shown to merchants, no secrets
+	Amount            int64                  `protobuf:"varint,8,opt,name=amount,proto3" json:"amount,omitempty"` // whole rupiah, what it moved or cost, where the upstream tells; 0 for not told
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -640,6 +657,13 @@ func (x *CallResponse) GetDetail() string {
 		return x.Detail
 	}
 	return ""
+}
+
+func (x *CallResponse) GetAmount() int64 {
+	if x != nil {
+		return x.Amount
+	}
+	return 0
 }
 
 // Finding is what the upstream says of one movement.
@@ -778,6 +802,9 @@ type LookupRequest struct {
 	Body              []byte                 `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`
 	SentAt            *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=sent_at,json=sentAt,proto3" json:"sent_at,omitempty"`
 	ExpiresAt         *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
+	Cost              int64                  `protobuf:"varint,10,opt,name=cost,proto3" json:"cost,omitempty"`                  // as in CallRequest
+	Quote             []byte                 `protobuf:"bytes,11,opt,name=quote,proto3" json:"quote,omitempty"`                 // as in CallRequest
+	SendBy            *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=send_by,json=sendBy,proto3" json:"send_by,omitempty"` // where a lookup is the same request again: it is not sent after this
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -871,6 +898,27 @@ func (x *LookupRequest) GetSentAt() *timestamppb.Timestamp {
 func (x *LookupRequest) GetExpiresAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.ExpiresAt
+	}
+	return nil
+}
+
+func (x *LookupRequest) GetCost() int64 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
+func (x *LookupRequest) GetQuote() []byte {
+	if x != nil {
+		return x.Quote
+	}
+	return nil
+}
+
+func (x *LookupRequest) GetSendBy() *timestamppb.Timestamp {
+	if x != nil {
+		return x.SendBy
 	}
 	return nil
 }
@@ -1136,7 +1184,9 @@ type QuoteRequest struct {
 	Operation     string                 `protobuf:"bytes,1,opt,name=operation,proto3" json:"operation,omitempty"`
 	RequestId     string                 `protobuf:"bytes,2,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
 	Connection    *Connection            `protobuf:"bytes,3,opt,name=connection,proto3" json:"connection,omitempty"`
-	Body          []byte                 `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
+	Body          []byte                 `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`           // as in CallRequest
+	Reference     string                 `protobuf:"bytes,5,opt,name=reference,proto3" json:"reference,omitempty"` // under which the call will be made, if one is made
+	Product       []byte                 `protobuf:"bytes,6,opt,name=product,proto3" json:"product,omitempty"`     // JSON, the item of the manifest's product list that the body names
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1199,15 +1249,34 @@ func (x *QuoteRequest) GetBody() []byte {
 	return nil
 }
 
+func (x *QuoteRequest) GetReference() string {
+	if x != nil {
+		return x.Reference
+	}
+	return ""
+}
+
+func (x *QuoteRequest) GetProduct() []byte {
+	if x != nil {
+		return x.Product
+	}
+	return nil
+}
+
 type QuoteResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=gerbang.provider.v1.Outcome" json:"outcome,omitempty"`
+	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=gerbang.provider.v1.Outcome" json:"outcome,omitempty"` // DONE, REFUSED, NOT_SENT or UNKNOWN
 	Blame         Blame                  `protobuf:"varint,2,opt,name=blame,proto3,enum=gerbang.provider.v1.Blame" json:"blame,omitempty"`
-	Price         int64                  `protobuf:"varint,3,opt,name=price,proto3" json:"price,omitempty"`
-	Fee           int64                  `protobuf:"varint,4,opt,name=fee,proto3" json:"fee,omitempty"`
-	Data          []byte                 `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`
+	Price         int64                  `protobuf:"varint,3,opt,name=price,proto3" json:"price,omitempty"` // whole rupiah, what is sold costs, fee included
+	Fee           int64                  `protobuf:"varint,4,opt,name=fee,proto3" json:"fee,omitempty"`     // of the price
+	Data          []byte                 `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`    // JSON, given back with the call and its lookups
 	Refusal       *Refusal               `protobuf:"bytes,6,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	Detail        string                 `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`
+	Cost          int64                  `protobuf:"varint,8,opt,name=cost,proto3" json:"cost,omitempty"`               // whole rupiah, what the upstream takes from the account at most
+	Held          bool                   `protobuf:"varint,9,opt,name=held,proto3" json:"held,omitempty"`               // the price is held at the claim and taken at the end
+	Open          bool                   `protobuf:"varint,10,opt,name=open,proto3" json:"open,omitempty"`              // the amount is the caller's to choose, not the price
+	Name          string                 `protobuf:"bytes,11,opt,name=name,proto3" json:"name,omitempty"`               // of the destination's holder, as the upstream tells it
+	Destination   string                 `protobuf:"bytes,12,opt,name=destination,proto3" json:"destination,omitempty"` // in one form, however the caller writes it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1287,6 +1356,41 @@ func (x *QuoteResponse) GetRefusal() *Refusal {
 func (x *QuoteResponse) GetDetail() string {
 	if x != nil {
 		return x.Detail
+	}
+	return ""
+}
+
+func (x *QuoteResponse) GetCost() int64 {
+	if x != nil {
+		return x.Cost
+	}
+	return 0
+}
+
+func (x *QuoteResponse) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
+}
+
+func (x *QuoteResponse) GetOpen() bool {
+	if x != nil {
+		return x.Open
+	}
+	return false
+}
+
+func (x *QuoteResponse) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *QuoteResponse) GetDestination() string {
+	if x != nil {
+		return x.Destination
 	}
 	return ""
 }
@@ -1527,6 +1631,126 @@ func (x *StatementResponse) GetDetail() string {
 	return ""
 }
 
+type VerifyRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Connection    *Connection            `protobuf:"bytes,1,opt,name=connection,proto3" json:"connection,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyRequest) Reset() {
+	*x = VerifyRequest{}
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyRequest) ProtoMessage() {}
+
+func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyRequest.ProtoReflect.Descriptor instead.
+func (*VerifyRequest) Descriptor() ([]byte, []int) {
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *VerifyRequest) GetConnection() *Connection {
+	if x != nil {
+		return x.Connection
+	}
+	return nil
+}
+
+type VerifyResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=gerbang.provider.v1.Outcome" json:"outcome,omitempty"` // DONE: it can be used; REFUSED: it can't; NOT_SENT, UNKNOWN: the upstream could not be asked
+	Blame         Blame                  `protobuf:"varint,2,opt,name=blame,proto3,enum=gerbang.provider.v1.Blame" json:"blame,omitempty"`       // ACCOUNT says as much as REFUSED
+	Refusal       *Refusal               `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"`                                   // its message is for the operator who gave the credentials
+	Detail        string                 `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`                                     // for operators, no secrets
+	Account       string                 `protobuf:"bytes,5,opt,name=account,proto3" json:"account,omitempty"`                                   // what the upstream calls the account, where it tells
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyResponse) Reset() {
+	*x = VerifyResponse{}
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyResponse) ProtoMessage() {}
+
+func (x *VerifyResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyResponse.ProtoReflect.Descriptor instead.
+func (*VerifyResponse) Descriptor() ([]byte, []int) {
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *VerifyResponse) GetOutcome() Outcome {
+	if x != nil {
+		return x.Outcome
+	}
+	return Outcome_OUTCOME_UNKNOWN
+}
+
+func (x *VerifyResponse) GetBlame() Blame {
+	if x != nil {
+		return x.Blame
+	}
+	return Blame_BLAME_NONE
+}
+
+func (x *VerifyResponse) GetRefusal() *Refusal {
+	if x != nil {
+		return x.Refusal
+	}
+	return nil
+}
+
+func (x *VerifyResponse) GetDetail() string {
+	if x != nil {
+		return x.Detail
+	}
+	return ""
+}
+
+func (x *VerifyResponse) GetAccount() string {
+	if x != nil {
+		return x.Account
+	}
+	return ""
+}
+
 var File_sdk_pluginpb_provider_proto protoreflect.FileDescriptor
 
 const file_sdk_pluginpb_provider_proto_rawDesc = "" +
@@ -1549,7 +1773,7 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\aRefusal\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x127\n" +
-	"\x06fields\x18\x03 \x03(\v2\x1f.gerbang.provider.v1.FieldFaultR\x06fields\"\xb9\x02\n" +
+	"\x06fields\x18\x03 \x03(\v2\x1f.gerbang.provider.v1.FieldFaultR\x06fields\"\xe3\x02\n" +
 	"\vCallRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x1d\n" +
 	"\n" +
@@ -1561,7 +1785,10 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x12provider_reference\x18\x05 \x01(\tR\x11providerReference\x12\x16\n" +
 	"\x06amount\x18\x06 \x01(\x03R\x06amount\x12\x12\n" +
 	"\x04body\x18\a \x01(\fR\x04body\x123\n" +
-	"\asend_by\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x06sendBy\"\xc6\x02\n" +
+	"\asend_by\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x06sendBy\x12\x12\n" +
+	"\x04cost\x18\t \x01(\x03R\x04cost\x12\x14\n" +
+	"\x05quote\x18\n" +
+	" \x01(\fR\x05quote\"\xde\x02\n" +
 	"\fCallResponse\x126\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1c.gerbang.provider.v1.OutcomeR\aoutcome\x120\n" +
 	"\x05blame\x18\x02 \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x12\n" +
@@ -1570,7 +1797,8 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\n" +
 	"expires_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x126\n" +
 	"\arefusal\x18\x06 \x01(\v2\x1c.gerbang.provider.v1.RefusalR\arefusal\x12\x16\n" +
-	"\x06detail\x18\a \x01(\tR\x06detail\"\xa5\x03\n" +
+	"\x06detail\x18\a \x01(\tR\x06detail\x12\x16\n" +
+	"\x06amount\x18\b \x01(\x03R\x06amount\"\xa5\x03\n" +
 	"\aFinding\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12-\n" +
 	"\x12provider_reference\x18\x02 \x01(\tR\x11providerReference\x129\n" +
@@ -1584,7 +1812,7 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"expires_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x120\n" +
 	"\x05blame\x18\n" +
 	" \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x16\n" +
-	"\x06detail\x18\v \x01(\tR\x06detail\"\xf6\x02\n" +
+	"\x06detail\x18\v \x01(\tR\x06detail\"\xd5\x03\n" +
 	"\rLookupRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x1d\n" +
 	"\n" +
@@ -1598,7 +1826,11 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x04body\x18\a \x01(\fR\x04body\x123\n" +
 	"\asent_at\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x06sentAt\x129\n" +
 	"\n" +
-	"expires_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\"H\n" +
+	"expires_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x12\x12\n" +
+	"\x04cost\x18\n" +
+	" \x01(\x03R\x04cost\x12\x14\n" +
+	"\x05quote\x18\v \x01(\fR\x05quote\x123\n" +
+	"\asend_by\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x06sendBy\"H\n" +
 	"\x0eLookupResponse\x126\n" +
 	"\afinding\x18\x01 \x01(\v2\x1c.gerbang.provider.v1.FindingR\afinding\"4\n" +
 	"\x06Header\x12\x12\n" +
@@ -1619,7 +1851,7 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x06status\x18\x02 \x01(\x05R\x06status\x12!\n" +
 	"\fcontent_type\x18\x03 \x01(\tR\vcontentType\x12\x12\n" +
 	"\x04body\x18\x04 \x01(\fR\x04body\x12\x16\n" +
-	"\x06detail\x18\x05 \x01(\tR\x06detail\"\xa0\x01\n" +
+	"\x06detail\x18\x05 \x01(\tR\x06detail\"\xd8\x01\n" +
 	"\fQuoteRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x1d\n" +
 	"\n" +
@@ -1627,7 +1859,9 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\n" +
 	"connection\x18\x03 \x01(\v2\x1f.gerbang.provider.v1.ConnectionR\n" +
 	"connection\x12\x12\n" +
-	"\x04body\x18\x04 \x01(\fR\x04body\"\x85\x02\n" +
+	"\x04body\x18\x04 \x01(\fR\x04body\x12\x1c\n" +
+	"\treference\x18\x05 \x01(\tR\treference\x12\x18\n" +
+	"\aproduct\x18\x06 \x01(\fR\aproduct\"\xf7\x02\n" +
 	"\rQuoteResponse\x126\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1c.gerbang.provider.v1.OutcomeR\aoutcome\x120\n" +
 	"\x05blame\x18\x02 \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x14\n" +
@@ -1635,7 +1869,13 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x03fee\x18\x04 \x01(\x03R\x03fee\x12\x12\n" +
 	"\x04data\x18\x05 \x01(\fR\x04data\x126\n" +
 	"\arefusal\x18\x06 \x01(\v2\x1c.gerbang.provider.v1.RefusalR\arefusal\x12\x16\n" +
-	"\x06detail\x18\a \x01(\tR\x06detail\"\xa0\x01\n" +
+	"\x06detail\x18\a \x01(\tR\x06detail\x12\x12\n" +
+	"\x04cost\x18\b \x01(\x03R\x04cost\x12\x12\n" +
+	"\x04held\x18\t \x01(\bR\x04held\x12\x12\n" +
+	"\x04open\x18\n" +
+	" \x01(\bR\x04open\x12\x12\n" +
+	"\x04name\x18\v \x01(\tR\x04name\x12 \n" +
+	"\vdestination\x18\f \x01(\tR\vdestination\"\xa0\x01\n" +
 	"\x10StatementRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12?\n" +
@@ -1657,7 +1897,17 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\x12\x12\n" +
 	"\x04more\x18\x03 \x01(\bR\x04more\x120\n" +
 	"\x05blame\x18\x04 \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x16\n" +
-	"\x06detail\x18\x05 \x01(\tR\x06detail*p\n" +
+	"\x06detail\x18\x05 \x01(\tR\x06detail\"P\n" +
+	"\rVerifyRequest\x12?\n" +
+	"\n" +
+	"connection\x18\x01 \x01(\v2\x1f.gerbang.provider.v1.ConnectionR\n" +
+	"connection\"\xe4\x01\n" +
+	"\x0eVerifyResponse\x126\n" +
+	"\aoutcome\x18\x01 \x01(\x0e2\x1c.gerbang.provider.v1.OutcomeR\aoutcome\x120\n" +
+	"\x05blame\x18\x02 \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x126\n" +
+	"\arefusal\x18\x03 \x01(\v2\x1c.gerbang.provider.v1.RefusalR\arefusal\x12\x16\n" +
+	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x18\n" +
+	"\aaccount\x18\x05 \x01(\tR\aaccount*p\n" +
 	"\aOutcome\x12\x13\n" +
 	"\x0fOUTCOME_UNKNOWN\x10\x00\x12\x10\n" +
 	"\fOUTCOME_DONE\x10\x01\x12\x13\n" +
@@ -1675,14 +1925,15 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x10STANDING_PENDING\x10\x02\x12\x11\n" +
 	"\rSTANDING_DONE\x10\x03\x12\x13\n" +
 	"\x0fSTANDING_FAILED\x10\x04\x12\x14\n" +
-	"\x10STANDING_EXPIRED\x10\x052\x82\x04\n" +
+	"\x10STANDING_EXPIRED\x10\x052\xd5\x04\n" +
 	"\bProvider\x12W\n" +
 	"\bDescribe\x12$.gerbang.provider.v1.DescribeRequest\x1a%.gerbang.provider.v1.DescribeResponse\x12N\n" +
 	"\x05Quote\x12!.gerbang.provider.v1.QuoteRequest\x1a\".gerbang.provider.v1.QuoteResponse\x12K\n" +
 	"\x04Call\x12 .gerbang.provider.v1.CallRequest\x1a!.gerbang.provider.v1.CallResponse\x12Q\n" +
 	"\x06Lookup\x12\".gerbang.provider.v1.LookupRequest\x1a#.gerbang.provider.v1.LookupResponse\x12Z\n" +
 	"\tStatement\x12%.gerbang.provider.v1.StatementRequest\x1a&.gerbang.provider.v1.StatementResponse\x12Q\n" +
-	"\x06Notify\x12\".gerbang.provider.v1.NotifyRequest\x1a#.gerbang.provider.v1.NotifyResponseB/Z-github.com/seed-f006e74d/gerbang/sdk/pluginpbb\x06proto3"
+	"\x06Notify\x12\".gerbang.provider.v1.NotifyRequest\x1a#.gerbang.provider.v1.NotifyResponse\x12Q\n" +
+	"\x06Verify\x12\".gerbang.provider.v1.VerifyRequest\x1a#.gerbang.provider.v1.VerifyResponseB/Z-github.com/seed-f006e74d/gerbang/sdk/pluginpbb\x06proto3"
 
 var (
 	file_sdk_pluginpb_provider_proto_rawDescOnce sync.Once
@@ -1697,7 +1948,7 @@ func file_sdk_pluginpb_provider_proto_rawDescGZIP() []byte {
 }
 
 var file_sdk_pluginpb_provider_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_sdk_pluginpb_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_sdk_pluginpb_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_sdk_pluginpb_provider_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: gerbang.provider.v1.Outcome
 	(Blame)(0),                    // 1: gerbang.provider.v1.Blame
@@ -1720,52 +1971,61 @@ var file_sdk_pluginpb_provider_proto_goTypes = []any{
 	(*StatementRequest)(nil),      // 18: gerbang.provider.v1.StatementRequest
 	(*StatementEntry)(nil),        // 19: gerbang.provider.v1.StatementEntry
 	(*StatementResponse)(nil),     // 20: gerbang.provider.v1.StatementResponse
-	(*timestamppb.Timestamp)(nil), // 21: google.protobuf.Timestamp
+	(*VerifyRequest)(nil),         // 21: gerbang.provider.v1.VerifyRequest
+	(*VerifyResponse)(nil),        // 22: gerbang.provider.v1.VerifyResponse
+	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
 }
 var file_sdk_pluginpb_provider_proto_depIdxs = []int32{
 	6,  // 0: gerbang.provider.v1.Refusal.fields:type_name -> gerbang.provider.v1.FieldFault
 	5,  // 1: gerbang.provider.v1.CallRequest.connection:type_name -> gerbang.provider.v1.Connection
-	21, // 2: gerbang.provider.v1.CallRequest.send_by:type_name -> google.protobuf.Timestamp
+	23, // 2: gerbang.provider.v1.CallRequest.send_by:type_name -> google.protobuf.Timestamp
 	0,  // 3: gerbang.provider.v1.CallResponse.outcome:type_name -> gerbang.provider.v1.Outcome
 	1,  // 4: gerbang.provider.v1.CallResponse.blame:type_name -> gerbang.provider.v1.Blame
-	21, // 5: gerbang.provider.v1.CallResponse.expires_at:type_name -> google.protobuf.Timestamp
+	23, // 5: gerbang.provider.v1.CallResponse.expires_at:type_name -> google.protobuf.Timestamp
 	7,  // 6: gerbang.provider.v1.CallResponse.refusal:type_name -> gerbang.provider.v1.Refusal
 	2,  // 7: gerbang.provider.v1.Finding.standing:type_name -> gerbang.provider.v1.Standing
-	21, // 8: gerbang.provider.v1.Finding.at:type_name -> google.protobuf.Timestamp
-	21, // 9: gerbang.provider.v1.Finding.expires_at:type_name -> google.protobuf.Timestamp
+	23, // 8: gerbang.provider.v1.Finding.at:type_name -> google.protobuf.Timestamp
+	23, // 9: gerbang.provider.v1.Finding.expires_at:type_name -> google.protobuf.Timestamp
 	1,  // 10: gerbang.provider.v1.Finding.blame:type_name -> gerbang.provider.v1.Blame
 	5,  // 11: gerbang.provider.v1.LookupRequest.connection:type_name -> gerbang.provider.v1.Connection
-	21, // 12: gerbang.provider.v1.LookupRequest.sent_at:type_name -> google.protobuf.Timestamp
-	21, // 13: gerbang.provider.v1.LookupRequest.expires_at:type_name -> google.protobuf.Timestamp
-	10, // 14: gerbang.provider.v1.LookupResponse.finding:type_name -> gerbang.provider.v1.Finding
-	5,  // 15: gerbang.provider.v1.NotifyRequest.connection:type_name -> gerbang.provider.v1.Connection
-	13, // 16: gerbang.provider.v1.NotifyRequest.headers:type_name -> gerbang.provider.v1.Header
-	10, // 17: gerbang.provider.v1.NotifyResponse.findings:type_name -> gerbang.provider.v1.Finding
-	5,  // 18: gerbang.provider.v1.QuoteRequest.connection:type_name -> gerbang.provider.v1.Connection
-	0,  // 19: gerbang.provider.v1.QuoteResponse.outcome:type_name -> gerbang.provider.v1.Outcome
-	1,  // 20: gerbang.provider.v1.QuoteResponse.blame:type_name -> gerbang.provider.v1.Blame
-	7,  // 21: gerbang.provider.v1.QuoteResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	5,  // 22: gerbang.provider.v1.StatementRequest.connection:type_name -> gerbang.provider.v1.Connection
-	21, // 23: gerbang.provider.v1.StatementEntry.at:type_name -> google.protobuf.Timestamp
-	19, // 24: gerbang.provider.v1.StatementResponse.entries:type_name -> gerbang.provider.v1.StatementEntry
-	1,  // 25: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
-	3,  // 26: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
-	16, // 27: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
-	8,  // 28: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
-	11, // 29: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
-	18, // 30: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
-	14, // 31: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
-	4,  // 32: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
-	17, // 33: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
-	9,  // 34: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
-	12, // 35: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
-	20, // 36: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
-	15, // 37: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
-	32, // [32:38] is the sub-list for method output_type
-	26, // [26:32] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	23, // 12: gerbang.provider.v1.LookupRequest.sent_at:type_name -> google.protobuf.Timestamp
+	23, // 13: gerbang.provider.v1.LookupRequest.expires_at:type_name -> google.protobuf.Timestamp
+	23, // 14: gerbang.provider.v1.LookupRequest.send_by:type_name -> google.protobuf.Timestamp
+	10, // 15: gerbang.provider.v1.LookupResponse.finding:type_name -> gerbang.provider.v1.Finding
+	5,  // 16: gerbang.provider.v1.NotifyRequest.connection:type_name -> gerbang.provider.v1.Connection
+	13, // 17: gerbang.provider.v1.NotifyRequest.headers:type_name -> gerbang.provider.v1.Header
+	10, // 18: gerbang.provider.v1.NotifyResponse.findings:type_name -> gerbang.provider.v1.Finding
+	5,  // 19: gerbang.provider.v1.QuoteRequest.connection:type_name -> gerbang.provider.v1.Connection
+	0,  // 20: gerbang.provider.v1.QuoteResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 21: gerbang.provider.v1.QuoteResponse.blame:type_name -> gerbang.provider.v1.Blame
+	7,  // 22: gerbang.provider.v1.QuoteResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	5,  // 23: gerbang.provider.v1.StatementRequest.connection:type_name -> gerbang.provider.v1.Connection
+	23, // 24: gerbang.provider.v1.StatementEntry.at:type_name -> google.protobuf.Timestamp
+	19, // 25: gerbang.provider.v1.StatementResponse.entries:type_name -> gerbang.provider.v1.StatementEntry
+	1,  // 26: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
+	5,  // 27: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection
+	0,  // 28: gerbang.provider.v1.VerifyResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 29: gerbang.provider.v1.VerifyResponse.blame:type_name -> gerbang.provider.v1.Blame
+	7,  // 30: gerbang.provider.v1.VerifyResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	3,  // 31: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
+	16, // 32: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
+	8,  // 33: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
+	11, // 34: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
+	18, // 35: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
+	14, // 36: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
+	21, // 37: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
+	4,  // 38: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
+	17, // 39: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
+	9,  // 40: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
+	12, // 41: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
+	20, // 42: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
+	15, // 43: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
+	22, // 44: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
+	38, // [38:45] is the sub-list for method output_type
+	31, // [31:38] is the sub-list for method input_type
+	31, // [31:31] is the sub-list for extension type_name
+	31, // [31:31] is the sub-list for extension extendee
+	0,  // [0:31] is the sub-list for field type_name
 }
 
 func init() { file_sdk_pluginpb_provider_proto_init() }
@@ -1779,7 +2039,7 @@ func file_sdk_pluginpb_provider_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_pluginpb_provider_proto_rawDesc), len(file_sdk_pluginpb_provider_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   18,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	Provider_Lookup_FullMethodName    = "/gerbang.provider.v1.Provider/Lookup"
 	Provider_Statement_FullMethodName = "/gerbang.provider.v1.Provider/Statement"
 	Provider_Notify_FullMethodName    = "/gerbang.provider.v1.Provider/Notify"
+	Provider_Verify_FullMethodName    = "/gerbang.provider.v1.Provider/Verify"
 )
 
 // ProviderClient is the client API for Provider service.
@@ -38,7 +39,8 @@ const (
 type ProviderClient interface {
 	// Describe answers the plugin's manifest. It is asked once, at the start.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
-	// Quote tells price and fee of a money operation before it is claimed.
+	// Quote tells what a money operation will cost before it is claimed. It may
+	// ask the upstream, and moves no money.
 	Quote(ctx context.Context, in *QuoteRequest, opts ...grpc.CallOption) (*QuoteResponse, error)
 	// Call runs an operation at the upstream. A money operation is sent at most
 	// once for a reference, and never after send_by.
@@ -50,6 +52,10 @@ type ProviderClient interface {
 	// Notify verifies an inbound notification and tells what it says. The HTTP
 	// answer is sent after the gateway has committed the findings.
 	Notify(ctx context.Context, in *NotifyRequest, opts ...grpc.CallOption) (*NotifyResponse, error)
+	// Verify asks the upstream whether it takes the credentials of a connection
+	// that is about to be stored. It moves no money and keeps nothing. Only a
+	// plugin whose manifest says so is asked.
+	Verify(ctx context.Context, in *VerifyRequest, opts ...grpc.CallOption) (*VerifyResponse, error)
 }
 
 type providerClient struct {
@@ -120,6 +126,16 @@ func (c *providerClient) Notify(ctx context.Context, in *NotifyRequest, opts ...
 	return out, nil
 }
 
+func (c *providerClient) Verify(ctx context.Context, in *VerifyRequest, opts ...grpc.CallOption) (*VerifyResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(VerifyResponse)
+	err := c.cc.Invoke(ctx, Provider_Verify_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // ProviderServer is the server API for Provider service.
 // All implementations must embed UnimplementedProviderServer
 // for forward compatibility.
@@ -128,7 +144,8 @@ func (c *providerClient) Notify(ctx context.Context, in *NotifyRequest, opts ...
 type ProviderServer interface {
 	// Describe answers the plugin's manifest. It is asked once, at the start.
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
-	// Quote tells price and fee of a money operation before it is claimed.
+	// Quote tells what a money operation will cost before it is claimed. It may
+	// ask the upstream, and moves no money.
 	Quote(context.Context, *QuoteRequest) (*QuoteResponse, error)
 	// Call runs an operation at the upstream. A money operation is sent at most
 	// once for a reference, and never after send_by.
@@ -140,6 +157,10 @@ type ProviderServer interface {
 	// Notify verifies an inbound notification and tells what it says. The HTTP
 	// answer is sent after the gateway has committed the findings.
 	Notify(context.Context, *NotifyRequest) (*NotifyResponse, error)
+	// Verify asks the upstream whether it takes the credentials of a connection
+	// that is about to be stored. It moves no money and keeps nothing. Only a
+	// plugin whose manifest says so is asked.
+	Verify(context.Context, *VerifyRequest) (*VerifyResponse, error)
 	mustEmbedUnimplementedProviderServer()
 }
 
@@ -167,6 +188,9 @@ func (UnimplementedProviderServer) Statement(context.Context, *StatementRequest)
 }
 func (UnimplementedProviderServer) Notify(context.Context, *NotifyRequest) (*NotifyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Notify not implemented")
+}
+func (UnimplementedProviderServer) Verify(context.Context, *VerifyRequest) (*VerifyResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Verify not implemented")
 }
 func (UnimplementedProviderServer) mustEmbedUnimplementedProviderServer() {}
 func (UnimplementedProviderServer) testEmbeddedByValue()                  {}
@@ -297,6 +321,24 @@ func _Provider_Notify_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Provider_Verify_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(VerifyRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(ProviderServer).Verify(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Provider_Verify_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(ProviderServer).Verify(ctx, req.(*VerifyRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Provider_ServiceDesc is the grpc.ServiceDesc for Provider service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -327,6 +369,10 @@ var Provider_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Notify",
 			Handler:    _Provider_Notify_Handler,
+		},
+		{
+			MethodName: "Verify",
+			Handler:    _Provider_Verify_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -9,8 +9,8 @@ import (
 type Clock interface {
 	// Now is the present.
 	Now() time.Time
-	// Reach returns a channel that is sent to once the clock has reached t, at
-	// once when it already has. It takes a point in time and not a duration, so
+	// Reach returns a channel that can be received from once the clock has
+	// reached t, at once when it already has; its value means nothing. It takes a point in time and not a duration, so
 	// that nothing is missed between a look at Now and the wait.
 	Reach(t time.Time) <-chan time.Time
 }

@@ -66,6 +66,8 @@ type Description struct {
 	Magic      []Magic     `json:"magic"`
 	// Prefixes are what the URLs of pages to pay on begin with.
 	Prefixes []string `json:"prefixes"`
+	// Orders are the control orders that only this simulator has.
+	Orders []Order `json:"orders,omitempty"`
 }
 
 // Upstream is one simulator.
@@ -101,8 +103,17 @@ func (e *Env) control(up Upstream) http.Handler {
 	mux.HandleFunc("GET "+controlPrefix+"describe", func(w http.ResponseWriter, r *http.Request) {
 		d := up.Describe("http://" + r.Host)
 		d.Provider, d.Operations = e.Provider, e.Faults.Operations()
+		if orderer, ok := up.(Orderer); ok {
+			d.Orders = orderer.Orders()
+		}
 		writeJSON(w, http.StatusOK, d)
 	})
+	mux.HandleFunc("POST "+controlPrefix+"clock", e.moveClock)
+	if orderer, ok := up.(Orderer); ok {
+		for _, order := range orderer.Orders() {
+			mux.HandleFunc("POST "+controlPrefix+order.Name, func(w http.ResponseWriter, r *http.Request) { order.serve(e, w, r) })
+		}
+	}
 	if connector, ok := up.(Connector); ok {
 		mux.HandleFunc("POST "+controlPrefix+"connect", func(w http.ResponseWriter, r *http.Request) { e.connect(connector, w, r) })
 	}

@@ -90,6 +90,7 @@ func TestFaults(t *testing.T) {
 		done   bool
 	}{
 		{sandbox.FaultError500, 500, "internal error", false},
+		{sandbox.FaultError500After, 500, "internal error", true},
 		{sandbox.FaultDropBefore, 0, "", false},
 		{sandbox.FaultDropAfter, 0, "", true},
 		{sandbox.FaultGarbage, 200, "garbage", true},

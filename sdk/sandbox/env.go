@@ -22,7 +22,7 @@ type Config struct {
 	StateDir string
 	// Token guards the control API; it must not be empty.
 	Token string
-	// Clock is the time; nil is the machine's.
+	// Clock is the time; nil is the machine's, which the order "clock" moves.
 	Clock Clock
 	// Log hears of webhooks and faults; nil discards.
 	Log *slog.Logger
@@ -50,6 +50,8 @@ type Env struct {
 	Faults *Faults
 	// Webhooks queues messages to accounts.
 	Webhooks *Webhooks
+
+	clockTopic *Topic[clockMove]
 
 	token  string
 	ctx    context.Context
@@ -83,12 +85,13 @@ func Open(c Config) (*Env, error) {
 	}
 	env.ctx, env.cancel = context.WithCancel(context.Background())
 	env.Webhooks = newWebhooks(env.Accounts, journal, c)
+	env.clockTopic = NewTopic(journal, "clock", env.applyClock)
 	return env, nil
 }
 
 func (c Config) withDefaults() Config {
 	if c.Clock == nil {
-		c.Clock = SystemClock{}
+		c.Clock = &MovableClock{}
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

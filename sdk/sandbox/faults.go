@@ -22,6 +22,8 @@ const (
 	FaultLatency Fault = "latency"
 	// FaultError500 answers 500 without doing it.
 	FaultError500 Fault = "error_500"
+	// FaultError500After does it and answers 500.
+	FaultError500After Fault = "error_500_after"
 	// FaultDropBefore cuts the connection without doing it.
 	FaultDropBefore Fault = "drop_before"
 	// FaultDropAfter does it and cuts the connection.
@@ -30,7 +32,9 @@ const (
 	FaultGarbage Fault = "garbage"
 )
 
-var allFaults = []Fault{FaultLatency, FaultError500, FaultDropBefore, FaultDropAfter, FaultGarbage}
+var allFaults = []Fault{
+	FaultLatency, FaultError500, FaultError500After, FaultDropBefore, FaultDropAfter, FaultGarbage,
+}
 
 // maxFaultBody is how much of a request is kept while a fault is played.
 const maxFaultBody = 1 << 20
@@ -44,7 +48,7 @@ type Operation struct {
 // Faults is the queue of ordered faults. It is forgotten at a restart: faults
 // are a tester's order and not the upstream's state.
 type Faults struct {
-	// ServerError answers for FaultError500 in the upstream's own words; nil
+	// ServerError answers for both errors 500 in the upstream's own words; nil
 	// answers in ours. It is set before the first request.
 	ServerError http.Handler
 
@@ -159,11 +163,10 @@ func (f *Faults) play(fault Fault, h http.Handler, w http.ResponseWriter, r *htt
 		<-f.clock.Reach(f.clock.Now().Add(f.latency))
 		h.ServeHTTP(w, r)
 	case FaultError500:
-		if f.ServerError != nil {
-			f.ServerError.ServeHTTP(w, r)
-			return
-		}
-		writeError(w, http.StatusInternalServerError, "internal error")
+		f.error500(w, r)
+	case FaultError500After:
+		h.ServeHTTP(&unheard{header: http.Header{}}, r)
+		f.error500(w, r)
 	case FaultDropBefore:
 		cut(w)
 	case FaultDropAfter:
@@ -175,6 +178,14 @@ func (f *Faults) play(fault Fault, h http.Handler, w http.ResponseWriter, r *htt
 		w.WriteHeader(http.StatusOK)
 		_, _ = io.WriteString(w, "{\"\x00%%% garbage ]")
 	}
+}
+
+func (f *Faults) error500(w http.ResponseWriter, r *http.Request) {
+	if f.ServerError != nil {
+		f.ServerError.ServeHTTP(w, r)
+		return
+	}
+	writeError(w, http.StatusInternalServerError, "internal error")
 }
 
 // cut resets the TCP connection, so that the caller learns nothing.

@@ -71,14 +71,23 @@ func (s *shop) Describe(base string) sandbox.Description {
 
 // world is a shop that listens.
 type world struct {
-	t   *testing.T
-	env *sandbox.Env
-	url string
+	t     *testing.T
+	env   *sandbox.Env
+	url   string
+	close func()
 }
 
 func openShop(t *testing.T, clock sandbox.Clock) *world {
 	t.Helper()
-	env, err := sandbox.Open(sandbox.Config{Provider: "demo", StateDir: t.TempDir(), Token: "open", Clock: clock})
+	w := openShopIn(t, t.TempDir(), clock)
+	t.Cleanup(w.close)
+	return w
+}
+
+// openShopIn opens a shop that its caller closes.
+func openShopIn(t *testing.T, dir string, clock sandbox.Clock) *world {
+	t.Helper()
+	env, err := sandbox.Open(sandbox.Config{Provider: "demo", StateDir: dir, Token: "open", Clock: clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,11 +96,10 @@ func openShop(t *testing.T, clock sandbox.Clock) *world {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(env.Handler(up))
-	t.Cleanup(func() {
+	return &world{t, env, server.URL, func() {
 		server.Close()
 		closeEnv(t, env)
-	})
-	return &world{t, env, server.URL}
+	}}
 }
 
 // call returns status and body, or the error of a cut connection.

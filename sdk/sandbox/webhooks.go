@@ -3,7 +3,10 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
 	"crypto/rand"
+	"crypto/sha1" //nolint:gosec // what upstreams sign with is theirs to choose
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,10 +38,15 @@ type Webhook struct {
 	URL string `json:"url,omitempty"`
 	// TokenHeader carries the account's token, when it is not empty.
 	TokenHeader string `json:"token_header,omitempty"`
+	// SignatureHeader carries "sha1=" and the body's HMAC-SHA1 under the
+	// account's token, when neither is empty.
+	SignatureHeader string `json:"signature_header,omitempty"`
 	// Header is sent with every try.
 	Header map[string]string `json:"header,omitempty"`
 	// Body is sent byte for byte.
-	Body json.RawMessage `json:"body"`
+	Body json.RawMessage `json:"body,omitempty"`
+	// Garbage is sent in place of a body: what is no JSON at all.
+	Garbage string `json:"garbage,omitempty"`
 	// At is when the first try is due.
 	At time.Time `json:"at"`
 }
@@ -46,6 +54,11 @@ type Webhook struct {
 // Webhooks delivers webhooks until they are accepted with a 2xx or given up.
 // What is not delivered yet survives a restart.
 type Webhooks struct {
+	// Sign returns headers that a try of a webhook carries: an upstream signs
+	// over the time at which it sends. The webhook's own headers win. It is set
+	// before Begin; nil adds none.
+	Sign func(hook Webhook, body []byte) map[string]string
+
 	accounts *Accounts
 	client   *http.Client
 	clock    Clock
@@ -218,16 +231,30 @@ func (w *Webhooks) post(ctx context.Context, hook Webhook) error {
 	if url == "" {
 		return errors.New("the account has no callback URL")
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(hook.Body))
+	body := []byte(hook.Body)
+	if hook.Garbage != "" {
+		body = []byte(hook.Garbage)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
+	if w.Sign != nil {
+		for name, value := range w.Sign(hook, body) {
+			request.Header.Set(name, value)
+		}
+	}
 	for name, value := range hook.Header {
 		request.Header.Set(name, value)
 	}
 	if hook.TokenHeader != "" {
 		request.Header.Set(hook.TokenHeader, account.CallbackToken)
+	}
+	if hook.SignatureHeader != "" && account.CallbackToken != "" {
+		mac := hmac.New(sha1.New, []byte(account.CallbackToken))
+		mac.Write(body)
+		request.Header.Set(hook.SignatureHeader, "sha1="+hex.EncodeToString(mac.Sum(nil)))
 	}
 	response, err := w.client.Do(request)
 	if err != nil {

@@ -222,3 +222,39 @@ func TestTriedWaitsForWhatIsDue(t *testing.T) {
 		closeEnv(t, env)
 	})
 }
+
+// TestWebhookSignature has a published body and secret; nonsense is signed too.
+func TestWebhookSignature(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := &receiver{status: always(200)}
+		env := hookWorld(t, t.TempDir(), r)
+		account := sandbox.Account{ID: sandbox.AccountOf("key"), CallbackURL: "http://merchant.test/hook", CallbackToken: "somesecretvalue"}
+		if err := env.Accounts.Register(account); err != nil {
+			t.Fatal(err)
+		}
+		signed := sandbox.Webhook{Account: account.ID, SignatureHeader: "token", At: time.Now()}
+		signed.Body = []byte(`{"data":{"ref_id":"some1d","status":"Sukses","rc":"00"}}`)
+		garbage := signed
+		garbage.Garbage, garbage.Body, garbage.At = "{%", nil, signed.At.Add(time.Second)
+		queue(t, env, signed, garbage)
+		time.Sleep(time.Minute)
+		account.CallbackToken = ""
+		if err := env.Accounts.Register(account); err != nil {
+			t.Fatal(err)
+		}
+		unsigned := signed
+		unsigned.At = time.Now()
+		queue(t, env, unsigned)
+		time.Sleep(time.Minute)
+		closeEnv(t, env)
+		want := []string{
+			"0s http://merchant.test/hook sha1=89a25691722fe8a4dd35293dd321cd48e961f0b0  " + string(signed.Body),
+			"1s http://merchant.test/hook sha1=e520aea4cc7326b028a98a5345c1749a6bd83bf5  {%",
+			"1m0s http://merchant.test/hook   " + string(signed.Body),
+		}
+		if !slices.Equal(r.got, want) {
+			t.Errorf("got %q", r.got)
+		}
+	})
+}

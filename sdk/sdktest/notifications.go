@@ -16,6 +16,9 @@ func (tr *trial) settled(e Example) (order, sdk.Notification) {
 	if !tr.manifest.Notifications {
 		tr.Skip("this provider has no notifications")
 	}
+	if e.Unannounced {
+		tr.Skip("the upstream does not tell of this one")
+	}
 	settler, ok := tr.upstream.(Settler)
 	if !ok {
 		tr.Fatal("the manifest has notifications, so the suite's upstream must be a Settler")
@@ -65,8 +68,8 @@ func checkGenuine(tr *trial, e Example) {
 	}
 	f := tr.find(o, "")
 	tr.mustBeFound(o, f)
-	if f.Standing != sdk.StandingDone {
-		tr.Errorf("a lookup says %d, the notification said that it is done", f.Standing)
+	if f.Standing != sdk.StandingDone || f.EventID != event {
+		tr.Errorf("a lookup says %d, event %q; the notification said that it is done, event %q", f.Standing, f.EventID, event)
 	}
 }
 

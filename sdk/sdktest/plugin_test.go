@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -20,7 +21,7 @@ const envMutant = "SDKTEST_MUTANT"
 
 const exampleManifest = `{
 	"manifest": 1, "name": "example", "version": "1.0.0", "title": "Example", "lookup": "read", "settles_within": "30s",
-	"notifications": true, "connection": {"type": "object"},
+	"notifications": true, "verifies": true, "connection": {"type": "object"},
 	"operations": [
 		{"path": "/example/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",
 		 "request": {"type": "object", "required": ["amount"], "additionalProperties": false,
@@ -45,6 +46,9 @@ type account struct {
 
 func serveExample() {
 	a := &adapter{mutant: os.Getenv(envMutant)}
+	if mutant, ok := strings.CutPrefix(a.mutant, orders); ok {
+		serveOrders(mutant)
+	}
 	document := exampleManifest
 	if a.mutant == "other manifest" {
 		document = string(bytes.Replace([]byte(document), []byte("1.0.0"), []byte("1.0.1"), 1))
@@ -55,6 +59,7 @@ func serveExample() {
 		},
 		Lookup: a.lookup,
 		Notify: a.notify,
+		Verify: a.verify,
 	})
 }
 
@@ -154,6 +159,17 @@ func (a *adapter) end(ctx context.Context, c sdk.Call) sdk.Result {
 		return sdk.DontKnow(sdk.BlameUpstream, err.Error())
 	}
 	return sdk.Finished(c.ProviderReference, struct{}{})
+}
+
+func (a *adapter) verify(ctx context.Context, c sdk.Connection) sdk.Result {
+	_, err := a.byReference(ctx, c, "none")
+	switch {
+	case errors.Is(err, errNothing) || a.mutant == "verifies anything":
+		return sdk.Usable("")
+	case a.mutant == "blames nobody":
+		return sdk.DontKnow(sdk.BlameNone, err.Error())
+	}
+	return sdk.DidNotSend(sdk.BlameAccount, err.Error())
 }
 
 func (a *adapter) rate(context.Context, sdk.Call) sdk.Result {

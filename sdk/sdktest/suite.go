@@ -35,11 +35,13 @@ type Example struct {
 	Operation string          // the path
 	Body      json.RawMessage // valid by the request schema, the amount in it
 	Want      sdk.Outcome     // Pending or Done, Refused, or NotSent
-	Code      sdk.RefusalCode // of a refusal
+	Code      sdk.RefusalCode // of a refusal, by the call or by the quote before it
 	// Ends is for operations that end a movement: the name of the example whose
 	// movement this one ends. Leaves is what a lookup says of it afterwards.
 	Ends   string
 	Leaves sdk.Standing
+	// Unannounced says that the upstream sends no notification of it.
+	Unannounced bool
 }
 
 // Upstream is the plugin's upstream as seen from behind. Its methods may be
@@ -74,7 +76,7 @@ type Rotator interface {
 // Movement is what the upstream did, and with whose credentials it was asked to.
 type Movement struct {
 	Reference      string
-	Amount         money.Amount
+	Amount         money.Amount // of an order, what it cost
 	Merchant, Mode string
 }
 
@@ -108,9 +110,11 @@ var everywhere = []check{
 	{"unknown reference", checkUnknownReference},
 	{"accounts", checkAccounts},
 	{"rotation", checkRotation},
+	{"verify", checkVerify},
 }
 
 var ofAccepted = []exampleCheck{
+	{"quote", checkQuote},
 	{"outcome", checkAccepted},
 	{"twice", checkTwice},
 	{"send_by", checkSendBy},

@@ -40,11 +40,10 @@ func TestOfMutants(t *testing.T) {
 		t.Skip("runs only with a mutant")
 	}
 	s := exampleSuite()
-	s.Command = func() *exec.Cmd {
-		command := exec.Command(os.Args[0])
-		command.Env = []string{"GERBANG_SDKTEST_PLUGIN=1", envMutant + "=" + mutant}
-		return command
+	if strings.HasPrefix(mutant, orders) {
+		s = orderSuite()
 	}
+	s.Command = mutantCommand(mutant)
 	switch mutant {
 	case "no examples":
 		s.Examples = s.Examples[1:]
@@ -60,6 +59,14 @@ func TestOfMutants(t *testing.T) {
 	sdktest.Run(t, s)
 }
 
+func mutantCommand(mutant string) func() *exec.Cmd {
+	return func() *exec.Cmd {
+		command := exec.Command(os.Args[0])
+		command.Env = []string{"GERBANG_SDKTEST_PLUGIN=1", envMutant + "=" + mutant}
+		return command
+	}
+}
+
 // TestSuiteFails proves each property of the suite by a plugin that lacks it.
 func TestSuiteFails(t *testing.T) {
 	t.Parallel()
@@ -68,6 +75,7 @@ func TestSuiteFails(t *testing.T) {
 		"one account":          {"accounts", "the upstream has"},
 		"one mode":             {"accounts", "the upstream has"},
 		"old credentials":      {"rotation", "401"},
+		"verifies anything":    {"verify", "want usable false"},
 		"never says not found": {"unknown_reference", "want not found"},
 		"creates twice":        {"pay/twice", "the upstream has"},
 		"wrong amount":         {"pay/outcome", "the upstream has"},
@@ -88,6 +96,15 @@ func TestSuiteFails(t *testing.T) {
 		"no such operation":    {"", "the manifest has no operation"},
 		"ends nowhere":         {"", "is no example of /example/pay"},
 		"not a manifest":       {"", "the manifest:"},
+
+		orders + "buys in the quote":   {"buy/quote", "want nothing"},
+		orders + "quotes nothing":      {"buy/quote", "want price, cost and data"},
+		orders + "refuses to quote":    {"buy/quote", "no quote"},
+		orders + "ignores the quote":   {"buy/outcome", "the upstream has"},
+		orders + "buys again":          {"buy/outcome", "the upstream has"},
+		orders + "tells another price": {"buy/outcome", "want reference"},
+		orders + "other event id":      {"buy/genuine_notification", "a lookup says"},
+		orders + "lists nothing":       {"buy/outcome", "the list has no product"},
 	}
 	for mutant, c := range cases {
 		t.Run(mutant, func(t *testing.T) {

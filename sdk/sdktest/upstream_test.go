@@ -150,8 +150,7 @@ func (u *upstream) create(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "unlucky", http.StatusUnprocessableEntity)
 		return
 	}
-	if account := strings.Split(made.key, "-"); len(account) != 3 || made.key != u.key(account[0], account[1]) {
-		http.Error(w, "who are you", http.StatusUnauthorized)
+	if !u.knows(w, made.key) {
 		return
 	}
 	u.mu.Lock()
@@ -170,7 +169,20 @@ func (u *upstream) create(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// knows refuses a key that is not an account's present one.
+func (u *upstream) knows(w http.ResponseWriter, key string) bool {
+	account := strings.Split(key, "-")
+	known := len(account) == 3 && key == u.key(account[0], account[1])
+	if !known {
+		http.Error(w, "who are you", http.StatusUnauthorized)
+	}
+	return known
+}
+
 func (u *upstream) find(w http.ResponseWriter, r *http.Request) {
+	if !u.knows(w, r.Header.Get("Authorization")) {
+		return
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, c := range u.charges {

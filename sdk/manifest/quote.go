@@ -1,0 +1,92 @@
+package manifest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// checkResubmit checks what a provider must say whose upstream is asked by the
+// same request again.
+func (m *Manifest) checkResubmit() []error {
+	var faults []error
+	if m.ResubmitWithin <= 0 {
+		faults = append(faults, errors.New("resubmit_within: must be given with lookup resubmit: after it the same request would be a second movement"))
+	}
+	shape, err := objectShape(m.Connection)
+	if err != nil {
+		return append(faults, err)
+	}
+	if t := shape.types[m.AccountField()]; t != "string" {
+		faults = append(faults, fmt.Errorf("account: %q must point to a string property of the connection with lookup resubmit: under another account the same request would be a second movement", m.Account))
+	}
+	return faults
+}
+
+// checkUnasked refuses what only queries have.
+func checkUnasked(op Operation) []error {
+	if op.Cache != 0 || len(op.Filter) > 0 || len(op.Markup) > 0 || op.Get || op.Scope != "" {
+		return []error{errors.New("cache, filter, markup, get and scope: are for queries")}
+	}
+	return nil
+}
+
+// checkQuote checks how the price of a money operation is found.
+func (m *Manifest) checkQuote(op Operation, request shape) []error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if op.Kind == Order && !op.Quote || op.Quote && op.Kind != Order && op.Kind != Transfer {
+		fault("quote: an order needs one, a transfer may have one, and nothing else has one")
+	}
+	if op.Product == nil {
+		return faults
+	}
+	if op.Kind != Order {
+		fault("product: is for orders")
+	}
+	if list, ok := m.Operation(op.Product.List); !ok || list.Kind != Query || list.Cache <= 0 {
+		fault("product: list: %q is no cached query of this manifest", op.Product.List)
+	}
+	if t := request.types[property(op.Product.Field)]; t != "string" {
+		fault("product: field: %q must point to a string property of the request", op.Product.Field)
+	}
+	if property(op.Product.Key) == "" || property(op.Product.Available) == "" {
+		fault("product: key and available must point to top-level properties of the list's items")
+	}
+	return faults
+}
+
+// minCache keeps a cached answer from being asked for all the time.
+const minCache = Duration(time.Second)
+
+func checkQuery(op Operation) []error {
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+	if op.Quote || op.Product != nil {
+		fault("quote and product: are for orders")
+	}
+	if op.Scope != "" && op.Scope != "transfer" {
+		fault("scope: is transfer, or not given")
+	}
+	if op.Cache != 0 && op.Cache < minCache {
+		fault("cache: must be at least %v", time.Duration(minCache))
+	}
+	if len(op.Filter) > 0 && op.Cache == 0 {
+		fault("filter: is for cached queries")
+	}
+	shape, err := objectShape(op.Request)
+	if err != nil {
+		return append(faults, err)
+	}
+	for _, name := range op.Filter {
+		if shape.types[name] != "string" {
+			fault("filter: %q is no string property of the request", name)
+		}
+	}
+	for _, m := range op.Markup {
+		if property(m.Price) == "" || property(m.Product) == "" {
+			fault("markup: price and product must point to top-level properties")
+		}
+	}
+	return faults
+}

@@ -1,0 +1,107 @@
+package manifest_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+const counter = `{
+	"manifest": 1, "name": "counter", "version": "1.0.0", "title": "Counter", "owner": "platform",
+	"lookup": "resubmit", "settles_within": "30s", "lookup_every": "1m", "resubmit_within": "2040h", "account": "/user",
+	"connection": {"type": "object", "properties": {"user": {"type": "string"}, "limit": {"type": "integer"}}},
+	"operations": [
+		{
+			"path": "/counter/products", "kind": "query", "summary": "List", "timeout": "5s", "cache": "5m", "filter": ["type"], "get": true,
+			"markup": [{"price": "/price", "product": "/sku", "when": {"type": "Prepaid"}}],
+			"request": {"type": "object", "properties": {"type": {"type": "string"}, "size": {"type": "integer"}}},
+			"result": {"type": "array"}, "response": {"type": "array"}
+		},
+		{
+			"path": "/counter/order", "kind": "order", "summary": "Order", "timeout": "10s", "reference": "/id", "amount": "/qty", "quote": true,
+			"product": {"list": "/counter/products", "key": "/sku", "field": "/sku", "available": "/on"},
+			"request": {"type": "object", "additionalProperties": false,
+				"properties": {"id": {"type": "string"}, "sku": {"type": "string"}, "qty": {"type": "integer"}}},
+			"result": {"type": "object"}, "response": {"type": "object"}
+		}
+	]
+}`
+
+// counterWith is the manifest with the value at a place replaced, or taken away.
+func counterWith(t *testing.T, value any, place ...any) []byte {
+	t.Helper()
+	var document any
+	if err := json.Unmarshal([]byte(counter), &document); err != nil {
+		t.Fatal(err)
+	}
+	at := document
+	for _, step := range place[:len(place)-1] {
+		switch step := step.(type) {
+		case string:
+			at = at.(map[string]any)[step]
+		case int:
+			at = at.([]any)[step]
+		}
+	}
+	name := place[len(place)-1].(string)
+	if at.(map[string]any)[name] = value; value == nil {
+		delete(at.(map[string]any), name)
+	}
+	encoded, err := json.Marshal(document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encoded
+}
+
+func TestParseOrders(t *testing.T) {
+	t.Parallel()
+	m, err := manifest.Parse([]byte(counter))
+	if err != nil {
+		t.Fatal(err)
+	}
+	order, _ := m.Operation("/counter/order")
+	list, _ := m.Operation("/counter/products")
+	if m.Owner != manifest.OwnerPlatform || m.AccountField() != "user" || time.Duration(m.LookupEvery) != time.Minute {
+		t.Errorf("got %+v", m)
+	}
+	p := order.Product
+	if !order.Quote || p.KeyField() != "sku" || p.RequestField() != "sku" || p.AvailableField() != "on" {
+		t.Errorf("got %+v", order)
+	}
+	if k := list.Markup[0]; k.PriceField() != "price" || k.ProductField() != "sku" || !list.Get || time.Duration(list.Cache) != 5*time.Minute {
+		t.Errorf("got %+v", list)
+	}
+	if _, err := manifest.Parse(counterWith(t, nil, "operations", 1, "amount")); err != nil {
+		t.Errorf("an order that is told no amount: %v", err)
+	}
+}
+
+func TestParseRefusesOrders(t *testing.T) {
+	t.Parallel()
+	for want, document := range map[string][]byte{
+		"owner: \"nobody\"":                          counterWith(t, "nobody", "owner"),
+		"resubmit_within: must be given":             counterWith(t, nil, "resubmit_within"),
+		"account: \"\" must point":                   counterWith(t, nil, "account"),
+		"account: \"/limit\" must point":             counterWith(t, "/limit", "account"),
+		"quote: an order needs one":                  counterWith(t, false, "operations", 1, "quote"),
+		"quote and product: are for orders":          counterWith(t, true, "operations", 0, "quote"),
+		"only orders can be made on the platform's":  counterWith(t, "transfer", "operations", 1, "kind"),
+		"product: list: \"/counter/none\" is no":     counterWith(t, "/counter/none", "operations", 1, "product", "list"),
+		"product: list: \"/counter/products\" is no": counterWith(t, nil, "operations", 0, "cache"),
+		"product: field: \"/qty\" must point":        counterWith(t, "/qty", "operations", 1, "product", "field"),
+		"product: key and available must point":      counterWith(t, "on", "operations", 1, "product", "available"),
+		"cache: must be at least 1s":                 counterWith(t, "10ms", "operations", 0, "cache"),
+		"filter: \"size\" is no string":              counterWith(t, []any{"size"}, "operations", 0, "filter"),
+		"markup: price and product must point":       counterWith(t, []any{map[string]any{"price": "price", "product": "/sku"}}, "operations", 0, "markup"),
+		"get and scope: are for queries":             counterWith(t, true, "operations", 1, "get"),
+		"scope: is transfer":                         counterWith(t, "everything", "operations", 0, "scope"),
+	} {
+		if _, err := manifest.Parse(document); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want a fault with %q", err, want)
+		}
+	}
+}

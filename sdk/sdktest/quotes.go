@@ -1,0 +1,92 @@
+package sdktest
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// quote asks what an order or a transfer costs, as the gateway does before its
+// claim, and gives the call what it needs of the answer.
+func (tr *trial) quote(op manifest.Operation, o *order) {
+	tr.Helper()
+	q := sdk.Quote{
+		Operation: o.call.Operation, RequestID: o.call.RequestID, Connection: o.call.Connection,
+		Reference: o.call.Reference, Body: o.call.Body, Product: tr.product(op, o.call),
+	}
+	ctx, cancel := context.WithTimeout(tr.Context(), patience)
+	defer cancel()
+	quoted, err := tr.plugin.Quote(ctx, q)
+	if err != nil {
+		tr.Fatalf("the quote broke the transport: %v", err)
+	}
+	if quoted.Outcome != sdk.Done {
+		o.noQuote = &sdk.Result{Outcome: quoted.Outcome, Blame: quoted.Blame, Refusal: quoted.Refusal, Detail: quoted.Detail}
+		return
+	}
+	if quoted.Fee < 0 || !json.Valid(quoted.Data) || !fits(op, o.call.Amount, quoted) {
+		tr.Fatalf("quoted %+v, want price, cost and data", quoted)
+	}
+	o.call.Cost, o.call.Quote, o.priced = quoted.Cost, quoted.Data, op.Kind == manifest.Order
+}
+
+// fits tells whether a quote is one of its kind. Of an order the fee is a part
+// of the price; of a transfer the price is its amount, and the fee comes beside
+// it, where the upstream tells one.
+func fits(op manifest.Operation, amount money.Amount, quoted sdk.Quoted) bool {
+	if op.Kind == manifest.Transfer {
+		return quoted.Price == amount && (quoted.Cost == 0 || quoted.Cost >= amount)
+	}
+	return quoted.Price > 0 && quoted.Cost > 0 && quoted.Fee <= quoted.Price
+}
+
+// product finds the item of the product list that a body names.
+func (tr *trial) product(op manifest.Operation, call sdk.Call) json.RawMessage {
+	tr.Helper()
+	if op.Product == nil {
+		return nil
+	}
+	name := string(tr.fields(call.Body)[op.Product.RequestField()])
+	call.Operation, call.Reference, call.RequestID, call.Body = op.Product.List, "", uuid.NewString(), json.RawMessage(`{}`)
+	listed := tr.send(order{call: call})
+	var items []json.RawMessage
+	if err := json.Unmarshal(listed.Data, &items); err != nil || listed.Outcome != sdk.Done {
+		tr.Fatalf("no list of products: %+v, %v", listed, err)
+	}
+	for _, item := range items {
+		if string(tr.fields(item)[op.Product.KeyField()]) == name {
+			return item
+		}
+	}
+	tr.Fatalf("the list has no product %s", name)
+	return nil
+}
+
+// resubmits tells whether a lookup is the same request again, which does what
+// was asked where the first one never arrived.
+func (tr *trial) resubmits() bool { return tr.manifest.Lookup == manifest.LookupResubmit }
+
+func (tr *trial) isOrder(o order) bool {
+	op, _ := tr.manifest.Operation(o.call.Operation)
+	return op.Kind == manifest.Order
+}
+
+// checkQuote: a price is told as often as it is asked for, and nothing is
+// bought by asking.
+func checkQuote(tr *trial, e Example) {
+	if op, _ := tr.manifest.Operation(e.Operation); !op.Quote {
+		tr.Skip("this operation has no quote")
+	}
+	for range 2 {
+		o := tr.order(e)
+		if o.noQuote != nil {
+			tr.Fatalf("no quote: %+v", *o.noQuote)
+		}
+		tr.mustNotExist(o)
+	}
+}
