@@ -203,3 +203,40 @@ func TestStoreIsASource(t *testing.T) {
 	t.Parallel()
 	var _ tenants.Source = fresh(t)
 }
+
+// TestThePlatformIsNoMerchant keeps its row for connections alone.
+func TestThePlatformIsNoMerchant(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	w := newTenant(t).store(t, s)
+	c := w.connections[0]
+	c.MerchantID, c.Owner = tenants.Platform, tenants.OwnerPlatform
+	var err error
+	if c.NotifyToken, err = tenants.NewNotifyToken(rand.Reader); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.PutConnection(t.Context(), by("connect"), c); err != nil {
+		t.Fatal(err)
+	}
+	account, err := s.AccountByID(t.Context(), tenants.Platform)
+	if err != nil || len(account.Connections()) != 1 {
+		t.Fatal(err)
+	}
+	if list, err := s.Merchants(t.Context(), "", 10); err != nil || len(list) != 1 || list[0].ID != w.merchant.ID {
+		t.Errorf("%+v, %v", list, err)
+	}
+	key, secret, merchant := w.keys[0], w.secrets[0], w.merchant
+	key.MerchantID, secret.MerchantID, merchant.ID = tenants.Platform, tenants.Platform, tenants.Platform
+	for what, err := range map[string]error{
+		"created":      s.CreateMerchant(t.Context(), by("create"), merchant, nil, nil),
+		"suspended":    s.SetStatus(t.Context(), by("suspend"), tenants.Platform, tenants.Suspended),
+		"moved":        s.SetTier(t.Context(), by("tier"), tenants.Platform, "scale"),
+		"given a key":  s.AddKey(t.Context(), by("key"), key),
+		"given a next": s.ReplaceKey(t.Context(), by("key"), key, key),
+		"told":         s.SetCallbackSecret(t.Context(), by("secret"), secret, account.Version()),
+	} {
+		if !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("it is %s: %v", what, err)
+		}
+	}
+}

@@ -30,7 +30,7 @@ func (s *Store) CreateMerchant(ctx context.Context, audit Audit, m tenants.Merch
 	if err != nil {
 		return fmt.Errorf("store: create merchant: %w", err)
 	}
-	return s.administer(ctx, "create merchant", audit, m.ID, func(q *dbsqlc.Queries) error {
+	return s.ofMerchant(ctx, "create merchant", audit, m.ID, func(q *dbsqlc.Queries) error {
 		if err := q.InsertMerchant(ctx, dbsqlc.InsertMerchantParams{
 			MerchantID: string(m.ID), Name: m.Name, Tier: string(m.Tier), Status: string(m.Status), Labels: string(labels),
 			Now: micro(audit.At), ChangeShard: changeShard(m.ID),
@@ -53,7 +53,7 @@ func (s *Store) CreateMerchant(ctx context.Context, audit Audit, m tenants.Merch
 
 // SetStatus stops a merchant or lets it go on.
 func (s *Store) SetStatus(ctx context.Context, audit Audit, id tenants.MerchantID, status tenants.Status) error {
-	return s.administer(ctx, "set status", audit, id, func(q *dbsqlc.Queries) error {
+	return s.ofMerchant(ctx, "set status", audit, id, func(q *dbsqlc.Queries) error {
 		rows, err := q.SetMerchantStatus(ctx, dbsqlc.SetMerchantStatusParams{MerchantID: string(id), Status: string(status)})
 		return found(rows, err)
 	})
@@ -61,7 +61,7 @@ func (s *Store) SetStatus(ctx context.Context, audit Audit, id tenants.MerchantI
 
 // SetTier moves a merchant to another tier.
 func (s *Store) SetTier(ctx context.Context, audit Audit, id tenants.MerchantID, tier tenants.Tier) error {
-	return s.administer(ctx, "set tier", audit, id, func(q *dbsqlc.Queries) error {
+	return s.ofMerchant(ctx, "set tier", audit, id, func(q *dbsqlc.Queries) error {
 		rows, err := q.SetMerchantTier(ctx, dbsqlc.SetMerchantTierParams{MerchantID: string(id), Tier: string(tier)})
 		return found(rows, err)
 	})
@@ -69,7 +69,7 @@ func (s *Store) SetTier(ctx context.Context, audit Audit, id tenants.MerchantID,
 
 // AddKey stores another key of a merchant.
 func (s *Store) AddKey(ctx context.Context, audit Audit, key tenants.Key) error {
-	return s.administer(ctx, "add key", audit, key.MerchantID, func(q *dbsqlc.Queries) error {
+	return s.ofMerchant(ctx, "add key", audit, key.MerchantID, func(q *dbsqlc.Queries) error {
 		return insertKey(ctx, q, key)
 	})
 }
@@ -85,7 +85,7 @@ func (s *Store) EndKey(ctx context.Context, audit Audit, key tenants.Key) error 
 // ReplaceKey stores a rotation: the next key, and the end of the one that
 // retires, together. It is ErrNotFound when that one was revoked meanwhile.
 func (s *Store) ReplaceKey(ctx context.Context, audit Audit, next, retiring tenants.Key) error {
-	return s.administer(ctx, "rotate key", audit, next.MerchantID, func(q *dbsqlc.Queries) error {
+	return s.ofMerchant(ctx, "rotate key", audit, next.MerchantID, func(q *dbsqlc.Queries) error {
 		if err := insertKey(ctx, q, next); err != nil {
 			return err
 		}
@@ -119,7 +119,7 @@ var ErrConflict = errors.New("store: the account has changed meanwhile")
 // the version that the secret was read at: of two rotations at once, one would
 // else overwrite a secret that its merchant was told already.
 func (s *Store) SetCallbackSecret(ctx context.Context, audit Audit, secret tenants.CallbackSecret, version int64) error {
-	return s.administer(ctx, "set callback secret", audit, secret.MerchantID, func(q *dbsqlc.Queries) error {
+	return s.ofMerchant(ctx, "set callback secret", audit, secret.MerchantID, func(q *dbsqlc.Queries) error {
 		merchant, err := q.MerchantByID(ctx, string(secret.MerchantID))
 		if err != nil {
 			return err
@@ -129,6 +129,14 @@ func (s *Store) SetCallbackSecret(ctx context.Context, audit Audit, secret tenan
 		}
 		return putCallbackSecret(ctx, q, secret)
 	})
+}
+
+// ofMerchant administers a merchant alone: the platform is none.
+func (s *Store) ofMerchant(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error) error {
+	if id == tenants.Platform {
+		return fmt.Errorf("store: %s: %w", what, ErrNotFound)
+	}
+	return s.administer(ctx, what, audit, id, change)
 }
 
 // NoteAudit writes an audit entry for what changes no account, before it is done.

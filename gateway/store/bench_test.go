@@ -85,13 +85,13 @@ func bare(b *testing.B, url string, conns int32) payment {
 		id := uuid.New()
 		var attempt, sequence int32
 		if err := pool.QueryRow(ctx, claim, "mer_1", "live", "payment", uuid.NewString(), id, "/payments/create", "payments",
-			int64(15_000), request, "https://shop.example/callback", uuid.NewString(), "v1", "d-1",
-			epoch, epoch, int32(id[15]%movement.Buckets), &due).Scan(&id, &attempt, &sequence); err != nil {
+			int64(15_000), request, int64(0), "https://shop.example/callback", uuid.NewString(), "v1", "d-1",
+			epoch, epoch, int32(id[15]%movement.Buckets), &due, int64(0), nil, "merchant", "", 0).Scan(&id, &attempt, &sequence); err != nil {
 			return err
 		}
 		var updated time.Time
-		return pool.QueryRow(ctx, move, "pending", epoch, &request, &request, nil, "inv-1", "", &due, &due,
-			id, attempt, "sending", "pending", `{"source":"test"}`, uuid.Nil, "", "", "", "none", int32(0), nil).Scan(&sequence, &updated)
+		return pool.QueryRow(ctx, move, "pending", epoch, &request, &request, nil, "inv-1", "", &due, int64(0), &due,
+			id, attempt, "sending", false, "pending", `{"source":"test"}`, uuid.Nil, "", "", "", "none", int32(0), nil).Scan(&sequence, &updated)
 	}
 }
 

@@ -1,15 +1,20 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
 // sharedCommits runs single-statement writes that arrive together in one
@@ -34,6 +39,7 @@ type sharedWrite struct {
 	sql     string
 	args    []any
 	into    []any
+	balance movement.Owner // whose balance it changes; none for nobody's
 	verdict chan error
 }
 
@@ -75,7 +81,24 @@ func (s *sharedCommits) enqueue(write *sharedWrite) error {
 // What has waited so long that its context ended before its batch began is not
 // written at all.
 func (s *sharedCommits) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
-	return &sharedRow{commits: s, write: sharedWrite{ctx: ctx, sql: sql, args: args, verdict: make(chan error, 1)}}
+	owner, _ := ctx.Value(balanceKey{}).(movement.Owner)
+	return &sharedRow{commits: s, write: sharedWrite{ctx: ctx, sql: sql, args: args, balance: owner, verdict: make(chan error, 1)}}
+}
+
+type balanceKey struct{}
+
+// changing tells a write whose balance it changes by some legs.
+func changing(ctx context.Context, owner movement.Owner, legs ledger.Legs) context.Context {
+	if legs.Available == 0 && legs.Held == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, balanceKey{}, owner)
+}
+
+// byBalance is the order in which every replica's batches take balances, so that
+// no two wait for each other.
+func byBalance(a, b *sharedWrite) int {
+	return cmp.Or(strings.Compare(a.balance.MerchantID, b.balance.MerchantID), strings.Compare(a.balance.Mode, b.balance.Mode))
 }
 
 var (
@@ -128,6 +151,7 @@ func (s *sharedCommits) flush(batch []*sharedWrite) {
 		s.alone(ctx, batch[0])
 		return
 	}
+	slices.SortStableFunc(batch, byBalance)
 	verdicts, err := s.together(ctx, batch)
 	switch {
 	case err == nil:

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 )
 
@@ -41,5 +43,36 @@ func TestTestsAreQuickAndAlone(t *testing.T) {
 			}
 			return true
 		})
+	}
+}
+
+// TestTransactionsAreOnlyAdded refuses every statement that would change or take
+// away what the ledger says.
+func TestTransactionsAreOnlyAdded(t *testing.T) {
+	t.Parallel()
+	queries, err := filepath.Glob("queries/*.sql")
+	if err != nil || len(queries) == 0 {
+		t.Fatal(queries, err)
+	}
+	code, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	code = slices.DeleteFunc(code, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
+	changes := regexp.MustCompile(`(?is)(update|delete\s+from|trunc` + `ate(\s+table)?)\s+(only\s+)?"?ledger_transactions` +
+		`|insert\s+into\s+ledger_transactions[^;]*?on\s+conflict[^;]*?do\s+update`)
+	adds := 0
+	for _, name := range append(queries, code...) {
+		source, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := changes.Find(source); found != nil {
+			t.Errorf("%s changes transactions: %s", name, found)
+		}
+		adds += strings.Count(string(source), "INSERT INTO ledger_transactions")
+	}
+	if adds == 0 || !changes.MatchString("UPDATE ledger_transactions SET") || !changes.MatchString("DELETE FROM\n ledger_transactions") {
+		t.Errorf("found %d inserts", adds)
 	}
 }

@@ -189,8 +189,10 @@ func document(s *string) []byte {
 	return []byte(*s)
 }
 
-// foreignKey is the code of a row that points to one that is not there.
-const foreignKey = "23503"
+const (
+	foreignKey     = "23503" // a row points to one that is not there
+	checkViolation = "23514" // a row would break a constraint of its table
+)
 
 func notFound(err error) error {
 	pgErr, refused := errors.AsType[*pgconn.PgError](err)

@@ -102,6 +102,44 @@ type Lease struct {
 	ExpiresAt time.Time
 }
 
+type LedgerAdjustment struct {
+	MerchantID  string
+	Mode        string
+	Reference   string
+	ID          uuid.UUID
+	Amount      int64
+	Reason      string
+	State       string
+	RequestedBy string
+	RequestedAt time.Time
+	DecidedBy   *string
+	DecidedAt   *time.Time
+}
+
+type LedgerBalance struct {
+	MerchantID string
+	Mode       string
+	Available  int64
+	Held       int64
+}
+
+type LedgerTransaction struct {
+	MerchantID  string
+	Mode        string
+	Subject     uuid.UUID
+	Attempt     int32
+	Step        int16
+	Kind        string
+	Provider    string
+	At          time.Time
+	Available   int64
+	Held        int64
+	Margin      int64
+	Cost        int64
+	Deposit     int64
+	Adjustments int64
+}
+
 type Merchant struct {
 	MerchantID  string
 	Name        string
@@ -147,6 +185,16 @@ type Movement struct {
 	DueAt             *time.Time
 	PaidLateAt        *time.Time
 	ReversedAt        *time.Time
+	Cost              int64
+	Charge            string
+	Quote             *string
+	ConnectionOwner   string
+	ConnectionAccount string
+	Fee               int64
+	NameMatch         *bool
+	Spends            *string
+	Delivered         bool
+	Stem              string
 }
 
 type MovementEvent struct {
@@ -155,4 +203,22 @@ type MovementEvent struct {
 	Event      string
 	At         time.Time
 	Detail     string
+}
+
+type QueryCache struct {
+	Key             string
+	Body            *string
+	FetchedAt       *time.Time
+	RefreshingUntil *time.Time
+	FailedAt        *time.Time
+}
+
+type Usage struct {
+	MerchantID string
+	Mode       string
+	Name       string
+	Period     string
+	Used       int64
+	Ceiling    int64
+	Marks      []byte
 }

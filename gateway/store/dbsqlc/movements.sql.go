@@ -43,11 +43,12 @@ const claimMovement = `-- name: ClaimMovement :one
 INSERT INTO movements (
     merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
     amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
-    send_by, created_at, updated_at, misses, due_bucket, due_at
-) VALUES (
+    send_by, created_at, updated_at, misses, due_bucket, due_at, cost, charge, quote, connection_owner, connection_account
+)
+VALUES (
     $1, $2, $3, $4, $5, 1, $6, $7, 'sending', 1,
     $8, $9, $10, '', '', $11, $12, $13, $14,
-    $15, $16, $16, 0, $17, $18
+    $15, $16, $16, 0, $17, $18, $19, '', $20, $21, $22
 )
 ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
     attempt = movements.attempt + 1, operation = excluded.operation, provider = excluded.provider,
@@ -57,8 +58,10 @@ ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
     policy_version = excluded.policy_version, decision_id = excluded.decision_id,
     send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
     result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = NULL,
-    asked_at = NULL, misses = 0, due_at = excluded.due_at
-WHERE movements.state = 'unsent'
+    asked_at = NULL, misses = 0, due_at = excluded.due_at,
+    cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
+    connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
+WHERE movements.state = 'unsent' AND ($23::INT4 = 0 OR movements.attempt + 1 = $23::INT4)
 RETURNING id, attempt, sequence
 `
 
@@ -81,6 +84,11 @@ type ClaimMovementParams struct {
 	Now               time.Time
 	DueBucket         int32
 	DueAt             *time.Time
+	Cost              int64
+	Quote             *string
+	ConnectionOwner   string
+	ConnectionAccount string
+	Attempt           int32
 }
 
 type ClaimMovementRow struct {
@@ -89,9 +97,9 @@ type ClaimMovementRow struct {
 	Sequence int32
 }
 
-// Claims a reference: a new row, or a row whose last attempt was proven never
-// sent, of which nothing may reach the next. No row comes back when the
-// reference is taken.
+// Claims a reference that nothing is paid for from a balance: a new row, or a row
+// whose last attempt was proven never sent, of which nothing may reach the next.
+// No row comes back when the reference is taken.
 func (q *Queries) ClaimMovement(ctx context.Context, arg ClaimMovementParams) (ClaimMovementRow, error) {
 	row := q.db.QueryRow(ctx, claimMovement,
 		arg.MerchantID,
@@ -112,8 +120,136 @@ func (q *Queries) ClaimMovement(ctx context.Context, arg ClaimMovementParams) (C
 		arg.Now,
 		arg.DueBucket,
 		arg.DueAt,
+		arg.Cost,
+		arg.Quote,
+		arg.ConnectionOwner,
+		arg.ConnectionAccount,
+		arg.Attempt,
 	)
 	var i ClaimMovementRow
+	err := row.Scan(&i.ID, &i.Attempt, &i.Sequence)
+	return i, err
+}
+
+const claimPaid = `-- name: ClaimPaid :one
+WITH claimed AS (
+    INSERT INTO movements (
+        merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
+        amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
+        send_by, created_at, updated_at, misses, due_bucket, due_at, cost, charge, quote, connection_owner, connection_account
+    )
+    SELECT $1::TEXT, $2::TEXT, $3::TEXT, $4::TEXT, $5::UUID, 1, $6::TEXT, $7::TEXT, 'sending', 1,
+        $8::INT8, $9::TEXT, $10::INT8, '', '', $11::TEXT, $12::TEXT, $13::TEXT,
+        $14::TEXT, $15::TIMESTAMPTZ, $16::TIMESTAMPTZ, $16::TIMESTAMPTZ, 0, $17::INT4,
+        $18::TIMESTAMPTZ, $19::INT8, $20::TEXT, $21::TEXT, $22::TEXT, $23::TEXT
+    WHERE EXISTS (
+        SELECT 1 FROM ledger_balances AS b
+        WHERE b.merchant_id = $1::TEXT AND b.mode = $2::TEXT AND b.available >= $8::INT8
+    )
+    ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
+        attempt = movements.attempt + 1, operation = excluded.operation, provider = excluded.provider,
+        state = 'sending', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
+        connection_version = excluded.connection_version,
+        callback_url = excluded.callback_url, request_id = excluded.request_id,
+        policy_version = excluded.policy_version, decision_id = excluded.decision_id,
+        send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
+        result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = NULL,
+        asked_at = NULL, misses = 0, due_at = excluded.due_at,
+        cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
+        connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
+    WHERE movements.state = 'unsent' AND ($24::INT4 = 0 OR movements.attempt + 1 = $24::INT4)
+    RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.provider
+), taken AS (
+    UPDATE ledger_balances SET available = ledger_balances.available + $25::INT8, held = ledger_balances.held + $26::INT8
+    FROM claimed
+    WHERE ledger_balances.merchant_id = claimed.merchant_id AND ledger_balances.mode = claimed.mode
+    RETURNING ledger_balances.merchant_id
+), posted AS (
+    INSERT INTO ledger_transactions (
+        merchant_id, mode, subject, attempt, step, kind, provider, at, available, held, margin, cost, deposit, adjustments
+    )
+    SELECT claimed.merchant_id, claimed.mode, claimed.id, claimed.attempt, 1, $27::TEXT, claimed.provider, $16::TIMESTAMPTZ,
+        $25::INT8, $26::INT8, $28::INT8, 0, 0, 0
+    FROM claimed
+    RETURNING subject
+)
+SELECT claimed.id, claimed.attempt, claimed.sequence FROM claimed
+`
+
+type ClaimPaidParams struct {
+	MerchantID        string
+	Mode              string
+	Kind              string
+	Reference         string
+	ID                uuid.UUID
+	Operation         string
+	Provider          string
+	Amount            int64
+	Request           string
+	ConnectionVersion int64
+	CallbackUrl       string
+	RequestID         string
+	PolicyVersion     string
+	DecisionID        string
+	SendBy            time.Time
+	Now               time.Time
+	DueBucket         int32
+	DueAt             *time.Time
+	Cost              int64
+	Charge            string
+	Quote             *string
+	ConnectionOwner   string
+	ConnectionAccount string
+	Attempt           int32
+	PostedAvailable   int64
+	PostedHeld        int64
+	PostedKind        string
+	PostedMargin      int64
+}
+
+type ClaimPaidRow struct {
+	ID       uuid.UUID
+	Attempt  int32
+	Sequence int32
+}
+
+// Claims a reference as ClaimMovement does and takes its price from the balance.
+// No row comes back either when the balance is too small. What two replicas take
+// at once from a balance seen large enough by both, the constraint on the balance
+// refuses, and with it the whole statement. It is a statement of its own because
+// what touches no balance must not pay for the ledger's part.
+func (q *Queries) ClaimPaid(ctx context.Context, arg ClaimPaidParams) (ClaimPaidRow, error) {
+	row := q.db.QueryRow(ctx, claimPaid,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Kind,
+		arg.Reference,
+		arg.ID,
+		arg.Operation,
+		arg.Provider,
+		arg.Amount,
+		arg.Request,
+		arg.ConnectionVersion,
+		arg.CallbackUrl,
+		arg.RequestID,
+		arg.PolicyVersion,
+		arg.DecisionID,
+		arg.SendBy,
+		arg.Now,
+		arg.DueBucket,
+		arg.DueAt,
+		arg.Cost,
+		arg.Charge,
+		arg.Quote,
+		arg.ConnectionOwner,
+		arg.ConnectionAccount,
+		arg.Attempt,
+		arg.PostedAvailable,
+		arg.PostedHeld,
+		arg.PostedKind,
+		arg.PostedMargin,
+	)
+	var i ClaimPaidRow
 	err := row.Scan(&i.ID, &i.Attempt, &i.Sequence)
 	return i, err
 }
@@ -154,7 +290,8 @@ func (q *Queries) CompleteMovement(ctx context.Context, arg CompleteMovementPara
 const dueMovements = `-- name: DueMovements :many
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
-    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at
+    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
+    fee, name_match, spends, delivered, stem
 FROM movements
 WHERE due_bucket = ANY($1::INT4[]) AND due_at IS NOT NULL AND due_at >= $2 AND due_at <= $3
 ORDER BY due_at
@@ -216,6 +353,16 @@ func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]M
 			&i.DueAt,
 			&i.PaidLateAt,
 			&i.ReversedAt,
+			&i.Cost,
+			&i.Charge,
+			&i.Quote,
+			&i.ConnectionOwner,
+			&i.ConnectionAccount,
+			&i.Fee,
+			&i.NameMatch,
+			&i.Spends,
+			&i.Delivered,
+			&i.Stem,
 		); err != nil {
 			return nil, err
 		}
@@ -257,21 +404,25 @@ WITH moved AS (
         provider_reference = COALESCE(NULLIF($6::TEXT, ''), provider_reference),
         fact_id = COALESCE(NULLIF($7::TEXT, ''), fact_id),
         expires_at = COALESCE($8, expires_at),
-        due_at = $9
-    WHERE movements.id = $10 AND movements.attempt = $11 AND movements.state = $12
+        cost = COALESCE(NULLIF($9::INT8, 0), movements.cost),
+        due_at = $10
+    WHERE movements.id = $11 AND movements.attempt = $12 AND movements.state = $13
+        AND ($1 <> 'unsent' OR movements.answer IS NULL)
+        AND (NOT $14::BOOL OR movements.asked_at IS NULL)
+        AND (movements.charge = '' OR $1 = 'pending')
     RETURNING movements.id, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode, movements.reference
 ), story AS (
     INSERT INTO movement_events (movement_id, sequence, event, at, detail)
-    SELECT moved.id, moved.sequence, $13::TEXT, $2, $14::TEXT FROM moved
+    SELECT moved.id, moved.sequence, $15::TEXT, $2, $16::TEXT FROM moved
     RETURNING movement_id
 ), told AS (
     INSERT INTO callbacks (
         merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
         created_at, due_bucket, due_at
     )
-    SELECT moved.merchant_id, moved.mode, $15::UUID, moved.id, moved.sequence, $16::TEXT, moved.reference, $17::TEXT,
-        $18::TEXT, $19::TEXT, 0, $2, $20::INT4, $21
-    FROM moved WHERE $16::TEXT <> ''
+    SELECT moved.merchant_id, moved.mode, $17::UUID, moved.id, moved.sequence, $18::TEXT, moved.reference, $19::TEXT,
+        $20::TEXT, $21::TEXT, 0, $2, $22::INT4, $23
+    FROM moved WHERE $18::TEXT <> ''
     RETURNING event_id
 )
 SELECT moved.sequence, moved.updated_at FROM moved
@@ -286,10 +437,12 @@ type MoveMovementParams struct {
 	ProviderReference string
 	FactID            string
 	ExpiresAt         *time.Time
+	Cost              int64
 	DueAt             *time.Time
 	ID                uuid.UUID
 	Attempt           int32
 	FromState         string
+	Unasked           bool
 	Event             string
 	Detail            string
 	CallbackID        uuid.UUID
@@ -307,7 +460,9 @@ type MoveMovementRow struct {
 }
 
 // Changes the state of a movement, if it still stands where the caller saw it,
-// and writes the event of its story in the same statement.
+// and writes the event of its story in the same statement. What a merchant was
+// answered as pending, or where the caller says so what was asked about, is never
+// unsent. What was charged can't end here.
 func (q *Queries) MoveMovement(ctx context.Context, arg MoveMovementParams) (MoveMovementRow, error) {
 	row := q.db.QueryRow(ctx, moveMovement,
 		arg.ToState,
@@ -318,10 +473,12 @@ func (q *Queries) MoveMovement(ctx context.Context, arg MoveMovementParams) (Mov
 		arg.ProviderReference,
 		arg.FactID,
 		arg.ExpiresAt,
+		arg.Cost,
 		arg.DueAt,
 		arg.ID,
 		arg.Attempt,
 		arg.FromState,
+		arg.Unasked,
 		arg.Event,
 		arg.Detail,
 		arg.CallbackID,
@@ -337,10 +494,135 @@ func (q *Queries) MoveMovement(ctx context.Context, arg MoveMovementParams) (Mov
 	return i, err
 }
 
+const movePaid = `-- name: MovePaid :one
+WITH moved AS (
+    UPDATE movements SET
+        state = $1, sequence = movements.sequence + 1, updated_at = $2, misses = 0,
+        result = COALESCE($3, movements.result),
+        answer = COALESCE($4, movements.answer),
+        refusal = COALESCE($5, movements.refusal),
+        provider_reference = COALESCE(NULLIF($6::TEXT, ''), provider_reference),
+        fact_id = COALESCE(NULLIF($7::TEXT, ''), fact_id),
+        expires_at = COALESCE($8, expires_at),
+        cost = COALESCE(NULLIF($9::INT8, 0), movements.cost),
+        due_at = $10
+    WHERE movements.id = $11 AND movements.attempt = $12 AND movements.state = $13
+        AND ($1 <> 'unsent' OR movements.answer IS NULL)
+        AND (NOT $14::BOOL OR movements.asked_at IS NULL)
+        AND movements.charge <> ''
+    RETURNING movements.id, movements.attempt, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode,
+        movements.reference, movements.provider
+), story AS (
+    INSERT INTO movement_events (movement_id, sequence, event, at, detail)
+    SELECT moved.id, moved.sequence, $15::TEXT, $2, $16::TEXT FROM moved
+    RETURNING movement_id
+), told AS (
+    INSERT INTO callbacks (
+        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
+        created_at, due_bucket, due_at
+    )
+    SELECT moved.merchant_id, moved.mode, $17::UUID, moved.id, moved.sequence, $18::TEXT, moved.reference, $19::TEXT,
+        $20::TEXT, $21::TEXT, 0, $2, $22::INT4, $23
+    FROM moved WHERE $18::TEXT <> ''
+    RETURNING event_id
+), paid AS (
+    UPDATE ledger_balances SET available = ledger_balances.available + $24::INT8, held = ledger_balances.held + $25::INT8
+    FROM moved
+    WHERE ledger_balances.merchant_id = moved.merchant_id AND ledger_balances.mode = moved.mode
+        AND ($24::INT8 <> 0 OR $25::INT8 <> 0)
+    RETURNING ledger_balances.merchant_id
+), posted AS (
+    INSERT INTO ledger_transactions (
+        merchant_id, mode, subject, attempt, step, kind, provider, at, available, held, margin, cost, deposit, adjustments
+    )
+    SELECT moved.merchant_id, moved.mode, moved.id, moved.attempt, 2, $26::TEXT, moved.provider, $2,
+        $24::INT8, $25::INT8, $27::INT8, $28::INT8, $29::INT8, 0
+    FROM moved
+    RETURNING subject
+)
+SELECT moved.sequence, moved.updated_at FROM moved
+`
+
+type MovePaidParams struct {
+	ToState           string
+	Now               time.Time
+	Result            *string
+	Answer            *string
+	Refusal           *string
+	ProviderReference string
+	FactID            string
+	ExpiresAt         *time.Time
+	Cost              int64
+	DueAt             *time.Time
+	ID                uuid.UUID
+	Attempt           int32
+	FromState         string
+	Unasked           bool
+	Event             string
+	Detail            string
+	CallbackID        uuid.UUID
+	CallbackEvent     string
+	CallbackUrl       string
+	CallbackBody      string
+	CallbackState     string
+	CallbackBucket    int32
+	CallbackDueAt     *time.Time
+	PostedAvailable   int64
+	PostedHeld        int64
+	PostedKind        string
+	PostedMargin      int64
+	PostedCost        int64
+	PostedDeposit     int64
+}
+
+type MovePaidRow struct {
+	Sequence  int32
+	UpdatedAt time.Time
+}
+
+// Changes the state of a movement as MoveMovement does, and posts what follows.
+func (q *Queries) MovePaid(ctx context.Context, arg MovePaidParams) (MovePaidRow, error) {
+	row := q.db.QueryRow(ctx, movePaid,
+		arg.ToState,
+		arg.Now,
+		arg.Result,
+		arg.Answer,
+		arg.Refusal,
+		arg.ProviderReference,
+		arg.FactID,
+		arg.ExpiresAt,
+		arg.Cost,
+		arg.DueAt,
+		arg.ID,
+		arg.Attempt,
+		arg.FromState,
+		arg.Unasked,
+		arg.Event,
+		arg.Detail,
+		arg.CallbackID,
+		arg.CallbackEvent,
+		arg.CallbackUrl,
+		arg.CallbackBody,
+		arg.CallbackState,
+		arg.CallbackBucket,
+		arg.CallbackDueAt,
+		arg.PostedAvailable,
+		arg.PostedHeld,
+		arg.PostedKind,
+		arg.PostedMargin,
+		arg.PostedCost,
+		arg.PostedDeposit,
+	)
+	var i MovePaidRow
+	err := row.Scan(&i.Sequence, &i.UpdatedAt)
+	return i, err
+}
+
 const movementByID = `-- name: MovementByID :one
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
-    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at
+    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
+    fee, name_match, spends, delivered, stem
 FROM movements
 WHERE id = $1
 `
@@ -381,6 +663,16 @@ func (q *Queries) MovementByID(ctx context.Context, id uuid.UUID) (Movement, err
 		&i.DueAt,
 		&i.PaidLateAt,
 		&i.ReversedAt,
+		&i.Cost,
+		&i.Charge,
+		&i.Quote,
+		&i.ConnectionOwner,
+		&i.ConnectionAccount,
+		&i.Fee,
+		&i.NameMatch,
+		&i.Spends,
+		&i.Delivered,
+		&i.Stem,
 	)
 	return i, err
 }
@@ -388,7 +680,8 @@ func (q *Queries) MovementByID(ctx context.Context, id uuid.UUID) (Movement, err
 const movementByKey = `-- name: MovementByKey :one
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
-    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at
+    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
+    fee, name_match, spends, delivered, stem
 FROM movements
 WHERE merchant_id = $1 AND mode = $2 AND kind = $3 AND reference = $4
 `
@@ -441,6 +734,16 @@ func (q *Queries) MovementByKey(ctx context.Context, arg MovementByKeyParams) (M
 		&i.DueAt,
 		&i.PaidLateAt,
 		&i.ReversedAt,
+		&i.Cost,
+		&i.Charge,
+		&i.Quote,
+		&i.ConnectionOwner,
+		&i.ConnectionAccount,
+		&i.Fee,
+		&i.NameMatch,
+		&i.Spends,
+		&i.Delivered,
+		&i.Stem,
 	)
 	return i, err
 }
@@ -483,104 +786,146 @@ func (q *Queries) MovementEvents(ctx context.Context, movementID uuid.UUID) ([]M
 	return items, nil
 }
 
-const recordPaidLate = `-- name: RecordPaidLate :one
-WITH marked AS (
-    UPDATE movements SET paid_late_at = $1, sequence = movements.sequence + 1, updated_at = $2, due_at = NULL
-    WHERE movements.id = $3 AND movements.state IN ('expired', 'failed') AND movements.paid_late_at IS NULL
-    RETURNING movements.id, movements.sequence, movements.merchant_id, movements.mode, movements.reference
-), story AS (
-    INSERT INTO movement_events (movement_id, sequence, event, at, detail)
-    SELECT marked.id, marked.sequence, 'paid_late', $2, $4::TEXT FROM marked
-    RETURNING movement_id
-), told AS (
-    INSERT INTO callbacks (
-        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
-        created_at, due_bucket, due_at
-    )
-    SELECT marked.merchant_id, marked.mode, $5::UUID, marked.id, marked.sequence, $6::TEXT, marked.reference, $7::TEXT,
-        $8::TEXT, $9::TEXT, 0, $2, $10::INT4, $11
-    FROM marked WHERE $6::TEXT <> ''
-    RETURNING event_id
-)
-SELECT marked.sequence FROM marked
+const promiseMovement = `-- name: PromiseMovement :one
+UPDATE movements SET answer = $1::TEXT
+WHERE id = $2 AND attempt = $3 AND state = 'sending' AND answer IS NULL
+RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
+    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
+    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
+    fee, name_match, spends, delivered, stem
 `
 
-type RecordPaidLateParams struct {
-	At             *time.Time
-	Now            time.Time
-	ID             uuid.UUID
-	Detail         string
-	CallbackID     uuid.UUID
-	CallbackEvent  string
-	CallbackUrl    string
-	CallbackBody   string
-	CallbackState  string
-	CallbackBucket int32
-	CallbackDueAt  *time.Time
+type PromiseMovementParams struct {
+	Answer  string
+	ID      uuid.UUID
+	Attempt int32
 }
 
-// Records money that came after the movement had ended without it. The state
-// stays; a second fact of the same sort is the operators' list's alone.
-func (q *Queries) RecordPaidLate(ctx context.Context, arg RecordPaidLateParams) (int32, error) {
-	row := q.db.QueryRow(ctx, recordPaidLate,
-		arg.At,
-		arg.Now,
-		arg.ID,
-		arg.Detail,
-		arg.CallbackID,
-		arg.CallbackEvent,
-		arg.CallbackUrl,
-		arg.CallbackBody,
-		arg.CallbackState,
-		arg.CallbackBucket,
-		arg.CallbackDueAt,
+// Keeps the answer of a movement of which nobody knows yet whether the provider
+// has it.
+func (q *Queries) PromiseMovement(ctx context.Context, arg PromiseMovementParams) (Movement, error) {
+	row := q.db.QueryRow(ctx, promiseMovement, arg.Answer, arg.ID, arg.Attempt)
+	var i Movement
+	err := row.Scan(
+		&i.MerchantID,
+		&i.Mode,
+		&i.Kind,
+		&i.Reference,
+		&i.ID,
+		&i.Attempt,
+		&i.Operation,
+		&i.Provider,
+		&i.State,
+		&i.Sequence,
+		&i.Amount,
+		&i.Request,
+		&i.Result,
+		&i.Answer,
+		&i.Refusal,
+		&i.ConnectionVersion,
+		&i.ProviderReference,
+		&i.FactID,
+		&i.CallbackUrl,
+		&i.RequestID,
+		&i.PolicyVersion,
+		&i.DecisionID,
+		&i.SendBy,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.ExpiresAt,
+		&i.AskedAt,
+		&i.Misses,
+		&i.DueBucket,
+		&i.DueAt,
+		&i.PaidLateAt,
+		&i.ReversedAt,
+		&i.Cost,
+		&i.Charge,
+		&i.Quote,
+		&i.ConnectionOwner,
+		&i.ConnectionAccount,
+		&i.Fee,
+		&i.NameMatch,
+		&i.Spends,
+		&i.Delivered,
+		&i.Stem,
 	)
-	var sequence int32
-	err := row.Scan(&sequence)
-	return sequence, err
+	return i, err
 }
 
-const recordReversed = `-- name: RecordReversed :one
+const recordFact = `-- name: RecordFact :one
 WITH marked AS (
-    UPDATE movements SET reversed_at = $1, sequence = movements.sequence + 1, updated_at = $2, due_at = NULL
-    WHERE movements.id = $3 AND movements.state = 'done' AND movements.reversed_at IS NULL
-    RETURNING movements.id, movements.sequence, movements.merchant_id, movements.mode, movements.reference
+    UPDATE movements SET sequence = movements.sequence + 1, updated_at = $1, due_at = NULL,
+        paid_late_at = CASE WHEN $2::TEXT = 'paid_late' THEN $3 ELSE movements.paid_late_at END,
+        reversed_at = CASE WHEN $2::TEXT = 'reversed' THEN $3 ELSE movements.reversed_at END
+    WHERE movements.id = $4 AND (
+        $2::TEXT = 'paid_late' AND movements.state IN ('expired', 'failed') AND movements.paid_late_at IS NULL
+        OR $2::TEXT = 'reversed' AND movements.state = 'done' AND movements.reversed_at IS NULL
+    )
+    RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.reference,
+        movements.provider, movements.charge
 ), story AS (
     INSERT INTO movement_events (movement_id, sequence, event, at, detail)
-    SELECT marked.id, marked.sequence, 'reversed', $2, $4::TEXT FROM marked
+    SELECT marked.id, marked.sequence, $2::TEXT, $1, $5::TEXT FROM marked
     RETURNING movement_id
 ), told AS (
     INSERT INTO callbacks (
         merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
         created_at, due_bucket, due_at
     )
-    SELECT marked.merchant_id, marked.mode, $5::UUID, marked.id, marked.sequence, $6::TEXT, marked.reference, $7::TEXT,
-        $8::TEXT, $9::TEXT, 0, $2, $10::INT4, $11
-    FROM marked WHERE $6::TEXT <> ''
+    SELECT marked.merchant_id, marked.mode, $6::UUID, marked.id, marked.sequence, $7::TEXT, marked.reference, $8::TEXT,
+        $9::TEXT, $10::TEXT, 0, $1, $11::INT4, $12
+    FROM marked WHERE $7::TEXT <> ''
     RETURNING event_id
+), paid AS (
+    UPDATE ledger_balances SET available = ledger_balances.available + $13::INT8, held = ledger_balances.held + $14::INT8
+    FROM marked
+    WHERE ledger_balances.merchant_id = marked.merchant_id AND ledger_balances.mode = marked.mode
+        AND ($13::INT8 <> 0 OR $14::INT8 <> 0)
+    RETURNING ledger_balances.merchant_id
+), posted AS (
+    INSERT INTO ledger_transactions (
+        merchant_id, mode, subject, attempt, step, kind, provider, at, available, held, margin, cost, deposit, adjustments
+    )
+    SELECT marked.merchant_id, marked.mode, marked.id, marked.attempt, 3, $15::TEXT, marked.provider, $1,
+        $13::INT8, $14::INT8, $16::INT8, $17::INT8, $18::INT8, 0
+    FROM marked WHERE marked.charge <> '' AND $2::TEXT = 'reversed'
+    RETURNING subject
 )
 SELECT marked.sequence FROM marked
 `
 
-type RecordReversedParams struct {
-	At             *time.Time
-	Now            time.Time
-	ID             uuid.UUID
-	Detail         string
-	CallbackID     uuid.UUID
-	CallbackEvent  string
-	CallbackUrl    string
-	CallbackBody   string
-	CallbackState  string
-	CallbackBucket int32
-	CallbackDueAt  *time.Time
+type RecordFactParams struct {
+	Now             time.Time
+	Event           string
+	At              *time.Time
+	ID              uuid.UUID
+	Detail          string
+	CallbackID      uuid.UUID
+	CallbackEvent   string
+	CallbackUrl     string
+	CallbackBody    string
+	CallbackState   string
+	CallbackBucket  int32
+	CallbackDueAt   *time.Time
+	PostedAvailable int64
+	PostedHeld      int64
+	PostedKind      string
+	PostedMargin    int64
+	PostedCost      int64
+	PostedDeposit   int64
 }
 
-// Records that the provider took a success back. The state stays.
-func (q *Queries) RecordReversed(ctx context.Context, arg RecordReversedParams) (int32, error) {
-	row := q.db.QueryRow(ctx, recordReversed,
-		arg.At,
+// Records a fact about a movement that has ended, once, and its posting: money
+// that came after it had ended without it, or that the provider took a success
+// back. The state stays; a second fact of the same sort is the operators' list's
+// alone. The reversal of what was charged without a posting is refused by the
+// constraint on kinds.
+func (q *Queries) RecordFact(ctx context.Context, arg RecordFactParams) (int32, error) {
+	row := q.db.QueryRow(ctx, recordFact,
 		arg.Now,
+		arg.Event,
+		arg.At,
 		arg.ID,
 		arg.Detail,
 		arg.CallbackID,
@@ -590,6 +935,12 @@ func (q *Queries) RecordReversed(ctx context.Context, arg RecordReversedParams) 
 		arg.CallbackState,
 		arg.CallbackBucket,
 		arg.CallbackDueAt,
+		arg.PostedAvailable,
+		arg.PostedHeld,
+		arg.PostedKind,
+		arg.PostedMargin,
+		arg.PostedCost,
+		arg.PostedDeposit,
 	)
 	var sequence int32
 	err := row.Scan(&sequence)

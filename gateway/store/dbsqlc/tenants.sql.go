@@ -344,7 +344,7 @@ func (q *Queries) MerchantIDByNotifyToken(ctx context.Context, arg MerchantIDByN
 
 const merchantsAfter = `-- name: MerchantsAfter :many
 SELECT merchant_id, name, tier, status, labels, version, created_at FROM merchants
-WHERE merchant_id > $1
+WHERE merchant_id > $1 AND merchant_id <> 'platform'
 ORDER BY merchant_id
 LIMIT $2
 `
@@ -364,6 +364,7 @@ type MerchantsAfterRow struct {
 	CreatedAt  time.Time
 }
 
+// The platform is no merchant: its row only carries its connections.
 func (q *Queries) MerchantsAfter(ctx context.Context, arg MerchantsAfterParams) ([]MerchantsAfterRow, error) {
 	rows, err := q.db.Query(ctx, merchantsAfter, arg.After, arg.Most)
 	if err != nil {

@@ -3,8 +3,9 @@ SELECT merchant_id, name, tier, status, labels, version, created_at FROM merchan
 WHERE merchant_id = @merchant_id;
 
 -- name: MerchantsAfter :many
+-- The platform is no merchant: its row only carries its connections.
 SELECT merchant_id, name, tier, status, labels, version, created_at FROM merchants
-WHERE merchant_id > @after
+WHERE merchant_id > @after AND merchant_id <> 'platform'
 ORDER BY merchant_id
 LIMIT @most;
 

@@ -1,0 +1,113 @@
+package ledger
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// Kind is what a transaction is about.
+type Kind string
+
+// The kinds. Charge and Hold begin the paying of a movement; exactly one of Cost
+// and Refund ends a charge, of Capture and Release a hold; Reversal gives the
+// price of a movement back that had ended well. Credit and Debit are operators'.
+const (
+	Charge   Kind = "charge"
+	Hold     Kind = "hold"
+	Cost     Kind = "cost"
+	Refund   Kind = "refund"
+	Capture  Kind = "capture"
+	Release  Kind = "release"
+	Reversal Kind = "reversal"
+	Credit   Kind = "credit"
+	Debit    Kind = "debit"
+)
+
+// Step is the place of a transaction in the life of its subject, which has each
+// at most once for each attempt.
+type Step int
+
+// The steps.
+const (
+	Begins   Step = 1
+	Ends     Step = 2
+	Reverses Step = 3
+)
+
+// Legs are what each account changes by, in whole rupiah. Available and Held are
+// the merchant's; the others are the platform's, of the same mode.
+type Legs struct {
+	Available   money.Amount // what the merchant can spend
+	Held        money.Amount // what is set aside for movements under way
+	Margin      money.Amount // fees and margin: what merchants have paid
+	Cost        money.Amount // what providers took for it
+	Deposit     money.Amount // what providers took out of the platform's deposit with them
+	Adjustments money.Amount // what came and went outside of this service
+}
+
+// Transaction is one balanced posting. It is only ever added.
+type Transaction struct {
+	Subject  uuid.UUID // the movement, or the adjustment
+	Attempt  int       // of the movement; 0 for an adjustment
+	Step     Step
+	Kind     Kind
+	Provider string // "" for an adjustment
+	At       time.Time
+	Legs
+}
+
+// Balanced tells whether the legs sum to zero, as those of every transaction do.
+func (l Legs) Balanced() bool {
+	sum := money.Amount(0)
+	for _, leg := range []money.Amount{l.Available, l.Held, l.Margin, l.Cost, l.Deposit, l.Adjustments} {
+		next, err := sum.Add(leg)
+		if err != nil {
+			return false
+		}
+		sum = next
+	}
+	return sum == 0
+}
+
+// ErrMalformed says that a transaction is none that this package makes.
+var ErrMalformed = errors.New("ledger: malformed transaction")
+
+// Check refuses what no function of this package makes: an unknown kind, another
+// step or other legs than the kind's.
+func (t Transaction) Check() error {
+	if made, ok := t.remade(); !ok || made.Step != t.Step || made.Legs != t.Legs || !t.Balanced() {
+		return fmt.Errorf("%w: %s", ErrMalformed, t.Kind)
+	}
+	return nil
+}
+
+// remade is what this package makes of the kind and of the amounts that the legs
+// tell. An amount below zero is none.
+func (t Transaction) remade() (Transaction, bool) {
+	switch t.Kind {
+	case Charge:
+		return BeginCharge(t.Margin), t.Margin > 0
+	case Hold:
+		return BeginHold(t.Held), t.Held > 0
+	case Cost:
+		return EndCost(t.Deposit), t.Deposit >= 0
+	case Capture:
+		return EndCapture(t.Margin, t.Deposit), t.Margin > 0 && t.Deposit >= 0
+	case Refund:
+		return GiveBack(t.Available), t.Available > 0
+	case Release:
+		return LetGo(t.Available), t.Available > 0
+	case Reversal:
+		return TakeBack(t.Available, t.Legs.Cost), t.Available > 0 && t.Legs.Cost >= 0
+	case Credit:
+		return Adjust(t.Available), t.Available > 0
+	case Debit:
+		return Adjust(t.Available), t.Available < 0
+	}
+	return Transaction{}, false
+}

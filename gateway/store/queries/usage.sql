@@ -1,0 +1,39 @@
+-- name: TakeUsage :one
+-- Takes as many units as are left below the limit, however few. No row comes back
+-- when there is none, when none is left, or when this batch of the replica or a
+-- later one was counted already. Marks of replicas are dropped once there are many.
+UPDATE usage SET
+    used = LEAST(usage.used + @want::INT8, @most::INT8), ceiling = @most::INT8,
+    marks = CASE WHEN LENGTH(usage.marks::TEXT) > 1000 THEN '{}'::JSONB ELSE usage.marks END
+        || JSONB_BUILD_OBJECT(@replica::TEXT, JSONB_BUILD_ARRAY(@batch::INT8, LEAST(usage.used + @want::INT8, @most::INT8) - usage.used))
+WHERE usage.merchant_id = @merchant_id AND usage.mode = @mode AND usage.name = @name AND usage.period = @period
+    AND usage.used < @most::INT8
+    AND COALESCE((usage.marks -> @replica::TEXT ->> 0)::INT8, 0) < @batch::INT8
+RETURNING used, (marks -> @replica::TEXT ->> 1)::INT8 AS taken;
+
+-- name: GiveUsage :one
+-- Gives units back. No row comes back as with TakeUsage.
+UPDATE usage SET
+    used = GREATEST(usage.used - @back::INT8, 0),
+    marks = CASE WHEN LENGTH(usage.marks::TEXT) > 1000 THEN '{}'::JSONB ELSE usage.marks END
+        || JSONB_BUILD_OBJECT(@replica::TEXT, JSONB_BUILD_ARRAY(@batch::INT8, 0))
+WHERE usage.merchant_id = @merchant_id AND usage.mode = @mode AND usage.name = @name AND usage.period = @period
+    AND COALESCE((usage.marks -> @replica::TEXT ->> 0)::INT8, 0) < @batch::INT8
+RETURNING used;
+
+-- name: CountedUsage :one
+-- What is used, and the last batch of a replica that was counted.
+SELECT used, COALESCE((marks -> @replica::TEXT ->> 0)::INT8, 0)::INT8 AS batch,
+    COALESCE((marks -> @replica::TEXT ->> 1)::INT8, 0)::INT8 AS taken
+FROM usage
+WHERE merchant_id = @merchant_id AND mode = @mode AND name = @name AND period = @period;
+
+-- name: OpenUsage :exec
+INSERT INTO usage (merchant_id, mode, name, period, used, ceiling)
+VALUES (@merchant_id, @mode, @name, @period, 0, 0)
+ON CONFLICT (merchant_id, mode, name, period) DO NOTHING;
+
+-- name: UsageOf :many
+SELECT name, used FROM usage
+WHERE merchant_id = @merchant_id AND mode = @mode AND period = @period
+ORDER BY name;

@@ -1,0 +1,103 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// Sealed is what of one account is sealed: of its connections and callback
+// secrets, the names and the sealed values alone.
+type Sealed struct {
+	MerchantID  tenants.MerchantID
+	Connections []tenants.Connection
+	Secrets     []tenants.CallbackSecret
+}
+
+// SealedAfter lists accounts in the order of their ids, after one of them, with
+// what of each is sealed. The platform is among them.
+func (s *Store) SealedAfter(ctx context.Context, after tenants.MerchantID, most int) ([]Sealed, error) {
+	ids, err := s.queries.AccountsAfter(ctx, dbsqlc.AccountsAfterParams{After: string(after), Most: int32(most)}) //nolint:gosec // a page
+	if err != nil || len(ids) == 0 {
+		return nil, sealedFault(err)
+	}
+	accounts, place := make([]Sealed, len(ids)), make(map[string]*Sealed, len(ids))
+	for i, id := range ids {
+		accounts[i].MerchantID = tenants.MerchantID(id)
+		place[id] = &accounts[i]
+	}
+	last := ids[len(ids)-1]
+	connections, err := s.queries.SealedConnections(ctx, dbsqlc.SealedConnectionsParams{After: string(after), Last: last})
+	if err != nil {
+		return nil, sealedFault(err)
+	}
+	for _, row := range connections {
+		if of := place[row.MerchantID]; of != nil { // else the account is newer than the list
+			of.Connections = append(of.Connections, tenants.Connection{
+				MerchantID: of.MerchantID, Mode: tenants.Mode(row.Mode), Provider: tenants.Provider(row.Provider), Sealed: row.Sealed,
+			})
+		}
+	}
+	secrets, err := s.queries.SealedCallbackSecrets(ctx, dbsqlc.SealedCallbackSecretsParams{After: string(after), Last: last})
+	if err != nil {
+		return nil, sealedFault(err)
+	}
+	for _, row := range secrets {
+		if of := place[row.MerchantID]; of != nil {
+			of.Secrets = append(of.Secrets, tenants.CallbackSecret{
+				MerchantID: of.MerchantID, Mode: tenants.Mode(row.Mode), Sealed: row.Sealed, Next: row.NextSealed,
+			})
+		}
+	}
+	return accounts, nil
+}
+
+func sealedFault(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("store: sealed values: %w", err)
+}
+
+var errNothingResealed = errors.New("store: nothing was sealed anew")
+
+// Reseal stores what was sealed anew: becomes has the names of was in its
+// order. A value that somebody else has replaced meanwhile stays theirs. It
+// tells how many rows it changed; where there are none nothing is audited, and
+// no replica reads the account again.
+func (s *Store) Reseal(ctx context.Context, audit Audit, was, becomes Sealed) (changed int64, err error) {
+	err = s.administer(ctx, "reseal", audit, was.MerchantID, func(q *dbsqlc.Queries) error {
+		changed = 0 // the transaction may be tried again
+		for i, old := range was.Connections {
+			rows, err := q.ResealConnection(ctx, dbsqlc.ResealConnectionParams{
+				MerchantID: string(old.MerchantID), Mode: string(old.Mode), Provider: string(old.Provider),
+				Was: old.Sealed, Becomes: becomes.Connections[i].Sealed,
+			})
+			if err != nil {
+				return err
+			}
+			changed += rows
+		}
+		for i, old := range was.Secrets {
+			rows, err := q.ResealCallbackSecret(ctx, dbsqlc.ResealCallbackSecretParams{
+				MerchantID: string(old.MerchantID), Mode: string(old.Mode), Was: old.Sealed, NextWas: old.Next,
+				Becomes: becomes.Secrets[i].Sealed, NextBecomes: becomes.Secrets[i].Next,
+			})
+			if err != nil {
+				return err
+			}
+			changed += rows
+		}
+		if changed == 0 {
+			return errNothingResealed
+		}
+		return nil
+	})
+	if errors.Is(err, errNothingResealed) {
+		return 0, nil
+	}
+	return changed, err
+}

@@ -1,0 +1,124 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+)
+
+// errOvertaken says that a later batch of the same replica was counted before.
+var errOvertaken = errors.New("a later batch was counted already")
+
+// TakeUsage takes up to want units of what a merchant may use in a period, as many
+// as are left below the limit, and tells how many it took and how many are used
+// then. A replica numbers its batches, rising: each is counted once at most, however
+// often it is sent, and the last one is answered again as it was. With an error it
+// may have been counted; GiveUsage of the same batch finds out.
+func (s *Store) TakeUsage(
+	ctx context.Context, owner movement.Owner, name, period, replica string, batch, want, limit int64,
+) (taken, used int64, err error) {
+	p := dbsqlc.TakeUsageParams{
+		MerchantID: owner.MerchantID, Mode: owner.Mode, Name: name, Period: period,
+		Replica: replica, Batch: batch, Want: want, Most: limit,
+	}
+	counted, err := s.count(ctx, usageKey(owner, name, period, replica), batch, limit, func(ctx context.Context) (dbsqlc.CountedUsageRow, error) {
+		row, err := s.queries.TakeUsage(ctx, p)
+		return dbsqlc.CountedUsageRow{Used: row.Used, Taken: row.Taken}, err
+	})
+	if err != nil {
+		return 0, 0, fmt.Errorf("store: take usage: %w", err)
+	}
+	return counted.Taken, counted.Used, nil
+}
+
+// GiveUsage gives units back, once for each batch as TakeUsage has it. Where the
+// batch was counted before as one that took, nothing is given back, and it tells
+// how many that were. Either way the batch is never counted any more.
+func (s *Store) GiveUsage(ctx context.Context, owner movement.Owner, name, period, replica string, batch, back int64) (taken int64, err error) {
+	p := dbsqlc.GiveUsageParams{
+		MerchantID: owner.MerchantID, Mode: owner.Mode, Name: name, Period: period,
+		Replica: replica, Batch: batch, Back: back,
+	}
+	counted, err := s.count(ctx, usageKey(owner, name, period, replica), batch, math.MaxInt64, func(ctx context.Context) (dbsqlc.CountedUsageRow, error) {
+		used, err := s.queries.GiveUsage(ctx, p)
+		return dbsqlc.CountedUsageRow{Used: used}, err
+	})
+	if err != nil {
+		return 0, fmt.Errorf("store: give usage back: %w", err)
+	}
+	return counted.Taken, nil
+}
+
+func usageKey(owner movement.Owner, name, period, replica string) dbsqlc.CountedUsageParams {
+	return dbsqlc.CountedUsageParams{MerchantID: owner.MerchantID, Mode: owner.Mode, Name: name, Period: period, Replica: replica}
+}
+
+// counting sends a batch once.
+type counting func(ctx context.Context) (dbsqlc.CountedUsageRow, error)
+
+// count sends a batch until its fate is known, or nobody can tell it.
+func (s *Store) count(ctx context.Context, key dbsqlc.CountedUsageParams, batch, limit int64, send counting) (dbsqlc.CountedUsageRow, error) {
+	counted, err := s.countOnce(ctx, key, batch, limit, send)
+	pgErr, refused := errors.AsType[*pgconn.PgError](err)
+	conflict := refused && (pgErr.Code == "40001" || pgErr.Code == "40P01")
+	if !conflict && !ambiguous(err) {
+		return counted, err
+	}
+	return readBack(ctx, func(ctx context.Context) (dbsqlc.CountedUsageRow, error) {
+		return s.countOnce(ctx, key, batch, limit, send)
+	})
+}
+
+// countOnce sends a batch. Where it changed nothing, the row may be missing, be
+// full, or have this batch already.
+func (s *Store) countOnce(ctx context.Context, key dbsqlc.CountedUsageParams, batch, limit int64, send counting) (dbsqlc.CountedUsageRow, error) {
+	for {
+		counted, err := send(ctx)
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return counted, err
+		}
+		counted, err = s.queries.CountedUsage(ctx, key)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows):
+			if err := s.queries.OpenUsage(ctx, dbsqlc.OpenUsageParams{
+				MerchantID: key.MerchantID, Mode: key.Mode, Name: key.Name, Period: key.Period,
+			}); err != nil {
+				return counted, err
+			}
+		case err != nil, counted.Batch == batch:
+			return counted, err
+		case counted.Batch > batch:
+			return counted, errOvertaken
+		case counted.Used >= limit:
+			return dbsqlc.CountedUsageRow{Used: counted.Used}, nil
+		}
+		// It is there now, or something was given back at this very moment.
+	}
+}
+
+// Used is how much of something a merchant has used in a period.
+type Used struct {
+	Name  string
+	Units int64
+}
+
+// Usage reads all that a merchant has used of what is counted by a period, in the
+// order of the names.
+func (s *Store) Usage(ctx context.Context, owner movement.Owner, period string) ([]Used, error) {
+	rows, err := s.queries.UsageOf(ctx, dbsqlc.UsageOfParams{MerchantID: owner.MerchantID, Mode: owner.Mode, Period: period})
+	if err != nil {
+		return nil, fmt.Errorf("store: usage: %w", err)
+	}
+	used := make([]Used, len(rows))
+	for i, row := range rows {
+		used[i] = Used{Name: row.Name, Units: row.Used}
+	}
+	return used, nil
+}
