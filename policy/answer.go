@@ -34,8 +34,9 @@ func readDecision(value ast.Value) (Decision, error) {
 	return decision, nil
 }
 
-// readLimits reads {"rates": [{name, rate_per_second, burst}], "quotas": [{name, limit}]}.
-func readLimits(value ast.Value) (Limits, error) {
+// readLimits reads {"rates": [{name, rate_per_second, burst}], "quotas": [{name, limit}], "markup": {default, products},
+// "transfers": {day, destination_day}, "repeat_within": "10m"}.
+func (s *Set) readLimits(value ast.Value) (Limits, error) {
 	object, ok := value.(ast.Object)
 	if !ok {
 		return Limits{}, fmt.Errorf("%s where an object must be", ast.ValueName(value))
@@ -62,6 +63,15 @@ func readLimits(value ast.Value) (Limits, error) {
 	})
 	if err != nil {
 		return Limits{}, fmt.Errorf(`"quotas": %w`, err)
+	}
+	if limits.Markup, err = s.readMarkup(field(object, "markup")); err != nil {
+		return Limits{}, fmt.Errorf(`"markup": %w`, err)
+	}
+	if limits.Transfers, err = readTransfers(field(object, "transfers")); err != nil {
+		return Limits{}, fmt.Errorf(`"transfers": %w`, err)
+	}
+	if limits.RepeatWithin, err = readRepeat(field(object, "repeat_within")); err != nil {
+		return Limits{}, fmt.Errorf(`"repeat_within" %w`, err)
 	}
 	return limits, nil
 }

@@ -30,6 +30,7 @@ var (
 	termProvider      = ast.InternedTerm("provider")
 	termRatePerSecond = ast.InternedTerm("rate_per_second")
 	termStatus        = ast.InternedTerm("status")
+	termTold          = ast.InternedTerm("told")
 	termTier          = ast.InternedTerm("tier")
 	termUnix          = ast.InternedTerm("unix")
 	termWeekday       = ast.InternedTerm("weekday")
@@ -147,14 +148,14 @@ func (s *Set) admitTerm(in *AdmitInput) (*ast.Term, error) {
 		input.Insert(termClock, clockTerm(in.Now))
 	}
 	if s.reads.fields {
-		fields := ast.InternedEmptyObjectValue
-		if len(in.Fields) > 0 {
-			var err error
-			if fields, err = ast.InterfaceToValue(in.Fields); err != nil {
-				return nil, fmt.Errorf("policy: fields: %w", err)
-			}
+		if err := insertObject(input, termFields, in.Fields); err != nil {
+			return nil, err
 		}
-		input.Insert(termFields, ast.NewTerm(fields))
+	}
+	if s.reads.told && in.Told != nil {
+		if err := insertObject(input, termTold, in.Told); err != nil {
+			return nil, err
+		}
 	}
 	return ast.NewTerm(input), nil
 }
@@ -167,4 +168,16 @@ func (s *Set) operation(o Operation) *ast.Term {
 	term := o.term()
 	s.operations.put(o, term)
 	return term
+}
+
+func insertObject(input ast.Object, name *ast.Term, values map[string]any) error {
+	object := ast.InternedEmptyObjectValue
+	if len(values) > 0 {
+		var err error
+		if object, err = ast.InterfaceToValue(values); err != nil {
+			return fmt.Errorf("policy: %v: %w", name, err)
+		}
+	}
+	input.Insert(name, ast.NewTerm(object))
+	return nil
 }

@@ -3,9 +3,9 @@
 // It is the door for OPA. It must not know HTTP or SQL, and it never looks at a clock: time comes in as a parameter.
 //
 // A set answers two questions. Limits asks `data.gerbang.limits` with the merchant's record, the mode and the operation,
-// and nothing else, so the answer is kept until one of them or the set changes. Admit asks `data.gerbang.admit` for each
-// request, with amount, time and fields as well, and its answer is never kept. A question without an answer means no, and
-// so does an error.
+// and nothing else, so the answer (rates, quotas, markups and limits of money out) is kept until one of them or the set
+// changes. Admit asks `data.gerbang.admit` for each request, with amount, time and fields as well, and its answer is never
+// kept. A question without an answer means no, and so does an error.
 package policy
 
 import (
@@ -72,12 +72,20 @@ type AdmitInput struct {
 	Now time.Time
 	// Fields are what the manifest offers to rules: strings, booleans, whole numbers, or lists and maps of them.
 	Fields map[string]any
+	// Told is what an inquiry has told before the money call: a price, a fee, name_match. It is nil at the first evaluation,
+	// and rules that look at it then say nothing.
+	Told map[string]any
 }
 
-// Limits is how fast and how many. It is shared by everyone who asked the same: do not change it.
+// Limits is how fast, how many, at which markup, and how much money may go out. It is shared by everyone who asked the
+// same: do not change it.
 type Limits struct {
-	Rates  []Rate
-	Quotas []Quota
+	Rates     []Rate
+	Quotas    []Quota
+	Markup    Markup
+	Transfers TransferLimits
+	// RepeatWithin is for how long a transfer without a reference that equals an earlier one is taken for that one.
+	RepeatWithin time.Duration
 	// Version is the set that answered.
 	Version Version
 }

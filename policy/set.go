@@ -35,10 +35,11 @@ type Set struct {
 	admit   question
 
 	// reads tells which costly parts of the input any rule looks at.
-	reads struct{ now, clock, fields bool }
+	reads struct{ now, clock, fields, told bool }
 
 	kept       *cache[limitsKey, keptAnswer]
 	operations *cache[Operation, *ast.Term]
+	products   *cache[int, keptProducts] // by the hash of what they were read from
 }
 
 // question is one of the two, ready to be asked.
@@ -71,6 +72,7 @@ func newSet(version Version, rules *ast.Compiler, store storage.Store, txn stora
 		txn:        txn,
 		kept:       newCache[limitsKey, keptAnswer](keptLimits),
 		operations: newCache[Operation, *ast.Term](keptOperations),
+		products:   newCache[int, keptProducts](keptMarkups),
 	}
 	for q, ref := range map[*question]ast.Ref{&s.limits: limitsRef, &s.admit: admitRef} {
 		q.name = string(ref[len(ref)-1].Value.(ast.String))
@@ -100,6 +102,7 @@ func (s *Set) note(module *ast.Module) {
 		name, named := field.(ast.String)
 		s.reads.now = s.reads.now || !named || name == "now"
 		s.reads.clock = s.reads.clock || !named || name == "clock"
+		s.reads.told = s.reads.told || !named || name == "told"
 		s.reads.fields = s.reads.fields || !named || name == "fields"
 		return false
 	})
@@ -108,9 +111,9 @@ func (s *Set) note(module *ast.Module) {
 // Version names the set.
 func (s *Set) Version() Version { return s.version }
 
-// Limits answers how fast and how many. The answer is kept under the set, the merchant and its record's version, the mode
-// and the operation, until the first of the merchant's own limits expires. ErrNoAnswer means that the rules have none;
-// that and every other error is a refusal.
+// Limits answers how fast, how many, at which markup and how much. The answer is kept under the set, the merchant and its
+// record's version, the mode and the operation, until the first of the merchant's own limits expires. ErrNoAnswer means
+// that the rules have none; that and every other error is a refusal.
 func (s *Set) Limits(ctx context.Context, in LimitsInput) (Limits, error) {
 	key := limitsKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation}
 	if kept, ok := s.kept.get(key); ok && (kept.until.IsZero() || in.Now.Before(kept.until)) {
@@ -123,7 +126,7 @@ func (s *Set) Limits(ctx context.Context, in LimitsInput) (Limits, error) {
 	if answer == nil {
 		return Limits{}, ErrNoAnswer
 	}
-	limits, err := readLimits(answer.Value)
+	limits, err := s.readLimits(answer.Value)
 	if err != nil {
 		return Limits{}, fmt.Errorf("policy: the answer of %s: %w", limitsRef, err)
 	}

@@ -15,6 +15,9 @@ const (
 
 	// maxName bounds the names of tiers, rates and quotas, which travel in headers and in database rows.
 	maxName = 64
+
+	// maxMarkup, in rupiah, is far above what anybody adds to a price; it too catches a slip of the finger.
+	maxMarkup = 1_000_000_000
 )
 
 // checkData reads data.json and holds it against its shape:
@@ -22,6 +25,9 @@ const (
 //	{"tiers": {"<tier>": {"rate_per_second": n > 0, "burst": n >= 1, "quotas": {"<quota>": {"limit": n >= 0}}}},
 //	 "quotas": {"<quota>": {"operations": ["/path"], "limit": n >= 0}},
 //	 "amounts": {"<path or kind>": {"min": n >= 1, "max": n >= 1}},
+//	 "markups": {"tiers": {"<tier>": n >= 0}, "products": {"<product>": n >= 0}, "merchants": {"<merchant id>": n >= 0}},
+//	 "transfers": {"tiers": {"<tier>": {"day": {"amount": n >= 0, "count": n >= 0}, "destination_day": {...},
+//	   "repeat_within": "10m"}}, "merchants": {"<merchant id>": {...}}},
 //	 "custom": {...}}
 //
 // Only "tiers" must be there. "custom" belongs to an operator's own rules and is not looked at. Any other name is refused,
@@ -32,7 +38,7 @@ func checkData(src []byte) (map[string]any, []Problem) {
 		return nil, file.problems
 	}
 	s := shape{file}
-	top := s.object(root, "tiers", "quotas", "amounts", "custom")
+	top := s.object(root, "tiers", "quotas", "amounts", "markups", "transfers", "custom")
 	var quotas map[string]*node
 	if declared := top["quotas"]; declared != nil {
 		quotas = s.named(declared)
@@ -49,6 +55,12 @@ func checkData(src []byte) (map[string]any, []Problem) {
 		for _, bounds := range s.any(amounts) {
 			s.bounds(bounds)
 		}
+	}
+	if markups := top["markups"]; markups != nil {
+		s.markups(markups, top["tiers"])
+	}
+	if transfers := top["transfers"]; transfers != nil {
+		s.transfers(transfers, top["tiers"])
 	}
 	if custom := top["custom"]; custom != nil {
 		s.any(custom)
@@ -178,6 +190,61 @@ func (s shape) bounds(n *node) {
 		most := s.whole(n, "max", high, 1, math.MaxInt64)
 		if most > 0 && most < least {
 			s.problem(high.offset, `"max" is below "min"`)
+		}
+	}
+}
+
+// markups checks what is added to prices. A tier that is not in the file would be a misspelt one.
+func (s shape) markups(n, tiers *node) {
+	for group, amounts := range s.object(n, "tiers", "products", "merchants") {
+		names := s.any(amounts)
+		for name, amount := range names {
+			s.whole(amounts, name, amount, 0, maxMarkup)
+		}
+		if _, empty := names[""]; empty {
+			s.problem(amounts.offset, "a name is empty")
+		}
+		if group == "tiers" && tiers != nil {
+			s.declaredTiers(amounts, tiers)
+		}
+	}
+}
+
+// transfers checks what bounds money out.
+func (s shape) transfers(n, tiers *node) {
+	for group, limited := range s.object(n, "tiers", "merchants") {
+		for _, limits := range s.any(limited) {
+			s.transferLimits(limits)
+		}
+		if group == "tiers" && tiers != nil {
+			s.declaredTiers(limited, tiers)
+		}
+	}
+}
+
+// transferLimits checks the bounds of a tier or a merchant.
+func (s shape) transferLimits(n *node) {
+	for name, value := range s.object(n, "day", "destination_day", "repeat_within") {
+		if name == "repeat_within" {
+			text, _ := value.value.(string)
+			if _, err := parseRepeat(text); err != nil {
+				s.problem(value.offset, "%q %v", name, err)
+			}
+			continue
+		}
+		for unit, most := range s.object(value, "amount", "count") {
+			s.whole(value, unit, most, 0, math.MaxInt64)
+		}
+	}
+}
+
+// declaredTiers notes the names of an object that are no tiers.
+func (s shape) declaredTiers(n, tiers *node) {
+	declared, _ := tiers.value.([]member)
+	named, _ := n.value.([]member)
+	for _, m := range named {
+		if !slices.ContainsFunc(declared, func(tier member) bool { return tier.name == m.name }) {
+			s.problem(m.offset, "no tier %q is in this file's \"tiers\"", m.name)
 		}
 	}
 }

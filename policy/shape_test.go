@@ -52,6 +52,23 @@ func TestDataIsHeldAgainstItsShape(t *testing.T) {
 		"a misspelt bound":    {beside("amounts", `{"payment": {"minimum": 5}}`), `"minimum" is not known here`},
 		"a bound of 0":        {beside("amounts", `{"payment": {"min": 0}}`), `"min" must be a whole number`},
 		"bounds crossed":      {beside("amounts", `{"payment": {"min": 5, "max": 4}}`), `2:42: "max" is below "min"`},
+		"a markup below 0":    {beside("markups", `{"products": {"x5": -1}}`), `2:32: "x5" must be a whole number from 0`},
+		"a markup in part":    {beside("markups", `{"merchants": {"m1": 0.5}}`), `"m1" must be a whole number from 0`},
+		"a markup as string":  {beside("markups", `{"tiers": {"a": "5"}}`), `"a" must be a whole number from 0`},
+		"a markup too high":   {beside("markups", `{"tiers": {"a": 1000000001}}`), `"a" must be a whole number from 0`},
+		"an unknown tier":     {beside("markups", `{"tiers": {"b": 5}}`), `2:23: no tier "b" is in this file`},
+		"an unknown markup":   {beside("markups", `{"product": {}}`), `2:13: "product" is not known here`},
+		"markups a number":    {beside("markups", `5`), `2:12: this must be an object`},
+		"products a list":     {beside("markups", `{"products": []}`), `2:25: this must be an object`},
+		"no product's name":   {beside("markups", `{"products": {"": 5}}`), `2:25: a name is empty`},
+		"an unknown bound":    {beside("transfers", `{"tiers": {"a": {"month": {}}}}`), `2:31: "month" is not known here`},
+		"a bound of no tier":  {beside("transfers", `{"tiers": {"b": {}}}`), `2:25: no tier "b" is in this file`},
+		"a bound in part":     {beside("transfers", `{"merchants": {"m1": {"day": {"count": 1.5}}}}`), `"count" must be a whole number from 0`},
+		"a bound below 0":     {beside("transfers", `{"tiers": {"a": {"destination_day": {"amount": -1}}}}`), `"amount" must be a whole number from 0`},
+		"no known unit":       {beside("transfers", `{"tiers": {"a": {"day": {"sum": 1}}}}`), `"sum" is not known here`},
+		"a repeat of days":    {beside("transfers", `{"tiers": {"a": {"repeat_within": "1d"}}}`), `2:48: "repeat_within" must be a duration`},
+		"a repeat as number":  {beside("transfers", `{"merchants": {"m": {"repeat_within": 5}}}`), `"repeat_within" must be a duration`},
+		"transfers a list":    {beside("transfers", `[]`), `2:14: this must be an object`},
 		"custom is a list":    {beside("custom", `[]`), `2:11: this must be an object`},
 	} {
 		data, problems := checkData([]byte(c.data))
@@ -71,9 +88,11 @@ func TestRightDataIsTaken(t *testing.T) {
 		"tiers": {"a-1_B.c": {"rate_per_second": 0.5, "burst": 1, "quotas": {"q": {"limit": 0}}}},
 		"quotas": {"q": {"operations": ["/a"], "limit": 9223372036854775807}, "r": {"operations": []}},
 		"amounts": {"payment": {"min": 1}, "/a": {"max": 2}, "order": {"min": 3, "max": 3}},
+		"markups": {"tiers": {"a-1_B.c": 0}, "products": {"x 5/10": 1000000000}, "merchants": {"mer_1": 7}},
+		"transfers": {"tiers": {"a-1_B.c": {}}, "merchants": {"mer_1": {"day": {"amount": 0, "count": 5}, "destination_day": {}, "repeat_within": "24h"}}},
 		"custom": {"anything": [true, null, {"a": "b"}]}
 	}`))
-	if len(problems) > 0 || len(data) != 4 {
+	if len(problems) > 0 || len(data) != 6 {
 		t.Fatalf("data is %v with the problems %v", data, problems)
 	}
 	custom := data["custom"].(map[string]any)["anything"].([]any)

@@ -21,8 +21,12 @@ func Access(id tenants.Identity, op *catalog.Operation) error {
 }
 
 // ScopeOf is the scope that an operation needs: reading is one scope, and each
-// way of moving money belongs to one. To end a movement is to act on it.
+// way of moving money belongs to one. To end a movement is to act on it, and a
+// query may say that it tells as much as a transfer does.
 func ScopeOf(op *catalog.Operation) tenants.Scope {
+	if op.Scope != "" {
+		return tenants.Scope(op.Scope)
+	}
 	switch KindOf(op) {
 	case manifest.Payment, manifest.Collection:
 		return tenants.ScopeCollect

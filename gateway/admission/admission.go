@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -22,14 +21,19 @@ import (
 // fault, and the request is refused.
 const evaluation = 250 * time.Millisecond
 
-// jakarta is the zone of Indonesia's capital, which has no summer time.
-var jakarta = time.FixedZone("WIB", 7*60*60)
+// Quotas counts what merchants have used, exactly over all replicas. A unit that
+// is reserved is used until it is released. A release comes to its end whatever
+// becomes of the context, which only says how long to wait for it.
+type Quotas interface {
+	Reserve(ctx context.Context, u limit.Usage, limit int64) (limit.Counted, error)
+	Release(ctx context.Context, u limit.Usage)
+}
 
 // Config is how admission sees the time and where it writes. Both may be left
 // out.
 type Config struct {
-	// Location is the place whose hour and weekday policies see, Jakarta's
-	// unless given.
+	// Location is the place whose hour and weekday policies see, and whose months
+	// the merchants' have that name no other; Jakarta unless given.
 	Location *time.Location
 	Log      *slog.Logger
 }
@@ -39,16 +43,15 @@ type Config struct {
 type Admission struct {
 	policy   *policy.Active
 	limiter  *limit.Limiter
+	quotas   Quotas
 	location *time.Location
 	log      *slog.Logger
-
-	uncounted sync.Map // quotas that operators were warned of
 }
 
 // New makes an admission.
-func New(active *policy.Active, limiter *limit.Limiter, c Config) *Admission {
+func New(active *policy.Active, limiter *limit.Limiter, quotas Quotas, c Config) *Admission {
 	return &Admission{
-		policy: active, limiter: limiter,
+		policy: active, limiter: limiter, quotas: quotas,
 		location: cmp.Or(c.Location, jakarta),
 		log:      cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
 	}
@@ -58,72 +61,104 @@ func New(active *policy.Active, limiter *limit.Limiter, c Config) *Admission {
 type Ticket struct {
 	DecisionID    string
 	PolicyVersion string
+	// Zone is the merchant's, whose days and months count.
+	Zone *time.Location
+	// Limits are what the policy says of this merchant and operation; nothing where
+	// it refused.
+	Limits policy.Limits
+	// Quotas are what this request has reserved, of which Remaining is left in the
+	// scarcest; nil where none counts it.
+	Quotas    []limit.Usage
+	Remaining *int64
 	// RateLimit and RateLimitPolicy are the values of the header fields of these
 	// names; empty where no rate was asked.
 	RateLimit       string
 	RateLimitPolicy string
 }
 
-// Admit decides on one request whose body fits its schema. The error is
-// POLICY_DENIED with the policy's own reasons, RATE_LIMITED, or INTERNAL when
-// the policy could not be evaluated: no decision is a refusal. The ticket is
-// set in each case.
+// Admit decides on one request whose body fits its schema: the policy first, then
+// the rates, then the quotas. The error is POLICY_DENIED with the policy's own
+// reasons, RATE_LIMITED, QUOTA_EXCEEDED, or INTERNAL when the policy could not be
+// evaluated or a quota not be counted: no decision is a refusal. The ticket is set
+// in each case; with an error it has used no quota.
 func (a *Admission) Admit(
 	ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document,
 ) (Ticket, error) {
 	// Read once, so that one request never sees two policies.
 	set := a.policy.Set()
-	ticket := Ticket{DecisionID: uuid.NewString(), PolicyVersion: string(set.Version())}
-	ctx, cancel := context.WithTimeout(ctx, evaluation)
-	defer cancel()
+	zone := ZoneOf(id.Account.Merchant(), a.location)
+	ticket := Ticket{DecisionID: uuid.NewString(), PolicyVersion: string(set.Version()), Zone: zone}
 	input, err := a.input(now, id, op, body)
 	if err != nil {
 		return ticket, internal(err)
 	}
-	decision, err := set.Admit(ctx, input)
-	if err != nil {
-		return ticket, internal(err)
+	if ticket.Limits, err = a.judge(ctx, set, input, ticket); err != nil {
+		return ticket, err
 	}
-	if !decision.Allow {
-		return ticket, a.deny(ctx, ticket, input, strings.Join(decision.Reasons, " "))
+	if err := a.spend(ctx, now, &ticket, input); err != nil || len(ticket.Limits.Quotas) == 0 {
+		return ticket, err
 	}
-	limits, err := set.Limits(ctx, policy.LimitsInput{
-		Merchant: input.Merchant, Mode: input.Mode, Operation: input.Operation, Now: now,
-	})
-	if errors.Is(err, policy.ErrNoAnswer) {
-		return ticket, a.deny(ctx, ticket, input, "The policy sets no limits for this merchant.")
-	}
-	if err != nil {
-		return ticket, internal(err)
-	}
-	if len(limits.Quotas) > 0 {
-		a.warnUncounted(ctx, input.Operation.Path, limits)
-	}
-	return a.spend(ctx, now, ticket, input, limits.Rates)
+	return ticket, a.reserve(ctx, now.In(zone), &ticket, input)
 }
 
-// warnUncounted tells operators, once for each policy and operation, that a
-// quota they have set is not counted: nothing that is served has one yet.
-func (a *Admission) warnUncounted(ctx context.Context, path string, limits policy.Limits) {
-	if _, told := a.uncounted.LoadOrStore(string(limits.Version)+path, true); !told {
-		a.log.WarnContext(ctx, "the policy sets a quota that is not counted", "operation", path, "quota", limits.Quotas[0].Name, "policy", string(limits.Version))
+// Reconsider asks the policy again about a request that was admitted, with what an
+// inquiry has told before the money call. A price that it tells is the amount that
+// rules see. The error is as Admit's.
+func (a *Admission) Reconsider(
+	ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity, op *catalog.Operation, body catalog.Document, told map[string]any,
+) error {
+	input, err := a.input(now, id, op, body)
+	if err != nil {
+		return internal(err)
+	}
+	input.Told = told
+	if price, ok := told["price"].(int64); ok {
+		input.Amount = &price
+	}
+	_, err = a.judge(ctx, a.policy.Set(), input, ticket)
+	return err
+}
+
+// judge asks the policy whether this request is allowed, and for its limits.
+func (a *Admission) judge(ctx context.Context, set *policy.Set, input policy.AdmitInput, ticket Ticket) (policy.Limits, error) {
+	evaluating, cancel := context.WithTimeout(ctx, evaluation)
+	defer cancel()
+	decision, err := set.Admit(evaluating, input)
+	if err != nil {
+		return policy.Limits{}, internal(err)
+	}
+	if !decision.Allow {
+		return policy.Limits{}, a.deny(ctx, ticket, input, strings.Join(decision.Reasons, " "))
+	}
+	limits, err := set.Limits(evaluating, policy.LimitsInput{
+		Merchant: input.Merchant, Mode: input.Mode, Operation: input.Operation, Now: input.Now,
+	})
+	if errors.Is(err, policy.ErrNoAnswer) {
+		return policy.Limits{}, a.deny(ctx, ticket, input, "The policy sets no limits for this merchant.")
+	}
+	if err != nil {
+		return policy.Limits{}, internal(err)
+	}
+	return limits, nil
+}
+
+// RecordOf is a merchant's record as policies see it.
+func RecordOf(m tenants.Merchant) policy.Merchant {
+	return policy.Merchant{
+		ID: string(m.ID), Tier: string(m.Tier), Status: string(m.Status), Labels: m.Labels, Version: m.Version,
 	}
 }
 
 func (a *Admission) input(
 	now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document,
 ) (policy.AdmitInput, error) {
-	merchant := id.Account.Merchant()
 	input := policy.AdmitInput{
-		Merchant: policy.Merchant{
-			ID: string(merchant.ID), Tier: string(merchant.Tier), Status: string(merchant.Status),
-			Labels: merchant.Labels, Version: merchant.Version,
-		},
+		Merchant:  RecordOf(id.Account.Merchant()),
 		Mode:      string(id.Mode),
 		Operation: policy.Operation{Path: op.Path, Kind: string(KindOf(op)), Provider: op.Provider},
 		Now:       now.In(a.location),
 	}
-	if op.AmountField() != "" {
+	if op.HasAmount(body) { // an order's may be left out
 		amount, err := op.AmountOf(body)
 		if err != nil {
 			return input, err
@@ -139,25 +174,23 @@ func (a *Admission) input(
 
 // spend takes a token of each rate. One that is spent is not returned, also
 // when the next rate refuses.
-func (a *Admission) spend(
-	ctx context.Context, now time.Time, ticket Ticket, input policy.AdmitInput, rates []policy.Rate,
-) (Ticket, error) {
+func (a *Admission) spend(ctx context.Context, now time.Time, ticket *Ticket, input policy.AdmitInput) error {
 	var limits, policies []byte
 	var refusal error
-	for _, rate := range rates {
+	for _, rate := range ticket.Limits.Rates {
 		key := limit.Key{Merchant: input.Merchant.ID, Mode: input.Mode, Name: rate.Name}
 		verdict := a.limiter.Allow(now, key, limit.Rate{PerSecond: rate.PerSecond, Burst: rate.Burst})
 		limits = limit.AppendLimit(limits, rate.Name, verdict)
 		policies = limit.AppendPolicy(policies, rate.Name, verdict)
 		if !verdict.OK {
-			a.note(ctx, ticket, input, fault.RateLimited, rate.Name)
+			a.note(ctx, *ticket, input, fault.RateLimited, rate.Name)
 			refusal = fault.Newf(fault.RateLimited,
 				"Too many requests: at most %g a second, %d at once.", rate.PerSecond, rate.Burst).After(now, verdict.RetryAfter)
 			break
 		}
 	}
 	ticket.RateLimit, ticket.RateLimitPolicy = string(limits), string(policies)
-	return ticket, refusal
+	return refusal
 }
 
 func (a *Admission) deny(ctx context.Context, ticket Ticket, input policy.AdmitInput, reason string) error {

@@ -39,6 +39,7 @@ limits := {
 		{"name": "second", "rate_per_second": 1, "burst": 3},
 	],
 	"quotas": [],
+	"markup": {"default": 500, "products": {"xld10": 250}},
 } if input.merchant.tier != "unlimited"
 `
 
@@ -154,20 +155,24 @@ func TestAdmit(t *testing.T) {
 		{"merchant", `{"amount": 100}`, "never", noon, fault.PolicyDenied, "Never."},
 		{"no limits", `{"amount": 100}`, "unlimited", noon, fault.PolicyDenied, "The policy sets no limits for this merchant."},
 		{"a rule that fails", `{"amount": 100}`, "broken", noon, fault.Internal, "could not be judged"},
-		{"no amount", `{}`, "scale", noon, fault.Internal, "could not be judged"},
+		{"no amount", `{}`, "scale", noon, "", ""},
+		{"an amount that is none", `{"amount": "100"}`, "scale", noon, fault.Internal, "could not be judged"},
 	}
 	active := compile(t, rules)
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
-			a := admission.New(active, limit.New(), admission.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+			a := admission.New(active, limit.New(), nil, admission.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
 			ticket, err := a.Admit(t.Context(), test.now, identity(t, tenants.Tier(test.tier), tenants.Active), op, body(t, test.body))
 			if code(err) != test.want || err != nil && !strings.Contains(fault.From(err).Message, test.message) {
 				t.Fatalf("got %v, want %q that says %q", err, test.want, test.message)
 			}
 			if len(ticket.DecisionID) != 36 || ticket.PolicyVersion != string(active.Set().Version()) {
 				t.Errorf("the ticket %+v", ticket)
+			}
+			if judged := test.want == ""; judged != (ticket.Limits.Markup.Of("xld10") == 250) || judged != (ticket.Limits.Version == active.Set().Version()) {
+				t.Errorf("the limits %+v", ticket.Limits)
 			}
 			if asked := ticket.RateLimit != ""; asked != (test.want == "") {
 				t.Errorf("a rate was asked: %v", asked)
@@ -182,7 +187,7 @@ func TestAdmit(t *testing.T) {
 func TestRates(t *testing.T) {
 	t.Parallel()
 	op, id := operation(t, "/payments/status"), identity(t, "scale", tenants.Active)
-	a := admission.New(compile(t, rules), limit.New(), admission.Config{})
+	a := admission.New(compile(t, rules), limit.New(), nil, admission.Config{})
 	for range 2 {
 		if _, err := a.Admit(t.Context(), noon, id, op, nil); err != nil {
 			t.Fatal(err)
@@ -192,6 +197,9 @@ func TestRates(t *testing.T) {
 	f, ok := errors.AsType[*fault.Error](err)
 	if !ok || f.Code != fault.RateLimited || f.RetryAfter != time.Second || !f.RetryAt.Equal(noon.Add(time.Second)) {
 		t.Fatalf("got %v", err)
+	}
+	if ticket.Limits.Markup.Of("any") != 500 {
+		t.Error("a retry that the rate refuses loses its markup")
 	}
 	if ticket.RateLimit != `"default";r=0;t=2` || ticket.RateLimitPolicy != `"default";q=2;w=2` {
 		t.Errorf("the ticket %+v", ticket)
@@ -209,7 +217,7 @@ func TestRates(t *testing.T) {
 
 func TestAdmitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	a := admission.New(compile(t, rules), limit.New(), admission.Config{})
+	a := admission.New(compile(t, rules), limit.New(), nil, admission.Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := a.Admit(ctx, noon, identity(t, "scale", tenants.Active), operation(t, "/payments/status"), nil); code(err) != fault.Internal {
@@ -219,7 +227,7 @@ func TestAdmitEndsWithItsContext(t *testing.T) {
 
 func TestTheDefaultPolicyKnowsItsTiers(t *testing.T) {
 	t.Parallel()
-	a := admission.New(compile(t, ""), limit.New(), admission.Config{})
+	a := admission.New(compile(t, ""), limit.New(), nil, admission.Config{})
 	op := operation(t, "/payments/create")
 	ticket, err := a.Admit(t.Context(), noon, identity(t, "starter", tenants.Active), op, body(t, `{"amount": 100}`))
 	if err != nil || !strings.HasPrefix(ticket.RateLimitPolicy, `"default";q=`) {
@@ -246,7 +254,7 @@ func body(t testing.TB, text string) catalog.Document {
 
 func BenchmarkAdmit(b *testing.B) {
 	op, id := operation(b, "/payments/create"), identity(b, "scale", tenants.Active)
-	a := admission.New(compile(b, ""), limit.New(), admission.Config{})
+	a := admission.New(compile(b, ""), limit.New(), nil, admission.Config{})
 	document := body(b, `{"amount": 10000, "payer_email": "a@example.com"}`)
 	now := noon
 	b.ReportAllocs()

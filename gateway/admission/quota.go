@@ -1,0 +1,88 @@
+package admission
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// zoneLabel is the label by which a merchant's record names the place whose months
+// its quotas are counted by, such as Asia/Jayapura.
+const zoneLabel = "time_zone"
+
+// jakarta is the zone of Indonesia's capital, which has no summer time.
+var jakarta = time.FixedZone("WIB", 7*60*60)
+
+// reserve takes a unit of each quota that counts the operation, or of none: what
+// was taken before one that is used up is released. Now is in the merchant's zone.
+func (a *Admission) reserve(ctx context.Context, now time.Time, ticket *Ticket, input policy.AdmitInput) error {
+	month := limit.Month(now)
+	for _, quota := range ticket.Limits.Quotas {
+		usage := limit.Usage{Key: limit.Key{Merchant: input.Merchant.ID, Mode: input.Mode, Name: quota.Name}, Period: month.Name}
+		counted, err := a.quotas.Reserve(ctx, usage, quota.Limit)
+		if err == nil && counted.OK {
+			ticket.Quotas = append(ticket.Quotas, usage)
+			if ticket.Remaining == nil || counted.Remaining < *ticket.Remaining {
+				ticket.Remaining = &counted.Remaining
+			}
+			continue
+		}
+		a.Release(ctx, *ticket)
+		ticket.Quotas, ticket.Remaining = nil, nil
+		if err != nil {
+			return internal(err)
+		}
+		a.note(ctx, *ticket, input, fault.QuotaExceeded, quota.Name)
+		return fault.Newf(fault.QuotaExceeded, "The quota %s is used up: %d calls until %s.", quota.Name, quota.Limit,
+			month.End.UTC().Format(time.RFC3339)).After(now, month.End.Sub(now))
+	}
+	return nil
+}
+
+// Release gives back what an admitted request has reserved: for one that turned out
+// to consume nothing. It must be called once at most.
+func (a *Admission) Release(ctx context.Context, ticket Ticket) {
+	for _, usage := range ticket.Quotas {
+		a.quotas.Release(ctx, usage)
+	}
+}
+
+// ZoneOf is the zone whose months a merchant's quotas are counted by: what its
+// record names, or else the gateway's, Jakarta's where that is nil.
+func ZoneOf(m tenants.Merchant, gateway *time.Location) *time.Location {
+	if zone, err := Zone(m.Labels); err == nil && zone != nil {
+		return zone
+	}
+	return cmp.Or(gateway, jakarta)
+}
+
+// zones are those that were loaded from files, by their names.
+var zones sync.Map
+
+// Zone is the zone that a merchant's labels name, nil where they name none. A zone
+// that this machine does not know is an error.
+func Zone(labels map[string]string) (*time.Location, error) {
+	name := labels[zoneLabel]
+	if name == "" {
+		return nil, nil //nolint:nilnil // none is named
+	}
+	if known, ok := zones.Load(name); ok {
+		return known.(*time.Location), nil
+	}
+	if name == "Local" { // would be this machine's
+		return nil, fmt.Errorf("admission: %s names no place", zoneLabel)
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("admission: %s: %w", zoneLabel, err)
+	}
+	zones.Store(name, zone)
+	return zone, nil
+}

@@ -1,0 +1,187 @@
+package admission_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// quotaRules count a status three times: by two quotas that may be used up, and one
+// that is never reached. Nothing is allowed to the tier never.
+const quotaRules = `package gerbang
+
+admit := {"allow": input.merchant.tier != "never", "reasons": []}
+
+limits := {
+	"rates": [{"name": "default", "rate_per_second": 1, "burst": 100}],
+	"quotas": [{"name": name, "limit": limit} | some name, limit in {"a": 3, "b": 2, "c": 9}],
+}
+`
+
+// tally counts in memory.
+type tally struct {
+	used map[limit.Usage]int64
+	err  error
+}
+
+func newTally() *tally { return &tally{used: map[limit.Usage]int64{}} }
+
+func (c *tally) Reserve(_ context.Context, u limit.Usage, most int64) (limit.Counted, error) {
+	if c.err != nil && u.Name == "b" {
+		return limit.Counted{}, c.err
+	}
+	if c.used[u] >= most {
+		return limit.Counted{}, nil
+	}
+	c.used[u]++
+	return limit.Counted{OK: true, Remaining: most - c.used[u]}, nil
+}
+
+func (c *tally) Release(_ context.Context, u limit.Usage) { c.used[u]-- }
+
+// String tells what is used, by quota, mode and period.
+func (c *tally) String() string {
+	var all []string
+	for u, n := range maps.All(c.used) {
+		all = append(all, fmt.Sprintf("%s/%s/%s=%d", u.Name, u.Mode, u.Period, n))
+	}
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+func TestQuotas(t *testing.T) {
+	t.Parallel()
+	op, id := operation(t, "/payments/status"), identity(t, "scale", tenants.Active)
+	used := newTally()
+	var log bytes.Buffer
+	a := admission.New(compile(t, quotaRules), limit.New(), used, admission.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	for remaining := range slices.Values([]int64{1, 0}) {
+		ticket, err := a.Admit(t.Context(), noon, id, op, nil)
+		if err != nil || len(ticket.Quotas) != 3 || *ticket.Remaining != remaining || ticket.RateLimit == "" {
+			t.Fatalf("%+v, %v", ticket, err)
+		}
+	}
+	ticket, err := a.Admit(t.Context(), noon, id, op, nil)
+	f := fault.From(err)
+	if f.Code != fault.QuotaExceeded || !f.RetryAt.Equal(time.Date(2026, 11, 30, 17, 0, 0, 0, time.UTC)) ||
+		f.Message != "The quota b is used up: 2 calls until 2026-11-30T17:00:00Z." {
+		t.Errorf("got %v at %s", err, f.RetryAt)
+	}
+	if ticket.Quotas != nil || ticket.Remaining != nil || !strings.Contains(log.String(), ticket.DecisionID) {
+		t.Errorf("the ticket %+v, the log %s", ticket, &log)
+	}
+	if got := used.String(); got != "a/test/2026-11=2 b/test/2026-11=2 c/test/2026-11=2" {
+		t.Errorf("used %s", got)
+	}
+	live := id
+	live.Mode = tenants.Live
+	ticket, err = a.Admit(t.Context(), noon, live, op, nil)
+	if err != nil || used.used[limit.Usage{Key: limit.Key{Merchant: "mer_scale", Mode: "live", Name: "b"}, Period: "2026-11"}] != 1 {
+		t.Errorf("test mode uses what is live mode's: %v, used %s", err, used)
+	}
+	a.Release(t.Context(), ticket)
+	if got := used.String(); !strings.Contains(got, "a/live/2026-11=0 a/test/2026-11=2 b/live/2026-11=0") {
+		t.Errorf("after the release: %s", got)
+	}
+}
+
+// TestWhatIsNotAdmittedUsesNoQuota: the policy comes first, then the rates, then
+// the quotas.
+func TestWhatIsNotAdmittedUsesNoQuota(t *testing.T) {
+	t.Parallel()
+	op := operation(t, "/payments/status")
+	down := newTally()
+	down.err = errors.New("the database is away")
+	slow := strings.Replace(quotaRules, `"burst": 100`, `"burst": 1`, 1)
+	for name, c := range map[string]struct {
+		rules, tier string
+		used        *tally
+		want        []fault.Code
+		left        string
+	}{
+		"denied":          {quotaRules, "never", newTally(), []fault.Code{fault.PolicyDenied}, ""},
+		"too fast":        {slow, "scale", newTally(), []fault.Code{"", fault.RateLimited}, "a/test/2026-11=1 b/test/2026-11=1 c/test/2026-11=1"},
+		"can't be judged": {quotaRules, "scale", down, []fault.Code{fault.Internal}, "a/test/2026-11=0"},
+	} {
+		a := admission.New(compile(t, c.rules), limit.New(), c.used, admission.Config{})
+		for _, want := range c.want {
+			if _, err := a.Admit(t.Context(), noon, identity(t, tenants.Tier(c.tier), tenants.Active), op, nil); code(err) != want {
+				t.Errorf("%s: %v, want %q", name, err, want)
+			}
+		}
+		if got := c.used.String(); got != c.left {
+			t.Errorf("%s: used %q, want %q", name, got, c.left)
+		}
+	}
+}
+
+func TestMonthsOfTheMerchant(t *testing.T) {
+	t.Parallel()
+	op := operation(t, "/payments/status")
+	active := compile(t, quotaRules)
+	last := time.Date(2026, 10, 31, 16, 30, 0, 0, time.UTC) // 23:30 in Jakarta
+	for zone, want := range map[string]struct{ period, end string }{
+		"":                 {"2026-10", "2026-10-31T17:00:00Z"},
+		"Asia/Jayapura":    {"2026-11", "2026-11-30T15:00:00Z"},
+		"America/New_York": {"2026-10", "2026-11-01T04:00:00Z"},
+		"Mars/Olympus":     {"2026-10", "2026-10-31T17:00:00Z"},
+		"Local":            {"2026-10", "2026-10-31T17:00:00Z"},
+	} {
+		id := identity(t, "scale", tenants.Active)
+		merchant := id.Account.Merchant()
+		merchant.Labels = map[string]string{"time_zone": zone}
+		var err error
+		if id.Account, err = tenants.NewAccount(merchant, nil, nil, nil); err != nil {
+			t.Fatal(err)
+		}
+		a := admission.New(active, limit.New(), newTally(), admission.Config{})
+		for range 2 {
+			ticket, err := a.Admit(t.Context(), last, id, op, nil)
+			if err != nil || ticket.Quotas[0].Period != want.period {
+				t.Errorf("%q: %+v, %v, want %s", zone, ticket.Quotas, err, want.period)
+			}
+		}
+		_, err = a.Admit(t.Context(), last, id, op, nil)
+		if end := fault.From(err).RetryAt.UTC().Format(time.RFC3339); end != want.end {
+			t.Errorf("%q: until %s, want %s", zone, end, want.end)
+		}
+	}
+}
+
+func TestDefaultQuotas(t *testing.T) {
+	t.Parallel()
+	used := newTally()
+	a := admission.New(compile(t, ""), limit.New(), used, admission.Config{Location: time.UTC})
+	op := *operation(t, "/payments/status")
+	op.Path, op.Provider = "/wallet1/inquiry", "wallet1"
+	ticket, err := a.Admit(t.Context(), noon, identity(t, "starter", tenants.Active), &op, nil)
+	if err != nil || *ticket.Remaining != 9_999 || used.String() != "name_inquiry/test/2026-11=1" {
+		t.Errorf("%+v, %v, used %s", ticket, err, used)
+	}
+}
+
+func BenchmarkAdmitWithAQuota(b *testing.B) {
+	op, id := operation(b, "/payments/status"), identity(b, "scale", tenants.Active)
+	a := admission.New(compile(b, strings.NewReplacer(": 3,", ": 1000000000,", ": 2,", ": 1000000000,", ": 9}", ": 1000000000}").Replace(quotaRules)),
+		limit.New(), newTally(), admission.Config{})
+	now := noon
+	b.ReportAllocs()
+	for b.Loop() {
+		now = now.Add(time.Second)
+		if _, err := a.Admit(b.Context(), now, id, op, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package policy
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// markups is data with a tier that has no markup and one that has, a product and a merchant.
+const markups = `{
+	"tiers": {"starter": {"rate_per_second": 1, "burst": 1}, "growth": {"rate_per_second": 1, "burst": 1}},
+	"markups": {"tiers": {"growth": 300}, "products": {"xld10": 150, "pln20": 0}, "merchants": {"m9": 25}}
+}`
+
+// markup asks a set for a merchant's markup.
+func markup(t *testing.T, set *Set, id, tier string) Markup {
+	t.Helper()
+	in := starter(noon)
+	in.Merchant.ID, in.Merchant.Tier = id, tier
+	limits, err := set.Limits(t.Context(), in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return limits.Markup
+}
+
+func TestTheMostSpecificMarkupWins(t *testing.T) {
+	t.Parallel()
+	set := must(t, with(dataFile, markups))
+	for merchant, want := range map[[2]string]map[string]money.Amount{
+		{"m1", "starter"}: {"xld10": 150, "pln20": 0, "other": 0},
+		{"m2", "growth"}:  {"xld10": 150, "pln20": 0, "other": 300},
+		{"m9", "growth"}:  {"xld10": 25, "pln20": 25, "other": 25},
+	} {
+		got := markup(t, set, merchant[0], merchant[1])
+		for product, amount := range want {
+			if got.Of(product) != amount {
+				t.Errorf("%v: %s has the markup %d, want %d", merchant, product, got.Of(product), amount)
+			}
+		}
+	}
+	if got := markup(t, must(t, fixture()), "m1", "starter"); got.Of("xld10") != 0 || got.Products != nil {
+		t.Errorf("without markups it is %+v, want nothing", got)
+	}
+}
+
+// TestMarkupsFollowTheSet: a change of the data is a new set, whose answers nothing keeps from before.
+func TestMarkupsFollowTheSet(t *testing.T) {
+	t.Parallel()
+	active := NewActive(must(t, with(dataFile, markups)))
+	if got := markup(t, active.Set(), "m1", "starter").Of("xld10"); got != 150 {
+		t.Fatalf("the markup is %d", got)
+	}
+	active.Swap(must(t, with(dataFile, strings.Replace(markups, "150", "151", 1))))
+	if got := markup(t, active.Set(), "m1", "starter").Of("xld10"); got != 151 {
+		t.Errorf("after the edit the markup is %d, want 151", got)
+	}
+}
+
+func TestMerchantsShareTheMapOfProducts(t *testing.T) {
+	t.Parallel()
+	set := must(t, with(dataFile, markups))
+	one, other := markup(t, set, "m1", "starter"), markup(t, set, "m2", "growth")
+	if reflect.ValueOf(one.Products).Pointer() != reflect.ValueOf(other.Products).Pointer() {
+		t.Error("each merchant has a map of its own")
+	}
+	// Rules may answer with other maps: each is read as what it is.
+	own := must(t, rulesOnly(`package gerbang
+
+limits := {"rates": [], "quotas": [], "markup": {"products": {"a": count(input.merchant.id)}}}
+
+admit := {"allow": true, "reasons": []}
+`))
+	for _, id := range []string{"m", "mm", "mmm", "mm", "m"} {
+		if got := markup(t, own, id, "bronze").Of("a"); int(got) != len(id) {
+			t.Errorf("%s has the markup %d, want %d", id, got, len(id))
+		}
+	}
+}
+
+func TestAWrongMarkupIsNoSet(t *testing.T) {
+	t.Parallel()
+	for answer, want := range map[string]string{
+		`5`:                       "an object must be here",
+		`{"default": -1}`:         `"default": must be a whole number from 0`,
+		`{"default": 0.5}`:        `"default": must be a whole number from 0`,
+		`{"default": "7"}`:        `"default": must be a whole number from 0`,
+		`{"default": 1000000001}`: `"default": must be a whole number from 0`,
+		`{"defualt": 5}`:          `"defualt" is not known here`,
+		`{"products": []}`:        `"products": an object must be here`,
+		`{"products": {"a": -1}}`: `"products": "a": must be a whole number from 0`,
+		`{"products": {5: 1}}`:    "a product's name must be a string",
+	} {
+		rules := fmt.Sprintf("package gerbang\n\nlimits := {\"rates\": [], \"quotas\": [], \"markup\": %s}\n\nadmit := {\"allow\": true, \"reasons\": []}\n", answer)
+		got := problems(t, rulesOnly(rules))
+		if got[0].File != "own.rego" || got[0].Line != 3 || !strings.Contains(got[0].Message, want) {
+			t.Errorf("%s: problems are %v, want %s", answer, got, want)
+		}
+	}
+}
