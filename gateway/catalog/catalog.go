@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -34,10 +35,15 @@ func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	for _, op := range s.operations {
+		if op.Product != nil {
+			op.Products = s.byPath[op.Product.List]
+		}
 		if target := op.StatusOf + op.CancelOf; target != "" {
 			op.Target = s.byPath[target]
-			if op.StatusOf != "" {
-				op.Target.Status = op
+		}
+		if op.StatusOf != "" {
+			for _, told := range append(op.AlsoOf, op.StatusOf) {
+				s.byPath[told].Status = op
 			}
 		}
 	}
@@ -102,15 +108,22 @@ func (c *Catalog) Current() *Snapshot { return c.current.Load() }
 // Swap makes another snapshot current.
 func (c *Catalog) Swap(s *Snapshot) { c.current.Store(s) }
 
+// defaultEvery is how long a provider is left alone about one movement that does
+// not ask for more.
+const defaultEvery = 5 * time.Second
+
 func compile(provider string, m *manifest.Manifest, declared manifest.Operation) (*Operation, error) {
-	op := &Operation{Operation: declared, Provider: provider, SettlesWithin: time.Duration(m.SettlesWithin)}
-	if declared.Kind != "" && !(op.Own() && declared.Kind == manifest.Query) { // a query has no rules
+	op := &Operation{
+		Operation: declared, Provider: provider, Manifest: m,
+		Pace: movement.Pace{
+			SettlesWithin: time.Duration(m.SettlesWithin),
+			Every:         cmp.Or(time.Duration(m.LookupEvery), defaultEvery),
+		},
+	}
+	if declared.Kind != "" && declared.Kind != manifest.Query { // a query has no rules
 		rules, served := movement.RulesOf(declared.Kind)
 		if !served {
 			return nil, fmt.Errorf("kind %s is not served by this gateway", declared.Kind)
-		}
-		if declared.Money() && m.Lookup != manifest.LookupRead {
-			return nil, fmt.Errorf("lookup %s is not served by this gateway", m.Lookup)
 		}
 		op.Rules = rules
 	}
@@ -124,6 +137,9 @@ func compile(provider string, m *manifest.Manifest, declared manifest.Operation)
 		}
 	}
 	if op.properties, err = readProperties(declared.Request); err != nil {
+		return nil, err
+	}
+	if op.shown, err = shownOf(declared.Response); err != nil {
 		return nil, err
 	}
 	answers, err := readProperties(declared.Response)

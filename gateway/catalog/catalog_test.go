@@ -74,7 +74,7 @@ func TestBuildLinksFollowersToTheirTarget(t *testing.T) {
 			t.Errorf("%s is not about %s", path, create.Path)
 		}
 	}
-	if create.Target != nil || create.Rules.ReferenceField != "external_id" || create.SettlesWithin <= 0 {
+	if create.Target != nil || create.Rules.ReferenceField != "external_id" || create.Pace.SettlesWithin <= 0 {
 		t.Errorf("create is compiled as %+v", create)
 	}
 	if _, ok := s.ByPath("/payments/nothing"); ok {
@@ -137,16 +137,6 @@ func TestBuildKeepsTheGatewaysOwnPaths(t *testing.T) {
 	m.Operations[0].Path = catalog.EventsPath
 	if _, err := catalog.Build([]*manifest.Manifest{m}); err == nil || !strings.Contains(err.Error(), "the path is the gateway's own") {
 		t.Errorf("got %v, want a refusal of the path", err)
-	}
-	m = load(t, paymentsManifest)
-	m.Operations[0].Kind = manifest.Query
-	if _, err := catalog.Build([]*manifest.Manifest{m}); err == nil || !strings.Contains(err.Error(), "kind query is not served") {
-		t.Errorf("got %v, want a refusal of a plugin's query", err)
-	}
-	m = load(t, paymentsManifest)
-	m.Lookup = manifest.LookupResubmit
-	if _, err := catalog.Build([]*manifest.Manifest{m}); err == nil || !strings.Contains(err.Error(), "lookup resubmit is not served") {
-		t.Errorf("got %v, want a refusal of a look that sends again", err)
 	}
 }
 

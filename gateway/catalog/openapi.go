@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
@@ -34,6 +36,9 @@ func describe(operations []*Operation) ([]byte, error) {
 			return nil, fmt.Errorf("%s: %w", op.Path, err)
 		}
 		paths[op.Path] = object{"post": described}
+		if op.Get {
+			paths[op.Path] = object{"post": described, "get": describeGet(op, described)}
+		}
 	}
 	webhooks, err := describeWebhooks(operations)
 	if err != nil {
@@ -111,6 +116,25 @@ func describeOperation(op *Operation) (object, error) {
 		described["parameters"] = parameters
 	}
 	return described, nil
+}
+
+// describeGet is the same operation with its parameters in the query.
+func describeGet(op *Operation, described object) object {
+	get := maps.Clone(described)
+	get["operationId"] = operationID(op.Path) + "Get"
+	content := described["requestBody"].(object)["content"].(object)["application/json"].(object)
+	schema := content["schema"].(object)
+	properties, _ := schema["properties"].(object)
+	required, _ := schema["required"].([]any)
+	var parameters []any
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		parameters = append(parameters, object{
+			"name": name, "in": "query", "required": slices.Contains(required, any(name)), "schema": properties[name],
+		})
+	}
+	get["parameters"] = parameters
+	delete(get, "requestBody")
+	return get
 }
 
 // describeRequest is the manifest's schema with the credentials, which belong

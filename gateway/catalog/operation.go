@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"time"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -24,16 +24,19 @@ type Document map[string]any
 // Operation is one path of a snapshot.
 type Operation struct {
 	manifest.Operation
-	Provider      string         // "" for the gateway's own
-	Rules         movement.Rules // of the kind, where it has one
-	SettlesWithin time.Duration
-	Target        *Operation // the money operation that a status or cancel is about
-	Status        *Operation // the operation that tells the state of a money operation, nil for none
+	Provider string             // "" for the gateway's own
+	Manifest *manifest.Manifest // that declares it
+	Rules    movement.Rules     // of the kind, where it has one
+	Pace     movement.Pace      // at which its provider is asked about movements
+	Target   *Operation         // the money operation that a status or cancel is about
+	Status   *Operation         // the operation that tells the state of a money operation, nil for none
+	Products *Operation         // the query that lists what can be bought, nil for none
 
 	request    *jsonschema.Schema
 	result     *jsonschema.Schema
 	properties []property
 	answers    map[string]bool // the properties of the response schema
+	shown      map[string]bool // those of a query's answer or its items that merchants are shown, nil for all
 }
 
 type property struct {
@@ -64,6 +67,16 @@ func (op *Operation) WithDefaults(body Document) Document {
 		}
 	}
 	return filled
+}
+
+// Question is the body of a query as its provider is asked it: with defaults,
+// and without what the schema does not declare or the gateway filters by itself.
+func (op *Operation) Question(body Document) Document {
+	question := op.WithDefaults(body)
+	maps.DeleteFunc(question, func(name string, _ any) bool {
+		return slices.Contains(op.Filter, name) || !slices.ContainsFunc(op.properties, func(p property) bool { return p.name == name })
+	})
+	return question
 }
 
 // Canonical is what "the same request" means: the canonical JSON (RFC 8785) of
@@ -100,6 +113,15 @@ func (op *Operation) AmountOf(body Document) (money.Amount, error) {
 	return money.Parse(number.String())
 }
 
+// HasAmount tells whether the body says an amount.
+func (op *Operation) HasAmount(body Document) bool {
+	_, given := body[op.AmountField()]
+	return op.AmountField() != "" && given
+}
+
+// Resubmits tells whether a lookup is the same request again.
+func (op *Operation) Resubmits() bool { return op.Manifest.Lookup == manifest.LookupResubmit }
+
 // PolicyFields are the properties of the body that policies may see.
 func (op *Operation) PolicyFields(body Document) map[string]any {
 	fields := make(map[string]any, len(op.Fields))
@@ -126,6 +148,9 @@ func (op *Operation) Echoes() []string {
 	}
 	return names
 }
+
+// Answers tells whether the response schema has a property.
+func (op *Operation) Answers(name string) bool { return op.answers[name] }
 
 // CheckResult validates a provider's answer against the result schema.
 func (op *Operation) CheckResult(result json.RawMessage) error {

@@ -10,6 +10,9 @@ import (
 // gateway's own, which has no provider.
 const EventsPath = "/events"
 
+// BalancePath is where a merchant reads its balance: likewise.
+const BalancePath = "/balance"
+
 //go:embed own.json
 var ownDocument []byte
 

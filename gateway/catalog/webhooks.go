@@ -55,8 +55,14 @@ func describeTold(status *Operation) (object, error) {
 	if properties == nil {
 		properties = object{}
 	}
-	properties["timestamp"] = object{"type": "string", "format": "date-time", "description": "When the event happened."}
 	required, _ := schema["required"].([]any)
+	for _, name := range status.Target.Rules.Reports {
+		if _, declared := properties[name]; !declared {
+			properties[name] = object{"type": "string"}
+		}
+		required = append(slices.Clone(required), name)
+	}
+	properties["timestamp"] = object{"type": "string", "format": "date-time", "description": "When the event happened."}
 	schema["properties"], schema["required"] = properties, append(slices.Clone(required), "timestamp")
 	return schema, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 // object is a JSON object whose fields keep the order they are set in, as the
@@ -72,16 +73,21 @@ func offerOf(result json.RawMessage) offer {
 // checkOffer says what is wrong with the data that a provider gives of a
 // payment: what can't be stored or is not what was asked for is no answer.
 func checkOffer(op *catalog.Operation, m movement.Movement, data json.RawMessage) error {
-	if !utf8.Valid(data) {
-		return errors.New("the result is not UTF-8")
-	}
-	if err := op.CheckResult(data); err != nil {
+	if err := checkData(op, data); err != nil {
 		return err
 	}
 	if wantsRawQR(m.Fields()) && offerOf(data).QR == "" {
 		return errors.New("the result has no qr_string, which was asked for")
 	}
 	return nil
+}
+
+// checkData says what is wrong with data that a provider gives.
+func checkData(op *catalog.Operation, data json.RawMessage) error {
+	if !utf8.Valid(data) {
+		return errors.New("the result is not UTF-8")
+	}
+	return op.CheckResult(data)
 }
 
 // longestName bounds what a provider calls something, in bytes.
@@ -113,7 +119,14 @@ func nameOf(reference string) string {
 // firstAnswer is the data of a creation: what the contract shows, and always
 // PENDING, also in a replay after the end.
 func (e *Engine) firstAnswer(op *catalog.Operation, m movement.Movement, result json.RawMessage) json.RawMessage {
+	if op.Kind == manifest.Transfer {
+		return transferData(op, m).json()
+	}
 	o, asked := (&object{}).set(op.Rules.ReferenceField, m.Reference), m.Fields()
+	if op.Rules.Quiet {
+		echo(o, op, asked)
+		return o.set("status", op.Rules.Word(movement.Pending)).json()
+	}
 	if wantsRawQR(asked) {
 		if qr := offerOf(result).QR; qr != "" {
 			o.set("qr_string", qr)
@@ -133,6 +146,9 @@ func state(op *catalog.Operation, m movement.Movement) json.RawMessage {
 
 func describe(op *catalog.Operation, m movement.Movement) *object {
 	rules := op.Target.Rules
+	if rules.Quiet {
+		return describeOrder(op, m)
+	}
 	o := (&object{}).set(rules.ReferenceField, m.Reference).set("status", rules.Word(m.State)).set("amount", int64(m.Amount))
 	echo(o, op, m.Fields())
 	o.set("created_at", stamp(m.CreatedAt)).set("updated_at", stamp(m.UpdatedAt))
@@ -143,6 +159,68 @@ func describe(op *catalog.Operation, m movement.Movement) *object {
 		o.set("reversed_at", stamp(m.ReversedAt))
 	}
 	return o
+}
+
+// describeOrder is the state of an order, with those of its reports that the
+// status shows and the provider has given.
+func describeOrder(op *catalog.Operation, m movement.Movement) *object {
+	rules, reports := op.Target.Rules, reportsOf(m)
+	o := (&object{}).set(rules.ReferenceField, m.Reference)
+	echo(o, op, m.Fields())
+	o.set("status", rules.Word(m.State))
+	for _, name := range rules.Reports {
+		if op.Answers(name) && reports[name] != "" {
+			o.set(name, reports[name])
+		}
+	}
+	if !m.ReversedAt.IsZero() {
+		o.set("reversed_at", stamp(m.ReversedAt))
+	}
+	return o
+}
+
+// toldOfOrder is what a callback tells of an order: the contract's fields, and
+// no other but when it was taken back.
+func toldOfOrder(op *catalog.Operation, m movement.Movement, now time.Time) *object {
+	rules, reports := op.Target.Rules, reportsOf(m)
+	o := (&object{}).set(rules.ReferenceField, m.Reference)
+	echo(o, op, m.Fields())
+	o.set("status", rules.Word(m.State)).set("sn", reports["sn"]).set("message", messageOf(rules, m)).set("timestamp", stamp(now))
+	if !m.ReversedAt.IsZero() {
+		o.set("reversed_at", stamp(m.ReversedAt))
+	}
+	return o
+}
+
+// reportsOf are the texts of a provider's result, fit to be shown.
+func reportsOf(m movement.Movement) map[string]string {
+	var given map[string]any
+	if len(m.Result) == 0 || json.Unmarshal(m.Result, &given) != nil {
+		return nil
+	}
+	reports := make(map[string]string, len(given))
+	for name, value := range given {
+		if text, ok := value.(string); ok {
+			reports[name] = printable(text)
+		}
+	}
+	return reports
+}
+
+// messageOf is what an order's merchant reads of its state: the provider's own
+// words, or ours where it has none.
+func messageOf(rules movement.Rules, m movement.Movement) string {
+	if said := reportsOf(m)["message"]; said != "" && m.State.Final() {
+		return said
+	}
+	switch m.State {
+	case movement.Done:
+		return "The " + string(rules.Kind) + " has succeeded."
+	case movement.Failed:
+		return "The " + string(rules.Kind) + " has failed. Nothing was charged."
+	case movement.Sending, movement.Pending, movement.Expired, movement.Unsent:
+	}
+	return "The " + string(rules.Kind) + " is being processed."
 }
 
 func echo(o *object, op *catalog.Operation, asked map[string]json.RawMessage) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/cenkalti/backoff/v5"
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
@@ -17,14 +19,15 @@ import (
 // that an earlier try of ours was through without our hearing of it, so whoever
 // gets one reads what stands there.
 //
-// An end is told to the merchant in the same commit.
+// An end is told to the merchant, and paid or paid back, in the same commit.
 func (e *Engine) move(ctx context.Context, move store.Move) (bool, error) {
 	event := uuid.New() // the same on every try
 	moved, err := persist(ctx, e.patience, func(ctx context.Context) (moved bool, err error) {
 		now := e.Now() // of this try, or the event would be older than its commit
+		move.Posting = postingOf(move, now)
 		if move.To.Final() {
 			then := move.Movement
-			then.State, then.UpdatedAt = move.To, now
+			then.State, then.UpdatedAt, then.Result = move.To, now, orEarlier(move.Result, then.Result)
 			if move.Told, err = e.tell(ctx, then, ended, event, now); err != nil {
 				return false, err
 			}
@@ -33,6 +36,34 @@ func (e *Engine) move(ctx context.Context, move store.Move) (bool, error) {
 	})
 	e.announce(move.Told)
 	return moved, err
+}
+
+func orEarlier(now, earlier json.RawMessage) json.RawMessage {
+	if now == nil {
+		return earlier
+	}
+	return now
+}
+
+// postingOf is what a move means for the ledger, nil for nothing.
+func postingOf(move store.Move, now time.Time) *ledger.Transaction {
+	m, well := move.Movement, move.To == movement.Done
+	switch {
+	case m.Charge == movement.Unpaid, move.To == movement.Pending:
+		return nil
+	case m.Charge == movement.Charged && well:
+		return posted(m, now, ledger.EndCost(move.Cost))
+	case m.Charge == movement.Charged:
+		return posted(m, now, ledger.GiveBack(m.Amount))
+	case well:
+		return posted(m, now, ledger.EndCapture(m.Amount, move.Cost))
+	}
+	return posted(m, now, ledger.LetGo(m.Amount))
+}
+
+func posted(m movement.Movement, now time.Time, tx ledger.Transaction) *ledger.Transaction {
+	tx.Subject, tx.Attempt, tx.Provider, tx.At = uuid.UUID(m.ID), m.Attempt, m.Provider, now
+	return &tx
 }
 
 // reread reads a movement as it stands now.

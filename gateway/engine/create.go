@@ -13,6 +13,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // create runs an operation that moves money: intent, act, settlement. It does
@@ -23,24 +25,90 @@ func (e *Engine) create(ctx context.Context, r Request) (Answer, error) {
 		return Answer{}, err
 	}
 	timeout := time.Duration(r.Operation.Timeout)
+	if r.Operation.Quote {
+		timeout *= 2
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWindow+timeout+lookupTimeout+settleTimeout)
 	defer cancel()
 
-	connection, err := e.ready(r, draft)
+	if r.Operation.Kind == manifest.Transfer && !namesReference(r) {
+		if err := e.name(ctx, r, &draft); err != nil {
+			return Answer{}, err
+		}
+	}
+	if r.Operation.Quote {
+		taken, err := e.judgeReference(ctx, &draft)
+		if err != nil {
+			return Answer{}, unjudged(r, draft, err)
+		}
+		if taken != nil {
+			return e.replay(ctx, r.Operation, draft, *taken)
+		}
+	}
+	connection, err := e.ready(ctx, r, draft)
 	if err != nil {
 		return e.refuse(ctx, r, draft, err)
 	}
-	draft.ConnectionVersion = connection.Version
+	remark, err := e.quote(ctx, r, &draft, connection)
+	if err != nil {
+		return e.refuse(ctx, r, draft, err)
+	}
+	draft.ConnectionOwner, draft.ConnectionVersion, draft.ConnectionAccount = connection.owner, connection.Version, connection.account
+	e.start(r.Operation, &draft)
 	m, claimed, err := e.claim(ctx, draft)
+	limit, limited := errors.AsType[*store.LimitError](err)
 	switch {
+	case errors.Is(err, store.ErrInsufficient):
+		return Answer{}, fault.Newf(fault.InsufficientBalance, "The balance is too low: this costs %s.", draft.Amount).WithReference(nameFor(draft))
+	case limited:
+		return Answer{}, beyond(limit).WithReference(nameFor(draft))
 	case err != nil:
 		return Answer{}, unjudged(r, draft, err)
 	case claimed:
+		if remark != "" {
+			_ = e.list(ctx, m, reasonFee, "", remark) // it is in the log, too
+		}
 		return e.send(ctx, r.Operation, m, connection)
 	case m.State == movement.Unsent: // it was freed at this very moment
 		return Answer{}, nothingSent(m)
 	}
 	return e.replay(ctx, r.Operation, draft, m)
+}
+
+// quote completes a draft with what the provider tells before the claim.
+func (e *Engine) quote(ctx context.Context, r Request, draft *movement.Movement, c connection) (remark string, err error) {
+	switch {
+	case !r.Operation.Quote:
+		return "", nil
+	case r.Operation.Kind == manifest.Transfer:
+		return e.inquire(ctx, r, draft, c)
+	}
+	return "", e.price(ctx, r, draft, c)
+}
+
+// judgeReference looks an order's reference up before its product, price and
+// balance are judged, and names the attempt that this would be: some upstreams
+// are asked for the price under the name of the purchase.
+func (e *Engine) judgeReference(ctx context.Context, draft *movement.Movement) (taken *movement.Movement, err error) {
+	existing, err := e.Movements.MovementByKey(ctx, draft.Key)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		draft.Attempt = 1
+		return nil, nil //nolint:nilnil // nobody has it
+	case err != nil:
+		return nil, err
+	case existing.State != movement.Unsent:
+		return &existing, nil
+	}
+	draft.ID, draft.Attempt = existing.ID, existing.Attempt+1
+	return nil, nil //nolint:nilnil // it is free again
+}
+
+// start sets the times of a claim, which begin when it is made.
+func (e *Engine) start(op *catalog.Operation, draft *movement.Movement) {
+	now := e.Now()
+	draft.CreatedAt, draft.SendBy = now, now.Add(sendWindow)
+	draft.DueAt = draft.NextLook(now, op.Pace)
 }
 
 // claim waits no longer than what is claimed may be sent.
@@ -52,50 +120,57 @@ func (e *Engine) claim(ctx context.Context, draft movement.Movement) (movement.M
 
 // draft is the movement that a request would make.
 func (e *Engine) draft(r Request) (movement.Movement, error) {
-	op, now := r.Operation, e.Now()
+	op := r.Operation
 	body := op.WithDefaults(r.Body)
 	reference := op.ReferenceOf(body)
 	switch {
 	case reference == "" && r.IdempotencyKey != "":
 		reference = r.IdempotencyKey
-	case reference == "":
+	case reference == "" && op.Kind != manifest.Transfer: // which is named by what it does
 		reference = uuid.NewString()
 	}
-	body[op.ReferenceField()] = reference
-	amount, err := op.AmountOf(body)
-	if err != nil {
-		return movement.Movement{}, err
+	if reference != "" {
+		body[op.ReferenceField()] = reference
+	}
+	var amount money.Amount
+	if op.Kind != manifest.Order {
+		var err error
+		if amount, err = op.AmountOf(body); err != nil {
+			return movement.Movement{}, err
+		}
 	}
 	canonical, err := op.Canonical(body)
 	if err != nil {
 		return movement.Movement{}, err
 	}
-	m := movement.Movement{
+	return movement.Movement{
 		Key: movement.Key{Owner: ownerOf(r), Kind: op.Kind, Reference: reference},
 		ID:  movement.NewID(), Operation: op.Path, Provider: op.Provider, State: movement.Sending,
 		Amount: amount, Request: canonical, CallbackURL: r.CallbackURL, RequestID: r.RequestID,
 		PolicyVersion: r.PolicyVersion, DecisionID: r.DecisionID,
-		CreatedAt: now, SendBy: now.Add(sendWindow),
-	}
-	m.DueAt = m.NextLook(now, op.SettlesWithin)
-	return m, nil
+	}, nil
 }
 
 // ready says whether the provider could be called now, before anything is
 // claimed.
-func (e *Engine) ready(r Request, draft movement.Movement) (sdk.Connection, error) {
-	connection, err := e.connection(r.Identity.Account, draft.Owner.Mode, draft.Provider)
+func (e *Engine) ready(ctx context.Context, r Request, draft movement.Movement) (connection, error) {
+	c, err := e.connect(ctx, r.Operation, r.Identity.Account, draft.Owner.Mode)
 	if err != nil {
-		return sdk.Connection{}, err
+		return connection{}, err
 	}
-	if err := e.Providers.Available(draft.Provider, draft.Owner.Mode); err != nil {
-		refusal := fault.New(fault.ProviderUnavailable, "The provider is not available at the moment. Nothing was sent.").Because(err)
-		if unavailable, ok := errors.AsType[*host.Unavailable](err); ok && unavailable.RetryAfter > 0 {
-			refusal = refusal.After(e.Now(), unavailable.RetryAfter)
-		}
-		return sdk.Connection{}, refusal
+	return c, e.available(draft.Provider, draft.Owner.Mode)
+}
+
+func (e *Engine) available(provider, mode string) error {
+	err := e.Providers.Available(provider, mode)
+	if err == nil {
+		return nil
 	}
-	return connection, nil
+	refusal := fault.New(fault.ProviderUnavailable, "The provider is not available at the moment. Nothing was sent.").Because(err)
+	if unavailable, ok := errors.AsType[*host.Unavailable](err); ok && unavailable.RetryAfter > 0 {
+		refusal = refusal.After(e.Now(), unavailable.RetryAfter)
+	}
+	return refusal
 }
 
 // refuse answers a request that can't be run now, unless its reference has an
@@ -108,16 +183,17 @@ func (e *Engine) refuse(ctx context.Context, r Request, draft movement.Movement,
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return Answer{}, unjudged(r, draft, err)
 	}
-	return Answer{}, fault.From(cause).WithReference(draft.Reference)
+	return Answer{}, fault.From(cause).WithReference(nameFor(draft))
 }
 
 // send hands a claimed movement to its provider and settles what came back.
-func (e *Engine) send(ctx context.Context, op *catalog.Operation, m movement.Movement, connection sdk.Connection) (Answer, error) {
+func (e *Engine) send(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection) (Answer, error) {
 	result := sdk.DidNotSend(sdk.BlameNone, "send_by passed before the claim was through")
 	if e.Now().Before(m.SendBy) {
 		result = e.Providers.Call(ctx, m.Provider, sdk.Call{
-			Operation: m.Operation, RequestID: m.RequestID, Connection: connection,
+			Operation: m.Operation, RequestID: m.RequestID, Connection: c.Connection,
 			Reference: m.UpstreamReference(), Amount: m.Amount, Body: m.Body(), SendBy: m.SendBy,
+			Cost: m.Cost, Quote: m.Quote,
 		}, time.Duration(op.Timeout))
 	}
 	if result.Outcome == sdk.Done || result.Outcome == sdk.Pending {
@@ -127,7 +203,10 @@ func (e *Engine) send(ctx context.Context, op *catalog.Operation, m movement.Mov
 	}
 	e.logResult(ctx, m, result)
 	if result.Blame == sdk.BlameAccount {
-		e.alert(ctx, m, connection, result)
+		e.alert(ctx, m.Provider, c, result.Detail)
+	}
+	if op.Rules.Pends {
+		return e.firstWord(ctx, op, m, result)
 	}
 	switch result.Outcome {
 	case sdk.Done, sdk.Pending:
@@ -138,7 +217,7 @@ func (e *Engine) send(ctx context.Context, op *catalog.Operation, m movement.Mov
 		return e.unsent(ctx, op, m)
 	case sdk.Unknown:
 	}
-	return e.unknown(ctx, op, m, connection)
+	return e.unknown(ctx, op, m, c)
 }
 
 // accept settles a movement that the provider has taken.
@@ -149,14 +228,14 @@ func (e *Engine) accept(ctx context.Context, op *catalog.Operation, m movement.M
 	move := store.Move{
 		Movement: m, To: movement.Pending, Event: "accepted", Detail: detail("source", "call"),
 		Result: result.Data, Answer: data, ProviderReference: nameOf(result.ProviderReference),
-		ExpiresAt: result.ExpiresAt, DueAt: taken.NextLook(e.Now(), op.SettlesWithin),
+		ExpiresAt: result.ExpiresAt, DueAt: taken.NextLook(e.Now(), op.Pace),
 	}
 	moved, err := e.move(ctx, move)
 	if err == nil && !moved {
 		return e.acceptedLate(ctx, op, move)
 	}
 	if err != nil {
-		return Answer{}, fault.From(err).Unknown().WithReference(m.Reference)
+		return Answer{}, fault.From(err).Unknown().WithReference(nameFor(m))
 	}
 	return Answer{Data: data}, nil
 }
@@ -171,7 +250,7 @@ func (e *Engine) acceptedLate(ctx context.Context, op *catalog.Operation, move s
 		now, err = e.reread(ctx, m.ID)
 	}
 	if err != nil {
-		return Answer{}, fault.From(err).Unknown().WithReference(m.Reference)
+		return Answer{}, fault.From(err).Unknown().WithReference(nameFor(m))
 	}
 	if now.Attempt != m.Attempt || now.State == movement.Unsent {
 		return e.contradicted(ctx, m, "the provider accepted "+m.UpstreamReference()+" after it had been proven never sent")
@@ -180,35 +259,63 @@ func (e *Engine) acceptedLate(ctx context.Context, op *catalog.Operation, move s
 }
 
 func (e *Engine) refused(ctx context.Context, op *catalog.Operation, m movement.Movement, result sdk.Result) (Answer, error) {
-	refusal := &movement.Refusal{Code: string(result.Refusal.Code), Message: result.Refusal.Message}
-	for _, f := range result.Refusal.Fields {
-		refusal.Fields = append(refusal.Fields, movement.RefusalField(f))
-	}
+	refusal := refusalOf(result.Refusal)
 	move := store.Move{
 		Movement: m, To: movement.Failed, Event: "refused", Refusal: refusal,
 		Detail: detail("source", "call", "detail", printable(result.Detail)),
 	}
 	moved, err := e.move(ctx, move)
-	if err == nil && !moved {
+	switch {
+	case err == nil && !moved:
 		return e.overtaken(ctx, op, m, "refused")
+	case err != nil && op.Rules.Pends:
+		e.Log.ErrorContext(ctx, "keep the provider's refusal", "movement", m.ID.String(), "error", err)
+		return e.promise(ctx, op, m) // the worker finds out
+	case err != nil:
+		return Answer{}, fault.From(err).Unknown().WithReference(nameFor(m))
 	}
-	if err != nil {
-		return Answer{}, fault.From(err).Unknown().WithReference(m.Reference)
+	answer := Answer{}
+	if unnamed(m) {
+		answer.Receipt = m.ID
 	}
-	return Answer{}, refusalError(refusal).WithReference(m.Reference)
+	return answer, refusalError(refusal).WithReference(nameFor(m))
 }
 
-// unsent frees the reference of a movement of which nothing was sent.
+func refusalOf(r sdk.Refusal) *movement.Refusal {
+	refusal := &movement.Refusal{Code: string(r.Code), Message: r.Message}
+	for _, f := range r.Fields {
+		refusal.Fields = append(refusal.Fields, movement.RefusalField(f))
+	}
+	return refusal
+}
+
+// unsent frees the reference of a movement of which nothing was sent. Where
+// somebody was told meanwhile that it is pending, it has failed instead; and
+// where a lookup that is the same request again has begun, nobody knows.
 func (e *Engine) unsent(ctx context.Context, op *catalog.Operation, m movement.Movement) (Answer, error) {
-	move := store.Move{Movement: m, To: movement.Unsent, Event: "not_sent", Detail: detail("source", "call")}
+	move := store.Move{Movement: m, To: movement.Unsent, Event: "not_sent", Detail: detail("source", "call"), Unasked: op.Resubmits()}
+	if m.Answer != nil {
+		move.To = movement.Failed
+	}
 	moved, err := e.move(ctx, move)
-	if err == nil && !moved {
-		return e.overtaken(ctx, op, m, "not sent")
+	switch {
+	case err != nil && op.Rules.Pends:
+		// It may stand as sending still, and then the worker sends it again.
+		e.Log.ErrorContext(ctx, "free the reference of what was not sent", "movement", m.ID.String(), "error", err)
+		return e.promise(ctx, op, m)
+	case err != nil:
+		return Answer{}, fault.From(err).WithReference(nameFor(m))
+	case moved && m.Answer == nil:
+		return Answer{}, nothingSent(m)
+	case moved:
+		m.State = move.To
+		return e.promise(ctx, op, m)
 	}
-	if err != nil {
-		return Answer{}, fault.From(err).WithReference(m.Reference)
+	now, err := e.reread(ctx, m.ID)
+	if promised := err == nil && m.Answer == nil && now.Answer != nil; promised && now.State == movement.Sending && now.Attempt == m.Attempt {
+		return e.unsent(ctx, op, now)
 	}
-	return Answer{}, nothingSent(m)
+	return e.overtaken(ctx, op, m, "not sent")
 }
 
 // overtaken answers a call that made nothing, of a movement that somebody else
@@ -217,9 +324,14 @@ func (e *Engine) overtaken(ctx context.Context, op *catalog.Operation, m movemen
 	now, err := e.reread(ctx, m.ID)
 	switch {
 	case err != nil:
-		return Answer{}, fault.From(err).Unknown().WithReference(m.Reference)
+		return Answer{}, fault.From(err).Unknown().WithReference(nameFor(m))
 	case now.Attempt != m.Attempt, now.State == movement.Unsent:
 		return Answer{}, nothingSent(m) // a lookup has proven the same
+	case op.Rules.Pends:
+		if now.State != movement.Failed && (said == "refused" || !op.Resubmits()) { // a lookup that resubmits may have sent it
+			_ = e.list(ctx, m, reasonContradiction, m.UpstreamReference(), "the call was "+said+", but it stands at "+string(now.State)) // it is in the log, too
+		}
+		return e.promise(ctx, op, now)
 	case now.State == movement.Failed:
 		return e.outcome(ctx, op, now)
 	}
@@ -238,8 +350,8 @@ func (e *Engine) contradicted(ctx context.Context, m movement.Movement, text str
 
 // unknown looks once at what became of a call that was not answered. Where that
 // does not tell either, the merchant is asked to come back with the reference.
-func (e *Engine) unknown(ctx context.Context, op *catalog.Operation, m movement.Movement, connection sdk.Connection) (Answer, error) {
-	seen, err := e.look(ctx, op, m, connection)
+func (e *Engine) unknown(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection) (Answer, error) {
+	seen, err := e.look(ctx, op, m, c)
 	if err != nil {
 		e.Log.ErrorContext(ctx, "look after an unanswered call", "movement", m.ID.String(), "error", err)
 		return Answer{}, timedOut(m, e.Now())

@@ -397,7 +397,7 @@ func TestPendingWithoutAnOffer(t *testing.T) {
 		w.want(w.create("A", "type", "qris"), "PROVIDER_TIMEOUT unknown lookup_first")
 		w.want(w.run(w.request(statusPath, "A")), "PENDING")
 		w.up.find = nil
-		w.pass(askEvery)
+		w.pass(lookEvery)
 		s := w.create("A", "type", "qris")
 		m := w.stored("A")
 		if want := "QR-" + m.UpstreamReference(); !strings.Contains(s.data, want) {
@@ -408,7 +408,7 @@ func TestPendingWithoutAnOffer(t *testing.T) {
 }
 
 // TestAFaultOfOurAccountIsListed: nobody but an operator can mend it, so it is
-// told, and once however often it happens.
+// told, and once a day however often it happens.
 func TestAFaultOfOurAccountIsListed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(w *world) {
@@ -419,5 +419,8 @@ func TestAFaultOfOurAccountIsListed(t *testing.T) {
 			w.want(w.create(reference), "PROVIDER_UNAVAILABLE no later")
 		}
 		w.wantListed(reasonAccount)
+		w.pass(24 * time.Hour)
+		w.want(w.create("C"), "PROVIDER_UNAVAILABLE no later")
+		w.wantListed(reasonAccount, reasonAccount)
 	})
 }

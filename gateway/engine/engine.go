@@ -2,29 +2,43 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/cache"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// Movements is where intent is written before the act. Claim and Move are one
-// commit each; a Move that returns false changed nothing because the movement
-// no longer stood where the caller saw it.
+// Movements is where intent is written before the act. Claim, Move and Promise
+// are one commit each. A Move that returns false changed nothing because the
+// movement no longer stood where the caller saw it. A Claim that the merchant's
+// balance does not pay is store.ErrInsufficient, one beyond a limit of money out a
+// *store.LimitError. LastNamed is the newest movement whose reference begins with
+// a stem, or store.ErrNotFound; Deliver notes that a movement's answer has reached
+// its caller. Promise records that a creation
+// was answered before its outcome was known, and returns the movement as it then
+// stands.
 type Movements interface {
 	Claim(ctx context.Context, m movement.Movement) (movement.Movement, bool, error)
 	Move(ctx context.Context, now time.Time, move store.Move) (bool, error)
 	Complete(ctx context.Context, move store.Move) error
+	Promise(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error)
 	MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error)
 	MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error)
+	LastNamed(ctx context.Context, owner movement.Owner, kind manifest.Kind, stem string) (movement.Movement, error)
+	Deliver(ctx context.Context, id movement.ID) error
 }
 
 // Inquiries says who may ask the provider about a movement, over all replicas.
@@ -40,6 +54,17 @@ type Records interface {
 	AddAttention(ctx context.Context, a store.Attention) (bool, error)
 }
 
+// Balances are what merchants have with the platform.
+type Balances interface {
+	Balance(ctx context.Context, owner movement.Owner) (ledger.Balance, error)
+}
+
+// Shared keeps the answers of queries for all who ask the same, on every
+// replica. Fetch is called by one at a time, when an answer is older than maxAge.
+type Shared interface {
+	Get(ctx context.Context, key cache.Key, maxAge time.Duration, fetch func(context.Context) (json.RawMessage, error)) (cache.Answer, error)
+}
+
 // Events is what merchants' lists of events are read from: the oldest first, of
 // one merchant in one mode, after an event (nil UUID: from the beginning) and
 // none younger than before. Where there is no such event to go on after, it is
@@ -48,9 +73,10 @@ type Events interface {
 	Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]store.Notice, error)
 }
 
-// Providers are the plugins. Call and Lookup never fail: what went wrong is in
-// the outcome. Available is asked before a claim.
+// Providers are the plugins. Quote, Call and Lookup never fail: what went wrong
+// is in the outcome. Available is asked before a claim.
 type Providers interface {
+	Quote(ctx context.Context, provider string, quote sdk.Quote, timeout time.Duration) sdk.Quoted
 	Call(ctx context.Context, provider string, call sdk.Call, timeout time.Duration) sdk.Result
 	Lookup(ctx context.Context, provider string, lookup sdk.Lookup, timeout time.Duration) sdk.Finding
 	Notify(ctx context.Context, provider string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error)
@@ -74,6 +100,8 @@ type Dependencies struct {
 	Inquiries   Inquiries
 	Records     Records
 	Events      Events
+	Balances    Balances
+	Shared      Shared
 	Providers   Providers
 	Accounts    Accounts
 	Vault       Vault
@@ -84,10 +112,12 @@ type Dependencies struct {
 	Log         *slog.Logger
 }
 
-// Engine runs operations. It is safe for concurrent use and keeps no state.
+// Engine runs operations. It is safe for concurrent use and keeps no state but
+// lists that were read already.
 type Engine struct {
 	Dependencies
 	patience time.Duration // settleTimeout, except in tests
+	listings sync.Map      // of cached queries: cache.Key to *reading
 }
 
 // New makes an engine.
@@ -104,19 +134,16 @@ const (
 	settleTimeout = 10 * time.Second
 	// tryTimeout bounds one try of it.
 	tryTimeout = 5 * time.Second
-	// askEvery is the span in which a provider is asked about one movement at
-	// most once, whoever asks.
-	askEvery = 5 * time.Second
 	// notifyTimeout bounds a plugin's verification of a notification.
 	notifyTimeout = 5 * time.Second
 )
 
 // Run runs an operation. Its error is always a *fault.Error; beside it an answer
-// tells only whether it is replayed.
+// tells only whether it is replayed, and its receipt.
 func (e *Engine) Run(ctx context.Context, r Request) (Answer, error) {
 	answer, err := e.run(ctx, r)
 	if err != nil {
-		return Answer{Replayed: answer.Replayed}, fault.From(err)
+		return Answer{Replayed: answer.Replayed, Receipt: answer.Receipt}, fault.From(err)
 	}
 	return answer, nil
 }
@@ -129,6 +156,8 @@ func (e *Engine) run(ctx context.Context, r Request) (Answer, error) {
 		return e.status(ctx, r)
 	case r.Operation.CancelOf != "":
 		return e.cancel(ctx, r)
+	case r.Operation.Kind == manifest.Query:
+		return e.query(ctx, r)
 	}
 	return e.create(ctx, r)
 }
@@ -164,26 +193,9 @@ func namesReference(r Request) bool { return r.IdempotencyKey+r.Operation.Refere
 // looked up. This request sent nothing, but an earlier one under a reference of
 // the merchant's may have.
 func unjudged(r Request, draft movement.Movement, err error) *fault.Error {
-	f := fault.From(err).WithReference(draft.Reference)
+	f := fault.From(err).WithReference(nameFor(draft))
 	if namesReference(r) {
 		return f.Unknown()
 	}
 	return f
-}
-
-// connection opens a merchant's account at the provider of an operation.
-func (e *Engine) connection(account *tenants.Account, mode, provider string) (sdk.Connection, error) {
-	c, ok := account.Connection(tenants.Mode(mode), tenants.Provider(provider))
-	if !ok {
-		return sdk.Connection{}, fault.New(fault.ProviderUnavailable, "This merchant has no connection to the provider in this mode yet.")
-	}
-	return e.open(c)
-}
-
-func (e *Engine) open(c tenants.Connection) (sdk.Connection, error) {
-	credentials, err := e.Vault.OpenCredentials(c)
-	if err != nil {
-		return sdk.Connection{}, fault.New(fault.ProviderUnavailable, "The connection to the provider can't be used.").Because(err)
-	}
-	return sdk.Connection{MerchantID: string(c.MerchantID), Mode: string(c.Mode), Version: c.Version, Credentials: credentials}, nil
 }

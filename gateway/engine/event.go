@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -34,7 +35,15 @@ func (e *Engine) tell(ctx context.Context, m movement.Movement, what occasion, i
 		return nil, err
 	}
 	event := what(op.Rules.Events)
-	data := describe(op.Status, m).set("timestamp", stamp(now))
+	var data *object
+	switch op.Kind {
+	case manifest.Order:
+		data = toldOfOrder(op.Status, m, now)
+	case manifest.Transfer:
+		data = describeTransfer(op, m).set("timestamp", stamp(now))
+	default:
+		data = describe(op.Status, m).set("timestamp", stamp(now))
+	}
 	body := (&object{}).set("event", event).set("data", data.json())
 	return &store.Told{ID: id, Event: event, URL: receiver, Body: body.json()}, nil
 }

@@ -25,10 +25,24 @@ const holdBack = tryTimeout + store.SharedTimeout + time.Second
 
 // own runs an operation of the gateway's own.
 func (e *Engine) own(ctx context.Context, r Request) (Answer, error) {
-	if r.Operation.Path != catalog.EventsPath {
-		return Answer{}, fmt.Errorf("engine: nothing answers %s", r.Operation.Path)
+	switch r.Operation.Path {
+	case catalog.EventsPath:
+		return e.events(ctx, r)
+	case catalog.BalancePath:
+		return e.balance(ctx, r)
 	}
-	return e.events(ctx, r)
+	return Answer{}, fmt.Errorf("engine: nothing answers %s", r.Operation.Path)
+}
+
+// balance tells what a merchant has with the platform, in its mode.
+func (e *Engine) balance(ctx context.Context, r Request) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Duration(r.Operation.Timeout))
+	defer cancel()
+	b, err := e.Balances.Balance(ctx, ownerOf(r))
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{Data: (&object{}).set("balance", b.Available).set("held", b.Held).set("currency", "IDR").json()}, nil
 }
 
 // notice is an event in the list.

@@ -10,6 +10,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 // statusLookup bounds the look at the provider that a status call may cost; a
@@ -23,15 +24,39 @@ func (e *Engine) status(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if e.quietFor(m) >= askEvery {
+	made := r.Operation.Target // a status may be about several operations
+	if m.Operation != made.Path {
+		if made, err = e.operationOf(m); err != nil {
+			return Answer{}, err
+		}
+	}
+	if e.quietFor(m) >= made.Pace.Every {
 		ctx, cancel := context.WithTimeout(ctx, statusLookup)
 		defer cancel()
-		m = e.refresh(ctx, r, m)
+		m = e.refresh(ctx, made, m)
+	}
+	for m.State == movement.Sending && m.Answer == nil && made.Rules.Pends {
+		// Who is told that it is pending is told its end, too.
+		if m, err = e.promised(ctx, made, m); err != nil {
+			return Answer{}, fault.From(err).Unknown().WithReference(nameFor(m))
+		}
 	}
 	if m.State == movement.Unsent {
 		return Answer{}, noSuch(r)
 	}
-	return Answer{Data: state(r.Operation, m)}, nil
+	if made.Kind == manifest.Transfer {
+		return Answer{Data: describeTransfer(made, m).json()}, nil
+	}
+	return told(r.Operation, m), nil
+}
+
+// told is the answer of a status: for orders with state and message at the top.
+func told(op *catalog.Operation, m movement.Movement) Answer {
+	answer := Answer{Data: state(op, m)}
+	if rules := op.Target.Rules; rules.Quiet {
+		answer.Status, answer.Message = rules.Word(m.State), messageOf(rules, m)
+	}
+	return answer
 }
 
 // cancel ends an unpaid payment at the provider; what has ended already answers
@@ -66,21 +91,21 @@ func (e *Engine) cancel(ctx context.Context, r Request) (Answer, error) {
 // end asks the provider to end a pending payment, and looks at it then: it may
 // have been paid meanwhile, also where the provider leaves its end to us.
 func (e *Engine) end(ctx context.Context, r Request, m movement.Movement) (movement.Movement, error) {
-	connection, err := e.connection(r.Identity.Account, m.Owner.Mode, m.Provider)
+	op := r.Operation
+	c, err := e.reconnect(ctx, op, m)
 	if err != nil {
 		return m, err
 	}
-	op := r.Operation
 	result := e.Providers.Call(ctx, m.Provider, sdk.Call{
-		Operation: op.Path, RequestID: r.RequestID, Connection: connection,
+		Operation: op.Path, RequestID: r.RequestID, Connection: c.Connection,
 		Reference: m.UpstreamReference(), ProviderReference: m.ProviderReference,
 		Amount: m.Amount, Body: m.Body(), SendBy: e.Now().Add(sendWindow),
 	}, time.Duration(op.Timeout))
 	e.logResult(ctx, m, result)
 	if result.Outcome == sdk.NotSent {
-		return m, fault.New(fault.ProviderUnavailable, "The provider is not available at the moment. The payment is still open.").WithReference(m.Reference)
+		return m, fault.New(fault.ProviderUnavailable, "The provider is not available at the moment. The payment is still open.").WithReference(nameFor(m))
 	}
-	seen, err := e.look(ctx, op.Target, m, connection)
+	seen, err := e.look(ctx, op.Target, m, c)
 	switch {
 	case err == nil && seen.State != movement.Pending:
 		return seen, nil
@@ -90,7 +115,7 @@ func (e *Engine) end(ctx context.Context, r Request, m movement.Movement) (movem
 		}
 	}
 	if err != nil {
-		return m, fault.From(err).Unknown().WithReference(m.Reference)
+		return m, fault.From(err).Unknown().WithReference(nameFor(m))
 	}
 	return m, timedOut(m, e.Now())
 }
@@ -100,7 +125,7 @@ func (e *Engine) expire(ctx context.Context, op *catalog.Operation, m movement.M
 	then.State, then.UpdatedAt = movement.Expired, e.Now()
 	move := store.Move{
 		Movement: m, To: movement.Expired, Event: string(movement.Expired),
-		Detail: detail("source", "cancel"), DueAt: then.NextLook(e.Now(), op.SettlesWithin),
+		Detail: detail("source", "cancel"), DueAt: then.NextLook(e.Now(), op.Pace),
 	}
 	if _, err := e.move(ctx, move); err != nil {
 		return m, err
@@ -110,10 +135,13 @@ func (e *Engine) expire(ctx context.Context, op *catalog.Operation, m movement.M
 
 func (e *Engine) find(ctx context.Context, r Request) (movement.Movement, error) {
 	op := r.Operation
+	if op.Target.Kind == manifest.Transfer && op.ReferenceOf(r.Body) == "" {
+		return e.findOurs(ctx, r)
+	}
 	m, err := e.Movements.MovementByKey(ctx, movement.Key{
 		Owner: ownerOf(r), Kind: op.Target.Kind, Reference: op.ReferenceOf(r.Body),
 	})
-	if errors.Is(err, store.ErrNotFound) || err == nil && m.State == movement.Unsent {
+	if errors.Is(err, store.ErrNotFound) || err == nil && (m.State == movement.Unsent || unnamed(m)) {
 		return movement.Movement{}, noSuch(r)
 	}
 	return m, err
@@ -133,11 +161,11 @@ func (e *Engine) quietFor(m movement.Movement) time.Duration {
 
 // refresh looks at the provider. Where that fails the movement is answered as
 // it is known.
-func (e *Engine) refresh(ctx context.Context, r Request, m movement.Movement) movement.Movement {
-	connection, err := e.connection(r.Identity.Account, m.Owner.Mode, m.Provider)
+func (e *Engine) refresh(ctx context.Context, op *catalog.Operation, m movement.Movement) movement.Movement {
+	c, err := e.reconnect(ctx, op, m)
 	if err == nil {
 		var seen movement.Movement
-		if seen, err = e.look(ctx, r.Operation.Target, m, connection); err == nil {
+		if seen, err = e.look(ctx, op, m, c); err == nil {
 			return seen
 		}
 	}
@@ -146,5 +174,5 @@ func (e *Engine) refresh(ctx context.Context, r Request, m movement.Movement) mo
 }
 
 func noSuch(r Request) error {
-	return fault.New(fault.NotFound, "There is no such payment.").WithReference(r.Operation.ReferenceOf(r.Body))
+	return fault.Newf(fault.NotFound, "There is no such %s.", r.Operation.Target.Kind).WithReference(r.Operation.ReferenceOf(r.Body))
 }

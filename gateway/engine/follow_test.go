@@ -59,13 +59,13 @@ func TestStatusAsksSeldom(t *testing.T) {
 			t.Errorf("asked %d times in 20 s: %v", w.up.asked(), w.up.lookups)
 		}
 		for i := 1; i < len(w.up.lookups); i++ {
-			if gap := w.up.lookups[i].Sub(w.up.lookups[i-1]); gap < askEvery {
+			if gap := w.up.lookups[i].Sub(w.up.lookups[i-1]); gap < lookEvery {
 				t.Errorf("asked twice in %v", gap)
 			}
 		}
 		m := w.stored("A")
 		w.up.pay(m.UpstreamReference(), "p")
-		w.pass(askEvery)
+		w.pass(lookEvery)
 		w.want(w.status("A"), "PAID")
 		asked := w.up.asked()
 		w.pass(time.Hour)
@@ -81,13 +81,13 @@ func TestStatusIsQuick(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(w *world) {
 		w.create("A")
-		w.pass(askEvery)
+		w.pass(lookEvery)
 		w.up.find = blind
 		w.want(w.status("A"), "PENDING")
 		if limit := w.up.deadline.Sub(w.now()); limit > statusLookup || limit <= 0 {
 			t.Errorf("the provider had %v", limit)
 		}
-		w.pass(askEvery)
+		w.pass(lookEvery)
 		w.Vault = openVault{locked: true}
 		w.want(w.status("A"), "PENDING")
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -26,7 +27,7 @@ func (e *Engine) Notify(ctx context.Context, n Notification) (sdk.Acknowledgemen
 	if err != nil {
 		return sdk.Acknowledgement{}, fault.From(err)
 	}
-	connection, err := e.open(c)
+	connection, err := e.unseal(c)
 	if err != nil {
 		return sdk.Acknowledgement{}, err
 	}
@@ -55,7 +56,7 @@ func (e *Engine) Notify(ctx context.Context, n Notification) (sdk.Acknowledgemen
 func (e *Engine) heard(ctx context.Context, c tenants.Connection, f sdk.Finding) error {
 	owner := movement.Owner{MerchantID: string(c.MerchantID), Mode: string(c.Mode)}
 	m, err := e.named(ctx, f.Reference)
-	if err == nil && (m.Owner != owner || m.Provider != string(c.Provider)) {
+	if err == nil && !sentOn(c, m) {
 		err = store.ErrNotFound
 	}
 	if errors.Is(err, store.ErrNotFound) {
@@ -76,6 +77,18 @@ func (e *Engine) heard(ctx context.Context, c tenants.Connection, f sdk.Finding)
 	return err
 }
 
+// sentOn tells whether a movement was sent on a connection: a merchant's own
+// speaks of that merchant alone, the platform's of all that used it.
+func sentOn(c tenants.Connection, m movement.Movement) bool {
+	if m.Provider != string(c.Provider) || m.Owner.Mode != string(c.Mode) {
+		return false
+	}
+	if c.MerchantID == tenants.Platform {
+		return m.ConnectionOwner == manifest.OwnerPlatform
+	}
+	return m.ConnectionOwner != manifest.OwnerPlatform && m.Owner.MerchantID == string(c.MerchantID)
+}
+
 // named finds the movement behind an upstream reference, of whatever attempt.
 func (e *Engine) named(ctx context.Context, reference string) (movement.Movement, error) {
 	id, _, ok := movement.ParseUpstreamReference(reference)
@@ -89,39 +102,47 @@ const (
 	// unresolvable is when a movement whose connection or operation is gone is
 	// tried again.
 	unresolvable = 10 * time.Minute
-	// unresolvedFor is how long nobody may know of a movement whether it was sent
-	// before the operators hear of it.
+	// unresolvedFor is how long nobody may know of a movement whether it was sent,
+	// or of a transfer how it ended, before the operators hear of it.
 	unresolvedFor = 24 * time.Hour
 )
 
 // Resolve is the worker's look at a movement that is due.
 func (e *Engine) Resolve(ctx context.Context, m movement.Movement) error {
 	var listed error
-	if m.State == movement.Sending && e.Now().Sub(m.CreatedAt) >= unresolvedFor {
-		listed = e.list(ctx, m, reasonUnresolved, m.UpstreamReference(), "nobody knows yet whether it was sent")
+	if text := unresolved(m); text != "" && e.Now().Sub(m.CreatedAt) >= unresolvedFor {
+		listed = e.list(ctx, m, reasonUnresolved, m.UpstreamReference(), text)
 	}
-	op, connection, err := e.context(ctx, m)
+	op, c, err := e.context(ctx, m)
 	if err != nil {
 		// It can't be looked up now; it must not stay due and be tried in a loop.
 		now := e.Now()
 		_, askErr := e.Inquiries.Ask(ctx, m.ID, now, now, now.Add(unresolvable))
 		return errors.Join(listed, err, askErr)
 	}
-	_, err = e.look(ctx, op, m, connection)
+	_, err = e.look(ctx, op, m, c)
 	return errors.Join(listed, err)
 }
 
-func (e *Engine) context(ctx context.Context, m movement.Movement) (*catalog.Operation, sdk.Connection, error) {
+// unresolved says what is open about a movement that should be known after
+// unresolvedFor, "" for nothing. A payment may wait for its payer that long.
+func unresolved(m movement.Movement) string {
+	switch {
+	case m.State == movement.Sending:
+		return "nobody knows yet whether it was sent"
+	case m.State == movement.Pending && m.Kind == manifest.Transfer:
+		return "the provider has it and does not tell its end"
+	}
+	return ""
+}
+
+func (e *Engine) context(ctx context.Context, m movement.Movement) (*catalog.Operation, connection, error) {
 	op, err := e.operationOf(m)
 	if err != nil {
-		return nil, sdk.Connection{}, err
+		return nil, connection{}, err
 	}
-	account, err := e.accountOf(ctx, m)
-	if err != nil {
-		return nil, sdk.Connection{}, err
-	}
-	connection, err := e.connection(account, m.Owner.Mode, m.Provider)
-	return op, connection, err
+	c, err := e.reconnect(ctx, op, m)
+	return op, c, err
 }
 
 func (e *Engine) operationOf(m movement.Movement) (*catalog.Operation, error) {
@@ -148,6 +169,9 @@ func (e *Engine) Checkout(ctx context.Context, id string) (Checkout, error) {
 	op, err := e.operationOf(m)
 	if err != nil {
 		return Checkout{}, fault.From(err)
+	}
+	if op.Rules.Quiet { // nobody pays for it on a page
+		return Checkout{}, fault.New(fault.NotFound, "There is no such payment.")
 	}
 	account, err := e.accountOf(ctx, m)
 	if err != nil {

@@ -19,12 +19,12 @@ const (
 	lateEvery, lateFor = time.Hour, 24 * time.Hour
 )
 
-// look asks the provider about a movement, if nobody did within askEvery, and
+// look asks the provider about a movement, if nobody did within its pace, and
 // settles what it says. It returns the movement as it stands then.
-func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Movement, connection sdk.Connection) (movement.Movement, error) {
+func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection) (movement.Movement, error) {
 	now := e.Now()
 	next, last := nextLook(op, m, now)
-	ours, err := e.Inquiries.Ask(ctx, m.ID, now, now.Add(-askEvery), next)
+	ours, err := e.Inquiries.Ask(ctx, m.ID, now, now.Add(-op.Pace.Every), next)
 	if err != nil {
 		return m, err
 	}
@@ -32,18 +32,25 @@ func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Mov
 		return e.reread(ctx, m.ID)
 	}
 	m.AskedAt = now
+	if why := unaskable(op, m, c, now); why != "" {
+		return m, e.list(ctx, m, reasonUnresolved, m.UpstreamReference(), why)
+	}
 	finding := e.Providers.Lookup(ctx, m.Provider, sdk.Lookup{
-		Operation: m.Operation, RequestID: m.RequestID, Connection: connection,
+		Operation: m.Operation, RequestID: m.RequestID, Connection: c.Connection,
 		Reference: m.UpstreamReference(), ProviderReference: m.ProviderReference,
 		Amount: m.Amount, Body: m.Body(), SentAt: m.CreatedAt, ExpiresAt: m.ExpiresAt,
+		Cost: m.Cost, Quote: m.Quote, SendBy: resendBy(op, now),
 	}, lookupTimeout)
 	switch finding.Standing {
 	case sdk.StandingNotFound:
-		m, err = e.notFound(ctx, op, m, connection, now)
+		m, err = e.notFound(ctx, op, m, c, now)
 	case sdk.StandingPending, sdk.StandingDone, sdk.StandingFailed, sdk.StandingExpired:
 		m, err = e.settle(ctx, op, m, finding, "lookup")
 	case sdk.StandingUnknown:
 		e.Log.WarnContext(ctx, "lookup told nothing", "movement", m.ID.String(), "provider", m.Provider, "detail", finding.Detail)
+		if finding.Blame == sdk.BlameAccount {
+			e.alert(ctx, m.Provider, c, finding.Detail)
+		}
 		return m, nil
 	}
 	if last && err == nil {
@@ -52,10 +59,34 @@ func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Mov
 	return m, err
 }
 
+// unaskable says why a movement can't be asked for where that means to send the
+// same request again: when the provider may no longer take it for the same, or
+// on another account, it would be a second movement.
+func unaskable(op *catalog.Operation, m movement.Movement, c connection, now time.Time) string {
+	within := time.Duration(op.Manifest.ResubmitWithin)
+	switch {
+	case !op.Resubmits():
+		return ""
+	case !now.Before(m.CreatedAt.Add(within)):
+		return "it is too old to be sent again: the provider could take it for a new one"
+	case !c.sameAccount(op, m):
+		return "the connection is another account at the provider now, which does not know it"
+	}
+	return ""
+}
+
+// resendBy is when a lookup that is the same request again must have left.
+func resendBy(op *catalog.Operation, now time.Time) time.Time {
+	if !op.Resubmits() {
+		return time.Time{}
+	}
+	return now.Add(sendWindow)
+}
+
 // nextLook is when the worker looks again if this look tells nothing, and
 // whether it is the last one if it tells something.
 func nextLook(op *catalog.Operation, m movement.Movement, now time.Time) (next time.Time, last bool) {
-	next = m.NextLook(now, op.SettlesWithin)
+	next = m.NextLook(now, op.Pace)
 	switch {
 	case m.State == movement.Sending && m.Misses > 0 && now.Before(m.DueAt):
 		return m.DueAt, false // notFound goes by it
@@ -68,22 +99,24 @@ func nextLook(op *catalog.Operation, m movement.Movement, now time.Time) (next t
 // notFound weighs a lookup that answered "there is no such thing": proof that
 // nothing was sent only when it comes twice, missGap apart, after nothing can
 // be under way any more. The first sets the time that the second waits for. And
-// it proves nothing where the credentials have changed since: another account
-// would not know it either.
-func (e *Engine) notFound(ctx context.Context, op *catalog.Operation, m movement.Movement, connection sdk.Connection, now time.Time) (movement.Movement, error) {
+// it proves nothing on another account, which would not know it either.
+func (e *Engine) notFound(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection, now time.Time) (movement.Movement, error) {
 	switch {
 	case m.State == movement.Pending:
 		return m, e.list(ctx, m, reasonVanished, "", "the provider no longer knows a movement that it had accepted")
-	case m.State != movement.Sending, now.Before(m.ProvenAfter(op.SettlesWithin)), m.Misses > 0 && now.Before(m.DueAt),
-		connection.Version != m.ConnectionVersion:
+	case m.State != movement.Sending, now.Before(m.ProvenAfter(op.Pace.SettlesWithin)), m.Misses > 0 && now.Before(m.DueAt),
+		!c.sameAccount(op, m):
 		return m, nil
 	}
-	misses, err := e.Inquiries.Miss(ctx, m, now.Add(missGap))
+	misses, err := e.Inquiries.Miss(ctx, m, now.Add(max(missGap, op.Pace.Every)))
 	if err != nil || misses > 0 && m.Misses == 0 {
 		return m, err
 	}
 	if misses > 0 {
 		move := store.Move{Movement: m, To: movement.Unsent, Event: "not_sent", Detail: detail("source", "lookup")}
+		if m.Answer != nil { // somebody was told that it is pending
+			move.To = movement.Failed
+		}
 		if _, err := e.move(ctx, move); err != nil {
 			return m, err
 		}

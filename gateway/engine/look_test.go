@@ -52,7 +52,7 @@ func TestNotFoundIsProofTwice(t *testing.T) {
 			t.Parallel()
 			inMemory(t, func(w *world) {
 				m := w.unanswered("A")
-				proof := m.ProvenAfter(operation(createPath).SettlesWithin)
+				proof := m.ProvenAfter(operation(createPath).Pace.SettlesWithin)
 				for i, second := range c.looks {
 					w.up.find = nil
 					if second == blindLook {
@@ -79,7 +79,7 @@ func TestNotFoundByTheWorkerAlone(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(w *world) {
 		m := w.unanswered("A")
-		proof := m.ProvenAfter(operation(createPath).SettlesWithin)
+		proof := m.ProvenAfter(operation(createPath).Pace.SettlesWithin)
 		w.work("A", proof.Add(missGap-time.Second).Sub(w.now()))
 		if state := w.stored("A").State; state != movement.Sending {
 			t.Errorf("stands at %s after one miss", state)
@@ -103,7 +103,7 @@ func TestStaleWorker(t *testing.T) {
 			if err := w.Resolve(w.Context(), stale); err != nil {
 				t.Error(err)
 			}
-			w.pass(askEvery)
+			w.pass(lookEvery)
 		}
 		if got := w.stored("A"); got.State != movement.Sending || got.Misses != 2 {
 			t.Errorf("stands at %s after %d misses five seconds apart", got.State, got.Misses)
@@ -334,10 +334,10 @@ func TestAnotherAccountProvesNothing(t *testing.T) {
 	inMemory(t, func(w *world) {
 		m := w.unanswered("A")
 		op := operation(createPath)
-		later := m.ProvenAfter(op.SettlesWithin).Add(time.Hour)
+		later := m.ProvenAfter(op.Pace.SettlesWithin).Add(time.Hour)
 		for range 3 {
 			var err error
-			if m, err = w.notFound(w.Context(), op, m, sdk.Connection{Version: m.ConnectionVersion + 1}, later); err != nil {
+			if m, err = w.notFound(w.Context(), op, m, connection{Connection: sdk.Connection{Version: m.ConnectionVersion + 1}}, later); err != nil {
 				t.Fatal(err)
 			}
 			later = later.Add(time.Hour)

@@ -174,7 +174,6 @@ func (w *world) oneTruth(reference string, answers []said) {
 
 // break_ makes the world go wrong.
 func (w *world) break_(c matrixCase) {
-	w.patience = 150 * time.Millisecond // a hand's clock does not turn while the engine waits
 	w.up.outcome = c.outcome
 	if c.blind {
 		w.up.find = blind

@@ -5,14 +5,17 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 // memory keeps movements under the same guards as the store. The matrix runs on
@@ -22,24 +25,67 @@ type memory struct {
 	rows      map[movement.Key]*movement.Movement
 	attention []store.Attention
 	callbacks []store.Callback
+	balances  map[movement.Owner]ledger.Balance
+	postings  []ledger.Transaction
 }
 
-func newMemory() *memory { return &memory{rows: map[movement.Key]*movement.Movement{}} }
+func newMemory() *memory {
+	return &memory{rows: map[movement.Key]*movement.Movement{}, balances: map[movement.Owner]ledger.Balance{}}
+}
+
+// post changes a balance, or nothing where it is too small or was posted before.
+func (s *memory) post(owner movement.Owner, tx *ledger.Transaction) error {
+	if tx == nil {
+		return nil
+	}
+	after, err := s.balances[owner].Apply(tx.Legs)
+	if err != nil {
+		return store.ErrInsufficient
+	}
+	if slices.ContainsFunc(s.postings, func(p ledger.Transaction) bool {
+		return p.Subject == tx.Subject && p.Attempt == tx.Attempt && p.Step == tx.Step
+	}) {
+		return errors.New("posted twice")
+	}
+	s.balances[owner], s.postings = after, append(s.postings, *tx)
+	return nil
+}
+
+func (s *memory) Balance(_ context.Context, owner movement.Owner) (ledger.Balance, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.balances[owner], nil
+}
+
+// beginning is the posting of a claim.
+func beginning(m movement.Movement) *ledger.Transaction {
+	switch m.Charge {
+	case movement.Charged:
+		return posted(m, m.CreatedAt, ledger.BeginCharge(m.Amount))
+	case movement.Held:
+		return posted(m, m.CreatedAt, ledger.BeginHold(m.Amount))
+	case movement.Unpaid:
+	}
+	return nil
+}
 
 func (s *memory) Claim(_ context.Context, m movement.Movement) (movement.Movement, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.rows[m.Key]
-	switch {
+	switch wanted := m.Attempt; {
 	case row == nil:
 		m.Attempt, m.Sequence = 1, 1
-	case row.State == movement.Unsent:
+	case row.State == movement.Unsent && (wanted == 0 || wanted == row.Attempt+1):
 		m.ID, m.Attempt, m.Sequence = row.ID, row.Attempt+1, row.Sequence+1
 	default:
 		return *row, false, nil
 	}
 	m.CreatedAt, m.SendBy, m.DueAt = micro(m.CreatedAt), micro(m.SendBy), micro(m.DueAt)
 	m.State, m.UpdatedAt = movement.Sending, m.CreatedAt
+	if err := s.post(m.Owner, beginning(m)); err != nil {
+		return movement.Movement{}, false, err
+	}
 	kept := m
 	s.rows[m.Key] = &kept
 	return m, true, nil
@@ -52,7 +98,17 @@ func (s *memory) Move(_ context.Context, now time.Time, move store.Move) (bool, 
 	if row == nil || row.Attempt != move.Movement.Attempt || row.State != move.Movement.State {
 		return false, nil
 	}
+	if freed := move.To == movement.Unsent; freed && row.Answer != nil || move.Unasked && !row.AskedAt.IsZero() {
+		return false, nil
+	}
+	if ends := move.To != movement.Pending; ends && row.Charge != movement.Unpaid && move.Posting == nil {
+		return false, broken{errors.New("the end of what was charged without a posting")}
+	}
+	if err := s.post(row.Owner, move.Posting); err != nil {
+		return false, err
+	}
 	row.State, row.UpdatedAt, row.DueAt, row.Misses = move.To, micro(now), micro(move.DueAt), 0
+	row.Cost = cmp.Or(move.Cost, row.Cost)
 	row.Sequence++
 	fill(row, move)
 	row.FactID = cmp.Or(move.FactID, row.FactID)
@@ -61,6 +117,37 @@ func (s *memory) Move(_ context.Context, now time.Time, move store.Move) (bool, 
 	}
 	s.tell(row, now, move.Told)
 	return true, nil
+}
+
+func (s *memory) Promise(_ context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.byID(m.ID)
+	if row != nil && row.Attempt == m.Attempt && row.State == movement.Sending && row.Answer == nil {
+		row.Answer = answer
+	}
+	return found(row)
+}
+
+func (s *memory) LastNamed(_ context.Context, owner movement.Owner, kind manifest.Kind, stem string) (movement.Movement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var last *movement.Movement
+	for _, row := range s.rows {
+		if row.Owner == owner && row.Kind == kind && row.Stem == stem && (last == nil || row.Reference > last.Reference) {
+			last = row
+		}
+	}
+	return found(last)
+}
+
+func (s *memory) Deliver(_ context.Context, id movement.ID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if row := s.byID(id); row != nil {
+		row.Delivered = true
+	}
+	return nil
 }
 
 func (s *memory) Complete(_ context.Context, move store.Move) error {
@@ -128,6 +215,12 @@ func (s *memory) Reversed(_ context.Context, now time.Time, r store.Record) (boo
 	row := s.byID(r.ID)
 	if row == nil || row.State != movement.Done || !row.ReversedAt.IsZero() {
 		return false, nil
+	}
+	if row.Charge != movement.Unpaid && r.Posting == nil {
+		return false, broken{errors.New("the reversal of what was charged without a posting")}
+	}
+	if err := s.post(row.Owner, r.Posting); err != nil {
+		return false, err
 	}
 	row.ReversedAt, row.UpdatedAt, row.DueAt = micro(r.At), micro(now), time.Time{}
 	row.Sequence++

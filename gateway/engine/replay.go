@@ -21,6 +21,21 @@ func (e *Engine) replay(ctx context.Context, op *catalog.Operation, draft, m mov
 	if !m.SameRequest(draft.Request) {
 		return Answer{}, differs(draft, m)
 	}
+	if op.Rules.Quiet {
+		m, err := e.awaited(ctx, op, m)
+		if err != nil {
+			return Answer{}, fault.From(err).Unknown().WithReference(nameFor(m))
+		}
+		if !m.SameRequest(draft.Request) { // the one that was awaited was not sent, and another came first
+			return Answer{}, differs(draft, m)
+		}
+		answer, err := e.promise(ctx, op, m)
+		answer.Replayed = err == nil
+		return answer, err
+	}
+	if op.Rules.Pends {
+		return e.repeat(ctx, op, m)
+	}
 	if m.Answer == nil && m.State != movement.Failed {
 		var err error
 		if m, err = e.continued(ctx, op, m); err != nil {
@@ -32,21 +47,35 @@ func (e *Engine) replay(ctx context.Context, op *catalog.Operation, draft, m mov
 	return answer, err
 }
 
+// repeat answers a transfer's second request with how the first stands now.
+func (e *Engine) repeat(ctx context.Context, op *catalog.Operation, m movement.Movement) (Answer, error) {
+	now := e.Now()
+	if m.State == movement.Sending && m.Answer == nil && now.Before(m.SendBy.Add(time.Duration(op.Timeout))) {
+		return Answer{}, inProgress(m, now)
+	}
+	answer, err := e.promise(ctx, op, m)
+	answer.Replayed = err == nil || m.State == movement.Failed
+	return answer, err
+}
+
+func inProgress(m movement.Movement, now time.Time) error {
+	return fault.Newf(fault.InProgress, "The same %s is being created at this moment.", m.Kind).After(now, time.Second).WithReference(nameFor(m))
+}
+
 // continued goes on with a first attempt that nobody answered. While it may
 // still be under way it is in progress; after that it is looked up, never made
 // a second time.
 func (e *Engine) continued(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
 	now := e.Now()
 	if m.AskedAt.IsZero() && now.Before(m.SendBy.Add(time.Duration(op.Timeout))) {
-		return m, fault.New(fault.InProgress, "The same payment is being created at this moment.").
-			After(now, time.Second).WithReference(m.Reference)
+		return m, inProgress(m, now)
 	}
 	if m.State != movement.Sending && m.State != movement.Pending {
 		return m, nil
 	}
-	_, connection, err := e.context(ctx, m)
+	_, c, err := e.context(ctx, m)
 	if err == nil {
-		m, err = e.look(ctx, op, m, connection)
+		m, err = e.look(ctx, op, m, c)
 	}
 	if err == nil {
 		return m, nil
@@ -55,7 +84,7 @@ func (e *Engine) continued(ctx context.Context, op *catalog.Operation, m movemen
 	if unable, ok := errors.AsType[*fault.Error](err); ok {
 		return m, timedOut(m, now).Because(unable)
 	}
-	return m, fault.From(err).Unknown().WithReference(m.Reference)
+	return m, fault.From(err).Unknown().WithReference(nameFor(m))
 }
 
 // outcome is what a creation is answered, as far as it is known. What has ended
@@ -65,33 +94,36 @@ func (e *Engine) outcome(ctx context.Context, op *catalog.Operation, m movement.
 	case m.Answer != nil:
 		return Answer{Data: m.Answer}, nil
 	case m.Refusal != nil:
-		return Answer{}, refusalError(m.Refusal).WithReference(m.Reference)
+		return Answer{}, refusalError(m.Refusal).WithReference(nameFor(m))
 	}
 	switch m.State {
 	case movement.Unsent:
 		return Answer{}, nothingSent(m)
 	case movement.Failed:
-		return Answer{}, refusalError(&movement.Refusal{}).WithReference(m.Reference)
+		return Answer{}, refusalError(&movement.Refusal{}).WithReference(nameFor(m))
 	case movement.Sending, movement.Pending: // without what there is to pay
 		return Answer{}, timedOut(m, e.Now())
 	case movement.Done, movement.Expired:
 	}
 	data := e.firstAnswer(op, m, m.Result)
 	if err := e.complete(ctx, store.Move{Movement: m, Answer: data}); err != nil {
-		return Answer{}, fault.From(err).Unknown().WithReference(m.Reference)
+		return Answer{}, fault.From(err).Unknown().WithReference(nameFor(m))
 	}
 	return Answer{Data: data}, nil
 }
 
+// comeBack is when to ask again after an answer that did not come in time.
+const comeBack = 5 * time.Second
+
 func timedOut(m movement.Movement, now time.Time) *fault.Error {
 	return fault.New(fault.ProviderTimeout, "The provider did not answer in time. Ask again with the same reference: it looks the first attempt up and never makes a second.").
-		After(now, askEvery).WithReference(m.Reference)
+		After(now, comeBack).WithReference(nameFor(m))
 }
 
 // nothingSent is the error of a movement that is proven never sent: its
 // reference is free.
 func nothingSent(m movement.Movement) *fault.Error {
-	return fault.New(fault.ProviderUnavailable, "The provider is not available at the moment. Nothing was sent.").WithReference(m.Reference)
+	return fault.New(fault.ProviderUnavailable, "The provider is not available at the moment. Nothing was sent.").WithReference(nameFor(m))
 }
 
 // refusals are the codes that a provider may refuse with; what else it says is
@@ -119,7 +151,7 @@ func refusalError(r *movement.Refusal) *fault.Error {
 func differs(draft, m movement.Movement) error {
 	var ours, theirs map[string]json.RawMessage
 	if json.Unmarshal(draft.Body(), &ours) != nil || json.Unmarshal(m.Body(), &theirs) != nil {
-		return fault.New(fault.DuplicateReference, "This reference was used before with a different request.").WithReference(m.Reference)
+		return fault.New(fault.DuplicateReference, "This reference was used before with a different request.").WithReference(nameFor(m))
 	}
 	var fields []fault.Field
 	if draft.Operation != m.Operation {
@@ -137,5 +169,5 @@ func differs(draft, m movement.Movement) error {
 			fields = append(fields, fault.Field{Field: name, Message: "differs from the first request with this reference"})
 		}
 	}
-	return fault.New(fault.DuplicateReference, "This reference was used before with a different request.", fields...).WithReference(m.Reference)
+	return fault.New(fault.DuplicateReference, "This reference was used before with a different request.", fields...).WithReference(nameFor(m))
 }

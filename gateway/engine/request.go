@@ -1,9 +1,13 @@
 package engine
 
 import (
+	"context"
 	"net/http"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -18,6 +22,11 @@ type Request struct {
 	RequestID      string
 	PolicyVersion  string
 	DecisionID     string
+	Limits         policy.Limits  // what the policy answered for the merchant
+	Zone           *time.Location // whose days limits of money out are counted by
+	// Reconsider asks the policy again with what an inquiry has told; nil where it
+	// is not asked.
+	Reconsider func(ctx context.Context, told map[string]any) error
 }
 
 // Answer is what a merchant gets: the envelope's data, with message and status
@@ -27,6 +36,9 @@ type Answer struct {
 	Message  string
 	Status   string
 	Replayed bool // an earlier request under this reference was answered so
+	// Receipt is to be given to [Engine.Delivered] once the answer has reached its
+	// caller, where it is set.
+	Receipt movement.ID
 }
 
 // Notification is an inbound request on a connection's notification route.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -29,6 +30,8 @@ const (
 	reasonUnknown       = "unknown_reference"
 	reasonUnresolved    = "unresolved"
 	reasonAccount       = "our_account"
+	reasonFee           = "fee_differs"
+	reasonUnreadable    = "unreadable"
 )
 
 // settle does what a fact about a movement means for it. Whoever brings the
@@ -41,7 +44,7 @@ func (e *Engine) settle(ctx context.Context, op *catalog.Operation, m movement.M
 	}
 	f.EventID, f.ProviderReference = printable(f.EventID), nameOf(f.ProviderReference)
 	for range 3 { // another replica may move it meanwhile; the states only go forward
-		if why, text := doubt(m, f); why != "" {
+		if why, text := doubt(op, m, f); why != "" {
 			return m, e.list(ctx, m, why, f.EventID, text)
 		}
 		switch effect := op.Rules.Judge(m.State, to); effect {
@@ -72,15 +75,38 @@ func (e *Engine) moveTo(ctx context.Context, op *catalog.Operation, m movement.M
 	}
 	move := store.Move{
 		Movement: m, To: to, Event: string(to), Detail: detail("source", source, "fact", f.EventID, "at", stampOrNone(f.At)),
-		ProviderReference: f.ProviderReference, ExpiresAt: f.ExpiresAt, DueAt: then.NextLook(e.Now(), op.SettlesWithin),
+		ProviderReference: f.ProviderReference, ExpiresAt: f.ExpiresAt, DueAt: then.NextLook(e.Now(), op.Pace),
 	}
 	if to.Final() {
 		move.FactID = f.EventID
 	}
-	if to != movement.Failed { // what failed before it was answered is answered so
+	switch {
+	case op.Rules.Quiet:
+		move.Result = e.reported(ctx, op, m, f)
+		if m.Answer == nil {
+			move.Answer = e.firstAnswer(op, m, nil)
+		}
+		if to == movement.Done {
+			move.Cost = f.Amount
+		}
+	case op.Rules.Pends:
+		move.Result = e.reported(ctx, op, m, f)
+	case to != movement.Failed: // what failed before it was answered is answered so
 		move.Result, move.Answer = e.offered(ctx, op, m, f)
 	}
 	return move
+}
+
+// reported is the data of a finding, where it is what the result schema has.
+func (e *Engine) reported(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding) json.RawMessage {
+	if len(f.Data) == 0 {
+		return nil
+	}
+	if err := checkData(op, f.Data); err != nil {
+		e.Log.WarnContext(ctx, "a provider's data does not fit", "movement", m.ID.String(), "error", err)
+		return nil
+	}
+	return f.Data
 }
 
 // offered is the first answer that a finding's data allows, where there was
@@ -99,10 +125,13 @@ func (e *Engine) offered(ctx context.Context, op *catalog.Operation, m movement.
 // confirm takes what is left of a fact that changes no state: an answer that
 // nobody had yet, or a second payment of what is paid already.
 func (e *Engine) confirm(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding, to movement.State) (movement.Movement, error) {
-	if to == movement.Done && m.FactID != "" && f.EventID != "" && f.EventID != m.FactID {
+	again := to == movement.Done && m.FactID != "" && f.EventID != "" && f.EventID != m.FactID
+	switch {
+	case again && op.Rules.Pends:
+		return m, e.list(ctx, m, reasonContradiction, f.EventID, "it was told done before as "+m.FactID)
+	case again:
 		return m, e.list(ctx, m, reasonPaidAgain, f.EventID, "it was paid before by "+m.FactID)
-	}
-	if to != movement.Pending || m.State != movement.Pending {
+	case to != movement.Pending || m.State != movement.Pending || op.Rules.Pends:
 		return m, nil
 	}
 	result, answer := e.offered(ctx, op, m, f)
@@ -125,14 +154,32 @@ func (e *Engine) complete(ctx context.Context, move store.Move) error {
 
 // doubt checks what a provider says against our own record. What differs leaves
 // the movement as it is and goes to the operators, with the reason and a text.
-func doubt(m movement.Movement, f sdk.Finding) (why, text string) {
+func doubt(op *catalog.Operation, m movement.Movement, f sdk.Finding) (why, text string) {
+	if f.Standing == sdk.StandingDone && op.Rules.Pends && len(f.Data) > 0 {
+		// What was bought may stand in it and nowhere else: a token, a receipt.
+		if err := checkData(op, f.Data); err != nil {
+			return reasonUnreadable, "the provider says done, and its data can't be read: " + printable(err.Error())
+		}
+	}
 	switch {
 	case f.Reference != m.UpstreamReference():
 		return reasonContradiction, "it is asked for as " + m.UpstreamReference() + ", the provider speaks of " + printable(f.Reference)
 	case f.Currency != "" && f.Currency != "IDR":
 		return reasonCurrency, "the provider says " + printable(f.Currency)
+	case op.Rules.Quiet: // how much it cost is told when it is done: how much it cost is told when it is done
+		return overcharged(m, f)
 	case f.Amount != m.Amount && (f.Standing == sdk.StandingDone || f.Amount != 0):
 		return reasonAmount, "asked " + m.Amount.String() + ", the provider says " + f.Amount.String()
+	}
+	return "", ""
+}
+
+// overcharged checks what an order has cost against what was agreed: a bill to
+// the rupiah, a product at most.
+func overcharged(m movement.Movement, f sdk.Finding) (why, text string) {
+	exact := m.Charge == movement.Held && f.Amount != m.Cost
+	if f.Standing == sdk.StandingDone && (exact || f.Amount <= 0 || f.Amount > m.Cost) {
+		return reasonAmount, "agreed on " + m.Cost.String() + ", the provider says " + f.Amount.String()
 	}
 	return "", ""
 }
@@ -153,6 +200,7 @@ func (e *Engine) record(ctx context.Context, m movement.Movement, f sdk.Finding,
 	fact, event := store.Record{ID: m.ID, At: at, Detail: note}, uuid.New()
 	_, err := persist(ctx, e.patience, func(ctx context.Context) (kept bool, err error) {
 		then.UpdatedAt = e.Now()
+		fact.Posting = takenBack(m, effect, then.UpdatedAt)
 		if fact.Told, err = e.tell(ctx, then, what, event, then.UpdatedAt); err != nil {
 			return false, err
 		}
@@ -166,6 +214,14 @@ func (e *Engine) record(ctx context.Context, m movement.Movement, f sdk.Finding,
 		return m, err
 	}
 	return e.reread(ctx, m.ID)
+}
+
+// takenBack is what a reversal means for the ledger, nil for nothing.
+func takenBack(m movement.Movement, effect movement.Effect, now time.Time) *ledger.Transaction {
+	if effect != movement.Reversal || m.Charge == movement.Unpaid {
+		return nil
+	}
+	return posted(m, now, ledger.TakeBack(m.Amount, m.Cost))
 }
 
 // list puts a fact on the operators' list.
@@ -185,16 +241,18 @@ func (e *Engine) list(ctx context.Context, m movement.Movement, reason, fact, te
 	return err
 }
 
-// alert puts a fault of an account at a provider on the operators' list, once
-// for each version of its credentials: nobody else can mend it. That it can't
-// be written is logged, and changes no answer.
-func (e *Engine) alert(ctx context.Context, m movement.Movement, connection sdk.Connection, r sdk.Result) {
+// alert puts a fault of an account at a provider on the operators' list: nobody
+// else can mend it. Each version of its credentials comes there once a day, and
+// so again where one that was settled, such as an empty deposit, comes back. That
+// it can't be written is logged, and changes no answer.
+func (e *Engine) alert(ctx context.Context, provider string, c connection, what string) {
+	now := e.Now()
 	_, err := e.Records.AddAttention(ctx, store.Attention{
-		Owner: m.Owner, Subject: "connection to " + m.Provider, Reason: reasonAccount, Provider: m.Provider,
-		FactID: strconv.FormatInt(connection.Version, 10), Detail: printable(r.Detail), At: e.Now(),
+		Owner: movement.Owner{MerchantID: c.MerchantID, Mode: c.Mode}, Subject: "connection to " + provider, Reason: reasonAccount, Provider: provider,
+		FactID: strconv.FormatInt(c.Version, 10) + " " + now.UTC().Format(time.DateOnly), Detail: printable(what), At: now,
 	})
 	if err != nil {
-		e.Log.ErrorContext(ctx, "the operators' list can't be written", "reason", reasonAccount, "provider", m.Provider, "error", err)
+		e.Log.ErrorContext(ctx, "the operators' list can't be written", "reason", reasonAccount, "provider", provider, "error", err)
 	}
 }
 

@@ -115,6 +115,10 @@ func (u *upstream) Call(ctx context.Context, _ string, call sdk.Call, _ time.Dur
 	return sdk.Result{Outcome: sdk.Pending, Data: offer, ProviderReference: "up-" + call.Reference, ExpiresAt: u.now().Add(life)}
 }
 
+func (u *upstream) Quote(context.Context, string, sdk.Quote, time.Duration) sdk.Quoted {
+	return sdk.NoQuote(sdk.DontKnow(sdk.BlameNone, "payments have no quote"))
+}
+
 func offerFor(call sdk.Call) json.RawMessage {
 	var body struct{ Type string }
 	_ = json.Unmarshal(call.Body, &body)

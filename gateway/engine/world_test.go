@@ -61,6 +61,7 @@ type keeper interface {
 	Inquiries
 	Records
 	Events
+	Balances
 	Callback(ctx context.Context, key store.CallbackKey) (store.Callback, error)
 	OpenAttention(ctx context.Context, most int) ([]store.Attention, error)
 }
@@ -93,12 +94,16 @@ type world struct {
 	account *tenants.Account
 	others  map[tenants.MerchantID]*tenants.Account
 	woken   atomic.Int32 // how often the courier was
+	kind    manifest.Kind
 }
 
 const provider = "payments"
 
+// lookEvery is how long payments leave their provider alone about one of them.
+var lookEvery = operation(createPath).Pace.Every
+
 func newWorld(t *testing.T, k keeper, c clock) *world {
-	w := &world{T: t, clock: c, keeper: k, up: newUpstream(c.now), others: map[tenants.MerchantID]*tenants.Account{}}
+	w := &world{T: t, clock: c, keeper: k, up: newUpstream(c.now), others: map[tenants.MerchantID]*tenants.Account{}, kind: manifest.Payment}
 	w.account = w.merchant()
 	w.restart()
 	return w
@@ -109,7 +114,7 @@ func (w *world) restart() {
 	w.faults = &faulty{keeper: w.keeper}
 	w.up.set(func() { w.up.outcome, w.up.before, w.up.after, w.up.find = works, nil, nil, nil })
 	w.Engine = New(Dependencies{
-		Movements: w.faults, Inquiries: w.faults, Records: w.faults, Events: w.faults, Providers: w.up,
+		Movements: w.faults, Inquiries: w.faults, Records: w.faults, Events: w.faults, Balances: w.faults, Providers: w.up,
 		Accounts: w, Vault: openVault{}, Catalog: offering(), Now: w.now, Log: slog.New(slog.DiscardHandler),
 		Committed:   func() { w.woken.Add(1) },
 		CheckoutURL: func(id movement.ID) string { return "https://gate.example/checkout/" + id.String() },
@@ -126,15 +131,25 @@ func inMemory(t *testing.T, test func(*world)) {
 // own.
 func databaseFor(t testing.TB) *store.Store {
 	t.Helper()
+	return replicasFor(t, 1)[0]
+}
+
+// replicasFor are the stores of several replicas on one database.
+func replicasFor(t testing.TB, n int) []*store.Store {
+	t.Helper()
 	url := dbtest.New(t, "engine"+store.MigrationsDigest(), func(ctx context.Context, url string) error {
 		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
 	})
-	s, err := store.Open(t.Context(), url, store.Options{MaxConns: 8})
-	if err != nil {
-		t.Fatal(err)
+	stores := make([]*store.Store, n)
+	for i := range stores {
+		s, err := store.Open(t.Context(), url, store.Options{MaxConns: 8})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		stores[i] = s
 	}
-	t.Cleanup(s.Close)
-	return s
+	return stores
 }
 
 // merchant adds an account.
@@ -225,7 +240,9 @@ type said struct {
 
 type crash struct{}
 
-func (w *world) run(r Request) (s said) {
+func (w *world) run(r Request) said { return w.runOn(w.Engine, r) }
+
+func (w *world) runOn(e *Engine, r Request) (s said) {
 	defer func() {
 		if thrown := recover(); thrown != nil {
 			if _, ours := thrown.(crash); !ours {
@@ -234,7 +251,7 @@ func (w *world) run(r Request) (s said) {
 			s = said{crashed: true}
 		}
 	}()
-	answer, err := w.Engine.Run(w.Context(), r)
+	answer, err := e.Run(w.Context(), r)
 	s.replayed = answer.Replayed
 	if err != nil {
 		s.err = fault.From(err)
@@ -283,7 +300,7 @@ func (w *world) stored(reference string) movement.Movement {
 
 func (w *world) keyOf(reference string) movement.Key {
 	return movement.Key{
-		Owner: movement.Owner{MerchantID: string(w.account.ID()), Mode: "live"}, Kind: manifest.Payment, Reference: reference,
+		Owner: movement.Owner{MerchantID: string(w.account.ID()), Mode: "live"}, Kind: w.kind, Reference: reference,
 	}
 }
 
@@ -338,6 +355,8 @@ type faulty struct {
 
 	claim     func(ctx context.Context, do claiming) (movement.Movement, bool, error)
 	move      func(do func() (bool, error)) (bool, error)
+	promise   func(do func() (movement.Movement, error)) (movement.Movement, error)
+	judged    func()            // sees each look at a reference
 	down      error             // of reads, and of the right to ask
 	recording error             // of records and the operators' list
 	told      func(*store.Told) // sees the event of each try
@@ -377,11 +396,23 @@ func (f *faulty) Move(ctx context.Context, now time.Time, move store.Move) (bool
 	return do()
 }
 
+func (f *faulty) Promise(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
+	do := func() (movement.Movement, error) { return f.keeper.Promise(ctx, m, answer) }
+	if f.promise != nil {
+		return f.promise(do)
+	}
+	return do()
+}
+
 func (f *faulty) MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error) {
 	if err := cmp.Or(f.down, ctx.Err()); err != nil {
 		return movement.Movement{}, err
 	}
-	return f.keeper.MovementByKey(ctx, key)
+	m, err := f.keeper.MovementByKey(ctx, key)
+	if f.judged != nil {
+		f.judged()
+	}
+	return m, err
 }
 
 func (f *faulty) MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error) {

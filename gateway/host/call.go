@@ -25,6 +25,16 @@ func (h *Host) Call(ctx context.Context, provider string, c sdk.Call, timeout ti
 }
 
 func (h *Host) call(ctx context.Context, name string, c sdk.Call, timeout time.Duration) sdk.Result {
+	return h.use(ctx, name, c.Connection.Mode, c.SendBy, func(running *process) (sdk.Result, verdict) {
+		return send(ctx, running, c, timeout)
+	})
+}
+
+// use takes a place at a provider, a process and the breaker's leave for one
+// call. What is turned away on the way there was not sent.
+func (h *Host) use(
+	ctx context.Context, name, mode string, sendBy time.Time, call func(*process) (sdk.Result, verdict),
+) sdk.Result {
 	p, ok := h.providers[name]
 	if !ok {
 		return sdk.DidNotSend(sdk.BlameNone, "there is no such provider: "+name)
@@ -33,18 +43,18 @@ func (h *Host) call(ctx context.Context, name string, c sdk.Call, timeout time.D
 		return sdk.DidNotSend(sdk.BlameNone, err.Error())
 	}
 	defer p.calls.leave()
-	running, err := p.ready(ctx, c.SendBy)
+	running, err := p.ready(ctx, sendBy)
 	if err != nil {
 		return sdk.DidNotSend(sdk.BlameNone, err.Error())
 	}
 	// Waiting, for the process or for a processor, may have taken the time away.
-	if !c.SendBy.IsZero() && time.Now().After(c.SendBy) {
+	if passed(sendBy) {
 		return sdk.DidNotSend(sdk.BlameNone, "send_by had passed before the call was sent")
 	}
-	return p.breaker(c.Connection.Mode).run(func() (sdk.Result, verdict) {
-		return send(ctx, running, c, timeout)
-	})
+	return p.breaker(mode).run(func() (sdk.Result, verdict) { return call(running) })
 }
+
+func passed(sendBy time.Time) bool { return !sendBy.IsZero() && time.Now().After(sendBy) }
 
 func send(caller context.Context, running *process, c sdk.Call, timeout time.Duration) (sdk.Result, verdict) {
 	ctx, cancel := context.WithTimeout(caller, timeout)
@@ -56,6 +66,40 @@ func send(caller context.Context, running *process, c sdk.Call, timeout time.Dur
 		result = sdk.DontKnow(sdk.BlameNone, "plugin transport: "+err.Error())
 	}
 	return result, judge(caller, result, err, time.Since(started), timeout)
+}
+
+// Quote asks a provider what an operation would cost. It never fails: what went
+// wrong is in the outcome. Nothing was claimed yet, so a breaker that is open
+// turns it away.
+func (h *Host) Quote(ctx context.Context, provider string, q sdk.Quote, timeout time.Duration) sdk.Quoted {
+	started := time.Now()
+	quoted := h.quote(ctx, provider, q, orDefault(timeout))
+	h.tell(Observation{
+		Provider: provider, Mode: q.Connection.Mode, Operation: q.Operation,
+		Method: "quote", Outcome: quoted.Outcome.String(), Took: time.Since(started),
+	})
+	return quoted
+}
+
+func (h *Host) quote(caller context.Context, name string, q sdk.Quote, timeout time.Duration) sdk.Quoted {
+	var quoted *sdk.Quoted
+	turnedAway := h.use(caller, name, q.Connection.Mode, time.Time{}, func(running *process) (sdk.Result, verdict) {
+		ctx, cancel := context.WithTimeout(caller, timeout)
+		defer cancel()
+		started := time.Now()
+		said, err := running.wire.Quote(ctx, q)
+		if err != nil {
+			running.suspect(err)
+			said = sdk.NoQuote(sdk.DontKnow(sdk.BlameNone, "plugin transport: "+err.Error()))
+		}
+		quoted = &said
+		result := sdk.Result{Outcome: said.Outcome, Blame: said.Blame}
+		return result, judge(caller, result, err, time.Since(started), timeout)
+	})
+	if quoted == nil {
+		return sdk.NoQuote(turnedAway)
+	}
+	return *quoted
 }
 
 // Lookup asks a provider about a movement. It never fails: where the provider
@@ -76,6 +120,9 @@ func (h *Host) lookup(caller context.Context, name string, l sdk.Lookup, timeout
 		return sdk.NoWord(sdk.BlameNone, err.Error())
 	}
 	defer leave()
+	if passed(l.SendBy) {
+		return sdk.NoWord(sdk.BlameNone, "send_by had passed before the lookup was sent")
+	}
 	ctx, cancel := context.WithTimeout(caller, timeout)
 	defer cancel()
 	started := time.Now()

@@ -38,7 +38,7 @@ type Config struct {
 // Observation is one use of a plugin, for metrics.
 type Observation struct {
 	Provider, Mode, Operation string
-	Method                    string // "call", "lookup" or "notify"
+	Method                    string // "call", "quote", "lookup", "notify" or "verify"
 	Outcome                   string // in the words of package sdk, snake case
 	Took                      time.Duration
 }

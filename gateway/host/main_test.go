@@ -46,10 +46,14 @@ func TestMain(m *testing.M) {
 func manifestOf(name string) []byte {
 	return fmt.Appendf(nil, `{
 		"manifest": 1, "name": %q, "version": "1.2.3", "title": "Test", "lookup": "read", "settles_within": "30s",
-		"notifications": true, "connection": {"type": "object"},
+		"notifications": true, "verifies": true, "connection": {"type": "object"},
 		"operations": [{
 			"path": "/test/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",
 			"request": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string"}, "amount": {"type": "integer"}}},
+			"result": {"type": "object"}, "response": {"type": "object"}
+		}, {
+			"path": "/test/order", "kind": "order", "summary": "Order", "timeout": "5s", "reference": "/id", "quote": true,
+			"request": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string"}}},
 			"result": {"type": "object"}, "response": {"type": "object"}
 		}]}`, name)
 }
@@ -69,10 +73,17 @@ func servePlugin() {
 		name = string(text)
 	}
 	sdk.Serve(manifestOf(name), sdk.Handlers{
-		Calls:  map[string]func(context.Context, sdk.Call) sdk.Result{"/test/pay": act},
+		Calls:  map[string]func(context.Context, sdk.Call) sdk.Result{"/test/pay": act, "/test/order": act},
+		Quotes: map[string]func(context.Context, sdk.Quote) sdk.Quoted{"/test/order": price},
 		Lookup: find,
 		Notify: func(_ context.Context, n sdk.Notification) sdk.Acknowledgement {
 			return sdk.Acknowledgement{Status: 200, Body: n.Body, Findings: []sdk.Finding{{Reference: n.Header.Get("X-Reference")}}}
+		},
+		Verify: func(ctx context.Context, c sdk.Connection) sdk.Result {
+			if r := act(ctx, sdk.Call{Body: c.Credentials}); r.Outcome != sdk.Pending || c.Version != 0 {
+				return r
+			}
+			return sdk.Usable("")
 		},
 	})
 }
@@ -108,6 +119,14 @@ func act(ctx context.Context, c sdk.Call) sdk.Result {
 		return sdk.Finished("p", world{PID: os.Getpid(), Args: os.Args, Env: os.Environ(), Group: group()})
 	}
 	return sdk.Accepted("p-"+c.Reference, time.Time{}, o)
+}
+
+// price answers a quote as act does a call.
+func price(ctx context.Context, q sdk.Quote) sdk.Quoted {
+	if r := act(ctx, sdk.Call{Body: q.Body}); r.Outcome != sdk.Pending {
+		return sdk.NoQuote(r)
+	}
+	return sdk.Quoted{Outcome: sdk.Done, Price: 10, Data: q.Product}
 }
 
 type world struct {

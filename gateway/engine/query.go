@@ -1,0 +1,154 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/cache"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// reading is a cached answer with what was made of it once.
+type reading struct {
+	version string
+	listing *catalog.Listing
+}
+
+// query answers what moves no money: one call of the plugin, or none where the
+// answer is shared.
+func (e *Engine) query(ctx context.Context, r Request) (Answer, error) {
+	c, err := e.connect(ctx, r.Operation, r.Identity.Account, string(r.Identity.Mode))
+	if err != nil {
+		return Answer{}, err
+	}
+	listing, err := e.listing(ctx, r, r.Operation, r.Body, c, "")
+	if err != nil {
+		return Answer{}, err
+	}
+	data, err := listing.Show(r.Body, added(r, c))
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{Data: data}, nil
+}
+
+// listing is the answer to a query, from the provider or from what is shared.
+// Key is the property by which its items will be found.
+func (e *Engine) listing(ctx context.Context, r Request, op *catalog.Operation, asked catalog.Document, c connection, key string) (*catalog.Listing, error) {
+	body := op.Question(asked)
+	encoded, err := op.Canonical(body)
+	if err != nil {
+		return nil, err
+	}
+	if op.Cache == 0 {
+		data, err := e.ask(ctx, r.RequestID, op, body, c)
+		if err != nil {
+			return nil, err
+		}
+		return read(op, data, key)
+	}
+	name := cache.Key{Provider: op.Provider, Mode: c.Mode, Connection: c.MerchantID, Path: op.Path, Body: string(encoded)}
+	answer, err := e.Shared.Get(ctx, name, time.Duration(op.Cache), func(ctx context.Context) (json.RawMessage, error) {
+		data, err := e.ask(ctx, r.RequestID, op, body, c)
+		if err == nil {
+			_, err = read(op, data, key) // what does not fit is not shared
+		}
+		return data, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return e.remembered(op, name, answer, key)
+}
+
+// remembered reads a shared answer, once for each version.
+func (e *Engine) remembered(op *catalog.Operation, name cache.Key, answer cache.Answer, key string) (*catalog.Listing, error) {
+	name.Body += "\x00" + key
+	if known, ok := e.listings.Load(name); ok && known.(*reading).version == answer.Version {
+		return known.(*reading).listing, nil
+	}
+	listing, err := read(op, answer.Body, key)
+	if err != nil {
+		return nil, err
+	}
+	e.listings.Store(name, &reading{answer.Version, listing})
+	return listing, nil
+}
+
+func read(op *catalog.Operation, data json.RawMessage, key string) (*catalog.Listing, error) {
+	listing, err := op.Read(data, key)
+	if err != nil {
+		return nil, fault.New(fault.ProviderTimeout, "The provider's answer can't be used.").Because(err)
+	}
+	return listing, nil
+}
+
+// ask calls the plugin with a query.
+func (e *Engine) ask(ctx context.Context, requestID string, op *catalog.Operation, body catalog.Document, c connection) (json.RawMessage, error) {
+	encoded, err := json.Marshal(maps.Clone(body))
+	if err != nil {
+		return nil, fmt.Errorf("engine: query: %w", err)
+	}
+	if err := e.available(op.Provider, c.Mode); err != nil {
+		return nil, err
+	}
+	result := e.Providers.Call(ctx, op.Provider, sdk.Call{
+		Operation: op.Path, RequestID: requestID, Connection: c.Connection, Body: encoded,
+	}, time.Duration(op.Timeout))
+	if result.Outcome == sdk.Done {
+		return result.Data, nil
+	}
+	return nil, e.unanswered(ctx, op, c, result)
+}
+
+// unanswered is the error of a query or a quote that the provider did not
+// answer with what was asked for. Nothing was sent that moves money.
+func (e *Engine) unanswered(ctx context.Context, op *catalog.Operation, c connection, result sdk.Result) error {
+	if result.Blame == sdk.BlameAccount {
+		e.alert(ctx, op.Provider, c, result.Detail)
+	}
+	cause := errors.New(result.Outcome.String() + ": " + result.Detail)
+	switch result.Outcome {
+	case sdk.Refused:
+		refusal := inquired(result.Refusal)
+		return refusal.Because(cause)
+	case sdk.NotSent:
+		return fault.New(fault.ProviderUnavailable, "The provider is not available at the moment. Nothing was sent.").Because(cause)
+	case sdk.Done, sdk.Pending, sdk.Unknown:
+	}
+	if op.Money() {
+		return fault.New(fault.ProviderUnavailable, "The provider could not tell the price. Nothing was sent.").Because(cause)
+	}
+	return fault.New(fault.ProviderTimeout, "The provider did not answer in time.").Because(cause)
+}
+
+// inquired is a provider's no to a question: nothing was sent, and the same
+// reference may be used again with something else.
+func inquired(r sdk.Refusal) *fault.Error {
+	if r.Code == sdk.RefuseRequest {
+		e := fault.New(fault.InvalidRequest, orElse(r.Message, "The request is invalid."))
+		for _, f := range r.Fields {
+			e.Fields = append(e.Fields, fault.Field(f))
+		}
+		return e
+	}
+	e := refusalError(refusalOf(r))
+	e.Sent, e.Retry = fault.SentNo, fault.RetryAfterChange
+	if e.Code == fault.ProductUnavailable {
+		e.Retry = fault.RetryLater
+	}
+	return e
+}
+
+func orElse(text, fallback string) string {
+	if text == "" {
+		return fallback
+	}
+	return text
+}
