@@ -1,84 +1,112 @@
 package tenants
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
 	"github.com/tink-crypto/tink-go/v2/keyset"
 )
 
-// ErrKeysetMode says that a keyset file can be read or written by others than its owner.
-var ErrKeysetMode = errors.New("tenants: keyset file must not be accessible to group or others (chmod 600)")
+// KeyNumber names a key of a keyset. It is no secret: every sealed value begins with that of the key that sealed it.
+type KeyNumber uint32
 
-// keysetMaxBytes is far above any keyset; what is larger is another file.
-const keysetMaxBytes = 1 << 20
+// SealingKey is what may be known of a key.
+type SealingKey struct {
+	Number   KeyNumber
+	Primary  bool // it seals; the others only open
+	Prepared bool // it has never sealed: the next rotation makes it the primary
+}
 
-// CreateKeysetFile writes a new keyset with one AES-256-GCM key, with mode 0600. It never replaces a file (fs.ErrExist):
-// whoever loses a keyset loses everything sealed with it. The file appears complete or not at all.
-//
-// The keyset is cleartext JSON: whoever reads the file can open every credential in the database. That is meant for
-// development and small shops, where file and database live on different disks or with different backups.
-func CreateKeysetFile(path string) error {
+// Keyset is a set of AES-256-GCM keys, one of which, the primary, seals. The newest stands last. It is for making and
+// changing what a Vault is opened with, and no two goroutines may use one at once.
+type Keyset struct{ handle *keyset.Handle }
+
+var errNoKeyset = errors.New("tenants: not a keyset") // the cause may quote the content, which is the secret
+
+// NewKeyset draws a keyset of one key.
+func NewKeyset() (*Keyset, error) {
 	handle, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
 	if err != nil {
-		return fmt.Errorf("tenants: create keyset: %w", err)
+		return nil, fmt.Errorf("tenants: create keyset: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".keyset-*") // made with mode 0600
-	if err != nil {
-		return fmt.Errorf("tenants: create keyset: %w", err)
-	}
-	defer func() { _ = os.Remove(f.Name()) }()
-	err = insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(f))
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("tenants: write keyset: %w", err)
-	}
-	// Unlike a rename, a link fails where the name is taken.
-	if err := os.Link(f.Name(), path); err != nil {
-		return fmt.Errorf("tenants: create keyset: %w", err)
-	}
-	return syncDir(filepath.Dir(path))
+	return &Keyset{handle}, nil
 }
 
-// syncDir makes a new name survive a crash: what is sealed with a keyset soon stands in a database that does.
-func syncDir(path string) error {
-	dir, err := os.Open(path)
+// ParseKeyset reads the JSON that Document wrote. An error quotes nothing of it.
+func ParseKeyset(document []byte) (*Keyset, error) {
+	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(bytes.NewReader(document)))
 	if err != nil {
-		return fmt.Errorf("tenants: create keyset: %w", err)
+		return nil, errNoKeyset
 	}
-	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
-		return fmt.Errorf("tenants: create keyset: %w", err)
+	if _, err := aead.New(handle); err != nil {
+		return nil, errNoKeyset
 	}
+	return &Keyset{handle}, nil
+}
+
+// Document is the keyset as cleartext JSON: whoever reads it can open everything that the keyset has sealed.
+func (k *Keyset) Document() ([]byte, error) {
+	var document bytes.Buffer
+	if err := insecurecleartextkeyset.Write(k.handle, keyset.NewJSONWriter(&document)); err != nil {
+		return nil, fmt.Errorf("tenants: write keyset: %w", err)
+	}
+	return document.Bytes(), nil
+}
+
+// Keys lists the keys, the oldest first.
+func (k *Keyset) Keys() []SealingKey {
+	info := k.handle.KeysetInfo()
+	keys := make([]SealingKey, 0, len(info.GetKeyInfo()))
+	behind := false
+	for _, key := range info.GetKeyInfo() {
+		primary := key.GetKeyId() == info.GetPrimaryKeyId()
+		keys = append(keys, SealingKey{Number: KeyNumber(key.GetKeyId()), Primary: primary, Prepared: behind})
+		behind = behind || primary
+	}
+	return keys
+}
+
+// Prepare adds a key that only opens, so that every replica can know it before the first one seals with it. One that was
+// prepared before is all there can be.
+func (k *Keyset) Prepare() (KeyNumber, error) {
+	keys := k.Keys()
+	if last := keys[len(keys)-1]; last.Prepared {
+		return last.Number, nil
+	}
+	var number uint32
+	err := k.change(func(m *keyset.Manager) (err error) {
+		number, err = m.Add(aead.AES256GCMKeyTemplate())
+		return err
+	})
+	return KeyNumber(number), err
+}
+
+// Rotate makes the prepared key the primary, or a new one where none was prepared. The others stay, to open.
+func (k *Keyset) Rotate() (KeyNumber, error) {
+	number, err := k.Prepare()
+	if err != nil {
+		return 0, err
+	}
+	return number, k.change(func(m *keyset.Manager) error { return m.SetPrimary(uint32(number)) })
+}
+
+// Remove takes a key away for ever. The primary can't be.
+func (k *Keyset) Remove(number KeyNumber) error {
+	return k.change(func(m *keyset.Manager) error { return m.Delete(uint32(number)) })
+}
+
+func (k *Keyset) change(edit func(*keyset.Manager) error) error {
+	m := keyset.NewManagerFromHandle(k.handle)
+	if err := edit(m); err != nil {
+		return fmt.Errorf("tenants: change keyset: %w", err)
+	}
+	handle, err := m.Handle()
+	if err != nil {
+		return fmt.Errorf("tenants: change keyset: %w", err)
+	}
+	k.handle = handle
 	return nil
-}
-
-// OpenKeysetFile reads a cleartext JSON keyset of AEAD keys and refuses one that others than its owner can access
-// (ErrKeysetMode). The primary key seals, every enabled key opens, so keys rotate by adding, deploying and promoting.
-func OpenKeysetFile(path string) (*Vault, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("tenants: open keyset: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, fmt.Errorf("tenants: open keyset: %w", err)
-	}
-	if info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%w: %s has mode %#o", ErrKeysetMode, path, info.Mode().Perm())
-	}
-	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(io.LimitReader(f, keysetMaxBytes)))
-	if err != nil {
-		// The cause may quote the file's content, which is the secret.
-		return nil, fmt.Errorf("tenants: %s is not a keyset", path)
-	}
-	primitive, err := aead.New(handle)
-	if err != nil {
-		return nil, fmt.Errorf("tenants: keyset %s: %w", path, err)
-	}
-	return &Vault{aead: primitive}, nil
 }

@@ -26,6 +26,10 @@ var (
 // MerchantID names a merchant, as `merchant_id` does in the API.
 type MerchantID string
 
+// Platform is the account that the platform's own connections belong to. It is no merchant: it has no keys, no balance
+// and no callbacks, and stands in no list of merchants.
+const Platform MerchantID = "platform"
+
 // NewMerchantID returns a new random id.
 func NewMerchantID() MerchantID { return MerchantID("mer_" + uuid.NewString()) }
 

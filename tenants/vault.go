@@ -4,16 +4,27 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-
-	"github.com/tink-crypto/tink-go/v2/tink"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // ErrSealed says that a sealed value could not be opened: it was changed, it belongs to another place, or its key is
 // not in the keyset. Which of them is not told.
 var ErrSealed = errors.New("tenants: sealed value can't be opened here")
 
-// Vault seals what must not be readable in the database. It is safe for concurrent use.
-type Vault struct{ aead tink.AEAD }
+// Vault seals what must not be readable in the database, with the keyset that its source holds at present: a key that is
+// added there is used without a restart. It is safe for concurrent use.
+type Vault struct {
+	source KeysetSource
+	log    *slog.Logger
+	keys   atomic.Pointer[keyring]
+
+	looking sync.Mutex // guards the rest, and is held while the source is read
+	looked  time.Time
+	fault   string // why the last look failed
+}
 
 // AD names the place of a sealed value. A value opens only in the place it was sealed for, so copying it to another
 // merchant, mode, column or provider makes it useless.
@@ -41,21 +52,29 @@ func (ad AD) bytes() []byte {
 	return out
 }
 
-// Seal encrypts a plaintext for its place. The result begins with the number of the key that sealed it.
+// Seal encrypts a plaintext for its place. The result begins with the number of the key that sealed it, which is the
+// primary of what the source holds now: nothing may be sealed with a key that is on its way out.
 func (v *Vault) Seal(plaintext []byte, ad AD) ([]byte, error) {
 	if ad.MerchantID == "" || ad.Mode == "" || ad.Column == "" {
 		return nil, fmt.Errorf("%w: a sealed value needs merchant, mode and column", ErrInvalid)
 	}
-	sealed, err := v.aead.Encrypt(plaintext, ad.bytes())
+	v.look()
+	sealed, err := v.keys.Load().aead.Encrypt(plaintext, ad.bytes())
 	if err != nil {
 		return nil, fmt.Errorf("tenants: seal: %w", err)
 	}
 	return sealed, nil
 }
 
-// Open decrypts what was sealed for the same place, or returns ErrSealed.
+// Open decrypts what was sealed for the same place, or returns ErrSealed. A key that is not known is looked for in the
+// source: another replica may have learnt of it earlier.
 func (v *Vault) Open(sealed []byte, ad AD) ([]byte, error) {
-	plaintext, err := v.aead.Decrypt(sealed, ad.bytes())
+	keys := v.keys.Load()
+	plaintext, err := keys.aead.Decrypt(sealed, ad.bytes())
+	if err != nil && !keys.opens[SealedBy(sealed)] {
+		v.look()
+		plaintext, err = v.keys.Load().aead.Decrypt(sealed, ad.bytes())
+	}
 	if err != nil {
 		return nil, ErrSealed
 	}

@@ -65,6 +65,11 @@ func openUpstream(link string) func(*testing.T) sdktest.Upstream {
 func (u *upstream) count(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u.requests.Add(1)
+		if key, _, _ := r.BasicAuth(); u.outdated(strings.TrimPrefix(key, "xnd_development_")) {
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, `{"error_code":"INVALID_API_KEY","message":"API key was replaced"}`)
+			return
+		}
 		creates := r.Method == http.MethodPost && (r.URL.Path == "/v2/invoices" || r.URL.Path == "/qr_codes")
 		if !creates || !u.hang.CompareAndSwap(true, false) {
 			next.ServeHTTP(w, r)
@@ -77,6 +82,14 @@ func (u *upstream) count(next http.Handler) http.Handler {
 		case <-time.After(15 * time.Second):
 		}
 	})
+}
+
+// outdated tells an account's name that was replaced.
+func (u *upstream) outdated(name string) bool {
+	who := strings.Split(name, "/")
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return len(who) == 3 && fmt.Sprint(u.versions[who[0]+"/"+who[1]]) != who[2]
 }
 
 // receive takes the webhooks of all accounts.
@@ -132,11 +145,9 @@ func (u *upstream) Movements(reference string) []sdktest.Movement {
 			continue
 		}
 		owner := strings.Split(m.Destination, "/")
-		u.mu.Lock()
-		if fmt.Sprint(u.versions[owner[0]+"/"+owner[1]]) != owner[2] {
+		if u.outdated(m.Destination) {
 			owner[0] = "old"
 		}
-		u.mu.Unlock()
 		movements = append(movements, sdktest.Movement{Reference: m.Reference, Amount: m.Amount, Merchant: owner[0], Mode: owner[1]})
 	}
 	return movements

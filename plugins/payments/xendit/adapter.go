@@ -29,6 +29,7 @@ func (a *adapter) handlers() sdk.Handlers {
 		},
 		Lookup: a.lookup,
 		Notify: a.notify,
+		Verify: verify,
 	}
 }
 

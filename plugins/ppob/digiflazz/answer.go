@@ -1,0 +1,102 @@
+package digiflazz
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// answer is the data of /transaction and of a webhook.
+type answer struct {
+	RefID        text            `json:"ref_id"`
+	Status       text            `json:"status"`
+	RC           text            `json:"rc"`
+	Message      text            `json:"message"`
+	SN           text            `json:"sn"`
+	Price        figure          `json:"price"` // what leaves the deposit
+	CustomerName text            `json:"customer_name"`
+	SellingPrice figure          `json:"selling_price"` // of a bill: what its buyer pays, the fee in it
+	Admin        figure          `json:"admin"`
+	Period       text            `json:"periode"`
+	Desc         json.RawMessage `json:"desc"`
+}
+
+// The upstream's words for how a transaction stands.
+const (
+	statusSuccess = "Sukses"
+	statusPending = "Pending"
+	statusFailed  = "Gagal"
+)
+
+// ofBill tells a postpaid answer from a prepaid one by what only bills have.
+func (a answer) ofBill() bool {
+	return a.SellingPrice.told || a.Admin.told || a.CustomerName != ""
+}
+
+// period is what a bill is for. Some products tell it in their details alone.
+func (a answer) period() string {
+	if a.Period != "" {
+		return string(a.Period)
+	}
+	var desc struct {
+		Detail []struct {
+			Period text `json:"periode"`
+		} `json:"detail"`
+	}
+	if json.Unmarshal(a.Desc, &desc) != nil {
+		return "" // each product has its own description, and not all are like this
+	}
+	var periods []string
+	for _, detail := range desc.Detail {
+		if detail.Period != "" {
+			periods = append(periods, string(detail.Period))
+		}
+	}
+	return strings.Join(periods, ",")
+}
+
+// text is a string that the upstream may also write as a number, or not at all.
+type text string
+
+// UnmarshalJSON takes whatever is there; what is no text is none.
+func (t *text) UnmarshalJSON(data []byte) error {
+	*t = ""
+	switch {
+	case bytes.HasPrefix(data, []byte(`"`)):
+		return json.Unmarshal(data, (*string)(t))
+	case data[0] == '-' || data[0] >= '0' && data[0] <= '9':
+		*t = text(data)
+	}
+	return nil
+}
+
+// figure is a sum that the upstream writes as a number or as a string, or does
+// not tell.
+type figure struct {
+	money.Amount
+	told bool
+}
+
+// UnmarshalJSON reads whole rupiah. Any other sum is an error: money is never
+// guessed.
+func (f *figure) UnmarshalJSON(data []byte) error {
+	*f = figure{}
+	written := string(data)
+	if bytes.HasPrefix(data, []byte(`"`)) {
+		if err := json.Unmarshal(data, &written); err != nil {
+			return err
+		}
+		written = strings.TrimSpace(written)
+	}
+	if written == "" || written == "null" {
+		return nil
+	}
+	parsed, err := money.Parse(written)
+	if err != nil {
+		return err
+	}
+	*f = figure{parsed, true}
+	return nil
+}

@@ -1,0 +1,119 @@
+package digiflazz
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// bill is what an inquiry tells.
+type bill struct {
+	total  money.Amount // what its payer pays, the fee in it
+	admin  money.Amount
+	cost   money.Amount // what leaves the deposit
+	name   string
+	period string
+}
+
+// inquiryResult is the result of an inquiry.
+type inquiryResult struct {
+	SKU          string       `json:"sku"`
+	Target       string       `json:"target"`
+	CustomerName string       `json:"customer_name"`
+	Amount       money.Amount `json:"amount"`
+	Admin        money.Amount `json:"admin"`
+	Qty          money.Amount `json:"qty"`
+	Period       string       `json:"period"`
+}
+
+// inquiry asks for a bill. A query does not know which product its SKU is, so
+// each is taken for a bill's, and the upstream knows no bill of the others.
+func (a *adapter) inquiry(ctx context.Context, call sdk.Call) sdk.Result {
+	acc, err := a.account(call.Connection)
+	if err != nil {
+		return sdk.DidNotSend(sdk.BlameAccount, err.Error())
+	}
+	var body wanted
+	if err := json.Unmarshal(call.Body, &body); err != nil {
+		return sdk.DidNotSend(sdk.BlameNone, "read the request: "+err.Error())
+	}
+	who, ok := readCustomer(body.Target)
+	if !ok {
+		return wrongTarget(billForm)
+	}
+	p := purchase{Type: pasca, SKU: body.SKU, Target: who.number, Year: who.year, Amount: body.Qty}
+	found, why := acc.inquire(ctx, p, inquiryReference(call.RequestID, a.now()))
+	if why != nil {
+		return *why
+	}
+	return sdk.Finished("", inquiryResult{
+		SKU: body.SKU, Target: body.Target, CustomerName: found.name,
+		Amount: found.total - found.admin, Admin: found.admin, Qty: found.total, Period: found.period,
+	})
+}
+
+// inquiryReference makes a name that no order has, and no other inquiry: what
+// was only asked must never be what is paid.
+func inquiryReference(requestID string, now time.Time) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d", requestID, now.UnixNano()))
+	return "inq-" + hex.EncodeToString(sum[:16])
+}
+
+// amountStep is the smallest part of an open amount.
+const amountStep = 1000
+
+// inquire asks for the bill of a purchase, or tells why there is none. It moves
+// no money, so whatever is not clear is only not known.
+func (acc *account) inquire(ctx context.Context, p purchase, reference string) (bill, *sdk.Result) {
+	if p.Amount%amountStep != 0 {
+		why := wrongAmount("must be a multiple of 1000 for this product")
+		return bill{}, &why
+	}
+	r := acc.transact(ctx, p.bill(commandInquire), reference, time.Time{})
+	if r.verdict == succeeded {
+		found, lacks := r.answer.bill()
+		if lacks == "" {
+			return found, nil
+		}
+		r.blame, r.detail = sdk.BlameUpstream, "inq-pasca: "+lacks
+	}
+	why := r.noBill()
+	return bill{}, &why
+}
+
+func (a answer) bill() (b bill, lacks string) {
+	b = bill{
+		total: a.SellingPrice.Amount, admin: a.Admin.Amount, cost: a.Price.Amount,
+		name: string(a.CustomerName), period: a.period(),
+	}
+	switch {
+	case b.total <= 0 || b.cost <= 0:
+		return bill{}, "the bill has no price"
+	case b.admin > b.total:
+		return bill{}, "the bill's fee is more than the bill"
+	}
+	return b, ""
+}
+
+// noBill is why an inquiry has no bill.
+func (r reply) noBill() sdk.Result {
+	switch {
+	case r.answer.RC == codeMalformed && r.verdict == turnedAway:
+		// All in the request but what the caller gave is always the same.
+		result := sdk.Refuse(sdk.RefuseRequest, "The provider can't read this request: property tax (PBB) needs the year in target, and products of open amount need qty.",
+			sdk.FieldFault{Field: "target", Message: billForm}, sdk.FieldFault{Field: "qty", Message: "must be given for products of open amount, and for no other"})
+		result.Detail = r.detail
+		return result
+	case r.verdict == refused:
+		return r.refusal(sdk.RefuseRequest)
+	case r.verdict == turnedAway, r.class == again:
+		return sdk.DidNotSend(r.blame, r.detail)
+	}
+	return sdk.DontKnow(r.blame, r.detail)
+}

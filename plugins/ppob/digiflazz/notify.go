@@ -1,0 +1,51 @@
+package digiflazz
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// notify reads a webhook. Its signature proves that it comes from the upstream
+// for this account, not what it says: the gateway checks the reference against
+// its own record.
+func (a *adapter) notify(_ context.Context, n sdk.Notification) sdk.Acknowledgement {
+	acc, err := a.account(n.Connection)
+	if err != nil {
+		return sdk.Acknowledgement{Status: http.StatusServiceUnavailable, Detail: err.Error()}
+	}
+	if !acc.client.signed(n.Header.Get("X-Hub-Signature"), n.Body) {
+		return sdk.Acknowledgement{Status: http.StatusUnauthorized, Detail: "wrong X-Hub-Signature"}
+	}
+	var event struct {
+		Data   json.RawMessage `json:"data"`
+		HookID json.RawMessage `json:"hook_id"` // of a ping
+	}
+	var m message
+	if err := json.Unmarshal(n.Body, &event); err != nil {
+		return unreadable(acc.client.clean(m, err.Error()))
+	}
+	if n.Header.Get("X-Digiflazz-Event") == "ping" || event.Data == nil && event.HookID != nil {
+		return sdk.Acknowledgement{Status: http.StatusOK}
+	}
+	var told answer
+	if err := json.Unmarshal(event.Data, &told); err != nil {
+		return unreadable(acc.client.clean(m, err.Error()))
+	}
+	if told.RefID == "" {
+		return unreadable("it has no ref_id")
+	}
+	r, reference := acc.client.judge(m, told, ""), string(told.RefID)
+	f := r.finding(reference)
+	if told.ofBill() && r.onlyAsked() || f.Standing == sdk.StandingUnknown {
+		// It proves nothing of the order; a lookup will.
+		return sdk.Acknowledgement{Status: http.StatusOK, Detail: r.detail}
+	}
+	return sdk.Acknowledgement{Findings: []sdk.Finding{f}, Status: http.StatusOK}
+}
+
+func unreadable(why string) sdk.Acknowledgement {
+	return sdk.Acknowledgement{Status: http.StatusBadRequest, Detail: "webhook: " + why}
+}

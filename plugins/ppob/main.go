@@ -1,0 +1,24 @@
+// Command ppob is the plugin for airtime, data, electricity tokens and bills
+// through Digiflazz, and with the argument "sandbox" a simulator of Digiflazz's
+// API. It owns the embedded manifest. It must not know the gateway, nor keep
+// anything for it.
+package main
+
+import (
+	_ "embed"
+	"os"
+
+	"github.com/seed-f006e74d/gerbang/plugins/ppob/digiflazz"
+	"github.com/seed-f006e74d/gerbang/plugins/ppob/sandbox"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+//go:embed manifest.json
+var manifestJSON []byte
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "sandbox" {
+		os.Exit(sandbox.Program().Main(os.Args[2:]))
+	}
+	sdk.Serve(manifestJSON, digiflazz.Handlers())
+}

@@ -1,0 +1,146 @@
+package snap
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// The upstream's words for how a transaction stands.
+const (
+	statusSuccess   = "00"
+	statusInitiated = "01"
+	statusPaying    = "02"
+	statusPending   = "03"
+	statusRefunded  = "04"
+	statusCancelled = "05"
+	statusFailed    = "06"
+	statusNotFound  = "07"
+)
+
+// standings are what the words mean. Refunded money is back, so the transfer
+// failed; where it was done before, that is a reversal.
+var standings = map[string]sdk.Standing{
+	statusSuccess:   sdk.StandingDone,
+	statusInitiated: sdk.StandingPending,
+	statusPaying:    sdk.StandingPending,
+	statusPending:   sdk.StandingPending,
+	statusRefunded:  sdk.StandingFailed,
+	statusCancelled: sdk.StandingFailed,
+	statusFailed:    sdk.StandingFailed,
+	statusNotFound:  sdk.StandingNotFound,
+}
+
+// fact is what the upstream says of one transfer, in a status or a
+// notification.
+type fact struct {
+	PartnerReferenceNo text   `json:"originalPartnerReferenceNo"`
+	ReferenceNo        text   `json:"originalReferenceNo"`
+	Status             text   `json:"latestTransactionStatus"`
+	Amount             told   `json:"amount"`
+	FinishedTime       moment `json:"finishedTime"`
+	TransactionDate    moment `json:"transactionDate"`
+}
+
+// finding is what a fact says of the movement. Its event id is made of what
+// every telling of it has, so that one fact is one, however it is told.
+func (f fact) finding() sdk.Finding {
+	standing, known := standings[string(f.Status)]
+	switch {
+	case !known:
+		return sdk.NoWord(sdk.BlameUpstream, "the upstream tells no known latestTransactionStatus")
+	case standing == sdk.StandingNotFound:
+		return sdk.Finding{Standing: sdk.StandingNotFound, Detail: "latestTransactionStatus 07"}
+	}
+	found := sdk.Finding{
+		Reference:         string(f.PartnerReferenceNo),
+		ProviderReference: string(f.ReferenceNo),
+		Standing:          standing,
+		Amount:            f.Amount.Amount,
+		Currency:          cmp.Or(f.Amount.currency, rupiah),
+	}
+	if standing != sdk.StandingPending {
+		found.EventID = found.Reference + "-" + string(f.Status)
+		found.At = f.FinishedTime.Time
+		if found.At.IsZero() {
+			found.At = f.TransactionDate.Time
+		}
+	}
+	if data, err := json.Marshal(sent{found.ProviderReference}); err == nil {
+		found.Data = data
+	}
+	return found
+}
+
+// asked names the transfer of a status request.
+type asked struct {
+	service           service
+	reference         string
+	providerReference string
+	amount            money.Amount // 0 where it is not known
+}
+
+// status asks how a transfer stands (services 39, and 00 or 36).
+func (acc *account) status(ctx context.Context, about asked) sdk.Finding {
+	type request struct {
+		PartnerReferenceNo string `json:"originalPartnerReferenceNo"`
+		ReferenceNo        string `json:"originalReferenceNo,omitempty"`
+		ServiceCode        string `json:"serviceCode"`
+	}
+	body := request{PartnerReferenceNo: about.reference, ReferenceNo: about.providerReference, ServiceCode: about.service.original()}
+	var answer fact
+	if p := acc.client.ask(ctx, question{service: about.service, body: body, into: &answer}); p != nil {
+		return p.finding()
+	}
+	if answer.PartnerReferenceNo == "" {
+		answer.PartnerReferenceNo = text(about.reference) // what was asked for is what is answered
+	}
+	if string(answer.PartnerReferenceNo) != about.reference {
+		return sdk.NoWord(sdk.BlameUpstream, "the status is of another originalPartnerReferenceNo")
+	}
+	answer.ReferenceNo = cmp.Or(answer.ReferenceNo, text(about.providerReference))
+	if !answer.Amount.is {
+		// Not every issuer tells it. The reference is ours, and moves this amount.
+		answer.Amount.Amount = about.amount
+	}
+	return answer.finding()
+}
+
+// original is the service code of the transfer that a status service tells of.
+func (s service) original() string {
+	switch s {
+	case topUpStatus:
+		return topUp.code
+	case transferStatus:
+		return transferBank.code
+	}
+	return bankStatus.code
+}
+
+// finding is what a lookup says of the problem. Only the upstream's own word
+// that it has nothing counts as not found.
+func (p *problem) finding() sdk.Finding {
+	if p.class == missing {
+		return sdk.Finding{Standing: sdk.StandingNotFound, Detail: p.detail}
+	}
+	return sdk.NoWord(p.blame, p.detail)
+}
+
+func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.Finding {
+	acc, err := a.account(l.Connection)
+	if err != nil {
+		return sdk.NoWord(sdk.BlameAccount, err.Error())
+	}
+	about := asked{topUpStatus, l.Reference, l.ProviderReference, l.Amount}
+	switch l.Operation {
+	case walletTransfer:
+	case bankTransfer:
+		about.service = acc.bankStatus
+	default:
+		return sdk.NoWord(sdk.BlameNone, "this plugin moves no money by "+l.Operation)
+	}
+	return acc.status(ctx, about)
+}
