@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // maxBody is what an operator may send; the same as a merchant.
@@ -94,7 +95,11 @@ func unreadable(err error) error {
 	if !ok {
 		return fault.New(fault.InvalidRequest, "The body is not a JSON object.")
 	}
-	switch name := field(semantic.JSONPointer); {
+	name := field(semantic.JSONPointer)
+	if wrong, ok := errors.AsType[money.Error](err); ok {
+		return fault.Invalid(name, wrong.Error())
+	}
+	switch {
 	case errors.Is(err, jsonx.ErrUnknownName):
 		return fault.Invalid(name, "is not a known field")
 	case name == "":

@@ -28,6 +28,10 @@ func (c *Console) setConnection(x *call) (any, error) {
 	if now, ok := account.Connection(wanted.Mode, wanted.Provider); ok && c.sameConnection(now, wanted, credentials) {
 		return c.connectionDocument(now), nil
 	}
+	checked, err := c.verify(x.request.Context(), wanted, credentials, spec.Unverified)
+	if err != nil {
+		return nil, err
+	}
 	if wanted.Sealed, err = c.deps.Vault.SealCredentials(wanted.MerchantID, wanted.Mode, wanted.Provider, credentials); err != nil {
 		return nil, err
 	}
@@ -35,12 +39,17 @@ func (c *Console) setConnection(x *call) (any, error) {
 		return nil, err
 	}
 	detail := fmt.Sprintf("provider %s, mode %s, owner %s", wanted.Provider, wanted.Mode, wanted.Owner)
+	if checked.Verified == unverified {
+		detail += ", unverified"
+	}
 	stored, err := c.deps.Connections.PutConnection(x.request.Context(), x.audit("connection.set", detail), wanted)
 	c.deps.Directory.Invalidate(wanted.MerchantID)
 	if err != nil {
 		return nil, err
 	}
-	return c.connectionDocument(stored), nil
+	document := c.connectionDocument(stored)
+	document.Verified, document.Account = checked.Verified, checked.Account
+	return document, nil
 }
 
 // checkConnection turns what was asked into a connection without its sealed
@@ -55,11 +64,9 @@ func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec Connectio
 	if err != nil {
 		return tenants.Connection{}, nil, fault.Invalid("mode", "must be live or test")
 	}
-	owner := tenants.OwnerMerchant
-	if spec.Owner != "" {
-		if owner, err = tenants.ParseOwner(spec.Owner); err != nil {
-			return tenants.Connection{}, nil, fault.Invalid("owner", "must be merchant or platform")
-		}
+	owner, err := c.ownerFor(id, provider, spec.Owner)
+	if err != nil {
+		return tenants.Connection{}, nil, err
 	}
 	if len(spec.Credentials) == 0 {
 		return tenants.Connection{}, nil, fault.Invalid("credentials", "is required")
@@ -75,6 +82,29 @@ func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec Connectio
 		return tenants.Connection{}, nil, fault.Invalid("credentials", "must be a JSON object")
 	}
 	return tenants.Connection{MerchantID: id, Mode: mode, Provider: provider, Owner: owner}, credentials, nil
+}
+
+// ownerFor is whose account a connection is: that of the one it hangs on. The
+// platform has none at a provider where each merchant has its own.
+func (c *Console) ownerFor(id tenants.MerchantID, provider tenants.Provider, given string) (tenants.Owner, error) {
+	owner := tenants.OwnerMerchant
+	if id == tenants.Platform {
+		owner = tenants.OwnerPlatform
+	}
+	if given != "" && given != string(owner) {
+		switch tenants.Owner(given) {
+		case tenants.OwnerMerchant:
+			return "", fault.Invalid("owner", "must be platform: the connections of platform are its own")
+		case tenants.OwnerPlatform:
+			return "", fault.Invalid("owner", "must be merchant: the platform's account belongs to platform, as in gerbang connection set platform "+string(provider))
+		default:
+			return "", fault.Invalid("owner", "must be merchant or platform")
+		}
+	}
+	if owner == tenants.OwnerPlatform && c.owners[provider] != tenants.OwnerPlatform {
+		return "", fault.New(fault.InvalidRequest, "Each merchant has an account of its own at "+string(provider)+"; the platform can't have one there.")
+	}
+	return owner, nil
 }
 
 // sameConnection tells whether there is nothing to write. Sealed bytes differ

@@ -59,11 +59,8 @@ func TestTheSameConnectionIsNotWrittenAgain(t *testing.T) {
 	if changed.Version != 2 || changed.NotifyPath != first.NotifyPath {
 		t.Errorf("changed %+v, want version 2 on the same route", changed)
 	}
-	if owned := w.connect(id, "platform", `{"api_key":"k-other","region":"jkt"}`); owned.Version != 3 || owned.Owner != "platform" {
-		t.Errorf("with another owner %+v", owned)
-	}
 	stored, _ := w.account(id).Connection(tenants.Live, "bank")
-	if stored.Version != 3 || stored.Owner != tenants.OwnerPlatform {
+	if stored.Version != 2 || stored.Owner != tenants.OwnerMerchant {
 		t.Errorf("stored %+v", stored)
 	}
 }

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -51,6 +54,14 @@ type Keys interface {
 // notification route; the one returned is what is stored.
 type Connections interface {
 	PutConnection(ctx context.Context, audit store.Audit, c tenants.Connection) (tenants.Connection, error)
+}
+
+// Verifier asks a provider whether it takes an account's credentials before
+// they are stored: Done says yes, Refused or blame for the account no, anything
+// else that it could not be asked. Only providers whose manifest says that they
+// verify are asked.
+type Verifier interface {
+	Verify(ctx context.Context, provider string, c sdk.Connection, timeout time.Duration) sdk.Result
 }
 
 // AttentionList is what waits for an operator.
@@ -133,6 +144,11 @@ type Config struct {
 	// AllowHTTPCallbacks lets callback URLs be http and local. It is for
 	// development alone.
 	AllowHTTPCallbacks bool
+	// ApprovalAbove is the amount above which a credit or debit waits for a second
+	// operator, DefaultApprovalAbove when zero.
+	ApprovalAbove money.Amount
+	// Location is the zone of merchants that name no other, Jakarta's when nil.
+	Location *time.Location
 }
 
 // Dependencies are the rooms that the console looks into.
@@ -141,6 +157,9 @@ type Dependencies struct {
 	Standing    Standing
 	Keys        Keys
 	Connections Connections
+	Verifier    Verifier
+	Sealed      SealedValues
+	Keyring     Keyring
 	Attention   AttentionList
 	Movements   Movements
 	Database    Database
@@ -148,6 +167,11 @@ type Dependencies struct {
 	Callbacks       Callbacks
 	Outbox          Outbox
 	CallbackSecrets CallbackSecrets
+
+	Adjustments Adjustments
+	Books       Books
+	Proof       Proof
+	Usage       Usage
 
 	Directory Directory
 	Vault     Vault
@@ -166,7 +190,9 @@ type Console struct {
 	failures *limit.Failures
 	mux      *http.ServeMux
 	schemas  map[tenants.Provider]*catalog.ConnectionSchema
-	version  string // the name of the header that tells the contract's version
+	owners   map[tenants.Provider]tenants.Owner // whose account a provider's operations use
+	verifies map[tenants.Provider]bool          // who can be asked about credentials
+	version  string                             // the name of the header that tells the contract's version
 }
 
 // New makes a console. An operator without a name or a token is an error, and
@@ -185,9 +211,14 @@ func New(config Config, deps Dependencies) (*Console, error) {
 	if config.Svc == "" {
 		config.Svc = "Svc"
 	}
+	if config.ApprovalAbove == 0 {
+		config.ApprovalAbove = DefaultApprovalAbove
+	}
 	c := &Console{
 		config: config, deps: deps, log: deps.Log, failures: limit.NewFailures(), mux: http.NewServeMux(),
-		schemas: map[tenants.Provider]*catalog.ConnectionSchema{}, version: "X-" + config.Svc + "-Version",
+		schemas: map[tenants.Provider]*catalog.ConnectionSchema{}, owners: map[tenants.Provider]tenants.Owner{},
+		verifies: map[tenants.Provider]bool{},
+		version:  "X-" + config.Svc + "-Version",
 	}
 	for _, m := range deps.Plugins.Manifests() {
 		schema, err := catalog.NewConnectionSchema(m)
@@ -195,6 +226,8 @@ func New(config Config, deps Dependencies) (*Console, error) {
 			return nil, fmt.Errorf("console: %w", err)
 		}
 		c.schemas[tenants.Provider(m.Name)] = schema
+		c.verifies[tenants.Provider(m.Name)] = m.Verifies
+		c.owners[tenants.Provider(m.Name)] = cmp.Or(tenants.Owner(m.Owner), tenants.OwnerMerchant)
 	}
 	if err := deps.Metrics.watch(deps.Plugins); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
@@ -225,8 +258,19 @@ func (c *Console) routes() {
 		"POST /admin/merchants/{merchant}/callbacks/test":        c.testCallback,
 		"PUT /admin/merchants/{merchant}/callbacks/url":          c.setCallbackURL,
 		"POST /admin/merchants/{merchant}/callbacks/secret":      c.changeCallbackSecret,
+		"POST /admin/merchants/{merchant}/credit":                c.credit,
+		"POST /admin/merchants/{merchant}/debit":                 c.debit,
+		"GET /admin/merchants/{merchant}/balance":                c.showBalance,
+		"GET /admin/merchants/{merchant}/statement":              c.listStatement,
+		"GET /admin/merchants/{merchant}/quotas":                 c.listQuotas,
+		"GET /admin/ledger/waiting":                              c.listWaiting,
+		"POST /admin/ledger/approve":                             c.approve,
+		"POST /admin/ledger/reject":                              c.reject,
+		"GET /admin/ledger/check":                                c.checkLedger,
 		"GET /admin/attention":                                   c.listAttention,
 		"POST /admin/attention/resolve":                          c.resolveAttention,
+		"GET /admin/keyset":                                      c.showKeyset,
+		"POST /admin/keyset/reseal":                              c.reseal,
 		"GET /admin/plugins":                                     c.listPlugins,
 		"GET /admin/movements/{movement}":                        c.showMovement,
 	} {
@@ -269,6 +313,10 @@ func (c *Console) admin(handle func(*call) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		operator, _ := r.Context().Value(operatorKey{}).(string)
 		x := &call{request: r, id: w.Header().Get(requestID), operator: operator, now: c.deps.Now()}
+		if x.merchant() == tenants.Platform && !ofPlatform[r.Pattern] {
+			c.fail(w, r, x.id, platformRefused())
+			return
+		}
 		data, err := handle(x)
 		if err != nil {
 			c.fail(w, r, x.id, err)

@@ -90,16 +90,22 @@ type TierChange struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// ConnectionSpec is a merchant's account at a provider. The owner is the
-// merchant unless it is said to be the platform.
+// ConnectionSpec is an account at a provider: a merchant's own, or the
+// platform's where it is set for platform. The owner may be left out. Unverified
+// stores credentials also when the provider can't be asked about them; those
+// that it refuses are never stored.
 type ConnectionSpec struct {
 	Mode        string          `json:"mode"`
 	Owner       string          `json:"owner,omitempty"`
+	Unverified  bool            `json:"unverified,omitempty"`
 	Credentials json.RawMessage `json:"credentials"`
 }
 
 // Connection is a merchant's account at a provider without its credentials.
-// The notification route is what the provider is told to call.
+// The notification route is what the provider is told to call. Verified is told
+// where credentials were stored just now: yes, or unverified where the provider
+// could not be asked and that was allowed; nothing where it never can be. Account
+// is then what the provider calls the account, where it tells.
 type Connection struct {
 	Provider   string `json:"provider"`
 	Mode       string `json:"mode"`
@@ -107,6 +113,8 @@ type Connection struct {
 	Version    int64  `json:"version"`
 	NotifyPath string `json:"notify_path"`
 	NotifyURL  string `json:"notify_url"`
+	Verified   string `json:"verified,omitempty"`
+	Account    string `json:"account,omitempty"`
 }
 
 // AuditEntry is what an operator did to a merchant.
@@ -146,6 +154,7 @@ type Plugin struct {
 	Version        string     `json:"version"`
 	SHA256         string     `json:"sha256"`
 	ManifestDigest string     `json:"manifest_digest"`
+	Owner          string     `json:"owner"` // whose account is used: merchant or platform
 	Running        bool       `json:"running"`
 	PID            int        `json:"pid,omitempty"`
 	Since          *time.Time `json:"since,omitempty"`

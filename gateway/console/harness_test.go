@@ -50,10 +50,21 @@ const bank = `{
   }]
 }`
 
+// pulsa is one whose operations use the platform's account.
+const pulsa = `{
+  "manifest": 1, "name": "pulsa", "version": "1.0.0", "title": "Airtime", "notifications": true, "owner": "platform",
+  "connection": {"type": "object", "required": ["username"], "properties": {"username": {"type": "string"}}},
+  "operations": [{
+    "path": "/pulsa/products", "kind": "query", "summary": "List products", "timeout": "5s",
+    "request": {"type": "object"}, "result": {"type": "object"}, "response": {"type": "object"}
+  }]
+}`
+
 // fakePlugins are plugins that run as a test says.
 type fakePlugins struct {
 	mu       sync.Mutex
-	manifest *manifest.Manifest
+	manifest *manifest.Manifest // the bank's, which is the one that is shown
+	others   []*manifest.Manifest
 	status   host.Status
 }
 
@@ -63,14 +74,20 @@ func newPlugins(t *testing.T) *fakePlugins {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fakePlugins{manifest: m, status: host.Status{
+	other, err := manifest.Parse([]byte(pulsa))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &fakePlugins{manifest: m, others: []*manifest.Manifest{other}, status: host.Status{
 		Provider: "bank", Version: "1.2.3", Digest: m.Digest(), SHA256: "ab12", Running: true, PID: 7,
 		Since: time.Unix(1, 0).UTC(), Restarts: 3, InFlight: 2, MaxInFlight: 256,
 		Breakers: []host.BreakerStatus{{Mode: "live", Calls: "open", Lookups: "half-open"}},
 	}}
 }
 
-func (p *fakePlugins) Manifests() []*manifest.Manifest { return []*manifest.Manifest{p.manifest} }
+func (p *fakePlugins) Manifests() []*manifest.Manifest {
+	return append([]*manifest.Manifest{p.manifest}, p.others...)
+}
 
 func (p *fakePlugins) Status() []host.Status {
 	p.mu.Lock()
@@ -118,6 +135,7 @@ type world struct {
 	closeStore func()
 	directory  *tenants.Directory
 	vault      *tenants.Vault
+	keyset     string // its file
 	plugins    *fakePlugins
 	logs       *logs
 }
@@ -137,11 +155,11 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	w.closeStore = sync.OnceFunc(w.store.Close)
 	t.Cleanup(w.closeStore)
 	w.directory = tenants.NewDirectory(w.store, log)
-	keyset := filepath.Join(t.TempDir(), "keyset.json")
-	if err := tenants.CreateKeysetFile(keyset); err != nil {
+	w.keyset = filepath.Join(t.TempDir(), "keyset.json")
+	if err := tenants.CreateKeysetFile(w.keyset); err != nil {
 		t.Fatal(err)
 	}
-	if w.vault, err = tenants.OpenKeysetFile(keyset); err != nil {
+	if w.vault, err = tenants.OpenKeysetFile(w.keyset); err != nil {
 		t.Fatal(err)
 	}
 	set, err := defaultPolicy()
@@ -160,6 +178,8 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		Database: w.store, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Policy: policy.NewActive(set),
 		Metrics: w.metrics, Now: time.Now, Log: log,
 		Callbacks: w.store, Outbox: w.store, CallbackSecrets: w.store,
+		Sealed: w.store, Keyring: w.vault,
+		Adjustments: w.store, Books: w.store, Proof: w.store, Usage: w.store,
 	}
 	for _, change := range changes {
 		change(&config, &deps)

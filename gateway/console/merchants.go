@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -84,6 +85,9 @@ func (c *Console) checkMerchant(ctx context.Context, m tenants.Merchant, now tim
 		if !plain(name, 1, maxName) || !plain(value, 0, maxName) {
 			return fault.Invalid("labels", "must have names and values of at most 200 characters, without control characters")
 		}
+	}
+	if _, err := admission.Zone(m.Labels); err != nil {
+		return fault.Invalid("labels", "must name a known zone as time_zone, such as Asia/Jayapura")
 	}
 	return c.checkTier(ctx, m, now)
 }

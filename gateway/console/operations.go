@@ -8,6 +8,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 func (c *Console) listAttention(x *call) (any, error) {
@@ -53,7 +54,9 @@ func (c *Console) resolveAttention(x *call) (any, error) {
 func (c *Console) listPlugins(*call) (any, error) {
 	list := []Plugin{}
 	for _, s := range c.deps.Plugins.Status() {
-		list = append(list, pluginDocument(s))
+		p := pluginDocument(s)
+		p.Owner = string(c.owners[tenants.Provider(s.Provider)])
+		list = append(list, p)
 	}
 	return list, nil
 }

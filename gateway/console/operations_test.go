@@ -49,7 +49,7 @@ func TestPluginsAreShown(t *testing.T) {
 		t.Fatalf("plugins %+v, %v", plugins, err)
 	}
 	p := plugins[0]
-	if p.Provider != "bank" || p.Version != "1.2.3" || p.SHA256 != "ab12" || p.ManifestDigest != w.plugins.manifest.Digest() ||
+	if p.Provider != "bank" || p.Owner != "merchant" || p.Version != "1.2.3" || p.SHA256 != "ab12" || p.ManifestDigest != w.plugins.manifest.Digest() ||
 		!p.Running || p.PID != 7 || p.Restarts != 3 || p.InFlight != 2 || len(p.Breakers) != 1 || p.Breakers[0].Calls != "open" {
 		t.Errorf("shown %+v", p)
 	}

@@ -20,6 +20,9 @@ type ready struct {
 	Merchants   []merchant `json:"merchants"`
 }
 
+// Opening is what each merchant began with, as people write it.
+func (ready) Opening() string { return opening.Format() }
+
 func (t *tree) tell() ready {
 	return ready{
 		APIURL: t.gateway.APIURL(), ConsoleURL: t.gateway.ConsoleURL(), SandboxURL: t.doorURL(),
@@ -62,6 +65,8 @@ Gerbang is running on {{.Engine}}, with simulated providers. Ctrl-C stops it.
     live key  {{.LiveKey}}
     test key  {{.TestKey}}
 {{end}}
+  Each began with {{.Opening}} in both modes; gerbang ledger balance MERCHANT tells what is left.
+
 Try it, in another terminal:
 {{with index .Merchants 0}}
   export GERBANG_KEY={{.TestKey}} GERBANG_MERCHANT={{.MerchantID}}
@@ -75,6 +80,10 @@ Try it, in another terminal:
   # pay the second as its payer would, and ask how it stands
   curl -s {{$.SandboxURL}}/pay -d '{"url":"'$(curl -s {{$.APIURL}}/payments/create -H "X-Callback-URL: {{$.SandboxURL}}/inbox" -d '{"secret_key":"'$GERBANG_KEY'","merchant_id":"'$GERBANG_MERCHANT'","amount":50000,"payer_email":"payer@example.com","external_id":"order-2","description":"Two coffees"}' | sed 's/.*"checkout_url":"\([^"]*\)".*/\1/')'"}'
   curl -s {{$.APIURL}}/payments/status -d '{"secret_key":"'$GERBANG_KEY'","external_id":"order-2"}'
+
+  # airtime from the prepaid balance, and how it stands
+  curl -s {{$.APIURL}}/ppob/order -H "X-Callback-URL: {{$.SandboxURL}}/inbox" -d '{"secret_key":"'$GERBANG_KEY'","sku":"xld10","target":"087800001230","ref_id":"airtime-1"}'
+  curl -s {{$.APIURL}}/ppob/status -d '{"secret_key":"'$GERBANG_KEY'","ref_id":"airtime-1"}'
 {{end}}
 `))
 

@@ -154,6 +154,10 @@ func TestDoorTellsWhatIsWrong(t *testing.T) {
 			_, _ = io.WriteString(w, `{"error":"no such fault"}`)
 		case "/_sandbox/movements":
 			_, _ = io.WriteString(w, `[]`)
+		case "/_sandbox/describe":
+			_, _ = io.WriteString(w, `{"orders":[{"name":"refund","effect":"takes back"}]}`)
+		case "/_sandbox/refund", "/_sandbox/clock":
+			_, _ = io.Copy(w, r.Body)
 		}
 	})
 	for _, c := range []struct {
@@ -167,6 +171,10 @@ func TestDoorTellsWhatIsWrong(t *testing.T) {
 		{"/faults", `{"provider":"nobody","fault":"latency","count":1}`, 400, "payments"},
 		{"/faults", `{"provider":"payments","fault":"odd","count":1}`, 400, "no such fault"},
 		{"/movements", "", 200, "[]"},
+		{"/providers/payments/refund", `{"reference":"a"}`, 200, `{"reference":"a"}`},
+		{"/providers/payments/clock", `{"advance":"1h"}`, 200, `{"advance":"1h"}`},
+		{"/providers/payments/connect", `{}`, 404, "no such order"},
+		{"/providers/nobody/refund", `{}`, 404, "no such provider"},
 		{"/elsewhere", "", 404, "404"},
 	} {
 		status, body := ask(t.Context(), t, url+c.path, c.body)

@@ -38,6 +38,7 @@ func (d *door) routes() http.Handler {
 	mux.HandleFunc("POST /pay", d.pay)
 	mux.HandleFunc("GET /movements", d.movements)
 	mux.HandleFunc("POST /faults", d.faults)
+	mux.HandleFunc("POST /providers/{provider}/{order}", d.order)
 	mux.HandleFunc("POST /inbox", d.inbox.receive)
 	mux.HandleFunc("POST /inbox/{name}", d.inbox.receive)
 	mux.HandleFunc("GET /inbox", d.inboxPage)
@@ -155,6 +156,35 @@ func (d *door) faults(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	say(w, http.StatusBadRequest, "provider must be one of "+strings.Join(names, ", "))
+}
+
+// order passes one of a simulator's own orders on, as the page lists them.
+func (d *door) order(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("order")
+	at := slices.IndexFunc(d.sandboxes, func(s *sandbox) bool { return s.plugin.name == r.PathValue("provider") })
+	if at < 0 {
+		say(w, http.StatusNotFound, "there is no such provider")
+		return
+	}
+	var body json.RawMessage
+	if !readOrder(w, r, &body) {
+		return
+	}
+	var description kit.Description
+	if _, err := d.sandboxes[at].control(r.Context(), "describe", nil, &description); err != nil {
+		say(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	if name != "clock" && !slices.ContainsFunc(description.Orders, func(o kit.Order) bool { return o.Name == name }) {
+		say(w, http.StatusNotFound, "this provider has no such order; the page at / lists them")
+		return
+	}
+	var done json.RawMessage
+	if status, err := d.sandboxes[at].control(r.Context(), name, body, &done); err != nil {
+		say(w, max(status, http.StatusBadRequest), err.Error())
+		return
+	}
+	answer(w, http.StatusOK, done)
 }
 
 //go:embed door.html

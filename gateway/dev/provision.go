@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // The demo merchants: one for each end of the default policy's tiers.
@@ -19,8 +21,9 @@ var demo = []console.NewMerchant{
 
 var modes = []string{"live", "test"}
 
-// provision makes sure, through the admin API, that the demo merchants exist
-// and that their connections lead to the simulators where these are now.
+// provision makes sure, through the admin API, that the demo merchants exist,
+// that connections lead to the simulators where these are now, and that there
+// is a balance to buy from.
 func (t *tree) provision(ctx context.Context) error {
 	admin := console.NewClient(t.gateway.ConsoleURL(), t.state.AdminToken)
 	if err := t.ready(ctx, admin); err != nil {
@@ -30,12 +33,66 @@ func (t *tree) provision(ctx context.Context) error {
 		return fmt.Errorf("demo merchants: %w", err)
 	}
 	t.inbox.know(t.state.Merchants)
-	for i, m := range t.state.Merchants {
-		for _, mode := range modes {
-			for _, s := range t.sandboxes {
-				if err := t.connect(ctx, admin, s, m.MerchantID, demo[i].Name, mode); err != nil {
-					return fmt.Errorf("connect %s to the simulator of %s: %w", m.MerchantID, s.plugin.name, err)
+	if err := t.connectAll(ctx, admin, t.gateway.APIURL()); err != nil {
+		return err
+	}
+	return t.credit(ctx, admin)
+}
+
+// connectAll opens the accounts that each simulator's provider uses.
+func (t *tree) connectAll(ctx context.Context, admin *console.Client, api string) error {
+	plugins, err := admin.Plugins(ctx)
+	if err != nil {
+		return err
+	}
+	for _, s := range t.sandboxes {
+		for _, p := range t.parties(owner(plugins, s.plugin.name)) {
+			for _, mode := range modes {
+				if err := connect(ctx, admin, s, p, mode, api); err != nil {
+					return fmt.Errorf("connect %s to the simulator of %s: %w", p.id, s.plugin.name, err)
 				}
+			}
+		}
+	}
+	return nil
+}
+
+// party is who has an account at a simulator.
+type party struct{ id, name string }
+
+// parties are the merchants where each has an account of its own, and else the
+// platform alone.
+func (t *tree) parties(owner tenants.Owner) []party {
+	if owner == tenants.OwnerPlatform {
+		return []party{{string(tenants.Platform), "Platform"}}
+	}
+	all := make([]party, len(t.state.Merchants))
+	for i, m := range t.state.Merchants {
+		all[i] = party{m.MerchantID, demo[i].Name}
+	}
+	return all
+}
+
+func owner(plugins []console.Plugin, name string) tenants.Owner {
+	for _, p := range plugins {
+		if p.Provider == name {
+			return tenants.Owner(p.Owner)
+		}
+	}
+	return tenants.OwnerMerchant
+}
+
+// opening is what each demo merchant begins with in each mode.
+const opening money.Amount = 10_000_000
+
+// credit gives the demo merchants what they begin with. Its reference makes sure
+// that they get it once.
+func (t *tree) credit(ctx context.Context, admin *console.Client) error {
+	for _, m := range t.state.Merchants {
+		for _, mode := range modes {
+			order := console.NewAdjustment{Mode: mode, Amount: opening, Reason: "to try orders with", Reference: "opening balance"}
+			if _, err := admin.Credit(ctx, m.MerchantID, order); err != nil {
+				return fmt.Errorf("credit %s: %w", m.MerchantID, err)
 			}
 		}
 	}
@@ -92,24 +149,24 @@ func (t *tree) createMerchants(ctx context.Context, admin *console.Client) error
 	return nil
 }
 
-// connect opens an account at a simulator and gives it to the merchant, and
-// tells the simulator where its notifications go.
-func (t *tree) connect(ctx context.Context, admin *console.Client, s *sandbox, merchantID, name, mode string) error {
+// connect opens an account at a simulator and gives it to its party, and tells
+// the simulator where its notifications go.
+func connect(ctx context.Context, admin *console.Client, s *sandbox, p party, mode, api string) error {
 	var opened struct {
 		Account       string          `json:"account"`
 		CallbackToken string          `json:"callback_token"`
 		Credentials   json.RawMessage `json:"credentials"`
 	}
-	if _, err := s.control(ctx, "connect", map[string]string{"merchant": merchantID, "mode": mode}, &opened); err != nil {
+	if _, err := s.control(ctx, "connect", map[string]string{"merchant": p.id, "mode": mode}, &opened); err != nil {
 		return err
 	}
-	connection, err := admin.SetConnection(ctx, merchantID, s.plugin.name, console.ConnectionSpec{Mode: mode, Credentials: opened.Credentials})
+	connection, err := admin.SetConnection(ctx, p.id, s.plugin.name, console.ConnectionSpec{Mode: mode, Credentials: opened.Credentials})
 	if err != nil {
 		return err
 	}
 	_, err = s.control(ctx, "hooks", map[string]string{
-		"account": opened.Account, "name": name,
-		"callback_url": t.gateway.APIURL() + connection.NotifyPath, "callback_token": opened.CallbackToken,
+		"account": opened.Account, "name": p.name,
+		"callback_url": api + connection.NotifyPath, "callback_token": opened.CallbackToken,
 	}, nil)
 	return err
 }

@@ -73,7 +73,7 @@ func real(b *testing.B, h *house) {
 	now := time.Now()
 	dependencies := h.dependencies()
 	dependencies.Authenticator, dependencies.Log, dependencies.Observer = freshly{directory}, log, nil
-	dependencies.Admitter = admission.New(policy.NewActive(set), limit.New(), admission.Config{Log: log})
+	dependencies.Admitter = admission.New(policy.NewActive(set), limit.New(), nil, admission.Config{Log: log})
 	// A second a request: the rate is asked and never refuses.
 	dependencies.Now = func() time.Time { now = now.Add(time.Second); return now }
 	if h.Edge, err = edge.New(edge.Config{}, dependencies, snapshot(b)); err != nil {

@@ -21,8 +21,9 @@ const (
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// readBody reads and parses a merchant's body. What it returns shares nothing
-// with the buffer that it was read into.
+// readBody reads and parses a merchant's body and, where the operation has them,
+// the query's parameters. What it returns shares nothing with the buffer that it
+// was read into.
 func readBody(x *exchange) (body, error) {
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
@@ -34,11 +35,24 @@ func readBody(x *exchange) (body, error) {
 	if encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return body{}, fault.New(fault.UnsupportedMediaType, "The body must not be compressed or otherwise encoded.")
 	}
-	if buffer.Len() == 0 && x.request.Header.Get("Authorization") != "" {
-		return body{document: catalog.Document{}}, nil
+	b, err := x.parse(buffer.Bytes())
+	if err == nil && x.parameters != nil {
+		err = x.parameters.join(&b, x.request.URL.RawQuery)
 	}
-	b, err := decode(buffer.Bytes())
-	if err != nil && declaredOtherwise(x.request.Header, buffer.Bytes()) {
+	return b, err
+}
+
+// parse reads the text of a body. There may be none where the key comes in the
+// header, or all in the query.
+func (x *exchange) parse(text []byte) (body, error) {
+	switch {
+	case len(text) == 0 && (x.parameters != nil || x.request.Header.Get("Authorization") != ""):
+		return body{document: catalog.Document{}}, nil
+	case x.request.Method == http.MethodGet:
+		return body{}, fault.New(fault.InvalidRequest, "A GET has its parameters in the query of the URL, not in a body.")
+	}
+	b, err := decode(text)
+	if err != nil && declaredOtherwise(x.request.Header, text) {
 		return body{}, fault.New(fault.UnsupportedMediaType, "The body must be a JSON object; declare it as application/json.")
 	}
 	return b, err

@@ -25,12 +25,12 @@ const (
 	maxExponent = 30
 )
 
-// credential is secret_key or merchant_id as the body has it. It is kept apart
-// from the document, so that neither can travel further with it.
+// credential is secret_key or merchant_id as the body or the query has it. It is
+// kept apart from the document, so that neither can travel further with it.
 type credential struct {
 	text      string
 	given     bool // null and "" are not given
-	malformed bool // it is not a string
+	malformed bool // it is not a string, or there are two that differ
 }
 
 // body is a request's body, parsed.

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -29,6 +30,9 @@ type Engine interface {
 	// exists is never refused for a limit. False means that nothing is there;
 	// an error that is a fault is the answer to give.
 	Stored(ctx context.Context, r engine.Request) (engine.Answer, bool, error)
+	// Delivered is told of an answer with a receipt, once it was written to a
+	// caller that was still there.
+	Delivered(ctx context.Context, receipt movement.ID)
 }
 
 // Notifier takes what providers say by themselves. It returns after the facts
@@ -54,6 +58,12 @@ type Authenticator interface {
 // decision also when the error refuses.
 type Admitter interface {
 	Admit(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document) (admission.Ticket, error)
+	// Reconsider decides again, with what an inquiry has told before the money call.
+	Reconsider(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity, op *catalog.Operation,
+		body catalog.Document, told map[string]any) error
+	// Release gives back what an admitted request has reserved of its quotas. It is
+	// called for one that has consumed nothing.
+	Release(ctx context.Context, ticket admission.Ticket)
 }
 
 // Failures counts failed authentications by address.

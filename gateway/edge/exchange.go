@@ -33,11 +33,12 @@ type exchange struct {
 	code    string // "OK" or the error code
 
 	// What is known once the request has been judged so far.
-	operation *catalog.Operation
-	identity  tenants.Identity
-	reference string
-	ticket    admission.Ticket
-	handed    bool // to the engine, which may have moved money
+	operation  *catalog.Operation
+	parameters *parameters // of the operation's query, nil where only the body counts
+	identity   tenants.Identity
+	reference  string
+	ticket     admission.Ticket
+	handed     bool // to the engine, which may have moved money
 }
 
 // unrouted is the route's name where no pattern matched: paths come from anyone

@@ -22,6 +22,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -45,6 +46,9 @@ type house struct {
 	checkout      func(id string) (engine.Checkout, error)
 	authenticated func(tenants.Identity, error) (tenants.Identity, error)
 	admit         func() (admission.Ticket, error)
+	released      []admission.Ticket
+	reconsidered  []map[string]any
+	delivered     []movement.ID
 	stale         bool
 	observed      []string
 
@@ -82,6 +86,21 @@ func (h *house) Admit(
 	context.Context, time.Time, tenants.Identity, *catalog.Operation, catalog.Document,
 ) (admission.Ticket, error) {
 	return h.admit()
+}
+
+func (h *house) Reconsider(
+	_ context.Context, _ time.Time, _ admission.Ticket, _ tenants.Identity, _ *catalog.Operation, _ catalog.Document, told map[string]any,
+) error {
+	h.reconsidered = append(h.reconsidered, told)
+	return nil
+}
+
+func (h *house) Delivered(_ context.Context, receipt movement.ID) {
+	h.delivered = append(h.delivered, receipt)
+}
+
+func (h *house) Release(_ context.Context, ticket admission.Ticket) {
+	h.released = append(h.released, ticket)
 }
 
 func (h *house) Observe(route, code string, _ time.Duration) {

@@ -1,24 +1,40 @@
 package edge
 
 import (
+	"context"
+	"net/http"
+
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
 // operate answers one request for an operation.
-func (x *exchange) operate(op *catalog.Operation) {
-	x.operation = op
+func (x *exchange) operate(op *catalog.Operation, p *parameters) {
+	x.operation, x.parameters = op, p
 	answer, err := x.judgeAndRun()
 	if answer.Replayed { // a refusal is repeated, too
 		x.Header().Set("Idempotent-Replayed", "true")
 	}
 	if err != nil {
 		x.fail(x.truthful(err))
-		return
+	} else {
+		x.succeed(answer)
 	}
-	x.succeed(answer)
+	if answer.Receipt != (movement.ID{}) {
+		x.delivered(answer.Receipt)
+	}
+}
+
+// delivered notes that an answer has reached its caller, as far as a server can
+// know: it was sent, and nobody has hung up.
+func (x *exchange) delivered(receipt movement.ID) {
+	sent := http.NewResponseController(x.ResponseWriter).Flush() == nil
+	if ctx := x.request.Context(); sent && ctx.Err() == nil {
+		x.edge.Engine.Delivered(context.WithoutCancel(ctx), receipt)
+	}
 }
 
 // judgeAndRun follows the order of judgement: body, key, scope and standing,
@@ -47,11 +63,37 @@ func (x *exchange) judgeAndRun() (engine.Answer, error) {
 	ticket, err := x.edge.Admitter.Admit(x.request.Context(), x.started, x.identity, x.operation, b.document)
 	x.ticket = ticket
 	request.PolicyVersion, request.DecisionID = ticket.PolicyVersion, ticket.DecisionID
+	request.Limits, request.Zone = ticket.Limits, ticket.Zone
+	if x.operation.Quote {
+		request.Reconsider = func(ctx context.Context, told map[string]any) error {
+			return x.edge.Admitter.Reconsider(ctx, x.started, ticket, x.identity, x.operation, b.document, told)
+		}
+	}
 	if err != nil {
 		return x.refused(request, err)
 	}
 	x.handed = true
-	return x.edge.Engine.Run(x.request.Context(), request)
+	answer, err := x.edge.Engine.Run(x.request.Context(), request)
+	if x.unused(answer, err) {
+		x.edge.Admitter.Release(x.request.Context(), ticket)
+	}
+	return answer, err
+}
+
+// unused tells whether a call consumes nothing of its quotas: it was replayed, or
+// nothing was sent. A provider's no to a question is an answer that was asked for:
+// it may tell whom a number belongs to as well as a yes.
+func (x *exchange) unused(answer engine.Answer, err error) bool {
+	if err == nil || answer.Replayed {
+		return answer.Replayed
+	}
+	f := x.truthful(err)
+	switch f.Code {
+	case fault.DestinationInvalid, fault.ProviderRejected, fault.ProductUnavailable:
+		return x.operation.Money() && f.Sent == fault.SentNo
+	default:
+		return f.Sent == fault.SentNo
+	}
 }
 
 // check makes the engine's request of the body and headers, or says everything

@@ -16,6 +16,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -50,7 +51,7 @@ func TestTheEngineGetsWhatWasSentWithoutCredentials(t *testing.T) {
 	t.Parallel()
 	h := build(t)
 	h.admit = func() (admission.Ticket, error) {
-		return admission.Ticket{DecisionID: "d-1", PolicyVersion: "p-1", RateLimit: `"default";r=9;t=1`, RateLimitPolicy: `"default";q=10;w=2`}, nil
+		return admission.Ticket{DecisionID: "d-1", PolicyVersion: "p-1", RateLimit: `"default";r=9;t=1`, RateLimitPolicy: `"default";q=10;w=2`, Limits: policy.Limits{Markup: policy.Markup{Default: 250}}}, nil
 	}
 	got := h.create(t, h.right(`,"external_id":"INV-1","description":"","metadata":null`),
 		header{"X-Callback-URL", "https://shop.example/callback"}, header{"Idempotency-Key", "INV-1"}, header{"X-Request-Id", "mine"})
@@ -65,7 +66,7 @@ func TestTheEngineGetsWhatWasSentWithoutCredentials(t *testing.T) {
 		t.Errorf("the engine got the body %v", r.Body)
 	}
 	if r.Identity.Account.ID() != h.merchant || r.Operation.Path != "/payments/create" || r.IdempotencyKey != "INV-1" ||
-		r.CallbackURL != "https://shop.example/callback" || r.DecisionID != "d-1" || r.PolicyVersion != "p-1" {
+		r.CallbackURL != "https://shop.example/callback" || r.DecisionID != "d-1" || r.PolicyVersion != "p-1" || r.Limits.Markup.Of("any") != 250 {
 		t.Errorf("the engine got %+v", r)
 	}
 	for name, want := range map[string]string{
@@ -157,6 +158,54 @@ func TestGoldenEnvelope(t *testing.T) {
 	}
 	if diff := cmp.Diff(string(want), text); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestWhatConsumesNothingIsReleased: a quota is for what was done, and for what a
+// provider has answered a question with.
+func TestWhatConsumesNothingIsReleased(t *testing.T) {
+	t.Parallel()
+	const create, status = "/payments/create", "/payments/status"
+	for name, c := range map[string]struct {
+		path     string
+		answer   engine.Answer
+		err      error
+		released bool
+	}{
+		"done":                       {path: create},
+		"asked":                      {path: status},
+		"replayed":                   {path: create, answer: engine.Answer{Replayed: true}, released: true},
+		"a refusal replayed":         {path: create, answer: engine.Answer{Replayed: true}, err: &fault.Error{Code: fault.ProviderRejected, Sent: fault.SentRefused}, released: true},
+		"refused":                    {path: create, err: fault.New(fault.DestinationInvalid, "No.")},
+		"not sent":                   {path: create, err: fault.New(fault.ProviderUnavailable, "Down."), released: true},
+		"only inquired before money": {path: create, err: &fault.Error{Code: fault.DestinationInvalid, Sent: fault.SentNo}, released: true},
+		"only inquired":              {path: status, err: &fault.Error{Code: fault.DestinationInvalid, Sent: fault.SentNo}},
+		"an inquiry refused":         {path: status, err: &fault.Error{Code: fault.ProviderRejected, Sent: fault.SentNo}},
+		"an inquiry not sent":        {path: status, err: fault.New(fault.ProviderUnavailable, "Down."), released: true},
+		"an inquiry not answered":    {path: status, err: fault.New(fault.ProviderTimeout, "Late.")},
+		"not found":                  {path: status, err: fault.New(fault.NotFound, "None."), released: true},
+		"a different request":        {path: create, err: fault.New(fault.DuplicateReference, "Other."), released: true},
+		"nobody knows":               {path: create, err: errors.New("gone")},
+		"a read that failed":         {path: status, err: errors.New("gone"), released: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := build(t)
+			h.admit = func() (admission.Ticket, error) { return admission.Ticket{DecisionID: "d-3"}, nil }
+			h.run = func(engine.Request) (engine.Answer, error) { return c.answer, c.err }
+			h.send(t, http.MethodPost, c.path, h.right(`,"external_id":"INV-1"`))
+			if released := len(h.released) == 1 && h.released[0].DecisionID == "d-3"; released != c.released || len(h.released) > 1 {
+				t.Errorf("released %+v, want %v", h.released, c.released)
+			}
+		})
+	}
+	h := build(t)
+	h.admit = func() (admission.Ticket, error) { return admission.Ticket{}, fault.New(fault.QuotaExceeded, "Over.") }
+	h.create(t, h.right(``)).wantFault(t, fault.QuotaExceeded)
+	h.run = func(engine.Request) (engine.Answer, error) { panic("who knows") }
+	h.create(t, h.right(``))
+	if len(h.released) > 0 {
+		t.Error("what was not admitted, or may have been sent, is released")
 	}
 }
 

@@ -23,6 +23,7 @@ var own = []string{"checkout", "notify"}
 
 // newRoutes builds the router. What httprouter would panic on is refused first.
 func (e *Edge) newRoutes(s *catalog.Snapshot) (*routes, error) {
+	// It redirects nowhere: a redirect would repeat the query, and a key in it.
 	router := &httprouter.Router{HandleMethodNotAllowed: true}
 	router.NotFound = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.(*exchange).fail(fault.New(fault.NotFound, "There is no such path."))
@@ -32,7 +33,15 @@ func (e *Edge) newRoutes(s *catalog.Snapshot) (*routes, error) {
 		if slices.Contains(own, strings.Split(op.Path, "/")[1]) {
 			return nil, fmt.Errorf("operation %s of provider %s: the path is the gateway's own", op.Path, op.Provider)
 		}
-		e.handle(router, op.Path, func(x *exchange, _ httprouter.Params) { x.operate(op) }, http.MethodPost)
+		p, err := newParameters(op)
+		if err != nil {
+			return nil, err
+		}
+		methods := []string{http.MethodPost}
+		if p != nil {
+			methods = append(methods, http.MethodGet)
+		}
+		e.handle(router, op.Path, func(x *exchange, _ httprouter.Params) { x.operate(op, p) }, methods...)
 	}
 	e.handle(router, "/notify/:provider/:token", (*exchange).notify, http.MethodPost)
 	e.handle(router, "/checkout/:id", (*exchange).checkoutPage, http.MethodGet, http.MethodHead)

@@ -11,19 +11,20 @@ import (
 )
 
 type connectionCommands struct {
-	Set connectionSet `cmd:"" help:"Set a merchant's account at a provider."`
+	Set connectionSet `cmd:"" help:"Set a merchant's account at a provider, or the platform's."`
 }
 
 type connectionSet struct {
-	Merchant        string `arg:"" help:"The merchant's id."`
+	Merchant        string `arg:"" help:"The merchant's id, or platform for the account that all merchants use."`
 	Provider        string `arg:"" help:"The provider's name."`
 	Mode            string `required:"" enum:"live,test" help:"live or test."`
 	CredentialsFile string `required:"" name:"credentials-file" placeholder:"FILE" help:"Credentials as JSON; - reads standard input."`
-	Owner           string `enum:"merchant,platform" default:"merchant" help:"Whose account it is: merchant or platform (${default})."`
+	Unverified      bool   `help:"Store them also when the provider can't be asked whether it takes them. What it refuses is never stored."`
+	Owner           string `enum:",merchant,platform" default:"" help:"Whose account it is, merchant or platform; told by the one it is set for, and checked where given."`
 }
 
-// Run sets the connection and prints where the provider must send its
-// notifications.
+// Run sets the connection, which the provider is asked about first where it can
+// be, and prints where it must send its notifications.
 func (c *connectionSet) Run(ctx context.Context, p *program) error {
 	credentials, err := p.readFile(c.CredentialsFile)
 	if err != nil {
@@ -36,13 +37,23 @@ func (c *connectionSet) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	set, err := admin.SetConnection(ctx, c.Merchant, c.Provider, console.ConnectionSpec{Mode: c.Mode, Owner: c.Owner, Credentials: credentials})
+	set, err := admin.SetConnection(ctx, c.Merchant, c.Provider, console.ConnectionSpec{
+		Mode: c.Mode, Owner: c.Owner, Unverified: c.Unverified, Credentials: credentials,
+	})
 	if err != nil {
 		return err
 	}
-	return p.show(set,
-		[]string{"provider", set.Provider}, []string{"mode", set.Mode}, []string{"owner", set.Owner},
-		[]string{"version", strconv.FormatInt(set.Version, 10)}, []string{"notify_url", set.NotifyURL})
+	rows := [][]string{
+		{"provider", set.Provider}, {"mode", set.Mode}, {"owner", set.Owner},
+		{"version", strconv.FormatInt(set.Version, 10)}, {"notify_url", set.NotifyURL},
+	}
+	if set.Verified != "" {
+		rows = append(rows, []string{"verified", set.Verified})
+	}
+	if set.Account != "" {
+		rows = append(rows, []string{"account", printable(set.Account)})
+	}
+	return p.show(set, rows...)
 }
 
 // maxInput is more than the console takes.

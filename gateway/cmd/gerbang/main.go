@@ -39,8 +39,10 @@ type commands struct {
 	Connection connectionCommands `cmd:"" help:"Give merchants' accounts at providers to the gateway."`
 	Callback   callbackCommands   `cmd:"" help:"See callbacks, send them again, set where they go and what signs them."`
 	Listen     listenCommand      `cmd:"" help:"Forward a merchant's test events to a server that has no public address."`
+	Quota      quotaCommands      `cmd:"" help:"Tell how much of its quotas a merchant has used."`
+	Ledger     ledgerCommands     `cmd:"" help:"Check the ledger, tell balances, list statements, and decide on large credits."`
 	Attention  attentionCommands  `cmd:"" help:"See and settle what waits for an operator."`
-	Keyset     keysetCommands     `cmd:"" help:"Make what seals providers' credentials."`
+	Keyset     keysetCommands     `cmd:"" help:"Make, rotate and prune what seals providers' credentials."`
 	Plugin     pluginCommands     `cmd:"" help:"See plugins and approve new ones."`
 	Policy     policyCommands     `cmd:"" help:"Export and check policies."`
 	Version    versionCommand     `cmd:"" help:"Tell which version this is."`
@@ -61,8 +63,8 @@ func (p *program) run(ctx context.Context, args []string) int {
 	var typed commands
 	exited := false // --help has answered; kong would go on
 	parser, err := kong.New(&typed, kong.Name("gerbang"),
-		kong.Description("A payment gateway. merchant, key, connection, callback, attention and plugin list reach a running gateway "+
-			"by GERBANG_ADMIN_URL and GERBANG_ADMIN_TOKEN; the other commands need none."),
+		kong.Description("A payment gateway. merchant, key, connection, callback, quota, ledger, attention, plugin list and what of keyset "+
+			"needs one reach a running gateway by GERBANG_ADMIN_URL and GERBANG_ADMIN_TOKEN; the other commands need none."),
 		kong.Writers(p.out, p.err), kong.Exit(func(int) { exited = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p))

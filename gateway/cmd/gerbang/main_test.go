@@ -91,11 +91,14 @@ func (f *fakeConsole) environment() map[string]string {
 	return map[string]string{adminURLVariable: f.url + "/", adminTokenVariable: token}
 }
 
-// the commands that reach a running gateway: what they ask, and what they print.
-var adminCommands = map[string]struct {
+// adminCommand is a command that reaches a running gateway: what it asks, and
+// what it prints.
+type adminCommand struct {
 	args, answer, method, path, body, prints string
 	input                                    string
-}{
+}
+
+var adminCommands = map[string]adminCommand{
 	"merchant create": {
 		args:   `merchant create|Toko Maju|--tier|growth|--label|city=Malang`,
 		answer: `{"merchant_id":"mer_1","name":"Toko Maju","live_key":"sk_live_x","callback_secret":"whsec_x"}`,
@@ -141,8 +144,23 @@ var adminCommands = map[string]struct {
 		args: `connection set|mer_1|bank|--mode|live|--credentials-file|-`, input: `{"api_key": "k-secret"}`,
 		answer: `{"provider":"bank","version":2,"notify_url":"https://api.example.com/notify/bank/t"}`,
 		method: "PUT", path: "/admin/merchants/mer_1/connections/bank",
-		body:   `{"mode":"live","owner":"merchant","credentials":{"api_key":"k-secret"}}`,
+		body:   `{"mode":"live","credentials":{"api_key":"k-secret"}}`,
 		prints: "notify_url  https://api.example.com/notify/bank/t",
+	},
+	"connection set, unverified": {
+		args: `connection set|mer_1|bank|--mode|live|--unverified|--credentials-file|-`, input: `{"api_key":"k-secret"}`,
+		answer: `{"provider":"bank","verified":"unverified"}`, method: "PUT", path: "/admin/merchants/mer_1/connections/bank",
+		body: `{"mode":"live","unverified":true,"credentials":{"api_key":"k-secret"}}`, prints: "verified    unverified\n",
+	},
+	"connection set, verified": {
+		args: `connection set|mer_1|bank|--mode|live|--credentials-file|-`, input: `{"api_key":"k-secret"}`,
+		answer: `{"provider":"bank","verified":"yes","account":"Toko\u001b[2J"}`, method: "PUT", path: "/admin/merchants/mer_1/connections/bank",
+		body: `{"mode":"live","credentials":{"api_key":"k-secret"}}`, prints: "account     Toko·[2J\n",
+	},
+	"connection set of the platform": {
+		args: `connection set|platform|ppob|--mode|live|--owner|platform|--credentials-file|-`, input: `{"username":"u"}`,
+		answer: `{"provider":"ppob","owner":"platform"}`, method: "PUT", path: "/admin/merchants/platform/connections/ppob",
+		body: `{"mode":"live","owner":"platform","credentials":{"username":"u"}}`, prints: "owner       platform\n",
 	},
 	"callback list": {
 		args:   `callback list|mer_1|--mode|live|--state|dead|--since|2026-01-02T03:04:05Z|--limit|5`,
@@ -190,14 +208,19 @@ var adminCommands = map[string]struct {
 		prints: "resolved  inv-1",
 	},
 	"plugin list": {
-		args: `plugin list`, answer: `[{"provider":"bank","running":true,"max_in_flight":256,"manifest_digest":"dd","breakers":[{"mode":"live","calls":"open","lookups":"closed"}]}]`,
-		method: "GET", path: "/admin/plugins", prints: "0/256      live open/closed  dd",
+		args: `plugin list`, answer: `[{"provider":"bank","owner":"platform","running":true,"max_in_flight":256,"manifest_digest":"dd","breakers":[{"mode":"live","calls":"open","lookups":"closed"}]}]`,
+		method: "GET", path: "/admin/plugins", prints: "running  platform    0         0/256      live open/closed  dd",
 	},
 }
 
 func TestAdminCommands(t *testing.T) {
 	t.Parallel()
-	for name, c := range adminCommands {
+	testAdminCommands(t, adminCommands)
+}
+
+func testAdminCommands(t *testing.T, commands map[string]adminCommand) {
+	t.Helper()
+	for name, c := range commands {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newConsole(t, http.StatusOK, `{"success":true,"data":`+c.answer+`}`)

@@ -13,6 +13,8 @@ type merchantCommands struct {
 	Suspend merchantSuspend `cmd:"" help:"Stop a merchant."`
 	Resume  merchantResume  `cmd:"" help:"Let a stopped merchant go on."`
 	Tier    merchantTier    `cmd:"" help:"Move a merchant to another tier."`
+	Credit  merchantCredit  `cmd:"" help:"Give a merchant rupiah that came outside of this service."`
+	Debit   merchantDebit   `cmd:"" help:"Take rupiah from a merchant's balance."`
 	List    merchantList    `cmd:"" help:"List merchants."`
 	Show    merchantShow    `cmd:"" help:"Show a merchant with its keys and connections."`
 	Audit   merchantAudit   `cmd:"" help:"List what operators did to a merchant."`

@@ -26,7 +26,7 @@ func (*pluginList) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"PROVIDER", "VERSION", "STATE", "RESTARTS", "IN FLIGHT", "BREAKERS", "MANIFEST"}}
+	rows := [][]string{{"PROVIDER", "VERSION", "STATE", "ACCOUNT OF", "RESTARTS", "IN FLIGHT", "BREAKERS", "MANIFEST"}}
 	for _, one := range plugins {
 		state := "down: " + one.LastFault
 		if one.Running {
@@ -37,7 +37,7 @@ func (*pluginList) Run(ctx context.Context, p *program) error {
 			breakers = append(breakers, b.Mode+" "+b.Calls+"/"+b.Lookups)
 		}
 		rows = append(rows, []string{
-			one.Provider, one.Version, state, strconv.Itoa(one.Restarts),
+			one.Provider, one.Version, state, one.Owner, strconv.Itoa(one.Restarts),
 			strconv.Itoa(one.InFlight) + "/" + strconv.Itoa(one.MaxInFlight), strings.Join(breakers, ", "), one.ManifestDigest,
 		})
 	}

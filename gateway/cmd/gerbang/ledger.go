@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+type ledgerCommands struct {
+	Check     ledgerCheck     `cmd:"" help:"Check every invariant over the whole database; the exit code is 1 when one is broken."`
+	Balance   ledgerBalance   `cmd:"" help:"Tell what a merchant, or the platform, has or had."`
+	Statement ledgerStatement `cmd:"" help:"List a merchant's transactions with the balance after each, the oldest first."`
+	Waiting   ledgerWaiting   `cmd:"" help:"List the credits and debits that wait for a second operator."`
+	Approve   ledgerApprove   `cmd:"" help:"Post a credit or debit that waits."`
+	Reject    ledgerReject    `cmd:"" help:"Drop a credit or debit that waits."`
+}
+
+// rupiah is an amount as people type it: 1000000 or 1_000_000, and never 1.000,
+// which some read as a thousand and others as one.
+type rupiah money.Amount
+
+var wholeRupiah = regexp.MustCompile(`^([0-9]+|[0-9]{1,3}(_[0-9]{3})+)$`)
+
+// UnmarshalText reads a whole number above zero.
+func (r *rupiah) UnmarshalText(text []byte) error {
+	if !wholeRupiah.Match(text) {
+		return errors.New("must be whole rupiah, such as 1000000 or 1_000_000")
+	}
+	amount, err := money.Parse(strings.ReplaceAll(string(text), "_", ""))
+	if err == nil && amount == 0 {
+		err = errors.New("must be at least 1")
+	}
+	*r = rupiah(amount)
+	return err
+}
+
+// adjustment is what a credit and a debit are typed as.
+type adjustment struct {
+	Merchant  string `arg:"" help:"The merchant's id."`
+	Amount    rupiah `required:"" placeholder:"RUPIAH" help:"Whole rupiah: 1000000 or 1_000_000."`
+	Reason    string `required:"" help:"Why; stands in the audit."`
+	Reference string `required:"" help:"Its name, such as a transfer's: the same again changes nothing."`
+	Mode      string `enum:"live,test" default:"live" help:"live or test (${default})."`
+}
+
+func (a *adjustment) order() console.NewAdjustment {
+	return console.NewAdjustment{Mode: a.Mode, Amount: money.Amount(a.Amount), Reason: a.Reason, Reference: a.Reference}
+}
+
+type merchantCredit struct {
+	adjustment `embed:""`
+}
+
+// Run credits the merchant.
+func (c *merchantCredit) Run(ctx context.Context, p *program) error {
+	return p.adjust(func(admin *console.Client) (console.Adjustment, error) {
+		return admin.Credit(ctx, c.Merchant, c.order())
+	})
+}
+
+type merchantDebit struct {
+	adjustment `embed:""`
+}
+
+// Run debits the merchant.
+func (c *merchantDebit) Run(ctx context.Context, p *program) error {
+	return p.adjust(func(admin *console.Client) (console.Adjustment, error) {
+		return admin.Debit(ctx, c.Merchant, c.order())
+	})
+}
+
+// decision names a credit or debit that waits.
+type decision struct {
+	Merchant  string `arg:"" help:"The merchant's id."`
+	Reference string `arg:"" help:"As it was given with the credit or debit."`
+	Mode      string `enum:"live,test" default:"live" help:"live or test (${default})."`
+}
+
+func (d *decision) order() console.Decision {
+	return console.Decision{MerchantID: d.Merchant, Mode: d.Mode, Reference: d.Reference}
+}
+
+type ledgerApprove struct {
+	decision `embed:""`
+}
+
+// Run posts it.
+func (c *ledgerApprove) Run(ctx context.Context, p *program) error {
+	return p.adjust(func(admin *console.Client) (console.Adjustment, error) { return admin.Approve(ctx, c.order()) })
+}
+
+type ledgerReject struct {
+	decision `embed:""`
+}
+
+// Run drops it.
+func (c *ledgerReject) Run(ctx context.Context, p *program) error {
+	return p.adjust(func(admin *console.Client) (console.Adjustment, error) { return admin.Reject(ctx, c.order()) })
+}
+
+// adjust does one step of a credit or debit and shows where it now stands.
+func (p *program) adjust(step func(*console.Client) (console.Adjustment, error)) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	a, err := step(admin)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{
+		{"merchant_id", a.MerchantID}, {"mode", a.Mode}, {"reference", strconv.Quote(a.Reference)}, {a.Kind, a.Amount.String()},
+		{"state", a.State}, {"requested", timeText(&a.RequestedAt), a.RequestedBy},
+	}
+	if a.DecidedBy != "" {
+		rows = append(rows, []string{"decided", timeText(a.DecidedAt), a.DecidedBy})
+	}
+	switch {
+	case a.Existed:
+		rows = append(rows, []string{"It was there already; nothing was changed."})
+	case a.State == "waiting":
+		rows = append(rows, []string{"It waits for another operator: gerbang ledger approve, or reject."})
+	}
+	return p.show(a, rows...)
+}
+
+type ledgerWaiting struct{}
+
+// Run prints what waits, the newest first.
+func (*ledgerWaiting) Run(ctx context.Context, p *program) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	waiting, err := admin.Waiting(ctx)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"REQUESTED", "BY", "MERCHANT", "MODE", "KIND", "AMOUNT", "REFERENCE", "REASON"}}
+	for _, a := range waiting {
+		rows = append(rows, []string{
+			timeText(&a.RequestedAt), a.RequestedBy, a.MerchantID, a.Mode, a.Kind, a.Amount.String(), strconv.Quote(a.Reference), a.Reason,
+		})
+	}
+	return p.show(waiting, rows...)
+}
+
+type ledgerCheck struct{}
+
+// Run prints each invariant and every row that breaks it.
+func (*ledgerCheck) Run(ctx context.Context, p *program) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	found, err := admin.CheckLedger(ctx)
+	if err != nil {
+		return err
+	}
+	rows, broken := [][]string{{"INVARIANT", "CHECKED", "RESULT"}}, 0
+	for _, i := range found.Invariants {
+		result := "ok"
+		if !i.OK {
+			broken++
+			result = strconv.Itoa(len(i.Offences)) + " wrong"
+		}
+		rows = append(rows, []string{i.Invariant, strconv.FormatInt(i.Checked, 10), result})
+	}
+	if broken > 0 {
+		rows = append(rows, []string{}, []string{"BROKEN", "MERCHANT", "MODE", "SUBJECT", "DETAIL"})
+	}
+	for _, i := range found.Invariants {
+		for _, o := range i.Offences {
+			rows = append(rows, []string{i.Invariant, o.MerchantID, o.Mode, o.Subject, o.Detail})
+		}
+	}
+	if err := p.show(found, rows...); err != nil {
+		return err
+	}
+	if !found.OK {
+		return fmt.Errorf("the ledger is not right: %d of %d invariants are broken", broken, len(found.Invariants))
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"strconv"
+	"strings"
+)
+
+type quotaCommands struct {
+	Show quotaShow `cmd:"" help:"Tell how much of its quotas a merchant has used this month."`
+}
+
+type quotaShow struct {
+	Merchant string `arg:"" help:"The merchant's id."`
+	Mode     string `enum:"live,test" default:"live" help:"live or test (${default})."`
+}
+
+// Run prints a row for each quota.
+func (c *quotaShow) Run(ctx context.Context, p *program) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	stand, err := admin.Quotas(ctx, c.Merchant, c.Mode)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{
+		{"period", stand.Period, "until " + timeText(&stand.ResetsAt)}, {},
+		{"QUOTA", "LIMIT", "USED", "REMAINING", "COUNTS"},
+	}
+	for _, q := range stand.Quotas {
+		rows = append(rows, []string{
+			q.Quota, numberText(q.Limit), strconv.FormatInt(q.Used, 10), numberText(q.Remaining), strings.Join(q.Operations, " "),
+		})
+	}
+	return p.show(stand, rows...)
+}
+
+// numberText is a number, or a dash where there is none.
+func numberText(n *int64) string {
+	if n == nil {
+		return "-"
+	}
+	return strconv.FormatInt(*n, 10)
+}

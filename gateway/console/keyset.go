@@ -1,0 +1,139 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// SealedValues lists what is sealed, and stores it sealed anew unless somebody
+// has replaced it meanwhile.
+type SealedValues interface {
+	SealedAfter(ctx context.Context, after tenants.MerchantID, most int) ([]store.Sealed, error)
+	Reseal(ctx context.Context, audit store.Audit, was, becomes store.Sealed) (int64, error)
+}
+
+// Keyring knows the keys in force, and seals with the primary what another has
+// sealed.
+type Keyring interface {
+	Keys() []tenants.SealingKey
+	ResealConnection(c tenants.Connection) (tenants.Connection, bool, error)
+	ResealCallbackSecret(s tenants.CallbackSecret) (tenants.CallbackSecret, bool, error)
+}
+
+// keysetPage is how many accounts one request looks at, well within the time
+// that a client waits.
+const keysetPage = 100
+
+// sealedPage reads accounts with what is sealed of them, and tells what to ask after
+// for the next, or "".
+func (c *Console) sealedPage(x *call, after string) (accounts []store.Sealed, next string, err error) {
+	accounts, err = c.deps.Sealed.SealedAfter(x.request.Context(), tenants.MerchantID(after), keysetPage)
+	if len(accounts) == keysetPage {
+		next = string(accounts[keysetPage-1].MerchantID)
+	}
+	return accounts, next, err
+}
+
+// showKeyset counts what each key has sealed, among some accounts.
+func (c *Console) showKeyset(x *call) (any, error) {
+	accounts, next, err := c.sealedPage(x, x.request.URL.Query().Get("after"))
+	if err != nil {
+		return nil, err
+	}
+	values := map[tenants.KeyNumber]int{}
+	for _, account := range accounts {
+		for _, connection := range account.Connections {
+			values[tenants.SealedBy(connection.Sealed)]++
+		}
+		for _, secret := range account.Secrets {
+			values[tenants.SealedBy(secret.Sealed)]++
+			if secret.Next != nil {
+				values[tenants.SealedBy(secret.Next)]++
+			}
+		}
+	}
+	page := KeysetPage{Keys: []KeyUse{}, Next: next}
+	for _, key := range c.deps.Keyring.Keys() {
+		page.Keys = append(page.Keys, KeyUse{Number: key.Number, Primary: key.Primary, Prepared: key.Prepared, Values: values[key.Number]})
+		delete(values, key.Number)
+	}
+	for number, count := range values {
+		page.Keys = append(page.Keys, KeyUse{Number: number, Missing: true, Values: count})
+	}
+	return page, nil
+}
+
+// reseal seals anew what other keys than the primary have sealed, of some
+// accounts. An account is committed as a whole, with its audit entry.
+func (c *Console) reseal(x *call) (any, error) {
+	var from Reseal
+	if err := decode(x, &from); err != nil {
+		return nil, err
+	}
+	accounts, next, err := c.sealedPage(x, from.After)
+	if err != nil {
+		return nil, err
+	}
+	page := ResealPage{Next: next}
+	for _, key := range c.deps.Keyring.Keys() { // looks for a rotation of this moment, too
+		if key.Primary {
+			page.Primary = key.Number
+		}
+	}
+	for _, account := range accounts {
+		was, becomes, err := c.sealedAnew(account, &page)
+		if err != nil {
+			return nil, err
+		}
+		values := len(was.Connections) + len(was.Secrets)
+		if values == 0 {
+			continue
+		}
+		detail := fmt.Sprintf("%d connections, %d callback secrets", len(was.Connections), len(was.Secrets))
+		changed, err := c.deps.Sealed.Reseal(x.request.Context(), x.audit("keyset.reseal", detail), was, becomes)
+		if err != nil {
+			return nil, err
+		}
+		c.deps.Directory.Invalidate(account.MerchantID)
+		page.Resealed += int(changed)
+		page.Replaced += values - int(changed)
+	}
+	return page, nil
+}
+
+// sealedAnew gives what of an account has to change, before and after. What
+// can't be opened is put on the page and left as it is.
+func (c *Console) sealedAnew(account store.Sealed, page *ResealPage) (was, becomes store.Sealed, err error) {
+	was.MerchantID, becomes.MerchantID = account.MerchantID, account.MerchantID
+	for _, old := range account.Connections {
+		again, changed, err := c.deps.Keyring.ResealConnection(old)
+		if errors.Is(err, tenants.ErrSealed) {
+			page.Unopened = append(page.Unopened, SealedPlace{MerchantID: string(old.MerchantID), Mode: string(old.Mode), Provider: string(old.Provider)})
+			continue
+		}
+		if err != nil {
+			return was, becomes, err
+		}
+		if changed {
+			was.Connections, becomes.Connections = append(was.Connections, old), append(becomes.Connections, again)
+		}
+	}
+	for _, old := range account.Secrets {
+		again, changed, err := c.deps.Keyring.ResealCallbackSecret(old)
+		if errors.Is(err, tenants.ErrSealed) {
+			page.Unopened = append(page.Unopened, SealedPlace{MerchantID: string(old.MerchantID), Mode: string(old.Mode)})
+			continue
+		}
+		if err != nil {
+			return was, becomes, err
+		}
+		if changed {
+			was.Secrets, becomes.Secrets = append(was.Secrets, old), append(becomes.Secrets, again)
+		}
+	}
+	return was, becomes, nil
+}

@@ -1,0 +1,50 @@
+package edge_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+)
+
+// TestAnswersAreNotedAsDelivered: of an answer with a receipt the engine hears once
+// it was written, also of a refusal, and not where the caller had hung up.
+func TestAnswersAreNotedAsDelivered(t *testing.T) {
+	t.Parallel()
+	receipt := movement.NewID()
+	for name, c := range map[string]struct {
+		answer engine.Answer
+		err    error
+		gone   bool
+		want   []movement.ID
+	}{
+		"an answer":             {answer: engine.Answer{Data: 1, Receipt: receipt}, want: []movement.ID{receipt}},
+		"a refusal":             {answer: engine.Answer{Receipt: receipt}, err: fault.New(fault.ProviderRejected, "No."), want: []movement.ID{receipt}},
+		"an answer to nobody":   {answer: engine.Answer{Data: 1, Receipt: receipt}, gone: true},
+		"one without a receipt": {answer: engine.Answer{Data: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := build(t)
+			ctx, hangUp := context.WithCancel(t.Context())
+			defer hangUp()
+			h.run = func(engine.Request) (engine.Answer, error) {
+				if c.gone {
+					hangUp()
+				}
+				return c.answer, c.err
+			}
+			request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/payments/create", strings.NewReader(h.right("")))
+			h.ServeHTTP(httptest.NewRecorder(), request)
+			if !slices.Equal(h.delivered, c.want) {
+				t.Errorf("delivered %v, want %v", h.delivered, c.want)
+			}
+		})
+	}
+}
