@@ -4,6 +4,7 @@
 #   TESTS=...       packages to test                   make test TESTS=./gateway/store/...
 #   TESTFLAGS=...   flags for go test                  make test TESTFLAGS="-run Replay -v"
 #   BENCH=...       benchmarks to run                  make bench BENCH=Create
+#   MINUTES=...     how long to torture                make torture MINUTES=60
 #   YES=1           install a missing PostgreSQL without asking
 
 # Nothing here needs a C compiler. For the race detector, which does:
@@ -13,6 +14,7 @@ export CGO_ENABLED
 
 TESTS ?= ./...
 BENCH ?= .
+MINUTES ?= 5
 
 PLUGINS := $(patsubst %/main.go,./%,$(wildcard plugins/*/main.go))
 SCRIPTS := .ci/run $(wildcard deploy/tools/*/*.sh)
@@ -23,7 +25,7 @@ SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
 .DEFAULT_GOAL := help
-.PHONY: help run build withdb test test-cockroach lint verify generate bench
+.PHONY: help run build withdb test test-cockroach torture lint verify generate bench
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +47,10 @@ test: build withdb ## Run all tests on the database found (PostgreSQL is offered
 
 test-cockroach: build withdb ## Run all tests on CockroachDB, and fail where there is none
 	bin/tools/withdb -engine cockroachdb -- go test $(TESTFLAGS) $(TESTS)
+
+# It runs and kills a PostgreSQL of its own.
+torture: build ## Kill everything at random under a load of orders for MINUTES, then check every order and rupiah
+	GERBANG_TEST_BIN=$(CURDIR)/bin GERBANG_TORTURE_MINUTES=$(MINUTES) go test -run '^TestTorture$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/app
 
 lint: ## Format, vet (also for darwin) and the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/cache"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/delivery"
@@ -32,7 +33,10 @@ type App struct {
 	log       *slog.Logger
 	store     *store.Store
 	host      *host.Host
+	cache     *cache.Cache
+	quotas    *limit.Counter
 	directory *tenants.Directory
+	vault     *tenants.Vault
 	policy    *policy.Active
 	edge      *edge.Edge
 	console   *console.Console
@@ -109,11 +113,16 @@ func (a *App) startPlugins(ctx context.Context) error {
 }
 
 // wire makes the rooms of a request, from the ground up.
-func (a *App) wire(context.Context) error {
-	vault, err := tenants.OpenKeysetFile(a.config.KeysetFile)
+func (a *App) wire(ctx context.Context) error {
+	keyset, err := a.config.keyset()
+	if err != nil {
+		return fmt.Errorf("config: %w", err)
+	}
+	vault, err := tenants.OpenVault(ctx, keyset, a.log)
 	if err != nil {
 		return err
 	}
+	a.vault = vault
 	zone, err := time.LoadLocation(a.config.Zone)
 	if err != nil {
 		return fmt.Errorf("config: time_zone: %w", err)
@@ -123,8 +132,11 @@ func (a *App) wire(context.Context) error {
 		return err
 	}
 	a.directory = tenants.NewDirectory(a.store, a.log)
+	a.cache = cache.New(a.store, time.Now, a.log)
+	a.quotas = limit.NewCounter(a.store, a.log)
 	money := engine.New(engine.Dependencies{
 		Movements: a.store, Inquiries: a.store, Records: a.store, Events: a.store,
+		Balances: a.store, Shared: a.cache,
 		Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: catalog.New(snapshot),
 		CheckoutURL: func(id movement.ID) string { return a.config.PublicURL + "/checkout/" + id.String() },
 		Committed:   func() { a.courier.Wake() },
@@ -135,7 +147,7 @@ func (a *App) wire(context.Context) error {
 	if err := a.wireCourier(vault, replica); err != nil {
 		return err
 	}
-	if err := a.wireConsole(vault); err != nil {
+	if err := a.wireConsole(vault, zone); err != nil {
 		return err
 	}
 	trusted, err := prefixes(a.config.TrustedProxies)
@@ -146,7 +158,7 @@ func (a *App) wire(context.Context) error {
 		edge.Config{Svc: a.config.Service, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
 			Engine: money, Notifier: money, Checkouts: money, Authenticator: a.directory,
-			Admitter: admission.New(a.policy, limit.New(), admission.Config{Location: zone, Log: a.log}),
+			Admitter: admission.New(a.policy, limit.New(), a.quotas, admission.Config{Location: zone, Log: a.log}),
 			Failures: limit.NewFailures(), Observer: a.metrics, Log: a.log,
 		}, snapshot)
 	return err
@@ -185,6 +197,7 @@ func (a *App) Run(ctx context.Context) error {
 	defer a.close()
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.directory.Run(running) })
+	group.Go(func() error { return a.vault.Run(running) })
 	group.Go(func() error { return a.worker.Run(running) })
 	group.Go(func() error { return a.courier.Run(running) })
 	if a.config.PolicyDir != "" {
@@ -241,6 +254,9 @@ func (a *App) close() {
 			_ = l.Close() // the server has closed it already when it ran
 		}
 	}
+	if a.cache != nil {
+		a.cache.Close()
+	}
 	if a.host != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
 		defer cancel()
@@ -250,6 +266,9 @@ func (a *App) close() {
 	}
 	if a.sender != nil {
 		a.sender.Close()
+	}
+	if a.quotas != nil {
+		a.quotas.Close()
 	}
 	if a.store != nil {
 		a.store.Close()

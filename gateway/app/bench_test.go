@@ -168,12 +168,14 @@ func (p *program) processorTimes(b *testing.B) map[string]time.Duration {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		return nil
 	}
-	return map[string]time.Duration{
-		"gateway": processorTime(b, p.command.Process.Pid),
-		"plugin":  processorTime(b, p.one(b, "the plugin", process.isPlugin).pid),
-		"sandbox": processorTime(b, p.one(b, "the simulator", process.isSandbox).pid),
-		"clients": processorTime(b, os.Getpid()),
+	used := map[string]time.Duration{
+		"gateway": processorTime(b, p.command.Process.Pid), "clients": processorTime(b, os.Getpid()),
 	}
+	for _, provider := range []string{"payments", "ppob"} { // the one that is not measured does nothing
+		used["plugin"] += processorTime(b, p.one(b, "the plugin", func(one process) bool { return one.plays(provider, false) }).pid)
+		used["sandbox"] += processorTime(b, p.one(b, "the simulator", func(one process) bool { return one.plays(provider, true) }).pid)
+	}
+	return used
 }
 
 // hammer lets all clients do something for a round.
@@ -205,6 +207,7 @@ func hammer(op func(client int) error) (measured, error) {
 // on the same server.
 type alone struct {
 	b     *testing.B
+	url   string
 	store *store.Store
 	known [benchClients]movement.Key // one that each client has created
 }
@@ -226,7 +229,7 @@ func openAlone(b *testing.B, ownCommits bool) *alone {
 		b.Fatal(err)
 	}
 	b.Cleanup(s.Close)
-	return &alone{b: b, store: s}
+	return &alone{b: b, url: url, store: s}
 }
 
 // twoCommits is a creation's claim and settlement.

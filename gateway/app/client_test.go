@@ -303,11 +303,16 @@ func (p *program) onceUpstream(t testing.TB) map[int64]int {
 	return amounts
 }
 
-// inject makes the next calls of an operation fail.
+// inject makes the next calls of an operation for payments fail.
 func (p *program) inject(t testing.TB, fault, operation string, count int) {
 	t.Helper()
+	p.injectInto(t, "payments", fault, operation, count)
+}
+
+func (p *program) injectInto(t testing.TB, provider, fault, operation string, count int) {
+	t.Helper()
 	var told json.RawMessage
-	body := fields{"provider": "payments", "fault": fault, "count": count, "operation": operation}
+	body := fields{"provider": provider, "fault": fault, "count": count, "operation": operation}
 	if operation == "" {
 		delete(body, "operation")
 	}

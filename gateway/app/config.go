@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/knadh/koanf/parsers/yaml"
@@ -17,6 +18,9 @@ import (
 	"github.com/knadh/koanf/v2"
 
 	"github.com/go-viper/mapstructure/v2"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // Config is what a gateway is told. Its YAML file is read strictly: a key that
@@ -33,12 +37,18 @@ type Config struct {
 	DatabaseConns   int32  `koanf:"database_connections"`
 	Migrate         bool   `koanf:"migrate"` // at the start
 
-	KeysetFile string `koanf:"keyset_file"` // tink keyset that seals credentials
-	PolicyDir  string `koanf:"policy_dir"`  // empty: the default policy
-	Zone       string `koanf:"time_zone"`   // whose day policies see
+	KeysetFile string         `koanf:"keyset_file"` // tink keyset that seals credentials, of mode 0600; or
+	KeysetEnv  string         `koanf:"keyset_env"`  // the name of an environment variable that holds one; or
+	KeysetURI  string         `koanf:"keyset_uri"`  // exec:PATH of a program that prints one, or file:PATH
+	keysetText tenants.Secret // what keyset_env names
+
+	PolicyDir string `koanf:"policy_dir"` // empty: the default policy
+	Zone      string `koanf:"time_zone"`  // whose day policies see
 
 	Plugins   []PluginConfig   `koanf:"plugins"`
 	Operators []OperatorConfig `koanf:"operators"`
+
+	ApprovalAbove int64 `koanf:"approval_above"` // whole rupiah that one operator may credit or debit alone
 
 	ConsoleAllow       []string `koanf:"console_allow"`   // prefixes; loopback unless given
 	TrustedProxies     []string `koanf:"trusted_proxies"` // whose X-Forwarded-For is believed
@@ -66,13 +76,20 @@ type OperatorConfig struct {
 func Defaults() Config {
 	return Config{
 		Listen: ":8080", Console: "127.0.0.1:8081", Service: "Svc", Migrate: true, Zone: "Asia/Jakarta",
-		ConsoleAllow: []string{"127.0.0.0/8", "::1/128"},
+		ApprovalAbove: int64(console.DefaultApprovalAbove),
+		ConsoleAllow:  []string{"127.0.0.0/8", "::1/128"},
 	}
 }
 
 // envPrefix marks the environment variables that override top-level keys of
 // the file, as in GERBANG_DATABASE_URL.
 const envPrefix = "GERBANG_"
+
+// The keys of which one must be given.
+var (
+	databaseWays = []string{"database_url", "database_url_file"}
+	keysetWays   = []string{"keyset_file", "keyset_env", "keyset_uri"}
+)
 
 // LoadConfig reads a YAML file strictly, lets the environment override its
 // top-level values, and checks the whole. Relative paths in it are relative to
@@ -87,9 +104,12 @@ func LoadConfig(path string, getenv func(string) string) (Config, error) {
 	}), nil); err != nil {
 		return Config{}, fmt.Errorf("config: environment: %w", err)
 	}
-	for given, other := range map[string]string{"database_url": "database_url_file", "database_url_file": "database_url"} {
-		if getenv(envPrefix+strings.ToUpper(given)) != "" && getenv(envPrefix+strings.ToUpper(other)) == "" {
-			k.Delete(other) // the file's way to the database
+	for _, ways := range [][]string{databaseWays, keysetWays} {
+		given := func(way string) bool { return getenv(envPrefix+strings.ToUpper(way)) != "" }
+		for _, way := range ways {
+			if slices.ContainsFunc(ways, given) && !given(way) {
+				k.Delete(way) // the file's way, where the environment has another
+			}
 		}
 	}
 	config := Defaults()
@@ -101,6 +121,9 @@ func LoadConfig(path string, getenv func(string) string) (Config, error) {
 		return Config{}, fmt.Errorf("config %s: %w", path, err)
 	}
 	config.resolve(filepath.Dir(path))
+	if config.KeysetEnv != "" {
+		config.keysetText = tenants.NewSecret(getenv(config.KeysetEnv))
+	}
 	if err := config.check(); err != nil {
 		return Config{}, fmt.Errorf("config %s: %w", path, err)
 	}
@@ -123,7 +146,7 @@ func overrides(getenv func(string) string) []string {
 	var pairs []string
 	for _, key := range []string{
 		"listen", "console", "public_url", "service_name", "database_url", "database_url_file",
-		"database_connections", "migrate", "keyset_file", "policy_dir", "time_zone",
+		"database_connections", "migrate", "keyset_file", "keyset_env", "keyset_uri", "policy_dir", "time_zone",
 	} {
 		if value := getenv(envPrefix + strings.ToUpper(key)); value != "" {
 			pairs = append(pairs, key+"="+value)
@@ -135,6 +158,9 @@ func overrides(getenv func(string) string) []string {
 func (c *Config) resolve(dir string) {
 	for _, p := range []*string{&c.DatabaseURLFile, &c.KeysetFile, &c.PolicyDir} {
 		*p = within(dir, *p)
+	}
+	if scheme, path, ok := strings.Cut(c.KeysetURI, ":"); ok {
+		c.KeysetURI = scheme + ":" + within(dir, strings.TrimPrefix(path, "//"))
 	}
 	for i := range c.Plugins {
 		c.Plugins[i].Path = within(dir, c.Plugins[i].Path)
@@ -173,8 +199,11 @@ func (c *Config) check() error {
 	if c.DatabaseURL == "" {
 		fault("database_url or database_url_file: must be given")
 	}
-	if c.KeysetFile == "" {
-		fault("keyset_file: must be given; it seals the providers' credentials")
+	if _, err := c.keyset(); err != nil {
+		faults = append(faults, err)
+	}
+	if c.ApprovalAbove < 1 {
+		fault("approval_above: must be at least 1, in whole rupiah")
 	}
 	if len(c.Plugins) == 0 {
 		fault("plugins: there are none, so there would be nothing to call")
@@ -193,6 +222,27 @@ func (c *Config) check() error {
 		}
 	}
 	return errors.Join(faults...)
+}
+
+// keyset is where the keys come from that seal credentials.
+func (c *Config) keyset() (tenants.KeysetSource, error) {
+	none := func(way string) bool { return way == "" }
+	if len(slices.DeleteFunc([]string{c.KeysetFile, c.KeysetEnv, c.KeysetURI}, none)) != 1 {
+		return tenants.KeysetSource{}, errors.New("keyset_file, keyset_env or keyset_uri: one of them must be given; it seals the providers' credentials")
+	}
+	switch {
+	case c.KeysetFile != "":
+		return tenants.KeysetFile(c.KeysetFile), nil
+	case c.KeysetEnv != "" && c.keysetText.IsZero():
+		return tenants.KeysetSource{}, fmt.Errorf("keyset_env: the environment variable %s is not set", c.KeysetEnv)
+	case c.KeysetEnv != "":
+		return tenants.KeysetText(c.KeysetEnv, c.keysetText), nil
+	}
+	source, err := tenants.KeysetURI(c.KeysetURI)
+	if err != nil {
+		return tenants.KeysetSource{}, fmt.Errorf("keyset_uri: %w", err)
+	}
+	return source, nil
 }
 
 func (c *Config) readTokens() error {

@@ -2,6 +2,7 @@ package app
 
 import (
 	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -130,7 +131,14 @@ func TestTheEnvironmentGoesFirst(t *testing.T) {
 			return c.DatabaseURL == "postgres://gerbang:hidden@db/from-file"
 		}},
 		"only the file": {file, nil, func(c Config) bool { return c.DatabaseURL == "postgres://gerbang:hidden@db/from-file" }},
-		"nothing else":  {goodConfig, map[string]string{"GERBANG_PLUGINS": "x", "GERBANG_ADMIN_TOKEN": "x"}, func(c Config) bool { return len(c.Plugins) == 2 }},
+		"keyset over keyset": {goodConfig, map[string]string{"GERBANG_KEYSET_ENV": "KEYSET", "KEYSET": `{"hidden":1}`}, func(c Config) bool {
+			return c.KeysetFile == "" && c.KeysetEnv == "KEYSET" && c.keysetText.Reveal() == `{"hidden":1}` && !strings.Contains(fmt.Sprintf("%+v", c), "hidden")
+		}},
+		"a program's keyset": {goodConfig, map[string]string{"GERBANG_KEYSET_URI": "exec:bin/open-keyset"}, func(c Config) bool {
+			path, ok := strings.CutPrefix(c.KeysetURI, "exec:")
+			return ok && filepath.IsAbs(path) && strings.HasSuffix(path, "/bin/open-keyset") && c.KeysetFile == ""
+		}},
+		"nothing else": {goodConfig, map[string]string{"GERBANG_PLUGINS": "x", "GERBANG_ADMIN_TOKEN": "x"}, func(c Config) bool { return len(c.Plugins) == 2 }},
 	} {
 		got, err := LoadConfig(configFile(t, c.config), only(c.environment))
 		if err != nil || !c.want(got) {
@@ -150,7 +158,10 @@ func TestEveryFaultIsNamed(t *testing.T) {
 		"database_url or":                 without(goodConfig, "database_url"),
 		"database_url_file:":              without(goodConfig, "database_url") + "database_url_file: secrets/nothing\n",
 		"database_url and":                goodConfig + "database_url_file: secrets/database\n",
-		"keyset_file:":                    without(goodConfig, "keyset_file"),
+		"keyset_file, keyset_env or":      without(goodConfig, "keyset_file"),
+		"keyset_uri: one of them":         goodConfig + "keyset_uri: exec:open-keyset\n",
+		"keyset_env: the environment":     without(goodConfig, "keyset_file") + "keyset_env: NO_KEYSET\n",
+		"keyset_uri:":                     without(goodConfig, "keyset_file") + "keyset_uri: gcp-kms://projects/p\n",
 		"plugins: there are none":         goodConfig[:strings.Index(goodConfig, "plugins:\n")],
 		`plugins: "payments"`:             strings.Replace(goodConfig, "sha256: aa", `sha256: ""`, 1),
 		`operators: "ayu": token_file`:    strings.Replace(goodConfig, "secrets/ayu", "secrets/nobody", 1),

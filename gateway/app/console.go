@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // wireConsole makes the operators' listener.
-func (a *App) wireConsole(vault *tenants.Vault) error {
+func (a *App) wireConsole(vault *tenants.Vault, zone *time.Location) error {
 	allow, err := prefixes(a.config.ConsoleAllow)
 	if err != nil {
 		return err
@@ -20,11 +21,12 @@ func (a *App) wireConsole(vault *tenants.Vault) error {
 	a.console, err = console.New(
 		console.Config{
 			Operators: operators, Allow: allow, Svc: a.config.Service, PublicURL: a.config.PublicURL,
-			AllowHTTPCallbacks: a.config.AllowHTTPCallbacks,
+			AllowHTTPCallbacks: a.config.AllowHTTPCallbacks, ApprovalAbove: money.Amount(a.config.ApprovalAbove), Location: zone,
 		},
 		console.Dependencies{
-			Merchants: a.store, Standing: a.store, Keys: a.store, Connections: a.store,
+			Merchants: a.store, Standing: a.store, Keys: a.store, Connections: a.store, Verifier: a.host, Sealed: a.store, Keyring: vault,
 			Attention: a.store, Movements: a.store, Database: a.store,
+			Adjustments: a.store, Books: a.store, Proof: a.store, Usage: a.store,
 			Callbacks: a.store, Outbox: a.store, CallbackSecrets: a.store,
 			Directory: a.directory, Vault: vault, Plugins: a.host, Policy: a.policy,
 			Metrics: a.metrics, Now: time.Now, Log: a.log,

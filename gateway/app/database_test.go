@@ -78,10 +78,10 @@ func (l *load) runPaced(ctx context.Context, clients int) {
 // wire is the way to a server, which a test can cut.
 type wire struct {
 	url      string
-	target   string
 	listener net.Listener
 
 	mu      sync.Mutex
+	target  string
 	open    chan struct{} // closed while bytes pass
 	refuses bool
 	conns   map[net.Conn]struct{}
@@ -121,7 +121,10 @@ func (w *wire) accept() {
 }
 
 func (w *wire) connect(near net.Conn) {
-	far, err := net.Dial("tcp", w.target)
+	w.mu.Lock()
+	target := w.target
+	w.mu.Unlock()
+	far, err := net.Dial("tcp", target)
 	if err != nil {
 		near.Close()
 		return

@@ -46,8 +46,13 @@ type approval struct {
 }
 
 // newDeployment makes, by the operator's own commands, all that a replica needs
-// beside a database.
+// beside a database to take payments.
 func newDeployment(t *testing.T) *deployment {
+	t.Helper()
+	return newDeploymentOf(t, "payments")
+}
+
+func newDeploymentOf(t *testing.T, provider string) *deployment {
 	t.Helper()
 	d := &deployment{dir: t.TempDir(), token: strings.Repeat(uuid.NewString(), 2), front: newBalancer(t)}
 	d.write(t, "operator.token", d.token+"\n")
@@ -55,7 +60,7 @@ func newDeployment(t *testing.T) *deployment {
 	if out, err := nobody.run(t, "keyset", "create", filepath.Join(d.dir, "keyset.json")); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	plugin := filepath.Join(filepath.Dir(binary(t)), "plugins", "payments")
+	plugin := filepath.Join(filepath.Dir(binary(t)), "plugins", provider)
 	out, err := nobody.run(t, "--json", "plugin", "digest", plugin)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -148,17 +153,24 @@ func (d *deployment) newShop(t *testing.T, p *program, tier string) shop {
 	for _, replica := range d.replicas {
 		replica.Merchants = append(replica.Merchants, made) // their logs are searched for the secrets
 	}
+	d.connect(t, p, made.MerchantID)
+	return shop{p, made.MerchantID, made.LiveKey}
+}
+
+// connect gives somebody an account at the simulator, in live mode.
+func (d *deployment) connect(t *testing.T, p *program, whose string) {
+	t.Helper()
 	var opened struct {
 		Account       string          `json:"account"`
 		CallbackToken string          `json:"callback_token"`
 		Credentials   json.RawMessage `json:"credentials"`
 	}
-	if status := p.door(t, "/connect", fields{"merchant": made.MerchantID, "mode": "live"}, &opened); status != http.StatusOK {
+	if status := p.door(t, "/connect", fields{"merchant": whose, "mode": "live"}, &opened); status != http.StatusOK {
 		t.Fatalf("connect: %d", status)
 	}
 	var connection console.Connection
 	p.succeed(t, string(opened.Credentials), &connection,
-		"connection", "set", made.MerchantID, "payments", "--mode", "live", "--credentials-file", "-")
+		"connection", "set", whose, d.approved.Name, "--mode", "live", "--credentials-file", "-")
 	hook := fields{
 		"account": opened.Account, "name": "Toko Contoh", "callback_url": connection.NotifyURL, "callback_token": opened.CallbackToken,
 	}
@@ -166,7 +178,6 @@ func (d *deployment) newShop(t *testing.T, p *program, tier string) shop {
 	if status := p.door(t, "/hooks", hook, &told); status != http.StatusOK {
 		t.Fatalf("hooks: %d %s", status, told)
 	}
-	return shop{p, made.MerchantID, made.LiveKey}
 }
 
 // succeed runs a command that must succeed and reads what it prints.

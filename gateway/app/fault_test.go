@@ -48,11 +48,7 @@ func (l *load) meets(t *testing.T, name, kind string) {
 	t.Helper()
 	a := l.attempt(kind)
 	// A breaker that earlier faults have opened lets nothing through for a while.
-	await(t, time.Minute, "a closed breaker", func() bool {
-		plugins, err := l.admin().Plugins(t.Context())
-		return err == nil && len(plugins) == 1 && plugins[0].Running &&
-			!slices.ContainsFunc(plugins[0].Breakers, func(b console.Breaker) bool { return b.Calls == "open" })
-	})
+	l.closedBreaker(t, "payments")
 	l.inject(t, name, faultOperations[kind], 1)
 	l.try(t.Context(), a)
 	if a.err != nil {
@@ -64,12 +60,36 @@ func (l *load) meets(t *testing.T, name, kind string) {
 	}
 }
 
+// closedBreaker waits until a provider's plugin runs and calls are let through.
+func (p *program) closedBreaker(t *testing.T, provider string) {
+	t.Helper()
+	await(t, time.Minute, "a closed breaker", func() bool {
+		found, err := p.plugin(t, provider)
+		return err == nil && found.Running &&
+			!slices.ContainsFunc(found.Breakers, func(b console.Breaker) bool { return b.Calls == "open" })
+	})
+}
+
+// plugin is a provider's plugin as an operator sees it.
+func (p *program) plugin(t *testing.T, provider string) (console.Plugin, error) {
+	t.Helper()
+	plugins, err := p.admin().Plugins(t.Context())
+	at := slices.IndexFunc(plugins, func(one console.Plugin) bool { return one.Provider == provider })
+	if err == nil && at < 0 {
+		err = fmt.Errorf("no plugin is %s", provider)
+	}
+	if err != nil {
+		return console.Plugin{}, err
+	}
+	return plugins[at], nil
+}
+
 // inFlight waits until calls are inside the plugin.
 func (l *load) inFlight(t *testing.T, calls int) {
 	t.Helper()
 	await(t, 5*time.Second, fmt.Sprintf("%d calls inside the plugin", calls), func() bool {
-		plugins, err := l.admin().Plugins(t.Context())
-		return err == nil && len(plugins) == 1 && plugins[0].InFlight == calls
+		found, err := l.plugin(t, "payments")
+		return err == nil && found.InFlight == calls
 	})
 }
 

@@ -40,7 +40,7 @@ var house = map[string]room{
 	"sdk/qris":         {floor: 1}, // an amount in a code is a money.Amount
 	"sdk/manifest":     {floor: 1},
 	"gateway/database": {floor: 1},
-	"gateway/ledger":   {floor: 1, later: true},
+	"gateway/ledger":   {floor: 1},
 
 	"sdk":                     {floor: 2},
 	"sdk/sandbox":             {floor: 2},
@@ -51,6 +51,7 @@ var house = map[string]room{
 	"gateway/database/dbtest": {floor: 2, support: true},
 
 	"sdk/sdktest":             {floor: 3, support: true},
+	"gateway/cache":           {floor: 3},
 	"gateway/catalog":         {floor: 3},
 	"gateway/store":           {floor: 3},
 	"gateway/host":            {floor: 3},
@@ -74,6 +75,12 @@ var house = map[string]room{
 	"plugins/payments":         {},
 	"plugins/payments/sandbox": {},
 	"plugins/payments/xendit":  {},
+	"plugins/ppob":             {},
+	"plugins/ppob/digiflazz":   {},
+	"plugins/ppob/sandbox":     {},
+	"plugins/wallet1":          {},
+	"plugins/wallet1/sandbox":  {},
+	"plugins/wallet1/snap":     {},
 }
 
 // doors names, for each outside library, the packages that may import it; "..."

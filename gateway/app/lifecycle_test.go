@@ -195,7 +195,7 @@ func TestLinesToPaste(t *testing.T) {
 			t.Errorf("%s: %v\n%s\n%s", name, err, lines, out)
 			continue
 		}
-		for _, want := range []string{`"qr_string":"`, `"checkout_url":"`, `"status":"PAID"`} {
+		for _, want := range []string{`"qr_string":"`, `"checkout_url":"`, `"status":"PAID"`, `"status":"Pending"`, `"status":"Success"`} {
 			if !bytes.Contains(out, []byte(want)) {
 				t.Errorf("%s: %s is missing in\n%s\nfrom\n%s", name, want, out, lines)
 			}
@@ -205,6 +205,8 @@ func TestLinesToPaste(t *testing.T) {
 		}
 	}
 }
+
+var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
 var pasteable = regexp.MustCompile(`(?m)^\s+((?:export|curl) .*)$`)
 
@@ -227,11 +229,14 @@ func (p *program) readmesLines(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(content), "## Try it")
-	_, block, begins := strings.Cut(after, "```sh\n")
-	block, _, ends := strings.Cut(block, "```")
-	if !found || !begins || !ends {
+	_, section, _ := strings.Cut(string(content), "## Try it\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var lines strings.Builder
+	for _, block := range shellBlock.FindAllStringSubmatch(section, -1) {
+		lines.WriteString(block[1])
+	}
+	if lines.Len() == 0 {
 		t.Fatal("the README has no lines to try it")
 	}
-	return strings.NewReplacer("http://127.0.0.1:8080", p.APIURL, "http://127.0.0.1:8082", p.SandboxURL).Replace(block)
+	return strings.NewReplacer("http://127.0.0.1:8080", p.APIURL, "http://127.0.0.1:8082", p.SandboxURL).Replace(lines.String())
 }

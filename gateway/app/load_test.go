@@ -117,7 +117,7 @@ func (l *load) settle(t *testing.T) {
 	}
 }
 
-func sum(counts map[fault.Code]int) int {
+func sum[K comparable](counts map[K]int) int {
 	total := 0
 	for count := range maps.Values(counts) {
 		total += count

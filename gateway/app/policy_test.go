@@ -56,7 +56,10 @@ func TestPolicy(t *testing.T) {
 }
 
 // limits is the policy's data, with what the test changes of it.
-type limits struct{ file string }
+type limits struct {
+	file    string
+	markups fields // nil leaves the default policy's
+}
 
 // write sets the rate of tier starter and, unless it is zero, an upper bound.
 func (l *limits) write(t *testing.T, perSecond, burst, most int) {
@@ -90,9 +93,13 @@ func (l *limits) change(t testing.TB, edit func(tiers map[string]map[string]any,
 		Tiers   map[string]map[string]any `json:"tiers"`
 		Quotas  json.RawMessage           `json:"quotas"`
 		Amounts map[string]any            `json:"amounts"`
+		Markups fields                    `json:"markups"`
 	}
 	if err := json.Unmarshal(content, &data); err != nil {
 		t.Fatal(err)
+	}
+	if l.markups != nil {
+		data.Markups = l.markups
 	}
 	edit(data.Tiers, data.Amounts)
 	edited, err := json.MarshalIndent(data, "", "  ")

@@ -21,15 +21,13 @@ type process struct {
 
 func (p process) String() string { return fmt.Sprintf("%d %s", p.pid, strings.Join(p.arguments, " ")) }
 
-// isPlugin tells a plugin from its simulator, which is the same binary.
-func (p process) isPlugin() bool { return p.named() && !p.isSandbox() }
+// isPlugin tells the plugin for payments.
+func (p process) isPlugin() bool { return p.plays("payments", false) }
 
-func (p process) isSandbox() bool {
-	return p.named() && len(p.arguments) > 1 && p.arguments[1] == "sandbox"
-}
-
-func (p process) named() bool {
-	return len(p.arguments) > 0 && strings.HasSuffix(p.arguments[0], "plugins/payments")
+// plays tells a plugin from its simulator, which is the same binary.
+func (p process) plays(provider string, simulator bool) bool {
+	return len(p.arguments) > 0 && strings.HasSuffix(p.arguments[0], "plugins/"+provider) &&
+		simulator == (len(p.arguments) > 1 && p.arguments[1] == "sandbox")
 }
 
 // processes are those of the machine that have not ended.

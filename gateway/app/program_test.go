@@ -129,6 +129,9 @@ type program struct {
 	out, log  *recording
 	exited    chan struct{} // closed once it has ended
 	code      int           // its exit code, once it has
+
+	known  sync.Mutex
+	guests []merchant // merchants that tests made
 }
 
 const (
@@ -246,7 +249,8 @@ func (p *program) kill(t testing.TB) []process {
 	t.Helper()
 	family := p.family(t)
 	if err := p.command.Process.Kill(); err != nil {
-		t.Fatalf("gerbang had ended already: %v", err)
+		<-p.exited
+		t.Fatalf("gerbang had ended already, with code %d: %v", p.code, err)
 	}
 	<-p.exited
 	return family
@@ -280,7 +284,9 @@ func (p *program) cleanup(t testing.TB) {
 
 func (p *program) secrets() map[string]string {
 	secrets := map[string]string{"the admin token": p.AdminToken}
-	for _, m := range p.Merchants {
+	p.known.Lock()
+	defer p.known.Unlock()
+	for _, m := range slices.Concat(p.Merchants, p.guests) {
 		secrets["live key of "+m.MerchantID], secrets["test key of "+m.MerchantID] = m.LiveKey, m.TestKey
 		secrets["callback secret of "+m.MerchantID] = m.CallbackSecret
 		secrets["test callback secret of "+m.MerchantID] = m.TestCallbackSecret

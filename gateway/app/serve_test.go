@@ -43,9 +43,12 @@ func TestShippedConfigs(t *testing.T) {
 		}
 		shipped := string(content)
 		wantLoads(t, shipped)
-		// The URL of the database stands in the file or in one of its own.
+		// The URL of the database stands in the file or in one of its own, and the
+		// keyset comes one way.
 		all := inComment.ReplaceAllString(shipped, "$1")
-		wantLoads(t, regexp.MustCompile(`(?m)^database_url_file: .*$`).ReplaceAllString(all, ""))
+		for _, others := range []string{"keyset_env|keyset_uri", "keyset_env|keyset_file"} {
+			wantLoads(t, regexp.MustCompile(`(?m)^(database_url_file|`+others+`): .*$`).ReplaceAllString(all, ""))
+		}
 
 		shown := map[string]bool{}
 		for _, found := range settingKey.FindAllStringSubmatch(shipped, -1) {

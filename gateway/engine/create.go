@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
@@ -14,7 +12,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
-	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // create runs an operation that moves money: intent, act, settlement. It does
@@ -24,84 +21,71 @@ func (e *Engine) create(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	timeout := time.Duration(r.Operation.Timeout)
-	if r.Operation.Quote {
-		timeout *= 2
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sendWindow+timeout+lookupTimeout+settleTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest(r.Operation))
 	defer cancel()
-
-	if r.Operation.Kind == manifest.Transfer && !namesReference(r) {
-		if err := e.name(ctx, r, &draft); err != nil {
-			return Answer{}, err
-		}
-	}
-	if r.Operation.Quote {
-		taken, err := e.judgeReference(ctx, &draft)
-		if err != nil {
-			return Answer{}, unjudged(r, draft, err)
-		}
-		if taken != nil {
-			return e.replay(ctx, r.Operation, draft, *taken)
-		}
-	}
-	connection, err := e.ready(ctx, r, draft)
-	if err != nil {
-		return e.refuse(ctx, r, draft, err)
-	}
-	remark, err := e.quote(ctx, r, &draft, connection)
-	if err != nil {
-		return e.refuse(ctx, r, draft, err)
-	}
-	draft.ConnectionOwner, draft.ConnectionVersion, draft.ConnectionAccount = connection.owner, connection.Version, connection.account
-	e.start(r.Operation, &draft)
-	m, claimed, err := e.claim(ctx, draft)
-	limit, limited := errors.AsType[*store.LimitError](err)
+	taken, err := e.judgeReference(ctx, r, &draft)
 	switch {
-	case errors.Is(err, store.ErrInsufficient):
-		return Answer{}, fault.Newf(fault.InsufficientBalance, "The balance is too low: this costs %s.", draft.Amount).WithReference(nameFor(draft))
-	case limited:
-		return Answer{}, beyond(limit).WithReference(nameFor(draft))
 	case err != nil:
 		return Answer{}, unjudged(r, draft, err)
+	case taken != nil:
+		return e.replay(ctx, r.Operation, draft, *taken)
+	}
+	c, remark, err := e.prepare(ctx, r, &draft)
+	if err != nil {
+		return e.refuse(ctx, r, draft, err)
+	}
+	m, claimed, err := e.claim(ctx, draft)
+	switch {
+	case err != nil:
+		return Answer{}, unclaimed(r, draft, err)
 	case claimed:
 		if remark != "" {
 			_ = e.list(ctx, m, reasonFee, "", remark) // it is in the log, too
 		}
-		return e.send(ctx, r.Operation, m, connection)
+		return e.send(ctx, r.Operation, m, c)
 	case m.State == movement.Unsent: // it was freed at this very moment
 		return Answer{}, nothingSent(m)
 	}
 	return e.replay(ctx, r.Operation, draft, m)
 }
 
-// quote completes a draft with what the provider tells before the claim.
-func (e *Engine) quote(ctx context.Context, r Request, draft *movement.Movement, c connection) (remark string, err error) {
-	switch {
-	case !r.Operation.Quote:
-		return "", nil
-	case r.Operation.Kind == manifest.Transfer:
-		return e.inquire(ctx, r, draft, c)
+// longest is how long a creation may take, with all that may be looked up and
+// committed in it.
+func longest(op *catalog.Operation) time.Duration {
+	calls := time.Duration(op.Timeout)
+	if op.Quote {
+		calls *= 2
 	}
-	return "", e.price(ctx, r, draft, c)
+	return sendWindow + calls + lookupTimeout + settleTimeout
 }
 
-// judgeReference looks an order's reference up before its product, price and
-// balance are judged, and names the attempt that this would be: some upstreams
-// are asked for the price under the name of the purchase.
-func (e *Engine) judgeReference(ctx context.Context, draft *movement.Movement) (taken *movement.Movement, err error) {
-	existing, err := e.Movements.MovementByKey(ctx, draft.Key)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		draft.Attempt = 1
-		return nil, nil //nolint:nilnil // nobody has it
-	case err != nil:
-		return nil, err
-	case existing.State != movement.Unsent:
-		return &existing, nil
+// prepare completes a draft with the account that it is sent on and what the
+// provider tells before the claim. The remark is for operators, once it is claimed.
+func (e *Engine) prepare(ctx context.Context, r Request, draft *movement.Movement) (c connection, remark string, err error) {
+	if c, err = e.ready(ctx, r, *draft); err != nil {
+		return c, "", err
 	}
-	draft.ID, draft.Attempt = existing.ID, existing.Attempt+1
-	return nil, nil //nolint:nilnil // it is free again
+	switch {
+	case !r.Operation.Quote:
+	case r.Operation.Kind == manifest.Transfer:
+		remark, err = e.inquire(ctx, r, draft, c)
+	default:
+		err = e.price(ctx, r, draft, c)
+	}
+	draft.ConnectionOwner, draft.ConnectionVersion, draft.ConnectionAccount = c.owner, c.Version, c.account
+	e.start(r.Operation, draft)
+	return c, remark, err
+}
+
+// unclaimed is the error of a claim that was refused or failed.
+func unclaimed(r Request, draft movement.Movement, err error) error {
+	if errors.Is(err, store.ErrInsufficient) {
+		return fault.Newf(fault.InsufficientBalance, "The balance is too low: this costs %s.", draft.Amount).WithReference(nameFor(draft))
+	}
+	if limit, limited := errors.AsType[*store.LimitError](err); limited {
+		return beyond(limit).WithReference(nameFor(draft))
+	}
+	return unjudged(r, draft, err)
 }
 
 // start sets the times of a claim, which begin when it is made.
@@ -116,39 +100,6 @@ func (e *Engine) claim(ctx context.Context, draft movement.Movement) (movement.M
 	ctx, cancel := context.WithTimeout(ctx, sendWindow)
 	defer cancel()
 	return e.Movements.Claim(ctx, draft)
-}
-
-// draft is the movement that a request would make.
-func (e *Engine) draft(r Request) (movement.Movement, error) {
-	op := r.Operation
-	body := op.WithDefaults(r.Body)
-	reference := op.ReferenceOf(body)
-	switch {
-	case reference == "" && r.IdempotencyKey != "":
-		reference = r.IdempotencyKey
-	case reference == "" && op.Kind != manifest.Transfer: // which is named by what it does
-		reference = uuid.NewString()
-	}
-	if reference != "" {
-		body[op.ReferenceField()] = reference
-	}
-	var amount money.Amount
-	if op.Kind != manifest.Order {
-		var err error
-		if amount, err = op.AmountOf(body); err != nil {
-			return movement.Movement{}, err
-		}
-	}
-	canonical, err := op.Canonical(body)
-	if err != nil {
-		return movement.Movement{}, err
-	}
-	return movement.Movement{
-		Key: movement.Key{Owner: ownerOf(r), Kind: op.Kind, Reference: reference},
-		ID:  movement.NewID(), Operation: op.Path, Provider: op.Provider, State: movement.Sending,
-		Amount: amount, Request: canonical, CallbackURL: r.CallbackURL, RequestID: r.RequestID,
-		PolicyVersion: r.PolicyVersion, DecisionID: r.DecisionID,
-	}, nil
 }
 
 // ready says whether the provider could be called now, before anything is
@@ -206,7 +157,11 @@ func (e *Engine) send(ctx context.Context, op *catalog.Operation, m movement.Mov
 		e.alert(ctx, m.Provider, c, result.Detail)
 	}
 	if op.Rules.Pends {
-		return e.firstWord(ctx, op, m, result)
+		answer, err := e.firstWord(ctx, op, m, result)
+		if result.Outcome == sdk.Unknown || result.Outcome == sdk.NotSent { // of which the story has no words
+			e.note(ctx, op, m, "called", result.Outcome.String(), result.Detail)
+		}
+		return answer, err
 	}
 	switch result.Outcome {
 	case sdk.Done, sdk.Pending:

@@ -21,24 +21,32 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// Movements is where intent is written before the act. Claim, Move and Promise
-// are one commit each. A Move that returns false changed nothing because the
-// movement no longer stood where the caller saw it. A Claim that the merchant's
-// balance does not pay is store.ErrInsufficient, one beyond a limit of money out a
-// *store.LimitError. LastNamed is the newest movement whose reference begins with
-// a stem, or store.ErrNotFound; Deliver notes that a movement's answer has reached
-// its caller. Promise records that a creation
-// was answered before its outcome was known, and returns the movement as it then
-// stands.
+// Movements is where intent is written before the act, and read again.
 type Movements interface {
+	Commits
+	Register
+}
+
+// Commits change movements, each in one commit. A Claim that the merchant's
+// balance does not pay is store.ErrInsufficient, one beyond a limit of money out a
+// *store.LimitError. A Move that returns false changed nothing because the
+// movement no longer stood where the caller saw it. Promise records that a creation
+// was answered before its outcome was known, and returns the movement as it then
+// stands. Deliver notes that a movement's answer has reached its caller.
+type Commits interface {
 	Claim(ctx context.Context, m movement.Movement) (movement.Movement, bool, error)
 	Move(ctx context.Context, now time.Time, move store.Move) (bool, error)
 	Complete(ctx context.Context, move store.Move) error
 	Promise(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error)
+	Deliver(ctx context.Context, id movement.ID) error
+}
+
+// Register finds movements: by their own id, as their merchant names them, or the
+// newest of those with a stem. Where there is none it is store.ErrNotFound.
+type Register interface {
 	MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error)
 	MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error)
 	LastNamed(ctx context.Context, owner movement.Owner, kind manifest.Kind, stem string) (movement.Movement, error)
-	Deliver(ctx context.Context, id movement.ID) error
 }
 
 // Inquiries says who may ask the provider about a movement, over all replicas.
@@ -47,11 +55,13 @@ type Inquiries interface {
 	Miss(ctx context.Context, m movement.Movement, next time.Time) (int, error)
 }
 
-// Records keeps the facts that change no state.
+// Records keeps the facts that change no state. Note counts a fact that is told
+// again.
 type Records interface {
 	PaidLate(ctx context.Context, now time.Time, r store.Record) (bool, error)
 	Reversed(ctx context.Context, now time.Time, r store.Record) (bool, error)
 	AddAttention(ctx context.Context, a store.Attention) (bool, error)
+	Note(ctx context.Context, now time.Time, m movement.Movement, event, detail string) error
 }
 
 // Balances are what merchants have with the platform.
@@ -99,6 +109,7 @@ type Dependencies struct {
 	Movements   Movements
 	Inquiries   Inquiries
 	Records     Records
+	Decisions   Decisions
 	Events      Events
 	Balances    Balances
 	Shared      Shared

@@ -41,6 +41,7 @@ func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Mov
 		Amount: m.Amount, Body: m.Body(), SentAt: m.CreatedAt, ExpiresAt: m.ExpiresAt,
 		Cost: m.Cost, Quote: m.Quote, SendBy: resendBy(op, now),
 	}, lookupTimeout)
+	e.note(ctx, op, m, "looked", finding.Standing.String(), finding.Detail)
 	switch finding.Standing {
 	case sdk.StandingNotFound:
 		m, err = e.notFound(ctx, op, m, c, now)

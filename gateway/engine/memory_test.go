@@ -27,10 +27,43 @@ type memory struct {
 	callbacks []store.Callback
 	balances  map[movement.Owner]ledger.Balance
 	postings  []ledger.Transaction
+	usage     map[spent]int64
+}
+
+// spent names what counts against a limit of money out.
+type spent struct {
+	owner        movement.Owner
+	name, period string
 }
 
 func newMemory() *memory {
-	return &memory{rows: map[movement.Key]*movement.Movement{}, balances: map[movement.Owner]ledger.Balance{}}
+	return &memory{rows: map[movement.Key]*movement.Movement{}, balances: map[movement.Owner]ledger.Balance{}, usage: map[spent]int64{}}
+}
+
+// count counts a transfer against its limits, or not at all.
+func (s *memory) count(m movement.Movement) error {
+	for _, spend := range m.Spends {
+		if s.usage[spent{m.Owner, spend.Name, spend.Period}]+spend.Amount > spend.Ceiling {
+			return &store.LimitError{Name: spend.Name}
+		}
+	}
+	for _, spend := range m.Spends {
+		s.usage[spent{m.Owner, spend.Name, spend.Period}] += spend.Amount
+	}
+	return nil
+}
+
+// Usage is what counts in a period.
+func (s *memory) Usage(_ context.Context, owner movement.Owner, period string) ([]store.Used, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var used []store.Used
+	for of, units := range s.usage {
+		if of.owner == owner && of.period == period {
+			used = append(used, store.Used{Name: of.name, Units: units})
+		}
+	}
+	return used, nil
 }
 
 // post changes a balance, or nothing where it is too small or was posted before.
@@ -83,7 +116,7 @@ func (s *memory) Claim(_ context.Context, m movement.Movement) (movement.Movemen
 	}
 	m.CreatedAt, m.SendBy, m.DueAt = micro(m.CreatedAt), micro(m.SendBy), micro(m.DueAt)
 	m.State, m.UpdatedAt = movement.Sending, m.CreatedAt
-	if err := s.post(m.Owner, beginning(m)); err != nil {
+	if err := cmp.Or(s.count(m), s.post(m.Owner, beginning(m))); err != nil { // nothing has both
 		return movement.Movement{}, false, err
 	}
 	kept := m
@@ -98,7 +131,8 @@ func (s *memory) Move(_ context.Context, now time.Time, move store.Move) (bool, 
 	if row == nil || row.Attempt != move.Movement.Attempt || row.State != move.Movement.State {
 		return false, nil
 	}
-	if freed := move.To == movement.Unsent; freed && row.Answer != nil || move.Unasked && !row.AskedAt.IsZero() {
+	if freed := move.To == movement.Unsent; freed && row.Answer != nil || move.Unasked && !row.AskedAt.IsZero() ||
+		!move.AskedBefore.IsZero() && row.AskedAt.After(move.AskedBefore) {
 		return false, nil
 	}
 	if ends := move.To != movement.Pending; ends && row.Charge != movement.Unpaid && move.Posting == nil {
@@ -108,6 +142,11 @@ func (s *memory) Move(_ context.Context, now time.Time, move store.Move) (bool, 
 		return false, err
 	}
 	row.State, row.UpdatedAt, row.DueAt, row.Misses = move.To, micro(now), micro(move.DueAt), 0
+	for _, spend := range row.Spends {
+		if move.To == movement.Failed || move.To == movement.Unsent {
+			s.usage[spent{row.Owner, spend.Name, spend.Period}] -= spend.Amount
+		}
+	}
 	row.Cost = cmp.Or(move.Cost, row.Cost)
 	row.Sequence++
 	fill(row, move)
@@ -238,6 +277,11 @@ func (s *memory) AddAttention(_ context.Context, a store.Attention) (bool, error
 	}
 	s.attention = append(s.attention, a)
 	return true, nil
+}
+
+// Note is for operators alone; no test here reads it.
+func (s *memory) Note(context.Context, time.Time, movement.Movement, string, string) error {
+	return nil
 }
 
 func (s *memory) OpenAttention(context.Context, int) ([]store.Attention, error) {

@@ -74,7 +74,7 @@ func (e *Engine) moveTo(ctx context.Context, op *catalog.Operation, m movement.M
 		then.ExpiresAt = f.ExpiresAt
 	}
 	move := store.Move{
-		Movement: m, To: to, Event: string(to), Detail: detail("source", source, "fact", f.EventID, "at", stampOrNone(f.At)),
+		Movement: m, To: to, Event: string(to), Detail: toldBy(op, f, source),
 		ProviderReference: f.ProviderReference, ExpiresAt: f.ExpiresAt, DueAt: then.NextLook(e.Now(), op.Pace),
 	}
 	if to.Final() {
@@ -95,6 +95,19 @@ func (e *Engine) moveTo(ctx context.Context, op *catalog.Operation, m movement.M
 		move.Result, move.Answer = e.offered(ctx, op, m, f)
 	}
 	return move
+}
+
+// toldBy is the story's entry of a finding, for operators: of money that goes out
+// with what the provider gave.
+func toldBy(op *catalog.Operation, f sdk.Finding, source string) string {
+	amount, data := "", ""
+	if op.Rules.Pends {
+		data = printable(string(f.Data))
+		if f.Amount != 0 {
+			amount = f.Amount.String()
+		}
+	}
+	return detail("source", source, "fact", f.EventID, "at", stampOrNone(f.At), "provider_reference", f.ProviderReference, "amount", amount, "data", data)
 }
 
 // reported is the data of a finding, where it is what the result schema has.
@@ -294,4 +307,20 @@ func (e *Engine) logResult(ctx context.Context, m movement.Movement, r sdk.Resul
 	}
 	e.Log.Log(ctx, level, "provider answered", "movement", m.ID.String(), "provider", m.Provider, "merchant", m.Owner.MerchantID,
 		"mode", m.Owner.Mode, "outcome", r.Outcome.String(), "our_account", r.Blame == sdk.BlameAccount, "detail", r.Detail)
+}
+
+// noteTimeout bounds the writing of what is good to know and no more.
+const noteTimeout = time.Second
+
+// note keeps for operators what a provider said of money that goes out, where it
+// may change no state.
+func (e *Engine) note(ctx context.Context, op *catalog.Operation, m movement.Movement, event, word, text string) {
+	if !op.Rules.Pends {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)
+	defer cancel()
+	if err := e.Records.Note(ctx, e.Now(), m, event, detail("said", word, "detail", printable(text))); err != nil {
+		e.Log.WarnContext(ctx, "what the provider said can't be noted", "movement", m.ID.String(), "error", err)
+	}
 }

@@ -236,6 +236,7 @@ type said struct {
 	replayed bool
 	err      *fault.Error
 	crashed  bool
+	receipt  movement.ID
 }
 
 type crash struct{}
@@ -252,7 +253,7 @@ func (w *world) runOn(e *Engine, r Request) (s said) {
 		}
 	}()
 	answer, err := e.Run(w.Context(), r)
-	s.replayed = answer.Replayed
+	s.replayed, s.receipt = answer.Replayed, answer.Receipt
 	if err != nil {
 		s.err = fault.From(err)
 		return s

@@ -19,6 +19,10 @@ type Attention struct {
 	Provider string
 	Detail   string // for people; no secrets
 	At       time.Time
+
+	ResolvedAt time.Time // zero while it is open
+	ResolvedBy string
+	Resolution string
 }
 
 // AddAttention puts a fact on the operators' list. It is false when the same

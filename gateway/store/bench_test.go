@@ -91,7 +91,7 @@ func bare(b *testing.B, url string, conns int32) payment {
 		}
 		var updated time.Time
 		return pool.QueryRow(ctx, move, "pending", epoch, &request, &request, nil, "inv-1", "", &due, int64(0), &due,
-			id, attempt, "sending", false, "pending", `{"source":"test"}`, uuid.Nil, "", "", "", "none", int32(0), nil).Scan(&sequence, &updated)
+			id, attempt, "sending", epoch, "pending", `{"source":"test"}`, uuid.Nil, "", "", "", "none", int32(0), nil).Scan(&sequence, &updated)
 	}
 }
 

@@ -33,8 +33,10 @@ type Move struct {
 	Cost              money.Amount
 	DueAt             time.Time // zero: the worker has nothing left to do
 
-	// Unasked moves only what nobody has asked the provider about.
-	Unasked bool
+	// Unasked moves only what nobody has asked the provider about, and AskedBefore,
+	// where it is set, what nobody has since.
+	Unasked     bool
+	AskedBefore time.Time
 
 	Posting *ledger.Transaction // what it does to the ledger, nil for nothing; of it the step, the kind and the legs count
 	Told    *Told               // the callback that this makes, nil for none
@@ -59,7 +61,7 @@ func (s *Store) Move(ctx context.Context, now time.Time, move Move) (bool, error
 	}
 	m, told := move.Movement, orNobody(move.Told)
 	err := s.move(ctx, move, dbsqlc.MoveMovementParams{
-		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), FromState: string(m.State), Unasked: move.Unasked, //nolint:gosec // a small count
+		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), FromState: string(m.State), AskedBefore: move.askedBefore(), //nolint:gosec // a small count
 		ToState: string(move.To), Now: now, Event: move.Event, Detail: move.Detail,
 		Result: text(move.Result), Answer: text(move.Answer), Refusal: text(refusal), Cost: int64(move.Cost),
 		ProviderReference: move.ProviderReference, FactID: move.FactID,
@@ -83,6 +85,20 @@ func (s *Store) Move(ctx context.Context, now time.Time, move Move) (bool, error
 		return true, nil
 	}
 	return false, fmt.Errorf("store: move: %w", errors.Join(err, readErr))
+}
+
+// forever lies after everything.
+var forever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
+
+// askedBefore is the moment after which nobody may have asked.
+func (m *Move) askedBefore() time.Time {
+	switch {
+	case m.Unasked:
+		return time.Time{}
+	case m.AskedBefore.IsZero():
+		return forever
+	}
+	return micro(m.AskedBefore)
 }
 
 // check refuses a move that would leave the ledger another story than the
@@ -120,7 +136,7 @@ func (s *Store) move(ctx context.Context, move Move, p dbsqlc.MoveMovementParams
 	}
 	legs := move.Posting.Legs
 	_, err := s.writes.MovePaid(changing(ctx, move.Movement.Owner, legs), dbsqlc.MovePaidParams{
-		ID: p.ID, Attempt: p.Attempt, FromState: p.FromState, Unasked: p.Unasked,
+		ID: p.ID, Attempt: p.Attempt, FromState: p.FromState, AskedBefore: p.AskedBefore,
 		ToState: p.ToState, Now: p.Now, Event: p.Event, Detail: p.Detail,
 		Result: p.Result, Answer: p.Answer, Refusal: p.Refusal, Cost: p.Cost,
 		ProviderReference: p.ProviderReference, FactID: p.FactID, ExpiresAt: p.ExpiresAt, DueAt: p.DueAt,

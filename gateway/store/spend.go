@@ -82,7 +82,7 @@ func (s *Store) moveTransfer(ctx context.Context, move Move, p dbsqlc.MoveMoveme
 		return err
 	}
 	_, err = s.writes.MoveTransfer(spending(ctx, move.Movement), dbsqlc.MoveTransferParams{
-		ID: p.ID, Attempt: p.Attempt, FromState: p.FromState, Unasked: p.Unasked,
+		ID: p.ID, Attempt: p.Attempt, FromState: p.FromState, AskedBefore: p.AskedBefore,
 		ToState: p.ToState, Now: p.Now, Event: p.Event, Detail: p.Detail,
 		Result: p.Result, Answer: p.Answer, Refusal: p.Refusal, Cost: p.Cost,
 		ProviderReference: p.ProviderReference, FactID: p.FactID, ExpiresAt: p.ExpiresAt, DueAt: p.DueAt,

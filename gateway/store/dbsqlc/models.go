@@ -95,6 +95,19 @@ type Connection struct {
 	NotifyToken string
 }
 
+type Decision struct {
+	MovementID      uuid.UUID
+	Attempt         int32
+	Operator        string
+	Outcome         string
+	Reason          string
+	At              time.Time
+	Alone           bool
+	ConfirmedBy     *string
+	ConfirmedReason *string
+	ConfirmedAt     *time.Time
+}
+
 type Lease struct {
 	Queue     string
 	Bucket    int32
@@ -203,6 +216,16 @@ type MovementEvent struct {
 	Event      string
 	At         time.Time
 	Detail     string
+}
+
+type MovementNote struct {
+	MovementID uuid.UUID
+	Attempt    int32
+	Event      string
+	Detail     string
+	At         time.Time
+	LastAt     time.Time
+	Times      int32
 }
 
 type QueryCache struct {

@@ -408,7 +408,7 @@ WITH moved AS (
         due_at = $10
     WHERE movements.id = $11 AND movements.attempt = $12 AND movements.state = $13
         AND ($1 <> 'unsent' OR movements.answer IS NULL)
-        AND (NOT $14::BOOL OR movements.asked_at IS NULL)
+        AND (movements.asked_at IS NULL OR movements.asked_at <= $14::TIMESTAMPTZ)
         AND (movements.charge = '' OR $1 = 'pending')
     RETURNING movements.id, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode, movements.reference
 ), story AS (
@@ -442,7 +442,7 @@ type MoveMovementParams struct {
 	ID                uuid.UUID
 	Attempt           int32
 	FromState         string
-	Unasked           bool
+	AskedBefore       time.Time
 	Event             string
 	Detail            string
 	CallbackID        uuid.UUID
@@ -478,7 +478,7 @@ func (q *Queries) MoveMovement(ctx context.Context, arg MoveMovementParams) (Mov
 		arg.ID,
 		arg.Attempt,
 		arg.FromState,
-		arg.Unasked,
+		arg.AskedBefore,
 		arg.Event,
 		arg.Detail,
 		arg.CallbackID,
@@ -508,7 +508,7 @@ WITH moved AS (
         due_at = $10
     WHERE movements.id = $11 AND movements.attempt = $12 AND movements.state = $13
         AND ($1 <> 'unsent' OR movements.answer IS NULL)
-        AND (NOT $14::BOOL OR movements.asked_at IS NULL)
+        AND (movements.asked_at IS NULL OR movements.asked_at <= $14::TIMESTAMPTZ)
         AND movements.charge <> ''
     RETURNING movements.id, movements.attempt, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode,
         movements.reference, movements.provider
@@ -557,7 +557,7 @@ type MovePaidParams struct {
 	ID                uuid.UUID
 	Attempt           int32
 	FromState         string
-	Unasked           bool
+	AskedBefore       time.Time
 	Event             string
 	Detail            string
 	CallbackID        uuid.UUID
@@ -596,7 +596,7 @@ func (q *Queries) MovePaid(ctx context.Context, arg MovePaidParams) (MovePaidRow
 		arg.ID,
 		arg.Attempt,
 		arg.FromState,
-		arg.Unasked,
+		arg.AskedBefore,
 		arg.Event,
 		arg.Detail,
 		arg.CallbackID,

@@ -239,7 +239,7 @@ WITH moved AS (
         due_at = $10
     WHERE movements.id = $11 AND movements.attempt = $12 AND movements.state = $13
         AND ($1 <> 'unsent' OR movements.answer IS NULL)
-        AND (NOT $14::BOOL OR movements.asked_at IS NULL)
+        AND (movements.asked_at IS NULL OR movements.asked_at <= $14::TIMESTAMPTZ)
         AND (movements.charge = '' OR $1 = 'pending')
     RETURNING movements.id, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode, movements.reference
 ), story AS (
@@ -280,7 +280,7 @@ type MoveTransferParams struct {
 	ID                uuid.UUID
 	Attempt           int32
 	FromState         string
-	Unasked           bool
+	AskedBefore       time.Time
 	Event             string
 	Detail            string
 	CallbackID        uuid.UUID
@@ -317,7 +317,7 @@ func (q *Queries) MoveTransfer(ctx context.Context, arg MoveTransferParams) (Mov
 		arg.ID,
 		arg.Attempt,
 		arg.FromState,
-		arg.Unasked,
+		arg.AskedBefore,
 		arg.Event,
 		arg.Detail,
 		arg.CallbackID,

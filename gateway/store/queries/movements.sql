@@ -93,7 +93,7 @@ WITH moved AS (
         due_at = sqlc.narg(due_at)
     WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state = @from_state
         AND (@to_state <> 'unsent' OR movements.answer IS NULL)
-        AND (NOT @unasked::BOOL OR movements.asked_at IS NULL)
+        AND (movements.asked_at IS NULL OR movements.asked_at <= @asked_before::TIMESTAMPTZ)
         AND (movements.charge = '' OR @to_state = 'pending')
     RETURNING movements.id, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode, movements.reference
 ), story AS (
@@ -127,7 +127,7 @@ WITH moved AS (
         due_at = sqlc.narg(due_at)
     WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state = @from_state
         AND (@to_state <> 'unsent' OR movements.answer IS NULL)
-        AND (NOT @unasked::BOOL OR movements.asked_at IS NULL)
+        AND (movements.asked_at IS NULL OR movements.asked_at <= @asked_before::TIMESTAMPTZ)
         AND movements.charge <> ''
     RETURNING movements.id, movements.attempt, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode,
         movements.reference, movements.provider

@@ -1,0 +1,291 @@
+package store_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+const spendDay = "2026-01-02"
+
+// spend is a part of the limit of a day.
+func spend(name string, amount, ceiling int64) movement.Spend {
+	return movement.Spend{Name: name, Period: spendDay, Amount: amount, Ceiling: ceiling}
+}
+
+// transfer is the draft of one that counts against limits.
+func transfer(reference string, spends ...movement.Spend) movement.Movement {
+	m := draft(reference)
+	m.Kind, m.Operation, m.Provider, m.Spends = manifest.Transfer, "/wallet1/transfer/bank", "wallet1", spends
+	return m
+}
+
+// used is what counts against the limits of the day.
+func used(t *testing.T, s *store.Store) map[string]int64 {
+	t.Helper()
+	all, err := s.Usage(t.Context(), draft("").Owner, spendDay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := map[string]int64{}
+	for _, u := range all {
+		counted[u.Name] = u.Units
+	}
+	return counted
+}
+
+func wantUsed(t *testing.T, s *store.Store, want map[string]int64) {
+	t.Helper()
+	if got := used(t, s); !reflect.DeepEqual(got, want) {
+		t.Errorf("used %v, want %v", got, want)
+	}
+}
+
+// beyond checks that a claim is refused for a limit.
+func beyond(t *testing.T, s *store.Store, m movement.Movement, name string) {
+	t.Helper()
+	_, ours, err := s.Claim(t.Context(), m)
+	if limit, ok := errors.AsType[*store.LimitError](err); !ok || limit.Name != name || ours {
+		t.Errorf("%s: %v, %v; want the limit %s", m.Reference, ours, err, name)
+	}
+}
+
+// TestSpends: every limit is kept to the rupiah, a refusal counts nothing, and what
+// a transfer is stored with is what it is read with.
+func TestSpends(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string]store.Options{"shared commits": {MaxConns: 4}, "own commits": {MaxConns: 4, OwnCommits: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, database(t), options)
+			first := transfer("A", spend("out.amount", 60, 100), spend("out.count", 1, 2))
+			first.Fee, first.NameMatch, first.Stem, first.Quote = 2_500, new(false), "stem-", []byte(`{"session":"s"}`)
+			m := claim(t, s, first)
+			if diff := cmp.Compare(m.Fee, 2_500); diff != 0 || m.NameMatch == nil || *m.NameMatch {
+				t.Errorf("%+v", m)
+			}
+			kept := byID(t, s, m.ID)
+			for i := range m.Spends {
+				m.Spends[i].Ceiling = 0 // the policy's, not the transfer's
+			}
+			if !reflect.DeepEqual(kept, m) {
+				t.Errorf("read\n%+v\nwant\n%+v", kept, m)
+			}
+			beyond(t, s, transfer("B", spend("out.amount", 41, 100), spend("out.count", 1, 2)), "out.amount")
+			claim(t, s, transfer("B", spend("out.amount", 40, 100), spend("out.count", 1, 2)))
+			beyond(t, s, transfer("C", spend("out.amount", 0, 100), spend("out.count", 1, 2)), "out.count")
+			beyond(t, s, transfer("C", spend("to.x.count", 1, 0)), "to.x.count") // none at all
+			wantUsed(t, s, map[string]int64{"out.amount": 100, "out.count": 2})
+			if _, ours, err := s.Claim(t.Context(), transfer("A", spend("out.amount", 60, 100), spend("out.count", 1, 2))); ours || err != nil {
+				t.Errorf("a reference that is taken: %v, %v", ours, err) // it is answered, not judged
+			}
+			claim(t, s, transfer("D")) // of a merchant without limits
+		})
+	}
+}
+
+// TestSpendsComeBack: what came to nothing counts nothing, once, whatever the limit
+// is by then; what is open or done goes on counting.
+func TestSpendsComeBack(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	counts := func(ceiling int64) []movement.Spend {
+		return []movement.Spend{spend("out.amount", 10, 10*ceiling), spend("out.count", 1, ceiling)}
+	}
+	var all []movement.Movement
+	for i := range 5 {
+		all = append(all, claim(t, s, transfer(fmt.Sprint(i), counts(5)...)))
+	}
+	moved(t, s, move(all[0], movement.Done))
+	pending := moved(t, s, move(all[1], movement.Pending))
+	unsent := moved(t, s, move(byID(t, s, all[2].ID), movement.Unsent))
+	failed := moved(t, s, move(all[3], movement.Failed))
+	wantUsed(t, s, map[string]int64{"out.amount": 30, "out.count": 3})
+	for _, m := range []movement.Movement{all[2], all[3]} { // somebody who is late
+		if ok, err := s.Move(t.Context(), epoch, move(m, movement.Failed)); ok || err != nil {
+			t.Errorf("moved again: %v, %v", ok, err)
+		}
+	}
+	beyond(t, s, transfer("5", counts(3)...), "out.amount") // lowered below what is used with it
+	beyond(t, s, transfer("5", counts(1)...), "out.amount") // and below what is used already
+	if again, ours, err := s.Claim(t.Context(), transfer("2", counts(4)...)); err != nil || !ours || again.ID != unsent.ID || again.Attempt != 2 {
+		t.Errorf("free again: %+v, %v, %v", again, ours, err)
+	}
+	wantUsed(t, s, map[string]int64{"out.amount": 40, "out.count": 4})
+	moved(t, s, move(pending, movement.Failed))
+	moved(t, s, move(byID(t, s, unsent.ID), movement.Failed))
+	moved(t, s, move(all[4], movement.Unsent))
+	wantUsed(t, s, map[string]int64{"out.amount": 10, "out.count": 1})
+	if _, ours, err := s.Claim(t.Context(), transfer("3", counts(5)...)); ours || err != nil {
+		t.Errorf("%s, which failed, is free: %v, %v", failed.Reference, ours, err)
+	}
+	wantUsed(t, s, map[string]int64{"out.amount": 10, "out.count": 1})
+}
+
+// TestSpendsWhoseAnswerIsCut counts each once, though nobody heard of its commit.
+func TestSpendsWhoseAnswerIsCut(t *testing.T) {
+	t.Parallel()
+	p, s, truth, _ := cuttable(t)
+	p.arm(cut{at: execution})
+	if _, ours, err := s.Claim(t.Context(), transfer("A", spend("out.count", 1, 1))); ours || err == nil {
+		t.Errorf("%v, %v", ours, err)
+	}
+	wantUsed(t, truth, map[string]int64{})
+	p.arm(cut{at: execution, after: true})
+	m := claim(t, s, transfer("A", spend("out.count", 1, 1)))
+	wantUsed(t, truth, map[string]int64{"out.count": 1})
+	p.arm(cut{at: execution})
+	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Failed)); ok || err == nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	wantUsed(t, truth, map[string]int64{"out.count": 1})
+	p.arm(cut{at: execution, after: true})
+	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Failed)); !ok || err != nil {
+		t.Errorf("%v, %v", ok, err)
+	}
+	wantUsed(t, truth, map[string]int64{"out.count": 0})
+}
+
+// TestTheLastOfALimit has 200 claims race for limits that let 37 through, by the
+// amount of all, the number of all, or the number to one destination of two.
+func TestTheLastOfALimit(t *testing.T) { //nolint:tparallel // each round takes many connections
+	t.Parallel()
+	for name, options := range fleets {
+		for limit, want := range map[string]map[string]int{
+			"out.amount": {"claimed": 37, "out.amount": 163}, "out.count": {"claimed": 37, "out.count": 163}, "to.0.count": {"claimed": 137, "to.0.count": 63},
+		} {
+			t.Run(name+", "+limit, func(t *testing.T) {
+				s, url := payerWith(t, 1, options[0])
+				stores := together(t, options, s, url)
+				got := every(200, func(i int) string {
+					spends := []movement.Spend{spend("out.amount", 3, 1000), spend("out.count", 1, 1000), spend(fmt.Sprint("to.", i%2, ".count"), 1, 1000)}
+					for k := range spends {
+						if spends[k].Name == limit {
+							spends[k].Ceiling = 37*spends[k].Amount + spends[k].Amount - 1
+						}
+					}
+					return outs(t.Context(), stores[i%len(stores)], transfer(fmt.Sprint(i), spends...))
+				})
+				if !reflect.DeepEqual(got, want) {
+					t.Errorf("%v, want %v", got, want)
+				}
+				n := int64(want["claimed"])
+				if counted := used(t, s); counted["out.amount"] != 3*n || counted["out.count"] != n || counted["to.0.count"]+counted["to.1.count"] != n {
+					t.Errorf("%v of %d", counted, n)
+				}
+			})
+		}
+	}
+}
+
+// TestLimitsUnderGivingBack has claims race with those that come to nothing: each
+// is claimed or told that a limit is reached, and nothing is left of them.
+func TestLimitsUnderGivingBack(t *testing.T) { //nolint:tparallel // each round takes many connections
+	t.Parallel()
+	for name, options := range fleets {
+		t.Run(name, func(t *testing.T) {
+			s, url := payerWith(t, 1, options[0])
+			stores := together(t, options, s, url)
+			got := every(400, func(i int) string {
+				k := stores[i%len(stores)]
+				to := []string{fmt.Sprint("to.", i%3), fmt.Sprint("to.", (i+1)%3)} // in both orders
+				m := transfer(fmt.Sprint(i), spend("out.amount", 3, 12), spend("out.count", 1, 4), spend(to[0], 1, 2), spend(to[1], 1, 2))
+				if i%5 == 0 {
+					m.Spends = m.Spends[2:]
+				}
+				said := outs(t.Context(), k, m)
+				if said != "claimed" {
+					return said
+				}
+				if m, err := k.MovementByKey(t.Context(), m.Key); err != nil {
+					return err.Error()
+				} else if _, err := k.Move(t.Context(), epoch, move(m, movement.Failed)); err != nil {
+					return "giving back: " + err.Error()
+				}
+				return said
+			})
+			for said := range got {
+				if !slices.Contains([]string{"claimed", "out.amount", "out.count", "to.0", "to.1", "to.2"}, said) {
+					t.Errorf("%d times: %s", got[said], said)
+				}
+			}
+			if counted := used(t, s); got["claimed"] == 0 || counted["out.amount"]+counted["out.count"]+counted["to.0"]+counted["to.1"]+counted["to.2"] != 0 {
+				t.Errorf("%d claimed, and %v is left", got["claimed"], counted)
+			}
+		})
+	}
+}
+
+// outs claims, and says in a word what came of it.
+func outs(ctx context.Context, s *store.Store, m movement.Movement) string {
+	_, ours, err := s.Claim(ctx, m)
+	limit, limited := errors.AsType[*store.LimitError](err)
+	switch {
+	case limited:
+		return limit.Name
+	case err != nil:
+		return err.Error()
+	case ours:
+		return "claimed"
+	}
+	return "taken"
+}
+
+// TestLastNamed: the newest of those with a stem, of one merchant, mode and kind.
+func TestLastNamed(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	stem := "\x1eabc-"
+	named := func(number int, mode, stem string) movement.Movement {
+		m := transfer(fmt.Sprintf("%s%08d", stem, number))
+		m.Owner.Mode, m.Stem = mode, stem
+		return m
+	}
+	if _, err := s.LastNamed(t.Context(), draft("").Owner, manifest.Transfer, stem); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("none: %v", err)
+	}
+	for _, n := range []int{9, 11, 2, 10} {
+		claim(t, s, named(n, "live", stem))
+	}
+	claim(t, s, named(12, "test", stem))
+	claim(t, s, named(13, "live", "\x1eabd-"))
+	claim(t, s, transfer(stem+"00000099")) // a caller's own reference, which can't be
+	got, err := s.LastNamed(t.Context(), draft("").Owner, manifest.Transfer, stem)
+	if err != nil || got.Reference != stem+"00000011" || got.Stem != stem || got.Delivered {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := s.LastNamed(t.Context(), draft("").Owner, manifest.Transfer, ""); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("of those with a reference: %v", err)
+	}
+	if _, err := s.LastNamed(t.Context(), draft("").Owner, manifest.Order, stem); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("of another kind: %v", err)
+	}
+}
+
+// TestDeliver marks an answer as delivered until its reference is claimed again.
+func TestDeliver(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	m := claim(t, s, transfer("A"))
+	if err := s.Deliver(t.Context(), m.ID); err != nil || !byID(t, s, m.ID).Delivered {
+		t.Errorf("delivered: %v, %v", byID(t, s, m.ID).Delivered, err)
+	}
+	m = moved(t, s, move(byID(t, s, m.ID), movement.Unsent))
+	later := transfer("A")
+	later.CreatedAt = epoch.Add(time.Hour)
+	if again := claim(t, s, later); again.Attempt != 2 || byID(t, s, m.ID).Delivered {
+		t.Errorf("claimed again as %d: delivered %v", again.Attempt, byID(t, s, m.ID).Delivered)
+	}
+	if err := s.Deliver(t.Context(), movement.NewID()); err != nil {
+		t.Errorf("of what is not there: %v", err)
+	}
+}
