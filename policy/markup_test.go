@@ -89,7 +89,7 @@ func TestAWrongMarkupIsNoSet(t *testing.T) {
 		`{"default": 0.5}`:        `"default": must be a whole number from 0`,
 		`{"default": "7"}`:        `"default": must be a whole number from 0`,
 		`{"default": 1000000001}`: `"default": must be a whole number from 0`,
-		`{"defualt": 5}`:          `"defualt" is not known here`,
+		`{"dfault": 5}`:           `"dfault" is not known here`,
 		`{"products": []}`:        `"products": an object must be here`,
 		`{"products": {"a": -1}}`: `"products": "a": must be a whole number from 0`,
 		`{"products": {5: 1}}`:    "a product's name must be a string",

@@ -20,6 +20,49 @@ type keyring struct {
 	keys    []SealingKey
 	opens   map[KeyNumber]bool
 	primary KeyNumber
+	retired []retired
+}
+
+// retired is a keyring of which keys were removed. A value that was sealed anew is
+// known by its old seal wherever the account was read before, and that is where
+// the old key is needed until the account is read again.
+type retired struct {
+	ring  *keyring
+	until time.Time
+}
+
+// retiredFor is longer than an account that was read may be used.
+const retiredFor = time.Minute
+
+// retire keeps what an earlier keyring opens and this one does not, for a while.
+func (k *keyring) retire(old *keyring, now time.Time) {
+	for _, r := range old.retired {
+		if now.Before(r.until) {
+			k.retired = append(k.retired, r)
+		}
+	}
+	for number := range old.opens {
+		if !k.opens[number] {
+			kept := *old
+			kept.retired = nil // they are in k already
+			k.retired = append(k.retired, retired{&kept, now.Add(retiredFor)})
+			return
+		}
+	}
+}
+
+// open decrypts, also by a key that was removed a moment ago.
+func (k *keyring) open(sealed, ad []byte, now time.Time) ([]byte, error) {
+	plaintext, err := k.aead.Decrypt(sealed, ad)
+	if err == nil {
+		return plaintext, nil
+	}
+	for _, r := range k.retired {
+		if r.ring.opens[SealedBy(sealed)] && now.Before(r.until) {
+			return r.ring.aead.Decrypt(sealed, ad)
+		}
+	}
+	return nil, err
 }
 
 func newKeyring(document []byte) (*keyring, error) {
@@ -128,6 +171,9 @@ func (v *Vault) load(ctx context.Context) error {
 	}
 	if old != nil && !ring.shares(old) {
 		return fmt.Errorf("%s: %w", v.source.name, errOtherKeyset)
+	}
+	if old != nil {
+		ring.retire(old, time.Now())
 	}
 	v.keys.Store(ring)
 	if old != nil {

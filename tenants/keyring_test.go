@@ -148,6 +148,46 @@ func TestAKeyThatIsMissedIsLookedFor(t *testing.T) {
 	}
 }
 
+// TestARemovedKeyOpensForAWhile: what was read before it was sealed anew may be
+// used a moment longer than its key is there.
+func TestARemovedKeyOpensForAWhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s shelf
+		k, v := openShelf(t, &s, time.Second, 0, new(bytes.Buffer))
+		first, old := v.Keys()[0].Number, seal(t, v)
+		change := func(does func() error) {
+			t.Helper()
+			if err := does(); err != nil {
+				t.Fatal(err)
+			}
+			s.put(t, k, nil)
+			v.Keys() // looks
+		}
+		rotate := func() error { _, err := k.Rotate(); return err }
+		change(rotate)
+		second := v.Keys()[1].Number
+		change(func() error { return k.Remove(first) })
+		opens(t, v, old)
+		time.Sleep(retiredFor / 2)
+		newer := seal(t, v)
+		change(rotate)
+		change(func() error { return k.Remove(second) })
+		opens(t, v, old)
+		opens(t, v, newer)
+		time.Sleep(retiredFor / 2)
+		change(rotate) // keeps only what has not ended
+		opens(t, v, newer)
+		if plain, err := v.Open(old, home); !errors.Is(err, ErrSealed) {
+			t.Errorf("opened %q, %v, a minute after its key was removed", plain, err)
+		}
+		time.Sleep(retiredFor)
+		if plain, err := v.Open(newer, home); !errors.Is(err, ErrSealed) {
+			t.Errorf("opened %q, %v, a minute after its key was removed", plain, err)
+		}
+	})
+}
+
 // TestLooksArePaced: a value that nothing opens must not make a command run for
 // every request.
 func TestLooksArePaced(t *testing.T) {
@@ -259,7 +299,11 @@ func TestValuesAreSealedAnew(t *testing.T) {
 	if _, err := v.OpenCredentials(again); err != nil {
 		t.Error(err)
 	}
-	if _, _, err := v.ResealConnection(c); !errors.Is(err, ErrSealed) {
+	later, err := OpenVault(t.Context(), s.source(time.Minute, 0), v.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := later.ResealConnection(c); !errors.Is(err, ErrSealed) {
 		t.Errorf("a removed key still opens: %v", err)
 	}
 }

@@ -67,13 +67,13 @@ func (v *Vault) Seal(plaintext []byte, ad AD) ([]byte, error) {
 }
 
 // Open decrypts what was sealed for the same place, or returns ErrSealed. A key that is not known is looked for in the
-// source: another replica may have learnt of it earlier.
+// source: another replica may have learnt of it earlier. One that was removed opens for a minute more.
 func (v *Vault) Open(sealed []byte, ad AD) ([]byte, error) {
 	keys := v.keys.Load()
-	plaintext, err := keys.aead.Decrypt(sealed, ad.bytes())
+	plaintext, err := keys.open(sealed, ad.bytes(), time.Now())
 	if err != nil && !keys.opens[SealedBy(sealed)] {
 		v.look()
-		plaintext, err = v.keys.Load().aead.Decrypt(sealed, ad.bytes())
+		plaintext, err = v.keys.Load().open(sealed, ad.bytes(), time.Now())
 	}
 	if err != nil {
 		return nil, ErrSealed

@@ -61,6 +61,8 @@ func New(active *policy.Active, limiter *limit.Limiter, quotas Quotas, c Config)
 type Ticket struct {
 	DecisionID    string
 	PolicyVersion string
+	set           *policy.Set // that decided
+
 	// Zone is the merchant's, whose days and months count.
 	Zone *time.Location
 	// Limits are what the policy says of this merchant and operation; nothing where
@@ -87,7 +89,8 @@ func (a *Admission) Admit(
 	// Read once, so that one request never sees two policies.
 	set := a.policy.Set()
 	zone := ZoneOf(id.Account.Merchant(), a.location)
-	ticket := Ticket{DecisionID: uuid.NewString(), PolicyVersion: string(set.Version()), Zone: zone}
+	// The id tells when it was made, so that what it decided is found by it.
+	ticket := Ticket{DecisionID: uuid.Must(uuid.NewV7()).String(), PolicyVersion: string(set.Version()), Zone: zone, set: set}
 	input, err := a.input(now, id, op, body)
 	if err != nil {
 		return ticket, internal(err)
@@ -111,25 +114,21 @@ func (a *Admission) Reconsider(
 	if err != nil {
 		return internal(err)
 	}
+	set := ticket.set
 	input.Told = told
 	if price, ok := told["price"].(int64); ok {
 		input.Amount = &price
 	}
-	_, err = a.judge(ctx, a.policy.Set(), input, ticket)
-	return err
+	return a.allow(ctx, set, input, ticket)
 }
 
 // judge asks the policy whether this request is allowed, and for its limits.
 func (a *Admission) judge(ctx context.Context, set *policy.Set, input policy.AdmitInput, ticket Ticket) (policy.Limits, error) {
+	if err := a.allow(ctx, set, input, ticket); err != nil {
+		return policy.Limits{}, err
+	}
 	evaluating, cancel := context.WithTimeout(ctx, evaluation)
 	defer cancel()
-	decision, err := set.Admit(evaluating, input)
-	if err != nil {
-		return policy.Limits{}, internal(err)
-	}
-	if !decision.Allow {
-		return policy.Limits{}, a.deny(ctx, ticket, input, strings.Join(decision.Reasons, " "))
-	}
 	limits, err := set.Limits(evaluating, policy.LimitsInput{
 		Merchant: input.Merchant, Mode: input.Mode, Operation: input.Operation, Now: input.Now,
 	})
@@ -140,6 +139,20 @@ func (a *Admission) judge(ctx context.Context, set *policy.Set, input policy.Adm
 		return policy.Limits{}, internal(err)
 	}
 	return limits, nil
+}
+
+// allow asks the policy whether this request is allowed.
+func (a *Admission) allow(ctx context.Context, set *policy.Set, input policy.AdmitInput, ticket Ticket) error {
+	evaluating, cancel := context.WithTimeout(ctx, evaluation)
+	defer cancel()
+	decision, err := set.Admit(evaluating, input)
+	if err != nil {
+		return internal(err)
+	}
+	if !decision.Allow {
+		return a.deny(ctx, ticket, input, strings.Join(decision.Reasons, " "))
+	}
+	return nil
 }
 
 // RecordOf is a merchant's record as policies see it.

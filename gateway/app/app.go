@@ -135,7 +135,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.cache = cache.New(a.store, time.Now, a.log)
 	a.quotas = limit.NewCounter(a.store, a.log)
 	money := engine.New(engine.Dependencies{
-		Movements: a.store, Inquiries: a.store, Records: a.store, Events: a.store,
+		Movements: a.store, Inquiries: a.store, Records: a.store, Decisions: a.store, Events: a.store,
 		Balances: a.store, Shared: a.cache,
 		Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: catalog.New(snapshot),
 		CheckoutURL: func(id movement.ID) string { return a.config.PublicURL + "/checkout/" + id.String() },
@@ -147,7 +147,7 @@ func (a *App) wire(ctx context.Context) error {
 	if err := a.wireCourier(vault, replica); err != nil {
 		return err
 	}
-	if err := a.wireConsole(vault, zone); err != nil {
+	if err := a.wireConsole(vault, zone, money); err != nil {
 		return err
 	}
 	trusted, err := prefixes(a.config.TrustedProxies)

@@ -171,7 +171,7 @@ func (p *program) processorTimes(b *testing.B) map[string]time.Duration {
 	used := map[string]time.Duration{
 		"gateway": processorTime(b, p.command.Process.Pid), "clients": processorTime(b, os.Getpid()),
 	}
-	for _, provider := range []string{"payments", "ppob"} { // the one that is not measured does nothing
+	for _, provider := range []string{"payments", "ppob", "wallet1"} { // those that are not measured do nothing
 		used["plugin"] += processorTime(b, p.one(b, "the plugin", func(one process) bool { return one.plays(provider, false) }).pid)
 		used["sandbox"] += processorTime(b, p.one(b, "the simulator", func(one process) bool { return one.plays(provider, true) }).pid)
 	}

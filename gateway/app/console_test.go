@@ -4,9 +4,12 @@ import (
 	"errors"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -107,6 +110,17 @@ func (p *program) checkStory(t *testing.T, made payment) {
 	}
 	if m.Reference != made.ExternalID || len(m.Story) != 1 || m.Story[0].Event != "accepted" || strings.Contains(string(m.Request), "secret_key") {
 		t.Errorf("the story: %+v", m)
+	}
+	for by, name := range map[string]string{
+		"request_id": m.RequestID, "decision_id": m.DecisionID, "reference": m.Reference, "provider_reference": m.ProviderReference, "id": id,
+	} {
+		found, err := p.admin().Find(t.Context(), name, time.Time{})
+		if err != nil || len(found.Movements) != 1 || found.Movements[0].ID != m.ID || !slices.Contains(found.Movements[0].By, by) {
+			t.Errorf("%s %q finds %+v, %v", by, name, found, err)
+		}
+	}
+	if parsed, err := uuid.Parse(m.RequestID); err != nil || parsed.Version() != 7 {
+		t.Errorf("the request's id %s does not tell when it was made: %v", m.RequestID, err)
 	}
 }
 

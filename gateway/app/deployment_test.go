@@ -52,7 +52,8 @@ func newDeployment(t *testing.T) *deployment {
 	return newDeploymentOf(t, "payments")
 }
 
-func newDeploymentOf(t *testing.T, provider string) *deployment {
+// newDeploymentOf is newDeployment for a provider, whose simulator gets flags.
+func newDeploymentOf(t testing.TB, provider string, flags ...string) *deployment {
 	t.Helper()
 	d := &deployment{dir: t.TempDir(), token: strings.Repeat(uuid.NewString(), 2), front: newBalancer(t)}
 	d.write(t, "operator.token", d.token+"\n")
@@ -68,11 +69,11 @@ func newDeploymentOf(t *testing.T, provider string) *deployment {
 	if err := json.Unmarshal([]byte(out), &d.approved); err != nil {
 		t.Fatal(err)
 	}
-	d.door = startSimulator(t, plugin)
+	d.door = startSimulator(t, plugin, flags...)
 	return d
 }
 
-func (d *deployment) write(t *testing.T, name, content string) {
+func (d *deployment) write(t testing.TB, name, content string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(d.dir, name), []byte(content), 0o600); err != nil {
 		t.Fatal(err)
@@ -97,7 +98,7 @@ plugins:
 `))
 
 // launch starts `gerbang serve` and waits for nothing.
-func (d *deployment) launch(t *testing.T, databaseURL string, plugin approval) *program {
+func (d *deployment) launch(t testing.TB, databaseURL string, plugin approval) *program {
 	t.Helper()
 	name := "replica-" + uuid.NewString()
 	var config bytes.Buffer
@@ -113,23 +114,29 @@ func (d *deployment) launch(t *testing.T, databaseURL string, plugin approval) *
 
 // start starts a replica on each database URL, all at once, and waits until
 // they are ready.
-func (d *deployment) start(t *testing.T, databaseURLs ...string) []*program {
+func (d *deployment) start(t testing.TB, databaseURLs ...string) []*program {
 	t.Helper()
 	started := make([]*program, len(databaseURLs))
 	for i, databaseURL := range databaseURLs {
 		started[i] = d.launch(t, databaseURL, d.approved)
 	}
 	for _, p := range started {
-		await(t, readyWithin, "a replica that serves", func() bool {
-			if !p.running() {
-				t.Fatalf("gerbang serve ended with code %d:\n%s", p.code, p.log.tail(60))
-			}
-			return p.serves() && p.admin().Ready(t.Context()) == nil
-		})
+		p.awaitServing(t)
 		d.front.add(t, p)
 	}
 	d.replicas = append(d.replicas, started...)
 	return started
+}
+
+// awaitServing waits until a replica is ready.
+func (p *program) awaitServing(t testing.TB) {
+	t.Helper()
+	await(t, readyWithin, "a replica that serves", func() bool {
+		if !p.running() {
+			t.Fatalf("gerbang serve ended with code %d:\n%s", p.code, p.log.tail(60))
+		}
+		return p.serves() && p.admin().Ready(t.Context()) == nil
+	})
 }
 
 // serves reads where a replica listens from its log, since both ports are any.
@@ -146,7 +153,7 @@ func (p *program) serves() bool {
 
 // newShop makes a merchant as an operator does, by the commands, and connects
 // its live mode to the simulator.
-func (d *deployment) newShop(t *testing.T, p *program, tier string) shop {
+func (d *deployment) newShop(t testing.TB, p *program, tier string) shop {
 	t.Helper()
 	var made merchant
 	p.succeed(t, "", &made, "merchant", "create", "Toko Contoh", "--tier", tier)
@@ -157,8 +164,15 @@ func (d *deployment) newShop(t *testing.T, p *program, tier string) shop {
 	return shop{p, made.MerchantID, made.LiveKey}
 }
 
-// connect gives somebody an account at the simulator, in live mode.
-func (d *deployment) connect(t *testing.T, p *program, whose string) {
+// connect gives somebody an account at the simulator, in live mode, and returns
+// its name there.
+func (d *deployment) connect(t testing.TB, p *program, whose string) string {
+	t.Helper()
+	return d.connectThrough(t, p, whose, func(credentials json.RawMessage) json.RawMessage { return credentials })
+}
+
+// connectThrough is connect with other credentials than the simulator gave.
+func (d *deployment) connectThrough(t testing.TB, p *program, whose string, change func(json.RawMessage) json.RawMessage) string {
 	t.Helper()
 	var opened struct {
 		Account       string          `json:"account"`
@@ -169,7 +183,7 @@ func (d *deployment) connect(t *testing.T, p *program, whose string) {
 		t.Fatalf("connect: %d", status)
 	}
 	var connection console.Connection
-	p.succeed(t, string(opened.Credentials), &connection,
+	p.succeed(t, string(change(opened.Credentials)), &connection,
 		"connection", "set", whose, d.approved.Name, "--mode", "live", "--credentials-file", "-")
 	hook := fields{
 		"account": opened.Account, "name": "Toko Contoh", "callback_url": connection.NotifyURL, "callback_token": opened.CallbackToken,
@@ -178,10 +192,11 @@ func (d *deployment) connect(t *testing.T, p *program, whose string) {
 	if status := p.door(t, "/hooks", hook, &told); status != http.StatusOK {
 		t.Fatalf("hooks: %d %s", status, told)
 	}
+	return opened.Account
 }
 
 // succeed runs a command that must succeed and reads what it prints.
-func (p *program) succeed(t *testing.T, input string, into any, arguments ...string) {
+func (p *program) succeed(t testing.TB, input string, into any, arguments ...string) {
 	t.Helper()
 	out, err := p.runWith(t, input, append([]string{"--json"}, arguments...)...)
 	if err == nil && into != nil {
@@ -200,11 +215,12 @@ func (s shop) at(p *program) shop {
 
 // startSimulator runs the simulated provider and returns the URL of a door
 // like gerbang dev's, which passes what it is asked on to the control API.
-func startSimulator(t *testing.T, plugin string) string {
+func startSimulator(t testing.TB, plugin string, flags ...string) string {
 	t.Helper()
 	dir, token, log := t.TempDir(), uuid.NewString(), &recording{}
 	ready := filepath.Join(dir, "ready.json")
-	command := exec.Command(plugin, "sandbox", "--listen", "127.0.0.1:0", "--state", filepath.Join(dir, "state"), "--ready-file", ready)
+	arguments := []string{"sandbox", "--listen", "127.0.0.1:0", "--state", filepath.Join(dir, "state"), "--ready-file", ready}
+	command := exec.Command(plugin, append(arguments, flags...)...)
 	command.Env = []string{"GERBANG_SANDBOX_TOKEN=" + token, "GERBANG_HOST_PID=" + strconv.Itoa(os.Getpid())}
 	command.Stderr = log
 	if err := command.Start(); err != nil {
@@ -253,7 +269,7 @@ type balancer struct {
 	notified map[string]int // notifications that were accepted, by replica
 }
 
-func newBalancer(t *testing.T) *balancer {
+func newBalancer(t testing.TB) *balancer {
 	t.Helper()
 	b := &balancer{notified: map[string]int{}}
 	server := httptest.NewServer(&httputil.ReverseProxy{
@@ -275,7 +291,7 @@ func newBalancer(t *testing.T) *balancer {
 	return b
 }
 
-func (b *balancer) add(t *testing.T, p *program) {
+func (b *balancer) add(t testing.TB, p *program) {
 	t.Helper()
 	target, err := url.Parse(p.APIURL)
 	if err != nil {

@@ -74,7 +74,7 @@ func made(all map[string][]witnessed, e entry) []witnessed {
 // their merchants would. It returns those that have not ended in time.
 func (m *market) settle(t *testing.T, within time.Duration, unknowable bool) map[string]entry {
 	t.Helper()
-	var open map[string]entry
+	var open, left map[string]entry
 	began, asked := time.Now(), time.Now()
 	err := until(within, func() bool {
 		if time.Since(asked) < 2*time.Second {
@@ -82,7 +82,7 @@ func (m *market) settle(t *testing.T, within time.Duration, unknowable bool) map
 		}
 		open = m.entries(t)
 		maps.DeleteFunc(open, func(_ string, e entry) bool { return !e.open() })
-		left := maps.Clone(open)
+		left = maps.Clone(open)
 		if unknowable { // that a bill was never sent is proven after three minutes
 			upstream := m.purchases(t)
 			maps.DeleteFunc(left, func(_ string, e entry) bool {
@@ -95,11 +95,19 @@ func (m *market) settle(t *testing.T, within time.Duration, unknowable bool) map
 	})
 	t.Logf("after %v %d orders have not ended", time.Since(began).Round(time.Second), len(open))
 	if err != nil {
-		for reference, e := range open {
-			t.Errorf("%s has not ended: %+v", reference, e)
+		for _, one := range m.sales {
+			if e, is := left[one.reference]; is {
+				t.Errorf("%s of %s for %s has not ended: %+v\n%s", one.reference, one.sku, one.target, e, m.now().mentions(e.ID, 10))
+			}
 		}
 	}
 	return open
+}
+
+// mentions are the last lines of the log that hold a text.
+func (p *program) mentions(text string, most int) string {
+	lines := slices.DeleteFunc(strings.Split(p.log.String(), "\n"), func(line string) bool { return !strings.Contains(line, text) })
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }
 
 // ask asks for the status of orders.

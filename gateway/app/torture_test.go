@@ -39,6 +39,7 @@ func TestTorture(t *testing.T) {
 	tortured.settings = settings{data: dataDir(t), databaseURL: tortured.db.wire.url}
 	tortured.p = start(t, tortured.settings)
 	tortured.market = newMarket(t, tortured.p, 60, 90_000_000)
+	tortured.untold = true
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var beside sync.WaitGroup

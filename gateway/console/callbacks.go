@@ -64,11 +64,7 @@ func (c *Console) showCallback(x *call) (any, error) {
 	}
 	out := callbackDocument(callback)
 	out.Body = callback.Body
-	for _, a := range attempts {
-		out.Attempts = append(out.Attempts, CallbackAttempt{
-			At: a.At, DurationMS: a.Took.Milliseconds(), Status: a.Status, Outcome: a.Outcome, Fault: a.Fault, Answer: a.Answer,
-		})
-	}
+	out.Attempts = attemptDocuments(attempts)
 	return out, nil
 }
 
@@ -118,7 +114,7 @@ func timeOf(query url.Values, name string, otherwise time.Time) (time.Time, erro
 func callbackDocument(callback store.Callback) Callback {
 	out := Callback{
 		EventID: callback.EventID.String(), Mode: callback.Owner.Mode, Event: callback.Event, Sequence: callback.Sequence,
-		Reference: callback.Reference, URL: presentURL(callback.URL), State: string(callback.State), Tries: callback.Tries,
+		Reference: shownReference(callback.Reference), URL: presentURL(callback.URL), State: string(callback.State), Tries: callback.Tries,
 		CreatedAt: callback.CreatedAt, DueAt: given(callback.DueAt),
 	}
 	if callback.MovementID != (movement.ID{}) {

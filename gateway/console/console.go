@@ -64,8 +64,10 @@ type Verifier interface {
 	Verify(ctx context.Context, provider string, c sdk.Connection, timeout time.Duration) sdk.Result
 }
 
-// AttentionList is what waits for an operator.
+// AttentionList is what waits for an operator. AttentionOf reads what was settled,
+// too.
 type AttentionList interface {
+	AttentionOf(ctx context.Context, owner movement.Owner, subject string) ([]store.Attention, error)
 	OpenAttention(ctx context.Context, most int) ([]store.Attention, error)
 	ResolveAttention(ctx context.Context, now time.Time, a store.Attention, operator, resolution string) error
 }
@@ -162,6 +164,9 @@ type Dependencies struct {
 	Keyring     Keyring
 	Attention   AttentionList
 	Movements   Movements
+	Around      Around
+	Finder      Finder
+	Decider     Decider
 	Database    Database
 
 	Callbacks       Callbacks
@@ -273,6 +278,8 @@ func (c *Console) routes() {
 		"POST /admin/keyset/reseal":                              c.reseal,
 		"GET /admin/plugins":                                     c.listPlugins,
 		"GET /admin/movements/{movement}":                        c.showMovement,
+		"POST /admin/movements/{movement}/settle":                c.settleMovement,
+		"GET /admin/find":                                        c.find,
 	} {
 		c.mux.HandleFunc(pattern, c.admin(handle))
 	}

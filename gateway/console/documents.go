@@ -172,13 +172,13 @@ type Breaker struct {
 	Lookups string `json:"lookups"`
 }
 
-// Movement is one use of a money operation with its story, for operators.
+// Movement is one use of a money operation with its whole trail, for operators.
 type Movement struct {
 	ID                string          `json:"id"`
 	MerchantID        string          `json:"merchant_id"`
 	Mode              string          `json:"mode"`
 	Kind              string          `json:"kind"`
-	Reference         string          `json:"reference"`
+	Reference         string          `json:"reference,omitempty"` // none where its caller gave none
 	Operation         string          `json:"operation"`
 	Provider          string          `json:"provider"`
 	State             string          `json:"state"`
@@ -204,6 +204,9 @@ type Movement struct {
 	PaidLateAt        *time.Time      `json:"paid_late_at,omitempty"`
 	ReversedAt        *time.Time      `json:"reversed_at,omitempty"`
 	Story             []Event         `json:"story"`
+
+	Paying
+	Trail
 }
 
 // Event is one entry of a movement's story.

@@ -174,7 +174,7 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		},
 	}
 	deps := console.Dependencies{
-		Merchants: w.store, Standing: w.store, Keys: w.store, Connections: w.store, Attention: w.store, Movements: w.store,
+		Merchants: w.store, Standing: w.store, Keys: w.store, Connections: w.store, Attention: w.store, Movements: w.store, Around: w.store, Finder: w.store,
 		Database: w.store, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Policy: policy.NewActive(set),
 		Metrics: w.metrics, Now: time.Now, Log: log,
 		Callbacks: w.store, Outbox: w.store, CallbackSecrets: w.store,

@@ -73,28 +73,12 @@ func pluginDocument(s host.Status) Plugin {
 	return p
 }
 
-func (c *Console) showMovement(x *call) (any, error) {
-	id, err := movement.ParseID(x.request.PathValue("movement"))
-	if err != nil {
-		return nil, fault.New(fault.NotFound, "There is no such movement.")
-	}
-	m, err := c.deps.Movements.MovementByID(x.request.Context(), id)
-	if err != nil {
-		return nil, notFound(err, "movement")
-	}
-	story, err := c.deps.Movements.Story(x.request.Context(), id)
-	if err != nil {
-		return nil, err
-	}
-	return movementDocument(m, story), nil
-}
-
-// movementDocument leaves out the callback URL, in which merchants keep tokens
-// of their own. The stored request never held a key.
+// movementDocument hides the values in the callback URL, in which merchants keep
+// tokens of their own. The stored request never held a key.
 func movementDocument(m movement.Movement, story []store.Event) Movement {
 	refusal := cmp.Or(m.Refusal, &movement.Refusal{})
 	out := Movement{
-		ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: m.Reference,
+		ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: shownReference(m.Reference),
 		Operation: m.Operation, Provider: m.Provider, State: string(m.State), Attempt: m.Attempt, Amount: m.Amount,
 		Request: m.Request, Result: m.Result, RefusalCode: refusal.Code, RefusalMessage: refusal.Message,
 		UpstreamReference: m.UpstreamReference(), ProviderReference: m.ProviderReference, FactID: m.FactID,
@@ -102,6 +86,11 @@ func movementDocument(m movement.Movement, story []store.Event) Movement {
 		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, SendBy: given(m.SendBy), ExpiresAt: given(m.ExpiresAt),
 		AskedAt: given(m.AskedAt), DueAt: given(m.DueAt), PaidLateAt: given(m.PaidLateAt), ReversedAt: given(m.ReversedAt),
 		Story: make([]Event, len(story)),
+		Paying: Paying{
+			ConnectionOwner: string(m.ConnectionOwner), ConnectionVersion: m.ConnectionVersion, ConnectionAccount: m.ConnectionAccount,
+			Charge: string(m.Charge), Cost: m.Cost, Fee: m.Fee, NameMatch: m.NameMatch, Quote: m.Quote,
+		},
+		Trail: Trail{Answer: m.Answer, CallbackURL: presentURL(m.CallbackURL)},
 	}
 	for i, e := range story {
 		out.Story[i] = Event(e)

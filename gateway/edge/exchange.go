@@ -48,8 +48,9 @@ const unrouted = "none"
 func (e *Edge) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{
 		ResponseWriter: w, edge: e, request: r,
-		// Ours always: a caller's own id could not be told from another caller's.
-		id: uuid.NewString(), started: e.Now(), route: unrouted, code: "OK",
+		// Ours always: a caller's own id could not be told from another caller's. It
+		// tells when it was made, so that operators find what it has moved.
+		id: uuid.Must(uuid.NewV7()).String(), started: e.Now(), route: unrouted, code: "OK",
 		address: clientAddress(r, e.config.TrustedProxies),
 	}
 	header := w.Header()

@@ -23,30 +23,48 @@ func (e *Engine) create(ctx context.Context, r Request) (Answer, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest(r.Operation))
 	defer cancel()
-	taken, err := e.judgeReference(ctx, r, &draft)
-	switch {
-	case err != nil:
-		return Answer{}, unjudged(r, draft, err)
-	case taken != nil:
-		return e.replay(ctx, r.Operation, draft, *taken)
-	}
-	c, remark, err := e.prepare(ctx, r, &draft)
-	if err != nil {
-		return e.refuse(ctx, r, draft, err)
-	}
-	m, claimed, err := e.claim(ctx, draft)
+	in, err := e.intend(ctx, r, &draft)
 	switch {
 	case err != nil:
 		return Answer{}, unclaimed(r, draft, err)
-	case claimed:
-		if remark != "" {
-			_ = e.list(ctx, m, reasonFee, "", remark) // it is in the log, too
+	case in.unprepared != nil:
+		return e.refuse(ctx, r, draft, in.unprepared)
+	case in.claimed:
+		answer, err := e.send(ctx, r.Operation, in.Movement, in.connection)
+		if in.remark != "" {
+			_ = e.list(ctx, in.Movement, reasonFee, "", in.remark) // it is in the log, too
 		}
-		return e.send(ctx, r.Operation, m, c)
-	case m.State == movement.Unsent: // it was freed at this very moment
-		return Answer{}, nothingSent(m)
+		return answer, err
+	case in.State == movement.Unsent: // it was freed at this very moment
+		return Answer{}, nothingSent(in.Movement)
 	}
-	return e.replay(ctx, r.Operation, draft, m)
+	return e.replay(ctx, r.Operation, draft, in.Movement)
+}
+
+// intent is what a creation has come to before anything is sent: a claim of its
+// own, the movement that has its reference, or why it could not be prepared.
+type intent struct {
+	movement.Movement
+	claimed    bool
+	connection connection
+	remark     string // for operators
+	unprepared error
+}
+
+// intend judges the reference, prepares a draft and claims it.
+func (e *Engine) intend(ctx context.Context, r Request, draft *movement.Movement) (in intent, err error) {
+	taken, err := e.judgeReference(ctx, r, draft)
+	switch {
+	case err != nil:
+		return in, err
+	case taken != nil:
+		return intent{Movement: *taken}, nil
+	}
+	if in.connection, in.remark, in.unprepared = e.prepare(ctx, r, draft); in.unprepared != nil {
+		return in, nil
+	}
+	in.Movement, in.claimed, err = e.claim(ctx, *draft)
+	return in, err
 }
 
 // longest is how long a creation may take, with all that may be looked up and
@@ -208,7 +226,7 @@ func (e *Engine) acceptedLate(ctx context.Context, op *catalog.Operation, move s
 		return Answer{}, fault.From(err).Unknown().WithReference(nameFor(m))
 	}
 	if now.Attempt != m.Attempt || now.State == movement.Unsent {
-		return e.contradicted(ctx, m, "the provider accepted "+m.UpstreamReference()+" after it had been proven never sent")
+		return e.contradicted(ctx, op, m, "the provider accepted "+m.UpstreamReference()+" after it had been proven never sent")
 	}
 	return e.outcome(ctx, op, now)
 }
@@ -236,10 +254,14 @@ func (e *Engine) refused(ctx context.Context, op *catalog.Operation, m movement.
 	return answer, refusalError(refusal).WithReference(nameFor(m))
 }
 
+// mostFields is how many fields of a refusal are kept.
+const mostFields = 20
+
+// refusalOf is a provider's no as it is kept and shown.
 func refusalOf(r sdk.Refusal) *movement.Refusal {
-	refusal := &movement.Refusal{Code: string(r.Code), Message: r.Message}
-	for _, f := range r.Fields {
-		refusal.Fields = append(refusal.Fields, movement.RefusalField(f))
+	refusal := &movement.Refusal{Code: printable(string(r.Code)), Message: printable(r.Message)}
+	for _, f := range r.Fields[:min(len(r.Fields), mostFields)] {
+		refusal.Fields = append(refusal.Fields, movement.RefusalField{Field: printable(f.Field), Message: printable(f.Message)})
 	}
 	return refusal
 }
@@ -290,13 +312,17 @@ func (e *Engine) overtaken(ctx context.Context, op *catalog.Operation, m movemen
 	case now.State == movement.Failed:
 		return e.outcome(ctx, op, now)
 	}
-	return e.contradicted(ctx, m, "the call was "+said+", but the provider has "+m.UpstreamReference()+", which stands at "+string(now.State))
+	return e.contradicted(ctx, op, m, "the call was "+said+", but the provider has "+m.UpstreamReference()+", which stands at "+string(now.State))
 }
 
 // contradicted answers a call whose word and the provider's other words exclude
 // each other: an operator has to see to it.
-func (e *Engine) contradicted(ctx context.Context, m movement.Movement, text string) (Answer, error) {
+func (e *Engine) contradicted(ctx context.Context, op *catalog.Operation, m movement.Movement, text string) (Answer, error) {
 	answer := timedOut(m, e.Now())
+	if op.Rules.Pends { // which must not be told to ask again: it may be made a second time
+		answer = fault.New(fault.Internal, "The provider contradicts itself. An operator will see to it; ask before you send it again.").WithReference(nameFor(m))
+		answer.Sent, answer.Retry = fault.SentUnknown, fault.RetryNever
+	}
 	if err := e.list(ctx, m, reasonContradiction, m.UpstreamReference(), text); err != nil {
 		answer = answer.Because(err)
 	}

@@ -55,6 +55,10 @@ const (
 // away.
 var settledBy = []string{reasonUnresolved, reasonVanished}
 
+// doubted are the reasons to stand on the operators' list that nobody but
+// operators can end, however young the movement is.
+var doubted = []string{reasonUnresolved, reasonVanished, reasonAmount, reasonCurrency, reasonUnreadable, reasonContradiction}
+
 // Decide takes an operator's word on an open transfer or order of which the
 // provider tells no end: the first operator proposes, another who says the same
 // confirms, and the movement ends so. It changes no final state. The same again
@@ -155,7 +159,7 @@ func (e *Engine) decidable(ctx context.Context, op *catalog.Operation, m movemen
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(entries, func(a store.Attention) bool { return a.ResolvedAt.IsZero() }) {
+	if slices.ContainsFunc(entries, func(a store.Attention) bool { return a.ResolvedAt.IsZero() && slices.Contains(doubted, a.Reason) }) {
 		return nil
 	}
 	return fault.New(fault.InProgress, "It is younger than 24 hours and not on the operators' list: the provider may tell its end.").

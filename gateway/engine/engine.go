@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/maypok86/otter/v2"
 
 	"github.com/seed-f006e74d/gerbang/gateway/cache"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
@@ -51,7 +51,7 @@ type Register interface {
 
 // Inquiries says who may ask the provider about a movement, over all replicas.
 type Inquiries interface {
-	Ask(ctx context.Context, id movement.ID, now, before, next time.Time) (bool, error)
+	Ask(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error)
 	Miss(ctx context.Context, m movement.Movement, next time.Time) (int, error)
 }
 
@@ -128,11 +128,16 @@ type Dependencies struct {
 type Engine struct {
 	Dependencies
 	patience time.Duration // settleTimeout, except in tests
-	listings sync.Map      // of cached queries: cache.Key to *reading
+	listings *otter.Cache[edition, *reading]
 }
 
 // New makes an engine.
-func New(d Dependencies) *Engine { return &Engine{Dependencies: d, patience: settleTimeout} }
+func New(d Dependencies) *Engine {
+	return &Engine{
+		Dependencies: d, patience: settleTimeout,
+		listings: otter.Must(&otter.Options[edition, *reading]{MaximumSize: mostListings}),
+	}
+}
 
 const (
 	// sendWindow is how long after its claim a movement may still be sent, and so

@@ -103,7 +103,7 @@ const (
 	// tried again.
 	unresolvable = 10 * time.Minute
 	// unresolvedFor is how long nobody may know of a movement whether it was sent,
-	// or of a transfer how it ended, before the operators hear of it.
+	// or of a transfer or order how it ended, before the operators hear of it.
 	unresolvedFor = 24 * time.Hour
 )
 
@@ -111,13 +111,13 @@ const (
 func (e *Engine) Resolve(ctx context.Context, m movement.Movement) error {
 	var listed error
 	if text := unresolved(m); text != "" && e.Now().Sub(m.CreatedAt) >= unresolvedFor {
-		listed = e.list(ctx, m, reasonUnresolved, m.UpstreamReference(), text)
+		listed = e.list(ctx, m, reasonUnresolved, m.UpstreamReference()+" after a day", text)
 	}
 	op, c, err := e.context(ctx, m)
 	if err != nil {
 		// It can't be looked up now; it must not stay due and be tried in a loop.
 		now := e.Now()
-		_, askErr := e.Inquiries.Ask(ctx, m.ID, now, now, now.Add(unresolvable))
+		_, askErr := e.Inquiries.Ask(ctx, m, now, now, now.Add(unresolvable))
 		return errors.Join(listed, err, askErr)
 	}
 	_, err = e.look(ctx, op, m, c)
@@ -130,7 +130,7 @@ func unresolved(m movement.Movement) string {
 	switch {
 	case m.State == movement.Sending:
 		return "nobody knows yet whether it was sent"
-	case m.State == movement.Pending && m.Kind == manifest.Transfer:
+	case m.State == movement.Pending && m.Kind != manifest.Payment:
 		return "the provider has it and does not tell its end"
 	}
 	return ""

@@ -24,7 +24,10 @@ const (
 func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection) (movement.Movement, error) {
 	now := e.Now()
 	next, last := nextLook(op, m, now)
-	ours, err := e.Inquiries.Ask(ctx, m.ID, now, now.Add(-op.Pace.Every), next)
+	if op.Resubmits() && m.State == movement.Sending && now.Before(m.SendBy.Add(time.Duration(op.Timeout))) {
+		return m, nil // the first request may be on its way
+	}
+	ours, err := e.Inquiries.Ask(ctx, m, now, now.Add(-op.Pace.Every), next)
 	if err != nil {
 		return m, err
 	}
@@ -33,7 +36,7 @@ func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Mov
 	}
 	m.AskedAt = now
 	if why := unaskable(op, m, c, now); why != "" {
-		return m, e.list(ctx, m, reasonUnresolved, m.UpstreamReference(), why)
+		return m, e.list(ctx, m, reasonUnresolved, m.UpstreamReference()+" can't be asked", why)
 	}
 	finding := e.Providers.Lookup(ctx, m.Provider, sdk.Lookup{
 		Operation: m.Operation, RequestID: m.RequestID, Connection: c.Connection,
@@ -55,7 +58,7 @@ func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Mov
 		return m, nil
 	}
 	if last && err == nil {
-		_, err = e.Inquiries.Ask(ctx, m.ID, now, now, time.Time{})
+		_, err = e.Inquiries.Ask(ctx, m, now, now, time.Time{})
 	}
 	return m, err
 }
@@ -91,6 +94,11 @@ func nextLook(op *catalog.Operation, m movement.Movement, now time.Time) (next t
 	switch {
 	case m.State == movement.Sending && m.Misses > 0 && now.Before(m.DueAt):
 		return m.DueAt, false // notFound goes by it
+	case m.State == movement.Sending && m.Misses > 0:
+		// One more "not found" ends it: a look that tells nothing puts that off for
+		// no longer than the provider has been silent in proportion.
+		silent := now.Sub(m.ProvenAfter(op.Pace.SettlesWithin))
+		return now.Add(min(max(missGap, op.Pace.Every, silent/4), lateFor)), false
 	case m.State == movement.Expired && next.IsZero() && now.Before(m.UpdatedAt.Add(lateFor)):
 		return now.Add(lateEvery), true
 	}
@@ -114,7 +122,7 @@ func (e *Engine) notFound(ctx context.Context, op *catalog.Operation, m movement
 		return m, err
 	}
 	if misses > 0 {
-		move := store.Move{Movement: m, To: movement.Unsent, Event: "not_sent", Detail: detail("source", "lookup")}
+		move := store.Move{Movement: m, To: movement.Unsent, Event: "not_sent", Detail: detail("source", "lookup"), AskedBefore: m.AskedAt}
 		if m.Answer != nil { // somebody was told that it is pending
 			move.To = movement.Failed
 		}

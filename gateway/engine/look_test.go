@@ -33,7 +33,7 @@ func outcomeNamed(name string) outcome {
 // in seconds, and when the reference is free.
 func TestNotFoundIsProofTwice(t *testing.T) {
 	t.Parallel()
-	const blindLook = -1000 // five seconds after the one before, and told nothing
+	const blindLook = -1000 // told nothing: five seconds after the one before, and each such five more
 	for name, c := range map[string]struct {
 		looks []int
 		state movement.State
@@ -47,6 +47,7 @@ func TestNotFoundIsProofTwice(t *testing.T) {
 		"polled much later":  {[]int{4000, 4005, 4010}, movement.Unsent},
 		"much later":         {[]int{4000, 9000}, movement.Unsent},
 		"told nothing once":  {[]int{0, blindLook, 10}, movement.Unsent},
+		"told nothing then":  {[]int{0, blindLook, blindLook, 20}, movement.Unsent}, // when the second was due
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,7 +57,8 @@ func TestNotFoundIsProofTwice(t *testing.T) {
 				for i, second := range c.looks {
 					w.up.find = nil
 					if second == blindLook {
-						w.up.find, second = blind, c.looks[i-1]+5
+						w.up.find, c.looks[i] = blind, c.looks[i-1]+5
+						second = c.looks[i]
 					}
 					w.pass(proof.Add(time.Duration(second) * time.Second).Sub(w.now()))
 					asked := w.up.asked()

@@ -211,10 +211,13 @@ func (s *memory) MovementByID(_ context.Context, id movement.ID) (movement.Movem
 	return found(s.byID(id))
 }
 
-func (s *memory) Ask(_ context.Context, id movement.ID, now, before, next time.Time) (bool, error) {
+func (s *memory) Ask(_ context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row := s.byID(id)
+	row := s.byID(m.ID)
+	if row != nil && (row.Attempt != m.Attempt || row.State != m.State) {
+		return false, nil
+	}
 	asked := []movement.State{movement.Sending, movement.Pending, movement.Expired}
 	if row == nil || !slices.Contains(asked, row.State) || !row.AskedAt.IsZero() && row.AskedAt.After(micro(before)) {
 		return false, nil

@@ -41,8 +41,8 @@ func (e *Engine) price(ctx context.Context, r Request, draft *movement.Movement,
 		e.Log.ErrorContext(ctx, "a product has no price that can be charged", "operation", op.Path, "product", name, "error", cause)
 		return fault.New(fault.ProductUnavailable, "This product can't be sold at the moment.").Because(cause)
 	}
-	if !utf8.Valid(quoted.Data) {
-		return fault.New(fault.ProviderUnavailable, "The provider could not tell the price. Nothing was sent.").Because(errors.New("quote: its data is not UTF-8"))
+	if !keepable(quoted.Data) {
+		return fault.New(fault.ProviderUnavailable, "The provider could not tell the price. Nothing was sent.").Because(errors.New("quote: its data can't be kept"))
 	}
 	if quoted.Held && !quoted.Open {
 		if err := agreed(op, r.Body, price); err != nil {
@@ -63,6 +63,14 @@ func (e *Engine) price(ctx context.Context, r Request, draft *movement.Movement,
 		draft.Charge = movement.Charged
 	}
 	return nil
+}
+
+// longestQuote bounds the data of a quote, in bytes.
+const longestQuote = 16 << 10
+
+// keepable tells whether the data of a quote can be kept and given back.
+func keepable(data json.RawMessage) bool {
+	return len(data) == 0 || len(data) <= longestQuote && utf8.Valid(data) && json.Valid(data)
 }
 
 // added is what this merchant pays beside the provider's price: nothing where it
@@ -145,13 +153,13 @@ func (e *Engine) firstWord(ctx context.Context, op *catalog.Operation, m movemen
 	case sdk.Unknown:
 		return e.promise(ctx, op, m)
 	}
-	seen, err := e.settle(ctx, op, m, f, "call")
+	seen, err := e.settle(ctx, op, m, f, fromCall)
 	if err != nil {
 		e.Log.ErrorContext(ctx, "settle the provider's answer", "movement", m.ID.String(), "error", err)
 		seen = m // the worker finds out
 	}
 	if seen.Attempt != m.Attempt || seen.State == movement.Unsent {
-		return e.contradicted(ctx, m, "the provider has "+m.UpstreamReference()+" after it had been proven never sent")
+		return e.contradicted(ctx, op, m, "the provider has "+m.UpstreamReference()+" after it had been proven never sent")
 	}
 	return e.promise(ctx, op, seen)
 }

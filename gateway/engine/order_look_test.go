@@ -114,7 +114,7 @@ func TestTooOldToBeSentAgain(t *testing.T) {
 				if s.up.asked() != 1 {
 					t.Errorf("asked %d times, the last at %v", s.up.asked(), s.up.lookups)
 				}
-				s.wantListed(reasonUnresolved)
+				s.wantListed(reasonUnresolved, reasonUnresolved) // for a day, and that it can't be asked
 				s.addUp()
 			})
 		})

@@ -108,7 +108,7 @@ func TestOrderMatrix(t *testing.T) {
 }
 
 // TestOrderMatrixOnDatabase runs the core of it on the real store.
-func TestOrderMatrixOnDatabase(t *testing.T) {
+func TestOrderMatrixOnDatabase(t *testing.T) { //nolint:tparallel // what follows the cases waits for them
 	t.Parallel()
 	db := databaseFor(t)
 	all := orderCases([]string{"ok"}, []string{"ok", "fails once but is there"}, []string{"never", "after the call", "after the settlement", "after the promise"})

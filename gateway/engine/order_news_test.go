@@ -127,7 +127,7 @@ func TestNewsBeforeTheAnswer(t *testing.T) {
 		"done, then pending":  {"done", deal{says: saying(sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage(`{}`)})}, "Success", nil},
 		"done, then unknown":  {"done", deal{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, "Success", nil},
 		"done, then not sent": {"done", deal{says: notSent}, "Success", nil},
-		"done, then refused":  {"done", deal{says: saying(sdk.Refuse(sdk.RefuseOther, "No."))}, "Success", []string{reasonReversed}},
+		"done, then refused":  {"done", deal{says: saying(sdk.Refuse(sdk.RefuseOther, "No."))}, "Success", []string{reasonContradiction}},
 		"failed, then done":   {"failed", deal{fails: true, says: costing(0)}, "Failed", []string{reasonContradiction}},
 		"failed, then failed": {"failed", deal{fails: true}, "Failed", nil},
 		"open, then done":     {"open", deal{}, "Success", nil},

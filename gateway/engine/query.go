@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/cache"
@@ -14,11 +15,22 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-// reading is a cached answer with what was made of it once.
-type reading struct {
+// edition is one version of a shared answer, read for one purpose.
+type edition struct {
+	name    cache.Key
 	version string
-	listing *catalog.Listing
+	key     string // the property by which its items are found
 }
+
+// reading is an edition that is read once, whoever asks for it first.
+type reading struct {
+	once    sync.Once
+	listing *catalog.Listing
+	err     error
+}
+
+// mostListings bounds the readings that are kept.
+const mostListings = 256
 
 // query answers what moves no money: one call of the plugin, or none where the
 // answer is shared.
@@ -69,16 +81,13 @@ func (e *Engine) listing(ctx context.Context, r Request, op *catalog.Operation, 
 
 // remembered reads a shared answer, once for each version.
 func (e *Engine) remembered(op *catalog.Operation, name cache.Key, answer cache.Answer, key string) (*catalog.Listing, error) {
-	name.Body += "\x00" + key
-	if known, ok := e.listings.Load(name); ok && known.(*reading).version == answer.Version {
-		return known.(*reading).listing, nil
+	of := edition{name, answer.Version, key}
+	known, ok := e.listings.GetIfPresent(of)
+	if !ok {
+		known, _ = e.listings.SetIfAbsent(of, &reading{})
 	}
-	listing, err := read(op, answer.Body, key)
-	if err != nil {
-		return nil, err
-	}
-	e.listings.Store(name, &reading{answer.Version, listing})
-	return listing, nil
+	known.once.Do(func() { known.listing, known.err = read(op, answer.Body, key) })
+	return known.listing, known.err
 }
 
 func read(op *catalog.Operation, data json.RawMessage, key string) (*catalog.Listing, error) {
@@ -131,14 +140,15 @@ func (e *Engine) unanswered(ctx context.Context, op *catalog.Operation, c connec
 // inquired is a provider's no to a question: nothing was sent, and the same
 // reference may be used again with something else.
 func inquired(r sdk.Refusal) *fault.Error {
+	kept := refusalOf(r)
 	if r.Code == sdk.RefuseRequest {
-		e := fault.New(fault.InvalidRequest, orElse(r.Message, "The request is invalid."))
-		for _, f := range r.Fields {
+		e := fault.New(fault.InvalidRequest, orElse(kept.Message, "The request is invalid."))
+		for _, f := range kept.Fields {
 			e.Fields = append(e.Fields, fault.Field(f))
 		}
 		return e
 	}
-	e := refusalError(refusalOf(r))
+	e := refusalError(kept)
 	e.Sent, e.Retry = fault.SentNo, fault.RetryAfterChange
 	if e.Code == fault.ProductUnavailable {
 		e.Retry = fault.RetryLater

@@ -34,6 +34,9 @@ const (
 	reasonUnreadable    = "unreadable"
 )
 
+// fromCall is the source of a fact that is the call's own answer.
+const fromCall = "call"
+
 // settle does what a fact about a movement means for it. Whoever brings the
 // fact (a lookup, a notification), it ends here. An error means that the fact
 // must be told again.
@@ -42,12 +45,19 @@ func (e *Engine) settle(ctx context.Context, op *catalog.Operation, m movement.M
 	if !ok {
 		return m, nil
 	}
-	f.EventID, f.ProviderReference = printable(f.EventID), nameOf(f.ProviderReference)
+	f.EventID, f.ProviderReference, f.At = printable(f.EventID), nameOf(f.ProviderReference), e.plausible(f.At)
 	for range 3 { // another replica may move it meanwhile; the states only go forward
 		if why, text := doubt(op, m, f); why != "" {
 			return m, e.list(ctx, m, why, f.EventID, text)
 		}
-		switch effect := op.Rules.Judge(m.State, to); effect {
+		effect := op.Rules.Judge(m.State, to)
+		switch {
+		case source == fromCall && effect == movement.Reversal:
+			effect = movement.Contradiction // a refusal that comes late takes nothing back
+		case source == fromCall && op.Resubmits() && to == movement.Failed && !m.AskedAt.IsZero() && !m.State.Final():
+			return m, nil // the same request was sent again meanwhile: its answer counts
+		}
+		switch effect {
 		case movement.Nothing:
 			return e.confirm(ctx, op, m, f, to)
 		case movement.LateMoney, movement.Reversal:
@@ -80,6 +90,7 @@ func (e *Engine) moveTo(ctx context.Context, op *catalog.Operation, m movement.M
 	if to.Final() {
 		move.FactID = f.EventID
 	}
+	move.Unasked = source == fromCall && to == movement.Failed && op.Resubmits()
 	switch {
 	case op.Rules.Quiet:
 		move.Result = e.reported(ctx, op, m, f)
@@ -267,6 +278,15 @@ func (e *Engine) alert(ctx context.Context, provider string, c connection, what 
 	if err != nil {
 		e.Log.ErrorContext(ctx, "the operators' list can't be written", "reason", reasonAccount, "provider", provider, "error", err)
 	}
+}
+
+// plausible is a moment that a provider tells, or none where nothing of ours can
+// have happened then.
+func (e *Engine) plausible(at time.Time) time.Time {
+	if at.Year() < 2000 || at.After(e.Now().Add(24*time.Hour)) {
+		return time.Time{}
+	}
+	return at
 }
 
 func stateOf(s sdk.Standing) (movement.State, bool) {

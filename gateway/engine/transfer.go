@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -18,7 +17,11 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
+
+// highestFee bounds what a provider may say that a transfer costs.
+const highestFee money.Amount = 1_000_000_000
 
 // inquire completes the draft of a transfer with what is known of where it goes
 // and what it costs. Its error is one from before the money call: nothing was
@@ -34,7 +37,7 @@ func (e *Engine) inquire(ctx context.Context, r Request, draft *movement.Movemen
 		return "", e.unanswered(ctx, op, c, sdk.Result{
 			Outcome: quoted.Outcome, Blame: quoted.Blame, Refusal: quoted.Refusal, Detail: quoted.Detail,
 		})
-	case quoted.Price != draft.Amount || quoted.Fee < 0 || !utf8.Valid(quoted.Data):
+	case quoted.Price != draft.Amount || quoted.Fee < 0 || quoted.Fee > highestFee || !keepable(quoted.Data):
 		cause := fmt.Errorf("quote: asked %v, told %v with a fee of %v", draft.Amount, quoted.Price, quoted.Fee)
 		return "", fault.New(fault.ProviderUnavailable, "The provider could not tell the fee. Nothing was sent.").Because(cause)
 	}

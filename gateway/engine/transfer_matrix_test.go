@@ -109,7 +109,7 @@ func TestTransferMatrix(t *testing.T) {
 }
 
 // TestTransferMatrixOnDatabase runs the core of it on the real store.
-func TestTransferMatrixOnDatabase(t *testing.T) {
+func TestTransferMatrixOnDatabase(t *testing.T) { //nolint:tparallel // what follows the cases waits for them
 	t.Parallel()
 	db := databaseFor(t)
 	all := transferCases([]string{"ok"}, []string{"ok", "fails once but is there"}, []string{"never", "after the call", "after the settlement", "after the promise"})

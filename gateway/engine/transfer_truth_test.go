@@ -106,7 +106,7 @@ func (p *purse) moved(m movement.Movement) {
 	}
 }
 
-// word is what a merchant reads of a transfer.
+// wordOf is what a merchant reads of a transfer.
 func wordOf(m movement.Movement) string {
 	return map[movement.State]string{
 		movement.Sending: "Pending", movement.Pending: "Pending", movement.Done: "Success", movement.Failed: "Failed",

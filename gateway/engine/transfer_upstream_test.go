@@ -74,7 +74,7 @@ func (u *issuer) set(change func()) {
 	change()
 }
 
-// asked is the destination of a transfer as this upstream writes it, and whether
+// askedFor is the destination of a transfer as this upstream writes it, and whether
 // it is a bank.
 func askedFor(body json.RawMessage) (to string, bank bool) {
 	var b struct {

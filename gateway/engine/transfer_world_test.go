@@ -290,3 +290,29 @@ func idOf(a said) string {
 	_ = json.Unmarshal([]byte(a.data), &data)
 	return data.RefID + data.TxID
 }
+
+// stopsAfterClaim is a process that is stopped when its claim is through.
+func (p *purse) stopsAfterClaim(stopped func()) func(context.Context, claiming) (movement.Movement, bool, error) {
+	return func(_ context.Context, do claiming) (movement.Movement, bool, error) {
+		m, claimed, err := do()
+		if claimed {
+			stopped()
+		}
+		return m, claimed, err
+	}
+}
+
+// attention is this merchant's entry on the operators' list for a reason.
+func (p *purse) attention(reason string) store.Attention {
+	p.Helper()
+	all, err := p.keeper.OpenAttention(p.Context(), 1000)
+	if err != nil {
+		p.Fatal(err)
+	}
+	for _, a := range all {
+		if a.Reason == reason && a.Owner == p.keyOf("").Owner {
+			return a
+		}
+	}
+	return store.Attention{}
+}

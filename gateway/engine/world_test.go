@@ -354,13 +354,14 @@ type claiming func() (movement.Movement, bool, error)
 type faulty struct {
 	keeper
 
-	claim     func(ctx context.Context, do claiming) (movement.Movement, bool, error)
-	move      func(do func() (bool, error)) (bool, error)
-	promise   func(do func() (movement.Movement, error)) (movement.Movement, error)
-	judged    func()            // sees each look at a reference
-	down      error             // of reads, and of the right to ask
-	recording error             // of records and the operators' list
-	told      func(*store.Told) // sees the event of each try
+	claim       func(ctx context.Context, do claiming) (movement.Movement, bool, error)
+	move        func(do func() (bool, error)) (bool, error)
+	promise     func(do func() (movement.Movement, error)) (movement.Movement, error)
+	judged      func()            // sees each look at a reference
+	down        error             // of reads, and of the right to ask
+	recording   error             // of records and the operators' list
+	undelivered error             // of noting deliveries
+	told        func(*store.Told) // sees the event of each try
 }
 
 var errAway = errors.New("the database is away")
@@ -405,6 +406,13 @@ func (f *faulty) Promise(ctx context.Context, m movement.Movement, answer json.R
 	return do()
 }
 
+func (f *faulty) Deliver(ctx context.Context, id movement.ID) error {
+	if f.undelivered != nil {
+		return f.undelivered
+	}
+	return f.keeper.Deliver(ctx, id)
+}
+
 func (f *faulty) MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error) {
 	if err := cmp.Or(f.down, ctx.Err()); err != nil {
 		return movement.Movement{}, err
@@ -430,11 +438,11 @@ func (f *faulty) Events(ctx context.Context, owner movement.Owner, after uuid.UU
 	return f.keeper.Events(ctx, owner, after, before, most)
 }
 
-func (f *faulty) Ask(ctx context.Context, id movement.ID, now, before, next time.Time) (bool, error) {
+func (f *faulty) Ask(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
 	if err := cmp.Or(f.down, ctx.Err()); err != nil {
 		return false, err
 	}
-	return f.keeper.Ask(ctx, id, now, before, next)
+	return f.keeper.Ask(ctx, m, now, before, next)
 }
 
 func (f *faulty) AddAttention(ctx context.Context, a store.Attention) (bool, error) {

@@ -97,7 +97,9 @@ var table = []Rules{
 		Transitions: map[State][]State{
 			Sending: {Pending, Done, Failed, Unsent},
 			Pending: {Done, Failed},
-			Unsent:  {Sending},
+			// Money that has moved against all proof takes its reference again, unless
+			// somebody was faster.
+			Unsent: {Sending, Pending, Done},
 		},
 		ReferenceField: "external_id",
 		Events:         Events{Ended: "transfer.status_update", Reversed: "transfer.reversed"},

@@ -22,11 +22,17 @@ import (
 // of the very same.
 func statement(tb testing.TB, name string) (text string) {
 	tb.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), "dbsqlc/movements.sql.go", nil, 0)
+	return statementOf(tb, "movements", name)
+}
+
+// statementOf is the text of a query of a file.
+func statementOf(tb testing.TB, file, name string) (text string) {
+	tb.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), "dbsqlc/"+file+".sql.go", nil, 0)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	ast.Inspect(file, func(n ast.Node) bool {
+	ast.Inspect(parsed, func(n ast.Node) bool {
 		if spec, ok := n.(*ast.ValueSpec); ok && spec.Names[0].Name == name {
 			text, err = strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
 		}

@@ -116,8 +116,8 @@ func TestCheckLedgerFindsCorruption(t *testing.T) {
 		"a charge that was not made": {
 			`DELETE FROM ledger_transactions` + fmt.Sprintf(of, "charged sending"), []int{balances, movements, zero}, "with transactions of 0 attempts",
 		},
-		"an attempt too few": {
-			`DELETE FROM ledger_transactions` + fmt.Sprintf(of, "charged again") + ` AND attempt = 1`, []int{movements}, "attempt 2 of charged again",
+		"the last attempt without its transactions": {
+			`DELETE FROM ledger_transactions` + fmt.Sprintf(of, "charged again") + ` AND attempt = 2`, []int{balances, movements, zero}, "attempt 2 of charged again",
 		},
 		"an attempt too many": {
 			`UPDATE movements SET attempt = 1, state = 'unsent' WHERE reference = 'charged again'`, []int{movements, attempts}, "attempt 1 of charged again",
@@ -145,7 +145,7 @@ func TestCheckLedgerFindsCorruption(t *testing.T) {
 		},
 		"a transaction of what is not paid": {
 			add + `SELECT merchant_id, mode, id, 1, 1, 'charge', 'ppob', now(), 0, 0, 0, 0, 0, 0 FROM movements WHERE reference = 'unpaid'`,
-			[]int{subjects}, "belongs to nothing",
+			[]int{movements, attempts}, "attempt 1 of unpaid",
 		},
 		"a transaction of another's": {
 			`UPDATE ledger_transactions SET mode = 'test'` + fmt.Sprintf(of, "charged failed"), []int{balances, subjects}, "belongs to nothing",

@@ -43,6 +43,9 @@ func (s *Store) Claim(ctx context.Context, m movement.Movement) (movement.Moveme
 
 func (s *Store) claimOnce(ctx context.Context, m movement.Movement, begins ledger.Transaction) (movement.Movement, bool, error) {
 	row, err := s.claim(ctx, m, begins)
+	for try := 1; conflicting(err) && try < claimTries && ctx.Err() == nil; try++ {
+		row, err = s.claim(ctx, m, begins)
+	}
 	switch {
 	case err == nil:
 		m.ID, m.Attempt, m.Sequence = movement.ID(row.ID), int(row.Attempt), int(row.Sequence)
@@ -97,6 +100,16 @@ func beginning(m movement.Movement) (ledger.Transaction, error) {
 		return ledger.BeginHold(m.Amount), nil
 	}
 	return ledger.Transaction{}, fmt.Errorf("store: claim: there is no charge %q", m.Charge)
+}
+
+// claimTries is how often a claim is tried that another one was in the way of.
+const claimTries = 5
+
+// conflicting tells whether a statement was undone for another's sake, and may
+// succeed the next time.
+func conflicting(err error) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pgErr.Code == "40001" || pgErr.Code == "40P01")
 }
 
 // violates tells whether a statement was undone because others had taken from the

@@ -93,7 +93,7 @@ func TestClaimAgain(t *testing.T) {
 	if _, err := s.Miss(t.Context(), first, epoch); err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := s.Ask(t.Context(), first.ID, epoch, epoch, epoch); err != nil || !ok {
+	if ok, err := s.Ask(t.Context(), first, epoch, epoch, epoch); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	change := move(first, movement.Unsent)

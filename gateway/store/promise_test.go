@@ -43,7 +43,7 @@ func TestUnsentOnlyUnasked(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 10_000, store.Options{MaxConns: 4})
 	m := claim(t, s, order("ORD/1", movement.Held))
-	if ok, err := s.Ask(t.Context(), m.ID, epoch, epoch, epoch); err != nil || !ok {
+	if ok, err := s.Ask(t.Context(), m, epoch, epoch, epoch); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	change := settled(m, movement.Unsent)

@@ -45,9 +45,10 @@ func narrow(buckets []int) []int32 {
 // Ask takes the right to ask the provider about a movement, if nobody did
 // since before. Next is when the worker looks again, unless the answer says
 // otherwise.
-func (s *Store) Ask(ctx context.Context, id movement.ID, now, before, next time.Time) (bool, error) {
+func (s *Store) Ask(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
 	_, err := s.queries.AskMovement(ctx, dbsqlc.AskMovementParams{
-		ID: uuid.UUID(id), Now: optional(now), Before: optional(before), DueAt: optional(next),
+		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), State: string(m.State), //nolint:gosec // a small count
+		Now: optional(now), Before: optional(before), DueAt: optional(next),
 	})
 	return recorded("ask", err)
 }

@@ -83,7 +83,7 @@ func TestAskOnceInASpan(t *testing.T) {
 		for asker := range 20 {
 			wait.Go(func() {
 				now := now.Add(time.Duration(asker) * time.Millisecond) // replicas' clocks differ
-				ok, err := s.Ask(t.Context(), m.ID, now, now.Add(-span+20*time.Millisecond), now.Add(time.Hour))
+				ok, err := s.Ask(t.Context(), m, now, now.Add(-span+20*time.Millisecond), now.Add(time.Hour))
 				if err != nil {
 					t.Error(err)
 				}
@@ -106,7 +106,7 @@ func TestAskByState(t *testing.T) {
 		m := at(t, s, string(state), state)
 		open := state == movement.Sending || state == movement.Pending || state == movement.Expired
 		next := epoch.Add(time.Hour)
-		if ok, err := s.Ask(t.Context(), m.ID, epoch, epoch.Add(-time.Second), next); err != nil || ok != open {
+		if ok, err := s.Ask(t.Context(), m, epoch, epoch.Add(-time.Second), next); err != nil || ok != open {
 			t.Errorf("%s: %v, %v", state, ok, err)
 		}
 		got := byID(t, s, m.ID)
@@ -119,14 +119,14 @@ func TestAskByState(t *testing.T) {
 		if !open {
 			continue
 		}
-		if ok, err := s.Ask(t.Context(), m.ID, epoch.Add(time.Second), epoch, time.Time{}); err != nil || !ok {
+		if ok, err := s.Ask(t.Context(), m, epoch.Add(time.Second), epoch, time.Time{}); err != nil || !ok {
 			t.Errorf("%s, a span later: %v, %v", state, ok, err)
 		}
 		if got := byID(t, s, m.ID); !got.DueAt.IsZero() {
 			t.Errorf("%s: due %v, and there is no next look", state, got.DueAt)
 		}
 	}
-	if ok, err := s.Ask(t.Context(), movement.NewID(), epoch, epoch, epoch); ok || err != nil {
+	if ok, err := s.Ask(t.Context(), movement.Movement{ID: movement.NewID(), Attempt: 1, State: movement.Sending}, epoch, epoch, epoch); ok || err != nil {
 		t.Errorf("nothing: %v, %v", ok, err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -29,6 +31,8 @@ type spends struct {
 	amounts, ceilings []int64
 }
 
+func byName(a, b movement.Spend) int { return strings.Compare(a.Name, b.Name) }
+
 func spendsOf(m movement.Movement) (spends, error) {
 	s := spends{names: []string{}, periods: []string{}, amounts: []int64{}, ceilings: []int64{}}
 	if len(m.Spends) == 0 {
@@ -39,7 +43,7 @@ func spendsOf(m movement.Movement) (spends, error) {
 		return s, fmt.Errorf("store: spends: %w", err)
 	}
 	s.document = text(encoded)
-	for _, spend := range m.Spends {
+	for _, spend := range slices.SortedFunc(slices.Values(m.Spends), byName) { // all take them in one order
 		s.names, s.periods = append(s.names, spend.Name), append(s.periods, spend.Period)
 		s.amounts, s.ceilings = append(s.amounts, spend.Amount), append(s.ceilings, spend.Ceiling)
 	}

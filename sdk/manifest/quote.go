@@ -6,12 +6,21 @@ import (
 	"time"
 )
 
+// sendWindow is how long after its claim a gateway may still send.
+const sendWindow = Duration(5 * time.Second)
+
 // checkResubmit checks what a provider must say whose upstream is asked by the
 // same request again.
 func (m *Manifest) checkResubmit() []error {
 	var faults []error
 	if m.ResubmitWithin <= 0 {
 		faults = append(faults, errors.New("resubmit_within: must be given with lookup resubmit: after it the same request would be a second movement"))
+	}
+	for _, op := range m.Operations {
+		if op.Money() && m.LookupEvery < op.Timeout+sendWindow {
+			faults = append(faults, fmt.Errorf("lookup_every: must be at least %v with lookup resubmit, or the same request would be sent beside the first of %s",
+				time.Duration(op.Timeout+sendWindow), op.Path))
+		}
 	}
 	shape, err := objectShape(m.Connection)
 	if err != nil {

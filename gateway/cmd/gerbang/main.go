@@ -41,6 +41,9 @@ type commands struct {
 	Listen     listenCommand      `cmd:"" help:"Forward a merchant's test events to a server that has no public address."`
 	Quota      quotaCommands      `cmd:"" help:"Tell how much of its quotas a merchant has used."`
 	Ledger     ledgerCommands     `cmd:"" help:"Check the ledger, tell balances, list statements, and decide on large credits."`
+	Transfer   movementCommands   `cmd:"" help:"See a transfer's whole trail, and settle one whose outcome nobody knows."`
+	Order      movementCommands   `cmd:"" help:"See an order's whole trail, and settle one whose outcome nobody knows."`
+	Find       findCommand        `cmd:"" help:"Find movements by any id of theirs: a request's, a decision's, a reference of the merchant, the gateway or the provider."`
 	Attention  attentionCommands  `cmd:"" help:"See and settle what waits for an operator."`
 	Keyset     keysetCommands     `cmd:"" help:"Make, rotate and prune what seals providers' credentials."`
 	Plugin     pluginCommands     `cmd:"" help:"See plugins and approve new ones."`
@@ -63,8 +66,8 @@ func (p *program) run(ctx context.Context, args []string) int {
 	var typed commands
 	exited := false // --help has answered; kong would go on
 	parser, err := kong.New(&typed, kong.Name("gerbang"),
-		kong.Description("A payment gateway. merchant, key, connection, callback, quota, ledger, attention, plugin list and what of keyset "+
-			"needs one reach a running gateway by GERBANG_ADMIN_URL and GERBANG_ADMIN_TOKEN; the other commands need none."),
+		kong.Description("A payment gateway. merchant, key, connection, callback, quota, ledger, transfer, order, find, attention, "+
+			"plugin list and what of keyset needs one reach a running gateway by GERBANG_ADMIN_URL and GERBANG_ADMIN_TOKEN; the other commands need none."),
 		kong.Writers(p.out, p.err), kong.Exit(func(int) { exited = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p))

@@ -78,15 +78,15 @@ WITH entries AS (
     GROUP BY subject
 ), standing AS (
     -- What each attempt of a movement should have come to. Those before the last
-    -- were unsent.
+    -- were unsent, and may have been made on another account, where nothing is paid.
     SELECT m.merchant_id, m.mode, m.id, a.attempt, m.attempt AS last_attempt, m.amount, m.cost,
         a.attempt = m.attempt AND m.state IN ('sending', 'pending') AS open,
         a.attempt = m.attempt AND m.state = 'done' AS done,
         a.attempt = m.attempt AND m.reversed_at IS NOT NULL AS reversed,
-        CASE WHEN a.attempt < m.attempt THEN a.begun WHEN m.charge = 'charged' THEN 'charge' ELSE 'hold' END AS begun
+        CASE WHEN a.attempt < m.attempt THEN a.begun WHEN m.charge = 'charged' THEN 'charge' WHEN m.charge = 'held' THEN 'hold'
+            ELSE 'nothing' END AS begun
     FROM attempts AS a
     JOIN movements AS m ON m.id = a.subject
-    WHERE m.charge <> ''
 ), expected AS (
     SELECT merchant_id, mode, id, attempt, begun,
         CASE WHEN open THEN 'none'
@@ -125,7 +125,8 @@ UNION ALL
     'attempt ' || m.attempt::TEXT || ' of ' || m.reference || ', with transactions of ' || COALESCE(s.attempts, 0)::TEXT || ' attempts'
 FROM movements AS m
 LEFT JOIN spans AS s ON s.subject = m.id
-WHERE m.charge <> '' AND (s.subject IS NULL OR s.attempts <> m.attempt OR s.first_attempt <> 1 OR s.last_attempt <> m.attempt)
+WHERE m.charge <> '' AND (s.subject IS NULL OR s.last_attempt <> m.attempt) OR m.charge = '' AND s.last_attempt >= m.attempt
+    OR s.first_attempt < 1
 LIMIT $1)
 UNION ALL
 (SELECT 'attempts', x.merchant_id, x.mode, x.id::TEXT,
@@ -141,7 +142,7 @@ LIMIT $1)
 UNION ALL
 (SELECT 'subjects', t.merchant_id, t.mode, t.subject::TEXT, t.kind || ' of attempt ' || t.attempt::TEXT || ' belongs to nothing'
 FROM ledger_transactions AS t
-LEFT JOIN movements AS m ON m.id = t.subject AND m.merchant_id = t.merchant_id AND m.mode = t.mode AND m.charge <> ''
+LEFT JOIN movements AS m ON m.id = t.subject AND m.merchant_id = t.merchant_id AND m.mode = t.mode
 LEFT JOIN ledger_adjustments AS a ON a.id = t.subject AND a.merchant_id = t.merchant_id AND a.mode = t.mode AND a.state = 'posted'
     AND t.attempt = 0 AND t.step = 1
 WHERE m.id IS NULL AND a.id IS NULL

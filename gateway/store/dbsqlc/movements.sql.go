@@ -14,24 +14,30 @@ import (
 
 const askMovement = `-- name: AskMovement :one
 UPDATE movements SET asked_at = $1, due_at = $2
-WHERE id = $3 AND state IN ('sending', 'pending', 'expired') AND (asked_at IS NULL OR asked_at <= $4)
+WHERE id = $3 AND attempt = $4 AND state = $5 AND state IN ('sending', 'pending', 'expired')
+    AND (asked_at IS NULL OR asked_at <= $6)
 RETURNING id
 `
 
 type AskMovementParams struct {
-	Now    *time.Time
-	DueAt  *time.Time
-	ID     uuid.UUID
-	Before *time.Time
+	Now     *time.Time
+	DueAt   *time.Time
+	ID      uuid.UUID
+	Attempt int32
+	State   string
+	Before  *time.Time
 }
 
-// Takes the right to ask the provider about a movement: at most one caller in
-// any replica gets it in each span.
+// Takes the right to ask the provider about a movement as the caller saw it: at
+// most one caller in any replica gets it in each span. Whoever saw an earlier
+// attempt would ask for that, and where asking is to send again, send it.
 func (q *Queries) AskMovement(ctx context.Context, arg AskMovementParams) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, askMovement,
 		arg.Now,
 		arg.DueAt,
 		arg.ID,
+		arg.Attempt,
+		arg.State,
 		arg.Before,
 	)
 	var id uuid.UUID

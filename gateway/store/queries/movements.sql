@@ -245,10 +245,12 @@ RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, 
     fee, name_match, spends, delivered, stem;
 
 -- name: AskMovement :one
--- Takes the right to ask the provider about a movement: at most one caller in
--- any replica gets it in each span.
+-- Takes the right to ask the provider about a movement as the caller saw it: at
+-- most one caller in any replica gets it in each span. Whoever saw an earlier
+-- attempt would ask for that, and where asking is to send again, send it.
 UPDATE movements SET asked_at = @now, due_at = @due_at
-WHERE id = @id AND state IN ('sending', 'pending', 'expired') AND (asked_at IS NULL OR asked_at <= @before)
+WHERE id = @id AND attempt = @attempt AND state = @state AND state IN ('sending', 'pending', 'expired')
+    AND (asked_at IS NULL OR asked_at <= @before)
 RETURNING id;
 
 -- name: MissMovement :one

@@ -96,9 +96,7 @@ func (f *form) object(field string, required bool) *form {
 const cents = ".00"
 
 // amount reads a required amount: a string with two decimals and a currency.
-func (f *form) amount(field string) money.Amount { return f.atLeast(field, 1) }
-
-func (f *form) atLeast(field string, least money.Amount) money.Amount {
+func (f *form) amount(field string, least money.Amount) money.Amount {
 	inner := f.object(field, true)
 	text := inner.text("value", 19, true)
 	inner.oneOf("currency", currency)

@@ -32,7 +32,7 @@ func (s *Simulator) inquireWallet(ctx context.Context, c *call) (result, fields,
 	f := c.form
 	reference := f.text("partnerReferenceNo", 64, false)
 	phone := f.matching("customerNumber", phoneForm)
-	amount := f.amount("amount")
+	amount := f.amount("amount", 1)
 	f.moment("transactionDate", s.now())
 	c.fund(f.object("additionalInfo", c.dana), fundTopup)
 	if err := f.err(); err != nil {
@@ -65,7 +65,7 @@ func (s *Simulator) inquireBank(ctx context.Context, c *call) (result, fields, e
 	reference := f.text("partnerReferenceNo", 64, false)
 	payer := f.matching("customerNumber", phoneForm)
 	number := f.matching("beneficiaryAccountNumber", accountForm)
-	amount := f.amount("amount")
+	amount := f.amount("amount", 1)
 	info := f.object("additionalInfo", true)
 	code := info.matching("beneficiaryBankCode", bankForm)
 	c.fund(info, fundBank)

@@ -148,7 +148,7 @@ func readFee(additionalInfo json.RawMessage) (told, error) {
 		FeeAmount json.RawMessage `json:"feeAmount"`
 	}
 	if json.Unmarshal(additionalInfo, &members) != nil || len(members.FeeAmount) == 0 {
-		return told{}, nil
+		return told{}, nil //nolint:nilerr // what is of another form tells no fee
 	}
 	var fee told
 	err := json.Unmarshal(members.FeeAmount, &fee)

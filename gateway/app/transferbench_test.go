@@ -1,0 +1,113 @@
+package app_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// BenchmarkTransfers measures transfers that succeed at once, as BenchmarkProgram
+// measures payments: from the request to an answer that tells the end, with the
+// inquiry, the call and both commits between them.
+//
+// Beside it are the two commits of a transfer alone on the same database server:
+// each by itself (db), and by the store as the gateway has it (store).
+func BenchmarkTransfers(b *testing.B) {
+	wantDurable(b)
+	edit := &limits{file: filepath.Join(b.TempDir(), "data.json")}
+	edit.lift(b)
+	p := start(b, settings{flags: []string{"--policy-dir", filepath.Dir(edit.file)}})
+	p.wallet(b, "balance", fields{"amount": 1_000_000_000_000})
+	var shops []shop
+	for merchant := range p.Merchants {
+		shops = append(shops, p.shop(merchant, "live"), p.shop(merchant, "test"))
+	}
+	alone, shared := openAlone(b, true), openAlone(b, false)
+	for _, r := range routes {
+		b.Run("to="+r.String(), func(b *testing.B) {
+			p.inTurns(b, func(client int) error {
+				a, err := shops[client%len(shops)].post(b.Context(), r.path, r.newRemit().of(1000).body(newReference()))
+				if err = wantOK(a, err); err == nil && a.remitted().Status != "Success" {
+					err = fmt.Errorf("answered %s", a)
+				}
+				return err
+			}, map[string]func(int) error{
+				"db":    func(client int) error { return alone.remitted(client, r) },
+				"store": func(client int) error { return shared.remitted(client, r) },
+			})
+		})
+	}
+}
+
+// remitted is a transfer's claim and settlement.
+func (a *alone) remitted(client int, r route) error {
+	now := time.Now()
+	m := movement.Movement{
+		Key: movement.Key{
+			Owner: movement.Owner{MerchantID: fmt.Sprintf("mer_%d", client%4), Mode: "live"}, Kind: manifest.Transfer, Reference: uuid.NewString(),
+		},
+		ID: movement.NewID(), Operation: r.path, Provider: "wallet1", Amount: 1000,
+		Quote:     json.RawMessage(`{"phone":"6281234567890","name":"Pelanggan Contoh 7890","session":"8a1f0b6c2d3e4f5a6b7c8d9e0f1a2b3c"}`),
+		Request:   json.RawMessage(`{"body":{"amount":1000,"external_id":"3d0f5a2e-6f0f-4c55-9d7c-1a9a3f0f6a11","phone":"081234567890"},"path":"` + r.path + `"}`),
+		RequestID: uuid.NewString(), PolicyVersion: uuid.NewString(), DecisionID: uuid.NewString(),
+		ConnectionOwner: manifest.OwnerMerchant, ConnectionVersion: 1,
+		Attempt: 1, CreatedAt: now, SendBy: now.Add(5 * time.Second), DueAt: now.Add(10 * time.Second),
+	}
+	claimed, ours, err := a.store.Claim(a.b.Context(), m)
+	if err != nil || !ours {
+		return fmt.Errorf("claim: %t, %w", ours, err)
+	}
+	moved, err := a.store.Move(a.b.Context(), time.Now(), store.Move{
+		Movement: claimed, To: movement.Done, Event: "done", Detail: `{"source":"call"}`,
+		Result: json.RawMessage(`{"referenceNo":"6214e4d1f50ddf120bbaac5c"}`), ProviderReference: uuid.NewString(),
+		Told: &store.Told{ID: uuid.New(), Event: "transfer.status_update", Body: json.RawMessage(`{"event":"transfer.status_update","data":{"status":"Success"}}`)},
+	})
+	if err == nil && !moved {
+		err = fmt.Errorf("%s was not moved", m.Reference)
+	}
+	return err
+}
+
+// BenchmarkSealing measures what the sealing of a wallet's credentials costs: to
+// seal them once, when an account is connected, and to open them for each call.
+func BenchmarkSealing(b *testing.B) {
+	d := newDeploymentOf(b, "wallet1")
+	p := &program{document: document{SandboxURL: d.door}}
+	var opened struct {
+		Credentials json.RawMessage `json:"credentials"`
+	}
+	if status := p.door(b, "/connect", fields{"merchant": "mer_1", "mode": "live"}, &opened); status != http.StatusOK {
+		b.Fatalf("connect: %d", status)
+	}
+	vault, err := tenants.OpenKeysetFile(filepath.Join(d.dir, "keyset.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	c := tenants.Connection{MerchantID: "mer_1", Mode: tenants.Live, Provider: "wallet1"}
+	b.Run("seal", func(b *testing.B) {
+		b.SetBytes(int64(len(opened.Credentials)))
+		for b.Loop() {
+			if c.Sealed, err = vault.SealCredentials(c.MerchantID, c.Mode, c.Provider, opened.Credentials); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("open", func(b *testing.B) {
+		b.SetBytes(int64(len(opened.Credentials)))
+		for b.Loop() {
+			if _, err := vault.OpenCredentials(c); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

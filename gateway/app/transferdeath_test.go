@@ -1,0 +1,170 @@
+package app_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+)
+
+// claimPoints are the moments after a claim is committed and before its answer is
+// heard.
+var claimPoints = []point{{name: "gateway killed, claimed and not heard of"}, {name: "plugin killed, claimed and not heard of", plugin: true}}
+
+// dieClaiming kills somebody at such a moment.
+func (x *matrix) dieClaiming(t *testing.T, at point, r route) {
+	t.Helper()
+	x.revive(t)
+	c := x.add(r, mishap{name: "nothing"}, at)
+	seen := x.tap.arm(false, c.mark)
+	posted := make(chan struct{})
+	go func() {
+		c.post(t.Context(), x.dies)
+		close(posted)
+	}()
+	wantSoon(t, seen, "the claim")
+	await(t, reachesWithin, "its commit", func() bool { return x.books(t)[c.reference].State == "sending" })
+	x.strike(t, at.plugin)
+	x.tap.disarm(!at.plugin)
+	<-posted
+	if x.dies.running() {
+		x.dies.kill(t)
+	}
+}
+
+// sleepClaiming stops the gateway between claim and send until somebody else has
+// looked, and told the merchant that it is pending. When it wakes, nothing goes
+// out any more, and that is known at once.
+func (x *matrix) sleepClaiming(t *testing.T, r route) {
+	t.Helper()
+	x.revive(t)
+	c := x.add(r, mishap{name: "nothing"}, point{name: "gateway stopped between claim and call"})
+	seen := x.tap.arm(false, c.mark)
+	posted := make(chan struct{})
+	go func() {
+		c.post(t.Context(), x.dies)
+		close(posted)
+	}()
+	wantSoon(t, seen, "the claim")
+	await(t, reachesWithin, "its commit", func() bool { return x.books(t)[c.reference].State == "sending" })
+	x.dies.freeze(t)
+	x.tap.disarm(false)
+	await(t, heardWithin, "a look by the other replica", func() bool {
+		c.shop.stands(t, c.remit, c.reference, "")
+		return x.books(t)[c.reference].Asked
+	})
+	if err := x.dies.command.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	<-posted
+	if got := c.answers[len(c.answers)-1]; got.Code != fault.ProviderRejected || c.scene.called() > 0 {
+		t.Errorf("%s: after %d calls answered %s", c, c.scene.called(), got)
+	}
+	x.dies.kill(t)
+}
+
+// lateTokens lets tokens expire as calls arrive, and gives the next ones when it is
+// too late to send: what was not let in is not sent again, and its reference is
+// free.
+func (x *matrix) lateTokens(t *testing.T) {
+	t.Helper()
+	x.revive(t)
+	var posts sync.WaitGroup
+	var all []*crossing
+	for _, r := range routes {
+		c := x.add(r, mishap{act: actToken}, point{name: "the next token came too late", at: before})
+		all = append(all, c)
+		posts.Go(func() { c.post(t.Context(), x.dies) })
+		wantSoon(t, c.scene.arrived, "the call")
+	}
+	release := sync.OnceFunc(x.stage.noTokens())
+	defer release()
+	for _, c := range all {
+		c.scene.letGo()
+		wantSoon(t, c.scene.acted, "no for an answer")
+	}
+	await(t, heardWithin, "the end of the time to send", func() bool { return x.books(t)[all[1].reference].SendBy.Before(time.Now()) })
+	release()
+	posts.Wait()
+	for _, c := range all {
+		notNow.want(t, c.String(), c.answers[0], c.reference)
+		if c.scene.called() != 1 || x.books(t)[c.reference].State != "unsent" {
+			t.Errorf("%s: %d calls, stands at %+v", c, c.scene.called(), x.books(t)[c.reference])
+		}
+	}
+	x.dies.kill(t)
+}
+
+// lateCalls has calls arrive at the upstream after the gateway is dead and the
+// other one was told that nothing is there: at first, and again after a time that
+// would make it proof if the upstream had settled by then.
+func (x *matrix) lateCalls(t *testing.T) (arrive func()) {
+	t.Helper()
+	x.revive(t)
+	var posts sync.WaitGroup
+	var all []*crossing
+	for _, r := range routes {
+		c := x.add(r, mishap{name: "nothing"}, point{name: "gateway killed, the call arrives after looks", at: before})
+		all = append(all, c)
+		posts.Go(func() { c.post(t.Context(), x.dies) })
+		wantSoon(t, c.scene.arrived, "the call")
+	}
+	x.strike(t, false)
+	posts.Wait()
+	enough, asking := make(chan struct{}), sync.WaitGroup{}
+	asking.Go(func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		for {
+			for _, c := range all {
+				if a, err := c.shop.post(t.Context(), "/wallet1/transfer/status", fields{"external_id": c.reference}); err != nil || a.remitted().Status != "Pending" {
+					t.Errorf("%s: before it has arrived: %v %s", c, err, a)
+				}
+			}
+			select {
+			case <-enough:
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	return func() {
+		t.Helper()
+		sentBy := x.books(t)[all[1].reference].SendBy
+		await(t, 2*heardWithin, "looks in vain", func() bool { return time.Since(sentBy) > twoLooks })
+		close(enough)
+		asking.Wait()
+		for _, c := range all {
+			c.scene.letGo()
+			<-c.scene.acted
+			c.wantMoved(t, x.stays, 1)
+		}
+	}
+}
+
+// twoLooks is when a transfer that is asked for was surely looked at twice, 10 s
+// apart.
+const twoLooks = 18 * time.Second
+
+// freeze stops a process, and waits until none of its threads runs.
+func (p *program) freeze(t *testing.T) {
+	t.Helper()
+	if err := p.command.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	await(t, reachesWithin, "a process that stands still", func() bool {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.command.Process.Pid))
+		return err == nil && !slices.ContainsFunc(threads, func(thread string) bool {
+			stat, err := os.ReadFile(thread)
+			_, state, _ := strings.Cut(string(stat), ") ")
+			return err != nil || !strings.HasPrefix(state, "T")
+		})
+	})
+}

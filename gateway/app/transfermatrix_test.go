@@ -1,0 +1,332 @@
+package app_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+)
+
+// mishap is something that becomes of a transfer's call: on its way, or by a plan
+// of the simulator, which goes by the receiver.
+type mishap struct{ name, act, story string }
+
+// quick are the mishaps whose end is soon known, or that move nothing.
+var quick = []mishap{
+	{name: "nothing"}, {act: actCut}, {act: act500}, {act: actGarbage}, {act: actNeverCut}, {act: actToken},
+	{"202, then success", "", "33"}, {"202, then failed", "", "34"}, {"504, moved later", "", "50"},
+}
+
+// others complete them.
+var others = []mishap{
+	{act: actSilent}, {act: actAmount}, {act: actNever500}, {act: actNeverSilent},
+	{"202, then cancelled", "", "35"}, {"202, notified twice", "", "41"}, {"202, notified in the wrong order", "", "42"}, {"done, then taken back", "", "44"},
+	{"wrong amount at first", "", "45"}, {"202, notified in nonsense", "", "46"}, {"202, never notified", "", "47"},
+	{"202 for ever", "", forEver}, {"202, a forged notification", "", "49"}, {"504 later than anybody waits", "", "51"}, {"202, always a wrong amount", "", alwaysWrong},
+}
+
+const (
+	forEver     = "48"
+	alwaysWrong = "52"
+)
+
+func (m mishap) String() string { return m.name + m.act }
+
+func (m mishap) silent() bool {
+	return m.act == actSilent || m.act == actNeverSilent || m.story == "51"
+}
+
+// point is a moment at which somebody dies.
+type point struct {
+	name   string
+	at     hold
+	settle bool // once all answers are here: before the first settlement is committed, or after the others are
+	unsent bool
+	plugin bool // and not the gateway
+	nobody bool
+}
+
+// points are the moments of many transfers at once. Before a claim is answered
+// there is only one at a time; see [matrix.dieClaiming].
+var points = []point{
+	{name: "nobody dies", nobody: true},
+	{name: "gateway killed, the call at the upstream", at: before},
+	{name: "gateway killed, the upstream has acted", at: after},
+	{name: "gateway killed, answered and not settled", at: after, settle: true, unsent: true},
+	{name: "gateway killed, settled and not heard of", at: after, settle: true},
+	{name: "plugin killed, the call at the upstream", at: before, plugin: true},
+	{name: "plugin killed, the upstream has acted", at: after, plugin: true},
+	{name: "plugin killed, answered and not settled", at: after, settle: true, unsent: true, plugin: true},
+}
+
+// crossing is one case of the matrix: a transfer, its mishap, and who dies when.
+type crossing struct {
+	remit
+	mishap
+	point     string
+	reference string
+	mark      string // in its request alone
+	scene     *scene
+	shop      shop
+
+	mu      sync.Mutex
+	answers []answer
+	unheard int       // requests that were cut
+	asked   time.Time // for its status
+}
+
+func (c *crossing) String() string {
+	return fmt.Sprintf("%s, %s, %s (%s)", c.route, c.mishap, c.point, c.reference)
+}
+
+func (c *crossing) request() fields { return c.body(c.reference).with(fields{"message": c.mark}) }
+
+// post sends it to a replica.
+func (c *crossing) post(ctx context.Context, p *program) answer {
+	a, err := c.shop.at(p).post(ctx, c.path, c.request())
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.unheard++
+		return answer{}
+	}
+	c.answers = append(c.answers, a)
+	return a
+}
+
+// heard tells whether its merchant knows more than to come back.
+func (c *crossing) heard() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.answers, func(a answer) bool { return a.Success || a.Sent == fault.SentRefused })
+}
+
+// matrix is a replica that dies again and again, one that stays, and the provider
+// behind a stage. The simulator is careless: it moves money for each call, so that
+// a second one shows.
+type matrix struct {
+	*deployment
+	stage       *stage
+	tap         *tap // before the database of the one that dies
+	databaseURL string
+	stays, dies *program
+	shop        shop
+	expiring    shop // whose tokens expire
+	account     string
+	credentials fields // of the last that was connected
+	senders     []shop // for shared loads
+	cases       []*crossing
+}
+
+func newMatrix(t *testing.T) *matrix {
+	t.Helper()
+	x := &matrix{databaseURL: dbtest.New(t, "", nil), stage: newStage(t)}
+	x.deployment = newDeploymentOf(t, "wallet1", "--careless")
+	x.stays = x.start(t, x.databaseURL)[0]
+	x.tap = newTap(t, x.databaseURL)
+	x.shop, _ = x.newSender(t)
+	x.expiring, x.account = x.newSender(t)
+	return x
+}
+
+// newSender makes a merchant whose account at the simulator is reached through
+// the stage.
+func (x *matrix) newSender(t *testing.T) (s shop, account string) {
+	t.Helper()
+	var made merchant
+	x.stays.succeed(t, "", &made, "merchant", "create", "Toko Kirim", "--tier", "scale")
+	x.stays.Merchants = append(x.stays.Merchants, made)
+	account = x.connectThrough(t, x.stays, made.MerchantID, func(given json.RawMessage) json.RawMessage {
+		changed := x.stage.before(t, given)
+		if err := json.Unmarshal(changed, &x.credentials); err != nil {
+			t.Fatal(err)
+		}
+		return changed
+	})
+	return shop{x.stays, made.MerchantID, made.LiveKey}, account
+}
+
+// before leads credentials to the stage, and the stage to where they led.
+func (g *stage) before(t testing.TB, credentials json.RawMessage) json.RawMessage {
+	t.Helper()
+	var given fields
+	if err := json.Unmarshal(credentials, &given); err != nil {
+		t.Fatal(err)
+	}
+	g.mu.Lock()
+	g.target, _ = given["base_url"].(string)
+	g.mu.Unlock()
+	changed, err := json.Marshal(given.with(fields{"base_url": g.url}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed
+}
+
+// revive starts the one that dies.
+func (x *matrix) revive(t *testing.T) {
+	t.Helper()
+	x.tap.disarm(true)
+	x.dies = x.launch(t, x.tap.url, x.approved)
+	x.dies.Merchants = x.stays.Merchants
+	x.dies.awaitServing(t)
+}
+
+// add makes a case with its scene.
+func (x *matrix) add(r route, m mishap, at point) *crossing {
+	c := &crossing{remit: r.newRemit(), mishap: m, point: at.name, reference: newReference(), mark: uuid.NewString(), shop: x.shop}
+	if m.story != "" {
+		c.remit = r.story(m.story)
+	}
+	c.scene = x.stage.play(c.amount, m.act, at.at)
+	if m.act == actToken {
+		c.shop = x.expiring
+		c.scene.expire = func() { x.stays.try(context.Background(), "/tokens", fields{"client_id": x.account}) }
+	}
+	x.cases = append(x.cases, c)
+	return c
+}
+
+// reachesWithin is when all calls of a round have come as far as they go: less
+// than they wait for an answer.
+const reachesWithin = 7 * time.Second
+
+// round lets every mishap happen at once to both kinds of transfers, and somebody
+// die at a point.
+func (x *matrix) round(t *testing.T, at point, mishaps []mishap) {
+	t.Helper()
+	x.revive(t)
+	var all []*crossing
+	var posts sync.WaitGroup
+	for _, m := range mishaps {
+		for _, r := range routes {
+			if at.settle && m.silent() {
+				continue // nothing is answered
+			}
+			c := x.add(r, m, at)
+			all = append(all, c)
+			posts.Go(func() { c.post(t.Context(), x.dies) })
+		}
+	}
+	if at.nobody {
+		posts.Wait()
+	} else {
+		x.reach(t, at, all)
+		x.strike(t, at.plugin)
+	}
+	for _, c := range all {
+		c.scene.letGo()
+	}
+	x.tap.disarm(!at.plugin)
+	posts.Wait()
+	if x.dies.running() {
+		x.dies.kill(t)
+	}
+}
+
+// reach waits until all are at a point.
+func (x *matrix) reach(t *testing.T, at point, all []*crossing) {
+	t.Helper()
+	deadline, cancel := context.WithTimeout(t.Context(), reachesWithin)
+	defer cancel()
+	for _, c := range all {
+		been := c.scene.arrived
+		if at.at == after {
+			been = c.scene.acted
+		}
+		if c.mishap.silent() && c.story != "" {
+			been = c.scene.arrived // the upstream itself is silent
+		}
+		select {
+		case <-been:
+		case <-deadline.Done():
+			t.Fatalf("%s has not come so far; answered %v", c, c.answers)
+		}
+	}
+	if !at.settle {
+		return
+	}
+	var words []string
+	for _, c := range all {
+		words = append(words, c.scene.names()...)
+	}
+	seen := x.tap.arm(at.unsent, words...)
+	for _, c := range all {
+		c.scene.letGo()
+	}
+	wantSoon(t, seen, "a settlement")
+	// Everything else is answered and waits behind this one.
+	await(t, reachesWithin, "all answers", func() bool {
+		found, err := x.dies.plugin(t, "wallet1")
+		return err == nil && found.InFlight == 0
+	})
+	if !at.unsent {
+		wantSoon(t, x.tap.again(), "the settlement of the others")
+		await(t, reachesWithin, "their commit", func() bool {
+			books := x.books(t)
+			unsettled := slices.DeleteFunc(slices.Clone(all), func(c *crossing) bool { return books[c.reference].settled() })
+			return len(unsettled) <= 1
+		})
+	}
+}
+
+func wantSoon(t *testing.T, done <-chan struct{}, what string) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(reachesWithin):
+		t.Fatalf("%v for %s", errInVain, what)
+	}
+}
+
+// strike kills the gateway or its plugin.
+func (x *matrix) strike(t *testing.T, plugin bool) {
+	t.Helper()
+	if plugin {
+		x.dies.killOne(t, "wallet1", false)
+		return
+	}
+	x.dies.kill(t)
+}
+
+// TestTransferMatrix lets the quick mishaps meet every death, and waits for all
+// but the proof that nothing was sent, which takes a minute longer.
+func TestTransferMatrix(t *testing.T) {
+	t.Parallel()
+	x := newMatrix(t)
+	x.cross(t, quick)
+	x.settle(t, 60*time.Second, false)
+	x.check(t)
+}
+
+// cross runs all rounds.
+func (x *matrix) cross(t *testing.T, mishaps []mishap) {
+	t.Helper()
+	began := time.Now()
+	arrive := x.lateCalls(t)
+	for _, at := range points {
+		x.round(t, at, mishaps)
+	}
+	for _, r := range routes {
+		for _, at := range claimPoints {
+			x.dieClaiming(t, at, r)
+		}
+		x.sleepClaiming(t, r)
+	}
+	x.lateTokens(t)
+	arrive()
+	var names []string
+	for _, m := range mishaps {
+		names = append(names, m.String())
+	}
+	t.Logf("%d cases in %v: %s", len(x.cases), time.Since(began).Round(time.Second), strings.Join(names, "; "))
+}

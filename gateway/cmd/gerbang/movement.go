@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+)
+
+type movementCommands struct {
+	Show   movementShow   `cmd:"" help:"Show what was asked, sent, answered, decided, posted and told."`
+	Settle movementSettle `cmd:"" help:"Say how it ended, where the provider tells no end: two operators say the same, or one alone, which is reviewed."`
+}
+
+type movementShow struct {
+	ID string `arg:"" name:"id" help:"Any id that belongs to it alone."`
+}
+
+// Run prints the whole trail. What others wrote is quoted or JSON.
+func (c *movementShow) Run(ctx context.Context, p *program) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	m, err := admin.Movement(ctx, c.ID)
+	if err != nil {
+		return err
+	}
+	return p.show(m, movementRows(m)...)
+}
+
+func movementRows(m console.Movement) [][]string {
+	rows := [][]string{
+		{"id", m.ID}, {"merchant_id", m.MerchantID}, {"mode", m.Mode}, {"kind", m.Kind}, {"reference", quoted(m.Reference)},
+		{"operation", m.Operation}, {"provider", m.Provider}, {"state", m.State}, {"amount", m.Amount.String()},
+		{"request_id", dash(m.RequestID)}, {"decision_id", dash(m.DecisionID)}, {"policy_version", dash(m.PolicyVersion)},
+		{"connection", connectionText(m.Paying)}, {"fee", m.Fee.String()}, {"name_match", matchText(m.NameMatch)},
+		{"cost", m.Cost.String()}, {"charge", dash(m.Charge)}, {"quote", dash(string(m.Quote))},
+		{"sent", dash(string(m.Request))}, {"sent as", m.UpstreamReference}, {"provider_reference", quoted(m.ProviderReference)},
+		{"came back", dash(string(m.Result))}, {"refused", refusalText(m)}, {"answered", dash(string(m.Answer))},
+		{"send_by", timeText(m.SendBy)}, {"last lookup", timeText(m.AskedAt)}, {"next lookup", timeText(m.DueAt)}, {"not found", strconv.Itoa(m.Misses)},
+		{"callback_url", dash(m.CallbackURL)},
+	}
+	events := happened(m)
+	slices.SortStableFunc(events, func(a, b []string) int { return strings.Compare(a[0], b[0]) }) // times in one form
+	return append(append(rows, []string{}, []string{"AT", "EVENT", "DETAIL"}), events...)
+}
+
+// happened is everything that happened to a movement, with the time first.
+func happened(m console.Movement) [][]string {
+	rows := [][]string{{timeText(&m.CreatedAt), "claimed", "attempt " + strconv.Itoa(m.Attempt)}}
+	for _, e := range m.Story {
+		rows = append(rows, []string{timeText(&e.At), e.Event, e.Detail})
+	}
+	for _, s := range m.Said {
+		rows = append(rows, []string{timeText(&s.At), s.Event, fmt.Sprintf("%s, times: %d, last at %s", s.Detail, s.Times, timeText(&s.LastAt))})
+	}
+	for _, v := range m.Verdicts {
+		rows = append(rows, verdictRows(v)...)
+	}
+	for _, a := range m.Attention {
+		rows = append(rows, []string{timeText(&a.At), "listed " + a.Reason, a.Detail})
+		if a.ResolvedAt != nil {
+			rows = append(rows, []string{timeText(a.ResolvedAt), "settled " + a.Reason, "by " + a.ResolvedBy + ": " + a.Resolution})
+		}
+	}
+	for _, t := range m.Postings {
+		rows = append(rows, []string{timeText(&t.At), "posted " + t.Kind, fmt.Sprintf("available %s, held %s, margin %s, cost %s, deposit %s",
+			t.Available, t.Held, t.Margin, t.Cost, t.Deposit)})
+	}
+	for _, callback := range m.Callbacks {
+		rows = append(rows, callbackRows(callback)...)
+	}
+	return rows
+}
+
+func verdictRows(v console.Verdict) [][]string {
+	first := "proposed "
+	if v.Alone {
+		first = "decided alone "
+	}
+	rows := [][]string{{timeText(&v.At), first + v.As, "by " + v.Operator + ": " + v.Reason}}
+	if v.ConfirmedBy != "" {
+		rows = append(rows, []string{timeText(v.ConfirmedAt), "confirmed " + v.As, "by " + v.ConfirmedBy + ": " + v.ConfirmedReason})
+	}
+	return rows
+}
+
+func callbackRows(callback console.Callback) [][]string {
+	rows := [][]string{{timeText(&callback.CreatedAt), "callback " + callback.Event, callback.State + ", event_id " + callback.EventID}}
+	for _, a := range callback.Attempts {
+		rows = append(rows, []string{timeText(&a.At), "try", strings.TrimSpace(fmt.Sprintf("%s %d %s", a.Outcome, a.Status, a.Fault))})
+	}
+	return rows
+}
+
+type movementSettle struct {
+	ID     string `arg:"" name:"id" help:"Its id, refId, txId or upstream reference."`
+	As     string `required:"" enum:"success,failed" help:"success or failed."`
+	Reason string `required:"" help:"How that is known; stands in the audit."`
+	Alone  bool   `help:"Without a second operator; it then stands on the operators' list for review."`
+}
+
+// Run takes the operator's word, and tells whether another's is awaited.
+func (c *movementSettle) Run(ctx context.Context, p *program) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	s, err := admin.SettleMovement(ctx, c.ID, console.Settling{As: c.As, Reason: c.Reason, Alone: c.Alone})
+	if err != nil {
+		return err
+	}
+	rows := [][]string{
+		{"id", s.ID}, {"merchant_id", s.MerchantID}, {"mode", s.Mode}, {"kind", s.Kind}, {"reference", quoted(s.Reference)}, {"state", s.State},
+	}
+	rows = append(rows, verdictRows(s.Decision)...)
+	if s.Waiting {
+		rows = append(rows, []string{"It waits for another operator to say the same."})
+	}
+	return p.show(s, rows...)
+}
+
+type findCommand struct {
+	ID    string    `arg:"" name:"id" help:"Any id: of a request or decision, external_id or ref_id, refId or txId, upstream or provider reference."`
+	Since time.Time `placeholder:"TIME" help:"How far back requests, decisions and provider references are looked for, such as 2026-01-02T03:04:05Z; 31 days unless given."`
+}
+
+// Run prints each movement with what happened to it. Finding none is a failure.
+func (c *findCommand) Run(ctx context.Context, p *program) error {
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	found, err := admin.Find(ctx, c.ID, c.Since)
+	if err != nil {
+		return err
+	}
+	var rows [][]string
+	for i, m := range found.Movements {
+		if i > 0 {
+			rows = append(rows, []string{})
+		}
+		rows = append(rows, foundRows(m)...)
+	}
+	if err := p.show(found, rows...); err != nil {
+		return err
+	}
+	if len(found.Movements) == 0 {
+		return fmt.Errorf("nothing has the id %s; ids of requests and decisions and provider references were looked for since %s",
+			strconv.Quote(c.ID), timeText(&found.Since))
+	}
+	return nil
+}
+
+func foundRows(m console.Found) [][]string {
+	rows := [][]string{
+		{m.Kind, m.ID, m.State}, {"found by", strings.Join(m.By, ", ")},
+		{"merchant", m.MerchantID, m.Mode}, {"reference", quoted(m.Reference)}, {"operation", m.Operation, m.Amount.String()},
+		{"request_id", dash(m.RequestID)}, {"decision_id", dash(m.DecisionID), dash(m.PolicyVersion)},
+		{"sent as", m.UpstreamReference}, {m.Provider + " calls it", quoted(m.ProviderReference)},
+	}
+	for _, l := range m.Chain {
+		rows = append(rows, []string{timeText(&l.At), l.Event, l.Detail})
+	}
+	return rows
+}
+
+// quoted is a name that somebody else chose, "-" for none.
+func quoted(name string) string {
+	if name == "" {
+		return "-"
+	}
+	return strconv.Quote(name)
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func connectionText(paying console.Paying) string {
+	return strings.TrimSpace(fmt.Sprintf("%s, version %d %s", dash(paying.ConnectionOwner), paying.ConnectionVersion, paying.ConnectionAccount))
+}
+
+func matchText(match *bool) string {
+	if match == nil {
+		return "-"
+	}
+	return strconv.FormatBool(*match)
+}
+
+func refusalText(m console.Movement) string {
+	if m.RefusalCode == "" {
+		return "-"
+	}
+	return m.RefusalCode + ": " + strconv.Quote(m.RefusalMessage)
+}

@@ -1,0 +1,127 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+)
+
+// deciderOf is an engine that is there only when it is asked.
+type deciderOf func() *engine.Engine
+
+func (d deciderOf) Decide(ctx context.Context, word engine.Decision) (engine.Decided, error) {
+	return d().Decide(ctx, word)
+}
+
+func TestAnyIDIsFound(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	m := w.transfers(time.Hour, nil)
+	old := w.transfers(40*24*time.Hour, func(m *movement.Movement) {
+		m.Reference, m.RequestID, m.DecisionID = "OLD/1", uuid.NewString(), "d-old"
+	})
+	ids := func(id string, since time.Time) (found, by []string) {
+		t.Helper()
+		f, err := w.Find(t.Context(), id, since)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range f.Movements {
+			found, by = append(found, m.ID), append(by, strings.Join(m.By, "+"))
+		}
+		return found, by
+	}
+	for by, names := range map[string][]string{
+		"id":                 {m.ID.String(), m.ID.Compact(), m.UpstreamReference()},
+		"reference":          {"PAY/1"},
+		"request_id":         {m.RequestID},
+		"decision_id":        {m.DecisionID},
+		"provider_reference": {"prov-PAY"},
+	} {
+		for _, name := range names {
+			if found, got := ids(name, time.Time{}); !slices.Equal(found, []string{m.ID.String()}) || !slices.Equal(got, []string{by}) {
+				t.Errorf("%s %s finds %q by %q", by, name, found, got)
+			}
+			if by == "id" || by == "reference" {
+				continue
+			}
+			if shown, err := w.Movement(t.Context(), name); err != nil || shown.ID != m.ID.String() {
+				t.Errorf("%s is shown as %s, %v", name, shown.ID, err)
+			}
+		}
+	}
+	// What tells no time is only found in the last month, unless more is asked for.
+	for _, name := range []string{old.RequestID, "d-old", "prov-OLD"} {
+		if found, _ := ids(name, time.Time{}); len(found) != 0 {
+			t.Errorf("%s is found in the last month: %q", name, found)
+		}
+		if found, _ := ids(name, time.Now().Add(-60*24*time.Hour)); !slices.Equal(found, []string{old.ID.String()}) {
+			t.Errorf("%s finds %q in two months", name, found)
+		}
+	}
+	if found, _ := ids("OLD/1", time.Time{}); !slices.Equal(found, []string{old.ID.String()}) {
+		t.Errorf("its merchant's name finds %q, however old", found)
+	}
+	if found, _ := ids("nothing", time.Time{}); len(found) != 0 {
+		t.Errorf("nothing finds %q", found)
+	}
+	for _, id := range []string{"", "a\x1eb", strings.Repeat("x", 256)} {
+		_, err := w.Find(t.Context(), id, time.Time{})
+		w.refused(err, http.StatusBadRequest, "id")
+	}
+}
+
+// TestARequestThatTellsItsTimeIsFoundWheneverItWas: the gateway's own ids do.
+func TestARequestThatTellsItsTimeIsFoundWheneverItWas(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	long := 400 * 24 * time.Hour
+	m := w.transfers(long, func(m *movement.Movement) { m.RequestID = madeAt(t, time.Now().Add(-long)) })
+	found, err := w.Find(t.Context(), m.RequestID, time.Time{})
+	if err != nil || len(found.Movements) != 1 || found.Movements[0].ID != m.ID.String() {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	if _, err := w.Find(t.Context(), madeAt(t, time.Now().Add(-long)), time.Time{}); err != nil {
+		t.Error(err)
+	}
+}
+
+// madeAt is an id as the gateway would have made it at a time.
+func madeAt(t *testing.T, at time.Time) string {
+	t.Helper()
+	id, err := uuid.NewV7()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, milli := 5, at.UnixMilli(); i >= 0; i, milli = i-1, milli>>8 {
+		id[i] = byte(milli)
+	}
+	return id.String()
+}
+
+func TestSeveralMovementsOfOneName(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, second := w.transfers(2*time.Hour, nil), w.transfers(time.Hour, nil)
+	found, err := w.Find(t.Context(), "PAY/1", time.Time{})
+	if err != nil || len(found.Movements) != 2 || found.Movements[0].ID != second.ID.String() || found.Movements[1].ID != first.ID.String() {
+		t.Fatalf("found %+v, %v", found, err)
+	}
+	var events []string
+	for _, link := range found.Movements[0].Chain {
+		events = append(events, link.Event)
+	}
+	if !slices.Equal(events, []string{"claimed", "pending"}) {
+		t.Errorf("the chain is %q", events)
+	}
+	_, err = w.Movement(t.Context(), "PAY/1")
+	w.refused(err, http.StatusConflict, "")
+}

@@ -1,0 +1,62 @@
+package console
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+// Decider takes operators' word on movements whose outcome nobody knows, with an
+// audit entry. Its errors are *fault.Error.
+type Decider interface {
+	Decide(ctx context.Context, d engine.Decision) (engine.Decided, error)
+}
+
+// settleMovement takes our own names of a movement alone: whoever ends one says
+// exactly which.
+func (c *Console) settleMovement(x *call) (any, error) {
+	var s Settling
+	if err := decode(x, &s); err != nil {
+		return nil, err
+	}
+	id, ok := ourName(x.request.PathValue("movement"))
+	switch outcome := store.Outcome(s.As); {
+	case !ok:
+		return nil, fault.New(fault.NotFound, "There is no such movement: settle names one by its id, refId, txId or upstream reference.")
+	case outcome != store.OutcomeSuccess && outcome != store.OutcomeFailed:
+		return nil, fault.Invalid("as", "must be success or failed")
+	case !plain(s.Reason, 1, maxReason):
+		return nil, fault.Invalid("reason", "must have 1 to 500 characters, without control characters")
+	}
+	decided, err := c.deps.Decider.Decide(x.request.Context(), engine.Decision{
+		Movement: id, Operator: x.operator, Outcome: store.Outcome(s.As), Reason: s.Reason, Alone: s.Alone,
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := decided.Movement
+	return Settled{
+		ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: shownReference(m.Reference),
+		State: string(m.State), Waiting: !decided.Decision.Made(), Decision: verdictDocument(decided.Decision),
+	}, nil
+}
+
+// ourName reads a name of ours of a movement: its id in either form, or that
+// under which its provider is asked.
+func ourName(text string) (movement.ID, bool) {
+	if id, err := movement.ParseID(text); err == nil {
+		return id, true
+	}
+	id, _, ok := movement.ParseUpstreamReference(text)
+	return id, ok
+}
+
+// SettleMovement says how an open transfer or order ended.
+func (c *Client) SettleMovement(ctx context.Context, id string, s Settling) (Settled, error) {
+	return do[Settled](ctx, c, http.MethodPost, "/admin/movements/"+url.PathEscape(id)+"/settle", s)
+}
