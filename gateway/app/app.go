@@ -82,7 +82,7 @@ func (a *App) openStore(ctx context.Context) error {
 		}
 	}
 	var err error
-	a.store, err = store.Open(ctx, a.config.DatabaseURL, store.Options{MaxConns: a.config.DatabaseConns})
+	a.store, err = store.Open(ctx, a.config.DatabaseURL, store.Options{MaxConns: a.config.DatabaseConns, OwnCommits: a.config.OwnCommits})
 	return err
 }
 

@@ -35,7 +35,8 @@ type Config struct {
 	DatabaseURL     string `koanf:"database_url"`      // without a password; or
 	DatabaseURLFile string `koanf:"database_url_file"` // a file that holds it
 	DatabaseConns   int32  `koanf:"database_connections"`
-	Migrate         bool   `koanf:"migrate"` // at the start
+	OwnCommits      bool   `koanf:"own_commits"` // no write of a movement shares its commit with others
+	Migrate         bool   `koanf:"migrate"`     // at the start
 
 	KeysetFile string         `koanf:"keyset_file"` // tink keyset that seals credentials, of mode 0600; or
 	KeysetEnv  string         `koanf:"keyset_env"`  // the name of an environment variable that holds one; or

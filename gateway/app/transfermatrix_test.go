@@ -24,13 +24,14 @@ type mishap struct{ name, act, story string }
 var quick = []mishap{
 	{name: "nothing"}, {act: actCut}, {act: act500}, {act: actGarbage}, {act: actNeverCut}, {act: actToken},
 	{"202, then success", "", "33"}, {"202, then failed", "", "34"}, {"504, moved later", "", "50"},
+	{act: actSilent}, {"202, notified twice", "", "41"}, {"wrong amount at first", "", "45"},
 }
 
 // others complete them.
 var others = []mishap{
-	{act: actSilent}, {act: actAmount}, {act: actNever500}, {act: actNeverSilent},
-	{"202, then cancelled", "", "35"}, {"202, notified twice", "", "41"}, {"202, notified in the wrong order", "", "42"}, {"done, then taken back", "", "44"},
-	{"wrong amount at first", "", "45"}, {"202, notified in nonsense", "", "46"}, {"202, never notified", "", "47"},
+	{act: actAmount}, {act: actNever500}, {act: actNeverSilent},
+	{"202, then cancelled", "", "35"}, {"202, notified in the wrong order", "", "42"}, {"done, then taken back", "", "44"},
+	{"202, notified in nonsense", "", "46"}, {"202, never notified", "", "47"},
 	{"202 for ever", "", forEver}, {"202, a forged notification", "", "49"}, {"504 later than anybody waits", "", "51"}, {"202, always a wrong amount", "", alwaysWrong},
 }
 

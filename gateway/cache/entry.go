@@ -43,8 +43,8 @@ func (e *entry) current() Answer {
 
 // weight is what the entry costs in memory.
 func (e *entry) weight() uint32 {
-	const own = 512                                              // the entry itself and its key
-	return uint32(min(len(e.current().Body), maxMemory/2)) + own //nolint:gosec // bounded in the same line
+	const own = 512 // the entry itself and its key
+	return uint32(min(len(e.current().Body), maxMemory/2)) + own
 }
 
 // adopt takes an answer over and wakes who waits. One that is older than what is

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"maps"
 	"net/http"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
@@ -121,11 +122,22 @@ func (x *exchange) check(b body) (engine.Request, error) {
 	if op.NeedsMerchantID() && !b.merchant.given {
 		wrong = append(wrong, fault.Field{Field: "merchant_id", Message: "is required"})
 	}
-	wrong = append(wrong, op.Check(b.document)...)
+	wrong = append(wrong, op.Check(withReference(b.document, op.ReferenceField(), request.IdempotencyKey))...)
 	if len(wrong) > 0 {
 		return engine.Request{}, invalid(wrong)
 	}
 	return request, nil
+}
+
+// withReference is the body with the header's reference where it has none of its
+// own: a schema may require one.
+func withReference(body catalog.Document, field, reference string) catalog.Document {
+	if _, given := body[field]; given || reference == "" {
+		return body
+	}
+	named := maps.Clone(body)
+	named[field] = reference
+	return named
 }
 
 // invalid is INVALID_REQUEST about fields; its text names the first.

@@ -61,7 +61,7 @@ func (e *Engine) intend(ctx context.Context, r Request, draft *movement.Movement
 		return intent{Movement: *taken}, nil
 	}
 	if in.connection, in.remark, in.unprepared = e.prepare(ctx, r, draft); in.unprepared != nil {
-		return in, nil
+		return in, nil //nolint:nilerr // the caller answers it, unless the reference has an answer
 	}
 	in.Movement, in.claimed, err = e.claim(ctx, *draft)
 	return in, err

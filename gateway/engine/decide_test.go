@@ -135,7 +135,7 @@ func (o *open) settledAs(what string, outcome store.Outcome) {
 
 // TestTwoOperatorsDecide: one proposes, another confirms the same, and what the
 // movement has held, counted or promised ends with it.
-func TestTwoOperatorsDecide(t *testing.T) {
+func TestTwoOperatorsDecide(t *testing.T) { //nolint:tparallel // they share a ledger that is checked then
 	t.Parallel()
 	s := databaseFor(t)
 	for _, what := range []string{"prepaid", "bill", "transfer"} {
@@ -143,7 +143,7 @@ func TestTwoOperatorsDecide(t *testing.T) {
 			for outcome, other := range map[store.Outcome]store.Outcome{
 				store.OutcomeSuccess: store.OutcomeFailed, store.OutcomeFailed: store.OutcomeSuccess,
 			} {
-				t.Run(strings.Join([]string{what, string(state), string(outcome)}, " "), func(t *testing.T) { //nolint:paralleltest // they share a ledger that is checked then
+				t.Run(strings.Join([]string{what, string(state), string(outcome)}, " "), func(t *testing.T) {
 					o := undecided(t, s, what, state)
 					o.work("A", 25*time.Hour)
 					o.pass(2 * time.Minute)

@@ -38,7 +38,9 @@ func (p *purse) movements() []movement.Movement {
 		}
 	}
 	for _, stem := range p.stems {
-		for n := 1; add(fmt.Sprintf("%s%08d", stem, n)); n++ {
+		n := 1
+		for add(fmt.Sprintf("%s%08d", stem, n)) {
+			n++
 		}
 	}
 	return all

@@ -3,8 +3,9 @@
 // pure: it decides what a fact means for a state and does nothing about it. It
 // must not know SQL, plugins, HTTP or the clock.
 //
-// The states and what leads from one to another (a payment; other kinds differ
-// only in the words they show):
+// The states and what leads from one to another, of a payment. Orders and
+// transfers have no life that ends by itself, and so neither Expired nor late
+// money; their rows of the table say what they have:
 //
 //	          claim                    accepted                 paid
 //	(none) ──────────▶ Sending ──────────────────▶ Pending ──────────────▶ Done

@@ -95,7 +95,7 @@ func (s *Store) MovementsByReference(ctx context.Context, reference string, most
 func (s *Store) MovementsByOthersID(ctx context.Context, id string, since, before time.Time, most int) ([]movement.Movement, error) {
 	buckets := make([]int32, movement.Buckets)
 	for i := range buckets {
-		buckets[i] = int32(i) //nolint:gosec // below Buckets
+		buckets[i] = int32(i)
 	}
 	rows, err := s.queries.MovementsByOthersID(ctx, dbsqlc.MovementsByOthersIDParams{
 		Buckets: buckets, Since: micro(since), Before: micro(before), ID: id, Most: int32(most), //nolint:gosec // a page
