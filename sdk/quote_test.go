@@ -10,7 +10,7 @@ import (
 
 const orderManifest = `{
 	"manifest": 1, "name": "counter", "version": "1.0.0", "title": "Counter",
-	"lookup": "resubmit", "settles_within": "30s", "resubmit_within": "24h", "account": "/user",
+	"lookup": "resubmit", "settles_within": "30s", "lookup_every": "10s", "resubmit_within": "24h", "account": "/user",
 	"connection": {"type": "object", "properties": {"user": {"type": "string"}}},
 	"operations": [{"path": "/counter/order", "kind": "order", "summary": "Order", "timeout": "5s", "reference": "/id", "quote": true,
 		"request": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string"}}},

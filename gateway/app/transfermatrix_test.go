@@ -130,8 +130,8 @@ type matrix struct {
 
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
-	x := &matrix{databaseURL: dbtest.New(t, "", nil), stage: newStage(t)}
-	x.deployment = newDeploymentOf(t, "wallet1", "--careless")
+	x := &matrix{databaseURL: dbtest.New(t, "", nil), deployment: newDeploymentOf(t, "wallet1", "--careless")}
+	x.stage = newStage(t) // and so it ends before the simulator, which waits for its connections
 	x.stays = x.start(t, x.databaseURL)[0]
 	x.tap = newTap(t, x.databaseURL)
 	x.shop, _ = x.newSender(t)

@@ -91,6 +91,7 @@ func TestTransferPolicies(t *testing.T) {
 		checkOtherHolder(t, p.shop(large, "live"))
 		checkUnnamed(t, p.shop(large, "test"))
 		checkHungUp(t, p.shop(large, "live"))
+		checkRepeats(t, o, p.shop(large, "live"))
 	})
 }
 
@@ -239,6 +240,28 @@ func checkUnnamed(t *testing.T, s shop) {
 			t.Errorf("with another message: %s", other)
 		}
 	}
+}
+
+// checkRepeats has a policy take equal transfers for one for a while, also where
+// the first was answered. A reference of their own tells them apart.
+func checkRepeats(t *testing.T, o *outflow, s shop) {
+	o.data["transfers"].(fields)["merchants"] = fields{s.merchant: fields{"repeat_within": "10m"}}
+	o.change(t)
+	await(t, 2*liveWithin, "the wider window", func() bool {
+		m := toBank.newRemit()
+		first := s.sends(t, m, "", "Success")
+		return s.sends(t, m, "", "Success").id() == first.id()
+	})
+	m := toWallet.newRemit()
+	first := s.sends(t, m, "", "Success")
+	for range 3 {
+		if a := s.ask(t, m.path, m.body("")); a.remitted().id() != first.id() || !a.replayed() {
+			t.Errorf("again within the window: %s", a)
+		}
+	}
+	m.wantMoved(t, s.program, 1)
+	s.sends(t, m, newReference(), "Success")
+	m.wantMoved(t, s.program, 2)
 }
 
 // checkHungUp hangs up while the provider works on a transfer without a

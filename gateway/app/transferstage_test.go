@@ -70,6 +70,7 @@ func newStage(t testing.TB) *stage {
 	t.Cleanup(func() {
 		server.CloseClientConnections() // some are silent
 		server.Close()
+		g.client.CloseIdleConnections()
 	})
 	g.url = server.URL
 	return g

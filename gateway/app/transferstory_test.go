@@ -122,7 +122,11 @@ func checkPublicCases(t *testing.T, p *program) {
 				}
 				reference := newReference()
 				if c.sent.code != "" {
-					c.sent.want(t, "sent", s.ask(t, c.path, c.body(reference)), reference, c.sent.names...)
+					a := s.ask(t, c.path, c.body(reference))
+					c.sent.want(t, "sent", a, reference, c.sent.names...)
+					if name == "a timeout" && a.Message != "The provider could not tell who the receiver is. Nothing was sent." {
+						t.Errorf("a timeout: %s", a)
+					}
 					c.wantMoved(t, p, 0)
 					known := s.ask(t, "/wallet1/transfer/status", fields{"external_id": reference})
 					if refused := c.sent.sent == fault.SentRefused; refused != known.Success || refused && known.remitted().Status != "Failed" {

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 // edition is one version of a shared answer, read for one purpose.
@@ -132,7 +133,11 @@ func (e *Engine) unanswered(ctx context.Context, op *catalog.Operation, c connec
 	case sdk.Done, sdk.Pending, sdk.Unknown:
 	}
 	if op.Money() {
-		return fault.New(fault.ProviderUnavailable, "The provider could not tell the price. Nothing was sent.").Because(cause)
+		what := "what it costs"
+		if op.Kind == manifest.Transfer {
+			what = "who the receiver is"
+		}
+		return fault.Newf(fault.ProviderUnavailable, "The provider could not tell %s. Nothing was sent.", what).Because(cause)
 	}
 	return fault.New(fault.ProviderTimeout, "The provider did not answer in time.").Because(cause)
 }
