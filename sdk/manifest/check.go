@@ -115,6 +115,9 @@ func (m *Manifest) checkKind(op Operation) []error {
 	if op.Kind == Collection && (!m.Statements || m.Lookup != LookupRead) {
 		fault("statements: a collection is paid by a row of a statement, so there must be some, and lookup must be read")
 	}
+	if op.Kind == Collection {
+		faults = append(faults, m.checkAccount("the payable amounts of one account must differ")...)
+	}
 	if m.Lookup != LookupRead && m.Lookup != LookupResubmit {
 		fault("lookup: a provider with money operations must say read or resubmit")
 	}
