@@ -45,6 +45,7 @@ type commands struct {
 	Keyset     keysetCommands     `cmd:"" help:"Make, rotate and prune what seals providers' credentials."`
 	Plugin     pluginCommands     `cmd:"" help:"See plugins and approve new ones."`
 	Policy     policyCommands     `cmd:"" help:"Export and check policies."`
+	QRIS       qrisCommands       `cmd:"" name:"qris" help:"Read QR codes."`
 	Version    versionCommand     `cmd:"" help:"Tell which version this is."`
 }
 

@@ -120,25 +120,22 @@ func (r *reading) file(f file) (full bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	content, err := r.account.parse(f.name, body)
-	if err != nil {
-		return false, err
-	}
 	start := done.Offset
 	if start > len(body) || digest(body[:start]) != done.Digest {
 		start = 0 // another file under the same name
 	}
+	content, err := r.account.parse(f.name, body, part{start, r.limit - len(r.answer.Entries)})
+	if err != nil {
+		return false, err
+	}
 	reached := start
 	for _, row := range content.rows {
-		if row.end <= start {
-			continue
-		}
-		if len(r.answer.Entries) == r.limit {
-			r.after[f.name] = mark{Offset: reached, Digest: digest(body[:reached])}
-			return true, nil
-		}
 		r.answer.Entries = append(r.answer.Entries, row.entry)
 		reached = row.end
+	}
+	if content.more {
+		r.after[f.name] = mark{Offset: reached, Digest: digest(body[:reached])}
+		return true, nil
 	}
 	made := mark{Offset: content.end, Digest: digest(body[:content.end]), Changed: f.changed}
 	if content.half {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +29,12 @@ const (
 
 var (
 	required = []string{columnID, columnTime, columnAmount, columnMerchant, columnStatus}
-	told     = []string{"rrn", "issuer", "fee", "net_amount"} // to operators
+	told     = []string{"rrn", "issuer", columnTerminal, "fee", "net_amount"} // to operators
+)
+
+const (
+	maxID   = 128 // of a settlement, in bytes
+	maxTold = 64  // of another field
 )
 
 // standing is what a status says of the money.
@@ -51,9 +55,14 @@ var statuses = map[string]standing{
 // report is a document that was read whole: only then is any row of it used.
 type report struct {
 	rows []row
+	more bool // there are rows that were not asked for
 	end  int  // of the last whole line, in bytes
 	half bool // something follows that
 }
+
+// part is which rows of a document are wanted: those that end after a place, up
+// to a number.
+type part struct{ after, limit int }
 
 // row is one that says something of the account.
 type row struct {
@@ -63,9 +72,10 @@ type row struct {
 
 var byteOrderMark = []byte("\ufeff")
 
-// parse reads a document. What follows the last line break is left for later:
-// nobody can tell half a line from a whole one.
-func (a account) parse(name string, body []byte) (report, error) {
+// parse reads a document and judges all of it, whatever part is wanted. What
+// follows the last line break is left for later: nobody can tell half a line
+// from a whole one.
+func (a account) parse(name string, body []byte, wanted part) (report, error) {
 	whole := body[:bytes.LastIndexByte(body, '\n')+1]
 	found := report{end: len(whole), half: len(whole) < len(body)}
 	if len(whole) == 0 {
@@ -89,26 +99,56 @@ func (a account) parse(name string, body []byte) (report, error) {
 		case err != nil:
 			return report{}, parseFault(name, err)
 		}
-		line, _ := reader.FieldPos(0)
 		if columns == nil {
-			if columns, err = readHeader(record); err != nil {
-				return report{}, fmt.Errorf("%s: line %d: %w", name, line, err)
-			}
-			continue
+			columns, err = readHeader(record)
+		} else {
+			end := shift + int(reader.InputOffset())
+			err = a.take(&found, fields{columns, record}, end, wanted)
 		}
-		entry, ours, err := a.readRow(func(column string) string {
-			if i, ok := columns[column]; ok {
-				return strings.TrimSpace(record[i])
-			}
-			return ""
-		})
 		if err != nil {
+			line, _ := reader.FieldPos(0)
 			return report{}, fmt.Errorf("%s: line %d: %w", name, line, err)
 		}
-		if ours {
-			found.rows = append(found.rows, row{entry, shift + int(reader.InputOffset())})
+	}
+}
+
+// take reads a row, and keeps it where it is ours and wanted.
+func (a account) take(found *report, f fields, end int, wanted part) error {
+	entry, ours, err := a.readRow(f)
+	if err != nil || !ours || end <= wanted.after {
+		return err
+	}
+	if len(found.rows) == wanted.limit {
+		found.more = true
+		return nil
+	}
+	entry.Data, err = f.data()
+	found.rows = append(found.rows, row{entry, end})
+	return err
+}
+
+// fields are a row by the names of its columns.
+type fields struct {
+	columns map[string]int
+	record  []string
+}
+
+// get is a field, or "" where there is no such column.
+func (f fields) get(column string) string {
+	if i, ok := f.columns[column]; ok {
+		return strings.TrimSpace(f.record[i])
+	}
+	return ""
+}
+
+func (f fields) data() (json.RawMessage, error) {
+	data := map[string]string{}
+	for _, column := range told {
+		if value := f.get(column); value != "" {
+			data[column] = strings.ToValidUTF8(value[:min(len(value), maxTold)], "")
 		}
 	}
+	return json.Marshal(data)
 }
 
 // parseFault names the place; what stands there is not ours to repeat.
@@ -138,20 +178,20 @@ func readHeader(record []string) (map[string]int, error) {
 
 // readRow reads what a row says of the account. Rows of other merchants and
 // terminals, and rows without money, are not ours.
-func (a account) readRow(field func(string) string) (entry sdk.Entry, ours bool, err error) {
-	status, ok := statuses[strings.ToUpper(field(columnStatus))]
+func (a account) readRow(f fields) (entry sdk.Entry, ours bool, err error) {
+	status, ok := statuses[strings.ToUpper(f.get(columnStatus))]
 	if !ok {
-		return entry, false, fmt.Errorf("%s: %q is not known", columnStatus, field(columnStatus))
+		return entry, false, fmt.Errorf("%s: %q is not known", columnStatus, f.get(columnStatus))
 	}
-	terminal := field(columnTerminal)
-	if field(columnMerchant) != a.merchant || terminal != "" && a.terminal != "" && terminal != a.terminal || status == nothing {
+	terminal := f.get(columnTerminal)
+	if f.get(columnMerchant) != a.merchant || terminal != "" && a.terminal != "" && terminal != a.terminal || status == nothing {
 		return entry, false, nil
 	}
-	id := field(columnID)
-	if id == "" {
-		return entry, false, errors.New(columnID + " is missing")
+	id := f.get(columnID)
+	if id == "" || len(id) > maxID {
+		return entry, false, fmt.Errorf("%s: must have 1 to %d characters", columnID, maxID)
 	}
-	entry = sdk.Entry{ID: id, Reference: id, Currency: strings.ToUpper(field(columnCurrency))}
+	entry = sdk.Entry{ID: id, Reference: id, Currency: strings.ToUpper(f.get(columnCurrency))}
 	if entry.Currency == "" {
 		entry.Currency = currency
 	}
@@ -159,17 +199,16 @@ func (a account) readRow(field func(string) string) (entry sdk.Entry, ours bool,
 		// A report may repeat the row that paid with another status.
 		entry.ID, entry.Reversed = id+"/reversed", true
 	}
-	if entry.Amount, err = money.Parse(field(columnAmount)); err != nil || entry.Amount < 1 {
+	if entry.Amount, err = money.Parse(f.get(columnAmount)); err != nil || entry.Amount < 1 {
 		return entry, false, fmt.Errorf("%s: must be whole rupiah above zero", columnAmount)
 	}
-	if entry.At, err = readTime(field(columnTime), a.zone); err != nil {
+	if entry.At, err = readTime(f.get(columnTime), a.zone); err != nil {
 		return entry, false, err
 	}
-	entry.Data, err = dataOf(field)
-	return entry, true, err
+	return entry, true, nil
 }
 
-var timeForms = []string{time.RFC3339, "2006-01-02 15:04:05", "2006-01-02T15:04:05"}
+var timeForms = []string{"2006-01-02 15:04:05", time.RFC3339, "2006-01-02T15:04:05"}
 
 func readTime(text string, zone *time.Location) (time.Time, error) {
 	for _, form := range timeForms {
@@ -178,14 +217,4 @@ func readTime(text string, zone *time.Location) (time.Time, error) {
 		}
 	}
 	return time.Time{}, fmt.Errorf("%s: write it like 2026-01-02 15:04:05 or 2026-01-02T15:04:05+07:00", columnTime)
-}
-
-func dataOf(field func(string) string) (json.RawMessage, error) {
-	data := map[string]string{}
-	for _, column := range slices.Concat(told, []string{columnTerminal}) {
-		if value := field(column); value != "" {
-			data[column] = value
-		}
-	}
-	return json.Marshal(data)
 }
