@@ -25,3 +25,11 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	sdktest.Run(t, sdktest.Suite{Manifest: manifestJSON, Open: openUpstream(sandbox.DefaultOptions()), Examples: examples})
 }
+
+// Rows that come twice and backwards are the same rows.
+func TestConformanceOfUntidyReports(t *testing.T) {
+	t.Parallel()
+	untidy := sandbox.DefaultOptions()
+	untidy.Duplicate, untidy.Reorder = true, true
+	sdktest.Run(t, sdktest.Suite{Manifest: manifestJSON, Open: openUpstream(untidy), Examples: examples[:1]})
+}

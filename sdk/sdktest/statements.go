@@ -145,13 +145,15 @@ func checkStatements(tr *trial) {
 	}
 	singly, _ := tr.readAll(mine, "", 1)
 	if !maps.EqualFunc(singly, atOnce, sameEntry) {
-		tr.Errorf("one by one the books have %v, at once %v", singly, atOnce)
+		tr.Errorf("one by one the books have %v, at once %v", amountsOf(singly), amountsOf(atOnce))
 	}
 	if again, _ := tr.readAll(mine, last.Cursor, 100); len(again) != 0 {
-		tr.Errorf("nothing happened, and the cursor leads to %v", again)
+		tr.Errorf("nothing happened, and the cursor leads to %v", amountsOf(again))
 	}
 	fresh := tr.collect(mine, 100, 2)
-	if news, _ := tr.readAll(mine, last.Cursor, 1); !maps.Equal(amountsOf(news), fresh) {
+	news, _ := tr.readAll(mine, last.Cursor, 1)
+	maps.DeleteFunc(news, func(id string, e sdk.Entry) bool { return sameEntry(atOnce[id], e) }) // upstreams repeat rows
+	if !maps.Equal(amountsOf(news), fresh) {
 		tr.Errorf("the news are %v, want %v", amountsOf(news), fresh)
 	}
 }
@@ -165,7 +167,7 @@ func sameEntry(a, b sdk.Entry) bool {
 func checkReadTwice(tr *trial) {
 	tr.mustStatement()
 	mine := tr.upstream.Connect("A", "test")
-	tr.collect(mine, 0, 4)
+	want := tr.collect(mine, 0, 4)
 	begun := tr.page(mine, "", 2)
 	rest, _ := tr.readAll(mine, begun.Cursor, 1)
 	if err := tr.plugin.kill(tr.Context()); err != nil {
@@ -173,9 +175,20 @@ func checkReadTwice(tr *trial) {
 	}
 	tr.plugin = startProcess(tr.T, tr.suite.Command)
 	again, _ := tr.readAll(mine, begun.Cursor, 100)
-	if len(rest) != 2 || !maps.EqualFunc(rest, again, sameEntry) {
-		tr.Errorf("the same cursor led to %v, then to %v", rest, again)
+	if !maps.EqualFunc(rest, again, sameEntry) {
+		tr.Errorf("the same cursor led to %v, then to %v", amountsOf(rest), amountsOf(again))
 	}
+	if all := distinct(begun.Entries, slices.Collect(maps.Values(rest))); !maps.Equal(amountsOf(all), want) {
+		tr.Errorf("the books have %v, want %v", amountsOf(all), want)
+	}
+}
+
+func distinct(pages ...[]sdk.Entry) map[string]sdk.Entry {
+	entries := map[string]sdk.Entry{}
+	for _, e := range slices.Concat(pages...) {
+		entries[e.ID] = e
+	}
+	return entries
 }
 
 // checkForeignCursor: what is no cursor of this plugin's is refused, or read as
@@ -188,8 +201,8 @@ func checkForeignCursor(tr *trial) {
 	defer cancel()
 	for _, cursor := range []string{"nonsense", "{}", "[1]", "null", "999999999"} {
 		r, err := tr.plugin.Statement(ctx, sdk.Statement{Connection: mine, Cursor: cursor, Limit: 100})
-		if err != nil || r.Known && len(r.Entries) != len(want) {
-			tr.Errorf("%q: got %+v, %v", cursor, r, err)
+		if got := amountsOf(distinct(r.Entries)); err != nil || r.Known && !maps.Equal(got, want) {
+			tr.Errorf("the cursor %q leads to %v, %v", cursor, got, err)
 		}
 	}
 }
