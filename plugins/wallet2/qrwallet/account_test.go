@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/qris"
@@ -113,7 +112,7 @@ func TestTheManifestSaysHowLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := `"reports_late": "` + strings.TrimSuffix(time.Duration(reportsLate).String(), "0m0s") + `"`; !strings.Contains(string(document), want) {
+	if want := `"reports_late": "` + strings.TrimSuffix(reportsLate.String(), "0m0s") + `"`; !strings.Contains(string(document), want) {
 		t.Errorf("the manifest does not say %s", want)
 	}
 }

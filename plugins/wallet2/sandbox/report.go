@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // jakarta is where the wallet's clocks are.
@@ -100,7 +99,7 @@ func record(l line) []string {
 	fee := l.Amount * 7 / 1000
 	return []string{
 		l.ID, l.At.In(jakarta).Format("2006-01-02 15:04:05"), l.Amount.Decimal2(), "IDR", rrnOf(l.ID), "93600014",
-		l.Merchant, terminal, status, fee.Decimal2(), money.Amount(l.Amount - fee).Decimal2(),
+		l.Merchant, terminal, status, fee.Decimal2(), (l.Amount - fee).Decimal2(),
 	}
 }
 
