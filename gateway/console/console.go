@@ -172,6 +172,7 @@ type Dependencies struct {
 	Books       Books
 	Proof       Proof
 	Usage       Usage
+	Limits      Limits
 
 	Directory Directory
 	Vault     Vault
@@ -263,6 +264,9 @@ func (c *Console) routes() {
 		"GET /admin/merchants/{merchant}/balance":                c.showBalance,
 		"GET /admin/merchants/{merchant}/statement":              c.listStatement,
 		"GET /admin/merchants/{merchant}/quotas":                 c.listQuotas,
+		"GET /admin/merchants/{merchant}/limits":                 c.listLimits,
+		"POST /admin/merchants/{merchant}/limits":                c.setLimits,
+		"POST /admin/merchants/{merchant}/limits/{limit}/remove": c.removeLimit,
 		"GET /admin/ledger/waiting":                              c.listWaiting,
 		"POST /admin/ledger/approve":                             c.approve,
 		"POST /admin/ledger/reject":                              c.reject,
