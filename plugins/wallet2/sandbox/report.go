@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
 )
 
 // jakarta is where the wallet's clocks are.
