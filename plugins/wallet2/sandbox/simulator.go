@@ -59,8 +59,8 @@ func New(env *kit.Env, options Options) (*Simulator, error) {
 // Handler serves nothing: such a wallet has no API.
 func (s *Simulator) Handler() http.Handler { return http.NotFoundHandler() }
 
-// Describe tells what can be paid here: codes alone.
-func (s *Simulator) Describe(string) kit.Description { return kit.Description{} }
+// Describe tells no page to pay on and no magic value: codes alone are paid.
+func (s *Simulator) Describe(string) kit.Description { return kit.Description{Magic: []kit.Magic{}, Prefixes: []string{}} }
 
 // due writes the report of a merchant whose time has come.
 func (s *Simulator) due(t task) {
