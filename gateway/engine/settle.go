@@ -32,6 +32,8 @@ const (
 	reasonAccount       = "our_account"
 	reasonFee           = "fee_differs"
 	reasonUnreadable    = "unreadable"
+	reasonReports       = "reports"
+	reasonAmbiguous     = "ambiguous"
 )
 
 // settle does what a fact about a movement means for it. Whoever brings the
@@ -79,6 +81,9 @@ func (e *Engine) moveTo(ctx context.Context, op *catalog.Operation, m movement.M
 	}
 	if to.Final() {
 		move.FactID = f.EventID
+	}
+	if move.PaidAt = f.At; !byBooks(op) || to != movement.Done {
+		move.PaidAt = time.Time{}
 	}
 	switch {
 	case op.Rules.Quiet:

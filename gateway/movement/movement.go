@@ -103,7 +103,10 @@ type Movement struct {
 	PaidLateAt time.Time
 	ReversedAt time.Time
 
-	Slot Slot // of a collection that is being claimed
+	// Of a collection that is being claimed: where its amount is taken, and what the
+	// quota of its request leaves, nil where none counts it.
+	Slot      Slot
+	Remaining *int64
 }
 
 // Slot is where the payable amount of a collection is taken at its claim: the

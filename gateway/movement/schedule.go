@@ -16,7 +16,7 @@ var (
 	// After it expired: once more for money that came late and was not told.
 	lookExpired = []time.Duration{time.Hour}
 	// For what is paid by rows of its provider's books: while it is open, the more
-	// often the younger it is, and after it expired, because rows come late.
+	// often the younger it is, and after it ended, because rows come late.
 	lookBooks = []time.Duration{
 		5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second,
 		5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 20 * time.Minute, 25 * time.Minute,
@@ -69,8 +69,12 @@ func (m *Movement) NextLook(now time.Time, pace Pace) time.Time {
 	case Expired:
 		next, _ := after(now, m.UpdatedAt, expired)
 		return next
-	case Done, Failed, Unsent:
-		return time.Time{}
+	case Done:
+		if rules.Life > 0 { // what takes money back stands in the books alone
+			next, _ := after(now, m.UpdatedAt, lookLateRows)
+			return next
+		}
+	case Failed, Unsent:
 	}
 	return time.Time{}
 }

@@ -216,7 +216,7 @@ func TestAPaymentPaysOnce(t *testing.T) {
 	}
 	judge := func(verdicts ...store.Verdict) {
 		t.Helper()
-		if err := s.Judge(t.Context(), wallet, verdicts); err != nil {
+		if err := s.Judge(t.Context(), epoch, book(t, s), verdicts); err != nil {
 			t.Error(err)
 		}
 	}
@@ -240,7 +240,11 @@ func TestAPaymentPaysOnce(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	judge(store.Verdict{Payment: "b", State: store.SettlementAgain})
+	judge(store.Verdict{Payment: "b", State: store.SettlementAgain, Reason: "paid_again", Detail: "IDR 100"})
+	judge(store.Verdict{Payment: "a", State: store.SettlementAgain, Reason: "paid_again"}) // of a stale reader
+	if open, err := s.OpenAttention(t.Context(), 10); err != nil || len(open) != 1 || open[0].Subject != "payment b" || open[0].Reason != "paid_again" {
+		t.Errorf("the operators' list: %+v, %v", open, err)
+	}
 	listed, err := s.ListSettlements(t.Context(), "mer_1", 10)
 	if err != nil || len(listed) != 1 || listed[0].Payment != "b" || listed[0].State != store.SettlementAgain {
 		t.Fatalf("%+v, %v", listed, err)
@@ -277,7 +281,7 @@ func TestWhatIsToldLaterOpensAPayment(t *testing.T) {
 		return open
 	}
 	enter(rowOf("a", one.Amount), rowOf("b", other.Amount))
-	if err := s.Judge(t.Context(), wallet, []store.Verdict{
+	if err := s.Judge(t.Context(), epoch, book(t, s), []store.Verdict{
 		{Payment: "a", State: store.SettlementMatched, Movement: one.ID}, {Payment: "b", State: store.SettlementMatched, Movement: other.ID},
 	}); err != nil {
 		t.Fatal(err)

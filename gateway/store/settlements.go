@@ -112,19 +112,24 @@ type Verdict struct {
 	Payment  string
 	State    SettlementState
 	Movement movement.ID // that it pays, where it is matched
+	Reason   string      // for which it stands on the operators' list, "" where it does not
+	Detail   string      // for people
 }
 
 // Judge decides new payments: a matched one has its collection from then on, and
-// the collection it. Where somebody else has decided one, or given its collection
+// the collection it, and what a person must see is listed in the same commit. Where somebody else has decided one, or given its collection
 // to another payment, that one stays as it is.
-func (s *Store) Judge(ctx context.Context, account movement.AccountID, verdicts []Verdict) error {
+func (s *Store) Judge(ctx context.Context, now time.Time, b Book, verdicts []Verdict) error {
 	if len(verdicts) == 0 {
 		return nil
 	}
-	p := dbsqlc.JudgeSettlementsParams{AccountID: uuid.UUID(account)}
+	p := dbsqlc.JudgeSettlementsParams{
+		AccountID: uuid.UUID(b.Account), MerchantID: b.MerchantID, Mode: b.Mode, Provider: b.Provider, Now: micro(now),
+	}
 	for _, v := range verdicts {
 		p.Payments, p.States = append(p.Payments, v.Payment), append(p.States, string(v.State))
 		p.MovementIds = append(p.MovementIds, uuid.UUID(v.Movement))
+		p.Reasons, p.Details = append(p.Reasons, v.Reason), append(p.Details, v.Detail)
 	}
 	_, err := s.queries.JudgeSettlements(ctx, p)
 	switch {
@@ -136,7 +141,7 @@ func (s *Store) Judge(ctx context.Context, account movement.AccountID, verdicts 
 		return nil // its collection is paid by another payment, which the next look finds
 	}
 	for _, v := range verdicts {
-		if err := s.Judge(ctx, account, []Verdict{v}); err != nil {
+		if err := s.Judge(ctx, now, b, []Verdict{v}); err != nil {
 			return err
 		}
 	}

@@ -369,10 +369,24 @@ func (q *Queries) EnterStatement(ctx context.Context, arg EnterStatementParams) 
 	return account_id, err
 }
 
-const judgeSettlements = `-- name: JudgeSettlements :execrows
-UPDATE settlements SET state = v.state, movement_id = NULLIF(v.movement_id, '00000000-0000-0000-0000-000000000000'::UUID)
-FROM (SELECT UNNEST($2::TEXT[]) AS payment, UNNEST($3::TEXT[]) AS state, UNNEST($4::UUID[]) AS movement_id) AS v
-WHERE settlements.account_id = $1 AND settlements.payment = v.payment AND settlements.state = 'new'
+const judgeSettlements = `-- name: JudgeSettlements :many
+WITH judged AS (
+    UPDATE settlements SET state = v.state, movement_id = NULLIF(v.movement_id, '00000000-0000-0000-0000-000000000000'::UUID)
+    FROM (
+        SELECT UNNEST($2::TEXT[]) AS payment, UNNEST($3::TEXT[]) AS state, UNNEST($4::UUID[]) AS movement_id,
+            UNNEST($5::TEXT[]) AS reason, UNNEST($6::TEXT[]) AS detail
+    ) AS v
+    WHERE settlements.account_id = $1 AND settlements.payment = v.payment AND settlements.state = 'new'
+    RETURNING settlements.payment, settlements.entry_id, v.reason, v.detail
+), listed AS (
+    INSERT INTO attention (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
+    SELECT $7::TEXT, $8::TEXT, 'payment ' || judged.payment, judged.reason, judged.entry_id, $9::TEXT, judged.detail,
+        $10::TIMESTAMPTZ
+    FROM judged WHERE judged.reason <> ''
+    ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO NOTHING
+    RETURNING subject
+)
+SELECT judged.payment FROM judged
 `
 
 type JudgeSettlementsParams struct {
@@ -380,20 +394,45 @@ type JudgeSettlementsParams struct {
 	Payments    []string
 	States      []string
 	MovementIds []uuid.UUID
+	Reasons     []string
+	Details     []string
+	MerchantID  string
+	Mode        string
+	Provider    string
+	Now         time.Time
 }
 
-// Decides payments of which nobody had decided.
-func (q *Queries) JudgeSettlements(ctx context.Context, arg JudgeSettlementsParams) (int64, error) {
-	result, err := q.db.Exec(ctx, judgeSettlements,
+// Decides payments of which nobody had decided, and puts those that a person must
+// see on the operators' list.
+func (q *Queries) JudgeSettlements(ctx context.Context, arg JudgeSettlementsParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, judgeSettlements,
 		arg.AccountID,
 		arg.Payments,
 		arg.States,
 		arg.MovementIds,
+		arg.Reasons,
+		arg.Details,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Provider,
+		arg.Now,
 	)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var payment string
+		if err := rows.Scan(&payment); err != nil {
+			return nil, err
+		}
+		items = append(items, payment)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const listSettlements = `-- name: ListSettlements :many

@@ -14,7 +14,7 @@ import (
 
 const askMovement = `-- name: AskMovement :one
 UPDATE movements SET asked_at = $1, due_at = $2
-WHERE id = $3 AND state IN ('sending', 'pending', 'expired') AND (asked_at IS NULL OR asked_at <= $4)
+WHERE id = $3 AND state IN ('sending', 'pending', 'expired', 'done') AND (asked_at IS NULL OR asked_at <= $4)
 RETURNING id
 `
 

@@ -129,11 +129,26 @@ WHERE m.merchant_id = @merchant_id AND m.mode = @mode AND m.kind = 'collection' 
     AND m.provider = @provider AND m.connection_account = @account AND m.state IN ('sending', 'pending', 'done', 'expired')
     AND m.created_at <= @latest AND m.expires_at >= @earliest;
 
--- name: JudgeSettlements :execrows
--- Decides payments of which nobody had decided.
-UPDATE settlements SET state = v.state, movement_id = NULLIF(v.movement_id, '00000000-0000-0000-0000-000000000000'::UUID)
-FROM (SELECT UNNEST(@payments::TEXT[]) AS payment, UNNEST(@states::TEXT[]) AS state, UNNEST(@movement_ids::UUID[]) AS movement_id) AS v
-WHERE settlements.account_id = @account_id AND settlements.payment = v.payment AND settlements.state = 'new';
+-- name: JudgeSettlements :many
+-- Decides payments of which nobody had decided, and puts those that a person must
+-- see on the operators' list.
+WITH judged AS (
+    UPDATE settlements SET state = v.state, movement_id = NULLIF(v.movement_id, '00000000-0000-0000-0000-000000000000'::UUID)
+    FROM (
+        SELECT UNNEST(@payments::TEXT[]) AS payment, UNNEST(@states::TEXT[]) AS state, UNNEST(@movement_ids::UUID[]) AS movement_id,
+            UNNEST(@reasons::TEXT[]) AS reason, UNNEST(@details::TEXT[]) AS detail
+    ) AS v
+    WHERE settlements.account_id = @account_id AND settlements.payment = v.payment AND settlements.state = 'new'
+    RETURNING settlements.payment, settlements.entry_id, v.reason, v.detail
+), listed AS (
+    INSERT INTO attention (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
+    SELECT @merchant_id::TEXT, @mode::TEXT, 'payment ' || judged.payment, judged.reason, judged.entry_id, @provider::TEXT, judged.detail,
+        @now::TIMESTAMPTZ
+    FROM judged WHERE judged.reason <> ''
+    ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO NOTHING
+    RETURNING subject
+)
+SELECT judged.payment FROM judged;
 
 -- name: CloseSettlements :execrows
 -- Notes that payments have done to their collections what they mean. What was

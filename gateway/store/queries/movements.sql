@@ -255,7 +255,7 @@ RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, 
 -- Takes the right to ask the provider about a movement: at most one caller in
 -- any replica gets it in each span.
 UPDATE movements SET asked_at = @now, due_at = @due_at
-WHERE id = @id AND state IN ('sending', 'pending', 'expired') AND (asked_at IS NULL OR asked_at <= @before)
+WHERE id = @id AND state IN ('sending', 'pending', 'expired', 'done') AND (asked_at IS NULL OR asked_at <= @before)
 RETURNING id;
 
 -- name: MissMovement :one
