@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -117,6 +118,10 @@ func (r *reading) file(f file) (full bool, err error) {
 		return false, nil
 	}
 	body, err := f.read()
+	if errors.Is(err, fs.ErrNotExist) {
+		r.open = true // taken away meanwhile; the next list tells what is left
+		return false, nil
+	}
 	if err != nil {
 		return false, err
 	}

@@ -1,6 +1,8 @@
 package qrwallet
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -184,5 +186,27 @@ func TestLargeReports(t *testing.T) {
 	}
 	if seen != rows {
 		t.Errorf("read %d rows", seen)
+	}
+}
+
+// vanishing is a source whose file goes away between the list and the read.
+type vanishing struct{ directory }
+
+func (v vanishing) list(ctx context.Context) ([]file, error) {
+	files, err := v.directory.list(ctx)
+	return files, errors.Join(err, os.RemoveAll(string(v.directory)))
+}
+
+func TestAFileThatGoesAwayIsNoFault(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.write(named(time.Now().Add(-3*time.Hour)), header+settled("s1", 1))
+	a, err := open(b.connection())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.books = vanishing{directory(b.dir)}
+	if r := a.read(t.Context(), "", 10); !r.Known || len(r.Entries) > 0 || r.More || !r.Through.IsZero() {
+		t.Errorf("got %+v", r)
 	}
 }

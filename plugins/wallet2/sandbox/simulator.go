@@ -60,15 +60,18 @@ func New(env *kit.Env, options Options) (*Simulator, error) {
 func (s *Simulator) Handler() http.Handler { return http.NotFoundHandler() }
 
 // Describe tells no page to pay on and no magic value: codes alone are paid.
-func (s *Simulator) Describe(string) kit.Description { return kit.Description{Magic: []kit.Magic{}, Prefixes: []string{}} }
+func (s *Simulator) Describe(string) kit.Description {
+	return kit.Description{Magic: []kit.Magic{}, Prefixes: []string{}}
+}
 
 // due writes the report of a merchant whose time has come.
 func (s *Simulator) due(t task) {
+	next := s.now().Add(s.options.Every) // before the work, which takes time
 	if err := s.publish(t.merchant, false); err != nil {
 		s.env.Log.Warn("a report was not written", "merchant", t.merchant, "err", err)
 	}
 	if t.again {
-		s.agenda.Add(s.now().Add(s.options.Every), t)
+		s.agenda.Add(next, t)
 	}
 }
 

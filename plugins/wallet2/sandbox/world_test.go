@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -147,6 +148,9 @@ func (w *world) reports() (names []string, documents [][][]string) {
 	}
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // an empty report, of which a newer one says more
+		}
 		if err != nil {
 			w.t.Fatal(err)
 		}
