@@ -26,7 +26,7 @@ func (a *App) wireConsole(vault *tenants.Vault, zone *time.Location) error {
 		console.Dependencies{
 			Merchants: a.store, Standing: a.store, Keys: a.store, Connections: a.store, Verifier: a.host, Sealed: a.store, Keyring: vault,
 			Attention: a.store, Movements: a.store, Database: a.store,
-			Adjustments: a.store, Books: a.store, Proof: a.store, Usage: a.store, Limits: a.store,
+			Adjustments: a.store, Books: a.store, Proof: a.store, Usage: a.store, Limits: a.store, Settlements: a.store, Assigner: a.money,
 			Callbacks: a.store, Outbox: a.store, CallbackSecrets: a.store,
 			Directory: a.directory, Vault: vault, Plugins: a.host, Policy: a.policy,
 			Metrics: a.metrics, Now: time.Now, Log: a.log,

@@ -173,6 +173,8 @@ type Dependencies struct {
 	Proof       Proof
 	Usage       Usage
 	Limits      Limits
+	Settlements Settlements
+	Assigner    Assigner
 
 	Directory Directory
 	Vault     Vault
@@ -267,6 +269,8 @@ func (c *Console) routes() {
 		"GET /admin/merchants/{merchant}/limits":                 c.listLimits,
 		"POST /admin/merchants/{merchant}/limits":                c.setLimits,
 		"POST /admin/merchants/{merchant}/limits/{limit}/remove": c.removeLimit,
+		"GET /admin/merchants/{merchant}/settlements":            c.listSettlements,
+		"POST /admin/movements/{movement}/settlement":            c.assignSettlement,
 		"GET /admin/ledger/waiting":                              c.listWaiting,
 		"POST /admin/ledger/approve":                             c.approve,
 		"POST /admin/ledger/reject":                              c.reject,

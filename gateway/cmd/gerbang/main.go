@@ -42,6 +42,7 @@ type commands struct {
 	Quota      quotaCommands      `cmd:"" help:"Tell how much of its quotas a merchant has used."`
 	Ledger     ledgerCommands     `cmd:"" help:"Check the ledger, tell balances, list statements, and decide on large credits."`
 	Attention  attentionCommands  `cmd:"" help:"See and settle what waits for an operator."`
+	Settlement settlementCommands `cmd:"" help:"See payments that pay no sale, and give them to one."`
 	Keyset     keysetCommands     `cmd:"" help:"Make, rotate and prune what seals providers' credentials."`
 	Plugin     pluginCommands     `cmd:"" help:"See plugins and approve new ones."`
 	Policy     policyCommands     `cmd:"" help:"Export and check policies."`
