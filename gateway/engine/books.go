@@ -7,10 +7,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -268,17 +270,44 @@ func (e *Engine) settleMatched(ctx context.Context, book store.Book, after, last
 	if err != nil {
 		return err
 	}
-	var done []store.Settlement
-	var failed error
-	for _, s := range open {
-		if s.State != store.SettlementMatched || s.Payment > last {
-			continue
-		}
-		if err := e.pay(ctx, s); err != nil {
-			failed = errors.Join(failed, err) // one that can't be settled must not hold up the others
-			continue
-		}
-		done = append(done, s)
-	}
+	open = slices.DeleteFunc(open, func(s store.Settlement) bool { return s.State != store.SettlementMatched || s.Payment > last })
+	done, failed := e.payAll(ctx, open)
 	return errors.Join(failed, e.Settlements.Settled(ctx, book.Account, done))
+}
+
+// paidAtOnce is how many collections are told at once that they are paid: their
+// commits are shared.
+const paidAtOnce = 16
+
+// payAll tells collections of their payments, and returns the payments that are
+// settled: one that can't be must not hold up the others. A panic is raised here.
+func (e *Engine) payAll(ctx context.Context, matched []store.Settlement) (done []store.Settlement, failed error) {
+	var mu sync.Mutex
+	var thrown any
+	var group errgroup.Group
+	group.SetLimit(paidAtOnce)
+	for _, s := range matched {
+		group.Go(func() error {
+			defer func() {
+				if cause := recover(); cause != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					thrown = cause
+				}
+			}()
+			err := e.pay(ctx, s)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				done = append(done, s)
+			}
+			failed = errors.Join(failed, err)
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions keep their errors themselves
+	if thrown != nil {
+		panic(thrown)
+	}
+	return done, failed
 }

@@ -118,16 +118,21 @@ func back(name string, amount money.Amount, at time.Time) sdk.Entry {
 // shaky is a store beside whose writes a process may end.
 type shaky struct {
 	*store.Store
-	at func(step string) // before and after each write
+	mu sync.Mutex
+	at func(step string) // before and after each write, one at a time
 }
 
 func (s *shaky) around(step string, write func()) {
-	if s.at != nil {
-		s.at("before " + step)
-	}
+	s.reach("before " + step)
 	write()
+	s.reach("after " + step)
+}
+
+func (s *shaky) reach(step string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.at != nil {
-		s.at("after " + step)
+		s.at(step)
 	}
 }
 

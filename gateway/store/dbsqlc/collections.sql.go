@@ -198,7 +198,8 @@ func (q *Queries) ClaimCollection(ctx context.Context, arg ClaimCollectionParams
 const closeSettlements = `-- name: CloseSettlements :execrows
 UPDATE settlements SET state = CASE WHEN v.reversed AND NOT v.differs THEN 'reversed' ELSE 'paid' END
 FROM (SELECT UNNEST($2::TEXT[]) AS payment, UNNEST($3::BOOL[]) AS reversed, UNNEST($4::BOOL[]) AS differs) AS v
-WHERE settlements.account_id = $1 AND settlements.payment = v.payment AND settlements.state = 'matched'
+WHERE settlements.account_id = $1 AND settlements.payment = ANY($2::TEXT[]) AND settlements.payment = v.payment
+    AND settlements.state = 'matched'
     AND (settlements.reversed_at IS NOT NULL) = v.reversed AND settlements.differs = v.differs
 `
 
@@ -376,7 +377,8 @@ WITH judged AS (
         SELECT UNNEST($2::TEXT[]) AS payment, UNNEST($3::TEXT[]) AS state, UNNEST($4::UUID[]) AS movement_id,
             UNNEST($5::TEXT[]) AS reason, UNNEST($6::TEXT[]) AS detail
     ) AS v
-    WHERE settlements.account_id = $1 AND settlements.payment = v.payment AND settlements.state = 'new'
+    WHERE settlements.account_id = $1 AND settlements.payment = ANY($2::TEXT[]) AND settlements.payment = v.payment
+        AND settlements.state = 'new'
     RETURNING settlements.payment, settlements.entry_id, v.reason, v.detail
 ), listed AS (
     INSERT INTO attention (merchant_id, mode, subject, reason, fact_id, provider, detail, at)

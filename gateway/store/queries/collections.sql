@@ -138,7 +138,8 @@ WITH judged AS (
         SELECT UNNEST(@payments::TEXT[]) AS payment, UNNEST(@states::TEXT[]) AS state, UNNEST(@movement_ids::UUID[]) AS movement_id,
             UNNEST(@reasons::TEXT[]) AS reason, UNNEST(@details::TEXT[]) AS detail
     ) AS v
-    WHERE settlements.account_id = @account_id AND settlements.payment = v.payment AND settlements.state = 'new'
+    WHERE settlements.account_id = @account_id AND settlements.payment = ANY(@payments::TEXT[]) AND settlements.payment = v.payment
+        AND settlements.state = 'new'
     RETURNING settlements.payment, settlements.entry_id, v.reason, v.detail
 ), listed AS (
     INSERT INTO attention (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
@@ -155,7 +156,8 @@ SELECT judged.payment FROM judged;
 -- told of one meanwhile is another story, which stays open.
 UPDATE settlements SET state = CASE WHEN v.reversed AND NOT v.differs THEN 'reversed' ELSE 'paid' END
 FROM (SELECT UNNEST(@payments::TEXT[]) AS payment, UNNEST(@reverseds::BOOL[]) AS reversed, UNNEST(@differents::BOOL[]) AS differs) AS v
-WHERE settlements.account_id = @account_id AND settlements.payment = v.payment AND settlements.state = 'matched'
+WHERE settlements.account_id = @account_id AND settlements.payment = ANY(@payments::TEXT[]) AND settlements.payment = v.payment
+    AND settlements.state = 'matched'
     AND (settlements.reversed_at IS NOT NULL) = v.reversed AND settlements.differs = v.differs;
 
 -- name: AssignSettlement :execrows
