@@ -133,6 +133,9 @@ func (e *Engine) readBook(ctx context.Context, op *catalog.Operation, c connecti
 			return e.bookOf(ctx, book.Account, c)
 		}
 		book.Cursor = report.Cursor
+		if _, err := e.match(ctx, op, book); err != nil { // a page at a time: what is open stays short
+			return book, err
+		}
 	}
 	return e.bookOf(ctx, book.Account, c)
 }
