@@ -76,6 +76,15 @@ func (c *Client) Verify(ctx context.Context, connection Connection) (Result, err
 	return verifiedFromWire(response), nil
 }
 
+// Statement reads the upstream's books from a cursor on.
+func (c *Client) Statement(ctx context.Context, statement Statement) (Report, error) {
+	response, err := c.wire.Statement(ctx, statementToWire(statement))
+	if err != nil {
+		return Report{}, err
+	}
+	return reportFromWire(response), nil
+}
+
 // Broken waits until the connection to the process is no longer usable, or the
 // context ends. It notices the death of the process at once.
 func (c *Client) Broken(ctx context.Context) error {

@@ -19,7 +19,8 @@ import (
 // Handlers are the functions of a plugin. They must be exactly what the
 // manifest declares: a Call for each operation that has a kind or ends a
 // movement, a Quote for each that says so, Lookup where money moves, Notify
-// where there are notifications, Verify where it says that it verifies.
+// where there are notifications, Verify where it says that it verifies,
+// Statement where it says that there are statements.
 // Handlers run concurrently and must return when their context ends.
 type Handlers struct {
 	Calls  map[string]func(context.Context, Call) Result  // by operation path
@@ -31,6 +32,10 @@ type Handlers struct {
 	// who gave them, or whatever a call would say that could not be made. It moves
 	// no money. The connection's version is 0, and nothing of it may be kept.
 	Verify func(context.Context, Connection) Result
+	// Statement reads the upstream's own books from a cursor on. The same cursor
+	// may be read any number of times, and no row may ever be missed: rows that
+	// appear late, or before others, come with a later cursor.
+	Statement func(context.Context, Statement) Report
 }
 
 // maxMessage bounds a message in either direction, in bytes.
@@ -126,6 +131,9 @@ func newServer(manifestJSON []byte, h Handlers) (*server, error) {
 	}
 	if m.Verifies != (h.Verify != nil) {
 		faults = append(faults, fmt.Errorf("verifies: manifest and handlers differ: needs a handler %v, has one %v", m.Verifies, h.Verify != nil))
+	}
+	if m.Statements != (h.Statement != nil) {
+		faults = append(faults, fmt.Errorf("statements: manifest and handlers differ: needs a handler %v, has one %v", m.Statements, h.Statement != nil))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("manifest %q: %w", m.Name, err)

@@ -83,13 +83,16 @@ func TestNewServerComparesTheStories(t *testing.T) {
 		change func(*Handlers)
 		want   string
 	}{
-		"no call handler":     {func(h *Handlers) { h.Calls = nil }, "operation /shop/pay: manifest and handlers differ"},
-		"a nil call handler":  {func(h *Handlers) { h.Calls["/shop/pay"] = nil }, "operation /shop/pay"},
-		"a handler too many":  {func(h *Handlers) { h.Calls["/shop/other"] = h.Calls["/shop/pay"] }, "handler /shop/other"},
-		"a status handler":    {func(h *Handlers) { h.Calls["/shop/status"] = h.Calls["/shop/pay"] }, "operation /shop/status"},
-		"no lookup":           {func(h *Handlers) { h.Lookup = nil }, "lookup: "},
-		"no notifications":    {func(h *Handlers) { h.Notify = nil }, "notifications: "},
-		"a verify too many":   {func(h *Handlers) { h.Verify = func(context.Context, Connection) Result { return Result{} } }, "verifies: "},
+		"no call handler":    {func(h *Handlers) { h.Calls = nil }, "operation /shop/pay: manifest and handlers differ"},
+		"a nil call handler": {func(h *Handlers) { h.Calls["/shop/pay"] = nil }, "operation /shop/pay"},
+		"a handler too many": {func(h *Handlers) { h.Calls["/shop/other"] = h.Calls["/shop/pay"] }, "handler /shop/other"},
+		"a status handler":   {func(h *Handlers) { h.Calls["/shop/status"] = h.Calls["/shop/pay"] }, "operation /shop/status"},
+		"no lookup":          {func(h *Handlers) { h.Lookup = nil }, "lookup: "},
+		"no notifications":   {func(h *Handlers) { h.Notify = nil }, "notifications: "},
+		"a verify too many":  {func(h *Handlers) { h.Verify = func(context.Context, Connection) Result { return Result{} } }, "verifies: "},
+		"statements nobody declares": {
+			func(h *Handlers) { h.Statement = func(context.Context, Statement) Report { return Report{} } }, "statements: ",
+		},
 		"everything is wrong": {func(h *Handlers) { *h = Handlers{} }, "lookup: "},
 	}
 	for name, c := range cases {

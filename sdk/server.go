@@ -104,6 +104,19 @@ func (s *server) Verify(ctx context.Context, req *pluginpb.VerifyRequest) (*plug
 	return verifiedToWire(result), nil
 }
 
+func (s *server) Statement(ctx context.Context, req *pluginpb.StatementRequest) (*pluginpb.StatementResponse, error) {
+	if s.handlers.Statement == nil {
+		return nil, status.Error(codes.Unimplemented, "this provider has no statements")
+	}
+	ctx, cancel := withMargin(ctx)
+	defer cancel()
+	var report Report
+	if fault := s.guard("statement", func() { report = s.handlers.Statement(ctx, statementFromWire(req)) }); fault != "" {
+		report = NoReport(BlameNone, fault)
+	}
+	return reportToWire(report), nil
+}
+
 // maxMargin is the most that a handler's deadline comes before the gateway's.
 const maxMargin = 250 * time.Millisecond
 

@@ -2,6 +2,7 @@ package sdk
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -156,6 +157,47 @@ func verifiedFromWire(w *pluginpb.VerifyResponse) Result {
 		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)),
 		Detail: w.GetDetail(), ProviderReference: w.GetAccount(), Refusal: refusalFromWire(w.GetRefusal()),
 	}
+}
+
+func statementToWire(s Statement) *pluginpb.StatementRequest {
+	return &pluginpb.StatementRequest{
+		RequestId: s.RequestID, Connection: connectionToWire(s.Connection), Cursor: s.Cursor,
+		Limit: int32(min(s.Limit, math.MaxInt32)), //nolint:gosec // bounded
+	}
+}
+
+func statementFromWire(w *pluginpb.StatementRequest) Statement {
+	return Statement{
+		RequestID: w.GetRequestId(), Connection: connectionFromWire(w.GetConnection()), Cursor: w.GetCursor(), Limit: int(w.GetLimit()),
+	}
+}
+
+func reportToWire(r Report) *pluginpb.StatementResponse {
+	w := &pluginpb.StatementResponse{
+		Known: r.Known, Cursor: text(r.Cursor), More: r.More, Through: timeToWire(r.Through),
+		Blame: pluginpb.Blame(r.Blame), Detail: text(r.Detail), //nolint:gosec // a small enum
+	}
+	for _, e := range r.Entries {
+		w.Entries = append(w.Entries, &pluginpb.StatementEntry{
+			Id: text(e.ID), Reference: text(e.Reference), Amount: int64(e.Amount), Currency: text(e.Currency),
+			At: timeToWire(e.At), Reversed: e.Reversed, Data: e.Data,
+		})
+	}
+	return w
+}
+
+func reportFromWire(w *pluginpb.StatementResponse) Report {
+	r := Report{
+		Known: w.GetKnown(), Cursor: w.GetCursor(), More: w.GetMore(), Through: timeFromWire(w.GetThrough()),
+		Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)), Detail: w.GetDetail(),
+	}
+	for _, e := range w.GetEntries() {
+		r.Entries = append(r.Entries, Entry{
+			ID: e.GetId(), Reference: e.GetReference(), Amount: money.Amount(e.GetAmount()), Currency: e.GetCurrency(),
+			At: timeFromWire(e.GetAt()), Reversed: e.GetReversed(), Data: e.GetData(),
+		})
+	}
+	return r
 }
 
 func notificationToWire(n Notification) *pluginpb.NotifyRequest {

@@ -164,6 +164,8 @@ func TestRoundTrips(t *testing.T) {
 	roundTrip(t, lookupToWire, lookupFromWire)
 	roundTrip(t, findingToWire, findingFromWire)
 	convertsBack(t, verifiedToWire, verifiedFromWire) // what a verification can't say of a result does not travel
+	roundTrip(t, statementToWire, statementFromWire)
+	roundTrip(t, reportToWire, reportFromWire)
 	roundTrip(t, notificationToWire, notificationFromWire)
 	roundTrip(t, acknowledgementToWire, acknowledgementFromWire)
 }
@@ -218,6 +220,9 @@ func TestUnknownNumbersAreSafe(t *testing.T) {
 		if v.Outcome != Unknown || v.Blame != BlameNone {
 			t.Errorf("%d became %+v", number, v)
 		}
+		if s := reportFromWire(&pluginpb.StatementResponse{Blame: pluginpb.Blame(number)}); s.Known || s.Blame != BlameNone {
+			t.Errorf("%d became %+v", number, s)
+		}
 		f := findingFromWire(&pluginpb.Finding{Standing: pluginpb.Standing(number)})
 		if f.Standing != StandingUnknown {
 			t.Errorf("%d became %+v", number, f)
@@ -239,6 +244,7 @@ func TestForeignBytesFitTheWire(t *testing.T) {
 	for _, message := range []proto.Message{
 		resultToWire(result),
 		verifiedToWire(result),
+		reportToWire(Report{Cursor: odd, Detail: odd, Entries: []Entry{{ID: odd, Reference: odd, Currency: odd}}}),
 		findingToWire(finding),
 		notificationToWire(Notification{Method: odd, Query: odd, Header: http.Header{odd: {odd}}}),
 		acknowledgementToWire(Acknowledgement{ContentType: odd, Detail: odd, Findings: []Finding{finding}}),

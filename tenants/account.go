@@ -13,6 +13,8 @@ type Merchant struct {
 	Tier   Tier
 	Status Status
 	Labels map[string]string
+	// Limits are the merchant's own, at most one of each name.
+	Limits []Limit
 	// Version counts the changes of everything an Account holds: whoever changes the merchant or one of its keys,
 	// connections or callback secrets raises it in the same transaction.
 	Version   int64

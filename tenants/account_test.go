@@ -3,6 +3,7 @@ package tenants
 import (
 	"errors"
 	"maps"
+	"math"
 	"net/netip"
 	"reflect"
 	"testing"
@@ -14,6 +15,10 @@ func TestAccountGivesBackWhatWentIn(t *testing.T) {
 	n := newTenant(t)
 	n.merchant.Labels = map[string]string{"city": "Bandung", "note": ""}
 	n.merchant.Status, n.merchant.Version = Suspended, 1<<40
+	n.merchant.Limits = []Limit{
+		{Name: "default", RatePerSecond: 0.1, Burst: 1 << 40, Reason: "a fair", SetBy: "ayu", SetAt: epoch, ExpiresAt: epoch.Add(time.Hour)},
+		{Name: "wallet2", Quota: new(int64(0)), Reason: "stopped", SetBy: "budi", SetAt: epoch.Add(time.Minute)},
+	}
 	n.issue(t, KeySpec{Mode: Live, Scopes: 2, IPs: []netip.Prefix{
 		netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32"),
 	}})
@@ -105,6 +110,11 @@ func TestNewAccountRefuses(t *testing.T) {
 		"another's connection":   func(n *tenant) { n.conns[0].MerchantID = "mer_other" },
 		"another's secret":       func(n *tenant) { n.secrets = []CallbackSecret{{MerchantID: "mer_other", Mode: Live}} },
 		"unknown mode of secret": func(n *tenant) { n.secrets = []CallbackSecret{{MerchantID: n.merchant.ID}} },
+		"a limit twice":          func(n *tenant) { n.merchant.Limits = []Limit{{Name: "a"}, {Name: "a"}} },
+		"a limit of nothing":     func(n *tenant) { n.merchant.Limits = []Limit{{Burst: 1}} },
+		"a rate below zero":      func(n *tenant) { n.merchant.Limits = []Limit{{Name: "a", RatePerSecond: -1}} },
+		"a rate of nothing":      func(n *tenant) { n.merchant.Limits = []Limit{{Name: "a", RatePerSecond: math.NaN()}} },
+		"a quota below zero":     func(n *tenant) { n.merchant.Limits = []Limit{{Name: "a", Quota: new(int64(-1))}} },
 		"a key twice":            func(n *tenant) { n.keys = append(n.keys, n.keys[0]) },
 		"a connection twice":     func(n *tenant) { n.conns = append(n.conns, n.conns[0]) },
 		"a secret twice": func(n *tenant) {

@@ -66,6 +66,9 @@ func (p *packer) merchant(m Merchant) error {
 		packText(&r, name)
 		packText(&r, value)
 	}
+	if err := r.limits(m.Limits); err != nil {
+		return err
+	}
 	packText(p, r.buf)
 	return nil
 }
@@ -230,6 +233,7 @@ func (u *unpacker) merchant(id MerchantID) Merchant {
 			m.Labels[name] = u.text()
 		}
 	}
+	m.Limits = u.limits()
 	return m
 }
 

@@ -157,9 +157,15 @@ func (a *Admission) allow(ctx context.Context, set *policy.Set, input policy.Adm
 
 // RecordOf is a merchant's record as policies see it.
 func RecordOf(m tenants.Merchant) policy.Merchant {
-	return policy.Merchant{
+	record := policy.Merchant{
 		ID: string(m.ID), Tier: string(m.Tier), Status: string(m.Status), Labels: m.Labels, Version: m.Version,
 	}
+	for _, l := range m.Limits {
+		record.Limits = append(record.Limits, policy.OwnLimit{
+			Name: l.Name, RatePerSecond: l.RatePerSecond, Burst: l.Burst, Limit: l.Quota, ExpiresAt: l.ExpiresAt,
+		})
+	}
+	return record
 }
 
 func (a *Admission) input(

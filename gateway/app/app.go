@@ -43,6 +43,8 @@ type App struct {
 	worker    *worker.Worker
 	courier   *worker.Courier
 	sender    *delivery.Sender
+	money     *engine.Engine
+	postman   *worker.Postman  // nil where no mails are sent
 	metrics   *console.Metrics // made before what reports to it
 
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs
@@ -134,20 +136,25 @@ func (a *App) wire(ctx context.Context) error {
 	a.directory = tenants.NewDirectory(a.store, a.log)
 	a.cache = cache.New(a.store, time.Now, a.log)
 	a.quotas = limit.NewCounter(a.store, a.log)
-	money := engine.New(engine.Dependencies{
+	replica := uuid.NewString()
+	mailed, err := a.wirePostman(replica)
+	if err != nil {
+		return err
+	}
+	a.money = engine.New(engine.Dependencies{
 		Movements: a.store, Inquiries: a.store, Records: a.store, Decisions: a.store, Events: a.store,
-		Balances: a.store, Shared: a.cache,
-		Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: catalog.New(snapshot),
+		Balances: a.store, Shared: a.cache, Books: a.store, Settlements: a.store, Assignments: a.store,
+		Providers: a.host, Statements: a.host, Accounts: a.directory, Vault: vault, Catalog: catalog.New(snapshot),
 		CheckoutURL: func(id movement.ID) string { return a.config.PublicURL + "/checkout/" + id.String() },
 		Committed:   func() { a.courier.Wake() },
+		Mailed:      mailed,
 		Now:         time.Now, Log: a.log,
 	})
-	replica := uuid.NewString()
-	a.worker = worker.New(a.store, money, worker.NewShare(a.store, "resolve", replica), a.log)
+	a.worker = worker.New(a.store, a.money, worker.NewShare(a.store, "resolve", replica), a.log)
 	if err := a.wireCourier(vault, replica); err != nil {
 		return err
 	}
-	if err := a.wireConsole(vault, zone, money); err != nil {
+	if err := a.wireConsole(vault, zone); err != nil {
 		return err
 	}
 	trusted, err := prefixes(a.config.TrustedProxies)
@@ -157,7 +164,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.edge, err = edge.New(
 		edge.Config{Svc: a.config.Service, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
-			Engine: money, Notifier: money, Checkouts: money, Authenticator: a.directory,
+			Engine: a.money, Notifier: a.money, Checkouts: a.money, Authenticator: a.directory,
 			Admitter: admission.New(a.policy, limit.New(), a.quotas, admission.Config{Location: zone, Log: a.log}),
 			Failures: limit.NewFailures(), Observer: a.metrics, Log: a.log,
 		}, snapshot)
@@ -200,6 +207,9 @@ func (a *App) Run(ctx context.Context) error {
 	group.Go(func() error { return a.vault.Run(running) })
 	group.Go(func() error { return a.worker.Run(running) })
 	group.Go(func() error { return a.courier.Run(running) })
+	if a.postman != nil {
+		group.Go(func() error { return a.postman.Run(running) })
+	}
 	if a.config.PolicyDir != "" {
 		group.Go(func() error {
 			policy.Watch(running, a.config.PolicyDir, a.policy, a.log, nil)

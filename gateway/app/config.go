@@ -49,6 +49,8 @@ type Config struct {
 	Plugins   []PluginConfig   `koanf:"plugins"`
 	Operators []OperatorConfig `koanf:"operators"`
 
+	SMTP SMTPConfig `koanf:"smtp"` // none: no mails are sent
+
 	ApprovalAbove int64 `koanf:"approval_above"` // whole rupiah that one operator may credit or debit alone
 
 	ConsoleAllow       []string `koanf:"console_allow"`   // prefixes; loopback unless given
@@ -64,6 +66,17 @@ type PluginConfig struct {
 	Path           string `koanf:"path"`
 	SHA256         string `koanf:"sha256"`
 	ManifestDigest string `koanf:"manifest_digest"`
+}
+
+// SMTPConfig is the server that takes mails, such as receipts for payers.
+type SMTPConfig struct {
+	Host         string `koanf:"host"` // "" for no mails
+	Port         int    `koanf:"port"` // the usual one of the way unless given
+	From         string `koanf:"from"`
+	User         string `koanf:"user"` // "" for a server that asks for nobody
+	PasswordFile string `koanf:"password_file"`
+	TLS          string `koanf:"tls"` // starttls unless given, implicit or none
+	password     tenants.Secret
 }
 
 // OperatorConfig is a person or program that may use the admin API.
@@ -163,6 +176,7 @@ func (c *Config) resolve(dir string) {
 	if scheme, path, ok := strings.Cut(c.KeysetURI, ":"); ok {
 		c.KeysetURI = scheme + ":" + within(dir, strings.TrimPrefix(path, "//"))
 	}
+	c.SMTP.PasswordFile = within(dir, c.SMTP.PasswordFile)
 	for i := range c.Plugins {
 		c.Plugins[i].Path = within(dir, c.Plugins[i].Path)
 	}
@@ -201,6 +215,9 @@ func (c *Config) check() error {
 		fault("database_url or database_url_file: must be given")
 	}
 	if _, err := c.keyset(); err != nil {
+		faults = append(faults, err)
+	}
+	if err := c.SMTP.check(); err != nil {
 		faults = append(faults, err)
 	}
 	if c.ApprovalAbove < 1 {

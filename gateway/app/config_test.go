@@ -27,6 +27,12 @@ time_zone: UTC
 console_allow: [127.0.0.0/8, 192.0.2.0/24]
 trusted_proxies: [192.0.2.1/32]
 allow_http_callbacks: true
+smtp:
+  host: smtp.example.com
+  port: 2525
+  from: Toko <receipts@example.com>
+  user: gerbang
+  password_file: secrets/smtp
 plugins:
   - name: payments
     path: plugins/payments
@@ -47,6 +53,7 @@ func configFile(t *testing.T, content string) string {
 	}
 	for name, text := range map[string]string{
 		"gerbang.yaml": content, "secrets/ayu": goodToken + "\n", "secrets/short": "short",
+		"secrets/smtp":     "hidden\n",
 		"secrets/database": "postgres://gerbang:hidden@db/from-file\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -81,6 +88,9 @@ func TestAConfigurationIsRead(t *testing.T) {
 	}
 	if !slices.Equal(c.ConsoleAllow, []string{"127.0.0.0/8", "192.0.2.0/24"}) || !slices.Equal(c.TrustedProxies, []string{"192.0.2.1/32"}) {
 		t.Errorf("prefixes %q and %q", c.ConsoleAllow, c.TrustedProxies)
+	}
+	if c.SMTP.Host != "smtp.example.com" || c.SMTP.Port != 2525 || c.SMTP.password.Reveal() != "hidden" || strings.Contains(fmt.Sprintf("%+v", c), "hidden") {
+		t.Errorf("smtp %+v", c.SMTP)
 	}
 	if len(c.Operators) != 1 || c.Operators[0].tokenHash != sha256.Sum256([]byte(goodToken)) {
 		t.Errorf("operators %+v", c.Operators)
@@ -171,6 +181,11 @@ func TestEveryFaultIsNamed(t *testing.T) {
 		"migrate":                         strings.Replace(goodConfig, "migrate: false", "migrate: perhaps", 1),
 		"[0].sha256' must be text":        strings.Replace(goodConfig, "sha256: aa", "sha256: 12345678901234567890e1", 1),
 		"yaml":                            goodConfig + "\t- x\n",
+		"smtp: password_file:":            strings.Replace(goodConfig, "secrets/smtp", "secrets/nothing", 1),
+		"smtp: from:":                     strings.Replace(goodConfig, "receipts@example.com", "receipts", 1),
+		"smtp: tls:":                      strings.Replace(goodConfig, "port: 2525", "tls: none", 1),
+		"smtp: host:":                     strings.Replace(goodConfig, "host: smtp.example.com", `host: ""`, 1),
+		"smtp' has invalid keys: server":  strings.Replace(goodConfig, "port: 2525", "server: x", 1),
 		"already":                         goodConfig + "listen: :1\n",
 	} {
 		_, err := LoadConfig(configFile(t, content), only(nil))

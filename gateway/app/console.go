@@ -4,13 +4,12 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/console"
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // wireConsole makes the operators' listener.
-func (a *App) wireConsole(vault *tenants.Vault, zone *time.Location, deciding *engine.Engine) error {
+func (a *App) wireConsole(vault *tenants.Vault, zone *time.Location) error {
 	allow, err := prefixes(a.config.ConsoleAllow)
 	if err != nil {
 		return err
@@ -26,8 +25,8 @@ func (a *App) wireConsole(vault *tenants.Vault, zone *time.Location, deciding *e
 		},
 		console.Dependencies{
 			Merchants: a.store, Standing: a.store, Keys: a.store, Connections: a.store, Verifier: a.host, Sealed: a.store, Keyring: vault,
-			Attention: a.store, Movements: a.store, Around: a.store, Finder: a.store, Decider: deciding, Database: a.store,
-			Adjustments: a.store, Books: a.store, Proof: a.store, Usage: a.store,
+			Attention: a.store, Movements: a.store, Around: a.store, Finder: a.store, Decider: a.money, Database: a.store,
+			Adjustments: a.store, Books: a.store, Proof: a.store, Usage: a.store, Limits: a.store, Settlements: a.store, Assigner: a.money,
 			Callbacks: a.store, Outbox: a.store, CallbackSecrets: a.store,
 			Directory: a.directory, Vault: vault, Plugins: a.host, Policy: a.policy,
 			Metrics: a.metrics, Now: time.Now, Log: a.log,

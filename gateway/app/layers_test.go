@@ -57,6 +57,7 @@ var house = map[string]room{
 	"gateway/host":            {floor: 3},
 	"gateway/limit":           {floor: 3},
 	"gateway/delivery":        {floor: 3},
+	"gateway/letter":          {floor: 3},
 	"gateway/database/withdb": {floor: 3, support: true},
 
 	"gateway/admission": {floor: 4},
@@ -81,6 +82,9 @@ var house = map[string]room{
 	"plugins/wallet1":          {},
 	"plugins/wallet1/sandbox":  {},
 	"plugins/wallet1/snap":     {},
+	"plugins/wallet2":          {},
+	"plugins/wallet2/qrwallet": {},
+	"plugins/wallet2/sandbox":  {},
 }
 
 // doors names, for each outside library, the packages that may import it; "..."
@@ -114,6 +118,7 @@ var doors = map[string][]string{
 	"github.com/sony/gobreaker":                  {"gateway/host"},
 	"github.com/standard-webhooks":               {"gateway/delivery"},
 	"github.com/tink-crypto/tink-go":             {"tenants"},
+	"github.com/wneessen/go-mail":                {"gateway/letter"},
 	"golang.org/x/sync":                          nil,
 	"golang.org/x/sys":                           nil,
 	"golang.org/x/term":                          nil,

@@ -71,6 +71,45 @@ func TestQuota(t *testing.T) {
 	limit(4)
 	await(t, liveWithin, "the higher limit", func() bool { return s.ask(t, "/payments/create", s.order(nil)).Success })
 	s.wantUsed(t, 4, 4)
+	s.ownLimits(t)
+}
+
+// ownLimits gives the merchant limits of its own, which go before the tier's, and
+// takes them away. Four of the quota are used.
+func (s shop) ownLimits(t *testing.T) {
+	t.Helper()
+	operate := func(args ...string) {
+		t.Helper()
+		if text, err := s.run(t, append([]string{"merchant", "limit", s.merchant}, args...)...); err != nil {
+			t.Fatal(err, text)
+		}
+	}
+	operate("--quota", "sales=5", "--for", "2h", "--reason", "a fair")
+	if a := s.ask(t, "/payments/create", s.order(nil)); !a.Success {
+		t.Errorf("the merchant's own limit does not count at once: %s", a)
+	}
+	s.wantUsed(t, 5, 5)
+	if a := s.ask(t, "/payments/create", s.order(nil)); a.Code != fault.QuotaExceeded {
+		t.Errorf("beyond the merchant's own limit: %s", a)
+	}
+	operate("--quota", "sales=50", "--for", "1s", "--reason", "a moment")
+	await(t, liveWithin, "the end of a limit", func() bool { return s.used(t)[1] == "4" })
+	if a := s.ask(t, "/payments/create", s.order(nil)); a.Code != fault.QuotaExceeded {
+		t.Errorf("after the merchant's own limit has expired: %s", a)
+	}
+	operate("--quota", "sales=9", "--rate", "1/h", "--burst", "1", "--reason", "slow")
+	if a := s.ask(t, "/payments/create", s.order(nil)); a.Code != "" {
+		t.Errorf("the first of a burst: %s", a)
+	}
+	if a := s.ask(t, "/payments/create", s.order(nil)); a.Code != fault.RateLimited {
+		t.Errorf("beyond the merchant's own rate: %s", a)
+	}
+	operate("--remove", "default", "--reason", "over")
+	// A bucket that was empty begins to fill at the tier's pace.
+	await(t, liveWithin, "the tier's rate", func() bool { return s.ask(t, "/payments/create", s.order(nil)).Success })
+	if text, err := s.run(t, "merchant", "limit", s.merchant, "--quota", "sale=5", "--reason", "misspelt"); err == nil || !strings.Contains(text, "it has no quota sale") {
+		t.Errorf("a misspelt quota: %v, %s", err, text)
+	}
 }
 
 // wantUsedUp looks at what is told of a quota that is used up.

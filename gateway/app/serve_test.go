@@ -214,6 +214,10 @@ func operatorsActOn(t *testing.T, s shop, replicas ...*program) {
 	operator.succeed(t, "", nil, "merchant", "tier", s.merchant, "starter")
 	everywhere("tier", s, slower)
 	operator.succeed(t, "", nil, "merchant", "tier", s.merchant, "scale")
+	operator.succeed(t, "", nil, "merchant", "limit", s.merchant, "--rate", "50/s", "--burst", "77", "--reason", "a fair")
+	everywhere("a limit of its own", s, func(a answer) bool { return strings.Contains(a.Header.Get("RateLimit-Policy"), "q=77;") })
+	operator.succeed(t, "", nil, "merchant", "limit", s.merchant, "--remove", "default", "--reason", "over")
+	everywhere("the limit's removal", s, func(a answer) bool { return strings.Contains(a.Header.Get("RateLimit-Policy"), "q=1000;") })
 
 	merchant, err := operator.admin().Merchant(t.Context(), s.merchant)
 	if err != nil {

@@ -56,6 +56,9 @@ func describeTold(status *Operation) (object, error) {
 		properties = object{}
 	}
 	required, _ := schema["required"].([]any)
+	// What is left of a quota is told to who asks.
+	delete(properties, "remaining_quota")
+	required = slices.DeleteFunc(slices.Clone(required), func(name any) bool { return name == "remaining_quota" })
 	for _, name := range status.Target.Rules.Reports {
 		if _, declared := properties[name]; !declared {
 			properties[name] = object{"type": "string"}

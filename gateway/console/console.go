@@ -177,6 +177,9 @@ type Dependencies struct {
 	Books       Books
 	Proof       Proof
 	Usage       Usage
+	Limits      Limits
+	Settlements Settlements
+	Assigner    Assigner
 
 	Directory Directory
 	Vault     Vault
@@ -268,6 +271,11 @@ func (c *Console) routes() {
 		"GET /admin/merchants/{merchant}/balance":                c.showBalance,
 		"GET /admin/merchants/{merchant}/statement":              c.listStatement,
 		"GET /admin/merchants/{merchant}/quotas":                 c.listQuotas,
+		"GET /admin/merchants/{merchant}/limits":                 c.listLimits,
+		"POST /admin/merchants/{merchant}/limits":                c.setLimits,
+		"POST /admin/merchants/{merchant}/limits/{limit}/remove": c.removeLimit,
+		"GET /admin/merchants/{merchant}/settlements":            c.listSettlements,
+		"POST /admin/movements/{movement}/settlement":            c.assignSettlement,
 		"GET /admin/ledger/waiting":                              c.listWaiting,
 		"POST /admin/ledger/approve":                             c.approve,
 		"POST /admin/ledger/reject":                              c.reject,

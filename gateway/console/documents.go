@@ -38,6 +38,7 @@ type Merchant struct {
 	Keys        []Key             `json:"keys,omitempty"`        // not in lists
 	Connections []Connection      `json:"connections,omitempty"` // not in lists
 	Callbacks   []CallbackSetup   `json:"callbacks,omitempty"`   // not in lists
+	Limits      []Limit           `json:"limits,omitempty"`      // its own; not in lists
 }
 
 // MerchantPage is a part of the list of merchants. Next is what to ask after

@@ -179,7 +179,7 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		Metrics: w.metrics, Now: time.Now, Log: log,
 		Callbacks: w.store, Outbox: w.store, CallbackSecrets: w.store,
 		Sealed: w.store, Keyring: w.vault,
-		Adjustments: w.store, Books: w.store, Proof: w.store, Usage: w.store,
+		Adjustments: w.store, Books: w.store, Proof: w.store, Usage: w.store, Limits: w.store, Settlements: w.store,
 	}
 	for _, change := range changes {
 		change(&config, &deps)

@@ -263,6 +263,7 @@ func merchantDocument(m tenants.Merchant) Merchant {
 
 func (c *Console) accountDocument(a *tenants.Account, now time.Time) Merchant {
 	out := merchantDocument(a.Merchant())
+	out.Limits = limitDocuments(a.Merchant(), now)
 	for _, key := range a.Keys() {
 		out.Keys = append(out.Keys, keyDocument(key, now))
 	}

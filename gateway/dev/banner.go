@@ -60,6 +60,7 @@ Gerbang is running on {{.Engine}}, with simulated providers. Ctrl-C stops it.
   Console  {{.ConsoleURL}}      (operators; export GERBANG_ADMIN_URL={{.ConsoleURL}} GERBANG_ADMIN_TOKEN={{.AdminToken}})
   Sandbox  {{.SandboxURL}}      (pay as a payer would, inject faults)
   Inbox    {{.SandboxURL}}/inbox      (a merchant's server: receives callbacks, verifies and shows them)
+  Mails    {{.SandboxURL}}/mails      (receipts for payers; they are caught and go no further)
 {{range .Merchants}}
   {{.MerchantID}} (tier {{.Tier}})
     live key  {{.LiveKey}}

@@ -44,6 +44,8 @@ type tree struct {
 	gateway   *app.App
 	door      net.Listener
 	inbox     *inbox
+	mails     *mails
+	catcher   *catcher
 }
 
 // Run builds the tree, tells how to use it, and keeps it until the context
@@ -54,7 +56,7 @@ func Run(ctx context.Context, o Options) (err error) {
 			return fmt.Errorf("%s %s: %w", flag, address, err)
 		}
 	}
-	t := &tree{Options: o, inbox: newInbox()}
+	t := &tree{Options: o, inbox: newInbox(), mails: newMails()}
 	if t.state, err = openState(o.Data); err != nil {
 		return err
 	}
@@ -86,6 +88,9 @@ func (t *tree) start(ctx, running context.Context) error {
 	if t.sandboxes, err = t.startSandboxes(ctx, running, plugins); err != nil {
 		return err
 	}
+	if t.catcher, err = openCatcher(ctx, t.mails); err != nil {
+		return fmt.Errorf("listen for mails: %w", err)
+	}
 	config, err := t.config(plugins)
 	if err != nil {
 		return err
@@ -105,6 +110,7 @@ func (t *tree) run(ctx context.Context) error {
 	t.inbox.know(t.state.Merchants) // of before: their callbacks may come before they are looked at again
 	group, serving := errgroup.WithContext(ctx)
 	group.Go(func() error { return t.gateway.Run(serving) })
+	group.Go(func() error { return t.catcher.serve(serving) })
 	group.Go(func() error {
 		select {
 		case <-serving.Done():
@@ -166,6 +172,7 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 	config.Listen, config.Console = t.Listen, t.Console
 	config.DatabaseURL, config.KeysetFile, config.PolicyDir = t.database.URL(), keyset, t.PolicyDir
 	config.AllowHTTPCallbacks = true
+	config.SMTP = app.SMTPConfig{Host: "127.0.0.1", Port: t.catcher.port(), From: "Gerbang <receipts@gerbang.test>", TLS: "none"}
 	operator := app.OperatorConfig{Name: "dev"}
 	operator.SetToken(t.state.AdminToken)
 	config.Operators = []app.OperatorConfig{operator}
@@ -179,6 +186,9 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 func (t *tree) end() {
 	if t.door != nil {
 		_ = t.door.Close() // closed already when it served
+	}
+	if t.catcher != nil {
+		_ = t.catcher.listener.Close() // likewise
 	}
 	for _, s := range t.sandboxes {
 		s.end()

@@ -86,7 +86,7 @@ func newTestDoor(t *testing.T, api string, control http.HandlerFunc) string {
 	t.Helper()
 	upstream := httptest.NewServer(control)
 	t.Cleanup(upstream.Close)
-	d := &door{api: api, url: "http://door", inbox: newInbox(), log: slog.New(slog.DiscardHandler), sandboxes: []*sandbox{{
+	d := &door{api: api, url: "http://door", inbox: newInbox(), mails: newMails(), log: slog.New(slog.DiscardHandler), sandboxes: []*sandbox{{
 		plugin: plugin{name: "payments"}, token: "control", address: strings.TrimPrefix(upstream.URL, "http://"),
 	}}}
 	server := httptest.NewServer(d.routes())

@@ -25,11 +25,12 @@ type door struct {
 	api       string // the gateway's own URL
 	sandboxes []*sandbox
 	inbox     *inbox
+	mails     *mails
 	log       *slog.Logger
 }
 
 func (t *tree) newDoor() http.Handler {
-	d := &door{url: t.doorURL(), api: t.gateway.APIURL(), sandboxes: t.sandboxes, inbox: t.inbox, log: t.Log}
+	d := &door{url: t.doorURL(), api: t.gateway.APIURL(), sandboxes: t.sandboxes, inbox: t.inbox, mails: t.mails, log: t.Log}
 	return d.routes()
 }
 
@@ -43,6 +44,8 @@ func (d *door) routes() http.Handler {
 	mux.HandleFunc("POST /inbox/{name}", d.inbox.receive)
 	mux.HandleFunc("GET /inbox", d.inboxPage)
 	mux.HandleFunc("GET /inbox.json", d.inbox.asJSON)
+	mux.HandleFunc("GET /mails", d.mailsPage)
+	mux.HandleFunc("GET /mails.json", d.mails.asJSON)
 	mux.HandleFunc("GET /{$}", d.page)
 	mux.HandleFunc("GET /door.css", asset("text/css", doorCSS))
 	mux.HandleFunc("GET /inbox.js", asset("text/javascript", inboxJS))
@@ -196,12 +199,16 @@ var doorCSS string
 //go:embed inbox.html
 var inboxHTML string
 
+//go:embed mails.html
+var mailsHTML string
+
 //go:embed inbox.js
 var inboxJS string
 
 var (
 	doorPage  = template.Must(template.New("door").Parse(doorHTML))
 	inboxPage = template.Must(template.New("inbox").Parse(inboxHTML))
+	mailsPage = template.Must(template.New("mails").Parse(mailsHTML))
 )
 
 // pagePolicy lets a page load what is the door's own, and nothing else.
@@ -225,6 +232,11 @@ func (d *door) page(w http.ResponseWriter, r *http.Request) {
 // inboxPage shows the callbacks that came.
 func (d *door) inboxPage(w http.ResponseWriter, _ *http.Request) {
 	d.show(w, inboxPage, map[string]any{"Door": d.url, "Arrivals": d.inbox.list()})
+}
+
+// mailsPage shows the mails that were caught.
+func (d *door) mailsPage(w http.ResponseWriter, _ *http.Request) {
+	d.show(w, mailsPage, map[string]any{"Mails": d.mails.list()})
 }
 
 func (d *door) show(w http.ResponseWriter, page *template.Template, values map[string]any) {

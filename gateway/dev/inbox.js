@@ -1,4 +1,5 @@
 "use strict";
+// Keeps a list of arrivals fresh: the inbox's, and the mails'.
 (() => {
   const interval = 1500;
 
@@ -15,7 +16,7 @@
 
   const look = async () => {
     try {
-      const answer = await fetch("/inbox", { cache: "no-store" });
+      const answer = await fetch(location.pathname, { cache: "no-store" });
       if (answer.ok) {
         const page = new DOMParser().parseFromString(await answer.text(), "text/html");
         bring(page.getElementById("arrivals"));

@@ -25,7 +25,7 @@ const paidBody = `{"event":"payments.status_update","data":{"external_id":"inv-1
 // newTestInbox is a door whose inbox knows one merchant.
 func newTestInbox(t *testing.T) (*inbox, string) {
 	t.Helper()
-	d := &door{url: "http://door", inbox: newInbox()}
+	d := &door{url: "http://door", inbox: newInbox(), mails: newMails()}
 	d.inbox.know([]merchant{{MerchantID: "mer_1", CallbackSecret: string(liveSecret), TestCallbackSecret: string(testSecret)}})
 	server := httptest.NewServer(d.routes())
 	t.Cleanup(server.Close)
@@ -163,7 +163,7 @@ func TestInboxPageIsSafeToLookAt(t *testing.T) {
 	header := http.Header{"User-Agent": {hostile}, "Webhook-Id": {hostile}}
 	body := `{"event":` + string(quoted) + `,"data":{"external_id":` + string(quoted) + `,"status":` + string(quoted) + `}}`
 	response := httptest.NewRecorder()
-	box := &door{url: "http://door", inbox: newInbox()}
+	box := &door{url: "http://door", inbox: newInbox(), mails: newMails()}
 	box.inbox.keep("<script>", header, []byte(body))
 	box.inbox.keep("", http.Header{}, []byte(hostile+"\xff\x00"))
 	box.routes().ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/inbox", http.NoBody))

@@ -64,7 +64,7 @@ func (x *exchange) judgeAndRun() (engine.Answer, error) {
 	ticket, err := x.edge.Admitter.Admit(x.request.Context(), x.started, x.identity, x.operation, b.document)
 	x.ticket = ticket
 	request.PolicyVersion, request.DecisionID = ticket.PolicyVersion, ticket.DecisionID
-	request.Limits, request.Zone = ticket.Limits, ticket.Zone
+	request.Limits, request.Zone, request.Remaining = ticket.Limits, ticket.Zone, ticket.Remaining
 	if x.operation.Quote {
 		request.Reconsider = func(ctx context.Context, told map[string]any) error {
 			return x.edge.Admitter.Reconsider(ctx, x.started, ticket, x.identity, x.operation, b.document, told)
@@ -81,12 +81,12 @@ func (x *exchange) judgeAndRun() (engine.Answer, error) {
 	return answer, err
 }
 
-// unused tells whether a call consumes nothing of its quotas: it was replayed, or
-// nothing was sent. A provider's no to a question is an answer that was asked for:
+// unused tells whether a call consumes nothing of its quotas: it is about what an
+// earlier one has made, or nothing was sent. A provider's no to a question is an answer that was asked for:
 // it may tell whom a number belongs to as well as a yes.
 func (x *exchange) unused(answer engine.Answer, err error) bool {
-	if err == nil || answer.Replayed {
-		return answer.Replayed
+	if err == nil || answer.Replayed || answer.Earlier {
+		return answer.Replayed || answer.Earlier
 	}
 	f := x.truthful(err)
 	switch f.Code {

@@ -176,6 +176,8 @@ func TestWhatConsumesNothingIsReleased(t *testing.T) {
 		"asked":                      {path: status},
 		"replayed":                   {path: create, answer: engine.Answer{Replayed: true}, released: true},
 		"a refusal replayed":         {path: create, answer: engine.Answer{Replayed: true}, err: &fault.Error{Code: fault.ProviderRejected, Sent: fault.SentRefused}, released: true},
+		"under way already":          {path: create, answer: engine.Answer{Earlier: true}, err: &fault.Error{Code: fault.ProviderTimeout, Sent: fault.SentUnknown}, released: true},
+		"in progress already":        {path: create, answer: engine.Answer{Earlier: true}, err: fault.New(fault.InProgress, "Wait."), released: true},
 		"refused":                    {path: create, err: fault.New(fault.DestinationInvalid, "No.")},
 		"not sent":                   {path: create, err: fault.New(fault.ProviderUnavailable, "Down."), released: true},
 		"only inquired before money": {path: create, err: &fault.Error{Code: fault.DestinationInvalid, Sent: fault.SentNo}, released: true},

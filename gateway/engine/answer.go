@@ -122,6 +122,9 @@ func (e *Engine) firstAnswer(op *catalog.Operation, m movement.Movement, result 
 	if op.Kind == manifest.Transfer {
 		return transferData(op, m).json()
 	}
+	if op.Kind == manifest.Collection {
+		return collectionData(op, m, result).json()
+	}
 	o, asked := (&object{}).set(op.Rules.ReferenceField, m.Reference), m.Fields()
 	if op.Rules.Quiet {
 		echo(o, op, asked)
@@ -148,6 +151,9 @@ func describe(op *catalog.Operation, m movement.Movement) *object {
 	rules := op.Target.Rules
 	if rules.Quiet {
 		return describeOrder(op, m)
+	}
+	if op.Target.Kind == manifest.Collection {
+		return describeCollection(op, m)
 	}
 	o := (&object{}).set(rules.ReferenceField, m.Reference).set("status", rules.Word(m.State)).set("amount", int64(m.Amount))
 	echo(o, op, m.Fields())

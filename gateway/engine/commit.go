@@ -27,14 +27,18 @@ func (e *Engine) move(ctx context.Context, move store.Move) (bool, error) {
 		move.Posting = postingOf(move, now)
 		if move.To.Final() {
 			then := move.Movement
-			then.State, then.UpdatedAt, then.Result = move.To, now, orEarlier(move.Result, then.Result)
+			then.State, then.UpdatedAt, then.PaidAt, then.Result = move.To, now, move.PaidAt, orEarlier(move.Result, then.Result)
 			if move.Told, err = e.tell(ctx, then, ended, event, now); err != nil {
 				return false, err
 			}
+			move.Mail = e.receipt(ctx, then, event)
 		}
 		return e.Movements.Move(ctx, now, move)
 	})
 	e.announce(move.Told)
+	if move.Mail != nil && moved {
+		e.Mailed()
+	}
 	return moved, err
 }
 

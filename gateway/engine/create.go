@@ -26,10 +26,11 @@ func (e *Engine) create(ctx context.Context, r Request) (Answer, error) {
 	in, err := e.intend(ctx, r, &draft)
 	switch {
 	case err != nil:
-		return Answer{}, unclaimed(r, draft, err)
+		return Answer{}, e.unclaimed(r, draft, err)
 	case in.unprepared != nil:
 		return e.refuse(ctx, r, draft, in.unprepared)
 	case in.claimed:
+		in.Remaining = r.Remaining
 		answer, err := e.send(ctx, r.Operation, in.Movement, in.connection)
 		if in.remark != "" {
 			_ = e.list(ctx, in.Movement, reasonFee, "", in.remark) // it is in the log, too
@@ -96,12 +97,15 @@ func (e *Engine) prepare(ctx context.Context, r Request, draft *movement.Movemen
 }
 
 // unclaimed is the error of a claim that was refused or failed.
-func unclaimed(r Request, draft movement.Movement, err error) error {
+func (e *Engine) unclaimed(r Request, draft movement.Movement, err error) error {
 	if errors.Is(err, store.ErrInsufficient) {
 		return fault.Newf(fault.InsufficientBalance, "The balance is too low: this costs %s.", draft.Amount).WithReference(nameFor(draft))
 	}
 	if limit, limited := errors.AsType[*store.LimitError](err); limited {
 		return beyond(limit).WithReference(nameFor(draft))
+	}
+	if f := e.unslotted(err); f != nil {
+		return f.WithReference(nameFor(draft))
 	}
 	return unjudged(r, draft, err)
 }
@@ -111,6 +115,7 @@ func (e *Engine) start(op *catalog.Operation, draft *movement.Movement) {
 	now := e.Now()
 	draft.CreatedAt, draft.SendBy = now, now.Add(sendWindow)
 	draft.DueAt = draft.NextLook(now, op.Pace)
+	takeSlot(op, draft)
 }
 
 // claim waits no longer than what is claimed may be sent.
@@ -195,6 +200,9 @@ func (e *Engine) send(ctx context.Context, op *catalog.Operation, m movement.Mov
 
 // accept settles a movement that the provider has taken.
 func (e *Engine) accept(ctx context.Context, op *catalog.Operation, m movement.Movement, result sdk.Result) (Answer, error) {
+	if byBooks(op) {
+		result.ExpiresAt = m.ExpiresAt // its life is ours
+	}
 	data := e.firstAnswer(op, m, result.Data)
 	taken := m
 	taken.State, taken.ExpiresAt = movement.Pending, result.ExpiresAt

@@ -18,6 +18,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -83,6 +84,32 @@ type Events interface {
 	Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]store.Notice, error)
 }
 
+// Statements reads the books of providers' accounts. It never fails: what went
+// wrong is in the report.
+type Statements interface {
+	Statement(ctx context.Context, provider string, s sdk.Statement, timeout time.Duration) sdk.Report
+}
+
+// Books is how far the books of accounts were read. AskBook says who may read on,
+// over all replicas. Enter keeps rows together with the cursor behind them, or
+// nothing where somebody else was faster. Book is store.ErrNotFound for an account
+// on which nothing was collected.
+type Books interface {
+	Book(ctx context.Context, account movement.AccountID) (store.Book, error)
+	AskBook(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error)
+	Enter(ctx context.Context, now time.Time, b store.Book, entries []store.BookEntry, next string, through time.Time) (bool, error)
+}
+
+// Settlements are the payments that books tell of. Judge gives a payment to its
+// collection, once for both; Settled closes those whose collections have learned
+// of them.
+type Settlements interface {
+	OpenSettlements(ctx context.Context, account movement.AccountID, after string, most int) ([]store.Settlement, error)
+	Candidates(ctx context.Context, b store.Book, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error)
+	Judge(ctx context.Context, now time.Time, b store.Book, verdicts []store.Verdict) error
+	Settled(ctx context.Context, account movement.AccountID, done []store.Settlement) error
+}
+
 // Providers are the plugins. Quote, Call and Lookup never fail: what went wrong
 // is in the outcome. Available is asked before a claim.
 type Providers interface {
@@ -113,12 +140,17 @@ type Dependencies struct {
 	Events      Events
 	Balances    Balances
 	Shared      Shared
+	Books       Books
+	Settlements Settlements
+	Assignments Assignments
 	Providers   Providers
+	Statements  Statements
 	Accounts    Accounts
 	Vault       Vault
 	Catalog     *catalog.Catalog
 	CheckoutURL func(id movement.ID) string
 	Committed   func() // called after a callback was committed; nil for nobody
+	Mailed      func() // called after a mail was committed; nil where none can be sent, and none is made
 	Now         func() time.Time
 	Log         *slog.Logger
 }
@@ -169,13 +201,15 @@ func (e *Engine) run(ctx context.Context, r Request) (Answer, error) {
 	case r.Operation.Own():
 		return e.own(ctx, r)
 	case r.Operation.StatusOf != "":
-		return e.status(ctx, r)
+		answer, err := e.status(ctx, r)
+		return withRemaining(r, answer), err
 	case r.Operation.CancelOf != "":
 		return e.cancel(ctx, r)
 	case r.Operation.Kind == manifest.Query:
 		return e.query(ctx, r)
 	}
-	return e.create(ctx, r)
+	answer, err := e.create(ctx, r)
+	return withRemaining(r, answer), err
 }
 
 // Stored answers a request from an earlier one under the same reference, for a
@@ -200,7 +234,7 @@ func (e *Engine) Stored(ctx context.Context, r Request) (Answer, bool, error) {
 	if err != nil {
 		return Answer{Replayed: answer.Replayed}, true, fault.From(err)
 	}
-	return answer, true, nil
+	return withRemaining(r, answer), true, nil
 }
 
 func namesReference(r Request) bool { return r.IdempotencyKey+r.Operation.ReferenceOf(r.Body) != "" }

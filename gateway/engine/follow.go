@@ -30,7 +30,7 @@ func (e *Engine) status(ctx context.Context, r Request) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	if e.quietFor(m) >= made.Pace.Every {
+	if e.quietFor(m) >= made.Pace.Every || made.Kind == manifest.Collection && m.State == movement.Pending {
 		ctx, cancel := context.WithTimeout(ctx, statusLookup)
 		defer cancel()
 		m = e.refresh(ctx, made, m)
@@ -164,8 +164,12 @@ func (e *Engine) quietFor(m movement.Movement) time.Duration {
 func (e *Engine) refresh(ctx context.Context, op *catalog.Operation, m movement.Movement) movement.Movement {
 	c, err := e.reconnect(ctx, op, m)
 	if err == nil {
+		see := e.look
+		if readable(op, m) {
+			see = e.collect
+		}
 		var seen movement.Movement
-		if seen, err = e.look(ctx, op, m, c); err == nil {
+		if seen, err = see(ctx, op, m, c); err == nil {
 			return seen
 		}
 	}

@@ -73,7 +73,7 @@ func (e *Engine) heard(ctx context.Context, c tenants.Connection, f sdk.Finding)
 	if err != nil {
 		return err
 	}
-	_, err = e.settle(ctx, op, m, f, "notification")
+	_, err = e.hear(ctx, op, m, f, "notification")
 	return err
 }
 
@@ -119,6 +119,9 @@ func (e *Engine) Resolve(ctx context.Context, m movement.Movement) error {
 		now := e.Now()
 		_, askErr := e.Inquiries.Ask(ctx, m, now, now, now.Add(unresolvable))
 		return errors.Join(listed, err, askErr)
+	}
+	if readable(op, m) {
+		return errors.Join(listed, e.resolveByBooks(ctx, op, m, c))
 	}
 	_, err = e.look(ctx, op, m, c)
 	return errors.Join(listed, err)
@@ -170,7 +173,7 @@ func (e *Engine) Checkout(ctx context.Context, id string) (Checkout, error) {
 	if err != nil {
 		return Checkout{}, fault.From(err)
 	}
-	if op.Rules.Quiet { // nobody pays for it on a page
+	if op.Kind != manifest.Payment { // nobody pays for it on a page
 		return Checkout{}, fault.New(fault.NotFound, "There is no such payment.")
 	}
 	account, err := e.accountOf(ctx, m)

@@ -49,7 +49,7 @@ func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Mov
 	case sdk.StandingNotFound:
 		m, err = e.notFound(ctx, op, m, c, now)
 	case sdk.StandingPending, sdk.StandingDone, sdk.StandingFailed, sdk.StandingExpired:
-		m, err = e.settle(ctx, op, m, finding, "lookup")
+		m, err = e.hear(ctx, op, m, finding, "lookup")
 	case sdk.StandingUnknown:
 		e.Log.WarnContext(ctx, "lookup told nothing", "movement", m.ID.String(), "provider", m.Provider, "detail", finding.Detail)
 		if finding.Blame == sdk.BlameAccount {

@@ -18,6 +18,12 @@ import (
 
 // replay answers a request whose reference is taken.
 func (e *Engine) replay(ctx context.Context, op *catalog.Operation, draft, m movement.Movement) (Answer, error) {
+	answer, err := e.answered(ctx, op, draft, m)
+	answer.Earlier = true
+	return answer, err
+}
+
+func (e *Engine) answered(ctx context.Context, op *catalog.Operation, draft, m movement.Movement) (Answer, error) {
 	if !m.SameRequest(draft.Request) {
 		return Answer{}, differs(draft, m)
 	}

@@ -22,6 +22,7 @@ type Request struct {
 	RequestID      string
 	PolicyVersion  string
 	DecisionID     string
+	Remaining      *int64         // what the request's quota leaves, nil where none counts it
 	Limits         policy.Limits  // what the policy answered for the merchant
 	Zone           *time.Location // whose days limits of money out are counted by
 	// Reconsider asks the policy again with what an inquiry has told; nil where it
@@ -36,6 +37,9 @@ type Answer struct {
 	Message  string
 	Status   string
 	Replayed bool // an earlier request under this reference was answered so
+	// Earlier says that this is about what an earlier request has made, also where
+	// it is an error: it has used its quota then, and uses none again.
+	Earlier bool
 	// Receipt is to be given to [Engine.Delivered] once the answer has reached its
 	// caller, where it is set.
 	Receipt movement.ID

@@ -32,6 +32,8 @@ const (
 	reasonAccount       = "our_account"
 	reasonFee           = "fee_differs"
 	reasonUnreadable    = "unreadable"
+	reasonReports       = "reports"
+	reasonAmbiguous     = "ambiguous"
 )
 
 // fromCall is the source of a fact that is the call's own answer.
@@ -91,6 +93,9 @@ func (e *Engine) moveTo(ctx context.Context, op *catalog.Operation, m movement.M
 		move.FactID = f.EventID
 	}
 	move.Unasked = source == fromCall && to == movement.Failed && op.Resubmits()
+	if move.PaidAt = f.At; !byBooks(op) || to != movement.Done {
+		move.PaidAt = time.Time{}
+	}
 	switch {
 	case op.Rules.Quiet:
 		move.Result = e.reported(ctx, op, m, f)

@@ -46,7 +46,8 @@ func TestMain(m *testing.M) {
 func manifestOf(name string) []byte {
 	return fmt.Appendf(nil, `{
 		"manifest": 1, "name": %q, "version": "1.2.3", "title": "Test", "lookup": "read", "settles_within": "30s",
-		"notifications": true, "verifies": true, "connection": {"type": "object"},
+		"notifications": true, "verifies": true,
+		"statements": true, "reports_late": "2h", "connection": {"type": "object"},
 		"operations": [{
 			"path": "/test/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",
 			"request": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string"}, "amount": {"type": "integer"}}},
@@ -84,6 +85,12 @@ func servePlugin() {
 				return r
 			}
 			return sdk.Usable("")
+		},
+		Statement: func(ctx context.Context, s sdk.Statement) sdk.Report {
+			if r := act(ctx, sdk.Call{Body: s.Connection.Credentials}); r.Outcome != sdk.Pending {
+				return sdk.NoReport(r.Blame, r.Detail)
+			}
+			return sdk.Report{Known: true, Cursor: s.Cursor + "+"}
 		},
 	})
 }

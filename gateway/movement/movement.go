@@ -99,9 +99,40 @@ type Movement struct {
 	AskedAt    time.Time // of the last lookup, zero for none
 	Misses     int       // lookups that proved it is not there, in a row
 	DueAt      time.Time // when the worker looks next, zero for never
+	PaidAt     time.Time // of a collection, when its payer paid
 	PaidLateAt time.Time
 	ReversedAt time.Time
+
+	// Of a collection that is being claimed: where its amount is taken, and what the
+	// quota of its request leaves, nil where none counts it.
+	Slot      Slot
+	Remaining *int64
 }
+
+// Slot is where the payable amount of a collection is taken at its claim: the
+// amount asked for and a code, which no other open collection of the account has.
+type Slot struct {
+	Account AccountID
+	FreeAt  time.Time // when the amount may be another's
+}
+
+// AccountID names an account at a provider in a mode, whoever owns it.
+type AccountID uuid.UUID
+
+// NewAccountID is the id of what a provider calls an account, always the same.
+func NewAccountID(provider, mode, account string) AccountID {
+	return AccountID(uuid.NewSHA1(uuid.NameSpaceURL, []byte(provider+"\x00"+mode+"\x00"+account)))
+}
+
+// String is the usual form with hyphens.
+func (id AccountID) String() string { return uuid.UUID(id).String() }
+
+// The codes that are added to what a collection asks for: few rupiah, as long as
+// one of those is free.
+const (
+	SmallCodes = 99
+	MostCodes  = 999
+)
 
 // Spend is a part of a limit that a movement uses up.
 type Spend struct {

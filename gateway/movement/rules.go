@@ -41,6 +41,10 @@ type Rules struct {
 	// Looks are when an open movement is looked at, after its creation, and then
 	// daily; nil for the usual ones, which go by its life.
 	Looks []time.Duration
+	// Life is how long a movement waits for its money, where its kind says so and
+	// not its provider; 0 for the provider's word. Such a movement is paid by a row
+	// of the provider's books alone, and ends unpaid by them.
+	Life time.Duration
 	// Quiet says that a creation is answered as pending whatever the provider says
 	// to it: how it ended is told by callback and status.
 	Quiet bool
@@ -70,6 +74,23 @@ var table = []Rules{
 		Events: Events{
 			Ended: "payments.status_update", PaidLate: "payments.paid_late", Reversed: "payments.reversed",
 		},
+	},
+	{
+		Kind: manifest.Collection,
+		Words: map[State]string{
+			Sending: "PENDING", Pending: "PENDING",
+			Done: "PAID", Failed: "FAILED", Expired: "EXPIRED",
+		},
+		Transitions: map[State][]State{
+			Sending: {Pending, Done, Failed, Expired, Unsent},
+			Pending: {Done, Expired},
+			Unsent:  {Sending},
+		},
+		ReferenceField: "external_id",
+		Events: Events{
+			Ended: "wallet2.status_update", PaidLate: "wallet2.paid_late", Reversed: "wallet2.reversed",
+		},
+		Life: 30 * time.Minute,
 	},
 	{
 		Kind: manifest.Order,

@@ -15,6 +15,13 @@ var (
 	lookOverdue = []time.Duration{2 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}
 	// After it expired: once more for money that came late and was not told.
 	lookExpired = []time.Duration{time.Hour}
+	// For what is paid by rows of its provider's books: while it is open, the more
+	// often the younger it is, and after it ended, because rows come late.
+	lookBooks = []time.Duration{
+		5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second,
+		5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 20 * time.Minute, 25 * time.Minute,
+	}
+	lookLateRows = []time.Duration{5 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 24 * time.Hour}
 )
 
 const (
@@ -42,7 +49,12 @@ func (m *Movement) ProvenAfter(settlesWithin time.Duration) time.Time {
 // now. It is zero when there is nothing left to find out.
 func (m *Movement) NextLook(now time.Time, pace Pace) time.Time {
 	open := m.State == Sending || m.State == Pending
-	if rules, _ := RulesOf(m.Kind); open && rules.Looks != nil {
+	rules, _ := RulesOf(m.Kind)
+	pending, expired := lookPending, lookExpired
+	if rules.Life > 0 {
+		pending, expired = lookBooks, lookLateRows
+	}
+	if open && rules.Looks != nil {
 		next, ok := after(now, notAhead(m.CreatedAt, now), rules.Looks)
 		if !ok {
 			next = now.Add(seldom)
@@ -53,12 +65,16 @@ func (m *Movement) NextLook(now time.Time, pace Pace) time.Time {
 	case Sending:
 		return later(m.nextSending(now, m.ProvenAfter(pace.SettlesWithin)), now.Add(pace.Every))
 	case Pending:
-		return later(m.nextPending(now), now.Add(pace.Every))
+		return later(m.nextPending(now, pending), now.Add(pace.Every))
 	case Expired:
-		next, _ := after(now, m.UpdatedAt, lookExpired)
+		next, _ := after(now, m.UpdatedAt, expired)
 		return next
-	case Done, Failed, Unsent:
-		return time.Time{}
+	case Done:
+		if rules.Life > 0 { // what takes money back stands in the books alone
+			next, _ := after(now, m.UpdatedAt, lookLateRows)
+			return next
+		}
+	case Failed, Unsent:
 	}
 	return time.Time{}
 }
@@ -77,11 +93,11 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-func (m *Movement) nextPending(now time.Time) time.Time {
+func (m *Movement) nextPending(now time.Time, looks []time.Duration) time.Time {
 	if !m.ExpiresAt.IsZero() && !now.Before(m.ExpiresAt) {
 		return afterOrLater(now, m.ExpiresAt, lookOverdue)
 	}
-	next, ok := after(now, notAhead(m.CreatedAt, now), lookPending)
+	next, ok := after(now, notAhead(m.CreatedAt, now), looks)
 	if !ok {
 		next = now.Add(pendingEvery)
 	}

@@ -67,7 +67,11 @@ func (s *Store) account(ctx context.Context, find func(*dbsqlc.Queries) (string,
 		if err != nil {
 			return err
 		}
-		account, err = assemble(merchant, keys, connections, secrets)
+		limits, err := q.LimitsOf(ctx, id)
+		if err != nil {
+			return err
+		}
+		account, err = assemble(merchant, limits, keys, connections, secrets)
 		return err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -96,10 +100,15 @@ func (s *Store) ChangedSince(ctx context.Context, since time.Time) ([]tenants.Ch
 	return changes, nil
 }
 
-func assemble(merchant dbsqlc.MerchantByIDRow, keys []dbsqlc.ApiKey, connections []dbsqlc.Connection, secrets []dbsqlc.CallbackSecret) (*tenants.Account, error) {
+func assemble(
+	merchant dbsqlc.MerchantByIDRow, limits []dbsqlc.MerchantLimit, keys []dbsqlc.ApiKey, connections []dbsqlc.Connection, secrets []dbsqlc.CallbackSecret,
+) (*tenants.Account, error) {
 	m, err := merchantFromRow(merchant)
 	if err != nil {
 		return nil, err
+	}
+	for _, row := range limits {
+		m.Limits = append(m.Limits, limitFromRow(row))
 	}
 	accountKeys := make([]tenants.Key, len(keys))
 	for i, row := range keys {

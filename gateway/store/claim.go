@@ -14,6 +14,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // ErrInsufficient says that a merchant's balance is too small.
@@ -49,7 +50,8 @@ func (s *Store) claimOnce(ctx context.Context, m movement.Movement, begins ledge
 	switch {
 	case err == nil:
 		m.ID, m.Attempt, m.Sequence = movement.ID(row.ID), int(row.Attempt), int(row.Sequence)
-		m.State, m.UpdatedAt = movement.Sending, m.CreatedAt
+		m.State, m.UpdatedAt, m.Slot = movement.Sending, m.CreatedAt, movement.Slot{}
+		m.Amount, m.ExpiresAt = money.Amount(row.Amount), orZero(optional(m.ExpiresAt))
 		return m, true, nil
 	case errors.Is(err, pgx.ErrNoRows), violates(err, "ledger_balances_available"), violates(err, "usage_ceiling"):
 		return s.unclaimed(ctx, m)
@@ -61,7 +63,7 @@ func (s *Store) claimOnce(ctx context.Context, m movement.Movement, begins ledge
 
 // claim runs the statement for a movement that is paid from a balance, or the one
 // for a movement that is not.
-func (s *Store) claim(ctx context.Context, m movement.Movement, begins ledger.Transaction) (dbsqlc.ClaimMovementRow, error) {
+func (s *Store) claim(ctx context.Context, m movement.Movement, begins ledger.Transaction) (dbsqlc.ClaimCollectionRow, error) {
 	p := dbsqlc.ClaimMovementParams{
 		MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: m.Reference,
 		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), Operation: m.Operation, Provider: m.Provider, //nolint:gosec // a small count
@@ -72,9 +74,11 @@ func (s *Store) claim(ctx context.Context, m movement.Movement, begins ledger.Tr
 	}
 	switch {
 	case m.Kind == manifest.Transfer:
-		return s.claimTransfer(ctx, m, p)
+		return asAsked(m)(s.claimTransfer(ctx, m, p))
+	case m.Kind == manifest.Collection:
+		return s.claimCollection(ctx, m, p)
 	case m.Charge == movement.Unpaid:
-		return s.writes.ClaimMovement(ctx, p)
+		return asAsked(m)(s.writes.ClaimMovement(ctx, p))
 	}
 	row, err := s.writes.ClaimPaid(changing(ctx, m.Owner, begins.Legs), dbsqlc.ClaimPaidParams{
 		MerchantID: p.MerchantID, Mode: p.Mode, Kind: p.Kind, Reference: p.Reference,
@@ -85,7 +89,14 @@ func (s *Store) claim(ctx context.Context, m movement.Movement, begins ledger.Tr
 		SendBy: p.SendBy, Now: p.Now, DueBucket: p.DueBucket, DueAt: p.DueAt, Charge: string(m.Charge),
 		PostedKind: string(begins.Kind), PostedAvailable: int64(begins.Available), PostedHeld: int64(begins.Held), PostedMargin: int64(begins.Margin),
 	})
-	return dbsqlc.ClaimMovementRow(row), err
+	return asAsked(m)(dbsqlc.ClaimMovementRow(row), err)
+}
+
+// asAsked is the row of a claim that has the amount that was asked for.
+func asAsked(m movement.Movement) func(dbsqlc.ClaimMovementRow, error) (dbsqlc.ClaimCollectionRow, error) {
+	return func(row dbsqlc.ClaimMovementRow, err error) (dbsqlc.ClaimCollectionRow, error) {
+		return dbsqlc.ClaimCollectionRow{ID: row.ID, Attempt: row.Attempt, Sequence: row.Sequence, Amount: int64(m.Amount)}, err
+	}
 }
 
 // beginning is how the paying of a movement begins; the zero transaction where it
@@ -126,6 +137,8 @@ func (s *Store) unclaimed(ctx context.Context, m movement.Movement) (movement.Mo
 	missing := errors.Is(err, ErrNotFound)
 	free := missing || err == nil && existing.State == movement.Unsent && (m.Attempt == 0 || m.Attempt == existing.Attempt+1)
 	switch {
+	case free && m.Kind == manifest.Collection && (err == nil || missing):
+		return movement.Movement{}, false, s.uncollected(ctx, m)
 	case err != nil && !missing, !free, m.Charge == movement.Unpaid && len(m.Spends) == 0:
 		return existing, false, err
 	case m.Charge == movement.Unpaid:

@@ -30,6 +30,7 @@ type Move struct {
 	ProviderReference string
 	FactID            string
 	ExpiresAt         time.Time
+	PaidAt            time.Time // of a collection
 	Cost              money.Amount
 	DueAt             time.Time // zero: the worker has nothing left to do
 
@@ -40,10 +41,11 @@ type Move struct {
 
 	Posting *ledger.Transaction // what it does to the ledger, nil for nothing; of it the step, the kind and the legs count
 	Told    *Told               // the callback that this makes, nil for none
+	Mail    *Mail               // the mail that this makes, nil for none; only where nothing is posted
 }
 
-// Move changes a movement's state and writes its story, its posting and its
-// callback in one commit. It is false, without an error, when the movement no
+// Move changes a movement's state and writes its story, its posting, its callback
+// and its mail in one commit. It is false, without an error, when the movement no
 // longer stands where the caller saw it, and where it shall become unsent when an
 // answer was given. What was charged or held does not end without a posting.
 func (s *Store) Move(ctx context.Context, now time.Time, move Move) (bool, error) {
@@ -59,15 +61,16 @@ func (s *Store) Move(ctx context.Context, now time.Time, move Move) (bool, error
 		}
 		refusal = encoded
 	}
-	m, told := move.Movement, orNobody(move.Told)
+	m, told, mail := move.Movement, orNobody(move.Told), orNoMail(move.Mail)
 	err := s.move(ctx, move, dbsqlc.MoveMovementParams{
 		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), FromState: string(m.State), AskedBefore: move.askedBefore(), //nolint:gosec // a small count
 		ToState: string(move.To), Now: now, Event: move.Event, Detail: move.Detail,
 		Result: text(move.Result), Answer: text(move.Answer), Refusal: text(refusal), Cost: int64(move.Cost),
 		ProviderReference: move.ProviderReference, FactID: move.FactID,
-		ExpiresAt: optional(move.ExpiresAt), DueAt: optional(move.DueAt),
+		ExpiresAt: optional(move.ExpiresAt), PaidAt: optional(move.PaidAt), DueAt: optional(move.DueAt),
 		CallbackID: told.ID, CallbackEvent: told.Event, CallbackUrl: told.URL, CallbackBody: string(told.Body),
 		CallbackState: string(told.state()), CallbackBucket: told.bucket(), CallbackDueAt: told.dueAt(now),
+		MailID: mail.ID, MailRecipient: mail.To, MailSubject: mail.Subject, MailBody: mail.Text, MailBucket: mail.bucket(),
 	})
 	switch {
 	case err == nil:
@@ -108,7 +111,15 @@ func (m *Move) check() error {
 	if pays := m.Movement.Charge != movement.Unpaid && ends; pays != (m.Posting != nil) {
 		return fmt.Errorf("%w: what is paid from a balance ends with a posting, and nothing else has one", ErrInvalid)
 	}
+	if (m.Posting != nil || m.givesBack()) && m.Mail != nil {
+		return fmt.Errorf("%w: only a move without a posting makes a mail", ErrInvalid)
+	}
 	return checkPosting(m.Posting, ledger.Ends)
+}
+
+// givesBack tells whether a move gives back what counted against limits.
+func (m *Move) givesBack() bool {
+	return (m.To == movement.Failed || m.To == movement.Unsent) && len(m.Movement.Spends) > 0
 }
 
 // checkPosting refuses what the ledger does not make, and what belongs to another
@@ -126,9 +137,8 @@ func checkPosting(t *ledger.Transaction, step ledger.Step) error {
 // move runs the statement for a move with a posting, the one that gives back what
 // counted against limits, or the one for all others.
 func (s *Store) move(ctx context.Context, move Move, p dbsqlc.MoveMovementParams) error {
-	ends := move.To == movement.Failed || move.To == movement.Unsent
 	switch {
-	case ends && len(move.Movement.Spends) > 0:
+	case move.givesBack():
 		return s.moveTransfer(ctx, move, p)
 	case move.Posting == nil:
 		_, err := s.writes.MoveMovement(ctx, p)

@@ -53,7 +53,7 @@ func fromRow(row dbsqlc.Movement) (movement.Movement, error) {
 		SendBy: row.SendBy.UTC(), CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
 		ExpiresAt: orZero(row.ExpiresAt), AskedAt: orZero(row.AskedAt), Misses: int(row.Misses),
 		DueAt: orZero(row.DueAt), Fee: money.Amount(row.Fee), NameMatch: row.NameMatch, Delivered: row.Delivered, Stem: row.Stem,
-		PaidLateAt: orZero(row.PaidLateAt), ReversedAt: orZero(row.ReversedAt),
+		PaidAt: orZero(row.PaidAt), PaidLateAt: orZero(row.PaidLateAt), ReversedAt: orZero(row.ReversedAt),
 		Cost: money.Amount(row.Cost), Charge: movement.Charge(row.Charge), Quote: document(row.Quote),
 		ConnectionOwner: manifest.Owner(row.ConnectionOwner), ConnectionAccount: row.ConnectionAccount,
 	}

@@ -43,6 +43,9 @@ func (m *Manifest) check() error {
 	if m.Lookup == LookupResubmit {
 		faults = append(faults, m.checkResubmit()...)
 	}
+	if m.Statements != (m.ReportsLate > 0) {
+		fault("reports_late: must be given with statements, and only with them")
+	}
 	if len(m.Operations) == 0 {
 		fault("operations: there are none")
 	}
@@ -108,6 +111,12 @@ func (m *Manifest) checkKind(op Operation) []error {
 	}
 	if m.Owner == OwnerPlatform && op.Kind != Order {
 		fault("kind: only orders can be made on the platform's account")
+	}
+	if op.Kind == Collection && (!m.Statements || m.Lookup != LookupRead) {
+		fault("statements: a collection is paid by a row of a statement, so there must be some, and lookup must be read")
+	}
+	if op.Kind == Collection {
+		faults = append(faults, m.checkAccount("the payable amounts of one account must differ")...)
 	}
 	if m.Lookup != LookupRead && m.Lookup != LookupResubmit {
 		fault("lookup: a provider with money operations must say read or resubmit")

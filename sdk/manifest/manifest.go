@@ -93,6 +93,11 @@ type Manifest struct {
 	// credentials, before they are stored.
 	Verifies bool `json:"verifies,omitempty"`
 
+	// Statements says that the upstream's books can be read, ReportsLate how long
+	// after a payment its row may appear there at most.
+	Statements  bool     `json:"statements,omitempty"`
+	ReportsLate Duration `json:"reports_late,omitzero"`
+
 	// Connection is the JSON Schema of an account's credentials and settings.
 	Connection json.RawMessage `json:"connection"`
 

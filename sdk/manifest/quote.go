@@ -22,14 +22,19 @@ func (m *Manifest) checkResubmit() []error {
 				time.Duration(op.Timeout+sendWindow), op.Path))
 		}
 	}
+	return append(faults, m.checkAccount("with lookup resubmit: under another account the same request would be a second movement")...)
+}
+
+// checkAccount checks that the manifest says what names an account.
+func (m *Manifest) checkAccount(why string) []error {
 	shape, err := objectShape(m.Connection)
 	if err != nil {
-		return append(faults, err)
+		return []error{err}
 	}
 	if t := shape.types[m.AccountField()]; t != "string" {
-		faults = append(faults, fmt.Errorf("account: %q must point to a string property of the connection with lookup resubmit: under another account the same request would be a second movement", m.Account))
+		return []error{fmt.Errorf("account: %q must point to a string property of the connection (%s)", m.Account, why)}
 	}
-	return faults
+	return nil
 }
 
 // checkUnasked refuses what only queries have.

@@ -83,6 +83,9 @@ func TestParseOrders(t *testing.T) {
 func TestParseRefusesOrders(t *testing.T) {
 	t.Parallel()
 	for want, document := range map[string][]byte{
+		"reports_late: must be given with":           counterWith(t, true, "statements"),
+		"reports_late: must be given with statement": counterWith(t, "2h", "reports_late"),
+		"statements: a collection is paid by a row":  counterWith(t, "collection", "operations", 1, "kind"),
 		"owner: \"nobody\"":                          counterWith(t, "nobody", "owner"),
 		"resubmit_within: must be given":             counterWith(t, nil, "resubmit_within"),
 		"account: \"\" must point":                   counterWith(t, nil, "account"),

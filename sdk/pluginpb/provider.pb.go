@@ -1465,13 +1465,13 @@ func (x *StatementRequest) GetLimit() int32 {
 
 type StatementEntry struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // the upstream's id of the row
-	Reference     string                 `protobuf:"bytes,2,opt,name=reference,proto3" json:"reference,omitempty"`
-	Amount        int64                  `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`               // of the row, the same whenever it is read again
+	Reference     string                 `protobuf:"bytes,2,opt,name=reference,proto3" json:"reference,omitempty"` // of the payment: the same in the row that pays and in the row that takes it back
+	Amount        int64                  `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`      // whole rupiah, also where it is taken back
 	Currency      string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`
-	At            *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"`
+	At            *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"` // when it was paid, or taken back
 	Reversed      bool                   `protobuf:"varint,6,opt,name=reversed,proto3" json:"reversed,omitempty"`
-	Data          []byte                 `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"`
+	Data          []byte                 `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"` // JSON, what else the row says, for operators
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1559,9 +1559,11 @@ type StatementResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Entries       []*StatementEntry      `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
 	Cursor        string                 `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	More          bool                   `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`
+	More          bool                   `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"` // there is more to read at once
 	Blame         Blame                  `protobuf:"varint,4,opt,name=blame,proto3,enum=gerbang.provider.v1.Blame" json:"blame,omitempty"`
-	Detail        string                 `protobuf:"bytes,5,opt,name=detail,proto3" json:"detail,omitempty"`
+	Detail        string                 `protobuf:"bytes,5,opt,name=detail,proto3" json:"detail,omitempty"`   // for operators, no secrets
+	Through       *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=through,proto3" json:"through,omitempty"` // every payment before it is in what was read up to this cursor; not set where nothing new is known
+	Known         bool                   `protobuf:"varint,7,opt,name=known,proto3" json:"known,omitempty"`    // the books were read; without it there are no entries and no cursor
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1629,6 +1631,20 @@ func (x *StatementResponse) GetDetail() string {
 		return x.Detail
 	}
 	return ""
+}
+
+func (x *StatementResponse) GetThrough() *timestamppb.Timestamp {
+	if x != nil {
+		return x.Through
+	}
+	return nil
+}
+
+func (x *StatementResponse) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
 }
 
 type VerifyRequest struct {
@@ -1891,13 +1907,15 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12*\n" +
 	"\x02at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x1a\n" +
 	"\breversed\x18\x06 \x01(\bR\breversed\x12\x12\n" +
-	"\x04data\x18\a \x01(\fR\x04data\"\xc8\x01\n" +
+	"\x04data\x18\a \x01(\fR\x04data\"\x94\x02\n" +
 	"\x11StatementResponse\x12=\n" +
 	"\aentries\x18\x01 \x03(\v2#.gerbang.provider.v1.StatementEntryR\aentries\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\x12\x12\n" +
 	"\x04more\x18\x03 \x01(\bR\x04more\x120\n" +
 	"\x05blame\x18\x04 \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x16\n" +
-	"\x06detail\x18\x05 \x01(\tR\x06detail\"P\n" +
+	"\x06detail\x18\x05 \x01(\tR\x06detail\x124\n" +
+	"\athrough\x18\x06 \x01(\v2\x1a.google.protobuf.TimestampR\athrough\x12\x14\n" +
+	"\x05known\x18\a \x01(\bR\x05known\"P\n" +
 	"\rVerifyRequest\x12?\n" +
 	"\n" +
 	"connection\x18\x01 \x01(\v2\x1f.gerbang.provider.v1.ConnectionR\n" +
@@ -2003,29 +2021,30 @@ var file_sdk_pluginpb_provider_proto_depIdxs = []int32{
 	23, // 24: gerbang.provider.v1.StatementEntry.at:type_name -> google.protobuf.Timestamp
 	19, // 25: gerbang.provider.v1.StatementResponse.entries:type_name -> gerbang.provider.v1.StatementEntry
 	1,  // 26: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
-	5,  // 27: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection
-	0,  // 28: gerbang.provider.v1.VerifyResponse.outcome:type_name -> gerbang.provider.v1.Outcome
-	1,  // 29: gerbang.provider.v1.VerifyResponse.blame:type_name -> gerbang.provider.v1.Blame
-	7,  // 30: gerbang.provider.v1.VerifyResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	3,  // 31: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
-	16, // 32: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
-	8,  // 33: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
-	11, // 34: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
-	18, // 35: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
-	14, // 36: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
-	21, // 37: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
-	4,  // 38: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
-	17, // 39: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
-	9,  // 40: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
-	12, // 41: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
-	20, // 42: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
-	15, // 43: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
-	22, // 44: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
-	38, // [38:45] is the sub-list for method output_type
-	31, // [31:38] is the sub-list for method input_type
-	31, // [31:31] is the sub-list for extension type_name
-	31, // [31:31] is the sub-list for extension extendee
-	0,  // [0:31] is the sub-list for field type_name
+	23, // 27: gerbang.provider.v1.StatementResponse.through:type_name -> google.protobuf.Timestamp
+	5,  // 28: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection
+	0,  // 29: gerbang.provider.v1.VerifyResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 30: gerbang.provider.v1.VerifyResponse.blame:type_name -> gerbang.provider.v1.Blame
+	7,  // 31: gerbang.provider.v1.VerifyResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	3,  // 32: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
+	16, // 33: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
+	8,  // 34: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
+	11, // 35: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
+	18, // 36: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
+	14, // 37: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
+	21, // 38: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
+	4,  // 39: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
+	17, // 40: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
+	9,  // 41: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
+	12, // 42: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
+	20, // 43: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
+	15, // 44: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
+	22, // 45: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
+	39, // [39:46] is the sub-list for method output_type
+	32, // [32:39] is the sub-list for method input_type
+	32, // [32:32] is the sub-list for extension type_name
+	32, // [32:32] is the sub-list for extension extendee
+	0,  // [0:32] is the sub-list for field type_name
 }
 
 func init() { file_sdk_pluginpb_provider_proto_init() }

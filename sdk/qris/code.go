@@ -117,6 +117,30 @@ func (c Code) Value(path string) (string, bool) {
 	return find(objects, inner)
 }
 
+// Field is one tag of a code and its value. Tags inside a template carry the
+// template's, as in Value.
+type Field struct {
+	Tag   string `json:"tag"`
+	Value string `json:"value"`
+}
+
+// Fields returns what the code says, in its order, the checksum last. A template
+// (26 to 51, 62, 64) is told by what is inside.
+func (c Code) Fields() []Field {
+	var fields []Field
+	for _, o := range c.objects {
+		inner, err := split(o.value, o.tag)
+		if !isTemplate(o.tag) || err != nil {
+			fields = append(fields, Field{o.tag, o.value})
+			continue
+		}
+		for _, i := range inner {
+			fields = append(fields, Field{join(o.tag, i.tag), i.value})
+		}
+	}
+	return append(fields, Field{"63", c.text[len(c.text)-4:]})
+}
+
 func (c Code) get(path string) string {
 	value, _ := c.Value(path)
 	return value

@@ -109,8 +109,7 @@ func checkTemplates(objects []object) error {
 		if isAccount {
 			accounts++
 		}
-		isTemplate := "26" <= o.tag && o.tag <= "51" || o.tag == "62" || o.tag == "64"
-		if !isTemplate {
+		if !isTemplate(o.tag) {
 			continue
 		}
 		inner, err := split(o.value, o.tag)
@@ -125,6 +124,11 @@ func checkTemplates(objects []object) error {
 		return fail("", "has no merchant account (tags 02 to 51)")
 	}
 	return nil
+}
+
+// isTemplate tells tags whose value is tags again.
+func isTemplate(tag string) bool {
+	return "26" <= tag && tag <= "51" || tag == "62" || tag == "64"
 }
 
 // withMoney reads amount and tips.

@@ -218,3 +218,23 @@ func TestCharactersAreNotBytes(t *testing.T) {
 		t.Errorf("%q, %v", dynamic.MerchantName(), err)
 	}
 }
+
+// TestFieldsTellTheCode: put together again, the fields are the code.
+func TestFieldsTellTheCode(t *testing.T) {
+	t.Parallel()
+	eachSample(t, func(kind, text string) {
+		code, err := qris.Parse(text)
+		if err != nil {
+			return
+		}
+		fields := code.Fields()
+		for _, f := range fields[:len(fields)-1] {
+			if value, ok := code.Value(f.Tag); !ok || value != f.Value {
+				t.Errorf("%s: field %s is %q, its value %q", kind, f.Tag, f.Value, value)
+			}
+		}
+		if last := fields[len(fields)-1]; last.Tag != "63" || !strings.HasSuffix(text, last.Value) {
+			t.Errorf("%s: ends in %+v", kind, last)
+		}
+	})
+}

@@ -36,6 +36,8 @@ type Config struct {
 type Env struct {
 	// Provider is the plugin's name.
 	Provider string
+	// StateDir is the simulator's own directory, for what it leaves in files.
+	StateDir string
 	// Clock is the only source of time.
 	Clock Clock
 	// Log is for what a developer wants to see.
@@ -75,6 +77,7 @@ func Open(c Config) (*Env, error) {
 	}
 	env := &Env{
 		Provider:  c.Provider,
+		StateDir:  c.StateDir,
 		Clock:     c.Clock,
 		Log:       c.Log,
 		Journal:   journal,

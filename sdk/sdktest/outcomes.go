@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 // checkManifest: what the process serves is what was approved.
@@ -50,9 +51,10 @@ func checkUnknownReference(tr *trial) {
 	}
 }
 
+// acceptedExamples are those that the upstream knows of once they are accepted.
 func (tr *trial) acceptedExamples() (examples []Example) {
 	for _, e := range tr.suite.Examples {
-		if op, _ := tr.manifest.Operation(e.Operation); op.Money() && accepted(e.Want) {
+		if op, _ := tr.manifest.Operation(e.Operation); op.Money() && op.Kind != manifest.Collection && accepted(e.Want) {
 			examples = append(examples, e)
 		}
 	}

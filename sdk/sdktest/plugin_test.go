@@ -49,6 +49,9 @@ func serveExample() {
 	if mutant, ok := strings.CutPrefix(a.mutant, orders); ok {
 		serveOrders(mutant)
 	}
+	if mutant, ok := strings.CutPrefix(a.mutant, collections); ok {
+		serveCollections(mutant)
+	}
 	document := exampleManifest
 	if a.mutant == "other manifest" {
 		document = string(bytes.Replace([]byte(document), []byte("1.0.0"), []byte("1.0.1"), 1))

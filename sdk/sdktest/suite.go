@@ -66,6 +66,14 @@ type Settler interface {
 	Settle(ctx context.Context, reference string) (sdk.Notification, error)
 }
 
+// Earner is an [Upstream] that keeps books. It is required where the manifest
+// has statements.
+type Earner interface {
+	// Earn lets a payer pay what an accepted call of an account was answered with,
+	// and returns once the upstream's books have it, for whoever may read them.
+	Earn(ctx context.Context, c sdk.Connection, result json.RawMessage) error
+}
+
 // Rotator is an [Upstream] whose accounts can get new credentials.
 type Rotator interface {
 	// Rotate gives an account with new credentials and a higher version. What
@@ -111,6 +119,16 @@ var everywhere = []check{
 	{"accounts", checkAccounts},
 	{"rotation", checkRotation},
 	{"verify", checkVerify},
+	{"statements", checkStatements},
+	{"a statement read twice", checkReadTwice},
+	{"a foreign cursor", checkForeignCursor},
+}
+
+// ofCollections is for what no upstream knows before it is paid: there is
+// nothing to go wrong there.
+var ofCollections = []exampleCheck{
+	{"code", checkCode},
+	{"send_by", checkSendBy},
 }
 
 var ofAccepted = []exampleCheck{
@@ -163,7 +181,11 @@ func (s Suite) runExample(t *testing.T, m *manifest.Manifest, e Example) {
 	case !accepted(e.Want):
 		checkDeclined(newTrial(t, s, m), e)
 	default:
-		for _, c := range ofAccepted {
+		checks := ofAccepted
+		if op.Kind == manifest.Collection {
+			checks = ofCollections
+		}
+		for _, c := range checks {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
 				c.run(newTrial(t, s, m), e)

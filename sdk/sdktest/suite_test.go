@@ -43,6 +43,9 @@ func TestOfMutants(t *testing.T) {
 	if strings.HasPrefix(mutant, orders) {
 		s = orderSuite()
 	}
+	if strings.HasPrefix(mutant, collections) {
+		s = collectionSuite()
+	}
 	s.Command = mutantCommand(mutant)
 	switch mutant {
 	case "no examples":
@@ -105,6 +108,19 @@ func TestSuiteFails(t *testing.T) {
 		orders + "tells another price": {"buy/outcome", "want reference"},
 		orders + "other event id":      {"buy/genuine_notification", "a lookup says"},
 		orders + "lists nothing":       {"buy/outcome", "the list has no product"},
+
+		collections + "one code":            {"collect/code", "two amounts have one code"},
+		collections + "code of nobody":      {"collect/code", "two accounts have one code"},
+		collections + "forgets the code":    {"collect/code", "when looked up"},
+		collections + "other result":        {"collect/code", "not as declared"},
+		collections + "reads nothing":       {"statements", "want books that are read"},
+		collections + "one account":         {"statements", "the books have"},
+		collections + "loses a row":         {"statements", "the books have"},
+		collections + "names rows anew":     {"statements", "one by one the books have"},
+		collections + "reads pages by time": {"statements", "the news are"},
+		collections + "promises the future": {"statements", "which has not come yet"},
+		collections + "keeps the cursor":    {"a_statement_read_twice", "the same cursor led to"},
+		collections + "trusts the cursor":   {"a_foreign_cursor", "leads to"},
 	}
 	for mutant, c := range cases {
 		t.Run(mutant, func(t *testing.T) {

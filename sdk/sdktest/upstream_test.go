@@ -44,6 +44,7 @@ func openUpstream(t *testing.T) sdktest.Upstream {
 	mux.HandleFunc("POST /charges", u.create)
 	mux.HandleFunc("GET /charges", u.find)
 	mux.HandleFunc("POST /charges/{id}/end", u.end)
+	mux.HandleFunc("GET /books", u.books)
 	u.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		u.mu.Lock()
 		u.requests++

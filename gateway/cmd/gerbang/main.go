@@ -45,9 +45,11 @@ type commands struct {
 	Order      movementCommands   `cmd:"" help:"See an order's whole trail, and settle one whose outcome nobody knows."`
 	Find       findCommand        `cmd:"" help:"Find movements by any id of theirs: a request's, a decision's, a reference of the merchant, the gateway or the provider."`
 	Attention  attentionCommands  `cmd:"" help:"See and settle what waits for an operator."`
+	Settlement settlementCommands `cmd:"" help:"See payments that pay no sale, and give them to one."`
 	Keyset     keysetCommands     `cmd:"" help:"Make, rotate and prune what seals providers' credentials."`
 	Plugin     pluginCommands     `cmd:"" help:"See plugins and approve new ones."`
 	Policy     policyCommands     `cmd:"" help:"Export and check policies."`
+	QRIS       qrisCommands       `cmd:"" name:"qris" help:"Read QR codes."`
 	Version    versionCommand     `cmd:"" help:"Tell which version this is."`
 }
 

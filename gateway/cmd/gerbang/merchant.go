@@ -13,6 +13,7 @@ type merchantCommands struct {
 	Suspend merchantSuspend `cmd:"" help:"Stop a merchant."`
 	Resume  merchantResume  `cmd:"" help:"Let a stopped merchant go on."`
 	Tier    merchantTier    `cmd:"" help:"Move a merchant to another tier."`
+	Limit   merchantLimit   `cmd:"" help:"Show, set or remove a merchant's own limits, which go before its tier's."`
 	Credit  merchantCredit  `cmd:"" help:"Give a merchant rupiah that came outside of this service."`
 	Debit   merchantDebit   `cmd:"" help:"Take rupiah from a merchant's balance."`
 	List    merchantList    `cmd:"" help:"List merchants."`
@@ -154,6 +155,9 @@ func (c *merchantShow) Run(ctx context.Context, p *program) error {
 			"connection", connection.Provider, connection.Mode, connection.Owner,
 			"version " + strconv.FormatInt(connection.Version, 10), connection.NotifyURL,
 		})
+	}
+	for _, l := range m.Limits {
+		rows = append(rows, append([]string{"limit"}, limitRow(l)...))
 	}
 	for _, setup := range m.Callbacks {
 		rows = append(rows, []string{"callbacks", setup.Mode, "rotation " + setup.Rotation, setup.URL})

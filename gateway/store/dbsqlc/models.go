@@ -85,6 +85,14 @@ type CallbackSecret struct {
 	Url        string
 }
 
+type CollectionSlot struct {
+	AccountID  uuid.UUID
+	Amount     int64
+	MovementID uuid.UUID
+	TakenAt    time.Time
+	FreeAt     time.Time
+}
+
 type Connection struct {
 	MerchantID  string
 	Mode        string
@@ -153,6 +161,23 @@ type LedgerTransaction struct {
 	Adjustments int64
 }
 
+type Mail struct {
+	MailID     uuid.UUID
+	MerchantID string
+	Mode       string
+	MovementID uuid.UUID
+	Recipient  string
+	Subject    string
+	Body       string
+	State      string
+	Attempts   int32
+	Fault      string
+	CreatedAt  time.Time
+	TriedAt    *time.Time
+	DueBucket  int32
+	DueAt      *time.Time
+}
+
 type Merchant struct {
 	MerchantID  string
 	Name        string
@@ -163,6 +188,18 @@ type Merchant struct {
 	CreatedAt   time.Time
 	ChangedAt   time.Time
 	ChangeShard int32
+}
+
+type MerchantLimit struct {
+	MerchantID    string
+	Name          string
+	RatePerSecond float64
+	Burst         int64
+	Quota         *int64
+	Reason        string
+	SetBy         string
+	SetAt         time.Time
+	ExpiresAt     *time.Time
 }
 
 type Movement struct {
@@ -208,6 +245,7 @@ type Movement struct {
 	Spends            *string
 	Delivered         bool
 	Stem              string
+	PaidAt            *time.Time
 }
 
 type MovementEvent struct {
@@ -234,6 +272,34 @@ type QueryCache struct {
 	FetchedAt       *time.Time
 	RefreshingUntil *time.Time
 	FailedAt        *time.Time
+}
+
+type Settlement struct {
+	AccountID  uuid.UUID
+	Payment    string
+	EntryID    string
+	Amount     int64
+	Currency   string
+	At         time.Time
+	Paid       bool
+	ReversedAt *time.Time
+	Differs    bool
+	Data       string
+	EnteredAt  time.Time
+	State      string
+	MovementID *uuid.UUID
+	Operator   string
+	Reason     string
+}
+
+type Statement struct {
+	AccountID  uuid.UUID
+	MerchantID string
+	Mode       string
+	Provider   string
+	Cursor     string
+	Through    time.Time
+	AskedAt    *time.Time
 }
 
 type Usage struct {

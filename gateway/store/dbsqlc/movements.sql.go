@@ -14,7 +14,7 @@ import (
 
 const askMovement = `-- name: AskMovement :one
 UPDATE movements SET asked_at = $1, due_at = $2
-WHERE id = $3 AND attempt = $4 AND state = $5 AND state IN ('sending', 'pending', 'expired')
+WHERE id = $3 AND attempt = $4 AND state = $5 AND state IN ('sending', 'pending', 'expired', 'done')
     AND (asked_at IS NULL OR asked_at <= $6)
 RETURNING id
 `
@@ -297,7 +297,7 @@ const dueMovements = `-- name: DueMovements :many
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem
+    fee, name_match, spends, delivered, stem, paid_at
 FROM movements
 WHERE due_bucket = ANY($1::INT4[]) AND due_at IS NOT NULL AND due_at >= $2 AND due_at <= $3
 ORDER BY due_at
@@ -369,6 +369,7 @@ func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]M
 			&i.Spends,
 			&i.Delivered,
 			&i.Stem,
+			&i.PaidAt,
 		); err != nil {
 			return nil, err
 		}
@@ -411,25 +412,32 @@ WITH moved AS (
         fact_id = COALESCE(NULLIF($7::TEXT, ''), fact_id),
         expires_at = COALESCE($8, expires_at),
         cost = COALESCE(NULLIF($9::INT8, 0), movements.cost),
-        due_at = $10
-    WHERE movements.id = $11 AND movements.attempt = $12 AND movements.state = $13
+        paid_at = COALESCE($10, movements.paid_at),
+        due_at = $11
+    WHERE movements.id = $12 AND movements.attempt = $13 AND movements.state = $14
         AND ($1 <> 'unsent' OR movements.answer IS NULL)
-        AND (movements.asked_at IS NULL OR movements.asked_at <= $14::TIMESTAMPTZ)
+        AND (movements.asked_at IS NULL OR movements.asked_at <= $15::TIMESTAMPTZ)
         AND (movements.charge = '' OR $1 = 'pending')
     RETURNING movements.id, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode, movements.reference
 ), story AS (
     INSERT INTO movement_events (movement_id, sequence, event, at, detail)
-    SELECT moved.id, moved.sequence, $15::TEXT, $2, $16::TEXT FROM moved
+    SELECT moved.id, moved.sequence, $16::TEXT, $2, $17::TEXT FROM moved
     RETURNING movement_id
 ), told AS (
     INSERT INTO callbacks (
         merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
         created_at, due_bucket, due_at
     )
-    SELECT moved.merchant_id, moved.mode, $17::UUID, moved.id, moved.sequence, $18::TEXT, moved.reference, $19::TEXT,
-        $20::TEXT, $21::TEXT, 0, $2, $22::INT4, $23
-    FROM moved WHERE $18::TEXT <> ''
+    SELECT moved.merchant_id, moved.mode, $18::UUID, moved.id, moved.sequence, $19::TEXT, moved.reference, $20::TEXT,
+        $21::TEXT, $22::TEXT, 0, $2, $23::INT4, $24
+    FROM moved WHERE $19::TEXT <> ''
     RETURNING event_id
+), mailed AS (
+    INSERT INTO mails (mail_id, merchant_id, mode, movement_id, recipient, subject, body, state, created_at, due_bucket, due_at)
+    SELECT $25::UUID, moved.merchant_id, moved.mode, moved.id, $26::TEXT, $27::TEXT, $28::TEXT, 'waiting',
+        $2, $29::INT4, $2
+    FROM moved WHERE $26::TEXT <> ''
+    RETURNING mail_id
 )
 SELECT moved.sequence, moved.updated_at FROM moved
 `
@@ -444,6 +452,7 @@ type MoveMovementParams struct {
 	FactID            string
 	ExpiresAt         *time.Time
 	Cost              int64
+	PaidAt            *time.Time
 	DueAt             *time.Time
 	ID                uuid.UUID
 	Attempt           int32
@@ -458,6 +467,11 @@ type MoveMovementParams struct {
 	CallbackState     string
 	CallbackBucket    int32
 	CallbackDueAt     *time.Time
+	MailID            uuid.UUID
+	MailRecipient     string
+	MailSubject       string
+	MailBody          string
+	MailBucket        int32
 }
 
 type MoveMovementRow struct {
@@ -480,6 +494,7 @@ func (q *Queries) MoveMovement(ctx context.Context, arg MoveMovementParams) (Mov
 		arg.FactID,
 		arg.ExpiresAt,
 		arg.Cost,
+		arg.PaidAt,
 		arg.DueAt,
 		arg.ID,
 		arg.Attempt,
@@ -494,6 +509,11 @@ func (q *Queries) MoveMovement(ctx context.Context, arg MoveMovementParams) (Mov
 		arg.CallbackState,
 		arg.CallbackBucket,
 		arg.CallbackDueAt,
+		arg.MailID,
+		arg.MailRecipient,
+		arg.MailSubject,
+		arg.MailBody,
+		arg.MailBucket,
 	)
 	var i MoveMovementRow
 	err := row.Scan(&i.Sequence, &i.UpdatedAt)
@@ -628,7 +648,7 @@ const movementByID = `-- name: MovementByID :one
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem
+    fee, name_match, spends, delivered, stem, paid_at
 FROM movements
 WHERE id = $1
 `
@@ -679,6 +699,7 @@ func (q *Queries) MovementByID(ctx context.Context, id uuid.UUID) (Movement, err
 		&i.Spends,
 		&i.Delivered,
 		&i.Stem,
+		&i.PaidAt,
 	)
 	return i, err
 }
@@ -687,7 +708,7 @@ const movementByKey = `-- name: MovementByKey :one
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem
+    fee, name_match, spends, delivered, stem, paid_at
 FROM movements
 WHERE merchant_id = $1 AND mode = $2 AND kind = $3 AND reference = $4
 `
@@ -750,6 +771,7 @@ func (q *Queries) MovementByKey(ctx context.Context, arg MovementByKeyParams) (M
 		&i.Spends,
 		&i.Delivered,
 		&i.Stem,
+		&i.PaidAt,
 	)
 	return i, err
 }
@@ -798,7 +820,7 @@ WHERE id = $2 AND attempt = $3 AND state = 'sending' AND answer IS NULL
 RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem
+    fee, name_match, spends, delivered, stem, paid_at
 `
 
 type PromiseMovementParams struct {
@@ -855,6 +877,7 @@ func (q *Queries) PromiseMovement(ctx context.Context, arg PromiseMovementParams
 		&i.Spends,
 		&i.Delivered,
 		&i.Stem,
+		&i.PaidAt,
 	)
 	return i, err
 }

@@ -73,7 +73,7 @@ const movementsByOthersID = `-- name: MovementsByOthersID :many
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem
+    fee, name_match, spends, delivered, stem, paid_at
 FROM movements
 WHERE due_bucket = ANY($1::INT4[]) AND created_at >= $2 AND created_at < $3
     AND (request_id = $4::TEXT OR decision_id = $4::TEXT OR provider_reference = $4::TEXT)
@@ -147,6 +147,7 @@ func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthers
 			&i.Spends,
 			&i.Delivered,
 			&i.Stem,
+			&i.PaidAt,
 		); err != nil {
 			return nil, err
 		}
@@ -162,7 +163,7 @@ const movementsByReference = `-- name: MovementsByReference :many
 SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.state, m.sequence, m.amount, m.request, m.result, m.answer,
     m.refusal, m.connection_version, m.provider_reference, m.fact_id, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.send_by, m.created_at, m.updated_at,
     m.expires_at, m.asked_at, m.misses, m.due_bucket, m.due_at, m.paid_late_at, m.reversed_at, m.cost, m.charge, m.quote, m.connection_owner, m.connection_account,
-    m.fee, m.name_match, m.spends, m.delivered, m.stem
+    m.fee, m.name_match, m.spends, m.delivered, m.stem, m.paid_at
 FROM merchants AS t
 JOIN movements AS m ON m.merchant_id = t.merchant_id
 WHERE m.mode = ANY($1::TEXT[]) AND m.kind = ANY($2::TEXT[]) AND m.reference = $3
@@ -235,6 +236,7 @@ func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByRefer
 			&i.Spends,
 			&i.Delivered,
 			&i.Stem,
+			&i.PaidAt,
 		); err != nil {
 			return nil, err
 		}

@@ -154,7 +154,7 @@ const lastNamed = `-- name: LastNamed :one
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem
+    fee, name_match, spends, delivered, stem, paid_at
 FROM movements
 WHERE merchant_id = $1 AND mode = $2 AND kind = $3 AND stem = $4 AND stem <> ''
 ORDER BY reference DESC
@@ -221,6 +221,7 @@ func (q *Queries) LastNamed(ctx context.Context, arg LastNamedParams) (Movement,
 		&i.Spends,
 		&i.Delivered,
 		&i.Stem,
+		&i.PaidAt,
 	)
 	return i, err
 }

@@ -90,6 +90,7 @@ WITH moved AS (
         fact_id = COALESCE(NULLIF(@fact_id::TEXT, ''), fact_id),
         expires_at = COALESCE(sqlc.narg(expires_at), expires_at),
         cost = COALESCE(NULLIF(@cost::INT8, 0), movements.cost),
+        paid_at = COALESCE(sqlc.narg(paid_at), movements.paid_at),
         due_at = sqlc.narg(due_at)
     WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state = @from_state
         AND (@to_state <> 'unsent' OR movements.answer IS NULL)
@@ -109,6 +110,12 @@ WITH moved AS (
         @callback_body::TEXT, @callback_state::TEXT, 0, @now, @callback_bucket::INT4, sqlc.narg(callback_due_at)
     FROM moved WHERE @callback_event::TEXT <> ''
     RETURNING event_id
+), mailed AS (
+    INSERT INTO mails (mail_id, merchant_id, mode, movement_id, recipient, subject, body, state, created_at, due_bucket, due_at)
+    SELECT @mail_id::UUID, moved.merchant_id, moved.mode, moved.id, @mail_recipient::TEXT, @mail_subject::TEXT, @mail_body::TEXT, 'waiting',
+        @now, @mail_bucket::INT4, @now
+    FROM moved WHERE @mail_recipient::TEXT <> ''
+    RETURNING mail_id
 )
 SELECT moved.sequence, moved.updated_at FROM moved;
 
@@ -211,7 +218,7 @@ SELECT marked.sequence FROM marked;
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem
+    fee, name_match, spends, delivered, stem, paid_at
 FROM movements
 WHERE merchant_id = @merchant_id AND mode = @mode AND kind = @kind AND reference = @reference;
 
@@ -219,7 +226,7 @@ WHERE merchant_id = @merchant_id AND mode = @mode AND kind = @kind AND reference
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem
+    fee, name_match, spends, delivered, stem, paid_at
 FROM movements
 WHERE id = @id;
 
@@ -228,7 +235,7 @@ WHERE id = @id;
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem
+    fee, name_match, spends, delivered, stem, paid_at
 FROM movements
 WHERE due_bucket = ANY(@buckets::INT4[]) AND due_at IS NOT NULL AND due_at >= @since AND due_at <= @now
 ORDER BY due_at
@@ -242,14 +249,14 @@ WHERE id = @id AND attempt = @attempt AND state = 'sending' AND answer IS NULL
 RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem;
+    fee, name_match, spends, delivered, stem, paid_at;
 
 -- name: AskMovement :one
 -- Takes the right to ask the provider about a movement as the caller saw it: at
 -- most one caller in any replica gets it in each span. Whoever saw an earlier
 -- attempt would ask for that, and where asking is to send again, send it.
 UPDATE movements SET asked_at = @now, due_at = @due_at
-WHERE id = @id AND attempt = @attempt AND state = @state AND state IN ('sending', 'pending', 'expired')
+WHERE id = @id AND attempt = @attempt AND state = @state AND state IN ('sending', 'pending', 'expired', 'done')
     AND (asked_at IS NULL OR asked_at <= @before)
 RETURNING id;
 

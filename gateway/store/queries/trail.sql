@@ -28,7 +28,7 @@ ORDER BY sequence;
 SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.state, m.sequence, m.amount, m.request, m.result, m.answer,
     m.refusal, m.connection_version, m.provider_reference, m.fact_id, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.send_by, m.created_at, m.updated_at,
     m.expires_at, m.asked_at, m.misses, m.due_bucket, m.due_at, m.paid_late_at, m.reversed_at, m.cost, m.charge, m.quote, m.connection_owner, m.connection_account,
-    m.fee, m.name_match, m.spends, m.delivered, m.stem
+    m.fee, m.name_match, m.spends, m.delivered, m.stem, m.paid_at
 FROM merchants AS t
 JOIN movements AS m ON m.merchant_id = t.merchant_id
 WHERE m.mode = ANY(@modes::TEXT[]) AND m.kind = ANY(@kinds::TEXT[]) AND m.reference = @reference
@@ -39,7 +39,7 @@ LIMIT @most;
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem
+    fee, name_match, spends, delivered, stem, paid_at
 FROM movements
 WHERE due_bucket = ANY(@buckets::INT4[]) AND created_at >= @since AND created_at < @before
     AND (request_id = @id::TEXT OR decision_id = @id::TEXT OR provider_reference = @id::TEXT)

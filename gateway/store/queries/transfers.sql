@@ -97,7 +97,7 @@ SELECT moved.sequence, moved.updated_at FROM moved;
 SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
     refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
     expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem
+    fee, name_match, spends, delivered, stem, paid_at
 FROM movements
 WHERE merchant_id = @merchant_id AND mode = @mode AND kind = @kind AND stem = @stem AND stem <> ''
 ORDER BY reference DESC

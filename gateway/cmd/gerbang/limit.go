@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+)
+
+// ownRate is the name of the rate that a policy asks unless it has others.
+const ownRate = "default"
+
+type merchantLimit struct {
+	Merchant string           `arg:"" help:"The merchant's id."`
+	Quota    map[string]int64 `placeholder:"NAME=CALLS" help:"What may be used of a quota in a month; 0 allows none. May be repeated."`
+	Rate     string           `placeholder:"N/s" help:"Requests a second, minute or hour: 5/s, 30/m, 100/h."`
+	Burst    int64            `help:"Requests at once after a pause."`
+	For      time.Duration    `placeholder:"2h" help:"How long it holds; for ever unless given."`
+	Remove   string           `placeholder:"NAME" help:"Remove a limit of its own: the name of a quota, or default for the rate."`
+	Reason   string           `help:"Why; stands in the audit, and must be given for a change."`
+}
+
+// Run changes the limits, where a change is asked for, and shows those that the
+// merchant then has.
+func (c *merchantLimit) Run(ctx context.Context, p *program) error {
+	change, err := c.change()
+	if err != nil {
+		return err
+	}
+	admin, err := p.admin()
+	if err != nil {
+		return err
+	}
+	var limits []console.Limit
+	switch {
+	case c.Remove != "":
+		limits, err = admin.RemoveLimit(ctx, c.Merchant, c.Remove, c.Reason)
+	case len(change.Limits) > 0:
+		limits, err = admin.SetLimits(ctx, c.Merchant, change)
+	default:
+		limits, err = admin.Limits(ctx, c.Merchant)
+	}
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"LIMIT", "RATE", "BURST", "QUOTA", "UNTIL", "SET BY", "REASON"}}
+	for _, l := range limits {
+		rows = append(rows, limitRow(l))
+	}
+	return p.show(limits, rows...)
+}
+
+// change is what the flags ask for, without limits where nothing shall change.
+func (c *merchantLimit) change() (console.LimitChange, error) {
+	change := console.LimitChange{Reason: c.Reason}
+	if c.For != 0 {
+		change.For = c.For.String()
+	}
+	for name, calls := range c.Quota {
+		change.Limits = append(change.Limits, console.NewLimit{Name: name, Limit: &calls})
+	}
+	slices.SortFunc(change.Limits, func(a, b console.NewLimit) int { return strings.Compare(a.Name, b.Name) })
+	if c.Rate != "" || c.Burst != 0 {
+		rate, err := perSecond(c.Rate)
+		if err != nil {
+			return change, err
+		}
+		change.Limits = append(change.Limits, console.NewLimit{Name: ownRate, RatePerSecond: rate, Burst: c.Burst})
+	}
+	sets := len(change.Limits) > 0
+	switch {
+	case c.Remove != "" && (sets || c.For != 0):
+		return change, errors.New("--remove goes with --reason alone")
+	case !sets && c.For != 0:
+		return change, errors.New("--for needs a --quota, --rate or --burst that it bounds")
+	case (sets || c.Remove != "") && c.Reason == "":
+		return change, errors.New("--reason must be given: it stands on the merchant's record and in the audit")
+	}
+	return change, nil
+}
+
+// spans are the units of a rate.
+var spans = map[string]float64{"s": 1, "m": 60, "h": 3600}
+
+// perSecond reads a rate such as 5/s, or nothing for none.
+func perSecond(text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	number, unit, _ := strings.Cut(text, "/")
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || n <= 0 || n > 1e9 || spans[unit] == 0 {
+		return 0, fmt.Errorf("--rate %q: must be a number of requests a second, minute or hour, such as 5/s or 30/m", text)
+	}
+	return n / spans[unit], nil
+}
+
+func limitRow(l console.Limit) []string {
+	rate, burst, until := "-", "-", "for ever"
+	if l.RatePerSecond != 0 {
+		rate = strconv.FormatFloat(l.RatePerSecond, 'g', 6, 64) + "/s"
+	}
+	if l.Burst != 0 {
+		burst = strconv.FormatInt(l.Burst, 10)
+	}
+	if l.ExpiresAt != nil {
+		until = timeText(l.ExpiresAt)
+	}
+	if !l.InForce {
+		until += " (ended)"
+	}
+	return []string{l.Name, rate, burst, numberText(l.Limit), until, l.SetBy, l.Reason}
+}

@@ -1,0 +1,251 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// Limits changes the limits that stand on a merchant's own record. Each change is
+// committed with its audit entry.
+type Limits interface {
+	SetLimits(ctx context.Context, audit store.Audit, id tenants.MerchantID, limits []tenants.Limit) error
+	RemoveLimit(ctx context.Context, audit store.Audit, id tenants.MerchantID, name string) error
+}
+
+// Limit is a limit of a merchant's own, which goes before what its tier says: of a
+// rate, or of a quota. What is not set is the tier's.
+type Limit struct {
+	Name          string     `json:"name"`
+	RatePerSecond float64    `json:"rate_per_second,omitempty"`
+	Burst         int64      `json:"burst,omitempty"`
+	Limit         *int64     `json:"limit,omitempty"` // of a quota
+	Reason        string     `json:"reason"`
+	SetBy         string     `json:"set_by"`
+	SetAt         time.Time  `json:"set_at"`
+	ExpiresAt     *time.Time `json:"expires_at,omitempty"`
+	InForce       bool       `json:"in_force"`
+}
+
+// LimitChange gives a merchant limits of its own, each in place of the one that it
+// has under that name. For is how long they hold, as in "2h"; for ever unless
+// given.
+type LimitChange struct {
+	Limits []NewLimit `json:"limits"`
+	For    string     `json:"for,omitempty"`
+	Reason string     `json:"reason"`
+}
+
+// NewLimit is one of them: a rate, a burst or both, or the size of a quota.
+type NewLimit struct {
+	Name          string  `json:"name"`
+	RatePerSecond float64 `json:"rate_per_second,omitempty"`
+	Burst         int64   `json:"burst,omitempty"`
+	Limit         *int64  `json:"limit,omitempty"`
+}
+
+// String is the limit for the audit.
+func (l NewLimit) String() string {
+	words := []string{l.Name}
+	if l.RatePerSecond != 0 {
+		words = append(words, fmt.Sprintf("%g/s", l.RatePerSecond))
+	}
+	if l.Burst != 0 {
+		words = append(words, fmt.Sprintf("burst %d", l.Burst))
+	}
+	if l.Limit != nil {
+		words = append(words, fmt.Sprintf("quota %d", *l.Limit))
+	}
+	return strings.Join(words, " ")
+}
+
+// The bounds of a change of limits.
+const (
+	maxLimits   = 20
+	minLimitFor = time.Second
+	maxLimitFor = 10 * 366 * 24 * time.Hour
+)
+
+func (c *Console) listLimits(x *call) (any, error) {
+	account, err := c.account(x)
+	if err != nil {
+		return nil, err
+	}
+	return limitDocuments(account.Merchant(), x.now), nil
+}
+
+func (c *Console) setLimits(x *call) (any, error) {
+	var change LimitChange
+	if err := decode(x, &change); err != nil {
+		return nil, err
+	}
+	expires, err := checkLimits(change, x.now)
+	if err != nil {
+		return nil, err
+	}
+	account, err := c.account(x)
+	if err != nil {
+		return nil, err
+	}
+	m := account.Merchant()
+	var limits []tenants.Limit
+	var words []string
+	for _, l := range change.Limits {
+		limits = append(limits, tenants.Limit{
+			Name: l.Name, RatePerSecond: l.RatePerSecond, Burst: l.Burst, Quota: l.Limit, Reason: change.Reason, ExpiresAt: expires,
+		})
+		words = append(words, l.String())
+	}
+	m.Limits = limits
+	if err := c.checkEffect(x, m); err != nil {
+		return nil, err
+	}
+	detail := strings.Join(words, ", ")
+	if !expires.IsZero() {
+		detail += " until " + expires.UTC().Format(time.RFC3339)
+	}
+	err = c.deps.Limits.SetLimits(x.request.Context(), x.audit("merchant.limit", detail+": "+change.Reason), m.ID, limits)
+	return c.limited(x, err, "merchant")
+}
+
+func (c *Console) removeLimit(x *call) (any, error) {
+	var why Reason
+	if err := decode(x, &why); err != nil {
+		return nil, err
+	}
+	if err := requireReason(why.Reason); err != nil {
+		return nil, err
+	}
+	account, err := c.account(x)
+	if err != nil {
+		return nil, err
+	}
+	name := x.request.PathValue("limit")
+	err = c.deps.Limits.RemoveLimit(x.request.Context(), x.audit("merchant.limit.remove", name+": "+why.Reason), account.ID(), name)
+	return c.limited(x, err, "limit")
+}
+
+// limited ends a change of limits as changed ends others.
+func (c *Console) limited(x *call, err error, what string) (any, error) {
+	c.deps.Directory.Invalidate(x.merchant())
+	if err != nil {
+		return nil, notFound(err, what)
+	}
+	return c.listLimits(x)
+}
+
+// checkLimits refuses what is no limit, and says when the limits end.
+func checkLimits(change LimitChange, now time.Time) (time.Time, error) {
+	if err := requireReason(change.Reason); err != nil {
+		return time.Time{}, err
+	}
+	if n := len(change.Limits); n == 0 || n > maxLimits {
+		return time.Time{}, fault.Invalid("limits", "must have 1 to 20 entries")
+	}
+	seen := map[string]bool{}
+	for _, l := range change.Limits {
+		pace := l.RatePerSecond != 0 || l.Burst != 0
+		switch {
+		case !plain(l.Name, 1, maxName) || seen[l.Name]:
+			return time.Time{}, fault.Invalid("limits", "must each have a name of its own")
+		case l.RatePerSecond < 0 || l.Burst < 0 || l.Limit != nil && *l.Limit < 0:
+			return time.Time{}, fault.Invalid("limits", "must not be below zero")
+		case pace == (l.Limit != nil):
+			return time.Time{}, fault.Invalid("limits", "must each set a rate, a burst or both, or else a quota's limit")
+		}
+		seen[l.Name] = true
+	}
+	if change.For == "" {
+		return time.Time{}, nil
+	}
+	d, err := time.ParseDuration(change.For)
+	if err != nil || d < minLimitFor || d > maxLimitFor {
+		return time.Time{}, fault.Invalid("for", "must be a duration from 1s to ten years, such as 2h")
+	}
+	return now.Add(d), nil
+}
+
+// checkEffect refuses limits that the policy in force takes for nothing, such as
+// one of a misspelt quota, and those that it could not live with.
+func (c *Console) checkEffect(x *call, m tenants.Merchant) error {
+	offered, err := catalog.Build(c.deps.Plugins.Manifests())
+	if err != nil {
+		return err
+	}
+	set, in := c.deps.Policy.Set(), policy.LimitsInput{Merchant: admission.RecordOf(m), Mode: string(tenants.Live), Now: x.now}
+	in.Merchant.Version = -x.now.UnixNano() // of no record: the answer must not be kept for one
+	known := map[string]bool{}
+	for _, op := range offered.Operations() {
+		in.Operation = policy.Operation{Path: op.Path, Kind: string(admission.KindOf(op)), Provider: op.Provider}
+		answer, err := set.Limits(x.request.Context(), in)
+		if errors.Is(err, policy.ErrNoAnswer) {
+			continue
+		}
+		if err != nil {
+			return fault.Invalid("limits", "can't be read by the policy in force: "+err.Error())
+		}
+		for _, q := range answer.Quotas {
+			known["quota "+q.Name] = true
+		}
+		for _, r := range answer.Rates {
+			known["rate "+r.Name] = true
+		}
+	}
+	for _, l := range m.Limits {
+		what := "rate "
+		if l.Quota != nil {
+			what = "quota "
+		}
+		if !known[what+l.Name] {
+			return fault.Invalid("limits", "must name what the policy in force knows; it has no "+what+l.Name)
+		}
+	}
+	return nil
+}
+
+// requireReason refuses a change without a reason.
+func requireReason(reason string) error {
+	if strings.TrimSpace(reason) == "" {
+		return fault.Invalid("reason", "is required")
+	}
+	return checkReason(reason)
+}
+
+func limitDocuments(m tenants.Merchant, now time.Time) []Limit {
+	limits := make([]Limit, len(m.Limits))
+	for i, l := range m.Limits {
+		limits[i] = Limit{
+			Name: l.Name, RatePerSecond: l.RatePerSecond, Burst: l.Burst, Limit: l.Quota, Reason: l.Reason, SetBy: l.SetBy, SetAt: l.SetAt,
+			InForce: l.ExpiresAt.IsZero() || now.Before(l.ExpiresAt),
+		}
+		if !l.ExpiresAt.IsZero() {
+			limits[i].ExpiresAt = &l.ExpiresAt
+		}
+	}
+	return limits
+}
+
+// Limits tells a merchant's own limits, those that have expired too.
+func (c *Client) Limits(ctx context.Context, merchantID string) ([]Limit, error) {
+	return do[[]Limit](ctx, c, http.MethodGet, merchantPath(merchantID, "limits"), nil)
+}
+
+// SetLimits gives a merchant limits of its own, and tells all that it then has.
+func (c *Client) SetLimits(ctx context.Context, merchantID string, change LimitChange) ([]Limit, error) {
+	return do[[]Limit](ctx, c, http.MethodPost, merchantPath(merchantID, "limits"), change)
+}
+
+// RemoveLimit takes a limit of its own from a merchant, and tells those that stay.
+func (c *Client) RemoveLimit(ctx context.Context, merchantID, name, reason string) ([]Limit, error) {
+	return do[[]Limit](ctx, c, http.MethodPost, merchantPath(merchantID, "limits", name, "remove"), Reason{Reason: reason})
+}

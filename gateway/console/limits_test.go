@@ -1,0 +1,123 @@
+package console_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/policy"
+)
+
+func TestOwnLimits(t *testing.T) {
+	t.Parallel()
+	source := policy.Default()
+	source["data.json"] = []byte(counted)
+	set, err := policy.Compile(t.Context(), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	w := newWorld(t, func(_ *console.Config, deps *console.Dependencies) {
+		deps.Policy, deps.Now = policy.NewActive(set), func() time.Time { return now }
+	})
+	ctx := t.Context()
+	made, err := w.CreateMerchant(ctx, console.NewMerchant{Name: "Toko", Tier: "starter"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, until := made.MerchantID, now.Add(2*time.Hour)
+	got, err := w.SetLimits(ctx, id, console.LimitChange{For: "2h", Reason: "a trial", Limits: []console.NewLimit{
+		{Name: "names", Limit: new(int64(12))}, {Name: "default", RatePerSecond: 0.5, Burst: 2},
+	}})
+	rate := console.Limit{Name: "default", RatePerSecond: 0.5, Burst: 2, Reason: "a trial", SetBy: "ayu", SetAt: now, ExpiresAt: &until, InForce: true}
+	want := []console.Limit{rate, {Name: "names", Limit: new(int64(12)), Reason: "a trial", SetBy: "ayu", SetAt: now, ExpiresAt: &until, InForce: true}}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Fatal(err, diff)
+	}
+	stand, err := w.Quotas(ctx, id, "live")
+	if err != nil || *stand.Quotas[1].Limit != 12 {
+		t.Errorf("the quotas: %+v, %v", stand, err)
+	}
+	got, err = w.SetLimits(ctx, id, console.LimitChange{Reason: "stop", Limits: []console.NewLimit{{Name: "names", Limit: new(int64(0))}}})
+	want[1] = console.Limit{Name: "names", Limit: new(int64(0)), Reason: "stop", SetBy: "ayu", SetAt: now, InForce: true}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	now = until
+	rate.InForce = false
+	if got, err := w.Limits(ctx, id); err != nil || !cmp.Equal(got[0], rate) {
+		t.Errorf("after its end: %+v, %v", got, err)
+	}
+	if m, err := w.Merchant(ctx, id); err != nil || len(m.Limits) != 2 || m.Version < 3 {
+		t.Errorf("the merchant: %+v, %v", m, err)
+	}
+	if got, err := w.RemoveLimit(ctx, id, "names", "over"); err != nil || len(got) != 1 {
+		t.Errorf("removed: %+v, %v", got, err)
+	}
+	entries, err := w.Audit(ctx, id)
+	if err != nil || len(entries) != 4 {
+		t.Fatal(entries, err)
+	}
+	var told []string
+	for _, e := range entries {
+		told = append(told, e.Operator+" "+e.Action+" "+e.Detail)
+	}
+	for _, want := range []string{
+		"ayu merchant.limit names quota 12, default 0.5/s burst 2 until 2026-11-20T10:00:00Z: a trial",
+		"ayu merchant.limit names quota 0: stop", "ayu merchant.limit.remove names: over",
+	} {
+		if !strings.Contains(strings.Join(told, "\n"), want) {
+			t.Errorf("audit %q, want %q", told, want)
+		}
+	}
+}
+
+func TestLimitsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx := t.Context()
+	made, err := w.CreateMerchant(ctx, console.NewMerchant{Name: "Toko", Tier: "starter"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := func(l console.NewLimit) console.LimitChange {
+		return console.LimitChange{Reason: "why", Limits: []console.NewLimit{l}}
+	}
+	rate, timed, silent := one(console.NewLimit{Name: "default", Burst: 2}), one(console.NewLimit{Name: "default", Burst: 2}), one(console.NewLimit{Name: "default", Burst: 2})
+	timed.For, silent.Reason = "0s", " "
+	twice := console.LimitChange{Reason: "why", Limits: append(rate.Limits, rate.Limits...)}
+	for want, change := range map[string]console.LimitChange{
+		"reason is required":           silent,
+		"for must be a duration":       timed,
+		"a name of its own":            twice,
+		"must have 1 to 20":            {Reason: "why"},
+		"must each have a name":        one(console.NewLimit{Burst: 2}),
+		"not be below zero":            one(console.NewLimit{Name: "default", Burst: -2}),
+		"or else a quota's":            one(console.NewLimit{Name: "default"}),
+		"must each set a rate":         one(console.NewLimit{Name: "default", Burst: 2, Limit: new(int64(2))}),
+		"it has no quota banq":         one(console.NewLimit{Name: "banq", Limit: new(int64(2))}),
+		"it has no rate other":         one(console.NewLimit{Name: "other", Burst: 2}),
+		"can't be read by the policy ": one(console.NewLimit{Name: "default", Burst: 1 << 40}),
+	} {
+		_, err := w.SetLimits(ctx, made.MerchantID, change)
+		if f, ok := err.(*console.Failure); !ok || f.Code != fault.InvalidRequest || !strings.Contains(f.Error(), want) { //nolint:errorlint // as the client returns it
+			t.Errorf("%+v: %v, want %q", change, err, want)
+		}
+	}
+	if _, err := w.SetLimits(ctx, "mer_none", rate); err == nil {
+		t.Error("a merchant that is not there has limits")
+	}
+	if _, err := w.RemoveLimit(ctx, made.MerchantID, "default", "why"); err == nil {
+		t.Error("a limit that is not there was removed")
+	}
+	if _, err := w.RemoveLimit(ctx, made.MerchantID, "default", ""); err == nil || !strings.Contains(err.Error(), "reason") {
+		t.Errorf("removed without a reason: %v", err)
+	}
+	if limits, err := w.Limits(ctx, made.MerchantID); err != nil || len(limits) > 0 {
+		t.Errorf("limits %+v, %v", limits, err)
+	}
+}

@@ -1,0 +1,83 @@
+package console_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+// assigner keeps what the engine is asked.
+type assigner struct{ asked []engine.Assignment }
+
+func (a *assigner) Assign(_ context.Context, asked engine.Assignment) (movement.Movement, error) {
+	a.asked = append(a.asked, asked)
+	return movement.Movement{ID: asked.Movement, State: movement.Done}, nil
+}
+
+func TestSettlementsAreListedAndAssigned(t *testing.T) {
+	t.Parallel()
+	money := &assigner{}
+	w := newWorld(t, func(_ *console.Config, deps *console.Dependencies) { deps.Assigner = money })
+	ctx, merchant, now := t.Context(), w.merchant().MerchantID, time.Now().UTC().Truncate(time.Second)
+	account := movement.NewAccountID("wallet2", "live", "ID10200")
+	m, ours, err := w.store.Claim(ctx, movement.Movement{
+		Key: movement.Key{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}, Kind: manifest.Collection, Reference: "INV/1"},
+		ID:  movement.NewID(), Operation: "/wallet2/create", Provider: "wallet2", Amount: 10_000, Request: json.RawMessage(`{}`),
+		ConnectionAccount: "ID10200", CreatedAt: now, SendBy: now, ExpiresAt: now.Add(time.Hour),
+		Slot: movement.Slot{Account: account, FreeAt: now.Add(2 * time.Hour)},
+	})
+	if err != nil || !ours {
+		t.Fatal(ours, err)
+	}
+	book, err := w.store.Book(ctx, account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := store.BookEntry{Payment: "rrn-1", ID: "row-1", Amount: 10_000, Currency: "IDR", At: now, Paid: true}
+	if _, err := w.store.Enter(ctx, now, book, []store.BookEntry{row}, "1", now); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := w.Settlements(ctx, merchant); err != nil || len(list) != 0 { // nobody has judged it
+		t.Errorf("%+v, %v", list, err)
+	}
+	if err := w.store.Judge(ctx, now, book, []store.Verdict{{Payment: "rrn-1", State: store.SettlementUnmatched}}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := w.Settlements(ctx, merchant)
+	want := console.Settlement{
+		Mode: "live", Provider: "wallet2", Payment: "rrn-1", State: "unmatched", Amount: 10_000, Currency: "IDR", At: now, Row: "row-1",
+	}
+	if err != nil || len(list) != 1 || list[0] != want {
+		t.Errorf("%+v, %v, want %+v", list, err, want)
+	}
+	for _, wrong := range []console.NewAssignment{{Payment: "rrn-1"}, {Reason: "the payer called"}, {Payment: "rrn-1", Reason: "a\nb"}} {
+		if _, err := w.Assign(ctx, m.ID.String(), wrong); err == nil {
+			t.Errorf("%+v is taken", wrong)
+		}
+	}
+	for _, id := range []string{movement.NewID().String(), "x"} {
+		if _, err := w.Assign(ctx, id, console.NewAssignment{Payment: "rrn-1", Reason: "why"}); err == nil {
+			t.Errorf("movement %s is found", id)
+		}
+	}
+	if len(money.asked) != 0 {
+		t.Errorf("the engine was asked %+v", money.asked)
+	}
+	made, err := w.Assign(ctx, m.ID.String(), console.NewAssignment{Payment: "rrn-1", Reason: "the payer called"})
+	asked := engine.Assignment{Account: account, Payment: "rrn-1", Movement: m.ID, Operator: "ayu", Reason: "the payer called"}
+	if err != nil || made.State != "done" || len(money.asked) != 1 || money.asked[0] != asked {
+		t.Errorf("%+v, %v; the engine was asked %+v", made, err, money.asked)
+	}
+	entries, err := w.Audit(ctx, merchant)
+	if err != nil || entries[0].Action != "settlement.assign" || !strings.Contains(entries[0].Detail, "the payer called") {
+		t.Errorf("audit %+v, %v", entries, err)
+	}
+}

@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// candidates are the collections that some payments may be for, by what is to be
+// paid.
+func (e *Engine) candidates(
+	ctx context.Context, op *catalog.Operation, book store.Book, payments []store.Settlement,
+) (map[money.Amount][]movement.Candidate, error) {
+	found := make(map[money.Amount][]movement.Candidate, len(payments))
+	var amounts []money.Amount
+	for _, s := range payments { // in the order of their times
+		if _, asked := found[s.Amount]; !asked {
+			found[s.Amount], amounts = nil, append(amounts, s.Amount)
+		}
+	}
+	earliest, latest := payments[0].At.Add(-coolDown(op)), payments[len(payments)-1].At.Add(movement.Skew)
+	all, err := e.Settlements.Candidates(ctx, book, amounts, earliest, latest)
+	for _, c := range all {
+		found[c.Amount] = append(found[c.Amount], c)
+	}
+	return found, err
+}
+
+// verdictOn judges a new payment, and notes among the candidates which of them it
+// pays. It is false for one that can't be judged yet.
+func verdictOn(s store.Settlement, candidates []movement.Candidate, coolDown time.Duration) (store.Verdict, bool) {
+	verdict := store.Verdict{Payment: s.Payment, State: store.SettlementUnmatched}
+	switch {
+	case !s.ReversedAt.IsZero(): // it was taken back before anybody was told of it
+		verdict.State = store.SettlementReversed
+		return verdict, true
+	case s.Differs:
+		return listed(verdict, s, store.SettlementAmbiguous, reasonAmbiguous, "its rows do not agree"), true
+	case s.Currency != "IDR":
+		return verdict, true
+	}
+	match, id := movement.MatchPayment(movement.Payment{Amount: s.Amount, At: s.At}, candidates, coolDown)
+	switch match {
+	case movement.Paying:
+		verdict.State, verdict.Movement = store.SettlementMatched, id
+		for i := range candidates {
+			candidates[i].Taken = candidates[i].Taken || candidates[i].ID == id
+		}
+	case movement.Waiting:
+		return verdict, false
+	case movement.Ambiguous:
+		return listed(verdict, s, store.SettlementAmbiguous, reasonAmbiguous, "it may be for two collections"), true
+	case movement.Again:
+		return listed(verdict, s, store.SettlementAgain, reasonPaidAgain, "its collection is paid by another"), true
+	case movement.Unmatched:
+	}
+	return verdict, true
+}
+
+// listed is the verdict on a payment that a person must see.
+func listed(v store.Verdict, s store.Settlement, state store.SettlementState, reason, text string) store.Verdict {
+	v.State, v.Reason, v.Detail = state, reason, text+": "+s.Amount.String()+" at "+stamp(s.At)
+	return v
+}
+
+// pay does what a matched payment means for its collection: it is paid, or paid
+// late; and where the payment was taken back, that is a reversal. All of it may
+// have been done before.
+func (e *Engine) pay(ctx context.Context, s store.Settlement) error {
+	m, err := e.reread(ctx, s.Movement)
+	if err != nil {
+		return err
+	}
+	op, err := e.operationOf(m)
+	if err != nil {
+		return err
+	}
+	fact := sdk.Finding{
+		Reference: m.UpstreamReference(), Standing: sdk.StandingDone, Amount: s.Amount, Currency: s.Currency, EventID: s.ID, At: s.At,
+	}
+	source := sourceBooks
+	if s.Operator != "" { // a person has answered for the amount
+		fact.Amount, source = m.Amount, "operator "+s.Operator+": "+s.Reason
+	}
+	if m, err = e.settle(ctx, op, m, fact, source); err != nil {
+		return err
+	}
+	switch {
+	case s.Differs:
+		return e.list(ctx, m, reasonAmount, s.ID, "the reports tell its payment once more, and otherwise")
+	case s.ReversedAt.IsZero():
+		return nil
+	case m.State != movement.Done:
+		return e.list(ctx, m, reasonReversed, s.ID, "its late money was taken back")
+	}
+	fact.Standing, fact.At = sdk.StandingFailed, s.ReversedAt
+	_, err = e.settle(ctx, op, m, fact, source)
+	return err
+}
+
+// byBooks tells whether the books alone say how a movement ends.
+func byBooks(op *catalog.Operation) bool { return op.Rules.Life > 0 }
+
+// hear settles what a provider says of a movement itself. Of one that its books
+// alone end, that can be no more than what there is to pay.
+func (e *Engine) hear(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding, source string) (movement.Movement, error) {
+	if byBooks(op) {
+		f.ExpiresAt = time.Time{} // its life is ours
+		if to, said := stateOf(f.Standing); said && to != movement.Pending {
+			return m, e.list(ctx, m, reasonContradiction, printable(f.EventID), "a "+source+" says "+string(to)+", which the reports alone may say")
+		}
+	}
+	return e.settle(ctx, op, m, f, source)
+}
+
+// takeSlot says where the amount of a collection is taken at its claim.
+func takeSlot(op *catalog.Operation, draft *movement.Movement) {
+	if !byBooks(op) {
+		return
+	}
+	draft.ExpiresAt = draft.CreatedAt.Add(op.Rules.Life)
+	draft.Slot = movement.Slot{
+		Account: movement.NewAccountID(draft.Provider, draft.Owner.Mode, draft.ConnectionAccount),
+		FreeAt:  draft.ExpiresAt.Add(coolDown(op)),
+	}
+}
+
+// unslotted is the error of a collection that got no amount, nil where that was
+// not why.
+func (e *Engine) unslotted(err error) *fault.Error {
+	if full, ok := errors.AsType[*store.NoAmountError](err); ok {
+		now := e.Now()
+		return fault.New(fault.InProgress, "Every amount that this payment could have is taken by another that is open or was just now.").
+			After(now, max(full.FreeAt.Sub(now), time.Second))
+	}
+	if errors.Is(err, store.ErrForeignAccount) {
+		return fault.New(fault.ProviderUnavailable, "The wallet account is another merchant's. Nothing was sent.").Because(err)
+	}
+	return nil
+}
+
+// collectionData is the first answer of a collection.
+func collectionData(op *catalog.Operation, m movement.Movement, result json.RawMessage) *object {
+	base := m.Amount
+	if asked, err := money.Parse(string(m.Fields()[op.AmountField()])); err == nil { // it was parsed before its claim
+		base = asked
+	}
+	o := (&object{}).set(op.Rules.ReferenceField, m.Reference).set("qr_string", offerOf(result).QR).set("amount", int64(m.Amount)).
+		set("base_amount", int64(base)).set("random_code", int64(m.Amount-base)).set("status", op.Rules.Word(movement.Pending))
+	echo(o, op, m.Fields())
+	if m.Remaining != nil {
+		o.set(remainingQuota, *m.Remaining)
+	}
+	return o
+}
+
+// describeCollection is the state of a collection.
+func describeCollection(op *catalog.Operation, m movement.Movement) *object {
+	o := (&object{}).set(op.Target.Rules.ReferenceField, m.Reference).set("status", op.Target.Rules.Word(m.State)).set("amount", int64(m.Amount))
+	echo(o, op, m.Fields())
+	if m.PaidAt.IsZero() {
+		o.set("paid_at", nil)
+	} else {
+		o.set("paid_at", stamp(m.PaidAt))
+	}
+	if !m.PaidLateAt.IsZero() {
+		o.set("paid_late_at", stamp(m.PaidLateAt))
+	}
+	if !m.ReversedAt.IsZero() {
+		o.set("reversed_at", stamp(m.ReversedAt))
+	}
+	return o
+}
+
+// remainingQuota is the property in which an answer tells what is left.
+const remainingQuota = "remaining_quota"
+
+// withRemaining adds what the request's quota leaves to an answer that tells it.
+func withRemaining(r Request, answer Answer) Answer {
+	data, ok := answer.Data.(json.RawMessage)
+	if !ok || !r.Operation.Answers(remainingQuota) {
+		return answer
+	}
+	var told map[string]json.RawMessage
+	if json.Unmarshal(data, &told) != nil || told[remainingQuota] != nil {
+		return answer
+	}
+	o := &object{}
+	o.buffer.Write(data[:len(data)-1])
+	answer.Data = o.set(remainingQuota, r.Remaining).json()
+	return answer
+}
+
+// resolveByBooks is the worker's look at what the books end.
+func (e *Engine) resolveByBooks(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection) error {
+	now := e.Now()
+	if _, err := e.Inquiries.Ask(ctx, m, now, now, m.NextLook(now, op.Pace)); err != nil {
+		return err
+	}
+	_, err := e.collect(ctx, op, m, c)
+	return err
+}
+
+// readable tells whether the books are looked at for a movement: one that its payer
+// can pay, or has, or could have.
+func readable(op *catalog.Operation, m movement.Movement) bool {
+	return op.Kind == manifest.Collection && (m.State == movement.Pending || m.State == movement.Expired || m.State == movement.Done)
+}

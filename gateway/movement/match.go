@@ -1,0 +1,67 @@
+package movement
+
+import (
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// Payment is money that a provider's books say has arrived.
+type Payment struct {
+	Amount money.Amount
+	At     time.Time
+}
+
+// Candidate is a collection of the account that a payment arrived on.
+type Candidate struct {
+	ID        ID
+	Amount    money.Amount // payable
+	State     State
+	CreatedAt time.Time
+	ExpiresAt time.Time
+	Taken     bool // another payment pays it
+}
+
+// Match is what a payment is found to be.
+type Match int
+
+// The matches. Paying belongs to one collection, in its life or late, after it
+// has expired. Waiting may be late money of a collection whose life is over and
+// that is not known to have been unpaid in it. All others are for operators.
+const (
+	Unmatched Match = iota
+	Paying
+	Waiting
+	Ambiguous
+	Again // its collection is paid already
+)
+
+// Skew is how much earlier than its collection was made a payment may seem to
+// be: clocks differ, and books tell whole seconds.
+const Skew = 2 * time.Minute
+
+// MatchPayment finds the collection that a payment is for: the one that asked for
+// exactly this amount, in whose life or the time after it that its amount stays
+// its own the payment lies. Where there are two, it is neither.
+func MatchPayment(p Payment, candidates []Candidate, coolDown time.Duration) (Match, ID) {
+	var found *Candidate
+	for i := range candidates {
+		c := &candidates[i]
+		if c.Amount != p.Amount || p.At.Before(c.CreatedAt.Add(-Skew)) || p.At.After(c.ExpiresAt.Add(coolDown)) {
+			continue
+		}
+		if found != nil {
+			return Ambiguous, ID{}
+		}
+		found = c
+	}
+	switch {
+	case found == nil:
+		return Unmatched, ID{}
+	case found.Taken || found.State == Done:
+		return Again, found.ID
+	case p.At.After(found.ExpiresAt) && found.State != Expired:
+		return Waiting, found.ID
+	}
+	return Paying, found.ID
+}

@@ -1,0 +1,156 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// NoAmountError says that every amount that a collection could ask for is taken
+// on its account.
+type NoAmountError struct {
+	FreeAt time.Time // when the first of them becomes free
+}
+
+// Error tells that none is free.
+func (e *NoAmountError) Error() string { return "store: no amount is free on the account" }
+
+// ErrForeignAccount says that an account is another merchant's.
+var ErrForeignAccount = errors.New("store: the account is another merchant's")
+
+// claimCollection claims a collection with an amount that no other open one of its
+// account has: what is asked for and a small code, or a larger one where all small
+// ones are taken. It is a *NoAmountError where those are taken, too.
+//
+// Its statements share no commits: two batches that drew the same amounts in
+// different orders would wait for each other.
+func (s *Store) claimCollection(ctx context.Context, m movement.Movement, p dbsqlc.ClaimMovementParams) (dbsqlc.ClaimCollectionRow, error) {
+	for _, codes := range [][2]int64{{1, movement.SmallCodes}, {movement.SmallCodes + 1, movement.MostCodes}} {
+		row, err := s.drawn(ctx, m, p, codes[0], codes[1])
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return row, err
+		}
+	}
+	return dbsqlc.ClaimCollectionRow{}, pgx.ErrNoRows
+}
+
+// drawn runs the claim with the codes of a range in random order, until nobody
+// else has taken the one that seemed free.
+func (s *Store) drawn(ctx context.Context, m movement.Movement, p dbsqlc.ClaimMovementParams, least, most int64) (dbsqlc.ClaimCollectionRow, error) {
+	draw := dbsqlc.ClaimCollectionParams{
+		AccountID: uuid.UUID(m.Slot.Account), FreeAt: micro(m.Slot.FreeAt), ExpiresAt: micro(m.ExpiresAt),
+		MerchantID: p.MerchantID, Mode: p.Mode, Kind: p.Kind, Reference: p.Reference,
+		ID: p.ID, Attempt: p.Attempt, Operation: p.Operation, Provider: p.Provider, Request: p.Request,
+		ConnectionOwner: p.ConnectionOwner, ConnectionVersion: p.ConnectionVersion, ConnectionAccount: p.ConnectionAccount,
+		CallbackUrl: p.CallbackUrl, RequestID: p.RequestID, PolicyVersion: p.PolicyVersion, DecisionID: p.DecisionID,
+		SendBy: p.SendBy, Now: p.Now, DueBucket: p.DueBucket, DueAt: p.DueAt, Beginning: time.Time{},
+	}
+	for {
+		draw.Amounts, draw.Places = nil, nil
+		for place, code := range rand.Perm(int(most - least + 1)) { //nolint:gosec // no secret: it keeps equal sales apart
+			draw.Amounts, draw.Places = append(draw.Amounts, p.Amount+least+int64(code)), append(draw.Places, int32(place))
+		}
+		row, err := s.queries.ClaimCollection(ctx, draw)
+		if (violates(err, "collection_slots_free") || conflicts(err)) && ctx.Err() == nil {
+			continue // another has taken it at this very moment
+		}
+		return row, err
+	}
+}
+
+// conflicts tells whether a statement was undone in favour of another and may be
+// tried again.
+func conflicts(err error) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (pgErr.Code == "40001" || pgErr.Code == "40P01")
+}
+
+// uncollected finds out why a collection was not claimed although its reference is
+// free.
+func (s *Store) uncollected(ctx context.Context, m movement.Movement) error {
+	slot, err := s.queries.NextFreeSlot(ctx, dbsqlc.NextFreeSlotParams{
+		AccountID: uuid.UUID(m.Slot.Account), Least: int64(m.Amount) + 1, Most: int64(m.Amount) + movement.MostCodes, Now: m.CreatedAt,
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("store: claim: %w", err)
+	case slot.MerchantID != m.Owner.MerchantID:
+		return ErrForeignAccount
+	}
+	return &NoAmountError{FreeAt: slot.FreeAt.UTC()}
+}
+
+// Book is an account whose reports are read.
+type Book struct {
+	Account    movement.AccountID
+	MerchantID string
+	Mode       string
+	Provider   string
+	Name       string // the provider's of the account; the caller's to know
+	Cursor     string
+	Through    time.Time // zero where nothing is known
+}
+
+// Book reads how far an account's reports were read, or ErrNotFound where nothing
+// was ever collected on it.
+func (s *Store) Book(ctx context.Context, account movement.AccountID) (Book, error) {
+	row, err := s.queries.StatementOf(ctx, uuid.UUID(account))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Book{}, ErrNotFound
+	}
+	if err != nil {
+		return Book{}, fmt.Errorf("store: book: %w", err)
+	}
+	return Book{
+		Account: account, MerchantID: row.MerchantID, Mode: row.Mode, Provider: row.Provider, Cursor: row.Cursor, Through: row.Through.UTC(),
+	}, nil
+}
+
+// AskBook takes the right to read an account's reports, if nobody did since
+// before.
+func (s *Store) AskBook(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error) {
+	_, err := s.queries.AskStatement(ctx, dbsqlc.AskStatementParams{AccountID: uuid.UUID(account), Now: optional(now), Before: optional(before)})
+	return recorded("ask book", err)
+}
+
+// BookEntry is what a report says of a payment, with all that one page says of it.
+type BookEntry struct {
+	Payment    string // the provider's name of it
+	ID         string // of the row that pays, or else of the one that takes back
+	Amount     money.Amount
+	Currency   string
+	At         time.Time
+	Paid       bool
+	ReversedAt time.Time // zero where it was not taken back
+	Differs    bool      // its rows do not agree
+	Data       string
+}
+
+// Enter enters what was read from a book's cursor, and moves the cursor on, in one
+// commit. It is false, and nothing was entered, where somebody else has read from
+// that cursor already. Each payment may stand in it once.
+func (s *Store) Enter(ctx context.Context, now time.Time, b Book, entries []BookEntry, next string, through time.Time) (bool, error) {
+	p := dbsqlc.EnterStatementParams{
+		AccountID: uuid.UUID(b.Account), Cursor: b.Cursor, Next: next, Through: micro(through), Now: micro(now),
+		Payments: []string{}, EntryIds: []string{}, Amounts: []int64{}, Currencies: []string{}, Ats: []time.Time{}, Paids: []bool{},
+		Reverseds: []bool{}, ReversedAts: []time.Time{}, Differents: []bool{}, Datas: []string{},
+	}
+	for _, e := range entries {
+		p.Payments, p.EntryIds, p.Amounts = append(p.Payments, e.Payment), append(p.EntryIds, e.ID), append(p.Amounts, int64(e.Amount))
+		p.Currencies, p.Ats, p.Paids = append(p.Currencies, e.Currency), append(p.Ats, micro(e.At)), append(p.Paids, e.Paid)
+		p.Reverseds, p.ReversedAts = append(p.Reverseds, !e.ReversedAt.IsZero()), append(p.ReversedAts, micro(e.ReversedAt))
+		p.Differents, p.Datas = append(p.Differents, e.Differs), append(p.Datas, e.Data)
+	}
+	_, err := s.queries.EnterStatement(ctx, p)
+	return recorded("enter", err)
+}

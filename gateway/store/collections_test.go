@@ -1,0 +1,307 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+var wallet = movement.NewAccountID("wallet2", "live", "ID1020012345678")
+
+const (
+	life     = 30 * time.Minute
+	coolDown = 3 * time.Hour
+)
+
+// sale is a collection before its claim.
+func sale(reference string, base money.Amount) movement.Movement {
+	m := draft(reference)
+	m.Kind, m.Operation, m.Provider, m.Amount = manifest.Collection, "/wallet2/create", "wallet2", base
+	m.ConnectionAccount, m.ConnectionOwner = "ID1020012345678", manifest.OwnerMerchant
+	m.ExpiresAt = m.CreatedAt.Add(life)
+	m.Slot = movement.Slot{Account: wallet, FreeAt: m.ExpiresAt.Add(coolDown)}
+	return m
+}
+
+// TestEveryPayableAmountIsItsOwn has two replicas claim 900 sales of one amount at
+// once, and then more than there are amounts.
+func TestEveryPayableAmountIsItsOwn(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	replicas := []*store.Store{open(t, url, store.Options{MaxConns: 8}), open(t, url, store.Options{MaxConns: 8})}
+	const base, atOnce = 25_000, 900
+	claimAll := func(from, to int) (amounts []money.Amount, full []time.Time) {
+		var mu sync.Mutex
+		var all sync.WaitGroup
+		for i := from; i < to; i++ {
+			all.Go(func() {
+				m, ours, err := replicas[i%2].Claim(t.Context(), sale(fmt.Sprintf("INV/%d", i), base))
+				mu.Lock()
+				defer mu.Unlock()
+				none, isNone := errors.AsType[*store.NoAmountError](err)
+				switch {
+				case isNone:
+					full = append(full, none.FreeAt)
+				case err != nil || !ours:
+					t.Errorf("INV/%d: %v, %v", i, ours, err)
+				default:
+					amounts = append(amounts, m.Amount)
+				}
+			})
+		}
+		all.Wait()
+		return amounts, full
+	}
+	taken := map[money.Amount]bool{}
+	small := 0
+	amounts, full := claimAll(0, atOnce)
+	for _, amount := range amounts {
+		taken[amount] = true
+		if code := amount - base; code < 1 || code > movement.MostCodes {
+			t.Errorf("a code of %d", code)
+		} else if code <= movement.SmallCodes {
+			small++
+		}
+	}
+	if len(taken) != atOnce || len(full) != 0 || small != movement.SmallCodes {
+		t.Fatalf("%d sales have %d amounts, %d with small codes; %d had none", len(amounts), len(taken), small, len(full))
+	}
+	amounts, full = claimAll(atOnce, 1000) // one more than there are
+	for _, amount := range amounts {
+		taken[amount] = true
+	}
+	if len(taken) != movement.MostCodes || len(full) != 1 || !full[0].Equal(epoch.Add(life+coolDown).Truncate(time.Microsecond)) {
+		t.Errorf("%d amounts, %d refused until %v", len(taken), len(full), full)
+	}
+	if n := count(t, url, "SELECT COUNT(DISTINCT amount) FROM movements"); n != movement.MostCodes {
+		t.Errorf("%d amounts are stored", n)
+	}
+	t.Logf("900 sales of %d at once over two replicas: 900 amounts", base)
+}
+
+// TestSmallCodesComeFirst takes all of them but one.
+func TestSmallCodesComeFirst(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	for i := range movement.SmallCodes {
+		if m := claim(t, s, sale(fmt.Sprint(i), 100)); m.Amount-100 > movement.SmallCodes {
+			t.Fatalf("sale %d has the code %d", i, m.Amount-100)
+		}
+	}
+	if m := claim(t, s, sale("wider", 100)); m.Amount-100 <= movement.SmallCodes {
+		t.Errorf("the code %d again", m.Amount-100)
+	}
+	// A neighbour's codes reach into the same amounts, and take none that is taken.
+	for i := range 50 {
+		if m := claim(t, s, sale(fmt.Sprint("next", i), 150)); m.Amount <= 199 {
+			t.Errorf("%d is payable twice", m.Amount)
+		}
+	}
+}
+
+// TestAnAmountIsFreeAfterItsTime claims the same base again before and after.
+func TestAnAmountIsFreeAfterItsTime(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	for i := range movement.MostCodes {
+		claim(t, s, sale(fmt.Sprint(i), 5000))
+	}
+	again := func(reference string, after time.Duration) error {
+		m := sale(reference, 5000)
+		m.CreatedAt = m.CreatedAt.Add(after)
+		m.ExpiresAt, m.Slot.FreeAt = m.ExpiresAt.Add(after), m.Slot.FreeAt.Add(after)
+		_, _, err := s.Claim(t.Context(), m)
+		return err
+	}
+	if _, none := errors.AsType[*store.NoAmountError](again("early", life+coolDown-time.Second)); !none {
+		t.Error("an amount was given away in its cool-down")
+	}
+	if err := again("in time", life+coolDown); err != nil {
+		t.Error(err)
+	}
+	// A taken reference is answered as such, also where no amount is free.
+	existing, ours, err := s.Claim(t.Context(), sale("7", 5000))
+	if err != nil || ours || existing.Reference != "7" {
+		t.Errorf("%v, %v, %v", existing.Reference, ours, err)
+	}
+}
+
+// TestAccountsHaveOneOwner refuses another merchant's sale on the same wallet; in
+// another mode, or on another wallet, it has amounts of its own.
+func TestAccountsHaveOneOwner(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	claim(t, s, sale("1", 100))
+	foreign := sale("1", 100)
+	foreign.Owner.MerchantID = "mer_2"
+	if _, _, err := s.Claim(t.Context(), foreign); !errors.Is(err, store.ErrForeignAccount) {
+		t.Errorf("another merchant: %v", err)
+	}
+	foreign.Slot.Account = movement.NewAccountID("wallet2", "test", "ID1020012345678")
+	claim(t, s, foreign)
+}
+
+// book is the wallet's, after its first sale.
+func book(t *testing.T, s *store.Store) store.Book {
+	t.Helper()
+	b, err := s.Book(t.Context(), wallet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Name = "ID1020012345678"
+	return b
+}
+
+func rowOf(payment string, amount money.Amount) store.BookEntry {
+	return store.BookEntry{Payment: payment, ID: payment, Amount: amount, Currency: "IDR", At: epoch, Paid: true}
+}
+
+// TestEnterIsAllOrNothing has two readers of one cursor: one of them enters.
+func TestEnterIsAllOrNothing(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	if _, err := s.Book(t.Context(), wallet); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a book that nobody opened: %v", err)
+	}
+	claim(t, s, sale("1", 100))
+	b := book(t, s)
+	if b.MerchantID != "mer_1" || b.Cursor != "" || !b.Through.IsZero() {
+		t.Errorf("opened as %+v", b)
+	}
+	entered := make(chan bool, 2)
+	for range 2 {
+		go func() {
+			ok, err := s.Enter(context.WithoutCancel(t.Context()), epoch, b, []store.BookEntry{rowOf("a", 150), rowOf("b", 160)}, "2", epoch.Add(time.Hour))
+			if err != nil {
+				t.Error(err)
+			}
+			entered <- ok
+		}()
+	}
+	if first, second := <-entered, <-entered; first == second {
+		t.Errorf("entered %v and %v", first, second)
+	}
+	// Rows that were read before, and an older word on how far the books are.
+	b = book(t, s)
+	if ok, err := s.Enter(t.Context(), epoch, b, []store.BookEntry{rowOf("b", 160), rowOf("c", 170)}, "3", epoch); err != nil || !ok {
+		t.Error(ok, err)
+	}
+	if b = book(t, s); b.Cursor != "3" || !b.Through.Equal(epoch.Add(time.Hour).Truncate(time.Microsecond)) {
+		t.Errorf("the book is at %+v", b)
+	}
+	open, err := s.OpenSettlements(t.Context(), wallet, "", 10)
+	if err != nil || len(open) != 3 || open[1].Payment != "b" || open[1].Amount != 160 || open[1].Differs {
+		t.Errorf("%+v, %v", open, err)
+	}
+	if open, _ = s.OpenSettlements(t.Context(), wallet, "b", 10); len(open) != 1 {
+		t.Errorf("after b: %+v", open)
+	}
+}
+
+// TestAPaymentPaysOnce judges two payments for one sale, and one payment twice.
+func TestAPaymentPaysOnce(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	one, other := claim(t, s, sale("1", 100)), claim(t, s, sale("2", 100))
+	if _, err := s.Enter(t.Context(), epoch, book(t, s), []store.BookEntry{rowOf("a", one.Amount), rowOf("b", one.Amount)}, "1", epoch); err != nil {
+		t.Fatal(err)
+	}
+	judge := func(verdicts ...store.Verdict) {
+		t.Helper()
+		if err := s.Judge(t.Context(), epoch, book(t, s), verdicts); err != nil {
+			t.Error(err)
+		}
+	}
+	judge(store.Verdict{Payment: "a", State: store.SettlementMatched, Movement: one.ID},
+		store.Verdict{Payment: "b", State: store.SettlementMatched, Movement: one.ID}) // both for one sale: the first has it
+	judge(store.Verdict{Payment: "a", State: store.SettlementMatched, Movement: other.ID}) // it is judged already
+	a, err := s.Settlement(t.Context(), wallet, "a")
+	if err != nil || a.Movement != one.ID || a.State != store.SettlementMatched {
+		t.Errorf("a: %+v, %v", a, err)
+	}
+	b, _ := s.Settlement(t.Context(), wallet, "b")
+	if b.Movement != (movement.ID{}) || b.State != store.SettlementNew {
+		t.Errorf("b: %+v", b)
+	}
+	found, err := s.Candidates(t.Context(), book(t, s), []money.Amount{one.Amount, other.Amount}, epoch, epoch)
+	if err != nil || len(found) != 2 {
+		t.Fatal(found, err)
+	}
+	for _, c := range found {
+		if c.Taken != (c.ID == one.ID) {
+			t.Errorf("%+v", c)
+		}
+	}
+	judge(store.Verdict{Payment: "b", State: store.SettlementAgain, Reason: "paid_again", Detail: "IDR 100"})
+	judge(store.Verdict{Payment: "a", State: store.SettlementAgain, Reason: "paid_again"}) // of a stale reader
+	if open, err := s.OpenAttention(t.Context(), 10); err != nil || len(open) != 1 || open[0].Subject != "payment b" || open[0].Reason != "paid_again" {
+		t.Errorf("the operators' list: %+v, %v", open, err)
+	}
+	listed, err := s.ListSettlements(t.Context(), "mer_1", 10)
+	if err != nil || len(listed) != 1 || listed[0].Payment != "b" || listed[0].State != store.SettlementAgain {
+		t.Fatalf("%+v, %v", listed, err)
+	}
+	for _, c := range []struct {
+		to   movement.ID
+		want bool
+	}{{one.ID, false}, {other.ID, true}, {other.ID, false}} { // taken; free; no longer as it was seen
+		if ok, err := s.Assign(t.Context(), listed[0].Settlement, c.to, "ani", "the payer has called"); err != nil || ok != c.want {
+			t.Errorf("assigned: %v, %v, want %v", ok, err, c.want)
+		}
+	}
+}
+
+// TestWhatIsToldLaterOpensAPayment tells of a settled payment that it was taken
+// back, and of another that it was more.
+func TestWhatIsToldLaterOpensAPayment(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	one, other := claim(t, s, sale("1", 100)), claim(t, s, sale("2", 100))
+	enter := func(entries ...store.BookEntry) {
+		t.Helper()
+		b := book(t, s)
+		if ok, err := s.Enter(t.Context(), epoch, b, entries, b.Cursor+"+", epoch); err != nil || !ok {
+			t.Fatal(ok, err)
+		}
+	}
+	open := func() []store.Settlement {
+		t.Helper()
+		open, err := s.OpenSettlements(t.Context(), wallet, "", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return open
+	}
+	enter(rowOf("a", one.Amount), rowOf("b", other.Amount))
+	if err := s.Judge(t.Context(), epoch, book(t, s), []store.Verdict{
+		{Payment: "a", State: store.SettlementMatched, Movement: one.ID}, {Payment: "b", State: store.SettlementMatched, Movement: other.ID},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	back := rowOf("a", one.Amount)
+	back.ID, back.Paid, back.ReversedAt = "a-", false, epoch.Add(time.Minute)
+	seen := open()
+	enter(back) // while it is settled as it was seen
+	if err := s.Settled(t.Context(), wallet, seen); err != nil {
+		t.Fatal(err)
+	}
+	if left := open(); len(left) != 1 || left[0].Payment != "a" || left[0].ReversedAt.IsZero() || left[0].ID != "a" {
+		t.Fatalf("open: %+v", left)
+	}
+	if err := s.Settled(t.Context(), wallet, open()); err != nil {
+		t.Fatal(err)
+	}
+	enter(back, rowOf("b", other.Amount+1))
+	left := open()
+	if len(left) != 1 || left[0].Payment != "b" || !left[0].Differs || left[0].Amount != other.Amount {
+		t.Errorf("open: %+v", left)
+	}
+}

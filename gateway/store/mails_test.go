@@ -1,0 +1,94 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+func receiptMail() *store.Mail {
+	return &store.Mail{ID: uuid.New(), To: "payer@example.com", Subject: "Receipt", Text: "Thank you.\n"}
+}
+
+func dueMails(tb testing.TB, s *store.Store, since, now time.Time) []store.QueuedMail {
+	tb.Helper()
+	mails, err := s.DueMails(tb.Context(), buckets, since, now, 100)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return mails
+}
+
+// TestAMailIsWrittenInTheCommitOfItsMove: with the move, once, or not at all.
+func TestAMailIsWrittenInTheCommitOfItsMove(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	m := claim(t, s, draft("INV/1"))
+	change := move(m, movement.Done)
+	change.Mail = receiptMail()
+	moved(t, s, change)
+	again := change
+	again.Mail = receiptMail()
+	if ok, err := s.Move(t.Context(), epoch.Add(2*time.Second), again); ok || err != nil {
+		t.Fatalf("moved again: %t, %v", ok, err)
+	}
+	moved(t, s, move(claim(t, s, draft("INV/2")), movement.Done))
+	if early := dueMails(t, s, time.Time{}, epoch); len(early) > 0 {
+		t.Errorf("due before the move: %+v", early)
+	}
+	got := dueMails(t, s, time.Time{}, epoch.Add(time.Hour))
+	want := store.QueuedMail{Mail: *change.Mail, Owner: m.Owner, MovementID: m.ID, CreatedAt: epoch.Add(time.Second)}
+	if len(got) != 1 || got[0] != want {
+		t.Errorf("due %+v, want %+v", got, want)
+	}
+	if since := dueMails(t, s, epoch.Add(time.Minute), epoch.Add(time.Hour)); len(since) > 0 {
+		t.Errorf("due before the lower bound: %+v", since)
+	}
+	paid := move(claim(t, s, draft("INV/3")), movement.Done)
+	paid.Mail, paid.Movement.Charge = receiptMail(), movement.Charged
+	paid.Posting = &ledger.Transaction{Step: ledger.Ends}
+	if _, err := s.Move(t.Context(), epoch, paid); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("a mail of a move with a posting: %v", err)
+	}
+}
+
+// TestTriesOfAMail are counted, and guard one another.
+func TestTriesOfAMail(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	change := move(claim(t, s, draft("INV/1")), movement.Done)
+	change.Mail = receiptMail()
+	moved(t, s, change)
+	now := epoch.Add(time.Minute)
+	first := dueMails(t, s, time.Time{}, now)[0]
+	later := store.MailAttempt{Mail: first, At: now, Fault: "away", Then: store.MailWaiting, DueAt: now.Add(time.Hour)}
+	if ours, err := s.RecordMail(t.Context(), later); !ours || err != nil {
+		t.Fatal(ours, err)
+	}
+	if ours, err := s.RecordMail(t.Context(), later); ours || err != nil {
+		t.Errorf("two replicas have written the same try: %t, %v", ours, err)
+	}
+	if early := dueMails(t, s, time.Time{}, now); len(early) > 0 {
+		t.Errorf("due before its next try: %+v", early)
+	}
+	second := dueMails(t, s, time.Time{}, now.Add(time.Hour))[0]
+	if second.Attempts != 1 {
+		t.Errorf("tries %d", second.Attempts)
+	}
+	if ours, err := s.RecordMail(t.Context(), store.MailAttempt{Mail: second, At: now, Then: store.MailSent}); !ours || err != nil {
+		t.Fatal(ours, err)
+	}
+	if left := dueMails(t, s, time.Time{}, now.Add(24*time.Hour)); len(left) > 0 {
+		t.Errorf("due after it was sent: %+v", left)
+	}
+	second.Attempts++
+	if ours, err := s.RecordMail(t.Context(), store.MailAttempt{Mail: second, At: now, Then: store.MailDead}); ours || err != nil {
+		t.Errorf("a mail that was sent is dead: %t, %v", ours, err)
+	}
+}

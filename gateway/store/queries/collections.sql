@@ -1,0 +1,177 @@
+-- name: ClaimCollection :one
+-- Claims a reference as ClaimMovement does, with the first of the drawn amounts
+-- that is free on the account, and takes that amount. No row comes back either
+-- where none is free, or the account is another merchant's. What another replica
+-- has taken meanwhile the constraint on slots refuses, and with it the whole
+-- statement.
+WITH drawn AS (
+    SELECT d.amount FROM (SELECT UNNEST(@amounts::INT8[]) AS amount, UNNEST(@places::INT4[]) AS place) AS d
+    WHERE NOT EXISTS (
+        SELECT 1 FROM collection_slots AS s WHERE s.account_id = @account_id AND s.amount = d.amount AND s.free_at > @now::TIMESTAMPTZ
+    ) AND NOT EXISTS (
+        SELECT 1 FROM statements AS b WHERE b.account_id = @account_id AND b.merchant_id <> @merchant_id::TEXT
+    )
+    ORDER BY d.place
+    LIMIT 1
+), claimed AS (
+    INSERT INTO movements (
+        merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
+        amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
+        send_by, created_at, updated_at, expires_at, misses, due_bucket, due_at, cost, charge, connection_owner, connection_account
+    )
+    SELECT @merchant_id::TEXT, @mode::TEXT, @kind::TEXT, @reference::TEXT, @id::UUID, 1, @operation::TEXT, @provider::TEXT, 'sending', 1,
+        drawn.amount, @request::TEXT, @connection_version::INT8, '', '', @callback_url::TEXT, @request_id::TEXT, @policy_version::TEXT,
+        @decision_id::TEXT, @send_by::TIMESTAMPTZ, @now::TIMESTAMPTZ, @now::TIMESTAMPTZ, @expires_at::TIMESTAMPTZ, 0, @due_bucket::INT4,
+        sqlc.narg(due_at)::TIMESTAMPTZ, 0, '', @connection_owner::TEXT, @connection_account::TEXT
+    FROM drawn
+    ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
+        attempt = movements.attempt + 1, operation = excluded.operation, provider = excluded.provider,
+        state = 'sending', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
+        connection_version = excluded.connection_version,
+        callback_url = excluded.callback_url, request_id = excluded.request_id,
+        policy_version = excluded.policy_version, decision_id = excluded.decision_id,
+        send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
+        result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = excluded.expires_at,
+        asked_at = NULL, misses = 0, due_at = excluded.due_at,
+        connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
+    WHERE movements.state = 'unsent' AND (@attempt::INT4 = 0 OR movements.attempt + 1 = @attempt::INT4)
+    RETURNING movements.id, movements.attempt, movements.sequence, movements.amount, movements.merchant_id, movements.mode, movements.provider
+), opened AS (
+    INSERT INTO statements (account_id, merchant_id, mode, provider, cursor, through)
+    SELECT @account_id, claimed.merchant_id, claimed.mode, claimed.provider, '', @beginning::TIMESTAMPTZ FROM claimed
+    ON CONFLICT (account_id) DO NOTHING
+    RETURNING account_id
+), taken AS (
+    INSERT INTO collection_slots (account_id, amount, movement_id, taken_at, free_at)
+    SELECT @account_id, claimed.amount, claimed.id, @now::TIMESTAMPTZ, @free_at::TIMESTAMPTZ FROM claimed
+    ON CONFLICT (account_id, amount) DO UPDATE SET
+        movement_id = excluded.movement_id, free_at = excluded.free_at,
+        taken_at = CASE WHEN collection_slots.free_at <= excluded.taken_at THEN excluded.taken_at ELSE excluded.free_at END
+    RETURNING account_id
+)
+SELECT claimed.id, claimed.attempt, claimed.sequence, claimed.amount FROM claimed;
+
+-- name: NextFreeSlot :one
+-- When the first of some amounts becomes free, and whose the account is.
+SELECT b.merchant_id, COALESCE((
+    SELECT MIN(s.free_at) FROM collection_slots AS s
+    WHERE s.account_id = b.account_id AND s.amount >= @least AND s.amount <= @most
+), @now::TIMESTAMPTZ)::TIMESTAMPTZ AS free_at
+FROM statements AS b
+WHERE b.account_id = @account_id;
+
+-- name: StatementOf :one
+SELECT merchant_id, mode, provider, cursor, through FROM statements WHERE account_id = @account_id;
+
+-- name: AskStatement :one
+-- Takes the right to read an account's reports, of one caller in each span.
+UPDATE statements SET asked_at = @now
+WHERE account_id = @account_id AND (asked_at IS NULL OR asked_at <= @before)
+RETURNING account_id;
+
+-- name: EnterStatement :one
+-- Enters what was read from a cursor and moves it on, once: all of it or nothing.
+-- What is known of a payment is only added to. A payment that was settled already
+-- is looked at again when it was taken back, or is told otherwise.
+WITH advanced AS (
+    UPDATE statements SET cursor = @next::TEXT, through = GREATEST(through, @through::TIMESTAMPTZ)
+    WHERE statements.account_id = @account_id AND statements.cursor = @cursor::TEXT
+    RETURNING statements.account_id
+), entered AS (
+    INSERT INTO settlements (
+        account_id, payment, entry_id, amount, currency, at, paid, reversed_at, differs, data, entered_at, state, operator, reason
+    )
+    SELECT advanced.account_id, r.payment, r.entry_id, r.amount, r.currency, r.at, r.paid,
+        CASE WHEN r.reversed THEN r.reversed_at END, r.differs, r.data, @now::TIMESTAMPTZ, 'new', '', ''
+    FROM advanced, (
+        SELECT UNNEST(@payments::TEXT[]) AS payment, UNNEST(@entry_ids::TEXT[]) AS entry_id, UNNEST(@amounts::INT8[]) AS amount,
+            UNNEST(@currencies::TEXT[]) AS currency, UNNEST(@ats::TIMESTAMPTZ[]) AS at, UNNEST(@paids::BOOL[]) AS paid,
+            UNNEST(@reverseds::BOOL[]) AS reversed, UNNEST(@reversed_ats::TIMESTAMPTZ[]) AS reversed_at,
+            UNNEST(@differents::BOOL[]) AS differs, UNNEST(@datas::TEXT[]) AS data
+    ) AS r
+    ON CONFLICT (account_id, payment) DO UPDATE SET
+        entry_id = CASE WHEN excluded.paid AND NOT settlements.paid THEN excluded.entry_id ELSE settlements.entry_id END,
+        at = CASE WHEN excluded.paid AND NOT settlements.paid THEN excluded.at ELSE settlements.at END,
+        paid = settlements.paid OR excluded.paid,
+        reversed_at = COALESCE(settlements.reversed_at, excluded.reversed_at),
+        differs = settlements.differs OR excluded.differs OR settlements.amount <> excluded.amount OR settlements.currency <> excluded.currency
+            OR settlements.paid AND excluded.paid AND settlements.at <> excluded.at,
+        state = CASE
+            WHEN settlements.state = 'paid' THEN 'matched'
+            WHEN settlements.state IN ('unmatched', 'ambiguous', 'again') AND excluded.reversed_at IS NOT NULL THEN 'reversed'
+            ELSE settlements.state END
+    WHERE excluded.paid AND NOT settlements.paid
+        OR excluded.reversed_at IS NOT NULL AND settlements.reversed_at IS NULL
+        OR NOT settlements.differs AND (excluded.differs OR settlements.amount <> excluded.amount OR settlements.currency <> excluded.currency
+            OR settlements.paid AND excluded.paid AND settlements.at <> excluded.at)
+    RETURNING payment
+)
+SELECT advanced.account_id FROM advanced;
+
+-- name: OpenSettlements :many
+SELECT account_id, payment, entry_id, amount, currency, at, paid, reversed_at, differs, data, entered_at, state, movement_id, operator, reason
+FROM settlements
+WHERE account_id = @account_id AND state IN ('new', 'matched') AND payment > @after
+ORDER BY payment
+LIMIT @most;
+
+-- name: SettlementByPayment :one
+SELECT account_id, payment, entry_id, amount, currency, at, paid, reversed_at, differs, data, entered_at, state, movement_id, operator, reason
+FROM settlements
+WHERE account_id = @account_id AND payment = @payment;
+
+-- name: CollectionsOf :many
+-- The collections of an account that payments of some amounts may be for.
+SELECT m.id, m.amount, m.state, m.created_at, m.expires_at,
+    EXISTS (SELECT 1 FROM settlements AS s WHERE s.movement_id = m.id) AS taken
+FROM movements AS m
+WHERE m.merchant_id = @merchant_id AND m.mode = @mode AND m.kind = 'collection' AND m.amount = ANY(@amounts::INT8[])
+    AND m.provider = @provider AND m.connection_account = @account AND m.state IN ('sending', 'pending', 'done', 'expired')
+    AND m.created_at <= @latest AND m.expires_at >= @earliest;
+
+-- name: JudgeSettlements :many
+-- Decides payments of which nobody had decided, and puts those that a person must
+-- see on the operators' list.
+WITH judged AS (
+    UPDATE settlements SET state = v.state, movement_id = NULLIF(v.movement_id, '00000000-0000-0000-0000-000000000000'::UUID)
+    FROM (
+        SELECT UNNEST(@payments::TEXT[]) AS payment, UNNEST(@states::TEXT[]) AS state, UNNEST(@movement_ids::UUID[]) AS movement_id,
+            UNNEST(@reasons::TEXT[]) AS reason, UNNEST(@details::TEXT[]) AS detail
+    ) AS v
+    WHERE settlements.account_id = @account_id AND settlements.payment = ANY(@payments::TEXT[]) AND settlements.payment = v.payment
+        AND settlements.state = 'new'
+    RETURNING settlements.payment, settlements.entry_id, v.reason, v.detail
+), listed AS (
+    INSERT INTO attention (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
+    SELECT @merchant_id::TEXT, @mode::TEXT, 'payment ' || judged.payment, judged.reason, judged.entry_id, @provider::TEXT, judged.detail,
+        @now::TIMESTAMPTZ
+    FROM judged WHERE judged.reason <> ''
+    ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO NOTHING
+    RETURNING subject
+)
+SELECT judged.payment FROM judged;
+
+-- name: CloseSettlements :execrows
+-- Notes that payments have done to their collections what they mean. What was
+-- told of one meanwhile is another story, which stays open.
+UPDATE settlements SET state = CASE WHEN v.reversed AND NOT v.differs THEN 'reversed' ELSE 'paid' END
+FROM (SELECT UNNEST(@payments::TEXT[]) AS payment, UNNEST(@reverseds::BOOL[]) AS reversed, UNNEST(@differents::BOOL[]) AS differs) AS v
+WHERE settlements.account_id = @account_id AND settlements.payment = ANY(@payments::TEXT[]) AND settlements.payment = v.payment
+    AND settlements.state = 'matched'
+    AND (settlements.reversed_at IS NOT NULL) = v.reversed AND settlements.differs = v.differs;
+
+-- name: AssignSettlement :execrows
+-- Gives a payment to a collection by an operator's word, if it still stands where
+-- the operator saw it.
+UPDATE settlements SET state = 'matched', movement_id = @movement_id::UUID, operator = @operator, reason = @reason
+WHERE account_id = @account_id AND payment = @payment AND state = @from_state::TEXT AND reversed_at IS NULL AND paid
+    AND (movement_id = sqlc.narg(from_movement)::UUID OR movement_id IS NULL AND sqlc.narg(from_movement)::UUID IS NULL);
+
+-- name: ListSettlements :many
+-- Payments that wait for an operator, the newest first.
+SELECT b.merchant_id, b.mode, b.provider, s.account_id, s.payment, s.entry_id, s.amount, s.currency, s.at, s.state, s.data
+FROM settlements AS s
+JOIN statements AS b ON b.account_id = s.account_id
+WHERE b.merchant_id = @merchant_id AND s.state IN ('unmatched', 'ambiguous', 'again')
+ORDER BY s.at DESC
+LIMIT @most;

@@ -1,0 +1,224 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// SettlementState is where a payment of the reports stands.
+type SettlementState string
+
+// The states. A new payment was judged by nobody, or waits for its collection's
+// end; a matched one belongs to a collection that may not know yet. The last three
+// are for operators.
+const (
+	SettlementNew       SettlementState = "new"
+	SettlementMatched   SettlementState = "matched"
+	SettlementPaid      SettlementState = "paid"
+	SettlementReversed  SettlementState = "reversed"
+	SettlementUnmatched SettlementState = "unmatched"
+	SettlementAmbiguous SettlementState = "ambiguous"
+	SettlementAgain     SettlementState = "again"
+)
+
+// Settlement is a payment that an account's reports tell of.
+type Settlement struct {
+	BookEntry
+	Account  movement.AccountID
+	State    SettlementState
+	Movement movement.ID // that it pays; zero for none
+	Operator string      // who gave it to its movement, or ""
+	Reason   string
+}
+
+// OpenSettlements reads payments of an account with which nobody is done, in the
+// order of their names.
+func (s *Store) OpenSettlements(ctx context.Context, account movement.AccountID, after string, most int) ([]Settlement, error) {
+	rows, err := s.queries.OpenSettlements(ctx, dbsqlc.OpenSettlementsParams{
+		AccountID: uuid.UUID(account), After: after, Most: int32(most), //nolint:gosec // a page
+	})
+	if err != nil {
+		return nil, fmt.Errorf("store: settlements: %w", err)
+	}
+	open := make([]Settlement, len(rows))
+	for i, row := range rows {
+		open[i] = settlementOf(row)
+	}
+	return open, nil
+}
+
+// Settlement reads one payment, or ErrNotFound.
+func (s *Store) Settlement(ctx context.Context, account movement.AccountID, payment string) (Settlement, error) {
+	row, err := s.queries.SettlementByPayment(ctx, dbsqlc.SettlementByPaymentParams{AccountID: uuid.UUID(account), Payment: payment})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Settlement{}, ErrNotFound
+	}
+	if err != nil {
+		return Settlement{}, fmt.Errorf("store: settlement: %w", err)
+	}
+	return settlementOf(row), nil
+}
+
+func settlementOf(row dbsqlc.Settlement) Settlement {
+	made := Settlement{
+		BookEntry: BookEntry{
+			Payment: row.Payment, ID: row.EntryID, Amount: money.Amount(row.Amount), Currency: row.Currency, At: row.At.UTC(),
+			Paid: row.Paid, ReversedAt: orZero(row.ReversedAt), Differs: row.Differs, Data: row.Data,
+		},
+		Account: movement.AccountID(row.AccountID), State: SettlementState(row.State), Operator: row.Operator, Reason: row.Reason,
+	}
+	if row.MovementID != nil {
+		made.Movement = movement.ID(*row.MovementID)
+	}
+	return made
+}
+
+// Candidates reads the collections of an account that payments of some amounts may
+// be for, in a span of time.
+func (s *Store) Candidates(ctx context.Context, b Book, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error) {
+	p := dbsqlc.CollectionsOfParams{
+		MerchantID: b.MerchantID, Mode: b.Mode, Provider: b.Provider, Account: b.Name, Amounts: make([]int64, len(amounts)),
+		Earliest: optional(earliest), Latest: micro(latest),
+	}
+	for i, amount := range amounts {
+		p.Amounts[i] = int64(amount)
+	}
+	rows, err := s.queries.CollectionsOf(ctx, p)
+	if err != nil {
+		return nil, fmt.Errorf("store: candidates: %w", err)
+	}
+	found := make([]movement.Candidate, len(rows))
+	for i, row := range rows {
+		found[i] = movement.Candidate{
+			ID: movement.ID(row.ID), Amount: money.Amount(row.Amount), State: movement.State(row.State),
+			CreatedAt: row.CreatedAt.UTC(), ExpiresAt: orZero(row.ExpiresAt), Taken: row.Taken,
+		}
+	}
+	return found, nil
+}
+
+// Verdict is what a new payment is found to be.
+type Verdict struct {
+	Payment  string
+	State    SettlementState
+	Movement movement.ID // that it pays, where it is matched
+	Reason   string      // for which it stands on the operators' list, "" where it does not
+	Detail   string      // for people
+}
+
+// Judge decides new payments: a matched one has its collection from then on, and
+// the collection it, and what a person must see is listed in the same commit. Where somebody else has decided one, or given its collection
+// to another payment, that one stays as it is.
+func (s *Store) Judge(ctx context.Context, now time.Time, b Book, verdicts []Verdict) error {
+	if len(verdicts) == 0 {
+		return nil
+	}
+	p := dbsqlc.JudgeSettlementsParams{
+		AccountID: uuid.UUID(b.Account), MerchantID: b.MerchantID, Mode: b.Mode, Provider: b.Provider, Now: micro(now),
+	}
+	for _, v := range verdicts {
+		p.Payments, p.States = append(p.Payments, v.Payment), append(p.States, string(v.State))
+		p.MovementIds = append(p.MovementIds, uuid.UUID(v.Movement))
+		p.Reasons, p.Details = append(p.Reasons, v.Reason), append(p.Details, v.Detail)
+	}
+	_, err := s.queries.JudgeSettlements(ctx, p)
+	switch {
+	case err == nil:
+		return nil
+	case !duplicate(err):
+		return fmt.Errorf("store: judge: %w", err)
+	case len(verdicts) == 1:
+		return nil // its collection is paid by another payment, which the next look finds
+	}
+	for _, v := range verdicts {
+		if err := s.Judge(ctx, now, b, []Verdict{v}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func duplicate(err error) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pgErr.Code == uniqueViolation
+}
+
+const uniqueViolation = "23505"
+
+// Settled notes that matched payments have done to their collections what they
+// mean. One of which the reports have told more meanwhile stays open.
+func (s *Store) Settled(ctx context.Context, account movement.AccountID, done []Settlement) error {
+	if len(done) == 0 {
+		return nil
+	}
+	p := dbsqlc.CloseSettlementsParams{AccountID: uuid.UUID(account)}
+	for _, d := range done {
+		p.Payments, p.Reverseds = append(p.Payments, d.Payment), append(p.Reverseds, !d.ReversedAt.IsZero())
+		p.Differents = append(p.Differents, d.Differs)
+	}
+	if _, err := s.queries.CloseSettlements(ctx, p); err != nil {
+		return fmt.Errorf("store: settled: %w", err)
+	}
+	return nil
+}
+
+// Assign gives a payment to a collection by an operator's word. It is false where
+// the payment no longer stands as the caller saw it, or the collection is paid by
+// another.
+func (s *Store) Assign(ctx context.Context, seen Settlement, to movement.ID, operator, reason string) (bool, error) {
+	p := dbsqlc.AssignSettlementParams{
+		AccountID: uuid.UUID(seen.Account), Payment: seen.Payment, FromState: string(seen.State),
+		MovementID: uuid.UUID(to), Operator: operator, Reason: reason,
+	}
+	if seen.Movement != (movement.ID{}) {
+		p.FromMovement = new(uuid.UUID(seen.Movement))
+	}
+	rows, err := s.queries.AssignSettlement(ctx, p)
+	if duplicate(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("store: assign: %w", err)
+	}
+	return rows == 1, nil
+}
+
+// ListSettlements reads a merchant's payments that wait for an operator, the
+// newest first.
+func (s *Store) ListSettlements(ctx context.Context, merchant string, most int) ([]ListedSettlement, error) {
+	rows, err := s.queries.ListSettlements(ctx, dbsqlc.ListSettlementsParams{MerchantID: merchant, Most: int32(most)}) //nolint:gosec // a page
+	if err != nil {
+		return nil, fmt.Errorf("store: settlements: %w", err)
+	}
+	listed := make([]ListedSettlement, len(rows))
+	for i, row := range rows {
+		listed[i] = ListedSettlement{
+			Settlement: Settlement{
+				BookEntry: BookEntry{
+					Payment: row.Payment, ID: row.EntryID, Amount: money.Amount(row.Amount), Currency: row.Currency, At: row.At.UTC(),
+					Paid: true, Data: row.Data,
+				},
+				Account: movement.AccountID(row.AccountID), State: SettlementState(row.State),
+			},
+			Owner: movement.Owner{MerchantID: row.MerchantID, Mode: row.Mode}, Provider: row.Provider,
+		}
+	}
+	return listed, nil
+}
+
+// ListedSettlement is a payment that waits for an operator, and whose it is.
+type ListedSettlement struct {
+	Settlement
+	Owner    movement.Owner
+	Provider string
+}

@@ -1,0 +1,237 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/letter"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/worker"
+)
+
+// bag is the store's queue of mails, in memory.
+type bag struct {
+	mu     sync.Mutex
+	mails  map[uuid.UUID]store.QueuedMail
+	due    map[uuid.UUID]time.Time
+	ended  map[uuid.UUID]store.MailAttempt
+	faults []string
+	err    error // of writing
+}
+
+func newBag() *bag {
+	return &bag{mails: map[uuid.UUID]store.QueuedMail{}, due: map[uuid.UUID]time.Time{}, ended: map[uuid.UUID]store.MailAttempt{}}
+}
+
+func (b *bag) add(to string) uuid.UUID {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	id := uuid.New()
+	b.mails[id] = store.QueuedMail{Mail: store.Mail{ID: id, To: to, Subject: "S", Text: "T"}, CreatedAt: time.Now()}
+	b.due[id] = time.Now()
+	return id
+}
+
+// DueMails reads what is due.
+func (b *bag) DueMails(_ context.Context, buckets []int, since, now time.Time, most int) ([]store.QueuedMail, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var due []store.QueuedMail
+	for id, at := range b.due {
+		if !at.Before(since) && !at.After(now) && len(due) < most && slices.Contains(buckets, movement.ID(id).Bucket()) {
+			due = append(due, b.mails[id])
+		}
+	}
+	return due, nil
+}
+
+// RecordMail writes a try.
+func (b *bag) RecordMail(_ context.Context, a store.MailAttempt) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	id := a.Mail.ID
+	if b.err != nil || b.mails[id].Attempts != a.Mail.Attempts {
+		return false, b.err
+	}
+	a.Mail.Attempts++
+	b.mails[id] = a.Mail
+	delete(b.due, id)
+	if b.faults = append(b.faults, a.Fault); a.Then == store.MailWaiting {
+		b.due[id] = a.DueAt
+	} else {
+		b.ended[id] = a
+	}
+	return true, nil
+}
+
+// end is what became of a mail, nothing while it waits.
+func (b *bag) end(id uuid.UUID) store.MailState {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ended[id].Then
+}
+
+func (b *bag) ends() (sent, dead int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, a := range b.ended {
+		if a.Then == store.MailSent {
+			sent++
+		} else {
+			dead++
+		}
+	}
+	return sent, dead
+}
+
+// mailServer takes letters, or says no to those of some recipients.
+type mailServer struct {
+	mu    sync.Mutex
+	got   map[string]int // by letter
+	fails map[string]error
+	takes time.Duration
+}
+
+// Send hands a letter over.
+func (m *mailServer) Send(ctx context.Context, l letter.Letter) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(m.takes):
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.got == nil {
+		m.got = map[string]int{}
+	}
+	m.got[l.ID]++
+	return m.fails[l.To]
+}
+
+func (m *mailServer) say(to string, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fails = map[string]error{to: err}
+}
+
+func (m *mailServer) tries(id uuid.UUID) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.got[id.String()]
+}
+
+// post runs a postman until the returned function is called.
+func post(t *testing.T, leases worker.Leases, b *bag, m *mailServer, name string) (p *worker.Postman, log *journal, end func()) {
+	t.Helper()
+	log = &journal{}
+	p = worker.NewPostman(b, m, worker.NewShare(leases, "mail", name), slog.New(slog.NewTextHandler(log, nil)))
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- p.Run(ctx) }()
+	return p, log, func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run = %v", err)
+		}
+	}
+}
+
+func TestMailsAreSentOnceByWhicheverReplica(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, m, leases := newBag(), &mailServer{takes: 50 * time.Millisecond}, newTable()
+		var all []uuid.UUID
+		for i := range 200 {
+			all = append(all, b.add(fmt.Sprintf("payer%d@example.com", i)))
+		}
+		_, _, endOne := post(t, leases, b, m, "one")
+		_, _, endOther := post(t, leases, b, m, "other")
+		time.Sleep(30 * time.Second)
+		if sent, dead := b.ends(); sent != 200 || dead != 0 {
+			t.Errorf("%d sent, %d dead", sent, dead)
+		}
+		for _, id := range all {
+			if n := m.tries(id); n != 1 {
+				t.Errorf("a mail was sent %d times", n)
+			}
+		}
+		endOne()
+		endOther()
+	})
+}
+
+// TestWhatFollowsATry: a recipient that can't be is given up at once, a server
+// that is away is asked again for a day, and a try that can't be written is made
+// again.
+func TestWhatFollowsATry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, m := newBag(), &mailServer{}
+		never, away := b.add("nobody@example.com"), b.add("payer@example.com")
+		m.fails = map[string]error{
+			"nobody@example.com": fmt.Errorf("%w: 550 nobody@example.com", letter.ErrNever), "payer@example.com": errors.New("payer@example.com: away"),
+		}
+		_, log, end := post(t, newTable(), b, m, "one")
+		time.Sleep(4 * time.Second)
+		if m.tries(never) != 1 || b.end(never) != store.MailDead || m.tries(away) != 1 {
+			t.Errorf("tries %d and %d, ended %q", m.tries(never), m.tries(away), b.end(never))
+		}
+		time.Sleep(72 * time.Hour)
+		if n := m.tries(away); n != 11 || b.end(away) != store.MailDead {
+			t.Errorf("a server that is away for ever is asked %d times, %q", n, b.end(away))
+		}
+		back := b.add("payer@example.com")
+		time.Sleep(10 * time.Minute)
+		m.say("payer@example.com", nil)
+		time.Sleep(time.Hour)
+		if b.end(back) != store.MailSent {
+			t.Errorf("a server that came back: %q", b.end(back))
+		}
+		b.mu.Lock()
+		faults := fmt.Sprint(b.faults)
+		b.mu.Unlock()
+		if strings.Contains(faults, "@example.com") || log.count("@example.com") > 0 || log.count("the recipient: away") == 0 {
+			t.Errorf("the payer's address is told, or the reason is not: %s %s", faults, &log.text)
+		}
+		b.mu.Lock()
+		b.err = errAway
+		b.mu.Unlock()
+		again := b.add("other@example.com")
+		time.Sleep(5 * time.Second)
+		b.mu.Lock()
+		b.err = nil
+		b.mu.Unlock()
+		time.Sleep(5 * time.Second)
+		if m.tries(again) < 2 || b.end(again) != store.MailSent {
+			t.Errorf("a try that could not be written: %d tries, %q", m.tries(again), b.end(again))
+		}
+		end()
+	})
+}
+
+func TestAPostmanIsWoken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b, m := newBag(), &mailServer{}
+		p, _, end := post(t, newTable(), b, m, "one")
+		time.Sleep(100 * time.Millisecond)
+		id := b.add("payer@example.com")
+		p.Wake()
+		time.Sleep(100 * time.Millisecond)
+		if m.tries(id) != 1 {
+			t.Error("a mail waits for the next look")
+		}
+		end()
+	})
+}

@@ -1,0 +1,24 @@
+// Command wallet2 is the plugin that collects into a merchant wallet by its
+// printed QR code, and with the argument "sandbox" a simulator of such a wallet.
+// It owns the embedded manifest. It must not know the gateway, nor keep anything
+// for it.
+package main
+
+import (
+	_ "embed"
+	"os"
+
+	"github.com/seed-f006e74d/gerbang/plugins/wallet2/qrwallet"
+	"github.com/seed-f006e74d/gerbang/plugins/wallet2/sandbox"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+//go:embed manifest.json
+var manifestJSON []byte
+
+func main() {
+	if len(os.Args) > 1 && os.Args[1] == "sandbox" {
+		os.Exit(sandbox.Program().Main(os.Args[2:]))
+	}
+	sdk.Serve(manifestJSON, qrwallet.Handlers())
+}

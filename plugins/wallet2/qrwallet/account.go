@@ -1,0 +1,102 @@
+package qrwallet
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	_ "time/tzdata" // reports are read alike on machines without zones
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/qris"
+)
+
+// defaultZone is where the upstream's clocks are, unless a connection differs.
+const defaultZone = "Asia/Jakarta"
+
+// credentials are as the manifest's connection schema has them.
+type credentials struct {
+	StaticCode   string    `json:"static_code"`
+	MerchantCode string    `json:"merchant_code"`
+	Reports      reportsAt `json:"reports"`
+	TimeZone     string    `json:"time_zone"`
+}
+
+type reportsAt struct {
+	Directory string `json:"directory"`
+	URL       string `json:"url"`
+	Token     string `json:"token"`
+}
+
+// account is a wallet that can be collected into.
+type account struct {
+	code     qris.Code
+	merchant string // as reports name it
+	terminal string // likewise, "" where the code names none
+	zone     *time.Location
+	books    source
+}
+
+// name is what the account is called, the same for every code that pays it.
+func (a account) name() string {
+	if a.terminal == "" {
+		return a.merchant
+	}
+	return a.merchant + "/" + a.terminal
+}
+
+// open reads a connection. Its errors are for whoever gave the credentials, and
+// hold nothing of them but what is on the shop's wall.
+func open(c sdk.Connection) (account, error) {
+	var given credentials
+	if err := json.Unmarshal(c.Credentials, &given); err != nil {
+		return account{}, errors.New("the credentials are not as the manifest has them")
+	}
+	code, err := readStatic(given.StaticCode)
+	if err != nil {
+		return account{}, err
+	}
+	a := account{code: code}
+	if a.merchant, err = merchantOf(code); err != nil {
+		return account{}, err
+	}
+	a.terminal, _ = code.Value("62-07")
+	if given.MerchantCode != a.name() {
+		return account{}, fmt.Errorf("merchant_code: the static code pays %q", a.name())
+	}
+	zone := given.TimeZone
+	if zone == "" {
+		zone = defaultZone
+	}
+	if a.zone, err = time.LoadLocation(zone); err != nil {
+		return account{}, fmt.Errorf("time_zone: %q is not known", zone)
+	}
+	a.books, err = sourceOf(given.Reports)
+	return a, err
+}
+
+func readStatic(text string) (qris.Code, error) {
+	code, err := qris.Parse(text)
+	if err != nil {
+		return qris.Code{}, fmt.Errorf("static_code: %s", strings.TrimPrefix(err.Error(), "qris: "))
+	}
+	if code.Point() != qris.Static {
+		return qris.Code{}, errors.New("static_code: tag 01 says dynamic (12), a code for one payment; the printed code of the shop is static (11)")
+	}
+	return code, nil
+}
+
+// merchantOf is the national id of whom a code pays, and in codes without one
+// the number of the first account.
+func merchantOf(code qris.Code) (string, error) {
+	if id := code.NationalID(); id != "" {
+		return id, nil
+	}
+	for tag := 26; tag <= 45; tag++ {
+		if number, ok := code.Value(fmt.Sprintf("%d-01", tag)); ok && number != "" {
+			return number, nil
+		}
+	}
+	return "", errors.New("static_code: tags 26 to 51 name no merchant: neither 51-02 nor an account number (01)")
+}

@@ -1,0 +1,169 @@
+package qrwallet
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+const (
+	// reportsLate is how late rows may be, as the manifest says.
+	reportsLate = 2 * time.Hour
+	// maxEntries keeps a report well below the largest message.
+	maxEntries = 4000
+)
+
+// mark is how far a file was read. A cursor is the marks of all files that are
+// there, so that one which comes late under an earlier name is read, too.
+type mark struct {
+	Offset  int    `json:"o"`
+	Digest  string `json:"d"`           // of what was read
+	Changed int64  `json:"c,omitempty"` // of the file, once it was read whole
+}
+
+type marks map[string]mark
+
+// readCursor reads one of ours. From anything else reading begins anew: rows
+// that are read twice do no harm, and a missed one is money.
+func readCursor(cursor string) marks {
+	read := marks{}
+	if json.Unmarshal([]byte(cursor), &read) != nil || read == nil {
+		return marks{}
+	}
+	return read
+}
+
+func (m marks) cursor() string {
+	text, err := json.Marshal(m)
+	if err != nil {
+		return "" // a map of plain fields always can be
+	}
+	return string(text)
+}
+
+// reading is one walk over the files.
+type reading struct {
+	account account
+	limit   int
+	before  marks
+	after   marks
+	answer  sdk.Report
+	until   time.Time
+	open    bool // something was left unread, so nothing is complete
+}
+
+// read reads the books from a cursor on.
+func (a account) read(ctx context.Context, cursor string, limit int) sdk.Report {
+	if limit < 1 || limit > maxEntries {
+		limit = maxEntries
+	}
+	files, err := a.books.list(ctx)
+	if err != nil {
+		return unread(err)
+	}
+	r := reading{account: a, limit: limit, before: readCursor(cursor), after: marks{}}
+	for i, f := range files {
+		if err := ctx.Err(); err != nil {
+			return unread(unreachable{err})
+		}
+		full, err := r.file(f)
+		if err != nil && len(r.answer.Entries) == 0 {
+			return unread(err)
+		}
+		if err != nil || full {
+			// What is whole goes first; a broken file is told at the next read.
+			r.answer.More = true
+			r.keep(files[i:])
+			break
+		}
+	}
+	return r.report(time.Now())
+}
+
+// unread is the report of books that can't be used as they are.
+func unread(err error) sdk.Report {
+	if _, ok := errors.AsType[unreachable](err); ok {
+		return sdk.NoReport(sdk.BlameUpstream, err.Error())
+	}
+	return sdk.NoReport(sdk.BlameAccount, err.Error())
+}
+
+// keep takes the marks of files that this walk did not reach.
+func (r *reading) keep(files []file) {
+	for _, f := range files {
+		if _, moved := r.after[f.name]; moved {
+			continue
+		}
+		if m, ok := r.before[f.name]; ok {
+			r.after[f.name] = m
+		}
+	}
+}
+
+// file reads on in one file, and tells whether the answer is full before it ends.
+func (r *reading) file(f file) (full bool, err error) {
+	if f.until.After(r.until) {
+		r.until = f.until
+	}
+	done := r.before[f.name]
+	if done.Changed != 0 && done.Changed == f.changed && int64(done.Offset) == f.size {
+		r.after[f.name] = done
+		return false, nil
+	}
+	body, err := f.read()
+	if errors.Is(err, fs.ErrNotExist) {
+		r.open = true // taken away meanwhile; the next list tells what is left
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	start := done.Offset
+	if start > len(body) || digest(body[:start]) != done.Digest {
+		start = 0 // another file under the same name
+	}
+	content, err := r.account.parse(f.name, body, part{start, r.limit - len(r.answer.Entries)})
+	if err != nil {
+		return false, err
+	}
+	reached := start
+	for _, row := range content.rows {
+		r.answer.Entries = append(r.answer.Entries, row.entry)
+		reached = row.end
+	}
+	if content.more {
+		r.after[f.name] = mark{Offset: reached, Digest: digest(body[:reached])}
+		return true, nil
+	}
+	made := mark{Offset: content.end, Digest: digest(body[:content.end]), Changed: f.changed}
+	if content.half {
+		made.Changed, r.open = 0, true
+		r.answer.Detail = fmt.Sprintf("%s: the last line has no end yet", f.name)
+	}
+	r.after[f.name] = made
+	return false, nil
+}
+
+// report is what the walk has found.
+func (r *reading) report(now time.Time) sdk.Report {
+	r.answer.Known, r.answer.Cursor = true, r.after.cursor()
+	if complete := !r.answer.More && !r.open; complete && !r.until.IsZero() {
+		if r.until.After(now) {
+			r.until = now
+		}
+		r.answer.Through = r.until.Add(-reportsLate)
+	}
+	return r.answer
+}
+
+func digest(read []byte) string {
+	sum := sha256.Sum256(read)
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,212 @@
+package qrwallet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// TestNoRowIsLost: files that come late under earlier names, that grow, that are
+// replaced or taken away.
+func TestNoRowIsLost(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.write("b.csv", header+settled("s2", 2))
+	r := b.mustRead("the first file", "", "s2")
+	b.write("a.csv", header+settled("s1", 1))
+	r = b.mustRead("a file that comes late", r.Cursor, "s1")
+	b.write("b.csv", header+settled("s2", 2)+settled("s3", 3))
+	r = b.mustRead("a file that grows", r.Cursor, "s3")
+	b.write("a.csv", header+settled("s4", 4))
+	r = b.mustRead("another file of the same length", r.Cursor, "s4")
+	if err := os.Remove(filepath.Join(b.dir, "b.csv")); err != nil {
+		t.Fatal(err)
+	}
+	r = b.mustRead("a file that is gone", r.Cursor)
+	b.write("readme.txt", "no report")
+	b.write(".hidden.csv", "no report")
+	b.write("c.csv.part", "no report yet")
+	b.mustRead("other files", r.Cursor)
+}
+
+// TestHalfALine waits for its rest: it is read once, and whole.
+func TestHalfALine(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	at := time.Now().Add(-5 * time.Hour)
+	whole := header + settled("s1", 1) + settled("s2", 22222)
+	b.write(named(at), whole[:len(whole)-30])
+	r := b.mustRead("half a line", "", "s1")
+	if !r.Through.IsZero() || !strings.Contains(r.Detail, "has no end yet") || r.More {
+		t.Errorf("got %+v", r)
+	}
+	b.write(named(at), whole[:len(whole)-1])
+	r = b.mustRead("all but its end", r.Cursor)
+	b.write(named(at), whole)
+	if r = b.mustRead("the whole", r.Cursor, "s2"); r.Through.IsZero() || r.Detail != "" {
+		t.Errorf("got %+v", r)
+	}
+	half := newBooks(t)
+	half.write("a.csv", header[:20])
+	half.mustRead("half a header", "")
+}
+
+// TestThroughIsWhatTheReportsPromise: their own time, less how late rows may be,
+// once everything is read.
+func TestThroughIsWhatTheReportsPromise(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	if r := b.mustRead("nothing", ""); !r.Through.IsZero() {
+		t.Errorf("nothing is complete until %v", r.Through)
+	}
+	b.write("without-a-time.csv", header+settled("s1", 1))
+	r := b.mustRead("a file without a time", "", "s1")
+	if !r.Through.IsZero() {
+		t.Errorf("complete until %v", r.Through)
+	}
+	at := time.Now().UTC().Add(-3 * time.Hour).Truncate(time.Second)
+	b.write(named(at), header)
+	if r = b.mustRead("an empty report", r.Cursor); !r.Through.Equal(at.Add(-reportsLate)) {
+		t.Errorf("complete until %v, want two hours before %v", r.Through, at)
+	}
+	if r = b.mustRead("nothing new", r.Cursor); !r.Through.Equal(at.Add(-reportsLate)) {
+		t.Errorf("complete until %v", r.Through)
+	}
+	b.write(named(at.Add(time.Hour)), header+settled("s2", 2)+settled("s3", 3))
+	if page := b.read(r.Cursor, 1); !page.More || !page.Through.IsZero() {
+		t.Errorf("a page says complete until %v, more %v", page.Through, page.More)
+	}
+	b.write(named(time.Now().Add(99*time.Hour)), header)
+	if r = b.mustRead("a report of the future", r.Cursor, "s2", "s3"); r.Through.After(time.Now().Add(-reportsLate)) {
+		t.Errorf("complete until %v", r.Through)
+	}
+}
+
+// TestABrokenFileStopsOnlyWhatFollows: what is whole before it is read, and then
+// it is told, until it is mended.
+func TestABrokenFileStopsOnlyWhatFollows(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.write("a.csv", header+settled("s1", 1))
+	b.write("b.csv", "broken\n")
+	b.write(named(time.Now()), header+settled("s3", 3))
+	r := b.mustRead("the whole", "", "s1")
+	if !r.More || !r.Through.IsZero() {
+		t.Errorf("got %+v", r)
+	}
+	if next := b.read(r.Cursor, 100); next.Known || !strings.Contains(next.Detail, "b.csv: line 1") {
+		t.Errorf("got %+v", next)
+	}
+	b.write("b.csv", header+settled("s2", 2))
+	b.mustRead("the mended", r.Cursor, "s2", "s3")
+}
+
+func TestReportsOverHTTP(t *testing.T) {
+	t.Parallel()
+	document, status := header+settled("s1", 1), http.StatusOK
+	changed := time.Now().UTC().Add(-time.Hour).Truncate(time.Second)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer t0ken" {
+			status = http.StatusUnauthorized
+		}
+		w.Header().Set("Last-Modified", changed.Format(http.TimeFormat))
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(document))
+	}))
+	defer server.Close()
+	at := reportsAt{URL: server.URL + "/r?secret=s3cret", Token: "t0ken"}
+	read := func(cursor string) sdk.Report {
+		return statement(t.Context(), sdk.Statement{Connection: connection(t, func(c *credentials) { c.Reports = at }), Cursor: cursor})
+	}
+	r := read("")
+	if got := ids(r.Entries); len(got) != 1 || got[0] != "s1" || !r.Through.Equal(changed.Add(-reportsLate)) {
+		t.Fatalf("got %+v", r)
+	}
+	document += settled("s2", 2)
+	if r = read(r.Cursor); len(r.Entries) != 1 || r.Entries[0].ID != "s2" {
+		t.Errorf("grown: %+v", r)
+	}
+	document = header + settled("s9", 9)
+	if r = read(r.Cursor); len(r.Entries) != 1 || r.Entries[0].ID != "s9" {
+		t.Errorf("replaced: %+v", r)
+	}
+	for code, blame := range map[int]sdk.Blame{500: sdk.BlameUpstream, 429: sdk.BlameUpstream, 404: sdk.BlameAccount, 302: sdk.BlameAccount} {
+		status = code
+		if r := read(""); r.Known || r.Blame != blame || !strings.Contains(r.Detail, fmt.Sprint(code)) {
+			t.Errorf("%d: %+v", code, r)
+		}
+	}
+	status, at.Token = http.StatusOK, "other"
+	if r := read(""); r.Known || r.Blame != sdk.BlameAccount {
+		t.Errorf("with a wrong token: %+v", r)
+	}
+	server.Close()
+	if r := read(""); r.Known || r.Blame != sdk.BlameUpstream || strings.Contains(r.Detail, "s3cret") || strings.Contains(r.Detail, "t0ken") {
+		t.Errorf("nobody there: %+v", r)
+	}
+	if r := verify(t.Context(), connection(t, func(c *credentials) { c.Reports = at })); r.Outcome != sdk.Unknown || r.Blame != sdk.BlameUpstream {
+		t.Errorf("verified where nobody is: %+v", r)
+	}
+}
+
+// TestLargeReports: 100,000 rows are read page by page, each once.
+func TestLargeReports(t *testing.T) {
+	t.Parallel()
+	const rows = 100_000
+	var document strings.Builder
+	document.WriteString(header)
+	for i := range rows {
+		document.WriteString(settled(fmt.Sprintf("s%06d", i), money.Amount(i+1)))
+	}
+	b := newBooks(t)
+	b.write("a.csv", document.String())
+	seen, cursor := 0, ""
+	for more := true; more; {
+		r := b.read(cursor, 0)
+		for _, e := range r.Entries {
+			if e.ID != fmt.Sprintf("s%06d", seen) {
+				t.Fatalf("row %d is %s", seen, e.ID)
+			}
+			seen++
+		}
+		if !r.Known || len(r.Entries) > maxEntries {
+			t.Fatalf("a page of %d, %s", len(r.Entries), r.Detail)
+		}
+		cursor, more = r.Cursor, r.More
+	}
+	if seen != rows {
+		t.Errorf("read %d rows", seen)
+	}
+}
+
+// vanishing is a source whose file goes away between the list and the read.
+type vanishing struct{ directory }
+
+func (v vanishing) list(ctx context.Context) ([]file, error) {
+	files, err := v.directory.list(ctx)
+	return files, errors.Join(err, os.RemoveAll(string(v.directory)))
+}
+
+func TestAFileThatGoesAwayIsNoFault(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.write(named(time.Now().Add(-3*time.Hour)), header+settled("s1", 1))
+	a, err := open(b.connection())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.books = vanishing{directory(b.dir)}
+	if r := a.read(t.Context(), "", 10); !r.Known || len(r.Entries) > 0 || r.More || !r.Through.IsZero() {
+		t.Errorf("got %+v", r)
+	}
+}

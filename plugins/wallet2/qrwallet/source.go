@@ -1,0 +1,162 @@
+package qrwallet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+const (
+	// maxFile is the largest report, in bytes.
+	maxFile = 64 << 20
+	// maxFiles is how many a directory may hold: the cursor names each.
+	maxFiles = 5000
+)
+
+// source is where an account's reports are.
+type source interface {
+	// list tells what is there, in the order of names.
+	list(ctx context.Context) ([]file, error)
+}
+
+// file is one report.
+type file struct {
+	name    string
+	changed int64     // when it last was, 0 where nobody knows: such a file is always read
+	size    int64     // in bytes
+	until   time.Time // up to when it reports, zero where it does not say
+	read    func() ([]byte, error)
+}
+
+// unreachable is the error of an upstream that could not be asked.
+type unreachable struct{ error }
+
+func sourceOf(at reportsAt) (source, error) {
+	switch {
+	case (at.Directory == "") == (at.URL == ""):
+		return nil, errors.New("reports: one of directory and url must be given")
+	case at.Directory != "" && !filepath.IsAbs(at.Directory):
+		return nil, errors.New("reports: the directory must be an absolute path")
+	case at.Directory != "":
+		return directory(at.Directory), nil
+	}
+	target, err := url.Parse(at.URL)
+	if err != nil || target.Host == "" {
+		return nil, errors.New("reports: the url can't be read")
+	}
+	if host := target.Hostname(); target.Scheme != "https" && (target.Scheme != "http" || host != "127.0.0.1" && host != "localhost") {
+		return nil, errors.New("reports: the url must be https")
+	}
+	return remote{url: target.String(), token: at.Token}, nil
+}
+
+// directory is one into which the wallet drops its reports.
+type directory string
+
+func (d directory) list(context.Context) ([]file, error) {
+	entries, err := os.ReadDir(string(d)) // sorted by name
+	if err != nil {
+		return nil, fmt.Errorf("the directory can't be read: %w", errors.Unwrap(err))
+	}
+	var files []file
+	for _, entry := range entries {
+		// What is still being written has, by custom, another name.
+		if !strings.HasSuffix(entry.Name(), ".csv") || strings.HasPrefix(entry.Name(), ".") {
+			continue
+		}
+		info, err := os.Stat(filepath.Join(string(d), entry.Name()))
+		if errors.Is(err, os.ErrNotExist) {
+			continue // taken away meanwhile
+		}
+		if err != nil || !info.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s: is no file that can be read", entry.Name())
+		}
+		files = append(files, file{
+			name: entry.Name(), changed: info.ModTime().UnixNano(), size: info.Size(), until: stampOf(entry.Name()),
+			read: func() ([]byte, error) { return readWhole(filepath.Join(string(d), entry.Name())) },
+		})
+	}
+	if len(files) > maxFiles {
+		return nil, fmt.Errorf("the directory has %d reports, more than %d: move those that were read elsewhere", len(files), maxFiles)
+	}
+	return files, nil
+}
+
+func readWhole(path string) ([]byte, error) {
+	opened, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: can't be read: %w", filepath.Base(path), errors.Unwrap(err))
+	}
+	defer opened.Close()
+	return bounded(filepath.Base(path), opened)
+}
+
+func bounded(name string, from io.Reader) ([]byte, error) {
+	body, err := io.ReadAll(io.LimitReader(from, maxFile+1))
+	if err != nil {
+		return nil, unreachable{fmt.Errorf("%s: %w", name, err)}
+	}
+	if len(body) > maxFile {
+		return nil, fmt.Errorf("%s: is larger than %d MiB", name, maxFile>>20)
+	}
+	return body, nil
+}
+
+// stampOf reads the time with which a name ends, as settlement-20260102T150405Z.csv.
+func stampOf(name string) time.Time {
+	name = strings.TrimSuffix(name, ".csv")
+	at, err := time.Parse("20060102T150405Z", name[strings.LastIndexByte(name, '-')+1:])
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}
+
+// remote is one document, the whole report up to now.
+type remote struct{ url, token string }
+
+// remoteName stands for the document in cursors and errors: its URL may hold a
+// secret.
+const remoteName = "report"
+
+var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+func (r remote) list(ctx context.Context) ([]file, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url, nil)
+	if err != nil {
+		return nil, errors.New("the url can't be read")
+	}
+	if r.token != "" {
+		request.Header.Set("Authorization", "Bearer "+r.token)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		if cause, ok := errors.AsType[*url.Error](err); ok {
+			err = cause.Err // the rest names the URL
+		}
+		return nil, unreachable{fmt.Errorf("the url does not answer: %w", err)}
+	}
+	defer response.Body.Close()
+	switch {
+	case response.StatusCode >= http.StatusInternalServerError, response.StatusCode == http.StatusTooManyRequests:
+		return nil, unreachable{fmt.Errorf("the url answers %d", response.StatusCode)}
+	case response.StatusCode != http.StatusOK:
+		return nil, fmt.Errorf("the url answers %d", response.StatusCode)
+	}
+	body, err := bounded(remoteName, response.Body)
+	if err != nil {
+		return nil, err
+	}
+	until, _ := http.ParseTime(response.Header.Get("Last-Modified")) // zero where it is not told
+	return []file{{
+		name: remoteName, size: int64(len(body)), until: until,
+		read: func() ([]byte, error) { return body, nil },
+	}}, nil
+}

@@ -1,0 +1,208 @@
+package sdktest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// checkCode: a collection is a code that can be told again, by any process,
+// another for each amount and for each account.
+func checkCode(tr *trial, e Example) {
+	o := tr.order(e)
+	first := tr.sendAccepted(o)
+	tr.mustFit(e, first.Data)
+	again := tr.sendAccepted(o)
+	found := tr.find(o, "")
+	if string(again.Data) != string(first.Data) || string(found.Data) != string(first.Data) {
+		tr.Errorf("told %s, then %s, and %s when looked up", first.Data, again.Data, found.Data)
+	}
+	if found.Standing != sdk.StandingPending || found.Reference != o.call.Reference || found.Amount != o.call.Amount || found.Currency != "IDR" {
+		tr.Errorf("found %+v, want it pending as it was ordered", found)
+	}
+	more := o
+	more.call.Amount++
+	if r := tr.sendAccepted(more); string(r.Data) == string(first.Data) {
+		tr.Errorf("two amounts have one code: %s", r.Data)
+	}
+	if r := tr.sendAccepted(tr.orderFor(e, tr.upstream.Connect("B", "test"))); string(r.Data) == string(first.Data) {
+		tr.Errorf("two accounts have one code: %s", r.Data)
+	}
+	if n := tr.upstream.Movements(o.call.Reference); len(n) != 0 {
+		tr.Errorf("nobody paid, and the upstream has %+v", n)
+	}
+}
+
+// collected is what a statement must have: for each amount how often.
+type collected map[money.Amount]int
+
+// collect has payers pay collections of growing amounts in an account.
+func (tr *trial) collect(c sdk.Connection, above money.Amount, count int) collected {
+	tr.Helper()
+	earner, ok := tr.upstream.(Earner)
+	if !ok {
+		tr.Fatal("the manifest has statements, so the suite's upstream must be an Earner")
+	}
+	i := slices.IndexFunc(tr.suite.Examples, func(e Example) bool {
+		op, _ := tr.manifest.Operation(e.Operation)
+		return op.Kind == manifest.Collection && accepted(e.Want)
+	})
+	if i < 0 {
+		tr.Skip("no collection fills the books of this provider")
+	}
+	ctx, cancel := context.WithTimeout(tr.Context(), patience)
+	defer cancel()
+	paid := collected{}
+	for n := range count {
+		o := tr.orderFor(tr.suite.Examples[i], c)
+		o.call.Amount += above + money.Amount(n)
+		if err := earner.Earn(ctx, c, tr.sendAccepted(o).Data); err != nil {
+			tr.Fatal(err)
+		}
+		paid[o.call.Amount]++
+	}
+	return paid
+}
+
+// page reads the books once.
+func (tr *trial) page(c sdk.Connection, cursor string, limit int) sdk.Report {
+	tr.Helper()
+	ctx, cancel := context.WithTimeout(tr.Context(), patience)
+	defer cancel()
+	r, err := tr.plugin.Statement(ctx, sdk.Statement{RequestID: uuid.NewString(), Connection: c, Cursor: cursor, Limit: limit})
+	if err != nil {
+		tr.Fatalf("the statement broke the transport: %v", err)
+	}
+	if !r.Known || len(r.Entries) > limit || r.Cursor == "" {
+		tr.Fatalf("got %+v, want books that are read, at most %d entries, and a cursor", r, limit)
+	}
+	return r
+}
+
+// readAll reads on until there is no more, and gives the entries, each once, and
+// the last page.
+func (tr *trial) readAll(c sdk.Connection, cursor string, limit int) (entries map[string]sdk.Entry, last sdk.Report) {
+	tr.Helper()
+	entries = map[string]sdk.Entry{}
+	last.More, last.Cursor = true, cursor
+	var through time.Time
+	for pages := 0; last.More; pages++ {
+		if pages > 1000 {
+			tr.Fatal("the cursor goes in circles")
+		}
+		last = tr.page(c, last.Cursor, limit)
+		for _, e := range last.Entries {
+			if e.ID == "" || e.At.IsZero() || e.Amount < 1 {
+				tr.Errorf("entry %+v, want an id, a time and an amount", e)
+			}
+			entries[e.ID] = e
+		}
+		if !last.Through.IsZero() && last.Through.Before(through) {
+			tr.Errorf("complete until %v after %v", last.Through, through)
+		}
+		through = last.Through
+	}
+	if through.After(time.Now()) {
+		tr.Errorf("complete until %v, which has not come yet", through)
+	}
+	return entries, last
+}
+
+func amountsOf(entries map[string]sdk.Entry) collected {
+	amounts := collected{}
+	for _, e := range entries {
+		amounts[e.Amount]++
+	}
+	return amounts
+}
+
+func (tr *trial) mustStatement() {
+	tr.Helper()
+	if !tr.manifest.Statements {
+		tr.Skip("this provider has no statements")
+	}
+}
+
+// checkStatements: the books have what was paid into the account, whatever the
+// size of a page, and reading on tells what is new and loses nothing.
+func checkStatements(tr *trial) {
+	tr.mustStatement()
+	mine := tr.upstream.Connect("A", "test")
+	want := tr.collect(mine, 0, 5)
+	tr.collect(tr.upstream.Connect("B", "test"), 1000, 2)
+	tr.collect(tr.upstream.Connect("A", "live"), 2000, 2)
+
+	atOnce, last := tr.readAll(mine, "", 100)
+	if got := amountsOf(atOnce); !maps.Equal(got, want) {
+		tr.Errorf("the books have %v, want %v", got, want)
+	}
+	singly, _ := tr.readAll(mine, "", 1)
+	if !maps.EqualFunc(singly, atOnce, sameEntry) {
+		tr.Errorf("one by one the books have %v, at once %v", amountsOf(singly), amountsOf(atOnce))
+	}
+	if again, _ := tr.readAll(mine, last.Cursor, 100); len(again) != 0 {
+		tr.Errorf("nothing happened, and the cursor leads to %v", amountsOf(again))
+	}
+	fresh := tr.collect(mine, 100, 2)
+	news, _ := tr.readAll(mine, last.Cursor, 1)
+	maps.DeleteFunc(news, func(id string, e sdk.Entry) bool { return sameEntry(atOnce[id], e) }) // upstreams repeat rows
+	if !maps.Equal(amountsOf(news), fresh) {
+		tr.Errorf("the news are %v, want %v", amountsOf(news), fresh)
+	}
+}
+
+func sameEntry(a, b sdk.Entry) bool {
+	return a.ID == b.ID && a.Reference == b.Reference && a.Amount == b.Amount && a.Currency == b.Currency && a.At.Equal(b.At) && a.Reversed == b.Reversed
+}
+
+// checkReadTwice: a cursor is worth the same to another process, and as often as
+// it is read: whoever read it may have lost the answer.
+func checkReadTwice(tr *trial) {
+	tr.mustStatement()
+	mine := tr.upstream.Connect("A", "test")
+	want := tr.collect(mine, 0, 4)
+	begun := tr.page(mine, "", 2)
+	rest, _ := tr.readAll(mine, begun.Cursor, 1)
+	if err := tr.plugin.kill(tr.Context()); err != nil {
+		tr.Fatal(err)
+	}
+	tr.plugin = startProcess(tr.T, tr.suite.Command)
+	again, _ := tr.readAll(mine, begun.Cursor, 100)
+	if !maps.EqualFunc(rest, again, sameEntry) {
+		tr.Errorf("the same cursor led to %v, then to %v", amountsOf(rest), amountsOf(again))
+	}
+	if all := distinct(begun.Entries, slices.Collect(maps.Values(rest))); !maps.Equal(amountsOf(all), want) {
+		tr.Errorf("the books have %v, want %v", amountsOf(all), want)
+	}
+}
+
+func distinct(pages ...[]sdk.Entry) map[string]sdk.Entry {
+	entries := map[string]sdk.Entry{}
+	for _, e := range slices.Concat(pages...) {
+		entries[e.ID] = e
+	}
+	return entries
+}
+
+// checkForeignCursor: what is no cursor of this plugin's is refused, or read as
+// a beginning. It never hides what happened.
+func checkForeignCursor(tr *trial) {
+	tr.mustStatement()
+	mine := tr.upstream.Connect("A", "test")
+	want := tr.collect(mine, 0, 2)
+	ctx, cancel := context.WithTimeout(tr.Context(), patience)
+	defer cancel()
+	for _, cursor := range []string{"nonsense", "{}", "[1]", "null", "999999999"} {
+		r, err := tr.plugin.Statement(ctx, sdk.Statement{Connection: mine, Cursor: cursor, Limit: 100})
+		if got := amountsOf(distinct(r.Entries)); err != nil || r.Known && !maps.Equal(got, want) {
+			tr.Errorf("the cursor %q leads to %v, %v", cursor, got, err)
+		}
+	}
+}
