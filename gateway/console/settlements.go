@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
@@ -86,25 +87,21 @@ func (c *Console) assignSettlement(x *call) (any, error) {
 	if !plain(order.Payment, 1, maxReason) {
 		return nil, fault.Invalid("payment", "is required")
 	}
-	id, err := movement.ParseID(x.request.PathValue("movement"))
+	m, err := c.movementNamed(x, x.request.PathValue("movement"))
 	if err != nil {
-		return nil, fault.New(fault.NotFound, "There is no such movement.")
+		return nil, err
 	}
-	m, err := c.deps.Movements.MovementByID(x.request.Context(), id)
-	if err != nil {
-		return nil, notFound(err, "movement")
-	}
-	if err := c.note(x, "settlement.assign", m.Owner, "payment "+order.Payment+" to movement "+id.String()+": "+order.Reason); err != nil {
+	if err := c.note(x, "settlement.assign", m.Owner, "payment "+order.Payment+" to movement "+m.ID.String()+": "+order.Reason); err != nil {
 		return nil, err
 	}
 	now, err := c.deps.Assigner.Assign(x.request.Context(), engine.Assignment{
-		Account: movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), Payment: order.Payment, Movement: id,
+		Account: movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), Payment: order.Payment, Movement: m.ID,
 		Operator: x.operator, Reason: order.Reason,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return Assigned{Movement: id.String(), Payment: order.Payment, State: string(now.State)}, nil
+	return Assigned{Movement: m.ID.String(), Payment: order.Payment, State: string(now.State)}, nil
 }
 
 // Settlements lists a merchant's payments that wait for an operator, the newest
@@ -115,5 +112,5 @@ func (c *Client) Settlements(ctx context.Context, merchantID string) ([]Settleme
 
 // Assign gives a payment to a collection.
 func (c *Client) Assign(ctx context.Context, movementID string, a NewAssignment) (Assigned, error) {
-	return do[Assigned](ctx, c, http.MethodPost, "/admin/movements/"+movementID+"/settlement", a)
+	return do[Assigned](ctx, c, http.MethodPost, "/admin/movements/"+url.PathEscape(movementID)+"/settlement", a)
 }

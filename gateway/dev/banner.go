@@ -85,6 +85,9 @@ Try it, in another terminal:
   # airtime from the prepaid balance, and how it stands
   curl -s {{$.APIURL}}/ppob/order -H "X-Callback-URL: {{$.SandboxURL}}/inbox" -d '{"secret_key":"'$GERBANG_KEY'","sku":"xld10","target":"087800001230","ref_id":"airtime-1"}'
   curl -s {{$.APIURL}}/ppob/status -d '{"secret_key":"'$GERBANG_KEY'","ref_id":"airtime-1"}'
+
+  # a QR code for one sale, made of the shop's printed one
+  curl -s {{$.APIURL}}/wallet2/create -d '{"secret_key":"'$GERBANG_KEY'","amount":18000,"payer_email":"payer@example.com","external_id":"sale-1"}'
 {{end}}
 `))
 

@@ -30,7 +30,7 @@ func (e *Engine) status(ctx context.Context, r Request) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	if e.quietFor(m) >= made.Pace.Every || made.Kind == manifest.Collection && m.State == movement.Pending {
+	if e.quietFor(m) >= made.Pace.Every || readable(made, m) {
 		ctx, cancel := context.WithTimeout(ctx, statusLookup)
 		defer cancel()
 		m = e.refresh(ctx, made, m)

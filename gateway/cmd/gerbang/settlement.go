@@ -35,7 +35,7 @@ func (c *settlementList) Run(ctx context.Context, p *program) error {
 
 type settlementAssign struct {
 	Entry    string `arg:"" help:"The payment, as the list names it."`
-	Movement string `arg:"" help:"The sale's movement."`
+	Movement string `arg:"" help:"The sale: its reference, or any of its ids."`
 	Reason   string `required:"" help:"Why it is for this sale. Kept with your name."`
 }
 
