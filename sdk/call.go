@@ -37,6 +37,9 @@ type Call struct {
 	// [Quoted]; both are empty where the operation has no quote.
 	Cost  money.Amount
 	Quote json.RawMessage
+	// Product is, for a query, the item of the manifest's product list that the
+	// body names; nil where the operation declares none.
+	Product json.RawMessage
 }
 
 // Outcome is a plugin's word on a call.

@@ -37,7 +37,8 @@ type Quoted struct {
 	// the caller has given, and taken at the end. Otherwise it is taken at the claim.
 	Held bool
 	// Open says that the amount is the caller's to choose and not the price, so it
-	// is not compared.
+	// is not compared. Where neither is said, the amount means nothing: an order is
+	// kept, called and looked up without it, and is the same whatever it was.
 	Open bool
 	// Name is the destination's holder as the upstream tells it, "" where it does
 	// not. Of a transfer, Price is its amount, Fee what the merchant is told that it

@@ -29,7 +29,7 @@ func callToWire(c Call) *pluginpb.CallRequest {
 	return &pluginpb.CallRequest{
 		Operation: c.Operation, RequestId: c.RequestID, Connection: connectionToWire(c.Connection),
 		Reference: c.Reference, ProviderReference: c.ProviderReference,
-		Amount: int64(c.Amount), Body: c.Body, SendBy: timeToWire(c.SendBy), Cost: int64(c.Cost), Quote: c.Quote,
+		Amount: int64(c.Amount), Body: c.Body, SendBy: timeToWire(c.SendBy), Cost: int64(c.Cost), Quote: c.Quote, Product: c.Product,
 	}
 }
 
@@ -38,7 +38,7 @@ func callFromWire(c *pluginpb.CallRequest) Call {
 		Operation: c.GetOperation(), RequestID: c.GetRequestId(), Connection: connectionFromWire(c.GetConnection()),
 		Reference: c.GetReference(), ProviderReference: c.GetProviderReference(),
 		Amount: money.Amount(c.GetAmount()), Body: c.GetBody(), SendBy: timeFromWire(c.GetSendBy()),
-		Cost: money.Amount(c.GetCost()), Quote: c.GetQuote(),
+		Cost: money.Amount(c.GetCost()), Quote: c.GetQuote(), Product: c.GetProduct(),
 	}
 }
 

@@ -54,6 +54,11 @@ func (e *Engine) price(ctx context.Context, r Request, draft *movement.Movement,
 			return err
 		}
 	}
+	if !quoted.Held && !quoted.Open {
+		if draft.Request, err = withoutAmount(op, *draft); err != nil {
+			return err
+		}
+	}
 	draft.Amount, draft.Cost, draft.Quote = price, quoted.Cost, quoted.Data
 	switch {
 	case c.owner != manifest.OwnerPlatform: // the merchant pays the provider itself
@@ -63,6 +68,31 @@ func (e *Engine) price(ctx context.Context, r Request, draft *movement.Movement,
 		draft.Charge = movement.Charged
 	}
 	return nil
+}
+
+// withoutAmount is a request without its amount. So is the order of a product kept
+// that has a price of its own: the amount means nothing there, and another one
+// under the same reference makes no other request.
+func withoutAmount(op *catalog.Operation, m movement.Movement) (json.RawMessage, error) {
+	body := catalog.Document{}
+	for name, value := range m.Fields() {
+		if name != op.AmountField() {
+			body[name] = value
+		}
+	}
+	return op.Canonical(body)
+}
+
+// comparable is a request as it would have been kept where an earlier one under
+// its reference was kept without its amount.
+func comparable(op *catalog.Operation, draft, earlier movement.Movement) movement.Movement {
+	if op.Kind != manifest.Order || op.AmountField() == "" || earlier.Fields()[op.AmountField()] != nil {
+		return draft
+	}
+	if request, err := withoutAmount(op, draft); err == nil {
+		draft.Request = request
+	}
+	return draft
 }
 
 // longestQuote bounds the data of a quote, in bytes.
@@ -82,7 +112,7 @@ func added(r Request, c connection) catalog.Added {
 	return r.Limits.Markup.Of
 }
 
-// product finds what an order names in the list of what can be bought. The list
+// product finds what a request names in the list of what can be bought. The list
 // is shared and some minutes old; what has changed since, the provider refuses.
 func (e *Engine) product(ctx context.Context, r Request, c connection) (item json.RawMessage, name string, err error) {
 	op := r.Operation
@@ -105,7 +135,7 @@ func (e *Engine) product(ctx context.Context, r Request, c connection) (item jso
 	return item, name, nil
 }
 
-// unlisted is the error of an order whose list of products can't be had: unlike
+// unlisted is the error of a request whose list of products can't be had: unlike
 // that of the list itself, nothing of it may have been sent.
 func unlisted(err error) error {
 	return fault.New(fault.ProviderUnavailable, "The provider's products can't be read at the moment. Nothing was sent.").Because(err)

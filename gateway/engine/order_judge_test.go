@@ -57,6 +57,32 @@ func TestReferenceFirst(t *testing.T) {
 	}
 }
 
+// TestAmountThatMeansNothing: whatever is given as the amount of a product with a
+// price of its own, it is the same order; of a bill it is not.
+func TestAmountThatMeansNothing(t *testing.T) {
+	t.Parallel()
+	inShops(t, func(s *shop) {
+		s.sku = prepaidSKU
+		for reference, qty := range map[string]any{"A": json.Number("5"), "B": nil} {
+			first := s.order(reference, "qty", qty)
+			s.want(first, "Pending")
+			for _, other := range []any{json.Number("5"), json.Number("7"), nil} {
+				if same := s.order(reference, "qty", other); same.data != first.data || !same.replayed {
+					s.Errorf("%s with %v: %s (replayed: %t, %v)", reference, other, same.data, same.replayed, same.err)
+				}
+			}
+			s.wantCode(s.order(reference, "qty", json.Number("7"), "target", "1"), fault.DuplicateReference, "target")
+			s.addUp()
+		}
+		if len(s.up.calls) != 2 {
+			s.Errorf("called %d times", len(s.up.calls))
+		}
+		s.sku = billSKU
+		s.want(s.order("C"), "Pending")
+		s.wantCode(s.order("C", "qty", nil), fault.DuplicateReference, "qty")
+	})
+}
+
 // spend leaves nothing of the balance but what is held.
 func (s *shop) spend() {
 	s.Helper()
@@ -287,6 +313,34 @@ func TestWhatAnOrderCosts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestProductFirst: an inquiry is judged by its product before anybody is asked
+// about the target.
+func TestProductFirst(t *testing.T) {
+	t.Parallel()
+	inShop(t, func(s *shop) {
+		inquiries := 0
+		for sku, want := range map[string]string{billSKU: "DESTINATION_INVALID no after_change", "off": "PRODUCT_UNAVAILABLE no later", "nope": "PRODUCT_UNAVAILABLE no later"} {
+			s.up.set(func() {
+				s.up.ask = func(call sdk.Call) sdk.Result {
+					if call.Operation == productsPath {
+						return sdk.Finished("", s.up.products)
+					}
+					inquiries++
+					var p product
+					if err := json.Unmarshal(call.Product, &p); err != nil || p.SKU != sku {
+						s.Errorf("asked about %s with %s", sku, call.Product)
+					}
+					return sdk.Refuse(sdk.RefuseDestination, "nobody")
+				}
+			})
+			s.want(s.run(s.asks(inquiryPath, "sku", sku, "target", "x")), want)
+		}
+		if inquiries != 1 {
+			s.Errorf("%d inquiries were sent, want 1", inquiries)
+		}
+	})
 }
 
 // TestPricesShown: what the list and the inquiry show is what an order costs.

@@ -265,6 +265,10 @@ func (b *biller) query(call sdk.Call) sdk.Result {
 	}
 	var body struct{ SKU, Target string }
 	_ = json.Unmarshal(call.Body, &body)
+	var asked product
+	if err := json.Unmarshal(call.Product, &asked); err != nil || asked.SKU != body.SKU {
+		b.wrong = append(b.wrong, "an inquiry without its product")
+	}
 	return sdk.Finished("", map[string]any{
 		"sku": body.SKU, "target": body.Target, "customer_name": "Nama", "amount": billTotal - billAdmin, "admin": billAdmin, "qty": billTotal, "period": "202611",
 	})

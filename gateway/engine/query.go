@@ -60,7 +60,11 @@ func (e *Engine) listing(ctx context.Context, r Request, op *catalog.Operation, 
 		return nil, err
 	}
 	if op.Cache == 0 {
-		data, err := e.ask(ctx, r.RequestID, op, body, c)
+		product, _, err := e.product(ctx, r, c) // before the target, which only the provider can judge
+		if err != nil {
+			return nil, err
+		}
+		data, err := e.ask(ctx, r.RequestID, op, question{body, product}, c)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +72,7 @@ func (e *Engine) listing(ctx context.Context, r Request, op *catalog.Operation, 
 	}
 	name := cache.Key{Provider: op.Provider, Mode: c.Mode, Connection: c.MerchantID, Path: op.Path, Body: string(encoded)}
 	answer, err := e.Shared.Get(ctx, name, time.Duration(op.Cache), func(ctx context.Context) (json.RawMessage, error) {
-		data, err := e.ask(ctx, r.RequestID, op, body, c)
+		data, err := e.ask(ctx, r.RequestID, op, question{body: body}, c)
 		if err == nil {
 			_, err = read(op, data, key) // what does not fit is not shared
 		}
@@ -99,9 +103,15 @@ func read(op *catalog.Operation, data json.RawMessage, key string) (*catalog.Lis
 	return listing, nil
 }
 
+// question is what a plugin is asked, with the product that it is about.
+type question struct {
+	body    catalog.Document
+	product json.RawMessage
+}
+
 // ask calls the plugin with a query.
-func (e *Engine) ask(ctx context.Context, requestID string, op *catalog.Operation, body catalog.Document, c connection) (json.RawMessage, error) {
-	encoded, err := json.Marshal(maps.Clone(body))
+func (e *Engine) ask(ctx context.Context, requestID string, op *catalog.Operation, asked question, c connection) (json.RawMessage, error) {
+	encoded, err := json.Marshal(maps.Clone(asked.body))
 	if err != nil {
 		return nil, fmt.Errorf("engine: query: %w", err)
 	}
@@ -109,7 +119,7 @@ func (e *Engine) ask(ctx context.Context, requestID string, op *catalog.Operatio
 		return nil, err
 	}
 	result := e.Providers.Call(ctx, op.Provider, sdk.Call{
-		Operation: op.Path, RequestID: requestID, Connection: c.Connection, Body: encoded,
+		Operation: op.Path, RequestID: requestID, Connection: c.Connection, Body: encoded, Product: asked.product,
 	}, time.Duration(op.Timeout))
 	if result.Outcome == sdk.Done {
 		return result.Data, nil

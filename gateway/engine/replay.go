@@ -24,16 +24,16 @@ func (e *Engine) replay(ctx context.Context, op *catalog.Operation, draft, m mov
 }
 
 func (e *Engine) answered(ctx context.Context, op *catalog.Operation, draft, m movement.Movement) (Answer, error) {
-	if !m.SameRequest(draft.Request) {
-		return Answer{}, differs(draft, m)
+	if asked := comparable(op, draft, m); !m.SameRequest(asked.Request) {
+		return Answer{}, differs(asked, m)
 	}
 	if op.Rules.Quiet {
 		m, err := e.awaited(ctx, op, m)
 		if err != nil {
 			return Answer{}, fault.From(err).Unknown().WithReference(nameFor(m))
 		}
-		if !m.SameRequest(draft.Request) { // the one that was awaited was not sent, and another came first
-			return Answer{}, differs(draft, m)
+		if asked := comparable(op, draft, m); !m.SameRequest(asked.Request) { // the one that was awaited was not sent, and another came first
+			return Answer{}, differs(asked, m)
 		}
 		answer, err := e.promise(ctx, op, m)
 		answer.Replayed = err == nil

@@ -35,9 +35,9 @@ func TestConformance(t *testing.T) {
 			inquiry("a bill", `{"sku":"pln","target":"530000000002"}`, sdk.Done, ""),
 			inquiry("a property tax", `{"sku":"cimahi","target":"329801092375999991,2024"}`, sdk.Done, ""),
 			inquiry("an open amount", `{"sku":"emoney","target":"8102051011300001","qty":50000}`, sdk.Done, ""),
-			inquiry("a property tax without year", `{"sku":"cimahi","target":"329801092375999991"}`, sdk.Refused, sdk.RefuseRequest),
+			inquiry("a property tax without year", `{"sku":"cimahi","target":"329801092375999991"}`, sdk.Refused, sdk.RefuseDestination),
 			inquiry("no bill", `{"sku":"pln","target":"530000000003"}`, sdk.Refused, sdk.RefuseDestination),
-			inquiry("not a bill", `{"sku":"xld10","target":"087800001230"}`, sdk.Refused, sdk.RefuseProduct),
+			inquiry("not a bill", `{"sku":"xld10","target":"087800001230"}`, sdk.Refused, sdk.RefuseRequest),
 
 			order("airtime", "xld10", "+62 878-0000-1230", "", sdk.Done, ""),
 			order("airtime later", "xld10", "087800001233", "", sdk.Pending, ""),

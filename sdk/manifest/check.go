@@ -107,7 +107,7 @@ func (m *Manifest) checkKind(op Operation) []error {
 		faults = append(faults, err)
 	}
 	if !op.Money() {
-		return append(faults, checkQuery(op)...)
+		return append(faults, m.checkQuery(op)...)
 	}
 	if m.Owner == OwnerPlatform && op.Kind != Order {
 		fault("kind: only orders can be made on the platform's account")

@@ -136,7 +136,8 @@ type Operation struct {
 	Scope string `json:"scope,omitempty"`
 
 	// Quote says that price and cost are asked for before a claim. Product names
-	// the query whose answer lists what can be bought.
+	// the query whose answer lists what can be bought; of a query it is the product
+	// that is asked about, which is judged first and given with the call.
 	Quote   bool     `json:"quote,omitempty"`
 	Product *Product `json:"product,omitempty"`
 

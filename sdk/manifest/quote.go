@@ -52,12 +52,19 @@ func (m *Manifest) checkQuote(op Operation, request shape) []error {
 	if op.Kind == Order && !op.Quote || op.Quote && op.Kind != Order && op.Kind != Transfer {
 		fault("quote: an order needs one, a transfer may have one, and nothing else has one")
 	}
+	if op.Product != nil && op.Kind != Order {
+		fault("product: is for orders and queries")
+	}
+	return append(faults, m.checkProduct(op, request)...)
+}
+
+// checkProduct checks how a request names an item of a list of products.
+func (m *Manifest) checkProduct(op Operation, request shape) []error {
 	if op.Product == nil {
-		return faults
+		return nil
 	}
-	if op.Kind != Order {
-		fault("product: is for orders")
-	}
+	var faults []error
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
 	if list, ok := m.Operation(op.Product.List); !ok || list.Kind != Query || list.Cache <= 0 {
 		fault("product: list: %q is no cached query of this manifest", op.Product.List)
 	}
@@ -70,14 +77,29 @@ func (m *Manifest) checkQuote(op Operation, request shape) []error {
 	return faults
 }
 
+// checkQueriedProduct checks the product that a query is about.
+func (m *Manifest) checkQueriedProduct(op Operation) []error {
+	if op.Cache != 0 {
+		return []error{errors.New("product: a cached query has none")}
+	}
+	request, err := objectShape(op.Request)
+	if err != nil {
+		return []error{err}
+	}
+	return m.checkProduct(op, request)
+}
+
 // minCache keeps a cached answer from being asked for all the time.
 const minCache = Duration(time.Second)
 
-func checkQuery(op Operation) []error {
+func (m *Manifest) checkQuery(op Operation) []error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-	if op.Quote || op.Product != nil {
-		fault("quote and product: are for orders")
+	if op.Quote {
+		fault("quote: is for orders and transfers")
+	}
+	if op.Product != nil {
+		faults = append(faults, m.checkQueriedProduct(op)...)
 	}
 	if op.Scope != "" && op.Scope != "transfer" {
 		fault("scope: is transfer, or not given")

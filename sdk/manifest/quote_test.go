@@ -91,7 +91,8 @@ func TestParseRefusesOrders(t *testing.T) {
 		"account: \"\" must point":                   counterWith(t, nil, "account"),
 		"account: \"/limit\" must point":             counterWith(t, "/limit", "account"),
 		"quote: an order needs one":                  counterWith(t, false, "operations", 1, "quote"),
-		"quote and product: are for orders":          counterWith(t, true, "operations", 0, "quote"),
+		"quote: is for orders and transfers":         counterWith(t, true, "operations", 0, "quote"),
+		"product: a cached query has none":           counterWith(t, counterProduct("/sku"), "operations", 0, "product"),
 		"only orders can be made on the platform's":  counterWith(t, "transfer", "operations", 1, "kind"),
 		"product: list: \"/counter/none\" is no":     counterWith(t, "/counter/none", "operations", 1, "product", "list"),
 		"product: list: \"/counter/products\" is no": counterWith(t, nil, "operations", 0, "cache"),
@@ -105,6 +106,43 @@ func TestParseRefusesOrders(t *testing.T) {
 	} {
 		if _, err := manifest.Parse(document); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want a fault with %q", err, want)
+		}
+	}
+}
+
+func counterProduct(field string) map[string]any {
+	return map[string]any{"list": "/counter/products", "key": "/sku", "field": field, "available": "/on"}
+}
+
+// A query may be about a product, too.
+func TestParseQueriesOfProducts(t *testing.T) {
+	t.Parallel()
+	for field, want := range map[string]string{"/sku": "", "/none": "product: field: \"/none\" must point"} {
+		query := map[string]any{
+			"path": "/counter/bill", "kind": "query", "summary": "Ask", "timeout": "5s", "product": counterProduct(field),
+			"request":  map[string]any{"type": "object", "properties": map[string]any{"sku": map[string]any{"type": "string"}}},
+			"result":   map[string]any{"type": "object"},
+			"response": map[string]any{"type": "object"},
+		}
+		var whole map[string]any
+		if err := json.Unmarshal([]byte(counter), &whole); err != nil {
+			t.Fatal(err)
+		}
+		operations, _ := whole["operations"].([]any)
+		whole["operations"] = append(operations, query)
+		document, err := json.Marshal(whole)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := manifest.Parse(document)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Fatalf("%s: got %v, want %q", field, err, want)
+		}
+		if err != nil {
+			continue
+		}
+		if op, _ := m.Operation("/counter/bill"); op.Product == nil || op.Product.RequestField() != "sku" {
+			t.Errorf("got %+v", op)
 		}
 	}
 }

@@ -460,8 +460,9 @@ type CallRequest struct {
 	Amount            int64                  `protobuf:"varint,6,opt,name=amount,proto3" json:"amount,omitempty"`                                               // whole rupiah
 	Body              []byte                 `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`                                                    // JSON, valid by the operation's request schema
 	SendBy            *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=send_by,json=sendBy,proto3" json:"send_by,omitempty"`
-	Cost              int64                  `protobuf:"varint,9,opt,name=cost,proto3" json:"cost,omitempty"`   // whole rupiah, what it may cost at the upstream at most; 0 where nothing was quoted
-	Quote             []byte                 `protobuf:"bytes,10,opt,name=quote,proto3" json:"quote,omitempty"` // the data of its QuoteResponse
+	Cost              int64                  `protobuf:"varint,9,opt,name=cost,proto3" json:"cost,omitempty"`       // whole rupiah, what it may cost at the upstream at most; 0 where nothing was quoted
+	Quote             []byte                 `protobuf:"bytes,10,opt,name=quote,proto3" json:"quote,omitempty"`     // the data of its QuoteResponse
+	Product           []byte                 `protobuf:"bytes,11,opt,name=product,proto3" json:"product,omitempty"` // of a query: JSON, the item of the manifest's product list that the body names
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -562,6 +563,13 @@ func (x *CallRequest) GetCost() int64 {
 func (x *CallRequest) GetQuote() []byte {
 	if x != nil {
 		return x.Quote
+	}
+	return nil
+}
+
+func (x *CallRequest) GetProduct() []byte {
+	if x != nil {
+		return x.Product
 	}
 	return nil
 }
@@ -1789,7 +1797,7 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\aRefusal\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x127\n" +
-	"\x06fields\x18\x03 \x03(\v2\x1f.gerbang.provider.v1.FieldFaultR\x06fields\"\xe3\x02\n" +
+	"\x06fields\x18\x03 \x03(\v2\x1f.gerbang.provider.v1.FieldFaultR\x06fields\"\xfd\x02\n" +
 	"\vCallRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x1d\n" +
 	"\n" +
@@ -1804,7 +1812,8 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\asend_by\x18\b \x01(\v2\x1a.google.protobuf.TimestampR\x06sendBy\x12\x12\n" +
 	"\x04cost\x18\t \x01(\x03R\x04cost\x12\x14\n" +
 	"\x05quote\x18\n" +
-	" \x01(\fR\x05quote\"\xde\x02\n" +
+	" \x01(\fR\x05quote\x12\x18\n" +
+	"\aproduct\x18\v \x01(\fR\aproduct\"\xde\x02\n" +
 	"\fCallResponse\x126\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1c.gerbang.provider.v1.OutcomeR\aoutcome\x120\n" +
 	"\x05blame\x18\x02 \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x12\n" +

@@ -55,8 +55,11 @@ func (tr *trial) orderFor(e Example, c sdk.Connection) order {
 		Operation: e.Operation, RequestID: uuid.NewString(), Connection: c, Reference: uuid.NewString(),
 		Amount: tr.amount(e), Body: e.Body, SendBy: time.Now().Add(patience),
 	}}
-	if op, _ := tr.manifest.Operation(e.Operation); op.Quote {
+	switch op, _ := tr.manifest.Operation(e.Operation); {
+	case op.Quote:
 		tr.quote(op, &o)
+	case op.Product != nil:
+		o.call.Product = tr.product(op, o.call)
 	}
 	return o
 }

@@ -32,8 +32,7 @@ type inquiryResult struct {
 	Period       string       `json:"period"`
 }
 
-// inquiry asks for a bill. A query does not know which product its SKU is, so
-// each is taken for a bill's, and the upstream knows no bill of the others.
+// inquiry asks for a bill.
 func (a *adapter) inquiry(ctx context.Context, call sdk.Call) sdk.Result {
 	acc, err := a.account(call.Connection)
 	if err != nil {
@@ -43,11 +42,17 @@ func (a *adapter) inquiry(ctx context.Context, call sdk.Call) sdk.Result {
 	if err := json.Unmarshal(call.Body, &body); err != nil {
 		return sdk.DidNotSend(sdk.BlameNone, "read the request: "+err.Error())
 	}
-	who, ok := readCustomer(body.Target)
-	if !ok {
-		return wrongTarget(billForm)
+	var listed item
+	if err := json.Unmarshal(call.Product, &listed); err != nil || listed.SKU != body.SKU {
+		return sdk.DidNotSend(sdk.BlameNone, "the inquiry comes without its product")
 	}
-	p := purchase{Type: pasca, SKU: body.SKU, Target: who.number, Year: who.year, Amount: body.Qty}
+	if listed.Type != pasca {
+		return notBill()
+	}
+	p, why := body.bill(listed)
+	if why != nil {
+		return *why
+	}
 	found, why := acc.inquire(ctx, p, inquiryReference(call.RequestID, a.now()))
 	if why != nil {
 		return *why
@@ -68,13 +73,34 @@ func inquiryReference(requestID string, now time.Time) string {
 // amountStep is the smallest part of an open amount.
 const amountStep = 1000
 
+// bill is the purchase of a bill that is wanted, or why it can't be asked for.
+func (w wanted) bill(listed item) (purchase, *sdk.Result) {
+	who, ok := readCustomer(w.Target)
+	if form := formOf(listed.Brand); !ok || form == taxForm && who.year == "" {
+		why := wrongTarget(form)
+		return purchase{}, &why
+	}
+	p := purchase{Type: pasca, SKU: w.SKU, Target: who.number, Year: who.year}
+	if !openAmount(listed.Brand) {
+		return p, nil
+	}
+	if w.Qty == 0 || w.Qty%amountStep != 0 {
+		why := wrongAmount("must be given for this product, a multiple of 1000: it is the amount")
+		return purchase{}, &why
+	}
+	p.Amount = w.Qty
+	return p, nil
+}
+
+// notBill refuses an inquiry of what has no bill.
+func notBill() sdk.Result {
+	const lacks = "is a prepaid product, which has no bill: order it without an inquiry, its price stands in /ppob/products"
+	return sdk.Refuse(sdk.RefuseRequest, "sku "+lacks+".", sdk.FieldFault{Field: "sku", Message: lacks})
+}
+
 // inquire asks for the bill of a purchase, or tells why there is none. It moves
 // no money, so whatever is not clear is only not known.
 func (acc *account) inquire(ctx context.Context, p purchase, reference string) (bill, *sdk.Result) {
-	if p.Amount%amountStep != 0 {
-		why := wrongAmount("must be a multiple of 1000 for this product")
-		return bill{}, &why
-	}
 	r := acc.transact(ctx, p.bill(commandInquire), reference, time.Time{})
 	if r.verdict == succeeded {
 		found, lacks := r.answer.bill()
@@ -107,7 +133,7 @@ func (r reply) noBill() sdk.Result {
 	case r.answer.RC == codeMalformed && r.verdict == turnedAway:
 		// All in the request but what the caller gave is always the same.
 		result := sdk.Refuse(sdk.RefuseRequest, "The provider can't read this request: property tax (PBB) needs the year in target, and products of open amount need qty.",
-			sdk.FieldFault{Field: "target", Message: billForm}, sdk.FieldFault{Field: "qty", Message: "must be given for products of open amount, and for no other"})
+			sdk.FieldFault{Field: "target", Message: anyForm}, sdk.FieldFault{Field: "qty", Message: "must be given for products of open amount, and for no other"})
 		result.Detail = r.detail
 		return result
 	case r.verdict == refused:

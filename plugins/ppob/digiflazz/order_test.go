@@ -137,7 +137,7 @@ func TestNothingIsSentAfterSendBy(t *testing.T) {
 			t.Errorf("lookup: %+v", found)
 		}
 	}
-	late := sdk.Call{Connection: connect(t, up.url), Body: json.RawMessage(inquiryBody), SendBy: time.Now().Add(-time.Millisecond)}
+	late := sdk.Call{Connection: connect(t, up.url), Body: json.RawMessage(inquiryBody), Product: json.RawMessage(plnItem), SendBy: time.Now().Add(-time.Millisecond)}
 	if result := newAdapter().products(t.Context(), late); result.Outcome != sdk.NotSent {
 		t.Errorf("products: %+v", result)
 	}

@@ -55,25 +55,18 @@ func (acc *account) quotePrepaid(body wanted, listed item) sdk.Quoted {
 }
 
 func (a *adapter) quoteBill(ctx context.Context, acc *account, reference string, body wanted, listed item) sdk.Quoted {
-	who, ok := readCustomer(body.Target)
-	if !ok {
-		return sdk.NoQuote(wrongTarget(billForm))
+	p, why := body.bill(listed)
+	if why != nil {
+		return sdk.NoQuote(*why)
 	}
 	// Before it is asked for: at midnight the upstream's day is the later one, and
 	// then nothing is paid.
-	p := purchase{Type: pasca, SKU: body.SKU, Target: who.number, Year: who.year, Day: a.today()}
-	open := openAmount(listed.Brand)
-	if open {
-		if body.Qty == 0 {
-			return sdk.NoQuote(wrongAmount("must be given for this product: it is the amount"))
-		}
-		p.Amount = body.Qty
-	}
+	p.Day = a.today()
 	found, why := acc.inquire(ctx, p, reference)
 	if why != nil {
 		return sdk.NoQuote(*why)
 	}
-	return quoted(sdk.Quoted{Price: found.total, Fee: found.admin, Cost: found.cost, Held: true, Open: open}, p)
+	return quoted(sdk.Quoted{Price: found.total, Fee: found.admin, Cost: found.cost, Held: true, Open: p.Amount != 0}, p)
 }
 
 // openAmount tells a bill whose amount the caller chooses by its brand: topping

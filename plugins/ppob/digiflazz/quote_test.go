@@ -13,6 +13,8 @@ import (
 const (
 	pulsaItem  = `{"buyer_sku_code":"xld10","product_name":"XL 10.000","category":"Pulsa","brand":"XL","type":"Prepaid","price":10850,"buyer_product_status":true,"desc":"-"}`
 	plnItem    = `{"buyer_sku_code":"pln","product_name":"Pln","category":"Pascabayar","brand":"PLN PASCABAYAR","type":"Pasca","price":2500,"buyer_product_status":true,"desc":"-"}`
+	pbbItem    = `{"buyer_sku_code":"cimahi","product_name":"PBB","category":"Pascabayar","brand":"PBB","type":"Pasca","price":3000,"buyer_product_status":true,"desc":"-"}`
+	samsatItem = `{"buyer_sku_code":"samsat","product_name":"S","category":"Pascabayar","brand":"SAMSAT","type":"Pasca","price":5000,"buyer_product_status":true,"desc":"-"}`
 	emoneyItem = `{"buyer_sku_code":"emoney","product_name":"E","category":"Pascabayar","brand":"E-MONEY","type":"Pasca","price":1000,"buyer_product_status":true,"desc":"-"}`
 )
 
@@ -56,7 +58,7 @@ func TestQuoteBill(t *testing.T) {
 			`{"type":"Pasca","sku":"pln","target":"530000000001","day":"2026-11-20"}`,
 		},
 		"a property tax": {
-			strings.ReplaceAll(plnItem, `"pln"`, `"cimahi"`), `{"sku":"cimahi","target":"329801092375999991,2024"}`, asked,
+			pbbItem, `{"sku":"cimahi","target":"329801092375999991,2024"}`, asked,
 			map[string]any{"customer_no": "329801092375999991", "year": "2024"}, false,
 			`{"type":"Pasca","sku":"cimahi","target":"329801092375999991","year":"2024","day":"2026-11-20"}`,
 		},
@@ -99,6 +101,7 @@ func TestQuotesRefusedUnasked(t *testing.T) {
 	}{
 		"no phone":            {pulsaItem, `{"sku":"xld10","target":"12345678901"}`, sdk.RefuseDestination, "target"},
 		"no number":           {plnItem, `{"sku":"pln","target":"nobody"}`, sdk.RefuseDestination, "target"},
+		"no year":             {pbbItem, `{"sku":"cimahi","target":"329801092375999991"}`, sdk.RefuseDestination, "target"},
 		"no amount":           {emoneyItem, `{"sku":"emoney","target":"8102051011300001"}`, sdk.RefuseRequest, "qty"},
 		"an amount not whole": {emoneyItem, `{"sku":"emoney","target":"8102051011300001","qty":10500}`, sdk.RefuseRequest, "qty"},
 		"no price":            {strings.ReplaceAll(pulsaItem, "10850", "0"), `{"sku":"xld10","target":"087800001230"}`, sdk.RefuseProduct, ""},
@@ -164,8 +167,11 @@ func TestOpenAmount(t *testing.T) {
 
 const inquiryBody = `{"sku":"pln","target":"5300-0000-0001"}`
 
-func inquiryOf(c sdk.Connection, body string) sdk.Call {
-	return sdk.Call{Operation: "/ppob/inquiry", RequestID: "request-1", Connection: c, Reference: reference, Body: json.RawMessage(body)}
+func inquiryOf(c sdk.Connection, item, body string) sdk.Call {
+	return sdk.Call{
+		Operation: "/ppob/inquiry", RequestID: "request-1", Connection: c, Reference: reference,
+		Body: json.RawMessage(body), Product: json.RawMessage(item),
+	}
 }
 
 func TestInquiry(t *testing.T) {
@@ -176,7 +182,7 @@ func TestInquiry(t *testing.T) {
 		`,"customer_name":"Nama Pelanggan Pertama","admin":2500,"price":10000,"selling_price":11000,"desc":"-"`:                                                     "",
 	} {
 		up := newStub(t, map[string]canned{"/transaction inq-pasca": {200, strings.ReplaceAll(anAnswer("Sukses", "00", extra), reference, inquiryReference("request-1", today))}})
-		result := newAdapter().inquiry(t.Context(), inquiryOf(connect(t, up.url), inquiryBody))
+		result := newAdapter().inquiry(t.Context(), inquiryOf(connect(t, up.url), plnItem, inquiryBody))
 		want := `{"sku":"pln","target":"5300-0000-0001","customer_name":"Nama Pelanggan Pertama","amount":8500,"admin":2500,"qty":11000,"period":"` + period + `"}`
 		if result.Outcome != sdk.Done || string(result.Data) != want {
 			t.Errorf("got %+v, data %s", result, result.Data)
@@ -206,37 +212,76 @@ func TestInquiryReference(t *testing.T) {
 func TestInquiriesWithoutABill(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		body  string
 		reply canned
 		want  sdk.Outcome
 		code  sdk.RefusalCode
 		blame sdk.Blame
 	}{
-		"an unknown SKU":      {inquiryBody, canned{400, `{"data":{"rc":"43","status":"Gagal"}}`}, sdk.Refused, sdk.RefuseProduct, 0},
-		"no bill":             {inquiryBody, canned{200, `{"data":{"rc":"60","status":"Gagal"}}`}, sdk.Refused, sdk.RefuseDestination, 0},
-		"no number":           {`{"sku":"pln","target":"x"}`, canned{}, sdk.Refused, sdk.RefuseDestination, 0},
-		"an amount not whole": {`{"sku":"emoney","target":"12345678","qty":10001}`, canned{}, sdk.Refused, sdk.RefuseRequest, 0},
-		"a wrong key":         {inquiryBody, canned{400, `{"data":{"rc":"41","status":"Gagal"}}`}, sdk.NotSent, "", sdk.BlameAccount},
-		"too often":           {inquiryBody, canned{400, `{"data":{"rc":"85","status":"Gagal"}}`}, sdk.NotSent, "", sdk.BlameNone},
-		"no answer":           {inquiryBody, canned{502, `<html>`}, sdk.Unknown, "", sdk.BlameUpstream},
-		"no request":          {`[]`, canned{}, sdk.NotSent, "", sdk.BlameNone},
+		"an unknown SKU": {canned{400, `{"data":{"rc":"43","status":"Gagal"}}`}, sdk.Refused, sdk.RefuseProduct, 0},
+		"no bill":        {canned{200, `{"data":{"rc":"60","status":"Gagal"}}`}, sdk.Refused, sdk.RefuseDestination, 0},
+		"a wrong key":    {canned{400, `{"data":{"rc":"41","status":"Gagal"}}`}, sdk.NotSent, "", sdk.BlameAccount},
+		"too often":      {canned{400, `{"data":{"rc":"85","status":"Gagal"}}`}, sdk.NotSent, "", sdk.BlameNone},
+		"no answer":      {canned{502, `<html>`}, sdk.Unknown, "", sdk.BlameUpstream},
 	} {
 		up := newStub(t, map[string]canned{"/transaction inq-pasca": c.reply})
-		result := newAdapter().inquiry(t.Context(), inquiryOf(connect(t, up.url), c.body))
+		result := newAdapter().inquiry(t.Context(), inquiryOf(connect(t, up.url), plnItem, inquiryBody))
 		if result.Outcome != c.want || result.Refusal.Code != c.code || result.Blame != c.blame {
 			t.Errorf("%s: %+v", name, result)
-		}
-		if asked := len(up.asked()); asked != 0 && c.reply.status == 0 {
-			t.Errorf("%s: the upstream was asked", name)
 		}
 	}
 }
 
-func TestInquiryOfAnOpenAmount(t *testing.T) {
+// The product is judged before what is asked about it, each refusal names one
+// field and what to do, and nobody is asked.
+func TestInquiriesRefusedUnasked(t *testing.T) {
 	t.Parallel()
-	up := newStub(t, map[string]canned{"/transaction inq-pasca": {http.StatusOK, strings.ReplaceAll(anAnswer("Sukses", "00", asked), reference, inquiryReference("request-1", today))}})
-	result := newAdapter().inquiry(t.Context(), inquiryOf(connect(t, up.url), `{"sku":"emoney","target":"8102051011300001","qty":10000}`))
-	if result.Outcome != sdk.Done || up.only(t).body["amount"] != 10000.0 {
-		t.Errorf("got %+v, sent %v", result, up.only(t).body)
+	for name, c := range map[string]struct {
+		item, body string
+		code       sdk.RefusalCode
+		field      string
+		text       string
+	}{
+		"prepaid":             {pulsaItem, `{"sku":"xld10","target":"x","qty":1500}`, sdk.RefuseRequest, "sku", "order it without an inquiry"},
+		"no number":           {plnItem, `{"sku":"pln","target":"x"}`, sdk.RefuseDestination, "target", "must be the customer number, 4 to 20 digits"},
+		"no year":             {pbbItem, `{"sku":"cimahi","target":"329801092375999991"}`, sdk.RefuseDestination, "target", "the year with a comma between"},
+		"no owner":            {samsatItem, `{"sku":"samsat","target":"B 1234 XY"}`, sdk.RefuseDestination, "target", "NIK with a comma between"},
+		"no amount":           {emoneyItem, `{"sku":"emoney","target":"12345678"}`, sdk.RefuseRequest, "qty", "it is the amount"},
+		"an amount not whole": {emoneyItem, `{"sku":"emoney","target":"12345678","qty":10001}`, sdk.RefuseRequest, "qty", "a multiple of 1000"},
+	} {
+		up := newStub(t, nil)
+		result := newAdapter().inquiry(t.Context(), inquiryOf(connect(t, up.url), c.item, c.body))
+		fields := result.Refusal.Fields
+		if result.Outcome != sdk.Refused || result.Refusal.Code != c.code || len(fields) != 1 || fields[0].Field != c.field || !strings.Contains(fields[0].Message, c.text) {
+			t.Errorf("%s: %+v", name, result)
+		}
+		if asked := up.asked(); len(asked) != 0 {
+			t.Errorf("%s: the upstream was asked %v", name, asked)
+		}
+	}
+	for name, c := range map[string]struct{ item, body string }{
+		"no request": {plnItem, `[]`}, "no product": {``, inquiryBody}, "another product": {pbbItem, inquiryBody},
+	} {
+		result := newAdapter().inquiry(t.Context(), inquiryOf(connect(t, newStub(t, nil).url), c.item, c.body))
+		if result.Outcome != sdk.NotSent || result.Blame != sdk.BlameNone || result.Detail == "" {
+			t.Errorf("%s: %+v", name, result)
+		}
+	}
+}
+
+// Only an open amount is the caller's: the qty of another bill is what it answers.
+func TestAmountOfAnInquiry(t *testing.T) {
+	t.Parallel()
+	for item, c := range map[string]struct {
+		body   string
+		amount any
+	}{
+		emoneyItem: {`{"sku":"emoney","target":"8102051011300001","qty":10000}`, 10000.0},
+		plnItem:    {`{"sku":"pln","target":"530000000001","qty":1}`, nil},
+	} {
+		up := newStub(t, map[string]canned{"/transaction inq-pasca": {http.StatusOK, strings.ReplaceAll(anAnswer("Sukses", "00", asked), reference, inquiryReference("request-1", today))}})
+		result := newAdapter().inquiry(t.Context(), inquiryOf(connect(t, up.url), item, c.body))
+		if result.Outcome != sdk.Done || up.only(t).body["amount"] != c.amount {
+			t.Errorf("got %+v, sent %v", result, up.only(t).body)
+		}
 	}
 }

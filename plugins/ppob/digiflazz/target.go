@@ -55,9 +55,25 @@ func readCustomer(text string) (customer, bool) {
 
 const (
 	phoneForm = "must be an Indonesian mobile number of 10 to 13 digits, like 081234567890"
-	digitForm = "must be 4 to 20 digits"
-	billForm  = "must be 4 to 20 digits; with ,year behind it for property tax (PBB), and ,NIK for vehicle tax (SAMSAT)"
+	digitForm = "must be the meter, card or account number, 4 to 20 digits"
+	billForm  = "must be the customer number, 4 to 20 digits"
+	taxForm   = "must be the tax number and the year with a comma between, like 329801092375999991,2024"
+	carForm   = "must be the code and the owner's NIK with a comma between, each 4 to 20 digits"
+	anyForm   = billForm + "; with ,year behind it for property tax (PBB), and ,NIK for vehicle tax (SAMSAT)"
 )
+
+// formOf is the form of a bill's target, which its brand tells.
+func formOf(brand string) string {
+	for _, word := range strings.Fields(strings.ToUpper(brand)) {
+		switch word {
+		case "PBB":
+			return taxForm
+		case "SAMSAT":
+			return carForm
+		}
+	}
+	return billForm
+}
 
 // prepaidTarget is the target of a prepaid product, or the form that it lacks.
 // The upstream's categories are open words, so they are looked into.
