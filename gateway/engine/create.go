@@ -278,10 +278,7 @@ func refusalOf(r sdk.Refusal) *movement.Refusal {
 // somebody was told meanwhile that it is pending, it has failed instead; and
 // where a lookup that is the same request again has begun, nobody knows.
 func (e *Engine) unsent(ctx context.Context, op *catalog.Operation, m movement.Movement) (Answer, error) {
-	move := store.Move{Movement: m, To: movement.Unsent, Event: "not_sent", Detail: detail("source", "call"), Unasked: op.Resubmits()}
-	if m.Answer != nil {
-		move.To = movement.Failed
-	}
+	move := neverSent(store.Move{Movement: m, Detail: detail("source", "call"), Unasked: op.Resubmits()})
 	moved, err := e.move(ctx, move)
 	switch {
 	case err != nil && op.Rules.Pends:
@@ -293,7 +290,7 @@ func (e *Engine) unsent(ctx context.Context, op *catalog.Operation, m movement.M
 	case moved && m.Answer == nil:
 		return Answer{}, nothingSent(m)
 	case moved:
-		m.State = move.To
+		m.State, m.Refusal = move.To, move.Refusal
 		return e.promise(ctx, op, m)
 	}
 	now, err := e.reread(ctx, m.ID)

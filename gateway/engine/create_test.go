@@ -408,19 +408,37 @@ func TestPendingWithoutAnOffer(t *testing.T) {
 }
 
 // TestAFaultOfOurAccountIsListed: nobody but an operator can mend it, so it is
-// told, and once a day however often it happens.
+// told: each kind once however often it happens, and again where it goes on after
+// somebody has resolved it.
 func TestAFaultOfOurAccountIsListed(t *testing.T) {
 	t.Parallel()
 	onBoth(t, func(w *world) {
-		w.up.outcome = outcome{"our key is refused", false, 0, func(json.RawMessage) sdk.Result {
-			return sdk.DidNotSend(sdk.BlameAccount, "INVALID_API_KEY")
-		}}
-		for _, reference := range []string{"A", "B"} {
+		detail := "401 INVALID_API_KEY: request 1 is refused"
+		w.up.outcome = outcome{"our key is refused", false, 0, func(json.RawMessage) sdk.Result { return sdk.DidNotSend(sdk.BlameAccount, detail) }}
+		fails := func(reference, said string) {
+			w.Helper()
+			w.up.set(func() { detail = said })
 			w.want(w.create(reference), "PROVIDER_UNAVAILABLE no later")
 		}
-		w.wantListed(reasonAccount)
+		fails("A", "401 INVALID_API_KEY: request 1 is refused")
 		w.pass(24 * time.Hour)
-		w.want(w.create("C"), "PROVIDER_UNAVAILABLE no later")
+		fails("B", "401 INVALID_API_KEY: request 2 is refused")
+		w.wantListed(reasonAccount)
+		fails("C", "403 the address is not allowed")
 		w.wantListed(reasonAccount, reasonAccount)
+		for _, a := range w.entries() {
+			w.pass(time.Second)
+			if err := w.keeper.ResolveAttention(w.Context(), w.now(), a, "ops-1", "mended"); err != nil {
+				w.Fatal(err)
+			}
+		}
+		w.wantListed()
+		w.pass(time.Second)
+		fails("D", "401 INVALID_API_KEY: request 3 is refused")
+		fails("E", "401 INVALID_API_KEY: request 4 is refused")
+		w.wantListed(reasonAccount)
+		if a := w.entries()[0]; !strings.Contains(a.FactID, "invalid_api_key") || a.Detail != "401 INVALID_API_KEY: request 3 is refused" {
+			w.Errorf("listed %+v", a)
+		}
 	})
 }

@@ -122,10 +122,7 @@ func (e *Engine) notFound(ctx context.Context, op *catalog.Operation, m movement
 		return m, err
 	}
 	if misses > 0 {
-		move := store.Move{Movement: m, To: movement.Unsent, Event: "not_sent", Detail: detail("source", "lookup"), AskedBefore: m.AskedAt}
-		if m.Answer != nil { // somebody was told that it is pending
-			move.To = movement.Failed
-		}
+		move := neverSent(store.Move{Movement: m, Detail: detail("source", "lookup"), AskedBefore: m.AskedAt})
 		if _, err := e.move(ctx, move); err != nil {
 			return m, err
 		}

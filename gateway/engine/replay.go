@@ -149,7 +149,21 @@ func refusalError(r *movement.Refusal) *fault.Error {
 		e.Fields = append(e.Fields, fault.Field(f))
 	}
 	e.Sent, e.Retry = fault.SentRefused, fault.RetryNever
+	if r.Unsent {
+		e.Sent = fault.SentNo
+	}
 	return e
+}
+
+// neverSent ends a movement of which nothing was sent: its reference is free
+// again, unless somebody was told that it is pending. Then it has failed.
+func neverSent(move store.Move) store.Move {
+	move.To, move.Event = movement.Unsent, "not_sent"
+	if m := move.Movement; m.Answer != nil {
+		move.To = movement.Failed
+		move.Refusal = &movement.Refusal{Message: "The " + string(m.Kind) + " was never sent to the provider. No money was moved.", Unsent: true}
+	}
+	return move
 }
 
 // differs names the fields in which two requests under one reference are not

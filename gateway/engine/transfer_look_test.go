@@ -250,7 +250,7 @@ func TestNotFoundOnAnotherConnection(t *testing.T) {
 		p.wantListed(reasonUnresolved)
 		p.connected(p.account.ID(), 1)
 		p.work("A", 72*time.Hour)
-		p.want(p.transfer("A"), rejectedNever)
+		p.want(p.transfer("A"), unsentNever)
 		p.wantMoved(0)
 	})
 }

@@ -18,6 +18,7 @@ import (
 const (
 	refusedNever  = "DESTINATION_INVALID refused never"
 	rejectedNever = "PROVIDER_REJECTED refused never"
+	unsentNever   = "PROVIDER_REJECTED no never" // of what was told to be pending
 	notSentLater  = "PROVIDER_UNAVAILABLE no later"
 )
 
@@ -192,8 +193,12 @@ func (p *purse) ends(c transferCase, answers []said) {
 	}
 	last := answers[len(answers)-1]
 	if known := map[movement.State]bool{movement.Done: last.word() == "Success", movement.Sending: last.word() == "Pending"}; m.State == movement.Failed {
-		if last.err == nil || last.err.Sent != fault.SentRefused {
-			p.Errorf("the last answer is %s", last.word())
+		proven := rejectedNever
+		if pay == nil { // also of a refusal that was lost
+			proven = unsentNever
+		}
+		if word := last.word(); word != proven && (w.stands != movement.Failed || word != w.word) {
+			p.Errorf("the last answer is %s", word)
 		}
 	} else if !known[m.State] {
 		p.Errorf("the last answer is %s, and it stands at %s", last.word(), m.State)
@@ -202,7 +207,7 @@ func (p *purse) ends(c transferCase, answers []said) {
 		p.Error("the last answer is not marked as a replay")
 	}
 	for i, earlier := range answers {
-		if end := earlier.word() == "Success" || earlier.err != nil && earlier.err.Sent == fault.SentRefused; end && (earlier.word() != last.word() || earlier.data != last.data) {
+		if end := earlier.word() == "Success" || earlier.word() == rejectedNever || earlier.word() == unsentNever; end && (earlier.word() != last.word() || earlier.data != last.data) {
 			p.Errorf("answer %d was %s %s, and the last %s %s", i, earlier.word(), earlier.data, last.word(), last.data)
 		}
 	}

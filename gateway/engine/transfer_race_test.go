@@ -143,7 +143,7 @@ func TestProgressEnds(t *testing.T) {
 				if m, _ := p.latest(r); m.State != movement.Failed || m.Attempt != 1 {
 					p.Errorf("stands at %s, attempt %d", m.State, m.Attempt)
 				}
-				p.want(p.sends(p.Engine, r), rejectedNever)
+				p.want(p.sends(p.Engine, r), unsentNever)
 				p.wantTold(transferEnds + " Failed")
 				if p.addUp(); p.up.total() != 0 {
 					p.Error("it has moved")
@@ -167,13 +167,13 @@ func TestPausedBeforeItIsSent(t *testing.T) {
 		"for a moment":                {sendWindow - time.Second, nil, "Success", movement.Done},
 		"too long":                    {sendWindow + time.Second, nil, notSentLater, movement.Unsent},
 		"until the worker has looked": {10 * time.Minute, nil, notSentLater, movement.Unsent},
-		"told to the same request":    {time.Minute, func(p *purse, r Request) said { return p.sends(p.replica(p.keeper), r) }, rejectedNever, movement.Failed},
+		"told to the same request":    {time.Minute, func(p *purse, r Request) said { return p.sends(p.replica(p.keeper), r) }, unsentNever, movement.Failed},
 		"told by a status": {time.Minute, func(p *purse, r Request) said {
 			m, _ := p.latest(r)
 			p.promised[m.Reference] = struct{}{}
 			return p.runOn(p.replica(p.keeper), p.asks(transferStatusPath, "txId", m.ID.Compact()))
-		}, rejectedNever, movement.Failed},
-		"told, and looked": {10 * time.Minute, func(p *purse, r Request) said { return p.sends(p.replica(p.keeper), r) }, rejectedNever, movement.Failed},
+		}, unsentNever, movement.Failed},
+		"told, and looked": {10 * time.Minute, func(p *purse, r Request) said { return p.sends(p.replica(p.keeper), r) }, unsentNever, movement.Failed},
 	} {
 		for _, where := range []string{"after the claim", "at the plugin"} {
 			for _, reference := range []string{"A", ""} {
@@ -214,7 +214,7 @@ func TestPausedBeforeItIsSent(t *testing.T) {
 						p.wantListed()
 						p.addUp()
 						p.faults.claim, p.up.before = nil, nil
-						again := map[movement.State]string{movement.Done: "Success", movement.Unsent: "Success", movement.Failed: rejectedNever}[c.state]
+						again := map[movement.State]string{movement.Done: "Success", movement.Unsent: "Success", movement.Failed: unsentNever}[c.state]
 						p.want(p.sends(p.Engine, r), again)
 						p.addUp()
 					})

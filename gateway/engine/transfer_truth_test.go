@@ -204,7 +204,9 @@ func (p *purse) truthful(r Request, a said) {
 		p.Errorf("in progress, after it was told to be pending: %v", a.err)
 	case a.err.Code == fault.InProgress:
 	case a.err.Sent == fault.SentNo:
-		if _, times := p.up.of(nameOfMovement(m.ID)); there && (times > 0 || promised) {
+		pay, times := p.up.of(nameOfMovement(m.ID))
+		over := m.State == movement.Failed && pay == nil && a.err.Retry == fault.RetryNever
+		if there && (times > 0 || promised && !over) {
 			p.Errorf("told that it was not sent (%v): moved %d times, told before to be pending: %t", a.err, times, promised)
 		}
 	}

@@ -158,6 +158,9 @@ type Refusal struct {
 	Code    string         `json:"code"`
 	Message string         `json:"message"`
 	Fields  []RefusalField `json:"fields,omitempty"`
+	// Unsent says that it is none of the provider's: what was told to be pending is
+	// proven never sent.
+	Unsent bool `json:"unsent,omitempty"`
 }
 
 // RefusalField is a refusal's word on one field of the request.
