@@ -139,9 +139,9 @@ func (c *Client) Audit(ctx context.Context, merchantID string) ([]AuditEntry, er
 	return do[[]AuditEntry](ctx, c, http.MethodGet, merchantPath(merchantID, "audit"), nil)
 }
 
-// Attention lists what waits for an operator, the newest first.
+// Attention lists what waits for an operator, the newest first, at most a thousand.
 func (c *Client) Attention(ctx context.Context) ([]Attention, error) {
-	return do[[]Attention](ctx, c, http.MethodGet, "/admin/attention", nil)
+	return do[[]Attention](ctx, c, http.MethodGet, "/admin/attention?limit="+strconv.Itoa(maxPage), nil)
 }
 
 // ResolveAttention takes an entry off the operators' list.

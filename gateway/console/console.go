@@ -65,11 +65,12 @@ type Verifier interface {
 }
 
 // AttentionList is what waits for an operator. AttentionOf reads what was settled,
-// too.
+// too; CountAttention is how many entries are open, by reason.
 type AttentionList interface {
 	AttentionOf(ctx context.Context, owner movement.Owner, subject string) ([]store.Attention, error)
 	OpenAttention(ctx context.Context, most int) ([]store.Attention, error)
 	ResolveAttention(ctx context.Context, now time.Time, a store.Attention, operator, resolution string) error
+	CountAttention(ctx context.Context) (map[string]int64, error)
 }
 
 // Movements reads movements with their stories.
@@ -237,7 +238,7 @@ func New(config Config, deps Dependencies) (*Console, error) {
 		c.verifies[tenants.Provider(m.Name)] = m.Verifies
 		c.owners[tenants.Provider(m.Name)] = cmp.Or(tenants.Owner(m.Owner), tenants.OwnerMerchant)
 	}
-	if err := deps.Metrics.watch(deps.Plugins); err != nil {
+	if err := deps.Metrics.watch(deps.Plugins, &attentionCollector{list: deps.Attention, now: deps.Now, log: deps.Log}); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
 	c.routes()

@@ -99,7 +99,7 @@ type ConnectionSpec struct {
 	Mode        string          `json:"mode"`
 	Owner       string          `json:"owner,omitempty"`
 	Unverified  bool            `json:"unverified,omitempty"`
-	Credentials json.RawMessage `json:"credentials"`
+	Credentials json.RawMessage `json:"credentials,omitempty"`
 }
 
 // Connection is a merchant's account at a provider without its credentials.
@@ -127,8 +127,9 @@ type AuditEntry struct {
 }
 
 // Attention is an entry of the operators' list. Merchant, mode, subject, reason
-// and fact are its name.
+// and fact are its name, and ID is short for it.
 type Attention struct {
+	ID         string    `json:"id"`
 	MerchantID string    `json:"merchant_id"`
 	Mode       string    `json:"mode"`
 	Subject    string    `json:"subject"`

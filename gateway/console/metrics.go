@@ -1,6 +1,7 @@
 package console
 
 import (
+	"errors"
 	"net/http"
 	"time"
 
@@ -79,9 +80,10 @@ func (m *Metrics) ObserveCallback(try delivery.Attempt) {
 	m.callbackDurations.Observe(try.Duration.Seconds())
 }
 
-// watch adds how the plugins do at the moment of each scrape.
-func (m *Metrics) watch(plugins Plugins) error {
-	return m.registry.Register(pluginCollector{plugins})
+// watch adds how the plugins do at the moment of each scrape, and how long the
+// operators' list is.
+func (m *Metrics) watch(plugins Plugins, attention *attentionCollector) error {
+	return errors.Join(m.registry.Register(pluginCollector{plugins}), m.registry.Register(attention))
 }
 
 // pluginCollector asks the host at each scrape, so nothing has to be kept up to date.

@@ -2,6 +2,9 @@ package console
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -23,11 +26,17 @@ func (c *Console) listAttention(x *call) (any, error) {
 	list := make([]Attention, len(open))
 	for i, a := range open {
 		list[i] = Attention{
-			MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason,
+			ID: shortID(a), MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason,
 			FactID: a.FactID, Provider: a.Provider, Detail: a.Detail, At: a.At,
 		}
 	}
 	return list, nil
+}
+
+// shortID is what people call an entry: the same as long as it is open.
+func shortID(a store.Attention) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", a.Owner.MerchantID, a.Owner.Mode, a.Subject, a.Reason, a.FactID))
+	return hex.EncodeToString(sum[:6])
 }
 
 // resolveAttention needs no audit entry of its own: who settled it, when and

@@ -26,6 +26,12 @@ func TestAttentionIsListedAndSettled(t *testing.T) {
 	if err != nil || len(open) != 1 || open[0].Subject != "inv-1" || open[0].Detail != "paid 5, asked 7" || open[0].Provider != "bank" {
 		t.Fatalf("open %+v, %v", open, err)
 	}
+	if again, err := w.Attention(t.Context()); err != nil || len(open[0].ID) != 12 || again[0].ID != open[0].ID {
+		t.Errorf("the id is %q, and then %+v, %v", open[0].ID, again, err)
+	}
+	if _, _, text := w.send(http.MethodGet, "/metrics", "", ""); !strings.Contains(text, "gerbang_attention_open{reason=\"amount_differs\"} 1\n") {
+		t.Error("it is not in the metrics")
+	}
 	r := console.Resolution{MerchantID: "mer_1", Mode: "live", Subject: "inv-1", Reason: "amount_differs", FactID: "evt-1"}
 	w.refused(w.ResolveAttention(t.Context(), r), http.StatusBadRequest, "resolution")
 	other := r

@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -273,11 +275,20 @@ func (s *memory) Reversed(_ context.Context, now time.Time, r store.Record) (boo
 func (s *memory) AddAttention(_ context.Context, a store.Attention) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.ContainsFunc(s.attention, func(b store.Attention) bool {
-		return a.Owner == b.Owner && a.Subject == b.Subject && a.Reason == b.Reason && a.FactID == b.FactID
-	}) {
-		return false, nil
+	same, open := 0, false
+	for _, b := range s.attention {
+		fact, _, _ := strings.Cut(b.FactID, " #")
+		if a.Owner == b.Owner && a.Subject == b.Subject && a.Reason == b.Reason && (a.FactID == b.FactID || a.Lasting && a.FactID == fact) {
+			same, open = same+1, open || b.ResolvedAt.IsZero() || !b.ResolvedAt.Before(a.At)
+		}
 	}
+	switch {
+	case same > 0 && (open || !a.Lasting):
+		return false, nil
+	case same > 0:
+		a.FactID += " #" + strconv.Itoa(same+1)
+	}
+	a.Lasting = false
 	s.attention = append(s.attention, a)
 	return true, nil
 }
@@ -290,7 +301,19 @@ func (s *memory) Note(context.Context, time.Time, movement.Movement, string, str
 func (s *memory) OpenAttention(context.Context, int) ([]store.Attention, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.attention), nil
+	return slices.DeleteFunc(slices.Clone(s.attention), func(a store.Attention) bool { return !a.ResolvedAt.IsZero() }), nil
+}
+
+func (s *memory) ResolveAttention(_ context.Context, now time.Time, a store.Attention, operator, resolution string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, b := range s.attention {
+		if a.Owner == b.Owner && a.Subject == b.Subject && a.Reason == b.Reason && a.FactID == b.FactID && b.ResolvedAt.IsZero() {
+			s.attention[i].ResolvedAt, s.attention[i].ResolvedBy, s.attention[i].Resolution = now, operator, resolution
+			return nil
+		}
+	}
+	return store.ErrNotFound
 }
 
 // tell keeps the callback of a change. The caller holds the lock.

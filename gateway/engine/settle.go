@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
-	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -93,8 +92,10 @@ func (e *Engine) moveTo(ctx context.Context, op *catalog.Operation, m movement.M
 		move.FactID = f.EventID
 	}
 	move.Unasked = source == fromCall && to == movement.Failed && op.Resubmits()
-	if move.PaidAt = f.At; !byBooks(op) || to != movement.Done {
-		move.PaidAt = time.Time{}
+	if byBooks(op) && to == movement.Done {
+		if move.PaidAt = f.At; f.At.IsZero() { // nobody knows better
+			move.PaidAt = then.UpdatedAt
+		}
 	}
 	switch {
 	case op.Rules.Quiet:
@@ -268,21 +269,6 @@ func (e *Engine) list(ctx context.Context, m movement.Movement, reason, fact, te
 		log.WarnContext(ctx, "needs an operator")
 	}
 	return err
-}
-
-// alert puts a fault of an account at a provider on the operators' list: nobody
-// else can mend it. Each version of its credentials comes there once a day, and
-// so again where one that was settled, such as an empty deposit, comes back. That
-// it can't be written is logged, and changes no answer.
-func (e *Engine) alert(ctx context.Context, provider string, c connection, what string) {
-	now := e.Now()
-	_, err := e.Records.AddAttention(ctx, store.Attention{
-		Owner: movement.Owner{MerchantID: c.MerchantID, Mode: c.Mode}, Subject: "connection to " + provider, Reason: reasonAccount, Provider: provider,
-		FactID: strconv.FormatInt(c.Version, 10) + " " + now.UTC().Format(time.DateOnly), Detail: printable(what), At: now,
-	})
-	if err != nil {
-		e.Log.ErrorContext(ctx, "the operators' list can't be written", "reason", reasonAccount, "provider", provider, "error", err)
-	}
 }
 
 // plausible is a moment that a provider tells, or none where nothing of ours can

@@ -64,6 +64,7 @@ type keeper interface {
 	Balances
 	Callback(ctx context.Context, key store.CallbackKey) (store.Callback, error)
 	OpenAttention(ctx context.Context, most int) ([]store.Attention, error)
+	ResolveAttention(ctx context.Context, now time.Time, a store.Attention, operator, resolution string) error
 }
 
 // clock is a world's time: the bubble's, or one that tests turn by hand.
@@ -308,18 +309,22 @@ func (w *world) keyOf(reference string) movement.Key {
 // listed are the reasons on the operators' list that concern this merchant.
 func (w *world) listed() []string {
 	w.Helper()
+	var reasons []string
+	for _, a := range w.entries() {
+		reasons = append(reasons, a.Reason)
+	}
+	slices.Sort(reasons)
+	return reasons
+}
+
+// entries are what stands on the operators' list about this merchant.
+func (w *world) entries() []store.Attention {
+	w.Helper()
 	all, err := w.keeper.OpenAttention(w.Context(), 1000)
 	if err != nil {
 		w.Fatal(err)
 	}
-	var reasons []string
-	for _, a := range all {
-		if a.Owner.MerchantID == string(w.account.ID()) {
-			reasons = append(reasons, a.Reason)
-		}
-	}
-	slices.Sort(reasons)
-	return reasons
+	return slices.DeleteFunc(all, func(a store.Attention) bool { return a.Owner.MerchantID != string(w.account.ID()) })
 }
 
 func (w *world) wantListed(reasons ...string) {

@@ -19,6 +19,9 @@ type Attention struct {
 	Provider string
 	Detail   string // for people; no secrets
 	At       time.Time
+	// Lasting says that it goes on until somebody mends it. Told after it was
+	// resolved, it stands on the list again, numbered behind the fact.
+	Lasting bool
 
 	ResolvedAt time.Time // zero while it is open
 	ResolvedBy string
@@ -26,7 +29,7 @@ type Attention struct {
 }
 
 // AddAttention puts a fact on the operators' list. It is false when the same
-// fact stood there before.
+// fact stood there before, or of one that lasts, when it stands there still.
 func (s *Store) AddAttention(ctx context.Context, a Attention) (bool, error) {
 	rows, err := s.queries.AddAttention(ctx, dbsqlc.AddAttentionParams{
 		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason, FactID: a.FactID,
@@ -35,7 +38,30 @@ func (s *Store) AddAttention(ctx context.Context, a Attention) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("store: attention: %w", err)
 	}
+	if rows == 1 || !a.Lasting {
+		return rows == 1, nil
+	}
+	rows, err = s.queries.RenewAttention(ctx, dbsqlc.RenewAttentionParams{
+		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason, FactID: a.FactID,
+		Provider: a.Provider, Detail: a.Detail, At: micro(a.At),
+	})
+	if err != nil {
+		return false, fmt.Errorf("store: attention: %w", err)
+	}
 	return rows == 1, nil
+}
+
+// CountAttention is how many entries are open, by reason.
+func (s *Store) CountAttention(ctx context.Context) (map[string]int64, error) {
+	rows, err := s.queries.CountAttention(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("store: attention: %w", err)
+	}
+	open := make(map[string]int64, len(rows))
+	for _, row := range rows {
+		open[row.Reason] = row.Entries
+	}
+	return open, nil
 }
 
 // OpenAttention lists what no operator has settled yet, the newest first.

@@ -2,7 +2,9 @@ package store_test
 
 import (
 	"errors"
+	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -60,6 +62,54 @@ func TestAttention(t *testing.T) {
 		t.Errorf("told again: %v, %v", added, err)
 	}
 	expect(10, test, first)
+}
+
+// What lasts stands on the list once, and after each time that it was resolved
+// and goes on all the same, once more. What was resolved stays as it was.
+func TestLastingAttention(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	a := fact("connection to ppob", "our_account", "3 our deposit is 100% too low_")
+	a.Lasting = true
+	other := a
+	other.FactID = "3 our deposit"
+	tell := func(a store.Attention, after time.Duration, want bool) {
+		t.Helper()
+		a.At = epoch.Add(after)
+		if added, err := s.AddAttention(t.Context(), a); err != nil || added != want {
+			t.Fatalf("%q after %v: %v, %v, want %v", a.FactID, after, added, err, want)
+		}
+	}
+	resolve := func(id string, after time.Duration) {
+		t.Helper()
+		entry := a
+		entry.FactID = id
+		if err := s.ResolveAttention(t.Context(), epoch.Add(after), entry, "ops-1", "topped up"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tell(a, 0, true)
+	tell(a, 24*time.Hour, false)
+	tell(other, 24*time.Hour, true)
+	resolve(a.FactID, 25*time.Hour)
+	tell(a, 25*time.Hour, false) // from before it was resolved
+	tell(a, 26*time.Hour, true)
+	tell(a, 27*time.Hour, false)
+	resolve(a.FactID+" #2", 28*time.Hour)
+	tell(a, 29*time.Hour, true)
+	tell(a, 30*time.Hour, false)
+
+	var open []string
+	entries, err := s.OpenAttention(t.Context(), 10)
+	for _, e := range entries {
+		open = append(open, e.FactID)
+	}
+	if err != nil || !slices.Equal(open, []string{a.FactID + " #3", other.FactID}) {
+		t.Errorf("open: %q, %v", open, err)
+	}
+	if counted, err := s.CountAttention(t.Context()); err != nil || !maps.Equal(counted, map[string]int64{"our_account": 2}) {
+		t.Errorf("counted %v, %v", counted, err)
+	}
 }
 
 func TestAttentionIsSignedByItsResolver(t *testing.T) {

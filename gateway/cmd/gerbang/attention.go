@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 )
@@ -11,10 +14,15 @@ type attentionCommands struct {
 	Resolve attentionResolve `cmd:"" help:"Take an entry off the list."`
 }
 
-type attentionList struct{}
+type attentionList struct {
+	Limit int `default:"100" help:"How many entries to show at most, 1 to 1000."`
+}
 
-// Run prints the open entries, the newest first.
-func (*attentionList) Run(ctx context.Context, p *program) error {
+// Run prints the open entries, the newest first, and says when there are more.
+func (c *attentionList) Run(ctx context.Context, p *program) error {
+	if c.Limit < 1 || c.Limit > mostEntries {
+		return usage(errors.New("--limit must be from 1 to 1000"))
+	}
 	admin, err := p.admin()
 	if err != nil {
 		return err
@@ -23,28 +31,46 @@ func (*attentionList) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"AT", "MERCHANT", "MODE", "SUBJECT", "REASON", "FACT", "PROVIDER", "DETAIL"}}
-	for _, e := range entries {
+	shown := entries[:min(len(entries), c.Limit)]
+	rows := [][]string{{"ID", "AT", "MERCHANT", "MODE", "SUBJECT", "REASON", "FACT", "PROVIDER", "DETAIL"}}
+	for _, e := range shown {
 		fact := e.FactID
 		if fact == "" {
 			fact = "-"
 		}
-		rows = append(rows, []string{timeText(&e.At), e.MerchantID, e.Mode, e.Subject, e.Reason, fact, e.Provider, e.Detail})
+		rows = append(rows, []string{e.ID, timeText(&e.At), e.MerchantID, e.Mode, e.Subject, e.Reason, fact, e.Provider, e.Detail})
 	}
-	return p.show(entries, rows...)
+	if err := p.show(shown, rows...); err != nil {
+		return err
+	}
+	switch {
+	case len(entries) == mostEntries:
+		_, err = fmt.Fprintf(p.err, "%d of %d or more are shown, the newest ones\n", len(shown), mostEntries)
+	case len(shown) < len(entries):
+		_, err = fmt.Fprintf(p.err, "%d of %d are shown, the newest ones; --limit %d shows all\n", len(shown), len(entries), len(entries))
+	}
+	return err
 }
 
+// mostEntries is how many entries the console tells at most.
+const mostEntries = 1000
+
 type attentionResolve struct {
-	Merchant   string `required:"" help:"The entry's merchant."`
-	Mode       string `required:"" enum:"live,test" help:"live or test."`
-	Subject    string `required:"" help:"The entry's subject."`
-	Reason     string `required:"" help:"The entry's reason."`
+	Entry      string `arg:"" optional:"" help:"The entry's id, or a beginning of its id or subject that no other open entry has."`
+	Merchant   string `help:"The entry's merchant, where it is named by its parts."`
+	Mode       string `enum:",live,test" default:"" help:"live or test."`
+	Subject    string `help:"The entry's subject."`
+	Reason     string `help:"The entry's reason."`
 	Fact       string `help:"The entry's fact, where it has one."`
 	Resolution string `required:"" help:"How it was settled."`
 }
 
 // Run settles the entry.
 func (c *attentionResolve) Run(ctx context.Context, p *program) error {
+	named := c.Merchant+c.Mode+c.Subject+c.Reason+c.Fact != ""
+	if named == (c.Entry != "") || named && (c.Merchant == "" || c.Mode == "" || c.Subject == "" || c.Reason == "") {
+		return usage(errors.New("name the entry by its id, or by --merchant, --mode, --subject and --reason, and --fact where it has one"))
+	}
 	admin, err := p.admin()
 	if err != nil {
 		return err
@@ -52,8 +78,43 @@ func (c *attentionResolve) Run(ctx context.Context, p *program) error {
 	r := console.Resolution{
 		MerchantID: c.Merchant, Mode: c.Mode, Subject: c.Subject, Reason: c.Reason, FactID: c.Fact, Resolution: c.Resolution,
 	}
+	if !named {
+		entry, err := c.find(ctx, admin)
+		if err != nil {
+			return err
+		}
+		r.MerchantID, r.Mode, r.Subject, r.Reason, r.FactID = entry.MerchantID, entry.Mode, entry.Subject, entry.Reason, entry.FactID
+	}
 	if err := admin.ResolveAttention(ctx, r); err != nil {
 		return err
 	}
-	return p.show(r, []string{"resolved", c.Subject, c.Reason})
+	return p.show(r, []string{"resolved", r.Subject, r.Reason})
+}
+
+// find is the one open entry that begins as the operator wrote.
+func (c *attentionResolve) find(ctx context.Context, admin *console.Client) (console.Attention, error) {
+	entries, err := admin.Attention(ctx)
+	if err != nil {
+		return console.Attention{}, err
+	}
+	var found []console.Attention
+	for _, e := range entries {
+		if e.ID == c.Entry {
+			return e, nil
+		}
+		if strings.HasPrefix(e.ID, c.Entry) || strings.HasPrefix(e.Subject, c.Entry) {
+			found = append(found, e)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	if len(found) == 0 {
+		return console.Attention{}, fmt.Errorf("no open entry begins with %q; gerbang attention list shows them", c.Entry)
+	}
+	text := fmt.Sprintf("%d open entries begin with %q:", len(found), c.Entry)
+	for _, e := range found[:min(len(found), 10)] {
+		text += fmt.Sprintf("\n  %s  %s  %s", e.ID, e.Subject, e.Reason)
+	}
+	return console.Attention{}, errors.New(text)
 }

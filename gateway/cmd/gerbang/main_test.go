@@ -199,7 +199,7 @@ var adminCommands = map[string]adminCommand{
 	},
 	"attention list": {
 		args: `attention list`, answer: `[{"merchant_id":"mer_1","subject":"inv-1","reason":"amount_differs","detail":"paid 5"}]`,
-		method: "GET", path: "/admin/attention", prints: "amount_differs  -     ",
+		method: "GET", path: "/admin/attention?limit=1000", prints: "amount_differs  -     ",
 	},
 	"attention resolve": {
 		args:   `attention resolve|--merchant|mer_1|--mode|live|--subject|inv-1|--reason|amount_differs|--resolution|refunded`,
@@ -306,16 +306,30 @@ func TestCredentialsComeFromAFileAndAreNotRepeated(t *testing.T) {
 	}
 }
 
+// Without credentials the gateway is asked all the same: it knows what is missing.
+func TestConnectionSetTellsWhatIsAskedFor(t *testing.T) {
+	t.Parallel()
+	f := newConsole(t, http.StatusBadRequest, `{"success":false,"message":"bank asks for api_key.","error_code":"INVALID_REQUEST","request_id":"r",
+		"errors":[{"field":"credentials.api_key","message":"is required: as the portal shows it"}]}`)
+	code, p := run(t, f.environment(), "", "connection", "set", "mer_1", "bank", "--mode", "live")
+	if code != exitFailed || len(f.requests) != 1 || f.requests[0].body != `{"mode":"live"}` {
+		t.Errorf("exit code %d, asked %q", code, f.requests)
+	}
+	if !strings.Contains(p.errors.String(), "bank asks for api_key.\n  credentials.api_key is required: as the portal shows it") {
+		t.Errorf("said %s", &p.errors)
+	}
+}
+
 func TestWrongUse(t *testing.T) {
 	t.Parallel()
 	f := newConsole(t, http.StatusOK, `{"success":true,"data":{}}`)
 	for args, want := range map[string]string{
-		"":                                      "expected one of",
-		"frobnicate":                            "unexpected argument frobnicate",
-		"merchant create Toko":                  "--tier",
-		"key create mer_1 --mode prod":          "--mode must be one of",
-		"key rotate mer_1 k1 --overlap=soon":    "soon",
-		"connection set mer_1 bank --mode live": "--credentials-file",
+		"":                                   "expected one of",
+		"frobnicate":                         "unexpected argument frobnicate",
+		"merchant create Toko":               "--tier",
+		"key create mer_1 --mode prod":       "--mode must be one of",
+		"key rotate mer_1 k1 --overlap=soon": "soon",
+		"connection set mer_1 bank":          "--mode",
 		"connection set mer_1 bank --mode live --credentials={}": "unknown flag",
 		"callback list mer_1":                                      "--mode",
 		"callback list mer_1 --mode live --state lost":             "--state must be one of",

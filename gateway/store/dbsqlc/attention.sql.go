@@ -44,6 +44,38 @@ func (q *Queries) AddAttention(ctx context.Context, arg AddAttentionParams) (int
 	return result.RowsAffected(), nil
 }
 
+const countAttention = `-- name: CountAttention :many
+SELECT reason, count(*) AS entries FROM attention
+WHERE resolved_at IS NULL
+GROUP BY reason
+ORDER BY reason
+`
+
+type CountAttentionRow struct {
+	Reason  string
+	Entries int64
+}
+
+func (q *Queries) CountAttention(ctx context.Context) ([]CountAttentionRow, error) {
+	rows, err := q.db.Query(ctx, countAttention)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []CountAttentionRow
+	for rows.Next() {
+		var i CountAttentionRow
+		if err := rows.Scan(&i.Reason, &i.Entries); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const openAttention = `-- name: OpenAttention :many
 SELECT merchant_id, mode, subject, reason, fact_id, provider, detail, at FROM attention
 WHERE resolved_at IS NULL
@@ -89,6 +121,44 @@ func (q *Queries) OpenAttention(ctx context.Context, most int32) ([]OpenAttentio
 		return nil, err
 	}
 	return items, nil
+}
+
+const renewAttention = `-- name: RenewAttention :execrows
+INSERT INTO attention (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
+SELECT $1::TEXT, $2::TEXT, $3::TEXT, $4::TEXT, $5::TEXT || ' #' || (count(*) + 1)::TEXT, $6::TEXT, $7::TEXT, $8::TIMESTAMPTZ
+FROM attention
+WHERE merchant_id = $1::TEXT AND mode = $2::TEXT AND subject = $3::TEXT AND reason = $4::TEXT
+    AND (fact_id = $5::TEXT OR left(fact_id, length($5::TEXT) + 2) = $5::TEXT || ' #')
+HAVING bool_and(resolved_at IS NOT NULL AND resolved_at < $8::TIMESTAMPTZ)
+ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO NOTHING
+`
+
+type RenewAttentionParams struct {
+	MerchantID string
+	Mode       string
+	Subject    string
+	Reason     string
+	FactID     string
+	Provider   string
+	Detail     string
+	At         time.Time
+}
+
+func (q *Queries) RenewAttention(ctx context.Context, arg RenewAttentionParams) (int64, error) {
+	result, err := q.db.Exec(ctx, renewAttention,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Subject,
+		arg.Reason,
+		arg.FactID,
+		arg.Provider,
+		arg.Detail,
+		arg.At,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const resolveAttention = `-- name: ResolveAttention :execrows
