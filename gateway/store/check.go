@@ -65,8 +65,7 @@ func (s *Store) CheckLedger(ctx context.Context) (LedgerReport, error) {
 	}
 	var counts []dbsqlc.LedgerCountsRow
 	var offences []dbsqlc.LedgerOffencesRow
-	err := pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) (err error) {
-		q := dbsqlc.New(tx)
+	err := s.within(ctx, options, func(q *dbsqlc.Queries) (err error) {
 		if counts, err = q.LedgerCounts(ctx); err != nil {
 			return err
 		}

@@ -295,3 +295,32 @@ func wantStatement(t *testing.T, s *store.Store) {
 		t.Errorf("it all sums to %d: %+v", total, platform)
 	}
 }
+
+// What has to begin anew, as readers now and then have to on CockroachDB, begins
+// anew.
+func TestCheckIsTriedAgainAfterAConflict(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{})
+	if s.Engine() != store.PostgreSQL {
+		t.Skip("the conflict is made with what PostgreSQL alone has")
+	}
+	// A session's lock is what a transaction that is rolled back leaves behind.
+	execute(t, url,
+		`CREATE FUNCTION conflict() RETURNS boolean LANGUAGE plpgsql AS 'BEGIN
+			IF NOT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = ''advisory'' AND pid = pg_backend_pid()) THEN
+				PERFORM pg_advisory_lock(1);
+				RAISE EXCEPTION ''restart'' USING ERRCODE = ''40001'';
+			END IF;
+			RETURN true;
+		END' `,
+		`ALTER TABLE ledger_adjustments RENAME TO kept_adjustments`,
+		`CREATE VIEW ledger_adjustments AS SELECT * FROM kept_adjustments WHERE (SELECT conflict())`)
+	report, err := s.CheckLedger(t.Context())
+	if err != nil || !report.Clean() {
+		t.Errorf("found %+v, %v", report, err)
+	}
+	if n := count(t, url, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"); n != 1 {
+		t.Errorf("there were %d conflicts", n)
+	}
+}

@@ -22,6 +22,11 @@ const maxRetries = 50
 // work must only use the queries it is given and leave nothing behind when it
 // is called anew. A nil error means that the transaction is committed.
 func (s *Store) Tx(ctx context.Context, work func(*dbsqlc.Queries) error) error {
+	return s.within(ctx, pgx.TxOptions{IsoLevel: pgx.Serializable}, work)
+}
+
+// within is [Store.Tx] with a transaction of another kind.
+func (s *Store) within(ctx context.Context, options pgx.TxOptions, work func(*dbsqlc.Queries) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("store: connection: %w", err)
@@ -29,7 +34,7 @@ func (s *Store) Tx(ctx context.Context, work func(*dbsqlc.Queries) error) error 
 	defer conn.Release()
 	ctx = crdb.WithMaxRetries(ctx, maxRetries)
 	begin := func(ctx context.Context) (pgx.Tx, error) {
-		return conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.Serializable})
+		return conn.BeginTx(ctx, options)
 	}
 	first, err := begin(ctx)
 	if err != nil {
