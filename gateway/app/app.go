@@ -44,7 +44,8 @@ type App struct {
 	courier   *worker.Courier
 	sender    *delivery.Sender
 	money     *engine.Engine
-	postman   *worker.Postman  // nil where no mails are sent
+	postman   *worker.Postman // nil where no mails are sent
+	keeper    *worker.Bookkeeper
 	metrics   *console.Metrics // made before what reports to it
 
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs
@@ -151,6 +152,7 @@ func (a *App) wire(ctx context.Context) error {
 		Now:         time.Now, Log: a.log,
 	})
 	a.worker = worker.New(a.store, a.money, worker.NewShare(a.store, "resolve", replica), a.log)
+	a.keeper = worker.NewBookkeeper(a.store, a.money, a.log)
 	if err := a.wireCourier(vault, replica); err != nil {
 		return err
 	}
@@ -206,7 +208,9 @@ func (a *App) Run(ctx context.Context) error {
 	group.Go(func() error { return a.directory.Run(running) })
 	group.Go(func() error { return a.vault.Run(running) })
 	group.Go(func() error { return a.worker.Run(running) })
+	group.Go(func() error { return a.keeper.Run(running) })
 	group.Go(func() error { return a.courier.Run(running) })
+	group.Go(func() error { return worker.NewSweeper(a.store, a.log).Run(running) })
 	if a.postman != nil {
 		group.Go(func() error { return a.postman.Run(running) })
 	}
@@ -226,7 +230,7 @@ func (a *App) Run(ctx context.Context) error {
 // farewell is how long a gateway that stops goes on answering on connections
 // that are open: each learns with its answer that it is closed, since one that
 // is closed between two requests may cut the next.
-const farewell = 300 * time.Millisecond
+const farewell = time.Second
 
 func serve(group *errgroup.Group, ctx context.Context, server *http.Server, on net.Listener) { //nolint:revive // the group's context comes with the group
 	answers := server.Handler

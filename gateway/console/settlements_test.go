@@ -48,7 +48,7 @@ func TestSettlementsAreListedAndAssigned(t *testing.T) {
 	if list, err := w.Settlements(ctx, merchant); err != nil || len(list) != 0 { // nobody has judged it
 		t.Errorf("%+v, %v", list, err)
 	}
-	if err := w.store.Judge(ctx, now, book, []store.Verdict{{Payment: "rrn-1", State: store.SettlementUnmatched}}); err != nil {
+	if _, err := w.store.Judge(ctx, now, book, []store.Verdict{{Payment: "rrn-1", State: store.SettlementUnmatched}}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := w.Settlements(ctx, merchant)

@@ -5,14 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
-	"slices"
-	"sync"
 	"time"
 	"unicode/utf8"
 
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -46,20 +42,25 @@ func (e *Engine) collect(ctx context.Context, op *catalog.Operation, m movement.
 	if !c.sameAccount(op, m) {
 		return m, e.list(ctx, m, reasonUnresolved, m.UpstreamReference(), "the connection is another account at the provider now, whose books don't tell of it")
 	}
-	book, waiting, err := e.reconcile(ctx, op, c)
-	if err != nil {
+	seen, err := e.reconcile(ctx, op, c, e.Now().Add(-booksEvery))
+	if err = cmp.Or(err, seen.failed[m.ID]); err != nil {
 		return m, err
 	}
-	if m, err = e.reread(ctx, m.ID); err != nil || m.State != movement.Pending || !book.Through.After(m.ExpiresAt) {
+	if m, err = e.reread(ctx, m.ID); err != nil || m.State != movement.Pending || !e.over(m, seen) {
 		return m, err
 	}
-	if m, err = e.unpaid(ctx, op, m, book.Through); err == nil && waiting {
-		_, err = e.match(ctx, op, book) // what waited for its end is late money now
+	if m, err = e.unpaid(ctx, op, m, seen.Through); err == nil && seen.waiting {
+		err = e.match(ctx, op, &seen) // what waited for its end is late money now
 	}
-	if err != nil {
+	if err = cmp.Or(err, seen.failed[m.ID]); err != nil {
 		return m, err
 	}
 	return e.reread(ctx, m.ID)
+}
+
+// over tells whether a collection's life is, by our clock and by the books.
+func (e *Engine) over(m movement.Movement, seen sighting) bool {
+	return e.Now().After(m.ExpiresAt) && seen.Through.After(m.ExpiresAt)
 }
 
 func (e *Engine) unpaid(ctx context.Context, op *catalog.Operation, m movement.Movement, through time.Time) (movement.Movement, error) {
@@ -78,27 +79,33 @@ func (e *Engine) unpaid(ctx context.Context, op *catalog.Operation, m movement.M
 // sourceBooks is the source of a fact that stood in a provider's books.
 const sourceBooks = "statement"
 
-// reconcile reads what is new in an account's books and settles all that stands in
-// them. Each step is a commit that the next look finds: rows with the cursor, a row
+// sighting is what a look at an account's books has come to: they are complete up to
+// their Through, and of that nothing is left that could pay, but for what failed.
+type sighting struct {
+	store.Book
+	waiting bool                  // payments are left that may be late money
+	failed  map[movement.ID]error // collections that could not be told that they are paid; the next look tells them
+}
+
+// reconcile reads what is new in an account's books, if nobody did since before, and
+// settles all that stands in them. Each step is a commit that the next look finds: rows with the cursor, a row
 // with its collection, the collection's end, the row's.
-//
-// The book that is returned is complete up to its Through, and nothing is left of
-// that which could pay; waiting are rows that may be late money.
-func (e *Engine) reconcile(ctx context.Context, op *catalog.Operation, c connection) (book store.Book, waiting bool, err error) {
+func (e *Engine) reconcile(ctx context.Context, op *catalog.Operation, c connection, before time.Time) (sighting, error) {
+	seen := sighting{failed: map[movement.ID]error{}}
 	account := movement.NewAccountID(op.Provider, c.Mode, c.account)
-	if book, err = e.bookOf(ctx, account, c); err != nil {
-		return book, false, err
+	book, err := e.bookOf(ctx, account, c)
+	if err != nil {
+		return seen, err
 	}
-	now := e.Now()
-	ours, err := e.Books.AskBook(ctx, account, now, now.Add(-booksEvery))
+	seen.Book = book
+	ours, err := e.Books.AskBook(ctx, account, e.Now(), before)
 	if err == nil && ours {
-		book, err = e.readBook(ctx, op, c, book)
+		err = e.readBook(ctx, op, c, &seen)
 	}
 	if err != nil {
-		return book, false, err
+		return seen, err
 	}
-	waiting, err = e.match(ctx, op, book)
-	return book, waiting, err
+	return seen, e.match(ctx, op, &seen)
 }
 
 func (e *Engine) bookOf(ctx context.Context, account movement.AccountID, c connection) (store.Book, error) {
@@ -112,48 +119,63 @@ func (e *Engine) bookOf(ctx context.Context, account movement.AccountID, c conne
 
 // readBook enters what an account's reports tell since the last look. That they
 // can't be read is no error: what was read before can be matched all the same.
-func (e *Engine) readBook(ctx context.Context, op *catalog.Operation, c connection, book store.Book) (store.Book, error) {
+func (e *Engine) readBook(ctx context.Context, op *catalog.Operation, c connection, seen *sighting) (err error) {
 	for range mostPages {
 		report := e.Statements.Statement(ctx, op.Provider, sdk.Statement{
-			RequestID: uuid.NewString(), Connection: c.Connection, Cursor: book.Cursor, Limit: pageOfBooks,
+			RequestID: uuid.NewString(), Connection: c.Connection, Cursor: seen.Cursor, Limit: pageOfBooks,
 		}, statementTimeout)
 		if report.Detail != "" {
 			e.complain(ctx, op, c, report)
 		}
-		if !report.Known || report.Cursor == book.Cursor && len(report.Entries) == 0 && !report.Through.After(book.Through) {
-			return book, nil
+		if !report.Known || report.Cursor == seen.Cursor && len(report.Entries) == 0 && !report.Through.After(seen.Through) {
+			return nil
 		}
 		entered, err := persist(ctx, e.patience, func(ctx context.Context) (bool, error) {
-			return e.Books.Enter(ctx, e.Now(), book, entriesOf(report.Entries), report.Cursor, report.Through)
+			return e.Books.Enter(ctx, e.Now(), seen.Book, entriesOf(report.Entries), report.Cursor, e.past(report.Through))
 		})
 		if err != nil {
-			return book, err
+			return err
 		}
-		if !entered || !report.More || report.Cursor == book.Cursor {
-			return e.bookOf(ctx, book.Account, c)
+		if !entered || !report.More || report.Cursor == seen.Cursor {
+			break
 		}
-		book.Cursor = report.Cursor
-		if _, err := e.match(ctx, op, book); err != nil { // a page at a time: what is open stays short
-			return book, err
+		seen.Cursor = report.Cursor
+		if err := e.match(ctx, op, seen); err != nil { // a page at a time: what is open stays short
+			return err
 		}
 	}
-	return e.bookOf(ctx, book.Account, c)
+	seen.Book, err = e.bookOf(ctx, seen.Account, c)
+	return err
 }
 
-// complain tells operators what is wrong with an account's reports, once for each
-// thing.
+// past is a moment that a provider tells, and now where that is yet to come: of the
+// future no books are complete.
+func (e *Engine) past(moment time.Time) time.Time {
+	if now := e.Now(); moment.After(now) {
+		return now
+	}
+	return moment
+}
+
+// complain tells operators what is wrong with an account's reports: each thing once,
+// and again where it is still so after they have dealt with it. What passes by
+// itself is logged and no more.
 func (e *Engine) complain(ctx context.Context, op *catalog.Operation, c connection, report sdk.Report) {
 	text := printable(report.Detail)
-	e.Log.WarnContext(ctx, "reports can't be read", "provider", op.Provider, "merchant", c.MerchantID, "mode", c.Mode, "detail", text)
-	if report.Blame == sdk.BlameNone && !report.Known { // our own side; it passes
+	log := e.Log.With("provider", op.Provider, "merchant", c.MerchantID, "mode", c.Mode, "detail", text)
+	if report.Blame == sdk.BlameNone {
+		log.InfoContext(ctx, "reports can't be read to their end now")
 		return
 	}
-	_, err := e.Records.AddAttention(ctx, store.Attention{
+	fresh, err := e.Records.AddAttention(ctx, store.Attention{
 		Owner: movement.Owner{MerchantID: c.MerchantID, Mode: c.Mode}, Subject: "reports of " + op.Provider, Reason: reasonReports,
-		Provider: op.Provider, FactID: text, Detail: text, At: e.Now(),
+		Provider: op.Provider, FactID: text, Detail: text, At: e.Now(), Lasting: true,
 	})
-	if err != nil {
-		e.Log.ErrorContext(ctx, "the operators' list can't be written", "reason", reasonReports, "error", err)
+	switch {
+	case err != nil:
+		log.ErrorContext(ctx, "the operators' list can't be written", "reason", reasonReports, "error", err)
+	case fresh:
+		log.WarnContext(ctx, "reports can't be read: needs an operator")
 	}
 }
 
@@ -201,6 +223,7 @@ func merged(first, then store.BookEntry) store.BookEntry {
 		first.Paid && then.Paid && !first.At.Equal(then.At)
 	if then.Paid && !first.Paid {
 		both.ID, both.At, both.Data, both.Paid = then.ID, then.At, then.Data, true
+		both.Amount, both.Currency = then.Amount, then.Currency
 	}
 	if both.ReversedAt.IsZero() {
 		both.ReversedAt = then.ReversedAt
@@ -216,101 +239,4 @@ func nameOfRow(name string) string {
 	}
 	sum := sha256.Sum256([]byte(name))
 	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
-// match finds for each payment of an account the collection that it is for, and
-// settles it. It tells whether some are left that may be late money.
-func (e *Engine) match(ctx context.Context, op *catalog.Operation, book store.Book) (waiting bool, err error) {
-	for after := ""; ; {
-		page, err := e.Settlements.OpenSettlements(ctx, book.Account, after, pageOfBooks)
-		if err != nil || len(page) == 0 {
-			return waiting, err
-		}
-		last := page[len(page)-1].Payment
-		left, err := e.judge(ctx, op, book, page)
-		if err != nil {
-			return waiting, err
-		}
-		waiting = waiting || left
-		if err := e.settleMatched(ctx, book, after, last); err != nil {
-			return waiting, err
-		}
-		if after = last; len(page) < pageOfBooks {
-			return waiting, nil
-		}
-	}
-}
-
-// judge finds out which collections the new payments of a page are for.
-func (e *Engine) judge(ctx context.Context, op *catalog.Operation, book store.Book, page []store.Settlement) (waiting bool, err error) {
-	fresh := slices.DeleteFunc(slices.Clone(page), func(s store.Settlement) bool { return s.State != store.SettlementNew })
-	if len(fresh) == 0 {
-		return false, nil
-	}
-	slices.SortStableFunc(fresh, func(a, b store.Settlement) int { return a.At.Compare(b.At) })
-	candidates, err := e.candidates(ctx, op, book, fresh)
-	if err != nil {
-		return false, err
-	}
-	verdicts := make([]store.Verdict, 0, len(fresh))
-	for _, s := range fresh {
-		verdict, decided := verdictOn(s, candidates[s.Amount], coolDown(op))
-		if !decided {
-			waiting = true
-			continue
-		}
-		verdicts = append(verdicts, verdict)
-	}
-	_, err = persist(ctx, e.patience, func(ctx context.Context) (struct{}, error) {
-		return struct{}{}, e.Settlements.Judge(ctx, e.Now(), book, verdicts)
-	})
-	return waiting, err
-}
-
-// settleMatched tells the collections of matched payments, up to a payment's name.
-func (e *Engine) settleMatched(ctx context.Context, book store.Book, after, last string) error {
-	open, err := e.Settlements.OpenSettlements(ctx, book.Account, after, pageOfBooks)
-	if err != nil {
-		return err
-	}
-	open = slices.DeleteFunc(open, func(s store.Settlement) bool { return s.State != store.SettlementMatched || s.Payment > last })
-	done, failed := e.payAll(ctx, open)
-	return errors.Join(failed, e.Settlements.Settled(ctx, book.Account, done))
-}
-
-// paidAtOnce is how many collections are told at once that they are paid: their
-// commits are shared.
-const paidAtOnce = 16
-
-// payAll tells collections of their payments, and returns the payments that are
-// settled: one that can't be must not hold up the others. A panic is raised here.
-func (e *Engine) payAll(ctx context.Context, matched []store.Settlement) (done []store.Settlement, failed error) {
-	var mu sync.Mutex
-	var thrown any
-	var group errgroup.Group
-	group.SetLimit(paidAtOnce)
-	for _, s := range matched {
-		group.Go(func() error {
-			defer func() {
-				if cause := recover(); cause != nil {
-					mu.Lock()
-					defer mu.Unlock()
-					thrown = cause
-				}
-			}()
-			err := e.pay(ctx, s)
-			mu.Lock()
-			defer mu.Unlock()
-			if err == nil {
-				done = append(done, s)
-			}
-			failed = errors.Join(failed, err)
-			return nil
-		})
-	}
-	_ = group.Wait() // the functions keep their errors themselves
-	if thrown != nil {
-		panic(thrown)
-	}
-	return done, failed
 }

@@ -40,11 +40,11 @@ func (e *Engine) candidates(
 func verdictOn(s store.Settlement, candidates []movement.Candidate, coolDown time.Duration) (store.Verdict, bool) {
 	verdict := store.Verdict{Payment: s.Payment, State: store.SettlementUnmatched}
 	switch {
+	case s.Differs: // as where a part of it was taken back
+		return listed(verdict, s, store.SettlementAmbiguous, reasonAmbiguous, "its rows do not agree"), true
 	case !s.ReversedAt.IsZero(): // it was taken back before anybody was told of it
 		verdict.State = store.SettlementReversed
 		return verdict, true
-	case s.Differs:
-		return listed(verdict, s, store.SettlementAmbiguous, reasonAmbiguous, "its rows do not agree"), true
 	case s.Currency != "IDR":
 		return verdict, true
 	}
@@ -99,10 +99,12 @@ func (e *Engine) pay(ctx context.Context, s store.Settlement) error {
 		return e.list(ctx, m, reasonAmount, s.ID, "the reports tell its payment once more, and otherwise")
 	case s.ReversedAt.IsZero():
 		return nil
-	case m.State != movement.Done:
-		return e.list(ctx, m, reasonReversed, s.ID, "its late money was taken back")
 	}
-	fact.Standing, fact.At = sdk.StandingFailed, s.ReversedAt
+	fact.Standing, fact.At = sdk.StandingFailed, e.plausible(s.ReversedAt)
+	if m.State != movement.Done && !m.PaidLateAt.IsZero() { // its merchant was told of late money, and is told that it is gone
+		_, err = e.record(ctx, m, fact, movement.Reversal, source)
+		return err
+	}
 	_, err = e.settle(ctx, op, m, fact, source)
 	return err
 }

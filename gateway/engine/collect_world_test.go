@@ -151,9 +151,9 @@ func (s *shaky) Enter(ctx context.Context, now time.Time, b store.Book, entries 
 	return ok, err
 }
 
-func (s *shaky) Judge(ctx context.Context, now time.Time, b store.Book, verdicts []store.Verdict) (err error) {
-	s.around("judge", func() { err = s.Store.Judge(ctx, now, b, verdicts) })
-	return err
+func (s *shaky) Judge(ctx context.Context, now time.Time, b store.Book, verdicts []store.Verdict) (decided []string, err error) {
+	s.around("judge", func() { decided, err = s.Store.Judge(ctx, now, b, verdicts) })
+	return decided, err
 }
 
 func (s *shaky) Settled(ctx context.Context, account movement.AccountID, done []store.Settlement) (err error) {

@@ -100,13 +100,15 @@ type Books interface {
 	Enter(ctx context.Context, now time.Time, b store.Book, entries []store.BookEntry, next string, through time.Time) (bool, error)
 }
 
-// Settlements are the payments that books tell of. Judge gives a payment to its
-// collection, once for both; Settled closes those whose collections have learned
-// of them.
+// Settlements are the payments that books tell of. Judge gives payments to their
+// collections, once for both, and returns those that it decided: on the others
+// somebody else was faster. Settled closes those whose collections have learned of
+// them.
 type Settlements interface {
 	OpenSettlements(ctx context.Context, account movement.AccountID, after string, most int) ([]store.Settlement, error)
 	Candidates(ctx context.Context, b store.Book, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error)
-	Judge(ctx context.Context, now time.Time, b store.Book, verdicts []store.Verdict) error
+	Judge(ctx context.Context, now time.Time, b store.Book, verdicts []store.Verdict) (decided []string, err error)
+	SettlementsNamed(ctx context.Context, account movement.AccountID, payments []string) ([]store.Settlement, error)
 	Settled(ctx context.Context, account movement.AccountID, done []store.Settlement) error
 }
 

@@ -26,8 +26,9 @@ type Candidate struct {
 type Match int
 
 // The matches. Paying belongs to one collection, in its life or late, after it
-// has expired. Waiting may be late money of a collection whose life is over and
-// that is not known to have been unpaid in it. All others are for operators.
+// has expired. Waiting may be for a collection of which nobody knows yet whether its
+// payer could pay at all, or late money of one whose life is over and that is not
+// known to have been unpaid in it. All others are for operators.
 const (
 	Unmatched Match = iota
 	Paying
@@ -60,7 +61,7 @@ func MatchPayment(p Payment, candidates []Candidate, coolDown time.Duration) (Ma
 		return Unmatched, ID{}
 	case found.Taken || found.State == Done:
 		return Again, found.ID
-	case p.At.After(found.ExpiresAt) && found.State != Expired:
+	case found.State == Sending, p.At.After(found.ExpiresAt) && found.State != Expired:
 		return Waiting, found.ID
 	}
 	return Paying, found.ID

@@ -22,6 +22,7 @@ func TestMatchPayment(t *testing.T) {
 	t.Parallel()
 	const s, min, h = time.Second, time.Minute, time.Hour
 	pending, expired, done := open(100, movement.Pending), open(100, movement.Expired), open(100, movement.Done)
+	sending := open(100, movement.Sending)
 	taken := pending
 	taken.Taken = true
 	for name, c := range map[string]struct {
@@ -33,6 +34,7 @@ func TestMatchPayment(t *testing.T) {
 		"at its beginning":             {100, 0, []movement.Candidate{pending}, movement.Paying},
 		"at its end":                   {100, 30 * min, []movement.Candidate{pending}, movement.Paying},
 		"by a clock that is behind":    {100, -movement.Skew, []movement.Candidate{pending}, movement.Paying},
+		"while it is being made":       {100, 0, []movement.Candidate{sending}, movement.Waiting},
 		"before it":                    {100, -movement.Skew - s, []movement.Candidate{pending}, movement.Unmatched},
 		"another amount":               {101, 0, []movement.Candidate{pending}, movement.Unmatched},
 		"nobody's":                     {100, 0, nil, movement.Unmatched},

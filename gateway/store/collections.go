@@ -117,10 +117,28 @@ func (s *Store) Book(ctx context.Context, account movement.AccountID) (Book, err
 }
 
 // AskBook takes the right to read an account's reports, if nobody did since
-// before.
+// before. Whose clock is ahead by more than that span takes nobody's right away.
 func (s *Store) AskBook(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error) {
-	_, err := s.queries.AskStatement(ctx, dbsqlc.AskStatementParams{AccountID: uuid.UUID(account), Now: optional(now), Before: optional(before)})
+	_, err := s.queries.AskStatement(ctx, dbsqlc.AskStatementParams{
+		AccountID: uuid.UUID(account), Now: optional(now), Before: optional(before), Ahead: optional(now.Add(now.Sub(before))),
+	})
 	return recorded("ask book", err)
+}
+
+// QuietBooks reads accounts whose reports nobody has read since before, in the
+// order of their ids after one. Of each it tells whose it is, and no more.
+func (s *Store) QuietBooks(ctx context.Context, after movement.AccountID, before time.Time, most int) ([]Book, error) {
+	rows, err := s.queries.QuietStatements(ctx, dbsqlc.QuietStatementsParams{
+		After: uuid.UUID(after), Before: optional(before), Most: int32(most), //nolint:gosec // a page
+	})
+	if err != nil {
+		return nil, fmt.Errorf("store: quiet books: %w", err)
+	}
+	books := make([]Book, len(rows))
+	for i, row := range rows {
+		books[i] = Book{Account: movement.AccountID(row.AccountID), MerchantID: row.MerchantID, Mode: row.Mode, Provider: row.Provider}
+	}
+	return books, nil
 }
 
 // BookEntry is what a report says of a payment, with all that one page says of it.

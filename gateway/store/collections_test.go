@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -107,30 +109,95 @@ func TestSmallCodesComeFirst(t *testing.T) {
 	}
 }
 
-// TestAnAmountIsFreeAfterItsTime claims the same base again before and after.
+// TestAnAmountIsFreeAfterItsTime claims the same base again before and after, while
+// the sales that had it are open and when they are not.
 func TestAnAmountIsFreeAfterItsTime(t *testing.T) {
 	t.Parallel()
-	s := fresh(t)
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 4})
 	for i := range movement.MostCodes {
 		claim(t, s, sale(fmt.Sprint(i), 5000))
 	}
-	again := func(reference string, after time.Duration) error {
+	again := func(reference string, after time.Duration) (movement.Movement, error) {
 		m := sale(reference, 5000)
 		m.CreatedAt = m.CreatedAt.Add(after)
 		m.ExpiresAt, m.Slot.FreeAt = m.ExpiresAt.Add(after), m.Slot.FreeAt.Add(after)
-		_, _, err := s.Claim(t.Context(), m)
-		return err
+		m, _, err := s.Claim(t.Context(), m)
+		return m, err
 	}
-	if _, none := errors.AsType[*store.NoAmountError](again("early", life+coolDown-time.Second)); !none {
-		t.Error("an amount was given away in its cool-down")
+	refused := func(what string, after time.Duration) {
+		t.Helper()
+		_, err := again(what, after)
+		if _, none := errors.AsType[*store.NoAmountError](err); !none {
+			t.Errorf("an amount was given away %s: %v", what, err)
+		}
 	}
-	if err := again("in time", life+coolDown); err != nil {
-		t.Error(err)
+	refused("while its sale is being made", life+coolDown)
+	execute(t, url, "UPDATE movements SET state = 'pending'")
+	refused("while its sale is open, whatever its life was", life+100*coolDown)
+	execute(t, url, "UPDATE movements SET state = 'expired' WHERE amount = 5042", "UPDATE movements SET state = 'unsent' WHERE amount = 5043")
+	refused("in its cool-down", life+coolDown-time.Second)
+	for range 2 {
+		m, err := again(fmt.Sprint("in time ", time.Now()), life+coolDown)
+		if err != nil || m.Amount != 5042 && m.Amount != 5043 {
+			t.Errorf("%v, %v", m.Amount, err)
+		}
 	}
+	refused("while its next sale is open", life+coolDown)
 	// A taken reference is answered as such, also where no amount is free.
 	existing, ours, err := s.Claim(t.Context(), sale("7", 5000))
 	if err != nil || ours || existing.Reference != "7" {
 		t.Errorf("%v, %v, %v", existing.Reference, ours, err)
+	}
+}
+
+// TestReadersTakeTurns has clocks that differ: one that is ahead keeps nobody from
+// reading for long.
+func TestReadersTakeTurns(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	claim(t, s, sale("1", 100))
+	for i, c := range []struct {
+		at   time.Duration
+		want bool
+	}{
+		{0, true}, {0, false}, {4 * time.Second, false}, {-4 * time.Second, false}, // a clock that is a little behind
+		{5 * time.Second, true}, {time.Hour, true}, // of a replica that is an hour ahead
+		{6 * time.Second, true}, {7 * time.Second, false}, {11 * time.Second, true},
+	} {
+		now := epoch.Add(c.at)
+		if ours, err := s.AskBook(t.Context(), wallet, now, now.Add(-5*time.Second)); err != nil || ours != c.want {
+			t.Errorf("%d, after %v: %v, %v", i, c.at, ours, err)
+		}
+	}
+}
+
+// TestQuietBooks finds accounts that nobody has read for a while, page by page.
+func TestQuietBooks(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	const accounts = 7
+	for i := range accounts {
+		m := sale(fmt.Sprint(i), 100)
+		m.ConnectionAccount = fmt.Sprint("wallet ", i)
+		m.Slot.Account = movement.NewAccountID("wallet2", "live", m.ConnectionAccount)
+		claim(t, s, m)
+	}
+	busy := movement.NewAccountID("wallet2", "live", "wallet 3")
+	if ours, err := s.AskBook(t.Context(), busy, epoch, epoch); err != nil || !ours {
+		t.Fatal(ours, err)
+	}
+	for before, want := range map[time.Time]int{epoch.Add(-time.Second): accounts - 1, epoch: accounts} {
+		var found []store.Book
+		for page := []store.Book{{}}; len(page) > 0; found = append(found, page...) {
+			var err error
+			if page, err = s.QuietBooks(t.Context(), page[len(page)-1].Account, before, 2); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(found) != want || found[0].MerchantID != "mer_1" || found[0].Mode != "live" || found[0].Provider != "wallet2" {
+			t.Errorf("before %v: %+v", before, found)
+		}
 	}
 }
 
@@ -216,7 +283,7 @@ func TestAPaymentPaysOnce(t *testing.T) {
 	}
 	judge := func(verdicts ...store.Verdict) {
 		t.Helper()
-		if err := s.Judge(t.Context(), epoch, book(t, s), verdicts); err != nil {
+		if _, err := s.Judge(t.Context(), epoch, book(t, s), verdicts); err != nil {
 			t.Error(err)
 		}
 	}
@@ -259,6 +326,116 @@ func TestAPaymentPaysOnce(t *testing.T) {
 	}
 }
 
+// TestAPaymentAndASaleMeetOnce has two replicas judge and an operator assign the
+// same payments to the same sales at once, each otherwise.
+func TestAPaymentAndASaleMeetOnce(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	replicas := []*store.Store{open(t, url, store.Options{MaxConns: 8}), open(t, url, store.Options{MaxConns: 8})}
+	const many = 60
+	sales, rows := make([]movement.Movement, many), make([]store.BookEntry, many)
+	for i := range many {
+		sales[i] = claim(t, replicas[0], sale(fmt.Sprint(i), 100))
+		rows[i] = rowOf(fmt.Sprint("p", i), sales[i].Amount)
+	}
+	b := book(t, replicas[0])
+	if ok, err := replicas[0].Enter(t.Context(), epoch, b, rows, "1", epoch); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	seen, err := replicas[0].OpenSettlements(t.Context(), wallet, "", many)
+	if err != nil || len(seen) != many {
+		t.Fatal(len(seen), err)
+	}
+	given := make(chan string, 4*many) // each payment that somebody was told to have given away
+	var all sync.WaitGroup
+	for n, replica := range replicas {
+		all.Go(func() {
+			for from := 0; from < many; from += 15 {
+				var verdicts []store.Verdict
+				for i := from; i < from+15; i++ {
+					verdicts = append(verdicts, store.Verdict{Payment: seen[i].Payment, State: store.SettlementMatched, Movement: sales[(i+n)%many].ID})
+				}
+				decided, err := replica.Judge(t.Context(), epoch, b, verdicts)
+				if err != nil {
+					t.Error(err)
+				}
+				for _, payment := range decided {
+					given <- payment
+				}
+			}
+		})
+		all.Go(func() {
+			for i := range many {
+				switch ok, err := replica.Assign(t.Context(), seen[i], sales[(i+2+n)%many].ID, "ani", "at once"); {
+				case err != nil:
+					t.Error(err)
+				case ok:
+					given <- seen[i].Payment
+				}
+			}
+		})
+	}
+	all.Wait()
+	close(given)
+	won := map[string]int{}
+	for payment := range given {
+		won[payment]++
+	}
+	now, err := replicas[1].SettlementsNamed(t.Context(), wallet, slices.Collect(maps.Keys(won)))
+	if err != nil || len(now) != len(won) {
+		t.Fatal(len(now), len(won), err)
+	}
+	paid := map[movement.ID]bool{}
+	for _, s := range now {
+		if won[s.Payment] != 1 || paid[s.Movement] || s.Movement == (movement.ID{}) {
+			t.Errorf("%s was given away %d times, to %s", s.Payment, won[s.Payment], s.Movement)
+		}
+		paid[s.Movement] = true
+	}
+	if n := count(t, url, "SELECT COUNT(*) FROM settlements WHERE movement_id IS NOT NULL"); n != len(won) {
+		t.Errorf("%d payments have a sale, %d were given away", n, len(won))
+	}
+	t.Logf("%d payments for %d sales, each judged twice and assigned twice at once: %d met, each once", many, many, len(won))
+}
+
+// TestAPartTakenBackIsForOperators tells of a payment and of a part of it that was
+// taken back, in any order: it is never taken for all of it.
+func TestAPartTakenBackIsForOperators(t *testing.T) {
+	t.Parallel()
+	for name, verdict := range map[string]store.SettlementState{"judged between": store.SettlementUnmatched, "not judged": ""} {
+		for _, first := range []bool{true, false} {
+			s := fresh(t)
+			claim(t, s, sale("1", 100))
+			pay, part := rowOf("a", 150), rowOf("a", 20)
+			part.ID, part.Paid, part.ReversedAt = "a-", false, epoch.Add(time.Minute)
+			rows := []store.BookEntry{pay, part}
+			if !first {
+				slices.Reverse(rows)
+			}
+			for i, row := range rows {
+				b := book(t, s)
+				if ok, err := s.Enter(t.Context(), epoch, b, []store.BookEntry{row}, fmt.Sprint(i), epoch); err != nil || !ok {
+					t.Fatal(ok, err)
+				}
+				if i > 0 || verdict == "" {
+					continue
+				}
+				as := verdict
+				if !row.Paid {
+					as = store.SettlementReversed
+				}
+				if _, err := s.Judge(t.Context(), epoch, b, []store.Verdict{{Payment: "a", State: as}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			a, err := s.Settlement(t.Context(), wallet, "a")
+			if err != nil || !a.Differs || a.State == store.SettlementReversed || a.Amount != pay.Amount || a.ID != "a" {
+				t.Errorf("%s, paid first %v: %+v, %v", name, first, a, err)
+			}
+		}
+	}
+}
+
 // TestWhatIsToldLaterOpensAPayment tells of a settled payment that it was taken
 // back, and of another that it was more.
 func TestWhatIsToldLaterOpensAPayment(t *testing.T) {
@@ -281,7 +458,7 @@ func TestWhatIsToldLaterOpensAPayment(t *testing.T) {
 		return open
 	}
 	enter(rowOf("a", one.Amount), rowOf("b", other.Amount))
-	if err := s.Judge(t.Context(), epoch, book(t, s), []store.Verdict{
+	if _, err := s.Judge(t.Context(), epoch, book(t, s), []store.Verdict{
 		{Payment: "a", State: store.SettlementMatched, Movement: one.ID}, {Payment: "b", State: store.SettlementMatched, Movement: other.ID},
 	}); err != nil {
 		t.Fatal(err)

@@ -186,8 +186,8 @@ func (s *Store) PaidLate(ctx context.Context, now time.Time, r Record) (bool, er
 	return s.record(ctx, "paid_late", now, r)
 }
 
-// Reversed records that the provider took a success back. It is false when
-// that was recorded before. What was charged or held is not reversed without a
+// Reversed records that the provider took back a success, or a collection's late
+// money. It is false when that was recorded before. What was charged or held is not reversed without a
 // posting.
 func (s *Store) Reversed(ctx context.Context, now time.Time, r Record) (bool, error) {
 	return s.record(ctx, "reversed", now, r)

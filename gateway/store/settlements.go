@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -116,36 +118,70 @@ type Verdict struct {
 	Detail   string      // for people
 }
 
-// Judge decides new payments: a matched one has its collection from then on, and
-// the collection it, and what a person must see is listed in the same commit. Where somebody else has decided one, or given its collection
-// to another payment, that one stays as it is.
-func (s *Store) Judge(ctx context.Context, now time.Time, b Book, verdicts []Verdict) error {
+// SettlementsNamed reads some payments, in any order.
+func (s *Store) SettlementsNamed(ctx context.Context, account movement.AccountID, payments []string) ([]Settlement, error) {
+	rows, err := s.queries.SettlementsNamed(ctx, dbsqlc.SettlementsNamedParams{AccountID: uuid.UUID(account), Payments: payments})
+	if err != nil {
+		return nil, fmt.Errorf("store: settlements: %w", err)
+	}
+	named := make([]Settlement, len(rows))
+	for i, row := range rows {
+		named[i] = settlementOf(row)
+	}
+	return named, nil
+}
+
+// Judge decides new payments, and returns those that it did: a matched one has its
+// collection from then on, and the collection it, and what a person must see is
+// listed in the same commit. Where somebody else has decided one, or given its
+// collection to another payment, that one stays as it is.
+func (s *Store) Judge(ctx context.Context, now time.Time, b Book, verdicts []Verdict) (decided []string, err error) {
 	if len(verdicts) == 0 {
-		return nil
+		return nil, nil
 	}
 	p := dbsqlc.JudgeSettlementsParams{
 		AccountID: uuid.UUID(b.Account), MerchantID: b.MerchantID, Mode: b.Mode, Provider: b.Provider, Now: micro(now),
 	}
-	for _, v := range verdicts {
-		p.Payments, p.States = append(p.Payments, v.Payment), append(p.States, string(v.State))
-		p.MovementIds = append(p.MovementIds, uuid.UUID(v.Movement))
-		p.Reasons, p.Details = append(p.Reasons, v.Reason), append(p.Details, v.Detail)
+	if p.Payments, p.Verdicts, err = documented(verdicts); err != nil {
+		return nil, fmt.Errorf("store: judge: %w", err)
 	}
-	_, err := s.queries.JudgeSettlements(ctx, p)
+	decided, err = s.queries.JudgeSettlements(ctx, p)
 	switch {
 	case err == nil:
-		return nil
+		return decided, nil
 	case !duplicate(err):
-		return fmt.Errorf("store: judge: %w", err)
+		return nil, fmt.Errorf("store: judge: %w", err)
 	case len(verdicts) == 1:
-		return nil // its collection is paid by another payment, which the next look finds
+		return nil, nil // its collection is paid by another payment, which the next look finds
 	}
 	for _, v := range verdicts {
-		if err := s.Judge(ctx, now, b, []Verdict{v}); err != nil {
-			return err
+		one, err := s.Judge(ctx, now, b, []Verdict{v})
+		if err != nil {
+			return nil, err
 		}
+		decided = append(decided, one...)
 	}
-	return nil
+	return decided, nil
+}
+
+// documented are verdicts as one document by the names of their payments.
+func documented(verdicts []Verdict) (payments []string, document []byte, err error) {
+	type told struct {
+		State    SettlementState `json:"state"`
+		Movement string          `json:"movement,omitempty"`
+		Reason   string          `json:"reason"`
+		Detail   string          `json:"detail"`
+	}
+	all := make(map[string]told, len(verdicts))
+	for _, v := range verdicts {
+		t := told{State: v.State, Reason: v.Reason, Detail: v.Detail}
+		if v.Movement != (movement.ID{}) {
+			t.Movement = v.Movement.String()
+		}
+		all[v.Payment], payments = t, append(payments, v.Payment)
+	}
+	document, err = json.Marshal(all)
+	return payments, document, err
 }
 
 func duplicate(err error) bool {
@@ -161,15 +197,37 @@ func (s *Store) Settled(ctx context.Context, account movement.AccountID, done []
 	if len(done) == 0 {
 		return nil
 	}
-	p := dbsqlc.CloseSettlementsParams{AccountID: uuid.UUID(account)}
+	p, seen := dbsqlc.CloseSettlementsParams{AccountID: uuid.UUID(account)}, make(map[string]string, len(done))
 	for _, d := range done {
-		p.Payments, p.Reverseds = append(p.Payments, d.Payment), append(p.Reverseds, !d.ReversedAt.IsZero())
-		p.Differents = append(p.Differents, d.Differs)
+		p.Payments, seen[d.Payment] = append(p.Payments, d.Payment), standing(d)
 	}
-	if _, err := s.queries.CloseSettlements(ctx, p); err != nil {
+	slices.Sort(p.Payments) // in one order everywhere, since many looks at an account close the same ones
+	var err error
+	if p.Seen, err = json.Marshal(seen); err != nil {
 		return fmt.Errorf("store: settled: %w", err)
 	}
-	return nil
+	for {
+		_, err := s.queries.CloseSettlements(ctx, p)
+		switch {
+		case err == nil:
+			return nil
+		case !conflicts(err) || ctx.Err() != nil:
+			return fmt.Errorf("store: settled: %w", err)
+		}
+	}
+}
+
+// standing is how a payment stands in the books, in the words of the statement that
+// closes it.
+func standing(s Settlement) string {
+	words := "stays"
+	if !s.ReversedAt.IsZero() {
+		words = "reversed"
+	}
+	if s.Differs {
+		words += ", differs"
+	}
+	return words
 }
 
 // Assign gives a payment to a collection by an operator's word. It is false where

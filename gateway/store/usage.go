@@ -103,6 +103,16 @@ func (s *Store) countOnce(ctx context.Context, key dbsqlc.CountedUsageParams, ba
 	}
 }
 
+// DropUsage removes up to most counts of periods that are named before one, and
+// tells how many. Names of months and days sort as they follow one another.
+func (s *Store) DropUsage(ctx context.Context, before string, most int) (int64, error) {
+	rows, err := s.queries.DropUsage(ctx, dbsqlc.DropUsageParams{Before: before, Most: int64(most)})
+	if err != nil {
+		return 0, fmt.Errorf("store: drop usage: %w", err)
+	}
+	return rows, nil
+}
+
 // Used is how much of something a merchant has used in a period.
 type Used struct {
 	Name  string

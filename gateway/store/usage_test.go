@@ -346,3 +346,29 @@ func bareUsage(b *testing.B, url string, conns int32) payment {
 			buyer.MerchantID, buyer.Mode, "wallet2", "2026-11").Scan(&used)
 	}
 }
+
+// Counts go with their period, of months and of days, in batches.
+func TestOldUsageIsDropped(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	owner := movement.Owner{MerchantID: "mer_1", Mode: "live"}
+	kept := []string{"2025-10", "2025-10-01", "2025-12-31", "2026-11", "2026-11-20"}
+	for _, period := range append([]string{"2024-12-31", "2025-09", "2025-09-30"}, kept...) {
+		if _, _, err := s.TakeUsage(t.Context(), owner, "wallet2", period, "r", 1, 1, 10); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []int64{2, 1, 0} {
+		if n, err := s.DropUsage(t.Context(), "2025-10", 2); err != nil || n != want {
+			t.Errorf("dropped %d, %v, want %d", n, err, want)
+		}
+	}
+	for _, period := range kept {
+		if used, err := s.Usage(t.Context(), owner, period); err != nil || len(used) != 1 {
+			t.Errorf("%s: %+v, %v", period, used, err)
+		}
+	}
+	if used, err := s.Usage(t.Context(), owner, "2025-09"); err != nil || len(used) != 0 {
+		t.Errorf("2025-09: %+v, %v", used, err)
+	}
+}

@@ -14,7 +14,7 @@ import (
 
 const askStatement = `-- name: AskStatement :one
 UPDATE statements SET asked_at = $1
-WHERE account_id = $2 AND (asked_at IS NULL OR asked_at <= $3)
+WHERE account_id = $2 AND (asked_at IS NULL OR asked_at <= $3 OR asked_at > $4)
 RETURNING account_id
 `
 
@@ -22,11 +22,18 @@ type AskStatementParams struct {
 	Now       *time.Time
 	AccountID uuid.UUID
 	Before    *time.Time
+	Ahead     *time.Time
 }
 
-// Takes the right to read an account's reports, of one caller in each span.
+// Takes the right to read an account's reports, of one caller in each span. What a
+// clock that is ahead has written puts nothing off.
 func (q *Queries) AskStatement(ctx context.Context, arg AskStatementParams) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, askStatement, arg.Now, arg.AccountID, arg.Before)
+	row := q.db.QueryRow(ctx, askStatement,
+		arg.Now,
+		arg.AccountID,
+		arg.Before,
+		arg.Ahead,
+	)
 	var account_id uuid.UUID
 	err := row.Scan(&account_id)
 	return account_id, err
@@ -68,13 +75,22 @@ func (q *Queries) AssignSettlement(ctx context.Context, arg AssignSettlementPara
 
 const claimCollection = `-- name: ClaimCollection :one
 WITH drawn AS (
-    SELECT d.amount FROM (SELECT UNNEST($1::INT8[]) AS amount, UNNEST($2::INT4[]) AS place) AS d
-    WHERE NOT EXISTS (
-        SELECT 1 FROM collection_slots AS s WHERE s.account_id = $3 AND s.amount = d.amount AND s.free_at > $4::TIMESTAMPTZ
-    ) AND NOT EXISTS (
-        SELECT 1 FROM statements AS b WHERE b.account_id = $3 AND b.merchant_id <> $5::TEXT
-    )
-    ORDER BY d.place
+    SELECT f.amount FROM (
+        SELECT d.amount, d.place FROM (SELECT UNNEST($1::INT8[]) AS amount, UNNEST($2::INT4[]) AS place) AS d
+        WHERE NOT EXISTS (
+            SELECT 1 FROM collection_slots AS s WHERE s.account_id = $3 AND s.amount = d.amount AND s.free_at > $4::TIMESTAMPTZ
+        ) AND NOT EXISTS (
+            SELECT 1 FROM statements AS b WHERE b.account_id = $3 AND b.merchant_id <> $5::TEXT
+        )
+        ORDER BY d.place
+        LIMIT 999 -- all of them: the rest is asked of one after the other
+    ) AS f
+    WHERE COALESCE((
+        SELECT m.state FROM collection_slots AS s
+        JOIN movements AS m ON m.id = s.movement_id AND m.amount = s.amount
+        WHERE s.account_id = $3 AND s.amount = f.amount
+    ), '') NOT IN ('sending', 'pending')
+    ORDER BY f.place
     LIMIT 1
 ), claimed AS (
     INSERT INTO movements (
@@ -152,7 +168,8 @@ type ClaimCollectionRow struct {
 }
 
 // Claims a reference as ClaimMovement does, with the first of the drawn amounts
-// that is free on the account, and takes that amount. No row comes back either
+// that is free on the account, and takes that amount: its time is over, and so is
+// the collection that had it, which never opens again. No row comes back either
 // where none is free, or the account is another merchant's. What another replica
 // has taken meanwhile the constraint on slots refuses, and with it the whole
 // statement.
@@ -196,29 +213,22 @@ func (q *Queries) ClaimCollection(ctx context.Context, arg ClaimCollectionParams
 }
 
 const closeSettlements = `-- name: CloseSettlements :execrows
-UPDATE settlements SET state = CASE WHEN v.reversed AND NOT v.differs THEN 'reversed' ELSE 'paid' END
-FROM (SELECT UNNEST($2::TEXT[]) AS payment, UNNEST($3::BOOL[]) AS reversed, UNNEST($4::BOOL[]) AS differs) AS v
-WHERE settlements.account_id = $1 AND settlements.payment = ANY($2::TEXT[]) AND settlements.payment = v.payment
-    AND settlements.state = 'matched'
-    AND (settlements.reversed_at IS NOT NULL) = v.reversed AND settlements.differs = v.differs
+UPDATE settlements SET state = CASE WHEN reversed_at IS NOT NULL AND NOT differs THEN 'reversed' ELSE 'paid' END
+WHERE account_id = $1 AND payment = ANY($2::TEXT[]) AND state = 'matched'
+    AND CASE WHEN reversed_at IS NULL THEN 'stays' ELSE 'reversed' END || CASE WHEN differs THEN ', differs' ELSE '' END = $3::JSONB ->> payment
 `
 
 type CloseSettlementsParams struct {
-	AccountID  uuid.UUID
-	Payments   []string
-	Reverseds  []bool
-	Differents []bool
+	AccountID uuid.UUID
+	Payments  []string
+	Seen      []byte
 }
 
 // Notes that payments have done to their collections what they mean. What was
-// told of one meanwhile is another story, which stays open.
+// told of one meanwhile is another story, which stays open: seen says by its name
+// how each stood.
 func (q *Queries) CloseSettlements(ctx context.Context, arg CloseSettlementsParams) (int64, error) {
-	result, err := q.db.Exec(ctx, closeSettlements,
-		arg.AccountID,
-		arg.Payments,
-		arg.Reverseds,
-		arg.Differents,
-	)
+	result, err := q.db.Exec(ctx, closeSettlements, arg.AccountID, arg.Payments, arg.Seen)
 	if err != nil {
 		return 0, err
 	}
@@ -309,13 +319,19 @@ WITH advanced AS (
     ON CONFLICT (account_id, payment) DO UPDATE SET
         entry_id = CASE WHEN excluded.paid AND NOT settlements.paid THEN excluded.entry_id ELSE settlements.entry_id END,
         at = CASE WHEN excluded.paid AND NOT settlements.paid THEN excluded.at ELSE settlements.at END,
+        amount = CASE WHEN excluded.paid AND NOT settlements.paid THEN excluded.amount ELSE settlements.amount END,
+        currency = CASE WHEN excluded.paid AND NOT settlements.paid THEN excluded.currency ELSE settlements.currency END,
+        data = CASE WHEN excluded.paid AND NOT settlements.paid THEN excluded.data ELSE settlements.data END,
         paid = settlements.paid OR excluded.paid,
         reversed_at = COALESCE(settlements.reversed_at, excluded.reversed_at),
         differs = settlements.differs OR excluded.differs OR settlements.amount <> excluded.amount OR settlements.currency <> excluded.currency
             OR settlements.paid AND excluded.paid AND settlements.at <> excluded.at,
         state = CASE
             WHEN settlements.state = 'paid' THEN 'matched'
-            WHEN settlements.state IN ('unmatched', 'ambiguous', 'again') AND excluded.reversed_at IS NOT NULL THEN 'reversed'
+            WHEN settlements.state = 'reversed' AND (excluded.differs OR settlements.amount <> excluded.amount OR settlements.currency <> excluded.currency)
+                THEN CASE WHEN settlements.movement_id IS NULL THEN 'new' ELSE 'matched' END
+            WHEN settlements.state IN ('unmatched', 'ambiguous', 'again') AND excluded.reversed_at IS NOT NULL AND NOT settlements.differs
+                AND NOT excluded.differs AND settlements.amount = excluded.amount AND settlements.currency = excluded.currency THEN 'reversed'
             ELSE settlements.state END
     WHERE excluded.paid AND NOT settlements.paid
         OR excluded.reversed_at IS NOT NULL AND settlements.reversed_at IS NULL
@@ -346,7 +362,8 @@ type EnterStatementParams struct {
 
 // Enters what was read from a cursor and moves it on, once: all of it or nothing.
 // What is known of a payment is only added to. A payment that was settled already
-// is looked at again when it was taken back, or is told otherwise.
+// is looked at again when it was taken back, or is told otherwise, such as where a
+// part of it was taken back.
 func (q *Queries) EnterStatement(ctx context.Context, arg EnterStatementParams) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, enterStatement,
 		arg.Next,
@@ -372,19 +389,16 @@ func (q *Queries) EnterStatement(ctx context.Context, arg EnterStatementParams) 
 
 const judgeSettlements = `-- name: JudgeSettlements :many
 WITH judged AS (
-    UPDATE settlements SET state = v.state, movement_id = NULLIF(v.movement_id, '00000000-0000-0000-0000-000000000000'::UUID)
-    FROM (
-        SELECT UNNEST($2::TEXT[]) AS payment, UNNEST($3::TEXT[]) AS state, UNNEST($4::UUID[]) AS movement_id,
-            UNNEST($5::TEXT[]) AS reason, UNNEST($6::TEXT[]) AS detail
-    ) AS v
-    WHERE settlements.account_id = $1 AND settlements.payment = ANY($2::TEXT[]) AND settlements.payment = v.payment
-        AND settlements.state = 'new'
-    RETURNING settlements.payment, settlements.entry_id, v.reason, v.detail
+    UPDATE settlements SET
+        state = ($1::JSONB -> settlements.payment) ->> 'state',
+        movement_id = (($1::JSONB -> settlements.payment) ->> 'movement')::UUID
+    WHERE settlements.account_id = $2 AND settlements.payment = ANY($3::TEXT[]) AND settlements.state = 'new'
+    RETURNING settlements.payment, settlements.entry_id
 ), listed AS (
     INSERT INTO attention (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
-    SELECT $7::TEXT, $8::TEXT, 'payment ' || judged.payment, judged.reason, judged.entry_id, $9::TEXT, judged.detail,
-        $10::TIMESTAMPTZ
-    FROM judged WHERE judged.reason <> ''
+    SELECT $4::TEXT, $5::TEXT, 'payment ' || judged.payment, ($1::JSONB -> judged.payment) ->> 'reason', judged.entry_id,
+        $6::TEXT, ($1::JSONB -> judged.payment) ->> 'detail', $7::TIMESTAMPTZ
+    FROM judged WHERE ($1::JSONB -> judged.payment) ->> 'reason' <> ''
     ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO NOTHING
     RETURNING subject
 )
@@ -392,28 +406,24 @@ SELECT judged.payment FROM judged
 `
 
 type JudgeSettlementsParams struct {
-	AccountID   uuid.UUID
-	Payments    []string
-	States      []string
-	MovementIds []uuid.UUID
-	Reasons     []string
-	Details     []string
-	MerchantID  string
-	Mode        string
-	Provider    string
-	Now         time.Time
+	Verdicts   []byte
+	AccountID  uuid.UUID
+	Payments   []string
+	MerchantID string
+	Mode       string
+	Provider   string
+	Now        time.Time
 }
 
 // Decides payments of which nobody had decided, and puts those that a person must
-// see on the operators' list.
+// see on the operators' list. The verdicts stand in one document by the payments'
+// names: joined to an array, a page costs its square wherever the planner takes the
+// open payments for few.
 func (q *Queries) JudgeSettlements(ctx context.Context, arg JudgeSettlementsParams) ([]string, error) {
 	rows, err := q.db.Query(ctx, judgeSettlements,
+		arg.Verdicts,
 		arg.AccountID,
 		arg.Payments,
-		arg.States,
-		arg.MovementIds,
-		arg.Reasons,
-		arg.Details,
 		arg.MerchantID,
 		arg.Mode,
 		arg.Provider,
@@ -582,6 +592,52 @@ func (q *Queries) OpenSettlements(ctx context.Context, arg OpenSettlementsParams
 	return items, nil
 }
 
+const quietStatements = `-- name: QuietStatements :many
+SELECT account_id, merchant_id, mode, provider FROM statements
+WHERE account_id > $1 AND (asked_at IS NULL OR asked_at <= $2)
+ORDER BY account_id
+LIMIT $3
+`
+
+type QuietStatementsParams struct {
+	After  uuid.UUID
+	Before *time.Time
+	Most   int32
+}
+
+type QuietStatementsRow struct {
+	AccountID  uuid.UUID
+	MerchantID string
+	Mode       string
+	Provider   string
+}
+
+// Accounts whose reports nobody has read for a while.
+func (q *Queries) QuietStatements(ctx context.Context, arg QuietStatementsParams) ([]QuietStatementsRow, error) {
+	rows, err := q.db.Query(ctx, quietStatements, arg.After, arg.Before, arg.Most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []QuietStatementsRow
+	for rows.Next() {
+		var i QuietStatementsRow
+		if err := rows.Scan(
+			&i.AccountID,
+			&i.MerchantID,
+			&i.Mode,
+			&i.Provider,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const settlementByPayment = `-- name: SettlementByPayment :one
 SELECT account_id, payment, entry_id, amount, currency, at, paid, reversed_at, differs, data, entered_at, state, movement_id, operator, reason
 FROM settlements
@@ -614,6 +670,53 @@ func (q *Queries) SettlementByPayment(ctx context.Context, arg SettlementByPayme
 		&i.Reason,
 	)
 	return i, err
+}
+
+const settlementsNamed = `-- name: SettlementsNamed :many
+SELECT account_id, payment, entry_id, amount, currency, at, paid, reversed_at, differs, data, entered_at, state, movement_id, operator, reason
+FROM settlements
+WHERE account_id = $1 AND payment = ANY($2::TEXT[])
+`
+
+type SettlementsNamedParams struct {
+	AccountID uuid.UUID
+	Payments  []string
+}
+
+func (q *Queries) SettlementsNamed(ctx context.Context, arg SettlementsNamedParams) ([]Settlement, error) {
+	rows, err := q.db.Query(ctx, settlementsNamed, arg.AccountID, arg.Payments)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Settlement
+	for rows.Next() {
+		var i Settlement
+		if err := rows.Scan(
+			&i.AccountID,
+			&i.Payment,
+			&i.EntryID,
+			&i.Amount,
+			&i.Currency,
+			&i.At,
+			&i.Paid,
+			&i.ReversedAt,
+			&i.Differs,
+			&i.Data,
+			&i.EnteredAt,
+			&i.State,
+			&i.MovementID,
+			&i.Operator,
+			&i.Reason,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const statementOf = `-- name: StatementOf :one

@@ -889,7 +889,9 @@ WITH marked AS (
         reversed_at = CASE WHEN $2::TEXT = 'reversed' THEN $3 ELSE movements.reversed_at END
     WHERE movements.id = $4 AND (
         $2::TEXT = 'paid_late' AND movements.state IN ('expired', 'failed') AND movements.paid_late_at IS NULL
-        OR $2::TEXT = 'reversed' AND movements.state = 'done' AND movements.reversed_at IS NULL
+        OR $2::TEXT = 'reversed' AND (
+            movements.state = 'done' OR movements.kind = 'collection' AND movements.paid_late_at IS NOT NULL
+        ) AND movements.reversed_at IS NULL
     )
     RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.reference,
         movements.provider, movements.charge
@@ -946,8 +948,8 @@ type RecordFactParams struct {
 }
 
 // Records a fact about a movement that has ended, once, and its posting: money
-// that came after it had ended without it, or that the provider took a success
-// back. The state stays; a second fact of the same sort is the operators' list's
+// that came after it had ended without it, or that the provider took back, that
+// or a success. The state stays; a second fact of the same sort is the operators' list's
 // alone. The reversal of what was charged without a posting is refused by the
 // constraint on kinds.
 func (q *Queries) RecordFact(ctx context.Context, arg RecordFactParams) (int32, error) {

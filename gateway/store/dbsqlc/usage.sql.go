@@ -44,6 +44,27 @@ func (q *Queries) CountedUsage(ctx context.Context, arg CountedUsageParams) (Cou
 	return i, err
 }
 
+const dropUsage = `-- name: DropUsage :execrows
+DELETE FROM usage WHERE (merchant_id, mode, name, period) IN (
+    SELECT u.merchant_id, u.mode, u.name, u.period FROM usage AS u
+    WHERE u.period < $1::TEXT
+    LIMIT $2::INT8
+)
+`
+
+type DropUsageParams struct {
+	Before string
+	Most   int64
+}
+
+func (q *Queries) DropUsage(ctx context.Context, arg DropUsageParams) (int64, error) {
+	result, err := q.db.Exec(ctx, dropUsage, arg.Before, arg.Most)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const giveUsage = `-- name: GiveUsage :one
 UPDATE usage SET
     used = GREATEST(usage.used - $1::INT8, 0),

@@ -1,17 +1,27 @@
 -- name: ClaimCollection :one
 -- Claims a reference as ClaimMovement does, with the first of the drawn amounts
--- that is free on the account, and takes that amount. No row comes back either
+-- that is free on the account, and takes that amount: its time is over, and so is
+-- the collection that had it, which never opens again. No row comes back either
 -- where none is free, or the account is another merchant's. What another replica
 -- has taken meanwhile the constraint on slots refuses, and with it the whole
 -- statement.
 WITH drawn AS (
-    SELECT d.amount FROM (SELECT UNNEST(@amounts::INT8[]) AS amount, UNNEST(@places::INT4[]) AS place) AS d
-    WHERE NOT EXISTS (
-        SELECT 1 FROM collection_slots AS s WHERE s.account_id = @account_id AND s.amount = d.amount AND s.free_at > @now::TIMESTAMPTZ
-    ) AND NOT EXISTS (
-        SELECT 1 FROM statements AS b WHERE b.account_id = @account_id AND b.merchant_id <> @merchant_id::TEXT
-    )
-    ORDER BY d.place
+    SELECT f.amount FROM (
+        SELECT d.amount, d.place FROM (SELECT UNNEST(@amounts::INT8[]) AS amount, UNNEST(@places::INT4[]) AS place) AS d
+        WHERE NOT EXISTS (
+            SELECT 1 FROM collection_slots AS s WHERE s.account_id = @account_id AND s.amount = d.amount AND s.free_at > @now::TIMESTAMPTZ
+        ) AND NOT EXISTS (
+            SELECT 1 FROM statements AS b WHERE b.account_id = @account_id AND b.merchant_id <> @merchant_id::TEXT
+        )
+        ORDER BY d.place
+        LIMIT 999 -- all of them: the rest is asked of one after the other
+    ) AS f
+    WHERE COALESCE((
+        SELECT m.state FROM collection_slots AS s
+        JOIN movements AS m ON m.id = s.movement_id AND m.amount = s.amount
+        WHERE s.account_id = @account_id AND s.amount = f.amount
+    ), '') NOT IN ('sending', 'pending')
+    ORDER BY f.place
     LIMIT 1
 ), claimed AS (
     INSERT INTO movements (
@@ -64,15 +74,24 @@ WHERE b.account_id = @account_id;
 SELECT merchant_id, mode, provider, cursor, through FROM statements WHERE account_id = @account_id;
 
 -- name: AskStatement :one
--- Takes the right to read an account's reports, of one caller in each span.
+-- Takes the right to read an account's reports, of one caller in each span. What a
+-- clock that is ahead has written puts nothing off.
 UPDATE statements SET asked_at = @now
-WHERE account_id = @account_id AND (asked_at IS NULL OR asked_at <= @before)
+WHERE account_id = @account_id AND (asked_at IS NULL OR asked_at <= @before OR asked_at > @ahead)
 RETURNING account_id;
+
+-- name: QuietStatements :many
+-- Accounts whose reports nobody has read for a while.
+SELECT account_id, merchant_id, mode, provider FROM statements
+WHERE account_id > @after AND (asked_at IS NULL OR asked_at <= @before)
+ORDER BY account_id
+LIMIT @most;
 
 -- name: EnterStatement :one
 -- Enters what was read from a cursor and moves it on, once: all of it or nothing.
 -- What is known of a payment is only added to. A payment that was settled already
--- is looked at again when it was taken back, or is told otherwise.
+-- is looked at again when it was taken back, or is told otherwise, such as where a
+-- part of it was taken back.
 WITH advanced AS (
     UPDATE statements SET cursor = @next::TEXT, through = GREATEST(through, @through::TIMESTAMPTZ)
     WHERE statements.account_id = @account_id AND statements.cursor = @cursor::TEXT
@@ -92,13 +111,19 @@ WITH advanced AS (
     ON CONFLICT (account_id, payment) DO UPDATE SET
         entry_id = CASE WHEN excluded.paid AND NOT settlements.paid THEN excluded.entry_id ELSE settlements.entry_id END,
         at = CASE WHEN excluded.paid AND NOT settlements.paid THEN excluded.at ELSE settlements.at END,
+        amount = CASE WHEN excluded.paid AND NOT settlements.paid THEN excluded.amount ELSE settlements.amount END,
+        currency = CASE WHEN excluded.paid AND NOT settlements.paid THEN excluded.currency ELSE settlements.currency END,
+        data = CASE WHEN excluded.paid AND NOT settlements.paid THEN excluded.data ELSE settlements.data END,
         paid = settlements.paid OR excluded.paid,
         reversed_at = COALESCE(settlements.reversed_at, excluded.reversed_at),
         differs = settlements.differs OR excluded.differs OR settlements.amount <> excluded.amount OR settlements.currency <> excluded.currency
             OR settlements.paid AND excluded.paid AND settlements.at <> excluded.at,
         state = CASE
             WHEN settlements.state = 'paid' THEN 'matched'
-            WHEN settlements.state IN ('unmatched', 'ambiguous', 'again') AND excluded.reversed_at IS NOT NULL THEN 'reversed'
+            WHEN settlements.state = 'reversed' AND (excluded.differs OR settlements.amount <> excluded.amount OR settlements.currency <> excluded.currency)
+                THEN CASE WHEN settlements.movement_id IS NULL THEN 'new' ELSE 'matched' END
+            WHEN settlements.state IN ('unmatched', 'ambiguous', 'again') AND excluded.reversed_at IS NOT NULL AND NOT settlements.differs
+                AND NOT excluded.differs AND settlements.amount = excluded.amount AND settlements.currency = excluded.currency THEN 'reversed'
             ELSE settlements.state END
     WHERE excluded.paid AND NOT settlements.paid
         OR excluded.reversed_at IS NOT NULL AND settlements.reversed_at IS NULL
@@ -120,6 +145,11 @@ SELECT account_id, payment, entry_id, amount, currency, at, paid, reversed_at, d
 FROM settlements
 WHERE account_id = @account_id AND payment = @payment;
 
+-- name: SettlementsNamed :many
+SELECT account_id, payment, entry_id, amount, currency, at, paid, reversed_at, differs, data, entered_at, state, movement_id, operator, reason
+FROM settlements
+WHERE account_id = @account_id AND payment = ANY(@payments::TEXT[]);
+
 -- name: CollectionsOf :many
 -- The collections of an account that payments of some amounts may be for.
 SELECT m.id, m.amount, m.state, m.created_at, m.expires_at,
@@ -131,21 +161,20 @@ WHERE m.merchant_id = @merchant_id AND m.mode = @mode AND m.kind = 'collection' 
 
 -- name: JudgeSettlements :many
 -- Decides payments of which nobody had decided, and puts those that a person must
--- see on the operators' list.
+-- see on the operators' list. The verdicts stand in one document by the payments'
+-- names: joined to an array, a page costs its square wherever the planner takes the
+-- open payments for few.
 WITH judged AS (
-    UPDATE settlements SET state = v.state, movement_id = NULLIF(v.movement_id, '00000000-0000-0000-0000-000000000000'::UUID)
-    FROM (
-        SELECT UNNEST(@payments::TEXT[]) AS payment, UNNEST(@states::TEXT[]) AS state, UNNEST(@movement_ids::UUID[]) AS movement_id,
-            UNNEST(@reasons::TEXT[]) AS reason, UNNEST(@details::TEXT[]) AS detail
-    ) AS v
-    WHERE settlements.account_id = @account_id AND settlements.payment = ANY(@payments::TEXT[]) AND settlements.payment = v.payment
-        AND settlements.state = 'new'
-    RETURNING settlements.payment, settlements.entry_id, v.reason, v.detail
+    UPDATE settlements SET
+        state = (@verdicts::JSONB -> settlements.payment) ->> 'state',
+        movement_id = ((@verdicts::JSONB -> settlements.payment) ->> 'movement')::UUID
+    WHERE settlements.account_id = @account_id AND settlements.payment = ANY(@payments::TEXT[]) AND settlements.state = 'new'
+    RETURNING settlements.payment, settlements.entry_id
 ), listed AS (
     INSERT INTO attention (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
-    SELECT @merchant_id::TEXT, @mode::TEXT, 'payment ' || judged.payment, judged.reason, judged.entry_id, @provider::TEXT, judged.detail,
-        @now::TIMESTAMPTZ
-    FROM judged WHERE judged.reason <> ''
+    SELECT @merchant_id::TEXT, @mode::TEXT, 'payment ' || judged.payment, (@verdicts::JSONB -> judged.payment) ->> 'reason', judged.entry_id,
+        @provider::TEXT, (@verdicts::JSONB -> judged.payment) ->> 'detail', @now::TIMESTAMPTZ
+    FROM judged WHERE (@verdicts::JSONB -> judged.payment) ->> 'reason' <> ''
     ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO NOTHING
     RETURNING subject
 )
@@ -153,12 +182,11 @@ SELECT judged.payment FROM judged;
 
 -- name: CloseSettlements :execrows
 -- Notes that payments have done to their collections what they mean. What was
--- told of one meanwhile is another story, which stays open.
-UPDATE settlements SET state = CASE WHEN v.reversed AND NOT v.differs THEN 'reversed' ELSE 'paid' END
-FROM (SELECT UNNEST(@payments::TEXT[]) AS payment, UNNEST(@reverseds::BOOL[]) AS reversed, UNNEST(@differents::BOOL[]) AS differs) AS v
-WHERE settlements.account_id = @account_id AND settlements.payment = ANY(@payments::TEXT[]) AND settlements.payment = v.payment
-    AND settlements.state = 'matched'
-    AND (settlements.reversed_at IS NOT NULL) = v.reversed AND settlements.differs = v.differs;
+-- told of one meanwhile is another story, which stays open: seen says by its name
+-- how each stood.
+UPDATE settlements SET state = CASE WHEN reversed_at IS NOT NULL AND NOT differs THEN 'reversed' ELSE 'paid' END
+WHERE account_id = @account_id AND payment = ANY(@payments::TEXT[]) AND state = 'matched'
+    AND CASE WHEN reversed_at IS NULL THEN 'stays' ELSE 'reversed' END || CASE WHEN differs THEN ', differs' ELSE '' END = @seen::JSONB ->> payment;
 
 -- name: AssignSettlement :execrows
 -- Gives a payment to a collection by an operator's word, if it still stands where

@@ -170,8 +170,8 @@ SELECT moved.sequence, moved.updated_at FROM moved;
 
 -- name: RecordFact :one
 -- Records a fact about a movement that has ended, once, and its posting: money
--- that came after it had ended without it, or that the provider took a success
--- back. The state stays; a second fact of the same sort is the operators' list's
+-- that came after it had ended without it, or that the provider took back, that
+-- or a success. The state stays; a second fact of the same sort is the operators' list's
 -- alone. The reversal of what was charged without a posting is refused by the
 -- constraint on kinds.
 WITH marked AS (
@@ -180,7 +180,9 @@ WITH marked AS (
         reversed_at = CASE WHEN @event::TEXT = 'reversed' THEN @at ELSE movements.reversed_at END
     WHERE movements.id = @id AND (
         @event::TEXT = 'paid_late' AND movements.state IN ('expired', 'failed') AND movements.paid_late_at IS NULL
-        OR @event::TEXT = 'reversed' AND movements.state = 'done' AND movements.reversed_at IS NULL
+        OR @event::TEXT = 'reversed' AND (
+            movements.state = 'done' OR movements.kind = 'collection' AND movements.paid_late_at IS NOT NULL
+        ) AND movements.reversed_at IS NULL
     )
     RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.reference,
         movements.provider, movements.charge

@@ -33,6 +33,13 @@ INSERT INTO usage (merchant_id, mode, name, period, used, ceiling)
 VALUES (@merchant_id, @mode, @name, @period, 0, 0)
 ON CONFLICT (merchant_id, mode, name, period) DO NOTHING;
 
+-- name: DropUsage :execrows
+DELETE FROM usage WHERE (merchant_id, mode, name, period) IN (
+    SELECT u.merchant_id, u.mode, u.name, u.period FROM usage AS u
+    WHERE u.period < @before::TEXT
+    LIMIT @most::INT8
+);
+
 -- name: UsageOf :many
 SELECT name, used FROM usage
 WHERE merchant_id = @merchant_id AND mode = @mode AND period = @period

@@ -21,6 +21,7 @@ type credentials struct {
 	MerchantCode string    `json:"merchant_code"`
 	Reports      reportsAt `json:"reports"`
 	TimeZone     string    `json:"time_zone"`
+	ReportsLate  string    `json:"reports_late"`
 }
 
 type reportsAt struct {
@@ -35,6 +36,7 @@ type account struct {
 	merchant string // as reports name it
 	terminal string // likewise, "" where the code names none
 	zone     *time.Location
+	late     time.Duration // a report tells of all that was so long before its time
 	books    source
 }
 
@@ -72,8 +74,24 @@ func open(c sdk.Connection) (account, error) {
 	if a.zone, err = time.LoadLocation(zone); err != nil {
 		return account{}, fmt.Errorf("time_zone: %q is not known", zone)
 	}
+	if a.late, err = lateness(given.ReportsLate); err != nil {
+		return account{}, err
+	}
 	a.books, err = sourceOf(given.Reports)
 	return a, err
+}
+
+// lateness reads how late rows may be. It is never more than the manifest says: so
+// long the amounts of sales that have ended are nobody else's.
+func lateness(text string) (time.Duration, error) {
+	if text == "" {
+		return reportsLate, nil
+	}
+	late, err := time.ParseDuration(text)
+	if err != nil || late < time.Second || late > reportsLate {
+		return 0, errors.New("reports_late: write it like 90s, 15m or 2h: at least a second and at most two hours")
+	}
+	return late, nil
 }
 
 func readStatic(text string) (qris.Code, error) {

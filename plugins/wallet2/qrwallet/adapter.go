@@ -66,7 +66,7 @@ func verify(ctx context.Context, c sdk.Connection) sdk.Result {
 		return sdk.Refuse(sdk.RefuseOther, err.Error())
 	}
 	switch report := a.read(ctx, "", 1); {
-	case report.Known:
+	case report.Known && report.Blame == sdk.BlameNone:
 		return sdk.Usable(a.name())
 	case report.Blame == sdk.BlameAccount:
 		return sdk.Refuse(sdk.RefuseOther, "reports: "+report.Detail)

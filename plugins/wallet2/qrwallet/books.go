@@ -14,8 +14,12 @@ import (
 )
 
 const (
-	// reportsLate is how late rows may be, as the manifest says.
+	// reportsLate is how late rows may be at most, as the manifest says, and how late
+	// they may be where a connection does not differ.
 	reportsLate = 2 * time.Hour
+	// unendedFor is how long the last line of a report may lack its end before
+	// nobody is writing it any more.
+	unendedFor = 10 * time.Minute
 	// maxEntries keeps a report well below the largest message.
 	maxEntries = 4000
 )
@@ -51,6 +55,7 @@ func (m marks) cursor() string {
 // reading is one walk over the files.
 type reading struct {
 	account account
+	now     time.Time
 	limit   int
 	before  marks
 	after   marks
@@ -59,7 +64,8 @@ type reading struct {
 	open    bool // something was left unread, so nothing is complete
 }
 
-// read reads the books from a cursor on.
+// read reads the books from a cursor on. A report that can't be read holds up no
+// other; but while there is one nothing is complete, for it may hold any row.
 func (a account) read(ctx context.Context, cursor string, limit int) sdk.Report {
 	if limit < 1 || limit > maxEntries {
 		limit = maxEntries
@@ -68,31 +74,42 @@ func (a account) read(ctx context.Context, cursor string, limit int) sdk.Report 
 	if err != nil {
 		return unread(err)
 	}
-	r := reading{account: a, limit: limit, before: readCursor(cursor), after: marks{}}
+	r := reading{account: a, now: time.Now(), limit: limit, before: readCursor(cursor), after: marks{}}
 	for i, f := range files {
 		if err := ctx.Err(); err != nil {
 			return unread(unreachable{err})
 		}
 		full, err := r.file(f)
-		if err != nil && len(r.answer.Entries) == 0 {
-			return unread(err)
+		if err != nil {
+			r.refuse(f, err)
 		}
-		if err != nil || full {
-			// What is whole goes first; a broken file is told at the next read.
+		if full {
 			r.answer.More = true
 			r.keep(files[i:])
 			break
 		}
 	}
-	return r.report(time.Now())
+	return r.report()
 }
 
 // unread is the report of books that can't be used as they are.
-func unread(err error) sdk.Report {
+func unread(err error) sdk.Report { return sdk.NoReport(blameOf(err), err.Error()) }
+
+func blameOf(err error) sdk.Blame {
 	if _, ok := errors.AsType[unreachable](err); ok {
-		return sdk.NoReport(sdk.BlameUpstream, err.Error())
+		return sdk.BlameUpstream
 	}
-	return sdk.NoReport(sdk.BlameAccount, err.Error())
+	return sdk.BlameAccount
+}
+
+// refuse leaves a file as it was before, and tells what is wrong with the first of
+// those.
+func (r *reading) refuse(f file, err error) {
+	r.open = true
+	r.keep([]file{f})
+	if r.answer.Blame == sdk.BlameNone {
+		r.answer.Blame, r.answer.Detail = blameOf(err), err.Error()
+	}
 }
 
 // keep takes the marks of files that this walk did not reach.
@@ -145,20 +162,29 @@ func (r *reading) file(f file) (full bool, err error) {
 	made := mark{Offset: content.end, Digest: digest(body[:content.end]), Changed: f.changed}
 	if content.half {
 		made.Changed, r.open = 0, true
-		r.answer.Detail = fmt.Sprintf("%s: the last line has no end yet", f.name)
 	}
 	r.after[f.name] = made
+	switch {
+	case !content.half:
+	case r.now.Sub(f.written()) > unendedFor:
+		return false, fmt.Errorf("%s: the last line has no end", f.name)
+	case r.answer.Detail == "": // its rest is under way
+		r.answer.Detail = fmt.Sprintf("%s: the last line has no end yet", f.name)
+	}
 	return false, nil
 }
 
 // report is what the walk has found.
-func (r *reading) report(now time.Time) sdk.Report {
+func (r *reading) report() sdk.Report {
+	if r.answer.Blame != sdk.BlameNone && len(r.answer.Entries) == 0 {
+		return sdk.NoReport(r.answer.Blame, r.answer.Detail) // there is nothing new beside what is broken
+	}
 	r.answer.Known, r.answer.Cursor = true, r.after.cursor()
 	if complete := !r.answer.More && !r.open; complete && !r.until.IsZero() {
-		if r.until.After(now) {
-			r.until = now
+		if r.until.After(r.now) {
+			r.until = r.now
 		}
-		r.answer.Through = r.until.Add(-reportsLate)
+		r.answer.Through = r.until.Add(-r.account.late)
 	}
 	return r.answer
 }

@@ -92,23 +92,88 @@ func TestThroughIsWhatTheReportsPromise(t *testing.T) {
 	}
 }
 
-// TestABrokenFileStopsOnlyWhatFollows: what is whole before it is read, and then
-// it is told, until it is mended.
-func TestABrokenFileStopsOnlyWhatFollows(t *testing.T) {
+// TestABrokenFileHoldsUpNoOther: what is whole before and after it is read, it is
+// told again and again, and nothing is complete until it is mended or gone.
+func TestABrokenFileHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	b := newBooks(t)
 	b.write("a.csv", header+settled("s1", 1))
 	b.write("b.csv", "broken\n")
 	b.write(named(time.Now()), header+settled("s3", 3))
-	r := b.mustRead("the whole", "", "s1")
-	if !r.More || !r.Through.IsZero() {
-		t.Errorf("got %+v", r)
-	}
-	if next := b.read(r.Cursor, 100); next.Known || !strings.Contains(next.Detail, "b.csv: line 1") {
-		t.Errorf("got %+v", next)
+	r := b.mustRead("the whole", "", "s1", "s3")
+	for _, id := range []string{"s4", "s5"} {
+		if r.More || !r.Through.IsZero() || r.Blame != sdk.BlameAccount || !strings.Contains(r.Detail, "b.csv: line 1") {
+			t.Errorf("got %+v", r)
+		}
+		b.write(id+".csv", header+settled(id, 4)) // what comes meanwhile
+		r = b.mustRead("the next", r.Cursor, id)
+		if next := b.read(r.Cursor, 100); next.Known || !strings.Contains(next.Detail, "b.csv: line 1") {
+			t.Errorf("nothing new: %+v", next)
+		}
 	}
 	b.write("b.csv", header+settled("s2", 2))
-	b.mustRead("the mended", r.Cursor, "s2", "s3")
+	if mended := b.mustRead("the mended", r.Cursor, "s2"); mended.Through.IsZero() || mended.Detail != "" {
+		t.Errorf("got %+v", mended)
+	}
+	if err := os.Remove(filepath.Join(b.dir, "b.csv")); err != nil {
+		t.Fatal(err)
+	}
+	if gone := b.mustRead("without it", r.Cursor); gone.Through.IsZero() || gone.Detail != "" {
+		t.Errorf("got %+v", gone)
+	}
+}
+
+// TestAFileThatGrewBrokenIsReadOn: what was read of it stays read, and its rest is
+// read when it is mended, once.
+func TestAFileThatGrewBrokenIsReadOn(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.write("a.csv", header+settled("s1", 1))
+	r := b.mustRead("the whole", "", "s1")
+	b.write("a.csv", header+settled("s1", 1)+settled("s2", 2)+"broken\n")
+	b.write("b.csv", header+settled("s3", 3))
+	r = b.mustRead("beside the broken", r.Cursor, "s3")
+	b.write("a.csv", header+settled("s1", 1)+settled("s2", 2))
+	b.mustRead("the mended", r.Cursor, "s2")
+}
+
+// TestALineWithoutAnEndIsAFaultInTheEnd: somebody must see to a report that is not
+// being written any more.
+func TestALineWithoutAnEndIsAFaultInTheEnd(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	b.write("a.csv", header+settled("s1", 1)+"s2,2026")
+	r := b.mustRead("half a line", "", "s1")
+	if r.Blame != sdk.BlameNone || !strings.Contains(r.Detail, "has no end yet") {
+		t.Errorf("while it is written: %+v", r)
+	}
+	old := time.Now().Add(-unendedFor - time.Minute)
+	if err := os.Chtimes(filepath.Join(b.dir, "a.csv"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	if r = b.read(r.Cursor, 10); r.Known || r.Blame != sdk.BlameAccount || r.Detail != "a.csv: the last line has no end" {
+		t.Errorf("after a while: %+v", r)
+	}
+}
+
+// TestAConnectionSaysHowLate shortens the wait for what is complete.
+func TestAConnectionSaysHowLate(t *testing.T) {
+	t.Parallel()
+	b := newBooks(t)
+	at := time.Now().UTC().Add(-time.Hour).Truncate(time.Second)
+	b.write(named(at), header)
+	for text, want := range map[string]time.Duration{"": reportsLate, "90s": 90 * time.Second, "15m": 15 * time.Minute, "2h": 2 * time.Hour} {
+		r := statement(t.Context(), sdk.Statement{Connection: b.connection(func(c *credentials) { c.ReportsLate = text })})
+		if !r.Through.Equal(at.Add(-want)) {
+			t.Errorf("%q: complete until %v, want %v before %v", text, r.Through, want, at)
+		}
+	}
+	for _, text := range []string{"0s", "3h", "soon", "-5m"} {
+		r := verify(t.Context(), b.connection(func(c *credentials) { c.ReportsLate = text }))
+		if r.Outcome != sdk.Refused || !strings.Contains(r.Refusal.Message, "reports_late: ") {
+			t.Errorf("%q: %+v", text, r)
+		}
+	}
 }
 
 func TestReportsOverHTTP(t *testing.T) {

@@ -154,7 +154,7 @@ func (f fields) data() (json.RawMessage, error) {
 // parseFault names the place; what stands there is not ours to repeat.
 func parseFault(name string, err error) error {
 	if at, ok := errors.AsType[*csv.ParseError](err); ok {
-		return fmt.Errorf("%s: line %d: %w", name, at.Line, at.Err)
+		return fmt.Errorf("%s: line %d: %w", name, at.StartLine, at.Err) // a quote that is open ends anywhere
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }

@@ -35,6 +35,18 @@ type file struct {
 	read    func() ([]byte, error)
 }
 
+// written is when a file was last changed as far as it is known, or else never:
+// it may be in the middle of being written.
+func (f file) written() time.Time {
+	switch {
+	case f.changed != 0:
+		return time.Unix(0, f.changed)
+	case f.until.IsZero():
+		return time.Unix(1<<40, 0)
+	}
+	return f.until
+}
+
 // unreachable is the error of an upstream that could not be asked.
 type unreachable struct{ error }
 

@@ -48,6 +48,7 @@ type credentials struct {
 	StaticCode   string            `json:"static_code"`
 	MerchantCode string            `json:"merchant_code"`
 	Reports      map[string]string `json:"reports"`
+	ReportsLate  string            `json:"reports_late"`
 }
 
 // Connect opens an account with a printed code of its own; its merchant code
@@ -65,8 +66,19 @@ func (s *Simulator) Connect(key, token, _ string) kit.Connection {
 	name := merchant + "/" + terminal
 	return kit.Connection{
 		Account: name, CallbackToken: token,
-		Credentials: credentials{text, name, map[string]string{"directory": s.directory(merchant)}},
+		Credentials: credentials{text, name, map[string]string{"directory": s.directory(merchant)}, s.lateness()},
 	}
+}
+
+// slack is how much longer than a payment waits for its row a report may lack it:
+// times of payments are whole seconds, and a row is written a moment after.
+const slack = 5 * time.Second
+
+// lateness is how late rows may be, as the connection tells it, within what a
+// connection may tell.
+func (s *Simulator) lateness() string {
+	late := min(s.options.Late+slack, 2*time.Hour).Round(time.Second)
+	return fmt.Sprintf("%ds", int(late.Seconds()))
 }
 
 // directory is where an account's reports are dropped.

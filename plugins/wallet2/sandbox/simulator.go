@@ -42,7 +42,7 @@ func New(env *kit.Env, options Options) (*Simulator, error) {
 		accounts: map[string]*account{}, payments: map[string]payment{}, reversed: map[string]bool{},
 	}
 	s.agenda = kit.NewAgenda(env.Clock, func(_ context.Context, t task) { s.due(t) })
-	s.accountTopic = kit.NewTopic(env.Journal, "account", s.applyAccount)
+	s.accountTopic = kit.NewTopic(env.Journal, "shop", s.applyAccount) // the kit has accounts of its own
 	s.paymentTopic = kit.NewTopic(env.Journal, "payment", s.applyPayment)
 	s.reversalTopic = kit.NewTopic(env.Journal, "reversal", s.applyReversal)
 	s.reportTopic = kit.NewTopic(env.Journal, "report", s.applyReport)

@@ -35,6 +35,16 @@ func TestEachShopHasACodeOfItsOwn(t *testing.T) {
 	}
 }
 
+// TestAShopIsToldHowLateReportsAre, within what a connection may say.
+func TestAShopIsToldHowLateReportsAre(t *testing.T) {
+	t.Parallel()
+	for late, want := range map[time.Duration]string{0: "5s", time.Minute: "65s", 3 * time.Hour: "7200s"} {
+		if w := open(t, func(o *sandbox.Options) { o.Late = late }); w.shop.ReportsLate != want {
+			t.Errorf("%v: got %s, want %s", late, w.shop.ReportsLate, want)
+		}
+	}
+}
+
 func TestAPaymentIsReported(t *testing.T) {
 	t.Parallel()
 	w := open(t)

@@ -40,6 +40,7 @@ type shop struct {
 	StaticCode   string            `json:"static_code"`
 	MerchantCode string            `json:"merchant_code"`
 	Reports      map[string]string `json:"reports"`
+	ReportsLate  string            `json:"reports_late"`
 }
 
 func open(t *testing.T, change ...func(*sandbox.Options)) *world {
