@@ -185,6 +185,21 @@ func TestCheckNamesEachField(t *testing.T) {
 	}
 }
 
+// The library names such places at random, so once is not enough.
+func TestNamesThatAreNotAllowedAreNamedWhereTheyAre(t *testing.T) {
+	t.Parallel()
+	op := operation(t, "/payments/create")
+	long := strings.Repeat("x", 41)
+	body := document(t, `{"amount": 1, "payer_email": "nobody", "type": "cash", "metadata": {"a": 1, "`+long+`": "x", "b": {}}}`)
+	want := fields("amount", "must be at least 100", "metadata.a", "must be a string, not a number", "metadata.b", "must be a string, not an object",
+		"metadata."+long, "is not an allowed name here", "payer_email", "must be a valid email", "type", "must be one of payment_link, qris")
+	for range 100 {
+		if got := op.Check(body); !slices.Equal(got, want) {
+			t.Fatalf("got %+v, want %+v", got, want)
+		}
+	}
+}
+
 func TestWithDefaultsLeavesTheBodyAlone(t *testing.T) {
 	t.Parallel()
 	op := operation(t, "/payments/create")

@@ -28,6 +28,31 @@ func NewConnectionSchema(m *manifest.Manifest) (*ConnectionSchema, error) {
 	return &ConnectionSchema{compiled}, nil
 }
 
+// Ask is a field that a provider asks of credentials.
+type Ask struct {
+	Name        string
+	Required    bool
+	Description string
+}
+
+// Asks are the fields of credentials, those that must be given first.
+func (s *ConnectionSchema) Asks() []Ask {
+	asks := make([]Ask, 0, len(s.compiled.Properties))
+	for name, property := range s.compiled.Properties {
+		asks = append(asks, Ask{name, slices.Contains(s.compiled.Required, name), property.Description})
+	}
+	slices.SortFunc(asks, func(a, b Ask) int {
+		if a.Required != b.Required {
+			if a.Required {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(a.Name, b.Name)
+	})
+	return asks
+}
+
 // Check returns the fields at fault, none when the credentials fit. It names
 // fields and what the schema asks, never a value that was given.
 func (s *ConnectionSchema) Check(credentials []byte) []fault.Field {

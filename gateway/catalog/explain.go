@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -69,11 +70,31 @@ func explainLeaf(leaf *jsonschema.ValidationError, known []string) []fault.Field
 			fields = append(fields, fault.Field{Field: within(name), Message: unknownField(name, known)})
 		}
 	case *kind.PropertyNames:
+		place = placeOf(leaf.SchemaURL)
 		fields = append(fields, fault.Field{Field: within(k.Property), Message: "is not an allowed name here"})
 	default:
 		fields = append(fields, fault.Field{Field: place, Message: explainKind(leaf.ErrorKind)})
 	}
 	return fields
+}
+
+// placeOf is where in a body a part of its schema is about, by the schema's own
+// place: of names that are not allowed the library's InstanceLocation is a slice
+// that it writes other places into (jsonschema v6.0.3).
+func placeOf(schemaURL string) string {
+	_, pointer, _ := strings.Cut(schemaURL, "#")
+	if decoded, err := url.PathUnescape(pointer); err == nil {
+		pointer = decoded
+	}
+	var place []string
+	tokens := strings.Split(pointer, "/")
+	for i := 1; i+1 < len(tokens); i++ {
+		if tokens[i] == "properties" {
+			i++
+			place = append(place, strings.NewReplacer("~1", "/", "~0", "~").Replace(tokens[i]))
+		}
+	}
+	return strings.Join(place, ".")
 }
 
 func unknownField(name string, known []string) string {

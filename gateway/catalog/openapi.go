@@ -16,7 +16,7 @@ import (
 // APIVersion is the version of the merchants' interface. Additions keep it.
 const APIVersion = "1.2.0"
 
-const introduction = `Every operation is a POST with a JSON object. The secret key goes into the body as secret_key, or into the header
+const introduction = `Operations are POSTs with a JSON object; those that take a GET, too, take query parameters in place of it. The secret key goes into the body as secret_key, or into the header
 Authorization: Bearer. Success is HTTP 200 with success true and data; failure is HTTP 4xx or 500 with success false, message,
 error_code and request_id. sent tells whether the provider got the request, retry what the same reference may be used for next.
 Optional fields that are null or "" count as absent. Amounts are whole rupiah, times are ISO 8601 in UTC.
@@ -37,7 +37,7 @@ func describe(operations []*Operation) ([]byte, error) {
 		}
 		paths[op.Path] = object{"post": described}
 		if op.Get {
-			paths[op.Path] = object{"post": described, "get": describeGet(op, described)}
+			paths[op.Path] = object{"post": describePost(described), "get": describeGet(op, described)}
 		}
 	}
 	webhooks, err := describeWebhooks(operations)
@@ -122,19 +122,39 @@ func describeOperation(op *Operation) (object, error) {
 func describeGet(op *Operation, described object) object {
 	get := maps.Clone(described)
 	get["operationId"] = operationID(op.Path) + "Get"
-	content := described["requestBody"].(object)["content"].(object)["application/json"].(object)
-	schema := content["schema"].(object)
-	properties, _ := schema["properties"].(object)
+	schema := bodyOf(described)
 	required, _ := schema["required"].([]any)
+	get["parameters"] = queryParameters(schema, required)
+	delete(get, "requestBody")
+	return get
+}
+
+// describePost is an operation that takes its parameters in the query, too: then
+// nothing must stand in the body.
+func describePost(described object) object {
+	post := maps.Clone(described)
+	body := maps.Clone(described["requestBody"].(object))
+	body["required"] = false
+	post["requestBody"] = body
+	others, _ := described["parameters"].([]any)
+	post["parameters"] = append(slices.Clone(others), queryParameters(bodyOf(described), nil)...)
+	return post
+}
+
+func bodyOf(described object) object {
+	return described["requestBody"].(object)["content"].(object)["application/json"].(object)["schema"].(object)
+}
+
+// queryParameters are a body's properties as parameters of a query.
+func queryParameters(schema object, required []any) []any {
+	properties, _ := schema["properties"].(object)
 	var parameters []any
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		parameters = append(parameters, object{
 			"name": name, "in": "query", "required": slices.Contains(required, any(name)), "schema": properties[name],
 		})
 	}
-	get["parameters"] = parameters
-	delete(get, "requestBody")
-	return get
+	return parameters
 }
 
 // describeRequest is the manifest's schema with the credentials, which belong

@@ -72,6 +72,41 @@ func TestOpenAPIIsValidAndWhole(t *testing.T) {
 	}
 }
 
+// What may be asked by GET may be asked in the query of a POST, too, without a body.
+func TestOpenAPITellsOfQueries(t *testing.T) {
+	t.Parallel()
+	snapshot, err := catalog.Build([]*manifest.Manifest{load(t, "../../plugins/ppob/manifest.json")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := openapi3.NewLoader().LoadFromData(snapshot.OpenAPI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(document.Info.Description, "Every operation is a POST") || !strings.Contains(document.Info.Description, "GET") {
+		t.Errorf("it begins with %s", document.Info.Description)
+	}
+	for path, byGet := range map[string]bool{"/ppob/products": true, "/ppob/order": false} {
+		described := document.Paths.Value(path)
+		if body := described.Post.RequestBody.Value; body.Required == byGet || (described.Get != nil) != byGet {
+			t.Errorf("%s: a body is required: %v, by GET: %v", path, body.Required, described.Get != nil)
+		}
+		if !byGet {
+			continue
+		}
+		for _, operation := range []*openapi3.Operation{described.Post, described.Get} {
+			for _, name := range []string{"secret_key", "type"} {
+				if p := operation.Parameters.GetByInAndName("query", name); p == nil || p.Required {
+					t.Errorf("%s, %s: the parameter %s is %+v", path, operation.OperationID, name, p)
+				}
+			}
+		}
+		if described.Get.RequestBody != nil {
+			t.Errorf("%s: a GET has a body", path)
+		}
+	}
+}
+
 func TestOpenAPITellsOfCallbacks(t *testing.T) {
 	t.Parallel()
 	document, err := openapi3.NewLoader().LoadFromData(payments(t).OpenAPI())

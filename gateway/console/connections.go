@@ -2,12 +2,14 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"fmt"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -69,19 +71,52 @@ func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec Connectio
 		return tenants.Connection{}, nil, err
 	}
 	if len(spec.Credentials) == 0 {
-		return tenants.Connection{}, nil, fault.Invalid("credentials", "is required")
+		return tenants.Connection{}, nil, credentialsMissing(provider, schema)
 	}
 	if wrong := schema.Check(spec.Credentials); len(wrong) > 0 {
 		for i := range wrong {
 			wrong[i].Field = strings.TrimSuffix("credentials."+wrong[i].Field, ".")
 		}
-		return tenants.Connection{}, nil, fault.New(fault.InvalidRequest, "The credentials do not fit what "+string(provider)+" asks for.", wrong...)
+		return tenants.Connection{}, nil, fault.New(fault.InvalidRequest, "The credentials do not fit what "+string(provider)+" asks for: "+asked(schema)+".", wrong...)
 	}
 	credentials, err := ordered(spec.Credentials)
 	if err != nil {
 		return tenants.Connection{}, nil, fault.Invalid("credentials", "must be a JSON object")
 	}
 	return tenants.Connection{MerchantID: id, Mode: mode, Provider: provider, Owner: owner}, credentials, nil
+}
+
+// credentialsMissing names what a provider asks for, each field with what it is.
+func credentialsMissing(provider tenants.Provider, schema *catalog.ConnectionSchema) error {
+	fields := []fault.Field{{Field: "credentials", Message: "is required"}}
+	for _, ask := range schema.Asks() {
+		need := "is optional"
+		if ask.Required {
+			need = "is required"
+		}
+		if ask.Description != "" {
+			need += ": " + ask.Description
+		}
+		fields = append(fields, fault.Field{Field: "credentials." + ask.Name, Message: need})
+	}
+	return fault.New(fault.InvalidRequest, "Credentials must be given. "+string(provider)+" asks for "+asked(schema)+".", fields...)
+}
+
+// asked are the names of the fields that a provider asks for.
+func asked(schema *catalog.ConnectionSchema) string {
+	var required, optional []string
+	for _, ask := range schema.Asks() {
+		if ask.Required {
+			required = append(required, ask.Name)
+		} else {
+			optional = append(optional, ask.Name)
+		}
+	}
+	text := cmp.Or(strings.Join(required, ", "), "nothing")
+	if len(optional) > 0 {
+		text += "; optional: " + strings.Join(optional, ", ")
+	}
+	return text
 }
 
 // ownerFor is whose account a connection is: that of the one it hangs on. The

@@ -111,8 +111,31 @@ func TestWrongCredentialsAreNamedAndNotRepeated(t *testing.T) {
 		_, err := w.SetConnection(t.Context(), id, "bank", spec)
 		w.refused(err, http.StatusBadRequest, field)
 	}
+	wrong := console.ConnectionSpec{Mode: "live", Credentials: []byte(`{"region":"jkt"}`)}
+	if _, err := w.SetConnection(t.Context(), id, "bank", wrong); !strings.Contains(err.Error(), "asks for: api_key; optional: pin, region.") {
+		t.Errorf("what the provider asks for is not said: %v", err)
+	}
 	_, err := w.SetConnection(t.Context(), id, "nobank", console.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)})
 	w.refused(err, http.StatusNotFound, "")
+	if n := len(w.account(id).Connections()); n != 0 {
+		t.Errorf("there are %d connections", n)
+	}
+}
+
+// Without credentials nothing is set, and the answer is what a provider asks for.
+func TestWhatAProviderAsksForIsTold(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.merchant().MerchantID
+	for provider, want := range map[string]string{
+		"bank": "bank asks for api_key; optional: pin, region.\n  credentials is required\n  credentials.api_key is required: as the portal shows it\n" +
+			"  credentials.pin is optional\n  credentials.region is optional",
+	} {
+		_, err := w.SetConnection(t.Context(), id, provider, console.ConnectionSpec{Mode: "live"})
+		if failure := w.refused(err, http.StatusBadRequest, "credentials"); !strings.HasSuffix(failure.Error(), want) {
+			t.Errorf("said %v", failure)
+		}
+	}
 	if n := len(w.account(id).Connections()); n != 0 {
 		t.Errorf("there are %d connections", n)
 	}

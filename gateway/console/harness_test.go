@@ -39,7 +39,7 @@ const bank = `{
   "connection": {
     "type": "object", "required": ["api_key"], "additionalProperties": false,
     "properties": {
-      "api_key": {"type": "string", "minLength": 5, "pattern": "^k-"},
+      "api_key": {"type": "string", "minLength": 5, "pattern": "^k-", "description": "as the portal shows it"},
       "region": {"enum": ["jkt", "sub"]},
       "pin": {"type": "integer", "multipleOf": 7}
     }

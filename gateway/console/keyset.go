@@ -64,7 +64,22 @@ func (c *Console) showKeyset(x *call) (any, error) {
 	for number, count := range values {
 		page.Keys = append(page.Keys, KeyUse{Number: number, Missing: true, Values: count})
 	}
+	for i, key := range page.Keys {
+		page.Keys[i].State = stateOf(key)
+	}
 	return page, nil
+}
+
+func stateOf(key KeyUse) string {
+	switch {
+	case key.Primary:
+		return "seals"
+	case key.Prepared:
+		return "prepared"
+	case key.Missing:
+		return "missing"
+	}
+	return "opens"
 }
 
 // reseal seals anew what other keys than the primary have sealed, of some

@@ -190,7 +190,7 @@ func TestWhatNothingOpensIsNamed(t *testing.T) {
 		t.Errorf("resealed %+v, %v", done, err)
 	}
 	keys, err := w.Keyset(t.Context())
-	if err != nil || len(keys) != 3 || keys[0].Number != first || !keys[1].Primary || keys[2] != (console.KeyUse{Number: 9, Missing: true, Values: 1}) {
+	if err != nil || len(keys) != 3 || keys[0].Number != first || !keys[1].Primary || keys[2] != (console.KeyUse{Number: 9, Missing: true, State: "missing", Values: 1}) {
 		t.Errorf("keys %+v, %v", keys, err)
 	}
 	if text := fmt.Sprint(keys, done) + w.logs.String(); strings.Contains(text, "k-"+ids[0]) {

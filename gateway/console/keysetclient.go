@@ -10,12 +10,14 @@ import (
 
 // KeyUse is a key of the keyset that a gateway has in force, and how many
 // values it has sealed. A missing key is in no keyset any more, but still on a
-// value; 0 is on one that names no key.
+// value; 0 is on one that names no key. State says it in a word: seals, opens,
+// prepared or missing.
 type KeyUse struct {
 	Number   tenants.KeyNumber `json:"number"`
 	Primary  bool              `json:"primary,omitempty"`
 	Prepared bool              `json:"prepared,omitempty"`
 	Missing  bool              `json:"missing,omitempty"`
+	State    string            `json:"state"`
 	Values   int               `json:"values"`
 }
 

@@ -96,7 +96,7 @@ func (x *exchange) end(thrown any) {
 	}
 	attrs := []slog.Attr{
 		slog.String("request_id", x.id), slog.String("method", shortMethod(x.request.Method)), slog.String("route", x.route),
-		slog.Int("status", x.status), slog.Duration("took", took),
+		slog.Int("status", x.status), slog.Float64("took_ms", float64(took.Microseconds())/1000),
 	}
 	if x.identity.Account != nil {
 		attrs = append(attrs, slog.String("merchant_id", string(x.identity.Account.ID())), slog.String("mode", string(x.identity.Mode)))

@@ -451,7 +451,7 @@ func TestNothingSecretIsLogged(t *testing.T) {
 			t.Errorf("the log holds %q", secret)
 		}
 	}
-	for _, want := range []string{`"route":"/payments/create"`, `"merchant_id":"mer_test"`, `"mode":"test"`, `"error_code":"AUTH_FAILED"`, `"route":"none"`, `"status":404`} {
+	for _, want := range []string{`"route":"/payments/create"`, `"merchant_id":"mer_test"`, `"mode":"test"`, `"error_code":"AUTH_FAILED"`, `"route":"none"`, `"status":404`, `"took_ms":`} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the log does not hold %s:\n%s", want, text)
 		}

@@ -18,7 +18,7 @@ type connectionSet struct {
 	Merchant        string `arg:"" help:"The merchant's id, or platform for the account that all merchants use."`
 	Provider        string `arg:"" help:"The provider's name."`
 	Mode            string `required:"" enum:"live,test" help:"live or test."`
-	CredentialsFile string `required:"" name:"credentials-file" placeholder:"FILE" help:"Credentials as JSON; - reads standard input."`
+	CredentialsFile string `name:"credentials-file" placeholder:"FILE" help:"Credentials as JSON; - reads standard input. Without it nothing is set, and what the provider asks for is shown."`
 	Unverified      bool   `help:"Store them also when the provider can't be asked whether it takes them. What it refuses is never stored."`
 	Owner           string `enum:",merchant,platform" default:"" help:"Whose account it is, merchant or platform; told by the one it is set for, and checked where given."`
 }
@@ -26,12 +26,9 @@ type connectionSet struct {
 // Run sets the connection, which the provider is asked about first where it can
 // be, and prints where it must send its notifications.
 func (c *connectionSet) Run(ctx context.Context, p *program) error {
-	credentials, err := p.readFile(c.CredentialsFile)
+	credentials, err := c.credentials(p)
 	if err != nil {
 		return err
-	}
-	if !json.Valid(credentials) {
-		return errors.New("the credentials are not valid JSON") // nothing of them belongs into a message
 	}
 	admin, err := p.admin()
 	if err != nil {
@@ -54,6 +51,19 @@ func (c *connectionSet) Run(ctx context.Context, p *program) error {
 		rows = append(rows, []string{"account", printable(set.Account)})
 	}
 	return p.show(set, rows...)
+}
+
+// credentials are those of the file, none where no file is named: the gateway then
+// refuses the connection and tells what the provider asks for.
+func (c *connectionSet) credentials(p *program) (json.RawMessage, error) {
+	if c.CredentialsFile == "" {
+		return nil, nil
+	}
+	credentials, err := p.readFile(c.CredentialsFile)
+	if err == nil && !json.Valid(credentials) {
+		err = errors.New("the credentials are not valid JSON") // nothing of them belongs into a message
+	}
+	return credentials, err
 }
 
 // maxInput is more than the console takes.

@@ -125,21 +125,9 @@ func (*keysetList) Run(ctx context.Context, p *program) error {
 	}
 	rows := [][]string{{"KEY", "STATE", "VALUES"}}
 	for _, key := range keys {
-		rows = append(rows, []string{strconv.FormatUint(uint64(key.Number), 10), stateOf(key), strconv.Itoa(key.Values)})
+		rows = append(rows, []string{strconv.FormatUint(uint64(key.Number), 10), key.State, strconv.Itoa(key.Values)})
 	}
 	return p.show(keys, rows...)
-}
-
-func stateOf(key console.KeyUse) string {
-	switch {
-	case key.Primary:
-		return "seals"
-	case key.Prepared:
-		return "prepared"
-	case key.Missing:
-		return "missing"
-	}
-	return "opens"
 }
 
 type keysetReseal struct{}

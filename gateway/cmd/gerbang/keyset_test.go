@@ -136,7 +136,7 @@ func TestKeysetsOfARunningGateway(t *testing.T) {
 	testAdminCommands(t, map[string]adminCommand{
 		"list": {
 			args:   `keyset list`,
-			answer: `{"keys":[{"number":7,"values":2},{"number":8,"primary":true,"values":3},{"number":9,"missing":true,"values":1}]}`,
+			answer: `{"keys":[{"number":7,"state":"opens","values":2},{"number":8,"primary":true,"state":"seals","values":3},{"number":9,"missing":true,"state":"missing","values":1}]}`,
 			method: "GET", path: "/admin/keyset?after=", prints: "8    seals    3\n",
 		},
 		"reseal": {
@@ -151,8 +151,8 @@ func TestKeysetsOfARunningGateway(t *testing.T) {
 func TestAllAccountsAreAskedFor(t *testing.T) {
 	t.Parallel()
 	f := newConsole(t, http.StatusOK,
-		`{"success":true,"data":{"keys":[{"number":7,"values":2},{"number":8,"primary":true,"values":3}],"next":"mer_5"}}`,
-		`{"success":true,"data":{"keys":[{"number":7,"values":1},{"number":8,"primary":true},{"number":9,"missing":true,"values":1}]}}`)
+		`{"success":true,"data":{"keys":[{"number":7,"state":"opens","values":2},{"number":8,"primary":true,"state":"seals","values":3}],"next":"mer_5"}}`,
+		`{"success":true,"data":{"keys":[{"number":7,"state":"opens","values":1},{"number":8,"primary":true,"state":"seals"},{"number":9,"missing":true,"state":"missing","values":1}]}}`)
 	code, p := run(t, f.environment(), "", "keyset", "list")
 	if want := "7    opens    3\n8    seals    3\n9    missing  1\n"; code != exitOK || !strings.HasSuffix(p.output.String(), want) {
 		t.Errorf("exit code %d: %s%s", code, &p.output, &p.errors)
