@@ -49,7 +49,7 @@ test-cockroach: build withdb ## Run all tests on CockroachDB, and fail where the
 	bin/tools/withdb -engine cockroachdb -- go test $(TESTFLAGS) $(TESTS)
 
 # It runs and kills a PostgreSQL of its own.
-torture: build ## Kill everything at random under loads of orders and transfers for MINUTES, then check each of them and every rupiah
+torture: build ## Kill everything at random under loads of orders, transfers and collections for MINUTES, then check each of them and every rupiah
 	GERBANG_TEST_BIN=$(CURDIR)/bin GERBANG_TORTURE_MINUTES=$(MINUTES) go test -run '^TestTorture' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/app
 
 lint: ## Format, vet (also for darwin) and the linters of .golangci.yml

@@ -31,7 +31,8 @@ import (
 type deployment struct {
 	dir      string
 	approved approval
-	token    string // the operator's
+	token    string // of the operator whose commands a replica takes
+	peer     string // of another operator
 	door     string // URL of the simulator, in the form of gerbang dev's door
 	front    *balancer
 	replicas []*program
@@ -55,8 +56,9 @@ func newDeployment(t *testing.T) *deployment {
 // newDeploymentOf is newDeployment for a provider, whose simulator gets flags.
 func newDeploymentOf(t testing.TB, provider string, flags ...string) *deployment {
 	t.Helper()
-	d := &deployment{dir: t.TempDir(), token: strings.Repeat(uuid.NewString(), 2), front: newBalancer(t)}
+	d := &deployment{dir: t.TempDir(), token: strings.Repeat(uuid.NewString(), 2), peer: strings.Repeat(uuid.NewString(), 2), front: newBalancer(t)}
 	d.write(t, "operator.token", d.token+"\n")
+	d.write(t, "peer.token", d.peer+"\n")
 	nobody := &program{}
 	if out, err := nobody.run(t, "keyset", "create", filepath.Join(d.dir, "keyset.json")); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -89,7 +91,7 @@ public_url: {{.Public}}
 database_url_file: {{.Name}}.url
 database_connections: 8
 keyset_file: keyset.json
-operators: [{name: ops, token_file: operator.token}]
+operators: [{name: ops, token_file: operator.token}, {name: peer, token_file: peer.token}]
 plugins:
   - name: {{.Plugin.Name}}
     path: {{.Plugin.Path}}

@@ -182,10 +182,13 @@ func TestLinesToPaste(t *testing.T) {
 		}
 	}
 	p := start(t, settings{})
-	// The README's lines find the keys in .gerbang, as make run leaves them.
+	// The README's lines find the keys in .gerbang, as make run leaves them, and
+	// what make build has built in bin.
 	home := t.TempDir()
-	if err := os.Symlink(p.data, filepath.Join(home, ".gerbang")); err != nil {
-		t.Fatal(err)
+	for name, target := range map[string]string{".gerbang": p.data, "bin": filepath.Dir(binary(t))} {
+		if err := os.Symlink(target, filepath.Join(home, name)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, lines := range map[string]string{"banner": p.bannersLines(t), "README": p.readmesLines(t)} {
 		command := exec.CommandContext(t.Context(), "bash", "-euo", "pipefail", "-c", lines)

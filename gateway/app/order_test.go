@@ -231,7 +231,9 @@ func checkInquiry(t *testing.T, p *program) {
 		{"nobody", fields{"sku": "pln", "target": "530000000099"}, "", fault.DestinationInvalid, []string{"target"}},
 		{"no number", fields{"sku": "pln", "target": "meter"}, "", fault.DestinationInvalid, []string{"target"}},
 		{"no product", fields{"sku": "nope", "target": "530000000001"}, "", fault.ProductUnavailable, nil},
-		{"a prepaid product", fields{"sku": "xld10", "target": "087800001230"}, "", fault.ProductUnavailable, nil},
+		{"a prepaid product", fields{"sku": "xld10", "target": "nobody", "qty": 1500}, "", fault.InvalidRequest, []string{"sku"}},
+		{"no product before the target", fields{"sku": "nope", "target": "meter"}, "", fault.ProductUnavailable, nil},
+		{"no year", fields{"sku": "cimahi", "target": "329801092375999991"}, "", fault.DestinationInvalid, []string{"target"}},
 		{"no target", fields{"sku": "pln"}, "", fault.InvalidRequest, []string{"target"}},
 	} {
 		a := s.ask(t, "/ppob/inquiry", c.asks)

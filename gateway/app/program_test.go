@@ -29,7 +29,7 @@ import (
 const binVariable = "GERBANG_TEST_BIN"
 
 // sideBySide is how many tests run at once on a small machine.
-const sideBySide = 4
+const sideBySide = 6
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(roleVariable); path != "" {

@@ -33,6 +33,7 @@ func TestTransfers(t *testing.T) {
 	for name, check := range map[string]func(*testing.T, *program){
 		"endpoints": checkTransferEndpoints, "errors": checkTransferErrors, "callbacks": checkTransferCallbacks,
 		"scopes": checkTransferScopes, "books": checkWalletBooks, "public test cases": checkPublicCases,
+		"trail": checkTransferTrail,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

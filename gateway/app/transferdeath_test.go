@@ -1,6 +1,7 @@
 package app_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -64,7 +65,7 @@ func (x *matrix) sleepClaiming(t *testing.T, r route) {
 		t.Fatal(err)
 	}
 	<-posted
-	if got := c.answers[len(c.answers)-1]; got.Code != fault.ProviderRejected || c.scene.called() > 0 {
+	if got := c.answers[len(c.answers)-1]; got.Code != fault.ProviderRejected || got.Sent != fault.SentNo || c.scene.called() > 0 {
 		t.Errorf("%s: after %d calls answered %s", c, c.scene.called(), got)
 	}
 	x.dies.kill(t)
@@ -119,13 +120,19 @@ func (x *matrix) lateCalls(t *testing.T) (arrive func()) {
 	x.strike(t, false)
 	posts.Wait()
 	enough, asking := make(chan struct{}), sync.WaitGroup{}
+	stop := sync.OnceFunc(func() {
+		close(enough)
+		asking.Wait()
+	})
+	t.Cleanup(stop)
 	asking.Go(func() {
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
 		for {
 			for _, c := range all {
-				if a, err := c.shop.post(t.Context(), "/wallet1/transfer/status", fields{"external_id": c.reference}); err != nil || a.remitted().Status != "Pending" {
+				if a, err := c.shop.post(context.WithoutCancel(t.Context()), "/wallet1/transfer/status", fields{"external_id": c.reference}); err != nil || a.remitted().Status != "Pending" {
 					t.Errorf("%s: before it has arrived: %v %s", c, err, a)
+					return
 				}
 			}
 			select {
@@ -139,11 +146,10 @@ func (x *matrix) lateCalls(t *testing.T) (arrive func()) {
 		t.Helper()
 		sentBy := x.books(t)[all[1].reference].SendBy
 		await(t, 2*heardWithin, "looks in vain", func() bool { return time.Since(sentBy) > twoLooks })
-		close(enough)
-		asking.Wait()
+		stop()
 		for _, c := range all {
 			c.scene.letGo()
-			<-c.scene.acted
+			wantSoon(t, c.scene.acted, "what the upstream does")
 			c.wantMoved(t, x.stays, 1)
 		}
 	}

@@ -42,6 +42,7 @@ func TestTortureTransfers(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	x := newMatrix(t)
 	x.cross(t, slices.Concat(quick, others))
+	x.complete(t, slices.Concat(quick, others))
 	x.revive(t)
 	x.open(t, 7)
 	shared, kills := 0, 0

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net"
@@ -52,12 +53,14 @@ const (
 	act500         = "500 after moving"
 	actGarbage     = "garbage after moving"
 	actSilent      = "silence after moving"
-	actAmount      = "another reference in the answer"
+	actOther       = "another reference in the answer"
+	actTwice       = "answered twice"
 	actToken       = "token expired in between"
 	actNever       = "never"
 	actNeverCut    = actNever + " arrived: cut"
 	actNever500    = actNever + " arrived: 500"
 	actNeverSilent = actNever + " arrived: silence"
+	actNeverOther  = actNever + " arrived: another's answer"
 )
 
 // silentFor is longer than any caller waits.
@@ -68,6 +71,11 @@ func newStage(t testing.TB) *stage {
 	g := &stage{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}, scenes: map[int64]*scene{}}
 	server := httptest.NewServer(g)
 	t.Cleanup(func() {
+		g.mu.Lock()
+		for _, sc := range g.scenes { // of a test that has failed
+			sc.letGo()
+		}
+		g.mu.Unlock()
 		server.CloseClientConnections() // some are silent
 		server.Close()
 		g.client.CloseIdleConnections()
@@ -116,6 +124,8 @@ func (g *stage) noTokens() (release func()) {
 
 // letGo lets a scene go on from wherever it stops.
 func (sc *scene) letGo() {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
 	for _, c := range []chan struct{}{sc.onward, sc.back} {
 		select {
 		case <-c:
@@ -207,12 +217,31 @@ func (g *stage) act(w http.ResponseWriter, r *http.Request, body []byte, sc *sce
 		case <-time.After(silentFor):
 		}
 		cut(w)
-	case actAmount:
+	case actOther:
 		came.body = bytes.ReplaceAll(came.body, []byte(sc.names()[0]), []byte(strings.Repeat("0", 32)))
 		came.write(w)
+	case actTwice:
+		came.writeTwice(w)
+	case actNeverOther:
+		othersAnswer(r.URL.Path, body).write(w)
 	default:
 		came.write(w)
 	}
+}
+
+// othersAnswer is a success that only the reference shows to be another's.
+func othersAnswer(path string, asked []byte) reply {
+	code := "2003800"
+	if strings.HasSuffix(path, "/transfer-bank") {
+		code = "2004300"
+	}
+	answer := map[string]json.RawMessage{}
+	_ = json.Unmarshal(asked, &answer)
+	other := strings.Repeat("0", 32) + "-1"
+	body, _ := json.Marshal(fields{ // texts, and what was read
+		"responseCode": code, "responseMessage": "Successful", "referenceNo": other, "partnerReferenceNo": other, "amount": answer["amount"],
+	})
+	return reply{status: http.StatusOK, body: body}
 }
 
 func cut(w http.ResponseWriter) {
@@ -233,6 +262,18 @@ func (a reply) write(w http.ResponseWriter) {
 	w.Header().Del("Content-Length")
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body) // the caller may be gone
+}
+
+// writeTwice answers a second time where the next call on the connection would
+// look for its own answer.
+func (a reply) writeTwice(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	once := fmt.Appendf(nil, "HTTP/1.1 %d .\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", a.status, len(a.body), a.body)
+	_, _ = conn.Write(slices.Concat(once, once))
 }
 
 func (g *stage) pass(w http.ResponseWriter, r *http.Request, body []byte) {
