@@ -133,13 +133,25 @@ func (e *Engine) expire(ctx context.Context, op *catalog.Operation, m movement.M
 	return e.reread(ctx, m.ID)
 }
 
+// find finds what a status or a cancellation is about.
 func (e *Engine) find(ctx context.Context, r Request) (movement.Movement, error) {
-	op := r.Operation
-	if op.Target.Kind == manifest.Transfer && op.ReferenceOf(r.Body) == "" {
-		return e.findOurs(ctx, r)
+	if r.Operation.Target.Kind != manifest.Transfer {
+		return e.findByReference(ctx, r)
 	}
+	search := e.findByReference
+	if r.Operation.ReferenceOf(r.Body) == "" {
+		search = e.findOurs
+	}
+	m, err := search(ctx, r)
+	if err == nil {
+		err = onlyOne(r, m)
+	}
+	return m, err
+}
+
+func (e *Engine) findByReference(ctx context.Context, r Request) (movement.Movement, error) {
 	m, err := e.Movements.MovementByKey(ctx, movement.Key{
-		Owner: ownerOf(r), Kind: op.Target.Kind, Reference: op.ReferenceOf(r.Body),
+		Owner: ownerOf(r), Kind: r.Operation.Target.Kind, Reference: r.Operation.ReferenceOf(r.Body),
 	})
 	if errors.Is(err, store.ErrNotFound) || err == nil && (m.State == movement.Unsent || unnamed(m)) {
 		return movement.Movement{}, noSuch(r)

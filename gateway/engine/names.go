@@ -32,17 +32,22 @@ const (
 var masked = regexp.MustCompile(`[*#•●]+`)
 
 // matchNames tells whether the name of a destination's holder as the caller has
-// it is the one that the provider tells; nil where one of them says nothing. It
-// forgives case, accents, punctuation, titles, a name cut off at its end, and
-// letters that the provider masks.
+// it is the one that the provider tells; nil where one of them says nothing, or
+// both hide letters. It forgives case, accents, punctuation, titles, a name cut
+// off at its end, and letters that one of them masks.
 func matchNames(given, told string) *bool {
 	ours, theirs := plainName(given), plainName(told)
-	if letters(ours) == 0 || letters(theirs) < leastVisible {
+	if letters(ours) == 0 || masks(ours) && letters(ours) < leastVisible || letters(theirs) < leastVisible {
 		return nil
 	}
-	return new(strings.ContainsRune(theirs, mask) && unmasks(theirs, ours) ||
-		ours == theirs || cutOff(ours, theirs) || cutOff(theirs, ours))
+	if ours != theirs && masks(ours) && masks(theirs) {
+		return nil
+	}
+	return new(ours == theirs || cutOff(ours, theirs) || cutOff(theirs, ours) ||
+		masks(theirs) && unmasks(theirs, ours) || masks(ours) && unmasks(ours, theirs))
 }
+
+func masks(name string) bool { return strings.ContainsRune(name, mask) }
 
 // plainName is a name in capitals without what is forgiven.
 func plainName(name string) string {

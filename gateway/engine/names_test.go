@@ -22,6 +22,11 @@ func TestMatchNames(t *testing.T) {
 		{"Budi Santoso", "BUD* SANT***", "yes"},
 		{"Budi Santoso", "BUD* SUNT***", "no"},
 		{"Budi Santoso", "***********", "unknown"},
+		{"Bud* Sant***", "BUDI SANTOSO", "yes"}, // as an inquiry elsewhere told it
+		{"Bud* Sunt***", "BUDI SANTOSO", "no"},
+		{"B*** S******", "BUDI SANTOSO", "unknown"},
+		{"BUD* SANT***", "Bud* Sant***", "yes"},
+		{"BUDI SANT***", "BUD* SANTOSO", "unknown"},
 		{"Budi Santoso", "", "unknown"},
 		{"", "BUDI SANTOSO", "unknown"},
 		{"...", "BUDI SANTOSO", "unknown"},

@@ -240,3 +240,15 @@ func (e *Engine) findOurs(ctx context.Context, r Request) (movement.Movement, er
 	}
 	return movement.Movement{}, fault.Invalid(r.Operation.ReferenceField(), "or one of refId and txId is required")
 }
+
+// onlyOne refuses our own names beside another that are not those of the transfer
+// that is found.
+func onlyOne(r Request, found movement.Movement) error {
+	for _, field := range ourNames {
+		text, given := r.Body[field].(string)
+		if id, err := movement.ParseID(text); given && (err != nil || id != found.ID) {
+			return fault.Invalid(field, "is not the id of the transfer that the other ids name: give one of them")
+		}
+	}
+	return nil
+}

@@ -244,6 +244,20 @@ func TestTransferStatusOfNothing(t *testing.T) {
 	})
 }
 
+// TestTransferStatusByManyNames: all must be those of one transfer.
+func TestTransferStatusByManyNames(t *testing.T) {
+	t.Parallel()
+	inPurses(t, func(p *purse) {
+		p.transfer("A")
+		p.transfer("B")
+		a, b := p.stored("A").ID.Compact(), p.stored("B").ID.Compact()
+		p.want(p.stateOf("external_id", "A", "refId", a, "txId", a), "Success")
+		p.wantCode(p.stateOf("external_id", "A", "refId", b), fault.InvalidRequest, fault.SentNo, "refId")
+		p.wantCode(p.stateOf("external_id", "A", "refId", a, "txId", "x"), fault.InvalidRequest, fault.SentNo, "txId")
+		p.wantCode(p.stateOf("refId", a, "txId", b), fault.InvalidRequest, fault.SentNo, "txId")
+	})
+}
+
 // TestIdempotencyKeyIsTheReference of a transfer whose body has none.
 func TestIdempotencyKeyIsTheReference(t *testing.T) {
 	t.Parallel()
