@@ -196,7 +196,7 @@ func doubt(op *catalog.Operation, m movement.Movement, f sdk.Finding) (why, text
 		return reasonContradiction, "it is asked for as " + m.UpstreamReference() + ", the provider speaks of " + printable(f.Reference)
 	case f.Currency != "" && f.Currency != "IDR":
 		return reasonCurrency, "the provider says " + printable(f.Currency)
-	case op.Rules.Quiet: // how much it cost is told when it is done: how much it cost is told when it is done
+	case op.Rules.Quiet: // how much it cost is told when it is done
 		return overcharged(m, f)
 	case f.Amount != m.Amount && (f.Standing == sdk.StandingDone || f.Amount != 0):
 		return reasonAmount, "asked " + m.Amount.String() + ", the provider says " + f.Amount.String()
