@@ -57,9 +57,12 @@ func (e *Engine) assign(ctx context.Context, a Assignment) (movement.Movement, e
 	if err != nil {
 		return movement.Movement{}, err
 	}
-	given, err := persist(ctx, e.patience, func(ctx context.Context) (bool, error) {
-		return e.Assignments.Assign(ctx, seen, m.ID, a.Operator, a.Reason)
-	})
+	given := false
+	if seen.Movement != m.ID { // who said it first has said it
+		given, err = persist(ctx, e.patience, func(ctx context.Context) (bool, error) {
+			return e.Assignments.Assign(ctx, seen, m.ID, a.Operator, a.Reason)
+		})
+	}
 	if err != nil {
 		return movement.Movement{}, err
 	}
@@ -71,7 +74,10 @@ func (e *Engine) assign(ctx context.Context, a Assignment) (movement.Movement, e
 		return movement.Movement{}, fault.New(fault.DuplicateReference, "The payment has changed meanwhile, or the movement has another payment.")
 	}
 	e.Log.WarnContext(ctx, "an operator has assigned a payment", "operator", a.Operator, "payment", a.Payment, "movement", m.ID.String())
-	if now.State == store.SettlementMatched {
+	if given {
+		e.takenFrom(ctx, seen, m, a)
+	}
+	if now.Movement == m.ID { // also where somebody has closed it already
 		if err := e.pay(ctx, now); err != nil {
 			return movement.Movement{}, err
 		}
@@ -82,11 +88,28 @@ func (e *Engine) assign(ctx context.Context, a Assignment) (movement.Movement, e
 	return e.reread(ctx, m.ID)
 }
 
+// takenFrom notes in the story of the collection that had late money that an
+// operator has given it to another. What its merchant was told stays.
+func (e *Engine) takenFrom(ctx context.Context, seen store.Settlement, to movement.Movement, a Assignment) {
+	if seen.Movement == (movement.ID{}) || seen.Movement == to.ID {
+		return
+	}
+	had, err := e.reread(ctx, seen.Movement)
+	if err == nil {
+		err = e.Records.Note(ctx, e.Now(), had, "given_away", detail("operator", a.Operator, "payment", a.Payment, "to", to.ID.String(), "reason", a.Reason))
+	}
+	if err != nil {
+		e.Log.ErrorContext(ctx, "the story of a collection lacks that its payment was given away", "movement", seen.Movement.String(), "error", err)
+	}
+}
+
 // assignable says whether a payment may be given to a collection now.
 func (e *Engine) assignable(ctx context.Context, s store.Settlement, m movement.Movement) error {
 	switch {
 	case m.Kind != manifest.Collection || movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount) != s.Account:
 		return fault.New(fault.InvalidRequest, "The movement is no collection on the account that the payment arrived on.")
+	case s.Movement == m.ID: // as it is already
+		return nil
 	case m.State != movement.Pending && m.State != movement.Expired:
 		return fault.Newf(fault.DuplicateReference, "The movement stands at %s: no payment can be given to it.", m.State)
 	case !s.Paid || !s.ReversedAt.IsZero() || s.Differs || s.Currency != "IDR":

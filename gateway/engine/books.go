@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"runtime/debug"
 	"time"
 	"unicode/utf8"
 
@@ -24,8 +25,10 @@ const (
 	statementTimeout = 5 * time.Second
 	// pageOfBooks is how many rows are asked for, and matched, at once.
 	pageOfBooks = 1000
-	// mostPages bounds what one look reads; the next one goes on.
-	mostPages = 100
+	// mostPages bounds what one look reads, and longestLook how long; the next one
+	// goes on.
+	mostPages   = 100
+	longestLook = time.Minute
 	// coolDownBeyond is how much longer than rows may be late an amount stays its
 	// collection's own: more than movement.Skew, and time for an operator to see it.
 	coolDownBeyond = 10 * time.Minute
@@ -99,13 +102,51 @@ func (e *Engine) reconcile(ctx context.Context, op *catalog.Operation, c connect
 	}
 	seen.Book = book
 	ours, err := e.Books.AskBook(ctx, account, e.Now(), before)
-	if err == nil && ours {
-		err = e.readBook(ctx, op, c, &seen)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return seen, err
+	case !ours:
+		return seen, e.match(ctx, op, &seen)
 	}
-	return seen, e.match(ctx, op, &seen)
+	return e.toTheEnd(ctx, func(ctx context.Context) (sighting, error) {
+		if err := e.readBook(ctx, op, c, &seen); err != nil {
+			return seen, err
+		}
+		return seen, e.match(ctx, op, &seen)
+	})
+}
+
+// toTheEnd runs a look for as long as it takes, also when its caller has no more
+// time to wait: it has taken the right to look from all others, and a merchant that
+// keeps asking must not keep them from an answer. A panic is raised here.
+func (e *Engine) toTheEnd(ctx context.Context, look func(context.Context) (sighting, error)) (sighting, error) {
+	type outcome struct {
+		seen   sighting
+		err    error
+		thrown any
+	}
+	ended := make(chan outcome, 1)
+	looking, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestLook)
+	go func() {
+		var o outcome
+		defer cancel()
+		defer func() {
+			if o.thrown = recover(); o.thrown != nil && ctx.Err() != nil {
+				e.Log.ErrorContext(looking, "a look at books panicked", "panic", o.thrown, "stack", string(debug.Stack()))
+			}
+			ended <- o
+		}()
+		o.seen, o.err = look(looking)
+	}()
+	select {
+	case <-ctx.Done():
+		return sighting{}, ctx.Err()
+	case o := <-ended:
+		if o.thrown != nil {
+			panic(o.thrown)
+		}
+		return o.seen, o.err
+	}
 }
 
 func (e *Engine) bookOf(ctx context.Context, account movement.AccountID, c connection) (store.Book, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
@@ -16,23 +17,43 @@ import (
 )
 
 // candidates are the collections that some payments may be for, by what is to be
-// paid.
+// paid. The payments come in the order of their times.
 func (e *Engine) candidates(
 	ctx context.Context, op *catalog.Operation, book store.Book, payments []store.Settlement,
 ) (map[money.Amount][]movement.Candidate, error) {
 	found := make(map[money.Amount][]movement.Candidate, len(payments))
-	var amounts []money.Amount
-	for _, s := range payments { // in the order of their times
-		if _, asked := found[s.Amount]; !asked {
-			found[s.Amount], amounts = nil, append(amounts, s.Amount)
+	known := make(map[movement.ID]bool, len(payments))
+	for len(payments) > 0 { // in the order of their times
+		near := payments[:nearEachOther(payments)]
+		payments = payments[len(near):]
+		amounts := make([]money.Amount, len(near))
+		for i, s := range near {
+			amounts[i] = s.Amount
+		}
+		slices.Sort(amounts)
+		earliest, latest := near[0].At.Add(-coolDown(op)-op.Rules.Life), near[len(near)-1].At.Add(movement.Skew)
+		some, err := e.Settlements.Candidates(ctx, book, slices.Compact(amounts), earliest, latest)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range some {
+			if !known[c.ID] {
+				known[c.ID], found[c.Amount] = true, append(found[c.Amount], c)
+			}
 		}
 	}
-	earliest, latest := payments[0].At.Add(-coolDown(op)), payments[len(payments)-1].At.Add(movement.Skew)
-	all, err := e.Settlements.Candidates(ctx, book, amounts, earliest, latest)
-	for _, c := range all {
-		found[c.Amount] = append(found[c.Amount], c)
+	return found, nil
+}
+
+// nearEachOther is how many payments, the first of some, lie in one day: sales are
+// asked for by their times, and a payment of long ago must not bring the whole
+// history of an amount.
+func nearEachOther(payments []store.Settlement) int {
+	ends := payments[0].At.Add(24 * time.Hour)
+	if i := slices.IndexFunc(payments, func(s store.Settlement) bool { return s.At.After(ends) }); i > 0 {
+		return i
 	}
-	return found, err
+	return len(payments)
 }
 
 // verdictOn judges a new payment, and notes among the candidates which of them it
@@ -130,9 +151,25 @@ func takeSlot(op *catalog.Operation, draft *movement.Movement) {
 		return
 	}
 	draft.ExpiresAt = draft.CreatedAt.Add(op.Rules.Life)
-	draft.Slot = movement.Slot{
-		Account: movement.NewAccountID(draft.Provider, draft.Owner.Mode, draft.ConnectionAccount),
-		FreeAt:  draft.ExpiresAt.Add(coolDown(op)),
+	draft.Slot = slotOf(op, *draft)
+}
+
+func slotOf(op *catalog.Operation, m movement.Movement) movement.Slot {
+	return movement.Slot{
+		Account: movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), FreeAt: m.ExpiresAt.Add(coolDown(op)),
+	}
+}
+
+// freeSlot gives back the amount of a collection that nobody was told of, so that
+// tries that come to nothing use up no amounts. Where that fails the amount becomes
+// free in its time.
+func (e *Engine) freeSlot(ctx context.Context, op *catalog.Operation, m movement.Movement) {
+	if !byBooks(op) {
+		return
+	}
+	m.Slot = slotOf(op, m)
+	if err := e.Books.FreeSlot(ctx, m); err != nil {
+		e.Log.WarnContext(ctx, "the amount of a collection that was not made stays taken for a while", "movement", m.ID.String(), "error", err)
 	}
 }
 

@@ -109,7 +109,7 @@ func TestLateMoneyIsTakenBack(t *testing.T) {
 func (w *stall) readBooks(quiet time.Duration) {
 	w.Helper()
 	w.pass(time.Second)
-	books, err := w.kept.QuietBooks(w.Context(), movement.AccountID{}, w.now().Add(-quiet), 10_000)
+	books, err := w.kept.QuietBooks(w.Context(), movement.AccountID{}, w.now(), w.now().Add(-quiet), 10_000)
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -132,7 +132,23 @@ func (e *Engine) ready(ctx context.Context, r Request, draft movement.Movement) 
 	if err != nil {
 		return connection{}, err
 	}
+	if err := e.timed(r.Operation); err != nil {
+		return connection{}, err
+	}
 	return c, e.available(draft.Provider, draft.Owner.Mode)
+}
+
+// timed refuses what would be lost by a clock that is wrong: whether a payment is
+// for a collection is judged by the life that our clock gave it, on every replica,
+// and so is whether an amount is free.
+func (e *Engine) timed(op *catalog.Operation) error {
+	if !byBooks(op) || e.ClockFault == nil {
+		return nil
+	}
+	if err := e.ClockFault(); err != nil {
+		return fault.New(fault.Internal, "This can't be created at the moment because of a fault on our side. Nothing was sent.").Because(err)
+	}
+	return nil
 }
 
 func (e *Engine) available(provider, mode string) error {
@@ -288,6 +304,7 @@ func (e *Engine) unsent(ctx context.Context, op *catalog.Operation, m movement.M
 	case err != nil:
 		return Answer{}, fault.From(err).WithReference(nameFor(m))
 	case moved && m.Answer == nil:
+		e.freeSlot(ctx, op, m)
 		return Answer{}, nothingSent(m)
 	case moved:
 		m.State, m.Refusal = move.To, move.Refusal

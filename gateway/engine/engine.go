@@ -98,6 +98,7 @@ type Books interface {
 	Book(ctx context.Context, account movement.AccountID) (store.Book, error)
 	AskBook(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error)
 	Enter(ctx context.Context, now time.Time, b store.Book, entries []store.BookEntry, next string, through time.Time) (bool, error)
+	FreeSlot(ctx context.Context, m movement.Movement) error
 }
 
 // Settlements are the payments that books tell of. Judge gives payments to their
@@ -153,8 +154,11 @@ type Dependencies struct {
 	CheckoutURL func(id movement.ID) string
 	Committed   func() // called after a callback was committed; nil for nobody
 	Mailed      func() // called after a mail was committed; nil where none can be sent, and none is made
-	Now         func() time.Time
-	Log         *slog.Logger
+	// ClockFault says why the times that Now tells can't be relied on, if so; nil
+	// where nobody compares them.
+	ClockFault func() error
+	Now        func() time.Time
+	Log        *slog.Logger
 }
 
 // Engine runs operations. It is safe for concurrent use and keeps no state but

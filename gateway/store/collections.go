@@ -61,18 +61,21 @@ func (s *Store) drawn(ctx context.Context, m movement.Movement, p dbsqlc.ClaimMo
 			draw.Amounts, draw.Places = append(draw.Amounts, p.Amount+least+int64(code)), append(draw.Places, int32(place))
 		}
 		row, err := s.queries.ClaimCollection(ctx, draw)
-		if (violates(err, "collection_slots_free") || conflicts(err)) && ctx.Err() == nil {
+		if (violates(err, "collection_slots_free") || conflicting(err)) && ctx.Err() == nil {
 			continue // another has taken it at this very moment
+		}
+		if nobodys(err) {
+			return row, ErrForeignAccount
 		}
 		return row, err
 	}
 }
 
-// conflicts tells whether a statement was undone in favour of another and may be
-// tried again.
-func conflicts(err error) bool {
+// nobodys tells whether a statement would have left an account without an owner:
+// that of two merchants who claimed it for the first time at once.
+func nobodys(err error) bool {
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (pgErr.Code == "40001" || pgErr.Code == "40P01")
+	return ok && pgErr.Code == "23502" && pgErr.ColumnName == "merchant_id"
 }
 
 // uncollected finds out why a collection was not claimed although its reference is
@@ -88,6 +91,18 @@ func (s *Store) uncollected(ctx context.Context, m movement.Movement) error {
 		return ErrForeignAccount
 	}
 	return &NoAmountError{FreeAt: slot.FreeAt.UTC()}
+}
+
+// FreeSlot gives back the amount of a collection of which nobody was told. It
+// changes nothing where the amount was taken again since.
+func (s *Store) FreeSlot(ctx context.Context, m movement.Movement) error {
+	err := s.queries.FreeSlot(ctx, dbsqlc.FreeSlotParams{
+		AccountID: uuid.UUID(m.Slot.Account), Amount: int64(m.Amount), MovementID: uuid.UUID(m.ID), FreeAt: micro(m.Slot.FreeAt),
+	})
+	if err != nil {
+		return fmt.Errorf("store: free slot: %w", err)
+	}
+	return nil
 }
 
 // Book is an account whose reports are read.
@@ -125,11 +140,12 @@ func (s *Store) AskBook(ctx context.Context, account movement.AccountID, now, be
 	return recorded("ask book", err)
 }
 
-// QuietBooks reads accounts whose reports nobody has read since before, in the
-// order of their ids after one. Of each it tells whose it is, and no more.
-func (s *Store) QuietBooks(ctx context.Context, after movement.AccountID, before time.Time, most int) ([]Book, error) {
+// QuietBooks reads accounts whose reports nobody has read since before, as AskBook
+// has it, in the order of their ids after one. Of each it tells whose it is, and no
+// more.
+func (s *Store) QuietBooks(ctx context.Context, after movement.AccountID, now, before time.Time, most int) ([]Book, error) {
 	rows, err := s.queries.QuietStatements(ctx, dbsqlc.QuietStatementsParams{
-		After: uuid.UUID(after), Before: optional(before), Most: int32(most), //nolint:gosec // a page
+		After: uuid.UUID(after), Before: optional(before), Ahead: optional(now.Add(now.Sub(before))), Most: int32(most), //nolint:gosec // a page
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store: quiet books: %w", err)

@@ -191,7 +191,7 @@ func TestQuietBooks(t *testing.T) {
 		var found []store.Book
 		for page := []store.Book{{}}; len(page) > 0; found = append(found, page...) {
 			var err error
-			if page, err = s.QuietBooks(t.Context(), page[len(page)-1].Account, before, 2); err != nil {
+			if page, err = s.QuietBooks(t.Context(), page[len(page)-1].Account, epoch, before, 2); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -90,7 +90,7 @@ func settlementOf(row dbsqlc.Settlement) Settlement {
 func (s *Store) Candidates(ctx context.Context, b Book, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error) {
 	p := dbsqlc.CollectionsOfParams{
 		MerchantID: b.MerchantID, Mode: b.Mode, Provider: b.Provider, Account: b.Name, Amounts: make([]int64, len(amounts)),
-		Earliest: optional(earliest), Latest: micro(latest),
+		Earliest: micro(earliest), Latest: micro(latest),
 	}
 	for i, amount := range amounts {
 		p.Amounts[i] = int64(amount)
@@ -211,7 +211,7 @@ func (s *Store) Settled(ctx context.Context, account movement.AccountID, done []
 		switch {
 		case err == nil:
 			return nil
-		case !conflicts(err) || ctx.Err() != nil:
+		case !conflicting(err) || ctx.Err() != nil:
 			return fmt.Errorf("store: settled: %w", err)
 		}
 	}
@@ -220,9 +220,9 @@ func (s *Store) Settled(ctx context.Context, account movement.AccountID, done []
 // standing is how a payment stands in the books, in the words of the statement that
 // closes it.
 func standing(s Settlement) string {
-	words := "stays"
+	words := s.Movement.String() + " stays"
 	if !s.ReversedAt.IsZero() {
-		words = "reversed"
+		words = s.Movement.String() + " reversed"
 	}
 	if s.Differs {
 		words += ", differs"

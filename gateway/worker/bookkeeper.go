@@ -14,7 +14,7 @@ import (
 // Shelf lists accounts whose books nobody has read since before, in the order of
 // their ids after one.
 type Shelf interface {
-	QuietBooks(ctx context.Context, after movement.AccountID, before time.Time, most int) ([]store.Book, error)
+	QuietBooks(ctx context.Context, after movement.AccountID, now, before time.Time, most int) ([]store.Book, error)
 }
 
 // BookReader reads an account's books and settles what stands in them, if nobody
@@ -62,11 +62,12 @@ func (k *Bookkeeper) Run(ctx context.Context) error {
 
 // round has all books read that are due.
 func (k *Bookkeeper) round(ctx context.Context) {
-	before := time.Now().Add(-QuietFor)
+	now := time.Now()
+	before := now.Add(-QuietFor)
 	var after movement.AccountID
 	for ctx.Err() == nil {
 		reading, cancel := context.WithTimeout(ctx, readWithin)
-		page, err := k.shelf.QuietBooks(reading, after, before, booksPage)
+		page, err := k.shelf.QuietBooks(reading, after, now, before, booksPage)
 		cancel()
 		if err != nil {
 			k.complain(ctx, "list the books", err)

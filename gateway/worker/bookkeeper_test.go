@@ -33,7 +33,7 @@ func newShelf(n int) *shelf {
 	return s
 }
 
-func (s *shelf) QuietBooks(_ context.Context, after movement.AccountID, before time.Time, most int) (page []store.Book, _ error) {
+func (s *shelf) QuietBooks(_ context.Context, after movement.AccountID, _, before time.Time, most int) (page []store.Book, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range s.books {

@@ -118,7 +118,9 @@ WITH drawn AS (
 ), opened AS (
     INSERT INTO statements (account_id, merchant_id, mode, provider, cursor, through)
     SELECT $3, claimed.merchant_id, claimed.mode, claimed.provider, '', $25::TIMESTAMPTZ FROM claimed
-    ON CONFLICT (account_id) DO NOTHING
+    WHERE NOT EXISTS (SELECT 1 FROM statements AS b WHERE b.account_id = $3)
+    ON CONFLICT (account_id) DO UPDATE SET
+        merchant_id = CASE WHEN statements.merchant_id = excluded.merchant_id THEN excluded.merchant_id END
     RETURNING account_id
 ), taken AS (
     INSERT INTO collection_slots (account_id, amount, movement_id, taken_at, free_at)
@@ -172,7 +174,8 @@ type ClaimCollectionRow struct {
 // the collection that had it, which never opens again. No row comes back either
 // where none is free, or the account is another merchant's. What another replica
 // has taken meanwhile the constraint on slots refuses, and with it the whole
-// statement.
+// statement; an account that became another merchant's at this moment the one that
+// it belongs to somebody does.
 func (q *Queries) ClaimCollection(ctx context.Context, arg ClaimCollectionParams) (ClaimCollectionRow, error) {
 	row := q.db.QueryRow(ctx, claimCollection,
 		arg.Amounts,
@@ -215,7 +218,8 @@ func (q *Queries) ClaimCollection(ctx context.Context, arg ClaimCollectionParams
 const closeSettlements = `-- name: CloseSettlements :execrows
 UPDATE settlements SET state = CASE WHEN reversed_at IS NOT NULL AND NOT differs THEN 'reversed' ELSE 'paid' END
 WHERE account_id = $1 AND payment = ANY($2::TEXT[]) AND state = 'matched'
-    AND CASE WHEN reversed_at IS NULL THEN 'stays' ELSE 'reversed' END || CASE WHEN differs THEN ', differs' ELSE '' END = $3::JSONB ->> payment
+    AND movement_id::TEXT || CASE WHEN reversed_at IS NULL THEN ' stays' ELSE ' reversed' END || CASE WHEN differs THEN ', differs' ELSE '' END
+        = $3::JSONB ->> payment
 `
 
 type CloseSettlementsParams struct {
@@ -226,7 +230,7 @@ type CloseSettlementsParams struct {
 
 // Notes that payments have done to their collections what they mean. What was
 // told of one meanwhile is another story, which stays open: seen says by its name
-// how each stood.
+// how each stood, and which collection it had.
 func (q *Queries) CloseSettlements(ctx context.Context, arg CloseSettlementsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, closeSettlements, arg.AccountID, arg.Payments, arg.Seen)
 	if err != nil {
@@ -237,11 +241,11 @@ func (q *Queries) CloseSettlements(ctx context.Context, arg CloseSettlementsPara
 
 const collectionsOf = `-- name: CollectionsOf :many
 SELECT m.id, m.amount, m.state, m.created_at, m.expires_at,
-    EXISTS (SELECT 1 FROM settlements AS s WHERE s.movement_id = m.id) AS taken
+    (m.paid_late_at IS NOT NULL OR EXISTS (SELECT 1 FROM settlements AS s WHERE s.movement_id = m.id))::BOOL AS taken
 FROM movements AS m
 WHERE m.merchant_id = $1 AND m.mode = $2 AND m.kind = 'collection' AND m.amount = ANY($3::INT8[])
     AND m.provider = $4 AND m.connection_account = $5 AND m.state IN ('sending', 'pending', 'done', 'expired')
-    AND m.created_at <= $6 AND m.expires_at >= $7
+    AND m.created_at >= $6 AND m.created_at <= $7
 `
 
 type CollectionsOfParams struct {
@@ -250,8 +254,8 @@ type CollectionsOfParams struct {
 	Amounts    []int64
 	Provider   string
 	Account    string
+	Earliest   time.Time
 	Latest     time.Time
-	Earliest   *time.Time
 }
 
 type CollectionsOfRow struct {
@@ -263,7 +267,9 @@ type CollectionsOfRow struct {
 	Taken     bool
 }
 
-// The collections of an account that payments of some amounts may be for.
+// The collections of an account, made in a span of time, that payments of some
+// amounts may be for. One that was told of late money has had its payment, also
+// where an operator gave that to another.
 func (q *Queries) CollectionsOf(ctx context.Context, arg CollectionsOfParams) ([]CollectionsOfRow, error) {
 	rows, err := q.db.Query(ctx, collectionsOf,
 		arg.MerchantID,
@@ -271,8 +277,8 @@ func (q *Queries) CollectionsOf(ctx context.Context, arg CollectionsOfParams) ([
 		arg.Amounts,
 		arg.Provider,
 		arg.Account,
-		arg.Latest,
 		arg.Earliest,
+		arg.Latest,
 	)
 	if err != nil {
 		return nil, err
@@ -385,6 +391,28 @@ func (q *Queries) EnterStatement(ctx context.Context, arg EnterStatementParams) 
 	var account_id uuid.UUID
 	err := row.Scan(&account_id)
 	return account_id, err
+}
+
+const freeSlot = `-- name: FreeSlot :exec
+DELETE FROM collection_slots
+WHERE account_id = $1 AND amount = $2 AND movement_id = $3 AND free_at = $4::TIMESTAMPTZ
+`
+
+type FreeSlotParams struct {
+	AccountID  uuid.UUID
+	Amount     int64
+	MovementID uuid.UUID
+	FreeAt     time.Time
+}
+
+func (q *Queries) FreeSlot(ctx context.Context, arg FreeSlotParams) error {
+	_, err := q.db.Exec(ctx, freeSlot,
+		arg.AccountID,
+		arg.Amount,
+		arg.MovementID,
+		arg.FreeAt,
+	)
+	return err
 }
 
 const judgeSettlements = `-- name: JudgeSettlements :many
@@ -594,14 +622,15 @@ func (q *Queries) OpenSettlements(ctx context.Context, arg OpenSettlementsParams
 
 const quietStatements = `-- name: QuietStatements :many
 SELECT account_id, merchant_id, mode, provider FROM statements
-WHERE account_id > $1 AND (asked_at IS NULL OR asked_at <= $2)
+WHERE account_id > $1 AND (asked_at IS NULL OR asked_at <= $2 OR asked_at > $3)
 ORDER BY account_id
-LIMIT $3
+LIMIT $4
 `
 
 type QuietStatementsParams struct {
 	After  uuid.UUID
 	Before *time.Time
+	Ahead  *time.Time
 	Most   int32
 }
 
@@ -614,7 +643,12 @@ type QuietStatementsRow struct {
 
 // Accounts whose reports nobody has read for a while.
 func (q *Queries) QuietStatements(ctx context.Context, arg QuietStatementsParams) ([]QuietStatementsRow, error) {
-	rows, err := q.db.Query(ctx, quietStatements, arg.After, arg.Before, arg.Most)
+	rows, err := q.db.Query(ctx, quietStatements,
+		arg.After,
+		arg.Before,
+		arg.Ahead,
+		arg.Most,
+	)
 	if err != nil {
 		return nil, err
 	}

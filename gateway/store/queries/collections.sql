@@ -4,7 +4,8 @@
 -- the collection that had it, which never opens again. No row comes back either
 -- where none is free, or the account is another merchant's. What another replica
 -- has taken meanwhile the constraint on slots refuses, and with it the whole
--- statement.
+-- statement; an account that became another merchant's at this moment the one that
+-- it belongs to somebody does.
 WITH drawn AS (
     SELECT f.amount FROM (
         SELECT d.amount, d.place FROM (SELECT UNNEST(@amounts::INT8[]) AS amount, UNNEST(@places::INT4[]) AS place) AS d
@@ -49,7 +50,9 @@ WITH drawn AS (
 ), opened AS (
     INSERT INTO statements (account_id, merchant_id, mode, provider, cursor, through)
     SELECT @account_id, claimed.merchant_id, claimed.mode, claimed.provider, '', @beginning::TIMESTAMPTZ FROM claimed
-    ON CONFLICT (account_id) DO NOTHING
+    WHERE NOT EXISTS (SELECT 1 FROM statements AS b WHERE b.account_id = @account_id)
+    ON CONFLICT (account_id) DO UPDATE SET
+        merchant_id = CASE WHEN statements.merchant_id = excluded.merchant_id THEN excluded.merchant_id END
     RETURNING account_id
 ), taken AS (
     INSERT INTO collection_slots (account_id, amount, movement_id, taken_at, free_at)
@@ -70,6 +73,10 @@ SELECT b.merchant_id, COALESCE((
 FROM statements AS b
 WHERE b.account_id = @account_id;
 
+-- name: FreeSlot :exec
+DELETE FROM collection_slots
+WHERE account_id = @account_id AND amount = @amount AND movement_id = @movement_id AND free_at = @free_at::TIMESTAMPTZ;
+
 -- name: StatementOf :one
 SELECT merchant_id, mode, provider, cursor, through FROM statements WHERE account_id = @account_id;
 
@@ -83,7 +90,7 @@ RETURNING account_id;
 -- name: QuietStatements :many
 -- Accounts whose reports nobody has read for a while.
 SELECT account_id, merchant_id, mode, provider FROM statements
-WHERE account_id > @after AND (asked_at IS NULL OR asked_at <= @before)
+WHERE account_id > @after AND (asked_at IS NULL OR asked_at <= @before OR asked_at > @ahead)
 ORDER BY account_id
 LIMIT @most;
 
@@ -151,13 +158,15 @@ FROM settlements
 WHERE account_id = @account_id AND payment = ANY(@payments::TEXT[]);
 
 -- name: CollectionsOf :many
--- The collections of an account that payments of some amounts may be for.
+-- The collections of an account, made in a span of time, that payments of some
+-- amounts may be for. One that was told of late money has had its payment, also
+-- where an operator gave that to another.
 SELECT m.id, m.amount, m.state, m.created_at, m.expires_at,
-    EXISTS (SELECT 1 FROM settlements AS s WHERE s.movement_id = m.id) AS taken
+    (m.paid_late_at IS NOT NULL OR EXISTS (SELECT 1 FROM settlements AS s WHERE s.movement_id = m.id))::BOOL AS taken
 FROM movements AS m
 WHERE m.merchant_id = @merchant_id AND m.mode = @mode AND m.kind = 'collection' AND m.amount = ANY(@amounts::INT8[])
     AND m.provider = @provider AND m.connection_account = @account AND m.state IN ('sending', 'pending', 'done', 'expired')
-    AND m.created_at <= @latest AND m.expires_at >= @earliest;
+    AND m.created_at >= @earliest AND m.created_at <= @latest;
 
 -- name: JudgeSettlements :many
 -- Decides payments of which nobody had decided, and puts those that a person must
@@ -183,10 +192,11 @@ SELECT judged.payment FROM judged;
 -- name: CloseSettlements :execrows
 -- Notes that payments have done to their collections what they mean. What was
 -- told of one meanwhile is another story, which stays open: seen says by its name
--- how each stood.
+-- how each stood, and which collection it had.
 UPDATE settlements SET state = CASE WHEN reversed_at IS NOT NULL AND NOT differs THEN 'reversed' ELSE 'paid' END
 WHERE account_id = @account_id AND payment = ANY(@payments::TEXT[]) AND state = 'matched'
-    AND CASE WHEN reversed_at IS NULL THEN 'stays' ELSE 'reversed' END || CASE WHEN differs THEN ', differs' ELSE '' END = @seen::JSONB ->> payment;
+    AND movement_id::TEXT || CASE WHEN reversed_at IS NULL THEN ' stays' ELSE ' reversed' END || CASE WHEN differs THEN ', differs' ELSE '' END
+        = @seen::JSONB ->> payment;
 
 -- name: AssignSettlement :execrows
 -- Gives a payment to a collection by an operator's word, if it still stands where

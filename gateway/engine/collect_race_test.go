@@ -1,0 +1,136 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// slowBooks answers once it is let.
+type slowBooks struct {
+	*till
+	asked, let chan struct{}
+}
+
+func (s *slowBooks) Statement(ctx context.Context, provider string, asked sdk.Statement, within time.Duration) sdk.Report {
+	close(s.asked)
+	select {
+	case <-ctx.Done():
+		return sdk.NoReport(sdk.BlameNone, "cut")
+	case <-s.let:
+		return s.till.Statement(ctx, provider, asked, within)
+	}
+}
+
+// TestNobodyCutsTheReading: who took the right to read and has no time left gives
+// up waiting, and not the reading: it settles what it finds.
+func TestNobodyCutsTheReading(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	m := w.sold("INV/1", 10_000)
+	w.till.write(paid("r", m.Amount, w.now()))
+	slow := &slowBooks{till: w.till, asked: make(chan struct{}), let: make(chan struct{})}
+	w.Engine.Statements = slow
+	settled := make(chan struct{})
+	w.kept.at = func(step string) {
+		if step == "after settled" {
+			close(settled)
+		}
+	}
+	op := collectOf(collectPath)
+	c, err := w.connect(t.Context(), op, w.account, "live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.pass(booksEvery)
+	impatient, leave := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() {
+		_, err := w.reconcile(impatient, op, c, w.now().Add(-booksEvery))
+		gone <- err
+	}()
+	<-slow.asked
+	leave()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Errorf("it goes on waiting: %v", err)
+	}
+	close(slow.let)
+	<-settled
+	if now := w.stored("INV/1"); now.State != movement.Done {
+		t.Errorf("it is %s", now.State)
+	}
+}
+
+// TestMoneyForWhatHadLateMoney: a collection whose late money an operator has given
+// to another gets no second one by a guess.
+func TestMoneyForWhatHadLateMoney(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	old := w.sold("INV/1", 10_000)
+	w.work("INV/1", time.Hour)
+	w.complete()
+	w.work("INV/1", time.Hour)
+	w.till.write(paid("first", old.Amount, old.ExpiresAt.Add(time.Minute)))
+	w.work("INV/1", time.Hour)
+	next := w.sold("INV/2", 10_000)
+	assign := Assignment{Account: w.wallet, Payment: "first", Movement: next.ID, Operator: "ani", Reason: "the payer showed it"}
+	for range 2 { // once more changes nothing
+		if got, err := w.Assign(t.Context(), assign); err != nil || got.State != movement.Done {
+			t.Fatal(got.State, err)
+		}
+	}
+	w.till.write(paid("second", old.Amount, old.ExpiresAt.Add(2*time.Minute)))
+	w.readBooks(0)
+	if second := w.payment("second"); second.State != store.SettlementAgain {
+		t.Errorf("the second is %s", second.State)
+	}
+	w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED", "wallet2.status_update INV/2 PAID")
+	notes, err := w.kept.NotesOf(t.Context(), old.ID)
+	if err != nil || len(notes) != 1 || notes[0].Event != "given_away" {
+		t.Errorf("the story says %+v, %v", notes, err)
+	}
+}
+
+// TestWhatWasNeverMadeTakesNoAmount: tries that come to nothing use up no amounts.
+func TestWhatWasNeverMadeTakesNoAmount(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	w.till.set(func() {
+		w.till.answer = func(sdk.Call) sdk.Result { return sdk.DidNotSend(sdk.BlameAccount, "no such code") }
+	})
+	for range movement.MostCodes + 1 {
+		if s := w.sell("INV/1", 10_000); s.word() != notSentLater {
+			t.Fatal(s.word(), s.err)
+		}
+	}
+}
+
+// TestPaymentsOfManyDays are asked for day by day, and each finds its own sale.
+func TestPaymentsOfManyDays(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	var sales []movement.Movement
+	for _, reference := range []string{"1", "2", "3", "4"} {
+		m := w.sold(reference, 10_000)
+		sales = append(sales, m)
+		w.till.write(paid("r"+reference, m.Amount, w.now()))
+		w.pass(20 * time.Hour)
+	}
+	w.till.write(paid("ancient", sales[0].Amount, time.Unix(0, 0)), paid("far ahead", sales[1].Amount, w.now().Add(90*365*24*time.Hour)))
+	w.readBooks(0)
+	for i, m := range sales {
+		if now := w.stored(m.Reference); now.State != movement.Done || now.FactID != "r"+m.Reference {
+			t.Errorf("sale %d is %s by %q", i, now.State, now.FactID)
+		}
+	}
+	for _, stray := range []string{"ancient", "far ahead"} {
+		if got := w.payment(stray); got.State != store.SettlementUnmatched {
+			t.Errorf("%s is %s", stray, got.State)
+		}
+	}
+}
