@@ -46,6 +46,7 @@ type App struct {
 	money     *engine.Engine
 	postman   *worker.Postman // nil where no mails are sent
 	keeper    *worker.Bookkeeper
+	clock     *worker.Clock
 	metrics   *console.Metrics // made before what reports to it
 
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs
@@ -137,6 +138,8 @@ func (a *App) wire(ctx context.Context) error {
 	a.directory = tenants.NewDirectory(a.store, a.log)
 	a.cache = cache.New(a.store, time.Now, a.log)
 	a.quotas = limit.NewCounter(a.store, a.log)
+	a.clock = worker.NewClock(a.store, time.Now, a.log)
+	a.clock.Compare(ctx) // a clock that is wrong is known before anything is served, and does not keep us from starting
 	replica := uuid.NewString()
 	mailed, err := a.wirePostman(replica)
 	if err != nil {
@@ -149,6 +152,7 @@ func (a *App) wire(ctx context.Context) error {
 		CheckoutURL: func(id movement.ID) string { return a.config.PublicURL + "/checkout/" + id.String() },
 		Committed:   func() { a.courier.Wake() },
 		Mailed:      mailed,
+		ClockFault:  a.clock.Fault,
 		Now:         time.Now, Log: a.log,
 	})
 	a.worker = worker.New(a.store, a.money, worker.NewShare(a.store, "resolve", replica), a.log)
@@ -209,6 +213,7 @@ func (a *App) Run(ctx context.Context) error {
 	group.Go(func() error { return a.vault.Run(running) })
 	group.Go(func() error { return a.worker.Run(running) })
 	group.Go(func() error { return a.keeper.Run(running) })
+	group.Go(func() error { return a.clock.Run(running) })
 	group.Go(func() error { return a.courier.Run(running) })
 	group.Go(func() error { return worker.NewSweeper(a.store, a.log).Run(running) })
 	if a.postman != nil {

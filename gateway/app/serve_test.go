@@ -155,14 +155,14 @@ func wantHealth(t *testing.T, p *program) {
 	for _, check := range readiness.Checks {
 		checks[check.Name] = check.OK
 	}
-	if want := map[string]bool{"database": true, "directory": true, "plugin payments": true}; !maps.Equal(checks, want) {
+	if want := map[string]bool{"database": true, "clock": true, "directory": true, "plugin payments": true}; !maps.Equal(checks, want) {
 		t.Errorf("/readyz checks %v", checks)
 	}
 	status, body, _ = p.get(t, p.ConsoleURL+"/metrics")
 	for _, part := range []string{
 		`gerbang_requests_total{code="OK",route="/payments/create"} 1`,
 		`gerbang_plugin_calls_total{method="call",mode="live",operation="/payments/create",outcome="pending",provider="payments"} 1`,
-		"gerbang_request_duration_seconds_bucket{", "go_goroutines ", "process_cpu_seconds_total ",
+		"gerbang_request_duration_seconds_bucket{", "\ngerbang_clock_skew_seconds ", "go_goroutines ", "process_cpu_seconds_total ",
 	} {
 		if status != http.StatusOK || !strings.Contains(string(body), part) {
 			t.Errorf("/metrics: %d, without %s", status, part)

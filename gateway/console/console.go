@@ -106,6 +106,13 @@ type Database interface {
 	Ping(ctx context.Context) error
 }
 
+// Clock is this replica's, compared with the database's. Its fault is what operators
+// are told; there is none while nothing is known.
+type Clock interface {
+	Skew() (ahead time.Duration, known bool)
+	Fault() error
+}
+
 // Directory is told of changes, so that they hold here at once; other replicas
 // learn by themselves.
 type Directory interface {
@@ -169,6 +176,7 @@ type Dependencies struct {
 	Finder      Finder
 	Decider     Decider
 	Database    Database
+	Clock       Clock
 
 	Callbacks       Callbacks
 	Outbox          Outbox
@@ -238,7 +246,7 @@ func New(config Config, deps Dependencies) (*Console, error) {
 		c.verifies[tenants.Provider(m.Name)] = m.Verifies
 		c.owners[tenants.Provider(m.Name)] = cmp.Or(tenants.Owner(m.Owner), tenants.OwnerMerchant)
 	}
-	if err := deps.Metrics.watch(deps.Plugins, &attentionCollector{list: deps.Attention, now: deps.Now, log: deps.Log}); err != nil {
+	if err := deps.Metrics.watch(deps.Plugins, &attentionCollector{list: deps.Attention, now: deps.Now, log: deps.Log}, deps.Clock); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
 	c.routes()

@@ -195,8 +195,35 @@ func TestReadiness(t *testing.T) {
 	w.plugins.run(false)
 	notReady("plugin bank")
 	w.plugins.run(true)
+	w.clock.set(3*time.Minute, errors.New("the clock is 3m0s ahead"))
+	notReady("clock")
+	notReady("the clock is 3m0s ahead")
+	w.clock.set(time.Second, nil)
+	if err := w.Ready(t.Context()); err != nil {
+		t.Errorf("ready says %v after the clock was set", err)
+	}
 	w.closeStore()
 	notReady("database")
+}
+
+// TestClockSkewIsMeasured: the metric tells no skew before it is known, and then
+// its sign.
+func TestClockSkewIsMeasured(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	skew := func(want string) {
+		t.Helper()
+		status, _, body := w.send(http.MethodGet, "/metrics", "", "")
+		if status != http.StatusOK || strings.Contains(body, "\ngerbang_clock_skew_seconds ") != (want != "") ||
+			!strings.Contains(body, "\ngerbang_clock_skew_seconds "+want+"\n") && want != "" {
+			t.Errorf("status %d, want a skew of %q in %s", status, want, body)
+		}
+	}
+	skew("")
+	w.clock.set(1500*time.Millisecond, nil)
+	skew("1.5")
+	w.clock.set(-3*time.Minute, errors.New("behind"))
+	skew("-180")
 }
 
 // broken is a list of merchants whose database failed.

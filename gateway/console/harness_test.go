@@ -101,6 +101,32 @@ func (p *fakePlugins) run(running bool) {
 	p.status.Running = running
 }
 
+// fakeClock is a replica's clock as a test says; nothing is known of it at first.
+type fakeClock struct {
+	mu    sync.Mutex
+	ahead time.Duration
+	known bool
+	fault error
+}
+
+func (c *fakeClock) set(ahead time.Duration, fault error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead, c.known, c.fault = ahead, true, fault
+}
+
+func (c *fakeClock) Skew() (time.Duration, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ahead, c.known
+}
+
+func (c *fakeClock) Fault() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fault
+}
+
 // defaultPolicy takes a while to compile and never changes.
 var defaultPolicy = sync.OnceValues(func() (*policy.Set, error) {
 	return policy.Compile(context.Background(), policy.Default())
@@ -137,13 +163,14 @@ type world struct {
 	vault      *tenants.Vault
 	keyset     string // its file
 	plugins    *fakePlugins
+	clock      *fakeClock
 	logs       *logs
 }
 
 // newWorld makes one; the changes are made to what the console is given.
 func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependencies)) *world {
 	t.Helper()
-	w := &world{T: t, plugins: newPlugins(t), metrics: console.NewMetrics(), logs: &logs{}}
+	w := &world{T: t, plugins: newPlugins(t), clock: &fakeClock{}, metrics: console.NewMetrics(), logs: &logs{}}
 	log := slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	url := dbtest.New(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
 		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
@@ -175,7 +202,7 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	}
 	deps := console.Dependencies{
 		Merchants: w.store, Standing: w.store, Keys: w.store, Connections: w.store, Attention: w.store, Movements: w.store, Around: w.store, Finder: w.store,
-		Database: w.store, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Policy: policy.NewActive(set),
+		Database: w.store, Clock: w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Policy: policy.NewActive(set),
 		Metrics: w.metrics, Now: time.Now, Log: log,
 		Callbacks: w.store, Outbox: w.store, CallbackSecrets: w.store,
 		Sealed: w.store, Keyring: w.vault,

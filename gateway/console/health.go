@@ -37,12 +37,22 @@ func (c *Console) checks(ctx context.Context) []Check {
 	}
 	checks := []Check{
 		check("database", err == nil, "does not answer"),
+		c.clockCheck(),
 		check("directory", c.deps.Directory.Fresh(c.deps.Now()), "can't learn of changed merchants and revoked keys"),
 	}
 	for _, s := range c.deps.Plugins.Status() {
 		checks = append(checks, check("plugin "+s.Provider, s.Running, "does not run"))
 	}
 	return checks
+}
+
+// clockCheck says why this replica's clock can't be relied on, if so, and by how much
+// it is wrong.
+func (c *Console) clockCheck() Check {
+	if err := c.deps.Clock.Fault(); err != nil {
+		return check("clock", false, err.Error())
+	}
+	return check("clock", true, "")
 }
 
 func check(name string, ok bool, detail string) Check {

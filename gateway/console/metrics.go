@@ -80,10 +80,10 @@ func (m *Metrics) ObserveCallback(try delivery.Attempt) {
 	m.callbackDurations.Observe(try.Duration.Seconds())
 }
 
-// watch adds how the plugins do at the moment of each scrape, and how long the
-// operators' list is.
-func (m *Metrics) watch(plugins Plugins, attention *attentionCollector) error {
-	return errors.Join(m.registry.Register(pluginCollector{plugins}), m.registry.Register(attention))
+// watch adds how the plugins do at the moment of each scrape, how long the
+// operators' list is, and how far this replica's clock is from the database's.
+func (m *Metrics) watch(plugins Plugins, attention *attentionCollector, clock Clock) error {
+	return errors.Join(m.registry.Register(pluginCollector{plugins}), m.registry.Register(attention), m.registry.Register(clockCollector{clock}))
 }
 
 // pluginCollector asks the host at each scrape, so nothing has to be kept up to date.
@@ -128,5 +128,22 @@ func (c pluginCollector) Collect(to chan<- prometheus.Metric) {
 			gauge(pluginBreaker, breakerState[b.Calls], s.Provider, b.Mode, "call")
 			gauge(pluginBreaker, breakerState[b.Lookups], s.Provider, b.Mode, "lookup")
 		}
+	}
+}
+
+// clockCollector tells what the last comparison of clocks has come to, and nothing
+// before the first.
+type clockCollector struct{ clock Clock }
+
+var clockSkew = prometheus.NewDesc("gerbang_clock_skew_seconds",
+	"How far this replica's clock is ahead of the database's, negative when it is behind; up to 30 s old while the database answers.", nil, nil)
+
+// Describe implements prometheus.Collector.
+func (clockCollector) Describe(to chan<- *prometheus.Desc) { to <- clockSkew }
+
+// Collect implements prometheus.Collector.
+func (c clockCollector) Collect(to chan<- prometheus.Metric) {
+	if ahead, known := c.clock.Skew(); known {
+		to <- prometheus.MustNewConstMetric(clockSkew, prometheus.GaugeValue, ahead.Seconds())
 	}
 }

@@ -1,0 +1,2 @@
+-- name: Clock :one
+SELECT clock_timestamp()::TIMESTAMPTZ AS now;
