@@ -184,7 +184,7 @@ func (p *program) newStall(t testing.TB) *stall {
 
 // credentials are those of a wallet with a code, whose reports are the stall's.
 func (w *stall) credentials(code string) fields {
-	return fields{"static_code": code, "merchant_code": w.national + "/K19", "reports": fields{"directory": w.dir}}
+	return fields{"static_code": code, "merchant_code": w.national, "reports": fields{"directory": w.dir}}
 }
 
 // connect sets the connection as an operator does.

@@ -47,7 +47,8 @@ func checkStaticCodes(t *testing.T, p *program) {
 		what, names string
 		given       fields
 	}{
-		{"another merchant's number", "merchant_code", fields{"merchant_code": "ID1000000000000/K19"}},
+		{"another merchant's number", "merchant_code", fields{"merchant_code": "ID1000000000000"}},
+		{"a terminal's number", "merchant_code", fields{"merchant_code": w.national + "/K19"}},
 		{"no directory", "reports", fields{"reports": fields{"directory": w.dir + "/none"}}},
 		{"a directory beside the root", "reports", fields{"reports": fields{"directory": "reports"}}},
 		{"reports without TLS", "reports", fields{"reports": fields{"url": "http://reports.example/all.csv"}}},
@@ -78,15 +79,28 @@ func (w *stall) saleCode(t *testing.T) string {
 	return made.String()
 }
 
-// checkCodeOwners connects the code of one merchant for another one, who can't sell
-// with it: whose payments its reports tell of would be anybody's guess.
+// terminal is the stall's code with another terminal label, or with none.
+func (w *stall) terminal(label string) string {
+	code := strings.Replace(w.code[:len(w.code)-4], "62070703K19", label, 1)
+	return code + qris.Checksum(code)
+}
+
+// checkCodeOwners connects another terminal of one merchant for another one, who
+// can't sell with it: a row of the reports need not name a terminal, and would pay a
+// sale of each.
 func checkCodeOwners(t *testing.T, p *program) {
 	owner, other := p.newStall(t), p.newStall(t)
-	sale := owner.collect(t, nil)
 	mine := other.collect(t, nil)
 	other.national, other.dir = owner.national, owner.dir
-	if out, err := other.connect(t, other.credentials(owner.code)); err != nil {
+	if out, err := other.connect(t, other.credentials(owner.terminal("62070703K20"))); err != nil { // nobody has sold with it
 		t.Fatalf("%v\n%s", err, out)
+	}
+	sale := owner.collect(t, nil)
+	for _, label := range []string{"62070703K19", "62070703K21", ""} {
+		out, err := other.connect(t, other.credentials(owner.terminal(label)))
+		if err == nil || !strings.Contains(out, "merchant_code") || !strings.Contains(out, "another merchant") {
+			t.Errorf("terminal %q of another merchant: %v\n%s", label, err, out)
+		}
 	}
 	reference := newReference()
 	await(t, actsWithin, "another connection", func() bool {
@@ -97,4 +111,19 @@ func checkCodeOwners(t *testing.T, p *program) {
 	owner.report(t, sale.paid(time.Now()), settled{id: "MINE", at: time.Now(), amount: mine.Amount})
 	owner.collects(t, sale.ExternalID, "PAID")
 	other.wantStanding(t, "another account's report", []collected{mine}, 0)
+
+	// The owner may move to another terminal, with sales open by the code of this one.
+	open := owner.collect(t, fields{"amount": 20_000})
+	if out, err := owner.connect(t, owner.credentials(owner.terminal("62070703K20"))); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	await(t, actsWithin, "the new terminal", func() bool {
+		sale = owner.collect(t, fields{"amount": 30_000})
+		return strings.Contains(sale.QRString, "0703K20")
+	})
+	row := owner.lines(sale.paid(time.Now()))
+	owner.drop(t, "k19.csv", reportHeader+owner.lines(open.paid(time.Now())))
+	owner.drop(t, "k20.csv", reportHeader+strings.Replace(row, ",K19,", ",K20,", 1))
+	owner.collects(t, sale.ExternalID, "PAID")
+	owner.collects(t, open.ExternalID, "PAID")
 }

@@ -3,14 +3,21 @@ package console
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/rand"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -29,6 +36,9 @@ func (c *Console) setConnection(x *call) (any, error) {
 	}
 	if now, ok := account.Connection(wanted.Mode, wanted.Provider); ok && c.sameConnection(now, wanted, credentials) {
 		return c.connectionDocument(now), nil
+	}
+	if err := c.checkHolder(x.request.Context(), wanted, credentials); err != nil {
+		return nil, err
 	}
 	checked, err := c.verify(x.request.Context(), wanted, credentials, spec.Unverified)
 	if err != nil {
@@ -84,6 +94,31 @@ func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec Connectio
 		return tenants.Connection{}, nil, fault.Invalid("credentials", "must be a JSON object")
 	}
 	return tenants.Connection{MerchantID: id, Mode: mode, Provider: provider, Owner: owner}, credentials, nil
+}
+
+// checkHolder refuses an account on which another merchant collects. Whose it is,
+// its first sale decides in its commit; this tells operators before a sale is
+// refused.
+func (c *Console) checkHolder(ctx context.Context, wanted tenants.Connection, credentials []byte) error {
+	manifests := c.deps.Plugins.Manifests()
+	i := slices.IndexFunc(manifests, func(m *manifest.Manifest) bool { return m.Name == string(wanted.Provider) })
+	if i < 0 || !manifests[i].Statements || manifests[i].AccountField() == "" {
+		return nil
+	}
+	field := manifests[i].AccountField()
+	var given map[string]any
+	if err := json.Unmarshal(credentials, &given); err != nil {
+		return fault.Invalid("credentials", "must be a JSON object")
+	}
+	name, _ := given[field].(string)
+	book, err := c.deps.Settlements.Book(ctx, movement.NewAccountID(string(wanted.Provider), string(wanted.Mode), name))
+	switch {
+	case errors.Is(err, store.ErrNotFound), err == nil && book.MerchantID == string(wanted.MerchantID):
+		return nil
+	case err != nil:
+		return err
+	}
+	return fault.Invalid("credentials."+field, "names the account of another merchant, "+book.MerchantID+", who collects on it; nothing was stored")
 }
 
 // credentialsMissing names what a provider asks for, each field with what it is.

@@ -12,8 +12,10 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
-// Settlements reads the payments that wait for an operator, the newest first.
+// Settlements reads the payments that wait for an operator, the newest first, and
+// whose an account is, which is nobody's (store.ErrNotFound) until its first sale.
 type Settlements interface {
+	Book(ctx context.Context, account movement.AccountID) (store.Book, error)
 	ListSettlements(ctx context.Context, merchant string, most int) ([]store.ListedSettlement, error)
 }
 

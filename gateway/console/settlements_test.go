@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +13,64 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
+
+// claimed makes a merchant's first sale on an account.
+func (w *world) claimed(merchant, account string, now time.Time) movement.Movement {
+	w.Helper()
+	m, ours, err := w.store.Claim(w.Context(), movement.Movement{
+		Key: movement.Key{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}, Kind: manifest.Collection, Reference: "INV/1"},
+		ID:  movement.NewID(), Operation: "/wallet2/create", Provider: "wallet2", Amount: 10_000, Request: json.RawMessage(`{}`),
+		ConnectionAccount: account, CreatedAt: now, SendBy: now, ExpiresAt: now.Add(time.Hour),
+		Slot: movement.Slot{Account: movement.NewAccountID("wallet2", "live", account), FreeAt: now.Add(2 * time.Hour)},
+	})
+	if err != nil || !ours {
+		w.Fatal(ours, err)
+	}
+	return m
+}
+
+// TestAnAccountIsOneMerchants: whoever sells on it first keeps it, and nobody else
+// can connect it.
+func TestAnAccountIsOneMerchants(t *testing.T) {
+	t.Parallel()
+	wallet, err := manifest.Parse([]byte(strings.Replace(strings.Replace(bank, `"bank"`, `"wallet2"`, 1), `"notifications": true`,
+		`"notifications": true, "statements": true, "reports_late": "2h", "account": "/api_key"`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
+		plugins := newPlugins(t)
+		plugins.others = append(plugins.others, wallet)
+		d.Plugins = plugins
+	})
+	owner, other := w.merchant().MerchantID, w.merchant().MerchantID
+	set := func(merchant, mode, key string) error {
+		_, err := w.SetConnection(t.Context(), merchant, "wallet2", console.ConnectionSpec{Mode: mode, Credentials: []byte(`{"api_key":"` + key + `"}`)})
+		return err
+	}
+	for _, merchant := range []string{owner, other} { // it is nobody's yet
+		if err := set(merchant, "live", "k-10200"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.claimed(owner, "k-10200", time.Now().UTC())
+	if err := set(other, "live", "k-other"); err != nil {
+		t.Error(err)
+	}
+	if failure := w.refused(set(other, "live", "k-10200"), http.StatusBadRequest, "credentials.api_key"); !strings.Contains(failure.Fields[0].Message, owner) {
+		t.Errorf("refused with %+v", failure)
+	}
+	if c, ok := w.account(other).Connection(tenants.Live, "wallet2"); !ok || c.Version != 2 {
+		t.Errorf("stored %+v", c)
+	}
+	for merchant, mode := range map[string]string{owner: "live", other: "test"} {
+		if err := set(merchant, mode, "k-10200"); err != nil {
+			t.Errorf("%s in mode %s: %v", merchant, mode, err)
+		}
+	}
+}
 
 // assigner keeps what the engine is asked.
 type assigner struct{ asked []engine.Assignment }
@@ -28,15 +86,7 @@ func TestSettlementsAreListedAndAssigned(t *testing.T) {
 	w := newWorld(t, func(_ *console.Config, deps *console.Dependencies) { deps.Assigner = money })
 	ctx, merchant, now := t.Context(), w.merchant().MerchantID, time.Now().UTC().Truncate(time.Second)
 	account := movement.NewAccountID("wallet2", "live", "ID10200")
-	m, ours, err := w.store.Claim(ctx, movement.Movement{
-		Key: movement.Key{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}, Kind: manifest.Collection, Reference: "INV/1"},
-		ID:  movement.NewID(), Operation: "/wallet2/create", Provider: "wallet2", Amount: 10_000, Request: json.RawMessage(`{}`),
-		ConnectionAccount: "ID10200", CreatedAt: now, SendBy: now, ExpiresAt: now.Add(time.Hour),
-		Slot: movement.Slot{Account: account, FreeAt: now.Add(2 * time.Hour)},
-	})
-	if err != nil || !ours {
-		t.Fatal(ours, err)
-	}
+	m := w.claimed(merchant, "ID10200", now)
 	book, err := w.store.Book(ctx, account)
 	if err != nil {
 		t.Fatal(err)

@@ -32,21 +32,19 @@ type reportsAt struct {
 
 // account is a wallet that can be collected into.
 type account struct {
-	code     qris.Code
-	merchant string // as reports name it
-	terminal string // likewise, "" where the code names none
-	zone     *time.Location
-	late     time.Duration // a report tells of all that was so long before its time
-	books    source
+	code      qris.Code
+	merchant  string    // as reports name it
+	terminal  string    // likewise, "" where the code names none
+	terminals terminals // whose rows are ours, as the cursor has it
+	zone      *time.Location
+	late      time.Duration // a report tells of all that was so long before its time
+	books     source
 }
 
-// name is what the account is called, the same for every code that pays it.
-func (a account) name() string {
-	if a.terminal == "" {
-		return a.merchant
-	}
-	return a.merchant + "/" + a.terminal
-}
+// name is what the account is called, the same for every code that pays it. All
+// terminals of a merchant are one account, that one of us owns: a row need not say
+// by which terminal its money came, and would pay a sale of each.
+func (a account) name() string { return a.merchant }
 
 // open reads a connection. Its errors are for whoever gave the credentials, and
 // hold nothing of them but what is on the shop's wall.

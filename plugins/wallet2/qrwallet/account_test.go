@@ -57,19 +57,19 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 		"static_code: tag 01 says dynamic":                    code(sealed(dynamic)),
 		"static_code: tag 54 must not stand in a static code": code(sealed(strings.Replace(printed, "5802ID", "54031005802ID", 1))),
 		"static_code: tag 00":                                 code(""),
-		`the static code pays "` + shopName + `"`:             func(c *credentials) { c.MerchantCode = shop },
-		"time_zone":                   func(c *credentials) { c.TimeZone = "Mars/Olympus" },
-		"one of directory and url":    func(c *credentials) { c.Reports = reportsAt{} },
-		"an absolute path":            func(c *credentials) { c.Reports.Directory = "reports" },
-		"the directory can't be read": func(c *credentials) { c.Reports.Directory = filepath.Join(b.dir, "none") },
-		"must be https":               func(c *credentials) { c.Reports = reportsAt{URL: "http://reports.example/x"} },
+		`the static code pays "` + shop + `"`:                 func(c *credentials) { c.MerchantCode = shop + "/K19" },
+		"time_zone":                                           func(c *credentials) { c.TimeZone = "Mars/Olympus" },
+		"one of directory and url":                            func(c *credentials) { c.Reports = reportsAt{} },
+		"an absolute path":                                    func(c *credentials) { c.Reports.Directory = "reports" },
+		"the directory can't be read":                         func(c *credentials) { c.Reports.Directory = filepath.Join(b.dir, "none") },
+		"must be https":                                       func(c *credentials) { c.Reports = reportsAt{URL: "http://reports.example/x"} },
 	} {
 		r := verify(t.Context(), b.connection(c))
 		if r.Outcome != sdk.Refused || !strings.Contains(r.Refusal.Message, want) {
 			t.Errorf("%s: got %+v", want, r)
 		}
 	}
-	if r := verify(t.Context(), b.connection()); r.Outcome != sdk.Done || r.ProviderReference != shopName {
+	if r := verify(t.Context(), b.connection()); r.Outcome != sdk.Done || r.ProviderReference != shop {
 		t.Errorf("a right one: %+v", r)
 	}
 	b.write("a.csv", "id,amount\n")
@@ -82,16 +82,14 @@ func TestVerifyNamesWhatIsWrong(t *testing.T) {
 func TestNamesOfAccounts(t *testing.T) {
 	t.Parallel()
 	moved := sealed(strings.Replace(printed, "NamaKota1", "KotaBaru2", 1))
-	noTerminal := sealed(strings.Replace(printed, "62070703K19", "", 1))
 	noNational := sealed(strings.Replace(printed, "51370014ID.CO.QRIS.WWW0215ID1019123456781", "", 1))
-	for text, want := range map[string]string{printed: shopName, moved: shopName, noTerminal: shop, noNational: "936000140456789/K19"} {
+	for text, want := range map[string]string{printed: shop, moved: shop, ofK20: shop, unlabelled: shop, noNational: "936000140456789"} {
 		code, err := qris.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		merchant, err := merchantOf(code)
-		terminal, _ := code.Value("62-07")
-		if got := (account{merchant: merchant, terminal: terminal}).name(); err != nil || got != want {
+		if got := (account{merchant: merchant}).name(); err != nil || got != want {
 			t.Errorf("got %q, %v, want %q", got, err, want)
 		}
 	}

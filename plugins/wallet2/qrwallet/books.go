@@ -24,7 +24,7 @@ const (
 	maxEntries = 4000
 )
 
-// mark is how far a file was read. A cursor is the marks of all files that are
+// mark is how far a file was read. A cursor has the marks of all files that are
 // there, so that one which comes late under an earlier name is read, too.
 type mark struct {
 	Offset  int    `json:"o"`
@@ -36,16 +36,16 @@ type marks map[string]mark
 
 // readCursor reads one of ours. From anything else reading begins anew: rows
 // that are read twice do no harm, and a missed one is money.
-func readCursor(cursor string) marks {
-	read := marks{}
-	if json.Unmarshal([]byte(cursor), &read) != nil || read == nil {
-		return marks{}
+func readCursor(text string) cursor {
+	var read cursor
+	if json.Unmarshal([]byte(text), &read) != nil {
+		return cursor{}
 	}
 	return read
 }
 
-func (m marks) cursor() string {
-	text, err := json.Marshal(m)
+func (c cursor) String() string {
+	text, err := json.Marshal(c)
 	if err != nil {
 		return "" // a map of plain fields always can be
 	}
@@ -66,7 +66,7 @@ type reading struct {
 
 // read reads the books from a cursor on. A report that can't be read holds up no
 // other; but while there is one nothing is complete, for it may hold any row.
-func (a account) read(ctx context.Context, cursor string, limit int) sdk.Report {
+func (a account) read(ctx context.Context, from string, limit int) sdk.Report {
 	if limit < 1 || limit > maxEntries {
 		limit = maxEntries
 	}
@@ -74,7 +74,10 @@ func (a account) read(ctx context.Context, cursor string, limit int) sdk.Report 
 	if err != nil {
 		return unread(err)
 	}
-	r := reading{account: a, now: time.Now(), limit: limit, before: readCursor(cursor), after: marks{}}
+	now := time.Now()
+	before := readCursor(from).turn(a.terminal, now)
+	a.terminals = before.Terminals
+	r := reading{account: a, now: now, limit: limit, before: before.Files, after: marks{}}
 	for i, f := range files {
 		if err := ctx.Err(); err != nil {
 			return unread(unreachable{err})
@@ -179,7 +182,7 @@ func (r *reading) report() sdk.Report {
 	if r.answer.Blame != sdk.BlameNone && len(r.answer.Entries) == 0 {
 		return sdk.NoReport(r.answer.Blame, r.answer.Detail) // there is nothing new beside what is broken
 	}
-	r.answer.Known, r.answer.Cursor = true, r.after.cursor()
+	r.answer.Known, r.answer.Cursor = true, cursor{Terminals: r.account.terminals, Files: r.after}.String()
 	if complete := !r.answer.More && !r.open; complete && !r.until.IsZero() {
 		if r.until.After(r.now) {
 			r.until = r.now

@@ -92,6 +92,66 @@ func TestThroughIsWhatTheReportsPromise(t *testing.T) {
 	}
 }
 
+// TestNoReportTellsOfWhatCameAfterIt, whatever its name says: one of an hour is
+// written before the hour is over, and added to in it.
+func TestNoReportTellsOfWhatCameAfterIt(t *testing.T) {
+	t.Parallel()
+	b, now := newBooks(t), time.Now().UTC().Truncate(time.Second)
+	hourly, document := named(now.Add(time.Hour)), header+settled("s1", 1)
+	b.write(hourly, document)
+	b.touch(hourly, now.Add(-30*time.Minute))
+	r := b.mustRead("one of this hour", "", "s1")
+	if want := now.Add(-30*time.Minute - reportsLate); !r.Through.Equal(want) {
+		t.Errorf("complete until %v, want %v", r.Through, want)
+	}
+	b.write(hourly, document+settled("s2", 2))
+	b.touch(hourly, now.Add(-10*time.Minute))
+	r = b.mustRead("what was added", r.Cursor, "s2")
+	if want := now.Add(-10*time.Minute - reportsLate); !r.Through.Equal(want) {
+		t.Errorf("complete until %v, want %v", r.Through, want)
+	}
+	b.write(hourly, document+settled("s2", 2))
+	b.touch(hourly, now.Add(9*time.Hour)) // by a clock that is ahead
+	if r = b.mustRead("one of the future", r.Cursor); r.Through.IsZero() || r.Through.After(time.Now().Add(-reportsLate)) {
+		t.Errorf("complete until %v", r.Through)
+	}
+	copied := newBooks(t)
+	copied.write(named(now.Add(-time.Hour)), document)
+	copied.touch(named(now.Add(-time.Hour)), now.Add(-5*time.Hour))
+	if r := copied.mustRead("a copy with its old time", "", "s1"); !r.Through.Equal(now.Add(-5*time.Hour - reportsLate)) {
+		t.Errorf("complete until %v", r.Through)
+	}
+}
+
+// TestNoServerTellsOfWhatIsToCome, also where its clock is ahead of ours.
+func TestNoServerTellsOfWhatIsToCome(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		modified, date string // as times of the day
+		want           time.Time
+	}{
+		"not told":                  {"", "12:00:00", time.Time{}},
+		"not a time":                {"noon", "12:00:00", time.Time{}},
+		"an hour ago":               {"11:00:00", "12:00:00", now.Add(-time.Hour)},
+		"no date":                   {"11:00:00", "", now.Add(-time.Hour)},
+		"after the answer":          {"11:30:00", "11:00:00", now.Add(-time.Hour)},
+		"to come":                   {"13:00:00", "", now},
+		"by a clock that is ahead":  {"12:30:00", "13:00:00", now.Add(-30 * time.Minute)},
+		"by a clock that is behind": {"10:30:00", "11:00:00", now.Add(-90 * time.Minute)},
+	} {
+		header := http.Header{}
+		for field, at := range map[string]string{"Last-Modified": c.modified, "Date": c.date} {
+			if at != "" {
+				header.Set(field, "Fri, 02 Jan 2026 "+at+" GMT")
+			}
+		}
+		if got := modified(header, now); !got.Equal(c.want) {
+			t.Errorf("%s: until %v, want %v", name, got, c.want)
+		}
+	}
+}
+
 // TestABrokenFileHoldsUpNoOther: what is whole before and after it is read, it is
 // told again and again, and nothing is complete until it is mended or gone.
 func TestABrokenFileHoldsUpNoOther(t *testing.T) {
@@ -147,10 +207,7 @@ func TestALineWithoutAnEndIsAFaultInTheEnd(t *testing.T) {
 	if r.Blame != sdk.BlameNone || !strings.Contains(r.Detail, "has no end yet") {
 		t.Errorf("while it is written: %+v", r)
 	}
-	old := time.Now().Add(-unendedFor - time.Minute)
-	if err := os.Chtimes(filepath.Join(b.dir, "a.csv"), old, old); err != nil {
-		t.Fatal(err)
-	}
+	b.touch("a.csv", time.Now().Add(-unendedFor-time.Minute))
 	if r = b.read(r.Cursor, 10); r.Known || r.Blame != sdk.BlameAccount || r.Detail != "a.csv: the last line has no end" {
 		t.Errorf("after a while: %+v", r)
 	}

@@ -177,14 +177,15 @@ func readHeader(record []string) (map[string]int, error) {
 }
 
 // readRow reads what a row says of the account. Rows of other merchants and
-// terminals, and rows without money, are not ours.
+// terminals, and rows without money, are not ours; that money was taken back is, of
+// any terminal that once was, whenever that happens.
 func (a account) readRow(f fields) (entry sdk.Entry, ours bool, err error) {
 	status, ok := statuses[strings.ToUpper(f.get(columnStatus))]
 	if !ok {
 		return entry, false, fmt.Errorf("%s: %q is not known", columnStatus, f.get(columnStatus))
 	}
 	terminal := f.get(columnTerminal)
-	if f.get(columnMerchant) != a.merchant || terminal != "" && a.terminal != "" && terminal != a.terminal || status == nothing {
+	if f.get(columnMerchant) != a.merchant || status == nothing || !a.terminals.ours(terminal, time.Time{}) {
 		return entry, false, nil
 	}
 	id := f.get(columnID)
@@ -205,7 +206,7 @@ func (a account) readRow(f fields) (entry sdk.Entry, ours bool, err error) {
 	if entry.At, err = readTime(f.get(columnTime), a.zone); err != nil {
 		return entry, false, err
 	}
-	return entry, true, nil
+	return entry, entry.Reversed || a.terminals.ours(terminal, entry.At), nil
 }
 
 var timeForms = []string{"2006-01-02 15:04:05", time.RFC3339, "2006-01-02T15:04:05"}

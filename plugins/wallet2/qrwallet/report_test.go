@@ -90,7 +90,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("\ufeff" + header + "\n\n" + settled("s1", 1) + "half")
 	f.Add("")
 	f.Fuzz(func(t *testing.T, document string) {
-		a := account{merchant: shop, terminal: "K19", zone: time.UTC}
+		a := account{merchant: shop, terminals: terminals{"K19": {}}, zone: time.UTC}
 		r, err := a.parse("f.csv", []byte(document), part{limit: 1 << 20})
 		if err != nil {
 			return

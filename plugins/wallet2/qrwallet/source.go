@@ -31,7 +31,7 @@ type file struct {
 	name    string
 	changed int64     // when it last was, 0 where nobody knows: such a file is always read
 	size    int64     // in bytes
-	until   time.Time // up to when it reports, zero where it does not say
+	until   time.Time // up to when it reports, zero where it does not say; never after it was written
 	read    func() ([]byte, error)
 }
 
@@ -91,7 +91,7 @@ func (d directory) list(context.Context) ([]file, error) {
 			return nil, fmt.Errorf("%s: is no file that can be read", entry.Name())
 		}
 		files = append(files, file{
-			name: entry.Name(), changed: info.ModTime().UnixNano(), size: info.Size(), until: stampOf(entry.Name()),
+			name: entry.Name(), changed: info.ModTime().UnixNano(), size: info.Size(), until: earlier(stampOf(entry.Name()), info.ModTime()),
 			read: func() ([]byte, error) { return readWhole(filepath.Join(string(d), entry.Name())) },
 		})
 	}
@@ -131,6 +131,16 @@ func stampOf(name string) time.Time {
 	return at
 }
 
+// earlier is the first of two times, zero where the one that is told is. A file of
+// an hour may have its name before the hour is over, and be added to in it: it
+// knows nothing of what came after it was written.
+func earlier(told, bound time.Time) time.Time {
+	if told.After(bound) {
+		return bound
+	}
+	return told
+}
+
 // remote is one document, the whole report up to now.
 type remote struct{ url, token string }
 
@@ -149,6 +159,7 @@ func (r remote) list(ctx context.Context) ([]file, error) {
 		request.Header.Set("Authorization", "Bearer "+r.token)
 	}
 	response, err := client.Do(request)
+	answered := time.Now()
 	if err != nil {
 		if cause, ok := errors.AsType[*url.Error](err); ok {
 			err = cause.Err // the rest names the URL
@@ -166,9 +177,24 @@ func (r remote) list(ctx context.Context) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	until, _ := http.ParseTime(response.Header.Get("Last-Modified")) // zero where it is not told
 	return []file{{
-		name: remoteName, size: int64(len(body)), until: until,
+		name: remoteName, size: int64(len(body)), until: modified(response.Header, answered),
 		read: func() ([]byte, error) { return body, nil },
 	}}, nil
+}
+
+// modified is when a document was changed as its server says, zero where it does
+// not, and by our clock where the server's is ahead of it.
+func modified(of http.Header, now time.Time) time.Time {
+	at, err := http.ParseTime(of.Get("Last-Modified"))
+	if err != nil {
+		return time.Time{}
+	}
+	if date, err := http.ParseTime(of.Get("Date")); err == nil {
+		at = earlier(at, date)
+		if ahead := date.Sub(now); ahead > 0 {
+			at = at.Add(-ahead)
+		}
+	}
+	return earlier(at, now)
 }

@@ -20,8 +20,7 @@ import (
 const (
 	printed = "00020101021126670018ID.CO.EXAMPLE2.WWW01159360001404567890215MIDCONTOH1234560303UMI51370014ID.CO.QRIS.WWW" +
 		"0215ID10191234567815204123453033605802ID5914NamaMerchantC16009NamaKota16110123456789062070703K196304B22E"
-	shop     = "ID1019123456781"
-	shopName = shop + "/K19"
+	shop = "ID1019123456781"
 )
 
 const header = "settlement_id,transaction_time,amount,currency,merchant_id,terminal_id,status,rrn\n"
@@ -37,7 +36,7 @@ type change func(*credentials)
 
 func connection(t *testing.T, changes ...change) sdk.Connection {
 	t.Helper()
-	given := credentials{StaticCode: printed, MerchantCode: shopName}
+	given := credentials{StaticCode: printed, MerchantCode: shop}
 	for _, c := range changes {
 		c(&given)
 	}
@@ -64,6 +63,14 @@ func (b books) connection(changes ...change) sdk.Connection {
 func (b books) write(name, document string) {
 	b.t.Helper()
 	if err := os.WriteFile(filepath.Join(b.dir, name), []byte(document), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// touch says when a report was last written.
+func (b books) touch(name string, at time.Time) {
+	b.t.Helper()
+	if err := os.Chtimes(filepath.Join(b.dir, name), at, at); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -51,8 +51,8 @@ type credentials struct {
 	ReportsLate  string            `json:"reports_late"`
 }
 
-// Connect opens an account with a printed code of its own; its merchant code
-// names it.
+// Connect opens an account with a printed code of its own; its national merchant
+// id names it.
 func (s *Simulator) Connect(key, token, _ string) kit.Connection {
 	sum := sha256.Sum256([]byte(key))
 	merchant := fmt.Sprintf("ID10%011d", binary.BigEndian.Uint64(sum[:])%100_000_000_000)
@@ -63,10 +63,9 @@ func (s *Simulator) Connect(key, token, _ string) kit.Connection {
 		// The caller learns it from reports that are not there.
 		s.env.Log.Error("account not opened", "merchant", merchant, "err", err)
 	}
-	name := merchant + "/" + terminal
 	return kit.Connection{
-		Account: name, CallbackToken: token,
-		Credentials: credentials{text, name, map[string]string{"directory": s.directory(merchant)}, s.lateness()},
+		Account: merchant, CallbackToken: token,
+		Credentials: credentials{text, merchant, map[string]string{"directory": s.directory(merchant)}, s.lateness()},
 	}
 }
 

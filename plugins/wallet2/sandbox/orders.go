@@ -26,9 +26,8 @@ type settleOrder struct {
 }
 
 func (s *Simulator) orderSettle(o settleOrder) (any, error) {
-	merchant, _, _ := strings.Cut(o.MerchantCode, "/")
 	s.mu.Lock()
-	a, ok := s.accounts[merchant]
+	a, ok := s.accounts[o.MerchantCode]
 	s.mu.Unlock()
 	if !ok {
 		return nil, kit.ErrUnknown
@@ -64,20 +63,19 @@ type reportOrder struct {
 // orderReport drops a report, and beside it a broken one where that is ordered.
 // The broken one repeats the last rows: nobody loses any by refusing it.
 func (s *Simulator) orderReport(o reportOrder) (any, error) {
-	merchant, _, _ := strings.Cut(o.MerchantCode, "/")
 	if !slices.Contains([]damage{undamaged, halved, headless}, o.Damage) {
 		return nil, fmt.Errorf("damage is half, header or nothing")
 	}
 	s.mu.Lock()
-	a, ok := s.accounts[merchant]
+	a, ok := s.accounts[o.MerchantCode]
 	s.mu.Unlock()
 	if !ok {
 		return nil, kit.ErrUnknown
 	}
-	if err := s.publish(merchant, true); err != nil {
+	if err := s.publish(o.MerchantCode, true); err != nil {
 		return nil, err
 	}
-	broken := filepath.Join(s.directory(merchant), "settlement-damaged.csv")
+	broken := filepath.Join(s.directory(o.MerchantCode), "settlement-damaged.csv")
 	if err := os.Remove(broken); err != nil && !os.IsNotExist(err) {
 		return nil, err
 	}

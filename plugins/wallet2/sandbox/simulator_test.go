@@ -25,7 +25,7 @@ func TestEachShopHasACodeOfItsOwn(t *testing.T) {
 	seen := map[string]bool{w.shop.MerchantCode: true}
 	for _, other := range []shop{w.connect("m", "live"), w.connect("n", "test")} {
 		code, err := qris.Parse(other.StaticCode)
-		if err != nil || code.Point() != qris.Static || code.NationalID()+"/K19" != other.MerchantCode {
+		if err != nil || code.Point() != qris.Static || code.NationalID() != other.MerchantCode {
 			t.Errorf("%+v: %v", other, err)
 		}
 		if seen[other.MerchantCode] {
@@ -55,7 +55,7 @@ func TestAPaymentIsReported(t *testing.T) {
 	names, documents := w.reports()
 	last := documents[len(documents)-1]
 	want := []string{receipt.Reference, "2026-01-15 10:00:00", "10057.00", "IDR"}
-	if len(last) != 2 || !slices.Equal(last[1][:4], want) || last[1][6]+"/"+last[1][7] != w.shop.MerchantCode || last[1][9] != "70.00" || last[1][10] != "9987.00" {
+	if len(last) != 2 || !slices.Equal(last[1][:4], want) || last[1][6] != w.shop.MerchantCode || last[1][7] != "K19" || last[1][9] != "70.00" || last[1][10] != "9987.00" {
 		t.Errorf("%s has %q", names[len(names)-1], last)
 	}
 	var movements []kit.Movement
