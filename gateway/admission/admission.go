@@ -69,7 +69,7 @@ type Ticket struct {
 	// it refused.
 	Limits policy.Limits
 	// Quotas are what this request has reserved, of which Remaining is left in the
-	// scarcest; nil where none counts it.
+	// scarcest; nil until it has, and where none counts it.
 	Quotas    []limit.Usage
 	Remaining *int64
 	// RateLimit and RateLimitPolicy are the values of the header fields of these
@@ -79,10 +79,10 @@ type Ticket struct {
 }
 
 // Admit decides on one request whose body fits its schema: the policy first, then
-// the rates, then the quotas. The error is POLICY_DENIED with the policy's own
-// reasons, RATE_LIMITED, QUOTA_EXCEEDED, or INTERNAL when the policy could not be
-// evaluated or a quota not be counted: no decision is a refusal. The ticket is set
-// in each case; with an error it has used no quota.
+// the rates. What the ticket says that it must still be counted by is for Reserve.
+// The error is POLICY_DENIED with the policy's own reasons, RATE_LIMITED, or INTERNAL
+// when the policy could not be evaluated: no decision is a refusal. The ticket is set
+// in each case.
 func (a *Admission) Admit(
 	ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document,
 ) (Ticket, error) {
@@ -98,10 +98,7 @@ func (a *Admission) Admit(
 	if ticket.Limits, err = a.judge(ctx, set, input, ticket); err != nil {
 		return ticket, err
 	}
-	if err := a.spend(ctx, now, &ticket, input); err != nil || len(ticket.Limits.Quotas) == 0 {
-		return ticket, err
-	}
-	return ticket, a.reserve(ctx, now.In(zone), &ticket, input)
+	return ticket, a.spend(ctx, now, &ticket, input)
 }
 
 // Reconsider asks the policy again about a request that was admitted, with what an
@@ -202,7 +199,7 @@ func (a *Admission) spend(ctx context.Context, now time.Time, ticket *Ticket, in
 		limits = limit.AppendLimit(limits, rate.Name, verdict)
 		policies = limit.AppendPolicy(policies, rate.Name, verdict)
 		if !verdict.OK {
-			a.note(ctx, *ticket, input, fault.RateLimited, rate.Name)
+			a.note(ctx, *ticket, subjectOf(input), fault.RateLimited, rate.Name)
 			refusal = fault.Newf(fault.RateLimited,
 				"Too many requests: at most %g a second, %d at once.", rate.PerSecond, rate.Burst).After(now, verdict.RetryAfter)
 			break
@@ -213,16 +210,23 @@ func (a *Admission) spend(ctx context.Context, now time.Time, ticket *Ticket, in
 }
 
 func (a *Admission) deny(ctx context.Context, ticket Ticket, input policy.AdmitInput, reason string) error {
-	a.note(ctx, ticket, input, fault.PolicyDenied, reason)
+	a.note(ctx, ticket, subjectOf(input), fault.PolicyDenied, reason)
 	return fault.New(fault.PolicyDenied, reason)
 }
 
+// subject is whom a decision is about, and for what.
+type subject struct{ merchant, mode, operation string }
+
+func subjectOf(input policy.AdmitInput) subject {
+	return subject{input.Merchant.ID, input.Mode, input.Operation.Path}
+}
+
 // note logs a refusal under its decision's id, so that it can be explained.
-func (a *Admission) note(ctx context.Context, ticket Ticket, input policy.AdmitInput, code fault.Code, reason string) {
+func (a *Admission) note(ctx context.Context, ticket Ticket, s subject, code fault.Code, reason string) {
 	a.log.LogAttrs(ctx, slog.LevelInfo, "not admitted",
 		slog.String("decision_id", ticket.DecisionID), slog.String("policy_version", ticket.PolicyVersion),
-		slog.String("merchant_id", input.Merchant.ID), slog.String("mode", input.Mode),
-		slog.String("operation", input.Operation.Path), slog.String("error_code", string(code)), slog.String("reason", reason))
+		slog.String("merchant_id", s.merchant), slog.String("mode", s.mode),
+		slog.String("operation", s.operation), slog.String("error_code", string(code)), slog.String("reason", reason))
 }
 
 func internal(cause error) error {

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
-	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -20,33 +20,38 @@ const zoneLabel = "time_zone"
 // jakarta is the zone of Indonesia's capital, which has no summer time.
 var jakarta = time.FixedZone("WIB", 7*60*60)
 
-// reserve takes a unit of each quota that counts the operation, or of none: what
-// was taken before one that is used up is released. Now is in the merchant's zone.
-func (a *Admission) reserve(ctx context.Context, now time.Time, ticket *Ticket, input policy.AdmitInput) error {
+// Reserve takes a unit of each quota that counts an admitted request, or of none:
+// what was taken before one that is used up is released. It is apart from Admit so
+// that the caller may look before whether the request is about what exists already
+// and so uses nothing. The error is QUOTA_EXCEEDED, or INTERNAL when a quota could
+// not be counted. The ticket that it returns is the given one in that case.
+func (a *Admission) Reserve(ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity, op *catalog.Operation) (Ticket, error) {
+	s := subject{string(id.Account.ID()), string(id.Mode), op.Path}
+	now = now.In(ticket.Zone)
 	month := limit.Month(now)
+	reserved := ticket
 	for _, quota := range ticket.Limits.Quotas {
-		usage := limit.Usage{Key: limit.Key{Merchant: input.Merchant.ID, Mode: input.Mode, Name: quota.Name}, Period: month.Name}
+		usage := limit.Usage{Key: limit.Key{Merchant: s.merchant, Mode: s.mode, Name: quota.Name}, Period: month.Name}
 		counted, err := a.quotas.Reserve(ctx, usage, quota.Limit)
 		if err == nil && counted.OK {
-			ticket.Quotas = append(ticket.Quotas, usage)
-			if ticket.Remaining == nil || counted.Remaining < *ticket.Remaining {
-				ticket.Remaining = &counted.Remaining
+			reserved.Quotas = append(reserved.Quotas, usage)
+			if reserved.Remaining == nil || counted.Remaining < *reserved.Remaining {
+				reserved.Remaining = &counted.Remaining
 			}
 			continue
 		}
-		a.Release(ctx, *ticket)
-		ticket.Quotas, ticket.Remaining = nil, nil
+		a.Release(ctx, reserved)
 		if err != nil {
-			return internal(err)
+			return ticket, internal(err)
 		}
-		a.note(ctx, *ticket, input, fault.QuotaExceeded, quota.Name)
-		return fault.Newf(fault.QuotaExceeded, "The quota %s is used up: %d calls until %s.", quota.Name, quota.Limit,
+		a.note(ctx, ticket, s, fault.QuotaExceeded, quota.Name)
+		return ticket, fault.Newf(fault.QuotaExceeded, "The quota %s is used up: %d calls until %s.", quota.Name, quota.Limit,
 			month.End.UTC().Format(time.RFC3339)).After(now, month.End.Sub(now))
 	}
-	return nil
+	return reserved, nil
 }
 
-// Release gives back what an admitted request has reserved: for one that turned out
+// Release gives back what a request has reserved: for one that turned out
 // to consume nothing. It must be called once at most.
 func (a *Admission) Release(ctx context.Context, ticket Ticket) {
 	for _, usage := range ticket.Quotas {

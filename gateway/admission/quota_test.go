@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -51,6 +52,18 @@ func (c *tally) Reserve(_ context.Context, u limit.Usage, most int64) (limit.Cou
 
 func (c *tally) Release(_ context.Context, u limit.Usage) { c.used[u]-- }
 
+// admitted asks for all that a new request must pass.
+func admitted(
+	t testing.TB, a *admission.Admission, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document,
+) (admission.Ticket, error) {
+	t.Helper()
+	ticket, err := a.Admit(t.Context(), now, id, op, body)
+	if err != nil {
+		return ticket, err
+	}
+	return a.Reserve(t.Context(), now, ticket, id, op)
+}
+
 // String tells what is used, by quota, mode and period.
 func (c *tally) String() string {
 	var all []string
@@ -68,12 +81,12 @@ func TestQuotas(t *testing.T) {
 	var log bytes.Buffer
 	a := admission.New(compile(t, quotaRules), limit.New(), used, admission.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	for remaining := range slices.Values([]int64{1, 0}) {
-		ticket, err := a.Admit(t.Context(), noon, id, op, nil)
+		ticket, err := admitted(t, a, noon, id, op, nil)
 		if err != nil || len(ticket.Quotas) != 3 || *ticket.Remaining != remaining || ticket.RateLimit == "" {
 			t.Fatalf("%+v, %v", ticket, err)
 		}
 	}
-	ticket, err := a.Admit(t.Context(), noon, id, op, nil)
+	ticket, err := admitted(t, a, noon, id, op, nil)
 	f := fault.From(err)
 	if f.Code != fault.QuotaExceeded || !f.RetryAt.Equal(time.Date(2026, 11, 30, 17, 0, 0, 0, time.UTC)) ||
 		f.Message != "The quota b is used up: 2 calls until 2026-11-30T17:00:00Z." {
@@ -82,12 +95,15 @@ func TestQuotas(t *testing.T) {
 	if ticket.Quotas != nil || ticket.Remaining != nil || !strings.Contains(log.String(), ticket.DecisionID) {
 		t.Errorf("the ticket %+v, the log %s", ticket, &log)
 	}
+	if waits, err := a.Admit(t.Context(), noon, id, op, nil); err != nil || len(waits.Limits.Quotas) != 3 || waits.Quotas != nil {
+		t.Errorf("before it is counted: %+v, %v", waits, err)
+	}
 	if got := used.String(); got != "a/test/2026-11=2 b/test/2026-11=2 c/test/2026-11=2" {
 		t.Errorf("used %s", got)
 	}
 	live := id
 	live.Mode = tenants.Live
-	ticket, err = a.Admit(t.Context(), noon, live, op, nil)
+	ticket, err = admitted(t, a, noon, live, op, nil)
 	if err != nil || used.used[limit.Usage{Key: limit.Key{Merchant: "mer_scale", Mode: "live", Name: "b"}, Period: "2026-11"}] != 1 {
 		t.Errorf("test mode uses what is live mode's: %v, used %s", err, used)
 	}
@@ -117,7 +133,7 @@ func TestWhatIsNotAdmittedUsesNoQuota(t *testing.T) {
 	} {
 		a := admission.New(compile(t, c.rules), limit.New(), c.used, admission.Config{})
 		for _, want := range c.want {
-			if _, err := a.Admit(t.Context(), noon, identity(t, tenants.Tier(c.tier), tenants.Active), op, nil); code(err) != want {
+			if _, err := admitted(t, a, noon, identity(t, tenants.Tier(c.tier), tenants.Active), op, nil); code(err) != want {
 				t.Errorf("%s: %v, want %q", name, err, want)
 			}
 		}
@@ -148,12 +164,12 @@ func TestMonthsOfTheMerchant(t *testing.T) {
 		}
 		a := admission.New(active, limit.New(), newTally(), admission.Config{})
 		for range 2 {
-			ticket, err := a.Admit(t.Context(), last, id, op, nil)
+			ticket, err := admitted(t, a, last, id, op, nil)
 			if err != nil || ticket.Quotas[0].Period != want.period {
 				t.Errorf("%q: %+v, %v, want %s", zone, ticket.Quotas, err, want.period)
 			}
 		}
-		_, err = a.Admit(t.Context(), last, id, op, nil)
+		_, err = admitted(t, a, last, id, op, nil)
 		if end := fault.From(err).RetryAt.UTC().Format(time.RFC3339); end != want.end {
 			t.Errorf("%q: until %s, want %s", zone, end, want.end)
 		}
@@ -166,7 +182,7 @@ func TestDefaultQuotas(t *testing.T) {
 	a := admission.New(compile(t, ""), limit.New(), used, admission.Config{Location: time.UTC})
 	op := *operation(t, "/payments/status")
 	op.Path, op.Provider = "/wallet1/inquiry", "wallet1"
-	ticket, err := a.Admit(t.Context(), noon, identity(t, "starter", tenants.Active), &op, nil)
+	ticket, err := admitted(t, a, noon, identity(t, "starter", tenants.Active), &op, nil)
 	if err != nil || *ticket.Remaining != 9_999 || used.String() != "name_inquiry/test/2026-11=1" {
 		t.Errorf("%+v, %v, used %s", ticket, err, used)
 	}
@@ -180,7 +196,7 @@ func BenchmarkAdmitWithAQuota(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		now = now.Add(time.Second)
-		if _, err := a.Admit(b.Context(), now, id, op, nil); err != nil {
+		if _, err := admitted(b, a, now, id, op, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -333,7 +333,11 @@ func newCountingNode(t *testing.T, databaseURL string, quota int) *countingNode 
 }
 
 func (n *countingNode) admit(ctx context.Context, now time.Time) (admission.Ticket, error) {
-	return n.admission.Admit(ctx, now, n.id, n.op, nil)
+	ticket, err := n.admission.Admit(ctx, now, n.id, n.op, nil)
+	if err != nil {
+		return ticket, err
+	}
+	return n.admission.Reserve(ctx, now, ticket, n.id, n.op)
 }
 
 // wallet2Status is the operation of the plugin's own manifest.

@@ -58,10 +58,12 @@ type Authenticator interface {
 // decision also when the error refuses.
 type Admitter interface {
 	Admit(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document) (admission.Ticket, error)
+	// Reserve takes what the ticket of an admitted request must be counted by.
+	Reserve(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity, op *catalog.Operation) (admission.Ticket, error)
 	// Reconsider decides again, with what an inquiry has told before the money call.
 	Reconsider(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity, op *catalog.Operation,
 		body catalog.Document, told map[string]any) error
-	// Release gives back what an admitted request has reserved of its quotas. It is
+	// Release gives back what a request has reserved of its quotas. It is
 	// called for one that has consumed nothing.
 	Release(ctx context.Context, ticket admission.Ticket)
 }

@@ -46,6 +46,7 @@ type house struct {
 	checkout      func(id string) (engine.Checkout, error)
 	authenticated func(tenants.Identity, error) (tenants.Identity, error)
 	admit         func() (admission.Ticket, error)
+	reserve       func(admission.Ticket) (admission.Ticket, error)
 	released      []admission.Ticket
 	reconsidered  []map[string]any
 	delivered     []movement.ID
@@ -88,6 +89,12 @@ func (h *house) Admit(
 	return h.admit()
 }
 
+func (h *house) Reserve(
+	_ context.Context, _ time.Time, ticket admission.Ticket, _ tenants.Identity, _ *catalog.Operation,
+) (admission.Ticket, error) {
+	return h.reserve(ticket)
+}
+
 func (h *house) Reconsider(
 	_ context.Context, _ time.Time, _ admission.Ticket, _ tenants.Identity, _ *catalog.Operation, _ catalog.Document, told map[string]any,
 ) error {
@@ -124,6 +131,7 @@ func build(t testing.TB, change ...func(*edge.Config)) *house {
 	}
 	h.authenticated = func(id tenants.Identity, err error) (tenants.Identity, error) { return id, err }
 	h.admit = func() (admission.Ticket, error) { return admission.Ticket{}, nil }
+	h.reserve = func(ticket admission.Ticket) (admission.Ticket, error) { return ticket, nil }
 	config := edge.Config{}
 	for _, c := range change {
 		c(&config)

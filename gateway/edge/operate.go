@@ -61,22 +61,39 @@ func (x *exchange) judgeAndRun() (engine.Answer, error) {
 	if err != nil {
 		return engine.Answer{}, err
 	}
-	ticket, err := x.edge.Admitter.Admit(x.request.Context(), x.started, x.identity, x.operation, b.document)
+	return x.admitAndRun(request, b.document)
+}
+
+// admitAndRun asks the policy and the rates, then looks the reference up, and only
+// then counts: what exists already holds no unit of a quota, not even while it is
+// looked at.
+func (x *exchange) admitAndRun(request engine.Request, document catalog.Document) (engine.Answer, error) {
+	ctx, admitter := x.request.Context(), x.edge.Admitter
+	ticket, err := admitter.Admit(ctx, x.started, x.identity, x.operation, document)
 	x.ticket = ticket
 	request.PolicyVersion, request.DecisionID = ticket.PolicyVersion, ticket.DecisionID
-	request.Limits, request.Zone, request.Remaining = ticket.Limits, ticket.Zone, ticket.Remaining
-	if x.operation.Quote {
-		request.Reconsider = func(ctx context.Context, told map[string]any) error {
-			return x.edge.Admitter.Reconsider(ctx, x.started, ticket, x.identity, x.operation, b.document, told)
-		}
-	}
+	request.Limits, request.Zone = ticket.Limits, ticket.Zone
 	if err != nil {
 		return x.refused(request, err)
 	}
+	if len(ticket.Limits.Quotas) > 0 {
+		if answer, found, err := x.stored(request); err != nil || found {
+			return answer, err
+		}
+		if ticket, err = admitter.Reserve(ctx, x.started, ticket, x.identity, x.operation); err != nil {
+			return x.refused(request, err) // it may exist since
+		}
+		x.ticket, request.Remaining = ticket, ticket.Remaining
+	}
+	if x.operation.Quote {
+		request.Reconsider = func(ctx context.Context, told map[string]any) error {
+			return admitter.Reconsider(ctx, x.started, ticket, x.identity, x.operation, document, told)
+		}
+	}
 	x.handed = true
-	answer, err := x.edge.Engine.Run(x.request.Context(), request)
+	answer, err := x.edge.Engine.Run(ctx, request)
 	if x.unused(answer, err) {
-		x.edge.Admitter.Release(x.request.Context(), ticket)
+		admitter.Release(ctx, ticket)
 	}
 	return answer, err
 }
@@ -153,12 +170,17 @@ func invalid(wrong []fault.Field) error {
 // that exists gets its stored answer, so that nobody pays again under a new
 // reference because of a limit.
 func (x *exchange) refused(request engine.Request, refusal error) (engine.Answer, error) {
-	if !x.operation.Money() || x.reference == "" {
-		return engine.Answer{}, refusal
-	}
-	answer, found, err := x.edge.Engine.Stored(x.request.Context(), request)
+	answer, found, err := x.stored(request)
 	if err != nil || found {
 		return answer, err
 	}
 	return engine.Answer{}, refusal
+}
+
+// stored answers a request about something that exists, if it is one.
+func (x *exchange) stored(request engine.Request) (answer engine.Answer, found bool, err error) {
+	if !x.operation.Money() || x.reference == "" {
+		return engine.Answer{}, false, nil
+	}
+	return x.edge.Engine.Stored(x.request.Context(), request)
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // Counts keeps what is used, for all replicas. Both methods count a batch once at
-// most, however often it is sent; a replica's batches have rising numbers. After an
+// most, however often it is sent within an hour; a replica's batches have rising numbers. After an
 // error nobody knows whether a batch was counted, until GiveUsage of the same batch
 // has succeeded.
 type Counts interface {
@@ -125,7 +125,8 @@ func (c *Counter) leave(ctx context.Context, u Usage, r *reservation) (Counted, 
 }
 
 // Release gives a unit back. It waits until that was tried or the context ends; the
-// unit is given back in either case, and tried again until the database takes it.
+// unit is given back in either case, and tried again until the database takes it; only what was sent
+// without an answer is given up after half an hour.
 func (c *Counter) Release(ctx context.Context, u Usage) {
 	tried := make(chan struct{})
 	if !c.add(u, func(d *desk) { d.owed++; d.releases = append(d.releases, tried) }) {

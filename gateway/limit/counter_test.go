@@ -231,6 +231,68 @@ func TestNothingIsLostWithoutAnAnswer(t *testing.T) {
 	}
 }
 
+// TestADoubtIsGivenUpInTime: while others forget a batch that was counted, it must
+// not be sent again.
+func TestADoubtIsGivenUpInTime(t *testing.T) {
+	t.Parallel()
+	cut := errors.New("cut")
+	for away, want := range map[time.Duration]struct {
+		used int64
+		told bool
+	}{doubtFor - time.Minute: {used: 2}, doubtFor + time.Minute: {used: 2, told: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBooks()
+			var log bytes.Buffer
+			c := NewCounter(b, slog.New(slog.NewTextHandler(&log, nil)))
+			for range 3 {
+				if got, err := c.Reserve(t.Context(), november, 5); !got.OK || err != nil {
+					t.Fatal(got, err)
+				}
+			}
+			b.be(fine, func() error { return cut })
+			c.Release(t.Context(), november) // counted, without an answer
+			b.be(func() error { return cut }, fine)
+			time.Sleep(away)
+			b.mu.Lock()
+			if want.told {
+				clear(b.marks) // as Counts may, after an hour
+			}
+			b.mu.Unlock()
+			b.be(fine, fine)
+			time.Sleep(2 * countPause)
+			synctest.Wait()
+			if used := b.used[november]; used != want.used || len(c.desks) != 0 {
+				t.Errorf("after %v: %d used, %d desks; want %d and none", away, used, len(c.desks), want.used)
+			}
+			if told := strings.Contains(log.String(), "may stay used") && strings.Contains(log.String(), "units=1"); told != want.told {
+				t.Errorf("after %v: %q", away, &log)
+			}
+		})
+	}
+}
+
+// TestADoubtfulTakeIsGivenUpInTime: its units stay used, and it is not asked for.
+func TestADoubtfulTakeIsGivenUpInTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBooks()
+		var log bytes.Buffer
+		c := NewCounter(b, slog.New(slog.NewTextHandler(&log, nil)))
+		cut := func() error { return errors.New("cut") }
+		b.be(fine, cut)
+		if got, err := c.Reserve(t.Context(), november, 5); got.OK || err == nil {
+			t.Fatal(got, err)
+		}
+		b.be(cut, fine)
+		time.Sleep(doubtFor + time.Minute)
+		b.be(fine, fine)
+		c.Close()
+		if b.used[november] != 1 || !strings.Contains(log.String(), "units=1") {
+			t.Errorf("%d used: %q", b.used[november], &log)
+		}
+	})
+}
+
 func TestAReleasedUnitIsFree(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -305,7 +367,8 @@ func TestCloseEndsWhileTheDatabaseIsAway(t *testing.T) {
 				t.Errorf("told %+v", *r)
 			}
 		}
-		if !strings.Contains(log.String(), "units=1") {
+		// One that was to be given back, and one that nobody knows to be taken.
+		if !strings.Contains(log.String(), "units=2") {
 			t.Errorf("nobody learns of it: %q", &log)
 		}
 	})

@@ -13,6 +13,10 @@ const (
 
 	// countPause lies between two tries to give back what is owed.
 	countPause = time.Second
+
+	// doubtFor bounds how long the fate of a batch is asked for. Counts remember a
+	// batch for an hour, so one that is sent after that may be counted twice.
+	doubtFor = 30 * time.Minute
 )
 
 // desk is what there is to do for one usage. One goroutine works at it, for as long
@@ -25,9 +29,15 @@ type desk struct {
 	wake     chan struct{} // of one, filled when something is added
 	last     bool          // the counter was closed before the last try
 
-	// The worker's own: a batch of which nobody knows whether it was counted, and
-	// how many units it was to give back. None where the batch is 0.
-	doubtful, doubtfulBack int64
+	doubt // the worker's own
+}
+
+// doubt is a batch of which nobody knows whether it was counted: since when, and
+// how many units it was to give back or to take. There is none where its number is 0.
+type doubt struct {
+	doubtful   int64
+	since      time.Time
+	back, take int64
 }
 
 // batch is what one pass over a desk does.
@@ -67,6 +77,7 @@ func (c *Counter) next(d *desk, failed bool) (batch, bool) {
 	if abandoned || len(d.waiting) == 0 && d.owed == 0 && d.doubtful == 0 {
 		delete(c.desks, d.usage)
 		if abandoned {
+			c.warn(d, d.owed)
 			c.abandon(d)
 		}
 		return batch{}, false
@@ -82,10 +93,14 @@ func (c *Counter) next(d *desk, failed bool) (batch, bool) {
 	return b, true
 }
 
+// warn says that a desk's doubtful units are given up, and others with them.
+func (c *Counter) warn(d *desk, others int64) {
+	c.log.Warn("units of a quota may stay used that nobody has used: the database could not be reached", //nolint:noctx // of many requests
+		"merchant_id", d.usage.Merchant, "mode", d.usage.Mode, "quota", d.usage.Name, "period", d.usage.Period, "units", others+d.back+d.take)
+}
+
 // abandon ends what can't be done any more.
 func (c *Counter) abandon(d *desk) {
-	c.log.Warn("units of a quota may stay used that nobody has used: the database could not be reached", //nolint:noctx // of many requests
-		"merchant_id", d.usage.Merchant, "mode", d.usage.Mode, "quota", d.usage.Name, "period", d.usage.Period, "units", d.owed+d.doubtfulBack)
 	for _, r := range d.waiting {
 		r.state, r.err = judged, ErrCounterClosed
 		close(r.done)
@@ -100,29 +115,33 @@ func (c *Counter) abandon(d *desk) {
 // afterwards; what it has not sent of what is owed stays in the batch.
 func (c *Counter) settle(ctx context.Context, d *desk, b *batch) (taken, used int64, err error) {
 	owner, name, period := movement.Owner{MerchantID: d.usage.Merchant, Mode: d.usage.Mode}, d.usage.Name, d.usage.Period
+	if d.doubtful != 0 && time.Since(d.since) > doubtFor {
+		c.warn(d, 0)
+		d.doubt = doubt{}
+	}
 	if d.doubtful != 0 {
-		unused, err := c.counts.GiveUsage(ctx, owner, name, period, c.replica, d.doubtful, d.doubtfulBack)
+		unused, err := c.counts.GiveUsage(ctx, owner, name, period, c.replica, d.doubtful, d.back)
 		if err != nil {
 			return 0, 0, err
 		}
-		d.doubtful, d.doubtfulBack = 0, 0
+		d.doubt = doubt{}
 		b.back += unused // its reservations were told of an error
 	}
 	if b.back > 0 {
-		number := c.batches.Add(1)
-		d.doubtful, d.doubtfulBack, b.back = number, b.back, 0
-		if _, err := c.counts.GiveUsage(ctx, owner, name, period, c.replica, number, d.doubtfulBack); err != nil {
+		d.doubt = doubt{doubtful: c.batches.Add(1), since: time.Now(), back: b.back}
+		b.back = 0
+		if _, err := c.counts.GiveUsage(ctx, owner, name, period, c.replica, d.doubtful, d.back); err != nil {
 			return 0, 0, err
 		}
-		d.doubtful, d.doubtfulBack = 0, 0
+		d.doubt = doubt{}
 	}
 	if len(b.takes) > 0 {
-		d.doubtful = c.batches.Add(1)
-		taken, used, err = c.counts.TakeUsage(ctx, owner, name, period, c.replica, d.doubtful, int64(len(b.takes)), b.takes[0].limit)
+		d.doubt = doubt{doubtful: c.batches.Add(1), since: time.Now(), take: int64(len(b.takes))}
+		taken, used, err = c.counts.TakeUsage(ctx, owner, name, period, c.replica, d.doubtful, d.take, b.takes[0].limit)
 		if err != nil {
 			return 0, 0, err
 		}
-		d.doubtful = 0
+		d.doubt = doubt{}
 	}
 	return taken, used, nil
 }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -16,11 +17,15 @@ import (
 // errOvertaken says that a later batch of the same replica was counted before.
 var errOvertaken = errors.New("a later batch was counted already")
 
+// marksFor is how many seconds the mark of a replica's last batch is kept at least.
+// Nobody may send a batch again that is older than this.
+const marksFor = 60 * 60
+
 // TakeUsage takes up to want units of what a merchant may use in a period, as many
 // as are left below the limit, and tells how many it took and how many are used
 // then. A replica numbers its batches, rising: each is counted once at most, however
-// often it is sent, and the last one is answered again as it was. With an error it
-// may have been counted; GiveUsage of the same batch finds out.
+// often it is sent within an hour, and the last one is answered again as it was. With
+// an error it may have been counted; GiveUsage of the same batch finds out.
 func (s *Store) TakeUsage(
 	ctx context.Context, owner movement.Owner, name, period, replica string, batch, want, limit int64,
 ) (taken, used int64, err error) {
@@ -28,8 +33,10 @@ func (s *Store) TakeUsage(
 		MerchantID: owner.MerchantID, Mode: owner.Mode, Name: name, Period: period,
 		Replica: replica, Batch: batch, Want: want, Most: limit,
 	}
-	counted, err := s.count(ctx, usageKey(owner, name, period, replica), batch, limit, func(ctx context.Context) (dbsqlc.CountedUsageRow, error) {
+	key := usageKey(owner, name, period, replica)
+	counted, err := s.count(ctx, key, batch, limit, func(ctx context.Context) (dbsqlc.CountedUsageRow, error) {
 		row, err := s.queries.TakeUsage(ctx, p)
+		s.thin(ctx, key, row.Many)
 		return dbsqlc.CountedUsageRow{Used: row.Used, Taken: row.Taken}, err
 	})
 	if err != nil {
@@ -46,9 +53,11 @@ func (s *Store) GiveUsage(ctx context.Context, owner movement.Owner, name, perio
 		MerchantID: owner.MerchantID, Mode: owner.Mode, Name: name, Period: period,
 		Replica: replica, Batch: batch, Back: back,
 	}
-	counted, err := s.count(ctx, usageKey(owner, name, period, replica), batch, math.MaxInt64, func(ctx context.Context) (dbsqlc.CountedUsageRow, error) {
-		used, err := s.queries.GiveUsage(ctx, p)
-		return dbsqlc.CountedUsageRow{Used: used}, err
+	key := usageKey(owner, name, period, replica)
+	counted, err := s.count(ctx, key, batch, math.MaxInt64, func(ctx context.Context) (dbsqlc.CountedUsageRow, error) {
+		row, err := s.queries.GiveUsage(ctx, p)
+		s.thin(ctx, key, row.Many)
+		return dbsqlc.CountedUsageRow{Used: row.Used}, err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("store: give usage back: %w", err)
@@ -58,6 +67,35 @@ func (s *Store) GiveUsage(ctx context.Context, owner movement.Owner, name, perio
 
 func usageKey(owner movement.Owner, name, period, replica string) dbsqlc.CountedUsageParams {
 	return dbsqlc.CountedUsageParams{MerchantID: owner.MerchantID, Mode: owner.Mode, Name: name, Period: period, Replica: replica}
+}
+
+// thin drops the oldest of many marks, where it is too old to matter. One for each
+// batch is enough, since none adds more than one. The batch is counted already, so
+// whether this succeeds is nothing to it.
+func (s *Store) thin(ctx context.Context, key dbsqlc.CountedUsageParams, many []byte) {
+	var marks map[string][]int64 // batch, taken, when; none where they are few
+	if json.Unmarshal(many, &marks) != nil || len(marks) == 0 {
+		return
+	}
+	when := func(replica string) int64 {
+		if mark := marks[replica]; len(mark) > 2 {
+			return mark[2]
+		}
+		return 0 // from before marks told
+	}
+	oldest := key.Replica
+	for replica := range marks {
+		if when(replica) < when(oldest) {
+			oldest = replica
+		}
+	}
+	before := when(key.Replica) - marksFor
+	if when(oldest) >= before {
+		return
+	}
+	_ = s.queries.DropMark(ctx, dbsqlc.DropMarkParams{
+		Replica: oldest, MerchantID: key.MerchantID, Mode: key.Mode, Name: key.Name, Period: key.Period, Before: before,
+	})
 }
 
 // counting sends a batch once.

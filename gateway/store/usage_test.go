@@ -70,12 +70,74 @@ func TestABatchIsCountedOnce(t *testing.T) {
 	}
 	giving(t, s, 9, 0, 0) // never arrived, and is never counted any more
 	taking(t, s, 9, 3, 5, 0, 0)
-	for i := range 50 { // replicas come and go
-		if taken, _, err := s.TakeUsage(t.Context(), buyer, "names", "2026-11", fmt.Sprint("replica", i), 1, 1, 100); err != nil || taken != 1 {
+	others(t, s, 50)
+	taking(t, s, 10, 1, 100, 1, 51)
+}
+
+// others have replicas come and go, each with a batch that takes one unit.
+func others(t *testing.T, s *store.Store, n int) {
+	t.Helper()
+	for i := range n {
+		if taken, _, err := s.TakeUsage(t.Context(), buyer, "names", "2026-11", fmt.Sprint("replica", i), 1, 1, 1000); err != nil || taken != 1 {
 			t.Fatal(taken, err)
 		}
 	}
-	taking(t, s, 10, 1, 100, 1, 51)
+}
+
+// TestABatchIsRememberedForAnHour: however many other replicas count meanwhile, a
+// batch whose answer was lost is counted once.
+func TestABatchIsRememberedForAnHour(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 2})
+	taking(t, s, 1, 40, 1000, 40, 40)
+	giving(t, s, 2, 10, 0)
+	age(t, url, "r", "40 minutes")
+	others(t, s, 60)
+	giving(t, s, 2, 10, 0)
+	taking(t, s, 3, 5, 1000, 5, 95)
+	if n := count(t, url, marked); n != 61 {
+		t.Errorf("%d marks of young batches, want 61", n)
+	}
+	execute(t, url, "UPDATE usage SET marks = marks || '{\"r\": [3, 5]}'")
+	giving(t, s, 3, 0, 5) // a mark from before they told when
+}
+
+// TestOldMarksAreDropped where they are many: those from an hour ago and those that
+// tell no time, and never the replica's own.
+func TestOldMarksAreDropped(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 2})
+	taking(t, s, 1, 1, 1000, 1, 1)
+	others(t, s, 40)
+	execute(t, url, `UPDATE usage SET marks = marks || '{"replica38": [1, 1]}'`)
+	age(t, url, "r", "61 minutes")
+	age(t, url, "replica39", "61 minutes")
+	for batch := range int64(5) {
+		giving(t, s, batch+2, 0, 0) // its own is young again
+	}
+	if n := count(t, url, marked); n != 39 {
+		t.Errorf("%d marks, want all but two", n)
+	}
+	if n := count(t, url, "SELECT COUNT(marks -> 'replica38') + COUNT(marks -> 'replica39') FROM usage"); n != 0 {
+		t.Errorf("%d old marks are kept", n)
+	}
+	execute(t, url, "UPDATE usage SET marks = '{\"replica1\": [1, 1]}'")
+	giving(t, s, 9, 0, 0)
+	if n := count(t, url, marked); n != 2 {
+		t.Errorf("%d marks, want both: they are few", n)
+	}
+}
+
+// marked counts the replicas whose marks are kept.
+const marked = "SELECT (SELECT COUNT(m) FROM JSONB_OBJECT_KEYS(marks) AS m) FROM usage"
+
+// age puts a replica's mark back in time.
+func age(t *testing.T, url, replica, by string) {
+	t.Helper()
+	execute(t, url, fmt.Sprintf(`UPDATE usage SET marks = marks || JSONB_BUILD_OBJECT('%[1]s', JSONB_BUILD_ARRAY(
+		marks -> '%[1]s' -> 0, marks -> '%[1]s' -> 1, EXTRACT(EPOCH FROM CLOCK_TIMESTAMP() - INTERVAL '%[2]s')::INT8))`, replica, by))
 }
 
 func TestUsageHoldsItsCeiling(t *testing.T) {

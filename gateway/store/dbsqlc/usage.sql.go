@@ -44,6 +44,35 @@ func (q *Queries) CountedUsage(ctx context.Context, arg CountedUsageParams) (Cou
 	return i, err
 }
 
+const dropMark = `-- name: DropMark :exec
+UPDATE usage SET marks = usage.marks - $1::TEXT
+WHERE usage.merchant_id = $2 AND usage.mode = $3 AND usage.name = $4 AND usage.period = $5
+    AND COALESCE((usage.marks -> $1::TEXT ->> 2)::INT8, 0) < $6::INT8
+`
+
+type DropMarkParams struct {
+	Replica    string
+	MerchantID string
+	Mode       string
+	Name       string
+	Period     string
+	Before     int64
+}
+
+// Drops the mark of a replica, unless it has counted since. One without a time is
+// from before marks had any.
+func (q *Queries) DropMark(ctx context.Context, arg DropMarkParams) error {
+	_, err := q.db.Exec(ctx, dropMark,
+		arg.Replica,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Name,
+		arg.Period,
+		arg.Before,
+	)
+	return err
+}
+
 const dropUsage = `-- name: DropUsage :execrows
 DELETE FROM usage WHERE (merchant_id, mode, name, period) IN (
     SELECT u.merchant_id, u.mode, u.name, u.period FROM usage AS u
@@ -68,11 +97,10 @@ func (q *Queries) DropUsage(ctx context.Context, arg DropUsageParams) (int64, er
 const giveUsage = `-- name: GiveUsage :one
 UPDATE usage SET
     used = GREATEST(usage.used - $1::INT8, 0),
-    marks = CASE WHEN LENGTH(usage.marks::TEXT) > 1000 THEN '{}'::JSONB ELSE usage.marks END
-        || JSONB_BUILD_OBJECT($2::TEXT, JSONB_BUILD_ARRAY($3::INT8, 0))
+    marks = usage.marks || JSONB_BUILD_OBJECT($2::TEXT, JSONB_BUILD_ARRAY($3::INT8, 0, EXTRACT(EPOCH FROM CLOCK_TIMESTAMP())::INT8))
 WHERE usage.merchant_id = $4 AND usage.mode = $5 AND usage.name = $6 AND usage.period = $7
     AND COALESCE((usage.marks -> $2::TEXT ->> 0)::INT8, 0) < $3::INT8
-RETURNING used
+RETURNING used, CASE WHEN LENGTH(marks::TEXT) > 1000 THEN marks ELSE '{}'::JSONB END AS many
 `
 
 type GiveUsageParams struct {
@@ -85,8 +113,13 @@ type GiveUsageParams struct {
 	Period     string
 }
 
+type GiveUsageRow struct {
+	Used int64
+	Many []byte
+}
+
 // Gives units back. No row comes back as with TakeUsage.
-func (q *Queries) GiveUsage(ctx context.Context, arg GiveUsageParams) (int64, error) {
+func (q *Queries) GiveUsage(ctx context.Context, arg GiveUsageParams) (GiveUsageRow, error) {
 	row := q.db.QueryRow(ctx, giveUsage,
 		arg.Back,
 		arg.Replica,
@@ -96,9 +129,9 @@ func (q *Queries) GiveUsage(ctx context.Context, arg GiveUsageParams) (int64, er
 		arg.Name,
 		arg.Period,
 	)
-	var used int64
-	err := row.Scan(&used)
-	return used, err
+	var i GiveUsageRow
+	err := row.Scan(&i.Used, &i.Many)
+	return i, err
 }
 
 const openUsage = `-- name: OpenUsage :exec
@@ -127,12 +160,13 @@ func (q *Queries) OpenUsage(ctx context.Context, arg OpenUsageParams) error {
 const takeUsage = `-- name: TakeUsage :one
 UPDATE usage SET
     used = LEAST(usage.used + $1::INT8, $2::INT8), ceiling = $2::INT8,
-    marks = CASE WHEN LENGTH(usage.marks::TEXT) > 1000 THEN '{}'::JSONB ELSE usage.marks END
-        || JSONB_BUILD_OBJECT($3::TEXT, JSONB_BUILD_ARRAY($4::INT8, LEAST(usage.used + $1::INT8, $2::INT8) - usage.used))
+    marks = usage.marks || JSONB_BUILD_OBJECT($3::TEXT, JSONB_BUILD_ARRAY($4::INT8,
+        LEAST(usage.used + $1::INT8, $2::INT8) - usage.used, EXTRACT(EPOCH FROM CLOCK_TIMESTAMP())::INT8))
 WHERE usage.merchant_id = $5 AND usage.mode = $6 AND usage.name = $7 AND usage.period = $8
     AND usage.used < $2::INT8
     AND COALESCE((usage.marks -> $3::TEXT ->> 0)::INT8, 0) < $4::INT8
-RETURNING used, (marks -> $3::TEXT ->> 1)::INT8 AS taken
+RETURNING used, (marks -> $3::TEXT ->> 1)::INT8 AS taken,
+    CASE WHEN LENGTH(marks::TEXT) > 1000 THEN marks ELSE '{}'::JSONB END AS many
 `
 
 type TakeUsageParams struct {
@@ -149,11 +183,13 @@ type TakeUsageParams struct {
 type TakeUsageRow struct {
 	Used  int64
 	Taken int64
+	Many  []byte
 }
 
 // Takes as many units as are left below the limit, however few. No row comes back
 // when there is none, when none is left, or when this batch of the replica or a
-// later one was counted already. Marks of replicas are dropped once there are many.
+// later one was counted already. The mark tells when, by the clock of the database,
+// which is one for all replicas. All marks come back once they are many.
 func (q *Queries) TakeUsage(ctx context.Context, arg TakeUsageParams) (TakeUsageRow, error) {
 	row := q.db.QueryRow(ctx, takeUsage,
 		arg.Want,
@@ -166,7 +202,7 @@ func (q *Queries) TakeUsage(ctx context.Context, arg TakeUsageParams) (TakeUsage
 		arg.Period,
 	)
 	var i TakeUsageRow
-	err := row.Scan(&i.Used, &i.Taken)
+	err := row.Scan(&i.Used, &i.Taken, &i.Many)
 	return i, err
 }
 

@@ -1,25 +1,33 @@
 -- name: TakeUsage :one
 -- Takes as many units as are left below the limit, however few. No row comes back
 -- when there is none, when none is left, or when this batch of the replica or a
--- later one was counted already. Marks of replicas are dropped once there are many.
+-- later one was counted already. The mark tells when, by the clock of the database,
+-- which is one for all replicas. All marks come back once they are many.
 UPDATE usage SET
     used = LEAST(usage.used + @want::INT8, @most::INT8), ceiling = @most::INT8,
-    marks = CASE WHEN LENGTH(usage.marks::TEXT) > 1000 THEN '{}'::JSONB ELSE usage.marks END
-        || JSONB_BUILD_OBJECT(@replica::TEXT, JSONB_BUILD_ARRAY(@batch::INT8, LEAST(usage.used + @want::INT8, @most::INT8) - usage.used))
+    marks = usage.marks || JSONB_BUILD_OBJECT(@replica::TEXT, JSONB_BUILD_ARRAY(@batch::INT8,
+        LEAST(usage.used + @want::INT8, @most::INT8) - usage.used, EXTRACT(EPOCH FROM CLOCK_TIMESTAMP())::INT8))
 WHERE usage.merchant_id = @merchant_id AND usage.mode = @mode AND usage.name = @name AND usage.period = @period
     AND usage.used < @most::INT8
     AND COALESCE((usage.marks -> @replica::TEXT ->> 0)::INT8, 0) < @batch::INT8
-RETURNING used, (marks -> @replica::TEXT ->> 1)::INT8 AS taken;
+RETURNING used, (marks -> @replica::TEXT ->> 1)::INT8 AS taken,
+    CASE WHEN LENGTH(marks::TEXT) > 1000 THEN marks ELSE '{}'::JSONB END AS many;
 
 -- name: GiveUsage :one
 -- Gives units back. No row comes back as with TakeUsage.
 UPDATE usage SET
     used = GREATEST(usage.used - @back::INT8, 0),
-    marks = CASE WHEN LENGTH(usage.marks::TEXT) > 1000 THEN '{}'::JSONB ELSE usage.marks END
-        || JSONB_BUILD_OBJECT(@replica::TEXT, JSONB_BUILD_ARRAY(@batch::INT8, 0))
+    marks = usage.marks || JSONB_BUILD_OBJECT(@replica::TEXT, JSONB_BUILD_ARRAY(@batch::INT8, 0, EXTRACT(EPOCH FROM CLOCK_TIMESTAMP())::INT8))
 WHERE usage.merchant_id = @merchant_id AND usage.mode = @mode AND usage.name = @name AND usage.period = @period
     AND COALESCE((usage.marks -> @replica::TEXT ->> 0)::INT8, 0) < @batch::INT8
-RETURNING used;
+RETURNING used, CASE WHEN LENGTH(marks::TEXT) > 1000 THEN marks ELSE '{}'::JSONB END AS many;
+
+-- name: DropMark :exec
+-- Drops the mark of a replica, unless it has counted since. One without a time is
+-- from before marks had any.
+UPDATE usage SET marks = usage.marks - @replica::TEXT
+WHERE usage.merchant_id = @merchant_id AND usage.mode = @mode AND usage.name = @name AND usage.period = @period
+    AND COALESCE((usage.marks -> @replica::TEXT ->> 2)::INT8, 0) < @before::INT8;
 
 -- name: CountedUsage :one
 -- What is used, and the last batch of a replica that was counted.
