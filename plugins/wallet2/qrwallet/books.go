@@ -76,8 +76,8 @@ func (a account) read(ctx context.Context, from string, limit int) sdk.Report {
 	}
 	now := time.Now()
 	before := readCursor(from).turn(a.terminal, now)
-	a.terminals = before.Terminals
 	r := reading{account: a, now: now, limit: limit, before: before.Files, after: marks{}}
+	r.account.terminals = before.Terminals
 	for i, f := range files {
 		if err := ctx.Err(); err != nil {
 			return unread(unreachable{err})
