@@ -122,35 +122,38 @@ func (v *Vault) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			v.look()
+			_ = v.look(v.source.pause) // logged
 		}
 	}
 }
 
 // Keys lists the keys in force, the oldest first, as the source has them now.
 func (v *Vault) Keys() []SealingKey {
-	v.look()
+	_ = v.look(v.source.pause) // logged
 	return append([]SealingKey{}, v.keys.Load().keys...)
 }
 
-// look reads the source again, unless it was read a moment ago.
-func (v *Vault) look() {
+// look reads the source again, unless a look ended within the pause or began after
+// this one was asked for. It tells why what is in force may be out of date.
+func (v *Vault) look(pause time.Duration) error {
+	asked := time.Now()
 	v.looking.Lock()
 	defer v.looking.Unlock()
-	if v.source.every == 0 || time.Since(v.looked) < v.source.pause {
-		return
+	if v.source.every == 0 {
+		return nil
 	}
+	if v.began.After(asked) || time.Since(v.looked) < pause {
+		return v.fault
+	}
+	v.began = time.Now()
 	// Not the caller's context: others wait for this look, too.
 	err := v.load(context.Background())
 	v.looked = time.Now()
-	fault := ""
-	if err != nil {
-		fault = err.Error()
+	if err != nil && (v.fault == nil || v.fault.Error() != err.Error()) {
+		v.log.Error("keyset can't be read; the old one stays in force, and nothing is sealed", "keyset", v.source.name, "error", err)
 	}
-	if fault != v.fault && err != nil {
-		v.log.Error("keyset can't be read; the old one stays in force", "keyset", v.source.name, "error", err)
-	}
-	v.fault = fault
+	v.fault = err
+	return err
 }
 
 var errOtherKeyset = errors.New("tenants: it has none of the keys in force, so that nothing could be opened any more")
@@ -220,6 +223,9 @@ func (v *Vault) ResealCallbackSecret(c CallbackSecret) (CallbackSecret, bool, er
 	return c, changed, nil
 }
 
+// resealPause spares a command that reads the keyset a run for each of many values.
+const resealPause = time.Second
+
 func (v *Vault) outdated(sealed []byte) bool { return SealedBy(sealed) != v.keys.Load().primary }
 
 func (v *Vault) reseal(sealed []byte, ad AD) ([]byte, error) {
@@ -227,5 +233,5 @@ func (v *Vault) reseal(sealed []byte, ad AD) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.Seal(plaintext, ad)
+	return v.seal(plaintext, ad, min(v.source.pause, resealPause))
 }

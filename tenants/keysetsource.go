@@ -16,7 +16,7 @@ type KeysetSource struct {
 	name  string // in errors and logs
 	read  func(context.Context) ([]byte, error)
 	every time.Duration // how often a Vault looks for another one; zero where there can be none
-	pause time.Duration // for so long what was read last holds, also where another one is missed
+	pause time.Duration // for so long what was read last holds for opening, also where a key is missed
 }
 
 const (
@@ -43,8 +43,8 @@ func KeysetText(name string, document Secret) KeysetSource {
 
 // KeysetCommand is a program that prints the keyset as cleartext JSON: it is how a keyset that a KMS has encrypted, or
 // that a secret manager holds, is opened. It gets no arguments, the environment of this process, and 15 seconds. What it
-// says on standard error goes to ours. It is run every minute, and no more often than every ten seconds where something
-// is sealed or a key is missed.
+// says on standard error goes to ours. It is run every minute, whenever something is sealed, and no more often than every
+// ten seconds where a key is missed.
 func KeysetCommand(path string) KeysetSource {
 	return KeysetSource{name: path, every: commandEvery, pause: commandPause, read: func(ctx context.Context) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, commandTime)

@@ -14,6 +14,10 @@ import (
 // not in the keyset. Which of them is not told.
 var ErrSealed = errors.New("tenants: sealed value can't be opened here")
 
+// ErrKeysetUnread says that nothing was sealed, because the keyset's source could not be read: its primary may be another
+// one by now.
+var ErrKeysetUnread = errors.New("tenants: the keyset can't be read, so that nothing is sealed")
+
 // Vault seals what must not be readable in the database, with the keyset that its source holds at present: a key that is
 // added there is used without a restart. It is safe for concurrent use.
 type Vault struct {
@@ -22,8 +26,9 @@ type Vault struct {
 	keys   atomic.Pointer[keyring]
 
 	looking sync.Mutex // guards the rest, and is held while the source is read
-	looked  time.Time
-	fault   string // why the last look failed
+	began   time.Time  // the last look
+	looked  time.Time  // when it ended
+	fault   error      // why it failed
 }
 
 // AD names the place of a sealed value. A value opens only in the place it was sealed for, so copying it to another
@@ -53,12 +58,20 @@ func (ad AD) bytes() []byte {
 }
 
 // Seal encrypts a plaintext for its place. The result begins with the number of the key that sealed it, which is the
-// primary of what the source holds now: nothing may be sealed with a key that is on its way out.
+// primary of what the source holds now: nothing may be sealed with a key that is on its way out. So the source is read
+// however short ago that was, and where it can't be, the error is ErrKeysetUnread.
 func (v *Vault) Seal(plaintext []byte, ad AD) ([]byte, error) {
 	if ad.MerchantID == "" || ad.Mode == "" || ad.Column == "" {
 		return nil, fmt.Errorf("%w: a sealed value needs merchant, mode and column", ErrInvalid)
 	}
-	v.look()
+	return v.seal(plaintext, ad, 0)
+}
+
+// seal is Seal, for which a look that ended within the pause is good enough.
+func (v *Vault) seal(plaintext []byte, ad AD, pause time.Duration) ([]byte, error) {
+	if err := v.look(pause); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrKeysetUnread, err)
+	}
 	sealed, err := v.keys.Load().aead.Encrypt(plaintext, ad.bytes())
 	if err != nil {
 		return nil, fmt.Errorf("tenants: seal: %w", err)
@@ -72,7 +85,7 @@ func (v *Vault) Open(sealed []byte, ad AD) ([]byte, error) {
 	keys := v.keys.Load()
 	plaintext, err := keys.open(sealed, ad.bytes(), time.Now())
 	if err != nil && !keys.opens[SealedBy(sealed)] {
-		v.look()
+		_ = v.look(v.source.pause) // the old keyset is as good as it was, and the failure is logged
 		plaintext, err = v.keys.Load().open(sealed, ad.bytes(), time.Now())
 	}
 	if err != nil {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestVaultOpensOnlyInItsPlace(t *testing.T) {
@@ -171,4 +173,92 @@ func TestOpenKeysetFileRefusesOtherFiles(t *testing.T) {
 			t.Errorf("the error quotes the file: %v", err)
 		}
 	}
+}
+
+// TestNothingIsSealedWithAKeyThatIsGone: a rotation was brought to its end on
+// another replica, a moment after this one has read the keyset.
+func TestNothingIsSealedWithAKeyThatIsGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s shelf
+		k, v := openShelf(t, &s, time.Minute, 10*time.Second, new(bytes.Buffer))
+		second, err := k.Prepare()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.put(t, k, nil)
+		first := SealedBy(seal(t, v))
+		if _, err = k.Rotate(); err == nil {
+			err = k.Remove(first)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.put(t, k, errors.New("the KMS is away"))
+		if sealed, err := v.SealCredentials("mer_1", Live, "wallet1", []byte(`{}`)); !errors.Is(err, ErrKeysetUnread) || sealed != nil {
+			t.Errorf("sealed by %d, %v", SealedBy(sealed), err)
+		}
+		secret, err := NewCallbackSecret(bytes.NewReader(bytes.Repeat([]byte{7}, 32)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sealed, err := v.SealCallbackSecret("mer_1", Live, secret); !errors.Is(err, ErrKeysetUnread) || sealed.Sealed != nil {
+			t.Errorf("sealed by %d, %v", SealedBy(sealed.Sealed), err)
+		}
+		s.put(t, k, nil)
+		if by := SealedBy(seal(t, v)); by != second {
+			t.Errorf("sealed by %d, want %d", by, second)
+		}
+	})
+}
+
+// TestManySealTogether: who waited for a look that began after it came needs none
+// of its own.
+func TestManySealTogether(t *testing.T) {
+	t.Parallel()
+	var s shelf
+	_, v := openShelf(t, &s, time.Minute, 10*time.Second, new(bytes.Buffer))
+	_ = seal(t, v)
+	before := s.count()
+	v.began = time.Now().Add(time.Hour)
+	_ = seal(t, v)
+	v.fault = errors.New("away")
+	if _, err := v.Seal(nil, home); !errors.Is(err, ErrKeysetUnread) || s.count() != before {
+		t.Errorf("%v, after %d looks of its own", err, s.count()-before)
+	}
+}
+
+// TestResealingLooksNowAndThen: for each of many values a command would run long.
+func TestResealingLooksNowAndThen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var s shelf
+		k, v := openShelf(t, &s, time.Minute, 10*time.Second, new(bytes.Buffer))
+		c := Connection{MerchantID: "mer_1", Mode: Live, Provider: "payments"}
+		var err error
+		if c.Sealed, err = v.SealCredentials(c.MerchantID, c.Mode, c.Provider, []byte(`{}`)); err == nil {
+			_, err = k.Rotate()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.put(t, k, nil)
+		time.Sleep(10 * time.Second)
+		v.Keys() // as who reseals does
+		time.Sleep(resealPause)
+		before := s.count()
+		for range 5 {
+			if _, changed, err := v.ResealConnection(c); !changed || err != nil {
+				t.Errorf("changed %t, %v", changed, err)
+			}
+		}
+		if n := s.count() - before; n != 1 {
+			t.Errorf("looked %d times, want once", n)
+		}
+		s.put(t, k, errors.New("the KMS is away"))
+		time.Sleep(resealPause)
+		if _, changed, err := v.ResealConnection(c); changed || !errors.Is(err, ErrKeysetUnread) || errors.Is(err, ErrSealed) {
+			t.Errorf("changed %t, %v", changed, err)
+		}
+	})
 }

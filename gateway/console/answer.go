@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // maxBody is what an operator may send; the same as a merchant.
@@ -42,7 +43,7 @@ type failure struct {
 
 // fail renders an error: the only place that does.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, id string, err error) {
-	f := fault.From(err)
+	f := fault.From(unsealed(err, "Nothing was stored."))
 	if f.Code == fault.Internal {
 		c.log.ErrorContext(r.Context(), "console request failed", "request_id", id, "method", r.Method, "route", r.Pattern, "cause", err)
 	}
@@ -53,6 +54,15 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, id string, err er
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
 	write(w, f.Status(), failure{Message: f.Message, Code: f.Code, RequestID: id, Errors: f.Fields})
+}
+
+// unsealed says of an error that it is the keyset's fault, where it is, and what
+// became of the request. Others stay what they are.
+func unsealed(err error, became string) error {
+	if _, told := errors.AsType[*fault.Error](err); told || !errors.Is(err, tenants.ErrKeysetUnread) {
+		return err
+	}
+	return fault.New(fault.Internal, "The keyset can't be read at the moment, so that nothing can be sealed. "+became+" The gateway's log says why.").Because(err)
 }
 
 func write(w http.ResponseWriter, status int, document any) {

@@ -102,7 +102,7 @@ func (c *Console) reseal(x *call) (any, error) {
 	for _, account := range accounts {
 		was, becomes, err := c.sealedAnew(account, &page)
 		if err != nil {
-			return nil, err
+			return nil, unsealed(err, "What was sealed anew before stays so; what is left is done by running it again.")
 		}
 		values := len(was.Connections) + len(was.Secrets)
 		if values == 0 {

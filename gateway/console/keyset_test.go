@@ -3,12 +3,15 @@ package console_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -213,4 +216,52 @@ func TestAllAccountsAreReached(t *testing.T) {
 	if got := w.uses(); got[second] != 2*merchants {
 		t.Errorf("uses %v, want %d of %d", got, 2*merchants, second)
 	}
+}
+
+// TestNothingIsStoredWithoutTheKeyset: what an older key sealed could be lost, so
+// that nothing is sealed while nobody knows which key is the newest.
+func TestNothingIsStoredWithoutTheKeyset(t *testing.T) {
+	t.Parallel()
+	w, ids := sealedWorld(t, 1)
+	before := w.account(ids[0])
+	merchants, err := w.Merchants(t.Context(), "", 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.rotate()
+	w.vault.Keys() // learns of it
+	if err := os.Remove(w.keyset); err != nil {
+		t.Fatal(err)
+	}
+	for name, does := range map[string]func() error{
+		"connection": func() error {
+			_, err := w.SetConnection(t.Context(), ids[0], "bank", console.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-other"}`)})
+			return err
+		},
+		"secret": func() error {
+			_, err := w.ChangeCallbackSecret(t.Context(), ids[0], console.SecretChange{Mode: "live", Action: "rotate"})
+			return err
+		},
+		"merchant": func() error {
+			_, err := w.CreateMerchant(t.Context(), console.NewMerchant{Name: "Toko", Tier: "starter"})
+			return err
+		},
+		"reseal": func() error { _, err := w.Reseal(t.Context()); return err },
+	} {
+		says := "Nothing was stored."
+		if name == "reseal" {
+			says = "stays so"
+		}
+		f := w.refused(does(), http.StatusInternalServerError, "")
+		if f.Code != fault.Internal || !strings.Contains(f.Message, "keyset can't be read") || !strings.Contains(f.Message, says) || strings.Contains(f.Message, w.keyset) {
+			t.Errorf("%s: %s %q", name, f.Code, f.Message)
+		}
+	}
+	if after := w.account(ids[0]); after.Version() != before.Version() || !strings.Contains(w.logs.String(), w.keyset) {
+		t.Errorf("version %d after %d; log %s", after.Version(), before.Version(), w.logs)
+	}
+	if now, err := w.Merchants(t.Context(), "", 100); err != nil || len(now.Merchants) != len(merchants.Merchants) {
+		t.Errorf("merchants %+v, %v", now, err)
+	}
+	w.opensAll(w.vault, ids) // and what is there is read all the time
 }
