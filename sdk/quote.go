@@ -36,8 +36,8 @@ type Quoted struct {
 	// Held says that the price is held at the claim, compared with the amount that
 	// the caller has given, and taken at the end. Otherwise it is taken at the claim.
 	Held bool
-	// Open says that the amount is the caller's to choose and not the price, so it
-	// is not compared. Where neither is said, the amount means nothing: an order is
+	// Open says that the amount is the caller's to choose and not the price: the
+	// request must have one, and Price without Fee must be it. Where neither is said, the amount means nothing: an order is
 	// kept, called and looked up without it, and is the same whatever it was.
 	Open bool
 	// Name is the destination's holder as the upstream tells it, "" where it does

@@ -42,12 +42,10 @@ func (e *Engine) price(ctx context.Context, r Request, draft *movement.Movement,
 		return fault.New(fault.ProductUnavailable, "This product can't be sold at the moment.").Because(cause)
 	}
 	if !keepable(quoted.Data) {
-		return fault.New(fault.ProviderUnavailable, "The provider could not tell the price. Nothing was sent.").Because(errors.New("quote: its data can't be kept"))
+		return unpriced(errors.New("quote: its data can't be kept"))
 	}
-	if quoted.Held && !quoted.Open {
-		if err := agreed(op, r.Body, price); err != nil {
-			return err
-		}
+	if err := agreed(op, r.Body, quoted, price); err != nil {
+		return err
 	}
 	if r.Reconsider != nil {
 		if err := r.Reconsider(ctx, map[string]any{"price": int64(price)}); err != nil {
@@ -141,8 +139,45 @@ func unlisted(err error) error {
 	return fault.New(fault.ProviderUnavailable, "The provider's products can't be read at the moment. Nothing was sent.").Because(err)
 }
 
-// agreed compares what the caller expects to pay with the price.
-func agreed(op *catalog.Operation, body catalog.Document, price money.Amount) error {
+// unpriced is the error of a quote that can't be used.
+func unpriced(cause error) error {
+	return fault.New(fault.ProviderUnavailable, "The provider could not tell the price. Nothing was sent.").Because(cause)
+}
+
+// agreed compares what the caller has given as the amount with the quote: where
+// it is the caller's to choose with what is bought, else with the price if it is held.
+func agreed(op *catalog.Operation, body catalog.Document, quoted sdk.Quoted, price money.Amount) error {
+	switch {
+	case quoted.Open:
+		return chosen(op, body, quoted)
+	case quoted.Held:
+		return expected(op, body, price)
+	}
+	return nil
+}
+
+// chosen compares the amount that the caller has chosen with what is bought: the
+// provider's price without its fee, and without the markup. Without an amount the
+// order would be kept as one of a product that has a price of its own.
+func chosen(op *catalog.Operation, body catalog.Document, quoted sdk.Quoted) error {
+	if op.AmountField() == "" {
+		return unpriced(errors.New("quote: leaves the amount to the caller, and the operation has none"))
+	}
+	if !op.HasAmount(body) {
+		return fault.Invalid(op.AmountField(), "is required for this product: it is the amount")
+	}
+	given, err := op.AmountOf(body)
+	if err != nil {
+		return err
+	}
+	if given != quoted.Price-quoted.Fee {
+		return unpriced(fmt.Errorf("quote: asked for %v, told %v with a fee of %v in it", given, quoted.Price, quoted.Fee))
+	}
+	return nil
+}
+
+// expected compares what the caller expects to pay with the price.
+func expected(op *catalog.Operation, body catalog.Document, price money.Amount) error {
 	field := op.AmountField()
 	if !op.HasAmount(body) {
 		return fault.Invalid(field, "is required for this product; it is "+price.String()+" now")

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -83,6 +84,52 @@ func TestAmountThatMeansNothing(t *testing.T) {
 	})
 }
 
+// TestAmountThatIsChosen: where the amount is the caller's, an order has one, even
+// where the provider knows one for whoever gives none, and another is another order.
+func TestAmountThatIsChosen(t *testing.T) {
+	t.Parallel()
+	for _, held := range []bool{true, false} {
+		inShops(t, func(s *shop) {
+			s.sku = openSKU
+			s.up.quote = func(q sdk.Quote) sdk.Quoted {
+				body := struct{ Qty money.Amount }{20_000}
+				if err := json.Unmarshal(q.Body, &body); err != nil {
+					s.Error(err)
+				}
+				told := opened(body.Qty+billAdmin, billAdmin)
+				told.Held = held
+				return told
+			}
+			s.wantCode(s.order("A", "qty", nil), fault.InvalidRequest, "qty")
+			first := s.order("A", "qty", json.Number("50000"))
+			s.want(first, "Pending")
+			if m := s.stored("A"); m.Amount != 50_000+billAdmin+markup || m.Fields()["qty"] == nil {
+				s.Errorf("charged %v for %s", m.Amount, m.Request)
+			}
+			if same := s.order("A", "qty", json.Number("50000.00")); same.data != first.data || !same.replayed {
+				s.Errorf("again: %s (replayed: %t, %v)", same.data, same.replayed, same.err)
+			}
+			for _, other := range []any{nil, json.Number("20000"), json.Number("50001")} {
+				s.wantCode(s.order("A", "qty", other), fault.DuplicateReference, "qty")
+			}
+			if len(s.up.calls) != 1 {
+				s.Errorf("called %d times", len(s.up.calls))
+			}
+			s.addUp()
+		})
+	}
+}
+
+// TestAmountThatCannotBeChosen: a quote that leaves the amount to the caller is of
+// no use where a request has none.
+func TestAmountThatCannotBeChosen(t *testing.T) {
+	t.Parallel()
+	err := agreed(&catalog.Operation{}, catalog.Document{"qty": json.Number("50000")}, opened(52_500, 2_500), 53_000)
+	if got, ok := errors.AsType[*fault.Error](err); !ok || got.Code != fault.ProviderUnavailable {
+		t.Errorf("got %v", err)
+	}
+}
+
 // spend leaves nothing of the balance but what is held.
 func (s *shop) spend() {
 	s.Helper()
@@ -120,14 +167,17 @@ func TestOrderFreeAgain(t *testing.T) {
 		s.restart()
 		s.want(s.order("A", "target", "999"), "Pending")
 		m := s.stored("A")
-		if m.Attempt != 3 || m.State != movement.Done {
-			s.Errorf("stands at %s, attempt %d", m.State, m.Attempt)
+		if m.State != movement.Done || m.UpstreamReference() != s.up.calls[2].Reference {
+			s.Errorf("stands at %s, attempt %d, and was called as %s", m.State, m.Attempt, s.up.calls[2].Reference)
 		}
+		last := 0
 		for i, q := range s.up.quotes {
 			call := s.up.calls[i]
-			if q.Reference != call.Reference || !strings.HasSuffix(q.Reference, "-"+string(number(money.Amount(i+1)))) || !strings.HasPrefix(q.Reference, nameOfMovement(m.ID)) {
-				s.Errorf("attempt %d was quoted as %s and called as %s", i+1, q.Reference, call.Reference)
+			id, attempt, _ := movement.ParseUpstreamReference(q.Reference)
+			if q.Reference != call.Reference || id != m.ID || attempt <= last || i == 0 && attempt != 1 {
+				s.Errorf("attempt %d was quoted as %s and called as %s, after %d", i+1, q.Reference, call.Reference, last)
 			}
+			last = attempt
 			if string(call.Quote) != `{"sku":"pln"}` || call.Cost != billTotal-billMargin || call.Amount != billTotal+markup {
 				s.Errorf("called with quote %s, cost %v, amount %v", call.Quote, call.Cost, call.Amount)
 			}
@@ -173,6 +223,7 @@ func TestOrderRefusedBeforeTheCall(t *testing.T) {
 	quotes := func(q sdk.Quoted) func(*shop) {
 		return func(s *shop) { s.up.quote = func(sdk.Quote) sdk.Quoted { return q } }
 	}
+	openPairs := []any{"sku", openSKU, "qty", json.Number("50000")}
 	for name, c := range map[string]struct {
 		changes func(*shop)
 		pairs   []any
@@ -199,6 +250,13 @@ func TestOrderRefusedBeforeTheCall(t *testing.T) {
 		"bill of another qty":  {nil, []any{"sku", billSKU, "qty", number(billTotal + markup + 1)}, fault.InvalidRequest, "no after_change", []string{"qty"}},
 		"bill without markup":  {nil, []any{"sku", billSKU, "qty", number(billTotal)}, fault.InvalidRequest, "no after_change", []string{"qty"}},
 		"open without qty":     {nil, []any{"sku", openSKU}, fault.InvalidRequest, "no after_change", []string{"qty"}},
+		"open, ten times it":   {quotes(opened(502_500, 2_500)), openPairs, fault.ProviderUnavailable, "no later", nil},
+		"open, a rupiah more":  {quotes(opened(52_501, 2_500)), openPairs, fault.ProviderUnavailable, "no later", nil},
+		"open, a rupiah less":  {quotes(opened(52_499, 2_500)), openPairs, fault.ProviderUnavailable, "no later", nil},
+		"open, fee untold":     {quotes(opened(52_500, 0)), openPairs, fault.ProviderUnavailable, "no later", nil},
+		"open, fee not in it":  {quotes(opened(50_000, 2_500)), openPairs, fault.ProviderUnavailable, "no later", nil},
+		"open, markup in it":   {quotes(opened(52_500+markup, 2_500)), openPairs, fault.ProviderUnavailable, "no later", nil},
+		"open, default amount": {quotes(opened(20_000, 0)), []any{"sku", openSKU}, fault.InvalidRequest, "no after_change", []string{"qty"}},
 		"below its cost":       {quotes(sdk.Quoted{Outcome: sdk.Done, Price: 100, Cost: 100 + markup + 1}), nil, fault.ProductUnavailable, "no later", nil},
 		"no cost":              {quotes(sdk.Quoted{Outcome: sdk.Done, Price: 100}), nil, fault.ProductUnavailable, "no later", nil},
 		"no price":             {quotes(sdk.Quoted{Outcome: sdk.Done, Cost: 1}), nil, fault.ProductUnavailable, "no later", nil},
@@ -236,6 +294,11 @@ func TestOrderRefusedBeforeTheCall(t *testing.T) {
 			})
 		})
 	}
+}
+
+// opened is a quote of a product whose amount the caller chooses.
+func opened(price, fee money.Amount) sdk.Quoted {
+	return sdk.Quoted{Outcome: sdk.Done, Price: price, Fee: fee, Cost: price - fee, Held: true, Open: true, Data: json.RawMessage(`{}`)}
 }
 
 // poor is a merchant with just this balance.

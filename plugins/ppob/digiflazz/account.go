@@ -1,6 +1,8 @@
 package digiflazz
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +19,7 @@ const defaultBaseURL = "https://api.digiflazz.com/v1"
 // account is one buyer's account at the upstream.
 type account struct {
 	client  *client
+	place   place
 	testing bool
 
 	mu    sync.Mutex
@@ -53,6 +56,7 @@ func openAccount(c sdk.Connection) (*account, error) {
 		return nil, fmt.Errorf("connection: base_url: %w", err)
 	}
 	return &account{
+		place:   placeOf(base, settings.APIKey),
 		client:  newClient(base, credentials{settings.Username, settings.APIKey, settings.WebhookSecret}),
 		testing: settings.Testing,
 		lists:   map[productType]keptList{},
@@ -69,9 +73,38 @@ func checkBaseURL(text string) (string, error) {
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return "", errors.New("must be scheme, host and path alone")
 	case u.Scheme == "https", u.Scheme == "http" && loopback(u.Hostname()):
-		return strings.TrimRight(text, "/"), nil
+		// In one form however it is written, because it tells places apart.
+		u.Host = strings.TrimSuffix(strings.ToLower(u.Host), ":"+defaultPorts[u.Scheme])
+		return strings.TrimRight(u.String(), "/"), nil
 	}
 	return "", errors.New("must be https, or http to a loopback address")
+}
+
+var defaultPorts = map[string]string{"https": "443", "http": "80"}
+
+// place tells apart what knows nothing of each other's orders although the
+// username is the same: the API at each address, and there the development
+// environment and the real one. It is a sum, because an address may tell more
+// than a quote should keep.
+type place string
+
+// developmentKey begins the keys of the development environment. Another key of
+// the same kind leads to the same orders.
+const developmentKey = "dev-"
+
+func placeOf(base, key string) place {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %t", base, strings.HasPrefix(key, developmentKey)))
+	return place(hex.EncodeToString(sum[:8]))
+}
+
+// elsewhere is why a purchase is none of this place, "" where it is. One of before
+// the place was kept is taken for this one's.
+func (acc *account) elsewhere(p purchase) string {
+	if p.Place == "" || p.Place == acc.place {
+		return ""
+	}
+	return "the order was made at another base_url, or with a key of the other kind (development or production), than the connection has now: " +
+		"give the connection back what it had until the orders that were made with it have ended"
 }
 
 func loopback(host string) bool {

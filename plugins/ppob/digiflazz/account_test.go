@@ -37,6 +37,23 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
+func TestBaseURLInOneForm(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"https://api.digiflazz.com/v1":      defaultBaseURL,
+		"HTTPS://API.Digiflazz.com:443/v1/": defaultBaseURL,
+		"https://api.digiflazz.com:444/v1":  "https://api.digiflazz.com:444/v1",
+		"https://api.digiflazz.com:80/v1":   "https://api.digiflazz.com:80/v1",
+		"https://api.digiflazz.com/V1":      "https://api.digiflazz.com/V1",
+		"http://[::1]:80":                   "http://[::1]",
+		"http://127.0.0.1:443/":             "http://127.0.0.1:443",
+	} {
+		if got, err := checkBaseURL(text); got != want || err != nil {
+			t.Errorf("%q became %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
 func TestDefaultBaseURL(t *testing.T) {
 	t.Parallel()
 	acc, err := openAccount(sdk.Connection{Credentials: json.RawMessage(`{"username":"u","api_key":"k","webhook_secret":"s"}`)})

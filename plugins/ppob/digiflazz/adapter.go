@@ -65,6 +65,9 @@ type purchase struct {
 	// Testing is as it was when the order was quoted: without it the same request
 	// would buy what was only tried.
 	Testing bool `json:"testing,omitempty"`
+	// Place is where it was quoted: elsewhere the same request would buy again, or
+	// be answered about something else. Quotes of before it was kept have none.
+	Place place `json:"place,omitempty"`
 }
 
 func readPurchase(quote json.RawMessage) (purchase, error) {

@@ -22,6 +22,9 @@ func (a *adapter) order(ctx context.Context, call sdk.Call) sdk.Result {
 	if err != nil {
 		return sdk.DidNotSend(sdk.BlameNone, err.Error())
 	}
+	if why := acc.elsewhere(p); why != "" {
+		return sdk.DidNotSend(sdk.BlameAccount, why)
+	}
 	switch {
 	case p.Type == prepaid && call.Cost <= 0:
 		return sdk.DidNotSend(sdk.BlameNone, "a cost of 0 would be no bound for the price")
@@ -48,6 +51,9 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.Finding {
 	p, err := readPurchase(l.Quote)
 	if err != nil {
 		return sdk.NoWord(sdk.BlameNone, err.Error())
+	}
+	if why := acc.elsewhere(p); why != "" {
+		return sdk.NoWord(sdk.BlameAccount, why)
 	}
 	if age := a.now().Sub(l.SentAt); l.SentAt.IsZero() || age > lookupWithin {
 		return sdk.NoWord(sdk.BlameNone, fmt.Sprintf("it was sent at %s: after 85 days the upstream could take the same ref_id for a new purchase", l.SentAt.Format(time.DateOnly)))

@@ -50,7 +50,7 @@ func (acc *account) quotePrepaid(body wanted, listed item) sdk.Quoted {
 		// Its max_price would be none at all.
 		return sdk.NoQuote(sdk.Refuse(sdk.RefuseProduct, "The product has no price now."))
 	}
-	return quoted(sdk.Quoted{Price: listed.Price, Cost: listed.Price},
+	return acc.quoted(sdk.Quoted{Price: listed.Price, Cost: listed.Price},
 		purchase{Type: prepaid, SKU: body.SKU, Target: number, Testing: acc.testing})
 }
 
@@ -66,7 +66,7 @@ func (a *adapter) quoteBill(ctx context.Context, acc *account, reference string,
 	if why != nil {
 		return sdk.NoQuote(*why)
 	}
-	return quoted(sdk.Quoted{Price: found.total, Fee: found.admin, Cost: found.cost, Held: true, Open: p.Amount != 0}, p)
+	return acc.quoted(sdk.Quoted{Price: found.total, Fee: found.admin, Cost: found.cost, Held: true, Open: p.Amount != 0}, p)
 }
 
 // openAmount tells a bill whose amount the caller chooses by its brand: topping
@@ -75,7 +75,8 @@ func openAmount(brand string) bool {
 	return strings.ReplaceAll(strings.ReplaceAll(strings.ToUpper(brand), " ", ""), "-", "") == "EMONEY"
 }
 
-func quoted(q sdk.Quoted, p purchase) sdk.Quoted {
+func (acc *account) quoted(q sdk.Quoted, p purchase) sdk.Quoted {
+	p.Place = acc.place
 	data, err := json.Marshal(p)
 	if err != nil {
 		return sdk.NoQuote(sdk.DidNotSend(sdk.BlameNone, "encode the quote: "+err.Error()))

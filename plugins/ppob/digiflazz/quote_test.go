@@ -35,7 +35,7 @@ func TestQuotePrepaid(t *testing.T) {
 	} {
 		connection := connect(t, up.url, "testing", c.testing)
 		q := newAdapter().quote(t.Context(), quoteOf(connection, pulsaItem, `{"sku":"xld10","target":"+62 878-0000-1230","qty":5}`))
-		if q.Outcome != sdk.Done || q.Price != 10850 || q.Cost != 10850 || q.Fee != 0 || q.Held || q.Open || string(q.Data) != c.data {
+		if q.Outcome != sdk.Done || q.Price != 10850 || q.Cost != 10850 || q.Fee != 0 || q.Held || q.Open || string(q.Data) != placed(t, c.data, connection) {
 			t.Errorf("got %+v, data %s", q, q.Data)
 		}
 	}
@@ -71,8 +71,9 @@ func TestQuoteBill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			up := newStub(t, map[string]canned{"/transaction inq-pasca": {200, anAnswer("Sukses", "00", c.extra)}})
-			q := newAdapter().quote(t.Context(), quoteOf(connect(t, up.url, "testing", true), c.item, c.body))
-			if q.Outcome != sdk.Done || q.Price != 11000 || !q.Held || q.Open != c.open || string(q.Data) != c.data {
+			connection := connect(t, up.url, "testing", true)
+			q := newAdapter().quote(t.Context(), quoteOf(connection, c.item, c.body))
+			if q.Outcome != sdk.Done || q.Price != 11000 || !q.Held || q.Open != c.open || string(q.Data) != placed(t, c.data, connection) {
 				t.Fatalf("got %+v, data %s", q, q.Data)
 			}
 			if !c.open && (q.Fee != 2500 || q.Cost != 10000) || c.open && (q.Fee != 1000 || q.Cost != 10800) {
@@ -217,8 +218,8 @@ func TestInquiriesWithoutABill(t *testing.T) {
 		code  sdk.RefusalCode
 		blame sdk.Blame
 	}{
-		"an unknown SKU": {canned{400, `{"data":{"rc":"43","status":"Gagal"}}`}, sdk.Refused, sdk.RefuseProduct, 0},
-		"no bill":        {canned{200, `{"data":{"rc":"60","status":"Gagal"}}`}, sdk.Refused, sdk.RefuseDestination, 0},
+		"an unknown SKU": {canned{400, `{"data":{"rc":"43","status":"Gagal"}}`}, sdk.Refused, sdk.RefuseProduct, sdk.BlameUpstream},
+		"no bill":        {canned{200, `{"data":{"rc":"60","status":"Gagal"}}`}, sdk.Refused, sdk.RefuseDestination, sdk.BlameUpstream},
 		"a wrong key":    {canned{400, `{"data":{"rc":"41","status":"Gagal"}}`}, sdk.NotSent, "", sdk.BlameAccount},
 		"too often":      {canned{400, `{"data":{"rc":"85","status":"Gagal"}}`}, sdk.NotSent, "", sdk.BlameNone},
 		"no answer":      {canned{502, `<html>`}, sdk.Unknown, "", sdk.BlameUpstream},

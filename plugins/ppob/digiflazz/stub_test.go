@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -118,6 +119,16 @@ const (
 	pulsaQuote = `{"type":"Prepaid","sku":"xld10","target":"087800001230"}`
 	plnQuote   = `{"type":"Pasca","sku":"pln","target":"530000000001","day":"2026-11-20"}`
 )
+
+// placed is a purchase as a quote on a connection leaves it.
+func placed(t *testing.T, quote string, c sdk.Connection) string {
+	t.Helper()
+	acc, err := openAccount(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSuffix(quote, "}") + `,"place":"` + string(acc.place) + `"}`
+}
 
 func callOf(c sdk.Connection, quote string, cost money.Amount) sdk.Call {
 	return sdk.Call{
