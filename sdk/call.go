@@ -71,11 +71,14 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// Blame says whose fault it is that an outcome is unknown or not sent.
+// Blame says whose fault it is that an outcome is unknown or not sent. Of a
+// refusal of a query or a quote, [BlameUpstream] says that the upstream was asked
+// and has told it: such an answer uses a quota, as a yes does. Without it the
+// plugin has refused by itself.
 type Blame int
 
-// Whose fault it is: an upstream's faults open the breaker, a fault of our own
-// account alerts the operator, nobody's do neither.
+// Whose fault it is: an upstream's faults, of which a refusal is none, open the
+// breaker, a fault of our own account alerts the operator, nobody's do neither.
 const (
 	BlameNone Blame = iota
 	BlameUpstream
@@ -101,7 +104,7 @@ const (
 	RefuseOther       RefusalCode = "PROVIDER_REJECTED"
 	RefuseProduct     RefusalCode = "PRODUCT_UNAVAILABLE"
 	// RefuseRequest is for what the caller must change in its request, and for
-	// quotes and queries alone, which reach no upstream with it.
+	// quotes and queries alone.
 	RefuseRequest RefusalCode = "INVALID_REQUEST"
 )
 

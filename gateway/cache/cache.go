@@ -50,7 +50,8 @@ type Rows interface {
 type Fetch = func(context.Context) (json.RawMessage, error)
 
 // Key is all that an answer depends on. Connection says whose account is asked,
-// Body what.
+// as it is connected now, Body what. What was kept for an earlier one is asked for
+// by nobody, and is removed as every old row is.
 type Key struct {
 	Provider   string
 	Mode       string

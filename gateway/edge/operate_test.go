@@ -183,6 +183,8 @@ func TestWhatConsumesNothingIsReleased(t *testing.T) {
 		"only inquired before money": {path: create, err: &fault.Error{Code: fault.DestinationInvalid, Sent: fault.SentNo}, released: true},
 		"only inquired":              {path: status, err: &fault.Error{Code: fault.DestinationInvalid, Sent: fault.SentNo}},
 		"an inquiry refused":         {path: status, err: &fault.Error{Code: fault.ProviderRejected, Sent: fault.SentNo}},
+		"an inquiry refused by us":   {path: status, err: fault.New(fault.InvalidRequest, "No phone."), released: true},
+		"an inquiry out of bounds":   {path: status, answer: engine.Answer{Asked: true}, err: fault.New(fault.InvalidRequest, "Too little.")},
 		"an inquiry not sent":        {path: status, err: fault.New(fault.ProviderUnavailable, "Down."), released: true},
 		"an inquiry not answered":    {path: status, err: fault.New(fault.ProviderTimeout, "Late.")},
 		"not found":                  {path: status, err: fault.New(fault.NotFound, "None."), released: true},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strconv"
 	"sync"
 	"time"
 
@@ -42,7 +43,9 @@ func (e *Engine) query(ctx context.Context, r Request) (Answer, error) {
 	}
 	listing, err := e.listing(ctx, r, r.Operation, r.Body, c, "")
 	if err != nil {
-		return Answer{}, err
+		// Of this error itself: it may also be about a list that was needed first.
+		_, asked := errors.Unwrap(fault.From(err)).(saidNo) //nolint:errorlint // as said
+		return Answer{Asked: asked}, err
 	}
 	data, err := listing.Show(r.Body, added(r, c))
 	if err != nil {
@@ -70,7 +73,7 @@ func (e *Engine) listing(ctx context.Context, r Request, op *catalog.Operation, 
 		}
 		return read(op, data, key)
 	}
-	name := cache.Key{Provider: op.Provider, Mode: c.Mode, Connection: c.MerchantID, Path: op.Path, Body: string(encoded)}
+	name := cache.Key{Provider: op.Provider, Mode: c.Mode, Connection: c.sharing(), Path: op.Path, Body: string(encoded)}
 	answer, err := e.Shared.Get(ctx, name, time.Duration(op.Cache), func(ctx context.Context) (json.RawMessage, error) {
 		data, err := e.ask(ctx, r.RequestID, op, question{body: body}, c)
 		if err == nil {
@@ -83,6 +86,10 @@ func (e *Engine) listing(ctx context.Context, r Request, op *catalog.Operation, 
 	}
 	return e.remembered(op, name, answer, key)
 }
+
+// sharing names who shares answers: those who use a connection as it is now. Other
+// credentials may be another account, to which nothing of this one applies.
+func (c connection) sharing() string { return c.MerchantID + "@" + strconv.FormatInt(c.Version, 10) }
 
 // remembered reads a shared answer, once for each version.
 func (e *Engine) remembered(op *catalog.Operation, name cache.Key, answer cache.Answer, key string) (*catalog.Listing, error) {
@@ -127,6 +134,9 @@ func (e *Engine) ask(ctx context.Context, requestID string, op *catalog.Operatio
 	return nil, e.unanswered(ctx, op, c, result)
 }
 
+// saidNo is why something was refused, by a provider that was asked.
+type saidNo struct{ error }
+
 // unanswered is the error of a query or a quote that the provider did not
 // answer with what was asked for. Nothing was sent that moves money.
 func (e *Engine) unanswered(ctx context.Context, op *catalog.Operation, c connection, result sdk.Result) error {
@@ -137,6 +147,9 @@ func (e *Engine) unanswered(ctx context.Context, op *catalog.Operation, c connec
 	switch result.Outcome {
 	case sdk.Refused:
 		refusal := inquired(result.Refusal)
+		if result.Blame == sdk.BlameUpstream {
+			cause = saidNo{cause}
+		}
 		return refusal.Because(cause)
 	case sdk.NotSent:
 		return fault.New(fault.ProviderUnavailable, "The provider is not available at the moment. Nothing was sent.").Because(cause)

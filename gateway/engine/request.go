@@ -40,6 +40,9 @@ type Answer struct {
 	// Earlier says that this is about what an earlier request has made, also where
 	// it is an error: it has used its quota then, and uses none again.
 	Earlier bool
+	// Asked says of an error that the provider was asked and has refused: its no is
+	// an answer, which uses a quota. It is told of queries alone.
+	Asked bool
 	// Receipt is to be given to [Engine.Delivered] once the answer has reached its
 	// caller, where it is set.
 	Receipt movement.ID

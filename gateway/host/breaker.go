@@ -105,7 +105,7 @@ func judge(caller context.Context, r sdk.Result, err error, took, timeout time.D
 	switch {
 	case cutByCaller(caller, slow):
 		return neutral
-	case err != nil || slow || r.Blame == sdk.BlameUpstream:
+	case err != nil || slow || r.Blame == sdk.BlameUpstream && r.Outcome != sdk.Refused:
 		return fault
 	case r.Outcome == sdk.NotSent || r.Outcome == sdk.Unknown:
 		return neutral // for reasons of our own: a passed send_by, an account's fault

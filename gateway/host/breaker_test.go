@@ -28,6 +28,7 @@ func TestJudge(t *testing.T) {
 		"done":                      {result: sdk.Result{Outcome: sdk.Done}},
 		"pending":                   {result: sdk.Result{Outcome: sdk.Pending}},
 		"declined":                  {result: sdk.Refuse(sdk.RefuseOther, "no")},
+		"declined by the upstream":  {result: sdk.Result{Outcome: sdk.Refused, Blame: sdk.BlameUpstream}},
 		"blamed":                    {result: sdk.DontKnow(sdk.BlameUpstream, ""), want: fault},
 		"not sent, blamed":          {result: sdk.DidNotSend(sdk.BlameUpstream, ""), want: fault},
 		"not sent":                  {result: sdk.DidNotSend(sdk.BlameNone, ""), want: neutral},

@@ -84,7 +84,7 @@ type Blame int32
 
 const (
 	Blame_BLAME_NONE     Blame = 0
-	Blame_BLAME_UPSTREAM Blame = 1 // down, slow, overloaded: counts for the breaker
+	Blame_BLAME_UPSTREAM Blame = 1 // down, slow, overloaded: counts for the breaker; of a refusal: it was asked
 	Blame_BLAME_ACCOUNT  Blame = 2 // our credentials or deposit: an operator is alerted
 )
 

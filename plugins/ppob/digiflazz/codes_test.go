@@ -87,7 +87,11 @@ func TestEveryCode(t *testing.T) {
 					checkOutcome(t, "call", c.want.call, c.want, result)
 				}
 				why := sdk.Result{Outcome: quoted.Outcome, Blame: quoted.Blame, Refusal: quoted.Refusal, Detail: quoted.Detail}
-				checkOutcome(t, "quote", c.want.quote, c.want, why)
+				of := c.want
+				if of.quote == sdk.Refused {
+					of.blame = sdk.BlameUpstream // which has answered
+				}
+				checkOutcome(t, "quote", of.quote, of, why)
 				for i, f := range found {
 					want := c.want.again
 					if rc == codeNotFound && i == 1 {
@@ -146,7 +150,7 @@ func TestWrongAmounts(t *testing.T) {
 	t.Parallel()
 	for _, rc := range []string{"84", "87"} {
 		call, quoted, found := answersTo(t, http.StatusOK, anAnswer("Gagal", rc, ""))
-		if call[0].Refusal.Code != sdk.RefuseOther || quoted.Refusal.Code != sdk.RefuseRequest || quoted.Refusal.Fields[0].Field != "qty" ||
+		if call[0].Refusal.Code != sdk.RefuseOther || quoted.Refusal.Code != sdk.RefuseRequest || quoted.Refusal.Fields[0].Field != "qty" || quoted.Blame != sdk.BlameUpstream ||
 			found[0].Standing != sdk.StandingFailed || found[1].Standing != sdk.StandingFailed {
 			t.Errorf("%s: %+v, %+v, %+v", rc, call, quoted, found)
 		}

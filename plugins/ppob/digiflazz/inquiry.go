@@ -137,7 +137,9 @@ func (r reply) noBill() sdk.Result {
 		result.Detail = r.detail
 		return result
 	case r.verdict == refused:
-		return r.refusal(sdk.RefuseRequest)
+		result := r.refusal(sdk.RefuseRequest)
+		result.Blame = sdk.BlameUpstream // which has looked at the number
+		return result
 	case r.verdict == turnedAway, r.class == again:
 		return sdk.DidNotSend(r.blame, r.detail)
 	}

@@ -30,7 +30,8 @@ type limits struct {
 	Max json.RawMessage `json:"maxAmount"`
 }
 
-// refuse tells that an amount is outside of the limits.
+// refuse tells that an amount is outside of the limits, which only those have
+// who exist.
 func (l limits) refuse(a money.Amount) *sdk.Result {
 	var lacks string
 	if least := readLimit(l.Min); least > a {
@@ -43,6 +44,7 @@ func (l limits) refuse(a money.Amount) *sdk.Result {
 		return nil
 	}
 	refused := wrongField("amount", lacks)
+	refused.Blame = sdk.BlameUpstream
 	return &refused
 }
 

@@ -156,6 +156,7 @@ func (p *problem) result() sdk.Result {
 	return sdk.DontKnow(p.blame, p.detail)
 }
 
+// refusal is the upstream's no. Of a question it is an answer, too.
 func (p *problem) refusal(code sdk.RefusalCode, field string) sdk.Result {
 	var fields []sdk.FieldFault
 	if field != "" {
@@ -163,5 +164,8 @@ func (p *problem) refusal(code sdk.RefusalCode, field string) sdk.Result {
 	}
 	r := sdk.Refuse(code, p.text, fields...)
 	r.Detail = p.detail
+	if p.service.question {
+		r.Blame = sdk.BlameUpstream
+	}
 	return r
 }

@@ -71,7 +71,7 @@ func TestInquiriesThatCantBeUsed(t *testing.T) {
 
 func TestTheProvidersBounds(t *testing.T) {
 	t.Parallel()
-	tooLittle := verdict{outcome: sdk.Refused, code: sdk.RefuseRequest, field: "amount"}
+	tooLittle := verdict{outcome: sdk.Refused, blame: sdk.BlameUpstream, code: sdk.RefuseRequest, field: "amount"}
 	for limits, want := range map[string]verdict{
 		`"minAmount":{"value":"10001.00","currency":"IDR"}`:          tooLittle,
 		`"maxAmount":{"value":"9999.00","currency":"IDR"}`:           tooLittle,
@@ -84,6 +84,8 @@ func TestTheProvidersBounds(t *testing.T) {
 		up := newStub(t, map[string][]reply{walletInquiryPath: {coded(200, "2003700", walletHolder+","+limits)}})
 		q := newAdapter(t).quoteWallet(t.Context(), quoteOf(connect(t, up.url), walletTransfer, walletOrder))
 		checkQuoted(t, limits, q, want, "")
+		r := newAdapter(t).walletInquiry(t.Context(), queryCall(connect(t, up.url), "/wallet1/inquiry", walletOrder))
+		checkResult(t, limits, r, want, "")
 	}
 }
 
