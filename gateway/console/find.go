@@ -65,7 +65,7 @@ func (c *Console) find(x *call) (any, error) {
 func (c *Console) named(x *call, id string, since time.Time) ([]movement.Movement, error) {
 	ctx := x.request.Context()
 	var found []movement.Movement
-	if own, ok := ourName(id); ok {
+	if own, _, ok := ourName(id); ok {
 		m, err := c.deps.Movements.MovementByID(ctx, own)
 		switch {
 		case err == nil:
@@ -109,7 +109,7 @@ func spans(id string, since, until time.Time) [][2]time.Time {
 // movementNamed is the one movement that a text names.
 func (c *Console) movementNamed(x *call, text string) (movement.Movement, error) {
 	none := fault.New(fault.NotFound, "There is no such movement.")
-	if own, ok := ourName(text); ok {
+	if own, _, ok := ourName(text); ok {
 		m, err := c.deps.Movements.MovementByID(x.request.Context(), own)
 		if !errors.Is(err, store.ErrNotFound) {
 			return m, err
@@ -162,7 +162,7 @@ func nameBy(m movement.Movement, id string) []string {
 			by = append(by, name.what)
 		}
 	}
-	if own, ok := ourName(id); ok && own == m.ID {
+	if own, _, ok := ourName(id); ok && own == m.ID {
 		by = append(by, "id")
 	}
 	return by

@@ -24,7 +24,7 @@ func (c *Console) settleMovement(x *call) (any, error) {
 	if err := decode(x, &s); err != nil {
 		return nil, err
 	}
-	id, ok := ourName(x.request.PathValue("movement"))
+	id, attempt, ok := ourName(x.request.PathValue("movement"))
 	switch outcome := store.Outcome(s.As); {
 	case !ok:
 		return nil, fault.New(fault.NotFound, "There is no such movement: settle names one by its id, refId, txId or upstream reference.")
@@ -34,7 +34,7 @@ func (c *Console) settleMovement(x *call) (any, error) {
 		return nil, fault.Invalid("reason", "must have 1 to 500 characters, without control characters")
 	}
 	decided, err := c.deps.Decider.Decide(x.request.Context(), engine.Decision{
-		Movement: id, Operator: x.operator, Outcome: store.Outcome(s.As), Reason: s.Reason, Alone: s.Alone,
+		Movement: id, Attempt: attempt, Operator: x.operator, Outcome: store.Outcome(s.As), Reason: s.Reason, Alone: s.Alone,
 	})
 	if err != nil {
 		return nil, err
@@ -47,13 +47,12 @@ func (c *Console) settleMovement(x *call) (any, error) {
 }
 
 // ourName reads a name of ours of a movement: its id in either form, or that
-// under which its provider is asked.
-func ourName(text string) (movement.ID, bool) {
+// under which its provider is asked, which names an attempt of it, too.
+func ourName(text string) (id movement.ID, attempt int, ok bool) {
 	if id, err := movement.ParseID(text); err == nil {
-		return id, true
+		return id, 0, true
 	}
-	id, _, ok := movement.ParseUpstreamReference(text)
-	return id, ok
+	return movement.ParseUpstreamReference(text)
 }
 
 // SettleMovement says how an open transfer or order ended.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -90,19 +91,40 @@ func checkData(op *catalog.Operation, data json.RawMessage) error {
 	return op.CheckResult(data)
 }
 
-// longestName bounds what a provider calls something, in bytes.
-const longestName = 255
+// checkSuccess says what is wrong with the data of a success: what was bought may
+// stand in it and nowhere else, a token or a receipt, and must be told whole.
+func checkSuccess(op *catalog.Operation, data json.RawMessage) error {
+	if err := checkData(op, data); err != nil {
+		return err
+	}
+	given := fieldsOf(data)
+	for _, name := range op.Rules.Reports {
+		if n := len(textOf(given[name])); n > longestReport {
+			return fmt.Errorf("%s is too long to be told: %d bytes", name, n)
+		}
+	}
+	return nil
+}
+
+// The bounds of what a provider writes, in bytes: its name of something, and a text
+// that merchants are told.
+const (
+	longestName   = 255
+	longestReport = 4 << 10
+)
 
 // printable makes what a provider wrote fit for our records, whatever it is.
-func printable(text string) string {
+func printable(text string) string { return fit(text, longestName) }
+
+func fit(text string, longest int) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return -1
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
-	if len(text) > longestName {
-		text = strings.ToValidUTF8(text[:longestName], "")
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "")
 	}
 	return text
 }
@@ -200,17 +222,37 @@ func toldOfOrder(op *catalog.Operation, m movement.Movement, now time.Time) *obj
 
 // reportsOf are the texts of a provider's result, fit to be shown.
 func reportsOf(m movement.Movement) map[string]string {
-	var given map[string]any
-	if len(m.Result) == 0 || json.Unmarshal(m.Result, &given) != nil {
-		return nil
-	}
+	given := fieldsOf(m.Result)
 	reports := make(map[string]string, len(given))
 	for name, value := range given {
-		if text, ok := value.(string); ok {
-			reports[name] = printable(text)
-		}
+		reports[name] = fit(textOf(value), longestReport)
 	}
 	return reports
+}
+
+// fieldsOf are the properties of a provider's data.
+func fieldsOf(data json.RawMessage) map[string]json.RawMessage {
+	var fields map[string]json.RawMessage
+	if len(data) == 0 || json.Unmarshal(data, &fields) != nil || fields == nil {
+		return map[string]json.RawMessage{}
+	}
+	return fields
+}
+
+// supplement is a movement's result with the reports that it lacks and data has,
+// and their names; none where it lacks nothing that is told now.
+func supplement(op *catalog.Operation, m movement.Movement, data json.RawMessage) (fuller json.RawMessage, late []string) {
+	known, result, given := reportsOf(m), fieldsOf(m.Result), fieldsOf(data)
+	for _, name := range op.Rules.Reports {
+		if known[name] == "" && fit(textOf(given[name]), longestReport) != "" {
+			late, result[name] = append(late, name), given[name]
+		}
+	}
+	fuller, err := json.Marshal(result)
+	if len(late) == 0 || err != nil || checkData(op, fuller) != nil {
+		return nil, nil
+	}
+	return fuller, late
 }
 
 // messageOf is what an order's merchant reads of its state: the provider's own

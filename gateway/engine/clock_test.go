@@ -51,11 +51,43 @@ func TestAWrongClockSellsNothing(t *testing.T) {
 	}
 }
 
-// TestAWrongClockHindersNothingElse: how a payment ends, its provider says.
-func TestAWrongClockHindersNothingElse(t *testing.T) {
+// TestAWrongClockProvesNothing: what is created is refused, and "not found" is no
+// proof by it; what the provider knows is told and settled all the same.
+func TestAWrongClockProvesNothing(t *testing.T) {
 	t.Parallel()
-	inMemory(t, func(w *world) {
-		w.ClockFault = func() error { return errClock }
-		w.want(w.create("A"), "PENDING")
+	inPurses(t, func(p *purse) {
+		var wrong error
+		p.ClockFault = func() error { return wrong }
+		p.up.way = wayNamed("unknown, not moved")
+		p.want(p.transfer("A"), "Pending")
+		p.up.way = wayNamed("unknown, moved")
+		p.want(p.transfer("B"), "Pending")
+		wrong = errClock
+		p.want(p.transfer("C"), "INTERNAL no later")
+		p.work("A", 3*time.Hour)
+		p.work("B", time.Hour)
+		if a, b := p.stored("A"), p.stored("B"); a.State != movement.Sending || a.Misses != 0 || b.State != movement.Done {
+			p.Errorf("A stands at %s with %d misses, B at %s", a.State, a.Misses, b.State)
+		}
+		wrong = nil
+		p.work("A", 24*time.Hour)
+		p.want(p.transfer("A"), unsentNever)
+		p.wantMoved(1)
+	})
+}
+
+// TestClocksApart: a replica whose clock is as far ahead as it may be proves
+// nothing of what one that is as far behind has sent, while that may still appear.
+func TestClocksApart(t *testing.T) {
+	t.Parallel()
+	inPurses(t, func(p *purse) {
+		p.up.way = wayNamed("unknown, moved late")
+		p.up.way.slow = 59 * time.Second
+		p.want(p.transfer("A"), "Pending")
+		p.up.set(func() { p.up.now = func() time.Time { return p.now().Add(-2 * movement.ClockSkew) } })
+		p.pass(2 * movement.ClockSkew) // all that looks from here on has such a clock
+		p.work("A", 3*time.Hour)
+		p.want(p.transfer("A"), "Success")
+		p.wantMoved(1)
 	})
 }

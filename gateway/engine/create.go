@@ -85,6 +85,8 @@ func (e *Engine) prepare(ctx context.Context, r Request, draft *movement.Movemen
 		return c, "", err
 	}
 	switch {
+	case r.Operation.Kind == manifest.Transfer && !r.Operation.Quote:
+		draft.Spends = e.spends(r, *draft, destinationOf(r.Operation, r.Body))
 	case !r.Operation.Quote:
 	case r.Operation.Kind == manifest.Transfer:
 		remark, err = e.inquire(ctx, r, draft, c)
@@ -132,23 +134,20 @@ func (e *Engine) ready(ctx context.Context, r Request, draft movement.Movement) 
 	if err != nil {
 		return connection{}, err
 	}
-	if err := e.timed(r.Operation); err != nil {
-		return connection{}, err
+	if err := e.clockFault(); err != nil {
+		return connection{}, fault.New(fault.Internal, "This can't be created at the moment because of a fault on our side. Nothing was sent.").Because(err)
 	}
 	return c, e.available(draft.Provider, draft.Owner.Mode)
 }
 
-// timed refuses what would be lost by a clock that is wrong: whether a payment is
-// for a collection is judged by the life that our clock gave it, on every replica,
-// and so is whether an amount is free.
-func (e *Engine) timed(op *catalog.Operation) error {
-	if !byBooks(op) || e.ClockFault == nil {
+// clockFault is why times of ours can't be relied on now. All replicas judge by
+// them: whether a request can still be under way, whether a payment is for a
+// collection, whether an amount is free.
+func (e *Engine) clockFault() error {
+	if e.ClockFault == nil {
 		return nil
 	}
-	if err := e.ClockFault(); err != nil {
-		return fault.New(fault.Internal, "This can't be created at the moment because of a fault on our side. Nothing was sent.").Because(err)
-	}
-	return nil
+	return e.ClockFault()
 }
 
 func (e *Engine) available(provider, mode string) error {

@@ -302,7 +302,7 @@ func (w *world) prove(reference string) {
 	w.up.set(func() {
 		w.up.find = func(sdk.Lookup) sdk.Finding { return sdk.Finding{Standing: sdk.StandingNotFound} }
 	})
-	w.work(reference, time.Minute)
+	w.work(reference, 2*time.Minute)
 	w.up.set(func() { w.up.find = nil })
 	if state := w.stored(reference).State; state != movement.Unsent {
 		w.Errorf("it stands at %s", state)

@@ -28,6 +28,7 @@ type Decisions interface {
 // list for review.
 type Decision struct {
 	Movement movement.ID
+	Attempt  int // where the operator has named one; 0 is the one that stands
 	Operator string
 	Outcome  store.Outcome
 	Reason   string
@@ -86,6 +87,9 @@ func (e *Engine) decide(ctx context.Context, d Decision) (Decided, error) {
 	}
 	op, err := e.operationOf(m)
 	switch {
+	case d.Attempt != 0 && d.Attempt != m.Attempt:
+		return Decided{}, fault.Newf(fault.DuplicateReference,
+			"That names attempt %d. Its reference was used again, and attempt %d stands: %s.", d.Attempt, m.Attempt, m.UpstreamReference())
 	case err != nil:
 		return Decided{}, fault.New(fault.ProviderUnavailable, "The plugin that offers "+m.Operation+" is gone: nobody could tell the merchant.").Because(err)
 	case !op.Rules.Pends:
@@ -159,7 +163,9 @@ func (e *Engine) decidable(ctx context.Context, op *catalog.Operation, m movemen
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(entries, func(a store.Attention) bool { return a.ResolvedAt.IsZero() && slices.Contains(doubted, a.Reason) }) {
+	if slices.ContainsFunc(entries, func(a store.Attention) bool { // of this attempt
+		return a.ResolvedAt.IsZero() && !a.At.Before(m.CreatedAt) && slices.Contains(doubted, a.Reason)
+	}) {
 		return nil
 	}
 	return fault.New(fault.InProgress, "It is younger than 24 hours and not on the operators' list: the provider may tell its end.").

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"math/rand/v2"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,6 +26,7 @@ import (
 // Movements is where intent is written before the act, and read again.
 type Movements interface {
 	Commits
+	Supplements
 	Register
 }
 
@@ -40,6 +42,12 @@ type Commits interface {
 	Complete(ctx context.Context, move store.Move) error
 	Promise(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error)
 	Deliver(ctx context.Context, id movement.ID) error
+}
+
+// Supplements adds to the result of a movement that is done, where it still has the
+// one that the caller saw.
+type Supplements interface {
+	Supplement(ctx context.Context, now time.Time, move store.Move) (bool, error)
 }
 
 // Register finds movements: by their own id, as their merchant names them, or the
@@ -165,14 +173,15 @@ type Dependencies struct {
 // lists that were read already.
 type Engine struct {
 	Dependencies
-	patience time.Duration // settleTimeout, except in tests
+	patience time.Duration   // settleTimeout, except in tests
+	draw     func(n int) int // a number below n, at random except in tests
 	listings *otter.Cache[edition, *reading]
 }
 
 // New makes an engine.
 func New(d Dependencies) *Engine {
 	return &Engine{
-		Dependencies: d, patience: settleTimeout,
+		Dependencies: d, patience: settleTimeout, draw: rand.IntN,
 		listings: otter.Must(&otter.Options[edition, *reading]{MaximumSize: mostListings}),
 	}
 }
@@ -193,11 +202,11 @@ const (
 )
 
 // Run runs an operation. Its error is always a *fault.Error; beside it an answer
-// tells only whether it is replayed, and its receipt.
+// tells only what it is about, and its receipt.
 func (e *Engine) Run(ctx context.Context, r Request) (Answer, error) {
 	answer, err := e.run(ctx, r)
 	if err != nil {
-		return Answer{Replayed: answer.Replayed, Receipt: answer.Receipt}, fault.From(err)
+		return Answer{Replayed: answer.Replayed, Earlier: answer.Earlier, Asked: answer.Asked, Receipt: answer.Receipt}, fault.From(err)
 	}
 	return answer, nil
 }

@@ -108,13 +108,14 @@ func nextLook(op *catalog.Operation, m movement.Movement, now time.Time) (next t
 // notFound weighs a lookup that answered "there is no such thing": proof that
 // nothing was sent only when it comes twice, missGap apart, after nothing can
 // be under way any more. The first sets the time that the second waits for. And
-// it proves nothing on another account, which would not know it either.
+// it proves nothing on another account, which would not know it either, nor by a
+// clock that is wrong.
 func (e *Engine) notFound(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection, now time.Time) (movement.Movement, error) {
 	switch {
 	case m.State == movement.Pending:
 		return m, e.list(ctx, m, reasonVanished, "", "the provider no longer knows a movement that it had accepted")
 	case m.State != movement.Sending, now.Before(m.ProvenAfter(op.Pace.SettlesWithin)), m.Misses > 0 && now.Before(m.DueAt),
-		!c.sameAccount(op, m):
+		!c.sameAccount(op, m), e.clockFault() != nil:
 		return m, nil
 	}
 	misses, err := e.Inquiries.Miss(ctx, m, now.Add(max(missGap, op.Pace.Every)))

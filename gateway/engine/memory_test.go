@@ -111,8 +111,8 @@ func (s *memory) Claim(_ context.Context, m movement.Movement) (movement.Movemen
 	switch wanted := m.Attempt; {
 	case row == nil:
 		m.Attempt, m.Sequence = 1, 1
-	case row.State == movement.Unsent && (wanted == 0 || wanted == row.Attempt+1):
-		m.ID, m.Attempt, m.Sequence = row.ID, row.Attempt+1, row.Sequence+1
+	case row.State == movement.Unsent && (wanted == 0 || wanted > row.Attempt):
+		m.ID, m.Attempt, m.Sequence = row.ID, max(row.Attempt+1, wanted), row.Sequence+1
 	default:
 		return *row, false, nil
 	}
@@ -143,12 +143,16 @@ func (s *memory) Move(_ context.Context, now time.Time, move store.Move) (bool, 
 	if err := s.post(row.Owner, move.Posting); err != nil {
 		return false, err
 	}
-	row.State, row.UpdatedAt, row.DueAt, row.Misses = move.To, micro(now), micro(move.DueAt), 0
+	counted := func(state movement.State) bool { return state != movement.Failed && state != movement.Unsent }
 	for _, spend := range row.Spends {
-		if move.To == movement.Failed || move.To == movement.Unsent {
-			s.usage[spent{row.Owner, spend.Name, spend.Period}] -= spend.Amount
+		switch used := (spent{row.Owner, spend.Name, spend.Period}); {
+		case counted(row.State) && !counted(move.To):
+			s.usage[used] -= spend.Amount
+		case !counted(row.State) && counted(move.To):
+			s.usage[used] += spend.Amount
 		}
 	}
+	row.State, row.UpdatedAt, row.DueAt, row.Misses = move.To, micro(now), micro(move.DueAt), 0
 	row.Cost = cmp.Or(move.Cost, row.Cost)
 	row.Sequence++
 	fill(row, move)
@@ -199,6 +203,19 @@ func (s *memory) Complete(_ context.Context, move store.Move) error {
 		fill(row, move)
 	}
 	return nil
+}
+
+func (s *memory) Supplement(_ context.Context, _ time.Time, move store.Move) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := move.Movement
+	row := s.byID(m.ID)
+	if row == nil || row.Attempt != m.Attempt || row.State != movement.Done || !row.ReversedAt.IsZero() || !bytes.Equal(row.Result, m.Result) {
+		return false, nil
+	}
+	row.Result = move.Result
+	row.Sequence++
+	return true, nil
 }
 
 func (s *memory) MovementByKey(_ context.Context, key movement.Key) (movement.Movement, error) {

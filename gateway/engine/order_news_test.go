@@ -57,6 +57,8 @@ func TestOrderNews(t *testing.T) {
 		"dear":                     {"Pending", []string{reasonAmount}, nil},
 		"free":                     {"Pending", []string{reasonAmount}, nil},
 		"dear, dear, done":         {"Success", []string{reasonAmount}, []string{orderEnds + " Success"}},
+		"done, cheap":              {"Success", []string{reasonAmount}, []string{orderEnds + " Success"}},
+		"done, cheap, cheap, done": {"Success", []string{reasonAmount}, []string{orderEnds + " Success"}},
 		"done, dear":               {"Success", []string{reasonAmount}, []string{orderEnds + " Success"}},
 		"dollars":                  {"Pending", []string{reasonCurrency}, nil},
 		"stray":                    {"Pending", []string{reasonContradiction}, nil},

@@ -99,7 +99,7 @@ func (s *shop) entriesOf(m movement.Movement, balance *ledger.Balance) []string 
 		*balance = after
 		wanted = append(wanted, entry(attempt, tx))
 	}
-	for attempt := 1; attempt <= m.Attempt; attempt++ {
+	for _, attempt := range s.attemptsOf(m) {
 		add(attempt, begin)
 		if attempt < m.Attempt {
 			add(attempt, not)
@@ -116,6 +116,28 @@ func (s *shop) entriesOf(m movement.Movement, balance *ledger.Balance) []string 
 		add(m.Attempt, ledger.TakeBack(m.Amount, m.Cost))
 	}
 	return wanted
+}
+
+// attemptsOf are the attempts of a movement: its present one, and those that were
+// called or begun before, of which an order's number says nothing.
+func (s *shop) attemptsOf(m movement.Movement) []int {
+	s.Helper()
+	attempts := []int{1, m.Attempt}
+	for _, call := range s.up.calls {
+		if id, attempt, ok := movement.ParseUpstreamReference(call.Reference); ok && id == m.ID {
+			attempts = append(attempts, attempt)
+		}
+	}
+	for _, tx := range s.postings() {
+		if tx.Subject == uuid.UUID(m.ID) && tx.Step == ledger.Begins {
+			attempts = append(attempts, tx.Attempt)
+		}
+	}
+	slices.Sort(attempts)
+	if attempts = slices.Compact(attempts); attempts[len(attempts)-1] > m.Attempt {
+		s.Errorf("%s stands at attempt %d, behind its attempts %v", m.Reference, m.Attempt, attempts)
+	}
+	return attempts
 }
 
 func entry(attempt int, tx ledger.Transaction) string {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"math"
 
 	"github.com/google/uuid"
 
@@ -68,6 +69,19 @@ func (e *Engine) judgeReference(ctx context.Context, r Request, draft *movement.
 	case existing.State != movement.Unsent:
 		return &existing, nil
 	}
-	draft.ID, draft.Attempt = existing.ID, existing.Attempt+1
+	draft.ID, draft.Attempt = existing.ID, e.nextAttempt(draft.Kind, existing.Attempt)
 	return nil, nil //nolint:nilnil // it is free again
+}
+
+// attemptSpan is how far the next attempt may lie above the last one.
+const attemptSpan = 1 << 16
+
+// nextAttempt is the attempt that follows on one that was never sent. Of an order
+// it is drawn: several may ask at this moment what different bills cost, and what
+// is paid under one name is the bill that was asked for last.
+func (e *Engine) nextAttempt(kind manifest.Kind, last int) int {
+	if kind != manifest.Order {
+		return last + 1
+	}
+	return last + 1 + e.draw(max(1, min(attemptSpan, (math.MaxInt32-last)/2)))
 }

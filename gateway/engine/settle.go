@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -60,7 +61,7 @@ func (e *Engine) settle(ctx context.Context, op *catalog.Operation, m movement.M
 		}
 		switch effect {
 		case movement.Nothing:
-			return e.confirm(ctx, op, m, f, to)
+			return e.confirm(ctx, op, m, f, to, source)
 		case movement.LateMoney, movement.Reversal:
 			return e.record(ctx, m, f, effect, source)
 		case movement.Contradiction:
@@ -154,11 +155,11 @@ func (e *Engine) offered(ctx context.Context, op *catalog.Operation, m movement.
 
 // confirm takes what is left of a fact that changes no state: an answer that
 // nobody had yet, or a second payment of what is paid already.
-func (e *Engine) confirm(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding, to movement.State) (movement.Movement, error) {
+func (e *Engine) confirm(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding, to movement.State, source string) (movement.Movement, error) {
 	again := to == movement.Done && m.FactID != "" && f.EventID != "" && f.EventID != m.FactID
 	switch {
-	case again && op.Rules.Pends:
-		return m, e.list(ctx, m, reasonContradiction, f.EventID, "it was told done before as "+m.FactID)
+	case to == movement.Done && op.Rules.Pends:
+		return e.doneAgain(ctx, op, m, f, again, source)
 	case again:
 		return m, e.list(ctx, m, reasonPaidAgain, f.EventID, "it was paid before by "+m.FactID)
 	case to != movement.Pending || m.State != movement.Pending || op.Rules.Pends:
@@ -175,6 +176,44 @@ func (e *Engine) confirm(ctx context.Context, op *catalog.Operation, m movement.
 	return e.reread(ctx, m.ID)
 }
 
+// doneAgain takes what is left of a success of money that goes out that is told once
+// more: another cost, which is not posted, what was not told before, which status
+// answers have from now on, or another name, which may be a second success.
+func (e *Engine) doneAgain(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding, renamed bool, source string) (movement.Movement, error) {
+	cheaper := op.Rules.Quiet && f.Amount != m.Cost // what is dearer was doubted
+	if cheaper {
+		if err := e.list(ctx, m, reasonAmount, f.EventID, "booked at "+m.Cost.String()+", the provider says "+f.Amount.String()); err != nil {
+			return m, err
+		}
+	}
+	fuller, late := supplement(op, m, f.Data)
+	switch {
+	case len(late) > 0 && m.ReversedAt.IsZero():
+		return e.supplemented(ctx, m, f.EventID, late, store.Move{
+			Movement: m, Result: fuller, Event: "supplemented", Detail: toldBy(op, f, source),
+		})
+	case renamed && !cheaper:
+		return m, e.list(ctx, m, reasonContradiction, f.EventID, "it was told done before as "+m.FactID)
+	}
+	return m, nil
+}
+
+// supplemented keeps what a provider told of a success only after it. An operator
+// has to know: the merchant was called back without it. It is listed as another
+// success would be, so that the same one told again is not listed as that.
+func (e *Engine) supplemented(ctx context.Context, m movement.Movement, fact string, late []string, move store.Move) (movement.Movement, error) {
+	text := "the provider told " + strings.Join(late, ", ") + " late, after the success: status answers have it now, the callback had not"
+	if err := e.list(ctx, m, reasonContradiction, fact, text); err != nil {
+		return m, err
+	}
+	if _, err := persist(ctx, e.patience, func(ctx context.Context) (bool, error) {
+		return e.Movements.Supplement(ctx, e.Now(), move)
+	}); err != nil {
+		return m, err
+	}
+	return e.reread(ctx, m.ID)
+}
+
 func (e *Engine) complete(ctx context.Context, move store.Move) error {
 	_, err := persist(ctx, e.patience, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, e.Movements.Complete(ctx, move)
@@ -186,8 +225,7 @@ func (e *Engine) complete(ctx context.Context, move store.Move) error {
 // the movement as it is and goes to the operators, with the reason and a text.
 func doubt(op *catalog.Operation, m movement.Movement, f sdk.Finding) (why, text string) {
 	if f.Standing == sdk.StandingDone && op.Rules.Pends && len(f.Data) > 0 {
-		// What was bought may stand in it and nowhere else: a token, a receipt.
-		if err := checkData(op, f.Data); err != nil {
+		if err := checkSuccess(op, f.Data); err != nil {
 			return reasonUnreadable, "the provider says done, and its data can't be read: " + printable(err.Error())
 		}
 	}

@@ -57,7 +57,7 @@ type Key struct {
 type Movement struct {
 	Key
 	ID        ID
-	Attempt   int // counts the claims of this reference, from 1
+	Attempt   int // tells the claims of this reference apart: 1, then ever greater
 	Operation string
 	Provider  string
 	State     State

@@ -39,10 +39,15 @@ type Pace struct {
 	Every         time.Duration // how long it is left alone about one movement
 }
 
+// ClockSkew is how far a replica's clock may be from the one that all share. Beyond
+// it a replica neither claims nor takes "not found" for proof.
+const ClockSkew = 10 * time.Second
+
 // ProvenAfter is the moment from which the provider's "not found" is proof
-// that nothing was sent: no request of ours can still be on its way.
+// that nothing was sent: no request of ours can still be on its way. One replica
+// wrote SendBy and another may judge by it, with clocks twice ClockSkew apart.
 func (m *Movement) ProvenAfter(settlesWithin time.Duration) time.Time {
-	return m.SendBy.Add(settlesWithin)
+	return m.SendBy.Add(settlesWithin + 2*ClockSkew)
 }
 
 // NextLook is when the worker looks at the movement next, given that it looks

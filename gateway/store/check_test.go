@@ -113,6 +113,14 @@ func TestCheckLedgerFindsCorruption(t *testing.T) {
 		"a hold that ended nowhere": {
 			`UPDATE movements SET state = 'failed' WHERE reference = 'held pending'`, []int{heldFor, attempts}, "should have hold, release",
 		},
+		"an order bought for nothing": {
+			`INSERT INTO movements (merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request,
+				connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
+				misses, due_bucket, cost, charge, connection_owner, connection_account)
+			VALUES ('mer_1', 'live', 'order', 'free', gen_random_uuid(), 1, '/ppob/order', 'ppob', 'done', 1, 1500, '{}',
+				1, '', '', '', '', '', '', now(), now(), now(), 0, 1, 1400, '', 'platform', '')`,
+			[]int{movements}, "attempt 1 of free",
+		},
 		"a charge that was not made": {
 			`DELETE FROM ledger_transactions` + fmt.Sprintf(of, "charged sending"), []int{balances, movements, zero}, "with transactions of 0 attempts",
 		},

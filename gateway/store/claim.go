@@ -26,7 +26,7 @@ var ErrInsufficient = errors.New("store: the balance is too small")
 // which the provider is asked, and true; or the movement that has the reference
 // already, and false. It is ErrInsufficient where the reference is free and the
 // balance too small. An attempt that the caller names is claimed as that one or
-// not at all; 0 is any. Where the commit's fate was unclear it is read back: any
+// not at all, and lies above all earlier ones; 0 is the next. Where the commit's fate was unclear it is read back: any
 // error means that this claim must not be acted upon.
 func (s *Store) Claim(ctx context.Context, m movement.Movement) (movement.Movement, bool, error) {
 	m.CreatedAt, m.SendBy, m.DueAt = micro(m.CreatedAt), micro(m.SendBy), orZero(optional(m.DueAt))
@@ -135,7 +135,7 @@ func violates(err error, constraint string) bool {
 func (s *Store) unclaimed(ctx context.Context, m movement.Movement) (movement.Movement, bool, error) {
 	existing, err := s.MovementByKey(ctx, m.Key)
 	missing := errors.Is(err, ErrNotFound)
-	free := missing || err == nil && existing.State == movement.Unsent && (m.Attempt == 0 || m.Attempt == existing.Attempt+1)
+	free := missing || err == nil && existing.State == movement.Unsent && (m.Attempt == 0 || m.Attempt > existing.Attempt)
 	switch {
 	case free && m.Kind == manifest.Collection && (err == nil || missing):
 		return movement.Movement{}, false, s.uncollected(ctx, m)

@@ -3,6 +3,7 @@ package store_test
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
@@ -120,6 +122,67 @@ func TestClaimAgain(t *testing.T) {
 	}
 	if ok, err := s.Move(t.Context(), epoch, move(first, movement.Pending)); ok || err != nil {
 		t.Errorf("news of the first attempt moved the second: %v, %v", ok, err)
+	}
+}
+
+// TestClaimOfANamedAttempt takes a row over as the attempt that is named, if that
+// lies above the last one: of what is paid from a balance, and of what is not.
+func TestClaimOfANamedAttempt(t *testing.T) {
+	t.Parallel()
+	for _, charge := range []movement.Charge{movement.Unpaid, movement.Charged, movement.Held} {
+		t.Run(string(charge), func(t *testing.T) {
+			t.Parallel()
+			s, _ := payerWith(t, 10_000, store.Options{MaxConns: 4})
+			named := func(attempt int) movement.Movement {
+				m := order("ORD/1", charge)
+				if m.Attempt = attempt; charge == movement.Unpaid {
+					m.ConnectionOwner = manifest.OwnerMerchant
+				}
+				return m
+			}
+			first := claim(t, s, named(1))
+			for _, attempt := range []int{0, 1, 2, 9} {
+				if m, ours, err := s.Claim(t.Context(), named(attempt)); ours || err != nil || m.ID != first.ID {
+					t.Errorf("of what is being sent, as %d: %v, %v", attempt, ours, err)
+				}
+			}
+			last := first
+			for _, c := range []struct{ attempt, want int }{{1, 0}, {7, 7}, {6, 0}, {7, 0}, {0, 8}, {9, 9}, {math.MaxInt32, math.MaxInt32}} {
+				if last.State == movement.Sending {
+					last = moved(t, s, settled(last, movement.Unsent))
+				}
+				m, ours, err := s.Claim(t.Context(), named(c.attempt))
+				switch {
+				case err != nil || ours != (c.want > 0):
+					t.Fatalf("as %d after %d: %v, %v", c.attempt, last.Attempt, ours, err)
+				case ours && (m.ID != first.ID || m.Attempt != c.want || byID(t, s, m.ID).Attempt != c.want):
+					t.Errorf("as %d after %d: claimed as %d", c.attempt, last.Attempt, m.Attempt)
+				case !ours && (m.ID != first.ID || m.State != movement.Unsent):
+					t.Errorf("as %d after %d: %+v", c.attempt, last.Attempt, m)
+				}
+				if ours {
+					last = m
+				}
+			}
+			wantClean(t, s)
+		})
+	}
+}
+
+// TestPoorClaimOfANamedAttempt is told apart from one whose number was passed.
+func TestPoorClaimOfANamedAttempt(t *testing.T) {
+	t.Parallel()
+	s, _ := payerWith(t, 1_500, store.Options{MaxConns: 4})
+	moved(t, s, settled(claim(t, s, order("ORD/1", movement.Charged)), movement.Unsent))
+	claim(t, s, order("ORD/2", movement.Charged))
+	m := order("ORD/1", movement.Charged)
+	m.Attempt = 500
+	if _, ours, err := s.Claim(t.Context(), m); ours || !errors.Is(err, store.ErrInsufficient) {
+		t.Errorf("%v, %v", ours, err)
+	}
+	m.Attempt = 1
+	if existing, ours, err := s.Claim(t.Context(), m); ours || err != nil || existing.State != movement.Unsent {
+		t.Errorf("%+v, %v, %v", existing, ours, err)
 	}
 }
 

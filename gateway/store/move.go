@@ -111,15 +111,26 @@ func (m *Move) check() error {
 	if pays := m.Movement.Charge != movement.Unpaid && ends; pays != (m.Posting != nil) {
 		return fmt.Errorf("%w: what is paid from a balance ends with a posting, and nothing else has one", ErrInvalid)
 	}
-	if (m.Posting != nil || m.givesBack()) && m.Mail != nil {
+	if (m.Posting != nil || m.givesBack() != 0) && m.Mail != nil {
 		return fmt.Errorf("%w: only a move without a posting makes a mail", ErrInvalid)
 	}
 	return checkPosting(m.Posting, ledger.Ends)
 }
 
-// givesBack tells whether a move gives back what counted against limits.
-func (m *Move) givesBack() bool {
-	return (m.To == movement.Failed || m.To == movement.Unsent) && len(m.Movement.Spends) > 0
+// givesBack is how often a move gives back what the movement counts against limits:
+// once where it comes to nothing, and less than nothing where it has moved after all
+// that was proven never sent, and counts again.
+func (m *Move) givesBack() int64 {
+	ends := m.To == movement.Failed || m.To == movement.Unsent
+	switch unsent := m.Movement.State == movement.Unsent; {
+	case len(m.Movement.Spends) == 0, unsent && ends:
+		return 0
+	case unsent:
+		return -1
+	case ends:
+		return 1
+	}
+	return 0
 }
 
 // checkPosting refuses what the ledger does not make, and what belongs to another
@@ -138,7 +149,7 @@ func checkPosting(t *ledger.Transaction, step ledger.Step) error {
 // counted against limits, or the one for all others.
 func (s *Store) move(ctx context.Context, move Move, p dbsqlc.MoveMovementParams) error {
 	switch {
-	case move.givesBack():
+	case move.givesBack() != 0:
 		return s.moveTransfer(ctx, move, p)
 	case move.Posting == nil:
 		_, err := s.writes.MoveMovement(ctx, p)
@@ -169,6 +180,18 @@ func (s *Store) Complete(ctx context.Context, move Move) error {
 		return fmt.Errorf("store: complete: %w", err)
 	}
 	return nil
+}
+
+// Supplement gives a movement that is done the result of move in the place of the
+// one that the caller saw, and writes its story; nothing else changes. It is false
+// when the movement does not stand there any more, or was taken back.
+func (s *Store) Supplement(ctx context.Context, now time.Time, move Move) (bool, error) {
+	m := move.Movement
+	_, err := s.queries.SupplementMovement(ctx, dbsqlc.SupplementMovementParams{
+		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), Earlier: string(m.Result), Result: string(move.Result), //nolint:gosec // a small count
+		Event: move.Event, Detail: move.Detail, Now: micro(now),
+	})
+	return recorded("supplement", err)
 }
 
 // Record is a fact about a movement that has ended: it changes no state.

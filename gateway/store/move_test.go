@@ -172,6 +172,57 @@ func TestCompleteWithoutAResult(t *testing.T) {
 	}
 }
 
+// TestSupplement puts another result in the place of the one that was seen, of what
+// is done, and nothing else.
+func TestSupplement(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	fuller := json.RawMessage(`{"sn":"1"}`)
+	change := func(m movement.Movement) store.Move {
+		return store.Move{Movement: m, Result: fuller, Event: "supplemented", Detail: `{"source":"test"}`}
+	}
+	for _, state := range states {
+		m := at(t, s, string(state), state)
+		other, otherResult := m, m
+		other.Attempt++
+		otherResult.Result = json.RawMessage(`{}`)
+		for _, seen := range []movement.Movement{other, otherResult} {
+			if ok, err := s.Supplement(t.Context(), epoch, change(seen)); ok || err != nil {
+				t.Errorf("%s, of what is not there: %v, %v", state, ok, err)
+			}
+		}
+		before := story(t, s, m.ID)
+		want := m
+		if state == movement.Done {
+			want.Result, want.Sequence = fuller, m.Sequence+1
+			before = append(before, store.Event{Sequence: want.Sequence, Event: "supplemented", At: epoch.Add(time.Hour), Detail: `{"source":"test"}`})
+		}
+		for i := range 2 { // once
+			ok, err := s.Supplement(t.Context(), epoch.Add(time.Hour), change(m))
+			if err != nil || ok != (state == movement.Done && i == 0) {
+				t.Errorf("%s: %v, %v", state, ok, err)
+			}
+		}
+		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v\nwant %+v", state, got, want)
+		}
+		if got := story(t, s, m.ID); !reflect.DeepEqual(got, before) {
+			t.Errorf("%s: the story is %+v, want %+v", state, got, before)
+		}
+		if state == movement.Done {
+			if ok, err := s.Supplement(t.Context(), epoch, change(want)); !ok || err != nil {
+				t.Errorf("of what has a result: %v, %v", ok, err)
+			}
+			if ok, err := s.Reversed(t.Context(), epoch, store.Record{ID: m.ID, At: epoch, Detail: "{}"}); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+			if ok, err := s.Supplement(t.Context(), epoch, change(want)); ok || err != nil {
+				t.Errorf("of what was taken back: %v, %v", ok, err)
+			}
+		}
+	}
+}
+
 // TestLateFacts records each once, where it can be, and never changes a state.
 func TestLateFacts(t *testing.T) {
 	t.Parallel()

@@ -78,12 +78,15 @@ func spending(ctx context.Context, m movement.Movement) context.Context {
 	return context.WithValue(ctx, balanceKey{}, m.Owner)
 }
 
-// moveTransfer runs the statement for a movement that has come to nothing and
-// counted against limits.
+// moveTransfer runs the statement for a move that changes what is counted against
+// limits.
 func (s *Store) moveTransfer(ctx context.Context, move Move, p dbsqlc.MoveMovementParams) error {
 	counts, err := spendsOf(move.Movement)
 	if err != nil {
 		return err
+	}
+	for i := range counts.amounts {
+		counts.amounts[i] *= move.givesBack()
 	}
 	_, err = s.writes.MoveTransfer(spending(ctx, move.Movement), dbsqlc.MoveTransferParams{
 		ID: p.ID, Attempt: p.Attempt, FromState: p.FromState, AskedBefore: p.AskedBefore,

@@ -285,3 +285,26 @@ func TestDeliver(t *testing.T) {
 		t.Errorf("of what is not there: %v", err)
 	}
 }
+
+// TestSpendsOfWhatMovedAgainstProof: what was given back as never sent counts again
+// when it has moved after all, beyond any limit, and is given back once at most.
+func TestSpendsOfWhatMovedAgainstProof(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	counts := []movement.Spend{spend("out.amount", 10, 20), spend("out.count", 1, 2)}
+	var all []movement.Movement
+	for i := range 2 {
+		all = append(all, claim(t, s, transfer(fmt.Sprint(i), counts...)))
+	}
+	unsent := moved(t, s, move(all[0], movement.Unsent))
+	claim(t, s, transfer("2", counts...)) // takes its place
+	wantUsed(t, s, map[string]int64{"out.amount": 20, "out.count": 2})
+	pending := moved(t, s, move(unsent, movement.Pending))
+	wantUsed(t, s, map[string]int64{"out.amount": 30, "out.count": 3})
+	beyond(t, s, transfer("3", counts...), "out.amount")
+	moved(t, s, move(pending, movement.Failed))
+	wantUsed(t, s, map[string]int64{"out.amount": 20, "out.count": 2})
+	other := moved(t, s, move(all[1], movement.Unsent))
+	moved(t, s, move(other, movement.Done))
+	wantUsed(t, s, map[string]int64{"out.amount": 20, "out.count": 2})
+}

@@ -32,13 +32,9 @@ func NewClock(shared SharedClock, now func() time.Time, log *slog.Logger) *Clock
 }
 
 const (
-	// mostSkew is how far a replica's clock may be from the database's. A payment may
-	// seem to be earlier than its collection by movement.Skew, which is more, because
-	// the provider's clock may be wrong too, a measure is not exact, and a clock
-	// drifts until the next.
-	mostSkew = movement.Skew / 2
-	// compareEvery is how old a measure gets.
-	compareEvery = 30 * time.Second
+	// compareEvery is how old a measure gets: for so long a clock that is set wrong is
+	// not found out.
+	compareEvery = 10 * time.Second
 	// longestTrip bounds the error of a measure, which is half its round trip.
 	longestTrip = time.Second
 )
@@ -71,7 +67,7 @@ func (c *Clock) Compare(ctx context.Context) {
 	c.skew.Store(&skew)
 	switch is := c.Fault(); {
 	case is != nil && was == nil:
-		c.log.ErrorContext(ctx, "worker: "+is.Error()+"; until it is right this replica is not ready and creates no collections", "ahead", skew)
+		c.log.ErrorContext(ctx, "worker: "+is.Error()+"; until it is right this replica is not ready, creates nothing, and takes nothing for unsent", "ahead", skew)
 	case is == nil && was != nil:
 		c.log.InfoContext(ctx, "worker: this machine's clock agrees with the database's again", "ahead", skew)
 	}
@@ -108,7 +104,7 @@ func (c *Clock) Skew() (time.Duration, bool) {
 // nil while it can or nothing is known. It is safe to show to operators.
 func (c *Clock) Fault() error {
 	skew, _ := c.Skew()
-	if skew.Abs() <= mostSkew {
+	if skew.Abs() <= movement.ClockSkew {
 		return nil
 	}
 	side := "ahead of"

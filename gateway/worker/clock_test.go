@@ -78,12 +78,12 @@ func TestClockIsMeasuredInTheMiddle(t *testing.T) {
 		fault string
 	}{
 		"right":                     {},
-		"ahead by what is forgiven": {state: state{ahead: time.Minute}, skew: time.Minute},
+		"ahead by what is forgiven": {state: state{ahead: movement.ClockSkew}, skew: movement.ClockSkew},
 		"ahead": {
-			state: state{ahead: time.Minute + time.Second}, skew: time.Minute + time.Second,
-			fault: "this machine's clock is 1m1s ahead of the database's: set it by NTP",
+			state: state{ahead: movement.ClockSkew + time.Second}, skew: movement.ClockSkew + time.Second,
+			fault: "this machine's clock is 11s ahead of the database's: set it by NTP",
 		},
-		"behind by what is forgiven": {state: state{ahead: -time.Minute}, skew: -time.Minute},
+		"behind by what is forgiven": {state: state{ahead: -movement.ClockSkew}, skew: -movement.ClockSkew},
 		"behind": {
 			state: state{ahead: -3 * time.Hour}, skew: -3 * time.Hour,
 			fault: "this machine's clock is 3h0m0s behind the database's: set it by NTP",
@@ -177,21 +177,21 @@ func TestClockHealsWithoutARestart(t *testing.T) {
 					n, asked, log.count("until it is right"), wrong, log.count("agrees with the database's again"), right)
 			}
 		}
-		pass(10*time.Minute, 20, 0, 0)
+		pass(200*time.Second, 20, 0, 0)
 		w.set(state{ahead: 2 * time.Minute, asked: 20})
-		pass(29*time.Second, 20, 0, 0)
+		pass(9*time.Second, 20, 0, 0)
 		pass(time.Second, 21, 1, 0)
-		pass(5*time.Minute, 31, 1, 0)
+		pass(100*time.Second, 31, 1, 0)
 		if log.count("2m0s ahead of the database's: set it by NTP") != 1 || clock.Fault() == nil {
 			t.Errorf("fault %v, which the log does not tell", clock.Fault())
 		}
 		w.set(state{ahead: -time.Second, asked: 31})
-		pass(30*time.Second, 32, 1, 1)
+		pass(10*time.Second, 32, 1, 1)
 		if clock.Fault() != nil {
 			t.Errorf("fault %v of a clock that is right again", clock.Fault())
 		}
 		w.set(state{ahead: -2 * time.Minute, asked: 32})
-		pass(time.Minute, 34, 2, 1)
+		pass(20*time.Second, 34, 2, 1)
 		end()
 		if err := <-done; err != nil {
 			t.Error(err)

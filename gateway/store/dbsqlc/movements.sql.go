@@ -57,7 +57,7 @@ VALUES (
     $15, $16, $16, 0, $17, $18, $19, '', $20, $21, $22
 )
 ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
-    attempt = movements.attempt + 1, operation = excluded.operation, provider = excluded.provider,
+    attempt = GREATEST(movements.attempt + 1, $23::INT4), operation = excluded.operation, provider = excluded.provider,
     state = 'sending', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
     connection_version = excluded.connection_version,
     callback_url = excluded.callback_url, request_id = excluded.request_id,
@@ -67,7 +67,7 @@ ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
     asked_at = NULL, misses = 0, due_at = excluded.due_at,
     cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
     connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
-WHERE movements.state = 'unsent' AND ($23::INT4 = 0 OR movements.attempt + 1 = $23::INT4)
+WHERE movements.state = 'unsent' AND ($23::INT4 = 0 OR movements.attempt < $23::INT4)
 RETURNING id, attempt, sequence
 `
 
@@ -105,7 +105,8 @@ type ClaimMovementRow struct {
 
 // Claims a reference that nothing is paid for from a balance: a new row, or a row
 // whose last attempt was proven never sent, of which nothing may reach the next.
-// No row comes back when the reference is taken.
+// The next is the attempt that the caller names, or the next number. No row comes
+// back when the reference is taken, or that number was passed.
 func (q *Queries) ClaimMovement(ctx context.Context, arg ClaimMovementParams) (ClaimMovementRow, error) {
 	row := q.db.QueryRow(ctx, claimMovement,
 		arg.MerchantID,
@@ -153,7 +154,7 @@ WITH claimed AS (
         WHERE b.merchant_id = $1::TEXT AND b.mode = $2::TEXT AND b.available >= $8::INT8
     )
     ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
-        attempt = movements.attempt + 1, operation = excluded.operation, provider = excluded.provider,
+        attempt = GREATEST(movements.attempt + 1, $24::INT4), operation = excluded.operation, provider = excluded.provider,
         state = 'sending', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
         connection_version = excluded.connection_version,
         callback_url = excluded.callback_url, request_id = excluded.request_id,
@@ -163,7 +164,7 @@ WITH claimed AS (
         asked_at = NULL, misses = 0, due_at = excluded.due_at,
         cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
         connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
-    WHERE movements.state = 'unsent' AND ($24::INT4 = 0 OR movements.attempt + 1 = $24::INT4)
+    WHERE movements.state = 'unsent' AND ($24::INT4 = 0 OR movements.attempt < $24::INT4)
     RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.provider
 ), taken AS (
     UPDATE ledger_balances SET available = ledger_balances.available + $25::INT8, held = ledger_balances.held + $26::INT8
@@ -972,6 +973,48 @@ func (q *Queries) RecordFact(ctx context.Context, arg RecordFactParams) (int32, 
 		arg.PostedMargin,
 		arg.PostedCost,
 		arg.PostedDeposit,
+	)
+	var sequence int32
+	err := row.Scan(&sequence)
+	return sequence, err
+}
+
+const supplementMovement = `-- name: SupplementMovement :one
+WITH filled AS (
+    UPDATE movements SET result = $1::TEXT, sequence = movements.sequence + 1
+    WHERE movements.id = $2 AND movements.attempt = $3 AND movements.state = 'done' AND movements.reversed_at IS NULL
+        AND COALESCE(movements.result, '') = $4::TEXT
+    RETURNING movements.id, movements.sequence
+), story AS (
+    INSERT INTO movement_events (movement_id, sequence, event, at, detail)
+    SELECT filled.id, filled.sequence, $5::TEXT, $6, $7::TEXT FROM filled
+    RETURNING movement_id
+)
+SELECT filled.sequence FROM filled
+`
+
+type SupplementMovementParams struct {
+	Result  string
+	ID      uuid.UUID
+	Attempt int32
+	Earlier string
+	Event   string
+	Now     time.Time
+	Detail  string
+}
+
+// Puts a fuller result in the place of the one that a movement was done with, if
+// that still stands there, and writes the event of its story in the same
+// statement. The state stays.
+func (q *Queries) SupplementMovement(ctx context.Context, arg SupplementMovementParams) (int32, error) {
+	row := q.db.QueryRow(ctx, supplementMovement,
+		arg.Result,
+		arg.ID,
+		arg.Attempt,
+		arg.Earlier,
+		arg.Event,
+		arg.Now,
+		arg.Detail,
 	)
 	var sequence int32
 	err := row.Scan(&sequence)

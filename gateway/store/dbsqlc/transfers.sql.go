@@ -257,7 +257,7 @@ WITH moved AS (
     FROM moved WHERE $18::TEXT <> ''
     RETURNING event_id
 ), unspent AS (
-    UPDATE usage SET used = GREATEST(usage.used - s.amount, 0)
+    UPDATE usage SET used = GREATEST(usage.used - s.amount, 0), ceiling = GREATEST(usage.ceiling, usage.used - s.amount)
     FROM moved, (
         SELECT UNNEST($24::TEXT[]) AS name, UNNEST($25::TEXT[]) AS period, UNNEST($26::INT8[]) AS amount
     ) AS s
@@ -302,7 +302,8 @@ type MoveTransferRow struct {
 }
 
 // Changes the state of a movement as MoveMovement does, and gives back what it had
-// counted against limits of money out.
+// counted against limits of money out. Of an amount below zero it counts that again,
+// whatever the limit is: the money has moved.
 func (q *Queries) MoveTransfer(ctx context.Context, arg MoveTransferParams) (MoveTransferRow, error) {
 	row := q.db.QueryRow(ctx, moveTransfer,
 		arg.ToState,

@@ -8,7 +8,7 @@ SELECT 'balances', count(*) FROM (
 UNION ALL
 SELECT 'held', count(*) FROM ledger_balances
 UNION ALL
-SELECT 'movements', count(*) FROM movements WHERE charge <> ''
+SELECT 'movements', count(*) FROM movements WHERE charge <> '' OR kind = 'order' AND connection_owner = 'platform'
 UNION ALL
 SELECT 'attempts', count(*) FROM (
     SELECT DISTINCT t.subject, t.attempt FROM ledger_transactions AS t JOIN movements AS m ON m.id = t.subject
@@ -90,7 +90,7 @@ UNION ALL
 FROM movements AS m
 LEFT JOIN spans AS s ON s.subject = m.id
 WHERE m.charge <> '' AND (s.subject IS NULL OR s.last_attempt <> m.attempt) OR m.charge = '' AND s.last_attempt >= m.attempt
-    OR s.first_attempt < 1
+    OR s.first_attempt < 1 OR m.charge = '' AND m.kind = 'order' AND m.connection_owner = 'platform' -- bought for nothing
 LIMIT @most)
 UNION ALL
 (SELECT 'attempts', x.merchant_id, x.mode, x.id::TEXT,

@@ -1,7 +1,8 @@
 -- name: ClaimMovement :one
 -- Claims a reference that nothing is paid for from a balance: a new row, or a row
 -- whose last attempt was proven never sent, of which nothing may reach the next.
--- No row comes back when the reference is taken.
+-- The next is the attempt that the caller names, or the next number. No row comes
+-- back when the reference is taken, or that number was passed.
 INSERT INTO movements (
     merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
     amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
@@ -13,7 +14,7 @@ VALUES (
     @send_by, @now, @now, 0, @due_bucket, @due_at, @cost, '', sqlc.narg(quote), @connection_owner, @connection_account
 )
 ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
-    attempt = movements.attempt + 1, operation = excluded.operation, provider = excluded.provider,
+    attempt = GREATEST(movements.attempt + 1, @attempt::INT4), operation = excluded.operation, provider = excluded.provider,
     state = 'sending', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
     connection_version = excluded.connection_version,
     callback_url = excluded.callback_url, request_id = excluded.request_id,
@@ -23,7 +24,7 @@ ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
     asked_at = NULL, misses = 0, due_at = excluded.due_at,
     cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
     connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
-WHERE movements.state = 'unsent' AND (@attempt::INT4 = 0 OR movements.attempt + 1 = @attempt::INT4)
+WHERE movements.state = 'unsent' AND (@attempt::INT4 = 0 OR movements.attempt < @attempt::INT4)
 RETURNING id, attempt, sequence;
 
 -- name: ClaimPaid :one
@@ -47,7 +48,7 @@ WITH claimed AS (
         WHERE b.merchant_id = @merchant_id::TEXT AND b.mode = @mode::TEXT AND b.available >= @amount::INT8
     )
     ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
-        attempt = movements.attempt + 1, operation = excluded.operation, provider = excluded.provider,
+        attempt = GREATEST(movements.attempt + 1, @attempt::INT4), operation = excluded.operation, provider = excluded.provider,
         state = 'sending', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
         connection_version = excluded.connection_version,
         callback_url = excluded.callback_url, request_id = excluded.request_id,
@@ -57,7 +58,7 @@ WITH claimed AS (
         asked_at = NULL, misses = 0, due_at = excluded.due_at,
         cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
         connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
-    WHERE movements.state = 'unsent' AND (@attempt::INT4 = 0 OR movements.attempt + 1 = @attempt::INT4)
+    WHERE movements.state = 'unsent' AND (@attempt::INT4 = 0 OR movements.attempt < @attempt::INT4)
     RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.provider
 ), taken AS (
     UPDATE ledger_balances SET available = ledger_balances.available + @posted_available::INT8, held = ledger_balances.held + @posted_held::INT8
@@ -275,6 +276,22 @@ UPDATE movements SET result = COALESCE(sqlc.narg(result), movements.result), ans
     provider_reference = COALESCE(NULLIF(@provider_reference::TEXT, ''), provider_reference),
     expires_at = COALESCE(sqlc.narg(expires_at), expires_at)
 WHERE id = @id AND attempt = @attempt AND answer IS NULL AND state IN ('pending', 'done', 'failed', 'expired');
+
+-- name: SupplementMovement :one
+-- Puts a fuller result in the place of the one that a movement was done with, if
+-- that still stands there, and writes the event of its story in the same
+-- statement. The state stays.
+WITH filled AS (
+    UPDATE movements SET result = @result::TEXT, sequence = movements.sequence + 1
+    WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state = 'done' AND movements.reversed_at IS NULL
+        AND COALESCE(movements.result, '') = @earlier::TEXT
+    RETURNING movements.id, movements.sequence
+), story AS (
+    INSERT INTO movement_events (movement_id, sequence, event, at, detail)
+    SELECT filled.id, filled.sequence, @event::TEXT, @now, @detail::TEXT FROM filled
+    RETURNING movement_id
+)
+SELECT filled.sequence FROM filled;
 
 -- name: MovementEvents :many
 SELECT sequence, event, at, detail FROM movement_events

@@ -51,7 +51,8 @@ SELECT claimed.id, claimed.attempt, claimed.sequence FROM claimed;
 
 -- name: MoveTransfer :one
 -- Changes the state of a movement as MoveMovement does, and gives back what it had
--- counted against limits of money out.
+-- counted against limits of money out. Of an amount below zero it counts that again,
+-- whatever the limit is: the money has moved.
 WITH moved AS (
     UPDATE movements SET
         state = @to_state, sequence = movements.sequence + 1, updated_at = @now, misses = 0,
@@ -82,7 +83,7 @@ WITH moved AS (
     FROM moved WHERE @callback_event::TEXT <> ''
     RETURNING event_id
 ), unspent AS (
-    UPDATE usage SET used = GREATEST(usage.used - s.amount, 0)
+    UPDATE usage SET used = GREATEST(usage.used - s.amount, 0), ceiling = GREATEST(usage.ceiling, usage.used - s.amount)
     FROM moved, (
         SELECT UNNEST(@spend_names::TEXT[]) AS name, UNNEST(@spend_periods::TEXT[]) AS period, UNNEST(@spend_amounts::INT8[]) AS amount
     ) AS s
