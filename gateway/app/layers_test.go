@@ -108,6 +108,7 @@ var doors = map[string][]string{
 	"github.com/jackc/pgx":                       {"gateway/store/...", "gateway/database/..."},
 	"github.com/julienschmidt/httprouter":        {"gateway/edge"},
 	"github.com/knadh/koanf":                     {"gateway/app", "gateway/cmd/gerbang"},
+	"github.com/emersion/go-smtp":                {"gateway/dev"},
 	"github.com/lmittmann/tint":                  {"gateway/dev", "gateway/cmd/gerbang"},
 	"github.com/maypok86/otter":                  nil,
 	"github.com/oklog/run":                       {"gateway/app", "gateway/dev"},

@@ -106,8 +106,8 @@ func TestTheCatcherKeepsToTheOrder(t *testing.T) {
 	defer conn.Close()
 	answers := bufio.NewScanner(conn)
 	for _, step := range [][2]string{
-		{"", "220"}, {"HELO x", "250"}, {"RCPT TO:<a@b>", "503"}, {"DATA", "503"}, {"VRFY a", "502"}, {"", "502"},
-		{"mail from:<a@b>", "250"}, {"DATA", "503"}, {"RCPT TO:<c@d>", "250"}, {"RSET", "250"}, {"DATA", "503"}, {"NOOP", "250"}, {"QUIT", "221"},
+		{"", "220"}, {"HELO x", "250"}, {"RCPT TO:<a@b>", "502"}, {"DATA", "502"}, {"VRFY a", "252"}, {"", "500"},
+		{"mail from:<a@b>", "250"}, {"DATA", "502"}, {"RCPT TO:<c@d>", "250"}, {"RSET", "250"}, {"DATA", "502"}, {"NOOP", "250"}, {"QUIT", "221"},
 	} {
 		if step[1] != "220" {
 			fmt.Fprint(conn, step[0]+"\r\n")
