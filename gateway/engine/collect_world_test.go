@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -27,29 +26,9 @@ import (
 const wallet2, collectPath, collectedPath = "wallet2", "/wallet2/create", "/wallet2/status"
 
 // collecting is the catalog of the wallet2 plugin's own manifest.
-var collecting = sync.OnceValue(func() *catalog.Catalog {
-	document, err := os.ReadFile("../../plugins/wallet2/manifest.json")
-	if err != nil {
-		panic(err)
-	}
-	parsed, err := manifest.Parse(document)
-	if err != nil {
-		panic(err)
-	}
-	snapshot, err := catalog.Build([]*manifest.Manifest{parsed})
-	if err != nil {
-		panic(err)
-	}
-	return catalog.New(snapshot)
-})
+var collecting = ownCatalog("wallet2")
 
-func collectOf(path string) *catalog.Operation {
-	op, ok := collecting().Current().ByPath(path)
-	if !ok {
-		panic("the manifest has no " + path)
-	}
-	return op
-}
+func collectOf(path string) *catalog.Operation { return operationIn(collecting(), path) }
 
 // till is the wallet: its books, and what its plugin says of codes.
 type till struct {

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -31,29 +30,9 @@ import (
 )
 
 // ordering is the catalog of the ppob plugin's own manifest.
-var ordering = sync.OnceValue(func() *catalog.Catalog {
-	document, err := os.ReadFile("../../plugins/ppob/manifest.json")
-	if err != nil {
-		panic(err)
-	}
-	parsed, err := manifest.Parse(document)
-	if err != nil {
-		panic(err)
-	}
-	snapshot, err := catalog.Build([]*manifest.Manifest{parsed})
-	if err != nil {
-		panic(err)
-	}
-	return catalog.New(snapshot)
-})
+var ordering = ownCatalog("ppob")
 
-func ordersOf(path string) *catalog.Operation {
-	op, ok := ordering().Current().ByPath(path)
-	if !ok {
-		panic("the manifest has no " + path)
-	}
-	return op
-}
+func ordersOf(path string) *catalog.Operation { return operationIn(ordering(), path) }
 
 const (
 	ppob    = "ppob"

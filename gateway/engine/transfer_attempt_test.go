@@ -7,12 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
-	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 // TestDecidedAttempt: who names an attempt decides that one and no other.
@@ -49,21 +47,13 @@ func TestLimitsWithoutAQuote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parsed, err := manifest.Parse(bytes.ReplaceAll(document, []byte(`"quote": true,`), nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	snapshot, err := catalog.Build([]*manifest.Manifest{parsed})
-	if err != nil {
-		t.Fatal(err)
-	}
+	unquoted := catalogOf(bytes.ReplaceAll(document, []byte(`"quote": true,`), nil))
 	inPurses(t, func(p *purse) {
 		p.limits = upTo("count", 1)
-		p.Catalog = catalog.New(snapshot)
-		op, _ := snapshot.ByPath(walletPath)
+		p.Catalog = unquoted
 		for _, c := range [][2]string{{"A", "Success"}, {"B", "POLICY_DENIED no after_change"}} {
 			r := p.transferring(c[0])
-			r.Operation = op
+			r.Operation = operationIn(unquoted, walletPath)
 			p.want(p.run(r), c[1])
 		}
 		if p.up.total() != 1 {

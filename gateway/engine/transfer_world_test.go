@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -27,29 +26,9 @@ import (
 )
 
 // transferring is the catalog of the wallet1 plugin's own manifest.
-var transferring = sync.OnceValue(func() *catalog.Catalog {
-	document, err := os.ReadFile("../../plugins/wallet1/manifest.json")
-	if err != nil {
-		panic(err)
-	}
-	parsed, err := manifest.Parse(document)
-	if err != nil {
-		panic(err)
-	}
-	snapshot, err := catalog.Build([]*manifest.Manifest{parsed})
-	if err != nil {
-		panic(err)
-	}
-	return catalog.New(snapshot)
-})
+var transferring = ownCatalog("wallet1")
 
-func transfersOf(path string) *catalog.Operation {
-	op, ok := transferring().Current().ByPath(path)
-	if !ok {
-		panic("the manifest has no " + path)
-	}
-	return op
-}
+func transfersOf(path string) *catalog.Operation { return operationIn(transferring(), path) }
 
 const wallet1 = "wallet1"
 

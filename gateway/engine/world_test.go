@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -31,11 +32,22 @@ import (
 func TestMain(m *testing.M) { dbtest.Main(m) }
 
 // offering is the catalog of the payments plugin's own manifest.
-var offering = sync.OnceValue(func() *catalog.Catalog {
-	document, err := os.ReadFile("../../plugins/payments/manifest.json")
-	if err != nil {
-		panic(err)
-	}
+var offering = ownCatalog("payments")
+
+func operation(path string) *catalog.Operation { return operationIn(offering(), path) }
+
+// ownCatalog is the catalog of a plugin's own manifest, built once.
+func ownCatalog(plugin string) func() *catalog.Catalog {
+	return sync.OnceValue(func() *catalog.Catalog {
+		document, err := os.ReadFile(filepath.Join("..", "..", "plugins", plugin, "manifest.json"))
+		if err != nil {
+			panic(err)
+		}
+		return catalogOf(document)
+	})
+}
+
+func catalogOf(document []byte) *catalog.Catalog {
 	parsed, err := manifest.Parse(document)
 	if err != nil {
 		panic(err)
@@ -45,10 +57,10 @@ var offering = sync.OnceValue(func() *catalog.Catalog {
 		panic(err)
 	}
 	return catalog.New(snapshot)
-})
+}
 
-func operation(path string) *catalog.Operation {
-	op, ok := offering().Current().ByPath(path)
+func operationIn(c *catalog.Catalog, path string) *catalog.Operation {
+	op, ok := c.Current().ByPath(path)
 	if !ok {
 		panic("the manifest has no " + path)
 	}

@@ -109,13 +109,7 @@ func TestJudgeCollections(t *testing.T) {
 		movement.Expired: {odd, same, late, same, same, odd},
 		movement.Unsent:  {move, odd, odd, odd, odd, same},
 	}
-	for _, from := range states {
-		for i, to := range states {
-			if got := rules.Judge(from, to); got != want[from][i] {
-				t.Errorf("%s, told %s: %d, want %d", from, to, got, want[from][i])
-			}
-		}
-	}
+	judges(t, rules, want)
 }
 
 // TestLooksAtBooks says when the books are looked at for a collection.

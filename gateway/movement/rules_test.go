@@ -22,6 +22,18 @@ func rules(t testing.TB) movement.Rules {
 	return r
 }
 
+// judges wants a whole table.
+func judges(t *testing.T, rules movement.Rules, want map[movement.State][6]movement.Effect) {
+	t.Helper()
+	for _, from := range states {
+		for i, to := range states {
+			if got := rules.Judge(from, to); got != want[from][i] {
+				t.Errorf("%s, told %s: %d, want %d", from, to, got, want[from][i])
+			}
+		}
+	}
+}
+
 // TestJudge holds the whole table, so that a row that changes money is changed
 // in two places.
 func TestJudge(t *testing.T) {
@@ -42,13 +54,7 @@ func TestJudge(t *testing.T) {
 		movement.Expired: {odd, same, late, same, same, odd},
 		movement.Unsent:  {move, odd, odd, odd, odd, same},
 	}
-	for _, from := range states {
-		for i, to := range states {
-			if got := rules(t).Judge(from, to); got != want[from][i] {
-				t.Errorf("%s, told %s: %d, want %d", from, to, got, want[from][i])
-			}
-		}
-	}
+	judges(t, rules(t), want)
 	if got := rules(t).Judge(movement.Pending, "refunded"); got != odd {
 		t.Errorf("an unknown state: %d", got)
 	}
