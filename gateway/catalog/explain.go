@@ -91,11 +91,14 @@ func placeOf(schemaURL string) string {
 	for i := 1; i+1 < len(tokens); i++ {
 		if tokens[i] == "properties" {
 			i++
-			place = append(place, strings.NewReplacer("~1", "/", "~0", "~").Replace(tokens[i]))
+			place = append(place, unescape.Replace(tokens[i]))
 		}
 	}
 	return strings.Join(place, ".")
 }
+
+// unescape reads a part of a JSON pointer.
+var unescape = strings.NewReplacer("~1", "/", "~0", "~")
 
 func unknownField(name string, known []string) string {
 	for _, candidate := range known {

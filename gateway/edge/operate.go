@@ -99,8 +99,9 @@ func (x *exchange) admitAndRun(request engine.Request, document catalog.Document
 }
 
 // unused tells whether a call consumes nothing of its quotas: it is about what an
-// earlier one has made, or nothing was sent. A provider's no to a question is an answer that was asked for:
-// it may tell whom a number belongs to, or that it exists, as well as a yes.
+// earlier one has made, or nothing was sent. A provider's no to a question is an
+// answer that was asked for: it may tell whom a number belongs to, or that it
+// exists, as well as a yes.
 func (x *exchange) unused(answer engine.Answer, err error) bool {
 	if err == nil || answer.Replayed || answer.Earlier || answer.Asked {
 		return answer.Replayed || answer.Earlier
@@ -182,5 +183,6 @@ func (x *exchange) stored(request engine.Request) (answer engine.Answer, found b
 	if !x.operation.Money() || x.reference == "" {
 		return engine.Answer{}, false, nil
 	}
+	x.handed = true
 	return x.edge.Engine.Stored(x.request.Context(), request)
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -12,10 +13,12 @@ import (
 
 // Assignments are operators' words on payments. Settlement is store.ErrNotFound
 // where there is no such payment. Assign is false where it no longer stands as it
-// was seen, or the collection has another payment.
+// was seen, or the collection has another payment; the story of the collection that
+// had the payment tells in the same commit that it was given away.
 type Assignments interface {
 	Settlement(ctx context.Context, account movement.AccountID, payment string) (store.Settlement, error)
-	Assign(ctx context.Context, seen store.Settlement, to movement.ID, operator, reason string) (bool, error)
+	SettleAttention(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
+	Assign(ctx context.Context, now time.Time, seen store.Settlement, to movement.ID, operator, reason string) (bool, error)
 }
 
 // Assignment is an operator's word on which collection a payment is for. The
@@ -32,6 +35,8 @@ type Assignment struct {
 // the same account, and settles that: it is paid, or paid late where it has
 // expired. The error is always a *fault.Error.
 func (e *Engine) Assign(ctx context.Context, a Assignment) (movement.Movement, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestLook) // what an operator has said is done, also when nobody waits
+	defer cancel()
 	m, err := e.assign(ctx, a)
 	if err != nil {
 		return movement.Movement{}, fault.From(err)
@@ -60,7 +65,7 @@ func (e *Engine) assign(ctx context.Context, a Assignment) (movement.Movement, e
 	given := false
 	if seen.Movement != m.ID { // who said it first has said it
 		given, err = persist(ctx, e.patience, func(ctx context.Context) (bool, error) {
-			return e.Assignments.Assign(ctx, seen, m.ID, a.Operator, a.Reason)
+			return e.Assignments.Assign(ctx, e.Now(), seen, m.ID, a.Operator, a.Reason)
 		})
 	}
 	if err != nil {
@@ -74,9 +79,6 @@ func (e *Engine) assign(ctx context.Context, a Assignment) (movement.Movement, e
 		return movement.Movement{}, fault.New(fault.DuplicateReference, "The payment has changed meanwhile, or the movement has another payment.")
 	}
 	e.Log.WarnContext(ctx, "an operator has assigned a payment", "operator", a.Operator, "payment", a.Payment, "movement", m.ID.String())
-	if given {
-		e.takenFrom(ctx, seen, m, a)
-	}
 	if now.Movement == m.ID { // also where somebody has closed it already
 		if err := e.pay(ctx, now); err != nil {
 			return movement.Movement{}, err
@@ -84,22 +86,17 @@ func (e *Engine) assign(ctx context.Context, a Assignment) (movement.Movement, e
 		if err := e.Settlements.Settled(ctx, a.Account, []store.Settlement{now}); err != nil {
 			return movement.Movement{}, err
 		}
+		e.listedNoMore(ctx, m.Owner, a)
 	}
 	return e.reread(ctx, m.ID)
 }
 
-// takenFrom notes in the story of the collection that had late money that an
-// operator has given it to another. What its merchant was told stays.
-func (e *Engine) takenFrom(ctx context.Context, seen store.Settlement, to movement.Movement, a Assignment) {
-	if seen.Movement == (movement.ID{}) || seen.Movement == to.ID {
-		return
-	}
-	had, err := e.reread(ctx, seen.Movement)
-	if err == nil {
-		err = e.Records.Note(ctx, e.Now(), had, "given_away", detail("operator", a.Operator, "payment", a.Payment, "to", to.ID.String(), "reason", a.Reason))
-	}
-	if err != nil {
-		e.Log.ErrorContext(ctx, "the story of a collection lacks that its payment was given away", "movement", seen.Movement.String(), "error", err)
+// listedNoMore takes a payment that has found its collection off the operators'
+// list. That it can't be is logged: what is listed can be resolved by hand.
+func (e *Engine) listedNoMore(ctx context.Context, owner movement.Owner, a Assignment) {
+	reasons := []string{reasonAmbiguous, reasonPaidAgain}
+	if err := e.Assignments.SettleAttention(ctx, e.Now(), owner, "payment "+a.Payment, reasons, a.Operator, "assigned: "+a.Reason); err != nil {
+		e.Log.WarnContext(ctx, "a payment that was assigned stays on the operators' list", "payment", a.Payment, "error", err)
 	}
 }
 

@@ -208,9 +208,13 @@ func (e *Engine) complain(ctx context.Context, op *catalog.Operation, c connecti
 		log.InfoContext(ctx, "reports can't be read to their end now")
 		return
 	}
+	fact := text // which file, and where
+	if report.Blame == sdk.BlameUpstream {
+		fact = kindOfFault(text) // in other words each time: ports, times
+	}
 	fresh, err := e.Records.AddAttention(ctx, store.Attention{
 		Owner: movement.Owner{MerchantID: c.MerchantID, Mode: c.Mode}, Subject: "reports of " + op.Provider, Reason: reasonReports,
-		Provider: op.Provider, FactID: text, Detail: text, At: e.Now(), Lasting: true,
+		Provider: op.Provider, FactID: fact, Detail: text, At: e.Now(), Lasting: true,
 	})
 	switch {
 	case err != nil:

@@ -250,7 +250,9 @@ func (e *Engine) resolveByBooks(ctx context.Context, op *catalog.Operation, m mo
 }
 
 // readable tells whether the books are looked at for a movement: one that its payer
-// can pay, or has, or could have.
+// can pay, or has or could have a while ago. Rows that come later than that are
+// found by whoever reads the account's books.
 func readable(op *catalog.Operation, m movement.Movement) bool {
-	return op.Kind == manifest.Collection && (m.State == movement.Pending || m.State == movement.Expired || m.State == movement.Done)
+	ended := m.State == movement.Expired || m.State == movement.Done
+	return op.Kind == manifest.Collection && (m.State == movement.Pending || ended && !m.DueAt.IsZero())
 }

@@ -90,9 +90,55 @@ func TestMoneyForWhatHadLateMoney(t *testing.T) {
 		t.Errorf("the second is %s", second.State)
 	}
 	w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED", "wallet2.status_update INV/2 PAID")
-	notes, err := w.kept.NotesOf(t.Context(), old.ID)
-	if err != nil || len(notes) != 1 || notes[0].Event != "given_away" {
-		t.Errorf("the story says %+v, %v", notes, err)
+	story, err := w.kept.Story(t.Context(), old.ID)
+	if err != nil || story[len(story)-1].Event != "given_away" {
+		t.Errorf("the story says %+v, %v", story, err)
+	}
+	if again := w.payment("first"); again.Operator != "ani" || again.Movement != next.ID {
+		t.Errorf("it is %+v", again)
+	}
+}
+
+// TestAnAssignmentSurvives the end of the process at each of its commits: what the
+// operator has said is done by whoever looks next, once, and is on the list no more
+// once the command was given again.
+func TestAnAssignmentSurvives(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	for _, dies := range []string{"before assign", "after assign", "before late", "after late", "before settled", "after settled"} {
+		t.Run(dies, func(t *testing.T) {
+			t.Parallel()
+			w := newStall(t, s)
+			m := w.sold("INV/1", 10_000)
+			w.work("INV/1", time.Hour)
+			w.complete()
+			w.work("INV/1", time.Hour)
+			w.till.write(paid("r", m.Amount+1, m.CreatedAt)) // nobody's
+			w.readBooks(0)
+			if stray := w.payment("r"); stray.State != store.SettlementUnmatched {
+				t.Fatalf("it is %s", stray.State)
+			}
+			given := Assignment{Account: w.wallet, Payment: "r", Movement: m.ID, Operator: "ani", Reason: "the payer showed it"}
+			reached := false
+			w.kept.at = func(step string) {
+				if step == dies {
+					reached = true
+					panic(crash{})
+				}
+			}
+			if died := w.try(func() { _, _ = w.Assign(t.Context(), given) }); !died || !reached {
+				t.Fatal("it has not died")
+			}
+			w.restart(s)
+			w.readBooks(0)
+			if _, err := w.Assign(t.Context(), given); err != nil {
+				t.Error(err)
+			}
+			if now := w.stored("INV/1"); now.State != movement.Expired || now.PaidLateAt.IsZero() {
+				t.Errorf("it is %s, paid late at %v", now.State, now.PaidLateAt)
+			}
+			w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED")
+		})
 	}
 }
 

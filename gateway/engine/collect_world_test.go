@@ -140,6 +140,11 @@ func (s *shaky) Settled(ctx context.Context, account movement.AccountID, done []
 	return err
 }
 
+func (s *shaky) Assign(ctx context.Context, now time.Time, seen store.Settlement, to movement.ID, operator, reason string) (ok bool, err error) {
+	s.around("assign", func() { ok, err = s.Store.Assign(ctx, now, seen, to, operator, reason) })
+	return ok, err
+}
+
 func (s *shaky) PaidLate(ctx context.Context, now time.Time, r store.Record) (ok bool, err error) {
 	s.around("late", func() { ok, err = s.Store.PaidLate(ctx, now, r) })
 	return ok, err

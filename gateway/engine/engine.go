@@ -238,6 +238,8 @@ func (e *Engine) Stored(ctx context.Context, r Request) (Answer, bool, error) {
 	if err != nil {
 		return Answer{}, false, fault.From(err)
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest(r.Operation)) // what is open may be looked at
+	defer cancel()
 	existing, err := e.Movements.MovementByKey(ctx, draft.Key)
 	if errors.Is(err, store.ErrNotFound) || err == nil && existing.State == movement.Unsent {
 		return Answer{}, false, nil
@@ -247,7 +249,7 @@ func (e *Engine) Stored(ctx context.Context, r Request) (Answer, bool, error) {
 	}
 	answer, err := e.replay(ctx, r.Operation, draft, existing)
 	if err != nil {
-		return Answer{Replayed: answer.Replayed}, true, fault.From(err)
+		return Answer{Replayed: answer.Replayed, Earlier: answer.Earlier}, true, fault.From(err)
 	}
 	return withRemaining(r, answer), true, nil
 }

@@ -81,9 +81,9 @@ func withoutAmount(op *catalog.Operation, m movement.Movement) (json.RawMessage,
 	return op.Canonical(body)
 }
 
-// comparable is a request as it would have been kept where an earlier one under
+// asKept is a request as it would have been kept where an earlier one under
 // its reference was kept without its amount.
-func comparable(op *catalog.Operation, draft, earlier movement.Movement) movement.Movement {
+func asKept(op *catalog.Operation, draft, earlier movement.Movement) movement.Movement {
 	if op.Kind != manifest.Order || op.AmountField() == "" || earlier.Fields()[op.AmountField()] != nil {
 		return draft
 	}

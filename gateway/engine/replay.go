@@ -24,7 +24,7 @@ func (e *Engine) replay(ctx context.Context, op *catalog.Operation, draft, m mov
 }
 
 func (e *Engine) answered(ctx context.Context, op *catalog.Operation, draft, m movement.Movement) (Answer, error) {
-	if asked := comparable(op, draft, m); !m.SameRequest(asked.Request) {
+	if asked := asKept(op, draft, m); !m.SameRequest(asked.Request) {
 		return Answer{}, differs(asked, m)
 	}
 	if op.Rules.Quiet {
@@ -32,7 +32,7 @@ func (e *Engine) answered(ctx context.Context, op *catalog.Operation, draft, m m
 		if err != nil {
 			return Answer{}, fault.From(err).Unknown().WithReference(nameFor(m))
 		}
-		if asked := comparable(op, draft, m); !m.SameRequest(asked.Request) { // the one that was awaited was not sent, and another came first
+		if asked := asKept(op, draft, m); !m.SameRequest(asked.Request) { // the one that was awaited was not sent, and another came first
 			return Answer{}, differs(asked, m)
 		}
 		answer, err := e.promise(ctx, op, m)

@@ -137,7 +137,7 @@ func (s *Store) unclaimed(ctx context.Context, m movement.Movement) (movement.Mo
 	missing := errors.Is(err, ErrNotFound)
 	free := missing || err == nil && existing.State == movement.Unsent && (m.Attempt == 0 || m.Attempt > existing.Attempt)
 	switch {
-	case free && m.Kind == manifest.Collection && (err == nil || missing):
+	case free && m.Kind == manifest.Collection:
 		return movement.Movement{}, false, s.uncollected(ctx, m)
 	case err != nil && !missing, !free, m.Charge == movement.Unpaid && len(m.Spends) == 0:
 		return existing, false, err

@@ -320,7 +320,7 @@ func TestAPaymentPaysOnce(t *testing.T) {
 		to   movement.ID
 		want bool
 	}{{one.ID, false}, {other.ID, true}, {other.ID, false}} { // taken; free; no longer as it was seen
-		if ok, err := s.Assign(t.Context(), listed[0].Settlement, c.to, "ani", "the payer has called"); err != nil || ok != c.want {
+		if ok, err := s.Assign(t.Context(), epoch, listed[0].Settlement, c.to, "ani", "the payer has called"); err != nil || ok != c.want {
 			t.Errorf("assigned: %v, %v, want %v", ok, err, c.want)
 		}
 	}
@@ -366,7 +366,7 @@ func TestAPaymentAndASaleMeetOnce(t *testing.T) {
 		})
 		all.Go(func() {
 			for i := range many {
-				switch ok, err := replica.Assign(t.Context(), seen[i], sales[(i+2+n)%many].ID, "ani", "at once"); {
+				switch ok, err := replica.Assign(t.Context(), epoch, seen[i], sales[(i+2+n)%many].ID, "ani", "at once"); {
 				case err != nil:
 					t.Error(err)
 				case ok:

@@ -233,22 +233,23 @@ func standing(s Settlement) string {
 // Assign gives a payment to a collection by an operator's word. It is false where
 // the payment no longer stands as the caller saw it, or the collection is paid by
 // another.
-func (s *Store) Assign(ctx context.Context, seen Settlement, to movement.ID, operator, reason string) (bool, error) {
+func (s *Store) Assign(ctx context.Context, now time.Time, seen Settlement, to movement.ID, operator, reason string) (bool, error) {
+	told, err := json.Marshal(map[string]string{"operator": operator, "payment": seen.Payment, "to": to.String(), "reason": reason})
+	if err != nil {
+		return false, fmt.Errorf("store: assign: %w", err)
+	}
 	p := dbsqlc.AssignSettlementParams{
 		AccountID: uuid.UUID(seen.Account), Payment: seen.Payment, FromState: string(seen.State),
-		MovementID: uuid.UUID(to), Operator: operator, Reason: reason,
+		MovementID: uuid.UUID(to), Operator: operator, Reason: reason, Now: micro(now), Detail: string(told),
 	}
 	if seen.Movement != (movement.ID{}) {
 		p.FromMovement = new(uuid.UUID(seen.Movement))
 	}
-	rows, err := s.queries.AssignSettlement(ctx, p)
+	_, err = s.queries.AssignSettlement(ctx, p)
 	if duplicate(err) {
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("store: assign: %w", err)
-	}
-	return rows == 1, nil
+	return recorded("assign", err)
 }
 
 // ListSettlements reads a merchant's payments that wait for an operator, the

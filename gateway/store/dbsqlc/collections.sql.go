@@ -39,10 +39,23 @@ func (q *Queries) AskStatement(ctx context.Context, arg AskStatementParams) (uui
 	return account_id, err
 }
 
-const assignSettlement = `-- name: AssignSettlement :execrows
-UPDATE settlements SET state = 'matched', movement_id = $1::UUID, operator = $2, reason = $3
-WHERE account_id = $4 AND payment = $5 AND state = $6::TEXT AND reversed_at IS NULL AND paid
-    AND (movement_id = $7::UUID OR movement_id IS NULL AND $7::UUID IS NULL)
+const assignSettlement = `-- name: AssignSettlement :one
+WITH assigned AS (
+    UPDATE settlements SET state = 'matched', movement_id = $1::UUID, operator = $2, reason = $3
+    WHERE account_id = $4 AND payment = $5 AND state = $6::TEXT AND reversed_at IS NULL AND paid
+        AND (movement_id = $7::UUID OR movement_id IS NULL AND $7::UUID IS NULL)
+    RETURNING payment
+), lost AS (
+    UPDATE movements SET sequence = movements.sequence + 1
+    FROM assigned
+    WHERE movements.id = $7::UUID
+    RETURNING movements.id, movements.sequence
+), story AS (
+    INSERT INTO movement_events (movement_id, sequence, event, at, detail)
+    SELECT lost.id, lost.sequence, 'given_away', $8, $9::TEXT FROM lost
+    RETURNING movement_id
+)
+SELECT assigned.payment FROM assigned
 `
 
 type AssignSettlementParams struct {
@@ -53,12 +66,14 @@ type AssignSettlementParams struct {
 	Payment      string
 	FromState    string
 	FromMovement *uuid.UUID
+	Now          time.Time
+	Detail       string
 }
 
 // Gives a payment to a collection by an operator's word, if it still stands where
-// the operator saw it.
-func (q *Queries) AssignSettlement(ctx context.Context, arg AssignSettlementParams) (int64, error) {
-	result, err := q.db.Exec(ctx, assignSettlement,
+// the operator saw it, and tells so in the story of the one that had it.
+func (q *Queries) AssignSettlement(ctx context.Context, arg AssignSettlementParams) (string, error) {
+	row := q.db.QueryRow(ctx, assignSettlement,
 		arg.MovementID,
 		arg.Operator,
 		arg.Reason,
@@ -66,11 +81,12 @@ func (q *Queries) AssignSettlement(ctx context.Context, arg AssignSettlementPara
 		arg.Payment,
 		arg.FromState,
 		arg.FromMovement,
+		arg.Now,
+		arg.Detail,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	var payment string
+	err := row.Scan(&payment)
+	return payment, err
 }
 
 const claimCollection = `-- name: ClaimCollection :one
@@ -174,8 +190,8 @@ type ClaimCollectionRow struct {
 // the collection that had it, which never opens again. No row comes back either
 // where none is free, or the account is another merchant's. What another replica
 // has taken meanwhile the constraint on slots refuses, and with it the whole
-// statement; an account that became another merchant's at this moment the one that
-// it belongs to somebody does.
+// statement; so does the owner of an account that became another merchant's at this
+// moment.
 func (q *Queries) ClaimCollection(ctx context.Context, arg ClaimCollectionParams) (ClaimCollectionRow, error) {
 	row := q.db.QueryRow(ctx, claimCollection,
 		arg.Amounts,

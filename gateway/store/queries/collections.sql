@@ -4,8 +4,8 @@
 -- the collection that had it, which never opens again. No row comes back either
 -- where none is free, or the account is another merchant's. What another replica
 -- has taken meanwhile the constraint on slots refuses, and with it the whole
--- statement; an account that became another merchant's at this moment the one that
--- it belongs to somebody does.
+-- statement; so does the owner of an account that became another merchant's at this
+-- moment.
 WITH drawn AS (
     SELECT f.amount FROM (
         SELECT d.amount, d.place FROM (SELECT UNNEST(@amounts::INT8[]) AS amount, UNNEST(@places::INT4[]) AS place) AS d
@@ -198,12 +198,25 @@ WHERE account_id = @account_id AND payment = ANY(@payments::TEXT[]) AND state = 
     AND movement_id::TEXT || CASE WHEN reversed_at IS NULL THEN ' stays' ELSE ' reversed' END || CASE WHEN differs THEN ', differs' ELSE '' END
         = @seen::JSONB ->> payment;
 
--- name: AssignSettlement :execrows
+-- name: AssignSettlement :one
 -- Gives a payment to a collection by an operator's word, if it still stands where
--- the operator saw it.
-UPDATE settlements SET state = 'matched', movement_id = @movement_id::UUID, operator = @operator, reason = @reason
-WHERE account_id = @account_id AND payment = @payment AND state = @from_state::TEXT AND reversed_at IS NULL AND paid
-    AND (movement_id = sqlc.narg(from_movement)::UUID OR movement_id IS NULL AND sqlc.narg(from_movement)::UUID IS NULL);
+-- the operator saw it, and tells so in the story of the one that had it.
+WITH assigned AS (
+    UPDATE settlements SET state = 'matched', movement_id = @movement_id::UUID, operator = @operator, reason = @reason
+    WHERE account_id = @account_id AND payment = @payment AND state = @from_state::TEXT AND reversed_at IS NULL AND paid
+        AND (movement_id = sqlc.narg(from_movement)::UUID OR movement_id IS NULL AND sqlc.narg(from_movement)::UUID IS NULL)
+    RETURNING payment
+), lost AS (
+    UPDATE movements SET sequence = movements.sequence + 1
+    FROM assigned
+    WHERE movements.id = sqlc.narg(from_movement)::UUID
+    RETURNING movements.id, movements.sequence
+), story AS (
+    INSERT INTO movement_events (movement_id, sequence, event, at, detail)
+    SELECT lost.id, lost.sequence, 'given_away', @now, @detail::TEXT FROM lost
+    RETURNING movement_id
+)
+SELECT assigned.payment FROM assigned;
 
 -- name: ListSettlements :many
 -- Payments that wait for an operator, the newest first.
