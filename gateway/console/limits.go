@@ -150,7 +150,7 @@ func checkLimits(change LimitChange, now time.Time) (time.Time, error) {
 		return time.Time{}, err
 	}
 	if n := len(change.Limits); n == 0 || n > maxLimits {
-		return time.Time{}, fault.Invalid("limits", "must have 1 to 20 entries")
+		return time.Time{}, fault.Invalid("limits", fmt.Sprintf("must have 1 to %d entries", maxLimits))
 	}
 	seen := map[string]bool{}
 	for _, l := range change.Limits {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
@@ -109,7 +110,7 @@ func (c *Console) assignSettlement(x *call) (any, error) {
 // Settlements lists a merchant's payments that wait for an operator, the newest
 // first.
 func (c *Client) Settlements(ctx context.Context, merchantID string) ([]Settlement, error) {
-	return do[[]Settlement](ctx, c, http.MethodGet, merchantPath(merchantID, "settlements"), nil)
+	return do[[]Settlement](ctx, c, http.MethodGet, merchantPath(merchantID, "settlements")+"?limit="+strconv.Itoa(maxPage), nil)
 }
 
 // Assign gives a payment to a collection.

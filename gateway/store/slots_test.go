@@ -108,7 +108,7 @@ func TestAStaleReaderClosesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := s.Assign(t.Context(), seen, other.ID, "ani", "the payer showed it"); err != nil || !ok {
+	if ok, err := s.Assign(t.Context(), epoch, seen, other.ID, "ani", "the payer showed it"); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	settled(store.SettlementMatched, other.ID)

@@ -63,7 +63,7 @@ func (k *Bookkeeper) Run(ctx context.Context) error {
 // round has all books read that are due.
 func (k *Bookkeeper) round(ctx context.Context) {
 	now := time.Now()
-	before := now.Add(-QuietFor)
+	before := now.Add(roundEvery - QuietFor) // by the next round it would be too long
 	var after movement.AccountID
 	for ctx.Err() == nil {
 		reading, cancel := context.WithTimeout(ctx, readWithin)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"math/rand/v2"
+	netmail "net/mail"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -66,8 +68,16 @@ func (p *Postman) Run(ctx context.Context) error {
 	defer p.share.Release(context.WithoutCancel(ctx))
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
+	behind := false
 	for scan := 0; ctx.Err() == nil; scan++ {
-		p.scan(ctx, scan%fullScan == 0)
+		full := scan%fullScan == 0 || behind && scan%2 == 0
+		more := p.scan(ctx, full)
+		if full {
+			behind = more
+		}
+		if more {
+			continue
+		}
 		select {
 		case <-ctx.Done():
 		case <-p.wake:
@@ -77,12 +87,12 @@ func (p *Postman) Run(ctx context.Context) error {
 	return nil
 }
 
-// scan sends what is due now.
-func (p *Postman) scan(ctx context.Context, full bool) {
+// scan sends what is due now, and tells whether more may be.
+func (p *Postman) scan(ctx context.Context, full bool) (more bool) {
 	buckets, err := p.share.Hold(ctx)
 	if err != nil || len(buckets) == 0 {
 		p.complain(ctx, "lease buckets", err)
-		return
+		return false
 	}
 	now := time.Now()
 	since := now.Add(-lookBack)
@@ -94,7 +104,7 @@ func (p *Postman) scan(ctx context.Context, full bool) {
 	due, err := p.bag.DueMails(reading, buckets, since, now, mailPage)
 	if err != nil {
 		p.complain(ctx, "read due mails", err)
-		return
+		return false
 	}
 	var group errgroup.Group
 	group.SetLimit(mailsOnce)
@@ -102,7 +112,8 @@ func (p *Postman) scan(ctx context.Context, full bool) {
 		// A page may take longer than a lease, when the server is slow.
 		if buckets, err = p.share.Hold(ctx); err != nil || !slices.Contains(buckets, movement.ID(mail.ID).Bucket()) {
 			p.complain(ctx, "renew leases", err)
-			break
+			_ = group.Wait() // likewise
+			return false
 		}
 		group.Go(func() error {
 			p.send(ctx, mail)
@@ -110,6 +121,7 @@ func (p *Postman) scan(ctx context.Context, full bool) {
 		})
 	}
 	_ = group.Wait() // the functions complain themselves
+	return len(due) == mailPage
 }
 
 // send makes one try and writes it down. What is not written is tried again.
@@ -131,9 +143,21 @@ func (p *Postman) send(ctx context.Context, mail store.QueuedMail) {
 	p.complain(ctx, "write a mail's try", err)
 }
 
-// faultOf is what went wrong, without the address, which is the payer's.
+// anyAddress is what looks like a mail address in a server's words.
+var anyAddress = regexp.MustCompile(`[^\s<>()\[\]:;,]*@[^\s<>()\[\]:;,]*`)
+
+// faultOf is what went wrong, without the address, which is the payer's, however
+// the server writes it.
 func faultOf(mail store.QueuedMail, err error) string {
-	text := strings.ReplaceAll(err.Error(), mail.To, "the recipient")
+	written := []string{regexp.QuoteMeta(mail.To)}
+	if parsed, err := netmail.ParseAddress(mail.To); err == nil {
+		written = append(written, regexp.QuoteMeta(parsed.Address))
+	}
+	text := err.Error()
+	if theirs, err := regexp.Compile("(?i)" + strings.Join(written, "|")); err == nil {
+		text = theirs.ReplaceAllLiteralString(text, "the recipient")
+	}
+	text = anyAddress.ReplaceAllLiteralString(text, "an address")
 	return strings.ToValidUTF8(text[:min(maxFault, len(text))], "")
 }
 

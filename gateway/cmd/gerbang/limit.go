@@ -20,7 +20,7 @@ type merchantLimit struct {
 	Quota    map[string]int64 `placeholder:"NAME=CALLS" help:"What may be used of a quota in a month; 0 allows none. May be repeated."`
 	Rate     string           `placeholder:"N/s" help:"Requests a second, minute or hour: 5/s, 30/m, 100/h."`
 	Burst    int64            `help:"Requests at once after a pause."`
-	For      time.Duration    `placeholder:"2h" help:"How long it holds; for ever unless given."`
+	For      *time.Duration   `placeholder:"2h" help:"How long it holds; for ever unless given."`
 	Remove   string           `placeholder:"NAME" help:"Remove a limit of its own: the name of a quota, or default for the rate."`
 	Reason   string           `help:"Why; stands in the audit, and must be given for a change."`
 }
@@ -58,7 +58,7 @@ func (c *merchantLimit) Run(ctx context.Context, p *program) error {
 // change is what the flags ask for, without limits where nothing shall change.
 func (c *merchantLimit) change() (console.LimitChange, error) {
 	change := console.LimitChange{Reason: c.Reason}
-	if c.For != 0 {
+	if c.For != nil {
 		change.For = c.For.String()
 	}
 	for name, calls := range c.Quota {
@@ -74,9 +74,9 @@ func (c *merchantLimit) change() (console.LimitChange, error) {
 	}
 	sets := len(change.Limits) > 0
 	switch {
-	case c.Remove != "" && (sets || c.For != 0):
+	case c.Remove != "" && (sets || c.For != nil):
 		return change, errors.New("--remove goes with --reason alone")
-	case !sets && c.For != 0:
+	case !sets && c.For != nil:
 		return change, errors.New("--for needs a --quota, --rate or --burst that it bounds")
 	case (sets || c.Remove != "") && c.Reason == "":
 		return change, errors.New("--reason must be given: it stands on the merchant's record and in the audit")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/seed-f006e74d/gerbang/gateway/console"
@@ -30,7 +31,11 @@ func (c *settlementList) Run(ctx context.Context, p *program) error {
 	for _, s := range list {
 		rows = append(rows, []string{timeText(&s.At), s.Mode, s.Provider, s.Payment, s.State, strconv.FormatInt(int64(s.Amount), 10), s.Currency})
 	}
-	return p.show(list, rows...)
+	if err := p.show(list, rows...); err != nil || len(list) < mostEntries {
+		return err
+	}
+	_, err = fmt.Fprintf(p.err, "the newest %d are shown; there may be more\n", mostEntries)
+	return err
 }
 
 type settlementAssign struct {

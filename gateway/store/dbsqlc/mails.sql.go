@@ -68,7 +68,9 @@ func (q *Queries) DueMails(ctx context.Context, arg DueMailsParams) ([]Mail, err
 }
 
 const recordMail = `-- name: RecordMail :execrows
-UPDATE mails SET state = $1, attempts = attempts + 1, fault = $2, tried_at = $3, due_at = $4
+UPDATE mails SET recipient = CASE WHEN $1::TEXT = 'waiting' THEN recipient ELSE '' END,
+    subject = CASE WHEN $1::TEXT = 'waiting' THEN subject ELSE '' END, body = CASE WHEN $1::TEXT = 'waiting' THEN body ELSE '' END,
+    state = $1::TEXT, attempts = attempts + 1, fault = $2, tried_at = $3, due_at = $4
 WHERE mail_id = $5 AND attempts = $6 AND state = 'waiting'
 `
 
@@ -81,7 +83,8 @@ type RecordMailParams struct {
 	Attempts int32
 }
 
-// Writes a try of a mail. The count of tries is the guard, as of a callback.
+// Writes a try of a mail. The count of tries is the guard, as of a callback. What is
+// sent or given up keeps neither its address nor its text.
 func (q *Queries) RecordMail(ctx context.Context, arg RecordMailParams) (int64, error) {
 	result, err := q.db.Exec(ctx, recordMail,
 		arg.State,

@@ -6,6 +6,9 @@ ORDER BY due_at
 LIMIT @most;
 
 -- name: RecordMail :execrows
--- Writes a try of a mail. The count of tries is the guard, as of a callback.
-UPDATE mails SET state = @state, attempts = attempts + 1, fault = @fault, tried_at = @tried_at, due_at = sqlc.narg(due_at)
+-- Writes a try of a mail. The count of tries is the guard, as of a callback. What is
+-- sent or given up keeps neither its address nor its text.
+UPDATE mails SET recipient = CASE WHEN @state::TEXT = 'waiting' THEN recipient ELSE '' END,
+    subject = CASE WHEN @state::TEXT = 'waiting' THEN subject ELSE '' END, body = CASE WHEN @state::TEXT = 'waiting' THEN body ELSE '' END,
+    state = @state::TEXT, attempts = attempts + 1, fault = @fault, tried_at = @tried_at, due_at = sqlc.narg(due_at)
 WHERE mail_id = @mail_id AND attempts = @attempts AND state = 'waiting';
