@@ -181,7 +181,7 @@ func (b *batch) check(t *testing.T) {
 	})
 	for into, sql := range map[*int]string{
 		&mailed:   "count(*) FROM mails WHERE merchant_id = $1",
-		&distinct: "count(DISTINCT recipient) FROM mails WHERE merchant_id = $1",
+		&distinct: "count(DISTINCT movement_id) FROM mails WHERE merchant_id = $1",
 		&payments: "count(*) FROM settlements WHERE " + ofAccount,
 		&matched:  "count(*) FROM settlements WHERE state IN ('new', 'matched') AND " + ofAccount,
 		&paying:   "count(DISTINCT movement_id) FROM settlements WHERE state = 'paid' AND " + ofAccount,
