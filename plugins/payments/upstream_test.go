@@ -11,7 +11,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/seed-f006e74d/gerbang/plugins/payments/sandbox"
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -22,6 +21,7 @@ import (
 // upstream is the simulator as the conformance suite wants to see it. The name
 // of an account there is "merchant/mode/version".
 type upstream struct {
+	sdktest.Hanger
 	t         *testing.T
 	link      string
 	env       *kit.Env
@@ -29,7 +29,6 @@ type upstream struct {
 	api       *httptest.Server
 	hooks     *httptest.Server
 	requests  atomic.Int64
-	hang      atomic.Bool
 
 	mu       sync.Mutex
 	versions map[string]int64
@@ -71,16 +70,10 @@ func (u *upstream) count(next http.Handler) http.Handler {
 			return
 		}
 		creates := r.Method == http.MethodPost && (r.URL.Path == "/v2/invoices" || r.URL.Path == "/qr_codes")
-		if !creates || !u.hang.CompareAndSwap(true, false) {
-			next.ServeHTTP(w, r)
+		if creates && u.Hangs(r) {
 			return
 		}
-		// Only a server that has read the request notices that its client is gone.
-		_, _ = io.Copy(io.Discard, r.Body)
-		select {
-		case <-r.Context().Done():
-		case <-time.After(15 * time.Second):
-		}
+		next.ServeHTTP(w, r)
 	})
 }
 
@@ -158,10 +151,6 @@ func (u *upstream) Requests() int { return int(u.requests.Load()) }
 
 // Fail orders a fault.
 func (u *upstream) Fail(f sdktest.Fault) {
-	if f == sdktest.Hang {
-		u.hang.Store(true)
-		return
-	}
 	fault := map[sdktest.Fault]kit.Fault{
 		sdktest.ErrorBefore: kit.FaultError500, sdktest.CutBefore: kit.FaultDropBefore,
 		sdktest.CutAfter: kit.FaultDropAfter, sdktest.GarbageAfter: kit.FaultGarbage,

@@ -23,13 +23,13 @@ import (
 // upstream is the simulator as the conformance suite wants to see it. The
 // username of an account there is "merchant-mode".
 type upstream struct {
+	sdktest.Hanger
 	t        *testing.T
 	env      *kit.Env
 	buyers   *sandbox.Simulator
 	api      *httptest.Server
 	hooks    *httptest.Server
 	requests atomic.Int64
-	hang     atomic.Bool
 
 	mu       sync.Mutex
 	versions map[string]int64
@@ -83,11 +83,7 @@ func (u *upstream) watch(next http.Handler) http.Handler {
 			u.mu.Lock()
 			u.owners[order.Ref] = order.Username
 			u.mu.Unlock()
-			if u.hang.CompareAndSwap(true, false) {
-				select {
-				case <-r.Context().Done():
-				case <-time.After(15 * time.Second):
-				}
+			if u.Hangs(r) {
 				return
 			}
 		}
@@ -181,10 +177,6 @@ func (u *upstream) Requests() int { return int(u.requests.Load()) }
 
 // Fail orders a fault.
 func (u *upstream) Fail(f sdktest.Fault) {
-	if f == sdktest.Hang {
-		u.hang.Store(true)
-		return
-	}
 	fault := map[sdktest.Fault]kit.Fault{
 		sdktest.ErrorBefore: kit.FaultError500, sdktest.CutBefore: kit.FaultDropBefore,
 		sdktest.CutAfter: kit.FaultDropAfter, sdktest.GarbageAfter: kit.FaultGarbage,

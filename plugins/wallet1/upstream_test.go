@@ -27,6 +27,7 @@ import (
 // upstream is the simulator as the conformance suite wants to see it. The
 // partner id of an account there is "merchant-mode".
 type upstream struct {
+	sdktest.Hanger
 	t         *testing.T
 	options   sandbox.Options
 	env       *kit.Env
@@ -36,7 +37,6 @@ type upstream struct {
 	// providerKey is the issuer's public key as PEM.
 	providerKey string
 	requests    atomic.Int64
-	hang        atomic.Bool
 
 	mu       sync.Mutex
 	versions map[string]int64
@@ -96,11 +96,7 @@ func (u *upstream) watch(next http.Handler) http.Handler {
 			u.mu.Lock()
 			u.owners[order.Ref] = r.Header.Get("X-PARTNER-ID")
 			u.mu.Unlock()
-			if u.hang.CompareAndSwap(true, false) {
-				select {
-				case <-r.Context().Done():
-				case <-time.After(15 * time.Second):
-				}
+			if u.Hangs(r) {
 				return
 			}
 		}
@@ -234,10 +230,6 @@ func (u *upstream) Requests() int { return int(u.requests.Load()) }
 
 // Fail orders a fault.
 func (u *upstream) Fail(f sdktest.Fault) {
-	if f == sdktest.Hang {
-		u.hang.Store(true)
-		return
-	}
 	fault := map[sdktest.Fault]kit.Fault{
 		sdktest.ErrorBefore: kit.FaultError500, sdktest.CutBefore: kit.FaultDropBefore,
 		sdktest.CutAfter: kit.FaultDropAfter, sdktest.GarbageAfter: kit.FaultGarbage,

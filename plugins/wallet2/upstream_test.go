@@ -58,6 +58,12 @@ func (u *upstream) Requests() int { return 0 }
 // Fail is never asked for: nothing is sent.
 func (u *upstream) Fail(sdktest.Fault) { u.t.Error("there is no call that could go wrong") }
 
+// Hang is never asked for either.
+func (u *upstream) Hang() <-chan struct{} {
+	u.t.Error("there is no call that could hang")
+	return nil
+}
+
 // Earn pays a code; the report comes at once.
 func (u *upstream) Earn(ctx context.Context, c sdk.Connection, result json.RawMessage) error {
 	var code struct {

@@ -10,7 +10,7 @@ import (
 // checkHang: when the time is over the plugin itself says so, and says that it
 // does not know what became of the call.
 func checkHang(tr *trial, e Example) {
-	tr.upstream.Fail(Hang)
+	tr.upstream.Hang()
 	o := tr.order(e)
 	ctx, cancel := context.WithTimeout(tr.Context(), hurry)
 	defer cancel()
@@ -64,20 +64,23 @@ func (tr *trial) mustTellTheTruth(o order) {
 	}
 }
 
-// checkCrash kills the process in a call. The call must end at once, and a new
-// process must know what became of it, since the old one kept nothing.
+// checkCrash kills the process in a call. The call must end by that alone, and
+// a new process must know what became of it, since the old one kept nothing.
 func checkCrash(tr *trial, e Example) {
-	tr.upstream.Fail(Hang)
+	met := tr.upstream.Hang()
 	o := tr.order(e)
-	before := tr.upstream.Requests()
 	ctx, cancel := context.WithTimeout(tr.Context(), patience)
 	defer cancel()
 	ended := make(chan error, 1)
 	go func() {
-		_, err := tr.plugin.Call(ctx, o.call)
+		_, err := tr.plugin.Call(tr.Context(), o.call)
 		ended <- err
 	}()
-	tr.until("the call reaches the upstream", func() bool { return tr.upstream.Requests() > before })
+	select {
+	case <-met:
+	case <-ctx.Done():
+		tr.Fatal("waited in vain: the call reaches the upstream")
+	}
 	if err := tr.plugin.kill(ctx); err != nil {
 		tr.Fatal(err)
 	}
@@ -86,7 +89,7 @@ func checkCrash(tr *trial, e Example) {
 		if err == nil {
 			tr.Error("the call was answered by a dead process")
 		}
-	case <-time.After(hurry):
+	case <-time.After(patience):
 		tr.Fatal("the call still waits for a dead process")
 	}
 	tr.plugin = startProcess(tr.T, tr.suite.Command)

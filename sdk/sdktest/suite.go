@@ -56,6 +56,10 @@ type Upstream interface {
 	Requests() int
 	// Fail lets the next call that would move money go wrong.
 	Fail(fault Fault)
+	// Hang lets the next call that would move money have no answer for 10 s, or
+	// until the client is gone, and leaves nothing behind. What it returns is
+	// closed once such a call has come. [Hanger] has it for an upstream over HTTP.
+	Hang() <-chan struct{}
 }
 
 // Settler is an [Upstream] that calls back. It is required where the manifest
@@ -93,8 +97,7 @@ type Fault int
 
 // The faults. A "before" leaves nothing behind, an "after" does what was asked.
 const (
-	Hang         Fault = iota // no answer for 10 s, or until the client is gone; leaves nothing behind until then
-	ErrorBefore               // answers a 5xx
+	ErrorBefore  Fault = iota // answers a 5xx
 	CutBefore                 // cuts the connection
 	CutAfter                  // cuts the connection
 	GarbageAfter              // answers a success that is no answer

@@ -210,19 +210,3 @@ func validate(name string, schema, document json.RawMessage) error {
 	}
 	return compiled.Validate(value)
 }
-
-// until waits for what nothing tells of.
-func (tr *trial) until(what string, holds func() bool) {
-	tr.Helper()
-	ctx, cancel := context.WithTimeout(tr.Context(), patience)
-	defer cancel()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for !holds() {
-		select {
-		case <-ctx.Done():
-			tr.Fatalf("waited in vain: %s", what)
-		case <-tick.C:
-		}
-	}
-}

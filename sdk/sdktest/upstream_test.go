@@ -28,6 +28,7 @@ type charge struct {
 // upstream is a small payment provider: it makes a charge for each POST it
 // gets, and knows nothing of idempotency.
 type upstream struct {
+	sdktest.Hanger
 	server *httptest.Server
 
 	mu       sync.Mutex
@@ -132,12 +133,12 @@ func (u *upstream) nextFault() (sdktest.Fault, bool) {
 func (u *upstream) create(w http.ResponseWriter, r *http.Request) {
 	var body bytes.Buffer
 	_, _ = body.ReadFrom(r.Body) // whole, so that the server notices when the client is gone
+	if u.Hangs(r) {
+		return
+	}
 	fault, failing := u.nextFault()
 	if failing {
 		switch fault {
-		case sdktest.Hang:
-			<-r.Context().Done()
-			return
 		case sdktest.ErrorBefore:
 			w.WriteHeader(http.StatusInternalServerError)
 			return
