@@ -89,29 +89,43 @@ func (s *Store) Story(ctx context.Context, id movement.ID) ([]Event, error) {
 	return story, nil
 }
 
-// Lease is a bucket of a work queue, held by one replica at a time.
+// Lease is about buckets of a work queue, each held by one replica at a time.
 type Lease struct {
-	Queue  string
-	Bucket int
-	Holder string // the replica
+	Queue   string
+	Buckets []int
+	Holder  string // the replica
 }
 
-// TakeLease takes or renews a lease until a time, and tells whether it is ours.
-func (s *Store) TakeLease(ctx context.Context, lease Lease, now, until time.Time) (bool, error) {
-	rows, err := s.queries.TakeLease(ctx, dbsqlc.TakeLeaseParams{
-		Queue: lease.Queue, Bucket: int32(lease.Bucket), Holder: lease.Holder, Now: micro(now), ExpiresAt: micro(until), //nolint:gosec // a small number
+// numbers are the buckets as the database has them.
+func (l Lease) numbers() []int32 {
+	numbers := make([]int32, len(l.Buckets))
+	for i, bucket := range l.Buckets {
+		numbers[i] = int32(bucket) //nolint:gosec // a small number
+	}
+	return numbers
+}
+
+// TakeLeases takes or renews leases until a time, in one statement, and tells
+// which of the buckets are ours.
+func (s *Store) TakeLeases(ctx context.Context, lease Lease, now, until time.Time) ([]int, error) {
+	rows, err := s.queries.TakeLeases(ctx, dbsqlc.TakeLeasesParams{
+		Queue: lease.Queue, Buckets: lease.numbers(), Holder: lease.Holder, Now: micro(now), ExpiresAt: micro(until),
 	})
 	if err != nil {
-		return false, fmt.Errorf("store: take lease: %w", err)
+		return nil, fmt.Errorf("store: take leases: %w", err)
 	}
-	return rows == 1, nil
+	ours := make([]int, len(rows))
+	for i, bucket := range rows {
+		ours[i] = int(bucket)
+	}
+	return ours, nil
 }
 
-// DropLease gives a lease back, where it is ours.
-func (s *Store) DropLease(ctx context.Context, lease Lease) error {
-	err := s.queries.DropLease(ctx, dbsqlc.DropLeaseParams{Queue: lease.Queue, Bucket: int32(lease.Bucket), Holder: lease.Holder}) //nolint:gosec // a small number
+// DropLeases gives leases back, where they are ours.
+func (s *Store) DropLeases(ctx context.Context, lease Lease) error {
+	err := s.queries.DropLeases(ctx, dbsqlc.DropLeasesParams{Queue: lease.Queue, Buckets: lease.numbers(), Holder: lease.Holder})
 	if err != nil {
-		return fmt.Errorf("store: drop lease: %w", err)
+		return fmt.Errorf("store: drop leases: %w", err)
 	}
 	return nil
 }

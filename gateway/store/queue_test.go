@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -164,12 +165,13 @@ func TestLeases(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	after := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
-	take := func(queue string, bucket int, holder string, now, until int) bool {
+	take := func(queue, holder string, now, until int, buckets ...int) []int {
 		t.Helper()
-		ours, err := s.TakeLease(t.Context(), store.Lease{Queue: queue, Bucket: bucket, Holder: holder}, after(now), after(until))
+		ours, err := s.TakeLeases(t.Context(), store.Lease{Queue: queue, Buckets: buckets, Holder: holder}, after(now), after(until))
 		if err != nil {
 			t.Fatal(err)
 		}
+		slices.Sort(ours)
 		return ours
 	}
 	live := func(queue string, now, want int) {
@@ -178,47 +180,52 @@ func TestLeases(t *testing.T) {
 			t.Errorf("%d live leases, want %d, %v", n, want, err)
 		}
 	}
+	one, two := []int{1}, []int{2}
 	for _, step := range []struct {
 		what, queue string
-		bucket      int
+		buckets     []int
 		holder      string
 		now, until  int // seconds
-		want        bool
+		want        []int
 	}{
-		{"a free one", "q", 1, "a", 0, 10, true},
-		{"another's", "q", 1, "b", 5, 15, false},
-		{"another queue's", "r", 1, "b", 5, 15, true},
-		{"another bucket", "q", 2, "b", 5, 15, true},
-		{"a renewal", "q", 1, "a", 5, 20, true},
-		{"one that was renewed", "q", 1, "b", 12, 22, false},
-		{"a moment before its end", "q", 1, "b", 19, 29, false},
-		{"one that ran out", "q", 1, "b", 20, 30, true},
-		{"one that was lost", "q", 1, "a", 21, 31, false},
+		{"a free one", "q", one, "a", 0, 10, one},
+		{"another's, and a free one", "q", []int{2, 1}, "b", 5, 15, two},
+		{"another queue's", "r", one, "b", 5, 15, one},
+		{"a renewal, and another's", "q", []int{1, 2}, "a", 5, 20, one},
+		{"one that was renewed", "q", one, "b", 12, 22, nil},
+		{"a moment before its end", "q", one, "b", 19, 29, nil},
+		{"those that ran out", "q", []int{1, 3, 2}, "b", 20, 30, []int{1, 2, 3}},
+		{"one that was lost", "q", one, "a", 21, 31, nil},
+		{"none", "q", nil, "a", 21, 31, nil},
 	} {
-		if got := take(step.queue, step.bucket, step.holder, step.now, step.until); got != step.want {
+		if step.what == "those that ran out" {
+			live("q", 14, 2)
+			live("q", 15, 1)
+		}
+		if got := take(step.queue, step.holder, step.now, step.until, step.buckets...); !slices.Equal(got, step.want) {
 			t.Errorf("%s: %v", step.what, got)
 		}
 	}
-	live("q", 14, 2)
-	live("q", 15, 1)
+	live("q", 29, 3)
 	live("q", 3600, 0)
 	live("s", 0, 0)
 
 	for _, step := range []struct {
 		holder string
-		want   bool
-	}{{"a", false}, {"b", true}} { // b holds it
-		if err := s.DropLease(t.Context(), store.Lease{Queue: "q", Bucket: 1, Holder: step.holder}); err != nil {
+		want   []int
+	}{{"a", nil}, {"b", []int{1, 3}}} { // b holds them
+		if err := s.DropLeases(t.Context(), store.Lease{Queue: "q", Buckets: []int{1, 3}, Holder: step.holder}); err != nil {
 			t.Fatal(err)
 		}
-		if got := take("q", 1, "c", 22, 32); got != step.want {
+		if got := take("q", "c", 22, 32, 1, 2, 3); !slices.Equal(got, step.want) {
 			t.Errorf("dropped by %s: taken %v", step.holder, got)
 		}
 	}
 }
 
-func TestLeaseAtOnce(t *testing.T) {
+func TestLeasesAtOnce(t *testing.T) {
 	t.Parallel()
+	const all = 16
 	s := open(t, database(t), store.Options{MaxConns: 16})
 	for round := range 3 { // free at first, run out afterwards
 		now := epoch.Add(time.Duration(round) * time.Minute)
@@ -226,19 +233,18 @@ func TestLeaseAtOnce(t *testing.T) {
 		var ours atomic.Int32
 		for i := range 20 {
 			wait.Go(func() {
-				l := store.Lease{Queue: "q", Bucket: 1, Holder: fmt.Sprintf("%d-%d", round, i)}
-				ok, err := s.TakeLease(t.Context(), l, now, now.Add(10*time.Second))
+				buckets := rand.Perm(all) // in any order, and none waits for another in a circle
+				l := store.Lease{Queue: "q", Buckets: buckets, Holder: fmt.Sprintf("%d-%d", round, i)}
+				taken, err := s.TakeLeases(t.Context(), l, now, now.Add(10*time.Second))
 				if err != nil {
 					t.Error(err)
 				}
-				if ok {
-					ours.Add(1)
-				}
+				ours.Add(int32(len(taken))) //nolint:gosec // a small number
 			})
 		}
 		wait.Wait()
-		if ours.Load() != 1 {
-			t.Errorf("round %d: %d holders", round, ours.Load())
+		if ours.Load() != all {
+			t.Errorf("round %d: %d buckets are held", round, ours.Load())
 		}
 	}
 }

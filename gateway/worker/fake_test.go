@@ -60,26 +60,30 @@ func (t *table) begin(ctx context.Context) error {
 	return err
 }
 
-func (t *table) TakeLease(ctx context.Context, l store.Lease, now, until time.Time) (bool, error) {
+func (t *table) TakeLeases(ctx context.Context, l store.Lease, now, until time.Time) (ours []int, err error) {
 	if err := t.begin(ctx); err != nil {
-		return false, err
+		return nil, err
 	}
 	defer t.mu.Unlock()
-	key := slot{l.Queue, l.Bucket}
-	if old, taken := t.leases[key]; taken && old.holder != l.Holder && old.until.After(now) {
-		return false, nil
+	for _, bucket := range l.Buckets {
+		key := slot{l.Queue, bucket}
+		if old, taken := t.leases[key]; !taken || old.holder == l.Holder || !old.until.After(now) {
+			t.leases[key] = lease{l.Holder, until}
+			ours = append(ours, bucket)
+		}
 	}
-	t.leases[key] = lease{l.Holder, until}
-	return true, nil
+	return ours, nil
 }
 
-func (t *table) DropLease(ctx context.Context, l store.Lease) error {
+func (t *table) DropLeases(ctx context.Context, l store.Lease) error {
 	if err := t.begin(ctx); err != nil {
 		return err
 	}
 	defer t.mu.Unlock()
-	if key := (slot{l.Queue, l.Bucket}); t.leases[key].holder == l.Holder {
-		delete(t.leases, key)
+	for _, bucket := range l.Buckets {
+		if key := (slot{l.Queue, bucket}); t.leases[key].holder == l.Holder {
+			delete(t.leases, key)
+		}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 
 // Leases is where replicas agree on who holds which bucket.
 type Leases interface {
-	TakeLease(ctx context.Context, lease store.Lease, now, until time.Time) (bool, error)
-	DropLease(ctx context.Context, lease store.Lease) error
+	TakeLeases(ctx context.Context, lease store.Lease, now, until time.Time) ([]int, error)
+	DropLeases(ctx context.Context, lease store.Lease) error
 	LiveLeases(ctx context.Context, queue string, now time.Time) (int, error)
 }
 
@@ -93,23 +94,56 @@ func (s *Share) renew(ctx context.Context, now time.Time) error {
 		return err
 	}
 	fair := (movement.Buckets + max(replicas, 1) - 1) / max(replicas, 1)
+	var kept, others []int
 	for i := range movement.Buckets {
 		// Replicas begin at different buckets, so that they rarely want the same.
 		bucket := (i + s.seat*fair) % movement.Buckets
-		lease := store.Lease{Queue: s.queue, Bucket: bucket, Holder: s.replica}
 		_, held := s.held[bucket]
-		switch {
-		case held && len(s.held) > fair:
+		if held && len(s.held) > fair {
 			delete(s.held, bucket)
-			s.leaving[bucket] = true
-		case held || len(s.held) < fair:
-			delete(s.leaving, bucket)
-			err = s.take(ctx, lease, now)
-		case s.leaving[bucket] && s.inUse(bucket):
-			_, err = s.leases.TakeLease(ctx, lease, now, now.Add(leaseFor))
+			s.leaving[bucket], held = true, false
 		}
-		if err != nil {
+		if held || s.leaving[bucket] && s.inUse(bucket) {
+			kept = append(kept, bucket)
+		}
+		if !held {
+			others = append(others, bucket)
+		}
+	}
+	if err := s.take(ctx, kept, now); err != nil {
+		return err
+	}
+	for len(s.held) < fair && len(others) > 0 {
+		next := others[:min(fair-len(s.held), len(others))]
+		others = others[len(next):]
+		for _, bucket := range next {
+			delete(s.leaving, bucket)
+		}
+		if err := s.take(ctx, next, now); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// take takes or renews leases. While the database does not answer, what we hold
+// is ours as long as it was.
+func (s *Share) take(ctx context.Context, buckets []int, now time.Time) error {
+	if len(buckets) == 0 {
+		return nil
+	}
+	until := now.Add(leaseFor)
+	ours, err := s.leases.TakeLeases(ctx, store.Lease{Queue: s.queue, Buckets: buckets, Holder: s.replica}, now, until)
+	if err != nil {
+		return err
+	}
+	for _, bucket := range buckets {
+		switch {
+		case s.leaving[bucket]: // kept until it is not in use any more
+		case slices.Contains(ours, bucket):
+			s.held[bucket] = until
+		default:
+			delete(s.held, bucket)
 		}
 	}
 	return nil
@@ -118,29 +152,27 @@ func (s *Share) renew(ctx context.Context, now time.Time) error {
 // leave drops the leases of buckets that are leaving and not in use any more.
 // Where it can't, they run out by themselves.
 func (s *Share) leave(ctx context.Context) {
-	if len(s.leaving) == 0 {
+	var idle []int
+	for bucket := range s.leaving {
+		if !s.inUse(bucket) {
+			idle = append(idle, bucket)
+		}
+	}
+	if s.drop(ctx, s.queue, idle) != nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	for bucket := range s.leaving {
-		if !s.inUse(bucket) && s.leases.DropLease(ctx, store.Lease{Queue: s.queue, Bucket: bucket, Holder: s.replica}) == nil {
-			delete(s.leaving, bucket)
-		}
+	for _, bucket := range idle {
+		delete(s.leaving, bucket)
 	}
 }
 
-func (s *Share) take(ctx context.Context, lease store.Lease, now time.Time) error {
-	until := now.Add(leaseFor)
-	ours, err := s.leases.TakeLease(ctx, lease, now, until)
-	switch {
-	case err != nil: // a lease that we hold is still ours as long as it was
-	case ours:
-		s.held[lease.Bucket] = until
-	default:
-		delete(s.held, lease.Bucket)
+func (s *Share) drop(ctx context.Context, queue string, buckets []int) error {
+	if len(buckets) == 0 {
+		return nil
 	}
-	return err
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	return s.leases.DropLeases(ctx, store.Lease{Queue: queue, Buckets: buckets, Holder: s.replica})
 }
 
 // sit keeps the replica's seat, or takes the first that is free.
@@ -150,11 +182,12 @@ func (s *Share) sit(ctx context.Context, now time.Time) error {
 		if s.seat >= 0 {
 			seat = (s.seat + try) % seats
 		}
-		ours, err := s.leases.TakeLease(ctx, store.Lease{Queue: s.seatQueue(), Bucket: seat, Holder: s.replica}, now, now.Add(leaseFor))
+		lease := store.Lease{Queue: s.seatQueue(), Buckets: []int{seat}, Holder: s.replica}
+		ours, err := s.leases.TakeLeases(ctx, lease, now, now.Add(leaseFor))
 		if err != nil {
 			return err
 		}
-		if ours {
+		if len(ours) > 0 {
 			s.seat = seat
 			return nil
 		}
@@ -170,14 +203,12 @@ func (s *Share) Release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	defer s.forget()
-	for bucket := range s.held {
-		if s.leases.DropLease(ctx, store.Lease{Queue: s.queue, Bucket: bucket, Holder: s.replica}) != nil {
-			return // they run out by themselves
-		}
+	if s.drop(ctx, s.queue, slices.Collect(maps.Keys(s.held))) != nil {
+		return // they run out by themselves
 	}
 	s.leave(ctx)
 	if s.seat >= 0 {
-		_ = s.leases.DropLease(ctx, store.Lease{Queue: s.seatQueue(), Bucket: s.seat, Holder: s.replica}) // it runs out by itself
+		_ = s.drop(ctx, s.seatQueue(), []int{s.seat}) // it runs out by itself
 	}
 }
 

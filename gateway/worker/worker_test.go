@@ -269,9 +269,9 @@ func TestWithoutABucketNothingIsRead(t *testing.T) {
 // lockedOut is a table of which nobody gets a bucket.
 type lockedOut struct{ *table }
 
-func (l lockedOut) TakeLease(ctx context.Context, lease store.Lease, now, until time.Time) (bool, error) {
+func (l lockedOut) TakeLeases(ctx context.Context, lease store.Lease, now, until time.Time) ([]int, error) {
 	if lease.Queue == "resolve" {
-		return false, nil
+		return nil, nil
 	}
-	return l.table.TakeLease(ctx, lease, now, until)
+	return l.table.TakeLeases(ctx, lease, now, until)
 }

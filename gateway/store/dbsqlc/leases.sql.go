@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-const dropLease = `-- name: DropLease :exec
-DELETE FROM leases WHERE queue = $1 AND bucket = $2 AND holder = $3
+const dropLeases = `-- name: DropLeases :exec
+DELETE FROM leases WHERE queue = $1 AND bucket = ANY ($2::INT4[]) AND holder = $3
 `
 
-type DropLeaseParams struct {
-	Queue  string
-	Bucket int32
-	Holder string
+type DropLeasesParams struct {
+	Queue   string
+	Buckets []int32
+	Holder  string
 }
 
-func (q *Queries) DropLease(ctx context.Context, arg DropLeaseParams) error {
-	_, err := q.db.Exec(ctx, dropLease, arg.Queue, arg.Bucket, arg.Holder)
+func (q *Queries) DropLeases(ctx context.Context, arg DropLeasesParams) error {
+	_, err := q.db.Exec(ctx, dropLeases, arg.Queue, arg.Buckets, arg.Holder)
 	return err
 }
 
@@ -41,32 +41,48 @@ func (q *Queries) LiveLeases(ctx context.Context, arg LiveLeasesParams) (int64, 
 	return count, err
 }
 
-const takeLease = `-- name: TakeLease :execrows
+const takeLeases = `-- name: TakeLeases :many
 INSERT INTO leases (queue, bucket, holder, expires_at)
-VALUES ($1, $2, $3, $4)
+SELECT $1::TEXT, wanted.bucket, $2::TEXT, $3::TIMESTAMPTZ
+FROM (SELECT unnest($4::INT4[]) AS bucket) AS wanted
+ORDER BY wanted.bucket
 ON CONFLICT (queue, bucket) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
-WHERE leases.holder = excluded.holder OR leases.expires_at <= $5
+WHERE leases.holder = excluded.holder OR leases.expires_at <= $5::TIMESTAMPTZ
+RETURNING bucket
 `
 
-type TakeLeaseParams struct {
+type TakeLeasesParams struct {
 	Queue     string
-	Bucket    int32
 	Holder    string
 	ExpiresAt time.Time
+	Buckets   []int32
 	Now       time.Time
 }
 
-// Takes or renews a bucket, if it is free, run out or ours.
-func (q *Queries) TakeLease(ctx context.Context, arg TakeLeaseParams) (int64, error) {
-	result, err := q.db.Exec(ctx, takeLease,
+// Takes or renews of some buckets those that are free, run out or ours. All
+// replicas go by the buckets' order, so none waits for another in a circle.
+func (q *Queries) TakeLeases(ctx context.Context, arg TakeLeasesParams) ([]int32, error) {
+	rows, err := q.db.Query(ctx, takeLeases,
 		arg.Queue,
-		arg.Bucket,
 		arg.Holder,
 		arg.ExpiresAt,
+		arg.Buckets,
 		arg.Now,
 	)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	var items []int32
+	for rows.Next() {
+		var bucket int32
+		if err := rows.Scan(&bucket); err != nil {
+			return nil, err
+		}
+		items = append(items, bucket)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
