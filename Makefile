@@ -21,6 +21,9 @@ SCRIPTS := .ci/run $(wildcard deploy/tools/*/*.sh)
 MODULES := deploy/tools/dialect deploy/tools/generate
 TOOLS   := deploy/tools/lint $(MODULES)
 
+# On a busy machine gateway/app needs more than go's ten minutes.
+GOTEST := go test -timeout 25m
+
 SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
@@ -43,10 +46,10 @@ withdb:
 	go build -o bin/tools/withdb ./gateway/database/withdb
 
 test: build withdb ## Run all tests on the database found (PostgreSQL is offered where there is none)
-	bin/tools/withdb -- go test $(TESTFLAGS) $(TESTS)
+	bin/tools/withdb -- $(GOTEST) $(TESTFLAGS) $(TESTS)
 
 test-cockroach: build withdb ## Run all tests on CockroachDB, and fail where there is none
-	bin/tools/withdb -engine cockroachdb -- go test $(TESTFLAGS) $(TESTS)
+	bin/tools/withdb -engine cockroachdb -- $(GOTEST) $(TESTFLAGS) $(TESTS)
 
 # It runs and kills a PostgreSQL of its own.
 torture: build ## Kill everything at random under loads of orders, transfers and collections for MINUTES, then check each of them and every rupiah

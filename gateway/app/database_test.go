@@ -30,7 +30,7 @@ func TestDatabaseGone(t *testing.T) {
 		how   func()
 		lasts time.Duration
 	}{{wire.refuse, 5 * time.Second}, {wire.silence, 6 * time.Second}} {
-		l.wantSuccess(t, 10*time.Second)
+		l.wantSuccess(t)
 		away.how()
 		<-time.After(away.lasts)
 		if err := p.admin().Ready(t.Context()); err == nil {
@@ -38,7 +38,7 @@ func TestDatabaseGone(t *testing.T) {
 		}
 		wire.restore()
 	}
-	l.wantSuccess(t, 10*time.Second)
+	l.wantSuccess(t)
 	cancel()
 	<-finished
 	if !p.running() {
@@ -50,9 +50,9 @@ func TestDatabaseGone(t *testing.T) {
 }
 
 // wantSuccess waits until a new payment can be made.
-func (l *load) wantSuccess(t *testing.T, within time.Duration) {
+func (l *load) wantSuccess(t *testing.T) {
 	t.Helper()
-	await(t, within, "a payment that is made", func() bool {
+	await(t, heardWithin, "a payment that is made", func() bool {
 		a := l.attempt("qris")
 		l.try(t.Context(), a)
 		return a.err == nil && a.first.Success

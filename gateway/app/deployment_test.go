@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -262,11 +264,12 @@ func startSimulator(t testing.TB, plugin string, flags ...string) string {
 }
 
 // balancer stands before the replicas and gives each the next request in turn.
+// One that takes no connections is left out from then on.
 type balancer struct {
 	url string
 
 	mu       sync.Mutex
-	targets  []*url.URL
+	targets  []string // hosts
 	turn     int
 	notified map[string]int // notifications that were accepted, by replica
 }
@@ -275,7 +278,8 @@ func newBalancer(t testing.TB) *balancer {
 	t.Helper()
 	b := &balancer{notified: map[string]int{}}
 	server := httptest.NewServer(&httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(b.next()) },
+		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.Host = "http", "" },
+		Transport: b,
 		ModifyResponse: func(r *http.Response) error {
 			if strings.HasPrefix(r.Request.URL.Path, "/notify/") && r.StatusCode == http.StatusOK {
 				b.mu.Lock()
@@ -284,7 +288,7 @@ func newBalancer(t testing.TB) *balancer {
 			}
 			return nil
 		},
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { // a replica that is gone
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) { // a replica that died of it
 			http.Error(w, err.Error(), http.StatusBadGateway)
 		},
 	})
@@ -301,14 +305,43 @@ func (b *balancer) add(t testing.TB, p *program) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.targets = append(b.targets, target)
+	b.targets = append(b.targets, target.Host)
 }
 
-func (b *balancer) next() *url.URL {
+// RoundTrip passes a request on.
+func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
+	for {
+		target, err := b.next()
+		if err != nil {
+			return nil, err
+		}
+		passed := r.Clone(r.Context())
+		passed.URL.Host = target
+		if r.Body != nil {
+			passed.Body = io.NopCloser(r.Body) // nothing is read of it before there is a connection
+		}
+		response, err := http.DefaultTransport.RoundTrip(passed)
+		if !errors.Is(err, syscall.ECONNREFUSED) {
+			return response, err
+		}
+		b.leaveOut(target)
+	}
+}
+
+func (b *balancer) next() (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if len(b.targets) == 0 {
+		return "", errors.New("there is no replica")
+	}
 	b.turn++
-	return b.targets[b.turn%len(b.targets)]
+	return b.targets[b.turn%len(b.targets)], nil
+}
+
+func (b *balancer) leaveOut(target string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.targets = slices.DeleteFunc(b.targets, func(t string) bool { return t == target })
 }
 
 // movementOf is a payment as an operator sees it; no provider is asked for it.

@@ -1,7 +1,6 @@
 package app_test
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -104,8 +103,8 @@ func (x *matrix) lateTokens(t *testing.T) {
 }
 
 // lateCalls has calls arrive at the upstream after the gateway is dead and the
-// other one was told that nothing is there: at first, and again after a time that
-// would make it proof if the upstream had settled by then.
+// other one was told that nothing is there, again and again, but not yet for as long
+// as would make it proof.
 func (x *matrix) lateCalls(t *testing.T) (arrive func()) {
 	t.Helper()
 	x.revive(t)
@@ -119,36 +118,29 @@ func (x *matrix) lateCalls(t *testing.T) (arrive func()) {
 	}
 	x.strike(t, false)
 	posts.Wait()
-	enough, asking := make(chan struct{}), sync.WaitGroup{}
-	stop := sync.OnceFunc(func() {
-		close(enough)
-		asking.Wait()
-	})
-	t.Cleanup(stop)
-	asking.Go(func() {
+	sentBy := x.books(t)[all[1].reference].SendBy
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
 		tick := time.NewTicker(time.Second)
 		defer tick.Stop()
-		for {
+		for time.Since(sentBy) < twoLooks && t.Context().Err() == nil {
 			for _, c := range all {
-				if a, err := c.shop.post(context.WithoutCancel(t.Context()), "/wallet1/transfer/status", fields{"external_id": c.reference}); err != nil || a.remitted().Status != "Pending" {
+				if a, err := c.shop.post(t.Context(), "/wallet1/transfer/status", fields{"external_id": c.reference}); t.Context().Err() == nil && (err != nil || a.remitted().Status != "Pending") {
 					t.Errorf("%s: before it has arrived: %v %s", c, err, a)
-					return
 				}
 			}
-			select {
-			case <-enough:
-				return
-			case <-tick.C:
-			}
+			<-tick.C
 		}
-	})
+		for _, c := range all {
+			c.scene.letGo() // at once, whatever else the matrix has to do: the upstream has a minute
+		}
+	}()
+	t.Cleanup(func() { <-asked })
 	return func() {
 		t.Helper()
-		sentBy := x.books(t)[all[1].reference].SendBy
-		await(t, 2*heardWithin, "looks in vain", func() bool { return time.Since(sentBy) > twoLooks })
-		stop()
+		wantWithin(t, 2*heardWithin, asked, "looks in vain")
 		for _, c := range all {
-			c.scene.letGo()
 			wantSoon(t, c.scene.acted, "what the upstream does")
 			c.wantMoved(t, x.stays, 1)
 		}

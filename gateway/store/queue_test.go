@@ -239,7 +239,7 @@ func TestLeasesAtOnce(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				ours.Add(int32(len(taken))) //nolint:gosec // a small number
+				ours.Add(int32(len(taken)))
 			})
 		}
 		wait.Wait()
