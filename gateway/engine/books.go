@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"log/slog"
 	"runtime/debug"
 	"time"
 	"unicode/utf8"
@@ -108,7 +109,7 @@ func (e *Engine) reconcile(ctx context.Context, op *catalog.Operation, c connect
 	case !ours:
 		return seen, e.match(ctx, op, &seen)
 	}
-	return e.toTheEnd(ctx, func(ctx context.Context) (sighting, error) {
+	return toTheEnd(ctx, e.Log, func(ctx context.Context) (sighting, error) {
 		if err := e.readBook(ctx, op, c, &seen); err != nil {
 			return seen, err
 		}
@@ -119,9 +120,9 @@ func (e *Engine) reconcile(ctx context.Context, op *catalog.Operation, c connect
 // toTheEnd runs a look for as long as it takes, also when its caller has no more
 // time to wait: it has taken the right to look from all others, and a merchant that
 // keeps asking must not keep them from an answer. A panic is raised here.
-func (e *Engine) toTheEnd(ctx context.Context, look func(context.Context) (sighting, error)) (sighting, error) {
+func toTheEnd[T any](ctx context.Context, log *slog.Logger, look func(context.Context) (T, error)) (seen T, err error) {
 	type outcome struct {
-		seen   sighting
+		seen   T
 		err    error
 		thrown any
 	}
@@ -132,7 +133,7 @@ func (e *Engine) toTheEnd(ctx context.Context, look func(context.Context) (sight
 		defer cancel()
 		defer func() {
 			if o.thrown = recover(); o.thrown != nil && ctx.Err() != nil {
-				e.Log.ErrorContext(looking, "a look at books panicked", "panic", o.thrown, "stack", string(debug.Stack()))
+				log.ErrorContext(looking, "a look that nobody waits for panicked", "panic", o.thrown, "stack", string(debug.Stack()))
 			}
 			ended <- o
 		}()
@@ -140,7 +141,7 @@ func (e *Engine) toTheEnd(ctx context.Context, look func(context.Context) (sight
 	}()
 	select {
 	case <-ctx.Done():
-		return sighting{}, ctx.Err()
+		return seen, ctx.Err()
 	case o := <-ended:
 		if o.thrown != nil {
 			panic(o.thrown)

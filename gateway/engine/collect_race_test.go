@@ -27,6 +27,17 @@ func (s *slowBooks) Statement(ctx context.Context, provider string, asked sdk.St
 	}
 }
 
+// wantWithin waits for what must come, with time enough.
+func wantWithin[T any](t testing.TB, comes <-chan T, what string) (got T) {
+	t.Helper()
+	select {
+	case got = <-comes:
+	case <-time.After(30 * time.Second):
+		t.Fatal("waited in vain: " + what)
+	}
+	return got
+}
+
 // TestNobodyCutsTheReading: who took the right to read and has no time left gives
 // up waiting, and not the reading: it settles what it finds.
 func TestNobodyCutsTheReading(t *testing.T) {
@@ -54,13 +65,13 @@ func TestNobodyCutsTheReading(t *testing.T) {
 		_, err := w.reconcile(impatient, op, c, w.now().Add(-booksEvery))
 		gone <- err
 	}()
-	<-slow.asked
+	wantWithin(t, slow.asked, "the question")
 	leave()
-	if err := <-gone; !errors.Is(err, context.Canceled) {
+	if err := wantWithin(t, gone, "the end of its patience"); !errors.Is(err, context.Canceled) {
 		t.Errorf("it goes on waiting: %v", err)
 	}
 	close(slow.let)
-	<-settled
+	wantWithin(t, settled, "what is found is settled")
 	if now := w.stored("INV/1"); now.State != movement.Done {
 		t.Errorf("it is %s", now.State)
 	}

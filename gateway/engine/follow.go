@@ -14,7 +14,7 @@ import (
 )
 
 // statusLookup bounds the look at the provider that a status call may cost; a
-// slow provider is answered with what we know.
+// slow provider is answered with what we know, and the look goes on.
 const statusLookup = 3 * time.Second
 
 // status tells how a movement stands: one indexed read, and a look at the

@@ -84,12 +84,45 @@ func TestStatusIsQuick(t *testing.T) {
 		w.pass(lookEvery)
 		w.up.find = blind
 		w.want(w.status("A"), "PENDING")
-		if limit := w.up.deadline.Sub(w.now()); limit > statusLookup || limit <= 0 {
+		w.pass(lookEvery)
+		w.up.find = func(sdk.Lookup) sdk.Finding {
+			w.pass(lookupTimeout)
+			return sdk.NoWord(sdk.BlameUpstream, "slow")
+		}
+		begun := time.Now()
+		w.want(w.status("A"), "PENDING")
+		if took := time.Since(begun); took != statusLookup {
+			t.Errorf("it took %v", took)
+		}
+		if limit := w.up.deadline.Sub(begun); limit > longestLook || limit <= 0 {
 			t.Errorf("the provider had %v", limit)
 		}
 		w.pass(lookEvery)
 		w.Vault = openVault{locked: true}
 		w.want(w.status("A"), "PENDING")
+	})
+}
+
+// TestAMerchantThatKeepsAsking takes the right to look from everybody, so a look is
+// not cut by the end of its patience.
+func TestAMerchantThatKeepsAsking(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.up.outcome = outcomeNamed("unknown, made")
+		w.up.find = blind
+		w.want(w.create("A"), "PROVIDER_TIMEOUT unknown lookup_first")
+		w.up.find = func(l sdk.Lookup) sdk.Finding {
+			w.pass(statusLookup + time.Second)
+			return w.up.stands(l.Reference)
+		}
+		for range 3 * lookEvery / time.Second {
+			w.pass(time.Second)
+			w.status("A")
+		}
+		if m := w.stored("A"); m.State != movement.Pending {
+			t.Errorf("stands at %s", m.State)
+		}
+		w.pass(lookupTimeout) // the last look ends
 	})
 }
 

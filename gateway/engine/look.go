@@ -24,8 +24,8 @@ const (
 func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection) (movement.Movement, error) {
 	now := e.Now()
 	next, last := nextLook(op, m, now)
-	if op.Resubmits() && m.State == movement.Sending && now.Before(m.SendBy.Add(time.Duration(op.Timeout))) {
-		return m, nil // the first request may be on its way
+	if op.Resubmits() && (e.clockFault() != nil || m.State == movement.Sending && now.Before(m.SendBy.Add(time.Duration(op.Timeout)))) {
+		return m, nil //nolint:nilerr // the first request may be on its way, and a wrong clock does not tell
 	}
 	ours, err := e.Inquiries.Ask(ctx, m, now, now.Add(-op.Pace.Every), next)
 	if err != nil {
@@ -38,6 +38,21 @@ func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Mov
 	if why := unaskable(op, m, c, now); why != "" {
 		return m, e.list(ctx, m, reasonUnresolved, m.UpstreamReference()+" can't be asked", why)
 	}
+	seen, err := toTheEnd(ctx, e.Log, func(ctx context.Context) (movement.Movement, error) {
+		finding := e.lookup(ctx, op, m, c, now)
+		seen, err := e.weigh(ctx, op, m, c, finding, now)
+		if last && err == nil && finding.Standing != sdk.StandingUnknown {
+			_, err = e.Inquiries.Ask(ctx, m, now, now, time.Time{})
+		}
+		return seen, err
+	})
+	if err != nil {
+		return m, err
+	}
+	return seen, nil
+}
+
+func (e *Engine) lookup(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection, now time.Time) sdk.Finding {
 	finding := e.Providers.Lookup(ctx, m.Provider, sdk.Lookup{
 		Operation: m.Operation, RequestID: m.RequestID, Connection: c.Connection,
 		Reference: m.UpstreamReference(), ProviderReference: m.ProviderReference,
@@ -45,22 +60,23 @@ func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Mov
 		Cost: m.Cost, Quote: m.Quote, SendBy: resendBy(op, now),
 	}, lookupTimeout)
 	e.note(ctx, op, m, "looked", finding.Standing.String(), finding.Detail)
-	switch finding.Standing {
+	return finding
+}
+
+// weigh settles what a lookup has told.
+func (e *Engine) weigh(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection, f sdk.Finding, now time.Time) (movement.Movement, error) {
+	switch f.Standing {
 	case sdk.StandingNotFound:
-		m, err = e.notFound(ctx, op, m, c, now)
+		return e.notFound(ctx, op, m, c, now)
 	case sdk.StandingPending, sdk.StandingDone, sdk.StandingFailed, sdk.StandingExpired:
-		m, err = e.hear(ctx, op, m, finding, "lookup")
+		return e.hear(ctx, op, m, f, "lookup")
 	case sdk.StandingUnknown:
-		e.Log.WarnContext(ctx, "lookup told nothing", "movement", m.ID.String(), "provider", m.Provider, "detail", finding.Detail)
-		if finding.Blame == sdk.BlameAccount {
-			e.alert(ctx, m.Provider, c, finding.Detail)
+		e.Log.WarnContext(ctx, "lookup told nothing", "movement", m.ID.String(), "provider", m.Provider, "detail", f.Detail)
+		if f.Blame == sdk.BlameAccount {
+			e.alert(ctx, m.Provider, c, f.Detail)
 		}
-		return m, nil
 	}
-	if last && err == nil {
-		_, err = e.Inquiries.Ask(ctx, m, now, now, time.Time{})
-	}
-	return m, err
+	return m, nil
 }
 
 // unaskable says why a movement can't be asked for where that means to send the
