@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
@@ -74,6 +75,45 @@ func TestAWrongClockProvesNothing(t *testing.T) {
 		p.want(p.transfer("A"), unsentNever)
 		p.wantMoved(1)
 	})
+}
+
+// TestAWrongClockSendsNothingAgain: where a look is the same request again, only the
+// time tells that the first is not on its way any more.
+func TestAWrongClockSendsNothingAgain(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, databaseFor(t), handClock())
+	other := s.replica(s.keeper)
+	other.Now = func() time.Time { return s.now().Add(2 * time.Minute) }
+	other.ClockFault = func() error { return errClock }
+	s.up.before = func() {
+		s.up.before = nil
+		if err := other.Resolve(t.Context(), s.stored("A")); err != nil {
+			t.Error(err)
+		}
+	}
+	s.want(s.order("A"), "Pending")
+	if m := s.stored("A"); len(s.up.lookups) > 0 || !m.AskedAt.IsZero() || len(s.up.wrong) > 0 {
+		t.Errorf("sent again at %v, asked at %v, %v", s.up.lookups, m.AskedAt, s.up.wrong)
+	}
+}
+
+// TestADoubtListedByAClockThatIsBehind may be decided: it is of this attempt.
+func TestADoubtListedByAClockThatIsBehind(t *testing.T) {
+	t.Parallel()
+	kept := databaseFor(t)
+	for behind, word := range map[time.Duration]string{2*movement.ClockSkew - time.Second: "", 2*movement.ClockSkew + 2*time.Second: "IN_PROGRESS"} {
+		o := undecided(t, kept, "transfer", movement.Pending)
+		m := o.stored("A")
+		if _, err := kept.AddAttention(t.Context(), store.Attention{
+			Owner: m.Owner, Subject: m.ID.String(), Reason: reasonAmount, FactID: "hook", Provider: m.Provider, Detail: "x", At: m.CreatedAt.Add(-behind),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		o.pass(10 * time.Minute)
+		if _, err := o.saysAlone(ayu, store.OutcomeSuccess); (err == nil) != (word == "") || err != nil && string(fault.From(err).Code) != word {
+			t.Errorf("%v behind: %v", behind, err)
+		}
+	}
 }
 
 // TestClocksApart: a replica whose clock is as far ahead as it may be proves

@@ -153,7 +153,7 @@ func (e *Engine) decidable(ctx context.Context, op *catalog.Operation, m movemen
 	if m.State == movement.Sending && now.Before(m.SendBy.Add(time.Duration(op.Timeout)+lookupTimeout)) {
 		return fault.New(fault.InProgress, "It is being sent at this moment.").After(now, lookLasts)
 	}
-	if op.Resubmits() && m.AskedAt.After(now.Add(-lookLasts)) {
+	if op.Resubmits() && m.AskedAt.After(now.Add(-lookLasts)) && !m.AskedAt.After(now.Add(2*movement.ClockSkew)) {
 		return lookedAt(now)
 	}
 	if now.Sub(m.CreatedAt) >= undecidedFor {
@@ -163,8 +163,9 @@ func (e *Engine) decidable(ctx context.Context, op *catalog.Operation, m movemen
 	if err != nil {
 		return err
 	}
+	begun := m.CreatedAt.Add(-2 * movement.ClockSkew)              // by the clock of whoever has listed it
 	if slices.ContainsFunc(entries, func(a store.Attention) bool { // of this attempt
-		return a.ResolvedAt.IsZero() && !a.At.Before(m.CreatedAt) && slices.Contains(doubted, a.Reason)
+		return a.ResolvedAt.IsZero() && !a.At.Before(begun) && slices.Contains(doubted, a.Reason)
 	}) {
 		return nil
 	}

@@ -238,7 +238,7 @@ func (s *memory) Ask(_ context.Context, m movement.Movement, now, before, next t
 		return false, nil
 	}
 	asked := []movement.State{movement.Sending, movement.Pending, movement.Expired}
-	if row == nil || !slices.Contains(asked, row.State) || !row.AskedAt.IsZero() && row.AskedAt.After(micro(before)) {
+	if row == nil || !slices.Contains(asked, row.State) || !row.AskedAt.IsZero() && row.AskedAt.After(micro(before)) && !row.AskedAt.After(micro(now.Add(2*movement.ClockSkew))) {
 		return false, nil
 	}
 	row.AskedAt, row.DueAt = micro(now), micro(next)

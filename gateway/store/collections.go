@@ -132,10 +132,10 @@ func (s *Store) Book(ctx context.Context, account movement.AccountID) (Book, err
 }
 
 // AskBook takes the right to read an account's reports, if nobody did since
-// before. Whose clock is ahead by more than that span takes nobody's right away.
+// before. Who did in a future that no right clock tells takes nobody's right away.
 func (s *Store) AskBook(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error) {
 	_, err := s.queries.AskStatement(ctx, dbsqlc.AskStatementParams{
-		AccountID: uuid.UUID(account), Now: optional(now), Before: optional(before), Ahead: optional(now.Add(now.Sub(before))),
+		AccountID: uuid.UUID(account), Now: optional(now), Before: optional(before), Ahead: new(tooFar(now)),
 	})
 	return recorded("ask book", err)
 }
@@ -145,7 +145,7 @@ func (s *Store) AskBook(ctx context.Context, account movement.AccountID, now, be
 // more.
 func (s *Store) QuietBooks(ctx context.Context, after movement.AccountID, now, before time.Time, most int) ([]Book, error) {
 	rows, err := s.queries.QuietStatements(ctx, dbsqlc.QuietStatementsParams{
-		After: uuid.UUID(after), Before: optional(before), Ahead: optional(now.Add(now.Sub(before))), Most: int32(most), //nolint:gosec // a page
+		After: uuid.UUID(after), Before: optional(before), Ahead: new(tooFar(now)), Most: int32(most), //nolint:gosec // a page
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store: quiet books: %w", err)

@@ -42,13 +42,18 @@ func narrow(buckets []int) []int32 {
 	return in
 }
 
+// tooFar is from where on a time can't have been written by a right clock, at a
+// moment that is now by another right one.
+func tooFar(now time.Time) time.Time { return micro(now.Add(2 * movement.ClockSkew)) }
+
 // Ask takes the right to ask the provider about a movement, if nobody did
-// since before. Next is when the worker looks again, unless the answer says
+// since before. Who asked in a future that no right clock tells keeps nobody
+// from it. Next is when the worker looks again, unless the answer says
 // otherwise.
 func (s *Store) Ask(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
 	_, err := s.queries.AskMovement(ctx, dbsqlc.AskMovementParams{
 		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), State: string(m.State), //nolint:gosec // a small count
-		Now: optional(now), Before: optional(before), DueAt: optional(next),
+		Now: optional(now), Before: optional(before), Ahead: new(tooFar(now)), DueAt: optional(next),
 	})
 	return recorded("ask", err)
 }
@@ -96,20 +101,11 @@ type Lease struct {
 	Holder  string // the replica
 }
 
-// numbers are the buckets as the database has them.
-func (l Lease) numbers() []int32 {
-	numbers := make([]int32, len(l.Buckets))
-	for i, bucket := range l.Buckets {
-		numbers[i] = int32(bucket) //nolint:gosec // a small number
-	}
-	return numbers
-}
-
 // TakeLeases takes or renews leases until a time, in one statement, and tells
 // which of the buckets are ours.
 func (s *Store) TakeLeases(ctx context.Context, lease Lease, now, until time.Time) ([]int, error) {
 	rows, err := s.queries.TakeLeases(ctx, dbsqlc.TakeLeasesParams{
-		Queue: lease.Queue, Buckets: lease.numbers(), Holder: lease.Holder, Now: micro(now), ExpiresAt: micro(until),
+		Queue: lease.Queue, Buckets: narrow(lease.Buckets), Holder: lease.Holder, Now: micro(now), ExpiresAt: micro(until), Ahead: tooFar(until),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store: take leases: %w", err)
@@ -123,16 +119,17 @@ func (s *Store) TakeLeases(ctx context.Context, lease Lease, now, until time.Tim
 
 // DropLeases gives leases back, where they are ours.
 func (s *Store) DropLeases(ctx context.Context, lease Lease) error {
-	err := s.queries.DropLeases(ctx, dbsqlc.DropLeasesParams{Queue: lease.Queue, Buckets: lease.numbers(), Holder: lease.Holder})
+	err := s.queries.DropLeases(ctx, dbsqlc.DropLeasesParams{Queue: lease.Queue, Buckets: narrow(lease.Buckets), Holder: lease.Holder})
 	if err != nil {
 		return fmt.Errorf("store: drop leases: %w", err)
 	}
 	return nil
 }
 
-// LiveLeases counts the leases of a queue that have not run out.
-func (s *Store) LiveLeases(ctx context.Context, queue string, now time.Time) (int, error) {
-	n, err := s.queries.LiveLeases(ctx, dbsqlc.LiveLeasesParams{Queue: queue, Now: micro(now)})
+// LiveLeases counts the leases of a queue that have not run out. Until is when one
+// that is taken now would.
+func (s *Store) LiveLeases(ctx context.Context, queue string, now, until time.Time) (int, error) {
+	n, err := s.queries.LiveLeases(ctx, dbsqlc.LiveLeasesParams{Queue: queue, Now: micro(now), Ahead: tooFar(until)})
 	if err != nil {
 		return 0, fmt.Errorf("store: live leases: %w", err)
 	}

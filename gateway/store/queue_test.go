@@ -100,6 +100,25 @@ func TestAskOnceInASpan(t *testing.T) {
 	}
 }
 
+// TestAskedInAFuture that no right clock tells keeps nobody from asking.
+func TestAskedInAFuture(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	m := claim(t, s, draft("INV/1"))
+	for _, c := range []struct {
+		at   time.Duration // by whose clock somebody asks
+		want bool
+	}{
+		{20 * time.Second, true}, {0, false}, // ahead by as much as clocks may differ
+		{24 * time.Hour, true}, {0, true}, {time.Second, false},
+	} {
+		now := epoch.Add(c.at)
+		if ours, err := s.Ask(t.Context(), m, now, now.Add(-5*time.Second), now.Add(time.Hour)); err != nil || ours != c.want {
+			t.Errorf("at %v: %v, %v", c.at, ours, err)
+		}
+	}
+}
+
 func TestAskByState(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
@@ -176,7 +195,7 @@ func TestLeases(t *testing.T) {
 	}
 	live := func(queue string, now, want int) {
 		t.Helper()
-		if n, err := s.LiveLeases(t.Context(), queue, after(now)); err != nil || n != want {
+		if n, err := s.LiveLeases(t.Context(), queue, after(now), after(now+10)); err != nil || n != want {
 			t.Errorf("%d live leases, want %d, %v", n, want, err)
 		}
 	}
@@ -210,6 +229,23 @@ func TestLeases(t *testing.T) {
 	live("q", 3600, 0)
 	live("s", 0, 0)
 
+	// Of a replica whose clock was an hour ahead, and which is gone.
+	if got := take("ahead", "a", 3600, 3610, 1, 2); !slices.Equal(got, []int{1, 2}) {
+		t.Errorf("taken ahead: %v", got)
+	}
+	live("ahead", 0, 0)
+	if got := take("ahead", "b", 0, 10, 1); !slices.Equal(got, one) {
+		t.Errorf("what was taken an hour ahead keeps others from it: %v", got)
+	}
+	if got := take("ahead", "c", 0, 10, 1); len(got) > 0 {
+		t.Errorf("then: %v", got)
+	}
+	take("ahead", "a", 20, 30, 3) // ahead by as much as clocks may differ
+	live("ahead", 0, 2)
+	if got := take("ahead", "c", 0, 10, 3); len(got) > 0 {
+		t.Errorf("a clock that is right is not believed: %v", got)
+	}
+
 	for _, step := range []struct {
 		holder string
 		want   []int
@@ -237,6 +273,9 @@ func TestLeasesAtOnce(t *testing.T) {
 				l := store.Lease{Queue: "q", Buckets: buckets, Holder: fmt.Sprintf("%d-%d", round, i)}
 				taken, err := s.TakeLeases(t.Context(), l, now, now.Add(10*time.Second))
 				if err != nil {
+					t.Error(err)
+				}
+				if err := s.DropLeases(t.Context(), store.Lease{Queue: "given back", Buckets: buckets, Holder: l.Holder}); err != nil {
 					t.Error(err)
 				}
 				ours.Add(int32(len(taken)))

@@ -16,7 +16,7 @@ type SharedClock interface {
 }
 
 // Clock compares a replica's clock with the database's, so that a replica whose
-// clock is wrong stops writing times that others judge by. While nothing can be
+// clock is wrong creates nothing and takes nothing for unsent. While nothing can be
 // measured, what was measured last stands. It is safe for concurrent use.
 type Clock struct {
 	shared SharedClock
@@ -103,8 +103,8 @@ func (c *Clock) Skew() (time.Duration, bool) {
 // Fault is why this replica's clock can't be relied on and what to do about it,
 // nil while it can or nothing is known. It is safe to show to operators.
 func (c *Clock) Fault() error {
-	skew, _ := c.Skew()
-	if skew.Abs() <= movement.ClockSkew {
+	skew, known := c.Skew()
+	if !known || skew.Abs() <= movement.ClockSkew {
 		return nil
 	}
 	side := "ahead of"

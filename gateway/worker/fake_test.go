@@ -88,7 +88,7 @@ func (t *table) DropLeases(ctx context.Context, l store.Lease) error {
 	return nil
 }
 
-func (t *table) LiveLeases(ctx context.Context, queue string, now time.Time) (int, error) {
+func (t *table) LiveLeases(ctx context.Context, queue string, now, _ time.Time) (int, error) {
 	if err := t.begin(ctx); err != nil {
 		return 0, err
 	}

@@ -15,7 +15,7 @@ import (
 type Leases interface {
 	TakeLeases(ctx context.Context, lease store.Lease, now, until time.Time) ([]int, error)
 	DropLeases(ctx context.Context, lease store.Lease) error
-	LiveLeases(ctx context.Context, queue string, now time.Time) (int, error)
+	LiveLeases(ctx context.Context, queue string, now, until time.Time) (int, error)
 }
 
 // Share is the part of a queue's buckets that one replica holds. Each replica
@@ -89,7 +89,7 @@ func (s *Share) renew(ctx context.Context, now time.Time) error {
 	if err := s.sit(ctx, now); err != nil {
 		return err
 	}
-	replicas, err := s.leases.LiveLeases(ctx, s.seatQueue(), now)
+	replicas, err := s.leases.LiveLeases(ctx, s.seatQueue(), now, now.Add(leaseFor))
 	if err != nil {
 		return err
 	}

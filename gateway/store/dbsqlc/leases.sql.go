@@ -11,7 +11,13 @@ import (
 )
 
 const dropLeases = `-- name: DropLeases :exec
-DELETE FROM leases WHERE queue = $1 AND bucket = ANY ($2::INT4[]) AND holder = $3
+WITH ours AS (
+    SELECT l.bucket FROM leases AS l
+    WHERE l.queue = $1 AND l.bucket = ANY ($2::INT4[]) AND l.holder = $3
+    ORDER BY l.bucket
+    FOR UPDATE
+)
+DELETE FROM leases WHERE leases.queue = $1 AND leases.bucket IN (SELECT ours.bucket FROM ours)
 `
 
 type DropLeasesParams struct {
@@ -20,22 +26,24 @@ type DropLeasesParams struct {
 	Holder  string
 }
 
+// In the buckets' order too.
 func (q *Queries) DropLeases(ctx context.Context, arg DropLeasesParams) error {
 	_, err := q.db.Exec(ctx, dropLeases, arg.Queue, arg.Buckets, arg.Holder)
 	return err
 }
 
 const liveLeases = `-- name: LiveLeases :one
-SELECT count(*) FROM leases WHERE queue = $1 AND expires_at > $2
+SELECT count(*) FROM leases WHERE queue = $1 AND expires_at > $2 AND expires_at <= $3::TIMESTAMPTZ
 `
 
 type LiveLeasesParams struct {
 	Queue string
 	Now   time.Time
+	Ahead time.Time
 }
 
 func (q *Queries) LiveLeases(ctx context.Context, arg LiveLeasesParams) (int64, error) {
-	row := q.db.QueryRow(ctx, liveLeases, arg.Queue, arg.Now)
+	row := q.db.QueryRow(ctx, liveLeases, arg.Queue, arg.Now, arg.Ahead)
 	var count int64
 	err := row.Scan(&count)
 	return count, err
@@ -47,7 +55,7 @@ SELECT $1::TEXT, wanted.bucket, $2::TEXT, $3::TIMESTAMPTZ
 FROM (SELECT unnest($4::INT4[]) AS bucket) AS wanted
 ORDER BY wanted.bucket
 ON CONFLICT (queue, bucket) DO UPDATE SET holder = excluded.holder, expires_at = excluded.expires_at
-WHERE leases.holder = excluded.holder OR leases.expires_at <= $5::TIMESTAMPTZ
+WHERE leases.holder = excluded.holder OR leases.expires_at <= $5::TIMESTAMPTZ OR leases.expires_at > $6::TIMESTAMPTZ
 RETURNING bucket
 `
 
@@ -57,10 +65,12 @@ type TakeLeasesParams struct {
 	ExpiresAt time.Time
 	Buckets   []int32
 	Now       time.Time
+	Ahead     time.Time
 }
 
-// Takes or renews of some buckets those that are free, run out or ours. All
-// replicas go by the buckets' order, so none waits for another in a circle.
+// Takes or renews of some buckets those that are free, run out or ours. One that
+// lasts longer than any right clock would have written is free. All replicas go by
+// the buckets' order, so none waits for another in a circle.
 func (q *Queries) TakeLeases(ctx context.Context, arg TakeLeasesParams) ([]int32, error) {
 	rows, err := q.db.Query(ctx, takeLeases,
 		arg.Queue,
@@ -68,6 +78,7 @@ func (q *Queries) TakeLeases(ctx context.Context, arg TakeLeasesParams) ([]int32
 		arg.ExpiresAt,
 		arg.Buckets,
 		arg.Now,
+		arg.Ahead,
 	)
 	if err != nil {
 		return nil, err

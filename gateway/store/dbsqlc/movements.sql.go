@@ -15,7 +15,7 @@ import (
 const askMovement = `-- name: AskMovement :one
 UPDATE movements SET asked_at = $1, due_at = $2
 WHERE id = $3 AND attempt = $4 AND state = $5 AND state IN ('sending', 'pending', 'expired', 'done')
-    AND (asked_at IS NULL OR asked_at <= $6)
+    AND (asked_at IS NULL OR asked_at <= $6 OR asked_at > $7)
 RETURNING id
 `
 
@@ -26,6 +26,7 @@ type AskMovementParams struct {
 	Attempt int32
 	State   string
 	Before  *time.Time
+	Ahead   *time.Time
 }
 
 // Takes the right to ask the provider about a movement as the caller saw it: at
@@ -39,6 +40,7 @@ func (q *Queries) AskMovement(ctx context.Context, arg AskMovementParams) (uuid.
 		arg.Attempt,
 		arg.State,
 		arg.Before,
+		arg.Ahead,
 	)
 	var id uuid.UUID
 	err := row.Scan(&id)

@@ -260,7 +260,7 @@ RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, 
 -- attempt would ask for that, and where asking is to send again, send it.
 UPDATE movements SET asked_at = @now, due_at = @due_at
 WHERE id = @id AND attempt = @attempt AND state = @state AND state IN ('sending', 'pending', 'expired', 'done')
-    AND (asked_at IS NULL OR asked_at <= @before)
+    AND (asked_at IS NULL OR asked_at <= @before OR asked_at > @ahead)
 RETURNING id;
 
 -- name: MissMovement :one
