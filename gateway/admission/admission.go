@@ -27,6 +27,8 @@ const evaluation = 250 * time.Millisecond
 type Quotas interface {
 	Reserve(ctx context.Context, u limit.Usage, limit int64) (limit.Counted, error)
 	Release(ctx context.Context, u limit.Usage)
+	// Left tells how many units a limit leaves, and takes none.
+	Left(ctx context.Context, u limit.Usage, limit int64) (int64, error)
 }
 
 // Config is how admission sees the time and where it writes. Both may be left

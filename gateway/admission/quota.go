@@ -51,6 +51,25 @@ func (a *Admission) Reserve(ctx context.Context, now time.Time, ticket Ticket, i
 	return reserved, nil
 }
 
+// Remaining is what is left in the scarcest of the quotas that would count an
+// admitted request, for one that is about what exists already and takes nothing; nil
+// where none does, or it can't be read, which is logged.
+func (a *Admission) Remaining(ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity) *int64 {
+	var remaining *int64
+	for _, quota := range ticket.Limits.Quotas {
+		key := limit.Key{Merchant: string(id.Account.ID()), Mode: string(id.Mode), Name: quota.Name}
+		left, err := a.quotas.Left(ctx, limit.Usage{Key: key, Period: limit.Month(now.In(ticket.Zone)).Name}, quota.Limit)
+		if err != nil {
+			a.log.WarnContext(ctx, "what is left of a quota can't be told", "decision_id", ticket.DecisionID, "quota", quota.Name, "error", err)
+			return nil
+		}
+		if remaining == nil || left < *remaining {
+			remaining = &left
+		}
+	}
+	return remaining
+}
+
 // Release gives back what a request has reserved: for one that turned out
 // to consume nothing. It must be called once at most.
 func (a *Admission) Release(ctx context.Context, ticket Ticket) {

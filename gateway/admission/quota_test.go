@@ -50,6 +50,13 @@ func (c *tally) Reserve(_ context.Context, u limit.Usage, most int64) (limit.Cou
 	return limit.Counted{OK: true, Remaining: most - c.used[u]}, nil
 }
 
+func (c *tally) Left(_ context.Context, u limit.Usage, most int64) (int64, error) {
+	if c.err != nil && u.Name == "b" {
+		return 0, c.err
+	}
+	return most - c.used[u], nil
+}
+
 func (c *tally) Release(_ context.Context, u limit.Usage) { c.used[u]-- }
 
 // admitted asks for all that a new request must pass.
@@ -101,8 +108,23 @@ func TestQuotas(t *testing.T) {
 	if got := used.String(); got != "a/test/2026-11=2 b/test/2026-11=2 c/test/2026-11=2" {
 		t.Errorf("used %s", got)
 	}
+	admittedOnly, err := a.Admit(t.Context(), noon, id, op, nil)
+	if left := a.Remaining(t.Context(), noon, admittedOnly, id); err != nil || *left != 0 {
+		t.Errorf("%d are left, %v", *left, err)
+	}
 	live := id
 	live.Mode = tenants.Live
+	if left := a.Remaining(t.Context(), noon, admittedOnly, live); *left != 2 {
+		t.Errorf("%d are left in live mode", *left)
+	}
+	used.err = errors.New("gone")
+	if left := a.Remaining(t.Context(), noon, admittedOnly, live); left != nil || !strings.Contains(log.String(), "gone") {
+		t.Errorf("%d are left, by who knows", *left)
+	}
+	used.err = nil
+	if got := used.String(); got != "a/test/2026-11=2 b/test/2026-11=2 c/test/2026-11=2" {
+		t.Errorf("to ask has used %s", got)
+	}
 	ticket, err = admitted(t, a, noon, live, op, nil)
 	if err != nil || used.used[limit.Usage{Key: limit.Key{Merchant: "mer_scale", Mode: "live", Name: "b"}, Period: "2026-11"}] != 1 {
 		t.Errorf("test mode uses what is live mode's: %v, used %s", err, used)

@@ -60,6 +60,9 @@ type Admitter interface {
 	Admit(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document) (admission.Ticket, error)
 	// Reserve takes what the ticket of an admitted request must be counted by.
 	Reserve(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity, op *catalog.Operation) (admission.Ticket, error)
+	// Remaining is what the quotas of an admitted request leave, of which it takes
+	// nothing.
+	Remaining(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity) *int64
 	// Reconsider decides again, with what an inquiry has told before the money call.
 	Reconsider(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity, op *catalog.Operation,
 		body catalog.Document, told map[string]any) error

@@ -42,6 +42,7 @@ type house struct {
 
 	run           func(engine.Request) (engine.Answer, error)
 	stored        func(engine.Request) (engine.Answer, bool, error)
+	remaining     *int64
 	notify        func(engine.Notification) (sdk.Acknowledgement, error)
 	checkout      func(id string) (engine.Checkout, error)
 	authenticated func(tenants.Identity, error) (tenants.Identity, error)
@@ -93,6 +94,10 @@ func (h *house) Reserve(
 	_ context.Context, _ time.Time, ticket admission.Ticket, _ tenants.Identity, _ *catalog.Operation,
 ) (admission.Ticket, error) {
 	return h.reserve(ticket)
+}
+
+func (h *house) Remaining(context.Context, time.Time, admission.Ticket, tenants.Identity) *int64 {
+	return h.remaining
 }
 
 func (h *house) Reconsider(

@@ -106,13 +106,7 @@ func (x *exchange) unused(answer engine.Answer, err error) bool {
 	if err == nil || answer.Replayed || answer.Earlier || answer.Asked {
 		return answer.Replayed || answer.Earlier
 	}
-	f := x.truthful(err)
-	switch f.Code {
-	case fault.DestinationInvalid, fault.ProviderRejected, fault.ProductUnavailable:
-		return x.operation.Money() && f.Sent == fault.SentNo
-	default:
-		return f.Sent == fault.SentNo
-	}
+	return x.truthful(err).Sent == fault.SentNo
 }
 
 // check makes the engine's request of the body and headers, or says everything
@@ -184,5 +178,8 @@ func (x *exchange) stored(request engine.Request) (answer engine.Answer, found b
 		return engine.Answer{}, false, nil
 	}
 	x.handed = true
+	request.Left = func(ctx context.Context) *int64 {
+		return x.edge.Admitter.Remaining(ctx, x.started, x.ticket, x.identity)
+	}
 	return x.edge.Engine.Stored(x.request.Context(), request)
 }

@@ -34,6 +34,9 @@ func TestAReplayHoldsNoUnit(t *testing.T) {
 			return engine.Answer{}, false, nil
 		}
 		other = h.create(t, h.right(`,"external_id":"INV-2"`))
+		if h.remaining = new(int64(7)); *r.Left(t.Context()) != 7 {
+			t.Error("what is left is not told")
+		}
 		return engine.Answer{Data: map[string]any{"remaining_quota": 7}, Replayed: true}, true, nil
 	}
 	got := h.create(t, h.right(`,"external_id":"INV-1"`))

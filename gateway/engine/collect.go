@@ -224,7 +224,7 @@ func describeCollection(op *catalog.Operation, m movement.Movement) *object {
 const remainingQuota = "remaining_quota"
 
 // withRemaining adds what the request's quota leaves to an answer that tells it.
-func withRemaining(r Request, answer Answer) Answer {
+func withRemaining(ctx context.Context, r Request, answer Answer) Answer {
 	data, ok := answer.Data.(json.RawMessage)
 	if !ok || !r.Operation.Answers(remainingQuota) {
 		return answer
@@ -233,9 +233,13 @@ func withRemaining(r Request, answer Answer) Answer {
 	if json.Unmarshal(data, &told) != nil || told[remainingQuota] != nil {
 		return answer
 	}
+	remaining := r.Remaining
+	if remaining == nil && r.Left != nil {
+		remaining = r.Left(ctx)
+	}
 	o := &object{}
 	o.buffer.Write(data[:len(data)-1])
-	answer.Data = o.set(remainingQuota, r.Remaining).json()
+	answer.Data = o.set(remainingQuota, remaining).json()
 	return answer
 }
 

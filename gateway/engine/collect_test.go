@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -400,11 +401,16 @@ func TestPagesAndReplicas(t *testing.T) {
 func TestRemainingQuotaWhereNoneCounts(t *testing.T) {
 	t.Parallel()
 	op := collectOf(collectPath)
-	answer := withRemaining(Request{Operation: op}, Answer{Data: json.RawMessage(`{"status":"PENDING"}`)})
+	answer := withRemaining(t.Context(), Request{Operation: op}, Answer{Data: json.RawMessage(`{"status":"PENDING"}`)})
 	if got := string(answer.Data.(json.RawMessage)); got != `{"status":"PENDING","remaining_quota":null}` {
 		t.Error(got)
 	}
-	kept := withRemaining(Request{Operation: op, Remaining: new(int64(3))}, Answer{Data: json.RawMessage(`{"remaining_quota":7}`)})
+	// One that was claimed by a replica that died has no answer that tells it.
+	late := withRemaining(t.Context(), Request{Operation: op, Left: func(context.Context) *int64 { return new(int64(4)) }}, Answer{Data: json.RawMessage(`{"status":"PENDING"}`)})
+	if got := string(late.Data.(json.RawMessage)); got != `{"status":"PENDING","remaining_quota":4}` {
+		t.Error(got)
+	}
+	kept := withRemaining(t.Context(), Request{Operation: op, Remaining: new(int64(3))}, Answer{Data: json.RawMessage(`{"remaining_quota":7}`)})
 	if got := string(kept.Data.(json.RawMessage)); got != `{"remaining_quota":7}` {
 		t.Error(got)
 	}

@@ -217,14 +217,14 @@ func (e *Engine) run(ctx context.Context, r Request) (Answer, error) {
 		return e.own(ctx, r)
 	case r.Operation.StatusOf != "":
 		answer, err := e.status(ctx, r)
-		return withRemaining(r, answer), err
+		return withRemaining(ctx, r, answer), err
 	case r.Operation.CancelOf != "":
 		return e.cancel(ctx, r)
 	case r.Operation.Kind == manifest.Query:
 		return e.query(ctx, r)
 	}
 	answer, err := e.create(ctx, r)
-	return withRemaining(r, answer), err
+	return withRemaining(ctx, r, answer), err
 }
 
 // Stored answers a request from an earlier one under the same reference, for a
@@ -251,7 +251,7 @@ func (e *Engine) Stored(ctx context.Context, r Request) (Answer, bool, error) {
 	if err != nil {
 		return Answer{Replayed: answer.Replayed, Earlier: answer.Earlier}, true, fault.From(err)
 	}
-	return withRemaining(r, answer), true, nil
+	return withRemaining(ctx, r, answer), true, nil
 }
 
 func namesReference(r Request) bool { return r.IdempotencyKey+r.Operation.ReferenceOf(r.Body) != "" }

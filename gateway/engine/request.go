@@ -25,6 +25,9 @@ type Request struct {
 	Remaining      *int64         // what the request's quota leaves, nil where none counts it
 	Limits         policy.Limits  // what the policy answered for the merchant
 	Zone           *time.Location // whose days limits of money out are counted by
+	// Left reads what the quotas leave, for an answer that has to tell it of a request
+	// that is not counted; nil where none is.
+	Left func(ctx context.Context) *int64
 	// Reconsider asks the policy again with what an inquiry has told; nil where it
 	// is not asked.
 	Reconsider func(ctx context.Context, told map[string]any) error

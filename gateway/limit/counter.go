@@ -13,10 +13,10 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
-// Counts keeps what is used, for all replicas. Both methods count a batch once at
-// most, however often it is sent within an hour; a replica's batches have rising numbers. After an
-// error nobody knows whether a batch was counted, until GiveUsage of the same batch
-// has succeeded.
+// Counts keeps what is used, for all replicas. TakeUsage and GiveUsage count a batch
+// once at most, however often it is sent within an hour; a replica's batches have
+// rising numbers. After an error nobody knows whether a batch was counted, until
+// GiveUsage of the same batch has succeeded.
 type Counts interface {
 	// TakeUsage takes up to want units, as many as are left below the limit, and
 	// tells how many it took and how many are used then.
@@ -24,6 +24,8 @@ type Counts interface {
 	// GiveUsage gives units back, unless the batch has taken some before: then it
 	// tells how many.
 	GiveUsage(ctx context.Context, owner movement.Owner, name, period, replica string, batch, back int64) (taken int64, err error)
+	// UsedOf tells how many units are used.
+	UsedOf(ctx context.Context, owner movement.Owner, name, period string) (int64, error)
 }
 
 // Usage names what is counted of a key in a period.
@@ -124,9 +126,15 @@ func (c *Counter) leave(ctx context.Context, u Usage, r *reservation) (Counted, 
 	return Counted{}, ctx.Err()
 }
 
+// Left tells how many units a limit leaves at this moment, and takes none.
+func (c *Counter) Left(ctx context.Context, u Usage, limit int64) (int64, error) {
+	used, err := c.counts.UsedOf(ctx, movement.Owner{MerchantID: u.Merchant, Mode: u.Mode}, u.Name, u.Period)
+	return max(0, limit-used), err
+}
+
 // Release gives a unit back. It waits until that was tried or the context ends; the
-// unit is given back in either case, and tried again until the database takes it; only what was sent
-// without an answer is given up after half an hour.
+// unit is given back in either case, and tried again until the database takes it;
+// only what was sent without an answer is given up after half an hour.
 func (c *Counter) Release(ctx context.Context, u Usage) {
 	tried := make(chan struct{})
 	if !c.add(u, func(d *desk) { d.owed++; d.releases = append(d.releases, tried) }) {

@@ -50,6 +50,12 @@ func (b *books) TakeUsage(
 	return b.count(mark{u, replica}, batch, &b.takes, func() int64 { return max(0, min(want, limit-b.used[u])) })
 }
 
+func (b *books) UsedOf(_ context.Context, owner movement.Owner, name, period string) (int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.used[Usage{Key: Key{Merchant: owner.MerchantID, Mode: owner.Mode, Name: name}, Period: period}], nil
+}
+
 func (b *books) GiveUsage(_ context.Context, owner movement.Owner, name, period, replica string, batch, back int64) (int64, error) {
 	u := Usage{Key: Key{Merchant: owner.MerchantID, Mode: owner.Mode, Name: name}, Period: period}
 	taken, _, err := b.count(mark{u, replica}, batch, &b.gives, func() int64 {
@@ -291,6 +297,26 @@ func TestADoubtfulTakeIsGivenUpInTime(t *testing.T) {
 			t.Errorf("%d used: %q", b.used[november], &log)
 		}
 	})
+}
+
+// TestWhatIsLeftIsReadOnly: to ask takes nothing, and below a lowered limit there is
+// nothing, not less.
+func TestWhatIsLeftIsReadOnly(t *testing.T) {
+	t.Parallel()
+	b := newBooks()
+	c := newCounter(b)
+	defer c.Close()
+	if got, err := c.Reserve(t.Context(), november, 5); !got.OK || err != nil {
+		t.Fatal(got, err)
+	}
+	for limit, want := range map[int64]int64{5: 4, 1: 0, 0: 0} {
+		if left, err := c.Left(t.Context(), november, limit); err != nil || left != want {
+			t.Errorf("%d of %d are left, %v", left, limit, err)
+		}
+	}
+	if b.used[november] != 1 {
+		t.Errorf("%d used", b.used[november])
+	}
 }
 
 func TestAReleasedUnitIsFree(t *testing.T) {

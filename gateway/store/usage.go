@@ -8,7 +8,6 @@ import (
 	"math"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
@@ -93,9 +92,18 @@ func (s *Store) thin(ctx context.Context, key dbsqlc.CountedUsageParams, many []
 	if when(oldest) >= before {
 		return
 	}
-	_ = s.queries.DropMark(ctx, dbsqlc.DropMarkParams{
+	_ = s.queries.DropMark(ctx, dbsqlc.DropMarkParams{ // the next batch tries again
 		Replica: oldest, MerchantID: key.MerchantID, Mode: key.Mode, Name: key.Name, Period: key.Period, Before: before,
 	})
+}
+
+// UsedOf is how much of one thing a merchant has used in a period.
+func (s *Store) UsedOf(ctx context.Context, owner movement.Owner, name, period string) (int64, error) {
+	row, err := s.queries.CountedUsage(ctx, usageKey(owner, name, period, ""))
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return 0, fmt.Errorf("store: used: %w", err)
+	}
+	return row.Used, nil
 }
 
 // counting sends a batch once.
@@ -104,9 +112,7 @@ type counting func(ctx context.Context) (dbsqlc.CountedUsageRow, error)
 // count sends a batch until its fate is known, or nobody can tell it.
 func (s *Store) count(ctx context.Context, key dbsqlc.CountedUsageParams, batch, limit int64, send counting) (dbsqlc.CountedUsageRow, error) {
 	counted, err := s.countOnce(ctx, key, batch, limit, send)
-	pgErr, refused := errors.AsType[*pgconn.PgError](err)
-	conflict := refused && (pgErr.Code == "40001" || pgErr.Code == "40P01")
-	if !conflict && !ambiguous(err) {
+	if !conflicting(err) && !ambiguous(err) {
 		return counted, err
 	}
 	return readBack(ctx, func(ctx context.Context) (dbsqlc.CountedUsageRow, error) {

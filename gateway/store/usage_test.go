@@ -176,6 +176,11 @@ func TestUsageOfAMerchant(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for name, want := range map[string]int64{"wallet2": 1, "names": 2, "none": 0} {
+		if n, err := s.UsedOf(t.Context(), buyer, name, "2026-11"); err != nil || n != want {
+			t.Errorf("%d of %s, %v", n, name, err)
+		}
+	}
 	got, err := s.Usage(t.Context(), buyer, "2026-11")
 	if diff := gocmp.Diff([]store.Used{{Name: "names", Units: 2}, {Name: "wallet2", Units: 1}}, got); diff != "" || err != nil {
 		t.Error(diff, err)
