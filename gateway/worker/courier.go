@@ -73,8 +73,8 @@ const (
 	// unsignedWait is when a callback that can't be signed is tried again.
 	unsignedWait = 30 * time.Second
 	// unwrittenWait is how long a callback is left alone when what became of it
-	// can't be written: a database that is only read must not make us send
-	// without end.
+	// can't be written, and a postman's mails likewise: a database that is only
+	// read must not make us send without end.
 	unwrittenWait = 5 * time.Second
 	// keepFor bounds how long a try that was made is held to be written down.
 	keepFor = 5 * time.Second

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	netmail "net/mail"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -71,12 +72,20 @@ func (p *Postman) Run(ctx context.Context) error {
 	behind := false
 	for scan := 0; ctx.Err() == nil; scan++ {
 		full := scan%fullScan == 0 || behind && scan%2 == 0
-		more := p.scan(ctx, full)
+		more, written := p.scan(ctx, full)
 		if full {
-			behind = more
+			behind = more || !written
 		}
 		if more {
 			continue
+		}
+		if !written {
+			// A look now would find the same mails due, and send them once more.
+			select {
+			case <-ctx.Done():
+			case <-time.After(unwrittenWait):
+			}
+			ticker.Reset(every) // what it ticked in the meantime is no reason to look
 		}
 		select {
 		case <-ctx.Done():
@@ -87,12 +96,13 @@ func (p *Postman) Run(ctx context.Context) error {
 	return nil
 }
 
-// scan sends what is due now, and tells whether more may be.
-func (p *Postman) scan(ctx context.Context, full bool) (more bool) {
+// scan sends what is due now, and tells whether more may be, and whether every try
+// was written.
+func (p *Postman) scan(ctx context.Context, full bool) (more, written bool) {
 	buckets, err := p.share.Hold(ctx)
 	if err != nil || len(buckets) == 0 {
 		p.complain(ctx, "lease buckets", err)
-		return false
+		return false, true
 	}
 	now := time.Now()
 	since := now.Add(-lookBack)
@@ -104,31 +114,30 @@ func (p *Postman) scan(ctx context.Context, full bool) (more bool) {
 	due, err := p.bag.DueMails(reading, buckets, since, now, mailPage)
 	if err != nil {
 		p.complain(ctx, "read due mails", err)
-		return false
+		return false, true
 	}
+	more = len(due) == mailPage
 	var group errgroup.Group
 	group.SetLimit(mailsOnce)
 	for _, mail := range due {
 		// A page may take longer than a lease, when the server is slow.
 		if buckets, err = p.share.Hold(ctx); err != nil || !slices.Contains(buckets, movement.ID(mail.ID).Bucket()) {
 			p.complain(ctx, "renew leases", err)
-			_ = group.Wait() // likewise
-			return false
+			more = false
+			break
 		}
-		group.Go(func() error {
-			p.send(ctx, mail)
-			return nil
-		})
+		group.Go(func() error { return p.send(ctx, mail) })
 	}
-	_ = group.Wait() // the functions complain themselves
-	return len(due) == mailPage
+	written = group.Wait() == nil // the functions complain themselves
+	return more && written, written
 }
 
-// send makes one try and writes it down. What is not written is tried again.
-func (p *Postman) send(ctx context.Context, mail store.QueuedMail) {
+// send makes one try and writes it down; its error is that it could not. What is
+// not written is tried again.
+func (p *Postman) send(ctx context.Context, mail store.QueuedMail) error {
 	err := p.sender.Send(ctx, letter.Letter{ID: mail.ID.String(), At: mail.CreatedAt, To: mail.To, Subject: mail.Subject, Text: mail.Text})
 	if err != nil && ctx.Err() != nil {
-		return // we stop; nobody knows what became of it
+		return nil // we stop; nobody knows what became of it
 	}
 	attempt := store.MailAttempt{Mail: mail, At: time.Now()}
 	attempt.Then, attempt.DueAt = followMail(mail, err, attempt.At)
@@ -141,24 +150,47 @@ func (p *Postman) send(ctx context.Context, mail store.QueuedMail) {
 	defer cancel()
 	_, err = p.bag.RecordMail(keeping, attempt)
 	p.complain(ctx, "write a mail's try", err)
+	return err
 }
 
 // anyAddress is what looks like a mail address in a server's words.
-var anyAddress = regexp.MustCompile(`[^\s<>()\[\]:;,]*@[^\s<>()\[\]:;,]*`)
+var anyAddress = regexp.MustCompile(`(?i)[^\s<>()\[\]:;,]*(@|%40)[^\s<>()\[\]:;,]*`)
 
 // faultOf is what went wrong, without the address, which is the payer's, however
 // the server writes it.
 func faultOf(mail store.QueuedMail, err error) string {
-	written := []string{regexp.QuoteMeta(mail.To)}
+	const theirs = "the recipient"
+	address := mail.To
 	if parsed, err := netmail.ParseAddress(mail.To); err == nil {
-		written = append(written, regexp.QuoteMeta(parsed.Address))
+		address = parsed.Address
 	}
 	text := err.Error()
-	if theirs, err := regexp.Compile("(?i)" + strings.Join(written, "|")); err == nil {
-		text = theirs.ReplaceAllLiteralString(text, "the recipient")
+	for _, written := range []string{mail.To, address, url.QueryEscape(address)} {
+		if form, err := regexp.Compile("(?i)" + regexp.QuoteMeta(written)); err == nil && written != "" {
+			text = form.ReplaceAllLiteralString(text, theirs)
+		}
 	}
 	text = anyAddress.ReplaceAllLiteralString(text, "an address")
+	if local := address[:max(0, strings.LastIndex(address, "@"))]; local != "" {
+		text = replaceWord(text, local, theirs)
+	}
 	return strings.ToValidUTF8(text[:min(maxFault, len(text))], "")
+}
+
+// replaceWord replaces a word, however its letters are cased, where it is no part
+// of a longer one. A full stop after it ends a sentence.
+func replaceWord(text, word, by string) string {
+	const rest = `[\pL\pN._-]*`
+	longer, err := regexp.Compile("(?i)" + rest + regexp.QuoteMeta(word) + rest)
+	if err != nil {
+		return text // the word is no text, so that nothing is it
+	}
+	return longer.ReplaceAllStringFunc(text, func(found string) string {
+		if strings.EqualFold(strings.TrimRight(found, "."), word) {
+			return by
+		}
+		return found
+	})
 }
 
 // followMail is what a try leads to: an end, or another try.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -125,6 +126,16 @@ func (m *mailServer) say(to string, err error) {
 	m.fails = map[string]error{to: err}
 }
 
+// handed counts what was handed over, in all and of the letter that came most often.
+func (m *mailServer) handed() (all, most int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.got {
+		all, most = all+n, max(most, n)
+	}
+	return all, most
+}
+
 func (m *mailServer) tries(id uuid.UUID) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -218,6 +229,75 @@ func TestWhatFollowsATry(t *testing.T) {
 		}
 		end()
 	})
+}
+
+// TestADatabaseThatIsOnlyReadSendsNoCopiesWithoutEnd, however many mails wait and
+// however often somebody commits one more; all are sent when it can be written.
+func TestADatabaseThatIsOnlyReadSendsNoCopiesWithoutEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const page, mails, looks = 50, 150, 12 // a look each 5 s of a minute
+		b, m, leases := newBag(), &mailServer{takes: 50 * time.Millisecond}, newTable()
+		b.err = errAway
+		for i := range mails {
+			b.add(fmt.Sprintf("payer%d@example.com", i))
+		}
+		p, log, end := post(t, leases, b, m, "one")
+		for range 600 {
+			time.Sleep(100 * time.Millisecond)
+			p.Wake()
+		}
+		if all, most := m.handed(); all < 2*page || all > looks*page || most > looks {
+			t.Errorf("%d mails were handed over in a minute, one %d times", all, most)
+		}
+		if log.count("write a mail's try") == 0 {
+			t.Error("nothing is said of it")
+		}
+		stopped := time.Now()
+		end()
+		if took := time.Since(stopped); took > 0 {
+			t.Errorf("it stopped only after %s", took)
+		}
+		b.err = nil
+		_, before := m.handed()
+		_, _, end = post(t, leases, b, m, "other")
+		time.Sleep(20 * time.Second)
+		if sent, dead := b.ends(); sent != mails || dead != 0 {
+			t.Errorf("%d sent, %d dead", sent, dead)
+		}
+		if _, most := m.handed(); most > before+1 {
+			t.Errorf("a mail was sent %d times in all, %d times of them in vain at most", most, before)
+		}
+		end()
+	})
+}
+
+// TestTheReasonTellsNoPayer: whatever a server says of its recipient, the address
+// is neither kept nor logged, and what else it says is.
+func TestTheReasonTellsNoPayer(t *testing.T) {
+	t.Parallel()
+	for words, want := range map[string]string{
+		"550 5.1.1 budi.santoso: no such user":                                            "550 5.1.1 the recipient: no such user",
+		`550 "budi.santoso" unknown`:                                                      `550 "the recipient" unknown`,
+		"550 budi.santoso%40example.com":                                                  "550 the recipient",
+		"550 BUDI.Santoso%40Example.Com, budi.santoso%40mx.example":                       "550 the recipient, an address",
+		"550 no user <Budi.Santoso>, not <budi.santoso> budi.santoso":                     "550 no user <the recipient>, not <the recipient> the recipient",
+		"550 there is no Budi.Santoso.":                                                   "550 there is no the recipient",
+		"550 <Budi.Santoso@EXAMPLE.com> of <postmaster@example.com>: away":                "550 <the recipient> of <an address>: away",
+		"550 xbudi.santoso budi.santosos budi.santoso-1 a_budi.santoso 1.budi.santoso.id": "550 xbudi.santoso budi.santosos budi.santoso-1 a_budi.santoso 1.budi.santoso.id",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			const payer = "budi.santoso@example.com"
+			b, m := newBag(), &mailServer{fails: map[string]error{payer: errors.New(words)}}
+			b.add(payer)
+			_, log, end := post(t, newTable(), b, m, "one")
+			synctest.Wait()
+			end()
+			if len(b.faults) != 1 || b.faults[0] != want || log.count(strconv.Quote(want)) != 1 {
+				t.Errorf("%s is kept as %q, want %q, and logged as %s", words, b.faults, want, &log.text)
+			}
+		})
+	}
 }
 
 func TestAPostmanIsWoken(t *testing.T) {
