@@ -52,7 +52,7 @@ func TestDatabaseGone(t *testing.T) {
 // wantSuccess waits until a new payment can be made.
 func (l *load) wantSuccess(t *testing.T) {
 	t.Helper()
-	await(t, heardWithin, "a payment that is made", func() bool {
+	await(t, 10*time.Second, "a payment that is made", func() bool {
 		a := l.attempt("qris")
 		l.try(t.Context(), a)
 		return a.err == nil && a.first.Success

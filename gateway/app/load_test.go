@@ -18,7 +18,8 @@ import (
 type attempt struct {
 	order  fields
 	amount int64
-	first  *answer       // nil when the request was cut
+	first  *answer // nil when the request was cut
+	began  time.Time
 	took   time.Duration // until there was an answer
 	at     *program      // where it was sent first, when there are several
 	err    error
@@ -49,9 +50,9 @@ func (l *load) attempt(kind string) *attempt {
 func (l *load) try(ctx context.Context, a *attempt) { a.try(ctx, l.shop) }
 
 func (a *attempt) try(ctx context.Context, at shop) {
-	began := time.Now()
+	a.began = time.Now()
 	got, err := at.post(ctx, "/payments/create", a.order)
-	a.took, a.err = time.Since(began), err
+	a.took, a.err = time.Since(a.began), err
 	if err == nil {
 		a.first = &got
 	}

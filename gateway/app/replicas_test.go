@@ -156,13 +156,14 @@ func stopOne(t *testing.T, l *load, leaves *program, replicas []*program) {
 		close(finished)
 	}()
 	<-time.After(500 * time.Millisecond)
+	stopping := time.Now()
 	leaves.stop(t)
 	<-time.After(200 * time.Millisecond)
 	stop()
 	<-finished
 	during := &load{attempts: l.attempts[before:]}
 	during.wantCutOnly(t, leaves, func(a *attempt) bool {
-		return errors.Is(a.err, syscall.ECONNREFUSED) || l.untaken(t, a, replicas[0])
+		return errors.Is(a.err, syscall.ECONNREFUSED) || a.began.Add(a.took).After(stopping.Add(farewell)) && l.untaken(t, a, replicas[0])
 	})
 }
 
@@ -188,6 +189,9 @@ func (l *load) runAcross(ctx context.Context, clients int, replicas ...*program)
 	}
 	group.Wait()
 }
+
+// farewell is for how long a replica that stops answers on open connections.
+const farewell = time.Second
 
 // untaken tells whether a replica that stopped hung up on a client that had been
 // silent for its whole farewell: then there is no such payment.

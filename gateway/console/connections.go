@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -105,12 +104,7 @@ func (c *Console) checkHolder(ctx context.Context, wanted tenants.Connection, cr
 	if i < 0 || !manifests[i].Statements || manifests[i].AccountField() == "" {
 		return nil
 	}
-	field := manifests[i].AccountField()
-	var given map[string]any
-	if err := json.Unmarshal(credentials, &given); err != nil {
-		return fault.Invalid("credentials", "must be a JSON object")
-	}
-	name, _ := given[field].(string)
+	name := manifests[i].AccountIn(credentials)
 	book, err := c.deps.Settlements.Book(ctx, movement.NewAccountID(string(wanted.Provider), string(wanted.Mode), name))
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && book.MerchantID == string(wanted.MerchantID):
@@ -118,7 +112,7 @@ func (c *Console) checkHolder(ctx context.Context, wanted tenants.Connection, cr
 	case err != nil:
 		return err
 	}
-	return fault.Invalid("credentials."+field, "names the account of another merchant, "+book.MerchantID+", who collects on it; nothing was stored")
+	return fault.Invalid("credentials."+manifests[i].AccountField(), "names the account of another merchant, "+book.MerchantID+", who collects on it; nothing was stored")
 }
 
 // credentialsMissing names what a provider asks for, each field with what it is.

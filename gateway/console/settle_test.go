@@ -132,7 +132,7 @@ func TestTwoOperatorsSettleATransfer(t *testing.T) {
 func TestOneOperatorSettlesAlone(t *testing.T) {
 	t.Parallel()
 	w := deciding(t)
-	m := w.transfers(25*time.Hour, func(m *movement.Movement) { m.Reference, m.Stem = "\x1eabc-1", "\x1eabc-" })
+	m := w.transfers(25*time.Hour, func(m *movement.Movement) { m.Reference, m.Stem = "\x1exyz-1", "\x1exyz-" })
 	s, err := w.SettleMovement(t.Context(), m.ID.String(), console.Settling{As: "failed", Reason: "bounced", Alone: true})
 	if err != nil || s.Waiting || s.State != "failed" || !s.Decision.Alone {
 		t.Fatalf("%+v, %v", s, err)
@@ -146,7 +146,7 @@ func TestOneOperatorSettlesAlone(t *testing.T) {
 		t.Fatal(found, err)
 	}
 	for _, document := range []any{s, shown, found} {
-		if text := mustJSON(t, document); strings.Contains(text, "u001e") || strings.Contains(text, "abc-") {
+		if text := mustJSON(t, document); strings.Contains(text, "u001e") || strings.Contains(text, "xyz-") {
 			t.Errorf("a reference that is nobody's is shown: %s", text)
 		}
 	}

@@ -2,6 +2,7 @@ package dev
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -92,6 +93,21 @@ func TestMailsAreCaught(t *testing.T) {
 	}
 	if list := c.mails.list(); len(list) != mailsKeeps || list[0].Text != "no mail" || list[0].Number != mailsKeeps+2 {
 		t.Errorf("%d are kept, the newest is %+v", len(list), list[0])
+	}
+}
+
+// TestTheCatcherEndsWithItsContext, also when that has ended before the mail server
+// takes its listener.
+func TestTheCatcherEndsWithItsContext(t *testing.T) {
+	t.Parallel()
+	c, err := openCatcher(t.Context(), newMails())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := c.serve(ended); err != nil {
+		t.Errorf("serve = %v", err)
 	}
 }
 

@@ -42,8 +42,11 @@ func (c *catcher) serve(ctx context.Context) error {
 	server.Domain = "gerbang.dev"
 	server.MaxMessageBytes, server.MaxRecipients = maxMail, maxTo
 	server.ReadTimeout, server.WriteTimeout = smtpPatience, smtpPatience
-	defer context.AfterFunc(ctx, func() { _ = server.Close() })() // what is open is closed with it
-	if err := server.Serve(c.listener); err != nil && ctx.Err() == nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, smtp.ErrServerClosed) {
+	defer context.AfterFunc(ctx, func() {
+		_ = c.listener.Close() // the server itself closes it only once Serve has begun
+		_ = server.Close()
+	})()
+	if err := server.Serve(c.listener); err != nil && ctx.Err() == nil && !errors.Is(err, net.ErrClosed) {
 		return err
 	}
 	return nil

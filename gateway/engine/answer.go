@@ -242,14 +242,17 @@ func fieldsOf(data json.RawMessage) map[string]json.RawMessage {
 // supplement is a movement's result with the reports that it lacks and data has,
 // and their names; none where it lacks nothing that is told now.
 func supplement(op *catalog.Operation, m movement.Movement, data json.RawMessage) (fuller json.RawMessage, late []string) {
-	known, result, given := reportsOf(m), fieldsOf(m.Result), fieldsOf(data)
+	result, given := fieldsOf(m.Result), fieldsOf(data)
 	for _, name := range op.Rules.Reports {
-		if known[name] == "" && fit(textOf(given[name]), longestReport) != "" {
+		if fit(textOf(result[name]), longestReport) == "" && fit(textOf(given[name]), longestReport) != "" {
 			late, result[name] = append(late, name), given[name]
 		}
 	}
+	if len(late) == 0 {
+		return nil, nil
+	}
 	fuller, err := json.Marshal(result)
-	if len(late) == 0 || err != nil || checkData(op, fuller) != nil {
+	if err != nil || checkData(op, fuller) != nil {
 		return nil, nil
 	}
 	return fuller, late

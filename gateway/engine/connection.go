@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -65,14 +64,7 @@ func (e *Engine) open(op *catalog.Operation, c tenants.Connection, owner manifes
 	if err != nil {
 		return connection{}, err
 	}
-	made := connection{Connection: opened, owner: owner}
-	if field := op.Manifest.AccountField(); field != "" {
-		var named map[string]any
-		if err := json.Unmarshal(opened.Credentials, &named); err == nil {
-			made.account, _ = named[field].(string)
-		}
-	}
-	return made, nil
+	return connection{Connection: opened, owner: owner, account: op.Manifest.AccountIn(opened.Credentials)}, nil
 }
 
 func (e *Engine) unseal(c tenants.Connection) (sdk.Connection, error) {

@@ -249,6 +249,56 @@ func TestLateSerialListedFirst(t *testing.T) {
 	})
 }
 
+// lateKeeper is a store in whose supplement the process dies, before or after it.
+type lateKeeper struct {
+	Movements
+	dies string
+}
+
+func (k *lateKeeper) Supplement(ctx context.Context, now time.Time, move store.Move) (bool, error) {
+	if k.dies == "before" {
+		panic(crash{})
+	}
+	done, err := k.Movements.Supplement(ctx, now, move)
+	if k.dies == "after" {
+		panic(crash{})
+	}
+	return done, err
+}
+
+// TestALateSerialAndADeath: told again it is kept, and is listed once.
+func TestALateSerialAndADeath(t *testing.T) {
+	t.Parallel()
+	for _, dies := range []string{"before", "after"} {
+		inShop(t, func(s *shop) {
+			s.up.deal = deal{says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice, Data: json.RawMessage(`{"message":"Sukses"}`)})}
+			s.want(s.order("A"), "Pending")
+			f := s.purchased("A").says(sdk.StandingDone)
+			kept := &lateKeeper{Movements: s.Engine.Movements, dies: dies}
+			s.Engine.Movements = kept
+			func() {
+				defer func() {
+					if _, died := recover().(crash); !died {
+						s.Errorf("%s: it did not die", dies)
+					}
+				}()
+				s.hears(s.platformAccount(), f)
+			}()
+			if has := reportsOf(s.stored("A"))["sn"] != ""; has != (dies == "after") {
+				s.Errorf("dead %s: the result is %s", dies, s.stored("A").Result)
+			}
+			kept.dies = ""
+			for range 2 {
+				s.hears(s.platformAccount(), f)
+			}
+			if reportsOf(s.stored("A"))["sn"] == "" {
+				s.Errorf("dead %s, and told again: the result is %s", dies, s.stored("A").Result)
+			}
+			s.wantListed(reasonContradiction)
+		})
+	}
+}
+
 // TestLongSerial: a long one is told whole, in status and callback; one that can't
 // be told whole is not believed.
 func TestLongSerial(t *testing.T) {

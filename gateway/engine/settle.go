@@ -202,7 +202,7 @@ func (e *Engine) doneAgain(ctx context.Context, op *catalog.Operation, m movemen
 // has to know: the merchant was called back without it. It is listed as another
 // success would be, so that the same one told again is not listed as that.
 func (e *Engine) supplemented(ctx context.Context, m movement.Movement, fact string, late []string, move store.Move) (movement.Movement, error) {
-	text := "the provider told " + strings.Join(late, ", ") + " late, after the success: status answers have it now, the callback had not"
+	text := "the provider told " + strings.Join(late, ", ") + " late, after the success: the callback went without it"
 	if err := e.list(ctx, m, reasonContradiction, fact, text); err != nil {
 		return m, err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/sync/errgroup"
 
@@ -174,6 +175,12 @@ func faultOf(mail store.QueuedMail, err error) string {
 	if local := address[:max(0, strings.LastIndex(address, "@"))]; local != "" {
 		text = replaceWord(text, local, theirs)
 	}
+	text = strings.Map(func(r rune) rune { // a NUL is no text to the database
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
 	return strings.ToValidUTF8(text[:min(maxFault, len(text))], "")
 }
 

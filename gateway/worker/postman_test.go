@@ -282,6 +282,7 @@ func TestTheReasonTellsNoPayer(t *testing.T) {
 		"550 budi.santoso%40example.com":                                                  "550 the recipient",
 		"550 BUDI.Santoso%40Example.Com, budi.santoso%40mx.example":                       "550 the recipient, an address",
 		"550 no user <Budi.Santoso>, not <budi.santoso> budi.santoso":                     "550 no user <the recipient>, not <the recipient> the recipient",
+		"550 no\x00such\tuser":                                                            "550 no such user",
 		"550 there is no Budi.Santoso.":                                                   "550 there is no the recipient",
 		"550 <Budi.Santoso@EXAMPLE.com> of <postmaster@example.com>: away":                "550 <the recipient> of <an address>: away",
 		"550 xbudi.santoso budi.santosos budi.santoso-1 a_budi.santoso 1.budi.santoso.id": "550 xbudi.santoso budi.santosos budi.santoso-1 a_budi.santoso 1.budi.santoso.id",

@@ -202,6 +202,21 @@ func (o Operation) DestinationFields() []string {
 // AccountField is the property of a connection that names the account, or "".
 func (m *Manifest) AccountField() string { return property(m.Account) }
 
+// AccountIn is the name of the account that a connection's credentials are for,
+// "" where the manifest does not say which property names it, or none does.
+func (m *Manifest) AccountIn(credentials []byte) string {
+	field := m.AccountField()
+	if field == "" {
+		return ""
+	}
+	var given map[string]any
+	if err := json.Unmarshal(credentials, &given); err != nil {
+		return ""
+	}
+	name, _ := given[field].(string)
+	return name
+}
+
 // AmountField is the request property that holds the amount, or "".
 func (o Operation) AmountField() string { return property(o.Amount) }
 

@@ -57,6 +57,29 @@ func counterWith(t *testing.T, value any, place ...any) []byte {
 	return encoded
 }
 
+func TestAccountIn(t *testing.T) {
+	t.Parallel()
+	for credentials, want := range map[string]string{
+		`{"user": "shop-1", "key": "k"}`: "shop-1",
+		`{"key": "k"}`:                   "",
+		`{"user": 7}`:                    "",
+		`{"user": {"user": "inner"}}`:    "",
+		`["user"]`:                       "",
+		`{"user": "cut`:                  "",
+		"":                               "",
+	} {
+		if got := (&manifest.Manifest{Account: "/user"}).AccountIn([]byte(credentials)); got != want {
+			t.Errorf("%s is for %q, want %q", credentials, got, want)
+		}
+	}
+	if got := (&manifest.Manifest{Account: "/a~1b"}).AccountIn([]byte(`{"a/b": "escaped"}`)); got != "escaped" {
+		t.Errorf("an escaped name: %q", got)
+	}
+	if got := (&manifest.Manifest{}).AccountIn([]byte(`{"": "unnamed"}`)); got != "" {
+		t.Errorf("a manifest that names no account: %q", got)
+	}
+}
+
 func TestParseOrders(t *testing.T) {
 	t.Parallel()
 	m, err := manifest.Parse([]byte(counter))

@@ -110,7 +110,7 @@ func (c *attentionResolve) find(ctx context.Context, admin *console.Client) (con
 		return found[0], nil
 	}
 	if len(found) == 0 && len(entries) == mostEntries {
-		return console.Attention{}, fmt.Errorf("none of the newest %d entries begins with %q; name an older one by --merchant, --mode, --subject and --reason", mostEntries, c.Entry)
+		return console.Attention{}, fmt.Errorf("none of the newest %d entries begins with %q; name an older one by --merchant, --mode, --subject and --reason, and --fact where it has one", mostEntries, c.Entry)
 	}
 	if len(found) == 0 {
 		return console.Attention{}, fmt.Errorf("no open entry begins with %q; gerbang attention list shows them", c.Entry)

@@ -42,9 +42,48 @@ func TestAnEntryIsResolvedByABeginningOfItsName(t *testing.T) {
 	}
 }
 
+// entries answers with so many of a list.
+func entries(n int) string {
+	return `{"success":true,"data":[` + strings.Repeat(`{"id":"a1"},`, n-1) + `{"id":"a1"}]}`
+}
+
+// TestAnOlderEntryIsNamedByItsParts: the console tells the newest alone, so that one
+// which is not among them may well be open.
+func TestAnOlderEntryIsNamedByItsParts(t *testing.T) {
+	t.Parallel()
+	for n, want := range map[int]string{
+		mostEntries:     "none of the newest 1000 entries begins with \"x\"; name an older one by --merchant, --mode, --subject and --reason, and --fact where it has one\n",
+		mostEntries - 1: "no open entry begins with \"x\"; gerbang attention list shows them\n",
+	} {
+		f := newConsole(t, http.StatusOK, entries(n), nothing)
+		code, p := run(t, f.environment(), "", "attention", "resolve", "x", "--resolution", "done")
+		if code != exitFailed || len(f.requests) != 1 || !strings.HasSuffix(p.errors.String(), want) {
+			t.Errorf("%d entries: exit code %d, asked %q: %s", n, code, f.requests, &p.errors)
+		}
+	}
+	f := newConsole(t, http.StatusOK, nothing)
+	code, p := run(t, f.environment(), "", strings.Split("attention|resolve|--merchant|mer_1|--mode|live|--subject|m-10|--reason|amount_differs|--fact|evt-1|--resolution|done", "|")...)
+	want := request{http.MethodPost, "/admin/attention/resolve",
+		`{"merchant_id":"mer_1","mode":"live","subject":"m-10","reason":"amount_differs","fact_id":"evt-1","resolution":"done"}`}
+	if code != exitOK || len(f.requests) != 1 || f.requests[0] != want {
+		t.Errorf("by its parts: exit code %d, asked %q: %s", code, f.requests, &p.errors)
+	}
+}
+
+func TestAFullListOfPaymentsSaysSo(t *testing.T) {
+	t.Parallel()
+	for n, says := range map[int]string{mostEntries: "the newest 1000 are shown; there may be more\n", mostEntries - 1: ""} {
+		f := newConsole(t, http.StatusOK, entries(n))
+		code, p := run(t, f.environment(), "", "settlement", "list", "mer_1")
+		if code != exitOK || p.errors.String() != says || strings.Count(p.output.String(), "\n") != n+1 {
+			t.Errorf("%d payments: exit code %d, said %q", n, code, &p.errors)
+		}
+	}
+}
+
 func TestACutListSaysSo(t *testing.T) {
 	t.Parallel()
-	full := `{"success":true,"data":[` + strings.Repeat(`{"id":"a1"},`, mostEntries-1) + `{"id":"a1"}]}`
+	full := entries(mostEntries)
 	for _, c := range []struct {
 		answer, limit, says string
 		rows                int

@@ -21,6 +21,10 @@ func TestLimitCommands(t *testing.T) {
 			body:   `{"limits":[{"name":"wallet2","limit":12},{"name":"default","rate_per_second":1,"burst":2}],"for":"2h0m0s","reason":"a trial"}`,
 			prints: "a trial",
 		},
+		"for no time": { // which is the gateway's to refuse: left out, it would be for ever
+			args: `merchant limit|mer_1|--rate|1/s|--for|0s|--reason|x`, answer: answer, method: "POST", path: path,
+			body: `{"limits":[{"name":"default","rate_per_second":1}],"for":"0s","reason":"x"}`, prints: "RATE",
+		},
 		"two quotas, one of none": {
 			args: `merchant limit|mer_1|--quota|b=0|--quota|a=7|--reason|x`, answer: answer, method: "POST", path: path,
 			body: `{"limits":[{"name":"a","limit":7},{"name":"b","limit":0}],"reason":"x"}`, prints: "QUOTA",
@@ -45,6 +49,8 @@ func TestLimitsThatAreNotAskedFor(t *testing.T) {
 		"--rate 0/s --reason x":                 "such as 5/s or 30/m",
 		"--rate fast/s --reason x":              "such as 5/s or 30/m",
 		"--for 2h --reason x":                   "--for needs a",
+		"--for 0s --reason x":                   "--for needs a",
+		"--remove a --for 0s --reason x":        "--remove goes with --reason alone",
 		"--remove a --quota a=1 --reason x":     "--remove goes with --reason alone",
 		"--remove a --for 2h --reason x":        "--remove goes with --reason alone",
 		"--quota wallet2=many --reason nothing": "--quota: invalid",
