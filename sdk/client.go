@@ -50,10 +50,10 @@ func (c *Client) Quote(ctx context.Context, quote Quote) (Quoted, error) {
 }
 
 // Lookup asks about a movement.
-func (c *Client) Lookup(ctx context.Context, lookup Lookup) (Finding, error) {
+func (c *Client) Lookup(ctx context.Context, lookup Lookup) (StatusUpdate, error) {
 	response, err := c.wire.Lookup(ctx, lookupToWire(lookup))
 	if err != nil {
-		return Finding{}, err
+		return StatusUpdate{}, err
 	}
 	return findingFromWire(response.GetFinding()), nil
 }
@@ -77,10 +77,10 @@ func (c *Client) Verify(ctx context.Context, connection Connection) (Result, err
 }
 
 // Statement reads the upstream's books from a cursor on.
-func (c *Client) Statement(ctx context.Context, statement Statement) (Report, error) {
+func (c *Client) Statement(ctx context.Context, statement Statement) (StatementPage, error) {
 	response, err := c.wire.Statement(ctx, statementToWire(statement))
 	if err != nil {
-		return Report{}, err
+		return StatementPage{}, err
 	}
 	return reportFromWire(response), nil
 }

@@ -30,43 +30,43 @@ type Lookup struct {
 }
 
 // Standing is how a movement stands at the upstream.
-type Standing int
+type Status int
 
 // The standings. StandingUnknown means that the upstream could not be asked;
 // StandingNotFound that it answered and has nothing of it.
 const (
-	StandingUnknown Standing = iota
-	StandingNotFound
-	StandingPending
-	StandingDone
-	StandingFailed
-	StandingExpired
+	StatusUnknown Status = iota
+	StatusNotFound
+	StatusPending
+	StatusDone
+	StatusFailed
+	StatusExpired
 )
 
 // String is the standing's name in logs and metrics.
-func (s Standing) String() string {
+func (s Status) String() string {
 	switch s {
-	case StandingNotFound:
+	case StatusNotFound:
 		return "not_found"
-	case StandingPending:
+	case StatusPending:
 		return "pending"
-	case StandingDone:
+	case StatusDone:
 		return "done"
-	case StandingFailed:
+	case StatusFailed:
 		return "failed"
-	case StandingExpired:
+	case StatusExpired:
 		return "expired"
-	case StandingUnknown:
+	case StatusUnknown:
 	}
 	return "unknown"
 }
 
 // Finding is what the upstream says of one movement. The gateway checks
 // reference, amount and currency against its own record before believing it.
-type Finding struct {
+type StatusUpdate struct {
 	Reference         string
 	ProviderReference string
-	Standing          Standing
+	Status            Status
 	Amount            money.Amount // what was paid, or for an order what it cost, where it is done; else what is asked
 	Currency          string       // "IDR"
 	EventID           string       // the upstream's id of this fact, the same on repeats
@@ -78,8 +78,8 @@ type Finding struct {
 }
 
 // NoWord is the finding of a lookup that could not be asked.
-func NoWord(blame Blame, detail string) Finding {
-	return Finding{Standing: StandingUnknown, Blame: blame, Detail: detail}
+func NoWord(blame Blame, detail string) StatusUpdate {
+	return StatusUpdate{Status: StatusUnknown, Blame: blame, Detail: detail}
 }
 
 // Notification is an inbound HTTP request on the connection's notification
@@ -98,7 +98,7 @@ type Notification struct {
 // committed the findings. A notification that can't be verified has no
 // findings and a 4xx status.
 type Acknowledgement struct {
-	Findings    []Finding
+	Updates     []StatusUpdate
 	Status      int
 	ContentType string
 	Body        []byte

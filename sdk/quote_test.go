@@ -22,7 +22,7 @@ func orderHandlers(quote func(context.Context, Quote) Quoted) Handlers {
 	return Handlers{
 		Calls:  callHandlers{"/counter/order": func(context.Context, Call) Result { return Result{} }},
 		Quotes: quoteHandlers{"/counter/order": quote},
-		Lookup: func(context.Context, Lookup) Finding { return Finding{Standing: StandingDone} },
+		Lookup: func(context.Context, Lookup) StatusUpdate { return StatusUpdate{Status: StatusDone} },
 	}
 }
 
@@ -70,8 +70,8 @@ func TestALookupThatComesTooLateIsNotMade(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := dial(t, s)
-	for late, want := range map[time.Duration]Standing{-time.Millisecond: StandingUnknown, time.Minute: StandingDone} {
-		if f, err := c.Lookup(t.Context(), Lookup{SendBy: time.Now().Add(late)}); err != nil || f.Standing != want {
+	for late, want := range map[time.Duration]Status{-time.Millisecond: StatusUnknown, time.Minute: StatusDone} {
+		if f, err := c.Lookup(t.Context(), Lookup{SendBy: time.Now().Add(late)}); err != nil || f.Status != want {
 			t.Errorf("send_by %v from now: %+v, %v", late, f, err)
 		}
 	}

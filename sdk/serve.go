@@ -25,7 +25,7 @@ import (
 type Handlers struct {
 	Calls  map[string]func(context.Context, Call) Result  // by operation path
 	Quotes map[string]func(context.Context, Quote) Quoted // likewise
-	Lookup func(context.Context, Lookup) Finding
+	Lookup func(context.Context, Lookup) StatusUpdate
 	Notify func(context.Context, Notification) Acknowledgement
 	// Verify asks the upstream whether it takes the credentials of a connection
 	// that is about to be stored: [Usable], a refusal in words for the operator
@@ -35,7 +35,7 @@ type Handlers struct {
 	// Statement reads the upstream's own books from a cursor on. The same cursor
 	// may be read any number of times, and no row may ever be missed: rows that
 	// appear late, or before others, come with a later cursor.
-	Statement func(context.Context, Statement) Report
+	Statement func(context.Context, Statement) StatementPage
 }
 
 // maxMessage bounds a message in either direction, in bytes.

@@ -56,7 +56,7 @@ type callHandlers = map[string]func(context.Context, Call) Result
 func rightHandlers() Handlers {
 	return Handlers{
 		Calls:  callHandlers{"/shop/pay": func(context.Context, Call) Result { return Result{} }},
-		Lookup: func(context.Context, Lookup) Finding { return Finding{} },
+		Lookup: func(context.Context, Lookup) StatusUpdate { return StatusUpdate{} },
 		Notify: func(context.Context, Notification) Acknowledgement { return Acknowledgement{} },
 	}
 }
@@ -91,7 +91,9 @@ func TestNewServerComparesTheStories(t *testing.T) {
 		"no notifications":   {func(h *Handlers) { h.Notify = nil }, "notifications: "},
 		"a verify too many":  {func(h *Handlers) { h.Verify = func(context.Context, Connection) Result { return Result{} } }, "verifies: "},
 		"statements nobody declares": {
-			func(h *Handlers) { h.Statement = func(context.Context, Statement) Report { return Report{} } }, "statements: ",
+			func(h *Handlers) {
+				h.Statement = func(context.Context, Statement) StatementPage { return StatementPage{} }
+			}, "statements: ",
 		},
 		"everything is wrong": {func(h *Handlers) { *h = Handlers{} }, "lookup: "},
 	}
@@ -158,8 +160,8 @@ func TestOverTheWire(t *testing.T) {
 	t.Parallel()
 	h := rightHandlers()
 	h.Calls["/shop/pay"] = func(_ context.Context, c Call) Result { return Accepted("p-"+c.Reference, time.Time{}, c.Body) }
-	h.Lookup = func(_ context.Context, l Lookup) Finding {
-		return Finding{Reference: l.Reference, Standing: StandingDone}
+	h.Lookup = func(_ context.Context, l Lookup) StatusUpdate {
+		return StatusUpdate{Reference: l.Reference, Status: StatusDone}
 	}
 	h.Notify = func(_ context.Context, n Notification) Acknowledgement {
 		return Acknowledgement{Status: http.StatusAccepted, Body: n.Body}
@@ -176,7 +178,7 @@ func TestOverTheWire(t *testing.T) {
 	if r, err := c.Call(t.Context(), call); err != nil || r.ProviderReference != "p-r" || string(r.Data) != `{"a":1}` {
 		t.Errorf("call: %+v, %v", r, err)
 	}
-	if f, err := c.Lookup(t.Context(), Lookup{Reference: "r"}); err != nil || f.Reference != "r" || f.Standing != StandingDone {
+	if f, err := c.Lookup(t.Context(), Lookup{Reference: "r"}); err != nil || f.Reference != "r" || f.Status != StatusDone {
 		t.Errorf("lookup: %+v, %v", f, err)
 	}
 	if a, err := c.Notify(t.Context(), Notification{Body: []byte("b")}); err != nil || a.Status != 202 || string(a.Body) != "b" {
@@ -214,18 +216,18 @@ func TestPanicStaysInItsCall(t *testing.T) {
 	var log bytes.Buffer
 	h := rightHandlers()
 	h.Calls["/shop/pay"] = func(context.Context, Call) Result { panic("sk_live_secret") }
-	h.Lookup = func(_ context.Context, l Lookup) Finding {
-		return Finding{Amount: 1, Standing: Standing(l.Reference[3])}
+	h.Lookup = func(_ context.Context, l Lookup) StatusUpdate {
+		return StatusUpdate{Amount: 1, Status: Status(l.Reference[3])}
 	}
 	h.Notify = func(context.Context, Notification) Acknowledgement { panic(errors.New("token")) }
 	c := connect(t, h, &log)
 	if r, err := c.Call(t.Context(), Call{Operation: "/shop/pay"}); err != nil || r.Outcome != Unknown || r.Blame != BlameNone {
 		t.Errorf("call: %+v, %v", r, err)
 	}
-	if f, err := c.Lookup(t.Context(), Lookup{}); err != nil || f.Standing != StandingUnknown || f.Amount != 0 {
+	if f, err := c.Lookup(t.Context(), Lookup{}); err != nil || f.Status != StatusUnknown || f.Amount != 0 {
 		t.Errorf("lookup: %+v, %v", f, err)
 	}
-	if a, err := c.Notify(t.Context(), Notification{}); err != nil || a.Status != http.StatusInternalServerError || a.Findings != nil {
+	if a, err := c.Notify(t.Context(), Notification{}); err != nil || a.Status != http.StatusInternalServerError || a.Updates != nil {
 		t.Errorf("notify: %+v, %v", a, err)
 	}
 	for _, want := range []string{"/shop/pay", "index out of range", "serve_test.go", "a string"} {

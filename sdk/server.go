@@ -71,7 +71,7 @@ func (s *server) Lookup(ctx context.Context, req *pluginpb.LookupRequest) (*plug
 	}
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
-	var finding Finding
+	var finding StatusUpdate
 	if fault := s.guard("lookup", func() { finding = s.handlers.Lookup(ctx, lookup) }); fault != "" {
 		finding = NoWord(BlameNone, fault)
 	}
@@ -110,7 +110,7 @@ func (s *server) Statement(ctx context.Context, req *pluginpb.StatementRequest) 
 	}
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
-	var report Report
+	var report StatementPage
 	if fault := s.guard("statement", func() { report = s.handlers.Statement(ctx, statementFromWire(req)) }); fault != "" {
 		report = NoReport(BlameNone, fault)
 	}

@@ -17,7 +17,7 @@ type Statement struct {
 
 // Entry is a row of the upstream's books: money that arrived, or that was taken
 // back. The gateway checks amount and currency before believing it.
-type Entry struct {
+type StatementLine struct {
 	// ID names the row, the same whenever it is read again, however often the
 	// upstream repeats it.
 	ID string
@@ -34,11 +34,11 @@ type Entry struct {
 
 // Report is a handler's answer to a [Statement]. The zero value says nothing:
 // the books could not be read, and the cursor stays where it is.
-type Report struct {
-	Known   bool // the books were read
-	Entries []Entry
-	Cursor  string // where to read on, also when there was no entry
-	More    bool   // there is more to read at once
+type StatementPage struct {
+	Known  bool // the books were read
+	Lines  []StatementLine
+	Cursor string // where to read on, also when there was no entry
+	More   bool   // there is more to read at once
 	// Through is up to when the books are complete: every payment before it is in
 	// what was read up to this cursor, however late rows may be. Zero where nothing
 	// is known of that; it never takes back what an earlier one said.
@@ -48,4 +48,6 @@ type Report struct {
 }
 
 // NoReport is the report of books that could not be read.
-func NoReport(blame Blame, detail string) Report { return Report{Blame: blame, Detail: detail} }
+func NoReport(blame Blame, detail string) StatementPage {
+	return StatementPage{Blame: blame, Detail: detail}
+}

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-func reporting(t *testing.T, read func(context.Context, Statement) Report) *Client {
+func reporting(t *testing.T, read func(context.Context, Statement) StatementPage) *Client {
 	t.Helper()
 	return dial(t, &server{handlers: Handlers{Statement: read}, log: hclog.NewNullLogger()})
 }
@@ -21,12 +21,12 @@ func reporting(t *testing.T, read func(context.Context, Statement) Report) *Clie
 func TestStatementOverTheWire(t *testing.T) {
 	t.Parallel()
 	asked := Statement{RequestID: "r", Connection: Connection{MerchantID: "m", Mode: "live", Version: 3}, Cursor: "c", Limit: 7}
-	answer := Report{
+	answer := StatementPage{
 		Known: true, Cursor: "d", More: true, Through: time.Unix(90, 0).UTC(),
-		Entries: []Entry{{ID: "1", Reference: "1", Amount: 10057, Currency: "IDR", At: time.Unix(80, 0).UTC(), Data: json.RawMessage(`{"a":1}`)}},
+		Lines: []StatementLine{{ID: "1", Reference: "1", Amount: 10057, Currency: "IDR", At: time.Unix(80, 0).UTC(), Data: json.RawMessage(`{"a":1}`)}},
 	}
 	var got Statement
-	c := reporting(t, func(_ context.Context, s Statement) Report { got = s; return answer })
+	c := reporting(t, func(_ context.Context, s Statement) StatementPage { got = s; return answer })
 	report, err := c.Statement(t.Context(), asked)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +47,7 @@ func TestStatementOverTheWire(t *testing.T) {
 // nobody has seen.
 func TestAStatementThatPanicsWasNotRead(t *testing.T) {
 	t.Parallel()
-	c := reporting(t, func(context.Context, Statement) Report { panic("secret") })
+	c := reporting(t, func(context.Context, Statement) StatementPage { panic("secret") })
 	report, err := c.Statement(t.Context(), Statement{})
 	if err != nil || report.Known || report.Cursor != "" || report.Detail == "" {
 		t.Errorf("got %+v, %v", report, err)
@@ -65,7 +65,7 @@ func TestStatementsAreDeclared(t *testing.T) {
 	if _, err := newServer([]byte(promising), h); err == nil || !strings.Contains(err.Error(), "statements: ") {
 		t.Errorf("got %v", err)
 	}
-	h.Statement = func(context.Context, Statement) Report { return Report{} }
+	h.Statement = func(context.Context, Statement) StatementPage { return StatementPage{} }
 	if _, err := newServer([]byte(promising), h); err != nil {
 		t.Error(err)
 	}

@@ -44,8 +44,8 @@ func fill(t *rapid.T, v reflect.Value, name string) {
 	case Blame:
 		v.SetInt(rapid.Int64Range(1, int64(BlameAccount)).Draw(t, name))
 		return
-	case Standing:
-		v.SetInt(rapid.Int64Range(1, int64(StandingExpired)).Draw(t, name))
+	case Status:
+		v.SetInt(rapid.Int64Range(1, int64(StatusExpired)).Draw(t, name))
 		return
 	}
 	switch v.Kind() {
@@ -192,12 +192,12 @@ func TestEnumsHaveTheWiresNumbers(t *testing.T) {
 		{int(BlameNone), int(pluginpb.Blame_BLAME_NONE)},
 		{int(BlameUpstream), int(pluginpb.Blame_BLAME_UPSTREAM)},
 		{int(BlameAccount), int(pluginpb.Blame_BLAME_ACCOUNT)},
-		{int(StandingUnknown), int(pluginpb.Standing_STANDING_UNKNOWN)},
-		{int(StandingNotFound), int(pluginpb.Standing_STANDING_NOT_FOUND)},
-		{int(StandingPending), int(pluginpb.Standing_STANDING_PENDING)},
-		{int(StandingDone), int(pluginpb.Standing_STANDING_DONE)},
-		{int(StandingFailed), int(pluginpb.Standing_STANDING_FAILED)},
-		{int(StandingExpired), int(pluginpb.Standing_STANDING_EXPIRED)},
+		{int(StatusUnknown), int(pluginpb.Standing_STANDING_UNKNOWN)},
+		{int(StatusNotFound), int(pluginpb.Standing_STANDING_NOT_FOUND)},
+		{int(StatusPending), int(pluginpb.Standing_STANDING_PENDING)},
+		{int(StatusDone), int(pluginpb.Standing_STANDING_DONE)},
+		{int(StatusFailed), int(pluginpb.Standing_STANDING_FAILED)},
+		{int(StatusExpired), int(pluginpb.Standing_STANDING_EXPIRED)},
 	} {
 		if pair.ours != pair.wire {
 			t.Errorf("%d is %d on the wire", pair.ours, pair.wire)
@@ -224,11 +224,11 @@ func TestUnknownNumbersAreSafe(t *testing.T) {
 			t.Errorf("%d became %+v", number, s)
 		}
 		f := findingFromWire(&pluginpb.Finding{Standing: pluginpb.Standing(number)})
-		if f.Standing != StandingUnknown {
+		if f.Status != StatusUnknown {
 			t.Errorf("%d became %+v", number, f)
 		}
 	}
-	if f := findingFromWire(nil); f.Standing != StandingUnknown {
+	if f := findingFromWire(nil); f.Status != StatusUnknown {
 		t.Errorf("no finding became %+v", f)
 	}
 }
@@ -238,16 +238,16 @@ func TestUnknownNumbersAreSafe(t *testing.T) {
 func TestForeignBytesFitTheWire(t *testing.T) {
 	t.Parallel()
 	const odd = "caf\xe9"
-	finding := Finding{Reference: odd, ProviderReference: odd, Currency: odd, EventID: odd, Detail: odd}
+	finding := StatusUpdate{Reference: odd, ProviderReference: odd, Currency: odd, EventID: odd, Detail: odd}
 	result := Refuse(odd, odd, FieldFault{Field: odd, Message: odd})
 	result.ProviderReference, result.Detail = odd, odd
 	for _, message := range []proto.Message{
 		resultToWire(result),
 		verifiedToWire(result),
-		reportToWire(Report{Cursor: odd, Detail: odd, Entries: []Entry{{ID: odd, Reference: odd, Currency: odd}}}),
+		reportToWire(StatementPage{Cursor: odd, Detail: odd, Lines: []StatementLine{{ID: odd, Reference: odd, Currency: odd}}}),
 		findingToWire(finding),
 		notificationToWire(Notification{Method: odd, Query: odd, Header: http.Header{odd: {odd}}}),
-		acknowledgementToWire(Acknowledgement{ContentType: odd, Detail: odd, Findings: []Finding{finding}}),
+		acknowledgementToWire(Acknowledgement{ContentType: odd, Detail: odd, Updates: []StatusUpdate{finding}}),
 	} {
 		if _, err := proto.Marshal(message); err != nil {
 			t.Errorf("%T: %v", message, err)

@@ -246,7 +246,7 @@ func (a *alone) twoCommits(client int) error {
 		RequestID: uuid.NewString(), PolicyVersion: uuid.NewString(), DecisionID: uuid.NewString(),
 		CreatedAt: now, SendBy: now.Add(5 * time.Second), DueAt: now.Add(7 * time.Second),
 	}
-	claimed, _, err := a.store.Claim(a.b.Context(), m)
+	claimed, _, err := a.store.Reserve(a.b.Context(), m)
 	if err != nil {
 		return err
 	}

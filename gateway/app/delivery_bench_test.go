@@ -122,9 +122,9 @@ type outbox struct {
 	world *postalWorld
 }
 
-func (o outbox) RecordAttempt(ctx context.Context, a store.Attempt) (bool, error) {
+func (o outbox) RecordAttempt(ctx context.Context, a movement.CallbackAttempt) (bool, error) {
 	ours, err := o.Store.RecordAttempt(ctx, a)
-	if ours && a.Then == store.CallbackDelivered && strings.HasSuffix(a.Callback.URL, "/good") {
+	if ours && a.Then == movement.CallbackDelivered && strings.HasSuffix(a.Callback.URL, "/good") {
 		o.world.mu.Lock()
 		o.world.written++
 		o.world.mu.Unlock()
@@ -181,7 +181,7 @@ func (w *postalWorld) post(b *testing.B, count, writers int, pace time.Duration)
 				id := uuid.New()
 				url := fmt.Sprintf("http://127.0.1.%d:%d/%s", merchant+1, w.port, path)
 				owner := movement.Owner{MerchantID: fmt.Sprintf("mer_%d", merchant), Mode: "live"}
-				err := w.store.AddCallback(b.Context(), time.Now(), owner, store.Told{ID: id, Event: "payments.status_update", URL: url, Body: body})
+				err := w.store.AddCallback(b.Context(), time.Now(), owner, movement.CallbackEvent{ID: id, Event: "payments.status_update", URL: url, Body: body})
 				if err != nil {
 					b.Error(err)
 				}

@@ -87,18 +87,18 @@ func (a *alone) paid(merchant string) error {
 		ConnectionOwner: manifest.OwnerPlatform, ConnectionVersion: 1, ConnectionAccount: "sb0123456789ab",
 		Attempt: 1, CreatedAt: now, SendBy: now.Add(5 * time.Second), DueAt: now.Add(time.Minute),
 	}
-	claimed, ours, err := a.store.Claim(a.b.Context(), m)
+	claimed, ours, err := a.store.Reserve(a.b.Context(), m)
 	if err != nil || !ours {
 		return fmt.Errorf("claim: %t, %w", ours, err)
 	}
 	ends := ledger.EndCost(m.Cost)
 	ends.Subject, ends.Attempt, ends.Provider, ends.At = uuid.UUID(claimed.ID), claimed.Attempt, m.Provider, now
 	moved, err := a.store.Move(a.b.Context(), time.Now(), store.Move{
-		Movement: claimed, To: movement.Done, Event: "done", Detail: `{"source":"call"}`,
+		Movement: claimed, To: movement.Succeeded, Event: "done", Detail: `{"source":"call"}`,
 		Result: json.RawMessage(`{"sn":"5992219827542715","message":"The order succeeded."}`),
 		Answer: json.RawMessage(`{"ref_id":"` + m.Reference + `","sku":"S5","target":"081200001230","status":"Pending"}`),
 		Cost:   m.Cost, Posting: &ends,
-		Told: &store.Told{ID: uuid.New(), Event: "ppob.status_update", Body: json.RawMessage(`{"event":"ppob.status_update","data":{"status":"Success"}}`)},
+		Callback: &movement.CallbackEvent{ID: uuid.New(), Event: "ppob.status_update", Body: json.RawMessage(`{"event":"ppob.status_update","data":{"status":"Success"}}`)},
 	})
 	if err == nil && !moved {
 		err = fmt.Errorf("%s was not moved", m.Reference)

@@ -65,14 +65,14 @@ func (a *alone) remitted(client int, r route) error {
 		ConnectionOwner: manifest.OwnerMerchant, ConnectionVersion: 1,
 		Attempt: 1, CreatedAt: now, SendBy: now.Add(5 * time.Second), DueAt: now.Add(10 * time.Second),
 	}
-	claimed, ours, err := a.store.Claim(a.b.Context(), m)
+	claimed, ours, err := a.store.Reserve(a.b.Context(), m)
 	if err != nil || !ours {
 		return fmt.Errorf("claim: %t, %w", ours, err)
 	}
 	moved, err := a.store.Move(a.b.Context(), time.Now(), store.Move{
-		Movement: claimed, To: movement.Done, Event: "done", Detail: `{"source":"call"}`,
+		Movement: claimed, To: movement.Succeeded, Event: "done", Detail: `{"source":"call"}`,
 		Result: json.RawMessage(`{"referenceNo":"6214e4d1f50ddf120bbaac5c"}`), ProviderReference: uuid.NewString(),
-		Told: &store.Told{ID: uuid.New(), Event: "transfer.status_update", Body: json.RawMessage(`{"event":"transfer.status_update","data":{"status":"Success"}}`)},
+		Callback: &movement.CallbackEvent{ID: uuid.New(), Event: "transfer.status_update", Body: json.RawMessage(`{"event":"transfer.status_update","data":{"status":"Success"}}`)},
 	})
 	if err == nil && !moved {
 		err = fmt.Errorf("%s was not moved", m.Reference)

@@ -56,7 +56,7 @@ func (c *attentionCollector) Collect(to chan<- prometheus.Metric) {
 func (c *attentionCollector) count() {
 	ctx, cancel := context.WithTimeout(context.Background(), countTimeout) // a collector gets no context
 	defer cancel()
-	counted, err := c.list.CountAttention(ctx)
+	counted, err := c.list.CountExceptions(ctx)
 	if c.known = err == nil; !c.known {
 		c.log.Warn("the operators' list can't be counted", "error", err)
 		return

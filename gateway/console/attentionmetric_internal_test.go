@@ -24,7 +24,7 @@ type countedList struct {
 	asked  int
 }
 
-func (l *countedList) CountAttention(context.Context) (map[string]int64, error) {
+func (l *countedList) CountExceptions(context.Context) (map[string]int64, error) {
 	l.asked++
 	return maps.Clone(l.counts), l.err
 }

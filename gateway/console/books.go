@@ -97,7 +97,7 @@ func (c *Console) listStatement(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := c.deps.Books.Statement(x.request.Context(), owner, from, to, after, most)
+	entries, err := c.deps.Books.AccountStatement(x.request.Context(), owner, from, to, after, most)
 	if err != nil {
 		return nil, err
 	}

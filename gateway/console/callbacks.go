@@ -23,9 +23,9 @@ func (c *Console) listCallbacks(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := store.CallbackRange{Owner: owner, State: store.CallbackState(query.Get("state"))}
+	r := movement.CallbackRange{Owner: owner, State: movement.CallbackState(query.Get("state"))}
 	switch r.State {
-	case "", store.CallbackNone, store.CallbackWaiting, store.CallbackDelivered, store.CallbackGone, store.CallbackDead:
+	case "", movement.CallbackNone, movement.CallbackWaiting, movement.CallbackDelivered, movement.CallbackGone, movement.CallbackDead:
 	default:
 		return nil, fault.Invalid("state", "must be waiting, delivered, gone, dead or none")
 	}
@@ -69,12 +69,12 @@ func (c *Console) showCallback(x *call) (any, error) {
 }
 
 // callback reads one callback of a merchant by the text of its event's id.
-func (c *Console) callback(x *call, owner movement.Owner, event string) (store.Callback, error) {
+func (c *Console) callback(x *call, owner movement.Owner, event string) (movement.Callback, error) {
 	id, err := uuid.Parse(event)
 	if err != nil {
-		return store.Callback{}, notFound(store.ErrNotFound, "callback")
+		return movement.Callback{}, notFound(store.ErrNotFound, "callback")
 	}
-	callback, err := c.deps.Callbacks.Callback(x.request.Context(), store.CallbackKey{Owner: owner, EventID: id})
+	callback, err := c.deps.Callbacks.Callback(x.request.Context(), movement.CallbackKey{Owner: owner, EventID: id})
 	return callback, notFound(err, "callback")
 }
 
@@ -111,7 +111,7 @@ func timeOf(query url.Values, name string, otherwise time.Time) (time.Time, erro
 	return at, nil
 }
 
-func callbackDocument(callback store.Callback) Callback {
+func callbackDocument(callback movement.Callback) Callback {
 	out := Callback{
 		EventID: callback.EventID.String(), Mode: callback.Owner.Mode, Event: callback.Event, Sequence: callback.Sequence,
 		Reference: shownReference(callback.Reference), URL: presentURL(callback.URL), State: string(callback.State), Tries: callback.Tries,

@@ -25,12 +25,12 @@ var made = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // callbacks stores some of a merchant, each a minute after the one before, in
 // the states given, and returns their ids.
-func (w *world) callbacks(merchant, mode string, states ...store.CallbackState) []string {
+func (w *world) callbacks(merchant, mode string, states ...movement.CallbackState) []string {
 	w.Helper()
 	ids := make([]string, len(states))
 	for i, state := range states {
-		told := store.Told{ID: uuid.New(), Event: "payments.status_update", URL: receiver, Body: json.RawMessage(`{"event":"payments.status_update"}`)}
-		if state == store.CallbackNone {
+		told := movement.CallbackEvent{ID: uuid.New(), Event: "payments.status_update", URL: receiver, Body: json.RawMessage(`{"event":"payments.status_update"}`)}
+		if state == movement.CallbackNone {
 			told.URL = ""
 		}
 		owner, at := movement.Owner{MerchantID: merchant, Mode: mode}, made.Add(time.Duration(i)*time.Minute)
@@ -38,7 +38,7 @@ func (w *world) callbacks(merchant, mode string, states ...store.CallbackState) 
 			w.Fatal(err)
 		}
 		ids[i] = told.ID.String()
-		if state != store.CallbackNone && state != store.CallbackWaiting {
+		if state != movement.CallbackNone && state != movement.CallbackWaiting {
 			w.tried(owner, told.ID, state)
 		}
 	}
@@ -46,13 +46,13 @@ func (w *world) callbacks(merchant, mode string, states ...store.CallbackState) 
 }
 
 // tried writes a try of a callback that ends it in a state.
-func (w *world) tried(owner movement.Owner, id uuid.UUID, then store.CallbackState) {
+func (w *world) tried(owner movement.Owner, id uuid.UUID, then movement.CallbackState) {
 	w.Helper()
-	callback, err := w.store.Callback(w.Context(), store.CallbackKey{Owner: owner, EventID: id})
+	callback, err := w.store.Callback(w.Context(), movement.CallbackKey{Owner: owner, EventID: id})
 	if err != nil {
 		w.Fatal(err)
 	}
-	ok, err := w.store.RecordAttempt(w.Context(), store.Attempt{
+	ok, err := w.store.RecordAttempt(w.Context(), movement.CallbackAttempt{
 		Callback: callback, At: made.Add(time.Hour), Took: 12 * time.Millisecond, Outcome: "failed", Status: 503,
 		Fault: "answered 503", Answer: "busy", Then: then,
 	})
@@ -153,7 +153,7 @@ func TestACallbackIsSentAgain(t *testing.T) {
 	merchant := w.merchant().MerchantID
 	ids := w.callbacks(merchant, "live", "delivered", "gone", "dead", "waiting", "none")
 	owner := movement.Owner{MerchantID: merchant, Mode: "live"}
-	late := store.CallbackKey{Owner: owner, EventID: uuid.MustParse(ids[3])}
+	late := movement.CallbackKey{Owner: owner, EventID: uuid.MustParse(ids[3])}
 	if err := w.store.PostponeCallback(t.Context(), late, time.Now().Add(12*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +193,7 @@ func TestARangeIsSentAgain(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			merchant := w.merchant().MerchantID
-			states := []store.CallbackState{"dead", "delivered", "dead", "gone", "none", "dead"}
+			states := []movement.CallbackState{"dead", "delivered", "dead", "gone", "none", "dead"}
 			ids := w.callbacks(merchant, "live", states...)
 			foreign := w.callbacks(merchant, "test", "dead")[0]
 			c.order.Mode = "live"
@@ -231,14 +231,14 @@ type failures struct {
 	left int
 }
 
-func (e *failures) Callbacks(_ context.Context, r store.CallbackRange) ([]store.Callback, error) {
-	var page []store.Callback
-	for ; len(page) < r.Most && e.left > 0 && r.State == store.CallbackDead; e.left-- {
+func (e *failures) Callbacks(_ context.Context, r movement.CallbackRange) ([]movement.Callback, error) {
+	var page []movement.Callback
+	for ; len(page) < r.Most && e.left > 0 && r.State == movement.CallbackDead; e.left-- {
 		at := made.Add(time.Duration(e.left) * time.Second)
 		if !at.Before(r.Until) {
 			return nil, fmt.Errorf("the span ends at %s, and one of %s is asked for again", r.Until, at)
 		}
-		page = append(page, store.Callback{CallbackKey: store.CallbackKey{Owner: r.Owner, EventID: uuid.New()}, CreatedAt: at})
+		page = append(page, movement.Callback{CallbackKey: movement.CallbackKey{Owner: r.Owner, EventID: uuid.New()}, CreatedAt: at})
 	}
 	return page, nil
 }
@@ -250,7 +250,7 @@ type resender struct {
 	sent map[uuid.UUID]bool
 }
 
-func (r resender) Resend(_ context.Context, _ time.Time, key store.CallbackKey) (bool, error) {
+func (r resender) Resend(_ context.Context, _ time.Time, key movement.CallbackKey) (bool, error) {
 	r.sent[key.EventID] = true
 	return true, nil
 }
@@ -292,9 +292,9 @@ func TestATestIsSent(t *testing.T) {
 		if err != nil || strings.Contains(sent.URL, "hidden") {
 			t.Fatalf("%+v, %v", sent, err)
 		}
-		key := store.CallbackKey{Owner: movement.Owner{MerchantID: merchant, Mode: "test"}, EventID: uuid.MustParse(sent.EventID)}
+		key := movement.CallbackKey{Owner: movement.Owner{MerchantID: merchant, Mode: "test"}, EventID: uuid.MustParse(sent.EventID)}
 		stored, err := w.store.Callback(t.Context(), key)
-		if err != nil || stored.URL != want || stored.State != store.CallbackWaiting || stored.Event != "callback.test" || stored.DueAt.After(time.Now()) {
+		if err != nil || stored.URL != want || stored.State != movement.CallbackWaiting || stored.Event != "callback.test" || stored.DueAt.After(time.Now()) {
 			t.Errorf("stored %+v, %v", stored, err)
 		}
 		var body struct {

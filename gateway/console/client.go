@@ -144,8 +144,8 @@ func (c *Client) Attention(ctx context.Context) ([]Attention, error) {
 	return do[[]Attention](ctx, c, http.MethodGet, "/admin/attention?limit="+strconv.Itoa(maxPage), nil)
 }
 
-// ResolveAttention takes an entry off the operators' list.
-func (c *Client) ResolveAttention(ctx context.Context, r Resolution) error {
+// ResolveException takes an entry off the operators' list.
+func (c *Client) ResolveException(ctx context.Context, r Resolution) error {
 	_, err := do[struct{}](ctx, c, http.MethodPost, "/admin/attention/resolve", r)
 	return err
 }

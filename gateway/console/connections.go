@@ -105,7 +105,7 @@ func (c *Console) checkHolder(ctx context.Context, wanted tenants.Connection, cr
 		return nil
 	}
 	name := manifests[i].AccountIn(credentials)
-	book, err := c.deps.Settlements.Book(ctx, movement.NewAccountID(string(wanted.Provider), string(wanted.Mode), name))
+	book, err := c.deps.Settlements.Statement(ctx, movement.NewAccountID(string(wanted.Provider), string(wanted.Mode), name))
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && book.MerchantID == string(wanted.MerchantID):
 		return nil

@@ -64,34 +64,34 @@ type Verifier interface {
 	Verify(ctx context.Context, provider string, c sdk.Connection, timeout time.Duration) sdk.Result
 }
 
-// AttentionList is what waits for an operator. AttentionOf reads what was settled,
-// too; CountAttention is how many entries are open, by reason.
+// AttentionList is what waits for an operator. ExceptionsOf reads what was settled,
+// too; CountExceptions is how many entries are open, by reason.
 type AttentionList interface {
-	AttentionOf(ctx context.Context, owner movement.Owner, subject string) ([]store.Attention, error)
-	OpenAttention(ctx context.Context, most int) ([]store.Attention, error)
-	ResolveAttention(ctx context.Context, now time.Time, a store.Attention, operator, resolution string) error
-	CountAttention(ctx context.Context) (map[string]int64, error)
+	ExceptionsOf(ctx context.Context, owner movement.Owner, subject string) ([]movement.Exception, error)
+	OpenExceptions(ctx context.Context, most int) ([]movement.Exception, error)
+	ResolveException(ctx context.Context, now time.Time, a movement.Exception, operator, resolution string) error
+	CountExceptions(ctx context.Context) (map[string]int64, error)
 }
 
 // Movements reads movements with their stories.
 type Movements interface {
 	MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error)
-	Story(ctx context.Context, id movement.ID) ([]store.Event, error)
+	History(ctx context.Context, id movement.ID) ([]movement.HistoryEntry, error)
 }
 
 // Callbacks reads callbacks with their tries.
 type Callbacks interface {
-	Callback(ctx context.Context, key store.CallbackKey) (store.Callback, error)
-	Callbacks(ctx context.Context, r store.CallbackRange) ([]store.Callback, error)
-	Attempts(ctx context.Context, key store.CallbackKey) ([]store.Attempt, error)
+	Callback(ctx context.Context, key movement.CallbackKey) (movement.Callback, error)
+	Callbacks(ctx context.Context, r movement.CallbackRange) ([]movement.Callback, error)
+	Attempts(ctx context.Context, key movement.CallbackKey) ([]movement.CallbackAttempt, error)
 }
 
 // Outbox makes callbacks due, which the courier then finds by itself. The audit
 // of a command is noted before.
 type Outbox interface {
-	AddCallback(ctx context.Context, now time.Time, owner movement.Owner, t store.Told) error
-	Resend(ctx context.Context, now time.Time, key store.CallbackKey) (bool, error)
-	PostponeCallback(ctx context.Context, key store.CallbackKey, until time.Time) error
+	AddCallback(ctx context.Context, now time.Time, owner movement.Owner, t movement.CallbackEvent) error
+	Resend(ctx context.Context, now time.Time, key movement.CallbackKey) (bool, error)
+	PostponeCallback(ctx context.Context, key movement.CallbackKey, until time.Time) error
 	NoteAudit(ctx context.Context, audit store.Audit, id tenants.MerchantID) error
 }
 

@@ -131,7 +131,7 @@ func (c *Console) movementNamed(x *call, text string) (movement.Movement, error)
 }
 
 func (c *Console) foundDocument(ctx context.Context, m movement.Movement, id string) (Found, error) {
-	story, err := c.deps.Movements.Story(ctx, m.ID)
+	story, err := c.deps.Movements.History(ctx, m.ID)
 	if err != nil {
 		return Found{}, err
 	}
@@ -139,7 +139,7 @@ func (c *Console) foundDocument(ctx context.Context, m movement.Movement, id str
 	if err != nil {
 		return Found{}, err
 	}
-	decisions, err := c.deps.Around.DecisionsOf(ctx, m.ID)
+	decisions, err := c.deps.Around.OverridesOf(ctx, m.ID)
 	if err != nil {
 		return Found{}, err
 	}
@@ -169,7 +169,7 @@ func nameBy(m movement.Movement, id string) []string {
 }
 
 // chain is what happened to a movement, in short.
-func chain(m movement.Movement, story []store.Event, callbacks []store.Callback, decisions []store.Decision) []Link {
+func chain(m movement.Movement, story []movement.HistoryEntry, callbacks []movement.Callback, decisions []movement.Override) []Link {
 	links := []Link{{At: m.CreatedAt, Event: "claimed", Detail: fmt.Sprintf("attempt %d, as %s", m.Attempt, m.UpstreamReference())}}
 	for _, e := range story {
 		links = append(links, Link{At: e.At, Event: e.Event, Detail: e.Detail})

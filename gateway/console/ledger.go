@@ -29,7 +29,7 @@ type Books interface {
 	Balance(ctx context.Context, owner movement.Owner) (ledger.Balance, error)
 	BalanceAt(ctx context.Context, owner movement.Owner, at time.Time) (ledger.Balance, error)
 	PlatformAt(ctx context.Context, mode string, at time.Time) ([]store.PlatformBalance, error)
-	Statement(ctx context.Context, owner movement.Owner, from, to time.Time, after *store.Entry, most int) ([]store.Entry, error)
+	AccountStatement(ctx context.Context, owner movement.Owner, from, to time.Time, after *store.Entry, most int) ([]store.Entry, error)
 }
 
 // Proof checks the ledger's invariants over the whole database.
@@ -69,7 +69,7 @@ func (c *Console) adjust(x *call, kind ledger.Kind) (any, error) {
 	case errors.Is(err, store.ErrAdjusted):
 		return nil, fault.New(fault.DuplicateReference, "This reference names another credit or debit of this merchant.",
 			fault.Field{Field: "reference", Message: "was used before with another amount or reason"})
-	case errors.Is(err, store.ErrInsufficient):
+	case errors.Is(err, movement.ErrInsufficient):
 		return nil, c.tooMuch(x, a.Owner, -a.Amount)
 	case err != nil:
 		return nil, notFound(err, "merchant")
@@ -153,7 +153,7 @@ func (c *Console) decide(x *call, action string, approve bool) (any, error) {
 		return nil, fault.New(fault.ScopeMissing, "Another operator than "+x.operator+" must decide it: "+x.operator+" asked for it.")
 	case errors.Is(err, store.ErrAdjusted):
 		return nil, fault.New(fault.DuplicateReference, "It does not wait any more: it was posted or rejected before.")
-	case errors.Is(err, store.ErrInsufficient):
+	case errors.Is(err, movement.ErrInsufficient):
 		return nil, c.tooMuch(x, owner, 0)
 	case err != nil:
 		return nil, notFound(err, "credit or debit")

@@ -10,7 +10,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -19,7 +18,7 @@ func (c *Console) listAttention(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	open, err := c.deps.Attention.OpenAttention(x.request.Context(), most)
+	open, err := c.deps.Attention.OpenExceptions(x.request.Context(), most)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +33,7 @@ func (c *Console) listAttention(x *call) (any, error) {
 }
 
 // shortID is what people call an entry: the same as long as it is open.
-func shortID(a store.Attention) string {
+func shortID(a movement.Exception) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", a.Owner.MerchantID, a.Owner.Mode, a.Subject, a.Reason, a.FactID))
 	return hex.EncodeToString(sum[:6])
 }
@@ -49,11 +48,11 @@ func (c *Console) resolveAttention(x *call) (any, error) {
 	if !plain(r.Resolution, 1, maxReason) {
 		return nil, fault.Invalid("resolution", "must say in 1 to 500 characters, without control characters, how it was settled")
 	}
-	entry := store.Attention{
+	entry := movement.Exception{
 		Owner:   movement.Owner{MerchantID: r.MerchantID, Mode: r.Mode},
 		Subject: r.Subject, Reason: r.Reason, FactID: r.FactID,
 	}
-	err := c.deps.Attention.ResolveAttention(x.request.Context(), x.now, entry, x.operator, r.Resolution)
+	err := c.deps.Attention.ResolveException(x.request.Context(), x.now, entry, x.operator, r.Resolution)
 	if err != nil {
 		return nil, notFound(err, "open entry")
 	}
@@ -84,7 +83,7 @@ func pluginDocument(s host.Status) Plugin {
 
 // movementDocument hides the values in the callback URL, in which merchants keep
 // tokens of their own. The stored request never held a key.
-func movementDocument(m movement.Movement, story []store.Event) Movement {
+func movementDocument(m movement.Movement, story []movement.HistoryEntry) Movement {
 	refusal := cmp.Or(m.Refusal, &movement.Refusal{})
 	out := Movement{
 		ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: shownReference(m.Reference),
@@ -93,7 +92,7 @@ func movementDocument(m movement.Movement, story []store.Event) Movement {
 		UpstreamReference: m.UpstreamReference(), ProviderReference: m.ProviderReference, FactID: m.FactID,
 		RequestID: m.RequestID, PolicyVersion: m.PolicyVersion, DecisionID: m.DecisionID, Misses: m.Misses,
 		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, SendBy: given(m.SendBy), ExpiresAt: given(m.ExpiresAt),
-		AskedAt: given(m.AskedAt), DueAt: given(m.DueAt), PaidLateAt: given(m.PaidLateAt), ReversedAt: given(m.ReversedAt),
+		AskedAt: given(m.PolledAt), DueAt: given(m.DueAt), PaidLateAt: given(m.PaidLateAt), ReversedAt: given(m.ReversedAt),
 		Story: make([]Event, len(story)),
 		Paying: Paying{
 			ConnectionOwner: string(m.ConnectionOwner), ConnectionVersion: m.ConnectionVersion, ConnectionAccount: m.ConnectionAccount,

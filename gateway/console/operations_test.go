@@ -15,11 +15,11 @@ import (
 func TestAttentionIsListedAndSettled(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	entry := store.Attention{
+	entry := movement.Exception{
 		Owner: movement.Owner{MerchantID: "mer_1", Mode: "live"}, Subject: "inv-1", Reason: "amount_differs", FactID: "evt-1",
 		Provider: "bank", Detail: "paid 5, asked 7", At: time.Now(),
 	}
-	if _, err := w.store.AddAttention(t.Context(), entry); err != nil {
+	if _, err := w.store.AddException(t.Context(), entry); err != nil {
 		t.Fatal(err)
 	}
 	open, err := w.Attention(t.Context())
@@ -33,18 +33,18 @@ func TestAttentionIsListedAndSettled(t *testing.T) {
 		t.Error("it is not in the metrics")
 	}
 	r := console.Resolution{MerchantID: "mer_1", Mode: "live", Subject: "inv-1", Reason: "amount_differs", FactID: "evt-1"}
-	w.refused(w.ResolveAttention(t.Context(), r), http.StatusBadRequest, "resolution")
+	w.refused(w.ResolveException(t.Context(), r), http.StatusBadRequest, "resolution")
 	other := r
 	other.FactID, other.Resolution = "evt-2", "refunded"
-	w.refused(w.ResolveAttention(t.Context(), other), http.StatusNotFound, "")
+	w.refused(w.ResolveException(t.Context(), other), http.StatusNotFound, "")
 	r.Resolution = "refunded"
-	if err := w.ResolveAttention(t.Context(), r); err != nil {
+	if err := w.ResolveException(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	if open, err = w.Attention(t.Context()); err != nil || len(open) != 0 {
 		t.Errorf("still open %+v, %v", open, err)
 	}
-	w.refused(w.ResolveAttention(t.Context(), r), http.StatusNotFound, "")
+	w.refused(w.ResolveException(t.Context(), r), http.StatusNotFound, "")
 }
 
 func TestPluginsAreShown(t *testing.T) {
@@ -65,7 +65,7 @@ func TestAMovementIsShownWithItsStory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	now := time.Now()
-	claimed, ok, err := w.store.Claim(t.Context(), movement.Movement{
+	claimed, ok, err := w.store.Reserve(t.Context(), movement.Movement{
 		Key: movement.Key{Owner: movement.Owner{MerchantID: "mer_1", Mode: "test"}, Kind: "payment", Reference: "order-1"},
 		ID:  movement.NewID(), Operation: "/payments/create", Provider: "bank", Amount: 25000,
 		Request:     json.RawMessage(`{"body":{"amount":25000},"path":"/payments/create"}`),

@@ -11,7 +11,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -53,7 +52,7 @@ func (c *Console) resendOne(x *call, owner movement.Owner, event string) (any, e
 	if err := c.note(x, "callback.resend", owner, "event "+callback.EventID.String()); err != nil {
 		return nil, err
 	}
-	if callback.State == store.CallbackWaiting {
+	if callback.State == movement.CallbackWaiting {
 		if err := c.deps.Outbox.PostponeCallback(x.request.Context(), callback.CallbackKey, x.now); err != nil {
 			return nil, err
 		}
@@ -72,14 +71,14 @@ func (c *Console) resendOne(x *call, owner movement.Owner, event string) (any, e
 // resendRange sends again what has ended in a span of time. What waits comes by
 // itself.
 func (c *Console) resendRange(x *call, owner movement.Owner, order ResendOrder) (any, error) {
-	span := store.CallbackRange{Owner: owner, Until: x.now, Most: resendPage}
-	states := []store.CallbackState{store.CallbackDead, store.CallbackGone}
+	span := movement.CallbackRange{Owner: owner, Until: x.now, Most: resendPage}
+	states := []movement.CallbackState{movement.CallbackDead, movement.CallbackGone}
 	detail := "those that failed"
 	if !order.Failed {
 		if order.Since == nil {
 			return nil, fault.Invalid("since", "is required, unless only those that failed are sent again")
 		}
-		states, detail = append(states, store.CallbackDelivered), "all that ended"
+		states, detail = append(states, movement.CallbackDelivered), "all that ended"
 	}
 	if order.Since != nil {
 		span.Since = *order.Since
@@ -108,7 +107,7 @@ func (c *Console) resendRange(x *call, owner movement.Owner, order ResendOrder) 
 
 // resendPages sends the callbacks of one state again, the newest first. Where
 // some are left it tells the end of their span.
-func (c *Console) resendPages(ctx context.Context, now time.Time, span store.CallbackRange) (int, time.Time, error) {
+func (c *Console) resendPages(ctx context.Context, now time.Time, span movement.CallbackRange) (int, time.Time, error) {
 	resent, seen := 0, map[uuid.UUID]bool{}
 	for range resendTurns {
 		page, err := c.deps.Callbacks.Callbacks(ctx, span)
@@ -160,7 +159,7 @@ func (c *Console) testCallback(x *call) (any, error) {
 	if err := c.checkURL(receiver); err != nil {
 		return nil, err
 	}
-	told := store.Told{ID: uuid.New(), Event: "callback.test", URL: receiver}
+	told := movement.CallbackEvent{ID: uuid.New(), Event: "callback.test", URL: receiver}
 	if told.Body, err = testBody(told.Event, x.now); err != nil {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 // Decider takes operators' word on movements whose outcome nobody knows, with an
@@ -25,16 +24,16 @@ func (c *Console) settleMovement(x *call) (any, error) {
 		return nil, err
 	}
 	id, attempt, ok := ourName(x.request.PathValue("movement"))
-	switch outcome := store.Outcome(s.As); {
+	switch outcome := movement.OverrideOutcome(s.As); {
 	case !ok:
 		return nil, fault.New(fault.NotFound, "There is no such movement: settle names one by its id, refId, txId or upstream reference.")
-	case outcome != store.OutcomeSuccess && outcome != store.OutcomeFailed:
+	case outcome != movement.OverrideSucceeded && outcome != movement.OverrideFailed:
 		return nil, fault.Invalid("as", "must be success or failed")
 	case !plain(s.Reason, 1, maxReason):
 		return nil, fault.Invalid("reason", "must have 1 to 500 characters, without control characters")
 	}
 	decided, err := c.deps.Decider.Decide(x.request.Context(), engine.Decision{
-		Movement: id, Attempt: attempt, Operator: x.operator, Outcome: store.Outcome(s.As), Reason: s.Reason, Alone: s.Alone,
+		Movement: id, Attempt: attempt, Operator: x.operator, Outcome: movement.OverrideOutcome(s.As), Reason: s.Reason, Alone: s.Alone,
 	})
 	if err != nil {
 		return nil, err

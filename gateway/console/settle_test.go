@@ -71,7 +71,7 @@ func (w *world) transfers(age time.Duration, change func(*movement.Movement)) mo
 	if change != nil {
 		change(&m)
 	}
-	claimed, ok, err := w.store.Claim(w.Context(), m)
+	claimed, ok, err := w.store.Reserve(w.Context(), m)
 	if err != nil || !ok {
 		w.Fatalf("claim: %t, %v", ok, err)
 	}
@@ -132,7 +132,7 @@ func TestTwoOperatorsSettleATransfer(t *testing.T) {
 func TestOneOperatorSettlesAlone(t *testing.T) {
 	t.Parallel()
 	w := deciding(t)
-	m := w.transfers(25*time.Hour, func(m *movement.Movement) { m.Reference, m.Stem = "\x1exyz-1", "\x1exyz-" })
+	m := w.transfers(25*time.Hour, func(m *movement.Movement) { m.Reference, m.Fingerprint = "\x1exyz-1", "\x1exyz-" })
 	s, err := w.SettleMovement(t.Context(), m.ID.String(), console.Settling{As: "failed", Reason: "bounced", Alone: true})
 	if err != nil || s.Waiting || s.State != "failed" || !s.Decision.Alone {
 		t.Fatalf("%+v, %v", s, err)

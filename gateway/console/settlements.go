@@ -10,14 +10,13 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 // Settlements reads the payments that wait for an operator, the newest first, and
 // whose an account is, which is nobody's (store.ErrNotFound) until its first sale.
 type Settlements interface {
-	Book(ctx context.Context, account movement.AccountID) (store.Book, error)
-	ListSettlements(ctx context.Context, merchant string, most int) ([]store.ListedSettlement, error)
+	Statement(ctx context.Context, account movement.AccountID) (movement.Statement, error)
+	ListLines(ctx context.Context, merchant string, most int) ([]movement.ListedLine, error)
 }
 
 // Assigner gives a payment to a collection by an operator's word. Its error is a
@@ -63,7 +62,7 @@ func (c *Console) listSettlements(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := c.deps.Settlements.ListSettlements(x.request.Context(), string(account.ID()), most)
+	waiting, err := c.deps.Settlements.ListLines(x.request.Context(), string(account.ID()), most)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -19,11 +18,11 @@ import (
 // claimed makes a merchant's first sale on an account.
 func (w *world) claimed(merchant, account string, now time.Time) movement.Movement {
 	w.Helper()
-	m, ours, err := w.store.Claim(w.Context(), movement.Movement{
+	m, ours, err := w.store.Reserve(w.Context(), movement.Movement{
 		Key: movement.Key{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}, Kind: manifest.Collection, Reference: "INV/1"},
 		ID:  movement.NewID(), Operation: "/wallet2/create", Provider: "wallet2", Amount: 10_000, Request: json.RawMessage(`{}`),
 		ConnectionAccount: account, CreatedAt: now, SendBy: now, ExpiresAt: now.Add(time.Hour),
-		Slot: movement.Slot{Account: movement.NewAccountID("wallet2", "live", account), FreeAt: now.Add(2 * time.Hour)},
+		Reserved: movement.ReservedAmount{Account: movement.NewAccountID("wallet2", "live", account), FreeAt: now.Add(2 * time.Hour)},
 	})
 	if err != nil || !ours {
 		w.Fatal(ours, err)
@@ -77,7 +76,7 @@ type assigner struct{ asked []engine.Assignment }
 
 func (a *assigner) Assign(_ context.Context, asked engine.Assignment) (movement.Movement, error) {
 	a.asked = append(a.asked, asked)
-	return movement.Movement{ID: asked.Movement, State: movement.Done}, nil
+	return movement.Movement{ID: asked.Movement, State: movement.Succeeded}, nil
 }
 
 func TestSettlementsAreListedAndAssigned(t *testing.T) {
@@ -87,18 +86,18 @@ func TestSettlementsAreListedAndAssigned(t *testing.T) {
 	ctx, merchant, now := t.Context(), w.merchant().MerchantID, time.Now().UTC().Truncate(time.Second)
 	account := movement.NewAccountID("wallet2", "live", "ID10200")
 	m := w.claimed(merchant, "ID10200", now)
-	book, err := w.store.Book(ctx, account)
+	book, err := w.store.Statement(ctx, account)
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := store.BookEntry{Payment: "rrn-1", ID: "row-1", Amount: 10_000, Currency: "IDR", At: now, Paid: true}
-	if _, err := w.store.Enter(ctx, now, book, []store.BookEntry{row}, "1", now); err != nil {
+	row := movement.ImportedLine{Payment: "rrn-1", ID: "row-1", Amount: 10_000, Currency: "IDR", At: now, Paid: true}
+	if _, err := w.store.Import(ctx, now, book, []movement.ImportedLine{row}, "1", now); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := w.Settlements(ctx, merchant); err != nil || len(list) != 0 { // nobody has judged it
 		t.Errorf("%+v, %v", list, err)
 	}
-	if _, err := w.store.Judge(ctx, now, book, []store.Verdict{{Payment: "rrn-1", State: store.SettlementUnmatched}}); err != nil {
+	if _, err := w.store.Match(ctx, now, book, []movement.Match{{Payment: "rrn-1", State: movement.LineUnmatched}}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := w.Settlements(ctx, merchant)

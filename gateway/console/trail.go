@@ -7,15 +7,14 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 // Around reads what happened around a movement's story.
 type Around interface {
-	NotesOf(ctx context.Context, id movement.ID) ([]store.Note, error)
+	NotesOf(ctx context.Context, id movement.ID) ([]movement.Note, error)
 	PostingsOf(ctx context.Context, owner movement.Owner, id movement.ID) ([]ledger.Transaction, error)
-	CallbacksOfMovement(ctx context.Context, owner movement.Owner, id movement.ID, story []store.Event) ([]store.Callback, error)
-	DecisionsOf(ctx context.Context, id movement.ID) ([]store.Decision, error)
+	CallbacksOfMovement(ctx context.Context, owner movement.Owner, id movement.ID, story []movement.HistoryEntry) ([]movement.Callback, error)
+	OverridesOf(ctx context.Context, id movement.ID) ([]movement.Override, error)
 }
 
 func (c *Console) showMovement(x *call) (any, error) {
@@ -24,7 +23,7 @@ func (c *Console) showMovement(x *call) (any, error) {
 		return nil, err
 	}
 	ctx := x.request.Context()
-	story, err := c.deps.Movements.Story(ctx, m.ID)
+	story, err := c.deps.Movements.History(ctx, m.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -67,14 +66,14 @@ func (c *Console) addTrail(ctx context.Context, m movement.Movement, out *Moveme
 			Margin: Rupiah(p.Margin), Cost: Rupiah(p.Legs.Cost), Deposit: Rupiah(p.Deposit),
 		})
 	}
-	decisions, err := c.deps.Around.DecisionsOf(ctx, m.ID)
+	decisions, err := c.deps.Around.OverridesOf(ctx, m.ID)
 	if err != nil {
 		return err
 	}
 	for _, d := range decisions {
 		out.Verdicts = append(out.Verdicts, verdictDocument(d))
 	}
-	entries, err := c.deps.Attention.AttentionOf(ctx, m.Owner, m.ID.String())
+	entries, err := c.deps.Attention.ExceptionsOf(ctx, m.Owner, m.ID.String())
 	for _, a := range entries {
 		out.Attention = append(out.Attention, Attended{
 			Reason: a.Reason, FactID: a.FactID, Detail: a.Detail, At: a.At,
@@ -84,14 +83,14 @@ func (c *Console) addTrail(ctx context.Context, m movement.Movement, out *Moveme
 	return err
 }
 
-func verdictDocument(d store.Decision) Verdict {
+func verdictDocument(d movement.Override) Verdict {
 	return Verdict{
 		Attempt: d.Attempt, As: string(d.Outcome), Operator: d.Operator, Reason: d.Reason, At: d.At, Alone: d.Alone,
 		ConfirmedBy: d.ConfirmedBy, ConfirmedReason: d.ConfirmedReason, ConfirmedAt: given(d.ConfirmedAt),
 	}
 }
 
-func attemptDocuments(attempts []store.Attempt) []CallbackAttempt {
+func attemptDocuments(attempts []movement.CallbackAttempt) []CallbackAttempt {
 	var out []CallbackAttempt
 	for _, a := range attempts {
 		out = append(out, CallbackAttempt{

@@ -7,7 +7,6 @@ import (
 	"unicode"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 // alert puts a fault of an account at a provider on the operators' list: nobody
@@ -16,7 +15,7 @@ import (
 // can't be written is logged, and changes no answer.
 func (e *Engine) alert(ctx context.Context, provider string, c connection, what string) {
 	what = printable(what)
-	_, err := e.Records.AddAttention(ctx, store.Attention{
+	_, err := e.Records.AddException(ctx, movement.Exception{
 		Owner: movement.Owner{MerchantID: c.MerchantID, Mode: c.Mode}, Subject: "connection to " + provider, Reason: reasonAccount, Provider: provider,
 		FactID: strconv.FormatInt(c.Version, 10) + kindOfFault(what), Detail: what, At: e.Now(), Lasting: true,
 	})

@@ -265,11 +265,11 @@ func messageOf(rules movement.Rules, m movement.Movement) string {
 		return said
 	}
 	switch m.State {
-	case movement.Done:
+	case movement.Succeeded:
 		return "The " + string(rules.Kind) + " has succeeded."
 	case movement.Failed:
 		return "The " + string(rules.Kind) + " has failed. Nothing was charged."
-	case movement.Sending, movement.Pending, movement.Expired, movement.Unsent:
+	case movement.Submitting, movement.Pending, movement.Expired, movement.NotSubmitted:
 	}
 	return "The " + string(rules.Kind) + " is being processed."
 }

@@ -16,9 +16,9 @@ import (
 // was seen, or the collection has another payment; the story of the collection that
 // had the payment tells in the same commit that it was given away.
 type Assignments interface {
-	Settlement(ctx context.Context, account movement.AccountID, payment string) (store.Settlement, error)
-	SettleAttention(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
-	Assign(ctx context.Context, now time.Time, seen store.Settlement, to movement.ID, operator, reason string) (bool, error)
+	Line(ctx context.Context, account movement.AccountID, payment string) (movement.StatementLine, error)
+	ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
+	Assign(ctx context.Context, now time.Time, seen movement.StatementLine, to movement.ID, operator, reason string) (bool, error)
 }
 
 // Assignment is an operator's word on which collection a payment is for. The
@@ -45,7 +45,7 @@ func (e *Engine) Assign(ctx context.Context, a Assignment) (movement.Movement, e
 }
 
 func (e *Engine) assign(ctx context.Context, a Assignment) (movement.Movement, error) {
-	seen, err := e.Assignments.Settlement(ctx, a.Account, a.Payment)
+	seen, err := e.Assignments.Line(ctx, a.Account, a.Payment)
 	if errors.Is(err, store.ErrNotFound) {
 		return movement.Movement{}, fault.New(fault.NotFound, "There is no such payment.")
 	}
@@ -71,7 +71,7 @@ func (e *Engine) assign(ctx context.Context, a Assignment) (movement.Movement, e
 	if err != nil {
 		return movement.Movement{}, err
 	}
-	now, err := e.Assignments.Settlement(ctx, a.Account, a.Payment)
+	now, err := e.Assignments.Line(ctx, a.Account, a.Payment)
 	switch {
 	case err != nil:
 		return movement.Movement{}, err
@@ -83,7 +83,7 @@ func (e *Engine) assign(ctx context.Context, a Assignment) (movement.Movement, e
 		if err := e.pay(ctx, now); err != nil {
 			return movement.Movement{}, err
 		}
-		if err := e.Settlements.Settled(ctx, a.Account, []store.Settlement{now}); err != nil {
+		if err := e.Settlements.CloseLines(ctx, a.Account, []movement.StatementLine{now}); err != nil {
 			return movement.Movement{}, err
 		}
 		e.listedNoMore(ctx, m.Owner, a)
@@ -95,13 +95,13 @@ func (e *Engine) assign(ctx context.Context, a Assignment) (movement.Movement, e
 // list. That it can't be is logged: what is listed can be resolved by hand.
 func (e *Engine) listedNoMore(ctx context.Context, owner movement.Owner, a Assignment) {
 	reasons := []string{reasonAmbiguous, reasonPaidAgain}
-	if err := e.Assignments.SettleAttention(ctx, e.Now(), owner, "payment "+a.Payment, reasons, a.Operator, "assigned: "+a.Reason); err != nil {
+	if err := e.Assignments.ResolveExceptions(ctx, e.Now(), owner, "payment "+a.Payment, reasons, a.Operator, "assigned: "+a.Reason); err != nil {
 		e.Log.WarnContext(ctx, "a payment that was assigned stays on the operators' list", "payment", a.Payment, "error", err)
 	}
 }
 
 // assignable says whether a payment may be given to a collection now.
-func (e *Engine) assignable(ctx context.Context, s store.Settlement, m movement.Movement) error {
+func (e *Engine) assignable(ctx context.Context, s movement.StatementLine, m movement.Movement) error {
 	switch {
 	case m.Kind != manifest.Collection || movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount) != s.Account:
 		return fault.New(fault.InvalidRequest, "The movement is no collection on the account that the payment arrived on.")
@@ -115,7 +115,7 @@ func (e *Engine) assignable(ctx context.Context, s store.Settlement, m movement.
 		return nil
 	}
 	has, err := e.Movements.MovementByID(ctx, s.Movement)
-	if err == nil && (s.State != store.SettlementPaid || has.State != movement.Expired) {
+	if err == nil && (s.State != movement.LinePaid || has.State != movement.Expired) {
 		return fault.New(fault.DuplicateReference, "The payment has paid a collection already.")
 	}
 	return err

@@ -72,7 +72,7 @@ func (e *Engine) unpaid(ctx context.Context, op *catalog.Operation, m movement.M
 	then.State, then.UpdatedAt = movement.Expired, e.Now()
 	_, err := e.move(ctx, store.Move{
 		Movement: m, To: movement.Expired, Event: string(movement.Expired),
-		Detail: detail("source", sourceBooks, "through", stamp(through)), DueAt: then.NextLook(e.Now(), op.Pace),
+		Detail: detail("source", sourceBooks, "through", stamp(through)), DueAt: then.NextPoll(e.Now(), op.Pace),
 	})
 	if err != nil {
 		return m, err
@@ -86,7 +86,7 @@ const sourceBooks = "statement"
 // sighting is what a look at an account's books has come to: they are complete up to
 // their Through, and of that nothing is left that could pay, but for what failed.
 type sighting struct {
-	store.Book
+	movement.Statement
 	waiting bool                  // payments are left that may be late money
 	failed  map[movement.ID]error // collections that could not be told that they are paid; the next look tells them
 }
@@ -101,8 +101,8 @@ func (e *Engine) reconcile(ctx context.Context, op *catalog.Operation, c connect
 	if err != nil {
 		return seen, err
 	}
-	seen.Book = book
-	ours, err := e.Books.AskBook(ctx, account, e.Now(), before)
+	seen.Statement = book
+	ours, err := e.Books.PollStatement(ctx, account, e.Now(), before)
 	switch {
 	case err != nil:
 		return seen, err
@@ -150,10 +150,10 @@ func toTheEnd[T any](ctx context.Context, log *slog.Logger, look func(context.Co
 	}
 }
 
-func (e *Engine) bookOf(ctx context.Context, account movement.AccountID, c connection) (store.Book, error) {
-	book, err := e.Books.Book(ctx, account)
+func (e *Engine) bookOf(ctx context.Context, account movement.AccountID, c connection) (movement.Statement, error) {
+	book, err := e.Books.Statement(ctx, account)
 	if err == nil && book.MerchantID != c.MerchantID {
-		err = store.ErrForeignAccount
+		err = movement.ErrForeignAccount
 	}
 	book.Name = c.account
 	return book, err
@@ -169,11 +169,11 @@ func (e *Engine) readBook(ctx context.Context, op *catalog.Operation, c connecti
 		if report.Detail != "" {
 			e.complain(ctx, op, c, report)
 		}
-		if !report.Known || report.Cursor == seen.Cursor && len(report.Entries) == 0 && !report.Through.After(seen.Through) {
+		if !report.Known || report.Cursor == seen.Cursor && len(report.Lines) == 0 && !report.Through.After(seen.Through) {
 			return nil
 		}
 		entered, err := persist(ctx, e.patience, func(ctx context.Context) (bool, error) {
-			return e.Books.Enter(ctx, e.Now(), seen.Book, entriesOf(report.Entries), report.Cursor, e.past(report.Through))
+			return e.Books.Import(ctx, e.Now(), seen.Statement, entriesOf(report.Lines), report.Cursor, e.past(report.Through))
 		})
 		if err != nil {
 			return err
@@ -186,7 +186,7 @@ func (e *Engine) readBook(ctx context.Context, op *catalog.Operation, c connecti
 			return err
 		}
 	}
-	seen.Book, err = e.bookOf(ctx, seen.Account, c)
+	seen.Statement, err = e.bookOf(ctx, seen.Account, c)
 	return err
 }
 
@@ -202,7 +202,7 @@ func (e *Engine) past(moment time.Time) time.Time {
 // complain tells operators what is wrong with an account's reports: each thing once,
 // and again where it is still so after they have dealt with it. What passes by
 // itself is logged and no more.
-func (e *Engine) complain(ctx context.Context, op *catalog.Operation, c connection, report sdk.Report) {
+func (e *Engine) complain(ctx context.Context, op *catalog.Operation, c connection, report sdk.StatementPage) {
 	text := printable(report.Detail)
 	log := e.Log.With("provider", op.Provider, "merchant", c.MerchantID, "mode", c.Mode, "detail", text)
 	if report.Blame == sdk.BlameNone {
@@ -213,7 +213,7 @@ func (e *Engine) complain(ctx context.Context, op *catalog.Operation, c connecti
 	if report.Blame == sdk.BlameUpstream {
 		fact = kindOfFault(text) // in other words each time: ports, times
 	}
-	fresh, err := e.Records.AddAttention(ctx, store.Attention{
+	fresh, err := e.Records.AddException(ctx, movement.Exception{
 		Owner: movement.Owner{MerchantID: c.MerchantID, Mode: c.Mode}, Subject: "reports of " + op.Provider, Reason: reasonReports,
 		Provider: op.Provider, FactID: fact, Detail: text, At: e.Now(), Lasting: true,
 	})
@@ -227,8 +227,8 @@ func (e *Engine) complain(ctx context.Context, op *catalog.Operation, c connecti
 
 // entriesOf is what a page says of each payment, in the order in which it first
 // says something of it.
-func entriesOf(rows []sdk.Entry) []store.BookEntry {
-	entries, at := make([]store.BookEntry, 0, len(rows)), make(map[string]int, len(rows))
+func entriesOf(rows []sdk.StatementLine) []movement.ImportedLine {
+	entries, at := make([]movement.ImportedLine, 0, len(rows)), make(map[string]int, len(rows))
 	for _, row := range rows {
 		told := entryOf(row)
 		i, known := at[told.Payment]
@@ -242,8 +242,8 @@ func entriesOf(rows []sdk.Entry) []store.BookEntry {
 	return entries
 }
 
-func entryOf(row sdk.Entry) store.BookEntry {
-	told := store.BookEntry{
+func entryOf(row sdk.StatementLine) movement.ImportedLine {
+	told := movement.ImportedLine{
 		ID: nameOfRow(row.ID), Amount: row.Amount, Currency: printable(cmp.Or(row.Currency, "IDR")), At: row.At, Paid: !row.Reversed,
 	}
 	told.Payment = told.ID
@@ -263,7 +263,7 @@ func entryOf(row sdk.Entry) store.BookEntry {
 }
 
 // merged adds what a later row says of the same payment.
-func merged(first, then store.BookEntry) store.BookEntry {
+func merged(first, then movement.ImportedLine) movement.ImportedLine {
 	both := first
 	both.Differs = first.Differs || then.Differs || first.Amount != then.Amount || first.Currency != then.Currency ||
 		first.Paid && then.Paid && !first.At.Equal(then.At)

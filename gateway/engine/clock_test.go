@@ -67,7 +67,7 @@ func TestAWrongClockProvesNothing(t *testing.T) {
 		p.want(p.transfer("C"), "INTERNAL no later")
 		p.work("A", 3*time.Hour)
 		p.work("B", time.Hour)
-		if a, b := p.stored("A"), p.stored("B"); a.State != movement.Sending || a.Misses != 0 || b.State != movement.Done {
+		if a, b := p.stored("A"), p.stored("B"); a.State != movement.Submitting || a.Misses != 0 || b.State != movement.Succeeded {
 			p.Errorf("A stands at %s with %d misses, B at %s", a.State, a.Misses, b.State)
 		}
 		wrong = nil
@@ -92,8 +92,8 @@ func TestAWrongClockSendsNothingAgain(t *testing.T) {
 		}
 	}
 	s.want(s.order("A"), "Pending")
-	if m := s.stored("A"); len(s.up.lookups) > 0 || !m.AskedAt.IsZero() || len(s.up.wrong) > 0 {
-		t.Errorf("sent again at %v, asked at %v, %v", s.up.lookups, m.AskedAt, s.up.wrong)
+	if m := s.stored("A"); len(s.up.lookups) > 0 || !m.PolledAt.IsZero() || len(s.up.wrong) > 0 {
+		t.Errorf("sent again at %v, asked at %v, %v", s.up.lookups, m.PolledAt, s.up.wrong)
 	}
 }
 
@@ -104,13 +104,13 @@ func TestADoubtListedByAClockThatIsBehind(t *testing.T) {
 	for behind, word := range map[time.Duration]string{2*movement.ClockSkew - time.Second: "", 2*movement.ClockSkew + 2*time.Second: "IN_PROGRESS"} {
 		o := undecided(t, kept, "transfer", movement.Pending)
 		m := o.stored("A")
-		if _, err := kept.AddAttention(t.Context(), store.Attention{
+		if _, err := kept.AddException(t.Context(), movement.Exception{
 			Owner: m.Owner, Subject: m.ID.String(), Reason: reasonAmount, FactID: "hook", Provider: m.Provider, Detail: "x", At: m.CreatedAt.Add(-behind),
 		}); err != nil {
 			t.Fatal(err)
 		}
 		o.pass(10 * time.Minute)
-		if _, err := o.saysAlone(ayu, store.OutcomeSuccess); (err == nil) != (word == "") || err != nil && string(fault.From(err).Code) != word {
+		if _, err := o.saysAlone(ayu, movement.OverrideSucceeded); (err == nil) != (word == "") || err != nil && string(fault.From(err).Code) != word {
 			t.Errorf("%v behind: %v", behind, err)
 		}
 	}

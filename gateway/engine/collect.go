@@ -10,7 +10,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -19,7 +18,7 @@ import (
 // candidates are the collections that some payments may be for, by what is to be
 // paid. The payments come in the order of their times.
 func (e *Engine) candidates(
-	ctx context.Context, op *catalog.Operation, book store.Book, payments []store.Settlement,
+	ctx context.Context, op *catalog.Operation, book movement.Statement, payments []movement.StatementLine,
 ) (map[money.Amount][]movement.Candidate, error) {
 	found := make(map[money.Amount][]movement.Candidate, len(payments))
 	known := make(map[movement.ID]bool, len(payments))
@@ -48,9 +47,9 @@ func (e *Engine) candidates(
 // nearEachOther is how many payments, the first of some, lie in one day: sales are
 // asked for by their times, and a payment of long ago must not bring the whole
 // history of an amount.
-func nearEachOther(payments []store.Settlement) int {
+func nearEachOther(payments []movement.StatementLine) int {
 	ends := payments[0].At.Add(24 * time.Hour)
-	if i := slices.IndexFunc(payments, func(s store.Settlement) bool { return s.At.After(ends) }); i > 0 {
+	if i := slices.IndexFunc(payments, func(s movement.StatementLine) bool { return s.At.After(ends) }); i > 0 {
 		return i
 	}
 	return len(payments)
@@ -58,37 +57,37 @@ func nearEachOther(payments []store.Settlement) int {
 
 // verdictOn judges a new payment, and notes among the candidates which of them it
 // pays. It is false for one that can't be judged yet.
-func verdictOn(s store.Settlement, candidates []movement.Candidate, coolDown time.Duration) (store.Verdict, bool) {
-	verdict := store.Verdict{Payment: s.Payment, State: store.SettlementUnmatched}
+func verdictOn(s movement.StatementLine, candidates []movement.Candidate, coolDown time.Duration) (movement.Match, bool) {
+	verdict := movement.Match{Payment: s.Payment, State: movement.LineUnmatched}
 	switch {
 	case s.Differs: // as where a part of it was taken back
-		return listed(verdict, s, store.SettlementAmbiguous, reasonAmbiguous, "its rows do not agree"), true
+		return listed(verdict, s, movement.LineAmbiguous, reasonAmbiguous, "its rows do not agree"), true
 	case !s.ReversedAt.IsZero(): // it was taken back before anybody was told of it
-		verdict.State = store.SettlementReversed
+		verdict.State = movement.LineReversed
 		return verdict, true
 	case s.Currency != "IDR":
 		return verdict, true
 	}
-	match, id := movement.MatchPayment(movement.Payment{Amount: s.Amount, At: s.At}, candidates, coolDown)
+	match, id := movement.FindMatch(movement.Arrival{Amount: s.Amount, At: s.At}, candidates, coolDown)
 	switch match {
 	case movement.Paying:
-		verdict.State, verdict.Movement = store.SettlementMatched, id
+		verdict.State, verdict.Movement = movement.LineMatched, id
 		for i := range candidates {
 			candidates[i].Taken = candidates[i].Taken || candidates[i].ID == id
 		}
 	case movement.Waiting:
 		return verdict, false
 	case movement.Ambiguous:
-		return listed(verdict, s, store.SettlementAmbiguous, reasonAmbiguous, "it may be for two collections"), true
+		return listed(verdict, s, movement.LineAmbiguous, reasonAmbiguous, "it may be for two collections"), true
 	case movement.Again:
-		return listed(verdict, s, store.SettlementAgain, reasonPaidAgain, "its collection is paid by another"), true
+		return listed(verdict, s, movement.LineAgain, reasonPaidAgain, "its collection is paid by another"), true
 	case movement.Unmatched:
 	}
 	return verdict, true
 }
 
 // listed is the verdict on a payment that a person must see.
-func listed(v store.Verdict, s store.Settlement, state store.SettlementState, reason, text string) store.Verdict {
+func listed(v movement.Match, s movement.StatementLine, state movement.LineState, reason, text string) movement.Match {
 	v.State, v.Reason, v.Detail = state, reason, text+": "+s.Amount.String()+" at "+stamp(s.At)
 	return v
 }
@@ -96,7 +95,7 @@ func listed(v store.Verdict, s store.Settlement, state store.SettlementState, re
 // pay does what a matched payment means for its collection: it is paid, or paid
 // late; and where the payment was taken back, that is a reversal. All of it may
 // have been done before.
-func (e *Engine) pay(ctx context.Context, s store.Settlement) error {
+func (e *Engine) pay(ctx context.Context, s movement.StatementLine) error {
 	m, err := e.reread(ctx, s.Movement)
 	if err != nil {
 		return err
@@ -105,8 +104,8 @@ func (e *Engine) pay(ctx context.Context, s store.Settlement) error {
 	if err != nil {
 		return err
 	}
-	fact := sdk.Finding{
-		Reference: m.UpstreamReference(), Standing: sdk.StandingDone, Amount: s.Amount, Currency: s.Currency, EventID: s.ID, At: s.At,
+	fact := sdk.StatusUpdate{
+		Reference: m.UpstreamReference(), Status: sdk.StatusDone, Amount: s.Amount, Currency: s.Currency, EventID: s.ID, At: s.At,
 	}
 	source := sourceBooks
 	if s.Operator != "" { // a person has answered for the amount
@@ -121,8 +120,8 @@ func (e *Engine) pay(ctx context.Context, s store.Settlement) error {
 	case s.ReversedAt.IsZero():
 		return nil
 	}
-	fact.Standing, fact.At = sdk.StandingFailed, e.plausible(s.ReversedAt)
-	if m.State != movement.Done && !m.PaidLateAt.IsZero() { // its merchant was told of late money, and is told that it is gone
+	fact.Status, fact.At = sdk.StatusFailed, e.plausible(s.ReversedAt)
+	if m.State != movement.Succeeded && !m.PaidLateAt.IsZero() { // its merchant was told of late money, and is told that it is gone
 		_, err = e.record(ctx, m, fact, movement.Reversal, source)
 		return err
 	}
@@ -135,10 +134,10 @@ func byBooks(op *catalog.Operation) bool { return op.Rules.Life > 0 }
 
 // hear settles what a provider says of a movement itself. Of one that its books
 // alone end, that can be no more than what there is to pay.
-func (e *Engine) hear(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding, source string) (movement.Movement, error) {
+func (e *Engine) hear(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.StatusUpdate, source string) (movement.Movement, error) {
 	if byBooks(op) {
 		f.ExpiresAt = time.Time{} // its life is ours
-		if to, said := stateOf(f.Standing); said && to != movement.Pending {
+		if to, said := stateOf(f.Status); said && to != movement.Pending {
 			return m, e.list(ctx, m, reasonContradiction, printable(f.EventID), "a "+source+" says "+string(to)+", which the reports alone may say")
 		}
 	}
@@ -151,11 +150,11 @@ func takeSlot(op *catalog.Operation, draft *movement.Movement) {
 		return
 	}
 	draft.ExpiresAt = draft.CreatedAt.Add(op.Rules.Life)
-	draft.Slot = slotOf(op, *draft)
+	draft.Reserved = slotOf(op, *draft)
 }
 
-func slotOf(op *catalog.Operation, m movement.Movement) movement.Slot {
-	return movement.Slot{
+func slotOf(op *catalog.Operation, m movement.Movement) movement.ReservedAmount {
+	return movement.ReservedAmount{
 		Account: movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), FreeAt: m.ExpiresAt.Add(coolDown(op)),
 	}
 }
@@ -167,8 +166,8 @@ func (e *Engine) freeSlot(ctx context.Context, op *catalog.Operation, m movement
 	if !byBooks(op) {
 		return
 	}
-	m.Slot = slotOf(op, m)
-	if err := e.Books.FreeSlot(ctx, m); err != nil {
+	m.Reserved = slotOf(op, m)
+	if err := e.Books.ReleaseAmount(ctx, m); err != nil {
 		e.Log.WarnContext(ctx, "the amount of a collection that was not made stays taken for a while", "movement", m.ID.String(), "error", err)
 	}
 }
@@ -176,12 +175,12 @@ func (e *Engine) freeSlot(ctx context.Context, op *catalog.Operation, m movement
 // unslotted is the error of a collection that got no amount, nil where that was
 // not why.
 func (e *Engine) unslotted(err error) *fault.Error {
-	if full, ok := errors.AsType[*store.NoAmountError](err); ok {
+	if full, ok := errors.AsType[*movement.NoAmountError](err); ok {
 		now := e.Now()
 		return fault.New(fault.InProgress, "Every amount that this payment could have is taken by another that is open or was just now.").
 			After(now, max(full.FreeAt.Sub(now), time.Second))
 	}
-	if errors.Is(err, store.ErrForeignAccount) {
+	if errors.Is(err, movement.ErrForeignAccount) {
 		return fault.New(fault.ProviderUnavailable, "The wallet account is another merchant's. Nothing was sent.").Because(err)
 	}
 	return nil
@@ -246,7 +245,7 @@ func withRemaining(ctx context.Context, r Request, answer Answer) Answer {
 // resolveByBooks is the worker's look at what the books end.
 func (e *Engine) resolveByBooks(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection) error {
 	now := e.Now()
-	if _, err := e.Inquiries.Ask(ctx, m, now, now, m.NextLook(now, op.Pace)); err != nil {
+	if _, err := e.Inquiries.Poll(ctx, m, now, now, m.NextPoll(now, op.Pace)); err != nil {
 		return err
 	}
 	_, err := e.collect(ctx, op, m, c)
@@ -257,6 +256,6 @@ func (e *Engine) resolveByBooks(ctx context.Context, op *catalog.Operation, m mo
 // can pay, or has or could have a while ago. Rows that come later than that are
 // found by whoever reads the account's books.
 func readable(op *catalog.Operation, m movement.Movement) bool {
-	ended := m.State == movement.Expired || m.State == movement.Done
+	ended := m.State == movement.Expired || m.State == movement.Succeeded
 	return op.Kind == manifest.Collection && (m.State == movement.Pending || ended && !m.DueAt.IsZero())
 }

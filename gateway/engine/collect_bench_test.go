@@ -58,7 +58,7 @@ func BenchmarkMatching(b *testing.B) {
 }
 
 // copied is how long the database takes to keep rows, page by page.
-func copied(b *testing.B, url string, rows []sdk.Entry) time.Duration {
+func copied(b *testing.B, url string, rows []sdk.StatementLine) time.Duration {
 	b.Helper()
 	conn, err := pgx.Connect(b.Context(), url)
 	if err != nil {
@@ -86,7 +86,7 @@ func copied(b *testing.B, url string, rows []sdk.Entry) time.Duration {
 }
 
 // busyStall has many open sales and the rows of a long day.
-func busyStall(b *testing.B) (*stall, string, []sdk.Entry) {
+func busyStall(b *testing.B) (*stall, string, []sdk.StatementLine) {
 	b.Helper()
 	url := dbtest.New(b, "engine"+store.MigrationsDigest(), func(ctx context.Context, url string) error {
 		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
@@ -114,7 +114,7 @@ func busyStall(b *testing.B) (*stall, string, []sdk.Entry) {
 	if _, err := conn.Exec(b.Context(), "ANALYZE"); err != nil {
 		b.Fatal(err)
 	}
-	rows, every := make([]sdk.Entry, *bookRows), *bookRows / *openSales
+	rows, every := make([]sdk.StatementLine, *bookRows), *bookRows / *openSales
 	for i := range rows {
 		amount := money.Amount(500_000_000 + i)
 		if i%every == 0 && i/every < *openSales {

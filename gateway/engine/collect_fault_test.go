@@ -21,7 +21,7 @@ type deaf struct {
 var errDeaf = broken{errors.New("it can't be told")}
 
 func (d *deaf) Move(ctx context.Context, now time.Time, move store.Move) (bool, error) {
-	if move.Movement.Reference == d.reference && move.To == movement.Done {
+	if move.Movement.Reference == d.reference && move.To == movement.Succeeded {
 		return false, errDeaf
 	}
 	return d.shaky.Move(ctx, now, move)
@@ -52,7 +52,7 @@ func TestASaleThatCantBeToldHoldsUpNoOther(t *testing.T) {
 	if err := w.Resolve(t.Context(), w.stored("poor")); !errors.Is(err, errDeaf) {
 		t.Errorf("the poor one: %v", err)
 	}
-	for reference, want := range map[string]movement.State{"poor": movement.Pending, "last": movement.Done, "unpaid": movement.Expired} {
+	for reference, want := range map[string]movement.State{"poor": movement.Pending, "last": movement.Succeeded, "unpaid": movement.Expired} {
 		if now := w.stored(reference); now.State != want {
 			t.Errorf("%s is %s, want %s", reference, now.State, want)
 		}
@@ -62,7 +62,7 @@ func TestASaleThatCantBeToldHoldsUpNoOther(t *testing.T) {
 	w.status(unpaid.Reference)
 	w.pass(booksEvery)
 	w.status("poor")
-	if now := w.stored("poor"); now.State != movement.Done || now.FactID != "a" {
+	if now := w.stored("poor"); now.State != movement.Succeeded || now.FactID != "a" {
 		t.Errorf("the poor one is %s", now.State)
 	}
 }
@@ -109,7 +109,7 @@ func TestLateMoneyIsTakenBack(t *testing.T) {
 func (w *stall) readBooks(quiet time.Duration) {
 	w.Helper()
 	w.pass(time.Second)
-	books, err := w.kept.QuietBooks(w.Context(), movement.AccountID{}, w.now(), w.now().Add(-quiet), 10_000)
+	books, err := w.kept.UnreadStatements(w.Context(), movement.AccountID{}, w.now(), w.now().Add(-quiet), 10_000)
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestRowsThatComeDaysLater(t *testing.T) {
 	}
 	w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED")
 	w.wantListed(reasonPaidLate)
-	if p := w.payment("foreign"); p.State != store.SettlementUnmatched {
+	if p := w.payment("foreign"); p.State != movement.LineUnmatched {
 		t.Errorf("the foreign payment is %s", p.State)
 	}
 }
@@ -157,14 +157,14 @@ func TestBooksThatAreNobodysAnyMore(t *testing.T) {
 	t.Parallel()
 	w := newStall(t, databaseFor(t))
 	w.sold("INV/1", 10_000)
-	b, err := w.kept.Book(t.Context(), w.wallet)
+	b, err := w.kept.Statement(t.Context(), w.wallet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other, gone, unknown := b, b, b
 	other.Account = movement.NewAccountID(wallet2, "live", "another code")
 	gone.Provider, unknown.Mode = "no plugin", "test"
-	for _, b := range []store.Book{other, gone, unknown} {
+	for _, b := range []movement.Statement{other, gone, unknown} {
 		if err := w.ReadBooks(t.Context(), b, w.now()); err != nil || w.till.reads != 0 {
 			t.Errorf("%+v: %v, %d reads", b, err, w.till.reads)
 		}
@@ -182,17 +182,17 @@ func TestBooksOfTheFutureEndNothing(t *testing.T) {
 	if now := w.stored("INV/1"); now.State != movement.Pending {
 		t.Fatalf("it is %s in its life", now.State)
 	}
-	if b, err := w.kept.Book(t.Context(), w.wallet); err != nil || b.Through.After(w.now()) {
+	if b, err := w.kept.Statement(t.Context(), w.wallet); err != nil || b.Through.After(w.now()) {
 		t.Errorf("complete until %v at %v, %v", b.Through, w.now(), err)
 	}
 	w.till.set(func() { w.till.through = time.Time{} })
-	b, err := w.kept.Book(t.Context(), w.wallet)
+	b, err := w.kept.Statement(t.Context(), w.wallet)
 	if err != nil {
 		t.Fatal(err)
 	}
 	next := w.sold("INV/2", 10_000)
 	tomorrow := w.now().Add(24 * time.Hour) // as a replica has it whose clock is ahead
-	if ok, err := w.kept.Enter(t.Context(), tomorrow, b, nil, b.Cursor, tomorrow); err != nil || !ok {
+	if ok, err := w.kept.Import(t.Context(), tomorrow, b, nil, b.Cursor, tomorrow); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
 	w.work("INV/2", 29*time.Minute)
@@ -212,7 +212,7 @@ func TestAPartTakenBackIsNoPayment(t *testing.T) {
 	w.pass(booksEvery)
 	w.status("INV/1")
 	w.wantListed(reasonAmbiguous)
-	if p := w.payment("r"); p.State != store.SettlementAmbiguous {
+	if p := w.payment("r"); p.State != movement.LineAmbiguous {
 		t.Errorf("the payment is %s", p.State)
 	}
 	w.wantTold()
@@ -226,20 +226,20 @@ func TestNobodyPaysASaleThatIsBeingMade(t *testing.T) {
 	for _, proven := range []bool{true, false} {
 		w := newStall(t, s)
 		w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameNone, "crashed") }
-		w.till.find = func(l sdk.Lookup) sdk.Finding { return sdk.NoWord(sdk.BlameNone, "away") }
+		w.till.find = func(l sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameNone, "away") }
 		w.sell("INV/1", 10_000)
 		m := w.stored("INV/1")
 		w.till.write(paid("r", m.Amount, m.CreatedAt.Add(time.Minute)))
 		w.readBooks(0)
-		if p, now := w.payment("r"), w.stored("INV/1"); p.State != store.SettlementNew || now.State != movement.Sending {
+		if p, now := w.payment("r"), w.stored("INV/1"); p.State != movement.LineNew || now.State != movement.Submitting {
 			t.Fatalf("the payment is %s, the sale %s", p.State, now.State)
 		}
-		want := store.SettlementPaid
+		want := movement.LinePaid
 		if w.till.set(func() { w.till.find = nil }); proven {
-			want = store.SettlementUnmatched
+			want = movement.LineUnmatched
 			w.till.set(func() {
-				w.till.find = func(l sdk.Lookup) sdk.Finding {
-					return sdk.Finding{Reference: l.Reference, Standing: sdk.StandingNotFound}
+				w.till.find = func(l sdk.Lookup) sdk.StatusUpdate {
+					return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusNotFound}
 				}
 			})
 		}
@@ -258,13 +258,13 @@ func TestAReplicaWhoseClockIsAheadStopsNoReading(t *testing.T) {
 	w := newStall(t, databaseFor(t))
 	m := w.sold("INV/1", 10_000)
 	tomorrow := w.now().Add(24 * time.Hour)
-	if ours, err := w.kept.AskBook(t.Context(), w.wallet, tomorrow, tomorrow); err != nil || !ours {
+	if ours, err := w.kept.PollStatement(t.Context(), w.wallet, tomorrow, tomorrow); err != nil || !ours {
 		t.Fatal(ours, err)
 	}
 	w.till.write(paid("r", m.Amount, w.now().Add(time.Second)))
 	w.pass(booksEvery)
 	w.status("INV/1")
-	if now := w.stored("INV/1"); now.State != movement.Done {
+	if now := w.stored("INV/1"); now.State != movement.Succeeded {
 		t.Errorf("it is %s", now.State)
 	}
 }
@@ -281,7 +281,7 @@ func TestAPaymentWithoutATimeThatAnOperatorAssigns(t *testing.T) {
 	if _, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "r", Movement: m.ID, Operator: "ani", Reason: "seen at the till"}); err != nil {
 		t.Fatal(err)
 	}
-	if now := w.stored("INV/1"); now.State != movement.Done || !now.PaidAt.Equal(w.now().Truncate(time.Microsecond)) {
+	if now := w.stored("INV/1"); now.State != movement.Succeeded || !now.PaidAt.Equal(w.now().Truncate(time.Microsecond)) {
 		t.Errorf("it is %s, paid at %v", now.State, now.PaidAt)
 	}
 }

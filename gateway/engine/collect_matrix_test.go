@@ -18,27 +18,27 @@ var steps = []string{
 
 // fates are what becomes of a sale at its wallet.
 var fates = map[string]struct {
-	rows   func(m movement.Movement) []sdk.Entry // from a minute after it was sold
+	rows   func(m movement.Movement) []sdk.StatementLine // from a minute after it was sold
 	state  movement.State
 	told   []string
 	listed []string
 }{
-	"paid": {func(m movement.Movement) []sdk.Entry {
-		return []sdk.Entry{paid("r", m.Amount, m.CreatedAt.Add(time.Minute))}
+	"paid": {func(m movement.Movement) []sdk.StatementLine {
+		return []sdk.StatementLine{paid("r", m.Amount, m.CreatedAt.Add(time.Minute))}
 	},
-		movement.Done, []string{"wallet2.status_update INV/1 PAID"}, nil},
-	"unpaid": {func(movement.Movement) []sdk.Entry { return nil },
+		movement.Succeeded, []string{"wallet2.status_update INV/1 PAID"}, nil},
+	"unpaid": {func(movement.Movement) []sdk.StatementLine { return nil },
 		movement.Expired, []string{"wallet2.status_update INV/1 EXPIRED"}, nil},
-	"paid late": {func(m movement.Movement) []sdk.Entry {
-		return []sdk.Entry{paid("r", m.Amount, m.ExpiresAt.Add(time.Minute))}
+	"paid late": {func(m movement.Movement) []sdk.StatementLine {
+		return []sdk.StatementLine{paid("r", m.Amount, m.ExpiresAt.Add(time.Minute))}
 	},
 		movement.Expired, []string{"wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED"}, []string{reasonPaidLate}},
-	"paid twice": {func(m movement.Movement) []sdk.Entry {
-		return []sdk.Entry{paid("r", m.Amount, m.CreatedAt.Add(time.Minute)), paid("r2", m.Amount, m.CreatedAt.Add(2*time.Minute))}
-	}, movement.Done, []string{"wallet2.status_update INV/1 PAID"}, []string{reasonPaidAgain}},
-	"taken back": {func(m movement.Movement) []sdk.Entry {
-		return []sdk.Entry{paid("r", m.Amount, m.CreatedAt.Add(time.Minute)), back("r", m.Amount, m.CreatedAt.Add(time.Hour))}
-	}, movement.Done, []string{"wallet2.reversed INV/1 PAID", "wallet2.status_update INV/1 PAID"}, []string{reasonReversed}},
+	"paid twice": {func(m movement.Movement) []sdk.StatementLine {
+		return []sdk.StatementLine{paid("r", m.Amount, m.CreatedAt.Add(time.Minute)), paid("r2", m.Amount, m.CreatedAt.Add(2*time.Minute))}
+	}, movement.Succeeded, []string{"wallet2.status_update INV/1 PAID"}, []string{reasonPaidAgain}},
+	"taken back": {func(m movement.Movement) []sdk.StatementLine {
+		return []sdk.StatementLine{paid("r", m.Amount, m.CreatedAt.Add(time.Minute)), back("r", m.Amount, m.CreatedAt.Add(time.Hour))}
+	}, movement.Succeeded, []string{"wallet2.reversed INV/1 PAID", "wallet2.status_update INV/1 PAID"}, []string{reasonReversed}},
 }
 
 // TestCollectionMatrix ends the process at each step of each fate, once or at
@@ -121,7 +121,7 @@ func (w *stall) wantEnd(fate string, id movement.ID) {
 		w.Errorf("told %q, want %q", told, f.told)
 	}
 	w.wantListed(f.listed...)
-	open, err := w.kept.OpenSettlements(w.Context(), w.wallet, "", 10)
+	open, err := w.kept.OpenLines(w.Context(), w.wallet, "", 10)
 	if err != nil || len(open) != 0 {
 		w.Errorf("left open: %+v, %v", open, err)
 	}

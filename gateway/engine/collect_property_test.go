@@ -59,8 +59,8 @@ func TestMatchingProperties(t *testing.T) {
 }
 
 // anyRows are the rows of a wallet's books, in any order; and the payments in them.
-func anyRows(r *rapid.T, sales []movement.Movement) (rows []sdk.Entry, payments map[string]sdk.Entry) {
-	payments = map[string]sdk.Entry{}
+func anyRows(r *rapid.T, sales []movement.Movement) (rows []sdk.StatementLine, payments map[string]sdk.StatementLine) {
+	payments = map[string]sdk.StatementLine{}
 	for i := range rapid.IntRange(0, 14).Draw(r, "payments") {
 		m := rapid.SampledFrom(sales).Draw(r, "of")
 		offset := rapid.SampledFrom([]time.Duration{-time.Hour, -time.Minute, time.Second, 10 * time.Minute, 30 * time.Minute, 31 * time.Minute, 2 * time.Hour, 5 * time.Hour}).Draw(r, "at")
@@ -99,14 +99,14 @@ func (w *stall) crashSometimes(r *rapid.T, s *store.Store, m movement.Movement) 
 	both.Wait()
 }
 
-func (w *stall) addsUp(r *rapid.T, sales map[movement.ID]movement.Movement, payments map[string]sdk.Entry) {
+func (w *stall) addsUp(r *rapid.T, sales map[movement.ID]movement.Movement, payments map[string]sdk.StatementLine) {
 	paying, fromRows, fromSales := map[movement.ID]string{}, money.Amount(0), money.Amount(0)
 	for name, row := range payments {
-		p, err := w.kept.Settlement(context.WithoutCancel(w.Context()), w.wallet, name)
+		p, err := w.kept.Line(context.WithoutCancel(w.Context()), w.wallet, name)
 		if err != nil {
 			r.Fatalf("%s was lost: %v", name, err)
 		}
-		if p.Amount != row.Amount || !p.At.Equal(row.At) || p.State == store.SettlementNew || p.State == store.SettlementMatched {
+		if p.Amount != row.Amount || !p.At.Equal(row.At) || p.State == movement.LineNew || p.State == movement.LineMatched {
 			r.Fatalf("%s stands as %+v", name, p)
 		}
 		if p.Movement == (movement.ID{}) {
@@ -117,7 +117,7 @@ func (w *stall) addsUp(r *rapid.T, sales map[movement.ID]movement.Movement, paym
 			r.Fatalf("%s pays %s of %v, which %q pays", name, m.Reference, m.Amount, earlier)
 		}
 		paying[p.Movement] = name
-		if now := w.stored(m.Reference); now.State == movement.Done {
+		if now := w.stored(m.Reference); now.State == movement.Succeeded {
 			fromRows += p.Amount
 		} else if now.PaidLateAt.IsZero() {
 			r.Fatalf("%s pays %s, which stands at %s and knows nothing of it", name, m.Reference, now.State)
@@ -128,7 +128,7 @@ func (w *stall) addsUp(r *rapid.T, sales map[movement.ID]movement.Movement, paym
 		switch {
 		case !now.State.Final():
 			r.Fatalf("%s is %s", m.Reference, now.State)
-		case now.State == movement.Done:
+		case now.State == movement.Succeeded:
 			fromSales += now.Amount
 			row := payments[now.FactID]
 			if paying[id] != now.FactID || row.At.Before(now.CreatedAt.Add(-movement.Skew)) || row.At.After(now.ExpiresAt) || !row.At.Equal(now.PaidAt) {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
@@ -17,7 +16,7 @@ type slowBooks struct {
 	asked, let chan struct{}
 }
 
-func (s *slowBooks) Statement(ctx context.Context, provider string, asked sdk.Statement, within time.Duration) sdk.Report {
+func (s *slowBooks) Statement(ctx context.Context, provider string, asked sdk.Statement, within time.Duration) sdk.StatementPage {
 	close(s.asked)
 	select {
 	case <-ctx.Done():
@@ -72,7 +71,7 @@ func TestNobodyCutsTheReading(t *testing.T) {
 	}
 	close(slow.let)
 	wantWithin(t, settled, "what is found is settled")
-	if now := w.stored("INV/1"); now.State != movement.Done {
+	if now := w.stored("INV/1"); now.State != movement.Succeeded {
 		t.Errorf("it is %s", now.State)
 	}
 }
@@ -91,17 +90,17 @@ func TestMoneyForWhatHadLateMoney(t *testing.T) {
 	next := w.sold("INV/2", 10_000)
 	assign := Assignment{Account: w.wallet, Payment: "first", Movement: next.ID, Operator: "ani", Reason: "the payer showed it"}
 	for range 2 { // once more changes nothing
-		if got, err := w.Assign(t.Context(), assign); err != nil || got.State != movement.Done {
+		if got, err := w.Assign(t.Context(), assign); err != nil || got.State != movement.Succeeded {
 			t.Fatal(got.State, err)
 		}
 	}
 	w.till.write(paid("second", old.Amount, old.ExpiresAt.Add(2*time.Minute)))
 	w.readBooks(0)
-	if second := w.payment("second"); second.State != store.SettlementAgain {
+	if second := w.payment("second"); second.State != movement.LineAgain {
 		t.Errorf("the second is %s", second.State)
 	}
 	w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED", "wallet2.status_update INV/2 PAID")
-	story, err := w.kept.Story(t.Context(), old.ID)
+	story, err := w.kept.History(t.Context(), old.ID)
 	if err != nil || story[len(story)-1].Event != "given_away" {
 		t.Errorf("the story says %+v, %v", story, err)
 	}
@@ -126,7 +125,7 @@ func TestAnAssignmentSurvives(t *testing.T) {
 			w.work("INV/1", time.Hour)
 			w.till.write(paid("r", m.Amount+1, m.CreatedAt)) // nobody's
 			w.readBooks(0)
-			if stray := w.payment("r"); stray.State != store.SettlementUnmatched {
+			if stray := w.payment("r"); stray.State != movement.LineUnmatched {
 				t.Fatalf("it is %s", stray.State)
 			}
 			given := Assignment{Account: w.wallet, Payment: "r", Movement: m.ID, Operator: "ani", Reason: "the payer showed it"}
@@ -181,12 +180,12 @@ func TestPaymentsOfManyDays(t *testing.T) {
 	w.till.write(paid("ancient", sales[0].Amount, time.Unix(0, 0)), paid("far ahead", sales[1].Amount, w.now().Add(90*365*24*time.Hour)))
 	w.readBooks(0)
 	for i, m := range sales {
-		if now := w.stored(m.Reference); now.State != movement.Done || now.FactID != "r"+m.Reference {
+		if now := w.stored(m.Reference); now.State != movement.Succeeded || now.FactID != "r"+m.Reference {
 			t.Errorf("sale %d is %s by %q", i, now.State, now.FactID)
 		}
 	}
 	for _, stray := range []string{"ancient", "far ahead"} {
-		if got := w.payment(stray); got.State != store.SettlementUnmatched {
+		if got := w.payment(stray); got.State != movement.LineUnmatched {
 			t.Errorf("%s is %s", stray, got.State)
 		}
 	}

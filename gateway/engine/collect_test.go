@@ -13,7 +13,6 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
@@ -54,7 +53,7 @@ func TestASaleIsPaid(t *testing.T) {
 			t.Errorf("%s is %s", other.Reference, now.State)
 		}
 	}
-	if s := w.payment("foreign"); s.State != store.SettlementUnmatched {
+	if s := w.payment("foreign"); s.State != movement.LineUnmatched {
 		t.Errorf("a foreign payment is %s", s.State)
 	}
 	if s := w.sell("INV/1", 10_000); s.data != first.data {
@@ -93,7 +92,7 @@ func TestUnpaidOnlyWhenTheBooksSaySo(t *testing.T) {
 		want movement.State
 	}{
 		"never paid":              {func(*stall, movement.Movement) {}, movement.Expired},
-		"paid at the last second": {func(w *stall, m movement.Movement) { w.till.write(paid("r", m.Amount, m.ExpiresAt)) }, movement.Done},
+		"paid at the last second": {func(w *stall, m movement.Movement) { w.till.write(paid("r", m.Amount, m.ExpiresAt)) }, movement.Succeeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,7 +110,7 @@ func TestUnpaidOnlyWhenTheBooksSaySo(t *testing.T) {
 			c.rows(w, m)
 			w.complete()
 			w.work("INV/1", 24*time.Hour)
-			if now := w.stored("INV/1"); now.State != c.want || now.FactID != map[bool]string{true: "r"}[c.want == movement.Done] {
+			if now := w.stored("INV/1"); now.State != c.want || now.FactID != map[bool]string{true: "r"}[c.want == movement.Succeeded] {
 				t.Errorf("it is %s by %q, want %s", now.State, now.FactID, c.want)
 			}
 		})
@@ -148,7 +147,7 @@ func TestLateMoney(t *testing.T) {
 			}
 			w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED")
 			w.wantListed(reasonPaidLate)
-			if p := w.payment("late"); p.State != store.SettlementPaid || p.Movement != m.ID {
+			if p := w.payment("late"); p.State != movement.LinePaid || p.Movement != m.ID {
 				t.Errorf("the payment %+v", p)
 			}
 		})
@@ -161,45 +160,47 @@ func TestTheBooksMayTellInAnyOrder(t *testing.T) {
 	s := databaseFor(t)
 	const announced, reversal = "wallet2.status_update INV/1 PAID", "wallet2.reversed INV/1 PAID"
 	for name, c := range map[string]struct {
-		rows   func(pay, back sdk.Entry) [][]sdk.Entry // one look at a time
+		rows   func(pay, back sdk.StatementLine) [][]sdk.StatementLine // one look at a time
 		state  movement.State
 		told   []string
 		listed []string
 	}{
-		"told twice": {func(pay, _ sdk.Entry) [][]sdk.Entry { return [][]sdk.Entry{{pay, pay}, {pay}} }, movement.Done, []string{announced}, nil},
-		"taken back": {func(pay, back sdk.Entry) [][]sdk.Entry { return [][]sdk.Entry{{pay}, {back}, {pay, back}} },
-			movement.Done, []string{reversal, announced}, []string{reasonReversed}},
-		"taken back at once": {func(pay, back sdk.Entry) [][]sdk.Entry { return [][]sdk.Entry{{pay, back}} }, movement.Pending, nil, nil},
-		"taken back before":  {func(pay, back sdk.Entry) [][]sdk.Entry { return [][]sdk.Entry{{back}, {pay}} }, movement.Pending, nil, nil},
-		"paid once more": {func(pay, _ sdk.Entry) [][]sdk.Entry {
+		"told twice": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine { return [][]sdk.StatementLine{{pay, pay}, {pay}} }, movement.Succeeded, []string{announced}, nil},
+		"taken back": {func(pay, back sdk.StatementLine) [][]sdk.StatementLine {
+			return [][]sdk.StatementLine{{pay}, {back}, {pay, back}}
+		},
+			movement.Succeeded, []string{reversal, announced}, []string{reasonReversed}},
+		"taken back at once": {func(pay, back sdk.StatementLine) [][]sdk.StatementLine { return [][]sdk.StatementLine{{pay, back}} }, movement.Pending, nil, nil},
+		"taken back before":  {func(pay, back sdk.StatementLine) [][]sdk.StatementLine { return [][]sdk.StatementLine{{back}, {pay}} }, movement.Pending, nil, nil},
+		"paid once more": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
 			more := paid("r2", pay.Amount, pay.At.Add(time.Second))
-			return [][]sdk.Entry{{more, pay}}
-		}, movement.Done, []string{announced}, []string{reasonPaidAgain}},
-		"told otherwise at once": {func(pay, _ sdk.Entry) [][]sdk.Entry {
+			return [][]sdk.StatementLine{{more, pay}}
+		}, movement.Succeeded, []string{announced}, []string{reasonPaidAgain}},
+		"told otherwise at once": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
 			other := pay
 			other.Amount++
-			return [][]sdk.Entry{{pay, other}}
+			return [][]sdk.StatementLine{{pay, other}}
 		}, movement.Pending, nil, []string{reasonAmbiguous}},
-		"told otherwise later": {func(pay, _ sdk.Entry) [][]sdk.Entry {
+		"told otherwise later": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
 			other := pay
 			other.Amount++
-			return [][]sdk.Entry{{pay}, {other}, {other}}
-		}, movement.Done, []string{announced}, []string{reasonAmount}},
-		"in dollars": {func(pay, _ sdk.Entry) [][]sdk.Entry {
+			return [][]sdk.StatementLine{{pay}, {other}, {other}}
+		}, movement.Succeeded, []string{announced}, []string{reasonAmount}},
+		"in dollars": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
 			pay.Currency = "USD"
-			return [][]sdk.Entry{{pay}}
+			return [][]sdk.StatementLine{{pay}}
 		}, movement.Pending, nil, nil},
-		"without a name": {func(pay, _ sdk.Entry) [][]sdk.Entry {
+		"without a name": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
 			pay.ID, pay.Reference = strings.Repeat("x", 300)+"\n", ""
-			return [][]sdk.Entry{{pay}, {pay}}
-		}, movement.Done, []string{announced}, nil},
-		"without a time": {func(pay, _ sdk.Entry) [][]sdk.Entry {
+			return [][]sdk.StatementLine{{pay}, {pay}}
+		}, movement.Succeeded, []string{announced}, nil},
+		"without a time": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
 			pay.At = time.Time{}
-			return [][]sdk.Entry{{pay}}
+			return [][]sdk.StatementLine{{pay}}
 		}, movement.Pending, nil, nil},
-		"before it was made": {func(pay, _ sdk.Entry) [][]sdk.Entry {
+		"before it was made": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
 			pay.At = pay.At.Add(-time.Hour)
-			return [][]sdk.Entry{{pay}}
+			return [][]sdk.StatementLine{{pay}}
 		}, movement.Pending, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -247,7 +248,7 @@ func TestTwoCandidates(t *testing.T) {
 	w.till.write(paid("r", old.Amount, next.CreatedAt.Add(-10*time.Second)))
 	w.pass(booksEvery)
 	w.status(next.Reference)
-	if p := w.payment("r"); p.State != store.SettlementAmbiguous {
+	if p := w.payment("r"); p.State != movement.LineAmbiguous {
 		t.Errorf("the payment is %s", p.State)
 	}
 	w.wantListed(reasonAmbiguous)
@@ -256,7 +257,7 @@ func TestTwoCandidates(t *testing.T) {
 	}
 	// The operator knows.
 	assigned, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "r", Movement: next.ID, Operator: "ani", Reason: "the payer showed it"})
-	if err != nil || assigned.State != movement.Done || assigned.FactID != "r" {
+	if err != nil || assigned.State != movement.Succeeded || assigned.FactID != "r" {
 		t.Errorf("assigned: %s, %v", assigned.State, err)
 	}
 	if _, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "r", Movement: old.ID, Operator: "ani", Reason: "no"}); err == nil {
@@ -289,7 +290,7 @@ func TestLateMoneyIsAssigned(t *testing.T) {
 			t.Errorf("%s: %v, want %s", c.payment, err, c.want)
 		}
 	}
-	if now := w.stored("second"); now.State != movement.Done || now.FactID != "late" {
+	if now := w.stored("second"); now.State != movement.Succeeded || now.FactID != "late" {
 		t.Errorf("the second is %s", now.State)
 	}
 	w.wantTold("wallet2.paid_late first EXPIRED", "wallet2.status_update first EXPIRED", "wallet2.status_update second PAID")
@@ -302,16 +303,16 @@ func TestLateMoneyIsAssigned(t *testing.T) {
 func TestOnlyBooksEndASale(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
-	for _, standing := range []sdk.Standing{sdk.StandingDone, sdk.StandingExpired, sdk.StandingFailed} {
+	for _, standing := range []sdk.Status{sdk.StatusDone, sdk.StatusExpired, sdk.StatusFailed} {
 		w := newStall(t, s)
 		w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameNone, "crashed") }
-		w.till.find = func(l sdk.Lookup) sdk.Finding {
-			return sdk.Finding{Reference: l.Reference, Standing: standing, Amount: l.Amount, Currency: "IDR", EventID: "e"}
+		w.till.find = func(l sdk.Lookup) sdk.StatusUpdate {
+			return sdk.StatusUpdate{Reference: l.Reference, Status: standing, Amount: l.Amount, Currency: "IDR", EventID: "e"}
 		}
 		if got := w.sell("INV/1", 10_000); got.word() != "PROVIDER_TIMEOUT unknown lookup_first" {
 			t.Errorf("%s: %s", standing, got.word())
 		}
-		if m := w.stored("INV/1"); m.State != movement.Sending {
+		if m := w.stored("INV/1"); m.State != movement.Submitting {
 			t.Errorf("%s: it is %s", standing, m.State)
 		}
 		w.wantListed(reasonContradiction)
@@ -339,10 +340,12 @@ func TestBooksThatCantBeRead(t *testing.T) {
 	t.Parallel()
 	w := newStall(t, databaseFor(t))
 	m := w.sold("INV/1", 10_000)
-	w.till.says = func(sdk.Statement) (sdk.Report, bool) { return sdk.NoReport(sdk.BlameNone, "the plugin is away"), true }
+	w.till.says = func(sdk.Statement) (sdk.StatementPage, bool) {
+		return sdk.NoReport(sdk.BlameNone, "the plugin is away"), true
+	}
 	w.work("INV/1", time.Minute)
 	w.wantListed()
-	w.till.says = func(sdk.Statement) (sdk.Report, bool) {
+	w.till.says = func(sdk.Statement) (sdk.StatementPage, bool) {
 		return sdk.NoReport(sdk.BlameAccount, "reports/day-1.csv, line 1: no column amount"), true
 	}
 	w.work("INV/1", 23*time.Hour)
@@ -353,7 +356,7 @@ func TestBooksThatCantBeRead(t *testing.T) {
 	w.till.set(func() { w.till.says = nil })
 	w.till.write(paid("r", m.Amount, m.CreatedAt.Add(time.Minute)))
 	w.work("INV/1", 24*time.Hour)
-	if now := w.stored("INV/1"); now.State != movement.Done {
+	if now := w.stored("INV/1"); now.State != movement.Succeeded {
 		t.Errorf("it is %s", now.State)
 	}
 }
@@ -386,7 +389,7 @@ func TestPagesAndReplicas(t *testing.T) {
 	w.pass(booksEvery)
 	w.status("0")
 	for i := range sales {
-		if m := w.stored(fmt.Sprint(i)); m.State != movement.Done || m.FactID != fmt.Sprint("r", i) {
+		if m := w.stored(fmt.Sprint(i)); m.State != movement.Succeeded || m.FactID != fmt.Sprint("r", i) {
 			w.status(fmt.Sprint(i))
 			t.Errorf("sale %d is %s by %q, then %s", i, m.State, m.FactID, w.stored(fmt.Sprint(i)).State)
 		}

@@ -34,11 +34,11 @@ func collectOf(path string) *catalog.Operation { return operationIn(collecting()
 type till struct {
 	upstream
 
-	rows    []sdk.Entry
+	rows    []sdk.StatementLine
 	page    int       // rows of a report at most
 	through time.Time // up to when the books are complete
 	reads   int
-	says    func(sdk.Statement) (sdk.Report, bool)
+	says    func(sdk.Statement) (sdk.StatementPage, bool)
 	answer  func(sdk.Call) sdk.Result
 }
 
@@ -55,16 +55,16 @@ func (t *till) Call(_ context.Context, _ string, call sdk.Call, _ time.Duration)
 	return sdk.Result{Outcome: sdk.Pending, Data: code(call.Amount), ExpiresAt: t.now().Add(time.Minute)} // not its to say
 }
 
-func (t *till) Lookup(_ context.Context, _ string, l sdk.Lookup, _ time.Duration) sdk.Finding {
+func (t *till) Lookup(_ context.Context, _ string, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.find != nil {
 		return t.find(l)
 	}
-	return sdk.Finding{Reference: l.Reference, Standing: sdk.StandingPending, Amount: l.Amount, Currency: "IDR", Data: code(l.Amount)}
+	return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusPending, Amount: l.Amount, Currency: "IDR", Data: code(l.Amount)}
 }
 
-func (t *till) Statement(_ context.Context, _ string, s sdk.Statement, _ time.Duration) sdk.Report {
+func (t *till) Statement(_ context.Context, _ string, s sdk.Statement, _ time.Duration) sdk.StatementPage {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.reads++
@@ -75,23 +75,23 @@ func (t *till) Statement(_ context.Context, _ string, s sdk.Statement, _ time.Du
 	}
 	from, _ := strconv.Atoi(s.Cursor)
 	to := min(len(t.rows), from+min(t.page, s.Limit))
-	report := sdk.Report{Known: true, Entries: slices.Clone(t.rows[from:to]), Cursor: strconv.Itoa(to), More: to < len(t.rows)}
+	report := sdk.StatementPage{Known: true, Lines: slices.Clone(t.rows[from:to]), Cursor: strconv.Itoa(to), More: to < len(t.rows)}
 	if !report.More {
 		report.Through = t.through
 	}
 	return report
 }
 
-func (t *till) write(rows ...sdk.Entry) { t.set(func() { t.rows = append(t.rows, rows...) }) }
+func (t *till) write(rows ...sdk.StatementLine) { t.set(func() { t.rows = append(t.rows, rows...) }) }
 
 // paid is a row of the books.
-func paid(name string, amount money.Amount, at time.Time) sdk.Entry {
-	return sdk.Entry{ID: name, Reference: name, Amount: amount, Currency: "IDR", At: at.Truncate(time.Second)}
+func paid(name string, amount money.Amount, at time.Time) sdk.StatementLine {
+	return sdk.StatementLine{ID: name, Reference: name, Amount: amount, Currency: "IDR", At: at.Truncate(time.Second)}
 }
 
 // back is the row that takes a payment back.
-func back(name string, amount money.Amount, at time.Time) sdk.Entry {
-	return sdk.Entry{ID: name + "-back", Reference: name, Amount: amount, Currency: "IDR", At: at.Truncate(time.Second), Reversed: true}
+func back(name string, amount money.Amount, at time.Time) sdk.StatementLine {
+	return sdk.StatementLine{ID: name + "-back", Reference: name, Amount: amount, Currency: "IDR", At: at.Truncate(time.Second), Reversed: true}
 }
 
 // shaky is a store beside whose writes a process may end.
@@ -115,8 +115,8 @@ func (s *shaky) reach(step string) {
 	}
 }
 
-func (s *shaky) Claim(ctx context.Context, m movement.Movement) (c movement.Movement, ours bool, err error) {
-	s.around("claim", func() { c, ours, err = s.Store.Claim(ctx, m) })
+func (s *shaky) Reserve(ctx context.Context, m movement.Movement) (c movement.Movement, ours bool, err error) {
+	s.around("claim", func() { c, ours, err = s.Store.Reserve(ctx, m) })
 	return c, ours, err
 }
 
@@ -125,22 +125,22 @@ func (s *shaky) Move(ctx context.Context, now time.Time, move store.Move) (ok bo
 	return ok, err
 }
 
-func (s *shaky) Enter(ctx context.Context, now time.Time, b store.Book, entries []store.BookEntry, next string, through time.Time) (ok bool, err error) {
-	s.around("enter", func() { ok, err = s.Store.Enter(ctx, now, b, entries, next, through) })
+func (s *shaky) Import(ctx context.Context, now time.Time, b movement.Statement, entries []movement.ImportedLine, next string, through time.Time) (ok bool, err error) {
+	s.around("enter", func() { ok, err = s.Store.Import(ctx, now, b, entries, next, through) })
 	return ok, err
 }
 
-func (s *shaky) Judge(ctx context.Context, now time.Time, b store.Book, verdicts []store.Verdict) (decided []string, err error) {
-	s.around("judge", func() { decided, err = s.Store.Judge(ctx, now, b, verdicts) })
+func (s *shaky) Match(ctx context.Context, now time.Time, b movement.Statement, verdicts []movement.Match) (decided []string, err error) {
+	s.around("judge", func() { decided, err = s.Store.Match(ctx, now, b, verdicts) })
 	return decided, err
 }
 
-func (s *shaky) Settled(ctx context.Context, account movement.AccountID, done []store.Settlement) (err error) {
-	s.around("settled", func() { err = s.Store.Settled(ctx, account, done) })
+func (s *shaky) CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine) (err error) {
+	s.around("settled", func() { err = s.Store.CloseLines(ctx, account, done) })
 	return err
 }
 
-func (s *shaky) Assign(ctx context.Context, now time.Time, seen store.Settlement, to movement.ID, operator, reason string) (ok bool, err error) {
+func (s *shaky) Assign(ctx context.Context, now time.Time, seen movement.StatementLine, to movement.ID, operator, reason string) (ok bool, err error) {
 	s.around("assign", func() { ok, err = s.Store.Assign(ctx, now, seen, to, operator, reason) })
 	return ok, err
 }
@@ -325,9 +325,9 @@ func (w *stall) wantTold(want ...string) {
 }
 
 // payment is a row of the books as it stands with us.
-func (w *stall) payment(name string) store.Settlement {
+func (w *stall) payment(name string) movement.StatementLine {
 	w.Helper()
-	s, err := w.kept.Settlement(w.Context(), w.wallet, name)
+	s, err := w.kept.Line(w.Context(), w.wallet, name)
 	if err != nil {
 		w.Fatalf("payment %s: %v", name, err)
 	}
@@ -337,7 +337,7 @@ func (w *stall) payment(name string) store.Settlement {
 // listed are the reasons on the operators' list.
 func (w *stall) listed() (reasons []string) {
 	w.Helper()
-	all, err := w.kept.OpenAttention(w.Context(), 100_000)
+	all, err := w.kept.OpenExceptions(w.Context(), 100_000)
 	if err != nil {
 		w.Fatal(err)
 	}

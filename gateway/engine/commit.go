@@ -28,14 +28,14 @@ func (e *Engine) move(ctx context.Context, move store.Move) (bool, error) {
 		if move.To.Final() {
 			then := move.Movement
 			then.State, then.UpdatedAt, then.PaidAt, then.Result = move.To, now, move.PaidAt, orEarlier(move.Result, then.Result)
-			if move.Told, err = e.tell(ctx, then, ended, event, now); err != nil {
+			if move.Callback, err = e.tell(ctx, then, ended, event, now); err != nil {
 				return false, err
 			}
 			move.Mail = e.receipt(ctx, then, event)
 		}
 		return e.Movements.Move(ctx, now, move)
 	})
-	e.announce(move.Told)
+	e.announce(move.Callback)
 	if move.Mail != nil && moved {
 		e.Mailed()
 	}
@@ -51,7 +51,7 @@ func orEarlier(now, earlier json.RawMessage) json.RawMessage {
 
 // postingOf is what a move means for the ledger, nil for nothing.
 func postingOf(move store.Move, now time.Time) *ledger.Transaction {
-	m, well := move.Movement, move.To == movement.Done
+	m, well := move.Movement, move.To == movement.Succeeded
 	switch {
 	case m.Charge == movement.Unpaid, move.To == movement.Pending:
 		return nil

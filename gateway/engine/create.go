@@ -36,7 +36,7 @@ func (e *Engine) create(ctx context.Context, r Request) (Answer, error) {
 			_ = e.list(ctx, in.Movement, reasonFee, "", in.remark) // it is in the log, too
 		}
 		return answer, err
-	case in.State == movement.Unsent: // it was freed at this very moment
+	case in.State == movement.NotSubmitted: // it was freed at this very moment
 		return Answer{}, nothingSent(in.Movement)
 	}
 	return e.replay(ctx, r.Operation, draft, in.Movement)
@@ -86,7 +86,7 @@ func (e *Engine) prepare(ctx context.Context, r Request, draft *movement.Movemen
 	}
 	switch {
 	case r.Operation.Kind == manifest.Transfer && !r.Operation.Quote:
-		draft.Spends = e.spends(r, *draft, destinationOf(r.Operation, r.Body))
+		draft.Usage = e.spends(r, *draft, destinationOf(r.Operation, r.Body))
 	case !r.Operation.Quote:
 	case r.Operation.Kind == manifest.Transfer:
 		remark, err = e.inquire(ctx, r, draft, c)
@@ -100,10 +100,10 @@ func (e *Engine) prepare(ctx context.Context, r Request, draft *movement.Movemen
 
 // unclaimed is the error of a claim that was refused or failed.
 func (e *Engine) unclaimed(r Request, draft movement.Movement, err error) error {
-	if errors.Is(err, store.ErrInsufficient) {
+	if errors.Is(err, movement.ErrInsufficient) {
 		return fault.Newf(fault.InsufficientBalance, "The balance is too low: this costs %s.", draft.Amount).WithReference(nameFor(draft))
 	}
-	if limit, limited := errors.AsType[*store.LimitError](err); limited {
+	if limit, limited := errors.AsType[*movement.LimitError](err); limited {
 		return beyond(limit).WithReference(nameFor(draft))
 	}
 	if f := e.unslotted(err); f != nil {
@@ -116,7 +116,7 @@ func (e *Engine) unclaimed(r Request, draft movement.Movement, err error) error 
 func (e *Engine) start(op *catalog.Operation, draft *movement.Movement) {
 	now := e.Now()
 	draft.CreatedAt, draft.SendBy = now, now.Add(sendWindow)
-	draft.DueAt = draft.NextLook(now, op.Pace)
+	draft.DueAt = draft.NextPoll(now, op.Pace)
 	takeSlot(op, draft)
 }
 
@@ -124,7 +124,7 @@ func (e *Engine) start(op *catalog.Operation, draft *movement.Movement) {
 func (e *Engine) claim(ctx context.Context, draft movement.Movement) (movement.Movement, bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, sendWindow)
 	defer cancel()
-	return e.Movements.Claim(ctx, draft)
+	return e.Movements.Reserve(ctx, draft)
 }
 
 // ready says whether the provider could be called now, before anything is
@@ -167,7 +167,7 @@ func (e *Engine) available(provider, mode string) error {
 func (e *Engine) refuse(ctx context.Context, r Request, draft movement.Movement, cause error) (Answer, error) {
 	existing, err := e.Movements.MovementByKey(ctx, draft.Key)
 	switch {
-	case err == nil && existing.State != movement.Unsent:
+	case err == nil && existing.State != movement.NotSubmitted:
 		return e.replay(ctx, r.Operation, draft, existing)
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return Answer{}, unjudged(r, draft, err)
@@ -224,7 +224,7 @@ func (e *Engine) accept(ctx context.Context, op *catalog.Operation, m movement.M
 	move := store.Move{
 		Movement: m, To: movement.Pending, Event: "accepted", Detail: detail("source", "call"),
 		Result: result.Data, Answer: data, ProviderReference: nameOf(result.ProviderReference),
-		ExpiresAt: result.ExpiresAt, DueAt: taken.NextLook(e.Now(), op.Pace),
+		ExpiresAt: result.ExpiresAt, DueAt: taken.NextPoll(e.Now(), op.Pace),
 	}
 	moved, err := e.move(ctx, move)
 	if err == nil && !moved {
@@ -248,7 +248,7 @@ func (e *Engine) acceptedLate(ctx context.Context, op *catalog.Operation, move s
 	if err != nil {
 		return Answer{}, fault.From(err).Unknown().WithReference(nameFor(m))
 	}
-	if now.Attempt != m.Attempt || now.State == movement.Unsent {
+	if now.Attempt != m.Attempt || now.State == movement.NotSubmitted {
 		return e.contradicted(ctx, op, m, "the provider accepted "+m.UpstreamReference()+" after it had been proven never sent")
 	}
 	return e.outcome(ctx, op, now)
@@ -310,7 +310,7 @@ func (e *Engine) unsent(ctx context.Context, op *catalog.Operation, m movement.M
 		return e.promise(ctx, op, m)
 	}
 	now, err := e.reread(ctx, m.ID)
-	if promised := err == nil && m.Answer == nil && now.Answer != nil; promised && now.State == movement.Sending && now.Attempt == m.Attempt {
+	if promised := err == nil && m.Answer == nil && now.Answer != nil; promised && now.State == movement.Submitting && now.Attempt == m.Attempt {
 		return e.unsent(ctx, op, now)
 	}
 	return e.overtaken(ctx, op, m, "not sent")
@@ -323,7 +323,7 @@ func (e *Engine) overtaken(ctx context.Context, op *catalog.Operation, m movemen
 	switch {
 	case err != nil:
 		return Answer{}, fault.From(err).Unknown().WithReference(nameFor(m))
-	case now.Attempt != m.Attempt, now.State == movement.Unsent:
+	case now.Attempt != m.Attempt, now.State == movement.NotSubmitted:
 		return Answer{}, nothingSent(m) // a lookup has proven the same
 	case op.Rules.Pends:
 		if now.State != movement.Failed && (said == "refused" || !op.Resubmits()) { // a lookup that resubmits may have sent it

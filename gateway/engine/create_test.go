@@ -41,7 +41,7 @@ func TestFirstAnswer(t *testing.T) {
 				if again.data != first.data || !again.replayed {
 					t.Errorf("after the end: %s, replayed %t", again.data, again.replayed)
 				}
-				if m = w.stored("A"); m.State != movement.Done || m.ProviderReference != "up-"+m.UpstreamReference() || m.FactID != "pay-1" {
+				if m = w.stored("A"); m.State != movement.Succeeded || m.ProviderReference != "up-"+m.UpstreamReference() || m.FactID != "pay-1" {
 					t.Errorf("stored %+v", m)
 				}
 			})
@@ -229,8 +229,8 @@ func TestOvertaken(t *testing.T) {
 	t.Parallel()
 	const accepts, refuses, sendsNot, loses = "pending", "refused", "not sent", "unknown, made"
 	news := map[string]func(w *world, call sdk.Call){
-		"paid":   func(w *world, call sdk.Call) { w.hear(finding(call, sdk.StandingDone)) },
-		"failed": func(w *world, call sdk.Call) { w.hear(finding(call, sdk.StandingFailed)) },
+		"paid":   func(w *world, call sdk.Call) { w.hear(finding(call, sdk.StatusDone)) },
+		"failed": func(w *world, call sdk.Call) { w.hear(finding(call, sdk.StatusFailed)) },
 		"seen": func(w *world, _ sdk.Call) {
 			if err := w.Resolve(w.Context(), w.stored("A")); err != nil {
 				w.Error(err)
@@ -285,11 +285,11 @@ func TestOvertaken(t *testing.T) {
 }
 
 // finding is a notification's word on what a call made.
-func finding(call sdk.Call, standing sdk.Standing) sdk.Finding {
-	return sdk.Finding{Reference: call.Reference, Standing: standing, Amount: call.Amount, Currency: "IDR", EventID: "fact-" + call.Reference}
+func finding(call sdk.Call, standing sdk.Status) sdk.StatusUpdate {
+	return sdk.StatusUpdate{Reference: call.Reference, Status: standing, Amount: call.Amount, Currency: "IDR", EventID: "fact-" + call.Reference}
 }
 
-func (w *world) hear(findings ...sdk.Finding) {
+func (w *world) hear(findings ...sdk.StatusUpdate) {
 	w.Helper()
 	if _, err := w.notify(tenants.Live, findings...); err != nil {
 		w.Error(err)
@@ -300,11 +300,11 @@ func (w *world) hear(findings ...sdk.Finding) {
 func (w *world) prove(reference string) {
 	w.Helper()
 	w.up.set(func() {
-		w.up.find = func(sdk.Lookup) sdk.Finding { return sdk.Finding{Standing: sdk.StandingNotFound} }
+		w.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusNotFound} }
 	})
 	w.work(reference, 2*time.Minute)
 	w.up.set(func() { w.up.find = nil })
-	if state := w.stored(reference).State; state != movement.Unsent {
+	if state := w.stored(reference).State; state != movement.NotSubmitted {
 		w.Errorf("it stands at %s", state)
 	}
 }
@@ -388,7 +388,7 @@ func TestAnotherOffer(t *testing.T) {
 func TestPendingWithoutAnOffer(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(w *world) {
-		w.up.find = func(l sdk.Lookup) sdk.Finding {
+		w.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
 			f := w.up.stands(l.Reference)
 			f.Data = nil
 			return f
@@ -428,7 +428,7 @@ func TestAFaultOfOurAccountIsListed(t *testing.T) {
 		w.wantListed(reasonAccount, reasonAccount)
 		for _, a := range w.entries() {
 			w.pass(time.Second)
-			if err := w.keeper.ResolveAttention(w.Context(), w.now(), a, "ops-1", "mended"); err != nil {
+			if err := w.keeper.ResolveException(w.Context(), w.now(), a, "ops-1", "mended"); err != nil {
 				w.Fatal(err)
 			}
 		}

@@ -17,10 +17,10 @@ import (
 // Decisions keeps what operators say of movements. Decide is one commit: it
 // returns what stands then, with store.ErrDecided where that is another outcome.
 type Decisions interface {
-	Decide(ctx context.Context, m movement.Movement, d store.Decision, review store.Attention) (store.Decision, error)
-	DecisionOf(ctx context.Context, id movement.ID, attempt int) (store.Decision, error)
-	AttentionOf(ctx context.Context, owner movement.Owner, subject string) ([]store.Attention, error)
-	SettleAttention(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
+	Override(ctx context.Context, m movement.Movement, d movement.Override, review movement.Exception) (movement.Override, error)
+	OverrideOf(ctx context.Context, id movement.ID, attempt int) (movement.Override, error)
+	ExceptionsOf(ctx context.Context, owner movement.Owner, subject string) ([]movement.Exception, error)
+	ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
 }
 
 // Decision is an operator's word on a movement whose outcome nobody knows. Alone
@@ -30,7 +30,7 @@ type Decision struct {
 	Movement movement.ID
 	Attempt  int // where the operator has named one; 0 is the one that stands
 	Operator string
-	Outcome  store.Outcome
+	Outcome  movement.OverrideOutcome
 	Reason   string
 	Alone    bool
 }
@@ -38,7 +38,7 @@ type Decision struct {
 // Decided is what stands after an operator's word: the decision, and its movement,
 // which is still open while the decision waits for another operator.
 type Decided struct {
-	Decision store.Decision
+	Decision movement.Override
 	Movement movement.Movement
 }
 
@@ -75,7 +75,7 @@ func (e *Engine) Decide(ctx context.Context, d Decision) (Decided, error) {
 }
 
 func (e *Engine) decide(ctx context.Context, d Decision) (Decided, error) {
-	if d.Outcome != store.OutcomeSuccess && d.Outcome != store.OutcomeFailed {
+	if d.Outcome != movement.OverrideSucceeded && d.Outcome != movement.OverrideFailed {
 		return Decided{}, fault.Invalid("as", "must be success or failed")
 	}
 	m, err := e.Movements.MovementByID(ctx, d.Movement)
@@ -94,21 +94,21 @@ func (e *Engine) decide(ctx context.Context, d Decision) (Decided, error) {
 		return Decided{}, fault.New(fault.ProviderUnavailable, "The plugin that offers "+m.Operation+" is gone: nobody could tell the merchant.").Because(err)
 	case !op.Rules.Pends:
 		return Decided{}, fault.Newf(fault.InvalidRequest, "A %s is ended by its provider alone: operators decide transfers and orders.", m.Kind)
-	case m.State != movement.Sending && m.State != movement.Pending:
+	case m.State != movement.Submitting && m.State != movement.Pending:
 		return e.decidedBefore(ctx, m, d)
 	}
 	if err := e.decidable(ctx, op, m); err != nil {
 		return Decided{}, err
 	}
-	made, err := e.Decisions.Decide(ctx, m, store.Decision{
+	made, err := e.Decisions.Override(ctx, m, movement.Override{
 		Operator: d.Operator, Outcome: d.Outcome, Reason: d.Reason, At: e.Now(), Alone: d.Alone,
-	}, store.Attention{
+	}, movement.Exception{
 		Owner: m.Owner, Subject: m.ID.String(), Reason: reasonAlone, FactID: m.UpstreamReference(), Provider: m.Provider,
 		Detail: printable(d.Operator + " alone decided " + string(d.Outcome) + ": " + d.Reason), At: e.Now(),
 	})
 	decided := Decided{Decision: made, Movement: m}
 	switch {
-	case errors.Is(err, store.ErrDecided):
+	case errors.Is(err, movement.ErrOverridden):
 		return decided, opposed(made)
 	case err != nil:
 		return Decided{}, err
@@ -121,7 +121,7 @@ func (e *Engine) decide(ctx context.Context, d Decision) (Decided, error) {
 // decidedBefore is the answer for a movement that has ended: what stands, where it
 // was decided and has ended so.
 func (e *Engine) decidedBefore(ctx context.Context, m movement.Movement, d Decision) (Decided, error) {
-	made, err := e.Decisions.DecisionOf(ctx, m.ID, m.Attempt)
+	made, err := e.Decisions.OverrideOf(ctx, m.ID, m.Attempt)
 	switch {
 	case err != nil && !errors.Is(err, store.ErrNotFound):
 		return Decided{}, err
@@ -132,14 +132,14 @@ func (e *Engine) decidedBefore(ctx context.Context, m movement.Movement, d Decis
 }
 
 func hasEnded(m movement.Movement) error {
-	if m.State == movement.Unsent {
+	if m.State == movement.NotSubmitted {
 		return fault.New(fault.DuplicateReference, "Nothing of it was ever sent: there is nothing to decide.")
 	}
 	return fault.Newf(fault.DuplicateReference, "It has ended already, as %s. A final state never changes.", m.State)
 }
 
 // opposed is the error of an operator's word against another's.
-func opposed(stands store.Decision) error {
+func opposed(stands movement.Override) error {
 	if stands.Made() {
 		return fault.Newf(fault.DuplicateReference, "It is decided already: %s.", stands.Outcome)
 	}
@@ -150,21 +150,21 @@ func opposed(stands store.Decision) error {
 // decidable says whether operators may decide an open movement now.
 func (e *Engine) decidable(ctx context.Context, op *catalog.Operation, m movement.Movement) error {
 	now := e.Now()
-	if m.State == movement.Sending && now.Before(m.SendBy.Add(time.Duration(op.Timeout)+lookupTimeout)) {
+	if m.State == movement.Submitting && now.Before(m.SendBy.Add(time.Duration(op.Timeout)+lookupTimeout)) {
 		return fault.New(fault.InProgress, "It is being sent at this moment.").After(now, lookLasts)
 	}
-	if op.Resubmits() && m.AskedAt.After(now.Add(-lookLasts)) && !m.AskedAt.After(now.Add(2*movement.ClockSkew)) {
+	if op.Resubmits() && m.PolledAt.After(now.Add(-lookLasts)) && !m.PolledAt.After(now.Add(2*movement.ClockSkew)) {
 		return lookedAt(now)
 	}
 	if now.Sub(m.CreatedAt) >= undecidedFor {
 		return nil
 	}
-	entries, err := e.Decisions.AttentionOf(ctx, m.Owner, m.ID.String())
+	entries, err := e.Decisions.ExceptionsOf(ctx, m.Owner, m.ID.String())
 	if err != nil {
 		return err
 	}
-	begun := m.CreatedAt.Add(-2 * movement.ClockSkew)              // by the clock of whoever has listed it
-	if slices.ContainsFunc(entries, func(a store.Attention) bool { // of this attempt
+	begun := m.CreatedAt.Add(-2 * movement.ClockSkew)                 // by the clock of whoever has listed it
+	if slices.ContainsFunc(entries, func(a movement.Exception) bool { // of this attempt
 		return a.ResolvedAt.IsZero() && !a.At.Before(begun) && slices.Contains(doubted, a.Reason)
 	}) {
 		return nil
@@ -179,15 +179,15 @@ func lookedAt(now time.Time) error {
 	return fault.New(fault.InProgress, "The provider is being asked at this moment, with the same request again. Decide it in a minute.").After(now, lookLasts)
 }
 
-func stateDecided(o store.Outcome) movement.State {
-	if o == store.OutcomeSuccess {
-		return movement.Done
+func stateDecided(o movement.OverrideOutcome) movement.State {
+	if o == movement.OverrideSucceeded {
+		return movement.Succeeded
 	}
 	return movement.Failed
 }
 
 // apply ends a movement as it was decided, unless it has ended meanwhile.
-func (e *Engine) apply(ctx context.Context, op *catalog.Operation, m movement.Movement, made store.Decision) (movement.Movement, error) {
+func (e *Engine) apply(ctx context.Context, op *catalog.Operation, m movement.Movement, made movement.Override) (movement.Movement, error) {
 	start, to, attempt := e.Now(), stateDecided(made.Outcome), m.Attempt
 	for range 3 { // it may become pending meanwhile; the states only go forward
 		was := m.State
@@ -202,7 +202,7 @@ func (e *Engine) apply(ctx context.Context, op *catalog.Operation, m movement.Mo
 		case moved:
 			e.decided(ctx, m, made)
 			return m, nil
-		case m.Attempt != attempt, m.State == movement.Unsent, m.State.Final() && m.State != to:
+		case m.Attempt != attempt, m.State == movement.NotSubmitted, m.State.Final() && m.State != to:
 			return m, hasEnded(m)
 		case m.State.Final(): // another operator's word was faster, or the provider's own
 			return m, nil
@@ -216,7 +216,7 @@ func (e *Engine) apply(ctx context.Context, op *catalog.Operation, m movement.Mo
 // decidedMove ends a movement as operators say. What a lookup may still be sending
 // again stays as it is: the guard is in the commit, because a look may begin
 // after all that was read before.
-func (e *Engine) decidedMove(op *catalog.Operation, m movement.Movement, made store.Decision, now time.Time) store.Move {
+func (e *Engine) decidedMove(op *catalog.Operation, m movement.Movement, made movement.Override, now time.Time) store.Move {
 	to, alone := stateDecided(made.Outcome), ""
 	if made.Alone {
 		alone = "yes"
@@ -230,7 +230,7 @@ func (e *Engine) decidedMove(op *catalog.Operation, m movement.Movement, made st
 	if op.Rules.Quiet && m.Answer == nil {
 		move.Answer = e.firstAnswer(op, m, nil)
 	}
-	if to == movement.Done {
+	if to == movement.Succeeded {
 		move.Cost = m.Cost // nobody knows better than what was agreed
 	}
 	if op.Resubmits() {
@@ -255,19 +255,19 @@ func resultDecided(rules movement.Rules, m movement.Movement, to movement.State)
 	return result
 }
 
-func operators(made store.Decision) string {
+func operators(made movement.Override) string {
 	return strings.TrimSuffix(made.Operator+", "+made.ConfirmedBy, ", ")
 }
 
 // decided takes what the decision has settled off the operators' list. Whatever
 // stays there by a fault is taken off by hand.
-func (e *Engine) decided(ctx context.Context, m movement.Movement, made store.Decision) {
+func (e *Engine) decided(ctx context.Context, m movement.Movement, made movement.Override) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tryTimeout)
 	defer cancel()
 	log := e.Log.With("movement", m.ID.String(), "merchant", m.Owner.MerchantID, "mode", m.Owner.Mode, "operators", operators(made))
 	log.WarnContext(ctx, "operators have decided a movement", "outcome", string(made.Outcome), "alone", made.Alone)
 	text := "decided " + string(made.Outcome) + ": " + made.Reason
-	if err := e.Decisions.SettleAttention(ctx, e.Now(), m.Owner, m.ID.String(), settledBy, operators(made), text); err != nil {
+	if err := e.Decisions.ResolveExceptions(ctx, e.Now(), m.Owner, m.ID.String(), settledBy, operators(made), text); err != nil {
 		log.ErrorContext(ctx, "the operators' list can't be written", "error", err)
 	}
 }

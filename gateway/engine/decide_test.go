@@ -40,7 +40,7 @@ func undecided(t *testing.T, s *store.Store, what string, state movement.State) 
 		o.purse = newPurse(t, s, handClock())
 		o.world, o.purse.limits = o.purse.world, generous()
 		o.purse.up.way = way{after: 1e5 * time.Hour, says: silent}
-		o.purse.up.find = func(sdk.Lookup) sdk.Finding { return sdk.NoWord(sdk.BlameUpstream, "busy") }
+		o.purse.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "busy") }
 		o.want(o.purse.transfer("A"), "Pending")
 	} else {
 		o.shop = newShop(t, s, handClock())
@@ -49,7 +49,7 @@ func undecided(t *testing.T, s *store.Store, what string, state movement.State) 
 			o.shop.sku = billSKU
 		}
 		o.shop.up.deal = deal{after: 1e5 * time.Hour, says: silent}
-		o.shop.up.find = func(sdk.Lookup) sdk.Finding { return sdk.NoWord(sdk.BlameUpstream, "busy") }
+		o.shop.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "busy") }
 		o.want(o.shop.order("A"), "Pending")
 	}
 	o.Decisions = s
@@ -60,12 +60,12 @@ func undecided(t *testing.T, s *store.Store, what string, state movement.State) 
 }
 
 // says is an operator's word.
-func (o *open) says(operator string, outcome store.Outcome) (Decided, error) {
+func (o *open) says(operator string, outcome movement.OverrideOutcome) (Decided, error) {
 	o.Helper()
 	return o.Decide(o.Context(), Decision{Movement: o.stored("A").ID, Operator: operator, Outcome: outcome, Reason: operator + " has called them"})
 }
 
-func (o *open) saysAlone(operator string, outcome store.Outcome) (Decided, error) {
+func (o *open) saysAlone(operator string, outcome movement.OverrideOutcome) (Decided, error) {
 	o.Helper()
 	return o.Decide(o.Context(), Decision{Movement: o.stored("A").ID, Operator: operator, Outcome: outcome, Reason: "sure", Alone: true})
 }
@@ -79,10 +79,10 @@ func (o *open) refused(err error, code fault.Code, words string) {
 }
 
 // endings are the decisions in the story, and the callbacks of ends.
-func (o *open) endings() (decided []store.Event, told []string) {
+func (o *open) endings() (decided []movement.HistoryEntry, told []string) {
 	o.Helper()
 	m := o.stored("A")
-	story, err := o.store.Story(o.Context(), m.ID)
+	story, err := o.store.History(o.Context(), m.ID)
 	if err != nil {
 		o.Fatal(err)
 	}
@@ -93,15 +93,15 @@ func (o *open) endings() (decided []store.Event, told []string) {
 	for _, callback := range callbacks {
 		told = append(told, string(callback.Body))
 	}
-	return slices.DeleteFunc(story, func(e store.Event) bool { return e.Event != "decided" }), told
+	return slices.DeleteFunc(story, func(e movement.HistoryEntry) bool { return e.Event != "decided" }), told
 }
 
 // settledAs checks what one end means for money, the merchant and the limits.
-func (o *open) settledAs(what string, outcome store.Outcome) {
+func (o *open) settledAs(what string, outcome movement.OverrideOutcome) {
 	o.Helper()
 	m, word := o.stored("A"), "Success"
 	want := stateDecided(outcome)
-	if outcome == store.OutcomeFailed {
+	if outcome == movement.OverrideFailed {
 		word = "Failed"
 	}
 	decided, told := o.endings()
@@ -117,14 +117,14 @@ func (o *open) settledAs(what string, outcome store.Outcome) {
 			o.Errorf("nothing is counted: %v", err)
 		}
 		for _, u := range used {
-			if given := outcome == store.OutcomeFailed; (u.Units == 0) != given {
+			if given := outcome == movement.OverrideFailed; (u.Units == 0) != given {
 				o.Errorf("%s: %d are used of %s", outcome, u.Units, u.Name)
 			}
 		}
 		return
 	}
 	left := opening
-	if outcome == store.OutcomeSuccess {
+	if outcome == movement.OverrideSucceeded {
 		left -= m.Amount
 		if m.Cost <= 0 || m.Cost >= m.Amount {
 			o.Errorf("it has cost %v of %v", m.Cost, m.Amount)
@@ -139,9 +139,9 @@ func TestTwoOperatorsDecide(t *testing.T) { //nolint:tparallel // they share a l
 	t.Parallel()
 	s := databaseFor(t)
 	for _, what := range []string{"prepaid", "bill", "transfer"} {
-		for _, state := range []movement.State{movement.Sending, movement.Pending} {
-			for outcome, other := range map[store.Outcome]store.Outcome{
-				store.OutcomeSuccess: store.OutcomeFailed, store.OutcomeFailed: store.OutcomeSuccess,
+		for _, state := range []movement.State{movement.Submitting, movement.Pending} {
+			for outcome, other := range map[movement.OverrideOutcome]movement.OverrideOutcome{
+				movement.OverrideSucceeded: movement.OverrideFailed, movement.OverrideFailed: movement.OverrideSucceeded,
 			} {
 				t.Run(strings.Join([]string{what, string(state), string(outcome)}, " "), func(t *testing.T) {
 					o := undecided(t, s, what, state)
@@ -187,22 +187,22 @@ func TestOneDecidesAlone(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
 	for _, what := range []string{"prepaid", "transfer"} {
-		o := undecided(t, s, what, movement.Sending)
+		o := undecided(t, s, what, movement.Submitting)
 		o.pass(25 * time.Hour)
-		if _, err := o.says(ayu, store.OutcomeSuccess); err != nil {
+		if _, err := o.says(ayu, movement.OverrideSucceeded); err != nil {
 			t.Fatal(err)
 		}
-		d, err := o.saysAlone(budi, store.OutcomeFailed) // against the proposal
+		d, err := o.saysAlone(budi, movement.OverrideFailed) // against the proposal
 		if err != nil || !d.Decision.Alone || d.Decision.Operator != budi || d.Movement.State != movement.Failed {
 			t.Fatalf("%s: %+v, %v", what, d, err)
 		}
-		o.settledAs(what, store.OutcomeFailed)
+		o.settledAs(what, movement.OverrideFailed)
 		o.wantListed(reasonAlone)
-		if _, err := o.saysAlone(budi, store.OutcomeFailed); err != nil {
+		if _, err := o.saysAlone(budi, movement.OverrideFailed); err != nil {
 			t.Errorf("again: %v", err)
 		}
 		o.wantListed(reasonAlone)
-		_, err = o.says(ayu, store.OutcomeSuccess)
+		_, err = o.says(ayu, movement.OverrideSucceeded)
 		o.refused(err, fault.DuplicateReference, "ended already")
 	}
 	cleanLedger(t, s)
@@ -213,14 +213,14 @@ func TestOneDecidesAlone(t *testing.T) {
 func TestWhatIsNotDecided(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
-	o := undecided(t, s, "transfer", movement.Sending)
+	o := undecided(t, s, "transfer", movement.Submitting)
 	if err := o.Engine.list(t.Context(), o.stored("A"), reasonAmount, "", "differs"); err != nil {
 		t.Fatal(err)
 	}
-	_, err := o.says(ayu, store.OutcomeSuccess)
+	_, err := o.says(ayu, movement.OverrideSucceeded)
 	o.refused(err, fault.InProgress, "being sent")
 	o.pass(time.Minute)
-	if _, err := o.says(ayu, store.OutcomeSuccess); err != nil {
+	if _, err := o.says(ayu, movement.OverrideSucceeded); err != nil {
 		t.Errorf("what is on the list: %v", err)
 	}
 
@@ -228,29 +228,29 @@ func TestWhatIsNotDecided(t *testing.T) {
 	if err := dear.Engine.list(t.Context(), dear.stored("A"), reasonFee, "", "differs"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = dear.says(ayu, store.OutcomeSuccess) // its end is in no doubt
+	_, err = dear.says(ayu, movement.OverrideSucceeded) // its end is in no doubt
 	dear.refused(err, fault.InProgress, "younger than 24 hours")
 
 	young := undecided(t, s, "transfer", movement.Pending)
 	young.pass(24*time.Hour - time.Second)
-	_, err = young.says(ayu, store.OutcomeSuccess)
+	_, err = young.says(ayu, movement.OverrideSucceeded)
 	young.refused(err, fault.InProgress, "younger than 24 hours")
 	if err := young.Engine.list(t.Context(), young.stored("A"), reasonVanished, "", "gone"); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.SettleAttention(t.Context(), young.now(), young.stored("A").Owner, young.stored("A").ID.String(), settledBy, ayu, "back"); err != nil {
+	if err := s.ResolveExceptions(t.Context(), young.now(), young.stored("A").Owner, young.stored("A").ID.String(), settledBy, ayu, "back"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = young.says(ayu, store.OutcomeSuccess)
+	_, err = young.says(ayu, movement.OverrideSucceeded)
 	young.refused(err, fault.InProgress, "younger than 24 hours")
 	young.pass(time.Second)
-	if _, err := young.says(ayu, store.OutcomeSuccess); err != nil {
+	if _, err := young.says(ayu, movement.OverrideSucceeded); err != nil {
 		t.Error(err)
 	}
 	_, err = young.says(budi, "perhaps")
 	young.refused(err, fault.InvalidRequest, "as")
 
-	_, err = young.Decide(t.Context(), Decision{Movement: movement.NewID(), Operator: ayu, Outcome: store.OutcomeFailed, Reason: "r"})
+	_, err = young.Decide(t.Context(), Decision{Movement: movement.NewID(), Operator: ayu, Outcome: movement.OverrideFailed, Reason: "r"})
 	young.refused(err, fault.NotFound, "")
 
 	paid := newWorld(t, s, handClock())
@@ -258,7 +258,7 @@ func TestWhatIsNotDecided(t *testing.T) {
 	paid.create("A")
 	o = &open{world: paid, store: s}
 	o.pass(48 * time.Hour)
-	_, err = o.says(ayu, store.OutcomeSuccess)
+	_, err = o.says(ayu, movement.OverrideSucceeded)
 	o.refused(err, fault.InvalidRequest, "payment")
 }
 
@@ -268,16 +268,16 @@ func TestWhatIsNotDecided(t *testing.T) {
 func TestADecisionIsNeverSentAgain(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
-	o := undecided(t, s, "prepaid", movement.Sending)
+	o := undecided(t, s, "prepaid", movement.Submitting)
 	o.work("A", 25*time.Hour)
 	stale := o.stored("A")
 	o.pass(stale.DueAt.Sub(o.now()))
 	if err := o.Resolve(t.Context(), stale); err != nil {
 		t.Fatal(err)
 	}
-	_, err := o.saysAlone(ayu, store.OutcomeFailed)
+	_, err := o.saysAlone(ayu, movement.OverrideFailed)
 	o.refused(err, fault.InProgress, "being asked")
-	if decided, err := s.DecisionsOf(t.Context(), stale.ID); err != nil || len(decided) != 0 {
+	if decided, err := s.OverridesOf(t.Context(), stale.ID); err != nil || len(decided) != 0 {
 		t.Errorf("kept %+v, %v", decided, err)
 	}
 	o.pass(time.Minute)
@@ -285,18 +285,18 @@ func TestADecisionIsNeverSentAgain(t *testing.T) {
 	// A lookup begins between all that was read and the commit.
 	o.faults.move = func(do func() (bool, error)) (bool, error) {
 		o.faults.move = nil
-		if ours, err := s.Ask(t.Context(), stale, o.now(), o.now(), o.now().Add(time.Hour)); err != nil || !ours {
+		if ours, err := s.Poll(t.Context(), stale, o.now(), o.now(), o.now().Add(time.Hour)); err != nil || !ours {
 			t.Errorf("Ask = %v, %v", ours, err)
 		}
 		return do()
 	}
-	_, err = o.saysAlone(ayu, store.OutcomeFailed)
+	_, err = o.saysAlone(ayu, movement.OverrideFailed)
 	o.refused(err, fault.InProgress, "being asked")
-	if m := o.stored("A"); m.State != movement.Sending {
+	if m := o.stored("A"); m.State != movement.Submitting {
 		t.Fatalf("it stands at %s", m.State)
 	}
 	o.pass(2 * time.Minute)
-	if _, err = o.saysAlone(ayu, store.OutcomeFailed); err != nil {
+	if _, err = o.saysAlone(ayu, movement.OverrideFailed); err != nil {
 		t.Fatal(err)
 	}
 	asked := o.shop.up.asked()
@@ -311,7 +311,7 @@ func TestADecisionIsNeverSentAgain(t *testing.T) {
 	if now := o.shop.up.asked(); now != asked {
 		t.Errorf("asked %d times after it was decided", now-asked)
 	}
-	o.settledAs("prepaid", store.OutcomeFailed)
+	o.settledAs("prepaid", movement.OverrideFailed)
 }
 
 // TestNewsAfterADecision: a final state stays; the provider's other word is a
@@ -320,8 +320,8 @@ func TestNewsAfterADecision(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
 	for _, what := range []string{"prepaid", "bill", "transfer"} {
-		for outcome, news := range map[store.Outcome]sdk.Standing{
-			store.OutcomeSuccess: sdk.StandingFailed, store.OutcomeFailed: sdk.StandingDone,
+		for outcome, news := range map[movement.OverrideOutcome]sdk.Status{
+			movement.OverrideSucceeded: sdk.StatusFailed, movement.OverrideFailed: sdk.StatusDone,
 		} {
 			o := undecided(t, s, what, movement.Pending)
 			o.pass(25 * time.Hour)
@@ -331,7 +331,7 @@ func TestNewsAfterADecision(t *testing.T) {
 				}
 			}
 			m := o.stored("A")
-			f := sdk.Finding{Reference: m.UpstreamReference(), Standing: news, Amount: m.Amount, EventID: "late"}
+			f := sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: news, Amount: m.Amount, EventID: "late"}
 			if o.shop != nil {
 				f.Amount = m.Cost
 				o.shop.hears(o.shop.platformAccount(), f)
@@ -339,10 +339,10 @@ func TestNewsAfterADecision(t *testing.T) {
 				o.purse.hears(f)
 			}
 			then := o.stored("A")
-			if then.State != m.State || then.ReversedAt.IsZero() != (outcome == store.OutcomeFailed) {
+			if then.State != m.State || then.ReversedAt.IsZero() != (outcome == movement.OverrideFailed) {
 				t.Errorf("%s, %s, then %s: stands at %s, reversed %v", what, outcome, news, then.State, then.ReversedAt)
 			}
-			if outcome == store.OutcomeFailed {
+			if outcome == movement.OverrideFailed {
 				o.wantListed(reasonContradiction)
 			} else {
 				o.wantListed(reasonReversed)
@@ -362,18 +362,18 @@ func TestADecisionThatWasNotApplied(t *testing.T) {
 	o := undecided(t, s, "bill", movement.Pending)
 	o.pass(25 * time.Hour)
 	o.faults.move = func(func() (bool, error)) (bool, error) { return false, broken{errAway} }
-	_, err := o.saysAlone(ayu, store.OutcomeSuccess)
+	_, err := o.saysAlone(ayu, movement.OverrideSucceeded)
 	o.refused(err, fault.Internal, "")
 	o.faults.move = nil
 	if m := o.stored("A"); m.State != movement.Pending {
 		t.Fatalf("it stands at %s", m.State)
 	}
-	_, err = o.saysAlone(budi, store.OutcomeFailed)
+	_, err = o.saysAlone(budi, movement.OverrideFailed)
 	o.refused(err, fault.DuplicateReference, "decided already: success")
-	if d, err := o.says(budi, store.OutcomeSuccess); err != nil || d.Movement.State != movement.Done || d.Decision.Operator != ayu {
+	if d, err := o.says(budi, movement.OverrideSucceeded); err != nil || d.Movement.State != movement.Succeeded || d.Decision.Operator != ayu {
 		t.Errorf("%+v, %v", d, err)
 	}
-	o.settledAs("bill", store.OutcomeSuccess)
+	o.settledAs("bill", movement.OverrideSucceeded)
 	cleanLedger(t, s)
 }
 
@@ -398,16 +398,16 @@ func TestAllDecideAtOnce(t *testing.T) {
 			for i := range 8 {
 				racing.Go(func() {
 					operator, e := []string{ayu, budi}[i%2], []*Engine{o.Engine, other}[i/2%2]
-					d := Decision{Movement: m.ID, Operator: operator, Outcome: store.OutcomeSuccess, Reason: "r"}
+					d := Decision{Movement: m.ID, Operator: operator, Outcome: movement.OverrideSucceeded, Reason: "r"}
 					decided, err := e.Decide(t.Context(), d)
-					if err != nil && round%2 == 0 || err == nil && decided.Decision.Made() && decided.Movement.State != movement.Done {
+					if err != nil && round%2 == 0 || err == nil && decided.Decision.Made() && decided.Movement.State != movement.Succeeded {
 						t.Errorf("%s: %+v, %v", operator, decided, err)
 					}
 				})
 			}
 			if round%2 == 1 { // the provider tells that it has failed, and whoever is first is right
 				racing.Go(func() {
-					f := sdk.Finding{Reference: m.UpstreamReference(), Standing: sdk.StandingFailed, EventID: "e"}
+					f := sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: sdk.StatusFailed, EventID: "e"}
 					op, err := o.operationOf(m)
 					if err == nil {
 						_, err = other.settle(t.Context(), op, m, f, "notification")
@@ -424,7 +424,7 @@ func TestAllDecideAtOnce(t *testing.T) {
 			if !then.ReversedAt.IsZero() {
 				ends++
 			}
-			if round%2 == 0 && (then.State != movement.Done || len(decided) != 1) || len(decided) > 1 || len(told) != ends || !then.State.Final() {
+			if round%2 == 0 && (then.State != movement.Succeeded || len(decided) != 1) || len(decided) > 1 || len(told) != ends || !then.State.Final() {
 				t.Errorf("%s: stands at %s, reversed %v, decided %d times, told %q", what, then.State, then.ReversedAt, len(decided), told)
 			}
 		}
@@ -437,7 +437,7 @@ func TestAllDecideAtOnce(t *testing.T) {
 func TestWhatAProviderSaidIsKept(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
-	o := undecided(t, s, "transfer", movement.Sending)
+	o := undecided(t, s, "transfer", movement.Submitting)
 	o.work("A", 3*time.Minute)
 	notes, err := s.NotesOf(t.Context(), o.stored("A").ID)
 	if err != nil {

@@ -37,10 +37,10 @@ type Movements interface {
 // was answered before its outcome was known, and returns the movement as it then
 // stands. Deliver notes that a movement's answer has reached its caller.
 type Commits interface {
-	Claim(ctx context.Context, m movement.Movement) (movement.Movement, bool, error)
+	Reserve(ctx context.Context, m movement.Movement) (movement.Movement, bool, error)
 	Move(ctx context.Context, now time.Time, move store.Move) (bool, error)
 	Complete(ctx context.Context, move store.Move) error
-	Promise(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error)
+	Acknowledge(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error)
 	Deliver(ctx context.Context, id movement.ID) error
 }
 
@@ -55,12 +55,12 @@ type Supplements interface {
 type Register interface {
 	MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error)
 	MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error)
-	LastNamed(ctx context.Context, owner movement.Owner, kind manifest.Kind, stem string) (movement.Movement, error)
+	LastEqual(ctx context.Context, owner movement.Owner, kind manifest.Kind, stem string) (movement.Movement, error)
 }
 
 // Inquiries says who may ask the provider about a movement, over all replicas.
 type Inquiries interface {
-	Ask(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error)
+	Poll(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error)
 	Miss(ctx context.Context, m movement.Movement, next time.Time) (int, error)
 }
 
@@ -69,7 +69,7 @@ type Inquiries interface {
 type Records interface {
 	PaidLate(ctx context.Context, now time.Time, r store.Record) (bool, error)
 	Reversed(ctx context.Context, now time.Time, r store.Record) (bool, error)
-	AddAttention(ctx context.Context, a store.Attention) (bool, error)
+	AddException(ctx context.Context, a movement.Exception) (bool, error)
 	Note(ctx context.Context, now time.Time, m movement.Movement, event, detail string) error
 }
 
@@ -89,24 +89,24 @@ type Shared interface {
 // none younger than before. Where there is no such event to go on after, it is
 // store.ErrNotFound.
 type Events interface {
-	Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]store.Notice, error)
+	Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error)
 }
 
 // Statements reads the books of providers' accounts. It never fails: what went
 // wrong is in the report.
 type Statements interface {
-	Statement(ctx context.Context, provider string, s sdk.Statement, timeout time.Duration) sdk.Report
+	Statement(ctx context.Context, provider string, s sdk.Statement, timeout time.Duration) sdk.StatementPage
 }
 
-// Books is how far the books of accounts were read. AskBook says who may read on,
+// Books is how far the books of accounts were read. PollStatement says who may read on,
 // over all replicas. Enter keeps rows together with the cursor behind them, or
 // nothing where somebody else was faster. Book is store.ErrNotFound for an account
 // on which nothing was collected.
 type Books interface {
-	Book(ctx context.Context, account movement.AccountID) (store.Book, error)
-	AskBook(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error)
-	Enter(ctx context.Context, now time.Time, b store.Book, entries []store.BookEntry, next string, through time.Time) (bool, error)
-	FreeSlot(ctx context.Context, m movement.Movement) error
+	Statement(ctx context.Context, account movement.AccountID) (movement.Statement, error)
+	PollStatement(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error)
+	Import(ctx context.Context, now time.Time, b movement.Statement, entries []movement.ImportedLine, next string, through time.Time) (bool, error)
+	ReleaseAmount(ctx context.Context, m movement.Movement) error
 }
 
 // Settlements are the payments that books tell of. Judge gives payments to their
@@ -114,11 +114,11 @@ type Books interface {
 // somebody else was faster. Settled closes those whose collections have learned of
 // them.
 type Settlements interface {
-	OpenSettlements(ctx context.Context, account movement.AccountID, after string, most int) ([]store.Settlement, error)
-	Candidates(ctx context.Context, b store.Book, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error)
-	Judge(ctx context.Context, now time.Time, b store.Book, verdicts []store.Verdict) (decided []string, err error)
-	SettlementsNamed(ctx context.Context, account movement.AccountID, payments []string) ([]store.Settlement, error)
-	Settled(ctx context.Context, account movement.AccountID, done []store.Settlement) error
+	OpenLines(ctx context.Context, account movement.AccountID, after string, most int) ([]movement.StatementLine, error)
+	Candidates(ctx context.Context, b movement.Statement, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error)
+	Match(ctx context.Context, now time.Time, b movement.Statement, verdicts []movement.Match) (decided []string, err error)
+	LinesNamed(ctx context.Context, account movement.AccountID, payments []string) ([]movement.StatementLine, error)
+	CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine) error
 }
 
 // Providers are the plugins. Quote, Call and Lookup never fail: what went wrong
@@ -126,7 +126,7 @@ type Settlements interface {
 type Providers interface {
 	Quote(ctx context.Context, provider string, quote sdk.Quote, timeout time.Duration) sdk.Quoted
 	Call(ctx context.Context, provider string, call sdk.Call, timeout time.Duration) sdk.Result
-	Lookup(ctx context.Context, provider string, lookup sdk.Lookup, timeout time.Duration) sdk.Finding
+	Lookup(ctx context.Context, provider string, lookup sdk.Lookup, timeout time.Duration) sdk.StatusUpdate
 	Notify(ctx context.Context, provider string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error)
 	Available(provider, mode string) error
 }
@@ -241,7 +241,7 @@ func (e *Engine) Stored(ctx context.Context, r Request) (Answer, bool, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest(r.Operation)) // what is open may be looked at
 	defer cancel()
 	existing, err := e.Movements.MovementByKey(ctx, draft.Key)
-	if errors.Is(err, store.ErrNotFound) || err == nil && existing.State == movement.Unsent {
+	if errors.Is(err, store.ErrNotFound) || err == nil && existing.State == movement.NotSubmitted {
 		return Answer{}, false, nil
 	}
 	if err != nil {

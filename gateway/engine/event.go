@@ -7,7 +7,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -22,7 +21,7 @@ func reversed(e movement.Events) string { return e.Reversed }
 // tell makes the callback of a change: the movement as its status would tell it
 // after the change, and when that was. It is rendered now, so that a late
 // delivery never tells an old story as news.
-func (e *Engine) tell(ctx context.Context, m movement.Movement, what occasion, id uuid.UUID, now time.Time) (*store.Told, error) {
+func (e *Engine) tell(ctx context.Context, m movement.Movement, what occasion, id uuid.UUID, now time.Time) (*movement.CallbackEvent, error) {
 	op, err := e.operationOf(m)
 	if err != nil {
 		return nil, err
@@ -45,7 +44,7 @@ func (e *Engine) tell(ctx context.Context, m movement.Movement, what occasion, i
 		data = describe(op.Status, m).set("timestamp", stamp(now))
 	}
 	body := (&object{}).set("event", event).set("data", data.json())
-	return &store.Told{ID: id, Event: event, URL: receiver, Body: body.json()}, nil
+	return &movement.CallbackEvent{ID: id, Event: event, URL: receiver, Body: body.json()}, nil
 }
 
 // receiver is where a movement's callbacks go: the URL of its request, or the
@@ -63,7 +62,7 @@ func (e *Engine) receiver(ctx context.Context, m movement.Movement) (string, err
 
 // announce has the courier look at once. The callback is committed already, or
 // it will be found there by itself.
-func (e *Engine) announce(told *store.Told) {
+func (e *Engine) announce(told *movement.CallbackEvent) {
 	if told != nil && told.URL != "" && e.Committed != nil {
 		e.Committed()
 	}

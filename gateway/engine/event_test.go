@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -23,16 +22,16 @@ const (
 )
 
 // told are this merchant's callbacks in live mode, the oldest first.
-func (w *world) told() []store.Callback {
+func (w *world) told() []movement.Callback {
 	w.Helper()
 	owner := w.keyOf("").Owner
 	notices, err := w.keeper.Events(w.Context(), owner, uuid.Nil, w.now().Add(time.Hour), 1000)
 	if err != nil {
 		w.Fatal(err)
 	}
-	callbacks := make([]store.Callback, len(notices))
+	callbacks := make([]movement.Callback, len(notices))
 	for i, n := range notices {
-		if callbacks[i], err = w.keeper.Callback(w.Context(), store.CallbackKey{Owner: owner, EventID: n.ID}); err != nil {
+		if callbacks[i], err = w.keeper.Callback(w.Context(), movement.CallbackKey{Owner: owner, EventID: n.ID}); err != nil {
 			w.Fatal(err)
 		}
 	}
@@ -206,7 +205,7 @@ func TestEventIDOnRetries(t *testing.T) {
 			inMemory(t, func(w *world) {
 				w.create("A")
 				var tried []uuid.UUID
-				w.faults.told = func(told *store.Told) {
+				w.faults.told = func(told *movement.CallbackEvent) {
 					tried = append(tried, told.ID)
 					w.faults.recording = nil
 					if len(tried) == 4 { // the first try of late money
@@ -225,7 +224,7 @@ func TestEventIDOnRetries(t *testing.T) {
 				if len(all) != 2 || len(tried) != 5 {
 					t.Fatalf("told %d times by %d tries", len(all), len(tried))
 				}
-				slices.SortFunc(all, func(a, b store.Callback) int { return a.Sequence - b.Sequence })
+				slices.SortFunc(all, func(a, b movement.Callback) int { return a.Sequence - b.Sequence })
 				if id := all[0].EventID; tried[0] != id || tried[1] != id || tried[2] != id {
 					t.Errorf("the end's tries were %v, it is told as %v", tried[:3], id)
 				}
@@ -244,7 +243,7 @@ func TestNothingWithoutItsEvent(t *testing.T) {
 	inMemory(t, func(w *world) {
 		w.create("A")
 		m := w.stored("A")
-		w.up.ack = sdk.Acknowledgement{Status: 200, Findings: []sdk.Finding{news(m)["paid"]}}
+		w.up.ack = sdk.Acknowledgement{Status: 200, Updates: []sdk.StatusUpdate{news(m)["paid"]}}
 		c, _ := w.account.Connection(tenants.Live, provider)
 		delete(w.others, w.account.ID())
 		op := operation(createPath)

@@ -35,13 +35,13 @@ func (e *Engine) status(ctx context.Context, r Request) (Answer, error) {
 		defer cancel()
 		m = e.refresh(ctx, made, m)
 	}
-	for m.State == movement.Sending && m.Answer == nil && made.Rules.Pends {
+	for m.State == movement.Submitting && m.Answer == nil && made.Rules.Pends {
 		// Who is told that it is pending is told its end, too.
 		if m, err = e.promised(ctx, made, m); err != nil {
 			return Answer{}, fault.From(err).Unknown().WithReference(nameFor(m))
 		}
 	}
-	if m.State == movement.Unsent {
+	if m.State == movement.NotSubmitted {
 		return Answer{}, noSuch(r)
 	}
 	if made.Kind == manifest.Transfer {
@@ -69,21 +69,21 @@ func (e *Engine) cancel(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if m.State == movement.Sending {
+	if m.State == movement.Submitting {
 		if m, err = e.continued(ctx, op.Target, m); err != nil {
 			return Answer{}, err
 		}
 	}
 	switch m.State {
-	case movement.Sending:
+	case movement.Submitting:
 		return Answer{}, timedOut(m, e.Now())
-	case movement.Unsent:
+	case movement.NotSubmitted:
 		return Answer{}, noSuch(r)
 	case movement.Pending:
 		if m, err = e.end(ctx, r, m); err != nil {
 			return Answer{}, err
 		}
-	case movement.Done, movement.Failed, movement.Expired:
+	case movement.Succeeded, movement.Failed, movement.Expired:
 	}
 	return Answer{Data: state(op, m)}, nil
 }
@@ -125,7 +125,7 @@ func (e *Engine) expire(ctx context.Context, op *catalog.Operation, m movement.M
 	then.State, then.UpdatedAt = movement.Expired, e.Now()
 	move := store.Move{
 		Movement: m, To: movement.Expired, Event: string(movement.Expired),
-		Detail: detail("source", "cancel"), DueAt: then.NextLook(e.Now(), op.Pace),
+		Detail: detail("source", "cancel"), DueAt: then.NextPoll(e.Now(), op.Pace),
 	}
 	if _, err := e.move(ctx, move); err != nil {
 		return m, err
@@ -153,7 +153,7 @@ func (e *Engine) findByReference(ctx context.Context, r Request) (movement.Movem
 	m, err := e.Movements.MovementByKey(ctx, movement.Key{
 		Owner: ownerOf(r), Kind: r.Operation.Target.Kind, Reference: r.Operation.ReferenceOf(r.Body),
 	})
-	if errors.Is(err, store.ErrNotFound) || err == nil && (m.State == movement.Unsent || unnamed(m)) {
+	if errors.Is(err, store.ErrNotFound) || err == nil && (m.State == movement.NotSubmitted || unnamed(m)) {
 		return movement.Movement{}, noSuch(r)
 	}
 	return m, err
@@ -161,12 +161,12 @@ func (e *Engine) findByReference(ctx context.Context, r Request) (movement.Movem
 
 // quietFor is how long nobody has heard of a movement that is still open.
 func (e *Engine) quietFor(m movement.Movement) time.Duration {
-	if m.State != movement.Pending && m.State != movement.Sending {
+	if m.State != movement.Pending && m.State != movement.Submitting {
 		return 0
 	}
 	last := m.UpdatedAt
-	if m.AskedAt.After(last) {
-		last = m.AskedAt
+	if m.PolledAt.After(last) {
+		last = m.PolledAt
 	}
 	return e.Now().Sub(last)
 }

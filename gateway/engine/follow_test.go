@@ -85,7 +85,7 @@ func TestStatusIsQuick(t *testing.T) {
 		w.up.find = blind
 		w.want(w.status("A"), "PENDING")
 		w.pass(lookEvery)
-		w.up.find = func(sdk.Lookup) sdk.Finding {
+		w.up.find = func(sdk.Lookup) sdk.StatusUpdate {
 			w.pass(lookupTimeout)
 			return sdk.NoWord(sdk.BlameUpstream, "slow")
 		}
@@ -111,7 +111,7 @@ func TestAMerchantThatKeepsAsking(t *testing.T) {
 		w.up.outcome = outcomeNamed("unknown, made")
 		w.up.find = blind
 		w.want(w.create("A"), "PROVIDER_TIMEOUT unknown lookup_first")
-		w.up.find = func(l sdk.Lookup) sdk.Finding {
+		w.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
 			w.pass(statusLookup + time.Second)
 			return w.up.stands(l.Reference)
 		}
@@ -130,7 +130,7 @@ func TestCancel(t *testing.T) {
 	t.Parallel()
 	pays := func(w *world, call sdk.Call) {
 		thing := w.up.things[call.Reference]
-		thing.standing, thing.paid = sdk.StandingDone, "p"
+		thing.standing, thing.paid = sdk.StatusDone, "p"
 	}
 	for name, c := range map[string]struct {
 		cancel func(w *world) func(sdk.Call) sdk.Result
@@ -141,10 +141,10 @@ func TestCancel(t *testing.T) {
 		"open": {nil, nil, "EXPIRED", movement.Expired},
 		"paid meanwhile, refused": {func(w *world) func(sdk.Call) sdk.Result {
 			return func(call sdk.Call) sdk.Result { pays(w, call); return sdk.Refuse(sdk.RefuseOther, "paid") }
-		}, nil, "PAID", movement.Done},
+		}, nil, "PAID", movement.Succeeded},
 		"paid meanwhile, left to us": {func(w *world) func(sdk.Call) sdk.Result {
 			return func(call sdk.Call) sdk.Result { pays(w, call); return sdk.Finished("", struct{}{}) }
-		}, nil, "PAID", movement.Done},
+		}, nil, "PAID", movement.Succeeded},
 		"open, left to us": {func(*world) func(sdk.Call) sdk.Result {
 			return func(sdk.Call) sdk.Result { return sdk.Finished("", struct{}{}) }
 		}, nil, "EXPIRED", movement.Expired},
@@ -157,7 +157,7 @@ func TestCancel(t *testing.T) {
 		}, nil, "PROVIDER_TIMEOUT unknown lookup_first", movement.Pending},
 		"unknown, ended": {func(w *world) func(sdk.Call) sdk.Result {
 			return func(call sdk.Call) sdk.Result {
-				w.up.things[call.Reference].standing = sdk.StandingExpired
+				w.up.things[call.Reference].standing = sdk.StatusExpired
 				return sdk.DontKnow(sdk.BlameUpstream, "cut")
 			}
 		}, nil, "EXPIRED", movement.Expired},
@@ -242,7 +242,7 @@ func TestCancelRaces(t *testing.T) {
 		moves := 0
 		w.faults.move = func(do func() (bool, error)) (bool, error) {
 			if moves++; moves == 1 { // the cancel's own
-				w.hear(sdk.Finding{Reference: m.UpstreamReference(), Standing: sdk.StandingDone, Amount: m.Amount, EventID: "p"})
+				w.hear(sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: sdk.StatusDone, Amount: m.Amount, EventID: "p"})
 			}
 			return do()
 		}

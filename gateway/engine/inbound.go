@@ -43,7 +43,7 @@ func (e *Engine) Notify(ctx context.Context, n Notification) (sdk.Acknowledgemen
 			"provider", string(c.Provider), "status", ack.Status, "detail", ack.Detail)
 		return ack, nil
 	}
-	for _, f := range ack.Findings {
+	for _, f := range ack.Updates {
 		if err := e.heard(ctx, c, f); err != nil {
 			return sdk.Acknowledgement{}, fault.From(err)
 		}
@@ -53,14 +53,14 @@ func (e *Engine) Notify(ctx context.Context, n Notification) (sdk.Acknowledgemen
 
 // heard settles one verified finding of a notification, after making sure that
 // it is about a movement of the very connection it came in on.
-func (e *Engine) heard(ctx context.Context, c tenants.Connection, f sdk.Finding) error {
+func (e *Engine) heard(ctx context.Context, c tenants.Connection, f sdk.StatusUpdate) error {
 	owner := movement.Owner{MerchantID: string(c.MerchantID), Mode: string(c.Mode)}
 	m, err := e.named(ctx, f.Reference)
 	if err == nil && !sentOn(c, m) {
 		err = store.ErrNotFound
 	}
 	if errors.Is(err, store.ErrNotFound) {
-		_, err := e.Records.AddAttention(ctx, store.Attention{
+		_, err := e.Records.AddException(ctx, movement.Exception{
 			Owner: owner, Subject: printable(f.Reference), Reason: reasonUnknown, FactID: printable(f.EventID), Provider: string(c.Provider),
 			Detail: "a notification names a movement that this connection does not have", At: e.Now(),
 		})
@@ -117,7 +117,7 @@ func (e *Engine) Resolve(ctx context.Context, m movement.Movement) error {
 	if err != nil {
 		// It can't be looked up now; it must not stay due and be tried in a loop.
 		now := e.Now()
-		_, askErr := e.Inquiries.Ask(ctx, m, now, now, now.Add(unresolvable))
+		_, askErr := e.Inquiries.Poll(ctx, m, now, now, now.Add(unresolvable))
 		return errors.Join(listed, err, askErr)
 	}
 	if readable(op, m) {
@@ -131,7 +131,7 @@ func (e *Engine) Resolve(ctx context.Context, m movement.Movement) error {
 // unresolvedFor, "" for nothing. A payment may wait for its payer that long.
 func unresolved(m movement.Movement) string {
 	switch {
-	case m.State == movement.Sending:
+	case m.State == movement.Submitting:
 		return "nobody knows yet whether it was sent"
 	case m.State == movement.Pending && m.Kind != manifest.Payment:
 		return "the provider has it and does not tell its end"
@@ -163,7 +163,7 @@ func (e *Engine) Checkout(ctx context.Context, id string) (Checkout, error) {
 		return Checkout{}, fault.New(fault.NotFound, "There is no such payment.")
 	}
 	m, err := e.Movements.MovementByID(ctx, parsed)
-	if errors.Is(err, store.ErrNotFound) || err == nil && m.State == movement.Unsent {
+	if errors.Is(err, store.ErrNotFound) || err == nil && m.State == movement.NotSubmitted {
 		return Checkout{}, fault.New(fault.NotFound, "There is no such payment.")
 	}
 	if err != nil {

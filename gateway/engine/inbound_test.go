@@ -15,21 +15,21 @@ import (
 )
 
 // news are what a provider may say, in whatever order and however often.
-func news(m movement.Movement) map[string]sdk.Finding {
-	say := func(standing sdk.Standing, event string) sdk.Finding {
-		return sdk.Finding{Reference: m.UpstreamReference(), Standing: standing, Amount: m.Amount, Currency: "IDR", EventID: event}
+func news(m movement.Movement) map[string]sdk.StatusUpdate {
+	say := func(standing sdk.Status, event string) sdk.StatusUpdate {
+		return sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: standing, Amount: m.Amount, Currency: "IDR", EventID: event}
 	}
-	less, free, dollars, plain := say(sdk.StandingDone, "p"), say(sdk.StandingDone, "p"), say(sdk.StandingDone, "p"), say(sdk.StandingDone, "p")
+	less, free, dollars, plain := say(sdk.StatusDone, "p"), say(sdk.StatusDone, "p"), say(sdk.StatusDone, "p"), say(sdk.StatusDone, "p")
 	less.Amount, free.Amount, dollars.Currency, plain.Currency = m.Amount-1, 0, "USD", ""
-	ended, another := say(sdk.StandingExpired, "e"), say(sdk.StandingDone, "p")
+	ended, another := say(sdk.StatusExpired, "e"), say(sdk.StatusDone, "p")
 	ended.Amount = 0
 	another.Reference = strings.ToUpper(another.Reference)
-	offer := say(sdk.StandingFailed, "f")
+	offer := say(sdk.StatusFailed, "f")
 	offer.Data = json.RawMessage(`{"payment_url":"https://pay.example/1"}`)
-	return map[string]sdk.Finding{
-		"open": say(sdk.StandingPending, "o"), "paid": say(sdk.StandingDone, "p"), "paid again": say(sdk.StandingDone, "q"),
-		"ended": ended, "failed": say(sdk.StandingFailed, "f"), "failed once payable": offer, "less": less, "nothing": free, "dollars": dollars,
-		"paid in no currency": plain, "another spelling": another, "no word": say(sdk.StandingUnknown, "u"), "not found": say(sdk.StandingNotFound, "n"),
+	return map[string]sdk.StatusUpdate{
+		"open": say(sdk.StatusPending, "o"), "paid": say(sdk.StatusDone, "p"), "paid again": say(sdk.StatusDone, "q"),
+		"ended": ended, "failed": say(sdk.StatusFailed, "f"), "failed once payable": offer, "less": less, "nothing": free, "dollars": dollars,
+		"paid in no currency": plain, "another spelling": another, "no word": say(sdk.StatusUnknown, "u"), "not found": say(sdk.StatusNotFound, "n"),
 	}
 }
 
@@ -164,7 +164,7 @@ func TestNotifyOnTheWrongRoute(t *testing.T) {
 		w.account = w.merchant() // another merchant
 		w.hear(paid)
 		w.wantListed(reasonUnknown)
-		unknown := []sdk.Finding{paid, paid, paid, paid}
+		unknown := []sdk.StatusUpdate{paid, paid, paid, paid}
 		stranger := movement.Movement{ID: movement.NewID(), Attempt: 1}
 		unknown[0].Reference, unknown[1].Reference = stranger.UpstreamReference(), "INV-of-somebody-else"
 		unknown[2].Reference, unknown[3].Reference = "", "INV-of-somebody-else"
@@ -202,7 +202,7 @@ func TestNotifyUntaken(t *testing.T) {
 			inMemory(t, func(w *world) {
 				w.create("A")
 				m := w.stored("A")
-				w.up.ack = sdk.Acknowledgement{Status: 200, Findings: []sdk.Finding{news(m)[c.says]}}
+				w.up.ack = sdk.Acknowledgement{Status: 200, Updates: []sdk.StatusUpdate{news(m)[c.says]}}
 				c.hinder(w)
 				before := w.stored("A").State
 				connection, _ := w.account.Connection(tenants.Live, provider)

@@ -24,25 +24,25 @@ const (
 func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection) (movement.Movement, error) {
 	now := e.Now()
 	next, last := nextLook(op, m, now)
-	if op.Resubmits() && (e.clockFault() != nil || m.State == movement.Sending && now.Before(m.SendBy.Add(time.Duration(op.Timeout)))) {
+	if op.Resubmits() && (e.clockFault() != nil || m.State == movement.Submitting && now.Before(m.SendBy.Add(time.Duration(op.Timeout)))) {
 		return m, nil //nolint:nilerr // the first request may be on its way, and a wrong clock does not tell
 	}
-	ours, err := e.Inquiries.Ask(ctx, m, now, now.Add(-op.Pace.Every), next)
+	ours, err := e.Inquiries.Poll(ctx, m, now, now.Add(-op.Pace.Every), next)
 	if err != nil {
 		return m, err
 	}
 	if !ours {
 		return e.reread(ctx, m.ID)
 	}
-	m.AskedAt = now
+	m.PolledAt = now
 	if why := unaskable(op, m, c, now); why != "" {
 		return m, e.list(ctx, m, reasonUnresolved, m.UpstreamReference()+" can't be asked", why)
 	}
 	seen, err := toTheEnd(ctx, e.Log, func(ctx context.Context) (movement.Movement, error) {
 		finding := e.lookup(ctx, op, m, c, now)
 		seen, err := e.weigh(ctx, op, m, c, finding, now)
-		if last && err == nil && finding.Standing != sdk.StandingUnknown {
-			_, err = e.Inquiries.Ask(ctx, m, now, now, time.Time{})
+		if last && err == nil && finding.Status != sdk.StatusUnknown {
+			_, err = e.Inquiries.Poll(ctx, m, now, now, time.Time{})
 		}
 		return seen, err
 	})
@@ -52,25 +52,25 @@ func (e *Engine) look(ctx context.Context, op *catalog.Operation, m movement.Mov
 	return seen, nil
 }
 
-func (e *Engine) lookup(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection, now time.Time) sdk.Finding {
+func (e *Engine) lookup(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection, now time.Time) sdk.StatusUpdate {
 	finding := e.Providers.Lookup(ctx, m.Provider, sdk.Lookup{
 		Operation: m.Operation, RequestID: m.RequestID, Connection: c.Connection,
 		Reference: m.UpstreamReference(), ProviderReference: m.ProviderReference,
 		Amount: m.Amount, Body: m.Body(), SentAt: m.CreatedAt, ExpiresAt: m.ExpiresAt,
 		Cost: m.Cost, Quote: m.Quote, SendBy: resendBy(op, now),
 	}, lookupTimeout)
-	e.note(ctx, op, m, "looked", finding.Standing.String(), finding.Detail)
+	e.note(ctx, op, m, "looked", finding.Status.String(), finding.Detail)
 	return finding
 }
 
 // weigh settles what a lookup has told.
-func (e *Engine) weigh(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection, f sdk.Finding, now time.Time) (movement.Movement, error) {
-	switch f.Standing {
-	case sdk.StandingNotFound:
+func (e *Engine) weigh(ctx context.Context, op *catalog.Operation, m movement.Movement, c connection, f sdk.StatusUpdate, now time.Time) (movement.Movement, error) {
+	switch f.Status {
+	case sdk.StatusNotFound:
 		return e.notFound(ctx, op, m, c, now)
-	case sdk.StandingPending, sdk.StandingDone, sdk.StandingFailed, sdk.StandingExpired:
+	case sdk.StatusPending, sdk.StatusDone, sdk.StatusFailed, sdk.StatusExpired:
 		return e.hear(ctx, op, m, f, "lookup")
-	case sdk.StandingUnknown:
+	case sdk.StatusUnknown:
 		e.Log.WarnContext(ctx, "lookup told nothing", "movement", m.ID.String(), "provider", m.Provider, "detail", f.Detail)
 		if f.Blame == sdk.BlameAccount {
 			e.alert(ctx, m.Provider, c, f.Detail)
@@ -106,11 +106,11 @@ func resendBy(op *catalog.Operation, now time.Time) time.Time {
 // nextLook is when the worker looks again if this look tells nothing, and
 // whether it is the last one if it tells something.
 func nextLook(op *catalog.Operation, m movement.Movement, now time.Time) (next time.Time, last bool) {
-	next = m.NextLook(now, op.Pace)
+	next = m.NextPoll(now, op.Pace)
 	switch {
-	case m.State == movement.Sending && m.Misses > 0 && now.Before(m.DueAt):
+	case m.State == movement.Submitting && m.Misses > 0 && now.Before(m.DueAt):
 		return m.DueAt, false // notFound goes by it
-	case m.State == movement.Sending && m.Misses > 0:
+	case m.State == movement.Submitting && m.Misses > 0:
 		// One more "not found" ends it: a look that tells nothing puts that off for
 		// no longer than the provider has been silent in proportion.
 		silent := now.Sub(m.ProvenAfter(op.Pace.SettlesWithin))
@@ -130,7 +130,7 @@ func (e *Engine) notFound(ctx context.Context, op *catalog.Operation, m movement
 	switch {
 	case m.State == movement.Pending:
 		return m, e.list(ctx, m, reasonVanished, "", "the provider no longer knows a movement that it had accepted")
-	case m.State != movement.Sending, now.Before(m.ProvenAfter(op.Pace.SettlesWithin)), m.Misses > 0 && now.Before(m.DueAt),
+	case m.State != movement.Submitting, now.Before(m.ProvenAfter(op.Pace.SettlesWithin)), m.Misses > 0 && now.Before(m.DueAt),
 		!c.sameAccount(op, m), e.clockFault() != nil:
 		return m, nil //nolint:nilerr // a wrong clock is complained of where it is found
 	}
@@ -139,7 +139,7 @@ func (e *Engine) notFound(ctx context.Context, op *catalog.Operation, m movement
 		return m, err
 	}
 	if misses > 0 {
-		move := neverSent(store.Move{Movement: m, Detail: detail("source", "lookup"), AskedBefore: m.AskedAt})
+		move := neverSent(store.Move{Movement: m, Detail: detail("source", "lookup"), AskedBefore: m.PolledAt})
 		if _, err := e.move(ctx, move); err != nil {
 			return m, err
 		}

@@ -38,16 +38,16 @@ func TestNotFoundIsProofTwice(t *testing.T) {
 		looks []int
 		state movement.State
 	}{
-		"before it is proof": {[]int{-20, -10, -5}, movement.Sending},
-		"once":               {[]int{-10, 0}, movement.Sending},
-		"twice too soon":     {[]int{0, 5}, movement.Sending},
-		"polled by clients":  {[]int{0, 5, 10}, movement.Unsent},
-		"polled unevenly":    {[]int{3, 8}, movement.Sending},
-		"just enough":        {[]int{3, 13}, movement.Unsent},
-		"polled much later":  {[]int{4000, 4005, 4010}, movement.Unsent},
-		"much later":         {[]int{4000, 9000}, movement.Unsent},
-		"told nothing once":  {[]int{0, blindLook, 10}, movement.Unsent},
-		"told nothing then":  {[]int{0, blindLook, blindLook, 20}, movement.Unsent}, // when the second was due
+		"before it is proof": {[]int{-20, -10, -5}, movement.Submitting},
+		"once":               {[]int{-10, 0}, movement.Submitting},
+		"twice too soon":     {[]int{0, 5}, movement.Submitting},
+		"polled by clients":  {[]int{0, 5, 10}, movement.NotSubmitted},
+		"polled unevenly":    {[]int{3, 8}, movement.Submitting},
+		"just enough":        {[]int{3, 13}, movement.NotSubmitted},
+		"polled much later":  {[]int{4000, 4005, 4010}, movement.NotSubmitted},
+		"much later":         {[]int{4000, 9000}, movement.NotSubmitted},
+		"told nothing once":  {[]int{0, blindLook, 10}, movement.NotSubmitted},
+		"told nothing then":  {[]int{0, blindLook, blindLook, 20}, movement.NotSubmitted}, // when the second was due
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -83,11 +83,11 @@ func TestNotFoundByTheWorkerAlone(t *testing.T) {
 		m := w.unanswered("A")
 		proof := m.ProvenAfter(operation(createPath).Pace.SettlesWithin)
 		w.work("A", proof.Add(missGap-time.Second).Sub(w.now()))
-		if state := w.stored("A").State; state != movement.Sending {
+		if state := w.stored("A").State; state != movement.Submitting {
 			t.Errorf("stands at %s after one miss", state)
 		}
 		w.work("A", 5*time.Second)
-		if m = w.stored("A"); m.State != movement.Unsent || !m.DueAt.IsZero() {
+		if m = w.stored("A"); m.State != movement.NotSubmitted || !m.DueAt.IsZero() {
 			t.Errorf("stands at %s, due %v", m.State, m.DueAt)
 		}
 	})
@@ -107,7 +107,7 @@ func TestStaleWorker(t *testing.T) {
 			}
 			w.pass(lookEvery)
 		}
-		if got := w.stored("A"); got.State != movement.Sending || got.Misses != 2 {
+		if got := w.stored("A"); got.State != movement.Submitting || got.Misses != 2 {
 			t.Errorf("stands at %s after %d misses five seconds apart", got.State, got.Misses)
 		}
 		w.prove("A")
@@ -305,7 +305,7 @@ func TestClientsHangUp(t *testing.T) {
 			t.Error(err)
 		}
 		w.pass(2 * time.Second) // what was found is kept by whoever found it, also when nobody waits
-		if m = w.stored("B"); m.State != movement.Done {
+		if m = w.stored("B"); m.State != movement.Succeeded {
 			t.Errorf("stands at %s: what was found was lost", m.State)
 		}
 	})
@@ -345,7 +345,7 @@ func TestAnotherAccountProvesNothing(t *testing.T) {
 			}
 			later = later.Add(time.Hour)
 		}
-		if m = w.stored("A"); m.State != movement.Sending || m.Misses != 0 || m.ConnectionVersion == 0 {
+		if m = w.stored("A"); m.State != movement.Submitting || m.Misses != 0 || m.ConnectionVersion == 0 {
 			t.Errorf("stands at %s after %d misses, sent with version %d", m.State, m.Misses, m.ConnectionVersion)
 		}
 	})

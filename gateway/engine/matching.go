@@ -9,7 +9,6 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 // match finds for each payment of an account the collection that it is for, and
@@ -17,11 +16,11 @@ import (
 func (e *Engine) match(ctx context.Context, op *catalog.Operation, seen *sighting) error {
 	seen.waiting = false
 	for after := ""; ; {
-		page, err := e.Settlements.OpenSettlements(ctx, seen.Account, after, pageOfBooks)
+		page, err := e.Settlements.OpenLines(ctx, seen.Account, after, pageOfBooks)
 		if err != nil || len(page) == 0 {
 			return err
 		}
-		matched, waiting, err := e.judge(ctx, op, seen.Book, page)
+		matched, waiting, err := e.judge(ctx, op, seen.Statement, page)
 		if err != nil {
 			return err
 		}
@@ -38,12 +37,12 @@ func (e *Engine) match(ctx context.Context, op *catalog.Operation, seen *sightin
 // judge finds out which collections the new payments of a page are for. It returns
 // all of the page that belong to one, whoever has found that out.
 func (e *Engine) judge(
-	ctx context.Context, op *catalog.Operation, book store.Book, page []store.Settlement,
-) (matched []store.Settlement, waiting bool, err error) {
-	fresh := make(map[string]store.Settlement, len(page))
-	var inTime []store.Settlement
+	ctx context.Context, op *catalog.Operation, book movement.Statement, page []movement.StatementLine,
+) (matched []movement.StatementLine, waiting bool, err error) {
+	fresh := make(map[string]movement.StatementLine, len(page))
+	var inTime []movement.StatementLine
 	for _, s := range page {
-		if s.State == store.SettlementMatched {
+		if s.State == movement.LineMatched {
 			matched = append(matched, s)
 			continue
 		}
@@ -52,12 +51,12 @@ func (e *Engine) judge(
 	if len(inTime) == 0 {
 		return matched, false, nil
 	}
-	slices.SortStableFunc(inTime, func(a, b store.Settlement) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(inTime, func(a, b movement.StatementLine) int { return a.At.Compare(b.At) })
 	candidates, err := e.candidates(ctx, op, book, inTime)
 	if err != nil {
 		return nil, false, err
 	}
-	verdicts := make([]store.Verdict, 0, len(inTime))
+	verdicts := make([]movement.Match, 0, len(inTime))
 	for _, s := range inTime {
 		verdict, decided := verdictOn(s, candidates[s.Amount], coolDown(op))
 		if waiting = waiting || !decided; decided {
@@ -65,7 +64,7 @@ func (e *Engine) judge(
 		}
 	}
 	decided, err := persist(ctx, e.patience, func(ctx context.Context) ([]string, error) {
-		return e.Settlements.Judge(ctx, e.Now(), book, verdicts)
+		return e.Settlements.Match(ctx, e.Now(), book, verdicts)
 	})
 	if err != nil {
 		return nil, false, err
@@ -74,14 +73,14 @@ func (e *Engine) judge(
 	if matched = append(matched, ours...); len(theirs) == 0 {
 		return matched, waiting, nil
 	}
-	others, err := e.Settlements.SettlementsNamed(ctx, book.Account, theirs)
-	others = slices.DeleteFunc(others, func(s store.Settlement) bool { return s.State != store.SettlementMatched })
+	others, err := e.Settlements.LinesNamed(ctx, book.Account, theirs)
+	others = slices.DeleteFunc(others, func(s movement.StatementLine) bool { return s.State != movement.LineMatched })
 	return append(matched, others...), waiting, err
 }
 
 // asJudged are the payments that our verdicts gave to collections, and the names of
 // those on which somebody else was faster.
-func asJudged(fresh map[string]store.Settlement, verdicts []store.Verdict, decided []string) (ours []store.Settlement, theirs []string) {
+func asJudged(fresh map[string]movement.StatementLine, verdicts []movement.Match, decided []string) (ours []movement.StatementLine, theirs []string) {
 	heard := make(map[string]bool, len(decided))
 	for _, payment := range decided {
 		heard[payment] = true
@@ -90,7 +89,7 @@ func asJudged(fresh map[string]store.Settlement, verdicts []store.Verdict, decid
 		switch s := fresh[v.Payment]; {
 		case !heard[v.Payment]:
 			theirs = append(theirs, v.Payment)
-		case v.State == store.SettlementMatched:
+		case v.State == movement.LineMatched:
 			s.State, s.Movement = v.State, v.Movement
 			ours = append(ours, s)
 		}
@@ -99,7 +98,7 @@ func asJudged(fresh map[string]store.Settlement, verdicts []store.Verdict, decid
 }
 
 // settleMatched tells collections of their payments.
-func (e *Engine) settleMatched(ctx context.Context, seen *sighting, matched []store.Settlement) error {
+func (e *Engine) settleMatched(ctx context.Context, seen *sighting, matched []movement.StatementLine) error {
 	done, failed := e.payAll(ctx, matched)
 	for _, s := range done {
 		delete(seen.failed, s.Movement)
@@ -108,7 +107,7 @@ func (e *Engine) settleMatched(ctx context.Context, seen *sighting, matched []st
 		seen.failed[id] = err
 		e.Log.ErrorContext(ctx, "a collection can't be told that it is paid", "movement", id.String(), "error", err)
 	}
-	return e.Settlements.Settled(ctx, seen.Account, done)
+	return e.Settlements.CloseLines(ctx, seen.Account, done)
 }
 
 // paidAtOnce is how many collections are told at once that they are paid: their
@@ -117,7 +116,7 @@ const paidAtOnce = 16
 
 // payAll tells collections of their payments, and returns the payments that are
 // settled, and the collections that could not be told. A panic is raised here.
-func (e *Engine) payAll(ctx context.Context, matched []store.Settlement) (done []store.Settlement, failed map[movement.ID]error) {
+func (e *Engine) payAll(ctx context.Context, matched []movement.StatementLine) (done []movement.StatementLine, failed map[movement.ID]error) {
 	failed = map[movement.ID]error{}
 	var mu sync.Mutex
 	var thrown any

@@ -25,8 +25,8 @@ import (
 type memory struct {
 	mu        sync.Mutex
 	rows      map[movement.Key]*movement.Movement
-	attention []store.Attention
-	callbacks []store.Callback
+	attention []movement.Exception
+	callbacks []movement.Callback
 	balances  map[movement.Owner]ledger.Balance
 	postings  []ledger.Transaction
 	usage     map[spent]int64
@@ -44,12 +44,12 @@ func newMemory() *memory {
 
 // count counts a transfer against its limits, or not at all.
 func (s *memory) count(m movement.Movement) error {
-	for _, spend := range m.Spends {
+	for _, spend := range m.Usage {
 		if s.usage[spent{m.Owner, spend.Name, spend.Period}]+spend.Amount > spend.Ceiling {
-			return &store.LimitError{Name: spend.Name}
+			return &movement.LimitError{Name: spend.Name}
 		}
 	}
-	for _, spend := range m.Spends {
+	for _, spend := range m.Usage {
 		s.usage[spent{m.Owner, spend.Name, spend.Period}] += spend.Amount
 	}
 	return nil
@@ -75,7 +75,7 @@ func (s *memory) post(owner movement.Owner, tx *ledger.Transaction) error {
 	}
 	after, err := s.balances[owner].Apply(tx.Legs)
 	if err != nil {
-		return store.ErrInsufficient
+		return movement.ErrInsufficient
 	}
 	if slices.ContainsFunc(s.postings, func(p ledger.Transaction) bool {
 		return p.Subject == tx.Subject && p.Attempt == tx.Attempt && p.Step == tx.Step
@@ -104,20 +104,20 @@ func beginning(m movement.Movement) *ledger.Transaction {
 	return nil
 }
 
-func (s *memory) Claim(_ context.Context, m movement.Movement) (movement.Movement, bool, error) {
+func (s *memory) Reserve(_ context.Context, m movement.Movement) (movement.Movement, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.rows[m.Key]
 	switch wanted := m.Attempt; {
 	case row == nil:
 		m.Attempt, m.Sequence = 1, 1
-	case row.State == movement.Unsent && (wanted == 0 || wanted > row.Attempt):
+	case row.State == movement.NotSubmitted && (wanted == 0 || wanted > row.Attempt):
 		m.ID, m.Attempt, m.Sequence = row.ID, max(row.Attempt+1, wanted), row.Sequence+1
 	default:
 		return *row, false, nil
 	}
 	m.CreatedAt, m.SendBy, m.DueAt = micro(m.CreatedAt), micro(m.SendBy), micro(m.DueAt)
-	m.State, m.UpdatedAt = movement.Sending, m.CreatedAt
+	m.State, m.UpdatedAt = movement.Submitting, m.CreatedAt
 	if err := cmp.Or(s.count(m), s.post(m.Owner, beginning(m))); err != nil { // nothing has both
 		return movement.Movement{}, false, err
 	}
@@ -133,8 +133,8 @@ func (s *memory) Move(_ context.Context, now time.Time, move store.Move) (bool, 
 	if row == nil || row.Attempt != move.Movement.Attempt || row.State != move.Movement.State {
 		return false, nil
 	}
-	if freed := move.To == movement.Unsent; freed && row.Answer != nil || move.Unasked && !row.AskedAt.IsZero() ||
-		!move.AskedBefore.IsZero() && row.AskedAt.After(move.AskedBefore) {
+	if freed := move.To == movement.NotSubmitted; freed && row.Answer != nil || move.Unasked && !row.PolledAt.IsZero() ||
+		!move.AskedBefore.IsZero() && row.PolledAt.After(move.AskedBefore) {
 		return false, nil
 	}
 	if ends := move.To != movement.Pending; ends && row.Charge != movement.Unpaid && move.Posting == nil {
@@ -143,8 +143,8 @@ func (s *memory) Move(_ context.Context, now time.Time, move store.Move) (bool, 
 	if err := s.post(row.Owner, move.Posting); err != nil {
 		return false, err
 	}
-	counted := func(state movement.State) bool { return state != movement.Failed && state != movement.Unsent }
-	for _, spend := range row.Spends {
+	counted := func(state movement.State) bool { return state != movement.Failed && state != movement.NotSubmitted }
+	for _, spend := range row.Usage {
 		switch used := (spent{row.Owner, spend.Name, spend.Period}); {
 		case counted(row.State) && !counted(move.To):
 			s.usage[used] -= spend.Amount
@@ -160,26 +160,26 @@ func (s *memory) Move(_ context.Context, now time.Time, move store.Move) (bool, 
 	if move.Refusal != nil {
 		row.Refusal = move.Refusal
 	}
-	s.tell(row, now, move.Told)
+	s.tell(row, now, move.Callback)
 	return true, nil
 }
 
-func (s *memory) Promise(_ context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
+func (s *memory) Acknowledge(_ context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.byID(m.ID)
-	if row != nil && row.Attempt == m.Attempt && row.State == movement.Sending && row.Answer == nil {
+	if row != nil && row.Attempt == m.Attempt && row.State == movement.Submitting && row.Answer == nil {
 		row.Answer = answer
 	}
 	return found(row)
 }
 
-func (s *memory) LastNamed(_ context.Context, owner movement.Owner, kind manifest.Kind, stem string) (movement.Movement, error) {
+func (s *memory) LastEqual(_ context.Context, owner movement.Owner, kind manifest.Kind, stem string) (movement.Movement, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var last *movement.Movement
 	for _, row := range s.rows {
-		if row.Owner == owner && row.Kind == kind && row.Stem == stem && (last == nil || row.Reference > last.Reference) {
+		if row.Owner == owner && row.Kind == kind && row.Fingerprint == stem && (last == nil || row.Reference > last.Reference) {
 			last = row
 		}
 	}
@@ -199,7 +199,7 @@ func (s *memory) Complete(_ context.Context, move store.Move) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.byID(move.Movement.ID)
-	if row != nil && row.Attempt == move.Movement.Attempt && row.Answer == nil && row.State != movement.Sending && row.State != movement.Unsent {
+	if row != nil && row.Attempt == move.Movement.Attempt && row.Answer == nil && row.State != movement.Submitting && row.State != movement.NotSubmitted {
 		fill(row, move)
 	}
 	return nil
@@ -210,7 +210,7 @@ func (s *memory) Supplement(_ context.Context, _ time.Time, move store.Move) (bo
 	defer s.mu.Unlock()
 	m := move.Movement
 	row := s.byID(m.ID)
-	if row == nil || row.Attempt != m.Attempt || row.State != movement.Done || !row.ReversedAt.IsZero() || !bytes.Equal(row.Result, m.Result) {
+	if row == nil || row.Attempt != m.Attempt || row.State != movement.Succeeded || !row.ReversedAt.IsZero() || !bytes.Equal(row.Result, m.Result) {
 		return false, nil
 	}
 	row.Result = move.Result
@@ -230,18 +230,18 @@ func (s *memory) MovementByID(_ context.Context, id movement.ID) (movement.Movem
 	return found(s.byID(id))
 }
 
-func (s *memory) Ask(_ context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
+func (s *memory) Poll(_ context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.byID(m.ID)
 	if row != nil && (row.Attempt != m.Attempt || row.State != m.State) {
 		return false, nil
 	}
-	asked := []movement.State{movement.Sending, movement.Pending, movement.Expired}
-	if row == nil || !slices.Contains(asked, row.State) || !row.AskedAt.IsZero() && row.AskedAt.After(micro(before)) && !row.AskedAt.After(micro(now.Add(2*movement.ClockSkew))) {
+	asked := []movement.State{movement.Submitting, movement.Pending, movement.Expired}
+	if row == nil || !slices.Contains(asked, row.State) || !row.PolledAt.IsZero() && row.PolledAt.After(micro(before)) && !row.PolledAt.After(micro(now.Add(2*movement.ClockSkew))) {
 		return false, nil
 	}
-	row.AskedAt, row.DueAt = micro(now), micro(next)
+	row.PolledAt, row.DueAt = micro(now), micro(next)
 	return true, nil
 }
 
@@ -249,7 +249,7 @@ func (s *memory) Miss(_ context.Context, m movement.Movement, next time.Time) (i
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.byID(m.ID)
-	if row == nil || row.Attempt != m.Attempt || row.State != movement.Sending {
+	if row == nil || row.Attempt != m.Attempt || row.State != movement.Submitting {
 		return 0, nil
 	}
 	row.Misses++
@@ -266,7 +266,7 @@ func (s *memory) PaidLate(_ context.Context, now time.Time, r store.Record) (boo
 	}
 	row.PaidLateAt, row.UpdatedAt, row.DueAt = micro(r.At), micro(now), time.Time{}
 	row.Sequence++
-	s.tell(row, now, r.Told)
+	s.tell(row, now, r.Callback)
 	return true, nil
 }
 
@@ -274,7 +274,7 @@ func (s *memory) Reversed(_ context.Context, now time.Time, r store.Record) (boo
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.byID(r.ID)
-	if row == nil || row.State != movement.Done || !row.ReversedAt.IsZero() {
+	if row == nil || row.State != movement.Succeeded || !row.ReversedAt.IsZero() {
 		return false, nil
 	}
 	if row.Charge != movement.Unpaid && r.Posting == nil {
@@ -285,11 +285,11 @@ func (s *memory) Reversed(_ context.Context, now time.Time, r store.Record) (boo
 	}
 	row.ReversedAt, row.UpdatedAt, row.DueAt = micro(r.At), micro(now), time.Time{}
 	row.Sequence++
-	s.tell(row, now, r.Told)
+	s.tell(row, now, r.Callback)
 	return true, nil
 }
 
-func (s *memory) AddAttention(_ context.Context, a store.Attention) (bool, error) {
+func (s *memory) AddException(_ context.Context, a movement.Exception) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	same, open := 0, false
@@ -315,13 +315,13 @@ func (s *memory) Note(context.Context, time.Time, movement.Movement, string, str
 	return nil
 }
 
-func (s *memory) OpenAttention(context.Context, int) ([]store.Attention, error) {
+func (s *memory) OpenExceptions(context.Context, int) ([]movement.Exception, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(s.attention), func(a store.Attention) bool { return !a.ResolvedAt.IsZero() }), nil
+	return slices.DeleteFunc(slices.Clone(s.attention), func(a movement.Exception) bool { return !a.ResolvedAt.IsZero() }), nil
 }
 
-func (s *memory) ResolveAttention(_ context.Context, now time.Time, a store.Attention, operator, resolution string) error {
+func (s *memory) ResolveException(_ context.Context, now time.Time, a movement.Exception, operator, resolution string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, b := range s.attention {
@@ -334,30 +334,30 @@ func (s *memory) ResolveAttention(_ context.Context, now time.Time, a store.Atte
 }
 
 // tell keeps the callback of a change. The caller holds the lock.
-func (s *memory) tell(row *movement.Movement, now time.Time, told *store.Told) {
+func (s *memory) tell(row *movement.Movement, now time.Time, told *movement.CallbackEvent) {
 	if told == nil {
 		return
 	}
-	s.callbacks = append(s.callbacks, store.Callback{
-		CallbackKey: store.CallbackKey{Owner: row.Owner, EventID: told.ID}, MovementID: row.ID, Sequence: row.Sequence,
+	s.callbacks = append(s.callbacks, movement.Callback{
+		CallbackKey: movement.CallbackKey{Owner: row.Owner, EventID: told.ID}, MovementID: row.ID, Sequence: row.Sequence,
 		Event: told.Event, Reference: row.Reference, URL: told.URL, Body: told.Body, CreatedAt: micro(now),
 	})
 }
 
-func (s *memory) Events(_ context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]store.Notice, error) {
+func (s *memory) Events(_ context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	slices.SortFunc(s.callbacks, func(a, b store.Callback) int {
+	slices.SortFunc(s.callbacks, func(a, b movement.Callback) int {
 		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), bytes.Compare(a.EventID[:], b.EventID[:]))
 	})
-	var listed []store.Notice
+	var listed []movement.ListedEvent
 	reached := after == uuid.Nil
 	for _, c := range s.callbacks {
 		if c.Owner != owner {
 			continue
 		}
 		if reached && len(listed) < most && c.CreatedAt.Before(micro(before)) {
-			listed = append(listed, store.Notice{ID: c.EventID, At: c.CreatedAt, Body: c.Body})
+			listed = append(listed, movement.ListedEvent{ID: c.EventID, At: c.CreatedAt, Body: c.Body})
 		}
 		reached = reached || c.EventID == after
 	}
@@ -367,12 +367,12 @@ func (s *memory) Events(_ context.Context, owner movement.Owner, after uuid.UUID
 	return listed, nil
 }
 
-func (s *memory) Callback(_ context.Context, key store.CallbackKey) (store.Callback, error) {
+func (s *memory) Callback(_ context.Context, key movement.CallbackKey) (movement.Callback, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := slices.IndexFunc(s.callbacks, func(c store.Callback) bool { return c.CallbackKey == key })
+	at := slices.IndexFunc(s.callbacks, func(c movement.Callback) bool { return c.CallbackKey == key })
 	if at < 0 {
-		return store.Callback{}, store.ErrNotFound
+		return movement.Callback{}, store.ErrNotFound
 	}
 	return s.callbacks[at], nil
 }

@@ -196,7 +196,7 @@ func expected(op *catalog.Operation, body catalog.Document, price money.Amount) 
 // answered that it is pending, whatever that is: its end comes by callback and
 // status. A transfer is answered what is known.
 func (e *Engine) firstWord(ctx context.Context, op *catalog.Operation, m movement.Movement, result sdk.Result) (Answer, error) {
-	f := sdk.Finding{
+	f := sdk.StatusUpdate{
 		Reference: m.UpstreamReference(), ProviderReference: result.ProviderReference,
 		Amount: result.Amount, Data: result.Data, ExpiresAt: result.ExpiresAt,
 	}
@@ -207,14 +207,14 @@ func (e *Engine) firstWord(ctx context.Context, op *catalog.Operation, m movemen
 	case sdk.NotSent:
 		return e.unsent(ctx, op, m)
 	case sdk.Done:
-		f.Standing = sdk.StandingDone
+		f.Status = sdk.StatusDone
 	case sdk.Pending:
-		f.Standing = sdk.StandingPending
+		f.Status = sdk.StatusPending
 	case sdk.Refused:
 		if !op.Rules.Quiet {
 			return e.refused(ctx, op, m, result)
 		}
-		f.Standing, f.Data = sdk.StandingFailed, (&object{}).set("message", printable(result.Refusal.Message)).json()
+		f.Status, f.Data = sdk.StatusFailed, (&object{}).set("message", printable(result.Refusal.Message)).json()
 	case sdk.Unknown:
 		return e.promise(ctx, op, m)
 	}
@@ -223,7 +223,7 @@ func (e *Engine) firstWord(ctx context.Context, op *catalog.Operation, m movemen
 		e.Log.ErrorContext(ctx, "settle the provider's answer", "movement", m.ID.String(), "error", err)
 		seen = m // the worker finds out
 	}
-	if seen.Attempt != m.Attempt || seen.State == movement.Unsent {
+	if seen.Attempt != m.Attempt || seen.State == movement.NotSubmitted {
 		return e.contradicted(ctx, op, m, "the provider has "+m.UpstreamReference()+" after it had been proven never sent")
 	}
 	return e.promise(ctx, op, seen)
@@ -234,13 +234,13 @@ func (e *Engine) firstWord(ctx context.Context, op *catalog.Operation, m movemen
 // and the end is told.
 func (e *Engine) promise(ctx context.Context, op *catalog.Operation, m movement.Movement) (Answer, error) {
 	attempt := m.Attempt
-	if m.Answer == nil && (op.Rules.Quiet || m.State == movement.Sending) {
+	if m.Answer == nil && (op.Rules.Quiet || m.State == movement.Submitting) {
 		var err error
 		if m, err = e.promised(ctx, op, m); err != nil {
 			return Answer{}, fault.From(err).Unknown().WithReference(nameFor(m))
 		}
 	}
-	if m.State == movement.Unsent || m.Attempt != attempt { // also where somebody has claimed it again since
+	if m.State == movement.NotSubmitted || m.Attempt != attempt { // also where somebody has claimed it again since
 		return Answer{}, nothingSent(m)
 	}
 	if !op.Rules.Quiet {
@@ -251,19 +251,19 @@ func (e *Engine) promise(ctx context.Context, op *catalog.Operation, m movement.
 
 func (e *Engine) promised(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
 	answer := e.firstAnswer(op, m, nil)
-	if m.State != movement.Sending {
+	if m.State != movement.Submitting {
 		if err := e.complete(ctx, store.Move{Movement: m, Answer: answer}); err != nil {
 			return m, err
 		}
 		return e.reread(ctx, m.ID)
 	}
 	then, err := persist(ctx, e.patience, func(ctx context.Context) (movement.Movement, error) {
-		return e.Movements.Promise(ctx, m, answer)
+		return e.Movements.Acknowledge(ctx, m, answer)
 	})
 	if err != nil {
 		return m, err
 	}
-	if op.Rules.Quiet && then.Answer == nil && then.State != movement.Sending && then.State != movement.Unsent {
+	if op.Rules.Quiet && then.Answer == nil && then.State != movement.Submitting && then.State != movement.NotSubmitted {
 		return e.promised(ctx, op, then) // moved on by somebody else, who gave no answer
 	}
 	return then, nil
@@ -280,7 +280,7 @@ const (
 // at this moment, so that all who ask the same are answered the same.
 func (e *Engine) awaited(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
 	pause := awaitFirst
-	for m.State == movement.Sending && m.Answer == nil && e.Now().Before(m.SendBy.Add(time.Duration(op.Timeout))) {
+	for m.State == movement.Submitting && m.Answer == nil && e.Now().Before(m.SendBy.Add(time.Duration(op.Timeout))) {
 		select {
 		case <-ctx.Done():
 			return m, nil

@@ -154,11 +154,11 @@ func TestLateSerial(t *testing.T) {
 				s.pass(time.Second)
 				m := s.stored("A")
 				p := s.purchased("A")
-				done := p.says(sdk.StandingDone)
+				done := p.says(sdk.StatusDone)
 				done.Data = json.RawMessage(c.first)
 				s.hears(s.platformAccount(), done)
 				if c.back {
-					s.hears(s.platformAccount(), p.says(sdk.StandingFailed))
+					s.hears(s.platformAccount(), p.says(sdk.StatusFailed))
 				}
 				ended := s.stored("A")
 				callbacks := len(s.world.told())
@@ -180,7 +180,7 @@ func TestLateSerial(t *testing.T) {
 				if said := reportsOf(ended)["message"]; said != "" && reportsOf(now)["message"] != said {
 					s.Errorf("what was told before is %q now", reportsOf(now)["message"])
 				}
-				if now.State != movement.Done || now.Cost != m.Cost || now.FactID != ended.FactID || !now.UpdatedAt.Equal(ended.UpdatedAt) {
+				if now.State != movement.Succeeded || now.Cost != m.Cost || now.FactID != ended.FactID || !now.UpdatedAt.Equal(ended.UpdatedAt) {
 					s.Errorf("stands at %+v, stood at %+v", now, ended)
 				}
 				if n := len(s.world.told()); n != callbacks {
@@ -205,10 +205,10 @@ func TestLateSerialAfterTheCall(t *testing.T) {
 	inShops(t, func(s *shop) {
 		s.up.deal = deal{says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice, Data: json.RawMessage(`{"message":"Sukses"}`)})}
 		s.want(s.order("A"), "Pending")
-		if m := s.stored("A"); m.State != movement.Done || m.FactID != "" {
+		if m := s.stored("A"); m.State != movement.Succeeded || m.FactID != "" {
 			s.Fatalf("%+v", m)
 		}
-		f := s.purchased("A").says(sdk.StandingDone)
+		f := s.purchased("A").says(sdk.StatusDone)
 		s.hears(s.platformAccount(), f)
 		s.hears(s.platformAccount(), f)
 		if m := s.stored("A"); reportsOf(m)["sn"] != "SN-"+m.UpstreamReference() || reportsOf(m)["message"] != "Sukses" {
@@ -216,9 +216,9 @@ func TestLateSerialAfterTheCall(t *testing.T) {
 		}
 		s.wantListed(reasonContradiction)
 		if story, ok := s.keeper.(interface {
-			Story(ctx context.Context, id movement.ID) ([]store.Event, error)
+			History(ctx context.Context, id movement.ID) ([]movement.HistoryEntry, error)
 		}); ok {
-			events, err := story.Story(s.Context(), s.stored("A").ID)
+			events, err := story.History(s.Context(), s.stored("A").ID)
 			if err != nil || len(events) != 2 || events[1].Event != "supplemented" || !strings.Contains(events[1].Detail, f.EventID) {
 				s.Errorf("the story is %+v, %v", events, err)
 			}
@@ -233,9 +233,9 @@ func TestLateSerialListedFirst(t *testing.T) {
 	inShop(t, func(s *shop) {
 		s.up.deal = deal{says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice, Data: json.RawMessage(`{"message":"Sukses"}`)})}
 		s.want(s.order("A"), "Pending")
-		f := s.purchased("A").says(sdk.StandingDone)
+		f := s.purchased("A").says(sdk.StatusDone)
 		s.faults.recording = broken{errAway}
-		s.up.set(func() { s.up.ack = sdk.Acknowledgement{Status: 200, Findings: []sdk.Finding{f}} })
+		s.up.set(func() { s.up.ack = sdk.Acknowledgement{Status: 200, Updates: []sdk.StatusUpdate{f}} })
 		c, _ := s.platformAccount().Connection(tenants.Live, ppob)
 		if _, err := s.Notify(s.Context(), Notification{Provider: ppob, Token: c.NotifyToken}); err == nil || reportsOf(s.stored("A"))["sn"] != "" {
 			s.Errorf("taken: %v, the result is %s", err, s.stored("A").Result)
@@ -273,7 +273,7 @@ func TestALateSerialAndADeath(t *testing.T) {
 		inShop(t, func(s *shop) {
 			s.up.deal = deal{says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice, Data: json.RawMessage(`{"message":"Sukses"}`)})}
 			s.want(s.order("A"), "Pending")
-			f := s.purchased("A").says(sdk.StandingDone)
+			f := s.purchased("A").says(sdk.StatusDone)
 			kept := &lateKeeper{Movements: s.Engine.Movements, dies: dies}
 			s.Engine.Movements = kept
 			func() {
@@ -311,7 +311,7 @@ func TestLongSerial(t *testing.T) {
 					s.up.deal = deal{after: time.Second}
 					s.want(s.order("A"), "Pending")
 					s.pass(time.Second)
-					f := s.purchased("A").says(sdk.StandingDone)
+					f := s.purchased("A").says(sdk.StatusDone)
 					long := strings.Repeat("7", n)
 					f.Data = json.RawMessage(`{"` + name + `":"` + long + `"}`)
 					s.hears(s.platformAccount(), f)
@@ -340,7 +340,7 @@ func TestLongFailure(t *testing.T) {
 		s.up.deal = deal{after: time.Second, fails: true}
 		s.want(s.order("A"), "Pending")
 		s.pass(time.Second)
-		f := s.purchased("A").says(sdk.StandingFailed)
+		f := s.purchased("A").says(sdk.StatusFailed)
 		f.Data = json.RawMessage(`{"message":"` + strings.Repeat("7", longestReport+1) + `"}`)
 		s.hears(s.platformAccount(), f)
 		s.want(s.stateOf("A"), "Failed")

@@ -28,7 +28,7 @@ func TestReferenceFirst(t *testing.T) {
 		"no balance":          func(s *shop) { s.spend() },
 		"provider down":       func(s *shop) { s.up.available = errors.New("down") },
 		"quotes fail":         func(s *shop) { s.up.quote = func(sdk.Quote) sdk.Quoted { return sdk.Quoted{} } },
-		"failed meanwhile":    func(s *shop) { s.hears(s.platformAccount(), s.purchased("A").says(sdk.StandingFailed)) },
+		"failed meanwhile":    func(s *shop) { s.hears(s.platformAccount(), s.purchased("A").says(sdk.StatusFailed)) },
 		"no connection":       func(s *shop) { delete(s.others, "platform") },
 		"another one's token": func(s *shop) { s.connected("platform", "other", 2) },
 	} {
@@ -167,7 +167,7 @@ func TestOrderFreeAgain(t *testing.T) {
 		s.restart()
 		s.want(s.order("A", "target", "999"), "Pending")
 		m := s.stored("A")
-		if m.State != movement.Done || m.UpstreamReference() != s.up.calls[2].Reference {
+		if m.State != movement.Succeeded || m.UpstreamReference() != s.up.calls[2].Reference {
 			s.Errorf("stands at %s, attempt %d, and was called as %s", m.State, m.Attempt, s.up.calls[2].Reference)
 		}
 		last := 0
@@ -185,7 +185,7 @@ func TestOrderFreeAgain(t *testing.T) {
 		s.addUp()
 		s.wantListed()
 		ours := 0
-		all, err := s.keeper.OpenAttention(s.Context(), 100)
+		all, err := s.keeper.OpenExceptions(s.Context(), 100)
 		for _, a := range all {
 			if a.Reason == reasonAccount && a.Owner.MerchantID == "platform" {
 				ours++
@@ -369,7 +369,7 @@ func TestWhatAnOrderCosts(t *testing.T) {
 				}
 				s.work("A", 10*time.Minute)
 				s.wantBalance(1, 0)
-				if m := s.stored("A"); m.State != movement.Done || m.Amount != c.price || m.Cost != c.cost {
+				if m := s.stored("A"); m.State != movement.Succeeded || m.Amount != c.price || m.Cost != c.cost {
 					s.Errorf("stands at %s, price %v, cost %v", m.State, m.Amount, m.Cost)
 				}
 				s.addUp()

@@ -32,28 +32,28 @@ var deals = []struct {
 	deal
 	stands movement.State
 }{
-	{deal{name: "done"}, movement.Done},
-	{deal{name: "done, cheaper", dearer: -1}, movement.Done}, // a bill's cost is exact
-	{deal{name: "done, dearer", dearer: 1}, movement.Sending},
-	{deal{name: "done, dearer by its word", says: costing(1)}, movement.Sending},
+	{deal{name: "done"}, movement.Succeeded},
+	{deal{name: "done, cheaper", dearer: -1}, movement.Succeeded}, // a bill's cost is exact
+	{deal{name: "done, dearer", dearer: 1}, movement.Submitting},
+	{deal{name: "done, dearer by its word", says: costing(1)}, movement.Submitting},
 	{deal{name: "done, cost not told", says: func(money.Amount) sdk.Result {
 		return sdk.Result{Outcome: sdk.Done, Data: json.RawMessage(`{"sn":"1"}`)}
-	}}, movement.Sending},
-	{deal{name: "done, below zero", says: costing(-1_000_000)}, movement.Sending},
+	}}, movement.Submitting},
+	{deal{name: "done, below zero", says: costing(-1_000_000)}, movement.Submitting},
 	{deal{name: "pending, then done", after: 5 * time.Minute}, movement.Pending},
 	{deal{name: "pending, then failed", after: 5 * time.Minute, fails: true}, movement.Pending},
 	{deal{name: "failed at once", fails: true}, movement.Failed},
 	{deal{name: "refused", unmade: true, says: saying(sdk.Refuse(sdk.RefuseDestination, "No such number."))}, movement.Failed},
 	{deal{name: "refused without words", unmade: true, says: saying(sdk.Result{Outcome: sdk.Refused})}, movement.Failed},
-	{deal{name: "not sent", unmade: true, says: saying(sdk.DidNotSend(sdk.BlameUpstream, "no process"))}, movement.Unsent},
-	{deal{name: "not sent, our account", unmade: true, says: saying(sdk.DidNotSend(sdk.BlameAccount, "deposit empty"))}, movement.Unsent},
-	{deal{name: "unknown, made", says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Sending},
-	{deal{name: "unknown, made, fails", after: 5 * time.Minute, fails: true, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Sending},
-	{deal{name: "unknown, not made", unmade: true, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Sending},
-	{deal{name: "garbage", says: saying(sdk.Result{Outcome: sdk.Done, Data: json.RawMessage(`{"sn":1}`), Amount: prepaidPrice})}, movement.Sending},
-	{deal{name: "no data", says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice})}, movement.Sending},
-	{deal{name: "not UTF-8", says: saying(sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage("{\"sn\":\"\xff\"}")})}, movement.Sending},
-	{deal{name: "unheard of", says: saying(sdk.Result{Outcome: 99, Data: json.RawMessage(`{}`)})}, movement.Sending},
+	{deal{name: "not sent", unmade: true, says: saying(sdk.DidNotSend(sdk.BlameUpstream, "no process"))}, movement.NotSubmitted},
+	{deal{name: "not sent, our account", unmade: true, says: saying(sdk.DidNotSend(sdk.BlameAccount, "deposit empty"))}, movement.NotSubmitted},
+	{deal{name: "unknown, made", says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Submitting},
+	{deal{name: "unknown, made, fails", after: 5 * time.Minute, fails: true, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Submitting},
+	{deal{name: "unknown, not made", unmade: true, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Submitting},
+	{deal{name: "garbage", says: saying(sdk.Result{Outcome: sdk.Done, Data: json.RawMessage(`{"sn":1}`), Amount: prepaidPrice})}, movement.Submitting},
+	{deal{name: "no data", says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice})}, movement.Submitting},
+	{deal{name: "not UTF-8", says: saying(sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage("{\"sn\":\"\xff\"}")})}, movement.Submitting},
+	{deal{name: "unheard of", says: saying(sdk.Result{Outcome: 99, Data: json.RawMessage(`{}`)})}, movement.Submitting},
 }
 
 // An orderCase is one way in which an order can go: what becomes of the claim,
@@ -174,11 +174,11 @@ func (s *shop) lets(reference string, span time.Duration, answers []said) {
 func (s *shop) undisturbed(c orderCase, reference string, first said) {
 	s.Helper()
 	stands, word := deals[c.deal].stands, "Pending"
-	if stands == movement.Unsent {
+	if stands == movement.NotSubmitted {
 		word = "PROVIDER_UNAVAILABLE no later"
 	}
 	if c.sku == billSKU && deals[c.deal].dearer != 0 {
-		stands = movement.Sending
+		stands = movement.Submitting
 	}
 	s.want(first, word)
 	if m := s.stored(reference); m.State != stands {
@@ -191,7 +191,7 @@ func (s *shop) ends(c orderCase, reference string, answers []said) {
 	s.Helper()
 	m, d := s.stored(reference), deals[c.deal]
 	p, times := s.up.of(nameOfMovement(m.ID))
-	doubtful := times == 1 && p.ends == sdk.StandingDone && (d.dearer > 0 || d.dearer < 0 && c.sku == billSKU)
+	doubtful := times == 1 && p.ends == sdk.StatusDone && (d.dearer > 0 || d.dearer < 0 && c.sku == billSKU)
 	switch {
 	case times == 0 && m.State != movement.Failed, times == 1 && doubtful == m.State.Final():
 		s.Errorf("at the end it stands at %s; bought %d times: %+v", m.State, times, p)

@@ -18,19 +18,19 @@ import (
 
 // orderNews are what a provider may say of an order, in whatever order and
 // however often. The order was bought at cost.
-func orderNews(reference string, cost money.Amount) map[string]sdk.Finding {
+func orderNews(reference string, cost money.Amount) map[string]sdk.StatusUpdate {
 	p := &purchase{reference: reference, cost: cost}
-	done, failed, open := p.says(sdk.StandingDone), p.says(sdk.StandingFailed), p.says(sdk.StandingPending)
+	done, failed, open := p.says(sdk.StatusDone), p.says(sdk.StatusFailed), p.says(sdk.StatusPending)
 	again, dear, cheap, free, dollars, stray := done, done, done, done, done, done
 	again.EventID += "-again"
 	dear.Amount, cheap.Amount, free.Amount, dollars.Currency = cost+1, cost-1, 0, "USD"
 	stray.Reference = reference + "0"
 	expired := open
-	expired.Standing = sdk.StandingExpired
-	return map[string]sdk.Finding{
+	expired.Status = sdk.StatusExpired
+	return map[string]sdk.StatusUpdate{
 		"done": done, "failed": failed, "open": open, "done again": again, "dear": dear, "cheap": cheap, "free": free,
 		"dollars": dollars, "stray": stray, "expired": expired,
-		"no word": {Reference: reference}, "not found": {Reference: reference, Standing: sdk.StandingNotFound},
+		"no word": {Reference: reference}, "not found": {Reference: reference, Status: sdk.StatusNotFound},
 	}
 }
 
@@ -169,7 +169,7 @@ func TestTakenBackOnce(t *testing.T) {
 				s.pass(time.Hour)
 				back := s.now()
 				f := orderNews(m.UpstreamReference(), m.Cost)["failed"]
-				s.up.ack = sdk.Acknowledgement{Status: 200, Findings: []sdk.Finding{f, f}}
+				s.up.ack = sdk.Acknowledgement{Status: 200, Updates: []sdk.StatusUpdate{f, f}}
 				c, _ := s.platformAccount().Connection(tenants.Live, ppob)
 				var senders sync.WaitGroup
 				for range 20 {
@@ -201,7 +201,7 @@ func TestOrdersOnOtherRoutes(t *testing.T) {
 		s.up.deal = deal{after: time.Hour}
 		platformed := s.account
 		s.want(s.order("A"), "Pending")
-		of := func(reference string) sdk.Finding {
+		of := func(reference string) sdk.StatusUpdate {
 			m := s.stored(reference)
 			return orderNews(m.UpstreamReference(), m.Cost)["failed"]
 		}
@@ -241,10 +241,10 @@ func TestOwnAccount(t *testing.T) {
 		word  string
 		state movement.State
 	}{
-		"done":     {deal{}, "Pending", movement.Done},
+		"done":     {deal{}, "Pending", movement.Succeeded},
 		"failed":   {deal{fails: true}, "Pending", movement.Failed},
-		"not sent": {deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameAccount, "empty"))}, "PROVIDER_UNAVAILABLE no later", movement.Unsent},
-		"unknown":  {deal{after: time.Minute, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, "Pending", movement.Sending},
+		"not sent": {deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameAccount, "empty"))}, "PROVIDER_UNAVAILABLE no later", movement.NotSubmitted},
+		"unknown":  {deal{after: time.Minute, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, "Pending", movement.Submitting},
 	} {
 		for _, sku := range []string{prepaidSKU, billSKU} {
 			t.Run(name+", "+sku, func(t *testing.T) {
@@ -264,7 +264,7 @@ func TestOwnAccount(t *testing.T) {
 					}
 					s.addUp()
 					s.work("A", time.Hour)
-					if m = s.stored("A"); m.State == movement.Done {
+					if m = s.stored("A"); m.State == movement.Succeeded {
 						s.hears(s.account, orderNews(m.UpstreamReference(), m.Cost)["failed"])
 					}
 					s.wantBalance(1, 0)

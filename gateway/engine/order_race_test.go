@@ -77,12 +77,12 @@ func TestEqualOrdersAtOnce(t *testing.T) {
 		word  string
 		state movement.State
 	}{
-		{"done", prepaidSKU, deal{}, "Pending", movement.Done},
+		{"done", prepaidSKU, deal{}, "Pending", movement.Succeeded},
 		{"bill pending", billSKU, deal{after: time.Hour}, "Pending", movement.Pending},
 		{"refused", prepaidSKU, deal{unmade: true, says: saying(sdk.Refuse(sdk.RefuseOther, "No."))}, "Pending", movement.Failed},
-		{"unknown", prepaidSKU, deal{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, "Pending", movement.Sending},
-		{"not sent", prepaidSKU, deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameNone, "no process"))}, "PROVIDER_UNAVAILABLE no later", movement.Unsent},
-		{"our account", billSKU, deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameAccount, "deposit empty"))}, "PROVIDER_UNAVAILABLE no later", movement.Unsent},
+		{"unknown", prepaidSKU, deal{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, "Pending", movement.Submitting},
+		{"not sent", prepaidSKU, deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameNone, "no process"))}, "PROVIDER_UNAVAILABLE no later", movement.NotSubmitted},
+		{"our account", billSKU, deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameAccount, "deposit empty"))}, "PROVIDER_UNAVAILABLE no later", movement.NotSubmitted},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -100,7 +100,7 @@ func TestEqualOrdersAtOnce(t *testing.T) {
 				}
 				s.addUp()
 				want := 1
-				if c.state == movement.Unsent {
+				if c.state == movement.NotSubmitted {
 					want = 0
 				}
 				if m := s.stored("A"); m.State != c.state || m.Attempt != 1 || len(s.up.calls) != 1 || first != want {
@@ -190,10 +190,10 @@ func TestNotSentAfterALookup(t *testing.T) {
 		blind bool
 		state movement.State
 	}{
-		"that bought it":       {deal{}, false, movement.Done},
+		"that bought it":       {deal{}, false, movement.Succeeded},
 		"that is under way":    {deal{after: time.Hour}, false, movement.Pending},
 		"that failed":          {deal{fails: true}, false, movement.Failed},
-		"that nobody answered": {deal{}, true, movement.Sending},
+		"that nobody answered": {deal{}, true, movement.Submitting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -202,7 +202,7 @@ func TestNotSentAfterALookup(t *testing.T) {
 				s.up.deal.unmade, s.up.deal.says = true, saying(sdk.DidNotSend(sdk.BlameNone, "no process"))
 				s.up.after = func() {
 					if c.blind {
-						s.up.find = func(sdk.Lookup) sdk.Finding { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
+						s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
 					}
 					m := s.stored("A")
 					s.pass(m.DueAt.Sub(s.now()))
@@ -262,12 +262,12 @@ func TestFreedAndClaimedAgain(t *testing.T) {
 				s.up.deal = deal{unmade: true, says: saying(says)}
 				s.up.after = func() {
 					s.up.after = nil
-					s.up.find = func(sdk.Lookup) sdk.Finding { return sdk.Finding{Standing: sdk.StandingNotFound} }
+					s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusNotFound} }
 					s.work("A", time.Hour)
-					if m := s.stored("A"); m.State != movement.Unsent {
+					if m := s.stored("A"); m.State != movement.NotSubmitted {
 						s.Errorf("stands at %s", m.State)
 					}
-					if m, claimed, err := s.keeper.Claim(s.Context(), s.again("A")); err != nil || !claimed || m.Attempt != 2 {
+					if m, claimed, err := s.keeper.Reserve(s.Context(), s.again("A")); err != nil || !claimed || m.Attempt != 2 {
 						s.Errorf("claimed %t, attempt %d, %v", claimed, m.Attempt, err)
 					}
 				}
@@ -275,7 +275,7 @@ func TestFreedAndClaimedAgain(t *testing.T) {
 				if a.err == nil {
 					s.Fatalf("answered %s", a.data)
 				}
-				if m := s.stored("A"); m.Attempt != 2 || m.State != movement.Sending || m.Answer != nil {
+				if m := s.stored("A"); m.Attempt != 2 || m.State != movement.Submitting || m.Answer != nil {
 					s.Errorf("stands at %s, attempt %d, answered %s", m.State, m.Attempt, m.Answer)
 				}
 			})
@@ -287,6 +287,6 @@ func TestFreedAndClaimedAgain(t *testing.T) {
 func (s *shop) again(reference string) movement.Movement {
 	m := s.stored(reference)
 	m.CreatedAt, m.SendBy, m.Attempt = s.now(), s.now().Add(sendWindow), 0
-	m.AskedAt, m.Answer, m.Misses = time.Time{}, nil, 0
+	m.PolledAt, m.Answer, m.Misses = time.Time{}, nil, 0
 	return m
 }

@@ -65,16 +65,16 @@ func (s *shop) bought(m movement.Movement) {
 	if p != nil && p.reference != m.UpstreamReference() {
 		s.Errorf("%s stands at attempt %d, and was bought as %s", m.Reference, m.Attempt, p.reference)
 	}
-	if _, promised := s.pending[m.Reference]; promised && m.State == movement.Unsent {
+	if _, promised := s.pending[m.Reference]; promised && m.State == movement.NotSubmitted {
 		s.Errorf("%s was told to be pending, and is free", m.Reference)
 	}
 	ended := p != nil && !s.now().Before(p.endAt)
-	switch delivered := ended && p.ends == sdk.StandingDone; {
-	case m.State == movement.Done && !delivered:
+	switch delivered := ended && p.ends == sdk.StatusDone; {
+	case m.State == movement.Succeeded && !delivered:
 		s.Errorf("%s is done, and was not delivered: %+v", m.Reference, p)
-	case m.State == movement.Done && m.Cost != p.cost:
+	case m.State == movement.Succeeded && m.Cost != p.cost:
 		s.Errorf("%s is booked at a cost of %v and did cost %v", m.Reference, m.Cost, p.cost)
-	case m.State == movement.Failed && (delivered || p != nil && !ended), m.State == movement.Unsent && p != nil:
+	case m.State == movement.Failed && (delivered || p != nil && !ended), m.State == movement.NotSubmitted && p != nil:
 		s.Errorf("%s stands at %s, and was bought: %+v", m.Reference, m.State, p)
 	}
 }
@@ -106,11 +106,11 @@ func (s *shop) entriesOf(m movement.Movement, balance *ledger.Balance) []string 
 		}
 	}
 	switch m.State {
-	case movement.Done:
+	case movement.Succeeded:
 		add(m.Attempt, well)
-	case movement.Failed, movement.Unsent:
+	case movement.Failed, movement.NotSubmitted:
 		add(m.Attempt, not)
-	case movement.Sending, movement.Pending, movement.Expired:
+	case movement.Submitting, movement.Pending, movement.Expired:
 	}
 	if !m.ReversedAt.IsZero() {
 		add(m.Attempt, ledger.TakeBack(m.Amount, m.Cost))
@@ -176,7 +176,7 @@ func (s *shop) toldOf(m movement.Movement) {
 		}
 		asked, reports := m.Fields(), reportsOf(m)
 		sn, reversedAt := `""`, ""
-		if m.State == movement.Done {
+		if m.State == movement.Succeeded {
 			sn = `"SN-` + m.UpstreamReference() + `"`
 		}
 		switch c.Event {
@@ -190,7 +190,7 @@ func (s *shop) toldOf(m movement.Movement) {
 		}
 		message := orElse(reports["message"], messageOf(ordersOf(orderPath).Rules, m))
 		want := fmt.Sprintf(`{"event":%q,"data":{"ref_id":%q,"sku":%s,"target":%s,"status":%q,"sn":%s,"message":%q,"timestamp":%q%s}}`,
-			c.Event, m.Reference, asked["sku"], asked["target"], map[movement.State]string{movement.Done: "Success", movement.Failed: "Failed"}[m.State],
+			c.Event, m.Reference, asked["sku"], asked["target"], map[movement.State]string{movement.Succeeded: "Success", movement.Failed: "Failed"}[m.State],
 			sn, message, stamp(c.CreatedAt), reversedAt)
 		if string(c.Body) != want {
 			s.Errorf("told\n%s\nwant\n%s", c.Body, want)

@@ -39,7 +39,7 @@ type biller struct {
 	products                   []product
 	quote                      func(sdk.Quote) sdk.Quoted
 	beforeQuote, before, after func() // hooks: nothing was done yet; it was done and not answered
-	find                       func(sdk.Lookup) sdk.Finding
+	find                       func(sdk.Lookup) sdk.StatusUpdate
 	ask                        func(sdk.Call) sdk.Result // of queries
 	available                  error
 	ack                        sdk.Acknowledgement
@@ -61,7 +61,7 @@ type product struct {
 type purchase struct {
 	reference string
 	cost      money.Amount
-	ends      sdk.Standing
+	ends      sdk.Status
 	at, endAt time.Time
 }
 
@@ -149,14 +149,14 @@ func (b *biller) Call(ctx context.Context, _ string, call sdk.Call, _ time.Durat
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	f := b.found(accountOf(call.Connection), call.Reference)
-	switch f.Standing {
-	case sdk.StandingDone:
+	switch f.Status {
+	case sdk.StatusDone:
 		return sdk.Result{Outcome: sdk.Done, Data: f.Data, Amount: f.Amount}
-	case sdk.StandingFailed:
+	case sdk.StatusFailed:
 		return sdk.Refuse(sdk.RefuseOther, "Out of stock.")
-	case sdk.StandingPending:
+	case sdk.StatusPending:
 		return sdk.Result{Outcome: sdk.Pending, Data: f.Data, Amount: f.Amount}
-	case sdk.StandingUnknown, sdk.StandingNotFound, sdk.StandingExpired:
+	case sdk.StatusUnknown, sdk.StatusNotFound, sdk.StatusExpired:
 	}
 	return sdk.DontKnow(sdk.BlameUpstream, "cut")
 }
@@ -185,9 +185,9 @@ func (b *biller) take(call sdk.Call) deal {
 
 // buy makes a purchase, whatever was bought before. The caller holds the lock.
 func (b *biller) buy(account, reference string, agreed money.Amount) {
-	p := &purchase{reference: reference, cost: agreed + b.deal.dearer, ends: sdk.StandingDone, at: b.now(), endAt: b.now().Add(b.deal.after)}
+	p := &purchase{reference: reference, cost: agreed + b.deal.dearer, ends: sdk.StatusDone, at: b.now(), endAt: b.now().Add(b.deal.after)}
 	if b.deal.fails {
-		p.ends = sdk.StandingFailed
+		p.ends = sdk.StatusFailed
 	}
 	b.purchases[account+" "+reference] = p
 	b.bought[reference]++
@@ -202,7 +202,7 @@ func accountOf(c sdk.Connection) string {
 }
 
 // Lookup is the same request again: it buys what the upstream does not know.
-func (b *biller) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Duration) sdk.Finding {
+func (b *biller) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
 	if ctx.Err() != nil {
 		return sdk.NoWord(sdk.BlameNone, "the caller has gone")
 	}
@@ -227,12 +227,12 @@ func (b *biller) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Dura
 }
 
 // found is the truth about a reference. The caller holds the lock.
-func (b *biller) found(account, reference string) sdk.Finding {
+func (b *biller) found(account, reference string) sdk.StatusUpdate {
 	p := b.purchases[account+" "+reference]
 	if p == nil {
-		return sdk.Finding{Reference: reference}
+		return sdk.StatusUpdate{Reference: reference}
 	}
-	standing := sdk.StandingPending
+	standing := sdk.StatusPending
 	if !b.now().Before(p.endAt) {
 		standing = p.ends
 	}
@@ -240,12 +240,12 @@ func (b *biller) found(account, reference string) sdk.Finding {
 }
 
 // says is a finding about a purchase.
-func (p *purchase) says(standing sdk.Standing) sdk.Finding {
-	f := sdk.Finding{Reference: p.reference, Standing: standing, Amount: p.cost, Currency: "IDR", EventID: p.reference + "-" + standing.String()}
+func (p *purchase) says(standing sdk.Status) sdk.StatusUpdate {
+	f := sdk.StatusUpdate{Reference: p.reference, Status: standing, Amount: p.cost, Currency: "IDR", EventID: p.reference + "-" + standing.String()}
 	switch standing {
-	case sdk.StandingDone:
+	case sdk.StatusDone:
 		f.Data = json.RawMessage(fmt.Sprintf(`{"sn":"SN-%s","message":"Sukses"}`, p.reference))
-	case sdk.StandingFailed:
+	case sdk.StatusFailed:
 		f.Data = json.RawMessage(`{"sn":"","message":"Gagal"}`)
 	default:
 		f.EventID, f.Data = "", json.RawMessage(`{"message":"Menunggu"}`)

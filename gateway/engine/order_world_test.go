@@ -260,9 +260,9 @@ func (s *shop) stateOf(reference string) said {
 }
 
 // hears tells the engine findings on the route of an account.
-func (s *shop) hears(account *tenants.Account, findings ...sdk.Finding) {
+func (s *shop) hears(account *tenants.Account, findings ...sdk.StatusUpdate) {
 	s.Helper()
-	s.up.set(func() { s.up.ack = sdk.Acknowledgement{Status: 200, Findings: findings} })
+	s.up.set(func() { s.up.ack = sdk.Acknowledgement{Status: 200, Updates: findings} })
 	c, _ := account.Connection(tenants.Live, ppob)
 	if _, err := s.Notify(s.Context(), Notification{Provider: ppob, Token: c.NotifyToken, Method: "POST"}); err != nil {
 		s.Error(err)
@@ -298,7 +298,7 @@ func (s *shop) postings() []ledger.Transaction {
 		defer k.mu.Unlock()
 		all = slices.Clone(k.postings[s.since:])
 	case *store.Store:
-		entries, err := k.Statement(s.Context(), s.keyOf("").Owner, time.Unix(0, 0), s.now().Add(1e6*time.Hour), nil, 10_000)
+		entries, err := k.AccountStatement(s.Context(), s.keyOf("").Owner, time.Unix(0, 0), s.now().Add(1e6*time.Hour), nil, 10_000)
 		if err != nil {
 			s.Fatal(err)
 		}

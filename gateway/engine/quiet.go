@@ -6,7 +6,6 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -14,7 +13,7 @@ import (
 // ReadBooks looks at the books of an account, if nobody did since before: rows may
 // come at any time, also when nothing was sold for long. An account that is
 // connected no more has no books.
-func (e *Engine) ReadBooks(ctx context.Context, b store.Book, before time.Time) error {
+func (e *Engine) ReadBooks(ctx context.Context, b movement.Statement, before time.Time) error {
 	op, ok := e.collector(b.Provider)
 	if !ok {
 		return nil

@@ -113,7 +113,7 @@ func TestNewsRacesTheCall(t *testing.T) {
 				})
 			}
 		}
-		w.up.find = func(l sdk.Lookup) sdk.Finding {
+		w.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
 			f := w.up.stands(l.Reference)
 			f.EventID = "p" // as the notification names it
 			return f
@@ -124,7 +124,7 @@ func TestNewsRacesTheCall(t *testing.T) {
 			w.want(first, "PENDING")
 			w.want(w.status(reference), "PAID")
 			again := w.create(reference, "type", "qris")
-			if m := w.stored(reference); again.data != first.data || m.State != movement.Done || m.FactID != "p" {
+			if m := w.stored(reference); again.data != first.data || m.State != movement.Succeeded || m.FactID != "p" {
 				w.Errorf("first %s, then %s; it stands at %s by %s", first.data, again.data, m.State, m.FactID)
 			}
 		}
@@ -144,7 +144,7 @@ func TestNotificationsAtOnce(t *testing.T) {
 		w.create("A")
 		m := w.stored("A")
 		facts := news(m)
-		w.up.ack = sdk.Acknowledgement{Status: 200, Findings: []sdk.Finding{facts["paid"], facts["ended"], facts["less"], facts["failed"]}}
+		w.up.ack = sdk.Acknowledgement{Status: 200, Updates: []sdk.StatusUpdate{facts["paid"], facts["ended"], facts["less"], facts["failed"]}}
 		c, _ := w.account.Connection(tenants.Live, provider)
 		var senders sync.WaitGroup
 		for range 20 {

@@ -7,15 +7,14 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/letter"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 // receipt is the mail to the payer of a collection that is paid, nil for none:
 // where mails can't be sent, or nobody is named. It is written in the commit of
 // the payment, and nothing about it delays that.
-func (e *Engine) receipt(ctx context.Context, m movement.Movement, id uuid.UUID) *store.Mail {
-	if e.Mailed == nil || m.Kind != manifest.Collection || m.State != movement.Done {
+func (e *Engine) receipt(ctx context.Context, m movement.Movement, id uuid.UUID) *movement.Mail {
+	if e.Mailed == nil || m.Kind != manifest.Collection || m.State != movement.Succeeded {
 		return nil
 	}
 	asked := m.Fields()
@@ -34,5 +33,5 @@ func (e *Engine) receipt(ctx context.Context, m movement.Movement, id uuid.UUID)
 	if account, err := e.accountOf(ctx, m); err == nil {
 		r.Merchant = account.Merchant().Name
 	}
-	return &store.Mail{ID: id, To: payer, Subject: r.Subject(), Text: r.Text()}
+	return &movement.Mail{ID: id, To: payer, Subject: r.Subject(), Text: r.Text()}
 }

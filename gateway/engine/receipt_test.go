@@ -9,11 +9,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 // mails are those that wait to be sent, of this stall.
-func (w *stall) mails() (own []store.QueuedMail) {
+func (w *stall) mails() (own []movement.QueuedMail) {
 	w.Helper()
 	var all []int
 	for b := range movement.Buckets {
@@ -73,7 +72,7 @@ func TestWhoGetsNoReceipt(t *testing.T) {
 	w := newStall(t, databaseFor(t))
 	w.Mailed = func() {}
 	m := w.sold("INV/1", 10_000)
-	m.State = movement.Done
+	m.State = movement.Succeeded
 	if w.receipt(t.Context(), m, uuid.New()) == nil {
 		t.Fatal("a paid sale has no receipt")
 	}

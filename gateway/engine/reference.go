@@ -40,7 +40,7 @@ func (e *Engine) draft(r Request) (movement.Movement, error) {
 	}
 	return movement.Movement{
 		Key: movement.Key{Owner: ownerOf(r), Kind: op.Kind, Reference: reference},
-		ID:  movement.NewID(), Operation: op.Path, Provider: op.Provider, State: movement.Sending,
+		ID:  movement.NewID(), Operation: op.Path, Provider: op.Provider, State: movement.Submitting,
 		Amount: amount, Request: canonical, CallbackURL: r.CallbackURL, RequestID: r.RequestID,
 		PolicyVersion: r.PolicyVersion, DecisionID: r.DecisionID,
 	}, nil
@@ -66,7 +66,7 @@ func (e *Engine) judgeReference(ctx context.Context, r Request, draft *movement.
 		return nil, nil //nolint:nilnil // nobody has it
 	case err != nil:
 		return nil, err
-	case existing.State != movement.Unsent:
+	case existing.State != movement.NotSubmitted:
 		return &existing, nil
 	}
 	draft.ID, draft.Attempt = existing.ID, e.nextAttempt(draft.Kind, existing.Attempt)

@@ -56,7 +56,7 @@ func (e *Engine) answered(ctx context.Context, op *catalog.Operation, draft, m m
 // repeat answers a transfer's second request with how the first stands now.
 func (e *Engine) repeat(ctx context.Context, op *catalog.Operation, m movement.Movement) (Answer, error) {
 	now := e.Now()
-	if m.State == movement.Sending && m.Answer == nil && now.Before(m.SendBy.Add(time.Duration(op.Timeout))) {
+	if m.State == movement.Submitting && m.Answer == nil && now.Before(m.SendBy.Add(time.Duration(op.Timeout))) {
 		return Answer{}, inProgress(m, now)
 	}
 	answer, err := e.promise(ctx, op, m)
@@ -73,10 +73,10 @@ func inProgress(m movement.Movement, now time.Time) error {
 // a second time.
 func (e *Engine) continued(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
 	now := e.Now()
-	if m.AskedAt.IsZero() && now.Before(m.SendBy.Add(time.Duration(op.Timeout))) {
+	if m.PolledAt.IsZero() && now.Before(m.SendBy.Add(time.Duration(op.Timeout))) {
 		return m, inProgress(m, now)
 	}
-	if m.State != movement.Sending && m.State != movement.Pending {
+	if m.State != movement.Submitting && m.State != movement.Pending {
 		return m, nil
 	}
 	_, c, err := e.context(ctx, m)
@@ -103,13 +103,13 @@ func (e *Engine) outcome(ctx context.Context, op *catalog.Operation, m movement.
 		return Answer{}, refusalError(m.Refusal).WithReference(nameFor(m))
 	}
 	switch m.State {
-	case movement.Unsent:
+	case movement.NotSubmitted:
 		return Answer{}, nothingSent(m)
 	case movement.Failed:
 		return Answer{}, refusalError(&movement.Refusal{}).WithReference(nameFor(m))
-	case movement.Sending, movement.Pending: // without what there is to pay
+	case movement.Submitting, movement.Pending: // without what there is to pay
 		return Answer{}, timedOut(m, e.Now())
-	case movement.Done, movement.Expired:
+	case movement.Succeeded, movement.Expired:
 	}
 	data := e.firstAnswer(op, m, m.Result)
 	if err := e.complete(ctx, store.Move{Movement: m, Answer: data}); err != nil {
@@ -158,7 +158,7 @@ func refusalError(r *movement.Refusal) *fault.Error {
 // neverSent ends a movement of which nothing was sent: its reference is free
 // again, unless somebody was told that it is pending. Then it has failed.
 func neverSent(move store.Move) store.Move {
-	move.To, move.Event = movement.Unsent, "not_sent"
+	move.To, move.Event = movement.NotSubmitted, "not_sent"
 	if m := move.Movement; m.Answer != nil {
 		move.To = movement.Failed
 		move.Refusal = &movement.Refusal{Message: "The " + string(m.Kind) + " was never sent to the provider. No money was moved.", Unsent: true}

@@ -42,8 +42,8 @@ const fromCall = "call"
 // settle does what a fact about a movement means for it. Whoever brings the
 // fact (a lookup, a notification), it ends here. An error means that the fact
 // must be told again.
-func (e *Engine) settle(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding, source string) (movement.Movement, error) {
-	to, ok := stateOf(f.Standing)
+func (e *Engine) settle(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.StatusUpdate, source string) (movement.Movement, error) {
+	to, ok := stateOf(f.Status)
 	if !ok {
 		return m, nil
 	}
@@ -56,7 +56,7 @@ func (e *Engine) settle(ctx context.Context, op *catalog.Operation, m movement.M
 		switch {
 		case source == fromCall && effect == movement.Reversal:
 			effect = movement.Contradiction // a refusal that comes late takes nothing back
-		case source == fromCall && op.Resubmits() && to == movement.Failed && !m.AskedAt.IsZero() && !m.State.Final():
+		case source == fromCall && op.Resubmits() && to == movement.Failed && !m.PolledAt.IsZero() && !m.State.Final():
 			return m, nil // the same request was sent again meanwhile: its answer counts
 		}
 		switch effect {
@@ -79,7 +79,7 @@ func (e *Engine) settle(ctx context.Context, op *catalog.Operation, m movement.M
 	return m, errors.New("engine: a movement kept changing while it was settled")
 }
 
-func (e *Engine) moveTo(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding, to movement.State, source string) store.Move {
+func (e *Engine) moveTo(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.StatusUpdate, to movement.State, source string) store.Move {
 	then := m
 	then.State, then.UpdatedAt = to, e.Now()
 	if !f.ExpiresAt.IsZero() {
@@ -87,13 +87,13 @@ func (e *Engine) moveTo(ctx context.Context, op *catalog.Operation, m movement.M
 	}
 	move := store.Move{
 		Movement: m, To: to, Event: string(to), Detail: toldBy(op, f, source),
-		ProviderReference: f.ProviderReference, ExpiresAt: f.ExpiresAt, DueAt: then.NextLook(e.Now(), op.Pace),
+		ProviderReference: f.ProviderReference, ExpiresAt: f.ExpiresAt, DueAt: then.NextPoll(e.Now(), op.Pace),
 	}
 	if to.Final() {
 		move.FactID = f.EventID
 	}
 	move.Unasked = source == fromCall && to == movement.Failed && op.Resubmits()
-	if byBooks(op) && to == movement.Done {
+	if byBooks(op) && to == movement.Succeeded {
 		if move.PaidAt = f.At; f.At.IsZero() { // nobody knows better
 			move.PaidAt = then.UpdatedAt
 		}
@@ -104,7 +104,7 @@ func (e *Engine) moveTo(ctx context.Context, op *catalog.Operation, m movement.M
 		if m.Answer == nil {
 			move.Answer = e.firstAnswer(op, m, nil)
 		}
-		if to == movement.Done {
+		if to == movement.Succeeded {
 			move.Cost = f.Amount
 		}
 	case op.Rules.Pends:
@@ -117,7 +117,7 @@ func (e *Engine) moveTo(ctx context.Context, op *catalog.Operation, m movement.M
 
 // toldBy is the story's entry of a finding, for operators: of money that goes out
 // with what the provider gave.
-func toldBy(op *catalog.Operation, f sdk.Finding, source string) string {
+func toldBy(op *catalog.Operation, f sdk.StatusUpdate, source string) string {
 	amount, data := "", ""
 	if op.Rules.Pends {
 		data = printable(string(f.Data))
@@ -129,7 +129,7 @@ func toldBy(op *catalog.Operation, f sdk.Finding, source string) string {
 }
 
 // reported is the data of a finding, where it is what the result schema has.
-func (e *Engine) reported(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding) json.RawMessage {
+func (e *Engine) reported(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.StatusUpdate) json.RawMessage {
 	if len(f.Data) == 0 {
 		return nil
 	}
@@ -142,7 +142,7 @@ func (e *Engine) reported(ctx context.Context, op *catalog.Operation, m movement
 
 // offered is the first answer that a finding's data allows, where there was
 // none.
-func (e *Engine) offered(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding) (result, answer json.RawMessage) {
+func (e *Engine) offered(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.StatusUpdate) (result, answer json.RawMessage) {
 	if m.Answer != nil || len(f.Data) == 0 {
 		return nil, nil
 	}
@@ -155,10 +155,10 @@ func (e *Engine) offered(ctx context.Context, op *catalog.Operation, m movement.
 
 // confirm takes what is left of a fact that changes no state: an answer that
 // nobody had yet, or a second payment of what is paid already.
-func (e *Engine) confirm(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding, to movement.State, source string) (movement.Movement, error) {
-	again := to == movement.Done && m.FactID != "" && f.EventID != "" && f.EventID != m.FactID
+func (e *Engine) confirm(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.StatusUpdate, to movement.State, source string) (movement.Movement, error) {
+	again := to == movement.Succeeded && m.FactID != "" && f.EventID != "" && f.EventID != m.FactID
 	switch {
-	case to == movement.Done && op.Rules.Pends:
+	case to == movement.Succeeded && op.Rules.Pends:
 		return e.doneAgain(ctx, op, m, f, again, source)
 	case again:
 		return m, e.list(ctx, m, reasonPaidAgain, f.EventID, "it was paid before by "+m.FactID)
@@ -179,7 +179,7 @@ func (e *Engine) confirm(ctx context.Context, op *catalog.Operation, m movement.
 // doneAgain takes what is left of a success of money that goes out that is told once
 // more: another cost, which is not posted, what was not told before, which status
 // answers have from now on, or another name, which may be a second success.
-func (e *Engine) doneAgain(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.Finding, renamed bool, source string) (movement.Movement, error) {
+func (e *Engine) doneAgain(ctx context.Context, op *catalog.Operation, m movement.Movement, f sdk.StatusUpdate, renamed bool, source string) (movement.Movement, error) {
 	cheaper := op.Rules.Quiet && f.Amount != m.Cost // what is dearer was doubted
 	if cheaper {
 		if err := e.list(ctx, m, reasonAmount, f.EventID, "booked at "+m.Cost.String()+", the provider says "+f.Amount.String()); err != nil {
@@ -223,8 +223,8 @@ func (e *Engine) complete(ctx context.Context, move store.Move) error {
 
 // doubt checks what a provider says against our own record. What differs leaves
 // the movement as it is and goes to the operators, with the reason and a text.
-func doubt(op *catalog.Operation, m movement.Movement, f sdk.Finding) (why, text string) {
-	if f.Standing == sdk.StandingDone && op.Rules.Pends && len(f.Data) > 0 {
+func doubt(op *catalog.Operation, m movement.Movement, f sdk.StatusUpdate) (why, text string) {
+	if f.Status == sdk.StatusDone && op.Rules.Pends && len(f.Data) > 0 {
 		if err := checkSuccess(op, f.Data); err != nil {
 			return reasonUnreadable, "the provider says done, and its data can't be read: " + printable(err.Error())
 		}
@@ -236,7 +236,7 @@ func doubt(op *catalog.Operation, m movement.Movement, f sdk.Finding) (why, text
 		return reasonCurrency, "the provider says " + printable(f.Currency)
 	case op.Rules.Quiet: // how much it cost is told when it is done
 		return overcharged(m, f)
-	case f.Amount != m.Amount && (f.Standing == sdk.StandingDone || f.Amount != 0):
+	case f.Amount != m.Amount && (f.Status == sdk.StatusDone || f.Amount != 0):
 		return reasonAmount, "asked " + m.Amount.String() + ", the provider says " + f.Amount.String()
 	}
 	return "", ""
@@ -244,16 +244,16 @@ func doubt(op *catalog.Operation, m movement.Movement, f sdk.Finding) (why, text
 
 // overcharged checks what an order has cost against what was agreed: a bill to
 // the rupiah, a product at most.
-func overcharged(m movement.Movement, f sdk.Finding) (why, text string) {
+func overcharged(m movement.Movement, f sdk.StatusUpdate) (why, text string) {
 	exact := m.Charge == movement.Held && f.Amount != m.Cost
-	if f.Standing == sdk.StandingDone && (exact || f.Amount <= 0 || f.Amount > m.Cost) {
+	if f.Status == sdk.StatusDone && (exact || f.Amount <= 0 || f.Amount > m.Cost) {
 		return reasonAmount, "agreed on " + m.Cost.String() + ", the provider says " + f.Amount.String()
 	}
 	return "", ""
 }
 
 // record keeps late money and reversals, which change no state.
-func (e *Engine) record(ctx context.Context, m movement.Movement, f sdk.Finding, effect movement.Effect, source string) (movement.Movement, error) {
+func (e *Engine) record(ctx context.Context, m movement.Movement, f sdk.StatusUpdate, effect movement.Effect, source string) (movement.Movement, error) {
 	at := f.At
 	if at.IsZero() {
 		at = e.Now()
@@ -269,7 +269,7 @@ func (e *Engine) record(ctx context.Context, m movement.Movement, f sdk.Finding,
 	_, err := persist(ctx, e.patience, func(ctx context.Context) (kept bool, err error) {
 		then.UpdatedAt = e.Now()
 		fact.Posting = takenBack(m, effect, then.UpdatedAt)
-		if fact.Told, err = e.tell(ctx, then, what, event, then.UpdatedAt); err != nil {
+		if fact.Callback, err = e.tell(ctx, then, what, event, then.UpdatedAt); err != nil {
 			return false, err
 		}
 		return keep(ctx, then.UpdatedAt, fact)
@@ -277,7 +277,7 @@ func (e *Engine) record(ctx context.Context, m movement.Movement, f sdk.Finding,
 	if err != nil {
 		return m, err
 	}
-	e.announce(fact.Told)
+	e.announce(fact.Callback)
 	if err := e.list(ctx, m, reason, f.EventID, "amount "+m.Amount.String()); err != nil {
 		return m, err
 	}
@@ -294,10 +294,10 @@ func takenBack(m movement.Movement, effect movement.Effect, now time.Time) *ledg
 
 // list puts a fact on the operators' list.
 func (e *Engine) list(ctx context.Context, m movement.Movement, reason, fact, text string) error {
-	entry := store.Attention{
+	entry := movement.Exception{
 		Owner: m.Owner, Subject: m.ID.String(), Reason: reason, FactID: fact, Provider: m.Provider, Detail: text, At: e.Now(),
 	}
-	fresh, err := persist(ctx, e.patience, func(ctx context.Context) (bool, error) { return e.Records.AddAttention(ctx, entry) })
+	fresh, err := persist(ctx, e.patience, func(ctx context.Context) (bool, error) { return e.Records.AddException(ctx, entry) })
 	log := e.Log.With("reason", reason, "movement", m.ID.String(), "merchant", m.Owner.MerchantID,
 		"mode", m.Owner.Mode, "provider", m.Provider, "detail", text)
 	switch {
@@ -318,17 +318,17 @@ func (e *Engine) plausible(at time.Time) time.Time {
 	return at
 }
 
-func stateOf(s sdk.Standing) (movement.State, bool) {
+func stateOf(s sdk.Status) (movement.State, bool) {
 	switch s {
-	case sdk.StandingPending:
+	case sdk.StatusPending:
 		return movement.Pending, true
-	case sdk.StandingDone:
-		return movement.Done, true
-	case sdk.StandingFailed:
+	case sdk.StatusDone:
+		return movement.Succeeded, true
+	case sdk.StatusFailed:
 		return movement.Failed, true
-	case sdk.StandingExpired:
+	case sdk.StatusExpired:
 		return movement.Expired, true
-	case sdk.StandingUnknown, sdk.StandingNotFound:
+	case sdk.StatusUnknown, sdk.StatusNotFound:
 		return "", false
 	}
 	return "", false

@@ -48,7 +48,7 @@ func (e *Engine) inquire(ctx context.Context, r Request, draft *movement.Movemen
 			return "", err
 		}
 	}
-	draft.Spends = e.spends(r, *draft, orElse(quoted.Destination, destinationOf(op, r.Body)))
+	draft.Usage = e.spends(r, *draft, orElse(quoted.Destination, destinationOf(op, r.Body)))
 	if theirs := quoted.Cost - quoted.Price; quoted.Cost != 0 && theirs != quoted.Fee {
 		remark = "told a fee of " + quoted.Fee.String() + ", the provider takes " + theirs.String()
 	}
@@ -75,15 +75,15 @@ func destinationOf(op *catalog.Operation, body catalog.Document) string {
 
 // spends is what a transfer counts against the policy's limits of money out, in
 // the day of the merchant's zone.
-func (e *Engine) spends(r Request, draft movement.Movement, destination string) []movement.Spend {
+func (e *Engine) spends(r Request, draft movement.Movement, destination string) []movement.Usage {
 	day, sum := e.Now().In(cmp.Or(r.Zone, time.UTC)).Format(time.DateOnly), sha256.Sum256([]byte(draft.Provider+"\x00"+destination))
-	var spends []movement.Spend
+	var spends []movement.Usage
 	count := func(name string, flow policy.Outflow) {
 		if flow.Amount != nil {
-			spends = append(spends, movement.Spend{Name: name + ".amount", Period: day, Amount: int64(draft.Amount), Ceiling: *flow.Amount})
+			spends = append(spends, movement.Usage{Name: name + ".amount", Period: day, Amount: int64(draft.Amount), Ceiling: *flow.Amount})
 		}
 		if flow.Count != nil {
-			spends = append(spends, movement.Spend{Name: name + ".count", Period: day, Amount: 1, Ceiling: *flow.Count})
+			spends = append(spends, movement.Usage{Name: name + ".count", Period: day, Amount: 1, Ceiling: *flow.Count})
 		}
 	}
 	count("out", r.Limits.Transfers.Day)
@@ -92,7 +92,7 @@ func (e *Engine) spends(r Request, draft movement.Movement, destination string) 
 }
 
 // beyond is the error of a transfer that a limit of money out does not allow.
-func beyond(limit *store.LimitError) *fault.Error {
+func beyond(limit *movement.LimitError) *fault.Error {
 	what, of := "amount", "The policy allows no more money out today: the daily %s of transfers"
 	if strings.HasSuffix(limit.Name, ".count") {
 		what = "number"
@@ -111,16 +111,16 @@ const unnamedMark = "\x1e"
 // whose answer never reached its caller.
 const sameFor = 24 * time.Hour
 
-func unnamed(m movement.Movement) bool { return m.Stem != "" }
+func unnamed(m movement.Movement) bool { return m.Fingerprint != "" }
 
 // name gives a transfer without a reference one: that of the equal transfer whose
 // answer its caller can't have, or the next. Of two at once one gets it.
 func (e *Engine) name(ctx context.Context, r Request, draft *movement.Movement) error {
 	sum := sha256.Sum256(draft.Request)
-	draft.Stem = unnamedMark + hex.EncodeToString(sum[:16]) + "-"
-	last, err := e.Movements.LastNamed(ctx, draft.Key.Owner, draft.Kind, draft.Stem)
+	draft.Fingerprint = unnamedMark + hex.EncodeToString(sum[:16]) + "-"
+	last, err := e.Movements.LastEqual(ctx, draft.Key.Owner, draft.Kind, draft.Fingerprint)
 	if errors.Is(err, store.ErrNotFound) {
-		draft.Reference = draft.Stem + fmt.Sprintf("%08d", 1)
+		draft.Reference = draft.Fingerprint + fmt.Sprintf("%08d", 1)
 		return nil
 	}
 	if err != nil {
@@ -128,13 +128,13 @@ func (e *Engine) name(ctx context.Context, r Request, draft *movement.Movement) 
 	}
 	draft.Reference = last.Reference
 	age := e.Now().Sub(last.CreatedAt)
-	again := last.State == movement.Unsent || !last.State.Final() || !last.Delivered && age < sameFor || age < r.Limits.RepeatWithin
+	again := last.State == movement.NotSubmitted || !last.State.Final() || !last.Delivered && age < sameFor || age < r.Limits.RepeatWithin
 	if !again {
 		var number int
-		if _, err := fmt.Sscanf(last.Reference[len(draft.Stem):], "%d", &number); err != nil {
+		if _, err := fmt.Sscanf(last.Reference[len(draft.Fingerprint):], "%d", &number); err != nil {
 			return fmt.Errorf("engine: reference %q: %w", last.Reference, err)
 		}
-		draft.Reference = draft.Stem + fmt.Sprintf("%08d", number+1)
+		draft.Reference = draft.Fingerprint + fmt.Sprintf("%08d", number+1)
 	}
 	return nil
 }
@@ -233,7 +233,7 @@ func (e *Engine) findOurs(ctx context.Context, r Request) (movement.Movement, er
 			return movement.Movement{}, noSuch(r)
 		}
 		m, err := e.Movements.MovementByID(ctx, id)
-		if errors.Is(err, store.ErrNotFound) || err == nil && (m.Owner != ownerOf(r) || m.Kind != r.Operation.Target.Kind || m.State == movement.Unsent) {
+		if errors.Is(err, store.ErrNotFound) || err == nil && (m.Owner != ownerOf(r) || m.Kind != r.Operation.Target.Kind || m.State == movement.NotSubmitted) {
 			return movement.Movement{}, noSuch(r)
 		}
 		return m, err

@@ -9,7 +9,6 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
@@ -23,19 +22,19 @@ func TestDecidedAttempt(t *testing.T) {
 	p.want(p.transfer("A"), notSentLater)
 	p.pass(time.Hour)
 	p.up.way = wayNamed("unknown, not moved")
-	p.up.find = func(sdk.Lookup) sdk.Finding { return sdk.NoWord(sdk.BlameUpstream, "busy") }
+	p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "busy") }
 	p.want(p.transfer("A"), "Pending")
 	m := p.stored("A")
 	first := m
 	first.Attempt = 1
-	p.hears(sdk.Finding{Reference: first.UpstreamReference(), Standing: sdk.StandingDone, Amount: m.Amount, Currency: "IDR", EventID: "x"})
+	p.hears(sdk.StatusUpdate{Reference: first.UpstreamReference(), Status: sdk.StatusDone, Amount: m.Amount, Currency: "IDR", EventID: "x"})
 	p.pass(time.Minute)
-	d := Decision{Movement: m.ID, Attempt: 1, Operator: ayu, Outcome: store.OutcomeSuccess, Reason: "their portal shows it", Alone: true}
-	if _, err := p.Decide(t.Context(), d); fault.From(err).Code != fault.DuplicateReference || p.stored("A").State != movement.Sending {
+	d := Decision{Movement: m.ID, Attempt: 1, Operator: ayu, Outcome: movement.OverrideSucceeded, Reason: "their portal shows it", Alone: true}
+	if _, err := p.Decide(t.Context(), d); fault.From(err).Code != fault.DuplicateReference || p.stored("A").State != movement.Submitting {
 		t.Errorf("attempt 1: %v, and attempt 2 stands at %s", err, p.stored("A").State)
 	}
 	d.Attempt = 2
-	if _, err := p.Decide(t.Context(), d); err != nil || p.stored("A").State != movement.Done {
+	if _, err := p.Decide(t.Context(), d); err != nil || p.stored("A").State != movement.Succeeded {
 		t.Errorf("attempt 2: %v, it stands at %s", err, p.stored("A").State)
 	}
 }

@@ -161,7 +161,7 @@ func TestLimitsAreGivenBack(t *testing.T) {
 				p.want(p.transfer("A"), w.word)
 				p.addUp()
 				p.up.way = way{}
-				if w.stands == movement.Failed || w.stands == movement.Unsent {
+				if w.stands == movement.Failed || w.stands == movement.NotSubmitted {
 					p.want(p.transfer("B"), "Success")
 				} else {
 					p.wantBeyond(p.transfer("B"), "count")
@@ -226,8 +226,8 @@ func TestTheDaysEdge(t *testing.T) {
 		p.want(p.transfer("B"), "Success")
 		p.wantBeyond(p.transfer("C"), "count")
 		p.work("A", time.Hour)
-		if m := p.stored("A"); m.State != movement.Failed || m.Spends[0].Period != midnight.AddDate(0, 0, -1).Format(time.DateOnly) {
-			p.Errorf("stands at %s, counted in %+v", m.State, m.Spends)
+		if m := p.stored("A"); m.State != movement.Failed || m.Usage[0].Period != midnight.AddDate(0, 0, -1).Format(time.DateOnly) {
+			p.Errorf("stands at %s, counted in %+v", m.State, m.Usage)
 		}
 		p.wantBeyond(p.transfer("C"), "count") // the room is yesterday's
 		p.addUp()

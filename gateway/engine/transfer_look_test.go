@@ -35,23 +35,23 @@ func TestTransferLooks(t *testing.T) {
 		state  movement.State
 		listed []string
 	}{
-		"done":                            {way{}, false, 0, nil, movement.Done, nil},
+		"done":                            {way{}, false, 0, nil, movement.Succeeded, nil},
 		"pending for days":                {way{after: 96 * h}, false, 0, daily, movement.Pending, []string{reasonUnresolved}},
-		"pending for an hour":             {way{after: h}, false, 0, daily[:5], movement.Done, nil},
-		"unknown, nobody answers":         {way{says: unknown}, true, 0, daily, movement.Sending, []string{reasonUnresolved}},
-		"unknown, moved":                  {way{says: unknown}, false, 0, daily[:1], movement.Done, nil},
-		"unknown, moved late":             {way{slow: 55 * s, says: unknown}, false, 0, daily[:3], movement.Done, nil},
+		"pending for an hour":             {way{after: h}, false, 0, daily[:5], movement.Succeeded, nil},
+		"unknown, nobody answers":         {way{says: unknown}, true, 0, daily, movement.Submitting, []string{reasonUnresolved}},
+		"unknown, moved":                  {way{says: unknown}, false, 0, daily[:1], movement.Succeeded, nil},
+		"unknown, moved late":             {way{slow: 55 * s, says: unknown}, false, 0, daily[:3], movement.Succeeded, nil},
 		"unknown, fails":                  {way{after: min, fails: true, says: unknown}, false, 0, daily[:3], movement.Failed, nil},
 		"unknown, not moved":              {way{unmade: true, says: unknown}, false, 0, []time.Duration{10 * s, 30 * s, 2 * min, 2*min + 10*s}, movement.Failed, nil},
 		"unknown, not moved, looked late": {way{unmade: true, says: unknown}, false, 3 * h, []time.Duration{3*h + s, 3*h + 11*s}, movement.Failed, nil},
-		"unknown, moved, looked late":     {way{says: unknown}, false, 30 * h, []time.Duration{30*h + s}, movement.Done, []string{reasonUnresolved}},
+		"unknown, moved, looked late":     {way{says: unknown}, false, 30 * h, []time.Duration{30*h + s}, movement.Succeeded, []string{reasonUnresolved}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inPurses(t, func(p *purse) {
 				p.up.way = c.way
 				if c.blind {
-					p.up.find = func(sdk.Lookup) sdk.Finding { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
+					p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
 				}
 				p.transfer("A")
 				p.pass(c.away)
@@ -80,8 +80,8 @@ func TestTransferOpenForADay(t *testing.T) {
 			inPurses(t, func(p *purse) {
 				p.up.way = w
 				if w.says != nil {
-					p.up.find = func(l sdk.Lookup) sdk.Finding {
-						if f := p.up.payouts[l.Reference].stands(p.now()); f.Standing != sdk.StandingNotFound {
+					p.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
+						if f := p.up.payouts[l.Reference].stands(p.now()); f.Status != sdk.StatusNotFound {
 							return f
 						}
 						return sdk.NoWord(sdk.BlameUpstream, "no answer")
@@ -106,19 +106,19 @@ func TestTransferOpenForADay(t *testing.T) {
 
 // transferNews are what a provider may say of a transfer, in whatever order and
 // however often.
-func transferNews(p *payout) map[string]sdk.Finding {
-	done, failed, open := p.says(sdk.StandingDone), p.says(sdk.StandingFailed), p.says(sdk.StandingPending)
+func transferNews(p *payout) map[string]sdk.StatusUpdate {
+	done, failed, open := p.says(sdk.StatusDone), p.says(sdk.StatusFailed), p.says(sdk.StatusPending)
 	again, more, less, free, dollars, stray, expired := done, done, done, done, done, done, open
 	again.EventID += "-again"
 	more.Amount, less.Amount, free.Amount, dollars.Currency = p.amount+1, p.amount-1, 0, "USD"
 	stray.Reference = strings.TrimSuffix(p.reference, "1") + "2"
-	expired.Standing = sdk.StandingExpired
+	expired.Status = sdk.StatusExpired
 	untold := failed
 	untold.Amount = 0
-	return map[string]sdk.Finding{
+	return map[string]sdk.StatusUpdate{
 		"done": done, "failed": failed, "open": open, "done again": again, "more": more, "less": less, "free": free, "dollars": dollars,
 		"stray": stray, "expired": expired, "failed, amount untold": untold,
-		"no word": {Reference: p.reference}, "not found": {Reference: p.reference, Standing: sdk.StandingNotFound},
+		"no word": {Reference: p.reference}, "not found": {Reference: p.reference, Status: sdk.StatusNotFound},
 	}
 }
 
@@ -170,7 +170,7 @@ func TestTransferNews(t *testing.T) {
 						p.pass(time.Second)
 					}
 					if p.stored("A").State == movement.Pending {
-						p.up.find = func(sdk.Lookup) sdk.Finding { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
+						p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
 					}
 					p.want(p.stateOf("external_id", "A"), c.word)
 					p.wantListed(c.listed...)
@@ -196,7 +196,7 @@ func TestTransferTakenBack(t *testing.T) {
 					first := p.sends(p.Engine, r)
 					m, _ := p.latest(r)
 					p.pass(time.Hour)
-					back := p.up.payouts[m.UpstreamReference()].says(sdk.StandingFailed)
+					back := p.up.payouts[m.UpstreamReference()].says(sdk.StatusFailed)
 					back.At = p.now().Add(-time.Minute)
 					p.hears(back)
 					p.hears(back)
@@ -222,7 +222,7 @@ func TestVanishedTransfer(t *testing.T) {
 	inPurses(t, func(p *purse) {
 		p.up.way = way{after: 72 * time.Hour}
 		p.want(p.transfer("A"), "Pending")
-		p.up.find = func(sdk.Lookup) sdk.Finding { return sdk.Finding{Standing: sdk.StandingNotFound} }
+		p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusNotFound} }
 		p.work("A", 50*time.Hour)
 		if m := p.stored("A"); m.State != movement.Pending {
 			p.Errorf("stands at %s", m.State)
@@ -244,7 +244,7 @@ func TestNotFoundOnAnotherConnection(t *testing.T) {
 		p.want(p.transfer("A"), "Pending")
 		p.connected(p.account.ID(), 2)
 		p.work("A", 26*time.Hour)
-		if m := p.stored("A"); m.State != movement.Sending {
+		if m := p.stored("A"); m.State != movement.Submitting {
 			p.Errorf("stands at %s", m.State)
 		}
 		p.wantListed(reasonUnresolved)
@@ -297,7 +297,7 @@ func TestStatusPromises(t *testing.T) {
 					}
 				}
 				p.promised["A"] = struct{}{}
-				if m = p.stored("A"); string(m.Answer) != answerOf(m) || m.State != movement.Sending {
+				if m = p.stored("A"); string(m.Answer) != answerOf(m) || m.State != movement.Submitting {
 					p.Errorf("stands at %s, answered %s, want %s", m.State, m.Answer, answerOf(m))
 				}
 				if got := p.lookedAt(m); len(got) != 1 || got[0] != 6*time.Second {

@@ -164,9 +164,9 @@ func TestPausedBeforeItIsSent(t *testing.T) {
 		word     string
 		state    movement.State
 	}{
-		"for a moment":                {sendWindow - time.Second, nil, "Success", movement.Done},
-		"too long":                    {sendWindow + time.Second, nil, notSentLater, movement.Unsent},
-		"until the worker has looked": {10 * time.Minute, nil, notSentLater, movement.Unsent},
+		"for a moment":                {sendWindow - time.Second, nil, "Success", movement.Succeeded},
+		"too long":                    {sendWindow + time.Second, nil, notSentLater, movement.NotSubmitted},
+		"until the worker has looked": {10 * time.Minute, nil, notSentLater, movement.NotSubmitted},
 		"told to the same request":    {time.Minute, func(p *purse, r Request) said { return p.sends(p.replica(p.keeper), r) }, unsentNever, movement.Failed},
 		"told by a status": {time.Minute, func(p *purse, r Request) said {
 			m, _ := p.latest(r)
@@ -197,7 +197,7 @@ func TestPausedBeforeItIsSent(t *testing.T) {
 						} else {
 							p.faults.claim = p.stopsAfterClaim(stopped)
 							p.up.before = func() {
-								if c.state != movement.Done {
+								if c.state != movement.Succeeded {
 									p.Error("the plugin is called all the same")
 								}
 							}
@@ -208,13 +208,13 @@ func TestPausedBeforeItIsSent(t *testing.T) {
 						if m, _ := p.latest(r); m.State != c.state || m.Attempt != 1 {
 							p.Errorf("stands at %s, attempt %d", m.State, m.Attempt)
 						}
-						if sent := c.state == movement.Done; sent != (p.up.total() == 1) || sent != (len(p.up.calls) == 1) {
+						if sent := c.state == movement.Succeeded; sent != (p.up.total() == 1) || sent != (len(p.up.calls) == 1) {
 							p.Errorf("moved %d times", p.up.total())
 						}
 						p.wantListed()
 						p.addUp()
 						p.faults.claim, p.up.before = nil, nil
-						again := map[movement.State]string{movement.Done: "Success", movement.Unsent: "Success", movement.Failed: unsentNever}[c.state]
+						again := map[movement.State]string{movement.Succeeded: "Success", movement.NotSubmitted: "Success", movement.Failed: unsentNever}[c.state]
 						p.want(p.sends(p.Engine, r), again)
 						p.addUp()
 					})

@@ -59,9 +59,9 @@ func (p *purse) addUp() {
 	for _, m := range p.movements() {
 		p.moved(m)
 		p.toldOf(m)
-		for _, s := range m.Spends {
+		for _, s := range m.Usage {
 			periods[s.Period] = true
-			if m.State != movement.Failed && m.State != movement.Unsent {
+			if m.State != movement.Failed && m.State != movement.NotSubmitted {
 				counts[limit{s.Period, s.Name}] += s.Amount
 			}
 		}
@@ -96,14 +96,14 @@ func (p *purse) moved(m movement.Movement) {
 	p.mu.Lock()
 	_, promised := p.promised[m.Reference]
 	p.mu.Unlock()
-	if promised && m.State == movement.Unsent {
+	if promised && m.State == movement.NotSubmitted {
 		p.Errorf("%s was told to be pending, and is free", m.Reference)
 	}
 	ended := pay != nil && !p.now().Before(pay.endAt)
-	switch arrived := ended && pay.ends == sdk.StandingDone; {
-	case m.State == movement.Done && (!arrived || pay.amount != m.Amount):
+	switch arrived := ended && pay.ends == sdk.StatusDone; {
+	case m.State == movement.Succeeded && (!arrived || pay.amount != m.Amount):
 		p.Errorf("%s is done, and of %v has moved %+v", m.Reference, m.Amount, pay)
-	case m.State == movement.Failed && (arrived || pay != nil && !ended), m.State == movement.Unsent && pay != nil:
+	case m.State == movement.Failed && (arrived || pay != nil && !ended), m.State == movement.NotSubmitted && pay != nil:
 		p.Errorf("%s stands at %s, and has moved: %+v", m.Reference, m.State, pay)
 	}
 }
@@ -111,7 +111,7 @@ func (p *purse) moved(m movement.Movement) {
 // wordOf is what a merchant reads of a transfer.
 func wordOf(m movement.Movement) string {
 	return map[movement.State]string{
-		movement.Sending: "Pending", movement.Pending: "Pending", movement.Done: "Success", movement.Failed: "Failed",
+		movement.Submitting: "Pending", movement.Pending: "Pending", movement.Succeeded: "Success", movement.Failed: "Failed",
 	}[m.State]
 }
 

@@ -270,7 +270,7 @@ func TestUnnamedIsSecret(t *testing.T) {
 					for _, name := range ourNames {
 						status := p.stateOf(name, m.ID.Compact())
 						read = append(read, status.data)
-						if m.State != movement.Unsent && status.data != statusOf(m) {
+						if m.State != movement.NotSubmitted && status.data != statusOf(m) {
 							p.Errorf("by %s: %s (%v), want %s", name, status.data, status.err, statusOf(m))
 						}
 					}
@@ -279,7 +279,7 @@ func TestUnnamedIsSecret(t *testing.T) {
 						read = append(read, string(c.Body))
 					}
 					for _, text := range read {
-						if strings.Contains(text, strings.Trim(m.Stem, "-"+unnamedMark)) || strings.Contains(text, unnamedMark) || strings.Contains(text, `\u001e`) {
+						if strings.Contains(text, strings.Trim(m.Fingerprint, "-"+unnamedMark)) || strings.Contains(text, unnamedMark) || strings.Contains(text, `\u001e`) {
 							p.Errorf("told %q", text)
 						}
 					}

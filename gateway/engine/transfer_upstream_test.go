@@ -38,7 +38,7 @@ type issuer struct {
 	way                        way
 	quote                      func(sdk.Quote, sdk.Quoted) sdk.Quoted
 	beforeQuote, before, after func() // hooks: nothing was done yet; it was done and not answered
-	find                       func(sdk.Lookup) sdk.Finding
+	find                       func(sdk.Lookup) sdk.StatusUpdate
 	available                  error
 	ack                        sdk.Acknowledgement
 }
@@ -47,8 +47,8 @@ type issuer struct {
 type payout struct {
 	reference, to string
 	amount        money.Amount
-	ends          sdk.Standing // failed money is back
-	seen, endAt   time.Time    // from when lookups see it, and its end
+	ends          sdk.Status // failed money is back
+	seen, endAt   time.Time  // from when lookups see it, and its end
 }
 
 // way is what becomes of a transfer: whether the call makes it, how much moves
@@ -136,14 +136,14 @@ func (u *issuer) Call(ctx context.Context, _ string, call sdk.Call, _ time.Durat
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	f := u.payouts[call.Reference].stands(u.now())
-	switch f.Standing {
-	case sdk.StandingDone:
+	switch f.Status {
+	case sdk.StatusDone:
 		return sdk.Result{Outcome: sdk.Done, Data: f.Data, Amount: f.Amount, ProviderReference: f.ProviderReference}
-	case sdk.StandingPending:
+	case sdk.StatusPending:
 		return sdk.Result{Outcome: sdk.Pending, Data: f.Data, Amount: f.Amount, ProviderReference: f.ProviderReference}
-	case sdk.StandingFailed:
+	case sdk.StatusFailed:
 		return sdk.Refuse(sdk.RefuseOther, "The balance of the wallet is too low.")
-	case sdk.StandingUnknown, sdk.StandingNotFound, sdk.StandingExpired:
+	case sdk.StatusUnknown, sdk.StatusNotFound, sdk.StatusExpired:
 	}
 	return sdk.DontKnow(sdk.BlameUpstream, "cut")
 }
@@ -169,11 +169,11 @@ func (u *issuer) take(call sdk.Call) way {
 	}
 	u.moved[call.Reference]++
 	p := &payout{
-		reference: call.Reference, to: to, amount: call.Amount + u.way.more, ends: sdk.StandingDone,
+		reference: call.Reference, to: to, amount: call.Amount + u.way.more, ends: sdk.StatusDone,
 		seen: u.now().Add(u.way.slow), endAt: u.now().Add(u.way.after),
 	}
 	if u.way.fails {
-		p.ends = sdk.StandingFailed
+		p.ends = sdk.StatusFailed
 	}
 	u.payouts[call.Reference] = p
 	return u.way
@@ -184,30 +184,30 @@ func outcomeOf(r sdk.Result) func(money.Amount) sdk.Result {
 }
 
 // stands is the truth about a payout.
-func (p *payout) stands(now time.Time) sdk.Finding {
+func (p *payout) stands(now time.Time) sdk.StatusUpdate {
 	switch {
 	case p == nil || now.Before(p.seen):
-		return sdk.Finding{Standing: sdk.StandingNotFound}
+		return sdk.StatusUpdate{Status: sdk.StatusNotFound}
 	case now.Before(p.endAt):
-		return p.says(sdk.StandingPending)
+		return p.says(sdk.StatusPending)
 	}
 	return p.says(p.ends)
 }
 
 // says is a finding about a payout.
-func (p *payout) says(standing sdk.Standing) sdk.Finding {
-	f := sdk.Finding{
-		Reference: p.reference, ProviderReference: "R-" + p.reference, Standing: standing, Amount: p.amount, Currency: "IDR",
+func (p *payout) says(standing sdk.Status) sdk.StatusUpdate {
+	f := sdk.StatusUpdate{
+		Reference: p.reference, ProviderReference: "R-" + p.reference, Status: standing, Amount: p.amount, Currency: "IDR",
 		Data: json.RawMessage(fmt.Sprintf(`{"referenceNo":"R-%s"}`, p.reference)),
 	}
-	if standing != sdk.StandingPending {
+	if standing != sdk.StatusPending {
 		f.EventID = p.reference + "-" + standing.String()
 	}
 	return f
 }
 
 // Lookup reads how a transfer stands.
-func (u *issuer) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Duration) sdk.Finding {
+func (u *issuer) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
 	if ctx.Err() != nil {
 		return sdk.NoWord(sdk.BlameNone, "the caller has gone")
 	}

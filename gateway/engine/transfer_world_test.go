@@ -201,7 +201,7 @@ func (p *purse) stemOf(r Request) string {
 	if err != nil {
 		p.Error(err)
 	}
-	return draft.Stem
+	return draft.Fingerprint
 }
 
 // keyOfRequest names the movement that a request is about.
@@ -210,7 +210,7 @@ func (p *purse) keyOfRequest(r Request) movement.Key {
 	if reference := r.Operation.ReferenceOf(r.Body); reference != "" {
 		return p.keyOf(reference)
 	}
-	last, err := p.keeper.LastNamed(p.Context(), p.keyOf("").Owner, manifest.Transfer, p.stemOf(r))
+	last, err := p.keeper.LastEqual(p.Context(), p.keyOf("").Owner, manifest.Transfer, p.stemOf(r))
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		p.Error(err)
 	}
@@ -238,9 +238,9 @@ func (p *purse) stateOf(pairs ...any) said {
 }
 
 // hears tells the engine findings on the route of this merchant's account.
-func (p *purse) hears(findings ...sdk.Finding) {
+func (p *purse) hears(findings ...sdk.StatusUpdate) {
 	p.Helper()
-	p.up.set(func() { p.up.ack = sdk.Acknowledgement{Status: 200, Findings: findings} })
+	p.up.set(func() { p.up.ack = sdk.Acknowledgement{Status: 200, Updates: findings} })
 	c, _ := p.account.Connection(tenants.Live, wallet1)
 	if _, err := p.Notify(p.Context(), Notification{Provider: wallet1, Token: c.NotifyToken, Method: "POST"}); err != nil {
 		p.Error(err)
@@ -282,9 +282,9 @@ func (p *purse) stopsAfterClaim(stopped func()) func(context.Context, claiming) 
 }
 
 // attention is this merchant's entry on the operators' list for a reason.
-func (p *purse) attention(reason string) store.Attention {
+func (p *purse) attention(reason string) movement.Exception {
 	p.Helper()
-	all, err := p.keeper.OpenAttention(p.Context(), 1000)
+	all, err := p.keeper.OpenExceptions(p.Context(), 1000)
 	if err != nil {
 		p.Fatal(err)
 	}
@@ -293,5 +293,5 @@ func (p *purse) attention(reason string) store.Attention {
 			return a
 		}
 	}
-	return store.Attention{}
+	return movement.Exception{}
 }

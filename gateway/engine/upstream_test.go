@@ -29,7 +29,7 @@ type upstream struct {
 	// The script of what comes next; the zero value is an upstream that works.
 	outcome   outcome
 	cancel    func(sdk.Call) sdk.Result
-	find      func(sdk.Lookup) sdk.Finding
+	find      func(sdk.Lookup) sdk.StatusUpdate
 	before    func(sdk.Call) // hooks of a creation: nothing was done yet,
 	after     func(sdk.Call) // it was done and not answered
 	available error
@@ -38,7 +38,7 @@ type upstream struct {
 }
 
 type thing struct {
-	standing sdk.Standing
+	standing sdk.Status
 	seen     time.Time // from when lookups see it
 	amount   money.Amount
 	offer    json.RawMessage
@@ -102,7 +102,7 @@ func (u *upstream) Call(ctx context.Context, _ string, call sdk.Call, _ time.Dur
 	}
 	if outcome.makes {
 		u.things[call.Reference] = &thing{
-			standing: sdk.StandingPending, seen: u.now().Add(outcome.slow), amount: call.Amount, offer: offer,
+			standing: sdk.StatusPending, seen: u.now().Add(outcome.slow), amount: call.Amount, offer: offer,
 		}
 	}
 	u.mu.Unlock()
@@ -139,14 +139,14 @@ func (u *upstream) end(call sdk.Call) sdk.Result {
 	switch {
 	case t == nil:
 		return sdk.DidNotSend(sdk.BlameNone, "nothing there")
-	case t.standing == sdk.StandingDone:
+	case t.standing == sdk.StatusDone:
 		return sdk.Refuse(sdk.RefuseOther, "It has been paid.")
 	}
-	t.standing = sdk.StandingExpired
+	t.standing = sdk.StatusExpired
 	return sdk.Finished("", struct{}{})
 }
 
-func (u *upstream) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Duration) sdk.Finding {
+func (u *upstream) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.deadline, _ = ctx.Deadline()
@@ -161,26 +161,26 @@ func (u *upstream) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Du
 }
 
 // stands is the truth about a reference. The caller holds the lock.
-func (u *upstream) stands(reference string) sdk.Finding {
+func (u *upstream) stands(reference string) sdk.StatusUpdate {
 	t := u.things[reference]
 	if t == nil || u.now().Before(t.seen) {
-		return sdk.Finding{Standing: sdk.StandingNotFound}
+		return sdk.StatusUpdate{Status: sdk.StatusNotFound}
 	}
-	f := sdk.Finding{
-		Reference: reference, ProviderReference: "up-" + reference, Standing: t.standing, Amount: t.amount,
+	f := sdk.StatusUpdate{
+		Reference: reference, ProviderReference: "up-" + reference, Status: t.standing, Amount: t.amount,
 		Currency: "IDR", EventID: t.paid,
 	}
-	if t.standing == sdk.StandingPending {
+	if t.standing == sdk.StatusPending {
 		f.Data = t.offer
 	}
 	return f
 }
 
 // pay is a payer's doing. It returns what the notification of it says.
-func (u *upstream) pay(reference, payment string) sdk.Finding {
+func (u *upstream) pay(reference, payment string) sdk.StatusUpdate {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.things[reference].standing, u.things[reference].paid = sdk.StandingDone, payment
+	u.things[reference].standing, u.things[reference].paid = sdk.StatusDone, payment
 	return u.stands(reference)
 }
 
@@ -221,4 +221,4 @@ func (u *upstream) Available(string, string) error {
 	return u.available
 }
 
-func blind(sdk.Lookup) sdk.Finding { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
+func blind(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "no answer") }

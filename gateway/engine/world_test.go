@@ -74,9 +74,9 @@ type keeper interface {
 	Records
 	Events
 	Balances
-	Callback(ctx context.Context, key store.CallbackKey) (store.Callback, error)
-	OpenAttention(ctx context.Context, most int) ([]store.Attention, error)
-	ResolveAttention(ctx context.Context, now time.Time, a store.Attention, operator, resolution string) error
+	Callback(ctx context.Context, key movement.CallbackKey) (movement.Callback, error)
+	OpenExceptions(ctx context.Context, most int) ([]movement.Exception, error)
+	ResolveException(ctx context.Context, now time.Time, a movement.Exception, operator, resolution string) error
 }
 
 // clock is a world's time: the bubble's, or one that tests turn by hand.
@@ -330,13 +330,13 @@ func (w *world) listed() []string {
 }
 
 // entries are what stands on the operators' list about this merchant.
-func (w *world) entries() []store.Attention {
+func (w *world) entries() []movement.Exception {
 	w.Helper()
-	all, err := w.keeper.OpenAttention(w.Context(), 1000)
+	all, err := w.keeper.OpenExceptions(w.Context(), 1000)
 	if err != nil {
 		w.Fatal(err)
 	}
-	return slices.DeleteFunc(all, func(a store.Attention) bool { return a.Owner.MerchantID != string(w.account.ID()) })
+	return slices.DeleteFunc(all, func(a movement.Exception) bool { return a.Owner.MerchantID != string(w.account.ID()) })
 }
 
 func (w *world) wantListed(reasons ...string) {
@@ -374,11 +374,11 @@ type faulty struct {
 	claim       func(ctx context.Context, do claiming) (movement.Movement, bool, error)
 	move        func(do func() (bool, error)) (bool, error)
 	promise     func(do func() (movement.Movement, error)) (movement.Movement, error)
-	judged      func()            // sees each look at a reference
-	down        error             // of reads, and of the right to ask
-	recording   error             // of records and the operators' list
-	undelivered error             // of noting deliveries
-	told        func(*store.Told) // sees the event of each try
+	judged      func()                        // sees each look at a reference
+	down        error                         // of reads, and of the right to ask
+	recording   error                         // of records and the operators' list
+	undelivered error                         // of noting deliveries
+	told        func(*movement.CallbackEvent) // sees the event of each try
 }
 
 var errAway = errors.New("the database is away")
@@ -390,8 +390,8 @@ func (broken) SQLState() string { return "23514" }
 
 func (b broken) Unwrap() error { return b.error }
 
-func (f *faulty) Claim(ctx context.Context, m movement.Movement) (movement.Movement, bool, error) {
-	do := func() (movement.Movement, bool, error) { return f.keeper.Claim(ctx, m) }
+func (f *faulty) Reserve(ctx context.Context, m movement.Movement) (movement.Movement, bool, error) {
+	do := func() (movement.Movement, bool, error) { return f.keeper.Reserve(ctx, m) }
 	if err := ctx.Err(); err != nil {
 		return movement.Movement{}, false, err
 	}
@@ -407,7 +407,7 @@ func (f *faulty) Move(ctx context.Context, now time.Time, move store.Move) (bool
 		return false, err
 	}
 	if f.told != nil {
-		f.told(move.Told)
+		f.told(move.Callback)
 	}
 	if f.move != nil {
 		return f.move(do)
@@ -415,8 +415,8 @@ func (f *faulty) Move(ctx context.Context, now time.Time, move store.Move) (bool
 	return do()
 }
 
-func (f *faulty) Promise(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
-	do := func() (movement.Movement, error) { return f.keeper.Promise(ctx, m, answer) }
+func (f *faulty) Acknowledge(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
+	do := func() (movement.Movement, error) { return f.keeper.Acknowledge(ctx, m, answer) }
 	if f.promise != nil {
 		return f.promise(do)
 	}
@@ -448,30 +448,30 @@ func (f *faulty) MovementByID(ctx context.Context, id movement.ID) (movement.Mov
 	return f.keeper.MovementByID(ctx, id)
 }
 
-func (f *faulty) Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]store.Notice, error) {
+func (f *faulty) Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error) {
 	if err := cmp.Or(f.down, ctx.Err()); err != nil {
 		return nil, err
 	}
 	return f.keeper.Events(ctx, owner, after, before, most)
 }
 
-func (f *faulty) Ask(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
+func (f *faulty) Poll(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
 	if err := cmp.Or(f.down, ctx.Err()); err != nil {
 		return false, err
 	}
-	return f.keeper.Ask(ctx, m, now, before, next)
+	return f.keeper.Poll(ctx, m, now, before, next)
 }
 
-func (f *faulty) AddAttention(ctx context.Context, a store.Attention) (bool, error) {
+func (f *faulty) AddException(ctx context.Context, a movement.Exception) (bool, error) {
 	if f.recording != nil {
 		return false, f.recording
 	}
-	return f.keeper.AddAttention(ctx, a)
+	return f.keeper.AddException(ctx, a)
 }
 
 func (f *faulty) PaidLate(ctx context.Context, now time.Time, r store.Record) (bool, error) {
 	if f.told != nil {
-		f.told(r.Told)
+		f.told(r.Callback)
 	}
 	if f.recording != nil {
 		return false, f.recording
@@ -480,8 +480,8 @@ func (f *faulty) PaidLate(ctx context.Context, now time.Time, r store.Record) (b
 }
 
 // notify tells the engine findings on a route of this merchant's.
-func (w *world) notify(mode tenants.Mode, findings ...sdk.Finding) (sdk.Acknowledgement, error) {
-	w.up.set(func() { w.up.ack = sdk.Acknowledgement{Status: 200, Findings: findings} })
+func (w *world) notify(mode tenants.Mode, findings ...sdk.StatusUpdate) (sdk.Acknowledgement, error) {
+	w.up.set(func() { w.up.ack = sdk.Acknowledgement{Status: 200, Updates: findings} })
 	c, _ := w.account.Connection(mode, provider)
 	return w.Notify(w.Context(), Notification{Provider: provider, Token: c.NotifyToken, Method: "POST"})
 }

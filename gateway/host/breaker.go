@@ -113,14 +113,14 @@ func judge(caller context.Context, r sdk.Result, err error, took, timeout time.D
 	return nil
 }
 
-func judgeLookup(caller context.Context, f sdk.Finding, err error, took, timeout time.Duration) verdict {
+func judgeLookup(caller context.Context, f sdk.StatusUpdate, err error, took, timeout time.Duration) verdict {
 	slow := took > timeout/2
 	switch {
 	case cutByCaller(caller, slow):
 		return neutral
 	case err != nil || slow || f.Blame == sdk.BlameUpstream:
 		return fault
-	case f.Standing == sdk.StandingUnknown:
+	case f.Status == sdk.StatusUnknown:
 		return neutral
 	}
 	return nil

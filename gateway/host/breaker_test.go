@@ -55,17 +55,17 @@ func TestJudge(t *testing.T) {
 func TestJudgeLookup(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		finding sdk.Finding
+		finding sdk.StatusUpdate
 		err     error
 		took    time.Duration
 		want    verdict
 	}{
-		"found":     {finding: sdk.Finding{Standing: sdk.StandingDone}},
-		"not found": {finding: sdk.Finding{Standing: sdk.StandingNotFound}},
+		"found":     {finding: sdk.StatusUpdate{Status: sdk.StatusDone}},
+		"not found": {finding: sdk.StatusUpdate{Status: sdk.StatusNotFound}},
 		"blamed":    {finding: sdk.NoWord(sdk.BlameUpstream, ""), want: fault},
 		"no word":   {finding: sdk.NoWord(sdk.BlameAccount, ""), want: neutral},
 		"transport": {err: errors.New("x"), want: fault},
-		"slow":      {finding: sdk.Finding{Standing: sdk.StandingDone}, took: 6 * time.Second, want: fault},
+		"slow":      {finding: sdk.StatusUpdate{Status: sdk.StatusDone}, took: 6 * time.Second, want: fault},
 	}
 	for name, c := range cases {
 		if got := judgeLookup(t.Context(), c.finding, c.err, c.took, 10*time.Second); got != c.want {

@@ -104,17 +104,17 @@ func (h *Host) quote(caller context.Context, name string, q sdk.Quote, timeout t
 
 // Lookup asks a provider about a movement. It never fails: where the provider
 // can't be asked the standing is unknown. No breaker stops it.
-func (h *Host) Lookup(ctx context.Context, provider string, l sdk.Lookup, timeout time.Duration) sdk.Finding {
+func (h *Host) Lookup(ctx context.Context, provider string, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
 	started := time.Now()
 	finding := h.lookup(ctx, provider, l, orDefault(timeout))
 	h.tell(Observation{
 		Provider: provider, Mode: l.Connection.Mode, Operation: l.Operation,
-		Method: "lookup", Outcome: finding.Standing.String(), Took: time.Since(started),
+		Method: "lookup", Outcome: finding.Status.String(), Took: time.Since(started),
 	})
 	return finding
 }
 
-func (h *Host) lookup(caller context.Context, name string, l sdk.Lookup, timeout time.Duration) sdk.Finding {
+func (h *Host) lookup(caller context.Context, name string, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
 	p, running, leave, err := h.inquire(caller, name)
 	if err != nil {
 		return sdk.NoWord(sdk.BlameNone, err.Error())

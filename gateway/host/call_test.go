@@ -53,7 +53,7 @@ func TestUnknownProvider(t *testing.T) {
 	if r := h.Call(t.Context(), "none", callTo("accept"), 0); r.Outcome != sdk.NotSent {
 		t.Errorf("call: %+v", r)
 	}
-	if f := h.Lookup(t.Context(), "none", sdk.Lookup{}, 0); f.Standing != sdk.StandingUnknown {
+	if f := h.Lookup(t.Context(), "none", sdk.Lookup{}, 0); f.Status != sdk.StatusUnknown {
 		t.Errorf("lookup: %+v", f)
 	}
 	var unavailable *Unavailable
@@ -92,7 +92,7 @@ func TestBulkhead(t *testing.T) {
 	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.NotSent || r.Detail != errFull.Error() {
 		t.Errorf("the third call: %+v, want it turned away", r)
 	}
-	if f := h.Lookup(t.Context(), "one", sdk.Lookup{Reference: "r"}, patience); f.Standing != sdk.StandingPending {
+	if f := h.Lookup(t.Context(), "one", sdk.Lookup{Reference: "r"}, patience); f.Status != sdk.StatusPending {
 		t.Errorf("a lookup beside full calls: %+v", f)
 	}
 	release()
@@ -118,7 +118,7 @@ func TestBreakerOpensForOneMode(t *testing.T) {
 		t.Errorf("available: %v", err)
 	}
 	lookup := sdk.Lookup{Reference: "r", Connection: sdk.Connection{Mode: "test"}}
-	if f := h.Lookup(t.Context(), "one", lookup, patience); f.Standing != sdk.StandingPending {
+	if f := h.Lookup(t.Context(), "one", lookup, patience); f.Status != sdk.StatusPending {
 		t.Errorf("a lookup beside an open breaker: %+v", f)
 	}
 	live := callTo("accept")

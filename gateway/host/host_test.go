@@ -25,13 +25,13 @@ func TestCallLookupNotify(t *testing.T) {
 		t.Errorf("call: %+v", r)
 	}
 	lookup := sdk.Lookup{Operation: "/test/pay", Reference: "r1", Connection: sdk.Connection{Mode: "live"}}
-	if f := h.Lookup(t.Context(), "one", lookup, patience); f.Standing != sdk.StandingPending || f.Reference != "r1" {
+	if f := h.Lookup(t.Context(), "one", lookup, patience); f.Status != sdk.StatusPending || f.Reference != "r1" {
 		t.Errorf("lookup: %+v", f)
 	}
 	ack, err := h.Notify(t.Context(), "one", sdk.Notification{
 		Connection: sdk.Connection{Mode: "live"}, Header: map[string][]string{"X-Reference": {"r1"}}, Body: []byte("hello"),
 	}, patience)
-	if err != nil || ack.Status != 200 || string(ack.Body) != "hello" || len(ack.Findings) != 1 || ack.Findings[0].Reference != "r1" {
+	if err != nil || ack.Status != 200 || string(ack.Body) != "hello" || len(ack.Updates) != 1 || ack.Updates[0].Reference != "r1" {
 		t.Errorf("notify: %+v, %v", ack, err)
 	}
 	want := []Observation{

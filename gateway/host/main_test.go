@@ -78,7 +78,7 @@ func servePlugin() {
 		Quotes: map[string]func(context.Context, sdk.Quote) sdk.Quoted{"/test/order": price},
 		Lookup: find,
 		Notify: func(_ context.Context, n sdk.Notification) sdk.Acknowledgement {
-			return sdk.Acknowledgement{Status: 200, Body: n.Body, Findings: []sdk.Finding{{Reference: n.Header.Get("X-Reference")}}}
+			return sdk.Acknowledgement{Status: 200, Body: n.Body, Updates: []sdk.StatusUpdate{{Reference: n.Header.Get("X-Reference")}}}
 		},
 		Verify: func(ctx context.Context, c sdk.Connection) sdk.Result {
 			if r := act(ctx, sdk.Call{Body: c.Credentials}); r.Outcome != sdk.Pending || c.Version != 0 {
@@ -86,11 +86,11 @@ func servePlugin() {
 			}
 			return sdk.Usable("")
 		},
-		Statement: func(ctx context.Context, s sdk.Statement) sdk.Report {
+		Statement: func(ctx context.Context, s sdk.Statement) sdk.StatementPage {
 			if r := act(ctx, sdk.Call{Body: s.Connection.Credentials}); r.Outcome != sdk.Pending {
 				return sdk.NoReport(r.Blame, r.Detail)
 			}
-			return sdk.Report{Known: true, Cursor: s.Cursor + "+"}
+			return sdk.StatementPage{Known: true, Cursor: s.Cursor + "+"}
 		},
 	})
 }
@@ -141,7 +141,7 @@ type world struct {
 	Args, Env  []string
 }
 
-func find(ctx context.Context, l sdk.Lookup) sdk.Finding {
+func find(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	var o order
 	_ = json.Unmarshal(l.Body, &o)
 	switch o.Do {
@@ -151,7 +151,7 @@ func find(ctx context.Context, l sdk.Lookup) sdk.Finding {
 	case "fault":
 		return sdk.NoWord(sdk.BlameUpstream, "down")
 	}
-	return sdk.Finding{Reference: l.Reference, Standing: sdk.StandingPending}
+	return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusPending}
 }
 
 // hostToBeKilled runs a host that says on standard output that it is ready, and

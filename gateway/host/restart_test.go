@@ -114,7 +114,7 @@ func TestChangedPlugin(t *testing.T) {
 	if _, err := h.Notify(t.Context(), "one", sdk.Notification{}, patience); err == nil {
 		t.Error("a notification was answered without a process")
 	}
-	if f := h.Lookup(t.Context(), "one", sdk.Lookup{}, patience); f.Standing != sdk.StandingUnknown {
+	if f := h.Lookup(t.Context(), "one", sdk.Lookup{}, patience); f.Status != sdk.StatusUnknown {
 		t.Errorf("lookup: %+v", f)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // that could not be read are a report that is not known. No breaker stops it,
 // and none learns from it: what it reads ends movements, and where one account's
 // books lie says nothing of another's.
-func (h *Host) Statement(ctx context.Context, provider string, s sdk.Statement, timeout time.Duration) sdk.Report {
+func (h *Host) Statement(ctx context.Context, provider string, s sdk.Statement, timeout time.Duration) sdk.StatementPage {
 	started := time.Now()
 	report := h.statement(ctx, provider, s, orDefault(timeout))
 	outcome := "read"
@@ -24,7 +24,7 @@ func (h *Host) Statement(ctx context.Context, provider string, s sdk.Statement, 
 	return report
 }
 
-func (h *Host) statement(ctx context.Context, name string, s sdk.Statement, timeout time.Duration) sdk.Report {
+func (h *Host) statement(ctx context.Context, name string, s sdk.Statement, timeout time.Duration) sdk.StatementPage {
 	_, running, leave, err := h.inquire(ctx, name)
 	if err != nil {
 		return sdk.NoReport(sdk.BlameNone, err.Error())

@@ -7,7 +7,7 @@ import (
 )
 
 // Payment is money that a provider's books say has arrived.
-type Payment struct {
+type Arrival struct {
 	Amount money.Amount
 	At     time.Time
 }
@@ -23,14 +23,14 @@ type Candidate struct {
 }
 
 // Match is what a payment is found to be.
-type Match int
+type Relation int
 
 // The matches. Paying belongs to one collection, in its life or late, after it
 // has expired. Waiting may be for a collection of which nobody knows yet whether its
 // payer could pay at all, or late money of one whose life is over and that is not
 // known to have been unpaid in it. All others are for operators.
 const (
-	Unmatched Match = iota
+	Unmatched Relation = iota
 	Paying
 	Waiting
 	Ambiguous
@@ -44,7 +44,7 @@ const Skew = 2 * time.Minute
 // MatchPayment finds the collection that a payment is for: the one that asked for
 // exactly this amount, in whose life or the time after it that its amount stays
 // its own the payment lies. Where there are two, it is neither.
-func MatchPayment(p Payment, candidates []Candidate, coolDown time.Duration) (Match, ID) {
+func FindMatch(p Arrival, candidates []Candidate, coolDown time.Duration) (Relation, ID) {
 	var found *Candidate
 	for i := range candidates {
 		c := &candidates[i]
@@ -59,9 +59,9 @@ func MatchPayment(p Payment, candidates []Candidate, coolDown time.Duration) (Ma
 	switch {
 	case found == nil:
 		return Unmatched, ID{}
-	case found.Taken || found.State == Done:
+	case found.Taken || found.State == Succeeded:
 		return Again, found.ID
-	case found.State == Sending, p.At.After(found.ExpiresAt) && found.State != Expired:
+	case found.State == Submitting, p.At.After(found.ExpiresAt) && found.State != Expired:
 		return Waiting, found.ID
 	}
 	return Paying, found.ID

@@ -21,15 +21,15 @@ func open(amount money.Amount, state movement.State) movement.Candidate {
 func TestMatchPayment(t *testing.T) {
 	t.Parallel()
 	const s, min, h = time.Second, time.Minute, time.Hour
-	pending, expired, done := open(100, movement.Pending), open(100, movement.Expired), open(100, movement.Done)
-	sending := open(100, movement.Sending)
+	pending, expired, done := open(100, movement.Pending), open(100, movement.Expired), open(100, movement.Succeeded)
+	sending := open(100, movement.Submitting)
 	taken := pending
 	taken.Taken = true
 	for name, c := range map[string]struct {
 		amount money.Amount
 		at     time.Duration
 		among  []movement.Candidate
-		want   movement.Match
+		want   movement.Relation
 	}{
 		"at its beginning":             {100, 0, []movement.Candidate{pending}, movement.Paying},
 		"at its end":                   {100, 30 * min, []movement.Candidate{pending}, movement.Paying},
@@ -49,7 +49,7 @@ func TestMatchPayment(t *testing.T) {
 		"of two, one of which is paid": {100, min, []movement.Candidate{pending, done}, movement.Ambiguous},
 		"of two amounts":               {100, min, []movement.Candidate{open(101, movement.Pending), pending}, movement.Paying},
 	} {
-		got, id := movement.MatchPayment(movement.Payment{Amount: c.amount, At: epoch.Add(c.at)}, c.among, cool)
+		got, id := movement.FindMatch(movement.Arrival{Amount: c.amount, At: epoch.Add(c.at)}, c.among, cool)
 		if got != c.want || got == movement.Paying && id != c.among[len(c.among)-1].ID {
 			t.Errorf("%s: %d for %s, want %d", name, got, id, c.want)
 		}
@@ -60,7 +60,7 @@ func TestMatchPayment(t *testing.T) {
 // asked for exactly this amount.
 func TestNothingIsGuessed(t *testing.T) {
 	t.Parallel()
-	states := []movement.State{movement.Sending, movement.Pending, movement.Done, movement.Expired}
+	states := []movement.State{movement.Submitting, movement.Pending, movement.Succeeded, movement.Expired}
 	rapid.Check(t, func(t *rapid.T) {
 		var among []movement.Candidate
 		for range rapid.IntRange(0, 5).Draw(t, "candidates") {
@@ -69,14 +69,14 @@ func TestNothingIsGuessed(t *testing.T) {
 			c.ExpiresAt = c.CreatedAt.Add(30 * time.Minute)
 			among = append(among, c)
 		}
-		p := movement.Payment{Amount: 101, At: epoch}
-		match, id := movement.MatchPayment(p, among, cool)
+		p := movement.Arrival{Amount: 101, At: epoch}
+		match, id := movement.FindMatch(p, among, cool)
 		possible := 0
 		for _, c := range among {
 			if c.Amount == p.Amount && !p.At.Before(c.CreatedAt.Add(-movement.Skew)) && !p.At.After(c.ExpiresAt.Add(cool)) {
 				possible++
 			}
-			if match == movement.Paying && c.ID == id && (c.Amount != p.Amount || c.State == movement.Done) {
+			if match == movement.Paying && c.ID == id && (c.Amount != p.Amount || c.State == movement.Succeeded) {
 				t.Fatalf("%+v is paid", c)
 			}
 		}
@@ -102,12 +102,12 @@ func TestJudgeCollections(t *testing.T) {
 	)
 	want := map[movement.State][6]movement.Effect{
 		//                 Sending Pending Done  Failed Expired Unsent
-		movement.Sending: {same, move, move, move, move, move},
-		movement.Pending: {odd, same, move, odd, move, odd},
-		movement.Done:    {odd, same, same, back, same, odd},
-		movement.Failed:  {odd, same, late, same, same, odd},
-		movement.Expired: {odd, same, late, same, same, odd},
-		movement.Unsent:  {move, odd, odd, odd, odd, same},
+		movement.Submitting:   {same, move, move, move, move, move},
+		movement.Pending:      {odd, same, move, odd, move, odd},
+		movement.Succeeded:    {odd, same, same, back, same, odd},
+		movement.Failed:       {odd, same, late, same, same, odd},
+		movement.Expired:      {odd, same, late, same, same, odd},
+		movement.NotSubmitted: {move, odd, odd, odd, odd, same},
 	}
 	judges(t, rules, want)
 }
@@ -124,7 +124,7 @@ func TestLooksAtBooks(t *testing.T) {
 			t.Errorf("look %d after %v, want %v", i, at, want[i])
 		}
 	}
-	for _, ended := range []movement.State{movement.Expired, movement.Done} {
+	for _, ended := range []movement.State{movement.Expired, movement.Succeeded} {
 		after := looks(movement.Movement{Key: key, State: ended, UpdatedAt: epoch}, 0, 0, 20)
 		if len(after) != 7 || after[0] != 5*min || after[6] != 24*h {
 			t.Errorf("%s: %v", ended, after)

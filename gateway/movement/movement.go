@@ -72,11 +72,11 @@ type Movement struct {
 	Answer  json.RawMessage // the first answer's data, for replays; nil until there was one
 	Refusal *Refusal        // set when the provider refused
 
-	Fee       money.Amount // of a transfer: what its merchant is told that it costs
-	NameMatch *bool        // of a transfer: whether the destination's holder is called as the request says; nil where nobody knows
-	Spends    []Spend      // what it counts against limits of money out, until it fails
-	Stem      string       // of one that its caller gave no reference: what begins those of all equal ones; else ""
-	Delivered bool         // of such a one: its answer has reached the caller
+	Fee         money.Amount // of a transfer: what its merchant is told that it costs
+	NameMatch   *bool        // of a transfer: whether the destination's holder is called as the request says; nil where nobody knows
+	Usage       []Usage      // what it counts against limits of money out, until it fails
+	Fingerprint string       // of one that its caller gave no reference: what begins those of all equal ones; else ""
+	Delivered   bool         // of such a one: its answer has reached the caller
 
 	// The connection it was sent on: whose it is, its version then, and its account
 	// at the provider where a lookup may not ask another.
@@ -96,7 +96,7 @@ type Movement struct {
 	UpdatedAt time.Time // of the last change of state
 	ExpiresAt time.Time // zero when the provider named no end
 
-	AskedAt    time.Time // of the last lookup, zero for none
+	PolledAt   time.Time // of the last lookup, zero for none
 	Misses     int       // lookups that proved it is not there, in a row
 	DueAt      time.Time // when the worker looks next, zero for never
 	PaidAt     time.Time // of a collection, when its payer paid
@@ -105,13 +105,13 @@ type Movement struct {
 
 	// Of a collection that is being claimed: where its amount is taken, and what the
 	// quota of its request leaves, nil where none counts it.
-	Slot      Slot
+	Reserved  ReservedAmount
 	Remaining *int64
 }
 
 // Slot is where the payable amount of a collection is taken at its claim: the
 // amount asked for and a code, which no other open collection of the account has.
-type Slot struct {
+type ReservedAmount struct {
 	Account AccountID
 	FreeAt  time.Time // when the amount may be another's
 }
@@ -135,7 +135,7 @@ const (
 )
 
 // Spend is a part of a limit that a movement uses up.
-type Spend struct {
+type Usage struct {
 	Name    string `json:"name"`
 	Period  string `json:"period"`
 	Amount  int64  `json:"amount"`

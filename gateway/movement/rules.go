@@ -13,16 +13,16 @@ type State string
 
 // The states. Done, Failed and Expired are final; Unsent frees the reference.
 const (
-	Sending State = "sending" // claimed; the provider may or may not have it
-	Pending State = "pending" // the provider has it
-	Done    State = "done"
-	Failed  State = "failed"
-	Expired State = "expired"
-	Unsent  State = "unsent" // proven: nothing was sent, and nobody was told Pending
+	Submitting   State = "sending" // claimed; the provider may or may not have it
+	Pending      State = "pending" // the provider has it
+	Succeeded    State = "done"
+	Failed       State = "failed"
+	Expired      State = "expired"
+	NotSubmitted State = "unsent" // proven: nothing was sent, and nobody was told Pending
 )
 
 // Final tells whether the state never changes any more.
-func (s State) Final() bool { return s == Done || s == Failed || s == Expired }
+func (s State) Final() bool { return s == Succeeded || s == Failed || s == Expired }
 
 // Rules is what a kind decides about money: one row of the table.
 type Rules struct {
@@ -40,7 +40,7 @@ type Rules struct {
 	Pends bool
 	// Looks are when an open movement is looked at, after its creation, and then
 	// daily; nil for the usual ones, which go by its life.
-	Looks []time.Duration
+	Polls []time.Duration
 	// Life is how long a movement waits for its money, where its kind says so and
 	// not its provider; 0 for the provider's word. Such a movement is paid by a row
 	// of the provider's books alone, and ends unpaid by them.
@@ -62,13 +62,13 @@ var table = []Rules{
 	{
 		Kind: manifest.Payment,
 		Words: map[State]string{
-			Sending: "PENDING", Pending: "PENDING",
-			Done: "PAID", Failed: "FAILED", Expired: "EXPIRED",
+			Submitting: "PENDING", Pending: "PENDING",
+			Succeeded: "PAID", Failed: "FAILED", Expired: "EXPIRED",
 		},
 		Transitions: map[State][]State{
-			Sending: {Pending, Done, Failed, Expired, Unsent},
-			Pending: {Done, Failed, Expired},
-			Unsent:  {Sending},
+			Submitting:   {Pending, Succeeded, Failed, Expired, NotSubmitted},
+			Pending:      {Succeeded, Failed, Expired},
+			NotSubmitted: {Submitting},
 		},
 		ReferenceField: "external_id",
 		Events: Events{
@@ -78,13 +78,13 @@ var table = []Rules{
 	{
 		Kind: manifest.Collection,
 		Words: map[State]string{
-			Sending: "PENDING", Pending: "PENDING",
-			Done: "PAID", Failed: "FAILED", Expired: "EXPIRED",
+			Submitting: "PENDING", Pending: "PENDING",
+			Succeeded: "PAID", Failed: "FAILED", Expired: "EXPIRED",
 		},
 		Transitions: map[State][]State{
-			Sending: {Pending, Done, Failed, Expired, Unsent},
-			Pending: {Done, Expired},
-			Unsent:  {Sending},
+			Submitting:   {Pending, Succeeded, Failed, Expired, NotSubmitted},
+			Pending:      {Succeeded, Expired},
+			NotSubmitted: {Submitting},
 		},
 		ReferenceField: "external_id",
 		Events: Events{
@@ -95,13 +95,13 @@ var table = []Rules{
 	{
 		Kind: manifest.Order,
 		Words: map[State]string{
-			Sending: "Pending", Pending: "Pending",
-			Done: "Success", Failed: "Failed",
+			Submitting: "Pending", Pending: "Pending",
+			Succeeded: "Success", Failed: "Failed",
 		},
 		Transitions: map[State][]State{
-			Sending: {Pending, Done, Failed, Unsent},
-			Pending: {Done, Failed},
-			Unsent:  {Sending},
+			Submitting:   {Pending, Succeeded, Failed, NotSubmitted},
+			Pending:      {Succeeded, Failed},
+			NotSubmitted: {Submitting},
 		},
 		ReferenceField: "ref_id",
 		Reports:        []string{"sn", "message"},
@@ -112,20 +112,20 @@ var table = []Rules{
 	{
 		Kind: manifest.Transfer,
 		Words: map[State]string{
-			Sending: "Pending", Pending: "Pending",
-			Done: "Success", Failed: "Failed",
+			Submitting: "Pending", Pending: "Pending",
+			Succeeded: "Success", Failed: "Failed",
 		},
 		Transitions: map[State][]State{
-			Sending: {Pending, Done, Failed, Unsent},
-			Pending: {Done, Failed},
+			Submitting: {Pending, Succeeded, Failed, NotSubmitted},
+			Pending:    {Succeeded, Failed},
 			// Money that has moved against all proof takes its reference again, unless
 			// somebody was faster.
-			Unsent: {Sending, Pending, Done},
+			NotSubmitted: {Submitting, Pending, Succeeded},
 		},
 		ReferenceField: "external_id",
 		Events:         Events{Ended: "transfer.status_update", Reversed: "transfer.reversed"},
 		Pends:          true,
-		Looks:          []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour},
+		Polls:          []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour},
 	},
 }
 
@@ -163,9 +163,9 @@ func (r Rules) Judge(from, to State) Effect {
 		return Nothing
 	case slices.Contains(r.Transitions[from], to):
 		return Move
-	case from.Final() && from != Done && to == Done && r.Events.PaidLate != "":
+	case from.Final() && from != Succeeded && to == Succeeded && r.Events.PaidLate != "":
 		return LateMoney
-	case from == Done && to == Failed:
+	case from == Succeeded && to == Failed:
 		return Reversal
 	case from.Final() && (to == Pending || to == Expired || to == Failed) && r.Words[to] != "":
 		// News that is older than what we know: notifications come in any order.

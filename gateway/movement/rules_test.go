@@ -10,7 +10,7 @@ import (
 )
 
 var states = []movement.State{
-	movement.Sending, movement.Pending, movement.Done, movement.Failed, movement.Expired, movement.Unsent,
+	movement.Submitting, movement.Pending, movement.Succeeded, movement.Failed, movement.Expired, movement.NotSubmitted,
 }
 
 func rules(t testing.TB) movement.Rules {
@@ -47,12 +47,12 @@ func TestJudge(t *testing.T) {
 	)
 	want := map[movement.State][6]movement.Effect{
 		//                 Sending Pending Done  Failed Expired Unsent
-		movement.Sending: {same, move, move, move, move, move},
-		movement.Pending: {odd, same, move, move, move, odd},
-		movement.Done:    {odd, same, same, back, same, odd},
-		movement.Failed:  {odd, same, late, same, same, odd},
-		movement.Expired: {odd, same, late, same, same, odd},
-		movement.Unsent:  {move, odd, odd, odd, odd, same},
+		movement.Submitting:   {same, move, move, move, move, move},
+		movement.Pending:      {odd, same, move, move, move, odd},
+		movement.Succeeded:    {odd, same, same, back, same, odd},
+		movement.Failed:       {odd, same, late, same, same, odd},
+		movement.Expired:      {odd, same, late, same, same, odd},
+		movement.NotSubmitted: {move, odd, odd, odd, odd, same},
 	}
 	judges(t, rules(t), want)
 	if got := rules(t).Judge(movement.Pending, "refunded"); got != odd {
@@ -72,11 +72,11 @@ func TestJudgeMoneyOut(t *testing.T) {
 	)
 	want := map[movement.State][6]movement.Effect{
 		//                 Sending Pending Done  Failed Expired Unsent
-		movement.Sending: {same, move, move, move, odd, move},
-		movement.Pending: {odd, same, move, move, odd, odd},
-		movement.Done:    {odd, same, same, back, odd, odd},
-		movement.Failed:  {odd, same, odd, same, odd, odd},
-		movement.Unsent:  {move, odd, odd, odd, odd, same},
+		movement.Submitting:   {same, move, move, move, odd, move},
+		movement.Pending:      {odd, same, move, move, odd, odd},
+		movement.Succeeded:    {odd, same, same, back, odd, odd},
+		movement.Failed:       {odd, same, odd, same, odd, odd},
+		movement.NotSubmitted: {move, odd, odd, odd, odd, same},
 	}
 	for _, kind := range []manifest.Kind{manifest.Order, manifest.Transfer} {
 		rules, served := movement.RulesOf(kind)
@@ -84,7 +84,7 @@ func TestJudgeMoneyOut(t *testing.T) {
 			t.Fatalf("a kind without rules: %s", kind)
 		}
 		if kind == manifest.Transfer { // what has moved against all proof
-			want[movement.Unsent] = [6]movement.Effect{move, move, move, odd, odd, same}
+			want[movement.NotSubmitted] = [6]movement.Effect{move, move, move, odd, odd, same}
 		}
 		for from, row := range want {
 			for i, to := range states {
@@ -101,7 +101,7 @@ func TestFinalStatesNeverChange(t *testing.T) {
 	t.Parallel()
 	r := rules(t)
 	rapid.Check(t, func(t *rapid.T) {
-		state, ended := movement.Sending, movement.State("")
+		state, ended := movement.Submitting, movement.State("")
 		for _, told := range rapid.SliceOf(rapid.SampledFrom(states)).Draw(t, "news") {
 			if r.Judge(state, told) == movement.Move {
 				state = told
@@ -121,7 +121,7 @@ func TestFinalStatesNeverChange(t *testing.T) {
 func TestMoneyIsNeverLost(t *testing.T) {
 	t.Parallel()
 	for _, from := range states {
-		if effect := rules(t).Judge(from, movement.Done); effect == movement.Nothing && from != movement.Done {
+		if effect := rules(t).Judge(from, movement.Succeeded); effect == movement.Nothing && from != movement.Succeeded {
 			t.Errorf("%s, told that it was paid: nothing", from)
 		}
 	}
@@ -130,10 +130,10 @@ func TestMoneyIsNeverLost(t *testing.T) {
 func TestOnlyUnsentFreesTheReference(t *testing.T) {
 	t.Parallel()
 	for _, from := range states {
-		if got := rules(t).Judge(from, movement.Sending) == movement.Move; got != (from == movement.Unsent) {
+		if got := rules(t).Judge(from, movement.Submitting) == movement.Move; got != (from == movement.NotSubmitted) {
 			t.Errorf("%s may be claimed again: %v", from, got)
 		}
-		if from != movement.Sending && rules(t).Judge(from, movement.Unsent) == movement.Move {
+		if from != movement.Submitting && rules(t).Judge(from, movement.NotSubmitted) == movement.Move {
 			t.Errorf("%s, of which somebody was told, becomes free", from)
 		}
 	}
@@ -142,8 +142,8 @@ func TestOnlyUnsentFreesTheReference(t *testing.T) {
 func TestWords(t *testing.T) {
 	t.Parallel()
 	want := map[movement.State]string{
-		movement.Sending: "PENDING", movement.Pending: "PENDING", movement.Done: "PAID",
-		movement.Failed: "FAILED", movement.Expired: "EXPIRED", movement.Unsent: "", // nobody is told of it
+		movement.Submitting: "PENDING", movement.Pending: "PENDING", movement.Succeeded: "PAID",
+		movement.Failed: "FAILED", movement.Expired: "EXPIRED", movement.NotSubmitted: "", // nobody is told of it
 	}
 	for state, word := range want {
 		if got := rules(t).Word(state); got != word {

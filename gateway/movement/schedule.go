@@ -52,34 +52,34 @@ func (m *Movement) ProvenAfter(settlesWithin time.Duration) time.Time {
 
 // NextLook is when the worker looks at the movement next, given that it looks
 // now. It is zero when there is nothing left to find out.
-func (m *Movement) NextLook(now time.Time, pace Pace) time.Time {
-	open := m.State == Sending || m.State == Pending
+func (m *Movement) NextPoll(now time.Time, pace Pace) time.Time {
+	open := m.State == Submitting || m.State == Pending
 	rules, _ := RulesOf(m.Kind)
 	pending, expired := lookPending, lookExpired
 	if rules.Life > 0 {
 		pending, expired = lookBooks, lookLateRows
 	}
-	if open && rules.Looks != nil {
-		next, ok := after(now, notAhead(m.CreatedAt, now), rules.Looks)
+	if open && rules.Polls != nil {
+		next, ok := after(now, notAhead(m.CreatedAt, now), rules.Polls)
 		if !ok {
 			next = now.Add(seldom)
 		}
 		return later(next, now.Add(pace.Every))
 	}
 	switch m.State {
-	case Sending:
+	case Submitting:
 		return later(m.nextSending(now, m.ProvenAfter(pace.SettlesWithin)), now.Add(pace.Every))
 	case Pending:
 		return later(m.nextPending(now, pending), now.Add(pace.Every))
 	case Expired:
 		next, _ := after(now, m.UpdatedAt, expired)
 		return next
-	case Done:
+	case Succeeded:
 		if rules.Life > 0 { // what takes money back stands in the books alone
 			next, _ := after(now, m.UpdatedAt, lookLateRows)
 			return next
 		}
-	case Failed, Unsent:
+	case Failed, NotSubmitted:
 	}
 	return time.Time{}
 }

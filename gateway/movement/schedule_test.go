@@ -21,7 +21,7 @@ func looks(m movement.Movement, from time.Duration, settles time.Duration, n int
 	var at []time.Duration
 	now := epoch.Add(from)
 	for range n {
-		next := m.NextLook(now, movement.Pace{SettlesWithin: settles})
+		next := m.NextPoll(now, movement.Pace{SettlesWithin: settles})
 		if next.IsZero() {
 			break
 		}
@@ -34,7 +34,7 @@ func looks(m movement.Movement, from time.Duration, settles time.Duration, n int
 func TestLooks(t *testing.T) {
 	t.Parallel()
 	const s, min, h = time.Second, time.Minute, time.Hour
-	sending := movement.Movement{State: movement.Sending, CreatedAt: epoch.Add(-5 * s), SendBy: epoch}
+	sending := movement.Movement{State: movement.Submitting, CreatedAt: epoch.Add(-5 * s), SendBy: epoch}
 	pending := movement.Movement{State: movement.Pending, CreatedAt: epoch}
 	ending := pending
 	ending.ExpiresAt = epoch.Add(30 * min)
@@ -64,9 +64,9 @@ func TestLooks(t *testing.T) {
 // there to look, does not wait a day for its second look.
 func TestTwoProofsComeSoon(t *testing.T) {
 	t.Parallel()
-	m := movement.Movement{State: movement.Sending, SendBy: epoch}
+	m := movement.Movement{State: movement.Submitting, SendBy: epoch}
 	late := epoch.Add(2 * time.Hour)
-	if next := m.NextLook(late, movement.Pace{SettlesWithin: time.Minute}); next.Sub(late) > 30*time.Minute {
+	if next := m.NextPoll(late, movement.Pace{SettlesWithin: time.Minute}); next.Sub(late) > 30*time.Minute {
 		t.Errorf("looked two hours late, and again after %v", next.Sub(late))
 	}
 }
@@ -91,9 +91,9 @@ func TestNextLookLiesAhead(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyMovement().Draw(t, "movement")
 		settles := time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "settles"))
-		next := m.NextLook(epoch, movement.Pace{SettlesWithin: settles})
+		next := m.NextPoll(epoch, movement.Pace{SettlesWithin: settles})
 		switch m.State {
-		case movement.Done, movement.Failed, movement.Unsent:
+		case movement.Succeeded, movement.Failed, movement.NotSubmitted:
 			if !next.IsZero() {
 				t.Fatalf("%s is looked at again, at %v", m.State, next)
 			}
@@ -102,7 +102,7 @@ func TestNextLookLiesAhead(t *testing.T) {
 			if next.IsZero() {
 				return
 			}
-		case movement.Sending, movement.Pending:
+		case movement.Submitting, movement.Pending:
 		}
 		if !next.After(epoch) { // zero, too: money that is open is never forgotten
 			t.Fatalf("%s is looked at %v", m.State, next)
@@ -122,7 +122,7 @@ func TestNextLookLiesAhead(t *testing.T) {
 func TestAClockAheadPutsNothingOff(t *testing.T) {
 	t.Parallel()
 	m := movement.Movement{State: movement.Pending, CreatedAt: epoch.Add(24*time.Hour - time.Minute + 1)}
-	if next := m.NextLook(epoch, movement.Pace{}); !next.Equal(epoch.Add(time.Minute)) {
+	if next := m.NextPoll(epoch, movement.Pace{}); !next.Equal(epoch.Add(time.Minute)) {
 		t.Errorf("looked at %v, want a minute from now", next)
 	}
 }
@@ -133,7 +133,7 @@ func TestSendingIsProvenTwice(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		settles := time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "settles"))
-		m := movement.Movement{State: movement.Sending, SendBy: epoch}
+		m := movement.Movement{State: movement.Submitting, SendBy: epoch}
 		proof := m.ProvenAfter(settles)
 		if !proof.Equal(epoch.Add(settles + 2*movement.ClockSkew)) {
 			t.Fatalf("proof begins at %v", proof)
@@ -157,8 +157,8 @@ func TestLooksLeaveTheUpstreamAlone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := anyMovement().Draw(t, "movement")
 		pace := movement.Pace{SettlesWithin: time.Minute, Every: time.Minute}
-		next := m.NextLook(epoch, pace)
-		open := m.State == movement.Sending || m.State == movement.Pending
+		next := m.NextPoll(epoch, pace)
+		open := m.State == movement.Submitting || m.State == movement.Pending
 		if open && next.Before(epoch.Add(pace.Every)) {
 			t.Fatalf("asked again after %v", next.Sub(epoch))
 		}

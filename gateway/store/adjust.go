@@ -115,7 +115,7 @@ func (s *Store) unadjusted(ctx context.Context, owner movement.Owner, cause erro
 	if err != nil {
 		return fmt.Errorf("store: adjust: %w", notFound(err))
 	}
-	return ErrInsufficient
+	return movement.ErrInsufficient
 }
 
 // adjustment reads one back, also after its commit was cut.
@@ -160,7 +160,7 @@ func (s *Store) DecideAdjustment(ctx context.Context, audit Audit, owner movemen
 	case ambiguous(err):
 		return Adjustment{}, fmt.Errorf("store: decide adjustment: %w", err)
 	}
-	return Adjustment{}, ErrInsufficient
+	return Adjustment{}, movement.ErrInsufficient
 }
 
 // unclearOf is an error where it leaves open what was committed.

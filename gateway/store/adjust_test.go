@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -55,7 +56,7 @@ func TestAdjust(t *testing.T) {
 	if _, err := s.Adjust(t.Context(), by("credit"), test, 500); err != nil {
 		t.Error(err)
 	}
-	if _, err := s.Adjust(t.Context(), by("debit"), adjustment("ADJ/2", -1_501), money.Max); !errors.Is(err, store.ErrInsufficient) {
+	if _, err := s.Adjust(t.Context(), by("debit"), adjustment("ADJ/2", -1_501), money.Max); !errors.Is(err, movement.ErrInsufficient) {
 		t.Errorf("more than there is: %v", err)
 	}
 	wantBalance(t, s, 1_500, 0)
@@ -117,7 +118,7 @@ func TestTwoOperators(t *testing.T) {
 		err                 error
 	}{
 		"who asked for it":     {"ops-1", "ADJ/1", store.ErrSameOperator},
-		"more than there is":   {"ops-2", "ADJ/2", store.ErrInsufficient},
+		"more than there is":   {"ops-2", "ADJ/2", movement.ErrInsufficient},
 		"what is not there":    {"ops-2", "ADJ/4", store.ErrNotFound},
 		"what never waited":    {"ops-2", "opening", store.ErrAdjusted},
 		"nobody in particular": {"", "ADJ/1", store.ErrInvalid},
@@ -185,7 +186,7 @@ func TestOneDecision(t *testing.T) {
 	waiting(t, s, "ADJ/3", -700)
 	got = every(2, func(i int) string {
 		_, err := s.DecideAdjustment(t.Context(), as("ops-2"), payer, []string{"ADJ/2", "ADJ/3"}[i], true)
-		if errors.Is(err, store.ErrInsufficient) {
+		if errors.Is(err, movement.ErrInsufficient) {
 			return "insufficient"
 		}
 		if err != nil {

@@ -9,28 +9,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
-// Attention is an entry of the operators' list: a fact that can't be decided
-// without a person. Owner, subject, reason and fact are its name.
-type Attention struct {
-	Owner    movement.Owner
-	Subject  string // the movement's id, or what the provider called it
-	Reason   string
-	FactID   string // the upstream's id of the fact, or ""
-	Provider string
-	Detail   string // for people; no secrets
-	At       time.Time
-	// Lasting says that it goes on until somebody mends it. Told after it was
-	// resolved, it stands on the list again, numbered behind the fact.
-	Lasting bool
-
-	ResolvedAt time.Time // zero while it is open
-	ResolvedBy string
-	Resolution string
-}
-
 // AddAttention puts a fact on the operators' list. It is false when the same
 // fact stood there before, or of one that lasts, when it stands there still.
-func (s *Store) AddAttention(ctx context.Context, a Attention) (bool, error) {
+func (s *Store) AddException(ctx context.Context, a movement.Exception) (bool, error) {
 	rows, err := s.queries.AddAttention(ctx, dbsqlc.AddAttentionParams{
 		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason, FactID: a.FactID,
 		Provider: a.Provider, Detail: a.Detail, At: micro(a.At),
@@ -52,7 +33,7 @@ func (s *Store) AddAttention(ctx context.Context, a Attention) (bool, error) {
 }
 
 // CountAttention is how many entries are open, by reason.
-func (s *Store) CountAttention(ctx context.Context) (map[string]int64, error) {
+func (s *Store) CountExceptions(ctx context.Context) (map[string]int64, error) {
 	rows, err := s.queries.CountAttention(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("store: attention: %w", err)
@@ -65,14 +46,14 @@ func (s *Store) CountAttention(ctx context.Context) (map[string]int64, error) {
 }
 
 // OpenAttention lists what no operator has settled yet, the newest first.
-func (s *Store) OpenAttention(ctx context.Context, most int) ([]Attention, error) {
+func (s *Store) OpenExceptions(ctx context.Context, most int) ([]movement.Exception, error) {
 	rows, err := s.queries.OpenAttention(ctx, int32(most)) //nolint:gosec // a page
 	if err != nil {
 		return nil, fmt.Errorf("store: attention: %w", err)
 	}
-	list := make([]Attention, len(rows))
+	list := make([]movement.Exception, len(rows))
 	for i, row := range rows {
-		list[i] = Attention{
+		list[i] = movement.Exception{
 			Owner:   movement.Owner{MerchantID: row.MerchantID, Mode: row.Mode},
 			Subject: row.Subject, Reason: row.Reason, FactID: row.FactID,
 			Provider: row.Provider, Detail: row.Detail, At: row.At.UTC(),
@@ -83,7 +64,7 @@ func (s *Store) OpenAttention(ctx context.Context, most int) ([]Attention, error
 
 // ResolveAttention takes an entry off the list, with who did it and why. It is
 // ErrNotFound when there is no such open entry.
-func (s *Store) ResolveAttention(ctx context.Context, now time.Time, a Attention, operator, resolution string) error {
+func (s *Store) ResolveException(ctx context.Context, now time.Time, a movement.Exception, operator, resolution string) error {
 	rows, err := s.queries.ResolveAttention(ctx, dbsqlc.ResolveAttentionParams{
 		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason, FactID: a.FactID,
 		Now: optional(now), Operator: operator, Resolution: resolution,

@@ -14,8 +14,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
-func fact(subject, reason, id string) store.Attention {
-	return store.Attention{
+func fact(subject, reason, id string) movement.Exception {
+	return movement.Exception{
 		Owner: movement.Owner{MerchantID: "mer_1", Mode: "live"}, Subject: subject, Reason: reason, FactID: id,
 		Provider: "payments", Detail: "asked 100, the provider says 90", At: epoch,
 	}
@@ -29,36 +29,36 @@ func TestAttention(t *testing.T) {
 	later.At = epoch.Add(time.Hour)
 	test := first
 	test.Owner.Mode, test.At = "test", epoch.Add(time.Minute)
-	for _, a := range []store.Attention{first, later, test} {
-		if added, err := s.AddAttention(t.Context(), a); err != nil || !added {
+	for _, a := range []movement.Exception{first, later, test} {
+		if added, err := s.AddException(t.Context(), a); err != nil || !added {
 			t.Fatalf("%+v: %v, %v", a, added, err)
 		}
 		again := a
 		again.At, again.Detail = epoch.Add(24*time.Hour), "told again"
-		if added, err := s.AddAttention(t.Context(), again); err != nil || added {
+		if added, err := s.AddException(t.Context(), again); err != nil || added {
 			t.Errorf("%+v again: %v, %v", a, added, err)
 		}
 	}
-	expect := func(most int, want ...store.Attention) {
+	expect := func(most int, want ...movement.Exception) {
 		t.Helper()
-		if got, err := s.OpenAttention(t.Context(), most); err != nil || len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
+		if got, err := s.OpenExceptions(t.Context(), most); err != nil || len(got) != len(want) || len(want) > 0 && !reflect.DeepEqual(got, want) {
 			t.Errorf("open: %+v, %v", got, err)
 		}
 	}
 	expect(10, later, test, first)
 	expect(2, later, test)
 
-	if err := s.ResolveAttention(t.Context(), epoch, later, "ops-1", "paid back by hand"); err != nil {
+	if err := s.ResolveException(t.Context(), epoch, later, "ops-1", "paid back by hand"); err != nil {
 		t.Error(err)
 	}
 	expect(10, test, first)
-	for what, a := range map[string]store.Attention{"one that is resolved": later, "one that never was": fact("m-2", "paid_late", "")} {
-		if err := s.ResolveAttention(t.Context(), epoch, a, "ops-2", "me too"); !errors.Is(err, store.ErrNotFound) {
+	for what, a := range map[string]movement.Exception{"one that is resolved": later, "one that never was": fact("m-2", "paid_late", "")} {
+		if err := s.ResolveException(t.Context(), epoch, a, "ops-2", "me too"); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	// The provider tells it once more: a person has decided it.
-	if added, err := s.AddAttention(t.Context(), later); err != nil || added {
+	if added, err := s.AddException(t.Context(), later); err != nil || added {
 		t.Errorf("told again: %v, %v", added, err)
 	}
 	expect(10, test, first)
@@ -73,10 +73,10 @@ func TestLastingAttention(t *testing.T) {
 	a.Lasting = true
 	other := a
 	other.FactID = "3 our deposit"
-	tell := func(a store.Attention, after time.Duration, want bool) {
+	tell := func(a movement.Exception, after time.Duration, want bool) {
 		t.Helper()
 		a.At = epoch.Add(after)
-		if added, err := s.AddAttention(t.Context(), a); err != nil || added != want {
+		if added, err := s.AddException(t.Context(), a); err != nil || added != want {
 			t.Fatalf("%q after %v: %v, %v, want %v", a.FactID, after, added, err, want)
 		}
 	}
@@ -84,7 +84,7 @@ func TestLastingAttention(t *testing.T) {
 		t.Helper()
 		entry := a
 		entry.FactID = id
-		if err := s.ResolveAttention(t.Context(), epoch.Add(after), entry, "ops-1", "topped up"); err != nil {
+		if err := s.ResolveException(t.Context(), epoch.Add(after), entry, "ops-1", "topped up"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,14 +100,14 @@ func TestLastingAttention(t *testing.T) {
 	tell(a, 30*time.Hour, false)
 
 	var open []string
-	entries, err := s.OpenAttention(t.Context(), 10)
+	entries, err := s.OpenExceptions(t.Context(), 10)
 	for _, e := range entries {
 		open = append(open, e.FactID)
 	}
 	if err != nil || !slices.Equal(open, []string{a.FactID + " #3", other.FactID}) {
 		t.Errorf("open: %q, %v", open, err)
 	}
-	if counted, err := s.CountAttention(t.Context()); err != nil || !maps.Equal(counted, map[string]int64{"our_account": 2}) {
+	if counted, err := s.CountExceptions(t.Context()); err != nil || !maps.Equal(counted, map[string]int64{"our_account": 2}) {
 		t.Errorf("counted %v, %v", counted, err)
 	}
 }
@@ -117,10 +117,10 @@ func TestAttentionIsSignedByItsResolver(t *testing.T) {
 	url := database(t)
 	s := open(t, url, store.Options{})
 	a := fact("m-1", "paid_late", "")
-	if _, err := s.AddAttention(t.Context(), a); err != nil {
+	if _, err := s.AddException(t.Context(), a); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.ResolveAttention(t.Context(), epoch, a, "ops-1", "paid back"); err != nil {
+	if err := s.ResolveException(t.Context(), epoch, a, "ops-1", "paid back"); err != nil {
 		t.Fatal(err)
 	}
 	const signed = "SELECT count(*) FROM attention WHERE resolved_at = $1 AND resolved_by = 'ops-1' AND resolution = 'paid back'"
@@ -136,7 +136,7 @@ func TestAttentionAtOnce(t *testing.T) {
 	var added atomic.Int32
 	for range 20 {
 		wait.Go(func() {
-			ok, err := s.AddAttention(t.Context(), fact("m-1", "paid_again", "evt-1"))
+			ok, err := s.AddException(t.Context(), fact("m-1", "paid_again", "evt-1"))
 			if err != nil {
 				t.Error(err)
 			}

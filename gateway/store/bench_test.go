@@ -59,7 +59,7 @@ func alone(b *testing.B, url string, conns int32) payment {
 func ours(b *testing.B, url string, options store.Options) payment {
 	s := open(b, url, options)
 	return func(ctx context.Context) error {
-		m, claimed, err := s.Claim(ctx, draft(uuid.NewString()))
+		m, claimed, err := s.Reserve(ctx, draft(uuid.NewString()))
 		if err != nil || !claimed {
 			return fmt.Errorf("claim: %v, %w", claimed, err)
 		}

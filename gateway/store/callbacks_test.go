@@ -31,11 +31,13 @@ var (
 	}()
 )
 
-func told(url string) *store.Told {
-	return &store.Told{ID: uuid.New(), Event: "payments.status_update", URL: url, Body: json.RawMessage(`{"b":1,"a":2}`)}
+func told(url string) *movement.CallbackEvent {
+	return &movement.CallbackEvent{ID: uuid.New(), Event: "payments.status_update", URL: url, Body: json.RawMessage(`{"b":1,"a":2}`)}
 }
 
-func keyOf(t *store.Told) store.CallbackKey { return store.CallbackKey{Owner: owner, EventID: t.ID} }
+func keyOf(t *movement.CallbackEvent) movement.CallbackKey {
+	return movement.CallbackKey{Owner: owner, EventID: t.ID}
+}
 
 // added is a callback that belongs to no movement, made at a time.
 func added(tb testing.TB, s *store.Store, o movement.Owner, now time.Time) uuid.UUID {
@@ -47,7 +49,7 @@ func added(tb testing.TB, s *store.Store, o movement.Owner, now time.Time) uuid.
 	return one.ID
 }
 
-func stored(tb testing.TB, s *store.Store, key store.CallbackKey) store.Callback {
+func stored(tb testing.TB, s *store.Store, key movement.CallbackKey) movement.Callback {
 	tb.Helper()
 	c, err := s.Callback(tb.Context(), key)
 	if err != nil {
@@ -56,7 +58,7 @@ func stored(tb testing.TB, s *store.Store, key store.CallbackKey) store.Callback
 	return c
 }
 
-func due(tb testing.TB, s *store.Store, d store.Due) (events []uuid.UUID) {
+func due(tb testing.TB, s *store.Store, d movement.DueCallbacks) (events []uuid.UUID) {
 	tb.Helper()
 	if d.Buckets == nil {
 		d.Buckets = buckets
@@ -82,18 +84,18 @@ func TestToldWithItsChange(t *testing.T) {
 	now := epoch.Add(time.Hour)
 	for name, c := range map[string]struct {
 		from   movement.State
-		change func(movement.Movement, *store.Told) (bool, error)
+		change func(movement.Movement, *movement.CallbackEvent) (bool, error)
 	}{
-		"move": {movement.Pending, func(m movement.Movement, told *store.Told) (bool, error) {
-			change := move(m, movement.Done)
-			change.Told = told
+		"move": {movement.Pending, func(m movement.Movement, told *movement.CallbackEvent) (bool, error) {
+			change := move(m, movement.Succeeded)
+			change.Callback = told
 			return s.Move(t.Context(), now, change)
 		}},
-		"paid late": {movement.Expired, func(m movement.Movement, told *store.Told) (bool, error) {
-			return s.PaidLate(t.Context(), now, store.Record{ID: m.ID, Detail: `{}`, Told: told})
+		"paid late": {movement.Expired, func(m movement.Movement, told *movement.CallbackEvent) (bool, error) {
+			return s.PaidLate(t.Context(), now, store.Record{ID: m.ID, Detail: `{}`, Callback: told})
 		}},
-		"reversed": {movement.Done, func(m movement.Movement, told *store.Told) (bool, error) {
-			return s.Reversed(t.Context(), now, store.Record{ID: m.ID, Detail: `{}`, Told: told})
+		"reversed": {movement.Succeeded, func(m movement.Movement, told *movement.CallbackEvent) (bool, error) {
+			return s.Reversed(t.Context(), now, store.Record{ID: m.ID, Detail: `{}`, Callback: told})
 		}},
 	} {
 		for _, url := range []string{receiver, ""} {
@@ -112,19 +114,19 @@ func TestToldWithItsChange(t *testing.T) {
 				t.Errorf("%s: told of what did not happen: %v", name, err)
 			}
 			got, after := stored(t, s, keyOf(one)), byID(t, s, m.ID)
-			want := store.Callback{
+			want := movement.Callback{
 				CallbackKey: keyOf(one), MovementID: m.ID, Sequence: after.Sequence, Event: one.Event, Reference: m.Reference,
-				URL: url, Body: one.Body, State: store.CallbackWaiting, CreatedAt: now, DueAt: now,
+				URL: url, Body: one.Body, State: movement.CallbackWaiting, CreatedAt: now, DueAt: now,
 			}
 			if url == "" {
-				want.State, want.DueAt = store.CallbackNone, time.Time{}
+				want.State, want.DueAt = movement.CallbackNone, time.Time{}
 			}
 			if fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("%s:\n%v\nwant\n%v", name, got, want)
 			}
 		}
 	}
-	if got := len(due(t, s, store.Due{Now: now})); got != 3 {
+	if got := len(due(t, s, movement.DueCallbacks{Now: now})); got != 3 {
 		t.Errorf("%d are due, want those with a URL", got)
 	}
 }
@@ -136,12 +138,12 @@ func TestToldIsNotWrittenAlone(t *testing.T) {
 	s := fresh(t)
 	m := at(t, s, "INV/1", movement.Pending)
 	one := told(receiver)
-	change := move(m, movement.Done)
-	change.Told = one
+	change := move(m, movement.Succeeded)
+	change.Callback = one
 	moved(t, s, change)
 	other := at(t, s, "INV/2", movement.Pending)
-	change = move(other, movement.Done)
-	change.Told = one // its id is taken
+	change = move(other, movement.Succeeded)
+	change.Callback = one // its id is taken
 	if ok, err := s.Move(t.Context(), epoch, change); ok || err == nil {
 		t.Fatalf("a callback's id twice: %v, %v", ok, err)
 	}
@@ -150,8 +152,8 @@ func TestToldIsNotWrittenAlone(t *testing.T) {
 	}
 }
 
-func attempt(c store.Callback, then store.CallbackState, dueAt time.Time) store.Attempt {
-	return store.Attempt{
+func attempt(c movement.Callback, then movement.CallbackState, dueAt time.Time) movement.CallbackAttempt {
+	return movement.CallbackAttempt{
 		Callback: c, At: epoch.Add(time.Minute), Took: 1500 * time.Millisecond, Outcome: "failed", Status: 500,
 		Fault: "answered 500", Answer: "no\n", Then: then, DueAt: dueAt,
 	}
@@ -163,12 +165,12 @@ func TestOneOfTwoCouriersWrites(t *testing.T) {
 	s := fresh(t)
 	next := epoch.Add(2 * time.Minute)
 	for range 20 {
-		c := stored(t, s, store.CallbackKey{Owner: owner, EventID: added(t, s, owner, epoch)})
+		c := stored(t, s, movement.CallbackKey{Owner: owner, EventID: added(t, s, owner, epoch)})
 		var group sync.WaitGroup
 		var written atomic.Int32
 		for range 2 {
 			group.Go(func() {
-				ours, err := s.RecordAttempt(t.Context(), attempt(c, store.CallbackWaiting, next))
+				ours, err := s.RecordAttempt(t.Context(), attempt(c, movement.CallbackWaiting, next))
 				if err != nil {
 					t.Error(err)
 				} else if ours {
@@ -193,12 +195,12 @@ func TestResend(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	later := epoch.Add(time.Hour)
-	for then, again := range map[store.CallbackState]bool{
-		store.CallbackDelivered: true, store.CallbackGone: true, store.CallbackDead: true, store.CallbackWaiting: false,
+	for then, again := range map[movement.CallbackState]bool{
+		movement.CallbackDelivered: true, movement.CallbackGone: true, movement.CallbackDead: true, movement.CallbackWaiting: false,
 	} {
-		first := stored(t, s, store.CallbackKey{Owner: owner, EventID: added(t, s, owner, epoch)})
+		first := stored(t, s, movement.CallbackKey{Owner: owner, EventID: added(t, s, owner, epoch)})
 		var next time.Time
-		if then == store.CallbackWaiting {
+		if then == movement.CallbackWaiting {
 			next = epoch.Add(time.Minute)
 		}
 		if ours, err := s.RecordAttempt(t.Context(), attempt(first, then, next)); !ours || err != nil {
@@ -211,14 +213,14 @@ func TestResend(t *testing.T) {
 			continue
 		}
 		second := stored(t, s, first.CallbackKey)
-		if second.State != store.CallbackWaiting || second.Attempts != 0 || second.Tries != 1 || !second.DueAt.Equal(later) {
+		if second.State != movement.CallbackWaiting || second.Attempts != 0 || second.Tries != 1 || !second.DueAt.Equal(later) {
 			t.Errorf("%s became %+v", then, second)
 		}
 		// A courier that has not heard of it writes nothing into the new series.
-		if ours, err := s.RecordAttempt(t.Context(), attempt(first, store.CallbackDelivered, time.Time{})); ours || err != nil {
+		if ours, err := s.RecordAttempt(t.Context(), attempt(first, movement.CallbackDelivered, time.Time{})); ours || err != nil {
 			t.Errorf("%s: a try of the old series: %v, %v", then, ours, err)
 		}
-		if ours, err := s.RecordAttempt(t.Context(), attempt(second, store.CallbackDelivered, time.Time{})); !ours || err != nil {
+		if ours, err := s.RecordAttempt(t.Context(), attempt(second, movement.CallbackDelivered, time.Time{})); !ours || err != nil {
 			t.Errorf("%s: the new series: %v, %v", then, ours, err)
 		}
 		if tries, err := s.Attempts(t.Context(), first.CallbackKey); err != nil || len(tries) != 2 {
@@ -229,8 +231,8 @@ func TestResend(t *testing.T) {
 	if err := s.AddCallback(t.Context(), epoch, owner, *none); err != nil {
 		t.Fatal(err)
 	}
-	stranger := store.CallbackKey{Owner: movement.Owner{MerchantID: "mer_2", Mode: "live"}, EventID: none.ID}
-	for name, key := range map[string]store.CallbackKey{"nowhere to send": keyOf(none), "another's": stranger} {
+	stranger := movement.CallbackKey{Owner: movement.Owner{MerchantID: "mer_2", Mode: "live"}, EventID: none.ID}
+	for name, key := range map[string]movement.CallbackKey{"nowhere to send": keyOf(none), "another's": stranger} {
 		if ok, err := s.Resend(t.Context(), later, key); ok || err != nil {
 			t.Errorf("%s: %v, %v", name, ok, err)
 		}
@@ -247,19 +249,19 @@ func TestWhatIsDue(t *testing.T) {
 	now := epoch.Add(3 * time.Second)
 	all := []uuid.UUID{oldest, young, inTest}
 	for name, c := range map[string]struct {
-		due  store.Due
+		due  movement.DueCallbacks
 		want []uuid.UUID
 	}{
-		"all":                   {store.Due{}, all},
-		"the first":             {store.Due{Most: 1}, all[:1]},
-		"since":                 {store.Due{Since: epoch.Add(time.Millisecond)}, all[1:]},
-		"under way":             {store.Due{UnderWay: []uuid.UUID{young}}, []uuid.UUID{oldest, inTest}},
-		"a merchant and mode":   {store.Due{Held: []string{"mer_1/live"}}, all[2:]},
-		"a receiver":            {store.Due{Held: []string{"mer_1/live/shop.example"}}, all[2:]},
-		"another receiver":      {store.Due{Held: []string{"mer_1/live/else.example", "mer_1", "mer_2/live"}}, all},
-		"a bucket":              {store.Due{Buckets: []int{movement.ID(oldest).Bucket()}}, inBucket(movement.ID(oldest).Bucket(), all)},
-		"everything is held":    {store.Due{Held: []string{"mer_1/live", "mer_1/test"}}, nil},
-		"everything is on wing": {store.Due{UnderWay: all}, nil},
+		"all":                   {movement.DueCallbacks{}, all},
+		"the first":             {movement.DueCallbacks{Most: 1}, all[:1]},
+		"since":                 {movement.DueCallbacks{Since: epoch.Add(time.Millisecond)}, all[1:]},
+		"under way":             {movement.DueCallbacks{UnderWay: []uuid.UUID{young}}, []uuid.UUID{oldest, inTest}},
+		"a merchant and mode":   {movement.DueCallbacks{Held: []string{"mer_1/live"}}, all[2:]},
+		"a receiver":            {movement.DueCallbacks{Held: []string{"mer_1/live/shop.example"}}, all[2:]},
+		"another receiver":      {movement.DueCallbacks{Held: []string{"mer_1/live/else.example", "mer_1", "mer_2/live"}}, all},
+		"a bucket":              {movement.DueCallbacks{Buckets: []int{movement.ID(oldest).Bucket()}}, inBucket(movement.ID(oldest).Bucket(), all)},
+		"everything is held":    {movement.DueCallbacks{Held: []string{"mer_1/live", "mer_1/test"}}, nil},
+		"everything is on wing": {movement.DueCallbacks{UnderWay: all}, nil},
 	} {
 		c.due.Now = now
 		if got := due(t, s, c.due); !slices.Equal(got, c.want) {
@@ -267,19 +269,19 @@ func TestWhatIsDue(t *testing.T) {
 		}
 	}
 	until := now.Add(time.Hour)
-	put := []store.Postponed{
-		{CallbackKey: store.CallbackKey{Owner: owner, EventID: oldest}, Until: until},
-		{CallbackKey: store.CallbackKey{Owner: test, EventID: inTest}, Until: until.Add(time.Second)},
-		{CallbackKey: store.CallbackKey{Owner: test, EventID: young}, Until: until}, // nobody's
-		{CallbackKey: store.CallbackKey{Owner: owner, EventID: later}, Until: until},
+	put := []movement.Postponed{
+		{CallbackKey: movement.CallbackKey{Owner: owner, EventID: oldest}, Until: until},
+		{CallbackKey: movement.CallbackKey{Owner: test, EventID: inTest}, Until: until.Add(time.Second)},
+		{CallbackKey: movement.CallbackKey{Owner: test, EventID: young}, Until: until}, // nobody's
+		{CallbackKey: movement.CallbackKey{Owner: owner, EventID: later}, Until: until},
 	}
 	if err := s.PostponeCallbacks(t.Context(), now, put); err != nil {
 		t.Fatal(err)
 	}
-	if got := due(t, s, store.Due{Now: now}); !slices.Equal(got, []uuid.UUID{young}) {
+	if got := due(t, s, movement.DueCallbacks{Now: now}); !slices.Equal(got, []uuid.UUID{young}) {
 		t.Errorf("due after the others were put off: %v", got)
 	}
-	for key, want := range map[store.CallbackKey]time.Time{
+	for key, want := range map[movement.CallbackKey]time.Time{
 		put[0].CallbackKey: until, put[1].CallbackKey: until.Add(time.Second), put[3].CallbackKey: epoch.Add(time.Minute),
 	} {
 		if c := stored(t, s, key); !c.DueAt.Equal(want) || c.Attempts != 0 {
@@ -309,7 +311,7 @@ func TestEvents(t *testing.T) {
 	}
 	end := epoch.Add(3 * time.Microsecond)
 	var after uuid.UUID
-	var last store.Notice
+	var last movement.ListedEvent
 	for pages := 0; ; pages++ {
 		notices, err := s.Events(t.Context(), owner, after, end, 7)
 		if err != nil {

@@ -20,18 +20,18 @@ func busy(t *testing.T) (*store.Store, string) {
 	t.Helper()
 	s, url := payerWith(t, 100_000, store.Options{MaxConns: 4})
 	for _, charge := range []movement.Charge{movement.Charged, movement.Held} {
-		for _, state := range []movement.State{movement.Sending, movement.Pending, movement.Done, movement.Failed, movement.Unsent} {
+		for _, state := range []movement.State{movement.Submitting, movement.Pending, movement.Succeeded, movement.Failed, movement.NotSubmitted} {
 			m := claim(t, s, order(fmt.Sprint(charge, " ", state), charge))
-			if state != movement.Sending {
+			if state != movement.Submitting {
 				moved(t, s, settled(m, state))
 			}
 		}
-		m := moved(t, s, settled(claim(t, s, order(fmt.Sprint(charge, " reversed"), charge)), movement.Done))
+		m := moved(t, s, settled(claim(t, s, order(fmt.Sprint(charge, " reversed"), charge)), movement.Succeeded))
 		if ok, err := s.Reversed(t.Context(), epoch, reversal(m)); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		again := fmt.Sprint(charge, " again")
-		moved(t, s, settled(claim(t, s, order(again, charge)), movement.Unsent))
+		moved(t, s, settled(claim(t, s, order(again, charge)), movement.NotSubmitted))
 		claim(t, s, order(again, charge))
 	}
 	waiting(t, s, "waiting", 5_000)
@@ -230,9 +230,9 @@ func live(t *testing.T, s *store.Store, dice *rand.Rand, name string) error {
 		}
 		return fmt.Errorf("claim of %s: %s", name, word)
 	}
-	m.Attempt, m.State = 1, movement.Sending
+	m.Attempt, m.State = 1, movement.Submitting
 	for _, to := range [][]movement.State{
-		{}, {movement.Pending}, {movement.Done}, {movement.Pending, movement.Failed}, {movement.Unsent}, {movement.Pending, movement.Done},
+		{}, {movement.Pending}, {movement.Succeeded}, {movement.Pending, movement.Failed}, {movement.NotSubmitted}, {movement.Pending, movement.Succeeded},
 	}[dice.IntN(6)] {
 		ok, err := s.Move(t.Context(), m.CreatedAt.Add(time.Second), settled(m, to))
 		if err != nil || !ok {
@@ -240,7 +240,7 @@ func live(t *testing.T, s *store.Store, dice *rand.Rand, name string) error {
 		}
 		m.State = to
 	}
-	if m.State == movement.Done && dice.IntN(2) == 0 {
+	if m.State == movement.Succeeded && dice.IntN(2) == 0 {
 		ok, err := s.Reversed(t.Context(), m.CreatedAt.Add(time.Minute), reversal(m))
 		if err != nil || !ok {
 			return fmt.Errorf("reversal of %s: %v, %w", name, ok, err)
@@ -254,14 +254,14 @@ func live(t *testing.T, s *store.Store, dice *rand.Rand, name string) error {
 func wantStatement(t *testing.T, s *store.Store) {
 	t.Helper()
 	end := epoch.Add(24 * time.Hour)
-	whole, err := s.Statement(t.Context(), payer, time.Time{}, end, nil, 100_000)
+	whole, err := s.AccountStatement(t.Context(), payer, time.Time{}, end, nil, 100_000)
 	if err != nil || len(whole) < 100 {
 		t.Fatalf("%d entries, %v", len(whole), err)
 	}
 	var last *store.Entry
 	var paged []store.Entry
 	for {
-		page, err := s.Statement(t.Context(), payer, time.Time{}, end, last, 37)
+		page, err := s.AccountStatement(t.Context(), payer, time.Time{}, end, last, 37)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +283,7 @@ func wantStatement(t *testing.T, s *store.Store) {
 	wantBalance(t, s, sum.Available, sum.Held)
 	middle := whole[len(whole)/2].At
 	at, err := s.BalanceAt(t.Context(), payer, middle)
-	rest, restErr := s.Statement(t.Context(), payer, middle.Add(time.Microsecond), end, nil, 1)
+	rest, restErr := s.AccountStatement(t.Context(), payer, middle.Add(time.Microsecond), end, nil, 1)
 	if err != nil || restErr != nil || len(rest) != 1 {
 		t.Fatal(err, restErr, len(rest))
 	}

@@ -17,10 +17,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// ErrInsufficient says that a merchant's balance is too small.
-var ErrInsufficient = errors.New("store: the balance is too small")
-
-// Claim commits the intent of a movement: its reference is taken, it stands as
+// Reserve commits the intent of a movement: its reference is taken, it stands as
 // sending, and what it is charged or held for has left the available balance, or
 // none of it. It returns the movement as claimed, with the id and attempt under
 // which the provider is asked, and true; or the movement that has the reference
@@ -28,7 +25,7 @@ var ErrInsufficient = errors.New("store: the balance is too small")
 // balance too small. An attempt that the caller names is claimed as that one or
 // not at all, and lies above all earlier ones; 0 is the next. Where the commit's fate was unclear it is read back: any
 // error means that this claim must not be acted upon.
-func (s *Store) Claim(ctx context.Context, m movement.Movement) (movement.Movement, bool, error) {
+func (s *Store) Reserve(ctx context.Context, m movement.Movement) (movement.Movement, bool, error) {
 	m.CreatedAt, m.SendBy, m.DueAt = micro(m.CreatedAt), micro(m.SendBy), orZero(optional(m.DueAt))
 	begins, err := beginning(m)
 	if err != nil {
@@ -50,7 +47,7 @@ func (s *Store) claimOnce(ctx context.Context, m movement.Movement, begins ledge
 	switch {
 	case err == nil:
 		m.ID, m.Attempt, m.Sequence = movement.ID(row.ID), int(row.Attempt), int(row.Sequence)
-		m.State, m.UpdatedAt, m.Slot = movement.Sending, m.CreatedAt, movement.Slot{}
+		m.State, m.UpdatedAt, m.Reserved = movement.Submitting, m.CreatedAt, movement.ReservedAmount{}
 		m.Amount, m.ExpiresAt = money.Amount(row.Amount), orZero(optional(m.ExpiresAt))
 		return m, true, nil
 	case errors.Is(err, pgx.ErrNoRows), violates(err, "ledger_balances_available"), violates(err, "usage_ceiling"):
@@ -135,20 +132,20 @@ func violates(err error, constraint string) bool {
 func (s *Store) unclaimed(ctx context.Context, m movement.Movement) (movement.Movement, bool, error) {
 	existing, err := s.MovementByKey(ctx, m.Key)
 	missing := errors.Is(err, ErrNotFound)
-	free := missing || err == nil && existing.State == movement.Unsent && (m.Attempt == 0 || m.Attempt > existing.Attempt)
+	free := missing || err == nil && existing.State == movement.NotSubmitted && (m.Attempt == 0 || m.Attempt > existing.Attempt)
 	switch {
 	case free && m.Kind == manifest.Collection:
 		return movement.Movement{}, false, s.uncollected(ctx, m)
-	case err != nil && !missing, !free, m.Charge == movement.Unpaid && len(m.Spends) == 0:
+	case err != nil && !missing, !free, m.Charge == movement.Unpaid && len(m.Usage) == 0:
 		return existing, false, err
 	case m.Charge == movement.Unpaid:
 		return movement.Movement{}, false, s.reached(ctx, m)
 	case missing:
-		return movement.Movement{}, false, ErrInsufficient
+		return movement.Movement{}, false, movement.ErrInsufficient
 	}
 	balance, err := s.Balance(ctx, m.Owner)
 	if err == nil && balance.Available < m.Amount {
-		return movement.Movement{}, false, ErrInsufficient
+		return movement.Movement{}, false, movement.ErrInsufficient
 	}
 	return existing, false, err // it was freed, or the balance filled, at this very moment
 }
@@ -159,7 +156,7 @@ func (s *Store) claimed(ctx context.Context, m movement.Movement, cause error) (
 	if err != nil {
 		return movement.Movement{}, false, fmt.Errorf("store: claim: %w", errors.Join(cause, err))
 	}
-	return existing, existing.State == movement.Sending && sameClaim(existing, m), nil
+	return existing, existing.State == movement.Submitting && sameClaim(existing, m), nil
 }
 
 // sameClaim tells our claim from another's, of which one too many would be money
@@ -175,7 +172,7 @@ func sameClaim(existing, ours movement.Movement) bool {
 // stands. Where somebody else was first (an answer, or another state) that is
 // what stands: whoever promises answers by what is returned. From then on the
 // reference is never free again.
-func (s *Store) Promise(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
+func (s *Store) Acknowledge(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
 	row, err := s.writes.PromiseMovement(ctx, dbsqlc.PromiseMovementParams{
 		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), Answer: string(answer), //nolint:gosec // a small count
 	})
@@ -186,7 +183,7 @@ func (s *Store) Promise(ctx context.Context, m movement.Movement, answer json.Ra
 		return one(row, err)
 	}
 	now, readErr := readBack(ctx, func(ctx context.Context) (movement.Movement, error) { return s.MovementByID(ctx, m.ID) })
-	if readErr != nil || now.Answer == nil && now.Attempt == m.Attempt && now.State == movement.Sending {
+	if readErr != nil || now.Answer == nil && now.Attempt == m.Attempt && now.State == movement.Submitting {
 		return movement.Movement{}, fmt.Errorf("store: promise: %w", errors.Join(err, readErr))
 	}
 	return now, nil

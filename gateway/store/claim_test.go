@@ -43,11 +43,11 @@ func TestClaimOfAFreshReference(t *testing.T) {
 func TestClaimOfATakenReference(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	for _, state := range []movement.State{movement.Sending, movement.Pending, movement.Done, movement.Failed, movement.Expired} {
+	for _, state := range []movement.State{movement.Submitting, movement.Pending, movement.Succeeded, movement.Failed, movement.Expired} {
 		first := at(t, s, string(state), state)
 		other := draft(string(state))
 		other.Amount = 1
-		existing, ours, err := s.Claim(t.Context(), other)
+		existing, ours, err := s.Reserve(t.Context(), other)
 		if err != nil || ours || existing.ID != first.ID || existing.State != state || existing.Amount != first.Amount {
 			t.Errorf("%s: %+v, %v, %v", state, existing, ours, err)
 		}
@@ -95,10 +95,10 @@ func TestClaimAgain(t *testing.T) {
 	if _, err := s.Miss(t.Context(), first, epoch); err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := s.Ask(t.Context(), first, epoch, epoch, epoch); err != nil || !ok {
+	if ok, err := s.Poll(t.Context(), first, epoch, epoch, epoch); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	change := move(first, movement.Unsent)
+	change := move(first, movement.NotSubmitted)
 	change.Result, change.Answer = json.RawMessage(`{"qr_string":"old"}`), json.RawMessage(`{"old":true}`)
 	change.Refusal = &movement.Refusal{Code: "OLD"}
 	change.ProviderReference, change.FactID, change.ExpiresAt = "old", "old", epoch
@@ -142,22 +142,22 @@ func TestClaimOfANamedAttempt(t *testing.T) {
 			}
 			first := claim(t, s, named(1))
 			for _, attempt := range []int{0, 1, 2, 9} {
-				if m, ours, err := s.Claim(t.Context(), named(attempt)); ours || err != nil || m.ID != first.ID {
+				if m, ours, err := s.Reserve(t.Context(), named(attempt)); ours || err != nil || m.ID != first.ID {
 					t.Errorf("of what is being sent, as %d: %v, %v", attempt, ours, err)
 				}
 			}
 			last := first
 			for _, c := range []struct{ attempt, want int }{{1, 0}, {7, 7}, {6, 0}, {7, 0}, {0, 8}, {9, 9}, {math.MaxInt32, math.MaxInt32}} {
-				if last.State == movement.Sending {
-					last = moved(t, s, settled(last, movement.Unsent))
+				if last.State == movement.Submitting {
+					last = moved(t, s, settled(last, movement.NotSubmitted))
 				}
-				m, ours, err := s.Claim(t.Context(), named(c.attempt))
+				m, ours, err := s.Reserve(t.Context(), named(c.attempt))
 				switch {
 				case err != nil || ours != (c.want > 0):
 					t.Fatalf("as %d after %d: %v, %v", c.attempt, last.Attempt, ours, err)
 				case ours && (m.ID != first.ID || m.Attempt != c.want || byID(t, s, m.ID).Attempt != c.want):
 					t.Errorf("as %d after %d: claimed as %d", c.attempt, last.Attempt, m.Attempt)
-				case !ours && (m.ID != first.ID || m.State != movement.Unsent):
+				case !ours && (m.ID != first.ID || m.State != movement.NotSubmitted):
 					t.Errorf("as %d after %d: %+v", c.attempt, last.Attempt, m)
 				}
 				if ours {
@@ -173,15 +173,15 @@ func TestClaimOfANamedAttempt(t *testing.T) {
 func TestPoorClaimOfANamedAttempt(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 1_500, store.Options{MaxConns: 4})
-	moved(t, s, settled(claim(t, s, order("ORD/1", movement.Charged)), movement.Unsent))
+	moved(t, s, settled(claim(t, s, order("ORD/1", movement.Charged)), movement.NotSubmitted))
 	claim(t, s, order("ORD/2", movement.Charged))
 	m := order("ORD/1", movement.Charged)
 	m.Attempt = 500
-	if _, ours, err := s.Claim(t.Context(), m); ours || !errors.Is(err, store.ErrInsufficient) {
+	if _, ours, err := s.Reserve(t.Context(), m); ours || !errors.Is(err, movement.ErrInsufficient) {
 		t.Errorf("%v, %v", ours, err)
 	}
 	m.Attempt = 1
-	if existing, ours, err := s.Claim(t.Context(), m); ours || err != nil || existing.State != movement.Unsent {
+	if existing, ours, err := s.Reserve(t.Context(), m); ours || err != nil || existing.State != movement.NotSubmitted {
 		t.Errorf("%+v, %v, %v", existing, ours, err)
 	}
 }
@@ -189,14 +189,14 @@ func TestPoorClaimOfANamedAttempt(t *testing.T) {
 func TestEqualClaimsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t, database(t), store.Options{MaxConns: 16})
-	unsent := at(t, s, "again", movement.Unsent)
+	unsent := at(t, s, "again", movement.NotSubmitted)
 	for _, reference := range []string{"fresh", "again"} {
 		var wait sync.WaitGroup
 		var ours atomic.Int32
 		ids := make(chan movement.ID, 50)
 		for range 50 {
 			wait.Go(func() {
-				m, claimed, err := s.Claim(t.Context(), draft(reference))
+				m, claimed, err := s.Reserve(t.Context(), draft(reference))
 				if err != nil {
 					t.Error(err)
 				}
@@ -233,7 +233,7 @@ func TestClaimsThatAreRefused(t *testing.T) {
 	} {
 		m := draft("INV/1")
 		change(&m)
-		if _, ours, err := s.Claim(t.Context(), m); err == nil || ours {
+		if _, ours, err := s.Reserve(t.Context(), m); err == nil || ours {
 			t.Errorf("%s: %v, %v", name, ours, err)
 		}
 		if _, err := s.MovementByID(t.Context(), m.ID); !errors.Is(err, store.ErrNotFound) {
@@ -247,7 +247,7 @@ func TestClaimsThatAreRefused(t *testing.T) {
 	}
 	twin := draft("INV/2")
 	twin.ID = m.ID
-	if _, ours, err := s.Claim(t.Context(), twin); err == nil || ours {
+	if _, ours, err := s.Reserve(t.Context(), twin); err == nil || ours {
 		t.Errorf("an id that is in use: %v, %v", ours, err)
 	}
 }

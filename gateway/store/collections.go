@@ -13,20 +13,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
-	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
-
-// NoAmountError says that every amount that a collection could ask for is taken
-// on its account.
-type NoAmountError struct {
-	FreeAt time.Time // when the first of them becomes free
-}
-
-// Error tells that none is free.
-func (e *NoAmountError) Error() string { return "store: no amount is free on the account" }
-
-// ErrForeignAccount says that an account is another merchant's.
-var ErrForeignAccount = errors.New("store: the account is another merchant's")
 
 // claimCollection claims a collection with an amount that no other open one of its
 // account has: what is asked for and a small code, or a larger one where all small
@@ -48,7 +35,7 @@ func (s *Store) claimCollection(ctx context.Context, m movement.Movement, p dbsq
 // else has taken the one that seemed free.
 func (s *Store) drawn(ctx context.Context, m movement.Movement, p dbsqlc.ClaimMovementParams, least, most int64) (dbsqlc.ClaimCollectionRow, error) {
 	draw := dbsqlc.ClaimCollectionParams{
-		AccountID: uuid.UUID(m.Slot.Account), FreeAt: micro(m.Slot.FreeAt), ExpiresAt: micro(m.ExpiresAt),
+		AccountID: uuid.UUID(m.Reserved.Account), FreeAt: micro(m.Reserved.FreeAt), ExpiresAt: micro(m.ExpiresAt),
 		MerchantID: p.MerchantID, Mode: p.Mode, Kind: p.Kind, Reference: p.Reference,
 		ID: p.ID, Attempt: p.Attempt, Operation: p.Operation, Provider: p.Provider, Request: p.Request,
 		ConnectionOwner: p.ConnectionOwner, ConnectionVersion: p.ConnectionVersion, ConnectionAccount: p.ConnectionAccount,
@@ -65,7 +52,7 @@ func (s *Store) drawn(ctx context.Context, m movement.Movement, p dbsqlc.ClaimMo
 			continue // another has taken it at this very moment
 		}
 		if nobodys(err) {
-			return row, ErrForeignAccount
+			return row, movement.ErrForeignAccount
 		}
 		return row, err
 	}
@@ -82,22 +69,22 @@ func nobodys(err error) bool {
 // free.
 func (s *Store) uncollected(ctx context.Context, m movement.Movement) error {
 	slot, err := s.queries.NextFreeSlot(ctx, dbsqlc.NextFreeSlotParams{
-		AccountID: uuid.UUID(m.Slot.Account), Least: int64(m.Amount) + 1, Most: int64(m.Amount) + movement.MostCodes, Now: m.CreatedAt,
+		AccountID: uuid.UUID(m.Reserved.Account), Least: int64(m.Amount) + 1, Most: int64(m.Amount) + movement.MostCodes, Now: m.CreatedAt,
 	})
 	switch {
 	case err != nil:
 		return fmt.Errorf("store: claim: %w", err)
 	case slot.MerchantID != m.Owner.MerchantID:
-		return ErrForeignAccount
+		return movement.ErrForeignAccount
 	}
-	return &NoAmountError{FreeAt: slot.FreeAt.UTC()}
+	return &movement.NoAmountError{FreeAt: slot.FreeAt.UTC()}
 }
 
 // FreeSlot gives back the amount of a collection of which nobody was told. It
 // changes nothing where the amount was taken again since.
-func (s *Store) FreeSlot(ctx context.Context, m movement.Movement) error {
+func (s *Store) ReleaseAmount(ctx context.Context, m movement.Movement) error {
 	err := s.queries.FreeSlot(ctx, dbsqlc.FreeSlotParams{
-		AccountID: uuid.UUID(m.Slot.Account), Amount: int64(m.Amount), MovementID: uuid.UUID(m.ID), FreeAt: micro(m.Slot.FreeAt),
+		AccountID: uuid.UUID(m.Reserved.Account), Amount: int64(m.Amount), MovementID: uuid.UUID(m.ID), FreeAt: micro(m.Reserved.FreeAt),
 	})
 	if err != nil {
 		return fmt.Errorf("store: free slot: %w", err)
@@ -105,35 +92,24 @@ func (s *Store) FreeSlot(ctx context.Context, m movement.Movement) error {
 	return nil
 }
 
-// Book is an account whose reports are read.
-type Book struct {
-	Account    movement.AccountID
-	MerchantID string
-	Mode       string
-	Provider   string
-	Name       string // the provider's of the account; the caller's to know
-	Cursor     string
-	Through    time.Time // zero where nothing is known
-}
-
 // Book reads how far an account's reports were read, or ErrNotFound where nothing
 // was ever collected on it.
-func (s *Store) Book(ctx context.Context, account movement.AccountID) (Book, error) {
+func (s *Store) Statement(ctx context.Context, account movement.AccountID) (movement.Statement, error) {
 	row, err := s.queries.StatementOf(ctx, uuid.UUID(account))
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Book{}, ErrNotFound
+		return movement.Statement{}, ErrNotFound
 	}
 	if err != nil {
-		return Book{}, fmt.Errorf("store: book: %w", err)
+		return movement.Statement{}, fmt.Errorf("store: book: %w", err)
 	}
-	return Book{
+	return movement.Statement{
 		Account: account, MerchantID: row.MerchantID, Mode: row.Mode, Provider: row.Provider, Cursor: row.Cursor, Through: row.Through.UTC(),
 	}, nil
 }
 
 // AskBook takes the right to read an account's reports, if nobody did since
 // before. Who did in a future that no right clock tells takes nobody's right away.
-func (s *Store) AskBook(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error) {
+func (s *Store) PollStatement(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error) {
 	_, err := s.queries.AskStatement(ctx, dbsqlc.AskStatementParams{
 		AccountID: uuid.UUID(account), Now: optional(now), Before: optional(before), Ahead: new(tooFar(now)),
 	})
@@ -143,37 +119,24 @@ func (s *Store) AskBook(ctx context.Context, account movement.AccountID, now, be
 // QuietBooks reads accounts whose reports nobody has read since before, as AskBook
 // has it, in the order of their ids after one. Of each it tells whose it is, and no
 // more.
-func (s *Store) QuietBooks(ctx context.Context, after movement.AccountID, now, before time.Time, most int) ([]Book, error) {
+func (s *Store) UnreadStatements(ctx context.Context, after movement.AccountID, now, before time.Time, most int) ([]movement.Statement, error) {
 	rows, err := s.queries.QuietStatements(ctx, dbsqlc.QuietStatementsParams{
 		After: uuid.UUID(after), Before: optional(before), Ahead: new(tooFar(now)), Most: int32(most), //nolint:gosec // a page
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store: quiet books: %w", err)
 	}
-	books := make([]Book, len(rows))
+	books := make([]movement.Statement, len(rows))
 	for i, row := range rows {
-		books[i] = Book{Account: movement.AccountID(row.AccountID), MerchantID: row.MerchantID, Mode: row.Mode, Provider: row.Provider}
+		books[i] = movement.Statement{Account: movement.AccountID(row.AccountID), MerchantID: row.MerchantID, Mode: row.Mode, Provider: row.Provider}
 	}
 	return books, nil
-}
-
-// BookEntry is what a report says of a payment, with all that one page says of it.
-type BookEntry struct {
-	Payment    string // the provider's name of it
-	ID         string // of the row that pays, or else of the one that takes back
-	Amount     money.Amount
-	Currency   string
-	At         time.Time
-	Paid       bool
-	ReversedAt time.Time // zero where it was not taken back
-	Differs    bool      // its rows do not agree
-	Data       string
 }
 
 // Enter enters what was read from a book's cursor, and moves the cursor on, in one
 // commit. It is false, and nothing was entered, where somebody else has read from
 // that cursor already. Each payment may stand in it once.
-func (s *Store) Enter(ctx context.Context, now time.Time, b Book, entries []BookEntry, next string, through time.Time) (bool, error) {
+func (s *Store) Import(ctx context.Context, now time.Time, b movement.Statement, entries []movement.ImportedLine, next string, through time.Time) (bool, error) {
 	p := dbsqlc.EnterStatementParams{
 		AccountID: uuid.UUID(b.Account), Cursor: b.Cursor, Next: next, Through: micro(through), Now: micro(now),
 		Payments: []string{}, EntryIds: []string{}, Amounts: []int64{}, Currencies: []string{}, Ats: []time.Time{}, Paids: []bool{},

@@ -29,7 +29,7 @@ func sale(reference string, base money.Amount) movement.Movement {
 	m.Kind, m.Operation, m.Provider, m.Amount = manifest.Collection, "/wallet2/create", "wallet2", base
 	m.ConnectionAccount, m.ConnectionOwner = "ID1020012345678", manifest.OwnerMerchant
 	m.ExpiresAt = m.CreatedAt.Add(life)
-	m.Slot = movement.Slot{Account: wallet, FreeAt: m.ExpiresAt.Add(coolDown)}
+	m.Reserved = movement.ReservedAmount{Account: wallet, FreeAt: m.ExpiresAt.Add(coolDown)}
 	return m
 }
 
@@ -45,10 +45,10 @@ func TestEveryPayableAmountIsItsOwn(t *testing.T) {
 		var all sync.WaitGroup
 		for i := from; i < to; i++ {
 			all.Go(func() {
-				m, ours, err := replicas[i%2].Claim(t.Context(), sale(fmt.Sprintf("INV/%d", i), base))
+				m, ours, err := replicas[i%2].Reserve(t.Context(), sale(fmt.Sprintf("INV/%d", i), base))
 				mu.Lock()
 				defer mu.Unlock()
-				none, isNone := errors.AsType[*store.NoAmountError](err)
+				none, isNone := errors.AsType[*movement.NoAmountError](err)
 				switch {
 				case isNone:
 					full = append(full, none.FreeAt)
@@ -124,14 +124,14 @@ func TestAnAmountIsFreeAfterItsTime(t *testing.T) {
 	again := func(reference string, after time.Duration) (movement.Movement, error) {
 		m := sale(reference, 5000)
 		m.CreatedAt = m.CreatedAt.Add(after)
-		m.ExpiresAt, m.Slot.FreeAt = m.ExpiresAt.Add(after), m.Slot.FreeAt.Add(after)
-		m, _, err := s.Claim(t.Context(), m)
+		m.ExpiresAt, m.Reserved.FreeAt = m.ExpiresAt.Add(after), m.Reserved.FreeAt.Add(after)
+		m, _, err := s.Reserve(t.Context(), m)
 		return m, err
 	}
 	refused := func(what string, after time.Duration) {
 		t.Helper()
 		_, err := again(what, after)
-		if _, none := errors.AsType[*store.NoAmountError](err); !none {
+		if _, none := errors.AsType[*movement.NoAmountError](err); !none {
 			t.Errorf("an amount was given away %s: %v", what, err)
 		}
 	}
@@ -148,7 +148,7 @@ func TestAnAmountIsFreeAfterItsTime(t *testing.T) {
 	}
 	refused("while its next sale is open", life+coolDown)
 	// A taken reference is answered as such, also where no amount is free.
-	existing, ours, err := s.Claim(t.Context(), sale(taken, 5000))
+	existing, ours, err := s.Reserve(t.Context(), sale(taken, 5000))
 	if err != nil || ours || existing.Reference != taken {
 		t.Errorf("%v, %v, %v", existing.Reference, ours, err)
 	}
@@ -169,7 +169,7 @@ func TestReadersTakeTurns(t *testing.T) {
 		{6 * time.Second, true}, {7 * time.Second, false}, {11 * time.Second, true},
 	} {
 		now := epoch.Add(c.at)
-		if ours, err := s.AskBook(t.Context(), wallet, now, now.Add(-5*time.Second)); err != nil || ours != c.want {
+		if ours, err := s.PollStatement(t.Context(), wallet, now, now.Add(-5*time.Second)); err != nil || ours != c.want {
 			t.Errorf("%d, after %v: %v, %v", i, c.at, ours, err)
 		}
 	}
@@ -183,18 +183,18 @@ func TestQuietBooks(t *testing.T) {
 	for i := range accounts {
 		m := sale(fmt.Sprint(i), 100)
 		m.ConnectionAccount = fmt.Sprint("wallet ", i)
-		m.Slot.Account = movement.NewAccountID("wallet2", "live", m.ConnectionAccount)
+		m.Reserved.Account = movement.NewAccountID("wallet2", "live", m.ConnectionAccount)
 		claim(t, s, m)
 	}
 	busy := movement.NewAccountID("wallet2", "live", "wallet 3")
-	if ours, err := s.AskBook(t.Context(), busy, epoch, epoch); err != nil || !ours {
+	if ours, err := s.PollStatement(t.Context(), busy, epoch, epoch); err != nil || !ours {
 		t.Fatal(ours, err)
 	}
 	for before, want := range map[time.Time]int{epoch.Add(-time.Second): accounts - 1, epoch: accounts} {
-		var found []store.Book
-		for page := []store.Book{{}}; len(page) > 0; found = append(found, page...) {
+		var found []movement.Statement
+		for page := []movement.Statement{{}}; len(page) > 0; found = append(found, page...) {
 			var err error
-			if page, err = s.QuietBooks(t.Context(), page[len(page)-1].Account, epoch, before, 2); err != nil {
+			if page, err = s.UnreadStatements(t.Context(), page[len(page)-1].Account, epoch, before, 2); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -212,17 +212,17 @@ func TestAccountsHaveOneOwner(t *testing.T) {
 	claim(t, s, sale("1", 100))
 	foreign := sale("1", 100)
 	foreign.Owner.MerchantID = "mer_2"
-	if _, _, err := s.Claim(t.Context(), foreign); !errors.Is(err, store.ErrForeignAccount) {
+	if _, _, err := s.Reserve(t.Context(), foreign); !errors.Is(err, movement.ErrForeignAccount) {
 		t.Errorf("another merchant: %v", err)
 	}
-	foreign.Slot.Account = movement.NewAccountID("wallet2", "test", "ID1020012345678")
+	foreign.Reserved.Account = movement.NewAccountID("wallet2", "test", "ID1020012345678")
 	claim(t, s, foreign)
 }
 
 // book is the wallet's, after its first sale.
-func book(t *testing.T, s *store.Store) store.Book {
+func book(t *testing.T, s *store.Store) movement.Statement {
 	t.Helper()
-	b, err := s.Book(t.Context(), wallet)
+	b, err := s.Statement(t.Context(), wallet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,15 +230,15 @@ func book(t *testing.T, s *store.Store) store.Book {
 	return b
 }
 
-func rowOf(payment string, amount money.Amount) store.BookEntry {
-	return store.BookEntry{Payment: payment, ID: payment, Amount: amount, Currency: "IDR", At: epoch, Paid: true}
+func rowOf(payment string, amount money.Amount) movement.ImportedLine {
+	return movement.ImportedLine{Payment: payment, ID: payment, Amount: amount, Currency: "IDR", At: epoch, Paid: true}
 }
 
 // TestEnterIsAllOrNothing has two readers of one cursor: one of them enters.
 func TestEnterIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	if _, err := s.Book(t.Context(), wallet); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Statement(t.Context(), wallet); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a book that nobody opened: %v", err)
 	}
 	claim(t, s, sale("1", 100))
@@ -249,7 +249,7 @@ func TestEnterIsAllOrNothing(t *testing.T) {
 	entered := make(chan bool, 2)
 	for range 2 {
 		go func() {
-			ok, err := s.Enter(context.WithoutCancel(t.Context()), epoch, b, []store.BookEntry{rowOf("a", 150), rowOf("b", 160)}, "2", epoch.Add(time.Hour))
+			ok, err := s.Import(context.WithoutCancel(t.Context()), epoch, b, []movement.ImportedLine{rowOf("a", 150), rowOf("b", 160)}, "2", epoch.Add(time.Hour))
 			if err != nil {
 				t.Error(err)
 			}
@@ -261,17 +261,17 @@ func TestEnterIsAllOrNothing(t *testing.T) {
 	}
 	// Rows that were read before, and an older word on how far the books are.
 	b = book(t, s)
-	if ok, err := s.Enter(t.Context(), epoch, b, []store.BookEntry{rowOf("b", 160), rowOf("c", 170)}, "3", epoch); err != nil || !ok {
+	if ok, err := s.Import(t.Context(), epoch, b, []movement.ImportedLine{rowOf("b", 160), rowOf("c", 170)}, "3", epoch); err != nil || !ok {
 		t.Error(ok, err)
 	}
 	if b = book(t, s); b.Cursor != "3" || !b.Through.Equal(epoch.Add(time.Hour).Truncate(time.Microsecond)) {
 		t.Errorf("the book is at %+v", b)
 	}
-	open, err := s.OpenSettlements(t.Context(), wallet, "", 10)
+	open, err := s.OpenLines(t.Context(), wallet, "", 10)
 	if err != nil || len(open) != 3 || open[1].Payment != "b" || open[1].Amount != 160 || open[1].Differs {
 		t.Errorf("%+v, %v", open, err)
 	}
-	if open, _ = s.OpenSettlements(t.Context(), wallet, "b", 10); len(open) != 1 {
+	if open, _ = s.OpenLines(t.Context(), wallet, "b", 10); len(open) != 1 {
 		t.Errorf("after b: %+v", open)
 	}
 }
@@ -281,24 +281,24 @@ func TestAPaymentPaysOnce(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	one, other := claim(t, s, sale("1", 100)), claim(t, s, sale("2", 100))
-	if _, err := s.Enter(t.Context(), epoch, book(t, s), []store.BookEntry{rowOf("a", one.Amount), rowOf("b", one.Amount)}, "1", epoch); err != nil {
+	if _, err := s.Import(t.Context(), epoch, book(t, s), []movement.ImportedLine{rowOf("a", one.Amount), rowOf("b", one.Amount)}, "1", epoch); err != nil {
 		t.Fatal(err)
 	}
-	judge := func(verdicts ...store.Verdict) {
+	judge := func(verdicts ...movement.Match) {
 		t.Helper()
-		if _, err := s.Judge(t.Context(), epoch, book(t, s), verdicts); err != nil {
+		if _, err := s.Match(t.Context(), epoch, book(t, s), verdicts); err != nil {
 			t.Error(err)
 		}
 	}
-	judge(store.Verdict{Payment: "a", State: store.SettlementMatched, Movement: one.ID},
-		store.Verdict{Payment: "b", State: store.SettlementMatched, Movement: one.ID}) // both for one sale: the first has it
-	judge(store.Verdict{Payment: "a", State: store.SettlementMatched, Movement: other.ID}) // it is judged already
-	a, err := s.Settlement(t.Context(), wallet, "a")
-	if err != nil || a.Movement != one.ID || a.State != store.SettlementMatched {
+	judge(movement.Match{Payment: "a", State: movement.LineMatched, Movement: one.ID},
+		movement.Match{Payment: "b", State: movement.LineMatched, Movement: one.ID}) // both for one sale: the first has it
+	judge(movement.Match{Payment: "a", State: movement.LineMatched, Movement: other.ID}) // it is judged already
+	a, err := s.Line(t.Context(), wallet, "a")
+	if err != nil || a.Movement != one.ID || a.State != movement.LineMatched {
 		t.Errorf("a: %+v, %v", a, err)
 	}
-	b, _ := s.Settlement(t.Context(), wallet, "b")
-	if b.Movement != (movement.ID{}) || b.State != store.SettlementNew {
+	b, _ := s.Line(t.Context(), wallet, "b")
+	if b.Movement != (movement.ID{}) || b.State != movement.LineNew {
 		t.Errorf("b: %+v", b)
 	}
 	found, err := s.Candidates(t.Context(), book(t, s), []money.Amount{one.Amount, other.Amount}, epoch, epoch)
@@ -310,20 +310,20 @@ func TestAPaymentPaysOnce(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	judge(store.Verdict{Payment: "b", State: store.SettlementAgain, Reason: "paid_again", Detail: "IDR 100"})
-	judge(store.Verdict{Payment: "a", State: store.SettlementAgain, Reason: "paid_again"}) // of a stale reader
-	if open, err := s.OpenAttention(t.Context(), 10); err != nil || len(open) != 1 || open[0].Subject != "payment b" || open[0].Reason != "paid_again" {
+	judge(movement.Match{Payment: "b", State: movement.LineAgain, Reason: "paid_again", Detail: "IDR 100"})
+	judge(movement.Match{Payment: "a", State: movement.LineAgain, Reason: "paid_again"}) // of a stale reader
+	if open, err := s.OpenExceptions(t.Context(), 10); err != nil || len(open) != 1 || open[0].Subject != "payment b" || open[0].Reason != "paid_again" {
 		t.Errorf("the operators' list: %+v, %v", open, err)
 	}
-	listed, err := s.ListSettlements(t.Context(), "mer_1", 10)
-	if err != nil || len(listed) != 1 || listed[0].Payment != "b" || listed[0].State != store.SettlementAgain {
+	listed, err := s.ListLines(t.Context(), "mer_1", 10)
+	if err != nil || len(listed) != 1 || listed[0].Payment != "b" || listed[0].State != movement.LineAgain {
 		t.Fatalf("%+v, %v", listed, err)
 	}
 	for _, c := range []struct {
 		to   movement.ID
 		want bool
 	}{{one.ID, false}, {other.ID, true}, {other.ID, false}} { // taken; free; no longer as it was seen
-		if ok, err := s.Assign(t.Context(), epoch, listed[0].Settlement, c.to, "ani", "the payer has called"); err != nil || ok != c.want {
+		if ok, err := s.Assign(t.Context(), epoch, listed[0].StatementLine, c.to, "ani", "the payer has called"); err != nil || ok != c.want {
 			t.Errorf("assigned: %v, %v, want %v", ok, err, c.want)
 		}
 	}
@@ -336,16 +336,16 @@ func TestAPaymentAndASaleMeetOnce(t *testing.T) {
 	url := database(t)
 	replicas := []*store.Store{open(t, url, store.Options{MaxConns: 8}), open(t, url, store.Options{MaxConns: 8})}
 	const many = 60
-	sales, rows := make([]movement.Movement, many), make([]store.BookEntry, many)
+	sales, rows := make([]movement.Movement, many), make([]movement.ImportedLine, many)
 	for i := range many {
 		sales[i] = claim(t, replicas[0], sale(fmt.Sprint(i), 100))
 		rows[i] = rowOf(fmt.Sprint("p", i), sales[i].Amount)
 	}
 	b := book(t, replicas[0])
-	if ok, err := replicas[0].Enter(t.Context(), epoch, b, rows, "1", epoch); err != nil || !ok {
+	if ok, err := replicas[0].Import(t.Context(), epoch, b, rows, "1", epoch); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	seen, err := replicas[0].OpenSettlements(t.Context(), wallet, "", many)
+	seen, err := replicas[0].OpenLines(t.Context(), wallet, "", many)
 	if err != nil || len(seen) != many {
 		t.Fatal(len(seen), err)
 	}
@@ -354,11 +354,11 @@ func TestAPaymentAndASaleMeetOnce(t *testing.T) {
 	for n, replica := range replicas {
 		all.Go(func() {
 			for from := 0; from < many; from += 15 {
-				var verdicts []store.Verdict
+				var verdicts []movement.Match
 				for i := from; i < from+15; i++ {
-					verdicts = append(verdicts, store.Verdict{Payment: seen[i].Payment, State: store.SettlementMatched, Movement: sales[(i+n)%many].ID})
+					verdicts = append(verdicts, movement.Match{Payment: seen[i].Payment, State: movement.LineMatched, Movement: sales[(i+n)%many].ID})
 				}
-				decided, err := replica.Judge(t.Context(), epoch, b, verdicts)
+				decided, err := replica.Match(t.Context(), epoch, b, verdicts)
 				if err != nil {
 					t.Error(err)
 				}
@@ -384,7 +384,7 @@ func TestAPaymentAndASaleMeetOnce(t *testing.T) {
 	for payment := range given {
 		won[payment]++
 	}
-	now, err := replicas[1].SettlementsNamed(t.Context(), wallet, slices.Collect(maps.Keys(won)))
+	now, err := replicas[1].LinesNamed(t.Context(), wallet, slices.Collect(maps.Keys(won)))
 	if err != nil || len(now) != len(won) {
 		t.Fatal(len(now), len(won), err)
 	}
@@ -405,19 +405,19 @@ func TestAPaymentAndASaleMeetOnce(t *testing.T) {
 // taken back, in any order: it is never taken for all of it.
 func TestAPartTakenBackIsForOperators(t *testing.T) {
 	t.Parallel()
-	for name, verdict := range map[string]store.SettlementState{"judged between": store.SettlementUnmatched, "not judged": ""} {
+	for name, verdict := range map[string]movement.LineState{"judged between": movement.LineUnmatched, "not judged": ""} {
 		for _, first := range []bool{true, false} {
 			s := fresh(t)
 			claim(t, s, sale("1", 100))
 			pay, part := rowOf("a", 150), rowOf("a", 20)
 			part.ID, part.Paid, part.ReversedAt = "a-", false, epoch.Add(time.Minute)
-			rows := []store.BookEntry{pay, part}
+			rows := []movement.ImportedLine{pay, part}
 			if !first {
 				slices.Reverse(rows)
 			}
 			for i, row := range rows {
 				b := book(t, s)
-				if ok, err := s.Enter(t.Context(), epoch, b, []store.BookEntry{row}, fmt.Sprint(i), epoch); err != nil || !ok {
+				if ok, err := s.Import(t.Context(), epoch, b, []movement.ImportedLine{row}, fmt.Sprint(i), epoch); err != nil || !ok {
 					t.Fatal(ok, err)
 				}
 				if i > 0 || verdict == "" {
@@ -425,14 +425,14 @@ func TestAPartTakenBackIsForOperators(t *testing.T) {
 				}
 				as := verdict
 				if !row.Paid {
-					as = store.SettlementReversed
+					as = movement.LineReversed
 				}
-				if _, err := s.Judge(t.Context(), epoch, b, []store.Verdict{{Payment: "a", State: as}}); err != nil {
+				if _, err := s.Match(t.Context(), epoch, b, []movement.Match{{Payment: "a", State: as}}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			a, err := s.Settlement(t.Context(), wallet, "a")
-			if err != nil || !a.Differs || a.State == store.SettlementReversed || a.Amount != pay.Amount || a.ID != "a" {
+			a, err := s.Line(t.Context(), wallet, "a")
+			if err != nil || !a.Differs || a.State == movement.LineReversed || a.Amount != pay.Amount || a.ID != "a" {
 				t.Errorf("%s, paid first %v: %+v, %v", name, first, a, err)
 			}
 		}
@@ -445,24 +445,24 @@ func TestWhatIsToldLaterOpensAPayment(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	one, other := claim(t, s, sale("1", 100)), claim(t, s, sale("2", 100))
-	enter := func(entries ...store.BookEntry) {
+	enter := func(entries ...movement.ImportedLine) {
 		t.Helper()
 		b := book(t, s)
-		if ok, err := s.Enter(t.Context(), epoch, b, entries, b.Cursor+"+", epoch); err != nil || !ok {
+		if ok, err := s.Import(t.Context(), epoch, b, entries, b.Cursor+"+", epoch); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
 	}
-	open := func() []store.Settlement {
+	open := func() []movement.StatementLine {
 		t.Helper()
-		open, err := s.OpenSettlements(t.Context(), wallet, "", 10)
+		open, err := s.OpenLines(t.Context(), wallet, "", 10)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return open
 	}
 	enter(rowOf("a", one.Amount), rowOf("b", other.Amount))
-	if _, err := s.Judge(t.Context(), epoch, book(t, s), []store.Verdict{
-		{Payment: "a", State: store.SettlementMatched, Movement: one.ID}, {Payment: "b", State: store.SettlementMatched, Movement: other.ID},
+	if _, err := s.Match(t.Context(), epoch, book(t, s), []movement.Match{
+		{Payment: "a", State: movement.LineMatched, Movement: one.ID}, {Payment: "b", State: movement.LineMatched, Movement: other.ID},
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -470,13 +470,13 @@ func TestWhatIsToldLaterOpensAPayment(t *testing.T) {
 	back.ID, back.Paid, back.ReversedAt = "a-", false, epoch.Add(time.Minute)
 	seen := open()
 	enter(back) // while it is settled as it was seen
-	if err := s.Settled(t.Context(), wallet, seen); err != nil {
+	if err := s.CloseLines(t.Context(), wallet, seen); err != nil {
 		t.Fatal(err)
 	}
 	if left := open(); len(left) != 1 || left[0].Payment != "a" || left[0].ReversedAt.IsZero() || left[0].ID != "a" {
 		t.Fatalf("open: %+v", left)
 	}
-	if err := s.Settled(t.Context(), wallet, open()); err != nil {
+	if err := s.CloseLines(t.Context(), wallet, open()); err != nil {
 		t.Fatal(err)
 	}
 	enter(back, rowOf("b", other.Amount+1))

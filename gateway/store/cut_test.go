@@ -29,14 +29,14 @@ func TestClaimWhoseAnswerIsCut(t *testing.T) {
 	for _, claims := range []string{"the first", "a later one, of a prepared statement"} {
 		m := draft(claims)
 		p.arm(cut{at: execution, after: true})
-		claimed, ours, err := s.Claim(t.Context(), m)
-		if err != nil || !ours || claimed.ID != m.ID || claimed.Attempt != 1 || claimed.State != movement.Sending {
+		claimed, ours, err := s.Reserve(t.Context(), m)
+		if err != nil || !ours || claimed.ID != m.ID || claimed.Attempt != 1 || claimed.State != movement.Submitting {
 			t.Errorf("%s: %+v, %v, %v", claims, claimed, ours, err)
 		}
 		if p.happened() != 1 {
 			t.Fatal("nothing was cut")
 		}
-		if _, ours, err := truth.Claim(t.Context(), draft(claims)); ours || err != nil {
+		if _, ours, err := truth.Reserve(t.Context(), draft(claims)); ours || err != nil {
 			t.Errorf("%s: somebody else gets it, too: %v, %v", claims, ours, err)
 		}
 	}
@@ -50,7 +50,7 @@ func TestClaimThatIsCut(t *testing.T) {
 	p, s, _, url := cuttable(t)
 	m := draft("INV/1")
 	p.arm(cut{at: execution})
-	if _, ours, err := s.Claim(t.Context(), m); err == nil || ours {
+	if _, ours, err := s.Reserve(t.Context(), m); err == nil || ours {
 		t.Errorf("%v, %v", ours, err)
 	}
 	if n := count(t, url, rows); n != 0 || p.happened() != 1 {
@@ -69,7 +69,7 @@ func TestClaimCutForGood(t *testing.T) {
 		p, s, truth, url := cuttable(t)
 		m := draft("INV/1")
 		p.arm(cut{at: execution, after: after, stay: true})
-		if _, ours, err := s.Claim(t.Context(), m); err == nil || ours {
+		if _, ours, err := s.Reserve(t.Context(), m); err == nil || ours {
 			t.Errorf("after %v: %v, %v", after, ours, err)
 		}
 		want := 0
@@ -80,7 +80,7 @@ func TestClaimCutForGood(t *testing.T) {
 			t.Errorf("after %v: %d rows", after, n)
 		}
 		// The same request again finds the first attempt, and does not claim twice.
-		if existing, ours, err := truth.Claim(t.Context(), draft("INV/1")); err != nil || ours == after || after && existing.ID != m.ID {
+		if existing, ours, err := truth.Reserve(t.Context(), draft("INV/1")); err != nil || ours == after || after && existing.ID != m.ID {
 			t.Errorf("after %v, again: %v, %v", after, ours, err)
 		}
 	}
@@ -92,13 +92,13 @@ func TestClaimCutForGood(t *testing.T) {
 func TestCutClaimIsNotAnothers(t *testing.T) {
 	t.Parallel()
 	p, s, truth, _ := cuttable(t)
-	unsent := at(t, truth, "INV/2", movement.Unsent)
+	unsent := at(t, truth, "INV/2", movement.NotSubmitted)
 	for _, reference := range []string{"INV/1", "INV/2"} {
 		m, other := draft(reference), draft(reference)
 		other.RequestID = m.RequestID
 		other.CreatedAt, other.SendBy = m.CreatedAt.Add(1000), m.SendBy.Add(1000)
 		p.arm(cut{at: execution, then: func() { claim(t, truth, other) }})
-		existing, ours, err := s.Claim(t.Context(), m)
+		existing, ours, err := s.Reserve(t.Context(), m)
 		if err != nil || ours {
 			t.Errorf("%s, which is another's: %v, %v", reference, ours, err)
 		}
@@ -111,9 +111,9 @@ func TestCutClaimIsNotAnothers(t *testing.T) {
 func TestClaimAgainWhoseAnswerIsCut(t *testing.T) {
 	t.Parallel()
 	p, s, truth, _ := cuttable(t)
-	unsent := at(t, truth, "INV/1", movement.Unsent)
+	unsent := at(t, truth, "INV/1", movement.NotSubmitted)
 	p.arm(cut{at: execution, after: true})
-	claimed, ours, err := s.Claim(t.Context(), draft("INV/1"))
+	claimed, ours, err := s.Reserve(t.Context(), draft("INV/1"))
 	if err != nil || !ours || claimed.ID != unsent.ID || claimed.Attempt != 2 || p.happened() != 1 {
 		t.Errorf("%+v, %v, %v", claimed, ours, err)
 	}
@@ -140,11 +140,11 @@ func TestMoveThatIsOvertaken(t *testing.T) {
 	m := claim(t, truth, draft("INV/1"))
 	pending := m
 	pending.State = movement.Pending
-	p.arm(cut{at: execution, after: true, then: func() { moved(t, truth, move(pending, movement.Done)) }})
+	p.arm(cut{at: execution, after: true, then: func() { moved(t, truth, move(pending, movement.Succeeded)) }})
 	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Pending)); err != nil || !ok {
 		t.Errorf("%v, %v", ok, err)
 	}
-	if got := byID(t, truth, m.ID); got.State != movement.Done || len(story(t, truth, m.ID)) != 2 {
+	if got := byID(t, truth, m.ID); got.State != movement.Succeeded || len(story(t, truth, m.ID)) != 2 {
 		t.Errorf("%s, %v", got.State, story(t, truth, m.ID))
 	}
 }
@@ -157,7 +157,7 @@ func TestMoveThatIsCut(t *testing.T) {
 	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Pending)); err == nil || ok {
 		t.Errorf("%v, %v", ok, err)
 	}
-	if got := byID(t, truth, m.ID); got.State != movement.Sending || len(story(t, truth, m.ID)) != 0 {
+	if got := byID(t, truth, m.ID); got.State != movement.Submitting || len(story(t, truth, m.ID)) != 0 {
 		t.Errorf("%s, %v", got.State, story(t, truth, m.ID))
 	}
 	// Another's move meanwhile is not taken for ours.

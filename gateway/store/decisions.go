@@ -13,50 +13,18 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
-// Outcome is what operators say became of a movement.
-type Outcome string
-
-// The outcomes.
-const (
-	OutcomeSuccess Outcome = "success"
-	OutcomeFailed  Outcome = "failed"
-)
-
-// ErrDecided says that operators have said something else of a movement, which
-// stands.
-var ErrDecided = errors.New("store: another outcome is proposed or decided")
-
-// Decision is operators' word on an attempt of a movement whose outcome nobody
-// knows: proposed by one and confirmed by another, or one's alone.
-type Decision struct {
-	MovementID movement.ID
-	Attempt    int
-	Operator   string
-	Outcome    Outcome
-	Reason     string
-	At         time.Time
-	Alone      bool
-
-	ConfirmedBy     string // "" until another operator has said the same
-	ConfirmedReason string
-	ConfirmedAt     time.Time
-}
-
-// Made tells whether it may be applied: it waits for nobody.
-func (d Decision) Made() bool { return d.Alone || d.ConfirmedBy != "" }
-
 // Decide writes what an operator says of a movement, with its audit entry, and
 // returns what stands then. The first proposes. Another who says the same
 // confirms. Who has proposed may propose something else, and an operator alone
 // decides at once, which puts the review on the operators' list; a decision that
 // is made stays. ErrDecided where another outcome stands, which is returned too.
 // The same again changes nothing.
-func (s *Store) Decide(ctx context.Context, m movement.Movement, d Decision, review Attention) (Decision, error) {
+func (s *Store) Override(ctx context.Context, m movement.Movement, d movement.Override, review movement.Exception) (movement.Override, error) {
 	if d.Operator == "" || d.Reason == "" || d.At.IsZero() {
-		return Decision{}, fmt.Errorf("%w: a decision needs an operator, a reason and a time", ErrInvalid)
+		return movement.Override{}, fmt.Errorf("%w: a decision needs an operator, a reason and a time", ErrInvalid)
 	}
 	d.MovementID, d.Attempt, d.At = m.ID, m.Attempt, micro(d.At)
-	var stands Decision
+	var stands movement.Override
 	err := s.Tx(ctx, func(q *dbsqlc.Queries) error {
 		stands = d
 		before, err := decisionOf(ctx, q, m.ID, m.Attempt)
@@ -64,11 +32,11 @@ func (s *Store) Decide(ctx context.Context, m movement.Movement, d Decision, rev
 		switch {
 		case err != nil && !none:
 			return err
-		case none, d.replaces(before):
+		case none, d.Replaces(before):
 			return s.putDecision(ctx, q, m, d, review)
 		case before.Outcome != d.Outcome:
 			stands = before
-			return ErrDecided
+			return movement.ErrOverridden
 		case before.Made() || before.Operator == d.Operator:
 			stands = before
 			return nil
@@ -77,25 +45,13 @@ func (s *Store) Decide(ctx context.Context, m movement.Movement, d Decision, rev
 		stands.ConfirmedBy, stands.ConfirmedReason, stands.ConfirmedAt = d.Operator, d.Reason, d.At
 		return confirmDecision(ctx, q, m, stands)
 	})
-	if err != nil && !errors.Is(err, ErrDecided) {
-		return Decision{}, fmt.Errorf("store: decide: %w", err)
+	if err != nil && !errors.Is(err, movement.ErrOverridden) {
+		return movement.Override{}, fmt.Errorf("store: decide: %w", err)
 	}
 	return stands, err
 }
 
-// replaces tells whether a proposal gives way to what an operator says now: one's
-// own to anything else, another's to a different outcome that is decided alone.
-func (d Decision) replaces(before Decision) bool {
-	switch {
-	case before.Made():
-		return false
-	case before.Operator == d.Operator:
-		return before.Outcome != d.Outcome || d.Alone
-	}
-	return before.Outcome != d.Outcome && d.Alone
-}
-
-func (s *Store) putDecision(ctx context.Context, q *dbsqlc.Queries, m movement.Movement, d Decision, review Attention) error {
+func (s *Store) putDecision(ctx context.Context, q *dbsqlc.Queries, m movement.Movement, d movement.Override, review movement.Exception) error {
 	rows, err := q.PutDecision(ctx, dbsqlc.PutDecisionParams{
 		MovementID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), //nolint:gosec // a small count
 		Operator: d.Operator, Outcome: string(d.Outcome), Reason: d.Reason, At: d.At, Alone: d.Alone,
@@ -115,7 +71,7 @@ func (s *Store) putDecision(ctx context.Context, q *dbsqlc.Queries, m movement.M
 	return auditDecision(ctx, q, m, d.Operator, "movement.decide_alone", d.Outcome, d.Reason, d.At)
 }
 
-func confirmDecision(ctx context.Context, q *dbsqlc.Queries, m movement.Movement, d Decision) error {
+func confirmDecision(ctx context.Context, q *dbsqlc.Queries, m movement.Movement, d movement.Override) error {
 	rows, err := q.ConfirmDecision(ctx, dbsqlc.ConfirmDecisionParams{
 		MovementID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), Outcome: string(d.Outcome), //nolint:gosec // a small count
 		Operator: d.ConfirmedBy, Reason: d.ConfirmedReason, At: d.ConfirmedAt,
@@ -126,7 +82,7 @@ func confirmDecision(ctx context.Context, q *dbsqlc.Queries, m movement.Movement
 	return auditDecision(ctx, q, m, d.ConfirmedBy, "movement.confirm", d.Outcome, d.ConfirmedReason, d.ConfirmedAt)
 }
 
-func auditDecision(ctx context.Context, q *dbsqlc.Queries, m movement.Movement, operator, action string, o Outcome, reason string, at time.Time) error {
+func auditDecision(ctx context.Context, q *dbsqlc.Queries, m movement.Movement, operator, action string, o movement.OverrideOutcome, reason string, at time.Time) error {
 	return q.InsertAudit(ctx, dbsqlc.InsertAuditParams{
 		AuditID: uuid.New(), MerchantID: m.Owner.MerchantID, At: at, Operator: operator, Action: action,
 		Detail: fmt.Sprintf("%s %s, attempt %d, mode %s, is %s: %s", m.Kind, m.ID, m.Attempt, m.Owner.Mode, o, reason),
@@ -135,31 +91,31 @@ func auditDecision(ctx context.Context, q *dbsqlc.Queries, m movement.Movement, 
 
 // DecisionOf reads what operators have said of an attempt of a movement, or
 // ErrNotFound.
-func (s *Store) DecisionOf(ctx context.Context, id movement.ID, attempt int) (Decision, error) {
+func (s *Store) OverrideOf(ctx context.Context, id movement.ID, attempt int) (movement.Override, error) {
 	return decisionOf(ctx, s.queries, id, attempt)
 }
 
-func decisionOf(ctx context.Context, q *dbsqlc.Queries, id movement.ID, attempt int) (Decision, error) {
+func decisionOf(ctx context.Context, q *dbsqlc.Queries, id movement.ID, attempt int) (movement.Override, error) {
 	row, err := q.DecisionOf(ctx, dbsqlc.DecisionOfParams{MovementID: uuid.UUID(id), Attempt: int32(attempt)}) //nolint:gosec // a small count
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Decision{}, ErrNotFound
+		return movement.Override{}, ErrNotFound
 	}
 	return decisionFromRow(row), wrap("decision", err)
 }
 
 // DecisionsOf reads what operators have said of a movement, of every attempt.
-func (s *Store) DecisionsOf(ctx context.Context, id movement.ID) ([]Decision, error) {
+func (s *Store) OverridesOf(ctx context.Context, id movement.ID) ([]movement.Override, error) {
 	rows, err := s.queries.DecisionsOf(ctx, uuid.UUID(id))
-	decisions := make([]Decision, len(rows))
+	decisions := make([]movement.Override, len(rows))
 	for i, row := range rows {
 		decisions[i] = decisionFromRow(row)
 	}
 	return decisions, wrap("decisions", err)
 }
 
-func decisionFromRow(row dbsqlc.Decision) Decision {
-	d := Decision{
-		MovementID: movement.ID(row.MovementID), Attempt: int(row.Attempt), Operator: row.Operator, Outcome: Outcome(row.Outcome),
+func decisionFromRow(row dbsqlc.Decision) movement.Override {
+	d := movement.Override{
+		MovementID: movement.ID(row.MovementID), Attempt: int(row.Attempt), Operator: row.Operator, Outcome: movement.OverrideOutcome(row.Outcome),
 		Reason: row.Reason, At: row.At.UTC(), Alone: row.Alone, ConfirmedAt: orZero(row.ConfirmedAt),
 	}
 	if row.ConfirmedBy != nil {
@@ -173,11 +129,11 @@ func decisionFromRow(row dbsqlc.Decision) Decision {
 
 // AttentionOf reads all entries of the operators' list about a subject, the
 // settled ones too, the oldest first.
-func (s *Store) AttentionOf(ctx context.Context, owner movement.Owner, subject string) ([]Attention, error) {
+func (s *Store) ExceptionsOf(ctx context.Context, owner movement.Owner, subject string) ([]movement.Exception, error) {
 	rows, err := s.queries.AttentionOf(ctx, dbsqlc.AttentionOfParams{MerchantID: owner.MerchantID, Mode: owner.Mode, Subject: subject})
-	entries := make([]Attention, len(rows))
+	entries := make([]movement.Exception, len(rows))
 	for i, row := range rows {
-		entries[i] = Attention{
+		entries[i] = movement.Exception{
 			Owner: owner, Subject: row.Subject, Reason: row.Reason, FactID: row.FactID,
 			Provider: row.Provider, Detail: row.Detail, At: row.At.UTC(), ResolvedAt: orZero(row.ResolvedAt),
 		}
@@ -190,7 +146,7 @@ func (s *Store) AttentionOf(ctx context.Context, owner movement.Owner, subject s
 
 // SettleAttention takes the open entries of a subject for some reasons off the
 // operators' list.
-func (s *Store) SettleAttention(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error {
+func (s *Store) ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error {
 	return wrap("settle attention", s.queries.SettleAttention(ctx, dbsqlc.SettleAttentionParams{
 		MerchantID: owner.MerchantID, Mode: owner.Mode, Subject: subject, Reasons: reasons,
 		Now: micro(now), Operator: operator, Resolution: resolution,

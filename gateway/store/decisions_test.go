@@ -16,22 +16,22 @@ import (
 )
 
 // word is an operator's on a movement; alone is marked by an exclamation mark.
-func word(text string) store.Decision {
+func word(text string) movement.Override {
 	operator, outcome, _ := strings.Cut(text, " ")
-	return store.Decision{
-		Operator: operator, Outcome: store.Outcome(strings.TrimSuffix(outcome, "!")), Alone: strings.HasSuffix(outcome, "!"),
+	return movement.Override{
+		Operator: operator, Outcome: movement.OverrideOutcome(strings.TrimSuffix(outcome, "!")), Alone: strings.HasSuffix(outcome, "!"),
 		Reason: "because " + operator, At: epoch,
 	}
 }
 
-func review(m movement.Movement) store.Attention {
+func review(m movement.Movement) movement.Exception {
 	a := fact(m.ID.String(), "decided_alone", m.UpstreamReference())
 	a.Owner = m.Owner
 	return a
 }
 
 // inShort is what stands: who proposed what, who confirmed it.
-func inShort(d store.Decision) string {
+func inShort(d movement.Override) string {
 	text := d.Operator + " " + string(d.Outcome)
 	if d.Alone {
 		text += "!"
@@ -58,20 +58,20 @@ func TestDecisions(t *testing.T) {
 			t.Parallel()
 			m := claim(t, s, draft(name))
 			for _, step := range steps {
-				before, _ := s.DecisionOf(t.Context(), m.ID, m.Attempt)
-				stands, err := s.Decide(t.Context(), m, word(step[0]), review(m))
+				before, _ := s.OverrideOf(t.Context(), m.ID, m.Attempt)
+				stands, err := s.Override(t.Context(), m, word(step[0]), review(m))
 				if step[1] == "no" {
-					if !errors.Is(err, store.ErrDecided) || stands != before {
+					if !errors.Is(err, movement.ErrOverridden) || stands != before {
 						t.Errorf("%s: %s, %v", step[0], inShort(stands), err)
 					}
 					continue
 				}
-				kept, readErr := s.DecisionOf(t.Context(), m.ID, m.Attempt)
+				kept, readErr := s.OverrideOf(t.Context(), m.ID, m.Attempt)
 				if err != nil || readErr != nil || inShort(stands) != step[1] || kept != stands {
 					t.Errorf("%s: %s, kept %+v, %v, %v", step[0], inShort(stands), kept, err, readErr)
 				}
 			}
-			listed, err := s.AttentionOf(t.Context(), m.Owner, m.ID.String())
+			listed, err := s.ExceptionsOf(t.Context(), m.Owner, m.ID.String())
 			alone := strings.HasSuffix(steps[len(steps)-1][1], "!") || strings.HasPrefix(name, "alone") && name != "alone, but two say it"
 			if err != nil || (len(listed) == 1) != alone {
 				t.Errorf("for review: %+v, %v", listed, err)
@@ -87,7 +87,7 @@ func TestDecisionsAreAudited(t *testing.T) {
 	for i, text := range []string{"ayu success", "ayu success", "ayu failed", "budi success", "budi failed", "citra failed"} {
 		d := word(text)
 		d.At = epoch.Add(time.Duration(i) * time.Second)
-		if _, err := s.Decide(t.Context(), m, d, review(m)); err != nil && !errors.Is(err, store.ErrDecided) {
+		if _, err := s.Override(t.Context(), m, d, review(m)); err != nil && !errors.Is(err, movement.ErrOverridden) {
 			t.Fatal(err)
 		}
 	}
@@ -106,12 +106,12 @@ func TestDecisionsAreAudited(t *testing.T) {
 	if want := []string{"ayu movement.propose", "ayu movement.propose", "budi movement.confirm"}; !slices.Equal(done, want) {
 		t.Errorf("audited %q, want %q", done, want)
 	}
-	for _, broken := range []store.Decision{{Outcome: store.OutcomeFailed, Reason: "r", At: epoch}, {Operator: "o", Reason: "", At: epoch}, {Operator: "o", Reason: "r"}} {
-		if _, err := s.Decide(t.Context(), m, broken, review(m)); !errors.Is(err, store.ErrInvalid) {
+	for _, broken := range []movement.Override{{Outcome: movement.OverrideFailed, Reason: "r", At: epoch}, {Operator: "o", Reason: "", At: epoch}, {Operator: "o", Reason: "r"}} {
+		if _, err := s.Override(t.Context(), m, broken, review(m)); !errors.Is(err, store.ErrInvalid) {
 			t.Errorf("%+v: %v", broken, err)
 		}
 	}
-	if _, err := s.DecisionOf(t.Context(), m.ID, 2); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.OverrideOf(t.Context(), m.ID, 2); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("another attempt: %v", err)
 	}
 }
@@ -127,13 +127,13 @@ func TestDecisionsAtOnce(t *testing.T) {
 		var saying sync.WaitGroup
 		for _, text := range []string{"ayu success", other, "ayu success", other} {
 			saying.Go(func() {
-				if _, err := s.Decide(t.Context(), m, word(text), review(m)); err != nil && !errors.Is(err, store.ErrDecided) {
+				if _, err := s.Override(t.Context(), m, word(text), review(m)); err != nil && !errors.Is(err, movement.ErrOverridden) {
 					t.Error(err)
 				}
 			})
 		}
 		saying.Wait()
-		d, err := s.DecisionOf(t.Context(), m.ID, m.Attempt)
+		d, err := s.OverrideOf(t.Context(), m.ID, m.Attempt)
 		if same := other == "budi success"; err != nil || d.Made() != same || d.ConfirmedBy == d.Operator {
 			t.Errorf("%s: %s, %v", other, inShort(d), err)
 		}
@@ -143,16 +143,16 @@ func TestDecisionsAtOnce(t *testing.T) {
 func TestAttentionIsSettledByReason(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	for _, a := range []store.Attention{fact("m-1", "unresolved", "1"), fact("m-1", "unresolved", "2"), fact("m-1", "paid_late", "3"), fact("m-2", "unresolved", "4")} {
-		if _, err := s.AddAttention(t.Context(), a); err != nil {
+	for _, a := range []movement.Exception{fact("m-1", "unresolved", "1"), fact("m-1", "unresolved", "2"), fact("m-1", "paid_late", "3"), fact("m-2", "unresolved", "4")} {
+		if _, err := s.AddException(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 	}
 	owner := fact("", "", "").Owner
-	if err := s.SettleAttention(t.Context(), epoch.Add(time.Hour), owner, "m-1", []string{"unresolved", "vanished"}, "ayu, budi", "decided"); err != nil {
+	if err := s.ResolveExceptions(t.Context(), epoch.Add(time.Hour), owner, "m-1", []string{"unresolved", "vanished"}, "ayu, budi", "decided"); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := s.AttentionOf(t.Context(), owner, "m-1")
+	entries, err := s.ExceptionsOf(t.Context(), owner, "m-1")
 	if err != nil || len(entries) != 3 {
 		t.Fatal(entries, err)
 	}
@@ -162,7 +162,7 @@ func TestAttentionIsSettledByReason(t *testing.T) {
 			t.Errorf("%+v", a)
 		}
 	}
-	if open, err := s.OpenAttention(t.Context(), 10); err != nil || len(open) != 2 {
+	if open, err := s.OpenExceptions(t.Context(), 10); err != nil || len(open) != 2 {
 		t.Errorf("open: %+v, %v", open, err)
 	}
 }
@@ -172,16 +172,16 @@ func TestAskedSinceIsNotMoved(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 10_000, store.Options{MaxConns: 4})
 	out := draft("T")
-	out.Kind, out.Spends = manifest.Transfer, []movement.Spend{{Name: "out.count", Period: "2026-01-02", Amount: 1, Ceiling: 5}}
+	out.Kind, out.Usage = manifest.Transfer, []movement.Usage{{Name: "out.count", Period: "2026-01-02", Amount: 1, Ceiling: 5}}
 	for _, m := range []movement.Movement{draft("P"), order("O", movement.Held), out} {
 		m = claim(t, s, m)
 		asked := epoch.Add(time.Hour)
-		if ours, err := s.Ask(t.Context(), m, asked, asked, asked.Add(time.Hour)); err != nil || !ours {
+		if ours, err := s.Poll(t.Context(), m, asked, asked, asked.Add(time.Hour)); err != nil || !ours {
 			t.Fatal(ours, err)
 		}
 		change := settled(m, movement.Failed)
 		change.AskedBefore = asked.Add(-time.Microsecond)
-		if done, err := s.Move(t.Context(), asked, change); err != nil || done || byID(t, s, m.ID).State != movement.Sending {
+		if done, err := s.Move(t.Context(), asked, change); err != nil || done || byID(t, s, m.ID).State != movement.Submitting {
 			t.Errorf("%s moved: %v, %v", m.Kind, done, err)
 		}
 		change.AskedBefore = asked
@@ -204,7 +204,7 @@ func TestNotes(t *testing.T) {
 	note(0, "called", "{}")
 	note(time.Second, "looked", "{}")
 	note(time.Minute, "looked", "{}")
-	want := []store.Note{
+	want := []movement.Note{
 		{Attempt: 1, Event: "called", Detail: "{}", At: epoch, LastAt: epoch, Times: 1},
 		{Attempt: 1, Event: "looked", Detail: "{}", At: epoch.Add(time.Second), LastAt: epoch.Add(time.Minute), Times: 2},
 	}

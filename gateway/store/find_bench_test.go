@@ -59,7 +59,7 @@ func findable(b *testing.B, url string) payment {
 	return func(ctx context.Context) error {
 		d := draft(uuid.NewString())
 		d.DecisionID = uuid.NewString()
-		m, claimed, err := s.Claim(ctx, d)
+		m, claimed, err := s.Reserve(ctx, d)
 		if err != nil || !claimed {
 			return fmt.Errorf("claim: %v, %w", claimed, err)
 		}

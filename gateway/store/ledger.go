@@ -69,10 +69,10 @@ type Entry struct {
 	Balance   ledger.Balance // after it
 }
 
-// Statement reads a merchant's transactions in a mode with the balance after
+// AccountStatement reads a merchant's transactions in a mode with the balance after
 // each, the oldest first: at or after from, before to, and after the last entry
 // of the page before (nil: from the beginning).
-func (s *Store) Statement(ctx context.Context, owner movement.Owner, from, to time.Time, after *Entry, most int) ([]Entry, error) {
+func (s *Store) AccountStatement(ctx context.Context, owner movement.Owner, from, to time.Time, after *Entry, most int) ([]Entry, error) {
 	last := Entry{}
 	if after != nil {
 		last = *after

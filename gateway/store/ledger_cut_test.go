@@ -39,13 +39,13 @@ func TestPaidClaimThatIsCut(t *testing.T) {
 		}
 		m := order("ORD/1", charge)
 		p.arm(cut{at: execution})
-		if _, ours, err := s.Claim(t.Context(), m); err == nil || errors.Is(err, store.ErrInsufficient) || ours || p.happened() != 1 {
+		if _, ours, err := s.Reserve(t.Context(), m); err == nil || errors.Is(err, movement.ErrInsufficient) || ours || p.happened() != 1 {
 			t.Errorf("before it: %v, %v", ours, err)
 		}
 		wantBalance(t, truth, 3_000, 0)
 
 		p.arm(cut{at: execution, after: true})
-		claimed, ours, err := s.Claim(t.Context(), m)
+		claimed, ours, err := s.Reserve(t.Context(), m)
 		if err != nil || !ours || claimed.ID != m.ID || claimed.Attempt != 1 || claimed.Charge != charge || p.happened() != 1 {
 			t.Errorf("after it: %+v, %v, %v", claimed, ours, err)
 		}
@@ -53,12 +53,12 @@ func TestPaidClaimThatIsCut(t *testing.T) {
 
 		p.arm(cut{at: execution, after: true, stay: true})
 		other := order("ORD/2", charge)
-		if _, ours, err := s.Claim(t.Context(), other); err == nil || ours {
+		if _, ours, err := s.Reserve(t.Context(), other); err == nil || ours {
 			t.Errorf("for good: %v, %v", ours, err)
 		}
 		// It is charged and never sent. Who finds that out frees it.
 		wantBalance(t, truth, 0, 2*held)
-		moved(t, truth, settled(byID(t, truth, other.ID), movement.Unsent))
+		moved(t, truth, settled(byID(t, truth, other.ID), movement.NotSubmitted))
 		wantBalance(t, truth, 1_500, held)
 		wantClean(t, truth)
 	}
@@ -68,7 +68,7 @@ func TestPaidClaimThatIsCut(t *testing.T) {
 // engine does: the money moves once.
 func TestPaidMoveThatIsCut(t *testing.T) {
 	t.Parallel()
-	for _, to := range []movement.State{movement.Done, movement.Failed, movement.Unsent} {
+	for _, to := range []movement.State{movement.Succeeded, movement.Failed, movement.NotSubmitted} {
 		for _, after := range []bool{false, true} {
 			p, s, truth, _ := cuttableShop(t, 2_000)
 			m := claim(t, truth, order("ORD/1", movement.Held))
@@ -79,7 +79,7 @@ func TestPaidMoveThatIsCut(t *testing.T) {
 			if ok, err := s.Move(t.Context(), epoch, settled(m, to)); ok == after || err != nil {
 				t.Errorf("%s, after %v, again: %v, %v", to, after, ok, err)
 			}
-			if to == movement.Done {
+			if to == movement.Succeeded {
 				wantBalance(t, truth, 500, 0)
 			} else {
 				wantBalance(t, truth, 2_000, 0)
@@ -125,17 +125,17 @@ func TestPromiseThatIsCut(t *testing.T) {
 	p, s, truth, _ := cuttableShop(t, 4_000)
 	m := claim(t, truth, order("ORD/1", movement.Charged))
 	p.arm(cut{at: execution})
-	if _, err := s.Promise(t.Context(), m, []byte(`{}`)); err == nil || byID(t, truth, m.ID).Answer != nil {
+	if _, err := s.Acknowledge(t.Context(), m, []byte(`{}`)); err == nil || byID(t, truth, m.ID).Answer != nil {
 		t.Errorf("before it: %v", err)
 	}
 	p.arm(cut{at: execution, after: true})
-	if got, err := s.Promise(t.Context(), m, []byte(`{}`)); err != nil || string(got.Answer) != `{}` || p.happened() != 1 {
+	if got, err := s.Acknowledge(t.Context(), m, []byte(`{}`)); err != nil || string(got.Answer) != `{}` || p.happened() != 1 {
 		t.Errorf("after it: %+v, %v", got, err)
 	}
 	// Freed and claimed again by another meanwhile: that is what stands.
 	other := claim(t, truth, order("ORD/2", movement.Held))
-	p.arm(cut{at: execution, then: func() { moved(t, truth, settled(other, movement.Unsent)) }})
-	if got, err := s.Promise(t.Context(), other, []byte(`{}`)); err != nil || got.State != movement.Unsent || got.Answer != nil {
+	p.arm(cut{at: execution, then: func() { moved(t, truth, settled(other, movement.NotSubmitted)) }})
+	if got, err := s.Acknowledge(t.Context(), other, []byte(`{}`)); err != nil || got.State != movement.NotSubmitted || got.Answer != nil {
 		t.Errorf("unsent meanwhile: %+v, %v", got, err)
 	}
 	wantClean(t, truth)
@@ -145,7 +145,7 @@ func TestReversalThatIsCut(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
 		p, s, truth, _ := cuttableShop(t, 2_000)
-		m := moved(t, truth, settled(claim(t, truth, order("ORD/1", movement.Charged)), movement.Done))
+		m := moved(t, truth, settled(claim(t, truth, order("ORD/1", movement.Charged)), movement.Succeeded))
 		p.arm(cut{at: execution, after: after})
 		if ok, err := s.Reversed(t.Context(), epoch, reversal(m)); ok || err == nil || p.happened() != 1 {
 			t.Errorf("after %v: %v, %v", after, ok, err)

@@ -62,7 +62,7 @@ func TestOneReferenceIsPaidOnce(t *testing.T) {
 		for _, balance := range []money.Amount{1_500, 150_000} {
 			s, url := payerWith(t, balance, options[0])
 			stores := together(t, options, s, url)
-			moved(t, s, settled(claim(t, s, order("again", movement.Held)), movement.Unsent))
+			moved(t, s, settled(claim(t, s, order("again", movement.Held)), movement.NotSubmitted))
 			for _, reference := range []string{"fresh", "again"} {
 				got := every(50, func(i int) string {
 					return claims(t.Context(), stores[i%len(stores)], order(reference, movement.Charged))
@@ -90,7 +90,7 @@ func TestOneEnd(t *testing.T) { //nolint:tparallel // each round takes many conn
 			for round := range 10 {
 				charge := []movement.Charge{movement.Charged, movement.Held}[round%2]
 				m := claim(t, s, order(fmt.Sprint("ORD/", round), charge))
-				to := []movement.State{movement.Done, movement.Failed, movement.Unsent}
+				to := []movement.State{movement.Succeeded, movement.Failed, movement.NotSubmitted}
 				got := every(24, func(i int) string {
 					ok, err := stores[i%len(stores)].Move(t.Context(), epoch, settled(m, to[i%3]))
 					return fmt.Sprint(ok, err)
@@ -114,11 +114,11 @@ func TestPromiseOrFree(t *testing.T) {
 		m := claim(t, s, order(fmt.Sprint("ORD/", round), movement.Charged))
 		got := every(2, func(i int) string {
 			if i == 0 {
-				ok, err := s.Move(t.Context(), epoch, settled(m, movement.Unsent))
+				ok, err := s.Move(t.Context(), epoch, settled(m, movement.NotSubmitted))
 				return fmt.Sprint("free ", ok, err)
 			}
-			now, err := other.Promise(t.Context(), m, []byte(`{}`))
-			return fmt.Sprint("promised ", now.Answer != nil && now.State == movement.Sending, err)
+			now, err := other.Acknowledge(t.Context(), m, []byte(`{}`))
+			return fmt.Sprint("promised ", now.Answer != nil && now.State == movement.Submitting, err)
 		})
 		free, promised := got["free true <nil>"], got["promised true <nil>"]
 		if len(got) != 2 || free+promised != 1 {

@@ -27,14 +27,14 @@ func order(reference string, charge movement.Charge) movement.Movement {
 // settled is a move with the posting that it needs.
 func settled(m movement.Movement, to movement.State) store.Move {
 	change := move(m, to)
-	if !to.Final() && to != movement.Unsent || m.Charge == movement.Unpaid {
+	if !to.Final() && to != movement.NotSubmitted || m.Charge == movement.Unpaid {
 		return change
 	}
 	posting := ledger.GiveBack(m.Amount)
 	switch held := m.Charge == movement.Held; {
-	case to == movement.Done && held:
+	case to == movement.Succeeded && held:
 		posting = ledger.EndCapture(m.Amount, m.Cost)
-	case to == movement.Done:
+	case to == movement.Succeeded:
 		posting = ledger.EndCost(m.Cost)
 	case held:
 		posting = ledger.LetGo(m.Amount)
@@ -96,7 +96,7 @@ func wantClean(tb testing.TB, s *store.Store) {
 // postings are what was posted under a reference, in order.
 func postings(tb testing.TB, s *store.Store, reference string) (kinds []ledger.Kind) {
 	tb.Helper()
-	entries, err := s.Statement(tb.Context(), payer, time.Time{}, epoch.Add(24*time.Hour), nil, 1000)
+	entries, err := s.AccountStatement(tb.Context(), payer, time.Time{}, epoch.Add(24*time.Hour), nil, 1000)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -119,16 +119,16 @@ func TestPaidLife(t *testing.T) {
 		taken, held money.Amount // afterwards
 		kinds       []ledger.Kind
 	}{
-		{movement.Charged, movement.Sending, 1_500, 0, []ledger.Kind{ledger.Charge}},
+		{movement.Charged, movement.Submitting, 1_500, 0, []ledger.Kind{ledger.Charge}},
 		{movement.Charged, movement.Pending, 1_500, 0, []ledger.Kind{ledger.Charge}},
-		{movement.Charged, movement.Done, 1_500, 0, []ledger.Kind{ledger.Charge, ledger.Cost}},
+		{movement.Charged, movement.Succeeded, 1_500, 0, []ledger.Kind{ledger.Charge, ledger.Cost}},
 		{movement.Charged, movement.Failed, 0, 0, []ledger.Kind{ledger.Charge, ledger.Refund}},
-		{movement.Charged, movement.Unsent, 0, 0, []ledger.Kind{ledger.Charge, ledger.Refund}},
-		{movement.Held, movement.Sending, 1_500, 1_500, []ledger.Kind{ledger.Hold}},
+		{movement.Charged, movement.NotSubmitted, 0, 0, []ledger.Kind{ledger.Charge, ledger.Refund}},
+		{movement.Held, movement.Submitting, 1_500, 1_500, []ledger.Kind{ledger.Hold}},
 		{movement.Held, movement.Pending, 1_500, 1_500, []ledger.Kind{ledger.Hold}},
-		{movement.Held, movement.Done, 1_500, 0, []ledger.Kind{ledger.Hold, ledger.Capture}},
+		{movement.Held, movement.Succeeded, 1_500, 0, []ledger.Kind{ledger.Hold, ledger.Capture}},
 		{movement.Held, movement.Failed, 0, 0, []ledger.Kind{ledger.Hold, ledger.Release}},
-		{movement.Held, movement.Unsent, 0, 0, []ledger.Kind{ledger.Hold, ledger.Release}},
+		{movement.Held, movement.NotSubmitted, 0, 0, []ledger.Kind{ledger.Hold, ledger.Release}},
 	} {
 		want := order(string(c.charge)+" "+string(c.to), c.charge)
 		m := claim(t, s, want)
@@ -136,7 +136,7 @@ func TestPaidLife(t *testing.T) {
 		if got := byID(t, s, m.ID); !reflect.DeepEqual(m, want) || !reflect.DeepEqual(got, want) {
 			t.Errorf("claimed %+v\nstored %+v\nwant %+v", m, got, want)
 		}
-		if c.to != movement.Sending {
+		if c.to != movement.Submitting {
 			moved(t, s, settled(m, c.to))
 			if again, err := s.Move(t.Context(), epoch, settled(m, c.to)); again || err != nil {
 				t.Errorf("%s, twice: %v, %v", m.Reference, again, err)
@@ -160,7 +160,7 @@ func TestReversalOnce(t *testing.T) {
 		if ok, err := s.Reversed(t.Context(), epoch, reversal(m)); ok || err != nil {
 			t.Errorf("what is not done: %v, %v", ok, err)
 		}
-		change := settled(m, movement.Done)
+		change := settled(m, movement.Succeeded)
 		change.Cost = 1_300
 		paid := ledger.EndCost(1_300)
 		if charge == movement.Held {
@@ -212,12 +212,12 @@ func TestClaimThatCannotBePaid(t *testing.T) {
 	} {
 		m := order("ORD/1", movement.Charged)
 		change(&m)
-		if _, ours, err := s.Claim(t.Context(), m); ours || !errors.Is(err, store.ErrInsufficient) {
+		if _, ours, err := s.Reserve(t.Context(), m); ours || !errors.Is(err, movement.ErrInsufficient) {
 			t.Errorf("%s: %v, %v", name, ours, err)
 		}
 	}
 	odd := order("ORD/1", "free")
-	if _, ours, err := s.Claim(t.Context(), odd); ours || err == nil || errors.Is(err, store.ErrInsufficient) {
+	if _, ours, err := s.Reserve(t.Context(), odd); ours || err == nil || errors.Is(err, movement.ErrInsufficient) {
 		t.Errorf("an unknown charge: %v, %v", ours, err)
 	}
 	wantBalance(t, s, 1_499, 0)
@@ -226,7 +226,7 @@ func TestClaimThatCannotBePaid(t *testing.T) {
 	claim(t, s, exact)
 	wantBalance(t, s, 0, 0)
 	// A taken reference is told also when nothing is left, and nothing is taken.
-	if existing, ours, err := s.Claim(t.Context(), order("ORD/1", movement.Charged)); ours || err != nil || existing.ID != exact.ID {
+	if existing, ours, err := s.Reserve(t.Context(), order("ORD/1", movement.Charged)); ours || err != nil || existing.ID != exact.ID {
 		t.Errorf("taken: %+v, %v, %v", existing, ours, err)
 	}
 	wantClean(t, s)
@@ -241,22 +241,22 @@ func TestPaidAgain(t *testing.T) {
 	for _, attempt := range []int{1, 2, 3} {
 		next := order("ORD/1", movement.Charged)
 		next.Attempt = attempt
-		if existing, ours, err := s.Claim(t.Context(), next); ours || err != nil || existing.Attempt != 1 {
+		if existing, ours, err := s.Reserve(t.Context(), next); ours || err != nil || existing.Attempt != 1 {
 			t.Errorf("while it stands: %+v, %v, %v", existing, ours, err)
 		}
 	}
-	moved(t, s, settled(first, movement.Unsent))
+	moved(t, s, settled(first, movement.NotSubmitted))
 	wantBalance(t, s, 4_000, 0)
 
 	next := order("ORD/1", movement.Held)
 	next.Amount, next.Cost, next.Quote, next.ConnectionAccount = 4_001, 3_900, nil, "other"
-	if _, ours, err := s.Claim(t.Context(), next); ours || !errors.Is(err, store.ErrInsufficient) {
+	if _, ours, err := s.Reserve(t.Context(), next); ours || !errors.Is(err, movement.ErrInsufficient) {
 		t.Errorf("too dear: %v, %v", ours, err)
 	}
 	next.Amount = 4_000
 	for _, attempt := range []int{-1, 1} {
 		next.Attempt = attempt
-		if existing, ours, err := s.Claim(t.Context(), next); ours || err != nil || existing.State != movement.Unsent {
+		if existing, ours, err := s.Reserve(t.Context(), next); ours || err != nil || existing.State != movement.NotSubmitted {
 			t.Errorf("as attempt %d: %+v, %v, %v", attempt, existing, ours, err)
 		}
 	}
@@ -271,7 +271,7 @@ func TestPaidAgain(t *testing.T) {
 	if again, err := s.Move(t.Context(), epoch, settled(first, movement.Failed)); again || err != nil {
 		t.Errorf("the first attempt is given back twice: %v, %v", again, err)
 	}
-	moved(t, s, settled(claimed, movement.Done))
+	moved(t, s, settled(claimed, movement.Succeeded))
 	wantBalance(t, s, 0, 0)
 	wantClean(t, s)
 }
@@ -289,13 +289,13 @@ func TestMovesWithoutTheirPosting(t *testing.T) {
 	unbalanced := ledger.LetGo(1_500)
 	unbalanced.Available++
 	for name, change := range map[string]store.Move{
-		"an end without one":       move(paid, movement.Done),
+		"an end without one":       move(paid, movement.Succeeded),
 		"a failure without one":    move(paid, movement.Failed),
-		"an unsent without one":    move(paid, movement.Unsent),
+		"an unsent without one":    move(paid, movement.NotSubmitted),
 		"one that ends nothing":    with(move(paid, movement.Pending), ledger.LetGo(1_500)),
 		"one that begins":          with(move(paid, movement.Failed), ledger.BeginHold(1_500)),
 		"one that is not balanced": with(move(paid, movement.Failed), unbalanced),
-		"one of what is not paid":  with(move(unpaid, movement.Done), ledger.EndCost(1_400)),
+		"one of what is not paid":  with(move(unpaid, movement.Succeeded), ledger.EndCost(1_400)),
 		"more than is held":        with(move(paid, movement.Failed), ledger.LetGo(1_501)),
 	} {
 		if ok, err := s.Move(t.Context(), epoch, change); ok || err == nil {
@@ -305,7 +305,7 @@ func TestMovesWithoutTheirPosting(t *testing.T) {
 	// The database does not believe what the caller says about the movement either.
 	lied, other := paid, unpaid
 	lied.Charge, other.Charge = movement.Unpaid, movement.Charged
-	for _, change := range []store.Move{move(lied, movement.Done), with(move(other, movement.Done), ledger.EndCost(1_400))} {
+	for _, change := range []store.Move{move(lied, movement.Succeeded), with(move(other, movement.Succeeded), ledger.EndCost(1_400))} {
 		if ok, _ := s.Move(t.Context(), epoch, change); ok {
 			t.Errorf("%s is moved", change.Movement.Reference)
 		}
@@ -336,8 +336,8 @@ func every(n int, do func(i int) string) map[string]int {
 
 // claims tells in a word what became of a claim.
 func claims(ctx context.Context, s *store.Store, m movement.Movement) string {
-	switch _, ours, err := s.Claim(ctx, m); {
-	case errors.Is(err, store.ErrInsufficient):
+	switch _, ours, err := s.Reserve(ctx, m); {
+	case errors.Is(err, movement.ErrInsufficient):
 		return "insufficient"
 	case err != nil:
 		return err.Error()

@@ -12,11 +12,11 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
-func receiptMail() *store.Mail {
-	return &store.Mail{ID: uuid.New(), To: "payer@example.com", Subject: "Receipt", Text: "Thank you.\n"}
+func receiptMail() *movement.Mail {
+	return &movement.Mail{ID: uuid.New(), To: "payer@example.com", Subject: "Receipt", Text: "Thank you.\n"}
 }
 
-func dueMails(tb testing.TB, s *store.Store, since, now time.Time) []store.QueuedMail {
+func dueMails(tb testing.TB, s *store.Store, since, now time.Time) []movement.QueuedMail {
 	tb.Helper()
 	mails, err := s.DueMails(tb.Context(), buckets, since, now, 100)
 	if err != nil {
@@ -30,7 +30,7 @@ func TestAMailIsWrittenInTheCommitOfItsMove(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	m := claim(t, s, draft("INV/1"))
-	change := move(m, movement.Done)
+	change := move(m, movement.Succeeded)
 	change.Mail = receiptMail()
 	moved(t, s, change)
 	again := change
@@ -38,19 +38,19 @@ func TestAMailIsWrittenInTheCommitOfItsMove(t *testing.T) {
 	if ok, err := s.Move(t.Context(), epoch.Add(2*time.Second), again); ok || err != nil {
 		t.Fatalf("moved again: %t, %v", ok, err)
 	}
-	moved(t, s, move(claim(t, s, draft("INV/2")), movement.Done))
+	moved(t, s, move(claim(t, s, draft("INV/2")), movement.Succeeded))
 	if early := dueMails(t, s, time.Time{}, epoch); len(early) > 0 {
 		t.Errorf("due before the move: %+v", early)
 	}
 	got := dueMails(t, s, time.Time{}, epoch.Add(time.Hour))
-	want := store.QueuedMail{Mail: *change.Mail, Owner: m.Owner, MovementID: m.ID, CreatedAt: epoch.Add(time.Second)}
+	want := movement.QueuedMail{Mail: *change.Mail, Owner: m.Owner, MovementID: m.ID, CreatedAt: epoch.Add(time.Second)}
 	if len(got) != 1 || got[0] != want {
 		t.Errorf("due %+v, want %+v", got, want)
 	}
 	if since := dueMails(t, s, epoch.Add(time.Minute), epoch.Add(time.Hour)); len(since) > 0 {
 		t.Errorf("due before the lower bound: %+v", since)
 	}
-	paid := move(claim(t, s, draft("INV/3")), movement.Done)
+	paid := move(claim(t, s, draft("INV/3")), movement.Succeeded)
 	paid.Mail, paid.Movement.Charge = receiptMail(), movement.Charged
 	paid.Posting = &ledger.Transaction{Step: ledger.Ends}
 	if _, err := s.Move(t.Context(), epoch, paid); !errors.Is(err, store.ErrInvalid) {
@@ -64,12 +64,12 @@ func TestTriesOfAMail(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	s := open(t, url, store.Options{})
-	change := move(claim(t, s, draft("INV/1")), movement.Done)
+	change := move(claim(t, s, draft("INV/1")), movement.Succeeded)
 	change.Mail = receiptMail()
 	moved(t, s, change)
 	now := epoch.Add(time.Minute)
 	first := dueMails(t, s, time.Time{}, now)[0]
-	later := store.MailAttempt{Mail: first, At: now, Fault: "away", Then: store.MailWaiting, DueAt: now.Add(time.Hour)}
+	later := movement.MailAttempt{Mail: first, At: now, Fault: "away", Then: movement.MailWaiting, DueAt: now.Add(time.Hour)}
 	if ours, err := s.RecordMail(t.Context(), later); !ours || err != nil {
 		t.Fatal(ours, err)
 	}
@@ -83,14 +83,14 @@ func TestTriesOfAMail(t *testing.T) {
 	if second.Attempts != 1 || second.To != first.To || second.Text != first.Text {
 		t.Errorf("the second try: %+v", second)
 	}
-	if ours, err := s.RecordMail(t.Context(), store.MailAttempt{Mail: second, At: now, Then: store.MailSent}); !ours || err != nil {
+	if ours, err := s.RecordMail(t.Context(), movement.MailAttempt{Mail: second, At: now, Then: movement.MailSent}); !ours || err != nil {
 		t.Fatal(ours, err)
 	}
 	if left := dueMails(t, s, time.Time{}, now.Add(24*time.Hour)); len(left) > 0 {
 		t.Errorf("due after it was sent: %+v", left)
 	}
 	second.Attempts++
-	if ours, err := s.RecordMail(t.Context(), store.MailAttempt{Mail: second, At: now, Then: store.MailDead}); ours || err != nil {
+	if ours, err := s.RecordMail(t.Context(), movement.MailAttempt{Mail: second, At: now, Then: movement.MailDead}); ours || err != nil {
 		t.Errorf("a mail that was sent is dead: %t, %v", ours, err)
 	}
 	execute(t, url, `ALTER TABLE mails ADD CONSTRAINT forgotten CHECK (recipient = '' AND subject = '' AND body = '')`) // or it fails

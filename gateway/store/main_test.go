@@ -81,7 +81,7 @@ func draft(reference string) movement.Movement {
 		Key: movement.Key{
 			Owner: movement.Owner{MerchantID: "mer_1", Mode: "live"}, Kind: manifest.Payment, Reference: reference,
 		},
-		ID: movement.NewID(), Operation: "/payments/create", Provider: "payments", State: movement.Sending,
+		ID: movement.NewID(), Operation: "/payments/create", Provider: "payments", State: movement.Submitting,
 		Amount: 15_000, Request: json.RawMessage(`{"path":"/payments/create","body":{"amount":15000}}`),
 		CallbackURL: "https://shop.example/callback", RequestID: uuid.NewString(), PolicyVersion: "v1", DecisionID: "d-1",
 		CreatedAt: epoch, SendBy: epoch.Add(5 * time.Second), DueAt: epoch.Add(7 * time.Second),
@@ -90,7 +90,7 @@ func draft(reference string) movement.Movement {
 
 func claim(tb testing.TB, s *store.Store, m movement.Movement) movement.Movement {
 	tb.Helper()
-	claimed, ours, err := s.Claim(tb.Context(), m)
+	claimed, ours, err := s.Reserve(tb.Context(), m)
 	if err != nil || !ours {
 		tb.Fatalf("Claim of %s = %v, %v", m.Reference, ours, err)
 	}
@@ -126,18 +126,18 @@ func at(tb testing.TB, s *store.Store, reference string, state movement.State) m
 	tb.Helper()
 	m := claim(tb, s, draft(reference))
 	switch state {
-	case movement.Sending:
+	case movement.Submitting:
 		return m
-	case movement.Pending, movement.Unsent:
-	case movement.Done, movement.Failed, movement.Expired:
+	case movement.Pending, movement.NotSubmitted:
+	case movement.Succeeded, movement.Failed, movement.Expired:
 		m = moved(tb, s, move(m, movement.Pending))
 	}
 	return moved(tb, s, move(m, state))
 }
 
-func story(tb testing.TB, s *store.Store, id movement.ID) []store.Event {
+func story(tb testing.TB, s *store.Store, id movement.ID) []movement.HistoryEntry {
 	tb.Helper()
-	events, err := s.Story(tb.Context(), id)
+	events, err := s.History(tb.Context(), id)
 	if err != nil {
 		tb.Fatal(err)
 	}

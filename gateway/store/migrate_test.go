@@ -84,7 +84,7 @@ func TestMigrateWhatIsThere(t *testing.T) {
 	if m.Charge != movement.Unpaid || m.Cost != 0 || m.Quote != nil || m.ConnectionOwner != manifest.OwnerMerchant || m.ConnectionAccount != "" {
 		t.Errorf("%+v", m)
 	}
-	moved(t, s, move(m, movement.Done))
+	moved(t, s, move(m, movement.Succeeded))
 	insert(t, s, payer.MerchantID)
 	credit(t, s, "opening", 2_000)
 	claim(t, s, order("ORD/1", movement.Charged))

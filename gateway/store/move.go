@@ -39,9 +39,9 @@ type Move struct {
 	Unasked     bool
 	AskedBefore time.Time
 
-	Posting *ledger.Transaction // what it does to the ledger, nil for nothing; of it the step, the kind and the legs count
-	Told    *Told               // the callback that this makes, nil for none
-	Mail    *Mail               // the mail that this makes, nil for none; only where nothing is posted
+	Posting  *ledger.Transaction     // what it does to the ledger, nil for nothing; of it the step, the kind and the legs count
+	Callback *movement.CallbackEvent // the callback that this makes, nil for none
+	Mail     *movement.Mail          // the mail that this makes, nil for none; only where nothing is posted
 }
 
 // Move changes a movement's state and writes its story, its posting, its callback
@@ -61,7 +61,7 @@ func (s *Store) Move(ctx context.Context, now time.Time, move Move) (bool, error
 		}
 		refusal = encoded
 	}
-	m, told, mail := move.Movement, orNobody(move.Told), orNoMail(move.Mail)
+	m, told, mail := move.Movement, orNobody(move.Callback), orNoMail(move.Mail)
 	err := s.move(ctx, move, dbsqlc.MoveMovementParams{
 		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), FromState: string(m.State), AskedBefore: move.askedBefore(), //nolint:gosec // a small count
 		ToState: string(move.To), Now: now, Event: move.Event, Detail: move.Detail,
@@ -69,8 +69,8 @@ func (s *Store) Move(ctx context.Context, now time.Time, move Move) (bool, error
 		ProviderReference: move.ProviderReference, FactID: move.FactID,
 		ExpiresAt: optional(move.ExpiresAt), PaidAt: optional(move.PaidAt), DueAt: optional(move.DueAt),
 		CallbackID: told.ID, CallbackEvent: told.Event, CallbackUrl: told.URL, CallbackBody: string(told.Body),
-		CallbackState: string(told.state()), CallbackBucket: told.bucket(), CallbackDueAt: told.dueAt(now),
-		MailID: mail.ID, MailRecipient: mail.To, MailSubject: mail.Subject, MailBody: mail.Text, MailBucket: mail.bucket(),
+		CallbackState: string(told.State()), CallbackBucket: told.Bucket(), CallbackDueAt: told.DueAt(now),
+		MailID: mail.ID, MailRecipient: mail.To, MailSubject: mail.Subject, MailBody: mail.Text, MailBucket: mail.Bucket(),
 	})
 	switch {
 	case err == nil:
@@ -81,8 +81,8 @@ func (s *Store) Move(ctx context.Context, now time.Time, move Move) (bool, error
 		return false, fmt.Errorf("store: move: %w", err)
 	}
 	// The story keeps our event also when somebody has moved it on meanwhile.
-	story, readErr := readBack(ctx, func(ctx context.Context) ([]Event, error) { return s.Story(ctx, m.ID) })
-	if slices.ContainsFunc(story, func(e Event) bool {
+	story, readErr := readBack(ctx, func(ctx context.Context) ([]movement.HistoryEntry, error) { return s.History(ctx, m.ID) })
+	if slices.ContainsFunc(story, func(e movement.HistoryEntry) bool {
 		return e.Event == move.Event && e.Detail == move.Detail && e.At.Equal(now)
 	}) {
 		return true, nil
@@ -107,7 +107,7 @@ func (m *Move) askedBefore() time.Time {
 // check refuses a move that would leave the ledger another story than the
 // movement has.
 func (m *Move) check() error {
-	ends := m.To.Final() || m.To == movement.Unsent
+	ends := m.To.Final() || m.To == movement.NotSubmitted
 	if pays := m.Movement.Charge != movement.Unpaid && ends; pays != (m.Posting != nil) {
 		return fmt.Errorf("%w: what is paid from a balance ends with a posting, and nothing else has one", ErrInvalid)
 	}
@@ -121,9 +121,9 @@ func (m *Move) check() error {
 // once where it comes to nothing, and less than nothing where it has moved after all
 // that was proven never sent, and counts again.
 func (m *Move) givesBack() int64 {
-	ends := m.To == movement.Failed || m.To == movement.Unsent
-	switch unsent := m.Movement.State == movement.Unsent; {
-	case len(m.Movement.Spends) == 0, unsent && ends:
+	ends := m.To == movement.Failed || m.To == movement.NotSubmitted
+	switch unsent := m.Movement.State == movement.NotSubmitted; {
+	case len(m.Movement.Usage) == 0, unsent && ends:
 		return 0
 	case unsent:
 		return -1
@@ -196,11 +196,11 @@ func (s *Store) Supplement(ctx context.Context, now time.Time, move Move) (bool,
 
 // Record is a fact about a movement that has ended: it changes no state.
 type Record struct {
-	ID      movement.ID
-	At      time.Time           // when it happened
-	Detail  string              // of the story, JSON, no secrets
-	Posting *ledger.Transaction // as a move's
-	Told    *Told               // the callback that this makes, nil for none
+	ID       movement.ID
+	At       time.Time               // when it happened
+	Detail   string                  // of the story, JSON, no secrets
+	Posting  *ledger.Transaction     // as a move's
+	Callback *movement.CallbackEvent // the callback that this makes, nil for none
 }
 
 // PaidLate records money that came after the movement ended without it. It is
@@ -224,13 +224,13 @@ func (s *Store) record(ctx context.Context, event string, now time.Time, r Recor
 	if r.Posting != nil {
 		posted = *r.Posting
 	}
-	told := orNobody(r.Told)
+	told := orNobody(r.Callback)
 	_, err := s.queries.RecordFact(ctx, dbsqlc.RecordFactParams{
 		ID: uuid.UUID(r.ID), Event: event, Now: micro(now), At: orNow(r.At, now), Detail: r.Detail,
 		PostedKind: string(posted.Kind), PostedAvailable: int64(posted.Available), PostedHeld: int64(posted.Held),
 		PostedMargin: int64(posted.Margin), PostedCost: int64(posted.Legs.Cost), PostedDeposit: int64(posted.Deposit),
 		CallbackID: told.ID, CallbackEvent: told.Event, CallbackUrl: told.URL, CallbackBody: string(told.Body),
-		CallbackState: string(told.state()), CallbackBucket: told.bucket(), CallbackDueAt: told.dueAt(now),
+		CallbackState: string(told.State()), CallbackBucket: told.Bucket(), CallbackDueAt: told.DueAt(now),
 	})
 	return recorded(event, err)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 var states = []movement.State{
-	movement.Sending, movement.Pending, movement.Done, movement.Failed, movement.Expired, movement.Unsent,
+	movement.Submitting, movement.Pending, movement.Succeeded, movement.Failed, movement.Expired, movement.NotSubmitted,
 }
 
 func TestMoveKeepsEverything(t *testing.T) {
@@ -37,11 +37,11 @@ func TestMoveKeepsEverything(t *testing.T) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 	// What a later move does not name stays, but for the next look.
-	want.State, want.Sequence, want.DueAt = movement.Done, 3, time.Time{}
-	if got := moved(t, s, move(seenAt(want, movement.Pending), movement.Done)); !reflect.DeepEqual(got, want) {
+	want.State, want.Sequence, want.DueAt = movement.Succeeded, 3, time.Time{}
+	if got := moved(t, s, move(seenAt(want, movement.Pending), movement.Succeeded)); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
-	events := []store.Event{
+	events := []movement.HistoryEntry{
 		{Sequence: 2, Event: "accepted", At: epoch.Add(time.Second), Detail: `{"source":"call"}`},
 		{Sequence: 3, Event: "done", At: epoch.Add(time.Second), Detail: `{"source":"test"}`},
 	}
@@ -99,7 +99,7 @@ func TestMovesThatAreRefused(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, ok, err)
 		}
 	}
-	if got := byID(t, s, m.ID); got.State != movement.Sending || len(story(t, s, m.ID)) != 0 {
+	if got := byID(t, s, m.ID); got.State != movement.Submitting || len(story(t, s, m.ID)) != 0 {
 		t.Errorf("half a move: %s, %v", got.State, story(t, s, m.ID))
 	}
 }
@@ -112,7 +112,7 @@ func TestMovesAtOnce(t *testing.T) {
 		m := claim(t, s, draft)
 		var wait sync.WaitGroup
 		var ours atomic.Int32
-		for _, to := range []movement.State{movement.Pending, movement.Done, movement.Failed, movement.Expired, movement.Unsent} {
+		for _, to := range []movement.State{movement.Pending, movement.Succeeded, movement.Failed, movement.Expired, movement.NotSubmitted} {
 			wait.Go(func() {
 				ok, err := s.Move(t.Context(), epoch, move(m, to))
 				if err != nil {
@@ -137,11 +137,11 @@ func TestComplete(t *testing.T) {
 	for _, state := range states {
 		m := at(t, s, string(state), state)
 		change := store.Move{
-			Movement: seenAt(m, movement.Sending), Result: json.RawMessage(`{"qr":1}`), Answer: json.RawMessage(`{"first":true}`),
+			Movement: seenAt(m, movement.Submitting), Result: json.RawMessage(`{"qr":1}`), Answer: json.RawMessage(`{"first":true}`),
 			ProviderReference: "inv-1", ExpiresAt: epoch.Add(time.Hour),
 		}
 		want := m
-		if state != movement.Sending && state != movement.Unsent {
+		if state != movement.Submitting && state != movement.NotSubmitted {
 			want.Result, want.Answer, want.ProviderReference, want.ExpiresAt = change.Result, change.Answer, "inv-1", change.ExpiresAt
 		}
 		second := change
@@ -193,13 +193,13 @@ func TestSupplement(t *testing.T) {
 		}
 		before := story(t, s, m.ID)
 		want := m
-		if state == movement.Done {
+		if state == movement.Succeeded {
 			want.Result, want.Sequence = fuller, m.Sequence+1
-			before = append(before, store.Event{Sequence: want.Sequence, Event: "supplemented", At: epoch.Add(time.Hour), Detail: `{"source":"test"}`})
+			before = append(before, movement.HistoryEntry{Sequence: want.Sequence, Event: "supplemented", At: epoch.Add(time.Hour), Detail: `{"source":"test"}`})
 		}
 		for i := range 2 { // once
 			ok, err := s.Supplement(t.Context(), epoch.Add(time.Hour), change(m))
-			if err != nil || ok != (state == movement.Done && i == 0) {
+			if err != nil || ok != (state == movement.Succeeded && i == 0) {
 				t.Errorf("%s: %v, %v", state, ok, err)
 			}
 		}
@@ -209,7 +209,7 @@ func TestSupplement(t *testing.T) {
 		if got := story(t, s, m.ID); !reflect.DeepEqual(got, before) {
 			t.Errorf("%s: the story is %+v, want %+v", state, got, before)
 		}
-		if state == movement.Done {
+		if state == movement.Succeeded {
 			if ok, err := s.Supplement(t.Context(), epoch, change(want)); !ok || err != nil {
 				t.Errorf("of what has a result: %v, %v", ok, err)
 			}
@@ -238,7 +238,7 @@ func TestLateFacts(t *testing.T) {
 				t.Errorf("%s, paid late: %v, %v", state, ok, err)
 			}
 			ok, err = s.Reversed(t.Context(), when, store.Record{ID: m.ID, At: when, Detail: "{}"})
-			if err != nil || ok != (state == movement.Done && i == 0) {
+			if err != nil || ok != (state == movement.Succeeded && i == 0) {
 				t.Errorf("%s, reversed: %v, %v", state, ok, err)
 			}
 		}
@@ -246,12 +246,12 @@ func TestLateFacts(t *testing.T) {
 		switch {
 		case late:
 			told.PaidLateAt, name = when, "paid_late"
-		case state == movement.Done:
+		case state == movement.Succeeded:
 			told.ReversedAt, name = when, "reversed"
 		}
 		if name != "" {
 			told.Sequence, told.UpdatedAt, told.DueAt = m.Sequence+1, when, time.Time{}
-			events = append(events, store.Event{Sequence: told.Sequence, Event: name, At: when, Detail: "{}"})
+			events = append(events, movement.HistoryEntry{Sequence: told.Sequence, Event: name, At: when, Detail: "{}"})
 		}
 		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, told) {
 			t.Errorf("%s: %+v\nwant %+v", state, got, told)
@@ -266,7 +266,7 @@ func TestLateFacts(t *testing.T) {
 func TestLateFactsWithoutATime(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	expired, done := at(t, s, "INV/1", movement.Expired), at(t, s, "INV/2", movement.Done)
+	expired, done := at(t, s, "INV/1", movement.Expired), at(t, s, "INV/2", movement.Succeeded)
 	for i := range 2 {
 		late, err := s.PaidLate(t.Context(), epoch, store.Record{ID: expired.ID, Detail: "{}"})
 		if err != nil || late != (i == 0) {

@@ -50,7 +50,7 @@ func tooFar(now time.Time) time.Time { return micro(now.Add(2 * movement.ClockSk
 // since before. Who asked in a future that no right clock tells keeps nobody
 // from it. Next is when the worker looks again, unless the answer says
 // otherwise.
-func (s *Store) Ask(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
+func (s *Store) Poll(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
 	_, err := s.queries.AskMovement(ctx, dbsqlc.AskMovementParams{
 		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), State: string(m.State), //nolint:gosec // a small count
 		Now: optional(now), Before: optional(before), Ahead: new(tooFar(now)), DueAt: optional(next),
@@ -73,23 +73,15 @@ func (s *Store) Miss(ctx context.Context, m movement.Movement, next time.Time) (
 	return int(misses), nil
 }
 
-// Event is one entry of a movement's story.
-type Event struct {
-	Sequence int
-	Event    string
-	At       time.Time
-	Detail   string
-}
-
 // Story reads what happened to a movement, in order.
-func (s *Store) Story(ctx context.Context, id movement.ID) ([]Event, error) {
+func (s *Store) History(ctx context.Context, id movement.ID) ([]movement.HistoryEntry, error) {
 	rows, err := s.queries.MovementEvents(ctx, uuid.UUID(id))
 	if err != nil {
 		return nil, fmt.Errorf("store: story: %w", err)
 	}
-	story := make([]Event, len(rows))
+	story := make([]movement.HistoryEntry, len(rows))
 	for i, row := range rows {
-		story[i] = Event{Sequence: int(row.Sequence), Event: row.Event, At: row.At.UTC(), Detail: row.Detail}
+		story[i] = movement.HistoryEntry{Sequence: int(row.Sequence), Event: row.Event, At: row.At.UTC(), Detail: row.Detail}
 	}
 	return story, nil
 }

@@ -46,7 +46,7 @@ func TestDue(t *testing.T) {
 	never.DueAt = time.Time{}
 	claim(t, s, never)
 	ended := draft("ended")
-	moved(t, s, move(claim(t, s, ended), movement.Done))
+	moved(t, s, move(claim(t, s, ended), movement.Succeeded))
 
 	const m = time.Minute
 	for _, c := range []struct {
@@ -84,7 +84,7 @@ func TestAskOnceInASpan(t *testing.T) {
 		for asker := range 20 {
 			wait.Go(func() {
 				now := now.Add(time.Duration(asker) * time.Millisecond) // replicas' clocks differ
-				ok, err := s.Ask(t.Context(), m, now, now.Add(-span+20*time.Millisecond), now.Add(time.Hour))
+				ok, err := s.Poll(t.Context(), m, now, now.Add(-span+20*time.Millisecond), now.Add(time.Hour))
 				if err != nil {
 					t.Error(err)
 				}
@@ -113,7 +113,7 @@ func TestAskedInAFuture(t *testing.T) {
 		{24 * time.Hour, true}, {0, true}, {time.Second, false},
 	} {
 		now := epoch.Add(c.at)
-		if ours, err := s.Ask(t.Context(), m, now, now.Add(-5*time.Second), now.Add(time.Hour)); err != nil || ours != c.want {
+		if ours, err := s.Poll(t.Context(), m, now, now.Add(-5*time.Second), now.Add(time.Hour)); err != nil || ours != c.want {
 			t.Errorf("at %v: %v, %v", c.at, ours, err)
 		}
 	}
@@ -124,14 +124,14 @@ func TestAskByState(t *testing.T) {
 	s := fresh(t)
 	for _, state := range states {
 		m := at(t, s, string(state), state)
-		open := state != movement.Failed && state != movement.Unsent // what is paid by books can be taken back there
+		open := state != movement.Failed && state != movement.NotSubmitted // what is paid by books can be taken back there
 		next := epoch.Add(time.Hour)
-		if ok, err := s.Ask(t.Context(), m, epoch, epoch.Add(-time.Second), next); err != nil || ok != open {
+		if ok, err := s.Poll(t.Context(), m, epoch, epoch.Add(-time.Second), next); err != nil || ok != open {
 			t.Errorf("%s: %v, %v", state, ok, err)
 		}
 		got := byID(t, s, m.ID)
-		if open && (!got.AskedAt.Equal(epoch) || !got.DueAt.Equal(next)) || !open && (!got.AskedAt.IsZero() || !got.DueAt.IsZero()) {
-			t.Errorf("%s: asked %v, due %v", state, got.AskedAt, got.DueAt)
+		if open && (!got.PolledAt.Equal(epoch) || !got.DueAt.Equal(next)) || !open && (!got.PolledAt.IsZero() || !got.DueAt.IsZero()) {
+			t.Errorf("%s: asked %v, due %v", state, got.PolledAt, got.DueAt)
 		}
 		if got.Sequence != m.Sequence || !got.UpdatedAt.Equal(m.UpdatedAt) {
 			t.Errorf("%s: a question is no change", state)
@@ -139,14 +139,14 @@ func TestAskByState(t *testing.T) {
 		if !open {
 			continue
 		}
-		if ok, err := s.Ask(t.Context(), m, epoch.Add(time.Second), epoch, time.Time{}); err != nil || !ok {
+		if ok, err := s.Poll(t.Context(), m, epoch.Add(time.Second), epoch, time.Time{}); err != nil || !ok {
 			t.Errorf("%s, a span later: %v, %v", state, ok, err)
 		}
 		if got := byID(t, s, m.ID); !got.DueAt.IsZero() {
 			t.Errorf("%s: due %v, and there is no next look", state, got.DueAt)
 		}
 	}
-	if ok, err := s.Ask(t.Context(), movement.Movement{ID: movement.NewID(), Attempt: 1, State: movement.Sending}, epoch, epoch, epoch); ok || err != nil {
+	if ok, err := s.Poll(t.Context(), movement.Movement{ID: movement.NewID(), Attempt: 1, State: movement.Submitting}, epoch, epoch, epoch); ok || err != nil {
 		t.Errorf("nothing: %v, %v", ok, err)
 	}
 }

@@ -17,42 +17,16 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// SettlementState is where a payment of the reports stands.
-type SettlementState string
-
-// The states. A new payment was judged by nobody, or waits for its collection's
-// end; a matched one belongs to a collection that may not know yet. The last three
-// are for operators.
-const (
-	SettlementNew       SettlementState = "new"
-	SettlementMatched   SettlementState = "matched"
-	SettlementPaid      SettlementState = "paid"
-	SettlementReversed  SettlementState = "reversed"
-	SettlementUnmatched SettlementState = "unmatched"
-	SettlementAmbiguous SettlementState = "ambiguous"
-	SettlementAgain     SettlementState = "again"
-)
-
-// Settlement is a payment that an account's reports tell of.
-type Settlement struct {
-	BookEntry
-	Account  movement.AccountID
-	State    SettlementState
-	Movement movement.ID // that it pays; zero for none
-	Operator string      // who gave it to its movement, or ""
-	Reason   string
-}
-
 // OpenSettlements reads payments of an account with which nobody is done, in the
 // order of their names.
-func (s *Store) OpenSettlements(ctx context.Context, account movement.AccountID, after string, most int) ([]Settlement, error) {
+func (s *Store) OpenLines(ctx context.Context, account movement.AccountID, after string, most int) ([]movement.StatementLine, error) {
 	rows, err := s.queries.OpenSettlements(ctx, dbsqlc.OpenSettlementsParams{
 		AccountID: uuid.UUID(account), After: after, Most: int32(most), //nolint:gosec // a page
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store: settlements: %w", err)
 	}
-	open := make([]Settlement, len(rows))
+	open := make([]movement.StatementLine, len(rows))
 	for i, row := range rows {
 		open[i] = settlementOf(row)
 	}
@@ -60,24 +34,24 @@ func (s *Store) OpenSettlements(ctx context.Context, account movement.AccountID,
 }
 
 // Settlement reads one payment, or ErrNotFound.
-func (s *Store) Settlement(ctx context.Context, account movement.AccountID, payment string) (Settlement, error) {
+func (s *Store) Line(ctx context.Context, account movement.AccountID, payment string) (movement.StatementLine, error) {
 	row, err := s.queries.SettlementByPayment(ctx, dbsqlc.SettlementByPaymentParams{AccountID: uuid.UUID(account), Payment: payment})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return Settlement{}, ErrNotFound
+		return movement.StatementLine{}, ErrNotFound
 	}
 	if err != nil {
-		return Settlement{}, fmt.Errorf("store: settlement: %w", err)
+		return movement.StatementLine{}, fmt.Errorf("store: settlement: %w", err)
 	}
 	return settlementOf(row), nil
 }
 
-func settlementOf(row dbsqlc.Settlement) Settlement {
-	made := Settlement{
-		BookEntry: BookEntry{
+func settlementOf(row dbsqlc.Settlement) movement.StatementLine {
+	made := movement.StatementLine{
+		ImportedLine: movement.ImportedLine{
 			Payment: row.Payment, ID: row.EntryID, Amount: money.Amount(row.Amount), Currency: row.Currency, At: row.At.UTC(),
 			Paid: row.Paid, ReversedAt: orZero(row.ReversedAt), Differs: row.Differs, Data: row.Data,
 		},
-		Account: movement.AccountID(row.AccountID), State: SettlementState(row.State), Operator: row.Operator, Reason: row.Reason,
+		Account: movement.AccountID(row.AccountID), State: movement.LineState(row.State), Operator: row.Operator, Reason: row.Reason,
 	}
 	if row.MovementID != nil {
 		made.Movement = movement.ID(*row.MovementID)
@@ -87,7 +61,7 @@ func settlementOf(row dbsqlc.Settlement) Settlement {
 
 // Candidates reads the collections of an account that payments of some amounts may
 // be for, in a span of time.
-func (s *Store) Candidates(ctx context.Context, b Book, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error) {
+func (s *Store) Candidates(ctx context.Context, b movement.Statement, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error) {
 	p := dbsqlc.CollectionsOfParams{
 		MerchantID: b.MerchantID, Mode: b.Mode, Provider: b.Provider, Account: b.Name, Amounts: make([]int64, len(amounts)),
 		Earliest: micro(earliest), Latest: micro(latest),
@@ -109,22 +83,13 @@ func (s *Store) Candidates(ctx context.Context, b Book, amounts []money.Amount, 
 	return found, nil
 }
 
-// Verdict is what a new payment is found to be.
-type Verdict struct {
-	Payment  string
-	State    SettlementState
-	Movement movement.ID // that it pays, where it is matched
-	Reason   string      // for which it stands on the operators' list, "" where it does not
-	Detail   string      // for people
-}
-
 // SettlementsNamed reads some payments, in any order.
-func (s *Store) SettlementsNamed(ctx context.Context, account movement.AccountID, payments []string) ([]Settlement, error) {
+func (s *Store) LinesNamed(ctx context.Context, account movement.AccountID, payments []string) ([]movement.StatementLine, error) {
 	rows, err := s.queries.SettlementsNamed(ctx, dbsqlc.SettlementsNamedParams{AccountID: uuid.UUID(account), Payments: payments})
 	if err != nil {
 		return nil, fmt.Errorf("store: settlements: %w", err)
 	}
-	named := make([]Settlement, len(rows))
+	named := make([]movement.StatementLine, len(rows))
 	for i, row := range rows {
 		named[i] = settlementOf(row)
 	}
@@ -135,7 +100,7 @@ func (s *Store) SettlementsNamed(ctx context.Context, account movement.AccountID
 // collection from then on, and the collection it, and what a person must see is
 // listed in the same commit. Where somebody else has decided one, or given its
 // collection to another payment, that one stays as it is.
-func (s *Store) Judge(ctx context.Context, now time.Time, b Book, verdicts []Verdict) (decided []string, err error) {
+func (s *Store) Match(ctx context.Context, now time.Time, b movement.Statement, verdicts []movement.Match) (decided []string, err error) {
 	if len(verdicts) == 0 {
 		return nil, nil
 	}
@@ -155,7 +120,7 @@ func (s *Store) Judge(ctx context.Context, now time.Time, b Book, verdicts []Ver
 		return nil, nil // its collection is paid by another payment, which the next look finds
 	}
 	for _, v := range verdicts {
-		one, err := s.Judge(ctx, now, b, []Verdict{v})
+		one, err := s.Match(ctx, now, b, []movement.Match{v})
 		if err != nil {
 			return nil, err
 		}
@@ -165,12 +130,12 @@ func (s *Store) Judge(ctx context.Context, now time.Time, b Book, verdicts []Ver
 }
 
 // documented are verdicts as one document by the names of their payments.
-func documented(verdicts []Verdict) (payments []string, document []byte, err error) {
+func documented(verdicts []movement.Match) (payments []string, document []byte, err error) {
 	type told struct {
-		State    SettlementState `json:"state"`
-		Movement string          `json:"movement,omitempty"`
-		Reason   string          `json:"reason"`
-		Detail   string          `json:"detail"`
+		State    movement.LineState `json:"state"`
+		Movement string             `json:"movement,omitempty"`
+		Reason   string             `json:"reason"`
+		Detail   string             `json:"detail"`
 	}
 	all := make(map[string]told, len(verdicts))
 	for _, v := range verdicts {
@@ -193,7 +158,7 @@ const uniqueViolation = "23505"
 
 // Settled notes that matched payments have done to their collections what they
 // mean. One of which the reports have told more meanwhile stays open.
-func (s *Store) Settled(ctx context.Context, account movement.AccountID, done []Settlement) error {
+func (s *Store) CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine) error {
 	if len(done) == 0 {
 		return nil
 	}
@@ -219,7 +184,7 @@ func (s *Store) Settled(ctx context.Context, account movement.AccountID, done []
 
 // standing is how a payment stands in the books, in the words of the statement that
 // closes it.
-func standing(s Settlement) string {
+func standing(s movement.StatementLine) string {
 	words := s.Movement.String() + " stays"
 	if !s.ReversedAt.IsZero() {
 		words = s.Movement.String() + " reversed"
@@ -233,7 +198,7 @@ func standing(s Settlement) string {
 // Assign gives a payment to a collection by an operator's word. It is false where
 // the payment no longer stands as the caller saw it, or the collection is paid by
 // another.
-func (s *Store) Assign(ctx context.Context, now time.Time, seen Settlement, to movement.ID, operator, reason string) (bool, error) {
+func (s *Store) Assign(ctx context.Context, now time.Time, seen movement.StatementLine, to movement.ID, operator, reason string) (bool, error) {
 	told, err := json.Marshal(map[string]string{"operator": operator, "payment": seen.Payment, "to": to.String(), "reason": reason})
 	if err != nil {
 		return false, fmt.Errorf("store: assign: %w", err)
@@ -254,30 +219,23 @@ func (s *Store) Assign(ctx context.Context, now time.Time, seen Settlement, to m
 
 // ListSettlements reads a merchant's payments that wait for an operator, the
 // newest first.
-func (s *Store) ListSettlements(ctx context.Context, merchant string, most int) ([]ListedSettlement, error) {
+func (s *Store) ListLines(ctx context.Context, merchant string, most int) ([]movement.ListedLine, error) {
 	rows, err := s.queries.ListSettlements(ctx, dbsqlc.ListSettlementsParams{MerchantID: merchant, Most: int32(most)}) //nolint:gosec // a page
 	if err != nil {
 		return nil, fmt.Errorf("store: settlements: %w", err)
 	}
-	listed := make([]ListedSettlement, len(rows))
+	listed := make([]movement.ListedLine, len(rows))
 	for i, row := range rows {
-		listed[i] = ListedSettlement{
-			Settlement: Settlement{
-				BookEntry: BookEntry{
+		listed[i] = movement.ListedLine{
+			StatementLine: movement.StatementLine{
+				ImportedLine: movement.ImportedLine{
 					Payment: row.Payment, ID: row.EntryID, Amount: money.Amount(row.Amount), Currency: row.Currency, At: row.At.UTC(),
 					Paid: true, Data: row.Data,
 				},
-				Account: movement.AccountID(row.AccountID), State: SettlementState(row.State),
+				Account: movement.AccountID(row.AccountID), State: movement.LineState(row.State),
 			},
 			Owner: movement.Owner{MerchantID: row.MerchantID, Mode: row.Mode}, Provider: row.Provider,
 		}
 	}
 	return listed, nil
-}
-
-// ListedSettlement is a payment that waits for an operator, and whose it is.
-type ListedSettlement struct {
-	Settlement
-	Owner    movement.Owner
-	Provider string
 }

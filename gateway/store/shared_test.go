@@ -48,7 +48,7 @@ func claimAll(t *testing.T, s *store.Store, round string) (claimed, failed int) 
 	var mu sync.Mutex
 	for i := range 32 {
 		wait.Go(func() {
-			_, ours, err := s.Claim(t.Context(), draft(fmt.Sprint(round, "/", i)))
+			_, ours, err := s.Reserve(t.Context(), draft(fmt.Sprint(round, "/", i)))
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
@@ -79,12 +79,12 @@ func TestCommitOfAClaimThatFails(t *testing.T) {
 		execute(t, url,
 			`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''at commit'' USING ERRCODE = ''23514''; END'`,
 			`CREATE CONSTRAINT TRIGGER refuse AFTER INSERT ON movements DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse()`)
-		_, ours, err := s.Claim(t.Context(), draft("INV/1"))
+		_, ours, err := s.Reserve(t.Context(), draft("INV/1"))
 		if pgErr, ok := errors.AsType[*pgconn.PgError](err); ours || !ok || pgErr.Code != "23514" {
 			t.Errorf("%v, %v", ours, err)
 		}
 		p.arm(cut{at: execution, after: true, part: true})
-		if _, ours, err := s.Claim(t.Context(), draft("INV/1")); ours || err == nil || p.happened() != 1 {
+		if _, ours, err := s.Reserve(t.Context(), draft("INV/1")); ours || err == nil || p.happened() != 1 {
 			t.Errorf("and cut: %v, %v", ours, err)
 		}
 		if n := count(t, url, rows); n != 0 {
@@ -107,7 +107,7 @@ func TestPoisonedClaims(t *testing.T) {
 			} else if bad {
 				m.Reference += "\x00"
 			}
-			if _, ours, err := s.Claim(t.Context(), m); ours == bad || (err != nil) != bad {
+			if _, ours, err := s.Reserve(t.Context(), m); ours == bad || (err != nil) != bad {
 				t.Errorf("%q of %d: %v, %v", m.Reference, m.Amount, ours, err)
 			}
 		})
@@ -119,8 +119,8 @@ func TestPoisonedClaims(t *testing.T) {
 func TestOwnCommits(t *testing.T) {
 	t.Parallel()
 	s := open(t, database(t), store.Options{OwnCommits: true})
-	m := at(t, s, "INV/1", movement.Done)
-	if _, ours, err := s.Claim(t.Context(), draft("INV/1")); ours || err != nil || len(story(t, s, m.ID)) != 2 {
+	m := at(t, s, "INV/1", movement.Succeeded)
+	if _, ours, err := s.Reserve(t.Context(), draft("INV/1")); ours || err != nil || len(story(t, s, m.ID)) != 2 {
 		t.Errorf("%v, %v", ours, err)
 	}
 }
@@ -135,7 +135,7 @@ func TestWriteAfterTheEnd(t *testing.T) {
 	wait.Go(func() { claimAll(t, s, "late") }) // either way, and nobody hangs
 	s.Close()
 	wait.Wait()
-	if _, ours, err := s.Claim(t.Context(), draft("INV/1")); err == nil || ours {
+	if _, ours, err := s.Reserve(t.Context(), draft("INV/1")); err == nil || ours {
 		t.Errorf("%v, %v", ours, err)
 	}
 }

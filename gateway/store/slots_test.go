@@ -26,9 +26,9 @@ func TestFirstClaimsOfTwoMerchants(t *testing.T) {
 			group.Go(func() {
 				m := sale("INV/1", 100)
 				m.Owner.MerchantID, m.ConnectionAccount = fmt.Sprint("mer_", i, n), name
-				m.Slot.Account = movement.NewAccountID("wallet2", "live", name)
-				_, ours, err := s.Claim(t.Context(), m)
-				if claimed[n] = err == nil && ours; err != nil && !errors.Is(err, store.ErrForeignAccount) {
+				m.Reserved.Account = movement.NewAccountID("wallet2", "live", name)
+				_, ours, err := s.Reserve(t.Context(), m)
+				if claimed[n] = err == nil && ours; err != nil && !errors.Is(err, movement.ErrForeignAccount) {
 					t.Error(err)
 				}
 			})
@@ -49,20 +49,20 @@ func TestFreeSlot(t *testing.T) {
 		all = append(all, claimedSale(t, s, sale(fmt.Sprint(i), 100)))
 	}
 	full := sale("full", 100)
-	if _, _, err := s.Claim(t.Context(), full); err == nil {
+	if _, _, err := s.Reserve(t.Context(), full); err == nil {
 		t.Fatal("there was an amount left")
 	}
 	for range 2 {
-		if err := s.FreeSlot(t.Context(), all[7]); err != nil {
+		if err := s.ReleaseAmount(t.Context(), all[7]); err != nil {
 			t.Fatal(err)
 		}
 		full = sale("full", 100)
-		full.CreatedAt, full.ExpiresAt, full.Slot.FreeAt = epoch.Add(time.Second), full.ExpiresAt.Add(time.Second), full.Slot.FreeAt.Add(time.Second)
+		full.CreatedAt, full.ExpiresAt, full.Reserved.FreeAt = epoch.Add(time.Second), full.ExpiresAt.Add(time.Second), full.Reserved.FreeAt.Add(time.Second)
 		if got := claimedSale(t, s, full); got.Amount != all[7].Amount {
 			t.Errorf("it has %v, want %v", got.Amount, all[7].Amount)
 		}
 	}
-	if _, _, err := s.Claim(t.Context(), sale("more", 100)); err == nil {
+	if _, _, err := s.Reserve(t.Context(), sale("more", 100)); err == nil {
 		t.Error("an amount was given back that another has")
 	}
 }
@@ -70,11 +70,11 @@ func TestFreeSlot(t *testing.T) {
 // claimedSale claims a sale, or finds it.
 func claimedSale(t *testing.T, s *store.Store, m movement.Movement) movement.Movement {
 	t.Helper()
-	got, _, err := s.Claim(t.Context(), m)
+	got, _, err := s.Reserve(t.Context(), m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Slot = m.Slot
+	got.Reserved = m.Reserved
 	return got
 }
 
@@ -84,34 +84,34 @@ func TestAStaleReaderClosesNothing(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	one, other := claim(t, s, sale("1", 100)), claim(t, s, sale("2", 100))
-	if _, err := s.Enter(t.Context(), epoch, book(t, s), []store.BookEntry{rowOf("a", one.Amount)}, "1", epoch); err != nil {
+	if _, err := s.Import(t.Context(), epoch, book(t, s), []movement.ImportedLine{rowOf("a", one.Amount)}, "1", epoch); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Judge(t.Context(), epoch, book(t, s), []store.Verdict{{Payment: "a", State: store.SettlementMatched, Movement: one.ID}}); err != nil {
+	if _, err := s.Match(t.Context(), epoch, book(t, s), []movement.Match{{Payment: "a", State: movement.LineMatched, Movement: one.ID}}); err != nil {
 		t.Fatal(err)
 	}
-	stale, err := s.OpenSettlements(t.Context(), wallet, "", 10)
+	stale, err := s.OpenLines(t.Context(), wallet, "", 10)
 	if err != nil || len(stale) != 1 {
 		t.Fatal(stale, err)
 	}
-	settled := func(want store.SettlementState, to movement.ID) {
+	settled := func(want movement.LineState, to movement.ID) {
 		t.Helper()
-		if err := s.Settled(t.Context(), wallet, stale); err != nil {
+		if err := s.CloseLines(t.Context(), wallet, stale); err != nil {
 			t.Fatal(err)
 		}
-		if a, err := s.Settlement(t.Context(), wallet, "a"); err != nil || a.State != want || a.Movement != to {
+		if a, err := s.Line(t.Context(), wallet, "a"); err != nil || a.State != want || a.Movement != to {
 			t.Errorf("it is %s for %s: %v", a.State, a.Movement, err)
 		}
 	}
-	settled(store.SettlementPaid, one.ID)
-	seen, err := s.Settlement(t.Context(), wallet, "a")
+	settled(movement.LinePaid, one.ID)
+	seen, err := s.Line(t.Context(), wallet, "a")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if ok, err := s.Assign(t.Context(), epoch, seen, other.ID, "ani", "the payer showed it"); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	settled(store.SettlementMatched, other.ID)
+	settled(movement.LineMatched, other.ID)
 }
 
 // TestCandidatesOfASpan leaves out what was made at other times.

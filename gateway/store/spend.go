@@ -16,14 +16,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
-// LimitError says that a limit of money out leaves no room for a movement.
-type LimitError struct {
-	Name string // of the movement's spend
-}
-
-// Error tells which.
-func (e *LimitError) Error() string { return "store: the limit " + e.Name + " is reached" }
-
 // spends are a movement's as the statements take them.
 type spends struct {
 	document          *string
@@ -31,19 +23,19 @@ type spends struct {
 	amounts, ceilings []int64
 }
 
-func byName(a, b movement.Spend) int { return strings.Compare(a.Name, b.Name) }
+func byName(a, b movement.Usage) int { return strings.Compare(a.Name, b.Name) }
 
 func spendsOf(m movement.Movement) (spends, error) {
 	s := spends{names: []string{}, periods: []string{}, amounts: []int64{}, ceilings: []int64{}}
-	if len(m.Spends) == 0 {
+	if len(m.Usage) == 0 {
 		return s, nil
 	}
-	encoded, err := json.Marshal(m.Spends)
+	encoded, err := json.Marshal(m.Usage)
 	if err != nil {
 		return s, fmt.Errorf("store: spends: %w", err)
 	}
 	s.document = text(encoded)
-	for _, spend := range slices.SortedFunc(slices.Values(m.Spends), byName) { // all take them in one order
+	for _, spend := range slices.SortedFunc(slices.Values(m.Usage), byName) { // all take them in one order
 		s.names, s.periods = append(s.names, spend.Name), append(s.periods, spend.Period)
 		s.amounts, s.ceilings = append(s.amounts, spend.Amount), append(s.ceilings, spend.Ceiling)
 	}
@@ -63,7 +55,7 @@ func (s *Store) claimTransfer(ctx context.Context, m movement.Movement, p dbsqlc
 		ConnectionOwner: p.ConnectionOwner, ConnectionVersion: p.ConnectionVersion, ConnectionAccount: p.ConnectionAccount,
 		CallbackUrl: p.CallbackUrl, RequestID: p.RequestID, PolicyVersion: p.PolicyVersion, DecisionID: p.DecisionID,
 		SendBy: p.SendBy, Now: p.Now, DueBucket: p.DueBucket, DueAt: p.DueAt,
-		Fee: int64(m.Fee), NameMatch: m.NameMatch, Stem: m.Stem, Spends: counts.document,
+		Fee: int64(m.Fee), NameMatch: m.NameMatch, Stem: m.Fingerprint, Spends: counts.document,
 		SpendNames: counts.names, SpendPeriods: counts.periods, SpendAmounts: counts.amounts, SpendCeilings: counts.ceilings,
 	})
 	return dbsqlc.ClaimMovementRow(row), err
@@ -72,7 +64,7 @@ func (s *Store) claimTransfer(ctx context.Context, m movement.Movement, p dbsqlc
 // spending tells a write whose limits it counts against, so that batches take
 // them in one order, as they do balances.
 func spending(ctx context.Context, m movement.Movement) context.Context {
-	if len(m.Spends) == 0 {
+	if len(m.Usage) == 0 {
 		return ctx
 	}
 	return context.WithValue(ctx, balanceKey{}, m.Owner)
@@ -107,7 +99,7 @@ var errRoomAgain = errors.New("store: a limit was reached and is free again")
 // reached says which of a movement's limits leaves no room for it, as a
 // *LimitError: the first.
 func (s *Store) reached(ctx context.Context, m movement.Movement) error {
-	for _, spend := range m.Spends {
+	for _, spend := range m.Usage {
 		counted, err := s.queries.CountedUsage(ctx, dbsqlc.CountedUsageParams{
 			MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Name: spend.Name, Period: spend.Period,
 		})
@@ -115,14 +107,14 @@ func (s *Store) reached(ctx context.Context, m movement.Movement) error {
 			return fmt.Errorf("store: limits: %w", err)
 		}
 		if counted.Used+spend.Amount > spend.Ceiling {
-			return &LimitError{Name: spend.Name}
+			return &movement.LimitError{Name: spend.Name}
 		}
 	}
 	return errRoomAgain
 }
 
 // LastNamed reads the newest movement of a kind with a stem, or ErrNotFound.
-func (s *Store) LastNamed(ctx context.Context, owner movement.Owner, kind manifest.Kind, stem string) (movement.Movement, error) {
+func (s *Store) LastEqual(ctx context.Context, owner movement.Owner, kind manifest.Kind, stem string) (movement.Movement, error) {
 	row, err := s.queries.LastNamed(ctx, dbsqlc.LastNamedParams{
 		MerchantID: owner.MerchantID, Mode: owner.Mode, Kind: string(kind), Stem: stem,
 	})

@@ -17,14 +17,14 @@ import (
 const spendDay = "2026-01-02"
 
 // spend is a part of the limit of a day.
-func spend(name string, amount, ceiling int64) movement.Spend {
-	return movement.Spend{Name: name, Period: spendDay, Amount: amount, Ceiling: ceiling}
+func spend(name string, amount, ceiling int64) movement.Usage {
+	return movement.Usage{Name: name, Period: spendDay, Amount: amount, Ceiling: ceiling}
 }
 
 // transfer is the draft of one that counts against limits.
-func transfer(reference string, spends ...movement.Spend) movement.Movement {
+func transfer(reference string, spends ...movement.Usage) movement.Movement {
 	m := draft(reference)
-	m.Kind, m.Operation, m.Provider, m.Spends = manifest.Transfer, "/wallet1/transfer/bank", "wallet1", spends
+	m.Kind, m.Operation, m.Provider, m.Usage = manifest.Transfer, "/wallet1/transfer/bank", "wallet1", spends
 	return m
 }
 
@@ -52,8 +52,8 @@ func wantUsed(t *testing.T, s *store.Store, want map[string]int64) {
 // beyond checks that a claim is refused for a limit.
 func beyond(t *testing.T, s *store.Store, m movement.Movement, name string) {
 	t.Helper()
-	_, ours, err := s.Claim(t.Context(), m)
-	if limit, ok := errors.AsType[*store.LimitError](err); !ok || limit.Name != name || ours {
+	_, ours, err := s.Reserve(t.Context(), m)
+	if limit, ok := errors.AsType[*movement.LimitError](err); !ok || limit.Name != name || ours {
 		t.Errorf("%s: %v, %v; want the limit %s", m.Reference, ours, err, name)
 	}
 }
@@ -67,11 +67,11 @@ func TestSpends(t *testing.T) {
 			t.Parallel()
 			s := open(t, database(t), options)
 			first := transfer("A", spend("out.amount", 60, 100), spend("out.count", 1, 2))
-			first.Fee, first.NameMatch, first.Stem, first.Quote = 2_500, new(false), "stem-", []byte(`{"session":"s"}`)
+			first.Fee, first.NameMatch, first.Fingerprint, first.Quote = 2_500, new(false), "stem-", []byte(`{"session":"s"}`)
 			m := claim(t, s, first)
 			kept := byID(t, s, m.ID)
-			for i := range m.Spends {
-				m.Spends[i].Ceiling = 0 // the policy's, not the transfer's
+			for i := range m.Usage {
+				m.Usage[i].Ceiling = 0 // the policy's, not the transfer's
 			}
 			if !reflect.DeepEqual(kept, m) || kept.Fee != 2_500 || kept.NameMatch == nil || *kept.NameMatch {
 				t.Errorf("read\n%+v\nwant\n%+v", kept, m)
@@ -81,7 +81,7 @@ func TestSpends(t *testing.T) {
 			beyond(t, s, transfer("C", spend("out.amount", 0, 100), spend("out.count", 1, 2)), "out.count")
 			beyond(t, s, transfer("C", spend("to.x.count", 1, 0)), "to.x.count") // none at all
 			wantUsed(t, s, map[string]int64{"out.amount": 100, "out.count": 2})
-			if _, ours, err := s.Claim(t.Context(), transfer("A", spend("out.amount", 60, 100), spend("out.count", 1, 2))); ours || err != nil {
+			if _, ours, err := s.Reserve(t.Context(), transfer("A", spend("out.amount", 60, 100), spend("out.count", 1, 2))); ours || err != nil {
 				t.Errorf("a reference that is taken: %v, %v", ours, err) // it is answered, not judged
 			}
 			claim(t, s, transfer("D")) // of a merchant without limits
@@ -94,16 +94,16 @@ func TestSpends(t *testing.T) {
 func TestSpendsComeBack(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	counts := func(ceiling int64) []movement.Spend {
-		return []movement.Spend{spend("out.amount", 10, 10*ceiling), spend("out.count", 1, ceiling)}
+	counts := func(ceiling int64) []movement.Usage {
+		return []movement.Usage{spend("out.amount", 10, 10*ceiling), spend("out.count", 1, ceiling)}
 	}
 	var all []movement.Movement
 	for i := range 5 {
 		all = append(all, claim(t, s, transfer(fmt.Sprint(i), counts(5)...)))
 	}
-	moved(t, s, move(all[0], movement.Done))
+	moved(t, s, move(all[0], movement.Succeeded))
 	pending := moved(t, s, move(all[1], movement.Pending))
-	unsent := moved(t, s, move(byID(t, s, all[2].ID), movement.Unsent))
+	unsent := moved(t, s, move(byID(t, s, all[2].ID), movement.NotSubmitted))
 	failed := moved(t, s, move(all[3], movement.Failed))
 	wantUsed(t, s, map[string]int64{"out.amount": 30, "out.count": 3})
 	for _, m := range []movement.Movement{all[2], all[3]} { // somebody who is late
@@ -113,15 +113,15 @@ func TestSpendsComeBack(t *testing.T) {
 	}
 	beyond(t, s, transfer("5", counts(3)...), "out.amount") // lowered below what is used with it
 	beyond(t, s, transfer("5", counts(1)...), "out.amount") // and below what is used already
-	if again, ours, err := s.Claim(t.Context(), transfer("2", counts(4)...)); err != nil || !ours || again.ID != unsent.ID || again.Attempt != 2 {
+	if again, ours, err := s.Reserve(t.Context(), transfer("2", counts(4)...)); err != nil || !ours || again.ID != unsent.ID || again.Attempt != 2 {
 		t.Errorf("free again: %+v, %v, %v", again, ours, err)
 	}
 	wantUsed(t, s, map[string]int64{"out.amount": 40, "out.count": 4})
 	moved(t, s, move(pending, movement.Failed))
 	moved(t, s, move(byID(t, s, unsent.ID), movement.Failed))
-	moved(t, s, move(all[4], movement.Unsent))
+	moved(t, s, move(all[4], movement.NotSubmitted))
 	wantUsed(t, s, map[string]int64{"out.amount": 10, "out.count": 1})
-	if _, ours, err := s.Claim(t.Context(), transfer("3", counts(5)...)); ours || err != nil {
+	if _, ours, err := s.Reserve(t.Context(), transfer("3", counts(5)...)); ours || err != nil {
 		t.Errorf("%s, which failed, is free: %v, %v", failed.Reference, ours, err)
 	}
 	wantUsed(t, s, map[string]int64{"out.amount": 10, "out.count": 1})
@@ -132,7 +132,7 @@ func TestSpendsWhoseAnswerIsCut(t *testing.T) {
 	t.Parallel()
 	p, s, truth, _ := cuttable(t)
 	p.arm(cut{at: execution})
-	if _, ours, err := s.Claim(t.Context(), transfer("A", spend("out.count", 1, 1))); ours || err == nil {
+	if _, ours, err := s.Reserve(t.Context(), transfer("A", spend("out.count", 1, 1))); ours || err == nil {
 		t.Errorf("%v, %v", ours, err)
 	}
 	wantUsed(t, truth, map[string]int64{})
@@ -163,7 +163,7 @@ func TestTheLastOfALimit(t *testing.T) { //nolint:tparallel // each round takes 
 				s, url := payerWith(t, 1, options[0])
 				stores := together(t, options, s, url)
 				got := every(200, func(i int) string {
-					spends := []movement.Spend{spend("out.amount", 3, 1000), spend("out.count", 1, 1000), spend(fmt.Sprint("to.", i%2, ".count"), 1, 1000)}
+					spends := []movement.Usage{spend("out.amount", 3, 1000), spend("out.count", 1, 1000), spend(fmt.Sprint("to.", i%2, ".count"), 1, 1000)}
 					for k := range spends {
 						if spends[k].Name == limit {
 							spends[k].Ceiling = 37*spends[k].Amount + spends[k].Amount - 1
@@ -196,7 +196,7 @@ func TestLimitsUnderGivingBack(t *testing.T) { //nolint:tparallel // each round 
 				to := []string{fmt.Sprint("to.", i%3), fmt.Sprint("to.", (i+1)%3)} // in both orders
 				m := transfer(fmt.Sprint(i), spend("out.amount", 3, 12), spend("out.count", 1, 4), spend(to[0], 1, 2), spend(to[1], 1, 2))
 				if i%5 == 0 {
-					m.Spends = m.Spends[2:]
+					m.Usage = m.Usage[2:]
 				}
 				said := outs(t.Context(), k, m)
 				if said != "claimed" {
@@ -223,8 +223,8 @@ func TestLimitsUnderGivingBack(t *testing.T) { //nolint:tparallel // each round 
 
 // outs claims, and says in a word what came of it.
 func outs(ctx context.Context, s *store.Store, m movement.Movement) string {
-	_, ours, err := s.Claim(ctx, m)
-	limit, limited := errors.AsType[*store.LimitError](err)
+	_, ours, err := s.Reserve(ctx, m)
+	limit, limited := errors.AsType[*movement.LimitError](err)
 	switch {
 	case limited:
 		return limit.Name
@@ -243,10 +243,10 @@ func TestLastNamed(t *testing.T) {
 	stem := "\x1eabc-"
 	named := func(number int, mode, stem string) movement.Movement {
 		m := transfer(fmt.Sprintf("%s%08d", stem, number))
-		m.Owner.Mode, m.Stem = mode, stem
+		m.Owner.Mode, m.Fingerprint = mode, stem
 		return m
 	}
-	if _, err := s.LastNamed(t.Context(), draft("").Owner, manifest.Transfer, stem); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.LastEqual(t.Context(), draft("").Owner, manifest.Transfer, stem); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("none: %v", err)
 	}
 	for _, n := range []int{9, 11, 2, 10} {
@@ -255,14 +255,14 @@ func TestLastNamed(t *testing.T) {
 	claim(t, s, named(12, "test", stem))
 	claim(t, s, named(13, "live", "\x1eabd-"))
 	claim(t, s, transfer(stem+"00000099")) // a caller's own reference, which can't be
-	got, err := s.LastNamed(t.Context(), draft("").Owner, manifest.Transfer, stem)
-	if err != nil || got.Reference != stem+"00000011" || got.Stem != stem || got.Delivered {
+	got, err := s.LastEqual(t.Context(), draft("").Owner, manifest.Transfer, stem)
+	if err != nil || got.Reference != stem+"00000011" || got.Fingerprint != stem || got.Delivered {
 		t.Errorf("%+v, %v", got, err)
 	}
-	if _, err := s.LastNamed(t.Context(), draft("").Owner, manifest.Transfer, ""); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.LastEqual(t.Context(), draft("").Owner, manifest.Transfer, ""); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("of those with a reference: %v", err)
 	}
-	if _, err := s.LastNamed(t.Context(), draft("").Owner, manifest.Order, stem); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.LastEqual(t.Context(), draft("").Owner, manifest.Order, stem); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("of another kind: %v", err)
 	}
 }
@@ -275,7 +275,7 @@ func TestDeliver(t *testing.T) {
 	if err := s.Deliver(t.Context(), m.ID); err != nil || !byID(t, s, m.ID).Delivered {
 		t.Errorf("delivered: %v, %v", byID(t, s, m.ID).Delivered, err)
 	}
-	m = moved(t, s, move(byID(t, s, m.ID), movement.Unsent))
+	m = moved(t, s, move(byID(t, s, m.ID), movement.NotSubmitted))
 	later := transfer("A")
 	later.CreatedAt = epoch.Add(time.Hour)
 	if again := claim(t, s, later); again.Attempt != 2 || byID(t, s, m.ID).Delivered {
@@ -291,12 +291,12 @@ func TestDeliver(t *testing.T) {
 func TestSpendsOfWhatMovedAgainstProof(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	counts := []movement.Spend{spend("out.amount", 10, 20), spend("out.count", 1, 2)}
+	counts := []movement.Usage{spend("out.amount", 10, 20), spend("out.count", 1, 2)}
 	var all []movement.Movement
 	for i := range 2 {
 		all = append(all, claim(t, s, transfer(fmt.Sprint(i), counts...)))
 	}
-	unsent := moved(t, s, move(all[0], movement.Unsent))
+	unsent := moved(t, s, move(all[0], movement.NotSubmitted))
 	claim(t, s, transfer("2", counts...)) // takes its place
 	wantUsed(t, s, map[string]int64{"out.amount": 20, "out.count": 2})
 	pending := moved(t, s, move(unsent, movement.Pending))
@@ -304,7 +304,7 @@ func TestSpendsOfWhatMovedAgainstProof(t *testing.T) {
 	beyond(t, s, transfer("3", counts...), "out.amount")
 	moved(t, s, move(pending, movement.Failed))
 	wantUsed(t, s, map[string]int64{"out.amount": 20, "out.count": 2})
-	other := moved(t, s, move(all[1], movement.Unsent))
-	moved(t, s, move(other, movement.Done))
+	other := moved(t, s, move(all[1], movement.NotSubmitted))
+	moved(t, s, move(other, movement.Succeeded))
 	wantUsed(t, s, map[string]int64{"out.amount": 20, "out.count": 2})
 }

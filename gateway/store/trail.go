@@ -17,17 +17,6 @@ import (
 // maxNotes bounds what is noted of one movement.
 const maxNotes = 200
 
-// Note is what a provider said of an attempt of a movement that changed no state,
-// and how often it said just that.
-type Note struct {
-	Attempt int
-	Event   string
-	Detail  string // JSON, no secrets
-	At      time.Time
-	LastAt  time.Time
-	Times   int
-}
-
 // Note keeps one, or counts it where the same was said before.
 func (s *Store) Note(ctx context.Context, now time.Time, m movement.Movement, event, detail string) error {
 	return wrap("note", s.queries.NoteEvent(ctx, dbsqlc.NoteEventParams{
@@ -36,11 +25,11 @@ func (s *Store) Note(ctx context.Context, now time.Time, m movement.Movement, ev
 }
 
 // NotesOf reads what was noted of a movement, the oldest first.
-func (s *Store) NotesOf(ctx context.Context, id movement.ID) ([]Note, error) {
+func (s *Store) NotesOf(ctx context.Context, id movement.ID) ([]movement.Note, error) {
 	rows, err := s.queries.NotesOf(ctx, uuid.UUID(id))
-	notes := make([]Note, len(rows))
+	notes := make([]movement.Note, len(rows))
 	for i, row := range rows {
-		notes[i] = Note{
+		notes[i] = movement.Note{
 			Attempt: int(row.Attempt), Event: row.Event, Detail: row.Detail, At: row.At.UTC(), LastAt: row.LastAt.UTC(), Times: int(row.Times),
 		}
 	}
@@ -66,7 +55,7 @@ func (s *Store) PostingsOf(ctx context.Context, owner movement.Owner, id movemen
 
 // CallbacksOfMovement reads the callbacks that the events of a movement's story
 // have made, in their order.
-func (s *Store) CallbacksOfMovement(ctx context.Context, owner movement.Owner, id movement.ID, story []Event) ([]Callback, error) {
+func (s *Store) CallbacksOfMovement(ctx context.Context, owner movement.Owner, id movement.ID, story []movement.HistoryEntry) ([]movement.Callback, error) {
 	times := make([]time.Time, len(story))
 	for i, e := range story {
 		times[i] = e.At

@@ -19,8 +19,8 @@ func TestWhatAMovementPostedAndTold(t *testing.T) {
 	s, _ := payerWith(t, 10_000, store.Options{MaxConns: 4})
 	m, other := claim(t, s, order("O/1", movement.Held)), claim(t, s, order("O/2", movement.Charged))
 	for _, of := range []movement.Movement{m, other} { // at the same time
-		change := settled(of, movement.Done)
-		change.Told = &store.Told{ID: uuid.New(), Event: "ppob.status_update", URL: "https://shop.example/cb", Body: []byte(`{}`)}
+		change := settled(of, movement.Succeeded)
+		change.Callback = &movement.CallbackEvent{ID: uuid.New(), Event: "ppob.status_update", URL: "https://shop.example/cb", Body: []byte(`{}`)}
 		moved(t, s, change)
 	}
 	postings, err := s.PostingsOf(t.Context(), payer, m.ID)

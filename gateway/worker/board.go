@@ -8,7 +8,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 // board is what a courier must not read as due: the callbacks that are under
@@ -16,7 +15,7 @@ import (
 // would fill with them, and the others would wait.
 type board struct {
 	mu     *sync.Mutex
-	flying map[store.CallbackKey]bool
+	flying map[movement.CallbackKey]bool
 	// holds are, by merchant, the receivers that are held and until when. The
 	// merchant's own key holds all of it.
 	holds map[string]map[string]time.Time
@@ -31,11 +30,11 @@ const (
 )
 
 func newBoard() board {
-	return board{mu: &sync.Mutex{}, flying: map[store.CallbackKey]bool{}, holds: map[string]map[string]time.Time{}}
+	return board{mu: &sync.Mutex{}, flying: map[movement.CallbackKey]bool{}, holds: map[string]map[string]time.Time{}}
 }
 
 // begin notes that a callback is under way.
-func (b board) begin(c store.Callback) {
+func (b board) begin(c movement.Callback) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.flying[c.CallbackKey] = true
@@ -43,7 +42,7 @@ func (b board) begin(c store.Callback) {
 
 // end undoes begin, and tells whether its receiver was held, which it is no
 // longer.
-func (b board) end(c store.Callback) bool {
+func (b board) end(c movement.Callback) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.flying, c.CallbackKey)
@@ -60,7 +59,7 @@ func (b board) end(c store.Callback) bool {
 
 // hold leaves a receiver out of the next pages, until one of its deliveries
 // ends or the time comes.
-func (b board) hold(c store.Callback, now, until time.Time) {
+func (b board) hold(c movement.Callback, now, until time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	merchant, receiver := c.MerchantKey(), c.ReceiverKey()

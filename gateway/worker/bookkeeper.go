@@ -8,19 +8,18 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 // Shelf lists accounts whose books nobody has read since before, in the order of
 // their ids after one.
 type Shelf interface {
-	QuietBooks(ctx context.Context, after movement.AccountID, now, before time.Time, most int) ([]store.Book, error)
+	UnreadStatements(ctx context.Context, after movement.AccountID, now, before time.Time, most int) ([]movement.Statement, error)
 }
 
 // BookReader reads an account's books and settles what stands in them, if nobody
 // on any replica has read them since before.
 type BookReader interface {
-	ReadBooks(ctx context.Context, b store.Book, before time.Time) error
+	ReadBooks(ctx context.Context, b movement.Statement, before time.Time) error
 }
 
 // Bookkeeper has the books of all accounts read, also where nothing is sold: while
@@ -67,7 +66,7 @@ func (k *Bookkeeper) round(ctx context.Context) {
 	var after movement.AccountID
 	for ctx.Err() == nil {
 		reading, cancel := context.WithTimeout(ctx, readWithin)
-		page, err := k.shelf.QuietBooks(reading, after, now, before, booksPage)
+		page, err := k.shelf.UnreadStatements(reading, after, now, before, booksPage)
 		cancel()
 		if err != nil {
 			k.complain(ctx, "list the books", err)
@@ -81,7 +80,7 @@ func (k *Bookkeeper) round(ctx context.Context) {
 	}
 }
 
-func (k *Bookkeeper) read(ctx context.Context, page []store.Book, before time.Time) {
+func (k *Bookkeeper) read(ctx context.Context, page []movement.Statement, before time.Time) {
 	var group errgroup.Group
 	group.SetLimit(booksOnce)
 	for _, b := range page {

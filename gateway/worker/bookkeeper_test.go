@@ -11,14 +11,13 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/gateway/worker"
 )
 
 // shelf is accounts and when each was read last, in memory. Some can't be read.
 type shelf struct {
 	mu     sync.Mutex
-	books  []store.Book // in the order of their ids
+	books  []movement.Statement // in the order of their ids
 	read   map[movement.AccountID]time.Time
 	times  map[movement.AccountID]int
 	broken movement.AccountID
@@ -28,12 +27,12 @@ type shelf struct {
 func newShelf(n int) *shelf {
 	s := &shelf{read: map[movement.AccountID]time.Time{}, times: map[movement.AccountID]int{}}
 	for i := range n {
-		s.books = append(s.books, store.Book{Account: movement.AccountID{byte(i / 256), byte(i), 1}, MerchantID: "mer_1", Provider: "wallet2"})
+		s.books = append(s.books, movement.Statement{Account: movement.AccountID{byte(i / 256), byte(i), 1}, MerchantID: "mer_1", Provider: "wallet2"})
 	}
 	return s
 }
 
-func (s *shelf) QuietBooks(_ context.Context, after movement.AccountID, _, before time.Time, most int) (page []store.Book, _ error) {
+func (s *shelf) UnreadStatements(_ context.Context, after movement.AccountID, _, before time.Time, most int) (page []movement.Statement, _ error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range s.books {
@@ -44,7 +43,7 @@ func (s *shelf) QuietBooks(_ context.Context, after movement.AccountID, _, befor
 	return page, s.err
 }
 
-func (s *shelf) ReadBooks(_ context.Context, b store.Book, before time.Time) error {
+func (s *shelf) ReadBooks(_ context.Context, b movement.Statement, before time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b.Account == s.broken {

@@ -9,15 +9,14 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 // Outbox reads the callbacks that are due and keeps what became of each try. A
 // try that is not recorded is made again, under the same event id.
 type Outbox interface {
-	DueCallbacks(ctx context.Context, due store.Due) ([]store.Callback, error)
-	RecordAttempt(ctx context.Context, attempt store.Attempt) (bool, error)
-	PostponeCallbacks(ctx context.Context, now time.Time, put []store.Postponed) error
+	DueCallbacks(ctx context.Context, due movement.DueCallbacks) ([]movement.Callback, error)
+	RecordAttempt(ctx context.Context, attempt movement.CallbackAttempt) (bool, error)
+	PostponeCallbacks(ctx context.Context, now time.Time, put []movement.Postponed) error
 }
 
 // Sender sends one callback to one receiver.
@@ -137,17 +136,17 @@ func (c *Courier) scan(ctx context.Context, full bool) bool {
 	}
 	// What is under way when the read begins is left out of it. Otherwise it would
 	// fill the page, or be read as due and sent again just when it has ended.
-	due, err := c.outbox.DueCallbacks(working, store.Due{
+	due, err := c.outbox.DueCallbacks(working, movement.DueCallbacks{
 		Buckets: buckets, Held: c.board.held(now), UnderWay: c.board.underWay(), Since: since, Now: now, Most: courierPage,
 	})
 	if err != nil {
 		c.complain(ctx, "read due callbacks", err)
 		return false
 	}
-	var put []store.Postponed
+	var put []movement.Postponed
 	for _, callback := range due {
 		if retryAt, ok := c.start(ctx, callback, now); !ok && retryAt.Sub(now) >= putOffFrom {
-			put = append(put, store.Postponed{CallbackKey: callback.CallbackKey, Until: retryAt})
+			put = append(put, movement.Postponed{CallbackKey: callback.CallbackKey, Until: retryAt})
 		}
 	}
 	if len(put) > 0 {
@@ -158,7 +157,7 @@ func (c *Courier) scan(ctx context.Context, full bool) bool {
 
 // start sends a callback on its way, or finds that its receiver can't take it
 // now, and until when.
-func (c *Courier) start(ctx context.Context, callback store.Callback, now time.Time) (time.Time, bool) {
+func (c *Courier) start(ctx context.Context, callback movement.Callback, now time.Time) (time.Time, bool) {
 	lane := delivery.Lane{Merchant: callback.MerchantKey(), Receiver: delivery.ReceiverOf(callback.URL)}
 	release, ok, retryAt := c.lanes.Admit(lane, now)
 	if !ok {
@@ -181,7 +180,7 @@ func (c *Courier) start(ctx context.Context, callback store.Callback, now time.T
 
 // rest keeps a callback from being sent at once again and again, when nothing
 // could be written of a try.
-func (c *Courier) rest(ctx context.Context, callback store.Callback, outcome delivery.Outcome) {
+func (c *Courier) rest(ctx context.Context, callback movement.Callback, outcome delivery.Outcome) {
 	if ctx.Err() != nil {
 		return
 	}
@@ -189,7 +188,7 @@ func (c *Courier) rest(ctx context.Context, callback store.Callback, outcome del
 		writing, cancel := context.WithTimeout(ctx, keepFor)
 		defer cancel()
 		now := time.Now()
-		err := c.outbox.PostponeCallbacks(writing, now, []store.Postponed{{CallbackKey: callback.CallbackKey, Until: now.Add(unsignedWait)}})
+		err := c.outbox.PostponeCallbacks(writing, now, []movement.Postponed{{CallbackKey: callback.CallbackKey, Until: now.Add(unsignedWait)}})
 		if err == nil {
 			return
 		}
@@ -203,7 +202,7 @@ func (c *Courier) rest(ctx context.Context, callback store.Callback, outcome del
 
 // deliver makes one try and writes it down, and tells whether it could. What is
 // not written is tried again.
-func (c *Courier) deliver(ctx context.Context, callback store.Callback) (delivery.Outcome, bool) {
+func (c *Courier) deliver(ctx context.Context, callback movement.Callback) (delivery.Outcome, bool) {
 	secrets, err := c.secrets.CallbackSecrets(ctx, callback.Owner)
 	if err != nil {
 		c.complain(ctx, "open callback secrets", err)
@@ -219,7 +218,7 @@ func (c *Courier) deliver(ctx context.Context, callback store.Callback) (deliver
 		}
 		return try.Outcome, false
 	}
-	attempt := store.Attempt{
+	attempt := movement.CallbackAttempt{
 		Callback: callback, At: try.At, Took: try.Duration, Outcome: string(try.Outcome),
 		Status: try.Status, Fault: try.Error, Answer: try.Answer,
 	}
@@ -237,12 +236,12 @@ func (c *Courier) deliver(ctx context.Context, callback store.Callback) (deliver
 
 // follow is what a try leads to: an end, or another try. What is about a
 // movement is about money, and tried for thirty days; the rest is a test.
-func follow(callback store.Callback, try delivery.Attempt) (store.CallbackState, time.Time) {
+func follow(callback movement.Callback, try delivery.Attempt) (movement.CallbackState, time.Time) {
 	switch try.Outcome {
 	case delivery.Delivered:
-		return store.CallbackDelivered, time.Time{}
+		return movement.CallbackDelivered, time.Time{}
 	case delivery.Gone:
-		return store.CallbackGone, time.Time{}
+		return movement.CallbackGone, time.Time{}
 	case delivery.Failed, delivery.Refused, delivery.Aborted:
 	}
 	schedule := delivery.Money
@@ -251,9 +250,9 @@ func follow(callback store.Callback, try delivery.Attempt) (store.CallbackState,
 	}
 	next, again := schedule.Next(callback.Attempts+1, try.At.Add(try.Duration), rand.Int64N)
 	if !again {
-		return store.CallbackDead, time.Time{}
+		return movement.CallbackDead, time.Time{}
 	}
-	return store.CallbackWaiting, next
+	return movement.CallbackWaiting, next
 }
 
 func (c *Courier) complain(ctx context.Context, what string, err error) {

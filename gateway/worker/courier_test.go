@@ -12,7 +12,6 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/gateway/worker"
 )
 
@@ -101,7 +100,7 @@ func TestTheBadDelayNobodyElse(t *testing.T) {
 					id := o.add("mer_good", good)
 					run.Wake()
 					pass(time.Second)
-					if c, _ := o.of(id); c.State != store.CallbackDelivered {
+					if c, _ := o.of(id); c.State != movement.CallbackDelivered {
 						t.Errorf("after %d s: the good one's callback is %s", 2*turn, c.State)
 					}
 				}
@@ -128,7 +127,7 @@ func TestAReceiverDoesNotDelayItsMerchantsOthers(t *testing.T) {
 		pass(5 * time.Second)
 		id := o.add("mer_1", good)
 		pass(time.Second)
-		if got, _ := o.of(id); got.State != store.CallbackDelivered {
+		if got, _ := o.of(id); got.State != movement.CallbackDelivered {
 			t.Errorf("the good receiver's callback is %s", got.State)
 		}
 	})
@@ -177,7 +176,7 @@ func TestATestIsGivenUpSooner(t *testing.T) {
 		c := carry(t, newTable(), o, s, "only")
 		defer c.end()
 		pass(3 * time.Second)
-		for id, want := range map[uuid.UUID]store.CallbackState{early: store.CallbackWaiting, last: store.CallbackDead} {
+		for id, want := range map[uuid.UUID]movement.CallbackState{early: movement.CallbackWaiting, last: movement.CallbackDead} {
 			if row, tries := o.of(id); row.State != want || len(tries) != 1 {
 				t.Errorf("after %d tries: %s with %d tries, want %s", row.Attempts, row.State, len(tries), want)
 			}
@@ -212,11 +211,11 @@ func TestAFailureFollowsTheSchedule(t *testing.T) {
 				t.Fatalf("try %d was made %d times", i+1, len(tries))
 			}
 			after := row.DueAt.Sub(tries[0].At.Add(tries[0].Took))
-			if row.State != store.CallbackWaiting || after < wait*9/10 || after > wait*11/10 {
+			if row.State != movement.CallbackWaiting || after < wait*9/10 || after > wait*11/10 {
 				t.Errorf("after try %d: %s, due after %v, want %v", i+1, row.State, after, wait)
 			}
 		}
-		if row, tries := o.of(ids[len(waits)]); row.State != store.CallbackDead || len(tries) != 1 || !row.DueAt.IsZero() {
+		if row, tries := o.of(ids[len(waits)]); row.State != movement.CallbackDead || len(tries) != 1 || !row.DueAt.IsZero() {
 			t.Errorf("after the last try: %s, due %v", row.State, row.DueAt)
 		}
 		pass(4 * time.Minute)
@@ -249,22 +248,22 @@ func TestEndsAndWhatIsNotCounted(t *testing.T) {
 		c := carry(t, newTable(), o, s, "only")
 		defer c.end()
 		pass(10 * time.Second)
-		if row, tries := o.of(after); row.State != store.CallbackDelivered || len(tries) != 1 {
+		if row, tries := o.of(after); row.State != movement.CallbackDelivered || len(tries) != 1 {
 			t.Errorf("behind those that can't be signed: %s", row.State)
 		}
 		pass(5 * time.Minute)
-		if row, tries := o.of(gone); row.State != store.CallbackGone || len(tries) != 1 || len(s.times(gone)) != 1 {
+		if row, tries := o.of(gone); row.State != movement.CallbackGone || len(tries) != 1 || len(s.times(gone)) != 1 {
 			t.Errorf("410: %s after %d tries", row.State, len(tries))
 		}
 		row, tries := o.of(aborted)
-		if sends := len(s.times(aborted)); row.State != store.CallbackWaiting || row.Attempts != 0 || len(tries) != 0 || sends < 5 || sends > 12 {
+		if sends := len(s.times(aborted)); row.State != movement.CallbackWaiting || row.Attempts != 0 || len(tries) != 0 || sends < 5 || sends > 12 {
 			t.Errorf("aborted: %s, %d counted, %d sends in 5 minutes", row.State, row.Attempts, sends)
 		}
-		if row, tries := o.of(refused); row.State != store.CallbackWaiting || len(tries) != 4 {
+		if row, tries := o.of(refused); row.State != movement.CallbackWaiting || len(tries) != 4 {
 			t.Errorf("refused by the wall: %s, %d tries, want 4 within 5 minutes", row.State, len(tries))
 		}
 		for _, id := range secretless {
-			if row, tries := o.of(id); row.State != store.CallbackWaiting || len(tries) != 0 {
+			if row, tries := o.of(id); row.State != movement.CallbackWaiting || len(tries) != 0 {
 				t.Fatalf("without a secret: %s, %d tries", row.State, len(tries))
 			}
 		}
@@ -291,7 +290,7 @@ func TestWhatIsNotWrittenIsSentAgain(t *testing.T) {
 		o.change(func() { o.unwrites = nil })
 		pass(10 * time.Second)
 		sends := len(s.times(id))
-		if row, tries := o.of(id); row.State != store.CallbackDelivered || len(tries) != 1 {
+		if row, tries := o.of(id); row.State != movement.CallbackDelivered || len(tries) != 1 {
 			t.Errorf("when it is back: %s, %d tries", row.State, len(tries))
 		}
 		pass(time.Minute)
@@ -314,7 +313,7 @@ func TestShutdownAbortsAndReleases(t *testing.T) {
 		if took := time.Since(begun); took > 0 || len(leases.leases) != 0 {
 			t.Errorf("the end took %v and kept %v", took, leases.leases)
 		}
-		if row, tries := o.of(id); row.State != store.CallbackWaiting || row.Attempts != 0 || len(tries) != 0 {
+		if row, tries := o.of(id); row.State != movement.CallbackWaiting || row.Attempts != 0 || len(tries) != 0 {
 			t.Errorf("%s, %d counted", row.State, row.Attempts)
 		}
 		if c.log.count("level=WARN") > 0 {
@@ -323,7 +322,7 @@ func TestShutdownAbortsAndReleases(t *testing.T) {
 		next := carry(t, leases, o, s, "second")
 		defer next.end()
 		pass(10 * time.Second)
-		if row, _ := o.of(id); row.State != store.CallbackDelivered || len(s.times(id)) != 2 {
+		if row, _ := o.of(id); row.State != movement.CallbackDelivered || len(s.times(id)) != 2 {
 			t.Errorf("the next one: %s after %d sends", row.State, len(s.times(id)))
 		}
 	})
@@ -378,7 +377,7 @@ func TestASilentDatabase(t *testing.T) {
 		pass(30 * time.Second)
 		id := o.add("mer_2", good)
 		pass(6 * time.Second)
-		if row, _ := o.of(id); row.State != store.CallbackDelivered {
+		if row, _ := o.of(id); row.State != movement.CallbackDelivered {
 			t.Errorf("it is %s", row.State)
 		}
 	})

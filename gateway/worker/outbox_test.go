@@ -13,14 +13,13 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 // outbox is the callbacks of the store, in memory.
 type outbox struct {
 	mu       sync.Mutex
-	rows     map[uuid.UUID]*store.Callback
-	attempts map[uuid.UUID][]store.Attempt
+	rows     map[uuid.UUID]*movement.Callback
+	attempts map[uuid.UUID][]movement.CallbackAttempt
 	read     time.Duration // how long a read takes, after which it returns what was due when it began
 	unwrites error         // of RecordAttempt
 	silent   bool          // PostponeCallbacks does not answer
@@ -29,7 +28,7 @@ type outbox struct {
 }
 
 func newOutbox() *outbox {
-	return &outbox{rows: map[uuid.UUID]*store.Callback{}, attempts: map[uuid.UUID][]store.Attempt{}}
+	return &outbox{rows: map[uuid.UUID]*movement.Callback{}, attempts: map[uuid.UUID][]movement.CallbackAttempt{}}
 }
 
 // add makes a callback due now.
@@ -37,16 +36,16 @@ func (o *outbox) add(merchant, url string) uuid.UUID {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	id := uuid.New()
-	o.rows[id] = &store.Callback{
-		CallbackKey: store.CallbackKey{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}, EventID: id},
+	o.rows[id] = &movement.Callback{
+		CallbackKey: movement.CallbackKey{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}, EventID: id},
 		MovementID:  movement.NewID(),
-		Sequence:    1, URL: url, Body: []byte(`{}`), State: store.CallbackWaiting,
+		Sequence:    1, URL: url, Body: []byte(`{}`), State: movement.CallbackWaiting,
 		CreatedAt: time.Now(), DueAt: time.Now(),
 	}
 	return id
 }
 
-func (o *outbox) DueCallbacks(ctx context.Context, due store.Due) ([]store.Callback, error) {
+func (o *outbox) DueCallbacks(ctx context.Context, due movement.DueCallbacks) ([]movement.Callback, error) {
 	page := o.page(due)
 	select {
 	case <-ctx.Done():
@@ -63,32 +62,32 @@ func (o *outbox) looks() int {
 	return o.reads
 }
 
-func (o *outbox) page(due store.Due) []store.Callback {
+func (o *outbox) page(due movement.DueCallbacks) []movement.Callback {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.reads++
-	var page []store.Callback
+	var page []movement.Callback
 	for _, c := range o.rows {
-		if c.State == store.CallbackWaiting && !c.DueAt.After(due.Now) && !c.DueAt.Before(due.Since) &&
+		if c.State == movement.CallbackWaiting && !c.DueAt.After(due.Now) && !c.DueAt.Before(due.Since) &&
 			slices.Contains(due.Buckets, movement.ID(c.EventID).Bucket()) && !slices.Contains(due.UnderWay, c.EventID) &&
 			!slices.Contains(due.Held, c.MerchantKey()) && !slices.Contains(due.Held, c.ReceiverKey()) {
 			page = append(page, *c)
 		}
 	}
-	slices.SortFunc(page, func(a, b store.Callback) int {
+	slices.SortFunc(page, func(a, b movement.Callback) int {
 		return cmp.Or(a.DueAt.Compare(b.DueAt), slices.Compare(a.EventID[:], b.EventID[:]))
 	})
 	return page[:min(len(page), due.Most)]
 }
 
-func (o *outbox) RecordAttempt(_ context.Context, a store.Attempt) (bool, error) {
+func (o *outbox) RecordAttempt(_ context.Context, a movement.CallbackAttempt) (bool, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.unwrites != nil {
 		return false, o.unwrites
 	}
 	c := o.rows[a.Callback.EventID]
-	if c.Tries != a.Callback.Tries || c.State != store.CallbackWaiting {
+	if c.Tries != a.Callback.Tries || c.State != movement.CallbackWaiting {
 		return false, nil
 	}
 	c.Tries, c.Attempts, c.State, c.DueAt = c.Tries+1, c.Attempts+1, a.Then, a.DueAt
@@ -96,7 +95,7 @@ func (o *outbox) RecordAttempt(_ context.Context, a store.Attempt) (bool, error)
 	return true, nil
 }
 
-func (o *outbox) PostponeCallbacks(ctx context.Context, now time.Time, put []store.Postponed) error {
+func (o *outbox) PostponeCallbacks(ctx context.Context, now time.Time, put []movement.Postponed) error {
 	o.mu.Lock()
 	silent := o.silent
 	o.mu.Unlock()
@@ -108,7 +107,7 @@ func (o *outbox) PostponeCallbacks(ctx context.Context, now time.Time, put []sto
 	defer o.mu.Unlock()
 	o.put++
 	for _, p := range put {
-		if c := o.rows[p.EventID]; c.State == store.CallbackWaiting && !c.DueAt.After(now) {
+		if c := o.rows[p.EventID]; c.State == movement.CallbackWaiting && !c.DueAt.After(now) {
 			c.DueAt = p.Until
 		}
 	}
@@ -121,7 +120,7 @@ func (o *outbox) change(work func()) {
 	work()
 }
 
-func (o *outbox) of(id uuid.UUID) (store.Callback, []store.Attempt) {
+func (o *outbox) of(id uuid.UUID) (movement.Callback, []movement.CallbackAttempt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return *o.rows[id], o.attempts[id]
@@ -132,7 +131,7 @@ func (o *outbox) left() (n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, c := range o.rows {
-		if c.State == store.CallbackWaiting {
+		if c.State == movement.CallbackWaiting {
 			n++
 		}
 	}

@@ -18,14 +18,13 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/letter"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 // Mailbag reads the mails that are due and keeps what became of each try. A try
 // that is not recorded is made again, under the same id.
 type Mailbag interface {
-	DueMails(ctx context.Context, buckets []int, since, now time.Time, most int) ([]store.QueuedMail, error)
-	RecordMail(ctx context.Context, a store.MailAttempt) (bool, error)
+	DueMails(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.QueuedMail, error)
+	RecordMail(ctx context.Context, a movement.MailAttempt) (bool, error)
 }
 
 // LetterSender hands one letter to a mail server. What it can never deliver is
@@ -135,12 +134,12 @@ func (p *Postman) scan(ctx context.Context, full bool) (more, written bool) {
 
 // send makes one try and writes it down; its error is that it could not. What is
 // not written is tried again.
-func (p *Postman) send(ctx context.Context, mail store.QueuedMail) error {
+func (p *Postman) send(ctx context.Context, mail movement.QueuedMail) error {
 	err := p.sender.Send(ctx, letter.Letter{ID: mail.ID.String(), At: mail.CreatedAt, To: mail.To, Subject: mail.Subject, Text: mail.Text})
 	if err != nil && ctx.Err() != nil {
 		return nil // we stop; nobody knows what became of it
 	}
-	attempt := store.MailAttempt{Mail: mail, At: time.Now()}
+	attempt := movement.MailAttempt{Mail: mail, At: time.Now()}
 	attempt.Then, attempt.DueAt = followMail(mail, err, attempt.At)
 	if err != nil {
 		attempt.Fault = faultOf(mail, err)
@@ -159,7 +158,7 @@ var anyAddress = regexp.MustCompile(`(?i)[^\s<>()\[\]:;,]*(@|%40)[^\s<>()\[\]:;,
 
 // faultOf is what went wrong, without the address, which is the payer's, however
 // the server writes it.
-func faultOf(mail store.QueuedMail, err error) string {
+func faultOf(mail movement.QueuedMail, err error) string {
 	const theirs = "the recipient"
 	address := mail.To
 	if parsed, err := netmail.ParseAddress(mail.To); err == nil {
@@ -201,18 +200,18 @@ func replaceWord(text, word, by string) string {
 }
 
 // followMail is what a try leads to: an end, or another try.
-func followMail(mail store.QueuedMail, err error, now time.Time) (store.MailState, time.Time) {
+func followMail(mail movement.QueuedMail, err error, now time.Time) (movement.MailState, time.Time) {
 	switch {
 	case err == nil:
-		return store.MailSent, time.Time{}
+		return movement.MailSent, time.Time{}
 	case errors.Is(err, letter.ErrNever):
-		return store.MailDead, time.Time{}
+		return movement.MailDead, time.Time{}
 	}
 	next, again := delivery.Others.Next(mail.Attempts+1, now, rand.Int64N)
 	if !again {
-		return store.MailDead, time.Time{}
+		return movement.MailDead, time.Time{}
 	}
-	return store.MailWaiting, next
+	return movement.MailWaiting, next
 }
 
 func (p *Postman) complain(ctx context.Context, what string, err error) {

@@ -17,38 +17,37 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/letter"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/gateway/worker"
 )
 
 // bag is the store's queue of mails, in memory.
 type bag struct {
 	mu     sync.Mutex
-	mails  map[uuid.UUID]store.QueuedMail
+	mails  map[uuid.UUID]movement.QueuedMail
 	due    map[uuid.UUID]time.Time
-	ended  map[uuid.UUID]store.MailAttempt
+	ended  map[uuid.UUID]movement.MailAttempt
 	faults []string
 	err    error // of writing
 }
 
 func newBag() *bag {
-	return &bag{mails: map[uuid.UUID]store.QueuedMail{}, due: map[uuid.UUID]time.Time{}, ended: map[uuid.UUID]store.MailAttempt{}}
+	return &bag{mails: map[uuid.UUID]movement.QueuedMail{}, due: map[uuid.UUID]time.Time{}, ended: map[uuid.UUID]movement.MailAttempt{}}
 }
 
 func (b *bag) add(to string) uuid.UUID {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	id := uuid.New()
-	b.mails[id] = store.QueuedMail{Mail: store.Mail{ID: id, To: to, Subject: "S", Text: "T"}, CreatedAt: time.Now()}
+	b.mails[id] = movement.QueuedMail{Mail: movement.Mail{ID: id, To: to, Subject: "S", Text: "T"}, CreatedAt: time.Now()}
 	b.due[id] = time.Now()
 	return id
 }
 
 // DueMails reads what is due.
-func (b *bag) DueMails(_ context.Context, buckets []int, since, now time.Time, most int) ([]store.QueuedMail, error) {
+func (b *bag) DueMails(_ context.Context, buckets []int, since, now time.Time, most int) ([]movement.QueuedMail, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var due []store.QueuedMail
+	var due []movement.QueuedMail
 	for id, at := range b.due {
 		if !at.Before(since) && !at.After(now) && len(due) < most && slices.Contains(buckets, movement.ID(id).Bucket()) {
 			due = append(due, b.mails[id])
@@ -58,7 +57,7 @@ func (b *bag) DueMails(_ context.Context, buckets []int, since, now time.Time, m
 }
 
 // RecordMail writes a try.
-func (b *bag) RecordMail(_ context.Context, a store.MailAttempt) (bool, error) {
+func (b *bag) RecordMail(_ context.Context, a movement.MailAttempt) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	id := a.Mail.ID
@@ -68,7 +67,7 @@ func (b *bag) RecordMail(_ context.Context, a store.MailAttempt) (bool, error) {
 	a.Mail.Attempts++
 	b.mails[id] = a.Mail
 	delete(b.due, id)
-	if b.faults = append(b.faults, a.Fault); a.Then == store.MailWaiting {
+	if b.faults = append(b.faults, a.Fault); a.Then == movement.MailWaiting {
 		b.due[id] = a.DueAt
 	} else {
 		b.ended[id] = a
@@ -77,7 +76,7 @@ func (b *bag) RecordMail(_ context.Context, a store.MailAttempt) (bool, error) {
 }
 
 // end is what became of a mail, nothing while it waits.
-func (b *bag) end(id uuid.UUID) store.MailState {
+func (b *bag) end(id uuid.UUID) movement.MailState {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ended[id].Then
@@ -87,7 +86,7 @@ func (b *bag) ends() (sent, dead int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, a := range b.ended {
-		if a.Then == store.MailSent {
+		if a.Then == movement.MailSent {
 			sent++
 		} else {
 			dead++
@@ -195,18 +194,18 @@ func TestWhatFollowsATry(t *testing.T) {
 		}
 		_, log, end := post(t, newTable(), b, m, "one")
 		time.Sleep(4 * time.Second)
-		if m.tries(never) != 1 || b.end(never) != store.MailDead || m.tries(away) != 1 {
+		if m.tries(never) != 1 || b.end(never) != movement.MailDead || m.tries(away) != 1 {
 			t.Errorf("tries %d and %d, ended %q", m.tries(never), m.tries(away), b.end(never))
 		}
 		time.Sleep(72 * time.Hour)
-		if n := m.tries(away); n != 11 || b.end(away) != store.MailDead {
+		if n := m.tries(away); n != 11 || b.end(away) != movement.MailDead {
 			t.Errorf("a server that is away for ever is asked %d times, %q", n, b.end(away))
 		}
 		back := b.add("payer@example.com")
 		time.Sleep(10 * time.Minute)
 		m.say("payer@example.com", nil)
 		time.Sleep(time.Hour)
-		if b.end(back) != store.MailSent {
+		if b.end(back) != movement.MailSent {
 			t.Errorf("a server that came back: %q", b.end(back))
 		}
 		b.mu.Lock()
@@ -224,7 +223,7 @@ func TestWhatFollowsATry(t *testing.T) {
 		b.err = nil
 		b.mu.Unlock()
 		time.Sleep(5 * time.Second)
-		if m.tries(again) < 2 || b.end(again) != store.MailSent {
+		if m.tries(again) < 2 || b.end(again) != movement.MailSent {
 			t.Errorf("a try that could not be written: %d tries, %q", m.tries(again), b.end(again))
 		}
 		end()

@@ -19,7 +19,7 @@ func create(name, body string, want sdk.Outcome) sdktest.Example {
 	return example
 }
 
-func cancel(name, ends string, leaves sdk.Standing) sdktest.Example {
+func cancel(name, ends string, leaves sdk.Status) sdktest.Example {
 	return sdktest.Example{
 		Name: name, Operation: "/payments/cancel", Body: json.RawMessage(`{"external_id":"INV/1"}`),
 		Want: sdk.Done, Ends: ends, Leaves: leaves,
@@ -43,8 +43,8 @@ func TestConformance(t *testing.T) {
 			create("more than a QR code can be", `{"type":"qris","amount":10000001,"payer_email":"pembeli@example.com"}`, sdk.Refused),
 			create("a channel that is not active", `{"amount":10100,"payer_email":"pembeli@example.com"}`, sdk.NotSent),
 			create("a channel that is down", `{"type":"qris","amount":10101,"payer_email":"pembeli@example.com"}`, sdk.NotSent),
-			cancel("cancel a link", "link", sdk.StandingExpired),
-			cancel("cancel a QR code", "qris", sdk.StandingPending), // the upstream has no such call
+			cancel("cancel a link", "link", sdk.StatusExpired),
+			cancel("cancel a QR code", "qris", sdk.StatusPending), // the upstream has no such call
 		},
 	})
 }
@@ -57,7 +57,7 @@ func TestConformanceOfLinksAsQRCodes(t *testing.T) {
 		Open:     openUpstream("qr"),
 		Examples: []sdktest.Example{
 			create("link", link, sdk.Pending),
-			cancel("cancel", "link", sdk.StandingPending),
+			cancel("cancel", "link", sdk.StatusPending),
 		},
 	})
 }

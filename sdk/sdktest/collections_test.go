@@ -105,12 +105,12 @@ func (c *collector) collect(_ context.Context, call sdk.Call) sdk.Result {
 	return sdk.Accepted("", time.Time{}, c.codeOf(call.Connection, call.Amount))
 }
 
-func (c *collector) tell(_ context.Context, l sdk.Lookup) sdk.Finding {
+func (c *collector) tell(_ context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	data := sdk.Accepted("", time.Time{}, c.codeOf(l.Connection, l.Amount)).Data
 	if c.mutant == "forgets the code" {
 		data = nil
 	}
-	return sdk.Finding{Reference: l.Reference, Standing: sdk.StandingPending, Amount: l.Amount, Currency: "IDR", Data: data}
+	return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusPending, Amount: l.Amount, Currency: "IDR", Data: data}
 }
 
 func (c *collector) charges(ctx context.Context, of sdk.Connection) (all []charge, err error) {
@@ -131,7 +131,7 @@ func (c *collector) charges(ctx context.Context, of sdk.Connection) (all []charg
 	return all, json.NewDecoder(response.Body).Decode(&all)
 }
 
-func (c *collector) statement(ctx context.Context, s sdk.Statement) sdk.Report {
+func (c *collector) statement(ctx context.Context, s sdk.Statement) sdk.StatementPage {
 	all, err := c.charges(ctx, s.Connection)
 	if err != nil {
 		return sdk.NoReport(sdk.BlameUpstream, err.Error())
@@ -151,25 +151,25 @@ func (c *collector) statement(ctx context.Context, s sdk.Statement) sdk.Report {
 		slices.Reverse(all)
 	}
 	to := min(from+s.Limit, len(all))
-	r := sdk.Report{Known: true, Cursor: strconv.Itoa(to), More: to < len(all), Through: time.Now().Add(-time.Hour)}
+	r := sdk.StatementPage{Known: true, Cursor: strconv.Itoa(to), More: to < len(all), Through: time.Now().Add(-time.Hour)}
 	for _, paid := range all[from:to] {
-		r.Entries = append(r.Entries, sdk.Entry{ID: paid.ID, Reference: paid.ID, Amount: paid.Amount, Currency: "IDR", At: time.Unix(1, 0)})
+		r.Lines = append(r.Lines, sdk.StatementLine{ID: paid.ID, Reference: paid.ID, Amount: paid.Amount, Currency: "IDR", At: time.Unix(1, 0)})
 	}
 	return c.spoil(r)
 }
 
 // spoil makes the report of a mutant.
-func (c *collector) spoil(r sdk.Report) sdk.Report {
+func (c *collector) spoil(r sdk.StatementPage) sdk.StatementPage {
 	switch {
 	case c.mutant == "reads nothing":
 		return sdk.NoReport(sdk.BlameUpstream, "no")
 	case c.mutant == "promises the future":
 		r.Through = time.Now().Add(time.Hour)
-	case c.mutant == "loses a row" && len(r.Entries) > 1:
-		r.Entries = r.Entries[1:]
+	case c.mutant == "loses a row" && len(r.Lines) > 1:
+		r.Lines = r.Lines[1:]
 	case c.mutant == "names rows anew":
-		for i := range r.Entries {
-			r.Entries[i].ID += strconv.FormatInt(time.Now().UnixNano(), 10)
+		for i := range r.Lines {
+			r.Lines[i].ID += strconv.FormatInt(time.Now().UnixNano(), 10)
 		}
 	}
 	return r

@@ -55,12 +55,12 @@ func (tr *trial) mustTellTheTruth(o order) {
 	f := tr.find(o, "")
 	after := len(tr.upstream.Movements(o.call.Reference))
 	switch {
-	case f.Standing == sdk.StandingNotFound && before == 0:
-	case f.Standing != sdk.StandingNotFound && after > 0:
+	case f.Status == sdk.StatusNotFound && before == 0:
+	case f.Status != sdk.StatusNotFound && after > 0:
 		tr.mustExist(o)
 		tr.mustBeFound(o, f)
 	default:
-		tr.Errorf("standing %d, while the upstream has %d: %+v", f.Standing, after, f)
+		tr.Errorf("standing %d, while the upstream has %d: %+v", f.Status, after, f)
 	}
 }
 

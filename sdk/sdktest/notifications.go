@@ -53,11 +53,11 @@ func checkGenuine(tr *trial, e Example) {
 	var event string
 	for range 2 {
 		ack := tr.notify(n)
-		if ack.Status < 200 || ack.Status > 299 || len(ack.Findings) != 1 {
+		if ack.Status < 200 || ack.Status > 299 || len(ack.Updates) != 1 {
 			tr.Fatalf("got %+v, want one finding and a 2xx", ack)
 		}
-		f := ack.Findings[0]
-		if f.Standing != sdk.StandingDone || f.EventID == "" {
+		f := ack.Updates[0]
+		if f.Status != sdk.StatusDone || f.EventID == "" {
 			tr.Errorf("found %+v, want it done, with an event id", f)
 		}
 		tr.mustBeFound(o, f)
@@ -68,8 +68,8 @@ func checkGenuine(tr *trial, e Example) {
 	}
 	f := tr.find(o, "")
 	tr.mustBeFound(o, f)
-	if f.Standing != sdk.StandingDone || f.EventID != event {
-		tr.Errorf("a lookup says %d, event %q; the notification said that it is done, event %q", f.Standing, f.EventID, event)
+	if f.Status != sdk.StatusDone || f.EventID != event {
+		tr.Errorf("a lookup says %d, event %q; the notification said that it is done, event %q", f.Status, f.EventID, event)
 	}
 }
 
@@ -91,7 +91,7 @@ func checkForged(tr *trial, e Example) {
 		"without a body":     forge(func(n *sdk.Notification) { n.Body = nil }),
 	}
 	for name, n := range forgeries {
-		if ack := tr.notify(n); len(ack.Findings) != 0 || ack.Status < 400 || ack.Status > 499 {
+		if ack := tr.notify(n); len(ack.Updates) != 0 || ack.Status < 400 || ack.Status > 499 {
 			tr.Errorf("%s: got %+v, want no finding and a 4xx", name, ack)
 		}
 	}

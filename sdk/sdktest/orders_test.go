@@ -115,11 +115,11 @@ func (s seller) buy(ctx context.Context, c sdk.Call) sdk.Result {
 	return sdk.Accepted("", time.Time{}, struct{}{})
 }
 
-func (s seller) again(ctx context.Context, l sdk.Lookup) sdk.Finding {
+func (s seller) again(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	made, err := s.sell(ctx, l.Connection, l.Reference, l.Cost)
 	switch {
 	case errors.Is(err, errRefused):
-		return sdk.Finding{Reference: l.Reference, Standing: sdk.StandingFailed}
+		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusFailed}
 	case err != nil:
 		return sdk.NoWord(sdk.BlameUpstream, err.Error())
 	}

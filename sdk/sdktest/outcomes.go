@@ -45,8 +45,8 @@ func checkUnknownReference(tr *trial) {
 			tr.mustTellTheTruth(tr.order(e)) // asking may have made it
 			continue
 		}
-		if f := tr.find(tr.order(e), ""); f.Standing != sdk.StandingNotFound {
-			tr.Errorf("%s: a reference that nobody used stands at %d, want not found: %+v", e.Name, f.Standing, f)
+		if f := tr.find(tr.order(e), ""); f.Status != sdk.StatusNotFound {
+			tr.Errorf("%s: a reference that nobody used stands at %d, want not found: %+v", e.Name, f.Status, f)
 		}
 	}
 }
@@ -104,8 +104,8 @@ func checkSendBy(tr *trial, e Example) {
 		tr.Errorf("got %+v, want not sent", r)
 	}
 	if tr.resubmits() {
-		if f := tr.find(o, ""); f.Standing != sdk.StandingUnknown {
-			tr.Errorf("standing %d after send_by: %+v", f.Standing, f)
+		if f := tr.find(o, ""); f.Status != sdk.StatusUnknown {
+			tr.Errorf("standing %d after send_by: %+v", f.Status, f)
 		}
 	}
 	if n := tr.upstream.Requests() - before; n != 0 {
@@ -131,8 +131,8 @@ func checkDeclined(tr *trial, e Example) {
 	if o.noQuote != nil || tr.resubmits() && e.Want == sdk.NotSent {
 		return // nobody asks for it, and asking would make it
 	}
-	if f := tr.find(o, ""); f.Standing != sdk.StandingNotFound && f.Standing != sdk.StandingFailed {
-		tr.Errorf("standing %d after %d: %+v", f.Standing, e.Want, f)
+	if f := tr.find(o, ""); f.Status != sdk.StatusNotFound && f.Status != sdk.StatusFailed {
+		tr.Errorf("standing %d after %d: %+v", f.Status, e.Want, f)
 	}
 }
 
@@ -158,8 +158,8 @@ func checkEnd(tr *trial, e Example) {
 		r := tr.sendAccepted(end)
 		tr.mustFit(e, r.Data)
 	}
-	if f := tr.find(begun, reference); e.Leaves != 0 && f.Standing != e.Leaves {
-		tr.Errorf("standing %d afterwards, want %d: %+v", f.Standing, e.Leaves, f)
+	if f := tr.find(begun, reference); e.Leaves != 0 && f.Status != e.Leaves {
+		tr.Errorf("standing %d afterwards, want %d: %+v", f.Status, e.Leaves, f)
 	}
 }
 
@@ -204,7 +204,7 @@ func (tr *trial) inItsAccount(o order) error {
 			SentAt: time.Now(),
 		})
 		own := c.MerchantID == o.call.Connection.MerchantID && c.Mode == o.call.Connection.Mode
-		if err != nil || (f.Standing != sdk.StandingNotFound) != own {
+		if err != nil || (f.Status != sdk.StatusNotFound) != own {
 			return fmt.Errorf("account %s/%s finds %+v of it, %w", c.MerchantID, c.Mode, f, err)
 		}
 	}

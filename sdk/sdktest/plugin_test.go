@@ -182,25 +182,25 @@ func (a *adapter) rate(context.Context, sdk.Call) sdk.Result {
 	return sdk.Finished("", map[string]int{"rate": 1})
 }
 
-func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.Finding {
+func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	found, err := a.byReference(ctx, l.Connection, l.Reference)
 	switch {
 	case errors.Is(err, errNothing) && a.mutant == "never says not found":
 		return sdk.NoWord(sdk.BlameUpstream, err.Error())
 	case errors.Is(err, errNothing):
-		return sdk.Finding{Reference: l.Reference, Standing: sdk.StandingNotFound}
+		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusNotFound}
 	case a.mutant == "finds nothing":
-		return sdk.Finding{Reference: l.Reference, Standing: sdk.StandingNotFound}
+		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusNotFound}
 	case err != nil:
 		return sdk.NoWord(sdk.BlameUpstream, err.Error())
 	}
 	return a.finding(found)
 }
 
-func (a *adapter) finding(c charge) sdk.Finding {
-	f := sdk.Finding{
+func (a *adapter) finding(c charge) sdk.StatusUpdate {
+	f := sdk.StatusUpdate{
 		Reference: c.Ref, ProviderReference: c.ID, Amount: c.Amount, Currency: "IDR", EventID: c.ID + c.State,
-		Standing: map[string]sdk.Standing{"open": sdk.StandingPending, "paid": sdk.StandingDone, "ended": sdk.StandingExpired}[c.State],
+		Status: map[string]sdk.Status{"open": sdk.StatusPending, "paid": sdk.StatusDone, "ended": sdk.StatusExpired}[c.State],
 	}
 	switch a.mutant {
 	case "no currency":
@@ -222,5 +222,5 @@ func (a *adapter) notify(_ context.Context, n sdk.Notification) sdk.Acknowledgem
 	if err := json.Unmarshal(n.Body, &c); err != nil && a.mutant != "reads anything" {
 		return sdk.Acknowledgement{Status: http.StatusBadRequest}
 	}
-	return sdk.Acknowledgement{Status: http.StatusNoContent, Findings: []sdk.Finding{a.finding(c)}}
+	return sdk.Acknowledgement{Status: http.StatusNoContent, Updates: []sdk.StatusUpdate{a.finding(c)}}
 }

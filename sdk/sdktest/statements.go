@@ -24,7 +24,7 @@ func checkCode(tr *trial, e Example) {
 	if string(again.Data) != string(first.Data) || string(found.Data) != string(first.Data) {
 		tr.Errorf("told %s, then %s, and %s when looked up", first.Data, again.Data, found.Data)
 	}
-	if found.Standing != sdk.StandingPending || found.Reference != o.call.Reference || found.Amount != o.call.Amount || found.Currency != "IDR" {
+	if found.Status != sdk.StatusPending || found.Reference != o.call.Reference || found.Amount != o.call.Amount || found.Currency != "IDR" {
 		tr.Errorf("found %+v, want it pending as it was ordered", found)
 	}
 	more := o
@@ -72,7 +72,7 @@ func (tr *trial) collect(c sdk.Connection, above money.Amount, count int) collec
 }
 
 // page reads the books once.
-func (tr *trial) page(c sdk.Connection, cursor string, limit int) sdk.Report {
+func (tr *trial) page(c sdk.Connection, cursor string, limit int) sdk.StatementPage {
 	tr.Helper()
 	ctx, cancel := context.WithTimeout(tr.Context(), patience)
 	defer cancel()
@@ -80,7 +80,7 @@ func (tr *trial) page(c sdk.Connection, cursor string, limit int) sdk.Report {
 	if err != nil {
 		tr.Fatalf("the statement broke the transport: %v", err)
 	}
-	if !r.Known || len(r.Entries) > limit || r.Cursor == "" {
+	if !r.Known || len(r.Lines) > limit || r.Cursor == "" {
 		tr.Fatalf("got %+v, want books that are read, at most %d entries, and a cursor", r, limit)
 	}
 	return r
@@ -88,9 +88,9 @@ func (tr *trial) page(c sdk.Connection, cursor string, limit int) sdk.Report {
 
 // readAll reads on until there is no more, and gives the entries, each once, and
 // the last page.
-func (tr *trial) readAll(c sdk.Connection, cursor string, limit int) (entries map[string]sdk.Entry, last sdk.Report) {
+func (tr *trial) readAll(c sdk.Connection, cursor string, limit int) (entries map[string]sdk.StatementLine, last sdk.StatementPage) {
 	tr.Helper()
-	entries = map[string]sdk.Entry{}
+	entries = map[string]sdk.StatementLine{}
 	last.More, last.Cursor = true, cursor
 	var through time.Time
 	for pages := 0; last.More; pages++ {
@@ -98,7 +98,7 @@ func (tr *trial) readAll(c sdk.Connection, cursor string, limit int) (entries ma
 			tr.Fatal("the cursor goes in circles")
 		}
 		last = tr.page(c, last.Cursor, limit)
-		for _, e := range last.Entries {
+		for _, e := range last.Lines {
 			if e.ID == "" || e.At.IsZero() || e.Amount < 1 {
 				tr.Errorf("entry %+v, want an id, a time and an amount", e)
 			}
@@ -115,7 +115,7 @@ func (tr *trial) readAll(c sdk.Connection, cursor string, limit int) (entries ma
 	return entries, last
 }
 
-func amountsOf(entries map[string]sdk.Entry) collected {
+func amountsOf(entries map[string]sdk.StatementLine) collected {
 	amounts := collected{}
 	for _, e := range entries {
 		amounts[e.Amount]++
@@ -152,13 +152,13 @@ func checkStatements(tr *trial) {
 	}
 	fresh := tr.collect(mine, 100, 2)
 	news, _ := tr.readAll(mine, last.Cursor, 1)
-	maps.DeleteFunc(news, func(id string, e sdk.Entry) bool { return sameEntry(atOnce[id], e) }) // upstreams repeat rows
+	maps.DeleteFunc(news, func(id string, e sdk.StatementLine) bool { return sameEntry(atOnce[id], e) }) // upstreams repeat rows
 	if !maps.Equal(amountsOf(news), fresh) {
 		tr.Errorf("the news are %v, want %v", amountsOf(news), fresh)
 	}
 }
 
-func sameEntry(a, b sdk.Entry) bool {
+func sameEntry(a, b sdk.StatementLine) bool {
 	return a.ID == b.ID && a.Reference == b.Reference && a.Amount == b.Amount && a.Currency == b.Currency && a.At.Equal(b.At) && a.Reversed == b.Reversed
 }
 
@@ -178,13 +178,13 @@ func checkReadTwice(tr *trial) {
 	if !maps.EqualFunc(rest, again, sameEntry) {
 		tr.Errorf("the same cursor led to %v, then to %v", amountsOf(rest), amountsOf(again))
 	}
-	if all := distinct(begun.Entries, slices.Collect(maps.Values(rest))); !maps.Equal(amountsOf(all), want) {
+	if all := distinct(begun.Lines, slices.Collect(maps.Values(rest))); !maps.Equal(amountsOf(all), want) {
 		tr.Errorf("the books have %v, want %v", amountsOf(all), want)
 	}
 }
 
-func distinct(pages ...[]sdk.Entry) map[string]sdk.Entry {
-	entries := map[string]sdk.Entry{}
+func distinct(pages ...[]sdk.StatementLine) map[string]sdk.StatementLine {
+	entries := map[string]sdk.StatementLine{}
 	for _, e := range slices.Concat(pages...) {
 		entries[e.ID] = e
 	}
@@ -201,7 +201,7 @@ func checkForeignCursor(tr *trial) {
 	defer cancel()
 	for _, cursor := range []string{"nonsense", "{}", "[1]", "null", "999999999"} {
 		r, err := tr.plugin.Statement(ctx, sdk.Statement{Connection: mine, Cursor: cursor, Limit: 100})
-		if got := amountsOf(distinct(r.Entries)); err != nil || r.Known && !maps.Equal(got, want) {
+		if got := amountsOf(distinct(r.Lines)); err != nil || r.Known && !maps.Equal(got, want) {
 			tr.Errorf("the cursor %q leads to %v, %v", cursor, got, err)
 		}
 	}

@@ -39,7 +39,7 @@ type Example struct {
 	// Ends is for operations that end a movement: the name of the example whose
 	// movement this one ends. Leaves is what a lookup says of it afterwards.
 	Ends   string
-	Leaves sdk.Standing
+	Leaves sdk.Status
 	// Unannounced says that the upstream sends no notification of it.
 	Unannounced bool
 }

@@ -21,7 +21,7 @@ func exampleSuite() sdktest.Suite {
 		Examples: []sdktest.Example{
 			{Name: "pay", Operation: "/example/pay", Body: json.RawMessage(`{"amount":100}`), Want: sdk.Pending},
 			{Name: "unlucky", Operation: "/example/pay", Body: json.RawMessage(`{"amount":13}`), Want: sdk.Refused, Code: sdk.RefuseOther},
-			{Name: "end", Operation: "/example/end", Body: json.RawMessage(`{}`), Want: sdk.Done, Ends: "pay", Leaves: sdk.StandingExpired},
+			{Name: "end", Operation: "/example/end", Body: json.RawMessage(`{}`), Want: sdk.Done, Ends: "pay", Leaves: sdk.StatusExpired},
 			{Name: "rate", Operation: "/example/rate", Body: json.RawMessage(`{}`), Want: sdk.Done},
 		},
 	}

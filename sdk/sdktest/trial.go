@@ -116,7 +116,7 @@ func (tr *trial) sendAccepted(o order) sdk.Result {
 }
 
 // find looks a movement up, with the provider's reference or without.
-func (tr *trial) find(o order, providerReference string) sdk.Finding {
+func (tr *trial) find(o order, providerReference string) sdk.StatusUpdate {
 	tr.Helper()
 	ctx, cancel := context.WithTimeout(tr.Context(), patience)
 	defer cancel()
@@ -171,12 +171,12 @@ func (tr *trial) mustNotExist(o order) {
 }
 
 // mustBeFound insists that a lookup knows the movement as it was ordered.
-func (tr *trial) mustBeFound(o order, f sdk.Finding) {
+func (tr *trial) mustBeFound(o order, f sdk.StatusUpdate) {
 	tr.Helper()
-	switch f.Standing {
-	case sdk.StandingPending, sdk.StandingDone:
-	case sdk.StandingUnknown, sdk.StandingNotFound, sdk.StandingFailed, sdk.StandingExpired:
-		tr.Fatalf("standing %d of a movement that exists: %+v", f.Standing, f)
+	switch f.Status {
+	case sdk.StatusPending, sdk.StatusDone:
+	case sdk.StatusUnknown, sdk.StatusNotFound, sdk.StatusFailed, sdk.StatusExpired:
+		tr.Fatalf("standing %d of a movement that exists: %+v", f.Status, f)
 	}
 	named := f.ProviderReference != "" || tr.isOrder(o) // an order may have our name alone
 	told := f.Amount == o.moved() || f.Amount == 0 && tr.isOrder(o)

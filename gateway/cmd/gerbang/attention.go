@@ -85,7 +85,7 @@ func (c *attentionResolve) Run(ctx context.Context, p *program) error {
 		}
 		r.MerchantID, r.Mode, r.Subject, r.Reason, r.FactID = entry.MerchantID, entry.Mode, entry.Subject, entry.Reason, entry.FactID
 	}
-	if err := admin.ResolveAttention(ctx, r); err != nil {
+	if err := admin.ResolveException(ctx, r); err != nil {
 		return err
 	}
 	return p.show(r, []string{"resolved", r.Subject, r.Reason})

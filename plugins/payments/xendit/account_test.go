@@ -66,8 +66,8 @@ func TestUnusableConnections(t *testing.T) {
 		ack := a.notify(t.Context(), sdk.Notification{Connection: c})
 		if created.Outcome != sdk.NotSent || created.Blame != sdk.BlameAccount ||
 			canceled.Outcome != sdk.NotSent || canceled.Blame != sdk.BlameAccount ||
-			found.Standing != sdk.StandingUnknown || found.Blame != sdk.BlameAccount ||
-			ack.Status != 503 || len(ack.Findings) != 0 {
+			found.Status != sdk.StatusUnknown || found.Blame != sdk.BlameAccount ||
+			ack.Status != 503 || len(ack.Updates) != 0 {
 			t.Errorf("%s: %+v, %+v, %+v, %+v", name, created, canceled, found, ack)
 		}
 		if text := created.Detail + canceled.Detail + found.Detail + ack.Detail; strings.Contains(text, "hush") {

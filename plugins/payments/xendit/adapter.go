@@ -115,7 +115,7 @@ func sendByPassed() sdk.Result {
 	return sdk.DidNotSend(sdk.BlameNone, "send_by had passed before the request was sent")
 }
 
-func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.Finding {
+func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	acc, err := a.account(l.Connection)
 	if err != nil {
 		return sdk.NoWord(sdk.BlameAccount, err.Error())
@@ -135,7 +135,7 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.Finding {
 	}
 	if acc.linksAreQR {
 		found := acc.findQRByReference(ctx, l.Reference, l.ExpiresAt, a.now())
-		if found.Standing != sdk.StandingNotFound {
+		if found.Status != sdk.StatusNotFound {
 			return found
 		}
 	}

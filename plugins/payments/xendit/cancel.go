@@ -25,7 +25,7 @@ func (a *adapter) cancel(ctx context.Context, call sdk.Call) sdk.Result {
 	if found.ProviderReference != "" {
 		return acc.expire(ctx, call, found.ProviderReference)
 	}
-	if found.Standing == sdk.StandingNotFound {
+	if found.Status == sdk.StatusNotFound {
 		found = acc.findQRByReference(ctx, call.Reference, time.Time{}, a.now())
 	}
 	return endQR(found)
@@ -34,15 +34,15 @@ func (a *adapter) cancel(ctx context.Context, call sdk.Call) sdk.Result {
 // endQR is how the cancel of a code ends. The upstream can't end one; the
 // gateway does, unless it is paid already, and what still comes for it is late
 // money.
-func endQR(found sdk.Finding) sdk.Result {
-	switch found.Standing {
-	case sdk.StandingPending, sdk.StandingExpired:
+func endQR(found sdk.StatusUpdate) sdk.Result {
+	switch found.Status {
+	case sdk.StatusPending, sdk.StatusExpired:
 		return ended(found.ProviderReference)
-	case sdk.StandingDone:
+	case sdk.StatusDone:
 		return alreadyPaid()
-	case sdk.StandingNotFound:
+	case sdk.StatusNotFound:
 		return sdk.DidNotSend(sdk.BlameNone, "the upstream has nothing under this reference")
-	case sdk.StandingUnknown, sdk.StandingFailed:
+	case sdk.StatusUnknown, sdk.StatusFailed:
 	}
 	return sdk.DontKnow(found.Blame, found.Detail)
 }
@@ -63,14 +63,14 @@ func (acc *account) expire(ctx context.Context, call sdk.Call, id string) sdk.Re
 	case p.verdict == turnedAway:
 		return p.result()
 	}
-	switch found := acc.findInvoice(ctx, id); found.Standing {
-	case sdk.StandingExpired:
+	switch found := acc.findInvoice(ctx, id); found.Status {
+	case sdk.StatusExpired:
 		return ended(id)
-	case sdk.StandingDone:
+	case sdk.StatusDone:
 		return alreadyPaid()
-	case sdk.StandingPending:
+	case sdk.StatusPending:
 		return p.result()
-	case sdk.StandingUnknown, sdk.StandingNotFound, sdk.StandingFailed:
+	case sdk.StatusUnknown, sdk.StatusNotFound, sdk.StatusFailed:
 	}
 	return sdk.DontKnow(p.blame, p.detail)
 }

@@ -122,7 +122,7 @@ func TestWhatNeverGotAConnectionWasNotSent(t *testing.T) {
 		if result := newAdapter().create(t.Context(), createCall(c, linkBody)); result.Outcome != sdk.NotSent || result.Blame != sdk.BlameUpstream {
 			t.Errorf("%s: create: %+v", name, result)
 		}
-		if found := newAdapter().lookup(t.Context(), lookupOf(c, linkBody, "")); found.Standing != sdk.StandingUnknown || found.Blame != sdk.BlameUpstream {
+		if found := newAdapter().lookup(t.Context(), lookupOf(c, linkBody, "")); found.Status != sdk.StatusUnknown || found.Blame != sdk.BlameUpstream {
 			t.Errorf("%s: lookup: %+v", name, found)
 		}
 	}

@@ -46,16 +46,16 @@ func TestPaid(t *testing.T) {
 		if want := today.Add(time.Hour); body == linkBody && !result.ExpiresAt.Equal(want) {
 			w.Errorf("expires %v, want %v", result.ExpiresAt, want)
 		}
-		w.stands(body, result, 50000, sdk.StandingPending)
+		w.stands(body, result, 50000, sdk.StatusPending)
 		if found := w.find(body, 50000, ""); string(found.Data) != string(result.Data) || !found.ExpiresAt.Equal(result.ExpiresAt) {
 			w.Errorf("a lookup can't stand in for the lost answer: %+v of %+v", found, result)
 		}
 		w.pay(result)
-		found := w.only(w.next(), sdk.StandingDone, 50000)
+		found := w.only(w.next(), sdk.StatusDone, 50000)
 		if found.ProviderReference != result.ProviderReference || found.EventID == "" || !found.At.Equal(today) {
 			w.Errorf("the webhook says %+v of %+v", found, result)
 		}
-		w.stands(body, result, 50000, sdk.StandingDone)
+		w.stands(body, result, 50000, sdk.StatusDone)
 		w.exist(1)
 	})
 }
@@ -88,14 +88,14 @@ func TestAnotherAmountIsToldAsItIs(t *testing.T) {
 	if _, err := w.simulator.Pay(kit.PayRequest{QRString: p.QRString, Amount: &less}); err != nil {
 		t.Fatal(err)
 	}
-	w.only(w.next(), sdk.StandingDone, less)
+	w.only(w.next(), sdk.StatusDone, less)
 }
 
 func TestDuplicateWebhooksAreOneEvent(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(w *world, body string) {
 		w.pay(w.made(body, 10110))
-		first, second := w.only(w.next(), sdk.StandingDone, 10110), w.only(w.next(), sdk.StandingDone, 10110)
+		first, second := w.only(w.next(), sdk.StatusDone, 10110), w.only(w.next(), sdk.StatusDone, 10110)
 		if first.EventID != second.EventID {
 			w.Errorf("one webhook has the ids %q and %q", first.EventID, second.EventID)
 		}
@@ -109,10 +109,10 @@ func TestOutOfOrderWebhooks(t *testing.T) {
 		w := newWorld(t, sandbox.DefaultOptions())
 		result := w.made(linkBody, amount)
 		w.pay(result)
-		w.only(w.next(), sdk.StandingDone, amount)
+		w.only(w.next(), sdk.StatusDone, amount)
 		w.clock.Advance(2 * time.Second)
-		w.only(w.next(), sdk.StandingDone, amount)
-		w.stands(linkBody, result, amount, sdk.StandingDone)
+		w.only(w.next(), sdk.StatusDone, amount)
+		w.stands(linkBody, result, amount, sdk.StatusDone)
 	}
 }
 
@@ -121,11 +121,11 @@ func TestExpiry(t *testing.T) {
 	eachWay(t, func(w *world, body string) {
 		result := w.made(body, 50000)
 		w.clock.Advance(result.ExpiresAt.Sub(today) - time.Second)
-		w.stands(body, result, 50000, sdk.StandingPending)
+		w.stands(body, result, 50000, sdk.StatusPending)
 		w.clock.Advance(2 * time.Second)
-		w.stands(body, result, 50000, sdk.StandingExpired)
+		w.stands(body, result, 50000, sdk.StatusExpired)
 		if !isQR(result.ProviderReference) { // a code ends without a word
-			w.only(w.next(), sdk.StandingExpired, 50000)
+			w.only(w.next(), sdk.StatusExpired, 50000)
 		}
 	})
 }
@@ -136,13 +136,13 @@ func TestLateMoneyIsTold(t *testing.T) {
 		const amount = 10115 // the upstream takes it for an expired link, too
 		result := w.made(body, amount)
 		w.clock.Advance(result.ExpiresAt.Sub(today) + time.Second)
-		w.stands(body, result, amount, sdk.StandingExpired)
+		w.stands(body, result, amount, sdk.StatusExpired)
 		if !isQR(result.ProviderReference) {
-			w.only(w.next(), sdk.StandingExpired, amount)
+			w.only(w.next(), sdk.StatusExpired, amount)
 		}
 		w.pay(result)
-		w.only(w.next(), sdk.StandingDone, amount)
-		w.stands(body, result, amount, sdk.StandingDone)
+		w.only(w.next(), sdk.StatusDone, amount)
+		w.stands(body, result, amount, sdk.StatusDone)
 	})
 }
 
@@ -155,7 +155,7 @@ func TestCancelEnds(t *testing.T) {
 			t.Errorf("got %+v", ended)
 		}
 	}
-	w.stands(linkBody, result, 50000, sdk.StandingExpired)
+	w.stands(linkBody, result, 50000, sdk.StatusExpired)
 }
 
 func TestCancelOfWhatIsPaid(t *testing.T) {
@@ -166,7 +166,7 @@ func TestCancelOfWhatIsPaid(t *testing.T) {
 	if ended := w.cancel(w.Context(), cancelCall(w.connection, result.ProviderReference)); ended.Outcome != sdk.Refused {
 		t.Errorf("got %+v", ended)
 	}
-	w.stands(linkBody, result, 50000, sdk.StandingDone)
+	w.stands(linkBody, result, 50000, sdk.StatusDone)
 }
 
 func TestFaults(t *testing.T) {
@@ -185,9 +185,9 @@ func TestFaults(t *testing.T) {
 					w.Errorf("got %+v, want unknown", result)
 				}
 				w.exist(exists)
-				want := map[int]sdk.Standing{0: sdk.StandingNotFound, 1: sdk.StandingPending}[exists]
+				want := map[int]sdk.Status{0: sdk.StatusNotFound, 1: sdk.StatusPending}[exists]
 				found := w.find(body, 50000, "")
-				if found.Standing != want || (want == sdk.StandingPending && len(found.Data) == 0) {
+				if found.Status != want || (want == sdk.StatusPending && len(found.Data) == 0) {
 					w.Errorf("a lookup finds %+v, want standing %v", found, want)
 				}
 			})
@@ -213,7 +213,7 @@ func TestSlowUpstream(t *testing.T) {
 		}
 		for range 100 { // far less than the life of a code
 			w.clock.Advance(3 * time.Second)
-			if w.find(body, 50000, "").Standing == sdk.StandingPending {
+			if w.find(body, 50000, "").Status == sdk.StatusPending {
 				w.exist(1)
 				return
 			}
@@ -284,7 +284,7 @@ func TestForeignKey(t *testing.T) {
 	if result := w.create(t.Context(), w.call(linkBody, 50000)); result.Outcome != sdk.NotSent || result.Blame != sdk.BlameAccount {
 		t.Errorf("got %+v", result)
 	}
-	if found := w.find(linkBody, 50000, ""); found.Standing != sdk.StandingUnknown || found.Blame != sdk.BlameAccount {
+	if found := w.find(linkBody, 50000, ""); found.Status != sdk.StatusUnknown || found.Blame != sdk.BlameAccount {
 		t.Errorf("got %+v", found)
 	}
 }

@@ -84,7 +84,7 @@ func (acc *account) createInvoice(ctx context.Context, call sdk.Call, o order, n
 // the result, and where nothing is to be seen nobody knows.
 func (acc *account) resumeInvoice(ctx context.Context, call sdk.Call) sdk.Result {
 	found := acc.findInvoiceByReference(ctx, call.Reference)
-	if found.Standing == sdk.StandingPending && found.Amount == call.Amount {
+	if found.Status == sdk.StatusPending && found.Amount == call.Amount {
 		return sdk.Accepted(found.ProviderReference, found.ExpiresAt, found.Data)
 	}
 	return sdk.DontKnow(found.Blame, "this reference was tried before: "+found.Detail)
@@ -112,8 +112,8 @@ func (inv invoice) payable() bool {
 }
 
 // finding is what the upstream says of the movement behind the invoice.
-func (inv invoice) finding() sdk.Finding {
-	f := sdk.Finding{
+func (inv invoice) finding() sdk.StatusUpdate {
+	f := sdk.StatusUpdate{
 		Reference:         inv.ExternalID,
 		ProviderReference: inv.ID,
 		Amount:            inv.Amount,
@@ -123,7 +123,7 @@ func (inv invoice) finding() sdk.Finding {
 	}
 	switch {
 	case inv.Status == "PAID" || inv.Status == "SETTLED":
-		f.Standing = sdk.StandingDone
+		f.Status = sdk.StatusDone
 		if inv.PaidAmount != nil {
 			f.Amount = *inv.PaidAmount
 		}
@@ -132,11 +132,11 @@ func (inv invoice) finding() sdk.Finding {
 		f.EventID = inv.ID + "-PAID"
 		f.At = inv.PaidAt.Time
 	case inv.Status == "EXPIRED":
-		f.Standing = sdk.StandingExpired
+		f.Status = sdk.StatusExpired
 		f.EventID = inv.ID + "-EXPIRED"
 		f.At = inv.Updated.Time
 	case inv.Status == "PENDING" && inv.payable():
-		f.Standing = sdk.StandingPending
+		f.Status = sdk.StatusPending
 		f.Data = payable{PaymentURL: inv.URL}.json()
 	default:
 		return sdk.NoWord(sdk.BlameUpstream, "the invoice has no known status, or no usable invoice_url")
@@ -144,7 +144,7 @@ func (inv invoice) finding() sdk.Finding {
 	return f
 }
 
-func (acc *account) findInvoice(ctx context.Context, id string) sdk.Finding {
+func (acc *account) findInvoice(ctx context.Context, id string) sdk.StatusUpdate {
 	var inv invoice
 	if p := acc.client.get(ctx, "/v2/invoices/"+url.PathEscape(id), v1, &inv); p != nil {
 		return p.finding()
@@ -156,7 +156,7 @@ func (acc *account) findInvoice(ctx context.Context, id string) sdk.Finding {
 }
 
 // findInvoiceByReference is for a movement whose answer was lost.
-func (acc *account) findInvoiceByReference(ctx context.Context, reference string) sdk.Finding {
+func (acc *account) findInvoiceByReference(ctx context.Context, reference string) sdk.StatusUpdate {
 	var list []invoice
 	if p := acc.client.get(ctx, "/v2/invoices?external_id="+url.QueryEscape(reference), v1, &list); p != nil {
 		return p.finding()
@@ -166,7 +166,7 @@ func (acc *account) findInvoiceByReference(ctx context.Context, reference string
 	}
 	list = slices.DeleteFunc(list, func(inv invoice) bool { return inv.ExternalID != reference })
 	if len(list) == 0 {
-		return sdk.Finding{Standing: sdk.StandingNotFound, Detail: "no invoice has this external_id"}
+		return sdk.StatusUpdate{Status: sdk.StatusNotFound, Detail: "no invoice has this external_id"}
 	}
 	// It is not certain that the upstream keeps external_id unique: money first,
 	// then what may still be paid.

@@ -64,24 +64,24 @@ func (acc *account) noteInvoice(ctx context.Context, inv invoice) sdk.Acknowledg
 // out of order, an invoice can be paid meanwhile, and an end is final.
 func (acc *account) confirmExpiry(ctx context.Context, invoiceID string) sdk.Acknowledgement {
 	found := acc.findInvoice(ctx, invoiceID)
-	switch found.Standing {
-	case sdk.StandingExpired, sdk.StandingDone:
+	switch found.Status {
+	case sdk.StatusExpired, sdk.StatusDone:
 		return noted(found)
-	case sdk.StandingUnknown:
+	case sdk.StatusUnknown:
 		return sdk.Acknowledgement{Status: http.StatusServiceUnavailable, Detail: found.Detail} // it comes again
-	case sdk.StandingNotFound, sdk.StandingPending, sdk.StandingFailed:
+	case sdk.StatusNotFound, sdk.StatusPending, sdk.StatusFailed:
 	}
 	return sdk.Acknowledgement{Status: http.StatusOK, Detail: "an expiry that the upstream itself denies"}
 }
 
-func (q qrPayment) findings() []sdk.Finding {
+func (q qrPayment) findings() []sdk.StatusUpdate {
 	if !q.succeeded() {
 		return nil
 	}
-	return []sdk.Finding{{
+	return []sdk.StatusUpdate{{
 		Reference:         q.ReferenceID,
 		ProviderReference: q.QRID,
-		Standing:          sdk.StandingDone,
+		Status:            sdk.StatusDone,
 		Amount:            q.Amount,
 		Currency:          cmp.Or(q.Currency, currencyIDR),
 		EventID:           q.ID,
@@ -89,8 +89,8 @@ func (q qrPayment) findings() []sdk.Finding {
 	}}
 }
 
-func noted(findings ...sdk.Finding) sdk.Acknowledgement {
-	return sdk.Acknowledgement{Findings: findings, Status: http.StatusOK}
+func noted(findings ...sdk.StatusUpdate) sdk.Acknowledgement {
+	return sdk.Acknowledgement{Updates: findings, Status: http.StatusOK}
 }
 
 func unreadable(acc *account, err error) sdk.Acknowledgement {

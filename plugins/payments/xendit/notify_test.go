@@ -29,7 +29,7 @@ func flatInvoice(status, extra string) string {
 
 func TestNotify(t *testing.T) {
 	t.Parallel()
-	paidInvoice := want{standing: sdk.StandingDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}
+	paidInvoice := want{standing: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}
 	for name, c := range map[string]struct {
 		body   string
 		status int
@@ -39,8 +39,8 @@ func TestNotify(t *testing.T) {
 		"a settled one":     {flatInvoice("SETTLED", paidExtra), 200, []want{paidInvoice}},
 		"without an amount": {flatInvoice("PAID", `,"paid_amount":null`), 200, []want{paidInvoice}},
 		"another amount": {flatInvoice("PAID", `,"paid_amount":5000`), 200,
-			[]want{{standing: sdk.StandingDone, amount: 5000, event: invoiceID + "-PAID", provider: invoiceID}}},
-		"a paid QR code":          {qrEvent, 200, []want{{standing: sdk.StandingDone, amount: 100000, event: "qrpy_1", provider: qrID}}},
+			[]want{{standing: sdk.StatusDone, amount: 5000, event: invoiceID + "-PAID", provider: invoiceID}}},
+		"a paid QR code":          {qrEvent, 200, []want{{standing: sdk.StatusDone, amount: 100000, event: "qrpy_1", provider: qrID}}},
 		"a QR payment underway":   {`{"event":"qr.payment","data":{"id":"qrpy_1","status":"PENDING"}}`, 200, nil},
 		"the first generation":    {`{"event":"qr.payment","id":"qrpy_1","amount":100000,"status":"COMPLETED","qr_code":{"id":"qr_1","external_id":"` + reference + `"}}`, 200, nil},
 		"another product's event": {`{"event":"payout.succeeded","data":{"amount":10.5}}`, 200, nil},
@@ -55,11 +55,11 @@ func TestNotify(t *testing.T) {
 			t.Parallel()
 			up := newStub(t, nil)
 			ack := newAdapter().notify(t.Context(), webhook(connect(t, up.url), c.body))
-			if ack.Status != c.status || len(ack.Findings) != len(c.want) {
+			if ack.Status != c.status || len(ack.Updates) != len(c.want) {
 				t.Fatalf("got %+v", ack)
 			}
 			for i, w := range c.want {
-				checkFinding(t, ack.Findings[i], w)
+				checkFinding(t, ack.Updates[i], w)
 			}
 			if asked := up.asked(); len(asked) != 0 {
 				t.Errorf("the upstream was asked %v", asked)
@@ -72,8 +72,8 @@ func TestNotifyTellsWhen(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{flatInvoice("PAID", paidExtra), qrEvent} {
 		ack := newAdapter().notify(t.Context(), webhook(connect(t, "http://127.0.0.1:1"), body))
-		if want := today.Add(5 * time.Minute); !ack.Findings[0].At.Equal(want) {
-			t.Errorf("at %v, want %v", ack.Findings[0].At, want)
+		if want := today.Add(5 * time.Minute); !ack.Updates[0].At.Equal(want) {
+			t.Errorf("at %v, want %v", ack.Updates[0].At, want)
 		}
 	}
 }
@@ -84,7 +84,7 @@ func TestNotifyNamesTheFact(t *testing.T) {
 	for body, want := range map[string]string{flatInvoice("PAID", paidExtra): invoiceID + "-PAID", qrEvent: "qrpy_1"} {
 		n := webhook(connect(t, "http://127.0.0.1:1"), body)
 		n.Header.Set("Webhook-Id", "evt-2")
-		if got := newAdapter().notify(t.Context(), n).Findings[0].EventID; got != want {
+		if got := newAdapter().notify(t.Context(), n).Updates[0].EventID; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -97,7 +97,7 @@ func TestNotifyNeedsTheToken(t *testing.T) {
 		for _, body := range []string{flatInvoice("PAID", paidExtra), "{"} {
 			n := webhook(c, body)
 			n.Header.Set("x-callback-token", token)
-			if ack := newAdapter().notify(t.Context(), n); ack.Status != http.StatusUnauthorized || len(ack.Findings) != 0 {
+			if ack := newAdapter().notify(t.Context(), n); ack.Status != http.StatusUnauthorized || len(ack.Updates) != 0 {
 				t.Errorf("token %q: %+v", token, ack)
 			}
 		}
@@ -113,8 +113,8 @@ func TestNotifyConfirmsAnExpiry(t *testing.T) {
 		status int
 		want   []want
 	}{
-		"true":             {reply{200, anInvoice("EXPIRED", "")}, 200, []want{{standing: sdk.StandingExpired, amount: 100000, event: invoiceID + "-EXPIRED", provider: invoiceID}}},
-		"paid meanwhile":   {reply{200, anInvoice("PAID", paidExtra)}, 200, []want{{standing: sdk.StandingDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}}},
+		"true":             {reply{200, anInvoice("EXPIRED", "")}, 200, []want{{standing: sdk.StatusExpired, amount: 100000, event: invoiceID + "-EXPIRED", provider: invoiceID}}},
+		"paid meanwhile":   {reply{200, anInvoice("PAID", paidExtra)}, 200, []want{{standing: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}}},
 		"still open":       {reply{200, anInvoice("PENDING", "")}, 200, nil},
 		"nothing of it":    {reply{404, noneFound}, 200, nil},
 		"nobody to ask":    {reply{500, ""}, 503, nil},
@@ -124,11 +124,11 @@ func TestNotifyConfirmsAnExpiry(t *testing.T) {
 			t.Parallel()
 			up := newStub(t, map[string]reply{byID: c.reply})
 			ack := newAdapter().notify(t.Context(), webhook(connect(t, up.url), flatInvoice("EXPIRED", "")))
-			if ack.Status != c.status || len(ack.Findings) != len(c.want) {
+			if ack.Status != c.status || len(ack.Updates) != len(c.want) {
 				t.Fatalf("got %+v", ack)
 			}
 			for i, w := range c.want {
-				checkFinding(t, ack.Findings[i], w)
+				checkFinding(t, ack.Updates[i], w)
 			}
 			up.only(t)
 		})

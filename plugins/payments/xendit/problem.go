@@ -147,9 +147,9 @@ func (p *problem) refusal() string {
 
 // finding is what a lookup says of the problem. Only the API's own word that
 // it has nothing counts as not found.
-func (p *problem) finding() sdk.Finding {
+func (p *problem) finding() sdk.StatusUpdate {
 	if p.status == http.StatusNotFound && strings.Contains(p.code, "NOT_FOUND") {
-		return sdk.Finding{Standing: sdk.StandingNotFound, Detail: p.detail}
+		return sdk.StatusUpdate{Status: sdk.StatusNotFound, Detail: p.detail}
 	}
 	return sdk.NoWord(p.blame, p.detail)
 }

@@ -122,7 +122,7 @@ func (acc *account) readQRByReference(ctx context.Context, reference string) (qr
 	return acc.readQR(ctx, old.ID)
 }
 
-func (acc *account) findQR(ctx context.Context, id string, expires, now time.Time) sdk.Finding {
+func (acc *account) findQR(ctx context.Context, id string, expires, now time.Time) sdk.StatusUpdate {
 	code, p := acc.readQR(ctx, id)
 	if p != nil {
 		return p.finding()
@@ -130,7 +130,7 @@ func (acc *account) findQR(ctx context.Context, id string, expires, now time.Tim
 	return acc.judgeQR(ctx, code, expires, now)
 }
 
-func (acc *account) findQRByReference(ctx context.Context, reference string, expires, now time.Time) sdk.Finding {
+func (acc *account) findQRByReference(ctx context.Context, reference string, expires, now time.Time) sdk.StatusUpdate {
 	code, p := acc.readQRByReference(ctx, reference)
 	if p != nil {
 		return p.finding()
@@ -141,12 +141,12 @@ func (acc *account) findQRByReference(ctx context.Context, reference string, exp
 // judgeQR tells how a code stands: paid is known from its payments, and that
 // it ended from its time, because the upstream has no word for either. Now was
 // taken before the payments are read, so none is missed at the last moment.
-func (acc *account) judgeQR(ctx context.Context, code qrCode, expires, now time.Time) sdk.Finding {
+func (acc *account) judgeQR(ctx context.Context, code qrCode, expires, now time.Time) sdk.StatusUpdate {
 	paid, p := acc.readPayment(ctx, code.ID)
 	if p != nil {
 		return sdk.NoWord(p.blame, p.detail) // never "not found": the code is there
 	}
-	f := sdk.Finding{
+	f := sdk.StatusUpdate{
 		Reference:         code.ReferenceID,
 		ProviderReference: code.ID,
 		Amount:            code.Amount,
@@ -158,16 +158,16 @@ func (acc *account) judgeQR(ctx context.Context, code qrCode, expires, now time.
 	}
 	switch {
 	case paid != nil:
-		f.Standing, f.Amount, f.EventID, f.At = sdk.StandingDone, paid.Amount, paid.ID, paid.Created.Time
+		f.Status, f.Amount, f.EventID, f.At = sdk.StatusDone, paid.Amount, paid.ID, paid.Created.Time
 		f.Currency = cmp.Or(paid.Currency, f.Currency)
 	case !f.ExpiresAt.IsZero() && now.After(f.ExpiresAt), f.ExpiresAt.IsZero() && code.Status == "INACTIVE":
-		f.Standing, f.EventID, f.At = sdk.StandingExpired, code.ID+"-EXPIRED", f.ExpiresAt
+		f.Status, f.EventID, f.At = sdk.StatusExpired, code.ID+"-EXPIRED", f.ExpiresAt
 	case code.QRString == "":
 		return sdk.NoWord(sdk.BlameUpstream, "the QR code has no qr_string")
 	default:
 		// INACTIVE before its time is no end: a code may be switched off by the
 		// very payment that is not in the list yet.
-		f.Standing, f.Data = sdk.StandingPending, payable{QRString: code.QRString}.json()
+		f.Status, f.Data = sdk.StatusPending, payable{QRString: code.QRString}.json()
 	}
 	return f
 }

@@ -114,7 +114,7 @@ func (w *world) pay(result sdk.Result) {
 	}
 }
 
-func (w *world) find(body string, amount money.Amount, providerReference string) sdk.Finding {
+func (w *world) find(body string, amount money.Amount, providerReference string) sdk.StatusUpdate {
 	w.Helper()
 	l := lookupOf(w.connection, body, providerReference)
 	l.Amount = amount
@@ -122,11 +122,11 @@ func (w *world) find(body string, amount money.Amount, providerReference string)
 }
 
 // stands insists on how the movement stands, asked both ways.
-func (w *world) stands(body string, result sdk.Result, amount money.Amount, want sdk.Standing) {
+func (w *world) stands(body string, result sdk.Result, amount money.Amount, want sdk.Status) {
 	w.Helper()
 	for _, providerReference := range []string{"", result.ProviderReference} {
 		found := w.find(body, amount, providerReference)
-		if found.Standing != want || found.Amount != amount || found.Reference != reference ||
+		if found.Status != want || found.Amount != amount || found.Reference != reference ||
 			found.Currency != "IDR" || found.ProviderReference != result.ProviderReference {
 			w.Errorf("by %q: %+v, want standing %v", providerReference, found, want)
 		}
@@ -134,13 +134,13 @@ func (w *world) stands(body string, result sdk.Result, amount money.Amount, want
 }
 
 // only insists on one finding of a webhook.
-func (w *world) only(ack sdk.Acknowledgement, standing sdk.Standing, amount money.Amount) sdk.Finding {
+func (w *world) only(ack sdk.Acknowledgement, standing sdk.Status, amount money.Amount) sdk.StatusUpdate {
 	w.Helper()
-	if ack.Status != http.StatusOK || len(ack.Findings) != 1 || ack.Findings[0].Standing != standing ||
-		ack.Findings[0].Amount != amount || ack.Findings[0].Reference != reference || ack.Findings[0].Currency != "IDR" {
+	if ack.Status != http.StatusOK || len(ack.Updates) != 1 || ack.Updates[0].Status != standing ||
+		ack.Updates[0].Amount != amount || ack.Updates[0].Reference != reference || ack.Updates[0].Currency != "IDR" {
 		w.Fatalf("webhook: %+v, want standing %v", ack, standing)
 	}
-	return ack.Findings[0]
+	return ack.Updates[0]
 }
 
 // exist insists on how many movements the upstream has.

@@ -89,8 +89,8 @@ func TestUnusableConnections(t *testing.T) {
 			}
 		}
 		if quoted.Outcome != sdk.NotSent || quoted.Blame != sdk.BlameAccount ||
-			found.Standing != sdk.StandingUnknown || found.Blame != sdk.BlameAccount ||
-			ack.Status != 503 || len(ack.Findings) != 0 {
+			found.Status != sdk.StatusUnknown || found.Blame != sdk.BlameAccount ||
+			ack.Status != 503 || len(ack.Updates) != 0 {
 			t.Errorf("%s: %+v, %+v, %+v", name, quoted, found, ack)
 		}
 		if text := listed.Detail + inquired.Detail + quoted.Detail + ordered.Detail + found.Detail + ack.Detail; strings.Contains(text, "hush") {

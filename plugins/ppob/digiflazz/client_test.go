@@ -96,7 +96,7 @@ func TestWhatNeverGotAConnectionWasNotSent(t *testing.T) {
 			if result := newAdapter().order(t.Context(), callOf(c, quote, 10850)); result.Outcome != sdk.NotSent || result.Blame != sdk.BlameUpstream {
 				t.Errorf("%s: order: %+v", name, result)
 			}
-			if found := newAdapter().lookup(t.Context(), lookupOf(c, quote, 10850)); found.Standing != sdk.StandingUnknown || found.Blame != sdk.BlameUpstream {
+			if found := newAdapter().lookup(t.Context(), lookupOf(c, quote, 10850)); found.Status != sdk.StatusUnknown || found.Blame != sdk.BlameUpstream {
 				t.Errorf("%s: lookup: %+v", name, found)
 			}
 		}

@@ -17,17 +17,17 @@ type expected struct {
 	quote   sdk.Outcome
 	refusal sdk.RefusalCode // of both
 	blame   sdk.Blame       // of both, and of the lookup
-	again   sdk.Standing
+	again   sdk.Status
 }
 
 var (
-	oursIsAtFault  = expected{sdk.NotSent, sdk.NotSent, "", sdk.BlameAccount, sdk.StandingUnknown}
-	askedTooOften  = expected{sdk.Unknown, sdk.NotSent, "", sdk.BlameNone, sdk.StandingUnknown}
-	noProduct      = expected{sdk.Refused, sdk.Refused, sdk.RefuseProduct, sdk.BlameNone, sdk.StandingFailed}
-	noDestination  = expected{sdk.Refused, sdk.Refused, sdk.RefuseDestination, sdk.BlameNone, sdk.StandingFailed}
-	otherwise      = expected{sdk.Refused, sdk.Refused, sdk.RefuseOther, sdk.BlameNone, sdk.StandingFailed}
-	isUnderway     = expected{sdk.Pending, sdk.Unknown, "", sdk.BlameNone, sdk.StandingPending}
-	proofOfNothing = expected{sdk.Unknown, sdk.Unknown, "", sdk.BlameUpstream, sdk.StandingUnknown}
+	oursIsAtFault  = expected{sdk.NotSent, sdk.NotSent, "", sdk.BlameAccount, sdk.StatusUnknown}
+	askedTooOften  = expected{sdk.Unknown, sdk.NotSent, "", sdk.BlameNone, sdk.StatusUnknown}
+	noProduct      = expected{sdk.Refused, sdk.Refused, sdk.RefuseProduct, sdk.BlameNone, sdk.StatusFailed}
+	noDestination  = expected{sdk.Refused, sdk.Refused, sdk.RefuseDestination, sdk.BlameNone, sdk.StatusFailed}
+	otherwise      = expected{sdk.Refused, sdk.Refused, sdk.RefuseOther, sdk.BlameNone, sdk.StatusFailed}
+	isUnderway     = expected{sdk.Pending, sdk.Unknown, "", sdk.BlameNone, sdk.StatusPending}
+	proofOfNothing = expected{sdk.Unknown, sdk.Unknown, "", sdk.BlameUpstream, sdk.StatusUnknown}
 )
 
 // everyCode is the whole table of the upstream's codes, with the status of each.
@@ -35,12 +35,12 @@ var everyCode = map[string]struct {
 	status string
 	want   expected
 }{
-	"00": {"Sukses", expected{sdk.Done, sdk.Done, "", sdk.BlameNone, sdk.StandingDone}},
+	"00": {"Sukses", expected{sdk.Done, sdk.Done, "", sdk.BlameNone, sdk.StatusDone}},
 	"01": {"Gagal", otherwise}, "02": {"Gagal", otherwise}, "03": {"Pending", isUnderway},
 	"41": {"Gagal", oursIsAtFault}, "42": {"Gagal", oursIsAtFault},
-	"43": {"Gagal", expected{sdk.Refused, sdk.Refused, sdk.RefuseProduct, sdk.BlameNone, sdk.StandingUnknown}},
+	"43": {"Gagal", expected{sdk.Refused, sdk.Refused, sdk.RefuseProduct, sdk.BlameNone, sdk.StatusUnknown}},
 	"44": {"Gagal", oursIsAtFault}, "45": {"Gagal", oursIsAtFault},
-	"47": {"Gagal", expected{sdk.Refused, sdk.Refused, sdk.RefuseOther, sdk.BlameNone, sdk.StandingUnknown}},
+	"47": {"Gagal", expected{sdk.Refused, sdk.Refused, sdk.RefuseOther, sdk.BlameNone, sdk.StatusUnknown}},
 	"49": {"Gagal", askedTooOften},
 	"50": {"Gagal", noDestination}, "51": {"Gagal", noDestination}, "52": {"Gagal", noDestination},
 	"53": {"Gagal", noProduct}, "54": {"Gagal", noDestination}, "55": {"Gagal", noProduct}, "56": {"Gagal", otherwise},
@@ -55,13 +55,13 @@ var everyCode = map[string]struct {
 
 	// What is in no table.
 	"48": {"Gagal", proofOfNothing}, "": {"Gagal", proofOfNothing}, "0": {"Sukses", proofOfNothing}, "4x4": {"Gagal", proofOfNothing},
-	"90": {"Gagal", expected{sdk.Unknown, sdk.Unknown, "", sdk.BlameUpstream, sdk.StandingFailed}},
+	"90": {"Gagal", expected{sdk.Unknown, sdk.Unknown, "", sdk.BlameUpstream, sdk.StatusFailed}},
 	"91": {"Pending", isUnderway},
 	"92": {"Sukses", proofOfNothing},
 }
 
 // answersTo runs an answer through everything that may get it.
-func answersTo(t *testing.T, status int, body string) (call [2]sdk.Result, quoted sdk.Quoted, found [2]sdk.Finding) {
+func answersTo(t *testing.T, status int, body string) (call [2]sdk.Result, quoted sdk.Quoted, found [2]sdk.StatusUpdate) {
 	t.Helper()
 	up := newStub(t, map[string]canned{
 		"/transaction ": {status, body}, "/transaction inq-pasca": {status, body},
@@ -95,15 +95,15 @@ func TestEveryCode(t *testing.T) {
 				for i, f := range found {
 					want := c.want.again
 					if rc == codeNotFound && i == 1 {
-						want = sdk.StandingNotFound
+						want = sdk.StatusNotFound
 					}
 					checkStanding(t, rc, want, c.want.blame, f)
 				}
 				ack := newAdapter().notify(t.Context(), webhook(connect(t, "http://127.0.0.1:1"), anAnswer(c.status, rc, paid)))
-				if ack.Status != http.StatusOK || len(ack.Findings) == 0 != (c.want.again == sdk.StandingUnknown) {
+				if ack.Status != http.StatusOK || len(ack.Updates) == 0 != (c.want.again == sdk.StatusUnknown) {
 					t.Fatalf("webhook: %+v", ack)
 				}
-				for _, f := range ack.Findings {
+				for _, f := range ack.Updates {
 					checkStanding(t, rc, c.want.again, sdk.BlameNone, f)
 				}
 			})
@@ -124,16 +124,16 @@ func checkOutcome(t *testing.T, what string, outcome sdk.Outcome, want expected,
 	}
 }
 
-func checkStanding(t *testing.T, rc string, want sdk.Standing, blame sdk.Blame, f sdk.Finding) {
+func checkStanding(t *testing.T, rc string, want sdk.Status, blame sdk.Blame, f sdk.StatusUpdate) {
 	t.Helper()
-	if f.Standing != want || f.Blame != blame && want == sdk.StandingUnknown {
+	if f.Status != want || f.Blame != blame && want == sdk.StatusUnknown {
 		t.Errorf("found %+v, want %v blame %v", f, want, blame)
 	}
-	ended := want == sdk.StandingDone || want == sdk.StandingFailed
+	ended := want == sdk.StatusDone || want == sdk.StatusFailed
 	if (f.EventID != "") != ended {
 		t.Errorf("event %q of %v", f.EventID, want)
 	}
-	if !ended && want != sdk.StandingPending {
+	if !ended && want != sdk.StatusPending {
 		return
 	}
 	var data outcome
@@ -151,7 +151,7 @@ func TestWrongAmounts(t *testing.T) {
 	for _, rc := range []string{"84", "87"} {
 		call, quoted, found := answersTo(t, http.StatusOK, anAnswer("Gagal", rc, ""))
 		if call[0].Refusal.Code != sdk.RefuseOther || quoted.Refusal.Code != sdk.RefuseRequest || quoted.Refusal.Fields[0].Field != "qty" || quoted.Blame != sdk.BlameUpstream ||
-			found[0].Standing != sdk.StandingFailed || found[1].Standing != sdk.StandingFailed {
+			found[0].Status != sdk.StatusFailed || found[1].Status != sdk.StatusFailed {
 			t.Errorf("%s: %+v, %+v, %+v", rc, call, quoted, found)
 		}
 	}
@@ -164,7 +164,7 @@ func TestMalformedRequests(t *testing.T) {
 	call, quoted, found := answersTo(t, http.StatusBadRequest, anAnswer("Gagal", "40", ""))
 	for i := range call {
 		if call[i].Outcome != sdk.NotSent || call[i].Blame != sdk.BlameAccount ||
-			found[i].Standing != sdk.StandingUnknown || found[i].Blame != sdk.BlameAccount {
+			found[i].Status != sdk.StatusUnknown || found[i].Blame != sdk.BlameAccount {
 			t.Errorf("%+v, %+v", call[i], found[i])
 		}
 	}
@@ -211,7 +211,7 @@ func TestAnswersThatContradictThemselves(t *testing.T) {
 				if call[i].Outcome != sdk.Unknown || call[i].Blame != sdk.BlameUpstream {
 					t.Errorf("call: %+v", call[i])
 				}
-				if found[i].Standing != sdk.StandingUnknown || found[i].Blame != sdk.BlameUpstream {
+				if found[i].Status != sdk.StatusUnknown || found[i].Blame != sdk.BlameUpstream {
 					t.Errorf("lookup: %+v", found[i])
 				}
 			}

@@ -105,12 +105,12 @@ func (w *world) ordered(call sdk.Call, want sdk.Outcome) sdk.Result {
 	return result
 }
 
-func (w *world) found(call sdk.Call, want sdk.Standing) sdk.Finding {
+func (w *world) found(call sdk.Call, want sdk.Status) sdk.StatusUpdate {
 	w.Helper()
 	l := lookupOf(w.connection, string(call.Quote), call.Cost)
 	l.SentAt = today
 	f := w.lookup(w.Context(), l)
-	if f.Standing != want {
+	if f.Status != want {
 		w.Fatalf("found %+v, want %v", f, want)
 	}
 	return f
@@ -129,13 +129,13 @@ func (w *world) told() sdk.Acknowledgement {
 }
 
 // heard insists on one finding in the next webhook.
-func (w *world) heard(want sdk.Standing) sdk.Finding {
+func (w *world) heard(want sdk.Status) sdk.StatusUpdate {
 	w.Helper()
 	ack := w.told()
-	if ack.Status != http.StatusOK || len(ack.Findings) != 1 || ack.Findings[0].Standing != want {
+	if ack.Status != http.StatusOK || len(ack.Updates) != 1 || ack.Updates[0].Status != want {
 		w.Fatalf("webhook: %+v, want %v", ack, want)
 	}
-	return ack.Findings[0]
+	return ack.Updates[0]
 }
 
 // exist insists on how many purchases the upstream has.
@@ -154,11 +154,11 @@ func TestFlowOfADelayedOrder(t *testing.T) {
 	if result := w.ordered(call, sdk.Pending); result.Amount != 10850 {
 		t.Errorf("got %+v", result)
 	}
-	w.found(call, sdk.StandingUnknown)
+	w.found(call, sdk.StatusUnknown)
 	w.clock.Advance(2 * time.Second)
-	heard := w.heard(sdk.StandingDone)
+	heard := w.heard(sdk.StatusDone)
 	w.clock.Advance(time.Minute)
-	if found := w.found(call, sdk.StandingDone); found.EventID != heard.EventID || found.Amount != 10850 || string(found.Data) != string(heard.Data) {
+	if found := w.found(call, sdk.StatusDone); found.EventID != heard.EventID || found.Amount != 10850 || string(found.Data) != string(heard.Data) {
 		t.Errorf("found %+v, heard %+v", found, heard)
 	}
 	w.exist(1)
@@ -170,8 +170,8 @@ func TestFlowOfAFailure(t *testing.T) {
 	call := w.quoted("xld10", "087800001234")
 	w.ordered(call, sdk.Pending)
 	w.clock.Advance(time.Minute)
-	heard := w.heard(sdk.StandingFailed)
-	if found := w.found(call, sdk.StandingFailed); found.EventID != heard.EventID {
+	heard := w.heard(sdk.StatusFailed)
+	if found := w.found(call, sdk.StatusFailed); found.EventID != heard.EventID {
 		t.Errorf("found %+v, heard %+v", found, heard)
 	}
 }
@@ -183,8 +183,8 @@ func TestFlowOfARefund(t *testing.T) {
 	call := w.quoted("xld10", "087800001244")
 	w.ordered(call, sdk.Done)
 	w.clock.Advance(time.Minute)
-	heard := w.heard(sdk.StandingFailed)
-	if found := w.found(call, sdk.StandingFailed); found.EventID != heard.EventID || found.Amount != 10850 {
+	heard := w.heard(sdk.StatusFailed)
+	if found := w.found(call, sdk.StatusFailed); found.EventID != heard.EventID || found.Amount != 10850 {
 		t.Errorf("found %+v, heard %+v", found, heard)
 	}
 	w.exist(1)
@@ -196,17 +196,17 @@ func TestFlowOfWrongWebhooks(t *testing.T) {
 	t.Parallel()
 	for target, check := range map[string]func(*world, sdk.Acknowledgement){
 		"087800001245": func(w *world, ack sdk.Acknowledgement) {
-			if len(ack.Findings) != 1 || ack.Findings[0].Amount != 108500 {
+			if len(ack.Updates) != 1 || ack.Updates[0].Amount != 108500 {
 				w.Errorf("a wrong price: %+v", ack)
 			}
 		},
 		"087800001246": func(w *world, ack sdk.Acknowledgement) {
-			if len(ack.Findings) != 0 || ack.Status != http.StatusBadRequest {
+			if len(ack.Updates) != 0 || ack.Status != http.StatusBadRequest {
 				w.Errorf("garbage: %+v", ack)
 			}
 		},
 		"087800001249": func(w *world, ack sdk.Acknowledgement) {
-			if len(ack.Findings) != 0 || ack.Status != http.StatusUnauthorized {
+			if len(ack.Updates) != 0 || ack.Status != http.StatusUnauthorized {
 				w.Errorf("a forgery: %+v", ack)
 			}
 		},
@@ -218,7 +218,7 @@ func TestFlowOfWrongWebhooks(t *testing.T) {
 			w.ordered(call, sdk.Pending)
 			w.clock.Advance(time.Minute)
 			check(w, w.told())
-			if found := w.found(call, sdk.StandingDone); found.Amount != 10850 {
+			if found := w.found(call, sdk.StatusDone); found.Amount != 10850 {
 				t.Errorf("found %+v", found)
 			}
 		})
@@ -229,11 +229,11 @@ func TestFlowOfBills(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(o *sandbox.Options) { o.PriceAsText = true })
 	call := w.quoted("pln", "630000000001")
-	w.found(call, sdk.StandingNotFound)
+	w.found(call, sdk.StatusNotFound)
 	w.ordered(call, sdk.Pending)
 	w.clock.Advance(time.Minute)
-	heard := w.heard(sdk.StandingDone)
-	if found := w.found(call, sdk.StandingDone); found.EventID != heard.EventID || found.Amount != call.Cost {
+	heard := w.heard(sdk.StatusDone)
+	if found := w.found(call, sdk.StatusDone); found.EventID != heard.EventID || found.Amount != call.Cost {
 		t.Errorf("found %+v, heard %+v", found, heard)
 	}
 	w.exist(1)
@@ -246,7 +246,7 @@ func TestFlowOverMidnight(t *testing.T) {
 	call := w.quoted("pln", "530000000001")
 	w.clock.Advance(time.Hour)
 	w.ordered(call, sdk.NotSent)
-	w.found(call, sdk.StandingNotFound)
+	w.found(call, sdk.StatusNotFound)
 	w.exist(0)
 }
 
@@ -257,9 +257,9 @@ func TestFlowAfter90Days(t *testing.T) {
 	call := w.quoted("xld10", "087800001230")
 	w.ordered(call, sdk.Done)
 	w.clock.Advance(85 * 24 * time.Hour)
-	w.found(call, sdk.StandingDone)
+	w.found(call, sdk.StatusDone)
 	w.clock.Advance(6 * 24 * time.Hour)
-	w.found(call, sdk.StandingUnknown)
+	w.found(call, sdk.StatusUnknown)
 	w.exist(1)
 }
 

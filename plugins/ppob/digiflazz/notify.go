@@ -39,11 +39,11 @@ func (a *adapter) notify(_ context.Context, n sdk.Notification) sdk.Acknowledgem
 	}
 	r, reference := acc.client.judge(m, told, ""), string(told.RefID)
 	f := r.finding(reference)
-	if told.ofBill() && r.onlyAsked() || f.Standing == sdk.StandingUnknown {
+	if told.ofBill() && r.onlyAsked() || f.Status == sdk.StatusUnknown {
 		// It proves nothing of the order; a lookup will.
 		return sdk.Acknowledgement{Status: http.StatusOK, Detail: r.detail}
 	}
-	return sdk.Acknowledgement{Findings: []sdk.Finding{f}, Status: http.StatusOK}
+	return sdk.Acknowledgement{Updates: []sdk.StatusUpdate{f}, Status: http.StatusOK}
 }
 
 func unreadable(why string) sdk.Acknowledgement {

@@ -28,37 +28,37 @@ func TestNotify(t *testing.T) {
 	for name, c := range map[string]struct {
 		body     string
 		status   int
-		standing sdk.Standing // unknown for no finding
+		standing sdk.Status // unknown for no finding
 	}{
-		"a success":           {anAnswer("Sukses", "00", bought), 200, sdk.StandingDone},
-		"a price in a string": {anAnswer("Sukses", "00", `,"sn":"1","price":"10850"`), 200, sdk.StandingDone},
-		"a bill":              {anAnswer("Sukses", "00", `,"sn":"1","price":10850,"selling_price":12000`), 200, sdk.StandingDone},
-		"under way":           {anAnswer("Pending", "03", `,"price":10850`), 200, sdk.StandingPending},
-		"a failure":           {anAnswer("Gagal", "02", `,"price":10850`), 200, sdk.StandingFailed},
-		"a refund":            {anAnswer("Gagal", "74", `,"price":10850`), 200, sdk.StandingFailed},
-		"a bill unknown":      {anAnswer("Gagal", "50", `,"price":10850,"admin":0`), 200, sdk.StandingFailed},
-		"not about the order": {anAnswer("Gagal", "85", bought), 200, sdk.StandingUnknown},
-		"about our account":   {anAnswer("Gagal", "44", bought), 200, sdk.StandingUnknown},
-		"a contradiction":     {anAnswer("Gagal", "00", bought), 200, sdk.StandingUnknown},
-		"a ping":              {ping, 200, sdk.StandingUnknown},
-		"without a ref_id":    {strings.ReplaceAll(anAnswer("Sukses", "00", bought), reference, ""), 400, sdk.StandingUnknown},
-		"without data":        {`{}`, 400, sdk.StandingUnknown},
-		"null for data":       {`{"data":null}`, 400, sdk.StandingUnknown},
-		"a list for data":     {`{"data":[]}`, 400, sdk.StandingUnknown},
-		"a price in words":    {anAnswer("Sukses", "00", `,"sn":"1","price":"mahal"`), 400, sdk.StandingUnknown},
-		"half a rupiah":       {anAnswer("Sukses", "00", `,"sn":"1","price":0.5`), 400, sdk.StandingUnknown},
-		"half a body":         {`{"data":{`, 400, sdk.StandingUnknown},
-		"a list":              {`[]`, 400, sdk.StandingUnknown},
-		"nothing":             {``, 400, sdk.StandingUnknown},
+		"a success":           {anAnswer("Sukses", "00", bought), 200, sdk.StatusDone},
+		"a price in a string": {anAnswer("Sukses", "00", `,"sn":"1","price":"10850"`), 200, sdk.StatusDone},
+		"a bill":              {anAnswer("Sukses", "00", `,"sn":"1","price":10850,"selling_price":12000`), 200, sdk.StatusDone},
+		"under way":           {anAnswer("Pending", "03", `,"price":10850`), 200, sdk.StatusPending},
+		"a failure":           {anAnswer("Gagal", "02", `,"price":10850`), 200, sdk.StatusFailed},
+		"a refund":            {anAnswer("Gagal", "74", `,"price":10850`), 200, sdk.StatusFailed},
+		"a bill unknown":      {anAnswer("Gagal", "50", `,"price":10850,"admin":0`), 200, sdk.StatusFailed},
+		"not about the order": {anAnswer("Gagal", "85", bought), 200, sdk.StatusUnknown},
+		"about our account":   {anAnswer("Gagal", "44", bought), 200, sdk.StatusUnknown},
+		"a contradiction":     {anAnswer("Gagal", "00", bought), 200, sdk.StatusUnknown},
+		"a ping":              {ping, 200, sdk.StatusUnknown},
+		"without a ref_id":    {strings.ReplaceAll(anAnswer("Sukses", "00", bought), reference, ""), 400, sdk.StatusUnknown},
+		"without data":        {`{}`, 400, sdk.StatusUnknown},
+		"null for data":       {`{"data":null}`, 400, sdk.StatusUnknown},
+		"a list for data":     {`{"data":[]}`, 400, sdk.StatusUnknown},
+		"a price in words":    {anAnswer("Sukses", "00", `,"sn":"1","price":"mahal"`), 400, sdk.StatusUnknown},
+		"half a rupiah":       {anAnswer("Sukses", "00", `,"sn":"1","price":0.5`), 400, sdk.StatusUnknown},
+		"half a body":         {`{"data":{`, 400, sdk.StatusUnknown},
+		"a list":              {`[]`, 400, sdk.StatusUnknown},
+		"nothing":             {``, 400, sdk.StatusUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ack := newAdapter().notify(t.Context(), webhook(connect(t, "http://127.0.0.1:1"), c.body))
-			if ack.Status != c.status || len(ack.Findings) == 0 != (c.standing == sdk.StandingUnknown) {
+			if ack.Status != c.status || len(ack.Updates) == 0 != (c.standing == sdk.StatusUnknown) {
 				t.Fatalf("got %+v", ack)
 			}
-			for _, f := range ack.Findings {
-				if f.Standing != c.standing || f.Reference != reference || f.Amount != 10850 || f.Currency != "IDR" {
+			for _, f := range ack.Updates {
+				if f.Status != c.standing || f.Reference != reference || f.Amount != 10850 || f.Currency != "IDR" {
 					t.Errorf("found %+v", f)
 				}
 			}
@@ -73,7 +73,7 @@ func TestAPingByItsHeader(t *testing.T) {
 	t.Parallel()
 	n := webhook(connect(t, "http://127.0.0.1:1"), `{"zen":1}`)
 	n.Header.Set("X-Digiflazz-Event", "ping")
-	if ack := newAdapter().notify(t.Context(), n); ack.Status != http.StatusOK || len(ack.Findings) != 0 {
+	if ack := newAdapter().notify(t.Context(), n); ack.Status != http.StatusOK || len(ack.Updates) != 0 {
 		t.Errorf("got %+v", ack)
 	}
 }
@@ -95,7 +95,7 @@ func TestNotifyNeedsTheSignature(t *testing.T) {
 		for _, body := range []string{anAnswer("Sukses", "00", bought), ping, "{"} {
 			n := webhook(c, body)
 			change(&n)
-			if ack := newAdapter().notify(t.Context(), n); ack.Status != http.StatusUnauthorized || len(ack.Findings) != 0 {
+			if ack := newAdapter().notify(t.Context(), n); ack.Status != http.StatusUnauthorized || len(ack.Updates) != 0 {
 				t.Errorf("%s: %+v", name, ack)
 			}
 		}
@@ -113,7 +113,7 @@ func TestAFactHasOneName(t *testing.T) {
 		_, _, found := answersTo(t, http.StatusOK, body)
 		ack := newAdapter().notify(t.Context(), webhook(connect(t, "http://127.0.0.1:1"), body))
 		name := found[0].EventID
-		if len(ack.Findings) != 1 || ack.Findings[0].EventID != name || !strings.HasPrefix(name, reference+"-") {
+		if len(ack.Updates) != 1 || ack.Updates[0].EventID != name || !strings.HasPrefix(name, reference+"-") {
 			t.Errorf("the webhook says %+v, the lookup %+v", ack, found[0])
 		}
 		if other, taken := names[name]; taken {
@@ -134,13 +134,13 @@ func FuzzNotify(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		ack := newAdapter().notify(t.Context(), webhook(connect(t, "http://127.0.0.1:1"), body))
-		if ack.Status != http.StatusOK && ack.Status != http.StatusBadRequest || len(ack.Findings) > 1 {
+		if ack.Status != http.StatusOK && ack.Status != http.StatusBadRequest || len(ack.Updates) > 1 {
 			t.Fatalf("got %+v", ack)
 		}
-		for _, finding := range ack.Findings {
-			word := map[sdk.Standing]string{
-				sdk.StandingDone: statusSuccess, sdk.StandingFailed: statusFailed, sdk.StandingPending: statusPending,
-			}[finding.Standing]
+		for _, finding := range ack.Updates {
+			word := map[sdk.Status]string{
+				sdk.StatusDone: statusSuccess, sdk.StatusFailed: statusFailed, sdk.StatusPending: statusPending,
+			}[finding.Status]
 			if word == "" || finding.Reference == "" || finding.Amount < 0 || !strings.Contains(finding.Detail, word) {
 				t.Errorf("%q: %+v", body, finding)
 			}

@@ -43,7 +43,7 @@ const lookupWithin = 85 * 24 * time.Hour
 // lookup asks what became of an order: a prepaid one by the same request again,
 // which is answered with the state of the first where there was one, and buys
 // where there was none; a bill by its status.
-func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.Finding {
+func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	acc, err := a.account(l.Connection)
 	if err != nil {
 		return sdk.NoWord(sdk.BlameAccount, err.Error())
@@ -78,9 +78,9 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.Finding {
 // paid for 90 days, which have not passed. What is still on its way to it is
 // left to the gateway, which waits for settles_within and asks twice. Nothing
 // is ever paid on the strength of it: pay-pasca is sent by the call alone.
-func (r reply) statusOfBill(reference string) sdk.Finding {
+func (r reply) statusOfBill(reference string) sdk.StatusUpdate {
 	if r.verdict == refused && r.answer.RC == codeNotFound {
-		return sdk.Finding{Reference: reference, Standing: sdk.StandingNotFound, Detail: r.detail}
+		return sdk.StatusUpdate{Reference: reference, Status: sdk.StatusNotFound, Detail: r.detail}
 	}
 	if r.onlyAsked() {
 		return sdk.NoWord(sdk.BlameNone, "this may be the inquiry and not the payment, it has no serial number: "+r.detail)
@@ -93,28 +93,28 @@ func (r reply) onlyAsked() bool { return r.verdict == succeeded && r.answer.SN =
 
 // finding is what an answer to the same request again, or a webhook, says of
 // the order.
-func (r reply) finding(reference string) sdk.Finding {
-	f := sdk.Finding{Reference: reference, Amount: r.answer.Price.Amount, Currency: "IDR", Detail: r.detail}
+func (r reply) finding(reference string) sdk.StatusUpdate {
+	f := sdk.StatusUpdate{Reference: reference, Amount: r.answer.Price.Amount, Currency: "IDR", Detail: r.detail}
 	told := r.outcome()
 	switch failed := r.answer.Status == statusFailed && !aboutRequest(string(r.answer.RC)); {
 	case r.verdict == succeeded:
-		f.Standing = sdk.StandingDone
+		f.Status = sdk.StatusDone
 	case r.verdict == pending:
-		f.Standing = sdk.StandingPending
+		f.Status = sdk.StatusPending
 	// A code that this adapter does not know still fails an order, together with
 	// the status.
 	case r.verdict == refused && failed, r.class == unlisted && failed && string(r.answer.RefID) == reference:
-		f.Standing = sdk.StandingFailed
+		f.Status = sdk.StatusFailed
 		told.Message = cmp.Or(told.Message, reasons["02"].text)
 	default:
-		return sdk.Finding{Reference: reference, Blame: r.blame, Detail: r.detail}
+		return sdk.StatusUpdate{Reference: reference, Blame: r.blame, Detail: r.detail}
 	}
 	data, err := json.Marshal(told)
 	if err != nil {
 		return sdk.NoWord(sdk.BlameNone, "encode the finding: "+err.Error())
 	}
 	f.Data = data
-	if f.Standing != sdk.StandingPending {
+	if f.Status != sdk.StatusPending {
 		f.EventID = r.answer.event(reference)
 	}
 	return f

@@ -28,7 +28,7 @@ func TestOrderPrepaid(t *testing.T) {
 			t.Errorf("sent %s, want %s", got, sent)
 		}
 		// A lookup is the very same request.
-		if found := a.lookup(t.Context(), lookupOf(c, quote, 10850)); found.Standing != sdk.StandingDone || found.Amount != 10850 {
+		if found := a.lookup(t.Context(), lookupOf(c, quote, 10850)); found.Status != sdk.StatusDone || found.Amount != 10850 {
 			t.Errorf("found %+v", found)
 		}
 		if asked := up.asked(); len(asked) != 2 || asked[1].raw != sent {
@@ -50,7 +50,7 @@ func TestOrderBill(t *testing.T) {
 	if result := a.order(t.Context(), callOf(c, quote, 10000)); result.Outcome != sdk.Done {
 		t.Errorf("got %+v", result)
 	}
-	if found := a.lookup(t.Context(), lookupOf(c, quote, 10000)); found.Standing != sdk.StandingDone || found.Amount != 10000 {
+	if found := a.lookup(t.Context(), lookupOf(c, quote, 10000)); found.Status != sdk.StatusDone || found.Amount != 10000 {
 		t.Errorf("found %+v", found)
 	}
 	head := `","username":"username","buyer_sku_code":"emoney","customer_no":"8102051011300001","ref_id":"` + reference + `","sign":"` + signOf(reference) + `"`
@@ -97,19 +97,19 @@ func TestLookupsEndAfter85Days(t *testing.T) {
 		"/transaction status-pasca": {200, anAnswer("Sukses", "00", paid)},
 	}
 	const day = 24 * time.Hour
-	for age, want := range map[time.Duration]sdk.Standing{
-		time.Minute: sdk.StandingDone, 85 * day: sdk.StandingDone,
-		85*day + time.Nanosecond: sdk.StandingUnknown, 91 * day: sdk.StandingUnknown, 400 * day: sdk.StandingUnknown,
+	for age, want := range map[time.Duration]sdk.Status{
+		time.Minute: sdk.StatusDone, 85 * day: sdk.StatusDone,
+		85*day + time.Nanosecond: sdk.StatusUnknown, 91 * day: sdk.StatusUnknown, 400 * day: sdk.StatusUnknown,
 	} {
 		for _, quote := range []string{pulsaQuote, plnQuote} {
 			up := newStub(t, replies)
 			l := lookupOf(connect(t, up.url), quote, 10850)
 			l.SentAt = today.Add(-age)
 			found := newAdapter().lookup(t.Context(), l)
-			if found.Standing != want || len(up.asked()) == 0 != (want == sdk.StandingUnknown) {
+			if found.Status != want || len(up.asked()) == 0 != (want == sdk.StatusUnknown) {
 				t.Errorf("%v: %+v, asked %v", age, found, up.asked())
 			}
-			if want == sdk.StandingUnknown && (found.Detail == "" || found.Blame != sdk.BlameNone) {
+			if want == sdk.StatusUnknown && (found.Detail == "" || found.Blame != sdk.BlameNone) {
 				t.Errorf("%v: %+v", age, found)
 			}
 		}
@@ -117,7 +117,7 @@ func TestLookupsEndAfter85Days(t *testing.T) {
 	up := newStub(t, replies)
 	l := lookupOf(connect(t, up.url), pulsaQuote, 10850)
 	l.SentAt = time.Time{}
-	if found := newAdapter().lookup(t.Context(), l); found.Standing != sdk.StandingUnknown || len(up.asked()) != 0 {
+	if found := newAdapter().lookup(t.Context(), l); found.Status != sdk.StatusUnknown || len(up.asked()) != 0 {
 		t.Errorf("of no known age: %+v", found)
 	}
 }
@@ -133,7 +133,7 @@ func TestNothingIsSentAfterSendBy(t *testing.T) {
 		}
 		l := lookupOf(connect(t, up.url), quote, 10850)
 		l.SendBy = call.SendBy
-		if found := newAdapter().lookup(t.Context(), l); found.Standing != sdk.StandingUnknown || found.Blame != sdk.BlameNone {
+		if found := newAdapter().lookup(t.Context(), l); found.Status != sdk.StatusUnknown || found.Blame != sdk.BlameNone {
 			t.Errorf("lookup: %+v", found)
 		}
 	}
@@ -159,7 +159,7 @@ func TestOrdersWithoutAQuote(t *testing.T) {
 		if result := newAdapter().order(t.Context(), callOf(c, quote, 10850)); result.Outcome != sdk.NotSent || result.Blame != sdk.BlameNone {
 			t.Errorf("%s: %+v", name, result)
 		}
-		if found := newAdapter().lookup(t.Context(), lookupOf(c, quote, 10850)); found.Standing != sdk.StandingUnknown {
+		if found := newAdapter().lookup(t.Context(), lookupOf(c, quote, 10850)); found.Status != sdk.StatusUnknown {
 			t.Errorf("%s: %+v", name, found)
 		}
 	}
@@ -167,7 +167,7 @@ func TestOrdersWithoutAQuote(t *testing.T) {
 	if result := newAdapter().order(t.Context(), callOf(c, pulsaQuote, 0)); result.Outcome != sdk.NotSent {
 		t.Errorf("no cost: %+v", result)
 	}
-	if found := newAdapter().lookup(t.Context(), lookupOf(c, pulsaQuote, 0)); found.Standing != sdk.StandingUnknown {
+	if found := newAdapter().lookup(t.Context(), lookupOf(c, pulsaQuote, 0)); found.Status != sdk.StatusUnknown {
 		t.Errorf("no cost: %+v", found)
 	}
 	if asked := up.asked(); len(asked) != 0 {
@@ -181,11 +181,11 @@ func TestASuccessWithoutASerialNumber(t *testing.T) {
 	t.Parallel()
 	for _, extra := range []string{asked, asked + `,"sn":""`, asked + `,"sn":null`} {
 		_, _, found := answersTo(t, http.StatusOK, anAnswer("Sukses", "00", extra))
-		if found[0].Standing != sdk.StandingDone || found[1].Standing != sdk.StandingUnknown || found[1].Blame != sdk.BlameNone {
+		if found[0].Status != sdk.StatusDone || found[1].Status != sdk.StatusUnknown || found[1].Blame != sdk.BlameNone {
 			t.Errorf("%s: %+v", extra, found)
 		}
 		ack := newAdapter().notify(t.Context(), webhook(connect(t, "http://127.0.0.1:1"), anAnswer("Sukses", "00", extra)))
-		if ack.Status != http.StatusOK || len(ack.Findings) != 0 {
+		if ack.Status != http.StatusOK || len(ack.Updates) != 0 {
 			t.Errorf("%s: %+v", extra, ack)
 		}
 	}
@@ -223,7 +223,7 @@ func TestAPriceThatIsNotTold(t *testing.T) {
 	t.Parallel()
 	for _, extra := range []string{``, `,"price":null`, `,"price":""`} {
 		_, _, found := answersTo(t, http.StatusOK, anAnswer("Sukses", "00", extra))
-		if found[0].Standing != sdk.StandingDone || found[0].Amount != 0 {
+		if found[0].Status != sdk.StatusDone || found[0].Amount != 0 {
 			t.Errorf("%s: %+v", extra, found[0])
 		}
 	}

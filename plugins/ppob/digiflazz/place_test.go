@@ -81,12 +81,12 @@ func TestNothingGoesElsewhere(t *testing.T) {
 			found := a.lookup(t.Context(), lookupOf(c.to, string(q.Data), q.Cost))
 			sent := len(up.asked()) + len(other.asked()) - before
 			if c.goes {
-				if result.Outcome != sdk.Done || found.Standing != sdk.StandingDone || sent != 2 {
+				if result.Outcome != sdk.Done || found.Status != sdk.StatusDone || sent != 2 {
 					t.Errorf("%s: %+v, %+v, sent %d requests", name, result, found, sent)
 				}
 				continue
 			}
-			if result.Outcome != sdk.NotSent || found.Standing != sdk.StandingUnknown || sent != 0 {
+			if result.Outcome != sdk.NotSent || found.Status != sdk.StatusUnknown || sent != 0 {
 				t.Errorf("%s: %+v, %+v, sent %d requests", name, result, found, sent)
 			}
 			for _, word := range []struct {
@@ -98,7 +98,7 @@ func TestNothingGoesElsewhere(t *testing.T) {
 				}
 			}
 			// Where it was made it still can be asked for.
-			if back := a.lookup(t.Context(), lookupOf(c.from, string(q.Data), q.Cost)); back.Standing != sdk.StandingDone {
+			if back := a.lookup(t.Context(), lookupOf(c.from, string(q.Data), q.Cost)); back.Status != sdk.StatusDone {
 				t.Errorf("%s: back there: %+v", name, back)
 			}
 		}

@@ -92,7 +92,7 @@ func TestUnusableConnections(t *testing.T) {
 		checkQuoted(t, name, a.quoteBank(t.Context(), quoteOf(c, bankTransfer, bankOrder)), ourFault, "")
 		found := a.lookup(t.Context(), lookupOf(c, walletTransfer))
 		ack := a.notify(t.Context(), sdk.Notification{Connection: c})
-		if found.Standing != sdk.StandingUnknown || found.Blame != sdk.BlameAccount || ack.Status != 503 || len(ack.Findings) != 0 {
+		if found.Status != sdk.StatusUnknown || found.Blame != sdk.BlameAccount || ack.Status != 503 || len(ack.Updates) != 0 {
 			t.Errorf("%s: %+v, %+v", name, found, ack)
 		}
 		if r := verify(t.Context(), c); r.Outcome != sdk.Refused || strings.Contains(r.Refusal.Message, "hush") {

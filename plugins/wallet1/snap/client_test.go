@@ -134,7 +134,7 @@ func TestConflicts(t *testing.T) {
 	c := connect(t, up.url)
 	checkResult(t, "transfer", a.sendToWallet(t.Context(), walletCall(c)), nobodyKnows, "phone")
 	up.only(t, topUpPath)
-	if f := a.lookup(t.Context(), lookupOf(c, walletTransfer)); f.Standing != sdk.StandingDone {
+	if f := a.lookup(t.Context(), lookupOf(c, walletTransfer)); f.Status != sdk.StatusDone {
 		t.Errorf("lookup: %+v", f)
 	}
 	checkQuoted(t, "quote", a.quoteWallet(t.Context(), quoteOf(c, walletTransfer, walletOrder)), nobodyKnows, "phone")
@@ -246,7 +246,7 @@ func TestWhatNeverGotAConnectionWasNotSent(t *testing.T) {
 			c := connect(t, url, "signature", way)
 			a := newAdapter(t)
 			checkResult(t, name, a.sendToWallet(t.Context(), walletCall(c)), tooMany, "phone")
-			if f := a.lookup(t.Context(), lookupOf(c, walletTransfer)); f.Standing != sdk.StandingUnknown || f.Blame != sdk.BlameUpstream {
+			if f := a.lookup(t.Context(), lookupOf(c, walletTransfer)); f.Status != sdk.StatusUnknown || f.Blame != sdk.BlameUpstream {
 				t.Errorf("%s: lookup: %+v", name, f)
 			}
 		}

@@ -176,17 +176,17 @@ func TestCodesOfStatus(t *testing.T) {
 				topUpStatusPath: {coded(status, code[:3]+"39"+code[3:], stands("00"))},
 				bankStatusPath:  {coded(status, code[:3]+"00"+code[3:], stands("00"))},
 			})
-			want, blame := sdk.StandingUnknown, allCodes[code].blame
+			want, blame := sdk.StatusUnknown, allCodes[code].blame
 			switch code {
 			case "20000":
-				want = sdk.StandingDone
+				want = sdk.StatusDone
 			case "40401":
-				want = sdk.StandingNotFound
+				want = sdk.StatusNotFound
 			}
 			a := newAdapter(t)
 			for _, operation := range []string{walletTransfer, bankTransfer} {
 				f := a.lookup(t.Context(), lookupOf(connect(t, up.url), operation))
-				if f.Standing != want || f.Blame != blame {
+				if f.Status != want || f.Blame != blame {
 					t.Errorf("%s: %+v, want standing %v, blame %d", operation, f, want, blame)
 				}
 			}

@@ -25,10 +25,10 @@ func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledg
 	}
 	found := f.finding()
 	switch {
-	case f.PartnerReferenceNo == "", found.Standing != sdk.StandingDone && found.Standing != sdk.StandingFailed:
+	case f.PartnerReferenceNo == "", found.Status != sdk.StatusDone && found.Status != sdk.StatusFailed:
 		// Taken, or it would come again and again.
 		return answered(http.StatusOK, "a notification that tells of no transfer's end")
-	case found.Standing == sdk.StandingDone && !f.Amount.is:
+	case found.Status == sdk.StatusDone && !f.Amount.is:
 		return acc.confirm(ctx, f)
 	}
 	return answered(http.StatusOK, "", found)
@@ -39,17 +39,17 @@ func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledg
 // is to come again.
 func (acc *account) confirm(ctx context.Context, f fact) sdk.Acknowledgement {
 	found := acc.status(ctx, asked{service: acc.bankStatus, reference: string(f.PartnerReferenceNo), providerReference: string(f.ReferenceNo)})
-	switch found.Standing {
-	case sdk.StandingDone:
+	switch found.Status {
+	case sdk.StatusDone:
 		if found.Amount == 0 {
 			return answered(http.StatusOK, "neither the notification nor the status tells an amount") // a lookup knows it
 		}
 		return answered(http.StatusOK, "", found)
-	case sdk.StandingFailed:
+	case sdk.StatusFailed:
 		return answered(http.StatusOK, "", found)
-	case sdk.StandingNotFound:
+	case sdk.StatusNotFound:
 		return answered(http.StatusNotFound, "the upstream itself does not know the transfer of its notification")
-	case sdk.StandingUnknown, sdk.StandingPending, sdk.StandingExpired:
+	case sdk.StatusUnknown, sdk.StatusPending, sdk.StatusExpired:
 	}
 	return answered(http.StatusServiceUnavailable, "the status does not confirm the notification: "+found.Detail)
 }
@@ -76,7 +76,7 @@ func (acc *account) genuineNotification(n sdk.Notification) bool {
 }
 
 // answered is the answer that the upstream expects, in its own form.
-func answered(status int, detail string, findings ...sdk.Finding) sdk.Acknowledgement {
+func answered(status int, detail string, findings ...sdk.StatusUpdate) sdk.Acknowledgement {
 	type answer struct {
 		ResponseCode    string `json:"responseCode"`
 		ResponseMessage string `json:"responseMessage"`
@@ -92,5 +92,5 @@ func answered(status int, detail string, findings ...sdk.Finding) sdk.Acknowledg
 	if err != nil {
 		body = nil // cannot be: two strings
 	}
-	return sdk.Acknowledgement{Status: status, ContentType: "application/json", Body: body, Findings: findings, Detail: detail}
+	return sdk.Acknowledgement{Status: status, ContentType: "application/json", Body: body, Updates: findings, Detail: detail}
 }

@@ -40,19 +40,19 @@ func TestNotify(t *testing.T) {
 		body   string
 		status reply // of the transfer, asked for
 		http   int
-		want   sdk.Standing
+		want   sdk.Status
 		asked  int
 	}{
-		"done, confirmed":            {ends("00", ""), confirmed, 200, sdk.StandingDone, 1},
-		"done, with its amount":      {ends("00", tenThousand), reply{}, 200, sdk.StandingDone, 0},
+		"done, confirmed":            {ends("00", ""), confirmed, 200, sdk.StatusDone, 1},
+		"done, with its amount":      {ends("00", tenThousand), reply{}, 200, sdk.StatusDone, 0},
 		"done, not yet confirmed":    {ends("00", ""), coded(200, "2000000", stands("03")), 503, 0, 1},
-		"done, taken back meanwhile": {ends("00", ""), coded(200, "2000000", stands("04")), 200, sdk.StandingFailed, 1},
+		"done, taken back meanwhile": {ends("00", ""), coded(200, "2000000", stands("04")), 200, sdk.StatusFailed, 1},
 		"done, nobody to ask":        {ends("00", ""), reply{500, ""}, 503, 0, 1},
 		"done, nothing of it":        {ends("00", ""), coded(404, "4040001", ""), 404, 0, 1},
 		"done, and no amount":        {ends("00", ""), coded(200, "2000000", `"latestTransactionStatus":"00"`), 200, 0, 1},
-		"failed":                     {ends("06", ""), reply{}, 200, sdk.StandingFailed, 0},
-		"cancelled":                  {ends("05", ""), reply{}, 200, sdk.StandingFailed, 0},
-		"taken back":                 {ends("04", tenThousand), reply{}, 200, sdk.StandingFailed, 0},
+		"failed":                     {ends("06", ""), reply{}, 200, sdk.StatusFailed, 0},
+		"cancelled":                  {ends("05", ""), reply{}, 200, sdk.StatusFailed, 0},
+		"taken back":                 {ends("04", tenThousand), reply{}, 200, sdk.StatusFailed, 0},
 		"pending":                    {ends("03", ""), reply{}, 200, 0, 0},
 		"not found":                  {ends("07", ""), reply{}, 200, 0, 0},
 		"of no status":               {ends("99", ""), reply{}, 200, 0, 0},
@@ -76,19 +76,19 @@ func TestNotify(t *testing.T) {
 				t.Errorf("answered %s", ack.Body)
 			}
 			if c.want == 0 {
-				if len(ack.Findings) != 0 {
-					t.Errorf("found %+v", ack.Findings)
+				if len(ack.Updates) != 0 {
+					t.Errorf("found %+v", ack.Updates)
 				}
 				return
 			}
-			if len(ack.Findings) != 1 {
-				t.Fatalf("found %+v", ack.Findings)
+			if len(ack.Updates) != 1 {
+				t.Fatalf("found %+v", ack.Updates)
 			}
-			f := ack.Findings[0]
-			if f.Standing != c.want || f.Reference != reference || f.ProviderReference != "up-1" || f.EventID == "" || f.At.IsZero() {
+			f := ack.Updates[0]
+			if f.Status != c.want || f.Reference != reference || f.ProviderReference != "up-1" || f.EventID == "" || f.At.IsZero() {
 				t.Errorf("found %+v", f)
 			}
-			if f.Standing == sdk.StandingDone && (f.Amount != 10000 || f.Currency != "IDR") {
+			if f.Status == sdk.StatusDone && (f.Amount != 10000 || f.Currency != "IDR") {
 				t.Errorf("found %+v", f)
 			}
 		})
@@ -101,7 +101,7 @@ func TestANotificationNamesTheFact(t *testing.T) {
 	up := newStub(t, map[string][]reply{bankStatusPath: {coded(200, "2000000", stands("04"))}})
 	a := newAdapter(t)
 	c := connect(t, up.url)
-	told := a.notify(t.Context(), notice(t, c, ends("04", ""))).Findings[0]
+	told := a.notify(t.Context(), notice(t, c, ends("04", ""))).Updates[0]
 	found := a.lookup(t.Context(), lookupOf(c, bankTransfer))
 	if told.EventID != found.EventID || told.EventID == "" {
 		t.Errorf("told %q, found %q", told.EventID, found.EventID)
@@ -135,7 +135,7 @@ func TestForgedNotifications(t *testing.T) {
 		n := notice(t, c, ends("06", ""))
 		forge(&n)
 		ack := newAdapter(t).notify(t.Context(), n)
-		if ack.Status != http.StatusUnauthorized || len(ack.Findings) != 0 {
+		if ack.Status != http.StatusUnauthorized || len(ack.Updates) != 0 {
 			t.Errorf("%s: %+v", name, ack)
 		}
 	}
@@ -161,7 +161,7 @@ func TestSymmetricNotifications(t *testing.T) {
 		n.Query = "a=b"
 		n.Header.Set("X-SIGNATURE", signature)
 		n.Header.Set("Authorization", "Bearer their-token")
-		if ack := newAdapter(t).notify(t.Context(), n); ack.Status != 200 || len(ack.Findings) != 1 {
+		if ack := newAdapter(t).notify(t.Context(), n); ack.Status != 200 || len(ack.Updates) != 1 {
 			t.Errorf("hex %v: %+v", asHex, ack)
 		}
 		n.Header.Set("Authorization", "Bearer another")

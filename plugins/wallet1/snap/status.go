@@ -23,15 +23,15 @@ const (
 
 // standings are what the words mean. Refunded money is back, so the transfer
 // failed; where it was done before, that is a reversal.
-var standings = map[string]sdk.Standing{
-	statusSuccess:   sdk.StandingDone,
-	statusInitiated: sdk.StandingPending,
-	statusPaying:    sdk.StandingPending,
-	statusPending:   sdk.StandingPending,
-	statusRefunded:  sdk.StandingFailed,
-	statusCancelled: sdk.StandingFailed,
-	statusFailed:    sdk.StandingFailed,
-	statusNotFound:  sdk.StandingNotFound,
+var standings = map[string]sdk.Status{
+	statusSuccess:   sdk.StatusDone,
+	statusInitiated: sdk.StatusPending,
+	statusPaying:    sdk.StatusPending,
+	statusPending:   sdk.StatusPending,
+	statusRefunded:  sdk.StatusFailed,
+	statusCancelled: sdk.StatusFailed,
+	statusFailed:    sdk.StatusFailed,
+	statusNotFound:  sdk.StatusNotFound,
 }
 
 // fact is what the upstream says of one transfer, in a status or a
@@ -47,22 +47,22 @@ type fact struct {
 
 // finding is what a fact says of the movement. Its event id is made of what
 // every telling of it has, so that one fact is one, however it is told.
-func (f fact) finding() sdk.Finding {
+func (f fact) finding() sdk.StatusUpdate {
 	standing, known := standings[string(f.Status)]
 	switch {
 	case !known:
 		return sdk.NoWord(sdk.BlameUpstream, "the upstream tells no known latestTransactionStatus")
-	case standing == sdk.StandingNotFound:
-		return sdk.Finding{Standing: sdk.StandingNotFound, Detail: "latestTransactionStatus 07"}
+	case standing == sdk.StatusNotFound:
+		return sdk.StatusUpdate{Status: sdk.StatusNotFound, Detail: "latestTransactionStatus 07"}
 	}
-	found := sdk.Finding{
+	found := sdk.StatusUpdate{
 		Reference:         string(f.PartnerReferenceNo),
 		ProviderReference: string(f.ReferenceNo),
-		Standing:          standing,
+		Status:            standing,
 		Amount:            f.Amount.Amount,
 		Currency:          cmp.Or(f.Amount.currency, rupiah),
 	}
-	if standing != sdk.StandingPending {
+	if standing != sdk.StatusPending {
 		found.EventID = found.Reference + "-" + string(f.Status)
 		found.At = f.FinishedTime.Time
 		if found.At.IsZero() {
@@ -84,7 +84,7 @@ type asked struct {
 }
 
 // status asks how a transfer stands (services 39, and 00 or 36).
-func (acc *account) status(ctx context.Context, about asked) sdk.Finding {
+func (acc *account) status(ctx context.Context, about asked) sdk.StatusUpdate {
 	type request struct {
 		PartnerReferenceNo string `json:"originalPartnerReferenceNo"`
 		ReferenceNo        string `json:"originalReferenceNo,omitempty"`
@@ -122,14 +122,14 @@ func (s service) original() string {
 
 // finding is what a lookup says of the problem. Only the upstream's own word
 // that it has nothing counts as not found.
-func (p *problem) finding() sdk.Finding {
+func (p *problem) finding() sdk.StatusUpdate {
 	if p.class == missing {
-		return sdk.Finding{Standing: sdk.StandingNotFound, Detail: p.detail}
+		return sdk.StatusUpdate{Status: sdk.StatusNotFound, Detail: p.detail}
 	}
 	return sdk.NoWord(p.blame, p.detail)
 }
 
-func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.Finding {
+func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	acc, err := a.account(l.Connection)
 	if err != nil {
 		return sdk.NoWord(sdk.BlameAccount, err.Error())

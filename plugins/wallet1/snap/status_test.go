@@ -16,21 +16,21 @@ func stands(status string) string {
 
 func TestStandings(t *testing.T) {
 	t.Parallel()
-	for status, want := range map[string]sdk.Standing{
-		"00": sdk.StandingDone, "01": sdk.StandingPending, "02": sdk.StandingPending, "03": sdk.StandingPending,
-		"04": sdk.StandingFailed, "05": sdk.StandingFailed, "06": sdk.StandingFailed, "07": sdk.StandingNotFound,
-		"08": sdk.StandingUnknown, "": sdk.StandingUnknown,
+	for status, want := range map[string]sdk.Status{
+		"00": sdk.StatusDone, "01": sdk.StatusPending, "02": sdk.StatusPending, "03": sdk.StatusPending,
+		"04": sdk.StatusFailed, "05": sdk.StatusFailed, "06": sdk.StatusFailed, "07": sdk.StatusNotFound,
+		"08": sdk.StatusUnknown, "": sdk.StatusUnknown,
 	} {
 		up := newStub(t, map[string][]reply{
 			topUpStatusPath: {coded(200, "2003900", stands(status))}, bankStatusPath: {coded(200, "2000000", stands(status))},
 		})
 		for _, operation := range []string{walletTransfer, bankTransfer} {
 			f := newAdapter(t).lookup(t.Context(), lookupOf(connect(t, up.url), operation))
-			if f.Standing != want {
+			if f.Status != want {
 				t.Errorf("%s %s: %+v", operation, status, f)
 			}
 			event := ""
-			if want == sdk.StandingDone || want == sdk.StandingFailed {
+			if want == sdk.StatusDone || want == sdk.StatusFailed {
 				event = reference + "-" + status
 			}
 			if f.EventID != event {
@@ -68,7 +68,7 @@ func TestWhatALookupAsks(t *testing.T) {
 		l := lookupOf(connect(t, up.url, c.settings...), c.operation)
 		for _, known := range []string{"", "up-1"} {
 			l.ProviderReference = known
-			if f := newAdapter(t).lookup(t.Context(), l); f.Standing != sdk.StandingDone {
+			if f := newAdapter(t).lookup(t.Context(), l); f.Status != sdk.StatusDone {
 				t.Fatalf("%s: %+v", name, f)
 			}
 		}
@@ -87,24 +87,24 @@ func TestFiguresOfAStatus(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer   string
-		standing sdk.Standing
+		standing sdk.Status
 		amount   money.Amount
 		currency string
 	}{
-		"another amount":    {`"originalPartnerReferenceNo":"gb-0001","originalReferenceNo":"u","latestTransactionStatus":"00","amount":{"value":"100000.00","currency":"IDR"}`, sdk.StandingDone, 100000, "IDR"},
-		"another currency":  {`"originalPartnerReferenceNo":"gb-0001","originalReferenceNo":"u","latestTransactionStatus":"00","amount":{"value":"10000.00","currency":"USD"}`, sdk.StandingDone, 10000, "USD"},
-		"no amount":         {`"originalPartnerReferenceNo":"gb-0001","originalReferenceNo":"u","latestTransactionStatus":"00"`, sdk.StandingDone, 10000, "IDR"},
-		"no reference":      {`"latestTransactionStatus":"00"`, sdk.StandingDone, 10000, "IDR"},
-		"another reference": {`"originalPartnerReferenceNo":"gb-0002","latestTransactionStatus":"00"`, sdk.StandingUnknown, 0, ""},
-		"a fraction":        {`"latestTransactionStatus":"00","amount":{"value":"10000.50","currency":"IDR"}`, sdk.StandingUnknown, 0, ""},
-		"an exponent":       {`"latestTransactionStatus":"00","amount":{"value":"1e4","currency":"IDR"}`, sdk.StandingUnknown, 0, ""},
-		"a negative sum":    {`"latestTransactionStatus":"00","amount":{"value":"-10000.00","currency":"IDR"}`, sdk.StandingUnknown, 0, ""},
-		"a sum of a number": {`"latestTransactionStatus":"00","amount":{"value":10000.00,"currency":"IDR"}`, sdk.StandingDone, 10000, "IDR"},
-		"no sum at all":     {`"latestTransactionStatus":"00","amount":"10000.00"`, sdk.StandingUnknown, 0, ""},
+		"another amount":    {`"originalPartnerReferenceNo":"gb-0001","originalReferenceNo":"u","latestTransactionStatus":"00","amount":{"value":"100000.00","currency":"IDR"}`, sdk.StatusDone, 100000, "IDR"},
+		"another currency":  {`"originalPartnerReferenceNo":"gb-0001","originalReferenceNo":"u","latestTransactionStatus":"00","amount":{"value":"10000.00","currency":"USD"}`, sdk.StatusDone, 10000, "USD"},
+		"no amount":         {`"originalPartnerReferenceNo":"gb-0001","originalReferenceNo":"u","latestTransactionStatus":"00"`, sdk.StatusDone, 10000, "IDR"},
+		"no reference":      {`"latestTransactionStatus":"00"`, sdk.StatusDone, 10000, "IDR"},
+		"another reference": {`"originalPartnerReferenceNo":"gb-0002","latestTransactionStatus":"00"`, sdk.StatusUnknown, 0, ""},
+		"a fraction":        {`"latestTransactionStatus":"00","amount":{"value":"10000.50","currency":"IDR"}`, sdk.StatusUnknown, 0, ""},
+		"an exponent":       {`"latestTransactionStatus":"00","amount":{"value":"1e4","currency":"IDR"}`, sdk.StatusUnknown, 0, ""},
+		"a negative sum":    {`"latestTransactionStatus":"00","amount":{"value":"-10000.00","currency":"IDR"}`, sdk.StatusUnknown, 0, ""},
+		"a sum of a number": {`"latestTransactionStatus":"00","amount":{"value":10000.00,"currency":"IDR"}`, sdk.StatusDone, 10000, "IDR"},
+		"no sum at all":     {`"latestTransactionStatus":"00","amount":"10000.00"`, sdk.StatusUnknown, 0, ""},
 	} {
 		up := newStub(t, map[string][]reply{topUpStatusPath: {coded(200, "2003900", c.answer)}})
 		f := newAdapter(t).lookup(t.Context(), lookupOf(connect(t, up.url), walletTransfer))
-		if f.Standing != c.standing || f.Amount != c.amount || f.Currency != c.currency {
+		if f.Status != c.standing || f.Amount != c.amount || f.Currency != c.currency {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}
@@ -113,7 +113,7 @@ func TestFiguresOfAStatus(t *testing.T) {
 func TestAnUnknownOperationIsNotLookedUp(t *testing.T) {
 	t.Parallel()
 	up := newStub(t, nil)
-	if f := newAdapter(t).lookup(t.Context(), lookupOf(connect(t, up.url), "/other")); f.Standing != sdk.StandingUnknown || up.count() != 0 {
+	if f := newAdapter(t).lookup(t.Context(), lookupOf(connect(t, up.url), "/other")); f.Status != sdk.StatusUnknown || up.count() != 0 {
 		t.Errorf("%+v, %d requests", f, up.count())
 	}
 }

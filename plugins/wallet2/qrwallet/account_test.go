@@ -21,7 +21,7 @@ func TestCreateMakesTheCodeOfTheAmount(t *testing.T) {
 		t.Errorf("got %+v", r)
 	}
 	f := lookup(t.Context(), sdk.Lookup{Connection: c, Reference: "r", Amount: 10057})
-	if f.Standing != sdk.StandingPending || string(f.Data) != string(r.Data) || f.Reference != "r" || f.Amount != 10057 || f.Currency != "IDR" {
+	if f.Status != sdk.StatusPending || string(f.Data) != string(r.Data) || f.Reference != "r" || f.Amount != 10057 || f.Currency != "IDR" {
 		t.Errorf("got %+v", f)
 	}
 }
@@ -39,7 +39,7 @@ func TestCreateAtTheEdges(t *testing.T) {
 	if r := create(t.Context(), sdk.Call{Connection: broken, Amount: 100}); r.Outcome != sdk.NotSent || r.Blame != sdk.BlameAccount {
 		t.Errorf("with a broken account: %+v", r)
 	}
-	if f := lookup(t.Context(), sdk.Lookup{Connection: broken, Amount: 100}); f.Standing != sdk.StandingUnknown || f.Blame != sdk.BlameAccount {
+	if f := lookup(t.Context(), sdk.Lookup{Connection: broken, Amount: 100}); f.Status != sdk.StatusUnknown || f.Blame != sdk.BlameAccount {
 		t.Errorf("with a broken account: %+v", f)
 	}
 }

@@ -39,18 +39,18 @@ func create(_ context.Context, c sdk.Call) sdk.Result {
 
 // lookup tells the same code again. Whether it was paid is in the statement
 // alone, so it is always pending.
-func lookup(_ context.Context, l sdk.Lookup) sdk.Finding {
+func lookup(_ context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	a, err := open(l.Connection)
 	if err != nil {
 		return sdk.NoWord(sdk.BlameAccount, err.Error())
 	}
 	code, err := a.codeFor(l.Amount)
 	if err != nil {
-		return sdk.Finding{Reference: l.Reference, Standing: sdk.StandingFailed, Detail: err.Error()}
+		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusFailed, Detail: err.Error()}
 	}
 	made := sdk.Accepted("", time.Time{}, code)
-	return sdk.Finding{
-		Reference: l.Reference, Standing: sdk.StandingPending, Amount: l.Amount, Currency: currency, Data: made.Data,
+	return sdk.StatusUpdate{
+		Reference: l.Reference, Status: sdk.StatusPending, Amount: l.Amount, Currency: currency, Data: made.Data,
 	}
 }
 
@@ -75,7 +75,7 @@ func verify(ctx context.Context, c sdk.Connection) sdk.Result {
 	}
 }
 
-func statement(ctx context.Context, s sdk.Statement) sdk.Report {
+func statement(ctx context.Context, s sdk.Statement) sdk.StatementPage {
 	a, err := open(s.Connection)
 	if err != nil {
 		return sdk.NoReport(sdk.BlameAccount, err.Error())

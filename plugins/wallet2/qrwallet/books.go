@@ -59,14 +59,14 @@ type reading struct {
 	limit   int
 	before  marks
 	after   marks
-	answer  sdk.Report
+	answer  sdk.StatementPage
 	until   time.Time
 	open    bool // something was left unread, so nothing is complete
 }
 
 // read reads the books from a cursor on. A report that can't be read holds up no
 // other; but while there is one nothing is complete, for it may hold any row.
-func (a account) read(ctx context.Context, from string, limit int) sdk.Report {
+func (a account) read(ctx context.Context, from string, limit int) sdk.StatementPage {
 	if limit < 1 || limit > maxEntries {
 		limit = maxEntries
 	}
@@ -96,7 +96,7 @@ func (a account) read(ctx context.Context, from string, limit int) sdk.Report {
 }
 
 // unread is the report of books that can't be used as they are.
-func unread(err error) sdk.Report { return sdk.NoReport(blameOf(err), err.Error()) }
+func unread(err error) sdk.StatementPage { return sdk.NoReport(blameOf(err), err.Error()) }
 
 func blameOf(err error) sdk.Blame {
 	if _, ok := errors.AsType[unreachable](err); ok {
@@ -149,13 +149,13 @@ func (r *reading) file(f file) (full bool, err error) {
 	if start > len(body) || digest(body[:start]) != done.Digest {
 		start = 0 // another file under the same name
 	}
-	content, err := r.account.parse(f.name, body, part{start, r.limit - len(r.answer.Entries)})
+	content, err := r.account.parse(f.name, body, part{start, r.limit - len(r.answer.Lines)})
 	if err != nil {
 		return false, err
 	}
 	reached := start
 	for _, row := range content.rows {
-		r.answer.Entries = append(r.answer.Entries, row.entry)
+		r.answer.Lines = append(r.answer.Lines, row.entry)
 		reached = row.end
 	}
 	if content.more {
@@ -178,8 +178,8 @@ func (r *reading) file(f file) (full bool, err error) {
 }
 
 // report is what the walk has found.
-func (r *reading) report() sdk.Report {
-	if r.answer.Blame != sdk.BlameNone && len(r.answer.Entries) == 0 {
+func (r *reading) report() sdk.StatementPage {
+	if r.answer.Blame != sdk.BlameNone && len(r.answer.Lines) == 0 {
 		return sdk.NoReport(r.answer.Blame, r.answer.Detail) // there is nothing new beside what is broken
 	}
 	r.answer.Known, r.answer.Cursor = true, cursor{Terminals: r.account.terminals, Files: r.after}.String()

@@ -247,19 +247,19 @@ func TestReportsOverHTTP(t *testing.T) {
 	}))
 	defer server.Close()
 	at := reportsAt{URL: server.URL + "/r?secret=s3cret", Token: "t0ken"}
-	read := func(cursor string) sdk.Report {
+	read := func(cursor string) sdk.StatementPage {
 		return statement(t.Context(), sdk.Statement{Connection: connection(t, func(c *credentials) { c.Reports = at }), Cursor: cursor})
 	}
 	r := read("")
-	if got := ids(r.Entries); len(got) != 1 || got[0] != "s1" || !r.Through.Equal(changed.Add(-reportsLate)) {
+	if got := ids(r.Lines); len(got) != 1 || got[0] != "s1" || !r.Through.Equal(changed.Add(-reportsLate)) {
 		t.Fatalf("got %+v", r)
 	}
 	document += settled("s2", 2)
-	if r = read(r.Cursor); len(r.Entries) != 1 || r.Entries[0].ID != "s2" {
+	if r = read(r.Cursor); len(r.Lines) != 1 || r.Lines[0].ID != "s2" {
 		t.Errorf("grown: %+v", r)
 	}
 	document = header + settled("s9", 9)
-	if r = read(r.Cursor); len(r.Entries) != 1 || r.Entries[0].ID != "s9" {
+	if r = read(r.Cursor); len(r.Lines) != 1 || r.Lines[0].ID != "s9" {
 		t.Errorf("replaced: %+v", r)
 	}
 	for code, blame := range map[int]sdk.Blame{500: sdk.BlameUpstream, 429: sdk.BlameUpstream, 404: sdk.BlameAccount, 302: sdk.BlameAccount} {
@@ -295,14 +295,14 @@ func TestLargeReports(t *testing.T) {
 	seen, cursor := 0, ""
 	for more := true; more; {
 		r := b.read(cursor, 0)
-		for _, e := range r.Entries {
+		for _, e := range r.Lines {
 			if e.ID != fmt.Sprintf("s%06d", seen) {
 				t.Fatalf("row %d is %s", seen, e.ID)
 			}
 			seen++
 		}
-		if !r.Known || len(r.Entries) > maxEntries {
-			t.Fatalf("a page of %d, %s", len(r.Entries), r.Detail)
+		if !r.Known || len(r.Lines) > maxEntries {
+			t.Fatalf("a page of %d, %s", len(r.Lines), r.Detail)
 		}
 		cursor, more = r.Cursor, r.More
 	}
@@ -328,7 +328,7 @@ func TestAFileThatGoesAwayIsNoFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.books = vanishing{directory(b.dir)}
-	if r := a.read(t.Context(), "", 10); !r.Known || len(r.Entries) > 0 || r.More || !r.Through.IsZero() {
+	if r := a.read(t.Context(), "", 10); !r.Known || len(r.Lines) > 0 || r.More || !r.Through.IsZero() {
 		t.Errorf("got %+v", r)
 	}
 }

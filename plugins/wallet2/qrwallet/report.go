@@ -66,7 +66,7 @@ type part struct{ after, limit int }
 
 // row is one that says something of the account.
 type row struct {
-	entry sdk.Entry
+	entry sdk.StatementLine
 	end   int
 }
 
@@ -179,7 +179,7 @@ func readHeader(record []string) (map[string]int, error) {
 // readRow reads what a row says of the account. Rows of other merchants and
 // terminals, and rows without money, are not ours; that money was taken back is, of
 // any terminal that once was, whenever that happens.
-func (a account) readRow(f fields) (entry sdk.Entry, ours bool, err error) {
+func (a account) readRow(f fields) (entry sdk.StatementLine, ours bool, err error) {
 	status, ok := statuses[strings.ToUpper(f.get(columnStatus))]
 	if !ok {
 		return entry, false, fmt.Errorf("%s: %q is not known", columnStatus, f.get(columnStatus))
@@ -192,7 +192,7 @@ func (a account) readRow(f fields) (entry sdk.Entry, ours bool, err error) {
 	if id == "" || len(id) > maxID {
 		return entry, false, fmt.Errorf("%s: must have 1 to %d characters", columnID, maxID)
 	}
-	entry = sdk.Entry{ID: id, Reference: id, Currency: strings.ToUpper(f.get(columnCurrency))}
+	entry = sdk.StatementLine{ID: id, Reference: id, Currency: strings.ToUpper(f.get(columnCurrency))}
 	if entry.Currency == "" {
 		entry.Currency = currency
 	}

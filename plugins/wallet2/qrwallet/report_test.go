@@ -25,14 +25,14 @@ func TestRowsOfAReport(t *testing.T) {
 		"s5,2026-01-02 15:04:05,1,IDR,"+shop+",K20,SETTLED,\n",
 		"s6,2026-01-02 15:04:05,1,USD,"+shop+",K19,SETTLED,\n"))
 	data := []byte(`{"rrn":"77","terminal_id":"K19"}`)
-	want := []sdk.Entry{
+	want := []sdk.StatementLine{
 		{ID: "s1", Reference: "s1", Amount: 10057, Currency: "IDR", At: time.Date(2026, 1, 2, 8, 4, 5, 0, time.UTC), Data: data},
 		{ID: "s2", Reference: "s2", Amount: 10058, Currency: "IDR", At: time.Date(2026, 1, 2, 7, 4, 6, 0, time.UTC), Data: []byte(`{}`)},
 		{ID: "s1/reversed", Reference: "s1", Amount: 10057, Currency: "IDR", At: time.Date(2026, 1, 2, 17, 0, 0, 0, time.UTC), Reversed: true, Data: data},
 		{ID: "s6", Reference: "s6", Amount: 1, Currency: "USD", At: time.Date(2026, 1, 2, 8, 4, 5, 0, time.UTC), Data: []byte(`{"terminal_id":"K19"}`)},
 	}
 	r := b.read("", 100)
-	if diff := cmp.Diff(want, r.Entries); !r.Known || r.More || diff != "" {
+	if diff := cmp.Diff(want, r.Lines); !r.Known || r.More || diff != "" {
 		t.Errorf("%+v:\n%s", r, diff)
 	}
 }
@@ -47,12 +47,12 @@ func TestForeignForms(t *testing.T) {
 		"SETTLED,\"10057.00\",\"kopi, \"\"panas\"\"\",", shop, ",s1,2026-01-02 15:04:05\r\n",
 		"SETTLED,10058,x,", shop, ",s2,2026-01-02 15:04:05\r\n"))
 	first := b.read("", 1)
-	if got := ids(first.Entries); !first.More || len(got) != 1 || got[0] != "s1" || first.Entries[0].Amount != 10057 {
+	if got := ids(first.Lines); !first.More || len(got) != 1 || got[0] != "s1" || first.Lines[0].Amount != 10057 {
 		t.Fatalf("got %+v", first)
 	}
 	b.mustRead("the second row", first.Cursor, "s2")
 	zone := statement(t.Context(), sdk.Statement{Connection: b.connection(func(c *credentials) { c.TimeZone = "Asia/Makassar" })})
-	if at := zone.Entries[0].At; !at.Equal(time.Date(2026, 1, 2, 7, 4, 5, 0, time.UTC)) {
+	if at := zone.Lines[0].At; !at.Equal(time.Date(2026, 1, 2, 7, 4, 5, 0, time.UTC)) {
 		t.Errorf("in another zone it is %v", at)
 	}
 }
@@ -78,7 +78,7 @@ func TestBrokenReportsAreRefusedWhole(t *testing.T) {
 		b := newBooks(t)
 		b.write("broken.csv", document)
 		r := b.read("", 100)
-		if r.Known || r.Blame != sdk.BlameAccount || !strings.Contains(r.Detail, want) || len(r.Entries) > 0 || r.Cursor != "" {
+		if r.Known || r.Blame != sdk.BlameAccount || !strings.Contains(r.Detail, want) || len(r.Lines) > 0 || r.Cursor != "" {
 			t.Errorf("%s: got %+v", want, r)
 		}
 	}

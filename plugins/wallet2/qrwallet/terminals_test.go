@@ -26,7 +26,7 @@ func rowOf(terminal, id string, at time.Time, status string) string {
 func (b books) readBy(code, cursor string, want ...string) string {
 	b.t.Helper()
 	r := statement(b.t.Context(), sdk.Statement{Connection: b.connection(func(c *credentials) { c.StaticCode = code }), Cursor: cursor})
-	if diff := cmp.Diff(want, ids(r.Entries)); !r.Known || diff != "" {
+	if diff := cmp.Diff(want, ids(r.Lines)); !r.Known || diff != "" {
 		b.t.Errorf("%+v, and other ids:\n%s", r, diff)
 	}
 	return r.Cursor

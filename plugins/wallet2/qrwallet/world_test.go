@@ -75,22 +75,22 @@ func (b books) touch(name string, at time.Time) {
 	}
 }
 
-func (b books) read(cursor string, limit int) sdk.Report {
+func (b books) read(cursor string, limit int) sdk.StatementPage {
 	b.t.Helper()
 	return statement(b.t.Context(), sdk.Statement{Connection: b.connection(), Cursor: cursor, Limit: limit})
 }
 
 // mustRead insists on the ids that are read.
-func (b books) mustRead(what, cursor string, want ...string) sdk.Report {
+func (b books) mustRead(what, cursor string, want ...string) sdk.StatementPage {
 	b.t.Helper()
 	r := b.read(cursor, 100)
-	if diff := cmp.Diff(want, ids(r.Entries)); !r.Known || diff != "" {
+	if diff := cmp.Diff(want, ids(r.Lines)); !r.Known || diff != "" {
 		b.t.Errorf("%s: %+v, and other ids:\n%s", what, r, diff)
 	}
 	return r
 }
 
-func ids(entries []sdk.Entry) (all []string) {
+func ids(entries []sdk.StatementLine) (all []string) {
 	for _, e := range entries {
 		all = append(all, e.ID)
 	}

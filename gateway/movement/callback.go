@@ -1,0 +1,130 @@
+package movement
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// CallbackEvent is what a merchant is told of a transition. It is written in the
+// commit of the transition. Without a URL it is only listed by /events.
+type CallbackEvent struct {
+	ID    uuid.UUID // of the event, the same on every delivery
+	Event string
+	URL   string
+	Body  json.RawMessage
+}
+
+// CallbackState is where a callback stands.
+type CallbackState string
+
+// The states of a callback. Only a waiting one is due.
+const (
+	CallbackNone      CallbackState = "none" // there is nowhere to send it
+	CallbackWaiting   CallbackState = "waiting"
+	CallbackDelivered CallbackState = "delivered"
+	CallbackGone      CallbackState = "gone" // its receiver wants no more of it
+	CallbackDead      CallbackState = "dead" // given up
+)
+
+// CallbackKey names a callback.
+type CallbackKey struct {
+	Owner   Owner
+	EventID uuid.UUID
+}
+
+// Callback is one event on its way to a merchant.
+type Callback struct {
+	CallbackKey
+	MovementID ID  // zero for a test
+	Sequence   int // the event's place in its movement's history
+	Event      string
+	Reference  string
+	URL        string
+	Body       json.RawMessage
+	State      CallbackState
+	Attempts   int // of this series; a delivery that is sent again begins a new one
+	Tries      int // of all series
+	CreatedAt  time.Time
+	DueAt      time.Time
+}
+
+// State is the state in which the callback of the event begins.
+func (t *CallbackEvent) State() CallbackState {
+	if t.URL == "" {
+		return CallbackNone
+	}
+	return CallbackWaiting
+}
+
+// DueAt is when it is first delivered: now, or never without a URL.
+func (t *CallbackEvent) DueAt(now time.Time) *time.Time {
+	if t.URL == "" {
+		return nil
+	}
+	now = now.UTC().Truncate(time.Microsecond)
+	return &now
+}
+
+// Bucket is the bucket of the queue that delivers it.
+func (t *CallbackEvent) Bucket() int32 { return int32(ID(t.ID).Bucket()) } //nolint:gosec // below Buckets
+
+// DueCallbacks says which callbacks a dispatcher wants to read.
+type DueCallbacks struct {
+	Buckets  []int
+	Held     []string    // keys of merchants and receivers that are left out
+	UnderWay []uuid.UUID // events that are left out
+	Since    time.Time
+	Now      time.Time
+	Most     int
+}
+
+// MerchantKey names a callback's merchant and mode, as DueCallbacks does.
+func (c Callback) MerchantKey() string { return c.Owner.MerchantID + "/" + c.Owner.Mode }
+
+// ReceiverKey names a callback's receiver at its merchant, as DueCallbacks does: the
+// host and port as the URL spells them.
+func (c Callback) ReceiverKey() string {
+	var host string
+	if parts := strings.SplitN(c.URL, "/", 4); len(parts) > 2 {
+		host = parts[2]
+	}
+	return c.MerchantKey() + "/" + host
+}
+
+// CallbackAttempt is one try of a delivery, and what follows from it.
+type CallbackAttempt struct {
+	Callback Callback // as it was read: its count of tries is the guard
+	At       time.Time
+	Took     time.Duration
+	Outcome  string
+	Status   int // of HTTP, zero for no answer
+	Fault    string
+	Answer   string // the beginning of the receiver's answer
+	Then     CallbackState
+	DueAt    time.Time // of the next try, zero for none
+}
+
+// Postponed is a delivery that is put off.
+type Postponed struct {
+	CallbackKey
+	Until time.Time
+}
+
+// CallbackRange names callbacks of a merchant: those of a state ("" for any)
+// that were made in a span of time.
+type CallbackRange struct {
+	Owner        Owner
+	State        CallbackState
+	Since, Until time.Time
+	Most         int
+}
+
+// ListedEvent is an event as its merchant reads it.
+type ListedEvent struct {
+	ID   uuid.UUID
+	At   time.Time
+	Body json.RawMessage
+}

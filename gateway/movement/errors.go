@@ -1,0 +1,33 @@
+package movement
+
+import (
+	"errors"
+	"time"
+)
+
+// ErrOverridden says that operators have proposed or made another override, which
+// stands.
+var ErrOverridden = errors.New("movement: another outcome is proposed or decided")
+
+// NoAmountError says that every amount that a collection could ask for is taken
+// on its account.
+type NoAmountError struct {
+	FreeAt time.Time // when the first of them becomes free
+}
+
+// Error tells that none is free.
+func (e *NoAmountError) Error() string { return "movement: no amount is free on the account" }
+
+// ErrForeignAccount says that an account is another merchant's.
+var ErrForeignAccount = errors.New("movement: the account is another merchant's")
+
+// LimitError says that a payout limit leaves no room for a movement.
+type LimitError struct {
+	Name string // of the movement's usage
+}
+
+// Error tells which.
+func (e *LimitError) Error() string { return "movement: the limit " + e.Name + " is reached" }
+
+// ErrInsufficient says that a merchant's balance is too small.
+var ErrInsufficient = errors.New("movement: the balance is too small")

@@ -1,0 +1,43 @@
+package movement
+
+import "time"
+
+// OverrideOutcome is what operators say became of a movement.
+type OverrideOutcome string
+
+// The outcomes.
+const (
+	OverrideSucceeded OverrideOutcome = "success"
+	OverrideFailed    OverrideOutcome = "failed"
+)
+
+// Override is operators' decision on an attempt of a movement whose outcome nobody
+// knows: proposed by one and confirmed by another, or one's alone.
+type Override struct {
+	MovementID ID
+	Attempt    int
+	Operator   string
+	Outcome    OverrideOutcome
+	Reason     string
+	At         time.Time
+	Alone      bool
+
+	ConfirmedBy     string // "" until another operator has said the same
+	ConfirmedReason string
+	ConfirmedAt     time.Time
+}
+
+// Made tells whether it may be applied: it waits for nobody.
+func (d Override) Made() bool { return d.Alone || d.ConfirmedBy != "" }
+
+// Replaces tells whether a proposal gives way to what an operator says now: one's
+// own to anything else, another's to a different outcome that is decided alone.
+func (d Override) Replaces(before Override) bool {
+	switch {
+	case before.Made():
+		return false
+	case before.Operator == d.Operator:
+		return before.Outcome != d.Outcome || d.Alone
+	}
+	return before.Outcome != d.Outcome && d.Alone
+}
