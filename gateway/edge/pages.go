@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
@@ -63,7 +63,7 @@ type view struct {
 	Style, Script, Icon string
 	Languages           []languageLink
 
-	Checkout *engine.Checkout // nil on a page that only tells of a problem
+	Checkout *kind.Checkout // nil on a page that only tells of a problem
 	Amount   string
 	Initial  string
 	Image    string
@@ -86,7 +86,7 @@ func (p *pages) view(t words) view {
 }
 
 // checkout renders a payment's page.
-func (p *pages) checkout(t words, id string, c engine.Checkout, now time.Time) ([]byte, error) {
+func (p *pages) checkout(t words, id string, c kind.Checkout, now time.Time) ([]byte, error) {
 	// The template takes what it is given to be safe only in its place; that a
 	// link leads to the web at all is judged here.
 	c.PaymentURL, c.SuccessURL = webURL(c.PaymentURL), returnURL(c)
@@ -142,7 +142,7 @@ func webURL(text string) string {
 
 // returnURL is where the payer goes, told only when it is paid: before that
 // nobody should arrive there.
-func returnURL(c engine.Checkout) string {
+func returnURL(c kind.Checkout) string {
 	if c.Status != statusPaid {
 		return ""
 	}
