@@ -11,14 +11,16 @@ import (
 // reads is the kind's word for it.
 type State string
 
-// The states. Done, Failed and Expired are final; Unsent frees the reference.
+// The states. Succeeded, Failed and Expired are final. NotSubmitted frees the
+// reference.
 const (
-	Submitting   State = "sending" // claimed; the provider may or may not have it
-	Pending      State = "pending" // the provider has it
-	Succeeded    State = "done"
+	Submitting   State = "submitting"   // reserved; the provider may or may not have it
+	Acknowledged State = "acknowledged" // a merchant has read Pending, and nobody knows yet whether the provider has it
+	Pending      State = "pending"      // the provider has it
+	Succeeded    State = "succeeded"
 	Failed       State = "failed"
 	Expired      State = "expired"
-	NotSubmitted State = "unsent" // proven: nothing was sent, and nobody was told Pending
+	NotSubmitted State = "not_submitted" // proven: nothing was sent, and no merchant has read Pending
 )
 
 // Final tells whether the state never changes any more.
@@ -27,6 +29,7 @@ func (s State) Final() bool { return s == Succeeded || s == Failed || s == Expir
 // Rules is what a kind decides about money: one row of the table.
 type Rules struct {
 	Kind        manifest.Kind
+	Reserves    Reserves         // what a reservation takes besides its reference
 	Words       map[State]string // what a merchant reads
 	Transitions map[State][]State
 	// ReferenceField is the property that names the movement in answers.
@@ -50,6 +53,17 @@ type Rules struct {
 	Quiet bool
 }
 
+// Reserves is what a reservation takes besides its reference.
+type Reserves string
+
+// What a reservation takes.
+const (
+	ReserveNothing Reserves = "nothing"
+	ReserveAmount  Reserves = "amount"  // a payable amount that no other open movement of the account has
+	ReserveBalance Reserves = "balance" // its price, out of the merchant's balance, where it is charged or held
+	ReserveLimits  Reserves = "limits"  // room below payout limits
+)
+
 // Events are the names under which a kind's merchants are told of things.
 type Events struct {
 	Ended    string // a final state was reached
@@ -60,7 +74,8 @@ type Events struct {
 // table has one row for each kind that this gateway serves.
 var table = []Rules{
 	{
-		Kind: manifest.Payment,
+		Kind:     manifest.Payment,
+		Reserves: ReserveNothing,
 		Words: map[State]string{
 			Submitting: "PENDING", Pending: "PENDING",
 			Succeeded: "PAID", Failed: "FAILED", Expired: "EXPIRED",
@@ -76,7 +91,8 @@ var table = []Rules{
 		},
 	},
 	{
-		Kind: manifest.Collection,
+		Kind:     manifest.Collection,
+		Reserves: ReserveAmount,
 		Words: map[State]string{
 			Submitting: "PENDING", Pending: "PENDING",
 			Succeeded: "PAID", Failed: "FAILED", Expired: "EXPIRED",
@@ -93,13 +109,15 @@ var table = []Rules{
 		Life: 30 * time.Minute,
 	},
 	{
-		Kind: manifest.Order,
+		Kind:     manifest.Order,
+		Reserves: ReserveBalance,
 		Words: map[State]string{
-			Submitting: "Pending", Pending: "Pending",
+			Submitting: "Pending", Acknowledged: "Pending", Pending: "Pending",
 			Succeeded: "Success", Failed: "Failed",
 		},
 		Transitions: map[State][]State{
-			Submitting:   {Pending, Succeeded, Failed, NotSubmitted},
+			Submitting:   {Acknowledged, Pending, Succeeded, Failed, NotSubmitted},
+			Acknowledged: {Pending, Succeeded, Failed},
 			Pending:      {Succeeded, Failed},
 			NotSubmitted: {Submitting},
 		},
@@ -110,14 +128,16 @@ var table = []Rules{
 		Quiet:          true,
 	},
 	{
-		Kind: manifest.Transfer,
+		Kind:     manifest.Transfer,
+		Reserves: ReserveLimits,
 		Words: map[State]string{
-			Submitting: "Pending", Pending: "Pending",
+			Submitting: "Pending", Acknowledged: "Pending", Pending: "Pending",
 			Succeeded: "Success", Failed: "Failed",
 		},
 		Transitions: map[State][]State{
-			Submitting: {Pending, Succeeded, Failed, NotSubmitted},
-			Pending:    {Succeeded, Failed},
+			Submitting:   {Acknowledged, Pending, Succeeded, Failed, NotSubmitted},
+			Acknowledged: {Pending, Succeeded, Failed},
+			Pending:      {Succeeded, Failed},
 			// Money that has moved against all proof takes its reference again, unless
 			// somebody was faster.
 			NotSubmitted: {Submitting, Pending, Succeeded},
@@ -137,6 +157,15 @@ func RulesOf(kind manifest.Kind) (Rules, bool) {
 		}
 	}
 	return Rules{}, false
+}
+
+// Kinds are the kinds that have movements, in the table's order.
+func Kinds() []manifest.Kind {
+	kinds := make([]manifest.Kind, len(table))
+	for i, row := range table {
+		kinds[i] = row.Kind
+	}
+	return kinds
 }
 
 // Word is what a merchant reads for a state.

@@ -22,13 +22,7 @@ import (
 // of the very same.
 func statement(tb testing.TB, name string) (text string) {
 	tb.Helper()
-	return statementOf(tb, "movements", name)
-}
-
-// statementOf is the text of a query of a file.
-func statementOf(tb testing.TB, file, name string) (text string) {
-	tb.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), "dbsqlc/"+file+".sql.go", nil, 0)
+	parsed, err := parser.ParseFile(token.NewFileSet(), "dbsqlc/movements.sql.go", nil, 0)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -85,7 +79,7 @@ func bare(b *testing.B, url string, conns int32) payment {
 		b.Fatal(err)
 	}
 	b.Cleanup(pool.Close)
-	claim, move := statement(b, "claimMovement"), statement(b, "moveMovement")
+	claim, move := statement(b, "reserveMovement"), statement(b, "moveMovement")
 	request, due := string(draft("").Request), epoch.Add(time.Minute)
 	return func(ctx context.Context) error {
 		id := uuid.New()
@@ -97,7 +91,7 @@ func bare(b *testing.B, url string, conns int32) payment {
 		}
 		var updated time.Time
 		return pool.QueryRow(ctx, move, "pending", epoch, &request, &request, nil, "inv-1", "", &due, int64(0), &due,
-			id, attempt, "sending", epoch, "pending", `{"source":"test"}`, uuid.Nil, "", "", "", "none", int32(0), nil).Scan(&sequence, &updated)
+			id, attempt, []string{"submitting", "acknowledged"}, epoch, "pending", `{"source":"test"}`, uuid.Nil, "", "", "", "none", int32(0), nil).Scan(&sequence, &updated)
 	}
 }
 

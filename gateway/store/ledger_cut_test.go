@@ -120,7 +120,7 @@ func TestPaidBatchThatIsCut(t *testing.T) {
 	}
 }
 
-func TestPromiseThatIsCut(t *testing.T) {
+func TestAcknowledgementThatIsCut(t *testing.T) {
 	t.Parallel()
 	p, s, truth, _ := cuttableShop(t, 4_000)
 	m := claim(t, truth, order("ORD/1", movement.Charged))
@@ -129,14 +129,14 @@ func TestPromiseThatIsCut(t *testing.T) {
 		t.Errorf("before it: %v", err)
 	}
 	p.arm(cut{at: execution, after: true})
-	if got, err := s.Acknowledge(t.Context(), m, []byte(`{}`)); err != nil || string(got.Answer) != `{}` || p.happened() != 1 {
+	if got, err := s.Acknowledge(t.Context(), m, []byte(`{}`)); err != nil || got.State != movement.Acknowledged || string(got.Answer) != `{}` || p.happened() != 1 {
 		t.Errorf("after it: %+v, %v", got, err)
 	}
 	// Freed and claimed again by another meanwhile: that is what stands.
 	other := claim(t, truth, order("ORD/2", movement.Held))
 	p.arm(cut{at: execution, then: func() { moved(t, truth, settled(other, movement.NotSubmitted)) }})
 	if got, err := s.Acknowledge(t.Context(), other, []byte(`{}`)); err != nil || got.State != movement.NotSubmitted || got.Answer != nil {
-		t.Errorf("unsent meanwhile: %+v, %v", got, err)
+		t.Errorf("freed meanwhile: %+v, %v", got, err)
 	}
 	wantClean(t, truth)
 }

@@ -104,9 +104,9 @@ func TestOneEnd(t *testing.T) { //nolint:tparallel // each round takes many conn
 	}
 }
 
-// TestPromiseOrFree races the promise of an answer with the proof that nothing was
+// TestAcknowledgedOrFree races an acknowledgement with the proof that nothing was
 // sent: never both.
-func TestPromiseOrFree(t *testing.T) {
+func TestAcknowledgedOrFree(t *testing.T) {
 	t.Parallel()
 	s, url := payerWith(t, 1_000_000, store.Options{MaxConns: 8})
 	other := open(t, url, store.Options{MaxConns: 8})
@@ -118,10 +118,10 @@ func TestPromiseOrFree(t *testing.T) {
 				return fmt.Sprint("free ", ok, err)
 			}
 			now, err := other.Acknowledge(t.Context(), m, []byte(`{}`))
-			return fmt.Sprint("promised ", now.Answer != nil && now.State == movement.Submitting, err)
+			return fmt.Sprint("acknowledged ", now.Answer != nil && now.State == movement.Acknowledged, err)
 		})
-		free, promised := got["free true <nil>"], got["promised true <nil>"]
-		if len(got) != 2 || free+promised != 1 {
+		free, acknowledged := got["free true <nil>"], got["acknowledged true <nil>"]
+		if len(got) != 2 || free+acknowledged != 1 {
 			t.Fatalf("%v", got)
 		}
 	}

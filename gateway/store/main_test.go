@@ -128,6 +128,12 @@ func at(tb testing.TB, s *store.Store, reference string, state movement.State) m
 	switch state {
 	case movement.Submitting:
 		return m
+	case movement.Acknowledged:
+		m, err := s.Acknowledge(tb.Context(), m, json.RawMessage(`{"status":"Pending"}`))
+		if err != nil || m.State != state {
+			tb.Fatalf("Acknowledge of %s = %s, %v", reference, m.State, err)
+		}
+		return m
 	case movement.Pending, movement.NotSubmitted:
 	case movement.Succeeded, movement.Failed, movement.Expired:
 		m = moved(tb, s, move(m, movement.Pending))

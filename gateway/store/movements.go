@@ -51,15 +51,15 @@ func fromRow(row dbsqlc.Movement) (movement.Movement, error) {
 		ConnectionVersion: row.ConnectionVersion, ProviderReference: row.ProviderReference, FactID: row.FactID, CallbackURL: row.CallbackUrl,
 		RequestID: row.RequestID, PolicyVersion: row.PolicyVersion, DecisionID: row.DecisionID,
 		SendBy: row.SendBy.UTC(), CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(),
-		ExpiresAt: orZero(row.ExpiresAt), PolledAt: orZero(row.AskedAt), Misses: int(row.Misses),
-		DueAt: orZero(row.DueAt), Fee: money.Amount(row.Fee), NameMatch: row.NameMatch, Delivered: row.Delivered, Fingerprint: row.Stem,
+		ExpiresAt: orZero(row.ExpiresAt), PolledAt: orZero(row.PolledAt), Misses: int(row.Misses),
+		DueAt: orZero(row.DueAt), Fee: money.Amount(row.Fee), NameMatch: row.NameMatch, Delivered: row.Delivered, Fingerprint: row.Fingerprint,
 		PaidAt: orZero(row.PaidAt), PaidLateAt: orZero(row.PaidLateAt), ReversedAt: orZero(row.ReversedAt),
 		Cost: money.Amount(row.Cost), Charge: movement.Charge(row.Charge), Quote: document(row.Quote),
 		ConnectionOwner: manifest.Owner(row.ConnectionOwner), ConnectionAccount: row.ConnectionAccount,
 	}
-	if row.Spends != nil {
-		if err := json.Unmarshal([]byte(*row.Spends), &m.Usage); err != nil {
-			return movement.Movement{}, fmt.Errorf("store: movement %s: spends: %w", m.ID, err)
+	if row.Usage != nil {
+		if err := json.Unmarshal([]byte(*row.Usage), &m.Usage); err != nil {
+			return movement.Movement{}, fmt.Errorf("store: movement %s: usage: %w", m.ID, err)
 		}
 	}
 	if row.Refusal != nil {
