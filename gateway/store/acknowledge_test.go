@@ -14,7 +14,7 @@ import (
 func TestAcknowledge(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 10_000, store.Options{MaxConns: 4})
-	m := claim(t, s, order("ORD/1", movement.Charged))
+	m := reserve(t, s, order("ORD/1", movement.Charged))
 	want := m
 	want.State, want.Answer = movement.Acknowledged, []byte(`{"status":"Pending"}`)
 	for _, answer := range []string{`{"status":"Pending"}`, `{"status":"other"}`} { // the first stays
@@ -22,11 +22,11 @@ func TestAcknowledge(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
-	if ok, err := s.Move(t.Context(), epoch, settled(m, movement.NotSubmitted)); ok || err != nil {
+	if ok, err := s.Move(t.Context(), epoch, posted(m, movement.NotSubmitted)); ok || err != nil {
 		t.Errorf("what was acknowledged is not submitted: %v, %v", ok, err)
 	}
-	other := claim(t, s, order("ORD/2", movement.Charged))
-	moved(t, s, settled(other, movement.Succeeded))
+	other := reserve(t, s, order("ORD/2", movement.Charged))
+	moved(t, s, posted(other, movement.Succeeded))
 	if got, err := s.Acknowledge(t.Context(), other, []byte(`{}`)); err != nil || got.State != movement.Succeeded || got.Answer != nil {
 		t.Errorf("what is done: %+v, %v", got, err)
 	}
@@ -34,7 +34,7 @@ func TestAcknowledge(t *testing.T) {
 	if _, err := s.Acknowledge(t.Context(), other, []byte(`{}`)); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("what is not there: %v", err)
 	}
-	moved(t, s, settled(m, movement.Failed))
+	moved(t, s, posted(m, movement.Failed))
 	wantBalance(t, s, 8_500, 0)
 	wantClean(t, s)
 }
@@ -51,14 +51,14 @@ func TestAcknowledgedMeanwhile(t *testing.T) {
 		move  func(movement.Movement, movement.State) store.Move
 	}{
 		"unpaid":  {draft(""), plain},
-		"charged": {order("", movement.Charged), settled},
-		"held":    {order("", movement.Held), settled},
-		"limited": {transfer("", spend("out.count", 1, 100)), plain},
+		"charged": {order("", movement.Charged), posted},
+		"held":    {order("", movement.Held), posted},
+		"limited": {transfer("", usage("out.count", 1, 100)), plain},
 	} {
 		for _, to := range []movement.State{movement.Pending, movement.Succeeded, movement.Failed} {
 			draft := c.draft
 			draft.ID, draft.Reference = movement.NewID(), fmt.Sprint(name, " ", to)
-			seen := claim(t, s, draft)
+			seen := reserve(t, s, draft)
 			now, err := s.Acknowledge(t.Context(), seen, []byte(`{}`))
 			if err != nil || now.State != movement.Acknowledged {
 				t.Fatal(now.State, err)
@@ -93,11 +93,11 @@ func TestAcknowledgedMeanwhile(t *testing.T) {
 func TestNotSubmittedOnlyUnpolled(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 10_000, store.Options{MaxConns: 4})
-	m := claim(t, s, order("ORD/1", movement.Held))
+	m := reserve(t, s, order("ORD/1", movement.Held))
 	if ok, err := s.Poll(t.Context(), m, epoch, epoch, epoch); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	change := settled(m, movement.NotSubmitted)
+	change := posted(m, movement.NotSubmitted)
 	change.Unasked = true
 	if ok, err := s.Move(t.Context(), epoch, change); ok || err != nil {
 		t.Errorf("it was polled: %v, %v", ok, err)
@@ -105,8 +105,8 @@ func TestNotSubmittedOnlyUnpolled(t *testing.T) {
 	wantBalance(t, s, 8_500, 1_500)
 	change.Unasked = false
 	moved(t, s, change)
-	fresh := claim(t, s, order("ORD/1", movement.Held)) // the next attempt was not polled
-	change = settled(fresh, movement.NotSubmitted)
+	fresh := reserve(t, s, order("ORD/1", movement.Held)) // the next attempt was not polled
+	change = posted(fresh, movement.NotSubmitted)
 	change.Unasked = true
 	moved(t, s, change)
 	wantBalance(t, s, 10_000, 0)

@@ -21,21 +21,21 @@ func busy(t *testing.T) (*store.Store, string) {
 	s, url := payerWith(t, 100_000, store.Options{MaxConns: 4})
 	for _, charge := range []movement.Charge{movement.Charged, movement.Held} {
 		for _, state := range []movement.State{movement.Submitting, movement.Pending, movement.Succeeded, movement.Failed, movement.NotSubmitted} {
-			m := claim(t, s, order(fmt.Sprint(charge, " ", state), charge))
+			m := reserve(t, s, order(fmt.Sprint(charge, " ", state), charge))
 			if state != movement.Submitting {
-				moved(t, s, settled(m, state))
+				moved(t, s, posted(m, state))
 			}
 		}
-		m := moved(t, s, settled(claim(t, s, order(fmt.Sprint(charge, " reversed"), charge)), movement.Succeeded))
+		m := moved(t, s, posted(reserve(t, s, order(fmt.Sprint(charge, " reversed"), charge)), movement.Succeeded))
 		if ok, err := s.Reversed(t.Context(), epoch, reversal(m)); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		again := fmt.Sprint(charge, " again")
-		moved(t, s, settled(claim(t, s, order(again, charge)), movement.NotSubmitted))
-		claim(t, s, order(again, charge))
+		moved(t, s, posted(reserve(t, s, order(again, charge)), movement.NotSubmitted))
+		reserve(t, s, order(again, charge))
 	}
 	waiting(t, s, "waiting", 5_000)
-	claim(t, s, draft("unpaid"))
+	reserve(t, s, draft("unpaid"))
 	return s, url
 }
 
@@ -224,17 +224,17 @@ func live(t *testing.T, s *store.Store, dice *rand.Rand, name string) error {
 	m := order(name, []movement.Charge{movement.Charged, movement.Held}[dice.IntN(2)])
 	m.Amount, m.Cost = money.Amount(1+dice.IntN(3_000)), money.Amount(dice.IntN(3_000))
 	m.CreatedAt = epoch.Add(time.Duration(dice.IntN(100)) * time.Second)
-	if word := claims(t.Context(), s, m); word != "claimed" {
+	if word := reserves(t.Context(), s, m); word != "reserved" {
 		if word == "insufficient" {
 			return nil
 		}
-		return fmt.Errorf("claim of %s: %s", name, word)
+		return fmt.Errorf("reserve of %s: %s", name, word)
 	}
 	m.Attempt, m.State = 1, movement.Submitting
 	for _, to := range [][]movement.State{
 		{}, {movement.Pending}, {movement.Succeeded}, {movement.Pending, movement.Failed}, {movement.NotSubmitted}, {movement.Pending, movement.Succeeded},
 	}[dice.IntN(6)] {
-		ok, err := s.Move(t.Context(), m.CreatedAt.Add(time.Second), settled(m, to))
+		ok, err := s.Move(t.Context(), m.CreatedAt.Add(time.Second), posted(m, to))
 		if err != nil || !ok {
 			return fmt.Errorf("move of %s to %s: %v, %w", name, to, ok, err)
 		}

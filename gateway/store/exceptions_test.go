@@ -21,7 +21,7 @@ func fact(subject, reason, id string) movement.Exception {
 	}
 }
 
-func TestAttention(t *testing.T) {
+func TestExceptions(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	first := fact("m-1", "amount_differs", "")
@@ -66,7 +66,7 @@ func TestAttention(t *testing.T) {
 
 // What lasts stands on the list once, and after each time that it was resolved
 // and goes on all the same, once more. What was resolved stays as it was.
-func TestLastingAttention(t *testing.T) {
+func TestLastingException(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	a := fact("connection to ppob", "our_account", "3 our deposit is 100% too low_")
@@ -112,7 +112,7 @@ func TestLastingAttention(t *testing.T) {
 	}
 }
 
-func TestAttentionIsSignedByItsResolver(t *testing.T) {
+func TestExceptionIsSignedByItsResolver(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	s := open(t, url, store.Options{})
@@ -129,7 +129,7 @@ func TestAttentionIsSignedByItsResolver(t *testing.T) {
 	}
 }
 
-func TestAttentionAtOnce(t *testing.T) {
+func TestExceptionsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t, database(t), store.Options{MaxConns: 8})
 	var wait sync.WaitGroup

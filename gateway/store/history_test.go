@@ -17,9 +17,9 @@ import (
 func TestWhatAMovementPostedAndTold(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 10_000, store.Options{MaxConns: 4})
-	m, other := claim(t, s, order("O/1", movement.Held)), claim(t, s, order("O/2", movement.Charged))
+	m, other := reserve(t, s, order("O/1", movement.Held)), reserve(t, s, order("O/2", movement.Charged))
 	for _, of := range []movement.Movement{m, other} { // at the same time
-		change := settled(of, movement.Succeeded)
+		change := posted(of, movement.Succeeded)
 		change.Callback = &movement.CallbackEvent{ID: uuid.New(), Event: "ppob.status_update", URL: "https://shop.example/cb", Body: []byte(`{}`)}
 		moved(t, s, change)
 	}
@@ -27,7 +27,7 @@ func TestWhatAMovementPostedAndTold(t *testing.T) {
 	if err != nil || len(postings) != 2 || postings[0].Kind != "hold" || postings[1].Kind != "capture" || postings[1].Legs.Cost == 0 || postings[1].Check() != nil {
 		t.Errorf("posted %+v, %v", postings, err)
 	}
-	told, err := s.CallbacksOfMovement(t.Context(), payer, m.ID, story(t, s, m.ID))
+	told, err := s.CallbacksOfMovement(t.Context(), payer, m.ID, history(t, s, m.ID))
 	if err != nil || len(told) != 1 || told[0].MovementID != m.ID || told[0].Reference != "O/1" {
 		t.Errorf("told %+v, %v", told, err)
 	}
@@ -56,7 +56,7 @@ func TestFinding(t *testing.T) {
 		if change != nil {
 			change(&m)
 		}
-		m = claim(t, s, m)
+		m = reserve(t, s, m)
 		moved(t, s, func() store.Move {
 			c := move(m, movement.Pending)
 			c.ProviderReference = "prov-" + reference
@@ -117,7 +117,7 @@ func TestFindingGoesByIndexes(t *testing.T) {
 		"movementsByReference": {[]string{"live", "test"}, []string{"payment", "collection", "transfer", "order"}, "INV/77", 20},
 		"movementsByOthersID":  {[]int32{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, time.Now().Add(-time.Hour), time.Now(), "r7", 20},
 	} {
-		if plan := explain(t, url, statement(t, name), args...); strings.Contains(plan, "Seq Scan on movements") || !strings.Contains(plan, "movements_") {
+		if plan := explain(t, url, sqlOf(t, name), args...); strings.Contains(plan, "Seq Scan on movements") || !strings.Contains(plan, "movements_") {
 			t.Errorf("%s:\n%s", name, plan)
 		}
 	}

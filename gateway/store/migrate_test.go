@@ -49,7 +49,7 @@ func TestMigrateAtOnce(t *testing.T) {
 		t.Errorf("once more: %d applied", got)
 	}
 	s := open(t, url, store.Options{})
-	claim(t, s, draft("INV/1"))
+	reserve(t, s, draft("INV/1"))
 }
 
 // TestMigrateGoesOn takes up a migration that was cut: some of its statements were
@@ -57,7 +57,7 @@ func TestMigrateAtOnce(t *testing.T) {
 func TestMigrateGoesOn(t *testing.T) {
 	t.Parallel()
 	url := database(t)
-	m := claim(t, open(t, url, store.Options{MaxConns: 2}), draft("INV/1"))
+	m := reserve(t, open(t, url, store.Options{MaxConns: 2}), draft("INV/1"))
 	execute(t, url, "DROP TABLE leases", "DROP INDEX movements_due", "DELETE FROM goose_db_version WHERE version_id > 0")
 	if err := migrate(t.Context(), url); err != nil {
 		t.Fatal(err)

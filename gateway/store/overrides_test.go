@@ -42,7 +42,7 @@ func inShort(d movement.Override) string {
 	return text
 }
 
-func TestDecisions(t *testing.T) {
+func TestOverrides(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	for name, steps := range map[string][][2]string{ // what is said, and what stands then; "no" is refused
@@ -56,7 +56,7 @@ func TestDecisions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := claim(t, s, draft(name))
+			m := reserve(t, s, draft(name))
 			for _, step := range steps {
 				before, _ := s.OverrideOf(t.Context(), m.ID, m.Attempt)
 				stands, err := s.Override(t.Context(), m, word(step[0]), review(m))
@@ -80,10 +80,10 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-func TestDecisionsAreAudited(t *testing.T) {
+func TestOverridesAreAudited(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	m := claim(t, s, draft("A"))
+	m := reserve(t, s, draft("A"))
 	for i, text := range []string{"ayu success", "ayu success", "ayu failed", "budi success", "budi failed", "citra failed"} {
 		d := word(text)
 		d.At = epoch.Add(time.Duration(i) * time.Second)
@@ -116,13 +116,13 @@ func TestDecisionsAreAudited(t *testing.T) {
 	}
 }
 
-// TestDecisionsAtOnce: of two operators who say the same at once one proposes and
+// TestOverridesAtOnce: of two operators who say the same at once one proposes and
 // the other confirms; of two outcomes one stands.
-func TestDecisionsAtOnce(t *testing.T) {
+func TestOverridesAtOnce(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	for round := range 10 {
-		m := claim(t, s, draft(time.Duration(round).String()))
+		m := reserve(t, s, draft(time.Duration(round).String()))
 		other := []string{"budi success", "budi failed"}[round%2]
 		var saying sync.WaitGroup
 		for _, text := range []string{"ayu success", other, "ayu success", other} {
@@ -140,7 +140,7 @@ func TestDecisionsAtOnce(t *testing.T) {
 	}
 }
 
-func TestAttentionIsSettledByReason(t *testing.T) {
+func TestExceptionsAreResolvedByReason(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	for _, a := range []movement.Exception{fact("m-1", "unresolved", "1"), fact("m-1", "unresolved", "2"), fact("m-1", "paid_late", "3"), fact("m-2", "unresolved", "4")} {
@@ -174,12 +174,12 @@ func TestAskedSinceIsNotMoved(t *testing.T) {
 	out := draft("T")
 	out.Kind, out.Usage = manifest.Transfer, []movement.Usage{{Name: "out.count", Period: "2026-01-02", Amount: 1, Ceiling: 5}}
 	for _, m := range []movement.Movement{draft("P"), order("O", movement.Held), out} {
-		m = claim(t, s, m)
+		m = reserve(t, s, m)
 		asked := epoch.Add(time.Hour)
 		if ours, err := s.Poll(t.Context(), m, asked, asked, asked.Add(time.Hour)); err != nil || !ours {
 			t.Fatal(ours, err)
 		}
-		change := settled(m, movement.Failed)
+		change := posted(m, movement.Failed)
 		change.AskedBefore = asked.Add(-time.Microsecond)
 		if done, err := s.Move(t.Context(), asked, change); err != nil || done || byID(t, s, m.ID).State != movement.Submitting {
 			t.Errorf("%s moved: %v, %v", m.Kind, done, err)
@@ -194,7 +194,7 @@ func TestAskedSinceIsNotMoved(t *testing.T) {
 func TestNotes(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	m := claim(t, s, draft("A"))
+	m := reserve(t, s, draft("A"))
 	note := func(at time.Duration, event, detail string) {
 		t.Helper()
 		if err := s.Note(t.Context(), epoch.Add(at), m, event, detail); err != nil {

@@ -16,16 +16,16 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-func TestClaimOfAFreshReference(t *testing.T) {
+func TestReserveOfAFreshReference(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	m := draft("INV/2026/#001 · あ")
 	m.CreatedAt = m.CreatedAt.Add(999).In(time.FixedZone("WIB", 7*3600)) // what the database can't keep is cut at once
-	claimed := claim(t, s, m)
+	reserved := reserve(t, s, m)
 	want := draft(m.Reference)
 	want.ID, want.RequestID, want.Attempt, want.Sequence, want.UpdatedAt = m.ID, m.RequestID, 1, 1, epoch
-	if !reflect.DeepEqual(claimed, want) {
-		t.Errorf("claimed %+v\nwant %+v", claimed, want)
+	if !reflect.DeepEqual(reserved, want) {
+		t.Errorf("reserved %+v\nwant %+v", reserved, want)
 	}
 	for how, read := range map[string]func() (movement.Movement, error){
 		"by id":  func() (movement.Movement, error) { return s.MovementByID(t.Context(), m.ID) },
@@ -35,12 +35,12 @@ func TestClaimOfAFreshReference(t *testing.T) {
 			t.Errorf("%s: %+v, %v\nwant %+v", how, got, err, want)
 		}
 	}
-	if events := story(t, s, m.ID); len(events) != 0 {
-		t.Errorf("story %v", events)
+	if events := history(t, s, m.ID); len(events) != 0 {
+		t.Errorf("history %v", events)
 	}
 }
 
-func TestClaimOfATakenReference(t *testing.T) {
+func TestReserveOfATakenReference(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	for _, state := range []movement.State{movement.Submitting, movement.Acknowledged, movement.Pending, movement.Succeeded, movement.Failed, movement.Expired} {
@@ -71,7 +71,7 @@ func TestReferencesOfDifferentOwners(t *testing.T) {
 	} {
 		m := draft("INV/1")
 		change(&m)
-		ids[claim(t, s, m).ID] = true
+		ids[reserve(t, s, m).ID] = true
 	}
 	if len(ids) != 6 {
 		t.Errorf("%d movements", len(ids))
@@ -86,12 +86,12 @@ func TestReferencesOfDifferentOwners(t *testing.T) {
 	}
 }
 
-// TestClaimAgain takes over the row of an attempt of which nothing was sent. The
+// TestReserveAgain takes over the row of an attempt of which nothing was sent. The
 // provider is asked under another name, and nothing of the first attempt stays.
-func TestClaimAgain(t *testing.T) {
+func TestReserveAgain(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	first := claim(t, s, draft("INV/1"))
+	first := reserve(t, s, draft("INV/1"))
 	if _, err := s.Miss(t.Context(), first, epoch); err != nil {
 		t.Fatal(err)
 	}
@@ -110,14 +110,14 @@ func TestClaimAgain(t *testing.T) {
 	next.CreatedAt, next.SendBy, next.DueAt = epoch.Add(time.Hour), epoch.Add(2*time.Hour), epoch.Add(3*time.Hour)
 	want := next
 	want.ID, want.Attempt, want.Sequence, want.UpdatedAt = first.ID, 2, 3, next.CreatedAt
-	claimed := claim(t, s, next)
-	if !reflect.DeepEqual(claimed, want) {
-		t.Errorf("claimed %+v\nwant %+v", claimed, want)
+	reserved := reserve(t, s, next)
+	if !reflect.DeepEqual(reserved, want) {
+		t.Errorf("reserved %+v\nwant %+v", reserved, want)
 	}
 	if got := byID(t, s, first.ID); !reflect.DeepEqual(got, want) {
 		t.Errorf("stored %+v\nwant %+v", got, want)
 	}
-	if first.UpstreamReference() == claimed.UpstreamReference() {
+	if first.UpstreamReference() == reserved.UpstreamReference() {
 		t.Error("both attempts have one name at the provider")
 	}
 	if ok, err := s.Move(t.Context(), epoch, move(first, movement.Pending)); ok || err != nil {
@@ -125,9 +125,9 @@ func TestClaimAgain(t *testing.T) {
 	}
 }
 
-// TestClaimOfANamedAttempt takes a row over as the attempt that is named, if that
+// TestReserveOfANamedAttempt takes a row over as the attempt that is named, if that
 // lies above the last one: of what is paid from a balance, and of what is not.
-func TestClaimOfANamedAttempt(t *testing.T) {
+func TestReserveOfANamedAttempt(t *testing.T) {
 	t.Parallel()
 	for _, charge := range []movement.Charge{movement.Unpaid, movement.Charged, movement.Held} {
 		t.Run(string(charge), func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestClaimOfANamedAttempt(t *testing.T) {
 				}
 				return m
 			}
-			first := claim(t, s, named(1))
+			first := reserve(t, s, named(1))
 			for _, attempt := range []int{0, 1, 2, 9} {
 				if m, ours, err := s.Reserve(t.Context(), named(attempt)); ours || err != nil || m.ID != first.ID {
 					t.Errorf("of what is being sent, as %d: %v, %v", attempt, ours, err)
@@ -149,14 +149,14 @@ func TestClaimOfANamedAttempt(t *testing.T) {
 			last := first
 			for _, c := range []struct{ attempt, want int }{{1, 0}, {7, 7}, {6, 0}, {7, 0}, {0, 8}, {9, 9}, {math.MaxInt32, math.MaxInt32}} {
 				if last.State == movement.Submitting {
-					last = moved(t, s, settled(last, movement.NotSubmitted))
+					last = moved(t, s, posted(last, movement.NotSubmitted))
 				}
 				m, ours, err := s.Reserve(t.Context(), named(c.attempt))
 				switch {
 				case err != nil || ours != (c.want > 0):
 					t.Fatalf("as %d after %d: %v, %v", c.attempt, last.Attempt, ours, err)
 				case ours && (m.ID != first.ID || m.Attempt != c.want || byID(t, s, m.ID).Attempt != c.want):
-					t.Errorf("as %d after %d: claimed as %d", c.attempt, last.Attempt, m.Attempt)
+					t.Errorf("as %d after %d: reserved as %d", c.attempt, last.Attempt, m.Attempt)
 				case !ours && (m.ID != first.ID || m.State != movement.NotSubmitted):
 					t.Errorf("as %d after %d: %+v", c.attempt, last.Attempt, m)
 				}
@@ -169,12 +169,12 @@ func TestClaimOfANamedAttempt(t *testing.T) {
 	}
 }
 
-// TestPoorClaimOfANamedAttempt is told apart from one whose number was passed.
-func TestPoorClaimOfANamedAttempt(t *testing.T) {
+// TestReserveOfANamedAttemptTooPoor is told apart from one whose number was passed.
+func TestReserveOfANamedAttemptTooPoor(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 1_500, store.Options{MaxConns: 4})
-	moved(t, s, settled(claim(t, s, order("ORD/1", movement.Charged)), movement.NotSubmitted))
-	claim(t, s, order("ORD/2", movement.Charged))
+	moved(t, s, posted(reserve(t, s, order("ORD/1", movement.Charged)), movement.NotSubmitted))
+	reserve(t, s, order("ORD/2", movement.Charged))
 	m := order("ORD/1", movement.Charged)
 	m.Attempt = 500
 	if _, ours, err := s.Reserve(t.Context(), m); ours || !errors.Is(err, movement.ErrInsufficient) {
@@ -186,21 +186,21 @@ func TestPoorClaimOfANamedAttempt(t *testing.T) {
 	}
 }
 
-func TestEqualClaimsAtOnce(t *testing.T) {
+func TestEqualReservationsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t, database(t), store.Options{MaxConns: 16})
-	unsent := at(t, s, "again", movement.NotSubmitted)
+	freed := at(t, s, "again", movement.NotSubmitted)
 	for _, reference := range []string{"fresh", "again"} {
 		var wait sync.WaitGroup
 		var ours atomic.Int32
 		ids := make(chan movement.ID, 50)
 		for range 50 {
 			wait.Go(func() {
-				m, claimed, err := s.Reserve(t.Context(), draft(reference))
+				m, reserved, err := s.Reserve(t.Context(), draft(reference))
 				if err != nil {
 					t.Error(err)
 				}
-				if claimed {
+				if reserved {
 					ours.Add(1)
 				}
 				ids <- m.ID
@@ -213,15 +213,15 @@ func TestEqualClaimsAtOnce(t *testing.T) {
 			distinct[id] = true
 		}
 		if ours.Load() != 1 || len(distinct) != 1 {
-			t.Errorf("%s: %d of 50 claims are told to send, about %d movements", reference, ours.Load(), len(distinct))
+			t.Errorf("%s: %d of 50 reservations are told to send, about %d movements", reference, ours.Load(), len(distinct))
 		}
 	}
-	if got := byID(t, s, unsent.ID); got.Attempt != 2 {
-		t.Errorf("claimed %d times", got.Attempt)
+	if got := byID(t, s, freed.ID); got.Attempt != 2 {
+		t.Errorf("reserved %d times", got.Attempt)
 	}
 }
 
-func TestClaimsThatAreRefused(t *testing.T) {
+func TestReservationsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	for name, change := range map[string]func(*movement.Movement){
@@ -245,7 +245,7 @@ func TestClaimsThatAreRefused(t *testing.T) {
 	}
 	m := draft("INV/1")
 	m.Amount = money.Max
-	if claim(t, s, m); byID(t, s, m.ID).Amount != money.Max {
+	if reserve(t, s, m); byID(t, s, m.ID).Amount != money.Max {
 		t.Error("the largest amount is not kept")
 	}
 	twin := draft("INV/2")

@@ -12,15 +12,15 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// TestFirstClaimsOfTwoMerchants has two merchants claim on a wallet that nobody has
+// TestFirstReservationsOfTwoMerchants has two merchants reserve on a wallet that nobody has
 // used yet at the same moment: it is one's.
-func TestFirstClaimsOfTwoMerchants(t *testing.T) {
+func TestFirstReservationsOfTwoMerchants(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	replicas := []*store.Store{open(t, url, store.Options{MaxConns: 4}), open(t, url, store.Options{MaxConns: 4})}
 	for i := range 40 {
 		name := fmt.Sprint("wallet ", i)
-		claimed := make([]bool, len(replicas))
+		reserved := make([]bool, len(replicas))
 		var group sync.WaitGroup
 		for n, s := range replicas {
 			group.Go(func() {
@@ -28,25 +28,25 @@ func TestFirstClaimsOfTwoMerchants(t *testing.T) {
 				m.Owner.MerchantID, m.ConnectionAccount = fmt.Sprint("mer_", i, n), name
 				m.Reserved.Account = movement.NewAccountID("wallet2", "live", name)
 				_, ours, err := s.Reserve(t.Context(), m)
-				if claimed[n] = err == nil && ours; err != nil && !errors.Is(err, movement.ErrForeignAccount) {
+				if reserved[n] = err == nil && ours; err != nil && !errors.Is(err, movement.ErrForeignAccount) {
 					t.Error(err)
 				}
 			})
 		}
 		group.Wait()
-		if claimed[0] == claimed[1] {
-			t.Errorf("%s: claimed %v", name, claimed)
+		if reserved[0] == reserved[1] {
+			t.Errorf("%s: reserved %v", name, reserved)
 		}
 	}
 }
 
-// TestFreeSlot gives an amount back once, and not from who has it since.
-func TestFreeSlot(t *testing.T) {
+// TestReleaseAmount gives an amount back once, and not from who has it since.
+func TestReleaseAmount(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	var all []movement.Movement
 	for i := range movement.MostCodes {
-		all = append(all, claimedSale(t, s, sale(fmt.Sprint(i), 100)))
+		all = append(all, reservedSale(t, s, sale(fmt.Sprint(i), 100)))
 	}
 	full := sale("full", 100)
 	if _, _, err := s.Reserve(t.Context(), full); err == nil {
@@ -58,7 +58,7 @@ func TestFreeSlot(t *testing.T) {
 		}
 		full = sale("full", 100)
 		full.CreatedAt, full.ExpiresAt, full.Reserved.FreeAt = epoch.Add(time.Second), full.ExpiresAt.Add(time.Second), full.Reserved.FreeAt.Add(time.Second)
-		if got := claimedSale(t, s, full); got.Amount != all[7].Amount {
+		if got := reservedSale(t, s, full); got.Amount != all[7].Amount {
 			t.Errorf("it has %v, want %v", got.Amount, all[7].Amount)
 		}
 	}
@@ -67,8 +67,8 @@ func TestFreeSlot(t *testing.T) {
 	}
 }
 
-// claimedSale claims a sale, or finds it.
-func claimedSale(t *testing.T, s *store.Store, m movement.Movement) movement.Movement {
+// reservedSale reserves a sale, or finds it.
+func reservedSale(t *testing.T, s *store.Store, m movement.Movement) movement.Movement {
 	t.Helper()
 	got, _, err := s.Reserve(t.Context(), m)
 	if err != nil {
@@ -83,18 +83,18 @@ func claimedSale(t *testing.T, s *store.Store, m movement.Movement) movement.Mov
 func TestAStaleReaderClosesNothing(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	one, other := claim(t, s, sale("1", 100)), claim(t, s, sale("2", 100))
-	if _, err := s.Import(t.Context(), epoch, book(t, s), []movement.ImportedLine{rowOf("a", one.Amount)}, "1", epoch); err != nil {
+	one, other := reserve(t, s, sale("1", 100)), reserve(t, s, sale("2", 100))
+	if _, err := s.Import(t.Context(), epoch, statement(t, s), []movement.ImportedLine{rowOf("a", one.Amount)}, "1", epoch); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Match(t.Context(), epoch, book(t, s), []movement.Match{{Payment: "a", State: movement.LineMatched, Movement: one.ID}}); err != nil {
+	if _, err := s.Match(t.Context(), epoch, statement(t, s), []movement.Match{{Payment: "a", State: movement.LineMatched, Movement: one.ID}}); err != nil {
 		t.Fatal(err)
 	}
 	stale, err := s.OpenLines(t.Context(), wallet, "", 10)
 	if err != nil || len(stale) != 1 {
 		t.Fatal(stale, err)
 	}
-	settled := func(want movement.LineState, to movement.ID) {
+	closes := func(want movement.LineState, to movement.ID) {
 		t.Helper()
 		if err := s.CloseLines(t.Context(), wallet, stale); err != nil {
 			t.Fatal(err)
@@ -103,7 +103,7 @@ func TestAStaleReaderClosesNothing(t *testing.T) {
 			t.Errorf("it is %s for %s: %v", a.State, a.Movement, err)
 		}
 	}
-	settled(movement.LinePaid, one.ID)
+	closes(movement.LinePaid, one.ID)
 	seen, err := s.Line(t.Context(), wallet, "a")
 	if err != nil {
 		t.Fatal(err)
@@ -111,14 +111,14 @@ func TestAStaleReaderClosesNothing(t *testing.T) {
 	if ok, err := s.Assign(t.Context(), epoch, seen, other.ID, "ani", "the payer showed it"); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	settled(movement.LineMatched, other.ID)
+	closes(movement.LineMatched, other.ID)
 }
 
 // TestCandidatesOfASpan leaves out what was made at other times.
 func TestCandidatesOfASpan(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	m := claim(t, s, sale("1", 100))
+	m := reserve(t, s, sale("1", 100))
 	for name, c := range map[string]struct {
 		earliest, latest time.Time
 		want             int
@@ -127,7 +127,7 @@ func TestCandidatesOfASpan(t *testing.T) {
 		"before it": {epoch.Add(-2 * time.Hour), epoch.Add(-time.Hour), 0},
 		"after it":  {epoch.Add(time.Hour), epoch.Add(2 * time.Hour), 0},
 	} {
-		found, err := s.Candidates(t.Context(), book(t, s), []money.Amount{m.Amount}, c.earliest, c.latest)
+		found, err := s.Candidates(t.Context(), statement(t, s), []money.Amount{m.Amount}, c.earliest, c.latest)
 		if err != nil || len(found) != c.want {
 			t.Errorf("%s: %+v, %v", name, found, err)
 		}

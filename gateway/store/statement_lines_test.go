@@ -19,28 +19,28 @@ import (
 var wallet = movement.NewAccountID("wallet2", "live", "ID1020012345678")
 
 const (
-	life     = 30 * time.Minute
-	coolDown = 3 * time.Hour
+	life       = 30 * time.Minute
+	quarantine = 3 * time.Hour
 )
 
-// sale is a collection before its claim.
+// sale is a collection before its reservation.
 func sale(reference string, base money.Amount) movement.Movement {
 	m := draft(reference)
 	m.Kind, m.Operation, m.Provider, m.Amount = manifest.Collection, "/wallet2/create", "wallet2", base
 	m.ConnectionAccount, m.ConnectionOwner = "ID1020012345678", manifest.OwnerMerchant
 	m.ExpiresAt = m.CreatedAt.Add(life)
-	m.Reserved = movement.ReservedAmount{Account: wallet, FreeAt: m.ExpiresAt.Add(coolDown)}
+	m.Reserved = movement.ReservedAmount{Account: wallet, FreeAt: m.ExpiresAt.Add(quarantine)}
 	return m
 }
 
-// TestEveryPayableAmountIsItsOwn has two replicas claim 900 sales of one amount at
+// TestEveryPayableAmountIsItsOwn has two replicas reserve 900 sales of one amount at
 // once, and then more than there are amounts.
 func TestEveryPayableAmountIsItsOwn(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	replicas := []*store.Store{open(t, url, store.Options{MaxConns: 8}), open(t, url, store.Options{MaxConns: 8})}
 	const base, atOnce = 25_000, 900
-	claimAll := func(from, to int) (amounts []money.Amount, full []time.Time) {
+	reserveAll := func(from, to int) (amounts []money.Amount, full []time.Time) {
 		var mu sync.Mutex
 		var all sync.WaitGroup
 		for i := from; i < to; i++ {
@@ -64,7 +64,7 @@ func TestEveryPayableAmountIsItsOwn(t *testing.T) {
 	}
 	taken := map[money.Amount]bool{}
 	small := 0
-	amounts, full := claimAll(0, atOnce)
+	amounts, full := reserveAll(0, atOnce)
 	for _, amount := range amounts {
 		taken[amount] = true
 		if code := amount - base; code < 1 || code > movement.MostCodes {
@@ -76,11 +76,11 @@ func TestEveryPayableAmountIsItsOwn(t *testing.T) {
 	if len(taken) != atOnce || len(full) != 0 || small != movement.SmallCodes {
 		t.Fatalf("%d sales have %d amounts, %d with small codes; %d had none", len(amounts), len(taken), small, len(full))
 	}
-	amounts, full = claimAll(atOnce, 1000) // one more than there are
+	amounts, full = reserveAll(atOnce, 1000) // one more than there are
 	for _, amount := range amounts {
 		taken[amount] = true
 	}
-	if len(taken) != movement.MostCodes || len(full) != 1 || !full[0].Equal(epoch.Add(life+coolDown).Truncate(time.Microsecond)) {
+	if len(taken) != movement.MostCodes || len(full) != 1 || !full[0].Equal(epoch.Add(life+quarantine).Truncate(time.Microsecond)) {
 		t.Errorf("%d amounts, %d refused until %v", len(taken), len(full), full)
 	}
 	if n := count(t, url, "SELECT COUNT(DISTINCT amount) FROM movements"); n != movement.MostCodes {
@@ -94,22 +94,22 @@ func TestSmallCodesComeFirst(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	for i := range movement.SmallCodes {
-		if m := claim(t, s, sale(fmt.Sprint(i), 100)); m.Amount-100 > movement.SmallCodes {
+		if m := reserve(t, s, sale(fmt.Sprint(i), 100)); m.Amount-100 > movement.SmallCodes {
 			t.Fatalf("sale %d has the code %d", i, m.Amount-100)
 		}
 	}
-	if m := claim(t, s, sale("wider", 100)); m.Amount-100 <= movement.SmallCodes {
+	if m := reserve(t, s, sale("wider", 100)); m.Amount-100 <= movement.SmallCodes {
 		t.Errorf("the code %d again", m.Amount-100)
 	}
 	// A neighbour's codes reach into the same amounts, and take none that is taken.
 	for i := range 50 {
-		if m := claim(t, s, sale(fmt.Sprint("next", i), 150)); m.Amount <= 199 {
+		if m := reserve(t, s, sale(fmt.Sprint("next", i), 150)); m.Amount <= 199 {
 			t.Errorf("%d is payable twice", m.Amount)
 		}
 	}
 }
 
-// TestAnAmountIsFreeAfterItsTime claims the same base again before and after, while
+// TestAnAmountIsFreeAfterItsTime reserves the same base again before and after, while
 // the sales that had it are open and when they are not.
 func TestAnAmountIsFreeAfterItsTime(t *testing.T) {
 	t.Parallel()
@@ -117,7 +117,7 @@ func TestAnAmountIsFreeAfterItsTime(t *testing.T) {
 	s := open(t, url, store.Options{MaxConns: 4})
 	taken := "" // of a sale that stays as it is
 	for i := range movement.MostCodes {
-		if m := claim(t, s, sale(fmt.Sprint(i), 5000)); m.Amount == 5001 {
+		if m := reserve(t, s, sale(fmt.Sprint(i), 5000)); m.Amount == 5001 {
 			taken = m.Reference
 		}
 	}
@@ -135,18 +135,18 @@ func TestAnAmountIsFreeAfterItsTime(t *testing.T) {
 			t.Errorf("an amount was given away %s: %v", what, err)
 		}
 	}
-	refused("while its sale is being made", life+coolDown)
+	refused("while its sale is being made", life+quarantine)
 	execute(t, url, "UPDATE movements SET state = 'pending'")
-	refused("while its sale is open, whatever its life was", life+100*coolDown)
+	refused("while its sale is open, whatever its life was", life+100*quarantine)
 	execute(t, url, "UPDATE movements SET state = 'expired' WHERE amount = 5042", "UPDATE movements SET state = 'not_submitted' WHERE amount = 5043")
-	refused("in its cool-down", life+coolDown-time.Second)
+	refused("in its quarantine", life+quarantine-time.Second)
 	for range 2 {
-		m, err := again(fmt.Sprint("in time ", time.Now()), life+coolDown)
+		m, err := again(fmt.Sprint("in time ", time.Now()), life+quarantine)
 		if err != nil || m.Amount != 5042 && m.Amount != 5043 {
 			t.Errorf("%v, %v", m.Amount, err)
 		}
 	}
-	refused("while its next sale is open", life+coolDown)
+	refused("while its next sale is open", life+quarantine)
 	// A taken reference is answered as such, also where no amount is free.
 	existing, ours, err := s.Reserve(t.Context(), sale(taken, 5000))
 	if err != nil || ours || existing.Reference != taken {
@@ -159,7 +159,7 @@ func TestAnAmountIsFreeAfterItsTime(t *testing.T) {
 func TestReadersTakeTurns(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	claim(t, s, sale("1", 100))
+	reserve(t, s, sale("1", 100))
 	for i, c := range []struct {
 		at   time.Duration
 		want bool
@@ -175,8 +175,8 @@ func TestReadersTakeTurns(t *testing.T) {
 	}
 }
 
-// TestQuietBooks finds accounts that nobody has read for a while, page by page.
-func TestQuietBooks(t *testing.T) {
+// TestUnreadStatements finds accounts that nobody has read for a while, page by page.
+func TestUnreadStatements(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	const accounts = 7
@@ -184,7 +184,7 @@ func TestQuietBooks(t *testing.T) {
 		m := sale(fmt.Sprint(i), 100)
 		m.ConnectionAccount = fmt.Sprint("wallet ", i)
 		m.Reserved.Account = movement.NewAccountID("wallet2", "live", m.ConnectionAccount)
-		claim(t, s, m)
+		reserve(t, s, m)
 	}
 	busy := movement.NewAccountID("wallet2", "live", "wallet 3")
 	if ours, err := s.PollStatement(t.Context(), busy, epoch, epoch); err != nil || !ours {
@@ -209,18 +209,18 @@ func TestQuietBooks(t *testing.T) {
 func TestAccountsHaveOneOwner(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	claim(t, s, sale("1", 100))
+	reserve(t, s, sale("1", 100))
 	foreign := sale("1", 100)
 	foreign.Owner.MerchantID = "mer_2"
 	if _, _, err := s.Reserve(t.Context(), foreign); !errors.Is(err, movement.ErrForeignAccount) {
 		t.Errorf("another merchant: %v", err)
 	}
 	foreign.Reserved.Account = movement.NewAccountID("wallet2", "test", "ID1020012345678")
-	claim(t, s, foreign)
+	reserve(t, s, foreign)
 }
 
-// book is the wallet's, after its first sale.
-func book(t *testing.T, s *store.Store) movement.Statement {
+// statement is the wallet's, after its first sale.
+func statement(t *testing.T, s *store.Store) movement.Statement {
 	t.Helper()
 	b, err := s.Statement(t.Context(), wallet)
 	if err != nil {
@@ -241,8 +241,8 @@ func TestEnterIsAllOrNothing(t *testing.T) {
 	if _, err := s.Statement(t.Context(), wallet); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a book that nobody opened: %v", err)
 	}
-	claim(t, s, sale("1", 100))
-	b := book(t, s)
+	reserve(t, s, sale("1", 100))
+	b := statement(t, s)
 	if b.MerchantID != "mer_1" || b.Cursor != "" || !b.Through.IsZero() {
 		t.Errorf("opened as %+v", b)
 	}
@@ -260,11 +260,11 @@ func TestEnterIsAllOrNothing(t *testing.T) {
 		t.Errorf("entered %v and %v", first, second)
 	}
 	// Rows that were read before, and an older word on how far the books are.
-	b = book(t, s)
+	b = statement(t, s)
 	if ok, err := s.Import(t.Context(), epoch, b, []movement.ImportedLine{rowOf("b", 160), rowOf("c", 170)}, "3", epoch); err != nil || !ok {
 		t.Error(ok, err)
 	}
-	if b = book(t, s); b.Cursor != "3" || !b.Through.Equal(epoch.Add(time.Hour).Truncate(time.Microsecond)) {
+	if b = statement(t, s); b.Cursor != "3" || !b.Through.Equal(epoch.Add(time.Hour).Truncate(time.Microsecond)) {
 		t.Errorf("the book is at %+v", b)
 	}
 	open, err := s.OpenLines(t.Context(), wallet, "", 10)
@@ -280,19 +280,19 @@ func TestEnterIsAllOrNothing(t *testing.T) {
 func TestAPaymentPaysOnce(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	one, other := claim(t, s, sale("1", 100)), claim(t, s, sale("2", 100))
-	if _, err := s.Import(t.Context(), epoch, book(t, s), []movement.ImportedLine{rowOf("a", one.Amount), rowOf("b", one.Amount)}, "1", epoch); err != nil {
+	one, other := reserve(t, s, sale("1", 100)), reserve(t, s, sale("2", 100))
+	if _, err := s.Import(t.Context(), epoch, statement(t, s), []movement.ImportedLine{rowOf("a", one.Amount), rowOf("b", one.Amount)}, "1", epoch); err != nil {
 		t.Fatal(err)
 	}
-	judge := func(verdicts ...movement.Match) {
+	match := func(matches ...movement.Match) {
 		t.Helper()
-		if _, err := s.Match(t.Context(), epoch, book(t, s), verdicts); err != nil {
+		if _, err := s.Match(t.Context(), epoch, statement(t, s), matches); err != nil {
 			t.Error(err)
 		}
 	}
-	judge(movement.Match{Payment: "a", State: movement.LineMatched, Movement: one.ID},
+	match(movement.Match{Payment: "a", State: movement.LineMatched, Movement: one.ID},
 		movement.Match{Payment: "b", State: movement.LineMatched, Movement: one.ID}) // both for one sale: the first has it
-	judge(movement.Match{Payment: "a", State: movement.LineMatched, Movement: other.ID}) // it is judged already
+	match(movement.Match{Payment: "a", State: movement.LineMatched, Movement: other.ID}) // it is judged already
 	a, err := s.Line(t.Context(), wallet, "a")
 	if err != nil || a.Movement != one.ID || a.State != movement.LineMatched {
 		t.Errorf("a: %+v, %v", a, err)
@@ -301,7 +301,7 @@ func TestAPaymentPaysOnce(t *testing.T) {
 	if b.Movement != (movement.ID{}) || b.State != movement.LineNew {
 		t.Errorf("b: %+v", b)
 	}
-	found, err := s.Candidates(t.Context(), book(t, s), []money.Amount{one.Amount, other.Amount}, epoch, epoch)
+	found, err := s.Candidates(t.Context(), statement(t, s), []money.Amount{one.Amount, other.Amount}, epoch, epoch)
 	if err != nil || len(found) != 2 {
 		t.Fatal(found, err)
 	}
@@ -310,8 +310,8 @@ func TestAPaymentPaysOnce(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	judge(movement.Match{Payment: "b", State: movement.LineAgain, Reason: "paid_again", Detail: "IDR 100"})
-	judge(movement.Match{Payment: "a", State: movement.LineAgain, Reason: "paid_again"}) // of a stale reader
+	match(movement.Match{Payment: "b", State: movement.LineAgain, Reason: "paid_again", Detail: "IDR 100"})
+	match(movement.Match{Payment: "a", State: movement.LineAgain, Reason: "paid_again"}) // of a stale reader
 	if open, err := s.OpenExceptions(t.Context(), 10); err != nil || len(open) != 1 || open[0].Subject != "payment b" || open[0].Reason != "paid_again" {
 		t.Errorf("the operators' list: %+v, %v", open, err)
 	}
@@ -338,10 +338,10 @@ func TestAPaymentAndASaleMeetOnce(t *testing.T) {
 	const many = 60
 	sales, rows := make([]movement.Movement, many), make([]movement.ImportedLine, many)
 	for i := range many {
-		sales[i] = claim(t, replicas[0], sale(fmt.Sprint(i), 100))
+		sales[i] = reserve(t, replicas[0], sale(fmt.Sprint(i), 100))
 		rows[i] = rowOf(fmt.Sprint("p", i), sales[i].Amount)
 	}
-	b := book(t, replicas[0])
+	b := statement(t, replicas[0])
 	if ok, err := replicas[0].Import(t.Context(), epoch, b, rows, "1", epoch); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
@@ -354,11 +354,11 @@ func TestAPaymentAndASaleMeetOnce(t *testing.T) {
 	for n, replica := range replicas {
 		all.Go(func() {
 			for from := 0; from < many; from += 15 {
-				var verdicts []movement.Match
+				var matches []movement.Match
 				for i := from; i < from+15; i++ {
-					verdicts = append(verdicts, movement.Match{Payment: seen[i].Payment, State: movement.LineMatched, Movement: sales[(i+n)%many].ID})
+					matches = append(matches, movement.Match{Payment: seen[i].Payment, State: movement.LineMatched, Movement: sales[(i+n)%many].ID})
 				}
-				decided, err := replica.Match(t.Context(), epoch, b, verdicts)
+				decided, err := replica.Match(t.Context(), epoch, b, matches)
 				if err != nil {
 					t.Error(err)
 				}
@@ -408,7 +408,7 @@ func TestAPartTakenBackIsForOperators(t *testing.T) {
 	for name, verdict := range map[string]movement.LineState{"judged between": movement.LineUnmatched, "not judged": ""} {
 		for _, first := range []bool{true, false} {
 			s := fresh(t)
-			claim(t, s, sale("1", 100))
+			reserve(t, s, sale("1", 100))
 			pay, part := rowOf("a", 150), rowOf("a", 20)
 			part.ID, part.Paid, part.ReversedAt = "a-", false, epoch.Add(time.Minute)
 			rows := []movement.ImportedLine{pay, part}
@@ -416,7 +416,7 @@ func TestAPartTakenBackIsForOperators(t *testing.T) {
 				slices.Reverse(rows)
 			}
 			for i, row := range rows {
-				b := book(t, s)
+				b := statement(t, s)
 				if ok, err := s.Import(t.Context(), epoch, b, []movement.ImportedLine{row}, fmt.Sprint(i), epoch); err != nil || !ok {
 					t.Fatal(ok, err)
 				}
@@ -444,10 +444,10 @@ func TestAPartTakenBackIsForOperators(t *testing.T) {
 func TestWhatIsToldLaterOpensAPayment(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	one, other := claim(t, s, sale("1", 100)), claim(t, s, sale("2", 100))
+	one, other := reserve(t, s, sale("1", 100)), reserve(t, s, sale("2", 100))
 	enter := func(entries ...movement.ImportedLine) {
 		t.Helper()
-		b := book(t, s)
+		b := statement(t, s)
 		if ok, err := s.Import(t.Context(), epoch, b, entries, b.Cursor+"+", epoch); err != nil || !ok {
 			t.Fatal(ok, err)
 		}
@@ -461,7 +461,7 @@ func TestWhatIsToldLaterOpensAPayment(t *testing.T) {
 		return open
 	}
 	enter(rowOf("a", one.Amount), rowOf("b", other.Amount))
-	if _, err := s.Match(t.Context(), epoch, book(t, s), []movement.Match{
+	if _, err := s.Match(t.Context(), epoch, statement(t, s), []movement.Match{
 		{Payment: "a", State: movement.LineMatched, Movement: one.ID}, {Payment: "b", State: movement.LineMatched, Movement: other.ID},
 	}); err != nil {
 		t.Fatal(err)
