@@ -57,11 +57,10 @@ func (t *tree) connectAll(ctx context.Context, admin *console.Client, api string
 	return nil
 }
 
-// party is who has an account at a simulator.
+// party is the owner of an account at a simulator.
 type party struct{ id, name string }
 
-// parties are the merchants where each has an account of its own, and else the
-// platform alone.
+// parties are the merchants if each has an account of its own, else the platform.
 func (t *tree) parties(owner tenants.Owner) []party {
 	if owner == tenants.OwnerPlatform {
 		return []party{{string(tenants.Platform), "Platform"}}
@@ -82,11 +81,11 @@ func owner(plugins []console.Plugin, name string) tenants.Owner {
 	return tenants.OwnerMerchant
 }
 
-// opening is what each demo merchant begins with in each mode.
+// opening is each demo merchant's first balance, in each mode.
 const opening money.Amount = 10_000_000
 
-// credit gives the demo merchants what they begin with. Its reference makes sure
-// that they get it once.
+// credit gives the demo merchants their first balance. Its reference makes sure that
+// they get it once.
 func (t *tree) credit(ctx context.Context, admin *console.Client) error {
 	for _, m := range t.state.Merchants {
 		for _, mode := range modes {
@@ -102,14 +101,14 @@ func (t *tree) credit(ctx context.Context, admin *console.Client) error {
 func (t *tree) ready(ctx context.Context, admin *console.Client) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	told := time.Now()
+	reported := time.Now()
 	for {
 		err := admin.Ready(ctx)
 		if err == nil {
 			return nil
 		}
-		if time.Since(told) > time.Second {
-			told = time.Now()
+		if time.Since(reported) > time.Second {
+			reported = time.Now()
 			t.Log.Info("waiting for the gateway", "because", err)
 		}
 		select {
@@ -120,8 +119,8 @@ func (t *tree) ready(ctx context.Context, admin *console.Client) error {
 	}
 }
 
-// createMerchants makes those that the database does not have. Keys are told
-// once, so they are written down before anything else happens.
+// createMerchants creates the demo merchants that the database does not have. Keys
+// are shown once, so they are saved before anything else happens.
 func (t *tree) createMerchants(ctx context.Context, admin *console.Client) error {
 	for i, wanted := range demo {
 		if i < len(t.state.Merchants) {
@@ -149,8 +148,8 @@ func (t *tree) createMerchants(ctx context.Context, admin *console.Client) error
 	return nil
 }
 
-// connect opens an account at a simulator and gives it to its party, and tells
-// the simulator where its notifications go.
+// connect opens an account at a simulator, stores it as its party's connection, and
+// gives the simulator the address for its notifications.
 func connect(ctx context.Context, admin *console.Client, s *sandbox, p party, mode, api string) error {
 	var opened struct {
 		Account       string          `json:"account"`

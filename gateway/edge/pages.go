@@ -63,7 +63,7 @@ type view struct {
 	Style, Script, Icon string
 	Languages           []languageLink
 
-	Checkout *engine.Checkout // nil on a page that only tells of a problem
+	Checkout *engine.Checkout // nil on a page that only shows a problem
 	Amount   string
 	Initial  string
 	Image    string
@@ -87,8 +87,8 @@ func (p *pages) view(t words) view {
 
 // checkout renders a payment's page.
 func (p *pages) checkout(t words, id string, c engine.Checkout, now time.Time) ([]byte, error) {
-	// The template takes what it is given to be safe only in its place; that a
-	// link leads to the web at all is judged here.
+	// The template escapes each value for its place. It does not check that a link
+	// leads to the web; that is done here.
 	c.PaymentURL, c.SuccessURL = webURL(c.PaymentURL), returnURL(c)
 	v := p.view(t)
 	v.Checkout = &c
@@ -104,7 +104,7 @@ func (p *pages) checkout(t words, id string, c engine.Checkout, now time.Time) (
 	return p.render(v)
 }
 
-// problem renders a page that only tells what is wrong.
+// problem renders a page that only says what is wrong.
 func (p *pages) problem(t words, title, text string) ([]byte, error) {
 	v := p.view(t)
 	v.Title, v.Problem = title, text
@@ -140,8 +140,8 @@ func webURL(text string) string {
 	return parsed.String()
 }
 
-// returnURL is where the payer goes, told only when it is paid: before that
-// nobody should arrive there.
+// returnURL returns the address that the payer goes back to, and only once the
+// payment is paid: before that nobody should arrive there.
 func returnURL(c engine.Checkout) string {
 	if c.Status != statusPaid {
 		return ""
