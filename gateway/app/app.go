@@ -17,10 +17,14 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/kind"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/override"
+	"github.com/seed-f006e74d/gerbang/gateway/query"
+	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/gateway/worker"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -29,25 +33,30 @@ import (
 
 // App is one gateway, ready to serve.
 type App struct {
-	config    Config
-	log       *slog.Logger
-	store     *store.Store
-	host      *host.Host
-	cache     *cache.Cache
-	quotas    *limit.Counter
-	directory *tenants.Directory
-	vault     *tenants.Vault
-	policy    *policy.Active
-	edge      *edge.Edge
-	console   *console.Console
-	worker    *worker.Worker
-	courier   *worker.Courier
-	sender    *delivery.Sender
-	money     *engine.Engine
-	postman   *worker.Postman // nil where no mails are sent
-	keeper    *worker.Bookkeeper
-	clock     *worker.Clock
-	metrics   *console.Metrics // made before what reports to it
+	config     Config
+	log        *slog.Logger
+	store      *store.Store
+	host       *host.Host
+	cache      *cache.Cache
+	quotas     *limit.Counter
+	directory  *tenants.Directory
+	vault      *tenants.Vault
+	policy     *policy.Active
+	edge       *edge.Edge
+	console    *console.Console
+	worker     *worker.Worker
+	courier    *worker.Courier
+	sender     *delivery.Sender
+	lifecycle  *lifecycle.Lifecycle
+	payments   *kind.Payment
+	transfers  *kind.Transfer
+	queries    *query.Queries
+	reconciler *reconcile.Reconciler
+	overrides  *override.Overrides
+	postman    *worker.Postman // nil where no mails are sent
+	keeper     *worker.Bookkeeper
+	clock      *worker.Clock
+	metrics    *console.Metrics // made before what reports to it
 
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs
 	operators net.Listener
@@ -145,18 +154,9 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.money = engine.New(engine.Dependencies{
-		Movements: a.store, Inquiries: a.store, Records: a.store, Decisions: a.store, Events: a.store,
-		Balances: a.store, Shared: a.cache, Books: a.store, Settlements: a.store, Assignments: a.store,
-		Providers: a.host, Statements: a.host, Accounts: a.directory, Vault: vault, Catalog: catalog.New(snapshot),
-		CheckoutURL: func(id movement.ID) string { return a.config.PublicURL + "/checkout/" + id.String() },
-		Committed:   func() { a.courier.Wake() },
-		Mailed:      mailed,
-		ClockFault:  a.clock.Fault,
-		Now:         time.Now, Log: a.log,
-	})
-	a.worker = worker.New(a.store, a.money, worker.NewShare(a.store, "resolve", replica), a.log)
-	a.keeper = worker.NewBookkeeper(a.store, a.money, a.log)
+	a.wireMoney(vault, catalog.New(snapshot), mailed)
+	a.worker = worker.New(a.store, a.lifecycle, worker.NewShare(a.store, "resolve", replica), a.log)
+	a.keeper = worker.NewBookkeeper(a.store, a.reconciler, a.log)
 	if err := a.wireCourier(vault, replica); err != nil {
 		return err
 	}
@@ -170,12 +170,35 @@ func (a *App) wire(ctx context.Context) error {
 	a.edge, err = edge.New(
 		edge.Config{Svc: a.config.Service, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
-			Engine: a.money, Notifier: a.money, Checkouts: a.money, Authenticator: a.directory,
+			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory,
 			Admitter: admission.New(a.policy, limit.New(), a.quotas, admission.Config{Location: zone, Log: a.log}),
 			Failures: limit.NewFailures(), Observer: a.metrics, Log: a.log,
 		}, snapshot)
 	return err
 }
+
+// wireMoney makes the lifecycle of movements, its kinds, and what stands beside it.
+func (a *App) wireMoney(vault *tenants.Vault, operations *catalog.Catalog, mailed func()) {
+	a.lifecycle = lifecycle.New(lifecycle.Dependencies{
+		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: operations,
+		CallbackCommitted: func() { a.courier.Wake() }, MailCommitted: mailed,
+		ClockFault: a.clock.Fault, Now: time.Now, Log: a.log,
+	})
+	a.queries = query.New(a.lifecycle, a.cache, a.store, holdBack)
+	a.reconciler = reconcile.New(a.lifecycle, a.host, a.store, a.store)
+	a.overrides = override.New(a.lifecycle, a.store)
+	a.payments = kind.AddPayment(a.lifecycle, func(id movement.ID) string { return a.config.PublicURL + "/checkout/" + id.String() })
+	kind.AddCollection(a.lifecycle, a.reconciler)
+	kind.AddOrder(a.lifecycle, a.queries)
+	a.transfers = kind.AddTransfer(a.lifecycle, a.store)
+}
+
+// holdBack is how old an event is before it is listed. Events are listed by the time
+// at which their commit was begun, and one may be under way that began before another
+// that is through already: who has read past it would never see it. A try of a commit
+// ends with TryTimeout, and may be through as much later as a shared commit takes; the
+// rest is for replicas whose clocks differ a little.
+const holdBack = lifecycle.TryTimeout + store.SharedTimeout + time.Second
 
 func (a *App) listen(ctx context.Context) error {
 	var listening net.ListenConfig

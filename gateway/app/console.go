@@ -25,8 +25,8 @@ func (a *App) wireConsole(vault *tenants.Vault, zone *time.Location) error {
 		},
 		console.Dependencies{
 			Merchants: a.store, Standing: a.store, Keys: a.store, Connections: a.store, Verifier: a.host, Sealed: a.store, Keyring: vault,
-			Attention: a.store, Movements: a.store, Around: a.store, Finder: a.store, Decider: a.money, Database: a.store, Clock: a.clock,
-			Adjustments: a.store, Books: a.store, Proof: a.store, Usage: a.store, Limits: a.store, Settlements: a.store, Assigner: a.money,
+			Attention: a.store, Movements: a.store, Around: a.store, Finder: a.store, Decider: a.overrides, Database: a.store, Clock: a.clock,
+			Adjustments: a.store, Books: a.store, Proof: a.store, Usage: a.store, Limits: a.store, Settlements: a.store, Assigner: a.reconciler,
 			Callbacks: a.store, Outbox: a.store, CallbackSecrets: a.store,
 			Directory: a.directory, Vault: vault, Plugins: a.host, Policy: a.policy,
 			Metrics: a.metrics, Now: time.Now, Log: a.log,

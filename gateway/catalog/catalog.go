@@ -112,20 +112,22 @@ func (c *Catalog) Swap(s *Snapshot) { c.current.Store(s) }
 // manifest asks for more.
 const defaultEvery = 5 * time.Second
 
+// declaredRules are a kind's rules with what the manifest decides.
+func declaredRules(rules movement.Rules, m *manifest.Manifest, declared manifest.Operation) movement.Rules {
+	rules.Pace = movement.Pace{SettlesWithin: time.Duration(m.SettlesWithin), Every: cmp.Or(time.Duration(m.LookupEvery), defaultEvery)}
+	rules.Resubmits, rules.ResubmitWithin = m.Lookup == manifest.LookupResubmit, time.Duration(m.ResubmitWithin)
+	rules.Timeout = time.Duration(declared.Timeout)
+	return rules
+}
+
 func compile(provider string, m *manifest.Manifest, declared manifest.Operation) (*Operation, error) {
-	op := &Operation{
-		Operation: declared, Provider: provider, Manifest: m,
-		Pace: movement.Pace{
-			SettlesWithin: time.Duration(m.SettlesWithin),
-			Every:         cmp.Or(time.Duration(m.LookupEvery), defaultEvery),
-		},
-	}
+	op := &Operation{Operation: declared, Provider: provider, Manifest: m}
 	if declared.Kind != "" && declared.Kind != manifest.Query { // a query has no rules
 		rules, served := movement.RulesOf(declared.Kind)
 		if !served {
 			return nil, fmt.Errorf("kind %s is not served by this gateway", declared.Kind)
 		}
-		op.Rules = rules
+		op.Rules = declaredRules(rules, m, declared)
 	}
 	var err error
 	if op.request, err = manifest.CompileSchema("request", declared.Request); err != nil {

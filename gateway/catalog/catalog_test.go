@@ -74,7 +74,7 @@ func TestBuildLinksFollowersToTheirTarget(t *testing.T) {
 			t.Errorf("%s is not about %s", path, create.Path)
 		}
 	}
-	if create.Target != nil || create.Rules.ReferenceField != "external_id" || create.Pace.SettlesWithin <= 0 {
+	if create.Target != nil || create.Rules.ReferenceField != "external_id" || create.Rules.Pace.SettlesWithin <= 0 {
 		t.Errorf("create is compiled as %+v", create)
 	}
 	if _, ok := s.ByPath("/payments/nothing"); ok {

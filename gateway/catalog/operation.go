@@ -26,8 +26,7 @@ type Operation struct {
 	manifest.Operation
 	Provider string             // "" for the gateway's own
 	Manifest *manifest.Manifest // that declares it
-	Rules    movement.Rules     // of the kind, where it has one
-	Pace     movement.Pace      // at which its provider is asked about movements
+	Rules    movement.Rules     // of the kind and the manifest; zero for a query
 	Target   *Operation         // the money operation that a status or cancel is about
 	Status   *Operation         // the status operation of a money operation, nil for none
 	Products *Operation         // the query that lists what can be bought, nil for none
@@ -118,9 +117,6 @@ func (op *Operation) HasAmount(body Document) bool {
 	_, given := body[op.AmountField()]
 	return op.AmountField() != "" && given
 }
-
-// Resubmits reports whether a lookup is the same request again.
-func (op *Operation) Resubmits() bool { return op.Manifest.Lookup == manifest.LookupResubmit }
 
 // PolicyFields returns the properties of the body that policies may see.
 func (op *Operation) PolicyFields(body Document) map[string]any {

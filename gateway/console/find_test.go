@@ -12,13 +12,14 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/override"
 )
 
 // deciderOf is an engine that is there only when it is asked.
 type deciderOf func() *engine.Engine
 
-func (d deciderOf) Decide(ctx context.Context, word engine.Decision) (engine.Decided, error) {
-	return d().Decide(ctx, word)
+func (d deciderOf) Override(ctx context.Context, word override.Request) (override.Result, error) {
+	return d().Override(ctx, word)
 }
 
 func TestAnyIDIsFound(t *testing.T) {

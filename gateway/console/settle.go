@@ -5,15 +5,15 @@ import (
 	"net/http"
 	"net/url"
 
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/override"
 )
 
 // Decider takes operators' word on movements whose outcome nobody knows, with an
 // audit entry. Its errors are *fault.Error.
 type Decider interface {
-	Decide(ctx context.Context, d engine.Decision) (engine.Decided, error)
+	Override(ctx context.Context, d override.Request) (override.Result, error)
 }
 
 // settleMovement takes our own names of a movement alone: whoever ends one says
@@ -32,7 +32,7 @@ func (c *Console) settleMovement(x *call) (any, error) {
 	case !plain(s.Reason, 1, maxReason):
 		return nil, fault.Invalid("reason", "must have 1 to 500 characters, without control characters")
 	}
-	decided, err := c.deps.Decider.Decide(x.request.Context(), engine.Decision{
+	decided, err := c.deps.Decider.Override(x.request.Context(), override.Request{
 		Movement: id, Attempt: attempt, Operator: x.operator, Outcome: movement.OverrideOutcome(s.As), Reason: s.Reason, Alone: s.Alone,
 	})
 	if err != nil {
@@ -41,7 +41,7 @@ func (c *Console) settleMovement(x *call) (any, error) {
 	m := decided.Movement
 	return Settled{
 		ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: shownReference(m.Reference),
-		State: string(m.State), Waiting: !decided.Decision.Made(), Decision: verdictDocument(decided.Decision),
+		State: string(m.State), Waiting: !decided.Override.Made(), Decision: verdictDocument(decided.Override),
 	}, nil
 }
 

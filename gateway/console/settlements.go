@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 )
 
 // Settlements reads the payments that wait for an operator, the newest first, and
@@ -22,7 +22,7 @@ type Settlements interface {
 // Assigner gives a payment to a collection by an operator's word. Its error is a
 // *fault.Error.
 type Assigner interface {
-	Assign(ctx context.Context, a engine.Assignment) (movement.Movement, error)
+	Assign(ctx context.Context, a reconcile.Assignment) (movement.Movement, error)
 }
 
 // Settlement is a payment that arrived on a merchant's wallet and pays nothing:
@@ -96,7 +96,7 @@ func (c *Console) assignSettlement(x *call) (any, error) {
 	if err := c.note(x, "settlement.assign", m.Owner, "payment "+order.Payment+" to movement "+m.ID.String()+": "+order.Reason); err != nil {
 		return nil, err
 	}
-	now, err := c.deps.Assigner.Assign(x.request.Context(), engine.Assignment{
+	now, err := c.deps.Assigner.Assign(x.request.Context(), reconcile.Assignment{
 		Account: movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), Payment: order.Payment, Movement: m.ID,
 		Operator: x.operator, Reason: order.Reason,
 	})

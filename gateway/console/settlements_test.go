@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/console"
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -72,9 +72,9 @@ func TestAnAccountIsOneMerchants(t *testing.T) {
 }
 
 // assigner keeps what the engine is asked.
-type assigner struct{ asked []engine.Assignment }
+type assigner struct{ asked []reconcile.Assignment }
 
-func (a *assigner) Assign(_ context.Context, asked engine.Assignment) (movement.Movement, error) {
+func (a *assigner) Assign(_ context.Context, asked reconcile.Assignment) (movement.Movement, error) {
 	a.asked = append(a.asked, asked)
 	return movement.Movement{ID: asked.Movement, State: movement.Succeeded}, nil
 }
@@ -121,7 +121,7 @@ func TestSettlementsAreListedAndAssigned(t *testing.T) {
 		t.Errorf("the engine was asked %+v", money.asked)
 	}
 	made, err := w.Assign(ctx, "INV/1", console.NewAssignment{Payment: "rrn-1", Reason: "the payer called"})
-	asked := engine.Assignment{Account: account, Payment: "rrn-1", Movement: m.ID, Operator: "ayu", Reason: "the payer called"}
+	asked := reconcile.Assignment{Account: account, Payment: "rrn-1", Movement: m.ID, Operator: "ayu", Reason: "the payer called"}
 	if err != nil || made.State != "done" || len(money.asked) != 1 || money.asked[0] != asked {
 		t.Errorf("%+v, %v; the engine was asked %+v", made, err, money.asked)
 	}

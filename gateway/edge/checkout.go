@@ -7,8 +7,9 @@ import (
 
 	"github.com/julienschmidt/httprouter"
 
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/kind"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 )
 
 // pagePolicy lets a page load its own style, script and images, ask for its own
@@ -19,9 +20,9 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 var checkoutID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // findCheckout reads the data of a page.
-func (x *exchange) findCheckout(id string) (engine.Checkout, error) {
+func (x *exchange) findCheckout(id string) (kind.Checkout, error) {
 	if !checkoutID.MatchString(id) {
-		return engine.Checkout{}, fault.New(fault.NotFound, "There is no such payment.")
+		return kind.Checkout{}, fault.New(fault.NotFound, "There is no such payment.")
 	}
 	return x.edge.Checkouts.Checkout(x.request.Context(), id)
 }
@@ -100,7 +101,7 @@ func (x *exchange) checkoutState(id string) {
 		x.fail(x.truthful(err))
 		return
 	}
-	x.succeed(engine.Answer{Data: checkoutState{Status: c.Status, SuccessURL: returnURL(c)}})
+	x.succeed(lifecycle.Answer{Data: checkoutState{Status: c.Status, SuccessURL: returnURL(c)}})
 }
 
 // checkoutImage serves the QR code as long as it can be paid.

@@ -12,22 +12,22 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/kind"
 )
 
 const qrText = "00020101021226570011ID.DANA.WWW011893600915302259148102090225914810303UMI6304ABCD"
 
 // pending is a payment that waits; tests change what they are about.
-func pending(change ...func(*engine.Checkout)) func(string) (engine.Checkout, error) {
-	c := engine.Checkout{
+func pending(change ...func(*kind.Checkout)) func(string) (kind.Checkout, error) {
+	c := kind.Checkout{
 		Merchant: "Toko Contoh", Reference: "INV/2026/#001", Description: "Kopi susu", Amount: 125000, Status: "PENDING",
 		QR: qrText, SuccessURL: "https://shop.example/thanks?a=1&b=2", ExpiresAt: "2026-11-20T05:30:00Z",
 	}
 	for _, f := range change {
 		f(&c)
 	}
-	return func(string) (engine.Checkout, error) { return c, nil }
+	return func(string) (kind.Checkout, error) { return c, nil }
 }
 
 func TestCheckoutPage(t *testing.T) {
@@ -85,7 +85,7 @@ func TestCheckoutLanguages(t *testing.T) {
 func TestCheckoutOfALink(t *testing.T) {
 	t.Parallel()
 	h := build(t)
-	h.checkout = pending(func(c *engine.Checkout) { c.QR, c.PaymentURL, c.Test = "", "https://pay.example/i?a=1&b=2", true })
+	h.checkout = pending(func(c *kind.Checkout) { c.QR, c.PaymentURL, c.Test = "", "https://pay.example/i?a=1&b=2", true })
 	got := h.send(t, http.MethodGet, "/checkout/abc", "")
 	for _, want := range []string{`<link rel="payment" href="https://pay.example/i?a=1&amp;b=2">`, `class="button" href="https://pay.example/i?a=1&amp;b=2"`, "ribbon"} {
 		if !strings.Contains(got.text, want) {
@@ -102,7 +102,7 @@ func TestCheckoutThatEnded(t *testing.T) {
 	t.Parallel()
 	for status, words := range map[string]string{"PAID": "Pembayaran berhasil", "EXPIRED": "Waktu pembayaran habis", "FAILED": "Pembayaran gagal"} {
 		h := build(t)
-		h.checkout = pending(func(c *engine.Checkout) { c.Status, c.PaymentURL = status, "https://pay.example/" })
+		h.checkout = pending(func(c *kind.Checkout) { c.Status, c.PaymentURL = status, "https://pay.example/" })
 		got := h.send(t, http.MethodGet, "/checkout/abc", "")
 		if !strings.Contains(got.text, "<title>"+words) || !strings.Contains(got.text, `data-checkout="`+status+`"`) {
 			t.Errorf("%s: the page does not say %q", status, words)
@@ -176,12 +176,12 @@ func TestHostileTextsStayTexts(t *testing.T) {
 	t.Parallel()
 	const hostile = `"'><script>alert(1)</script><img src=x onerror=alert(1)>{{.}}`
 	h := build(t)
-	h.checkout = pending(func(c *engine.Checkout) {
+	h.checkout = pending(func(c *kind.Checkout) {
 		c.Merchant, c.Description, c.Reference, c.ExpiresAt, c.Status = hostile, hostile, hostile, hostile, "PENDING"
 		c.QR, c.PaymentURL, c.SuccessURL = hostile, "javascript:alert(1)", "data:text/html,x"
 	})
 	wantHarmless(t, h.send(t, http.MethodGet, "/checkout/abc", "").text)
-	h.checkout = pending(func(c *engine.Checkout) {
+	h.checkout = pending(func(c *kind.Checkout) {
 		c.Status, c.Merchant, c.SuccessURL = "PAID", hostile, `https://shop.example/"><script>alert(1)</script>`
 	})
 	wantHarmless(t, h.send(t, http.MethodGet, "/checkout/abc", "").text)
@@ -223,7 +223,7 @@ func TestCheckoutsThatAreNotThere(t *testing.T) {
 		}
 		h.send(t, http.MethodGet, "/checkout/"+id+"/state", "").wantFault(t, fault.NotFound)
 	}
-	h.checkout = func(string) (engine.Checkout, error) { return engine.Checkout{}, errors.New("secret_table is gone") }
+	h.checkout = func(string) (kind.Checkout, error) { return kind.Checkout{}, errors.New("secret_table is gone") }
 	got := h.send(t, http.MethodGet, "/checkout/abc?lang=en", "")
 	if got.StatusCode != http.StatusInternalServerError || !strings.Contains(got.text, "shown right now") || strings.Contains(got.text, "secret_table") {
 		t.Errorf("got %d %s", got.StatusCode, got.text)

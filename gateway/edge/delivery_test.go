@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
@@ -19,22 +19,22 @@ func TestAnswersAreNotedAsDelivered(t *testing.T) {
 	t.Parallel()
 	receipt := movement.NewID()
 	for name, c := range map[string]struct {
-		answer engine.Answer
+		answer lifecycle.Answer
 		err    error
 		gone   bool
 		want   []movement.ID
 	}{
-		"an answer":             {answer: engine.Answer{Data: 1, Receipt: receipt}, want: []movement.ID{receipt}},
-		"a refusal":             {answer: engine.Answer{Receipt: receipt}, err: fault.New(fault.ProviderRejected, "No."), want: []movement.ID{receipt}},
-		"an answer to nobody":   {answer: engine.Answer{Data: 1, Receipt: receipt}, gone: true},
-		"one without a receipt": {answer: engine.Answer{Data: 1}},
+		"an answer":             {answer: lifecycle.Answer{Data: 1, Receipt: receipt}, want: []movement.ID{receipt}},
+		"a refusal":             {answer: lifecycle.Answer{Receipt: receipt}, err: fault.New(fault.ProviderRejected, "No."), want: []movement.ID{receipt}},
+		"an answer to nobody":   {answer: lifecycle.Answer{Data: 1, Receipt: receipt}, gone: true},
+		"one without a receipt": {answer: lifecycle.Answer{Data: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := build(t)
 			ctx, hangUp := context.WithCancel(t.Context())
 			defer hangUp()
-			h.run = func(engine.Request) (engine.Answer, error) {
+			h.run = func(lifecycle.Request) (lifecycle.Answer, error) {
 				if c.gone {
 					hangUp()
 				}

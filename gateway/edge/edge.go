@@ -14,37 +14,45 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/gateway/kind"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// Engine runs operations. Its errors are rendered as they are when they are
-// faults; any other error is INTERNAL.
-type Engine interface {
-	// Run runs one admitted request.
-	Run(ctx context.Context, r engine.Request) (engine.Answer, error)
-	// Stored is what an earlier request under the same reference was answered.
-	// It is asked when admission refuses, so that a retry of something that
-	// exists is never refused for a limit. False means that nothing is there;
-	// an error that is a fault is the answer to give.
-	Stored(ctx context.Context, r engine.Request) (engine.Answer, bool, error)
-	// Delivered gets the receipt of an answer that was written to a caller who was
-	// still there.
+// Runner runs one admitted request. Its errors are rendered as they are when they
+// are faults; any other error is INTERNAL.
+type Runner interface {
+	Run(ctx context.Context, r lifecycle.Request) (lifecycle.Answer, error)
+}
+
+// Movements runs requests about movements.
+type Movements interface {
+	Runner
+	// Stored returns the answer to an earlier request under the same reference. It is
+	// asked when admission refuses, so that a retry of something that exists is never
+	// refused for a limit. False means that nothing is there; an error that is a fault
+	// is the answer to give.
+	Stored(ctx context.Context, r lifecycle.Request) (lifecycle.Answer, bool, error)
+}
+
+// Deliveries gets the receipt of an answer that was written to a caller who was
+// still there.
+type Deliveries interface {
 	Delivered(ctx context.Context, receipt movement.ID)
 }
 
 // Notifier takes what providers say by themselves. It returns after the facts
 // are committed; an unknown route is the fault NOT_FOUND.
 type Notifier interface {
-	Notify(ctx context.Context, n engine.Notification) (sdk.Acknowledgement, error)
+	Notify(ctx context.Context, n lifecycle.Notification) (sdk.Acknowledgement, error)
 }
 
 // Checkouts finds what a checkout page shows; an unknown id is the fault
 // NOT_FOUND.
 type Checkouts interface {
-	Checkout(ctx context.Context, id string) (engine.Checkout, error)
+	Checkout(ctx context.Context, id string) (kind.Checkout, error)
 }
 
 // Authenticator identifies a key's merchant, with the errors of [tenants.Directory].
@@ -97,7 +105,9 @@ type Config struct {
 
 // Dependencies are the parts that the edge uses. Observer, Log and Now are optional.
 type Dependencies struct {
-	Engine        Engine
+	Movements     Movements
+	Queries       Runner
+	Deliveries    Deliveries
 	Notifier      Notifier
 	Checkouts     Checkouts
 	Authenticator Authenticator
@@ -121,7 +131,7 @@ var svcForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
 
 // New makes an edge that serves a snapshot.
 func New(c Config, d Dependencies, s *catalog.Snapshot) (*Edge, error) {
-	if d.Engine == nil || d.Notifier == nil || d.Checkouts == nil || d.Authenticator == nil || d.Admitter == nil || d.Failures == nil {
+	if d.Movements == nil || d.Queries == nil || d.Deliveries == nil || d.Notifier == nil || d.Checkouts == nil || d.Authenticator == nil || d.Admitter == nil || d.Failures == nil {
 		return nil, errors.New("edge: a dependency is missing")
 	}
 	c.Svc = cmp.Or(c.Svc, "Svc")

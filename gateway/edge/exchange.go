@@ -38,7 +38,7 @@ type exchange struct {
 	identity   tenants.Identity
 	reference  string
 	ticket     admission.Ticket
-	handed     bool // to the engine, which may have moved money
+	handed     bool // to the lifecycle, which may have moved money
 }
 
 // unrouted is the route's name where no pattern matched: paths come from anyone

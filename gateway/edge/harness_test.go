@@ -19,8 +19,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/kind"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -38,13 +39,13 @@ type house struct {
 	merchant tenants.MerchantID
 	key      string
 	log      *bytes.Buffer
-	requests []engine.Request // what the engine was given
+	requests []lifecycle.Request // what the engine was given
 
-	run           func(engine.Request) (engine.Answer, error)
-	stored        func(engine.Request) (engine.Answer, bool, error)
+	run           func(lifecycle.Request) (lifecycle.Answer, error)
+	stored        func(lifecycle.Request) (lifecycle.Answer, bool, error)
 	remaining     *int64
-	notify        func(engine.Notification) (sdk.Acknowledgement, error)
-	checkout      func(id string) (engine.Checkout, error)
+	notify        func(lifecycle.Notification) (sdk.Acknowledgement, error)
+	checkout      func(id string) (kind.Checkout, error)
 	authenticated func(tenants.Identity, error) (tenants.Identity, error)
 	admit         func() (admission.Ticket, error)
 	reserve       func(admission.Ticket) (admission.Ticket, error)
@@ -58,20 +59,20 @@ type house struct {
 	hash     tenants.Hash
 }
 
-func (h *house) Run(_ context.Context, r engine.Request) (engine.Answer, error) {
+func (h *house) Run(_ context.Context, r lifecycle.Request) (lifecycle.Answer, error) {
 	h.requests = append(h.requests, r)
 	return h.run(r)
 }
 
-func (h *house) Stored(_ context.Context, r engine.Request) (engine.Answer, bool, error) {
+func (h *house) Stored(_ context.Context, r lifecycle.Request) (lifecycle.Answer, bool, error) {
 	return h.stored(r)
 }
 
-func (h *house) Notify(_ context.Context, n engine.Notification) (sdk.Acknowledgement, error) {
+func (h *house) Notify(_ context.Context, n lifecycle.Notification) (sdk.Acknowledgement, error) {
 	return h.notify(n)
 }
 
-func (h *house) Checkout(_ context.Context, id string) (engine.Checkout, error) {
+func (h *house) Checkout(_ context.Context, id string) (kind.Checkout, error) {
 	return h.checkout(id)
 }
 
@@ -124,15 +125,15 @@ func build(t testing.TB, change ...func(*edge.Config)) *house {
 	t.Helper()
 	h := &house{merchant: "mer_test", log: &bytes.Buffer{}}
 	h.suspendOrScope(t, tenants.Active, tenants.AllScopes())
-	h.run = func(engine.Request) (engine.Answer, error) {
-		return engine.Answer{Data: map[string]any{"external_id": "INV-1", "status": "PENDING"}}, nil
+	h.run = func(lifecycle.Request) (lifecycle.Answer, error) {
+		return lifecycle.Answer{Data: map[string]any{"external_id": "INV-1", "status": "PENDING"}}, nil
 	}
-	h.stored = func(engine.Request) (engine.Answer, bool, error) { return engine.Answer{}, false, nil }
-	h.notify = func(engine.Notification) (sdk.Acknowledgement, error) {
+	h.stored = func(lifecycle.Request) (lifecycle.Answer, bool, error) { return lifecycle.Answer{}, false, nil }
+	h.notify = func(lifecycle.Notification) (sdk.Acknowledgement, error) {
 		return sdk.Acknowledgement{}, fault.New(fault.NotFound, "There is no such route.")
 	}
-	h.checkout = func(string) (engine.Checkout, error) {
-		return engine.Checkout{}, fault.New(fault.NotFound, "There is no such payment.")
+	h.checkout = func(string) (kind.Checkout, error) {
+		return kind.Checkout{}, fault.New(fault.NotFound, "There is no such payment.")
 	}
 	h.authenticated = func(id tenants.Identity, err error) (tenants.Identity, error) { return id, err }
 	h.admit = func() (admission.Ticket, error) { return admission.Ticket{}, nil }
@@ -151,7 +152,7 @@ func build(t testing.TB, change ...func(*edge.Config)) *house {
 
 func (h *house) dependencies() edge.Dependencies {
 	return edge.Dependencies{
-		Engine: h, Notifier: h, Checkouts: h, Authenticator: h, Admitter: h, Observer: h,
+		Movements: h, Queries: h, Deliveries: h, Notifier: h, Checkouts: h, Authenticator: h, Admitter: h, Observer: h,
 		Failures: limit.NewFailures(),
 		Log:      slog.New(slog.NewJSONHandler(h.log, nil)),
 		Now:      func() time.Time { return noon },

@@ -8,7 +8,7 @@ import (
 
 	"github.com/julienschmidt/httprouter"
 
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -21,7 +21,7 @@ func (x *exchange) notify(params httprouter.Params) {
 		x.fail(x.truthful(err))
 		return
 	}
-	acknowledgement, err := x.edge.Notifier.Notify(x.request.Context(), engine.Notification{
+	acknowledgement, err := x.edge.Notifier.Notify(x.request.Context(), lifecycle.Notification{
 		Provider:  tenants.Provider(params.ByName("provider")),
 		Token:     tenants.NotifyToken(params.ByName("token")),
 		RequestID: x.id,

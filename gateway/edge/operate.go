@@ -7,9 +7,10 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 // operate answers one request for an operation.
@@ -34,32 +35,32 @@ func (x *exchange) operate(op *catalog.Operation, p *parameters) {
 func (x *exchange) delivered(receipt movement.ID) {
 	sent := http.NewResponseController(x.ResponseWriter).Flush() == nil
 	if ctx := x.request.Context(); sent && ctx.Err() == nil {
-		x.edge.Engine.Delivered(context.WithoutCancel(ctx), receipt)
+		x.edge.Deliveries.Delivered(context.WithoutCancel(ctx), receipt)
 	}
 }
 
 // checkAndRun checks in this order: body, key, scope and standing, merchant, schema,
 // admission. The first check that fails gives the answer.
-func (x *exchange) checkAndRun() (engine.Answer, error) {
+func (x *exchange) checkAndRun() (lifecycle.Answer, error) {
 	b, err := readBody(x)
 	if err != nil {
-		return engine.Answer{}, err
+		return lifecycle.Answer{}, err
 	}
 	if reference := x.operation.ReferenceOf(b.document); printable(reference) {
 		x.reference = reference
 	}
 	if err := x.authenticate(b); err != nil {
-		return engine.Answer{}, err
+		return lifecycle.Answer{}, err
 	}
 	if err := admission.Access(x.identity, x.operation); err != nil {
-		return engine.Answer{}, err
+		return lifecycle.Answer{}, err
 	}
 	if err := x.checkMerchant(b.merchant); err != nil {
-		return engine.Answer{}, err
+		return lifecycle.Answer{}, err
 	}
 	request, err := x.check(b)
 	if err != nil {
-		return engine.Answer{}, err
+		return lifecycle.Answer{}, err
 	}
 	return x.admitAndRun(request, b.document)
 }
@@ -67,7 +68,7 @@ func (x *exchange) checkAndRun() (engine.Answer, error) {
 // admitAndRun asks the policy and the rates, then looks the reference up, and counts
 // the quota last: a request for something that exists uses no unit, not even while
 // the reference is looked up.
-func (x *exchange) admitAndRun(request engine.Request, document catalog.Document) (engine.Answer, error) {
+func (x *exchange) admitAndRun(request lifecycle.Request, document catalog.Document) (lifecycle.Answer, error) {
 	ctx, admitter := x.request.Context(), x.edge.Admitter
 	ticket, err := admitter.Admit(ctx, x.started, x.identity, x.operation, document)
 	x.ticket = ticket
@@ -91,7 +92,11 @@ func (x *exchange) admitAndRun(request engine.Request, document catalog.Document
 		}
 	}
 	x.handed = true
-	answer, err := x.edge.Engine.Run(ctx, request)
+	var runner Runner = x.edge.Movements
+	if x.operation.Own() || x.operation.Kind == manifest.Query {
+		runner = x.edge.Queries
+	}
+	answer, err := runner.Run(ctx, request)
 	if x.unused(answer, err) {
 		admitter.Release(ctx, ticket)
 	}
@@ -101,19 +106,19 @@ func (x *exchange) admitAndRun(request engine.Request, document catalog.Document
 // unused reports whether a call uses no unit of its quotas: it is a replay, or
 // nothing was sent. A provider's refusal of an inquiry uses one, because it may
 // reveal as much about a number as a success.
-func (x *exchange) unused(answer engine.Answer, err error) bool {
-	if err == nil || answer.Replayed || answer.Earlier || answer.Asked {
+func (x *exchange) unused(answer lifecycle.Answer, err error) bool {
+	if err == nil || answer.Replayed || answer.Earlier || answer.Refused {
 		return answer.Replayed || answer.Earlier
 	}
 	return x.truthful(err).Sent == fault.SentNo
 }
 
-// check makes the engine's request of the body and headers, or says everything
+// check makes the lifecycle's request of the body and headers, or says everything
 // that is wrong with them at once.
-func (x *exchange) check(b body) (engine.Request, error) {
+func (x *exchange) check(b body) (lifecycle.Request, error) {
 	op := x.operation
 	var wrong []fault.Field
-	request := engine.Request{Identity: x.identity, Operation: op, Body: b.document, RequestID: x.id}
+	request := lifecycle.Request{Identity: x.identity, Operation: op, Body: b.document, RequestID: x.id}
 	reference, fields := x.idempotencyKey(b.document)
 	wrong = append(wrong, fields...)
 	if op.Money() {
@@ -135,7 +140,7 @@ func (x *exchange) check(b body) (engine.Request, error) {
 	}
 	wrong = append(wrong, op.Check(withReference(b.document, op.ReferenceField(), request.IdempotencyKey))...)
 	if len(wrong) > 0 {
-		return engine.Request{}, invalid(wrong)
+		return lifecycle.Request{}, invalid(wrong)
 	}
 	return request, nil
 }
@@ -163,22 +168,22 @@ func invalid(wrong []fault.Field) error {
 // refused answers a request that admission refuses. A retry of something that exists
 // gets its stored answer, so that nobody pays again under a new reference because of
 // a limit.
-func (x *exchange) refused(request engine.Request, refusal error) (engine.Answer, error) {
+func (x *exchange) refused(request lifecycle.Request, refusal error) (lifecycle.Answer, error) {
 	answer, found, err := x.stored(request)
 	if err != nil || found {
 		return answer, err
 	}
-	return engine.Answer{}, refusal
+	return lifecycle.Answer{}, refusal
 }
 
 // stored answers a request about something that exists, if it is one.
-func (x *exchange) stored(request engine.Request) (answer engine.Answer, found bool, err error) {
+func (x *exchange) stored(request lifecycle.Request) (answer lifecycle.Answer, found bool, err error) {
 	if !x.operation.Money() || x.reference == "" {
-		return engine.Answer{}, false, nil
+		return lifecycle.Answer{}, false, nil
 	}
 	x.handed = true
 	request.Left = func(ctx context.Context) *int64 {
 		return x.edge.Admitter.Remaining(ctx, x.started, x.ticket, x.identity)
 	}
-	return x.edge.Engine.Stored(x.request.Context(), request)
+	return x.edge.Movements.Stored(x.request.Context(), request)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -86,8 +86,8 @@ func TestTheEngineGetsWhatWasSentWithoutCredentials(t *testing.T) {
 func TestAnswersAreRenderedAsTheContractHasThem(t *testing.T) {
 	t.Parallel()
 	h := build(t)
-	h.run = func(engine.Request) (engine.Answer, error) {
-		return engine.Answer{Data: map[string]any{"url": "https://a.example/?a=1&b=2"}, Message: "Done.", Status: "Pending", Replayed: true}, nil
+	h.run = func(lifecycle.Request) (lifecycle.Answer, error) {
+		return lifecycle.Answer{Data: map[string]any{"url": "https://a.example/?a=1&b=2"}, Message: "Done.", Status: "Pending", Replayed: true}, nil
 	}
 	got := h.create(t, h.right(""))
 	want := `{"success":true,"message":"Done.","status":"Pending","data":{"url":"https://a.example/?a=1&b=2"}}` + "\n"
@@ -103,8 +103,8 @@ func TestAnswersAreRenderedAsTheContractHasThem(t *testing.T) {
 func TestARepeatedRefusalIsMarked(t *testing.T) {
 	t.Parallel()
 	h := build(t)
-	h.run = func(engine.Request) (engine.Answer, error) {
-		return engine.Answer{Replayed: true}, fault.New(fault.ProviderRejected, "The provider refused.")
+	h.run = func(lifecycle.Request) (lifecycle.Answer, error) {
+		return lifecycle.Answer{Replayed: true}, fault.New(fault.ProviderRejected, "The provider refused.")
 	}
 	got := h.create(t, h.right(""))
 	if got.StatusCode != 422 || got.Header.Get("Idempotent-Replayed") != "true" {
@@ -119,7 +119,9 @@ func TestEveryErrorOfTheTable(t *testing.T) {
 		t.Run(string(row.Code), func(t *testing.T) {
 			t.Parallel()
 			h := build(t)
-			h.run = func(engine.Request) (engine.Answer, error) { return engine.Answer{}, fault.New(row.Code, "Because.") }
+			h.run = func(lifecycle.Request) (lifecycle.Answer, error) {
+				return lifecycle.Answer{}, fault.New(row.Code, "Because.")
+			}
 			got := h.create(t, h.right(`,"external_id":"INV/2026/#001"`))
 			got.wantFault(t, row.Code)
 			e := got.envelope
@@ -139,8 +141,8 @@ func TestEveryErrorOfTheTable(t *testing.T) {
 func TestGoldenEnvelope(t *testing.T) {
 	t.Parallel()
 	h := build(t)
-	h.run = func(engine.Request) (engine.Answer, error) {
-		return engine.Answer{}, fault.New(fault.DuplicateReference, "The reference was used before with a different request.",
+	h.run = func(lifecycle.Request) (lifecycle.Answer, error) {
+		return lifecycle.Answer{}, fault.New(fault.DuplicateReference, "The reference was used before with a different request.",
 			fault.Field{Field: "amount", Message: "was 10000"}).
 			WithReference("INV-1").After(noon, 90*time.Minute+time.Millisecond)
 	}
@@ -168,24 +170,24 @@ func TestWhatConsumesNothingIsReleased(t *testing.T) {
 	const create, status = "/payments/create", "/payments/status"
 	for name, c := range map[string]struct {
 		path     string
-		answer   engine.Answer
+		answer   lifecycle.Answer
 		err      error
 		released bool
 	}{
 		"done":                       {path: create},
 		"asked":                      {path: status},
-		"replayed":                   {path: create, answer: engine.Answer{Replayed: true}, released: true},
-		"a refusal replayed":         {path: create, answer: engine.Answer{Replayed: true}, err: &fault.Error{Code: fault.ProviderRejected, Sent: fault.SentRefused}, released: true},
-		"under way already":          {path: create, answer: engine.Answer{Earlier: true}, err: &fault.Error{Code: fault.ProviderTimeout, Sent: fault.SentUnknown}, released: true},
-		"in progress already":        {path: create, answer: engine.Answer{Earlier: true}, err: fault.New(fault.InProgress, "Wait."), released: true},
+		"replayed":                   {path: create, answer: lifecycle.Answer{Replayed: true}, released: true},
+		"a refusal replayed":         {path: create, answer: lifecycle.Answer{Replayed: true}, err: &fault.Error{Code: fault.ProviderRejected, Sent: fault.SentRefused}, released: true},
+		"under way already":          {path: create, answer: lifecycle.Answer{Earlier: true}, err: &fault.Error{Code: fault.ProviderTimeout, Sent: fault.SentUnknown}, released: true},
+		"in progress already":        {path: create, answer: lifecycle.Answer{Earlier: true}, err: fault.New(fault.InProgress, "Wait."), released: true},
 		"refused":                    {path: create, err: fault.New(fault.DestinationInvalid, "No.")},
 		"not sent":                   {path: create, err: fault.New(fault.ProviderUnavailable, "Down."), released: true},
 		"only inquired before money": {path: create, err: &fault.Error{Code: fault.DestinationInvalid, Sent: fault.SentNo}, released: true},
-		"only inquired":              {path: status, answer: engine.Answer{Asked: true}, err: &fault.Error{Code: fault.DestinationInvalid, Sent: fault.SentNo}},
-		"an inquiry refused":         {path: status, answer: engine.Answer{Asked: true}, err: &fault.Error{Code: fault.ProviderRejected, Sent: fault.SentNo}},
+		"only inquired":              {path: status, answer: lifecycle.Answer{Asked: true}, err: &fault.Error{Code: fault.DestinationInvalid, Sent: fault.SentNo}},
+		"an inquiry refused":         {path: status, answer: lifecycle.Answer{Asked: true}, err: &fault.Error{Code: fault.ProviderRejected, Sent: fault.SentNo}},
 		"refused by the plugin":      {path: status, err: &fault.Error{Code: fault.DestinationInvalid, Sent: fault.SentNo}, released: true},
 		"an inquiry refused by us":   {path: status, err: fault.New(fault.InvalidRequest, "No phone."), released: true},
-		"an inquiry out of bounds":   {path: status, answer: engine.Answer{Asked: true}, err: fault.New(fault.InvalidRequest, "Too little.")},
+		"an inquiry out of bounds":   {path: status, answer: lifecycle.Answer{Asked: true}, err: fault.New(fault.InvalidRequest, "Too little.")},
 		"an inquiry not sent":        {path: status, err: fault.New(fault.ProviderUnavailable, "Down."), released: true},
 		"an inquiry not answered":    {path: status, err: fault.New(fault.ProviderTimeout, "Late.")},
 		"not found":                  {path: status, err: fault.New(fault.NotFound, "None."), released: true},
@@ -197,7 +199,7 @@ func TestWhatConsumesNothingIsReleased(t *testing.T) {
 			t.Parallel()
 			h := build(t)
 			h.admit = func() (admission.Ticket, error) { return admission.Ticket{DecisionID: "d-3"}, nil }
-			h.run = func(engine.Request) (engine.Answer, error) { return c.answer, c.err }
+			h.run = func(lifecycle.Request) (lifecycle.Answer, error) { return c.answer, c.err }
 			h.send(t, http.MethodPost, c.path, h.right(`,"external_id":"INV-1"`))
 			if released := len(h.released) == 1 && h.released[0].DecisionID == "d-3"; released != c.released || len(h.released) > 1 {
 				t.Errorf("released %+v, want %v", h.released, c.released)
@@ -207,7 +209,7 @@ func TestWhatConsumesNothingIsReleased(t *testing.T) {
 	h := build(t)
 	h.admit = func() (admission.Ticket, error) { return admission.Ticket{}, fault.New(fault.QuotaExceeded, "Over.") }
 	h.create(t, h.right(``)).wantFault(t, fault.QuotaExceeded)
-	h.run = func(engine.Request) (engine.Answer, error) { panic("who knows") }
+	h.run = func(lifecycle.Request) (lifecycle.Answer, error) { panic("who knows") }
 	h.create(t, h.right(``))
 	if len(h.released) > 0 {
 		t.Error("what was not admitted, or may have been sent, is released")
@@ -337,15 +339,15 @@ func TestARefusedRetryGetsItsStoredAnswer(t *testing.T) {
 	t.Parallel()
 	refusal := fault.New(fault.RateLimited, "Too many.").After(noon, 2*time.Second)
 	ticket := admission.Ticket{DecisionID: "d-2", RateLimit: `"default";r=0;t=2`, RateLimitPolicy: `"default";q=1;w=2`}
-	known := func(engine.Request) (engine.Answer, bool, error) {
-		return engine.Answer{Data: map[string]any{"status": "PENDING"}, Replayed: true}, true, nil
+	known := func(lifecycle.Request) (lifecycle.Answer, bool, error) {
+		return lifecycle.Answer{Data: map[string]any{"status": "PENDING"}, Replayed: true}, true, nil
 	}
-	different := func(engine.Request) (engine.Answer, bool, error) {
-		return engine.Answer{}, false, fault.New(fault.DuplicateReference, "Different.")
+	different := func(lifecycle.Request) (lifecycle.Answer, bool, error) {
+		return lifecycle.Answer{}, false, fault.New(fault.DuplicateReference, "Different.")
 	}
 	tests := []struct {
 		name, body string
-		stored     func(engine.Request) (engine.Answer, bool, error)
+		stored     func(lifecycle.Request) (lifecycle.Answer, bool, error)
 		code       fault.Code
 	}{
 		{"known", `,"external_id":"INV-1"`, known, ""},
@@ -393,7 +395,7 @@ func TestWaitsAreToldTruly(t *testing.T) {
 	}
 	for _, test := range tests {
 		h := build(t)
-		h.run = func(engine.Request) (engine.Answer, error) { return engine.Answer{}, test.f }
+		h.run = func(lifecycle.Request) (lifecycle.Answer, error) { return lifecycle.Answer{}, test.f }
 		got := h.create(t, h.right(""))
 		if after := got.Header.Get("Retry-After"); after != test.after || got.envelope.RetryAt != test.at {
 			t.Errorf("%v: Retry-After %q, retry_at %q, want %q, %q", test.f, after, got.envelope.RetryAt, test.after, test.at)
@@ -403,12 +405,12 @@ func TestWaitsAreToldTruly(t *testing.T) {
 
 func TestWhatGoesWrongInsideStaysInside(t *testing.T) {
 	t.Parallel()
-	tests := map[string]func(engine.Request) (engine.Answer, error){
-		"error": func(engine.Request) (engine.Answer, error) {
-			return engine.Answer{}, errors.New("secret_table is gone")
+	tests := map[string]func(lifecycle.Request) (lifecycle.Answer, error){
+		"error": func(lifecycle.Request) (lifecycle.Answer, error) {
+			return lifecycle.Answer{}, errors.New("secret_table is gone")
 		},
-		"panic":         func(engine.Request) (engine.Answer, error) { panic("secret_table is gone") },
-		"no JSON value": func(engine.Request) (engine.Answer, error) { return engine.Answer{Data: func() {}}, nil },
+		"panic":         func(lifecycle.Request) (lifecycle.Answer, error) { panic("secret_table is gone") },
+		"no JSON value": func(lifecycle.Request) (lifecycle.Answer, error) { return lifecycle.Answer{Data: func() {}}, nil },
 	}
 	for name, run := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -433,7 +435,7 @@ func TestWhatGoesWrongInsideStaysInside(t *testing.T) {
 func TestAReadThatFailsWasNotSent(t *testing.T) {
 	t.Parallel()
 	h := build(t)
-	h.run = func(engine.Request) (engine.Answer, error) { return engine.Answer{}, errors.New("gone") }
+	h.run = func(lifecycle.Request) (lifecycle.Answer, error) { return lifecycle.Answer{}, errors.New("gone") }
 	got := h.send(t, http.MethodPost, "/payments/status", `{"secret_key":"`+h.key+`","external_id":"INV-1"}`)
 	got.wantFault(t, fault.Internal)
 	if got.envelope.Sent != fault.SentNo {

@@ -14,7 +14,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
@@ -63,7 +63,7 @@ type view struct {
 	Style, Script, Icon string
 	Languages           []languageLink
 
-	Checkout *engine.Checkout // nil on a page that only shows a problem
+	Checkout *kind.Checkout // nil on a page that only shows a problem
 	Amount   string
 	Initial  string
 	Image    string
@@ -86,9 +86,9 @@ func (p *pages) view(t words) view {
 }
 
 // checkout renders a payment's page.
-func (p *pages) checkout(t words, id string, c engine.Checkout, now time.Time) ([]byte, error) {
-	// The template escapes each value for its place. It does not check that a link
-	// leads to the web; that is done here.
+func (p *pages) checkout(t words, id string, c kind.Checkout, now time.Time) ([]byte, error) {
+	// The template takes what it is given to be safe only in its place; that a
+	// link leads to the web at all is judged here.
 	c.PaymentURL, c.SuccessURL = webURL(c.PaymentURL), returnURL(c)
 	v := p.view(t)
 	v.Checkout = &c
@@ -140,9 +140,9 @@ func webURL(text string) string {
 	return parsed.String()
 }
 
-// returnURL returns the address that the payer goes back to, and only once the
-// payment is paid: before that nobody should arrive there.
-func returnURL(c engine.Checkout) string {
+// returnURL is where the payer goes, told only when it is paid: before that
+// nobody should arrive there.
+func returnURL(c kind.Checkout) string {
 	if c.Status != statusPaid {
 		return ""
 	}

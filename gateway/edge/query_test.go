@@ -16,8 +16,8 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
@@ -46,7 +46,7 @@ func shop(t testing.TB, kind manifest.Kind) *catalog.Snapshot {
 func buildShop(t testing.TB) *house {
 	t.Helper()
 	h := build(t)
-	h.run = func(engine.Request) (engine.Answer, error) { return engine.Answer{Data: []any{}}, nil }
+	h.run = func(lifecycle.Request) (lifecycle.Answer, error) { return lifecycle.Answer{Data: []any{}}, nil }
 	if err := h.Use(shop(t, manifest.Query)); err != nil {
 		t.Fatal(err)
 	}
@@ -264,11 +264,11 @@ func TestAQueryIsToldToNobody(t *testing.T) {
 			t.Errorf("%s %s: %d, want %d", c.method, c.path, status, c.status)
 		}
 	}
-	h.run = func(engine.Request) (engine.Answer, error) { return engine.Answer{}, errors.New("a cause") }
+	h.run = func(lifecycle.Request) (lifecycle.Answer, error) { return lifecycle.Answer{}, errors.New("a cause") }
 	if status := ask(http.MethodGet, listPath, right); status != 500 {
 		t.Errorf("a failure: %d", status)
 	}
-	h.run = func(engine.Request) (engine.Answer, error) { panic("a reason") }
+	h.run = func(lifecycle.Request) (lifecycle.Answer, error) { panic("a reason") }
 	if status := ask(http.MethodGet, listPath, right); status != 500 {
 		t.Errorf("a panic: %d", status)
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/policy"
 )
 
@@ -29,15 +29,15 @@ func TestAReplayHoldsNoUnit(t *testing.T) {
 		ticket.Remaining = new(left)
 		return ticket, nil
 	}
-	h.stored = func(r engine.Request) (engine.Answer, bool, error) {
+	h.stored = func(r lifecycle.Request) (lifecycle.Answer, bool, error) {
 		if r.Body["external_id"] != "INV-1" {
-			return engine.Answer{}, false, nil
+			return lifecycle.Answer{}, false, nil
 		}
 		other = h.create(t, h.right(`,"external_id":"INV-2"`))
 		if h.remaining = new(int64(7)); *r.Left(t.Context()) != 7 {
 			t.Error("the remaining quota is missing")
 		}
-		return engine.Answer{Data: map[string]any{"remaining_quota": 7}, Replayed: true}, true, nil
+		return lifecycle.Answer{Data: map[string]any{"remaining_quota": 7}, Replayed: true}, true, nil
 	}
 	got := h.create(t, h.right(`,"external_id":"INV-1"`))
 	if other.StatusCode != http.StatusOK || len(h.requests) != 1 || h.requests[0].Body["external_id"] != "INV-2" || *h.requests[0].Remaining != 0 {
@@ -73,17 +73,17 @@ func TestWhatIsLookedUpBeforeItIsCounted(t *testing.T) {
 		h := build(t)
 		var did []string
 		h.admit = func() (admission.Ticket, error) { return c.ticket, nil }
-		h.stored = func(engine.Request) (engine.Answer, bool, error) {
+		h.stored = func(lifecycle.Request) (lifecycle.Answer, bool, error) {
 			did = append(did, "stored")
-			return engine.Answer{}, false, nil
+			return lifecycle.Answer{}, false, nil
 		}
 		h.reserve = func(ticket admission.Ticket) (admission.Ticket, error) {
 			did = append(did, "reserved")
 			return ticket, c.refusal
 		}
-		h.run = func(engine.Request) (engine.Answer, error) {
+		h.run = func(lifecycle.Request) (lifecycle.Answer, error) {
 			did = append(did, "run")
-			return engine.Answer{Data: map[string]any{}}, nil
+			return lifecycle.Answer{Data: map[string]any{}}, nil
 		}
 		h.send(t, http.MethodPost, c.path, h.right(c.more))
 		if got := strings.Join(did, " "); got != c.want {

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 )
 
 // Header names as the map of net/http has them.
@@ -58,7 +58,7 @@ type failure struct {
 }
 
 // succeed renders an answer. One that can't be encoded is INTERNAL.
-func (x *exchange) succeed(a engine.Answer) {
+func (x *exchange) succeed(a lifecycle.Answer) {
 	err := x.envelope(http.StatusOK, success{Success: true, Message: a.Message, Status: a.Status, Data: a.Data})
 	if err != nil {
 		x.fail(x.truthful(fmt.Errorf("encode the answer: %w", err)))

@@ -12,8 +12,8 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
@@ -98,8 +98,8 @@ func TestOpenAPIDocument(t *testing.T) {
 func TestNotifications(t *testing.T) {
 	t.Parallel()
 	h := build(t)
-	var seen engine.Notification
-	h.notify = func(n engine.Notification) (sdk.Acknowledgement, error) {
+	var seen lifecycle.Notification
+	h.notify = func(n lifecycle.Notification) (sdk.Acknowledgement, error) {
 		seen = n
 		return sdk.Acknowledgement{Status: http.StatusAccepted, ContentType: "text/plain", Body: []byte("thanks")}, nil
 	}
@@ -112,20 +112,20 @@ func TestNotifications(t *testing.T) {
 		t.Errorf("the notifier got %+v", seen)
 	}
 	h.send(t, http.MethodPost, "/notify/payments/t", strings.Repeat("x", 1<<20+1)).wantFault(t, fault.PayloadTooLarge)
-	for _, broken := range []func(engine.Notification) (sdk.Acknowledgement, error){
-		func(engine.Notification) (sdk.Acknowledgement, error) {
+	for _, broken := range []func(lifecycle.Notification) (sdk.Acknowledgement, error){
+		func(lifecycle.Notification) (sdk.Acknowledgement, error) {
 			return sdk.Acknowledgement{}, errors.New("no commit")
 		},
-		func(engine.Notification) (sdk.Acknowledgement, error) { return sdk.Acknowledgement{Status: 99}, nil },
+		func(lifecycle.Notification) (sdk.Acknowledgement, error) { return sdk.Acknowledgement{Status: 99}, nil },
 	} {
 		h.notify = broken
 		h.send(t, http.MethodPost, "/notify/payments/t", "{}").wantFault(t, fault.Internal)
 	}
-	h.notify = func(engine.Notification) (sdk.Acknowledgement, error) { return sdk.Acknowledgement{}, nil }
+	h.notify = func(lifecycle.Notification) (sdk.Acknowledgement, error) { return sdk.Acknowledgement{}, nil }
 	if got := h.send(t, http.MethodPost, "/notify/payments/t", "{}"); got.StatusCode != http.StatusOK {
 		t.Errorf("no status is %d", got.StatusCode)
 	}
-	h.notify = func(engine.Notification) (sdk.Acknowledgement, error) {
+	h.notify = func(lifecycle.Notification) (sdk.Acknowledgement, error) {
 		return sdk.Acknowledgement{}, fault.New(fault.NotFound, "There is no such route.")
 	}
 	h.send(t, http.MethodPost, "/notify/payments/t", "{}").wantFault(t, fault.NotFound)

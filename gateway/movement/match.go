@@ -6,12 +6,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// Payment is money that a provider's books say has arrived.
-type Arrival struct {
-	Amount money.Amount
-	At     time.Time
-}
-
 // Candidate is a collection of the account that a payment arrived on.
 type Candidate struct {
 	ID        ID
@@ -22,47 +16,63 @@ type Candidate struct {
 	Taken     bool // another payment pays it
 }
 
-// Match is what a payment is found to be.
-type Relation int
-
-// The matches. Paying belongs to one collection, in its life or late, after it
-// has expired. Waiting may be for a collection of which nobody knows yet whether its
-// payer could pay at all, or late money of one whose life is over and that is not
-// known to have been unpaid in it. All others are for operators.
-const (
-	Unmatched Relation = iota
-	Paying
-	Waiting
-	Ambiguous
-	Again // its collection is paid already
-)
-
-// Skew is how much earlier than its collection was made a payment may seem to
-// be: clocks differ, and books tell whole seconds.
+// Skew is how much earlier than its collection was made a payment may seem to be:
+// clocks differ, and statements tell whole seconds.
 const Skew = 2 * time.Minute
 
-// MatchPayment finds the collection that a payment is for: the one that asked for
-// exactly this amount, in whose life or the time after it that its amount stays
-// its own the payment lies. Where there are two, it is neither.
-func FindMatch(p Arrival, candidates []Candidate, coolDown time.Duration) (Relation, ID) {
-	var found *Candidate
+// FindMatch finds the collection that a new statement line is for: the one that
+// asked for exactly this amount, and in whose life, or the quarantine of its amount
+// after it, the payment lies. Where there are two, it is neither. It notes among the
+// candidates which of them the line pays.
+//
+// It is false for a line that can't be matched yet: nobody knows whether the payer
+// of its collection could pay at all, or it is late for a collection that is not
+// known to have been unpaid in its life.
+func FindMatch(line StatementLine, candidates []Candidate, quarantine time.Duration) (Match, bool) {
+	match := Match{Payment: line.Payment, State: LineUnmatched}
+	switch {
+	case line.Differs: // as where a part of it was taken back
+		return match.listed(line, LineAmbiguous, ReasonAmbiguous, "its lines do not agree"), true
+	case !line.ReversedAt.IsZero(): // it was taken back before anybody was told of it
+		match.State = LineReversed
+		return match, true
+	case line.Currency != "IDR":
+		return match, true
+	}
+	found, several := candidateFor(line, candidates, quarantine)
+	switch {
+	case several:
+		return match.listed(line, LineAmbiguous, ReasonAmbiguous, "it may be for two collections"), true
+	case found == nil:
+		return match, true
+	case found.Taken || found.State == Succeeded:
+		return match.listed(line, LineAgain, ReasonPaidAgain, "its collection is paid by another"), true
+	case found.State.Unknown(), line.At.After(found.ExpiresAt) && found.State != Expired:
+		return match, false
+	}
+	found.Taken = true
+	match.State, match.Movement = LineMatched, found.ID
+	return match, true
+}
+
+// candidateFor is the only candidate that a line may be for, or that there are
+// several.
+func candidateFor(line StatementLine, candidates []Candidate, quarantine time.Duration) (found *Candidate, several bool) {
 	for i := range candidates {
 		c := &candidates[i]
-		if c.Amount != p.Amount || p.At.Before(c.CreatedAt.Add(-Skew)) || p.At.After(c.ExpiresAt.Add(coolDown)) {
+		if c.Amount != line.Amount || line.At.Before(c.CreatedAt.Add(-Skew)) || line.At.After(c.ExpiresAt.Add(quarantine)) {
 			continue
 		}
 		if found != nil {
-			return Ambiguous, ID{}
+			return nil, true
 		}
 		found = c
 	}
-	switch {
-	case found == nil:
-		return Unmatched, ID{}
-	case found.Taken || found.State == Succeeded:
-		return Again, found.ID
-	case found.State == Submitting, p.At.After(found.ExpiresAt) && found.State != Expired:
-		return Waiting, found.ID
-	}
-	return Paying, found.ID
+	return found, false
+}
+
+// listed is the match of a line that needs a person.
+func (m Match) listed(line StatementLine, state LineState, reason, text string) Match {
+	m.State, m.Reason, m.Detail = state, reason, text+": "+line.Amount.String()+" at "+stamp(line.At)
+	return m
 }

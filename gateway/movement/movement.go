@@ -14,7 +14,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// ID names a movement. It is random, made before the claim.
+// ID names a movement. It is random, made before the reservation.
 type ID uuid.UUID
 
 // NewID makes a random id.
@@ -54,32 +54,25 @@ type Key struct {
 }
 
 // Movement is one use of a money operation: one row, one reference, one state.
+// What only some kinds have stands in parts of its own.
 type Movement struct {
 	Key
 	ID        ID
-	Attempt   int // tells the claims of this reference apart: 1, then ever greater
+	Attempt   int // tells the reservations of this reference apart: 1, then ever greater
 	Operation string
 	Provider  string
 	State     State
-	Sequence  int // of the last event of its story
+	Sequence  int // of the last entry of its history
 
-	Amount  money.Amount    // asked for, or for an order what its merchant pays
-	Cost    money.Amount    // what an order costs at the provider at most; once it is done, what it has cost
-	Charge  Charge          // how the amount is paid from the merchant's balance
+	Amount  money.Amount    // asked for; of an order what its merchant pays
 	Quote   json.RawMessage // the provider's own, given back with the call; nil for none
 	Request json.RawMessage // canonical JSON of path and body, without credentials
 	Result  json.RawMessage // what the provider gave: a page, a QR string; nil until accepted
 	Answer  json.RawMessage // the first answer's data, for replays; nil until there was one
 	Refusal *Refusal        // set when the provider refused
 
-	Fee         money.Amount // of a transfer: what its merchant is told that it costs
-	NameMatch   *bool        // of a transfer: whether the destination's holder is called as the request says; nil where nobody knows
-	Usage       []Usage      // what it counts against limits of money out, until it fails
-	Fingerprint string       // of one that its caller gave no reference: what begins those of all equal ones; else ""
-	Delivered   bool         // of such a one: its answer has reached the caller
-
-	// The connection it was sent on: whose it is, its version then, and its account
-	// at the provider where a lookup may not ask another.
+	// The connection that it was sent on: whose it is, its version then, and its
+	// account at the provider where a lookup may not ask another.
 	ConnectionOwner   manifest.Owner
 	ConnectionVersion int64
 	ConnectionAccount string
@@ -87,30 +80,54 @@ type Movement struct {
 	ProviderReference string
 	FactID            string // the upstream's id of the fact that ended it
 	CallbackURL       string
-	RequestID         string // of the request that claimed it
+	RequestID         string // of the request that reserved it
 	PolicyVersion     string
 	DecisionID        string
 
-	SendBy    time.Time
-	CreatedAt time.Time
-	UpdatedAt time.Time // of the last change of state
-	ExpiresAt time.Time // zero when the provider named no end
-
-	PolledAt   time.Time // of the last lookup, zero for none
-	Misses     int       // lookups that proved it is not there, in a row
-	DueAt      time.Time // when the worker looks next, zero for never
-	PaidAt     time.Time // of a collection, when its payer paid
+	SendBy     time.Time
+	CreatedAt  time.Time
+	UpdatedAt  time.Time // of the last change of state
+	ExpiresAt  time.Time // zero when the provider named no end
 	PaidLateAt time.Time
 	ReversedAt time.Time
 
-	// Of a collection that is being claimed: where its amount is taken, and what the
-	// quota of its request leaves, nil where none counts it.
-	Reserved  ReservedAmount
-	Remaining *int64
+	Polled
+	Purchase
+	Payout
+	Collected
 }
 
-// Slot is where the payable amount of a collection is taken at its claim: the
-// amount asked for and a code, which no other open collection of the account has.
+// Polled is what is known of asking the provider about a movement.
+type Polled struct {
+	PolledAt time.Time // of the last lookup, zero for none
+	Misses   int       // lookups in a row that answered "not found" and count as proof
+	DueAt    time.Time // of the next one that nobody has to ask for, zero for never
+}
+
+// Purchase is the part of what is paid from a merchant's balance: orders.
+type Purchase struct {
+	Cost   money.Amount // at the provider: at most, and what it was once it has succeeded
+	Charge Charge
+}
+
+// Payout is the part of money that goes out: transfers.
+type Payout struct {
+	Fee         money.Amount // what the merchant is told that it costs
+	NameMatch   *bool        // whether the recipient is called as the request says; nil where nobody knows
+	Usage       []Usage      // of payout limits, until it fails
+	Fingerprint string       // of one that its caller gave no reference: equal for equal ones; else ""
+	Delivered   bool         // of such a one: its answer has reached the caller
+}
+
+// Collected is the part of what is paid by a line of a statement: collections.
+type Collected struct {
+	PaidAt    time.Time      // when the payer paid
+	Reserved  ReservedAmount // what the reservation takes; zero once it is through
+	Remaining *int64         // what the quota of its request leaves, nil where none counts it
+}
+
+// ReservedAmount is the payable amount of a collection: the amount asked for and a
+// code, which only one open collection of the account has.
 type ReservedAmount struct {
 	Account AccountID
 	FreeAt  time.Time // when the amount may be another's
@@ -134,12 +151,12 @@ const (
 	MostCodes  = 999
 )
 
-// Spend is a part of a limit that a movement uses up.
+// Usage is what a movement counts against a payout limit.
 type Usage struct {
 	Name    string `json:"name"`
 	Period  string `json:"period"`
 	Amount  int64  `json:"amount"`
-	Ceiling int64  `json:"-"` // of the policy at the claim
+	Ceiling int64  `json:"-"` // of the policy at the reservation
 }
 
 // Charge is how a movement is paid from its merchant's balance.
@@ -149,8 +166,8 @@ type Charge string
 // the provider is used.
 const (
 	Unpaid  Charge = ""
-	Charged Charge = "charged" // taken at the claim, given back if it fails
-	Held    Charge = "held"    // held at the claim, taken if it is done, else released
+	Charged Charge = "charged" // taken at the reservation, given back if it fails
+	Held    Charge = "held"    // held at the reservation, taken if it succeeds, else released
 )
 
 // Refusal is a provider's explicit no, kept so that a replay tells the same.
@@ -158,7 +175,7 @@ type Refusal struct {
 	Code    string         `json:"code"`
 	Message string         `json:"message"`
 	Fields  []RefusalField `json:"fields,omitempty"`
-	// Unsent says that it is none of the provider's: what was told to be pending is
+	// Unsent says that it is none of the provider's: what was answered as pending is
 	// proven never sent.
 	Unsent bool `json:"unsent,omitempty"`
 }
@@ -220,4 +237,19 @@ func (m *Movement) Body() json.RawMessage {
 		return nil
 	}
 	return request.Body
+}
+
+// UnnamedMark begins the reference of a transfer whose caller gave none. No caller's
+// reference has a control character.
+const UnnamedMark = "\x1e"
+
+// Unnamed tells whether the movement's caller gave it no reference.
+func (m *Movement) Unnamed() bool { return m.Fingerprint != "" }
+
+// CallersReference is the movement's reference as its caller knows it, "" for none.
+func (m *Movement) CallersReference() string {
+	if m.Unnamed() {
+		return ""
+	}
+	return m.Reference
 }

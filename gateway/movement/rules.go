@@ -11,121 +11,182 @@ import (
 // reads is the kind's word for it.
 type State string
 
-// The states. Done, Failed and Expired are final; Unsent frees the reference.
+// The states. Succeeded, Failed and Expired are final; NotSubmitted frees the
+// reference.
 const (
-	Submitting   State = "sending" // claimed; the provider may or may not have it
-	Pending      State = "pending" // the provider has it
-	Succeeded    State = "done"
-	Failed       State = "failed"
-	Expired      State = "expired"
-	NotSubmitted State = "unsent" // proven: nothing was sent, and nobody was told Pending
+	Submitting   State = "submitting"    // reserved; the provider may or may not have it
+	Acknowledged State = "acknowledged"  // as submitting, and a merchant has read that it is pending
+	Pending      State = "pending"       // the provider has it
+	Succeeded    State = "succeeded"     //
+	Failed       State = "failed"        //
+	Expired      State = "expired"       //
+	NotSubmitted State = "not_submitted" // proven: nothing was sent, and nobody was answered pending
 )
 
 // Final tells whether the state never changes any more.
 func (s State) Final() bool { return s == Succeeded || s == Failed || s == Expired }
 
-// Rules is what a kind decides about money: one row of the table.
+// Unknown tells whether nobody knows yet if the provider has the movement.
+func (s State) Unknown() bool { return s == Submitting || s == Acknowledged }
+
+// Open tells whether the provider's word on the end is still to come.
+func (s State) Open() bool { return s.Unknown() || s == Pending }
+
+// Rules is what a kind, and the manifest of its operation, decide about money.
+// Every difference between kinds that the lifecycle knows is a value here.
 type Rules struct {
 	Kind        manifest.Kind
 	Words       map[State]string // what a merchant reads
 	Transitions map[State][]State
 	// ReferenceField is the property that names the movement in answers.
 	ReferenceField string
-	// Reports are the texts of a provider's result that a merchant is told: always
-	// in callbacks, in status answers those that there are.
+	// Reports are the texts of a provider's result that a merchant reads: always in
+	// callbacks, in status answers those that there are.
 	Reports []string
 	Events  Events
-	// Pends says what a creation is answered whose outcome is not known in time:
-	// as pending, which is a promise, or else that it timed out.
-	Pends bool
-	// Looks are when an open movement is looked at, after its creation, and then
-	// daily; nil for the usual ones, which go by its life.
-	Polls []time.Duration
-	// Life is how long a movement waits for its money, where its kind says so and
-	// not its provider; 0 for the provider's word. Such a movement is paid by a row
-	// of the provider's books alone, and ends unpaid by them.
-	Life time.Duration
-	// Quiet says that a creation is answered as pending whatever the provider says
-	// to it: how it ended is told by callback and status.
-	Quiet bool
+
+	Reserves Reserves
+	// DrawsAttempts says that the number of an attempt after one that was never sent is
+	// drawn: several may ask at this moment what different bills cost, and what is paid
+	// under one name is the bill that was asked for last.
+	DrawsAttempts bool
+	Answers       Answers
+	// CostTold says that the amount of a status update is what the movement costs at
+	// the provider. Otherwise it is the amount that was asked for.
+	CostTold bool
+	// Receipts says that a payer who left an address is mailed a receipt.
+	Receipts bool
+	// Promises says that a pending state which a merchant has read is a promise: the
+	// reference is never free again, and the end is sent as a callback. Where the
+	// outcome of a creation is not known in time, it is answered so; otherwise it
+	// timed out.
+	Promises bool
+	// Overridable says that operators may end a movement whose outcome nobody knows.
+	Overridable bool
+	// Waits says that a pending movement may wait for its payer for as long as the
+	// provider lets it. Any other is an exception after a day.
+	Waits   bool
+	EndedBy Ender
+	// NotFound is what makes a provider's "not found" proof that nothing was sent.
+	NotFound Proof
+	// Life is how long a movement waits for its money where the kind says so and not
+	// the provider; 0 for the provider's word.
+	Life  time.Duration
+	Polls Polls
+
+	// Of the manifest: how the provider is asked, and where a lookup is the same
+	// request again, until when it may be sent.
+	Pace      Pace
+	Resubmits bool
+	// ResubmitWithin is how long after its creation a movement may be resubmitted.
+	ResubmitWithin time.Duration
+	// Timeout is how long a call of the operation may take.
+	Timeout time.Duration
 }
 
-// Events are the names under which a kind's merchants are told of things.
+// Reserves is what a reservation takes besides the reference.
+type Reserves int
+
+// What reservations take.
+const (
+	ReserveNothing Reserves = iota
+	ReserveAmount           // a payable amount that no other open collection of the account has
+	ReserveBalance          // the price, from the merchant's balance
+	ReserveLimits           // usage of payout limits
+)
+
+// Answers is what a creation is answered at once.
+type Answers int
+
+// The answers.
+const (
+	AnswerOffer   Answers = iota // what there is to pay, as the provider gives it, or its refusal
+	AnswerPending                // always that it is pending; the end comes by callback and status
+	AnswerPresent                // how it stands: its success, its refusal, or that it is pending
+)
+
+// Ender is who says how a movement ends.
+type Ender int
+
+// The enders.
+const (
+	EndedByProvider  Ender = iota // calls, lookups and notifications
+	EndedByStatement              // the lines of the account's statement alone
+)
+
+// Proof is what makes "not found" proof.
+type Proof struct {
+	Times int           // lookups in a row that must say so
+	Apart time.Duration // at least
+}
+
+// Events are the names under which a kind's merchants read of things.
 type Events struct {
 	Ended    string // a final state was reached
 	PaidLate string // "" where there is no such thing
 	Reversed string
 }
 
+var (
+	twice = Proof{Times: 2, Apart: 10 * time.Second}
+
+	toPay      = map[State]string{Submitting: "PENDING", Acknowledged: "PENDING", Pending: "PENDING", Succeeded: "PAID", Failed: "FAILED", Expired: "EXPIRED"}
+	toReceive  = map[State]string{Submitting: "Pending", Acknowledged: "Pending", Pending: "Pending", Succeeded: "Success", Failed: "Failed"}
+	paysBefore = []State{Succeeded, Failed, Expired}
+)
+
 // table has one row for each kind that this gateway serves.
 var table = []Rules{
 	{
-		Kind: manifest.Payment,
-		Words: map[State]string{
-			Submitting: "PENDING", Pending: "PENDING",
-			Succeeded: "PAID", Failed: "FAILED", Expired: "EXPIRED",
-		},
+		Kind: manifest.Payment, Words: toPay, ReferenceField: "external_id",
 		Transitions: map[State][]State{
 			Submitting:   {Pending, Succeeded, Failed, Expired, NotSubmitted},
-			Pending:      {Succeeded, Failed, Expired},
+			Pending:      paysBefore,
 			NotSubmitted: {Submitting},
 		},
-		ReferenceField: "external_id",
-		Events: Events{
-			Ended: "payments.status_update", PaidLate: "payments.paid_late", Reversed: "payments.reversed",
-		},
+		Events:   Events{Ended: "payments.status_update", PaidLate: "payments.paid_late", Reversed: "payments.reversed"},
+		Waits:    true,
+		NotFound: twice,
+		Polls:    Polls{Pending: pollPending, Expired: pollExpired},
 	},
 	{
-		Kind: manifest.Collection,
-		Words: map[State]string{
-			Submitting: "PENDING", Pending: "PENDING",
-			Succeeded: "PAID", Failed: "FAILED", Expired: "EXPIRED",
-		},
+		Kind: manifest.Collection, Words: toPay, ReferenceField: "external_id",
 		Transitions: map[State][]State{
 			Submitting:   {Pending, Succeeded, Failed, Expired, NotSubmitted},
 			Pending:      {Succeeded, Expired},
 			NotSubmitted: {Submitting},
 		},
-		ReferenceField: "external_id",
-		Events: Events{
-			Ended: "wallet2.status_update", PaidLate: "wallet2.paid_late", Reversed: "wallet2.reversed",
-		},
-		Life: 30 * time.Minute,
+		Events:   Events{Ended: "wallet2.status_update", PaidLate: "wallet2.paid_late", Reversed: "wallet2.reversed"},
+		Reserves: ReserveAmount, Receipts: true, EndedBy: EndedByStatement, NotFound: twice,
+		Life:  30 * time.Minute,
+		Polls: Polls{Pending: pollStatement, Expired: pollLateLines, Succeeded: pollLateLines},
 	},
 	{
-		Kind: manifest.Order,
-		Words: map[State]string{
-			Submitting: "Pending", Pending: "Pending",
-			Succeeded: "Success", Failed: "Failed",
-		},
+		Kind: manifest.Order, Words: toReceive, ReferenceField: "ref_id",
 		Transitions: map[State][]State{
-			Submitting:   {Pending, Succeeded, Failed, NotSubmitted},
+			Submitting:   {Acknowledged, Pending, Succeeded, Failed, NotSubmitted},
+			Acknowledged: {Pending, Succeeded, Failed},
 			Pending:      {Succeeded, Failed},
 			NotSubmitted: {Submitting},
 		},
-		ReferenceField: "ref_id",
-		Reports:        []string{"sn", "message"},
-		Events:         Events{Ended: "ppob.status_update", Reversed: "ppob.reversed"},
-		Pends:          true,
-		Quiet:          true,
+		Reports:  []string{"sn", "message"},
+		Events:   Events{Ended: "ppob.status_update", Reversed: "ppob.reversed"},
+		Reserves: ReserveBalance, DrawsAttempts: true, Answers: AnswerPending, CostTold: true, Promises: true, Overridable: true, NotFound: twice,
+		Polls: Polls{Pending: pollPending},
 	},
 	{
-		Kind: manifest.Transfer,
-		Words: map[State]string{
-			Submitting: "Pending", Pending: "Pending",
-			Succeeded: "Success", Failed: "Failed",
-		},
+		Kind: manifest.Transfer, Words: toReceive, ReferenceField: "external_id",
 		Transitions: map[State][]State{
-			Submitting: {Pending, Succeeded, Failed, NotSubmitted},
-			Pending:    {Succeeded, Failed},
+			Submitting:   {Acknowledged, Pending, Succeeded, Failed, NotSubmitted},
+			Acknowledged: {Pending, Succeeded, Failed},
+			Pending:      {Succeeded, Failed},
 			// Money that has moved against all proof takes its reference again, unless
 			// somebody was faster.
 			NotSubmitted: {Submitting, Pending, Succeeded},
 		},
-		ReferenceField: "external_id",
-		Events:         Events{Ended: "transfer.status_update", Reversed: "transfer.reversed"},
-		Pends:          true,
-		Polls:          []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour},
+		Events:   Events{Ended: "transfer.status_update", Reversed: "transfer.reversed"},
+		Reserves: ReserveLimits, Answers: AnswerPresent, Promises: true, Overridable: true, NotFound: twice,
+		Polls: Polls{Open: []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}},
 	},
 }
 
@@ -139,25 +200,29 @@ func RulesOf(kind manifest.Kind) (Rules, bool) {
 	return Rules{}, false
 }
 
+// Kinds are those that have movements.
+func Kinds() []manifest.Kind {
+	kinds := make([]manifest.Kind, len(table))
+	for i, row := range table {
+		kinds[i] = row.Kind
+	}
+	return kinds
+}
+
+// ReadsStatement tells whether the statement is read for a movement: one that its
+// payer can pay, or has or could have a while ago. Lines that come later than that
+// are found by whoever reads the account's statement.
+func (r Rules) ReadsStatement(m Movement) bool {
+	ended := m.State == Expired || m.State == Succeeded
+	return r.EndedBy == EndedByStatement && (m.State == Pending || ended && !m.DueAt.IsZero())
+}
+
 // Word is what a merchant reads for a state.
 func (r Rules) Word(s State) string { return r.Words[s] }
 
-// Effect is what a fact about a movement means for its state.
-type Effect int
-
-// The effects. Contradiction is a fact that fits nothing and goes to the
-// operators' list.
-const (
-	Nothing Effect = iota // it already stands there
-	Move
-	LateMoney
-	Reversal
-	Contradiction
-)
-
-// Judge says what it means when the provider says that a movement that stands
-// at from is at to.
-func (r Rules) Judge(from, to State) Effect {
+// judge says what it means when somebody who may say so says that a movement that
+// stands at from is at to.
+func (r Rules) judge(from, to State) Effect {
 	switch {
 	case from == to:
 		return Nothing

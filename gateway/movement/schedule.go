@@ -2,34 +2,41 @@ package movement
 
 import "time"
 
-// When a movement is looked at again without anybody asking. Notifications are
-// the usual way to learn of things; these looks find what was lost.
+// Polls is when a movement is polled without anybody asking, as spans of time.
+// Notifications are the usual way to learn of things; polls find what was lost.
+type Polls struct {
+	Open      []time.Duration // after the creation, while it is open, and then daily; nil: by the spans below
+	Pending   []time.Duration // after the creation, while it is pending, and then hourly
+	Expired   []time.Duration // after it expired
+	Succeeded []time.Duration // after it succeeded
+}
+
 var (
 	// After SendBy, for a call whose answer never came.
-	lookSending = []time.Duration{2 * time.Second, 10 * time.Second}
+	pollSubmitting = []time.Duration{2 * time.Second, 10 * time.Second}
 	// After the moment from which not-found is proof.
-	lookProof = []time.Duration{0, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour}
+	pollProof = []time.Duration{0, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour}
 	// After the creation, while it is pending.
-	lookPending = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour}
+	pollPending = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour}
 	// After its life is over and the provider has not said so.
-	lookOverdue = []time.Duration{2 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}
-	// After it expired: once more for money that came late and was not told.
-	lookExpired = []time.Duration{time.Hour}
-	// For what is paid by rows of its provider's books: while it is open, the more
-	// often the younger it is, and after it ended, because rows come late.
-	lookBooks = []time.Duration{
+	pollOverdue = []time.Duration{2 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}
+	// After it expired: once more for late money that was not told.
+	pollExpired = []time.Duration{time.Hour}
+	// For what is paid by lines of a statement: while it is open, the more often the
+	// younger it is, and after it ended, because lines come late.
+	pollStatement = []time.Duration{
 		5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second,
 		5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 20 * time.Minute, 25 * time.Minute,
 	}
-	lookLateRows = []time.Duration{5 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 24 * time.Hour}
+	pollLateLines = []time.Duration{5 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 24 * time.Hour}
 )
 
 const (
 	pendingEvery = time.Hour
 	seldom       = 24 * time.Hour
 	// patience is which part of the time that has passed is waited once more when
-	// the fixed looks are over. It grows to seldom, and it is short again for what
-	// was only due late, because nobody was there to look.
+	// the fixed polls are over. It grows to seldom, and it is short again for what
+	// was only due late, because nobody was there to poll.
 	patience = 4
 )
 
@@ -40,7 +47,7 @@ type Pace struct {
 }
 
 // ClockSkew is how far a replica's clock may be from the one that all share. Beyond
-// it a replica neither claims nor takes "not found" for proof.
+// it a replica neither reserves nor takes "not found" for proof.
 const ClockSkew = 10 * time.Second
 
 // ProvenAfter is the moment from which the provider's "not found" is proof
@@ -50,45 +57,41 @@ func (m *Movement) ProvenAfter(settlesWithin time.Duration) time.Time {
 	return m.SendBy.Add(settlesWithin + 2*ClockSkew)
 }
 
-// NextLook is when the worker looks at the movement next, given that it looks
-// now. It is zero when there is nothing left to find out.
-func (m *Movement) NextPoll(now time.Time, pace Pace) time.Time {
-	open := m.State == Submitting || m.State == Pending
-	rules, _ := RulesOf(m.Kind)
-	pending, expired := lookPending, lookExpired
-	if rules.Life > 0 {
-		pending, expired = lookBooks, lookLateRows
+// NextPoll is when the movement is polled next, given that it is polled now. It is
+// zero when there is nothing left to find out.
+func (m *Movement) NextPoll(now time.Time, rules Rules) time.Time {
+	next, polls := time.Time{}, rules.Polls
+	switch m.State {
+	case Submitting, Acknowledged, Pending:
+		return later(m.nextOpen(now, rules), now.Add(rules.Pace.Every))
+	case Expired:
+		next, _ = after(now, m.UpdatedAt, polls.Expired)
+	case Succeeded:
+		next, _ = after(now, m.UpdatedAt, polls.Succeeded)
+	case Failed, NotSubmitted:
 	}
-	if open && rules.Polls != nil {
-		next, ok := after(now, notAhead(m.CreatedAt, now), rules.Polls)
+	return next
+}
+
+func (m *Movement) nextOpen(now time.Time, rules Rules) time.Time {
+	switch {
+	case rules.Polls.Open != nil:
+		next, ok := after(now, notAhead(m.CreatedAt, now), rules.Polls.Open)
 		if !ok {
 			next = now.Add(seldom)
 		}
-		return later(next, now.Add(pace.Every))
-	}
-	switch m.State {
-	case Submitting:
-		return later(m.nextSending(now, m.ProvenAfter(pace.SettlesWithin)), now.Add(pace.Every))
-	case Pending:
-		return later(m.nextPending(now, pending), now.Add(pace.Every))
-	case Expired:
-		next, _ := after(now, m.UpdatedAt, expired)
 		return next
-	case Succeeded:
-		if rules.Life > 0 { // what takes money back stands in the books alone
-			next, _ := after(now, m.UpdatedAt, lookLateRows)
-			return next
-		}
-	case Failed, NotSubmitted:
+	case m.State == Pending:
+		return m.nextPending(now, rules.Polls.Pending)
 	}
-	return time.Time{}
+	return m.nextUnknown(now, m.ProvenAfter(rules.Pace.SettlesWithin))
 }
 
-func (m *Movement) nextSending(now, proof time.Time) time.Time {
-	if next, ok := after(now, m.SendBy, lookSending); ok && next.Before(proof) {
+func (m *Movement) nextUnknown(now, proof time.Time) time.Time {
+	if next, ok := after(now, m.SendBy, pollSubmitting); ok && next.Before(proof) {
 		return next
 	}
-	return afterOrLater(now, proof, lookProof)
+	return afterOrLater(now, proof, pollProof)
 }
 
 func later(a, b time.Time) time.Time {
@@ -98,15 +101,15 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-func (m *Movement) nextPending(now time.Time, looks []time.Duration) time.Time {
+func (m *Movement) nextPending(now time.Time, polls []time.Duration) time.Time {
 	if !m.ExpiresAt.IsZero() && !now.Before(m.ExpiresAt) {
-		return afterOrLater(now, m.ExpiresAt, lookOverdue)
+		return afterOrLater(now, m.ExpiresAt, pollOverdue)
 	}
-	next, ok := after(now, notAhead(m.CreatedAt, now), looks)
+	next, ok := after(now, notAhead(m.CreatedAt, now), polls)
 	if !ok {
 		next = now.Add(pendingEvery)
 	}
-	if end := m.ExpiresAt.Add(lookOverdue[0]); !m.ExpiresAt.IsZero() && end.Before(next) {
+	if end := m.ExpiresAt.Add(pollOverdue[0]); !m.ExpiresAt.IsZero() && end.Before(next) {
 		return end
 	}
 	return next

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
@@ -26,7 +27,7 @@ const (
 )
 
 // ErrNotFound says that there is no such row.
-var ErrNotFound = errors.New("store: not found")
+var ErrNotFound = movement.ErrNotFound
 
 // Store holds the connections to one database. It is safe for concurrent use.
 type Store struct {

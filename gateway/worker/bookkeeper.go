@@ -19,7 +19,7 @@ type Shelf interface {
 // BookReader reads an account's books and settles what stands in them, if nobody
 // on any replica has read them since before.
 type BookReader interface {
-	ReadBooks(ctx context.Context, b movement.Statement, before time.Time) error
+	Read(ctx context.Context, b movement.Statement, before time.Time) error
 }
 
 // Bookkeeper has the books of all accounts read, also where nothing is sold: while
@@ -87,7 +87,7 @@ func (k *Bookkeeper) read(ctx context.Context, page []movement.Statement, before
 		group.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, bookWithin)
 			defer cancel()
-			k.complain(ctx, "read the books of "+b.MerchantID+" at "+b.Provider, k.reader.ReadBooks(ctx, b, before))
+			k.complain(ctx, "read the books of "+b.MerchantID+" at "+b.Provider, k.reader.Read(ctx, b, before))
 			return nil
 		})
 	}

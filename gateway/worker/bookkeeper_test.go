@@ -43,7 +43,7 @@ func (s *shelf) UnreadStatements(_ context.Context, after movement.AccountID, _,
 	return page, s.err
 }
 
-func (s *shelf) ReadBooks(_ context.Context, b movement.Statement, before time.Time) error {
+func (s *shelf) Read(_ context.Context, b movement.Statement, before time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b.Account == s.broken {

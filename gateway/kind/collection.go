@@ -1,0 +1,132 @@
+package kind
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/letter"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// Collection is a sale that is paid by a QR code of its own, made of a shop's printed
+// one. Its payable amount is what no other open sale of the account has; a line of
+// the account's statement with that amount pays it, and nothing else ends it.
+type Collection struct {
+	lifecycle  *lifecycle.Lifecycle
+	statements Statements
+}
+
+// Statements reads what is new in the statement of a movement's account, matches it,
+// and returns the movement as it stands then.
+type Statements interface {
+	Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement, c lifecycle.Connection) (movement.Movement, error)
+}
+
+// AddCollection has collections run.
+func AddCollection(l *lifecycle.Lifecycle, s Statements) {
+	l.Add(manifest.Collection, &Collection{l, s})
+}
+
+// Draft takes the amount of the request, to which the reservation adds a code.
+func (k *Collection) Draft(_ context.Context, r lifecycle.Request, draft *movement.Movement) (err error) {
+	if draft.Amount, err = r.Operation.AmountOf(r.Body); err != nil {
+		return err
+	}
+	return lifecycle.Named(r, draft)
+}
+
+// Prepare asks nothing.
+func (k *Collection) Prepare(context.Context, lifecycle.Request, *movement.Movement, lifecycle.Connection) (string, error) {
+	return "", nil
+}
+
+// Reserve takes an amount that no other open collection of the account has, for the
+// collection's life and the time in which its payment may still come to light.
+func (k *Collection) Reserve(ctx context.Context, op *catalog.Operation, draft movement.Movement, reserve lifecycle.Reserving) (movement.Movement, bool, error) {
+	draft.ExpiresAt = draft.CreatedAt.Add(op.Rules.Life)
+	draft.Reserved = lifecycle.ReservedAmountOf(op, draft)
+	m, ours, err := reserve(ctx, draft)
+	if full, ok := errors.AsType[*movement.NoAmountError](err); ok {
+		now := k.lifecycle.Now()
+		err = fault.New(fault.InProgress, "Every amount that this payment could have is taken by another that is open or was just now.").
+			After(now, max(full.FreeAt.Sub(now), time.Second)).WithReference(draft.Reference)
+	}
+	if errors.Is(err, movement.ErrForeignAccount) {
+		err = fault.New(fault.ProviderUnavailable, "The wallet account is another merchant's. Nothing was sent.").Because(err).WithReference(draft.Reference)
+	}
+	return m, ours, err
+}
+
+// Kept is the request as it is.
+func (k *Collection) Kept(_ *catalog.Operation, draft, _ movement.Movement) json.RawMessage {
+	return draft.Request
+}
+
+// Answer is the code to pay by, and always PENDING.
+func (k *Collection) Answer(op *catalog.Operation, m movement.Movement) (lifecycle.Answer, error) {
+	base := m.Amount
+	if asked, err := money.Parse(string(m.Fields()[op.AmountField()])); err == nil { // it was parsed before its reservation
+		base = asked
+	}
+	o := (&lifecycle.Object{}).Set(op.Rules.ReferenceField, m.Reference).Set("qr_string", offerOf(m.Result).QR).Set("amount", int64(m.Amount)).
+		Set("base_amount", int64(base)).Set("random_code", int64(m.Amount-base)).Set("status", op.Rules.Word(movement.Pending)).
+		Echo(op, m.Fields())
+	if m.Remaining != nil {
+		o.Set(lifecycle.RemainingQuota, *m.Remaining)
+	}
+	return lifecycle.Answer{Data: o.JSON()}, nil
+}
+
+// Describe is the state of a collection.
+func (k *Collection) Describe(asked, op *catalog.Operation, m movement.Movement) lifecycle.Answer {
+	return lifecycle.Answer{Data: describeCollection(asked, op, m).JSON()}
+}
+
+func describeCollection(asked, op *catalog.Operation, m movement.Movement) *lifecycle.Object {
+	o := (&lifecycle.Object{}).Set(op.Rules.ReferenceField, m.Reference).Set("status", op.Rules.Word(m.State)).Set("amount", int64(m.Amount)).
+		Echo(asked, m.Fields())
+	if m.PaidAt.IsZero() {
+		o.Set("paid_at", nil)
+	}
+	return o.SetTime("paid_at", m.PaidAt).SetTime("paid_late_at", m.PaidLateAt).SetTime("reversed_at", m.ReversedAt)
+}
+
+// Event is the state, and when it was so.
+func (k *Collection) Event(op *catalog.Operation, m movement.Movement, at time.Time) *lifecycle.Object {
+	return describeCollection(op.Status, op, m).Set("timestamp", lifecycle.Stamp(at))
+}
+
+// Refresh reads the statement.
+func (k *Collection) Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement, c lifecycle.Connection) (movement.Movement, error) {
+	return k.statements.Refresh(ctx, op, m, c)
+}
+
+// Receipt is the mail to the payer of a collection that is paid, nil for none: where
+// nobody is named. It is written in the commit of the payment, and nothing about it
+// delays that.
+func (k *Collection) Receipt(ctx context.Context, m movement.Movement) *movement.Mail {
+	asked := m.Fields()
+	payer := lifecycle.TextOf(asked["payer_email"])
+	if payer == "" {
+		return nil
+	}
+	r := letter.Receipt{
+		Merchant: m.Owner.MerchantID, Reference: m.Reference, Description: lifecycle.TextOf(asked["description"]),
+		Amount: m.Amount, PaidAt: m.UpdatedAt, Test: m.Owner.Mode != "live",
+	}
+	if !m.PaidAt.IsZero() {
+		r.PaidAt = m.PaidAt
+	}
+	// A name that can't be read now is no reason to keep a payment waiting.
+	if account, err := k.lifecycle.Account(ctx, m); err == nil {
+		r.Merchant = account.Merchant().Name
+	}
+	return &movement.Mail{To: payer, Subject: r.Subject(), Text: r.Text()}
+}

@@ -1,0 +1,206 @@
+package kind
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// Payment is money that a payer pays to a merchant: by a page of the provider's, or
+// by a QR string. A creation is answered what there is to pay; only the provider's
+// word, or the merchant's cancel, ends it.
+type Payment struct {
+	lifecycle   *lifecycle.Lifecycle
+	checkoutURL func(id movement.ID) string
+}
+
+// AddPayment has payments run. CheckoutURL names the page on which one is paid.
+func AddPayment(l *lifecycle.Lifecycle, checkoutURL func(id movement.ID) string) *Payment {
+	p := &Payment{lifecycle: l, checkoutURL: checkoutURL}
+	l.Add(manifest.Payment, p)
+	return p
+}
+
+// Draft takes the amount of the request.
+func (p *Payment) Draft(_ context.Context, r lifecycle.Request, draft *movement.Movement) (err error) {
+	if draft.Amount, err = r.Operation.AmountOf(r.Body); err != nil {
+		return err
+	}
+	return lifecycle.Named(r, draft)
+}
+
+// Prepare asks nothing.
+func (p *Payment) Prepare(context.Context, lifecycle.Request, *movement.Movement, lifecycle.Connection) (string, error) {
+	return "", nil
+}
+
+// Reserve takes the reference and nothing else.
+func (p *Payment) Reserve(ctx context.Context, _ *catalog.Operation, draft movement.Movement, reserve lifecycle.Reserving) (movement.Movement, bool, error) {
+	return reserve(ctx, draft)
+}
+
+// Kept is the request as it is.
+func (p *Payment) Kept(_ *catalog.Operation, draft, _ movement.Movement) json.RawMessage {
+	return draft.Request
+}
+
+// offer is what a provider gives of a payment, as the result schema of the kind has
+// it.
+type offer struct {
+	PaymentURL string `json:"payment_url"`
+	QR         string `json:"qr_string"`
+}
+
+func offerOf(result json.RawMessage) offer {
+	var o offer
+	if len(result) > 0 {
+		_ = json.Unmarshal(result, &o) // the result schema has said that it fits; nothing known is an empty offer
+	}
+	return o
+}
+
+// wantsRawQR tells whether a payment was asked for as a raw QR string.
+func wantsRawQR(asked map[string]json.RawMessage) bool {
+	return lifecycle.TextOf(asked["type"]) == "qris"
+}
+
+// CheckOffer says what is wrong with an offer that is not what was asked for.
+func (p *Payment) CheckOffer(m movement.Movement, data json.RawMessage) error {
+	if wantsRawQR(m.Fields()) && offerOf(data).QR == "" {
+		return errors.New("the result has no qr_string, which was asked for")
+	}
+	return nil
+}
+
+// Answer is what there is to pay, and always PENDING, also in a replay after the end.
+func (p *Payment) Answer(op *catalog.Operation, m movement.Movement) (lifecycle.Answer, error) {
+	o, asked := (&lifecycle.Object{}).Set(op.Rules.ReferenceField, m.Reference), m.Fields()
+	if wantsRawQR(asked) {
+		if qr := offerOf(m.Result).QR; qr != "" {
+			o.Set("qr_string", qr)
+		}
+	} else {
+		o.Set("checkout_url", p.checkoutURL(m.ID))
+	}
+	o.Set("status", op.Rules.Word(movement.Pending)).Set("amount", int64(m.Amount)).Echo(op, asked)
+	return lifecycle.Answer{Data: o.JSON()}, nil
+}
+
+// Describe is the state of a payment.
+func (p *Payment) Describe(asked, op *catalog.Operation, m movement.Movement) lifecycle.Answer {
+	return lifecycle.Answer{Data: describePayment(asked, op, m).JSON()}
+}
+
+func describePayment(asked, op *catalog.Operation, m movement.Movement) *lifecycle.Object {
+	rules := op.Rules
+	o := (&lifecycle.Object{}).Set(rules.ReferenceField, m.Reference).Set("status", rules.Word(m.State)).Set("amount", int64(m.Amount)).
+		Echo(asked, m.Fields())
+	return o.Set("created_at", lifecycle.Stamp(m.CreatedAt)).Set("updated_at", lifecycle.Stamp(m.UpdatedAt)).
+		SetTime("paid_late_at", m.PaidLateAt).SetTime("reversed_at", m.ReversedAt)
+}
+
+// Event is the state, and when it was so.
+func (p *Payment) Event(op *catalog.Operation, m movement.Movement, at time.Time) *lifecycle.Object {
+	return describePayment(op.Status, op, m).Set("timestamp", lifecycle.Stamp(at))
+}
+
+// Cancel asks the provider to end a pending payment, and polls it then: it may have
+// been paid meanwhile, also where the provider leaves its end to us.
+func (p *Payment) Cancel(ctx context.Context, r lifecycle.Request, m movement.Movement) (movement.Movement, error) {
+	l, op := p.lifecycle, r.Operation
+	c, err := l.Reconnect(ctx, op, m)
+	if err != nil {
+		return m, err
+	}
+	result := l.Providers.Call(ctx, m.Provider, sdk.Call{
+		Operation: op.Path, RequestID: r.RequestID, Connection: c.Connection,
+		Reference: m.UpstreamReference(), ProviderReference: m.ProviderReference,
+		Amount: m.Amount, Body: m.Body(), SendBy: l.Now().Add(cancelWindow),
+	}, time.Duration(op.Timeout))
+	l.LogResult(ctx, m, result)
+	if result.Outcome == sdk.NotSent {
+		return m, fault.New(fault.ProviderUnavailable, "The provider is not available at the moment. The payment is still open.").WithReference(m.Reference)
+	}
+	seen, err := l.Poll(ctx, op.Target, m, c)
+	switch {
+	case err == nil && seen.State != movement.Pending:
+		return seen, nil
+	case result.Outcome == sdk.Done:
+		seen, err = l.Apply(ctx, op.Target, m, movement.Fact{Source: movement.FromCancel, Says: movement.SaysCancelled})
+		if err == nil {
+			return seen, nil
+		}
+	}
+	if err != nil {
+		return m, fault.From(err).Unknown().WithReference(m.Reference)
+	}
+	return m, lifecycle.TimedOut(m, l.Now())
+}
+
+// cancelWindow is how long a cancel may be on its way.
+const cancelWindow = 5 * time.Second
+
+// Checkout is what the hosted checkout page shows of a payment.
+type Checkout struct {
+	Merchant    string // its name
+	Reference   string
+	Description string
+	Amount      int64  // whole rupiah
+	Status      string // the merchant's word: PENDING, PAID, EXPIRED, FAILED
+	QR          string // to be shown as an image, or ""
+	PaymentURL  string // the provider's page, or ""
+	SuccessURL  string // where the payer goes when it is paid, or ""
+	ExpiresAt   string // ISO 8601 UTC, or ""
+	Test        bool
+}
+
+// Checkout tells the hosted page what to show of a payment, or fault.NotFound.
+func (p *Payment) Checkout(ctx context.Context, id string) (Checkout, error) {
+	none := fault.New(fault.NotFound, "There is no such payment.")
+	parsed, err := movement.ParseID(id)
+	if err != nil {
+		return Checkout{}, none
+	}
+	l := p.lifecycle
+	m, err := l.Store.MovementByID(ctx, parsed)
+	if errors.Is(err, movement.ErrNotFound) || err == nil && m.State == movement.NotSubmitted {
+		return Checkout{}, none
+	}
+	if err != nil {
+		return Checkout{}, fault.From(err)
+	}
+	op, err := lifecycle.Operation(l.Catalog, m)
+	if err != nil {
+		return Checkout{}, fault.From(err)
+	}
+	if op.Kind != manifest.Payment { // nobody pays for it on a page
+		return Checkout{}, none
+	}
+	account, err := l.Account(ctx, m)
+	if err != nil {
+		return Checkout{}, fault.From(err)
+	}
+	asked := m.Fields()
+	page := Checkout{
+		Merchant: account.Merchant().Name, Reference: m.Reference, Description: lifecycle.TextOf(asked["description"]),
+		Amount: int64(m.Amount), Status: op.Rules.Word(m.State), SuccessURL: lifecycle.TextOf(asked["success_url"]),
+		Test: m.Owner.Mode == string(tenants.Test),
+	}
+	if !m.ExpiresAt.IsZero() {
+		page.ExpiresAt = lifecycle.Stamp(m.ExpiresAt)
+	}
+	if m.State == movement.Pending {
+		o := offerOf(m.Result)
+		page.QR, page.PaymentURL = o.QR, o.PaymentURL
+	}
+	return page, nil
+}

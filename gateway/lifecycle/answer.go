@@ -1,0 +1,165 @@
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+)
+
+// Object is a JSON object whose fields keep the order they are set in, as the
+// contract shows them.
+type Object struct{ buffer bytes.Buffer }
+
+// Set adds a field.
+func (o *Object) Set(name string, value any) *Object {
+	encoded, err := json.Marshal(value)
+	if err != nil { // strings, integers and JSON that was valid before
+		encoded = []byte("null")
+	}
+	if o.buffer.Len() == 0 {
+		o.buffer.WriteByte('{')
+	} else {
+		o.buffer.WriteByte(',')
+	}
+	key, _ := json.Marshal(name) // a string
+	o.buffer.Write(key)
+	o.buffer.WriteByte(':')
+	o.buffer.Write(encoded)
+	return o
+}
+
+// SetTime adds a moment, where there is one.
+func (o *Object) SetTime(name string, t time.Time) *Object {
+	if t.IsZero() {
+		return o
+	}
+	return o.Set(name, Stamp(t))
+}
+
+// Echo adds those properties of a request that an operation's answer repeats.
+func (o *Object) Echo(op *catalog.Operation, asked map[string]json.RawMessage) *Object {
+	for _, name := range op.Echoes() {
+		if value, given := asked[name]; given {
+			o.Set(name, value)
+		}
+	}
+	return o
+}
+
+// JSON is the object; nothing may be set any more.
+func (o *Object) JSON() json.RawMessage {
+	if o.buffer.Len() == 0 {
+		return json.RawMessage("{}")
+	}
+	o.buffer.WriteByte('}')
+	return o.buffer.Bytes()
+}
+
+// Stamp is a moment as merchants read it.
+func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// The bounds of what a provider writes, in bytes: its name of something, and a text
+// that merchants read.
+const (
+	longestName   = 255
+	longestReport = 4 << 10
+)
+
+// Printable makes what a provider wrote fit for our records, whatever it is.
+func Printable(text string) string { return fit(text, longestName) }
+
+func fit(text string, longest int) string {
+	text = strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(text, string(utf8.RuneError)))
+	if len(text) > longest {
+		text = strings.ToValidUTF8(text[:longest], "")
+	}
+	return text
+}
+
+// NameOf is a provider's own name of a movement, or nothing where it can't be kept as
+// it is: then the movement is asked for by ours.
+func NameOf(reference string) string {
+	if Printable(reference) != reference {
+		return ""
+	}
+	return reference
+}
+
+// FieldsOf are the properties of a provider's data.
+func FieldsOf(data json.RawMessage) map[string]json.RawMessage {
+	var fields map[string]json.RawMessage
+	if len(data) == 0 || json.Unmarshal(data, &fields) != nil || fields == nil {
+		return map[string]json.RawMessage{}
+	}
+	return fields
+}
+
+// TextOf is a JSON string, "" where it is none.
+func TextOf(value json.RawMessage) string {
+	var s string
+	if len(value) > 0 && json.Unmarshal(value, &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// Reports are the texts of a provider's result, fit to be shown.
+func Reports(m movement.Movement) map[string]string {
+	given := FieldsOf(m.Result)
+	reports := make(map[string]string, len(given))
+	for name, value := range given {
+		reports[name] = fit(TextOf(value), longestReport)
+	}
+	return reports
+}
+
+// Message is what a merchant reads of the state of money that goes out: the
+// provider's own words, or ours where it has none.
+func Message(rules movement.Rules, m movement.Movement) string {
+	if said := Reports(m)["message"]; said != "" && m.State.Final() {
+		return said
+	}
+	switch m.State {
+	case movement.Succeeded:
+		return "The " + string(rules.Kind) + " has succeeded."
+	case movement.Failed:
+		return "The " + string(rules.Kind) + " has failed. Nothing was charged."
+	case movement.Submitting, movement.Acknowledged, movement.Pending, movement.Expired, movement.NotSubmitted:
+	}
+	return "The " + string(rules.Kind) + " is being processed."
+}
+
+// RemainingQuota is the property in which an answer tells what is left of a quota.
+const RemainingQuota = "remaining_quota"
+
+// withRemaining adds what the request's quota leaves to an answer that tells it.
+func withRemaining(ctx context.Context, r Request, answer Answer) Answer {
+	data, ok := answer.Data.(json.RawMessage)
+	if !ok || !r.Operation.Answers(RemainingQuota) {
+		return answer
+	}
+	var told map[string]json.RawMessage
+	if json.Unmarshal(data, &told) != nil || told[RemainingQuota] != nil {
+		return answer
+	}
+	remaining := r.Remaining
+	if remaining == nil && r.Left != nil {
+		remaining = r.Left(ctx)
+	}
+	o := &Object{}
+	o.buffer.Write(data[:len(data)-1])
+	answer.Data = o.Set(RemainingQuota, remaining).JSON()
+	return answer
+}

@@ -1,0 +1,172 @@
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// mostMoves is how often a movement can move on while a fact is applied: the states
+// only go forward.
+const mostMoves = 4
+
+// Apply takes in a fact about a movement. Whoever brings it (a lookup, a
+// notification, a statement, an operator), it ends here. It returns the movement as
+// it stands then. An error means that the fact must be told again.
+func (l *Lifecycle) Apply(ctx context.Context, op *catalog.Operation, m movement.Movement, f movement.Fact) (movement.Movement, error) {
+	m, _, err := l.apply(ctx, op, m, f)
+	return m, err
+}
+
+// apply is [Lifecycle.Apply], which also tells whether the fact became an exception
+// and nothing else.
+func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement.Movement, f movement.Fact) (_ movement.Movement, listed bool, err error) {
+	event := uuid.New() // the same on every try
+	for range mostMoves {
+		// 1. What the fact means for the movement as it was seen.
+		f.Now = l.Now()
+		l.addReports(op, m, &f)
+		t := movement.Apply(op.Rules, m, f)
+		if t.Effect == movement.Nothing || t.Effect == movement.Contradiction || t.Effect == movement.Supplement {
+			if err := l.list(ctx, m, t.Exceptions); err != nil {
+				return m, true, err
+			}
+		}
+		if t.Effect == movement.Nothing || t.Effect == movement.Contradiction {
+			return m, len(t.Exceptions) > 0, nil
+		}
+		// 2. All that follows from it, in one commit.
+		c, done, err := l.commit(ctx, op, m, f, event)
+		if err != nil {
+			return m, false, err
+		}
+		if t.Effect == movement.LateMoney || t.Effect == movement.Reversal {
+			if err := l.list(ctx, m, t.Exceptions); err != nil {
+				return m, false, err
+			}
+		}
+		if t.Effect == movement.Move && done {
+			if t.Releases {
+				l.releaseAmount(ctx, op, m)
+			}
+			return c.After(), false, nil
+		}
+		// 3. The movement as it stands now. Where another replica was faster, the
+		// fact is about that.
+		was := m
+		m, err = l.Reread(ctx, m.ID)
+		if err != nil || t.Effect != movement.Move || m.Attempt != was.Attempt || m.State == was.State { // it has been polled meanwhile
+			return m, false, err
+		}
+	}
+	return m, false, errors.New("lifecycle: a movement kept changing while a fact was applied")
+}
+
+// commit commits what a fact leads to, with what is rendered for it. It is the one
+// place where a movement's state changes. A false may also mean that an earlier try
+// of ours was through without our hearing of it, so whoever gets one reads what
+// stands there.
+func (l *Lifecycle) commit(ctx context.Context, op *catalog.Operation, m movement.Movement, f movement.Fact, event uuid.UUID) (c movement.Change, done bool, err error) {
+	done, err = Persist(ctx, l.Patience, func(ctx context.Context) (bool, error) {
+		f.Now = l.Now() // of this try, or the event would be older than its commit
+		c = movement.Change{Transition: movement.Apply(op.Rules, m, f), Movement: m, At: f.Now}
+		if err := l.render(ctx, op, &c, event); err != nil {
+			return false, err
+		}
+		return l.Store.Apply(ctx, c)
+	})
+	if c.Callback != nil && c.Callback.URL != "" && l.CallbackCommitted != nil {
+		l.CallbackCommitted()
+	}
+	if c.Mail != nil && done {
+		l.MailCommitted()
+	}
+	return c, done, err
+}
+
+// render makes the creation's answer, the callback and the receipt of a transition.
+// They are rendered now, so that a late delivery never tells old news as new.
+func (l *Lifecycle) render(ctx context.Context, op *catalog.Operation, c *movement.Change, event uuid.UUID) error {
+	then := c.After()
+	kind := l.kinds[op.Kind]
+	if c.Answers {
+		c.Answer = firstAnswer(kind, op, then)
+	}
+	if name := op.Rules.Event(c.Tells); name != "" && op.Status != nil {
+		receiver, err := l.receiver(ctx, then)
+		if err != nil {
+			return err
+		}
+		body := (&Object{}).Set("event", name).Set("data", kind.Event(op, then, c.At).JSON())
+		c.Callback = &movement.CallbackEvent{ID: event, Event: name, URL: receiver, Body: body.JSON()}
+	}
+	if receipter, mails := kind.(Receipter); mails && c.Receipt && l.MailCommitted != nil {
+		if c.Mail = receipter.Receipt(ctx, then); c.Mail != nil {
+			c.Mail.ID = event
+		}
+	}
+	return nil
+}
+
+// firstAnswer is the data of a creation's first answer, which a replay repeats.
+func firstAnswer(kind Kind, op *catalog.Operation, m movement.Movement) json.RawMessage {
+	answer, err := kind.Answer(op, m)
+	if err != nil {
+		return nil
+	}
+	data, _ := answer.Data.(json.RawMessage) // kinds answer nothing else
+	return data
+}
+
+// receiver is where a movement's callbacks go: the URL of its request, or the
+// merchant's default, or nowhere.
+func (l *Lifecycle) receiver(ctx context.Context, m movement.Movement) (string, error) {
+	if m.CallbackURL != "" {
+		return m.CallbackURL, nil
+	}
+	account, err := l.Account(ctx, m)
+	if err != nil {
+		return "", err
+	}
+	return account.CallbackURL(tenants.Mode(m.Owner.Mode)), nil
+}
+
+// releaseAmount gives back the reserved amount of a collection that nobody was told
+// of, so that tries that come to nothing use up no amounts. Where that fails the
+// amount becomes free in its time.
+func (l *Lifecycle) releaseAmount(ctx context.Context, op *catalog.Operation, m movement.Movement) {
+	m.Reserved = ReservedAmountOf(op, m)
+	if err := l.Store.ReleaseAmount(ctx, m); err != nil {
+		l.Log.WarnContext(ctx, "the amount of a collection that was not made stays reserved for a while", "movement", m.ID.String(), "error", err)
+	}
+}
+
+// Reread reads a movement as it stands now.
+func (l *Lifecycle) Reread(ctx context.Context, id movement.ID) (movement.Movement, error) {
+	return Persist(ctx, l.Patience, func(ctx context.Context) (movement.Movement, error) {
+		return l.Store.MovementByID(ctx, id)
+	})
+}
+
+// quarantineBeyond is how much longer than lines may be late an amount stays its
+// collection's own: more than movement.Skew, and time for an operator to see it.
+const quarantineBeyond = 10 * time.Minute
+
+// Quarantine is how long after its life the amount of a collection is nobody else's.
+func Quarantine(op *catalog.Operation) time.Duration {
+	return time.Duration(op.Manifest.ReportsLate) + quarantineBeyond
+}
+
+// ReservedAmountOf is where the amount of a collection is reserved, and until when.
+func ReservedAmountOf(op *catalog.Operation, m movement.Movement) movement.ReservedAmount {
+	return movement.ReservedAmount{
+		Account: movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), FreeAt: m.ExpiresAt.Add(Quarantine(op)),
+	}
+}

@@ -1,0 +1,308 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// create runs an operation that moves money: intent, act, what it led to. It does
+// not end when the client hangs up.
+func (l *Lifecycle) create(ctx context.Context, r Request) (Answer, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest(r.Operation))
+	defer cancel()
+	draft, err := l.draft(ctx, r)
+	if err != nil {
+		return Answer{}, err
+	}
+	in, err := l.reserve(ctx, r, &draft)
+	switch {
+	case err != nil:
+		return Answer{}, err
+	case in.unprepared != nil:
+		return l.refuse(ctx, r, draft, in.unprepared)
+	case in.ours:
+		in.Remaining = r.Remaining
+		answer, err := l.submit(ctx, r.Operation, in.Movement, in.connection)
+		if in.remark != "" {
+			_ = l.List(ctx, in.Movement, movement.Doubt{Reason: movement.ReasonFee, Detail: in.remark}) // it is in the log, too
+		}
+		return answer, err
+	case in.State == movement.NotSubmitted: // it was freed at this very moment
+		return Answer{}, nothingSent(in.Movement)
+	}
+	return l.replay(ctx, r.Operation, draft, in.Movement)
+}
+
+// draft is the movement that a request would make.
+func (l *Lifecycle) draft(ctx context.Context, r Request) (movement.Movement, error) {
+	op := r.Operation
+	body := op.WithDefaults(r.Body)
+	reference := op.ReferenceOf(body)
+	if reference == "" {
+		reference = r.IdempotencyKey
+	}
+	if reference != "" {
+		body[op.ReferenceField()] = reference
+	}
+	m := movement.Movement{
+		Key: movement.Key{Owner: r.Owner(), Kind: op.Kind, Reference: reference},
+		ID:  movement.NewID(), Operation: op.Path, Provider: op.Provider, State: movement.Submitting,
+		CallbackURL: r.CallbackURL, RequestID: r.RequestID, PolicyVersion: r.PolicyVersion, DecisionID: r.DecisionID,
+	}
+	r.Body = body
+	if err := l.kinds[op.Kind].Draft(ctx, r, &m); err != nil {
+		return movement.Movement{}, err
+	}
+	return m, nil
+}
+
+// Named completes a draft that has no reference with a random one, and keeps its
+// request.
+func Named(r Request, draft *movement.Movement) (err error) {
+	if draft.Reference == "" {
+		draft.Reference = uuid.NewString()
+		r.Body[r.Operation.ReferenceField()] = draft.Reference
+	}
+	draft.Request, err = r.Operation.Canonical(r.Body)
+	return err
+}
+
+// intent is what a creation has come to before anything is sent: a reservation of
+// its own, the movement that has its reference, or why it could not be prepared.
+type intent struct {
+	movement.Movement
+	ours       bool
+	connection Connection
+	remark     string // for operators
+	unprepared error
+}
+
+// reserve looks the reference up where that must come before product, price and
+// balance, prepares the draft and reserves it.
+func (l *Lifecycle) reserve(ctx context.Context, r Request, draft *movement.Movement) (in intent, err error) {
+	taken, err := l.lookUp(ctx, r, draft)
+	switch {
+	case err != nil:
+		return in, Unjudged(r, *draft, err)
+	case taken != nil:
+		return intent{Movement: *taken}, nil
+	}
+	if in.connection, in.remark, in.unprepared = l.prepare(ctx, r, draft); in.unprepared != nil {
+		return in, nil //nolint:nilerr // the caller answers it, unless the reference has an answer
+	}
+	reserving, cancel := context.WithTimeout(ctx, sendWindow) // no longer than what is reserved may be sent
+	defer cancel()
+	in.Movement, in.ours, err = l.kinds[draft.Kind].Reserve(reserving, r.Operation, *draft, l.Store.Reserve)
+	if _, told := errors.AsType[*fault.Error](err); told || err == nil {
+		return in, err
+	}
+	return in, Unjudged(r, *draft, err)
+}
+
+// lookUp finds the movement that has a reference, nil for none, and numbers the
+// attempt that this would be: some upstreams are asked for the price under the name
+// of the purchase.
+func (l *Lifecycle) lookUp(ctx context.Context, r Request, draft *movement.Movement) (taken *movement.Movement, err error) {
+	if !r.Operation.Quote {
+		return nil, nil //nolint:nilnil // the reservation finds out
+	}
+	existing, err := l.Store.MovementByKey(ctx, draft.Key)
+	switch {
+	case errors.Is(err, movement.ErrNotFound):
+		draft.Attempt = 1
+		return nil, nil //nolint:nilnil // nobody has it
+	case err != nil:
+		return nil, err
+	case existing.State != movement.NotSubmitted:
+		return &existing, nil
+	}
+	draft.ID, draft.Attempt = existing.ID, l.nextAttempt(r.Operation.Rules, existing.Attempt)
+	return nil, nil //nolint:nilnil // it is free again
+}
+
+// attemptSpan is how far the next attempt may lie above the last one.
+const attemptSpan = 1 << 16
+
+func (l *Lifecycle) nextAttempt(rules movement.Rules, last int) int {
+	if !rules.DrawsAttempts {
+		return last + 1
+	}
+	return last + 1 + l.Draw(max(1, min(attemptSpan, (math.MaxInt32-last)/2)))
+}
+
+// prepare completes a draft with the account that it is sent on, what the provider
+// tells before the reservation, and the times, which begin now.
+func (l *Lifecycle) prepare(ctx context.Context, r Request, draft *movement.Movement) (c Connection, remark string, err error) {
+	if c, err = l.ready(ctx, r); err != nil {
+		return c, "", err
+	}
+	remark, err = l.kinds[draft.Kind].Prepare(ctx, r, draft, c)
+	draft.ConnectionOwner, draft.ConnectionVersion, draft.ConnectionAccount = c.Owner, c.Version, c.Account
+	now := l.Now()
+	draft.CreatedAt, draft.SendBy = now, now.Add(sendWindow)
+	draft.DueAt = draft.NextPoll(now, r.Operation.Rules)
+	return c, remark, err
+}
+
+// ready says whether the provider could be called now, before anything is reserved.
+func (l *Lifecycle) ready(ctx context.Context, r Request) (Connection, error) {
+	c, err := l.Connect(ctx, r.Operation, r.Identity.Account, string(r.Identity.Mode))
+	if err != nil {
+		return Connection{}, err
+	}
+	if err := l.clockFault(); err != nil {
+		return Connection{}, fault.New(fault.Internal, "This can't be created at the moment because of a fault on our side. Nothing was sent.").Because(err)
+	}
+	return c, l.Available(r.Operation.Provider, c.Mode)
+}
+
+// clockFault is why times of ours can't be relied on now. All replicas judge by
+// them: whether a request can still be under way, whether a payment is for a
+// collection, whether an amount is free.
+func (l *Lifecycle) clockFault() error {
+	if l.ClockFault == nil {
+		return nil
+	}
+	return l.ClockFault()
+}
+
+// Available is the error of a provider that can't be called now, nil where it can.
+func (l *Lifecycle) Available(provider, mode string) error {
+	err := l.Providers.Available(provider, mode)
+	if err == nil {
+		return nil
+	}
+	refusal := fault.New(fault.ProviderUnavailable, "The provider is not available at the moment. Nothing was sent.").Because(err)
+	if unavailable, ok := errors.AsType[*host.Unavailable](err); ok && unavailable.RetryAfter > 0 {
+		refusal = refusal.After(l.Now(), unavailable.RetryAfter)
+	}
+	return refusal
+}
+
+// refuse answers a request that can't be run now, unless its reference has an answer
+// already.
+func (l *Lifecycle) refuse(ctx context.Context, r Request, draft movement.Movement, cause error) (Answer, error) {
+	existing, err := l.Store.MovementByKey(ctx, draft.Key)
+	switch {
+	case err == nil && existing.State != movement.NotSubmitted:
+		return l.replay(ctx, r.Operation, draft, existing)
+	case err != nil && !errors.Is(err, movement.ErrNotFound):
+		return Answer{}, Unjudged(r, draft, err)
+	}
+	return Answer{}, fault.From(cause).WithReference(draft.CallersReference())
+}
+
+// longest is how long a creation may take, with all that may be polled and committed
+// in it.
+func longest(op *catalog.Operation) time.Duration {
+	calls := op.Rules.Timeout
+	if op.Quote {
+		calls *= 2
+	}
+	return sendWindow + calls + lookupTimeout + applyTimeout
+}
+
+// submit hands a reserved movement to its provider, applies what came back, and
+// answers.
+func (l *Lifecycle) submit(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (Answer, error) {
+	result := sdk.DidNotSend(sdk.BlameNone, "send_by passed before the reservation was through")
+	if l.Now().Before(m.SendBy) {
+		result = l.Providers.Call(ctx, m.Provider, sdk.Call{
+			Operation: m.Operation, RequestID: m.RequestID, Connection: c.Connection,
+			Reference: m.UpstreamReference(), Amount: m.Amount, Body: m.Body(), SendBy: m.SendBy,
+			Cost: m.Cost, Quote: m.Quote,
+		}, op.Rules.Timeout)
+	}
+	if result.Outcome == sdk.Done || result.Outcome == sdk.Pending {
+		if err := l.checkOffer(op, m, result.Data); err != nil {
+			result = sdk.DontKnow(sdk.BlameUpstream, "the answer can't be used: "+err.Error())
+		}
+	}
+	l.LogResult(ctx, m, result)
+	if result.Blame == sdk.BlameAccount {
+		l.Alert(ctx, m.Provider, c, result.Detail)
+	}
+	answer, err := l.answerCall(ctx, op, m, c, l.factOfCall(op, m, result))
+	if result.Outcome == sdk.Unknown || result.Outcome == sdk.NotSent { // of which the history has no words
+		l.note(ctx, op, m, "called", result.Outcome.String(), result.Detail)
+	}
+	return answer, err
+}
+
+// answerCall applies the word of a call and answers the creation by the rules.
+func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, f movement.Fact) (Answer, error) {
+	if f.Says == movement.SaysNothing {
+		if op.Rules.Promises {
+			return l.promise(ctx, op, m)
+		}
+		return l.lookOnce(ctx, op, m, c)
+	}
+	now, listed, err := l.apply(ctx, op, m, f)
+	made := f.Says != movement.SaysRefused && f.Says != movement.SaysNotSent
+	switch {
+	case err != nil && listed && !op.Rules.Promises:
+		return Answer{}, timedOut(m, l.Now()).Because(err)
+	case err != nil && op.Rules.Promises: // the poller finds out
+		l.Log.ErrorContext(ctx, "apply the provider's answer", "movement", m.ID.String(), "error", err)
+		return l.promise(ctx, op, m)
+	case err != nil && f.Says == movement.SaysNotSent:
+		return Answer{}, fault.From(err).WithReference(m.CallersReference())
+	case err != nil:
+		return Answer{}, fault.From(err).Unknown().WithReference(m.CallersReference())
+	case (now.Attempt != m.Attempt || now.State == movement.NotSubmitted) && made:
+		return l.contradicted(ctx, op, m, "the provider has "+m.UpstreamReference()+" after it had been proven never sent")
+	case now.Attempt != m.Attempt, now.State == movement.NotSubmitted:
+		return Answer{}, nothingSent(m) // also where a lookup has proven the same
+	case op.Rules.Promises:
+		return l.promise(ctx, op, now)
+	case listed: // the call made nothing, and the provider has it
+		return Answer{}, timedOut(m, l.Now())
+	}
+	return l.outcome(ctx, op, now)
+}
+
+// contradicted answers a call whose word and the provider's other words exclude each
+// other: an operator has to see to it.
+func (l *Lifecycle) contradicted(ctx context.Context, op *catalog.Operation, m movement.Movement, text string) (Answer, error) {
+	answer := timedOut(m, l.Now())
+	if op.Rules.Promises { // which must not be told to ask again: it may be made a second time
+		answer = fault.New(fault.Internal, "The provider contradicts itself. An operator will see to it; ask before you send it again.").WithReference(m.CallersReference())
+		answer.Sent, answer.Retry = fault.SentUnknown, fault.RetryNever
+	}
+	if err := l.List(ctx, m, movement.Doubt{Reason: movement.ReasonContradiction, FactID: m.UpstreamReference(), Detail: text}); err != nil {
+		answer = answer.Because(err)
+	}
+	return Answer{}, answer
+}
+
+// lookOnce polls once what became of a call that was not answered. Where that does
+// not tell either, the merchant is asked to come back with the reference.
+func (l *Lifecycle) lookOnce(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (Answer, error) {
+	seen, err := l.Poll(ctx, op, m, c)
+	if err != nil {
+		l.Log.ErrorContext(ctx, "poll after an unanswered call", "movement", m.ID.String(), "error", err)
+		return Answer{}, timedOut(m, l.Now())
+	}
+	return l.outcome(ctx, op, seen)
+}
+
+// Unjudged is the error of a request that ended before its reference could be looked
+// up. This request sent nothing, but an earlier one under a reference of the
+// merchant's may have.
+func Unjudged(r Request, draft movement.Movement, err error) *fault.Error {
+	f := fault.From(err).WithReference(draft.CallersReference())
+	if r.NamesReference() {
+		return f.Unknown()
+	}
+	return f
+}

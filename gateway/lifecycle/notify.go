@@ -1,0 +1,103 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// notifyTimeout bounds a plugin's verification of a notification.
+const notifyTimeout = 5 * time.Second
+
+// Notify has the plugin verify an inbound notification and applies what it says. The
+// acknowledgement is to be sent only when the error is nil: then everything is
+// committed. An unknown route is fault.NotFound.
+func (l *Lifecycle) Notify(ctx context.Context, n Notification) (sdk.Acknowledgement, error) {
+	_, c, err := l.Accounts.ByNotifyToken(ctx, l.Now(), n.Provider, n.Token)
+	if errors.Is(err, tenants.ErrNotFound) {
+		return sdk.Acknowledgement{}, fault.New(fault.NotFound, "There is no such path.")
+	}
+	if err != nil {
+		return sdk.Acknowledgement{}, fault.From(err)
+	}
+	connection, err := unseal(l.Vault, c)
+	if err != nil {
+		return sdk.Acknowledgement{}, err
+	}
+	ack, err := l.Providers.Notify(ctx, string(n.Provider), sdk.Notification{
+		Connection: connection, RequestID: n.RequestID, Method: n.Method, Query: n.Query, Header: n.Header, Body: n.Body,
+	}, notifyTimeout)
+	if err != nil {
+		return sdk.Acknowledgement{}, fault.New(fault.ProviderUnavailable, "The notification can't be taken now.").Because(err)
+	}
+	if ack.Status >= http.StatusBadRequest {
+		// What could not be verified says nothing, whatever stands in it.
+		l.Log.WarnContext(ctx, "a notification was not taken", "merchant", string(c.MerchantID), "mode", string(c.Mode),
+			"provider", string(c.Provider), "status", ack.Status, "detail", ack.Detail)
+		return ack, nil
+	}
+	for _, u := range ack.Updates {
+		if err := l.notified(ctx, c, u); err != nil {
+			return sdk.Acknowledgement{}, fault.From(err)
+		}
+	}
+	return ack, nil
+}
+
+// notified applies one verified update of a notification, after making sure that it
+// is about a movement of the very connection it came in on.
+func (l *Lifecycle) notified(ctx context.Context, c tenants.Connection, u sdk.StatusUpdate) error {
+	m, err := l.named(ctx, u.Reference)
+	if err == nil && !sentOn(c, m) {
+		err = movement.ErrNotFound
+	}
+	if errors.Is(err, movement.ErrNotFound) {
+		_, err := l.Store.AddException(ctx, movement.Exception{
+			Owner:   movement.Owner{MerchantID: string(c.MerchantID), Mode: string(c.Mode)},
+			Subject: Printable(u.Reference), Reason: movement.ReasonUnknown, FactID: Printable(u.EventID), Provider: string(c.Provider),
+			Detail: "a notification names a movement that this connection does not have", At: l.Now(),
+		})
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	op, err := l.operationOf(m)
+	if err != nil {
+		return err
+	}
+	f := l.factOfUpdate(op, m, u, movement.FromNotification)
+	if f.Says == movement.SaysNotFound {
+		return nil // only who asked can be told that
+	}
+	_, err = l.Apply(ctx, op, m, f)
+	return err
+}
+
+// sentOn tells whether a movement was sent on a connection: a merchant's own speaks
+// of that merchant alone, the platform's of all that used it.
+func sentOn(c tenants.Connection, m movement.Movement) bool {
+	if m.Provider != string(c.Provider) || m.Owner.Mode != string(c.Mode) {
+		return false
+	}
+	if c.MerchantID == tenants.Platform {
+		return m.ConnectionOwner == manifest.OwnerPlatform
+	}
+	return m.ConnectionOwner != manifest.OwnerPlatform && m.Owner.MerchantID == string(c.MerchantID)
+}
+
+// named finds the movement behind an upstream reference, of whatever attempt.
+func (l *Lifecycle) named(ctx context.Context, reference string) (movement.Movement, error) {
+	id, _, ok := movement.ParseUpstreamReference(reference)
+	if !ok {
+		return movement.Movement{}, movement.ErrNotFound
+	}
+	return l.Store.MovementByID(ctx, id)
+}

@@ -1,0 +1,221 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+const (
+	// lateEvery and lateFor say how a last poll for late money is tried again where the
+	// provider could not be asked.
+	lateEvery, lateFor = time.Hour, 24 * time.Hour
+	// unresolvable is when a movement whose connection or operation is gone is polled
+	// again.
+	unresolvable = 10 * time.Minute
+	// LongestPoll bounds a poll that goes on when its caller has no more time.
+	LongestPoll = movement.PollLasts
+)
+
+// Poll asks the provider about a movement, if nobody did within its pace, and applies
+// what it says. It returns the movement as it stands then.
+func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (movement.Movement, error) {
+	// 1. May it be asked for now?
+	now, rules := l.Now(), op.Rules
+	next, last := nextPoll(op, m, now)
+	if rules.Resubmits && (l.clockFault() != nil || m.State.Unknown() && now.Before(m.SendBy.Add(rules.Timeout))) {
+		return m, nil //nolint:nilerr // the first request may be on its way, and a wrong clock does not tell
+	}
+	// 2. The right to ask, over all replicas.
+	ours, err := l.Store.Poll(ctx, m, now, now.Add(-rules.Pace.Every), next)
+	if err != nil {
+		return m, err
+	}
+	if !ours {
+		return l.Reread(ctx, m.ID)
+	}
+	m.PolledAt = now
+	if why := unaskable(op, m, c, now); why != "" {
+		return m, l.List(ctx, m, movement.Doubt{Reason: movement.ReasonUnresolved, FactID: m.UpstreamReference() + " can't be asked", Detail: why})
+	}
+	// 3. The question, which goes on also when nobody waits, and its answer.
+	seen, err := ToTheEnd(ctx, l.Log, func(ctx context.Context) (movement.Movement, error) {
+		update := l.lookup(ctx, op, m, c, now)
+		seen, err := l.weigh(ctx, op, m, c, update)
+		if last && err == nil && update.Status != sdk.StatusUnknown {
+			_, err = l.Store.Poll(ctx, m, now, now, time.Time{})
+		}
+		return seen, err
+	})
+	if err != nil {
+		return m, err
+	}
+	return seen, nil
+}
+
+func (l *Lifecycle) lookup(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, now time.Time) sdk.StatusUpdate {
+	lookup := sdk.Lookup{
+		Operation: m.Operation, RequestID: m.RequestID, Connection: c.Connection,
+		Reference: m.UpstreamReference(), ProviderReference: m.ProviderReference,
+		Amount: m.Amount, Body: m.Body(), SentAt: m.CreatedAt, ExpiresAt: m.ExpiresAt, Cost: m.Cost, Quote: m.Quote,
+	}
+	if op.Rules.Resubmits {
+		lookup.SendBy = now.Add(sendWindow)
+	}
+	update := l.Providers.Lookup(ctx, m.Provider, lookup, lookupTimeout)
+	l.note(ctx, op, m, "polled", update.Status.String(), update.Detail)
+	return update
+}
+
+// weigh applies what a lookup has told.
+func (l *Lifecycle) weigh(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, u sdk.StatusUpdate) (movement.Movement, error) {
+	f := l.factOfUpdate(op, m, u, movement.FromLookup)
+	switch f.Says {
+	case movement.SaysNothing:
+		l.Log.WarnContext(ctx, "lookup told nothing", "movement", m.ID.String(), "provider", m.Provider, "detail", u.Detail)
+		if u.Blame == sdk.BlameAccount {
+			l.Alert(ctx, m.Provider, c, u.Detail)
+		}
+		return m, nil
+	case movement.SaysNotFound:
+		f.Proves = c.SameAccount(op, m) && l.clockFault() == nil
+		return l.notFound(ctx, op, m, f)
+	default:
+		return l.Apply(ctx, op, m, f)
+	}
+}
+
+// notFound counts a "not found" that proves something, and applies it when it was
+// said often enough. The count comes first: another replica's answer may have moved
+// the movement on.
+func (l *Lifecycle) notFound(ctx context.Context, op *catalog.Operation, m movement.Movement, f movement.Fact) (movement.Movement, error) {
+	f.Now = m.PolledAt
+	t := movement.Apply(op.Rules, m, f)
+	if t.MissUntil.IsZero() {
+		return m, l.list(ctx, m, t.Exceptions)
+	}
+	misses, err := l.Store.Miss(ctx, m, t.MissUntil)
+	if err != nil || misses > 0 && t.Effect == movement.Nothing {
+		return m, err
+	}
+	if misses > 0 {
+		return l.Apply(ctx, op, m, f)
+	}
+	return l.Reread(ctx, m.ID)
+}
+
+// unaskable says why a movement can't be asked for where that means to send the same
+// request again: when the provider may no longer take it for the same, or on another
+// account, it would be a second movement.
+func unaskable(op *catalog.Operation, m movement.Movement, c Connection, now time.Time) string {
+	switch {
+	case !op.Rules.Resubmits:
+		return ""
+	case !now.Before(m.CreatedAt.Add(op.Rules.ResubmitWithin)):
+		return "it is too old to be sent again: the provider could take it for a new one"
+	case !c.SameAccount(op, m):
+		return "the connection is another account at the provider now, which does not know it"
+	}
+	return ""
+}
+
+// nextPoll is when the movement is polled again if this poll tells nothing, and
+// whether it is the last one if it tells something.
+func nextPoll(op *catalog.Operation, m movement.Movement, now time.Time) (next time.Time, last bool) {
+	next = m.NextPoll(now, op.Rules)
+	switch {
+	case m.State.Unknown() && m.Misses > 0 && now.Before(m.DueAt):
+		return m.DueAt, false // a second "not found" goes by it
+	case m.State.Unknown() && m.Misses > 0:
+		// One more "not found" ends it: a poll that tells nothing puts that off for no
+		// longer than the provider has been silent in proportion.
+		silent := now.Sub(m.ProvenAfter(op.Rules.Pace.SettlesWithin))
+		return now.Add(min(max(op.Rules.NotFound.Apart, op.Rules.Pace.Every, silent/4), lateFor)), false
+	case m.State == movement.Expired && next.IsZero() && now.Before(m.UpdatedAt.Add(lateFor)):
+		return now.Add(lateEvery), true
+	}
+	return next, false
+}
+
+// Resolve polls a movement that is due.
+func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
+	var overdue error
+	if rules, served := movement.RulesOf(m.Kind); served {
+		overdue = l.list(ctx, m, movement.Apply(rules, m, movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: l.Now()}).Exceptions)
+	}
+	op, c, err := l.context(ctx, m)
+	if err != nil {
+		// It can't be polled now; it must not stay due and be tried in a loop.
+		now := l.Now()
+		_, pollErr := l.Store.Poll(ctx, m, now, now, now.Add(unresolvable))
+		return errors.Join(overdue, err, pollErr)
+	}
+	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m) {
+		now := l.Now()
+		if _, err := l.Store.Poll(ctx, m, now, now, m.NextPoll(now, op.Rules)); err != nil {
+			return errors.Join(overdue, err)
+		}
+		_, err := fed.Refresh(ctx, op, m, c)
+		return errors.Join(overdue, err)
+	}
+	_, err = l.Poll(ctx, op, m, c)
+	return errors.Join(overdue, err)
+}
+
+func (l *Lifecycle) context(ctx context.Context, m movement.Movement) (*catalog.Operation, Connection, error) {
+	op, err := l.operationOf(m)
+	if err != nil {
+		return nil, Connection{}, err
+	}
+	c, err := l.Reconnect(ctx, op, m)
+	return op, c, err
+}
+
+// Operation is the operation that made a movement.
+func Operation(c *catalog.Catalog, m movement.Movement) (*catalog.Operation, error) {
+	op, ok := c.Current().ByPath(m.Operation)
+	if !ok {
+		return nil, fmt.Errorf("lifecycle: movement %s: nobody offers %s now", m.ID, m.Operation)
+	}
+	return op, nil
+}
+
+// ToTheEnd runs a poll for as long as it takes, also when its caller has no more time
+// to wait: it has taken the right to poll from all others, and a merchant that keeps
+// asking must not keep them from an answer. A panic is raised here.
+func ToTheEnd[T any](ctx context.Context, log *slog.Logger, poll func(context.Context) (T, error)) (seen T, err error) {
+	type outcome struct {
+		seen   T
+		err    error
+		thrown any
+	}
+	ended := make(chan outcome, 1)
+	polling, cancel := context.WithTimeout(context.WithoutCancel(ctx), LongestPoll)
+	go func() {
+		var o outcome
+		defer cancel()
+		defer func() {
+			if o.thrown = recover(); o.thrown != nil && ctx.Err() != nil {
+				log.ErrorContext(polling, "a poll that nobody waits for panicked", "panic", o.thrown, "stack", string(debug.Stack()))
+			}
+			ended <- o
+		}()
+		o.seen, o.err = poll(polling)
+	}()
+	select {
+	case <-ctx.Done():
+		return seen, ctx.Err()
+	case o := <-ended:
+		if o.thrown != nil {
+			panic(o.thrown)
+		}
+		return o.seen, o.err
+	}
+}

@@ -1,0 +1,269 @@
+package lifecycle
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// replay answers a request whose reference is taken.
+func (l *Lifecycle) replay(ctx context.Context, op *catalog.Operation, draft, m movement.Movement) (Answer, error) {
+	answer, err := l.repeat(ctx, op, draft, m)
+	answer.Earlier = true
+	return answer, err
+}
+
+// repeat answers the same request as the first one was, by the rules: with its offer,
+// that it is pending, or how it stands now.
+func (l *Lifecycle) repeat(ctx context.Context, op *catalog.Operation, draft, m movement.Movement) (Answer, error) {
+	if err := l.same(op, draft, m); err != nil {
+		return Answer{}, err
+	}
+	switch op.Rules.Answers {
+	case movement.AnswerPending:
+		m, err := l.await(ctx, op, m)
+		if err != nil {
+			return Answer{}, fault.From(err).Unknown().WithReference(m.CallersReference())
+		}
+		if err := l.same(op, draft, m); err != nil { // the one that was awaited was not sent, and another came first
+			return Answer{}, err
+		}
+		answer, err := l.promise(ctx, op, m)
+		answer.Replayed = err == nil
+		return answer, err
+	case movement.AnswerPresent:
+		if now := l.Now(); m.State == movement.Submitting && now.Before(m.SendBy.Add(op.Rules.Timeout)) {
+			return Answer{}, inProgress(m, now)
+		}
+		answer, err := l.promise(ctx, op, m)
+		answer.Replayed = err == nil || m.State == movement.Failed
+		return answer, err
+	case movement.AnswerOffer:
+	}
+	if m.Answer == nil && m.State != movement.Failed {
+		var err error
+		if m, err = l.goOn(ctx, op, m); err != nil {
+			return Answer{}, err
+		}
+	}
+	answer, err := l.outcome(ctx, op, m)
+	answer.Replayed = err == nil || m.Refusal != nil
+	return answer, err
+}
+
+func (l *Lifecycle) same(op *catalog.Operation, draft, m movement.Movement) error {
+	draft.Request = l.kinds[op.Kind].Kept(op, draft, m)
+	if !m.SameRequest(draft.Request) {
+		return differs(draft, m)
+	}
+	return nil
+}
+
+const (
+	// awaitFirst and awaitEvery say how often somebody who has sent an order again looks
+	// whether the first one was answered.
+	awaitFirst = 20 * time.Millisecond
+	awaitEvery = 200 * time.Millisecond
+)
+
+// await waits for the first word on a movement that another request is submitting at
+// this moment, so that all who ask the same are answered the same.
+func (l *Lifecycle) await(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
+	pause := awaitFirst
+	for m.State == movement.Submitting && l.Now().Before(m.SendBy.Add(op.Rules.Timeout)) {
+		select {
+		case <-ctx.Done():
+			return m, nil
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, awaitEvery)
+		next, err := l.Store.MovementByID(ctx, m.ID)
+		switch {
+		case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+			return m, nil
+		case err != nil:
+			return m, err
+		}
+		m = next
+	}
+	return m, nil
+}
+
+// promise answers what goes out, and records where that is a promise: from then on
+// the reference is never free again, and the end is told.
+func (l *Lifecycle) promise(ctx context.Context, op *catalog.Operation, m movement.Movement) (Answer, error) {
+	attempt := m.Attempt
+	if m.Answer == nil && (op.Rules.Answers == movement.AnswerPending || m.State == movement.Submitting) {
+		var err error
+		if m, err = l.acknowledge(ctx, op, m); err != nil {
+			return Answer{}, fault.From(err).Unknown().WithReference(m.CallersReference())
+		}
+	}
+	if m.State == movement.NotSubmitted || m.Attempt != attempt { // also where somebody has reserved it again since
+		return Answer{}, nothingSent(m)
+	}
+	return l.kinds[op.Kind].Answer(op, m)
+}
+
+// acknowledge records the first answer of a movement that has none.
+func (l *Lifecycle) acknowledge(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
+	answer := firstAnswer(l.kinds[op.Kind], op, m)
+	if !m.State.Unknown() {
+		return l.keepAnswer(ctx, m, answer)
+	}
+	then, err := Persist(ctx, l.Patience, func(ctx context.Context) (movement.Movement, error) {
+		return l.Store.Acknowledge(ctx, m, answer)
+	})
+	if err != nil {
+		return m, err
+	}
+	if op.Rules.Answers == movement.AnswerPending && then.Answer == nil && !then.State.Unknown() && then.State != movement.NotSubmitted {
+		return l.keepAnswer(ctx, then, answer) // moved on by somebody else, who gave no answer
+	}
+	return then, nil
+}
+
+func (l *Lifecycle) keepAnswer(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
+	_, err := Persist(ctx, l.Patience, func(ctx context.Context) (bool, error) {
+		return l.Store.Apply(ctx, movement.Change{
+			Transition: movement.Transition{Effect: movement.KeepAnswer}, Movement: m, At: l.Now(), Answer: answer,
+		})
+	})
+	if err != nil {
+		return m, err
+	}
+	return l.Reread(ctx, m.ID)
+}
+
+// outcome is what a creation with an offer is answered, as far as it is known. What
+// has ended before anybody was answered gets its first answer here, which then stays.
+func (l *Lifecycle) outcome(ctx context.Context, op *catalog.Operation, m movement.Movement) (Answer, error) {
+	switch {
+	case m.Answer != nil:
+		return Answer{Data: m.Answer}, nil
+	case m.Refusal != nil:
+		return l.refusedAnswer(m)
+	}
+	switch m.State {
+	case movement.NotSubmitted:
+		return Answer{}, nothingSent(m)
+	case movement.Failed:
+		return Answer{}, RefusalError(&movement.Refusal{}).WithReference(m.CallersReference())
+	case movement.Submitting, movement.Acknowledged, movement.Pending: // without what there is to pay
+		return Answer{}, timedOut(m, l.Now())
+	case movement.Succeeded, movement.Expired:
+	}
+	data := firstAnswer(l.kinds[op.Kind], op, m)
+	if _, err := l.keepAnswer(ctx, m, data); err != nil {
+		return Answer{}, fault.From(err).Unknown().WithReference(m.CallersReference())
+	}
+	return Answer{Data: data}, nil
+}
+
+func (l *Lifecycle) refusedAnswer(m movement.Movement) (Answer, error) {
+	return Answer{}, RefusalError(m.Refusal).WithReference(m.CallersReference())
+}
+
+// goOn goes on with a first attempt that nobody answered. While it may still be under
+// way it is in progress; after that it is polled, never made a second time.
+func (l *Lifecycle) goOn(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
+	now := l.Now()
+	if m.PolledAt.IsZero() && now.Before(m.SendBy.Add(op.Rules.Timeout)) {
+		return m, inProgress(m, now)
+	}
+	if !m.State.Open() {
+		return m, nil
+	}
+	_, c, err := l.context(ctx, m)
+	if err == nil {
+		m, err = l.Poll(ctx, op, m, c)
+	}
+	if err == nil {
+		return m, nil
+	}
+	// Whatever is in the way now, the first attempt may have been sent.
+	if unable, ok := errors.AsType[*fault.Error](err); ok {
+		return m, timedOut(m, now).Because(unable)
+	}
+	return m, fault.From(err).Unknown().WithReference(m.CallersReference())
+}
+
+func inProgress(m movement.Movement, now time.Time) error {
+	return fault.Newf(fault.InProgress, "The same %s is being created at this moment.", m.Kind).After(now, time.Second).WithReference(m.CallersReference())
+}
+
+// comeBack is when to ask again after an answer that did not come in time.
+const comeBack = 5 * time.Second
+
+func timedOut(m movement.Movement, now time.Time) *fault.Error { return TimedOut(m, now) }
+
+// TimedOut is the error of a call whose outcome is not known in time.
+func TimedOut(m movement.Movement, now time.Time) *fault.Error {
+	return fault.New(fault.ProviderTimeout, "The provider did not answer in time. Ask again with the same reference: it looks the first attempt up and never makes a second.").
+		After(now, comeBack).WithReference(m.CallersReference())
+}
+
+// nothingSent is the error of a movement that is proven never sent: its reference is
+// free.
+func nothingSent(m movement.Movement) *fault.Error {
+	return fault.New(fault.ProviderUnavailable, "The provider is not available at the moment. Nothing was sent.").WithReference(m.CallersReference())
+}
+
+// refusals are the codes that a provider may refuse with; what else it says is its
+// own affair and becomes the last of them.
+var refusals = []sdk.RefusalCode{sdk.RefuseDestination, sdk.RefuseProduct, sdk.RefuseOther}
+
+// RefusalError is the error of a provider's no.
+func RefusalError(r *movement.Refusal) *fault.Error {
+	code, message := sdk.RefusalCode(r.Code), r.Message
+	if !slices.Contains(refusals, code) {
+		code = sdk.RefuseOther
+	}
+	if message == "" {
+		message = "The provider refused the request."
+	}
+	e := fault.New(fault.Code(code), message)
+	for _, f := range r.Fields {
+		e.Fields = append(e.Fields, fault.Field(f))
+	}
+	e.Sent, e.Retry = fault.SentRefused, fault.RetryNever
+	if r.Unsent {
+		e.Sent = fault.SentNo
+	}
+	return e
+}
+
+// differs names the fields in which two requests under one reference are not the
+// same.
+func differs(draft, m movement.Movement) error {
+	var ours, theirs map[string]json.RawMessage
+	if json.Unmarshal(draft.Body(), &ours) != nil || json.Unmarshal(m.Body(), &theirs) != nil {
+		return fault.New(fault.DuplicateReference, "This reference was used before with a different request.").WithReference(m.CallersReference())
+	}
+	var fields []fault.Field
+	if draft.Operation != m.Operation {
+		fields = append(fields, fault.Field{Field: "path", Message: "was " + m.Operation + " before"})
+	}
+	names := slices.Collect(maps.Keys(ours))
+	for name := range theirs {
+		if _, both := ours[name]; !both {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if !bytes.Equal(ours[name], theirs[name]) {
+			fields = append(fields, fault.Field{Field: name, Message: "differs from the first request with this reference"})
+		}
+	}
+	return fault.New(fault.DuplicateReference, "This reference was used before with a different request.", fields...).WithReference(m.CallersReference())
+}

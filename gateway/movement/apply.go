@@ -1,0 +1,386 @@
+package movement
+
+import (
+	"strings"
+	"time"
+)
+
+// OverdueAfter is how long nobody may know of a movement whether it was sent, or how
+// it ended, before it is an exception.
+const OverdueAfter = 24 * time.Hour
+
+// PollLasts is longer than any poll is under way.
+const PollLasts = time.Minute
+
+// Apply says what a fact means for a movement. It is the whole of what the gateway
+// does with money: calls, lookups, notifications, statements, operators and time all
+// end here.
+func Apply(rules Rules, m Movement, f Fact) Transition {
+	switch f.Says {
+	case SaysNothing:
+		return Transition{}
+	case SaysAccepted:
+		return accepted(rules, m, f)
+	case SaysRefused:
+		return refused(rules, m, f)
+	case SaysNotSent:
+		return notSent(rules, m, f)
+	case SaysNotFound:
+		return notFound(rules, m, f)
+	case SaysReadThrough:
+		return readThrough(rules, m, f)
+	case SaysDiffers:
+		return doubt(ReasonAmount, f.EventID, "the statement tells its payment once more, and otherwise")
+	case SaysCancelled:
+		return cancelled(rules, m, f)
+	case SaysOverridden:
+		return overridden(rules, m, f)
+	case SaysOverdue:
+		return overdue(rules, m, f)
+	case SaysPending, SaysSucceeded, SaysFailed, SaysExpired:
+	}
+	return updated(rules, m, f)
+}
+
+// accepted takes in a creation that the provider has made.
+func accepted(rules Rules, m Movement, f Fact) Transition {
+	kept := Transition{Result: f.Data, ProviderReference: f.ProviderReference, ExpiresAt: f.ExpiresAt, Answers: true}
+	if rules.Life > 0 {
+		kept.ExpiresAt = m.ExpiresAt // its life is ours
+	}
+	switch m.State {
+	case Submitting, Acknowledged:
+		kept.Event, kept.Detail = "accepted", detail("source", f.source())
+		return move(rules, m, f, Pending, kept)
+	case Pending, Succeeded, Failed, Expired: // a notification or a lookup was faster
+		kept.Effect = KeepAnswer
+		return kept
+	case NotSubmitted: // whoever answers the call lists it
+	}
+	return Transition{}
+}
+
+// refused takes in the provider's no to a creation.
+func refused(rules Rules, m Movement, f Fact) Transition {
+	if m.State.Unknown() {
+		return move(rules, m, f, Failed, Transition{
+			Event: "refused", Refusal: f.Refusal, Detail: detail("source", f.source(), "detail", f.Detail),
+		})
+	}
+	return overtaken(rules, m, "refused")
+}
+
+// notSent takes in the proof of a call that nothing was sent.
+func notSent(rules Rules, m Movement, f Fact) Transition {
+	switch {
+	case !m.State.Unknown():
+		if rules.Resubmits && rules.Promises {
+			return Transition{} // a lookup that resubmits may have sent it
+		}
+		return overtaken(rules, m, "not sent")
+	case rules.Resubmits && !m.PolledAt.IsZero():
+		return Transition{} // a resubmission has begun: nobody knows
+	}
+	t := free(m, Transition{Detail: detail("source", f.source()), Unpolled: rules.Resubmits})
+	t.Releases = t.To == NotSubmitted && rules.Reserves == ReserveAmount
+	return move(rules, m, f, t.To, t)
+}
+
+// overtaken is about a call that made nothing, of a movement that somebody else's
+// word has moved on meanwhile.
+func overtaken(rules Rules, m Movement, said string) Transition {
+	switch {
+	case m.State == NotSubmitted, m.State == Failed:
+		return Transition{}
+	case rules.Promises:
+		return doubt(ReasonContradiction, m.UpstreamReference(), "the call was "+said+", but it is "+string(m.State))
+	}
+	return doubt(ReasonContradiction, m.UpstreamReference(),
+		"the call was "+said+", but the provider has "+m.UpstreamReference()+", which is "+string(m.State))
+}
+
+// free ends a movement of which nothing was sent: its reference is free again,
+// unless a merchant has read that it is pending. Then it has failed.
+func free(m Movement, t Transition) Transition {
+	t.To, t.Event = NotSubmitted, "not_sent"
+	if m.State == Acknowledged {
+		t.To = Failed
+		t.Refusal = &Refusal{Message: "The " + string(m.Kind) + " was never sent to the provider. No money was moved.", Unsent: true}
+	}
+	return t
+}
+
+// notFound weighs a lookup that answered "there is no such thing": proof that
+// nothing was sent only when it comes as often as the rules say, after nothing can
+// be under way any more. The first sets the time that the next waits for. It proves
+// nothing on another account, which would not know it either, nor by a wrong clock.
+func notFound(rules Rules, m Movement, f Fact) Transition {
+	switch {
+	case m.State == Pending:
+		return doubt(ReasonVanished, "", "the provider no longer knows a movement that it had accepted")
+	case !m.State.Unknown(), !f.Proves, f.Now.Before(m.ProvenAfter(rules.Pace.SettlesWithin)), m.Misses > 0 && f.Now.Before(m.DueAt):
+		return Transition{}
+	}
+	miss := Transition{MissUntil: f.Now.Add(max(rules.NotFound.Apart, rules.Pace.Every))}
+	if m.Misses+1 < rules.NotFound.Times {
+		return miss
+	}
+	miss.Detail, miss.PolledBefore = detail("source", f.source()), m.PolledAt
+	t := free(m, miss)
+	return move(rules, m, f, t.To, t)
+}
+
+// readThrough ends a collection unpaid once its account's statement is complete
+// beyond the end of its life.
+func readThrough(rules Rules, m Movement, f Fact) Transition {
+	if m.State != Pending || !f.Now.After(m.ExpiresAt) || !f.Through.After(m.ExpiresAt) {
+		return Transition{}
+	}
+	return move(rules, m, f, Expired, Transition{
+		Event: string(Expired), Detail: detail("source", f.source(), "through", stamp(f.Through)),
+	})
+}
+
+// cancelled ends what its merchant had ended at the provider.
+func cancelled(rules Rules, m Movement, f Fact) Transition {
+	if m.State != Pending {
+		return Transition{}
+	}
+	return move(rules, m, f, Expired, Transition{Event: string(Expired), Detail: detail("source", f.source())})
+}
+
+// overridden ends a movement as operators say. What a lookup may still be sending
+// again stays as it is: the guard is in the commit, because a poll may begin after
+// all that was read before.
+func overridden(rules Rules, m Movement, f Fact) Transition {
+	if !m.State.Open() || !rules.Overridable {
+		return Transition{}
+	}
+	o, alone := f.Override, ""
+	if o.Alone {
+		alone = "yes"
+	}
+	t := Transition{
+		Event: "overridden",
+		Detail: detail("source", f.source(), "operators", o.Operators(), "alone", alone, "outcome", string(o.Outcome),
+			"reason", o.Reason, "confirmation", o.ConfirmedReason),
+		Result: f.Data, Answers: rules.Answers == AnswerPending && m.Answer == nil,
+	}
+	if o.State() == Succeeded {
+		t.Cost = m.Cost // nobody knows better than what was agreed
+	}
+	if rules.Resubmits {
+		t.PolledBefore = f.Begun.Add(-PollLasts)
+	}
+	return move(rules, m, f, o.State(), t)
+}
+
+// overdue lists what should be known by now.
+func overdue(rules Rules, m Movement, f Fact) Transition {
+	text := ""
+	switch {
+	case f.Now.Sub(m.CreatedAt) < OverdueAfter:
+	case m.State.Unknown():
+		text = "nobody knows yet whether it was sent"
+	case m.State == Pending && !rules.Waits:
+		text = "the provider has it and does not tell its end"
+	}
+	if text == "" {
+		return Transition{}
+	}
+	return doubt(ReasonUnresolved, m.UpstreamReference()+" after a day", text)
+}
+
+// updated takes in a status update: what the provider, its statement, or the answer
+// of a call says of a movement's state.
+func updated(rules Rules, m Movement, f Fact) Transition {
+	to, _ := f.State()
+	if rules.EndedBy == EndedByStatement && f.Source != FromStatement {
+		f.ExpiresAt = time.Time{} // its life is ours
+		if to != Pending {
+			return doubt(ReasonContradiction, f.EventID, "a "+string(f.Source)+" says "+string(to)+", which the statement alone may say")
+		}
+	}
+	if f.Source == FromStatement && to == Failed && m.State != Succeeded && !m.PaidLateAt.IsZero() {
+		return record(rules, m, f, Reversal) // its merchant read of late money, and reads that it is gone
+	}
+	if why, text := doubted(rules, m, f); why != "" {
+		return doubt(why, f.EventID, text)
+	}
+	effect := rules.judge(m.State, to)
+	if f.Source == FromCall {
+		switch {
+		case effect == Reversal:
+			effect = Contradiction // a refusal that comes late takes nothing back
+		case rules.Resubmits && to == Failed && !m.PolledAt.IsZero() && !m.State.Final():
+			return Transition{} // the same request was sent again meanwhile: its answer counts
+		}
+	}
+	switch effect {
+	case Move:
+		return moved(rules, m, f, to)
+	case LateMoney, Reversal:
+		return record(rules, m, f, effect)
+	case Contradiction:
+		return doubt(ReasonContradiction, f.EventID, "it is "+string(m.State)+", the provider says "+string(to))
+	case Nothing, Supplement, KeepAnswer:
+	}
+	return confirmed(rules, m, f, to)
+}
+
+// doubted checks what a provider says against our own record. What differs leaves
+// the movement as it is and is an exception.
+func doubted(rules Rules, m Movement, f Fact) (why, text string) {
+	succeeded := f.Says == SaysSucceeded
+	switch {
+	case succeeded && f.Unreadable != "":
+		return ReasonUnreadable, "the provider says succeeded, and its data can't be read: " + f.Unreadable
+	case f.Reference != m.UpstreamReference():
+		return ReasonContradiction, "it is asked for as " + m.UpstreamReference() + ", the provider speaks of " + f.Reference
+	case f.Currency != "" && f.Currency != "IDR":
+		return ReasonCurrency, "the provider says " + f.Currency
+	case rules.CostTold: // how much it cost is told when it succeeds: of a bill to the rupiah, of a product at most
+		exact := m.Charge == Held && f.Amount != m.Cost
+		if succeeded && (exact || f.Amount <= 0 || f.Amount > m.Cost) {
+			return ReasonAmount, "agreed on " + m.Cost.String() + ", the provider says " + f.Amount.String()
+		}
+	case f.Amount != m.Amount && (succeeded || f.Amount != 0):
+		return ReasonAmount, "asked " + m.Amount.String() + ", the provider says " + f.Amount.String()
+	}
+	return "", ""
+}
+
+// moved is the move that a status update makes.
+func moved(rules Rules, m Movement, f Fact, to State) Transition {
+	t := Transition{
+		Event: string(to), Detail: f.entry(rules), ProviderReference: f.ProviderReference, ExpiresAt: f.ExpiresAt,
+		Unpolled: f.Source == FromCall && to == Failed && rules.Resubmits,
+	}
+	if to.Final() {
+		t.FactID = f.EventID
+	}
+	if rules.EndedBy == EndedByStatement && to == Succeeded {
+		if t.PaidAt = f.At; f.At.IsZero() { // nobody knows better
+			t.PaidAt = f.Now
+		}
+	}
+	if rules.CostTold && to == Succeeded {
+		t.Cost = f.Amount
+	}
+	switch {
+	case rules.Answers == AnswerPending:
+		t.Result, t.Answers = f.Data, m.Answer == nil
+	case rules.Answers == AnswerPresent:
+		t.Result = f.Data
+	case to != Failed && m.Answer == nil && f.Offers: // what failed before it was answered is answered so
+		t.Result, t.Answers = f.Data, true
+	}
+	return move(rules, m, f, to, t)
+}
+
+// record keeps late money and reversals, which change no state.
+func record(rules Rules, m Movement, f Fact, effect Effect) Transition {
+	t := Transition{Effect: effect, HappenedAt: f.At, Detail: detail("source", f.source(), "fact", f.EventID)}
+	if f.At.IsZero() {
+		t.HappenedAt = f.Now
+	}
+	t.Event, t.Tells = "paid_late", PaidLateEvent
+	why := ReasonPaidLate
+	if effect == Reversal {
+		t.Event, t.Tells, why = "reversed", ReversedEvent, ReasonReversed
+		if m.Charge != Unpaid {
+			t.Posting = m.posts(f.Now, takeBack(m))
+		}
+	}
+	t.Exceptions = []Doubt{{why, f.EventID, "amount " + m.Amount.String()}}
+	return t
+}
+
+// confirmed takes what is left of a status update that changes no state: an answer
+// that nobody had yet, or a second success.
+func confirmed(rules Rules, m Movement, f Fact, to State) Transition {
+	again := to == Succeeded && m.FactID != "" && f.EventID != "" && f.EventID != m.FactID
+	switch {
+	case to == Succeeded && rules.Promises:
+		return succeededAgain(rules, m, f, again)
+	case again:
+		return doubt(ReasonPaidAgain, f.EventID, "it was paid before by "+m.FactID)
+	case to != Pending, m.State != Pending, rules.Answers != AnswerOffer, m.Answer != nil, !f.Offers:
+		return Transition{}
+	}
+	return Transition{Effect: KeepAnswer, Result: f.Data, Answers: true, ProviderReference: f.ProviderReference, ExpiresAt: f.ExpiresAt}
+}
+
+// succeededAgain takes what is left of a success of money that goes out that is told
+// once more: another cost, which is not posted; what was not told before, which
+// status answers have from now on; or another name, which may be a second success.
+func succeededAgain(rules Rules, m Movement, f Fact, renamed bool) Transition {
+	var t Transition
+	cheaper := rules.CostTold && f.Amount != m.Cost // what is dearer was doubted
+	if cheaper {
+		t.Exceptions = append(t.Exceptions, Doubt{ReasonAmount, f.EventID, "booked at " + m.Cost.String() + ", the provider says " + f.Amount.String()})
+	}
+	switch {
+	case f.Late != "" && m.ReversedAt.IsZero():
+		// An operator has to know: the merchant was called back without it. It is
+		// listed as another success would be, so that the same one told again is not.
+		t.Effect, t.Result, t.Event, t.Detail = Supplement, f.Fuller, "supplemented", f.entry(rules)
+		t.Exceptions = append(t.Exceptions, Doubt{ReasonContradiction, f.EventID, "the provider told " + f.Late + " late, after the success: the callback went without it"})
+	case renamed && !cheaper:
+		t.Exceptions = append(t.Exceptions, Doubt{ReasonContradiction, f.EventID, "it was told succeeded before as " + m.FactID})
+	}
+	return t
+}
+
+// move completes a move with all that follows from it by the rules.
+func move(rules Rules, m Movement, f Fact, to State, t Transition) Transition {
+	t.Effect, t.To, t.From = Move, to, []State{m.State}
+	if m.State.Unknown() && to != NotSubmitted && !(m.State == Acknowledged && t.Refusal != nil && t.Refusal.Unsent) {
+		t.From = []State{Submitting, Acknowledged}
+	}
+	if to.Final() {
+		t.Tells = EndedEvent
+	}
+	t.Receipt = rules.Receipts && to == Succeeded
+	t.GivesBack = m.givesBack(to)
+	t.Posting = t.posting(m, f.Now)
+	then := m
+	then.State, then.UpdatedAt = to, f.Now
+	if !t.ExpiresAt.IsZero() || t.Event == "accepted" {
+		then.ExpiresAt = t.ExpiresAt
+	}
+	t.NextPoll = then.NextPoll(f.Now, rules)
+	return t
+}
+
+func doubt(reason, fact, text string) Transition {
+	effect := Nothing
+	if reason == ReasonContradiction {
+		effect = Contradiction
+	}
+	return Transition{Effect: effect, Exceptions: []Doubt{{reason, fact, text}}}
+}
+
+// entry is a status update's entry in the history, for operators: of money that goes
+// out with what the provider gave.
+func (f Fact) entry(rules Rules) string {
+	amount, told := "", ""
+	if rules.Promises {
+		told = f.Told
+		if f.Amount != 0 {
+			amount = f.Amount.String()
+		}
+	}
+	return detail("source", f.source(), "fact", f.EventID, "at", stamp(f.At), "provider_reference", f.ProviderReference, "amount", amount, "data", told)
+}
+
+// Operators are those who made an override.
+func (d Override) Operators() string { return strings.TrimSuffix(d.Operator+", "+d.ConfirmedBy, ", ") }
+
+// State is the state that an override puts a movement in.
+func (d Override) State() State {
+	if d.Outcome == OverrideSucceeded {
+		return Succeeded
+	}
+	return Failed
+}

@@ -1,0 +1,244 @@
+package movement
+
+import (
+	"cmp"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// Effect is what a fact means for a movement.
+type Effect int
+
+// The effects. A contradiction fits nothing; it changes nothing and is an
+// exception.
+const (
+	Nothing       Effect = iota
+	Move                 // another state
+	LateMoney            // a record beside the end: money came after it
+	Reversal             // a record beside the end: the money went back
+	Supplement           // the result of a success grows
+	KeepAnswer           // the creation's answer is known only now
+	Contradiction        //
+)
+
+// Occasion says which of the kind's callback events a transition makes.
+type Occasion int
+
+// The occasions.
+const (
+	NoEvent Occasion = iota
+	EndedEvent
+	PaidLateEvent
+	ReversedEvent
+)
+
+// Event is the name of the event that a kind's merchants read of an occasion, ""
+// for none.
+func (r Rules) Event(o Occasion) string {
+	switch o {
+	case EndedEvent:
+		return r.Events.Ended
+	case PaidLateEvent:
+		return r.Events.PaidLate
+	case ReversedEvent:
+		return r.Events.Reversed
+	case NoEvent:
+	}
+	return ""
+}
+
+// Transition is what a fact leads to, as data. The zero value changes nothing.
+type Transition struct {
+	Effect Effect
+	From   []State // of a move: the states that it may leave
+	To     State   // of a move
+
+	Event  string // of the history, "" for none
+	Detail string // of the history, JSON, no secrets
+
+	// What is kept; the zero value leaves what is there.
+	Result            json.RawMessage
+	Refusal           *Refusal
+	ProviderReference string
+	FactID            string
+	ExpiresAt         time.Time
+	PaidAt            time.Time // of a collection
+	HappenedAt        time.Time // of late money and reversals
+	Cost              money.Amount
+
+	Posting   *ledger.Transaction // nil for none
+	GivesBack int                 // how often it gives its usage of payout limits back; -1 counts it again
+	Releases  bool                // its reserved amount is free at once
+
+	Answers bool     // the creation's answer is given now, from the result
+	Tells   Occasion // the callback event that it makes
+	Receipt bool     // a receipt to the payer
+
+	// Guards beside the state: nobody has polled it, or nobody since a moment.
+	Unpolled     bool
+	PolledBefore time.Time
+
+	// MissUntil says that a "not found" counts, and from when on the next one does.
+	MissUntil time.Time
+	NextPoll  time.Time // zero: nothing is left to find out
+
+	Exceptions []Doubt
+}
+
+// Doubt is an exception that a transition makes.
+type Doubt struct {
+	Reason string
+	FactID string
+	Detail string
+}
+
+// Change is a transition as it is committed: of which movement, when, and with what
+// was rendered for it.
+type Change struct {
+	Transition
+	Movement Movement // as it was seen: id, attempt and state are guards
+	At       time.Time
+	Answer   json.RawMessage // nil leaves what is there
+	Callback *CallbackEvent  // nil for none
+	Mail     *Mail           // nil for none
+}
+
+// The reasons of exceptions.
+const (
+	ReasonAmount        = "amount_differs"
+	ReasonCurrency      = "currency_differs"
+	ReasonPaidAgain     = "paid_again"
+	ReasonPaidLate      = "paid_late"
+	ReasonReversed      = "reversed"
+	ReasonVanished      = "vanished"
+	ReasonContradiction = "contradiction"
+	ReasonUnknown       = "unknown_reference"
+	ReasonUnresolved    = "unresolved"
+	ReasonAccount       = "our_account"
+	ReasonFee           = "fee_differs"
+	ReasonUnreadable    = "unreadable"
+	ReasonStatement     = "statement"
+	ReasonAmbiguous     = "ambiguous"
+	ReasonAlone         = "overridden_alone"
+)
+
+// posting is what a move does to the ledger, nil for nothing.
+func (t *Transition) posting(m Movement, now time.Time) *ledger.Transaction {
+	ends, well := t.To.Final() || t.To == NotSubmitted, t.To == Succeeded
+	switch {
+	case m.Charge == Unpaid, !ends:
+		return nil
+	case m.Charge == Charged && well:
+		return m.posts(now, ledger.EndCost(t.Cost))
+	case m.Charge == Charged:
+		return m.posts(now, ledger.GiveBack(m.Amount))
+	case well:
+		return m.posts(now, ledger.EndCapture(m.Amount, t.Cost))
+	}
+	return m.posts(now, ledger.LetGo(m.Amount))
+}
+
+// Begins is how the paying of a movement begins, nil where it is not paid from a
+// balance.
+func (m *Movement) Begins() *ledger.Transaction {
+	switch m.Charge {
+	case Charged:
+		return m.posts(m.CreatedAt, ledger.BeginCharge(m.Amount))
+	case Held:
+		return m.posts(m.CreatedAt, ledger.BeginHold(m.Amount))
+	case Unpaid:
+	}
+	return nil
+}
+
+func (m *Movement) posts(now time.Time, tx ledger.Transaction) *ledger.Transaction {
+	tx.Subject, tx.Attempt, tx.Provider, tx.At = uuid.UUID(m.ID), m.Attempt, m.Provider, now
+	return &tx
+}
+
+// givesBack is how often a move to a state gives usage back: once where the movement
+// comes to nothing, and less than nothing where it has moved after all that was
+// proven never sent.
+func (m *Movement) givesBack(to State) int {
+	ends := to == Failed || to == NotSubmitted
+	switch freed := m.State == NotSubmitted; {
+	case len(m.Usage) == 0, freed && ends:
+		return 0
+	case freed:
+		return -1
+	case ends:
+		return 1
+	}
+	return 0
+}
+
+// detail is the JSON of a history's entry, from pairs of name and value; empty
+// values are left out.
+func detail(pairs ...string) string {
+	text := []byte{'{'}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		if pairs[i+1] == "" {
+			continue
+		}
+		if len(text) > 1 {
+			text = append(text, ',')
+		}
+		name, _ := json.Marshal(pairs[i]) // strings
+		value, _ := json.Marshal(pairs[i+1])
+		text = append(append(append(text, name...), ':'), value...)
+	}
+	return string(append(text, '}'))
+}
+
+func stamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+// takeBack is what the reversal of a movement that was paid from a balance does.
+func takeBack(m Movement) ledger.Transaction { return ledger.TakeBack(m.Amount, m.Cost) }
+
+// After is the movement as a change leaves it.
+func (c Change) After() Movement {
+	m := c.Movement
+	if c.Effect != Move && c.Effect != LateMoney && c.Effect != Reversal {
+		return c.keeps(m)
+	}
+	m.UpdatedAt = c.At
+	m.Sequence++
+	switch c.Effect {
+	case LateMoney:
+		m.PaidLateAt = c.HappenedAt
+	case Reversal:
+		m.ReversedAt = c.HappenedAt
+	case Move:
+		m.State, m.PaidAt, m.Misses, m.DueAt = c.To, c.PaidAt, 0, c.NextPoll
+		if c.Refusal != nil {
+			m.Refusal = c.Refusal
+		}
+		m.FactID, m.Cost = cmp.Or(c.FactID, m.FactID), cmp.Or(c.Cost, m.Cost)
+	case Nothing, Supplement, KeepAnswer, Contradiction:
+	}
+	return c.keeps(m)
+}
+
+func (c Change) keeps(m Movement) Movement {
+	if c.Result != nil {
+		m.Result = c.Result
+	}
+	if c.Answer != nil {
+		m.Answer = c.Answer
+	}
+	m.ProviderReference = cmp.Or(c.ProviderReference, m.ProviderReference)
+	if !c.ExpiresAt.IsZero() {
+		m.ExpiresAt = c.ExpiresAt
+	}
+	return m
+}

@@ -1,0 +1,231 @@
+// Package override applies what operators decide of movements whose outcome nobody
+// knows. Two operators must say the same, or one decides alone and that is reviewed.
+// It changes no movement itself: an override is a fact for package lifecycle.
+package override
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+)
+
+// Records keeps what operators say of movements. Override is one commit: it returns
+// what stands then, with movement.ErrOverridden where that is another outcome.
+type Records interface {
+	Override(ctx context.Context, m movement.Movement, o movement.Override, review movement.Exception) (movement.Override, error)
+	OverrideOf(ctx context.Context, id movement.ID, attempt int) (movement.Override, error)
+	ExceptionsOf(ctx context.Context, owner movement.Owner, subject string) ([]movement.Exception, error)
+	ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
+}
+
+// Overrides takes in operators' decisions. It is safe for concurrent use.
+type Overrides struct {
+	*lifecycle.Lifecycle
+	records Records
+}
+
+// New makes overrides.
+func New(l *lifecycle.Lifecycle, records Records) *Overrides { return &Overrides{l, records} }
+
+// Request is an operator's decision on a movement whose outcome nobody knows. Alone
+// asks for no second operator: it is applied at once and is an exception for review.
+type Request struct {
+	Movement movement.ID
+	Attempt  int // where the operator has named one; 0 is the one that stands
+	Operator string
+	Outcome  movement.OverrideOutcome
+	Reason   string
+	Alone    bool
+}
+
+// Result is what stands after an operator's decision: the override, and its movement,
+// which is still open while the override waits for another operator.
+type Result struct {
+	Override movement.Override
+	Movement movement.Movement
+}
+
+// resolves are the reasons of exceptions that an override ends.
+var resolves = []string{movement.ReasonUnresolved, movement.ReasonVanished}
+
+// doubted are the reasons of exceptions that nobody but operators can end, however
+// young the movement is.
+var doubted = []string{
+	movement.ReasonUnresolved, movement.ReasonVanished, movement.ReasonAmount, movement.ReasonCurrency,
+	movement.ReasonUnreadable, movement.ReasonContradiction,
+}
+
+// Override takes an operator's decision on an open movement of which the provider
+// tells no end: the first operator proposes, another who says the same confirms, and
+// the movement ends so. It changes no final state. The same again is what stands, also
+// where two come at once. The error is always a *fault.Error: NotFound, InProgress
+// where it is too early, DuplicateReference where it has ended otherwise or another
+// outcome is proposed.
+func (o *Overrides) Override(ctx context.Context, r Request) (Result, error) {
+	result, err := o.override(ctx, r)
+	if err != nil {
+		return result, fault.From(err)
+	}
+	return result, nil
+}
+
+func (o *Overrides) override(ctx context.Context, r Request) (Result, error) {
+	if r.Outcome != movement.OverrideSucceeded && r.Outcome != movement.OverrideFailed {
+		return Result{}, fault.Invalid("as", "must be success or failed")
+	}
+	m, err := o.Store.MovementByID(ctx, r.Movement)
+	if errors.Is(err, movement.ErrNotFound) {
+		return Result{}, fault.New(fault.NotFound, "There is no such movement.")
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	op, err := lifecycle.Operation(o.Catalog, m)
+	switch {
+	case r.Attempt != 0 && r.Attempt != m.Attempt:
+		return Result{}, fault.Newf(fault.DuplicateReference,
+			"That names attempt %d. Its reference was used again, and attempt %d stands: %s.", r.Attempt, m.Attempt, m.UpstreamReference())
+	case err != nil:
+		return Result{}, fault.New(fault.ProviderUnavailable, "The plugin that offers "+m.Operation+" is gone: nobody could tell the merchant.").Because(err)
+	case !op.Rules.Overridable:
+		return Result{}, fault.Newf(fault.InvalidRequest, "A %s is ended by its provider alone: operators decide transfers and orders.", m.Kind)
+	case !m.State.Open():
+		return o.before(ctx, m, r)
+	}
+	if err := o.mayBe(ctx, op, m); err != nil {
+		return Result{}, err
+	}
+	made, err := o.records.Override(ctx, m, movement.Override{
+		Operator: r.Operator, Outcome: r.Outcome, Reason: r.Reason, At: o.Now(), Alone: r.Alone,
+	}, movement.Exception{
+		Owner: m.Owner, Subject: m.ID.String(), Reason: movement.ReasonAlone, FactID: m.UpstreamReference(), Provider: m.Provider,
+		Detail: lifecycle.Printable(r.Operator + " alone decided " + string(r.Outcome) + ": " + r.Reason), At: o.Now(),
+	})
+	result := Result{Override: made, Movement: m}
+	switch {
+	case errors.Is(err, movement.ErrOverridden):
+		return result, opposed(made)
+	case err != nil:
+		return Result{}, err
+	case made.Made():
+		result.Movement, err = o.apply(ctx, op, m, made)
+	}
+	return result, err
+}
+
+// before is the answer for a movement that has ended: what stands, where it was
+// overridden and has ended so.
+func (o *Overrides) before(ctx context.Context, m movement.Movement, r Request) (Result, error) {
+	made, err := o.records.OverrideOf(ctx, m.ID, m.Attempt)
+	switch {
+	case err != nil && !errors.Is(err, movement.ErrNotFound):
+		return Result{}, err
+	case err == nil && made.Made() && made.Outcome == r.Outcome && m.State == made.State():
+		return Result{Override: made, Movement: m}, nil
+	}
+	return Result{Movement: m}, hasEnded(m)
+}
+
+func hasEnded(m movement.Movement) error {
+	if m.State == movement.NotSubmitted {
+		return fault.New(fault.DuplicateReference, "Nothing of it was ever sent: there is nothing to decide.")
+	}
+	return fault.Newf(fault.DuplicateReference, "It has ended already, as %s. A final state never changes.", m.State)
+}
+
+// opposed is the error of an operator's word against another's.
+func opposed(stands movement.Override) error {
+	if stands.Made() {
+		return fault.Newf(fault.DuplicateReference, "It is decided already: %s.", stands.Outcome)
+	}
+	return fault.Newf(fault.DuplicateReference, "%s has proposed %s: the same confirms it. For another outcome %s must propose that, or one decides alone.",
+		stands.Operator, stands.Outcome, stands.Operator)
+}
+
+// lookupTimeout is how long a poll that a creation makes itself may take.
+const lookupTimeout = 5 * time.Second
+
+// mayBe says whether operators may override an open movement now.
+func (o *Overrides) mayBe(ctx context.Context, op *catalog.Operation, m movement.Movement) error {
+	now := o.Now()
+	if m.State.Unknown() && now.Before(m.SendBy.Add(op.Rules.Timeout+lookupTimeout)) {
+		return fault.New(fault.InProgress, "It is being sent at this moment.").After(now, movement.PollLasts)
+	}
+	if op.Rules.Resubmits && m.PolledAt.After(now.Add(-movement.PollLasts)) && !m.PolledAt.After(now.Add(2*movement.ClockSkew)) {
+		return polled(now)
+	}
+	if now.Sub(m.CreatedAt) >= movement.OverdueAfter {
+		return nil
+	}
+	exceptions, err := o.records.ExceptionsOf(ctx, m.Owner, m.ID.String())
+	if err != nil {
+		return err
+	}
+	begun := m.CreatedAt.Add(-2 * movement.ClockSkew)                    // by the clock of whoever has listed it
+	if slices.ContainsFunc(exceptions, func(x movement.Exception) bool { // of this attempt
+		return x.ResolvedAt.IsZero() && !x.At.Before(begun) && slices.Contains(doubted, x.Reason)
+	}) {
+		return nil
+	}
+	return fault.New(fault.InProgress, "It is younger than 24 hours and not on the operators' list: the provider may tell its end.").
+		After(now, m.CreatedAt.Add(movement.OverdueAfter).Sub(now))
+}
+
+// polled is the error where a lookup may be under way that is the same request again:
+// it must be over before the movement ends.
+func polled(now time.Time) error {
+	return fault.New(fault.InProgress, "The provider is being asked at this moment, with the same request again. Decide it in a minute.").After(now, movement.PollLasts)
+}
+
+// apply ends a movement as it was decided, unless it has ended meanwhile.
+func (o *Overrides) apply(ctx context.Context, op *catalog.Operation, m movement.Movement, made movement.Override) (movement.Movement, error) {
+	now, err := o.Apply(ctx, op, m, movement.Fact{
+		Source: movement.FromOperators, Says: movement.SaysOverridden, Override: &made, Begun: o.Now(), Data: resultOf(op.Rules, m, made.State()),
+	})
+	switch {
+	case err != nil:
+		return now, err
+	case now.Attempt != m.Attempt, now.State == movement.NotSubmitted, now.State.Final() && now.State != made.State():
+		return now, hasEnded(now)
+	case !now.State.Final():
+		return now, polled(o.Now())
+	}
+	o.resolve(ctx, m, made)
+	return o.Reread(ctx, m.ID)
+}
+
+// resultOf is the provider's last data without the words that it had for a movement
+// under way, nil where it had none.
+func resultOf(rules movement.Rules, m movement.Movement, to movement.State) json.RawMessage {
+	var given map[string]json.RawMessage
+	if len(m.Result) == 0 || json.Unmarshal(m.Result, &given) != nil || given["message"] == nil {
+		return nil
+	}
+	words, _ := json.Marshal(lifecycle.Message(rules, movement.Movement{State: to})) // a string
+	given["message"] = words
+	result, err := json.Marshal(given)
+	if err != nil {
+		return nil
+	}
+	return result
+}
+
+// resolve ends the exceptions that an override settles. Whatever stays by a fault is
+// resolved by hand.
+func (o *Overrides) resolve(ctx context.Context, m movement.Movement, made movement.Override) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lifecycle.TryTimeout)
+	defer cancel()
+	log := o.Log.With("movement", m.ID.String(), "merchant", m.Owner.MerchantID, "mode", m.Owner.Mode, "operators", made.Operators())
+	log.WarnContext(ctx, "operators have overridden a movement", "outcome", string(made.Outcome), "alone", made.Alone)
+	text := "decided " + string(made.Outcome) + ": " + made.Reason
+	if err := o.records.ResolveExceptions(ctx, o.Now(), m.Owner, m.ID.String(), resolves, made.Operators(), text); err != nil {
+		log.ErrorContext(ctx, "exceptions can't be resolved", "error", err)
+	}
+}

@@ -1,0 +1,243 @@
+// Package reconcile reads the statements of providers' accounts and matches their
+// lines with collections. Each step is a commit that the next reading finds: lines
+// with the cursor, a line with its collection, the collection's end, the line's. It
+// changes no movement itself: what a line means is a fact for package lifecycle.
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// Provider reads the statements of providers' accounts. It never fails: what went
+// wrong is in the page.
+type Provider interface {
+	Statement(ctx context.Context, provider string, s sdk.Statement, timeout time.Duration) sdk.StatementPage
+}
+
+// Statements is how far the statements of accounts were read. Statement is
+// movement.ErrNotFound for an account on which nothing was collected. PollStatement
+// says who may read on, over all replicas. Import keeps lines together with the cursor
+// behind them, or nothing where somebody else was faster.
+type Statements interface {
+	Statement(ctx context.Context, account movement.AccountID) (movement.Statement, error)
+	PollStatement(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error)
+	Import(ctx context.Context, now time.Time, s movement.Statement, lines []movement.ImportedLine, next string, through time.Time) (bool, error)
+}
+
+// Lines are the lines of statements. Match gives lines to their collections, once for
+// both, and returns those that it decided: on the others somebody else was faster.
+// CloseLines closes those whose collections have learned of them. Assign is false
+// where a line no longer stands as it was seen, or the collection has another.
+type Lines interface {
+	OpenLines(ctx context.Context, account movement.AccountID, after string, most int) ([]movement.StatementLine, error)
+	Candidates(ctx context.Context, s movement.Statement, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error)
+	Match(ctx context.Context, now time.Time, s movement.Statement, matches []movement.Match) (decided []string, err error)
+	LinesNamed(ctx context.Context, account movement.AccountID, payments []string) ([]movement.StatementLine, error)
+	CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine) error
+	Line(ctx context.Context, account movement.AccountID, payment string) (movement.StatementLine, error)
+	Assign(ctx context.Context, now time.Time, seen movement.StatementLine, to movement.ID, operator, reason string) (bool, error)
+	ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
+}
+
+// Reconciler reads statements and matches them. It is safe for concurrent use.
+type Reconciler struct {
+	*lifecycle.Lifecycle
+	provider   Provider
+	statements Statements
+	lines      Lines
+}
+
+// New makes a reconciler.
+func New(l *lifecycle.Lifecycle, p Provider, s Statements, lines Lines) *Reconciler {
+	return &Reconciler{l, p, s, lines}
+}
+
+const (
+	// readEvery is how long an account's statement is left alone after it was read, over
+	// all replicas.
+	readEvery = 5 * time.Second
+	// pageTimeout bounds the reading of one page of it.
+	pageTimeout = 5 * time.Second
+	// pageSize is how many lines are asked for, and matched, at once.
+	pageSize = 1000
+	// mostPages bounds what one reading reads; the next one goes on.
+	mostPages = 100
+)
+
+// sighting is what a reading of a statement has come to: it is complete up to its
+// Through, and of that nothing is left that could pay, but for what failed.
+type sighting struct {
+	movement.Statement
+	waiting bool                  // lines are left that may be late money
+	failed  map[movement.ID]error // collections that could not be told that they are paid; the next reading tells them
+}
+
+// Refresh finds out from its account's statement whether a collection was paid, and
+// ends it unpaid once that is complete beyond the end of its life.
+func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement, c lifecycle.Connection) (movement.Movement, error) {
+	if !c.SameAccount(op, m) {
+		return m, r.List(ctx, m, movement.Doubt{
+			Reason: movement.ReasonUnresolved, FactID: m.UpstreamReference(),
+			Detail: "the connection is another account at the provider now, whose statement does not tell of it",
+		})
+	}
+	seen, err := r.reconcile(ctx, op, c, r.Now().Add(-readEvery))
+	if err = cmp.Or(err, seen.failed[m.ID]); err != nil {
+		return m, err
+	}
+	if m, err = r.Reread(ctx, m.ID); err != nil {
+		return m, err
+	}
+	ended, err := r.Apply(ctx, op, m, movement.Fact{Source: movement.FromStatement, Says: movement.SaysReadThrough, Through: seen.Through})
+	if err != nil || ended.State == m.State {
+		return m, err
+	}
+	if seen.waiting {
+		err = r.match(ctx, op, &seen) // what waited for its end is late money now
+	}
+	if err = cmp.Or(err, seen.failed[m.ID]); err != nil {
+		return m, err
+	}
+	return r.Reread(ctx, m.ID)
+}
+
+// Read reads an account's statement, if nobody did since before: lines may come at any
+// time, also when nothing was sold for long. An account that is connected no more has
+// none.
+func (r *Reconciler) Read(ctx context.Context, s movement.Statement, before time.Time) error {
+	op, ok := r.collector(s.Provider)
+	if !ok {
+		return nil
+	}
+	account, err := r.Accounts.Account(ctx, tenants.MerchantID(s.MerchantID))
+	if err != nil {
+		return err
+	}
+	if _, connected := account.Connection(tenants.Mode(s.Mode), tenants.Provider(s.Provider)); !connected {
+		return nil
+	}
+	c, err := r.Connect(ctx, op, account, s.Mode)
+	if err != nil || movement.NewAccountID(s.Provider, s.Mode, c.Account) != s.Account {
+		return err
+	}
+	_, err = r.reconcile(ctx, op, c, before)
+	return err
+}
+
+// collector is an operation of a provider whose movements its statement ends.
+func (r *Reconciler) collector(provider string) (*catalog.Operation, bool) {
+	for _, op := range r.Catalog.Current().Operations() {
+		if op.Provider == provider && op.Rules.EndedBy == movement.EndedByStatement {
+			return op, true
+		}
+	}
+	return nil, false
+}
+
+// reconcile reads what is new in an account's statement, if nobody did since before,
+// and matches all that stands in it.
+func (r *Reconciler) reconcile(ctx context.Context, op *catalog.Operation, c lifecycle.Connection, before time.Time) (sighting, error) {
+	seen := sighting{failed: map[movement.ID]error{}}
+	account := movement.NewAccountID(op.Provider, c.Mode, c.Account)
+	statement, err := r.statementOf(ctx, account, c)
+	if err != nil {
+		return seen, err
+	}
+	seen.Statement = statement
+	ours, err := r.statements.PollStatement(ctx, account, r.Now(), before)
+	switch {
+	case err != nil:
+		return seen, err
+	case !ours:
+		return seen, r.match(ctx, op, &seen)
+	}
+	return lifecycle.ToTheEnd(ctx, r.Log, func(ctx context.Context) (sighting, error) {
+		if err := r.read(ctx, op, c, &seen); err != nil {
+			return seen, err
+		}
+		return seen, r.match(ctx, op, &seen)
+	})
+}
+
+func (r *Reconciler) statementOf(ctx context.Context, account movement.AccountID, c lifecycle.Connection) (movement.Statement, error) {
+	statement, err := r.statements.Statement(ctx, account)
+	if err == nil && statement.MerchantID != c.MerchantID {
+		err = movement.ErrForeignAccount
+	}
+	statement.Name = c.Account
+	return statement, err
+}
+
+// read imports what an account's statement tells since the last reading. That it can't
+// be read is no error: what was read before can be matched all the same.
+func (r *Reconciler) read(ctx context.Context, op *catalog.Operation, c lifecycle.Connection, seen *sighting) (err error) {
+	for range mostPages {
+		page := r.provider.Statement(ctx, op.Provider, sdk.Statement{
+			RequestID: uuid.NewString(), Connection: c.Connection, Cursor: seen.Cursor, Limit: pageSize,
+		}, pageTimeout)
+		if page.Detail != "" {
+			r.complain(ctx, op, c, page)
+		}
+		if !page.Known || page.Cursor == seen.Cursor && len(page.Lines) == 0 && !page.Through.After(seen.Through) {
+			return nil
+		}
+		imported, err := lifecycle.Persist(ctx, r.Patience, func(ctx context.Context) (bool, error) {
+			now := r.Now()
+			through := page.Through
+			if through.After(now) { // of the future no statement is complete
+				through = now
+			}
+			return r.statements.Import(ctx, now, seen.Statement, linesOf(page.Lines), page.Cursor, through)
+		})
+		if err != nil {
+			return err
+		}
+		if !imported || !page.More || page.Cursor == seen.Cursor {
+			break
+		}
+		seen.Cursor = page.Cursor
+		if err := r.match(ctx, op, seen); err != nil { // a page at a time: what is open stays short
+			return err
+		}
+	}
+	seen.Statement, err = r.statementOf(ctx, seen.Account, c)
+	return err
+}
+
+// complain makes an exception of what is wrong with an account's statement: each thing
+// once, and again where it is still so after an operator has dealt with it. What
+// passes by itself is logged and no more.
+func (r *Reconciler) complain(ctx context.Context, op *catalog.Operation, c lifecycle.Connection, page sdk.StatementPage) {
+	text := lifecycle.Printable(page.Detail)
+	log := r.Log.With("provider", op.Provider, "merchant", c.MerchantID, "mode", c.Mode, "detail", text)
+	if page.Blame == sdk.BlameNone {
+		log.InfoContext(ctx, "a statement can't be read to its end now")
+		return
+	}
+	fact := text // which file, and where
+	if page.Blame == sdk.BlameUpstream {
+		fact = lifecycle.SortOfFault(text) // in other words each time: ports, times
+	}
+	fresh, err := r.Store.AddException(ctx, movement.Exception{
+		Owner:   movement.Owner{MerchantID: c.MerchantID, Mode: c.Mode},
+		Subject: "statement of " + op.Provider, Reason: movement.ReasonStatement,
+		Provider: op.Provider, FactID: fact, Detail: text, At: r.Now(), Lasting: true,
+	})
+	switch {
+	case err != nil:
+		log.ErrorContext(ctx, "an exception can't be written", "reason", movement.ReasonStatement, "error", err)
+	case fresh:
+		log.WarnContext(ctx, "a statement can't be read: needs an operator")
+	}
+}
