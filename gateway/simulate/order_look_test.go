@@ -212,7 +212,7 @@ func TestNotFoundBills(t *testing.T) {
 				s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusNotFound} }
 				m := s.stored("A")
 				s.work("A", m.ProvenAfter(ordersOf(orderPath).Rules.Pace.SettlesWithin).Sub(s.now())+30*time.Second)
-				if m = s.stored("A"); m.State != movement.Submitting {
+				if m = s.stored("A"); m.State != movement.Acknowledged {
 					s.Errorf("stands at %s after one lookup that can prove anything", m.State)
 				}
 				s.work("A", 10*time.Minute)

@@ -30,7 +30,7 @@ func TestDecidedAttempt(t *testing.T) {
 	p.hears(sdk.StatusUpdate{Reference: first.UpstreamReference(), Status: sdk.StatusDone, Amount: m.Amount, Currency: "IDR", EventID: "x"})
 	p.pass(time.Minute)
 	d := Decision{Movement: m.ID, Attempt: 1, Operator: ayu, Outcome: movement.OverrideSucceeded, Reason: "their portal shows it", Alone: true}
-	if _, err := p.Decide(t.Context(), d); fault.From(err).Code != fault.DuplicateReference || p.stored("A").State != movement.Submitting {
+	if _, err := p.Decide(t.Context(), d); fault.From(err).Code != fault.DuplicateReference || p.stored("A").State != movement.Acknowledged {
 		t.Errorf("attempt 1: %v, and attempt 2 stands at %s", err, p.stored("A").State)
 	}
 	d.Attempt = 2
