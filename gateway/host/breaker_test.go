@@ -55,20 +55,20 @@ func TestJudge(t *testing.T) {
 func TestJudgeLookup(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		finding sdk.StatusUpdate
-		err     error
-		took    time.Duration
-		want    verdict
+		update sdk.StatusUpdate
+		err    error
+		took   time.Duration
+		want   verdict
 	}{
-		"found":     {finding: sdk.StatusUpdate{Status: sdk.StatusDone}},
-		"not found": {finding: sdk.StatusUpdate{Status: sdk.StatusNotFound}},
-		"blamed":    {finding: sdk.NoWord(sdk.BlameUpstream, ""), want: fault},
-		"no word":   {finding: sdk.NoWord(sdk.BlameAccount, ""), want: neutral},
+		"found":     {update: sdk.StatusUpdate{Status: sdk.StatusDone}},
+		"not found": {update: sdk.StatusUpdate{Status: sdk.StatusNotFound}},
+		"blamed":    {update: sdk.NoStatus(sdk.BlameUpstream, ""), want: fault},
+		"no word":   {update: sdk.NoStatus(sdk.BlameAccount, ""), want: neutral},
 		"transport": {err: errors.New("x"), want: fault},
-		"slow":      {finding: sdk.StatusUpdate{Status: sdk.StatusDone}, took: 6 * time.Second, want: fault},
+		"slow":      {update: sdk.StatusUpdate{Status: sdk.StatusDone}, took: 6 * time.Second, want: fault},
 	}
 	for name, c := range cases {
-		if got := judgeLookup(t.Context(), c.finding, c.err, c.took, 10*time.Second); got != c.want {
+		if got := judgeLookup(t.Context(), c.update, c.err, c.took, 10*time.Second); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}

@@ -106,33 +106,33 @@ func (h *Host) quote(caller context.Context, name string, q sdk.Quote, timeout t
 // can't be asked the standing is unknown. No breaker stops it.
 func (h *Host) Lookup(ctx context.Context, provider string, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
 	started := time.Now()
-	finding := h.lookup(ctx, provider, l, orDefault(timeout))
+	update := h.lookup(ctx, provider, l, orDefault(timeout))
 	h.tell(Observation{
 		Provider: provider, Mode: l.Connection.Mode, Operation: l.Operation,
-		Method: "lookup", Outcome: finding.Status.String(), Took: time.Since(started),
+		Method: "lookup", Outcome: update.Status.String(), Took: time.Since(started),
 	})
-	return finding
+	return update
 }
 
 func (h *Host) lookup(caller context.Context, name string, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
 	p, running, leave, err := h.inquire(caller, name)
 	if err != nil {
-		return sdk.NoWord(sdk.BlameNone, err.Error())
+		return sdk.NoStatus(sdk.BlameNone, err.Error())
 	}
 	defer leave()
 	if passed(l.SendBy) {
-		return sdk.NoWord(sdk.BlameNone, "send_by had passed before the lookup was sent")
+		return sdk.NoStatus(sdk.BlameNone, "send_by had passed before the lookup was sent")
 	}
 	ctx, cancel := context.WithTimeout(caller, timeout)
 	defer cancel()
 	started := time.Now()
-	finding, err := running.wire.Lookup(ctx, l)
+	update, err := running.wire.Lookup(ctx, l)
 	if err != nil {
 		running.suspect(err)
-		finding = sdk.NoWord(sdk.BlameNone, "plugin transport: "+err.Error())
+		update = sdk.NoStatus(sdk.BlameNone, "plugin transport: "+err.Error())
 	}
-	p.breaker(l.Connection.Mode).saw(judgeLookup(caller, finding, err, time.Since(started), timeout))
-	return finding
+	p.breaker(l.Connection.Mode).saw(judgeLookup(caller, update, err, time.Since(started), timeout))
+	return update
 }
 
 // Notify hands an inbound notification to a provider. An error means that

@@ -88,7 +88,7 @@ func servePlugin() {
 		},
 		Statement: func(ctx context.Context, s sdk.Statement) sdk.StatementPage {
 			if r := act(ctx, sdk.Call{Body: s.Connection.Credentials}); r.Outcome != sdk.Pending {
-				return sdk.NoReport(r.Blame, r.Detail)
+				return sdk.NoStatement(r.Blame, r.Detail)
 			}
 			return sdk.StatementPage{Known: true, Cursor: s.Cursor + "+"}
 		},
@@ -147,9 +147,9 @@ func find(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	switch o.Do {
 	case "hang":
 		<-ctx.Done()
-		return sdk.NoWord(sdk.BlameUpstream, "the upstream did not answer")
+		return sdk.NoStatus(sdk.BlameUpstream, "the upstream did not answer")
 	case "fault":
-		return sdk.NoWord(sdk.BlameUpstream, "down")
+		return sdk.NoStatus(sdk.BlameUpstream, "down")
 	}
 	return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusPending}
 }

@@ -27,7 +27,7 @@ func (h *Host) Statement(ctx context.Context, provider string, s sdk.Statement, 
 func (h *Host) statement(ctx context.Context, name string, s sdk.Statement, timeout time.Duration) sdk.StatementPage {
 	_, running, leave, err := h.inquire(ctx, name)
 	if err != nil {
-		return sdk.NoReport(sdk.BlameNone, err.Error())
+		return sdk.NoStatement(sdk.BlameNone, err.Error())
 	}
 	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -35,7 +35,7 @@ func (h *Host) statement(ctx context.Context, name string, s sdk.Statement, time
 	report, err := running.wire.Statement(ctx, s)
 	if err != nil {
 		running.suspect(err)
-		return sdk.NoReport(sdk.BlameNone, "plugin transport: "+err.Error())
+		return sdk.NoStatement(sdk.BlameNone, "plugin transport: "+err.Error())
 	}
 	return report
 }

@@ -54,7 +54,7 @@ func checkGenuine(tr *trial, e Example) {
 	for range 2 {
 		ack := tr.notify(n)
 		if ack.Status < 200 || ack.Status > 299 || len(ack.Updates) != 1 {
-			tr.Fatalf("got %+v, want one finding and a 2xx", ack)
+			tr.Fatalf("got %+v, want one status update and a 2xx", ack)
 		}
 		f := ack.Updates[0]
 		if f.Status != sdk.StatusDone || f.EventID == "" {
@@ -92,7 +92,7 @@ func checkForged(tr *trial, e Example) {
 	}
 	for name, n := range forgeries {
 		if ack := tr.notify(n); len(ack.Updates) != 0 || ack.Status < 400 || ack.Status > 499 {
-			tr.Errorf("%s: got %+v, want no finding and a 4xx", name, ack)
+			tr.Errorf("%s: got %+v, want no status update and a 4xx", name, ack)
 		}
 	}
 }

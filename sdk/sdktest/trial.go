@@ -120,11 +120,11 @@ func (tr *trial) find(o order, providerReference string) sdk.StatusUpdate {
 	tr.Helper()
 	ctx, cancel := context.WithTimeout(tr.Context(), patience)
 	defer cancel()
-	finding, err := tr.plugin.Lookup(ctx, tr.lookup(o, providerReference))
+	update, err := tr.plugin.Lookup(ctx, tr.lookup(o, providerReference))
 	if err != nil {
 		tr.Fatalf("the lookup broke the transport: %v", err)
 	}
-	return finding
+	return update
 }
 
 // lookup asks for a movement. One that is the same request again is bounded as

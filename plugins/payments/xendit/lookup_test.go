@@ -25,7 +25,7 @@ const (
 	onePaid   = `[{"id":"qrpy_1","qr_id":"` + qrID + `","amount":100000,"currency":"IDR","status":"SUCCEEDED","created":"2026-11-20T10:05:00Z"}]`
 )
 
-// want is the part of a finding that a case is about.
+// want is the part of a status update that a case is about.
 type want struct {
 	standing sdk.Status
 	blame    sdk.Blame
@@ -35,7 +35,7 @@ type want struct {
 	provider string
 }
 
-func checkFinding(t *testing.T, f sdk.StatusUpdate, w want) {
+func checkUpdate(t *testing.T, f sdk.StatusUpdate, w want) {
 	t.Helper()
 	got := want{f.Status, f.Blame, f.Amount, f.EventID, string(f.Data), f.ProviderReference}
 	if got != w {
@@ -82,7 +82,7 @@ func TestLookupInvoice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			up := newStub(t, map[string]reply{byID: c.reply})
-			checkFinding(t, newAdapter().lookup(t.Context(), lookupOf(connect(t, up.url), linkBody, invoiceID)), c.want)
+			checkUpdate(t, newAdapter().lookup(t.Context(), lookupOf(connect(t, up.url), linkBody, invoiceID)), c.want)
 			up.only(t)
 		})
 	}
@@ -131,7 +131,7 @@ func TestLookupByReference(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			up := newStub(t, c.replies)
-			checkFinding(t, newAdapter().lookup(t.Context(), lookupOf(connect(t, up.url, "link", c.link), c.body, "")), c.want)
+			checkUpdate(t, newAdapter().lookup(t.Context(), lookupOf(connect(t, up.url, "link", c.link), c.body, "")), c.want)
 		})
 	}
 }
@@ -171,7 +171,7 @@ func TestLookupQR(t *testing.T) {
 			up := newStub(t, map[string]reply{qrByID: c.code, qrPaid: c.payments})
 			a := newAdapter()
 			a.now = func() time.Time { return today.Add(c.after) }
-			checkFinding(t, a.lookup(t.Context(), lookupOf(connect(t, up.url), qrisBody, qrID)), c.want)
+			checkUpdate(t, a.lookup(t.Context(), lookupOf(connect(t, up.url), qrisBody, qrID)), c.want)
 			for _, request := range up.seen {
 				if got := request.header.Get("Api-Version"); got != "2022-07-31" {
 					t.Errorf("%s with api-version %q", request.uri, got)

@@ -59,7 +59,7 @@ func TestNotify(t *testing.T) {
 				t.Fatalf("got %+v", ack)
 			}
 			for i, w := range c.want {
-				checkFinding(t, ack.Updates[i], w)
+				checkUpdate(t, ack.Updates[i], w)
 			}
 			if asked := up.asked(); len(asked) != 0 {
 				t.Errorf("the upstream was asked %v", asked)
@@ -128,7 +128,7 @@ func TestNotifyConfirmsAnExpiry(t *testing.T) {
 				t.Fatalf("got %+v", ack)
 			}
 			for i, w := range c.want {
-				checkFinding(t, ack.Updates[i], w)
+				checkUpdate(t, ack.Updates[i], w)
 			}
 			up.only(t)
 		})

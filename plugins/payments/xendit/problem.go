@@ -145,13 +145,13 @@ func (p *problem) refusal() string {
 	return "The provider refused: " + p.code
 }
 
-// finding is what a lookup says of the problem. Only the API's own word that
+// statusUpdate is what a lookup says of the problem. Only the API's own word that
 // it has nothing counts as not found.
-func (p *problem) finding() sdk.StatusUpdate {
+func (p *problem) statusUpdate() sdk.StatusUpdate {
 	if p.status == http.StatusNotFound && strings.Contains(p.code, "NOT_FOUND") {
 		return sdk.StatusUpdate{Status: sdk.StatusNotFound, Detail: p.detail}
 	}
-	return sdk.NoWord(p.blame, p.detail)
+	return sdk.NoStatus(p.blame, p.detail)
 }
 
 const maxText = 300

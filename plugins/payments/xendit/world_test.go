@@ -133,7 +133,7 @@ func (w *world) stands(body string, result sdk.Result, amount money.Amount, want
 	}
 }
 
-// only insists on one finding of a webhook.
+// only insists on one status update of a webhook.
 func (w *world) only(ack sdk.Acknowledgement, standing sdk.Status, amount money.Amount) sdk.StatusUpdate {
 	w.Helper()
 	if ack.Status != http.StatusOK || len(ack.Updates) != 1 || ack.Updates[0].Status != standing ||

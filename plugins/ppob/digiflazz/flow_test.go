@@ -128,7 +128,7 @@ func (w *world) told() sdk.Acknowledgement {
 	return sdk.Acknowledgement{}
 }
 
-// heard insists on one finding in the next webhook.
+// heard insists on one status update in the next webhook.
 func (w *world) heard(want sdk.Status) sdk.StatusUpdate {
 	w.Helper()
 	ack := w.told()

@@ -38,7 +38,7 @@ func (a *adapter) notify(_ context.Context, n sdk.Notification) sdk.Acknowledgem
 		return unreadable("it has no ref_id")
 	}
 	r, reference := acc.client.judge(m, told, ""), string(told.RefID)
-	f := r.finding(reference)
+	f := r.statusUpdate(reference)
 	if told.ofBill() && r.onlyAsked() || f.Status == sdk.StatusUnknown {
 		// It proves nothing of the order; a lookup will.
 		return sdk.Acknowledgement{Status: http.StatusOK, Detail: r.detail}

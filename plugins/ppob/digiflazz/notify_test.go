@@ -28,7 +28,7 @@ func TestNotify(t *testing.T) {
 	for name, c := range map[string]struct {
 		body     string
 		status   int
-		standing sdk.Status // unknown for no finding
+		standing sdk.Status // unknown for no status update
 	}{
 		"a success":           {anAnswer("Sukses", "00", bought), 200, sdk.StatusDone},
 		"a price in a string": {anAnswer("Sukses", "00", `,"sn":"1","price":"10850"`), 200, sdk.StatusDone},
@@ -137,12 +137,12 @@ func FuzzNotify(f *testing.F) {
 		if ack.Status != http.StatusOK && ack.Status != http.StatusBadRequest || len(ack.Updates) > 1 {
 			t.Fatalf("got %+v", ack)
 		}
-		for _, finding := range ack.Updates {
+		for _, update := range ack.Updates {
 			word := map[sdk.Status]string{
 				sdk.StatusDone: statusSuccess, sdk.StatusFailed: statusFailed, sdk.StatusPending: statusPending,
-			}[finding.Status]
-			if word == "" || finding.Reference == "" || finding.Amount < 0 || !strings.Contains(finding.Detail, word) {
-				t.Errorf("%q: %+v", body, finding)
+			}[update.Status]
+			if word == "" || update.Reference == "" || update.Amount < 0 || !strings.Contains(update.Detail, word) {
+				t.Errorf("%q: %+v", body, update)
 			}
 		}
 	})

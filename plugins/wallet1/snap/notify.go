@@ -23,7 +23,7 @@ func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledg
 	if err := json.Unmarshal(n.Body, &f); err != nil {
 		return answered(http.StatusBadRequest, clean("notification: "+err.Error(), []string{acc.client.secret}))
 	}
-	found := f.finding()
+	found := f.statusUpdate()
 	switch {
 	case f.PartnerReferenceNo == "", found.Status != sdk.StatusDone && found.Status != sdk.StatusFailed:
 		// Taken, or it would come again and again.
@@ -76,7 +76,7 @@ func (acc *account) genuineNotification(n sdk.Notification) bool {
 }
 
 // answered is the answer that the upstream expects, in its own form.
-func answered(status int, detail string, findings ...sdk.StatusUpdate) sdk.Acknowledgement {
+func answered(status int, detail string, updates ...sdk.StatusUpdate) sdk.Acknowledgement {
 	type answer struct {
 		ResponseCode    string `json:"responseCode"`
 		ResponseMessage string `json:"responseMessage"`
@@ -92,5 +92,5 @@ func answered(status int, detail string, findings ...sdk.StatusUpdate) sdk.Ackno
 	if err != nil {
 		body = nil // cannot be: two strings
 	}
-	return sdk.Acknowledgement{Status: status, ContentType: "application/json", Body: body, Updates: findings, Detail: detail}
+	return sdk.Acknowledgement{Status: status, ContentType: "application/json", Body: body, Updates: updates, Detail: detail}
 }

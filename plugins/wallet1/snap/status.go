@@ -45,13 +45,13 @@ type fact struct {
 	TransactionDate    moment `json:"transactionDate"`
 }
 
-// finding is what a fact says of the movement. Its event id is made of what
+// statusUpdate is what a fact says of the movement. Its event id is made of what
 // every telling of it has, so that one fact is one, however it is told.
-func (f fact) finding() sdk.StatusUpdate {
+func (f fact) statusUpdate() sdk.StatusUpdate {
 	standing, known := standings[string(f.Status)]
 	switch {
 	case !known:
-		return sdk.NoWord(sdk.BlameUpstream, "the upstream tells no known latestTransactionStatus")
+		return sdk.NoStatus(sdk.BlameUpstream, "the upstream tells no known latestTransactionStatus")
 	case standing == sdk.StatusNotFound:
 		return sdk.StatusUpdate{Status: sdk.StatusNotFound, Detail: "latestTransactionStatus 07"}
 	}
@@ -93,20 +93,20 @@ func (acc *account) status(ctx context.Context, about asked) sdk.StatusUpdate {
 	body := request{PartnerReferenceNo: about.reference, ReferenceNo: about.providerReference, ServiceCode: about.service.original()}
 	var answer fact
 	if p := acc.client.ask(ctx, question{service: about.service, body: body, into: &answer}); p != nil {
-		return p.finding()
+		return p.statusUpdate()
 	}
 	if answer.PartnerReferenceNo == "" {
 		answer.PartnerReferenceNo = text(about.reference) // what was asked for is what is answered
 	}
 	if string(answer.PartnerReferenceNo) != about.reference {
-		return sdk.NoWord(sdk.BlameUpstream, "the status is of another originalPartnerReferenceNo")
+		return sdk.NoStatus(sdk.BlameUpstream, "the status is of another originalPartnerReferenceNo")
 	}
 	answer.ReferenceNo = cmp.Or(answer.ReferenceNo, text(about.providerReference))
 	if !answer.Amount.is {
 		// Not every issuer tells it. The reference is ours, and moves this amount.
 		answer.Amount.Amount = about.amount
 	}
-	return answer.finding()
+	return answer.statusUpdate()
 }
 
 // original is the service code of the transfer that a status service tells of.
@@ -120,19 +120,19 @@ func (s service) original() string {
 	return bankStatus.code
 }
 
-// finding is what a lookup says of the problem. Only the upstream's own word
+// statusUpdate is what a lookup says of the problem. Only the upstream's own word
 // that it has nothing counts as not found.
-func (p *problem) finding() sdk.StatusUpdate {
+func (p *problem) statusUpdate() sdk.StatusUpdate {
 	if p.class == missing {
 		return sdk.StatusUpdate{Status: sdk.StatusNotFound, Detail: p.detail}
 	}
-	return sdk.NoWord(p.blame, p.detail)
+	return sdk.NoStatus(p.blame, p.detail)
 }
 
 func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	acc, err := a.account(l.Connection)
 	if err != nil {
-		return sdk.NoWord(sdk.BlameAccount, err.Error())
+		return sdk.NoStatus(sdk.BlameAccount, err.Error())
 	}
 	about := asked{topUpStatus, l.Reference, l.ProviderReference, l.Amount}
 	switch l.Operation {
@@ -140,7 +140,7 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	case bankTransfer:
 		about.service = acc.bankStatus
 	default:
-		return sdk.NoWord(sdk.BlameNone, "this plugin moves no money by "+l.Operation)
+		return sdk.NoStatus(sdk.BlameNone, "this plugin moves no money by "+l.Operation)
 	}
 	return acc.status(ctx, about)
 }

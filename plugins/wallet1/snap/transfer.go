@@ -191,7 +191,7 @@ func (a *adapter) sendToBank(ctx context.Context, call sdk.Call) sdk.Result {
 	}})
 }
 
-// sent is the data of a transfer, in results and findings.
+// sent is the data of a transfer, in results and status updates.
 type sent struct {
 	ReferenceNo string `json:"referenceNo,omitempty"`
 }

@@ -96,7 +96,7 @@ func (a account) read(ctx context.Context, from string, limit int) sdk.Statement
 }
 
 // unread is the report of books that can't be used as they are.
-func unread(err error) sdk.StatementPage { return sdk.NoReport(blameOf(err), err.Error()) }
+func unread(err error) sdk.StatementPage { return sdk.NoStatement(blameOf(err), err.Error()) }
 
 func blameOf(err error) sdk.Blame {
 	if _, ok := errors.AsType[unreachable](err); ok {
@@ -180,7 +180,7 @@ func (r *reading) file(f file) (full bool, err error) {
 // report is what the walk has found.
 func (r *reading) report() sdk.StatementPage {
 	if r.answer.Blame != sdk.BlameNone && len(r.answer.Lines) == 0 {
-		return sdk.NoReport(r.answer.Blame, r.answer.Detail) // there is nothing new beside what is broken
+		return sdk.NoStatement(r.answer.Blame, r.answer.Detail) // there is nothing new beside what is broken
 	}
 	r.answer.Known, r.answer.Cursor = true, cursor{Terminals: r.account.terminals, Files: r.after}.String()
 	if complete := !r.answer.More && !r.open; complete && !r.until.IsZero() {
