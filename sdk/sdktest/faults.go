@@ -60,7 +60,7 @@ func (tr *trial) mustTellTheTruth(o order) {
 		tr.mustExist(o)
 		tr.mustBeFound(o, f)
 	default:
-		tr.Errorf("standing %d, while the upstream has %d: %+v", f.Status, after, f)
+		tr.Errorf("status %d, while the upstream has %d: %+v", f.Status, after, f)
 	}
 }
 

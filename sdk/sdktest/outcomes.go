@@ -105,7 +105,7 @@ func checkSendBy(tr *trial, e Example) {
 	}
 	if tr.resubmits() {
 		if f := tr.find(o, ""); f.Status != sdk.StatusUnknown {
-			tr.Errorf("standing %d after send_by: %+v", f.Status, f)
+			tr.Errorf("status %d after send_by: %+v", f.Status, f)
 		}
 	}
 	if n := tr.upstream.Requests() - before; n != 0 {
@@ -132,7 +132,7 @@ func checkDeclined(tr *trial, e Example) {
 		return // nobody asks for it, and asking would make it
 	}
 	if f := tr.find(o, ""); f.Status != sdk.StatusNotFound && f.Status != sdk.StatusFailed {
-		tr.Errorf("standing %d after %d: %+v", f.Status, e.Want, f)
+		tr.Errorf("status %d after %d: %+v", f.Status, e.Want, f)
 	}
 }
 
@@ -159,7 +159,7 @@ func checkEnd(tr *trial, e Example) {
 		tr.mustFit(e, r.Data)
 	}
 	if f := tr.find(begun, reference); e.Leaves != 0 && f.Status != e.Leaves {
-		tr.Errorf("standing %d afterwards, want %d: %+v", f.Status, e.Leaves, f)
+		tr.Errorf("status %d afterwards, want %d: %+v", f.Status, e.Leaves, f)
 	}
 }
 

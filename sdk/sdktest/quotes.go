@@ -35,7 +35,7 @@ func (tr *trial) quote(op manifest.Operation, o *order) {
 	o.call.Cost, o.call.Quote, o.priced = quoted.Cost, quoted.Data, op.Kind == manifest.Order
 }
 
-// fits tells whether a quote is one of its kind. Of an order the fee is a part
+// fits reports whether a quote is one of its kind. Of an order the fee is a part
 // of the price; of a transfer the price is its amount, and the fee comes beside
 // it, where the upstream tells one.
 func fits(op manifest.Operation, amount money.Amount, quoted sdk.Quoted) bool {
@@ -67,7 +67,7 @@ func (tr *trial) product(op manifest.Operation, call sdk.Call) json.RawMessage {
 	return nil
 }
 
-// resubmits tells whether a lookup is the same request again, which does what
+// resubmits reports whether a lookup is the same request again, which does what
 // was asked where the first one never arrived.
 func (tr *trial) resubmits() bool { return tr.manifest.Lookup == manifest.LookupResubmit }
 

@@ -176,7 +176,7 @@ func (tr *trial) mustBeFound(o order, f sdk.StatusUpdate) {
 	switch f.Status {
 	case sdk.StatusPending, sdk.StatusDone:
 	case sdk.StatusUnknown, sdk.StatusNotFound, sdk.StatusFailed, sdk.StatusExpired:
-		tr.Fatalf("standing %d of a movement that exists: %+v", f.Status, f)
+		tr.Fatalf("status %d of a movement that exists: %+v", f.Status, f)
 	}
 	named := f.ProviderReference != "" || tr.isOrder(o) // an order may have our name alone
 	told := f.Amount == o.moved() || f.Amount == 0 && tr.isOrder(o)

@@ -14,7 +14,7 @@ import (
 // notify reads a webhook. Its token proves whose account it is, not what it
 // says: the gateway checks reference and amount against its own record. A fact
 // has the id of the payment that a lookup would give it, and not that of the
-// webhook, so that one payment told in two ways is one fact.
+// webhook, so that one payment that is reported in two ways is one fact.
 func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledgement {
 	acc, err := a.account(n.Connection)
 	if err != nil {

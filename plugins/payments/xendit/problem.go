@@ -90,7 +90,7 @@ func (c *client) judge(what string, status int, body []byte) *problem {
 	return p
 }
 
-// readFields turns the upstream's list of faults into ours, and tells whether
+// readFields turns the upstream's list of faults into ours, and reports whether
 // one of them is the API key.
 func (c *client) readFields(p *problem, list json.RawMessage) (key bool) {
 	var faults []json.RawMessage

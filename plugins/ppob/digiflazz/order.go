@@ -95,7 +95,7 @@ func (r reply) onlyAsked() bool { return r.verdict == succeeded && r.answer.SN =
 // the order.
 func (r reply) statusUpdate(reference string) sdk.StatusUpdate {
 	f := sdk.StatusUpdate{Reference: reference, Amount: r.answer.Price.Amount, Currency: "IDR", Detail: r.detail}
-	told := r.outcome()
+	outcome := r.outcome()
 	switch failed := r.answer.Status == statusFailed && !aboutRequest(string(r.answer.RC)); {
 	case r.verdict == succeeded:
 		f.Status = sdk.StatusDone
@@ -105,11 +105,11 @@ func (r reply) statusUpdate(reference string) sdk.StatusUpdate {
 	// the status.
 	case r.verdict == refused && failed, r.class == unlisted && failed && string(r.answer.RefID) == reference:
 		f.Status = sdk.StatusFailed
-		told.Message = cmp.Or(told.Message, reasons["02"].text)
+		outcome.Message = cmp.Or(outcome.Message, reasons["02"].text)
 	default:
 		return sdk.StatusUpdate{Reference: reference, Blame: r.blame, Detail: r.detail}
 	}
-	data, err := json.Marshal(told)
+	data, err := json.Marshal(outcome)
 	if err != nil {
 		return sdk.NoStatus(sdk.BlameNone, "encode the status update: "+err.Error())
 	}

@@ -21,9 +21,9 @@ const (
 	statusNotFound  = "07"
 )
 
-// standings are what the words mean. Refunded money is back, so the transfer
+// statuses maps latestTransactionStatus to a status. Refunded money is back, so the transfer
 // failed; where it was done before, that is a reversal.
-var standings = map[string]sdk.Status{
+var statuses = map[string]sdk.Status{
 	statusSuccess:   sdk.StatusDone,
 	statusInitiated: sdk.StatusPending,
 	statusPaying:    sdk.StatusPending,
@@ -37,32 +37,32 @@ var standings = map[string]sdk.Status{
 // fact is what the upstream says of one transfer, in a status or a
 // notification.
 type fact struct {
-	PartnerReferenceNo text   `json:"originalPartnerReferenceNo"`
-	ReferenceNo        text   `json:"originalReferenceNo"`
-	Status             text   `json:"latestTransactionStatus"`
-	Amount             told   `json:"amount"`
-	FinishedTime       moment `json:"finishedTime"`
-	TransactionDate    moment `json:"transactionDate"`
+	PartnerReferenceNo text           `json:"originalPartnerReferenceNo"`
+	ReferenceNo        text           `json:"originalReferenceNo"`
+	Status             text           `json:"latestTransactionStatus"`
+	Amount             optionalAmount `json:"amount"`
+	FinishedTime       moment         `json:"finishedTime"`
+	TransactionDate    moment         `json:"transactionDate"`
 }
 
 // statusUpdate is what a fact says of the movement. Its event id is made of what
-// every telling of it has, so that one fact is one, however it is told.
+// every message about it has, so that a fact keeps its id however it arrives.
 func (f fact) statusUpdate() sdk.StatusUpdate {
-	standing, known := standings[string(f.Status)]
+	status, known := statuses[string(f.Status)]
 	switch {
 	case !known:
 		return sdk.NoStatus(sdk.BlameUpstream, "the upstream tells no known latestTransactionStatus")
-	case standing == sdk.StatusNotFound:
+	case status == sdk.StatusNotFound:
 		return sdk.StatusUpdate{Status: sdk.StatusNotFound, Detail: "latestTransactionStatus 07"}
 	}
 	found := sdk.StatusUpdate{
 		Reference:         string(f.PartnerReferenceNo),
 		ProviderReference: string(f.ReferenceNo),
-		Status:            standing,
+		Status:            status,
 		Amount:            f.Amount.Amount,
 		Currency:          cmp.Or(f.Amount.currency, rupiah),
 	}
-	if standing != sdk.StatusPending {
+	if status != sdk.StatusPending {
 		found.EventID = found.Reference + "-" + string(f.Status)
 		found.At = f.FinishedTime.Time
 		if found.At.IsZero() {
@@ -83,7 +83,7 @@ type asked struct {
 	amount            money.Amount // 0 where it is not known
 }
 
-// status asks how a transfer stands (services 39, and 00 or 36).
+// status asks for the status of a transfer (services 39, and 00 or 36).
 func (acc *account) status(ctx context.Context, about asked) sdk.StatusUpdate {
 	type request struct {
 		PartnerReferenceNo string `json:"originalPartnerReferenceNo"`
@@ -103,13 +103,13 @@ func (acc *account) status(ctx context.Context, about asked) sdk.StatusUpdate {
 	}
 	answer.ReferenceNo = cmp.Or(answer.ReferenceNo, text(about.providerReference))
 	if !answer.Amount.is {
-		// Not every issuer tells it. The reference is ours, and moves this amount.
+		// Not every issuer names it. The reference is ours, and moves this amount.
 		answer.Amount.Amount = about.amount
 	}
 	return answer.statusUpdate()
 }
 
-// original is the service code of the transfer that a status service tells of.
+// original is the service code of the transfer that a status service is about.
 func (s service) original() string {
 	switch s {
 	case topUpStatus:

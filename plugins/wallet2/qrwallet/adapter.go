@@ -37,7 +37,7 @@ func create(_ context.Context, c sdk.Call) sdk.Result {
 	return sdk.Accepted("", time.Time{}, code)
 }
 
-// lookup tells the same code again. Whether it was paid is in the statement
+// lookup answers the same code again. Whether it was paid is in the statement
 // alone, so it is always pending.
 func lookup(_ context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	a, err := open(l.Connection)
