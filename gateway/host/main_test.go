@@ -20,7 +20,7 @@ import (
 )
 
 // The test binary is also the plugin, and the host that is killed: which one
-// is told by the environment, which a plugin gets from its spec alone.
+// is named in the environment, which a plugin gets from its spec alone.
 const (
 	envRole = "HOST_TEST_ROLE"
 	envName = "HOST_TEST_NAME" // of the provider, or @ and a file with it
@@ -250,7 +250,7 @@ func worldOf(t *testing.T, h *Host) world {
 	return w
 }
 
-// until asks a condition again and again, for those that nothing tells of.
+// until asks a condition again and again, for those without a signal.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -266,7 +266,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// inFlight waits until a number of calls is inside the plugin's gate.
+// inFlight waits until a number of calls is in flight at the plugin.
 func inFlight(t *testing.T, h *Host, n int) {
 	t.Helper()
 	until(t, fmt.Sprintf("%d calls in flight", n), func() bool { return h.Status()[0].InFlight == n })

@@ -12,74 +12,75 @@ var (
 	errClosing = errors.New("the host is closing")
 )
 
-// gate is a bulkhead: it bounds how many are inside, and can be shut and waited
-// for.
-type gate struct {
-	mu     sync.Mutex
-	inside int
-	limit  int
-	closed bool
-	idle   chan struct{} // closed once the gate is shut and nobody is inside
+// semaphore bounds how many calls are in flight. It can be shut down, and then
+// waits for those that are.
+type semaphore struct {
+	mu       sync.Mutex
+	inFlight int
+	limit    int
+	closed   bool
+	idle     chan struct{} // closed once it is shut down and nothing is in flight
 }
 
-func newGate(limit int) *gate {
-	return &gate{limit: limit, idle: make(chan struct{})}
+func newSemaphore(limit int) *semaphore {
+	return &semaphore{limit: limit, idle: make(chan struct{})}
 }
 
-// enter never waits: who finds no place is told at once, because a queue here
-// would only hide an overload until the deadlines pass.
-func (g *gate) enter() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
+// acquire never waits: a queue would only hide an overload until the deadlines
+// pass.
+func (s *semaphore) acquire() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
-	case g.closed:
+	case s.closed:
 		return errClosing
-	case g.inside >= g.limit:
+	case s.inFlight >= s.limit:
 		return errFull
 	}
-	g.inside++
+	s.inFlight++
 	return nil
 }
 
-func (g *gate) leave() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.inside--
-	g.tellIdle()
+func (s *semaphore) release() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inFlight--
+	s.signalIdle()
 }
 
-func (g *gate) shut() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if !g.closed {
-		g.closed = true
-		g.tellIdle()
+// shutDown lets nothing more in.
+func (s *semaphore) shutDown() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.closed = true
+		s.signalIdle()
 	}
 }
 
-func (g *gate) tellIdle() {
-	if g.closed && g.inside == 0 {
-		close(g.idle)
+func (s *semaphore) signalIdle() {
+	if s.closed && s.inFlight == 0 {
+		close(s.idle)
 	}
 }
 
-// drained waits until nobody is inside a gate that was shut.
-func (g *gate) drained(ctx context.Context) error {
+// drained waits until nothing is in flight, after shutDown.
+func (s *semaphore) drained(ctx context.Context) error {
 	select {
-	case <-g.idle:
+	case <-s.idle:
 		return nil
 	default:
 	}
 	select {
-	case <-g.idle:
+	case <-s.idle:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%d calls were cut: %w", g.count(), ctx.Err())
+		return fmt.Errorf("%d calls were cut: %w", s.count(), ctx.Err())
 	}
 }
 
-func (g *gate) count() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.inside
+func (s *semaphore) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inFlight
 }
