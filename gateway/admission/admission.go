@@ -25,7 +25,7 @@ const evaluation = 250 * time.Millisecond
 // is reserved is used until it is released. A release comes to its end whatever
 // becomes of the context, which only says how long to wait for it.
 type Quotas interface {
-	Reserve(ctx context.Context, u limit.Usage, limit int64) (limit.Counted, error)
+	Reserve(ctx context.Context, u limit.Usage, limit int64) (limit.Reservation, error)
 	Release(ctx context.Context, u limit.Usage)
 	// Left tells how many units a limit leaves, and takes none.
 	Left(ctx context.Context, u limit.Usage, limit int64) (int64, error)

@@ -109,7 +109,7 @@ func (s *failureShard) forget() {
 	delete(s.addresses, stalest)
 }
 
-// blocked tells whether the ring is full of failures within the window, and when the oldest of them leaves it.
+// blocked reports whether the ring is full of failures within the window, and when the oldest of them leaves it.
 func (l *failureLog) blocked(now time.Time) (bool, time.Duration) {
 	if l.count < maxFailures {
 		return false, 0

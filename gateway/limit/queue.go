@@ -8,163 +8,163 @@ import (
 )
 
 const (
-	// countTimeout bounds one batch.
-	countTimeout = 3 * time.Second
+	// batchTimeout bounds one batch.
+	batchTimeout = 3 * time.Second
 
-	// countPause lies between two tries to give back what is owed.
-	countPause = time.Second
+	// retryPause lies between two tries to give back what is owed.
+	retryPause = time.Second
 
-	// doubtFor bounds how long the fate of a batch is asked for. Counts remember a
-	// batch for an hour, so one that is sent after that may be counted twice.
-	doubtFor = 30 * time.Minute
+	// retryFor bounds how long an unanswered batch is retried. The store remembers a
+	// batch for an hour, and would count one twice that is sent after that.
+	retryFor = 30 * time.Minute
 )
 
-// desk is what there is to do for one usage. One goroutine works at it, for as long
-// as there is something; the counter's lock guards the first part.
-type desk struct {
+// queue is the work of one usage. One goroutine does it, and ends when the queue is
+// empty. The batcher's lock guards all but unanswered.
+type queue struct {
 	usage    Usage
-	waiting  []*reservation // in the order of their arrival
+	waiting  []*request // in the order of their arrival
 	releases []chan struct{}
 	owed     int64         // units to give back
 	wake     chan struct{} // of one, filled when something is added
-	last     bool          // the counter was closed before the last try
+	last     bool          // the batcher was closed before the last try
 
-	doubt // the worker's own
+	unanswered // only the worker uses it
 }
 
-// doubt is a batch of which nobody knows whether it was counted: since when, and
-// how many units it was to give back or to take. There is none where its number is 0.
-type doubt struct {
-	doubtful   int64
+// unanswered is a batch that was sent and not answered: its number, since when, and
+// how many units it was to give back or to take. The number is 0 where there is none.
+type unanswered struct {
+	number     int64
 	since      time.Time
 	back, take int64
 }
 
-// batch is what one pass over a desk does.
+// batch is the work of one pass over a queue.
 type batch struct {
-	takes    []*reservation // all of one limit
+	takes    []*request // all of one limit
 	releases []chan struct{}
 	back     int64
 }
 
-// work does what is on a desk until it is empty. What is owed and can't be given
-// back now is tried again, at the latest with the next reservation.
-func (c *Counter) work(d *desk) {
+// work empties a queue. What can't be given back now is retried, at the latest with
+// the next request.
+func (b *Batcher) work(q *queue) {
 	for failed := false; ; {
-		b, ok := c.next(d, failed)
+		next, ok := b.next(q, failed)
 		if !ok {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
-		taken, used, err := c.settle(ctx, d, &b)
+		ctx, cancel := context.WithTimeout(context.Background(), batchTimeout)
+		taken, used, err := b.send(ctx, q, &next)
 		cancel()
-		c.judge(d, b, taken, used, err)
+		b.answer(q, next, taken, used, err)
 		if failed = err != nil; failed {
 			select {
-			case <-time.After(countPause):
-			case <-d.wake:
-			case <-c.closing:
+			case <-time.After(retryPause):
+			case <-q.wake:
+			case <-b.closing:
 			}
 		}
 	}
 }
 
-// next takes a batch from a desk, or false and the desk is gone.
-func (c *Counter) next(d *desk, failed bool) (batch, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	abandoned := failed && d.last
-	if abandoned || len(d.waiting) == 0 && d.owed == 0 && d.doubtful == 0 {
-		delete(c.desks, d.usage)
+// next takes a batch from a queue. It returns false when the queue is removed.
+func (b *Batcher) next(q *queue, failed bool) (batch, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	abandoned := failed && q.last
+	if abandoned || len(q.waiting) == 0 && q.owed == 0 && q.number == 0 {
+		delete(b.queues, q.usage)
 		if abandoned {
-			c.warn(d, d.owed)
-			c.abandon(d)
+			b.warn(q, q.owed)
+			q.abandon()
 		}
 		return batch{}, false
 	}
 	n := 0
-	for n < len(d.waiting) && d.waiting[n].limit == d.waiting[0].limit {
-		d.waiting[n].state = batched
+	for n < len(q.waiting) && q.waiting[n].limit == q.waiting[0].limit {
+		q.waiting[n].state = batched
 		n++
 	}
-	d.last = c.closed
-	b := batch{takes: d.waiting[:n:n], releases: d.releases, back: d.owed}
-	d.waiting, d.releases, d.owed = d.waiting[n:], nil, 0
-	return b, true
+	q.last = b.closed
+	next := batch{takes: q.waiting[:n:n], releases: q.releases, back: q.owed}
+	q.waiting, q.releases, q.owed = q.waiting[n:], nil, 0
+	return next, true
 }
 
-// warn says that a desk's doubtful units are given up, and others with them.
-func (c *Counter) warn(d *desk, others int64) {
-	c.log.Warn("units of a quota may stay used that nobody has used: the database could not be reached", //nolint:noctx // of many requests
-		"merchant_id", d.usage.Merchant, "mode", d.usage.Mode, "quota", d.usage.Name, "period", d.usage.Period, "units", others+d.back+d.take)
+// warn says that the unanswered units of a queue, and others, are given up.
+func (b *Batcher) warn(q *queue, others int64) {
+	b.log.Warn("quota: units may stay used that no request has used, the database could not be reached", //nolint:noctx // of many requests
+		"merchant_id", q.usage.Merchant, "mode", q.usage.Mode, "quota", q.usage.Name, "period", q.usage.Period, "units", others+q.back+q.take)
 }
 
-// abandon ends what can't be done any more.
-func (c *Counter) abandon(d *desk) {
-	for _, r := range d.waiting {
-		r.state, r.err = judged, ErrCounterClosed
+// abandon answers everything that can't be done any more.
+func (q *queue) abandon() {
+	for _, r := range q.waiting {
+		r.state, r.err = answered, ErrClosed
 		close(r.done)
 	}
-	for _, tried := range d.releases {
+	for _, tried := range q.releases {
 		close(tried)
 	}
 }
 
-// settle sends a batch: first what nobody knows of the last one, then what is given
-// back, then what is taken. What it has sent and not heard of is doubtful
-// afterwards; what it has not sent of what is owed stays in the batch.
-func (c *Counter) settle(ctx context.Context, d *desk, b *batch) (taken, used int64, err error) {
-	owner, name, period := movement.Owner{MerchantID: d.usage.Merchant, Mode: d.usage.Mode}, d.usage.Name, d.usage.Period
-	if d.doubtful != 0 && time.Since(d.since) > doubtFor {
-		c.warn(d, 0)
-		d.doubt = doubt{}
+// send sends a batch: first the unanswered one again, then what is given back, then
+// what is taken. What was sent and not answered is in q.unanswered afterwards. What
+// is owed and was not sent stays in the batch.
+func (b *Batcher) send(ctx context.Context, q *queue, next *batch) (taken, used int64, err error) {
+	owner, name, period := movement.Owner{MerchantID: q.usage.Merchant, Mode: q.usage.Mode}, q.usage.Name, q.usage.Period
+	if q.number != 0 && time.Since(q.since) > retryFor {
+		b.warn(q, 0)
+		q.unanswered = unanswered{}
 	}
-	if d.doubtful != 0 {
-		unused, err := c.counts.GiveUsage(ctx, owner, name, period, c.replica, d.doubtful, d.back)
+	if q.number != 0 {
+		unused, err := b.store.GiveUsage(ctx, owner, name, period, b.replica, q.number, q.back)
 		if err != nil {
 			return 0, 0, err
 		}
-		d.doubt = doubt{}
-		b.back += unused // its reservations were told of an error
+		q.unanswered = unanswered{}
+		next.back += unused // its requests were answered with an error
 	}
-	if b.back > 0 {
-		d.doubt = doubt{doubtful: c.batches.Add(1), since: time.Now(), back: b.back}
-		b.back = 0
-		if _, err := c.counts.GiveUsage(ctx, owner, name, period, c.replica, d.doubtful, d.back); err != nil {
+	if next.back > 0 {
+		q.unanswered = unanswered{number: b.batches.Add(1), since: time.Now(), back: next.back}
+		next.back = 0
+		if _, err := b.store.GiveUsage(ctx, owner, name, period, b.replica, q.number, q.back); err != nil {
 			return 0, 0, err
 		}
-		d.doubt = doubt{}
+		q.unanswered = unanswered{}
 	}
-	if len(b.takes) > 0 {
-		d.doubt = doubt{doubtful: c.batches.Add(1), since: time.Now(), take: int64(len(b.takes))}
-		taken, used, err = c.counts.TakeUsage(ctx, owner, name, period, c.replica, d.doubtful, d.take, b.takes[0].limit)
+	if len(next.takes) > 0 {
+		q.unanswered = unanswered{number: b.batches.Add(1), since: time.Now(), take: int64(len(next.takes))}
+		taken, used, err = b.store.TakeUsage(ctx, owner, name, period, b.replica, q.number, q.take, next.takes[0].limit)
 		if err != nil {
 			return 0, 0, err
 		}
-		d.doubt = doubt{}
+		q.unanswered = unanswered{}
 	}
 	return taken, used, nil
 }
 
-// judge gives each reservation of a batch its verdict: as many as were taken have
-// one, the first ones. What is left of those whose callers are gone is owed.
-func (c *Counter) judge(d *desk, b batch, taken, used int64, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	d.owed += b.back
-	for i, r := range b.takes {
+// answer answers each request of a batch: the first ones have the units that were
+// taken. A unit whose caller has gone is owed.
+func (b *Batcher) answer(q *queue, sent batch, taken, used int64, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	q.owed += sent.back
+	for i, r := range sent.takes {
 		after := used - taken + int64(i) + 1 // used, once this one has its unit
 		ok := err == nil && int64(i) < taken
 		if ok && r.state == left {
-			d.owed++
+			q.owed++
 		}
 		if r.err = err; ok {
-			r.counted = Counted{OK: true, Remaining: max(0, r.limit-after)}
+			r.reserved = Reservation{OK: true, Remaining: max(0, r.limit-after)}
 		}
-		r.state = judged
+		r.state = answered
 		close(r.done)
 	}
-	for _, tried := range b.releases {
+	for _, tried := range sent.releases {
 		close(tried)
 	}
 }
