@@ -50,7 +50,7 @@ type Directory struct {
 	source   Source
 	log      *slog.Logger
 	born     time.Time
-	polled   atomic.Pointer[time.Time]        // when the last successful poll began
+	polled   atomic.Pointer[time.Time] // when the last successful poll began
 	accounts *otter.Cache[MerchantID, *Account]
 	keys     *index[keyName]
 	routes   *index[routeName]
@@ -103,7 +103,7 @@ func (d *Directory) Authenticate(ctx context.Context, now time.Time, presented s
 
 // keyRecord finds the record that the presented key names; whether the key is right is for the caller to check.
 func (d *Directory) keyRecord(ctx context.Context, now time.Time, presented string) (*Account, Key, error) {
-	parsed, err := ParseKey(presented)
+	parsed, err := parseKey(presented)
 	if err != nil {
 		return nil, Key{}, ErrNotFound
 	}

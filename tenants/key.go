@@ -98,7 +98,7 @@ func IssueKey(random io.Reader, spec KeySpec, now time.Time) (IssuedKey, error) 
 	if err != nil {
 		return IssuedKey{}, err
 	}
-	secret, id, hash, err := NewKey(random, spec.Mode)
+	secret, id, hash, err := newKey(random, spec.Mode)
 	if err != nil {
 		return IssuedKey{}, err
 	}

@@ -25,12 +25,12 @@ const (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// What ParseKey finds wrong with a text. Over the API both are ErrAuthFailed.
+// What parseKey finds wrong with a text. Over the API both are ErrAuthFailed.
 var (
-	// ErrKeyMalformed says that the text does not have the shape of a key.
-	ErrKeyMalformed = errors.New("tenants: not an API key")
-	// ErrKeyChecksum says that the text has the shape of a key but was mistyped or cut.
-	ErrKeyChecksum = errors.New("tenants: API key is mistyped: its checksum does not match")
+	// errKeyMalformed says that the text does not have the shape of a key.
+	errKeyMalformed = errors.New("tenants: not an API key")
+	// errKeyChecksum says that the text has the shape of a key but was mistyped or cut.
+	errKeyChecksum = errors.New("tenants: API key is mistyped: its checksum does not match")
 )
 
 // KeyID is the public part of a key, by which it is found, listed and revoked.
@@ -45,14 +45,14 @@ func HashKey(key string) Hash { return sha256.Sum256([]byte(key)) }
 // Equal compares in constant time.
 func (h Hash) Equal(other Hash) bool { return subtle.ConstantTimeCompare(h[:], other[:]) == 1 }
 
-// ParsedKey is what a key says about itself.
-type ParsedKey struct {
+// parsedKey is what a key says about itself.
+type parsedKey struct {
 	ID   KeyID
 	Mode Mode
 }
 
-// NewKey draws a key for the mode from random. The plaintext is to be shown once; id and hash are what is kept.
-func NewKey(random io.Reader, mode Mode) (plaintext Secret, id KeyID, hash Hash, err error) {
+// newKey draws a key for the mode from random. The plaintext is to be shown once; id and hash are what is kept.
+func newKey(random io.Reader, mode Mode) (plaintext Secret, id KeyID, hash Hash, err error) {
 	prefix := livePrefix
 	switch mode {
 	case Live:
@@ -70,11 +70,11 @@ func NewKey(random io.Reader, mode Mode) (plaintext Secret, id KeyID, hash Hash,
 	return NewSecret(text), KeyID(drawn[:keyIDLen]), HashKey(text), nil
 }
 
-// ParseKey checks the shape and the checksum of a key without asking anybody. It says nothing about whether the key
+// parseKey checks the shape and the checksum of a key without asking anybody. It says nothing about whether the key
 // exists.
-func ParseKey(key string) (ParsedKey, error) {
+func parseKey(key string) (parsedKey, error) {
 	if len(key) != keyLen || key[idEnd] != '_' || !isBase62(key[len(livePrefix):idEnd]) || !isBase62(key[idEnd+1:]) {
-		return ParsedKey{}, ErrKeyMalformed
+		return parsedKey{}, errKeyMalformed
 	}
 	mode := Live
 	switch key[:len(livePrefix)] {
@@ -82,12 +82,12 @@ func ParseKey(key string) (ParsedKey, error) {
 	case testPrefix:
 		mode = Test
 	default:
-		return ParsedKey{}, ErrKeyMalformed
+		return parsedKey{}, errKeyMalformed
 	}
 	if checksum(key[:keyLen-checksumLen]) != key[keyLen-checksumLen:] {
-		return ParsedKey{}, ErrKeyChecksum
+		return parsedKey{}, errKeyChecksum
 	}
-	return ParsedKey{ID: KeyID(key[len(livePrefix):idEnd]), Mode: mode}, nil
+	return parsedKey{ID: KeyID(key[len(livePrefix):idEnd]), Mode: mode}, nil
 }
 
 // checksum is the CRC-32 of s in base62, most significant digit first.

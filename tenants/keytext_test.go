@@ -13,7 +13,7 @@ import (
 
 func mustKey(t testing.TB, mode Mode) (string, KeyID, Hash) {
 	t.Helper()
-	secret, id, hash, err := NewKey(rand.Reader, mode)
+	secret, id, hash, err := newKey(rand.Reader, mode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,19 +35,19 @@ func TestNewKeyHasTheDocumentedShape(t *testing.T) {
 		if hash != sha256.Sum256([]byte(text)) {
 			t.Error("the hash is not the SHA-256 of the whole key")
 		}
-		parsed, err := ParseKey(text)
-		if err != nil || parsed != (ParsedKey{ID: id, Mode: mode}) {
-			t.Errorf("ParseKey = %v, %v; want %s, %s", parsed, err, id, mode)
+		parsed, err := parseKey(text)
+		if err != nil || parsed != (parsedKey{ID: id, Mode: mode}) {
+			t.Errorf("parseKey = %v, %v; want %s, %s", parsed, err, id, mode)
 		}
 	}
 }
 
 func TestNewKeyRefuses(t *testing.T) {
 	t.Parallel()
-	if _, _, _, err := NewKey(rand.Reader, "sandbox"); !errors.Is(err, ErrInvalid) {
+	if _, _, _, err := newKey(rand.Reader, "sandbox"); !errors.Is(err, ErrInvalid) {
 		t.Errorf("unknown mode: %v, want ErrInvalid", err)
 	}
-	if _, _, _, err := NewKey(bytes.NewReader(make([]byte, 10)), Live); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, _, _, err := newKey(bytes.NewReader(make([]byte, 10)), Live); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("randomness that ends: %v, want io.ErrUnexpectedEOF", err)
 	}
 }
@@ -60,7 +60,7 @@ func TestChecksumIsFixed(t *testing.T) {
 		t.Errorf("checksum = %s, want 3jZRME", got)
 	}
 	text := "sk_live_" + strings.Repeat("0", keyIDLen) + "_" + strings.Repeat("z", secretLen)
-	if _, err := ParseKey(text + checksum(text)); err != nil {
+	if _, err := parseKey(text + checksum(text)); err != nil {
 		t.Errorf("a key made by the rules is refused: %v", err)
 	}
 }
@@ -74,7 +74,7 @@ func TestParseKeyNoticesEveryTypo(t *testing.T) {
 				continue
 			}
 			wrong := text[:i] + string(c) + text[i+1:]
-			if _, err := ParseKey(wrong); err == nil {
+			if _, err := parseKey(wrong); err == nil {
 				t.Fatalf("character %d replaced by %q is not noticed", i, c)
 			}
 		}
@@ -82,7 +82,7 @@ func TestParseKeyNoticesEveryTypo(t *testing.T) {
 	for i := idEnd + 1; i < len(text)-1; i++ {
 		swapped := []byte(text)
 		swapped[i], swapped[i+1] = swapped[i+1], swapped[i]
-		if _, err := ParseKey(string(swapped)); err == nil && string(swapped) != text {
+		if _, err := parseKey(string(swapped)); err == nil && string(swapped) != text {
 			t.Fatalf("characters %d and %d swapped are not noticed", i, i+1)
 		}
 	}
@@ -97,19 +97,19 @@ func TestParseKeyTellsTypoFromNonsense(t *testing.T) {
 		text string
 		want error
 	}{
-		"empty":        {"", ErrKeyMalformed},
-		"cut":          {live[:keyLen-1], ErrKeyMalformed},
-		"longer":       {live + "0", ErrKeyMalformed},
-		"spaces":       {" " + live, ErrKeyMalformed},
-		"other prefix": {"pk_live_" + live[len(livePrefix):], ErrKeyMalformed},
-		"no separator": {live[:idEnd] + "0" + live[idEnd+1:], ErrKeyMalformed},
-		"not base62":   {live[:keyLen-1] + "-", ErrKeyMalformed},
-		"multibyte":    {live[:keyLen-2] + "é", ErrKeyMalformed},
-		"mistyped":     {live[:keyLen-1] + last, ErrKeyChecksum},
-		"mode changed": {livePrefix + test[len(testPrefix):], ErrKeyChecksum},
+		"empty":        {"", errKeyMalformed},
+		"cut":          {live[:keyLen-1], errKeyMalformed},
+		"longer":       {live + "0", errKeyMalformed},
+		"spaces":       {" " + live, errKeyMalformed},
+		"other prefix": {"pk_live_" + live[len(livePrefix):], errKeyMalformed},
+		"no separator": {live[:idEnd] + "0" + live[idEnd+1:], errKeyMalformed},
+		"not base62":   {live[:keyLen-1] + "-", errKeyMalformed},
+		"multibyte":    {live[:keyLen-2] + "é", errKeyMalformed},
+		"mistyped":     {live[:keyLen-1] + last, errKeyChecksum},
+		"mode changed": {livePrefix + test[len(testPrefix):], errKeyChecksum},
 	}
 	for name, c := range cases {
-		_, err := ParseKey(c.text)
+		_, err := parseKey(c.text)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
@@ -136,10 +136,10 @@ func FuzzParseKey(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		parsed, err := ParseKey(text)
+		parsed, err := parseKey(text)
 		if err != nil {
-			if parsed != (ParsedKey{}) || !(errors.Is(err, ErrKeyMalformed) || errors.Is(err, ErrKeyChecksum)) {
-				t.Fatalf("ParseKey = %v, %v", parsed, err)
+			if parsed != (parsedKey{}) || !(errors.Is(err, errKeyMalformed) || errors.Is(err, errKeyChecksum)) {
+				t.Fatalf("parseKey = %v, %v", parsed, err)
 			}
 			return
 		}

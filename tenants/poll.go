@@ -80,9 +80,9 @@ func (d *Directory) drop(change Change) {
 	})
 }
 
-// StaleFor returns how long this replica has not learnt of changes. Wall clock and monotonic clock are both asked, for
+// staleFor returns how long this replica has not learnt of changes. Wall clock and monotonic clock are both asked, for
 // the latter may stand still while a machine sleeps.
-func (d *Directory) StaleFor(now time.Time) time.Duration {
+func (d *Directory) staleFor(now time.Time) time.Duration {
 	last := d.born
 	if polled := d.polled.Load(); polled != nil {
 		last = *polled
@@ -92,5 +92,5 @@ func (d *Directory) StaleFor(now time.Time) time.Duration {
 
 // Fresh reports whether money may be taken on what this replica knows: it has learnt of revocations within 30 seconds.
 func (d *Directory) Fresh(now time.Time) bool {
-	return d.polled.Load() != nil && d.StaleFor(now) <= freshFor
+	return d.polled.Load() != nil && d.staleFor(now) <= freshFor
 }

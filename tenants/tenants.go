@@ -70,9 +70,6 @@ const (
 	OwnerPlatform Owner = "platform"
 )
 
-// ParseOwner refuses all but the known owners.
-func ParseOwner(s string) (Owner, error) { return parseClosed(s, owners, "owner") }
-
 // The closed sets.
 var (
 	modes    = []Mode{Live, Test}

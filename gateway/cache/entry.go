@@ -22,14 +22,14 @@ type entry struct {
 	changed chan struct{}
 }
 
-// fresh tells whether the answer needs no refreshing. One that lies far ahead
+// fresh reports whether the answer needs no refreshing. One that lies far ahead
 // was fetched by a clock that is wrong, which must put nothing off.
 func (a Answer) fresh(now time.Time, maxAge time.Duration) bool {
 	age := now.Sub(a.FetchedAt)
 	return a.Version != "" && age < maxAge && age > -maxAge
 }
 
-// usable tells whether the answer may be given at all.
+// usable reports whether the answer may be given at all.
 func (a Answer) usable(now time.Time) bool {
 	return a.Version != "" && now.Sub(a.FetchedAt) < maxStale
 }

@@ -40,8 +40,8 @@ type Reservation struct {
 	Remaining int64 // after this one
 }
 
-// ErrClosed is the error of a reservation after Close.
-var ErrClosed = errors.New("limit: the batcher is closed")
+// errClosed is the error of a reservation after Close.
+var errClosed = errors.New("limit: the batcher is closed")
 
 // Batcher reserves units of quotas that are exact over all replicas. Requests for one
 // usage share a change in the database: a batch is what arrived during the last
@@ -99,7 +99,7 @@ func (b *Batcher) Reserve(ctx context.Context, u Usage, limit int64) (Reservatio
 	}
 	r := &request{limit: limit, done: make(chan struct{})}
 	if !b.add(u, func(q *queue) { q.waiting = append(q.waiting, r) }) {
-		return Reservation{}, ErrClosed
+		return Reservation{}, errClosed
 	}
 	select {
 	case <-r.done:

@@ -364,7 +364,7 @@ func TestCloseGivesOwedUnitsBack(t *testing.T) {
 		if b.used[november] != 0 || log.Len() > 0 {
 			t.Errorf("%d used: %s", b.used[november], &log)
 		}
-		if _, err := c.Reserve(t.Context(), november, 9); !errors.Is(err, ErrClosed) {
+		if _, err := c.Reserve(t.Context(), november, 9); !errors.Is(err, errClosed) {
 			t.Errorf("after the end: %v", err)
 		}
 		c.Release(t.Context(), november)

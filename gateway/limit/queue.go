@@ -102,7 +102,7 @@ func (b *Batcher) warn(q *queue, others int64) {
 // abandon answers everything that can't be done any more.
 func (q *queue) abandon() {
 	for _, r := range q.waiting {
-		r.state, r.err = answered, ErrClosed
+		r.state, r.err = answered, errClosed
 		close(r.done)
 	}
 	for _, tried := range q.releases {

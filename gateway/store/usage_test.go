@@ -237,7 +237,9 @@ type demand struct{ admitted, refused, failed atomic.Int64 }
 
 // patient clients ask each replica at once.
 func (d *demand) patient(t *testing.T, all []replica, each int, period string, most int64) {
-	d.ask(all, each, func(r replica, _ int) (limit.Reservation, error) { return r.Reserve(t.Context(), monthly(period), most) })
+	d.ask(all, each, func(r replica, _ int) (limit.Reservation, error) {
+		return r.Reserve(t.Context(), monthly(period), most)
+	})
 }
 
 // hasty ones hang up in part, and give back what they get all the same.
