@@ -1,7 +1,7 @@
-// Package tenants owns who calls and on whose behalf: merchants, their modes, their API keys (kept as hashes), their
-// connections to providers and callback secrets (kept sealed), and a directory that answers from memory who a key
-// belongs to. It must not know SQL or HTTP: the store implements Source, the edge turns its errors into answers, and no
-// plaintext key or secret is ever kept by it. It is the only package that imports tink.
+// Package tenants owns merchants, their modes, their API keys (kept as hashes), their connections to providers and callback
+// secrets (kept sealed), and a directory that finds the merchant of a key in memory. It must not know SQL or HTTP: the store
+// implements Source, the edge turns its errors into answers. It keeps no plaintext of a key or secret. It is the only package
+// that imports tink.
 package tenants
 
 import (

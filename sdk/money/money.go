@@ -1,7 +1,7 @@
-// Package money owns Amount, the one way this project holds money: whole
-// rupiah in an int64. Amounts are read exactly, reckoned with checks, and
-// printed for machines and for people. It must not know currencies other than the rupiah,
-// floating point, or anybody's rules about how much is enough.
+// Package money owns Amount: whole rupiah in an int64. Amounts are parsed exactly,
+// added with overflow checks, and printed for machines and for people. The package
+// must not know other currencies, floating point, or rules about how much is
+// enough.
 package money
 
 import (
