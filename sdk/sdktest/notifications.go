@@ -17,7 +17,7 @@ func (tr *trial) settled(e Example) (order, sdk.Notification) {
 		tr.Skip("this provider has no notifications")
 	}
 	if e.Unannounced {
-		tr.Skip("the upstream does not tell of this one")
+		tr.Skip("the upstream does not announce this one")
 	}
 	settler, ok := tr.upstream.(Settler)
 	if !ok {
@@ -46,7 +46,7 @@ func (tr *trial) notify(n sdk.Notification) sdk.Acknowledgement {
 	return ack
 }
 
-// checkGenuine: a genuine notification tells of its movement, and says the same
+// checkGenuine: a genuine notification is about its movement, and says the same
 // when it comes again; a lookup agrees.
 func checkGenuine(tr *trial, e Example) {
 	o, n := tr.settled(e)

@@ -179,8 +179,8 @@ func (tr *trial) mustBeFound(o order, f sdk.StatusUpdate) {
 		tr.Fatalf("status %d of a movement that exists: %+v", f.Status, f)
 	}
 	named := f.ProviderReference != "" || tr.isOrder(o) // an order may have our name alone
-	told := f.Amount == o.moved() || f.Amount == 0 && tr.isOrder(o)
-	if f.Reference != o.call.Reference || !told || f.Currency != "IDR" || !named {
+	known := f.Amount == o.moved() || f.Amount == 0 && tr.isOrder(o)
+	if f.Reference != o.call.Reference || !known || f.Currency != "IDR" || !named {
 		tr.Errorf("found %+v, want reference %s, amount %d, IDR and a provider reference", f, o.call.Reference, o.moved())
 	}
 }

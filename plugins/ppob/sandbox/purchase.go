@@ -11,7 +11,7 @@ import (
 // begins another one, which the witness shows as what it is: a second.
 const refLife = 90 * 24 * time.Hour
 
-// state is what a purchase has come to, in the state and in the witness.
+// state is the state of a purchase.
 type state string
 
 // The closed set of states.

@@ -21,8 +21,8 @@ const (
 	statusNotFound  = "07"
 )
 
-// statuses maps latestTransactionStatus to a status. Refunded money is back, so the transfer
-// failed; where it was done before, that is a reversal.
+// statuses maps latestTransactionStatus to a status. Refunded money is back, so the
+// transfer failed; where it was done before, that is a reversal.
 var statuses = map[string]sdk.Status{
 	statusSuccess:   sdk.StatusDone,
 	statusInitiated: sdk.StatusPending,
@@ -45,8 +45,8 @@ type fact struct {
 	TransactionDate    moment         `json:"transactionDate"`
 }
 
-// statusUpdate is what a fact says of the movement. Its event id is made of what
-// every message about it has, so that a fact keeps its id however it arrives.
+// statusUpdate is what a fact says of the movement. Its event id is made of
+// what every message about the fact has, so a fact keeps its id however it arrives.
 func (f fact) statusUpdate() sdk.StatusUpdate {
 	status, known := statuses[string(f.Status)]
 	switch {

@@ -85,8 +85,8 @@ func (a *adapter) quoteBank(ctx context.Context, q sdk.Quote) sdk.Quoted {
 	return found.quoted(body.Amount, acc.fees.bank, agreed{Bank: to.bank.clearingCode(), Account: to.account})
 }
 
-// quoted is the price of a transfer: what the merchant is shown,
-// and what the upstream names, which may be nothing.
+// quoted is the quote of a transfer: the fee that the merchant is shown, and the
+// cost with the upstream's own fee, where the upstream names one.
 func (h holder) quoted(a, fee money.Amount, about agreed) sdk.Quoted {
 	about.Name, about.Session, about.Fee = h.name, h.session, h.fee.Amount
 	q := sdk.Quoted{Outcome: sdk.Done, Price: a, Fee: fee, Name: h.name, Destination: about.destination()}

@@ -72,9 +72,8 @@ type row struct {
 
 var byteOrderMark = []byte("\ufeff")
 
-// parse reads a document and judges all of it, whatever part is wanted. What
-// follows the last line break is left for later: half a line cannot be told
-// from a whole one.
+// parse reads a document and checks all of it, whatever part is wanted. What
+// follows the last line break is left for later: it may be half a line.
 func (a account) parse(name string, body []byte, wanted part) (report, error) {
 	whole := body[:bytes.LastIndexByte(body, '\n')+1]
 	found := report{end: len(whole), half: len(whole) < len(body)}

@@ -20,7 +20,7 @@ const (
 	// unendedFor is how long the last line of a report may lack its end before
 	// nobody is writing it any more.
 	unendedFor = 10 * time.Minute
-	// maxLines keeps a report well below the largest message.
+	// maxLines keeps a page well below the largest message.
 	maxLines = 4000
 )
 
@@ -105,8 +105,7 @@ func blameOf(err error) sdk.Blame {
 	return sdk.BlameAccount
 }
 
-// refuse leaves a file as it was before, and reports what is wrong with the first of
-// those.
+// refuse leaves a file unread, and reports the fault of the first such file.
 func (r *reading) refuse(f file, err error) {
 	r.open = true
 	r.keep([]file{f})
