@@ -103,7 +103,7 @@ func (d *Directory) Authenticate(ctx context.Context, now time.Time, presented s
 
 // keyRecord finds the record that the presented key names; whether the key is right is for the caller to check.
 func (d *Directory) keyRecord(ctx context.Context, now time.Time, presented string) (*Account, Key, error) {
-	parsed, err := parseKey(presented)
+	parsed, err := ParseKey(presented)
 	if err != nil {
 		return nil, Key{}, ErrNotFound
 	}

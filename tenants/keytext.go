@@ -25,7 +25,7 @@ const (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// What parseKey finds wrong with a text. Over the API both are ErrAuthFailed.
+// What ParseKey finds wrong with a text. Over the API both are ErrAuthFailed.
 var (
 	// errKeyMalformed says that the text does not have the shape of a key.
 	errKeyMalformed = errors.New("tenants: not an API key")
@@ -45,8 +45,8 @@ func HashKey(key string) Hash { return sha256.Sum256([]byte(key)) }
 // Equal compares in constant time.
 func (h Hash) Equal(other Hash) bool { return subtle.ConstantTimeCompare(h[:], other[:]) == 1 }
 
-// parsedKey is what a key says about itself.
-type parsedKey struct {
+// ParsedKey is what a key says about itself.
+type ParsedKey struct {
 	ID   KeyID
 	Mode Mode
 }
@@ -70,11 +70,11 @@ func newKey(random io.Reader, mode Mode) (plaintext Secret, id KeyID, hash Hash,
 	return NewSecret(text), KeyID(drawn[:keyIDLen]), HashKey(text), nil
 }
 
-// parseKey checks the shape and the checksum of a key without asking anybody. It says nothing about whether the key
+// ParseKey checks the shape and the checksum of a key without asking anybody. It says nothing about whether the key
 // exists.
-func parseKey(key string) (parsedKey, error) {
+func ParseKey(key string) (ParsedKey, error) {
 	if len(key) != keyLen || key[idEnd] != '_' || !isBase62(key[len(livePrefix):idEnd]) || !isBase62(key[idEnd+1:]) {
-		return parsedKey{}, errKeyMalformed
+		return ParsedKey{}, errKeyMalformed
 	}
 	mode := Live
 	switch key[:len(livePrefix)] {
@@ -82,12 +82,12 @@ func parseKey(key string) (parsedKey, error) {
 	case testPrefix:
 		mode = Test
 	default:
-		return parsedKey{}, errKeyMalformed
+		return ParsedKey{}, errKeyMalformed
 	}
 	if checksum(key[:keyLen-checksumLen]) != key[keyLen-checksumLen:] {
-		return parsedKey{}, errKeyChecksum
+		return ParsedKey{}, errKeyChecksum
 	}
-	return parsedKey{ID: KeyID(key[len(livePrefix):idEnd]), Mode: mode}, nil
+	return ParsedKey{ID: KeyID(key[len(livePrefix):idEnd]), Mode: mode}, nil
 }
 
 // checksum is the CRC-32 of s in base62, most significant digit first.

@@ -35,9 +35,9 @@ func TestNewKeyHasTheDocumentedShape(t *testing.T) {
 		if hash != sha256.Sum256([]byte(text)) {
 			t.Error("the hash is not the SHA-256 of the whole key")
 		}
-		parsed, err := parseKey(text)
-		if err != nil || parsed != (parsedKey{ID: id, Mode: mode}) {
-			t.Errorf("parseKey = %v, %v; want %s, %s", parsed, err, id, mode)
+		parsed, err := ParseKey(text)
+		if err != nil || parsed != (ParsedKey{ID: id, Mode: mode}) {
+			t.Errorf("ParseKey = %v, %v; want %s, %s", parsed, err, id, mode)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestChecksumIsFixed(t *testing.T) {
 		t.Errorf("checksum = %s, want 3jZRME", got)
 	}
 	text := "sk_live_" + strings.Repeat("0", keyIDLen) + "_" + strings.Repeat("z", secretLen)
-	if _, err := parseKey(text + checksum(text)); err != nil {
+	if _, err := ParseKey(text + checksum(text)); err != nil {
 		t.Errorf("a key made by the rules is refused: %v", err)
 	}
 }
@@ -74,7 +74,7 @@ func TestParseKeyNoticesEveryTypo(t *testing.T) {
 				continue
 			}
 			wrong := text[:i] + string(c) + text[i+1:]
-			if _, err := parseKey(wrong); err == nil {
+			if _, err := ParseKey(wrong); err == nil {
 				t.Fatalf("character %d replaced by %q is not noticed", i, c)
 			}
 		}
@@ -82,7 +82,7 @@ func TestParseKeyNoticesEveryTypo(t *testing.T) {
 	for i := idEnd + 1; i < len(text)-1; i++ {
 		swapped := []byte(text)
 		swapped[i], swapped[i+1] = swapped[i+1], swapped[i]
-		if _, err := parseKey(string(swapped)); err == nil && string(swapped) != text {
+		if _, err := ParseKey(string(swapped)); err == nil && string(swapped) != text {
 			t.Fatalf("characters %d and %d swapped are not noticed", i, i+1)
 		}
 	}
@@ -109,7 +109,7 @@ func TestParseKeyTellsTypoFromNonsense(t *testing.T) {
 		"mode changed": {livePrefix + test[len(testPrefix):], errKeyChecksum},
 	}
 	for name, c := range cases {
-		_, err := parseKey(c.text)
+		_, err := ParseKey(c.text)
 		if !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
@@ -136,10 +136,10 @@ func FuzzParseKey(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		parsed, err := parseKey(text)
+		parsed, err := ParseKey(text)
 		if err != nil {
-			if parsed != (parsedKey{}) || !(errors.Is(err, errKeyMalformed) || errors.Is(err, errKeyChecksum)) {
-				t.Fatalf("parseKey = %v, %v", parsed, err)
+			if parsed != (ParsedKey{}) || !(errors.Is(err, errKeyMalformed) || errors.Is(err, errKeyChecksum)) {
+				t.Fatalf("ParseKey = %v, %v", parsed, err)
 			}
 			return
 		}
