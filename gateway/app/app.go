@@ -38,7 +38,7 @@ type App struct {
 	store      *store.Store
 	host       *host.Host
 	cache      *cache.Cache
-	quotas     *limit.Counter
+	quotas     *limit.Batcher
 	directory  *tenants.Directory
 	vault      *tenants.Vault
 	policy     *policy.Active
@@ -146,7 +146,7 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	a.directory = tenants.NewDirectory(a.store, a.log)
 	a.cache = cache.New(a.store, time.Now, a.log)
-	a.quotas = limit.NewCounter(a.store, a.log)
+	a.quotas = limit.NewBatcher(a.store, a.log)
 	a.clock = worker.NewClock(a.store, time.Now, a.log)
 	a.clock.Compare(ctx) // a clock that is wrong is known before anything is served, and does not keep us from starting
 	replica := uuid.NewString()

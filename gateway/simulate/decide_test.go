@@ -41,7 +41,7 @@ func undecided(t *testing.T, s *store.Store, what string, state movement.State) 
 		o.purse = newPurse(t, s, handClock())
 		o.world, o.purse.limits = o.purse.world, generous()
 		o.purse.up.way = way{after: 1e5 * time.Hour, says: silent}
-		o.purse.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "busy") }
+		o.purse.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "busy") }
 		o.want(o.purse.transfer("A"), "Pending")
 	} else {
 		o.shop = newShop(t, s, handClock())
@@ -50,7 +50,7 @@ func undecided(t *testing.T, s *store.Store, what string, state movement.State) 
 			o.shop.sku = billSKU
 		}
 		o.shop.up.deal = deal{after: 1e5 * time.Hour, says: silent}
-		o.shop.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "busy") }
+		o.shop.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "busy") }
 		o.want(o.shop.order("A"), "Pending")
 	}
 	o.decidesWith(s)

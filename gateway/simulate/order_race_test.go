@@ -202,7 +202,7 @@ func TestNotSentAfterALookup(t *testing.T) {
 				s.up.deal.unmade, s.up.deal.says = true, saying(sdk.DidNotSend(sdk.BlameNone, "no process"))
 				s.up.after = func() {
 					if c.blind {
-						s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
+						s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "no answer") }
 					}
 					m := s.stored("A")
 					s.pass(m.DueAt.Sub(s.now()))

@@ -22,7 +22,7 @@ func TestDecidedAttempt(t *testing.T) {
 	p.want(p.transfer("A"), notSentLater)
 	p.pass(time.Hour)
 	p.up.way = wayNamed("unknown, not moved")
-	p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "busy") }
+	p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "busy") }
 	p.want(p.transfer("A"), "Pending")
 	m := p.stored("A")
 	first := m

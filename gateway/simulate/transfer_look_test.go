@@ -52,7 +52,7 @@ func TestTransferLooks(t *testing.T) {
 			inPurses(t, func(p *purse) {
 				p.up.way = c.way
 				if c.blind {
-					p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
+					p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "no answer") }
 				}
 				p.transfer("A")
 				p.pass(c.away)
@@ -85,7 +85,7 @@ func TestTransferOpenForADay(t *testing.T) {
 						if f := p.up.payouts[l.Reference].stands(p.now()); f.Status != sdk.StatusNotFound {
 							return f
 						}
-						return sdk.NoWord(sdk.BlameUpstream, "no answer")
+						return sdk.NoStatus(sdk.BlameUpstream, "no answer")
 					}
 				}
 				p.want(p.transfer("A"), "Pending")
@@ -171,7 +171,7 @@ func TestTransferNews(t *testing.T) {
 						p.pass(time.Second)
 					}
 					if p.stored("A").State == movement.Pending {
-						p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
+						p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "no answer") }
 					}
 					p.want(p.stateOf("external_id", "A"), c.word)
 					p.wantListed(c.listed...)
