@@ -33,27 +33,19 @@ type success struct {
 	Data    any  `json:"data"`
 }
 
-type failure struct {
-	Success   bool          `json:"success"`
-	Message   string        `json:"message"`
-	Code      fault.Code    `json:"error_code"`
-	RequestID string        `json:"request_id"`
-	Errors    []fault.Field `json:"errors,omitempty"`
-}
-
-// fail renders an error: the only place that does.
+// fail answers with an error: the only place of this package that does.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, id string, err error) {
 	f := fault.From(unsealed(err, "Nothing was stored."))
 	if f.Code == fault.Internal {
 		c.log.ErrorContext(r.Context(), "console request failed", "request_id", id, "method", r.Method, "route", r.Pattern, "cause", err)
 	}
-	if f.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
+	if wait := f.RetrySeconds(c.deps.Now()); wait > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(wait))
 	}
 	if f.Code == fault.AuthFailed {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	write(w, f.Status(), failure{Message: f.Message, Code: f.Code, RequestID: id, Errors: f.Fields})
+	write(w, f.Status(), f.Envelope(id))
 }
 
 // unsealed says of an error that it is the keyset's fault, where it is, and what

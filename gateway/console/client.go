@@ -37,13 +37,11 @@ func NewClient(url, token string) *Client {
 	}}
 }
 
-// Failure is an answer that says no.
+// Failure is a refused request: its HTTP status and the answer's body, which is
+// empty where the answer was not the console's own.
 type Failure struct {
-	Status    int
-	Code      fault.Code
-	Message   string
-	RequestID string
-	Fields    []fault.Field
+	Status int
+	fault.Envelope
 }
 
 // Error is the gateway's text with the fields at fault.
@@ -52,7 +50,7 @@ func (f *Failure) Error() string {
 	if text == "" {
 		text = fmt.Sprintf("the console answered with status %d", f.Status)
 	}
-	for _, field := range f.Fields {
+	for _, field := range f.Errors {
 		if note := field.Field + " " + field.Message; !strings.Contains(text, note) {
 			text += "\n  " + note
 		}
@@ -212,9 +210,9 @@ func (c *Client) send(ctx context.Context, method, path string, body any) (int, 
 }
 
 func (c *Client) refused(status int, answer []byte) error {
-	var envelope failure
-	if err := json.Unmarshal(answer, &envelope); err != nil {
-		return &Failure{Status: status} // not the console's own words
+	failure := &Failure{Status: status}
+	if err := json.Unmarshal(answer, &failure.Envelope); err != nil {
+		failure.Envelope = fault.Envelope{} // not the console's own words
 	}
-	return &Failure{Status: status, Code: envelope.Code, Message: envelope.Message, RequestID: envelope.RequestID, Fields: envelope.Errors}
+	return failure
 }

@@ -284,8 +284,8 @@ func (w *world) refused(err error, status int, field string) *console.Failure {
 		w.Fatalf("got error %v, want a failure with status %d", err, status)
 	}
 	got := ""
-	if len(failure.Fields) > 0 {
-		got = failure.Fields[0].Field
+	if len(failure.Errors) > 0 {
+		got = failure.Errors[0].Field
 	}
 	if failure.Status != status || got != field {
 		w.Errorf("got status %d and field %q (%v), want %d and %q", failure.Status, got, failure, status, field)

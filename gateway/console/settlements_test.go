@@ -58,7 +58,7 @@ func TestAnAccountIsOneMerchants(t *testing.T) {
 	if err := set(other, "live", "k-other"); err != nil {
 		t.Error(err)
 	}
-	if failure := w.refused(set(other, "live", "k-10200"), http.StatusBadRequest, "credentials.api_key"); !strings.Contains(failure.Fields[0].Message, owner) {
+	if failure := w.refused(set(other, "live", "k-10200"), http.StatusBadRequest, "credentials.api_key"); !strings.Contains(failure.Errors[0].Message, owner) {
 		t.Errorf("refused with %+v", failure)
 	}
 	if c, ok := w.account(other).Connection(tenants.Live, "wallet2"); !ok || c.Version != 2 {
