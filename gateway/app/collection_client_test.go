@@ -16,7 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/sdk/qris"
 )
@@ -301,9 +301,9 @@ func (w *stall) age(t testing.TB, c collected, by time.Duration) {
 }
 
 // waiting are the payments that wait for an operator, as its command lists them.
-func (w *stall) waiting(t testing.TB) []console.Settlement {
+func (w *stall) waiting(t testing.TB) []adminapi.StatementLine {
 	t.Helper()
-	var list []console.Settlement
+	var list []adminapi.StatementLine
 	w.succeed(t, "", &list, "settlement", "list", w.merchant)
 	return list
 }

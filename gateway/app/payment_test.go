@@ -310,7 +310,7 @@ func checkCancel(t *testing.T, p *program) {
 func (p *program) onTheList(t *testing.T, reason string, amount int64) {
 	t.Helper()
 	await(t, paidWithin, reason+" on the operators' list", func() bool {
-		list, err := p.admin().Attention(t.Context())
+		list, err := p.admin().Exceptions(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -21,7 +22,7 @@ import (
 )
 
 func (c *Console) setConnection(x *call) (any, error) {
-	var spec ConnectionSpec
+	var spec adminapi.ConnectionSpec
 	if err := decode(x, &spec); err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func (c *Console) setConnection(x *call) (any, error) {
 
 // checkConnection turns what was asked into a connection without its sealed
 // part, and the credentials in their compact form.
-func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec ConnectionSpec) (tenants.Connection, []byte, error) {
+func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec adminapi.ConnectionSpec) (tenants.Connection, []byte, error) {
 	provider := tenants.Provider(x.request.PathValue("provider"))
 	schema, ok := c.schemas[provider]
 	if !ok {
@@ -195,9 +196,9 @@ func ordered(document []byte) ([]byte, error) {
 	return value, err
 }
 
-func (c *Console) connectionDocument(of tenants.Connection) Connection {
+func (c *Console) connectionDocument(of tenants.Connection) adminapi.Connection {
 	path := "/notify/" + string(of.Provider) + "/" + string(of.NotifyToken)
-	return Connection{
+	return adminapi.Connection{
 		Provider: string(of.Provider), Mode: string(of.Mode), Owner: string(of.Owner), Version: of.Version,
 		NotifyPath: path, NotifyURL: c.config.PublicURL + path,
 	}

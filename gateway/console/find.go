@@ -5,13 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -51,7 +50,7 @@ func (c *Console) find(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := Findings{ID: id, Since: since, Movements: make([]Found, len(found))}
+	out := adminapi.FindResult{ID: id, Since: since, Movements: make([]adminapi.FoundMovement, len(found))}
 	for i, m := range found {
 		if out.Movements[i], err = c.foundDocument(x.request.Context(), m, id); err != nil {
 			return nil, err
@@ -130,25 +129,25 @@ func (c *Console) movementNamed(x *call, text string) (movement.Movement, error)
 	return found[0], nil
 }
 
-func (c *Console) foundDocument(ctx context.Context, m movement.Movement, id string) (Found, error) {
+func (c *Console) foundDocument(ctx context.Context, m movement.Movement, id string) (adminapi.FoundMovement, error) {
 	story, err := c.deps.Movements.History(ctx, m.ID)
 	if err != nil {
-		return Found{}, err
+		return adminapi.FoundMovement{}, err
 	}
 	callbacks, err := c.deps.Around.CallbacksOfMovement(ctx, m.Owner, m.ID, story)
 	if err != nil {
-		return Found{}, err
+		return adminapi.FoundMovement{}, err
 	}
 	decisions, err := c.deps.Around.OverridesOf(ctx, m.ID)
 	if err != nil {
-		return Found{}, err
+		return adminapi.FoundMovement{}, err
 	}
-	return Found{
+	return adminapi.FoundMovement{
 		By: nameBy(m, id), ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind),
 		Reference: shownReference(m.Reference), Operation: m.Operation, Provider: m.Provider, State: string(m.State), Amount: m.Amount,
 		RequestID: m.RequestID, DecisionID: m.DecisionID, PolicyVersion: m.PolicyVersion,
 		UpstreamReference: m.UpstreamReference(), ProviderReference: m.ProviderReference,
-		Chain: chain(m, story, callbacks, decisions),
+		History: chain(m, story, callbacks, decisions),
 	}, nil
 }
 
@@ -169,36 +168,26 @@ func nameBy(m movement.Movement, id string) []string {
 }
 
 // chain is what happened to a movement, in short.
-func chain(m movement.Movement, story []movement.HistoryEntry, callbacks []movement.Callback, decisions []movement.Override) []Link {
-	links := []Link{{At: m.CreatedAt, Event: "claimed", Detail: fmt.Sprintf("attempt %d, as %s", m.Attempt, m.UpstreamReference())}}
+func chain(m movement.Movement, story []movement.HistoryEntry, callbacks []movement.Callback, decisions []movement.Override) []adminapi.Link {
+	links := []adminapi.Link{{At: m.CreatedAt, Event: "claimed", Detail: fmt.Sprintf("attempt %d, as %s", m.Attempt, m.UpstreamReference())}}
 	for _, e := range story {
-		links = append(links, Link{At: e.At, Event: e.Event, Detail: e.Detail})
+		links = append(links, adminapi.Link{At: e.At, Event: e.Event, Detail: e.Detail})
 	}
 	for _, d := range decisions {
 		said := "proposed "
 		if d.Alone {
 			said = "decided alone "
 		}
-		links = append(links, Link{At: d.At, Event: said + string(d.Outcome), Detail: "by " + d.Operator})
+		links = append(links, adminapi.Link{At: d.At, Event: said + string(d.Outcome), Detail: "by " + d.Operator})
 		if d.ConfirmedBy != "" {
-			links = append(links, Link{At: d.ConfirmedAt, Event: "confirmed " + string(d.Outcome), Detail: "by " + d.ConfirmedBy})
+			links = append(links, adminapi.Link{At: d.ConfirmedAt, Event: "confirmed " + string(d.Outcome), Detail: "by " + d.ConfirmedBy})
 		}
 	}
 	for _, callback := range callbacks {
-		links = append(links, Link{
+		links = append(links, adminapi.Link{
 			At: callback.CreatedAt, Event: "callback " + callback.Event, Detail: fmt.Sprintf("%s, tries: %d", callback.State, callback.Tries),
 		})
 	}
-	slices.SortStableFunc(links, func(a, b Link) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(links, func(a, b adminapi.Link) int { return a.At.Compare(b.At) })
 	return links
-}
-
-// Find tells which movements an id belongs to, whosever id it is. Ids that only a
-// scan finds are looked for from a time on, the last 31 days at the zero time.
-func (c *Client) Find(ctx context.Context, id string, since time.Time) (Findings, error) {
-	query := url.Values{"id": {id}}
-	if !since.IsZero() {
-		query.Set("since", since.Format(time.RFC3339))
-	}
-	return do[Findings](ctx, c, http.MethodGet, "/admin/find?"+query.Encode(), nil)
 }

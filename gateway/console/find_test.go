@@ -116,7 +116,7 @@ func TestSeveralMovementsOfOneName(t *testing.T) {
 		t.Fatalf("found %+v, %v", found, err)
 	}
 	var events []string
-	for _, link := range found.Movements[0].Chain {
+	for _, link := range found.Movements[0].History {
 		events = append(events, link.Event)
 	}
 	if !slices.Equal(events, []string{"claimed", "pending"}) {

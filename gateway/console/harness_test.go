@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
@@ -153,7 +154,7 @@ func (l *logs) String() string {
 // world is a console over a database of its own.
 type world struct {
 	*testing.T
-	*console.Client
+	*adminapi.Client
 	url        string
 	console    *console.Console
 	metrics    *console.Metrics
@@ -216,7 +217,7 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	}
 	server := httptest.NewServer(w.console)
 	t.Cleanup(server.Close)
-	w.url, w.Client = server.URL, console.NewClient(server.URL, token)
+	w.url, w.Client = server.URL, adminapi.NewClient(server.URL, token)
 	return w
 }
 
@@ -234,9 +235,9 @@ func (w *world) runDirectory() {
 }
 
 // merchant makes one.
-func (w *world) merchant() console.CreatedMerchant {
+func (w *world) merchant() adminapi.CreatedMerchant {
 	w.Helper()
-	made, err := w.CreateMerchant(w.Context(), console.NewMerchant{Name: "Toko", Tier: "starter"})
+	made, err := w.CreateMerchant(w.Context(), adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -277,9 +278,9 @@ func (w *world) from(address netip.AddrPort, path, authorization string) *httpte
 
 // refused is the console's failure, of which status and the first field at
 // fault are as wanted.
-func (w *world) refused(err error, status int, field string) *console.Failure {
+func (w *world) refused(err error, status int, field string) *adminapi.Failure {
 	w.Helper()
-	failure, ok := errors.AsType[*console.Failure](err)
+	failure, ok := errors.AsType[*adminapi.Failure](err)
 	if !ok {
 		w.Fatalf("got error %v, want a failure with status %d", err, status)
 	}

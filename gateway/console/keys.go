@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -18,7 +19,7 @@ const (
 )
 
 func (c *Console) createKey(x *call) (any, error) {
-	var wanted NewKey
+	var wanted adminapi.NewKey
 	if err := decode(x, &wanted); err != nil {
 		return nil, err
 	}
@@ -46,7 +47,7 @@ func (c *Console) createKey(x *call) (any, error) {
 	return issuedDocument(issued), nil
 }
 
-func keySpec(id tenants.MerchantID, wanted NewKey) (tenants.KeySpec, error) {
+func keySpec(id tenants.MerchantID, wanted adminapi.NewKey) (tenants.KeySpec, error) {
 	mode, err := tenants.ParseMode(wanted.Mode)
 	if err != nil {
 		return tenants.KeySpec{}, fault.Invalid("mode", "must be live or test")
@@ -88,7 +89,7 @@ func parseAddresses(text string) (netip.Prefix, error) {
 }
 
 func (c *Console) rotateKey(x *call) (any, error) {
-	var wanted Rotation
+	var wanted adminapi.Rotation
 	if err := decode(x, &wanted); err != nil {
 		return nil, err
 	}
@@ -120,7 +121,7 @@ func (c *Console) rotateKey(x *call) (any, error) {
 }
 
 func (c *Console) revokeKey(x *call) (any, error) {
-	var why Reason
+	var why adminapi.Reason
 	if err := decode(x, &why); err != nil {
 		return nil, err
 	}
@@ -157,12 +158,12 @@ func (c *Console) key(x *call) (tenants.Key, error) {
 	return key, nil
 }
 
-func issuedDocument(issued tenants.IssuedKey) CreatedKey {
-	return CreatedKey{KeyID: string(issued.Key.ID), Mode: string(issued.Key.Mode), SecretKey: issued.Secret.Reveal()}
+func issuedDocument(issued tenants.IssuedKey) adminapi.CreatedKey {
+	return adminapi.CreatedKey{KeyID: string(issued.Key.ID), Mode: string(issued.Key.Mode), SecretKey: issued.Secret.Reveal()}
 }
 
-func keyDocument(key tenants.Key, now time.Time) Key {
-	out := Key{
+func keyDocument(key tenants.Key, now time.Time) adminapi.Key {
+	out := adminapi.Key{
 		KeyID: string(key.ID), Mode: string(key.Mode), Usable: key.Usable(now),
 		CreatedAt: key.CreatedAt, ExpiresAt: key.ExpiresAt, RevokedAt: key.RevokedAt,
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -56,13 +57,13 @@ func (c *Console) showKeyset(x *call) (any, error) {
 			}
 		}
 	}
-	page := KeysetPage{Keys: []KeyUse{}, Next: next}
+	page := adminapi.KeysetPage{Keys: []adminapi.KeyUse{}, Next: next}
 	for _, key := range c.deps.Keyring.Keys() {
-		page.Keys = append(page.Keys, KeyUse{Number: key.Number, Primary: key.Primary, Prepared: key.Prepared, Values: values[key.Number]})
+		page.Keys = append(page.Keys, adminapi.KeyUse{Number: uint32(key.Number), Primary: key.Primary, Prepared: key.Prepared, Values: values[key.Number]})
 		delete(values, key.Number)
 	}
 	for number, count := range values {
-		page.Keys = append(page.Keys, KeyUse{Number: number, Missing: true, Values: count})
+		page.Keys = append(page.Keys, adminapi.KeyUse{Number: uint32(number), Missing: true, Values: count})
 	}
 	for i, key := range page.Keys {
 		page.Keys[i].State = stateOf(key)
@@ -70,7 +71,7 @@ func (c *Console) showKeyset(x *call) (any, error) {
 	return page, nil
 }
 
-func stateOf(key KeyUse) string {
+func stateOf(key adminapi.KeyUse) string {
 	switch {
 	case key.Primary:
 		return "seals"
@@ -85,7 +86,7 @@ func stateOf(key KeyUse) string {
 // reseal seals anew what other keys than the primary have sealed, of some
 // accounts. An account is committed as a whole, with its audit entry.
 func (c *Console) reseal(x *call) (any, error) {
-	var from Reseal
+	var from adminapi.Reseal
 	if err := decode(x, &from); err != nil {
 		return nil, err
 	}
@@ -93,10 +94,10 @@ func (c *Console) reseal(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := ResealPage{Next: next}
+	page := adminapi.ResealPage{Next: next}
 	for _, key := range c.deps.Keyring.Keys() { // looks for a rotation of this moment, too
 		if key.Primary {
-			page.Primary = key.Number
+			page.Primary = uint32(key.Number)
 		}
 	}
 	for _, account := range accounts {
@@ -122,12 +123,12 @@ func (c *Console) reseal(x *call) (any, error) {
 
 // sealedAnew gives what of an account has to change, before and after. What
 // can't be opened is put on the page and left as it is.
-func (c *Console) sealedAnew(account store.Sealed, page *ResealPage) (was, becomes store.Sealed, err error) {
+func (c *Console) sealedAnew(account store.Sealed, page *adminapi.ResealPage) (was, becomes store.Sealed, err error) {
 	was.MerchantID, becomes.MerchantID = account.MerchantID, account.MerchantID
 	for _, old := range account.Connections {
 		again, changed, err := c.deps.Keyring.ResealConnection(old)
 		if errors.Is(err, tenants.ErrSealed) {
-			page.Unopened = append(page.Unopened, SealedPlace{MerchantID: string(old.MerchantID), Mode: string(old.Mode), Provider: string(old.Provider)})
+			page.Unopened = append(page.Unopened, adminapi.SealedPlace{MerchantID: string(old.MerchantID), Mode: string(old.Mode), Provider: string(old.Provider)})
 			continue
 		}
 		if err != nil {
@@ -140,7 +141,7 @@ func (c *Console) sealedAnew(account store.Sealed, page *ResealPage) (was, becom
 	for _, old := range account.Secrets {
 		again, changed, err := c.deps.Keyring.ResealCallbackSecret(old)
 		if errors.Is(err, tenants.ErrSealed) {
-			page.Unopened = append(page.Unopened, SealedPlace{MerchantID: string(old.MerchantID), Mode: string(old.Mode)})
+			page.Unopened = append(page.Unopened, adminapi.SealedPlace{MerchantID: string(old.MerchantID), Mode: string(old.Mode)})
 			continue
 		}
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -49,7 +50,7 @@ func (c *Console) credit(x *call) (any, error) { return c.adjust(x, ledger.Credi
 func (c *Console) debit(x *call) (any, error) { return c.adjust(x, ledger.Debit) }
 
 func (c *Console) adjust(x *call, kind ledger.Kind) (any, error) {
-	var wanted NewAdjustment
+	var wanted adminapi.NewAdjustment
 	if err := decode(x, &wanted); err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (c *Console) adjust(x *call, kind ledger.Kind) (any, error) {
 }
 
 // checkAdjustment turns what was asked into a credit.
-func checkAdjustment(id tenants.MerchantID, wanted NewAdjustment) (store.Adjustment, error) {
+func checkAdjustment(id tenants.MerchantID, wanted adminapi.NewAdjustment) (store.Adjustment, error) {
 	mode, err := parseMode(cmp.Or(wanted.Mode, string(tenants.Live)))
 	switch {
 	case err != nil:
@@ -125,7 +126,7 @@ func (c *Console) listWaiting(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]Adjustment, len(waiting))
+	list := make([]adminapi.Adjustment, len(waiting))
 	for i, a := range waiting {
 		list[i] = adjustmentDocument(a)
 	}
@@ -137,7 +138,7 @@ func (c *Console) approve(x *call) (any, error) { return c.decide(x, "ledger.app
 func (c *Console) reject(x *call) (any, error) { return c.decide(x, "ledger.reject", false) }
 
 func (c *Console) decide(x *call, action string, approve bool) (any, error) {
-	var d Decision
+	var d adminapi.AdjustmentKey
 	if err := decode(x, &d); err != nil {
 		return nil, err
 	}
@@ -166,11 +167,11 @@ func (c *Console) checkLedger(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := LedgerCheck{OK: report.Clean(), Invariants: make([]Invariant, len(report))}
+	out := adminapi.LedgerCheck{OK: report.Clean(), Invariants: make([]adminapi.Invariant, len(report))}
 	for i, check := range report {
-		found := Invariant{Invariant: check.Invariant, Checked: check.Checked, OK: len(check.Offences) == 0, Offences: []Offence{}}
+		found := adminapi.Invariant{Invariant: check.Invariant, Checked: check.Checked, OK: len(check.Offences) == 0, Offences: []adminapi.Offence{}}
 		for _, o := range check.Offences {
-			found.Offences = append(found.Offences, Offence{
+			found.Offences = append(found.Offences, adminapi.Offence{
 				MerchantID: o.Owner.MerchantID, Mode: o.Owner.Mode, Subject: o.Subject, Detail: o.Detail,
 			})
 		}
@@ -179,8 +180,8 @@ func (c *Console) checkLedger(x *call) (any, error) {
 	return out, nil
 }
 
-func adjustmentDocument(a store.Adjustment) Adjustment {
-	out := Adjustment{
+func adjustmentDocument(a store.Adjustment) adminapi.Adjustment {
+	out := adminapi.Adjustment{
 		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Reference: a.Reference, Kind: string(ledger.Credit), Amount: a.Amount,
 		Reason: a.Reason, State: string(a.State), RequestedBy: a.RequestedBy, RequestedAt: a.RequestedAt,
 		DecidedBy: a.DecidedBy, DecidedAt: given(a.DecidedAt),

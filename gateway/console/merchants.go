@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -33,7 +34,7 @@ const (
 )
 
 func (c *Console) createMerchant(x *call) (any, error) {
-	var wanted NewMerchant
+	var wanted adminapi.NewMerchant
 	if err := decode(x, &wanted); err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func (c *Console) createMerchant(x *call) (any, error) {
 	if err := c.checkMerchant(x.request.Context(), m, x.now); err != nil {
 		return nil, err
 	}
-	out := CreatedMerchant{MerchantID: string(m.ID), Name: m.Name, Tier: wanted.Tier, Status: string(m.Status)}
+	out := adminapi.CreatedMerchant{MerchantID: string(m.ID), Name: m.Name, Tier: wanted.Tier, Status: string(m.Status)}
 	var keys []tenants.Key
 	var secrets []tenants.CallbackSecret
 	for _, of := range []struct {
@@ -129,7 +130,7 @@ func (c *Console) listMerchants(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := MerchantPage{Merchants: make([]Merchant, len(merchants))}
+	page := adminapi.MerchantPage{Merchants: make([]adminapi.Merchant, len(merchants))}
 	for i, m := range merchants {
 		page.Merchants[i] = merchantDocument(m)
 	}
@@ -167,7 +168,7 @@ func (c *Console) resume(x *call) (any, error) {
 }
 
 func (c *Console) setStatus(x *call, action string, status tenants.Status) (any, error) {
-	var why Reason
+	var why adminapi.Reason
 	if err := decode(x, &why); err != nil {
 		return nil, err
 	}
@@ -179,7 +180,7 @@ func (c *Console) setStatus(x *call, action string, status tenants.Status) (any,
 }
 
 func (c *Console) setTier(x *call) (any, error) {
-	var change TierChange
+	var change adminapi.TierChange
 	if err := decode(x, &change); err != nil {
 		return nil, err
 	}
@@ -220,9 +221,9 @@ func (c *Console) listAudit(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]AuditEntry, len(entries))
+	list := make([]adminapi.AuditEntry, len(entries))
 	for i, e := range entries {
-		list[i] = AuditEntry(e)
+		list[i] = adminapi.AuditEntry(e)
 	}
 	return list, nil
 }
@@ -254,14 +255,14 @@ func plain(text string, least, most int) bool {
 	return n >= least && n <= most && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-func merchantDocument(m tenants.Merchant) Merchant {
-	return Merchant{
+func merchantDocument(m tenants.Merchant) adminapi.Merchant {
+	return adminapi.Merchant{
 		MerchantID: string(m.ID), Name: m.Name, Tier: string(m.Tier), Status: string(m.Status),
 		Labels: m.Labels, Version: m.Version, CreatedAt: m.CreatedAt,
 	}
 }
 
-func (c *Console) accountDocument(a *tenants.Account, now time.Time) Merchant {
+func (c *Console) accountDocument(a *tenants.Account, now time.Time) adminapi.Merchant {
 	out := merchantDocument(a.Merchant())
 	out.Limits = limitDocuments(a.Merchant(), now)
 	for _, key := range a.Keys() {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -22,9 +23,9 @@ func (c *Console) listAttention(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]Attention, len(open))
+	list := make([]adminapi.Exception, len(open))
 	for i, a := range open {
-		list[i] = Attention{
+		list[i] = adminapi.Exception{
 			ID: shortID(a), MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason,
 			FactID: a.FactID, Provider: a.Provider, Detail: a.Detail, At: a.At,
 		}
@@ -41,7 +42,7 @@ func shortID(a movement.Exception) string {
 // resolveAttention needs no audit entry of its own: who settled it, when and
 // how stands in the entry itself.
 func (c *Console) resolveAttention(x *call) (any, error) {
-	var r Resolution
+	var r adminapi.Resolution
 	if err := decode(x, &r); err != nil {
 		return nil, err
 	}
@@ -60,7 +61,7 @@ func (c *Console) resolveAttention(x *call) (any, error) {
 }
 
 func (c *Console) listPlugins(*call) (any, error) {
-	list := []Plugin{}
+	list := []adminapi.Plugin{}
 	for _, s := range c.deps.Plugins.Status() {
 		p := pluginDocument(s)
 		p.Owner = string(c.owners[tenants.Provider(s.Provider)])
@@ -69,39 +70,39 @@ func (c *Console) listPlugins(*call) (any, error) {
 	return list, nil
 }
 
-func pluginDocument(s host.Status) Plugin {
-	p := Plugin{
+func pluginDocument(s host.Status) adminapi.Plugin {
+	p := adminapi.Plugin{
 		Provider: s.Provider, Version: s.Version, SHA256: s.SHA256, ManifestDigest: s.Digest,
 		Running: s.Running, PID: s.PID, Since: given(s.Since), Restarts: s.Restarts, LastFault: s.LastFault,
-		InFlight: s.InFlight, MaxInFlight: s.MaxInFlight, Breakers: []Breaker{},
+		InFlight: s.InFlight, MaxInFlight: s.MaxInFlight, Breakers: []adminapi.Breaker{},
 	}
 	for _, b := range s.Breakers {
-		p.Breakers = append(p.Breakers, Breaker(b))
+		p.Breakers = append(p.Breakers, adminapi.Breaker(b))
 	}
 	return p
 }
 
 // movementDocument hides the values in the callback URL, in which merchants keep
 // tokens of their own. The stored request never held a key.
-func movementDocument(m movement.Movement, story []movement.HistoryEntry) Movement {
+func movementDocument(m movement.Movement, story []movement.HistoryEntry) adminapi.Movement {
 	refusal := cmp.Or(m.Refusal, &movement.Refusal{})
-	out := Movement{
+	out := adminapi.Movement{
 		ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: shownReference(m.Reference),
 		Operation: m.Operation, Provider: m.Provider, State: string(m.State), Attempt: m.Attempt, Amount: m.Amount,
 		Request: m.Request, Result: m.Result, RefusalCode: refusal.Code, RefusalMessage: refusal.Message,
 		UpstreamReference: m.UpstreamReference(), ProviderReference: m.ProviderReference, FactID: m.FactID,
 		RequestID: m.RequestID, PolicyVersion: m.PolicyVersion, DecisionID: m.DecisionID, Misses: m.Misses,
 		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, SendBy: given(m.SendBy), ExpiresAt: given(m.ExpiresAt),
-		AskedAt: given(m.PolledAt), DueAt: given(m.DueAt), PaidLateAt: given(m.PaidLateAt), ReversedAt: given(m.ReversedAt),
-		Story: make([]Event, len(story)),
-		Paying: Paying{
+		PolledAt: given(m.PolledAt), DueAt: given(m.DueAt), PaidLateAt: given(m.PaidLateAt), ReversedAt: given(m.ReversedAt),
+		History: make([]adminapi.HistoryEntry, len(story)),
+		Paying: adminapi.Paying{
 			ConnectionOwner: string(m.ConnectionOwner), ConnectionVersion: m.ConnectionVersion, ConnectionAccount: m.ConnectionAccount,
 			Charge: string(m.Charge), Cost: m.Cost, Fee: m.Fee, NameMatch: m.NameMatch, Quote: m.Quote,
 		},
-		Trail: Trail{Answer: m.Answer, CallbackURL: presentURL(m.CallbackURL)},
+		Trail: adminapi.Trail{Answer: m.Answer, CallbackURL: presentURL(m.CallbackURL)},
 	}
 	for i, e := range story {
-		out.Story[i] = Event(e)
+		out.History[i] = adminapi.HistoryEntry(e)
 	}
 	return out
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -22,7 +23,7 @@ const (
 )
 
 func (c *Console) resendCallbacks(x *call) (any, error) {
-	var order ResendOrder
+	var order adminapi.ResendOrder
 	if err := decode(x, &order); err != nil {
 		return nil, err
 	}
@@ -56,7 +57,7 @@ func (c *Console) resendOne(x *call, owner movement.Owner, event string) (any, e
 		if err := c.deps.Outbox.PostponeCallback(x.request.Context(), callback.CallbackKey, x.now); err != nil {
 			return nil, err
 		}
-		return Resent{Resent: 1}, nil
+		return adminapi.Resent{Resent: 1}, nil
 	}
 	resent, err := c.deps.Outbox.Resend(x.request.Context(), x.now, callback.CallbackKey)
 	if err != nil {
@@ -65,12 +66,12 @@ func (c *Console) resendOne(x *call, owner movement.Owner, event string) (any, e
 	if !resent {
 		return nil, fault.New(fault.InProgress, "Somebody else has just sent this callback again.")
 	}
-	return Resent{Resent: 1}, nil
+	return adminapi.Resent{Resent: 1}, nil
 }
 
 // resendRange sends again what has ended in a span of time. What waits comes by
 // itself.
-func (c *Console) resendRange(x *call, owner movement.Owner, order ResendOrder) (any, error) {
+func (c *Console) resendRange(x *call, owner movement.Owner, order adminapi.ResendOrder) (any, error) {
 	span := movement.CallbackRange{Owner: owner, Until: x.now, Most: resendPage}
 	states := []movement.CallbackState{movement.CallbackDead, movement.CallbackGone}
 	detail := "those that failed"
@@ -90,7 +91,7 @@ func (c *Console) resendRange(x *call, owner movement.Owner, order ResendOrder) 
 	if err := c.note(x, "callback.resend", owner, detail+", until "+span.Until.UTC().Format(time.RFC3339)); err != nil {
 		return nil, err
 	}
-	var answer Resent
+	var answer adminapi.Resent
 	for _, state := range states {
 		span.State = state
 		resent, left, err := c.resendPages(x.request.Context(), x.now, span)
@@ -137,7 +138,7 @@ func (c *Console) resendPages(ctx context.Context, now time.Time, span movement.
 }
 
 func (c *Console) testCallback(x *call) (any, error) {
-	var order TestOrder
+	var order adminapi.TestOrder
 	if err := decode(x, &order); err != nil {
 		return nil, err
 	}
@@ -170,7 +171,7 @@ func (c *Console) testCallback(x *call) (any, error) {
 	if err := c.deps.Outbox.AddCallback(x.request.Context(), x.now, owner, told); err != nil {
 		return nil, err
 	}
-	return SentTest{EventID: told.ID.String(), URL: presentURL(receiver)}, nil
+	return adminapi.SentTest{EventID: told.ID.String(), URL: presentURL(receiver)}, nil
 }
 
 func testBody(event string, now time.Time) ([]byte, error) {

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -23,7 +24,7 @@ const (
 const maxConflicts = 8
 
 func (c *Console) setCallbackURL(x *call) (any, error) {
-	var wanted CallbackURL
+	var wanted adminapi.CallbackURL
 	if err := decode(x, &wanted); err != nil {
 		return nil, err
 	}
@@ -48,7 +49,7 @@ func (c *Console) setCallbackURL(x *call) (any, error) {
 }
 
 func (c *Console) changeCallbackSecret(x *call) (any, error) {
-	var wanted SecretChange
+	var wanted adminapi.SecretChange
 	if err := decode(x, &wanted); err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (c *Console) changeCallbackSecret(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ChangedSecret{CallbackSetup: setupDocument(secret), CallbackSecret: next.Reveal()}, nil
+	return adminapi.ChangedSecret{CallbackSetup: setupDocument(secret), CallbackSecret: next.Reveal()}, nil
 }
 
 // prepareNext draws the next secret. One that is there already was told to the
@@ -127,8 +128,8 @@ func (c *Console) editSecret(x *call, modeText, action, detail string, edit func
 	return tenants.CallbackSecret{}, fault.New(fault.InProgress, "Others are changing this merchant at this moment; try again.")
 }
 
-func setupDocument(s tenants.CallbackSecret) CallbackSetup {
-	out := CallbackSetup{Mode: string(s.Mode), URL: presentURL(s.URL), Rotation: "none"}
+func setupDocument(s tenants.CallbackSecret) adminapi.CallbackSetup {
+	out := adminapi.CallbackSetup{Mode: string(s.Mode), URL: presentURL(s.URL), Rotation: "none"}
 	switch {
 	case s.NextSigns:
 		out.Rotation = "switched"

@@ -2,9 +2,8 @@ package console
 
 import (
 	"context"
-	"net/http"
-	"net/url"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -19,7 +18,7 @@ type Decider interface {
 // settleMovement takes our own names of a movement alone: whoever ends one says
 // exactly which.
 func (c *Console) settleMovement(x *call) (any, error) {
-	var s Settling
+	var s adminapi.NewOverride
 	if err := decode(x, &s); err != nil {
 		return nil, err
 	}
@@ -39,9 +38,9 @@ func (c *Console) settleMovement(x *call) (any, error) {
 		return nil, err
 	}
 	m := decided.Movement
-	return Settled{
+	return adminapi.Overridden{
 		ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: shownReference(m.Reference),
-		State: string(m.State), Waiting: !decided.Decision.Made(), Decision: verdictDocument(decided.Decision),
+		State: string(m.State), Waiting: !decided.Decision.Made(), Override: verdictDocument(decided.Decision),
 	}, nil
 }
 
@@ -52,9 +51,4 @@ func ourName(text string) (id movement.ID, attempt int, ok bool) {
 		return id, 0, true
 	}
 	return movement.ParseUpstreamReference(text)
-}
-
-// SettleMovement says how an open transfer or order ended.
-func (c *Client) SettleMovement(ctx context.Context, id string, s Settling) (Settled, error) {
-	return do[Settled](ctx, c, http.MethodPost, "/admin/movements/"+url.PathEscape(id)+"/settle", s)
 }

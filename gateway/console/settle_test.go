@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
@@ -87,16 +88,16 @@ func TestTwoOperatorsSettleATransfer(t *testing.T) {
 	t.Parallel()
 	w := deciding(t)
 	m := w.transfers(25*time.Hour, nil)
-	other := console.NewClient(w.url, otherToken)
+	other := adminapi.NewClient(w.url, otherToken)
 
-	first, err := w.SettleMovement(t.Context(), m.ID.Compact(), console.Settling{As: "success", Reason: "seen in their portal"})
-	if err != nil || !first.Waiting || first.State != "pending" || first.Decision.Operator != "ayu" || first.Reference != "PAY/1" {
+	first, err := w.Override(t.Context(), m.ID.Compact(), adminapi.NewOverride{As: "success", Reason: "seen in their portal"})
+	if err != nil || !first.Waiting || first.State != "pending" || first.Override.Operator != "ayu" || first.Reference != "PAY/1" {
 		t.Fatalf("proposed: %+v, %v", first, err)
 	}
-	_, err = other.SettleMovement(t.Context(), m.ID.String(), console.Settling{As: "failed", Reason: "no"})
+	_, err = other.Override(t.Context(), m.ID.String(), adminapi.NewOverride{As: "failed", Reason: "no"})
 	w.refused(err, http.StatusConflict, "")
-	second, err := other.SettleMovement(t.Context(), m.UpstreamReference(), console.Settling{As: "success", Reason: "called them"})
-	if err != nil || second.Waiting || second.State != "done" || second.Decision.ConfirmedBy != "budi" {
+	second, err := other.Override(t.Context(), m.UpstreamReference(), adminapi.NewOverride{As: "success", Reason: "called them"})
+	if err != nil || second.Waiting || second.State != "done" || second.Override.ConfirmedBy != "budi" {
 		t.Fatalf("confirmed: %+v, %v", second, err)
 	}
 	if err := w.store.Note(t.Context(), time.Now(), m, "looked", `{"said":"pending"}`); err != nil {
@@ -107,7 +108,7 @@ func TestTwoOperatorsSettleATransfer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := shown.Story[len(shown.Story)-1]
+	last := shown.History[len(shown.History)-1]
 	if shown.State != "done" || last.Event != "decided" || !strings.Contains(last.Detail, `"ayu, budi"`) || !strings.Contains(last.Detail, "called them") {
 		t.Errorf("the story ends with %+v", last)
 	}
@@ -115,8 +116,8 @@ func TestTwoOperatorsSettleATransfer(t *testing.T) {
 		string(shown.Quote) != `{"session":"s-1"}` || shown.PolicyVersion != "p-1" || shown.RequestID != m.RequestID || len(shown.Request) == 0 {
 		t.Errorf("shown %+v", shown)
 	}
-	if len(shown.Verdicts) != 1 || shown.Verdicts[0].ConfirmedReason != "called them" || len(shown.Said) != 1 || shown.Said[0].Times != 1 {
-		t.Errorf("decided %+v, said %+v", shown.Verdicts, shown.Said)
+	if len(shown.Overrides) != 1 || shown.Overrides[0].ConfirmedReason != "called them" || len(shown.Notes) != 1 || shown.Notes[0].Times != 1 {
+		t.Errorf("decided %+v, said %+v", shown.Overrides, shown.Notes)
 	}
 	if len(shown.Callbacks) != 1 || shown.Callbacks[0].Event != "transfer.status_update" || shown.Callbacks[0].URL != "https://shop.example/cb?token=…" {
 		t.Errorf("told %+v", shown.Callbacks)
@@ -133,13 +134,13 @@ func TestOneOperatorSettlesAlone(t *testing.T) {
 	t.Parallel()
 	w := deciding(t)
 	m := w.transfers(25*time.Hour, func(m *movement.Movement) { m.Reference, m.Fingerprint = "\x1exyz-1", "\x1exyz-" })
-	s, err := w.SettleMovement(t.Context(), m.ID.String(), console.Settling{As: "failed", Reason: "bounced", Alone: true})
-	if err != nil || s.Waiting || s.State != "failed" || !s.Decision.Alone {
+	s, err := w.Override(t.Context(), m.ID.String(), adminapi.NewOverride{As: "failed", Reason: "bounced", Alone: true})
+	if err != nil || s.Waiting || s.State != "failed" || !s.Override.Alone {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	shown, err := w.Movement(t.Context(), m.ID.String())
-	if err != nil || len(shown.Attention) != 1 || shown.Attention[0].Reason != "decided_alone" || shown.Attention[0].ResolvedAt != nil {
-		t.Errorf("for review: %+v, %v", shown.Attention, err)
+	if err != nil || len(shown.Exceptions) != 1 || shown.Exceptions[0].Reason != "decided_alone" || shown.Exceptions[0].ResolvedAt != nil {
+		t.Errorf("for review: %+v, %v", shown.Exceptions, err)
 	}
 	found, err := w.Find(t.Context(), m.ID.Compact(), time.Time{})
 	if err != nil || len(found.Movements) != 1 {
@@ -158,18 +159,18 @@ func TestWhatCannotBeSettled(t *testing.T) {
 	young := w.transfers(time.Hour, nil)
 	for _, c := range []struct {
 		id       string
-		settling console.Settling
+		settling adminapi.NewOverride
 		status   int
 		field    string
 	}{
-		{young.ID.String(), console.Settling{As: "success", Reason: "r"}, http.StatusConflict, ""},
-		{young.ID.String(), console.Settling{As: "perhaps", Reason: "r"}, http.StatusBadRequest, "as"},
-		{young.ID.String(), console.Settling{As: "failed"}, http.StatusBadRequest, "reason"},
-		{young.ID.String(), console.Settling{As: "failed", Reason: "a\nb"}, http.StatusBadRequest, "reason"},
-		{"PAY/1", console.Settling{As: "failed", Reason: "r"}, http.StatusNotFound, ""},
-		{movement.NewID().String(), console.Settling{As: "failed", Reason: "r"}, http.StatusNotFound, ""},
+		{young.ID.String(), adminapi.NewOverride{As: "success", Reason: "r"}, http.StatusConflict, ""},
+		{young.ID.String(), adminapi.NewOverride{As: "perhaps", Reason: "r"}, http.StatusBadRequest, "as"},
+		{young.ID.String(), adminapi.NewOverride{As: "failed"}, http.StatusBadRequest, "reason"},
+		{young.ID.String(), adminapi.NewOverride{As: "failed", Reason: "a\nb"}, http.StatusBadRequest, "reason"},
+		{"PAY/1", adminapi.NewOverride{As: "failed", Reason: "r"}, http.StatusNotFound, ""},
+		{movement.NewID().String(), adminapi.NewOverride{As: "failed", Reason: "r"}, http.StatusNotFound, ""},
 	} {
-		_, err := w.SettleMovement(t.Context(), c.id, c.settling)
+		_, err := w.Override(t.Context(), c.id, c.settling)
 		w.refused(err, c.status, c.field)
 	}
 	status, _, answer := w.send(http.MethodPost, "/admin/movements/"+young.ID.String()+"/settle", "Bearer nobody", `{"as":"failed","reason":"r"}`)

@@ -2,11 +2,8 @@ package console
 
 import (
 	"context"
-	"net/http"
-	"net/url"
-	"strconv"
-	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -25,34 +22,6 @@ type Assigner interface {
 	Assign(ctx context.Context, a engine.Assignment) (movement.Movement, error)
 }
 
-// Settlement is a payment that arrived on a merchant's wallet and pays nothing:
-// unmatched, where it is for no collection; ambiguous, where it may be for several;
-// again, where its collection was paid before.
-type Settlement struct {
-	Mode     string    `json:"mode"`
-	Provider string    `json:"provider"`
-	Payment  string    `json:"payment"`
-	State    string    `json:"state"`
-	Amount   Rupiah    `json:"amount"`
-	Currency string    `json:"currency"`
-	At       time.Time `json:"at"`
-	Row      string    `json:"row"`
-	Data     string    `json:"data,omitempty"`
-}
-
-// NewAssignment says for which payment an operator answers, and why.
-type NewAssignment struct {
-	Payment string `json:"payment"`
-	Reason  string `json:"reason"`
-}
-
-// Assigned is the movement after a payment was given to it.
-type Assigned struct {
-	Movement string `json:"movement"`
-	Payment  string `json:"payment"`
-	State    string `json:"state"`
-}
-
 func (c *Console) listSettlements(x *call) (any, error) {
 	most, err := pageSize(x.request.URL.Query().Get("limit"))
 	if err != nil {
@@ -66,10 +35,10 @@ func (c *Console) listSettlements(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]Settlement, len(waiting))
+	list := make([]adminapi.StatementLine, len(waiting))
 	for i, s := range waiting {
-		list[i] = Settlement{
-			Mode: s.Owner.Mode, Provider: s.Provider, Payment: s.Payment, State: string(s.State), Amount: Rupiah(s.Amount),
+		list[i] = adminapi.StatementLine{
+			Mode: s.Owner.Mode, Provider: s.Provider, Payment: s.Payment, State: string(s.State), Amount: adminapi.Rupiah(s.Amount),
 			Currency: s.Currency, At: s.At, Row: s.ID, Data: s.Data,
 		}
 	}
@@ -79,7 +48,7 @@ func (c *Console) listSettlements(x *call) (any, error) {
 // assignSettlement names the account by the movement: a payment pays nothing on
 // another one.
 func (c *Console) assignSettlement(x *call) (any, error) {
-	var order NewAssignment
+	var order adminapi.NewAssignment
 	if err := decode(x, &order); err != nil {
 		return nil, err
 	}
@@ -103,16 +72,5 @@ func (c *Console) assignSettlement(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Assigned{Movement: m.ID.String(), Payment: order.Payment, State: string(now.State)}, nil
-}
-
-// Settlements lists a merchant's payments that wait for an operator, the newest
-// first.
-func (c *Client) Settlements(ctx context.Context, merchantID string) ([]Settlement, error) {
-	return do[[]Settlement](ctx, c, http.MethodGet, merchantPath(merchantID, "settlements")+"?limit="+strconv.Itoa(maxPage), nil)
-}
-
-// Assign gives a payment to a collection.
-func (c *Client) Assign(ctx context.Context, movementID string, a NewAssignment) (Assigned, error) {
-	return do[Assigned](ctx, c, http.MethodPost, "/admin/movements/"+url.PathEscape(movementID)+"/settlement", a)
+	return adminapi.Assigned{Movement: m.ID.String(), Payment: order.Payment, State: string(now.State)}, nil
 }

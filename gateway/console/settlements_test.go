@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -46,7 +47,7 @@ func TestAnAccountIsOneMerchants(t *testing.T) {
 	})
 	owner, other := w.merchant().MerchantID, w.merchant().MerchantID
 	set := func(merchant, mode, key string) error {
-		_, err := w.SetConnection(t.Context(), merchant, "wallet2", console.ConnectionSpec{Mode: mode, Credentials: []byte(`{"api_key":"` + key + `"}`)})
+		_, err := w.SetConnection(t.Context(), merchant, "wallet2", adminapi.ConnectionSpec{Mode: mode, Credentials: []byte(`{"api_key":"` + key + `"}`)})
 		return err
 	}
 	for _, merchant := range []string{owner, other} { // it is nobody's yet
@@ -94,33 +95,33 @@ func TestSettlementsAreListedAndAssigned(t *testing.T) {
 	if _, err := w.store.Import(ctx, now, book, []movement.ImportedLine{row}, "1", now); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := w.Settlements(ctx, merchant); err != nil || len(list) != 0 { // nobody has judged it
+	if list, err := w.StatementLines(ctx, merchant); err != nil || len(list) != 0 { // nobody has judged it
 		t.Errorf("%+v, %v", list, err)
 	}
 	if _, err := w.store.Match(ctx, now, book, []movement.Match{{Payment: "rrn-1", State: movement.LineUnmatched}}); err != nil {
 		t.Fatal(err)
 	}
-	list, err := w.Settlements(ctx, merchant)
-	want := console.Settlement{
+	list, err := w.StatementLines(ctx, merchant)
+	want := adminapi.StatementLine{
 		Mode: "live", Provider: "wallet2", Payment: "rrn-1", State: "unmatched", Amount: 10_000, Currency: "IDR", At: now, Row: "row-1",
 	}
 	if err != nil || len(list) != 1 || list[0] != want {
 		t.Errorf("%+v, %v, want %+v", list, err, want)
 	}
-	for _, wrong := range []console.NewAssignment{{Payment: "rrn-1"}, {Reason: "the payer called"}, {Payment: "rrn-1", Reason: "a\nb"}} {
+	for _, wrong := range []adminapi.NewAssignment{{Payment: "rrn-1"}, {Reason: "the payer called"}, {Payment: "rrn-1", Reason: "a\nb"}} {
 		if _, err := w.Assign(ctx, m.ID.String(), wrong); err == nil {
 			t.Errorf("%+v is taken", wrong)
 		}
 	}
 	for _, id := range []string{movement.NewID().String(), "x"} {
-		if _, err := w.Assign(ctx, id, console.NewAssignment{Payment: "rrn-1", Reason: "why"}); err == nil {
+		if _, err := w.Assign(ctx, id, adminapi.NewAssignment{Payment: "rrn-1", Reason: "why"}); err == nil {
 			t.Errorf("movement %s is found", id)
 		}
 	}
 	if len(money.asked) != 0 {
 		t.Errorf("the engine was asked %+v", money.asked)
 	}
-	made, err := w.Assign(ctx, "INV/1", console.NewAssignment{Payment: "rrn-1", Reason: "the payer called"})
+	made, err := w.Assign(ctx, "INV/1", adminapi.NewAssignment{Payment: "rrn-1", Reason: "the payer called"})
 	asked := engine.Assignment{Account: account, Payment: "rrn-1", Movement: m.ID, Operator: "ayu", Reason: "the payer called"}
 	if err != nil || made.State != "done" || len(money.asked) != 1 || money.asked[0] != asked {
 		t.Errorf("%+v, %v; the engine was asked %+v", made, err, money.asked)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
@@ -48,22 +49,22 @@ func (c *Console) showMovement(x *call) (any, error) {
 }
 
 // addTrail adds what is kept beside the movement and its story.
-func (c *Console) addTrail(ctx context.Context, m movement.Movement, out *Movement) error {
+func (c *Console) addTrail(ctx context.Context, m movement.Movement, out *adminapi.Movement) error {
 	notes, err := c.deps.Around.NotesOf(ctx, m.ID)
 	if err != nil {
 		return err
 	}
 	for _, n := range notes {
-		out.Said = append(out.Said, Said(n))
+		out.Notes = append(out.Notes, adminapi.Note(n))
 	}
 	postings, err := c.deps.Around.PostingsOf(ctx, m.Owner, m.ID)
 	if err != nil {
 		return err
 	}
 	for _, p := range postings {
-		out.Postings = append(out.Postings, Posting{
-			Attempt: p.Attempt, Kind: string(p.Kind), At: p.At, Available: Rupiah(p.Available), Held: Rupiah(p.Held),
-			Margin: Rupiah(p.Margin), Cost: Rupiah(p.Legs.Cost), Deposit: Rupiah(p.Deposit),
+		out.Postings = append(out.Postings, adminapi.Posting{
+			Attempt: p.Attempt, Kind: string(p.Kind), At: p.At, Available: adminapi.Rupiah(p.Available), Held: adminapi.Rupiah(p.Held),
+			Margin: adminapi.Rupiah(p.Margin), Cost: adminapi.Rupiah(p.Legs.Cost), Deposit: adminapi.Rupiah(p.Deposit),
 		})
 	}
 	decisions, err := c.deps.Around.OverridesOf(ctx, m.ID)
@@ -71,11 +72,11 @@ func (c *Console) addTrail(ctx context.Context, m movement.Movement, out *Moveme
 		return err
 	}
 	for _, d := range decisions {
-		out.Verdicts = append(out.Verdicts, verdictDocument(d))
+		out.Overrides = append(out.Overrides, verdictDocument(d))
 	}
 	entries, err := c.deps.Attention.ExceptionsOf(ctx, m.Owner, m.ID.String())
 	for _, a := range entries {
-		out.Attention = append(out.Attention, Attended{
+		out.Exceptions = append(out.Exceptions, adminapi.Attended{
 			Reason: a.Reason, FactID: a.FactID, Detail: a.Detail, At: a.At,
 			ResolvedAt: given(a.ResolvedAt), ResolvedBy: a.ResolvedBy, Resolution: a.Resolution,
 		})
@@ -83,17 +84,17 @@ func (c *Console) addTrail(ctx context.Context, m movement.Movement, out *Moveme
 	return err
 }
 
-func verdictDocument(d movement.Override) Verdict {
-	return Verdict{
+func verdictDocument(d movement.Override) adminapi.Override {
+	return adminapi.Override{
 		Attempt: d.Attempt, As: string(d.Outcome), Operator: d.Operator, Reason: d.Reason, At: d.At, Alone: d.Alone,
 		ConfirmedBy: d.ConfirmedBy, ConfirmedReason: d.ConfirmedReason, ConfirmedAt: given(d.ConfirmedAt),
 	}
 }
 
-func attemptDocuments(attempts []movement.CallbackAttempt) []CallbackAttempt {
-	var out []CallbackAttempt
+func attemptDocuments(attempts []movement.CallbackAttempt) []adminapi.CallbackAttempt {
+	var out []adminapi.CallbackAttempt
 	for _, a := range attempts {
-		out = append(out, CallbackAttempt{
+		out = append(out, adminapi.CallbackAttempt{
 			At: a.At, DurationMS: a.Took.Milliseconds(), Status: a.Status, Outcome: a.Outcome, Fault: a.Fault, Answer: a.Answer,
 		})
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type attentionCommands struct {
@@ -27,7 +27,7 @@ func (c *attentionList) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	entries, err := admin.Attention(ctx)
+	entries, err := admin.Exceptions(ctx)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func (c *attentionResolve) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	r := console.Resolution{
+	r := adminapi.Resolution{
 		MerchantID: c.Merchant, Mode: c.Mode, Subject: c.Subject, Reason: c.Reason, FactID: c.Fact, Resolution: c.Resolution,
 	}
 	if !named {
@@ -92,12 +92,12 @@ func (c *attentionResolve) Run(ctx context.Context, p *program) error {
 }
 
 // find is the one open entry that begins as the operator wrote.
-func (c *attentionResolve) find(ctx context.Context, admin *console.Client) (console.Attention, error) {
-	entries, err := admin.Attention(ctx)
+func (c *attentionResolve) find(ctx context.Context, admin *adminapi.Client) (adminapi.Exception, error) {
+	entries, err := admin.Exceptions(ctx)
 	if err != nil {
-		return console.Attention{}, err
+		return adminapi.Exception{}, err
 	}
-	var found []console.Attention
+	var found []adminapi.Exception
 	for _, e := range entries {
 		if e.ID == c.Entry {
 			return e, nil
@@ -110,14 +110,14 @@ func (c *attentionResolve) find(ctx context.Context, admin *console.Client) (con
 		return found[0], nil
 	}
 	if len(found) == 0 && len(entries) == mostEntries {
-		return console.Attention{}, fmt.Errorf("none of the newest %d entries begins with %q; name an older one by --merchant, --mode, --subject and --reason, and --fact where it has one", mostEntries, c.Entry)
+		return adminapi.Exception{}, fmt.Errorf("none of the newest %d entries begins with %q; name an older one by --merchant, --mode, --subject and --reason, and --fact where it has one", mostEntries, c.Entry)
 	}
 	if len(found) == 0 {
-		return console.Attention{}, fmt.Errorf("no open entry begins with %q; gerbang attention list shows them", c.Entry)
+		return adminapi.Exception{}, fmt.Errorf("no open entry begins with %q; gerbang attention list shows them", c.Entry)
 	}
 	text := fmt.Sprintf("%d open entries begin with %q:", len(found), c.Entry)
 	for _, e := range found[:min(len(found), 10)] {
 		text += fmt.Sprintf("\n  %s  %s  %s", e.ID, e.Subject, e.Reason)
 	}
-	return console.Attention{}, errors.New(text)
+	return adminapi.Exception{}, errors.New(text)
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type callbackCommands struct {
@@ -33,7 +33,7 @@ func (c *callbackList) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	list, err := admin.Callbacks(ctx, c.Merchant, console.CallbackFilter{
+	list, err := admin.Callbacks(ctx, c.Merchant, adminapi.CallbackFilter{
 		Mode: c.Mode, State: c.State, Since: c.Since, Until: c.Until, Limit: c.Limit,
 	})
 	if err != nil {
@@ -95,10 +95,10 @@ func (c *callbackResend) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	order := console.ResendOrder{
+	order := adminapi.ResendOrder{
 		Mode: c.Mode, EventID: c.Event, Since: givenTime(c.Since), Until: givenTime(c.Until), Failed: c.Failed,
 	}
-	total := console.Resent{}
+	total := adminapi.Resent{}
 	for {
 		resent, err := admin.ResendCallbacks(ctx, c.Merchant, order)
 		if err != nil {
@@ -131,7 +131,7 @@ func (c *callbackTest) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	sent, err := admin.TestCallback(ctx, c.Merchant, console.TestOrder{Mode: c.Mode, URL: c.URL})
+	sent, err := admin.TestCallback(ctx, c.Merchant, adminapi.TestOrder{Mode: c.Mode, URL: c.URL})
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (c *callbackURL) Run(ctx context.Context, p *program) error {
 	return p.show(setup, setupRows(setup)...)
 }
 
-func setupRows(setup console.CallbackSetup) [][]string {
+func setupRows(setup adminapi.CallbackSetup) [][]string {
 	return [][]string{{"mode", setup.Mode}, {"url", setup.URL}, {"rotation", setup.Rotation}}
 }
 
@@ -177,7 +177,7 @@ func (c *callbackSecret) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	changed, err := admin.ChangeCallbackSecret(ctx, c.Merchant, console.SecretChange{Mode: c.Mode, Action: c.Step})
+	changed, err := admin.ChangeCallbackSecret(ctx, c.Merchant, adminapi.SecretChange{Mode: c.Mode, Action: c.Step})
 	if err != nil {
 		return err
 	}

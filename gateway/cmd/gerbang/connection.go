@@ -7,7 +7,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type connectionCommands struct {
@@ -34,7 +34,7 @@ func (c *connectionSet) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	set, err := admin.SetConnection(ctx, c.Merchant, c.Provider, console.ConnectionSpec{
+	set, err := admin.SetConnection(ctx, c.Merchant, c.Provider, adminapi.ConnectionSpec{
 		Mode: c.Mode, Owner: c.Owner, Unverified: c.Unverified, Credentials: credentials,
 	})
 	if err != nil {

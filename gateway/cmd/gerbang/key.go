@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type keyCommands struct {
@@ -22,8 +22,8 @@ type keyCreate struct {
 
 // Run prints the new key.
 func (c *keyCreate) Run(ctx context.Context, p *program) error {
-	return p.makeKey(func(admin *console.Client) (console.CreatedKey, error) {
-		return admin.CreateKey(ctx, c.Merchant, console.NewKey{Mode: c.Mode, Scopes: c.Scope, IPs: c.IP})
+	return p.makeKey(func(admin *adminapi.Client) (adminapi.CreatedKey, error) {
+		return admin.CreateKey(ctx, c.Merchant, adminapi.NewKey{Mode: c.Mode, Scopes: c.Scope, IPs: c.IP})
 	})
 }
 
@@ -35,12 +35,12 @@ type keyRotate struct {
 
 // Run prints the next key.
 func (c *keyRotate) Run(ctx context.Context, p *program) error {
-	return p.makeKey(func(admin *console.Client) (console.CreatedKey, error) {
-		return admin.RotateKey(ctx, c.Merchant, c.Key, console.Rotation{Overlap: c.Overlap.String()})
+	return p.makeKey(func(admin *adminapi.Client) (adminapi.CreatedKey, error) {
+		return admin.RotateKey(ctx, c.Merchant, c.Key, adminapi.Rotation{Overlap: c.Overlap.String()})
 	})
 }
 
-func (p *program) makeKey(create func(*console.Client) (console.CreatedKey, error)) error {
+func (p *program) makeKey(create func(*adminapi.Client) (adminapi.CreatedKey, error)) error {
 	admin, err := p.admin()
 	if err != nil {
 		return err

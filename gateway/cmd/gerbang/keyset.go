@@ -7,7 +7,7 @@ import (
 	"io/fs"
 	"strconv"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -189,10 +189,10 @@ func (c *keysetPrune) Run(ctx context.Context, p *program) error {
 // prune removes every key that is older than the primary. It removes none when
 // one of them still seals something, or when the gateway has other keys in
 // force: what it told then says nothing of these.
-func prune(k *tenants.Keyset, inUse []console.KeyUse) (removed []tenants.KeyNumber, err error) {
-	uses := map[tenants.KeyNumber]console.KeyUse{}
+func prune(k *tenants.Keyset, inUse []adminapi.KeyUse) (removed []tenants.KeyNumber, err error) {
+	uses := map[tenants.KeyNumber]adminapi.KeyUse{}
 	for _, key := range inUse {
-		uses[key.Number] = key
+		uses[tenants.KeyNumber(key.Number)] = key
 	}
 	for _, key := range k.Keys() {
 		use, known := uses[key.Number]

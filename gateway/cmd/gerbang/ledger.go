@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
@@ -49,8 +49,8 @@ type adjustment struct {
 	Mode      string `enum:"live,test" default:"live" help:"live or test (${default})."`
 }
 
-func (a *adjustment) order() console.NewAdjustment {
-	return console.NewAdjustment{Mode: a.Mode, Amount: money.Amount(a.Amount), Reason: a.Reason, Reference: a.Reference}
+func (a *adjustment) order() adminapi.NewAdjustment {
+	return adminapi.NewAdjustment{Mode: a.Mode, Amount: money.Amount(a.Amount), Reason: a.Reason, Reference: a.Reference}
 }
 
 type merchantCredit struct {
@@ -59,7 +59,7 @@ type merchantCredit struct {
 
 // Run credits the merchant.
 func (c *merchantCredit) Run(ctx context.Context, p *program) error {
-	return p.adjust(func(admin *console.Client) (console.Adjustment, error) {
+	return p.adjust(func(admin *adminapi.Client) (adminapi.Adjustment, error) {
 		return admin.Credit(ctx, c.Merchant, c.order())
 	})
 }
@@ -70,7 +70,7 @@ type merchantDebit struct {
 
 // Run debits the merchant.
 func (c *merchantDebit) Run(ctx context.Context, p *program) error {
-	return p.adjust(func(admin *console.Client) (console.Adjustment, error) {
+	return p.adjust(func(admin *adminapi.Client) (adminapi.Adjustment, error) {
 		return admin.Debit(ctx, c.Merchant, c.order())
 	})
 }
@@ -82,8 +82,8 @@ type decision struct {
 	Mode      string `enum:"live,test" default:"live" help:"live or test (${default})."`
 }
 
-func (d *decision) order() console.Decision {
-	return console.Decision{MerchantID: d.Merchant, Mode: d.Mode, Reference: d.Reference}
+func (d *decision) order() adminapi.AdjustmentKey {
+	return adminapi.AdjustmentKey{MerchantID: d.Merchant, Mode: d.Mode, Reference: d.Reference}
 }
 
 type ledgerApprove struct {
@@ -92,7 +92,7 @@ type ledgerApprove struct {
 
 // Run posts it.
 func (c *ledgerApprove) Run(ctx context.Context, p *program) error {
-	return p.adjust(func(admin *console.Client) (console.Adjustment, error) { return admin.Approve(ctx, c.order()) })
+	return p.adjust(func(admin *adminapi.Client) (adminapi.Adjustment, error) { return admin.Approve(ctx, c.order()) })
 }
 
 type ledgerReject struct {
@@ -101,11 +101,11 @@ type ledgerReject struct {
 
 // Run drops it.
 func (c *ledgerReject) Run(ctx context.Context, p *program) error {
-	return p.adjust(func(admin *console.Client) (console.Adjustment, error) { return admin.Reject(ctx, c.order()) })
+	return p.adjust(func(admin *adminapi.Client) (adminapi.Adjustment, error) { return admin.Reject(ctx, c.order()) })
 }
 
 // adjust does one step of a credit or debit and shows where it now stands.
-func (p *program) adjust(step func(*console.Client) (console.Adjustment, error)) error {
+func (p *program) adjust(step func(*adminapi.Client) (adminapi.Adjustment, error)) error {
 	admin, err := p.admin()
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 func TestLedgerCommands(t *testing.T) {
@@ -122,7 +122,7 @@ func TestAStatementIsReadToItsEnd(t *testing.T) {
 	t.Parallel()
 	f := newConsole(t, http.StatusOK, firstPage, lastPage)
 	code, p := run(t, f.environment(), "", "--json", "ledger", "statement", "mer_1")
-	var entries []console.StatementEntry
+	var entries []adminapi.AccountEntry
 	if err := json.Unmarshal(p.output.Bytes(), &entries); code != exitOK || err != nil {
 		t.Fatalf("exit code %d, %v: %s", code, err, &p.errors)
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 // ownRate is the name of the rate that a policy asks unless it has others.
@@ -36,7 +36,7 @@ func (c *merchantLimit) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	var limits []console.Limit
+	var limits []adminapi.Limit
 	switch {
 	case c.Remove != "":
 		limits, err = admin.RemoveLimit(ctx, c.Merchant, c.Remove, c.Reason)
@@ -56,21 +56,21 @@ func (c *merchantLimit) Run(ctx context.Context, p *program) error {
 }
 
 // change is what the flags ask for, without limits where nothing shall change.
-func (c *merchantLimit) change() (console.LimitChange, error) {
-	change := console.LimitChange{Reason: c.Reason}
+func (c *merchantLimit) change() (adminapi.LimitChange, error) {
+	change := adminapi.LimitChange{Reason: c.Reason}
 	if c.For != nil {
 		change.For = c.For.String()
 	}
 	for name, calls := range c.Quota {
-		change.Limits = append(change.Limits, console.NewLimit{Name: name, Limit: &calls})
+		change.Limits = append(change.Limits, adminapi.NewLimit{Name: name, Limit: &calls})
 	}
-	slices.SortFunc(change.Limits, func(a, b console.NewLimit) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(change.Limits, func(a, b adminapi.NewLimit) int { return strings.Compare(a.Name, b.Name) })
 	if c.Rate != "" || c.Burst != 0 {
 		rate, err := perSecond(c.Rate)
 		if err != nil {
 			return change, err
 		}
-		change.Limits = append(change.Limits, console.NewLimit{Name: ownRate, RatePerSecond: rate, Burst: c.Burst})
+		change.Limits = append(change.Limits, adminapi.NewLimit{Name: ownRate, RatePerSecond: rate, Burst: c.Burst})
 	}
 	sets := len(change.Limits) > 0
 	switch {
@@ -100,7 +100,7 @@ func perSecond(text string) (float64, error) {
 	return n / spans[unit], nil
 }
 
-func limitRow(l console.Limit) []string {
+func limitRow(l adminapi.Limit) []string {
 	rate, burst, until := "-", "-", "for ever"
 	if l.RatePerSecond != 0 {
 		rate = strconv.FormatFloat(l.RatePerSecond, 'g', 6, 64) + "/s"

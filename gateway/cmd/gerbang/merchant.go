@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type merchantCommands struct {
@@ -33,7 +33,7 @@ func (c *merchantCreate) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	m, err := admin.CreateMerchant(ctx, console.NewMerchant{Name: c.Name, Tier: c.Tier, Labels: c.Label})
+	m, err := admin.CreateMerchant(ctx, adminapi.NewMerchant{Name: c.Name, Tier: c.Tier, Labels: c.Label})
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ type merchantSuspend struct {
 
 // Run stops the merchant.
 func (c *merchantSuspend) Run(ctx context.Context, p *program) error {
-	return p.changeMerchant(func(admin *console.Client) (console.Merchant, error) {
+	return p.changeMerchant(func(admin *adminapi.Client) (adminapi.Merchant, error) {
 		return admin.Suspend(ctx, c.Merchant, c.Reason)
 	})
 }
@@ -62,7 +62,7 @@ type merchantResume struct {
 
 // Run lets the merchant go on.
 func (c *merchantResume) Run(ctx context.Context, p *program) error {
-	return p.changeMerchant(func(admin *console.Client) (console.Merchant, error) {
+	return p.changeMerchant(func(admin *adminapi.Client) (adminapi.Merchant, error) {
 		return admin.Resume(ctx, c.Merchant, c.Reason)
 	})
 }
@@ -75,13 +75,13 @@ type merchantTier struct {
 
 // Run moves the merchant.
 func (c *merchantTier) Run(ctx context.Context, p *program) error {
-	return p.changeMerchant(func(admin *console.Client) (console.Merchant, error) {
-		return admin.SetTier(ctx, c.Merchant, console.TierChange{Tier: c.Tier, Reason: c.Reason})
+	return p.changeMerchant(func(admin *adminapi.Client) (adminapi.Merchant, error) {
+		return admin.SetTier(ctx, c.Merchant, adminapi.TierChange{Tier: c.Tier, Reason: c.Reason})
 	})
 }
 
 // changeMerchant does one change and shows how the merchant now stands.
-func (p *program) changeMerchant(change func(*console.Client) (console.Merchant, error)) error {
+func (p *program) changeMerchant(change func(*adminapi.Client) (adminapi.Merchant, error)) error {
 	admin, err := p.admin()
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (p *program) changeMerchant(change func(*console.Client) (console.Merchant,
 
 var merchantHead = []string{"MERCHANT", "TIER", "STATUS", "CREATED", "NAME"}
 
-func merchantRow(m console.Merchant) []string {
+func merchantRow(m adminapi.Merchant) []string {
 	return []string{m.MerchantID, m.Tier, m.Status, timeText(&m.CreatedAt), m.Name}
 }
 
@@ -110,7 +110,7 @@ func (*merchantList) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	merchants, rows := []console.Merchant{}, [][]string{merchantHead}
+	merchants, rows := []adminapi.Merchant{}, [][]string{merchantHead}
 	for after := ""; ; {
 		page, err := admin.Merchants(ctx, after, listPage)
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type movementCommands struct {
@@ -33,7 +33,7 @@ func (c *movementShow) Run(ctx context.Context, p *program) error {
 	return p.show(m, movementRows(m)...)
 }
 
-func movementRows(m console.Movement) [][]string {
+func movementRows(m adminapi.Movement) [][]string {
 	rows := [][]string{
 		{"id", m.ID}, {"merchant_id", m.MerchantID}, {"mode", m.Mode}, {"kind", m.Kind}, {"reference", quoted(m.Reference)},
 		{"operation", m.Operation}, {"provider", m.Provider}, {"state", m.State}, {"amount", m.Amount.String()},
@@ -42,7 +42,7 @@ func movementRows(m console.Movement) [][]string {
 		{"cost", m.Cost.String()}, {"charge", dash(m.Charge)}, {"quote", dash(string(m.Quote))},
 		{"sent", dash(string(m.Request))}, {"sent as", m.UpstreamReference}, {"provider_reference", quoted(m.ProviderReference)},
 		{"came back", dash(string(m.Result))}, {"refused", refusalText(m)}, {"answered", dash(string(m.Answer))},
-		{"send_by", timeText(m.SendBy)}, {"last lookup", timeText(m.AskedAt)}, {"next lookup", timeText(m.DueAt)}, {"not found", strconv.Itoa(m.Misses)},
+		{"send_by", timeText(m.SendBy)}, {"last lookup", timeText(m.PolledAt)}, {"next lookup", timeText(m.DueAt)}, {"not found", strconv.Itoa(m.Misses)},
 		{"callback_url", dash(m.CallbackURL)},
 	}
 	events := happened(m)
@@ -51,18 +51,18 @@ func movementRows(m console.Movement) [][]string {
 }
 
 // happened is everything that happened to a movement, with the time first.
-func happened(m console.Movement) [][]string {
+func happened(m adminapi.Movement) [][]string {
 	rows := [][]string{{timeText(&m.CreatedAt), "claimed", "attempt " + strconv.Itoa(m.Attempt)}}
-	for _, e := range m.Story {
+	for _, e := range m.History {
 		rows = append(rows, []string{timeText(&e.At), e.Event, e.Detail})
 	}
-	for _, s := range m.Said {
+	for _, s := range m.Notes {
 		rows = append(rows, []string{timeText(&s.At), s.Event, fmt.Sprintf("%s, times: %d, last at %s", s.Detail, s.Times, timeText(&s.LastAt))})
 	}
-	for _, v := range m.Verdicts {
+	for _, v := range m.Overrides {
 		rows = append(rows, verdictRows(v)...)
 	}
-	for _, a := range m.Attention {
+	for _, a := range m.Exceptions {
 		rows = append(rows, []string{timeText(&a.At), "listed " + a.Reason, a.Detail})
 		if a.ResolvedAt != nil {
 			rows = append(rows, []string{timeText(a.ResolvedAt), "settled " + a.Reason, "by " + a.ResolvedBy + ": " + a.Resolution})
@@ -78,7 +78,7 @@ func happened(m console.Movement) [][]string {
 	return rows
 }
 
-func verdictRows(v console.Verdict) [][]string {
+func verdictRows(v adminapi.Override) [][]string {
 	first := "proposed "
 	if v.Alone {
 		first = "decided alone "
@@ -90,7 +90,7 @@ func verdictRows(v console.Verdict) [][]string {
 	return rows
 }
 
-func callbackRows(callback console.Callback) [][]string {
+func callbackRows(callback adminapi.Callback) [][]string {
 	rows := [][]string{{timeText(&callback.CreatedAt), "callback " + callback.Event, callback.State + ", event_id " + callback.EventID}}
 	for _, a := range callback.Attempts {
 		rows = append(rows, []string{timeText(&a.At), "try", strings.TrimSpace(fmt.Sprintf("%s %d %s", a.Outcome, a.Status, a.Fault))})
@@ -111,14 +111,14 @@ func (c *movementSettle) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	s, err := admin.SettleMovement(ctx, c.ID, console.Settling{As: c.As, Reason: c.Reason, Alone: c.Alone})
+	s, err := admin.Override(ctx, c.ID, adminapi.NewOverride{As: c.As, Reason: c.Reason, Alone: c.Alone})
 	if err != nil {
 		return err
 	}
 	rows := [][]string{
 		{"id", s.ID}, {"merchant_id", s.MerchantID}, {"mode", s.Mode}, {"kind", s.Kind}, {"reference", quoted(s.Reference)}, {"state", s.State},
 	}
-	rows = append(rows, verdictRows(s.Decision)...)
+	rows = append(rows, verdictRows(s.Override)...)
 	if s.Waiting {
 		rows = append(rows, []string{"It waits for another operator to say the same."})
 	}
@@ -157,14 +157,14 @@ func (c *findCommand) Run(ctx context.Context, p *program) error {
 	return nil
 }
 
-func foundRows(m console.Found) [][]string {
+func foundRows(m adminapi.FoundMovement) [][]string {
 	rows := [][]string{
 		{m.Kind, m.ID, m.State}, {"found by", strings.Join(m.By, ", ")},
 		{"merchant", m.MerchantID, m.Mode}, {"reference", quoted(m.Reference)}, {"operation", m.Operation, m.Amount.String()},
 		{"request_id", dash(m.RequestID)}, {"decision_id", dash(m.DecisionID), dash(m.PolicyVersion)},
 		{"sent as", m.UpstreamReference}, {m.Provider + " calls it", quoted(m.ProviderReference)},
 	}
-	for _, l := range m.Chain {
+	for _, l := range m.History {
 		rows = append(rows, []string{timeText(&l.At), l.Event, l.Detail})
 	}
 	return rows
@@ -185,7 +185,7 @@ func dash(text string) string {
 	return text
 }
 
-func connectionText(paying console.Paying) string {
+func connectionText(paying adminapi.Paying) string {
 	return strings.TrimSpace(fmt.Sprintf("%s, version %d %s", dash(paying.ConnectionOwner), paying.ConnectionVersion, paying.ConnectionAccount))
 }
 
@@ -196,7 +196,7 @@ func matchText(match *bool) string {
 	return strconv.FormatBool(*match)
 }
 
-func refusalText(m console.Movement) string {
+func refusalText(m adminapi.Movement) string {
 	if m.RefusalCode == "" {
 		return "-"
 	}

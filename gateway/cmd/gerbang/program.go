@@ -13,8 +13,7 @@ import (
 	"time"
 
 	"github.com/lmittmann/tint"
-
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 // program is what a command has around it. Output goes to out, everything else
@@ -34,13 +33,13 @@ const (
 )
 
 // admin is a client of the running gateway that the environment names.
-func (p *program) admin() (*console.Client, error) {
+func (p *program) admin() (*adminapi.Client, error) {
 	token := p.getenv(adminTokenVariable)
 	if token == "" {
 		return nil, usage(errors.New(adminTokenVariable + " is not set; export an operator's token: gerbang dev prints one when it starts, " +
 			"and gerbang serve knows those in the token_file of its operators"))
 	}
-	return console.NewClient(cmp.Or(p.getenv(adminURLVariable), defaultAdminURL), token), nil
+	return adminapi.NewClient(cmp.Or(p.getenv(adminURLVariable), defaultAdminURL), token), nil
 }
 
 // logger writes for people at a terminal, and for programs elsewhere.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type settlementCommands struct {
@@ -23,7 +23,7 @@ func (c *settlementList) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	list, err := admin.Settlements(ctx, c.Merchant)
+	list, err := admin.StatementLines(ctx, c.Merchant)
 	if err != nil {
 		return err
 	}
@@ -50,7 +50,7 @@ func (c *settlementAssign) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	made, err := admin.Assign(ctx, c.Movement, console.NewAssignment{Payment: c.Entry, Reason: c.Reason})
+	made, err := admin.Assign(ctx, c.Movement, adminapi.NewAssignment{Payment: c.Entry, Reason: c.Reason})
 	if err != nil {
 		return err
 	}

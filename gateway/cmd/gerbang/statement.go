@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type ledgerBalance struct {
@@ -68,11 +68,11 @@ func (c *ledgerStatement) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	entries := statement(ctx, admin, c.Merchant, console.StatementFilter{Mode: c.Mode, From: c.From, To: c.To, Limit: statementPage})
+	entries := statement(ctx, admin, c.Merchant, adminapi.AccountStatementFilter{Mode: c.Mode, From: c.From, To: c.To, Limit: statementPage})
 	if c.CSV {
 		return writeStatement(p.out, entries)
 	}
-	all := []console.StatementEntry{}
+	all := []adminapi.AccountEntry{}
 	rows := [][]string{{"AT", "KIND", "REFERENCE", "PROVIDER", "AVAILABLE", "HELD", "BALANCE", "HELD BALANCE"}}
 	for e, err := range entries {
 		if err != nil {
@@ -95,12 +95,12 @@ func (c *ledgerStatement) Run(ctx context.Context, p *program) error {
 const statementPage = 1000
 
 // statement reads all pages of a statement, each when it is needed.
-func statement(ctx context.Context, admin *console.Client, merchant string, f console.StatementFilter) iter.Seq2[console.StatementEntry, error] {
-	return func(yield func(console.StatementEntry, error) bool) {
+func statement(ctx context.Context, admin *adminapi.Client, merchant string, f adminapi.AccountStatementFilter) iter.Seq2[adminapi.AccountEntry, error] {
+	return func(yield func(adminapi.AccountEntry, error) bool) {
 		for {
-			page, err := admin.Statement(ctx, merchant, f)
+			page, err := admin.AccountStatement(ctx, merchant, f)
 			if err != nil {
-				yield(console.StatementEntry{}, err)
+				yield(adminapi.AccountEntry{}, err)
 				return
 			}
 			for _, e := range page.Entries {
@@ -117,7 +117,7 @@ func statement(ctx context.Context, admin *console.Client, merchant string, f co
 
 // writeStatement writes rows as they come, because a statement may be longer
 // than the memory of who asks for it.
-func writeStatement(to io.Writer, entries iter.Seq2[console.StatementEntry, error]) error {
+func writeStatement(to io.Writer, entries iter.Seq2[adminapi.AccountEntry, error]) error {
 	w := csv.NewWriter(to)
 	if err := w.Write([]string{
 		"at", "kind", "reference", "subject", "attempt", "provider", "available", "held", "balance_available", "balance_held",

@@ -1,11 +1,9 @@
-package console
+package adminapi
 
 import (
 	"context"
 	"net/http"
 	"net/url"
-
-	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // KeyUse is a key of the keyset that a gateway has in force, and how many
@@ -13,12 +11,12 @@ import (
 // value; 0 is on one that names no key. State says it in a word: seals, opens,
 // prepared or missing.
 type KeyUse struct {
-	Number   tenants.KeyNumber `json:"number"`
-	Primary  bool              `json:"primary,omitempty"`
-	Prepared bool              `json:"prepared,omitempty"`
-	Missing  bool              `json:"missing,omitempty"`
-	State    string            `json:"state"`
-	Values   int               `json:"values"`
+	Number   uint32 `json:"number"`
+	Primary  bool   `json:"primary,omitempty"`
+	Prepared bool   `json:"prepared,omitempty"`
+	Missing  bool   `json:"missing,omitempty"`
+	State    string `json:"state"`
+	Values   int    `json:"values"`
 }
 
 // KeysetPage tells the keys with what each has sealed among some accounts. Next
@@ -38,11 +36,11 @@ type Reseal struct {
 // meanwhile, which sealed them anew, too; unopened could not be opened and are as
 // they were.
 type ResealPage struct {
-	Primary  tenants.KeyNumber `json:"primary"`
-	Resealed int               `json:"resealed"`
-	Replaced int               `json:"replaced,omitempty"`
-	Unopened []SealedPlace     `json:"unopened,omitempty"`
-	Next     string            `json:"next,omitempty"`
+	Primary  uint32        `json:"primary"`
+	Resealed int           `json:"resealed"`
+	Replaced int           `json:"replaced,omitempty"`
+	Unopened []SealedPlace `json:"unopened,omitempty"`
+	Next     string        `json:"next,omitempty"`
 }
 
 // SealedPlace names a connection, or without a provider a callback secret.
@@ -56,7 +54,7 @@ type SealedPlace struct {
 // sealed. It walks through all accounts.
 func (c *Client) Keyset(ctx context.Context) ([]KeyUse, error) {
 	var keys []KeyUse
-	place := map[tenants.KeyNumber]int{}
+	place := map[uint32]int{}
 	for after := ""; ; {
 		page, err := do[KeysetPage](ctx, c, http.MethodGet, "/admin/keyset?"+url.Values{"after": {after}}.Encode(), nil)
 		if err != nil {
