@@ -4,25 +4,23 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"net/url"
-	"strconv"
 	"time"
 )
 
-// CallbackFilter says which callbacks to list. The zero value is those of no
-// mode, which is refused; everything else may be left out.
+// CallbackFilter says which callbacks to list. Everything but the mode may be left
+// out.
 type CallbackFilter struct {
 	Mode, State  string
 	Since, Until time.Time
 	Limit        int
 }
 
-// CallbackSetup is how callbacks of a mode are made: the default URL, with its
-// query's values hidden, and how far a rotation of the secret is: none,
-// prepared (both sign) or switched (the service's own signature is the next's).
+// CallbackSetup is where callbacks of a mode go and how they are signed. A rotation
+// of the secret is none, prepared (both secrets sign) or switched (X-Svc-Signature
+// is made with the next one).
 type CallbackSetup struct {
 	Mode     string `json:"mode"`
-	URL      string `json:"url,omitempty"`
+	URL      string `json:"url,omitempty"` // the default; the query's values are hidden
 	Rotation string `json:"rotation"`
 }
 
@@ -32,21 +30,21 @@ type CallbackURL struct {
 	URL  *string `json:"url"`
 }
 
-// SecretChange is a step of a rotation: rotate, switch, finish or cancel.
+// SecretChange is a step of a rotation of the callback secret.
 type SecretChange struct {
 	Mode   string `json:"mode"`
-	Action string `json:"action"`
+	Action string `json:"action"` // rotate, switch, finish or cancel
 }
 
-// ChangedSecret is how a rotation stands after a step. The secret is the next
-// one, told this once by the rotation's first step alone.
+// ChangedSecret is the setup after a step of a rotation. The first step shows the
+// next secret, this once.
 type ChangedSecret struct {
 	CallbackSetup
 
 	CallbackSecret string `json:"callback_secret,omitempty"`
 }
 
-// Callback is one event on its way to a merchant, without any secret.
+// Callback is one callback event and its delivery, without any secret.
 type Callback struct {
 	EventID    string            `json:"event_id"`
 	Mode       string            `json:"mode"`
@@ -55,7 +53,7 @@ type Callback struct {
 	Sequence   int               `json:"sequence"`
 	Reference  string            `json:"reference,omitempty"`
 	URL        string            `json:"url,omitempty"` // the query's values are hidden
-	State      string            `json:"state"`
+	State      string            `json:"state"`         // waiting, delivered, gone, dead or none
 	Tries      int               `json:"tries"`
 	CreatedAt  time.Time         `json:"created_at"`
 	DueAt      *time.Time        `json:"due_at,omitempty"`
@@ -63,28 +61,28 @@ type Callback struct {
 	Attempts   []CallbackAttempt `json:"attempts,omitempty"` // not in lists
 }
 
-// CallbackAttempt is one try of a delivery. Without an answer there is no status.
+// CallbackAttempt is one attempt at a delivery.
 type CallbackAttempt struct {
 	At         time.Time `json:"at"`
 	DurationMS int64     `json:"duration_ms"`
-	Status     int       `json:"status,omitempty"`
+	Status     int       `json:"status,omitempty"` // HTTP; left out where nothing answered
 	Outcome    string    `json:"outcome"`
 	Fault      string    `json:"fault,omitempty"`
 	Answer     string    `json:"answer,omitempty"` // its beginning
 }
 
-// ResendOrder names what to send again: one event, or what has ended in a span
-// of time, or of that only what failed.
+// ResendOrder names the callbacks to send again: one event, or those of a span of
+// time whose delivery has ended.
 type ResendOrder struct {
 	Mode    string     `json:"mode"`
 	EventID string     `json:"event_id,omitempty"`
-	Since   *time.Time `json:"since,omitempty"`
-	Until   *time.Time `json:"until,omitempty"`
-	Failed  bool       `json:"failed,omitempty"`
+	Since   *time.Time `json:"since,omitempty"`  // required for a span, unless failed
+	Until   *time.Time `json:"until,omitempty"`  // now unless given
+	Failed  bool       `json:"failed,omitempty"` // only those that failed
 }
 
-// Resent is how many callbacks are sent again. Until is where the same order
-// goes on, if it was too much for one request.
+// Resent is how many callbacks are sent again. Until is there where one request was
+// not enough: the same order with it goes on.
 type Resent struct {
 	Resent int        `json:"resent"`
 	Until  *time.Time `json:"until,omitempty"`
@@ -97,7 +95,7 @@ type TestOrder struct {
 	URL  string `json:"url,omitempty"`
 }
 
-// SentTest is a test callback that is on its way.
+// SentTest is a test callback that was made and is due now.
 type SentTest struct {
 	EventID string `json:"event_id"`
 	URL     string `json:"url"`
@@ -105,43 +103,31 @@ type SentTest struct {
 
 // Callbacks lists callbacks of a merchant, the newest first.
 func (c *Client) Callbacks(ctx context.Context, merchantID string, f CallbackFilter) ([]Callback, error) {
-	query := url.Values{"mode": {f.Mode}}
-	if f.State != "" {
-		query.Set("state", f.State)
-	}
-	for name, at := range map[string]time.Time{"since": f.Since, "until": f.Until} {
-		if !at.IsZero() {
-			query.Set(name, at.Format(time.RFC3339Nano))
-		}
-	}
-	if f.Limit != 0 {
-		query.Set("limit", strconv.Itoa(f.Limit))
-	}
-	return do[[]Callback](ctx, c, http.MethodGet, merchantPath(merchantID, "callbacks")+"?"+query.Encode(), nil)
+	query := params("mode", f.Mode, "state", f.State, "since", timeText(f.Since), "until", timeText(f.Until), "limit", number(f.Limit))
+	return get[[]Callback](ctx, c, merchantPath(merchantID, "callbacks")+query)
 }
 
-// Callback shows a callback with its body and every try.
+// Callback shows a callback with its body and every attempt.
 func (c *Client) Callback(ctx context.Context, merchantID, mode, eventID string) (Callback, error) {
-	query := url.Values{"mode": {mode}}
-	return do[Callback](ctx, c, http.MethodGet, merchantPath(merchantID, "callbacks", eventID)+"?"+query.Encode(), nil)
+	return get[Callback](ctx, c, merchantPath(merchantID, "callbacks", eventID)+params("mode", mode))
 }
 
 // ResendCallbacks sends callbacks again, under the ids they had.
 func (c *Client) ResendCallbacks(ctx context.Context, merchantID string, order ResendOrder) (Resent, error) {
-	return do[Resent](ctx, c, http.MethodPost, merchantPath(merchantID, "callbacks", "resend"), order)
+	return post[Resent](ctx, c, merchantPath(merchantID, "callbacks", "resend"), order)
 }
 
 // TestCallback sends a test callback.
 func (c *Client) TestCallback(ctx context.Context, merchantID string, order TestOrder) (SentTest, error) {
-	return do[SentTest](ctx, c, http.MethodPost, merchantPath(merchantID, "callbacks", "test"), order)
+	return post[SentTest](ctx, c, merchantPath(merchantID, "callbacks", "test"), order)
 }
 
-// SetCallbackURL sets or clears where callbacks go whose request names no URL.
+// SetCallbackURL sets the default URL of callbacks; "" clears it.
 func (c *Client) SetCallbackURL(ctx context.Context, merchantID, mode, receiver string) (CallbackSetup, error) {
 	return do[CallbackSetup](ctx, c, http.MethodPut, merchantPath(merchantID, "callbacks", "url"), CallbackURL{Mode: mode, URL: &receiver})
 }
 
-// ChangeCallbackSecret takes a step of a rotation.
+// ChangeCallbackSecret takes a step of a rotation of the callback secret.
 func (c *Client) ChangeCallbackSecret(ctx context.Context, merchantID string, change SecretChange) (ChangedSecret, error) {
-	return do[ChangedSecret](ctx, c, http.MethodPost, merchantPath(merchantID, "callbacks", "secret"), change)
+	return post[ChangedSecret](ctx, c, merchantPath(merchantID, "callbacks", "secret"), change)
 }

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,9 +18,10 @@ import (
 const (
 	clientTimeout = 30 * time.Second
 	maxAnswer     = 16 << 20
-	// maxPage is the most entries that one answer lists.
-	maxPage = 1000
 )
+
+// MostListed is the most entries that one answer lists.
+const MostListed = 1000
 
 // Client speaks to the console of a running gateway. Every method returns a
 // *Failure when the gateway answered with one.
@@ -102,6 +104,14 @@ func do[T any](ctx context.Context, c *Client, method, path string, body any) (T
 	return data, nil
 }
 
+func get[T any](ctx context.Context, c *Client, path string) (T, error) {
+	return do[T](ctx, c, http.MethodGet, path, nil)
+}
+
+func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
+	return do[T](ctx, c, http.MethodPost, path, body)
+}
+
 func (c *Client) refused(status int, answer []byte) error {
 	failure := &Failure{Status: status}
 	if err := json.Unmarshal(answer, &failure.Envelope); err != nil {
@@ -116,4 +126,32 @@ func merchantPath(id string, rest ...string) string {
 		path += "/" + url.PathEscape(part)
 	}
 	return path
+}
+
+// params is a query of names and values, without those whose value is empty.
+func params(pairs ...string) string {
+	query := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			query.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(query) == 0 {
+		return ""
+	}
+	return "?" + query.Encode()
+}
+
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
 }

@@ -2,53 +2,44 @@ package adminapi
 
 import (
 	"context"
-	"net/http"
-	"strconv"
 	"time"
 )
 
-// Attended is an entry of the operators' list about a movement, and who settled it.
-type Attended struct {
-	Reason     string     `json:"reason"`
-	FactID     string     `json:"fact_id,omitempty"`
+// Exception is what needs a person. Merchant, mode, subject, reason and fact
+// identify it; ID is short for them and the same while it is open. The resolved
+// fields are there once somebody has resolved it.
+type Exception struct {
+	ID         string     `json:"id"` // 12 hexadecimal digits
+	MerchantID string     `json:"merchant_id"`
+	Mode       string     `json:"mode"`
+	Subject    string     `json:"subject"` // what it is about: usually a movement's id
+	Reason     string     `json:"reason"`  // such as amount_differs
+	FactID     string     `json:"fact_id"` // the provider's id of what happened, or ""
+	Provider   string     `json:"provider"`
 	Detail     string     `json:"detail"`
 	At         time.Time  `json:"at"`
 	ResolvedAt *time.Time `json:"resolved_at,omitempty"`
-	ResolvedBy string     `json:"resolved_by,omitempty"`
+	ResolvedBy string     `json:"resolved_by,omitempty"` // operators' names
 	Resolution string     `json:"resolution,omitempty"`
 }
 
-// Attention is an entry of the operators' list. Merchant, mode, subject, reason
-// and fact are its name, and ID is short for it.
-type Exception struct {
-	ID         string    `json:"id"`
-	MerchantID string    `json:"merchant_id"`
-	Mode       string    `json:"mode"`
-	Subject    string    `json:"subject"`
-	Reason     string    `json:"reason"`
-	FactID     string    `json:"fact_id"`
-	Provider   string    `json:"provider"`
-	Detail     string    `json:"detail"`
-	At         time.Time `json:"at"`
-}
-
-// Resolution names an entry of the operators' list and says how it was settled.
+// Resolution resolves an exception and says how.
 type Resolution struct {
 	MerchantID string `json:"merchant_id"`
 	Mode       string `json:"mode"`
 	Subject    string `json:"subject"`
 	Reason     string `json:"reason"`
 	FactID     string `json:"fact_id,omitempty"`
-	Resolution string `json:"resolution"`
+	Resolution string `json:"resolution"` // 1 to 500 characters
 }
 
-// Attention lists what waits for an operator, the newest first, at most a thousand.
+// Exceptions lists the open exceptions, the newest first, at most a thousand.
 func (c *Client) Exceptions(ctx context.Context) ([]Exception, error) {
-	return do[[]Exception](ctx, c, http.MethodGet, "/admin/attention?limit="+strconv.Itoa(maxPage), nil)
+	return get[[]Exception](ctx, c, "/admin/exceptions"+params("limit", number(MostListed)))
 }
 
-// ResolveException takes an entry off the operators' list.
+// ResolveException takes an exception off the list.
 func (c *Client) ResolveException(ctx context.Context, r Resolution) error {
-	_, err := do[struct{}](ctx, c, http.MethodPost, "/admin/attention/resolve", r)
+	_, err := post[struct{}](ctx, c, "/admin/exceptions/resolve", r)
 	return err
 }

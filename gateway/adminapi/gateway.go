@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Plugin is how one plugin does.
+// Plugin is the condition of one plugin's process.
 type Plugin struct {
 	Provider       string     `json:"provider"`
 	Version        string     `json:"version"`
@@ -26,14 +26,14 @@ type Plugin struct {
 	Breakers       []Breaker  `json:"breakers"`
 }
 
-// Breaker is the state of a mode's circuits: closed, half-open or open.
+// Breaker is the state of a mode's circuit breakers: closed, half-open or open.
 type Breaker struct {
 	Mode    string `json:"mode"`
 	Calls   string `json:"calls"`
 	Lookups string `json:"lookups"`
 }
 
-// Readiness is whether the gateway can serve, and each check behind that.
+// Readiness is whether the gateway can serve, with each check.
 type Readiness struct {
 	Ready  bool    `json:"ready"`
 	Checks []Check `json:"checks"`
@@ -46,8 +46,8 @@ type Check struct {
 	Detail string `json:"detail,omitempty"`
 }
 
-// Ready is nil when the gateway can serve, and else an error that names the
-// checks that fail.
+// Ready returns nil when the gateway can serve, and else an error that names the
+// failing checks.
 func (c *Client) Ready(ctx context.Context) error {
 	status, body, err := c.send(ctx, http.MethodGet, "/readyz", nil)
 	if err != nil {
@@ -69,7 +69,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	return fmt.Errorf("the gateway is not ready: %s", strings.Join(failing, ", "))
 }
 
-// Plugins tells how the plugins do.
+// Plugins lists the plugins with their condition.
 func (c *Client) Plugins(ctx context.Context) ([]Plugin, error) {
-	return do[[]Plugin](ctx, c, http.MethodGet, "/admin/plugins", nil)
+	return get[[]Plugin](ctx, c, "/admin/plugins")
 }

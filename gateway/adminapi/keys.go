@@ -7,54 +7,53 @@ import (
 	"time"
 )
 
-// Key is an API key as everybody may know it.
+// Key is an API key without its secret.
 type Key struct {
 	KeyID     string     `json:"key_id"`
-	Mode      string     `json:"mode"`
-	Scopes    []string   `json:"scopes"`
-	IPs       []string   `json:"ips,omitempty"`
-	Usable    bool       `json:"usable"`
+	Mode      string     `json:"mode"`          // live or test
+	Scopes    []string   `json:"scopes"`        // read, collect, order, transfer
+	IPs       []string   `json:"ips,omitempty"` // prefixes; all addresses where there are none
+	Usable    bool       `json:"usable"`        // neither revoked nor expired
 	CreatedAt time.Time  `json:"created_at"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 	RevokedAt *time.Time `json:"revoked_at,omitempty"`
 }
 
-// NewKey is what a key may do; no scopes are all scopes, no addresses are all.
+// NewKey asks for a key. Without scopes it has all, and without addresses it may
+// come from everywhere.
 type NewKey struct {
 	Mode   string   `json:"mode"`
 	Scopes []string `json:"scopes,omitempty"`
 	IPs    []string `json:"ips,omitempty"`
 }
 
-// CreatedKey is a new key, told this once.
+// CreatedKey is a new key with its secret, which is shown this once.
 type CreatedKey struct {
 	KeyID     string `json:"key_id"`
 	Mode      string `json:"mode"`
 	SecretKey string `json:"secret_key"`
 }
 
-// Rotation says how long the old key goes on beside the new one, as in "24h",
-// which it is unless given; "0s" ends it now.
+// Rotation replaces a key. The old one is valid for the overlap, "24h" unless
+// given; "0s" ends it now and "720h" is the most.
 type Rotation struct {
-	Overlap string `json:"overlap,omitempty"`
+	Overlap string `json:"overlap,omitempty"` // a Go duration
 }
 
-// ConnectionSpec is an account at a provider: a merchant's own, or the
-// platform's where it is set for platform. The owner may be left out. Unverified
-// stores credentials also when the provider can't be asked about them; those
-// that it refuses are never stored.
+// ConnectionSpec asks to store an account at a provider: a merchant's own, or the
+// platform's where it is set for platform. Unverified stores the credentials also
+// when the provider can't be asked about them. Those that it refuses are never
+// stored.
 type ConnectionSpec struct {
 	Mode        string          `json:"mode"`
-	Owner       string          `json:"owner,omitempty"`
+	Owner       string          `json:"owner,omitempty"` // merchant or platform; checked where given
 	Unverified  bool            `json:"unverified,omitempty"`
-	Credentials json.RawMessage `json:"credentials,omitempty"`
+	Credentials json.RawMessage `json:"credentials,omitempty"` // an object by the provider's own schema
 }
 
-// Connection is a merchant's account at a provider without its credentials.
-// The notification route is what the provider is told to call. Verified is told
-// where credentials were stored just now: yes, or unverified where the provider
-// could not be asked and that was allowed; nothing where it never can be. Account
-// is then what the provider calls the account, where it tells.
+// Connection is an account at a provider without its credentials. The provider
+// must send its notifications to NotifyURL. Verified and Account are there where
+// credentials have just been stored and the provider can be asked about them.
 type Connection struct {
 	Provider   string `json:"provider"`
 	Mode       string `json:"mode"`
@@ -62,26 +61,26 @@ type Connection struct {
 	Version    int64  `json:"version"`
 	NotifyPath string `json:"notify_path"`
 	NotifyURL  string `json:"notify_url"`
-	Verified   string `json:"verified,omitempty"`
-	Account    string `json:"account,omitempty"`
+	Verified   string `json:"verified,omitempty"` // yes, or unverified where it could not be asked
+	Account    string `json:"account,omitempty"`  // its name at the provider
 }
 
 // CreateKey makes another key of a merchant.
 func (c *Client) CreateKey(ctx context.Context, merchantID string, k NewKey) (CreatedKey, error) {
-	return do[CreatedKey](ctx, c, http.MethodPost, merchantPath(merchantID, "keys"), k)
+	return post[CreatedKey](ctx, c, merchantPath(merchantID, "keys"), k)
 }
 
 // RotateKey replaces a key by a new one.
 func (c *Client) RotateKey(ctx context.Context, merchantID, keyID string, r Rotation) (CreatedKey, error) {
-	return do[CreatedKey](ctx, c, http.MethodPost, merchantPath(merchantID, "keys", keyID, "rotate"), r)
+	return post[CreatedKey](ctx, c, merchantPath(merchantID, "keys", keyID, "rotate"), r)
 }
 
 // RevokeKey ends a key now.
 func (c *Client) RevokeKey(ctx context.Context, merchantID, keyID, reason string) (Key, error) {
-	return do[Key](ctx, c, http.MethodPost, merchantPath(merchantID, "keys", keyID, "revoke"), Reason{Reason: reason})
+	return post[Key](ctx, c, merchantPath(merchantID, "keys", keyID, "revoke"), Reason{Reason: reason})
 }
 
-// SetConnection gives a merchant's account at a provider to the gateway.
+// SetConnection stores an account at a provider.
 func (c *Client) SetConnection(ctx context.Context, merchantID, provider string, spec ConnectionSpec) (Connection, error) {
 	return do[Connection](ctx, c, http.MethodPut, merchantPath(merchantID, "connections", provider), spec)
 }

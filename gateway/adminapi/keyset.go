@@ -2,44 +2,39 @@ package adminapi
 
 import (
 	"context"
-	"net/http"
-	"net/url"
 )
 
-// KeyUse is a key of the keyset that a gateway has in force, and how many
-// values it has sealed. A missing key is in no keyset any more, but still on a
-// value; 0 is on one that names no key. State says it in a word: seals, opens,
-// prepared or missing.
+// KeyUse is a key of the keyset that the gateway has in force, and how many values
+// it has sealed. A missing key is not in the keyset but has sealed a value; number
+// 0 stands for values that name no key.
 type KeyUse struct {
 	Number   uint32 `json:"number"`
 	Primary  bool   `json:"primary,omitempty"`
 	Prepared bool   `json:"prepared,omitempty"`
 	Missing  bool   `json:"missing,omitempty"`
-	State    string `json:"state"`
+	State    string `json:"state"` // seals, opens, prepared or missing
 	Values   int    `json:"values"`
 }
 
-// KeysetPage tells the keys with what each has sealed among some accounts. Next
-// is what to ask after for the following ones, or "".
+// KeysetPage is the keys with what each has sealed among some accounts. Next is the
+// after of the following accounts, or "" with the last ones.
 type KeysetPage struct {
 	Keys []KeyUse `json:"keys"`
 	Next string   `json:"next,omitempty"`
 }
 
-// Reseal says after which account to go on.
+// Reseal asks to seal anew what stands with the accounts after one of them.
 type Reseal struct {
 	After string `json:"after,omitempty"`
 }
 
-// ResealPage is what was sealed anew with the primary key among some accounts,
-// in connections and callback secrets. Replaced were changed by somebody else
-// meanwhile, which sealed them anew, too; unopened could not be opened and are as
-// they were.
+// ResealPage is what was sealed anew with the primary key among some accounts, in
+// connections and callback secrets.
 type ResealPage struct {
 	Primary  uint32        `json:"primary"`
 	Resealed int           `json:"resealed"`
-	Replaced int           `json:"replaced,omitempty"`
-	Unopened []SealedPlace `json:"unopened,omitempty"`
+	Replaced int           `json:"replaced,omitempty"` // changed by somebody else meanwhile, and so sealed anew
+	Unopened []SealedPlace `json:"unopened,omitempty"` // could not be opened, and are left as they were
 	Next     string        `json:"next,omitempty"`
 }
 
@@ -50,13 +45,13 @@ type SealedPlace struct {
 	Provider   string `json:"provider,omitempty"`
 }
 
-// Keyset tells the keys that the gateway has in force, with what each has
-// sealed. It walks through all accounts.
+// Keyset lists the keys that the gateway has in force, with what each has sealed in
+// all accounts.
 func (c *Client) Keyset(ctx context.Context) ([]KeyUse, error) {
 	var keys []KeyUse
 	place := map[uint32]int{}
 	for after := ""; ; {
-		page, err := do[KeysetPage](ctx, c, http.MethodGet, "/admin/keyset?"+url.Values{"after": {after}}.Encode(), nil)
+		page, err := get[KeysetPage](ctx, c, "/admin/keyset"+params("after", after))
 		if err != nil {
 			return nil, err
 		}
@@ -76,12 +71,12 @@ func (c *Client) Keyset(ctx context.Context) ([]KeyUse, error) {
 	}
 }
 
-// Reseal seals anew, account by account, what other keys than the primary have
-// sealed.
+// Reseal seals anew, account by account, what older keys have sealed. With an error
+// it returns what was done before.
 func (c *Client) Reseal(ctx context.Context) (ResealPage, error) {
 	var all ResealPage
 	for after := ""; ; {
-		page, err := do[ResealPage](ctx, c, http.MethodPost, "/admin/keyset/reseal", Reseal{After: after})
+		page, err := post[ResealPage](ctx, c, "/admin/keyset/reseal", Reseal{After: after})
 		if err != nil {
 			return all, err
 		}

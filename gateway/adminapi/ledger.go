@@ -2,16 +2,17 @@ package adminapi
 
 import (
 	"context"
-	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// StatementFilter says which part of a statement to read; everything but the
-// mode may be left out.
+// checkTimeout is for a check of the ledger, which reads all of it.
+const checkTimeout = time.Hour
+
+// AccountStatementFilter says which part of an account statement to read.
+// Everything but the mode may be left out.
 type AccountStatementFilter struct {
 	Mode     string
 	From, To time.Time
@@ -19,25 +20,23 @@ type AccountStatementFilter struct {
 	Limit    int
 }
 
-// Rupiah is what an account has or changes by, in whole rupiah. Unlike an
-// amount that is asked for, it may be below zero.
+// Rupiah is a balance or a change of one, in whole rupiah. Unlike an amount in a
+// request, it may be below zero.
 type Rupiah money.Amount
 
 // String prints the number alone: -10000.
 func (r Rupiah) String() string { return strconv.FormatInt(int64(r), 10) }
 
-// NewAdjustment is what to credit a merchant with or debit it by: at least one
-// rupiah. Merchant, mode and reference are its name: the same again changes
-// nothing. The mode is live unless given.
+// NewAdjustment asks for a credit or debit by hand. Merchant, mode and reference
+// identify it: the same again changes nothing.
 type NewAdjustment struct {
-	Mode      string       `json:"mode,omitempty"`
-	Amount    money.Amount `json:"amount"`
-	Reason    string       `json:"reason"`
-	Reference string       `json:"reference"`
+	Mode      string       `json:"mode,omitempty"` // live unless given
+	Amount    money.Amount `json:"amount"`         // whole rupiah, at least 1
+	Reason    string       `json:"reason"`         // 1 to 500 characters
+	Reference string       `json:"reference"`      // 1 to 100 characters
 }
 
-// Adjustment is an operator's credit or debit and where it stands: posted,
-// waiting for another operator, or rejected.
+// Adjustment is a credit or debit by hand.
 type Adjustment struct {
 	MerchantID  string       `json:"merchant_id"`
 	Mode        string       `json:"mode"`
@@ -45,38 +44,37 @@ type Adjustment struct {
 	Kind        string       `json:"kind"` // credit or debit
 	Amount      money.Amount `json:"amount"`
 	Reason      string       `json:"reason"`
-	State       string       `json:"state"`
+	State       string       `json:"state"` // posted, waiting for another operator, or rejected
 	RequestedBy string       `json:"requested_by"`
 	RequestedAt time.Time    `json:"requested_at"`
 	DecidedBy   string       `json:"decided_by,omitempty"`
 	DecidedAt   *time.Time   `json:"decided_at,omitempty"`
-	Existed     bool         `json:"existed,omitempty"` // before it was asked for now
+	Existed     bool         `json:"existed,omitempty"` // before this request
 }
 
-// Decision names a credit or debit that waits. The mode is live unless given.
+// AdjustmentKey identifies a credit or debit that waits.
 type AdjustmentKey struct {
 	MerchantID string `json:"merchant_id"`
-	Mode       string `json:"mode,omitempty"`
+	Mode       string `json:"mode,omitempty"` // live unless given
 	Reference  string `json:"reference"`
 }
 
-// LedgerCheck is what a check of the whole ledger found.
+// LedgerCheck is the result of a check of the whole ledger.
 type LedgerCheck struct {
 	OK         bool        `json:"ok"`
 	Invariants []Invariant `json:"invariants"`
 }
 
-// Invariant is one thing that must be true of the ledger, of how many rows it
-// was asked, and those of which it is not: the first hundred of them.
+// Invariant is one condition that every row of the ledger must meet.
 type Invariant struct {
 	Invariant string    `json:"invariant"`
-	Checked   int64     `json:"checked"`
+	Checked   int64     `json:"checked"` // rows
 	OK        bool      `json:"ok"`
-	Offences  []Offence `json:"offences"`
+	Offences  []Offence `json:"offences"` // the first hundred
 }
 
-// Offence is a row that breaks an invariant. Merchant, mode and subject are ""
-// where it is about everything.
+// Offence is a row that breaks an invariant. Merchant, mode and subject are left out
+// where it concerns the whole ledger.
 type Offence struct {
 	MerchantID string `json:"merchant_id,omitempty"`
 	Mode       string `json:"mode,omitempty"`
@@ -84,8 +82,8 @@ type Offence struct {
 	Detail     string `json:"detail"`
 }
 
-// Balance is what the accounts of a merchant, or of platform, have at a time in
-// a mode. What is owed or was earned is above zero, what was spent below.
+// Balance is the accounts of a merchant, or of platform, at a time in a mode. Money
+// that is owed or was earned is above zero, money that was spent below.
 type Balance struct {
 	MerchantID string           `json:"merchant_id"`
 	Mode       string           `json:"mode"`
@@ -93,7 +91,7 @@ type Balance struct {
 	Accounts   []AccountBalance `json:"accounts"`
 }
 
-// AccountBalance is what one account has. A merchant has available and held;
+// AccountBalance is the balance of one account. A merchant has available and held;
 // platform has margin, cost and deposit at each provider, and adjustments.
 type AccountBalance struct {
 	Account  string `json:"account"`
@@ -101,14 +99,14 @@ type AccountBalance struct {
 	Amount   Rupiah `json:"amount"`
 }
 
-// StatementPage is a part of a merchant's statement, the oldest entry first.
-// Next is what to ask after for the following part, or "".
+// AccountStatement is a page of a merchant's account statement, the oldest entry
+// first. Next is the after of the following page, or "" on the last one.
 type AccountStatement struct {
 	Entries []AccountEntry `json:"entries"`
 	Next    string         `json:"next,omitempty"`
 }
 
-// StatementEntry is one transaction: what it changed, and the balance after it.
+// AccountEntry is one transaction: what it changed, and the balance after it.
 type AccountEntry struct {
 	At               time.Time `json:"at"`
 	Kind             string    `json:"kind"`
@@ -122,65 +120,47 @@ type AccountEntry struct {
 	BalanceHeld      Rupiah    `json:"balance_held"`
 }
 
-// Credit gives a merchant rupiah.
+// Credit adds to a merchant's balance.
 func (c *Client) Credit(ctx context.Context, merchantID string, a NewAdjustment) (Adjustment, error) {
-	return do[Adjustment](ctx, c, http.MethodPost, merchantPath(merchantID, "credit"), a)
+	return post[Adjustment](ctx, c, merchantPath(merchantID, "credit"), a)
 }
 
-// Debit takes rupiah from a merchant.
+// Debit takes from a merchant's balance.
 func (c *Client) Debit(ctx context.Context, merchantID string, a NewAdjustment) (Adjustment, error) {
-	return do[Adjustment](ctx, c, http.MethodPost, merchantPath(merchantID, "debit"), a)
+	return post[Adjustment](ctx, c, merchantPath(merchantID, "debit"), a)
 }
 
 // Waiting lists the credits and debits that wait for another operator, the
 // newest first.
 func (c *Client) Waiting(ctx context.Context) ([]Adjustment, error) {
-	return do[[]Adjustment](ctx, c, http.MethodGet, "/admin/ledger/waiting?limit="+strconv.Itoa(maxPage), nil)
+	return get[[]Adjustment](ctx, c, "/admin/ledger/waiting"+params("limit", number(MostListed)))
 }
 
 // Approve posts a credit or debit that waits.
-func (c *Client) Approve(ctx context.Context, d AdjustmentKey) (Adjustment, error) {
-	return do[Adjustment](ctx, c, http.MethodPost, "/admin/ledger/approve", d)
+func (c *Client) Approve(ctx context.Context, key AdjustmentKey) (Adjustment, error) {
+	return post[Adjustment](ctx, c, "/admin/ledger/approve", key)
 }
 
 // Reject drops a credit or debit that waits.
-func (c *Client) Reject(ctx context.Context, d AdjustmentKey) (Adjustment, error) {
-	return do[Adjustment](ctx, c, http.MethodPost, "/admin/ledger/reject", d)
+func (c *Client) Reject(ctx context.Context, key AdjustmentKey) (Adjustment, error) {
+	return post[Adjustment](ctx, c, "/admin/ledger/reject", key)
 }
 
-// CheckLedger checks every invariant over the whole ledger, however long it takes.
+// CheckLedger checks every invariant over the whole ledger and waits up to an hour.
 func (c *Client) CheckLedger(ctx context.Context) (LedgerCheck, error) {
 	patient := *c
 	patient.http.Timeout = checkTimeout
-	return do[LedgerCheck](ctx, &patient, http.MethodGet, "/admin/ledger/check", nil)
+	return get[LedgerCheck](ctx, &patient, "/admin/ledger/check")
 }
 
-// Balance tells what a merchant, or platform, has in a mode; at the zero time,
-// what it has now.
+// Balance shows the balance of a merchant, or of platform, at a time; now where it
+// is zero.
 func (c *Client) Balance(ctx context.Context, merchantID, mode string, at time.Time) (Balance, error) {
-	query := url.Values{"mode": {mode}}
-	if !at.IsZero() {
-		query.Set("at", at.Format(time.RFC3339Nano))
-	}
-	return do[Balance](ctx, c, http.MethodGet, merchantPath(merchantID, "balance")+"?"+query.Encode(), nil)
+	return get[Balance](ctx, c, merchantPath(merchantID, "balance")+params("mode", mode, "at", timeText(at)))
 }
 
-// Statement reads a page of a merchant's statement, the oldest entry first.
+// AccountStatement reads a page of a merchant's account statement.
 func (c *Client) AccountStatement(ctx context.Context, merchantID string, f AccountStatementFilter) (AccountStatement, error) {
-	query := url.Values{"mode": {f.Mode}}
-	for name, at := range map[string]time.Time{"from": f.From, "to": f.To} {
-		if !at.IsZero() {
-			query.Set(name, at.Format(time.RFC3339Nano))
-		}
-	}
-	if f.After != "" {
-		query.Set("after", f.After)
-	}
-	if f.Limit != 0 {
-		query.Set("limit", strconv.Itoa(f.Limit))
-	}
-	return do[AccountStatement](ctx, c, http.MethodGet, merchantPath(merchantID, "statement")+"?"+query.Encode(), nil)
+	query := params("mode", f.Mode, "from", timeText(f.From), "to", timeText(f.To), "after", f.After, "limit", number(f.Limit))
+	return get[AccountStatement](ctx, c, merchantPath(merchantID, "account-statement")+query)
 }
-
-// checkTimeout is for a check of the ledger, which reads all of it.
-const checkTimeout = time.Hour

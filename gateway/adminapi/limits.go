@@ -3,19 +3,17 @@ package adminapi
 import (
 	"context"
 	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
 	"time"
 )
 
-// Limit is a limit of a merchant's own, which goes before what its tier says: of a
-// rate, or of a quota. What is not set is the tier's.
+// Limit is a limit of a merchant's own, of a rate or of a quota. It goes before the
+// tier's; a field that is not set is the tier's.
 type Limit struct {
 	Name          string     `json:"name"`
 	RatePerSecond float64    `json:"rate_per_second,omitempty"`
 	Burst         int64      `json:"burst,omitempty"`
-	Limit         *int64     `json:"limit,omitempty"` // of a quota
+	Limit         *int64     `json:"limit,omitempty"` // of a quota: calls in a month
 	Reason        string     `json:"reason"`
 	SetBy         string     `json:"set_by"`
 	SetAt         time.Time  `json:"set_at"`
@@ -23,16 +21,15 @@ type Limit struct {
 	InForce       bool       `json:"in_force"`
 }
 
-// LimitChange gives a merchant limits of its own, each in place of the one that it
-// has under that name. For is how long they hold, as in "2h"; for ever unless
-// given.
+// LimitChange gives a merchant limits of its own. Each replaces the one of the
+// same name.
 type LimitChange struct {
-	Limits []NewLimit `json:"limits"`
-	For    string     `json:"for,omitempty"`
-	Reason string     `json:"reason"`
+	Limits []NewLimit `json:"limits"`        // 1 to 20
+	For    string     `json:"for,omitempty"` // a Go duration such as "2h"; for ever unless given
+	Reason string     `json:"reason"`        // 1 to 500 characters
 }
 
-// NewLimit is one of them: a rate, a burst or both, or the size of a quota.
+// NewLimit is one limit: a rate, a burst or both, or the size of a quota.
 type NewLimit struct {
 	Name          string  `json:"name"`
 	RatePerSecond float64 `json:"rate_per_second,omitempty"`
@@ -55,7 +52,7 @@ func (l NewLimit) String() string {
 	return strings.Join(words, " ")
 }
 
-// Quotas is where a merchant's quotas stand in a mode, in the month that it is.
+// Quotas is how much of its quotas a merchant has used in the present month.
 type Quotas struct {
 	MerchantID string    `json:"merchant_id"`
 	Mode       string    `json:"mode"`
@@ -64,33 +61,32 @@ type Quotas struct {
 	Quotas     []Quota   `json:"quotas"`
 }
 
-// Quota is one of them, by the policy in force. What was used of a quota that the
-// policy has no longer is shown without a limit.
+// Quota is one quota of the policy in force. One that the policy has no longer is
+// shown without a limit.
 type Quota struct {
 	Quota      string   `json:"quota"`
 	Limit      *int64   `json:"limit,omitempty"`
 	Used       int64    `json:"used"`
 	Remaining  *int64   `json:"remaining,omitempty"`
-	Operations []string `json:"operations,omitempty"` // that it counts
+	Operations []string `json:"operations,omitempty"` // paths that it counts
 }
 
-// Limits tells a merchant's own limits, those that have expired too.
+// Limits lists a merchant's own limits, the expired ones too.
 func (c *Client) Limits(ctx context.Context, merchantID string) ([]Limit, error) {
-	return do[[]Limit](ctx, c, http.MethodGet, merchantPath(merchantID, "limits"), nil)
+	return get[[]Limit](ctx, c, merchantPath(merchantID, "limits"))
 }
 
-// SetLimits gives a merchant limits of its own, and tells all that it then has.
+// SetLimits gives a merchant limits of its own and returns all that it then has.
 func (c *Client) SetLimits(ctx context.Context, merchantID string, change LimitChange) ([]Limit, error) {
-	return do[[]Limit](ctx, c, http.MethodPost, merchantPath(merchantID, "limits"), change)
+	return post[[]Limit](ctx, c, merchantPath(merchantID, "limits"), change)
 }
 
-// RemoveLimit takes a limit of its own from a merchant, and tells those that stay.
+// RemoveLimit removes one of a merchant's own limits and returns the others.
 func (c *Client) RemoveLimit(ctx context.Context, merchantID, name, reason string) ([]Limit, error) {
-	return do[[]Limit](ctx, c, http.MethodPost, merchantPath(merchantID, "limits", name, "remove"), Reason{Reason: reason})
+	return post[[]Limit](ctx, c, merchantPath(merchantID, "limits", name, "remove"), Reason{Reason: reason})
 }
 
-// Quotas tells where a merchant's quotas stand in a mode.
+// Quotas shows how much of its quotas a merchant has used in a mode.
 func (c *Client) Quotas(ctx context.Context, merchantID, mode string) (Quotas, error) {
-	query := url.Values{"mode": {mode}}
-	return do[Quotas](ctx, c, http.MethodGet, merchantPath(merchantID, "quotas")+"?"+query.Encode(), nil)
+	return get[Quotas](ctx, c, merchantPath(merchantID, "quotas")+params("mode", mode))
 }

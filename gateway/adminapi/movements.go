@@ -3,12 +3,49 @@ package adminapi
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
+
+// Movement is one use of a money operation with everything that is kept of it.
+// Amounts are whole rupiah. Times that have not come are left out.
+type Movement struct {
+	ID                string          `json:"id"`
+	MerchantID        string          `json:"merchant_id"`
+	Mode              string          `json:"mode"`                // live or test
+	Kind              string          `json:"kind"`                // payment, collection, transfer or order
+	Reference         string          `json:"reference,omitempty"` // the merchant's, left out where it gave none
+	Operation         string          `json:"operation"`
+	Provider          string          `json:"provider"`
+	State             string          `json:"state"`
+	Attempt           int             `json:"attempt"`
+	Amount            money.Amount    `json:"amount"`
+	Request           json.RawMessage `json:"request,omitempty"` // without any key
+	Result            json.RawMessage `json:"result,omitempty"`  // the provider's
+	RefusalCode       string          `json:"refusal_code,omitempty"`
+	RefusalMessage    string          `json:"refusal_message,omitempty"`
+	UpstreamReference string          `json:"upstream_reference"`
+	ProviderReference string          `json:"provider_reference,omitempty"`
+	FactID            string          `json:"fact_id,omitempty"`
+	RequestID         string          `json:"request_id,omitempty"`
+	PolicyVersion     string          `json:"policy_version,omitempty"`
+	DecisionID        string          `json:"decision_id,omitempty"` // the policy's
+	Misses            int             `json:"misses,omitempty"`      // lookups that found nothing, one after the other
+	CreatedAt         time.Time       `json:"created_at"`
+	UpdatedAt         time.Time       `json:"updated_at"`
+	SendBy            *time.Time      `json:"send_by,omitempty"`
+	ExpiresAt         *time.Time      `json:"expires_at,omitempty"`
+	PolledAt          *time.Time      `json:"polled_at,omitempty"` // the last lookup
+	DueAt             *time.Time      `json:"due_at,omitempty"`    // the next lookup
+	PaidLateAt        *time.Time      `json:"paid_late_at,omitempty"`
+	ReversedAt        *time.Time      `json:"reversed_at,omitempty"`
+	History           []HistoryEntry  `json:"history"` // the oldest entry first
+
+	Paying
+	Trail
+}
 
 // Paying is the part of a movement that says on whose account and for how much.
 type Paying struct {
@@ -17,34 +54,42 @@ type Paying struct {
 	ConnectionAccount string          `json:"connection_account,omitempty"` // its name at the provider
 	Charge            string          `json:"charge,omitempty"`             // charged or held: of the merchant's balance
 	Cost              money.Amount    `json:"cost,omitempty"`               // at the provider
-	Fee               money.Amount    `json:"fee,omitempty"`                // that the merchant is told
-	NameMatch         *bool           `json:"name_match,omitempty"`         // nothing where nobody knows
+	Fee               money.Amount    `json:"fee,omitempty"`                // as the merchant is told
+	NameMatch         *bool           `json:"name_match,omitempty"`         // left out where nobody knows
 	Quote             json.RawMessage `json:"quote,omitempty"`              // the provider's own
 	Postings          []Posting       `json:"postings,omitempty"`
 }
 
-// Trail is the part of a movement that says what happened around its story.
+// Trail is the part of a movement that is kept beside its history.
 type Trail struct {
-	Answer      json.RawMessage `json:"answer,omitempty"`       // that its caller was first given
+	Answer      json.RawMessage `json:"answer,omitempty"`       // the first one to the merchant
 	CallbackURL string          `json:"callback_url,omitempty"` // the query's values are hidden
-	Notes       []Note          `json:"said,omitempty"`
-	Overrides   []Override      `json:"decisions,omitempty"`
-	Exceptions  []Attended      `json:"attention,omitempty"`
-	Callbacks   []Callback      `json:"callbacks,omitempty"` // with their tries, without their bodies
+	Notes       []Note          `json:"notes,omitempty"`
+	Overrides   []Override      `json:"overrides,omitempty"`
+	Exceptions  []Exception     `json:"exceptions,omitempty"` // the resolved ones too
+	Callbacks   []Callback      `json:"callbacks,omitempty"`  // with their attempts, without their bodies
 }
 
-// Said is what a provider said to a call or a lookup that changed no state by
-// itself, and how often.
+// HistoryEntry is one entry of a movement's history. What is kept beside the
+// history has no sequence number.
+type HistoryEntry struct {
+	Sequence int       `json:"sequence,omitempty"`
+	Event    string    `json:"event"`
+	At       time.Time `json:"at"`
+	Detail   string    `json:"detail,omitempty"`
+}
+
+// Note is a provider's answer that changed no state, and how often it came.
 type Note struct {
 	Attempt int       `json:"attempt"`
-	Event   string    `json:"event"` // called or looked
+	Event   string    `json:"event"` // what was answered: a call or a lookup
 	Detail  string    `json:"detail"`
 	At      time.Time `json:"at"`
 	LastAt  time.Time `json:"last_at"`
 	Times   int       `json:"times"`
 }
 
-// Posting is a transaction of the ledger.
+// Posting is a transaction of the ledger: what it adds to each account.
 type Posting struct {
 	Attempt   int       `json:"attempt"`
 	Kind      string    `json:"kind"`
@@ -56,8 +101,8 @@ type Posting struct {
 	Deposit   Rupiah    `json:"deposit"`
 }
 
-// Verdict is operators' word on an attempt whose outcome nobody knew. One that is
-// not alone waits until another operator has confirmed it.
+// Override is operators' decision on an attempt whose outcome nobody knew. It
+// waits until another operator confirms it, unless it was made alone.
 type Override struct {
 	Attempt         int        `json:"attempt"`
 	As              string     `json:"as"` // success or failed
@@ -70,16 +115,16 @@ type Override struct {
 	ConfirmedAt     *time.Time `json:"confirmed_at,omitempty"`
 }
 
-// Settling says how an open transfer or order ended, of which the provider tells
-// no end: as success or failed. Alone needs no second operator, and is reviewed.
+// NewOverride says how an open transfer or order ended, whose provider tells no
+// end. Alone needs no second operator and is reviewed afterwards.
 type NewOverride struct {
-	As     string `json:"as"`
-	Reason string `json:"reason"`
+	As     string `json:"as"`     // success or failed
+	Reason string `json:"reason"` // 1 to 500 characters
 	Alone  bool   `json:"alone,omitempty"`
 }
 
-// Settled is where a movement stands after an operator's word. Waiting: another
-// operator has to say the same.
+// Overridden is a movement's state after an override. Waiting: another operator
+// has to say the same first.
 type Overridden struct {
 	ID         string   `json:"id"`
 	MerchantID string   `json:"merchant_id"`
@@ -88,105 +133,51 @@ type Overridden struct {
 	Reference  string   `json:"reference,omitempty"`
 	State      string   `json:"state"`
 	Waiting    bool     `json:"waiting"`
-	Override   Override `json:"decision"`
+	Override   Override `json:"override"`
 }
 
-// Findings are the movements that an id belongs to. Since is from when on those
-// were looked at that are not found by a merchant's or our own name of them.
+// FindResult is every movement that an id belongs to, the newest first. Since
+// bounds the search for ids that only a scan finds.
 type FindResult struct {
 	ID        string          `json:"id"`
 	Since     time.Time       `json:"since"`
 	Movements []FoundMovement `json:"movements"`
 }
 
-// Found is a movement in short, with what of it the id is, and what happened.
+// FoundMovement is a movement in short. By names the fields that hold the id. Its
+// history has the callbacks and overrides in it, the oldest first.
 type FoundMovement struct {
-	By                []string     `json:"by"`
-	ID                string       `json:"id"`
-	MerchantID        string       `json:"merchant_id"`
-	Mode              string       `json:"mode"`
-	Kind              string       `json:"kind"`
-	Reference         string       `json:"reference,omitempty"` // none where its caller gave none
-	Operation         string       `json:"operation"`
-	Provider          string       `json:"provider"`
-	State             string       `json:"state"`
-	Amount            money.Amount `json:"amount"`
-	RequestID         string       `json:"request_id,omitempty"`
-	DecisionID        string       `json:"decision_id,omitempty"`
-	PolicyVersion     string       `json:"policy_version,omitempty"`
-	UpstreamReference string       `json:"upstream_reference"`
-	ProviderReference string       `json:"provider_reference,omitempty"`
-	History           []Link       `json:"chain"`
+	By                []string       `json:"by"`
+	ID                string         `json:"id"`
+	MerchantID        string         `json:"merchant_id"`
+	Mode              string         `json:"mode"`
+	Kind              string         `json:"kind"`
+	Reference         string         `json:"reference,omitempty"` // left out where the merchant gave none
+	Operation         string         `json:"operation"`
+	Provider          string         `json:"provider"`
+	State             string         `json:"state"`
+	Amount            money.Amount   `json:"amount"`
+	RequestID         string         `json:"request_id,omitempty"`
+	DecisionID        string         `json:"decision_id,omitempty"`
+	PolicyVersion     string         `json:"policy_version,omitempty"`
+	UpstreamReference string         `json:"upstream_reference"`
+	ProviderReference string         `json:"provider_reference,omitempty"`
+	History           []HistoryEntry `json:"history"`
 }
 
-// Link is one thing that happened to a movement.
-type Link struct {
-	At     time.Time `json:"at"`
-	Event  string    `json:"event"`
-	Detail string    `json:"detail,omitempty"`
-}
-
-// Movement is one use of a money operation with its whole trail, for operators.
-type Movement struct {
-	ID                string          `json:"id"`
-	MerchantID        string          `json:"merchant_id"`
-	Mode              string          `json:"mode"`
-	Kind              string          `json:"kind"`
-	Reference         string          `json:"reference,omitempty"` // none where its caller gave none
-	Operation         string          `json:"operation"`
-	Provider          string          `json:"provider"`
-	State             string          `json:"state"`
-	Attempt           int             `json:"attempt"`
-	Amount            money.Amount    `json:"amount"`
-	Request           json.RawMessage `json:"request,omitempty"`
-	Result            json.RawMessage `json:"result,omitempty"`
-	RefusalCode       string          `json:"refusal_code,omitempty"`
-	RefusalMessage    string          `json:"refusal_message,omitempty"`
-	UpstreamReference string          `json:"upstream_reference"`
-	ProviderReference string          `json:"provider_reference,omitempty"`
-	FactID            string          `json:"fact_id,omitempty"`
-	RequestID         string          `json:"request_id,omitempty"`
-	PolicyVersion     string          `json:"policy_version,omitempty"`
-	DecisionID        string          `json:"decision_id,omitempty"`
-	Misses            int             `json:"misses,omitempty"`
-	CreatedAt         time.Time       `json:"created_at"`
-	UpdatedAt         time.Time       `json:"updated_at"`
-	SendBy            *time.Time      `json:"send_by,omitempty"`
-	ExpiresAt         *time.Time      `json:"expires_at,omitempty"`
-	PolledAt          *time.Time      `json:"asked_at,omitempty"`
-	DueAt             *time.Time      `json:"due_at,omitempty"`
-	PaidLateAt        *time.Time      `json:"paid_late_at,omitempty"`
-	ReversedAt        *time.Time      `json:"reversed_at,omitempty"`
-	History           []HistoryEntry  `json:"story"`
-
-	Paying
-	Trail
-}
-
-// Event is one entry of a movement's story.
-type HistoryEntry struct {
-	Sequence int       `json:"sequence"`
-	Event    string    `json:"event"`
-	At       time.Time `json:"at"`
-	Detail   string    `json:"detail,omitempty"`
-}
-
-// Find tells which movements an id belongs to, whosever id it is. Ids that only a
-// scan finds are looked for from a time on, the last 31 days at the zero time.
-func (c *Client) Find(ctx context.Context, id string, since time.Time) (FindResult, error) {
-	query := url.Values{"id": {id}}
-	if !since.IsZero() {
-		query.Set("since", since.Format(time.RFC3339))
-	}
-	return do[FindResult](ctx, c, http.MethodGet, "/admin/find?"+query.Encode(), nil)
-}
-
-// Movement shows a movement with its story.
+// Movement shows a movement by any id that belongs to it alone.
 func (c *Client) Movement(ctx context.Context, id string) (Movement, error) {
-	return do[Movement](ctx, c, http.MethodGet, "/admin/movements/"+url.PathEscape(id), nil)
+	return get[Movement](ctx, c, "/admin/movements/"+url.PathEscape(id))
 }
 
-// SettleMovement says how an open transfer or order ended.
-func (c *Client) Override(ctx context.Context, id string, s NewOverride) (Overridden, error) {
-	return do[Overridden](ctx, c, http.MethodPost, "/admin/movements/"+url.PathEscape(id)+"/settle", s)
+// Override says how an open transfer or order ended.
+func (c *Client) Override(ctx context.Context, id string, o NewOverride) (Overridden, error) {
+	return post[Overridden](ctx, c, "/admin/movements/"+url.PathEscape(id)+"/override", o)
+}
+
+// Find lists the movements that an id belongs to, whoever made the id. Ids that
+// only a scan finds are searched from since on, or in the last 31 days where since
+// is zero.
+func (c *Client) Find(ctx context.Context, id string, since time.Time) (FindResult, error) {
+	return get[FindResult](ctx, c, "/admin/find"+params("id", id, "since", timeText(since)))
 }

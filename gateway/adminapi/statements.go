@@ -2,47 +2,45 @@ package adminapi
 
 import (
 	"context"
-	"net/http"
 	"net/url"
-	"strconv"
 	"time"
 )
 
-// Settlement is a payment that arrived on a merchant's wallet and pays nothing:
-// unmatched, where it is for no collection; ambiguous, where it may be for several;
-// again, where its collection was paid before.
+// StatementLine is a line of a provider's statement that pays no collection:
+// unmatched, where it is for none; ambiguous, where it may be for several; again,
+// where its collection was paid before.
 type StatementLine struct {
 	Mode     string    `json:"mode"`
 	Provider string    `json:"provider"`
-	Payment  string    `json:"payment"`
+	Payment  string    `json:"payment"` // its name on the account, by which it is assigned
 	State    string    `json:"state"`
-	Amount   Rupiah    `json:"amount"`
+	Amount   Rupiah    `json:"amount"` // below zero for money taken back
 	Currency string    `json:"currency"`
 	At       time.Time `json:"at"`
-	Row      string    `json:"row"`
-	Data     string    `json:"data,omitempty"`
+	Row      string    `json:"row"`            // the provider's id of the line
+	Data     string    `json:"data,omitempty"` // the line as the provider wrote it
 }
 
-// NewAssignment says for which payment an operator answers, and why.
+// NewAssignment says which statement line pays a collection, and why.
 type NewAssignment struct {
 	Payment string `json:"payment"`
-	Reason  string `json:"reason"`
+	Reason  string `json:"reason"` // 1 to 500 characters
 }
 
-// Assigned is the movement after a payment was given to it.
+// Assigned is a collection's state after a statement line was assigned to it.
 type Assigned struct {
 	Movement string `json:"movement"`
 	Payment  string `json:"payment"`
 	State    string `json:"state"`
 }
 
-// Settlements lists a merchant's payments that wait for an operator, the newest
-// first.
+// StatementLines lists a merchant's statement lines that wait for an operator,
+// the newest first, at most a thousand.
 func (c *Client) StatementLines(ctx context.Context, merchantID string) ([]StatementLine, error) {
-	return do[[]StatementLine](ctx, c, http.MethodGet, merchantPath(merchantID, "settlements")+"?limit="+strconv.Itoa(maxPage), nil)
+	return get[[]StatementLine](ctx, c, merchantPath(merchantID, "statement-lines")+params("limit", number(MostListed)))
 }
 
-// Assign gives a payment to a collection.
+// Assign gives a statement line to a collection.
 func (c *Client) Assign(ctx context.Context, movementID string, a NewAssignment) (Assigned, error) {
-	return do[Assigned](ctx, c, http.MethodPost, "/admin/movements/"+url.PathEscape(movementID)+"/settlement", a)
+	return post[Assigned](ctx, c, "/admin/movements/"+url.PathEscape(movementID)+"/assign", a)
 }

@@ -51,7 +51,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, id string, err er
 // unsealed says of an error that it is the keyset's fault, where it is, and what
 // became of the request. Others stay what they are.
 func unsealed(err error, became string) error {
-	if _, told := errors.AsType[*fault.Error](err); told || !errors.Is(err, tenants.ErrKeysetUnread) {
+	if _, known := errors.AsType[*fault.Error](err); known || !errors.Is(err, tenants.ErrKeysetUnread) {
 		return err
 	}
 	return fault.New(fault.Internal, "The keyset can't be read at the moment, so that nothing can be sealed. "+became+" The gateway's log says why.").Because(err)

@@ -230,6 +230,7 @@ type failures struct {
 	*store.Store
 
 	left int
+	sent map[uuid.UUID]bool
 }
 
 func (e *failures) Callbacks(_ context.Context, r movement.CallbackRange) ([]movement.Callback, error) {
@@ -244,24 +245,15 @@ func (e *failures) Callbacks(_ context.Context, r movement.CallbackRange) ([]mov
 	return page, nil
 }
 
-// resender notes what is sent again.
-type resender struct {
-	console.Outbox
-
-	sent map[uuid.UUID]bool
-}
-
-func (r resender) Resend(_ context.Context, _ time.Time, key movement.CallbackKey) (bool, error) {
-	r.sent[key.EventID] = true
+func (e *failures) Resend(_ context.Context, _ time.Time, key movement.CallbackKey) (bool, error) {
+	e.sent[key.EventID] = true
 	return true, nil
 }
 
 func TestOneRequestSendsNoMoreThanItCan(t *testing.T) {
 	t.Parallel()
-	source, sent := &failures{left: 2100}, map[uuid.UUID]bool{}
-	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
-		d.Callbacks, d.Outbox = source, resender{d.Outbox, sent}
-	})
+	sent := map[uuid.UUID]bool{}
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Callbacks = &failures{left: 2100, sent: sent} })
 	merchant := w.merchant().MerchantID
 	order := adminapi.ResendOrder{Mode: "live", Failed: true}
 	first, err := w.ResendCallbacks(t.Context(), merchant, order)

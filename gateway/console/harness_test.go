@@ -67,6 +67,7 @@ type fakePlugins struct {
 	manifest *manifest.Manifest // the bank's, which is the one that is shown
 	others   []*manifest.Manifest
 	status   host.Status
+	*fakeVerifier
 }
 
 func newPlugins(t *testing.T) *fakePlugins {
@@ -202,12 +203,9 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		},
 	}
 	deps := console.Dependencies{
-		Merchants: w.store, Standing: w.store, Keys: w.store, Connections: w.store, Attention: w.store, Movements: w.store, Around: w.store, Finder: w.store,
-		Database: w.store, Clock: w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Policy: policy.NewActive(set),
-		Metrics: w.metrics, Now: time.Now, Log: log,
-		Callbacks: w.store, Outbox: w.store, CallbackSecrets: w.store,
-		Sealed: w.store, Keyring: w.vault,
-		Adjustments: w.store, Books: w.store, Proof: w.store, Usage: w.store, Limits: w.store, Settlements: w.store,
+		Merchants: w.store, Secrets: w.store, Movements: w.store, Exceptions: w.store, Callbacks: w.store, Ledger: w.store, Statements: w.store,
+		Usage: w.store.Usage, Ping: w.store.Ping, Policy: func() *policy.Set { return set },
+		Clock: w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Metrics: w.metrics, Now: time.Now, Log: log,
 	}
 	for _, change := range changes {
 		change(&config, &deps)

@@ -33,7 +33,7 @@ func (c *Console) ready(w http.ResponseWriter, r *http.Request) {
 func (c *Console) checks(ctx context.Context) []adminapi.Check {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	err := c.deps.Database.Ping(ctx)
+	err := c.deps.Ping(ctx)
 	if err != nil {
 		c.log.DebugContext(ctx, "the database does not answer", "cause", err)
 	}

@@ -154,13 +154,11 @@ func TestAnApprovedDebitTakesNoMoreThanThereIs(t *testing.T) {
 	}
 }
 
-// limits are adjustments that only tell the limit they were asked with.
+// limits is a ledger that only tells the limit it was asked with.
 type limits struct {
-	adjustments
+	console.Ledger
 	limit chan money.Amount
 }
-
-type adjustments = console.Adjustments // which has a method of its own name
 
 func (l limits) Adjust(_ context.Context, _ store.Audit, a store.Adjustment, limit money.Amount) (store.Adjustment, error) {
 	l.limit <- limit
@@ -170,7 +168,7 @@ func (l limits) Adjust(_ context.Context, _ store.Audit, a store.Adjustment, lim
 func TestTheLimitUnlessConfigured(t *testing.T) {
 	t.Parallel()
 	l := limits{limit: make(chan money.Amount, 1)}
-	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Adjustments = l })
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Ledger = l })
 	if _, err := w.Credit(t.Context(), "mer_1", adminapi.NewAdjustment{Amount: 1, Reason: "r", Reference: "x"}); err != nil {
 		t.Fatal(err)
 	}
@@ -215,11 +213,14 @@ func TestWhatACreditMayNotBe(t *testing.T) {
 	}
 }
 
-// findings are what a check of the ledger finds.
-type findings store.LedgerReport
+// checkedLedger is a ledger whose check finds what a test says.
+type checkedLedger struct {
+	console.Ledger
+	report store.LedgerReport
+}
 
-func (f findings) CheckLedger(context.Context) (store.LedgerReport, error) {
-	return store.LedgerReport(f), nil
+func (l checkedLedger) CheckLedger(context.Context) (store.LedgerReport, error) {
+	return l.report, nil
 }
 
 func TestTheLedgerIsChecked(t *testing.T) {
@@ -248,7 +249,9 @@ func TestABrokenLedgerIsTold(t *testing.T) {
 	t.Parallel()
 	offence := store.LedgerOffence{Owner: movement.Owner{MerchantID: "mer_1", Mode: "live"}, Subject: "s1", Detail: "has 5, entries say 7"}
 	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
-		d.Proof = findings{{Invariant: "sums", Checked: 12}, {Invariant: "balances", Checked: 3, Offences: []store.LedgerOffence{offence}}}
+		d.Ledger = checkedLedger{report: store.LedgerReport{
+			{Invariant: "sums", Checked: 12}, {Invariant: "balances", Checked: 3, Offences: []store.LedgerOffence{offence}},
+		}}
 	})
 	found, err := w.CheckLedger(t.Context())
 	if err != nil || found.OK || len(found.Invariants) != 2 || !found.Invariants[0].OK || found.Invariants[0].Checked != 12 || found.Invariants[1].OK {

@@ -1,7 +1,6 @@
 package console
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -11,17 +10,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
-
-// Limits changes the limits that stand on a merchant's own record. Each change is
-// committed with its audit entry.
-type Limits interface {
-	SetLimits(ctx context.Context, audit store.Audit, id tenants.MerchantID, limits []tenants.Limit) error
-	RemoveLimit(ctx context.Context, audit store.Audit, id tenants.MerchantID, name string) error
-}
 
 // The bounds of a change of limits.
 const (
@@ -38,11 +29,7 @@ func (c *Console) listLimits(x *call) (any, error) {
 	return limitDocuments(account.Merchant(), x.now), nil
 }
 
-func (c *Console) setLimits(x *call) (any, error) {
-	var change adminapi.LimitChange
-	if err := decode(x, &change); err != nil {
-		return nil, err
-	}
+func (c *Console) setLimits(x *call, change adminapi.LimitChange) (any, error) {
 	expires, err := checkLimits(change, x.now)
 	if err != nil {
 		return nil, err
@@ -68,15 +55,11 @@ func (c *Console) setLimits(x *call) (any, error) {
 	if !expires.IsZero() {
 		detail += " until " + expires.UTC().Format(time.RFC3339)
 	}
-	err = c.deps.Limits.SetLimits(x.request.Context(), x.audit("merchant.limit", detail+": "+change.Reason), m.ID, limits)
+	err = c.deps.Merchants.SetLimits(x.request.Context(), x.audit("merchant.limit", detail+": "+change.Reason), m.ID, limits)
 	return c.limited(x, err, "merchant")
 }
 
-func (c *Console) removeLimit(x *call) (any, error) {
-	var why adminapi.Reason
-	if err := decode(x, &why); err != nil {
-		return nil, err
-	}
+func (c *Console) removeLimit(x *call, why adminapi.Reason) (any, error) {
 	if err := requireReason(why.Reason); err != nil {
 		return nil, err
 	}
@@ -85,7 +68,7 @@ func (c *Console) removeLimit(x *call) (any, error) {
 		return nil, err
 	}
 	name := x.request.PathValue("limit")
-	err = c.deps.Limits.RemoveLimit(x.request.Context(), x.audit("merchant.limit.remove", name+": "+why.Reason), account.ID(), name)
+	err = c.deps.Merchants.RemoveLimit(x.request.Context(), x.audit("merchant.limit.remove", name+": "+why.Reason), account.ID(), name)
 	return c.limited(x, err, "limit")
 }
 
@@ -136,7 +119,7 @@ func (c *Console) checkEffect(x *call, m tenants.Merchant) error {
 	if err != nil {
 		return err
 	}
-	set, in := c.deps.Policy.Set(), policy.LimitsInput{Merchant: admission.RecordOf(m), Mode: string(tenants.Live), Now: x.now}
+	set, in := c.deps.Policy(), policy.LimitsInput{Merchant: admission.RecordOf(m), Mode: string(tenants.Live), Now: x.now}
 	in.Merchant.Version = -x.now.UnixNano() // of no record: the answer must not be kept for one
 	known := map[string]bool{}
 	for _, op := range offered.Operations() {

@@ -23,7 +23,7 @@ func TestOwnLimits(t *testing.T) {
 	}
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	w := newWorld(t, func(_ *console.Config, deps *console.Dependencies) {
-		deps.Policy, deps.Now = policy.NewActive(set), func() time.Time { return now }
+		deps.Policy, deps.Now = func() *policy.Set { return set }, func() time.Time { return now }
 	})
 	ctx := t.Context()
 	made, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})

@@ -12,7 +12,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
-func TestAttentionIsListedAndSettled(t *testing.T) {
+func TestExceptionsAreListedAndResolved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	entry := movement.Exception{
@@ -29,7 +29,7 @@ func TestAttentionIsListedAndSettled(t *testing.T) {
 	if again, err := w.Exceptions(t.Context()); err != nil || len(open[0].ID) != 12 || again[0].ID != open[0].ID {
 		t.Errorf("the id is %q, and then %+v, %v", open[0].ID, again, err)
 	}
-	if _, _, text := w.send(http.MethodGet, "/metrics", "", ""); !strings.Contains(text, "gerbang_attention_open{reason=\"amount_differs\"} 1\n") {
+	if _, _, text := w.send(http.MethodGet, "/metrics", "", ""); !strings.Contains(text, "gerbang_exceptions_open{reason=\"amount_differs\"} 1\n") {
 		t.Error("it is not in the metrics")
 	}
 	r := adminapi.Resolution{MerchantID: "mer_1", Mode: "live", Subject: "inv-1", Reason: "amount_differs", FactID: "evt-1"}
@@ -61,7 +61,7 @@ func TestPluginsAreShown(t *testing.T) {
 	}
 }
 
-func TestAMovementIsShownWithItsStory(t *testing.T) {
+func TestAMovementIsShownWithItsHistory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	now := time.Now()
@@ -88,7 +88,7 @@ func TestAMovementIsShownWithItsStory(t *testing.T) {
 		t.Errorf("shown %+v", shown)
 	}
 	if n := len(shown.History); n == 0 || shown.History[n-1].Event != "accepted" || shown.History[n-1].Detail != `{"by":"bank"}` {
-		t.Errorf("story %+v", shown.History)
+		t.Errorf("history %+v", shown.History)
 	}
 	if strings.Contains(mustJSON(t, shown), "hidden") {
 		t.Error("the callback URL is shown")

@@ -74,7 +74,7 @@ func TestPlatformIsNoMerchant(t *testing.T) {
 	for _, request := range []string{
 		"POST /suspend", "POST /resume", "POST /tier", "POST /keys", "POST /keys/k1/rotate", "POST /keys/k1/revoke", "GET /callbacks",
 		"GET /callbacks/e1", "POST /callbacks/resend", "POST /callbacks/test", "PUT /callbacks/url", "POST /callbacks/secret",
-		"POST /credit", "POST /debit", "GET /statement",
+		"POST /credit", "POST /debit", "GET /account-statement",
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		status, header, body := w.send(method, "/admin/merchants/platform"+path, "Bearer "+token, "{}")

@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -16,11 +15,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
-
-// Usage reads what merchants have used of what is counted.
-type Usage interface {
-	Usage(ctx context.Context, owner movement.Owner, period string) ([]store.Used, error)
-}
 
 func (c *Console) listQuotas(x *call) (any, error) {
 	mode, err := parseMode(cmp.Or(x.request.URL.Query().Get("mode"), string(tenants.Live)))
@@ -37,7 +31,7 @@ func (c *Console) listQuotas(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	used, err := c.deps.Usage.Usage(x.request.Context(), movement.Owner{MerchantID: string(m.ID), Mode: string(mode)}, month.Name)
+	used, err := c.deps.Usage(x.request.Context(), movement.Owner{MerchantID: string(m.ID), Mode: string(mode)}, month.Name)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +44,7 @@ func (c *Console) quotasOf(x *call, m tenants.Merchant, mode tenants.Mode) ([]ad
 	if err != nil {
 		return nil, err
 	}
-	set, in := c.deps.Policy.Set(), policy.LimitsInput{Merchant: admission.RecordOf(m), Mode: string(mode), Now: x.now}
+	set, in := c.deps.Policy(), policy.LimitsInput{Merchant: admission.RecordOf(m), Mode: string(mode), Now: x.now}
 	quotas := []adminapi.Quota{}
 	for _, op := range offered.Operations() {
 		in.Operation = policy.Operation{Path: op.Path, Kind: string(admission.KindOf(op)), Provider: op.Provider}

@@ -29,7 +29,7 @@ func TestQuotasStandWhereTheyAre(t *testing.T) {
 	}
 	now := time.Date(2026, 10, 31, 16, 30, 0, 0, time.UTC) // 23:30 in Jakarta, and in Jayapura the next month
 	w := newWorld(t, func(_ *console.Config, deps *console.Dependencies) {
-		deps.Policy, deps.Now = policy.NewActive(set), func() time.Time { return now }
+		deps.Policy, deps.Now = func() *policy.Set { return set }, func() time.Time { return now }
 	})
 	ctx := t.Context()
 	made, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})

@@ -165,7 +165,7 @@ func TestOperatorsAtOnceLoseNoSecret(t *testing.T) {
 }
 
 // busy are accounts that somebody else changes each time.
-type busy struct{}
+type busy struct{ console.Secrets }
 
 func (busy) SetCallbackSecret(context.Context, store.Audit, tenants.CallbackSecret, int64) error {
 	return errors.Join(errors.New("set"), store.ErrConflict)
@@ -173,7 +173,7 @@ func (busy) SetCallbackSecret(context.Context, store.Audit, tenants.CallbackSecr
 
 func TestAnAccountThatNeverRests(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.CallbackSecrets = busy{} })
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Secrets = busy{} })
 	_, err := w.ChangeCallbackSecret(t.Context(), w.merchant().MerchantID, adminapi.SecretChange{Mode: "live", Action: "rotate"})
 	if failure := w.refused(err, http.StatusConflict, ""); failure.Code != "IN_PROGRESS" {
 		t.Errorf("%v", failure)

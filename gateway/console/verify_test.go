@@ -44,7 +44,8 @@ func verifyingWorld(t *testing.T) (*world, *fakeVerifier) {
 	return newWorld(t, func(_ *console.Config, d *console.Dependencies) {
 		plugins := newPlugins(t)
 		plugins.manifest = m
-		d.Plugins, d.Verifier = plugins, v
+		plugins.fakeVerifier = v
+		d.Plugins = plugins
 	}), v
 }
 

@@ -32,9 +32,9 @@ func (c *Console) showBalance(x *call) (any, error) {
 	}
 	var balance ledger.Balance
 	if at.IsZero() {
-		balance, err = c.deps.Books.Balance(x.request.Context(), owner)
+		balance, err = c.deps.Ledger.Balance(x.request.Context(), owner)
 	} else {
-		balance, err = c.deps.Books.BalanceAt(x.request.Context(), owner, at)
+		balance, err = c.deps.Ledger.BalanceAt(x.request.Context(), owner, at)
 	}
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (c *Console) platformBalance(x *call, modeText string, at time.Time) (any, 
 	if err != nil {
 		return nil, err
 	}
-	sums, err := c.deps.Books.PlatformAt(x.request.Context(), string(mode), or(at, x.now.Add(ahead)))
+	sums, err := c.deps.Ledger.PlatformAt(x.request.Context(), string(mode), or(at, x.now.Add(ahead)))
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func or(t, otherwise time.Time) time.Time {
 	return t
 }
 
-func (c *Console) listStatement(x *call) (any, error) {
+func (c *Console) listAccountStatement(x *call) (any, error) {
 	query := x.request.URL.Query()
 	owner, err := c.ownerOf(x, cmp.Or(query.Get("mode"), string(tenants.Live)))
 	if err != nil {
@@ -98,7 +98,7 @@ func (c *Console) listStatement(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := c.deps.Books.AccountStatement(x.request.Context(), owner, from, to, after, most)
+	entries, err := c.deps.Ledger.AccountStatement(x.request.Context(), owner, from, to, after, most)
 	if err != nil {
 		return nil, err
 	}

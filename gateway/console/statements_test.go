@@ -16,8 +16,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// claimed makes a merchant's first sale on an account.
-func (w *world) claimed(merchant, account string, now time.Time) movement.Movement {
+// collects makes a merchant's first collection on an account.
+func (w *world) collects(merchant, account string, now time.Time) movement.Movement {
 	w.Helper()
 	m, ours, err := w.store.Reserve(w.Context(), movement.Movement{
 		Key: movement.Key{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}, Kind: manifest.Collection, Reference: "INV/1"},
@@ -55,7 +55,7 @@ func TestAnAccountIsOneMerchants(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.claimed(owner, "k-10200", time.Now().UTC())
+	w.collects(owner, "k-10200", time.Now().UTC())
 	if err := set(other, "live", "k-other"); err != nil {
 		t.Error(err)
 	}
@@ -72,33 +72,30 @@ func TestAnAccountIsOneMerchants(t *testing.T) {
 	}
 }
 
-// assigner keeps what the engine is asked.
-type assigner struct{ asked []engine.Assignment }
-
-func (a *assigner) Assign(_ context.Context, asked engine.Assignment) (movement.Movement, error) {
-	a.asked = append(a.asked, asked)
-	return movement.Movement{ID: asked.Movement, State: movement.Succeeded}, nil
-}
-
-func TestSettlementsAreListedAndAssigned(t *testing.T) {
+func TestStatementLinesAreListedAndAssigned(t *testing.T) {
 	t.Parallel()
-	money := &assigner{}
-	w := newWorld(t, func(_ *console.Config, deps *console.Dependencies) { deps.Assigner = money })
+	var assignments []engine.Assignment
+	w := newWorld(t, func(_ *console.Config, deps *console.Dependencies) {
+		deps.Assign = func(_ context.Context, a engine.Assignment) (movement.Movement, error) {
+			assignments = append(assignments, a)
+			return movement.Movement{ID: a.Movement, State: movement.Succeeded}, nil
+		}
+	})
 	ctx, merchant, now := t.Context(), w.merchant().MerchantID, time.Now().UTC().Truncate(time.Second)
 	account := movement.NewAccountID("wallet2", "live", "ID10200")
-	m := w.claimed(merchant, "ID10200", now)
-	book, err := w.store.Statement(ctx, account)
+	m := w.collects(merchant, "ID10200", now)
+	statement, err := w.store.Statement(ctx, account)
 	if err != nil {
 		t.Fatal(err)
 	}
 	row := movement.ImportedLine{Payment: "rrn-1", ID: "row-1", Amount: 10_000, Currency: "IDR", At: now, Paid: true}
-	if _, err := w.store.Import(ctx, now, book, []movement.ImportedLine{row}, "1", now); err != nil {
+	if _, err := w.store.Import(ctx, now, statement, []movement.ImportedLine{row}, "1", now); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := w.StatementLines(ctx, merchant); err != nil || len(list) != 0 { // nobody has judged it
+	if list, err := w.StatementLines(ctx, merchant); err != nil || len(list) != 0 { // it is not matched yet
 		t.Errorf("%+v, %v", list, err)
 	}
-	if _, err := w.store.Match(ctx, now, book, []movement.Match{{Payment: "rrn-1", State: movement.LineUnmatched}}); err != nil {
+	if _, err := w.store.Match(ctx, now, statement, []movement.Match{{Payment: "rrn-1", State: movement.LineUnmatched}}); err != nil {
 		t.Fatal(err)
 	}
 	list, err := w.StatementLines(ctx, merchant)
@@ -118,16 +115,16 @@ func TestSettlementsAreListedAndAssigned(t *testing.T) {
 			t.Errorf("movement %s is found", id)
 		}
 	}
-	if len(money.asked) != 0 {
-		t.Errorf("the engine was asked %+v", money.asked)
+	if len(assignments) != 0 {
+		t.Errorf("the engine was asked %+v", assignments)
 	}
 	made, err := w.Assign(ctx, "INV/1", adminapi.NewAssignment{Payment: "rrn-1", Reason: "the payer called"})
 	asked := engine.Assignment{Account: account, Payment: "rrn-1", Movement: m.ID, Operator: "ayu", Reason: "the payer called"}
-	if err != nil || made.State != "done" || len(money.asked) != 1 || money.asked[0] != asked {
-		t.Errorf("%+v, %v; the engine was asked %+v", made, err, money.asked)
+	if err != nil || made.State != string(movement.Succeeded) || len(assignments) != 1 || assignments[0] != asked {
+		t.Errorf("%+v, %v; the engine was asked %+v", made, err, assignments)
 	}
 	entries, err := w.Audit(ctx, merchant)
-	if err != nil || entries[0].Action != "settlement.assign" || !strings.Contains(entries[0].Detail, "the payer called") {
+	if err != nil || entries[0].Action != "statement.assign" || !strings.Contains(entries[0].Detail, "the payer called") {
 		t.Errorf("audit %+v, %v", entries, err)
 	}
 }

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -35,8 +36,8 @@ var moving = sync.OnceValues(func() (*catalog.Catalog, error) {
 	return catalog.New(snapshot), err
 })
 
-// deciding is a console over a real engine, which has no providers.
-func deciding(t *testing.T) *world {
+// overriding is a console over a real engine, which has no providers.
+func overriding(t *testing.T) *world {
 	t.Helper()
 	offered, err := moving()
 	if err != nil {
@@ -49,7 +50,9 @@ func deciding(t *testing.T) *world {
 			t.Fatal("the movements are not the store's")
 		}
 		late = engine.Dependencies{Movements: s, Records: s, Decisions: s, Catalog: offered, Now: d.Now, Log: d.Log}
-		d.Decider = deciderOf(func() *engine.Engine { return engine.New(late) })
+		d.Override = func(ctx context.Context, o engine.Decision) (engine.Decided, error) {
+			return engine.New(late).Decide(ctx, o)
+		}
 	})
 	late.Accounts = w.directory
 	return w
@@ -84,9 +87,9 @@ func (w *world) transfers(age time.Duration, change func(*movement.Movement)) mo
 	return claimed
 }
 
-func TestTwoOperatorsSettleATransfer(t *testing.T) {
+func TestTwoOperatorsOverrideATransfer(t *testing.T) {
 	t.Parallel()
-	w := deciding(t)
+	w := overriding(t)
 	m := w.transfers(25*time.Hour, nil)
 	other := adminapi.NewClient(w.url, otherToken)
 
@@ -110,7 +113,7 @@ func TestTwoOperatorsSettleATransfer(t *testing.T) {
 	}
 	last := shown.History[len(shown.History)-1]
 	if shown.State != "done" || last.Event != "decided" || !strings.Contains(last.Detail, `"ayu, budi"`) || !strings.Contains(last.Detail, "called them") {
-		t.Errorf("the story ends with %+v", last)
+		t.Errorf("the history ends with %+v", last)
 	}
 	if shown.Fee != 2500 || shown.NameMatch == nil || !*shown.NameMatch || shown.ConnectionVersion != 3 || shown.ConnectionOwner != "merchant" ||
 		string(shown.Quote) != `{"session":"s-1"}` || shown.PolicyVersion != "p-1" || shown.RequestID != m.RequestID || len(shown.Request) == 0 {
@@ -130,9 +133,9 @@ func TestTwoOperatorsSettleATransfer(t *testing.T) {
 	}
 }
 
-func TestOneOperatorSettlesAlone(t *testing.T) {
+func TestOneOperatorOverridesAlone(t *testing.T) {
 	t.Parallel()
-	w := deciding(t)
+	w := overriding(t)
 	m := w.transfers(25*time.Hour, func(m *movement.Movement) { m.Reference, m.Fingerprint = "\x1exyz-1", "\x1exyz-" })
 	s, err := w.Override(t.Context(), m.ID.String(), adminapi.NewOverride{As: "failed", Reason: "bounced", Alone: true})
 	if err != nil || s.Waiting || s.State != "failed" || !s.Override.Alone {
@@ -153,9 +156,9 @@ func TestOneOperatorSettlesAlone(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeSettled(t *testing.T) {
+func TestWhatCannotBeOverridden(t *testing.T) {
 	t.Parallel()
-	w := deciding(t)
+	w := overriding(t)
 	young := w.transfers(time.Hour, nil)
 	for _, c := range []struct {
 		id       string
@@ -173,7 +176,7 @@ func TestWhatCannotBeSettled(t *testing.T) {
 		_, err := w.Override(t.Context(), c.id, c.settling)
 		w.refused(err, c.status, c.field)
 	}
-	status, _, answer := w.send(http.MethodPost, "/admin/movements/"+young.ID.String()+"/settle", "Bearer nobody", `{"as":"failed","reason":"r"}`)
+	status, _, answer := w.send(http.MethodPost, "/admin/movements/"+young.ID.String()+"/override", "Bearer nobody", `{"as":"failed","reason":"r"}`)
 	if status != http.StatusUnauthorized {
 		t.Errorf("status %d: %s", status, answer)
 	}

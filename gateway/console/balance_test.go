@@ -100,8 +100,8 @@ func TestABalanceOfATime(t *testing.T) {
 	}
 }
 
-// earnings are books that only know what the platform has.
-type earnings struct{ console.Books }
+// earnings is a ledger that only knows the platform's accounts.
+type earnings struct{ console.Ledger }
 
 func (earnings) PlatformAt(context.Context, string, time.Time) ([]store.PlatformBalance, error) {
 	return []store.PlatformBalance{{Adjustments: -100}, {Provider: "pulsa", Margin: 50, Cost: -40, Deposit: 40}}, nil
@@ -109,7 +109,7 @@ func (earnings) PlatformAt(context.Context, string, time.Time) ([]store.Platform
 
 func TestThePlatformsAccountsAreToldByProvider(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Books = earnings{} })
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Ledger = earnings{} })
 	platform, err := w.Balance(t.Context(), "platform", "test", time.Time{})
 	want := []adminapi.AccountBalance{
 		{Account: "adjustments", Amount: -100}, {Account: "margin", Provider: "pulsa", Amount: 50},
@@ -125,10 +125,10 @@ func TestBooksThatCantBeRead(t *testing.T) {
 	w := newWorld(t)
 	id := w.merchant().MerchantID
 	for path, want := range map[string]string{
-		"/balance?mode=prod": "mode", "/balance?at=noon": "at", "/statement?mode=prod": "mode", "/statement?from=noon": "from",
-		"/statement?to=noon": "to", "/statement?limit=0": "limit", "/statement?after=x": "after", "/statement?after=a.1.1.1.1.1": "after",
-		"/statement?after=00000000-0000-4000-8000-000000000000.1.1.1.1.x": "after",
-		"/statement?after=00000000-0000-4000-8000-000000000000.1.1.1.1":   "after",
+		"/balance?mode=prod": "mode", "/balance?at=noon": "at", "/account-statement?mode=prod": "mode", "/account-statement?from=noon": "from",
+		"/account-statement?to=noon": "to", "/account-statement?limit=0": "limit", "/account-statement?after=x": "after", "/account-statement?after=a.1.1.1.1.1": "after",
+		"/account-statement?after=00000000-0000-4000-8000-000000000000.1.1.1.1.x": "after",
+		"/account-statement?after=00000000-0000-4000-8000-000000000000.1.1.1.1":   "after",
 	} {
 		status, _, body := w.send(http.MethodGet, "/admin/merchants/"+id+path, "Bearer "+token, "")
 		if status != http.StatusBadRequest || !strings.Contains(body, `"field":"`+want+`"`) {

@@ -1,46 +1,35 @@
 package console
 
 import (
-	"context"
-
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
-// Decider takes operators' word on movements whose outcome nobody knows, with an
-// audit entry. Its errors are *fault.Error.
-type Decider interface {
-	Decide(ctx context.Context, d engine.Decision) (engine.Decided, error)
-}
-
-// settleMovement takes our own names of a movement alone: whoever ends one says
-// exactly which.
-func (c *Console) settleMovement(x *call) (any, error) {
-	var s adminapi.NewOverride
-	if err := decode(x, &s); err != nil {
-		return nil, err
-	}
+// overrideMovement takes only our own names of a movement, so that there is no doubt
+// about which one is ended.
+func (c *Console) overrideMovement(x *call, wanted adminapi.NewOverride) (any, error) {
 	id, attempt, ok := ourName(x.request.PathValue("movement"))
-	switch outcome := movement.OverrideOutcome(s.As); {
+	outcome := movement.OverrideOutcome(wanted.As)
+	switch {
 	case !ok:
-		return nil, fault.New(fault.NotFound, "There is no such movement: settle names one by its id, refId, txId or upstream reference.")
+		return nil, fault.New(fault.NotFound, "There is no such movement: override names one by its id, refId, txId or upstream reference.")
 	case outcome != movement.OverrideSucceeded && outcome != movement.OverrideFailed:
 		return nil, fault.Invalid("as", "must be success or failed")
-	case !plain(s.Reason, 1, maxReason):
+	case !plain(wanted.Reason, 1, maxReason):
 		return nil, fault.Invalid("reason", "must have 1 to 500 characters, without control characters")
 	}
-	decided, err := c.deps.Decider.Decide(x.request.Context(), engine.Decision{
-		Movement: id, Attempt: attempt, Operator: x.operator, Outcome: movement.OverrideOutcome(s.As), Reason: s.Reason, Alone: s.Alone,
+	overridden, err := c.deps.Override(x.request.Context(), engine.Decision{
+		Movement: id, Attempt: attempt, Operator: x.operator, Outcome: outcome, Reason: wanted.Reason, Alone: wanted.Alone,
 	})
 	if err != nil {
 		return nil, err
 	}
-	m := decided.Movement
+	m := overridden.Movement
 	return adminapi.Overridden{
 		ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: shownReference(m.Reference),
-		State: string(m.State), Waiting: !decided.Decision.Made(), Override: verdictDocument(decided.Decision),
+		State: string(m.State), Waiting: !overridden.Decision.Made(), Override: overrideDocument(overridden.Decision),
 	}, nil
 }
 
