@@ -21,12 +21,8 @@ type ledgerBalance struct {
 }
 
 // Run prints a row for each account.
-func (c *ledgerBalance) Run(ctx context.Context, p *program) error {
+func (c *ledgerBalance) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	if err := p.oneForm(c.CSV); err != nil {
-		return err
-	}
-	admin, err := p.admin()
-	if err != nil {
 		return err
 	}
 	balance, err := admin.Balance(ctx, c.Merchant, c.Mode, c.At)
@@ -36,11 +32,7 @@ func (c *ledgerBalance) Run(ctx context.Context, p *program) error {
 	rows := [][]string{{"ACCOUNT", "PROVIDER", "AMOUNT"}}
 	table := [][]string{{"merchant_id", "mode", "at", "account", "provider", "amount"}}
 	for _, a := range balance.Accounts {
-		provider := a.Provider
-		if provider == "" {
-			provider = "-"
-		}
-		rows = append(rows, []string{a.Account, provider, a.Amount.String()})
+		rows = append(rows, []string{a.Account, dash(a.Provider), a.Amount.String()})
 		table = append(table, []string{
 			inert(balance.MerchantID), balance.Mode, exactTime(balance.At), a.Account, inert(a.Provider), a.Amount.String(),
 		})
@@ -60,15 +52,11 @@ type ledgerStatement struct {
 }
 
 // Run prints the statement, however many pages it fills.
-func (c *ledgerStatement) Run(ctx context.Context, p *program) error {
+func (c *ledgerStatement) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	if err := p.oneForm(c.CSV); err != nil {
 		return err
 	}
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	entries := statement(ctx, admin, c.Merchant, adminapi.AccountStatementFilter{Mode: c.Mode, From: c.From, To: c.To, Limit: statementPage})
+	entries := accountStatement(ctx, admin, c.Merchant, adminapi.AccountStatementFilter{Mode: c.Mode, From: c.From, To: c.To, Limit: adminapi.MostListed})
 	if c.CSV {
 		return writeStatement(p.out, entries)
 	}
@@ -78,24 +66,17 @@ func (c *ledgerStatement) Run(ctx context.Context, p *program) error {
 		if err != nil {
 			return err
 		}
-		provider := e.Provider
-		if provider == "" {
-			provider = "-"
-		}
 		all = append(all, e)
 		rows = append(rows, []string{
-			timeText(&e.At), e.Kind, strconv.Quote(e.Reference), provider, e.Available.String(), e.Held.String(),
+			timeText(&e.At), e.Kind, strconv.Quote(e.Reference), dash(e.Provider), e.Available.String(), e.Held.String(),
 			e.BalanceAvailable.String(), e.BalanceHeld.String(),
 		})
 	}
 	return p.show(all, rows...)
 }
 
-// statementPage is how many entries are asked for at once.
-const statementPage = 1000
-
-// statement reads all pages of a statement, each when it is needed.
-func statement(ctx context.Context, admin *adminapi.Client, merchant string, f adminapi.AccountStatementFilter) iter.Seq2[adminapi.AccountEntry, error] {
+// accountStatement reads all pages of an account statement, each when it is needed.
+func accountStatement(ctx context.Context, admin *adminapi.Client, merchant string, f adminapi.AccountStatementFilter) iter.Seq2[adminapi.AccountEntry, error] {
 	return func(yield func(adminapi.AccountEntry, error) bool) {
 		for {
 			page, err := admin.AccountStatement(ctx, merchant, f)
@@ -115,8 +96,8 @@ func statement(ctx context.Context, admin *adminapi.Client, merchant string, f a
 	}
 }
 
-// writeStatement writes rows as they come, because a statement may be longer
-// than the memory of who asks for it.
+// writeStatement writes rows as they come, because a statement may be larger than
+// this machine's memory.
 func writeStatement(to io.Writer, entries iter.Seq2[adminapi.AccountEntry, error]) error {
 	w := csv.NewWriter(to)
 	if err := w.Write([]string{

@@ -28,11 +28,7 @@ type callbackList struct {
 }
 
 // Run prints the callbacks.
-func (c *callbackList) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *callbackList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	list, err := admin.Callbacks(ctx, c.Merchant, adminapi.CallbackFilter{
 		Mode: c.Mode, State: c.State, Since: c.Since, Until: c.Until, Limit: c.Limit,
 	})
@@ -57,11 +53,7 @@ type callbackShow struct {
 
 // Run prints the callback. What a receiver answered is quoted, because it may
 // be anything.
-func (c *callbackShow) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *callbackShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	callback, err := admin.Callback(ctx, c.Merchant, c.Mode, c.Event)
 	if err != nil {
 		return err
@@ -90,11 +82,7 @@ type callbackResend struct {
 }
 
 // Run sends again and tells how many, in as many requests as it takes.
-func (c *callbackResend) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *callbackResend) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	order := adminapi.ResendOrder{
 		Mode: c.Mode, EventID: c.Event, Since: givenTime(c.Since), Until: givenTime(c.Until), Failed: c.Failed,
 	}
@@ -126,11 +114,7 @@ type callbackTest struct {
 }
 
 // Run prints the event that is on its way.
-func (c *callbackTest) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *callbackTest) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	sent, err := admin.TestCallback(ctx, c.Merchant, adminapi.TestOrder{Mode: c.Mode, URL: c.URL})
 	if err != nil {
 		return err
@@ -146,13 +130,9 @@ type callbackURL struct {
 }
 
 // Run sets the default URL.
-func (c *callbackURL) Run(ctx context.Context, p *program) error {
+func (c *callbackURL) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	if (c.URL == "") != c.Clear {
 		return usage(errors.New("give either a URL or --clear"))
-	}
-	admin, err := p.admin()
-	if err != nil {
-		return err
 	}
 	setup, err := admin.SetCallbackURL(ctx, c.Merchant, c.Mode, c.URL)
 	if err != nil {
@@ -172,11 +152,7 @@ type callbackSecret struct {
 }
 
 // Run takes one step of a rotation, and prints the next secret when it was made.
-func (c *callbackSecret) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *callbackSecret) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	changed, err := admin.ChangeCallbackSecret(ctx, c.Merchant, adminapi.SecretChange{Mode: c.Mode, Action: c.Step})
 	if err != nil {
 		return err

@@ -25,12 +25,8 @@ type connectionSet struct {
 
 // Run sets the connection, which the provider is asked about first where it can
 // be, and prints where it must send its notifications.
-func (c *connectionSet) Run(ctx context.Context, p *program) error {
+func (c *connectionSet) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	credentials, err := c.credentials(p)
-	if err != nil {
-		return err
-	}
-	admin, err := p.admin()
 	if err != nil {
 		return err
 	}

@@ -21,10 +21,8 @@ type keyCreate struct {
 }
 
 // Run prints the new key.
-func (c *keyCreate) Run(ctx context.Context, p *program) error {
-	return p.makeKey(func(admin *adminapi.Client) (adminapi.CreatedKey, error) {
-		return admin.CreateKey(ctx, c.Merchant, adminapi.NewKey{Mode: c.Mode, Scopes: c.Scope, IPs: c.IP})
-	})
+func (c *keyCreate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showKey(admin.CreateKey(ctx, c.Merchant, adminapi.NewKey{Mode: c.Mode, Scopes: c.Scope, IPs: c.IP}))
 }
 
 type keyRotate struct {
@@ -34,18 +32,11 @@ type keyRotate struct {
 }
 
 // Run prints the next key.
-func (c *keyRotate) Run(ctx context.Context, p *program) error {
-	return p.makeKey(func(admin *adminapi.Client) (adminapi.CreatedKey, error) {
-		return admin.RotateKey(ctx, c.Merchant, c.Key, adminapi.Rotation{Overlap: c.Overlap.String()})
-	})
+func (c *keyRotate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showKey(admin.RotateKey(ctx, c.Merchant, c.Key, adminapi.Rotation{Overlap: c.Overlap.String()}))
 }
 
-func (p *program) makeKey(create func(*adminapi.Client) (adminapi.CreatedKey, error)) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	k, err := create(admin)
+func (p *program) showKey(k adminapi.CreatedKey, err error) error {
 	if err != nil {
 		return err
 	}
@@ -55,15 +46,11 @@ func (p *program) makeKey(create func(*adminapi.Client) (adminapi.CreatedKey, er
 type keyRevoke struct {
 	Merchant string `arg:"" help:"The merchant's id."`
 	Key      string `arg:"" help:"The key's id."`
-	Reason   string `help:"Why; stands in the audit."`
+	Reason   string `help:"Why; kept in the audit."`
 }
 
 // Run revokes the key.
-func (c *keyRevoke) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *keyRevoke) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	k, err := admin.RevokeKey(ctx, c.Merchant, c.Key, c.Reason)
 	if err != nil {
 		return err

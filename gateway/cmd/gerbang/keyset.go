@@ -114,11 +114,7 @@ func (c *keysetRotate) Run(p *program) error {
 type keysetList struct{}
 
 // Run prints a row for each key.
-func (*keysetList) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (*keysetList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	keys, err := admin.Keyset(ctx)
 	if err != nil {
 		return err
@@ -133,11 +129,7 @@ func (*keysetList) Run(ctx context.Context, p *program) error {
 type keysetReseal struct{}
 
 // Run seals anew and names what could not be opened, which is a failure.
-func (*keysetReseal) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (*keysetReseal) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	done, err := admin.Reseal(ctx)
 	if err != nil {
 		return fmt.Errorf("%w\n%d were sealed anew before; what is left is done by running it again", err, done.Resealed)
@@ -167,11 +159,7 @@ type keysetPrune struct {
 }
 
 // Run removes what seals nothing.
-func (c *keysetPrune) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *keysetPrune) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	inUse, err := admin.Keyset(ctx)
 	if err != nil {
 		return err

@@ -22,17 +22,13 @@ type merchantLimit struct {
 	Burst    int64            `help:"Requests at once after a pause."`
 	For      *time.Duration   `placeholder:"2h" help:"How long it holds; for ever unless given."`
 	Remove   string           `placeholder:"NAME" help:"Remove a limit of its own: the name of a quota, or default for the rate."`
-	Reason   string           `help:"Why; stands in the audit, and must be given for a change."`
+	Reason   string           `help:"Why; kept in the audit, and required for a change."`
 }
 
 // Run changes the limits, where a change is asked for, and shows those that the
 // merchant then has.
-func (c *merchantLimit) Run(ctx context.Context, p *program) error {
+func (c *merchantLimit) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	change, err := c.change()
-	if err != nil {
-		return err
-	}
-	admin, err := p.admin()
 	if err != nil {
 		return err
 	}
@@ -79,7 +75,7 @@ func (c *merchantLimit) change() (adminapi.LimitChange, error) {
 	case !sets && c.For != nil:
 		return change, errors.New("--for needs a --quota, --rate or --burst that it bounds")
 	case (sets || c.Remove != "") && c.Reason == "":
-		return change, errors.New("--reason must be given: it stands on the merchant's record and in the audit")
+		return change, errors.New("--reason must be given: it is kept on the merchant's record and in the audit")
 	}
 	return change, nil
 }

@@ -257,7 +257,7 @@ func (l *listener) handle(ctx context.Context, n notice) error {
 }
 
 // try posts an event once, with the headers that its callback has but for its
-// place in the movement's story, which the list doesn't tell.
+// place in the movement's history, which the list doesn't tell.
 func (l *listener) try(ctx context.Context, n notice) (int, string) {
 	header, err := l.headers(n)
 	if err != nil {

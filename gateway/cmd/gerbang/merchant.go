@@ -28,11 +28,7 @@ type merchantCreate struct {
 }
 
 // Run prints the merchant and its secrets.
-func (c *merchantCreate) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *merchantCreate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	m, err := admin.CreateMerchant(ctx, adminapi.NewMerchant{Name: c.Name, Tier: c.Tier, Labels: c.Label})
 	if err != nil {
 		return err
@@ -45,48 +41,37 @@ func (c *merchantCreate) Run(ctx context.Context, p *program) error {
 
 type merchantSuspend struct {
 	Merchant string `arg:"" help:"The merchant's id."`
-	Reason   string `help:"Why; stands in the audit."`
+	Reason   string `help:"Why; kept in the audit."`
 }
 
 // Run stops the merchant.
-func (c *merchantSuspend) Run(ctx context.Context, p *program) error {
-	return p.changeMerchant(func(admin *adminapi.Client) (adminapi.Merchant, error) {
-		return admin.Suspend(ctx, c.Merchant, c.Reason)
-	})
+func (c *merchantSuspend) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showMerchant(admin.Suspend(ctx, c.Merchant, c.Reason))
 }
 
 type merchantResume struct {
 	Merchant string `arg:"" help:"The merchant's id."`
-	Reason   string `help:"Why; stands in the audit."`
+	Reason   string `help:"Why; kept in the audit."`
 }
 
 // Run lets the merchant go on.
-func (c *merchantResume) Run(ctx context.Context, p *program) error {
-	return p.changeMerchant(func(admin *adminapi.Client) (adminapi.Merchant, error) {
-		return admin.Resume(ctx, c.Merchant, c.Reason)
-	})
+func (c *merchantResume) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showMerchant(admin.Resume(ctx, c.Merchant, c.Reason))
 }
 
 type merchantTier struct {
 	Merchant string `arg:"" help:"The merchant's id."`
 	Tier     string `arg:"" help:"One of the policy's."`
-	Reason   string `help:"Why; stands in the audit."`
+	Reason   string `help:"Why; kept in the audit."`
 }
 
 // Run moves the merchant.
-func (c *merchantTier) Run(ctx context.Context, p *program) error {
-	return p.changeMerchant(func(admin *adminapi.Client) (adminapi.Merchant, error) {
-		return admin.SetTier(ctx, c.Merchant, adminapi.TierChange{Tier: c.Tier, Reason: c.Reason})
-	})
+func (c *merchantTier) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showMerchant(admin.SetTier(ctx, c.Merchant, adminapi.TierChange{Tier: c.Tier, Reason: c.Reason}))
 }
 
-// changeMerchant does one change and shows how the merchant now stands.
-func (p *program) changeMerchant(change func(*adminapi.Client) (adminapi.Merchant, error)) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	m, err := change(admin)
+// showMerchant prints a merchant after a change.
+func (p *program) showMerchant(m adminapi.Merchant, err error) error {
 	if err != nil {
 		return err
 	}
@@ -105,11 +90,7 @@ const listPage = 500
 type merchantList struct{}
 
 // Run prints all merchants, however many pages they fill.
-func (*merchantList) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (*merchantList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	merchants, rows := []adminapi.Merchant{}, [][]string{merchantHead}
 	for after := ""; ; {
 		page, err := admin.Merchants(ctx, after, listPage)
@@ -130,11 +111,7 @@ type merchantShow struct {
 }
 
 // Run prints the merchant without any secret.
-func (c *merchantShow) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *merchantShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	m, err := admin.Merchant(ctx, c.Merchant)
 	if err != nil {
 		return err
@@ -170,11 +147,7 @@ type merchantAudit struct {
 }
 
 // Run prints the audit, the newest entry first.
-func (c *merchantAudit) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *merchantAudit) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	entries, err := admin.Audit(ctx, c.Merchant)
 	if err != nil {
 		return err

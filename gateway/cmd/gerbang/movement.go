@@ -12,20 +12,16 @@ import (
 )
 
 type movementCommands struct {
-	Show   movementShow   `cmd:"" help:"Show what was asked, sent, answered, decided, posted and told."`
-	Settle movementSettle `cmd:"" help:"Say how it ended, where the provider tells no end: two operators say the same, or one alone, which is reviewed."`
+	Show     movementShow     `cmd:"" help:"Show its request, answers, history, overrides, postings and callbacks."`
+	Override movementOverride `cmd:"" help:"Say how it ended, where the provider tells no end: two operators say the same, or one alone, which is reviewed."`
 }
 
 type movementShow struct {
 	ID string `arg:"" name:"id" help:"Any id that belongs to it alone."`
 }
 
-// Run prints the whole trail. What others wrote is quoted or JSON.
-func (c *movementShow) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+// Run prints everything that is kept of it. What others wrote is quoted or JSON.
+func (c *movementShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	m, err := admin.Movement(ctx, c.ID)
 	if err != nil {
 		return err
@@ -52,20 +48,20 @@ func movementRows(m adminapi.Movement) [][]string {
 
 // happened is everything that happened to a movement, with the time first.
 func happened(m adminapi.Movement) [][]string {
-	rows := [][]string{{timeText(&m.CreatedAt), "claimed", "attempt " + strconv.Itoa(m.Attempt)}}
+	rows := [][]string{{timeText(&m.CreatedAt), "reserved", "attempt " + strconv.Itoa(m.Attempt)}}
 	for _, e := range m.History {
 		rows = append(rows, []string{timeText(&e.At), e.Event, e.Detail})
 	}
-	for _, s := range m.Notes {
-		rows = append(rows, []string{timeText(&s.At), s.Event, fmt.Sprintf("%s, times: %d, last at %s", s.Detail, s.Times, timeText(&s.LastAt))})
+	for _, n := range m.Notes {
+		rows = append(rows, []string{timeText(&n.At), n.Event, fmt.Sprintf("%s, times: %d, last at %s", n.Detail, n.Times, timeText(&n.LastAt))})
 	}
-	for _, v := range m.Overrides {
-		rows = append(rows, verdictRows(v)...)
+	for _, o := range m.Overrides {
+		rows = append(rows, overrideRows(o)...)
 	}
-	for _, a := range m.Exceptions {
-		rows = append(rows, []string{timeText(&a.At), "listed " + a.Reason, a.Detail})
-		if a.ResolvedAt != nil {
-			rows = append(rows, []string{timeText(a.ResolvedAt), "settled " + a.Reason, "by " + a.ResolvedBy + ": " + a.Resolution})
+	for _, e := range m.Exceptions {
+		rows = append(rows, []string{timeText(&e.At), "listed " + e.Reason, e.Detail})
+		if e.ResolvedAt != nil {
+			rows = append(rows, []string{timeText(e.ResolvedAt), "resolved " + e.Reason, "by " + e.ResolvedBy + ": " + e.Resolution})
 		}
 	}
 	for _, t := range m.Postings {
@@ -78,14 +74,14 @@ func happened(m adminapi.Movement) [][]string {
 	return rows
 }
 
-func verdictRows(v adminapi.Override) [][]string {
+func overrideRows(o adminapi.Override) [][]string {
 	first := "proposed "
-	if v.Alone {
+	if o.Alone {
 		first = "decided alone "
 	}
-	rows := [][]string{{timeText(&v.At), first + v.As, "by " + v.Operator + ": " + v.Reason}}
-	if v.ConfirmedBy != "" {
-		rows = append(rows, []string{timeText(v.ConfirmedAt), "confirmed " + v.As, "by " + v.ConfirmedBy + ": " + v.ConfirmedReason})
+	rows := [][]string{{timeText(&o.At), first + o.As, "by " + o.Operator + ": " + o.Reason}}
+	if o.ConfirmedBy != "" {
+		rows = append(rows, []string{timeText(o.ConfirmedAt), "confirmed " + o.As, "by " + o.ConfirmedBy + ": " + o.ConfirmedReason})
 	}
 	return rows
 }
@@ -98,31 +94,27 @@ func callbackRows(callback adminapi.Callback) [][]string {
 	return rows
 }
 
-type movementSettle struct {
+type movementOverride struct {
 	ID     string `arg:"" name:"id" help:"Its id, refId, txId or upstream reference."`
 	As     string `required:"" enum:"success,failed" help:"success or failed."`
-	Reason string `required:"" help:"How that is known; stands in the audit."`
-	Alone  bool   `help:"Without a second operator; it then stands on the operators' list for review."`
+	Reason string `required:"" help:"How that is known; kept in the audit."`
+	Alone  bool   `help:"Without a second operator; it then becomes an exception for review."`
 }
 
-// Run takes the operator's word, and tells whether another's is awaited.
-func (c *movementSettle) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	s, err := admin.Override(ctx, c.ID, adminapi.NewOverride{As: c.As, Reason: c.Reason, Alone: c.Alone})
+// Run overrides the movement, and says whether another operator must confirm.
+func (c *movementOverride) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	o, err := admin.Override(ctx, c.ID, adminapi.NewOverride{As: c.As, Reason: c.Reason, Alone: c.Alone})
 	if err != nil {
 		return err
 	}
 	rows := [][]string{
-		{"id", s.ID}, {"merchant_id", s.MerchantID}, {"mode", s.Mode}, {"kind", s.Kind}, {"reference", quoted(s.Reference)}, {"state", s.State},
+		{"id", o.ID}, {"merchant_id", o.MerchantID}, {"mode", o.Mode}, {"kind", o.Kind}, {"reference", quoted(o.Reference)}, {"state", o.State},
 	}
-	rows = append(rows, verdictRows(s.Override)...)
-	if s.Waiting {
+	rows = append(rows, overrideRows(o.Override)...)
+	if o.Waiting {
 		rows = append(rows, []string{"It waits for another operator to say the same."})
 	}
-	return p.show(s, rows...)
+	return p.show(o, rows...)
 }
 
 type findCommand struct {
@@ -131,11 +123,7 @@ type findCommand struct {
 }
 
 // Run prints each movement with what happened to it. Finding none is a failure.
-func (c *findCommand) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *findCommand) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	found, err := admin.Find(ctx, c.ID, c.Since)
 	if err != nil {
 		return err
@@ -164,8 +152,8 @@ func foundRows(m adminapi.FoundMovement) [][]string {
 		{"request_id", dash(m.RequestID)}, {"decision_id", dash(m.DecisionID), dash(m.PolicyVersion)},
 		{"sent as", m.UpstreamReference}, {m.Provider + " calls it", quoted(m.ProviderReference)},
 	}
-	for _, l := range m.History {
-		rows = append(rows, []string{timeText(&l.At), l.Event, l.Detail})
+	for _, e := range m.History {
+		rows = append(rows, []string{timeText(&e.At), e.Event, e.Detail})
 	}
 	return rows
 }

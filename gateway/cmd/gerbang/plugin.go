@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 )
 
@@ -17,11 +18,7 @@ type pluginCommands struct {
 type pluginList struct{}
 
 // Run prints a row for each plugin.
-func (*pluginList) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (*pluginList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	plugins, err := admin.Plugins(ctx)
 	if err != nil {
 		return err

@@ -3,54 +3,45 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
-type settlementCommands struct {
-	List   settlementList   `cmd:"" help:"List a merchant's payments that pay nothing: of no sale, of several, or of one that is paid."`
-	Assign settlementAssign `cmd:"" help:"Give a payment, also one that came late, to a sale that waits for its money or has expired."`
+type statementCommands struct {
+	List   statementList   `cmd:"" help:"List a merchant's statement lines that match no collection, several, or one that is paid."`
+	Assign statementAssign `cmd:"" help:"Assign a statement line, also a late one, to a collection that is pending or has expired."`
 }
 
-type settlementList struct {
+type statementList struct {
 	Merchant string `arg:"" help:"The merchant's id."`
 }
 
-// Run prints the payments, the newest first.
-func (c *settlementList) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+// Run prints the lines, the newest first.
+func (c *statementList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	list, err := admin.StatementLines(ctx, c.Merchant)
 	if err != nil {
 		return err
 	}
 	rows := [][]string{{"AT", "MODE", "PROVIDER", "PAYMENT", "STATE", "AMOUNT", "CURRENCY"}}
-	for _, s := range list {
-		rows = append(rows, []string{timeText(&s.At), s.Mode, s.Provider, s.Payment, s.State, strconv.FormatInt(int64(s.Amount), 10), s.Currency})
+	for _, l := range list {
+		rows = append(rows, []string{timeText(&l.At), l.Mode, l.Provider, l.Payment, l.State, l.Amount.String(), l.Currency})
 	}
-	if err := p.show(list, rows...); err != nil || len(list) < mostEntries {
+	if err := p.show(list, rows...); err != nil || len(list) < adminapi.MostListed {
 		return err
 	}
-	_, err = fmt.Fprintf(p.err, "the newest %d are shown; there may be more\n", mostEntries)
+	_, err = fmt.Fprintf(p.err, "the newest %d are shown; there may be more\n", adminapi.MostListed)
 	return err
 }
 
-type settlementAssign struct {
-	Entry    string `arg:"" help:"The payment, as the list names it."`
-	Movement string `arg:"" help:"The sale: its reference, or any of its ids."`
-	Reason   string `required:"" help:"Why it is for this sale. Kept with your name."`
+type statementAssign struct {
+	Payment  string `arg:"" help:"The line's payment, as the list shows it."`
+	Movement string `arg:"" help:"The collection: its reference, or any of its ids."`
+	Reason   string `required:"" help:"Why it pays this collection. Kept in the audit with your name."`
 }
 
-// Run assigns the payment.
-func (c *settlementAssign) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	made, err := admin.Assign(ctx, c.Movement, adminapi.NewAssignment{Payment: c.Entry, Reason: c.Reason})
+// Run assigns the line.
+func (c *statementAssign) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	made, err := admin.Assign(ctx, c.Movement, adminapi.NewAssignment{Payment: c.Payment, Reason: c.Reason})
 	if err != nil {
 		return err
 	}
