@@ -304,7 +304,7 @@ func (w *stall) age(t testing.TB, c collected, by time.Duration) {
 func (w *stall) waiting(t testing.TB) []adminapi.StatementLine {
 	t.Helper()
 	var list []adminapi.StatementLine
-	w.succeed(t, "", &list, "settlement", "list", w.merchant)
+	w.succeed(t, "", &list, "statement", "list", w.merchant)
 	return list
 }
 
@@ -328,7 +328,7 @@ func (w *stall) wantWaiting(t testing.TB, want ...string) {
 // assign gives a payment to a sale as an operator does.
 func (w *stall) assign(t testing.TB, payment string, c collected) (string, error) {
 	t.Helper()
-	return w.run(t, "settlement", "assign", payment, w.movementIDOf(t, c), "--reason", "the payer has called")
+	return w.run(t, "statement", "assign", payment, w.movementIDOf(t, c), "--reason", "the payer has called")
 }
 
 // usedOf is how much of the quota wallet2 a merchant has used.

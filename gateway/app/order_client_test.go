@@ -286,8 +286,8 @@ func (p *program) listed(t testing.TB, parts ...string) {
 	var out string
 	if err := until(paidWithin, func() bool {
 		var err error
-		if out, err = p.run(t, "attention", "list"); err != nil {
-			t.Fatalf("gerbang attention list: %v\n%s", err, out)
+		if out, err = p.run(t, "exception", "list"); err != nil {
+			t.Fatalf("gerbang exception list: %v\n%s", err, out)
 		}
 		return slices.ContainsFunc(strings.Split(out, "\n"), func(line string) bool {
 			return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) })

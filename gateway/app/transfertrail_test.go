@@ -91,7 +91,7 @@ func (m remit) wantShown(t *testing.T, p *program, shown adminapi.Movement) {
 	}
 	for _, part := range []string{
 		shown.MerchantID, shown.Reference, shown.RequestID, shown.DecisionID, shown.PolicyVersion, shown.UpstreamReference,
-		fmt.Sprintf(`"amount":%d`, m.amount), fmt.Sprintf("%q", m.to), "claimed", shown.State, "callback transfer.status_update", "delivered 200",
+		fmt.Sprintf(`"amount":%d`, m.amount), fmt.Sprintf("%q", m.to), "reserved", shown.State, "callback transfer.status_update", "delivered 200",
 	} {
 		if part == "" || !strings.Contains(out, part) {
 			t.Errorf("%q is not in what is shown:\n%s", part, out)
@@ -175,14 +175,14 @@ func (s shop) doubted(t *testing.T, m remit, reference string) {
 // decides is an operator's word on how a transfer ended, which is taken.
 func (p *program) decides(t *testing.T, id, as string, flags ...string) (got adminapi.Overridden) {
 	t.Helper()
-	p.succeed(t, "", &got, append([]string{"transfer", "settle", id, "--as", as, "--reason", "seen in the portal"}, flags...)...)
+	p.succeed(t, "", &got, append([]string{"transfer", "override", id, "--as", as, "--reason", "seen in the portal"}, flags...)...)
 	return got
 }
 
 // refuses is an operator's word that is not taken.
 func (p *program) refuses(t *testing.T, part, id, as string) {
 	t.Helper()
-	if out, err := p.run(t, "transfer", "settle", id, "--as", as, "--reason", "seen in the portal"); err == nil || !strings.Contains(out, part) {
+	if out, err := p.run(t, "transfer", "override", id, "--as", as, "--reason", "seen in the portal"); err == nil || !strings.Contains(out, part) {
 		t.Errorf("settled as %s: %v %s, want a refusal with %q", as, err, out, part)
 	}
 }
