@@ -6,14 +6,10 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
-	jsonx "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
-	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/gateway/jsonbody"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -67,8 +63,7 @@ func write(w http.ResponseWriter, status int, document any) {
 	_ = encoder.Encode(document)
 }
 
-// decode reads a request's body strictly: one JSON object, no name twice, none
-// that is unknown. An error tells the place and never what stands there.
+// decode reads a request's body strictly; no body is an empty object.
 func decode(x *call, into any) error {
 	content, err := io.ReadAll(x.request.Body)
 	if err != nil {
@@ -78,43 +73,7 @@ func decode(x *call, into any) error {
 		return fault.New(fault.InvalidRequest, "The body could not be read.").Because(err)
 	}
 	if len(content) == 0 {
-		content = []byte("{}") // what a field requires is judged later
+		return nil // what a field requires is judged later
 	}
-	return unreadable(jsonx.Unmarshal(content, into, jsonx.RejectUnknownMembers(true)))
-}
-
-func unreadable(err error) error {
-	if err == nil {
-		return nil
-	}
-	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return fault.Invalid(field(syntax.JSONPointer), "is given twice")
-		}
-		return fault.Newf(fault.InvalidRequest, "The body is not valid JSON; the fault is at byte %d.", syntax.ByteOffset)
-	}
-	semantic, ok := errors.AsType[*jsonx.SemanticError](err)
-	if !ok {
-		return fault.New(fault.InvalidRequest, "The body is not a JSON object.")
-	}
-	name := field(semantic.JSONPointer)
-	if wrong, ok := errors.AsType[money.Error](err); ok {
-		return fault.Invalid(name, wrong.Error())
-	}
-	switch {
-	case errors.Is(err, jsonx.ErrUnknownName):
-		return fault.Invalid(name, "is not a known field")
-	case name == "":
-		return fault.New(fault.InvalidRequest, "The body is not a JSON object.")
-	default:
-		return fault.Invalid(name, "has the wrong type")
-	}
-}
-
-func field(pointer jsontext.Pointer) string {
-	var names []string
-	for name := range pointer.Tokens() {
-		names = append(names, name)
-	}
-	return strings.Join(names, ".")
+	return jsonbody.Decode(content, into)
 }

@@ -133,7 +133,7 @@ func TestEveryAnswerHasTheEnvelope(t *testing.T) {
 		{"POST", "/admin/merchants", "{", 400, "INVALID_REQUEST", ""},
 		{"POST", "/admin/merchants", "[]", 400, "INVALID_REQUEST", ""},
 		{"POST", "/admin/merchants", "{} {}", 400, "INVALID_REQUEST", ""},
-		{"POST", "/admin/merchants", "{\"name\":\"\xff\"}", 400, "INVALID_REQUEST", ""},
+		{"POST", "/admin/merchants", "{\"name\":\"\xff\"}", 400, "INVALID_REQUEST", "name"},
 		{"POST", "/admin/merchants", `{"name":"Toko","Tier":"starter"}`, 400, "INVALID_REQUEST", "Tier"},
 		{"POST", "/admin/merchants", `{"name":"Toko","name":"Toko"}`, 400, "INVALID_REQUEST", "name"},
 		{"POST", "/admin/merchants", `{"name":17}`, 400, "INVALID_REQUEST", "name"},

@@ -117,7 +117,7 @@ func TestWhatAMerchantMayNotBe(t *testing.T) {
 	for field, wanted := range map[string][]adminapi.NewMerchant{
 		"name":   {{Tier: "starter"}, {Name: "  ", Tier: "starter"}, {Name: strings.Repeat("é", 201), Tier: "starter"}, {Name: "a\nb", Tier: "starter"}},
 		"tier":   {{Name: "Toko"}, {Name: "Toko", Tier: "Starter"}, {Name: "Toko", Tier: "sclae"}},
-		"labels": {{Name: "Toko", Tier: "starter", Labels: many}, {Name: "Toko", Tier: "starter", Labels: map[string]string{"a": "\x00"}}},
+		"labels": {{Name: "Toko", Tier: "starter", Labels: many}, {Name: "Toko", Tier: "starter", Labels: map[string]string{"a": "\x01"}}},
 	} {
 		for _, m := range wanted {
 			_, err := w.CreateMerchant(t.Context(), m)
