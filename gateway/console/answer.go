@@ -13,9 +13,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// maxBody is what an operator may send; the same as a merchant.
-const maxBody = 64 << 10
-
 // call is one request to the admin API, after the operator is known.
 type call struct {
 	request  *http.Request

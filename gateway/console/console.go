@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/jsonbody"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -55,7 +56,7 @@ type Console struct {
 	schemas  map[tenants.Provider]*catalog.ConnectionSchema
 	owners   map[tenants.Provider]tenants.Owner // whose account a provider's operations use
 	verifies map[tenants.Provider]bool          // who can be asked about credentials
-	version  string                             // the name of the header that tells the contract's version
+	version  string                             // name of the header of the contract's version
 }
 
 // New makes a console. An operator without a name or a token is an error, and
@@ -171,7 +172,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		r = r.WithContext(context.WithValue(r.Context(), operatorKey{}, operator))
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	r.Body = http.MaxBytesReader(w, r.Body, jsonbody.Max)
 	c.mux.ServeHTTP(w, r)
 }
 

@@ -257,7 +257,7 @@ func asset(kind, content string) http.HandlerFunc {
 }
 
 func readOrder(w http.ResponseWriter, r *http.Request, order any) bool {
-	content, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<10))
+	content, err := io.ReadAll(http.MaxBytesReader(w, r.Body, jsonbody.Max))
 	if err == nil {
 		err = jsonbody.Decode(content, order)
 	}

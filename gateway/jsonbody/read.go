@@ -15,6 +15,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
+// Max is the largest body of a request, in bytes.
+const Max = 64 << 10
+
 const (
 	// maxDepth is how deep objects and arrays may nest, the body itself counted.
 	maxDepth = 16

@@ -16,7 +16,7 @@ import (
 type ledgerBalance struct {
 	Merchant string    `arg:"" optional:"" default:"platform" help:"The merchant's id, or platform (${default})."`
 	Mode     string    `enum:"live,test" default:"live" help:"live or test (${default})."`
-	At       time.Time `placeholder:"TIME" help:"As it was then, such as 2026-01-02T03:04:05Z; now unless given."`
+	At       time.Time `placeholder:"TIME" help:"At this time, such as 2026-01-02T03:04:05Z; now unless given."`
 	CSV      bool      `name:"csv" help:"Print CSV instead of text."`
 }
 
@@ -46,8 +46,8 @@ func (c *ledgerBalance) Run(ctx context.Context, p *program, admin *adminapi.Cli
 type ledgerStatement struct {
 	Merchant string    `arg:"" help:"The merchant's id."`
 	Mode     string    `enum:"live,test" default:"live" help:"live or test (${default})."`
-	From     time.Time `placeholder:"TIME" help:"Only from then on, such as 2026-01-02T03:04:05Z."`
-	To       time.Time `placeholder:"TIME" help:"Only before."`
+	From     time.Time `placeholder:"TIME" help:"Only from this time on, such as 2026-01-02T03:04:05Z."`
+	To       time.Time `placeholder:"TIME" help:"Only before this time."`
 	CSV      bool      `name:"csv" help:"Print CSV instead of text."`
 }
 

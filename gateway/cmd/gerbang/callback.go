@@ -11,10 +11,10 @@ import (
 
 type callbackCommands struct {
 	List   callbackList   `cmd:"" help:"List callbacks, the newest first."`
-	Show   callbackShow   `cmd:"" help:"Show a callback with its body and every try."`
-	Resend callbackResend `cmd:"" help:"Send callbacks again: one, those of a span of time, or what failed."`
+	Show   callbackShow   `cmd:"" help:"Show a callback with its body and every attempt."`
+	Resend callbackResend `cmd:"" help:"Send callbacks again: one, those of a span of time, or those that failed."`
 	Test   callbackTest   `cmd:"" help:"Send a test callback."`
-	URL    callbackURL    `cmd:"" name:"url" help:"Set where callbacks go whose request names no URL."`
+	URL    callbackURL    `cmd:"" name:"url" help:"Set the default callback URL, for requests that name none."`
 	Secret callbackSecret `cmd:"" help:"Rotate the secret that callbacks are signed with."`
 }
 
@@ -22,8 +22,8 @@ type callbackList struct {
 	Merchant string    `arg:"" help:"The merchant's id."`
 	Mode     string    `required:"" enum:"live,test" help:"live or test."`
 	State    string    `enum:",waiting,delivered,gone,dead,none" default:"" help:"waiting, delivered, gone, dead or none; all unless given."`
-	Since    time.Time `placeholder:"TIME" help:"Only those made from then on, such as 2026-01-02T03:04:05Z."`
-	Until    time.Time `placeholder:"TIME" help:"Only those made before."`
+	Since    time.Time `placeholder:"TIME" help:"Only those made from this time on, such as 2026-01-02T03:04:05Z."`
+	Until    time.Time `placeholder:"TIME" help:"Only those made before this time."`
 	Limit    int       `default:"100" help:"At most so many (${default}, 1000 at most)."`
 }
 
@@ -76,8 +76,8 @@ type callbackResend struct {
 	Merchant string    `arg:"" help:"The merchant's id."`
 	Event    string    `arg:"" optional:"" help:"The event's id; without one, those of a span of time."`
 	Mode     string    `required:"" enum:"live,test" help:"live or test."`
-	Since    time.Time `placeholder:"TIME" help:"Those made from then on."`
-	Until    time.Time `placeholder:"TIME" help:"Those made before; now unless given."`
+	Since    time.Time `placeholder:"TIME" help:"Those made from this time on."`
+	Until    time.Time `placeholder:"TIME" help:"Those made before this time; now unless given."`
 	Failed   bool      `help:"Only those that were given up or answered 410."`
 }
 
@@ -110,7 +110,7 @@ func givenTime(t time.Time) *time.Time {
 type callbackTest struct {
 	Merchant string `arg:"" help:"The merchant's id."`
 	Mode     string `required:"" enum:"live,test" help:"live or test."`
-	URL      string `name:"url" help:"Where to; the merchant's default URL unless given."`
+	URL      string `name:"url" help:"The receiver; the merchant's default URL unless given."`
 }
 
 // Run prints the event that is on its way.
@@ -126,7 +126,7 @@ type callbackURL struct {
 	Merchant string `arg:"" help:"The merchant's id."`
 	URL      string `arg:"" optional:"" name:"url" help:"Where callbacks go."`
 	Mode     string `required:"" enum:"live,test" help:"live or test."`
-	Clear    bool   `help:"Have none."`
+	Clear    bool   `help:"Remove the default URL."`
 }
 
 // Run sets the default URL.
@@ -146,7 +146,7 @@ func setupRows(setup adminapi.CallbackSetup) [][]string {
 }
 
 type callbackSecret struct {
-	Step     string `arg:"" enum:"rotate,switch,finish,cancel" help:"rotate makes the next secret, shown this once: webhook-signature carries both from now on. switch makes X-Svc-Signature by the next. finish makes the next the only one. cancel drops the next."`
+	Step     string `arg:"" enum:"rotate,switch,finish,cancel" help:"rotate makes the next secret, shown this once: webhook-signature carries both from now on. switch signs X-Svc-Signature with the next. finish makes the next the only one. cancel drops the next."`
 	Merchant string `arg:"" help:"The merchant's id."`
 	Mode     string `required:"" enum:"live,test" help:"live or test."`
 }

@@ -18,9 +18,9 @@ type connectionSet struct {
 	Merchant        string `arg:"" help:"The merchant's id, or platform for the account that all merchants use."`
 	Provider        string `arg:"" help:"The provider's name."`
 	Mode            string `required:"" enum:"live,test" help:"live or test."`
-	CredentialsFile string `name:"credentials-file" placeholder:"FILE" help:"Credentials as JSON; - reads standard input. Without it nothing is set, and what the provider asks for is shown."`
-	Unverified      bool   `help:"Store them also when the provider can't be asked whether it takes them. What it refuses is never stored."`
-	Owner           string `enum:",merchant,platform" default:"" help:"Whose account it is, merchant or platform; told by the one it is set for, and checked where given."`
+	CredentialsFile string `name:"credentials-file" placeholder:"FILE" help:"Credentials as JSON; - reads standard input. Without it nothing is set, and the fields that the provider asks for are shown."`
+	Unverified      bool   `help:"Store the credentials also when the provider can't be asked about them. Credentials that it refuses are never stored."`
+	Owner           string `enum:",merchant,platform" default:"" help:"Whose account it is: merchant or platform. It follows from the first argument and is checked where given."`
 }
 
 // Run sets the connection, which the provider is asked about first where it can

@@ -8,9 +8,9 @@ import (
 )
 
 type keyCommands struct {
-	Create keyCreate `cmd:"" help:"Create another key of a merchant; it is shown this once."`
+	Create keyCreate `cmd:"" help:"Create another key for a merchant, which is shown this once."`
 	Rotate keyRotate `cmd:"" help:"Replace a key by a new one, which is shown this once."`
-	Revoke keyRevoke `cmd:"" help:"End a key now."`
+	Revoke keyRevoke `cmd:"" help:"Revoke a key now."`
 }
 
 type keyCreate struct {
@@ -28,7 +28,7 @@ func (c *keyCreate) Run(ctx context.Context, p *program, admin *adminapi.Client)
 type keyRotate struct {
 	Merchant string        `arg:"" help:"The merchant's id."`
 	Key      string        `arg:"" help:"The key's id."`
-	Overlap  time.Duration `default:"24h" help:"How long the old key goes on; 0s ends it now (${default})."`
+	Overlap  time.Duration `default:"24h" help:"How long the old key stays valid; 0s ends it now (${default})."`
 }
 
 // Run prints the next key.

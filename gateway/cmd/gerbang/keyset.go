@@ -14,9 +14,9 @@ import (
 type keysetCommands struct {
 	Create keysetCreate `cmd:"" help:"Make the keyset that seals providers' credentials. All replicas need the same one."`
 	Rotate keysetRotate `cmd:"" help:"Add a key to a keyset and seal with it from now on. What other keys sealed still opens."`
-	List   keysetList   `cmd:"" help:"Tell the keys that the running gateway has in force, and how many values each has sealed."`
+	List   keysetList   `cmd:"" help:"List the keys that the running gateway has in force, and how many values each has sealed."`
 	Reseal keysetReseal `cmd:"" help:"Seal anew, with the present key, what older keys have sealed."`
-	Prune  keysetPrune  `cmd:"" help:"Remove from a keyset the older keys by which nothing is sealed any more, as the running gateway tells."`
+	Prune  keysetPrune  `cmd:"" help:"Remove the older keys from a keyset that seal nothing any more in the running gateway."`
 }
 
 // keysetPath is a keyset's file, or - for standard input and output: so it goes

@@ -14,8 +14,8 @@ import (
 
 type ledgerCommands struct {
 	Check     ledgerCheck     `cmd:"" help:"Check every invariant over the whole database; the exit code is 1 when one is broken."`
-	Balance   ledgerBalance   `cmd:"" help:"Tell what a merchant, or the platform, has or had."`
-	Statement ledgerStatement `cmd:"" help:"List a merchant's transactions with the balance after each, the oldest first."`
+	Balance   ledgerBalance   `cmd:"" help:"Show the balance of a merchant or of the platform, now or at a time."`
+	Statement ledgerStatement `cmd:"" help:"Print a merchant's account statement: each transaction with the balance after it, the oldest first."`
 	Waiting   ledgerWaiting   `cmd:"" help:"List the credits and debits that wait for a second operator."`
 	Approve   ledgerApprove   `cmd:"" help:"Post a credit or debit that waits."`
 	Reject    ledgerReject    `cmd:"" help:"Drop a credit or debit that waits."`

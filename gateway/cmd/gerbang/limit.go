@@ -17,12 +17,12 @@ const ownRate = "default"
 
 type merchantLimit struct {
 	Merchant string           `arg:"" help:"The merchant's id."`
-	Quota    map[string]int64 `placeholder:"NAME=CALLS" help:"What may be used of a quota in a month; 0 allows none. May be repeated."`
+	Quota    map[string]int64 `placeholder:"NAME=CALLS" help:"Calls of a quota in a month; 0 allows none. May be repeated."`
 	Rate     string           `placeholder:"N/s" help:"Requests a second, minute or hour: 5/s, 30/m, 100/h."`
 	Burst    int64            `help:"Requests at once after a pause."`
-	For      *time.Duration   `placeholder:"2h" help:"How long it holds; for ever unless given."`
+	For      *time.Duration   `placeholder:"2h" help:"How long the limits hold; for ever unless given."`
 	Remove   string           `placeholder:"NAME" help:"Remove a limit of its own: the name of a quota, or default for the rate."`
-	Reason   string           `help:"Why; kept in the audit, and required for a change."`
+	Reason   string           `help:"Why; required for a change and kept in the audit."`
 }
 
 // Run changes the limits, where a change is asked for, and shows those that the

@@ -10,15 +10,15 @@ import (
 
 type merchantCommands struct {
 	Create  merchantCreate  `cmd:"" help:"Create a merchant; its keys are shown this once."`
-	Suspend merchantSuspend `cmd:"" help:"Stop a merchant."`
-	Resume  merchantResume  `cmd:"" help:"Let a stopped merchant go on."`
+	Suspend merchantSuspend `cmd:"" help:"Suspend a merchant: its requests are refused."`
+	Resume  merchantResume  `cmd:"" help:"End a suspension."`
 	Tier    merchantTier    `cmd:"" help:"Move a merchant to another tier."`
 	Limit   merchantLimit   `cmd:"" help:"Show, set or remove a merchant's own limits, which go before its tier's."`
-	Credit  merchantCredit  `cmd:"" help:"Give a merchant rupiah that came outside of this service."`
-	Debit   merchantDebit   `cmd:"" help:"Take rupiah from a merchant's balance."`
+	Credit  merchantCredit  `cmd:"" help:"Add money to a merchant's balance that came in outside of this service."`
+	Debit   merchantDebit   `cmd:"" help:"Take money from a merchant's balance."`
 	List    merchantList    `cmd:"" help:"List merchants."`
 	Show    merchantShow    `cmd:"" help:"Show a merchant with its keys and connections."`
-	Audit   merchantAudit   `cmd:"" help:"List what operators did to a merchant."`
+	Audit   merchantAudit   `cmd:"" help:"List the changes that operators made to a merchant."`
 }
 
 type merchantCreate struct {

@@ -17,7 +17,7 @@ type movementCommands struct {
 }
 
 type movementShow struct {
-	ID string `arg:"" name:"id" help:"Any id that belongs to it alone."`
+	ID string `arg:"" name:"id" help:"Any id that only this movement has."`
 }
 
 // Run prints everything that is kept of it. What others wrote is quoted or JSON.
@@ -119,7 +119,7 @@ func (c *movementOverride) Run(ctx context.Context, p *program, admin *adminapi.
 
 type findCommand struct {
 	ID    string    `arg:"" name:"id" help:"Any id: of a request or decision, external_id or ref_id, refId or txId, upstream or provider reference."`
-	Since time.Time `placeholder:"TIME" help:"How far back requests, decisions and provider references are looked for, such as 2026-01-02T03:04:05Z; 31 days unless given."`
+	Since time.Time `placeholder:"TIME" help:"Search requests, decisions and provider references from this time on, such as 2026-01-02T03:04:05Z; the last 31 days unless given."`
 }
 
 // Run prints each movement with what happened to it. Finding none is a failure.

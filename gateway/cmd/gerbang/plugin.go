@@ -11,8 +11,8 @@ import (
 )
 
 type pluginCommands struct {
-	List   pluginList   `cmd:"" help:"Tell how the running gateway's plugins do."`
-	Digest pluginDigest `cmd:"" help:"Tell what a configuration must say to approve a plugin. It is started for that."`
+	List   pluginList   `cmd:"" help:"List the running gateway's plugins with their state."`
+	Digest pluginDigest `cmd:"" help:"Start a plugin and print what a configuration must hold to approve it."`
 }
 
 type pluginList struct{}

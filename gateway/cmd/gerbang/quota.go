@@ -9,7 +9,7 @@ import (
 )
 
 type quotaCommands struct {
-	Show quotaShow `cmd:"" help:"Tell how much of its quotas a merchant has used this month."`
+	Show quotaShow `cmd:"" help:"Show how much of its quotas a merchant has used this month."`
 }
 
 type quotaShow struct {

@@ -34,7 +34,7 @@ func (c *statementList) Run(ctx context.Context, p *program, admin *adminapi.Cli
 }
 
 type statementAssign struct {
-	Payment  string `arg:"" help:"The line's payment, as the list shows it."`
+	Payment  string `arg:"" help:"The line's payment id, as the list shows it."`
 	Movement string `arg:"" help:"The collection: its reference, or any of its ids."`
 	Reason   string `required:"" help:"Why it pays this collection. Kept in the audit with your name."`
 }
