@@ -244,7 +244,8 @@ func (a *alone) twoCommits(client int) error {
 		ID: movement.NewID(), Operation: "/payments/create", Provider: "payments", Amount: 25000,
 		Request:   json.RawMessage(`{"body":` + benchBody + `,"path":"/payments/create"}`),
 		RequestID: uuid.NewString(), PolicyVersion: uuid.NewString(), DecisionID: uuid.NewString(),
-		CreatedAt: now, SendBy: now.Add(5 * time.Second), DueAt: now.Add(7 * time.Second),
+		CreatedAt: now, SendBy: now.Add(5 * time.Second),
+		Polled: movement.Polled{DueAt: now.Add(7 * time.Second)},
 	}
 	claimed, _, err := a.store.Reserve(a.b.Context(), m)
 	if err != nil {

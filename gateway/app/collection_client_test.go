@@ -16,7 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/sdk/qris"
 )
@@ -301,10 +301,10 @@ func (w *stall) age(t testing.TB, c collected, by time.Duration) {
 }
 
 // waiting are the payments that wait for an operator, as its command lists them.
-func (w *stall) waiting(t testing.TB) []console.Settlement {
+func (w *stall) waiting(t testing.TB) []adminapi.StatementLine {
 	t.Helper()
-	var list []console.Settlement
-	w.succeed(t, "", &list, "settlement", "list", w.merchant)
+	var list []adminapi.StatementLine
+	w.succeed(t, "", &list, "statement", "list", w.merchant)
 	return list
 }
 
@@ -328,7 +328,7 @@ func (w *stall) wantWaiting(t testing.TB, want ...string) {
 // assign gives a payment to a sale as an operator does.
 func (w *stall) assign(t testing.TB, payment string, c collected) (string, error) {
 	t.Helper()
-	return w.run(t, "settlement", "assign", payment, w.movementIDOf(t, c), "--reason", "the payer has called")
+	return w.run(t, "statement", "assign", payment, w.movementIDOf(t, c), "--reason", "the payer has called")
 }
 
 // usedOf is how much of the quota wallet2 a merchant has used.

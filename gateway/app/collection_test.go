@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
@@ -217,7 +217,7 @@ func (w *stall) wantTransportErrors(t *testing.T) {
 func checkCollectionScopes(t *testing.T, w *stall) {
 	t.Helper()
 	keyed := func(scope string) shop {
-		var made console.CreatedKey
+		var made adminapi.CreatedKey
 		w.succeed(t, "", &made, "key", "create", w.merchant, "--mode", "live", "--scope", scope)
 		w.known.Lock()
 		defer w.known.Unlock()

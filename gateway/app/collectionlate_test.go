@@ -129,9 +129,9 @@ func checkAssignments(t *testing.T, p *program) {
 		"a sale that is paid":     func() (string, error) { return w.assign(t, wrong.id, sales[0]) },
 		"no such payment":         func() (string, error) { return w.assign(t, "NONE", sales[1]) },
 		"no such sale": func() (string, error) {
-			return w.run(t, "settlement", "assign", wrong.id, "00000000-0000-0000-0000-000000000000", "--reason", "x")
+			return w.run(t, "statement", "assign", wrong.id, "00000000-0000-0000-0000-000000000000", "--reason", "x")
 		},
-		"no reason": func() (string, error) { return w.run(t, "settlement", "assign", wrong.id, w.movementIDOf(t, sales[1])) },
+		"no reason": func() (string, error) { return w.run(t, "statement", "assign", wrong.id, w.movementIDOf(t, sales[1])) },
 	} {
 		if out, err := refused(); err == nil {
 			t.Errorf("%s: %s", what, out)
@@ -151,7 +151,7 @@ func checkAssignments(t *testing.T, p *program) {
 		t.Errorf("a payment twice: %s", out)
 	}
 	var noted int
-	if w.query(t, &noted, "SELECT count(*) FROM audit WHERE action = 'settlement.assign' AND merchant_id = $1 AND detail LIKE '%the payer has called%'", w.merchant); noted < 2 {
+	if w.query(t, &noted, "SELECT count(*) FROM audit WHERE action = 'statement.assign' AND merchant_id = $1 AND detail LIKE '%the payer has called%'", w.merchant); noted < 2 {
 		t.Errorf("%d assignments stand in the audit", noted)
 	}
 }

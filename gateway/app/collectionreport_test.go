@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 // manySales makes sales of one amount.
@@ -149,7 +149,7 @@ func checkBrokenReports(t *testing.T, p *program) {
 // stall's reports.
 func (w *stall) complained(t *testing.T, parts ...string) bool {
 	t.Helper()
-	list, err := w.admin().Attention(t.Context())
+	list, err := w.admin().Exceptions(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,6 +345,6 @@ func checkSandboxWallet(t *testing.T, p *program) {
 	}
 	await(t, collectedWithin, "what nobody asked for on the list", func() bool {
 		w.collectionOf(t, sale.ExternalID)
-		return slices.ContainsFunc(w.waiting(t), func(s console.Settlement) bool { return s.Amount == 4_321 && s.State == "unmatched" })
+		return slices.ContainsFunc(w.waiting(t), func(s adminapi.StatementLine) bool { return s.Amount == 4_321 && s.State == "unmatched" })
 	})
 }

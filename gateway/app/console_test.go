@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
@@ -108,7 +108,7 @@ func (p *program) checkStory(t *testing.T, made payment) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Reference != made.ExternalID || len(m.Story) != 1 || m.Story[0].Event != "accepted" || strings.Contains(string(m.Request), "secret_key") {
+	if m.Reference != made.ExternalID || len(m.History) != 1 || m.History[0].Event != "accepted" || strings.Contains(string(m.Request), "secret_key") {
 		t.Errorf("the story: %+v", m)
 	}
 	for by, name := range map[string]string{
@@ -130,8 +130,8 @@ func (p *program) checkHealth(t *testing.T) {
 			t.Errorf("%s: %d %s", path, status, body)
 		}
 	}
-	_, err := console.NewClient(p.ConsoleURL, "not the token").Attention(t.Context())
-	if failure, ok := errors.AsType[*console.Failure](err); !ok || failure.Status != http.StatusUnauthorized {
+	_, err := adminapi.NewClient(p.ConsoleURL, "not the token").Exceptions(t.Context())
+	if failure, ok := errors.AsType[*adminapi.Failure](err); !ok || failure.Status != http.StatusUnauthorized {
 		t.Errorf("a wrong admin token: %v", err)
 	}
 	if status, _, _ := p.get(t, p.APIURL+"/admin/merchants"); status != http.StatusNotFound {

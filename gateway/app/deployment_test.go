@@ -23,8 +23,7 @@ import (
 	"text/template"
 
 	"github.com/google/uuid"
-
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 // deployment is what the replicas of one `gerbang serve` share: a directory
@@ -186,7 +185,7 @@ func (d *deployment) connectThrough(t testing.TB, p *program, whose string, chan
 	if status := p.door(t, "/connect", fields{"merchant": whose, "mode": "live"}, &opened); status != http.StatusOK {
 		t.Fatalf("connect: %d", status)
 	}
-	var connection console.Connection
+	var connection adminapi.Connection
 	p.succeed(t, string(change(opened.Credentials)), &connection,
 		"connection", "set", whose, d.approved.Name, "--mode", "live", "--credentials-file", "-")
 	hook := fields{
@@ -345,10 +344,10 @@ func (b *balancer) leaveOut(target string) {
 }
 
 // movementOf is a payment as an operator sees it; no provider is asked for it.
-func (p *program) movementOf(ctx context.Context, made payment) (console.Movement, error) {
+func (p *program) movementOf(ctx context.Context, made payment) (adminapi.Movement, error) {
 	_, id, found := strings.Cut(made.CheckoutURL, "/checkout/")
 	if !found {
-		return console.Movement{}, fmt.Errorf("no checkout page: %q", made.CheckoutURL)
+		return adminapi.Movement{}, fmt.Errorf("no checkout page: %q", made.CheckoutURL)
 	}
 	return p.admin().Movement(ctx, id)
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
@@ -66,20 +66,20 @@ func (p *program) closedBreaker(t *testing.T, provider string) {
 	await(t, time.Minute, "a closed breaker", func() bool {
 		found, err := p.plugin(t, provider)
 		return err == nil && found.Running &&
-			!slices.ContainsFunc(found.Breakers, func(b console.Breaker) bool { return b.Calls == "open" })
+			!slices.ContainsFunc(found.Breakers, func(b adminapi.Breaker) bool { return b.Calls == "open" })
 	})
 }
 
 // plugin is a provider's plugin as an operator sees it.
-func (p *program) plugin(t *testing.T, provider string) (console.Plugin, error) {
+func (p *program) plugin(t *testing.T, provider string) (adminapi.Plugin, error) {
 	t.Helper()
 	plugins, err := p.admin().Plugins(t.Context())
-	at := slices.IndexFunc(plugins, func(one console.Plugin) bool { return one.Provider == provider })
+	at := slices.IndexFunc(plugins, func(one adminapi.Plugin) bool { return one.Provider == provider })
 	if err == nil && at < 0 {
 		err = fmt.Errorf("no plugin is %s", provider)
 	}
 	if err != nil {
-		return console.Plugin{}, err
+		return adminapi.Plugin{}, err
 	}
 	return plugins[at], nil
 }

@@ -41,6 +41,8 @@ var house = map[string]room{
 	"sdk/manifest":     {floor: 1},
 	"gateway/database": {floor: 1},
 	"gateway/ledger":   {floor: 1},
+	"gateway/adminapi": {floor: 1},
+	"gateway/jsonbody": {floor: 1},
 
 	"sdk":                     {floor: 2},
 	"sdk/sandbox":             {floor: 2},

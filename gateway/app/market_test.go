@@ -16,7 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
@@ -162,7 +162,7 @@ func (m *market) adjust(ctx context.Context, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	for ctx.Err() == nil {
 		buyer := m.buyers[random.IntN(len(m.buyers))].merchant
-		order := console.NewAdjustment{Mode: "live", Amount: money.Amount(1 + random.Int64N(50_000)), Reason: "beside the load", Reference: uuid.NewString()}
+		order := adminapi.NewAdjustment{Mode: "live", Amount: money.Amount(1 + random.Int64N(50_000)), Reason: "beside the load", Reference: uuid.NewString()}
 		debit := random.IntN(2) == 0
 		for {
 			admin := m.now().admin()
@@ -171,7 +171,7 @@ func (m *market) adjust(ctx context.Context, seed uint64) {
 				does = admin.Debit
 			}
 			_, err := does(context.WithoutCancel(ctx), buyer, order)
-			failure, told := errors.AsType[*console.Failure](err)
+			failure, told := errors.AsType[*adminapi.Failure](err)
 			if err == nil {
 				m.posted(buyer, int64(order.Amount), debit)
 			}

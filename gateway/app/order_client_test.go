@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
@@ -80,7 +80,7 @@ func (p *program) newBuyer(t testing.TB, balance int64) shop {
 // register makes a merchant whose secrets the log is searched for.
 func (p *program) register(t testing.TB) merchant {
 	t.Helper()
-	made, err := p.admin().CreateMerchant(t.Context(), console.NewMerchant{Name: "Toko Pulsa", Tier: "scale"})
+	made, err := p.admin().CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko Pulsa", Tier: "scale"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func (s shop) mode() string {
 // credit gives the shop's merchant rupiah, in its mode.
 func (s shop) credit(t testing.TB, amount int64) {
 	t.Helper()
-	order := console.NewAdjustment{Mode: s.mode(), Amount: money.Amount(amount), Reason: "for a test", Reference: uuid.NewString()}
+	order := adminapi.NewAdjustment{Mode: s.mode(), Amount: money.Amount(amount), Reason: "for a test", Reference: uuid.NewString()}
 	if _, err := s.admin().Credit(t.Context(), s.merchant, order); err != nil {
 		t.Fatal(err)
 	}
@@ -286,8 +286,8 @@ func (p *program) listed(t testing.TB, parts ...string) {
 	var out string
 	if err := until(paidWithin, func() bool {
 		var err error
-		if out, err = p.run(t, "attention", "list"); err != nil {
-			t.Fatalf("gerbang attention list: %v\n%s", err, out)
+		if out, err = p.run(t, "exception", "list"); err != nil {
+			t.Fatalf("gerbang exception list: %v\n%s", err, out)
 		}
 		return slices.ContainsFunc(strings.Split(out, "\n"), func(line string) bool {
 			return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) })

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
@@ -162,7 +162,7 @@ func (s shop) platform(t testing.TB, account string) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := slices.IndexFunc(balance.Accounts, func(a console.AccountBalance) bool { return a.Account == account && a.Provider == "ppob" })
+	at := slices.IndexFunc(balance.Accounts, func(a adminapi.AccountBalance) bool { return a.Account == account && a.Provider == "ppob" })
 	if at < 0 {
 		return 0
 	}
@@ -399,7 +399,7 @@ func checkOrderScopes(t *testing.T, p *program) {
 	for scope, may := range map[string][]string{
 		"read": {"/ppob/products", "/ppob/inquiry", "/ppob/status", "/balance"}, "order": {"/ppob/order"}, "collect": {},
 	} {
-		made, err := p.admin().CreateKey(t.Context(), s.merchant, console.NewKey{Mode: "live", Scopes: []string{scope}})
+		made, err := p.admin().CreateKey(t.Context(), s.merchant, adminapi.NewKey{Mode: "live", Scopes: []string{scope}})
 		if err != nil {
 			t.Fatal(err)
 		}

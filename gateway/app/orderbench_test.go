@@ -80,12 +80,12 @@ func (a *alone) paid(merchant string) error {
 	now := time.Now()
 	m := movement.Movement{
 		Key: movement.Key{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}, Kind: manifest.Order, Reference: uuid.NewString()},
-		ID:  movement.NewID(), Operation: "/ppob/order", Provider: "ppob", Amount: 5_100, Cost: 5_100, Charge: movement.Charged,
-		Quote:     json.RawMessage(`{"type":"Prepaid","sku":"S5","target":"081200001230"}`),
+		ID:  movement.NewID(), Operation: "/ppob/order", Provider: "ppob", Amount: 5_100, Quote: json.RawMessage(`{"type":"Prepaid","sku":"S5","target":"081200001230"}`),
 		Request:   json.RawMessage(`{"body":{"ref_id":"3d0f5a2e-6f0f-4c55-9d7c-1a9a3f0f6a11","sku":"S5","target":"081200001230"},"path":"/ppob/order"}`),
 		RequestID: uuid.NewString(), PolicyVersion: uuid.NewString(), DecisionID: uuid.NewString(),
 		ConnectionOwner: manifest.OwnerPlatform, ConnectionVersion: 1, ConnectionAccount: "sb0123456789ab",
-		Attempt: 1, CreatedAt: now, SendBy: now.Add(5 * time.Second), DueAt: now.Add(time.Minute),
+		Attempt: 1, CreatedAt: now, SendBy: now.Add(5 * time.Second),
+		Polled: movement.Polled{DueAt: now.Add(time.Minute)}, Purchase: movement.Purchase{Cost: 5_100, Charge: movement.Charged},
 	}
 	claimed, ours, err := a.store.Reserve(a.b.Context(), m)
 	if err != nil || !ours {

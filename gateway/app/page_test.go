@@ -17,8 +17,7 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
-
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 // get reads a page as a browser without scripts would.
@@ -135,7 +134,7 @@ func strangersDecoder(t *testing.T, image []byte) (string, bool) {
 // simulator, with settings of the connection added.
 func (p *program) newShop(t testing.TB, tier string, extra fields) shop {
 	t.Helper()
-	made, err := p.admin().CreateMerchant(t.Context(), console.NewMerchant{Name: "Toko Baru", Tier: tier})
+	made, err := p.admin().CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko Baru", Tier: tier})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +148,7 @@ func (p *program) newShop(t testing.TB, tier string, extra fields) shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	connection, err := p.admin().SetConnection(t.Context(), made.MerchantID, "payments", console.ConnectionSpec{Mode: "test", Credentials: credentials})
+	connection, err := p.admin().SetConnection(t.Context(), made.MerchantID, "payments", adminapi.ConnectionSpec{Mode: "test", Credentials: credentials})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -310,7 +310,7 @@ func checkCancel(t *testing.T, p *program) {
 func (p *program) onTheList(t *testing.T, reason string, amount int64) {
 	t.Helper()
 	await(t, paidWithin, reason+" on the operators' list", func() bool {
-		list, err := p.admin().Attention(t.Context())
+		list, err := p.admin().Exceptions(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -331,8 +331,8 @@ func checkWrongAmount(t *testing.T, p *program) {
 	if got := s.status(t, made.ExternalID); got.Status != "PENDING" {
 		t.Errorf("a payment of another amount made it %s", got.Status)
 	}
-	if out, err := p.run(t, "attention", "list"); err != nil || !strings.Contains(out, "amount_differs") {
-		t.Errorf("gerbang attention list: %v\n%s", err, out)
+	if out, err := p.run(t, "exception", "list"); err != nil || !strings.Contains(out, "amount_differs") {
+		t.Errorf("gerbang exception list: %v\n%s", err, out)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/database"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 )
@@ -295,7 +295,7 @@ func (p *program) secrets() map[string]string {
 }
 
 // admin is the program's admin API.
-func (p *program) admin() *console.Client { return console.NewClient(p.ConsoleURL, p.AdminToken) }
+func (p *program) admin() *adminapi.Client { return adminapi.NewClient(p.ConsoleURL, p.AdminToken) }
 
 // run runs another command of gerbang against the program.
 func (p *program) run(t testing.TB, arguments ...string) (string, error) {

@@ -61,7 +61,7 @@ func notifiedAnywhere(t *testing.T, s shop, d *deployment, replicas []*program) 
 			return err == nil && m.State == "succeeded"
 		})
 		m, err := s.movementOf(t.Context(), made)
-		if last := m.Story[len(m.Story)-1]; err != nil || !strings.Contains(last.Detail, "notification") {
+		if last := m.History[len(m.History)-1]; err != nil || !strings.Contains(last.Detail, "notification") {
 			t.Errorf("%s was found out by %s, %v", made.ExternalID, last.Detail, err)
 		}
 		if got := s.at(replicas[(i+1)%len(replicas)]).status(t, made.ExternalID); got.Status != "PAID" {

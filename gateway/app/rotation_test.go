@@ -10,9 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
-
-	"github.com/seed-f006e74d/gerbang/gateway/console"
 )
 
 // TestRotationUnderTraffic rotates a callback secret while payments are paid.
@@ -28,7 +27,7 @@ func TestRotationUnderTraffic(t *testing.T) {
 	phase := func(action string) (begun, done int, told string) {
 		t.Helper()
 		begun = len(box.all())
-		changed, err := p.admin().ChangeCallbackSecret(t.Context(), s.merchant, console.SecretChange{Mode: "test", Action: action})
+		changed, err := p.admin().ChangeCallbackSecret(t.Context(), s.merchant, adminapi.SecretChange{Mode: "test", Action: action})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,8 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/app"
-	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
@@ -147,7 +147,7 @@ func wantHealth(t *testing.T, p *program) {
 		t.Errorf("/healthz: %d %s", status, body)
 	}
 	status, body, _ := p.get(t, p.ConsoleURL+"/readyz")
-	var readiness console.Readiness
+	var readiness adminapi.Readiness
 	if err := json.Unmarshal(body, &readiness); err != nil || status != http.StatusOK || !readiness.Ready {
 		t.Errorf("/readyz: %d %s", status, body)
 	}
@@ -229,7 +229,7 @@ func operatorsActOn(t *testing.T, s shop, replicas ...*program) {
 			old = key.KeyID
 		}
 	}
-	var next console.CreatedKey
+	var next adminapi.CreatedKey
 	operator.succeed(t, "", &next, "key", "rotate", s.merchant, old, "--overlap", "1h")
 	fresh := s
 	fresh.key = next.SecretKey
@@ -249,7 +249,7 @@ func wantUnready(t *testing.T, s shop, p *program, wire *wire) {
 	t.Helper()
 	wire.refuse()
 	status, body, _ := p.get(t, p.ConsoleURL+"/readyz")
-	var readiness console.Readiness
+	var readiness adminapi.Readiness
 	if err := json.Unmarshal(body, &readiness); err != nil || status != http.StatusServiceUnavailable || readiness.Ready {
 		t.Errorf("/readyz without a database: %d %s", status, body)
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
@@ -259,7 +259,7 @@ func checkShortWallet(t *testing.T, s shop) {
 func checkTransferScopes(t *testing.T, p *program) {
 	s := p.shop(large, "test")
 	keyed := func(scope string) shop {
-		var made console.CreatedKey
+		var made adminapi.CreatedKey
 		p.succeed(t, "", &made, "key", "create", s.merchant, "--mode", "test", "--scope", scope)
 		p.known.Lock()
 		defer p.known.Unlock()

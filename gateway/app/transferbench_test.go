@@ -63,7 +63,8 @@ func (a *alone) remitted(client int, r route) error {
 		Request:   json.RawMessage(`{"body":{"amount":1000,"external_id":"3d0f5a2e-6f0f-4c55-9d7c-1a9a3f0f6a11","phone":"081234567890"},"path":"` + r.path + `"}`),
 		RequestID: uuid.NewString(), PolicyVersion: uuid.NewString(), DecisionID: uuid.NewString(),
 		ConnectionOwner: manifest.OwnerMerchant, ConnectionVersion: 1,
-		Attempt: 1, CreatedAt: now, SendBy: now.Add(5 * time.Second), DueAt: now.Add(10 * time.Second),
+		Attempt: 1, CreatedAt: now, SendBy: now.Add(5 * time.Second),
+		Polled: movement.Polled{DueAt: now.Add(10 * time.Second)},
 	}
 	claimed, ours, err := a.store.Reserve(a.b.Context(), m)
 	if err != nil || !ours {

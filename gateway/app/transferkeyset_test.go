@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
@@ -33,7 +33,7 @@ func TestTransferKeyset(t *testing.T) {
 	for _, p := range []*program{x.stays, x.dies} {
 		await(t, heardWithin, "the new key", func() bool {
 			keys := x.keys(t, p)
-			return len(keys) == 2 && slices.ContainsFunc(keys, func(k console.KeyUse) bool { return k.Primary && k.Number != first })
+			return len(keys) == 2 && slices.ContainsFunc(keys, func(k adminapi.KeyUse) bool { return k.Primary && k.Number != first })
 		})
 	}
 	s, _ := x.newSender(t) // sealed with the new key, opened by the other replica
@@ -53,7 +53,7 @@ func TestTransferKeyset(t *testing.T) {
 }
 
 // keys are those that a replica has in force.
-func (x *matrix) keys(t *testing.T, p *program) (keys []console.KeyUse) {
+func (x *matrix) keys(t *testing.T, p *program) (keys []adminapi.KeyUse) {
 	t.Helper()
 	p.succeed(t, "", &keys, "keyset", "list")
 	return keys

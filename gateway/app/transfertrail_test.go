@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 )
 
@@ -33,7 +33,7 @@ func checkTransferTrail(t *testing.T, p *program) {
 		all[i].answer = s.ask(t, c.path, c.body(all[i].reference), "X-Callback-URL", p.SandboxURL+"/inbox/trail")
 	}
 	for _, c := range all {
-		var shown console.Movement
+		var shown adminapi.Movement
 		await(t, heardWithin+paidWithin, "the callback's delivery", func() bool {
 			p.succeed(t, "", &shown, "transfer", "show", c.reference)
 			return len(shown.Callbacks) == 1 && shown.Callbacks[0].State == "delivered"
@@ -53,7 +53,7 @@ func checkTransferTrail(t *testing.T, p *program) {
 }
 
 // wantFound finds a transfer by each of its ids, and shows it by each.
-func (m remit) wantFound(t *testing.T, p *program, a answer, shown console.Movement) {
+func (m remit) wantFound(t *testing.T, p *program, a answer, shown adminapi.Movement) {
 	t.Helper()
 	ids := map[string][]string{
 		"request_id": {a.Header.Get("X-Request-Id")}, "reference": {shown.Reference}, "decision_id": {shown.DecisionID},
@@ -67,12 +67,12 @@ func (m remit) wantFound(t *testing.T, p *program, a answer, shown console.Movem
 	}
 	for by, names := range ids {
 		for _, name := range names {
-			var found console.Findings
+			var found adminapi.FindResult
 			p.succeed(t, "", &found, "find", name)
-			if len(found.Movements) != 1 || found.Movements[0].ID != shown.ID || !slices.Contains(found.Movements[0].By, by) || len(found.Movements[0].Chain) < 3 {
+			if len(found.Movements) != 1 || found.Movements[0].ID != shown.ID || !slices.Contains(found.Movements[0].By, by) || len(found.Movements[0].History) < 3 {
 				t.Errorf("%s %q finds %+v", by, name, found)
 			}
-			var same console.Movement
+			var same adminapi.Movement
 			p.succeed(t, "", &same, "transfer", "show", name)
 			if same.ID != shown.ID {
 				t.Errorf("%s %q shows %+v", by, name, same)
@@ -83,7 +83,7 @@ func (m remit) wantFound(t *testing.T, p *program, a answer, shown console.Movem
 
 // wantShown reads the trail as an operator does: who, when, what was sent, what
 // came back, and what was told of it.
-func (m remit) wantShown(t *testing.T, p *program, shown console.Movement) {
+func (m remit) wantShown(t *testing.T, p *program, shown adminapi.Movement) {
 	t.Helper()
 	out, err := p.run(t, "transfer", "show", shown.ID)
 	if err != nil {
@@ -91,7 +91,7 @@ func (m remit) wantShown(t *testing.T, p *program, shown console.Movement) {
 	}
 	for _, part := range []string{
 		shown.MerchantID, shown.Reference, shown.RequestID, shown.DecisionID, shown.PolicyVersion, shown.UpstreamReference,
-		fmt.Sprintf(`"amount":%d`, m.amount), fmt.Sprintf("%q", m.to), "claimed", shown.State, "callback transfer.status_update", "delivered 200",
+		fmt.Sprintf(`"amount":%d`, m.amount), fmt.Sprintf("%q", m.to), "reserved", shown.State, "callback transfer.status_update", "delivered 200",
 	} {
 		if part == "" || !strings.Contains(out, part) {
 			t.Errorf("%q is not in what is shown:\n%s", part, out)
@@ -139,13 +139,13 @@ func TestTransferDecisions(t *testing.T) {
 		c := two[i]
 		s.doubted(t, c.remit, c.reference)
 		for range 2 { // of one operator
-			if got := ops.decides(t, c.id, "success"); !got.Waiting || got.State != "pending" || got.Decision.Operator != "ops" {
+			if got := ops.decides(t, c.id, "success"); !got.Waiting || got.State != "pending" || got.Override.Operator != "ops" {
 				t.Errorf("proposed: %+v", got)
 			}
 		}
 		peer.refuses(t, "ops has proposed success", c.id, "failed")
 		s.stood(t, c.remit, c.reference, "", "Pending", 0)
-		if got := peer.decides(t, c.id, "success"); got.Waiting || got.State != "succeeded" || got.Decision.ConfirmedBy != "peer" {
+		if got := peer.decides(t, c.id, "success"); got.Waiting || got.State != "succeeded" || got.Override.ConfirmedBy != "peer" {
 			t.Errorf("confirmed: %+v", got)
 		}
 		s.wantDecided(t, c.remit, c.reference, "proposed success", "by ops: seen in the portal", "confirmed success", "by peer: seen in the portal")
@@ -153,7 +153,7 @@ func TestTransferDecisions(t *testing.T) {
 
 		c = one[i]
 		s.doubted(t, c.remit, c.reference)
-		if got := peer.decides(t, c.id, "success", "--alone"); got.Waiting || got.State != "succeeded" || !got.Decision.Alone {
+		if got := peer.decides(t, c.id, "success", "--alone"); got.Waiting || got.State != "succeeded" || !got.Override.Alone {
 			t.Errorf("alone: %+v", got)
 		}
 		s.wantDecided(t, c.remit, c.reference, "decided alone success", "by peer: seen in the portal")
@@ -173,16 +173,16 @@ func (s shop) doubted(t *testing.T, m remit, reference string) {
 }
 
 // decides is an operator's word on how a transfer ended, which is taken.
-func (p *program) decides(t *testing.T, id, as string, flags ...string) (got console.Settled) {
+func (p *program) decides(t *testing.T, id, as string, flags ...string) (got adminapi.Overridden) {
 	t.Helper()
-	p.succeed(t, "", &got, append([]string{"transfer", "settle", id, "--as", as, "--reason", "seen in the portal"}, flags...)...)
+	p.succeed(t, "", &got, append([]string{"transfer", "override", id, "--as", as, "--reason", "seen in the portal"}, flags...)...)
 	return got
 }
 
 // refuses is an operator's word that is not taken.
 func (p *program) refuses(t *testing.T, part, id, as string) {
 	t.Helper()
-	if out, err := p.run(t, "transfer", "settle", id, "--as", as, "--reason", "seen in the portal"); err == nil || !strings.Contains(out, part) {
+	if out, err := p.run(t, "transfer", "override", id, "--as", as, "--reason", "seen in the portal"); err == nil || !strings.Contains(out, part) {
 		t.Errorf("settled as %s: %v %s, want a refusal with %q", as, err, out, part)
 	}
 }

@@ -10,14 +10,11 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/jsonbody"
 )
 
-const (
-	// maxBody is the largest body of a merchant's request, maxNotification of a
-	// provider's.
-	maxBody         = 64 << 10
-	maxNotification = 1 << 20
-)
+// maxNotification is the largest body of a provider's notification.
+const maxNotification = 1 << 20
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
@@ -28,7 +25,7 @@ func readBody(x *exchange) (body, error) {
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
 	defer buffers.Put(buffer)
-	if err := receive(x, buffer, maxBody); err != nil {
+	if err := receive(x, buffer, jsonbody.Max); err != nil {
 		return body{}, err
 	}
 	encoding := x.request.Header.Get("Content-Encoding")

@@ -183,7 +183,7 @@ func TestWhatConsumesNothingIsReleased(t *testing.T) {
 		"refused":                    {path: create, err: fault.New(fault.DestinationInvalid, "No.")},
 		"not sent":                   {path: create, err: fault.New(fault.ProviderUnavailable, "Down."), released: true},
 		"only inquired before money": {path: create, err: &fault.Error{Code: fault.DestinationInvalid, Sent: fault.SentNo}, released: true},
-		"only inquired":              {path: status, answer: lifecycle.Answer{Asked: true}, err: &fault.Error{Code: fault.DestinationInvalid, Sent: fault.SentNo}},
+		"only inquired":              {path: status, answer: lifecycle.Answer{Refused: true}, err: &fault.Error{Code: fault.DestinationInvalid, Sent: fault.SentNo}},
 		"an inquiry refused":         {path: status, answer: lifecycle.Answer{Asked: true}, err: &fault.Error{Code: fault.ProviderRejected, Sent: fault.SentNo}},
 		"refused by the plugin":      {path: status, err: &fault.Error{Code: fault.DestinationInvalid, Sent: fault.SentNo}, released: true},
 		"an inquiry refused by us":   {path: status, err: fault.New(fault.InvalidRequest, "No phone."), released: true},

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -43,20 +42,6 @@ type success struct {
 	Data    any    `json:"data"`
 }
 
-type failure struct {
-	Success        bool          `json:"success"`
-	Message        string        `json:"message"`
-	Code           fault.Code    `json:"error_code"`
-	RequestID      string        `json:"request_id"`
-	Errors         []fault.Field `json:"errors,omitempty"`
-	Sent           fault.Sent    `json:"sent"`
-	Retry          fault.Retry   `json:"retry"`
-	RetryAt        string        `json:"retry_at,omitempty"`
-	ExternalID     string        `json:"external_id,omitempty"`
-	RefID          string        `json:"ref_id,omitempty"`
-	RemainingQuota *int          `json:"remaining_quota,omitempty"`
-}
-
 // succeed renders an answer. One that can't be encoded is INTERNAL.
 func (x *exchange) succeed(a lifecycle.Answer) {
 	err := x.envelope(http.StatusOK, success{Success: true, Message: a.Message, Status: a.Status, Data: a.Data})
@@ -65,25 +50,16 @@ func (x *exchange) succeed(a lifecycle.Answer) {
 	}
 }
 
-// fail renders an error: the only place that does.
+// fail answers with an error: the only place of this package that does.
 func (x *exchange) fail(f *fault.Error) {
 	x.code = string(f.Code)
 	x.logCause(f)
-	out := failure{
-		Message: f.Message, Code: f.Code, RequestID: x.id, Errors: f.Fields, Sent: f.Sent, Retry: f.Retry,
-	}
-	if !f.RetryAt.IsZero() {
-		// Rounded up: who comes back at that second is not too early.
-		out.RetryAt = f.RetryAt.Add(time.Second - 1).UTC().Truncate(time.Second).Format(time.RFC3339)
-	}
-	if wait := x.retryAfter(f); wait > 0 {
+	out := f.Envelope(x.id)
+	if wait := f.RetrySeconds(x.edge.Now()); wait > 0 {
 		x.Header().Set("Retry-After", strconv.Itoa(wait))
 	}
 	if f.Code == fault.AuthFailed {
 		x.Header().Set("WWW-Authenticate", "Bearer")
-	}
-	if f.Code == fault.QuotaExceeded {
-		out.RemainingQuota = new(int)
 	}
 	if reference := cmp.Or(f.Reference, x.reference); reference != "" {
 		if x.operation != nil && x.operation.ReferenceField() == "ref_id" {
@@ -95,21 +71,6 @@ func (x *exchange) fail(f *fault.Error) {
 	if err := x.envelope(f.Status(), out); err != nil {
 		x.edge.Log.Error("encode an error", "request_id", x.id, "cause", err)
 	}
-}
-
-// retryAfter is the Retry-After header in seconds, 1 to 3600, or 0 for none.
-func (x *exchange) retryAfter(f *fault.Error) int {
-	wait := f.RetryAfter
-	if wait <= 0 && !f.RetryAt.IsZero() {
-		wait = max(f.RetryAt.Sub(x.edge.Now()), 1)
-	}
-	if wait <= 0 && (f.Code == fault.InProgress || f.Status() == http.StatusTooManyRequests) {
-		wait = 1
-	}
-	if wait <= 0 {
-		return 0
-	}
-	return int(min((wait+time.Second-1)/time.Second, 3600))
 }
 
 // envelope writes status, headers and body. Nothing is written on an error.

@@ -129,7 +129,7 @@ func (q *queue) Due(_ context.Context, buckets []int, since, now time.Time, most
 	var due []movement.Movement
 	for id, at := range q.due {
 		if slices.Contains(buckets, id.Bucket()) && !at.Before(since) && !at.After(now) {
-			due = append(due, movement.Movement{ID: id, DueAt: at})
+			due = append(due, movement.Movement{ID: id, Polled: movement.Polled{DueAt: at}})
 		}
 	}
 	slices.SortFunc(due, func(a, b movement.Movement) int { return a.DueAt.Compare(b.DueAt) })

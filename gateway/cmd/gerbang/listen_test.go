@@ -66,9 +66,9 @@ func (f *fakeEvents) answer(w http.ResponseWriter, after string, limit int) {
 		return
 	}
 	from, _ := strconv.Atoi(strings.TrimPrefix(after, "evt-"))
-	data := []notice{}
+	data := []callbackEvent{}
 	for i := from + 1; i <= f.count && len(data) < limit; i++ {
-		data = append(data, notice{ID: "evt-" + strconv.Itoa(i), Time: "2026-01-02T03:04:05Z", Body: json.RawMessage(eventBody(i))})
+		data = append(data, callbackEvent{ID: "evt-" + strconv.Itoa(i), Time: "2026-01-02T03:04:05Z", Body: json.RawMessage(eventBody(i))})
 	}
 	var text bytes.Buffer
 	for i, n := range data { // by hand, because an encoder would tidy the bodies

@@ -10,34 +10,34 @@ import (
 )
 
 const (
-	// countEvery is how old a count of the operators' list may be, so that scrapes,
-	// however many there are, cost the database next to nothing.
+	// countEvery is how old a count of the exceptions may be, so that scrapes, however
+	// many there are, cost the database next to nothing.
 	countEvery = 30 * time.Second
 	// countTimeout bounds a scrape that has to count.
 	countTimeout = 2 * time.Second
 )
 
-var attentionOpen = prometheus.NewDesc("gerbang_attention_open",
-	"Entries of the operators' list that nobody has resolved, by reason, over all replicas; up to 30 s old.", []string{"reason"}, nil)
+var exceptionsOpen = prometheus.NewDesc("gerbang_exceptions_open",
+	"Open exceptions by reason, over all replicas; up to 30 s old.", []string{"reason"}, nil)
 
-// attentionCollector counts the operators' list. A reason that it has seen stays
-// there with 0, and all are left out while the list can't be read.
-type attentionCollector struct {
-	list AttentionList
+// exceptionCollector counts the open exceptions. A reason that it has seen stays
+// there with 0, and all are left out while they can't be read.
+type exceptionCollector struct {
+	list Exceptions
 	now  func() time.Time
 	log  *slog.Logger
 
 	mu     sync.Mutex
-	at     time.Time // of the last try
+	at     time.Time // of the last count
 	known  bool      // whether it succeeded
 	counts map[string]int64
 }
 
 // Describe implements prometheus.Collector.
-func (c *attentionCollector) Describe(to chan<- *prometheus.Desc) { to <- attentionOpen }
+func (c *exceptionCollector) Describe(to chan<- *prometheus.Desc) { to <- exceptionsOpen }
 
 // Collect implements prometheus.Collector.
-func (c *attentionCollector) Collect(to chan<- prometheus.Metric) {
+func (c *exceptionCollector) Collect(to chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := c.now(); c.at.IsZero() || now.Sub(c.at) >= countEvery {
@@ -48,17 +48,17 @@ func (c *attentionCollector) Collect(to chan<- prometheus.Metric) {
 		return
 	}
 	for reason, n := range c.counts {
-		to <- prometheus.MustNewConstMetric(attentionOpen, prometheus.GaugeValue, float64(n), reason)
+		to <- prometheus.MustNewConstMetric(exceptionsOpen, prometheus.GaugeValue, float64(n), reason)
 	}
 }
 
-// count reads the list. The caller holds the lock.
-func (c *attentionCollector) count() {
+// count reads the counts. The caller holds the lock.
+func (c *exceptionCollector) count() {
 	ctx, cancel := context.WithTimeout(context.Background(), countTimeout) // a collector gets no context
 	defer cancel()
 	counted, err := c.list.CountExceptions(ctx)
 	if c.known = err == nil; !c.known {
-		c.log.Warn("the operators' list can't be counted", "error", err)
+		c.log.Warn("exceptions can't be counted", "error", err)
 		return
 	}
 	for reason := range c.counts {

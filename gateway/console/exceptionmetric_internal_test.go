@@ -16,9 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// countedList is an operators' list of which only the length is asked.
+// countedList is a list of exceptions that can only be counted.
 type countedList struct {
-	AttentionList
+	Exceptions
 	counts map[string]int64
 	err    error
 	asked  int
@@ -30,7 +30,7 @@ func (l *countedList) CountExceptions(context.Context) (map[string]int64, error)
 }
 
 // scraped is what a scrape reads, as "reason value".
-func scraped(t *testing.T, c *attentionCollector) []string {
+func scraped(t *testing.T, c *exceptionCollector) []string {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(c)
@@ -38,7 +38,7 @@ func scraped(t *testing.T, c *attentionCollector) []string {
 	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	var lines []string
 	for line := range strings.Lines(answer.Body.String()) {
-		if rest, ok := strings.CutPrefix(line, `gerbang_attention_open{reason="`); ok {
+		if rest, ok := strings.CutPrefix(line, `gerbang_exceptions_open{reason="`); ok {
 			lines = append(lines, strings.TrimSpace(strings.Replace(rest, `"}`, "", 1)))
 		}
 	}
@@ -47,11 +47,11 @@ func scraped(t *testing.T, c *attentionCollector) []string {
 
 // However often it is scraped, the list is counted every thirty seconds, also
 // while it can't be.
-func TestAttentionIsCountedNowAndThen(t *testing.T) {
+func TestExceptionsAreCountedNowAndThen(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 20, 14, 30, 0, 0, time.UTC)
 	list := &countedList{counts: map[string]int64{"our_account": 2, "paid_late": 1}}
-	c := &attentionCollector{list: list, now: func() time.Time { return at }, log: slog.New(slog.DiscardHandler)}
+	c := &exceptionCollector{list: list, now: func() time.Time { return at }, log: slog.New(slog.DiscardHandler)}
 	check := func(asked int, want ...string) {
 		t.Helper()
 		for range 3 {

@@ -1,4 +1,4 @@
-package edge
+package jsonbody
 
 import (
 	"bytes"
@@ -10,49 +10,42 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-func TestDecodeReadsWhatIsRight(t *testing.T) {
+// none keeps nothing apart.
+func none(string) func(jsontext.Value) error { return nil }
+
+func TestReadReadsWhatIsRight(t *testing.T) {
 	t.Parallel()
-	b, err := decode([]byte(` {"secret_key":"k","merchant_id":"m","amount":1e4,"none":null,"empty":"","yes":true,` +
-		`"list":[1,"a",null,false],"metadata":{"a":"b","n":null,"e":""}} `))
+	var kept string
+	document, err := Read([]byte(` {"secret_key":{"k" :1e999999999},"amount":1e4,"none":null,"empty":"","yes":true,`+
+		`"list":[1,"a",null,false],"metadata":{"a":"b","n":null,"e":"","secret_key":"inner"}} `), func(name string) func(jsontext.Value) error {
+		if name != "secret_key" {
+			return nil
+		}
+		return func(value jsontext.Value) error { kept = value.String(); return nil }
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := json.Marshal(b.document)
+	got, err := json.Marshal(document)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"amount":1e4,"list":[1,"a",null,false],"metadata":{"a":"b","e":"","n":null},"yes":true}`
+	want := `{"amount":1e4,"list":[1,"a",null,false],"metadata":{"a":"b","e":"","n":null,"secret_key":"inner"},"yes":true}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if b.key != (credential{text: "k", given: true}) || b.merchant != (credential{text: "m", given: true}) {
-		t.Errorf("credentials %+v %+v", b.key, b.merchant)
+	if kept != `{"k" :1e999999999}` {
+		t.Errorf("kept apart %s", kept)
 	}
 }
 
-func TestDecodeJudgesNoCredential(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]credential{
-		`{}`:                             {},
-		`{"secret_key":null}`:            {},
-		`{"secret_key":""}`:              {},
-		`{"secret_key":7}`:               {given: true, malformed: true},
-		`{"secret_key":["k"]}`:           {given: true, malformed: true},
-		`{"secret_key":1e999999999}`:     {given: true, malformed: true},
-		`{"secret_key":"a\u0000b"}`:      {given: true, text: "a\x00b"},
-		`{"secret_key":"\u006b","a":""}`: {given: true, text: "k"},
-	} {
-		b, err := decode([]byte(text))
-		if err != nil || b.key != want {
-			t.Errorf("%s: got %+v, %v, want %+v", text, b.key, err, want)
-		}
-	}
-}
-
-func TestDecodeNamesTheFault(t *testing.T) {
+func TestReadNamesTheFault(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat(`{"a":`, maxDepth+1) + "1" + strings.Repeat("}", maxDepth+1)
 	tests := []struct{ name, text, field, message string }{
@@ -84,7 +77,7 @@ func TestDecodeNamesTheFault(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := decode([]byte(test.text))
+			_, err := Read([]byte(test.text), none)
 			f, ok := errors.AsType[*fault.Error](err)
 			if !ok || f.Code != fault.InvalidRequest || !strings.Contains(f.Message, test.message) {
 				t.Fatalf("got %v, want INVALID_REQUEST that says %q", err, test.message)
@@ -105,25 +98,25 @@ func TestDecodeNamesTheFault(t *testing.T) {
 	}
 }
 
-func TestDecodeTellsNothingOfAKey(t *testing.T) {
+func TestReadTellsNothingOfAKey(t *testing.T) {
 	t.Parallel()
-	_, err := decode([]byte(`{"secret_key":"sk_live_\qabcdefgh"}`))
+	_, err := Read([]byte(`{"secret_key":"sk_live_\qabcdefgh"}`), none)
 	if err == nil || strings.Contains(err.Error(), `\q`) || strings.Contains(err.Error(), "sk_live") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestDecodeAllowsTheDeepest(t *testing.T) {
+func TestReadAllowsTheDeepest(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat(`{"a":`, maxDepth) + "1" + strings.Repeat("}", maxDepth)
-	if _, err := decode([]byte(text)); err != nil {
+	if _, err := Read([]byte(text), none); err != nil {
 		t.Error(err)
 	}
 }
 
-// FuzzDecode: whatever is accepted is also JSON to the standard library, with
+// FuzzRead: whatever is accepted is also JSON to the standard library, with
 // the same members, and holds nothing that was to be refused.
-func FuzzDecode(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, `{"a":1}`, `{"a":1,"a":2}`, `{"secret_key":"k","a":{"b":[1,2,{"c":"d"}]}}`, `{"a":"\u0000"}`,
 		`{"a":1e30}`, "{\"a\":\"\xff\"}", `{"a":null,"b":""}`, `[`, ``, `{"a":1}x`, `{"merchant_id":[]}`,
@@ -131,7 +124,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		b, err := decode(text)
+		document, err := Read(text, none)
 		if err != nil {
 			if fault.From(err).Code != fault.InvalidRequest {
 				t.Fatalf("%q: %v is not INVALID_REQUEST", text, err)
@@ -144,15 +137,57 @@ func FuzzDecode(f *testing.F) {
 		if err := decoder.Decode(&reference); err != nil {
 			t.Fatalf("%q is accepted, the standard library says %v", text, err)
 		}
-		maps.DeleteFunc(reference, func(name string, value any) bool {
-			return value == nil || value == "" || name == "secret_key" || name == "merchant_id"
+		maps.DeleteFunc(reference, func(_ string, value any) bool {
+			return value == nil || value == ""
 		})
-		got, want := slices.Sorted(maps.Keys(b.document)), slices.Sorted(maps.Keys(reference))
+		got, want := slices.Sorted(maps.Keys(document)), slices.Sorted(maps.Keys(reference))
 		if !slices.Equal(got, want) {
 			t.Fatalf("%q: has %q, want %q", text, got, want)
 		}
-		if strings.ContainsRune(fmt.Sprint(b.document), 0) {
+		if strings.ContainsRune(fmt.Sprint(document), 0) {
 			t.Fatalf("%q: a NUL character came through", text)
 		}
 	})
+}
+
+func TestDecode(t *testing.T) {
+	t.Parallel()
+	type order struct {
+		Amount money.Amount    `json:"amount"`
+		Inner  struct{ A int } `json:"inner"`
+		Raw    json.RawMessage `json:"raw"`
+	}
+	var got order
+	if err := Decode([]byte(`{"amount":5,"inner":{"A":7},"raw":{"b": [1]}}`), &got); err != nil || got.Amount != 5 || got.Inner.A != 7 || string(got.Raw) != `{"b": [1]}` {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for text, want := range map[string]fault.Field{
+		`{"amount":1,"amount":2}`:        {Field: "amount", Message: "is given twice"},
+		`{"raw":{"a":1,"a":2}}`:          {Field: "raw.a", Message: "is given twice"},
+		`{"unknown":1}`:                  {Field: "unknown", Message: "is not a known field"},
+		`{"inner":{"b":1}}`:              {Field: "inner.b", Message: "is not a known field"},
+		`{"inner":{"A":"sk_live_abc"}}`:  {Field: "inner.A", Message: "has the wrong type"},
+		`{"inner":7}`:                    {Field: "inner", Message: "has the wrong type"},
+		`{"raw":"a\u0000"}`:              {Field: "raw", Message: "holds a NUL character"},
+		`{"amount":1} {}`:                {},
+		`[]`:                             {},
+		``:                               {},
+		`{"amount":"sk_live_abc\qabcd"}`: {Field: "amount"},
+	} {
+		err := Decode([]byte(text), new(order))
+		f, ok := errors.AsType[*fault.Error](err)
+		if !ok || f.Code != fault.InvalidRequest || strings.Contains(err.Error(), "sk_live") {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if want == (fault.Field{}) && len(f.Fields) == 0 {
+			continue
+		}
+		if len(f.Fields) != 1 || f.Fields[0].Field != want.Field || want.Message != "" && f.Fields[0].Message != want.Message {
+			t.Errorf("%s: names %+v, want %+v", text, f.Fields, want)
+		}
+	}
+	if err := Decode([]byte(`{"amount":1.5}`), new(order)); err == nil || !strings.Contains(err.Error(), "amount") {
+		t.Errorf("half a rupiah: %v", err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -31,15 +32,15 @@ func (c *Console) showBalance(x *call) (any, error) {
 	}
 	var balance ledger.Balance
 	if at.IsZero() {
-		balance, err = c.deps.Books.Balance(x.request.Context(), owner)
+		balance, err = c.deps.Ledger.Balance(x.request.Context(), owner)
 	} else {
-		balance, err = c.deps.Books.BalanceAt(x.request.Context(), owner, at)
+		balance, err = c.deps.Ledger.BalanceAt(x.request.Context(), owner, at)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return Balance{MerchantID: owner.MerchantID, Mode: owner.Mode, At: or(at, x.now), Accounts: []AccountBalance{
-		{Account: "available", Amount: Rupiah(balance.Available)}, {Account: "held", Amount: Rupiah(balance.Held)},
+	return adminapi.Balance{MerchantID: owner.MerchantID, Mode: owner.Mode, At: or(at, x.now), Accounts: []adminapi.AccountBalance{
+		{Account: "available", Amount: adminapi.Rupiah(balance.Available)}, {Account: "held", Amount: adminapi.Rupiah(balance.Held)},
 	}}, nil
 }
 
@@ -49,20 +50,20 @@ func (c *Console) platformBalance(x *call, modeText string, at time.Time) (any, 
 	if err != nil {
 		return nil, err
 	}
-	sums, err := c.deps.Books.PlatformAt(x.request.Context(), string(mode), or(at, x.now.Add(ahead)))
+	sums, err := c.deps.Ledger.PlatformAt(x.request.Context(), string(mode), or(at, x.now.Add(ahead)))
 	if err != nil {
 		return nil, err
 	}
-	out := Balance{MerchantID: string(tenants.Platform), Mode: string(mode), At: or(at, x.now), Accounts: []AccountBalance{}}
+	out := adminapi.Balance{MerchantID: string(tenants.Platform), Mode: string(mode), At: or(at, x.now), Accounts: []adminapi.AccountBalance{}}
 	for _, s := range sums {
 		if s.Provider == "" { // operators' own, which no provider has a part in
-			out.Accounts = append(out.Accounts, AccountBalance{Account: "adjustments", Amount: Rupiah(s.Adjustments)})
+			out.Accounts = append(out.Accounts, adminapi.AccountBalance{Account: "adjustments", Amount: adminapi.Rupiah(s.Adjustments)})
 			continue
 		}
 		out.Accounts = append(out.Accounts,
-			AccountBalance{Account: "margin", Provider: s.Provider, Amount: Rupiah(s.Margin)},
-			AccountBalance{Account: "cost", Provider: s.Provider, Amount: Rupiah(s.Cost)},
-			AccountBalance{Account: "deposit", Provider: s.Provider, Amount: Rupiah(s.Deposit)})
+			adminapi.AccountBalance{Account: "margin", Provider: s.Provider, Amount: adminapi.Rupiah(s.Margin)},
+			adminapi.AccountBalance{Account: "cost", Provider: s.Provider, Amount: adminapi.Rupiah(s.Cost)},
+			adminapi.AccountBalance{Account: "deposit", Provider: s.Provider, Amount: adminapi.Rupiah(s.Deposit)})
 	}
 	return out, nil
 }
@@ -75,7 +76,7 @@ func or(t, otherwise time.Time) time.Time {
 	return t
 }
 
-func (c *Console) listStatement(x *call) (any, error) {
+func (c *Console) listAccountStatement(x *call) (any, error) {
 	query := x.request.URL.Query()
 	owner, err := c.ownerOf(x, cmp.Or(query.Get("mode"), string(tenants.Live)))
 	if err != nil {
@@ -97,11 +98,11 @@ func (c *Console) listStatement(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	entries, err := c.deps.Books.AccountStatement(x.request.Context(), owner, from, to, after, most)
+	entries, err := c.deps.Ledger.AccountStatement(x.request.Context(), owner, from, to, after, most)
 	if err != nil {
 		return nil, err
 	}
-	page := StatementPage{Entries: make([]StatementEntry, len(entries))}
+	page := adminapi.AccountStatement{Entries: make([]adminapi.AccountEntry, len(entries))}
 	for i, e := range entries {
 		page.Entries[i] = entryDocument(e)
 	}
@@ -111,10 +112,10 @@ func (c *Console) listStatement(x *call) (any, error) {
 	return page, nil
 }
 
-func entryDocument(e store.Entry) StatementEntry {
-	return StatementEntry{
+func entryDocument(e store.Entry) adminapi.AccountEntry {
+	return adminapi.AccountEntry{
 		At: e.At, Kind: string(e.Kind), Reference: e.Reference, Subject: e.Subject.String(), Attempt: e.Attempt, Provider: e.Provider,
-		Available: Rupiah(e.Available), Held: Rupiah(e.Held), BalanceAvailable: Rupiah(e.Balance.Available), BalanceHeld: Rupiah(e.Balance.Held),
+		Available: adminapi.Rupiah(e.Available), Held: adminapi.Rupiah(e.Held), BalanceAvailable: adminapi.Rupiah(e.Balance.Available), BalanceHeld: adminapi.Rupiah(e.Balance.Held),
 	}
 }
 

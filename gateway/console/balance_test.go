@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
@@ -27,7 +28,7 @@ func newBooks(t *testing.T) (*world, string) {
 	})
 	id := w.merchant().MerchantID // at morning
 	for i := 1; i <= 5; i++ {
-		order := console.NewAdjustment{Amount: 1, Reason: "r", Reference: fmt.Sprint("in-", i)}
+		order := adminapi.NewAdjustment{Amount: 1, Reason: "r", Reference: fmt.Sprint("in-", i)}
 		for range i - 1 {
 			order.Amount++
 		}
@@ -38,10 +39,10 @@ func newBooks(t *testing.T) (*world, string) {
 	return w, id
 }
 
-func (w *world) statement(id string, f console.StatementFilter) (entries []console.StatementEntry, pages int) {
+func (w *world) statement(id string, f adminapi.AccountStatementFilter) (entries []adminapi.AccountEntry, pages int) {
 	w.Helper()
 	for {
-		page, err := w.Statement(w.Context(), id, f)
+		page, err := w.AccountStatement(w.Context(), id, f)
 		if err != nil {
 			w.Fatal(err)
 		}
@@ -55,7 +56,7 @@ func (w *world) statement(id string, f console.StatementFilter) (entries []conso
 func TestAStatementIsReadInPages(t *testing.T) {
 	t.Parallel()
 	w, id := newBooks(t)
-	whole, _ := w.statement(id, console.StatementFilter{Mode: "live"})
+	whole, _ := w.statement(id, adminapi.AccountStatementFilter{Mode: "live"})
 	var got []string
 	for _, e := range whole {
 		got = append(got, fmt.Sprintf("%s %s %s %s", e.Kind, e.Reference, e.Available, e.BalanceAvailable))
@@ -64,14 +65,14 @@ func TestAStatementIsReadInPages(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	paged, pages := w.statement(id, console.StatementFilter{Mode: "live", Limit: 2})
+	paged, pages := w.statement(id, adminapi.AccountStatementFilter{Mode: "live", Limit: 2})
 	if !slices.Equal(paged, whole) || pages != 3 {
 		t.Errorf("in %d pages: %+v", pages, paged)
 	}
-	if part, _ := w.statement(id, console.StatementFilter{Mode: "live", From: whole[1].At, To: whole[3].At, Limit: 1}); !slices.Equal(part, whole[1:3]) {
+	if part, _ := w.statement(id, adminapi.AccountStatementFilter{Mode: "live", From: whole[1].At, To: whole[3].At, Limit: 1}); !slices.Equal(part, whole[1:3]) {
 		t.Errorf("a part: %+v, want %+v", part, whole[1:3])
 	}
-	if other, _ := w.statement(id, console.StatementFilter{Mode: "test"}); len(other) != 0 {
+	if other, _ := w.statement(id, adminapi.AccountStatementFilter{Mode: "test"}); len(other) != 0 {
 		t.Errorf("in test mode: %+v", other)
 	}
 }
@@ -79,18 +80,18 @@ func TestAStatementIsReadInPages(t *testing.T) {
 func TestABalanceOfATime(t *testing.T) {
 	t.Parallel()
 	w, id := newBooks(t)
-	entries, _ := w.statement(id, console.StatementFilter{Mode: "live"})
-	for at, want := range map[time.Time]console.Rupiah{
+	entries, _ := w.statement(id, adminapi.AccountStatementFilter{Mode: "live"})
+	for at, want := range map[time.Time]adminapi.Rupiah{
 		{}: 15, entries[0].At.Add(-time.Microsecond): 0, entries[0].At: 1, entries[2].At: 6, entries[4].At: 15,
 	} {
 		balance, err := w.Balance(t.Context(), id, "live", at)
 		if err != nil || balance.MerchantID != id || balance.Mode != "live" || balance.Accounts[0].Amount != want ||
-			balance.Accounts[1] != (console.AccountBalance{Account: "held"}) || !at.IsZero() && !balance.At.Equal(at) || balance.At.IsZero() {
+			balance.Accounts[1] != (adminapi.AccountBalance{Account: "held"}) || !at.IsZero() && !balance.At.Equal(at) || balance.At.IsZero() {
 			t.Errorf("at %v: %+v, %v; want %s", at, balance, err, want)
 		}
 	}
 	platform, err := w.Balance(t.Context(), "platform", "live", time.Time{})
-	want := []console.AccountBalance{{Account: "adjustments", Amount: -15}}
+	want := []adminapi.AccountBalance{{Account: "adjustments", Amount: -15}}
 	if err != nil || platform.MerchantID != "platform" || !slices.Equal(platform.Accounts, want) {
 		t.Errorf("platform %+v, %v", platform, err)
 	}
@@ -99,8 +100,8 @@ func TestABalanceOfATime(t *testing.T) {
 	}
 }
 
-// earnings are books that only know what the platform has.
-type earnings struct{ console.Books }
+// earnings is a ledger that only knows the platform's accounts.
+type earnings struct{ console.Ledger }
 
 func (earnings) PlatformAt(context.Context, string, time.Time) ([]store.PlatformBalance, error) {
 	return []store.PlatformBalance{{Adjustments: -100}, {Provider: "pulsa", Margin: 50, Cost: -40, Deposit: 40}}, nil
@@ -108,9 +109,9 @@ func (earnings) PlatformAt(context.Context, string, time.Time) ([]store.Platform
 
 func TestThePlatformsAccountsAreToldByProvider(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Books = earnings{} })
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Ledger = earnings{} })
 	platform, err := w.Balance(t.Context(), "platform", "test", time.Time{})
-	want := []console.AccountBalance{
+	want := []adminapi.AccountBalance{
 		{Account: "adjustments", Amount: -100}, {Account: "margin", Provider: "pulsa", Amount: 50},
 		{Account: "cost", Provider: "pulsa", Amount: -40}, {Account: "deposit", Provider: "pulsa", Amount: 40},
 	}
@@ -124,10 +125,10 @@ func TestBooksThatCantBeRead(t *testing.T) {
 	w := newWorld(t)
 	id := w.merchant().MerchantID
 	for path, want := range map[string]string{
-		"/balance?mode=prod": "mode", "/balance?at=noon": "at", "/statement?mode=prod": "mode", "/statement?from=noon": "from",
-		"/statement?to=noon": "to", "/statement?limit=0": "limit", "/statement?after=x": "after", "/statement?after=a.1.1.1.1.1": "after",
-		"/statement?after=00000000-0000-4000-8000-000000000000.1.1.1.1.x": "after",
-		"/statement?after=00000000-0000-4000-8000-000000000000.1.1.1.1":   "after",
+		"/balance?mode=prod": "mode", "/balance?at=noon": "at", "/account-statement?mode=prod": "mode", "/account-statement?from=noon": "from",
+		"/account-statement?to=noon": "to", "/account-statement?limit=0": "limit", "/account-statement?after=x": "after", "/account-statement?after=a.1.1.1.1.1": "after",
+		"/account-statement?after=00000000-0000-4000-8000-000000000000.1.1.1.1.x": "after",
+		"/account-statement?after=00000000-0000-4000-8000-000000000000.1.1.1.1":   "after",
 	} {
 		status, _, body := w.send(http.MethodGet, "/admin/merchants/"+id+path, "Bearer "+token, "")
 		if status != http.StatusBadRequest || !strings.Contains(body, `"field":"`+want+`"`) {
@@ -136,7 +137,7 @@ func TestBooksThatCantBeRead(t *testing.T) {
 	}
 	_, err := w.Balance(t.Context(), "mer_nobody", "live", time.Time{})
 	w.refused(err, http.StatusNotFound, "")
-	_, err = w.Statement(t.Context(), "mer_nobody", console.StatementFilter{Mode: "live"})
+	_, err = w.AccountStatement(t.Context(), "mer_nobody", adminapi.AccountStatementFilter{Mode: "live"})
 	w.refused(err, http.StatusNotFound, "")
 	_, err = w.Balance(t.Context(), "platform", "prod", time.Time{})
 	w.refused(err, http.StatusBadRequest, "mode")

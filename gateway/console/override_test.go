@@ -12,10 +12,13 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
+	"github.com/seed-f006e74d/gerbang/gateway/kind"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/override"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
@@ -34,23 +37,25 @@ var moving = sync.OnceValues(func() (*catalog.Catalog, error) {
 	return catalog.New(snapshot), err
 })
 
-// deciding is a console over a real engine, which has no providers.
-func deciding(t *testing.T) *world {
+// overriding is a console over a real engine, which has no providers.
+func overriding(t *testing.T) *world {
 	t.Helper()
 	offered, err := moving()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var late engine.Dependencies
+	var l *lifecycle.Lifecycle
 	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
 		s, ok := d.Movements.(*store.Store)
 		if !ok {
 			t.Fatal("the movements are not the store's")
 		}
-		late = engine.Dependencies{Movements: s, Records: s, Decisions: s, Catalog: offered, Now: d.Now, Log: d.Log}
-		d.Decider = deciderOf(func() *engine.Engine { return engine.New(late) })
+		l = lifecycle.New(lifecycle.Dependencies{Store: s, Catalog: offered, Now: d.Now, Log: d.Log})
+		kind.AddOrder(l, nil)
+		kind.AddTransfer(l, s)
+		d.Override = override.New(l, s).Override
 	})
-	late.Accounts = w.directory
+	l.Accounts = w.directory
 	return w
 }
 
@@ -61,12 +66,12 @@ func (w *world) transfers(age time.Duration, change func(*movement.Movement)) mo
 	at := time.Now().Add(-age)
 	m := movement.Movement{
 		Key: movement.Key{Owner: movement.Owner{MerchantID: w.merchant().MerchantID, Mode: "live"}, Kind: manifest.Transfer, Reference: "PAY/1"},
-		ID:  movement.NewID(), Operation: "/wallet1/transfer/bank", Provider: "wallet1", Amount: 50_000, Fee: 2_500, NameMatch: new(true),
-		Request:   json.RawMessage(`{"body":{"account_no":"123","amount":50000},"path":"/wallet1/transfer/bank"}`),
+		ID:  movement.NewID(), Operation: "/wallet1/transfer/bank", Provider: "wallet1", Amount: 50_000, Request: json.RawMessage(`{"body":{"account_no":"123","amount":50000},"path":"/wallet1/transfer/bank"}`),
 		Quote:     json.RawMessage(`{"session":"s-1"}`),
 		RequestID: uuid.Must(uuid.NewV7()).String(), DecisionID: uuid.Must(uuid.NewV7()).String(), PolicyVersion: "p-1",
 		ConnectionOwner: manifest.OwnerMerchant, ConnectionVersion: 3, CallbackURL: "https://shop.example/cb?token=hidden",
-		SendBy: at.Add(5 * time.Second), CreatedAt: at, DueAt: at,
+		SendBy: at.Add(5 * time.Second), CreatedAt: at,
+		Polled: movement.Polled{DueAt: at}, Payout: movement.Payout{Fee: 2_500, NameMatch: new(true)},
 	}
 	if change != nil {
 		change(&m)
@@ -83,20 +88,20 @@ func (w *world) transfers(age time.Duration, change func(*movement.Movement)) mo
 	return claimed
 }
 
-func TestTwoOperatorsSettleATransfer(t *testing.T) {
+func TestTwoOperatorsOverrideATransfer(t *testing.T) {
 	t.Parallel()
-	w := deciding(t)
+	w := overriding(t)
 	m := w.transfers(25*time.Hour, nil)
-	other := console.NewClient(w.url, otherToken)
+	other := adminapi.NewClient(w.url, otherToken)
 
-	first, err := w.SettleMovement(t.Context(), m.ID.Compact(), console.Settling{As: "success", Reason: "seen in their portal"})
-	if err != nil || !first.Waiting || first.State != "pending" || first.Decision.Operator != "ayu" || first.Reference != "PAY/1" {
+	first, err := w.Override(t.Context(), m.ID.Compact(), adminapi.NewOverride{As: "success", Reason: "seen in their portal"})
+	if err != nil || !first.Waiting || first.State != "pending" || first.Override.Operator != "ayu" || first.Reference != "PAY/1" {
 		t.Fatalf("proposed: %+v, %v", first, err)
 	}
-	_, err = other.SettleMovement(t.Context(), m.ID.String(), console.Settling{As: "failed", Reason: "no"})
+	_, err = other.Override(t.Context(), m.ID.String(), adminapi.NewOverride{As: "failed", Reason: "no"})
 	w.refused(err, http.StatusConflict, "")
-	second, err := other.SettleMovement(t.Context(), m.UpstreamReference(), console.Settling{As: "success", Reason: "called them"})
-	if err != nil || second.Waiting || second.State != "succeeded" || second.Decision.ConfirmedBy != "budi" {
+	second, err := other.Override(t.Context(), m.UpstreamReference(), adminapi.NewOverride{As: "success", Reason: "called them"})
+	if err != nil || second.Waiting || second.State != "done" || second.Override.ConfirmedBy != "budi" {
 		t.Fatalf("confirmed: %+v, %v", second, err)
 	}
 	if err := w.store.Note(t.Context(), time.Now(), m, "looked", `{"said":"pending"}`); err != nil {
@@ -107,16 +112,16 @@ func TestTwoOperatorsSettleATransfer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last := shown.Story[len(shown.Story)-1]
+	last := shown.History[len(shown.History)-1]
 	if shown.State != "succeeded" || last.Event != "decided" || !strings.Contains(last.Detail, `"ayu, budi"`) || !strings.Contains(last.Detail, "called them") {
-		t.Errorf("the story ends with %+v", last)
+		t.Errorf("the history ends with %+v", last)
 	}
 	if shown.Fee != 2500 || shown.NameMatch == nil || !*shown.NameMatch || shown.ConnectionVersion != 3 || shown.ConnectionOwner != "merchant" ||
 		string(shown.Quote) != `{"session":"s-1"}` || shown.PolicyVersion != "p-1" || shown.RequestID != m.RequestID || len(shown.Request) == 0 {
 		t.Errorf("shown %+v", shown)
 	}
-	if len(shown.Verdicts) != 1 || shown.Verdicts[0].ConfirmedReason != "called them" || len(shown.Said) != 1 || shown.Said[0].Times != 1 {
-		t.Errorf("decided %+v, said %+v", shown.Verdicts, shown.Said)
+	if len(shown.Overrides) != 1 || shown.Overrides[0].ConfirmedReason != "called them" || len(shown.Notes) != 1 || shown.Notes[0].Times != 1 {
+		t.Errorf("decided %+v, said %+v", shown.Overrides, shown.Notes)
 	}
 	if len(shown.Callbacks) != 1 || shown.Callbacks[0].Event != "transfer.status_update" || shown.Callbacks[0].URL != "https://shop.example/cb?token=…" {
 		t.Errorf("told %+v", shown.Callbacks)
@@ -129,17 +134,17 @@ func TestTwoOperatorsSettleATransfer(t *testing.T) {
 	}
 }
 
-func TestOneOperatorSettlesAlone(t *testing.T) {
+func TestOneOperatorOverridesAlone(t *testing.T) {
 	t.Parallel()
-	w := deciding(t)
+	w := overriding(t)
 	m := w.transfers(25*time.Hour, func(m *movement.Movement) { m.Reference, m.Fingerprint = "\x1exyz-1", "\x1exyz-" })
-	s, err := w.SettleMovement(t.Context(), m.ID.String(), console.Settling{As: "failed", Reason: "bounced", Alone: true})
-	if err != nil || s.Waiting || s.State != "failed" || !s.Decision.Alone {
+	s, err := w.Override(t.Context(), m.ID.String(), adminapi.NewOverride{As: "failed", Reason: "bounced", Alone: true})
+	if err != nil || s.Waiting || s.State != "failed" || !s.Override.Alone {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	shown, err := w.Movement(t.Context(), m.ID.String())
-	if err != nil || len(shown.Attention) != 1 || shown.Attention[0].Reason != "decided_alone" || shown.Attention[0].ResolvedAt != nil {
-		t.Errorf("for review: %+v, %v", shown.Attention, err)
+	if err != nil || len(shown.Exceptions) != 1 || shown.Exceptions[0].Reason != "decided_alone" || shown.Exceptions[0].ResolvedAt != nil {
+		t.Errorf("for review: %+v, %v", shown.Exceptions, err)
 	}
 	found, err := w.Find(t.Context(), m.ID.Compact(), time.Time{})
 	if err != nil || len(found.Movements) != 1 {
@@ -152,27 +157,27 @@ func TestOneOperatorSettlesAlone(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeSettled(t *testing.T) {
+func TestWhatCannotBeOverridden(t *testing.T) {
 	t.Parallel()
-	w := deciding(t)
+	w := overriding(t)
 	young := w.transfers(time.Hour, nil)
 	for _, c := range []struct {
 		id       string
-		settling console.Settling
+		settling adminapi.NewOverride
 		status   int
 		field    string
 	}{
-		{young.ID.String(), console.Settling{As: "success", Reason: "r"}, http.StatusConflict, ""},
-		{young.ID.String(), console.Settling{As: "perhaps", Reason: "r"}, http.StatusBadRequest, "as"},
-		{young.ID.String(), console.Settling{As: "failed"}, http.StatusBadRequest, "reason"},
-		{young.ID.String(), console.Settling{As: "failed", Reason: "a\nb"}, http.StatusBadRequest, "reason"},
-		{"PAY/1", console.Settling{As: "failed", Reason: "r"}, http.StatusNotFound, ""},
-		{movement.NewID().String(), console.Settling{As: "failed", Reason: "r"}, http.StatusNotFound, ""},
+		{young.ID.String(), adminapi.NewOverride{As: "success", Reason: "r"}, http.StatusConflict, ""},
+		{young.ID.String(), adminapi.NewOverride{As: "perhaps", Reason: "r"}, http.StatusBadRequest, "as"},
+		{young.ID.String(), adminapi.NewOverride{As: "failed"}, http.StatusBadRequest, "reason"},
+		{young.ID.String(), adminapi.NewOverride{As: "failed", Reason: "a\nb"}, http.StatusBadRequest, "reason"},
+		{"PAY/1", adminapi.NewOverride{As: "failed", Reason: "r"}, http.StatusNotFound, ""},
+		{movement.NewID().String(), adminapi.NewOverride{As: "failed", Reason: "r"}, http.StatusNotFound, ""},
 	} {
-		_, err := w.SettleMovement(t.Context(), c.id, c.settling)
+		_, err := w.Override(t.Context(), c.id, c.settling)
 		w.refused(err, c.status, c.field)
 	}
-	status, _, answer := w.send(http.MethodPost, "/admin/movements/"+young.ID.String()+"/settle", "Bearer nobody", `{"as":"failed","reason":"r"}`)
+	status, _, answer := w.send(http.MethodPost, "/admin/movements/"+young.ID.String()+"/override", "Bearer nobody", `{"as":"failed","reason":"r"}`)
 	if status != http.StatusUnauthorized {
 		t.Errorf("status %d: %s", status, answer)
 	}

@@ -1,4 +1,4 @@
-package edge
+package jsonbody
 
 import (
 	"bytes"
@@ -12,9 +12,11 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
+
+// Max is the largest body of a request, in bytes.
+const Max = 64 << 10
 
 const (
 	// maxDepth is how deep objects and arrays may nest, the body itself counted.
@@ -24,21 +26,6 @@ const (
 	maxNumber   = 40
 	maxExponent = 30
 )
-
-// credential is secret_key or merchant_id as the body or the query has it. It is
-// kept apart from the document, so that neither can travel further with it.
-type credential struct {
-	text      string
-	given     bool // null and "" are not given
-	malformed bool // it is not a string, or there are two that differ
-}
-
-// body is a request's body, parsed.
-type body struct {
-	document catalog.Document
-	key      credential
-	merchant credential
-}
 
 // parser walks through one body. Parsers are pooled: a decoder's buffers are
 // worth more than what they hold.
@@ -50,51 +37,53 @@ type parser struct {
 
 var parsers = sync.Pool{New: func() any { return new(parser) }}
 
-// decode reads a JSON object strictly: no duplicate names, no invalid UTF-8,
-// nothing after it. Top-level members that are null or "" are left out. An
-// error is INVALID_REQUEST and says where the fault is.
-func decode(text []byte) (body, error) {
+// Read reads a JSON object strictly. Numbers are json.Number; top-level members that
+// are null or "" are left out. Where apart has a function for a top-level name, it
+// gets the value as it was written and the value is in no document. An error is
+// INVALID_REQUEST and tells the place, never what stands there.
+func Read(text []byte, apart func(name string) func(jsontext.Value) error) (map[string]any, error) {
 	p := parsers.Get().(*parser)
 	defer parsers.Put(p)
 	p.source.Reset(text)
 	p.decoder.Reset(&p.source)
 	p.depth = 0
-	b, err := p.body()
+	document, err := p.document(apart)
 	p.source.Reset(nil)
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		return body{}, refuseSyntax(syntax)
+		return nil, refuseSyntax(syntax)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return body{}, fault.New(fault.InvalidRequest, "The body is not a JSON object: it is empty or ends too early.")
+		return nil, fault.New(fault.InvalidRequest, "The body is not a JSON object: it is empty or ends too early.")
 	}
-	return b, err
+	return document, err
 }
 
-func (p *parser) body() (body, error) {
+func (p *parser) document(apart func(string) func(jsontext.Value) error) (map[string]any, error) {
 	if kind := p.decoder.PeekKind(); kind != jsontext.KindBeginObject && kind != jsontext.KindInvalid {
-		return body{}, fault.New(fault.InvalidRequest, "The body must be a JSON object, it is "+kindName(kind)+".")
+		return nil, fault.New(fault.InvalidRequest, "The body must be a JSON object, it is "+kindName(kind)+".")
 	}
-	b := body{document: catalog.Document{}}
+	document := map[string]any{}
 	err := p.members(func(name string) error {
-		switch name {
-		case "secret_key":
-			return p.credential(&b.key)
-		case "merchant_id":
-			return p.credential(&b.merchant)
+		if take := apart(name); take != nil {
+			value, err := p.decoder.ReadValue()
+			if err != nil {
+				return err
+			}
+			return take(value)
 		}
 		value, err := p.value()
 		if err == nil && value != nil && value != "" {
-			b.document[name] = value
+			document[name] = value
 		}
 		return err
 	})
 	if err != nil {
-		return body{}, err
+		return nil, err
 	}
 	if _, err := p.decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return body{}, fault.Newf(fault.InvalidRequest, "The body goes on after the JSON object, at byte %d.", p.decoder.InputOffset())
+		return nil, fault.Newf(fault.InvalidRequest, "The body goes on after the JSON object, at byte %d.", p.decoder.InputOffset())
 	}
-	return b, nil
+	return document, nil
 }
 
 // members reads an object and calls member after each name, to read the value.
@@ -181,25 +170,6 @@ func (p *parser) number(text string) (any, error) {
 		}
 	}
 	return json.Number(text), nil
-}
-
-// credential reads secret_key or merchant_id without checking it: anything wrong
-// with either is AUTH_FAILED, which authenticate reports.
-func (p *parser) credential(c *credential) error {
-	value, err := p.decoder.ReadValue()
-	if err != nil {
-		return err
-	}
-	if value.Kind() == jsontext.KindNull {
-		return nil
-	}
-	if value.Kind() != jsontext.KindString {
-		c.given, c.malformed = true, true
-		return nil
-	}
-	text, err := jsontext.AppendUnquote(nil, value)
-	c.text, c.given = string(text), len(text) > 0
-	return err
 }
 
 func (p *parser) enter() error {
