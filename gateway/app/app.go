@@ -13,9 +13,9 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/cache"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
@@ -42,7 +42,7 @@ type App struct {
 	console   *console.Console
 	worker    *worker.Worker
 	courier   *worker.Courier
-	sender    *delivery.Sender
+	sender    *callback.Sender
 	money     *engine.Engine
 	postman   *worker.Postman // nil where no mails are sent
 	keeper    *worker.Bookkeeper

@@ -17,8 +17,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/gateway/worker"
@@ -92,7 +92,7 @@ func newPostalWorld(b *testing.B, bad int) *postalWorld {
 		b.Fatal(err)
 	}
 	b.Cleanup(s.Close)
-	sender, err := delivery.New(delivery.Config{AllowLocal: true})
+	sender, err := callback.New(callback.Config{AllowLocal: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -139,8 +139,8 @@ func (o outbox) RecordAttempt(ctx context.Context, a movement.CallbackAttempt) (
 // oneSecret is everybody's.
 type oneSecret struct{}
 
-func (oneSecret) CallbackSecrets(context.Context, movement.Owner) (delivery.Secrets, error) {
-	return delivery.Secrets{Current: "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}, nil
+func (oneSecret) CallbackSecrets(context.Context, movement.Owner) (callback.Secrets, error) {
+	return callback.Secrets{Current: "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}, nil
 }
 
 func (w *postalWorld) ServeHTTP(out http.ResponseWriter, r *http.Request) {

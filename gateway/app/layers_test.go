@@ -56,8 +56,8 @@ var house = map[string]room{
 	"gateway/store":           {floor: 3},
 	"gateway/host":            {floor: 3},
 	"gateway/limit":           {floor: 3},
-	"gateway/delivery":        {floor: 3},
-	"gateway/letter":          {floor: 3},
+	"gateway/callback":        {floor: 3},
+	"gateway/mail":            {floor: 3},
 	"gateway/database/withdb": {floor: 3, support: true},
 
 	"gateway/admission": {floor: 4},
@@ -92,7 +92,7 @@ var house = map[string]room{
 // for tests alone, which may look behind every door. A library that is not here
 // has no door yet.
 var doors = map[string][]string{
-	"code.dny.dev/ssrf":                          {"gateway/delivery"},
+	"code.dny.dev/ssrf":                          {"gateway/callback"},
 	"github.com/alecthomas/kong":                 {"gateway/cmd/gerbang"},
 	"github.com/boombuler/barcode":               {"gateway/edge"},
 	"github.com/cenkalti/backoff":                nil,
@@ -117,9 +117,9 @@ var doors = map[string][]string{
 	"github.com/prometheus":                      {"gateway/console", "gateway/app"},
 	"github.com/santhosh-tekuri/jsonschema":      {"sdk/manifest", "gateway/catalog"},
 	"github.com/sony/gobreaker":                  {"gateway/host"},
-	"github.com/standard-webhooks":               {"gateway/delivery"},
+	"github.com/standard-webhooks":               {"gateway/callback"},
 	"github.com/tink-crypto/tink-go":             {"tenants"},
-	"github.com/wneessen/go-mail":                {"gateway/letter"},
+	"github.com/wneessen/go-mail":                {"gateway/mail"},
 	"golang.org/x/sync":                          nil,
 	"golang.org/x/sys":                           nil,
 	"golang.org/x/term":                          nil,

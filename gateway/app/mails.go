@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/seed-f006e74d/gerbang/gateway/letter"
+	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/worker"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -17,7 +17,7 @@ func (a *App) wirePostman(replica string) (mailed func(), err error) {
 	if a.config.SMTP.Host == "" {
 		return nil, nil
 	}
-	sender, err := letter.New(a.config.SMTP.letters())
+	sender, err := mail.New(a.config.SMTP.letters())
 	if err != nil {
 		return nil, fmt.Errorf("config: smtp: %w", err)
 	}
@@ -46,6 +46,6 @@ func (c *SMTPConfig) check() error {
 	return nil
 }
 
-func (c *SMTPConfig) letters() letter.Config {
-	return letter.Config{Host: c.Host, Port: c.Port, From: c.From, User: c.User, Password: c.password.Reveal(), TLS: letter.TLS(c.TLS)}
+func (c *SMTPConfig) letters() mail.Config {
+	return mail.Config{Host: c.Host, Port: c.Port, From: c.From, User: c.User, Password: c.password.Reveal(), TLS: mail.TLS(c.TLS)}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 )
 
@@ -75,7 +75,7 @@ func (m *Metrics) ObserveCall(o host.Observation) {
 }
 
 // ObserveCallback counts one try to deliver a callback.
-func (m *Metrics) ObserveCallback(try delivery.Attempt) {
+func (m *Metrics) ObserveCallback(try callback.Attempt) {
 	m.callbacks.WithLabelValues(string(try.Outcome)).Inc()
 	m.callbackDurations.Observe(try.Duration.Seconds())
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/seed-f006e74d/gerbang/gateway/letter"
+	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
@@ -22,7 +22,7 @@ func (e *Engine) receipt(ctx context.Context, m movement.Movement, id uuid.UUID)
 	if payer == "" {
 		return nil
 	}
-	r := letter.Receipt{
+	r := mail.Receipt{
 		Merchant: m.Owner.MerchantID, Reference: m.Reference, Description: textOf(asked["description"]),
 		Amount: m.Amount, PaidAt: m.UpdatedAt, Test: m.Owner.Mode != "live",
 	}

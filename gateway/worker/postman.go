@@ -15,8 +15,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
-	"github.com/seed-f006e74d/gerbang/gateway/letter"
+	delivery "github.com/seed-f006e74d/gerbang/gateway/callback"
+	letter "github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 

@@ -1,4 +1,4 @@
-package letter
+package mail
 
 import (
 	"context"
@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/mail"
+	netmail "net/mail"
 	"strings"
 	"time"
 
@@ -62,7 +62,7 @@ func (c Config) Check() error {
 	if c.Port < 0 || c.Port > 65535 {
 		faults = append(faults, errors.New("port: must be from 1 to 65535"))
 	}
-	if _, err := mail.ParseAddress(c.From); err != nil {
+	if _, err := netmail.ParseAddress(c.From); err != nil {
 		faults = append(faults, errors.New("from: must be a mail address, such as Receipts <receipts@example.com>"))
 	}
 	if _, _, err := c.way(); err != nil {
@@ -88,7 +88,7 @@ type Letter struct {
 
 // ErrNever says that a mail can't be delivered whenever it is tried: its
 // recipient is no address, or is refused for good.
-var ErrNever = errors.New("letter: the recipient can't be reached")
+var ErrNever = errors.New("mail: the recipient can't be reached")
 
 // sendTimeout bounds one try from the connection to the server's word.
 const sendTimeout = 30 * time.Second
@@ -96,7 +96,7 @@ const sendTimeout = 30 * time.Second
 // Sender hands letters to one SMTP server. Any number of goroutines may use it.
 type Sender struct {
 	config Config
-	from   *mail.Address
+	from   *netmail.Address
 }
 
 // New makes a sender. It connects to nothing yet.
@@ -104,7 +104,7 @@ func New(c Config) (*Sender, error) {
 	if err := c.Check(); err != nil {
 		return nil, err
 	}
-	from, err := mail.ParseAddress(c.From)
+	from, err := netmail.ParseAddress(c.From)
 	if err != nil {
 		return nil, err
 	}
@@ -123,17 +123,17 @@ func (s *Sender) Send(ctx context.Context, l Letter) error {
 	defer cancel()
 	client, err := s.client(ctx)
 	if err != nil {
-		return fmt.Errorf("letter: %w", err)
+		return fmt.Errorf("mail: %w", err)
 	}
 	if err := client.DialWithContext(ctx); err != nil {
-		return fmt.Errorf("letter: reach the SMTP server: %w", err)
+		return fmt.Errorf("mail: reach the SMTP server: %w", err)
 	}
 	defer client.Close() // what it says after its word on the letter changes nothing
 	if err := client.Send(message); err != nil && !message.IsDelivered() {
 		if refused, ok := errors.AsType[*smtp.SendError](err); ok && refused.Reason == smtp.ErrSMTPRcptTo && permanent(refused) {
 			return fmt.Errorf("%w: %w", ErrNever, err)
 		}
-		return fmt.Errorf("letter: send: %w", err)
+		return fmt.Errorf("mail: send: %w", err)
 	}
 	return nil
 }
@@ -180,14 +180,14 @@ func (s *Sender) dialUntil(ending context.Context) smtp.DialContextFunc {
 }
 
 func (s *Sender) message(l Letter) (*smtp.Msg, error) {
-	to, err := mail.ParseAddress(l.To)
+	to, err := netmail.ParseAddress(l.To)
 	if err != nil {
 		return nil, fmt.Errorf("%w: it is no mail address", ErrNever)
 	}
 	m := smtp.NewMsg(smtp.WithNoDefaultUserAgent())
 	m.FromMailAddress(s.from)
 	// The address alone: a name in it would be its writer's.
-	m.ToMailAddress(&mail.Address{Address: to.Address})
+	m.ToMailAddress(&netmail.Address{Address: to.Address})
 	m.Subject(line(l.Subject))
 	m.SetDateWithValue(l.At)
 	_, domain, _ := strings.Cut(s.from.Address, "@")

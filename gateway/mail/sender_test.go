@@ -1,4 +1,4 @@
-package letter_test
+package mail_test
 
 import (
 	"bufio"
@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/mail"
+	netmail "net/mail"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/letter"
+	"github.com/seed-f006e74d/gerbang/gateway/mail"
 )
 
 // server is a mail server that says to one client what a test wants, and OK to
@@ -72,16 +72,16 @@ func talk(conn net.Conn, answers map[string]string) string {
 	return heard.String()
 }
 
-func (s *server) sender(t *testing.T) *letter.Sender {
+func (s *server) sender(t *testing.T) *mail.Sender {
 	t.Helper()
-	sender, err := letter.New(letter.Config{Host: "127.0.0.1", Port: s.port, From: "Toko <receipts@example.com>", TLS: letter.NoTLS})
+	sender, err := mail.New(mail.Config{Host: "127.0.0.1", Port: s.port, From: "Toko <receipts@example.com>", TLS: mail.NoTLS})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return sender
 }
 
-var thanks = letter.Letter{
+var thanks = mail.Letter{
 	ID: "id-1", At: time.Date(2026, 11, 20, 1, 2, 3, 0, time.UTC), To: "payer@example.net", Subject: "Receipt of Rp1 — café", Text: ".\nThank you.\n",
 }
 
@@ -98,7 +98,7 @@ func TestALetterIsHandedOver(t *testing.T) {
 		}
 	}
 	_, data, _ := strings.Cut(heard, "DATA\n")
-	message, err := mail.ReadMessage(strings.NewReader(data))
+	message, err := netmail.ReadMessage(strings.NewReader(data))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestWhatAServerSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := serve(t, c.answers).sender(t).Send(t.Context(), thanks)
-			if (err == nil) != c.sent || errors.Is(err, letter.ErrNever) != c.never {
+			if (err == nil) != c.sent || errors.Is(err, mail.ErrNever) != c.never {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -149,7 +149,7 @@ func TestWhatIsNoAddressIsNeverSent(t *testing.T) {
 		l := thanks
 		l.To = to
 		s := &server{port: 1} // nobody is asked
-		if err := s.sender(t).Send(t.Context(), l); !errors.Is(err, letter.ErrNever) || strings.Contains(err.Error(), "payer") {
+		if err := s.sender(t).Send(t.Context(), l); !errors.Is(err, mail.ErrNever) || strings.Contains(err.Error(), "payer") {
 			t.Errorf("%q: %v", to, err)
 		}
 	}
@@ -182,7 +182,7 @@ func TestALetterEndsWithItsContext(t *testing.T) {
 func TestAPasswordIsNotSentInTheClear(t *testing.T) {
 	t.Parallel()
 	s := serve(t, map[string]string{"EHLO": "250-test\r\n250 AUTH PLAIN LOGIN"})
-	sender, err := letter.New(letter.Config{Host: "127.0.0.1", Port: s.port, From: "receipts@example.com", User: "u", Password: "hidden"})
+	sender, err := mail.New(mail.Config{Host: "127.0.0.1", Port: s.port, From: "receipts@example.com", User: "u", Password: "hidden"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,15 +194,15 @@ func TestAPasswordIsNotSentInTheClear(t *testing.T) {
 
 func TestConfig(t *testing.T) {
 	t.Parallel()
-	good := letter.Config{Host: "smtp.example.com", From: "receipts@example.com", User: "u", Password: "p"}
-	for want, change := range map[string]func(*letter.Config){
-		"":          func(*letter.Config) {},
-		"host:":     func(c *letter.Config) { c.Host = "smtp://example.com" },
-		"port:":     func(c *letter.Config) { c.Port = 70000 },
-		"from:":     func(c *letter.Config) { c.From = "receipts" },
-		"tls: must": func(c *letter.Config) { c.TLS = "ssl" },
-		"user and":  func(c *letter.Config) { c.Password = "" },
-		"tls: a":    func(c *letter.Config) { c.TLS = letter.NoTLS },
+	good := mail.Config{Host: "smtp.example.com", From: "receipts@example.com", User: "u", Password: "p"}
+	for want, change := range map[string]func(*mail.Config){
+		"":          func(*mail.Config) {},
+		"host:":     func(c *mail.Config) { c.Host = "smtp://example.com" },
+		"port:":     func(c *mail.Config) { c.Port = 70000 },
+		"from:":     func(c *mail.Config) { c.From = "receipts" },
+		"tls: must": func(c *mail.Config) { c.TLS = "ssl" },
+		"user and":  func(c *mail.Config) { c.Password = "" },
+		"tls: a":    func(c *mail.Config) { c.TLS = mail.NoTLS },
 	} {
 		c := good
 		change(&c)
@@ -210,7 +210,7 @@ func TestConfig(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v", want, err)
 		}
-		if _, made := letter.New(c); (made == nil) != (want == "") {
+		if _, made := mail.New(c); (made == nil) != (want == "") {
 			t.Errorf("%q: made %v", want, made)
 		}
 	}

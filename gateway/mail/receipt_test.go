@@ -1,14 +1,14 @@
-package letter_test
+package mail_test
 
 import (
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/letter"
+	"github.com/seed-f006e74d/gerbang/gateway/mail"
 )
 
-var paid = letter.Receipt{
+var paid = mail.Receipt{
 	Merchant: "Warung Sentosa", Reference: "INV-1", Description: "Dua kopi", Amount: 25017,
 	PaidAt: time.Date(2026, 11, 20, 20, 30, 0, 0, time.UTC),
 }

@@ -1,4 +1,4 @@
-// Package delivery owns how one callback is sent to one receiver: its headers
+// Package callback owns how one callback is sent to one receiver: its headers
 // and signatures, the wall that lets no connection through to an address that
 // is not public, the time it may take, what its answer means, when it is tried
 // again, and how receivers are kept from delaying one another. It is the door
@@ -23,4 +23,4 @@
 // compatible, NAT64, 6to4, Teredo). An operator adds networks of its own.
 //
 // In development http, loopback and any port are allowed too, and nothing else.
-package delivery
+package callback

@@ -1,4 +1,4 @@
-package delivery
+package callback
 
 import (
 	"bytes"
@@ -70,10 +70,10 @@ func build(c Config, dial func(*net.Dialer) dialFunc) (*Sender, error) {
 	c.Service = cmp.Or(c.Service, defaultService)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	if !serviceForm.MatchString(c.Service) {
-		return nil, fmt.Errorf("delivery: the short name %q must be letters and digits, at most 32", c.Service)
+		return nil, fmt.Errorf("callback: the short name %q must be letters and digits, at most 32", c.Service)
 	}
 	if c.Timeout < 0 {
-		return nil, fmt.Errorf("delivery: the timeout %s is negative", c.Timeout)
+		return nil, fmt.Errorf("callback: the timeout %s is negative", c.Timeout)
 	}
 	return &Sender{
 		service: c.Service, agent: "Gerbang/" + cmp.Or(c.Version, "1"), timeout: c.Timeout, allowLocal: c.AllowLocal,
