@@ -47,10 +47,12 @@ var house = map[string]room{
 	"tenants":                 {floor: 2},
 	"policy":                  {floor: 2},
 	"gateway/movement":        {floor: 2},
+	"gateway/queue":           {floor: 2},
 	"gateway/store/dbsqlc":    {floor: 2},
 	"gateway/database/dbtest": {floor: 2, support: true},
 
 	"sdk/sdktest":             {floor: 3, support: true},
+	"gateway/queue/queuetest": {floor: 3, support: true},
 	"gateway/cache":           {floor: 3},
 	"gateway/catalog":         {floor: 3},
 	"gateway/store":           {floor: 3},
