@@ -15,12 +15,14 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/cache"
 	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/clock"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/gateway/worker"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -45,8 +47,8 @@ type App struct {
 	sender    *callback.Sender
 	money     *engine.Engine
 	postman   *worker.Postman // nil where no mails are sent
-	keeper    *worker.Bookkeeper
-	clock     *worker.Clock
+	reader    *reconcile.Reader
+	clock     *clock.Clock
 	metrics   *console.Metrics // made before what reports to it
 
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs
@@ -138,7 +140,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.directory = tenants.NewDirectory(a.store, a.log)
 	a.cache = cache.New(a.store, time.Now, a.log)
 	a.quotas = limit.NewCounter(a.store, a.log)
-	a.clock = worker.NewClock(a.store, time.Now, a.log)
+	a.clock = clock.New(a.store, time.Now, a.log)
 	a.clock.Compare(ctx) // a clock that is wrong is known before anything is served, and does not keep us from starting
 	replica := uuid.NewString()
 	mailed, err := a.wirePostman(replica)
@@ -156,7 +158,7 @@ func (a *App) wire(ctx context.Context) error {
 		Now:         time.Now, Log: a.log,
 	})
 	a.worker = worker.New(a.store, a.money, worker.NewShare(a.store, "resolve", replica), a.log)
-	a.keeper = worker.NewBookkeeper(a.store, a.money, a.log)
+	a.reader = reconcile.NewReader(a.store, a.money.ReadBooks, a.log)
 	if err := a.wireCourier(vault, replica); err != nil {
 		return err
 	}
@@ -212,10 +214,10 @@ func (a *App) Run(ctx context.Context) error {
 	group.Go(func() error { return a.directory.Run(running) })
 	group.Go(func() error { return a.vault.Run(running) })
 	group.Go(func() error { return a.worker.Run(running) })
-	group.Go(func() error { return a.keeper.Run(running) })
+	group.Go(func() error { return a.reader.Run(running) })
 	group.Go(func() error { return a.clock.Run(running) })
 	group.Go(func() error { return a.courier.Run(running) })
-	group.Go(func() error { return worker.NewSweeper(a.store, a.log).Run(running) })
+	group.Go(func() error { return limit.NewRetention(a.store, time.Now, a.log).Run(running) })
 	if a.postman != nil {
 		group.Go(func() error { return a.postman.Run(running) })
 	}

@@ -55,6 +55,7 @@ var house = map[string]room{
 	"gateway/queue/queuetest": {floor: 3, support: true},
 	"gateway/cache":           {floor: 3},
 	"gateway/catalog":         {floor: 3},
+	"gateway/clock":           {floor: 3},
 	"gateway/store":           {floor: 3},
 	"gateway/host":            {floor: 3},
 	"gateway/limit":           {floor: 3},
@@ -65,9 +66,10 @@ var house = map[string]room{
 	"gateway/admission": {floor: 4},
 	"gateway/engine":    {floor: 4},
 
-	"gateway/edge":    {floor: 5},
-	"gateway/console": {floor: 5},
-	"gateway/worker":  {floor: 5},
+	"gateway/edge":      {floor: 5},
+	"gateway/console":   {floor: 5},
+	"gateway/reconcile": {floor: 5},
+	"gateway/worker":    {floor: 5},
 
 	"gateway/app": {floor: 6},
 

@@ -1,4 +1,4 @@
-package worker_test
+package clock_test
 
 import (
 	"context"
@@ -9,8 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/clock"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/worker"
+	"github.com/seed-f006e74d/gerbang/gateway/queue/queuetest"
 )
 
 // wall is the database's clock, which is right, and how far from it a replica's is.
@@ -65,9 +66,9 @@ func (w *wall) Clock(ctx context.Context) (time.Time, error) {
 	return now, s.err
 }
 
-func compared(w *wall) (*worker.Clock, *journal) {
-	log := &journal{}
-	return worker.NewClock(w, w.now, slog.New(slog.NewTextHandler(log, nil))), log
+func compared(w *wall) (*clock.Clock, *queuetest.Log) {
+	log := &queuetest.Log{}
+	return clock.New(w, w.now, slog.New(slog.NewTextHandler(log, nil))), log
 }
 
 func TestClockIsMeasuredInTheMiddle(t *testing.T) {
@@ -96,15 +97,15 @@ func TestClockIsMeasuredInTheMiddle(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				w := &wall{state: c.state}
-				clock, _ := compared(w)
-				if _, known := clock.Skew(); known || clock.Fault() != nil {
+				replica, _ := compared(w)
+				if _, known := replica.Skew(); known || replica.Fault() != nil {
 					t.Error("something is known before it was measured")
 				}
-				clock.Compare(t.Context())
-				if skew, known := clock.Skew(); !known || skew != c.skew {
+				replica.Compare(t.Context())
+				if skew, known := replica.Skew(); !known || skew != c.skew {
 					t.Errorf("measured %s, %t; want %s", skew, known, c.skew)
 				}
-				if fault := clock.Fault(); (fault == nil) != (c.fault == "") || fault != nil && fault.Error() != c.fault {
+				if fault := replica.Fault(); (fault == nil) != (c.fault == "") || fault != nil && fault.Error() != c.fault {
 					t.Errorf("fault %v, want %q", fault, c.fault)
 				}
 				if !w.get().deadline {
@@ -121,9 +122,9 @@ func TestClockIsJudgedBeforeASaleIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &wall{state: state{ahead: movement.Skew, there: time.Second}} // the worst error towards what is right
-		clock, _ := compared(w)
-		clock.Compare(t.Context())
-		if clock.Fault() == nil {
+		replica, _ := compared(w)
+		replica.Compare(t.Context())
+		if replica.Fault() == nil {
 			t.Error("a clock is relied on whose sales would be lost")
 		}
 	})
@@ -134,26 +135,26 @@ func TestLastMeasureStands(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &wall{}
-		clock, log := compared(w)
+		replica, log := compared(w)
 		hinder := func(hindered state, want string) {
 			t.Helper()
 			w.set(hindered)
-			clock.Compare(t.Context())
-			if log.count(want) != 1 {
+			replica.Compare(t.Context())
+			if log.Count(want) != 1 {
 				t.Errorf("%q is not complained of", want)
 			}
 		}
 		hinder(state{err: errors.New("no database")}, "no database")
-		if _, known := clock.Skew(); known || clock.Fault() != nil {
+		if _, known := replica.Skew(); known || replica.Fault() != nil {
 			t.Error("something is known that was not measured")
 		}
 		w.set(state{ahead: 5 * time.Minute})
-		clock.Compare(t.Context())
+		replica.Compare(t.Context())
 		hinder(state{err: errors.New("gone")}, "gone")
 		hinder(state{back: time.Second + time.Millisecond}, "the answer took 1.001s")
 		hinder(state{there: time.Hour}, "deadline exceeded")
-		if skew, known := clock.Skew(); !known || skew != 5*time.Minute || clock.Fault() == nil {
-			t.Errorf("the last measure does not stand: %s, %t, %v", skew, known, clock.Fault())
+		if skew, known := replica.Skew(); !known || skew != 5*time.Minute || replica.Fault() == nil {
+			t.Errorf("the last measure does not stand: %s, %t, %v", skew, known, replica.Fault())
 		}
 	})
 }
@@ -164,17 +165,17 @@ func TestClockHealsWithoutARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := &wall{}
-		clock, log := compared(w)
+		replica, log := compared(w)
 		ctx, end := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- clock.Run(ctx) }()
+		go func() { done <- replica.Run(ctx) }()
 		pass := func(d time.Duration, asked, wrong, right int) {
 			t.Helper()
 			time.Sleep(d)
 			synctest.Wait()
-			if n := w.get().asked; n != asked || log.count("until it is right") != wrong || log.count("agrees with the database's again") != right {
+			if n := w.get().asked; n != asked || log.Count("until it is right") != wrong || log.Count("agrees with the database's again") != right {
 				t.Errorf("asked %d times, want %d; said that it is wrong %d times, want %d; that it is right %d times, want %d",
-					n, asked, log.count("until it is right"), wrong, log.count("agrees with the database's again"), right)
+					n, asked, log.Count("until it is right"), wrong, log.Count("agrees with the database's again"), right)
 			}
 		}
 		pass(200*time.Second, 20, 0, 0)
@@ -182,13 +183,13 @@ func TestClockHealsWithoutARestart(t *testing.T) {
 		pass(9*time.Second, 20, 0, 0)
 		pass(time.Second, 21, 1, 0)
 		pass(100*time.Second, 31, 1, 0)
-		if log.count("2m0s ahead of the database's: set it by NTP") != 1 || clock.Fault() == nil {
-			t.Errorf("fault %v, which the log does not tell", clock.Fault())
+		if log.Count("2m0s ahead of the database's: set it by NTP") != 1 || replica.Fault() == nil {
+			t.Errorf("fault %v, which the log does not tell", replica.Fault())
 		}
 		w.set(state{ahead: -time.Second, asked: 31})
 		pass(10*time.Second, 32, 1, 1)
-		if clock.Fault() != nil {
-			t.Errorf("fault %v of a clock that is right again", clock.Fault())
+		if replica.Fault() != nil {
+			t.Errorf("fault %v of a clock that is right again", replica.Fault())
 		}
 		w.set(state{ahead: -2 * time.Minute, asked: 32})
 		pass(20*time.Second, 34, 2, 1)

@@ -1,4 +1,4 @@
-package worker
+package clock
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
-// SharedClock tells the time on a clock that is the same for all replicas.
-type SharedClock interface {
+// Shared tells the time on a clock that is the same for all replicas: the database's.
+type Shared interface {
 	Clock(ctx context.Context) (time.Time, error)
 }
 
@@ -19,15 +19,15 @@ type SharedClock interface {
 // clock is wrong creates nothing and takes nothing for unsent. While nothing can be
 // measured, what was measured last stands. It is safe for concurrent use.
 type Clock struct {
-	shared SharedClock
+	shared Shared
 	now    func() time.Time
 	log    *slog.Logger
 	skew   atomic.Pointer[time.Duration] // nil until it was measured
 }
 
-// NewClock makes what compares the clock that now reads. Nothing is known before
+// New makes what compares the clock that now reads. Nothing is known before
 // the first [Clock.Compare].
-func NewClock(shared SharedClock, now func() time.Time, log *slog.Logger) *Clock {
+func New(shared Shared, now func() time.Time, log *slog.Logger) *Clock {
 	return &Clock{shared: shared, now: now, log: log}
 }
 
@@ -37,6 +37,8 @@ const (
 	compareEvery = 10 * time.Second
 	// longestTrip bounds the error of a measure, which is half its round trip.
 	longestTrip = time.Second
+	// askWithin bounds a question that the database does not answer.
+	askWithin = 5 * time.Second
 )
 
 // Run compares the clocks now and then until the context ends. The first time is
@@ -59,7 +61,7 @@ func (c *Clock) Compare(ctx context.Context) {
 	skew, err := c.measure(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			c.log.WarnContext(ctx, "worker: this machine's clock can't be compared with the database's", "error", err)
+			c.log.WarnContext(ctx, "clock: this machine's clock can't be compared with the database's", "error", err)
 		}
 		return
 	}
@@ -67,16 +69,16 @@ func (c *Clock) Compare(ctx context.Context) {
 	c.skew.Store(&skew)
 	switch is := c.Fault(); {
 	case is != nil && was == nil:
-		c.log.ErrorContext(ctx, "worker: "+is.Error()+"; until it is right this replica is not ready, creates nothing, and takes nothing for unsent", "ahead", skew)
+		c.log.ErrorContext(ctx, "clock: "+is.Error()+"; until it is right this replica is not ready, creates nothing, and takes nothing for unsent", "ahead", skew)
 	case is == nil && was != nil:
-		c.log.InfoContext(ctx, "worker: this machine's clock agrees with the database's again", "ahead", skew)
+		c.log.InfoContext(ctx, "clock: this machine's clock agrees with the database's again", "ahead", skew)
 	}
 }
 
 // measure takes the database's answer for the time in the middle of the question's
 // round trip.
 func (c *Clock) measure(ctx context.Context) (time.Duration, error) {
-	ctx, cancel := context.WithTimeout(ctx, readWithin)
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
 	begun := c.now()
 	shared, err := c.shared.Clock(ctx)

@@ -1,4 +1,4 @@
-package worker_test
+package limit_test
 
 import (
 	"context"
@@ -9,7 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/worker"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/queue/queuetest"
 )
 
 // oldCounts is a number of counts that are too old.
@@ -30,13 +31,13 @@ func (c *oldCounts) DropUsage(ctx context.Context, before string, most int) (int
 }
 
 // Time begins at 2000-01-01 here.
-func TestOldCountsAreRemovedDaily(t *testing.T) {
+func TestOldUsageIsRemovedDaily(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		counts, log := &oldCounts{left: 12_000}, &journal{}
+		counts, log := &oldCounts{left: 12_000}, &queuetest.Log{}
 		ctx, end := context.WithCancel(t.Context())
 		done := make(chan error, 1)
-		go func() { done <- worker.NewSweeper(counts, slog.New(slog.NewTextHandler(log, nil))).Run(ctx) }()
+		go func() { done <- limit.NewRetention(counts, time.Now, slog.New(slog.NewTextHandler(log, nil))).Run(ctx) }()
 		time.Sleep(2 * time.Hour)
 		want := []string{"2000-01-01 01:00:00 before 1998-12", "2000-01-01 01:00:00 before 1998-12", "2000-01-01 01:00:00 before 1998-12"}
 		if !slices.Equal(counts.asked, want) || counts.left != 0 {
@@ -44,8 +45,8 @@ func TestOldCountsAreRemovedDaily(t *testing.T) {
 		}
 		counts.asked, counts.err = nil, errors.New("no database")
 		time.Sleep(31 * 24 * time.Hour)
-		if n := len(counts.asked); n != 31 || counts.asked[30] != "2000-02-01 01:00:00 before 1999-01" || log.count("no database") != 31 {
-			t.Errorf("asked %d times, %q; complained %d times", n, counts.asked, log.count("no database"))
+		if n := len(counts.asked); n != 31 || counts.asked[30] != "2000-02-01 01:00:00 before 1999-01" || log.Count("no database") != 31 {
+			t.Errorf("asked %d times, %q; complained %d times", n, counts.asked, log.Count("no database"))
 		}
 		end()
 		if err := <-done; err != nil {
