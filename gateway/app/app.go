@@ -20,36 +20,38 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
 	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
-	"github.com/seed-f006e74d/gerbang/gateway/worker"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // App is one gateway, ready to serve.
 type App struct {
-	config    Config
-	log       *slog.Logger
-	store     *store.Store
-	host      *host.Host
-	cache     *cache.Cache
-	quotas    *limit.Counter
-	directory *tenants.Directory
-	vault     *tenants.Vault
-	policy    *policy.Active
-	edge      *edge.Edge
-	console   *console.Console
-	worker    *worker.Worker
-	courier   *worker.Courier
-	sender    *callback.Sender
-	money     *engine.Engine
-	postman   *worker.Postman // nil where no mails are sent
-	reader    *reconcile.Reader
-	clock     *clock.Clock
-	metrics   *console.Metrics // made before what reports to it
+	config     Config
+	log        *slog.Logger
+	store      *store.Store
+	host       *host.Host
+	cache      *cache.Cache
+	quotas     *limit.Counter
+	directory  *tenants.Directory
+	vault      *tenants.Vault
+	policy     *policy.Active
+	edge       *edge.Edge
+	console    *console.Console
+	poller     *lifecycle.Poller
+	dispatcher *callback.Dispatcher
+	sender     *callback.Sender
+	money      *engine.Engine
+	outbox     *mail.Outbox // nil where no mails are sent
+	reader     *reconcile.Reader
+	clock      *clock.Clock
+	metrics    *console.Metrics // made before what reports to it
 
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs
 	operators net.Listener
@@ -143,7 +145,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.clock = clock.New(a.store, time.Now, a.log)
 	a.clock.Compare(ctx) // a clock that is wrong is known before anything is served, and does not keep us from starting
 	replica := uuid.NewString()
-	mailed, err := a.wirePostman(replica)
+	mailed, err := a.wireOutbox(replica)
 	if err != nil {
 		return err
 	}
@@ -152,14 +154,14 @@ func (a *App) wire(ctx context.Context) error {
 		Balances: a.store, Shared: a.cache, Books: a.store, Settlements: a.store, Assignments: a.store,
 		Providers: a.host, Statements: a.host, Accounts: a.directory, Vault: vault, Catalog: catalog.New(snapshot),
 		CheckoutURL: func(id movement.ID) string { return a.config.PublicURL + "/checkout/" + id.String() },
-		Committed:   func() { a.courier.Wake() },
+		Committed:   func() { a.dispatcher.Wake() },
 		Mailed:      mailed,
 		ClockFault:  a.clock.Fault,
 		Now:         time.Now, Log: a.log,
 	})
-	a.worker = worker.New(a.store, a.money, worker.NewShare(a.store, "resolve", replica), a.log)
+	a.poller = lifecycle.NewPoller(a.store, a.money, a.leases("polls", replica), a.log)
 	a.reader = reconcile.NewReader(a.store, a.money.ReadBooks, a.log)
-	if err := a.wireCourier(vault, replica); err != nil {
+	if err := a.wireDispatcher(vault, replica); err != nil {
 		return err
 	}
 	if err := a.wireConsole(vault, zone); err != nil {
@@ -177,6 +179,11 @@ func (a *App) wire(ctx context.Context) error {
 			Failures: limit.NewFailures(), Observer: a.metrics, Log: a.log,
 		}, snapshot)
 	return err
+}
+
+// leases are this replica's buckets of a queue.
+func (a *App) leases(name, replica string) *queue.Leases {
+	return queue.NewLeases(a.store, name, replica, movement.Buckets)
 }
 
 func (a *App) listen(ctx context.Context) error {
@@ -213,13 +220,13 @@ func (a *App) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.directory.Run(running) })
 	group.Go(func() error { return a.vault.Run(running) })
-	group.Go(func() error { return a.worker.Run(running) })
+	group.Go(func() error { return a.poller.Run(running) })
 	group.Go(func() error { return a.reader.Run(running) })
 	group.Go(func() error { return a.clock.Run(running) })
-	group.Go(func() error { return a.courier.Run(running) })
+	group.Go(func() error { return a.dispatcher.Run(running) })
 	group.Go(func() error { return limit.NewRetention(a.store, time.Now, a.log).Run(running) })
-	if a.postman != nil {
-		group.Go(func() error { return a.postman.Run(running) })
+	if a.outbox != nil {
+		group.Go(func() error { return a.outbox.Run(running) })
 	}
 	if a.config.PolicyDir != "" {
 		group.Go(func() error {

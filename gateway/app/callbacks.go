@@ -7,12 +7,11 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/worker"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// wireCourier makes what delivers callbacks.
-func (a *App) wireCourier(vault *tenants.Vault, replica string) error {
+// wireDispatcher makes what delivers callbacks.
+func (a *App) wireDispatcher(vault *tenants.Vault, replica string) error {
 	deny, err := prefixes(a.config.CallbackDeny)
 	if err != nil {
 		return err
@@ -25,9 +24,10 @@ func (a *App) wireCourier(vault *tenants.Vault, replica string) error {
 		return err
 	}
 	a.sender = sender
-	secrets := callbackSecrets{directory: a.directory, vault: vault}
-	a.courier = worker.NewCourier(a.store, sender, secrets, worker.NewShare(a.store, "deliver", replica), a.log)
-	a.courier.OnAttempt(a.metrics.ObserveCallback)
+	a.dispatcher = callback.NewDispatcher(callback.Dependencies{
+		Queue: a.store, Leases: a.leases("callbacks", replica), Send: sender.Send,
+		Secrets: callbackSecrets{a.directory, vault}.of, Observe: a.metrics.ObserveCallback, Log: a.log,
+	})
 	return nil
 }
 
@@ -37,8 +37,8 @@ type callbackSecrets struct {
 	vault     *tenants.Vault
 }
 
-// CallbackSecrets finds what a merchant's callbacks are signed with in a mode.
-func (s callbackSecrets) CallbackSecrets(ctx context.Context, owner movement.Owner) (callback.Secrets, error) {
+// of finds what a merchant's callbacks are signed with in a mode.
+func (s callbackSecrets) of(ctx context.Context, owner movement.Owner) (callback.Secrets, error) {
 	account, err := s.directory.Account(ctx, tenants.MerchantID(owner.MerchantID))
 	if err != nil {
 		return callback.Secrets{}, err

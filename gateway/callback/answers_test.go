@@ -119,7 +119,7 @@ func (r receiver) test(t *testing.T, h hostile) {
 		most = defaultTimeout
 	}
 	if took > most+farewell || a.Duration != took {
-		t.Errorf("the worker is held for %s (recorded %s), want at most %s", took, a.Duration, most)
+		t.Errorf("its place is taken for %s (recorded %s), want at most %s", took, a.Duration, most)
 	}
 	if a.Outcome != r.want || a.Status != r.status || (a.Error == "") != (r.want == Delivered) || len(a.Answer) > maxAnswer {
 		t.Errorf("got %+v", a)
@@ -151,7 +151,7 @@ func TestRedirectsAreAnAnswerAndNotFollowed(t *testing.T) {
 }
 
 // publicWorld stands in for the internet: every name leads to one public
-// address, which is judged by the wall, and behind it is the receiver.
+// address, which is judged by the guard, and behind it is the receiver.
 type publicWorld struct {
 	t           *testing.T
 	certificate tls.Certificate
@@ -184,7 +184,7 @@ func newPublicWorld(t *testing.T, host string) *publicWorld {
 	return &publicWorld{t: t, certificate: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, roots: roots}
 }
 
-// dial makes a connection in memory if the wall allows the address.
+// dial makes a connection in memory if the guard allows the address.
 func (w *publicWorld) dial(d *net.Dialer) dialFunc {
 	return func(_ context.Context, _, address string) (net.Conn, error) {
 		w.dialled.Add(1)

@@ -18,7 +18,7 @@ const (
 	Delivered Outcome = "delivered" // a 2xx in time
 	Failed    Outcome = "failed"    // any other answer, or none
 	Gone      Outcome = "gone"      // 410: the receiver wants no more of it
-	Refused   Outcome = "refused"   // the wall let nothing through to the receiver
+	Refused   Outcome = "refused"   // the guard let nothing through to the receiver
 	// Aborted says nothing of the receiver: the gateway is stopping, or could not
 	// sign. The try does not count, though the receiver may have got it.
 	Aborted Outcome = "aborted"
@@ -31,7 +31,7 @@ func (o Outcome) Ends() bool { return o == Delivered || o == Gone }
 // URL and no address, so they may be shown to the merchant.
 type Attempt struct {
 	At       time.Time
-	Duration time.Duration // until the worker was free again
+	Duration time.Duration // until its place was free again
 	Status   int           // 0 when there was no answer
 	Outcome  Outcome
 	Error    string // empty when delivered

@@ -120,7 +120,7 @@ func (n *names) look(q dnsmessage.Question) ([]netip.Addr, bool) {
 
 var errNotReally = errors.New("a test connects to nobody")
 
-// turnstile stands behind the wall at the socket: it counts what the wall lets
+// turnstile stands behind the guard at the socket: it counts what the guard lets
 // through, and lets nothing through itself, so no test sends anything.
 type turnstile struct {
 	mu     sync.Mutex
@@ -129,9 +129,9 @@ type turnstile struct {
 }
 
 func (g *turnstile) stand(d *net.Dialer) dialFunc {
-	wall := d.Control
+	guard := d.Control
 	d.Control = func(network, address string, raw syscall.RawConn) error {
-		err := wall(network, address, raw)
+		err := guard(network, address, raw)
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.judged++

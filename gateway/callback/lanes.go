@@ -12,7 +12,7 @@ const (
 	firstPause     = 5 * time.Second
 	longestPause   = 10 * time.Minute
 
-	// slowAnswer is from when on an answer, even a good one, holds a worker too long.
+	// slowAnswer is from when on an answer, even a good one, keeps a place too long.
 	slowAnswer = 2 * time.Second
 
 	busyWait  = 50 * time.Millisecond
@@ -22,46 +22,46 @@ const (
 	evictionSample = 16
 )
 
-// Lane names a queue of its own: the merchant (with its mode, if the caller has
-// modes) and the receiver, as ReceiverOf writes it.
-type Lane struct {
-	Merchant string
-	Receiver string
+// laneKey names a queue of its own: the merchant (with its mode, if the caller has
+// modes) and the receiver, as receiverOf writes it.
+type laneKey struct {
+	merchant string
+	receiver string
 }
 
-// LaneLimits bound what is in flight at one time. Zero means the default.
-type LaneLimits struct {
-	PerLane     int // 4
-	PerMerchant int // an eighth of Total: hosts cost a merchant nothing, so lanes alone don't bound it
-	Total       int // 512
-	Remembered  int // lanes, 16,384
+// laneLimits bound what is in flight at one time. Zero means the default.
+type laneLimits struct {
+	perLane     int // 4
+	perMerchant int // an eighth of total: hosts cost a merchant nothing, so lanes alone don't bound it
+	total       int // 512
+	remembered  int // lanes, 16,384
 }
 
-// standing is how long a lane's receiver holds workers. A quick answer makes it
+// pace is how long a lane's receiver keeps places taken. A quick answer makes it
 // quick, also a bad one, because that is the breaker's affair; a slow answer or
 // none takes it one step down, so that a quick one may be slow once.
-type standing int
+type pace int
 
 const (
-	slow standing = iota
+	slow pace = iota
 	unknown
 	quick
 )
 
-// Lanes keeps receivers from delaying one another in one process. Each lane has
+// lanes keeps receivers from delaying one another in one process. Each lane has
 // a limit, which begins with one and grows with good answers, and a circuit
 // breaker. Slow lanes share a quarter of the total; they and the lanes of which
 // nothing is known share three quarters. So however many receivers are dead or
 // slow, there is room to find out about new ones, and room for the quick.
 // Memory is bounded. Time comes from the caller, and any number of goroutines
 // may call.
-type Lanes struct {
-	limits LaneLimits
+type lanes struct {
+	limits laneLimits
 
 	mu        sync.Mutex
-	lanes     map[Lane]*lane
+	lanes     map[laneKey]*lane
 	merchants map[string]int // in flight, only those that have any
-	inFlight  [quick + 1]int // by the lanes' standing when they began
+	inFlight  [quick + 1]int // by the lanes' pace when they began
 }
 
 // lane is what is known of one. Its circuit is open when until is set, and takes
@@ -69,7 +69,7 @@ type Lanes struct {
 type lane struct {
 	limit    int
 	inFlight int
-	standing standing
+	pace     pace
 	failures int // in a row
 	openings int // in a row
 	until    time.Time
@@ -77,14 +77,14 @@ type lane struct {
 	used     time.Time
 }
 
-// NewLanes makes lanes of which nothing is known.
-func NewLanes(l LaneLimits) *Lanes {
-	l.PerLane = orDefault(l.PerLane, 4)
-	l.Total = orDefault(l.Total, 512)
-	l.PerMerchant = orDefault(l.PerMerchant, max(l.Total/8, l.PerLane))
+// newLanes makes lanes of which nothing is known.
+func newLanes(l laneLimits) *lanes {
+	l.perLane = orDefault(l.perLane, 4)
+	l.total = orDefault(l.total, 512)
+	l.perMerchant = orDefault(l.perMerchant, max(l.total/8, l.perLane))
 	// Those in flight are never forgotten, and some must be left to forget.
-	l.Remembered = max(orDefault(l.Remembered, 16384), 2*l.Total)
-	return &Lanes{limits: l, lanes: map[Lane]*lane{}, merchants: map[string]int{}}
+	l.remembered = max(orDefault(l.remembered, 16384), 2*l.total)
+	return &lanes{limits: l, lanes: map[laneKey]*lane{}, merchants: map[string]int{}}
 }
 
 func orDefault(n, otherwise int) int {
@@ -94,11 +94,11 @@ func orDefault(n, otherwise int) int {
 	return n
 }
 
-// Admit asks whether a delivery may begin. Where it may, release must be called
+// admit asks whether a delivery may begin. Where it may, release must be called
 // with its outcome when it has ended; further calls of it do nothing. Where it
 // may not, retryAt is when to ask again: the end of the pause where the receiver
 // is failing, a moment later where it is only busy.
-func (l *Lanes) Admit(key Lane, now time.Time) (release func(Outcome, time.Time), ok bool, retryAt time.Time) {
+func (l *lanes) admit(key laneKey, now time.Time) (release func(Outcome, time.Time), ok bool, retryAt time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.lane(key)
@@ -106,30 +106,30 @@ func (l *Lanes) Admit(key Lane, now time.Time) (release func(Outcome, time.Time)
 	if wait := l.wait(s, key, now); wait > 0 {
 		return nil, false, now.Add(wait)
 	}
-	p := &pass{lanes: l, lane: s, merchant: key.Merchant, began: now, probe: !s.until.IsZero(), standing: s.standing}
+	p := &pass{lanes: l, lane: s, merchant: key.merchant, began: now, probe: !s.until.IsZero(), pace: s.pace}
 	s.inFlight++
 	s.probing = p.probe
-	l.inFlight[p.standing]++
-	l.merchants[key.Merchant]++
+	l.inFlight[p.pace]++
+	l.merchants[key.merchant]++
 	return p.release, true, time.Time{}
 }
 
 // wait is how long a delivery has to, zero when it may begin.
-func (l *Lanes) wait(s *lane, key Lane, now time.Time) time.Duration {
+func (l *lanes) wait(s *lane, key laneKey, now time.Time) time.Duration {
 	switch {
 	case now.Before(s.until):
 		return s.until.Sub(now)
 	case !s.until.IsZero() && s.probing:
 		return probeWait
-	case s.inFlight >= s.limit, l.merchants[key.Merchant] >= l.limits.PerMerchant, l.full(s.standing):
+	case s.inFlight >= s.limit, l.merchants[key.merchant] >= l.limits.perMerchant, l.full(s.pace):
 		return busyWait
 	}
 	return 0
 }
 
-// full tells whether there is no room for one more of a standing.
-func (l *Lanes) full(s standing) bool {
-	most, doubtful := l.limits.Total, l.inFlight[unknown]+l.inFlight[slow]
+// full tells whether there is no room for one more of a pace.
+func (l *lanes) full(s pace) bool {
+	most, doubtful := l.limits.total, l.inFlight[unknown]+l.inFlight[slow]
 	return doubtful+l.inFlight[quick] >= most ||
 		s != quick && doubtful >= max(most*3/4, 1) ||
 		s == slow && l.inFlight[slow] >= max(most/4, 1)
@@ -137,12 +137,12 @@ func (l *Lanes) full(s standing) bool {
 
 // pass is a delivery in flight.
 type pass struct {
-	lanes    *Lanes
+	lanes    *lanes
 	lane     *lane
 	merchant string
 	began    time.Time
 	probe    bool
-	standing standing
+	pace     pace
 	over     bool
 }
 
@@ -155,7 +155,7 @@ func (p *pass) release(outcome Outcome, now time.Time) {
 	}
 	p.over = true
 	s.inFlight--
-	l.inFlight[p.standing]--
+	l.inFlight[p.pace]--
 	if l.merchants[p.merchant]--; l.merchants[p.merchant] == 0 {
 		delete(l.merchants, p.merchant)
 	}
@@ -166,7 +166,7 @@ func (p *pass) release(outcome Outcome, now time.Time) {
 	case Delivered, Gone:
 		s.time(now.Sub(p.began))
 		s.failures, s.openings, s.until = 0, 0, time.Time{}
-		s.limit = min(s.limit+1, l.limits.PerLane)
+		s.limit = min(s.limit+1, l.limits.perLane)
 	case Failed, Refused:
 		s.time(now.Sub(p.began))
 		s.fail(now, p.probe)
@@ -176,9 +176,9 @@ func (p *pass) release(outcome Outcome, now time.Time) {
 
 func (s *lane) time(took time.Duration) {
 	if took < slowAnswer {
-		s.standing = quick
+		s.pace = quick
 	} else {
-		s.standing = max(s.standing-1, slow)
+		s.pace = max(s.pace-1, slow)
 	}
 }
 
@@ -207,30 +207,30 @@ func pause(openings int) time.Duration {
 	return wait
 }
 
-// Len is how many lanes are remembered.
-func (l *Lanes) Len() int {
+// size is how many lanes are remembered.
+func (l *lanes) size() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.lanes)
 }
 
 // lane is the key's, made where there is none.
-func (l *Lanes) lane(key Lane) *lane {
+func (l *lanes) lane(key laneKey) *lane {
 	if s := l.lanes[key]; s != nil {
 		return s
 	}
-	if len(l.lanes) >= l.limits.Remembered {
+	if len(l.lanes) >= l.limits.remembered {
 		l.forget()
 	}
-	s := &lane{limit: 1, standing: unknown}
+	s := &lane{limit: 1, pace: unknown}
 	l.lanes[key] = s
 	return s
 }
 
 // forget drops one idle lane of a few that are picked at random: one whose
 // circuit is closed if there is any, and of those the one unused for longest.
-func (l *Lanes) forget() {
-	var worst Lane
+func (l *lanes) forget() {
+	var worst laneKey
 	var found *lane
 	sampled := 0
 	for key, s := range l.lanes {

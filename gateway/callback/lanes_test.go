@@ -12,12 +12,17 @@ import (
 	"pgregory.net/rapid"
 )
 
-func laneOf(n int) Lane { return Lane{Merchant: "m" + strconv.Itoa(n), Receiver: "shop.example:443"} }
+// start is when tests begin.
+var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+func laneOf(n int) laneKey {
+	return laneKey{merchant: "m" + strconv.Itoa(n), receiver: "shop.example:443"}
+}
 
 // run admits one delivery and ends it.
-func run(t *testing.T, l *Lanes, key Lane, now time.Time, took time.Duration, o Outcome) {
+func run(t *testing.T, l *lanes, key laneKey, now time.Time, took time.Duration, o Outcome) {
 	t.Helper()
-	release, ok, retryAt := l.Admit(key, now)
+	release, ok, retryAt := l.admit(key, now)
 	if !ok {
 		t.Fatalf("not admitted until %s", retryAt.Sub(now))
 	}
@@ -25,9 +30,9 @@ func run(t *testing.T, l *Lanes, key Lane, now time.Time, took time.Duration, o 
 }
 
 // admitAll admits as many as there is room for.
-func admitAll(l *Lanes, key Lane, now time.Time) (releases []func(Outcome, time.Time)) {
+func admitAll(l *lanes, key laneKey, now time.Time) (releases []func(Outcome, time.Time)) {
 	for {
-		release, ok, _ := l.Admit(key, now)
+		release, ok, _ := l.admit(key, now)
 		if !ok {
 			return releases
 		}
@@ -37,12 +42,12 @@ func admitAll(l *Lanes, key Lane, now time.Time) (releases []func(Outcome, time.
 
 func TestLaneHasItsLimit(t *testing.T) {
 	t.Parallel()
-	l := NewLanes(LaneLimits{})
+	l := newLanes(laneLimits{})
 	key := laneOf(1)
 	if got := len(admitAll(l, key, start)); got != 1 {
 		t.Errorf("%d in flight in an unknown lane, want 1", got)
 	}
-	l = NewLanes(LaneLimits{})
+	l = newLanes(laneLimits{})
 	for range 10 {
 		run(t, l, key, start, time.Millisecond, Delivered)
 	}
@@ -50,10 +55,10 @@ func TestLaneHasItsLimit(t *testing.T) {
 	if len(releases) != 4 {
 		t.Errorf("%d in flight in a good lane, want 4", len(releases))
 	}
-	if _, ok, retryAt := l.Admit(key, start); ok || !retryAt.After(start) || retryAt.After(start.Add(time.Second)) {
+	if _, ok, retryAt := l.admit(key, start); ok || !retryAt.After(start) || retryAt.After(start.Add(time.Second)) {
 		t.Errorf("a busy lane gives %t, %s", ok, retryAt.Sub(start))
 	}
-	if _, ok, _ := l.Admit(Lane{Merchant: key.Merchant, Receiver: "other.example:443"}, start); !ok {
+	if _, ok, _ := l.admit(laneKey{merchant: key.merchant, receiver: "other.example:443"}, start); !ok {
 		t.Error("a busy receiver holds up another one of the merchant's")
 	}
 	releases[0](Delivered, start)
@@ -65,21 +70,21 @@ func TestLaneHasItsLimit(t *testing.T) {
 
 func TestFailingLaneOpensAndIsProbed(t *testing.T) {
 	t.Parallel()
-	l, key, now := NewLanes(LaneLimits{}), laneOf(1), start
+	l, key, now := newLanes(laneLimits{}), laneOf(1), start
 	for range failuresToOpen {
 		run(t, l, key, now, 0, Failed)
 	}
 	for _, pause := range []time.Duration{5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second,
 		160 * time.Second, 320 * time.Second, 10 * time.Minute, 10 * time.Minute} {
-		if _, ok, retryAt := l.Admit(key, now); ok || retryAt.Sub(now) != pause {
+		if _, ok, retryAt := l.admit(key, now); ok || retryAt.Sub(now) != pause {
 			t.Fatalf("open: %t, %s; want %s", ok, retryAt.Sub(now), pause)
 		}
 		now = now.Add(pause)
-		release, ok, _ := l.Admit(key, now)
+		release, ok, _ := l.admit(key, now)
 		if !ok {
 			t.Fatalf("no probe after %s", pause)
 		}
-		if _, second, retryAt := l.Admit(key, now); second || !retryAt.After(now) {
+		if _, second, retryAt := l.admit(key, now); second || !retryAt.After(now) {
 			t.Error("two probes at a time")
 		}
 		release(Refused, now)
@@ -95,15 +100,15 @@ func TestFailingLaneOpensAndIsProbed(t *testing.T) {
 func TestWhatCountsAsFailure(t *testing.T) {
 	t.Parallel()
 	for outcome, opens := range map[Outcome]bool{Delivered: false, Gone: false, Aborted: false, Failed: true, Refused: true} {
-		l, key := NewLanes(LaneLimits{}), laneOf(1)
+		l, key := newLanes(laneLimits{}), laneOf(1)
 		for range failuresToOpen {
 			run(t, l, key, start, 0, outcome)
 		}
-		if _, ok, _ := l.Admit(key, start); ok == opens {
+		if _, ok, _ := l.admit(key, start); ok == opens {
 			t.Errorf("%d times %s: admitted %t", failuresToOpen, outcome, ok)
 		}
 	}
-	l, key := NewLanes(LaneLimits{}), laneOf(1)
+	l, key := newLanes(laneLimits{}), laneOf(1)
 	for n := range 10 * failuresToOpen {
 		run(t, l, key, start, 0, []Outcome{Failed, Failed, Failed, Failed, Delivered}[n%5])
 	}
@@ -113,14 +118,14 @@ func TestWhatCountsAsFailure(t *testing.T) {
 // after it.
 func TestLateFailuresDontLengthenThePause(t *testing.T) {
 	t.Parallel()
-	l, key := NewLanes(LaneLimits{PerLane: failuresToOpen + 2}), laneOf(1)
+	l, key := newLanes(laneLimits{perLane: failuresToOpen + 2}), laneOf(1)
 	for range failuresToOpen + 2 {
 		run(t, l, key, start, 0, Delivered)
 	}
 	for _, release := range admitAll(l, key, start) {
 		release(Failed, start)
 	}
-	if _, ok, retryAt := l.Admit(key, start); ok || retryAt.Sub(start) != firstPause {
+	if _, ok, retryAt := l.admit(key, start); ok || retryAt.Sub(start) != firstPause {
 		t.Errorf("after %d failures: %t, %s; want a pause of %s", failuresToOpen+2, ok, retryAt.Sub(start), firstPause)
 	}
 }
@@ -137,10 +142,10 @@ func TestSlowLanesLeaveRoom(t *testing.T) {
 		want    int
 	}{
 		"slow": {[]answer{slow}, 5}, "dead": {[]answer{dead}, 5}, "unknown": {nil, 15}, "only aborted": {[]answer{{Aborted, time.Hour}}, 15},
-		"quick": {[]answer{fast}, 20}, "quick to refuse": {[]answer{{Failed, 0}}, 20}, "walled": {[]answer{{Refused, 0}}, 20},
+		"quick": {[]answer{fast}, 20}, "quick to refuse": {[]answer{{Failed, 0}}, 20}, "guarded": {[]answer{{Refused, 0}}, 20},
 		"slow once": {[]answer{fast, slow}, 15}, "slow twice": {[]answer{fast, slow, dead}, 5}, "slow and well again": {[]answer{dead, dead, fast}, 20},
 	} {
-		l, held := NewLanes(LaneLimits{Total: 20, PerMerchant: 20}), 0
+		l, held := newLanes(laneLimits{total: 20, perMerchant: 20}), 0
 		for n := range 100 {
 			for _, a := range c.answers {
 				run(t, l, laneOf(n), start, a.took, a.outcome)
@@ -163,9 +168,9 @@ func TestSlowLanesLeaveRoom(t *testing.T) {
 
 func TestMerchantHasAShare(t *testing.T) {
 	t.Parallel()
-	l, held := NewLanes(LaneLimits{}), 0
+	l, held := newLanes(laneLimits{}), 0
 	for n := range 1000 {
-		held += len(admitAll(l, Lane{Merchant: "m", Receiver: strconv.Itoa(n) + ".example:443"}, start))
+		held += len(admitAll(l, laneKey{merchant: "m", receiver: strconv.Itoa(n) + ".example:443"}, start))
 	}
 	if held != 64 {
 		t.Errorf("one merchant with many hosts holds %d, want 64", held)
@@ -177,7 +182,7 @@ func TestMerchantHasAShare(t *testing.T) {
 
 func TestLanesAreForgotten(t *testing.T) {
 	t.Parallel()
-	l := NewLanes(LaneLimits{Total: 10, Remembered: 100})
+	l := newLanes(laneLimits{total: 10, remembered: 100})
 	open := laneOf(-1)
 	for range failuresToOpen {
 		run(t, l, open, start, 0, Failed)
@@ -185,11 +190,11 @@ func TestLanesAreForgotten(t *testing.T) {
 	busy := admitAll(l, laneOf(-2), start)
 	for n := range 10000 {
 		run(t, l, laneOf(n), start.Add(time.Duration(n)*time.Microsecond), 0, Delivered)
-		if l.Len() > 100 {
-			t.Fatalf("%d lanes are remembered", l.Len())
+		if l.size() > 100 {
+			t.Fatalf("%d lanes are remembered", l.size())
 		}
 	}
-	if _, ok, _ := l.Admit(open, start.Add(time.Second)); ok {
+	if _, ok, _ := l.admit(open, start.Add(time.Second)); ok {
 		t.Error("an open lane is forgotten while there are closed ones")
 	}
 	if got := len(admitAll(l, laneOf(-2), start)); got != 0 || len(busy) != 1 {
@@ -201,10 +206,10 @@ func TestLanesAreForgotten(t *testing.T) {
 func TestLanesHoldTheirLimits(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		limits := LaneLimits{PerLane: rapid.IntRange(1, 5).Draw(t, "per lane"), PerMerchant: 8, Total: rapid.IntRange(1, 12).Draw(t, "total"), Remembered: 30}
-		l, now := NewLanes(limits), start
+		limits := laneLimits{perLane: rapid.IntRange(1, 5).Draw(t, "per lane"), perMerchant: 8, total: rapid.IntRange(1, 12).Draw(t, "total"), remembered: 30}
+		l, now := newLanes(limits), start
 		type flight struct {
-			key     Lane
+			key     laneKey
 			release func(Outcome, time.Time)
 		}
 		var flying []flight
@@ -216,8 +221,8 @@ func TestLanesHoldTheirLimits(t *testing.T) {
 				flying = slices.Delete(flying, n, n+1)
 				continue
 			}
-			key := Lane{Merchant: strconv.Itoa(rapid.IntRange(0, 3).Draw(t, "merchant")), Receiver: strconv.Itoa(rapid.IntRange(0, 5).Draw(t, "receiver"))}
-			release, ok, retryAt := l.Admit(key, now)
+			key := laneKey{merchant: strconv.Itoa(rapid.IntRange(0, 3).Draw(t, "merchant")), receiver: strconv.Itoa(rapid.IntRange(0, 5).Draw(t, "receiver"))}
+			release, ok, retryAt := l.admit(key, now)
 			if ok != (release != nil) || ok != retryAt.IsZero() || !ok && !retryAt.After(now) {
 				t.Fatalf("admitted %t, retry at %s", ok, retryAt)
 			}
@@ -229,11 +234,11 @@ func TestLanesHoldTheirLimits(t *testing.T) {
 				if f.key == key {
 					same++
 				}
-				if f.key.Merchant == key.Merchant {
+				if f.key.merchant == key.merchant {
 					merchant++
 				}
 			}
-			if same > limits.PerLane || merchant > limits.PerMerchant || len(flying) > limits.Total {
+			if same > limits.perLane || merchant > limits.perMerchant || len(flying) > limits.total {
 				t.Fatalf("%d in the lane, %d of the merchant, %d in all; limits %+v", same, merchant, len(flying), limits)
 			}
 		}
@@ -283,7 +288,7 @@ func TestGoodReceiversDontWaitForBadOnes(t *testing.T) {
 
 func goodWaits(badKinds int) []time.Duration {
 	const receivers, seconds = 100, 40
-	l, a, waits := NewLanes(LaneLimits{Total: 32}), &agenda{}, []time.Duration{}
+	l, a, waits := newLanes(laneLimits{total: 32}), &agenda{}, []time.Duration{}
 	kind := func(receiver int) int {
 		if k := receiver % 10; k < badKinds {
 			return k // 0 dead, 1 slow
@@ -304,7 +309,7 @@ func goodWaits(badKinds int) []time.Duration {
 			e.release([]Outcome{Failed, Delivered, Delivered}[k], e.at)
 			continue
 		}
-		release, ok, retryAt := l.Admit(laneOf(e.receiver), e.at)
+		release, ok, retryAt := l.admit(laneOf(e.receiver), e.at)
 		switch {
 		case !ok && retryAt.Before(end):
 			e.at = retryAt
@@ -328,13 +333,13 @@ func quantile(sorted []time.Duration, percent int) time.Duration {
 func BenchmarkAdmit(b *testing.B) {
 	for _, lanes := range []int{1, 1000, 100000} {
 		b.Run(fmt.Sprint(lanes, " lanes"), func(b *testing.B) {
-			l, keys := NewLanes(LaneLimits{}), make([]Lane, lanes)
+			l, keys := newLanes(laneLimits{}), make([]laneKey, lanes)
 			for n := range keys {
 				keys[n] = laneOf(n)
 			}
 			b.ReportAllocs()
 			for n := 0; b.Loop(); n++ {
-				release, ok, _ := l.Admit(keys[n%lanes], start)
+				release, ok, _ := l.admit(keys[n%lanes], start)
 				if !ok {
 					b.Fatal("not admitted")
 				}

@@ -38,7 +38,7 @@ var ErrSecret = errors.New("the callback secret is not usable")
 // Message is one callback, the same on every try.
 type Message struct {
 	ID       string // of the event: webhook-id, the same on every try; no dots, because it is signed beside other parts
-	Sequence int    // the event's place in its movement's story, from 1
+	Sequence int    // the event's place in its movement's history, from 1
 	URL      string
 	Body     []byte // sent and signed as it is
 }

@@ -15,8 +15,8 @@ import (
 // maxDetail is how much of a certificate's fault is told.
 const maxDetail = 200
 
-// judge takes the receiver's status as its word.
-func judge(status int, a *Attempt) {
+// byStatus takes the outcome from the status of the answer.
+func byStatus(status int, a *Attempt) {
 	a.Status = status
 	switch {
 	case status >= 200 && status <= 299:
@@ -36,7 +36,7 @@ func (s *Sender) explain(caller context.Context, err error, a *Attempt) {
 	switch {
 	case caller.Err() != nil:
 		a.end(Aborted, "stopped by the gateway before there was an answer")
-	case byWall(err):
+	case byGuard(err):
 		a.end(Refused, "the host does not lead to a public address")
 	default:
 		a.end(Failed, s.reason(err))

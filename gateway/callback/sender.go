@@ -23,7 +23,7 @@ const (
 	answerWait = 2 * time.Second
 
 	// farewell is how long TLS may take to say that a connection ends. It would
-	// take 5 s where the receiver reads nothing, and hold the worker meanwhile.
+	// take 5 s where the receiver reads nothing, and keep its place meanwhile.
 	farewell = 10 * time.Millisecond
 
 	maxResponseHeader = 16 << 10
@@ -65,7 +65,7 @@ func New(c Config) (*Sender, error) {
 	return build(c, func(d *net.Dialer) dialFunc { return d.DialContext })
 }
 
-// build takes what tests may replace: how a dialer that holds the wall dials.
+// build takes what tests may replace: how a dialer that holds the guard dials.
 func build(c Config, dial func(*net.Dialer) dialFunc) (*Sender, error) {
 	c.Service = cmp.Or(c.Service, defaultService)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
@@ -86,7 +86,7 @@ func newTransport(c Config, dial func(*net.Dialer) dialFunc) *http.Transport {
 		// The transport lets a dial go on when the try that wanted it has ended.
 		Timeout:  c.Timeout,
 		Resolver: c.Resolver,
-		Control:  newWall(c.AllowLocal, c.Deny).Safe,
+		Control:  newGuard(c.AllowLocal, c.Deny).Safe,
 	})
 	if !c.AllowLocal {
 		connect = rooted(connect)
@@ -94,7 +94,7 @@ func newTransport(c Config, dial func(*net.Dialer) dialFunc) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true) // a connection of HTTP/2 would tie the deliveries of several merchants together
 	return &http.Transport{
-		Proxy:                  nil, // it would connect in our place, past the wall
+		Proxy:                  nil, // it would connect in our place, past the guard
 		DialContext:            brief(connect),
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: c.Roots},
 		TLSHandshakeTimeout:    c.Timeout,
@@ -181,7 +181,7 @@ func (s *Sender) try(ctx context.Context, m Message, secrets Secrets, a *Attempt
 		return
 	}
 	defer response.Body.Close()
-	judge(response.StatusCode, a)
+	byStatus(response.StatusCode, a)
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		return // the connection is ours then, and no deadline ends a read from it
 	}

@@ -252,9 +252,9 @@ func TestNothingUnsignedIsSent(t *testing.T) {
 	}
 }
 
-// TestWallAtARealSocket has a listener on this machine, at a port that the wall
+// TestGuardAtARealSocket has a listener on this machine, at a port that the guard
 // allows, that nobody reaches until the test itself comes.
-func TestWallAtARealSocket(t *testing.T) {
+func TestGuardAtARealSocket(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux takes the whole of 127.0.0.0/8 as its own, so that port 8443 is free there")
@@ -288,7 +288,7 @@ func TestWallAtARealSocket(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = first.Close() })
 	if first.RemoteAddr().String() != own.LocalAddr().String() {
-		t.Error("somebody came through the wall")
+		t.Error("somebody came through the guard")
 	}
 }
 

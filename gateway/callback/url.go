@@ -61,9 +61,9 @@ func CheckURL(text string, development bool) error {
 	return checkHost(u, development)
 }
 
-// ReceiverOf names who a URL leads to, as lower-case host and port, or is empty
+// receiverOf names who a URL leads to, as lower-case host and port, or is empty
 // where CheckURL would refuse. Callbacks with the same receiver share a lane.
-func ReceiverOf(text string) string {
+func receiverOf(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Hostname() == "" {
 		return ""
@@ -122,11 +122,11 @@ func checkHost(u *url.URL, development bool) error {
 }
 
 func checkAddr(addr netip.Addr, development bool) error {
-	wall := publicWall
+	guard := publicGuard
 	if development {
-		wall = localWall
+		guard = localGuard
 	}
-	if wall.SafeAddr(addr) != nil {
+	if guard.SafeAddr(addr) != nil {
 		return errURLPublic
 	}
 	return nil

@@ -68,20 +68,20 @@ func TestReceiverOf(t *testing.T) {
 		"ftp://shop.example/":               "",
 		"https://shop.example:\n/":          "",
 	} {
-		if got := ReceiverOf(text); got != want {
+		if got := receiverOf(text); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
 }
 
-// TestWallKeepsPrivateNetworksOut compares it with what the standard library
+// TestGuardKeepsPrivateNetworksOut compares it with what the standard library
 // thinks of addresses: any of them, and those that begin like known ones.
-func TestWallKeepsPrivateNetworksOut(t *testing.T) {
+func TestGuardKeepsPrivateNetworksOut(t *testing.T) {
 	t.Parallel()
-	wall, local := newWall(false, nil), newWall(true, nil)
+	guard, local := newGuard(false, nil), newGuard(true, nil)
 	judge := func(t *rapid.T, addr netip.Addr) {
 		inside := !addr.IsGlobalUnicast() || addr.IsPrivate() || addr.Is4In6()
-		if inside && wall.SafeAddr(addr) == nil {
+		if inside && guard.SafeAddr(addr) == nil {
 			t.Errorf("%s is let through", addr)
 		}
 		if inside && !addr.IsLoopback() && local.SafeAddr(addr) == nil {
@@ -104,12 +104,12 @@ func TestWallKeepsPrivateNetworksOut(t *testing.T) {
 
 func TestOperatorsNetworksAreDenied(t *testing.T) {
 	t.Parallel()
-	wall := newWall(false, []netip.Prefix{netip.MustParsePrefix("1.1.1.0/24"), netip.MustParsePrefix("2606:4700::/32")})
+	guard := newGuard(false, []netip.Prefix{netip.MustParsePrefix("1.1.1.0/24"), netip.MustParsePrefix("2606:4700::/32")})
 	for text, want := range map[string]bool{
 		"1.1.1.1:443": false, "1.1.2.1:443": true, "[2606:4700::1]:443": false, "[2606:4701::1]:443": true,
 		"1.1.2.1:8443": true, "1.1.2.1:80": false, "1.1.2.1:22": false, "127.0.0.1:443": false, "168.63.129.16:443": false,
 	} {
-		if err := wall.SafeAddrPort(netip.MustParseAddrPort(text)); (err == nil) != want || err != nil && !byWall(err) {
+		if err := guard.SafeAddrPort(netip.MustParseAddrPort(text)); (err == nil) != want || err != nil && !byGuard(err) {
 			t.Errorf("%s: %v, want allowed %t", text, err, want)
 		}
 	}
@@ -126,7 +126,7 @@ func FuzzCheckURL(f *testing.F) {
 		if CheckURL(text, true) != nil {
 			t.Errorf("%q is allowed in production only", text)
 		}
-		receiver := ReceiverOf(text)
+		receiver := receiverOf(text)
 		if !strings.HasSuffix(receiver, ":443") && !strings.HasSuffix(receiver, ":8443") {
 			t.Errorf("%q leads to %q", text, receiver)
 		}

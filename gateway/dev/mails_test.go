@@ -67,8 +67,8 @@ func TestMailsAreCaught(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, text := range []string{"Thank you.\n.\nBye.\n", "<script>alert(1)</script> café " + strings.Repeat("long ", 100) + "\n"} {
-		l := mail.Letter{ID: fmt.Sprintf("id-%d", i), At: time.Unix(0, 0), To: "payer@example.com", Subject: fmt.Sprintf("Receipt %d — café", i), Text: text}
-		if err := sender.Send(t.Context(), l); err != nil {
+		m := mail.Message{ID: fmt.Sprintf("id-%d", i), At: time.Unix(0, 0), To: "payer@example.com", Subject: fmt.Sprintf("Receipt %d — café", i), Text: text}
+		if err := sender.Send(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 	}

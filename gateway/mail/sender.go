@@ -77,8 +77,8 @@ func (c Config) Check() error {
 	return errors.Join(faults...)
 }
 
-// Letter is one mail. Its id stays the same however often it is sent.
-type Letter struct {
+// Message is one mail. Its id stays the same however often it is sent.
+type Message struct {
 	ID      string
 	At      time.Time // when what it tells was
 	To      string
@@ -86,14 +86,10 @@ type Letter struct {
 	Text    string
 }
 
-// ErrNever says that a mail can't be delivered whenever it is tried: its
-// recipient is no address, or is refused for good.
-var ErrNever = errors.New("mail: the recipient can't be reached")
-
-// sendTimeout bounds one try from the connection to the server's word.
+// sendTimeout bounds one attempt from the connection to the server's word.
 const sendTimeout = 30 * time.Second
 
-// Sender hands letters to one SMTP server. Any number of goroutines may use it.
+// Sender hands mails to one SMTP server. Any number of goroutines may use it.
 type Sender struct {
 	config Config
 	from   *netmail.Address
@@ -111,11 +107,11 @@ func New(c Config) (*Sender, error) {
 	return &Sender{config: c, from: from}, nil
 }
 
-// Send hands one letter over, on a connection of its own. Nil means that the
-// server has taken it; ErrNever, wrapped, that no other try will do better. After
-// any other error the server may have it or not.
-func (s *Sender) Send(ctx context.Context, l Letter) error {
-	message, err := s.message(l)
+// Send hands one mail over, on a connection of its own. Nil means that the server
+// has taken it. Every error is a [*Fault]; unless it is permanent, the server may
+// have the mail or not.
+func (s *Sender) Send(ctx context.Context, m Message) error {
+	message, err := s.message(m)
 	if err != nil {
 		return err
 	}
@@ -123,24 +119,17 @@ func (s *Sender) Send(ctx context.Context, l Letter) error {
 	defer cancel()
 	client, err := s.client(ctx)
 	if err != nil {
-		return fmt.Errorf("mail: %w", err)
+		return &Fault{Reason: "the configuration of the mail server is not usable"}
 	}
 	if err := client.DialWithContext(ctx); err != nil {
-		return fmt.Errorf("mail: reach the SMTP server: %w", err)
+		return connectFault(ctx, err)
 	}
-	defer client.Close() // what it says after its word on the letter changes nothing
+	defer client.Close() // what the server says after it has taken the mail changes nothing
 	if err := client.Send(message); err != nil && !message.IsDelivered() {
-		if refused, ok := errors.AsType[*smtp.SendError](err); ok && refused.Reason == smtp.ErrSMTPRcptTo && permanent(refused) {
-			return fmt.Errorf("%w: %w", ErrNever, err)
-		}
-		return fmt.Errorf("mail: send: %w", err)
+		return sendFault(ctx, err)
 	}
 	return nil
 }
-
-// permanent tells whether the server has said that it will never take this
-// recipient. A connection that was cut says nothing.
-func permanent(e *smtp.SendError) bool { return e.ErrorCode() >= 500 && e.ErrorCode() < 600 }
 
 // client is a connection to be, which is cut when the context ends.
 func (s *Sender) client(ctx context.Context) (*smtp.Client, error) {
@@ -179,20 +168,20 @@ func (s *Sender) dialUntil(ending context.Context) smtp.DialContextFunc {
 	}
 }
 
-func (s *Sender) message(l Letter) (*smtp.Msg, error) {
-	to, err := netmail.ParseAddress(l.To)
+func (s *Sender) message(in Message) (*smtp.Msg, error) {
+	to, err := netmail.ParseAddress(in.To)
 	if err != nil {
-		return nil, fmt.Errorf("%w: it is no mail address", ErrNever)
+		return nil, &Fault{Reason: "the recipient is no mail address", Permanent: true}
 	}
 	m := smtp.NewMsg(smtp.WithNoDefaultUserAgent())
 	m.FromMailAddress(s.from)
 	// The address alone: a name in it would be its writer's.
 	m.ToMailAddress(&netmail.Address{Address: to.Address})
-	m.Subject(line(l.Subject))
-	m.SetDateWithValue(l.At)
+	m.Subject(line(in.Subject))
+	m.SetDateWithValue(in.At)
 	_, domain, _ := strings.Cut(s.from.Address, "@")
-	m.SetMessageIDWithValue(l.ID + "@" + domain)
+	m.SetMessageIDWithValue(in.ID + "@" + domain)
 	m.SetGenHeader("Auto-Submitted", "auto-generated")
-	m.SetBodyString(smtp.TypeTextPlain, l.Text)
+	m.SetBodyString(smtp.TypeTextPlain, in.Text)
 	return m, nil
 }

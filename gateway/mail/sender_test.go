@@ -81,11 +81,11 @@ func (s *server) sender(t *testing.T) *mail.Sender {
 	return sender
 }
 
-var thanks = mail.Letter{
+var thanks = mail.Message{
 	ID: "id-1", At: time.Date(2026, 11, 20, 1, 2, 3, 0, time.UTC), To: "payer@example.net", Subject: "Receipt of Rp1 — café", Text: ".\nThank you.\n",
 }
 
-func TestALetterIsHandedOver(t *testing.T) {
+func TestAMailIsHandedOver(t *testing.T) {
 	t.Parallel()
 	s := serve(t, nil)
 	if err := s.sender(t).Send(t.Context(), thanks); err != nil {
@@ -136,8 +136,64 @@ func TestWhatAServerSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := serve(t, c.answers).sender(t).Send(t.Context(), thanks)
-			if (err == nil) != c.sent || errors.Is(err, mail.ErrNever) != c.never {
+			if (err == nil) != c.sent || permanent(err) != c.never {
 				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// permanent tells whether an error is a fault that stays.
+func permanent(err error) bool {
+	fault, ok := errors.AsType[*mail.Fault](err)
+	return ok && fault.Permanent
+}
+
+// TestNothingOfAServersWordsIsInAFault, whatever a server says and when: only the
+// codes of its reply and a phrase of ours.
+func TestNothingOfAServersWordsIsInAFault(t *testing.T) {
+	t.Parallel()
+	for at, phrase := range map[string]string{
+		"MAIL": "the mail server did not accept the sender",
+		"RCPT": "the mail server did not accept the recipient",
+		"DATA": "the mail server did not accept the mail",
+		".":    "the mail server did not accept the mail",
+	} {
+		for said, codes := range map[string]string{
+			"550 5.1.1 payer@example.net: no such user":                   "(SMTP 550, 5.1.1)",
+			"550-5.7.1 <Payer@EXAMPLE.net>\r\n550 5.7.1 payer is unknown": "(SMTP 550, 5.7.1)",
+			`550 "payer" unknown`:                                         "(SMTP 550)",
+			"450 payer%40example.net, try again":                          "(SMTP 450)",
+			"554 postmaster@example.com told payer: 9.9":                  "(SMTP 554)",
+		} {
+			t.Run(at+" "+said, func(t *testing.T) {
+				t.Parallel()
+				s := serve(t, map[string]string{"EHLO": "250-test\r\n250 ENHANCEDSTATUSCODES", at: said})
+				if err := s.sender(t).Send(t.Context(), thanks); err == nil || err.Error() != phrase+" "+codes {
+					t.Errorf("the fault is %v, want %s %s", err, phrase, codes)
+				}
+			})
+		}
+	}
+}
+
+// TestAFaultWithoutAReply has a phrase alone, and what a server says before it
+// knows the recipient is not kept either.
+func TestAFaultWithoutAReply(t *testing.T) {
+	t.Parallel()
+	closed := &server{port: 1}
+	if err := closed.sender(t).Send(t.Context(), thanks); err == nil || err.Error() != "the mail server could not be reached" {
+		t.Errorf("nobody is there: %v", err)
+	}
+	for want, answers := range map[string]map[string]string{
+		"the mail server did not accept the session or the login (SMTP 554)":                 {"EHLO": "554 go away, payer", "HELO": "554 go away, payer"},
+		"the mail server hung up, or does not offer the TLS or the login that is configured": {"EHLO": "", "HELO": ""},
+		"the connection to the mail server was cut":                                          {"RCPT": ""},
+	} {
+		t.Run(want, func(t *testing.T) {
+			t.Parallel()
+			if err := serve(t, answers).sender(t).Send(t.Context(), thanks); err == nil || err.Error() != want {
+				t.Errorf("the fault is %v", err)
 			}
 		})
 	}
@@ -149,14 +205,14 @@ func TestWhatIsNoAddressIsNeverSent(t *testing.T) {
 		l := thanks
 		l.To = to
 		s := &server{port: 1} // nobody is asked
-		if err := s.sender(t).Send(t.Context(), l); !errors.Is(err, mail.ErrNever) || strings.Contains(err.Error(), "payer") {
+		if err := s.sender(t).Send(t.Context(), l); !permanent(err) || strings.Contains(err.Error(), "payer") {
 			t.Errorf("%q: %v", to, err)
 		}
 	}
 }
 
-// TestALetterEndsWithItsContext: a server that says nothing holds nobody.
-func TestALetterEndsWithItsContext(t *testing.T) {
+// TestAMailEndsWithItsContext: a server that says nothing holds nobody.
+func TestAMailEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -173,7 +229,7 @@ func TestALetterEndsWithItsContext(t *testing.T) {
 	}()
 	s := &server{port: listener.Addr().(*net.TCPAddr).Port} //nolint:forcetypeassert // it listens on TCP
 	begun := time.Now()
-	if err := s.sender(t).Send(ctx, thanks); err == nil || time.Since(begun) > 10*time.Second {
+	if err := s.sender(t).Send(ctx, thanks); err == nil || err.Error() != "the mail server did not answer in time" || time.Since(begun) > 10*time.Second {
 		t.Errorf("after %v: %v", time.Since(begun), err)
 	}
 }

@@ -1,4 +1,4 @@
-package worker
+package callback
 
 import (
 	"slices"
@@ -10,12 +10,12 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
-// board is what a courier must not read as due: the callbacks that are under
-// way, and those whose receivers can take no more for now. Without it a page
+// exclusions are what a dispatcher does not read as due: the callbacks that are
+// under way, and those whose receivers can take no more for now. Otherwise a page
 // would fill with them, and the others would wait.
-type board struct {
-	mu     *sync.Mutex
-	flying map[movement.CallbackKey]bool
+type exclusions struct {
+	mu      *sync.Mutex
+	sending map[movement.CallbackKey]bool
 	// holds are, by merchant, the receivers that are held and until when. The
 	// merchant's own key holds all of it.
 	holds map[string]map[string]time.Time
@@ -26,47 +26,47 @@ const (
 	// more and the merchant is held as a whole, for a moment: receivers cost a
 	// merchant nothing, and each could bring a page.
 	mostHeld = 8
-	heldFor  = courierEvery
+	heldFor  = dispatchEvery
 )
 
-func newBoard() board {
-	return board{mu: &sync.Mutex{}, flying: map[movement.CallbackKey]bool{}, holds: map[string]map[string]time.Time{}}
+func newExclusions() exclusions {
+	return exclusions{mu: &sync.Mutex{}, sending: map[movement.CallbackKey]bool{}, holds: map[string]map[string]time.Time{}}
 }
 
 // begin notes that a callback is under way.
-func (b board) begin(c movement.Callback) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.flying[c.CallbackKey] = true
+func (e exclusions) begin(c movement.Callback) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.sending[c.CallbackKey] = true
 }
 
 // end undoes begin, and tells whether its receiver was held, which it is no
 // longer.
-func (b board) end(c movement.Callback) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.flying, c.CallbackKey)
+func (e exclusions) end(c movement.Callback) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.sending, c.CallbackKey)
 	merchant := c.MerchantKey()
-	holds := b.holds[merchant]
+	holds := e.holds[merchant]
 	before := len(holds)
 	delete(holds, c.ReceiverKey())
 	delete(holds, merchant)
 	if len(holds) == 0 {
-		delete(b.holds, merchant)
+		delete(e.holds, merchant)
 	}
 	return len(holds) < before
 }
 
 // hold leaves a receiver out of the next pages, until one of its deliveries
 // ends or the time comes.
-func (b board) hold(c movement.Callback, now, until time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (e exclusions) hold(c movement.Callback, now, until time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	merchant, receiver := c.MerchantKey(), c.ReceiverKey()
-	holds := b.holds[merchant]
+	holds := e.holds[merchant]
 	if holds == nil {
 		holds = map[string]time.Time{}
-		b.holds[merchant] = holds
+		e.holds[merchant] = holds
 	}
 	if _, held := holds[receiver]; !held && len(holds) >= mostHeld {
 		receiver, until = merchant, now.Add(heldFor)
@@ -75,11 +75,11 @@ func (b board) hold(c movement.Callback, now, until time.Time) {
 }
 
 // held are the keys of what is held now.
-func (b board) held(now time.Time) []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (e exclusions) held(now time.Time) []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	var keys []string
-	for merchant, holds := range b.holds {
+	for merchant, holds := range e.holds {
 		for key, until := range holds {
 			if now.Before(until) {
 				keys = append(keys, key)
@@ -88,7 +88,7 @@ func (b board) held(now time.Time) []string {
 			}
 		}
 		if len(holds) == 0 {
-			delete(b.holds, merchant)
+			delete(e.holds, merchant)
 		}
 	}
 	slices.Sort(keys)
@@ -96,21 +96,21 @@ func (b board) held(now time.Time) []string {
 }
 
 // underWay are the events that are.
-func (b board) underWay() []uuid.UUID {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	events := make([]uuid.UUID, 0, len(b.flying))
-	for key := range b.flying {
+func (e exclusions) underWay() []uuid.UUID {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	events := make([]uuid.UUID, 0, len(e.sending))
+	for key := range e.sending {
 		events = append(events, key.EventID)
 	}
 	return events
 }
 
 // uses tells whether something of a bucket is under way.
-func (b board) uses(bucket int) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for key := range b.flying {
+func (e exclusions) uses(bucket int) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for key := range e.sending {
 		if movement.ID(key.EventID).Bucket() == bucket {
 			return true
 		}

@@ -1,4 +1,4 @@
-package worker_test
+package callback_test
 
 import (
 	"cmp"
@@ -11,12 +11,12 @@ import (
 
 	"github.com/google/uuid"
 
-	delivery "github.com/seed-f006e74d/gerbang/gateway/callback"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
-// outbox is the callbacks of the store, in memory.
-type outbox struct {
+// callbacks are those of the store, in memory.
+type callbacks struct {
 	mu       sync.Mutex
 	rows     map[uuid.UUID]*movement.Callback
 	attempts map[uuid.UUID][]movement.CallbackAttempt
@@ -27,16 +27,16 @@ type outbox struct {
 	put      int // statements that put off
 }
 
-func newOutbox() *outbox {
-	return &outbox{rows: map[uuid.UUID]*movement.Callback{}, attempts: map[uuid.UUID][]movement.CallbackAttempt{}}
+func newCallbacks() *callbacks {
+	return &callbacks{rows: map[uuid.UUID]*movement.Callback{}, attempts: map[uuid.UUID][]movement.CallbackAttempt{}}
 }
 
 // add makes a callback due now.
-func (o *outbox) add(merchant, url string) uuid.UUID {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (q *callbacks) add(merchant, url string) uuid.UUID {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	id := uuid.New()
-	o.rows[id] = &movement.Callback{
+	q.rows[id] = &movement.Callback{
 		CallbackKey: movement.CallbackKey{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}, EventID: id},
 		MovementID:  movement.NewID(),
 		Sequence:    1, URL: url, Body: []byte(`{}`), State: movement.CallbackWaiting,
@@ -45,29 +45,29 @@ func (o *outbox) add(merchant, url string) uuid.UUID {
 	return id
 }
 
-func (o *outbox) DueCallbacks(ctx context.Context, due movement.DueCallbacks) ([]movement.Callback, error) {
-	page := o.page(due)
+func (q *callbacks) DueCallbacks(ctx context.Context, due movement.DueCallbacks) ([]movement.Callback, error) {
+	page := q.page(due)
 	select {
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-time.After(o.read):
+	case <-time.After(q.read):
 		return page, nil
 	}
 }
 
-// looks is how often it was read.
-func (o *outbox) looks() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.reads
+// readCount is how often it was read.
+func (q *callbacks) readCount() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.reads
 }
 
-func (o *outbox) page(due movement.DueCallbacks) []movement.Callback {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.reads++
+func (q *callbacks) page(due movement.DueCallbacks) []movement.Callback {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.reads++
 	var page []movement.Callback
-	for _, c := range o.rows {
+	for _, c := range q.rows {
 		if c.State == movement.CallbackWaiting && !c.DueAt.After(due.Now) && !c.DueAt.Before(due.Since) &&
 			slices.Contains(due.Buckets, movement.ID(c.EventID).Bucket()) && !slices.Contains(due.UnderWay, c.EventID) &&
 			!slices.Contains(due.Held, c.MerchantKey()) && !slices.Contains(due.Held, c.ReceiverKey()) {
@@ -80,57 +80,57 @@ func (o *outbox) page(due movement.DueCallbacks) []movement.Callback {
 	return page[:min(len(page), due.Most)]
 }
 
-func (o *outbox) RecordAttempt(_ context.Context, a movement.CallbackAttempt) (bool, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.unwrites != nil {
-		return false, o.unwrites
+func (q *callbacks) RecordAttempt(_ context.Context, a movement.CallbackAttempt) (bool, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.unwrites != nil {
+		return false, q.unwrites
 	}
-	c := o.rows[a.Callback.EventID]
+	c := q.rows[a.Callback.EventID]
 	if c.Tries != a.Callback.Tries || c.State != movement.CallbackWaiting {
 		return false, nil
 	}
 	c.Tries, c.Attempts, c.State, c.DueAt = c.Tries+1, c.Attempts+1, a.Then, a.DueAt
-	o.attempts[c.EventID] = append(o.attempts[c.EventID], a)
+	q.attempts[c.EventID] = append(q.attempts[c.EventID], a)
 	return true, nil
 }
 
-func (o *outbox) PostponeCallbacks(ctx context.Context, now time.Time, put []movement.Postponed) error {
-	o.mu.Lock()
-	silent := o.silent
-	o.mu.Unlock()
+func (q *callbacks) PostponeCallbacks(ctx context.Context, now time.Time, put []movement.Postponed) error {
+	q.mu.Lock()
+	silent := q.silent
+	q.mu.Unlock()
 	if silent {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.put++
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.put++
 	for _, p := range put {
-		if c := o.rows[p.EventID]; c.State == movement.CallbackWaiting && !c.DueAt.After(now) {
+		if c := q.rows[p.EventID]; c.State == movement.CallbackWaiting && !c.DueAt.After(now) {
 			c.DueAt = p.Until
 		}
 	}
 	return nil
 }
 
-func (o *outbox) change(work func()) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (q *callbacks) change(work func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	work()
 }
 
-func (o *outbox) of(id uuid.UUID) (movement.Callback, []movement.CallbackAttempt) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return *o.rows[id], o.attempts[id]
+func (q *callbacks) of(id uuid.UUID) (movement.Callback, []movement.CallbackAttempt) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return *q.rows[id], q.attempts[id]
 }
 
 // left counts what waits.
-func (o *outbox) left() (n int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, c := range o.rows {
+func (q *callbacks) left() (n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, c := range q.rows {
 		if c.State == movement.CallbackWaiting {
 			n++
 		}
@@ -152,13 +152,13 @@ type sender struct {
 }
 
 type reply struct {
-	outcome delivery.Outcome
+	outcome callback.Outcome
 	takes   time.Duration
 }
 
 func newSender() *sender { return &sender{answers: map[string]reply{}, sends: map[string][]sent{}} }
 
-func (s *sender) Send(ctx context.Context, m delivery.Message, _ delivery.Secrets) delivery.Attempt {
+func (s *sender) Send(ctx context.Context, m callback.Message, _ callback.Secrets) callback.Attempt {
 	s.mu.Lock()
 	answer := s.answers[m.URL]
 	at := time.Now()
@@ -166,10 +166,10 @@ func (s *sender) Send(ctx context.Context, m delivery.Message, _ delivery.Secret
 	s.mu.Unlock()
 	select {
 	case <-ctx.Done():
-		answer.outcome = delivery.Aborted
+		answer.outcome = callback.Aborted
 	case <-time.After(answer.takes):
 	}
-	return delivery.Attempt{At: at, Duration: time.Since(at), Outcome: cmp.Or(answer.outcome, delivery.Delivered)}
+	return callback.Attempt{At: at, Duration: time.Since(at), Outcome: cmp.Or(answer.outcome, callback.Delivered)}
 }
 
 func (s *sender) answer(url string, r reply) {
@@ -218,9 +218,12 @@ func (s *sender) twice() (events []string) {
 // keys has a secret for everybody but one merchant.
 type keys struct{ without string }
 
-func (k keys) CallbackSecrets(_ context.Context, owner movement.Owner) (delivery.Secrets, error) {
+func (k keys) CallbackSecrets(_ context.Context, owner movement.Owner) (callback.Secrets, error) {
 	if owner.MerchantID == k.without {
-		return delivery.Secrets{}, errors.New("no callback secret")
+		return callback.Secrets{}, errors.New("no callback secret")
 	}
-	return delivery.Secrets{}, nil
+	return callback.Secrets{}, nil
 }
+
+// pass lets the clock of a synctest bubble run on.
+func pass(d time.Duration) { <-time.After(d) }

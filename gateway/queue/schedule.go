@@ -1,4 +1,4 @@
-package callback
+package queue
 
 import "time"
 
@@ -10,28 +10,22 @@ const (
 	jitterParts = 10
 )
 
-// waits follow the first tries.
+// waits follow the first attempts.
 var waits = []time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
 	time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour,
 }
 
-// Schedule says when a delivery that failed is tried again.
+// Schedule says when something that failed is tried again.
 type Schedule struct {
-	// Days is how many daily tries follow the ten waits of the beginning. They
+	// Days is how many daily attempts follow the ten waits of the beginning. They
 	// are counted, not timed, so that a gateway that was down takes none away.
 	Days int
 }
 
-// The schedules: one for events of money, and one for others.
-var (
-	Money  = Schedule{Days: 30}
-	Others = Schedule{}
-)
-
-// Next is when to try again after so many failed attempts; Refused ones count,
-// Aborted ones don't. It is false when the delivery is dead. Random is
-// [math/rand/v2.Int64N], or what a test puts in its place.
+// Next is when to try again after so many failed attempts. It is false when there
+// is no further attempt. Random is [math/rand/v2.Int64N], or what a test puts in
+// its place.
 func (s Schedule) Next(attempts int, now time.Time, random func(int64) int64) (time.Time, bool) {
 	if attempts > len(waits)+s.Days {
 		return time.Time{}, false

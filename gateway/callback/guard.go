@@ -17,15 +17,15 @@ var neverPublic = netip.MustParsePrefix("168.63.129.16/32")
 
 var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
-// The walls that CheckURL asks.
+// The guards that CheckURL asks.
 var (
-	publicWall = newWall(false, nil)
-	localWall  = newWall(true, nil)
+	publicGuard = newGuard(false, nil)
+	localGuard  = newGuard(true, nil)
 )
 
-// newWall makes the judge of addresses. The denied are added to what is never
+// newGuard makes an egress guard. The denied are added to what is never
 // allowed; local lets loopback through, and any port.
-func newWall(local bool, denied []netip.Prefix) *ssrf.Guardian {
+func newGuard(local bool, denied []netip.Prefix) *ssrf.Guardian {
 	v4, v6 := []netip.Prefix{neverPublic}, []netip.Prefix{}
 	for _, p := range denied {
 		if p.Addr().Is4() {
@@ -42,8 +42,8 @@ func newWall(local bool, denied []netip.Prefix) *ssrf.Guardian {
 	return ssrf.New(options...)
 }
 
-// byWall tells whether an error comes from the wall.
-func byWall(err error) bool {
+// byGuard tells whether an error comes from the guard.
+func byGuard(err error) bool {
 	for _, cause := range []error{ssrf.ErrProhibitedIP, ssrf.ErrProhibitedPort, ssrf.ErrProhibitedNetwork, ssrf.ErrInvalidHostPort} {
 		if errors.Is(err, cause) {
 			return true

@@ -1,7 +1,6 @@
-package worker_test
+package callback_test
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -10,12 +9,13 @@ import (
 
 	"github.com/google/uuid"
 
-	delivery "github.com/seed-f006e74d/gerbang/gateway/callback"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/worker"
+	"github.com/seed-f006e74d/gerbang/gateway/queue"
+	"github.com/seed-f006e74d/gerbang/gateway/queue/queuetest"
 )
 
-// page is how many callbacks a courier reads at once.
+// page is how many callbacks a dispatcher reads at once.
 const page = 256
 
 const (
@@ -23,25 +23,20 @@ const (
 	bad  = "https://bad.example/callback"
 )
 
-type courier struct {
-	*worker.Courier
-	log *journal
+type dispatcher struct {
+	*callback.Dispatcher
+	log *queuetest.Log
 	end func() // and everything is given back
 }
 
-func carry(t *testing.T, leases worker.Leases, o *outbox, s *sender, name string) courier {
+func dispatch(t *testing.T, leases queue.LeaseStore, q *callbacks, s *sender, name string) dispatcher {
 	t.Helper()
-	log := &journal{}
-	c := worker.NewCourier(o, s, keys{"mer_unsigned"}, worker.NewShare(leases, "deliver", name), slog.New(slog.NewTextHandler(log, nil)))
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- c.Run(ctx) }()
-	return courier{c, log, func() {
-		cancel()
-		if err := <-done; err != nil {
-			t.Errorf("Run = %v", err)
-		}
-	}}
+	log := &queuetest.Log{}
+	d := callback.NewDispatcher(callback.Dependencies{
+		Queue: q, Leases: queue.NewLeases(leases, "callbacks", name, movement.Buckets), Send: s.Send,
+		Secrets: keys{"mer_unsigned"}.CallbackSecrets, Observe: func(callback.Attempt) {}, Log: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	return dispatcher{d, log, queuetest.Start(t, d.Run)}
 }
 
 // TestDueCallbacksAreSentOnce has reads that last as long as deliveries, so that
@@ -50,20 +45,20 @@ func TestDueCallbacksAreSentOnce(t *testing.T) {
 	t.Parallel()
 	for _, read := range []time.Duration{0, time.Millisecond, 30 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
-			o, s := newOutbox(), newSender()
-			o.read = read
+			q, s := newCallbacks(), newSender()
+			q.read = read
 			s.answer(good, reply{takes: 25 * time.Millisecond})
 			for i := range 1000 {
-				o.add(fmt.Sprintf("mer_%d", i%50), good)
+				q.add(fmt.Sprintf("mer_%d", i%50), good)
 			}
-			c := carry(t, newTable(), o, s, "only")
+			c := dispatch(t, queuetest.NewTable(), q, s, "only")
 			pass(10 * time.Second)
 			c.end()
-			if twice := s.twice(); o.left() != 0 || len(twice) > 0 || s.to(good) != 1000 {
-				t.Errorf("reads of %v: %d left, %d sent; more than once: %v", read, o.left(), s.to(good), twice)
+			if twice := s.twice(); q.left() != 0 || len(twice) > 0 || s.to(good) != 1000 {
+				t.Errorf("reads of %v: %d left, %d sent; more than once: %v", read, q.left(), s.to(good), twice)
 			}
-			if c.log.count("level=WARN") > 0 {
-				t.Errorf("log:\n%s", &c.log.text)
+			if c.log.Count("level=WARN") > 0 {
+				t.Errorf("log:\n%s", c.log)
 			}
 		})
 	}
@@ -78,34 +73,34 @@ func TestTheBadDelayNobodyElse(t *testing.T) {
 		answer               reply
 	}{
 		"slow":                    {1, 1, reply{takes: 10 * time.Second}},
-		"dead":                    {1, 1, reply{outcome: delivery.Failed, takes: 10 * time.Second}},
-		"refusing":                {1, 1, reply{outcome: delivery.Failed}},
+		"dead":                    {1, 1, reply{outcome: callback.Failed, takes: 10 * time.Second}},
+		"refusing":                {1, 1, reply{outcome: callback.Failed}},
 		"many slow receivers":     {1, 4 * page, reply{takes: 10 * time.Second}},
 		"many merchants":          {5, 64, reply{takes: 10 * time.Second}},
-		"many merchants refusing": {20, 64, reply{outcome: delivery.Failed}},
+		"many merchants refusing": {20, 64, reply{outcome: callback.Failed}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				o, s := newOutbox(), newSender()
+				q, s := newCallbacks(), newSender()
 				for i := range 6 * page {
 					url := fmt.Sprintf("https://bad-%d.example/", i/c.merchants%c.receivers)
 					s.answer(url, c.answer)
-					o.add(fmt.Sprintf("mer_bad_%d", i%c.merchants), url)
+					q.add(fmt.Sprintf("mer_bad_%d", i%c.merchants), url)
 				}
-				run := carry(t, newTable(), o, s, "only")
+				run := dispatch(t, queuetest.NewTable(), q, s, "only")
 				defer run.end()
 				for turn := range 12 {
 					pass(time.Second)
-					id := o.add("mer_good", good)
+					id := q.add("mer_good", good)
 					run.Wake()
 					pass(time.Second)
-					if c, _ := o.of(id); c.State != movement.CallbackDelivered {
+					if c, _ := q.of(id); c.State != movement.CallbackDelivered {
 						t.Errorf("after %d s: the good one's callback is %s", 2*turn, c.State)
 					}
 				}
-				if o.reads > 24*50+10 {
-					t.Errorf("%d reads in 24 s", o.reads)
+				if q.reads > 24*50+10 {
+					t.Errorf("%d reads in 24 s", q.reads)
 				}
 			})
 		})
@@ -117,17 +112,17 @@ func TestTheBadDelayNobodyElse(t *testing.T) {
 func TestAReceiverDoesNotDelayItsMerchantsOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o, s := newOutbox(), newSender()
+		q, s := newCallbacks(), newSender()
 		s.answer(bad, reply{takes: 10 * time.Second})
 		for range 4 * page {
-			o.add("mer_1", bad)
+			q.add("mer_1", bad)
 		}
-		c := carry(t, newTable(), o, s, "only")
+		c := dispatch(t, queuetest.NewTable(), q, s, "only")
 		defer c.end()
 		pass(5 * time.Second)
-		id := o.add("mer_1", good)
+		id := q.add("mer_1", good)
 		pass(time.Second)
-		if got, _ := o.of(id); got.State != movement.CallbackDelivered {
+		if got, _ := q.of(id); got.State != movement.CallbackDelivered {
 			t.Errorf("the good receiver's callback is %s", got.State)
 		}
 	})
@@ -138,24 +133,24 @@ func TestAReceiverDoesNotDelayItsMerchantsOthers(t *testing.T) {
 func TestADeadLaneIsPutOff(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o, s := newOutbox(), newSender()
-		s.answer(bad, reply{outcome: delivery.Failed})
+		q, s := newCallbacks(), newSender()
+		s.answer(bad, reply{outcome: callback.Failed})
 		for range 100 {
-			o.add("mer_1", bad)
+			q.add("mer_1", bad)
 		}
-		c := carry(t, newTable(), o, s, "only")
+		c := dispatch(t, queuetest.NewTable(), q, s, "only")
 		pass(time.Minute)
 		if sends := s.to(bad); sends < 6 || sends > 12 {
 			t.Errorf("%d tries in a minute at a receiver that fails", sends)
 		}
-		if o.put == 0 {
+		if q.put == 0 {
 			t.Error("nothing was put off")
 		}
 		s.answer(bad, reply{})
 		pass(15 * time.Minute)
 		c.end()
-		if o.left() != 0 {
-			t.Errorf("%d left when the receiver is well again", o.left())
+		if q.left() != 0 {
+			t.Errorf("%d left when the receiver is well again", q.left())
 		}
 	})
 }
@@ -166,18 +161,18 @@ func TestADeadLaneIsPutOff(t *testing.T) {
 func TestATestIsGivenUpSooner(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o, s := newOutbox(), newSender()
+		q, s := newCallbacks(), newSender()
 		const url = "https://bad.example/"
-		s.answer(url, reply{outcome: delivery.Failed})
-		early, last := o.add("mer_1", url), o.add("mer_2", url)
+		s.answer(url, reply{outcome: callback.Failed})
+		early, last := q.add("mer_1", url), q.add("mer_2", url)
 		for id, attempts := range map[uuid.UUID]int{early: 9, last: 10} {
-			o.rows[id].MovementID, o.rows[id].Attempts = movement.ID{}, attempts
+			q.rows[id].MovementID, q.rows[id].Attempts = movement.ID{}, attempts
 		}
-		c := carry(t, newTable(), o, s, "only")
+		c := dispatch(t, queuetest.NewTable(), q, s, "only")
 		defer c.end()
 		pass(3 * time.Second)
 		for id, want := range map[uuid.UUID]movement.CallbackState{early: movement.CallbackWaiting, last: movement.CallbackDead} {
-			if row, tries := o.of(id); row.State != want || len(tries) != 1 {
+			if row, tries := q.of(id); row.State != want || len(tries) != 1 {
 				t.Errorf("after %d tries: %s with %d tries, want %s", row.Attempts, row.State, len(tries), want)
 			}
 		}
@@ -187,7 +182,7 @@ func TestATestIsGivenUpSooner(t *testing.T) {
 func TestAFailureFollowsTheSchedule(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o, s := newOutbox(), newSender()
+		q, s := newCallbacks(), newSender()
 		waits := []time.Duration{
 			5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
 			time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour,
@@ -198,15 +193,15 @@ func TestAFailureFollowsTheSchedule(t *testing.T) {
 		ids := make([]uuid.UUID, len(waits)+1)
 		for i := range ids {
 			url := fmt.Sprintf("https://bad-%d.example/", i)
-			s.answer(url, reply{outcome: delivery.Failed, takes: time.Second})
-			ids[i] = o.add("mer_1", url)
-			o.rows[ids[i]].Attempts = i
+			s.answer(url, reply{outcome: callback.Failed, takes: time.Second})
+			ids[i] = q.add("mer_1", url)
+			q.rows[ids[i]].Attempts = i
 		}
-		c := carry(t, newTable(), o, s, "only")
+		c := dispatch(t, queuetest.NewTable(), q, s, "only")
 		defer c.end()
 		pass(3 * time.Second)
 		for i, wait := range waits {
-			row, tries := o.of(ids[i])
+			row, tries := q.of(ids[i])
 			if len(tries) != 1 {
 				t.Fatalf("try %d was made %d times", i+1, len(tries))
 			}
@@ -215,7 +210,7 @@ func TestAFailureFollowsTheSchedule(t *testing.T) {
 				t.Errorf("after try %d: %s, due after %v, want %v", i+1, row.State, after, wait)
 			}
 		}
-		if row, tries := o.of(ids[len(waits)]); row.State != movement.CallbackDead || len(tries) != 1 || !row.DueAt.IsZero() {
+		if row, tries := q.of(ids[len(waits)]); row.State != movement.CallbackDead || len(tries) != 1 || !row.DueAt.IsZero() {
 			t.Errorf("after the last try: %s, due %v", row.State, row.DueAt)
 		}
 		pass(4 * time.Minute)
@@ -234,36 +229,36 @@ func TestAFailureFollowsTheSchedule(t *testing.T) {
 func TestEndsAndWhatIsNotCounted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o, s := newOutbox(), newSender()
-		s.answer("https://gone.example/", reply{outcome: delivery.Gone})
-		s.answer("https://unsigned.example/", reply{outcome: delivery.Aborted})
-		s.answer("https://inside.example/", reply{outcome: delivery.Refused})
-		gone, aborted := o.add("mer_1", "https://gone.example/"), o.add("mer_1", "https://unsigned.example/")
-		refused := o.add("mer_1", "https://inside.example/")
+		q, s := newCallbacks(), newSender()
+		s.answer("https://gone.example/", reply{outcome: callback.Gone})
+		s.answer("https://unsigned.example/", reply{outcome: callback.Aborted})
+		s.answer("https://inside.example/", reply{outcome: callback.Refused})
+		gone, aborted := q.add("mer_1", "https://gone.example/"), q.add("mer_1", "https://unsigned.example/")
+		refused := q.add("mer_1", "https://inside.example/")
 		var secretless []uuid.UUID
 		for range 2 * page {
-			secretless = append(secretless, o.add("mer_unsigned", "https://unknown.example/"))
+			secretless = append(secretless, q.add("mer_unsigned", "https://unknown.example/"))
 		}
-		after := o.add("mer_2", good)
-		c := carry(t, newTable(), o, s, "only")
+		after := q.add("mer_2", good)
+		c := dispatch(t, queuetest.NewTable(), q, s, "only")
 		defer c.end()
 		pass(10 * time.Second)
-		if row, tries := o.of(after); row.State != movement.CallbackDelivered || len(tries) != 1 {
+		if row, tries := q.of(after); row.State != movement.CallbackDelivered || len(tries) != 1 {
 			t.Errorf("behind those that can't be signed: %s", row.State)
 		}
 		pass(5 * time.Minute)
-		if row, tries := o.of(gone); row.State != movement.CallbackGone || len(tries) != 1 || len(s.times(gone)) != 1 {
+		if row, tries := q.of(gone); row.State != movement.CallbackGone || len(tries) != 1 || len(s.times(gone)) != 1 {
 			t.Errorf("410: %s after %d tries", row.State, len(tries))
 		}
-		row, tries := o.of(aborted)
+		row, tries := q.of(aborted)
 		if sends := len(s.times(aborted)); row.State != movement.CallbackWaiting || row.Attempts != 0 || len(tries) != 0 || sends < 5 || sends > 12 {
 			t.Errorf("aborted: %s, %d counted, %d sends in 5 minutes", row.State, row.Attempts, sends)
 		}
-		if row, tries := o.of(refused); row.State != movement.CallbackWaiting || len(tries) != 4 {
-			t.Errorf("refused by the wall: %s, %d tries, want 4 within 5 minutes", row.State, len(tries))
+		if row, tries := q.of(refused); row.State != movement.CallbackWaiting || len(tries) != 4 {
+			t.Errorf("refused by the guard: %s, %d tries, want 4 within 5 minutes", row.State, len(tries))
 		}
 		for _, id := range secretless {
-			if row, tries := o.of(id); row.State != movement.CallbackWaiting || len(tries) != 0 {
+			if row, tries := q.of(id); row.State != movement.CallbackWaiting || len(tries) != 0 {
 				t.Fatalf("without a secret: %s, %d tries", row.State, len(tries))
 			}
 		}
@@ -275,22 +270,22 @@ func TestEndsAndWhatIsNotCounted(t *testing.T) {
 func TestWhatIsNotWrittenIsSentAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o, s := newOutbox(), newSender()
-		o.unwrites = errAway
-		id := o.add("mer_1", good)
-		c := carry(t, newTable(), o, s, "only")
+		q, s := newCallbacks(), newSender()
+		q.unwrites = queuetest.ErrAway
+		id := q.add("mer_1", good)
+		c := dispatch(t, queuetest.NewTable(), q, s, "only")
 		defer c.end()
 		pass(time.Minute)
 		if sends := len(s.times(id)); sends < 2 || sends > 13 {
 			t.Errorf("%d sends in a minute without writes", sends)
 		}
-		if c.log.count("write a delivery's try") == 0 {
-			t.Errorf("nobody is told:\n%s", &c.log.text)
+		if c.log.Count("record an attempt") == 0 {
+			t.Errorf("nobody is told:\n%s", c.log)
 		}
-		o.change(func() { o.unwrites = nil })
+		q.change(func() { q.unwrites = nil })
 		pass(10 * time.Second)
 		sends := len(s.times(id))
-		if row, tries := o.of(id); row.State != movement.CallbackDelivered || len(tries) != 1 {
+		if row, tries := q.of(id); row.State != movement.CallbackDelivered || len(tries) != 1 {
 			t.Errorf("when it is back: %s, %d tries", row.State, len(tries))
 		}
 		pass(time.Minute)
@@ -303,26 +298,26 @@ func TestWhatIsNotWrittenIsSentAgain(t *testing.T) {
 func TestShutdownAbortsAndReleases(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		leases, o, s := newTable(), newOutbox(), newSender()
+		leases, q, s := queuetest.NewTable(), newCallbacks(), newSender()
 		s.answer(bad, reply{takes: 9 * time.Second})
-		id := o.add("mer_1", bad)
-		c := carry(t, leases, o, s, "first")
+		id := q.add("mer_1", bad)
+		c := dispatch(t, leases, q, s, "first")
 		pass(time.Second)
 		begun := time.Now()
 		c.end()
-		if took := time.Since(begun); took > 0 || len(leases.leases) != 0 {
-			t.Errorf("the end took %v and kept %v", took, leases.leases)
+		if took := time.Since(begun); took > 0 || leases.Held("first") != 0 {
+			t.Errorf("the end took %v and kept %d leases", took, leases.Held("first"))
 		}
-		if row, tries := o.of(id); row.State != movement.CallbackWaiting || row.Attempts != 0 || len(tries) != 0 {
+		if row, tries := q.of(id); row.State != movement.CallbackWaiting || row.Attempts != 0 || len(tries) != 0 {
 			t.Errorf("%s, %d counted", row.State, row.Attempts)
 		}
-		if c.log.count("level=WARN") > 0 {
-			t.Errorf("an end is no fault:\n%s", &c.log.text)
+		if c.log.Count("level=WARN") > 0 {
+			t.Errorf("an end is no fault:\n%s", c.log)
 		}
-		next := carry(t, leases, o, s, "second")
+		next := dispatch(t, leases, q, s, "second")
 		defer next.end()
 		pass(10 * time.Second)
-		if row, _ := o.of(id); row.State != movement.CallbackDelivered || len(s.times(id)) != 2 {
+		if row, _ := q.of(id); row.State != movement.CallbackDelivered || len(s.times(id)) != 2 {
 			t.Errorf("the next one: %s after %d sends", row.State, len(s.times(id)))
 		}
 	})
@@ -331,12 +326,12 @@ func TestShutdownAbortsAndReleases(t *testing.T) {
 func TestWakeIsImmediate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o, s := newOutbox(), newSender()
-		c := carry(t, newTable(), o, s, "only")
+		q, s := newCallbacks(), newSender()
+		c := dispatch(t, queuetest.NewTable(), q, s, "only")
 		defer c.end()
 		pass(5*time.Second + 30*time.Millisecond)
 		for _, wake := range []bool{true, false} {
-			id := o.add("mer_1", good)
+			id := q.add("mer_1", good)
 			begun := time.Now()
 			if wake {
 				c.Wake()
@@ -351,12 +346,12 @@ func TestWakeIsImmediate(t *testing.T) {
 				t.Errorf("woken %v: sent after %v", wake, took)
 			}
 		}
-		before := o.looks()
+		before := q.readCount()
 		for range 1000 {
 			c.Wake()
 			pass(time.Millisecond)
 		}
-		if reads := o.looks() - before; reads < 40 || reads > 51 {
+		if reads := q.readCount() - before; reads < 40 || reads > 51 {
 			t.Errorf("%d reads in a second of waking", reads)
 		}
 	})
@@ -366,67 +361,55 @@ func TestWakeIsImmediate(t *testing.T) {
 func TestASilentDatabase(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o, s := newOutbox(), newSender()
-		s.answer(bad, reply{outcome: delivery.Failed})
+		q, s := newCallbacks(), newSender()
+		s.answer(bad, reply{outcome: callback.Failed})
 		for range 10 {
-			o.add("mer_1", bad)
+			q.add("mer_1", bad)
 		}
-		o.silent = true
-		c := carry(t, newTable(), o, s, "only")
+		q.silent = true
+		c := dispatch(t, queuetest.NewTable(), q, s, "only")
 		defer c.end()
 		pass(30 * time.Second)
-		id := o.add("mer_2", good)
+		id := q.add("mer_2", good)
 		pass(6 * time.Second)
-		if row, _ := o.of(id); row.State != movement.CallbackDelivered {
+		if row, _ := q.of(id); row.State != movement.CallbackDelivered {
 			t.Errorf("it is %s", row.State)
 		}
 	})
 }
 
-// TestCouriersShare has a second replica come and go while the first is sending:
+// TestDispatchersShare has a second replica come and go while the first is sending:
 // what is under way is not sent twice.
-func TestCouriersShare(t *testing.T) {
+func TestDispatchersShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		leases, o, s := newTable(), newOutbox(), newSender()
+		leases, q, s := queuetest.NewTable(), newCallbacks(), newSender()
 		s.answer(good, reply{takes: 4 * time.Second})
 		add := func() {
 			for i := range 100 {
-				o.add(fmt.Sprintf("mer_%d", i), good)
+				q.add(fmt.Sprintf("mer_%d", i), good)
 			}
 		}
-		first := carry(t, leases, o, s, "first")
+		first := dispatch(t, leases, q, s, "first")
 		for range 10 {
 			add()
 			pass(500 * time.Millisecond)
 		}
-		second := carry(t, leases, o, s, "second")
+		second := dispatch(t, leases, q, s, "second")
 		for range 40 {
 			add()
 			pass(500 * time.Millisecond)
 		}
-		if held := leases.of("second"); held < 8 {
-			t.Errorf("the second holds %d buckets and seats after 20 s", held)
+		if held := leases.Held("second"); held < 8 {
+			t.Errorf("the second holds %d buckets and memberships after 20 s", held)
 		}
 		pass(3 * time.Minute)
 		second.end()
 		add()
 		pass(3 * time.Minute)
 		first.end()
-		if twice := s.twice(); o.left() != 0 || len(twice) != 0 {
-			t.Errorf("%d left; sent more than once: %v", o.left(), twice)
+		if twice := s.twice(); q.left() != 0 || len(twice) != 0 {
+			t.Errorf("%d left; sent more than once: %v", q.left(), twice)
 		}
 	})
-}
-
-// of counts the leases that a replica has.
-func (t *table) of(name string) (n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, l := range t.leases {
-		if l.holder == name {
-			n++
-		}
-	}
-	return n
 }
