@@ -12,7 +12,7 @@ import (
 	"syscall"
 )
 
-// maxDetail is how much of a certificate's fault is told.
+// maxDetail is how much of a certificate's fault is shown.
 const maxDetail = 200
 
 // byStatus takes the outcome from the status of the answer.

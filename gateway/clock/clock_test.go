@@ -14,8 +14,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/queue/queuetest"
 )
 
-// wall is the database's clock, which is right, and how far from it a replica's is.
-type wall struct {
+// database is the shared clock, which is right, and how far from it a replica's is.
+type database struct {
 	mu sync.Mutex
 	state
 }
@@ -31,21 +31,21 @@ type state struct {
 }
 
 // set says it anew.
-func (w *wall) set(s state) {
+func (w *database) set(s state) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state = s
 }
 
-func (w *wall) get() state {
+func (w *database) get() state {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state
 }
 
-func (w *wall) now() time.Time { return time.Now().Add(w.get().ahead) }
+func (w *database) now() time.Time { return time.Now().Add(w.get().ahead) }
 
-func (w *wall) Clock(ctx context.Context) (time.Time, error) {
+func (w *database) Clock(ctx context.Context) (time.Time, error) {
 	w.mu.Lock()
 	w.asked++
 	_, w.deadline = ctx.Deadline()
@@ -66,7 +66,7 @@ func (w *wall) Clock(ctx context.Context) (time.Time, error) {
 	return now, s.err
 }
 
-func compared(w *wall) (*clock.Clock, *queuetest.Log) {
+func compared(w *database) (*clock.Clock, *queuetest.Log) {
 	log := &queuetest.Log{}
 	return clock.New(w, w.now, slog.New(slog.NewTextHandler(log, nil))), log
 }
@@ -96,7 +96,7 @@ func TestClockIsMeasuredInTheMiddle(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := &wall{state: c.state}
+				w := &database{state: c.state}
 				replica, _ := compared(w)
 				if _, known := replica.Skew(); known || replica.Fault() != nil {
 					t.Error("something is known before it was measured")
@@ -121,7 +121,7 @@ func TestClockIsMeasuredInTheMiddle(t *testing.T) {
 func TestClockIsJudgedBeforeASaleIsLost(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &wall{state: state{ahead: movement.Skew, there: time.Second}} // the worst error towards what is right
+		w := &database{state: state{ahead: movement.Skew, there: time.Second}} // the worst error towards what is right
 		replica, _ := compared(w)
 		replica.Compare(t.Context())
 		if replica.Fault() == nil {
@@ -134,7 +134,7 @@ func TestClockIsJudgedBeforeASaleIsLost(t *testing.T) {
 func TestLastMeasureStands(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &wall{}
+		w := &database{}
 		replica, log := compared(w)
 		hinder := func(hindered state, want string) {
 			t.Helper()
@@ -164,7 +164,7 @@ func TestLastMeasureStands(t *testing.T) {
 func TestClockHealsWithoutARestart(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		w := &wall{}
+		w := &database{}
 		replica, log := compared(w)
 		ctx, end := context.WithCancel(t.Context())
 		done := make(chan error, 1)

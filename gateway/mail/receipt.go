@@ -10,7 +10,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// Receipt is what a payer is told of a payment that was received.
+// Receipt is the mail to a payer whose payment was received.
 type Receipt struct {
 	Merchant    string // its name
 	Reference   string
@@ -20,7 +20,7 @@ type Receipt struct {
 	Test        bool // no money has moved
 }
 
-// jakarta is where times are told, as the contract does.
+// jakarta is the time zone of receipts, as of the contract.
 var jakarta = time.FixedZone("WIB", 7*60*60)
 
 // longest bounds each text of others in a mail, in bytes.

@@ -80,7 +80,7 @@ func (c Config) Check() error {
 // Message is one mail. Its id stays the same however often it is sent.
 type Message struct {
 	ID      string
-	At      time.Time // when what it tells was
+	At      time.Time // when what it is about was
 	To      string
 	Subject string
 	Text    string

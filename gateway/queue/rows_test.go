@@ -88,7 +88,7 @@ type doer struct {
 	done  map[movement.ID]int
 	doing int
 	most  int // rows at once
-	look  func(row)
+	seen  func(row)
 }
 
 func (d *doer) do(ctx context.Context, r row) error {
@@ -117,8 +117,8 @@ func (d *doer) begin(r row) {
 	d.done[r.id]++
 	d.doing++
 	d.most = max(d.most, d.doing)
-	if d.look != nil {
-		d.look(r)
+	if d.seen != nil {
+		d.seen(r)
 	}
 }
 

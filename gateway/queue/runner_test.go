@@ -159,7 +159,7 @@ func TestALongPageKeepsItsLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		leases, q := queuetest.NewTable(), newRows(200, time.Now())
 		d := &doer{rows: q, takes: 14 * time.Second} // 4 rounds of 64: about a minute
-		d.look = func(r row) { wantHeld(t, leases, "only", []int{r.id.Bucket()}) }
+		d.seen = func(r row) { wantHeld(t, leases, "only", []int{r.id.Bucket()}) }
 		_, end := start(t, leases, q, d, "only")
 		defer end()
 		pass(time.Minute)
@@ -182,7 +182,7 @@ func TestALongPageEndsWithItsLeases(t *testing.T) {
 		leases.Set(queuetest.ErrAway, 0)
 		begun := time.Now()
 		d.mu.Lock()
-		d.look = func(row) {
+		d.seen = func(row) {
 			if since := time.Since(begun); since > 9*time.Second {
 				t.Errorf("begins a row after %v without leases", since)
 			}

@@ -33,8 +33,8 @@ func NewReader(statements Statements, read func(ctx context.Context, s movement.
 }
 
 const (
-	// LongestUnread is how long an account's statement stays unread at most.
-	LongestUnread = 6 * time.Hour
+	// longestUnread is how long an account's statement stays unread at most.
+	longestUnread = 6 * time.Hour
 	// roundEvery is how often unread statements are looked for.
 	roundEvery    = 10 * time.Minute
 	statementPage = 200
@@ -60,7 +60,7 @@ func (r *Reader) Run(ctx context.Context) error {
 // round has all statements read that are due.
 func (r *Reader) round(ctx context.Context) {
 	now := time.Now()
-	before := now.Add(roundEvery - LongestUnread) // by the next round it would be too long
+	before := now.Add(roundEvery - longestUnread) // by the next round it would be too long
 	var after movement.AccountID
 	for ctx.Err() == nil {
 		listing, cancel := context.WithTimeout(ctx, listWithin)
