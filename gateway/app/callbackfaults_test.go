@@ -212,7 +212,7 @@ func deliverers(t *testing.T, databaseURL string) (n int) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	if err := conn.QueryRow(t.Context(), "SELECT count(DISTINCT holder) FROM leases WHERE queue = 'deliver'").Scan(&n); err != nil {
+	if err := conn.QueryRow(t.Context(), "SELECT count(DISTINCT holder) FROM leases WHERE queue = 'callbacks'").Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n

@@ -17,11 +17,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
-	"github.com/seed-f006e74d/gerbang/gateway/worker"
 )
 
 const (
@@ -32,7 +32,7 @@ const (
 	benchSlow      = 2 * time.Second
 )
 
-// BenchmarkDelivery measures one courier with the store and a durable database:
+// BenchmarkDelivery measures one dispatcher with the store and a durable database:
 // how fast it works a backlog off (deliveries/s), and how long after its commit
 // a callback arrives for the first time while they come at a steady pace. Each
 // once with good receivers alone, and once where of 200 merchants' receivers
@@ -70,11 +70,11 @@ func BenchmarkDelivery(b *testing.B) {
 
 // postalWorld is merchants with a receiver each. The first are bad.
 type postalWorld struct {
-	store   *store.Store
-	courier *worker.Courier
-	url     string
-	port    int
-	bad     int
+	store      *store.Store
+	dispatcher *callback.Dispatcher
+	url        string
+	port       int
+	bad        int
 
 	mu        sync.Mutex
 	committed map[string]time.Time
@@ -92,7 +92,7 @@ func newPostalWorld(b *testing.B, bad int) *postalWorld {
 		b.Fatal(err)
 	}
 	b.Cleanup(s.Close)
-	sender, err := delivery.New(delivery.Config{AllowLocal: true})
+	sender, err := callback.New(callback.Config{AllowLocal: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -100,7 +100,10 @@ func newPostalWorld(b *testing.B, bad int) *postalWorld {
 	w := &postalWorld{
 		store: s, url: databaseURL, bad: bad, committed: map[string]time.Time{}, arrived: map[string]time.Time{}, changed: make(chan struct{}, 1),
 	}
-	w.courier = worker.NewCourier(outbox{s, w}, sender, oneSecret{}, worker.NewShare(s, "deliver", uuid.NewString()), log)
+	w.dispatcher = callback.NewDispatcher(callback.Dependencies{
+		Queue: outbox{s, w}, Leases: queue.NewLeases(s, "callbacks", uuid.NewString(), movement.Buckets), Send: sender.Send,
+		Secrets: oneSecret{}.CallbackSecrets, Observe: func(callback.Attempt) {}, Log: log,
+	})
 	// Each receiver has an address of its own, as they do in the world.
 	listener, err := net.Listen("tcp", "0.0.0.0:0")
 	if err != nil {
@@ -139,8 +142,8 @@ func (o outbox) RecordAttempt(ctx context.Context, a movement.CallbackAttempt) (
 // oneSecret is everybody's.
 type oneSecret struct{}
 
-func (oneSecret) CallbackSecrets(context.Context, movement.Owner) (delivery.Secrets, error) {
-	return delivery.Secrets{Current: "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}, nil
+func (oneSecret) CallbackSecrets(context.Context, movement.Owner) (callback.Secrets, error) {
+	return callback.Secrets{Current: "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="}, nil
 }
 
 func (w *postalWorld) ServeHTTP(out http.ResponseWriter, r *http.Request) {
@@ -188,7 +191,7 @@ func (w *postalWorld) post(b *testing.B, count, writers int, pace time.Duration)
 				w.mu.Lock()
 				w.committed[id.String()] = time.Now()
 				w.mu.Unlock()
-				w.courier.Wake()
+				w.dispatcher.Wake()
 			}
 		})
 	}
@@ -201,12 +204,12 @@ func (w *postalWorld) post(b *testing.B, count, writers int, pace time.Duration)
 	group.Wait()
 }
 
-// deliver runs the courier while something is done.
+// deliver runs the dispatcher while something is done.
 func (w *postalWorld) deliver(b *testing.B, work func()) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
 	done := make(chan error, 1)
-	go func() { done <- w.courier.Run(ctx) }()
+	go func() { done <- w.dispatcher.Run(ctx) }()
 	work()
 	cancel()
 	if err := <-done; err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
@@ -307,8 +307,8 @@ func TestATestIsSent(t *testing.T) {
 func TestTriesAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.metrics.ObserveCallback(delivery.Attempt{Outcome: delivery.Delivered, Duration: 30 * time.Millisecond})
-	w.metrics.ObserveCallback(delivery.Attempt{Outcome: delivery.Failed, Duration: 10 * time.Second})
+	w.metrics.ObserveCallback(callback.Attempt{Outcome: callback.Delivered, Duration: 30 * time.Millisecond})
+	w.metrics.ObserveCallback(callback.Attempt{Outcome: callback.Failed, Duration: 10 * time.Second})
 	_, _, text := w.send(http.MethodGet, "/metrics", "", "")
 	for _, want := range []string{
 		`gerbang_callbacks_total{outcome="delivered"} 1`, `gerbang_callbacks_total{outcome="failed"} 1`,

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 )
 
@@ -75,7 +75,7 @@ func (m *Metrics) ObserveCall(o host.Observation) {
 }
 
 // ObserveCallback counts one attempt to deliver a callback.
-func (m *Metrics) ObserveCallback(attempt delivery.Attempt) {
+func (m *Metrics) ObserveCallback(attempt callback.Attempt) {
 	m.callbacks.WithLabelValues(string(attempt.Outcome)).Inc()
 	m.callbackDurations.Observe(attempt.Duration.Seconds())
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -177,7 +177,7 @@ func testBody(event string, now time.Time) ([]byte, error) {
 }
 
 func (c *Console) checkURL(text string) error {
-	if err := delivery.CheckURL(text, c.config.AllowHTTPCallbacks); err != nil {
+	if err := callback.CheckURL(text, c.config.AllowHTTPCallbacks); err != nil {
 		return fault.Invalid("url", err.Error())
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
@@ -57,7 +57,7 @@ func (e *Edge) callbackURL(header http.Header) (string, *fault.Field) {
 	if len(values) > 1 {
 		return "", wrongCallback("must be given once")
 	}
-	if err := delivery.CheckURL(values[0], e.config.AllowHTTPCallbacks); err != nil {
+	if err := callback.CheckURL(values[0], e.config.AllowHTTPCallbacks); err != nil {
 		return "", wrongCallback(err.Error())
 	}
 	return values[0], nil

@@ -8,7 +8,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
-	"github.com/seed-f006e74d/gerbang/gateway/letter"
+	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -119,7 +119,7 @@ func (k *Collection) Receipt(ctx context.Context, m movement.Movement) *movement
 	if payer == "" {
 		return nil
 	}
-	r := letter.Receipt{
+	r := mail.Receipt{
 		Merchant: m.Owner.MerchantID, Reference: m.Reference, Description: lifecycle.TextOf(asked["description"]),
 		Amount: m.Amount, PaidAt: m.UpdatedAt, Test: m.Owner.Mode != "live",
 	}

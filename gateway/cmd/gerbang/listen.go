@@ -15,8 +15,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 )
 
 const (
@@ -60,7 +60,7 @@ type listener struct {
 	program      *program
 	key          string
 	api, forward *url.URL
-	secret       delivery.Secret // empty: what is forwarded is not signed
+	secret       callback.Secret // empty: what is forwarded is not signed
 	after        string          // the last event that is done with
 	client       http.Client
 	now          func() time.Time
@@ -70,7 +70,7 @@ type listener struct {
 func (c *listenCommand) listener(p *program) (*listener, error) {
 	l := &listener{
 		program: p, key: cmp.Or(c.Key, p.getenv(keyVariable)),
-		secret: delivery.Secret(cmp.Or(c.Secret, p.getenv(callbackSecretVariable))),
+		secret: callback.Secret(cmp.Or(c.Secret, p.getenv(callbackSecretVariable))),
 		now:    time.Now, pause: pause,
 		client: http.Client{
 			Timeout: 10 * time.Second,
@@ -279,8 +279,8 @@ func (l *listener) headers(n callbackEvent) (http.Header, error) {
 	if l.secret == "" {
 		return http.Header{"Webhook-Id": {n.ID}}, nil
 	}
-	message := delivery.Message{ID: n.ID, Sequence: 1, Body: n.Body}
-	header, err := delivery.Sign("", message, delivery.Secrets{Current: l.secret}, l.now())
+	message := callback.Message{ID: n.ID, Sequence: 1, Body: n.Body}
+	header, err := callback.Sign("", message, callback.Secrets{Current: l.secret}, l.now())
 	if err != nil {
 		return nil, err
 	}

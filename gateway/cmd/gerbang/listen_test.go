@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 )
 
 const (
@@ -159,7 +159,7 @@ func TestListenForwardsWhatACallbackWouldBring(t *testing.T) {
 		if body != eventBody(i+1) || header.Get("webhook-id") != "evt-"+strconv.Itoa(i+1) || header.Get("Content-Type") != "application/json" {
 			t.Fatalf("event %d came as %s with %v", i+1, body, header)
 		}
-		if err := delivery.Verify("", header, []byte(body), []delivery.Secret{listenSecret}, time.Now()); err != nil {
+		if err := callback.Verify("", header, []byte(body), []callback.Secret{listenSecret}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if header.Get("Authorization") != "" || header.Get("X-Svc-Event-Sequence") != "" {
