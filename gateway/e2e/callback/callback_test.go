@@ -46,7 +46,7 @@ func checkFinalStates(t *testing.T, p *harness.Program, box *harness.Receiver) {
 	secretOf := map[string]string{
 		live.MerchantID: p.Merchants[harness.Large].CallbackSecret, test.MerchantID: p.Merchants[harness.Small].TestCallbackSecret,
 	}
-	url := box.Url + "/shop?order=1&x=a/b"
+	url := box.URL + "/shop?order=1&x=a/b"
 	verified := func(s harness.Shop, one harness.Callback, event string) {
 		t.Helper()
 		harness.WantVerified(t, one, secretOf[s.MerchantID])
@@ -114,7 +114,7 @@ func wantAsStatus(t *testing.T, s harness.Shop, one harness.Callback, status str
 // paidFor makes a payment and has it paid, so that its callback comes.
 func paidFor(t *testing.T, p *harness.Program, box *harness.Receiver, path string) harness.Payment {
 	t.Helper()
-	made := createFor(t, p.Shop(harness.Large, "live"), box.Url+path, harness.Fields{"type": "qris", "amount": 32000})
+	made := createFor(t, p.Shop(harness.Large, "live"), box.URL+path, harness.Fields{"type": "qris", "amount": 32000})
 	p.Pay(t, harness.Fields{"qr_string": made.QRString})
 	return made
 }

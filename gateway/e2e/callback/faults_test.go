@@ -9,8 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
@@ -27,7 +25,7 @@ type paidBatch struct {
 func (c *paidBatch) add(t *testing.T, s harness.Shop, count int) {
 	t.Helper()
 	for range count {
-		c.made = append(c.made, createFor(t, s, c.box.Url, harness.Fields{"type": "qris", "amount": 33000 + len(c.made)}))
+		c.made = append(c.made, createFor(t, s, c.box.URL, harness.Fields{"type": "qris", "amount": 33000 + len(c.made)}))
 		c.paid = append(c.paid, false)
 	}
 }
@@ -127,7 +125,7 @@ func TestCallbacksSurviveGatewayKills(t *testing.T) {
 func TestCallbacksSurviveDatabaseOutages(t *testing.T) {
 	t.Parallel()
 	wire := harness.NewProxy(t, dbtest.New(t, "", nil))
-	p := harness.Start(t, harness.Settings{DatabaseURL: wire.Url})
+	p := harness.Start(t, harness.Settings{DatabaseURL: wire.URL})
 	c := &paidBatch{box: harness.NewReceiver(t, 40*time.Millisecond)}
 	for _, away := range []func(){wire.Refuse, wire.Silence} {
 		c.add(t, p.Shop(harness.Large, "live"), 40)
@@ -154,7 +152,7 @@ func TestReplicasShareCallbacks(t *testing.T) {
 	t.Parallel()
 	databaseURL := dbtest.New(t, "", nil)
 	d := harness.NewDeployment(t)
-	first := d.StartLocal(t, databaseURL)
+	first := startLocal(t, d, databaseURL)
 	s := d.NewShop(t, first, "scale")
 	c := &paidBatch{box: harness.NewReceiver(t, 300*time.Millisecond)}
 	c.add(t, s, 60)
@@ -163,12 +161,12 @@ func TestReplicasShareCallbacks(t *testing.T) {
 		c.payAll(t.Context(), first)
 		close(paying)
 	}()
-	second := d.StartLocal(t, databaseURL)
+	second := startLocal(t, d, databaseURL)
 	<-paying
 	if duplicates := c.wantAll(t, s, harness.CallbacksWithin); duplicates > 0 {
 		t.Errorf("%d duplicates, though nothing went wrong", duplicates)
 	}
-	harness.Await(t, harness.CallbacksWithin, "a share of the second", func() bool { return deliverers(t, databaseURL) == 2 })
+	harness.Await(t, harness.CallbacksWithin, "a share of the second", func() bool { return deliverers(t, first) == 2 })
 	c.add(t, s.At(second), 60)
 	before := len(c.box.All())
 	paying = make(chan struct{})
@@ -186,15 +184,16 @@ func TestReplicasShareCallbacks(t *testing.T) {
 }
 
 // deliverers counts the replicas that hold buckets of callbacks.
-func deliverers(t *testing.T, databaseURL string) (n int) {
+func deliverers(t *testing.T, p *harness.Program) (n int) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), databaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	if err := conn.QueryRow(t.Context(), "SELECT count(DISTINCT holder) FROM leases WHERE queue = 'deliver'").Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	p.QueryRow(t, &n, "SELECT count(DISTINCT holder) FROM leases WHERE queue = 'deliver'")
 	return n
+}
+
+// startLocal starts one replica that may send callbacks to this machine.
+func startLocal(t *testing.T, d *harness.Deployment, databaseURL string) *harness.Program {
+	t.Helper()
+	p := d.Launch(t, databaseURL, d.Approved, "allow_http_callbacks: true")
+	d.Join(t, p)
+	return p
 }

@@ -87,7 +87,7 @@ func traffic(t *testing.T, p *harness.Program, s harness.Shop, box *harness.Rece
 				return
 			default:
 			}
-			a, err := s.Post(t.Context(), "/payments/create", s.PaymentBody(harness.Fields{"type": "qris", "amount": 34000 + n}), "X-Callback-URL", box.Url)
+			a, err := s.Post(t.Context(), "/payments/create", s.PaymentBody(harness.Fields{"type": "qris", "amount": 34000 + n}), "X-Callback-URL", box.URL)
 			if err != nil || !a.Success {
 				t.Errorf("traffic: %v %s", err, a)
 				return

@@ -69,7 +69,7 @@ func checkCollectionLife(t *testing.T, p *harness.Program) {
 			for i := range 6 {
 				order := collectionBody(s, harness.Fields{"amount": 50_000, "payer_email": fmt.Sprintf("payer%d.%s@example.com", i, mode), "description": "Kopi susu"})
 				orders = append(orders, order)
-				sales = append(sales, collect(t, s, order, "X-Callback-URL", box.Url))
+				sales = append(sales, collect(t, s, order, "X-Callback-URL", box.URL))
 				if want := 999 - int64(i); *sales[i].Remaining != want {
 					t.Errorf("remaining_quota is %d after %d calls, want %d", *sales[i].Remaining, i+1, want)
 				}
@@ -220,9 +220,7 @@ func checkCollectionScopes(t *testing.T, w *stall) {
 	keyed := func(scope string) harness.Shop {
 		var made console.CreatedKey
 		w.MustRun(t, "", &made, "key", "create", w.MerchantID, "--mode", "live", "--scope", scope)
-		w.Known.Lock()
-		defer w.Known.Unlock()
-		w.Guests = append(w.Guests, harness.Merchant{MerchantID: w.MerchantID + " with scope " + scope, LiveKey: made.SecretKey})
+		w.KeepSecret(harness.Merchant{MerchantID: w.MerchantID + " with scope " + scope, LiveKey: made.SecretKey})
 		s := w.Shop
 		s.Key = made.SecretKey
 		return s
@@ -292,7 +290,7 @@ func checkSlowPlugin(t *testing.T, p *harness.Program) {
 	plugin := p.OneProcess(t, "the plugin", func(one harness.Process) bool { return one.Plays("wallet2", false) })
 	order := collectionBody(w.Shop, nil)
 	reference, _ := order["external_id"].(string)
-	if err := syscall.Kill(plugin.Pid, syscall.SIGSTOP); err != nil {
+	if err := syscall.Kill(plugin.PID, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
 	answered := make(chan harness.Answer, 1)
@@ -310,7 +308,7 @@ func checkSlowPlugin(t *testing.T, p *harness.Program) {
 		t.Errorf("IN_PROGRESS has no Retry-After: %v", beside.Header)
 	}
 	harness.ProviderTimeout.Want(t, "a plugin that does not answer", <-answered, reference)
-	_ = syscall.Kill(plugin.Pid, syscall.SIGCONT) // it may have been replaced, since it did not answer
+	_ = syscall.Kill(plugin.PID, syscall.SIGCONT) // it may have been replaced, since it did not answer
 	var after harness.Answer
 	harness.Await(t, time.Minute, "an answer", func() bool {
 		after = w.Ask(t, "/wallet2/create", order)

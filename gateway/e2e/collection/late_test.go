@@ -24,7 +24,7 @@ const (
 // end, and what is paid after that is late money.
 func checkLateMoney(t *testing.T, p *harness.Program) {
 	w, box := newStall(t, p), harness.NewReceiver(t, 0)
-	inTime, expired, never := collect(t, w.Shop, nil, "X-Callback-URL", box.Url), collect(t, w.Shop, nil, "X-Callback-URL", box.Url), collect(t, w.Shop, nil)
+	inTime, expired, never := collect(t, w.Shop, nil, "X-Callback-URL", box.URL), collect(t, w.Shop, nil, "X-Callback-URL", box.URL), collect(t, w.Shop, nil)
 	w.age(t, inTime, collectionLife+5*time.Minute)
 	w.age(t, expired, collectionLife+reportsLate+5*time.Minute)
 	w.age(t, never, collectionLife+reportsLate-5*time.Minute)
@@ -116,7 +116,7 @@ func (w *stall) takeAllBut(t *testing.T, c collectionData) {
 func checkAssignments(t *testing.T, p *harness.Program) {
 	w, other := newStall(t, p), newStall(t, p)
 	box := harness.NewReceiver(t, 0)
-	sales := w.manySales(t, 3, "X-Callback-URL", box.Url)
+	sales := w.manySales(t, 3, "X-Callback-URL", box.URL)
 	foreign := collect(t, other.Shop, nil)
 	now := time.Now()
 	wrong, again := reportRow{id: "WRONG", at: now, amount: 9_999}, sales[0].paid(now)

@@ -54,7 +54,7 @@ func (w *stall) statementLines(t *testing.T) (count int) {
 // are out of order. Each pays its sale, once.
 func checkUntidyReports(t *testing.T, p *harness.Program) {
 	w, box := newStall(t, p), harness.NewReceiver(t, 0)
-	sales := w.manySales(t, 6, "X-Callback-URL", box.Url)
+	sales := w.manySales(t, 6, "X-Callback-URL", box.URL)
 	now := time.Now()
 	var rows []reportRow
 	for i, sale := range sales[:4] {
@@ -231,7 +231,7 @@ func (w *stall) longReport(sales []collectionData, count, ours int) string {
 // before they are told of.
 func checkReversals(t *testing.T, p *harness.Program) {
 	w, box := newStall(t, p), harness.NewReceiver(t, 0)
-	sales := w.manySales(t, 3, "X-Callback-URL", box.Url)
+	sales := w.manySales(t, 3, "X-Callback-URL", box.URL)
 	now := time.Now()
 	after, beside, before := sales[0].paid(now), sales[1].paid(now), sales[2].paid(now)
 	w.report(t, after, beside, beside.reversed(), before.reversed())

@@ -17,7 +17,7 @@ import (
 func TestPaymentsSurviveDatabaseOutages(t *testing.T) {
 	t.Parallel()
 	wire := harness.NewProxy(t, dbtest.New(t, "", nil))
-	p := harness.Start(t, harness.Settings{DatabaseURL: wire.Url})
+	p := harness.Start(t, harness.Settings{DatabaseURL: wire.URL})
 	l := harness.NewLoad(p.Shop(harness.Large, "test"))
 	ctx, cancel := context.WithCancel(t.Context())
 	finished := make(chan struct{})

@@ -16,8 +16,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// Answer is what the gateway answered, which was seen to be in the contract's
-// shape.
+// Answer is what the gateway answered, checked against the contract's envelope.
 type Answer struct {
 	HTTP   int
 	Header http.Header
@@ -38,6 +37,7 @@ type envelope struct {
 	ExternalID string          `json:"external_id"`
 }
 
+// String is the answer as failures quote it.
 func (a Answer) String() string {
 	return strconv.Itoa(a.HTTP) + " " + strings.TrimSpace(string(a.Body))
 }
@@ -56,6 +56,7 @@ func (a Answer) Keys() []string {
 	return slices.Sorted(maps.Keys(fields))
 }
 
+// Replayed tells whether the answer is that of an earlier request.
 func (a Answer) Replayed() bool { return a.Header.Get("Idempotent-Replayed") == "true" }
 
 // Payment is the data of create, status and cancel together.
@@ -103,6 +104,7 @@ func (a *Answer) inShape() error {
 	return errors.Join(wrong...)
 }
 
+// WantBody holds a success against a body, byte for byte.
 func WantBody(t testing.TB, a Answer, want string) {
 	t.Helper()
 	if got := string(bytes.TrimSpace(a.Body)); a.HTTP != http.StatusOK || got != want {
@@ -110,7 +112,7 @@ func WantBody(t testing.TB, a Answer, want string) {
 	}
 }
 
-// WantQuotaExceeded looks at what is told of a quota that is used up.
+// WantQuotaExceeded checks the answer to a request beyond a monthly quota.
 func WantQuotaExceeded(t *testing.T, a Answer) {
 	t.Helper()
 	var told struct {
@@ -123,13 +125,15 @@ func WantQuotaExceeded(t *testing.T, a Answer) {
 	}
 }
 
-// Refusal is what an error tells a merchant to do.
+// Refusal is what an error tells a merchant: its code, whether the provider has
+// the request, and whether to send it again.
 type Refusal struct {
 	Code  fault.Code
 	Sent  fault.Sent
 	Retry fault.Retry
 }
 
+// The refusals of the contract's error table.
 var (
 	InvalidInput        = Refusal{fault.InvalidRequest, fault.SentNo, fault.RetryAfterChange}
 	DestinationInvalid  = Refusal{fault.DestinationInvalid, fault.SentNo, fault.RetryAfterChange}
@@ -144,8 +148,7 @@ var (
 	PolicyDenied        = Refusal{fault.PolicyDenied, fault.SentNo, fault.RetryAfterChange}
 )
 
-// Want holds an answer against the row of the table; the fields at fault are
-// those that are named.
+// Want holds an answer against the refusal. Names are the fields at fault, sorted.
 func (r Refusal) Want(t testing.TB, what string, a Answer, reference string, names ...string) {
 	t.Helper()
 	var told []string

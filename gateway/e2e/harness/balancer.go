@@ -19,23 +19,23 @@ import (
 type balancer struct {
 	url string
 
-	Mu       sync.Mutex
+	mu       sync.Mutex
 	targets  []string // hosts
 	turn     int
-	Notified map[string]int // notifications that were accepted, by replica
+	notified map[string]int // notifications that were accepted, by replica
 }
 
 func newBalancer(t testing.TB) *balancer {
 	t.Helper()
-	b := &balancer{Notified: map[string]int{}}
+	b := &balancer{notified: map[string]int{}}
 	server := httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite:   func(r *httputil.ProxyRequest) { r.Out.URL.Scheme, r.Out.Host = "http", "" },
 		Transport: b,
 		ModifyResponse: func(r *http.Response) error {
 			if strings.HasPrefix(r.Request.URL.Path, "/notify/") && r.StatusCode == http.StatusOK {
-				b.Mu.Lock()
-				defer b.Mu.Unlock()
-				b.Notified["http://"+r.Request.URL.Host]++
+				b.mu.Lock()
+				defer b.mu.Unlock()
+				b.notified["http://"+r.Request.URL.Host]++
 			}
 			return nil
 		},
@@ -54,8 +54,8 @@ func (b *balancer) add(t testing.TB, p *Program) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Mu.Lock()
-	defer b.Mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.targets = append(b.targets, target.Host)
 }
 
@@ -80,8 +80,8 @@ func (b *balancer) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func (b *balancer) next() (string, error) {
-	b.Mu.Lock()
-	defer b.Mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if len(b.targets) == 0 {
 		return "", errors.New("there is no replica")
 	}
@@ -90,7 +90,7 @@ func (b *balancer) next() (string, error) {
 }
 
 func (b *balancer) leaveOut(target string) {
-	b.Mu.Lock()
-	defer b.Mu.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.targets = slices.DeleteFunc(b.targets, func(t string) bool { return t == target })
 }

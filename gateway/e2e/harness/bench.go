@@ -40,6 +40,7 @@ func RequireDurable(b *testing.B) {
 	}
 }
 
+// WantOK is the fault of an answer that should be a success.
 func WantOK(a Answer, err error) error {
 	if err == nil && !a.Success {
 		err = fmt.Errorf("answered %s", a)
@@ -121,8 +122,8 @@ func (p *Program) processorTimes(b *testing.B) map[string]time.Duration {
 		"gateway": processorTime(b, p.Command.Process.Pid), "clients": processorTime(b, os.Getpid()),
 	}
 	for _, provider := range []string{"payments", "ppob", "wallet1"} { // those that are not measured do nothing
-		used["plugin"] += processorTime(b, p.OneProcess(b, "the plugin", func(one Process) bool { return one.Plays(provider, false) }).Pid)
-		used["sandbox"] += processorTime(b, p.OneProcess(b, "the simulator", func(one Process) bool { return one.Plays(provider, true) }).Pid)
+		used["plugin"] += processorTime(b, p.OneProcess(b, "the plugin", func(one Process) bool { return one.Plays(provider, false) }).PID)
+		used["sandbox"] += processorTime(b, p.OneProcess(b, "the simulator", func(one Process) bool { return one.Plays(provider, true) }).PID)
 	}
 	return used
 }
@@ -156,7 +157,7 @@ func hammer(op func(client int) error) (measured, error) {
 // on the same server.
 type BareStore struct {
 	B     *testing.B
-	Url   string
+	URL   string
 	Store *store.Store
 	Known [BenchClients]movement.Key // one that each client has created
 }
@@ -178,5 +179,5 @@ func OpenBareStore(b *testing.B, ownCommits bool) *BareStore {
 		b.Fatal(err)
 	}
 	b.Cleanup(s.Close)
-	return &BareStore{B: b, Url: url, Store: s}
+	return &BareStore{B: b, URL: url, Store: s}
 }

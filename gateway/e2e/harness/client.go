@@ -42,17 +42,19 @@ func (p *Program) Send(ctx context.Context, method, path string, body []byte, he
 	return a, a.inShape()
 }
 
-// Shop is a merchant in a mode.
+// Shop is a merchant in one mode, at one program.
 type Shop struct {
 	*Program
 	MerchantID, Key string
 }
 
+// The demo merchants, by their place in the ready file.
 const (
 	Large = 0 // the demo merchant of tier scale
 	Small = 1 // the demo merchant of tier starter
 )
 
+// Shop is a demo merchant, Large or Small, in mode live or test.
 func (p *Program) Shop(merchant int, mode string) Shop {
 	m := p.Merchants[merchant]
 	if mode == "live" {
@@ -61,9 +63,10 @@ func (p *Program) Shop(merchant int, mode string) Shop {
 	return Shop{p, m.MerchantID, m.TestKey}
 }
 
+// Fields are the members of a request.
 type Fields map[string]any
 
-// With is the fields and others, which win; nil leaves a field out.
+// With returns the fields with others laid over them; nil removes a field.
 func (f Fields) With(others Fields) Fields {
 	all := maps.Clone(f)
 	maps.Copy(all, others)
@@ -91,7 +94,7 @@ func (s Shop) Post(ctx context.Context, path string, f Fields, headers ...string
 	return s.Send(ctx, http.MethodPost, path, body, header)
 }
 
-// Ask is post for the test's own goroutine.
+// Ask is Post for the test's own goroutine.
 func (s Shop) Ask(t testing.TB, path string, f Fields, headers ...string) Answer {
 	t.Helper()
 	a, err := s.Post(t.Context(), path, f, headers...)
@@ -158,11 +161,8 @@ func (p *Program) Get(t testing.TB, url string) (int, []byte, http.Header) {
 	return response.StatusCode, content, response.Header
 }
 
-var (
-	PaymentLink = regexp.MustCompile(`<link rel="payment" href="([^"]+)">`)
-	QrString    = regexp.MustCompile(`<meta name="qr-string" content="([^"]+)">`)
-	Elsewhere   = regexp.MustCompile(`(?:src|href)="(?:https?:)?//`)
-)
+// PaymentLink is how a checkout page names the provider's page.
+var PaymentLink = regexp.MustCompile(`<link rel="payment" href="([^"]+)">`)
 
 // ProviderPage is where a checkout page leads its payer.
 func (p *Program) ProviderPage(t testing.TB, checkout string) string {

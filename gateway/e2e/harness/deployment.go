@@ -22,29 +22,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 )
 
-// StartLocal starts one replica that may send callbacks to this machine.
-func (d *Deployment) StartLocal(t *testing.T, databaseURL string) *Program {
-	t.Helper()
-	name := "replica-" + uuid.NewString()
-	var config bytes.Buffer
-	if err := serveConfig.Execute(&config, map[string]any{"Name": name, "Public": d.Front.url, "Plugin": d.Approved}); err != nil {
-		t.Fatal(err)
-	}
-	d.write(t, name+".url", databaseURL+"\n")
-	d.write(t, name+".yaml", config.String()+"allow_http_callbacks: true\n")
-	p := &Program{Data: d.Dir, Document: Document{SandboxURL: d.SandboxURL, DatabaseURL: databaseURL, AdminToken: d.token}}
-	p.begin(t, "serve", "--config", filepath.Join(d.Dir, name+".yaml"))
-	Await(t, ReadyWithin, "a replica that serves", func() bool {
-		if !p.Running() {
-			t.Fatalf("gerbang serve ended with code %d:\n%s", p.Code, p.Log.Tail(60))
-		}
-		return p.Serves() && p.Admin().Ready(t.Context()) == nil
-	})
-	d.Front.add(t, p)
-	d.replicas = append(d.replicas, p)
-	return p
-}
-
 // Deployment is what the replicas of one `gerbang serve` share: a directory
 // with their configurations and secrets, an approved plugin, the simulated
 // provider, and the balancer before them.
@@ -53,8 +30,8 @@ type Deployment struct {
 	Approved   Approval
 	token      string // of the operator whose commands a replica takes
 	Peer       string // of another operator
-	SandboxURL string // URL of the simulator, in the form of gerbang dev's door
-	Front      *balancer
+	SandboxURL string // URL of the simulator, in the form of gerbang dev's sandbox
+	front      *balancer
 	replicas   []*Program
 }
 
@@ -73,10 +50,10 @@ func NewDeployment(t *testing.T) *Deployment {
 	return NewDeploymentOf(t, "payments")
 }
 
-// NewDeploymentOf is newDeployment for a provider, whose simulator gets flags.
+// NewDeploymentOf is NewDeployment for a provider, whose simulator gets flags.
 func NewDeploymentOf(t testing.TB, provider string, flags ...string) *Deployment {
 	t.Helper()
-	d := &Deployment{Dir: t.TempDir(), token: strings.Repeat(uuid.NewString(), 2), Peer: strings.Repeat(uuid.NewString(), 2), Front: newBalancer(t)}
+	d := &Deployment{Dir: t.TempDir(), token: strings.Repeat(uuid.NewString(), 2), Peer: strings.Repeat(uuid.NewString(), 2), front: newBalancer(t)}
 	d.write(t, "operator.token", d.token+"\n")
 	d.write(t, "peer.token", d.Peer+"\n")
 	nobody := &Program{}
@@ -119,16 +96,17 @@ plugins:
     manifest_digest: "{{.Plugin.ManifestDigest}}"
 `))
 
-// Launch starts `gerbang serve` and waits for nothing.
-func (d *Deployment) Launch(t testing.TB, databaseURL string, plugin Approval) *Program {
+// Launch starts `gerbang serve` with a plugin and waits for nothing. More are lines
+// for the end of its configuration.
+func (d *Deployment) Launch(t testing.TB, databaseURL string, plugin Approval, more ...string) *Program {
 	t.Helper()
 	name := "replica-" + uuid.NewString()
 	var config bytes.Buffer
-	if err := serveConfig.Execute(&config, map[string]any{"Name": name, "Public": d.Front.url, "Plugin": plugin}); err != nil {
+	if err := serveConfig.Execute(&config, map[string]any{"Name": name, "Public": d.front.url, "Plugin": plugin}); err != nil {
 		t.Fatal(err)
 	}
 	d.write(t, name+".url", databaseURL+"\n")
-	d.write(t, name+".yaml", config.String())
+	d.write(t, name+".yaml", config.String()+strings.Join(more, "\n"))
 	p := &Program{Data: d.Dir, Document: Document{SandboxURL: d.SandboxURL, DatabaseURL: databaseURL, AdminToken: d.token}}
 	p.begin(t, "serve", "--config", filepath.Join(d.Dir, name+".yaml"))
 	return p
@@ -142,12 +120,25 @@ func (d *Deployment) Start(t testing.TB, databaseURLs ...string) []*Program {
 	for i, databaseURL := range databaseURLs {
 		started[i] = d.Launch(t, databaseURL, d.Approved)
 	}
+	d.Join(t, started...)
+	return started
+}
+
+// Join waits until replicas are ready and puts them behind the balancer.
+func (d *Deployment) Join(t testing.TB, started ...*Program) {
+	t.Helper()
 	for _, p := range started {
 		p.AwaitServing(t)
-		d.Front.add(t, p)
+		d.front.add(t, p)
 	}
 	d.replicas = append(d.replicas, started...)
-	return started
+}
+
+// Notified is how many notifications a replica has accepted.
+func (d *Deployment) Notified(p *Program) int {
+	d.front.mu.Lock()
+	defer d.front.mu.Unlock()
+	return d.front.notified[p.APIURL]
 }
 
 // AwaitServing waits until a replica is ready.
@@ -193,7 +184,7 @@ func (d *Deployment) Connect(t testing.TB, p *Program, whose string) string {
 	return d.ConnectThrough(t, p, whose, func(credentials json.RawMessage) json.RawMessage { return credentials })
 }
 
-// ConnectThrough is connect with other credentials than the simulator gave.
+// ConnectThrough is Connect with other credentials than the simulator gave.
 func (d *Deployment) ConnectThrough(t testing.TB, p *Program, whose string, change func(json.RawMessage) json.RawMessage) string {
 	t.Helper()
 	var opened struct {

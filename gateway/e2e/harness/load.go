@@ -34,8 +34,10 @@ type Load struct {
 
 const firstAmount = 100_000
 
+// NewLoad is a load that has tried nothing yet.
 func NewLoad(s Shop) *Load { return &Load{Shop: s} }
 
+// NewAttempt is another reference to try, for payments of a type.
 func (l *Load) NewAttempt(kind string) *Attempt {
 	amount := firstAmount + l.next.Add(1)
 	a := &Attempt{Amount: amount, Order: l.PaymentBody(Fields{"amount": amount, "type": kind})}
@@ -48,6 +50,7 @@ func (l *Load) NewAttempt(kind string) *Attempt {
 // Try sends an attempt once. It is for any goroutine.
 func (l *Load) Try(ctx context.Context, a *Attempt) { a.Try(ctx, l.Shop) }
 
+// Try sends the attempt once, to a shop's program.
 func (a *Attempt) Try(ctx context.Context, at Shop) {
 	a.Began = time.Now()
 	got, err := at.Post(ctx, "/payments/create", a.Order)
@@ -57,8 +60,8 @@ func (a *Attempt) Try(ctx context.Context, at Shop) {
 	}
 }
 
-// CreateUntilDone creates payments from a number of clients until the context ends. What
-// is under way then is waited for.
+// CreateUntilDone creates payments from a number of clients until the context
+// ends, and waits for the requests that are under way then.
 func (l *Load) CreateUntilDone(ctx context.Context, clients int) {
 	var group sync.WaitGroup
 	for client := range clients {
@@ -84,9 +87,9 @@ var Unfinished = []fault.Code{
 	fault.InProgress, fault.ProviderTimeout, fault.ProviderUnavailable, fault.Internal, fault.RateLimited,
 }
 
-// Resolve sends every reference again until it is answered, and then holds the
-// answers and the upstream's movements against one another: nothing that was
-// answered is lost, and nothing is there twice.
+// Resolve sends every reference again until it is answered, and then compares the
+// answers with the upstream's movements: nothing that was answered is lost, and
+// nothing is there twice.
 func (l *Load) Resolve(t *testing.T) {
 	t.Helper()
 	codes := map[fault.Code]int{}

@@ -85,6 +85,7 @@ func (l *Load) AwaitInFlight(t *testing.T, calls int) {
 	})
 }
 
+// WantSameMerchants wants the keys, secrets and token of an earlier ready file.
 func (p *Program) WantSameMerchants(t *testing.T, before Document) {
 	t.Helper()
 	if !reflect.DeepEqual(p.Merchants, before.Merchants) || p.AdminToken != before.AdminToken {
@@ -100,12 +101,11 @@ func (p *Program) NewMerchant(t testing.TB) Merchant {
 		t.Fatal(err)
 	}
 	m := Merchant{made.MerchantID, "scale", made.LiveKey, made.TestKey, made.CallbackSecret, made.TestCallbackSecret}
-	p.Known.Lock()
-	defer p.Known.Unlock()
-	p.Guests = append(p.Guests, m)
+	p.KeepSecret(m)
 	return m
 }
 
+// Mode is live or test, as the key says.
 func (s Shop) Mode() string {
 	if strings.HasPrefix(s.Key, "sk_test_") {
 		return "test"
@@ -122,7 +122,8 @@ func (p *Program) WantCleanLedger(t testing.TB) {
 	}
 }
 
-// WantException waits for an entry of the operators' list, as its command prints it.
+// WantException waits for a line with these parts in the list of exceptions, as
+// its command prints it.
 func (p *Program) WantException(t testing.TB, parts ...string) {
 	t.Helper()
 	var out string
@@ -135,10 +136,11 @@ func (p *Program) WantException(t testing.TB, parts ...string) {
 			return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) })
 		})
 	}); err != nil {
-		t.Errorf("no line of the operators' list has %q:\n%s", parts, out)
+		t.Errorf("no line of the exceptions has %q:\n%s", parts, out)
 	}
 }
 
+// LogCount is how often the log holds a text.
 func (p *Program) LogCount(text string) int { return strings.Count(p.Log.String(), text) }
 
 // Admin is the program's admin API.
@@ -150,7 +152,7 @@ func (p *Program) Run(t testing.TB, arguments ...string) (string, error) {
 	return p.RunWith(t, "", arguments...)
 }
 
-// RunWith is run with something on standard input.
+// RunWith is Run with something on standard input.
 func (p *Program) RunWith(t testing.TB, input string, arguments ...string) (string, error) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), Binary(t), arguments...)

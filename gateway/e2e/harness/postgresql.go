@@ -23,6 +23,8 @@ type PostgreSQL struct {
 	server *database.Server
 }
 
+// NewPostgreSQL starts the server and a proxy before it. It skips the test where
+// there is no PostgreSQL, or another engine is tested.
 func NewPostgreSQL(t *testing.T) *PostgreSQL {
 	t.Helper()
 	RequirePostgreSQL(t)
@@ -82,7 +84,7 @@ func (m *PostgreSQL) Kill(t *testing.T, away time.Duration) {
 	m.redirect(u.Host)
 }
 
-// redirect leads the wire to where the server is now.
+// redirect leads the proxy to where the server is now.
 func (w *Proxy) redirect(target string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -26,12 +26,13 @@ func (p *Program) KillProvider(t *testing.T, provider string, simulator bool) bo
 
 // Process is one of the machine's processes.
 type Process struct {
-	Pid, parent int
+	PID, parent int
 	started     string // tells it from a later one with the same pid
 	arguments   []string
 }
 
-func (p Process) String() string { return fmt.Sprintf("%d %s", p.Pid, strings.Join(p.arguments, " ")) }
+// String is the process as failures quote it.
+func (p Process) String() string { return fmt.Sprintf("%d %s", p.PID, strings.Join(p.arguments, " ")) }
 
 // IsPlugin tells the plugin for payments.
 func (p Process) IsPlugin() bool { return p.Plays("payments", false) }
@@ -52,7 +53,7 @@ func processes(t testing.TB) map[int]Process {
 	all := map[int]Process{}
 	for _, entry := range entries {
 		if p, ok := readProcess(entry); ok {
-			all[p.Pid] = p
+			all[p.PID] = p
 		}
 	}
 	return all
@@ -81,7 +82,7 @@ func readProcess(dir string) (Process, bool) {
 	}
 	parent, err := strconv.Atoi(values[1])
 	return Process{
-		Pid: pid, parent: parent, started: values[19],
+		PID: pid, parent: parent, started: values[19],
 		arguments: strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"),
 	}, err == nil
 }
@@ -117,21 +118,23 @@ func (p *Program) OneProcess(t testing.TB, what string, is func(Process) bool) P
 	return found[0]
 }
 
+// StillAlive are those of the processes that have not ended.
 func StillAlive(t testing.TB, family []Process) []Process {
 	t.Helper()
 	all := processes(t)
 	var alive []Process
 	for _, member := range family {
-		if now, ok := all[member.Pid]; ok && now.started == member.started {
+		if now, ok := all[member.PID]; ok && now.started == member.started {
 			alive = append(alive, member)
 		}
 	}
 	return alive
 }
 
+// KillProcess ends a process as a crash does.
 func KillProcess(t testing.TB, p Process) {
 	t.Helper()
-	if err := syscall.Kill(p.Pid, syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
 		t.Fatalf("kill %s: %v", p, err)
 	}
 }

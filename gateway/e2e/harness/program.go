@@ -14,7 +14,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 )
 
-// Document is the ready file.
+// Document is what the ready file of gerbang dev holds.
 type Document struct {
 	APIURL      string     `json:"api_url"`
 	ConsoleURL  string     `json:"console_url"`
@@ -25,7 +25,7 @@ type Document struct {
 	Merchants   []Merchant `json:"merchants"`
 }
 
-// Merchant is a merchant with its secrets, as they are told once.
+// Merchant is a merchant with its secrets, which are shown once.
 type Merchant struct {
 	MerchantID         string `json:"merchant_id"`
 	Tier               string `json:"tier"`
@@ -39,11 +39,12 @@ type Merchant struct {
 // and a database of its own.
 type Settings struct {
 	Data        string
-	DatabaseURL string // noURL leaves the flag out
+	DatabaseURL string // of an empty database; NoURL leaves the flag out
 	Listen      string
 	Flags       []string
 }
 
+// NoURL lets gerbang dev find or start its database itself.
 const NoURL = "none"
 
 // Program is `gerbang dev`, or one replica of `gerbang serve`, as a process.
@@ -56,8 +57,8 @@ type Program struct {
 	exited    chan struct{} // closed once it has ended
 	Code      int           // its exit code, once it has
 
-	Known  sync.Mutex
-	Guests []Merchant // merchants that tests made
+	mu    sync.Mutex
+	known []Merchant // whose secrets the log must not hold, beside the demo merchants
 }
 
 // Start starts a program, waits until it is ready, and stops it after the test.
@@ -139,6 +140,7 @@ func DataDir(t testing.TB) string {
 	return filepath.Join(dir, "data")
 }
 
+// Running tells whether the program has not ended.
 func (p *Program) Running() bool {
 	select {
 	case <-p.exited:
@@ -202,11 +204,23 @@ func (p *Program) cleanup(t testing.TB) {
 	}
 }
 
+// KeepSecret has the log searched for a merchant's secrets, too.
+func (p *Program) KeepSecret(m ...Merchant) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known = append(p.known, m...)
+}
+
+// Known are the merchants that tests made.
+func (p *Program) Known() []Merchant {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.known)
+}
+
 func (p *Program) secrets() map[string]string {
 	secrets := map[string]string{"the admin token": p.AdminToken}
-	p.Known.Lock()
-	defer p.Known.Unlock()
-	for _, m := range slices.Concat(p.Merchants, p.Guests) {
+	for _, m := range slices.Concat(p.Merchants, p.Known()) {
 		secrets["live key of "+m.MerchantID], secrets["test key of "+m.MerchantID] = m.LiveKey, m.TestKey
 		secrets["callback secret of "+m.MerchantID] = m.CallbackSecret
 		secrets["test callback secret of "+m.MerchantID] = m.TestCallbackSecret

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// Proxy is the way to a server, which a test can cut.
+// Proxy stands before a server. A test can cut it.
 type Proxy struct {
-	Url      string
+	URL      string
 	listener net.Listener
 
 	mu      sync.Mutex
@@ -19,6 +19,7 @@ type Proxy struct {
 	conns   map[net.Conn]struct{}
 }
 
+// NewProxy is a proxy to the server of a URL, which it passes everything on to.
 func NewProxy(t *testing.T, databaseURL string) *Proxy {
 	t.Helper()
 	u, err := url.Parse(databaseURL)
@@ -32,7 +33,7 @@ func NewProxy(t *testing.T, databaseURL string) *Proxy {
 	w := &Proxy{target: u.Host, listener: listener, open: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	close(w.open)
 	u.Host = listener.Addr().String()
-	w.Url = u.String()
+	w.URL = u.String()
 	t.Cleanup(func() {
 		listener.Close()
 		w.Refuse()
@@ -76,7 +77,7 @@ func (w *Proxy) connect(near net.Conn) {
 	w.carry(far, near)
 }
 
-// carry passes bytes on as long as the wire is open, and ends both ends when
+// carry passes bytes on as long as the proxy is open, and ends both ends when
 // one ends.
 func (w *Proxy) carry(to, from net.Conn) {
 	defer to.Close()
@@ -117,6 +118,7 @@ func (w *Proxy) Silence() {
 	w.open = make(chan struct{})
 }
 
+// Restore passes everything on again.
 func (w *Proxy) Restore() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -2,7 +2,6 @@ package harness
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,19 +16,19 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
 // Receiver receives callbacks as a merchant does, and answers by their path.
 type Receiver struct {
-	Url   string
+	URL   string
 	takes time.Duration // each answer
 
 	mu       sync.Mutex
 	received []Callback
 }
 
+// Callback is one request that a Receiver got.
 type Callback struct {
 	At     time.Time
 	Path   string
@@ -39,8 +38,10 @@ type Callback struct {
 	Data   map[string]json.RawMessage `json:"data"`
 }
 
+// ID is the same in each attempt of a callback.
 func (l Callback) ID() string { return l.Header.Get("webhook-id") }
 
+// Sequence orders the callbacks of a merchant.
 func (l Callback) Sequence() int {
 	n, _ := strconv.Atoi(l.Header.Get("X-Svc-Event-Sequence"))
 	return n
@@ -52,15 +53,18 @@ func (l Callback) Field(name string) (text string) {
 	return text
 }
 
+// NewReceiver is a receiver that takes so long for each answer.
 func NewReceiver(t *testing.T, takes time.Duration) *Receiver {
 	t.Helper()
 	b := &Receiver{takes: takes}
 	server := httptest.NewServer(b)
 	t.Cleanup(server.Close)
-	b.Url = server.URL
+	b.URL = server.URL
 	return b
 }
 
+// ServeHTTP takes a callback. /gone answers 410, /failing 500 once and /moved with
+// a redirect.
 func (b *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	raw, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -85,22 +89,24 @@ func (b *Receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// All are the callbacks so far.
 func (b *Receiver) All() []Callback {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Clone(b.received)
 }
 
+// On are the callbacks to a path.
 func (b *Receiver) On(path string) []Callback {
 	return slices.DeleteFunc(b.All(), func(l Callback) bool { return l.Path != path })
 }
 
-// Of are the letters about a payment.
+// Of are the callbacks about a payment.
 func (b *Receiver) Of(reference string) []Callback {
 	return slices.DeleteFunc(b.All(), func(l Callback) bool { return l.Field("external_id") != reference })
 }
 
-// Wait waits for so many letters about a payment.
+// Wait waits for so many callbacks about a payment.
 func (b *Receiver) Wait(t *testing.T, reference string, count int) []Callback {
 	t.Helper()
 	Await(t, PaidWithin, fmt.Sprintf("%d callbacks of %s", count, reference), func() bool { return len(b.Of(reference)) >= count })
@@ -138,14 +144,7 @@ func WantVerified(t *testing.T, one Callback, secret string) {
 // UndeliveredCallbacks counts the deliveries that have not ended.
 func UndeliveredCallbacks(t *testing.T, p *Program) (n int) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), p.DatabaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM callbacks WHERE state = 'waiting'").Scan(&n); err != nil {
-		t.Fatal(err)
-	}
+	p.QueryRow(t, &n, "SELECT count(*) FROM callbacks WHERE state = 'waiting'")
 	return n
 }
 

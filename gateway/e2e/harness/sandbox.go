@@ -18,7 +18,7 @@ type UpstreamMovement struct {
 	At          string `json:"at"`
 }
 
-// Sandbox calls the sandbox's own door; a nil body is a GET.
+// Sandbox calls the simulators' control API; a nil body is a GET.
 func (p *Program) Sandbox(t testing.TB, path string, body, into any) int {
 	t.Helper()
 	method, content := http.MethodGet, []byte(nil)
@@ -58,6 +58,7 @@ func (p *Program) Pay(t testing.TB, what Fields) UpstreamMovement {
 	return w
 }
 
+// UpstreamMovements are all movements that the simulated upstreams know.
 func (p *Program) UpstreamMovements(t testing.TB) []UpstreamMovement {
 	t.Helper()
 	var all []UpstreamMovement
@@ -92,6 +93,7 @@ func (p *Program) Inject(t testing.TB, fault, operation string, count int) {
 	p.InjectInto(t, "payments", fault, operation, count)
 }
 
+// InjectInto makes the next calls of a provider's operation fail; "" means any.
 func (p *Program) InjectInto(t testing.TB, provider, fault, operation string, count int) {
 	t.Helper()
 	var told json.RawMessage

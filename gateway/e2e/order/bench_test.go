@@ -63,7 +63,7 @@ func manyBuyers(b *testing.B, p *harness.Program, count int) []harness.Shop {
 // who have all the money in the world.
 func storeOrders(b *testing.B, a *harness.BareStore, merchants int) func(int) error {
 	b.Helper()
-	conn, err := pgx.Connect(b.Context(), a.Url)
+	conn, err := pgx.Connect(b.Context(), a.URL)
 	if err != nil {
 		b.Fatal(err)
 	}

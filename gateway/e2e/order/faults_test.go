@@ -92,7 +92,7 @@ func changedProducts(t *testing.T, p *harness.Program) {
 	} {
 		upstream(t, p, "product", change.With(harness.Fields{"sku": "xld10"}))
 		g, reference := airtime.to(harness.UnknownPhone()), harness.NewReference()
-		placeOrder(t, s, g, reference, "X-Callback-URL", box.Url)
+		placeOrder(t, s, g, reference, "X-Callback-URL", box.URL)
 		awaitOrder(t, s, g, reference, "Failed", harness.PaidWithin)
 		wantFunds(t, s, what, funds{Balance: 50_000})
 		harness.Await(t, harness.PaidWithin, "the callback", func() bool { return len(sold(box, reference)) > 0 })
@@ -223,7 +223,7 @@ func TestOrderProviderFaults(t *testing.T) {
 			p.InjectInto(t, "ppob", o.fault, map[bool]string{true: "transaction", false: "pay-pasca"}[o.qty == 0], 1)
 		}
 		before := fundsOf(t, s)
-		placeOrder(t, s, o.goods, references[i], "X-Callback-URL", box.Url)
+		placeOrder(t, s, o.goods, references[i], "X-Callback-URL", box.URL)
 		if after, want := fundsOf(t, s), o.during(before); after != want && o.fault != "latency" {
 			t.Errorf("%s after %s: the balance is %+v, want %+v", o.sku, o.fault, after, want)
 		}

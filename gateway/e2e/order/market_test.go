@@ -61,9 +61,8 @@ func newMarket(t *testing.T, p *harness.Program, merchants int, opening int64) *
 func (m *market) move(p *harness.Program) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p.Known.Lock()
-	defer p.Known.Unlock()
-	p.Guests, m.at = m.at.Guests, p
+	p.KeepSecret(m.at.Known()...)
+	m.at = p
 }
 
 func (m *market) now() *harness.Program {

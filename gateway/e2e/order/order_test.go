@@ -365,13 +365,11 @@ func checkOrderReferences(t *testing.T, p *harness.Program) {
 func checkOrderIsolation(t *testing.T, p *harness.Program) {
 	live, other := newBuyer(t, p, 50_000), newBuyer(t, p, 50_000)
 	test := live
-	p.Known.Lock()
-	for _, m := range p.Guests {
+	for _, m := range p.Known() {
 		if m.MerchantID == live.MerchantID {
 			test.Key = m.TestKey
 		}
 	}
-	p.Known.Unlock()
 	if a := test.Ask(t, "/ppob/order", airtime.to(harness.UnknownPhone()).order(harness.NewReference())); a.Code != fault.InsufficientBalance {
 		t.Errorf("test mode spends what is live: %s", a)
 	}

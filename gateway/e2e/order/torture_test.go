@@ -21,7 +21,7 @@ func TestTortureOrders(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("%g minutes, seed %d", minutes, seed)
 	tortured := &torture{random: rand.New(rand.NewPCG(seed, 0)), db: harness.NewPostgreSQL(t), kills: map[string]int{}, faults: map[string]int{}}
-	tortured.settings = harness.Settings{Data: harness.DataDir(t), DatabaseURL: tortured.db.Proxy.Url}
+	tortured.settings = harness.Settings{Data: harness.DataDir(t), DatabaseURL: tortured.db.Proxy.URL}
 	tortured.p = harness.Start(t, tortured.settings)
 	tortured.market = newMarket(t, tortured.p, 60, 90_000_000)
 	tortured.untold = true

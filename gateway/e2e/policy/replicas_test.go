@@ -27,7 +27,7 @@ func TestQuotaAcrossReplicas(t *testing.T) {
 	databaseURL := dbtest.New(t, "", nil)
 	cut := harness.NewProxy(t, databaseURL)
 	d := harness.NewDeploymentOf(t, "wallet2")
-	replicas := d.Start(t, databaseURL, cut.Url, databaseURL)
+	replicas := d.Start(t, databaseURL, cut.URL, databaseURL)
 	stays, silent, dies := replicas[0], replicas[1], replicas[2]
 	r := &quotaRun{Shop: d.NewShop(t, stays, "scale")}
 	r.limit(t, quota, replicas...)

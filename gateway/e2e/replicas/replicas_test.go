@@ -69,11 +69,9 @@ func notifiedAnywhere(t *testing.T, s harness.Shop, d *harness.Deployment, repli
 			t.Errorf("another replica says %s", got.Status)
 		}
 	}
-	d.Front.Mu.Lock()
-	defer d.Front.Mu.Unlock()
 	for _, p := range replicas {
-		if d.Front.Notified[p.APIURL] == 0 {
-			t.Errorf("nothing was notified at %s: %v", p.APIURL, d.Front.Notified)
+		if d.Notified(p) == 0 {
+			t.Errorf("nothing was notified at %s", p.APIURL)
 		}
 	}
 }

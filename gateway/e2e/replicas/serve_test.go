@@ -26,7 +26,7 @@ func TestServe(t *testing.T) {
 	d := harness.NewDeployment(t)
 	refusesOthers(t, d, databaseURL)
 	wire := harness.NewProxy(t, databaseURL)
-	replicas := d.Start(t, databaseURL, wire.Url)
+	replicas := d.Start(t, databaseURL, wire.URL)
 	a, b := replicas[0], replicas[1]
 	s := d.NewShop(t, a, "growth")
 

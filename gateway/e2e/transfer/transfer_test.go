@@ -262,9 +262,7 @@ func checkTransferScopes(t *testing.T, p *harness.Program) {
 	keyed := func(scope string) harness.Shop {
 		var made console.CreatedKey
 		p.MustRun(t, "", &made, "key", "create", s.MerchantID, "--mode", "test", "--scope", scope)
-		p.Known.Lock()
-		defer p.Known.Unlock()
-		p.Guests = append(p.Guests, harness.Merchant{MerchantID: s.MerchantID + " with scope " + scope, TestKey: made.SecretKey})
+		p.KeepSecret(harness.Merchant{MerchantID: s.MerchantID + " with scope " + scope, TestKey: made.SecretKey})
 		s := s
 		s.Key = made.SecretKey
 		return s

@@ -66,7 +66,7 @@ func (b *batch) sell(t *testing.T, count int) {
 		group.Go(func() {
 			for i := client; i < count; i += clients {
 				order := collectionBody(b.stall.Shop, harness.Fields{"amount": 100_000 + 2_000*(i%amounts), "payer_email": fmt.Sprintf("payer%d@example.com", len(b.sales)+i)})
-				answers[i], faults[i] = b.Post(t.Context(), "/wallet2/create", order, "X-Callback-URL", b.box.Url)
+				answers[i], faults[i] = b.Post(t.Context(), "/wallet2/create", order, "X-Callback-URL", b.box.URL)
 			}
 		})
 	}
@@ -155,9 +155,8 @@ func (b *batch) upTo(t *testing.T, done int, within time.Duration) (g progress) 
 
 // move tells the batch that the gateway is another process now.
 func (b *batch) move(p *harness.Program) {
-	p.Known.Lock()
-	defer p.Known.Unlock()
-	p.Guests, b.Shop.Program = b.Shop.Guests, p
+	p.KeepSecret(b.Shop.Known()...)
+	b.Shop.Program = p
 }
 
 // check holds sales, payments, callbacks and mails against one another, once all
@@ -225,7 +224,7 @@ func TestTortureCollections(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	db, edit := harness.NewPostgreSQL(t), &harness.PolicyData{File: filepath.Join(t.TempDir(), "data.json")}
 	edit.LiftRates(t)
-	s := harness.Settings{Data: harness.DataDir(t), DatabaseURL: db.Proxy.Url, Flags: []string{"--policy-dir", filepath.Dir(edit.File)}}
+	s := harness.Settings{Data: harness.DataDir(t), DatabaseURL: db.Proxy.URL, Flags: []string{"--policy-dir", filepath.Dir(edit.File)}}
 	p := harness.Start(t, s)
 	kills, rounds := map[string]int{}, 0
 	for began := time.Now(); time.Since(began) < time.Duration(minutes*float64(time.Minute)); rounds++ {

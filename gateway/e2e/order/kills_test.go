@@ -17,7 +17,7 @@ func TestOrdersSurviveKills(t *testing.T) {
 	db, seed := harness.NewPostgreSQL(t), uint64(time.Now().UnixNano())
 	random := rand.New(rand.NewPCG(seed, 0))
 	t.Logf("seed %d", seed)
-	s := harness.Settings{Data: harness.DataDir(t), DatabaseURL: db.Proxy.Url}
+	s := harness.Settings{Data: harness.DataDir(t), DatabaseURL: db.Proxy.URL}
 	p := harness.Start(t, s)
 	m := newMarket(t, p, 12, 50_000_000)
 	ctx, stop := context.WithCancel(t.Context())
