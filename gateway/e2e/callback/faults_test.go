@@ -14,7 +14,7 @@ import (
 )
 
 // paidBatch is payments that are paid while something goes wrong, all with callbacks
-// to one mailbox.
+// to one receiver.
 type paidBatch struct {
 	box  *harness.Receiver
 	made []harness.Payment
@@ -124,10 +124,10 @@ func TestCallbacksSurviveGatewayKills(t *testing.T) {
 // delivered, in both ways.
 func TestCallbacksSurviveDatabaseOutages(t *testing.T) {
 	t.Parallel()
-	wire := harness.NewProxy(t, dbtest.New(t, "", nil))
-	p := harness.Start(t, harness.Settings{DatabaseURL: wire.URL})
+	proxy := harness.NewProxy(t, dbtest.New(t, "", nil))
+	p := harness.Start(t, harness.Settings{DatabaseURL: proxy.URL})
 	c := &paidBatch{box: harness.NewReceiver(t, 40*time.Millisecond)}
-	for _, away := range []func(){wire.Refuse, wire.Silence} {
+	for _, away := range []func(){proxy.Refuse, proxy.Silence} {
 		c.add(t, p.Shop(harness.Large, "live"), 40)
 		before := len(c.box.All())
 		finished := make(chan struct{})
@@ -138,7 +138,7 @@ func TestCallbacksSurviveDatabaseOutages(t *testing.T) {
 		harness.Await(t, harness.CallbacksWithin, "deliveries", func() bool { return len(c.box.All()) > before })
 		away()
 		<-time.After(3 * time.Second)
-		wire.Restore()
+		proxy.Restore()
 		<-finished
 		harness.Await(t, harness.CallbacksWithin, "readiness", func() bool { return p.Admin().Ready(t.Context()) == nil })
 	}

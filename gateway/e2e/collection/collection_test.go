@@ -24,7 +24,7 @@ func TestCollections(t *testing.T) { //nolint:tparallel // the last checks touch
 	p := harness.Start(t, harness.Settings{Flags: []string{"--policy-dir", filepath.Dir(edit.File)}})
 	t.Run("checks", func(t *testing.T) {
 		for name, check := range map[string]func(*testing.T, *harness.Program){
-			"story": checkCollectionLife, "errors": checkCollectionErrors, "limits": checkCollectionLimits,
+			"life": checkCollectionLife, "errors": checkCollectionErrors, "limits": checkCollectionLimits,
 			"range": checkCollectionRange, "codes": checkStaticCodes, "owners": checkCodeOwners,
 			"untidy reports": checkUntidyReports, "broken reports": checkBrokenReports, "forms of reports": checkFormsOfReports,
 			"long report": checkLongReport, "remote report": checkRemoteReport, "simulator": checkSandboxWallet, "reversals": checkReversals, "late": checkLateMoney, "two candidates": checkTwoCandidates,
@@ -298,7 +298,7 @@ func checkSlowPlugin(t *testing.T, p *harness.Program) {
 		a, _ := w.Post(t.Context(), "/wallet2/create", order)
 		answered <- a
 	}()
-	harness.Await(t, harness.PaidWithin, "the claim", func() bool {
+	harness.Await(t, harness.PaidWithin, "the reservation", func() bool {
 		var there bool
 		w.QueryRow(t, &there, "SELECT true FROM movements WHERE merchant_id = $1 AND reference = $2", w.MerchantID, reference)
 		return there

@@ -118,7 +118,7 @@ func (g progress) String() string {
 	return fmt.Sprintf("%d payments read, %d sales paid, and %d payments whose sales did not know", g.rows, g.done, g.matched)
 }
 
-// ofAccount is which settlements are a merchant's.
+// ofAccount is which statement lines are a merchant's.
 const ofAccount = "account_id = (SELECT account_id FROM statements WHERE merchant_id = $1)"
 
 const progressSQL = "SELECT (SELECT count(*) FROM settlements WHERE " + ofAccount + "), (SELECT count(*) FROM settlements WHERE state = 'matched' AND " + ofAccount + "), " +
@@ -165,7 +165,7 @@ func (b *batch) check(t *testing.T) {
 	t.Helper()
 	count := len(b.sales)
 	b.upTo(t, count, harness.ResolvesWithin)
-	harness.Await(t, collectedWithin, "every payment to be settled", func() bool {
+	harness.Await(t, collectedWithin, "every payment to be matched", func() bool {
 		b.looked(t, b.sales[0].ExternalID)
 		var left int
 		b.QueryRow(t, &left, "SELECT count(*) FROM settlements WHERE state IN ('new', 'matched') AND "+ofAccount, b.MerchantID)
@@ -189,7 +189,7 @@ func (b *batch) check(t *testing.T) {
 		b.QueryRow(t, into, "SELECT "+sql, b.MerchantID)
 	}
 	if payments != count+b.again+b.other || matched != 0 || paying != count || again != b.again || other != b.other || mailed != count || distinct != count {
-		t.Errorf("%d payments, %d of them not settled, %d paying, %d again, %d of no sale, %d mails to %d; want %d sales, %d again, %d of none",
+		t.Errorf("%d payments, %d of them not matched, %d paying, %d again, %d of no sale, %d mails to %d; want %d sales, %d again, %d of none",
 			payments, matched, paying, again, other, mailed, distinct, count, b.again, b.other)
 	}
 	told := map[string]map[string]int{} // by sale, by event and id

@@ -66,7 +66,7 @@ func checkLateMoney(t *testing.T, p *harness.Program) {
 }
 
 // checkTwoCandidates makes two sales of one amount to which a payment could belong,
-// which clocks that differ make possible, and has an operator decide.
+// which clocks that differ make possible, and has an operator match it.
 func checkTwoCandidates(t *testing.T, p *harness.Program) {
 	w := newStall(t, p)
 	first := collect(t, w.Shop, nil)

@@ -203,7 +203,7 @@ func checkLongReport(t *testing.T, p *harness.Program) {
 	for _, sale := range sales {
 		awaitCollection(t, w.Shop, sale.ExternalID, "PAID")
 	}
-	t.Logf("100,000 rows, 2,000 of them ours, were read and settled within %v", time.Since(began).Round(time.Millisecond))
+	t.Logf("100,000 rows, 2,000 of them ours, were read and matched within %v", time.Since(began).Round(time.Millisecond))
 	if read := w.statementLines(t); read != 2_000 {
 		t.Errorf("%d rows were read, want 2,000", read)
 	}
@@ -325,7 +325,7 @@ func checkSandboxWallet(t *testing.T, p *harness.Program) {
 	seen := p.UpstreamMovements(t)
 	at := slices.IndexFunc(seen, func(m harness.UpstreamMovement) bool { return m.Provider == "wallet2" && m.Reference == paid.Reference })
 	if at < 0 {
-		t.Fatalf("the witness has not seen %+v", paid)
+		t.Fatalf("the upstream has not seen %+v", paid)
 	}
 	shop := seen[at].Destination
 	order("reverse", harness.Fields{"settlement_id": paid.Reference})

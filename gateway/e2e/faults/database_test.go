@@ -16,8 +16,8 @@ import (
 // and comes in time, and afterwards all goes on without a restart.
 func TestPaymentsSurviveDatabaseOutages(t *testing.T) {
 	t.Parallel()
-	wire := harness.NewProxy(t, dbtest.New(t, "", nil))
-	p := harness.Start(t, harness.Settings{DatabaseURL: wire.URL})
+	proxy := harness.NewProxy(t, dbtest.New(t, "", nil))
+	p := harness.Start(t, harness.Settings{DatabaseURL: proxy.URL})
 	l := harness.NewLoad(p.Shop(harness.Large, "test"))
 	ctx, cancel := context.WithCancel(t.Context())
 	finished := make(chan struct{})
@@ -28,14 +28,14 @@ func TestPaymentsSurviveDatabaseOutages(t *testing.T) {
 	for _, away := range []struct {
 		how   func()
 		lasts time.Duration
-	}{{wire.Refuse, 5 * time.Second}, {wire.Silence, 6 * time.Second}} {
+	}{{proxy.Refuse, 5 * time.Second}, {proxy.Silence, 6 * time.Second}} {
 		wantSuccess(t, l)
 		away.how()
 		<-time.After(away.lasts)
 		if err := p.Admin().Ready(t.Context()); err == nil {
 			t.Error("/readyz says ready without a database")
 		}
-		wire.Restore()
+		proxy.Restore()
 	}
 	wantSuccess(t, l)
 	cancel()

@@ -68,8 +68,7 @@ func (p *Program) UpstreamMovements(t testing.TB) []UpstreamMovement {
 	return all
 }
 
-// WantOnceUpstream is the independent witness's word: nothing exists twice, neither
-// by the upstream's reference nor by the amounts, which tests that use it keep
+// WantOnceUpstream checks what exists upstream: nothing is there twice, neither by the upstream's reference nor by the amounts, which tests that use it keep
 // different for each reference of theirs. It returns how often each amount is
 // there.
 func (p *Program) WantOnceUpstream(t testing.TB) map[int64]int {

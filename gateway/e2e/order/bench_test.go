@@ -59,7 +59,7 @@ func manyBuyers(b *testing.B, p *harness.Program, count int) []harness.Shop {
 	return shops
 }
 
-// storeOrders is an order's claim and settlement, of so many merchants in turn,
+// storeOrders is the reservation and the application of an order, of so many merchants in turn,
 // who have all the money in the world.
 func storeOrders(b *testing.B, a *harness.BareStore, merchants int) func(int) error {
 	b.Helper()
@@ -88,14 +88,14 @@ func storeOrder(a *harness.BareStore, merchant string) error {
 		ConnectionOwner: manifest.OwnerPlatform, ConnectionVersion: 1, ConnectionAccount: "sb0123456789ab",
 		Attempt: 1, CreatedAt: now, SendBy: now.Add(5 * time.Second), DueAt: now.Add(time.Minute),
 	}
-	claimed, ours, err := a.Store.Reserve(a.B.Context(), m)
+	reserved, ours, err := a.Store.Reserve(a.B.Context(), m)
 	if err != nil || !ours {
-		return fmt.Errorf("claim: %t, %w", ours, err)
+		return fmt.Errorf("reserve: %t, %w", ours, err)
 	}
 	ends := ledger.EndCost(m.Cost)
-	ends.Subject, ends.Attempt, ends.Provider, ends.At = uuid.UUID(claimed.ID), claimed.Attempt, m.Provider, now
+	ends.Subject, ends.Attempt, ends.Provider, ends.At = uuid.UUID(reserved.ID), reserved.Attempt, m.Provider, now
 	moved, err := a.Store.Move(a.B.Context(), time.Now(), store.Move{
-		Movement: claimed, To: movement.Succeeded, Event: "done", Detail: `{"source":"call"}`,
+		Movement: reserved, To: movement.Succeeded, Event: "done", Detail: `{"source":"call"}`,
 		Result: json.RawMessage(`{"sn":"5992219827542715","message":"The order succeeded."}`),
 		Answer: json.RawMessage(`{"ref_id":"` + m.Reference + `","sku":"S5","target":"081200001230","status":"Pending"}`),
 		Cost:   m.Cost, Posting: &ends,

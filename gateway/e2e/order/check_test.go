@@ -16,7 +16,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// entry is an order as the gateway's books have it.
+// entry is an order as the gateway's database has it.
 type entry struct {
 	Merchant, Reference, ID, State, Charge string
 	Attempt                                int
@@ -26,7 +26,7 @@ type entry struct {
 
 func (e entry) open() bool { return e.State == "sending" || e.State == "pending" }
 
-// entries are all orders of the gateway's books, by reference.
+// entries are all orders of the gateway's database, by reference.
 func (m *market) entries(t *testing.T) map[string]entry {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), m.now().DatabaseURL)
@@ -128,18 +128,18 @@ type tally struct {
 	codes                                                        map[fault.Code]int
 }
 
-// check holds all that was answered, told, bought and booked against one
+// check holds all that was answered, sent, bought and recorded against one
 // another, once nothing moves any more.
 func (m *market) check(t *testing.T) tally {
 	t.Helper()
 	harness.Await(t, harness.CallbacksWithin, "an end of every delivery", func() bool { return harness.UndeliveredCallbacks(t, m.now()) == 0 })
 	v := tally{codes: map[fault.Code]int{}}
-	books, upstream := m.entries(t), m.purchases(t)
+	records, upstream := m.entries(t), m.purchases(t)
 	spent, held := map[string]int64{}, map[string]int64{}
 	var cost, bought int64
 	known := map[string]bool{}
 	for _, one := range m.sales {
-		e, exists := books[one.reference]
+		e, exists := records[one.reference]
 		known[strings.ReplaceAll(e.ID, "-", "")] = true
 		v.count(t, m, one, e, exists)
 		if e.open() && e.Charge == "held" {
@@ -168,7 +168,7 @@ func (m *market) check(t *testing.T) tally {
 		wantFunds(t, s.At(m.now()), s.MerchantID, want)
 	}
 	if deposit := platform(t, (harness.Shop{Program: m.now(), MerchantID: "", Key: "sk_live_"}), "deposit"); deposit != cost || v.open == 0 && deposit != bought {
-		t.Errorf("the books say that %d have left the deposit, the orders %d, the provider %d", deposit, cost, bought)
+		t.Errorf("the records say that %d have left the deposit, the orders %d, the provider %d", deposit, cost, bought)
 	}
 	m.now().WantCleanLedger(t)
 	return v
@@ -199,8 +199,8 @@ func (v *tally) count(t *testing.T, m *market, one *sale, e entry, exists bool) 
 		}
 		surely = surely && !a.Success && a.Sent == fault.SentNo
 	}
-	times, ids, status := m.ears.told(one.reference, "ppob.status_update")
-	back, backs, _ := m.ears.told(one.reference, "ppob.reversed")
+	times, ids, status := m.callbacks.told(one.reference, "ppob.status_update")
+	back, backs, _ := m.callbacks.told(one.reference, "ppob.reversed")
 	v.callbacks, v.callbacksAgain = v.callbacks+ids+backs, v.callbacksAgain+times-ids+back-backs
 	word := map[string]string{"done": "Success", "failed": "Failed"}[e.State]
 	switch {
@@ -254,6 +254,6 @@ func wantUpstream(t *testing.T, one *sale, e entry, made []harness.UpstreamMovem
 
 // String is the verdict for people.
 func (v tally) String() string {
-	return fmt.Sprintf("%d orders, %d answers by code %v; %d done (%d of them taken back), %d failed, %d never sent, %d not ended, %d never claimed; "+
+	return fmt.Sprintf("%d orders, %d answers by code %v; %d done (%d of them taken back), %d failed, %d never sent, %d not ended, %d never reserved; "+
 		"%d callbacks and %d of them again", v.orders, v.answers, v.codes, v.done, v.reversed, v.failed, v.unsent, v.open, v.never, v.callbacks, v.callbacksAgain)
 }

@@ -29,7 +29,7 @@ func TestOrdersUnderUpstreamTrouble(t *testing.T) {
 }
 
 // unread orders while the provider's list, or its word on a bill, can't be read:
-// nothing is claimed, and the same reference is taken when it can.
+// nothing is reserved, and the same reference is taken when it can.
 func unread(t *testing.T, p *harness.Program) {
 	t.Helper()
 	s := newBuyer(t, p, 50_000)
@@ -46,7 +46,7 @@ func unread(t *testing.T, p *harness.Program) {
 			if a.Code != fault.ProviderUnavailable || a.Sent != fault.SentNo || a.Retry != fault.RetryLater {
 				t.Errorf("%s, when %s fails: %s", g.sku, operation, a)
 			}
-			wantFunds(t, s, "when nothing was claimed", funds{Balance: 50_000})
+			wantFunds(t, s, "when nothing was reserved", funds{Balance: 50_000})
 		}
 		harness.Await(t, 30*time.Second, g.sku+" after all", func() bool { return s.Ask(t, "/ppob/order", g.order(reference)).Success })
 		awaitOrder(t, s, g, reference, "Success", harness.PaidWithin)
@@ -101,7 +101,7 @@ func changedProducts(t *testing.T, p *harness.Program) {
 		}
 		upstream(t, p, "product", harness.Fields{"sku": "xld10", "price": 10_850, "seller_product_status": true, "buyer_product_status": true})
 	}
-	// What became cheaper is sold at the listed price, and booked at what it cost.
+	// What became cheaper is sold at the listed price, and recorded at what it cost.
 	upstream(t, p, "product", harness.Fields{"sku": "xld10", "price": 10_000})
 	deposit := platform(t, s, "deposit")
 	g, reference := airtime.to(harness.UnknownPhone()), harness.NewReference()
@@ -114,7 +114,7 @@ func changedProducts(t *testing.T, p *harness.Program) {
 	upstream(t, p, "product", harness.Fields{"sku": "xld10", "price": 10_850})
 }
 
-// sold are the letters about an order.
+// sold are the callbacks about an order.
 func sold(b *harness.Receiver, reference string) []harness.Callback {
 	return slices.DeleteFunc(b.All(), func(l harness.Callback) bool { return l.Field("ref_id") != reference })
 }
@@ -174,7 +174,7 @@ func markUp(t *testing.T, l *harness.PolicyData, markups harness.Fields) {
 	l.Change(t, func(map[string]map[string]any, map[string]any) {})
 }
 
-// lookedUpWithin is when an order that nobody told of is looked at: 60 s after
+// lookedUpWithin is when an order that nobody told of is looked up: 60 s after
 // its call, which the provider asks for, and a moment for a busy machine.
 const lookedUpWithin = 80 * time.Second
 
@@ -260,11 +260,11 @@ func (o unheard) wantTold(t *testing.T, s harness.Shop, box *harness.Receiver, r
 		return
 	}
 	harness.Await(t, harness.PaidWithin, fmt.Sprintf("the callback of %s for %s", o.sku, o.target), func() bool { return len(sold(box, reference)) > 0 })
-	letters := sold(box, reference)
+	callbacks := sold(box, reference)
 	want := callbackOf("ppob.status_update", o.goods, statusOfOrder(t, s, o.goods, reference))
-	for _, l := range letters {
-		if !want.Match(l.Raw) || l.ID() != letters[0].ID() {
-			t.Errorf("told %s as %s, want %s as %s", l.Raw, l.ID(), want, letters[0].ID())
+	for _, l := range callbacks {
+		if !want.Match(l.Raw) || l.ID() != callbacks[0].ID() {
+			t.Errorf("told %s as %s, want %s as %s", l.Raw, l.ID(), want, callbacks[0].ID())
 		}
 	}
 }

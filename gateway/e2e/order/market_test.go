@@ -24,12 +24,12 @@ import (
 // market is many merchants that order at once while things are killed, and all
 // that they know of it.
 type market struct {
-	opening int64 // what each merchant began with
-	buyers  []harness.Shop
-	ears    *callbackLog
-	pace    time.Duration // of each client
-	untold  bool          // also goods whose end only a look finds out, which may come twice: two minutes
-	cut     atomic.Int64  // requests without an answer
+	opening   int64 // what each merchant began with
+	buyers    []harness.Shop
+	callbacks *callbackLog
+	pace      time.Duration // of each client
+	untold    bool          // also goods whose end only a look finds out, which may come twice: two minutes
+	cut       atomic.Int64  // requests without an answer
 
 	mu       sync.Mutex
 	at       *harness.Program // where the gateway is now
@@ -50,7 +50,7 @@ type sale struct {
 
 func newMarket(t *testing.T, p *harness.Program, merchants int, opening int64) *market {
 	t.Helper()
-	m := &market{opening: opening, ears: newCallbackLog(t), pace: 20 * time.Millisecond, at: p, adjusted: map[string]int64{}}
+	m := &market{opening: opening, callbacks: newCallbackLog(t), pace: 20 * time.Millisecond, at: p, adjusted: map[string]int64{}}
 	for range merchants {
 		m.buyers = append(m.buyers, newBuyer(t, p, opening))
 	}
@@ -72,7 +72,7 @@ func (m *market) now() *harness.Program {
 }
 
 // anyGoods draws what somebody orders: mostly goods that come at once or later,
-// and some of each other story that a number can stand for.
+// and some of each other plan that a number can stand for.
 func anyGoods(random *rand.Rand, untold bool) goods {
 	bills := []goods{
 		bill, bill.costs(22_000, 20_000).to("530000000002"), bill.to("530000000006"), bill.to("630000000001"), bill.to("630000000006"),
@@ -140,7 +140,7 @@ func (m *market) buy(ctx context.Context, one *sale, times int) (works bool) {
 	var group sync.WaitGroup
 	for range times {
 		group.Go(func() {
-			a, err := one.shop.At(m.now()).Post(ctx, "/ppob/order", one.order(one.reference), "X-Callback-URL", m.ears.url)
+			a, err := one.shop.At(m.now()).Post(ctx, "/ppob/order", one.order(one.reference), "X-Callback-URL", m.callbacks.url)
 			m.mu.Lock()
 			defer m.mu.Unlock()
 			if works = works && err == nil && a.Code != fault.Internal; err != nil {

@@ -66,7 +66,7 @@ func benchCreate(ctx context.Context, s harness.Shop, client int) error {
 	return harness.WantOK(s.Post(ctx, "/payments/create", s.PaymentBody(harness.Fields{"type": kind, "amount": 25000, "description": "Two coffees"})))
 }
 
-// storePayment is a creation's claim and settlement.
+// storePayment is the reservation and the application of a payment.
 func storePayment(a *harness.BareStore, client int) error {
 	now := time.Now()
 	m := movement.Movement{
@@ -78,13 +78,13 @@ func storePayment(a *harness.BareStore, client int) error {
 		RequestID: uuid.NewString(), PolicyVersion: uuid.NewString(), DecisionID: uuid.NewString(),
 		CreatedAt: now, SendBy: now.Add(5 * time.Second), DueAt: now.Add(7 * time.Second),
 	}
-	claimed, _, err := a.Store.Reserve(a.B.Context(), m)
+	reserved, _, err := a.Store.Reserve(a.B.Context(), m)
 	if err != nil {
 		return err
 	}
 	a.Known[client] = m.Key
 	_, err = a.Store.Move(a.B.Context(), time.Now(), store.Move{
-		Movement: claimed, To: movement.Pending, Event: "accepted", Detail: `{"source":"call"}`,
+		Movement: reserved, To: movement.Pending, Event: "accepted", Detail: `{"source":"call"}`,
 		Result:            json.RawMessage(benchResult),
 		Answer:            json.RawMessage(`{"external_id":"` + m.Reference + `","checkout_url":"http://127.0.0.1:8080/checkout/` + m.ID.String() + `","status":"PENDING","amount":25000}`),
 		ProviderReference: uuid.NewString(), ExpiresAt: now.Add(24 * time.Hour), DueAt: now.Add(time.Minute),

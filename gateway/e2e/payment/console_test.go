@@ -98,7 +98,7 @@ func wantAudit(t *testing.T, p *harness.Program, merchant string, actions ...str
 	}
 }
 
-// checkHistory reads a movement's story as an operator does.
+// checkHistory reads a movement's history as an operator does.
 func checkHistory(t *testing.T, p *harness.Program, made harness.Payment) {
 	t.Helper()
 	id := made.CheckoutURL[strings.LastIndex(made.CheckoutURL, "/")+1:]
@@ -107,7 +107,7 @@ func checkHistory(t *testing.T, p *harness.Program, made harness.Payment) {
 		t.Fatal(err)
 	}
 	if m.Reference != made.ExternalID || len(m.Story) != 1 || m.Story[0].Event != "accepted" || strings.Contains(string(m.Request), "secret_key") {
-		t.Errorf("the story: %+v", m)
+		t.Errorf("the history: %+v", m)
 	}
 	for by, name := range map[string]string{
 		"request_id": m.RequestID, "decision_id": m.DecisionID, "reference": m.Reference, "provider_reference": m.ProviderReference, "id": id,

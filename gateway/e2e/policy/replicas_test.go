@@ -186,19 +186,19 @@ func (r *quotaRun) check(t *testing.T, quota int64, clients int, at *harness.Pro
 			}
 		}
 	}
-	var claimed int64
-	r.QueryRow(t, &claimed, "SELECT count(*) FROM movements WHERE merchant_id = $1 AND state <> 'unsent'", r.MerchantID)
+	var reserved int64
+	r.QueryRow(t, &reserved, "SELECT count(*) FROM movements WHERE merchant_id = $1 AND state <> 'unsent'", r.MerchantID)
 	used, admitted := r.used(t), int64(codes["success"])
 	t.Logf("limit %d: %d answered with success, %d collections made, %d used, at most %d at any moment; %d requests cut by the kill, %d answered with an unknown end; answers %v",
-		quota, admitted, claimed, used, most, cut, unknown, codes)
-	if used != quota || most > quota || admitted > claimed || claimed > quota {
+		quota, admitted, reserved, used, most, cut, unknown, codes)
+	if used != quota || most > quota || admitted > reserved || reserved > quota {
 		t.Error("the quota was not kept, or not all of it is used")
 	}
 	// What was counted and never made can only have been in the killed replica's hands.
-	if lost := used - claimed; lost > int64(clients) {
+	if lost := used - reserved; lost > int64(clients) {
 		t.Errorf("%d units were used by nothing, and %d requests were under way at the kill", lost, clients)
 	}
-	if made := claimed - admitted; made > int64(cut+unknown) {
+	if made := reserved - admitted; made > int64(cut+unknown) {
 		t.Errorf("%d collections were made and not answered; %d requests were cut and %d ended in the unknown", made, cut, unknown)
 	}
 	// A number is told again only where a unit was given back after it was told, or

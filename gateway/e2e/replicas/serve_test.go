@@ -25,8 +25,8 @@ func TestServe(t *testing.T) {
 	databaseURL := dbtest.New(t, "", nil)
 	d := harness.NewDeployment(t)
 	refusesOthers(t, d, databaseURL)
-	wire := harness.NewProxy(t, databaseURL)
-	replicas := d.Start(t, databaseURL, wire.URL)
+	proxy := harness.NewProxy(t, databaseURL)
+	replicas := d.Start(t, databaseURL, proxy.URL)
 	a, b := replicas[0], replicas[1]
 	s := d.NewShop(t, a, "growth")
 
@@ -43,7 +43,7 @@ func TestServe(t *testing.T) {
 		wantNoStrangers(t, p)
 	}
 	operatorsActOn(t, d.NewShop(t, a, "growth"), replicas...)
-	wantUnready(t, s, b, wire)
+	wantUnready(t, s, b, proxy)
 	finishesWhatIsUnderWay(t, s.At(b), a)
 	a.Stop(t)
 }
@@ -172,9 +172,9 @@ func operatorsActOn(t *testing.T, s harness.Shop, replicas ...*harness.Program) 
 }
 
 // wantUnready takes the database away from one replica.
-func wantUnready(t *testing.T, s harness.Shop, p *harness.Program, wire *harness.Proxy) {
+func wantUnready(t *testing.T, s harness.Shop, p *harness.Program, proxy *harness.Proxy) {
 	t.Helper()
-	wire.Refuse()
+	proxy.Refuse()
 	status, body, _ := p.Get(t, p.ConsoleURL+"/readyz")
 	var readiness console.Readiness
 	if err := json.Unmarshal(body, &readiness); err != nil || status != http.StatusServiceUnavailable || readiness.Ready {
@@ -191,7 +191,7 @@ func wantUnready(t *testing.T, s harness.Shop, p *harness.Program, wire *harness
 		}
 	}
 	s.Create(t, harness.Fields{"amount": 20003}) // the other replica has its own way
-	wire.Restore()
+	proxy.Restore()
 	harness.Await(t, 5*time.Second, "readiness", func() bool { return p.Admin().Ready(t.Context()) == nil })
 	s.At(p).Create(t, harness.Fields{"amount": 20004})
 }

@@ -52,7 +52,7 @@ func BenchmarkTransfers(b *testing.B) {
 	}
 }
 
-// storeTransfer is a transfer's claim and settlement.
+// storeTransfer is the reservation and the application of a transfer.
 func storeTransfer(a *harness.BareStore, client int, r route) error {
 	now := time.Now()
 	m := movement.Movement{
@@ -66,12 +66,12 @@ func storeTransfer(a *harness.BareStore, client int, r route) error {
 		ConnectionOwner: manifest.OwnerMerchant, ConnectionVersion: 1,
 		Attempt: 1, CreatedAt: now, SendBy: now.Add(5 * time.Second), DueAt: now.Add(10 * time.Second),
 	}
-	claimed, ours, err := a.Store.Reserve(a.B.Context(), m)
+	reserved, ours, err := a.Store.Reserve(a.B.Context(), m)
 	if err != nil || !ours {
-		return fmt.Errorf("claim: %t, %w", ours, err)
+		return fmt.Errorf("reserve: %t, %w", ours, err)
 	}
 	moved, err := a.Store.Move(a.B.Context(), time.Now(), store.Move{
-		Movement: claimed, To: movement.Succeeded, Event: "done", Detail: `{"source":"call"}`,
+		Movement: reserved, To: movement.Succeeded, Event: "done", Detail: `{"source":"call"}`,
 		Result: json.RawMessage(`{"referenceNo":"6214e4d1f50ddf120bbaac5c"}`), ProviderReference: uuid.NewString(),
 		Callback: &movement.CallbackEvent{ID: uuid.New(), Event: "transfer.status_update", Body: json.RawMessage(`{"event":"transfer.status_update","data":{"status":"Success"}}`)},
 	})

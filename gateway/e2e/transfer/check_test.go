@@ -15,7 +15,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// recordedTransfer is a transfer as the gateway's books have it, with what was told of it.
+// recordedTransfer is a transfer as the gateway's database has it, with its callbacks.
 type recordedTransfer struct {
 	Reference, ID, State string
 	Attempt              int
@@ -29,7 +29,7 @@ type recordedTransfer struct {
 
 func (p recordedTransfer) open() bool { return p.State == "sending" || p.State == "pending" }
 
-func (p recordedTransfer) settled() bool { return p.State != "sending" && p.State != "" || p.Answered }
+func (p recordedTransfer) applied() bool { return p.State != "sending" && p.State != "" || p.Answered }
 
 // recordedTransfers are all transfers of a database, by reference.
 func recordedTransfers(t testing.TB, databaseURL string) map[string]recordedTransfer {
@@ -64,8 +64,8 @@ func (x *matrix) recorded(t testing.TB) map[string]recordedTransfer {
 	return recordedTransfers(t, x.databaseURL)
 }
 
-// witnesses are what has moved upstream, by amount, which is each transfer's own.
-func witnesses(t testing.TB, p *harness.Program) map[int64][]harness.UpstreamMovement {
+// movedByAmount is what has moved upstream, by amount, which is each transfer's own.
+func movedByAmount(t testing.TB, p *harness.Program) map[int64][]harness.UpstreamMovement {
 	t.Helper()
 	amounts := map[int64][]harness.UpstreamMovement{}
 	for _, w := range p.UpstreamMovements(t) {
@@ -85,19 +85,19 @@ func (x *matrix) awaitEnds(t *testing.T, within time.Duration, all bool) {
 			return false
 		}
 		x.endForEver(t)
-		books, upstream := x.recorded(t), witnesses(t, x.stays)
+		records, upstream := x.recorded(t), movedByAmount(t, x.stays)
 		left = slices.DeleteFunc(slices.Clone(x.cases), func(c *transferCase) bool {
-			book := books[c.reference]
-			unprovable := c.story == alwaysWrong || len(upstream[c.amount]) == 0 && !all
-			return c.heard() && book.State != "" && (!book.open() || unprovable)
+			record := records[c.reference]
+			unprovable := c.plan == alwaysWrong || len(upstream[c.amount]) == 0 && !all
+			return c.heard() && record.State != "" && (!record.open() || unprovable)
 		})
 		x.come(t, left)
 		last = time.Now()
 		return len(left) == 0
 	}); err != nil {
-		books := x.recorded(t)
+		records := x.recorded(t)
 		for _, c := range left[:min(len(left), mostShown)] {
-			t.Errorf("%s has not ended: %+v; answered %q", c, books[c.reference], c.history())
+			t.Errorf("%s has not ended: %+v; answered %q", c, records[c.reference], c.history())
 		}
 		t.Errorf("%d of %d transfers have not ended", len(left), len(x.cases))
 	}
@@ -139,10 +139,10 @@ func (x *matrix) come(t *testing.T, left []*transferCase) {
 func (x *matrix) endForEver(t *testing.T) {
 	t.Helper()
 	for i, c := range x.cases {
-		c.scene.mu.Lock()
-		reference := c.scene.reference
-		c.scene.mu.Unlock()
-		if c.story != forEver || reference == "" {
+		c.script.mu.Lock()
+		reference := c.script.reference
+		c.script.mu.Unlock()
+		if c.plan != forEver || reference == "" {
 			continue
 		}
 		// It is an error the second time.
@@ -150,29 +150,29 @@ func (x *matrix) endForEver(t *testing.T) {
 	}
 }
 
-// check holds all that was answered, told, moved and booked against one another.
+// check holds all that was answered, sent, moved and recorded against one another.
 func (x *matrix) check(t *testing.T) {
 	t.Helper()
-	books, upstream := x.recorded(t), witnesses(t, x.stays)
+	records, upstream := x.recorded(t), movedByAmount(t, x.stays)
 	ends, codes, cut, wrong := map[string]int{}, map[fault.Code]int{}, 0, 0
 	for _, c := range x.cases {
-		book, exists := books[c.reference]
+		record, exists := records[c.reference]
 		moved := upstream[c.amount]
 		for _, a := range c.answers {
 			codes[a.Code]++
 		}
 		cut += c.unheard
-		ends[book.State]++
-		if err := c.fits(book, exists, moved); err != nil {
+		ends[record.State]++
+		if err := c.fits(record, exists, moved); err != nil {
 			if wrong++; wrong <= mostShown {
-				t.Errorf("%s: %v; booked %+v, upstream %+v, answered %q", c, err, book, moved, c.history())
+				t.Errorf("%s: %v; recorded %+v, upstream %+v, answered %q", c, err, record, moved, c.history())
 			}
 		}
-		delete(books, c.reference)
+		delete(records, c.reference)
 		delete(upstream, c.amount)
 	}
-	if len(books)+len(upstream) > 0 {
-		t.Errorf("nobody asked for %v, %v", books, upstream)
+	if len(records)+len(upstream) > 0 {
+		t.Errorf("nobody asked for %v, %v", records, upstream)
 	}
 	if wrong > 0 {
 		t.Errorf("%d of %d transfers are wrong", wrong, len(x.cases))
@@ -200,7 +200,7 @@ var inTransfers = []fault.Code{"", fault.InProgress, fault.ProviderUnavailable, 
 
 // fits says what is wrong with a case. That money has moved twice is the one
 // thing that must never be.
-func (c *transferCase) fits(book recordedTransfer, exists bool, all []harness.UpstreamMovement) error {
+func (c *transferCase) fits(record recordedTransfer, exists bool, all []harness.UpstreamMovement) error {
 	var moved harness.UpstreamMovement
 	there := len(all) > 0
 	if len(all) > 1 {
@@ -214,33 +214,33 @@ func (c *transferCase) fits(book recordedTransfer, exists bool, all []harness.Up
 		switch {
 		case !slices.Contains(inTransfers, a.Code):
 			return fmt.Errorf("answered %s", a)
-		case a.Success && (told.id() != book.ID || told.Amount != c.amount):
+		case a.Success && (told.id() != record.ID || told.Amount != c.amount):
 			return fmt.Errorf("answered about another: %s", a)
-		case a.Success && told.Status == "Success" && book.State != "done":
+		case a.Success && told.Status == "Success" && record.State != "done":
 			return fmt.Errorf("answered done: %s", a)
-		case a.Success && (!exists || book.State == "unsent"):
+		case a.Success && (!exists || record.State == "unsent"):
 			return fmt.Errorf("answered pending, and nothing is left of it: %s", a)
-		case a.Code == fault.ProviderRejected && (book.State != "failed" || there && moved.State == "Success" || there != (a.Sent == fault.SentRefused)):
+		case a.Code == fault.ProviderRejected && (record.State != "failed" || there && moved.State == "Success" || there != (a.Sent == fault.SentRefused)):
 			return fmt.Errorf("answered refused: %s", a)
 		}
 	}
-	if there && moved.Reference != fmt.Sprintf("%s-%d", book.ID, book.Attempt) {
+	if there && moved.Reference != fmt.Sprintf("%s-%d", record.ID, record.Attempt) {
 		return fmt.Errorf("moved as another")
 	}
 	states := map[string][]string{
 		"Success": {"done"}, "Failed": {"failed"}, "Cancelled": {"failed"}, "Refunded": {"done", "failed"}, "Pending": {"pending", "sending"},
 		"": {"failed", "sending", "unsent"}, // not there
 	}[moved.State]
-	if c.story == alwaysWrong && there {
+	if c.plan == alwaysWrong && there {
 		states = []string{"pending", "sending"} // the operators' affair
 	}
-	if !slices.Contains(states, book.State) {
-		return fmt.Errorf("stands at %s", book.State)
+	if !slices.Contains(states, record.State) {
+		return fmt.Errorf("stands at %s", record.State)
 	}
-	final := book.State == "done" || book.State == "failed"
-	word := map[string]string{"done": `"status":"Success"`, "failed": `"status":"Failed"`}[book.State]
-	if final != (book.Ends == 1) || book.Ends > 1 || !strings.Contains(book.Told, word) || book.Reversed != (book.Backs == 1) {
-		return fmt.Errorf("told %d times as %s, and taken back %d times", book.Ends, book.Told, book.Backs)
+	final := record.State == "done" || record.State == "failed"
+	word := map[string]string{"done": `"status":"Success"`, "failed": `"status":"Failed"`}[record.State]
+	if final != (record.Ends == 1) || record.Ends > 1 || !strings.Contains(record.Told, word) || record.Reversed != (record.Backs == 1) {
+		return fmt.Errorf("told %d times as %s, and taken back %d times", record.Ends, record.Told, record.Backs)
 	}
 	return nil
 }

@@ -198,8 +198,8 @@ func wantOverridden(t *testing.T, s harness.Shop, m transfer, reference string, 
 		t.Errorf("sent again after the decision: %s", a)
 	}
 	m.wantMoved(t, s.Program, 1)
-	if book := recordedTransfers(t, s.DatabaseURL)[reference]; book.State != "done" || book.Ends != 1 || !strings.Contains(book.Told, `"status":"Success"`) {
-		t.Errorf("decided, and booked as %+v", book)
+	if record := recordedTransfers(t, s.DatabaseURL)[reference]; record.State != "done" || record.Ends != 1 || !strings.Contains(record.Told, `"status":"Success"`) {
+		t.Errorf("overridden, and recorded as %+v", record)
 	}
 	out, err := s.Run(t, "transfer", "show", reference)
 	for _, word := range words {

@@ -15,9 +15,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// reservePoints are the moments after a claim is committed and before its answer is
+// reservePoints are the moments after a reservation is committed and before its answer is
 // heard.
-var reservePoints = []point{{name: "gateway killed, claimed and not heard of"}, {name: "plugin killed, claimed and not heard of", plugin: true}}
+var reservePoints = []point{{name: "gateway killed, reserved and not heard of"}, {name: "plugin killed, reserved and not heard of", plugin: true}}
 
 // dieReserving kills somebody at such a moment.
 func (x *matrix) dieReserving(t *testing.T, at point, r route) {
@@ -30,7 +30,7 @@ func (x *matrix) dieReserving(t *testing.T, at point, r route) {
 		c.post(t.Context(), x.dies)
 		close(posted)
 	}()
-	wantSoon(t, seen, "the claim")
+	wantSoon(t, seen, "the reservation")
 	harness.Await(t, reachesWithin, "its commit", func() bool { return x.recorded(t)[c.reference].State == "sending" })
 	x.strike(t, at.plugin)
 	x.tap.disarm(!at.plugin)
@@ -40,20 +40,20 @@ func (x *matrix) dieReserving(t *testing.T, at point, r route) {
 	}
 }
 
-// sleepReserving stops the gateway between claim and send until somebody else has
+// sleepReserving stops the gateway between reservation and send until somebody else has
 // looked, and told the merchant that it is pending. When it wakes, nothing goes
 // out any more, and that is known at once.
 func (x *matrix) sleepReserving(t *testing.T, r route) {
 	t.Helper()
 	x.revive(t)
-	c := x.add(r, upstreamFault{name: "nothing"}, point{name: "gateway stopped between claim and call"})
+	c := x.add(r, upstreamFault{name: "nothing"}, point{name: "gateway stopped between reservation and call"})
 	seen := x.tap.arm(false, c.mark)
 	posted := make(chan struct{})
 	go func() {
 		c.post(t.Context(), x.dies)
 		close(posted)
 	}()
-	wantSoon(t, seen, "the claim")
+	wantSoon(t, seen, "the reservation")
 	harness.Await(t, reachesWithin, "its commit", func() bool { return x.recorded(t)[c.reference].State == "sending" })
 	freeze(t, x.dies)
 	x.tap.disarm(false)
@@ -65,8 +65,8 @@ func (x *matrix) sleepReserving(t *testing.T, r route) {
 		t.Fatal(err)
 	}
 	<-posted
-	if got := c.answers[len(c.answers)-1]; got.Code != fault.ProviderRejected || got.Sent != fault.SentNo || c.scene.called() > 0 {
-		t.Errorf("%s: after %d calls answered %s", c, c.scene.called(), got)
+	if got := c.answers[len(c.answers)-1]; got.Code != fault.ProviderRejected || got.Sent != fault.SentNo || c.script.called() > 0 {
+		t.Errorf("%s: after %d calls answered %s", c, c.script.called(), got)
 	}
 	x.dies.Kill(t)
 }
@@ -83,21 +83,21 @@ func (x *matrix) lateTokens(t *testing.T) {
 		c := x.add(r, upstreamFault{act: actToken}, point{name: "the next token came too late", at: before})
 		all = append(all, c)
 		posts.Go(func() { c.post(t.Context(), x.dies) })
-		wantSoon(t, c.scene.arrived, "the call")
+		wantSoon(t, c.script.arrived, "the call")
 	}
-	release := sync.OnceFunc(x.stage.noTokens())
+	release := sync.OnceFunc(x.proxy.noTokens())
 	defer release()
 	for _, c := range all {
-		c.scene.letGo()
-		wantSoon(t, c.scene.acted, "no for an answer")
+		c.script.letGo()
+		wantSoon(t, c.script.acted, "no for an answer")
 	}
 	harness.Await(t, heardWithin, "the end of the time to send", func() bool { return x.recorded(t)[all[1].reference].SendBy.Before(time.Now()) })
 	release()
 	posts.Wait()
 	for _, c := range all {
 		harness.ProviderUnavailable.Want(t, c.String(), c.answers[0], c.reference)
-		if c.scene.called() != 1 || x.recorded(t)[c.reference].State != "unsent" {
-			t.Errorf("%s: %d calls, stands at %+v", c, c.scene.called(), x.recorded(t)[c.reference])
+		if c.script.called() != 1 || x.recorded(t)[c.reference].State != "unsent" {
+			t.Errorf("%s: %d calls, stands at %+v", c, c.script.called(), x.recorded(t)[c.reference])
 		}
 	}
 	x.dies.Kill(t)
@@ -115,7 +115,7 @@ func (x *matrix) lateCalls(t *testing.T) (arrive func()) {
 		c := x.add(r, upstreamFault{name: "nothing"}, point{name: "gateway killed, the call arrives after looks", at: before})
 		all = append(all, c)
 		posts.Go(func() { c.post(t.Context(), x.dies) })
-		wantSoon(t, c.scene.arrived, "the call")
+		wantSoon(t, c.script.arrived, "the call")
 	}
 	x.strike(t, false)
 	posts.Wait()
@@ -134,7 +134,7 @@ func (x *matrix) lateCalls(t *testing.T) (arrive func()) {
 			<-tick.C
 		}
 		for _, c := range all {
-			c.scene.letGo() // at once, whatever else the matrix has to do: the upstream has a minute
+			c.script.letGo() // at once, whatever else the matrix has to do: the upstream has a minute
 		}
 	}()
 	t.Cleanup(func() { <-asked })
@@ -142,7 +142,7 @@ func (x *matrix) lateCalls(t *testing.T) (arrive func()) {
 		t.Helper()
 		wantWithin(t, 2*heardWithin, asked, "looks in vain")
 		for _, c := range all {
-			wantSoon(t, c.scene.acted, "what the upstream does")
+			wantSoon(t, c.script.acted, "what the upstream does")
 			c.wantMoved(t, x.stays, 1)
 		}
 	}

@@ -19,9 +19,9 @@ import (
 
 // upstreamFault is something that becomes of a transfer's call: on its way, or by a plan
 // of the simulator, which goes by the receiver.
-type upstreamFault struct{ name, act, story string }
+type upstreamFault struct{ name, act, plan string }
 
-// quick are the mishaps whose end is soon known, or that move nothing.
+// quick are the faults whose end is soon known, or that move nothing.
 var quick = []upstreamFault{
 	{name: "nothing"}, {act: actCut}, {act: act500}, {act: actGarbage}, {act: actNeverCut}, {act: actToken},
 	{"202, then success", "", "33"}, {"202, then failed", "", "34"}, {"504, moved later", "", "50"},
@@ -44,41 +44,41 @@ const (
 func (m upstreamFault) String() string { return m.name + m.act }
 
 func (m upstreamFault) silent() bool {
-	return m.act == actSilent || m.act == actNeverSilent || m.story == "51"
+	return m.act == actSilent || m.act == actNeverSilent || m.plan == "51"
 }
 
 // point is a moment at which somebody dies.
 type point struct {
 	name   string
 	at     pause
-	settle bool // once all answers are here: before the first settlement is committed, or after the others are
+	apply  bool // once all answers are here: before the first is applied, or after the others are
 	unsent bool
 	plugin bool // and not the gateway
 	nobody bool
 	late   bool // for calls that are given up: nothing is answered
 }
 
-// points are the moments of many transfers at once. Before a claim is answered
-// there is only one at a time; see [matrix.dieClaiming].
+// points are the moments of many transfers at once. Before a reservation is answered
+// there is only one at a time; see [matrix.dieReserving].
 var points = []point{
 	{name: "nobody dies", nobody: true},
 	{name: "gateway killed, the call at the upstream", at: before},
 	{name: "gateway killed, the upstream has acted", at: after},
-	{name: "gateway killed, answered and not settled", at: after, settle: true, unsent: true},
-	{name: "gateway killed, settled and not heard of", at: after, settle: true},
+	{name: "gateway killed, answered and not applied", at: after, apply: true, unsent: true},
+	{name: "gateway killed, applied and not heard of", at: after, apply: true},
 	{name: "plugin killed, the call at the upstream", at: before, plugin: true},
 	{name: "plugin killed, the upstream has acted", at: after, plugin: true},
-	{name: "plugin killed, answered and not settled", at: after, settle: true, unsent: true, plugin: true},
+	{name: "plugin killed, answered and not applied", at: after, apply: true, unsent: true, plugin: true},
 }
 
-// transferCase is one case of the matrix: a transfer, its mishap, and who dies when.
+// transferCase is one case of the matrix: a transfer, its fault, and who dies when.
 type transferCase struct {
 	transfer
 	upstreamFault
 	point     string
 	reference string
 	mark      string // in its request alone
-	scene     *script
+	script    *script
 	shop      harness.Shop
 
 	mu      sync.Mutex
@@ -116,11 +116,11 @@ func (c *transferCase) heard() bool {
 }
 
 // matrix is a replica that dies again and again, one that stays, and the provider
-// behind a stage. The simulator is careless: it moves money for each call, so that
+// behind a proxy. The simulator is careless: it moves money for each call, so that
 // a second one shows.
 type matrix struct {
 	*harness.Deployment
-	stage       *upstreamProxy
+	proxy       *upstreamProxy
 	tap         *databaseTap // before the database of the one that dies
 	databaseURL string
 	stays, dies *harness.Program
@@ -135,7 +135,7 @@ type matrix struct {
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
 	x := &matrix{databaseURL: dbtest.New(t, "", nil), Deployment: harness.NewDeploymentOf(t, "wallet1", "--careless")}
-	x.stage = newUpstreamProxy(t) // and so it ends before the simulator, which waits for its connections
+	x.proxy = newUpstreamProxy(t) // and so it ends before the simulator, which waits for its connections
 	x.stays = x.Start(t, x.databaseURL)[0]
 	x.tap = newDatabaseTap(t, x.databaseURL)
 	x.shop, _ = x.newSender(t)
@@ -144,14 +144,14 @@ func newMatrix(t *testing.T) *matrix {
 }
 
 // newSender makes a merchant whose account at the simulator is reached through
-// the stage.
+// the proxy.
 func (x *matrix) newSender(t *testing.T) (s harness.Shop, account string) {
 	t.Helper()
 	var made harness.Merchant
 	x.stays.MustRun(t, "", &made, "merchant", "create", "Toko Kirim", "--tier", "scale")
 	x.stays.Merchants = append(x.stays.Merchants, made)
 	account = x.ConnectThrough(t, x.stays, made.MerchantID, func(given json.RawMessage) json.RawMessage {
-		changed := x.stage.before(t, given)
+		changed := x.proxy.before(t, given)
 		if err := json.Unmarshal(changed, &x.credentials); err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func (x *matrix) newSender(t *testing.T) (s harness.Shop, account string) {
 	return harness.Shop{Program: x.stays, MerchantID: made.MerchantID, Key: made.LiveKey}, account
 }
 
-// before leads credentials to the stage, and the stage to where they led.
+// before leads credentials to the proxy, and the proxy to where they led.
 func (g *upstreamProxy) before(t testing.TB, credentials json.RawMessage) json.RawMessage {
 	t.Helper()
 	var given harness.Fields
@@ -186,16 +186,16 @@ func (x *matrix) revive(t *testing.T) {
 	x.dies.AwaitServing(t)
 }
 
-// add makes a case with its scene.
+// add makes a case with its script.
 func (x *matrix) add(r route, m upstreamFault, at point) *transferCase {
 	c := &transferCase{transfer: r.newTransfer(), upstreamFault: m, point: at.name, reference: harness.NewReference(), mark: uuid.NewString(), shop: x.shop}
-	if m.story != "" {
-		c.transfer = r.withPlan(m.story)
+	if m.plan != "" {
+		c.transfer = r.withPlan(m.plan)
 	}
-	c.scene = x.stage.give(c.amount, m.act, at.at)
+	c.script = x.proxy.give(c.amount, m.act, at.at)
 	if m.act == actToken {
 		c.shop = x.expiring
-		c.scene.expire = func() { x.stays.TrySandbox(context.Background(), "/tokens", harness.Fields{"client_id": x.account}) }
+		c.script.expire = func() { x.stays.TrySandbox(context.Background(), "/tokens", harness.Fields{"client_id": x.account}) }
 	}
 	x.cases = append(x.cases, c)
 	return c
@@ -205,24 +205,24 @@ func (x *matrix) add(r route, m upstreamFault, at point) *transferCase {
 // than they wait for an answer.
 const reachesWithin = 7 * time.Second
 
-// settledWithin is when what all calls of a round were answered is being settled.
-func (at point) settledWithin() time.Duration {
+// appliesWithin is when the answers to all calls of a round are being applied.
+func (at point) appliesWithin() time.Duration {
 	if at.late {
 		return silentFor
 	}
 	return reachesWithin
 }
 
-// round lets every mishap happen at once to both kinds of transfers, and somebody
+// round lets every fault happen at once to both kinds of transfers, and somebody
 // die at a point.
-func (x *matrix) round(t *testing.T, at point, mishaps []upstreamFault) {
+func (x *matrix) round(t *testing.T, at point, faults []upstreamFault) {
 	t.Helper()
 	x.revive(t)
 	var all []*transferCase
 	var posts sync.WaitGroup
-	for _, m := range mishaps {
+	for _, m := range faults {
 		for _, r := range routes {
-			if at.settle && m.silent() != at.late {
+			if at.apply && m.silent() != at.late {
 				continue
 			}
 			c := x.add(r, m, at)
@@ -237,7 +237,7 @@ func (x *matrix) round(t *testing.T, at point, mishaps []upstreamFault) {
 		x.strike(t, at.plugin)
 	}
 	for _, c := range all {
-		c.scene.letGo()
+		c.script.letGo()
 	}
 	x.tap.disarm(!at.plugin)
 	posts.Wait()
@@ -252,12 +252,12 @@ func (x *matrix) reach(t *testing.T, at point, all []*transferCase) {
 	deadline, cancel := context.WithTimeout(t.Context(), reachesWithin)
 	defer cancel()
 	for _, c := range all {
-		been := c.scene.arrived
+		been := c.script.arrived
 		if at.at == after {
-			been = c.scene.acted
+			been = c.script.acted
 		}
-		if c.upstreamFault.silent() && c.story != "" {
-			been = c.scene.arrived // the upstream itself is silent
+		if c.upstreamFault.silent() && c.plan != "" {
+			been = c.script.arrived // the upstream itself is silent
 		}
 		select {
 		case <-been:
@@ -265,20 +265,20 @@ func (x *matrix) reach(t *testing.T, at point, all []*transferCase) {
 			t.Fatalf("%s has not come so far; answered %q", c, c.history())
 		}
 	}
-	if !at.settle {
+	if !at.apply {
 		return
 	}
 	var words []string
 	for _, c := range all {
-		words = append(words, c.scene.names()...)
+		words = append(words, c.script.names()...)
 	}
 	seen := x.tap.arm(at.unsent, words...)
 	for _, c := range all {
-		c.scene.letGo()
+		c.script.letGo()
 	}
-	wantWithin(t, at.settledWithin(), seen, "a settlement")
+	wantWithin(t, at.appliesWithin(), seen, "an answer that is applied")
 	// Everything else is answered and waits behind this one.
-	harness.Await(t, at.settledWithin(), "all answers", func() bool {
+	harness.Await(t, at.appliesWithin(), "all answers", func() bool {
 		found, err := x.dies.Plugin(t, "wallet1")
 		return err == nil && found.InFlight == 0
 	})
@@ -287,17 +287,17 @@ func (x *matrix) reach(t *testing.T, at point, all []*transferCase) {
 	}
 }
 
-// commit lets one settlement after the other go through, until all are committed.
+// commit lets one answer after the other be applied, until all are committed.
 // What is stopped last has not been heard of.
 func (x *matrix) commit(t *testing.T, all []*transferCase) {
 	t.Helper()
 	committed := func() bool {
-		books := x.recorded(t)
-		return !slices.ContainsFunc(all, func(c *transferCase) bool { return !books[c.reference].settled() })
+		records := x.recorded(t)
+		return !slices.ContainsFunc(all, func(c *transferCase) bool { return !records[c.reference].applied() })
 	}
 	for harness.Until(time.Second, committed) != nil {
 		next := x.tap.again()
-		harness.Await(t, reachesWithin, "the settlement of the others", func() bool {
+		harness.Await(t, reachesWithin, "the others, applied", func() bool {
 			select {
 			case <-next:
 				return true
@@ -332,7 +332,7 @@ func (x *matrix) strike(t *testing.T, plugin bool) {
 	x.dies.Kill(t)
 }
 
-// TestTransferFaultMatrix lets the quick mishaps meet every death, and waits for all
+// TestTransferFaultMatrix lets the quick faults meet every death, and waits for all
 // but the proof that nothing was sent, which takes a minute longer.
 func TestTransferFaultMatrix(t *testing.T) {
 	t.Parallel()
@@ -343,12 +343,12 @@ func TestTransferFaultMatrix(t *testing.T) {
 }
 
 // cross runs all rounds.
-func (x *matrix) cross(t *testing.T, mishaps []upstreamFault) {
+func (x *matrix) cross(t *testing.T, faults []upstreamFault) {
 	t.Helper()
 	began := time.Now()
 	arrive := x.lateCalls(t)
 	for _, at := range points {
-		x.round(t, at, mishaps)
+		x.round(t, at, faults)
 	}
 	for _, r := range routes {
 		for _, at := range reservePoints {
@@ -359,27 +359,27 @@ func (x *matrix) cross(t *testing.T, mishaps []upstreamFault) {
 	x.lateTokens(t)
 	arrive()
 	var names []string
-	for _, m := range mishaps {
+	for _, m := range faults {
 		names = append(names, m.String())
 	}
 	t.Logf("%d cases in %v: %s", len(x.cases), time.Since(began).Round(time.Second), strings.Join(names, "; "))
 }
 
 // complete adds what a short cut leaves out: the deaths after calls were given up,
-// for which nobody waits quickly. Then each mishap has met each death with both
+// for which nobody waits quickly. Then each fault has met each death with both
 // kinds of transfers.
-func (x *matrix) complete(t *testing.T, mishaps []upstreamFault) {
+func (x *matrix) complete(t *testing.T, faults []upstreamFault) {
 	t.Helper()
 	for _, at := range points {
-		if at.late = true; at.settle {
-			x.round(t, at, mishaps)
+		if at.late = true; at.apply {
+			x.round(t, at, faults)
 		}
 	}
 	met := map[string]int{}
 	for _, c := range x.cases {
 		met[c.upstreamFault.String()+" / "+c.point+" / "+c.route.String()]++
 	}
-	for _, m := range mishaps {
+	for _, m := range faults {
 		for _, at := range points {
 			for _, r := range routes {
 				if what := m.String() + " / " + at.name + " / " + r.String(); met[what] != 1 {
@@ -388,5 +388,5 @@ func (x *matrix) complete(t *testing.T, mishaps []upstreamFault) {
 			}
 		}
 	}
-	t.Logf("%d cases: %d mishaps x %d moments x %d kinds of transfers, and those at a claim", len(x.cases), len(mishaps), len(points), len(routes))
+	t.Logf("%d cases: %d faults x %d moments x %d kinds of transfers, and those at a reservation", len(x.cases), len(faults), len(points), len(routes))
 }

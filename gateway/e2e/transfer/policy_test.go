@@ -277,7 +277,7 @@ func checkHungUp(t *testing.T, s harness.Shop) {
 			_, err := s.Post(impatient, m.path, m.body(""))
 			gone <- err
 		}()
-		harness.Await(t, harness.PaidWithin, "the claim", func() bool { return isReserved(t, s.DatabaseURL, m.amount) })
+		harness.Await(t, harness.PaidWithin, "the reservation", func() bool { return isReserved(t, s.DatabaseURL, m.amount) })
 		hang()
 		if err := <-gone; err == nil {
 			t.Error("who hung up was answered")
@@ -304,7 +304,7 @@ func checkHungUp(t *testing.T, s harness.Shop) {
 	}
 }
 
-// isReserved tells whether a transfer of an amount has been claimed.
+// isReserved tells whether a transfer of an amount has been reserved.
 func isReserved(t *testing.T, databaseURL string, amount int64) bool {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), databaseURL)

@@ -12,7 +12,7 @@ import (
 )
 
 // TestTransfersAcrossReplicas has two replicas share transfers of which a third meets a
-// mishap, and one of them dies midway and comes back: no double, and none lost.
+// fault, and one of them dies midway and comes back: no double, and none lost.
 func TestTransfersAcrossReplicas(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -29,7 +29,7 @@ func TestTransfersAcrossReplicas(t *testing.T) {
 	x.check(t)
 }
 
-// TestTortureTransfers lets all mishaps meet every death, and then kills a
+// TestTortureTransfers lets all faults meet every death, and then kills a
 // gateway or its plugin again and again under a load of transfers, for minutes.
 // It waits for every end.
 func TestTortureTransfers(t *testing.T) {
@@ -64,15 +64,15 @@ func (x *matrix) open(t *testing.T, merchants int) {
 	}
 }
 
-// draw makes transfers, of which a third meets a mishap, if not one that takes all
+// draw makes transfers, of which a third meets a fault, if not one that takes all
 // the time that a caller has.
-func (x *matrix) draw(random *rand.Rand, many int, mishaps []upstreamFault) []*transferCase {
+func (x *matrix) draw(random *rand.Rand, many int, faults []upstreamFault) []*transferCase {
 	first := len(x.cases)
-	mishaps = slices.DeleteFunc(slices.Clone(mishaps), upstreamFault.silent)
+	faults = slices.DeleteFunc(slices.Clone(faults), upstreamFault.silent)
 	for i := range many {
 		m := upstreamFault{name: "nothing"}
 		if random.IntN(3) == 0 {
-			m = mishaps[random.IntN(len(mishaps))]
+			m = faults[random.IntN(len(faults))]
 		}
 		c := x.add(routes[i%2], m, point{name: "two replicas"})
 		if m.act != actToken {
@@ -119,7 +119,7 @@ func (x *matrix) killSharing(t *testing.T, cases []*transferCase, plugin bool) {
 		close(shared)
 	}()
 	harness.Await(t, heardWithin, "some calls", func() bool {
-		return slices.ContainsFunc(cases[third/2:third], func(c *transferCase) bool { return c.scene.called() > 0 })
+		return slices.ContainsFunc(cases[third/2:third], func(c *transferCase) bool { return c.script.called() > 0 })
 	})
 	x.strike(t, plugin)
 	<-shared

@@ -19,7 +19,7 @@ import (
 )
 
 // heardWithin is when a transfer that the provider ends after its delay has
-// ended here, too: it is looked at 10 s after its claim.
+// ended here, too: it is looked up 10 s after its reservation.
 const heardWithin = 20 * time.Second
 
 // TestTransfers uses every operation of wallet1 as merchants do. Each part has

@@ -22,16 +22,16 @@ import (
 )
 
 // upstreamProxy stands between plugins and the simulator of wallets. It passes calls on,
-// and plays the scene of each transfer that it was given one for, which it knows
+// and plays the script of each transfer that it was given one for, which it knows
 // by its amount.
 type upstreamProxy struct {
 	url    string
 	client *http.Client
 
-	mu     sync.Mutex
-	target string // the simulator's URL
-	scenes map[int64]*script
-	tokens chan struct{} // nobody gets a token before it is closed, unless it is nil
+	mu      sync.Mutex
+	target  string // the simulator's URL
+	scripts map[int64]*script
+	tokens  chan struct{} // nobody gets a token before it is closed, unless it is nil
 }
 
 // script is what becomes of a transfer's call on its way, and how far it has come.
@@ -70,11 +70,11 @@ const silentFor = 30 * time.Second
 
 func newUpstreamProxy(t testing.TB) *upstreamProxy {
 	t.Helper()
-	g := &upstreamProxy{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}, scenes: map[int64]*script{}}
+	g := &upstreamProxy{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}, scripts: map[int64]*script{}}
 	server := httptest.NewServer(g)
 	t.Cleanup(func() {
 		g.mu.Lock()
-		for _, sc := range g.scenes { // of a test that has failed
+		for _, sc := range g.scripts { // of a test that has failed
 			sc.letGo()
 		}
 		g.mu.Unlock()
@@ -86,7 +86,7 @@ func newUpstreamProxy(t testing.TB) *upstreamProxy {
 	return g
 }
 
-// pause says where scenes stop until they are let go.
+// pause says where scripts stop until they are let go.
 type pause int
 
 const (
@@ -95,7 +95,7 @@ const (
 	after         // it has, and nothing has come back
 )
 
-// give gives a transfer of an amount its scene.
+// give gives a transfer of an amount its script.
 func (g *upstreamProxy) give(amount int64, act string, at pause) *script {
 	sc := &script{act: act, arrived: make(chan struct{}), acted: make(chan struct{}), onward: make(chan struct{}), back: make(chan struct{}), expire: func() {}}
 	if at != before {
@@ -106,7 +106,7 @@ func (g *upstreamProxy) give(amount int64, act string, at pause) *script {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.scenes[amount] = sc
+	g.scripts[amount] = sc
 	return sc
 }
 
@@ -124,7 +124,7 @@ func (g *upstreamProxy) noTokens() (release func()) {
 	}
 }
 
-// letGo lets a scene go on from wherever it stops.
+// letGo lets a script go on from wherever it stops.
 func (sc *script) letGo() {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
@@ -172,7 +172,7 @@ func (g *upstreamProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.Unmarshal(body, &asked) // what is no transfer has no amount
 	whole, _ := strconv.ParseInt(strings.TrimSuffix(asked.Amount.Value, ".00"), 10, 64)
 	g.mu.Lock()
-	sc, tokens := g.scenes[whole], g.tokens
+	sc, tokens := g.scripts[whole], g.tokens
 	g.mu.Unlock()
 	if tokens != nil && strings.HasSuffix(r.URL.Path, "/access-token/b2b") {
 		<-tokens
@@ -190,7 +190,7 @@ func (g *upstreamProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.act(w, r, body, sc)
 }
 
-// act plays a scene.
+// act plays a script.
 func (g *upstreamProxy) act(w http.ResponseWriter, r *http.Request, body []byte, sc *script) {
 	var came reply
 	if sc.act == actToken {
