@@ -25,8 +25,8 @@ func createFor(t *testing.T, s harness.Shop, url string, others harness.Fields) 
 	return a.Payment()
 }
 
-// TestCallbacks receives the callbacks of every end that a payment can have,
-// and answers some of them badly.
+// TestCallbacks receives the callbacks of every final state of a payment, and
+// answers some of them with errors.
 func TestCallbacks(t *testing.T) {
 	t.Parallel()
 	p := harness.Start(t, harness.Settings{})

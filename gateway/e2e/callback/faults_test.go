@@ -13,8 +13,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
-// paidBatch is payments that are paid while something goes wrong, all with callbacks
-// to one receiver.
+// paidBatch is payments that are paid while something goes wrong, all with
+// callbacks to one receiver.
 type paidBatch struct {
 	box  *harness.Receiver
 	made []harness.Payment
@@ -88,8 +88,8 @@ func (c *paidBatch) wantAll(t *testing.T, s harness.Shop, within time.Duration) 
 	return duplicates
 }
 
-// TestCallbacksSurviveGatewayKills kills the gateway while it delivers, at moments that
-// nobody chose.
+// TestCallbacksSurviveGatewayKills kills the gateway at random moments while it
+// delivers.
 func TestCallbacksSurviveGatewayKills(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -121,7 +121,7 @@ func TestCallbacksSurviveGatewayKills(t *testing.T) {
 }
 
 // TestCallbacksSurviveDatabaseOutages takes the database away while callbacks are
-// delivered, in both ways.
+// delivered: once it refuses connections, once it is silent.
 func TestCallbacksSurviveDatabaseOutages(t *testing.T) {
 	t.Parallel()
 	proxy := harness.NewProxy(t, dbtest.New(t, "", nil))
@@ -147,7 +147,7 @@ func TestCallbacksSurviveDatabaseOutages(t *testing.T) {
 }
 
 // TestReplicasShareCallbacks has a second replica join while the first delivers,
-// which makes no duplicates, and then kills it.
+// which causes no duplicates, and then kills it.
 func TestReplicasShareCallbacks(t *testing.T) {
 	t.Parallel()
 	databaseURL := dbtest.New(t, "", nil)

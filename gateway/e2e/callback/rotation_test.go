@@ -16,9 +16,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
-// TestSecretRotationUnderTraffic rotates a callback secret while payments are paid.
-// A merchant who does as it is told (takes the next secret in when it is told,
-// and the old one out when the rotation is finished) verifies every delivery.
+// TestSecretRotationUnderTraffic rotates a callback secret while payments are
+// paid. A merchant verifies every delivery who adds the next secret when it is
+// shown and removes the old one when the rotation is finished.
 func TestSecretRotationUnderTraffic(t *testing.T) {
 	t.Parallel()
 	p := harness.Start(t, harness.Settings{})
@@ -126,9 +126,9 @@ func wantOneOf(t *testing.T, what string, one harness.Callback, secrets []string
 	return signer
 }
 
-// TestEventListRecoversMissedCallbacks reads a merchant's list to its end, as one does
-// whose receiver was away: every end is there once, in order, and nothing of
-// anybody else.
+// TestEventListRecoversMissedCallbacks reads a merchant's event list to its end,
+// as after an outage of the receiver: every final state is there once, in order,
+// and no other merchant's.
 func TestEventListRecoversMissedCallbacks(t *testing.T) {
 	t.Parallel()
 	p := harness.Start(t, harness.Settings{})

@@ -45,7 +45,8 @@ func collectionOf(a harness.Answer) collectionData {
 	return c
 }
 
-// collectionBody is the least that a collection needs, under a reference of its own.
+// collectionBody is the least that a collection needs, under a reference of its
+// own.
 func collectionBody(s harness.Shop, others harness.Fields) harness.Fields {
 	return harness.Fields{"amount": 10_000, "payer_email": "payer@example.com", "external_id": harness.NewReference()}.With(others)
 }
@@ -108,7 +109,8 @@ func (c collectionData) statusBody(reference string) string {
 	return text
 }
 
-// wantCallback holds a callback against the contract byte for byte, but for its time.
+// wantCallback holds a callback against the contract byte for byte, but for its
+// time.
 func (c collectionData) wantCallback(t testing.TB, one harness.Callback, event string) {
 	t.Helper()
 	want := fmt.Sprintf(`{"event":%q,"data":{%s,"timestamp":"TIME"}}`, event, c.statusBody(c.ExternalID))
@@ -133,7 +135,7 @@ func awaitCollection(t testing.TB, s harness.Shop, reference, status string) col
 
 // looked waits until the reports were surely looked at after now, asking for a sale
 // of their account.
-func (w *stall) looked(t testing.TB, reference string) {
+func (w *outlet) looked(t testing.TB, reference string) {
 	t.Helper()
 	since := time.Now()
 	harness.Await(t, collectedWithin, "a look at the reports", func() bool {
@@ -145,9 +147,9 @@ func (w *stall) looked(t testing.TB, reference string) {
 	statusOfCollection(t, w.Shop, reference) // the look is over when it is answered; one that somebody else began is not
 }
 
-// stall is a wallet whose reports a test writes, and the merchant that collects
-// with it in live mode.
-type stall struct {
+// outlet is a merchant that collects in live mode, and its wallet, whose reports
+// the test writes.
+type outlet struct {
 	harness.Shop
 	dir, code, national string
 	secret              string // of its callbacks
@@ -169,10 +171,10 @@ func newCode() (code, national string) {
 	return code + qris.Checksum(code), national
 }
 
-// newStall makes a merchant with a wallet of its own.
-func newStall(t testing.TB, p *harness.Program) *stall {
+// newOutlet makes a merchant with a wallet of its own.
+func newOutlet(t testing.TB, p *harness.Program) *outlet {
 	t.Helper()
-	w := &stall{dir: t.TempDir()}
+	w := &outlet{dir: t.TempDir()}
 	made := p.NewMerchant(t)
 	w.Shop, w.secret = harness.Shop{Program: p, MerchantID: made.MerchantID, Key: made.LiveKey}, made.CallbackSecret
 	w.code, w.national = newCode()
@@ -182,13 +184,13 @@ func newStall(t testing.TB, p *harness.Program) *stall {
 	return w
 }
 
-// credentials are those of a wallet with a code, whose reports are the stall's.
-func (w *stall) credentials(code string) harness.Fields {
+// credentials are those of a wallet with a code, whose reports are the outlet's.
+func (w *outlet) credentials(code string) harness.Fields {
 	return harness.Fields{"static_code": code, "merchant_code": w.national, "reports": harness.Fields{"directory": w.dir}}
 }
 
 // connect sets the connection as an operator does.
-func (w *stall) connect(t testing.TB, credentials harness.Fields) (string, error) {
+func (w *outlet) connect(t testing.TB, credentials harness.Fields) (string, error) {
 	t.Helper()
 	text, err := json.Marshal(credentials)
 	if err != nil {
@@ -203,7 +205,7 @@ type reportRow struct {
 	at       time.Time
 	amount   int64
 	status   string // SETTLED unless given
-	merchant string // the stall's unless given
+	merchant string // the outlet's unless given
 }
 
 // paid is the row that pays a sale.
@@ -220,7 +222,7 @@ func (r reportRow) reversed() reportRow {
 const reportHeader = "settlement_id,transaction_time,amount,currency,merchant_id,terminal_id,status\n"
 
 // lines are rows as reports have them.
-func (w *stall) lines(rows ...reportRow) string {
+func (w *outlet) lines(rows ...reportRow) string {
 	var text strings.Builder
 	for _, r := range rows {
 		status, whose := r.status, r.merchant
@@ -236,7 +238,7 @@ func (w *stall) lines(rows ...reportRow) string {
 }
 
 // report drops a whole report, complete up to now, and returns its name.
-func (w *stall) report(t testing.TB, rows ...reportRow) string {
+func (w *outlet) report(t testing.TB, rows ...reportRow) string {
 	t.Helper()
 	w.mu.Lock()
 	w.reports++
@@ -247,7 +249,7 @@ func (w *stall) report(t testing.TB, rows ...reportRow) string {
 }
 
 // drop moves a file into place, as wallets do.
-func (w *stall) drop(t testing.TB, name, content string) {
+func (w *outlet) drop(t testing.TB, name, content string) {
 	t.Helper()
 	path := filepath.Join(w.dir, name)
 	if err := os.WriteFile(path+".part", []byte(content), 0o600); err != nil {
@@ -259,7 +261,7 @@ func (w *stall) drop(t testing.TB, name, content string) {
 }
 
 // movementIDOf is the id under which operators know a sale.
-func (w *stall) movementIDOf(t testing.TB, c collectionData) (id string) {
+func (w *outlet) movementIDOf(t testing.TB, c collectionData) (id string) {
 	t.Helper()
 	w.QueryRow(t, &id, "SELECT id::TEXT FROM movements WHERE merchant_id = $1 AND kind = 'collection' AND reference = $2", w.MerchantID, c.ExternalID)
 	return id
@@ -267,7 +269,7 @@ func (w *stall) movementIDOf(t testing.TB, c collectionData) (id string) {
 
 // age makes a sale as old as if it had been made so much earlier, since no test
 // can wait out its life.
-func (w *stall) age(t testing.TB, c collectionData, by time.Duration) {
+func (w *outlet) age(t testing.TB, c collectionData, by time.Duration) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), w.DatabaseURL)
 	if err != nil {
@@ -286,7 +288,7 @@ func (w *stall) age(t testing.TB, c collectionData, by time.Duration) {
 }
 
 // waiting are the payments that wait for an operator, as its command lists them.
-func (w *stall) waiting(t testing.TB) []console.Settlement {
+func (w *outlet) waiting(t testing.TB) []console.Settlement {
 	t.Helper()
 	var list []console.Settlement
 	w.MustRun(t, "", &list, "settlement", "list", w.MerchantID)
@@ -294,7 +296,7 @@ func (w *stall) waiting(t testing.TB) []console.Settlement {
 }
 
 // wantWaiting wants exactly these payments on that list, as "state amount".
-func (w *stall) wantWaiting(t testing.TB, want ...string) {
+func (w *outlet) wantWaiting(t testing.TB, want ...string) {
 	t.Helper()
 	left := map[string]int{}
 	for _, s := range w.waiting(t) {
@@ -311,7 +313,7 @@ func (w *stall) wantWaiting(t testing.TB, want ...string) {
 }
 
 // assign gives a payment to a sale as an operator does.
-func (w *stall) assign(t testing.TB, payment string, c collectionData) (string, error) {
+func (w *outlet) assign(t testing.TB, payment string, c collectionData) (string, error) {
 	t.Helper()
 	return w.Run(t, "settlement", "assign", payment, w.movementIDOf(t, c), "--reason", "the payer has called")
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/qris"
 )
 
-// checkStaticCodes connects wallets by codes that are no static QRIS codes. Each is
-// refused naming what is wrong with it, and the wallet of before stays.
+// checkStaticCodes connects wallets with codes that are not static QRIS codes.
+// Each is refused with what is wrong, and the wallet from before stays.
 func checkStaticCodes(t *testing.T, p *harness.Program) {
-	w := newStall(t, p)
+	w := newOutlet(t, p)
 	summed := func(code string) string { return code + qris.Checksum(code) }
 	open := strings.TrimSuffix(w.code, w.code[len(w.code)-4:]) // without its checksum
 	altered := strings.Replace(w.code, "NamaKota1", "NamaKota2", 1)
@@ -66,8 +66,8 @@ func checkStaticCodes(t *testing.T, p *harness.Program) {
 	}
 }
 
-// saleCode is a whole dynamic code of the stall's.
-func (w *stall) saleCode(t *testing.T) string {
+// saleCode is a whole dynamic code of the outlet's.
+func (w *outlet) saleCode(t *testing.T) string {
 	t.Helper()
 	code, err := qris.Parse(w.code)
 	if err != nil {
@@ -80,17 +80,17 @@ func (w *stall) saleCode(t *testing.T) string {
 	return made.String()
 }
 
-// terminal is the stall's code with another terminal label, or with none.
-func (w *stall) terminal(label string) string {
+// terminal is the outlet's code with another terminal label, or with none.
+func (w *outlet) terminal(label string) string {
 	code := strings.Replace(w.code[:len(w.code)-4], "62070703K19", label, 1)
 	return code + qris.Checksum(code)
 }
 
-// checkCodeOwners connects another terminal of one merchant for another one, who
-// can't sell with it: a row of the reports need not name a terminal, and would pay a
-// sale of each.
+// checkCodeOwners connects one merchant's terminal for another merchant, who
+// cannot sell with it: a line of a report need not name a terminal, so it could
+// pay a sale of either.
 func checkCodeOwners(t *testing.T, p *harness.Program) {
-	owner, other := newStall(t, p), newStall(t, p)
+	owner, other := newOutlet(t, p), newOutlet(t, p)
 	mine := collect(t, other.Shop, nil)
 	other.national, other.dir = owner.national, owner.dir
 	if out, err := other.connect(t, other.credentials(owner.terminal("62070703K20"))); err != nil { // nobody has sold with it
@@ -113,7 +113,8 @@ func checkCodeOwners(t *testing.T, p *harness.Program) {
 	awaitCollection(t, owner.Shop, sale.ExternalID, "PAID")
 	other.wantStanding(t, "another account's report", []collectionData{mine}, 0)
 
-	// The owner may move to another terminal, with sales open by the code of this one.
+	// The owner may move to another terminal, with sales open by the code of this
+	// one.
 	open := collect(t, owner.Shop, harness.Fields{"amount": 20_000})
 	if out, err := owner.connect(t, owner.credentials(owner.terminal("62070703K20"))); err != nil {
 		t.Fatalf("%v\n%s", err, out)

@@ -15,8 +15,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// TestCollections sells by codes that a payer scans. The checks run side by side,
-// each with a wallet of its own.
+// TestCollections sells with QRIS codes that payers scan. The checks run side by
+// side, each with a wallet of its own.
 func TestCollections(t *testing.T) { //nolint:tparallel // the last checks touch what all share
 	t.Parallel()
 	edit := &harness.PolicyData{File: filepath.Join(t.TempDir(), "data.json")}
@@ -55,8 +55,8 @@ func mailsTo(t testing.TB, p *harness.Program, address string) []caught {
 	return slices.DeleteFunc(all, func(c caught) bool { return !slices.Contains(c.To, address) })
 }
 
-// checkCollectionLife sells the same thing six times at once, of which three are
-// paid, in another order; nobody asks how they stand.
+// checkCollectionLife sells the same thing six times at once. Three are paid, in
+// another order, and nobody asks for their status.
 func checkCollectionLife(t *testing.T, p *harness.Program) {
 	box := harness.NewReceiver(t, 0)
 	secretOf := map[string]string{"live": p.Merchants[harness.Small].CallbackSecret, "test": p.Merchants[harness.Small].TestCallbackSecret}
@@ -130,10 +130,10 @@ func wantPaid(t *testing.T, s harness.Shop, box *harness.Receiver, sale collecti
 	}
 }
 
-// checkCollectionErrors sends what is wrong. None of it uses quota, and the
-// reference of what was never made is free.
+// checkCollectionErrors sends invalid requests. None uses quota, and the
+// reference of a collection that was never made stays free.
 func checkCollectionErrors(t *testing.T, p *harness.Program) {
-	w, other := newStall(t, p), newStall(t, p)
+	w, other := newOutlet(t, p), newOutlet(t, p)
 	free := harness.NewReference()
 	for _, c := range []struct {
 		what  string
@@ -181,7 +181,7 @@ func checkCollectionErrors(t *testing.T, p *harness.Program) {
 }
 
 // wantTransportErrors sends what is wrong before anybody reads a field.
-func (w *stall) wantTransportErrors(t *testing.T) {
+func (w *outlet) wantTransportErrors(t *testing.T) {
 	t.Helper()
 	before := usedOf(t, w.Shop)
 	for _, path := range []string{"/wallet2/create", "/wallet2/status"} {
@@ -213,9 +213,9 @@ func (w *stall) wantTransportErrors(t *testing.T) {
 	}
 }
 
-// checkCollectionScopes uses keys that may not do everything, and then stops the
+// checkCollectionScopes uses keys with too few scopes, and then suspends the
 // merchant.
-func checkCollectionScopes(t *testing.T, w *stall) {
+func checkCollectionScopes(t *testing.T, w *outlet) {
 	t.Helper()
 	keyed := func(scope string) harness.Shop {
 		var made console.CreatedKey
@@ -245,9 +245,9 @@ func checkCollectionScopes(t *testing.T, w *stall) {
 	refuses(t, w.Shop, "suspended", "/wallet2/status", harness.Fields{"external_id": made.ExternalID}, stopped)
 }
 
-// checkCollectionLimits uses a quota and a rate of the merchant's own up.
+// checkCollectionLimits uses up a quota and a rate of the merchant's own.
 func checkCollectionLimits(t *testing.T, p *harness.Program) {
-	w := newStall(t, p)
+	w := newOutlet(t, p)
 	operate := func(args ...string) {
 		t.Helper()
 		if text, err := w.Run(t, append([]string{"merchant", "limit", w.MerchantID, "--reason", "for a test"}, args...)...); err != nil {
@@ -283,10 +283,11 @@ func checkCollectionLimits(t *testing.T, p *harness.Program) {
 	}
 }
 
-// checkSlowPlugin stops the plugin's process before a create: that one times out,
-// and the same again meanwhile is in progress; afterwards the same continues it.
+// checkSlowPlugin stops the plugin's process before a create. The create times
+// out, the same request in the meantime is in progress, and the same request
+// afterwards continues it.
 func checkSlowPlugin(t *testing.T, p *harness.Program) {
-	w := newStall(t, p)
+	w := newOutlet(t, p)
 	plugin := p.OneProcess(t, "the plugin", func(one harness.Process) bool { return one.Plays("wallet2", false) })
 	order := collectionBody(w.Shop, nil)
 	reference, _ := order["external_id"].(string)
@@ -320,7 +321,7 @@ func checkSlowPlugin(t *testing.T, p *harness.Program) {
 	}
 }
 
-// checkDeniedCollection has a policy refuse.
+// checkDeniedCollection has a policy deny a collection.
 func checkDeniedCollection(t *testing.T, p *harness.Program, edit *harness.PolicyData) {
 	t.Helper()
 	s := p.Shop(harness.Large, "live")

@@ -16,9 +16,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
-// TestCollectionsSurviveKills kills the gateway in the middle of a report of 5,000 rows
-// for 500 open sales, three times. Then each sale is paid once, by one payment, and
-// its merchant was told of it and of nothing else.
+// TestCollectionsSurviveKills kills the gateway three times in the middle of a
+// report of 5,000 lines for 500 open sales. Each sale is paid once, by one
+// payment, and its merchant gets that callback and no other.
 func TestCollectionsSurviveKills(t *testing.T) {
 	t.Parallel()
 	edit := &harness.PolicyData{File: filepath.Join(t.TempDir(), "data.json")}
@@ -42,7 +42,7 @@ func TestCollectionsSurviveKills(t *testing.T) {
 // batch is many open sales on one account, a report that pays them, and what is
 // known of both.
 type batch struct {
-	*stall
+	*outlet
 	box   *harness.Receiver
 	sales []collectionData
 	again int // payments of a sale that another pays
@@ -51,7 +51,7 @@ type batch struct {
 
 func newBatch(t *testing.T, p *harness.Program, count int) *batch {
 	t.Helper()
-	b := &batch{stall: newStall(t, p), box: harness.NewReceiver(t, 0)}
+	b := &batch{outlet: newOutlet(t, p), box: harness.NewReceiver(t, 0)}
 	b.sell(t, count)
 	return b
 }
@@ -65,7 +65,7 @@ func (b *batch) sell(t *testing.T, count int) {
 	for client := range clients {
 		group.Go(func() {
 			for i := client; i < count; i += clients {
-				order := collectionBody(b.stall.Shop, harness.Fields{"amount": 100_000 + 2_000*(i%amounts), "payer_email": fmt.Sprintf("payer%d@example.com", len(b.sales)+i)})
+				order := collectionBody(b.outlet.Shop, harness.Fields{"amount": 100_000 + 2_000*(i%amounts), "payer_email": fmt.Sprintf("payer%d@example.com", len(b.sales)+i)})
 				answers[i], faults[i] = b.Post(t.Context(), "/wallet2/create", order, "X-Callback-URL", b.box.URL)
 			}
 		})
@@ -108,7 +108,7 @@ func (b *batch) report(t *testing.T, count int) {
 		rows = append(rows, foreign)
 	}
 	rand.Shuffle(len(rows), func(i, j int) { rows[i], rows[j] = rows[j], rows[i] })
-	b.stall.report(t, rows...)
+	b.outlet.report(t, rows...)
 }
 
 // progress is how far a batch is.
@@ -124,8 +124,8 @@ const ofAccount = "account_id = (SELECT account_id FROM statements WHERE merchan
 const progressSQL = "SELECT (SELECT count(*) FROM settlements WHERE " + ofAccount + "), (SELECT count(*) FROM settlements WHERE state = 'matched' AND " + ofAccount + "), " +
 	"(SELECT count(*) FROM movements WHERE merchant_id = $1 AND kind = 'collection' AND state = 'done')"
 
-// upTo waits until so many sales are paid, and asks for some of them meanwhile, which
-// has the reports read.
+// upTo waits until so many sales are paid, and asks for some of them meanwhile,
+// which has the reports read.
 func (b *batch) upTo(t *testing.T, done int, within time.Duration) (g progress) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), b.DatabaseURL)
@@ -216,7 +216,7 @@ func (b *batch) check(t *testing.T) {
 }
 
 // TestTortureCollections sells and reports for minutes while gateway, plugin and
-// database are killed at random moments, and checks all of it at last.
+// database are killed at random moments, and then checks everything.
 func TestTortureCollections(t *testing.T) {
 	t.Parallel()
 	minutes := harness.TortureMinutes(t)
@@ -269,7 +269,7 @@ func TestTortureLongReport(t *testing.T) {
 		if time.Since(began) > 10*time.Minute {
 			t.Fatalf("after %v: %s", time.Since(began), g)
 		}
-		statusOfCollection(t, b.stall.Shop, b.sales[rand.IntN(len(b.sales))].ExternalID)
+		statusOfCollection(t, b.outlet.Shop, b.sales[rand.IntN(len(b.sales))].ExternalID)
 		<-time.After(100 * time.Millisecond)
 	}
 	t.Logf("100,000 payments were read, and 900 sales paid, within %v", time.Since(began).Round(time.Millisecond))

@@ -20,10 +20,10 @@ const (
 	coolDown       = reportsLate + 10*time.Minute
 )
 
-// checkLateMoney lets lives end. A sale is open until the reports have passed its
-// end, and what is paid after that is late money.
+// checkLateMoney lets sales expire. A sale is open until the reports have passed
+// its end, and money after that is late.
 func checkLateMoney(t *testing.T, p *harness.Program) {
-	w, box := newStall(t, p), harness.NewReceiver(t, 0)
+	w, box := newOutlet(t, p), harness.NewReceiver(t, 0)
 	inTime, expired, never := collect(t, w.Shop, nil, "X-Callback-URL", box.URL), collect(t, w.Shop, nil, "X-Callback-URL", box.URL), collect(t, w.Shop, nil)
 	w.age(t, inTime, collectionLife+5*time.Minute)
 	w.age(t, expired, collectionLife+reportsLate+5*time.Minute)
@@ -65,10 +65,10 @@ func checkLateMoney(t *testing.T, p *harness.Program) {
 	awaitCollection(t, w.Shop, never.ExternalID, "PAID")
 }
 
-// checkTwoCandidates makes two sales of one amount to which a payment could belong,
-// which clocks that differ make possible, and has an operator match it.
+// checkTwoCandidates makes two sales of one amount that a payment could belong
+// to, which clock skew makes possible, and has an operator match it.
 func checkTwoCandidates(t *testing.T, p *harness.Program) {
-	w := newStall(t, p)
+	w := newOutlet(t, p)
 	first := collect(t, w.Shop, nil)
 	w.age(t, first, collectionLife+coolDown+30*time.Second) // its amount has been free for half a minute
 	w.report(t)
@@ -96,7 +96,7 @@ func checkTwoCandidates(t *testing.T, p *harness.Program) {
 
 // takeAllBut takes all amounts that a new sale like a given one could have, but for
 // that one's.
-func (w *stall) takeAllBut(t *testing.T, c collectionData) {
+func (w *outlet) takeAllBut(t *testing.T, c collectionData) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), w.DatabaseURL)
 	if err != nil {
@@ -111,10 +111,10 @@ func (w *stall) takeAllBut(t *testing.T, c collectionData) {
 	}
 }
 
-// checkAssignments has payments that are no sale's, or whose sale is paid, given to
-// sales by an operator: each to one, and none twice.
+// checkAssignments has an operator match payments to sales, both payments without
+// a sale and payments for a paid one: each to one sale, and none twice.
 func checkAssignments(t *testing.T, p *harness.Program) {
-	w, other := newStall(t, p), newStall(t, p)
+	w, other := newOutlet(t, p), newOutlet(t, p)
 	box := harness.NewReceiver(t, 0)
 	sales := w.manySales(t, 3, "X-Callback-URL", box.URL)
 	foreign := collect(t, other.Shop, nil)

@@ -20,7 +20,7 @@ const (
 )
 
 // atOnce makes so many collections of one amount at the same time.
-func (w *stall) atOnce(t *testing.T, count, base int) []harness.Answer {
+func (w *outlet) atOnce(t *testing.T, count, base int) []harness.Answer {
 	t.Helper()
 	const clients = 32
 	answers, faults := make([]harness.Answer, count), make([]error, count)
@@ -58,11 +58,11 @@ func codesOf(t *testing.T, answers []harness.Answer, base int64) []int64 {
 	return codes
 }
 
-// checkCollectionRange uses all amounts up that a sale can have. Small codes come
-// first; what gets none uses no quota, and its reference stays free.
+// checkCollectionRange uses up all amounts that a sale can have. Small codes come
+// first. A request that gets none uses no quota, and its reference stays free.
 func checkCollectionRange(t *testing.T, p *harness.Program) {
 	const base, apart = 200_000, 300_000
-	w := newStall(t, p)
+	w := newOutlet(t, p)
 	if few := codesOf(t, w.atOnce(t, smallCodes, apart), apart); few[0] != 1 || few[len(few)-1] != smallCodes {
 		t.Errorf("the first %d codes are %d to %d", smallCodes, few[0], few[len(few)-1])
 	}

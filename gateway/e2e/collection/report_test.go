@@ -20,7 +20,7 @@ import (
 )
 
 // manySales makes sales of one amount.
-func (w *stall) manySales(t *testing.T, count int, headers ...string) []collectionData {
+func (w *outlet) manySales(t *testing.T, count int, headers ...string) []collectionData {
 	t.Helper()
 	var sales []collectionData
 	for range count {
@@ -30,7 +30,7 @@ func (w *stall) manySales(t *testing.T, count int, headers ...string) []collecti
 }
 
 // wantStanding wants the first of the sales paid, and the others open.
-func (w *stall) wantStanding(t *testing.T, what string, sales []collectionData, paid int) {
+func (w *outlet) wantStanding(t *testing.T, what string, sales []collectionData, paid int) {
 	t.Helper()
 	for i, sale := range sales {
 		want := "PENDING"
@@ -43,17 +43,17 @@ func (w *stall) wantStanding(t *testing.T, what string, sales []collectionData, 
 	}
 }
 
-// statementLines counts what was read of the stall's reports.
-func (w *stall) statementLines(t *testing.T) (count int) {
+// statementLines counts what was read of the outlet's reports.
+func (w *outlet) statementLines(t *testing.T) (count int) {
 	t.Helper()
 	w.QueryRow(t, &count, "SELECT count(*) FROM settlements WHERE "+ofAccount, w.MerchantID)
 	return count
 }
 
-// checkUntidyReports tells payments late, twice, backwards and in files whose names
-// are out of order. Each pays its sale, once.
+// checkUntidyReports reports payments late, twice, backwards and in files whose
+// names are out of order. Each pays its sale once.
 func checkUntidyReports(t *testing.T, p *harness.Program) {
-	w, box := newStall(t, p), harness.NewReceiver(t, 0)
+	w, box := newOutlet(t, p), harness.NewReceiver(t, 0)
 	sales := w.manySales(t, 6, "X-Callback-URL", box.URL)
 	now := time.Now()
 	var rows []reportRow
@@ -109,13 +109,13 @@ var brokenReports = []brokenReport{
 	{"a quote that is open", altered(21, "X", `"X`), "line 21"},
 }
 
-// checkBrokenReports drops files that can't be read, beside others. Nothing of
-// them counts until they are mended; an operator is told where they are broken.
+// checkBrokenReports drops unreadable files beside good ones. None of their lines
+// count until they are repaired, and an operator sees where they are broken.
 func checkBrokenReports(t *testing.T, p *harness.Program) {
 	const named = "settlement-broken.csv"
-	stalls, sales, whole := make([]*stall, len(brokenReports)), make([][]collectionData, len(brokenReports)), make([][]string, len(brokenReports))
+	stalls, sales, whole := make([]*outlet, len(brokenReports)), make([][]collectionData, len(brokenReports)), make([][]string, len(brokenReports))
 	for i, c := range brokenReports {
-		w, now := newStall(t, p), time.Now()
+		w, now := newOutlet(t, p), time.Now()
 		stalls[i], sales[i] = w, w.manySales(t, 3)
 		rows := []reportRow{sales[i][1].paid(now)}
 		for n := range 98 {
@@ -147,8 +147,8 @@ func checkBrokenReports(t *testing.T, p *harness.Program) {
 }
 
 // complained tells whether the operators' list names parts of what is wrong with a
-// stall's reports.
-func (w *stall) complained(t *testing.T, parts ...string) bool {
+// outlet's reports.
+func (w *outlet) complained(t *testing.T, parts ...string) bool {
 	t.Helper()
 	list, err := w.Admin().Attention(t.Context())
 	if err != nil {
@@ -163,10 +163,10 @@ func (w *stall) complained(t *testing.T, parts ...string) bool {
 	return false
 }
 
-// checkFormsOfReports reads whole reports of other forms, and waits for the rest of
+// checkFormsOfReports reads reports in other forms, and waits for the rest of
 // half a line.
 func checkFormsOfReports(t *testing.T, p *harness.Program) {
-	w := newStall(t, p)
+	w := newOutlet(t, p)
 	sales := w.manySales(t, 4)
 	now := time.Now()
 	row := func(i int) string {
@@ -195,7 +195,7 @@ func checkFormsOfReports(t *testing.T, p *harness.Program) {
 // checkLongReport reads a report of a hundred thousand rows, most of them of the
 // wallet's other merchants.
 func checkLongReport(t *testing.T, p *harness.Program) {
-	w := newStall(t, p)
+	w := newOutlet(t, p)
 	sales := w.manySales(t, 8)
 	long := w.longReport(sales, 100_000, 2_000)
 	began := time.Now()
@@ -209,9 +209,9 @@ func checkLongReport(t *testing.T, p *harness.Program) {
 	}
 }
 
-// longReport has so many rows in a random order, of which so many are the stall's;
+// longReport has so many rows in a random order, of which so many are the outlet's;
 // among those the sales are paid.
-func (w *stall) longReport(sales []collectionData, count, ours int) string {
+func (w *outlet) longReport(sales []collectionData, count, ours int) string {
 	now := time.Now()
 	rows := make([]reportRow, count)
 	for i := range rows {
@@ -227,10 +227,10 @@ func (w *stall) longReport(sales []collectionData, count, ours int) string {
 	return reportHeader + w.lines(rows...)
 }
 
-// checkReversals takes payments back: after they paid, in the same report, and
-// before they are told of.
+// checkReversals reverses payments: after they paid a sale, in the same report,
+// and before they are reported.
 func checkReversals(t *testing.T, p *harness.Program) {
-	w, box := newStall(t, p), harness.NewReceiver(t, 0)
+	w, box := newOutlet(t, p), harness.NewReceiver(t, 0)
 	sales := w.manySales(t, 3, "X-Callback-URL", box.URL)
 	now := time.Now()
 	after, beside, before := sales[0].paid(now), sales[1].paid(now), sales[2].paid(now)
@@ -262,7 +262,7 @@ func checkReversals(t *testing.T, p *harness.Program) {
 // token and that fails at times.
 func checkRemoteReport(t *testing.T, p *harness.Program) {
 	const token = "a token for reports"
-	w := newStall(t, p)
+	w := newOutlet(t, p)
 	var mu sync.Mutex
 	body, status := reportHeader, http.StatusOK
 	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
@@ -308,10 +308,10 @@ func checkRemoteReport(t *testing.T, p *harness.Program) {
 	}
 }
 
-// checkSandboxWallet uses what the simulated wallet can be ordered to do at the
-// sandbox's door.
+// checkSandboxWallet uses the commands that the simulated wallet takes at the
+// sandbox.
 func checkSandboxWallet(t *testing.T, p *harness.Program) {
-	w := &stall{Shop: p.Shop(harness.Large, "test")}
+	w := &outlet{Shop: p.Shop(harness.Large, "test")}
 	sale := collect(t, w.Shop, harness.Fields{"amount": 70_000})
 	paid := p.Pay(t, harness.Fields{"qr_string": sale.QRString})
 	order := func(name string, body harness.Fields) {

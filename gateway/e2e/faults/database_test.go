@@ -11,9 +11,10 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// TestPaymentsSurviveDatabaseOutages takes the database away under load, in two ways: it refuses,
-// and it is silent. Nothing crashes, every answer is in the contract's shape
-// and comes in time, and afterwards all goes on without a restart.
+// TestPaymentsSurviveDatabaseOutages takes the database away under load: once it
+// refuses connections, once it is silent. Nothing crashes, every answer has the
+// contract's shape and comes in time, and afterwards everything works without a
+// restart.
 func TestPaymentsSurviveDatabaseOutages(t *testing.T) {
 	t.Parallel()
 	proxy := harness.NewProxy(t, dbtest.New(t, "", nil))

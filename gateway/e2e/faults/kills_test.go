@@ -10,9 +10,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
-// TestPaymentsSurviveGatewayKills kills the gateway while many clients create payments, at
-// moments that nobody chose, and starts it again each time, beside what its
-// plugins and simulators do about their end.
+// TestPaymentsSurviveGatewayKills kills the gateway at random moments while many
+// clients create payments, and starts it again each time, while its plugins and
+// simulators are still ending.
 func TestPaymentsSurviveGatewayKills(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())

@@ -10,8 +10,9 @@ import (
 )
 
 // TestProviderFaults makes the provider fail in every way, hangs up, and kills
-// the plugin in a call. Then all references are sent again, and each must end
-// in one payment. Meanwhile others live out the shortest life there is.
+// the plugin during a call. Then all references are sent again, and each must end
+// in one payment. In the meantime other payments expire after the shortest
+// allowed time.
 func TestProviderFaults(t *testing.T) {
 	t.Parallel()
 	p := harness.Start(t, harness.Settings{})

@@ -214,8 +214,8 @@ func (s Shop) At(p *Program) Shop {
 	return s
 }
 
-// startSimulator runs the simulated provider and returns the URL of a door
-// like gerbang dev's, which passes what it is asked on to the control API.
+// startSimulator runs the simulated provider and returns a URL like gerbang dev's
+// sandbox, which passes requests on to the simulator's control API.
 func startSimulator(t testing.TB, plugin string, flags ...string) string {
 	t.Helper()
 	dir, token, log := t.TempDir(), uuid.NewString(), &recording{}

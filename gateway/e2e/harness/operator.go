@@ -52,7 +52,8 @@ func (p *Program) MovementOf(ctx context.Context, made Payment) (console.Movemen
 	return p.Admin().Movement(ctx, id)
 }
 
-// AwaitClosedBreaker waits until a provider's plugin runs and calls are let through.
+// AwaitClosedBreaker waits until a provider's plugin runs and calls are let
+// through.
 func (p *Program) AwaitClosedBreaker(t *testing.T, provider string) {
 	t.Helper()
 	Await(t, time.Minute, "a closed breaker", func() bool {

@@ -15,8 +15,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/database"
 )
 
-// PostgreSQL is a PostgreSQL server of the test's own, with durable commits, that is
-// killed and started again. Its clients reach it at one address all the time.
+// PostgreSQL is a PostgreSQL server of the test's own, with durable commits, that
+// is killed and started again. Its clients reach it at one address all the time.
 type PostgreSQL struct {
 	*Proxy
 	dir    string

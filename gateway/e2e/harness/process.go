@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// KillProvider kills a provider's plugin or simulator, unless it has ended just now.
+// KillProvider kills a provider's plugin or simulator, unless it has ended just
+// now.
 func (p *Program) KillProvider(t *testing.T, provider string, simulator bool) bool {
 	t.Helper()
 	for _, one := range p.Processes(t) {

@@ -204,7 +204,7 @@ func (p *Program) cleanup(t testing.TB) {
 	}
 }
 
-// KeepSecret has the log searched for a merchant's secrets, too.
+// KeepSecret adds merchants whose secrets the log must not hold.
 func (p *Program) KeepSecret(m ...Merchant) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

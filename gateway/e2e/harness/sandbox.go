@@ -68,9 +68,9 @@ func (p *Program) UpstreamMovements(t testing.TB) []UpstreamMovement {
 	return all
 }
 
-// WantOnceUpstream checks what exists upstream: nothing is there twice, neither by the upstream's reference nor by the amounts, which tests that use it keep
-// different for each reference of theirs. It returns how often each amount is
-// there.
+// WantOnceUpstream checks the upstream's own list: no reference is there twice,
+// and no amount, which the tests that use it keep different for each reference.
+// It returns how often each amount is there.
 func (p *Program) WantOnceUpstream(t testing.TB) map[int64]int {
 	t.Helper()
 	references, amounts := map[string]int{}, map[int64]int{}
@@ -108,7 +108,8 @@ func (p *Program) InjectInto(t testing.TB, provider, fault, operation string, co
 // FaultOperations are the simulator's names of what creates each type.
 var FaultOperations = map[string]string{"payment_link": "invoices.create", "qris": "qr_codes.create"}
 
-// TrySandbox gives the sandbox's door an order, and does not mind that it is closed.
+// TrySandbox gives the sandbox's door an order, and does not mind that it is
+// closed.
 func (p *Program) TrySandbox(ctx context.Context, path string, body Fields) bool {
 	content, err := json.Marshal(body)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
-// TestDevStopCrashRestart follows one data directory through a stop, a crash and what
-// comes after each.
+// TestDevStopCrashRestart restarts gerbang dev on one data directory after a stop
+// and after a crash.
 func TestDevStopCrashRestart(t *testing.T) {
 	t.Parallel()
 	s := harness.Settings{Data: harness.DataDir(t), DatabaseURL: dbtest.New(t, "", nil)}
@@ -138,7 +138,7 @@ func TestDevRefusesPublicAddress(t *testing.T) {
 	}
 }
 
-// TestDevStartsItsDatabase lets the program find or start its database itself.
+// TestDevStartsItsDatabase lets gerbang dev find or start its database itself.
 func TestDevStartsItsDatabase(t *testing.T) {
 	t.Parallel()
 	harness.RequirePostgreSQL(t)
@@ -162,7 +162,8 @@ func TestDevStartsItsDatabase(t *testing.T) {
 	p.Stop(t)
 }
 
-// TestPastedCommandsWork runs the banner's and the README's lines as a newcomer does.
+// TestPastedCommandsWork runs the commands of the banner and of the README, as a
+// newcomer pastes them.
 func TestPastedCommandsWork(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl"} {

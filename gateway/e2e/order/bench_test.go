@@ -59,8 +59,8 @@ func manyBuyers(b *testing.B, p *harness.Program, count int) []harness.Shop {
 	return shops
 }
 
-// storeOrders is the reservation and the application of an order, of so many merchants in turn,
-// who have all the money in the world.
+// storeOrders is the reservation and the application of an order, of so many
+// merchants in turn, who have all the money in the world.
 func storeOrders(b *testing.B, a *harness.BareStore, merchants int) func(int) error {
 	b.Helper()
 	conn, err := pgx.Connect(b.Context(), a.URL)

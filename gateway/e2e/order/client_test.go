@@ -142,7 +142,8 @@ type orderStatus struct {
 	message    string
 }
 
-// statusOfOrder asks how an order stands, and holds the answer against the contract.
+// statusOfOrder asks how an order stands, and holds the answer against the
+// contract.
 func statusOfOrder(t testing.TB, s harness.Shop, g goods, reference string) orderStatus {
 	t.Helper()
 	a := s.Ask(t, "/ppob/status", harness.Fields{"ref_id": reference})

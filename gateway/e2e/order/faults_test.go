@@ -13,7 +13,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// TestOrdersUnderUpstreamTrouble has the provider's side change under the gateway: its
+// TestOrdersUnderUpstreamTrouble changes the provider under the gateway: its
 // deposit runs out, and products change after the list was read. It also sells
 // with a markup.
 func TestOrdersUnderUpstreamTrouble(t *testing.T) {
@@ -101,7 +101,8 @@ func changedProducts(t *testing.T, p *harness.Program) {
 		}
 		upstream(t, p, "product", harness.Fields{"sku": "xld10", "price": 10_850, "seller_product_status": true, "buyer_product_status": true})
 	}
-	// What became cheaper is sold at the listed price, and recorded at what it cost.
+	// What became cheaper is sold at the listed price, and recorded at what it
+	// cost.
 	upstream(t, p, "product", harness.Fields{"sku": "xld10", "price": 10_000})
 	deposit := platform(t, s, "deposit")
 	g, reference := airtime.to(harness.UnknownPhone()), harness.NewReference()
@@ -186,9 +187,9 @@ type unheard struct {
 	made  int // purchases upstream at the end
 }
 
-// TestOrderProviderFaults loses the provider's words in every way. Each order is
-// answered that it is pending, and the look that comes a minute later ends it,
-// unless it can't know yet.
+// TestOrderProviderFaults loses the provider's answers in every way. Each order
+// is answered as pending, and the lookup a minute later ends it, unless the
+// lookup cannot know yet.
 func TestOrderProviderFaults(t *testing.T) {
 	t.Parallel()
 	p := harness.Start(t, harness.Settings{})

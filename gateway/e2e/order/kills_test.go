@@ -10,8 +10,8 @@ import (
 )
 
 // TestOrdersSurviveKills kills the gateway, its plugin, the provider and the
-// database while many merchants order, at moments that nobody chose. Then every
-// order is held against the ledger, the provider and the callbacks.
+// database at random moments while many merchants order. Then every order is
+// compared with the ledger, the provider and the callbacks.
 func TestOrdersSurviveKills(t *testing.T) {
 	t.Parallel()
 	db, seed := harness.NewPostgreSQL(t), uint64(time.Now().UnixNano())

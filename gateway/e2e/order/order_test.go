@@ -52,8 +52,8 @@ var (
 	paidForm   = regexp.MustCompile(`^S\d{10}N$`)
 )
 
-// checkEachSort orders each sort of goods with each end, on the demo merchant,
-// whose callbacks go to the sandbox's inbox.
+// checkEachSort orders each sort of goods with each final state, for the demo
+// merchant, whose callbacks go to the inbox of the sandbox.
 func checkEachSort(t *testing.T, p *harness.Program) {
 	s := p.Shop(harness.Large, "live")
 	now, failed := scenario{ends: "Success"}, scenario{ends: "Failed"}
@@ -248,7 +248,7 @@ func checkInquiry(t *testing.T, p *harness.Program) {
 	}
 }
 
-// checkOrderErrors is about what is wrong before the money call: nothing is
+// checkOrderErrors sends orders that fail before the money call: nothing is
 // charged, nothing is sent, and the reference stays free.
 func checkOrderErrors(t *testing.T, p *harness.Program) {
 	s := newBuyer(t, p, 100_000)
@@ -335,8 +335,8 @@ func (g goods) as(sku, target string) goods {
 	return g
 }
 
-// checkOrderReferences uses a reference again when there is no money left, and
-// with products that can't be bought: the reference is judged first.
+// checkOrderReferences uses a reference again when no money is left, and with
+// products that cannot be bought: the reference is checked first.
 func checkOrderReferences(t *testing.T, p *harness.Program) {
 	g, reference := airtime.to(harness.UnknownPhone()), harness.NewReference()
 	s := newBuyer(t, p, g.price)

@@ -8,8 +8,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// TestOrdersAcrossReplicas sends equal orders, and more than a balance pays for, to two
-// replicas at once: they share the database and the provider, and nothing else.
+// TestOrdersAcrossReplicas sends equal orders, and more orders than a balance
+// pays for, to two replicas at once. They share the database and the provider
+// only.
 func TestOrdersAcrossReplicas(t *testing.T) {
 	t.Parallel()
 	databaseURL := dbtest.New(t, "", nil)

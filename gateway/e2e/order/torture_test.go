@@ -12,9 +12,10 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
-// TestTortureOrders lets many merchants order for minutes, with all faults of their
-// provider, while gateway, plugin, provider and database are killed at random
-// moments. When all is quiet again, every order, rupiah and callback is checked.
+// TestTortureOrders lets many merchants order for minutes, with all faults of
+// their provider, while gateway, plugin, provider and database are killed at
+// random moments. When everything is quiet, every order, rupiah and callback is
+// checked.
 func TestTortureOrders(t *testing.T) {
 	t.Parallel()
 	minutes := harness.TortureMinutes(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// checkConsole does an operator's work on a merchant of its own, partly by the
+// checkConsole does an operator's work on a merchant of its own, partly by
 // commands and partly by the admin API.
 func checkConsole(t *testing.T, p *harness.Program) {
 	t.Run("health", func(t *testing.T) { checkHealth(t, p) })

@@ -85,7 +85,8 @@ func checkBadInput(t *testing.T, p *harness.Program) {
 	}
 }
 
-// checkRoutes is about what is no operation, and about forms that are fine.
+// checkRoutes calls paths that are no operation, and sends requests in other
+// valid forms.
 func checkRoutes(t *testing.T, p *harness.Program) {
 	s := p.Shop(harness.Large, "live")
 	for _, c := range []struct {

@@ -40,7 +40,8 @@ func checkCheckoutPage(t *testing.T, p *harness.Program) {
 	if policy := header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
 		t.Errorf("Content-Security-Policy %q", policy)
 	}
-	// The one address of elsewhere is the provider's page, which the payer chooses to open.
+	// The one address of elsewhere is the provider's page, which the payer
+	// chooses to open.
 	provider := p.ProviderPage(t, made.CheckoutURL)
 	rest := strings.ReplaceAll(string(page), html.EscapeString(provider), "/")
 	if found := elsewhere.FindString(rest); found != "" {

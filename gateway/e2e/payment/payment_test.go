@@ -17,8 +17,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/qris"
 )
 
-// TestPayments drives one program as merchants and payers do. The checks
-// run side by side, each with references of its own.
+// TestPayments drives one program as merchants and payers do. The checks run side
+// by side, each with references of its own.
 func TestPayments(t *testing.T) {
 	t.Parallel()
 	p := harness.Start(t, harness.Settings{})
@@ -189,7 +189,8 @@ func checkReplays(t *testing.T, p *harness.Program) {
 		if !first.Success || first.Replayed() {
 			t.Fatalf("%s: %s", kind, first)
 		}
-		// Other words for the same request: null, "", another spelling of the number.
+		// Other words for the same request: null, "", another spelling of the
+		// number.
 		again := s.Ask(t, "/payments/create", order.With(harness.Fields{"success_url": "", "amount": json.RawMessage("12000.00")}))
 		if !again.Replayed() || string(again.Data) != string(first.Data) {
 			t.Errorf("%s: a replay answered %s, first %s", kind, again, first)
@@ -321,7 +322,7 @@ func checkWrongAmount(t *testing.T, p *harness.Program) {
 	}
 }
 
-// checkMagic tries the amounts that make the simulator behave oddly.
+// checkMagic pays the amounts that make the simulator misbehave.
 func checkMagic(t *testing.T, p *harness.Program) {
 	s := p.Shop(harness.Large, "test")
 	for _, c := range []struct {
@@ -355,7 +356,7 @@ func checkMagic(t *testing.T, p *harness.Program) {
 	}
 }
 
-// checkRefusals is about creations that the provider does not take.
+// checkRefusals creates payments that the provider refuses.
 func checkRefusals(t *testing.T, p *harness.Program) {
 	s := p.Shop(harness.Large, "live")
 	for _, c := range []struct {

@@ -27,9 +27,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// TestQuotaWithSkewedClocks counts on three replicas whose clocks differ by minutes, while a
-// month ends: each calls the month by its own clock, and no month is above its
-// limit, though every replica wants more than that.
+// TestQuotaWithSkewedClocks counts on three replicas whose clocks differ by
+// minutes, while a month ends. Each names the month by its own clock, and no
+// month exceeds its limit, though every replica asks for more.
 func TestQuotaWithSkewedClocks(t *testing.T) {
 	t.Parallel()
 	const quota, each = 500, 400

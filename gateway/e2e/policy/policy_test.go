@@ -13,8 +13,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// TestPolicyEdits edits the limits of a running program. The directory has data.json
-// alone, so the default rules stay.
+// TestPolicyEdits edits the limits of a running program. The directory has
+// data.json alone, so the default rules stay.
 func TestPolicyEdits(t *testing.T) {
 	t.Parallel()
 	edit := &harness.PolicyData{File: filepath.Join(t.TempDir(), "data.json")}

@@ -19,8 +19,8 @@ func sales(limit int) []byte {
 }`, limit)
 }
 
-// TestQuota uses a quota up: only what was done is counted, a retry of what exists
-// is answered all the same, and an edit of the limit resets nothing.
+// TestQuota uses up a quota: only what was done is counted, a retry of an
+// existing payment is still answered, and an edit of the limit resets nothing.
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "data.json")

@@ -18,9 +18,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// TestQuotaAcrossReplicas has many clients use a quota up on three replicas, of which one
-// is killed and another loses its database for a while. What is admitted is never
-// above the limit, and all of it is used in the end.
+// TestQuotaAcrossReplicas has many clients use up a quota on three replicas, one
+// of which is killed and one loses its database for a while. Admissions never
+// exceed the limit, and in the end all of it is used.
 func TestQuotaAcrossReplicas(t *testing.T) {
 	t.Parallel()
 	const quota, clients = 900, 6 // of each replica
@@ -194,7 +194,8 @@ func (r *quotaRun) check(t *testing.T, quota int64, clients int, at *harness.Pro
 	if used != quota || most > quota || admitted > reserved || reserved > quota {
 		t.Error("the quota was not kept, or not all of it is used")
 	}
-	// What was counted and never made can only have been in the killed replica's hands.
+	// What was counted and never made can only have been in the killed replica's
+	// hands.
 	if lost := used - reserved; lost > int64(clients) {
 		t.Errorf("%d units were used by nothing, and %d requests were under way at the kill", lost, clients)
 	}

@@ -20,9 +20,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// TestReplicasUnderLoad runs three replicas on one database and one provider. They
-// begin together on an empty database; later one is killed and one is stopped,
-// both under load, and another joins.
+// TestReplicasUnderLoad starts three replicas at once on one empty database and
+// one provider. Under load one is killed, one is stopped, and another joins.
 func TestReplicasUnderLoad(t *testing.T) {
 	t.Parallel()
 	databaseURL := dbtest.New(t, "", nil)

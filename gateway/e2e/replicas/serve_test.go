@@ -18,8 +18,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// TestServe runs two replicas as an operator does who has no console but the
-// commands: from an empty database to a payment that is PAID, and to the end.
+// TestServe runs two replicas as an operator does with commands only: from an
+// empty database to a payment that is PAID, and to the stop.
 func TestServe(t *testing.T) {
 	t.Parallel()
 	databaseURL := dbtest.New(t, "", nil)

@@ -7,8 +7,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// checkTransferCallbacks receives what is told of every end in the sandbox's
-// inbox, verified and byte for byte.
+// checkTransferCallbacks receives the callbacks of every final state in the inbox
+// of the sandbox, verified and byte for byte.
 func checkTransferCallbacks(t *testing.T, p *harness.Program) {
 	s := p.Shop(harness.Large, "test")
 	inbox := p.SandboxURL + "/inbox"
@@ -72,8 +72,8 @@ func checkTransferCallbacks(t *testing.T, p *harness.Program) {
 	p.WantException(t, "reversed", s.MerchantID)
 }
 
-// checkPublicCases plays DANA's public test cases through the API. Those about
-// signatures, currencies and missing numbers no caller of ours can cause.
+// checkPublicCases plays DANA's public test cases through the API, except those
+// about signatures, currencies and missing numbers, which no merchant can cause.
 func checkPublicCases(t *testing.T, p *harness.Program) {
 	s := p.Shop(harness.Large, "live")
 	type outcome struct {

@@ -15,7 +15,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// recordedTransfer is a transfer as the gateway's database has it, with its callbacks.
+// recordedTransfer is a transfer as the gateway's database has it, with its
+// callbacks.
 type recordedTransfer struct {
 	Reference, ID, State string
 	Attempt              int
@@ -64,7 +65,8 @@ func (x *matrix) recorded(t testing.TB) map[string]recordedTransfer {
 	return recordedTransfers(t, x.databaseURL)
 }
 
-// movedByAmount is what has moved upstream, by amount, which is each transfer's own.
+// movedByAmount is what has moved upstream, by amount, which is each transfer's
+// own.
 func movedByAmount(t testing.TB, p *harness.Program) map[int64][]harness.UpstreamMovement {
 	t.Helper()
 	amounts := map[int64][]harness.UpstreamMovement{}

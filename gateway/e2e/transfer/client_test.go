@@ -145,8 +145,8 @@ func (m transfer) wantAnswer(t testing.TB, a harness.Answer, reference, status s
 	}
 }
 
-// statusOfTransfer asks how a transfer stands, by its reference or else by our own name,
-// and holds the answer against the contract byte for byte.
+// statusOfTransfer asks how a transfer stands, by its reference or else by our
+// own name, and holds the answer against the contract byte for byte.
 func statusOfTransfer(t testing.TB, s harness.Shop, m transfer, reference, id string) transferData {
 	t.Helper()
 	asked := harness.Fields{"external_id": reference}

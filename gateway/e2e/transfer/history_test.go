@@ -13,7 +13,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
-// checkTransferHistory follows transfers that succeed, fail later and are refused, by
+// checkTransferHistory finds transfers that succeed, fail later or are refused by
 // every id that anybody has of them.
 func checkTransferHistory(t *testing.T, p *harness.Program) {
 	s := p.Shop(harness.Large, "live")
@@ -113,8 +113,8 @@ func (m transfer) wantShown(t *testing.T, p *harness.Program, shown console.Move
 	}
 }
 
-// TestTransferOverrides has operators end what the provider tells nonsense of: two
-// of them, or one whose word is then reviewed.
+// TestTransferOverrides has operators end transfers that the provider answers
+// with nonsense: two operators together, or one whose override is reviewed.
 func TestTransferOverrides(t *testing.T) {
 	t.Parallel()
 	d := harness.NewDeploymentOf(t, "wallet1")

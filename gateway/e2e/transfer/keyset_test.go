@@ -14,8 +14,8 @@ import (
 )
 
 // TestTransferKeyset gives a deployment a new key, seals everything anew and
-// removes the old one, while two replicas transfer: no call fails. It also
-// connects accounts, of which the provider has the last word.
+// removes the old key, while two replicas transfer: no call fails. It also
+// connects accounts, which the provider verifies.
 func TestTransferKeyset(t *testing.T) {
 	t.Parallel()
 	x := newMatrix(t)
@@ -107,8 +107,8 @@ func (f *flow) stop() int {
 	return f.count()
 }
 
-// checkVerified connects an account with credentials that the provider does not
-// take, which changes nothing, and with some that it can't be asked about.
+// checkVerified connects an account with credentials that the provider refuses,
+// which changes nothing, and with credentials that it cannot be asked about.
 func checkVerified(t *testing.T, x *matrix) {
 	t.Helper()
 	s, _ := x.newSender(t)

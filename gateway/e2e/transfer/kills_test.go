@@ -15,8 +15,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// reservePoints are the moments after a reservation is committed and before its answer is
-// heard.
+// reservePoints are the moments after a reservation is committed and before its
+// answer is heard.
 var reservePoints = []point{{name: "gateway killed, reserved and not heard of"}, {name: "plugin killed, reserved and not heard of", plugin: true}}
 
 // dieReserving kills somebody at such a moment.
@@ -40,9 +40,9 @@ func (x *matrix) dieReserving(t *testing.T, at point, r route) {
 	}
 }
 
-// sleepReserving stops the gateway between reservation and send until somebody else has
-// looked, and told the merchant that it is pending. When it wakes, nothing goes
-// out any more, and that is known at once.
+// sleepReserving stops the gateway between reservation and send until somebody
+// else has looked, and told the merchant that it is pending. When it wakes,
+// nothing goes out any more, and that is known at once.
 func (x *matrix) sleepReserving(t *testing.T, r route) {
 	t.Helper()
 	x.revive(t)
@@ -104,8 +104,8 @@ func (x *matrix) lateTokens(t *testing.T) {
 }
 
 // lateCalls has calls arrive at the upstream after the gateway is dead and the
-// other one was told that nothing is there, again and again, but not yet for as long
-// as would make it proof.
+// other one was told that nothing is there, again and again, but not yet for as
+// long as would make it proof.
 func (x *matrix) lateCalls(t *testing.T) (arrive func()) {
 	t.Helper()
 	x.revive(t)

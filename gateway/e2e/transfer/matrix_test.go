@@ -17,8 +17,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// upstreamFault is something that becomes of a transfer's call: on its way, or by a plan
-// of the simulator, which goes by the receiver.
+// upstreamFault is something that becomes of a transfer's call: on its way, or by
+// a plan of the simulator, which goes by the receiver.
 type upstreamFault struct{ name, act, plan string }
 
 // quick are the faults whose end is soon known, or that move nothing.
@@ -58,8 +58,8 @@ type point struct {
 	late   bool // for calls that are given up: nothing is answered
 }
 
-// points are the moments of many transfers at once. Before a reservation is answered
-// there is only one at a time; see [matrix.dieReserving].
+// points are the moments of many transfers at once. Before a reservation is
+// answered there is only one at a time; see [matrix.dieReserving].
 var points = []point{
 	{name: "nobody dies", nobody: true},
 	{name: "gateway killed, the call at the upstream", at: before},
@@ -332,8 +332,9 @@ func (x *matrix) strike(t *testing.T, plugin bool) {
 	x.dies.Kill(t)
 }
 
-// TestTransferFaultMatrix lets the quick faults meet every death, and waits for all
-// but the proof that nothing was sent, which takes a minute longer.
+// TestTransferFaultMatrix combines the quick faults with every kill, and waits
+// for all ends but those that need the proof that nothing was sent, which takes a
+// minute longer.
 func TestTransferFaultMatrix(t *testing.T) {
 	t.Parallel()
 	x := newMatrix(t)

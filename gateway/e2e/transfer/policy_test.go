@@ -66,8 +66,8 @@ func (o *outflow) change(t *testing.T) {
 	o.write(t, "data.json", content)
 }
 
-// TestTransferPolicies lets policies bound what goes out, how often names are
-// asked for, and to whom money goes.
+// TestTransferPolicies bounds by policy what goes out, how often names are asked
+// for, and who may receive.
 func TestTransferPolicies(t *testing.T) {
 	t.Parallel()
 	o := newOutflow(t)
@@ -96,7 +96,8 @@ func TestTransferPolicies(t *testing.T) {
 	})
 }
 
-// checkOutflow spends the limits of a day, and gets back what came to nothing.
+// checkOutflow uses up the payout limits of a day, and gets back the amounts of
+// transfers that failed.
 func checkOutflow(t *testing.T, s harness.Shop) {
 	refuse := func(what string, m transfer, reference, part string) {
 		t.Helper()
@@ -140,8 +141,8 @@ func checkOutflow(t *testing.T, s harness.Shop) {
 	}
 }
 
-// checkOutflowAtOnce sends more at once than a day allows: exactly what fits
-// goes out.
+// checkOutflowAtOnce sends more at once than a day allows: exactly the limit goes
+// out.
 func checkOutflowAtOnce(t *testing.T, s harness.Shop) {
 	const many = 24
 	sent := make([]transfer, many)
@@ -169,7 +170,7 @@ func checkOutflowAtOnce(t *testing.T, s harness.Shop) {
 	}
 }
 
-// checkNameQuota asks for names until the month's are used up.
+// checkNameQuota asks for names until the month's quota is used up.
 func checkNameQuota(t *testing.T, s, elsewhere harness.Shop) {
 	ask := func(m transfer, names int) {
 		t.Helper()
@@ -222,8 +223,8 @@ func checkOtherHolder(t *testing.T, s harness.Shop) {
 	m.wantMoved(t, s.Program, 1)
 }
 
-// checkUnnamed sends equal transfers without a reference: two that were answered
-// are two, and one that is still open is one.
+// checkUnnamed sends equal transfers without a reference: two after answers are
+// two transfers, and two while the first is open are one.
 func checkUnnamed(t *testing.T, s harness.Shop) {
 	for _, r := range routes {
 		m := r.newTransfer()
@@ -243,8 +244,8 @@ func checkUnnamed(t *testing.T, s harness.Shop) {
 	}
 }
 
-// checkRepeats has a policy take equal transfers for one for a while, also where
-// the first was answered. A reference of their own tells them apart.
+// checkRepeats has a policy treat equal transfers as one for a while, also after
+// the first was answered. References of their own keep them apart.
 func checkRepeats(t *testing.T, o *outflow, s harness.Shop) {
 	o.data["transfers"].(harness.Fields)["merchants"] = harness.Fields{s.MerchantID: harness.Fields{"repeat_within": "10m"}}
 	o.change(t)
@@ -266,7 +267,7 @@ func checkRepeats(t *testing.T, o *outflow, s harness.Shop) {
 }
 
 // checkHungUp hangs up while the provider works on a transfer without a
-// reference. Who asks again gets that one, and no other.
+// reference. The same request again gets that transfer, and no other.
 func checkHungUp(t *testing.T, s harness.Shop) {
 	for _, r := range routes {
 		m := r.newTransfer()

@@ -11,8 +11,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
-// TestTransfersAcrossReplicas has two replicas share transfers of which a third meets a
-// fault, and one of them dies midway and comes back: no double, and none lost.
+// TestTransfersAcrossReplicas has two replicas share transfers, a third of which
+// meet a fault, and kills one replica midway: no transfer is doubled or lost.
 func TestTransfersAcrossReplicas(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -29,7 +29,7 @@ func TestTransfersAcrossReplicas(t *testing.T) {
 	x.check(t)
 }
 
-// TestTortureTransfers lets all faults meet every death, and then kills a
+// TestTortureTransfers combines all faults with every kill, and then kills a
 // gateway or its plugin again and again under a load of transfers, for minutes.
 // It waits for every end.
 func TestTortureTransfers(t *testing.T) {

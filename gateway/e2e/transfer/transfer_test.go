@@ -18,13 +18,13 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// heardWithin is when a transfer that the provider ends after its delay has
-// ended here, too: it is looked up 10 s after its reservation.
+// heardWithin is how long the gateway takes to learn of a transfer that the
+// provider ends late: it is looked up 10 s after its reservation.
 const heardWithin = 20 * time.Second
 
-// TestTransfers uses every operation of wallet1 as merchants do. Each part has
-// an account of its own at the provider, which the demo has one of in each mode
-// of each merchant.
+// TestTransfers uses every operation of wallet1 as merchants do. Each part has an
+// account of its own at the provider; the demo has one for each mode of each
+// merchant.
 func TestTransfers(t *testing.T) {
 	t.Parallel()
 	edit := &harness.PolicyData{File: filepath.Join(t.TempDir(), "data.json")}
@@ -33,7 +33,7 @@ func TestTransfers(t *testing.T) {
 	checkTransferIsolation(t, p)
 	for name, check := range map[string]func(*testing.T, *harness.Program){
 		"endpoints": checkTransferEndpoints, "errors": checkTransferErrors, "callbacks": checkTransferCallbacks,
-		"scopes": checkTransferScopes, "books": checkWalletBooks, "public test cases": checkPublicCases,
+		"scopes": checkTransferScopes, "mutations": checkMutations, "public test cases": checkPublicCases,
 		"trail": checkTransferHistory,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestTransfers(t *testing.T) {
 	}
 }
 
-// checkTransferEndpoints holds every answer against the contract byte for byte.
+// checkTransferEndpoints compares every answer with the contract byte for byte.
 func checkTransferEndpoints(t *testing.T, p *harness.Program) {
 	s := p.Shop(harness.Large, "live")
 	wantBanks(t, s.Ask(t, "/transfer/banks", nil))
@@ -100,7 +100,7 @@ func wantBanks(t *testing.T, a harness.Answer) {
 	}
 }
 
-// checkHolders gives names that are the holder's, or not, or say nothing.
+// checkHolders sends names that match the holder, differ, or say nothing.
 func checkHolders(t *testing.T, s harness.Shop) {
 	t.Helper()
 	m := toBank.to("7000004321") // Nasabah Contoh 4321
@@ -115,7 +115,8 @@ func checkHolders(t *testing.T, s harness.Shop) {
 	}
 }
 
-// checkOtherForms writes receivers in other ways; the money goes to the same.
+// checkOtherForms writes receivers in other forms; the money goes to the same
+// place.
 func checkOtherForms(t *testing.T, s harness.Shop) {
 	t.Helper()
 	for _, phone := range []string{"+6281234567890", "0812 3456 7890"} {
@@ -132,7 +133,7 @@ func checkOtherForms(t *testing.T, s harness.Shop) {
 	m.wantMoved(t, s.Program, 1)
 }
 
-// checkTransferErrors sends what is wrong, or what can't be done.
+// checkTransferErrors sends requests that are invalid or cannot be done.
 func checkTransferErrors(t *testing.T, p *harness.Program) {
 	s, other := p.Shop(harness.Large, "live"), p.Shop(harness.Small, "live")
 	for _, c := range []struct {
@@ -194,8 +195,8 @@ func checkTransferReferences(t *testing.T, s harness.Shop) {
 	m.wantMoved(t, s.Program, 1)
 }
 
-// checkTransferIsolation uses one reference in every mode of every merchant: each is a
-// transfer of its own, and nobody reads another's.
+// checkTransferIsolation uses one reference in every mode of every merchant: each
+// is a transfer of its own, and nobody reads another's.
 func checkTransferIsolation(t *testing.T, p *harness.Program) {
 	t.Helper()
 	m, reference := toWallet.newTransfer(), harness.NewReference()
@@ -222,7 +223,7 @@ func checkTransferIsolation(t *testing.T, p *harness.Program) {
 	}
 }
 
-// checkShortWallet sends more than there is, and less once there is more.
+// checkShortWallet sends more than the balance, and less after it was raised.
 func checkShortWallet(t *testing.T, s harness.Shop) {
 	t.Helper()
 	const much = 20_000_000
@@ -230,7 +231,8 @@ func checkShortWallet(t *testing.T, s harness.Shop) {
 	bank, wallet := toBank.newTransfer().of(450_000_000), toWallet.newTransfer().of(much)
 	sends(t, s, bank, "", "Success")
 	sends(t, s, bank.of(bank.amount+1), "", "Success")
-	// 100 million less 5,001 for fees and the rupiah are left, and less for what went before.
+	// 100 million less 5,001 for fees and the rupiah are left, and less for what
+	// went before.
 	for range 3 {
 		sends(t, s, wallet.of(much-nextTransfer.Add(1)), "", "Success")
 	}
@@ -256,7 +258,7 @@ func checkShortWallet(t *testing.T, s harness.Shop) {
 	fits.wantMoved(t, p, 1)
 }
 
-// checkTransferScopes uses keys that may not do everything.
+// checkTransferScopes uses keys with too few scopes.
 func checkTransferScopes(t *testing.T, p *harness.Program) {
 	s := p.Shop(harness.Large, "test")
 	keyed := func(scope string) harness.Shop {
@@ -338,9 +340,9 @@ func mutations(t *testing.T, s harness.Shop, limit int) []mutation {
 	}
 }
 
-// checkWalletBooks holds the mutations of a merchant that does nothing else
-// against what it has sent.
-func checkWalletBooks(t *testing.T, p *harness.Program) {
+// checkMutations compares the mutations of a merchant that does nothing else with
+// what it has sent.
+func checkMutations(t *testing.T, p *harness.Program) {
 	s := p.Shop(harness.Small, "test")
 	before := mutations(t, s, 100)
 	var sent, fees, rows int64

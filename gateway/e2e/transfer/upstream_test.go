@@ -21,9 +21,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
-// upstreamProxy stands between plugins and the simulator of wallets. It passes calls on,
-// and plays the script of each transfer that it was given one for, which it knows
-// by its amount.
+// upstreamProxy stands between plugins and the simulator of wallets. It passes
+// calls on, and plays the script of each transfer that it was given one for,
+// which it knows by its amount.
 type upstreamProxy struct {
 	url    string
 	client *http.Client
@@ -304,8 +304,8 @@ func (g *upstreamProxy) forward(r *http.Request, body []byte) reply {
 	return reply{response.StatusCode, response.Header, answered}
 }
 
-// databaseTap is the way to a database. It stops what has certain words in it: before it
-// arrives, or what the database says to it.
+// databaseTap is the way to a database. It stops what has certain words in it:
+// before it arrives, or what the database says to it.
 type databaseTap struct {
 	url, target string
 
