@@ -21,8 +21,9 @@ SCRIPTS := .ci/run $(wildcard deploy/tools/*/*.sh)
 MODULES := deploy/tools/dialect deploy/tools/generate
 TOOLS   := deploy/tools/lint $(MODULES)
 
-# On a busy machine a story of gateway/e2e may need more than go's ten minutes.
-GOTEST := go test -timeout 25m
+# The stories of gateway/e2e wait more than they compute: one package more runs at
+# a time than there are cores. On a busy machine a story needs more than ten minutes.
+GOTEST := go test -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) -timeout 25m
 
 SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
@@ -45,8 +46,8 @@ build: ## Build bin/gerbang and bin/plugins/*
 withdb:
 	go build -o bin/tools/withdb ./gateway/database/withdb
 
-# Tests of the whole program run what build has built.
-test test-cockroach torture: export GERBANG_TEST_BIN := $(CURDIR)/bin
+# Tests of the whole program run what `make build` has built.
+test test-cockroach torture bench: export GERBANG_TEST_BIN := $(CURDIR)/bin
 
 test: build withdb ## Run all tests on the database found (PostgreSQL is offered where there is none)
 	bin/tools/withdb -- $(GOTEST) $(TESTFLAGS) $(TESTS)

@@ -19,6 +19,7 @@ import (
 )
 
 const (
+	// BenchClients is how many clients ask at once.
 	BenchClients = 64
 	// benchRounds is how often what is compared takes turns, because a machine's
 	// speed drifts; the first round warms up and is not counted.
@@ -157,7 +158,7 @@ func hammer(op func(client int) error) (measured, error) {
 // on the same server.
 type BareStore struct {
 	B     *testing.B
-	URL   string
+	URL   string // of the database
 	Store *store.Store
 	Known [BenchClients]movement.Key // one that each client has created
 }

@@ -12,19 +12,6 @@ import (
 	"time"
 )
 
-// KillProvider kills a provider's plugin or simulator, unless it has ended just
-// now.
-func (p *Program) KillProvider(t *testing.T, provider string, simulator bool) bool {
-	t.Helper()
-	for _, one := range p.Processes(t) {
-		if one.Plays(provider, simulator) {
-			KillProcess(t, one)
-			return true
-		}
-	}
-	return false
-}
-
 // Process is one of the machine's processes.
 type Process struct {
 	PID, parent int
@@ -130,6 +117,19 @@ func StillAlive(t testing.TB, family []Process) []Process {
 		}
 	}
 	return alive
+}
+
+// KillProvider kills a provider's plugin or simulator, unless it has ended just
+// now.
+func (p *Program) KillProvider(t *testing.T, provider string, simulator bool) bool {
+	t.Helper()
+	for _, one := range p.Processes(t) {
+		if one.Plays(provider, simulator) {
+			KillProcess(t, one)
+			return true
+		}
+	}
+	return false
 }
 
 // KillProcess ends a process as a crash does.
