@@ -3,6 +3,7 @@ package admission
 import (
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -27,16 +28,10 @@ func ScopeOf(op *catalog.Operation) tenants.Scope {
 	if op.Scope != "" {
 		return tenants.Scope(op.Scope)
 	}
-	switch KindOf(op) {
-	case manifest.Payment, manifest.Collection:
-		return tenants.ScopeCollect
-	case manifest.Order:
-		return tenants.ScopeOrder
-	case manifest.Transfer:
-		return tenants.ScopeTransfer
-	default:
-		return tenants.ScopeRead
+	if rules, moves := movement.RulesOf(KindOf(op)); moves {
+		return tenants.Scope(rules.Scope)
 	}
+	return tenants.ScopeRead
 }
 
 // KindOf is the kind of an operation for scopes and policies: a status operation

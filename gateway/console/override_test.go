@@ -104,7 +104,7 @@ func TestTwoOperatorsOverrideATransfer(t *testing.T) {
 	if err != nil || second.Waiting || second.State != "done" || second.Override.ConfirmedBy != "budi" {
 		t.Fatalf("confirmed: %+v, %v", second, err)
 	}
-	if err := w.store.Note(t.Context(), time.Now(), m, "looked", `{"said":"pending"}`); err != nil {
+	if err := w.store.Note(t.Context(), time.Now(), m, "polled", `{"said":"pending"}`); err != nil {
 		t.Fatal(err)
 	}
 
@@ -113,7 +113,7 @@ func TestTwoOperatorsOverrideATransfer(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := shown.History[len(shown.History)-1]
-	if shown.State != "succeeded" || last.Event != "decided" || !strings.Contains(last.Detail, `"ayu, budi"`) || !strings.Contains(last.Detail, "called them") {
+	if shown.State != "succeeded" || last.Event != "overridden" || !strings.Contains(last.Detail, `"ayu, budi"`) || !strings.Contains(last.Detail, "called them") {
 		t.Errorf("the history ends with %+v", last)
 	}
 	if shown.Fee != 2500 || shown.NameMatch == nil || !*shown.NameMatch || shown.ConnectionVersion != 3 || shown.ConnectionOwner != "merchant" ||
@@ -143,7 +143,7 @@ func TestOneOperatorOverridesAlone(t *testing.T) {
 		t.Fatalf("%+v, %v", s, err)
 	}
 	shown, err := w.Movement(t.Context(), m.ID.String())
-	if err != nil || len(shown.Exceptions) != 1 || shown.Exceptions[0].Reason != "decided_alone" || shown.Exceptions[0].ResolvedAt != nil {
+	if err != nil || len(shown.Exceptions) != 1 || shown.Exceptions[0].Reason != "overridden_alone" || shown.Exceptions[0].ResolvedAt != nil {
 		t.Errorf("for review: %+v, %v", shown.Exceptions, err)
 	}
 	found, err := w.Find(t.Context(), m.ID.Compact(), time.Time{})

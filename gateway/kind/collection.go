@@ -53,7 +53,7 @@ func (k *Collection) Prepare(context.Context, lifecycle.Request, *movement.Movem
 // collection's life and the time in which its payment may still come to light.
 func (k *Collection) Reserve(ctx context.Context, op *catalog.Operation, draft movement.Movement, reserve lifecycle.Reserving) (movement.Movement, bool, error) {
 	draft.ExpiresAt = draft.CreatedAt.Add(op.Rules.Life)
-	draft.Reserved = lifecycle.ReservedAmountOf(op, draft)
+	draft.Reserved = op.Rules.Reservation(draft)
 	m, ours, err := reserve(ctx, draft)
 	if full, ok := errors.AsType[*movement.NoAmountError](err); ok {
 		now := k.lifecycle.Now()

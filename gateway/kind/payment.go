@@ -178,7 +178,7 @@ func (p *Payment) Checkout(ctx context.Context, id string) (Checkout, error) {
 	if err != nil {
 		return Checkout{}, fault.From(err)
 	}
-	op, err := lifecycle.Operation(l.Catalog, m)
+	op, err := l.Operation(m)
 	if err != nil {
 		return Checkout{}, fault.From(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -144,7 +143,7 @@ func (l *Lifecycle) receiver(ctx context.Context, m movement.Movement) (string, 
 // of, so that tries that come to nothing use up no amounts. Where that fails the
 // amount becomes free in its time.
 func (l *Lifecycle) releaseAmount(ctx context.Context, op *catalog.Operation, m movement.Movement) {
-	m.Reserved = ReservedAmountOf(op, m)
+	m.Reserved = op.Rules.Reservation(m)
 	if err := l.Store.ReleaseAmount(ctx, m); err != nil {
 		l.Log.WarnContext(ctx, "the amount of a collection that was not made stays reserved for a while", "movement", m.ID.String(), "error", err)
 	}
@@ -155,20 +154,4 @@ func (l *Lifecycle) Reread(ctx context.Context, id movement.ID) (movement.Moveme
 	return Persist(ctx, l.Patience, func(ctx context.Context) (movement.Movement, error) {
 		return l.Store.MovementByID(ctx, id)
 	})
-}
-
-// quarantineBeyond is how much longer than lines may be late an amount stays its
-// collection's own: more than movement.Skew, and time for an operator to see it.
-const quarantineBeyond = 10 * time.Minute
-
-// Quarantine is how long after its life the amount of a collection is nobody else's.
-func Quarantine(op *catalog.Operation) time.Duration {
-	return time.Duration(op.Manifest.ReportsLate) + quarantineBeyond
-}
-
-// ReservedAmountOf is where the amount of a collection is reserved, and until when.
-func ReservedAmountOf(op *catalog.Operation, m movement.Movement) movement.ReservedAmount {
-	return movement.ReservedAmount{
-		Account: movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), FreeAt: m.ExpiresAt.Add(Quarantine(op)),
-	}
 }

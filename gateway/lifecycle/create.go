@@ -166,16 +166,6 @@ func (l *Lifecycle) ready(ctx context.Context, r Request) (Connection, error) {
 	return c, l.Available(r.Operation.Provider, c.Mode)
 }
 
-// clockFault is why times of ours can't be relied on now. All replicas judge by
-// them: whether a request can still be under way, whether a payment is for a
-// collection, whether an amount is free.
-func (l *Lifecycle) clockFault() error {
-	if l.ClockFault == nil {
-		return nil
-	}
-	return l.ClockFault()
-}
-
 // Available is the error of a provider that can't be called now, nil where it can.
 func (l *Lifecycle) Available(provider, mode string) error {
 	err := l.Providers.Available(provider, mode)

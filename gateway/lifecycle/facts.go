@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -96,7 +97,7 @@ func (l *Lifecycle) addData(op *catalog.Operation, m movement.Movement, f *movem
 				f.Unreadable = Printable(unfit.Error())
 			}
 		}
-	case m.Answer == nil:
+	case !m.Answered():
 		if err = l.checkOffer(op, m, data); err == nil {
 			f.Data, f.Offers = data, true
 		}
@@ -201,3 +202,16 @@ func (l *Lifecycle) note(ctx context.Context, op *catalog.Operation, m movement.
 
 // noteTimeout bounds the writing of what is good to know and no more.
 const noteTimeout = time.Second
+
+// LogResult tells operators what came back, at a level that fits.
+func (l *Lifecycle) LogResult(ctx context.Context, m movement.Movement, r sdk.Result) {
+	level := slog.LevelDebug
+	switch {
+	case r.Blame == sdk.BlameAccount:
+		level = slog.LevelError // our own account: nobody but an operator can mend it
+	case r.Outcome == sdk.Unknown || r.Outcome == sdk.NotSent:
+		level = slog.LevelWarn
+	}
+	l.Log.Log(ctx, level, "provider answered", "movement", m.ID.String(), "provider", m.Provider, "merchant", m.Owner.MerchantID,
+		"mode", m.Owner.Mode, "outcome", r.Outcome.String(), "our_account", r.Blame == sdk.BlameAccount, "detail", r.Detail)
+}

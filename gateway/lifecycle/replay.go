@@ -49,7 +49,7 @@ func (l *Lifecycle) repeat(ctx context.Context, op *catalog.Operation, draft, m 
 		return answer, err
 	case movement.AnswerOffer:
 	}
-	if m.Answer == nil && m.State != movement.Failed {
+	if !m.Answered() && m.State != movement.Failed {
 		var err error
 		if m, err = l.goOn(ctx, op, m); err != nil {
 			return Answer{}, err
@@ -102,7 +102,7 @@ func (l *Lifecycle) await(ctx context.Context, op *catalog.Operation, m movement
 // the reference is never free again, and the end is told.
 func (l *Lifecycle) promise(ctx context.Context, op *catalog.Operation, m movement.Movement) (Answer, error) {
 	attempt := m.Attempt
-	if m.Answer == nil && (op.Rules.Answers == movement.AnswerPending || m.State == movement.Submitting) {
+	if !m.Answered() && (op.Rules.Answers == movement.AnswerPending || m.State == movement.Submitting) {
 		var err error
 		if m, err = l.acknowledge(ctx, op, m); err != nil {
 			return Answer{}, fault.From(err).Unknown().WithReference(m.CallersReference())
@@ -126,7 +126,7 @@ func (l *Lifecycle) acknowledge(ctx context.Context, op *catalog.Operation, m mo
 	if err != nil {
 		return m, err
 	}
-	if op.Rules.Answers == movement.AnswerPending && then.Answer == nil && !then.State.Unknown() && then.State != movement.NotSubmitted {
+	if op.Rules.Answers == movement.AnswerPending && !then.Answered() && !then.State.Unknown() && then.State != movement.NotSubmitted {
 		return l.keepAnswer(ctx, then, answer) // moved on by somebody else, who gave no answer
 	}
 	return then, nil
@@ -148,7 +148,7 @@ func (l *Lifecycle) keepAnswer(ctx context.Context, m movement.Movement, answer 
 // has ended before anybody was answered gets its first answer here, which then stays.
 func (l *Lifecycle) outcome(ctx context.Context, op *catalog.Operation, m movement.Movement) (Answer, error) {
 	switch {
-	case m.Answer != nil:
+	case m.Answered():
 		return Answer{Data: m.Answer}, nil
 	case m.Refusal != nil:
 		return l.refusedAnswer(m)

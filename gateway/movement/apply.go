@@ -164,7 +164,7 @@ func overridden(rules Rules, m Movement, f Fact) Transition {
 		Event: "overridden",
 		Detail: detail("source", f.source(), "operators", o.Operators(), "alone", alone, "outcome", string(o.Outcome),
 			"reason", o.Reason, "confirmation", o.ConfirmedReason),
-		Result: f.Data, Answers: rules.Answers == AnswerPending && m.Answer == nil,
+		Result: f.Data, Answers: rules.Answers == AnswerPending && !m.Answered(),
 	}
 	if o.State() == Succeeded {
 		t.Cost = m.Cost // nobody knows better than what was agreed
@@ -269,10 +269,10 @@ func moved(rules Rules, m Movement, f Fact, to State) Transition {
 	}
 	switch {
 	case rules.Answers == AnswerPending:
-		t.Result, t.Answers = f.Data, m.Answer == nil
+		t.Result, t.Answers = f.Data, !m.Answered()
 	case rules.Answers == AnswerPresent:
 		t.Result = f.Data
-	case to != Failed && m.Answer == nil && f.Offers: // what failed before it was answered is answered so
+	case to != Failed && !m.Answered() && f.Offers: // what failed before it was answered is answered so
 		t.Result, t.Answers = f.Data, true
 	}
 	return move(rules, m, f, to, t)
@@ -305,7 +305,7 @@ func confirmed(rules Rules, m Movement, f Fact, to State) Transition {
 		return succeededAgain(rules, m, f, again)
 	case again:
 		return doubt(ReasonPaidAgain, f.EventID, "it was paid before by "+m.FactID)
-	case to != Pending, m.State != Pending, rules.Answers != AnswerOffer, m.Answer != nil, !f.Offers:
+	case to != Pending, m.State != Pending, rules.Answers != AnswerOffer, m.Answered(), !f.Offers:
 		return Transition{}
 	}
 	return Transition{Effect: KeepAnswer, Result: f.Data, Answers: true, ProviderReference: f.ProviderReference, ExpiresAt: f.ExpiresAt}

@@ -87,7 +87,7 @@ func (o *Overrides) override(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	op, err := lifecycle.Operation(o.Catalog, m)
+	op, err := o.Operation(m)
 	switch {
 	case r.Attempt != 0 && r.Attempt != m.Attempt:
 		return Result{}, fault.Newf(fault.DuplicateReference,

@@ -9,8 +9,8 @@ import (
 
 const shownTransfer = `{"id":"m-1","merchant_id":"mer_1","kind":"transfer","state":"succeeded","amount":50000,"fee":2500,"name_match":false,
 	"upstream_reference":"m1-1","provider_reference":"prov-1","request":{"body":{"amount":50000}},"connection_owner":"merchant","connection_version":3,
-	"created_at":"2026-01-02T03:04:05Z","history":[{"sequence":2,"event":"decided","at":"2026-01-04T03:04:05Z","detail":"{}"}],
-	"notes":[{"event":"looked","detail":"{\"said\":\"pending\"}","at":"2026-01-02T03:05:05Z","last_at":"2026-01-03T03:04:05Z","times":7}],
+	"created_at":"2026-01-02T03:04:05Z","history":[{"sequence":2,"event":"overridden","at":"2026-01-04T03:04:05Z","detail":"{}"}],
+	"notes":[{"event":"polled","detail":"{\"said\":\"pending\"}","at":"2026-01-02T03:05:05Z","last_at":"2026-01-03T03:04:05Z","times":7}],
 	"overrides":[{"as":"success","operator":"ayu","reason":"portal","at":"2026-01-04T03:00:00Z","confirmed_by":"budi","confirmed_reason":"called","confirmed_at":"2026-01-04T03:04:04Z"}],
 	"exceptions":[{"reason":"unresolved","detail":"nobody knows","at":"2026-01-03T03:04:05Z","resolved_at":"2026-01-04T03:04:06Z","resolved_by":"ayu, budi","resolution":"decided"}],
 	"postings":[{"kind":"capture","at":"2026-01-04T03:04:05Z","held":-7}],
@@ -81,7 +81,7 @@ func TestTheTrailIsPrintedWhole(t *testing.T) {
 		}
 	}
 	before := -1
-	for _, event := range []string{"reserved", "looked", "listed", "proposed", "confirmed", "decided", "try"} { // as it happened
+	for _, event := range []string{"reserved", "polled", "listed", "proposed", "confirmed", "overridden", "try"} { // as it happened
 		if at := strings.Index(p.output.String(), "  "+event); at < before {
 			t.Errorf("%s comes too early", event)
 		} else {

@@ -143,7 +143,7 @@ func checkBrokenReports(t *testing.T, p *harness.Program) {
 			t.Errorf("%s: %d rows were read once it was mended, want 101", c.what, read)
 		}
 	}
-	stalls[0].WantException(t, "reports", stalls[0].MerchantID, named, brokenReports[0].named)
+	stalls[0].WantException(t, "statement", stalls[0].MerchantID, named, brokenReports[0].named)
 }
 
 // complained tells whether the operators' list names parts of what is wrong with a
@@ -156,7 +156,7 @@ func (w *outlet) complained(t *testing.T, parts ...string) bool {
 	}
 	for _, entry := range list {
 		missing := slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(entry.Detail, part) })
-		if entry.MerchantID == w.MerchantID && entry.Reason == "reports" && !missing {
+		if entry.MerchantID == w.MerchantID && entry.Reason == "statement" && !missing {
 			return true
 		}
 	}

@@ -158,7 +158,7 @@ func TestTransferOverrides(t *testing.T) {
 			t.Errorf("alone: %+v", got)
 		}
 		wantOverridden(t, s, c.transfer, c.reference, "decided alone success", "by peer: seen in the portal")
-		ops.WantException(t, "decided_alone", s.MerchantID, c.id[:8], "peer alone decided success")
+		ops.WantException(t, "overridden_alone", s.MerchantID, c.id[:8], "peer alone decided success")
 		awaitTransfer(t, s, young[i].transfer, young[i].reference, "", "Pending", 0)
 	}
 }
