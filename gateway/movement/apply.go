@@ -384,3 +384,11 @@ func (d Override) State() State {
 	}
 	return Failed
 }
+
+// source is the source as the history names it.
+func (f Fact) source() string {
+	if f.By != "" {
+		return f.By
+	}
+	return string(f.Source)
+}

@@ -94,11 +94,3 @@ func (f Fact) State() (State, bool) {
 	}
 	return "", false
 }
-
-// source is the source as the history names it.
-func (f Fact) source() string {
-	if f.By != "" {
-		return f.By
-	}
-	return string(f.Source)
-}
