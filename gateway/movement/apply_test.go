@@ -90,8 +90,10 @@ func TestApplyToPayments(t *testing.T) {
 		"what nobody was answered about": {
 			movement.Submitting, nil, movement.Fact{Says: movement.SaysNotSent}, func(t movement.Transition) any { return t.From }, []movement.State{movement.Submitting},
 		},
-		"polls by the end that is told now":      {movement.Submitting, nil, pending, next, 15 * time.Minute},
-		"polls without an end, as a call says":   {movement.Submitting, nil, accepted, next, 15 * time.Minute},
+		"polls by the end that is told now": {movement.Submitting, nil, pending, next, 15 * time.Minute},
+		"polls without an end, as a call says": {
+			movement.Submitting, nil, changed(accepted, func(f *movement.Fact) { f.Now = epoch.Add(20 * time.Minute) }), next, time.Hour,
+		},
 		"one more poll for late money":           {movement.Pending, nil, expired, next, seen + time.Hour},
 		"an amount that differs":                 {movement.Pending, nil, changed(success, func(f *movement.Fact) { f.Amount = 9 }), doubts, []movement.Doubt{{movement.ReasonAmount, "event-1", "asked 10000, the provider says 9"}}},
 		"another reference, before its currency": {movement.Pending, nil, changed(other, func(f *movement.Fact) { f.Currency = "USD" }), doubts, []movement.Doubt{{movement.ReasonContradiction, "event-9", "it is asked for as " + reference + ", the provider speaks of INV-9"}}},
@@ -102,6 +104,9 @@ func TestApplyToPayments(t *testing.T) {
 			movement.Expired, nil, changed(success, func(f *movement.Fact) { f.At = time.Time{} }), func(t movement.Transition) any { return t.HappenedAt.Sub(epoch) }, seen,
 		},
 		"a second payment": {movement.Succeeded, nil, success, doubts, []movement.Doubt{{movement.ReasonPaidAgain, "event-1", "it was paid before by " + earlier}}},
+		"a success without a name, once more": {
+			movement.Succeeded, nil, changed(success, func(f *movement.Fact) { f.EventID = "" }), doubts, []movement.Doubt(nil),
+		},
 		"a call that made nothing, of what is paid": {
 			movement.Succeeded, nil, movement.Fact{Source: movement.FromCall, Says: movement.SaysNotSent}, doubts,
 			[]movement.Doubt{{movement.ReasonContradiction, reference, "the call was not sent, but the provider has " + reference + ", which is succeeded"}},
