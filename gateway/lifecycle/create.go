@@ -237,10 +237,10 @@ func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m mov
 		}
 		return l.lookOnce(ctx, op, m, c)
 	}
-	now, listed, err := l.apply(ctx, op, m, f)
+	now, led, err := l.apply(ctx, op, m, f)
 	made := f.Says != movement.SaysRefused && f.Says != movement.SaysNotSent
 	switch {
-	case err != nil && listed && !op.Rules.Promises:
+	case err != nil && led == ledToException && !op.Rules.Promises:
 		return Answer{}, timedOut(m, l.Now()).Because(err)
 	case err != nil && op.Rules.Promises: // the poller finds out
 		l.Log.ErrorContext(ctx, "apply the provider's answer", "movement", m.ID.String(), "error", err)
@@ -255,7 +255,7 @@ func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m mov
 		return Answer{}, nothingSent(m) // also where a lookup has proven the same
 	case op.Rules.Promises:
 		return l.promise(ctx, op, now)
-	case listed: // the call made nothing, and the provider has it
+	case led == ledToException: // the call made nothing, and the provider has it
 		return Answer{}, timedOut(m, l.Now())
 	}
 	return l.outcome(ctx, op, now)

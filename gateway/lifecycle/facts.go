@@ -54,13 +54,22 @@ func (l *Lifecycle) factOfCall(op *catalog.Operation, m movement.Movement, resul
 // the update does not.
 func (l *Lifecycle) factOfUpdate(op *catalog.Operation, m movement.Movement, u sdk.StatusUpdate, source movement.Source) movement.Fact {
 	f := movement.Fact{
-		Source: source, Says: saysOf(u.Status), Reference: Printable(u.Reference), ProviderReference: NameOf(u.ProviderReference),
-		EventID: Printable(u.EventID), Amount: u.Amount, Currency: Printable(u.Currency), At: Plausible(u.At, l.Now()), ExpiresAt: u.ExpiresAt,
+		Source: source, Says: saysOf(u.Status), Reference: verbatim(u.Reference), ProviderReference: NameOf(u.ProviderReference),
+		EventID: Printable(u.EventID), Amount: u.Amount, Currency: verbatim(u.Currency), At: Plausible(u.At, l.Now()), ExpiresAt: u.ExpiresAt,
 	}
 	if f.Says != movement.SaysNothing && f.Says != movement.SaysNotFound {
 		l.addData(op, m, &f, u.Data)
 	}
 	return f
+}
+
+// verbatim makes what a provider wrote fit for our records, and unlike anything of ours
+// where it was not.
+func verbatim(text string) string {
+	if fitting := Printable(text); fitting != text {
+		return fitting + "…"
+	}
+	return text
 }
 
 func saysOf(s sdk.Status) movement.Says {

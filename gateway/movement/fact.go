@@ -75,6 +75,7 @@ type Fact struct {
 	Proves bool
 
 	Override *Override // of operators
+	Message  string    // what a merchant reads of a movement that has ended so
 	Begun    time.Time // when operators' override began to be applied
 }
 
