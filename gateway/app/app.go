@@ -189,7 +189,7 @@ func (a *App) wireMoney(vault *tenants.Vault, operations *catalog.Catalog, maile
 	a.queries = query.New(a.lifecycle, a.cache, a.store, holdBack)
 	a.reconciler = reconcile.New(a.lifecycle, a.host, a.store, a.store)
 	a.overrides = override.New(a.lifecycle, a.store)
-	a.payments = kind.AddPayment(a.lifecycle, func(id movement.ID) string { return a.config.PublicURL + "/checkout/" + id.String() })
+	a.payments = kind.AddPayment(a.lifecycle, a.config.PublicURL)
 	kind.AddCollection(a.lifecycle, a.reconciler)
 	kind.AddOrder(a.lifecycle, a.queries)
 	a.transfers = kind.AddTransfer(a.lifecycle, a.store)
