@@ -101,7 +101,7 @@ func TestTwoOperatorsOverrideATransfer(t *testing.T) {
 	_, err = other.Override(t.Context(), m.ID.String(), adminapi.NewOverride{As: "failed", Reason: "no"})
 	w.refused(err, http.StatusConflict, "")
 	second, err := other.Override(t.Context(), m.UpstreamReference(), adminapi.NewOverride{As: "success", Reason: "called them"})
-	if err != nil || second.Waiting || second.State != "done" || second.Override.ConfirmedBy != "budi" {
+	if err != nil || second.Waiting || second.State != "succeeded" || second.Override.ConfirmedBy != "budi" {
 		t.Fatalf("confirmed: %+v, %v", second, err)
 	}
 	if err := w.store.Note(t.Context(), time.Now(), m, "polled", `{"said":"pending"}`); err != nil {
