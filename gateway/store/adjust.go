@@ -32,8 +32,6 @@ var (
 	// ErrSameOperator says that an adjustment wants another operator than the one
 	// who asked for it.
 	ErrSameOperator = errors.New("store: another operator must decide it")
-	// ErrInvalid says that a record breaks a rule before any database is asked.
-	ErrInvalid = errors.New("store: invalid record")
 )
 
 // Adjustment is an operator's credit, or with a negative amount debit, of a
@@ -161,14 +159,6 @@ func (s *Store) DecideAdjustment(ctx context.Context, audit Audit, owner movemen
 		return Adjustment{}, fmt.Errorf("store: decide adjustment: %w", err)
 	}
 	return Adjustment{}, movement.ErrInsufficient
-}
-
-// unclearOf is an error where it leaves open what was committed.
-func unclearOf(err error) error {
-	if ambiguous(err) {
-		return err
-	}
-	return nil
 }
 
 // Adjustments lists operators' adjustments in a state, the newest first; "" is

@@ -162,13 +162,6 @@ func (s *Store) Events(ctx context.Context, owner movement.Owner, after uuid.UUI
 	return notices, wrap("events", err)
 }
 
-func wrap(what string, err error) error {
-	if err != nil {
-		return fmt.Errorf("store: %s: %w", what, err)
-	}
-	return nil
-}
-
 func callbacksFromRows(rows []dbsqlc.Callback, err error) ([]movement.Callback, error) {
 	if err != nil {
 		return nil, fmt.Errorf("store: callbacks: %w", err)

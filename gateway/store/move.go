@@ -255,13 +255,3 @@ func orNow(at, now time.Time) *time.Time {
 	}
 	return optional(at)
 }
-
-func recorded(what string, err error) (bool, error) {
-	if errors.Is(err, pgx.ErrNoRows) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("store: %s: %w", what, err)
-	}
-	return true, nil
-}

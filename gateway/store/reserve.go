@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -136,20 +135,6 @@ func asAsked(m movement.Movement) func(dbsqlc.ReserveMovementRow, error) (dbsqlc
 
 // reserveTries is how often a reservation is tried that conflicts with another.
 const reserveTries = 5
-
-// conflicting tells whether a statement was undone for another's sake, and may
-// succeed the next time.
-func conflicting(err error) bool {
-	pgErr, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (pgErr.Code == "40001" || pgErr.Code == "40P01")
-}
-
-// violates tells whether a constraint has undone a statement, because another took
-// the last room between this statement's check and its write.
-func violates(err error, constraint string) bool {
-	pgErr, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pgErr.Code == checkViolation && pgErr.ConstraintName == constraint
-}
 
 // unreserved finds out why nothing was reserved: the reference is taken, or what the
 // movement takes has no room.

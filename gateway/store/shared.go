@@ -103,7 +103,6 @@ func byBalance(a, b *sharedWrite) int {
 
 var (
 	errSharedOnly = errors.New("store: shared commits are for single-row statements")
-	errClosed     = errors.New("store: it is closed")
 )
 
 // Exec is not served.
@@ -176,16 +175,6 @@ func (w *sharedWrite) outlived() bool {
 	w.verdict <- notBegun{w.ctx.Err()}
 	return true
 }
-
-// notBegun is the verdict on a write that never reached the database.
-type notBegun struct{ cause error }
-
-func (e notBegun) Error() string { return "store: not begun in time: " + e.cause.Error() }
-
-func (e notBegun) Unwrap() error { return e.cause }
-
-// SafeToRetry tells, as errors of pgx do, that nothing was sent.
-func (e notBegun) SafeToRetry() bool { return true }
 
 // together commits a batch. Its error is the batch's; a verdict is either nil
 // or pgx.ErrNoRows.
