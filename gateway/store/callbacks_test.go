@@ -89,13 +89,17 @@ func TestToldWithItsChange(t *testing.T) {
 		"move": {movement.Pending, func(m movement.Movement, told *movement.CallbackEvent) (bool, error) {
 			change := move(m, movement.Succeeded)
 			change.Callback = told
-			return s.Move(t.Context(), now, change)
+			return apply(t.Context(), s, now, change)
 		}},
 		"paid late": {movement.Expired, func(m movement.Movement, told *movement.CallbackEvent) (bool, error) {
-			return s.PaidLate(t.Context(), now, store.Record{ID: m.ID, Detail: `{}`, Callback: told})
+			change := record(m, movement.LateMoney, time.Time{})
+			change.Callback = told
+			return apply(t.Context(), s, now, change)
 		}},
 		"reversed": {movement.Succeeded, func(m movement.Movement, told *movement.CallbackEvent) (bool, error) {
-			return s.Reversed(t.Context(), now, store.Record{ID: m.ID, Detail: `{}`, Callback: told})
+			change := record(m, movement.Reversal, time.Time{})
+			change.Callback = told
+			return apply(t.Context(), s, now, change)
 		}},
 	} {
 		for _, url := range []string{receiver, ""} {
@@ -144,7 +148,7 @@ func TestToldIsNotWrittenAlone(t *testing.T) {
 	other := at(t, s, "INV/2", movement.Pending)
 	change = move(other, movement.Succeeded)
 	change.Callback = one // its id is taken
-	if ok, err := s.Move(t.Context(), epoch, change); ok || err == nil {
+	if ok, err := apply(t.Context(), s, epoch, change); ok || err == nil {
 		t.Fatalf("a callback's id twice: %v, %v", ok, err)
 	}
 	if got := byID(t, s, other.ID); got.State != movement.Pending {

@@ -57,7 +57,7 @@ func TestFinding(t *testing.T) {
 			change(&m)
 		}
 		m = reserve(t, s, m)
-		moved(t, s, func() store.Move {
+		moved(t, s, func() movement.Change {
 			c := move(m, movement.Pending)
 			c.ProviderReference = "prov-" + reference
 			return c

@@ -180,12 +180,12 @@ func TestAskedSinceIsNotMoved(t *testing.T) {
 			t.Fatal(ours, err)
 		}
 		change := posted(m, movement.Failed)
-		change.AskedBefore = asked.Add(-time.Microsecond)
-		if done, err := s.Move(t.Context(), asked, change); err != nil || done || byID(t, s, m.ID).State != movement.Submitting {
+		change.PolledBefore = asked.Add(-time.Microsecond)
+		if done, err := apply(t.Context(), s, asked, change); err != nil || done || byID(t, s, m.ID).State != movement.Submitting {
 			t.Errorf("%s moved: %v, %v", m.Kind, done, err)
 		}
-		change.AskedBefore = asked
-		if done, err := s.Move(t.Context(), asked, change); err != nil || !done {
+		change.PolledBefore = asked
+		if done, err := apply(t.Context(), s, asked, change); err != nil || !done {
 			t.Errorf("%s: %v, %v", m.Kind, done, err)
 		}
 	}

@@ -70,27 +70,6 @@ func ordered(ctx context.Context, m movement.Movement) context.Context {
 	return context.WithValue(ctx, balanceKey{}, m.Owner)
 }
 
-// moveLimits runs the statement for a move that changes usage.
-func (s *Store) moveLimits(ctx context.Context, move Move, p dbsqlc.MoveMovementParams) error {
-	counts, err := usageOf(move.Movement)
-	if err != nil {
-		return err
-	}
-	for i := range counts.amounts {
-		counts.amounts[i] *= move.givesBack()
-	}
-	_, err = s.writes.MoveLimits(ordered(ctx, move.Movement), dbsqlc.MoveLimitsParams{
-		ID: p.ID, Attempt: p.Attempt, FromStates: p.FromStates, PolledBefore: p.PolledBefore,
-		ToState: p.ToState, Now: p.Now, Event: p.Event, Detail: p.Detail,
-		Result: p.Result, Answer: p.Answer, Refusal: p.Refusal, Cost: p.Cost,
-		ProviderReference: p.ProviderReference, FactID: p.FactID, ExpiresAt: p.ExpiresAt, DueAt: p.DueAt,
-		CallbackID: p.CallbackID, CallbackEvent: p.CallbackEvent, CallbackUrl: p.CallbackUrl, CallbackBody: p.CallbackBody,
-		CallbackState: p.CallbackState, CallbackBucket: p.CallbackBucket, CallbackDueAt: p.CallbackDueAt,
-		UsageNames: counts.names, UsagePeriods: counts.periods, UsageAmounts: counts.amounts,
-	})
-	return err
-}
-
 // errRoomAgain says that a limit was reached when a reservation was tried, and is not
 // any more: another movement has given back meanwhile.
 var errRoomAgain = errors.New("store: a limit was reached and is free again")

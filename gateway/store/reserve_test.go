@@ -120,7 +120,7 @@ func TestReserveAgain(t *testing.T) {
 	if first.UpstreamReference() == reserved.UpstreamReference() {
 		t.Error("both attempts have one name at the provider")
 	}
-	if ok, err := s.Move(t.Context(), epoch, move(first, movement.Pending)); ok || err != nil {
+	if ok, err := apply(t.Context(), s, epoch, move(first, movement.Pending)); ok || err != nil {
 		t.Errorf("news of the first attempt moved the second: %v, %v", ok, err)
 	}
 }
