@@ -30,7 +30,7 @@ var (
 	// decided otherwise.
 	ErrAdjusted = errors.New("store: the reference names another adjustment, or it is decided")
 	// ErrSameOperator says that an adjustment wants another operator than the one
-	// who asked for it.
+	// who requested it.
 	ErrSameOperator = errors.New("store: another operator must decide it")
 )
 
@@ -127,7 +127,7 @@ func (s *Store) adjustment(ctx context.Context, owner movement.Owner, reference 
 
 // DecideAdjustment approves or rejects an adjustment that waits, once, in the
 // name of the audit entry's operator. The same decision of the same operator
-// again is what stands. ErrSameOperator where that operator asked for it,
+// again is what stands. ErrSameOperator where that operator requested it,
 // ErrAdjusted where it was decided otherwise, ErrInsufficient where an approved
 // debit exceeds what is available: it waits on. ErrNotFound: there is none.
 func (s *Store) DecideAdjustment(ctx context.Context, audit Audit, owner movement.Owner, reference string, approve bool) (Adjustment, error) {

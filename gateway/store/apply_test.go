@@ -235,7 +235,7 @@ func TestLateFacts(t *testing.T) {
 	when := epoch.Add(time.Hour)
 	for _, state := range states {
 		m := at(t, s, string(state), state)
-		told, events := m, history(t, s, m.ID)
+		want, events := m, history(t, s, m.ID)
 		late := state == movement.Expired || state == movement.Failed
 		for i := range 2 {
 			ok, err := apply(t.Context(), s, when, record(m, movement.LateMoney, when))
@@ -250,16 +250,16 @@ func TestLateFacts(t *testing.T) {
 		name := ""
 		switch {
 		case late:
-			told.PaidLateAt, name = when, "paid_late"
+			want.PaidLateAt, name = when, "paid_late"
 		case state == movement.Succeeded:
-			told.ReversedAt, name = when, "reversed"
+			want.ReversedAt, name = when, "reversed"
 		}
 		if name != "" {
-			told.Sequence, told.UpdatedAt, told.DueAt = m.Sequence+1, when, time.Time{}
-			events = append(events, movement.HistoryEntry{Sequence: told.Sequence, Event: name, At: when, Detail: "{}"})
+			want.Sequence, want.UpdatedAt, want.DueAt = m.Sequence+1, when, time.Time{}
+			events = append(events, movement.HistoryEntry{Sequence: want.Sequence, Event: name, At: when, Detail: "{}"})
 		}
-		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, told) {
-			t.Errorf("%s: %+v\nwant %+v", state, got, told)
+		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v\nwant %+v", state, got, want)
 		}
 		if got := history(t, s, m.ID); !reflect.DeepEqual(got, events) {
 			t.Errorf("%s: history %v", state, got)
@@ -284,5 +284,29 @@ func TestLateFactsWithoutATime(t *testing.T) {
 	}
 	if got := byID(t, s, expired.ID); !got.PaidLateAt.Equal(epoch) {
 		t.Errorf("paid late at %v", got.PaidLateAt)
+	}
+}
+
+// TestReversalOfLateMoney records the reversal of late money where the caller saw
+// that money, once.
+func TestReversalOfLateMoney(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	expired := at(t, s, "INV/1", movement.Expired)
+	if ok, err := apply(t.Context(), s, epoch, record(expired, movement.LateMoney, epoch)); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	paid := byID(t, s, expired.ID)
+	for i, c := range []struct {
+		seen movement.Movement
+		want bool
+	}{{expired, false}, {paid, true}, {paid, false}} {
+		ok, err := apply(t.Context(), s, epoch.Add(time.Hour), record(c.seen, movement.Reversal, epoch.Add(time.Hour)))
+		if err != nil || ok != c.want {
+			t.Errorf("%d: %v, %v", i, ok, err)
+		}
+	}
+	if got := byID(t, s, expired.ID); got.State != movement.Expired || !got.ReversedAt.Equal(epoch.Add(time.Hour)) {
+		t.Errorf("%s, reversed at %v", got.State, got.ReversedAt)
 	}
 }

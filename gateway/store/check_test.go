@@ -194,15 +194,15 @@ func TestCheckLedgerShowsAHundred(t *testing.T) {
 }
 
 // TestAnyWorkload runs orders of every sort at once, on two replicas, and wants
-// the books right, of which the statement is one more proof.
+// the ledger right, of which the account statement is one more proof.
 func TestAnyWorkload(t *testing.T) {
 	t.Parallel()
 	s, url := payerWith(t, 40_000, store.Options{MaxConns: 8})
 	stores := []*store.Store{s, open(t, url, store.Options{MaxConns: 8, OwnCommits: true})}
-	got := every(16, func(worker int) string {
-		dice := rand.New(rand.NewPCG(1, uint64(worker)))
+	got := every(16, func(client int) string {
+		dice := rand.New(rand.NewPCG(1, uint64(client)))
 		for i := range 25 {
-			if err := live(t, stores[worker%2], dice, fmt.Sprint(worker, "/", i)); err != nil {
+			if err := live(t, stores[client%2], dice, fmt.Sprint(client, "/", i)); err != nil {
 				return err.Error()
 			}
 		}

@@ -62,7 +62,7 @@ func TestReserveThatIsCut(t *testing.T) {
 }
 
 // TestReserveCutForGood can't be read back: whatever stands in the database, the
-// caller is told that it must not act.
+// caller gets an error and must not act.
 func TestReserveCutForGood(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {

@@ -226,7 +226,7 @@ func TestReserveThatCannotBePaid(t *testing.T) {
 	exact.Amount = 1_499
 	reserve(t, s, exact)
 	wantBalance(t, s, 0, 0)
-	// A taken reference is told also when nothing is left, and nothing is taken.
+	// A taken reference is found also when nothing is left, and nothing is taken.
 	if existing, ours, err := s.Reserve(t.Context(), order("ORD/1", movement.Charged)); ours || err != nil || existing.ID != exact.ID {
 		t.Errorf("taken: %+v, %v, %v", existing, ours, err)
 	}
@@ -234,7 +234,7 @@ func TestReserveThatCannotBePaid(t *testing.T) {
 }
 
 // TestPaidAgain reserves a reference again of which nothing was sent: it is charged
-// anew, under the attempt that the caller has asked a price for.
+// anew, under the attempt that the caller has a quote for.
 func TestPaidAgain(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 4_000, store.Options{MaxConns: 4})

@@ -61,8 +61,8 @@ func (s *Store) reserveLimits(ctx context.Context, m movement.Movement, p dbsqlc
 	return dbsqlc.ReserveMovementRow(row), err
 }
 
-// ordered tells a write whose usage it changes, so that batches take usage in one
-// order, as they do balances.
+// ordered says in a write's context whose usage it changes, so that batches take
+// usage in one order, as they do balances.
 func ordered(ctx context.Context, m movement.Movement) context.Context {
 	if len(m.Usage) == 0 {
 		return ctx

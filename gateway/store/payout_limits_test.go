@@ -82,7 +82,7 @@ func TestPayoutLimits(t *testing.T) {
 			beyond(t, s, transfer("C", usage("to.x.count", 1, 0)), "to.x.count") // none at all
 			wantUsed(t, s, map[string]int64{"out.amount": 100, "out.count": 2})
 			if _, ours, err := s.Reserve(t.Context(), transfer("A", usage("out.amount", 60, 100), usage("out.count", 1, 2))); ours || err != nil {
-				t.Errorf("a reference that is taken: %v, %v", ours, err) // it is answered, not judged
+				t.Errorf("a reference that is taken: %v, %v", ours, err) // it is answered, not counted
 			}
 			reserve(t, s, transfer("D")) // of a merchant without limits
 		})
@@ -184,7 +184,7 @@ func TestTheLastOfALimit(t *testing.T) { //nolint:tparallel // each round takes 
 }
 
 // TestLimitsUnderGivingBack has reservations race with those that come to nothing: each
-// is reserved or told that a limit is reached, and nothing is left of them.
+// is reserved or refused for a limit, and nothing is left of them.
 func TestLimitsUnderGivingBack(t *testing.T) { //nolint:tparallel // each round takes many connections
 	t.Parallel()
 	for name, options := range fleets {

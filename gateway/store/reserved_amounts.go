@@ -15,8 +15,8 @@ import (
 )
 
 // reserveAmount reserves a movement with an amount that no other open one of its
-// account has: what was asked for and a small code, or a larger code where all small
-// ones are taken. It is pgx.ErrNoRows where those are taken, too.
+// account has: its amount and a small code, or a larger code where all small ones are
+// taken. It is pgx.ErrNoRows where those are taken, too.
 //
 // Its statements share no commits: two batches that drew the same amounts in
 // different orders would wait for each other.

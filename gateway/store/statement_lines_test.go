@@ -234,12 +234,12 @@ func rowOf(payment string, amount money.Amount) movement.ImportedLine {
 	return movement.ImportedLine{Payment: payment, ID: payment, Amount: amount, Currency: "IDR", At: epoch, Paid: true}
 }
 
-// TestEnterIsAllOrNothing has two readers of one cursor: one of them enters.
-func TestEnterIsAllOrNothing(t *testing.T) {
+// TestImportIsAllOrNothing has two readers of one cursor: one of them imports.
+func TestImportIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	if _, err := s.Statement(t.Context(), wallet); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("a book that nobody opened: %v", err)
+		t.Errorf("a statement that nobody opened: %v", err)
 	}
 	reserve(t, s, sale("1", 100))
 	b := statement(t, s)
@@ -259,13 +259,13 @@ func TestEnterIsAllOrNothing(t *testing.T) {
 	if first, second := <-entered, <-entered; first == second {
 		t.Errorf("entered %v and %v", first, second)
 	}
-	// Rows that were read before, and an older word on how far the books are.
+	// Rows that were read before, and an older word on how far the statement was read.
 	b = statement(t, s)
 	if ok, err := s.Import(t.Context(), epoch, b, []movement.ImportedLine{rowOf("b", 160), rowOf("c", 170)}, "3", epoch); err != nil || !ok {
 		t.Error(ok, err)
 	}
 	if b = statement(t, s); b.Cursor != "3" || !b.Through.Equal(epoch.Add(time.Hour).Truncate(time.Microsecond)) {
-		t.Errorf("the book is at %+v", b)
+		t.Errorf("the statement is at %+v", b)
 	}
 	open, err := s.OpenLines(t.Context(), wallet, "", 10)
 	if err != nil || len(open) != 3 || open[1].Payment != "b" || open[1].Amount != 160 || open[1].Differs {
@@ -276,7 +276,7 @@ func TestEnterIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestAPaymentPaysOnce judges two payments for one sale, and one payment twice.
+// TestAPaymentPaysOnce matches two payments to one sale, and one payment twice.
 func TestAPaymentPaysOnce(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
@@ -292,7 +292,7 @@ func TestAPaymentPaysOnce(t *testing.T) {
 	}
 	match(movement.Match{Payment: "a", State: movement.LineMatched, Movement: one.ID},
 		movement.Match{Payment: "b", State: movement.LineMatched, Movement: one.ID}) // both for one sale: the first has it
-	match(movement.Match{Payment: "a", State: movement.LineMatched, Movement: other.ID}) // it is judged already
+	match(movement.Match{Payment: "a", State: movement.LineMatched, Movement: other.ID}) // it is matched already
 	a, err := s.Line(t.Context(), wallet, "a")
 	if err != nil || a.Movement != one.ID || a.State != movement.LineMatched {
 		t.Errorf("a: %+v, %v", a, err)
@@ -329,7 +329,7 @@ func TestAPaymentPaysOnce(t *testing.T) {
 	}
 }
 
-// TestAPaymentAndASaleMeetOnce has two replicas judge and an operator assign the
+// TestAPaymentAndASaleMeetOnce has two replicas match and an operator assign the
 // same payments to the same sales at once, each otherwise.
 func TestAPaymentAndASaleMeetOnce(t *testing.T) {
 	t.Parallel()
@@ -349,7 +349,7 @@ func TestAPaymentAndASaleMeetOnce(t *testing.T) {
 	if err != nil || len(seen) != many {
 		t.Fatal(len(seen), err)
 	}
-	given := make(chan string, 4*many) // each payment that somebody was told to have given away
+	given := make(chan string, 4*many) // each payment that somebody has given away
 	var all sync.WaitGroup
 	for n, replica := range replicas {
 		all.Go(func() {
@@ -398,14 +398,14 @@ func TestAPaymentAndASaleMeetOnce(t *testing.T) {
 	if n := count(t, url, "SELECT COUNT(*) FROM statement_lines WHERE movement_id IS NOT NULL"); n != len(won) {
 		t.Errorf("%d payments have a sale, %d were given away", n, len(won))
 	}
-	t.Logf("%d payments for %d sales, each judged twice and assigned twice at once: %d met, each once", many, many, len(won))
+	t.Logf("%d payments for %d sales, each matched twice and assigned twice at once: %d met, each once", many, many, len(won))
 }
 
 // TestAPartTakenBackIsForOperators tells of a payment and of a part of it that was
 // taken back, in any order: it is never taken for all of it.
 func TestAPartTakenBackIsForOperators(t *testing.T) {
 	t.Parallel()
-	for name, verdict := range map[string]movement.LineState{"judged between": movement.LineUnmatched, "not judged": ""} {
+	for name, state := range map[string]movement.LineState{"matched between": movement.LineUnmatched, "not matched": ""} {
 		for _, first := range []bool{true, false} {
 			s := fresh(t)
 			reserve(t, s, sale("1", 100))
@@ -420,10 +420,10 @@ func TestAPartTakenBackIsForOperators(t *testing.T) {
 				if ok, err := s.Import(t.Context(), epoch, b, []movement.ImportedLine{row}, fmt.Sprint(i), epoch); err != nil || !ok {
 					t.Fatal(ok, err)
 				}
-				if i > 0 || verdict == "" {
+				if i > 0 || state == "" {
 					continue
 				}
-				as := verdict
+				as := state
 				if !row.Paid {
 					as = movement.LineReversed
 				}
@@ -439,9 +439,9 @@ func TestAPartTakenBackIsForOperators(t *testing.T) {
 	}
 }
 
-// TestWhatIsToldLaterOpensAPayment tells of a settled payment that it was taken
-// back, and of another that it was more.
-func TestWhatIsToldLaterOpensAPayment(t *testing.T) {
+// TestLaterLinesOpenAPayment imports of a closed payment that it was taken back, and
+// of another that it was more.
+func TestLaterLinesOpenAPayment(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	one, other := reserve(t, s, sale("1", 100)), reserve(t, s, sale("2", 100))
@@ -469,7 +469,7 @@ func TestWhatIsToldLaterOpensAPayment(t *testing.T) {
 	back := rowOf("a", one.Amount)
 	back.ID, back.Paid, back.ReversedAt = "a-", false, epoch.Add(time.Minute)
 	seen := open()
-	enter(back) // while it is settled as it was seen
+	enter(back) // while it is closed as it was seen
 	if err := s.CloseLines(t.Context(), wallet, seen); err != nil {
 		t.Fatal(err)
 	}

@@ -81,8 +81,8 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	return s, nil
 }
 
-// Close waits for the writes under way and ends all connections. Nothing may
-// be asked of the store any more.
+// Close waits for the writes under way and ends all connections. The store can't be
+// used afterwards.
 func (s *Store) Close() {
 	if s.shared != nil {
 		s.shared.close()

@@ -100,11 +100,11 @@ func TestABatchIsRememberedForAnHour(t *testing.T) {
 		t.Errorf("%d marks of young batches, want 61", n)
 	}
 	execute(t, url, "UPDATE usage SET marks = marks || '{\"r\": [3, 5]}'")
-	giving(t, s, 3, 0, 5) // a mark from before they told when
+	giving(t, s, 3, 0, 5) // a mark without a time
 }
 
 // TestOldMarksAreDropped where they are many: those from an hour ago and those that
-// tell no time, and never the replica's own.
+// have no time, and never the replica's own.
 func TestOldMarksAreDropped(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -280,7 +280,7 @@ func (d *demand) ask(all []replica, each int, one func(r replica, n int) (limit.
 
 // TestQuotaIsExactOverReplicas has three replicas ask for more than there is, while
 // their connections are cut and clients hang up: what is admitted is the limit, to
-// the unit, since whoever was told nothing has used nothing.
+// the unit, since whoever got no answer has used nothing.
 func TestQuotaIsExactOverReplicas(t *testing.T) {
 	t.Parallel()
 	const most = 500
@@ -303,7 +303,7 @@ func TestQuotaIsExactOverReplicas(t *testing.T) {
 	d.patient(t, all, 1, "2026-11", most) // each gives back first what it owes
 	d.patient(t, all, 60, "2026-11", most)
 	used := count(t, url, "SELECT used FROM usage")
-	t.Logf("three replicas, limit %d: %d admitted, %d refused, %d hung up or told of an error, %d connections cut, %d used",
+	t.Logf("three replicas, limit %d: %d admitted, %d refused, %d hung up or got an error, %d connections cut, %d used",
 		most, d.admitted.Load(), d.refused.Load(), d.failed.Load(), cuts, used)
 	if d.admitted.Load() != most || used != most || d.refused.Load() == 0 || cuts < 12 {
 		t.Errorf("%d admitted, %d used, want %d; %d cuts", d.admitted.Load(), used, most, cuts)
