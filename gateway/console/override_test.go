@@ -80,9 +80,10 @@ func (w *world) transfers(age time.Duration, change func(*movement.Movement)) mo
 	if err != nil || !ok {
 		w.Fatalf("claim: %t, %v", ok, err)
 	}
-	if ok, err := w.store.Move(w.Context(), at.Add(time.Second), store.Move{
-		Movement: claimed, To: movement.Pending, Event: "pending", Detail: `{"source":"call"}`, ProviderReference: "prov-" + strings.Trim(m.Reference, "\x1eabc/-1"),
-	}); err != nil || !ok {
+	if ok, err := w.store.Apply(w.Context(), movement.Change{Movement: claimed, At: at.Add(time.Second), Transition: movement.Transition{
+		Effect: movement.Move, From: []movement.State{movement.Submitting}, To: movement.Pending,
+		Event: "pending", Detail: `{"source":"call"}`, ProviderReference: "prov-" + strings.Trim(m.Reference, "\x1eabc/-1"),
+	}}); err != nil || !ok {
 		w.Fatalf("move: %t, %v", ok, err)
 	}
 	return claimed

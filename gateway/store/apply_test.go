@@ -23,20 +23,20 @@ func TestMoveKeepsEverything(t *testing.T) {
 	if misses, err := s.Miss(t.Context(), m, epoch); err != nil || misses != 1 {
 		t.Fatal(misses, err)
 	}
-	change := store.Move{
-		Movement: m, To: movement.Pending, Event: "accepted", Detail: `{"source":"call"}`,
-		Result: json.RawMessage(`{ "qr_string" : "00020101" }`), Answer: json.RawMessage(`{"b":1,"a":2}`),
-		Refusal:           &movement.Refusal{Code: "C", Message: "M", Fields: []movement.RefusalField{{Field: "f", Message: "m"}}},
-		ProviderReference: "inv-1", FactID: "fact-1", ExpiresAt: epoch.Add(time.Hour), DueAt: epoch.Add(time.Minute),
-	}
+	change := move(m, movement.Pending)
+	change.Event, change.Detail = "accepted", `{"source":"call"}`
+	change.Result, change.Answer = json.RawMessage(`{ "qr_string" : "00020101" }`), json.RawMessage(`{"b":1,"a":2}`)
+	change.Refusal = &movement.Refusal{Code: "C", Message: "M", Fields: []movement.RefusalField{{Field: "f", Message: "m"}}}
+	change.ProviderReference, change.FactID = "inv-1", "fact-1"
+	change.ExpiresAt, change.NextPoll = epoch.Add(time.Hour), epoch.Add(time.Minute)
 	want := m
 	want.State, want.Sequence, want.UpdatedAt, want.Misses = movement.Pending, 2, epoch.Add(time.Second), 0
 	want.Result, want.Answer, want.Refusal = change.Result, change.Answer, change.Refusal
-	want.ProviderReference, want.FactID, want.ExpiresAt, want.DueAt = "inv-1", "fact-1", change.ExpiresAt, change.DueAt
+	want.ProviderReference, want.FactID, want.ExpiresAt, want.DueAt = "inv-1", "fact-1", change.ExpiresAt, change.NextPoll
 	if got := moved(t, s, change); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
-	// What a later move does not name stays, but for the next look.
+	// What a later move does not name stays, but for the next poll.
 	want.State, want.Sequence, want.DueAt = movement.Succeeded, 3, time.Time{}
 	if got := moved(t, s, move(seenAt(want, movement.Pending), movement.Succeeded)); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
@@ -78,7 +78,7 @@ func TestMoveGuard(t *testing.T) {
 		other.ID = movement.NewID()
 		wrong["another movement"] = other
 		for name, seen := range wrong {
-			if ok, err := s.Move(t.Context(), epoch, move(seen, movement.Failed)); ok || err != nil {
+			if ok, err := apply(t.Context(), s, epoch, move(seen, movement.Failed)); ok || err != nil {
 				t.Errorf("%s, %s: %v, %v", state, name, ok, err)
 			}
 		}
@@ -94,8 +94,8 @@ func TestMovesThatAreRefused(t *testing.T) {
 	m := reserve(t, s, draft("INV/1"))
 	unknown, nul := move(m, "refunded"), move(m, movement.Pending)
 	nul.Detail = "\x00"
-	for name, change := range map[string]store.Move{"an unknown state": unknown, "a NUL in the history": nul} {
-		if ok, err := s.Move(t.Context(), epoch, change); ok || err == nil {
+	for name, change := range map[string]movement.Change{"an unknown state": unknown, "a NUL in the history": nul} {
+		if ok, err := apply(t.Context(), s, epoch, change); ok || err == nil {
 			t.Errorf("%s: %v, %v", name, ok, err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestMovesAtOnce(t *testing.T) {
 		var ours atomic.Int32
 		for _, to := range []movement.State{movement.Pending, movement.Succeeded, movement.Failed, movement.Expired, movement.NotSubmitted} {
 			wait.Go(func() {
-				ok, err := s.Move(t.Context(), epoch, move(m, to))
+				ok, err := apply(t.Context(), s, epoch, move(m, to))
 				if err != nil {
 					t.Error(err)
 				}
@@ -130,15 +130,17 @@ func TestMovesAtOnce(t *testing.T) {
 	}
 }
 
-// TestComplete adds an answer once, and only where the call can have had one.
-func TestComplete(t *testing.T) {
+// TestKeepAnswer adds an answer once, and only where the call can have had one.
+func TestKeepAnswer(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	for _, state := range states {
 		m := at(t, s, string(state), state)
-		change := store.Move{
-			Movement: seenAt(m, movement.Submitting), Result: json.RawMessage(`{"qr":1}`), Answer: json.RawMessage(`{"first":true}`),
-			ProviderReference: "inv-1", ExpiresAt: epoch.Add(time.Hour),
+		change := movement.Change{
+			Movement: seenAt(m, movement.Submitting), Answer: json.RawMessage(`{"first":true}`),
+			Transition: movement.Transition{
+				Effect: movement.KeepAnswer, Result: json.RawMessage(`{"qr":1}`), ProviderReference: "inv-1", ExpiresAt: epoch.Add(time.Hour),
+			},
 		}
 		want := m
 		if state != movement.Submitting && state != movement.Acknowledged && state != movement.NotSubmitted {
@@ -148,9 +150,9 @@ func TestComplete(t *testing.T) {
 		second.Result, second.Answer, second.ProviderReference = json.RawMessage(`{"qr":2}`), json.RawMessage(`{"first":false}`), "inv-2"
 		other := change
 		other.Movement.Attempt++
-		for _, c := range []store.Move{other, change, second} {
-			if err := s.Complete(t.Context(), c); err != nil {
-				t.Fatal(err)
+		for _, c := range []movement.Change{other, change, second} {
+			if ok, err := s.Apply(t.Context(), c); !ok || err != nil {
+				t.Fatal(ok, err)
 			}
 		}
 		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, want) {
@@ -159,13 +161,14 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestCompleteWithoutAResult keeps none as none.
-func TestCompleteWithoutAResult(t *testing.T) {
+// TestKeepAnswerWithoutAResult keeps none as none.
+func TestKeepAnswerWithoutAResult(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	m := at(t, s, "INV/1", movement.Pending)
-	if err := s.Complete(t.Context(), store.Move{Movement: m, Answer: json.RawMessage(`{}`)}); err != nil {
-		t.Fatal(err)
+	change := movement.Change{Movement: m, Answer: json.RawMessage(`{}`), Transition: movement.Transition{Effect: movement.KeepAnswer}}
+	if ok, err := s.Apply(t.Context(), change); !ok || err != nil {
+		t.Fatal(ok, err)
 	}
 	if got := byID(t, s, m.ID); got.Result != nil || string(got.Answer) != `{}` {
 		t.Errorf("result %q, answer %q", got.Result, got.Answer)
@@ -178,8 +181,10 @@ func TestSupplement(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	fuller := json.RawMessage(`{"sn":"1"}`)
-	change := func(m movement.Movement) store.Move {
-		return store.Move{Movement: m, Result: fuller, Event: "supplemented", Detail: `{"source":"test"}`}
+	change := func(m movement.Movement) movement.Change {
+		return movement.Change{Movement: m, Transition: movement.Transition{
+			Effect: movement.Supplement, Result: fuller, Event: "supplemented", Detail: `{"source":"test"}`,
+		}}
 	}
 	for _, state := range states {
 		m := at(t, s, string(state), state)
@@ -187,7 +192,7 @@ func TestSupplement(t *testing.T) {
 		other.Attempt++
 		otherResult.Result = json.RawMessage(`{}`)
 		for _, seen := range []movement.Movement{other, otherResult} {
-			if ok, err := s.Supplement(t.Context(), epoch, change(seen)); ok || err != nil {
+			if ok, err := apply(t.Context(), s, epoch, change(seen)); ok || err != nil {
 				t.Errorf("%s, of what is not there: %v, %v", state, ok, err)
 			}
 		}
@@ -198,7 +203,7 @@ func TestSupplement(t *testing.T) {
 			before = append(before, movement.HistoryEntry{Sequence: want.Sequence, Event: "supplemented", At: epoch.Add(time.Hour), Detail: `{"source":"test"}`})
 		}
 		for i := range 2 { // once
-			ok, err := s.Supplement(t.Context(), epoch.Add(time.Hour), change(m))
+			ok, err := apply(t.Context(), s, epoch.Add(time.Hour), change(m))
 			if err != nil || ok != (state == movement.Succeeded && i == 0) {
 				t.Errorf("%s: %v, %v", state, ok, err)
 			}
@@ -210,13 +215,13 @@ func TestSupplement(t *testing.T) {
 			t.Errorf("%s: the history is %+v, want %+v", state, got, before)
 		}
 		if state == movement.Succeeded {
-			if ok, err := s.Supplement(t.Context(), epoch, change(want)); !ok || err != nil {
+			if ok, err := apply(t.Context(), s, epoch, change(want)); !ok || err != nil {
 				t.Errorf("of what has a result: %v, %v", ok, err)
 			}
-			if ok, err := s.Reversed(t.Context(), epoch, store.Record{ID: m.ID, At: epoch, Detail: "{}"}); !ok || err != nil {
+			if ok, err := apply(t.Context(), s, epoch, record(m, movement.Reversal, epoch)); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
-			if ok, err := s.Supplement(t.Context(), epoch, change(want)); ok || err != nil {
+			if ok, err := apply(t.Context(), s, epoch, change(want)); ok || err != nil {
 				t.Errorf("of what was taken back: %v, %v", ok, err)
 			}
 		}
@@ -230,14 +235,14 @@ func TestLateFacts(t *testing.T) {
 	when := epoch.Add(time.Hour)
 	for _, state := range states {
 		m := at(t, s, string(state), state)
-		told, events := m, history(t, s, m.ID)
+		want, events := m, history(t, s, m.ID)
 		late := state == movement.Expired || state == movement.Failed
 		for i := range 2 {
-			ok, err := s.PaidLate(t.Context(), when, store.Record{ID: m.ID, At: when, Detail: "{}"})
+			ok, err := apply(t.Context(), s, when, record(m, movement.LateMoney, when))
 			if err != nil || ok != (late && i == 0) {
 				t.Errorf("%s, paid late: %v, %v", state, ok, err)
 			}
-			ok, err = s.Reversed(t.Context(), when, store.Record{ID: m.ID, At: when, Detail: "{}"})
+			ok, err = apply(t.Context(), s, when, record(m, movement.Reversal, when))
 			if err != nil || ok != (state == movement.Succeeded && i == 0) {
 				t.Errorf("%s, reversed: %v, %v", state, ok, err)
 			}
@@ -245,16 +250,16 @@ func TestLateFacts(t *testing.T) {
 		name := ""
 		switch {
 		case late:
-			told.PaidLateAt, name = when, "paid_late"
+			want.PaidLateAt, name = when, "paid_late"
 		case state == movement.Succeeded:
-			told.ReversedAt, name = when, "reversed"
+			want.ReversedAt, name = when, "reversed"
 		}
 		if name != "" {
-			told.Sequence, told.UpdatedAt, told.DueAt = m.Sequence+1, when, time.Time{}
-			events = append(events, movement.HistoryEntry{Sequence: told.Sequence, Event: name, At: when, Detail: "{}"})
+			want.Sequence, want.UpdatedAt, want.DueAt = m.Sequence+1, when, time.Time{}
+			events = append(events, movement.HistoryEntry{Sequence: want.Sequence, Event: name, At: when, Detail: "{}"})
 		}
-		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, told) {
-			t.Errorf("%s: %+v\nwant %+v", state, got, told)
+		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v\nwant %+v", state, got, want)
 		}
 		if got := history(t, s, m.ID); !reflect.DeepEqual(got, events) {
 			t.Errorf("%s: history %v", state, got)
@@ -268,16 +273,40 @@ func TestLateFactsWithoutATime(t *testing.T) {
 	s := fresh(t)
 	expired, done := at(t, s, "INV/1", movement.Expired), at(t, s, "INV/2", movement.Succeeded)
 	for i := range 2 {
-		late, err := s.PaidLate(t.Context(), epoch, store.Record{ID: expired.ID, Detail: "{}"})
+		late, err := apply(t.Context(), s, epoch, record(expired, movement.LateMoney, time.Time{}))
 		if err != nil || late != (i == 0) {
 			t.Errorf("paid late: %v, %v", late, err)
 		}
-		back, err := s.Reversed(t.Context(), epoch, store.Record{ID: done.ID, Detail: "{}"})
+		back, err := apply(t.Context(), s, epoch, record(done, movement.Reversal, time.Time{}))
 		if err != nil || back != (i == 0) {
 			t.Errorf("reversed: %v, %v", back, err)
 		}
 	}
 	if got := byID(t, s, expired.ID); !got.PaidLateAt.Equal(epoch) {
 		t.Errorf("paid late at %v", got.PaidLateAt)
+	}
+}
+
+// TestReversalOfLateMoney records the reversal of late money where the caller saw
+// that money, once.
+func TestReversalOfLateMoney(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	expired := at(t, s, "INV/1", movement.Expired)
+	if ok, err := apply(t.Context(), s, epoch, record(expired, movement.LateMoney, epoch)); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	paid := byID(t, s, expired.ID)
+	for i, c := range []struct {
+		seen movement.Movement
+		want bool
+	}{{expired, false}, {paid, true}, {paid, false}} {
+		ok, err := apply(t.Context(), s, epoch.Add(time.Hour), record(c.seen, movement.Reversal, epoch.Add(time.Hour)))
+		if err != nil || ok != c.want {
+			t.Errorf("%d: %v, %v", i, ok, err)
+		}
+	}
+	if got := byID(t, s, expired.ID); got.State != movement.Expired || !got.ReversedAt.Equal(epoch.Add(time.Hour)) {
+		t.Errorf("%s, reversed at %v", got.State, got.ReversedAt)
 	}
 }
