@@ -2,7 +2,6 @@ package kind
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -19,6 +18,8 @@ import (
 // one. Its payable amount is what no other open sale of the account has; a line of
 // the account's statement with that amount pays it, and nothing else ends it.
 type Collection struct {
+	plain
+
 	lifecycle  *lifecycle.Lifecycle
 	statements Statements
 }
@@ -31,22 +32,9 @@ type Statements interface {
 
 // AddCollection has collections run.
 func AddCollection(l *lifecycle.Lifecycle, s Statements) *Collection {
-	k := &Collection{l, s}
+	k := &Collection{lifecycle: l, statements: s}
 	l.Add(manifest.Collection, k)
 	return k
-}
-
-// Draft takes the amount of the request, to which the reservation adds a code.
-func (k *Collection) Draft(_ context.Context, r lifecycle.Request, draft *movement.Movement) (err error) {
-	if draft.Amount, err = r.Operation.AmountOf(r.Body); err != nil {
-		return err
-	}
-	return lifecycle.Named(r, draft)
-}
-
-// Prepare asks nothing.
-func (k *Collection) Prepare(context.Context, lifecycle.Request, *movement.Movement, lifecycle.Connection) (string, error) {
-	return "", nil
 }
 
 // Reserve takes an amount that no other open collection of the account has, for the
@@ -64,11 +52,6 @@ func (k *Collection) Reserve(ctx context.Context, op *catalog.Operation, draft m
 		err = fault.New(fault.ProviderUnavailable, "The wallet account is another merchant's. Nothing was sent.").Because(err).WithReference(draft.Reference)
 	}
 	return m, ours, err
-}
-
-// Kept is the request as it is.
-func (k *Collection) Kept(_ *catalog.Operation, draft, _ movement.Movement) json.RawMessage {
-	return draft.Request
 }
 
 // Answer is the code to pay by, and always PENDING.

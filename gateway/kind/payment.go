@@ -19,6 +19,8 @@ import (
 // by a QR string. A creation is answered what there is to pay; only the provider's
 // word, or the merchant's cancel, ends it.
 type Payment struct {
+	plain
+
 	lifecycle *lifecycle.Lifecycle
 	checkouts string // the URL of the pages on which payments are paid, without an id
 }
@@ -28,29 +30,6 @@ func AddPayment(l *lifecycle.Lifecycle, publicURL string) *Payment {
 	p := &Payment{lifecycle: l, checkouts: publicURL + "/checkout/"}
 	l.Add(manifest.Payment, p)
 	return p
-}
-
-// Draft takes the amount of the request.
-func (p *Payment) Draft(_ context.Context, r lifecycle.Request, draft *movement.Movement) (err error) {
-	if draft.Amount, err = r.Operation.AmountOf(r.Body); err != nil {
-		return err
-	}
-	return lifecycle.Named(r, draft)
-}
-
-// Prepare asks nothing.
-func (p *Payment) Prepare(context.Context, lifecycle.Request, *movement.Movement, lifecycle.Connection) (string, error) {
-	return "", nil
-}
-
-// Reserve takes the reference and nothing else.
-func (p *Payment) Reserve(ctx context.Context, _ *catalog.Operation, draft movement.Movement, reserve lifecycle.Reserving) (movement.Movement, bool, error) {
-	return reserve(ctx, draft)
-}
-
-// Kept is the request as it is.
-func (p *Payment) Kept(_ *catalog.Operation, draft, _ movement.Movement) json.RawMessage {
-	return draft.Request
 }
 
 // offer is what a provider gives of a payment, as the result schema of the kind has

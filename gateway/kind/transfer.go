@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -25,6 +24,8 @@ import (
 // be called back. It is answered how it stands: its success, its refusal, or that it
 // is pending.
 type Transfer struct {
+	plain
+
 	lifecycle *lifecycle.Lifecycle
 	register  TransferRegister
 }
@@ -39,7 +40,7 @@ type TransferRegister interface {
 
 // AddTransfer has transfers run.
 func AddTransfer(l *lifecycle.Lifecycle, register TransferRegister) *Transfer {
-	k := &Transfer{l, register}
+	k := &Transfer{lifecycle: l, register: register}
 	l.Add(manifest.Transfer, k)
 	return k
 }
@@ -187,11 +188,6 @@ func beyond(limit *movement.LimitError) *fault.Error {
 		of += " to this destination"
 	}
 	return fault.Newf(fault.PolicyDenied, of+" would be exceeded.", what)
-}
-
-// Kept is the request as it is.
-func (k *Transfer) Kept(_ *catalog.Operation, draft, _ movement.Movement) json.RawMessage {
-	return draft.Request
 }
 
 // Answer is how the transfer stands: its data, or the provider's refusal. Of what the

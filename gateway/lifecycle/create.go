@@ -34,7 +34,7 @@ func (l *Lifecycle) create(ctx context.Context, r Request) (Answer, error) {
 		in.Remaining = r.Remaining
 		answer, err := l.submit(ctx, r.Operation, in.Movement, in.connection)
 		if in.remark != "" {
-			_ = l.List(ctx, in.Movement, movement.Doubt{Reason: movement.ReasonFee, Detail: in.remark}) // it is in the log, too
+			_ = l.List(ctx, in.Movement, movement.Cause{Reason: movement.ReasonFee, Detail: in.remark}) // it is in the log, too
 		}
 		return answer, err
 	case in.State == movement.NotSubmitted: // it was freed at this very moment
@@ -269,7 +269,7 @@ func (l *Lifecycle) contradicted(ctx context.Context, op *catalog.Operation, m m
 		answer = fault.New(fault.Internal, "The provider contradicts itself. An operator will see to it; ask before you send it again.").WithReference(m.CallersReference())
 		answer.Sent, answer.Retry = fault.SentUnknown, fault.RetryNever
 	}
-	if err := l.List(ctx, m, movement.Doubt{Reason: movement.ReasonContradiction, FactID: m.UpstreamReference(), Detail: text}); err != nil {
+	if err := l.List(ctx, m, movement.Cause{Reason: movement.ReasonContradiction, FactID: m.UpstreamReference(), Detail: text}); err != nil {
 		answer = answer.Because(err)
 	}
 	return Answer{}, answer

@@ -10,7 +10,7 @@ import (
 )
 
 // List makes an exception of a movement.
-func (l *Lifecycle) List(ctx context.Context, m movement.Movement, d movement.Doubt) error {
+func (l *Lifecycle) List(ctx context.Context, m movement.Movement, d movement.Cause) error {
 	x := movement.Exception{
 		Owner: m.Owner, Subject: m.ID.String(), Reason: d.Reason, FactID: d.FactID, Provider: m.Provider, Detail: d.Detail, At: l.Now(),
 	}
@@ -26,8 +26,8 @@ func (l *Lifecycle) List(ctx context.Context, m movement.Movement, d movement.Do
 	return err
 }
 
-func (l *Lifecycle) list(ctx context.Context, m movement.Movement, doubts []movement.Doubt) error {
-	for _, d := range doubts {
+func (l *Lifecycle) list(ctx context.Context, m movement.Movement, causes []movement.Cause) error {
+	for _, d := range causes {
 		if err := l.List(ctx, m, d); err != nil {
 			return err
 		}

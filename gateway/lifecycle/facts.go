@@ -21,7 +21,7 @@ func (l *Lifecycle) factOfCall(op *catalog.Operation, m movement.Movement, resul
 		Source: movement.FromCall, Reference: m.UpstreamReference(), ProviderReference: NameOf(result.ProviderReference),
 		Amount: result.Amount, ExpiresAt: result.ExpiresAt, Detail: Printable(result.Detail),
 	}
-	if f.Amount == 0 && !op.Rules.CostTold {
+	if f.Amount == 0 && !op.Rules.AmountIsCost {
 		f.Amount = m.Amount // an answer that tells none is about what was asked
 	}
 	offers := op.Rules.Answers == movement.AnswerOffer
@@ -97,7 +97,7 @@ func (l *Lifecycle) addData(op *catalog.Operation, m movement.Movement, f *movem
 	var err error
 	switch {
 	case op.Rules.Promises:
-		f.Told = Printable(string(data))
+		f.Raw = Printable(string(data))
 		if err = checkData(op, data); err == nil {
 			f.Data = data
 		}

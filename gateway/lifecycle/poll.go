@@ -42,7 +42,7 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 	}
 	m.PolledAt = now
 	if why := unaskable(op, m, c, now); why != "" {
-		return m, l.List(ctx, m, movement.Doubt{Reason: movement.ReasonUnresolved, FactID: m.UpstreamReference() + " can't be asked", Detail: why})
+		return m, l.List(ctx, m, movement.Cause{Reason: movement.ReasonUnresolved, FactID: m.UpstreamReference() + " can't be asked", Detail: why})
 	}
 	// 3. The question, which goes on also when nobody waits, and its answer.
 	seen, err := ToTheEnd(ctx, l.Log, func(ctx context.Context) (movement.Movement, error) {

@@ -2,7 +2,6 @@ package movement
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
 )
 
@@ -31,7 +30,7 @@ func Apply(rules Rules, m Movement, f Fact) Transition {
 	case SaysReadThrough:
 		return readThrough(rules, m, f)
 	case SaysDiffers:
-		return doubt(ReasonAmount, f.EventID, "the statement tells its payment once more, and otherwise")
+		return exception(ReasonAmount, f.EventID, "the statement tells its payment once more, and otherwise")
 	case SaysCancelled:
 		return cancelled(rules, m, f)
 	case SaysOverridden:
@@ -92,9 +91,9 @@ func overtaken(rules Rules, m Movement, said string) Transition {
 	case m.State == NotSubmitted, m.State == Failed:
 		return Transition{}
 	case rules.Promises:
-		return doubt(ReasonContradiction, m.UpstreamReference(), "the call was "+said+", but it is "+string(m.State))
+		return exception(ReasonContradiction, m.UpstreamReference(), "the call was "+said+", but it is "+string(m.State))
 	}
-	return doubt(ReasonContradiction, m.UpstreamReference(),
+	return exception(ReasonContradiction, m.UpstreamReference(),
 		"the call was "+said+", but the provider has "+m.UpstreamReference()+", which is "+string(m.State))
 }
 
@@ -116,7 +115,7 @@ func free(m Movement, t Transition) Transition {
 func notFound(rules Rules, m Movement, f Fact) Transition {
 	switch {
 	case m.State == Pending:
-		return doubt(ReasonVanished, "", "the provider no longer knows a movement that it had accepted")
+		return exception(ReasonVanished, "", "the provider no longer knows a movement that it had accepted")
 	case !m.State.Unknown(), !f.Proves, f.Now.Before(m.ProvenAfter(rules.Pace.SettlesWithin)), m.Misses > 0 && f.Now.Before(m.DueAt):
 		return Transition{}
 	}
@@ -202,7 +201,7 @@ func overdue(rules Rules, m Movement, f Fact) Transition {
 	if text == "" {
 		return Transition{}
 	}
-	return doubt(ReasonUnresolved, m.UpstreamReference()+" after a day", text)
+	return exception(ReasonUnresolved, m.UpstreamReference()+" after a day", text)
 }
 
 // updated takes in a status update: what the provider, its statement, or the answer
@@ -212,14 +211,14 @@ func updated(rules Rules, m Movement, f Fact) Transition {
 	if rules.EndedBy == EndedByStatement && f.Source != FromStatement {
 		f.ExpiresAt = time.Time{} // its life is ours
 		if to != Pending {
-			return doubt(ReasonContradiction, f.EventID, "a "+string(f.Source)+" says "+string(to)+", which the statement alone may say")
+			return exception(ReasonContradiction, f.EventID, "a "+string(f.Source)+" says "+string(to)+", which the statement alone may say")
 		}
 	}
 	if f.Source == FromStatement && to == Failed && m.State != Succeeded && !m.PaidLateAt.IsZero() {
 		return record(m, f, Reversal) // its merchant read of late money, and reads that it is gone
 	}
-	if why, text := doubted(rules, m, f); why != "" {
-		return doubt(why, f.EventID, text)
+	if why, text := contradicts(rules, m, f); why != "" {
+		return exception(why, f.EventID, text)
 	}
 	effect := rules.judge(m.State, to)
 	if f.Source == FromCall {
@@ -236,15 +235,15 @@ func updated(rules Rules, m Movement, f Fact) Transition {
 	case LateMoney, Reversal:
 		return record(m, f, effect)
 	case Contradiction:
-		return doubt(ReasonContradiction, f.EventID, "it is "+string(m.State)+", the provider says "+string(to))
+		return exception(ReasonContradiction, f.EventID, "it is "+string(m.State)+", the provider says "+string(to))
 	case Nothing, Supplement, KeepAnswer:
 	}
 	return confirmed(rules, m, f, to)
 }
 
-// doubted checks what a provider says against our own record. What differs leaves
+// contradicts checks what a provider says against our own record. What differs leaves
 // the movement as it is and is an exception.
-func doubted(rules Rules, m Movement, f Fact) (why, text string) {
+func contradicts(rules Rules, m Movement, f Fact) (why, text string) {
 	succeeded := f.Says == SaysSucceeded
 	switch {
 	case succeeded && f.Unreadable != "":
@@ -253,7 +252,7 @@ func doubted(rules Rules, m Movement, f Fact) (why, text string) {
 		return ReasonContradiction, "it is asked for as " + m.UpstreamReference() + ", the provider speaks of " + f.Reference
 	case f.Currency != "" && f.Currency != "IDR":
 		return ReasonCurrency, "the provider says " + f.Currency
-	case rules.CostTold: // how much it cost is told when it succeeds: of a bill to the rupiah, of a product at most
+	case rules.AmountIsCost: // a bill costs what was agreed, a product at most that
 		exact := m.Charge == Held && f.Amount != m.Cost
 		if succeeded && (exact || f.Amount <= 0 || f.Amount > m.Cost) {
 			return ReasonAmount, "agreed on " + m.Cost.String() + ", the provider says " + f.Amount.String()
@@ -278,7 +277,7 @@ func moved(rules Rules, m Movement, f Fact, to State) Transition {
 			t.PaidAt = f.Now
 		}
 	}
-	if rules.CostTold && to == Succeeded {
+	if rules.AmountIsCost && to == Succeeded {
 		t.Cost = f.Amount
 	}
 	switch {
@@ -306,7 +305,7 @@ func record(m Movement, f Fact, effect Effect) Transition {
 			t.Posting = m.posts(f.Now, takeBack(m))
 		}
 	}
-	t.Exceptions = []Doubt{{why, f.EventID, "amount " + m.Amount.String()}}
+	t.Exceptions = []Cause{{why, f.EventID, "amount " + m.Amount.String()}}
 	return t
 }
 
@@ -318,7 +317,7 @@ func confirmed(rules Rules, m Movement, f Fact, to State) Transition {
 	case to == Succeeded && rules.Promises:
 		return succeededAgain(rules, m, f, again)
 	case again:
-		return doubt(ReasonPaidAgain, f.EventID, "it was paid before by "+m.FactID)
+		return exception(ReasonPaidAgain, f.EventID, "it was paid before by "+m.FactID)
 	case to != Pending, m.State != Pending, rules.Answers != AnswerOffer, m.Answered(), !f.Offers:
 		return Transition{}
 	}
@@ -330,18 +329,18 @@ func confirmed(rules Rules, m Movement, f Fact, to State) Transition {
 // status answers have from now on; or another name, which may be a second success.
 func succeededAgain(rules Rules, m Movement, f Fact, renamed bool) Transition {
 	var t Transition
-	cheaper := rules.CostTold && f.Amount != m.Cost // what is dearer was doubted
+	cheaper := rules.AmountIsCost && f.Amount != m.Cost // what is dearer contradicts our record
 	if cheaper {
-		t.Exceptions = append(t.Exceptions, Doubt{ReasonAmount, f.EventID, "booked at " + m.Cost.String() + ", the provider says " + f.Amount.String()})
+		t.Exceptions = append(t.Exceptions, Cause{ReasonAmount, f.EventID, "booked at " + m.Cost.String() + ", the provider says " + f.Amount.String()})
 	}
 	switch {
 	case f.Late != "" && m.ReversedAt.IsZero():
 		// An operator has to know: the merchant was called back without it. It is
 		// listed as another success would be, so that the same one told again is not.
 		t.Effect, t.Result, t.Event, t.Detail = Supplement, f.Fuller, "supplemented", f.entry(rules)
-		t.Exceptions = append(t.Exceptions, Doubt{ReasonContradiction, f.EventID, "the provider told " + f.Late + " late, after the success: the callback went without it"})
+		t.Exceptions = append(t.Exceptions, Cause{ReasonContradiction, f.EventID, "the provider told " + f.Late + " late, after the success: the callback went without it"})
 	case renamed && !cheaper:
-		t.Exceptions = append(t.Exceptions, Doubt{ReasonContradiction, f.EventID, "it was told succeeded before as " + m.FactID})
+		t.Exceptions = append(t.Exceptions, Cause{ReasonContradiction, f.EventID, "it had succeeded before as " + m.FactID})
 	}
 	return t
 }
@@ -367,12 +366,12 @@ func move(rules Rules, m Movement, f Fact, to State, t Transition) Transition {
 	return t
 }
 
-func doubt(reason, fact, text string) Transition {
+func exception(reason, fact, text string) Transition {
 	effect := Nothing
 	if reason == ReasonContradiction {
 		effect = Contradiction
 	}
-	return Transition{Effect: effect, Exceptions: []Doubt{{reason, fact, text}}}
+	return Transition{Effect: effect, Exceptions: []Cause{{reason, fact, text}}}
 }
 
 // entry is a status update's entry in the history, for operators: of money that goes
@@ -380,23 +379,12 @@ func doubt(reason, fact, text string) Transition {
 func (f Fact) entry(rules Rules) string {
 	amount, told := "", ""
 	if rules.Promises {
-		told = f.Told
+		told = f.Raw
 		if f.Amount != 0 {
 			amount = f.Amount.String()
 		}
 	}
 	return detail("source", f.source(), "fact", f.EventID, "at", stamp(f.At), "provider_reference", f.ProviderReference, "amount", amount, "data", told)
-}
-
-// Operators are those who made an override.
-func (d Override) Operators() string { return strings.TrimSuffix(d.Operator+", "+d.ConfirmedBy, ", ") }
-
-// State is the state that an override puts a movement in.
-func (d Override) State() State {
-	if d.Outcome == OverrideSucceeded {
-		return Succeeded
-	}
-	return Failed
 }
 
 // source is the source as the history names it.

@@ -62,7 +62,7 @@ var refusal = &movement.Refusal{Code: "INSUFFICIENT", Message: "no"}
 func TestApplyToPayments(t *testing.T) {
 	t.Parallel()
 	success := movement.Fact{
-		Source: movement.FromNotification, Says: movement.SaysSucceeded, EventID: "event-1", ProviderReference: "TX-1", Amount: asked, At: epoch.Add(time.Minute), Told: "{}",
+		Source: movement.FromNotification, Says: movement.SaysSucceeded, EventID: "event-1", ProviderReference: "TX-1", Amount: asked, At: epoch.Add(time.Minute), Raw: "{}",
 	}
 	pending, expired := success, success
 	pending.Says, pending.ExpiresAt, expired.Says = movement.SaysPending, epoch.Add(2*life), movement.SaysExpired
@@ -95,25 +95,25 @@ func TestApplyToPayments(t *testing.T) {
 			movement.Submitting, nil, changed(accepted, func(f *movement.Fact) { f.Now = epoch.Add(20 * time.Minute) }), next, time.Hour,
 		},
 		"one more poll for late money":           {movement.Pending, nil, expired, next, seen + time.Hour},
-		"an amount that differs":                 {movement.Pending, nil, changed(success, func(f *movement.Fact) { f.Amount = 9 }), doubts, []movement.Doubt{{movement.ReasonAmount, "event-1", "asked 10000, the provider says 9"}}},
-		"another reference, before its currency": {movement.Pending, nil, changed(other, func(f *movement.Fact) { f.Currency = "USD" }), doubts, []movement.Doubt{{movement.ReasonContradiction, "event-9", "it is asked for as " + reference + ", the provider speaks of INV-9"}}},
+		"an amount that differs":                 {movement.Pending, nil, changed(success, func(f *movement.Fact) { f.Amount = 9 }), doubts, []movement.Cause{{movement.ReasonAmount, "event-1", "asked 10000, the provider says 9"}}},
+		"another reference, before its currency": {movement.Pending, nil, changed(other, func(f *movement.Fact) { f.Currency = "USD" }), doubts, []movement.Cause{{movement.ReasonContradiction, "event-9", "it is asked for as " + reference + ", the provider speaks of INV-9"}}},
 		"late money, when it came": {
 			movement.Expired, nil, success, func(t movement.Transition) any { return t.HappenedAt.Sub(epoch) }, time.Minute,
 		},
 		"late money, when nobody tells": {
 			movement.Expired, nil, changed(success, func(f *movement.Fact) { f.At = time.Time{} }), func(t movement.Transition) any { return t.HappenedAt.Sub(epoch) }, seen,
 		},
-		"a second payment": {movement.Succeeded, nil, success, doubts, []movement.Doubt{{movement.ReasonPaidAgain, "event-1", "it was paid before by " + earlier}}},
+		"a second payment": {movement.Succeeded, nil, success, doubts, []movement.Cause{{movement.ReasonPaidAgain, "event-1", "it was paid before by " + earlier}}},
 		"a success without a name, once more": {
-			movement.Succeeded, nil, changed(success, func(f *movement.Fact) { f.EventID = "" }), doubts, []movement.Doubt(nil),
+			movement.Succeeded, nil, changed(success, func(f *movement.Fact) { f.EventID = "" }), doubts, []movement.Cause(nil),
 		},
 		"a call that made nothing, of what is paid": {
 			movement.Succeeded, nil, movement.Fact{Source: movement.FromCall, Says: movement.SaysNotSent}, doubts,
-			[]movement.Doubt{{movement.ReasonContradiction, reference, "the call was not sent, but the provider has " + reference + ", which is succeeded"}},
+			[]movement.Cause{{movement.ReasonContradiction, reference, "the call was not sent, but the provider has " + reference + ", which is succeeded"}},
 		},
 		"a day": {
 			movement.Submitting, nil, movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: epoch.Add(movement.OverdueAfter)}, doubts,
-			[]movement.Doubt{{movement.ReasonUnresolved, reference + " after a day", "nobody knows yet whether it was sent"}},
+			[]movement.Cause{{movement.ReasonUnresolved, reference + " after a day", "nobody knows yet whether it was sent"}},
 		},
 	})
 }
@@ -180,7 +180,7 @@ func TestApplyToCollections(t *testing.T) {
 		},
 		"what the provider itself says": {
 			movement.Pending, nil, changed(line, func(f *movement.Fact) { f.Source = movement.FromLookup }), doubts,
-			[]movement.Doubt{{movement.ReasonContradiction, "line-1", "a lookup says succeeded, which the statement alone may say"}},
+			[]movement.Cause{{movement.ReasonContradiction, "line-1", "a lookup says succeeded, which the statement alone may say"}},
 		},
 	})
 }
@@ -188,7 +188,7 @@ func TestApplyToCollections(t *testing.T) {
 func TestApplyToOrders(t *testing.T) {
 	t.Parallel()
 	success := movement.Fact{
-		Source: movement.FromLookup, Says: movement.SaysSucceeded, EventID: "event-1", Amount: agreed - 100, Data: json.RawMessage(`{"sn":"1"}`), Told: `{"sn":"1"}`,
+		Source: movement.FromLookup, Says: movement.SaysSucceeded, EventID: "event-1", Amount: agreed - 100, Data: json.RawMessage(`{"sn":"1"}`), Raw: `{"sn":"1"}`,
 	}
 	override := movement.Override{Operator: "one@example.com", ConfirmedBy: "two@example.com", Outcome: movement.OverrideSucceeded, Reason: "seen", ConfirmedReason: "seen too"}
 	decided := movement.Fact{Source: movement.FromOperators, Says: movement.SaysOverridden, Override: &override, Begun: epoch.Add(seen), Message: "ok"}
@@ -207,18 +207,18 @@ func TestApplyToOrders(t *testing.T) {
 			`overridden {"source":"operators","operators":"one@example.com, two@example.com","outcome":"success","reason":"seen","confirmation":"seen too"}`,
 		},
 		"cheaper, after it was booked": {
-			movement.Succeeded, nil, success, doubts, []movement.Doubt{{movement.ReasonAmount, "event-1", "booked at 9500, the provider says 9400"}},
+			movement.Succeeded, nil, success, doubts, []movement.Cause{{movement.ReasonAmount, "event-1", "booked at 9500, the provider says 9400"}},
 		},
 		"cheaper, and with what was missing": {
 			movement.Succeeded, nil, changed(success, func(f *movement.Fact) { f.Late, f.Fuller = "sn", f.Data }), doubts,
-			[]movement.Doubt{
+			[]movement.Cause{
 				{movement.ReasonAmount, "event-1", "booked at 9500, the provider says 9400"},
 				{movement.ReasonContradiction, "event-1", "the provider told sn late, after the success: the callback went without it"},
 			},
 		},
 		"a reversal, and a call that comes after it": {
 			movement.Succeeded, nil, movement.Fact{Source: movement.FromCall, Says: movement.SaysFailed}, doubts,
-			[]movement.Doubt{{movement.ReasonContradiction, "", "it is succeeded, the provider says failed"}},
+			[]movement.Cause{{movement.ReasonContradiction, "", "it is succeeded, the provider says failed"}},
 		},
 	})
 	resubmitted := titled(t, "Order, bill")
@@ -248,12 +248,12 @@ func TestApplyToTransfers(t *testing.T) {
 		},
 		"a call that was refused, of what goes on": {
 			movement.Pending, nil, movement.Fact{Source: movement.FromCall, Says: movement.SaysRefused}, doubts,
-			[]movement.Doubt{{movement.ReasonContradiction, reference, "the call was refused, but it is pending"}},
+			[]movement.Cause{{movement.ReasonContradiction, reference, "the call was refused, but it is pending"}},
 		},
-		"another name of a success": {movement.Succeeded, nil, sent, doubts, []movement.Doubt{{movement.ReasonContradiction, "event-1", "it was told succeeded before as " + earlier}}},
+		"another name of a success": {movement.Succeeded, nil, sent, doubts, []movement.Cause{{movement.ReasonContradiction, "event-1", "it was told succeeded before as " + earlier}}},
 		"the provider does not tell its end": {
 			movement.Pending, nil, movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: epoch.Add(movement.OverdueAfter)}, doubts,
-			[]movement.Doubt{{movement.ReasonUnresolved, reference + " after a day", "the provider has it and does not tell its end"}},
+			[]movement.Cause{{movement.ReasonUnresolved, reference + " after a day", "the provider has it and does not tell its end"}},
 		},
 	})
 }

@@ -11,7 +11,7 @@ type Exception struct {
 	Provider string
 	Detail   string // for people; no secrets
 	At       time.Time
-	// Lasting says that it goes on until somebody mends it. Told after it was
+	// Lasting says that it goes on until somebody mends it. Said again after it was
 	// resolved, it stands on the list again, numbered behind the fact.
 	Lasting bool
 

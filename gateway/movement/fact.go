@@ -67,7 +67,7 @@ type Fact struct {
 	Fuller     json.RawMessage // the movement's result with the reports that came late; nil for none
 	Late       string          // the names of those reports
 	Refusal    *Refusal
-	Told       string // the data as it was told, and
+	Raw        string // the data as the provider wrote it, and
 	Detail     string // why, for operators; no secrets
 
 	// Proves says of NotFound that it was asked on the movement's own account, and

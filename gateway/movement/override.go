@@ -1,6 +1,9 @@
 package movement
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // OverrideOutcome is what operators say became of a movement.
 type OverrideOutcome string
@@ -40,4 +43,15 @@ func (d Override) Replaces(before Override) bool {
 		return before.Outcome != d.Outcome || d.Alone
 	}
 	return before.Outcome != d.Outcome && d.Alone
+}
+
+// Operators are those who made an override.
+func (d Override) Operators() string { return strings.TrimSuffix(d.Operator+", "+d.ConfirmedBy, ", ") }
+
+// State is the state that an override puts a movement in.
+func (d Override) State() State {
+	if d.Outcome == OverrideSucceeded {
+		return Succeeded
+	}
+	return Failed
 }

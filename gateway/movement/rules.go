@@ -55,9 +55,9 @@ type Rules struct {
 	// under one name is the bill that was asked for last.
 	DrawsAttempts bool
 	Answers       Answers
-	// CostTold says that the amount of a status update is what the movement costs at
+	// AmountIsCost says that the amount of a status update is what the movement costs at
 	// the provider. Otherwise it is the amount that was asked for.
-	CostTold bool
+	AmountIsCost bool
 	// Receipts says that a payer who left an address is mailed a receipt.
 	Receipts bool
 	// Promises says that a pending state which a merchant has read is a promise: the
@@ -178,7 +178,7 @@ var table = []Rules{
 		},
 		Reports:  []string{"sn", "message"},
 		Events:   Events{Ended: "ppob.status_update", Reversed: "ppob.reversed"},
-		Reserves: ReserveBalance, DrawsAttempts: true, Answers: AnswerPending, CostTold: true, Promises: true, Overridable: true, NotFound: twice,
+		Reserves: ReserveBalance, DrawsAttempts: true, Answers: AnswerPending, AmountIsCost: true, Promises: true, Overridable: true, NotFound: twice,
 		Polls: Polls{Pending: pollPending},
 	},
 	{

@@ -87,11 +87,11 @@ type Transition struct {
 	MissUntil time.Time
 	NextPoll  time.Time // zero: nothing is left to find out
 
-	Exceptions []Doubt
+	Exceptions []Cause
 }
 
-// Doubt is an exception that a transition makes.
-type Doubt struct {
+// Cause is why a transition makes an exception.
+type Cause struct {
 	Reason string
 	FactID string
 	Detail string

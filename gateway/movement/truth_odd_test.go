@@ -144,13 +144,13 @@ func (o oddity) matches(kind manifest.Kind, c cell) bool {
 		(o.states == nil || slices.Contains(o.states, c.state)) &&
 		(o.sources == nil || slices.Contains(o.sources, c.fact.source)) &&
 		(o.says == nil || slices.Contains(o.says, c.fact.says)) &&
-		(o.hows == nil && !c.doubted() || slices.Contains(o.hows, c.fact.how)) &&
+		(o.hows == nil && !c.contradicts() || slices.Contains(o.hows, c.fact.how)) &&
 		(o.where == "" || slices.Contains(c.situation, o.where)) &&
 		strings.Contains(c.means, o.means)
 }
 
 // doubted tells whether the fact is an exception for how it is said.
-func (c cell) doubted() bool {
+func (c cell) contradicts() bool {
 	for _, reason := range []string{movement.ReasonAmount, movement.ReasonCurrency, movement.ReasonUnreadable} {
 		if c.means == exceptionOf(reason) {
 			return true

@@ -233,7 +233,7 @@ type sum struct {
 // updates are the ways to say a status.
 func (s section) updates(source movement.Source, word string, status movement.Says) []told {
 	right, amounts := asked, []sum{{"amount as asked", asked}, {"another amount", asked + 1}, {"no amount", 0}}
-	if s.rules.CostTold {
+	if s.rules.AmountIsCost {
 		right, amounts = agreed, []sum{{"cost as agreed", agreed}, {"lower cost", agreed - 1}, {"higher cost", agreed + 1}, {"no cost", 0}}
 	}
 	var all []told
@@ -251,7 +251,7 @@ func (s section) updates(source movement.Source, word string, status movement.Sa
 		}})
 	}
 	for _, a := range amounts {
-		if source == movement.FromCall && a.amount == 0 && !s.rules.CostTold {
+		if source == movement.FromCall && a.amount == 0 && !s.rules.AmountIsCost {
 			continue // then it is about what was asked
 		}
 		add(a.how, func(f *movement.Fact) { f.Amount = a.amount })

@@ -54,9 +54,9 @@ type Result struct {
 // resolves are the reasons of exceptions that an override ends.
 var resolves = []string{movement.ReasonUnresolved, movement.ReasonVanished}
 
-// doubted are the reasons of exceptions that nobody but operators can end, however
+// operatorsEnd are the reasons of exceptions that nobody but operators can end, however
 // young the movement is.
-var doubted = []string{
+var operatorsEnd = []string{
 	movement.ReasonUnresolved, movement.ReasonVanished, movement.ReasonAmount, movement.ReasonCurrency,
 	movement.ReasonUnreadable, movement.ReasonContradiction,
 }
@@ -169,7 +169,7 @@ func (o *Overrides) mayBe(ctx context.Context, op *catalog.Operation, m movement
 	}
 	begun := m.CreatedAt.Add(-2 * movement.ClockSkew)                    // by the clock of whoever has listed it
 	if slices.ContainsFunc(exceptions, func(x movement.Exception) bool { // of this attempt
-		return x.ResolvedAt.IsZero() && !x.At.Before(begun) && slices.Contains(doubted, x.Reason)
+		return x.ResolvedAt.IsZero() && !x.At.Before(begun) && slices.Contains(operatorsEnd, x.Reason)
 	}) {
 		return nil
 	}

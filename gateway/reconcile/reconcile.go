@@ -83,7 +83,7 @@ type sighting struct {
 // ends it unpaid once that is complete beyond the end of its life.
 func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement, c lifecycle.Connection) (movement.Movement, error) {
 	if !c.SameAccount(op, m) {
-		return m, r.List(ctx, m, movement.Doubt{
+		return m, r.List(ctx, m, movement.Cause{
 			Reason: movement.ReasonUnresolved, FactID: m.UpstreamReference(),
 			Detail: "the connection is another account at the provider now, whose statement does not tell of it",
 		})

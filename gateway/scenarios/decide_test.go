@@ -214,7 +214,7 @@ func TestWhatIsNotDecided(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
 	o := undecided(t, s, "transfer", movement.Acknowledged)
-	if err := o.Engine.List(t.Context(), o.stored("A"), movement.Doubt{Reason: movement.ReasonAmount, FactID: "", Detail: "differs"}); err != nil {
+	if err := o.Engine.List(t.Context(), o.stored("A"), movement.Cause{Reason: movement.ReasonAmount, FactID: "", Detail: "differs"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := o.says(ayu, movement.OverrideSucceeded)
@@ -225,7 +225,7 @@ func TestWhatIsNotDecided(t *testing.T) {
 	}
 
 	dear := undecided(t, s, "transfer", movement.Pending)
-	if err := dear.Engine.List(t.Context(), dear.stored("A"), movement.Doubt{Reason: movement.ReasonFee, FactID: "", Detail: "differs"}); err != nil {
+	if err := dear.Engine.List(t.Context(), dear.stored("A"), movement.Cause{Reason: movement.ReasonFee, FactID: "", Detail: "differs"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = dear.says(ayu, movement.OverrideSucceeded) // its end is in no doubt
@@ -235,7 +235,7 @@ func TestWhatIsNotDecided(t *testing.T) {
 	young.pass(24*time.Hour - time.Second)
 	_, err = young.says(ayu, movement.OverrideSucceeded)
 	young.refused(err, fault.InProgress, "younger than 24 hours")
-	if err := young.Engine.List(t.Context(), young.stored("A"), movement.Doubt{Reason: movement.ReasonVanished, FactID: "", Detail: "gone"}); err != nil {
+	if err := young.Engine.List(t.Context(), young.stored("A"), movement.Cause{Reason: movement.ReasonVanished, FactID: "", Detail: "gone"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.ResolveExceptions(t.Context(), young.now(), young.stored("A").Owner, young.stored("A").ID.String(), []string{movement.ReasonUnresolved, movement.ReasonVanished}, ayu, "back"); err != nil {
