@@ -139,7 +139,7 @@ func (w *stall) looked(t testing.TB, reference string) {
 	await(t, collectedWithin, "a look at the reports", func() bool {
 		w.collectionOf(t, reference)
 		var asked time.Time
-		w.query(t, &asked, "SELECT asked_at FROM statements WHERE merchant_id = $1", w.merchant)
+		w.query(t, &asked, "SELECT polled_at FROM statements WHERE merchant_id = $1", w.merchant)
 		return asked.After(since)
 	})
 	w.collectionOf(t, reference) // the look is over when it is answered; one that somebody else began is not
@@ -292,7 +292,7 @@ func (w *stall) age(t testing.TB, c collected, by time.Duration) {
 	id := w.movementIDOf(t, c)
 	for _, sql := range []string{
 		"UPDATE movements SET created_at = created_at - $2::INTERVAL, expires_at = expires_at - $2::INTERVAL WHERE id = $1",
-		"UPDATE collection_slots SET taken_at = taken_at - $2::INTERVAL, free_at = free_at - $2::INTERVAL WHERE movement_id = $1",
+		"UPDATE reserved_amounts SET taken_at = taken_at - $2::INTERVAL, free_at = free_at - $2::INTERVAL WHERE movement_id = $1",
 	} {
 		if tag, err := conn.Exec(t.Context(), sql, id, by); err != nil || tag.RowsAffected() != 1 {
 			t.Fatalf("%s: %v, %v", sql, tag, err)

@@ -122,8 +122,8 @@ func (g progress) String() string {
 // ofAccount is which settlements are a merchant's.
 const ofAccount = "account_id = (SELECT account_id FROM statements WHERE merchant_id = $1)"
 
-const progressSQL = "SELECT (SELECT count(*) FROM settlements WHERE " + ofAccount + "), (SELECT count(*) FROM settlements WHERE state = 'matched' AND " + ofAccount + "), " +
-	"(SELECT count(*) FROM movements WHERE merchant_id = $1 AND kind = 'collection' AND state = 'done')"
+const progressSQL = "SELECT (SELECT count(*) FROM statement_lines WHERE " + ofAccount + "), (SELECT count(*) FROM statement_lines WHERE state = 'matched' AND " + ofAccount + "), " +
+	"(SELECT count(*) FROM movements WHERE merchant_id = $1 AND kind = 'collection' AND state = 'succeeded')"
 
 // upTo waits until so many sales are paid, and asks for some of them meanwhile, which
 // has the reports read.
@@ -170,7 +170,7 @@ func (b *batch) check(t *testing.T) {
 	await(t, collectedWithin, "every payment to be settled", func() bool {
 		b.looked(t, b.sales[0].ExternalID)
 		var left int
-		b.query(t, &left, "SELECT count(*) FROM settlements WHERE state IN ('new', 'matched') AND "+ofAccount, b.merchant)
+		b.query(t, &left, "SELECT count(*) FROM statement_lines WHERE state IN ('new', 'matched') AND "+ofAccount, b.merchant)
 		return left == 0
 	})
 	await(t, callbacksWithin, "every callback", func() bool { return waiting(t, b.program) == 0 })
@@ -182,11 +182,11 @@ func (b *batch) check(t *testing.T) {
 	for into, sql := range map[*int]string{
 		&mailed:   "count(*) FROM mails WHERE merchant_id = $1",
 		&distinct: "count(DISTINCT movement_id) FROM mails WHERE merchant_id = $1",
-		&payments: "count(*) FROM settlements WHERE " + ofAccount,
-		&matched:  "count(*) FROM settlements WHERE state IN ('new', 'matched') AND " + ofAccount,
-		&paying:   "count(DISTINCT movement_id) FROM settlements WHERE state = 'paid' AND " + ofAccount,
-		&again:    "count(*) FROM settlements WHERE state = 'again' AND " + ofAccount,
-		&other:    "count(*) FROM settlements WHERE state = 'unmatched' AND " + ofAccount,
+		&payments: "count(*) FROM statement_lines WHERE " + ofAccount,
+		&matched:  "count(*) FROM statement_lines WHERE state IN ('new', 'matched') AND " + ofAccount,
+		&paying:   "count(DISTINCT movement_id) FROM statement_lines WHERE state = 'paid' AND " + ofAccount,
+		&again:    "count(*) FROM statement_lines WHERE state = 'again' AND " + ofAccount,
+		&other:    "count(*) FROM statement_lines WHERE state = 'unmatched' AND " + ofAccount,
 	} {
 		b.query(t, into, "SELECT "+sql, b.merchant)
 	}

@@ -101,9 +101,9 @@ func (w *stall) takeAllBut(t *testing.T, c collected) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	const sql = `INSERT INTO collection_slots (account_id, amount, movement_id, taken_at, free_at)
+	const sql = `INSERT INTO reserved_amounts (account_id, amount, movement_id, taken_at, free_at)
 		SELECT account_id, $1::INT8 + code, movement_id, now(), now() + INTERVAL '1 hour'
-		FROM collection_slots, generate_series(1, 999) AS codes(code) WHERE movement_id = $2 AND $1::INT8 + code <> amount`
+		FROM reserved_amounts, generate_series(1, 999) AS codes(code) WHERE movement_id = $2 AND $1::INT8 + code <> amount`
 	if _, err := conn.Exec(t.Context(), sql, c.Base, w.movementIDOf(t, c)); err != nil {
 		t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func (w *stall) wantStanding(t *testing.T, what string, sales []collected, paid 
 // settlements counts what was read of the stall's reports.
 func (w *stall) settlements(t *testing.T) (count int) {
 	t.Helper()
-	w.query(t, &count, "SELECT count(*) FROM settlements WHERE "+ofAccount, w.merchant)
+	w.query(t, &count, "SELECT count(*) FROM statement_lines WHERE "+ofAccount, w.merchant)
 	return count
 }
 

@@ -23,7 +23,10 @@ type entry struct {
 	Reversed                               bool
 }
 
-func (e entry) open() bool { return e.State == "sending" || e.State == "pending" }
+func (e entry) open() bool { return e.unknown() || e.State == "pending" }
+
+// unknown tells whether nobody knows yet if the provider has it.
+func (e entry) unknown() bool { return e.State == "submitting" || e.State == "acknowledged" }
 
 // entries are all orders of the gateway's books, by reference.
 func (m *market) entries(t *testing.T) map[string]entry {
@@ -86,7 +89,7 @@ func (m *market) settle(t *testing.T, within time.Duration, unknowable bool) map
 		if unknowable { // that a bill was never sent is proven after three minutes
 			upstream := m.purchases(t)
 			maps.DeleteFunc(left, func(_ string, e entry) bool {
-				return e.Charge == "held" && e.State == "sending" && len(made(upstream, e)) == 0
+				return e.Charge == "held" && e.unknown() && len(made(upstream, e)) == 0
 			})
 		}
 		m.ask(t, left)
@@ -144,10 +147,10 @@ func (m *market) check(t *testing.T) verdict {
 		if e.open() && e.Charge == "held" {
 			held[e.Merchant] += e.Amount
 		}
-		if e.open() || e.State == "done" && !e.Reversed {
+		if e.open() || e.State == "succeeded" && !e.Reversed {
 			spent[e.Merchant] += e.Amount
 		}
-		if e.State == "done" && !e.Reversed {
+		if e.State == "succeeded" && !e.Reversed {
 			cost += e.Cost
 		}
 		for _, w := range made(upstream, e) {
@@ -201,15 +204,15 @@ func (v *verdict) count(t *testing.T, m *market, one *sale, e entry, exists bool
 	times, ids, status := m.ears.told(one.reference, "ppob.status_update")
 	back, backs, _ := m.ears.told(one.reference, "ppob.reversed")
 	v.callbacks, v.callbacksAgain = v.callbacks+ids+backs, v.callbacksAgain+times-ids+back-backs
-	word := map[string]string{"done": "Success", "failed": "Failed"}[e.State]
+	word := map[string]string{"succeeded": "Success", "failed": "Failed"}[e.State]
 	switch {
 	case !exists:
 		v.never++
-	case e.State == "unsent":
+	case e.State == "not_submitted":
 		v.unsent++
 	case e.open():
 		v.open++
-	case e.State == "done":
+	case e.State == "succeeded":
 		v.done++
 	default:
 		v.failed++
@@ -220,10 +223,10 @@ func (v *verdict) count(t *testing.T, m *market, one *sale, e entry, exists bool
 	if status != word || (word != "") != (ids == 1) || e.Reversed != (backs == 1) || ids > 1 || backs > 1 {
 		t.Errorf("%s stands at %q (reversed: %t), and %q was told %d times as %d events, %d reversals", one.reference, e.State, e.Reversed, status, times, ids, backs)
 	}
-	if promised != nil && (!exists || e.State == "unsent") {
+	if promised != nil && (!exists || e.State == "not_submitted") {
 		t.Errorf("%s was answered %s, and there is no such order: %+v", one.reference, promised, e)
 	}
-	if surely && exists && e.State != "unsent" {
+	if surely && exists && e.State != "not_submitted" {
 		t.Errorf("%s was answered that nothing was sent (%s), and stands at %s", one.reference, one.answers[0], e.State)
 	}
 }
@@ -237,9 +240,9 @@ func wantUpstream(t *testing.T, one *sale, e entry, made []witnessed) {
 	}
 	right := len(made) <= 1
 	switch {
-	case e.State == "done" && e.Reversed:
+	case e.State == "succeeded" && e.Reversed:
 		right = slices.Equal(states, []string{"Refund"})
-	case e.State == "done":
+	case e.State == "succeeded":
 		right = slices.Equal(states, []string{"Sukses"}) && made[0].Amount == e.Cost && strings.HasSuffix(made[0].Reference, "-"+strconv.Itoa(e.Attempt))
 	case e.State == "failed" && slices.Equal(states, []string{"Refund"}):
 		right = true // it was taken back before anybody heard that it was done

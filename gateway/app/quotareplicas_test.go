@@ -180,7 +180,7 @@ func (r *run) check(t *testing.T, quota int64, clients int, at *program, most in
 		}
 	}
 	var claimed int64
-	r.query(t, &claimed, "SELECT count(*) FROM movements WHERE merchant_id = $1 AND state <> 'unsent'", r.merchant)
+	r.query(t, &claimed, "SELECT count(*) FROM movements WHERE merchant_id = $1 AND state <> 'not_submitted'", r.merchant)
 	used, admitted := r.used(t), int64(codes["success"])
 	t.Logf("limit %d: %d answered with success, %d collections made, %d used, at most %d at any moment; %d requests cut by the kill, %d answered with an unknown end; answers %v",
 		quota, admitted, claimed, used, most, cut, unknown, codes)

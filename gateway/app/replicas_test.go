@@ -58,7 +58,7 @@ func notifiedAnywhere(t *testing.T, s shop, d *deployment, replicas []*program) 
 		// The operator's view asks no provider, so only a notification brings this.
 		await(t, paidWithin, "PAID by a notification", func() bool {
 			m, err := s.movementOf(t.Context(), made)
-			return err == nil && m.State == "done"
+			return err == nil && m.State == "succeeded"
 		})
 		m, err := s.movementOf(t.Context(), made)
 		if last := m.Story[len(m.Story)-1]; err != nil || !strings.Contains(last.Detail, "notification") {
@@ -248,7 +248,7 @@ func sending(t *testing.T, databaseURL string) []string {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	rows, err := conn.Query(t.Context(), "SELECT id::TEXT FROM movements WHERE state = 'sending' ORDER BY id")
+	rows, err := conn.Query(t.Context(), "SELECT id::TEXT FROM movements WHERE state IN ('submitting', 'acknowledged') ORDER BY id")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -178,7 +178,7 @@ func (x *torture) tellList(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
-	rows, err := conn.Query(t.Context(), "SELECT reason FROM attention WHERE resolved_at IS NULL")
+	rows, err := conn.Query(t.Context(), "SELECT reason FROM exceptions WHERE resolved_at IS NULL")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,9 +26,11 @@ type page struct {
 	Told                 string // the end that was told
 }
 
-func (p page) open() bool { return p.State == "sending" || p.State == "pending" }
+func (p page) open() bool {
+	return p.State == "submitting" || p.State == "acknowledged" || p.State == "pending"
+}
 
-func (p page) settled() bool { return p.State != "sending" && p.State != "" || p.Answered }
+func (p page) settled() bool { return p.State != "submitting" && p.State != "" || p.Answered }
 
 // booked are all transfers of a database, by reference.
 func booked(t testing.TB, databaseURL string) map[string]page {
@@ -39,7 +41,7 @@ func booked(t testing.TB, databaseURL string) map[string]page {
 	}
 	defer conn.Close(context.WithoutCancel(t.Context()))
 	rows, err := conn.Query(t.Context(), `SELECT m.reference, m.id::TEXT AS id, m.state, m.attempt, m.amount, m.send_by AS sendby,
-		m.answer IS NOT NULL AS answered, m.asked_at IS NOT NULL AS asked, m.reversed_at IS NOT NULL AS reversed,
+		m.answer IS NOT NULL AS answered, m.polled_at IS NOT NULL AS asked, m.reversed_at IS NOT NULL AS reversed,
 		(SELECT count(*) FROM callbacks AS c WHERE c.movement_id = m.id AND c.event = 'transfer.status_update') AS ends,
 		(SELECT count(*) FROM callbacks AS c WHERE c.movement_id = m.id AND c.event = 'transfer.reversed') AS backs,
 		COALESCE((SELECT min(c.body) FROM callbacks AS c WHERE c.movement_id = m.id AND c.event = 'transfer.status_update'), '') AS told
@@ -213,9 +215,9 @@ func (c *crossing) fits(book page, exists bool, all []witnessed) error {
 			return fmt.Errorf("answered %s", a)
 		case a.Success && (told.id() != book.ID || told.Amount != c.amount):
 			return fmt.Errorf("answered about another: %s", a)
-		case a.Success && told.Status == "Success" && book.State != "done":
+		case a.Success && told.Status == "Success" && book.State != "succeeded":
 			return fmt.Errorf("answered done: %s", a)
-		case a.Success && (!exists || book.State == "unsent"):
+		case a.Success && (!exists || book.State == "not_submitted"):
 			return fmt.Errorf("answered pending, and nothing is left of it: %s", a)
 		case a.Code == fault.ProviderRejected && (book.State != "failed" || there && moved.State == "Success" || there != (a.Sent == fault.SentRefused)):
 			return fmt.Errorf("answered refused: %s", a)
@@ -225,17 +227,17 @@ func (c *crossing) fits(book page, exists bool, all []witnessed) error {
 		return fmt.Errorf("moved as another")
 	}
 	states := map[string][]string{
-		"Success": {"done"}, "Failed": {"failed"}, "Cancelled": {"failed"}, "Refunded": {"done", "failed"}, "Pending": {"pending", "sending"},
-		"": {"failed", "sending", "unsent"}, // not there
+		"Success": {"succeeded"}, "Failed": {"failed"}, "Cancelled": {"failed"}, "Refunded": {"succeeded", "failed"}, "Pending": {"pending", "acknowledged", "submitting"},
+		"": {"failed", "submitting", "acknowledged", "not_submitted"}, // not there
 	}[moved.State]
 	if c.story == alwaysWrong && there {
-		states = []string{"pending", "sending"} // the operators' affair
+		states = []string{"pending", "acknowledged", "submitting"} // the operators' affair
 	}
 	if !slices.Contains(states, book.State) {
 		return fmt.Errorf("stands at %s", book.State)
 	}
-	final := book.State == "done" || book.State == "failed"
-	word := map[string]string{"done": `"status":"Success"`, "failed": `"status":"Failed"`}[book.State]
+	final := book.State == "succeeded" || book.State == "failed"
+	word := map[string]string{"succeeded": `"status":"Success"`, "failed": `"status":"Failed"`}[book.State]
 	if final != (book.Ends == 1) || book.Ends > 1 || !strings.Contains(book.Told, word) || book.Reversed != (book.Backs == 1) {
 		return fmt.Errorf("told %d times as %s, and taken back %d times", book.Ends, book.Told, book.Backs)
 	}

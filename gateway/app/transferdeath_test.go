@@ -30,7 +30,7 @@ func (x *matrix) dieClaiming(t *testing.T, at point, r route) {
 		close(posted)
 	}()
 	wantSoon(t, seen, "the claim")
-	await(t, reachesWithin, "its commit", func() bool { return x.books(t)[c.reference].State == "sending" })
+	await(t, reachesWithin, "its commit", func() bool { return x.books(t)[c.reference].State == "submitting" })
 	x.strike(t, at.plugin)
 	x.tap.disarm(!at.plugin)
 	<-posted
@@ -53,7 +53,7 @@ func (x *matrix) sleepClaiming(t *testing.T, r route) {
 		close(posted)
 	}()
 	wantSoon(t, seen, "the claim")
-	await(t, reachesWithin, "its commit", func() bool { return x.books(t)[c.reference].State == "sending" })
+	await(t, reachesWithin, "its commit", func() bool { return x.books(t)[c.reference].State == "submitting" })
 	x.dies.freeze(t)
 	x.tap.disarm(false)
 	await(t, heardWithin, "a look by the other replica", func() bool {
@@ -95,7 +95,7 @@ func (x *matrix) lateTokens(t *testing.T) {
 	posts.Wait()
 	for _, c := range all {
 		notNow.want(t, c.String(), c.answers[0], c.reference)
-		if c.scene.called() != 1 || x.books(t)[c.reference].State != "unsent" {
+		if c.scene.called() != 1 || x.books(t)[c.reference].State != "not_submitted" {
 			t.Errorf("%s: %d calls, stands at %+v", c, c.scene.called(), x.books(t)[c.reference])
 		}
 	}

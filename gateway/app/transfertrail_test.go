@@ -24,7 +24,7 @@ func checkTransferTrail(t *testing.T, p *program) {
 		answer    answer
 	}
 	all := []sent{
-		{remit: toWallet.newRemit(), state: "done", moved: 1}, {remit: toBank.newRemit(), state: "done", moved: 1},
+		{remit: toWallet.newRemit(), state: "succeeded", moved: 1}, {remit: toBank.newRemit(), state: "succeeded", moved: 1},
 		{remit: toWallet.story("34"), state: "failed", moved: 1}, {remit: toBank.story("34"), state: "failed", moved: 1},
 		{remit: toWallet.to("08996647679"), state: "failed"}, {remit: toBank.to("81398055100"), state: "failed"},
 	}
@@ -145,7 +145,7 @@ func TestTransferDecisions(t *testing.T) {
 		}
 		peer.refuses(t, "ops has proposed success", c.id, "failed")
 		s.stood(t, c.remit, c.reference, "", "Pending", 0)
-		if got := peer.decides(t, c.id, "success"); got.Waiting || got.State != "done" || got.Decision.ConfirmedBy != "peer" {
+		if got := peer.decides(t, c.id, "success"); got.Waiting || got.State != "succeeded" || got.Decision.ConfirmedBy != "peer" {
 			t.Errorf("confirmed: %+v", got)
 		}
 		s.wantDecided(t, c.remit, c.reference, "proposed success", "by ops: seen in the portal", "confirmed success", "by peer: seen in the portal")
@@ -153,7 +153,7 @@ func TestTransferDecisions(t *testing.T) {
 
 		c = one[i]
 		s.doubted(t, c.remit, c.reference)
-		if got := peer.decides(t, c.id, "success", "--alone"); got.Waiting || got.State != "done" || !got.Decision.Alone {
+		if got := peer.decides(t, c.id, "success", "--alone"); got.Waiting || got.State != "succeeded" || !got.Decision.Alone {
 			t.Errorf("alone: %+v", got)
 		}
 		s.wantDecided(t, c.remit, c.reference, "decided alone success", "by peer: seen in the portal")
@@ -197,7 +197,7 @@ func (s shop) wantDecided(t *testing.T, m remit, reference string, words ...stri
 		t.Errorf("sent again after the decision: %s", a)
 	}
 	m.wantMoved(t, s.program, 1)
-	if book := booked(t, s.DatabaseURL)[reference]; book.State != "done" || book.Ends != 1 || !strings.Contains(book.Told, `"status":"Success"`) {
+	if book := booked(t, s.DatabaseURL)[reference]; book.State != "succeeded" || book.Ends != 1 || !strings.Contains(book.Told, `"status":"Success"`) {
 		t.Errorf("decided, and booked as %+v", book)
 	}
 	out, err := s.run(t, "transfer", "show", reference)

@@ -96,7 +96,7 @@ func TestTwoOperatorsSettleATransfer(t *testing.T) {
 	_, err = other.SettleMovement(t.Context(), m.ID.String(), console.Settling{As: "failed", Reason: "no"})
 	w.refused(err, http.StatusConflict, "")
 	second, err := other.SettleMovement(t.Context(), m.UpstreamReference(), console.Settling{As: "success", Reason: "called them"})
-	if err != nil || second.Waiting || second.State != "done" || second.Decision.ConfirmedBy != "budi" {
+	if err != nil || second.Waiting || second.State != "succeeded" || second.Decision.ConfirmedBy != "budi" {
 		t.Fatalf("confirmed: %+v, %v", second, err)
 	}
 	if err := w.store.Note(t.Context(), time.Now(), m, "looked", `{"said":"pending"}`); err != nil {
@@ -108,7 +108,7 @@ func TestTwoOperatorsSettleATransfer(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := shown.Story[len(shown.Story)-1]
-	if shown.State != "done" || last.Event != "decided" || !strings.Contains(last.Detail, `"ayu, budi"`) || !strings.Contains(last.Detail, "called them") {
+	if shown.State != "succeeded" || last.Event != "decided" || !strings.Contains(last.Detail, `"ayu, budi"`) || !strings.Contains(last.Detail, "called them") {
 		t.Errorf("the story ends with %+v", last)
 	}
 	if shown.Fee != 2500 || shown.NameMatch == nil || !*shown.NameMatch || shown.ConnectionVersion != 3 || shown.ConnectionOwner != "merchant" ||

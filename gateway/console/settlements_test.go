@@ -122,7 +122,7 @@ func TestSettlementsAreListedAndAssigned(t *testing.T) {
 	}
 	made, err := w.Assign(ctx, "INV/1", console.NewAssignment{Payment: "rrn-1", Reason: "the payer called"})
 	asked := reconcile.Assignment{Account: account, Payment: "rrn-1", Movement: m.ID, Operator: "ayu", Reason: "the payer called"}
-	if err != nil || made.State != "done" || len(money.asked) != 1 || money.asked[0] != asked {
+	if err != nil || made.State != "succeeded" || len(money.asked) != 1 || money.asked[0] != asked {
 		t.Errorf("%+v, %v; the engine was asked %+v", made, err, money.asked)
 	}
 	entries, err := w.Audit(ctx, merchant)

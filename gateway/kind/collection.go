@@ -30,8 +30,10 @@ type Statements interface {
 }
 
 // AddCollection has collections run.
-func AddCollection(l *lifecycle.Lifecycle, s Statements) {
-	l.Add(manifest.Collection, &Collection{l, s})
+func AddCollection(l *lifecycle.Lifecycle, s Statements) *Collection {
+	k := &Collection{l, s}
+	l.Add(manifest.Collection, k)
+	return k
 }
 
 // Draft takes the amount of the request, to which the reservation adds a code.

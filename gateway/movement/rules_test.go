@@ -46,7 +46,7 @@ func TestJudge(t *testing.T) {
 		odd  = movement.Contradiction
 	)
 	want := map[movement.State][6]movement.Effect{
-		//                 Sending Pending Done  Failed Expired Unsent
+		//                    Submitting Pending Succeeded Failed Expired NotSubmitted
 		movement.Submitting:   {same, move, move, move, move, move},
 		movement.Pending:      {odd, same, move, move, move, odd},
 		movement.Succeeded:    {odd, same, same, back, same, odd},
@@ -71,7 +71,7 @@ func TestJudgeMoneyOut(t *testing.T) {
 		odd  = movement.Contradiction
 	)
 	want := map[movement.State][6]movement.Effect{
-		//                 Sending Pending Done  Failed Expired Unsent
+		//                    Submitting Pending Succeeded Failed Expired NotSubmitted
 		movement.Submitting:   {same, move, move, move, odd, move},
 		movement.Pending:      {odd, same, move, move, odd, odd},
 		movement.Succeeded:    {odd, same, same, back, odd, odd},
@@ -127,7 +127,7 @@ func TestMoneyIsNeverLost(t *testing.T) {
 	}
 }
 
-func TestOnlyUnsentFreesTheReference(t *testing.T) {
+func TestOnlyNotSubmittedFreesTheReference(t *testing.T) {
 	t.Parallel()
 	for _, from := range states {
 		if got := rules(t).Judge(from, movement.Submitting) == movement.Move; got != (from == movement.NotSubmitted) {
@@ -136,6 +136,57 @@ func TestOnlyUnsentFreesTheReference(t *testing.T) {
 		if from != movement.Submitting && rules(t).Judge(from, movement.NotSubmitted) == movement.Move {
 			t.Errorf("%s, of which somebody was told, becomes free", from)
 		}
+	}
+}
+
+// TestAcknowledged judges everything as it does of what is submitting, but that the
+// reference is never free again. Kinds that answer no creation with a promise have no
+// such state.
+func TestAcknowledged(t *testing.T) {
+	t.Parallel()
+	for _, kind := range movement.Kinds() {
+		rules, served := movement.RulesOf(kind)
+		if !served {
+			t.Fatalf("a kind without rules: %s", kind)
+		}
+		if got := rules.Judge(movement.Submitting, movement.Acknowledged) == movement.Move; got != rules.Pends {
+			t.Errorf("%s may be acknowledged: %v", kind, got)
+		}
+		if !rules.Pends {
+			continue
+		}
+		if got, want := rules.Word(movement.Acknowledged), rules.Word(movement.Pending); got != want {
+			t.Errorf("%s reads %q, not %q", kind, got, want)
+		}
+		for _, to := range states {
+			want := rules.Judge(movement.Submitting, to)
+			if to == movement.Submitting || to == movement.NotSubmitted {
+				want = movement.Contradiction
+			}
+			if got := rules.Judge(movement.Acknowledged, to); got != want {
+				t.Errorf("%s, acknowledged, told %s: %d, want %d", kind, to, got, want)
+			}
+			if to != movement.Submitting && rules.Judge(to, movement.Acknowledged) == movement.Move {
+				t.Errorf("%s, %s, becomes acknowledged", kind, to)
+			}
+		}
+	}
+}
+
+func TestKinds(t *testing.T) {
+	t.Parallel()
+	want := map[manifest.Kind]movement.Reserves{
+		manifest.Payment: movement.ReserveNothing, manifest.Collection: movement.ReserveAmount,
+		manifest.Order: movement.ReserveBalance, manifest.Transfer: movement.ReserveLimits,
+	}
+	for _, kind := range movement.Kinds() {
+		if rules, served := movement.RulesOf(kind); !served || rules.Reserves != want[kind] {
+			t.Errorf("%s reserves %q", kind, rules.Reserves)
+		}
+		delete(want, kind)
+	}
+	if len(want) != 0 {
+		t.Errorf("no rows for %v", want)
 	}
 }
 

@@ -8,19 +8,18 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
 // nowhere forgets at once, so that a benchmark counts the engine's own work.
 type nowhere struct{ keeper }
 
-func (nowhere) Claim(_ context.Context, m movement.Movement) (movement.Movement, bool, error) {
+func (nowhere) Reserve(_ context.Context, m movement.Movement) (movement.Movement, bool, error) {
 	m.Attempt = 1
 	return m, true, nil
 }
 
-func (nowhere) Move(context.Context, time.Time, store.Move) (bool, error) { return true, nil }
+func (nowhere) Apply(context.Context, movement.Change) (bool, error) { return true, nil }
 
 // instant is a plugin that answers at once.
 type instant struct{ *upstream }
@@ -36,7 +35,7 @@ func (instant) Call(context.Context, string, sdk.Call, time.Duration) sdk.Result
 func BenchmarkCreate(b *testing.B) {
 	w := &world{clock: handClock(), account: newAccount()}
 	engine := New(Dependencies{
-		Movements: nowhere{}, Providers: instant{}, Vault: openVault{}, Catalog: offering(), Now: w.now,
+		Store: nowhere{}, Transfers: nowhere{}, Providers: instant{}, Vault: openVault{}, Catalog: offering(), Now: w.now,
 		CheckoutURL: func(id movement.ID) string { return "https://gate.example/checkout/" + id.String() },
 		Log:         slog.New(slog.DiscardHandler),
 	})

@@ -105,7 +105,7 @@ func TestADoubtListedByAClockThatIsBehind(t *testing.T) {
 		o := undecided(t, kept, "transfer", movement.Pending)
 		m := o.stored("A")
 		if _, err := kept.AddException(t.Context(), movement.Exception{
-			Owner: m.Owner, Subject: m.ID.String(), Reason: reasonAmount, FactID: "hook", Provider: m.Provider, Detail: "x", At: m.CreatedAt.Add(-behind),
+			Owner: m.Owner, Subject: m.ID.String(), Reason: movement.ReasonAmount, FactID: "hook", Provider: m.Provider, Detail: "x", At: m.CreatedAt.Add(-behind),
 		}); err != nil {
 			t.Fatal(err)
 		}

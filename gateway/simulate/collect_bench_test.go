@@ -34,13 +34,9 @@ func BenchmarkMatching(b *testing.B) {
 		bare := copied(b, url, rows)
 		b.StartTimer()
 		started := time.Now()
-		for w.till.reads*pageOfBooks < len(rows) {
-			w.pass(booksEvery)
-			c, err := w.connect(b.Context(), collectOf(collectPath), w.account, "live")
-			if err != nil {
-				b.Fatal(err)
-			}
-			if _, err := w.reconcile(b.Context(), collectOf(collectPath), c, w.now()); err != nil {
+		for w.till.reads*pageSize < len(rows) {
+			w.pass(readEvery)
+			if err := w.ReadBooks(b.Context(), w.statement(), w.now()); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -73,7 +69,7 @@ func copied(b *testing.B, url string, rows []sdk.StatementLine) time.Duration {
 		"account_id", "payment", "entry_id", "amount", "currency", "at", "paid", "differs", "data", "entered_at", "state", "operator", "reason",
 	}
 	started := time.Now()
-	for page := range slices.Chunk(rows, pageOfBooks) {
+	for page := range slices.Chunk(rows, pageSize) {
 		source := pgx.CopyFromSlice(len(page), func(i int) ([]any, error) {
 			r := page[i]
 			return []any{account, r.ID, r.ID, int64(r.Amount), r.Currency, r.At, true, false, "{}", r.At, "unmatched", "", ""}, nil

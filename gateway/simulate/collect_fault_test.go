@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
@@ -20,11 +19,11 @@ type deaf struct {
 
 var errDeaf = broken{errors.New("it can't be told")}
 
-func (d *deaf) Move(ctx context.Context, now time.Time, move store.Move) (bool, error) {
-	if move.Movement.Reference == d.reference && move.To == movement.Succeeded {
+func (d *deaf) Apply(ctx context.Context, c movement.Change) (bool, error) {
+	if c.Movement.Reference == d.reference && c.To == movement.Succeeded {
 		return false, errDeaf
 	}
-	return d.shaky.Move(ctx, now, move)
+	return d.shaky.Apply(ctx, c)
 }
 
 // TestASaleThatCantBeToldHoldsUpNoOther has more payments than a page, which wait,
@@ -36,12 +35,12 @@ func TestASaleThatCantBeToldHoldsUpNoOther(t *testing.T) {
 	poor, last, unpaid := w.sold("poor", 10_000), w.sold("last", 20_000), w.sold("unpaid", 30_000)
 	at := w.now().Add(time.Minute)
 	w.till.write(paid("a", poor.Amount, at))
-	for i := range pageOfBooks {
+	for i := range pageSize {
 		w.till.write(paid(fmt.Sprintf("b%04d", i), unpaid.Amount, unpaid.ExpiresAt.Add(time.Minute)))
 	}
 	w.till.write(paid("c", last.Amount, at))
 	stuck := &deaf{w.kept, "poor"}
-	w.Movements = stuck
+	w.Store = stuck
 	w.pass(time.Hour)
 	w.complete()
 	for _, reference := range []string{"last", "unpaid"} {
@@ -58,9 +57,9 @@ func TestASaleThatCantBeToldHoldsUpNoOther(t *testing.T) {
 		}
 	}
 	stuck.reference = ""
-	w.pass(booksEvery)
+	w.pass(readEvery)
 	w.status(unpaid.Reference)
-	w.pass(booksEvery)
+	w.pass(readEvery)
 	w.status("poor")
 	if now := w.stored("poor"); now.State != movement.Succeeded || now.FactID != "a" {
 		t.Errorf("the poor one is %s", now.State)
@@ -99,7 +98,7 @@ func TestLateMoneyIsTakenBack(t *testing.T) {
 		if atOnce {
 			w.wantListed()
 		} else {
-			w.wantListed(reasonPaidLate, reasonReversed)
+			w.wantListed(movement.ReasonPaidLate, movement.ReasonReversed)
 		}
 	}
 }
@@ -145,7 +144,7 @@ func TestRowsThatComeDaysLater(t *testing.T) {
 		t.Errorf("the books were read %d times", w.till.reads-reads)
 	}
 	w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED")
-	w.wantListed(reasonPaidLate)
+	w.wantListed(movement.ReasonPaidLate)
 	if p := w.payment("foreign"); p.State != movement.LineUnmatched {
 		t.Errorf("the foreign payment is %s", p.State)
 	}
@@ -209,9 +208,9 @@ func TestAPartTakenBackIsNoPayment(t *testing.T) {
 	m := w.sold("INV/1", 10_000)
 	at := w.now().Add(time.Minute)
 	w.till.write(paid("r", m.Amount, at), back("r", 500, at.Add(time.Second)))
-	w.pass(booksEvery)
+	w.pass(readEvery)
 	w.status("INV/1")
-	w.wantListed(reasonAmbiguous)
+	w.wantListed(movement.ReasonAmbiguous)
 	if p := w.payment("r"); p.State != movement.LineAmbiguous {
 		t.Errorf("the payment is %s", p.State)
 	}
@@ -262,7 +261,7 @@ func TestAReplicaWhoseClockIsAheadStopsNoReading(t *testing.T) {
 		t.Fatal(ours, err)
 	}
 	w.till.write(paid("r", m.Amount, w.now().Add(time.Second)))
-	w.pass(booksEvery)
+	w.pass(readEvery)
 	w.status("INV/1")
 	if now := w.stored("INV/1"); now.State != movement.Succeeded {
 		t.Errorf("it is %s", now.State)

@@ -32,13 +32,13 @@ var fates = map[string]struct {
 	"paid late": {func(m movement.Movement) []sdk.StatementLine {
 		return []sdk.StatementLine{paid("r", m.Amount, m.ExpiresAt.Add(time.Minute))}
 	},
-		movement.Expired, []string{"wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED"}, []string{reasonPaidLate}},
+		movement.Expired, []string{"wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED"}, []string{movement.ReasonPaidLate}},
 	"paid twice": {func(m movement.Movement) []sdk.StatementLine {
 		return []sdk.StatementLine{paid("r", m.Amount, m.CreatedAt.Add(time.Minute)), paid("r2", m.Amount, m.CreatedAt.Add(2*time.Minute))}
-	}, movement.Succeeded, []string{"wallet2.status_update INV/1 PAID"}, []string{reasonPaidAgain}},
+	}, movement.Succeeded, []string{"wallet2.status_update INV/1 PAID"}, []string{movement.ReasonPaidAgain}},
 	"taken back": {func(m movement.Movement) []sdk.StatementLine {
 		return []sdk.StatementLine{paid("r", m.Amount, m.CreatedAt.Add(time.Minute)), back("r", m.Amount, m.CreatedAt.Add(time.Hour))}
-	}, movement.Succeeded, []string{"wallet2.reversed INV/1 PAID", "wallet2.status_update INV/1 PAID"}, []string{reasonReversed}},
+	}, movement.Succeeded, []string{"wallet2.reversed INV/1 PAID", "wallet2.status_update INV/1 PAID"}, []string{movement.ReasonReversed}},
 }
 
 // TestCollectionMatrix ends the process at each step of each fate, once or at
@@ -91,7 +91,7 @@ func playFate(w *stall, s *store.Store, fate, at string, times int) {
 			w.till.write(rows[1:]...)
 			rows = rows[:1]
 			for range 6 { // a final sale is not looked at by itself: another one's look reads on
-				w.pass(booksEvery)
+				w.pass(readEvery)
 				if w.try(func() { w.status("INV/other") }) || w.sell("INV/other", 77_000).crashed || w.status("INV/other").crashed {
 					rig()
 				}
@@ -102,7 +102,7 @@ func playFate(w *stall, s *store.Store, fate, at string, times int) {
 		}
 	}
 	w.kept.at = nil
-	w.pass(booksEvery)
+	w.pass(readEvery)
 	w.sell("INV/last", 88_000)
 	w.status("INV/last")
 	w.wantEnd(fate, m.ID)

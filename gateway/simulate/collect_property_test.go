@@ -40,7 +40,7 @@ func TestMatchingProperties(t *testing.T) {
 			if rapid.Bool().Draw(r, "complete") && len(rows) == 0 {
 				w.complete()
 			}
-			w.pass(booksEvery)
+			w.pass(readEvery)
 			w.crashSometimes(r, s, list[0])
 		}
 		w.pass(4 * time.Hour)
@@ -48,7 +48,7 @@ func TestMatchingProperties(t *testing.T) {
 		w.restart(s)
 		for range 2 { // unpaid ones end, and then their late money is known
 			for _, m := range list {
-				w.pass(booksEvery)
+				w.pass(readEvery)
 				if err := w.Resolve(context.WithoutCancel(t.Context()), w.stored(m.Reference)); err != nil {
 					r.Fatal(err)
 				}

@@ -45,24 +45,18 @@ func TestNobodyCutsTheReading(t *testing.T) {
 	m := w.sold("INV/1", 10_000)
 	w.till.write(paid("r", m.Amount, w.now()))
 	slow := &slowBooks{till: w.till, asked: make(chan struct{}), let: make(chan struct{})}
-	w.Engine.Statements = slow
+	w.readsFrom(slow, w.kept)
 	settled := make(chan struct{})
 	w.kept.at = func(step string) {
 		if step == "after settled" {
 			close(settled)
 		}
 	}
-	op := collectOf(collectPath)
-	c, err := w.connect(t.Context(), op, w.account, "live")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.pass(booksEvery)
+	w.pass(readEvery)
 	impatient, leave := context.WithCancel(t.Context())
 	gone := make(chan error)
 	go func() {
-		_, err := w.reconcile(impatient, op, c, w.now().Add(-booksEvery))
-		gone <- err
+		gone <- w.ReadBooks(impatient, w.statement(), w.now().Add(-readEvery))
 	}()
 	wantWithin(t, slow.asked, "the question")
 	leave()

@@ -1,8 +1,6 @@
 package simulate
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
@@ -42,8 +41,8 @@ func TestASaleIsPaid(t *testing.T) {
 	w.pass(4 * time.Minute)
 	at := w.now()
 	w.till.write(paid("r1", m.Amount, at), paid("foreign", 123, at))
-	w.pass(booksEvery)
-	want = fmt.Sprintf(`{"external_id":"INV/1","status":"PAID","amount":%d,"paid_at":%q,"remaining_quota":41}`, m.Amount, stamp(at))
+	w.pass(readEvery)
+	want = fmt.Sprintf(`{"external_id":"INV/1","status":"PAID","amount":%d,"paid_at":%q,"remaining_quota":41}`, m.Amount, lifecycle.Stamp(at))
 	if s := w.status("INV/1"); s.data != want {
 		t.Errorf("status %s %v\nwant %s", s.data, s.err, want)
 	}
@@ -75,7 +74,7 @@ func TestBooksAreReadSeldom(t *testing.T) {
 			all.Go(func() { w.status(fmt.Sprint(i)) })
 		}
 		all.Wait()
-		w.pass(booksEvery)
+		w.pass(readEvery)
 	}
 	if w.till.reads != 3 {
 		t.Errorf("the books were read %d times", w.till.reads)
@@ -146,7 +145,7 @@ func TestLateMoney(t *testing.T) {
 				t.Errorf("it is %s, paid late at %v", now.State, now.PaidLateAt)
 			}
 			w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED")
-			w.wantListed(reasonPaidLate)
+			w.wantListed(movement.ReasonPaidLate)
 			if p := w.payment("late"); p.State != movement.LinePaid || p.Movement != m.ID {
 				t.Errorf("the payment %+v", p)
 			}
@@ -169,23 +168,23 @@ func TestTheBooksMayTellInAnyOrder(t *testing.T) {
 		"taken back": {func(pay, back sdk.StatementLine) [][]sdk.StatementLine {
 			return [][]sdk.StatementLine{{pay}, {back}, {pay, back}}
 		},
-			movement.Succeeded, []string{reversal, announced}, []string{reasonReversed}},
+			movement.Succeeded, []string{reversal, announced}, []string{movement.ReasonReversed}},
 		"taken back at once": {func(pay, back sdk.StatementLine) [][]sdk.StatementLine { return [][]sdk.StatementLine{{pay, back}} }, movement.Pending, nil, nil},
 		"taken back before":  {func(pay, back sdk.StatementLine) [][]sdk.StatementLine { return [][]sdk.StatementLine{{back}, {pay}} }, movement.Pending, nil, nil},
 		"paid once more": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
 			more := paid("r2", pay.Amount, pay.At.Add(time.Second))
 			return [][]sdk.StatementLine{{more, pay}}
-		}, movement.Succeeded, []string{announced}, []string{reasonPaidAgain}},
+		}, movement.Succeeded, []string{announced}, []string{movement.ReasonPaidAgain}},
 		"told otherwise at once": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
 			other := pay
 			other.Amount++
 			return [][]sdk.StatementLine{{pay, other}}
-		}, movement.Pending, nil, []string{reasonAmbiguous}},
+		}, movement.Pending, nil, []string{movement.ReasonAmbiguous}},
 		"told otherwise later": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
 			other := pay
 			other.Amount++
 			return [][]sdk.StatementLine{{pay}, {other}, {other}}
-		}, movement.Succeeded, []string{announced}, []string{reasonAmount}},
+		}, movement.Succeeded, []string{announced}, []string{movement.ReasonAmount}},
 		"in dollars": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
 			pay.Currency = "USD"
 			return [][]sdk.StatementLine{{pay}}
@@ -210,7 +209,7 @@ func TestTheBooksMayTellInAnyOrder(t *testing.T) {
 			w.pass(time.Minute)
 			for _, rows := range c.rows(paid("r1", m.Amount, w.now()), back("r1", m.Amount, w.now().Add(time.Minute))) {
 				w.till.write(rows...)
-				w.pass(booksEvery)
+				w.pass(readEvery)
 				other := w.sold(fmt.Sprint("look ", len(w.till.rows)), 99_000) // whose status is a look at the books
 				w.status(other.Reference)
 			}
@@ -233,7 +232,7 @@ func TestTwoCandidates(t *testing.T) {
 	w.work("old", time.Hour)
 	w.complete()
 	w.work("old", time.Hour)
-	free := old.ExpiresAt.Add(coolDown(op))
+	free := old.ExpiresAt.Add(lifecycle.Quarantine(op))
 	w.pass(free.Sub(w.now()))
 	var next movement.Movement
 	for i := range 400 { // until the amount is drawn again
@@ -246,12 +245,12 @@ func TestTwoCandidates(t *testing.T) {
 		t.Fatal("the amount never became free")
 	}
 	w.till.write(paid("r", old.Amount, next.CreatedAt.Add(-10*time.Second)))
-	w.pass(booksEvery)
+	w.pass(readEvery)
 	w.status(next.Reference)
 	if p := w.payment("r"); p.State != movement.LineAmbiguous {
 		t.Errorf("the payment is %s", p.State)
 	}
-	w.wantListed(reasonAmbiguous)
+	w.wantListed(movement.ReasonAmbiguous)
 	if now := w.stored(next.Reference); now.State != movement.Pending {
 		t.Errorf("a guess: %s", now.State)
 	}
@@ -315,7 +314,7 @@ func TestOnlyBooksEndASale(t *testing.T) {
 		if m := w.stored("INV/1"); m.State != movement.Submitting {
 			t.Errorf("%s: it is %s", standing, m.State)
 		}
-		w.wantListed(reasonContradiction)
+		w.wantListed(movement.ReasonContradiction)
 	}
 }
 
@@ -352,7 +351,7 @@ func TestBooksThatCantBeRead(t *testing.T) {
 	if now := w.stored("INV/1"); now.State != movement.Pending {
 		t.Errorf("it is %s", now.State)
 	}
-	w.wantListed(reasonReports)
+	w.wantListed(movement.ReasonStatement)
 	w.till.set(func() { w.till.says = nil })
 	w.till.write(paid("r", m.Amount, m.CreatedAt.Add(time.Minute)))
 	w.work("INV/1", 24*time.Hour)
@@ -379,14 +378,14 @@ func TestPagesAndReplicas(t *testing.T) {
 		for _, replica := range []*stall{w, &other} {
 			all.Go(func() {
 				if i%10 == 0 {
-					w.pass(booksEvery)
+					w.pass(readEvery)
 				}
 				replica.status(fmt.Sprint(i))
 			})
 		}
 	}
 	all.Wait()
-	w.pass(booksEvery)
+	w.pass(readEvery)
 	w.status("0")
 	for i := range sales {
 		if m := w.stored(fmt.Sprint(i)); m.State != movement.Succeeded || m.FactID != fmt.Sprint("r", i) {
@@ -398,23 +397,4 @@ func TestPagesAndReplicas(t *testing.T) {
 		t.Errorf("%d events", len(told))
 	}
 	w.wantListed()
-}
-
-// TestRemainingQuotaWhereNoneCounts is null.
-func TestRemainingQuotaWhereNoneCounts(t *testing.T) {
-	t.Parallel()
-	op := collectOf(collectPath)
-	answer := withRemaining(t.Context(), Request{Operation: op}, Answer{Data: json.RawMessage(`{"status":"PENDING"}`)})
-	if got := string(answer.Data.(json.RawMessage)); got != `{"status":"PENDING","remaining_quota":null}` {
-		t.Error(got)
-	}
-	// One that was claimed by a replica that died has no answer that tells it.
-	late := withRemaining(t.Context(), Request{Operation: op, Left: func(context.Context) *int64 { return new(int64(4)) }}, Answer{Data: json.RawMessage(`{"status":"PENDING"}`)})
-	if got := string(late.Data.(json.RawMessage)); got != `{"status":"PENDING","remaining_quota":4}` {
-		t.Error(got)
-	}
-	kept := withRemaining(t.Context(), Request{Operation: op, Remaining: new(int64(3))}, Answer{Data: json.RawMessage(`{"remaining_quota":7}`)})
-	if got := string(kept.Data.(json.RawMessage)); got != `{"remaining_quota":7}` {
-		t.Error(got)
-	}
 }

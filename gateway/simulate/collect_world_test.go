@@ -120,8 +120,18 @@ func (s *shaky) Reserve(ctx context.Context, m movement.Movement) (c movement.Mo
 	return c, ours, err
 }
 
-func (s *shaky) Move(ctx context.Context, now time.Time, move store.Move) (ok bool, err error) {
-	s.around("move to "+string(move.To), func() { ok, err = s.Store.Move(ctx, now, move) })
+func (s *shaky) Apply(ctx context.Context, c movement.Change) (ok bool, err error) {
+	step := "move to " + string(c.To)
+	switch c.Effect {
+	case movement.LateMoney:
+		step = "late"
+	case movement.Reversal:
+		step = "reversal"
+	case movement.Move:
+	case movement.Nothing, movement.Supplement, movement.KeepAnswer, movement.Contradiction:
+		return s.Store.Apply(ctx, c)
+	}
+	s.around(step, func() { ok, err = s.Store.Apply(ctx, c) })
 	return ok, err
 }
 
@@ -142,16 +152,6 @@ func (s *shaky) CloseLines(ctx context.Context, account movement.AccountID, done
 
 func (s *shaky) Assign(ctx context.Context, now time.Time, seen movement.StatementLine, to movement.ID, operator, reason string) (ok bool, err error) {
 	s.around("assign", func() { ok, err = s.Store.Assign(ctx, now, seen, to, operator, reason) })
-	return ok, err
-}
-
-func (s *shaky) PaidLate(ctx context.Context, now time.Time, r store.Record) (ok bool, err error) {
-	s.around("late", func() { ok, err = s.Store.PaidLate(ctx, now, r) })
-	return ok, err
-}
-
-func (s *shaky) Reversed(ctx context.Context, now time.Time, r store.Record) (ok bool, err error) {
-	s.around("reversal", func() { ok, err = s.Store.Reversed(ctx, now, r) })
 	return ok, err
 }
 
@@ -191,10 +191,14 @@ func newStall(t testing.TB, s *store.Store) *stall {
 func (w *stall) restart(s *store.Store) {
 	w.kept = &shaky{Store: s}
 	w.Engine = New(Dependencies{
-		Movements: w.kept, Inquiries: w.kept, Records: w.kept, Events: w.kept, Balances: w.kept, Books: w.kept, Settlements: w.kept,
-		Assignments: w.kept, Providers: w.till, Statements: w.till, Accounts: w, Vault: openVault{}, Catalog: collecting(),
+		Store: w.kept, Transfers: w.kept, Records: w.kept, Statements: w.kept, Lines: w.kept, Providers: w.till, Books: w.till, Accounts: w, Vault: openVault{}, Catalog: collecting(),
 		Now: w.now, Log: slog.New(slog.DiscardHandler),
 	})
+}
+
+// statement names the statement of the wallet.
+func (w *stall) statement() movement.Statement {
+	return movement.Statement{Account: w.wallet, MerchantID: string(w.account.ID()), Mode: "live", Provider: wallet2}
 }
 
 func (w *stall) Account(context.Context, tenants.MerchantID) (*tenants.Account, error) {

@@ -252,16 +252,16 @@ func TestOvertaken(t *testing.T) {
 		{"paid", accepts, "PENDING", nil, "PAID"},
 		{"failed", accepts, "PENDING", nil, "FAILED"},
 		{"seen", accepts, "PENDING", nil, "PENDING"},
-		{"proven unsent", accepts, "PROVIDER_TIMEOUT unknown lookup_first", []string{reasonContradiction}, "NOT_FOUND no never"},
-		{"claimed again", accepts, "PROVIDER_TIMEOUT unknown lookup_first", []string{reasonContradiction}, "PENDING"},
+		{"proven unsent", accepts, "PROVIDER_TIMEOUT unknown lookup_first", []string{movement.ReasonContradiction}, "NOT_FOUND no never"},
+		{"claimed again", accepts, "PROVIDER_TIMEOUT unknown lookup_first", []string{movement.ReasonContradiction}, "PENDING"},
 		{"seen", loses, "PENDING", nil, "PENDING"},
 		{"paid", loses, "PENDING", nil, "PAID"},
 		{"failed", loses, "PROVIDER_REJECTED refused never", nil, "FAILED"},
-		{"paid", refuses, "PROVIDER_TIMEOUT unknown lookup_first", []string{reasonContradiction}, "PAID"},
+		{"paid", refuses, "PROVIDER_TIMEOUT unknown lookup_first", []string{movement.ReasonContradiction}, "PAID"},
 		{"failed", refuses, "PROVIDER_REJECTED refused never", nil, "FAILED"},
 		{"proven unsent", refuses, "PROVIDER_UNAVAILABLE no later", nil, "NOT_FOUND no never"},
 		{"claimed again", refuses, "PROVIDER_UNAVAILABLE no later", nil, "PENDING"},
-		{"paid", sendsNot, "PROVIDER_TIMEOUT unknown lookup_first", []string{reasonContradiction}, "PAID"},
+		{"paid", sendsNot, "PROVIDER_TIMEOUT unknown lookup_first", []string{movement.ReasonContradiction}, "PAID"},
 		{"proven unsent", sendsNot, "PROVIDER_UNAVAILABLE no later", nil, "NOT_FOUND no never"},
 	} {
 		t.Run(c.news+" "+c.says, func(t *testing.T) {
@@ -423,9 +423,9 @@ func TestAFaultOfOurAccountIsListed(t *testing.T) {
 		fails("A", "401 INVALID_API_KEY: request 1 is refused")
 		w.pass(24 * time.Hour)
 		fails("B", "401 INVALID_API_KEY: request 2 is refused")
-		w.wantListed(reasonAccount)
+		w.wantListed(movement.ReasonAccount)
 		fails("C", "403 the address is not allowed")
-		w.wantListed(reasonAccount, reasonAccount)
+		w.wantListed(movement.ReasonAccount, movement.ReasonAccount)
 		for _, a := range w.entries() {
 			w.pass(time.Second)
 			if err := w.keeper.ResolveException(w.Context(), w.now(), a, "ops-1", "mended"); err != nil {
@@ -436,7 +436,7 @@ func TestAFaultOfOurAccountIsListed(t *testing.T) {
 		w.pass(time.Second)
 		fails("D", "401 INVALID_API_KEY: request 3 is refused")
 		fails("E", "401 INVALID_API_KEY: request 4 is refused")
-		w.wantListed(reasonAccount)
+		w.wantListed(movement.ReasonAccount)
 		if a := w.entries()[0]; !strings.Contains(a.FactID, "invalid_api_key") || a.Detail != "401 INVALID_API_KEY: request 3 is refused" {
 			w.Errorf("listed %+v", a)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -52,7 +53,7 @@ func undecided(t *testing.T, s *store.Store, what string, state movement.State) 
 		o.shop.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "busy") }
 		o.want(o.shop.order("A"), "Pending")
 	}
-	o.Decisions = s
+	o.decidesWith(s)
 	if m := o.stored("A"); m.State != state {
 		t.Fatalf("it stands at %s, want %s", m.State, state)
 	}
@@ -100,7 +101,7 @@ func (o *open) endings() (decided []movement.HistoryEntry, told []string) {
 func (o *open) settledAs(what string, outcome movement.OverrideOutcome) {
 	o.Helper()
 	m, word := o.stored("A"), "Success"
-	want := stateDecided(outcome)
+	want := (movement.Override{Outcome: outcome}).State()
 	if outcome == movement.OverrideFailed {
 		word = "Failed"
 	}
@@ -149,19 +150,19 @@ func TestTwoOperatorsDecide(t *testing.T) { //nolint:tparallel // they share a l
 					o.pass(2 * time.Minute)
 					for range 2 { // proposed twice is proposed once
 						d, err := o.says(ayu, outcome)
-						if err != nil || d.Decision.Made() || d.Movement.State != state || o.stored("A").State != state {
+						if err != nil || d.Override.Made() || d.Movement.State != state || o.stored("A").State != state {
 							t.Fatalf("proposed: %+v, %v", d, err)
 						}
 					}
 					_, err := o.says(budi, other)
 					o.refused(err, fault.DuplicateReference, "ayu has proposed "+string(outcome))
 					d, err := o.says(budi, outcome)
-					if err != nil || !d.Decision.Made() || d.Decision.Operator != ayu || d.Decision.ConfirmedBy != budi {
+					if err != nil || !d.Override.Made() || d.Override.Operator != ayu || d.Override.ConfirmedBy != budi {
 						t.Fatalf("confirmed: %+v, %v", d, err)
 					}
 					o.settledAs(what, outcome)
 					for _, operator := range []string{ayu, budi} {
-						if d, err := o.says(operator, outcome); err != nil || d.Movement.State != stateDecided(outcome) {
+						if d, err := o.says(operator, outcome); err != nil || d.Movement.State != (movement.Override{Outcome: outcome}).State() {
 							t.Errorf("%s again: %+v, %v", operator, d, err)
 						}
 						_, err := o.says(operator, other)
@@ -193,15 +194,15 @@ func TestOneDecidesAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		d, err := o.saysAlone(budi, movement.OverrideFailed) // against the proposal
-		if err != nil || !d.Decision.Alone || d.Decision.Operator != budi || d.Movement.State != movement.Failed {
+		if err != nil || !d.Override.Alone || d.Override.Operator != budi || d.Movement.State != movement.Failed {
 			t.Fatalf("%s: %+v, %v", what, d, err)
 		}
 		o.settledAs(what, movement.OverrideFailed)
-		o.wantListed(reasonAlone)
+		o.wantListed(movement.ReasonAlone)
 		if _, err := o.saysAlone(budi, movement.OverrideFailed); err != nil {
 			t.Errorf("again: %v", err)
 		}
-		o.wantListed(reasonAlone)
+		o.wantListed(movement.ReasonAlone)
 		_, err = o.says(ayu, movement.OverrideSucceeded)
 		o.refused(err, fault.DuplicateReference, "ended already")
 	}
@@ -214,7 +215,7 @@ func TestWhatIsNotDecided(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
 	o := undecided(t, s, "transfer", movement.Submitting)
-	if err := o.Engine.list(t.Context(), o.stored("A"), reasonAmount, "", "differs"); err != nil {
+	if err := o.Engine.List(t.Context(), o.stored("A"), movement.Doubt{Reason: movement.ReasonAmount, FactID: "", Detail: "differs"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err := o.says(ayu, movement.OverrideSucceeded)
@@ -225,7 +226,7 @@ func TestWhatIsNotDecided(t *testing.T) {
 	}
 
 	dear := undecided(t, s, "transfer", movement.Pending)
-	if err := dear.Engine.list(t.Context(), dear.stored("A"), reasonFee, "", "differs"); err != nil {
+	if err := dear.Engine.List(t.Context(), dear.stored("A"), movement.Doubt{Reason: movement.ReasonFee, FactID: "", Detail: "differs"}); err != nil {
 		t.Fatal(err)
 	}
 	_, err = dear.says(ayu, movement.OverrideSucceeded) // its end is in no doubt
@@ -235,10 +236,10 @@ func TestWhatIsNotDecided(t *testing.T) {
 	young.pass(24*time.Hour - time.Second)
 	_, err = young.says(ayu, movement.OverrideSucceeded)
 	young.refused(err, fault.InProgress, "younger than 24 hours")
-	if err := young.Engine.list(t.Context(), young.stored("A"), reasonVanished, "", "gone"); err != nil {
+	if err := young.Engine.List(t.Context(), young.stored("A"), movement.Doubt{Reason: movement.ReasonVanished, FactID: "", Detail: "gone"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.ResolveExceptions(t.Context(), young.now(), young.stored("A").Owner, young.stored("A").ID.String(), settledBy, ayu, "back"); err != nil {
+	if err := s.ResolveExceptions(t.Context(), young.now(), young.stored("A").Owner, young.stored("A").ID.String(), []string{movement.ReasonUnresolved, movement.ReasonVanished}, ayu, "back"); err != nil {
 		t.Fatal(err)
 	}
 	_, err = young.says(ayu, movement.OverrideSucceeded)
@@ -254,7 +255,7 @@ func TestWhatIsNotDecided(t *testing.T) {
 	young.refused(err, fault.NotFound, "")
 
 	paid := newWorld(t, s, handClock())
-	paid.Decisions = s
+	paid.decidesWith(s)
 	paid.create("A")
 	o = &open{world: paid, store: s}
 	o.pass(48 * time.Hour)
@@ -343,9 +344,9 @@ func TestNewsAfterADecision(t *testing.T) {
 				t.Errorf("%s, %s, then %s: stands at %s, reversed %v", what, outcome, news, then.State, then.ReversedAt)
 			}
 			if outcome == movement.OverrideFailed {
-				o.wantListed(reasonContradiction)
+				o.wantListed(movement.ReasonContradiction)
 			} else {
-				o.wantListed(reasonReversed)
+				o.wantListed(movement.ReasonReversed)
 			}
 			if o.shop != nil {
 				o.shop.wantBalance(opening, 0)
@@ -370,7 +371,7 @@ func TestADecisionThatWasNotApplied(t *testing.T) {
 	}
 	_, err = o.saysAlone(budi, movement.OverrideFailed)
 	o.refused(err, fault.DuplicateReference, "decided already: success")
-	if d, err := o.says(budi, movement.OverrideSucceeded); err != nil || d.Movement.State != movement.Succeeded || d.Decision.Operator != ayu {
+	if d, err := o.says(budi, movement.OverrideSucceeded); err != nil || d.Movement.State != movement.Succeeded || d.Override.Operator != ayu {
 		t.Errorf("%+v, %v", d, err)
 	}
 	o.settledAs("bill", movement.OverrideSucceeded)
@@ -391,7 +392,7 @@ func TestAllDecideAtOnce(t *testing.T) {
 			} else {
 				other = o.purse.replica(&faulty{keeper: stores[1]})
 			}
-			other.Decisions = stores[1]
+			other.decidesWith(stores[1])
 			o.pass(25 * time.Hour)
 			m := o.stored("A")
 			var racing sync.WaitGroup
@@ -400,7 +401,7 @@ func TestAllDecideAtOnce(t *testing.T) {
 					operator, e := []string{ayu, budi}[i%2], []*Engine{o.Engine, other}[i/2%2]
 					d := Decision{Movement: m.ID, Operator: operator, Outcome: movement.OverrideSucceeded, Reason: "r"}
 					decided, err := e.Decide(t.Context(), d)
-					if err != nil && round%2 == 0 || err == nil && decided.Decision.Made() && decided.Movement.State != movement.Succeeded {
+					if err != nil && round%2 == 0 || err == nil && decided.Override.Made() && decided.Movement.State != movement.Succeeded {
 						t.Errorf("%s: %+v, %v", operator, decided, err)
 					}
 				})
@@ -408,7 +409,7 @@ func TestAllDecideAtOnce(t *testing.T) {
 			if round%2 == 1 { // the provider tells that it has failed, and whoever is first is right
 				racing.Go(func() {
 					f := sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: sdk.StatusFailed, EventID: "e"}
-					op, err := o.operationOf(m)
+					op, err := lifecycle.Operation(o.Catalog, m)
 					if err == nil {
 						_, err = other.settle(t.Context(), op, m, f, "notification")
 					}

@@ -123,9 +123,9 @@ func TestEventsAreHeldBack(t *testing.T) {
 		w.create("slow")
 		w.create("quick")
 		m := w.stored("slow")
-		start, elsewhere := w.now(), w.Dependencies
-		elsewhere.Movements = &faulty{keeper: w.keeper, move: func(do func() (bool, error)) (bool, error) {
-			if w.now().Sub(start) < settleTimeout-2*time.Second {
+		start, elsewhere := w.now(), w.made
+		elsewhere.Store = &faulty{keeper: w.keeper, move: func(do func() (bool, error)) (bool, error) {
+			if w.now().Sub(start) < applyTimeout-2*time.Second {
 				return false, errAway
 			}
 			return do()
@@ -165,7 +165,7 @@ func TestEventsAreTheMerchantsOwn(t *testing.T) {
 		refused := func(what string, s said) {
 			t.Helper()
 			w.want(s, "INVALID_REQUEST no after_change")
-			if s.err != nil && (len(s.err.Fields) != 1 || s.err.Fields[0].Field != "after" || s.err.Message != fault.From(noSuchEvent()).Message) {
+			if s.err != nil && (len(s.err.Fields) != 1 || s.err.Fields[0].Field != "after" || s.err.Message != "The request is invalid: after is not the id of an event of this list.") {
 				t.Errorf("%s: %+v", what, s.err)
 			}
 		}

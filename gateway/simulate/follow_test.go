@@ -47,7 +47,7 @@ func TestStatusAsksSeldom(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(w *world) {
 		w.create("A")
-		other := New(w.Dependencies)
+		other := New(w.made)
 		for range 21 {
 			w.want(w.status("A"), "PENDING")
 			if _, err := other.Run(w.Context(), w.request(statusPath, "A")); err != nil {

@@ -46,24 +46,24 @@ func TestNotify(t *testing.T) {
 		"paid, paid, paid":           {status: "PAID"},
 		"open, paid, open":           {status: "PAID"},
 		"paid, ended":                {status: "PAID"},
-		"paid, paid again":           {status: "PAID", listed: []string{reasonPaidAgain}},
-		"paid, failed":               {status: "PAID", listed: []string{reasonReversed}, reversed: true},
-		"paid, failed, failed":       {status: "PAID", listed: []string{reasonReversed}, reversed: true},
+		"paid, paid again":           {status: "PAID", listed: []string{movement.ReasonPaidAgain}},
+		"paid, failed":               {status: "PAID", listed: []string{movement.ReasonReversed}, reversed: true},
+		"paid, failed, failed":       {status: "PAID", listed: []string{movement.ReasonReversed}, reversed: true},
 		"ended":                      {status: "EXPIRED"},
 		"ended, ended, open":         {status: "EXPIRED"},
-		"ended, paid":                {status: "EXPIRED", listed: []string{reasonPaidLate}, late: true},
-		"ended, paid, paid":          {status: "EXPIRED", listed: []string{reasonPaidLate}, late: true},
-		"ended, paid, paid again":    {status: "EXPIRED", listed: []string{reasonPaidLate, reasonPaidLate}, late: true},
-		"failed, paid":               {status: "FAILED", listed: []string{reasonPaidLate}, late: true},
+		"ended, paid":                {status: "EXPIRED", listed: []string{movement.ReasonPaidLate}, late: true},
+		"ended, paid, paid":          {status: "EXPIRED", listed: []string{movement.ReasonPaidLate}, late: true},
+		"ended, paid, paid again":    {status: "EXPIRED", listed: []string{movement.ReasonPaidLate, movement.ReasonPaidLate}, late: true},
+		"failed, paid":               {status: "FAILED", listed: []string{movement.ReasonPaidLate}, late: true},
 		"failed, ended":              {status: "FAILED"},
-		"less":                       {status: "PENDING", listed: []string{reasonAmount}},
-		"less, less, paid":           {status: "PAID", listed: []string{reasonAmount}},
-		"nothing":                    {status: "PENDING", listed: []string{reasonAmount}},
-		"dollars":                    {status: "PENDING", listed: []string{reasonCurrency}},
-		"another spelling":           {status: "PENDING", listed: []string{reasonUnknown}},
+		"less":                       {status: "PENDING", listed: []string{movement.ReasonAmount}},
+		"less, less, paid":           {status: "PAID", listed: []string{movement.ReasonAmount}},
+		"nothing":                    {status: "PENDING", listed: []string{movement.ReasonAmount}},
+		"dollars":                    {status: "PENDING", listed: []string{movement.ReasonCurrency}},
+		"another spelling":           {status: "PENDING", listed: []string{movement.ReasonUnknown}},
 		"no word, not found":         {status: "PENDING"},
-		"ended, less":                {status: "EXPIRED", listed: []string{reasonAmount}},
-		"paid, dollars, less, ended": {status: "PAID", listed: []string{reasonAmount, reasonCurrency}},
+		"ended, less":                {status: "EXPIRED", listed: []string{movement.ReasonAmount}},
+		"paid, dollars, less, ended": {status: "PAID", listed: []string{movement.ReasonAmount, movement.ReasonCurrency}},
 	} {
 		t.Run(says, func(t *testing.T) {
 			t.Parallel()
@@ -94,7 +94,7 @@ func TestNotifyBeforeTheAnswer(t *testing.T) {
 		"paid":   {"PAID", "PENDING", nil},
 		"ended":  {"EXPIRED", "PENDING", nil},
 		"failed": {"FAILED", "PROVIDER_REJECTED refused never", nil},
-		"less":   {"PENDING", "PROVIDER_TIMEOUT unknown lookup_first", []string{reasonAmount}},
+		"less":   {"PENDING", "PROVIDER_TIMEOUT unknown lookup_first", []string{movement.ReasonAmount}},
 
 		"failed once payable": {"FAILED", "PROVIDER_REJECTED refused never", nil},
 	} {
@@ -120,13 +120,13 @@ func TestNotifyOfTheUnsent(t *testing.T) {
 		first := w.unanswered("A")
 		w.prove("A")
 		w.hear(news(first)["paid"])
-		w.wantListed(reasonContradiction)
+		w.wantListed(movement.ReasonContradiction)
 		w.restart()
 		w.want(w.create("A"), "PENDING")
 		late := news(first)["paid"] // of the first attempt
 		late.EventID = "another"
 		w.hear(late)
-		w.wantListed(reasonContradiction, reasonContradiction)
+		w.wantListed(movement.ReasonContradiction, movement.ReasonContradiction)
 		w.want(w.status("A"), "PENDING")
 	})
 }
@@ -146,7 +146,7 @@ func TestNotifyRacesAClaim(t *testing.T) {
 		}
 		w.hear(news(m)["paid"])
 		w.want(w.status("A"), "PENDING")
-		w.wantListed(reasonContradiction)
+		w.wantListed(movement.ReasonContradiction)
 	})
 }
 
@@ -159,17 +159,17 @@ func TestNotifyOnTheWrongRoute(t *testing.T) {
 		if _, err := w.notify(tenants.Test, paid); err != nil { // the other mode
 			t.Error(err)
 		}
-		w.wantListed(reasonUnknown)
+		w.wantListed(movement.ReasonUnknown)
 		mine := w.account
 		w.account = w.merchant() // another merchant
 		w.hear(paid)
-		w.wantListed(reasonUnknown)
+		w.wantListed(movement.ReasonUnknown)
 		unknown := []sdk.StatusUpdate{paid, paid, paid, paid}
 		stranger := movement.Movement{ID: movement.NewID(), Attempt: 1}
 		unknown[0].Reference, unknown[1].Reference = stranger.UpstreamReference(), "INV-of-somebody-else"
 		unknown[2].Reference, unknown[3].Reference = "", "INV-of-somebody-else"
 		w.hear(unknown...)
-		w.wantListed(slices.Repeat([]string{reasonUnknown}, 4)...)
+		w.wantListed(slices.Repeat([]string{movement.ReasonUnknown}, 4)...)
 		w.account = mine
 		w.want(w.status("A"), "PENDING")
 		_, err := w.Notify(w.Context(), Notification{Provider: provider, Token: "guessed"})
@@ -242,7 +242,7 @@ func TestHostileWords(t *testing.T) {
 	w.hear(paid)
 	paid.Reference = bad + strings.Repeat("y", 5000)
 	w.hear(paid)
-	w.wantListed(reasonCurrency, reasonUnknown)
+	w.wantListed(movement.ReasonCurrency, movement.ReasonUnknown)
 	w.up.outcome = outcome{says: func(json.RawMessage) sdk.Result {
 		return sdk.Refuse(bad, bad, sdk.FieldFault{Field: bad, Message: bad})
 	}}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
@@ -53,7 +54,7 @@ func TestNotFoundIsProofTwice(t *testing.T) {
 			t.Parallel()
 			inMemory(t, func(w *world) {
 				m := w.unanswered("A")
-				proof := m.ProvenAfter(operation(createPath).Pace.SettlesWithin)
+				proof := m.ProvenAfter(operation(createPath).Rules.Pace.SettlesWithin)
 				for i, second := range c.looks {
 					w.up.find = nil
 					if second == blindLook {
@@ -81,7 +82,7 @@ func TestNotFoundByTheWorkerAlone(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(w *world) {
 		m := w.unanswered("A")
-		proof := m.ProvenAfter(operation(createPath).Pace.SettlesWithin)
+		proof := m.ProvenAfter(operation(createPath).Rules.Pace.SettlesWithin)
 		w.work("A", proof.Add(missGap-time.Second).Sub(w.now()))
 		if state := w.stored("A").State; state != movement.Submitting {
 			t.Errorf("stands at %s after one miss", state)
@@ -169,7 +170,7 @@ func TestLateMoneyIsLookedFor(t *testing.T) {
 					t.Errorf("stands at %s, paid late %v, due %v", m.State, m.PaidLateAt, m.DueAt)
 				}
 				if c.paid {
-					w.wantListed(reasonPaidLate)
+					w.wantListed(movement.ReasonPaidLate)
 				} else {
 					w.wantListed()
 				}
@@ -187,7 +188,7 @@ func TestUnresolved(t *testing.T) {
 		w.work("A", 23*time.Hour)
 		w.wantListed()
 		w.work("A", 72*time.Hour)
-		w.wantListed(reasonUnresolved)
+		w.wantListed(movement.ReasonUnresolved)
 		w.want(w.create("A"), "PROVIDER_TIMEOUT unknown lookup_first")
 		if things, calls := w.up.made(); things != 0 || calls != 1 {
 			t.Errorf("%d things, %d calls", things, calls)
@@ -203,7 +204,7 @@ func TestVanished(t *testing.T) {
 		clear(w.up.things)
 		w.work("A", 3*time.Hour)
 		w.want(w.status("A"), "PENDING")
-		w.wantListed(reasonVanished)
+		w.wantListed(movement.ReasonVanished)
 	})
 }
 
@@ -239,7 +240,7 @@ func TestPatience(t *testing.T) {
 		atLeast time.Duration
 	}{
 		"away for a moment": {errAway, 3, "PENDING", 4, 2 * time.Second, 0},
-		"away":              {errAway, 1000, "INTERNAL unknown lookup_first", 8, settleTimeout, settleTimeout - time.Second},
+		"away":              {errAway, 1000, "INTERNAL unknown lookup_first", 8, applyTimeout, applyTimeout - time.Second},
 		"broken":            {broken{errAway}, 1000, "INTERNAL unknown lookup_first", 1, 0, 0},
 		"broken, wrapped":   {errors.Join(errors.New("store: move"), broken{errAway}), 1000, "INTERNAL unknown lookup_first", 1, 0, 0},
 	} {
@@ -337,13 +338,16 @@ func TestAnotherAccountProvesNothing(t *testing.T) {
 	inMemory(t, func(w *world) {
 		m := w.unanswered("A")
 		op := operation(createPath)
-		later := m.ProvenAfter(op.Pace.SettlesWithin).Add(time.Hour)
+		w.pass(m.ProvenAfter(op.Rules.Pace.SettlesWithin).Sub(w.now()))
 		for range 3 {
+			w.pass(time.Hour)
 			var err error
-			if m, err = w.notFound(w.Context(), op, m, connection{Connection: sdk.Connection{Version: m.ConnectionVersion + 1}}, later); err != nil {
+			if m, err = w.Poll(w.Context(), op, m, lifecycle.Connection{Connection: sdk.Connection{Version: m.ConnectionVersion + 1}}); err != nil {
 				t.Fatal(err)
 			}
-			later = later.Add(time.Hour)
+		}
+		if w.up.asked() != 3 {
+			t.Errorf("asked %d times", w.up.asked())
 		}
 		if m = w.stored("A"); m.State != movement.Submitting || m.Misses != 0 || m.ConnectionVersion == 0 {
 			t.Errorf("stands at %s after %d misses, sent with version %d", m.State, m.Misses, m.ConnectionVersion)

@@ -92,18 +92,6 @@ func (s *memory) Balance(_ context.Context, owner movement.Owner) (ledger.Balanc
 	return s.balances[owner], nil
 }
 
-// beginning is the posting of a claim.
-func beginning(m movement.Movement) *ledger.Transaction {
-	switch m.Charge {
-	case movement.Charged:
-		return posted(m, m.CreatedAt, ledger.BeginCharge(m.Amount))
-	case movement.Held:
-		return posted(m, m.CreatedAt, ledger.BeginHold(m.Amount))
-	case movement.Unpaid:
-	}
-	return nil
-}
-
 func (s *memory) Reserve(_ context.Context, m movement.Movement) (movement.Movement, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,7 +106,7 @@ func (s *memory) Reserve(_ context.Context, m movement.Movement) (movement.Movem
 	}
 	m.CreatedAt, m.SendBy, m.DueAt = micro(m.CreatedAt), micro(m.SendBy), micro(m.DueAt)
 	m.State, m.UpdatedAt = movement.Submitting, m.CreatedAt
-	if err := cmp.Or(s.count(m), s.post(m.Owner, beginning(m))); err != nil { // nothing has both
+	if err := cmp.Or(s.count(m), s.post(m.Owner, m.Begins())); err != nil { // nothing has both
 		return movement.Movement{}, false, err
 	}
 	kept := m
@@ -126,15 +114,35 @@ func (s *memory) Reserve(_ context.Context, m movement.Movement) (movement.Movem
 	return m, true, nil
 }
 
-func (s *memory) Move(_ context.Context, now time.Time, move store.Move) (bool, error) {
+func (s *memory) Apply(_ context.Context, c movement.Change) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row := s.byID(move.Movement.ID)
-	if row == nil || row.Attempt != move.Movement.Attempt || row.State != move.Movement.State {
+	row := s.byID(c.Movement.ID)
+	switch c.Effect {
+	case movement.Move:
+		return s.moves(row, c)
+	case movement.LateMoney:
+		return s.paidLate(row, c)
+	case movement.Reversal:
+		return s.reverses(row, c)
+	case movement.Supplement:
+		return s.supplements(row, c)
+	case movement.KeepAnswer:
+		if row != nil && row.Attempt == c.Movement.Attempt && row.Answer == nil && !row.State.Unknown() && row.State != movement.NotSubmitted {
+			fill(row, c)
+		}
+		return true, nil
+	case movement.Nothing, movement.Contradiction:
+	}
+	return false, errors.New("nothing to commit")
+}
+
+func (s *memory) moves(row *movement.Movement, move movement.Change) (bool, error) {
+	now := move.At
+	if row == nil || row.Attempt != move.Movement.Attempt || !slices.Contains(move.From, row.State) {
 		return false, nil
 	}
-	if freed := move.To == movement.NotSubmitted; freed && row.Answer != nil || move.Unasked && !row.PolledAt.IsZero() ||
-		!move.AskedBefore.IsZero() && row.PolledAt.After(move.AskedBefore) {
+	if move.Unpolled && !row.PolledAt.IsZero() || !move.PolledBefore.IsZero() && row.PolledAt.After(move.PolledBefore) {
 		return false, nil
 	}
 	if ends := move.To != movement.Pending; ends && row.Charge != movement.Unpaid && move.Posting == nil {
@@ -152,7 +160,7 @@ func (s *memory) Move(_ context.Context, now time.Time, move store.Move) (bool, 
 			s.usage[used] += spend.Amount
 		}
 	}
-	row.State, row.UpdatedAt, row.DueAt, row.Misses = move.To, micro(now), micro(move.DueAt), 0
+	row.State, row.UpdatedAt, row.DueAt, row.Misses = move.To, micro(now), micro(move.NextPoll), 0
 	row.Cost = cmp.Or(move.Cost, row.Cost)
 	row.Sequence++
 	fill(row, move)
@@ -168,8 +176,8 @@ func (s *memory) Acknowledge(_ context.Context, m movement.Movement, answer json
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.byID(m.ID)
-	if row != nil && row.Attempt == m.Attempt && row.State == movement.Submitting && row.Answer == nil {
-		row.Answer = answer
+	if row != nil && row.Attempt == m.Attempt && row.State == movement.Submitting {
+		row.State, row.Answer = movement.Acknowledged, answer
 	}
 	return found(row)
 }
@@ -195,28 +203,18 @@ func (s *memory) Deliver(_ context.Context, id movement.ID) error {
 	return nil
 }
 
-func (s *memory) Complete(_ context.Context, move store.Move) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	row := s.byID(move.Movement.ID)
-	if row != nil && row.Attempt == move.Movement.Attempt && row.Answer == nil && row.State != movement.Submitting && row.State != movement.NotSubmitted {
-		fill(row, move)
-	}
-	return nil
-}
-
-func (s *memory) Supplement(_ context.Context, _ time.Time, move store.Move) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	m := move.Movement
-	row := s.byID(m.ID)
+func (s *memory) supplements(row *movement.Movement, c movement.Change) (bool, error) {
+	m := c.Movement
 	if row == nil || row.Attempt != m.Attempt || row.State != movement.Succeeded || !row.ReversedAt.IsZero() || !bytes.Equal(row.Result, m.Result) {
 		return false, nil
 	}
-	row.Result = move.Result
+	row.Result = c.Result
 	row.Sequence++
 	return true, nil
 }
+
+// ReleaseAmount is nothing here: no movement in memory reserves an amount.
+func (s *memory) ReleaseAmount(context.Context, movement.Movement) error { return nil }
 
 func (s *memory) MovementByKey(_ context.Context, key movement.Key) (movement.Movement, error) {
 	s.mu.Lock()
@@ -234,10 +232,10 @@ func (s *memory) Poll(_ context.Context, m movement.Movement, now, before, next 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.byID(m.ID)
-	if row != nil && (row.Attempt != m.Attempt || row.State != m.State) {
+	if row != nil && (row.Attempt != m.Attempt || row.State != m.State && !(row.State.Unknown() && m.State.Unknown())) {
 		return false, nil
 	}
-	asked := []movement.State{movement.Submitting, movement.Pending, movement.Expired}
+	asked := []movement.State{movement.Submitting, movement.Acknowledged, movement.Pending, movement.Expired}
 	if row == nil || !slices.Contains(asked, row.State) || !row.PolledAt.IsZero() && row.PolledAt.After(micro(before)) && !row.PolledAt.After(micro(now.Add(2*movement.ClockSkew))) {
 		return false, nil
 	}
@@ -249,7 +247,7 @@ func (s *memory) Miss(_ context.Context, m movement.Movement, next time.Time) (i
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.byID(m.ID)
-	if row == nil || row.Attempt != m.Attempt || row.State != movement.Submitting {
+	if row == nil || row.Attempt != m.Attempt || !row.State.Unknown() {
 		return 0, nil
 	}
 	row.Misses++
@@ -257,35 +255,29 @@ func (s *memory) Miss(_ context.Context, m movement.Movement, next time.Time) (i
 	return row.Misses, nil
 }
 
-func (s *memory) PaidLate(_ context.Context, now time.Time, r store.Record) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	row := s.byID(r.ID)
+func (s *memory) paidLate(row *movement.Movement, c movement.Change) (bool, error) {
 	if row == nil || row.State != movement.Expired && row.State != movement.Failed || !row.PaidLateAt.IsZero() {
 		return false, nil
 	}
-	row.PaidLateAt, row.UpdatedAt, row.DueAt = micro(r.At), micro(now), time.Time{}
+	row.PaidLateAt, row.UpdatedAt, row.DueAt = micro(c.HappenedAt), micro(c.At), time.Time{}
 	row.Sequence++
-	s.tell(row, now, r.Callback)
+	s.tell(row, c.At, c.Callback)
 	return true, nil
 }
 
-func (s *memory) Reversed(_ context.Context, now time.Time, r store.Record) (bool, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	row := s.byID(r.ID)
+func (s *memory) reverses(row *movement.Movement, c movement.Change) (bool, error) {
 	if row == nil || row.State != movement.Succeeded || !row.ReversedAt.IsZero() {
 		return false, nil
 	}
-	if row.Charge != movement.Unpaid && r.Posting == nil {
+	if row.Charge != movement.Unpaid && c.Posting == nil {
 		return false, broken{errors.New("the reversal of what was charged without a posting")}
 	}
-	if err := s.post(row.Owner, r.Posting); err != nil {
+	if err := s.post(row.Owner, c.Posting); err != nil {
 		return false, err
 	}
-	row.ReversedAt, row.UpdatedAt, row.DueAt = micro(r.At), micro(now), time.Time{}
+	row.ReversedAt, row.UpdatedAt, row.DueAt = micro(c.HappenedAt), micro(c.At), time.Time{}
 	row.Sequence++
-	s.tell(row, now, r.Callback)
+	s.tell(row, c.At, c.Callback)
 	return true, nil
 }
 
@@ -386,7 +378,7 @@ func (s *memory) byID(id movement.ID) *movement.Movement {
 	return nil
 }
 
-func fill(row *movement.Movement, move store.Move) {
+func fill(row *movement.Movement, move movement.Change) {
 	keep := func(old, given json.RawMessage) json.RawMessage {
 		if given == nil {
 			return old

@@ -3,15 +3,13 @@ package simulate
 import (
 	"context"
 	"encoding/json"
-	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
-	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -26,7 +24,7 @@ func (s *shop) freed(reference string) movement.Movement {
 
 // draws has the next attempts drawn so, and then never again.
 func (s *shop) draws(numbers ...int) {
-	s.draw = func(n int) int {
+	s.Draw = func(n int) int {
 		if len(numbers) == 0 || numbers[0] >= n {
 			s.Errorf("drawn below %d, with %v left", n, numbers)
 			return 0
@@ -100,31 +98,6 @@ func TestAskedAndNotOrdered(t *testing.T) {
 	})
 }
 
-// TestNextAttempt: an order's is drawn above the last one and stays in its column,
-// any other's is the next number.
-func TestNextAttempt(t *testing.T) {
-	t.Parallel()
-	highest := &Engine{draw: func(n int) int { return n - 1 }}
-	for _, last := range []int{1, 2, attemptSpan, math.MaxInt32 - attemptSpan, math.MaxInt32 - 3, math.MaxInt32 - 2, math.MaxInt32 - 1} {
-		next := highest.nextAttempt(manifest.Order, last)
-		if next <= last || next > math.MaxInt32 || next > last+attemptSpan {
-			t.Errorf("after %d comes %d", last, next)
-		}
-		for _, kind := range []manifest.Kind{manifest.Payment, manifest.Transfer, manifest.Collection} {
-			if next := highest.nextAttempt(kind, last); next != last+1 {
-				t.Errorf("of a %s, after %d comes %d", kind, last, next)
-			}
-		}
-	}
-	drawn := map[int]bool{}
-	for range 100 {
-		drawn[New(Dependencies{}).nextAttempt(manifest.Order, 1)] = true
-	}
-	if len(drawn) < 50 {
-		t.Errorf("of a hundred next attempts %d differ", len(drawn))
-	}
-}
-
 // TestLateSerial: what was bought is told only after the success. Status answers
 // have it from then on; no callback tells of it; operators hear of it, without it.
 func TestLateSerial(t *testing.T) {
@@ -137,14 +110,14 @@ func TestLateSerial(t *testing.T) {
 		back        bool // it was taken back in between
 		sn, listed  string
 	}{
-		"after none":      {first: `{"message":"Sukses"}`, then: spoken, sn: token, listed: reasonContradiction},
-		"after an empty":  {first: silent, then: spoken, sn: token, listed: reasonContradiction},
-		"after no data":   {then: spoken, sn: token, listed: reasonContradiction},
-		"none, still":     {first: silent, then: silent, listed: reasonContradiction},
-		"another one":     {first: `{"sn":"first"}`, then: spoken, sn: "first", listed: reasonContradiction},
-		"and cheaper":     {first: silent, then: spoken, cheaper: true, sn: token, listed: reasonAmount + " " + reasonContradiction},
-		"of a taken back": {first: silent, then: spoken, back: true, listed: reasonContradiction + " " + reasonReversed},
-		"that can't be":   {first: silent, then: `{"sn":"` + strings.Repeat("1", longestReport+1) + `"}`, listed: reasonUnreadable},
+		"after none":      {first: `{"message":"Sukses"}`, then: spoken, sn: token, listed: movement.ReasonContradiction},
+		"after an empty":  {first: silent, then: spoken, sn: token, listed: movement.ReasonContradiction},
+		"after no data":   {then: spoken, sn: token, listed: movement.ReasonContradiction},
+		"none, still":     {first: silent, then: silent, listed: movement.ReasonContradiction},
+		"another one":     {first: `{"sn":"first"}`, then: spoken, sn: "first", listed: movement.ReasonContradiction},
+		"and cheaper":     {first: silent, then: spoken, cheaper: true, sn: token, listed: movement.ReasonAmount + " " + movement.ReasonContradiction},
+		"of a taken back": {first: silent, then: spoken, back: true, listed: movement.ReasonContradiction + " " + movement.ReasonReversed},
+		"that can't be":   {first: silent, then: `{"sn":"` + strings.Repeat("1", longestReport+1) + `"}`, listed: movement.ReasonUnreadable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -171,14 +144,14 @@ func TestLateSerial(t *testing.T) {
 					s.hears(s.platformAccount(), done)
 				}
 				now := s.stored("A")
-				if sn := reportsOf(now)["sn"]; sn != c.sn {
+				if sn := lifecycle.Reports(now)["sn"]; sn != c.sn {
 					s.Errorf("sn is %q, want %q", sn, c.sn)
 				}
 				if a := s.stateOf("A"); strings.Contains(a.data, `"sn"`) != (c.sn != "") || !strings.Contains(a.data, c.sn) {
 					s.Errorf("the status is %s", a.data)
 				}
-				if said := reportsOf(ended)["message"]; said != "" && reportsOf(now)["message"] != said {
-					s.Errorf("what was told before is %q now", reportsOf(now)["message"])
+				if said := lifecycle.Reports(ended)["message"]; said != "" && lifecycle.Reports(now)["message"] != said {
+					s.Errorf("what was told before is %q now", lifecycle.Reports(now)["message"])
 				}
 				if now.State != movement.Succeeded || now.Cost != m.Cost || now.FactID != ended.FactID || !now.UpdatedAt.Equal(ended.UpdatedAt) {
 					s.Errorf("stands at %+v, stood at %+v", now, ended)
@@ -188,7 +161,7 @@ func TestLateSerial(t *testing.T) {
 				}
 				s.wantListed(strings.Fields(c.listed)...)
 				for _, entry := range s.entries() {
-					late := entry.Reason == reasonContradiction && c.sn == token
+					late := entry.Reason == movement.ReasonContradiction && c.sn == token
 					if strings.Contains(entry.Detail, "1234567890") || strings.Contains(entry.Detail, "told sn late") != late {
 						s.Errorf("the operators' list says %s", entry.Detail)
 					}
@@ -211,10 +184,10 @@ func TestLateSerialAfterTheCall(t *testing.T) {
 		f := s.purchased("A").says(sdk.StatusDone)
 		s.hears(s.platformAccount(), f)
 		s.hears(s.platformAccount(), f)
-		if m := s.stored("A"); reportsOf(m)["sn"] != "SN-"+m.UpstreamReference() || reportsOf(m)["message"] != "Sukses" {
+		if m := s.stored("A"); lifecycle.Reports(m)["sn"] != "SN-"+m.UpstreamReference() || lifecycle.Reports(m)["message"] != "Sukses" {
 			s.Errorf("the result is %s", m.Result)
 		}
-		s.wantListed(reasonContradiction)
+		s.wantListed(movement.ReasonContradiction)
 		if story, ok := s.keeper.(interface {
 			History(ctx context.Context, id movement.ID) ([]movement.HistoryEntry, error)
 		}); ok {
@@ -237,29 +210,32 @@ func TestLateSerialListedFirst(t *testing.T) {
 		s.faults.recording = broken{errAway}
 		s.up.set(func() { s.up.ack = sdk.Acknowledgement{Status: 200, Updates: []sdk.StatusUpdate{f}} })
 		c, _ := s.platformAccount().Connection(tenants.Live, ppob)
-		if _, err := s.Notify(s.Context(), Notification{Provider: ppob, Token: c.NotifyToken}); err == nil || reportsOf(s.stored("A"))["sn"] != "" {
+		if _, err := s.Notify(s.Context(), Notification{Provider: ppob, Token: c.NotifyToken}); err == nil || lifecycle.Reports(s.stored("A"))["sn"] != "" {
 			s.Errorf("taken: %v, the result is %s", err, s.stored("A").Result)
 		}
 		s.faults.recording = nil
 		s.hears(s.platformAccount(), f)
-		if reportsOf(s.stored("A"))["sn"] == "" {
+		if lifecycle.Reports(s.stored("A"))["sn"] == "" {
 			s.Errorf("the result is %s", s.stored("A").Result)
 		}
-		s.wantListed(reasonContradiction)
+		s.wantListed(movement.ReasonContradiction)
 	})
 }
 
 // lateKeeper is a store in whose supplement the process dies, before or after it.
 type lateKeeper struct {
-	Movements
+	lifecycle.Store
 	dies string
 }
 
-func (k *lateKeeper) Supplement(ctx context.Context, now time.Time, move store.Move) (bool, error) {
+func (k *lateKeeper) Apply(ctx context.Context, c movement.Change) (bool, error) {
+	if c.Effect != movement.Supplement {
+		return k.Store.Apply(ctx, c)
+	}
 	if k.dies == "before" {
 		panic(crash{})
 	}
-	done, err := k.Movements.Supplement(ctx, now, move)
+	done, err := k.Store.Apply(ctx, c)
 	if k.dies == "after" {
 		panic(crash{})
 	}
@@ -274,8 +250,8 @@ func TestALateSerialAndADeath(t *testing.T) {
 			s.up.deal = deal{says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice, Data: json.RawMessage(`{"message":"Sukses"}`)})}
 			s.want(s.order("A"), "Pending")
 			f := s.purchased("A").says(sdk.StatusDone)
-			kept := &lateKeeper{Movements: s.Engine.Movements, dies: dies}
-			s.Engine.Movements = kept
+			kept := &lateKeeper{Store: s.Engine.Store, dies: dies}
+			s.Engine.Store = kept
 			func() {
 				defer func() {
 					if _, died := recover().(crash); !died {
@@ -284,17 +260,17 @@ func TestALateSerialAndADeath(t *testing.T) {
 				}()
 				s.hears(s.platformAccount(), f)
 			}()
-			if has := reportsOf(s.stored("A"))["sn"] != ""; has != (dies == "after") {
+			if has := lifecycle.Reports(s.stored("A"))["sn"] != ""; has != (dies == "after") {
 				s.Errorf("dead %s: the result is %s", dies, s.stored("A").Result)
 			}
 			kept.dies = ""
 			for range 2 {
 				s.hears(s.platformAccount(), f)
 			}
-			if reportsOf(s.stored("A"))["sn"] == "" {
+			if lifecycle.Reports(s.stored("A"))["sn"] == "" {
 				s.Errorf("dead %s, and told again: the result is %s", dies, s.stored("A").Result)
 			}
-			s.wantListed(reasonContradiction)
+			s.wantListed(movement.ReasonContradiction)
 		})
 	}
 }
@@ -319,7 +295,7 @@ func TestLongSerial(t *testing.T) {
 					s.want(a, status)
 					told := s.world.told()
 					if status == "Pending" {
-						s.wantListed(reasonUnreadable)
+						s.wantListed(movement.ReasonUnreadable)
 						s.wantTold()
 						return
 					}

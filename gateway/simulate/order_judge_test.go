@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -120,16 +119,6 @@ func TestAmountThatIsChosen(t *testing.T) {
 	}
 }
 
-// TestAmountThatCannotBeChosen: a quote that leaves the amount to the caller is of
-// no use where a request has none.
-func TestAmountThatCannotBeChosen(t *testing.T) {
-	t.Parallel()
-	err := agreed(&catalog.Operation{}, catalog.Document{"qty": json.Number("50000")}, opened(52_500, 2_500), 53_000)
-	if got, ok := errors.AsType[*fault.Error](err); !ok || got.Code != fault.ProviderUnavailable {
-		t.Errorf("got %v", err)
-	}
-}
-
 // spend leaves nothing of the balance but what is held.
 func (s *shop) spend() {
 	s.Helper()
@@ -187,7 +176,7 @@ func TestOrderFreeAgain(t *testing.T) {
 		ours := 0
 		all, err := s.keeper.OpenExceptions(s.Context(), 100)
 		for _, a := range all {
-			if a.Reason == reasonAccount && a.Owner.MerchantID == "platform" {
+			if a.Reason == movement.ReasonAccount && a.Owner.MerchantID == "platform" {
 				ours++
 			}
 		}

@@ -114,7 +114,7 @@ func TestTooOldToBeSentAgain(t *testing.T) {
 				if s.up.asked() != 1 {
 					t.Errorf("asked %d times, the last at %v", s.up.asked(), s.up.lookups)
 				}
-				s.wantListed(reasonUnresolved, reasonUnresolved) // for a day, and that it can't be asked
+				s.wantListed(movement.ReasonUnresolved, movement.ReasonUnresolved) // for a day, and that it can't be asked
 				s.addUp()
 			})
 		})
@@ -143,7 +143,7 @@ func TestNeverOnAnotherAccount(t *testing.T) {
 				if s.up.asked() != 0 {
 					t.Errorf("asked %d times on another account", s.up.asked())
 				}
-				s.wantListed(reasonUnresolved)
+				s.wantListed(movement.ReasonUnresolved)
 				s.connected(holder, "deposit", 3)
 				s.work("A", 3*24*time.Hour)
 				s.want(s.stateOf("A"), "Success")
@@ -211,7 +211,7 @@ func TestNotFoundBills(t *testing.T) {
 				s.want(s.order("A"), "Pending")
 				s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusNotFound} }
 				m := s.stored("A")
-				s.work("A", m.ProvenAfter(ordersOf(orderPath).Pace.SettlesWithin).Sub(s.now())+30*time.Second)
+				s.work("A", m.ProvenAfter(ordersOf(orderPath).Rules.Pace.SettlesWithin).Sub(s.now())+30*time.Second)
 				if m = s.stored("A"); m.State != movement.Submitting {
 					s.Errorf("stands at %s after one lookup that can prove anything", m.State)
 				}
@@ -236,7 +236,7 @@ func TestUnresolvedForADay(t *testing.T) {
 		s.work("A", 23*time.Hour)
 		s.wantListed()
 		s.work("A", 48*time.Hour)
-		s.wantListed(reasonUnresolved)
+		s.wantListed(movement.ReasonUnresolved)
 		s.want(s.stateOf("A"), "Pending")
 		s.addUp()
 		s.up.find = nil
@@ -255,9 +255,9 @@ func TestFindingsThatDoNotFit(t *testing.T) {
 		status string
 		listed []string
 	}{
-		"not UTF-8": {json.RawMessage("{\"sn\":\"\xff\"}"), "Pending", []string{reasonUnreadable}},
-		"garbage":   {json.RawMessage(`{"sn":1}`), "Pending", []string{reasonUnreadable}},
-		"no JSON":   {json.RawMessage(`x`), "Pending", []string{reasonUnreadable}},
+		"not UTF-8": {json.RawMessage("{\"sn\":\"\xff\"}"), "Pending", []string{movement.ReasonUnreadable}},
+		"garbage":   {json.RawMessage(`{"sn":1}`), "Pending", []string{movement.ReasonUnreadable}},
+		"no JSON":   {json.RawMessage(`x`), "Pending", []string{movement.ReasonUnreadable}},
 		"none":      {nil, "Success", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

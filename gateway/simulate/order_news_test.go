@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -46,23 +47,23 @@ func TestOrderNews(t *testing.T) {
 		"done":                     {"Success", nil, []string{orderEnds + " Success"}},
 		"done, done, open, done":   {"Success", nil, []string{orderEnds + " Success"}},
 		"open, done, open":         {"Success", nil, []string{orderEnds + " Success"}},
-		"done, done again":         {"Success", []string{reasonContradiction}, []string{orderEnds + " Success"}},
+		"done, done again":         {"Success", []string{movement.ReasonContradiction}, []string{orderEnds + " Success"}},
 		"failed":                   {"Failed", nil, []string{orderEnds + " Failed"}},
 		"failed, failed, open":     {"Failed", nil, []string{orderEnds + " Failed"}},
-		"failed, done":             {"Failed", []string{reasonContradiction}, []string{orderEnds + " Failed"}},
-		"failed, done, done":       {"Failed", []string{reasonContradiction}, []string{orderEnds + " Failed"}},
-		"done, failed":             {"Success", []string{reasonReversed}, []string{orderEnds + " Success", orderTaken + " Success"}},
-		"done, failed, failed":     {"Success", []string{reasonReversed}, []string{orderEnds + " Success", orderTaken + " Success"}},
-		"done, failed, done":       {"Success", []string{reasonReversed}, []string{orderEnds + " Success", orderTaken + " Success"}},
-		"dear":                     {"Pending", []string{reasonAmount}, nil},
-		"free":                     {"Pending", []string{reasonAmount}, nil},
-		"dear, dear, done":         {"Success", []string{reasonAmount}, []string{orderEnds + " Success"}},
-		"done, cheap":              {"Success", []string{reasonAmount}, []string{orderEnds + " Success"}},
-		"done, cheap, cheap, done": {"Success", []string{reasonAmount}, []string{orderEnds + " Success"}},
-		"done, dear":               {"Success", []string{reasonAmount}, []string{orderEnds + " Success"}},
-		"dollars":                  {"Pending", []string{reasonCurrency}, nil},
-		"stray":                    {"Pending", []string{reasonContradiction}, nil},
-		"expired":                  {"Pending", []string{reasonContradiction}, nil},
+		"failed, done":             {"Failed", []string{movement.ReasonContradiction}, []string{orderEnds + " Failed"}},
+		"failed, done, done":       {"Failed", []string{movement.ReasonContradiction}, []string{orderEnds + " Failed"}},
+		"done, failed":             {"Success", []string{movement.ReasonReversed}, []string{orderEnds + " Success", orderTaken + " Success"}},
+		"done, failed, failed":     {"Success", []string{movement.ReasonReversed}, []string{orderEnds + " Success", orderTaken + " Success"}},
+		"done, failed, done":       {"Success", []string{movement.ReasonReversed}, []string{orderEnds + " Success", orderTaken + " Success"}},
+		"dear":                     {"Pending", []string{movement.ReasonAmount}, nil},
+		"free":                     {"Pending", []string{movement.ReasonAmount}, nil},
+		"dear, dear, done":         {"Success", []string{movement.ReasonAmount}, []string{orderEnds + " Success"}},
+		"done, cheap":              {"Success", []string{movement.ReasonAmount}, []string{orderEnds + " Success"}},
+		"done, cheap, cheap, done": {"Success", []string{movement.ReasonAmount}, []string{orderEnds + " Success"}},
+		"done, dear":               {"Success", []string{movement.ReasonAmount}, []string{orderEnds + " Success"}},
+		"dollars":                  {"Pending", []string{movement.ReasonCurrency}, nil},
+		"stray":                    {"Pending", []string{movement.ReasonContradiction}, nil},
+		"expired":                  {"Pending", []string{movement.ReasonContradiction}, nil},
 		"no word, not found, done": {"Success", nil, []string{orderEnds + " Success"}},
 	} {
 		for _, sku := range []string{prepaidSKU, billSKU} {
@@ -106,7 +107,7 @@ func TestCheaperThanAgreed(t *testing.T) {
 					s.wantListed()
 				} else {
 					s.want(s.stateOf("A"), "Pending")
-					s.wantListed(reasonAmount)
+					s.wantListed(movement.ReasonAmount)
 				}
 				s.addUp()
 			})
@@ -129,8 +130,8 @@ func TestNewsBeforeTheAnswer(t *testing.T) {
 		"done, then pending":  {"done", deal{says: saying(sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage(`{}`)})}, "Success", nil},
 		"done, then unknown":  {"done", deal{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, "Success", nil},
 		"done, then not sent": {"done", deal{says: notSent}, "Success", nil},
-		"done, then refused":  {"done", deal{says: saying(sdk.Refuse(sdk.RefuseOther, "No."))}, "Success", []string{reasonContradiction}},
-		"failed, then done":   {"failed", deal{fails: true, says: costing(0)}, "Failed", []string{reasonContradiction}},
+		"done, then refused":  {"done", deal{says: saying(sdk.Refuse(sdk.RefuseOther, "No."))}, "Success", []string{movement.ReasonContradiction}},
+		"failed, then done":   {"failed", deal{fails: true, says: costing(0)}, "Failed", []string{movement.ReasonContradiction}},
 		"failed, then failed": {"failed", deal{fails: true}, "Failed", nil},
 		"open, then done":     {"open", deal{}, "Success", nil},
 		"open, then not sent": {"open", deal{after: time.Hour, says: notSent}, "Pending", nil},
@@ -181,9 +182,9 @@ func TestTakenBackOnce(t *testing.T) {
 				}
 				senders.Wait()
 				s.wantBalance(opening, 0)
-				s.wantListed(reasonReversed)
+				s.wantListed(movement.ReasonReversed)
 				want := fmt.Sprintf(`{"ref_id":"A","sku":%q,"target":"081200001111","status":"Success","sn":"SN-%s","reversed_at":%q}`,
-					sku, m.UpstreamReference(), stamp(back))
+					sku, m.UpstreamReference(), lifecycle.Stamp(back))
 				if a := s.stateOf("A"); a.data != want {
 					s.Errorf("got  %s\nwant %s", a.data, want)
 				}
@@ -214,14 +215,14 @@ func TestOrdersOnOtherRoutes(t *testing.T) {
 		s.hears(others, first, second)
 		s.hears(s.platformAccount(), second)
 		s.want(s.run(s.asks(orderStatusPath, "ref_id", "A")), "Pending")
-		s.wantListed(reasonUnknown)
+		s.wantListed(movement.ReasonUnknown)
 		s.account = platformed
 		s.hears(s.connected(platformed.ID(), "came later", 1), first) // its orders of before are the platform's
 		s.want(s.run(s.asks(orderStatusPath, "ref_id", "A")), "Pending")
-		s.wantListed(reasonUnknown)
+		s.wantListed(movement.ReasonUnknown)
 		s.wantBalance(opening-prepaidPrice-markup, 0)
 		s.account = others
-		s.wantListed(reasonUnknown, reasonUnknown)
+		s.wantListed(movement.ReasonUnknown, movement.ReasonUnknown)
 		s.hears(own, second)
 		s.hears(s.platformAccount(), first)
 		for _, account := range []*tenants.Account{own, platformed} {

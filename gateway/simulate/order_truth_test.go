@@ -1,6 +1,7 @@
 package simulate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -174,7 +176,7 @@ func (s *shop) toldOf(m movement.Movement) {
 		if c.Reference != m.Reference {
 			continue
 		}
-		asked, reports := m.Fields(), reportsOf(m)
+		asked, reports := m.Fields(), lifecycle.Reports(m)
 		sn, reversedAt := `""`, ""
 		if m.State == movement.Succeeded {
 			sn = `"SN-` + m.UpstreamReference() + `"`
@@ -184,14 +186,14 @@ func (s *shop) toldOf(m movement.Movement) {
 			ends++
 		case orderTaken:
 			reversals++
-			reversedAt = `,"reversed_at":"` + stamp(m.ReversedAt) + `"`
+			reversedAt = `,"reversed_at":"` + lifecycle.Stamp(m.ReversedAt) + `"`
 		default:
 			s.Errorf("%s: nobody knows the event %s", m.Reference, c.Event)
 		}
-		message := orElse(reports["message"], messageOf(ordersOf(orderPath).Rules, m))
+		message := cmp.Or(reports["message"], lifecycle.Message(ordersOf(orderPath).Rules, m))
 		want := fmt.Sprintf(`{"event":%q,"data":{"ref_id":%q,"sku":%s,"target":%s,"status":%q,"sn":%s,"message":%q,"timestamp":%q%s}}`,
 			c.Event, m.Reference, asked["sku"], asked["target"], map[movement.State]string{movement.Succeeded: "Success", movement.Failed: "Failed"}[m.State],
-			sn, message, stamp(c.CreatedAt), reversedAt)
+			sn, message, lifecycle.Stamp(c.CreatedAt), reversedAt)
 		if string(c.Body) != want {
 			s.Errorf("told\n%s\nwant\n%s", c.Body, want)
 		}

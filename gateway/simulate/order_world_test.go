@@ -82,7 +82,7 @@ func (s *shop) restart() {
 // replica is an engine of its own, with what it keeps movements by.
 func (s *shop) replica(k keeper) *Engine {
 	return New(Dependencies{
-		Movements: k, Inquiries: k, Records: k, Events: k, Balances: k, Providers: s.up, Shared: s.shelf,
+		Store: k, Transfers: k, Records: k, Providers: s.up, Shared: s.shelf,
 		Accounts: s.world, Vault: openVault{}, Catalog: ordering(), Now: s.now, Log: slog.New(slog.DiscardHandler),
 		Committed:   func() { s.woken.Add(1) },
 		CheckoutURL: func(movement.ID) string { return "" },

@@ -43,7 +43,7 @@ func TestARefusalThatTheProviderMade(t *testing.T) {
 					}
 				})
 				answer, err := s.Engine.Run(s.Context(), s.asks(inquiryPath, "sku", billSKU, "target", "53"))
-				if f := fault.From(err); err == nil || f.Code != c.code || answer != (Answer{Asked: c.asked}) {
+				if f := fault.From(err); err == nil || f.Code != c.code || answer != (Answer{Refused: c.asked}) {
 					t.Errorf("%+v, %v", answer, err)
 				}
 			})

@@ -100,7 +100,8 @@ func TestNewsRacesTheCall(t *testing.T) {
 		var others sync.WaitGroup
 		w.up.after = func(call sdk.Call) {
 			w.up.pay(call.Reference, "p-"+call.Reference)
-			m, err := w.named(w.Context(), call.Reference)
+			id, _, _ := movement.ParseUpstreamReference(call.Reference)
+			m, err := w.keeper.MovementByID(w.Context(), id)
 			if err != nil {
 				w.Error(err)
 			}
@@ -156,7 +157,7 @@ func TestNotificationsAtOnce(t *testing.T) {
 		}
 		senders.Wait()
 		w.want(w.status("A"), "PAID")
-		w.wantListed(reasonAmount, reasonReversed)
+		w.wantListed(movement.ReasonAmount, movement.ReasonReversed)
 		w.wantTold(ends+" PAID", taken+" PAID")
 	})
 }

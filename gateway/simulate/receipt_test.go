@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
+	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
@@ -36,21 +35,21 @@ func TestAPaidSaleIsReceiptedOnce(t *testing.T) {
 	t.Parallel()
 	w := newStall(t, databaseFor(t))
 	var woken atomic.Int32
-	w.Mailed = func() { woken.Add(1) }
+	w.MailCommitted = func() { woken.Add(1) }
 	m := w.sold("INV/1", 10_000)
 	w.sold("INV/2", 10_000)
 	w.pass(4 * time.Minute)
 	at := w.now()
 	w.till.write(paid("r1", m.Amount, at))
 	for range 3 {
-		w.pass(booksEvery)
+		w.pass(readEvery)
 		w.status("INV/1")
 		w.status("INV/2")
 	}
 	w.pass(48 * time.Hour)
 	w.till.set(func() { w.till.through = w.now() })
 	for range 3 {
-		w.pass(booksEvery)
+		w.pass(readEvery)
 		w.status("INV/2")
 	}
 	if s := w.stored("INV/2").State; s != movement.Expired {
@@ -67,33 +66,33 @@ func TestAPaidSaleIsReceiptedOnce(t *testing.T) {
 	}
 }
 
+// TestWhoGetsNoReceipt sells to payers who leave no address, and where no mail can be
+// sent.
 func TestWhoGetsNoReceipt(t *testing.T) {
 	t.Parallel()
 	w := newStall(t, databaseFor(t))
-	w.Mailed = func() {}
 	m := w.sold("INV/1", 10_000)
 	m.State = movement.Succeeded
-	if w.receipt(t.Context(), m, uuid.New()) == nil {
+	collections := kind.AddCollection(w.Lifecycle, w.reconciler)
+	if collections.Receipt(t.Context(), m) == nil {
 		t.Fatal("a paid sale has no receipt")
 	}
-	for name, change := range map[string]func(*movement.Movement){
-		"expired":      func(m *movement.Movement) { m.State = movement.Expired },
-		"of a link":    func(m *movement.Movement) { m.Kind = "payment" },
-		"of nobody":    func(m *movement.Movement) { m.Request = []byte(`{"body":{"amount":1}}`) },
-		"not a text":   func(m *movement.Movement) { m.Request = []byte(`{"body":{"payer_email":7}}`) },
-		"not readable": func(m *movement.Movement) { m.Request = []byte(`{`) },
+	for name, request := range map[string]string{
+		"of nobody": `{"body":{"amount":1}}`, "not a text": `{"body":{"payer_email":7}}`, "not readable": `{`,
 	} {
 		other := m
-		if change(&other); w.receipt(t.Context(), other, uuid.New()) != nil {
+		if other.Request = []byte(request); collections.Receipt(t.Context(), other) != nil {
 			t.Errorf("%s: there is a receipt", name)
 		}
 	}
 	m.Owner.Mode = "test"
-	if got := w.receipt(t.Context(), m, uuid.New()); !strings.HasPrefix(got.Subject, "[Test] ") {
+	if got := collections.Receipt(t.Context(), m); !strings.HasPrefix(got.Subject, "[Test] ") {
 		t.Errorf("of test mode: %+v", got)
 	}
-	w.Mailed = nil
-	if w.receipt(t.Context(), m, uuid.New()) != nil {
-		t.Error("there is a receipt where none can be sent")
+	w.till.write(paid("r1", m.Amount, w.now()))
+	w.pass(readEvery)
+	w.status("INV/1")
+	if now := w.stored("INV/1"); now.State != movement.Succeeded || len(w.mails()) != 0 {
+		t.Errorf("it is %s with %d mails where none can be sent", now.State, len(w.mails()))
 	}
 }

@@ -17,7 +17,7 @@ func TestDecidedAttempt(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
 	p := newPurse(t, s, handClock())
-	p.Decisions = s
+	p.decidesWith(s)
 	p.up.way = wayNamed("not sent")
 	p.want(p.transfer("A"), notSentLater)
 	p.pass(time.Hour)

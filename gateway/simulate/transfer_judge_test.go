@@ -35,7 +35,7 @@ func TestQuoteSaysNo(t *testing.T) {
 		"out of bounds":    {says(sdk.Refuse(sdk.RefuseRequest, "At least 10,000.", sdk.FieldFault{Field: "amount", Message: "must be at least 10000"})), "INVALID_REQUEST no after_change", []string{"amount"}, nil},
 		"refused, no word": {says(sdk.Result{Outcome: sdk.Refused}), "PROVIDER_REJECTED no after_change", nil, nil},
 		"not sent":         {says(sdk.DidNotSend(sdk.BlameUpstream, "down")), notSentLater, nil, nil},
-		"our account":      {says(sdk.DidNotSend(sdk.BlameAccount, "no token")), notSentLater, nil, []string{reasonAccount}},
+		"our account":      {says(sdk.DidNotSend(sdk.BlameAccount, "no token")), notSentLater, nil, []string{movement.ReasonAccount}},
 		"unknown":          {says(sdk.DontKnow(sdk.BlameUpstream, "cut")), notSentLater, nil, nil},
 		"unheard of":       {says(sdk.Result{Outcome: 99}), notSentLater, nil, nil},
 		"another amount":   {but(func(q *sdk.Quoted) { q.Price++ }), notSentLater, nil, nil},
@@ -95,7 +95,7 @@ func TestFeeThatDiffers(t *testing.T) {
 		listed []string
 	}{
 		"the same": {sending + bankFee, nil}, "not told": {0, nil},
-		"dearer": {sending + bankFee + 4_000, []string{reasonFee}}, "for nothing": {sending, []string{reasonFee}},
+		"dearer": {sending + bankFee + 4_000, []string{movement.ReasonFee}}, "for nothing": {sending, []string{movement.ReasonFee}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -110,8 +110,8 @@ func TestFeeThatDiffers(t *testing.T) {
 				if m := p.stored("A"); m.Fee != bankFee || !strings.Contains(a.data, `"fee":2500`) {
 					p.Errorf("a fee of %v, answered %s", m.Fee, a.data)
 				}
-				if p.addUp(); c.listed != nil && !strings.Contains(p.attention(reasonFee).Detail, "2500") {
-					p.Errorf("the operators read %q", p.attention(reasonFee).Detail)
+				if p.addUp(); c.listed != nil && !strings.Contains(p.attention(movement.ReasonFee).Detail, "2500") {
+					p.Errorf("the operators read %q", p.attention(movement.ReasonFee).Detail)
 				}
 			})
 		})

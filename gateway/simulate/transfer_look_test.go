@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
@@ -36,15 +37,15 @@ func TestTransferLooks(t *testing.T) {
 		listed []string
 	}{
 		"done":                            {way{}, false, 0, nil, movement.Succeeded, nil},
-		"pending for days":                {way{after: 96 * h}, false, 0, daily, movement.Pending, []string{reasonUnresolved}},
+		"pending for days":                {way{after: 96 * h}, false, 0, daily, movement.Pending, []string{movement.ReasonUnresolved}},
 		"pending for an hour":             {way{after: h}, false, 0, daily[:5], movement.Succeeded, nil},
-		"unknown, nobody answers":         {way{says: unknown}, true, 0, daily, movement.Submitting, []string{reasonUnresolved}},
+		"unknown, nobody answers":         {way{says: unknown}, true, 0, daily, movement.Submitting, []string{movement.ReasonUnresolved}},
 		"unknown, moved":                  {way{says: unknown}, false, 0, daily[:1], movement.Succeeded, nil},
 		"unknown, moved late":             {way{slow: 55 * s, says: unknown}, false, 0, daily[:3], movement.Succeeded, nil},
 		"unknown, fails":                  {way{after: min, fails: true, says: unknown}, false, 0, daily[:3], movement.Failed, nil},
 		"unknown, not moved":              {way{unmade: true, says: unknown}, false, 0, []time.Duration{10 * s, 30 * s, 2 * min, 2*min + 10*s}, movement.Failed, nil},
 		"unknown, not moved, looked late": {way{unmade: true, says: unknown}, false, 3 * h, []time.Duration{3*h + s, 3*h + 11*s}, movement.Failed, nil},
-		"unknown, moved, looked late":     {way{says: unknown}, false, 30 * h, []time.Duration{30*h + s}, movement.Succeeded, []string{reasonUnresolved}},
+		"unknown, moved, looked late":     {way{says: unknown}, false, 30 * h, []time.Duration{30*h + s}, movement.Succeeded, []string{movement.ReasonUnresolved}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,12 +92,12 @@ func TestTransferOpenForADay(t *testing.T) {
 				p.work("A", 23*time.Hour)
 				p.wantListed()
 				p.work("A", 2*time.Hour+time.Minute)
-				p.wantListed(reasonUnresolved)
-				if a := p.attention(reasonUnresolved); a.Subject != p.stored("A").ID.String() || a.Provider != wallet1 || a.Detail == "" {
+				p.wantListed(movement.ReasonUnresolved)
+				if a := p.attention(movement.ReasonUnresolved); a.Subject != p.stored("A").ID.String() || a.Provider != wallet1 || a.Detail == "" {
 					p.Errorf("the operators read %+v", a)
 				}
 				p.work("A", 72*time.Hour)
-				p.wantListed(reasonUnresolved)
+				p.wantListed(movement.ReasonUnresolved)
 				p.want(p.transfer("A"), "Success")
 				p.wantMoved(1)
 			})
@@ -136,25 +137,25 @@ func TestTransferNews(t *testing.T) {
 		"done":                         {"Success", nil, []string{good}},
 		"done; done; open; done":       {"Success", nil, []string{good}},
 		"open; done; open":             {"Success", nil, []string{good}},
-		"done; done again":             {"Success", []string{reasonContradiction}, []string{good}},
+		"done; done again":             {"Success", []string{movement.ReasonContradiction}, []string{good}},
 		"failed":                       {"Failed", nil, []string{bad}},
 		"failed, amount untold":        {"Failed", nil, []string{bad}},
 		"failed; failed; open":         {"Failed", nil, []string{bad}},
-		"failed; done":                 {"Failed", []string{reasonContradiction}, []string{bad}},
-		"failed; done; done":           {"Failed", []string{reasonContradiction}, []string{bad}},
-		"done; failed":                 {"Success", []string{reasonReversed}, []string{good, taken}},
-		"done; failed, amount untold":  {"Success", []string{reasonReversed}, []string{good, taken}},
-		"done; failed; failed":         {"Success", []string{reasonReversed}, []string{good, taken}},
-		"done; failed; done":           {"Success", []string{reasonReversed}, []string{good, taken}},
-		"more":                         {"Pending", []string{reasonAmount}, nil},
-		"less; less; done":             {"Success", []string{reasonAmount}, []string{good}},
-		"free":                         {"Pending", []string{reasonAmount}, nil},
-		"done; more":                   {"Success", []string{reasonAmount}, []string{good}},
-		"dollars":                      {"Pending", []string{reasonCurrency}, nil},
-		"stray":                        {"Pending", []string{reasonContradiction}, nil},
-		"expired":                      {"Pending", []string{reasonContradiction}, nil},
+		"failed; done":                 {"Failed", []string{movement.ReasonContradiction}, []string{bad}},
+		"failed; done; done":           {"Failed", []string{movement.ReasonContradiction}, []string{bad}},
+		"done; failed":                 {"Success", []string{movement.ReasonReversed}, []string{good, taken}},
+		"done; failed, amount untold":  {"Success", []string{movement.ReasonReversed}, []string{good, taken}},
+		"done; failed; failed":         {"Success", []string{movement.ReasonReversed}, []string{good, taken}},
+		"done; failed; done":           {"Success", []string{movement.ReasonReversed}, []string{good, taken}},
+		"more":                         {"Pending", []string{movement.ReasonAmount}, nil},
+		"less; less; done":             {"Success", []string{movement.ReasonAmount}, []string{good}},
+		"free":                         {"Pending", []string{movement.ReasonAmount}, nil},
+		"done; more":                   {"Success", []string{movement.ReasonAmount}, []string{good}},
+		"dollars":                      {"Pending", []string{movement.ReasonCurrency}, nil},
+		"stray":                        {"Pending", []string{movement.ReasonContradiction}, nil},
+		"expired":                      {"Pending", []string{movement.ReasonContradiction}, nil},
 		"no word; not found; done":     {"Success", nil, []string{good}},
-		"failed; done; failed; failed": {"Failed", []string{reasonContradiction}, []string{bad}},
+		"failed; done; failed; failed": {"Failed", []string{movement.ReasonContradiction}, []string{bad}},
 	} {
 		for _, path := range []string{walletPath, bankPath} {
 			t.Run(path+", "+says, func(t *testing.T) {
@@ -201,11 +202,11 @@ func TestTransferTakenBack(t *testing.T) {
 					p.hears(back)
 					p.hears(back)
 					m, _ = p.latest(r)
-					if a := p.stateOf("refId", m.ID.Compact()); a.data != statusOf(m) || !strings.Contains(a.data, `"reversed_at":"`+stamp(back.At)+`"`) {
+					if a := p.stateOf("refId", m.ID.Compact()); a.data != statusOf(m) || !strings.Contains(a.data, `"reversed_at":"`+lifecycle.Stamp(back.At)+`"`) {
 						p.Errorf("the status is %s, want %s", a.data, statusOf(m))
 					}
 					p.wantTold(transferEnds+" Success", transferTaken+" Success")
-					p.wantListed(reasonReversed)
+					p.wantListed(movement.ReasonReversed)
 					p.wantSame(p.sends(p.Engine, r), first, 1) // and it counts against the limits of its day
 					p.work(m.Reference, 72*time.Hour)
 					p.addUp()
@@ -227,7 +228,7 @@ func TestVanishedTransfer(t *testing.T) {
 		if m := p.stored("A"); m.State != movement.Pending {
 			p.Errorf("stands at %s", m.State)
 		}
-		p.wantListed(reasonUnresolved, reasonVanished)
+		p.wantListed(movement.ReasonUnresolved, movement.ReasonVanished)
 		p.up.find = nil
 		p.work("A", 50*time.Hour)
 		p.want(p.transfer("A"), "Success")
@@ -247,7 +248,7 @@ func TestNotFoundOnAnotherConnection(t *testing.T) {
 		if m := p.stored("A"); m.State != movement.Submitting {
 			p.Errorf("stands at %s", m.State)
 		}
-		p.wantListed(reasonUnresolved)
+		p.wantListed(movement.ReasonUnresolved)
 		p.connected(p.account.ID(), 1)
 		p.work("A", 72*time.Hour)
 		p.want(p.transfer("A"), unsentNever)

@@ -188,7 +188,7 @@ func (p *purse) ends(c transferCase, answers []said) {
 		p.Errorf("at the end it stands at %s; moved %d times, and under any name %d times: %+v", m.State, times, p.up.total(), pay)
 	}
 	listed, w := p.listed(), ways[c.way]
-	if doubtful && !slices.Contains(listed, reasonAmount) || !doubtful && w.name != "done, another amount by its word" && slices.ContainsFunc(listed, func(reason string) bool { return reason != reasonAccount }) {
+	if doubtful && !slices.Contains(listed, movement.ReasonAmount) || !doubtful && w.name != "done, another amount by its word" && slices.ContainsFunc(listed, func(reason string) bool { return reason != movement.ReasonAccount }) {
 		p.Errorf("the operators' list has %q", listed)
 	}
 	last := answers[len(answers)-1]

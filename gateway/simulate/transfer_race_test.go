@@ -237,10 +237,10 @@ func TestNewsBeforeATransfersAnswer(t *testing.T) {
 		"done":             {way{}, "Success", nil},
 		"failed":           {way{fails: true}, rejectedNever, nil},
 		"pending":          {way{after: time.Hour}, "Pending", nil},
-		"done, refused":    {way{says: refused}, "Success", []string{reasonContradiction}},
-		"pending, refused": {way{after: time.Hour, says: refused}, "Pending", []string{reasonContradiction}},
+		"done, refused":    {way{says: refused}, "Success", []string{movement.ReasonContradiction}},
+		"pending, refused": {way{after: time.Hour, says: refused}, "Pending", []string{movement.ReasonContradiction}},
 		"failed, refused":  {way{fails: true, says: refused}, rejectedNever, nil},
-		"done, unsent":     {way{says: notSent}, "Success", []string{reasonContradiction}},
+		"done, unsent":     {way{says: notSent}, "Success", []string{movement.ReasonContradiction}},
 		"failed, unsent":   {way{fails: true, says: notSent}, rejectedNever, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -117,7 +118,7 @@ func wordOf(m movement.Movement) string {
 
 // ours is a caller's reference as JSON, null where it gave none.
 func ours(m movement.Movement) string {
-	if strings.HasPrefix(m.Reference, unnamedMark) {
+	if strings.HasPrefix(m.Reference, movement.UnnamedMark) {
 		return "null"
 	}
 	return fmt.Sprintf("%q", m.Reference)
@@ -144,7 +145,7 @@ func statusOf(m movement.Movement) string {
 	}
 	reversedAt := ""
 	if !m.ReversedAt.IsZero() {
-		reversedAt = `,"reversed_at":"` + stamp(m.ReversedAt) + `"`
+		reversedAt = `,"reversed_at":"` + lifecycle.Stamp(m.ReversedAt) + `"`
 	}
 	return fmt.Sprintf(`{%q:%q,"external_id":%s,"amount":%d,"fee":%d,"status":%q%s}`,
 		name, nameOfMovement(m.ID), ours(m), m.Amount, m.Fee, wordOf(m), reversedAt)
@@ -169,7 +170,7 @@ func (p *purse) toldOf(m movement.Movement) {
 		default:
 			p.Errorf("%s: nobody knows the event %s", m.Reference, c.Event)
 		}
-		want := fmt.Sprintf(`{"event":%q,"data":%s,"timestamp":%q}}`, c.Event, strings.TrimSuffix(statusOf(then), "}"), stamp(c.CreatedAt))
+		want := fmt.Sprintf(`{"event":%q,"data":%s,"timestamp":%q}}`, c.Event, strings.TrimSuffix(statusOf(then), "}"), lifecycle.Stamp(c.CreatedAt))
 		if string(c.Body) != want {
 			p.Errorf("told\n%s\nwant\n%s", c.Body, want)
 		}
@@ -186,7 +187,7 @@ func (p *purse) truthful(r Request, a said) {
 	p.mu.Lock()
 	_, promised := p.promised[m.Reference]
 	p.mu.Unlock()
-	if stem := strings.Trim(p.stemOf(r), "-"+unnamedMark); stem != "" && strings.Contains(fmt.Sprintf("%s %+v", a.data, a.err), stem) {
+	if stem := strings.Trim(p.stemOf(r), "-"+movement.UnnamedMark); stem != "" && strings.Contains(fmt.Sprintf("%s %+v", a.data, a.err), stem) {
 		p.Errorf("an answer tells the gateway's own reference: %s %v", a.data, a.err)
 	}
 	switch {

@@ -279,7 +279,7 @@ func TestUnnamedIsSecret(t *testing.T) {
 						read = append(read, string(c.Body))
 					}
 					for _, text := range read {
-						if strings.Contains(text, strings.Trim(m.Fingerprint, "-"+unnamedMark)) || strings.Contains(text, unnamedMark) || strings.Contains(text, `\u001e`) {
+						if strings.Contains(text, strings.Trim(m.Fingerprint, "-"+movement.UnnamedMark)) || strings.Contains(text, movement.UnnamedMark) || strings.Contains(text, `\u001e`) {
 							p.Errorf("told %q", text)
 						}
 					}

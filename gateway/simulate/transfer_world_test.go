@@ -96,7 +96,7 @@ func (p *purse) restart() {
 // replica is an engine of its own, with what it keeps movements by.
 func (p *purse) replica(k keeper) *Engine {
 	return New(Dependencies{
-		Movements: k, Inquiries: k, Records: k, Events: k, Balances: k, Providers: p.up,
+		Store: k, Transfers: k, Records: k, Providers: p.up,
 		Accounts: p.world, Vault: openVault{}, Catalog: transferring(), Now: p.now, Log: slog.New(slog.DiscardHandler),
 		Committed:   func() { p.woken.Add(1) },
 		CheckoutURL: func(movement.ID) string { return "" },
@@ -193,12 +193,9 @@ func (p *purse) stemOf(r Request) string {
 	if r.Operation.ReferenceOf(r.Body) != "" {
 		return ""
 	}
-	away := p.replica(&faulty{keeper: newMemory()})
-	draft, err := away.draft(r)
-	if err == nil {
-		err = away.name(p.Context(), r, &draft)
-	}
-	if err != nil {
+	r.Body = r.Operation.WithDefaults(r.Body)
+	draft := movement.Movement{Key: movement.Key{Owner: r.Owner(), Kind: r.Operation.Kind}}
+	if err := p.replica(&faulty{keeper: newMemory()}).transfers.Draft(p.Context(), r, &draft); err != nil {
 		p.Error(err)
 	}
 	return draft.Fingerprint

@@ -22,7 +22,10 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/kind"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/query"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -69,11 +72,9 @@ func operationIn(c *catalog.Catalog, path string) *catalog.Operation {
 
 // keeper is what a world's movements are kept by: the memory or the store.
 type keeper interface {
-	Movements
-	Inquiries
-	Records
-	Events
-	Balances
+	lifecycle.Store
+	kind.TransferRegister
+	query.Records
 	Callback(ctx context.Context, key movement.CallbackKey) (movement.Callback, error)
 	OpenExceptions(ctx context.Context, most int) ([]movement.Exception, error)
 	ResolveException(ctx context.Context, now time.Time, a movement.Exception, operator, resolution string) error
@@ -113,7 +114,7 @@ type world struct {
 const provider = "payments"
 
 // lookEvery is how long payments leave their provider alone about one of them.
-var lookEvery = operation(createPath).Pace.Every
+var lookEvery = operation(createPath).Rules.Pace.Every
 
 func newWorld(t *testing.T, k keeper, c clock) *world {
 	w := &world{T: t, clock: c, keeper: k, up: newUpstream(c.now), others: map[tenants.MerchantID]*tenants.Account{}, kind: manifest.Payment}
@@ -127,7 +128,7 @@ func (w *world) restart() {
 	w.faults = &faulty{keeper: w.keeper}
 	w.up.set(func() { w.up.outcome, w.up.before, w.up.after, w.up.find = works, nil, nil, nil })
 	w.Engine = New(Dependencies{
-		Movements: w.faults, Inquiries: w.faults, Records: w.faults, Events: w.faults, Balances: w.faults, Providers: w.up,
+		Store: w.faults, Transfers: w.faults, Records: w.faults, Providers: w.up,
 		Accounts: w, Vault: openVault{}, Catalog: offering(), Now: w.now, Log: slog.New(slog.DiscardHandler),
 		Committed:   func() { w.woken.Add(1) },
 		CheckoutURL: func(id movement.ID) string { return "https://gate.example/checkout/" + id.String() },
@@ -401,18 +402,24 @@ func (f *faulty) Reserve(ctx context.Context, m movement.Movement) (movement.Mov
 	return do()
 }
 
-func (f *faulty) Move(ctx context.Context, now time.Time, move store.Move) (bool, error) {
-	do := func() (bool, error) { return f.keeper.Move(ctx, now, move) }
-	if err := ctx.Err(); err != nil {
-		return false, err
+func (f *faulty) Apply(ctx context.Context, c movement.Change) (bool, error) {
+	if c.Effect == movement.LateMoney || c.Effect == movement.Reversal || c.Effect == movement.Move {
+		if f.told != nil {
+			f.told(c.Callback)
+		}
 	}
-	if f.told != nil {
-		f.told(move.Callback)
-	}
-	if f.move != nil {
+	switch do := func() (bool, error) { return f.keeper.Apply(ctx, c) }; {
+	case c.Effect == movement.LateMoney && f.recording != nil:
+		return false, f.recording
+	case c.Effect != movement.Move:
+		return do()
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case f.move != nil:
 		return f.move(do)
+	default:
+		return do()
 	}
-	return do()
 }
 
 func (f *faulty) Acknowledge(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
@@ -467,16 +474,6 @@ func (f *faulty) AddException(ctx context.Context, a movement.Exception) (bool, 
 		return false, f.recording
 	}
 	return f.keeper.AddException(ctx, a)
-}
-
-func (f *faulty) PaidLate(ctx context.Context, now time.Time, r store.Record) (bool, error) {
-	if f.told != nil {
-		f.told(r.Callback)
-	}
-	if f.recording != nil {
-		return false, f.recording
-	}
-	return f.keeper.PaidLate(ctx, now, r)
 }
 
 // notify tells the engine findings on a route of this merchant's.

@@ -44,11 +44,11 @@ func orders(s *store.Store, merchants int) payment {
 	return func(ctx context.Context) error {
 		m := order(uuid.NewString(), movement.Charged)
 		m.Owner.MerchantID = fmt.Sprint("mer_", int(next.Add(1))%merchants)
-		m, claimed, err := s.Reserve(ctx, m)
-		if err != nil || !claimed {
-			return fmt.Errorf("claim: %v, %w", claimed, err)
+		m, reserved, err := s.Reserve(ctx, m)
+		if err != nil || !reserved {
+			return fmt.Errorf("reserve: %v, %w", reserved, err)
 		}
-		change := settled(m, movement.Succeeded)
+		change := posted(m, movement.Succeeded)
 		change.Result, change.ProviderReference = m.Request, "inv-1"
 		change.Callback = &movement.CallbackEvent{ID: uuid.New(), Event: "ppob.status_update", URL: m.CallbackURL, Body: m.Request}
 		if ok, err := s.Move(ctx, epoch, change); err != nil || !ok {

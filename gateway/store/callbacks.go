@@ -16,8 +16,8 @@ import (
 
 //nolint:gosec // below movement.Buckets
 
-// orNobody is what a change without a callback writes: nothing.
-func orNobody(t *movement.CallbackEvent) *movement.CallbackEvent {
+// orNoCallback is what a change without a callback writes: nothing.
+func orNoCallback(t *movement.CallbackEvent) *movement.CallbackEvent {
 	if t == nil {
 		return &movement.CallbackEvent{}
 	}

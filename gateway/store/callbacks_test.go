@@ -313,18 +313,18 @@ func TestEvents(t *testing.T) {
 	var after uuid.UUID
 	var last movement.ListedEvent
 	for pages := 0; ; pages++ {
-		notices, err := s.Events(t.Context(), owner, after, end, 7)
+		listed, err := s.Events(t.Context(), owner, after, end, 7)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, n := range notices {
+		for _, n := range listed {
 			if !made[n.ID] || n.At.Before(last.At) || string(n.Body) != `{"b":1,"a":2}` {
 				t.Fatalf("page %d: %s at %v after %v, %s", pages, n.ID, n.At, last.At, n.Body)
 			}
 			delete(made, n.ID)
 			after, last = n.ID, n
 		}
-		if len(notices) < 7 {
+		if len(listed) < 7 {
 			break
 		}
 	}

@@ -21,21 +21,21 @@ func busy(t *testing.T) (*store.Store, string) {
 	s, url := payerWith(t, 100_000, store.Options{MaxConns: 4})
 	for _, charge := range []movement.Charge{movement.Charged, movement.Held} {
 		for _, state := range []movement.State{movement.Submitting, movement.Pending, movement.Succeeded, movement.Failed, movement.NotSubmitted} {
-			m := claim(t, s, order(fmt.Sprint(charge, " ", state), charge))
+			m := reserve(t, s, order(fmt.Sprint(charge, " ", state), charge))
 			if state != movement.Submitting {
-				moved(t, s, settled(m, state))
+				moved(t, s, posted(m, state))
 			}
 		}
-		m := moved(t, s, settled(claim(t, s, order(fmt.Sprint(charge, " reversed"), charge)), movement.Succeeded))
+		m := moved(t, s, posted(reserve(t, s, order(fmt.Sprint(charge, " reversed"), charge)), movement.Succeeded))
 		if ok, err := s.Reversed(t.Context(), epoch, reversal(m)); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		again := fmt.Sprint(charge, " again")
-		moved(t, s, settled(claim(t, s, order(again, charge)), movement.NotSubmitted))
-		claim(t, s, order(again, charge))
+		moved(t, s, posted(reserve(t, s, order(again, charge)), movement.NotSubmitted))
+		reserve(t, s, order(again, charge))
 	}
 	waiting(t, s, "waiting", 5_000)
-	claim(t, s, draft("unpaid"))
+	reserve(t, s, draft("unpaid"))
 	return s, url
 }
 
@@ -99,7 +99,7 @@ func TestCheckLedgerFindsCorruption(t *testing.T) {
 	}{
 		"money from air": {
 			`ALTER TABLE ledger_transactions DROP CONSTRAINT ledger_transactions_balanced;
-			UPDATE ledger_transactions SET deposit = deposit + 1` + fmt.Sprintf(of, "charged done") + ` AND step = 2`,
+			UPDATE ledger_transactions SET deposit = deposit + 1` + fmt.Sprintf(of, "charged succeeded") + ` AND step = 2`,
 			[]int{balanced, attempts, zero}, "sums to 1",
 		},
 		"a balance too large":   {`UPDATE ledger_balances SET available = available + 1`, []int{balances, zero}, "its entries sum to 88000, 4500"},
@@ -117,30 +117,30 @@ func TestCheckLedgerFindsCorruption(t *testing.T) {
 			`INSERT INTO movements (merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request,
 				connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
 				misses, due_bucket, cost, charge, connection_owner, connection_account)
-			VALUES ('mer_1', 'live', 'order', 'free', gen_random_uuid(), 1, '/ppob/order', 'ppob', 'done', 1, 1500, '{}',
+			VALUES ('mer_1', 'live', 'order', 'free', gen_random_uuid(), 1, '/ppob/order', 'ppob', 'succeeded', 1, 1500, '{}',
 				1, '', '', '', '', '', '', now(), now(), now(), 0, 1, 1400, '', 'platform', '')`,
 			[]int{movements}, "attempt 1 of free",
 		},
 		"a charge that was not made": {
-			`DELETE FROM ledger_transactions` + fmt.Sprintf(of, "charged sending"), []int{balances, movements, zero}, "with transactions of 0 attempts",
+			`DELETE FROM ledger_transactions` + fmt.Sprintf(of, "charged submitting"), []int{balances, movements, zero}, "with transactions of 0 attempts",
 		},
 		"the last attempt without its transactions": {
 			`DELETE FROM ledger_transactions` + fmt.Sprintf(of, "charged again") + ` AND attempt = 2`, []int{balances, movements, zero}, "attempt 2 of charged again",
 		},
 		"an attempt too many": {
-			`UPDATE movements SET attempt = 1, state = 'unsent' WHERE reference = 'charged again'`, []int{movements, attempts}, "attempt 1 of charged again",
+			`UPDATE movements SET attempt = 1, state = 'not_submitted' WHERE reference = 'charged again'`, []int{movements, attempts}, "attempt 1 of charged again",
 		},
 		"a success that was not paid": {
-			`UPDATE movements SET state = 'done' WHERE reference = 'charged pending'`, []int{attempts}, "it should have charge, cost, none",
+			`UPDATE movements SET state = 'succeeded' WHERE reference = 'charged pending'`, []int{attempts}, "it should have charge, cost, none",
 		},
 		"a failure that kept the money": {
-			`UPDATE movements SET state = 'failed' WHERE reference = 'charged done'`, []int{attempts}, "it should have charge, refund, none",
+			`UPDATE movements SET state = 'failed' WHERE reference = 'charged succeeded'`, []int{attempts}, "it should have charge, refund, none",
 		},
-		"another cost":       {`UPDATE movements SET cost = 1 WHERE reference = 'held done'`, []int{attempts}, "0, 1500, -1400, 1400"},
+		"another cost":       {`UPDATE movements SET cost = 1 WHERE reference = 'held succeeded'`, []int{attempts}, "0, 1500, -1400, 1400"},
 		"another price":      {`UPDATE movements SET amount = amount + 1 WHERE reference = 'charged pending'`, []int{attempts}, "over -1501"},
-		"another way to pay": {`UPDATE movements SET charge = 'held' WHERE reference = 'charged done'`, []int{attempts}, "it should have hold, capture"},
+		"another way to pay": {`UPDATE movements SET charge = 'held' WHERE reference = 'charged succeeded'`, []int{attempts}, "it should have hold, capture"},
 		"a reversal without its posting": {
-			`UPDATE movements SET reversed_at = now() WHERE reference = 'charged done'`, []int{attempts}, "cost, reversal",
+			`UPDATE movements SET reversed_at = now() WHERE reference = 'charged succeeded'`, []int{attempts}, "cost, reversal",
 		},
 		"a reversal that nobody saw": {
 			`UPDATE movements SET reversed_at = NULL WHERE reference = 'held reversed'`, []int{attempts}, "has hold, capture, reversal",
@@ -224,17 +224,17 @@ func live(t *testing.T, s *store.Store, dice *rand.Rand, name string) error {
 	m := order(name, []movement.Charge{movement.Charged, movement.Held}[dice.IntN(2)])
 	m.Amount, m.Cost = money.Amount(1+dice.IntN(3_000)), money.Amount(dice.IntN(3_000))
 	m.CreatedAt = epoch.Add(time.Duration(dice.IntN(100)) * time.Second)
-	if word := claims(t.Context(), s, m); word != "claimed" {
+	if word := reserves(t.Context(), s, m); word != "reserved" {
 		if word == "insufficient" {
 			return nil
 		}
-		return fmt.Errorf("claim of %s: %s", name, word)
+		return fmt.Errorf("reserve of %s: %s", name, word)
 	}
 	m.Attempt, m.State = 1, movement.Submitting
 	for _, to := range [][]movement.State{
 		{}, {movement.Pending}, {movement.Succeeded}, {movement.Pending, movement.Failed}, {movement.NotSubmitted}, {movement.Pending, movement.Succeeded},
 	}[dice.IntN(6)] {
-		ok, err := s.Move(t.Context(), m.CreatedAt.Add(time.Second), settled(m, to))
+		ok, err := s.Move(t.Context(), m.CreatedAt.Add(time.Second), posted(m, to))
 		if err != nil || !ok {
 			return fmt.Errorf("move of %s to %s: %v, %w", name, to, ok, err)
 		}

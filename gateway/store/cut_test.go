@@ -23,29 +23,29 @@ func cuttable(t *testing.T) (p *proxy, cut, truth *store.Store, url string) {
 
 const rows = "SELECT count(*) FROM movements"
 
-func TestClaimWhoseAnswerIsCut(t *testing.T) {
+func TestReserveWhoseAnswerIsCut(t *testing.T) {
 	t.Parallel()
 	p, s, truth, url := cuttable(t)
-	for _, claims := range []string{"the first", "a later one, of a prepared statement"} {
-		m := draft(claims)
+	for _, which := range []string{"the first", "a later one, of a prepared statement"} {
+		m := draft(which)
 		p.arm(cut{at: execution, after: true})
-		claimed, ours, err := s.Reserve(t.Context(), m)
-		if err != nil || !ours || claimed.ID != m.ID || claimed.Attempt != 1 || claimed.State != movement.Submitting {
-			t.Errorf("%s: %+v, %v, %v", claims, claimed, ours, err)
+		reserved, ours, err := s.Reserve(t.Context(), m)
+		if err != nil || !ours || reserved.ID != m.ID || reserved.Attempt != 1 || reserved.State != movement.Submitting {
+			t.Errorf("%s: %+v, %v, %v", which, reserved, ours, err)
 		}
 		if p.happened() != 1 {
 			t.Fatal("nothing was cut")
 		}
-		if _, ours, err := truth.Reserve(t.Context(), draft(claims)); ours || err != nil {
-			t.Errorf("%s: somebody else gets it, too: %v, %v", claims, ours, err)
+		if _, ours, err := truth.Reserve(t.Context(), draft(which)); ours || err != nil {
+			t.Errorf("%s: somebody else gets it, too: %v, %v", which, ours, err)
 		}
 	}
 	if n := count(t, url, rows); n != 2 {
-		t.Errorf("%d rows of two claims", n)
+		t.Errorf("%d rows of two reservations", n)
 	}
 }
 
-func TestClaimThatIsCut(t *testing.T) {
+func TestReserveThatIsCut(t *testing.T) {
 	t.Parallel()
 	p, s, _, url := cuttable(t)
 	m := draft("INV/1")
@@ -56,14 +56,14 @@ func TestClaimThatIsCut(t *testing.T) {
 	if n := count(t, url, rows); n != 0 || p.happened() != 1 {
 		t.Errorf("%d rows, %d cuts", n, p.happened())
 	}
-	if again := claim(t, s, m); again.Attempt != 1 {
+	if again := reserve(t, s, m); again.Attempt != 1 {
 		t.Errorf("%+v", again)
 	}
 }
 
-// TestClaimCutForGood can't be read back: whatever stands in the database, the
+// TestReserveCutForGood can't be read back: whatever stands in the database, the
 // caller is told that it must not act.
-func TestClaimCutForGood(t *testing.T) {
+func TestReserveCutForGood(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
 		p, s, truth, url := cuttable(t)
@@ -79,56 +79,56 @@ func TestClaimCutForGood(t *testing.T) {
 		if n := count(t, url, rows); n != want {
 			t.Errorf("after %v: %d rows", after, n)
 		}
-		// The same request again finds the first attempt, and does not claim twice.
+		// The same request again finds the first attempt, and does not reserve twice.
 		if existing, ours, err := truth.Reserve(t.Context(), draft("INV/1")); err != nil || ours == after || after && existing.ID != m.ID {
 			t.Errorf("after %v, again: %v, %v", after, ours, err)
 		}
 	}
 }
 
-// TestCutClaimIsNotAnothers has another replica claim the reference while ours is
+// TestCutReservationIsNotAnothers has another replica reserve the reference while ours is
 // cut: for the same request, even under the same request id, as a client's own
 // would be.
-func TestCutClaimIsNotAnothers(t *testing.T) {
+func TestCutReservationIsNotAnothers(t *testing.T) {
 	t.Parallel()
 	p, s, truth, _ := cuttable(t)
-	unsent := at(t, truth, "INV/2", movement.NotSubmitted)
+	freed := at(t, truth, "INV/2", movement.NotSubmitted)
 	for _, reference := range []string{"INV/1", "INV/2"} {
 		m, other := draft(reference), draft(reference)
 		other.RequestID = m.RequestID
 		other.CreatedAt, other.SendBy = m.CreatedAt.Add(1000), m.SendBy.Add(1000)
-		p.arm(cut{at: execution, then: func() { claim(t, truth, other) }})
+		p.arm(cut{at: execution, then: func() { reserve(t, truth, other) }})
 		existing, ours, err := s.Reserve(t.Context(), m)
 		if err != nil || ours {
 			t.Errorf("%s, which is another's: %v, %v", reference, ours, err)
 		}
-		if reference == "INV/1" && existing.ID != other.ID || reference == "INV/2" && existing.ID != unsent.ID {
+		if reference == "INV/1" && existing.ID != other.ID || reference == "INV/2" && existing.ID != freed.ID {
 			t.Errorf("%s: %+v", reference, existing)
 		}
 	}
 }
 
-func TestClaimAgainWhoseAnswerIsCut(t *testing.T) {
+func TestReserveAgainWhoseAnswerIsCut(t *testing.T) {
 	t.Parallel()
 	p, s, truth, _ := cuttable(t)
-	unsent := at(t, truth, "INV/1", movement.NotSubmitted)
+	freed := at(t, truth, "INV/1", movement.NotSubmitted)
 	p.arm(cut{at: execution, after: true})
-	claimed, ours, err := s.Reserve(t.Context(), draft("INV/1"))
-	if err != nil || !ours || claimed.ID != unsent.ID || claimed.Attempt != 2 || p.happened() != 1 {
-		t.Errorf("%+v, %v, %v", claimed, ours, err)
+	reserved, ours, err := s.Reserve(t.Context(), draft("INV/1"))
+	if err != nil || !ours || reserved.ID != freed.ID || reserved.Attempt != 2 || p.happened() != 1 {
+		t.Errorf("%+v, %v, %v", reserved, ours, err)
 	}
 }
 
 func TestMoveWhoseAnswerIsCut(t *testing.T) {
 	t.Parallel()
 	p, s, truth, _ := cuttable(t)
-	m := claim(t, truth, draft("INV/1"))
+	m := reserve(t, truth, draft("INV/1"))
 	p.arm(cut{at: execution, after: true})
 	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Pending)); err != nil || !ok || p.happened() != 1 {
 		t.Errorf("%v, %v", ok, err)
 	}
-	if got := byID(t, truth, m.ID); got.State != movement.Pending || got.Sequence != m.Sequence+1 || len(story(t, truth, m.ID)) != 1 {
-		t.Errorf("%s, %d, %v", got.State, got.Sequence, story(t, truth, m.ID))
+	if got := byID(t, truth, m.ID); got.State != movement.Pending || got.Sequence != m.Sequence+1 || len(history(t, truth, m.ID)) != 1 {
+		t.Errorf("%s, %d, %v", got.State, got.Sequence, history(t, truth, m.ID))
 	}
 }
 
@@ -137,28 +137,28 @@ func TestMoveWhoseAnswerIsCut(t *testing.T) {
 func TestMoveThatIsOvertaken(t *testing.T) {
 	t.Parallel()
 	p, s, truth, _ := cuttable(t)
-	m := claim(t, truth, draft("INV/1"))
+	m := reserve(t, truth, draft("INV/1"))
 	pending := m
 	pending.State = movement.Pending
 	p.arm(cut{at: execution, after: true, then: func() { moved(t, truth, move(pending, movement.Succeeded)) }})
 	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Pending)); err != nil || !ok {
 		t.Errorf("%v, %v", ok, err)
 	}
-	if got := byID(t, truth, m.ID); got.State != movement.Succeeded || len(story(t, truth, m.ID)) != 2 {
-		t.Errorf("%s, %v", got.State, story(t, truth, m.ID))
+	if got := byID(t, truth, m.ID); got.State != movement.Succeeded || len(history(t, truth, m.ID)) != 2 {
+		t.Errorf("%s, %v", got.State, history(t, truth, m.ID))
 	}
 }
 
 func TestMoveThatIsCut(t *testing.T) {
 	t.Parallel()
 	p, s, truth, _ := cuttable(t)
-	m := claim(t, truth, draft("INV/1"))
+	m := reserve(t, truth, draft("INV/1"))
 	p.arm(cut{at: execution})
 	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Pending)); err == nil || ok {
 		t.Errorf("%v, %v", ok, err)
 	}
-	if got := byID(t, truth, m.ID); got.State != movement.Submitting || len(story(t, truth, m.ID)) != 0 {
-		t.Errorf("%s, %v", got.State, story(t, truth, m.ID))
+	if got := byID(t, truth, m.ID); got.State != movement.Submitting || len(history(t, truth, m.ID)) != 0 {
+		t.Errorf("%s, %v", got.State, history(t, truth, m.ID))
 	}
 	// Another's move meanwhile is not taken for ours.
 	p.arm(cut{at: execution, then: func() { moved(t, truth, move(m, movement.Pending)) }})

@@ -16,7 +16,7 @@ import (
 )
 
 // findIndexes are ways to find a movement by an id of others': by the time of its
-// claim, which is how it is done, or with an index for each of the ids.
+// reservation, which is how it is done, or with an index for each of the ids.
 var findIndexes = map[string][]string{
 	"none": {"DROP INDEX movements_created"},
 	"time": nil,
@@ -27,10 +27,10 @@ var findIndexes = map[string][]string{
 	},
 }
 
-// BenchmarkClaimFindable measures what finding costs those who claim: payments from
+// BenchmarkReserveFindable measures what finding costs those who reserve: payments from
 // 64 goroutines, the ways in turns, because other load on the machine would else
 // decide. The metrics are how many times as long a payment takes as without any.
-func BenchmarkClaimFindable(b *testing.B) {
+func BenchmarkReserveFindable(b *testing.B) {
 	const rounds, goroutines = 12, 64
 	names := slices.Sorted(maps.Keys(findIndexes))
 	pays, took := map[string]payment{}, map[string]time.Duration{}
@@ -59,9 +59,9 @@ func findable(b *testing.B, url string) payment {
 	return func(ctx context.Context) error {
 		d := draft(uuid.NewString())
 		d.DecisionID = uuid.NewString()
-		m, claimed, err := s.Reserve(ctx, d)
-		if err != nil || !claimed {
-			return fmt.Errorf("claim: %v, %w", claimed, err)
+		m, reserved, err := s.Reserve(ctx, d)
+		if err != nil || !reserved {
+			return fmt.Errorf("reserve: %v, %w", reserved, err)
 		}
 		change := move(m, movement.Pending)
 		change.Result, change.Answer, change.ProviderReference = m.Request, m.Request, uuid.NewString()

@@ -83,7 +83,7 @@ func (s *Store) AccountStatement(ctx context.Context, owner movement.Owner, from
 		}
 		last.Balance = opening
 	}
-	rows, err := s.queries.Statement(ctx, dbsqlc.StatementParams{
+	rows, err := s.queries.AccountStatement(ctx, dbsqlc.AccountStatementParams{
 		MerchantID: owner.MerchantID, Mode: owner.Mode, Since: micro(from), Before: micro(to),
 		AfterAt: micro(last.At), AfterSubject: last.Subject, AfterAttempt: int32(last.Attempt), AfterStep: int16(last.Step), //nolint:gosec // as they were read
 		Most: int32(most), //nolint:gosec // a page
@@ -102,7 +102,7 @@ func (s *Store) AccountStatement(ctx context.Context, owner movement.Owner, from
 	return entries, nil
 }
 
-func entryOf(row dbsqlc.StatementRow) Entry {
+func entryOf(row dbsqlc.AccountStatementRow) Entry {
 	return Entry{Reference: row.Reference, Transaction: ledger.Transaction{
 		Subject: row.Subject, Attempt: int(row.Attempt), Step: ledger.Step(row.Step), Kind: ledger.Kind(row.Kind),
 		Provider: row.Provider, At: row.At.UTC(),

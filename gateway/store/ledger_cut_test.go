@@ -29,7 +29,7 @@ func nth(n int) func(kind byte, _ string) bool {
 	}
 }
 
-func TestPaidClaimThatIsCut(t *testing.T) {
+func TestPaidReservationThatIsCut(t *testing.T) {
 	t.Parallel()
 	for _, charge := range []movement.Charge{movement.Charged, movement.Held} {
 		p, s, truth, _ := cuttableShop(t, 3_000)
@@ -45,9 +45,9 @@ func TestPaidClaimThatIsCut(t *testing.T) {
 		wantBalance(t, truth, 3_000, 0)
 
 		p.arm(cut{at: execution, after: true})
-		claimed, ours, err := s.Reserve(t.Context(), m)
-		if err != nil || !ours || claimed.ID != m.ID || claimed.Attempt != 1 || claimed.Charge != charge || p.happened() != 1 {
-			t.Errorf("after it: %+v, %v, %v", claimed, ours, err)
+		reserved, ours, err := s.Reserve(t.Context(), m)
+		if err != nil || !ours || reserved.ID != m.ID || reserved.Attempt != 1 || reserved.Charge != charge || p.happened() != 1 {
+			t.Errorf("after it: %+v, %v, %v", reserved, ours, err)
 		}
 		wantBalance(t, truth, 1_500, held)
 
@@ -58,7 +58,7 @@ func TestPaidClaimThatIsCut(t *testing.T) {
 		}
 		// It is charged and never sent. Who finds that out frees it.
 		wantBalance(t, truth, 0, 2*held)
-		moved(t, truth, settled(byID(t, truth, other.ID), movement.NotSubmitted))
+		moved(t, truth, posted(byID(t, truth, other.ID), movement.NotSubmitted))
 		wantBalance(t, truth, 1_500, held)
 		wantClean(t, truth)
 	}
@@ -71,12 +71,12 @@ func TestPaidMoveThatIsCut(t *testing.T) {
 	for _, to := range []movement.State{movement.Succeeded, movement.Failed, movement.NotSubmitted} {
 		for _, after := range []bool{false, true} {
 			p, s, truth, _ := cuttableShop(t, 2_000)
-			m := claim(t, truth, order("ORD/1", movement.Held))
+			m := reserve(t, truth, order("ORD/1", movement.Held))
 			p.arm(cut{at: execution, after: after})
-			if ok, err := s.Move(t.Context(), epoch, settled(m, to)); ok != after || (err == nil) != after || p.happened() != 1 {
+			if ok, err := s.Move(t.Context(), epoch, posted(m, to)); ok != after || (err == nil) != after || p.happened() != 1 {
 				t.Errorf("%s, after %v: %v, %v", to, after, ok, err)
 			}
-			if ok, err := s.Move(t.Context(), epoch, settled(m, to)); ok == after || err != nil {
+			if ok, err := s.Move(t.Context(), epoch, posted(m, to)); ok == after || err != nil {
 				t.Errorf("%s, after %v, again: %v, %v", to, after, ok, err)
 			}
 			if to == movement.Succeeded {
@@ -89,8 +89,8 @@ func TestPaidMoveThatIsCut(t *testing.T) {
 	}
 }
 
-// TestPaidBatchThatIsCut cuts the connection at the commit of many paid claims at
-// once: what is charged is what was claimed.
+// TestPaidBatchThatIsCut cuts the connection at the commit of many paid reservations at
+// once: what is charged is what was reserved.
 func TestPaidBatchThatIsCut(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]cut{"before the commit": {}, "after it": {after: true}, "in its answer": {after: true, part: true}} {
@@ -100,43 +100,43 @@ func TestPaidBatchThatIsCut(t *testing.T) {
 		}
 		how.at = batch()
 		p.arm(how)
-		claimed := 0
-		for round := 0; p.happened() == 0 && round < 100; round++ { // until claims meet
+		reserved := 0
+		for round := 0; p.happened() == 0 && round < 100; round++ { // until reservations meet
 			got := every(16, func(i int) string {
 				m := order(fmt.Sprint(round, "/", i), movement.Charged)
 				m.Amount = 1
-				return claims(t.Context(), s, m)
+				return reserves(t.Context(), s, m)
 			})
-			claimed += got["claimed"]
+			reserved += got["reserved"]
 		}
 		if p.happened() != 1 {
-			t.Fatalf("%s: no two claims met", name)
+			t.Fatalf("%s: no two reservations met", name)
 		}
-		if n := count(t, url, rows); n != claimed {
-			t.Errorf("%s: %d claimed, %d rows", name, claimed, n)
+		if n := count(t, url, rows); n != reserved {
+			t.Errorf("%s: %d reserved, %d rows", name, reserved, n)
 		}
-		wantBalance(t, truth, money.Amount(20*1_500-claimed), 0)
+		wantBalance(t, truth, money.Amount(20*1_500-reserved), 0)
 		wantClean(t, truth)
 	}
 }
 
-func TestPromiseThatIsCut(t *testing.T) {
+func TestAcknowledgementThatIsCut(t *testing.T) {
 	t.Parallel()
 	p, s, truth, _ := cuttableShop(t, 4_000)
-	m := claim(t, truth, order("ORD/1", movement.Charged))
+	m := reserve(t, truth, order("ORD/1", movement.Charged))
 	p.arm(cut{at: execution})
 	if _, err := s.Acknowledge(t.Context(), m, []byte(`{}`)); err == nil || byID(t, truth, m.ID).Answer != nil {
 		t.Errorf("before it: %v", err)
 	}
 	p.arm(cut{at: execution, after: true})
-	if got, err := s.Acknowledge(t.Context(), m, []byte(`{}`)); err != nil || string(got.Answer) != `{}` || p.happened() != 1 {
+	if got, err := s.Acknowledge(t.Context(), m, []byte(`{}`)); err != nil || got.State != movement.Acknowledged || string(got.Answer) != `{}` || p.happened() != 1 {
 		t.Errorf("after it: %+v, %v", got, err)
 	}
-	// Freed and claimed again by another meanwhile: that is what stands.
-	other := claim(t, truth, order("ORD/2", movement.Held))
-	p.arm(cut{at: execution, then: func() { moved(t, truth, settled(other, movement.NotSubmitted)) }})
+	// Freed and reserved again by another meanwhile: that is what stands.
+	other := reserve(t, truth, order("ORD/2", movement.Held))
+	p.arm(cut{at: execution, then: func() { moved(t, truth, posted(other, movement.NotSubmitted)) }})
 	if got, err := s.Acknowledge(t.Context(), other, []byte(`{}`)); err != nil || got.State != movement.NotSubmitted || got.Answer != nil {
-		t.Errorf("unsent meanwhile: %+v, %v", got, err)
+		t.Errorf("freed meanwhile: %+v, %v", got, err)
 	}
 	wantClean(t, truth)
 }
@@ -145,7 +145,7 @@ func TestReversalThatIsCut(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
 		p, s, truth, _ := cuttableShop(t, 2_000)
-		m := moved(t, truth, settled(claim(t, truth, order("ORD/1", movement.Charged)), movement.Succeeded))
+		m := moved(t, truth, posted(reserve(t, truth, order("ORD/1", movement.Charged)), movement.Succeeded))
 		p.arm(cut{at: execution, after: after})
 		if ok, err := s.Reversed(t.Context(), epoch, reversal(m)); ok || err == nil || p.happened() != 1 {
 			t.Errorf("after %v: %v, %v", after, ok, err)

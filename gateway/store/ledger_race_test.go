@@ -29,7 +29,7 @@ func together(t *testing.T, options []store.Options, s *store.Store, url string)
 	return stores
 }
 
-// TestTheLastRupiah has 200 claims race for a balance that pays 120.
+// TestTheLastRupiah has 200 reservations race for a balance that pays 120.
 func TestTheLastRupiah(t *testing.T) { //nolint:tparallel // each round takes many connections
 	t.Parallel()
 	for name, options := range fleets {
@@ -40,9 +40,9 @@ func TestTheLastRupiah(t *testing.T) { //nolint:tparallel // each round takes ma
 				got := every(200, func(i int) string {
 					m := order(fmt.Sprint("ORD/", i), charge)
 					m.Amount = 1
-					return claims(t.Context(), stores[i%len(stores)], m)
+					return reserves(t.Context(), stores[i%len(stores)], m)
 				})
-				if want := map[string]int{"claimed": 120, "insufficient": 80}; !reflect.DeepEqual(got, want) {
+				if want := map[string]int{"reserved": 120, "insufficient": 80}; !reflect.DeepEqual(got, want) {
 					t.Errorf("%v", got)
 				}
 				if n := count(t, url, rows); n != 120 {
@@ -62,12 +62,12 @@ func TestOneReferenceIsPaidOnce(t *testing.T) {
 		for _, balance := range []money.Amount{1_500, 150_000} {
 			s, url := payerWith(t, balance, options[0])
 			stores := together(t, options, s, url)
-			moved(t, s, settled(claim(t, s, order("again", movement.Held)), movement.NotSubmitted))
+			moved(t, s, posted(reserve(t, s, order("again", movement.Held)), movement.NotSubmitted))
 			for _, reference := range []string{"fresh", "again"} {
 				got := every(50, func(i int) string {
-					return claims(t.Context(), stores[i%len(stores)], order(reference, movement.Charged))
+					return reserves(t.Context(), stores[i%len(stores)], order(reference, movement.Charged))
 				})
-				if want := map[string]int{"claimed": 1, "taken": 49}; !reflect.DeepEqual(got, want) {
+				if want := map[string]int{"reserved": 1, "taken": 49}; !reflect.DeepEqual(got, want) {
 					t.Errorf("%s, %s with %d: %v", name, reference, balance, got)
 				}
 				credit(t, s, reference, 1_500)
@@ -89,10 +89,10 @@ func TestOneEnd(t *testing.T) { //nolint:tparallel // each round takes many conn
 			stores := together(t, options, s, url)
 			for round := range 10 {
 				charge := []movement.Charge{movement.Charged, movement.Held}[round%2]
-				m := claim(t, s, order(fmt.Sprint("ORD/", round), charge))
+				m := reserve(t, s, order(fmt.Sprint("ORD/", round), charge))
 				to := []movement.State{movement.Succeeded, movement.Failed, movement.NotSubmitted}
 				got := every(24, func(i int) string {
-					ok, err := stores[i%len(stores)].Move(t.Context(), epoch, settled(m, to[i%3]))
+					ok, err := stores[i%len(stores)].Move(t.Context(), epoch, posted(m, to[i%3]))
 					return fmt.Sprint(ok, err)
 				})
 				if want := map[string]int{"true <nil>": 1, "false <nil>": 23}; !reflect.DeepEqual(got, want) {
@@ -104,24 +104,24 @@ func TestOneEnd(t *testing.T) { //nolint:tparallel // each round takes many conn
 	}
 }
 
-// TestPromiseOrFree races the promise of an answer with the proof that nothing was
+// TestAcknowledgedOrFree races an acknowledgement with the proof that nothing was
 // sent: never both.
-func TestPromiseOrFree(t *testing.T) {
+func TestAcknowledgedOrFree(t *testing.T) {
 	t.Parallel()
 	s, url := payerWith(t, 1_000_000, store.Options{MaxConns: 8})
 	other := open(t, url, store.Options{MaxConns: 8})
 	for round := range 30 {
-		m := claim(t, s, order(fmt.Sprint("ORD/", round), movement.Charged))
+		m := reserve(t, s, order(fmt.Sprint("ORD/", round), movement.Charged))
 		got := every(2, func(i int) string {
 			if i == 0 {
-				ok, err := s.Move(t.Context(), epoch, settled(m, movement.NotSubmitted))
+				ok, err := s.Move(t.Context(), epoch, posted(m, movement.NotSubmitted))
 				return fmt.Sprint("free ", ok, err)
 			}
 			now, err := other.Acknowledge(t.Context(), m, []byte(`{}`))
-			return fmt.Sprint("promised ", now.Answer != nil && now.State == movement.Submitting, err)
+			return fmt.Sprint("acknowledged ", now.Answer != nil && now.State == movement.Acknowledged, err)
 		})
-		free, promised := got["free true <nil>"], got["promised true <nil>"]
-		if len(got) != 2 || free+promised != 1 {
+		free, acknowledged := got["free true <nil>"], got["acknowledged true <nil>"]
+		if len(got) != 2 || free+acknowledged != 1 {
 			t.Fatalf("%v", got)
 		}
 	}
@@ -141,9 +141,9 @@ func TestAdjustmentsOfABusyMerchant(t *testing.T) {
 			_, err := s.Adjust(t.Context(), by("adjust"), amount, 1_000)
 			return fmt.Sprint("adjusted ", err)
 		}
-		return claims(t.Context(), s, order(fmt.Sprint("ORD/", i), movement.Charged))
+		return reserves(t.Context(), s, order(fmt.Sprint("ORD/", i), movement.Charged))
 	})
-	if want := map[string]int{"claimed": 360, "adjusted <nil>": 40}; !reflect.DeepEqual(got, want) {
+	if want := map[string]int{"reserved": 360, "adjusted <nil>": 40}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v", got)
 	}
 	wantBalance(t, s, 1_000_000-360*1_500, 0)

@@ -24,8 +24,8 @@ func order(reference string, charge movement.Charge) movement.Movement {
 	return m
 }
 
-// settled is a move with the posting that it needs.
-func settled(m movement.Movement, to movement.State) store.Move {
+// posted is a move with the posting that it needs.
+func posted(m movement.Movement, to movement.State) store.Move {
 	change := move(m, to)
 	if !to.Final() && to != movement.NotSubmitted || m.Charge == movement.Unpaid {
 		return change
@@ -131,14 +131,14 @@ func TestPaidLife(t *testing.T) {
 		{movement.Held, movement.NotSubmitted, 0, 0, []ledger.Kind{ledger.Hold, ledger.Release}},
 	} {
 		want := order(string(c.charge)+" "+string(c.to), c.charge)
-		m := claim(t, s, want)
+		m := reserve(t, s, want)
 		want.Attempt, want.Sequence, want.UpdatedAt = 1, 1, epoch
 		if got := byID(t, s, m.ID); !reflect.DeepEqual(m, want) || !reflect.DeepEqual(got, want) {
-			t.Errorf("claimed %+v\nstored %+v\nwant %+v", m, got, want)
+			t.Errorf("reserved %+v\nstored %+v\nwant %+v", m, got, want)
 		}
 		if c.to != movement.Submitting {
-			moved(t, s, settled(m, c.to))
-			if again, err := s.Move(t.Context(), epoch, settled(m, c.to)); again || err != nil {
+			moved(t, s, posted(m, c.to))
+			if again, err := s.Move(t.Context(), epoch, posted(m, c.to)); again || err != nil {
 				t.Errorf("%s, twice: %v, %v", m.Reference, again, err)
 			}
 		}
@@ -156,11 +156,11 @@ func TestReversalOnce(t *testing.T) {
 	t.Parallel()
 	for _, charge := range []movement.Charge{movement.Charged, movement.Held} {
 		s, _ := payerWith(t, 10_000, store.Options{MaxConns: 8})
-		m := claim(t, s, order("ORD/1", charge))
+		m := reserve(t, s, order("ORD/1", charge))
 		if ok, err := s.Reversed(t.Context(), epoch, reversal(m)); ok || err != nil {
 			t.Errorf("what is not done: %v, %v", ok, err)
 		}
-		change := settled(m, movement.Succeeded)
+		change := posted(m, movement.Succeeded)
 		change.Cost = 1_300
 		paid := ledger.EndCost(1_300)
 		if charge == movement.Held {
@@ -201,7 +201,7 @@ func TestReversalOnce(t *testing.T) {
 	}
 }
 
-func TestClaimThatCannotBePaid(t *testing.T) {
+func TestReserveThatCannotBePaid(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 1_499, store.Options{MaxConns: 4})
 	for name, change := range map[string]func(*movement.Movement){
@@ -223,7 +223,7 @@ func TestClaimThatCannotBePaid(t *testing.T) {
 	wantBalance(t, s, 1_499, 0)
 	exact := order("ORD/1", movement.Charged)
 	exact.Amount = 1_499
-	claim(t, s, exact)
+	reserve(t, s, exact)
 	wantBalance(t, s, 0, 0)
 	// A taken reference is told also when nothing is left, and nothing is taken.
 	if existing, ours, err := s.Reserve(t.Context(), order("ORD/1", movement.Charged)); ours || err != nil || existing.ID != exact.ID {
@@ -232,12 +232,12 @@ func TestClaimThatCannotBePaid(t *testing.T) {
 	wantClean(t, s)
 }
 
-// TestPaidAgain claims a reference again of which nothing was sent: it is charged
+// TestPaidAgain reserves a reference again of which nothing was sent: it is charged
 // anew, under the attempt that the caller has asked a price for.
 func TestPaidAgain(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 4_000, store.Options{MaxConns: 4})
-	first := claim(t, s, order("ORD/1", movement.Charged))
+	first := reserve(t, s, order("ORD/1", movement.Charged))
 	for _, attempt := range []int{1, 2, 3} {
 		next := order("ORD/1", movement.Charged)
 		next.Attempt = attempt
@@ -245,7 +245,7 @@ func TestPaidAgain(t *testing.T) {
 			t.Errorf("while it stands: %+v, %v, %v", existing, ours, err)
 		}
 	}
-	moved(t, s, settled(first, movement.NotSubmitted))
+	moved(t, s, posted(first, movement.NotSubmitted))
 	wantBalance(t, s, 4_000, 0)
 
 	next := order("ORD/1", movement.Held)
@@ -261,17 +261,17 @@ func TestPaidAgain(t *testing.T) {
 		}
 	}
 	next.Attempt = 3 // the caller leaves out as many as it likes
-	claimed := claim(t, s, next)
+	reserved := reserve(t, s, next)
 	want := next
 	want.ID, want.Sequence, want.UpdatedAt = first.ID, 3, epoch
-	if got := byID(t, s, first.ID); !reflect.DeepEqual(claimed, want) || !reflect.DeepEqual(got, want) {
-		t.Errorf("claimed %+v\nstored %+v\nwant %+v", claimed, got, want)
+	if got := byID(t, s, first.ID); !reflect.DeepEqual(reserved, want) || !reflect.DeepEqual(got, want) {
+		t.Errorf("reserved %+v\nstored %+v\nwant %+v", reserved, got, want)
 	}
 	wantBalance(t, s, 0, 4_000)
-	if again, err := s.Move(t.Context(), epoch, settled(first, movement.Failed)); again || err != nil {
+	if again, err := s.Move(t.Context(), epoch, posted(first, movement.Failed)); again || err != nil {
 		t.Errorf("the first attempt is given back twice: %v, %v", again, err)
 	}
-	moved(t, s, settled(claimed, movement.Succeeded))
+	moved(t, s, posted(reserved, movement.Succeeded))
 	wantBalance(t, s, 0, 0)
 	wantClean(t, s)
 }
@@ -281,7 +281,7 @@ func TestPaidAgain(t *testing.T) {
 func TestMovesWithoutTheirPosting(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 10_000, store.Options{MaxConns: 4})
-	paid, unpaid := claim(t, s, order("ORD/1", movement.Held)), claim(t, s, draft("INV/1"))
+	paid, unpaid := reserve(t, s, order("ORD/1", movement.Held)), reserve(t, s, draft("INV/1"))
 	with := func(change store.Move, posting ledger.Transaction) store.Move {
 		change.Posting = &posting
 		return change
@@ -291,7 +291,7 @@ func TestMovesWithoutTheirPosting(t *testing.T) {
 	for name, change := range map[string]store.Move{
 		"an end without one":       move(paid, movement.Succeeded),
 		"a failure without one":    move(paid, movement.Failed),
-		"an unsent without one":    move(paid, movement.NotSubmitted),
+		"freed, without one":       move(paid, movement.NotSubmitted),
 		"one that ends nothing":    with(move(paid, movement.Pending), ledger.LetGo(1_500)),
 		"one that begins":          with(move(paid, movement.Failed), ledger.BeginHold(1_500)),
 		"one that is not balanced": with(move(paid, movement.Failed), unbalanced),
@@ -334,15 +334,15 @@ func every(n int, do func(i int) string) map[string]int {
 	return counts
 }
 
-// claims tells in a word what became of a claim.
-func claims(ctx context.Context, s *store.Store, m movement.Movement) string {
+// reserves tells in a word what became of a reservation.
+func reserves(ctx context.Context, s *store.Store, m movement.Movement) string {
 	switch _, ours, err := s.Reserve(ctx, m); {
 	case errors.Is(err, movement.ErrInsufficient):
 		return "insufficient"
 	case err != nil:
 		return err.Error()
 	case ours:
-		return "claimed"
+		return "reserved"
 	}
 	return "taken"
 }

@@ -29,7 +29,7 @@ func dueMails(tb testing.TB, s *store.Store, since, now time.Time) []movement.Qu
 func TestAMailIsWrittenInTheCommitOfItsMove(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	m := claim(t, s, draft("INV/1"))
+	m := reserve(t, s, draft("INV/1"))
 	change := move(m, movement.Succeeded)
 	change.Mail = receiptMail()
 	moved(t, s, change)
@@ -38,7 +38,7 @@ func TestAMailIsWrittenInTheCommitOfItsMove(t *testing.T) {
 	if ok, err := s.Move(t.Context(), epoch.Add(2*time.Second), again); ok || err != nil {
 		t.Fatalf("moved again: %t, %v", ok, err)
 	}
-	moved(t, s, move(claim(t, s, draft("INV/2")), movement.Succeeded))
+	moved(t, s, move(reserve(t, s, draft("INV/2")), movement.Succeeded))
 	if early := dueMails(t, s, time.Time{}, epoch); len(early) > 0 {
 		t.Errorf("due before the move: %+v", early)
 	}
@@ -50,7 +50,7 @@ func TestAMailIsWrittenInTheCommitOfItsMove(t *testing.T) {
 	if since := dueMails(t, s, epoch.Add(time.Minute), epoch.Add(time.Hour)); len(since) > 0 {
 		t.Errorf("due before the lower bound: %+v", since)
 	}
-	paid := move(claim(t, s, draft("INV/3")), movement.Succeeded)
+	paid := move(reserve(t, s, draft("INV/3")), movement.Succeeded)
 	paid.Mail, paid.Movement.Charge = receiptMail(), movement.Charged
 	paid.Posting = &ledger.Transaction{Step: ledger.Ends}
 	if _, err := s.Move(t.Context(), epoch, paid); !errors.Is(err, store.ErrInvalid) {
@@ -64,7 +64,7 @@ func TestTriesOfAMail(t *testing.T) {
 	t.Parallel()
 	url := database(t)
 	s := open(t, url, store.Options{})
-	change := move(claim(t, s, draft("INV/1")), movement.Succeeded)
+	change := move(reserve(t, s, draft("INV/1")), movement.Succeeded)
 	change.Mail = receiptMail()
 	moved(t, s, change)
 	now := epoch.Add(time.Minute)

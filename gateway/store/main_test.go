@@ -74,8 +74,8 @@ func count(tb testing.TB, url, query string, args ...any) (n int) {
 	return n
 }
 
-// draft is a movement before its claim, with something in every field that a
-// claim stores.
+// draft is a movement before its reservation, with something in every field that a
+// reservation stores.
 func draft(reference string) movement.Movement {
 	return movement.Movement{
 		Key: movement.Key{
@@ -88,13 +88,13 @@ func draft(reference string) movement.Movement {
 	}
 }
 
-func claim(tb testing.TB, s *store.Store, m movement.Movement) movement.Movement {
+func reserve(tb testing.TB, s *store.Store, m movement.Movement) movement.Movement {
 	tb.Helper()
-	claimed, ours, err := s.Reserve(tb.Context(), m)
+	reserved, ours, err := s.Reserve(tb.Context(), m)
 	if err != nil || !ours {
-		tb.Fatalf("Claim of %s = %v, %v", m.Reference, ours, err)
+		tb.Fatalf("Reserve of %s = %v, %v", m.Reference, ours, err)
 	}
-	return claimed
+	return reserved
 }
 
 // move is the plainest move that there is.
@@ -124,9 +124,15 @@ func byID(tb testing.TB, s *store.Store, id movement.ID) movement.Movement {
 // at is a movement brought to a state.
 func at(tb testing.TB, s *store.Store, reference string, state movement.State) movement.Movement {
 	tb.Helper()
-	m := claim(tb, s, draft(reference))
+	m := reserve(tb, s, draft(reference))
 	switch state {
 	case movement.Submitting:
+		return m
+	case movement.Acknowledged:
+		m, err := s.Acknowledge(tb.Context(), m, json.RawMessage(`{"status":"Pending"}`))
+		if err != nil || m.State != state {
+			tb.Fatalf("Acknowledge of %s = %s, %v", reference, m.State, err)
+		}
 		return m
 	case movement.Pending, movement.NotSubmitted:
 	case movement.Succeeded, movement.Failed, movement.Expired:
@@ -135,7 +141,7 @@ func at(tb testing.TB, s *store.Store, reference string, state movement.State) m
 	return moved(tb, s, move(m, state))
 }
 
-func story(tb testing.TB, s *store.Store, id movement.ID) []movement.HistoryEntry {
+func history(tb testing.TB, s *store.Store, id movement.ID) []movement.HistoryEntry {
 	tb.Helper()
 	events, err := s.History(tb.Context(), id)
 	if err != nil {

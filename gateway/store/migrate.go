@@ -3,14 +3,17 @@ package store
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"embed"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib" // goose speaks database/sql
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
@@ -26,8 +29,13 @@ const (
 	lockRetries = 1200
 )
 
+// baseline is the version of the first schema. Versions before it were never
+// released.
+const baseline = 100
+
 // Migrate brings the database at the URL to this version's tables. Any number
-// of replicas may call it at once; one applies, the others wait.
+// of replicas may call it at once; one applies, the others wait. It refuses a
+// database that holds versions from before the baseline, and leaves it as it is.
 func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -35,6 +43,9 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	}
 	db := stdlib.OpenDB(*config)
 	defer db.Close()
+	if err := refuseUnreleased(ctx, db); err != nil {
+		return fmt.Errorf("store: migrate: %w", err)
+	}
 	files, err := fs.Sub(migrations, "migrations")
 	if err != nil {
 		return fmt.Errorf("store: migrate: %w", err)
@@ -54,6 +65,25 @@ func Migrate(ctx context.Context, url string, log *slog.Logger) error {
 	}
 	return nil
 }
+
+// refuseUnreleased refuses a database that holds versions from before the baseline.
+func refuseUnreleased(ctx context.Context, db *sql.DB) error {
+	var version int64
+	err := db.QueryRowContext(ctx, "SELECT version_id FROM goose_db_version WHERE version_id > 0 AND version_id < $1 ORDER BY version_id DESC LIMIT 1",
+		baseline).Scan(&version)
+	pgErr, refused := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case err == nil:
+		return fmt.Errorf("the database holds version %d of a schema that was never released, and no migration leads from it to version %d: "+
+			"use an empty database, and drop this one once nothing in it is needed", version, baseline)
+	case errors.Is(err, sql.ErrNoRows), refused && pgErr.Code == undefinedTable:
+		return nil
+	}
+	return err
+}
+
+// undefinedTable is the code of a database that nobody has migrated yet.
+const undefinedTable = "42P01"
 
 // MigrationsDigest names the set of migrations, for caches of migrated
 // databases.

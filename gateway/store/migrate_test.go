@@ -5,9 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
@@ -16,7 +19,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
-	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 func TestMigrateAtOnce(t *testing.T) {
@@ -47,48 +49,91 @@ func TestMigrateAtOnce(t *testing.T) {
 		t.Errorf("once more: %d applied", got)
 	}
 	s := open(t, url, store.Options{})
-	claim(t, s, draft("INV/1"))
+	reserve(t, s, draft("INV/1"))
 }
 
-// TestMigrateWhatIsThere brings a database with movements of the version before
-// the ledger up, and goes on with them.
-func TestMigrateWhatIsThere(t *testing.T) {
+// TestMigrateGoesOn takes up a migration that was cut: some of its statements were
+// run, and its version was not written down.
+func TestMigrateGoesOn(t *testing.T) {
 	t.Parallel()
-	url := dbtest.New(t, "", nil)
+	url := database(t)
+	m := reserve(t, open(t, url, store.Options{MaxConns: 2}), draft("INV/1"))
+	execute(t, url, "DROP TABLE leases", "DROP INDEX movements_due", "DELETE FROM goose_db_version WHERE version_id > 0")
+	if err := migrate(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	s := open(t, url, store.Options{MaxConns: 2})
+	if _, err := s.TakeLeases(t.Context(), store.Lease{Queue: "q", Buckets: []int{1}, Holder: "r"}, epoch, epoch.Add(time.Minute)); err != nil {
+		t.Error(err)
+	}
+	moved(t, s, move(byID(t, s, m.ID), movement.Pending))
+	if n := count(t, url, "SELECT count(*) FROM merchants"); n != 1 {
+		t.Errorf("%d rows of the platform", n)
+	}
+}
+
+// TestMigrateRefusesWhatWasNeverReleased leaves a database with a former schema as it
+// is, and says what to do.
+func TestMigrateRefusesWhatWasNeverReleased(t *testing.T) {
+	t.Parallel()
+	for _, versions := range [][]int{{1}, {1, 82}, {1, 82, 99}} {
+		url := dbtest.New(t, "", nil)
+		former(t, url, versions)
+		before := everyTable(t, url)
+		err := migrate(t.Context(), url)
+		want := fmt.Sprintf("the database holds version %d of a schema that was never released", versions[len(versions)-1])
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "use an empty database") {
+			t.Errorf("%v: %v", versions, err)
+		}
+		if after := everyTable(t, url); !slices.Equal(before, after) || len(after) != len(versions)+1 {
+			t.Errorf("%v: it has %v, and had %v", versions, after, before)
+		}
+	}
+}
+
+// former migrates a database to versions of another schema.
+func former(t *testing.T, url string, versions []int) {
+	t.Helper()
+	files := fstest.MapFS{}
+	for _, version := range versions {
+		files[fmt.Sprintf("%05d_former.sql", version)] = &fstest.MapFile{Data: fmt.Appendf(nil,
+			"-- +goose NO TRANSACTION\n-- +goose Up\nCREATE TABLE former_%d AS SELECT %d AS version;\n", version, version)}
+	}
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	db := stdlib.OpenDB(*config)
 	defer db.Close()
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, os.DirFS("migrations"), goose.WithDisableGlobalRegistry(true))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithDisableGlobalRegistry(true))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := provider.UpTo(t.Context(), 20); err != nil {
+	if _, err := provider.Up(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	old := draft("INV/1")
-	execute(t, url, fmt.Sprintf(`INSERT INTO movements (merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
-			amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
-			send_by, created_at, updated_at, misses, due_bucket)
-		VALUES ('mer_1', 'live', 'payment', 'INV/1', '%s', 1, '/payments/create', 'payments', 'pending', 2,
-			15000, '{}', 1, '', '', '', '', '', '', now(), now(), now(), 0, 0)`, old.ID))
-	for range 2 {
-		if err := migrate(t.Context(), url); err != nil {
-			t.Fatal(err)
-		}
+}
+
+// everyTable is each table of a database with its number of rows.
+func everyTable(t *testing.T, url string) []string {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
 	}
-	s := open(t, url, store.Options{})
-	m := byID(t, s, old.ID)
-	if m.Charge != movement.Unpaid || m.Cost != 0 || m.Quote != nil || m.ConnectionOwner != manifest.OwnerMerchant || m.ConnectionAccount != "" {
-		t.Errorf("%+v", m)
+	defer conn.Close(t.Context())
+	rows, err := conn.Query(t.Context(), "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public' ORDER BY table_name")
+	if err != nil {
+		t.Fatal(err)
 	}
-	moved(t, s, move(m, movement.Succeeded))
-	insert(t, s, payer.MerchantID)
-	credit(t, s, "opening", 2_000)
-	claim(t, s, order("ORD/1", movement.Charged))
-	wantClean(t, s)
+	tables, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, table := range tables {
+		tables[i] = fmt.Sprint(table, ": ", count(t, url, "SELECT count(*) FROM "+table))
+	}
+	return tables
 }
 
 func TestMigrateSaysWhatIsWrong(t *testing.T) {

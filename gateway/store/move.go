@@ -21,8 +21,8 @@ import (
 type Move struct {
 	Movement movement.Movement // as the caller saw it: id, attempt and state are the guard
 	To       movement.State
-	Event    string // of the story
-	Detail   string // of the story, JSON, no secrets
+	Event    string // of the history
+	Detail   string // of the history, JSON, no secrets
 
 	Result            json.RawMessage // nil leaves what is there; so for all below
 	Answer            json.RawMessage
@@ -32,22 +32,23 @@ type Move struct {
 	ExpiresAt         time.Time
 	PaidAt            time.Time // of a collection
 	Cost              money.Amount
-	DueAt             time.Time // zero: the worker has nothing left to do
+	DueAt             time.Time // of the next poll; zero for none
 
-	// Unasked moves only what nobody has asked the provider about, and AskedBefore,
-	// where it is set, what nobody has since.
+	// Unasked moves only what nobody has polled, and AskedBefore, where it is set, what
+	// nobody has polled since.
 	Unasked     bool
 	AskedBefore time.Time
 
-	Posting  *ledger.Transaction     // what it does to the ledger, nil for nothing; of it the step, the kind and the legs count
+	Posting  *ledger.Transaction     // what it does to the ledger, nil for nothing; only its step, kind and legs count
 	Callback *movement.CallbackEvent // the callback that this makes, nil for none
 	Mail     *movement.Mail          // the mail that this makes, nil for none; only where nothing is posted
 }
 
-// Move changes a movement's state and writes its story, its posting, its callback
+// Move changes a movement's state and writes its history, its posting, its callback
 // and its mail in one commit. It is false, without an error, when the movement no
-// longer stands where the caller saw it, and where it shall become unsent when an
-// answer was given. What was charged or held does not end without a posting.
+// longer stands where the caller saw it. A movement that the caller saw as submitting
+// may have been acknowledged since; only NotSubmitted is then too late. What was
+// charged or held does not end without a posting.
 func (s *Store) Move(ctx context.Context, now time.Time, move Move) (bool, error) {
 	now = micro(now)
 	if err := move.check(); err != nil {
@@ -61,15 +62,15 @@ func (s *Store) Move(ctx context.Context, now time.Time, move Move) (bool, error
 		}
 		refusal = encoded
 	}
-	m, told, mail := move.Movement, orNobody(move.Callback), orNoMail(move.Mail)
+	m, event, mail := move.Movement, orNoCallback(move.Callback), orNoMail(move.Mail)
 	err := s.move(ctx, move, dbsqlc.MoveMovementParams{
-		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), FromState: string(m.State), AskedBefore: move.askedBefore(), //nolint:gosec // a small count
+		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), FromStates: move.from(), PolledBefore: move.polledBefore(), //nolint:gosec // a small count
 		ToState: string(move.To), Now: now, Event: move.Event, Detail: move.Detail,
 		Result: text(move.Result), Answer: text(move.Answer), Refusal: text(refusal), Cost: int64(move.Cost),
 		ProviderReference: move.ProviderReference, FactID: move.FactID,
 		ExpiresAt: optional(move.ExpiresAt), PaidAt: optional(move.PaidAt), DueAt: optional(move.DueAt),
-		CallbackID: told.ID, CallbackEvent: told.Event, CallbackUrl: told.URL, CallbackBody: string(told.Body),
-		CallbackState: string(told.State()), CallbackBucket: told.Bucket(), CallbackDueAt: told.DueAt(now),
+		CallbackID: event.ID, CallbackEvent: event.Event, CallbackUrl: event.URL, CallbackBody: string(event.Body),
+		CallbackState: string(event.State()), CallbackBucket: event.Bucket(), CallbackDueAt: event.DueAt(now),
 		MailID: mail.ID, MailRecipient: mail.To, MailSubject: mail.Subject, MailBody: mail.Text, MailBucket: mail.Bucket(),
 	})
 	switch {
@@ -80,9 +81,9 @@ func (s *Store) Move(ctx context.Context, now time.Time, move Move) (bool, error
 	case !ambiguous(err):
 		return false, fmt.Errorf("store: move: %w", err)
 	}
-	// The story keeps our event also when somebody has moved it on meanwhile.
-	story, readErr := readBack(ctx, func(ctx context.Context) ([]movement.HistoryEntry, error) { return s.History(ctx, m.ID) })
-	if slices.ContainsFunc(story, func(e movement.HistoryEntry) bool {
+	// The history keeps our entry also when another move came after it.
+	history, readErr := readBack(ctx, func(ctx context.Context) ([]movement.HistoryEntry, error) { return s.History(ctx, m.ID) })
+	if slices.ContainsFunc(history, func(e movement.HistoryEntry) bool {
 		return e.Event == move.Event && e.Detail == move.Detail && e.At.Equal(now)
 	}) {
 		return true, nil
@@ -93,8 +94,20 @@ func (s *Store) Move(ctx context.Context, now time.Time, move Move) (bool, error
 // forever lies after everything.
 var forever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// askedBefore is the moment after which nobody may have asked.
-func (m *Move) askedBefore() time.Time {
+// from are the states that the movement may stand in for the move.
+func (m *Move) from() []string {
+	seen := m.Movement.State
+	switch {
+	case m.To == movement.NotSubmitted && seen != movement.Submitting:
+		return []string{} // a merchant may have read Pending
+	case m.To != movement.NotSubmitted && seen == movement.Submitting:
+		return notYetKnown
+	}
+	return []string{string(seen)}
+}
+
+// polledBefore is the moment after which nobody may have polled.
+func (m *Move) polledBefore() time.Time {
 	switch {
 	case m.Unasked:
 		return time.Time{}
@@ -104,8 +117,7 @@ func (m *Move) askedBefore() time.Time {
 	return micro(m.AskedBefore)
 }
 
-// check refuses a move that would leave the ledger another story than the
-// movement has.
+// check refuses a move that would leave the ledger at odds with the movement.
 func (m *Move) check() error {
 	ends := m.To.Final() || m.To == movement.NotSubmitted
 	if pays := m.Movement.Charge != movement.Unpaid && ends; pays != (m.Posting != nil) {
@@ -117,15 +129,15 @@ func (m *Move) check() error {
 	return checkPosting(m.Posting, ledger.Ends)
 }
 
-// givesBack is how often a move gives back what the movement counts against limits:
-// once where it comes to nothing, and less than nothing where it has moved after all
-// that was proven never sent, and counts again.
+// givesBack is how often a move gives back what the movement counts against payout
+// limits: once where no money moves, and minus once where money has moved although the
+// movement was proven not submitted, so that it counts again.
 func (m *Move) givesBack() int64 {
 	ends := m.To == movement.Failed || m.To == movement.NotSubmitted
-	switch unsent := m.Movement.State == movement.NotSubmitted; {
-	case len(m.Movement.Usage) == 0, unsent && ends:
+	switch freed := m.Movement.State == movement.NotSubmitted; {
+	case len(m.Movement.Usage) == 0, freed && ends:
 		return 0
-	case unsent:
+	case freed:
 		return -1
 	case ends:
 		return 1
@@ -133,8 +145,8 @@ func (m *Move) givesBack() int64 {
 	return 0
 }
 
-// checkPosting refuses what the ledger does not make, and what belongs to another
-// step.
+// checkPosting refuses a posting of another step, and one that the ledger's rules
+// don't make.
 func checkPosting(t *ledger.Transaction, step ledger.Step) error {
 	if t == nil {
 		return nil
@@ -145,19 +157,19 @@ func checkPosting(t *ledger.Transaction, step ledger.Step) error {
 	return t.Check()
 }
 
-// move runs the statement for a move with a posting, the one that gives back what
-// counted against limits, or the one for all others.
+// move runs the statement for a move that changes a balance, the one for a move that
+// changes usage, or the one for all others.
 func (s *Store) move(ctx context.Context, move Move, p dbsqlc.MoveMovementParams) error {
 	switch {
 	case move.givesBack() != 0:
-		return s.moveTransfer(ctx, move, p)
+		return s.moveLimits(ctx, move, p)
 	case move.Posting == nil:
 		_, err := s.writes.MoveMovement(ctx, p)
 		return err
 	}
 	legs := move.Posting.Legs
-	_, err := s.writes.MovePaid(changing(ctx, move.Movement.Owner, legs), dbsqlc.MovePaidParams{
-		ID: p.ID, Attempt: p.Attempt, FromState: p.FromState, AskedBefore: p.AskedBefore,
+	_, err := s.writes.MoveBalance(changing(ctx, move.Movement.Owner, legs), dbsqlc.MoveBalanceParams{
+		ID: p.ID, Attempt: p.Attempt, FromStates: p.FromStates, PolledBefore: p.PolledBefore,
 		ToState: p.ToState, Now: p.Now, Event: p.Event, Detail: p.Detail,
 		Result: p.Result, Answer: p.Answer, Refusal: p.Refusal, Cost: p.Cost,
 		ProviderReference: p.ProviderReference, FactID: p.FactID, ExpiresAt: p.ExpiresAt, DueAt: p.DueAt,
@@ -169,7 +181,7 @@ func (s *Store) move(ctx context.Context, move Move, p dbsqlc.MoveMovementParams
 	return err
 }
 
-// Complete adds a call's answer to a movement that was moved on meanwhile.
+// Complete adds a call's answer to a movement that another fact has moved on.
 func (s *Store) Complete(ctx context.Context, move Move) error {
 	_, err := s.queries.CompleteMovement(ctx, dbsqlc.CompleteMovementParams{
 		ID: uuid.UUID(move.Movement.ID), Attempt: int32(move.Movement.Attempt), //nolint:gosec // a small count
@@ -182,9 +194,9 @@ func (s *Store) Complete(ctx context.Context, move Move) error {
 	return nil
 }
 
-// Supplement gives a movement that is done the result of move in the place of the
-// one that the caller saw, and writes its story; nothing else changes. It is false
-// when the movement does not stand there any more, or was taken back.
+// Supplement replaces the result of a succeeded movement that the caller saw with the
+// one of move, and writes its history; nothing else changes. It is false when the
+// movement has another result by now, or was reversed.
 func (s *Store) Supplement(ctx context.Context, now time.Time, move Move) (bool, error) {
 	m := move.Movement
 	_, err := s.queries.SupplementMovement(ctx, dbsqlc.SupplementMovementParams{
@@ -194,45 +206,45 @@ func (s *Store) Supplement(ctx context.Context, now time.Time, move Move) (bool,
 	return recorded("supplement", err)
 }
 
-// Record is a fact about a movement that has ended: it changes no state.
+// Record is a fact after a movement's end: it changes no state.
 type Record struct {
 	ID       movement.ID
 	At       time.Time               // when it happened
-	Detail   string                  // of the story, JSON, no secrets
+	Detail   string                  // of the history, JSON, no secrets
 	Posting  *ledger.Transaction     // as a move's
 	Callback *movement.CallbackEvent // the callback that this makes, nil for none
 }
 
-// PaidLate records money that came after the movement ended without it. It is
+// PaidLate records late money: it came after the movement had ended without it. It is
 // false when that was recorded before.
 func (s *Store) PaidLate(ctx context.Context, now time.Time, r Record) (bool, error) {
 	return s.record(ctx, "paid_late", now, r)
 }
 
-// Reversed records that the provider took back a success, or a collection's late
-// money. It is false when that was recorded before. What was charged or held is not reversed without a
-// posting.
+// Reversed records a reversal: the provider took back a success, or a collection's
+// late money. It is false when that was recorded before. What was charged or held is
+// not reversed without a posting.
 func (s *Store) Reversed(ctx context.Context, now time.Time, r Record) (bool, error) {
 	return s.record(ctx, "reversed", now, r)
 }
 
-func (s *Store) record(ctx context.Context, event string, now time.Time, r Record) (bool, error) {
+func (s *Store) record(ctx context.Context, fact string, now time.Time, r Record) (bool, error) {
 	if err := checkPosting(r.Posting, ledger.Reverses); err != nil {
-		return false, fmt.Errorf("store: %s: %w", event, err)
+		return false, fmt.Errorf("store: %s: %w", fact, err)
 	}
 	var posted ledger.Transaction
 	if r.Posting != nil {
 		posted = *r.Posting
 	}
-	told := orNobody(r.Callback)
+	event := orNoCallback(r.Callback)
 	_, err := s.queries.RecordFact(ctx, dbsqlc.RecordFactParams{
-		ID: uuid.UUID(r.ID), Event: event, Now: micro(now), At: orNow(r.At, now), Detail: r.Detail,
+		ID: uuid.UUID(r.ID), Event: fact, Now: micro(now), At: orNow(r.At, now), Detail: r.Detail,
 		PostedKind: string(posted.Kind), PostedAvailable: int64(posted.Available), PostedHeld: int64(posted.Held),
 		PostedMargin: int64(posted.Margin), PostedCost: int64(posted.Legs.Cost), PostedDeposit: int64(posted.Deposit),
-		CallbackID: told.ID, CallbackEvent: told.Event, CallbackUrl: told.URL, CallbackBody: string(told.Body),
-		CallbackState: string(told.State()), CallbackBucket: told.Bucket(), CallbackDueAt: told.DueAt(now),
+		CallbackID: event.ID, CallbackEvent: event.Event, CallbackUrl: event.URL, CallbackBody: string(event.Body),
+		CallbackState: string(event.State()), CallbackBucket: event.Bucket(), CallbackDueAt: event.DueAt(now),
 	})
-	return recorded(event, err)
+	return recorded(fact, err)
 }
 
 // orNow is never nil: a record without a time would be no record, and be made

@@ -13,13 +13,13 @@ import (
 )
 
 var states = []movement.State{
-	movement.Submitting, movement.Pending, movement.Succeeded, movement.Failed, movement.Expired, movement.NotSubmitted,
+	movement.Submitting, movement.Acknowledged, movement.Pending, movement.Succeeded, movement.Failed, movement.Expired, movement.NotSubmitted,
 }
 
 func TestMoveKeepsEverything(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	m := claim(t, s, draft("INV/1"))
+	m := reserve(t, s, draft("INV/1"))
 	if misses, err := s.Miss(t.Context(), m, epoch); err != nil || misses != 1 {
 		t.Fatal(misses, err)
 	}
@@ -43,10 +43,10 @@ func TestMoveKeepsEverything(t *testing.T) {
 	}
 	events := []movement.HistoryEntry{
 		{Sequence: 2, Event: "accepted", At: epoch.Add(time.Second), Detail: `{"source":"call"}`},
-		{Sequence: 3, Event: "done", At: epoch.Add(time.Second), Detail: `{"source":"test"}`},
+		{Sequence: 3, Event: "succeeded", At: epoch.Add(time.Second), Detail: `{"source":"test"}`},
 	}
-	if got := story(t, s, m.ID); !reflect.DeepEqual(got, events) {
-		t.Errorf("story %v", got)
+	if got := history(t, s, m.ID); !reflect.DeepEqual(got, events) {
+		t.Errorf("history %v", got)
 	}
 }
 
@@ -62,10 +62,10 @@ func TestMoveGuard(t *testing.T) {
 	s := fresh(t)
 	for _, state := range states {
 		m := at(t, s, string(state), state)
-		before := story(t, s, m.ID)
+		before := history(t, s, m.ID)
 		wrong := map[string]movement.Movement{"another attempt": m, "an earlier attempt": m, "another movement": m}
 		for _, other := range states {
-			if other != state {
+			if other != state && (other != movement.Submitting || state != movement.Acknowledged) { // TestAcknowledgedMeanwhile
 				wrong["seen "+string(other)] = seenAt(m, other)
 			}
 		}
@@ -82,7 +82,7 @@ func TestMoveGuard(t *testing.T) {
 				t.Errorf("%s, %s: %v, %v", state, name, ok, err)
 			}
 		}
-		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, m) || len(story(t, s, m.ID)) != len(before) {
+		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, m) || len(history(t, s, m.ID)) != len(before) {
 			t.Errorf("%s became %+v", state, got)
 		}
 	}
@@ -91,16 +91,16 @@ func TestMoveGuard(t *testing.T) {
 func TestMovesThatAreRefused(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	m := claim(t, s, draft("INV/1"))
+	m := reserve(t, s, draft("INV/1"))
 	unknown, nul := move(m, "refunded"), move(m, movement.Pending)
 	nul.Detail = "\x00"
-	for name, change := range map[string]store.Move{"an unknown state": unknown, "a NUL in the story": nul} {
+	for name, change := range map[string]store.Move{"an unknown state": unknown, "a NUL in the history": nul} {
 		if ok, err := s.Move(t.Context(), epoch, change); ok || err == nil {
 			t.Errorf("%s: %v, %v", name, ok, err)
 		}
 	}
-	if got := byID(t, s, m.ID); got.State != movement.Submitting || len(story(t, s, m.ID)) != 0 {
-		t.Errorf("half a move: %s, %v", got.State, story(t, s, m.ID))
+	if got := byID(t, s, m.ID); got.State != movement.Submitting || len(history(t, s, m.ID)) != 0 {
+		t.Errorf("half a move: %s, %v", got.State, history(t, s, m.ID))
 	}
 }
 
@@ -109,7 +109,7 @@ func TestMovesAtOnce(t *testing.T) {
 	s := open(t, database(t), store.Options{MaxConns: 16})
 	for range 20 {
 		draft := draft(movement.NewID().String())
-		m := claim(t, s, draft)
+		m := reserve(t, s, draft)
 		var wait sync.WaitGroup
 		var ours atomic.Int32
 		for _, to := range []movement.State{movement.Pending, movement.Succeeded, movement.Failed, movement.Expired, movement.NotSubmitted} {
@@ -124,8 +124,8 @@ func TestMovesAtOnce(t *testing.T) {
 			})
 		}
 		wait.Wait()
-		if events := story(t, s, m.ID); ours.Load() != 1 || len(events) != 1 || events[0].Event != string(byID(t, s, m.ID).State) {
-			t.Fatalf("%d movers moved it, story %v", ours.Load(), events)
+		if events := history(t, s, m.ID); ours.Load() != 1 || len(events) != 1 || events[0].Event != string(byID(t, s, m.ID).State) {
+			t.Fatalf("%d movers moved it, history %v", ours.Load(), events)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestComplete(t *testing.T) {
 			ProviderReference: "inv-1", ExpiresAt: epoch.Add(time.Hour),
 		}
 		want := m
-		if state != movement.Submitting && state != movement.NotSubmitted {
+		if state != movement.Submitting && state != movement.Acknowledged && state != movement.NotSubmitted {
 			want.Result, want.Answer, want.ProviderReference, want.ExpiresAt = change.Result, change.Answer, "inv-1", change.ExpiresAt
 		}
 		second := change
@@ -191,7 +191,7 @@ func TestSupplement(t *testing.T) {
 				t.Errorf("%s, of what is not there: %v, %v", state, ok, err)
 			}
 		}
-		before := story(t, s, m.ID)
+		before := history(t, s, m.ID)
 		want := m
 		if state == movement.Succeeded {
 			want.Result, want.Sequence = fuller, m.Sequence+1
@@ -206,8 +206,8 @@ func TestSupplement(t *testing.T) {
 		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %+v\nwant %+v", state, got, want)
 		}
-		if got := story(t, s, m.ID); !reflect.DeepEqual(got, before) {
-			t.Errorf("%s: the story is %+v, want %+v", state, got, before)
+		if got := history(t, s, m.ID); !reflect.DeepEqual(got, before) {
+			t.Errorf("%s: the history is %+v, want %+v", state, got, before)
 		}
 		if state == movement.Succeeded {
 			if ok, err := s.Supplement(t.Context(), epoch, change(want)); !ok || err != nil {
@@ -230,7 +230,7 @@ func TestLateFacts(t *testing.T) {
 	when := epoch.Add(time.Hour)
 	for _, state := range states {
 		m := at(t, s, string(state), state)
-		told, events := m, story(t, s, m.ID)
+		told, events := m, history(t, s, m.ID)
 		late := state == movement.Expired || state == movement.Failed
 		for i := range 2 {
 			ok, err := s.PaidLate(t.Context(), when, store.Record{ID: m.ID, At: when, Detail: "{}"})
@@ -256,8 +256,8 @@ func TestLateFacts(t *testing.T) {
 		if got := byID(t, s, m.ID); !reflect.DeepEqual(got, told) {
 			t.Errorf("%s: %+v\nwant %+v", state, got, told)
 		}
-		if got := story(t, s, m.ID); !reflect.DeepEqual(got, events) {
-			t.Errorf("%s: story %v", state, got)
+		if got := history(t, s, m.ID); !reflect.DeepEqual(got, events) {
+			t.Errorf("%s: history %v", state, got)
 		}
 	}
 }

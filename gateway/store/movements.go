@@ -53,14 +53,14 @@ func fromRow(row dbsqlc.Movement) (movement.Movement, error) {
 		RequestID: row.RequestID, PolicyVersion: row.PolicyVersion, DecisionID: row.DecisionID,
 		SendBy: row.SendBy.UTC(), CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(), ExpiresAt: orZero(row.ExpiresAt),
 		PaidLateAt: orZero(row.PaidLateAt), ReversedAt: orZero(row.ReversedAt),
-		Polled:     movement.Polled{PolledAt: orZero(row.AskedAt), Misses: int(row.Misses), DueAt: orZero(row.DueAt)},
-		Purchase:   movement.Purchase{Cost: money.Amount(row.Cost), Charge: movement.Charge(row.Charge)},
-		Payout:     movement.Payout{Fee: money.Amount(row.Fee), NameMatch: row.NameMatch, Fingerprint: row.Stem, Delivered: row.Delivered},
-		Collected:  movement.Collected{PaidAt: orZero(row.PaidAt)},
+		Polled:    movement.Polled{PolledAt: orZero(row.PolledAt), Misses: int(row.Misses), DueAt: orZero(row.DueAt)},
+		Purchase:  movement.Purchase{Cost: money.Amount(row.Cost), Charge: movement.Charge(row.Charge)},
+		Payout:    movement.Payout{Fee: money.Amount(row.Fee), NameMatch: row.NameMatch, Fingerprint: row.Fingerprint, Delivered: row.Delivered},
+		Collected: movement.Collected{PaidAt: orZero(row.PaidAt)},
 	}
-	if row.Spends != nil {
-		if err := json.Unmarshal([]byte(*row.Spends), &m.Usage); err != nil {
-			return movement.Movement{}, fmt.Errorf("store: movement %s: spends: %w", m.ID, err)
+	if row.Usage != nil {
+		if err := json.Unmarshal([]byte(*row.Usage), &m.Usage); err != nil {
+			return movement.Movement{}, fmt.Errorf("store: movement %s: usage: %w", m.ID, err)
 		}
 	}
 	if row.Refusal != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,8 +14,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
-// Due reads the movements of some buckets that the worker has to look at, the
-// oldest first. Since is a lower bound that keeps the scan short, zero for none.
+// Due reads the movements of some buckets that are due for a poll, the oldest first.
+// Since is a lower bound that keeps the scan short, zero for none.
 func (s *Store) Due(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.Movement, error) {
 	since = micro(since) // never nil: the zero time lies before everything
 	rows, err := s.queries.DueMovements(ctx, dbsqlc.DueMovementsParams{
@@ -46,20 +47,23 @@ func narrow(buckets []int) []int32 {
 // moment that is now by another right one.
 func tooFar(now time.Time) time.Time { return micro(now.Add(2 * movement.ClockSkew)) }
 
-// Ask takes the right to ask the provider about a movement, if nobody did
-// since before. Who asked in a future that no right clock tells keeps nobody
-// from it. Next is when the worker looks again, unless the answer says
-// otherwise.
+// Poll takes the right to poll a movement, if nobody has polled it since before. A
+// poll at a time that no right clock can have told counts for nothing. Next is when
+// the next poll is due, unless the answer says otherwise.
 func (s *Store) Poll(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
-	_, err := s.queries.AskMovement(ctx, dbsqlc.AskMovementParams{
-		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), State: string(m.State), //nolint:gosec // a small count
+	states := []string{string(m.State)}
+	if slices.Contains(notYetKnown, string(m.State)) {
+		states = notYetKnown
+	}
+	_, err := s.queries.PollMovement(ctx, dbsqlc.PollMovementParams{
+		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), States: states, //nolint:gosec // a small count
 		Now: optional(now), Before: optional(before), Ahead: new(tooFar(now)), DueAt: optional(next),
 	})
-	return recorded("ask", err)
+	return recorded("poll", err)
 }
 
-// Miss counts a lookup that proved a sending movement is not at the provider,
-// and returns how many there were in a row. Zero: it is not sending any more.
+// Miss counts a lookup that did not find a movement at the provider, and returns how
+// many there were in a row. Zero: the provider's word on it has come meanwhile.
 func (s *Store) Miss(ctx context.Context, m movement.Movement, next time.Time) (int, error) {
 	misses, err := s.queries.MissMovement(ctx, dbsqlc.MissMovementParams{
 		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), DueAt: optional(next), //nolint:gosec // a small count
@@ -71,19 +75,6 @@ func (s *Store) Miss(ctx context.Context, m movement.Movement, next time.Time) (
 		return 0, fmt.Errorf("store: miss: %w", err)
 	}
 	return int(misses), nil
-}
-
-// Story reads what happened to a movement, in order.
-func (s *Store) History(ctx context.Context, id movement.ID) ([]movement.HistoryEntry, error) {
-	rows, err := s.queries.MovementEvents(ctx, uuid.UUID(id))
-	if err != nil {
-		return nil, fmt.Errorf("store: story: %w", err)
-	}
-	story := make([]movement.HistoryEntry, len(rows))
-	for i, row := range rows {
-		story[i] = movement.HistoryEntry{Sequence: int(row.Sequence), Event: row.Event, At: row.At.UTC(), Detail: row.Detail}
-	}
-	return story, nil
 }
 
 // Lease is about buckets of a work queue, each held by one replica at a time.

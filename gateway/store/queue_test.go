@@ -39,14 +39,14 @@ func TestDue(t *testing.T) {
 	for i := range 6 {
 		m := draft(fmt.Sprint(i))
 		m.ID[15] = byte(i % 2)
-		m.DueAt = epoch.Add(time.Duration(10-i) * time.Minute) // the last claimed is the first due
-		claim(t, s, m)
+		m.DueAt = epoch.Add(time.Duration(10-i) * time.Minute) // the last reserved is the first due
+		reserve(t, s, m)
 	}
 	never := draft("never")
 	never.DueAt = time.Time{}
-	claim(t, s, never)
+	reserve(t, s, never)
 	ended := draft("ended")
-	moved(t, s, move(claim(t, s, ended), movement.Succeeded))
+	moved(t, s, move(reserve(t, s, ended), movement.Succeeded))
 
 	const m = time.Minute
 	for _, c := range []struct {
@@ -75,7 +75,7 @@ func TestDue(t *testing.T) {
 func TestAskOnceInASpan(t *testing.T) {
 	t.Parallel()
 	s := open(t, database(t), store.Options{MaxConns: 16})
-	m := claim(t, s, draft("INV/1"))
+	m := reserve(t, s, draft("INV/1"))
 	const span = 5 * time.Second
 	for round := range 3 {
 		now := epoch.Add(time.Duration(round) * span)
@@ -95,18 +95,18 @@ func TestAskOnceInASpan(t *testing.T) {
 		}
 		wait.Wait()
 		if ours.Load() != 1 {
-			t.Errorf("round %d: %d of 20 ask the provider", round, ours.Load())
+			t.Errorf("round %d: %d of 20 poll the provider", round, ours.Load())
 		}
 	}
 }
 
-// TestAskedInAFuture that no right clock tells keeps nobody from asking.
-func TestAskedInAFuture(t *testing.T) {
+// TestPolledInAFuture that no right clock tells keeps nobody from polling.
+func TestPolledInAFuture(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	m := claim(t, s, draft("INV/1"))
+	m := reserve(t, s, draft("INV/1"))
 	for _, c := range []struct {
-		at   time.Duration // by whose clock somebody asks
+		at   time.Duration // by the clock of the one who polls
 		want bool
 	}{
 		{20 * time.Second, true}, {0, false}, // ahead by as much as clocks may differ
@@ -119,7 +119,7 @@ func TestAskedInAFuture(t *testing.T) {
 	}
 }
 
-func TestAskByState(t *testing.T) {
+func TestPollByState(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	for _, state := range states {
@@ -131,10 +131,10 @@ func TestAskByState(t *testing.T) {
 		}
 		got := byID(t, s, m.ID)
 		if open && (!got.PolledAt.Equal(epoch) || !got.DueAt.Equal(next)) || !open && (!got.PolledAt.IsZero() || !got.DueAt.IsZero()) {
-			t.Errorf("%s: asked %v, due %v", state, got.PolledAt, got.DueAt)
+			t.Errorf("%s: polled %v, due %v", state, got.PolledAt, got.DueAt)
 		}
 		if got.Sequence != m.Sequence || !got.UpdatedAt.Equal(m.UpdatedAt) {
-			t.Errorf("%s: a question is no change", state)
+			t.Errorf("%s: a poll is no change", state)
 		}
 		if !open {
 			continue
@@ -143,7 +143,7 @@ func TestAskByState(t *testing.T) {
 			t.Errorf("%s, a span later: %v, %v", state, ok, err)
 		}
 		if got := byID(t, s, m.ID); !got.DueAt.IsZero() {
-			t.Errorf("%s: due %v, and there is no next look", state, got.DueAt)
+			t.Errorf("%s: due %v, and there is no next poll", state, got.DueAt)
 		}
 	}
 	if ok, err := s.Poll(t.Context(), movement.Movement{ID: movement.NewID(), Attempt: 1, State: movement.Submitting}, epoch, epoch, epoch); ok || err != nil {
@@ -154,7 +154,7 @@ func TestAskByState(t *testing.T) {
 func TestMiss(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	m := claim(t, s, draft("INV/1"))
+	m := reserve(t, s, draft("INV/1"))
 	next := epoch.Add(time.Minute)
 	for want := 1; want <= 3; want++ {
 		if n, err := s.Miss(t.Context(), m, next); err != nil || n != want {
@@ -169,7 +169,7 @@ func TestMiss(t *testing.T) {
 	if n, err := s.Miss(t.Context(), other, next); n != 0 || err != nil {
 		t.Errorf("another attempt: %d, %v", n, err)
 	}
-	for _, state := range states[1:] {
+	for _, state := range states[2:] { // of which the provider's word has come
 		m := at(t, s, string(state), state)
 		if n, err := s.Miss(t.Context(), m, next); n != 0 || err != nil {
 			t.Errorf("%s: %d, %v", state, n, err)

@@ -12,8 +12,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
-// TestBatchThatIsCut cuts the connection at the commit of many claims at once:
-// each claimer is told the truth about its own.
+// TestBatchThatIsCut cuts the connection at the commit of many reservations at once:
+// each reserver is told the truth about its own.
 func TestBatchThatIsCut(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]cut{
@@ -27,23 +27,23 @@ func TestBatchThatIsCut(t *testing.T) {
 		}
 		how.at = batch()
 		p.arm(how)
-		claimed, failed := 0, 0
-		for round := 0; p.happened() == 0 && round < 100; round++ { // until claims meet
-			ours, errs := claimAll(t, s, fmt.Sprint(round))
-			claimed, failed = claimed+ours, failed+errs
+		reserved, failed := 0, 0
+		for round := 0; p.happened() == 0 && round < 100; round++ { // until reservations meet
+			ours, errs := reserveAll(t, s, fmt.Sprint(round))
+			reserved, failed = reserved+ours, failed+errs
 		}
 		if p.happened() != 1 {
-			t.Fatalf("%s: no two claims met", name)
+			t.Fatalf("%s: no two reservations met", name)
 		}
-		if n := count(t, url, rows); n != claimed || how.after == (failed > 0) {
-			t.Errorf("%s: %d claimed, %d failed, %d rows", name, claimed, failed, n)
+		if n := count(t, url, rows); n != reserved || how.after == (failed > 0) {
+			t.Errorf("%s: %d reserved, %d failed, %d rows", name, reserved, failed, n)
 		}
-		claim(t, truth, draft("afterwards"))
+		reserve(t, truth, draft("afterwards"))
 	}
 }
 
-// claimAll claims many references at once.
-func claimAll(t *testing.T, s *store.Store, round string) (claimed, failed int) {
+// reserveAll reserves many references at once.
+func reserveAll(t *testing.T, s *store.Store, round string) (reserved, failed int) {
 	var wait sync.WaitGroup
 	var mu sync.Mutex
 	for i := range 32 {
@@ -55,19 +55,19 @@ func claimAll(t *testing.T, s *store.Store, round string) (claimed, failed int) 
 			case err != nil:
 				failed++
 			case ours:
-				claimed++
+				reserved++
 			default:
 				t.Error("a reference of our own is taken")
 			}
 		})
 	}
 	wait.Wait()
-	return claimed, failed
+	return reserved, failed
 }
 
-// TestCommitOfAClaimThatFails has the database take a claim and refuse its
-// commit, and cuts the connection between the two: the claimer must not send.
-func TestCommitOfAClaimThatFails(t *testing.T) {
+// TestCommitOfAReservationThatFails has the database take a reservation and refuse its
+// commit, and cuts the connection between the two: the reserver must not send.
+func TestCommitOfAReservationThatFails(t *testing.T) {
 	t.Parallel()
 	for _, own := range []bool{false, true} {
 		url := database(t)
@@ -93,8 +93,8 @@ func TestCommitOfAClaimThatFails(t *testing.T) {
 	}
 }
 
-// TestPoisonedClaims mixes claims that are refused with good ones, at once.
-func TestPoisonedClaims(t *testing.T) {
+// TestPoisonedReservations mixes reservations that are refused with good ones, at once.
+func TestPoisonedReservations(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	var wait sync.WaitGroup
@@ -120,7 +120,7 @@ func TestOwnCommits(t *testing.T) {
 	t.Parallel()
 	s := open(t, database(t), store.Options{OwnCommits: true})
 	m := at(t, s, "INV/1", movement.Succeeded)
-	if _, ours, err := s.Reserve(t.Context(), draft("INV/1")); ours || err != nil || len(story(t, s, m.ID)) != 2 {
+	if _, ours, err := s.Reserve(t.Context(), draft("INV/1")); ours || err != nil || len(history(t, s, m.ID)) != 2 {
 		t.Errorf("%v, %v", ours, err)
 	}
 }
@@ -132,7 +132,7 @@ func TestWriteAfterTheEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	var wait sync.WaitGroup
-	wait.Go(func() { claimAll(t, s, "late") }) // either way, and nobody hangs
+	wait.Go(func() { reserveAll(t, s, "late") }) // either way, and nobody hangs
 	s.Close()
 	wait.Wait()
 	if _, ours, err := s.Reserve(t.Context(), draft("INV/1")); err == nil || ours {

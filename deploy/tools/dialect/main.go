@@ -1,8 +1,9 @@
 // Command dialect refuses SQL that does not mean the same on CockroachDB and on
 // PostgreSQL. It owns three judgements on every .sql file of a tree:
 // CockroachDB's own parser reads it, no construct of the deny list is in it, and
-// a migration is one repeatable step. It must not open a database, and it judges
-// text only: what two engines plan or lock is for the tests that run on both.
+// a migration is one repeatable step, but for the first schema, which is many. It
+// must not open a database, and it judges text only: what two engines plan or lock
+// is for the tests that run on both.
 //
 // Usage:
 //

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"path"
 	"strings"
 
 	"github.com/cockroachdb/cockroachdb-parser/pkg/sql/sem/tree"
@@ -45,8 +46,12 @@ func annotation(t token) string {
 	return strings.ToUpper(strings.TrimSpace(name))
 }
 
-// judgeMigration judges one file for goose. CockroachDB changes a schema outside
-// of transactions, so a file is one step that can be begun again after a crash.
+// baseline is the one migration that may hold many statements: the first schema.
+const baseline = "00100_baseline.sql"
+
+// judgeMigration judges one file for goose. CockroachDB changes a schema outside of
+// transactions, so a file is one step that can be begun again after a crash. The
+// baseline is many steps, each of which can be.
 func judgeMigration(file, src string) []finding {
 	s := readSections(lex(src))
 	var out []finding
@@ -59,6 +64,9 @@ func judgeMigration(file, src string) []finding {
 	up := split(src, s.up)
 	if len(up) == 0 {
 		out = append(out, finding{file, 1, "nothing stands behind -- +goose Up"})
+	}
+	if path.Base(file) == baseline {
+		return append(append(out, judgeBaseline(file, up)...), judgeWayBack(file, split(src, s.down))...)
 	}
 	return append(append(out, judgeStep(file, up)...), judgeStep(file, split(src, s.down))...)
 }
@@ -85,6 +93,32 @@ func judgeStep(file string, statements []statement) []finding {
 		out = append(out, finding{file, passed[0].line(), "a schema change and a change of rows in one step"})
 	}
 	return out
+}
+
+// judgeBaseline judges the first schema, which is made on an empty database: it only
+// creates, and inserts rows that may be there already.
+func judgeBaseline(file string, statements []statement) []finding {
+	passed, out := judge(file, statements)
+	for _, s := range passed {
+		first := s.tokens[0]
+		switch {
+		case first.is("CREATE"):
+			out = append(out, judgeRepeatable(file, s.statement)...)
+		case !first.is("INSERT"):
+			out = append(out, finding{file, first.line, "the baseline only creates and inserts"})
+		case !contains(s.tokens, "ON", "CONFLICT") || !contains(s.tokens, "DO", "NOTHING"):
+			out = append(out, finding{file, first.line, "INSERT needs ON CONFLICT DO NOTHING, so that the step can be run again"})
+		}
+	}
+	return out
+}
+
+// judgeWayBack refuses a way back from the baseline.
+func judgeWayBack(file string, down []statement) []finding {
+	if len(down) == 0 {
+		return nil
+	}
+	return []finding{{file, down[0].line(), "there is no way back from the baseline: it would drop everything"}}
 }
 
 // judgeRepeatable demands that a schema change which stopped half-way, or whose

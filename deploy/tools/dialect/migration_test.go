@@ -45,6 +45,39 @@ func TestRefusedMigrations(t *testing.T) {
 	}
 }
 
+func TestBaseline(t *testing.T) {
+	t.Parallel()
+	const (
+		table = "CREATE TABLE IF NOT EXISTS t (a INT8);\n"
+		row   = "INSERT INTO t (a) VALUES (1) ON CONFLICT (a) DO NOTHING;\n"
+	)
+	if got := judgeMigration("store/migrations/"+baseline, head+table+"CREATE INDEX IF NOT EXISTS i ON t (a);\n"+row+table); len(got) > 0 {
+		t.Error(got)
+	}
+	refused(t, judgeMigration("store/migrations/00101_next.sql", head+table+row), 3, "change of rows")
+	for name, c := range map[string]struct {
+		sql    string
+		line   int
+		reason string
+	}{
+		"in a transaction":          {"-- +goose Up\n" + table, 1, "NO TRANSACTION"},
+		"empty":                     {head, 1, "nothing stands"},
+		"a table that may be there": {head + table + "CREATE TABLE s (a INT8);", 4, "CREATE needs IF NOT EXISTS"},
+		"a row that may be there":   {head + table + "INSERT INTO t (a) VALUES (1);", 4, "ON CONFLICT DO NOTHING"},
+		"a row that is changed":     {head + table + "INSERT INTO t (a) VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 2;", 4, "ON CONFLICT DO NOTHING"},
+		"a change":                  {head + table + "ALTER TABLE t ADD COLUMN IF NOT EXISTS b INT8;", 4, "only creates"},
+		"an update":                 {head + table + "UPDATE t SET a = 1;", 4, "only creates"},
+		"a drop":                    {head + table + "DROP TABLE IF EXISTS t;", 4, "only creates"},
+		"what the engines lack":     {head + table + "CREATE SEQUENCE IF NOT EXISTS s;", 4, "made in Go"},
+		"a way back":                {head + table + "-- +goose Down\nDROP TABLE IF EXISTS t;", 5, "no way back"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			refused(t, judgeMigration(baseline, c.sql), c.line, c.reason)
+		})
+	}
+}
+
 func TestGoodMigrationsPass(t *testing.T) {
 	t.Parallel()
 	for _, sql := range []string{

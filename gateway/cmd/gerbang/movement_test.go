@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-const shownTransfer = `{"id":"m-1","merchant_id":"mer_1","kind":"transfer","state":"done","amount":50000,"fee":2500,"name_match":false,
+const shownTransfer = `{"id":"m-1","merchant_id":"mer_1","kind":"transfer","state":"succeeded","amount":50000,"fee":2500,"name_match":false,
 	"upstream_reference":"m1-1","provider_reference":"prov-1","request":{"body":{"amount":50000}},"connection_owner":"merchant","connection_version":3,
 	"created_at":"2026-01-02T03:04:05Z","story":[{"sequence":2,"event":"decided","at":"2026-01-04T03:04:05Z","detail":"{}"}],
 	"said":[{"event":"looked","detail":"{\"said\":\"pending\"}","at":"2026-01-02T03:05:05Z","last_at":"2026-01-03T03:04:05Z","times":7}],
@@ -44,7 +44,7 @@ func TestMovementCommands(t *testing.T) {
 	})
 }
 
-const foundTransfer = `{"id":"x","since":"2026-01-01T00:00:00Z","movements":[{"by":["request_id"],"id":"m-1","kind":"transfer","state":"done","provider":"wallet1",
+const foundTransfer = `{"id":"x","since":"2026-01-01T00:00:00Z","movements":[{"by":["request_id"],"id":"m-1","kind":"transfer","state":"succeeded","provider":"wallet1",
 	"amount":50000,"chain":[{"at":"2026-01-02T03:04:05Z","event":"claimed","detail":"attempt 1"}]},{"by":["reference"],"id":"m-2","kind":"order","reference":"x"}]}`
 
 func TestFind(t *testing.T) {

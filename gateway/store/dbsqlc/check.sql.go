@@ -63,7 +63,7 @@ WITH entries AS (
     GROUP BY merchant_id, mode
 ), under_way AS (
     SELECT merchant_id, mode, SUM(amount) AS held FROM movements
-    WHERE charge = 'held' AND state IN ('sending', 'pending')
+    WHERE charge = 'held' AND state IN ('submitting', 'acknowledged', 'pending')
     GROUP BY merchant_id, mode
 ), attempts AS (
     SELECT t.subject, t.attempt, COALESCE(MIN(CASE WHEN t.step = 1 THEN t.kind END), 'none') AS begun,
@@ -78,10 +78,10 @@ WITH entries AS (
     GROUP BY subject
 ), standing AS (
     -- What each attempt of a movement should have come to. Those before the last
-    -- were unsent, and may have been made on another account, where nothing is paid.
+    -- were not submitted, and may have been made on another account, where nothing is paid.
     SELECT m.merchant_id, m.mode, m.id, a.attempt, m.attempt AS last_attempt, m.amount, m.cost,
-        a.attempt = m.attempt AND m.state IN ('sending', 'pending') AS open,
-        a.attempt = m.attempt AND m.state = 'done' AS done,
+        a.attempt = m.attempt AND m.state IN ('submitting', 'acknowledged', 'pending') AS open,
+        a.attempt = m.attempt AND m.state = 'succeeded' AS succeeded,
         a.attempt = m.attempt AND m.reversed_at IS NOT NULL AS reversed,
         CASE WHEN a.attempt < m.attempt THEN a.begun WHEN m.charge = 'charged' THEN 'charge' WHEN m.charge = 'held' THEN 'hold'
             ELSE 'nothing' END AS begun
@@ -90,13 +90,13 @@ WITH entries AS (
 ), expected AS (
     SELECT merchant_id, mode, id, attempt, begun,
         CASE WHEN open THEN 'none'
-            WHEN done AND begun = 'charge' THEN 'cost' WHEN done THEN 'capture'
+            WHEN succeeded AND begun = 'charge' THEN 'cost' WHEN succeeded THEN 'capture'
             WHEN begun = 'charge' THEN 'refund' ELSE 'release' END AS ended,
         CASE WHEN reversed THEN 'reversal' ELSE 'none' END AS reversed,
-        CASE WHEN open OR done AND NOT reversed THEN -amount ELSE 0 END AS available,
+        CASE WHEN open OR succeeded AND NOT reversed THEN -amount ELSE 0 END AS available,
         CASE WHEN open AND begun = 'hold' THEN amount ELSE 0 END AS held,
-        CASE WHEN open AND begun = 'charge' OR done AND NOT reversed THEN amount ELSE 0 END AS margin,
-        CASE WHEN done AND NOT reversed THEN cost ELSE 0 END AS cost
+        CASE WHEN open AND begun = 'charge' OR succeeded AND NOT reversed THEN amount ELSE 0 END AS margin,
+        CASE WHEN succeeded AND NOT reversed THEN cost ELSE 0 END AS cost
     FROM standing
 )
 (SELECT 'balanced'::TEXT AS invariant, t.merchant_id::TEXT AS merchant_id, t.mode::TEXT AS mode, t.subject::TEXT AS subject,

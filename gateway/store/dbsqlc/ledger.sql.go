@@ -12,6 +12,91 @@ import (
 	"github.com/google/uuid"
 )
 
+const accountStatement = `-- name: AccountStatement :many
+SELECT t.subject, t.attempt, t.step, t.kind, t.provider, t.at, t.available, t.held, t.margin, t.cost, t.deposit, t.adjustments,
+    COALESCE(m.reference, a.reference, '')::TEXT AS reference
+FROM ledger_transactions AS t
+LEFT JOIN movements AS m ON m.id = t.subject
+LEFT JOIN ledger_adjustments AS a ON a.merchant_id = t.merchant_id AND a.mode = t.mode AND a.id = t.subject
+WHERE t.merchant_id = $1 AND t.mode = $2 AND t.at >= $3 AND t.at < $4
+    AND (t.at, t.subject, t.attempt, t.step) > ($5::TIMESTAMPTZ, $6::UUID, $7::INT4, $8::INT2)
+ORDER BY t.at, t.subject, t.attempt, t.step
+LIMIT $9
+`
+
+type AccountStatementParams struct {
+	MerchantID   string
+	Mode         string
+	Since        time.Time
+	Before       time.Time
+	AfterAt      time.Time
+	AfterSubject uuid.UUID
+	AfterAttempt int32
+	AfterStep    int16
+	Most         int32
+}
+
+type AccountStatementRow struct {
+	Subject     uuid.UUID
+	Attempt     int32
+	Step        int16
+	Kind        string
+	Provider    string
+	At          time.Time
+	Available   int64
+	Held        int64
+	Margin      int64
+	Cost        int64
+	Deposit     int64
+	Adjustments int64
+	Reference   string
+}
+
+// Transactions of one time follow each other as they did for their subject.
+func (q *Queries) AccountStatement(ctx context.Context, arg AccountStatementParams) ([]AccountStatementRow, error) {
+	rows, err := q.db.Query(ctx, accountStatement,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Since,
+		arg.Before,
+		arg.AfterAt,
+		arg.AfterSubject,
+		arg.AfterAttempt,
+		arg.AfterStep,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []AccountStatementRow
+	for rows.Next() {
+		var i AccountStatementRow
+		if err := rows.Scan(
+			&i.Subject,
+			&i.Attempt,
+			&i.Step,
+			&i.Kind,
+			&i.Provider,
+			&i.At,
+			&i.Available,
+			&i.Held,
+			&i.Margin,
+			&i.Cost,
+			&i.Deposit,
+			&i.Adjustments,
+			&i.Reference,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const adjustment = `-- name: Adjustment :one
 SELECT merchant_id, mode, reference, id, amount, reason, state, requested_by, requested_at, decided_by, decided_at FROM ledger_adjustments
 WHERE merchant_id = $1 AND mode = $2 AND reference = $3
@@ -325,89 +410,4 @@ func (q *Queries) PutAdjustment(ctx context.Context, arg PutAdjustmentParams) (u
 	var id uuid.UUID
 	err := row.Scan(&id)
 	return id, err
-}
-
-const statement = `-- name: Statement :many
-SELECT t.subject, t.attempt, t.step, t.kind, t.provider, t.at, t.available, t.held, t.margin, t.cost, t.deposit, t.adjustments,
-    COALESCE(m.reference, a.reference, '')::TEXT AS reference
-FROM ledger_transactions AS t
-LEFT JOIN movements AS m ON m.id = t.subject
-LEFT JOIN ledger_adjustments AS a ON a.merchant_id = t.merchant_id AND a.mode = t.mode AND a.id = t.subject
-WHERE t.merchant_id = $1 AND t.mode = $2 AND t.at >= $3 AND t.at < $4
-    AND (t.at, t.subject, t.attempt, t.step) > ($5::TIMESTAMPTZ, $6::UUID, $7::INT4, $8::INT2)
-ORDER BY t.at, t.subject, t.attempt, t.step
-LIMIT $9
-`
-
-type StatementParams struct {
-	MerchantID   string
-	Mode         string
-	Since        time.Time
-	Before       time.Time
-	AfterAt      time.Time
-	AfterSubject uuid.UUID
-	AfterAttempt int32
-	AfterStep    int16
-	Most         int32
-}
-
-type StatementRow struct {
-	Subject     uuid.UUID
-	Attempt     int32
-	Step        int16
-	Kind        string
-	Provider    string
-	At          time.Time
-	Available   int64
-	Held        int64
-	Margin      int64
-	Cost        int64
-	Deposit     int64
-	Adjustments int64
-	Reference   string
-}
-
-// Transactions of one time follow each other as they did for their subject.
-func (q *Queries) Statement(ctx context.Context, arg StatementParams) ([]StatementRow, error) {
-	rows, err := q.db.Query(ctx, statement,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Since,
-		arg.Before,
-		arg.AfterAt,
-		arg.AfterSubject,
-		arg.AfterAttempt,
-		arg.AfterStep,
-		arg.Most,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []StatementRow
-	for rows.Next() {
-		var i StatementRow
-		if err := rows.Scan(
-			&i.Subject,
-			&i.Attempt,
-			&i.Step,
-			&i.Kind,
-			&i.Provider,
-			&i.At,
-			&i.Available,
-			&i.Held,
-			&i.Margin,
-			&i.Cost,
-			&i.Deposit,
-			&i.Adjustments,
-			&i.Reference,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }

@@ -22,20 +22,6 @@ type ApiKey struct {
 	RevokedAt  *time.Time
 }
 
-type Attention struct {
-	MerchantID string
-	Mode       string
-	Subject    string
-	Reason     string
-	FactID     string
-	Provider   string
-	Detail     string
-	At         time.Time
-	ResolvedAt *time.Time
-	ResolvedBy *string
-	Resolution *string
-}
-
 type Audit struct {
 	AuditID    uuid.UUID
 	MerchantID string
@@ -85,14 +71,6 @@ type CallbackSecret struct {
 	Url        string
 }
 
-type CollectionSlot struct {
-	AccountID  uuid.UUID
-	Amount     int64
-	MovementID uuid.UUID
-	TakenAt    time.Time
-	FreeAt     time.Time
-}
-
 type Connection struct {
 	MerchantID  string
 	Mode        string
@@ -103,17 +81,36 @@ type Connection struct {
 	NotifyToken string
 }
 
-type Decision struct {
-	MovementID      uuid.UUID
-	Attempt         int32
-	Operator        string
-	Outcome         string
-	Reason          string
-	At              time.Time
-	Alone           bool
-	ConfirmedBy     *string
-	ConfirmedReason *string
-	ConfirmedAt     *time.Time
+type Exception struct {
+	MerchantID string
+	Mode       string
+	Subject    string
+	Reason     string
+	FactID     string
+	Provider   string
+	Detail     string
+	At         time.Time
+	ResolvedAt *time.Time
+	ResolvedBy *string
+	Resolution *string
+}
+
+type History struct {
+	MovementID uuid.UUID
+	Sequence   int32
+	Event      string
+	At         time.Time
+	Detail     string
+}
+
+type HistoryNote struct {
+	MovementID uuid.UUID
+	Attempt    int32
+	Event      string
+	Detail     string
+	At         time.Time
+	LastAt     time.Time
+	Times      int32
 }
 
 type Lease struct {
@@ -211,59 +208,54 @@ type Movement struct {
 	Attempt           int32
 	Operation         string
 	Provider          string
+	ConnectionOwner   string
+	ConnectionAccount string
+	ConnectionVersion int64
 	State             string
 	Sequence          int32
 	Amount            int64
+	Fee               int64
+	Cost              int64
+	Charge            string
+	Usage             *string
 	Request           string
+	Quote             *string
 	Result            *string
 	Answer            *string
 	Refusal           *string
-	ConnectionVersion int64
 	ProviderReference string
 	FactID            string
+	Fingerprint       string
+	NameMatch         *bool
+	Delivered         bool
 	CallbackUrl       string
 	RequestID         string
 	PolicyVersion     string
 	DecisionID        string
-	SendBy            time.Time
 	CreatedAt         time.Time
 	UpdatedAt         time.Time
+	SendBy            time.Time
 	ExpiresAt         *time.Time
-	AskedAt           *time.Time
+	PolledAt          *time.Time
 	Misses            int32
 	DueBucket         int32
 	DueAt             *time.Time
+	PaidAt            *time.Time
 	PaidLateAt        *time.Time
 	ReversedAt        *time.Time
-	Cost              int64
-	Charge            string
-	Quote             *string
-	ConnectionOwner   string
-	ConnectionAccount string
-	Fee               int64
-	NameMatch         *bool
-	Spends            *string
-	Delivered         bool
-	Stem              string
-	PaidAt            *time.Time
 }
 
-type MovementEvent struct {
-	MovementID uuid.UUID
-	Sequence   int32
-	Event      string
-	At         time.Time
-	Detail     string
-}
-
-type MovementNote struct {
-	MovementID uuid.UUID
-	Attempt    int32
-	Event      string
-	Detail     string
-	At         time.Time
-	LastAt     time.Time
-	Times      int32
+type Override struct {
+	MovementID      uuid.UUID
+	Attempt         int32
+	Operator        string
+	Outcome         string
+	Reason          string
+	At              time.Time
+	Alone           bool
+	ConfirmedBy     *string
+	ConfirmedReason *string
+	ConfirmedAt     *time.Time
 }
 
 type QueryCache struct {
@@ -274,22 +266,12 @@ type QueryCache struct {
 	FailedAt        *time.Time
 }
 
-type Settlement struct {
+type ReservedAmount struct {
 	AccountID  uuid.UUID
-	Payment    string
-	EntryID    string
 	Amount     int64
-	Currency   string
-	At         time.Time
-	Paid       bool
-	ReversedAt *time.Time
-	Differs    bool
-	Data       string
-	EnteredAt  time.Time
-	State      string
-	MovementID *uuid.UUID
-	Operator   string
-	Reason     string
+	MovementID uuid.UUID
+	TakenAt    time.Time
+	FreeAt     time.Time
 }
 
 type Statement struct {
@@ -299,7 +281,25 @@ type Statement struct {
 	Provider   string
 	Cursor     string
 	Through    time.Time
-	AskedAt    *time.Time
+	PolledAt   *time.Time
+}
+
+type StatementLine struct {
+	AccountID  uuid.UUID
+	Payment    string
+	LineID     string
+	Amount     int64
+	Currency   string
+	At         time.Time
+	Paid       bool
+	ReversedAt *time.Time
+	Differs    bool
+	Data       string
+	ImportedAt time.Time
+	State      string
+	MovementID *uuid.UUID
+	Operator   string
+	Reason     string
 }
 
 type Usage struct {

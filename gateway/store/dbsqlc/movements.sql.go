@@ -12,254 +12,71 @@ import (
 	"github.com/google/uuid"
 )
 
-const askMovement = `-- name: AskMovement :one
-UPDATE movements SET asked_at = $1, due_at = $2
-WHERE id = $3 AND attempt = $4 AND state = $5 AND state IN ('sending', 'pending', 'expired', 'done')
-    AND (asked_at IS NULL OR asked_at <= $6 OR asked_at > $7)
-RETURNING id
+const acknowledgeMovement = `-- name: AcknowledgeMovement :one
+UPDATE movements SET state = 'acknowledged', answer = $1::TEXT
+WHERE id = $2 AND attempt = $3 AND state = 'submitting'
+RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
+    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
+    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
+    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
 `
 
-type AskMovementParams struct {
-	Now     *time.Time
-	DueAt   *time.Time
+type AcknowledgeMovementParams struct {
+	Answer  string
 	ID      uuid.UUID
 	Attempt int32
-	State   string
-	Before  *time.Time
-	Ahead   *time.Time
 }
 
-// Takes the right to ask the provider about a movement as the caller saw it: at
-// most one caller in any replica gets it in each span. Whoever saw an earlier
-// attempt would ask for that, and where asking is to send again, send it.
-func (q *Queries) AskMovement(ctx context.Context, arg AskMovementParams) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, askMovement,
-		arg.Now,
-		arg.DueAt,
-		arg.ID,
-		arg.Attempt,
-		arg.State,
-		arg.Before,
-		arg.Ahead,
+// Keeps the answer that a merchant is about to read while nobody knows yet whether
+// the provider has the movement.
+func (q *Queries) AcknowledgeMovement(ctx context.Context, arg AcknowledgeMovementParams) (Movement, error) {
+	row := q.db.QueryRow(ctx, acknowledgeMovement, arg.Answer, arg.ID, arg.Attempt)
+	var i Movement
+	err := row.Scan(
+		&i.MerchantID,
+		&i.Mode,
+		&i.Kind,
+		&i.Reference,
+		&i.ID,
+		&i.Attempt,
+		&i.Operation,
+		&i.Provider,
+		&i.ConnectionOwner,
+		&i.ConnectionAccount,
+		&i.ConnectionVersion,
+		&i.State,
+		&i.Sequence,
+		&i.Amount,
+		&i.Fee,
+		&i.Cost,
+		&i.Charge,
+		&i.Usage,
+		&i.Request,
+		&i.Quote,
+		&i.Result,
+		&i.Answer,
+		&i.Refusal,
+		&i.ProviderReference,
+		&i.FactID,
+		&i.Fingerprint,
+		&i.NameMatch,
+		&i.Delivered,
+		&i.CallbackUrl,
+		&i.RequestID,
+		&i.PolicyVersion,
+		&i.DecisionID,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.SendBy,
+		&i.ExpiresAt,
+		&i.PolledAt,
+		&i.Misses,
+		&i.DueBucket,
+		&i.DueAt,
+		&i.PaidAt,
+		&i.PaidLateAt,
+		&i.ReversedAt,
 	)
-	var id uuid.UUID
-	err := row.Scan(&id)
-	return id, err
-}
-
-const claimMovement = `-- name: ClaimMovement :one
-INSERT INTO movements (
-    merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
-    amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
-    send_by, created_at, updated_at, misses, due_bucket, due_at, cost, charge, quote, connection_owner, connection_account
-)
-VALUES (
-    $1, $2, $3, $4, $5, 1, $6, $7, 'sending', 1,
-    $8, $9, $10, '', '', $11, $12, $13, $14,
-    $15, $16, $16, 0, $17, $18, $19, '', $20, $21, $22
-)
-ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
-    attempt = GREATEST(movements.attempt + 1, $23::INT4), operation = excluded.operation, provider = excluded.provider,
-    state = 'sending', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
-    connection_version = excluded.connection_version,
-    callback_url = excluded.callback_url, request_id = excluded.request_id,
-    policy_version = excluded.policy_version, decision_id = excluded.decision_id,
-    send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
-    result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = NULL,
-    asked_at = NULL, misses = 0, due_at = excluded.due_at,
-    cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
-    connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
-WHERE movements.state = 'unsent' AND ($23::INT4 = 0 OR movements.attempt < $23::INT4)
-RETURNING id, attempt, sequence
-`
-
-type ClaimMovementParams struct {
-	MerchantID        string
-	Mode              string
-	Kind              string
-	Reference         string
-	ID                uuid.UUID
-	Operation         string
-	Provider          string
-	Amount            int64
-	Request           string
-	ConnectionVersion int64
-	CallbackUrl       string
-	RequestID         string
-	PolicyVersion     string
-	DecisionID        string
-	SendBy            time.Time
-	Now               time.Time
-	DueBucket         int32
-	DueAt             *time.Time
-	Cost              int64
-	Quote             *string
-	ConnectionOwner   string
-	ConnectionAccount string
-	Attempt           int32
-}
-
-type ClaimMovementRow struct {
-	ID       uuid.UUID
-	Attempt  int32
-	Sequence int32
-}
-
-// Claims a reference that nothing is paid for from a balance: a new row, or a row
-// whose last attempt was proven never sent, of which nothing may reach the next.
-// The next is the attempt that the caller names, or the next number. No row comes
-// back when the reference is taken, or that number was passed.
-func (q *Queries) ClaimMovement(ctx context.Context, arg ClaimMovementParams) (ClaimMovementRow, error) {
-	row := q.db.QueryRow(ctx, claimMovement,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Kind,
-		arg.Reference,
-		arg.ID,
-		arg.Operation,
-		arg.Provider,
-		arg.Amount,
-		arg.Request,
-		arg.ConnectionVersion,
-		arg.CallbackUrl,
-		arg.RequestID,
-		arg.PolicyVersion,
-		arg.DecisionID,
-		arg.SendBy,
-		arg.Now,
-		arg.DueBucket,
-		arg.DueAt,
-		arg.Cost,
-		arg.Quote,
-		arg.ConnectionOwner,
-		arg.ConnectionAccount,
-		arg.Attempt,
-	)
-	var i ClaimMovementRow
-	err := row.Scan(&i.ID, &i.Attempt, &i.Sequence)
-	return i, err
-}
-
-const claimPaid = `-- name: ClaimPaid :one
-WITH claimed AS (
-    INSERT INTO movements (
-        merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
-        amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
-        send_by, created_at, updated_at, misses, due_bucket, due_at, cost, charge, quote, connection_owner, connection_account
-    )
-    SELECT $1::TEXT, $2::TEXT, $3::TEXT, $4::TEXT, $5::UUID, 1, $6::TEXT, $7::TEXT, 'sending', 1,
-        $8::INT8, $9::TEXT, $10::INT8, '', '', $11::TEXT, $12::TEXT, $13::TEXT,
-        $14::TEXT, $15::TIMESTAMPTZ, $16::TIMESTAMPTZ, $16::TIMESTAMPTZ, 0, $17::INT4,
-        $18::TIMESTAMPTZ, $19::INT8, $20::TEXT, $21::TEXT, $22::TEXT, $23::TEXT
-    WHERE EXISTS (
-        SELECT 1 FROM ledger_balances AS b
-        WHERE b.merchant_id = $1::TEXT AND b.mode = $2::TEXT AND b.available >= $8::INT8
-    )
-    ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
-        attempt = GREATEST(movements.attempt + 1, $24::INT4), operation = excluded.operation, provider = excluded.provider,
-        state = 'sending', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
-        connection_version = excluded.connection_version,
-        callback_url = excluded.callback_url, request_id = excluded.request_id,
-        policy_version = excluded.policy_version, decision_id = excluded.decision_id,
-        send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
-        result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = NULL,
-        asked_at = NULL, misses = 0, due_at = excluded.due_at,
-        cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
-        connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
-    WHERE movements.state = 'unsent' AND ($24::INT4 = 0 OR movements.attempt < $24::INT4)
-    RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.provider
-), taken AS (
-    UPDATE ledger_balances SET available = ledger_balances.available + $25::INT8, held = ledger_balances.held + $26::INT8
-    FROM claimed
-    WHERE ledger_balances.merchant_id = claimed.merchant_id AND ledger_balances.mode = claimed.mode
-    RETURNING ledger_balances.merchant_id
-), posted AS (
-    INSERT INTO ledger_transactions (
-        merchant_id, mode, subject, attempt, step, kind, provider, at, available, held, margin, cost, deposit, adjustments
-    )
-    SELECT claimed.merchant_id, claimed.mode, claimed.id, claimed.attempt, 1, $27::TEXT, claimed.provider, $16::TIMESTAMPTZ,
-        $25::INT8, $26::INT8, $28::INT8, 0, 0, 0
-    FROM claimed
-    RETURNING subject
-)
-SELECT claimed.id, claimed.attempt, claimed.sequence FROM claimed
-`
-
-type ClaimPaidParams struct {
-	MerchantID        string
-	Mode              string
-	Kind              string
-	Reference         string
-	ID                uuid.UUID
-	Operation         string
-	Provider          string
-	Amount            int64
-	Request           string
-	ConnectionVersion int64
-	CallbackUrl       string
-	RequestID         string
-	PolicyVersion     string
-	DecisionID        string
-	SendBy            time.Time
-	Now               time.Time
-	DueBucket         int32
-	DueAt             *time.Time
-	Cost              int64
-	Charge            string
-	Quote             *string
-	ConnectionOwner   string
-	ConnectionAccount string
-	Attempt           int32
-	PostedAvailable   int64
-	PostedHeld        int64
-	PostedKind        string
-	PostedMargin      int64
-}
-
-type ClaimPaidRow struct {
-	ID       uuid.UUID
-	Attempt  int32
-	Sequence int32
-}
-
-// Claims a reference as ClaimMovement does and takes its price from the balance.
-// No row comes back either when the balance is too small. What two replicas take
-// at once from a balance seen large enough by both, the constraint on the balance
-// refuses, and with it the whole statement. It is a statement of its own because
-// what touches no balance must not pay for the ledger's part.
-func (q *Queries) ClaimPaid(ctx context.Context, arg ClaimPaidParams) (ClaimPaidRow, error) {
-	row := q.db.QueryRow(ctx, claimPaid,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Kind,
-		arg.Reference,
-		arg.ID,
-		arg.Operation,
-		arg.Provider,
-		arg.Amount,
-		arg.Request,
-		arg.ConnectionVersion,
-		arg.CallbackUrl,
-		arg.RequestID,
-		arg.PolicyVersion,
-		arg.DecisionID,
-		arg.SendBy,
-		arg.Now,
-		arg.DueBucket,
-		arg.DueAt,
-		arg.Cost,
-		arg.Charge,
-		arg.Quote,
-		arg.ConnectionOwner,
-		arg.ConnectionAccount,
-		arg.Attempt,
-		arg.PostedAvailable,
-		arg.PostedHeld,
-		arg.PostedKind,
-		arg.PostedMargin,
-	)
-	var i ClaimPaidRow
-	err := row.Scan(&i.ID, &i.Attempt, &i.Sequence)
 	return i, err
 }
 
@@ -267,7 +84,7 @@ const completeMovement = `-- name: CompleteMovement :execrows
 UPDATE movements SET result = COALESCE($1, movements.result), answer = $2,
     provider_reference = COALESCE(NULLIF($3::TEXT, ''), provider_reference),
     expires_at = COALESCE($4, expires_at)
-WHERE id = $5 AND attempt = $6 AND answer IS NULL AND state IN ('pending', 'done', 'failed', 'expired')
+WHERE id = $5 AND attempt = $6 AND answer IS NULL AND state IN ('pending', 'succeeded', 'failed', 'expired')
 `
 
 type CompleteMovementParams struct {
@@ -279,8 +96,8 @@ type CompleteMovementParams struct {
 	Attempt           int32
 }
 
-// Adds what the call answered to a movement that somebody else's news had
-// already moved on, so that a replay finds the first answer.
+// Adds the call's answer to a movement that another fact had moved on before, so
+// that a replay finds the first answer.
 func (q *Queries) CompleteMovement(ctx context.Context, arg CompleteMovementParams) (int64, error) {
 	result, err := q.db.Exec(ctx, completeMovement,
 		arg.Result,
@@ -296,11 +113,20 @@ func (q *Queries) CompleteMovement(ctx context.Context, arg CompleteMovementPara
 	return result.RowsAffected(), nil
 }
 
+const deliverMovement = `-- name: DeliverMovement :exec
+UPDATE movements SET delivered = TRUE WHERE id = $1
+`
+
+func (q *Queries) DeliverMovement(ctx context.Context, id uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deliverMovement, id)
+	return err
+}
+
 const dueMovements = `-- name: DueMovements :many
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
-    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
-    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem, paid_at
+SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
+    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
+    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
+    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
 FROM movements
 WHERE due_bucket = ANY($1::INT4[]) AND due_at IS NOT NULL AND due_at >= $2 AND due_at <= $3
 ORDER BY due_at
@@ -314,7 +140,7 @@ type DueMovementsParams struct {
 	Most    int32
 }
 
-// The lower bound keeps the scan off the tombstones of work already done.
+// The lower bound keeps the scan off the tombstones of finished work.
 func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]Movement, error) {
 	rows, err := q.db.Query(ctx, dueMovements,
 		arg.Buckets,
@@ -338,41 +164,41 @@ func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]M
 			&i.Attempt,
 			&i.Operation,
 			&i.Provider,
+			&i.ConnectionOwner,
+			&i.ConnectionAccount,
+			&i.ConnectionVersion,
 			&i.State,
 			&i.Sequence,
 			&i.Amount,
+			&i.Fee,
+			&i.Cost,
+			&i.Charge,
+			&i.Usage,
 			&i.Request,
+			&i.Quote,
 			&i.Result,
 			&i.Answer,
 			&i.Refusal,
-			&i.ConnectionVersion,
 			&i.ProviderReference,
 			&i.FactID,
+			&i.Fingerprint,
+			&i.NameMatch,
+			&i.Delivered,
 			&i.CallbackUrl,
 			&i.RequestID,
 			&i.PolicyVersion,
 			&i.DecisionID,
-			&i.SendBy,
 			&i.CreatedAt,
 			&i.UpdatedAt,
+			&i.SendBy,
 			&i.ExpiresAt,
-			&i.AskedAt,
+			&i.PolledAt,
 			&i.Misses,
 			&i.DueBucket,
 			&i.DueAt,
+			&i.PaidAt,
 			&i.PaidLateAt,
 			&i.ReversedAt,
-			&i.Cost,
-			&i.Charge,
-			&i.Quote,
-			&i.ConnectionOwner,
-			&i.ConnectionAccount,
-			&i.Fee,
-			&i.NameMatch,
-			&i.Spends,
-			&i.Delivered,
-			&i.Stem,
-			&i.PaidAt,
 		); err != nil {
 			return nil, err
 		}
@@ -384,9 +210,85 @@ func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]M
 	return items, nil
 }
 
+const lastEqual = `-- name: LastEqual :one
+SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
+    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
+    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
+    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
+FROM movements
+WHERE merchant_id = $1 AND mode = $2 AND kind = $3 AND fingerprint = $4 AND fingerprint <> ''
+ORDER BY reference DESC
+LIMIT 1
+`
+
+type LastEqualParams struct {
+	MerchantID  string
+	Mode        string
+	Kind        string
+	Fingerprint string
+}
+
+// The newest of the movements with a fingerprint: their references end in a number
+// of fixed width.
+func (q *Queries) LastEqual(ctx context.Context, arg LastEqualParams) (Movement, error) {
+	row := q.db.QueryRow(ctx, lastEqual,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Kind,
+		arg.Fingerprint,
+	)
+	var i Movement
+	err := row.Scan(
+		&i.MerchantID,
+		&i.Mode,
+		&i.Kind,
+		&i.Reference,
+		&i.ID,
+		&i.Attempt,
+		&i.Operation,
+		&i.Provider,
+		&i.ConnectionOwner,
+		&i.ConnectionAccount,
+		&i.ConnectionVersion,
+		&i.State,
+		&i.Sequence,
+		&i.Amount,
+		&i.Fee,
+		&i.Cost,
+		&i.Charge,
+		&i.Usage,
+		&i.Request,
+		&i.Quote,
+		&i.Result,
+		&i.Answer,
+		&i.Refusal,
+		&i.ProviderReference,
+		&i.FactID,
+		&i.Fingerprint,
+		&i.NameMatch,
+		&i.Delivered,
+		&i.CallbackUrl,
+		&i.RequestID,
+		&i.PolicyVersion,
+		&i.DecisionID,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.SendBy,
+		&i.ExpiresAt,
+		&i.PolledAt,
+		&i.Misses,
+		&i.DueBucket,
+		&i.DueAt,
+		&i.PaidAt,
+		&i.PaidLateAt,
+		&i.ReversedAt,
+	)
+	return i, err
+}
+
 const missMovement = `-- name: MissMovement :one
 UPDATE movements SET misses = misses + 1, due_at = $1
-WHERE id = $2 AND attempt = $3 AND state = 'sending'
+WHERE id = $2 AND attempt = $3 AND state IN ('submitting', 'acknowledged')
 RETURNING misses
 `
 
@@ -404,6 +306,240 @@ func (q *Queries) MissMovement(ctx context.Context, arg MissMovementParams) (int
 	return misses, err
 }
 
+const moveBalance = `-- name: MoveBalance :one
+WITH moved AS (
+    UPDATE movements SET
+        state = $1, sequence = movements.sequence + 1, updated_at = $2, misses = 0,
+        result = COALESCE($3, movements.result),
+        answer = COALESCE($4, movements.answer),
+        refusal = COALESCE($5, movements.refusal),
+        provider_reference = COALESCE(NULLIF($6::TEXT, ''), provider_reference),
+        fact_id = COALESCE(NULLIF($7::TEXT, ''), fact_id),
+        expires_at = COALESCE($8, expires_at),
+        cost = COALESCE(NULLIF($9::INT8, 0), movements.cost),
+        due_at = $10
+    WHERE movements.id = $11 AND movements.attempt = $12 AND movements.state = ANY($13::TEXT[])
+        AND (movements.polled_at IS NULL OR movements.polled_at <= $14::TIMESTAMPTZ)
+        AND movements.charge <> ''
+    RETURNING movements.id, movements.attempt, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode,
+        movements.reference, movements.provider
+), logged AS (
+    INSERT INTO history (movement_id, sequence, event, at, detail)
+    SELECT moved.id, moved.sequence, $15::TEXT, $2, $16::TEXT FROM moved
+    RETURNING movement_id
+), queued AS (
+    INSERT INTO callbacks (
+        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
+        created_at, due_bucket, due_at
+    )
+    SELECT moved.merchant_id, moved.mode, $17::UUID, moved.id, moved.sequence, $18::TEXT, moved.reference, $19::TEXT,
+        $20::TEXT, $21::TEXT, 0, $2, $22::INT4, $23
+    FROM moved WHERE $18::TEXT <> ''
+    RETURNING event_id
+), paid AS (
+    UPDATE ledger_balances SET available = ledger_balances.available + $24::INT8, held = ledger_balances.held + $25::INT8
+    FROM moved
+    WHERE ledger_balances.merchant_id = moved.merchant_id AND ledger_balances.mode = moved.mode
+        AND ($24::INT8 <> 0 OR $25::INT8 <> 0)
+    RETURNING ledger_balances.merchant_id
+), posted AS (
+    INSERT INTO ledger_transactions (
+        merchant_id, mode, subject, attempt, step, kind, provider, at, available, held, margin, cost, deposit, adjustments
+    )
+    SELECT moved.merchant_id, moved.mode, moved.id, moved.attempt, 2, $26::TEXT, moved.provider, $2,
+        $24::INT8, $25::INT8, $27::INT8, $28::INT8, $29::INT8, 0
+    FROM moved
+    RETURNING subject
+)
+SELECT moved.sequence, moved.updated_at FROM moved
+`
+
+type MoveBalanceParams struct {
+	ToState           string
+	Now               time.Time
+	Result            *string
+	Answer            *string
+	Refusal           *string
+	ProviderReference string
+	FactID            string
+	ExpiresAt         *time.Time
+	Cost              int64
+	DueAt             *time.Time
+	ID                uuid.UUID
+	Attempt           int32
+	FromStates        []string
+	PolledBefore      time.Time
+	Event             string
+	Detail            string
+	CallbackID        uuid.UUID
+	CallbackEvent     string
+	CallbackUrl       string
+	CallbackBody      string
+	CallbackState     string
+	CallbackBucket    int32
+	CallbackDueAt     *time.Time
+	PostedAvailable   int64
+	PostedHeld        int64
+	PostedKind        string
+	PostedMargin      int64
+	PostedCost        int64
+	PostedDeposit     int64
+}
+
+type MoveBalanceRow struct {
+	Sequence  int32
+	UpdatedAt time.Time
+}
+
+// Changes the state of a movement as MoveMovement does, and posts what follows.
+func (q *Queries) MoveBalance(ctx context.Context, arg MoveBalanceParams) (MoveBalanceRow, error) {
+	row := q.db.QueryRow(ctx, moveBalance,
+		arg.ToState,
+		arg.Now,
+		arg.Result,
+		arg.Answer,
+		arg.Refusal,
+		arg.ProviderReference,
+		arg.FactID,
+		arg.ExpiresAt,
+		arg.Cost,
+		arg.DueAt,
+		arg.ID,
+		arg.Attempt,
+		arg.FromStates,
+		arg.PolledBefore,
+		arg.Event,
+		arg.Detail,
+		arg.CallbackID,
+		arg.CallbackEvent,
+		arg.CallbackUrl,
+		arg.CallbackBody,
+		arg.CallbackState,
+		arg.CallbackBucket,
+		arg.CallbackDueAt,
+		arg.PostedAvailable,
+		arg.PostedHeld,
+		arg.PostedKind,
+		arg.PostedMargin,
+		arg.PostedCost,
+		arg.PostedDeposit,
+	)
+	var i MoveBalanceRow
+	err := row.Scan(&i.Sequence, &i.UpdatedAt)
+	return i, err
+}
+
+const moveLimits = `-- name: MoveLimits :one
+WITH moved AS (
+    UPDATE movements SET
+        state = $1, sequence = movements.sequence + 1, updated_at = $2, misses = 0,
+        result = COALESCE($3, movements.result),
+        answer = COALESCE($4, movements.answer),
+        refusal = COALESCE($5, movements.refusal),
+        provider_reference = COALESCE(NULLIF($6::TEXT, ''), provider_reference),
+        fact_id = COALESCE(NULLIF($7::TEXT, ''), fact_id),
+        expires_at = COALESCE($8, expires_at),
+        cost = COALESCE(NULLIF($9::INT8, 0), movements.cost),
+        due_at = $10
+    WHERE movements.id = $11 AND movements.attempt = $12 AND movements.state = ANY($13::TEXT[])
+        AND (movements.polled_at IS NULL OR movements.polled_at <= $14::TIMESTAMPTZ)
+        AND (movements.charge = '' OR $1 = 'pending')
+    RETURNING movements.id, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode, movements.reference
+), logged AS (
+    INSERT INTO history (movement_id, sequence, event, at, detail)
+    SELECT moved.id, moved.sequence, $15::TEXT, $2, $16::TEXT FROM moved
+    RETURNING movement_id
+), queued AS (
+    INSERT INTO callbacks (
+        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
+        created_at, due_bucket, due_at
+    )
+    SELECT moved.merchant_id, moved.mode, $17::UUID, moved.id, moved.sequence, $18::TEXT, moved.reference, $19::TEXT,
+        $20::TEXT, $21::TEXT, 0, $2, $22::INT4, $23
+    FROM moved WHERE $18::TEXT <> ''
+    RETURNING event_id
+), released AS (
+    UPDATE usage SET used = GREATEST(usage.used - s.amount, 0), ceiling = GREATEST(usage.ceiling, usage.used - s.amount)
+    FROM moved, (
+        SELECT UNNEST($24::TEXT[]) AS name, UNNEST($25::TEXT[]) AS period, UNNEST($26::INT8[]) AS amount
+    ) AS s
+    WHERE usage.merchant_id = moved.merchant_id AND usage.mode = moved.mode AND usage.name = s.name AND usage.period = s.period
+    RETURNING usage.merchant_id
+)
+SELECT moved.sequence, moved.updated_at FROM moved
+`
+
+type MoveLimitsParams struct {
+	ToState           string
+	Now               time.Time
+	Result            *string
+	Answer            *string
+	Refusal           *string
+	ProviderReference string
+	FactID            string
+	ExpiresAt         *time.Time
+	Cost              int64
+	DueAt             *time.Time
+	ID                uuid.UUID
+	Attempt           int32
+	FromStates        []string
+	PolledBefore      time.Time
+	Event             string
+	Detail            string
+	CallbackID        uuid.UUID
+	CallbackEvent     string
+	CallbackUrl       string
+	CallbackBody      string
+	CallbackState     string
+	CallbackBucket    int32
+	CallbackDueAt     *time.Time
+	UsageNames        []string
+	UsagePeriods      []string
+	UsageAmounts      []int64
+}
+
+type MoveLimitsRow struct {
+	Sequence  int32
+	UpdatedAt time.Time
+}
+
+// Changes the state of a movement as MoveMovement does, and gives back what it
+// counted against payout limits. An amount below zero is counted again, whatever the
+// limit is: the money has moved.
+func (q *Queries) MoveLimits(ctx context.Context, arg MoveLimitsParams) (MoveLimitsRow, error) {
+	row := q.db.QueryRow(ctx, moveLimits,
+		arg.ToState,
+		arg.Now,
+		arg.Result,
+		arg.Answer,
+		arg.Refusal,
+		arg.ProviderReference,
+		arg.FactID,
+		arg.ExpiresAt,
+		arg.Cost,
+		arg.DueAt,
+		arg.ID,
+		arg.Attempt,
+		arg.FromStates,
+		arg.PolledBefore,
+		arg.Event,
+		arg.Detail,
+		arg.CallbackID,
+		arg.CallbackEvent,
+		arg.CallbackUrl,
+		arg.CallbackBody,
+		arg.CallbackState,
+		arg.CallbackBucket,
+		arg.CallbackDueAt,
+		arg.UsageNames,
+		arg.UsagePeriods,
+		arg.UsageAmounts,
+	)
+	var i MoveLimitsRow
+	err := row.Scan(&i.Sequence, &i.UpdatedAt)
+	return i, err
+}
+
 const moveMovement = `-- name: MoveMovement :one
 WITH moved AS (
     UPDATE movements SET
@@ -417,16 +553,15 @@ WITH moved AS (
         cost = COALESCE(NULLIF($9::INT8, 0), movements.cost),
         paid_at = COALESCE($10, movements.paid_at),
         due_at = $11
-    WHERE movements.id = $12 AND movements.attempt = $13 AND movements.state = $14
-        AND ($1 <> 'unsent' OR movements.answer IS NULL)
-        AND (movements.asked_at IS NULL OR movements.asked_at <= $15::TIMESTAMPTZ)
+    WHERE movements.id = $12 AND movements.attempt = $13 AND movements.state = ANY($14::TEXT[])
+        AND (movements.polled_at IS NULL OR movements.polled_at <= $15::TIMESTAMPTZ)
         AND (movements.charge = '' OR $1 = 'pending')
     RETURNING movements.id, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode, movements.reference
-), story AS (
-    INSERT INTO movement_events (movement_id, sequence, event, at, detail)
+), logged AS (
+    INSERT INTO history (movement_id, sequence, event, at, detail)
     SELECT moved.id, moved.sequence, $16::TEXT, $2, $17::TEXT FROM moved
     RETURNING movement_id
-), told AS (
+), queued AS (
     INSERT INTO callbacks (
         merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
         created_at, due_bucket, due_at
@@ -459,8 +594,8 @@ type MoveMovementParams struct {
 	DueAt             *time.Time
 	ID                uuid.UUID
 	Attempt           int32
-	FromState         string
-	AskedBefore       time.Time
+	FromStates        []string
+	PolledBefore      time.Time
 	Event             string
 	Detail            string
 	CallbackID        uuid.UUID
@@ -482,10 +617,9 @@ type MoveMovementRow struct {
 	UpdatedAt time.Time
 }
 
-// Changes the state of a movement, if it still stands where the caller saw it,
-// and writes the event of its story in the same statement. What a merchant was
-// answered as pending, or where the caller says so what was asked about, is never
-// unsent. What was charged can't end here.
+// Changes the state of a movement, if it is still in one of the states that the
+// caller expects, and writes its history in the same statement. A movement that was
+// charged can't end here.
 func (q *Queries) MoveMovement(ctx context.Context, arg MoveMovementParams) (MoveMovementRow, error) {
 	row := q.db.QueryRow(ctx, moveMovement,
 		arg.ToState,
@@ -501,8 +635,8 @@ func (q *Queries) MoveMovement(ctx context.Context, arg MoveMovementParams) (Mov
 		arg.DueAt,
 		arg.ID,
 		arg.Attempt,
-		arg.FromState,
-		arg.AskedBefore,
+		arg.FromStates,
+		arg.PolledBefore,
 		arg.Event,
 		arg.Detail,
 		arg.CallbackID,
@@ -523,135 +657,11 @@ func (q *Queries) MoveMovement(ctx context.Context, arg MoveMovementParams) (Mov
 	return i, err
 }
 
-const movePaid = `-- name: MovePaid :one
-WITH moved AS (
-    UPDATE movements SET
-        state = $1, sequence = movements.sequence + 1, updated_at = $2, misses = 0,
-        result = COALESCE($3, movements.result),
-        answer = COALESCE($4, movements.answer),
-        refusal = COALESCE($5, movements.refusal),
-        provider_reference = COALESCE(NULLIF($6::TEXT, ''), provider_reference),
-        fact_id = COALESCE(NULLIF($7::TEXT, ''), fact_id),
-        expires_at = COALESCE($8, expires_at),
-        cost = COALESCE(NULLIF($9::INT8, 0), movements.cost),
-        due_at = $10
-    WHERE movements.id = $11 AND movements.attempt = $12 AND movements.state = $13
-        AND ($1 <> 'unsent' OR movements.answer IS NULL)
-        AND (movements.asked_at IS NULL OR movements.asked_at <= $14::TIMESTAMPTZ)
-        AND movements.charge <> ''
-    RETURNING movements.id, movements.attempt, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode,
-        movements.reference, movements.provider
-), story AS (
-    INSERT INTO movement_events (movement_id, sequence, event, at, detail)
-    SELECT moved.id, moved.sequence, $15::TEXT, $2, $16::TEXT FROM moved
-    RETURNING movement_id
-), told AS (
-    INSERT INTO callbacks (
-        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
-        created_at, due_bucket, due_at
-    )
-    SELECT moved.merchant_id, moved.mode, $17::UUID, moved.id, moved.sequence, $18::TEXT, moved.reference, $19::TEXT,
-        $20::TEXT, $21::TEXT, 0, $2, $22::INT4, $23
-    FROM moved WHERE $18::TEXT <> ''
-    RETURNING event_id
-), paid AS (
-    UPDATE ledger_balances SET available = ledger_balances.available + $24::INT8, held = ledger_balances.held + $25::INT8
-    FROM moved
-    WHERE ledger_balances.merchant_id = moved.merchant_id AND ledger_balances.mode = moved.mode
-        AND ($24::INT8 <> 0 OR $25::INT8 <> 0)
-    RETURNING ledger_balances.merchant_id
-), posted AS (
-    INSERT INTO ledger_transactions (
-        merchant_id, mode, subject, attempt, step, kind, provider, at, available, held, margin, cost, deposit, adjustments
-    )
-    SELECT moved.merchant_id, moved.mode, moved.id, moved.attempt, 2, $26::TEXT, moved.provider, $2,
-        $24::INT8, $25::INT8, $27::INT8, $28::INT8, $29::INT8, 0
-    FROM moved
-    RETURNING subject
-)
-SELECT moved.sequence, moved.updated_at FROM moved
-`
-
-type MovePaidParams struct {
-	ToState           string
-	Now               time.Time
-	Result            *string
-	Answer            *string
-	Refusal           *string
-	ProviderReference string
-	FactID            string
-	ExpiresAt         *time.Time
-	Cost              int64
-	DueAt             *time.Time
-	ID                uuid.UUID
-	Attempt           int32
-	FromState         string
-	AskedBefore       time.Time
-	Event             string
-	Detail            string
-	CallbackID        uuid.UUID
-	CallbackEvent     string
-	CallbackUrl       string
-	CallbackBody      string
-	CallbackState     string
-	CallbackBucket    int32
-	CallbackDueAt     *time.Time
-	PostedAvailable   int64
-	PostedHeld        int64
-	PostedKind        string
-	PostedMargin      int64
-	PostedCost        int64
-	PostedDeposit     int64
-}
-
-type MovePaidRow struct {
-	Sequence  int32
-	UpdatedAt time.Time
-}
-
-// Changes the state of a movement as MoveMovement does, and posts what follows.
-func (q *Queries) MovePaid(ctx context.Context, arg MovePaidParams) (MovePaidRow, error) {
-	row := q.db.QueryRow(ctx, movePaid,
-		arg.ToState,
-		arg.Now,
-		arg.Result,
-		arg.Answer,
-		arg.Refusal,
-		arg.ProviderReference,
-		arg.FactID,
-		arg.ExpiresAt,
-		arg.Cost,
-		arg.DueAt,
-		arg.ID,
-		arg.Attempt,
-		arg.FromState,
-		arg.AskedBefore,
-		arg.Event,
-		arg.Detail,
-		arg.CallbackID,
-		arg.CallbackEvent,
-		arg.CallbackUrl,
-		arg.CallbackBody,
-		arg.CallbackState,
-		arg.CallbackBucket,
-		arg.CallbackDueAt,
-		arg.PostedAvailable,
-		arg.PostedHeld,
-		arg.PostedKind,
-		arg.PostedMargin,
-		arg.PostedCost,
-		arg.PostedDeposit,
-	)
-	var i MovePaidRow
-	err := row.Scan(&i.Sequence, &i.UpdatedAt)
-	return i, err
-}
-
 const movementByID = `-- name: MovementByID :one
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
-    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
-    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem, paid_at
+SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
+    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
+    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
+    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
 FROM movements
 WHERE id = $1
 `
@@ -668,50 +678,50 @@ func (q *Queries) MovementByID(ctx context.Context, id uuid.UUID) (Movement, err
 		&i.Attempt,
 		&i.Operation,
 		&i.Provider,
+		&i.ConnectionOwner,
+		&i.ConnectionAccount,
+		&i.ConnectionVersion,
 		&i.State,
 		&i.Sequence,
 		&i.Amount,
+		&i.Fee,
+		&i.Cost,
+		&i.Charge,
+		&i.Usage,
 		&i.Request,
+		&i.Quote,
 		&i.Result,
 		&i.Answer,
 		&i.Refusal,
-		&i.ConnectionVersion,
 		&i.ProviderReference,
 		&i.FactID,
+		&i.Fingerprint,
+		&i.NameMatch,
+		&i.Delivered,
 		&i.CallbackUrl,
 		&i.RequestID,
 		&i.PolicyVersion,
 		&i.DecisionID,
-		&i.SendBy,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.SendBy,
 		&i.ExpiresAt,
-		&i.AskedAt,
+		&i.PolledAt,
 		&i.Misses,
 		&i.DueBucket,
 		&i.DueAt,
+		&i.PaidAt,
 		&i.PaidLateAt,
 		&i.ReversedAt,
-		&i.Cost,
-		&i.Charge,
-		&i.Quote,
-		&i.ConnectionOwner,
-		&i.ConnectionAccount,
-		&i.Fee,
-		&i.NameMatch,
-		&i.Spends,
-		&i.Delivered,
-		&i.Stem,
-		&i.PaidAt,
 	)
 	return i, err
 }
 
 const movementByKey = `-- name: MovementByKey :one
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
-    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
-    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem, paid_at
+SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
+    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
+    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
+    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
 FROM movements
 WHERE merchant_id = $1 AND mode = $2 AND kind = $3 AND reference = $4
 `
@@ -740,72 +750,124 @@ func (q *Queries) MovementByKey(ctx context.Context, arg MovementByKeyParams) (M
 		&i.Attempt,
 		&i.Operation,
 		&i.Provider,
+		&i.ConnectionOwner,
+		&i.ConnectionAccount,
+		&i.ConnectionVersion,
 		&i.State,
 		&i.Sequence,
 		&i.Amount,
+		&i.Fee,
+		&i.Cost,
+		&i.Charge,
+		&i.Usage,
 		&i.Request,
+		&i.Quote,
 		&i.Result,
 		&i.Answer,
 		&i.Refusal,
-		&i.ConnectionVersion,
 		&i.ProviderReference,
 		&i.FactID,
+		&i.Fingerprint,
+		&i.NameMatch,
+		&i.Delivered,
 		&i.CallbackUrl,
 		&i.RequestID,
 		&i.PolicyVersion,
 		&i.DecisionID,
-		&i.SendBy,
 		&i.CreatedAt,
 		&i.UpdatedAt,
+		&i.SendBy,
 		&i.ExpiresAt,
-		&i.AskedAt,
+		&i.PolledAt,
 		&i.Misses,
 		&i.DueBucket,
 		&i.DueAt,
+		&i.PaidAt,
 		&i.PaidLateAt,
 		&i.ReversedAt,
-		&i.Cost,
-		&i.Charge,
-		&i.Quote,
-		&i.ConnectionOwner,
-		&i.ConnectionAccount,
-		&i.Fee,
-		&i.NameMatch,
-		&i.Spends,
-		&i.Delivered,
-		&i.Stem,
-		&i.PaidAt,
 	)
 	return i, err
 }
 
-const movementEvents = `-- name: MovementEvents :many
-SELECT sequence, event, at, detail FROM movement_events
-WHERE movement_id = $1
-ORDER BY sequence
+const movementsByOthersID = `-- name: MovementsByOthersID :many
+SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
+    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
+    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
+    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
+FROM movements
+WHERE due_bucket = ANY($1::INT4[]) AND created_at >= $2 AND created_at < $3
+    AND (request_id = $4::TEXT OR decision_id = $4::TEXT OR provider_reference = $4::TEXT)
+ORDER BY created_at DESC
+LIMIT $5
 `
 
-type MovementEventsRow struct {
-	Sequence int32
-	Event    string
-	At       time.Time
-	Detail   string
+type MovementsByOthersIDParams struct {
+	Buckets []int32
+	Since   time.Time
+	Before  time.Time
+	ID      string
+	Most    int32
 }
 
-func (q *Queries) MovementEvents(ctx context.Context, movementID uuid.UUID) ([]MovementEventsRow, error) {
-	rows, err := q.db.Query(ctx, movementEvents, movementID)
+func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthersIDParams) ([]Movement, error) {
+	rows, err := q.db.Query(ctx, movementsByOthersID,
+		arg.Buckets,
+		arg.Since,
+		arg.Before,
+		arg.ID,
+		arg.Most,
+	)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []MovementEventsRow
+	var items []Movement
 	for rows.Next() {
-		var i MovementEventsRow
+		var i Movement
 		if err := rows.Scan(
+			&i.MerchantID,
+			&i.Mode,
+			&i.Kind,
+			&i.Reference,
+			&i.ID,
+			&i.Attempt,
+			&i.Operation,
+			&i.Provider,
+			&i.ConnectionOwner,
+			&i.ConnectionAccount,
+			&i.ConnectionVersion,
+			&i.State,
 			&i.Sequence,
-			&i.Event,
-			&i.At,
-			&i.Detail,
+			&i.Amount,
+			&i.Fee,
+			&i.Cost,
+			&i.Charge,
+			&i.Usage,
+			&i.Request,
+			&i.Quote,
+			&i.Result,
+			&i.Answer,
+			&i.Refusal,
+			&i.ProviderReference,
+			&i.FactID,
+			&i.Fingerprint,
+			&i.NameMatch,
+			&i.Delivered,
+			&i.CallbackUrl,
+			&i.RequestID,
+			&i.PolicyVersion,
+			&i.DecisionID,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.SendBy,
+			&i.ExpiresAt,
+			&i.PolledAt,
+			&i.Misses,
+			&i.DueBucket,
+			&i.DueAt,
+			&i.PaidAt,
+			&i.PaidLateAt,
+			&i.ReversedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -817,72 +879,128 @@ func (q *Queries) MovementEvents(ctx context.Context, movementID uuid.UUID) ([]M
 	return items, nil
 }
 
-const promiseMovement = `-- name: PromiseMovement :one
-UPDATE movements SET answer = $1::TEXT
-WHERE id = $2 AND attempt = $3 AND state = 'sending' AND answer IS NULL
-RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
-    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
-    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem, paid_at
+const movementsByReference = `-- name: MovementsByReference :many
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version,
+    m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint,
+    m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at,
+    m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at
+FROM merchants AS t
+JOIN movements AS m ON m.merchant_id = t.merchant_id
+WHERE m.mode = ANY($1::TEXT[]) AND m.kind = ANY($2::TEXT[]) AND m.reference = $3
+ORDER BY m.created_at DESC
+LIMIT $4
 `
 
-type PromiseMovementParams struct {
-	Answer  string
-	ID      uuid.UUID
-	Attempt int32
+type MovementsByReferenceParams struct {
+	Modes     []string
+	Kinds     []string
+	Reference string
+	Most      int32
 }
 
-// Keeps the answer of a movement of which nobody knows yet whether the provider
-// has it.
-func (q *Queries) PromiseMovement(ctx context.Context, arg PromiseMovementParams) (Movement, error) {
-	row := q.db.QueryRow(ctx, promiseMovement, arg.Answer, arg.ID, arg.Attempt)
-	var i Movement
-	err := row.Scan(
-		&i.MerchantID,
-		&i.Mode,
-		&i.Kind,
-		&i.Reference,
-		&i.ID,
-		&i.Attempt,
-		&i.Operation,
-		&i.Provider,
-		&i.State,
-		&i.Sequence,
-		&i.Amount,
-		&i.Request,
-		&i.Result,
-		&i.Answer,
-		&i.Refusal,
-		&i.ConnectionVersion,
-		&i.ProviderReference,
-		&i.FactID,
-		&i.CallbackUrl,
-		&i.RequestID,
-		&i.PolicyVersion,
-		&i.DecisionID,
-		&i.SendBy,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.ExpiresAt,
-		&i.AskedAt,
-		&i.Misses,
-		&i.DueBucket,
-		&i.DueAt,
-		&i.PaidLateAt,
-		&i.ReversedAt,
-		&i.Cost,
-		&i.Charge,
-		&i.Quote,
-		&i.ConnectionOwner,
-		&i.ConnectionAccount,
-		&i.Fee,
-		&i.NameMatch,
-		&i.Spends,
-		&i.Delivered,
-		&i.Stem,
-		&i.PaidAt,
+// Goes by the key, of each merchant.
+func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByReferenceParams) ([]Movement, error) {
+	rows, err := q.db.Query(ctx, movementsByReference,
+		arg.Modes,
+		arg.Kinds,
+		arg.Reference,
+		arg.Most,
 	)
-	return i, err
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Movement
+	for rows.Next() {
+		var i Movement
+		if err := rows.Scan(
+			&i.MerchantID,
+			&i.Mode,
+			&i.Kind,
+			&i.Reference,
+			&i.ID,
+			&i.Attempt,
+			&i.Operation,
+			&i.Provider,
+			&i.ConnectionOwner,
+			&i.ConnectionAccount,
+			&i.ConnectionVersion,
+			&i.State,
+			&i.Sequence,
+			&i.Amount,
+			&i.Fee,
+			&i.Cost,
+			&i.Charge,
+			&i.Usage,
+			&i.Request,
+			&i.Quote,
+			&i.Result,
+			&i.Answer,
+			&i.Refusal,
+			&i.ProviderReference,
+			&i.FactID,
+			&i.Fingerprint,
+			&i.NameMatch,
+			&i.Delivered,
+			&i.CallbackUrl,
+			&i.RequestID,
+			&i.PolicyVersion,
+			&i.DecisionID,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.SendBy,
+			&i.ExpiresAt,
+			&i.PolledAt,
+			&i.Misses,
+			&i.DueBucket,
+			&i.DueAt,
+			&i.PaidAt,
+			&i.PaidLateAt,
+			&i.ReversedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const pollMovement = `-- name: PollMovement :one
+UPDATE movements SET polled_at = $1, due_at = $2
+WHERE id = $3 AND attempt = $4 AND state = ANY($5::TEXT[]) AND state IN ('submitting', 'acknowledged', 'pending', 'succeeded', 'expired')
+    AND (polled_at IS NULL OR polled_at <= $6 OR polled_at > $7)
+RETURNING id
+`
+
+type PollMovementParams struct {
+	Now     *time.Time
+	DueAt   *time.Time
+	ID      uuid.UUID
+	Attempt int32
+	States  []string
+	Before  *time.Time
+	Ahead   *time.Time
+}
+
+// Takes the right to poll a movement as the caller saw it: at most one caller in any
+// replica gets it in each span. A caller that saw an earlier attempt gets none: it
+// would poll for that attempt, and where a poll resubmits, submit it again.
+func (q *Queries) PollMovement(ctx context.Context, arg PollMovementParams) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, pollMovement,
+		arg.Now,
+		arg.DueAt,
+		arg.ID,
+		arg.Attempt,
+		arg.States,
+		arg.Before,
+		arg.Ahead,
+	)
+	var id uuid.UUID
+	err := row.Scan(&id)
+	return id, err
 }
 
 const recordFact = `-- name: RecordFact :one
@@ -893,16 +1011,16 @@ WITH marked AS (
     WHERE movements.id = $4 AND (
         $2::TEXT = 'paid_late' AND movements.state IN ('expired', 'failed') AND movements.paid_late_at IS NULL
         OR $2::TEXT = 'reversed' AND (
-            movements.state = 'done' OR movements.kind = 'collection' AND movements.paid_late_at IS NOT NULL
+            movements.state = 'succeeded' OR movements.kind = 'collection' AND movements.paid_late_at IS NOT NULL
         ) AND movements.reversed_at IS NULL
     )
     RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.reference,
         movements.provider, movements.charge
-), story AS (
-    INSERT INTO movement_events (movement_id, sequence, event, at, detail)
+), logged AS (
+    INSERT INTO history (movement_id, sequence, event, at, detail)
     SELECT marked.id, marked.sequence, $2::TEXT, $1, $5::TEXT FROM marked
     RETURNING movement_id
-), told AS (
+), queued AS (
     INSERT INTO callbacks (
         merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
         created_at, due_bucket, due_at
@@ -950,11 +1068,10 @@ type RecordFactParams struct {
 	PostedDeposit   int64
 }
 
-// Records a fact about a movement that has ended, once, and its posting: money
-// that came after it had ended without it, or that the provider took back, that
-// or a success. The state stays; a second fact of the same sort is the operators' list's
-// alone. The reversal of what was charged without a posting is refused by the
-// constraint on kinds.
+// Records a fact after the end of a movement, once, with its posting: late money, or
+// a reversal of a success or of late money. The state stays. A second fact of the
+// same sort is only an exception. The reversal of a charged movement needs a posting:
+// the constraint on kinds refuses it without one.
 func (q *Queries) RecordFact(ctx context.Context, arg RecordFactParams) (int32, error) {
 	row := q.db.QueryRow(ctx, recordFact,
 		arg.Now,
@@ -981,14 +1098,358 @@ func (q *Queries) RecordFact(ctx context.Context, arg RecordFactParams) (int32, 
 	return sequence, err
 }
 
+const reserveBalance = `-- name: ReserveBalance :one
+WITH reserved AS (
+    INSERT INTO movements (
+        merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
+        amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
+        send_by, created_at, updated_at, misses, due_bucket, due_at, cost, charge, quote, connection_owner, connection_account
+    )
+    SELECT $1::TEXT, $2::TEXT, $3::TEXT, $4::TEXT, $5::UUID, 1, $6::TEXT, $7::TEXT, 'submitting', 1,
+        $8::INT8, $9::TEXT, $10::INT8, '', '', $11::TEXT, $12::TEXT, $13::TEXT,
+        $14::TEXT, $15::TIMESTAMPTZ, $16::TIMESTAMPTZ, $16::TIMESTAMPTZ, 0, $17::INT4,
+        $18::TIMESTAMPTZ, $19::INT8, $20::TEXT, $21::TEXT, $22::TEXT, $23::TEXT
+    WHERE EXISTS (
+        SELECT 1 FROM ledger_balances AS b
+        WHERE b.merchant_id = $1::TEXT AND b.mode = $2::TEXT AND b.available >= $8::INT8
+    )
+    ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
+        attempt = GREATEST(movements.attempt + 1, $24::INT4), operation = excluded.operation, provider = excluded.provider,
+        state = 'submitting', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
+        connection_version = excluded.connection_version,
+        callback_url = excluded.callback_url, request_id = excluded.request_id,
+        policy_version = excluded.policy_version, decision_id = excluded.decision_id,
+        send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
+        result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = NULL,
+        polled_at = NULL, misses = 0, due_at = excluded.due_at,
+        cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
+        connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
+    WHERE movements.state = 'not_submitted' AND ($24::INT4 = 0 OR movements.attempt < $24::INT4)
+    RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.provider
+), taken AS (
+    UPDATE ledger_balances SET available = ledger_balances.available + $25::INT8, held = ledger_balances.held + $26::INT8
+    FROM reserved
+    WHERE ledger_balances.merchant_id = reserved.merchant_id AND ledger_balances.mode = reserved.mode
+    RETURNING ledger_balances.merchant_id
+), posted AS (
+    INSERT INTO ledger_transactions (
+        merchant_id, mode, subject, attempt, step, kind, provider, at, available, held, margin, cost, deposit, adjustments
+    )
+    SELECT reserved.merchant_id, reserved.mode, reserved.id, reserved.attempt, 1, $27::TEXT, reserved.provider, $16::TIMESTAMPTZ,
+        $25::INT8, $26::INT8, $28::INT8, 0, 0, 0
+    FROM reserved
+    RETURNING subject
+)
+SELECT reserved.id, reserved.attempt, reserved.sequence FROM reserved
+`
+
+type ReserveBalanceParams struct {
+	MerchantID        string
+	Mode              string
+	Kind              string
+	Reference         string
+	ID                uuid.UUID
+	Operation         string
+	Provider          string
+	Amount            int64
+	Request           string
+	ConnectionVersion int64
+	CallbackUrl       string
+	RequestID         string
+	PolicyVersion     string
+	DecisionID        string
+	SendBy            time.Time
+	Now               time.Time
+	DueBucket         int32
+	DueAt             *time.Time
+	Cost              int64
+	Charge            string
+	Quote             *string
+	ConnectionOwner   string
+	ConnectionAccount string
+	Attempt           int32
+	PostedAvailable   int64
+	PostedHeld        int64
+	PostedKind        string
+	PostedMargin      int64
+}
+
+type ReserveBalanceRow struct {
+	ID       uuid.UUID
+	Attempt  int32
+	Sequence int32
+}
+
+// Reserves a reference as ReserveMovement does and takes its price from the balance.
+// No row comes back either when the balance is too small. Where two replicas both
+// saw a balance large enough for one of them, the constraint on the balance refuses
+// the later statement. It is a statement of its own because movements without a
+// balance must not pay for the ledger's part.
+func (q *Queries) ReserveBalance(ctx context.Context, arg ReserveBalanceParams) (ReserveBalanceRow, error) {
+	row := q.db.QueryRow(ctx, reserveBalance,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Kind,
+		arg.Reference,
+		arg.ID,
+		arg.Operation,
+		arg.Provider,
+		arg.Amount,
+		arg.Request,
+		arg.ConnectionVersion,
+		arg.CallbackUrl,
+		arg.RequestID,
+		arg.PolicyVersion,
+		arg.DecisionID,
+		arg.SendBy,
+		arg.Now,
+		arg.DueBucket,
+		arg.DueAt,
+		arg.Cost,
+		arg.Charge,
+		arg.Quote,
+		arg.ConnectionOwner,
+		arg.ConnectionAccount,
+		arg.Attempt,
+		arg.PostedAvailable,
+		arg.PostedHeld,
+		arg.PostedKind,
+		arg.PostedMargin,
+	)
+	var i ReserveBalanceRow
+	err := row.Scan(&i.ID, &i.Attempt, &i.Sequence)
+	return i, err
+}
+
+const reserveLimits = `-- name: ReserveLimits :one
+WITH reserved AS (
+    INSERT INTO movements (
+        merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
+        amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
+        send_by, created_at, updated_at, misses, due_bucket, due_at, cost, charge, quote, connection_owner, connection_account,
+        fee, name_match, usage, fingerprint
+    )
+    SELECT $1::TEXT, $2::TEXT, $3::TEXT, $4::TEXT, $5::UUID, 1, $6::TEXT, $7::TEXT, 'submitting', 1,
+        $8::INT8, $9::TEXT, $10::INT8, '', '', $11::TEXT, $12::TEXT, $13::TEXT,
+        $14::TEXT, $15::TIMESTAMPTZ, $16::TIMESTAMPTZ, $16::TIMESTAMPTZ, 0, $17::INT4,
+        $18::TIMESTAMPTZ, 0, '', $19::TEXT, $20::TEXT, $21::TEXT,
+        $22::INT8, $23::BOOL, $24::TEXT, $25::TEXT
+    WHERE NOT EXISTS (
+        SELECT 1 FROM (
+            SELECT UNNEST($26::TEXT[]) AS name, UNNEST($27::TEXT[]) AS period,
+                UNNEST($28::INT8[]) AS amount, UNNEST($29::INT8[]) AS ceiling
+        ) AS s
+        LEFT JOIN usage AS u ON u.merchant_id = $1::TEXT AND u.mode = $2::TEXT AND u.name = s.name AND u.period = s.period
+        WHERE COALESCE(u.used, 0) + s.amount > s.ceiling
+    )
+    ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
+        attempt = movements.attempt + 1, operation = excluded.operation, provider = excluded.provider,
+        state = 'submitting', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
+        connection_version = excluded.connection_version,
+        callback_url = excluded.callback_url, request_id = excluded.request_id,
+        policy_version = excluded.policy_version, decision_id = excluded.decision_id,
+        send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
+        result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = NULL,
+        polled_at = NULL, misses = 0, due_at = excluded.due_at,
+        cost = 0, charge = '', quote = excluded.quote,
+        connection_owner = excluded.connection_owner, connection_account = excluded.connection_account,
+        fee = excluded.fee, name_match = excluded.name_match, usage = excluded.usage, delivered = FALSE
+    WHERE movements.state = 'not_submitted' AND ($30::INT4 = 0 OR movements.attempt + 1 = $30::INT4)
+    RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode
+), counted AS (
+    INSERT INTO usage (merchant_id, mode, name, period, used, ceiling)
+    SELECT reserved.merchant_id, reserved.mode, s.name, s.period, s.amount, s.ceiling
+    FROM reserved, (
+        SELECT UNNEST($26::TEXT[]) AS name, UNNEST($27::TEXT[]) AS period,
+            UNNEST($28::INT8[]) AS amount, UNNEST($29::INT8[]) AS ceiling
+    ) AS s
+    ON CONFLICT (merchant_id, mode, name, period) DO UPDATE SET used = usage.used + excluded.used, ceiling = excluded.ceiling
+    RETURNING merchant_id
+)
+SELECT reserved.id, reserved.attempt, reserved.sequence FROM reserved
+`
+
+type ReserveLimitsParams struct {
+	MerchantID        string
+	Mode              string
+	Kind              string
+	Reference         string
+	ID                uuid.UUID
+	Operation         string
+	Provider          string
+	Amount            int64
+	Request           string
+	ConnectionVersion int64
+	CallbackUrl       string
+	RequestID         string
+	PolicyVersion     string
+	DecisionID        string
+	SendBy            time.Time
+	Now               time.Time
+	DueBucket         int32
+	DueAt             *time.Time
+	Quote             *string
+	ConnectionOwner   string
+	ConnectionAccount string
+	Fee               int64
+	NameMatch         *bool
+	Usage             *string
+	Fingerprint       string
+	UsageNames        []string
+	UsagePeriods      []string
+	UsageAmounts      []int64
+	UsageCeilings     []int64
+	Attempt           int32
+}
+
+type ReserveLimitsRow struct {
+	ID       uuid.UUID
+	Attempt  int32
+	Sequence int32
+}
+
+// Reserves a reference as ReserveMovement does and counts it against payout limits.
+// No row comes back either where one of them would be exceeded. Where two replicas
+// both saw room for one of them, the constraint on usage refuses the later statement.
+func (q *Queries) ReserveLimits(ctx context.Context, arg ReserveLimitsParams) (ReserveLimitsRow, error) {
+	row := q.db.QueryRow(ctx, reserveLimits,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Kind,
+		arg.Reference,
+		arg.ID,
+		arg.Operation,
+		arg.Provider,
+		arg.Amount,
+		arg.Request,
+		arg.ConnectionVersion,
+		arg.CallbackUrl,
+		arg.RequestID,
+		arg.PolicyVersion,
+		arg.DecisionID,
+		arg.SendBy,
+		arg.Now,
+		arg.DueBucket,
+		arg.DueAt,
+		arg.Quote,
+		arg.ConnectionOwner,
+		arg.ConnectionAccount,
+		arg.Fee,
+		arg.NameMatch,
+		arg.Usage,
+		arg.Fingerprint,
+		arg.UsageNames,
+		arg.UsagePeriods,
+		arg.UsageAmounts,
+		arg.UsageCeilings,
+		arg.Attempt,
+	)
+	var i ReserveLimitsRow
+	err := row.Scan(&i.ID, &i.Attempt, &i.Sequence)
+	return i, err
+}
+
+const reserveMovement = `-- name: ReserveMovement :one
+INSERT INTO movements (
+    merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
+    amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
+    send_by, created_at, updated_at, misses, due_bucket, due_at, cost, charge, quote, connection_owner, connection_account
+)
+VALUES (
+    $1, $2, $3, $4, $5, 1, $6, $7, 'submitting', 1,
+    $8, $9, $10, '', '', $11, $12, $13, $14,
+    $15, $16, $16, 0, $17, $18, $19, '', $20, $21, $22
+)
+ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
+    attempt = GREATEST(movements.attempt + 1, $23::INT4), operation = excluded.operation, provider = excluded.provider,
+    state = 'submitting', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
+    connection_version = excluded.connection_version,
+    callback_url = excluded.callback_url, request_id = excluded.request_id,
+    policy_version = excluded.policy_version, decision_id = excluded.decision_id,
+    send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
+    result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = NULL,
+    polled_at = NULL, misses = 0, due_at = excluded.due_at,
+    cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
+    connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
+WHERE movements.state = 'not_submitted' AND ($23::INT4 = 0 OR movements.attempt < $23::INT4)
+RETURNING id, attempt, sequence
+`
+
+type ReserveMovementParams struct {
+	MerchantID        string
+	Mode              string
+	Kind              string
+	Reference         string
+	ID                uuid.UUID
+	Operation         string
+	Provider          string
+	Amount            int64
+	Request           string
+	ConnectionVersion int64
+	CallbackUrl       string
+	RequestID         string
+	PolicyVersion     string
+	DecisionID        string
+	SendBy            time.Time
+	Now               time.Time
+	DueBucket         int32
+	DueAt             *time.Time
+	Cost              int64
+	Quote             *string
+	ConnectionOwner   string
+	ConnectionAccount string
+	Attempt           int32
+}
+
+type ReserveMovementRow struct {
+	ID       uuid.UUID
+	Attempt  int32
+	Sequence int32
+}
+
+// Reserves a reference and nothing else: a new row, or a row whose last attempt was
+// proven not submitted, of which nothing stays. The new attempt has the number that
+// the caller names, or the next one. No row comes back when the reference is taken,
+// or that number was passed.
+func (q *Queries) ReserveMovement(ctx context.Context, arg ReserveMovementParams) (ReserveMovementRow, error) {
+	row := q.db.QueryRow(ctx, reserveMovement,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Kind,
+		arg.Reference,
+		arg.ID,
+		arg.Operation,
+		arg.Provider,
+		arg.Amount,
+		arg.Request,
+		arg.ConnectionVersion,
+		arg.CallbackUrl,
+		arg.RequestID,
+		arg.PolicyVersion,
+		arg.DecisionID,
+		arg.SendBy,
+		arg.Now,
+		arg.DueBucket,
+		arg.DueAt,
+		arg.Cost,
+		arg.Quote,
+		arg.ConnectionOwner,
+		arg.ConnectionAccount,
+		arg.Attempt,
+	)
+	var i ReserveMovementRow
+	err := row.Scan(&i.ID, &i.Attempt, &i.Sequence)
+	return i, err
+}
+
 const supplementMovement = `-- name: SupplementMovement :one
 WITH filled AS (
     UPDATE movements SET result = $1::TEXT, sequence = movements.sequence + 1
-    WHERE movements.id = $2 AND movements.attempt = $3 AND movements.state = 'done' AND movements.reversed_at IS NULL
+    WHERE movements.id = $2 AND movements.attempt = $3 AND movements.state = 'succeeded' AND movements.reversed_at IS NULL
         AND COALESCE(movements.result, '') = $4::TEXT
     RETURNING movements.id, movements.sequence
-), story AS (
-    INSERT INTO movement_events (movement_id, sequence, event, at, detail)
+), logged AS (
+    INSERT INTO history (movement_id, sequence, event, at, detail)
     SELECT filled.id, filled.sequence, $5::TEXT, $6, $7::TEXT FROM filled
     RETURNING movement_id
 )
@@ -1005,9 +1466,9 @@ type SupplementMovementParams struct {
 	Detail  string
 }
 
-// Puts a fuller result in the place of the one that a movement was done with, if
-// that still stands there, and writes the event of its story in the same
-// statement. The state stays.
+// Replaces the result of a succeeded movement with a fuller one, if it still has the
+// one that the caller saw, and writes its history in the same statement. The state
+// stays.
 func (q *Queries) SupplementMovement(ctx context.Context, arg SupplementMovementParams) (int32, error) {
 	row := q.db.QueryRow(ctx, supplementMovement,
 		arg.Result,

@@ -95,7 +95,7 @@ WHERE mode = @mode AND at <= @at
 GROUP BY provider
 ORDER BY provider;
 
--- name: Statement :many
+-- name: AccountStatement :many
 -- Transactions of one time follow each other as they did for their subject.
 SELECT t.subject, t.attempt, t.step, t.kind, t.provider, t.at, t.available, t.held, t.margin, t.cost, t.deposit, t.adjustments,
     COALESCE(m.reference, a.reference, '')::TEXT AS reference

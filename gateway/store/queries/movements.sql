@@ -1,45 +1,45 @@
--- name: ClaimMovement :one
--- Claims a reference that nothing is paid for from a balance: a new row, or a row
--- whose last attempt was proven never sent, of which nothing may reach the next.
--- The next is the attempt that the caller names, or the next number. No row comes
--- back when the reference is taken, or that number was passed.
+-- name: ReserveMovement :one
+-- Reserves a reference and nothing else: a new row, or a row whose last attempt was
+-- proven not submitted, of which nothing stays. The new attempt has the number that
+-- the caller names, or the next one. No row comes back when the reference is taken,
+-- or that number was passed.
 INSERT INTO movements (
     merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
     amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
     send_by, created_at, updated_at, misses, due_bucket, due_at, cost, charge, quote, connection_owner, connection_account
 )
 VALUES (
-    @merchant_id, @mode, @kind, @reference, @id, 1, @operation, @provider, 'sending', 1,
+    @merchant_id, @mode, @kind, @reference, @id, 1, @operation, @provider, 'submitting', 1,
     @amount, @request, @connection_version, '', '', @callback_url, @request_id, @policy_version, @decision_id,
     @send_by, @now, @now, 0, @due_bucket, @due_at, @cost, '', sqlc.narg(quote), @connection_owner, @connection_account
 )
 ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
     attempt = GREATEST(movements.attempt + 1, @attempt::INT4), operation = excluded.operation, provider = excluded.provider,
-    state = 'sending', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
+    state = 'submitting', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
     connection_version = excluded.connection_version,
     callback_url = excluded.callback_url, request_id = excluded.request_id,
     policy_version = excluded.policy_version, decision_id = excluded.decision_id,
     send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
     result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = NULL,
-    asked_at = NULL, misses = 0, due_at = excluded.due_at,
+    polled_at = NULL, misses = 0, due_at = excluded.due_at,
     cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
     connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
-WHERE movements.state = 'unsent' AND (@attempt::INT4 = 0 OR movements.attempt < @attempt::INT4)
+WHERE movements.state = 'not_submitted' AND (@attempt::INT4 = 0 OR movements.attempt < @attempt::INT4)
 RETURNING id, attempt, sequence;
 
--- name: ClaimPaid :one
--- Claims a reference as ClaimMovement does and takes its price from the balance.
--- No row comes back either when the balance is too small. What two replicas take
--- at once from a balance seen large enough by both, the constraint on the balance
--- refuses, and with it the whole statement. It is a statement of its own because
--- what touches no balance must not pay for the ledger's part.
-WITH claimed AS (
+-- name: ReserveBalance :one
+-- Reserves a reference as ReserveMovement does and takes its price from the balance.
+-- No row comes back either when the balance is too small. Where two replicas both
+-- saw a balance large enough for one of them, the constraint on the balance refuses
+-- the later statement. It is a statement of its own because movements without a
+-- balance must not pay for the ledger's part.
+WITH reserved AS (
     INSERT INTO movements (
         merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
         amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
         send_by, created_at, updated_at, misses, due_bucket, due_at, cost, charge, quote, connection_owner, connection_account
     )
-    SELECT @merchant_id::TEXT, @mode::TEXT, @kind::TEXT, @reference::TEXT, @id::UUID, 1, @operation::TEXT, @provider::TEXT, 'sending', 1,
+    SELECT @merchant_id::TEXT, @mode::TEXT, @kind::TEXT, @reference::TEXT, @id::UUID, 1, @operation::TEXT, @provider::TEXT, 'submitting', 1,
         @amount::INT8, @request::TEXT, @connection_version::INT8, '', '', @callback_url::TEXT, @request_id::TEXT, @policy_version::TEXT,
         @decision_id::TEXT, @send_by::TIMESTAMPTZ, @now::TIMESTAMPTZ, @now::TIMESTAMPTZ, 0, @due_bucket::INT4,
         sqlc.narg(due_at)::TIMESTAMPTZ, @cost::INT8, @charge::TEXT, sqlc.narg(quote)::TEXT, @connection_owner::TEXT, @connection_account::TEXT
@@ -49,38 +49,87 @@ WITH claimed AS (
     )
     ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
         attempt = GREATEST(movements.attempt + 1, @attempt::INT4), operation = excluded.operation, provider = excluded.provider,
-        state = 'sending', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
+        state = 'submitting', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
         connection_version = excluded.connection_version,
         callback_url = excluded.callback_url, request_id = excluded.request_id,
         policy_version = excluded.policy_version, decision_id = excluded.decision_id,
         send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
         result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = NULL,
-        asked_at = NULL, misses = 0, due_at = excluded.due_at,
+        polled_at = NULL, misses = 0, due_at = excluded.due_at,
         cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
         connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
-    WHERE movements.state = 'unsent' AND (@attempt::INT4 = 0 OR movements.attempt < @attempt::INT4)
+    WHERE movements.state = 'not_submitted' AND (@attempt::INT4 = 0 OR movements.attempt < @attempt::INT4)
     RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.provider
 ), taken AS (
     UPDATE ledger_balances SET available = ledger_balances.available + @posted_available::INT8, held = ledger_balances.held + @posted_held::INT8
-    FROM claimed
-    WHERE ledger_balances.merchant_id = claimed.merchant_id AND ledger_balances.mode = claimed.mode
+    FROM reserved
+    WHERE ledger_balances.merchant_id = reserved.merchant_id AND ledger_balances.mode = reserved.mode
     RETURNING ledger_balances.merchant_id
 ), posted AS (
     INSERT INTO ledger_transactions (
         merchant_id, mode, subject, attempt, step, kind, provider, at, available, held, margin, cost, deposit, adjustments
     )
-    SELECT claimed.merchant_id, claimed.mode, claimed.id, claimed.attempt, 1, @posted_kind::TEXT, claimed.provider, @now::TIMESTAMPTZ,
+    SELECT reserved.merchant_id, reserved.mode, reserved.id, reserved.attempt, 1, @posted_kind::TEXT, reserved.provider, @now::TIMESTAMPTZ,
         @posted_available::INT8, @posted_held::INT8, @posted_margin::INT8, 0, 0, 0
-    FROM claimed
+    FROM reserved
     RETURNING subject
 )
-SELECT claimed.id, claimed.attempt, claimed.sequence FROM claimed;
+SELECT reserved.id, reserved.attempt, reserved.sequence FROM reserved;
+
+-- name: ReserveLimits :one
+-- Reserves a reference as ReserveMovement does and counts it against payout limits.
+-- No row comes back either where one of them would be exceeded. Where two replicas
+-- both saw room for one of them, the constraint on usage refuses the later statement.
+WITH reserved AS (
+    INSERT INTO movements (
+        merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
+        amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
+        send_by, created_at, updated_at, misses, due_bucket, due_at, cost, charge, quote, connection_owner, connection_account,
+        fee, name_match, usage, fingerprint
+    )
+    SELECT @merchant_id::TEXT, @mode::TEXT, @kind::TEXT, @reference::TEXT, @id::UUID, 1, @operation::TEXT, @provider::TEXT, 'submitting', 1,
+        @amount::INT8, @request::TEXT, @connection_version::INT8, '', '', @callback_url::TEXT, @request_id::TEXT, @policy_version::TEXT,
+        @decision_id::TEXT, @send_by::TIMESTAMPTZ, @now::TIMESTAMPTZ, @now::TIMESTAMPTZ, 0, @due_bucket::INT4,
+        sqlc.narg(due_at)::TIMESTAMPTZ, 0, '', sqlc.narg(quote)::TEXT, @connection_owner::TEXT, @connection_account::TEXT,
+        @fee::INT8, sqlc.narg(name_match)::BOOL, sqlc.narg(usage)::TEXT, @fingerprint::TEXT
+    WHERE NOT EXISTS (
+        SELECT 1 FROM (
+            SELECT UNNEST(@usage_names::TEXT[]) AS name, UNNEST(@usage_periods::TEXT[]) AS period,
+                UNNEST(@usage_amounts::INT8[]) AS amount, UNNEST(@usage_ceilings::INT8[]) AS ceiling
+        ) AS s
+        LEFT JOIN usage AS u ON u.merchant_id = @merchant_id::TEXT AND u.mode = @mode::TEXT AND u.name = s.name AND u.period = s.period
+        WHERE COALESCE(u.used, 0) + s.amount > s.ceiling
+    )
+    ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
+        attempt = movements.attempt + 1, operation = excluded.operation, provider = excluded.provider,
+        state = 'submitting', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
+        connection_version = excluded.connection_version,
+        callback_url = excluded.callback_url, request_id = excluded.request_id,
+        policy_version = excluded.policy_version, decision_id = excluded.decision_id,
+        send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
+        result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = NULL,
+        polled_at = NULL, misses = 0, due_at = excluded.due_at,
+        cost = 0, charge = '', quote = excluded.quote,
+        connection_owner = excluded.connection_owner, connection_account = excluded.connection_account,
+        fee = excluded.fee, name_match = excluded.name_match, usage = excluded.usage, delivered = FALSE
+    WHERE movements.state = 'not_submitted' AND (@attempt::INT4 = 0 OR movements.attempt + 1 = @attempt::INT4)
+    RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode
+), counted AS (
+    INSERT INTO usage (merchant_id, mode, name, period, used, ceiling)
+    SELECT reserved.merchant_id, reserved.mode, s.name, s.period, s.amount, s.ceiling
+    FROM reserved, (
+        SELECT UNNEST(@usage_names::TEXT[]) AS name, UNNEST(@usage_periods::TEXT[]) AS period,
+            UNNEST(@usage_amounts::INT8[]) AS amount, UNNEST(@usage_ceilings::INT8[]) AS ceiling
+    ) AS s
+    ON CONFLICT (merchant_id, mode, name, period) DO UPDATE SET used = usage.used + excluded.used, ceiling = excluded.ceiling
+    RETURNING merchant_id
+)
+SELECT reserved.id, reserved.attempt, reserved.sequence FROM reserved;
 
 -- name: MoveMovement :one
--- Changes the state of a movement, if it still stands where the caller saw it,
--- and writes the event of its story in the same statement. What a merchant was
--- answered as pending, or where the caller says so what was asked about, is never
--- unsent. What was charged can't end here.
+-- Changes the state of a movement, if it is still in one of the states that the
+-- caller expects, and writes its history in the same statement. A movement that was
+-- charged can't end here.
 WITH moved AS (
     UPDATE movements SET
         state = @to_state, sequence = movements.sequence + 1, updated_at = @now, misses = 0,
@@ -93,16 +142,15 @@ WITH moved AS (
         cost = COALESCE(NULLIF(@cost::INT8, 0), movements.cost),
         paid_at = COALESCE(sqlc.narg(paid_at), movements.paid_at),
         due_at = sqlc.narg(due_at)
-    WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state = @from_state
-        AND (@to_state <> 'unsent' OR movements.answer IS NULL)
-        AND (movements.asked_at IS NULL OR movements.asked_at <= @asked_before::TIMESTAMPTZ)
+    WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state = ANY(@from_states::TEXT[])
+        AND (movements.polled_at IS NULL OR movements.polled_at <= @polled_before::TIMESTAMPTZ)
         AND (movements.charge = '' OR @to_state = 'pending')
     RETURNING movements.id, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode, movements.reference
-), story AS (
-    INSERT INTO movement_events (movement_id, sequence, event, at, detail)
+), logged AS (
+    INSERT INTO history (movement_id, sequence, event, at, detail)
     SELECT moved.id, moved.sequence, @event::TEXT, @now, @detail::TEXT FROM moved
     RETURNING movement_id
-), told AS (
+), queued AS (
     INSERT INTO callbacks (
         merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
         created_at, due_bucket, due_at
@@ -120,7 +168,7 @@ WITH moved AS (
 )
 SELECT moved.sequence, moved.updated_at FROM moved;
 
--- name: MovePaid :one
+-- name: MoveBalance :one
 -- Changes the state of a movement as MoveMovement does, and posts what follows.
 WITH moved AS (
     UPDATE movements SET
@@ -133,17 +181,16 @@ WITH moved AS (
         expires_at = COALESCE(sqlc.narg(expires_at), expires_at),
         cost = COALESCE(NULLIF(@cost::INT8, 0), movements.cost),
         due_at = sqlc.narg(due_at)
-    WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state = @from_state
-        AND (@to_state <> 'unsent' OR movements.answer IS NULL)
-        AND (movements.asked_at IS NULL OR movements.asked_at <= @asked_before::TIMESTAMPTZ)
+    WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state = ANY(@from_states::TEXT[])
+        AND (movements.polled_at IS NULL OR movements.polled_at <= @polled_before::TIMESTAMPTZ)
         AND movements.charge <> ''
     RETURNING movements.id, movements.attempt, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode,
         movements.reference, movements.provider
-), story AS (
-    INSERT INTO movement_events (movement_id, sequence, event, at, detail)
+), logged AS (
+    INSERT INTO history (movement_id, sequence, event, at, detail)
     SELECT moved.id, moved.sequence, @event::TEXT, @now, @detail::TEXT FROM moved
     RETURNING movement_id
-), told AS (
+), queued AS (
     INSERT INTO callbacks (
         merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
         created_at, due_bucket, due_at
@@ -169,12 +216,53 @@ WITH moved AS (
 )
 SELECT moved.sequence, moved.updated_at FROM moved;
 
+-- name: MoveLimits :one
+-- Changes the state of a movement as MoveMovement does, and gives back what it
+-- counted against payout limits. An amount below zero is counted again, whatever the
+-- limit is: the money has moved.
+WITH moved AS (
+    UPDATE movements SET
+        state = @to_state, sequence = movements.sequence + 1, updated_at = @now, misses = 0,
+        result = COALESCE(sqlc.narg(result), movements.result),
+        answer = COALESCE(sqlc.narg(answer), movements.answer),
+        refusal = COALESCE(sqlc.narg(refusal), movements.refusal),
+        provider_reference = COALESCE(NULLIF(@provider_reference::TEXT, ''), provider_reference),
+        fact_id = COALESCE(NULLIF(@fact_id::TEXT, ''), fact_id),
+        expires_at = COALESCE(sqlc.narg(expires_at), expires_at),
+        cost = COALESCE(NULLIF(@cost::INT8, 0), movements.cost),
+        due_at = sqlc.narg(due_at)
+    WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state = ANY(@from_states::TEXT[])
+        AND (movements.polled_at IS NULL OR movements.polled_at <= @polled_before::TIMESTAMPTZ)
+        AND (movements.charge = '' OR @to_state = 'pending')
+    RETURNING movements.id, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode, movements.reference
+), logged AS (
+    INSERT INTO history (movement_id, sequence, event, at, detail)
+    SELECT moved.id, moved.sequence, @event::TEXT, @now, @detail::TEXT FROM moved
+    RETURNING movement_id
+), queued AS (
+    INSERT INTO callbacks (
+        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
+        created_at, due_bucket, due_at
+    )
+    SELECT moved.merchant_id, moved.mode, @callback_id::UUID, moved.id, moved.sequence, @callback_event::TEXT, moved.reference, @callback_url::TEXT,
+        @callback_body::TEXT, @callback_state::TEXT, 0, @now, @callback_bucket::INT4, sqlc.narg(callback_due_at)
+    FROM moved WHERE @callback_event::TEXT <> ''
+    RETURNING event_id
+), released AS (
+    UPDATE usage SET used = GREATEST(usage.used - s.amount, 0), ceiling = GREATEST(usage.ceiling, usage.used - s.amount)
+    FROM moved, (
+        SELECT UNNEST(@usage_names::TEXT[]) AS name, UNNEST(@usage_periods::TEXT[]) AS period, UNNEST(@usage_amounts::INT8[]) AS amount
+    ) AS s
+    WHERE usage.merchant_id = moved.merchant_id AND usage.mode = moved.mode AND usage.name = s.name AND usage.period = s.period
+    RETURNING usage.merchant_id
+)
+SELECT moved.sequence, moved.updated_at FROM moved;
+
 -- name: RecordFact :one
--- Records a fact about a movement that has ended, once, and its posting: money
--- that came after it had ended without it, or that the provider took back, that
--- or a success. The state stays; a second fact of the same sort is the operators' list's
--- alone. The reversal of what was charged without a posting is refused by the
--- constraint on kinds.
+-- Records a fact after the end of a movement, once, with its posting: late money, or
+-- a reversal of a success or of late money. The state stays. A second fact of the
+-- same sort is only an exception. The reversal of a charged movement needs a posting:
+-- the constraint on kinds refuses it without one.
 WITH marked AS (
     UPDATE movements SET sequence = movements.sequence + 1, updated_at = @now, due_at = NULL,
         paid_late_at = CASE WHEN @event::TEXT = 'paid_late' THEN @at ELSE movements.paid_late_at END,
@@ -182,16 +270,16 @@ WITH marked AS (
     WHERE movements.id = @id AND (
         @event::TEXT = 'paid_late' AND movements.state IN ('expired', 'failed') AND movements.paid_late_at IS NULL
         OR @event::TEXT = 'reversed' AND (
-            movements.state = 'done' OR movements.kind = 'collection' AND movements.paid_late_at IS NOT NULL
+            movements.state = 'succeeded' OR movements.kind = 'collection' AND movements.paid_late_at IS NOT NULL
         ) AND movements.reversed_at IS NULL
     )
     RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.reference,
         movements.provider, movements.charge
-), story AS (
-    INSERT INTO movement_events (movement_id, sequence, event, at, detail)
+), logged AS (
+    INSERT INTO history (movement_id, sequence, event, at, detail)
     SELECT marked.id, marked.sequence, @event::TEXT, @now, @detail::TEXT FROM marked
     RETURNING movement_id
-), told AS (
+), queued AS (
     INSERT INTO callbacks (
         merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
         created_at, due_bucket, due_at
@@ -217,83 +305,116 @@ WITH marked AS (
 )
 SELECT marked.sequence FROM marked;
 
--- name: MovementByKey :one
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
-    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
-    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem, paid_at
-FROM movements
-WHERE merchant_id = @merchant_id AND mode = @mode AND kind = @kind AND reference = @reference;
-
--- name: MovementByID :one
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
-    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
-    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem, paid_at
-FROM movements
-WHERE id = @id;
-
--- name: DueMovements :many
--- The lower bound keeps the scan off the tombstones of work already done.
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
-    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
-    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem, paid_at
-FROM movements
-WHERE due_bucket = ANY(@buckets::INT4[]) AND due_at IS NOT NULL AND due_at >= @since AND due_at <= @now
-ORDER BY due_at
-LIMIT @most;
-
--- name: PromiseMovement :one
--- Keeps the answer of a movement of which nobody knows yet whether the provider
--- has it.
-UPDATE movements SET answer = @answer::TEXT
-WHERE id = @id AND attempt = @attempt AND state = 'sending' AND answer IS NULL
-RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence, amount, request, result, answer,
-    refusal, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id, send_by, created_at, updated_at,
-    expires_at, asked_at, misses, due_bucket, due_at, paid_late_at, reversed_at, cost, charge, quote, connection_owner, connection_account,
-    fee, name_match, spends, delivered, stem, paid_at;
-
--- name: AskMovement :one
--- Takes the right to ask the provider about a movement as the caller saw it: at
--- most one caller in any replica gets it in each span. Whoever saw an earlier
--- attempt would ask for that, and where asking is to send again, send it.
-UPDATE movements SET asked_at = @now, due_at = @due_at
-WHERE id = @id AND attempt = @attempt AND state = @state AND state IN ('sending', 'pending', 'expired', 'done')
-    AND (asked_at IS NULL OR asked_at <= @before OR asked_at > @ahead)
-RETURNING id;
-
--- name: MissMovement :one
--- Counts a lookup that proved the movement is not at the provider.
-UPDATE movements SET misses = misses + 1, due_at = @due_at
-WHERE id = @id AND attempt = @attempt AND state = 'sending'
-RETURNING misses;
+-- name: AcknowledgeMovement :one
+-- Keeps the answer that a merchant is about to read while nobody knows yet whether
+-- the provider has the movement.
+UPDATE movements SET state = 'acknowledged', answer = @answer::TEXT
+WHERE id = @id AND attempt = @attempt AND state = 'submitting'
+RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
+    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
+    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
+    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at;
 
 -- name: CompleteMovement :execrows
--- Adds what the call answered to a movement that somebody else's news had
--- already moved on, so that a replay finds the first answer.
+-- Adds the call's answer to a movement that another fact had moved on before, so
+-- that a replay finds the first answer.
 UPDATE movements SET result = COALESCE(sqlc.narg(result), movements.result), answer = sqlc.narg(answer),
     provider_reference = COALESCE(NULLIF(@provider_reference::TEXT, ''), provider_reference),
     expires_at = COALESCE(sqlc.narg(expires_at), expires_at)
-WHERE id = @id AND attempt = @attempt AND answer IS NULL AND state IN ('pending', 'done', 'failed', 'expired');
+WHERE id = @id AND attempt = @attempt AND answer IS NULL AND state IN ('pending', 'succeeded', 'failed', 'expired');
 
 -- name: SupplementMovement :one
--- Puts a fuller result in the place of the one that a movement was done with, if
--- that still stands there, and writes the event of its story in the same
--- statement. The state stays.
+-- Replaces the result of a succeeded movement with a fuller one, if it still has the
+-- one that the caller saw, and writes its history in the same statement. The state
+-- stays.
 WITH filled AS (
     UPDATE movements SET result = @result::TEXT, sequence = movements.sequence + 1
-    WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state = 'done' AND movements.reversed_at IS NULL
+    WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state = 'succeeded' AND movements.reversed_at IS NULL
         AND COALESCE(movements.result, '') = @earlier::TEXT
     RETURNING movements.id, movements.sequence
-), story AS (
-    INSERT INTO movement_events (movement_id, sequence, event, at, detail)
+), logged AS (
+    INSERT INTO history (movement_id, sequence, event, at, detail)
     SELECT filled.id, filled.sequence, @event::TEXT, @now, @detail::TEXT FROM filled
     RETURNING movement_id
 )
 SELECT filled.sequence FROM filled;
 
--- name: MovementEvents :many
-SELECT sequence, event, at, detail FROM movement_events
-WHERE movement_id = @movement_id
-ORDER BY sequence;
+-- name: PollMovement :one
+-- Takes the right to poll a movement as the caller saw it: at most one caller in any
+-- replica gets it in each span. A caller that saw an earlier attempt gets none: it
+-- would poll for that attempt, and where a poll resubmits, submit it again.
+UPDATE movements SET polled_at = @now, due_at = @due_at
+WHERE id = @id AND attempt = @attempt AND state = ANY(@states::TEXT[]) AND state IN ('submitting', 'acknowledged', 'pending', 'succeeded', 'expired')
+    AND (polled_at IS NULL OR polled_at <= @before OR polled_at > @ahead)
+RETURNING id;
+
+-- name: MissMovement :one
+-- Counts a lookup that proved the movement is not at the provider.
+UPDATE movements SET misses = misses + 1, due_at = @due_at
+WHERE id = @id AND attempt = @attempt AND state IN ('submitting', 'acknowledged')
+RETURNING misses;
+
+-- name: DeliverMovement :exec
+UPDATE movements SET delivered = TRUE WHERE id = @id;
+
+-- name: MovementByKey :one
+SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
+    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
+    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
+    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
+FROM movements
+WHERE merchant_id = @merchant_id AND mode = @mode AND kind = @kind AND reference = @reference;
+
+-- name: MovementByID :one
+SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
+    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
+    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
+    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
+FROM movements
+WHERE id = @id;
+
+-- name: DueMovements :many
+-- The lower bound keeps the scan off the tombstones of finished work.
+SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
+    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
+    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
+    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
+FROM movements
+WHERE due_bucket = ANY(@buckets::INT4[]) AND due_at IS NOT NULL AND due_at >= @since AND due_at <= @now
+ORDER BY due_at
+LIMIT @most;
+
+-- name: LastEqual :one
+-- The newest of the movements with a fingerprint: their references end in a number
+-- of fixed width.
+SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
+    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
+    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
+    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
+FROM movements
+WHERE merchant_id = @merchant_id AND mode = @mode AND kind = @kind AND fingerprint = @fingerprint AND fingerprint <> ''
+ORDER BY reference DESC
+LIMIT 1;
+
+-- name: MovementsByReference :many
+-- Goes by the key, of each merchant.
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version,
+    m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint,
+    m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at,
+    m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at
+FROM merchants AS t
+JOIN movements AS m ON m.merchant_id = t.merchant_id
+WHERE m.mode = ANY(@modes::TEXT[]) AND m.kind = ANY(@kinds::TEXT[]) AND m.reference = @reference
+ORDER BY m.created_at DESC
+LIMIT @most;
+
+-- name: MovementsByOthersID :many
+SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
+    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
+    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
+    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
+FROM movements
+WHERE due_bucket = ANY(@buckets::INT4[]) AND created_at >= @since AND created_at < @before
+    AND (request_id = @id::TEXT OR decision_id = @id::TEXT OR provider_reference = @id::TEXT)
+ORDER BY created_at DESC
+LIMIT @most;

@@ -1,0 +1,114 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+func TestAcknowledge(t *testing.T) {
+	t.Parallel()
+	s, _ := payerWith(t, 10_000, store.Options{MaxConns: 4})
+	m := reserve(t, s, order("ORD/1", movement.Charged))
+	want := m
+	want.State, want.Answer = movement.Acknowledged, []byte(`{"status":"Pending"}`)
+	for _, answer := range []string{`{"status":"Pending"}`, `{"status":"other"}`} { // the first stays
+		if got, err := s.Acknowledge(t.Context(), m, []byte(answer)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if ok, err := s.Move(t.Context(), epoch, posted(m, movement.NotSubmitted)); ok || err != nil {
+		t.Errorf("what was acknowledged is not submitted: %v, %v", ok, err)
+	}
+	other := reserve(t, s, order("ORD/2", movement.Charged))
+	moved(t, s, posted(other, movement.Succeeded))
+	if got, err := s.Acknowledge(t.Context(), other, []byte(`{}`)); err != nil || got.State != movement.Succeeded || got.Answer != nil {
+		t.Errorf("what is done: %+v, %v", got, err)
+	}
+	other.ID = movement.NewID()
+	if _, err := s.Acknowledge(t.Context(), other, []byte(`{}`)); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("what is not there: %v", err)
+	}
+	moved(t, s, posted(m, movement.Failed))
+	wantBalance(t, s, 8_500, 0)
+	wantClean(t, s)
+}
+
+// TestAcknowledgedMeanwhile has a caller that saw a movement as submitting move, poll
+// and miss it after it was acknowledged: all as if it had not been, but for proof that
+// nothing was sent, which comes too late.
+func TestAcknowledgedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s, _ := payerWith(t, 100_000, store.Options{MaxConns: 4})
+	plain := func(m movement.Movement, to movement.State) store.Move { return move(m, to) }
+	for name, c := range map[string]struct {
+		draft movement.Movement
+		move  func(movement.Movement, movement.State) store.Move
+	}{
+		"unpaid":  {draft(""), plain},
+		"charged": {order("", movement.Charged), posted},
+		"held":    {order("", movement.Held), posted},
+		"limited": {transfer("", usage("out.count", 1, 100)), plain},
+	} {
+		for _, to := range []movement.State{movement.Pending, movement.Succeeded, movement.Failed} {
+			draft := c.draft
+			draft.ID, draft.Reference = movement.NewID(), fmt.Sprint(name, " ", to)
+			seen := reserve(t, s, draft)
+			now, err := s.Acknowledge(t.Context(), seen, []byte(`{}`))
+			if err != nil || now.State != movement.Acknowledged {
+				t.Fatal(now.State, err)
+			}
+			for i, m := range []movement.Movement{seen, now} {
+				if ok, err := s.Move(t.Context(), epoch, c.move(m, movement.NotSubmitted)); ok || err != nil {
+					t.Errorf("%s, seen %s, is free: %v, %v", draft.Reference, m.State, ok, err)
+				}
+				if misses, err := s.Miss(t.Context(), m, epoch); err != nil || misses != i+1 {
+					t.Errorf("%s, seen %s, was missed %d times, %v", draft.Reference, m.State, misses, err)
+				}
+				at := epoch.Add(time.Duration(i) * time.Minute)
+				if ok, err := s.Poll(t.Context(), m, at, at, at); !ok || err != nil {
+					t.Errorf("%s, seen %s, is not polled: %v, %v", draft.Reference, m.State, ok, err)
+				}
+			}
+			wantClean(t, s)
+			if got := moved(t, s, c.move(seen, to)); got.State != to || string(got.Answer) != `{}` {
+				t.Errorf("%s: %s, %s", draft.Reference, got.State, got.Answer)
+			}
+			if _, err := s.Acknowledge(t.Context(), seen, []byte(`{"late":true}`)); err != nil || byID(t, s, seen.ID).State != to {
+				t.Errorf("%s: acknowledged as %s, %v", draft.Reference, byID(t, s, seen.ID).State, err)
+			}
+		}
+	}
+	wantUsed(t, s, map[string]int64{"out.count": 2})
+	wantClean(t, s)
+}
+
+// TestNotSubmittedOnlyUnpolled frees nothing that was polled, where the caller says
+// so.
+func TestNotSubmittedOnlyUnpolled(t *testing.T) {
+	t.Parallel()
+	s, _ := payerWith(t, 10_000, store.Options{MaxConns: 4})
+	m := reserve(t, s, order("ORD/1", movement.Held))
+	if ok, err := s.Poll(t.Context(), m, epoch, epoch, epoch); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	change := posted(m, movement.NotSubmitted)
+	change.Unasked = true
+	if ok, err := s.Move(t.Context(), epoch, change); ok || err != nil {
+		t.Errorf("it was polled: %v, %v", ok, err)
+	}
+	wantBalance(t, s, 8_500, 1_500)
+	change.Unasked = false
+	moved(t, s, change)
+	fresh := reserve(t, s, order("ORD/1", movement.Held)) // the next attempt was not polled
+	change = posted(fresh, movement.NotSubmitted)
+	change.Unasked = true
+	moved(t, s, change)
+	wantBalance(t, s, 10_000, 0)
+	wantClean(t, s)
+}

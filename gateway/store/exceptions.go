@@ -1,0 +1,102 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+)
+
+// AddException adds an exception to the list. It is false when the same fact was
+// there before, or, of a lasting fact, when it is there and not resolved.
+func (s *Store) AddException(ctx context.Context, a movement.Exception) (bool, error) {
+	rows, err := s.queries.AddException(ctx, dbsqlc.AddExceptionParams{
+		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason, FactID: a.FactID,
+		Provider: a.Provider, Detail: a.Detail, At: micro(a.At),
+	})
+	if err != nil {
+		return false, fmt.Errorf("store: exceptions: %w", err)
+	}
+	if rows == 1 || !a.Lasting {
+		return rows == 1, nil
+	}
+	rows, err = s.queries.RenewException(ctx, dbsqlc.RenewExceptionParams{
+		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason, FactID: a.FactID,
+		Provider: a.Provider, Detail: a.Detail, At: micro(a.At),
+	})
+	if err != nil {
+		return false, fmt.Errorf("store: exceptions: %w", err)
+	}
+	return rows == 1, nil
+}
+
+// CountExceptions is how many exceptions are open, by reason.
+func (s *Store) CountExceptions(ctx context.Context) (map[string]int64, error) {
+	rows, err := s.queries.CountExceptions(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("store: exceptions: %w", err)
+	}
+	open := make(map[string]int64, len(rows))
+	for _, row := range rows {
+		open[row.Reason] = row.Entries
+	}
+	return open, nil
+}
+
+// OpenExceptions lists the exceptions that no operator has resolved, the newest first.
+func (s *Store) OpenExceptions(ctx context.Context, most int) ([]movement.Exception, error) {
+	rows, err := s.queries.OpenExceptions(ctx, int32(most)) //nolint:gosec // a page
+	if err != nil {
+		return nil, fmt.Errorf("store: exceptions: %w", err)
+	}
+	list := make([]movement.Exception, len(rows))
+	for i, row := range rows {
+		list[i] = movement.Exception{
+			Owner:   movement.Owner{MerchantID: row.MerchantID, Mode: row.Mode},
+			Subject: row.Subject, Reason: row.Reason, FactID: row.FactID,
+			Provider: row.Provider, Detail: row.Detail, At: row.At.UTC(),
+		}
+	}
+	return list, nil
+}
+
+// ResolveException takes an exception off the list, with who did it and why. It is
+// ErrNotFound when no such exception is open.
+func (s *Store) ResolveException(ctx context.Context, now time.Time, a movement.Exception, operator, resolution string) error {
+	rows, err := s.queries.ResolveException(ctx, dbsqlc.ResolveExceptionParams{
+		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason, FactID: a.FactID,
+		Now: optional(now), Operator: operator, Resolution: resolution,
+	})
+	if err := found(rows, err); err != nil {
+		return fmt.Errorf("store: resolve exception: %w", err)
+	}
+	return nil
+}
+
+// ExceptionsOf reads all exceptions about a subject, the resolved ones too, the
+// oldest first.
+func (s *Store) ExceptionsOf(ctx context.Context, owner movement.Owner, subject string) ([]movement.Exception, error) {
+	rows, err := s.queries.ExceptionsOf(ctx, dbsqlc.ExceptionsOfParams{MerchantID: owner.MerchantID, Mode: owner.Mode, Subject: subject})
+	entries := make([]movement.Exception, len(rows))
+	for i, row := range rows {
+		entries[i] = movement.Exception{
+			Owner: owner, Subject: row.Subject, Reason: row.Reason, FactID: row.FactID,
+			Provider: row.Provider, Detail: row.Detail, At: row.At.UTC(), ResolvedAt: orZero(row.ResolvedAt),
+		}
+		if row.ResolvedBy != nil && row.Resolution != nil {
+			entries[i].ResolvedBy, entries[i].Resolution = *row.ResolvedBy, *row.Resolution
+		}
+	}
+	return entries, wrap("exceptions", err)
+}
+
+// ResolveExceptions takes the open exceptions of a subject for some reasons off the
+// list.
+func (s *Store) ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error {
+	return wrap("resolve exceptions", s.queries.ResolveExceptions(ctx, dbsqlc.ResolveExceptionsParams{
+		MerchantID: owner.MerchantID, Mode: owner.Mode, Subject: subject, Reasons: reasons,
+		Now: micro(now), Operator: operator, Resolution: resolution,
+	}))
+}

@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// MovementsByReference finds movements by the reference that their merchants gave
+// them, over all merchants, the newest first.
+func (s *Store) MovementsByReference(ctx context.Context, reference string, most int) ([]movement.Movement, error) {
+	kinds := make([]string, 0, len(movement.Kinds()))
+	for _, kind := range movement.Kinds() {
+		kinds = append(kinds, string(kind))
+	}
+	rows, err := s.queries.MovementsByReference(ctx, dbsqlc.MovementsByReferenceParams{
+		Modes: []string{string(tenants.Live), string(tenants.Test)}, Kinds: kinds, Reference: reference, Most: int32(most), //nolint:gosec // a page
+	})
+	return movementsFromRows(rows, err)
+}
+
+// MovementsByOthersID finds movements reserved in a span of time by the id of their
+// request or policy decision, or by the provider's own name of them, the newest first.
+func (s *Store) MovementsByOthersID(ctx context.Context, id string, since, before time.Time, most int) ([]movement.Movement, error) {
+	buckets := make([]int32, movement.Buckets)
+	for i := range buckets {
+		buckets[i] = int32(i)
+	}
+	rows, err := s.queries.MovementsByOthersID(ctx, dbsqlc.MovementsByOthersIDParams{
+		Buckets: buckets, Since: micro(since), Before: micro(before), ID: id, Most: int32(most), //nolint:gosec // a page
+	})
+	return movementsFromRows(rows, err)
+}
+
+func movementsFromRows(rows []dbsqlc.Movement, err error) ([]movement.Movement, error) {
+	if err != nil {
+		return nil, wrap("find", err)
+	}
+	movements := make([]movement.Movement, len(rows))
+	for i, row := range rows {
+		if movements[i], err = fromRow(row); err != nil {
+			return nil, err
+		}
+	}
+	return movements, nil
+}

@@ -1,7 +1,0 @@
--- +goose NO TRANSACTION
-
--- +goose Up
-ALTER TABLE movements ADD COLUMN IF NOT EXISTS fee INT8 NOT NULL DEFAULT 0;
-
--- +goose Down
-ALTER TABLE movements DROP COLUMN IF EXISTS fee;

@@ -1,0 +1,127 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+)
+
+// Override writes an operator's word on a movement, with its audit entry, and returns
+// the override that then stands. The first operator proposes. Another one with the
+// same outcome confirms. The proposer may propose another outcome. An operator alone
+// decides at once, which adds the review to the exceptions. An override that is made
+// stays. It is ErrOverridden where another outcome stands, which is returned too. The
+// same again changes nothing.
+func (s *Store) Override(ctx context.Context, m movement.Movement, d movement.Override, review movement.Exception) (movement.Override, error) {
+	if d.Operator == "" || d.Reason == "" || d.At.IsZero() {
+		return movement.Override{}, fmt.Errorf("%w: an override needs an operator, a reason and a time", ErrInvalid)
+	}
+	d.MovementID, d.Attempt, d.At = m.ID, m.Attempt, micro(d.At)
+	var stands movement.Override
+	err := s.Tx(ctx, func(q *dbsqlc.Queries) error {
+		stands = d
+		before, err := overrideOf(ctx, q, m.ID, m.Attempt)
+		none := errors.Is(err, ErrNotFound)
+		switch {
+		case err != nil && !none:
+			return err
+		case none, d.Replaces(before):
+			return s.putOverride(ctx, q, m, d, review)
+		case before.Outcome != d.Outcome:
+			stands = before
+			return movement.ErrOverridden
+		case before.Made() || before.Operator == d.Operator:
+			stands = before
+			return nil
+		}
+		stands = before
+		stands.ConfirmedBy, stands.ConfirmedReason, stands.ConfirmedAt = d.Operator, d.Reason, d.At
+		return confirmOverride(ctx, q, m, stands)
+	})
+	if err != nil && !errors.Is(err, movement.ErrOverridden) {
+		return movement.Override{}, fmt.Errorf("store: override: %w", err)
+	}
+	return stands, err
+}
+
+func (s *Store) putOverride(ctx context.Context, q *dbsqlc.Queries, m movement.Movement, d movement.Override, review movement.Exception) error {
+	rows, err := q.PutOverride(ctx, dbsqlc.PutOverrideParams{
+		MovementID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), //nolint:gosec // a small count
+		Operator: d.Operator, Outcome: string(d.Outcome), Reason: d.Reason, At: d.At, Alone: d.Alone,
+	})
+	if err := found(rows, err); err != nil {
+		return err
+	}
+	if !d.Alone {
+		return auditOverride(ctx, q, m, d.Operator, "movement.propose", d.Outcome, d.Reason, d.At)
+	}
+	if _, err := q.AddException(ctx, dbsqlc.AddExceptionParams{
+		MerchantID: review.Owner.MerchantID, Mode: review.Owner.Mode, Subject: review.Subject, Reason: review.Reason, FactID: review.FactID,
+		Provider: review.Provider, Detail: review.Detail, At: micro(review.At),
+	}); err != nil {
+		return err
+	}
+	return auditOverride(ctx, q, m, d.Operator, "movement.decide_alone", d.Outcome, d.Reason, d.At)
+}
+
+func confirmOverride(ctx context.Context, q *dbsqlc.Queries, m movement.Movement, d movement.Override) error {
+	rows, err := q.ConfirmOverride(ctx, dbsqlc.ConfirmOverrideParams{
+		MovementID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), Outcome: string(d.Outcome), //nolint:gosec // a small count
+		Operator: d.ConfirmedBy, Reason: d.ConfirmedReason, At: d.ConfirmedAt,
+	})
+	if err := found(rows, err); err != nil {
+		return err
+	}
+	return auditOverride(ctx, q, m, d.ConfirmedBy, "movement.confirm", d.Outcome, d.ConfirmedReason, d.ConfirmedAt)
+}
+
+func auditOverride(ctx context.Context, q *dbsqlc.Queries, m movement.Movement, operator, action string, o movement.OverrideOutcome, reason string, at time.Time) error {
+	return q.InsertAudit(ctx, dbsqlc.InsertAuditParams{
+		AuditID: uuid.New(), MerchantID: m.Owner.MerchantID, At: at, Operator: operator, Action: action,
+		Detail: fmt.Sprintf("%s %s, attempt %d, mode %s, is %s: %s", m.Kind, m.ID, m.Attempt, m.Owner.Mode, o, reason),
+	})
+}
+
+// OverrideOf reads the override of an attempt of a movement, or ErrNotFound.
+func (s *Store) OverrideOf(ctx context.Context, id movement.ID, attempt int) (movement.Override, error) {
+	return overrideOf(ctx, s.queries, id, attempt)
+}
+
+func overrideOf(ctx context.Context, q *dbsqlc.Queries, id movement.ID, attempt int) (movement.Override, error) {
+	row, err := q.OverrideOf(ctx, dbsqlc.OverrideOfParams{MovementID: uuid.UUID(id), Attempt: int32(attempt)}) //nolint:gosec // a small count
+	if errors.Is(err, pgx.ErrNoRows) {
+		return movement.Override{}, ErrNotFound
+	}
+	return overrideFromRow(row), wrap("override", err)
+}
+
+// OverridesOf reads the overrides of a movement, of every attempt.
+func (s *Store) OverridesOf(ctx context.Context, id movement.ID) ([]movement.Override, error) {
+	rows, err := s.queries.OverridesOf(ctx, uuid.UUID(id))
+	overrides := make([]movement.Override, len(rows))
+	for i, row := range rows {
+		overrides[i] = overrideFromRow(row)
+	}
+	return overrides, wrap("overrides", err)
+}
+
+func overrideFromRow(row dbsqlc.Override) movement.Override {
+	d := movement.Override{
+		MovementID: movement.ID(row.MovementID), Attempt: int(row.Attempt), Operator: row.Operator, Outcome: movement.OverrideOutcome(row.Outcome),
+		Reason: row.Reason, At: row.At.UTC(), Alone: row.Alone, ConfirmedAt: orZero(row.ConfirmedAt),
+	}
+	if row.ConfirmedBy != nil {
+		d.ConfirmedBy = *row.ConfirmedBy
+	}
+	if row.ConfirmedReason != nil {
+		d.ConfirmedReason = *row.ConfirmedReason
+	}
+	return d
+}

@@ -1,0 +1,129 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+// usage is what a movement counts against payout limits, as the statements take it.
+type usage struct {
+	document          *string
+	names, periods    []string
+	amounts, ceilings []int64
+}
+
+func byName(a, b movement.Usage) int { return strings.Compare(a.Name, b.Name) }
+
+func usageOf(m movement.Movement) (usage, error) {
+	s := usage{names: []string{}, periods: []string{}, amounts: []int64{}, ceilings: []int64{}}
+	if len(m.Usage) == 0 {
+		return s, nil
+	}
+	encoded, err := json.Marshal(m.Usage)
+	if err != nil {
+		return s, fmt.Errorf("store: usage: %w", err)
+	}
+	s.document = text(encoded)
+	for _, u := range slices.SortedFunc(slices.Values(m.Usage), byName) { // every movement in one order
+		s.names, s.periods = append(s.names, u.Name), append(s.periods, u.Period)
+		s.amounts, s.ceilings = append(s.amounts, u.Amount), append(s.ceilings, u.Ceiling)
+	}
+	return s, nil
+}
+
+// reserveLimits runs the statement for a movement that counts against payout limits.
+func (s *Store) reserveLimits(ctx context.Context, m movement.Movement, p dbsqlc.ReserveMovementParams) (dbsqlc.ReserveMovementRow, error) {
+	counts, err := usageOf(m)
+	if err != nil {
+		return dbsqlc.ReserveMovementRow{}, err
+	}
+	row, err := s.writes.ReserveLimits(ordered(ctx, m), dbsqlc.ReserveLimitsParams{
+		MerchantID: p.MerchantID, Mode: p.Mode, Kind: p.Kind, Reference: p.Reference,
+		ID: p.ID, Attempt: p.Attempt, Operation: p.Operation, Provider: p.Provider,
+		Amount: p.Amount, Quote: p.Quote, Request: p.Request,
+		ConnectionOwner: p.ConnectionOwner, ConnectionVersion: p.ConnectionVersion, ConnectionAccount: p.ConnectionAccount,
+		CallbackUrl: p.CallbackUrl, RequestID: p.RequestID, PolicyVersion: p.PolicyVersion, DecisionID: p.DecisionID,
+		SendBy: p.SendBy, Now: p.Now, DueBucket: p.DueBucket, DueAt: p.DueAt,
+		Fee: int64(m.Fee), NameMatch: m.NameMatch, Fingerprint: m.Fingerprint, Usage: counts.document,
+		UsageNames: counts.names, UsagePeriods: counts.periods, UsageAmounts: counts.amounts, UsageCeilings: counts.ceilings,
+	})
+	return dbsqlc.ReserveMovementRow(row), err
+}
+
+// ordered tells a write whose usage it changes, so that batches take usage in one
+// order, as they do balances.
+func ordered(ctx context.Context, m movement.Movement) context.Context {
+	if len(m.Usage) == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, balanceKey{}, m.Owner)
+}
+
+// moveLimits runs the statement for a move that changes usage.
+func (s *Store) moveLimits(ctx context.Context, move Move, p dbsqlc.MoveMovementParams) error {
+	counts, err := usageOf(move.Movement)
+	if err != nil {
+		return err
+	}
+	for i := range counts.amounts {
+		counts.amounts[i] *= move.givesBack()
+	}
+	_, err = s.writes.MoveLimits(ordered(ctx, move.Movement), dbsqlc.MoveLimitsParams{
+		ID: p.ID, Attempt: p.Attempt, FromStates: p.FromStates, PolledBefore: p.PolledBefore,
+		ToState: p.ToState, Now: p.Now, Event: p.Event, Detail: p.Detail,
+		Result: p.Result, Answer: p.Answer, Refusal: p.Refusal, Cost: p.Cost,
+		ProviderReference: p.ProviderReference, FactID: p.FactID, ExpiresAt: p.ExpiresAt, DueAt: p.DueAt,
+		CallbackID: p.CallbackID, CallbackEvent: p.CallbackEvent, CallbackUrl: p.CallbackUrl, CallbackBody: p.CallbackBody,
+		CallbackState: p.CallbackState, CallbackBucket: p.CallbackBucket, CallbackDueAt: p.CallbackDueAt,
+		UsageNames: counts.names, UsagePeriods: counts.periods, UsageAmounts: counts.amounts,
+	})
+	return err
+}
+
+// errRoomAgain says that a limit was reached when a reservation was tried, and is not
+// any more: another movement has given back meanwhile.
+var errRoomAgain = errors.New("store: a limit was reached and is free again")
+
+// reached is the first of a movement's limits that leaves no room for it, as a
+// *LimitError.
+func (s *Store) reached(ctx context.Context, m movement.Movement) error {
+	for _, u := range m.Usage {
+		counted, err := s.queries.CountedUsage(ctx, dbsqlc.CountedUsageParams{
+			MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Name: u.Name, Period: u.Period,
+		})
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return fmt.Errorf("store: limits: %w", err)
+		}
+		if counted.Used+u.Amount > u.Ceiling {
+			return &movement.LimitError{Name: u.Name}
+		}
+	}
+	return errRoomAgain
+}
+
+// LastEqual reads the newest movement of a kind with a fingerprint, or ErrNotFound.
+func (s *Store) LastEqual(ctx context.Context, owner movement.Owner, kind manifest.Kind, fingerprint string) (movement.Movement, error) {
+	row, err := s.queries.LastEqual(ctx, dbsqlc.LastEqualParams{
+		MerchantID: owner.MerchantID, Mode: owner.Mode, Kind: string(kind), Fingerprint: fingerprint,
+	})
+	return one(row, err)
+}
+
+// Deliver notes that the answer to a movement has reached its merchant.
+func (s *Store) Deliver(ctx context.Context, id movement.ID) error {
+	if err := s.queries.DeliverMovement(ctx, uuid.UUID(id)); err != nil {
+		return fmt.Errorf("store: deliver: %w", err)
+	}
+	return nil
+}

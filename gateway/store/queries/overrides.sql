@@ -1,0 +1,21 @@
+-- name: OverrideOf :one
+SELECT movement_id, attempt, operator, outcome, reason, at, alone, confirmed_by, confirmed_reason, confirmed_at FROM overrides
+WHERE movement_id = @movement_id AND attempt = @attempt;
+
+-- name: OverridesOf :many
+SELECT movement_id, attempt, operator, outcome, reason, at, alone, confirmed_by, confirmed_reason, confirmed_at FROM overrides
+WHERE movement_id = @movement_id
+ORDER BY attempt;
+
+-- name: PutOverride :execrows
+-- Proposes, or decides alone. A decision that is made stays.
+INSERT INTO overrides (movement_id, attempt, operator, outcome, reason, at, alone)
+VALUES (@movement_id, @attempt, @operator, @outcome, @reason, @at, @alone)
+ON CONFLICT (movement_id, attempt) DO UPDATE SET
+    operator = excluded.operator, outcome = excluded.outcome, reason = excluded.reason, at = excluded.at, alone = excluded.alone
+WHERE overrides.confirmed_by IS NULL AND NOT overrides.alone;
+
+-- name: ConfirmOverride :execrows
+UPDATE overrides SET confirmed_by = @operator::TEXT, confirmed_reason = @reason::TEXT, confirmed_at = @at::TIMESTAMPTZ
+WHERE movement_id = @movement_id AND attempt = @attempt AND outcome = @outcome AND operator <> @operator::TEXT
+    AND confirmed_by IS NULL AND NOT alone;

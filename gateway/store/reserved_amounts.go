@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+)
+
+// reserveAmount reserves a movement with an amount that no other open one of its
+// account has: what was asked for and a small code, or a larger code where all small
+// ones are taken. It is pgx.ErrNoRows where those are taken, too.
+//
+// Its statements share no commits: two batches that drew the same amounts in
+// different orders would wait for each other.
+func (s *Store) reserveAmount(ctx context.Context, m movement.Movement, p dbsqlc.ReserveMovementParams) (dbsqlc.ReserveAmountRow, error) {
+	for _, codes := range [][2]int64{{1, movement.SmallCodes}, {movement.SmallCodes + 1, movement.MostCodes}} {
+		row, err := s.drawn(ctx, m, p, codes[0], codes[1])
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return row, err
+		}
+	}
+	return dbsqlc.ReserveAmountRow{}, pgx.ErrNoRows
+}
+
+// drawn runs the statement with the codes of a range in random order, until no other
+// reservation has taken the one that seemed free.
+func (s *Store) drawn(ctx context.Context, m movement.Movement, p dbsqlc.ReserveMovementParams, least, most int64) (dbsqlc.ReserveAmountRow, error) {
+	draw := dbsqlc.ReserveAmountParams{
+		AccountID: uuid.UUID(m.Reserved.Account), FreeAt: micro(m.Reserved.FreeAt), ExpiresAt: micro(m.ExpiresAt),
+		MerchantID: p.MerchantID, Mode: p.Mode, Kind: p.Kind, Reference: p.Reference,
+		ID: p.ID, Attempt: p.Attempt, Operation: p.Operation, Provider: p.Provider, Request: p.Request,
+		ConnectionOwner: p.ConnectionOwner, ConnectionVersion: p.ConnectionVersion, ConnectionAccount: p.ConnectionAccount,
+		CallbackUrl: p.CallbackUrl, RequestID: p.RequestID, PolicyVersion: p.PolicyVersion, DecisionID: p.DecisionID,
+		SendBy: p.SendBy, Now: p.Now, DueBucket: p.DueBucket, DueAt: p.DueAt, Beginning: time.Time{},
+	}
+	for {
+		draw.Amounts, draw.Places = nil, nil
+		for place, code := range rand.Perm(int(most - least + 1)) { //nolint:gosec // no secret: it keeps equal sales apart
+			draw.Amounts, draw.Places = append(draw.Amounts, p.Amount+least+int64(code)), append(draw.Places, int32(place))
+		}
+		row, err := s.queries.ReserveAmount(ctx, draw)
+		if (violates(err, "reserved_amounts_free") || conflicting(err)) && ctx.Err() == nil {
+			continue // another has taken it at this very moment
+		}
+		if ownerless(err) {
+			return row, movement.ErrForeignAccount
+		}
+		return row, err
+	}
+}
+
+// ownerless tells whether a statement would have left an account without an owner: so
+// it does where another merchant was the first to reserve on it at the same moment.
+func ownerless(err error) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pgErr.Code == "23502" && pgErr.ColumnName == "merchant_id"
+}
+
+// noAmount finds out why no amount was reserved although the reference is free.
+func (s *Store) noAmount(ctx context.Context, m movement.Movement) error {
+	next, err := s.queries.NextFreeAmount(ctx, dbsqlc.NextFreeAmountParams{
+		AccountID: uuid.UUID(m.Reserved.Account), Least: int64(m.Amount) + 1, Most: int64(m.Amount) + movement.MostCodes, Now: m.CreatedAt,
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("store: reserve: %w", err)
+	case next.MerchantID != m.Owner.MerchantID:
+		return movement.ErrForeignAccount
+	}
+	return &movement.NoAmountError{FreeAt: next.FreeAt.UTC()}
+}
+
+// ReleaseAmount frees the amount of a movement of which no payer has read. It changes
+// nothing where the amount was reserved again since.
+func (s *Store) ReleaseAmount(ctx context.Context, m movement.Movement) error {
+	err := s.queries.ReleaseAmount(ctx, dbsqlc.ReleaseAmountParams{
+		AccountID: uuid.UUID(m.Reserved.Account), Amount: int64(m.Amount), MovementID: uuid.UUID(m.ID), FreeAt: micro(m.Reserved.FreeAt),
+	})
+	if err != nil {
+		return fmt.Errorf("store: release amount: %w", err)
+	}
+	return nil
+}
