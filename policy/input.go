@@ -76,7 +76,7 @@ func (m *Merchant) term(now time.Time) *ast.Term {
 	)
 }
 
-// inForce tells whether the limit counts at a time.
+// inForce reports whether the limit counts at a time.
 func (l OwnLimit) inForce(now time.Time) bool {
 	return l.ExpiresAt.IsZero() || now.Before(l.ExpiresAt)
 }

@@ -1,9 +1,9 @@
-// Package policy decides who may do what, how fast and how often: it owns the input and the answers of the two questions,
-// compiled sets of Rego rules with their data and tests, their versions, and the holder of the one that is in force.
-// It is the door for OPA. It must not know HTTP or SQL, and it never looks at a clock: time comes in as a parameter.
+// Package policy decides who may do what, how fast and how often. It owns the input and the answers of two questions,
+// compiled sets of Rego rules with their data and tests, their versions, and the active set. It is the door for OPA. It must
+// not know HTTP or SQL, and it never reads a clock: time comes in as a parameter.
 //
 // A set answers two questions. Limits asks `data.gerbang.limits` with the merchant's record, the mode and the operation,
-// and nothing else, so the answer (rates, quotas, markups and limits of money out) is kept until one of them or the set
+// and nothing else, so the answer (rates, quotas, markups and payout limits) is cached until one of them or the set
 // changes. Admit asks `data.gerbang.admit` for each request, with amount, time and fields as well, and its answer is never
 // kept. A question without an answer means no, and so does an error.
 package policy
@@ -32,7 +32,7 @@ type Merchant struct {
 	Version int64
 }
 
-// OwnLimit is a limit that stands on a merchant's record and goes before what its tier says. Zero fields say nothing.
+// OwnLimit is a limit on a merchant's record. It replaces that of the merchant's tier. Zero fields say nothing.
 type OwnLimit struct {
 	// Name is that of a rate ("default") or of a quota.
 	Name          string
@@ -72,13 +72,13 @@ type AdmitInput struct {
 	Now time.Time
 	// Fields are what the manifest offers to rules: strings, booleans, whole numbers, or lists and maps of them.
 	Fields map[string]any
-	// Told is what an inquiry has told before the money call: a price, a fee, name_match. It is nil at the first evaluation,
-	// and rules that look at it then say nothing.
+	// Told is what the quote of an operation says: a price, a fee, name_match. It is nil at the first evaluation, and rules
+	// that read it say nothing then.
 	Told map[string]any
 }
 
-// Limits is how fast, how many, at which markup, and how much money may go out. It is shared by everyone who asked the
-// same: do not change it.
+// Limits are a merchant's rates, quotas, markup and payout limits. The value is shared by all who asked the same: do not
+// change it.
 type Limits struct {
 	Rates     []Rate
 	Quotas    []Quota

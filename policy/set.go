@@ -165,7 +165,7 @@ type deadline struct{ context.Context }
 // Cancel has nothing to do: only the context ends an evaluation.
 func (deadline) Cancel() {}
 
-// Cancelled tells whether the context is done.
+// Cancelled reports whether the context is done.
 func (d deadline) Cancelled() bool { return d.Err() != nil }
 
 // ask evaluates a question; nil is no answer.

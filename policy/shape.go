@@ -277,7 +277,7 @@ func (s shape) whole(parent *node, name string, n *node, least, most int64) int6
 	return value
 }
 
-// validName tells whether a tier, a rate or a quota may be called so.
+// validName reports whether a tier, a rate or a quota may be called so.
 func validName(name string) bool {
 	if name == "" || len(name) > maxName {
 		return false

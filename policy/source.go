@@ -23,8 +23,8 @@ const (
 	maxFile = 1 << 20
 )
 
-// ErrNoPolicy is what LoadDir returns for a directory that is missing or holds no set. WriteDefault makes one there.
-var ErrNoPolicy = errors.New("no policy there")
+// errNoPolicy is what LoadDir returns for a directory that is missing or holds no set. WriteDefault makes one there.
+var errNoPolicy = errors.New("no policy there")
 
 // Source is a set as people write it: by file name, `.rego` files with rules, `_test.rego` files with their tests, and
 // `data.json`.
@@ -70,7 +70,7 @@ func (s Source) Version() Version {
 	return Version(hex.EncodeToString(h.Sum(nil)))
 }
 
-// hasRules tells whether there is a file of rules, tests not counted.
+// hasRules reports whether there is a file of rules, tests not counted.
 func (s Source) hasRules() bool {
 	for name := range s {
 		if strings.HasSuffix(name, ruleSuffix) && !strings.HasSuffix(name, testSuffix) {
@@ -82,12 +82,12 @@ func (s Source) hasRules() bool {
 
 // LoadDir reads the set in a directory: `data.json` and every `*.rego`; hidden files, other files and directories are
 // passed over. A directory with `data.json` and no rules of its own uses the default rules with that data, which is all
-// that changing a limit needs. A directory without `data.json` is no set: ErrNoPolicy.
+// that changing a limit needs. A directory without `data.json` is no set: errNoPolicy.
 func LoadDir(dir string) (Source, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("policy: %s: %w: the directory does not exist; make it and write the default set into it",
-			dir, ErrNoPolicy)
+			dir, errNoPolicy)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("policy: %w", err)
@@ -104,7 +104,7 @@ func LoadDir(dir string) (Source, error) {
 	}
 	if _, ok := found[dataFile]; !ok {
 		return nil, fmt.Errorf("policy: %s: %w: a set has a %s, and rules (*.rego) unless the default ones are wanted; "+
-			"write the default set there to begin with", dir, ErrNoPolicy, dataFile)
+			"write the default set there to begin with", dir, errNoPolicy, dataFile)
 	}
 	if found.hasRules() {
 		return found, nil

@@ -68,8 +68,8 @@ func TestADirectoryThatIsNoSet(t *testing.T) {
 		"without data": {rules, true},
 		"a file":       {file, false},
 	} {
-		if _, err := LoadDir(c.dir); err == nil || errors.Is(err, ErrNoPolicy) != c.none {
-			t.Errorf("%s: error is %v, want ErrNoPolicy: %v", name, err, c.none)
+		if _, err := LoadDir(c.dir); err == nil || errors.Is(err, errNoPolicy) != c.none {
+			t.Errorf("%s: error is %v, want errNoPolicy: %v", name, err, c.none)
 		}
 	}
 }

@@ -42,15 +42,15 @@ type Call struct {
 	Product json.RawMessage
 }
 
-// Outcome is a plugin's word on a call.
+// Outcome is the plugin's answer to what became of a call.
 type Outcome int
 
 // The outcomes. The zero value is the safe one: nobody knows, so the gateway
-// looks it up and never sends again on a guess.
+// looks the movement up and never sends it again on a guess.
 const (
 	Unknown Outcome = iota
-	Done            // it is final and happened
-	Pending         // the upstream accepted it; its end comes later
+	Done            // it happened and is final
+	Pending         // the upstream accepted it; the final status comes later
 	Refused         // the upstream said no, explicitly: nothing happened
 	NotSent         // nothing reached the upstream, with certainty
 )
@@ -71,21 +71,21 @@ func (o Outcome) String() string {
 	return "unknown"
 }
 
-// Blame says whose fault it is that an outcome is unknown or not sent. Of a
-// refusal of a query or a quote, [BlameUpstream] says that the upstream was asked
-// and has told it: such an answer uses a quota, as a yes does. Without it the
-// plugin has refused by itself.
+// Blame says whose fault it is that an outcome is unknown or not sent. In a
+// refusal of a query or a quote, [BlameUpstream] says that the refusal is the
+// upstream's: it uses quota, as a success does. Without it the plugin has refused
+// by itself.
 type Blame int
 
-// Whose fault it is: an upstream's faults, of which a refusal is none, open the
-// breaker, a fault of our own account alerts the operator, nobody's do neither.
+// Whose fault it is. The upstream's faults open the breaker; a refusal is no
+// fault. A fault of our own account alerts the operator.
 const (
 	BlameNone Blame = iota
 	BlameUpstream
 	BlameAccount
 )
 
-// FieldFault is a refusal's word on one field of the request.
+// FieldFault is what a refusal says of one field of the request.
 type FieldFault struct{ Field, Message string }
 
 // Refusal is the upstream's explicit no, in words a merchant may read.
@@ -116,18 +116,19 @@ type Result struct {
 	Data              json.RawMessage // as the operation's result schema has it
 	ProviderReference string
 	ExpiresAt         time.Time    // when the movement ends by itself, zero for never
-	Amount            money.Amount // what it moved, or for an order what it cost; 0 where the upstream does not tell
+	Amount            money.Amount // what it moved, or what an order cost; 0 where the upstream does not say
 	Refusal           Refusal
 	Detail            string // for operators; no secrets, never shown to merchants
 }
 
-// Accepted is the result of a call that the upstream took and whose end comes
-// later. Data is marshalled to JSON; where that fails the outcome is unknown.
+// Accepted is the result of a call that the upstream accepted, and whose final
+// status comes later. Data is marshalled to JSON; where that fails the outcome is
+// unknown.
 func Accepted(providerReference string, expiresAt time.Time, data any) Result {
 	return withData(Result{Outcome: Pending, ProviderReference: providerReference, ExpiresAt: expiresAt}, data)
 }
 
-// Finished is the result of a call that is done for good.
+// Finished is the result of a call that is done.
 func Finished(providerReference string, data any) Result {
 	return withData(Result{Outcome: Done, ProviderReference: providerReference}, data)
 }
@@ -158,5 +159,5 @@ func DontKnow(blame Blame, detail string) Result {
 }
 
 // Usable is the result of a verification of credentials that the upstream
-// takes. Account is what it calls the account, or "" where it does not tell.
+// accepts. Account is what it calls the account, or "" where it does not say.
 func Usable(account string) Result { return Result{Outcome: Done, ProviderReference: account} }

@@ -26,7 +26,7 @@ func TestResults(t *testing.T) {
 	if r := DontKnow(BlameUpstream, "d"); r.Outcome != Unknown || r.Blame != BlameUpstream || r.Detail != "d" {
 		t.Errorf("got %+v", r)
 	}
-	if f := NoWord(BlameUpstream, "d"); f.Status != StatusUnknown || f.Blame != BlameUpstream || f.Detail != "d" {
+	if f := NoStatus(BlameUpstream, "d"); f.Status != StatusUnknown || f.Blame != BlameUpstream || f.Detail != "d" {
 		t.Errorf("got %+v", f)
 	}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Client is the gateway's side of one plugin process. Its errors are those of
-// the transport; whoever gets one must take the outcome as unknown.
+// the transport; the outcome of a call that got one is unknown.
 type Client struct {
 	wire pluginpb.ProviderClient
 	conn *grpc.ClientConn
@@ -55,7 +55,7 @@ func (c *Client) Lookup(ctx context.Context, lookup Lookup) (StatusUpdate, error
 	if err != nil {
 		return StatusUpdate{}, err
 	}
-	return findingFromWire(response.GetFinding()), nil
+	return statusUpdateFromWire(response.GetUpdate()), nil
 }
 
 // Notify hands an inbound notification over.
@@ -76,13 +76,13 @@ func (c *Client) Verify(ctx context.Context, connection Connection) (Result, err
 	return verifiedFromWire(response), nil
 }
 
-// Statement reads the upstream's books from a cursor on.
+// Statement reads a page of the upstream's statement, from a cursor on.
 func (c *Client) Statement(ctx context.Context, statement Statement) (StatementPage, error) {
 	response, err := c.wire.Statement(ctx, statementToWire(statement))
 	if err != nil {
 		return StatementPage{}, err
 	}
-	return reportFromWire(response), nil
+	return pageFromWire(response), nil
 }
 
 // Broken waits until the connection to the process is no longer usable, or the

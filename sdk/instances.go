@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Instances keeps what is costly to make for an account (an HTTP client, a
-// token) between calls, one per merchant, mode and credential version, so that
-// nothing ever bleeds from one account into another. A newer version replaces
-// the older; what was not used for an hour is dropped. Credentials that are only
-// verified (version 0) are built anew each time: no two need be the same.
+// Instances caches what is costly to make for an account (an HTTP client, a
+// token), one instance per merchant, mode and credential version. Accounts never
+// share one. A newer version replaces the older. An instance that was not used for
+// an hour is dropped. Credentials that are only verified (version 0) get a new
+// instance each time: no two need be the same.
 type Instances[T any] struct {
 	mu      sync.Mutex
 	entries map[instanceKey]*instance[T]
@@ -54,8 +54,8 @@ func (i *Instances[T]) Get(c Connection, build func(Connection) (T, error)) (T, 
 	return entry.value, entry.err
 }
 
-// entry gives the place for a connection's instance, and nil where there is one
-// for newer credentials.
+// entry gives the entry of a connection, or nil where the cache has an instance for
+// newer credentials.
 func (i *Instances[T]) entry(c Connection) *instance[T] {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -10,11 +10,11 @@ import (
 )
 
 // EnvHostPID names the environment variable in which the gateway tells a
-// process that it starts who its parent is.
+// process that it starts its parent's id.
 const EnvHostPID = "GERBANG_HOST_PID"
 
-// hostPID is the process this one must not outlive. It is told by environment,
-// because a parent that died before we looked would already be replaced.
+// hostPID is the process that this one must not outlive. The environment names
+// it, because a parent that has already died is replaced by another process.
 func hostPID() int {
 	if pid, err := strconv.Atoi(os.Getenv(EnvHostPID)); err == nil {
 		return pid
@@ -23,7 +23,7 @@ func hostPID() int {
 }
 
 // exitWithHost ends this process soon after its parent ended, also when that
-// was killed and could not say goodbye.
+// was killed.
 func exitWithHost(pid int) {
 	for range time.Tick(250 * time.Millisecond) {
 		if os.Getppid() != pid {
@@ -33,8 +33,8 @@ func exitWithHost(pid int) {
 	}
 }
 
-// removeSockets cleans up the directory that the gateway made for this process
-// alone, and can no longer clean up itself.
+// removeSockets removes the directory that the gateway made for this process
+// alone, and can no longer remove itself.
 func removeSockets(dir string) {
 	if dir == "" {
 		return

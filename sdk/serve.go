@@ -29,11 +29,11 @@ type Handlers struct {
 	Notify func(context.Context, Notification) Acknowledgement
 	// Verify asks the upstream whether it takes the credentials of a connection
 	// that is about to be stored: [Usable], a refusal in words for the operator
-	// who gave them, or whatever a call would say that could not be made. It moves
+	// who gave them, or what a call would answer that could not be made. It moves
 	// no money. The connection's version is 0, and nothing of it may be kept.
 	Verify func(context.Context, Connection) Result
-	// Statement reads the upstream's own books from a cursor on. The same cursor
-	// may be read any number of times, and no row may ever be missed: rows that
+	// Statement reads a page of the upstream's own statement, from a cursor on. The
+	// same cursor may be read any number of times. No line may be missed: lines that
 	// appear late, or before others, come with a later cursor.
 	Statement func(context.Context, Statement) StatementPage
 }
@@ -100,7 +100,7 @@ func (p *Plugin) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, conn *grpc.
 	return NewClient(conn), nil
 }
 
-// newServer checks that manifest and handlers are the same story.
+// newServer checks that the handlers are those that the manifest declares.
 func newServer(manifestJSON []byte, h Handlers) (*server, error) {
 	m, err := manifest.Parse(manifestJSON)
 	if err != nil {

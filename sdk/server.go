@@ -67,15 +67,15 @@ func (s *server) Lookup(ctx context.Context, req *pluginpb.LookupRequest) (*plug
 	}
 	lookup := lookupFromWire(req)
 	if !lookup.SendBy.IsZero() && time.Now().After(lookup.SendBy) {
-		return &pluginpb.LookupResponse{Finding: findingToWire(NoWord(BlameNone, "send_by had passed when the lookup arrived"))}, nil
+		return &pluginpb.LookupResponse{Update: statusUpdateToWire(NoStatus(BlameNone, "send_by had passed when the lookup arrived"))}, nil
 	}
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
-	var finding StatusUpdate
-	if fault := s.guard("lookup", func() { finding = s.handlers.Lookup(ctx, lookup) }); fault != "" {
-		finding = NoWord(BlameNone, fault)
+	var update StatusUpdate
+	if fault := s.guard("lookup", func() { update = s.handlers.Lookup(ctx, lookup) }); fault != "" {
+		update = NoStatus(BlameNone, fault)
 	}
-	return &pluginpb.LookupResponse{Finding: findingToWire(finding)}, nil
+	return &pluginpb.LookupResponse{Update: statusUpdateToWire(update)}, nil
 }
 
 func (s *server) Notify(ctx context.Context, req *pluginpb.NotifyRequest) (*pluginpb.NotifyResponse, error) {
@@ -110,11 +110,11 @@ func (s *server) Statement(ctx context.Context, req *pluginpb.StatementRequest) 
 	}
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
-	var report StatementPage
-	if fault := s.guard("statement", func() { report = s.handlers.Statement(ctx, statementFromWire(req)) }); fault != "" {
-		report = NoReport(BlameNone, fault)
+	var page StatementPage
+	if fault := s.guard("statement", func() { page = s.handlers.Statement(ctx, statementFromWire(req)) }); fault != "" {
+		page = NoStatement(BlameNone, fault)
 	}
-	return reportToWire(report), nil
+	return pageToWire(page), nil
 }
 
 // maxMargin is the most that a handler's deadline comes before the gateway's.

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-func reporting(t *testing.T, read func(context.Context, Statement) StatementPage) *Client {
+func statementServer(t *testing.T, read func(context.Context, Statement) StatementPage) *Client {
 	t.Helper()
 	return dial(t, &server{handlers: Handlers{Statement: read}, log: hclog.NewNullLogger()})
 }
@@ -26,47 +26,47 @@ func TestStatementOverTheWire(t *testing.T) {
 		Lines: []StatementLine{{ID: "1", Reference: "1", Amount: 10057, Currency: "IDR", At: time.Unix(80, 0).UTC(), Data: json.RawMessage(`{"a":1}`)}},
 	}
 	var got Statement
-	c := reporting(t, func(_ context.Context, s Statement) StatementPage { got = s; return answer })
-	report, err := c.Statement(t.Context(), asked)
+	c := statementServer(t, func(_ context.Context, s Statement) StatementPage { got = s; return answer })
+	page, err := c.Statement(t.Context(), asked)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(answer, report); diff != "" {
-		t.Errorf("the report differs:\n%s", diff)
+	if diff := cmp.Diff(answer, page); diff != "" {
+		t.Errorf("the page differs:\n%s", diff)
 	}
 	if diff := cmp.Diff(asked, got); diff != "" {
-		t.Errorf("the handler got another question:\n%s", diff)
+		t.Errorf("the handler got another request:\n%s", diff)
 	}
-	answer = NoReport(BlameAccount, "a.csv: line 3")
-	if report, err = c.Statement(t.Context(), asked); err != nil || report.Known || report.Blame != BlameAccount || report.Detail != "a.csv: line 3" {
-		t.Errorf("not read: %+v, %v", report, err)
+	answer = NoStatement(BlameAccount, "a.csv: line 3")
+	if page, err = c.Statement(t.Context(), asked); err != nil || page.Known || page.Blame != BlameAccount || page.Detail != "a.csv: line 3" {
+		t.Errorf("not read: %+v, %v", page, err)
 	}
 }
 
-// TestAStatementThatPanicsWasNotRead: a cursor must not move past rows that
-// nobody has seen.
-func TestAStatementThatPanicsWasNotRead(t *testing.T) {
+// TestStatementPanicCountsAsNotRead: a cursor must not move past lines that
+// were never read.
+func TestStatementPanicCountsAsNotRead(t *testing.T) {
 	t.Parallel()
-	c := reporting(t, func(context.Context, Statement) StatementPage { panic("secret") })
-	report, err := c.Statement(t.Context(), Statement{})
-	if err != nil || report.Known || report.Cursor != "" || report.Detail == "" {
-		t.Errorf("got %+v, %v", report, err)
+	c := statementServer(t, func(context.Context, Statement) StatementPage { panic("secret") })
+	page, err := c.Statement(t.Context(), Statement{})
+	if err != nil || page.Known || page.Cursor != "" || page.Detail == "" {
+		t.Errorf("got %+v, %v", page, err)
 	}
-	if _, err := reporting(t, nil).Statement(t.Context(), Statement{}); status.Code(err) != codes.Unimplemented {
-		t.Errorf("of a plugin without statements: %v", err)
+	if _, err := statementServer(t, nil).Statement(t.Context(), Statement{}); status.Code(err) != codes.Unimplemented {
+		t.Errorf("a plugin without statements: %v", err)
 	}
 }
 
-// TestStatementsAreDeclared: a manifest that promises them has a handler.
+// TestStatementsAreDeclared: a manifest that declares statements needs a handler.
 func TestStatementsAreDeclared(t *testing.T) {
 	t.Parallel()
-	promising := strings.Replace(payManifest, `"notifications": true`, `"notifications": true, "statements": true, "reports_late": "2h"`, 1)
+	declaring := strings.Replace(payManifest, `"notifications": true`, `"notifications": true, "statements": true, "reports_late": "2h"`, 1)
 	h := rightHandlers()
-	if _, err := newServer([]byte(promising), h); err == nil || !strings.Contains(err.Error(), "statements: ") {
+	if _, err := newServer([]byte(declaring), h); err == nil || !strings.Contains(err.Error(), "statements: ") {
 		t.Errorf("got %v", err)
 	}
 	h.Statement = func(context.Context, Statement) StatementPage { return StatementPage{} }
-	if _, err := newServer([]byte(promising), h); err != nil {
+	if _, err := newServer([]byte(declaring), h); err != nil {
 		t.Error(err)
 	}
 }

@@ -126,19 +126,19 @@ func lookupFromWire(l *pluginpb.LookupRequest) Lookup {
 	}
 }
 
-func findingToWire(f StatusUpdate) *pluginpb.Finding {
-	return &pluginpb.Finding{
+func statusUpdateToWire(f StatusUpdate) *pluginpb.StatusUpdate {
+	return &pluginpb.StatusUpdate{
 		Reference: text(f.Reference), ProviderReference: text(f.ProviderReference),
-		Standing: pluginpb.Standing(f.Status), Blame: pluginpb.Blame(f.Blame), //nolint:gosec // small enums
+		Status: pluginpb.Status(f.Status), Blame: pluginpb.Blame(f.Blame), //nolint:gosec // small enums
 		Amount: int64(f.Amount), Currency: text(f.Currency), EventId: text(f.EventID), At: timeToWire(f.At),
 		Data: f.Data, ExpiresAt: timeToWire(f.ExpiresAt), Detail: text(f.Detail),
 	}
 }
 
-func findingFromWire(f *pluginpb.Finding) StatusUpdate {
+func statusUpdateFromWire(f *pluginpb.StatusUpdate) StatusUpdate {
 	return StatusUpdate{
 		Reference: f.GetReference(), ProviderReference: f.GetProviderReference(),
-		Status: Status(known(f.GetStanding(), pluginpb.Standing_name)), Blame: Blame(known(f.GetBlame(), pluginpb.Blame_name)),
+		Status: Status(known(f.GetStatus(), pluginpb.Status_name)), Blame: Blame(known(f.GetBlame(), pluginpb.Blame_name)),
 		Amount: money.Amount(f.GetAmount()), Currency: f.GetCurrency(), EventID: f.GetEventId(), At: timeFromWire(f.GetAt()),
 		Data: f.GetData(), ExpiresAt: timeFromWire(f.GetExpiresAt()), Detail: f.GetDetail(),
 	}
@@ -172,13 +172,13 @@ func statementFromWire(w *pluginpb.StatementRequest) Statement {
 	}
 }
 
-func reportToWire(r StatementPage) *pluginpb.StatementResponse {
+func pageToWire(r StatementPage) *pluginpb.StatementResponse {
 	w := &pluginpb.StatementResponse{
 		Known: r.Known, Cursor: text(r.Cursor), More: r.More, Through: timeToWire(r.Through),
 		Blame: pluginpb.Blame(r.Blame), Detail: text(r.Detail), //nolint:gosec // a small enum
 	}
 	for _, e := range r.Lines {
-		w.Entries = append(w.Entries, &pluginpb.StatementEntry{
+		w.Lines = append(w.Lines, &pluginpb.StatementLine{
 			Id: text(e.ID), Reference: text(e.Reference), Amount: int64(e.Amount), Currency: text(e.Currency),
 			At: timeToWire(e.At), Reversed: e.Reversed, Data: e.Data,
 		})
@@ -186,12 +186,12 @@ func reportToWire(r StatementPage) *pluginpb.StatementResponse {
 	return w
 }
 
-func reportFromWire(w *pluginpb.StatementResponse) StatementPage {
+func pageFromWire(w *pluginpb.StatementResponse) StatementPage {
 	r := StatementPage{
 		Known: w.GetKnown(), Cursor: w.GetCursor(), More: w.GetMore(), Through: timeFromWire(w.GetThrough()),
 		Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)), Detail: w.GetDetail(),
 	}
-	for _, e := range w.GetEntries() {
+	for _, e := range w.GetLines() {
 		r.Lines = append(r.Lines, StatementLine{
 			ID: e.GetId(), Reference: e.GetReference(), Amount: money.Amount(e.GetAmount()), Currency: e.GetCurrency(),
 			At: timeFromWire(e.GetAt()), Reversed: e.GetReversed(), Data: e.GetData(),
@@ -231,15 +231,15 @@ func notificationFromWire(n *pluginpb.NotifyRequest) Notification {
 func acknowledgementToWire(a Acknowledgement) *pluginpb.NotifyResponse {
 	w := &pluginpb.NotifyResponse{Status: int32(a.Status), ContentType: text(a.ContentType), Body: a.Body, Detail: text(a.Detail)} //nolint:gosec // an HTTP status
 	for _, f := range a.Updates {
-		w.Findings = append(w.Findings, findingToWire(f))
+		w.Updates = append(w.Updates, statusUpdateToWire(f))
 	}
 	return w
 }
 
 func acknowledgementFromWire(w *pluginpb.NotifyResponse) Acknowledgement {
 	a := Acknowledgement{Status: int(w.GetStatus()), ContentType: w.GetContentType(), Body: w.GetBody(), Detail: w.GetDetail()}
-	for _, f := range w.GetFindings() {
-		a.Updates = append(a.Updates, findingFromWire(f))
+	for _, f := range w.GetUpdates() {
+		a.Updates = append(a.Updates, statusUpdateFromWire(f))
 	}
 	return a
 }

@@ -162,10 +162,10 @@ func TestRoundTrips(t *testing.T) {
 	roundTrip(t, quoteToWire, quoteFromWire)
 	roundTrip(t, quotedToWire, quotedFromWire)
 	roundTrip(t, lookupToWire, lookupFromWire)
-	roundTrip(t, findingToWire, findingFromWire)
+	roundTrip(t, statusUpdateToWire, statusUpdateFromWire)
 	convertsBack(t, verifiedToWire, verifiedFromWire) // what a verification can't say of a result does not travel
 	roundTrip(t, statementToWire, statementFromWire)
-	roundTrip(t, reportToWire, reportFromWire)
+	roundTrip(t, pageToWire, pageFromWire)
 	roundTrip(t, notificationToWire, notificationFromWire)
 	roundTrip(t, acknowledgementToWire, acknowledgementFromWire)
 }
@@ -192,18 +192,18 @@ func TestEnumsHaveTheWiresNumbers(t *testing.T) {
 		{int(BlameNone), int(pluginpb.Blame_BLAME_NONE)},
 		{int(BlameUpstream), int(pluginpb.Blame_BLAME_UPSTREAM)},
 		{int(BlameAccount), int(pluginpb.Blame_BLAME_ACCOUNT)},
-		{int(StatusUnknown), int(pluginpb.Standing_STANDING_UNKNOWN)},
-		{int(StatusNotFound), int(pluginpb.Standing_STANDING_NOT_FOUND)},
-		{int(StatusPending), int(pluginpb.Standing_STANDING_PENDING)},
-		{int(StatusDone), int(pluginpb.Standing_STANDING_DONE)},
-		{int(StatusFailed), int(pluginpb.Standing_STANDING_FAILED)},
-		{int(StatusExpired), int(pluginpb.Standing_STANDING_EXPIRED)},
+		{int(StatusUnknown), int(pluginpb.Status_STATUS_UNKNOWN)},
+		{int(StatusNotFound), int(pluginpb.Status_STATUS_NOT_FOUND)},
+		{int(StatusPending), int(pluginpb.Status_STATUS_PENDING)},
+		{int(StatusDone), int(pluginpb.Status_STATUS_DONE)},
+		{int(StatusFailed), int(pluginpb.Status_STATUS_FAILED)},
+		{int(StatusExpired), int(pluginpb.Status_STATUS_EXPIRED)},
 	} {
 		if pair.ours != pair.wire {
 			t.Errorf("%d is %d on the wire", pair.ours, pair.wire)
 		}
 	}
-	if n := len(pluginpb.Outcome_name) + len(pluginpb.Blame_name) + len(pluginpb.Standing_name); n != 14 {
+	if n := len(pluginpb.Outcome_name) + len(pluginpb.Blame_name) + len(pluginpb.Status_name); n != 14 {
 		t.Errorf("the wire has %d values, this test 14", n)
 	}
 }
@@ -220,16 +220,16 @@ func TestUnknownNumbersAreSafe(t *testing.T) {
 		if v.Outcome != Unknown || v.Blame != BlameNone {
 			t.Errorf("%d became %+v", number, v)
 		}
-		if s := reportFromWire(&pluginpb.StatementResponse{Blame: pluginpb.Blame(number)}); s.Known || s.Blame != BlameNone {
+		if s := pageFromWire(&pluginpb.StatementResponse{Blame: pluginpb.Blame(number)}); s.Known || s.Blame != BlameNone {
 			t.Errorf("%d became %+v", number, s)
 		}
-		f := findingFromWire(&pluginpb.Finding{Standing: pluginpb.Standing(number)})
+		f := statusUpdateFromWire(&pluginpb.StatusUpdate{Status: pluginpb.Status(number)})
 		if f.Status != StatusUnknown {
 			t.Errorf("%d became %+v", number, f)
 		}
 	}
-	if f := findingFromWire(nil); f.Status != StatusUnknown {
-		t.Errorf("no finding became %+v", f)
+	if f := statusUpdateFromWire(nil); f.Status != StatusUnknown {
+		t.Errorf("no status update became %+v", f)
 	}
 }
 
@@ -238,16 +238,16 @@ func TestUnknownNumbersAreSafe(t *testing.T) {
 func TestForeignBytesFitTheWire(t *testing.T) {
 	t.Parallel()
 	const odd = "caf\xe9"
-	finding := StatusUpdate{Reference: odd, ProviderReference: odd, Currency: odd, EventID: odd, Detail: odd}
+	update := StatusUpdate{Reference: odd, ProviderReference: odd, Currency: odd, EventID: odd, Detail: odd}
 	result := Refuse(odd, odd, FieldFault{Field: odd, Message: odd})
 	result.ProviderReference, result.Detail = odd, odd
 	for _, message := range []proto.Message{
 		resultToWire(result),
 		verifiedToWire(result),
-		reportToWire(StatementPage{Cursor: odd, Detail: odd, Lines: []StatementLine{{ID: odd, Reference: odd, Currency: odd}}}),
-		findingToWire(finding),
+		pageToWire(StatementPage{Cursor: odd, Detail: odd, Lines: []StatementLine{{ID: odd, Reference: odd, Currency: odd}}}),
+		statusUpdateToWire(update),
 		notificationToWire(Notification{Method: odd, Query: odd, Header: http.Header{odd: {odd}}}),
-		acknowledgementToWire(Acknowledgement{ContentType: odd, Detail: odd, Updates: []StatusUpdate{finding}}),
+		acknowledgementToWire(Acknowledgement{ContentType: odd, Detail: odd, Updates: []StatusUpdate{update}}),
 	} {
 		if _, err := proto.Marshal(message); err != nil {
 			t.Errorf("%T: %v", message, err)

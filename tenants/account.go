@@ -1,8 +1,10 @@
 package tenants
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
-	"strings"
+	"maps"
 	"time"
 )
 
@@ -21,6 +23,28 @@ type Merchant struct {
 	CreatedAt time.Time
 }
 
+// check refuses a value outside its closed set, and limits that no policy could read.
+func (m Merchant) check() error {
+	if err := checkClosed(m.Status, statuses, "status"); err != nil {
+		return err
+	}
+	return checkLimits(m.Limits)
+}
+
+// clone shares nothing that can be changed with the original. Times are UTC.
+func (m Merchant) clone() Merchant {
+	m.CreatedAt = m.CreatedAt.UTC()
+	m.Limits = append([]Limit(nil), m.Limits...)
+	for i := range m.Limits {
+		m.Limits[i] = m.Limits[i].clone()
+	}
+	if len(m.Labels) == 0 {
+		m.Labels = nil
+	}
+	m.Labels = maps.Clone(m.Labels)
+	return m
+}
+
 // Connection is an account at a provider in one mode. Credentials and settings are sealed JSON.
 type Connection struct {
 	MerchantID  MerchantID
@@ -32,16 +56,29 @@ type Connection struct {
 	NotifyToken NotifyToken
 }
 
-// Account is a merchant with all its keys, connections and callback secrets, as they were at one version. It never
-// changes, so one value may be read by everybody at once. It keeps its records packed in one string, because a
-// directory holds one for every merchant; the accessors unpack what is asked for.
-type Account struct {
-	id     MerchantID
-	packed packed
+func (c Connection) check() error {
+	if _, ok := c.NotifyToken.raw(); !ok && c.NotifyToken != "" {
+		return fmt.Errorf("%w: a notify token is %d bytes in base64url", ErrInvalid, notifyTokenBytes)
+	}
+	return errors.Join(checkClosed(c.Mode, modes, "mode"), checkClosed(c.Owner, owners, "owner"))
 }
 
-// NewAccount packs the records, which stay the caller's. It returns ErrInvalid for a record of another merchant, for two
-// records where one may be, and for a value outside its closed set. Times are kept to the microsecond.
+func (c Connection) clone() Connection {
+	c.Sealed = bytes.Clone(c.Sealed)
+	return c
+}
+
+// Account is a merchant with all its keys, connections and callback secrets, as they were at one version. It never
+// changes, so one value may be read by everybody at once: records are copied on their way in and out.
+type Account struct {
+	merchant Merchant
+	keys     []Key
+	conns    []Connection
+	secrets  []CallbackSecret
+}
+
+// NewAccount copies the records, which stay the caller's. It returns ErrInvalid for a record of another merchant, for two
+// records where one may be, and for a value outside its closed set.
 func NewAccount(m Merchant, keys []Key, conns []Connection, secrets []CallbackSecret) (*Account, error) {
 	if m.ID == "" {
 		return nil, fmt.Errorf("%w: a merchant needs an id", ErrInvalid)
@@ -49,20 +86,31 @@ func NewAccount(m Merchant, keys []Key, conns []Connection, secrets []CallbackSe
 	if err := checkRecords(m.ID, keys, conns, secrets); err != nil {
 		return nil, err
 	}
-	var p packer
-	if err := p.merchant(m); err != nil {
+	if err := m.check(); err != nil {
 		return nil, err
 	}
-	if err := packAll(&p, keys, (*packer).key); err != nil {
+	a := &Account{merchant: m.clone()}
+	var err error
+	if a.keys, err = copyAll(keys, Key.check, Key.clone); err != nil {
 		return nil, err
 	}
-	if err := packAll(&p, conns, (*packer).connection); err != nil {
+	if a.conns, err = copyAll(conns, Connection.check, Connection.clone); err != nil {
 		return nil, err
 	}
-	if err := packAll(&p, secrets, (*packer).callbackSecret); err != nil {
-		return nil, err
+	a.secrets, err = copyAll(secrets, CallbackSecret.check, CallbackSecret.clone)
+	return a, err
+}
+
+// copyAll checks and copies records.
+func copyAll[T any](records []T, check func(T) error, clone func(T) T) ([]T, error) {
+	copied := make([]T, 0, len(records))
+	for _, r := range records {
+		if err := check(r); err != nil {
+			return nil, err
+		}
+		copied = append(copied, clone(r))
 	}
-	return &Account{id: MerchantID(strings.Clone(string(m.ID))), packed: packed(p.buf)}, nil
+	return copied, nil
 }
 
 // checkRecords refuses what would let one merchant act as another, and what would make an answer depend on an order.
@@ -101,31 +149,28 @@ func checkRecords(id MerchantID, keys []Key, conns []Connection, secrets []Callb
 }
 
 // ID returns the merchant's id.
-func (a *Account) ID() MerchantID { return a.id }
+func (a *Account) ID() MerchantID { return a.merchant.ID }
 
 // Version returns the merchant's version.
-func (a *Account) Version() int64 { return a.packed.version() }
+func (a *Account) Version() int64 { return a.merchant.Version }
 
 // Merchant returns the merchant's record.
-func (a *Account) Merchant() Merchant {
-	u := a.packed.section(sectionMerchant)
-	return u.merchant(a.id)
-}
+func (a *Account) Merchant() Merchant { return a.merchant.clone() }
 
 // Keys returns all keys, revoked and expired ones included.
 func (a *Account) Keys() []Key {
 	var keys []Key
-	for u := range a.packed.records(sectionKeys) {
-		keys = append(keys, u.key(a.id))
+	for _, k := range a.keys {
+		keys = append(keys, k.clone())
 	}
 	return keys
 }
 
 // Key returns the key with the id.
 func (a *Account) Key(id KeyID) (Key, bool) {
-	for u := range a.packed.records(sectionKeys) {
-		if rest := u; rest.text() == string(id) {
-			return u.key(a.id), true
+	for _, k := range a.keys {
+		if k.ID == id {
+			return k.clone(), true
 		}
 	}
 	return Key{}, false
@@ -134,27 +179,26 @@ func (a *Account) Key(id KeyID) (Key, bool) {
 // Connections returns all connections.
 func (a *Account) Connections() []Connection {
 	var conns []Connection
-	for u := range a.packed.records(sectionConnections) {
-		conns = append(conns, u.connection(a.id))
+	for _, c := range a.conns {
+		conns = append(conns, c.clone())
 	}
 	return conns
 }
 
 // Connection returns the connection to a provider in a mode.
 func (a *Account) Connection(mode Mode, provider Provider) (Connection, bool) {
-	for u := range a.packed.records(sectionConnections) {
-		if rest := u; rest.mode() == mode && rest.ownerAndProvider() == provider {
-			return u.connection(a.id), true
-		}
-	}
-	return Connection{}, false
+	return a.connection(func(c *Connection) bool { return c.Mode == mode && c.Provider == provider })
 }
 
 // connectionAt returns the connection that a provider notifies at the token.
 func (a *Account) connectionAt(provider Provider, token NotifyToken) (Connection, bool) {
-	for u := range a.packed.records(sectionConnections) {
-		if c := u.connection(a.id); c.Provider == provider && c.NotifyToken == token {
-			return c, true
+	return a.connection(func(c *Connection) bool { return c.Provider == provider && c.NotifyToken == token })
+}
+
+func (a *Account) connection(wanted func(*Connection) bool) (Connection, bool) {
+	for i := range a.conns {
+		if wanted(&a.conns[i]) {
+			return a.conns[i].clone(), true
 		}
 	}
 	return Connection{}, false
@@ -162,9 +206,9 @@ func (a *Account) connectionAt(provider Provider, token NotifyToken) (Connection
 
 // CallbackSecret returns the sealed callback secret of a mode.
 func (a *Account) CallbackSecret(mode Mode) (CallbackSecret, bool) {
-	for u := range a.packed.records(sectionSecrets) {
-		if s := u.callbackSecret(a.id); s.Mode == mode {
-			return s, true
+	for _, s := range a.secrets {
+		if s.Mode == mode {
+			return s.clone(), true
 		}
 	}
 	return CallbackSecret{}, false
@@ -172,6 +216,10 @@ func (a *Account) CallbackSecret(mode Mode) (CallbackSecret, bool) {
 
 // CallbackURL is where callbacks of a mode go when a request names no URL, or "".
 func (a *Account) CallbackURL(mode Mode) string {
-	s, _ := a.CallbackSecret(mode)
-	return s.URL
+	for _, s := range a.secrets {
+		if s.Mode == mode {
+			return s.URL
+		}
+	}
+	return ""
 }

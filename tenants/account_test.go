@@ -136,9 +136,6 @@ func TestParseClosedSets(t *testing.T) {
 	if m, err := ParseMode("test"); m != Test || err != nil {
 		t.Errorf("ParseMode = %s, %v", m, err)
 	}
-	if o, err := ParseOwner("platform"); o != OwnerPlatform || err != nil {
-		t.Errorf("ParseOwner = %s, %v", o, err)
-	}
 	for _, wrong := range []string{"", "Live", "live "} {
 		if _, err := ParseMode(wrong); !errors.Is(err, ErrInvalid) {
 			t.Errorf("mode %q: %v, want ErrInvalid", wrong, err)

@@ -1,6 +1,7 @@
 package tenants
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -26,6 +27,14 @@ type CallbackSecret struct {
 	URL        string // the default, or ""
 }
 
+func (s CallbackSecret) check() error { return checkClosed(s.Mode, modes, "mode") }
+
+func (s CallbackSecret) clone() CallbackSecret {
+	s.Sealed = bytes.Clone(s.Sealed)
+	s.Next = append([]byte(nil), s.Next...) // nil where it is empty
+	return s
+}
+
 // NewCallbackSecret draws a secret in the form of Standard Webhooks: `whsec_` and 32 random bytes in base64.
 func NewCallbackSecret(random io.Reader) (Secret, error) {
 	var raw [callbackBytes]byte
@@ -39,7 +48,7 @@ func callbackText(raw []byte) Secret {
 	return NewSecret(callbackPrefix + base64.StdEncoding.EncodeToString(raw))
 }
 
-// callbackRaw is what is sealed: the bytes behind the text, a quarter smaller in every replica's memory.
+// callbackRaw is what is sealed: the bytes behind the text, which are a quarter smaller.
 func callbackRaw(s Secret) ([]byte, error) {
 	text, ok := strings.CutPrefix(s.Reveal(), callbackPrefix)
 	raw, err := base64.StdEncoding.Strict().DecodeString(text)

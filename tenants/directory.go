@@ -50,8 +50,8 @@ type Directory struct {
 	source   Source
 	log      *slog.Logger
 	born     time.Time
-	polled   atomic.Pointer[time.Time]        // when the last successful poll began
-	accounts *otter.Cache[MerchantID, packed] // not *Account, which would cost every merchant another allocation
+	polled   atomic.Pointer[time.Time] // when the last successful poll began
+	accounts *otter.Cache[MerchantID, *Account]
 	keys     *index[keyName]
 	routes   *index[routeName]
 }
@@ -76,7 +76,7 @@ type Identity struct {
 func NewDirectory(source Source, log *slog.Logger) *Directory {
 	return &Directory{
 		source: source, log: log, born: time.Now(),
-		accounts: otter.Must(&otter.Options[MerchantID, packed]{}),
+		accounts: otter.Must(&otter.Options[MerchantID, *Account]{}),
 		keys:     newIndex[keyName](0),
 		routes:   newIndex[routeName](maxRoutes),
 	}
@@ -161,46 +161,31 @@ func (d *Directory) ByNotifyToken(
 
 // Account returns a merchant's account, or ErrNotFound.
 func (d *Directory) Account(ctx context.Context, id MerchantID) (*Account, error) {
-	if p, ok := d.accounts.GetIfPresent(id); ok {
-		return &Account{id: id, packed: p}, nil
+	if account, ok := d.accounts.GetIfPresent(id); ok {
+		return account, nil
 	}
 	return d.load(ctx, MerchantID(strings.Clone(string(id))))
 }
 
 // load is Account for an id whose text may be kept.
 func (d *Directory) load(ctx context.Context, id MerchantID) (*Account, error) {
-	if p, ok := d.accounts.GetIfPresent(id); ok {
-		return &Account{id: id, packed: p}, nil
-	}
-	p, err := d.accounts.Get(ctx, id, otter.LoaderFunc[MerchantID, packed](
-		func(ctx context.Context, id MerchantID) (packed, error) {
-			account, err := fetch(ctx, func(ctx context.Context) (*Account, error) {
-				return d.source.AccountByID(ctx, id)
-			})
-			if err != nil {
-				return "", err
-			}
-			return account.packed, nil
+	account, err := d.accounts.Get(ctx, id, otter.LoaderFunc[MerchantID, *Account](
+		func(ctx context.Context, id MerchantID) (*Account, error) {
+			return fetch(ctx, func(ctx context.Context) (*Account, error) { return d.source.AccountByID(ctx, id) })
 		}))
-	if err != nil {
-		return nil, sourceError(err)
-	}
-	return &Account{id: id, packed: p}, nil
+	return account, sourceError(err)
 }
 
 // adopt keeps an account that was read on the way to something else, unless a newer one is known. It returns the id as
 // the directory holds it, so that one copy of the text serves all of a merchant's names.
 func (d *Directory) adopt(account *Account) MerchantID {
-	d.accounts.Compute(account.id, func(old packed, found bool) (packed, otter.ComputeOp) {
-		if found && old.version() >= account.Version() {
+	kept, _ := d.accounts.Compute(account.ID(), func(old *Account, found bool) (*Account, otter.ComputeOp) {
+		if found && old.Version() >= account.Version() {
 			return old, otter.CancelOp
 		}
-		return account.packed, otter.WriteOp
+		return account, otter.WriteOp
 	})
-	if kept, ok := d.accounts.GetEntryQuietly(account.id); ok {
-		return kept.Key
-	}
-	return account.id
+	return kept.ID()
 }
 
 // Invalidate makes this replica read the merchant again before it next answers for it. Other replicas learn by polling.

@@ -28,13 +28,39 @@ type Key struct {
 	RevokedAt  *time.Time
 }
 
-// Usable tells whether the key works at the given time. A revocation counts at once, also one stamped by a replica
+// check refuses what would let a key do nothing or be used from nowhere.
+func (k Key) check() error {
+	if !k.Scopes.Valid() {
+		return fmt.Errorf("%w: a key needs known scopes", ErrInvalid)
+	}
+	for _, ip := range k.IPs {
+		if !ip.IsValid() {
+			return fmt.Errorf("%w: an IP list holds addresses or CIDR ranges", ErrInvalid)
+		}
+	}
+	return checkClosed(k.Mode, modes, "mode")
+}
+
+// clone shares nothing that can be changed with the original. Times are UTC.
+func (k Key) clone() Key {
+	k.IPs = append([]netip.Prefix(nil), k.IPs...)
+	k.CreatedAt = k.CreatedAt.UTC()
+	if k.ExpiresAt != nil {
+		k.ExpiresAt = new(k.ExpiresAt.UTC())
+	}
+	if k.RevokedAt != nil {
+		k.RevokedAt = new(k.RevokedAt.UTC())
+	}
+	return k
+}
+
+// Usable reports whether the key works at the given time. A revocation counts at once, also one stamped by a replica
 // whose clock is ahead.
 func (k Key) Usable(now time.Time) bool {
 	return k.RevokedAt == nil && (k.ExpiresAt == nil || now.Before(*k.ExpiresAt))
 }
 
-// Allows tells whether the key may be used from the address. IPv4 written as IPv6 is IPv4.
+// Allows reports whether the key may be used from the address. IPv4 written as IPv6 is IPv4.
 func (k Key) Allows(addr netip.Addr) bool {
 	if len(k.IPs) == 0 {
 		return true
@@ -72,7 +98,7 @@ func IssueKey(random io.Reader, spec KeySpec, now time.Time) (IssuedKey, error) 
 	if err != nil {
 		return IssuedKey{}, err
 	}
-	secret, id, hash, err := NewKey(random, spec.Mode)
+	secret, id, hash, err := newKey(random, spec.Mode)
 	if err != nil {
 		return IssuedKey{}, err
 	}

@@ -84,7 +84,7 @@ func newKeyring(document []byte) (*keyring, error) {
 	return ring, nil
 }
 
-// shares tells whether two keyrings have a key in common.
+// shares reports whether two keyrings have a key in common.
 func (k *keyring) shares(other *keyring) bool {
 	for number := range k.opens {
 		if other.opens[number] {

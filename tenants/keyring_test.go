@@ -351,9 +351,9 @@ func TestWhereAKeysetComesFrom(t *testing.T) {
 		opens(t, v, sealed)
 	}
 	for name, source := range map[string]KeysetSource{
-		"a failing command": KeysetCommand(script("failing", "cat '"+file+"'; exit 3")),
-		"a mute command":    KeysetCommand(script("mute", "true")),
-		"no command":        KeysetCommand(filepath.Join(dir, "none")),
+		"a failing command": keysetCommand(script("failing", "cat '"+file+"'; exit 3")),
+		"a mute command":    keysetCommand(script("mute", "true")),
+		"no command":        keysetCommand(filepath.Join(dir, "none")),
 		"an empty variable": KeysetText("KEYSET", NewSecret("")),
 		"no file":           KeysetFile(filepath.Join(dir, "none")),
 	} {

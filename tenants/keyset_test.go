@@ -145,7 +145,7 @@ func TestAnEditIsWholeOrNothing(t *testing.T) {
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := EditKeysetFile(path, rotate); !errors.Is(err, ErrKeysetMode) {
+	if err := EditKeysetFile(path, rotate); !errors.Is(err, errKeysetMode) {
 		t.Errorf("a file that all can read: %v", err)
 	}
 	if err := EditKeysetFile(filepath.Join(t.TempDir(), "none"), rotate); !errors.Is(err, fs.ErrNotExist) {

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// ErrKeysetMode says that a keyset file can be read or written by others than its owner.
-var ErrKeysetMode = errors.New("tenants: keyset file must not be accessible to group or others (chmod 600)")
+// errKeysetMode says that a keyset file can be read or written by others than its owner.
+var errKeysetMode = errors.New("tenants: keyset file must not be accessible to group or others (chmod 600)")
 
 // keysetMaxBytes is far above any keyset; what is larger is another file.
 const keysetMaxBytes = 1 << 20
@@ -124,7 +124,7 @@ func lockDir(path string) (unlock func(), err error) {
 	return func() { _ = dir.Close() }, nil
 }
 
-// readKeysetFile refuses a file that others than its owner can access (ErrKeysetMode).
+// readKeysetFile refuses a file that others than its owner can access (errKeysetMode).
 func readKeysetFile(path string) ([]byte, fs.FileInfo, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -136,7 +136,7 @@ func readKeysetFile(path string) ([]byte, fs.FileInfo, error) {
 		return nil, nil, fmt.Errorf("tenants: open keyset: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, nil, fmt.Errorf("%w: %s has mode %#o", ErrKeysetMode, path, info.Mode().Perm())
+		return nil, nil, fmt.Errorf("%w: %s has mode %#o", errKeysetMode, path, info.Mode().Perm())
 	}
 	document, err := io.ReadAll(io.LimitReader(f, keysetMaxBytes))
 	if err != nil {

@@ -41,11 +41,11 @@ func KeysetText(name string, document Secret) KeysetSource {
 	return KeysetSource{name: name, read: func(context.Context) ([]byte, error) { return []byte(document.Reveal()), nil }}
 }
 
-// KeysetCommand is a program that prints the keyset as cleartext JSON: it is how a keyset that a KMS has encrypted, or
+// keysetCommand is a program that prints the keyset as cleartext JSON: it is how a keyset that a KMS has encrypted, or
 // that a secret manager holds, is opened. It gets no arguments, the environment of this process, and 15 seconds. What it
 // says on standard error goes to ours. It is run every minute, whenever something is sealed, and no more often than every
 // ten seconds where a key is missed.
-func KeysetCommand(path string) KeysetSource {
+func keysetCommand(path string) KeysetSource {
 	return KeysetSource{name: path, every: commandEvery, pause: commandPause, read: func(ctx context.Context) ([]byte, error) {
 		ctx, cancel := context.WithTimeout(ctx, commandTime)
 		defer cancel()
@@ -75,7 +75,7 @@ func KeysetURI(uri string) (KeysetSource, error) {
 	case scheme == "file" && path != "":
 		return KeysetFile(path), nil
 	case scheme == "exec" && path != "":
-		return KeysetCommand(path), nil
+		return keysetCommand(path), nil
 	}
 	return KeysetSource{}, fmt.Errorf("%w: %s: must be file:PATH or exec:PATH; a KMS is asked by a program of yours (exec:)", ErrInvalid, scheme)
 }

@@ -27,10 +27,10 @@ const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // What ParseKey finds wrong with a text. Over the API both are ErrAuthFailed.
 var (
-	// ErrKeyMalformed says that the text does not have the shape of a key.
-	ErrKeyMalformed = errors.New("tenants: not an API key")
-	// ErrKeyChecksum says that the text has the shape of a key but was mistyped or cut.
-	ErrKeyChecksum = errors.New("tenants: API key is mistyped: its checksum does not match")
+	// errKeyMalformed says that the text does not have the shape of a key.
+	errKeyMalformed = errors.New("tenants: not an API key")
+	// errKeyChecksum says that the text has the shape of a key but was mistyped or cut.
+	errKeyChecksum = errors.New("tenants: API key is mistyped: its checksum does not match")
 )
 
 // KeyID is the public part of a key, by which it is found, listed and revoked.
@@ -51,8 +51,8 @@ type ParsedKey struct {
 	Mode Mode
 }
 
-// NewKey draws a key for the mode from random. The plaintext is to be shown once; id and hash are what is kept.
-func NewKey(random io.Reader, mode Mode) (plaintext Secret, id KeyID, hash Hash, err error) {
+// newKey draws a key for the mode from random. The plaintext is to be shown once; id and hash are what is kept.
+func newKey(random io.Reader, mode Mode) (plaintext Secret, id KeyID, hash Hash, err error) {
 	prefix := livePrefix
 	switch mode {
 	case Live:
@@ -74,7 +74,7 @@ func NewKey(random io.Reader, mode Mode) (plaintext Secret, id KeyID, hash Hash,
 // exists.
 func ParseKey(key string) (ParsedKey, error) {
 	if len(key) != keyLen || key[idEnd] != '_' || !isBase62(key[len(livePrefix):idEnd]) || !isBase62(key[idEnd+1:]) {
-		return ParsedKey{}, ErrKeyMalformed
+		return ParsedKey{}, errKeyMalformed
 	}
 	mode := Live
 	switch key[:len(livePrefix)] {
@@ -82,10 +82,10 @@ func ParseKey(key string) (ParsedKey, error) {
 	case testPrefix:
 		mode = Test
 	default:
-		return ParsedKey{}, ErrKeyMalformed
+		return ParsedKey{}, errKeyMalformed
 	}
 	if checksum(key[:keyLen-checksumLen]) != key[keyLen-checksumLen:] {
-		return ParsedKey{}, ErrKeyChecksum
+		return ParsedKey{}, errKeyChecksum
 	}
 	return ParsedKey{ID: KeyID(key[len(livePrefix):idEnd]), Mode: mode}, nil
 }

@@ -13,7 +13,7 @@ import (
 
 func mustKey(t testing.TB, mode Mode) (string, KeyID, Hash) {
 	t.Helper()
-	secret, id, hash, err := NewKey(rand.Reader, mode)
+	secret, id, hash, err := newKey(rand.Reader, mode)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,10 +44,10 @@ func TestNewKeyHasTheDocumentedShape(t *testing.T) {
 
 func TestNewKeyRefuses(t *testing.T) {
 	t.Parallel()
-	if _, _, _, err := NewKey(rand.Reader, "sandbox"); !errors.Is(err, ErrInvalid) {
+	if _, _, _, err := newKey(rand.Reader, "sandbox"); !errors.Is(err, ErrInvalid) {
 		t.Errorf("unknown mode: %v, want ErrInvalid", err)
 	}
-	if _, _, _, err := NewKey(bytes.NewReader(make([]byte, 10)), Live); !errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, _, _, err := newKey(bytes.NewReader(make([]byte, 10)), Live); !errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("randomness that ends: %v, want io.ErrUnexpectedEOF", err)
 	}
 }
@@ -97,16 +97,16 @@ func TestParseKeyTellsTypoFromNonsense(t *testing.T) {
 		text string
 		want error
 	}{
-		"empty":        {"", ErrKeyMalformed},
-		"cut":          {live[:keyLen-1], ErrKeyMalformed},
-		"longer":       {live + "0", ErrKeyMalformed},
-		"spaces":       {" " + live, ErrKeyMalformed},
-		"other prefix": {"pk_live_" + live[len(livePrefix):], ErrKeyMalformed},
-		"no separator": {live[:idEnd] + "0" + live[idEnd+1:], ErrKeyMalformed},
-		"not base62":   {live[:keyLen-1] + "-", ErrKeyMalformed},
-		"multibyte":    {live[:keyLen-2] + "é", ErrKeyMalformed},
-		"mistyped":     {live[:keyLen-1] + last, ErrKeyChecksum},
-		"mode changed": {livePrefix + test[len(testPrefix):], ErrKeyChecksum},
+		"empty":        {"", errKeyMalformed},
+		"cut":          {live[:keyLen-1], errKeyMalformed},
+		"longer":       {live + "0", errKeyMalformed},
+		"spaces":       {" " + live, errKeyMalformed},
+		"other prefix": {"pk_live_" + live[len(livePrefix):], errKeyMalformed},
+		"no separator": {live[:idEnd] + "0" + live[idEnd+1:], errKeyMalformed},
+		"not base62":   {live[:keyLen-1] + "-", errKeyMalformed},
+		"multibyte":    {live[:keyLen-2] + "é", errKeyMalformed},
+		"mistyped":     {live[:keyLen-1] + last, errKeyChecksum},
+		"mode changed": {livePrefix + test[len(testPrefix):], errKeyChecksum},
 	}
 	for name, c := range cases {
 		_, err := ParseKey(c.text)
@@ -138,7 +138,7 @@ func FuzzParseKey(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		parsed, err := ParseKey(text)
 		if err != nil {
-			if parsed != (ParsedKey{}) || !(errors.Is(err, ErrKeyMalformed) || errors.Is(err, ErrKeyChecksum)) {
+			if parsed != (ParsedKey{}) || !(errors.Is(err, errKeyMalformed) || errors.Is(err, errKeyChecksum)) {
 				t.Fatalf("ParseKey = %v, %v", parsed, err)
 			}
 			return

@@ -31,13 +31,8 @@ func (l Limit) check() error {
 	return nil
 }
 
-const (
-	limitHasQuota = 1 << iota // how much follows
-	limitExpires              // an end follows
-)
-
-// limits packs a merchant's own limits to the end of its record. Most have none, and pay nothing for it.
-func (p *packer) limits(limits []Limit) error {
+// checkLimits refuses two limits of one name.
+func checkLimits(limits []Limit) error {
 	seen := make(map[string]bool, len(limits))
 	for _, l := range limits {
 		if err := l.check(); err != nil {
@@ -47,46 +42,17 @@ func (p *packer) limits(limits []Limit) error {
 			return fmt.Errorf("%w: the same limit twice", ErrInvalid)
 		}
 		seen[l.Name] = true
-		var flags byte
-		if l.Quota != nil {
-			flags |= limitHasQuota
-		}
-		if !l.ExpiresAt.IsZero() {
-			flags |= limitExpires
-		}
-		p.buf = append(p.buf, flags)
-		packText(p, l.Name)
-		p.number(math.Float64bits(l.RatePerSecond))
-		p.number(uint64(l.Burst)) //nolint:gosec // the same bits back
-		packText(p, l.Reason)
-		packText(p, l.SetBy)
-		p.time(l.SetAt)
-		if l.Quota != nil {
-			p.number(uint64(*l.Quota)) //nolint:gosec // the same bits back
-		}
-		if !l.ExpiresAt.IsZero() {
-			p.time(l.ExpiresAt)
-		}
 	}
 	return nil
 }
 
-// limits reads what is left of a merchant's record.
-func (u *unpacker) limits() []Limit {
-	var limits []Limit
-	for u.rest != "" {
-		flags := u.byte()
-		l := Limit{
-			Name: u.text(), RatePerSecond: math.Float64frombits(u.number()), Burst: int64(u.number()), //nolint:gosec // as above
-			Reason: u.text(), SetBy: u.text(), SetAt: u.time(),
-		}
-		if flags&limitHasQuota != 0 {
-			l.Quota = new(int64(u.number())) //nolint:gosec // as above
-		}
-		if flags&limitExpires != 0 {
-			l.ExpiresAt = u.time()
-		}
-		limits = append(limits, l)
+func (l Limit) clone() Limit {
+	if l.Quota != nil {
+		l.Quota = new(*l.Quota)
 	}
-	return limits
+	l.SetAt = l.SetAt.UTC()
+	if !l.ExpiresAt.IsZero() {
+		l.ExpiresAt = l.ExpiresAt.UTC()
+	}
+	return l
 }

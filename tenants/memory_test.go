@@ -13,7 +13,7 @@ import (
 )
 
 // merchantBudget is what a merchant may cost a replica's memory, everything counted.
-const merchantBudget = 1024
+const merchantBudget = 2048
 
 // typicalTenant has two keys, two connections whose credentials are as long as real ones (a key of 72 characters and a
 // token of 40) and two callback secrets.

@@ -72,17 +72,17 @@ func (d *Directory) poll(ctx context.Context, start time.Time) error {
 // drop forgets an account that is older than the change. The overlap brings most changes many times, and all but the
 // first find a version that is new enough.
 func (d *Directory) drop(change Change) {
-	d.accounts.Compute(change.MerchantID, func(old packed, found bool) (packed, otter.ComputeOp) {
-		if found && old.version() < change.Version {
-			return "", otter.InvalidateOp
+	d.accounts.Compute(change.MerchantID, func(old *Account, found bool) (*Account, otter.ComputeOp) {
+		if found && old.Version() < change.Version {
+			return nil, otter.InvalidateOp
 		}
 		return old, otter.CancelOp
 	})
 }
 
-// StaleFor returns how long this replica has not learnt of changes. Wall clock and monotonic clock are both asked, for
+// staleFor returns how long this replica has not learnt of changes. Wall clock and monotonic clock are both asked, for
 // the latter may stand still while a machine sleeps.
-func (d *Directory) StaleFor(now time.Time) time.Duration {
+func (d *Directory) staleFor(now time.Time) time.Duration {
 	last := d.born
 	if polled := d.polled.Load(); polled != nil {
 		last = *polled
@@ -90,7 +90,7 @@ func (d *Directory) StaleFor(now time.Time) time.Duration {
 	return max(0, now.Sub(last), now.Round(0).Sub(last.Round(0)))
 }
 
-// Fresh tells whether money may be taken on what this replica knows: it has learnt of revocations within 30 seconds.
+// Fresh reports whether money may be taken on what this replica knows: it has learnt of revocations within 30 seconds.
 func (d *Directory) Fresh(now time.Time) bool {
-	return d.polled.Load() != nil && d.StaleFor(now) <= freshFor
+	return d.polled.Load() != nil && d.staleFor(now) <= freshFor
 }

@@ -156,13 +156,13 @@ func TestFreshness(t *testing.T) {
 		}
 		defer running(t, d)()
 		synctest.Wait()
-		if !d.Fresh(time.Now()) || d.StaleFor(time.Now()) != 0 {
-			t.Errorf("after the first poll: fresh = %v, stale for %v", d.Fresh(time.Now()), d.StaleFor(time.Now()))
+		if !d.Fresh(time.Now()) || d.staleFor(time.Now()) != 0 {
+			t.Errorf("after the first poll: fresh = %v, stale for %v", d.Fresh(time.Now()), d.staleFor(time.Now()))
 		}
 		source.setFail(errors.New("down"))
 		time.Sleep(freshFor)
 		synctest.Wait()
-		if got := d.StaleFor(time.Now()); got != freshFor || !d.Fresh(time.Now()) {
+		if got := d.staleFor(time.Now()); got != freshFor || !d.Fresh(time.Now()) {
 			t.Errorf("30 s after: fresh = %v, stale for %v", d.Fresh(time.Now()), got)
 		}
 		time.Sleep(time.Millisecond)
@@ -228,10 +228,10 @@ func TestStaleForIsNeverNegative(t *testing.T) {
 	if err := d.poll(t.Context(), begin); err != nil {
 		t.Fatal(err)
 	}
-	if got := d.StaleFor(begin.Add(time.Hour)); got != time.Hour {
+	if got := d.staleFor(begin.Add(time.Hour)); got != time.Hour {
 		t.Errorf("stale for %v, want 1h", got)
 	}
-	if got := d.StaleFor(begin.Add(-time.Hour)); got != 0 {
+	if got := d.staleFor(begin.Add(-time.Hour)); got != 0 {
 		t.Errorf("stale for %v before the poll, want 0", got)
 	}
 }

@@ -39,13 +39,13 @@ func NewScopes(scopes ...Scope) (Scopes, error) {
 	return set, nil
 }
 
-// Has tells whether the set contains the scope. An unknown scope is in no set.
+// Has reports whether the set contains the scope. An unknown scope is in no set.
 func (s Scopes) Has(scope Scope) bool {
 	i := slices.Index(scopeOrder[:], scope)
 	return i >= 0 && s&(1<<i) != 0
 }
 
-// Valid tells whether the set is not empty and holds only known scopes.
+// Valid reports whether the set is not empty and holds only known scopes.
 func (s Scopes) Valid() bool { return s != 0 && s&^AllScopes() == 0 }
 
 // List returns the scopes of the set in their fixed order.

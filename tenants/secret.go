@@ -28,7 +28,7 @@ func (s Secret) Reveal() string {
 	return *s.text
 }
 
-// IsZero tells whether there is no secret.
+// IsZero reports whether there is no secret.
 func (s Secret) IsZero() bool { return s.Reveal() == "" }
 
 // String hides the secret.

@@ -1,12 +1,13 @@
-// Package tenants owns who calls and on whose behalf: merchants, their modes, their API keys (kept as hashes), their
-// connections to providers and callback secrets (kept sealed), and a directory that answers from memory who a key
-// belongs to. It must not know SQL or HTTP: the store implements Source, the edge turns its errors into answers, and no
-// plaintext key or secret is ever kept by it. It is the only package that imports tink.
+// Package tenants owns merchants, their modes, their API keys (kept as hashes), their connections to providers and callback
+// secrets (kept sealed), and a directory that finds the merchant of a key in memory. It must not know SQL or HTTP: the store
+// implements Source, the edge turns its errors into answers. It keeps no plaintext of a key or secret. It is the only package
+// that imports tink.
 package tenants
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/uuid"
 )
@@ -69,10 +70,7 @@ const (
 	OwnerPlatform Owner = "platform"
 )
 
-// ParseOwner refuses all but the known owners.
-func ParseOwner(s string) (Owner, error) { return parseClosed(s, owners, "owner") }
-
-// The closed sets, in the order in which an Account packs them: only ever append.
+// The closed sets.
 var (
 	modes    = []Mode{Live, Test}
 	statuses = []Status{Active, Suspended}
@@ -80,19 +78,16 @@ var (
 )
 
 func parseClosed[T ~string](s string, set []T, what string) (T, error) {
-	i, err := codeOf(T(s), set, what)
-	if err != nil {
+	if err := checkClosed(T(s), set, what); err != nil {
 		return "", err
 	}
-	return set[i], nil
+	return T(s), nil
 }
 
-// codeOf is the value's place in its closed set.
-func codeOf[T ~string](v T, set []T, what string) (byte, error) {
-	for i, known := range set {
-		if v == known {
-			return byte(i), nil
-		}
+// checkClosed refuses a value that is not in its closed set.
+func checkClosed[T ~string](v T, set []T, what string) error {
+	if !slices.Contains(set, v) {
+		return fmt.Errorf("%w: %s must be one of %q", ErrInvalid, what, set)
 	}
-	return 0, fmt.Errorf("%w: %s must be one of %q", ErrInvalid, what, set)
+	return nil
 }

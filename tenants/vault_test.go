@@ -120,8 +120,8 @@ func TestKeysetFileIsKeptPrivate(t *testing.T) {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := OpenKeysetFile(path); !errors.Is(err, ErrKeysetMode) {
-			t.Errorf("mode %v: %v, want ErrKeysetMode", mode, err)
+		if _, err := OpenKeysetFile(path); !errors.Is(err, errKeysetMode) {
+			t.Errorf("mode %v: %v, want errKeysetMode", mode, err)
 		}
 	}
 	if err := os.Chmod(path, 0o400); err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// Access judges what needs no body: MERCHANT_SUSPENDED for a merchant that is
-// stopped, whatever a policy says, and SCOPE_MISSING for an operation that is
-// not in the key's scopes.
+// Access checks what needs no body. The error is MERCHANT_SUSPENDED for a suspended
+// merchant, whatever the policy says, or SCOPE_MISSING for an operation outside the
+// key's scopes.
 func Access(id tenants.Identity, op *catalog.Operation) error {
 	if id.Account.Merchant().Status != tenants.Active {
 		return fault.New(fault.MerchantSuspended, "This merchant is suspended.")
@@ -20,9 +20,9 @@ func Access(id tenants.Identity, op *catalog.Operation) error {
 	return nil
 }
 
-// ScopeOf is the scope that an operation needs: reading is one scope, and each
-// way of moving money belongs to one. To end a movement is to act on it, and a
-// query may say that it tells as much as a transfer does.
+// ScopeOf is the scope that an operation needs: one for reading, and one for each
+// way of moving money. Ending a movement needs the scope of its kind. A manifest may
+// ask for another scope for a query.
 func ScopeOf(op *catalog.Operation) tenants.Scope {
 	if op.Scope != "" {
 		return tenants.Scope(op.Scope)
@@ -39,8 +39,8 @@ func ScopeOf(op *catalog.Operation) tenants.Scope {
 	}
 }
 
-// KindOf is what an operation counts as, for scopes and policies: its own kind;
-// to tell a state is a query, to end a movement is of the movement's kind.
+// KindOf is the kind of an operation for scopes and policies: a status operation
+// counts as a query, and one that ends a movement as the movement's kind.
 func KindOf(op *catalog.Operation) manifest.Kind {
 	switch {
 	case op.StatusOf != "":

@@ -17,31 +17,29 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// evaluation bounds one evaluation of a policy: a rule that takes longer is at
+// evaluation bounds one evaluation of a policy. A rule that takes longer is at
 // fault, and the request is refused.
 const evaluation = 250 * time.Millisecond
 
-// Quotas counts what merchants have used, exactly over all replicas. A unit that
-// is reserved is used until it is released. A release comes to its end whatever
-// becomes of the context, which only says how long to wait for it.
+// Quotas counts the units that merchants have used, exactly over all replicas. A
+// reserved unit is used until it is released. A release is finished also after its
+// context has ended; the context only bounds the wait.
 type Quotas interface {
-	Reserve(ctx context.Context, u limit.Usage, limit int64) (limit.Counted, error)
+	Reserve(ctx context.Context, u limit.Usage, limit int64) (limit.Reservation, error)
 	Release(ctx context.Context, u limit.Usage)
-	// Left tells how many units a limit leaves, and takes none.
+	// Left returns how many units a limit leaves, and takes none.
 	Left(ctx context.Context, u limit.Usage, limit int64) (int64, error)
 }
 
-// Config is how admission sees the time and where it writes. Both may be left
-// out.
+// Config is the time zone and the log of admission. Both may be left out.
 type Config struct {
-	// Location is the place whose hour and weekday policies see, and whose months
-	// the merchants' have that name no other; Jakarta unless given.
+	// Location is the time zone of the hour and weekday that policies see, and of the
+	// months of merchants that name no other; Jakarta unless given.
 	Location *time.Location
 	Log      *slog.Logger
 }
 
-// Admission decides by the policy that is in force. Any number of goroutines
-// may use it.
+// Admission decides by the active policy. Any number of goroutines may use it.
 type Admission struct {
 	policy   *policy.Active
 	limiter  *limit.Limiter
@@ -59,19 +57,19 @@ func New(active *policy.Active, limiter *limit.Limiter, quotas Quotas, c Config)
 	}
 }
 
-// Ticket names a decision and tells the caller where its rates stand.
+// Ticket names a decision and holds what the caller needs of it.
 type Ticket struct {
 	DecisionID    string
 	PolicyVersion string
 	set           *policy.Set // that decided
 
-	// Zone is the merchant's, whose days and months count.
+	// Zone is the merchant's time zone: its days and months count.
 	Zone *time.Location
-	// Limits are what the policy says of this merchant and operation; nothing where
-	// it refused.
+	// Limits are the policy's limits for this merchant and operation; empty where it
+	// refused.
 	Limits policy.Limits
-	// Quotas are what this request has reserved, of which Remaining is left in the
-	// scarcest; nil until it has, and where none counts it.
+	// Quotas are the units that this request has reserved. Remaining is what the
+	// scarcest quota has left; nil before Reserve, and where no quota counts.
 	Quotas    []limit.Usage
 	Remaining *int64
 	// RateLimit and RateLimitPolicy are the values of the header fields of these
@@ -81,48 +79,46 @@ type Ticket struct {
 }
 
 // Admit decides on one request whose body fits its schema: the policy first, then
-// the rates. What the ticket says that it must still be counted by is for Reserve.
-// The error is POLICY_DENIED with the policy's own reasons, RATE_LIMITED, or INTERNAL
-// when the policy could not be evaluated: no decision is a refusal. The ticket is set
-// in each case.
+// the rates. Quotas are for Reserve. The error is POLICY_DENIED with the policy's own
+// reasons, RATE_LIMITED, or INTERNAL when the policy could not be evaluated: without
+// a decision the request is refused. The ticket is set in each case.
 func (a *Admission) Admit(
 	ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document,
 ) (Ticket, error) {
 	// Read once, so that one request never sees two policies.
 	set := a.policy.Set()
 	zone := ZoneOf(id.Account.Merchant(), a.location)
-	// The id tells when it was made, so that what it decided is found by it.
+	// The id holds its time, by which the decision is found.
 	ticket := Ticket{DecisionID: uuid.Must(uuid.NewV7()).String(), PolicyVersion: string(set.Version()), Zone: zone, set: set}
 	input, err := a.input(now, id, op, body)
 	if err != nil {
 		return ticket, internal(err)
 	}
-	if ticket.Limits, err = a.judge(ctx, set, input, ticket); err != nil {
+	if ticket.Limits, err = a.decide(ctx, set, input, ticket); err != nil {
 		return ticket, err
 	}
 	return ticket, a.spend(ctx, now, &ticket, input)
 }
 
-// Reconsider asks the policy again about a request that was admitted, with what an
-// inquiry has told before the money call. A price that it tells is the amount that
-// rules see. The error is as Admit's.
+// Reconsider asks the policy again about an admitted request, with the quote of its
+// operation. The quoted price is the amount that rules see. The error is as Admit's.
 func (a *Admission) Reconsider(
-	ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity, op *catalog.Operation, body catalog.Document, told map[string]any,
+	ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity, op *catalog.Operation, body catalog.Document, quote map[string]any,
 ) error {
 	input, err := a.input(now, id, op, body)
 	if err != nil {
 		return internal(err)
 	}
 	set := ticket.set
-	input.Told = told
-	if price, ok := told["price"].(int64); ok {
+	input.Told = quote
+	if price, ok := quote["price"].(int64); ok {
 		input.Amount = &price
 	}
 	return a.allow(ctx, set, input, ticket)
 }
 
-// judge asks the policy whether this request is allowed, and for its limits.
-func (a *Admission) judge(ctx context.Context, set *policy.Set, input policy.AdmitInput, ticket Ticket) (policy.Limits, error) {
+// decide asks the policy whether this request is allowed, and for its limits.
+func (a *Admission) decide(ctx context.Context, set *policy.Set, input policy.AdmitInput, ticket Ticket) (policy.Limits, error) {
 	if err := a.allow(ctx, set, input, ticket); err != nil {
 		return policy.Limits{}, err
 	}
@@ -190,8 +186,8 @@ func (a *Admission) input(
 	return input, nil
 }
 
-// spend takes a token of each rate. One that is spent is not returned, also
-// when the next rate refuses.
+// spend takes a token of each rate. A spent token is not returned, also when the
+// next rate refuses.
 func (a *Admission) spend(ctx context.Context, now time.Time, ticket *Ticket, input policy.AdmitInput) error {
 	var limits, policies []byte
 	var refusal error
@@ -216,7 +212,7 @@ func (a *Admission) deny(ctx context.Context, ticket Ticket, input policy.AdmitI
 	return fault.New(fault.PolicyDenied, reason)
 }
 
-// subject is whom a decision is about, and for what.
+// subject is the merchant, mode and operation of a decision.
 type subject struct{ merchant, mode, operation string }
 
 func subjectOf(input policy.AdmitInput) subject {

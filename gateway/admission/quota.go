@@ -13,18 +13,18 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// zoneLabel is the label by which a merchant's record names the place whose months
-// its quotas are counted by, such as Asia/Jayapura.
+// zoneLabel is the label of a merchant's record that names the time zone of its
+// quotas' months, such as Asia/Jayapura.
 const zoneLabel = "time_zone"
 
 // jakarta is the zone of Indonesia's capital, which has no summer time.
 var jakarta = time.FixedZone("WIB", 7*60*60)
 
 // Reserve takes a unit of each quota that counts an admitted request, or of none:
-// what was taken before one that is used up is released. It is apart from Admit so
-// that the caller may look before whether the request is about what exists already
-// and so uses nothing. The error is QUOTA_EXCEEDED, or INTERNAL when a quota could
-// not be counted. The ticket that it returns is the given one in that case.
+// where one is used up, the others are released. Reserve is apart from Admit so that
+// the caller can look the reference up in between: a replay uses no quota. The error
+// is QUOTA_EXCEEDED, or INTERNAL when a quota could not be counted; then the ticket
+// is returned as it was given.
 func (a *Admission) Reserve(ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity, op *catalog.Operation) (Ticket, error) {
 	s := subject{string(id.Account.ID()), string(id.Mode), op.Path}
 	now = now.In(ticket.Zone)
@@ -51,16 +51,16 @@ func (a *Admission) Reserve(ctx context.Context, now time.Time, ticket Ticket, i
 	return reserved, nil
 }
 
-// Remaining is what is left in the scarcest of the quotas that would count an
-// admitted request, for one that is about what exists already and takes nothing; nil
-// where none does, or it can't be read, which is logged.
+// Remaining is what the scarcest quota of an admitted request has left, for replays,
+// which take nothing. It is nil where no quota counts, or where one can't be read,
+// which is logged.
 func (a *Admission) Remaining(ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity) *int64 {
 	var remaining *int64
 	for _, quota := range ticket.Limits.Quotas {
 		key := limit.Key{Merchant: string(id.Account.ID()), Mode: string(id.Mode), Name: quota.Name}
 		left, err := a.quotas.Left(ctx, limit.Usage{Key: key, Period: limit.Month(now.In(ticket.Zone)).Name}, quota.Limit)
 		if err != nil {
-			a.log.WarnContext(ctx, "what is left of a quota can't be told", "decision_id", ticket.DecisionID, "quota", quota.Name, "error", err)
+			a.log.WarnContext(ctx, "quota: the remaining units cannot be read", "decision_id", ticket.DecisionID, "quota", quota.Name, "error", err)
 			return nil
 		}
 		if remaining == nil || left < *remaining {
@@ -70,16 +70,16 @@ func (a *Admission) Remaining(ctx context.Context, now time.Time, ticket Ticket,
 	return remaining
 }
 
-// Release gives back what a request has reserved: for one that turned out
-// to consume nothing. It must be called once at most.
+// Release gives back the units of a request that turned out to consume nothing. It
+// must be called at most once.
 func (a *Admission) Release(ctx context.Context, ticket Ticket) {
 	for _, usage := range ticket.Quotas {
 		a.quotas.Release(ctx, usage)
 	}
 }
 
-// ZoneOf is the zone whose months a merchant's quotas are counted by: what its
-// record names, or else the gateway's, Jakarta's where that is nil.
+// ZoneOf is the time zone of a merchant's months: the one its record names, else the
+// gateway's, else Jakarta's.
 func ZoneOf(m tenants.Merchant, gateway *time.Location) *time.Location {
 	if zone, err := Zone(m.Labels); err == nil && zone != nil {
 		return zone

@@ -39,15 +39,15 @@ type tally struct {
 
 func newTally() *tally { return &tally{used: map[limit.Usage]int64{}} }
 
-func (c *tally) Reserve(_ context.Context, u limit.Usage, most int64) (limit.Counted, error) {
+func (c *tally) Reserve(_ context.Context, u limit.Usage, most int64) (limit.Reservation, error) {
 	if c.err != nil && u.Name == "b" {
-		return limit.Counted{}, c.err
+		return limit.Reservation{}, c.err
 	}
 	if c.used[u] >= most {
-		return limit.Counted{}, nil
+		return limit.Reservation{}, nil
 	}
 	c.used[u]++
-	return limit.Counted{OK: true, Remaining: most - c.used[u]}, nil
+	return limit.Reservation{OK: true, Remaining: most - c.used[u]}, nil
 }
 
 func (c *tally) Left(_ context.Context, u limit.Usage, most int64) (int64, error) {

@@ -38,7 +38,7 @@ type App struct {
 	store      *store.Store
 	host       *host.Host
 	cache      *cache.Cache
-	quotas     *limit.Counter
+	quotas     *limit.Batcher
 	directory  *tenants.Directory
 	vault      *tenants.Vault
 	policy     *policy.Active
@@ -71,8 +71,8 @@ func Run(ctx context.Context, c Config, log *slog.Logger) error {
 	return a.Run(ctx)
 }
 
-// New builds everything and takes the listeners; nothing is served yet. What
-// it has started is ended again when it fails.
+// New builds everything and opens the listeners; nothing is served yet. If it
+// fails, it ends what it has started.
 func New(ctx context.Context, c Config, log *slog.Logger) (_ *App, err error) {
 	a := &App{config: c, log: log, metrics: console.NewMetrics()}
 	defer func() {
@@ -125,7 +125,7 @@ func (a *App) startPlugins(ctx context.Context) error {
 	return err
 }
 
-// wire makes the rooms of a request, from the ground up.
+// wire makes the parts of a request's path, from the ground up.
 func (a *App) wire(ctx context.Context) error {
 	keyset, err := a.config.keyset()
 	if err != nil {
@@ -146,7 +146,7 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	a.directory = tenants.NewDirectory(a.store, a.log)
 	a.cache = cache.New(a.store, time.Now, a.log)
-	a.quotas = limit.NewCounter(a.store, a.log)
+	a.quotas = limit.NewBatcher(a.store, a.log)
 	a.clock = worker.NewClock(a.store, time.Now, a.log)
 	a.clock.Compare(ctx) // a clock that is wrong is known before anything is served, and does not keep us from starting
 	replica := uuid.NewString()
@@ -221,7 +221,7 @@ func (a *App) APIURL() string { return "http://" + a.merchants.Addr().String() }
 // ConsoleURL is where the operators' listener is on this machine.
 func (a *App) ConsoleURL() string { return "http://" + a.operators.Addr().String() }
 
-// Engine tells which database product the gateway runs on.
+// Engine is the database product that the gateway runs on.
 func (a *App) Engine() string { return string(a.store.Engine()) }
 
 // stopWithin bounds how long requests under way may take when a gateway stops.
@@ -255,9 +255,9 @@ func (a *App) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// farewell is how long a gateway that stops goes on answering on connections
-// that are open: each learns with its answer that it is closed, since one that
-// is closed between two requests may cut the next.
+// farewell is how long a gateway that stops still answers on open connections. Each
+// learns from its answer that the connection closes; closing one between two
+// requests could cut the next.
 const farewell = time.Second
 
 func serve(group *errgroup.Group, ctx context.Context, server *http.Server, on net.Listener) { //nolint:revive // the group's context comes with the group
@@ -283,7 +283,7 @@ func serve(group *errgroup.Group, ctx context.Context, server *http.Server, on n
 		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
 		defer cancel()
 		if err := server.Shutdown(stopping); err != nil {
-			return server.Close() // what is still under way is cut; its money work is looked up
+			return server.Close() // open requests are cut; their movements are polled
 		}
 		return nil
 	})

@@ -23,8 +23,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// Config is what a gateway is told. Its YAML file is read strictly: a key that
-// is not one of these is an error. Secrets are paths of files, never values.
+// Config is a gateway's configuration. Its YAML file is read strictly: an unknown
+// key is an error. Secrets are paths of files, never values.
 type Config struct {
 	Listen    string `koanf:"listen"`     // merchants' listener, host:port
 	Console   string `koanf:"console"`    // operators' listener, host:port
@@ -71,9 +71,9 @@ type PluginConfig struct {
 // SMTPConfig is the server that takes mails, such as receipts for payers.
 type SMTPConfig struct {
 	Host         string `koanf:"host"` // "" for no mails
-	Port         int    `koanf:"port"` // the usual one of the way unless given
+	Port         int    `koanf:"port"` // the usual port of the tls setting unless given
 	From         string `koanf:"from"`
-	User         string `koanf:"user"` // "" for a server that asks for nobody
+	User         string `koanf:"user"` // "" for a server without authentication
 	PasswordFile string `koanf:"password_file"`
 	TLS          string `koanf:"tls"` // starttls unless given, implicit or none
 	password     tenants.Secret
@@ -86,7 +86,7 @@ type OperatorConfig struct {
 	tokenHash [sha256.Size]byte
 }
 
-// Defaults are what a configuration begins with.
+// Defaults returns the settings that a configuration begins with.
 func Defaults() Config {
 	return Config{
 		Listen: ":8080", Console: "127.0.0.1:8081", Service: "Svc", Migrate: true, Zone: "Asia/Jakarta",
@@ -99,7 +99,7 @@ func Defaults() Config {
 // the file, as in GERBANG_DATABASE_URL.
 const envPrefix = "GERBANG_"
 
-// The keys of which one must be given.
+// Of each of these groups of keys exactly one must be given.
 var (
 	databaseWays = []string{"database_url", "database_url_file"}
 	keysetWays   = []string{"keyset_file", "keyset_env", "keyset_uri"}
@@ -144,10 +144,9 @@ func LoadConfig(path string, getenv func(string) string) (Config, error) {
 	return config, nil
 }
 
-// textIsText refuses what YAML takes for something else than text where text is
-// meant: a digest without quotes may read like a number, and would be another
-// one when it is written out again. The environment's texts may still become
-// numbers and truth values.
+// textIsText refuses a value that YAML does not read as text where text is expected:
+// a digest without quotes may read as a number, and would come out different. Texts
+// from the environment may still become numbers and truth values.
 func textIsText(from, to reflect.Kind, value any) (any, error) {
 	if to == reflect.String && from != reflect.String {
 		return nil, errors.New("must be text; put it into quotes")
@@ -155,7 +154,7 @@ func textIsText(from, to reflect.Kind, value any) (any, error) {
 	return value, nil
 }
 
-// overrides are the values of the environment that stand for a top-level key.
+// overrides returns the environment's values for top-level keys.
 func overrides(getenv func(string) string) []string {
 	var pairs []string
 	for _, key := range []string{
@@ -192,7 +191,7 @@ func within(dir, path string) string {
 	return filepath.Join(dir, path)
 }
 
-// check collects every fault, and reads the secrets that files hold.
+// check collects every fault, and reads the secrets from their files.
 func (c *Config) check() error {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -242,7 +241,7 @@ func (c *Config) check() error {
 	return errors.Join(faults...)
 }
 
-// keyset is where the keys come from that seal credentials.
+// keyset returns the source of the keys that seal credentials.
 func (c *Config) keyset() (tenants.KeysetSource, error) {
 	none := func(way string) bool { return way == "" }
 	if len(slices.DeleteFunc([]string{c.KeysetFile, c.KeysetEnv, c.KeysetURI}, none)) != 1 {

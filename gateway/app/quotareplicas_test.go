@@ -308,7 +308,7 @@ func newCountingNode(t *testing.T, databaseURL string, quota int) *countingNode 
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	counter := limit.NewCounter(s, slog.New(slog.DiscardHandler))
+	counter := limit.NewBatcher(s, slog.New(slog.DiscardHandler))
 	t.Cleanup(counter.Close)
 	data, err := json.Marshal(fields{
 		"tiers":  fields{"scale": fields{"rate_per_second": 1_000_000, "burst": 1_000_000, "quotas": fields{"wallet2": fields{"limit": quota}}}},

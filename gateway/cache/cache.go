@@ -20,33 +20,33 @@ const (
 	// maxStale is how old an answer may be that is given while nobody can get
 	// another.
 	maxStale = 24 * time.Hour
-	// lookEvery is how often a replica looks at a row whose answer is old.
-	lookEvery = 2 * time.Second
+	// recheckEvery is how often a replica reads a row whose answer is old.
+	recheckEvery = 2 * time.Second
 	// maxMemory bounds the bodies that are kept in memory. What falls out is read
 	// from its row again.
 	maxMemory = 256 << 20
 )
 
-// Rows is where replicas meet: a row for each key. Times are the caller's.
+// Rows holds a row for each key, shared by all replicas. Times are the caller's.
 type Rows interface {
 	// CachedAnswer reads the answer and when its fetch began. The body is nil when
 	// there is none, or only the one of this time, which the caller has already.
-	// Refreshing tells that somebody took the lease and has not given it back.
+	// Refreshing says that a replica holds the lease.
 	CachedAnswer(ctx context.Context, key string, have time.Time) (body json.RawMessage, fetchedAt time.Time, refreshing bool, err error)
-	// LeaseAnswer makes the caller the one who refreshes, until a time. It is false
-	// while another one is, while the answer is younger than maxAge, and for a
-	// pause after a fetch that failed.
+	// LeaseAnswer leases the refresh to the caller until a time. It is false while
+	// another replica holds the lease, while the answer is younger than maxAge, and
+	// for a pause after a failed fetch.
 	LeaseAnswer(ctx context.Context, key string, now, until time.Time, maxAge, pause time.Duration) (bool, error)
 	// KeepAnswer ends the lease that runs until this time, with what was fetched;
 	// nil says that the fetch failed, and the old answer stays. It is false when
 	// the lease was another's by then, and nothing was changed.
 	KeepAnswer(ctx context.Context, key string, until time.Time, body json.RawMessage, at time.Time) (bool, error)
-	// DropAnswers removes the rows that nobody has touched since.
+	// DropAnswers removes the rows that were not touched since.
 	DropAnswers(ctx context.Context, before time.Time) error
 }
 
-// Fetch gets an answer from where it comes from. Its context does not end with
-// the request that it began with.
+// Fetch gets an answer from the provider. Its context does not end with the request
+// that started it.
 type Fetch = func(context.Context) (json.RawMessage, error)
 
 // Key is all that an answer depends on. Connection says whose account is asked,
@@ -126,7 +126,7 @@ func (c *Cache) Close() {
 func (c *Cache) Get(ctx context.Context, key Key, maxAge time.Duration, fetch Fetch) (Answer, error) {
 	e := c.entry(key)
 	for {
-		answer, changed, err := c.glance(ctx, e, query{key: key, maxAge: maxAge, fetch: fetch})
+		answer, changed, err := c.current(ctx, e, query{key: key, maxAge: maxAge, fetch: fetch})
 		if changed == nil {
 			return answer, err
 		}
@@ -146,23 +146,23 @@ func (c *Cache) entry(key Key) *entry {
 	return e
 }
 
-// query is one caller's wish.
+// query is one caller's request.
 type query struct {
 	key    Key
 	maxAge time.Duration
 	fetch  Fetch
 }
 
-// glance is what can be said at once, and sees to it that an old answer is
-// refreshed. The channel, where there is one, tells when to ask again.
-func (c *Cache) glance(ctx context.Context, e *entry, q query) (Answer, <-chan struct{}, error) {
+// current answers without waiting, and starts the refresh of an old answer. A
+// channel, where there is one, is closed when it is time to ask again.
+func (c *Cache) current(ctx context.Context, e *entry, q query) (Answer, <-chan struct{}, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := c.now()
 	if e.answer.fresh(now, q.maxAge) {
 		return e.answer, nil, nil
 	}
-	if !e.busy && now.Sub(e.looked) >= lookEvery {
+	if !e.busy && now.Sub(e.checked) >= recheckEvery {
 		e.busy = c.background(ctx, func(ctx context.Context) { c.refresh(ctx, e, q) })
 	}
 	switch {
@@ -190,7 +190,7 @@ func (c *Cache) background(ctx context.Context, work func(context.Context)) bool
 	return true
 }
 
-// ownError is a copy for one who waits: its receiver may add to it.
+// ownError is a copy for one caller, who may add to it.
 func ownError(err error) error {
 	if err == nil {
 		return unavailable(errors.New("cache: closed"))

@@ -16,20 +16,20 @@ type entry struct {
 
 	mu      sync.Mutex
 	answer  Answer
-	busy    bool      // somebody here looks, fetches or waits for another replica
-	looked  time.Time // when that ended last
+	busy    bool      // this replica reads, fetches or waits for another replica
+	checked time.Time // when that ended last
 	failure error     // how it ended, nil for well
 	changed chan struct{}
 }
 
-// fresh tells whether the answer needs no refreshing. One that lies far ahead
+// fresh reports whether the answer needs no refreshing. One that lies far ahead
 // was fetched by a clock that is wrong, which must put nothing off.
 func (a Answer) fresh(now time.Time, maxAge time.Duration) bool {
 	age := now.Sub(a.FetchedAt)
 	return a.Version != "" && age < maxAge && age > -maxAge
 }
 
-// usable tells whether the answer may be given at all.
+// usable reports whether the answer may be given at all.
 func (a Answer) usable(now time.Time) bool {
 	return a.Version != "" && now.Sub(a.FetchedAt) < maxStale
 }
@@ -47,9 +47,8 @@ func (e *entry) weight() uint32 {
 	return uint32(min(len(e.current().Body), maxMemory/2)) + own
 }
 
-// adopt takes an answer over and wakes who waits. One that is older than what is
-// there is passed over, unless what is there was fetched by a clock that is
-// ahead.
+// adopt keeps an answer and wakes the callers that wait. It ignores an answer that is
+// older than the present one, unless that was fetched by a clock that is ahead.
 func (e *entry) adopt(now time.Time, body json.RawMessage, fetchedAt time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -71,7 +70,7 @@ func (e *entry) adopt(now time.Time, body json.RawMessage, fetchedAt time.Time) 
 func (e *entry) rest(now time.Time, failure error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.busy, e.looked = false, now
+	e.busy, e.checked = false, now
 	if e.failure == nil || !errors.Is(failure, errElsewhere) {
 		e.failure = failure
 	}

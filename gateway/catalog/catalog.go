@@ -42,8 +42,8 @@ func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
 			op.Target = s.byPath[target]
 		}
 		if op.StatusOf != "" {
-			for _, told := range append(op.AlsoOf, op.StatusOf) {
-				s.byPath[told].Status = op
+			for _, path := range append(op.AlsoOf, op.StatusOf) {
+				s.byPath[path].Status = op
 			}
 		}
 	}
@@ -55,8 +55,8 @@ func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
 	return s, nil
 }
 
-// add takes a manifest's operations into the snapshot and returns the faults of
-// those that can't be.
+// add adds a manifest's operations to the snapshot and returns the faults of
+// those that it refuses.
 func (s *Snapshot) add(provider string, m *manifest.Manifest) []error {
 	var faults []error
 	for _, declared := range m.Operations {
@@ -85,17 +85,17 @@ func (s *Snapshot) ByPath(path string) (*Operation, bool) {
 	return op, ok
 }
 
-// Operations are all: the gateway's own, then the others in the order of the
-// manifests.
+// Operations returns all operations: the gateway's own, then the others in the
+// order of the manifests.
 func (s *Snapshot) Operations() []*Operation { return s.operations }
 
-// OpenAPI is the document that describes the snapshot, as JSON.
+// OpenAPI returns the document that describes the snapshot, as JSON.
 func (s *Snapshot) OpenAPI() []byte { return s.openAPI }
 
 // Catalog holds the snapshot that is current.
 type Catalog struct{ current atomic.Pointer[Snapshot] }
 
-// New makes a catalog that begins with a snapshot.
+// New makes a catalog with its first snapshot.
 func New(s *Snapshot) *Catalog {
 	c := &Catalog{}
 	c.current.Store(s)
@@ -108,8 +108,8 @@ func (c *Catalog) Current() *Snapshot { return c.current.Load() }
 // Swap makes another snapshot current.
 func (c *Catalog) Swap(s *Snapshot) { c.current.Store(s) }
 
-// defaultEvery is how long a provider is left alone about one movement that does
-// not ask for more.
+// defaultEvery is the least time between two polls of one movement, unless the
+// manifest asks for more.
 const defaultEvery = 5 * time.Second
 
 // declaredRules are a kind's rules with what the manifest decides.

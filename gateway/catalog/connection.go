@@ -15,11 +15,11 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
-// ConnectionSchema judges the credentials of a merchant's account at a
+// ConnectionSchema checks the credentials of a merchant's account at a
 // provider.
 type ConnectionSchema struct{ compiled *jsonschema.Schema }
 
-// NewConnectionSchema compiles what a manifest asks of credentials.
+// NewConnectionSchema compiles the manifest's schema of credentials.
 func NewConnectionSchema(m *manifest.Manifest) (*ConnectionSchema, error) {
 	compiled, err := manifest.CompileSchema(m.Name+"/connection", m.Connection)
 	if err != nil {
@@ -28,14 +28,14 @@ func NewConnectionSchema(m *manifest.Manifest) (*ConnectionSchema, error) {
 	return &ConnectionSchema{compiled}, nil
 }
 
-// Ask is a field that a provider asks of credentials.
+// Ask is a field that a provider asks for in credentials.
 type Ask struct {
 	Name        string
 	Required    bool
 	Description string
 }
 
-// Asks are the fields of credentials, those that must be given first.
+// Asks returns the fields of credentials, the required ones first.
 func (s *ConnectionSchema) Asks() []Ask {
 	asks := make([]Ask, 0, len(s.compiled.Properties))
 	for name, property := range s.compiled.Properties {
@@ -54,7 +54,7 @@ func (s *ConnectionSchema) Asks() []Ask {
 }
 
 // Check returns the fields at fault, none when the credentials fit. It names
-// fields and what the schema asks, never a value that was given.
+// fields and what the schema asks, never a given value.
 func (s *ConnectionSchema) Check(credentials []byte) []fault.Field {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(credentials))
 	if err != nil {
@@ -66,15 +66,15 @@ func (s *ConnectionSchema) Check(credentials []byte) []fault.Field {
 	return nil
 }
 
-// explainSecret is [explain] for what must stay secret: a verdict is put into
-// words only where these hold nothing of the value.
+// explainSecret is [explain] for values that must stay secret: a fault is put into
+// words only if these repeat nothing of the value.
 func explainSecret(err error, known []string) []fault.Field {
-	verdict, ok := errors.AsType[*jsonschema.ValidationError](err)
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
 		return []fault.Field{{Message: "does not fit"}}
 	}
 	var fields []fault.Field
-	for _, leaf := range leaves(verdict) {
+	for _, leaf := range leaves(invalid) {
 		switch leaf.ErrorKind.(type) {
 		case *kind.Required, *kind.AdditionalProperties, *kind.Type, *kind.Enum, *kind.Format, *kind.Pattern,
 			*kind.Minimum, *kind.Maximum, *kind.MinLength, *kind.MaxLength:

@@ -13,7 +13,7 @@ const (
 	exampleTime      = "2026-11-20T14:30:00Z"
 )
 
-// describeResponses are an operation's success and every failure of the table.
+// describeResponses describes an operation's success and every failure of the table.
 func describeResponses(op *Operation, data any) object {
 	headers := headerRefs("X-Request-Id", "X-Svc-Version", "RateLimit", "RateLimit-Policy")
 	if op.Money() {
@@ -39,7 +39,7 @@ func describeResponses(op *Operation, data any) object {
 	return responses
 }
 
-// statuses are the table's HTTP statuses, each once.
+// statuses returns the table's HTTP statuses, each once.
 func statuses() []string {
 	seen := map[string]bool{}
 	for _, row := range fault.Table {
@@ -48,7 +48,7 @@ func statuses() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// describeFailures are the table's rows by HTTP status, each with its meaning
+// describeFailures describes the table's rows by HTTP status, each with its meaning
 // and an example.
 func describeFailures() object {
 	failures := object{}

@@ -19,16 +19,16 @@ import (
 
 var english = message.NewPrinter(language.English)
 
-// explain turns a schema's verdict into the fields at fault, in the words of
-// somebody who never saw the schema. Known is what the body may hold: a field
-// that differs from one of them only in case is told so.
+// explain turns a validation error into the fields at fault, in words for somebody
+// who never saw the schema. Known are the fields that the body may hold: the text
+// about a field that differs from one of them only in case names that one.
 func explain(err error, known []string) []fault.Field {
-	verdict, ok := errors.AsType[*jsonschema.ValidationError](err)
+	invalid, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
 		return []fault.Field{{Field: "", Message: "does not fit"}}
 	}
 	var fields []fault.Field
-	for _, leaf := range leaves(verdict) {
+	for _, leaf := range leaves(invalid) {
 		fields = append(fields, explainLeaf(leaf, known)...)
 	}
 	slices.SortFunc(fields, func(a, b fault.Field) int {
@@ -78,9 +78,9 @@ func explainLeaf(leaf *jsonschema.ValidationError, known []string) []fault.Field
 	return fields
 }
 
-// placeOf is where in a body a part of its schema is about, by the schema's own
-// place: of names that are not allowed the library's InstanceLocation is a slice
-// that it writes other places into (jsonschema v6.0.3).
+// placeOf finds the place in a body that a part of its schema is about. It uses the
+// place in the schema, because for names that are not allowed the library's
+// InstanceLocation is a slice that it later overwrites (jsonschema v6.0.3).
 func placeOf(schemaURL string) string {
 	_, pointer, _ := strings.Cut(schemaURL, "#")
 	if decoded, err := url.PathUnescape(pointer); err == nil {
@@ -148,7 +148,7 @@ func explainType(k *kind.Type) string {
 	return "must be " + article(want) + ", not " + article(k.Got)
 }
 
-// article is how people speak of a JSON type.
+// article puts the indefinite article before a JSON type.
 func article(kind string) string {
 	switch {
 	case kind == "null":

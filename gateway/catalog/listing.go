@@ -15,8 +15,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// Listing is a query's answer, read once and shown many times: without what
-// merchants are not shown, filtered, and with what the gateway adds to prices.
+// Listing is a query's answer, read once and shown many times: filtered, without
+// the properties that merchants may not see, and with the markup on prices.
 type Listing struct {
 	list  bool // an array of items, else one object
 	items []item
@@ -24,7 +24,7 @@ type Listing struct {
 	names []string // of the filters
 }
 
-// item is an object of an answer. Shown are the pieces of its text around its
+// item is an object of an answer. Shown holds the pieces of its text around its
 // prices.
 type item struct {
 	whole   json.RawMessage
@@ -67,7 +67,7 @@ func (op *Operation) Read(result json.RawMessage, key string) (*Listing, error) 
 	return l, nil
 }
 
-// Find is the item whose key is this, as the provider gave it.
+// Find returns the item with this key, as the provider gave it.
 func (l *Listing) Find(key string) (json.RawMessage, bool) {
 	at, ok := l.byKey[key]
 	if !ok {
@@ -76,7 +76,7 @@ func (l *Listing) Find(key string) (json.RawMessage, bool) {
 	return l.items[at].whole, true
 }
 
-// Show is the answer for one who asks with this body and pays these prices.
+// Show returns the answer for a merchant with this body and these prices.
 func (l *Listing) Show(body Document, added Added) (json.RawMessage, error) {
 	wanted := make([]string, len(l.names))
 	for i, name := range l.names {
@@ -220,8 +220,8 @@ func textOf(value jsontext.Value) string {
 	return string(text)
 }
 
-// shownOf are the properties that a response schema declares, of the answer or
-// of its items; nil where it declares none.
+// shownOf returns the properties that a response schema declares, of the answer or
+// of its items; nil if it declares none.
 func shownOf(schema json.RawMessage) (map[string]bool, error) {
 	var answer struct {
 		Properties map[string]json.RawMessage `json:"properties"`

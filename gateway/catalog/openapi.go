@@ -26,8 +26,8 @@ X-Request-Id is given by this service to each request; one that the caller sends
 // operations always give the same bytes.
 type object = map[string]any
 
-// describe makes the OpenAPI 3.1 document of the operations and checks it as a
-// whole: a document that a client's tools could not read is never offered.
+// describe makes the OpenAPI 3.1 document of the operations and validates it: a
+// document that a client's tools cannot read is never served.
 func describe(operations []*Operation) ([]byte, error) {
 	paths := object{"/openapi.json": object{"get": describeSelf()}}
 	for _, op := range operations {
@@ -118,7 +118,7 @@ func describeOperation(op *Operation) (object, error) {
 	return described, nil
 }
 
-// describeGet is the same operation with its parameters in the query.
+// describeGet describes the same operation with its parameters in the query.
 func describeGet(op *Operation, described object) object {
 	get := maps.Clone(described)
 	get["operationId"] = operationID(op.Path) + "Get"
@@ -129,8 +129,8 @@ func describeGet(op *Operation, described object) object {
 	return get
 }
 
-// describePost is an operation that takes its parameters in the query, too: then
-// nothing must stand in the body.
+// describePost describes an operation that also takes its parameters in the query:
+// nothing is then required in the body.
 func describePost(described object) object {
 	post := maps.Clone(described)
 	body := maps.Clone(described["requestBody"].(object))
@@ -145,7 +145,7 @@ func bodyOf(described object) object {
 	return described["requestBody"].(object)["content"].(object)["application/json"].(object)["schema"].(object)
 }
 
-// queryParameters are a body's properties as parameters of a query.
+// queryParameters returns a body's properties as parameters of a query.
 func queryParameters(schema object, required []any) []any {
 	properties, _ := schema["properties"].(object)
 	var parameters []any
@@ -157,7 +157,7 @@ func queryParameters(schema object, required []any) []any {
 	return parameters
 }
 
-// describeRequest is the manifest's schema with the credentials, which belong
+// describeRequest describes the manifest's schema with the credentials, which belong
 // to the gateway and not to the provider.
 func describeRequest(op *Operation) (object, error) {
 	var schema object
@@ -201,8 +201,8 @@ func describeParameters(op *Operation) []any {
 	return parameters
 }
 
-// NeedsMerchantID tells whether the contract requires merchant_id: for the
-// operations that create a payment, by whatever provider.
+// NeedsMerchantID reports whether the contract requires merchant_id: for the
+// operations that create a payment, at any provider.
 func (op *Operation) NeedsMerchantID() bool { return op.Kind == manifest.Payment }
 
 // operationID makes paymentsCreate of /payments/create.

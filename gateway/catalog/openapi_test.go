@@ -34,7 +34,7 @@ func TestOpenAPIGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("the document is not %s any more; look at the difference after go test ./gateway/catalog -update", golden)
+		t.Errorf("the document is not %s any more; see the difference after go test ./gateway/catalog -update", golden)
 	}
 }
 
@@ -193,7 +193,7 @@ func TestOpenAPIHasEveryErrorOfTheTable(t *testing.T) {
 				t.Errorf("%s: the example says %+v, the table %+v", name, value, row)
 			}
 			if status != strconv.Itoa(row.Status) || !strings.Contains(response.Description, row.When) {
-				t.Errorf("%s: status %s is wrong or does not tell when", name, status)
+				t.Errorf("%s: status %s is wrong or has no time", name, status)
 			}
 		}
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// Document is a request's body, parsed once: the policy, the schema and the
-// engine all see this same value. Numbers are json.Number, absent optional
-// fields are not there.
+// Document is a request's body, parsed once: the policy, the schema and the kind
+// all see this one value. Numbers are json.Number; absent optional fields are left
+// out.
 type Document map[string]any
 
 // Operation is one path of a snapshot.
@@ -28,7 +28,7 @@ type Operation struct {
 	Manifest *manifest.Manifest // that declares it
 	Rules    movement.Rules     // of the kind and the manifest; zero for a query
 	Target   *Operation         // the money operation that a status or cancel is about
-	Status   *Operation         // the operation that tells the state of a money operation, nil for none
+	Status   *Operation         // the status operation of a money operation, nil for none
 	Products *Operation         // the query that lists what can be bought, nil for none
 
 	request    *jsonschema.Schema
@@ -44,7 +44,7 @@ type property struct {
 }
 
 // Check validates a body against the request schema. It returns what is wrong
-// with each field, nothing when all is right.
+// with each field, or nothing.
 func (op *Operation) Check(body Document) []fault.Field {
 	err := op.request.Validate(map[string]any(body))
 	if err == nil {
@@ -53,8 +53,8 @@ func (op *Operation) Check(body Document) []fault.Field {
 	return explain(err, op.names())
 }
 
-// WithDefaults is the body with the schema's defaults filled in. The body that
-// is given stays as it is.
+// WithDefaults returns the body with the schema's defaults filled in. The given
+// body stays as it is.
 func (op *Operation) WithDefaults(body Document) Document {
 	filled := maps.Clone(body)
 	if filled == nil {
@@ -68,8 +68,8 @@ func (op *Operation) WithDefaults(body Document) Document {
 	return filled
 }
 
-// Question is the body of a query as its provider is asked it: with defaults,
-// and without what the schema does not declare or the gateway filters by itself.
+// Question returns the body of a query as the provider gets it: with defaults, and
+// without the fields that the schema does not declare or the gateway filters by.
 func (op *Operation) Question(body Document) Document {
 	question := op.WithDefaults(body)
 	maps.DeleteFunc(question, func(name string, _ any) bool {
@@ -78,8 +78,8 @@ func (op *Operation) Question(body Document) Document {
 	return question
 }
 
-// Canonical is what "the same request" means: the canonical JSON (RFC 8785) of
-// path and body.
+// Canonical returns the canonical JSON (RFC 8785) of path and body. Two requests are
+// the same if theirs is equal.
 func (op *Operation) Canonical(body Document) (json.RawMessage, error) {
 	encoded, err := json.Marshal(map[string]any{"path": op.Path, "body": map[string]any(body)})
 	if err != nil {
@@ -92,7 +92,7 @@ func (op *Operation) Canonical(body Document) (json.RawMessage, error) {
 	return json.RawMessage(canonical), nil
 }
 
-// ReferenceOf is the reference that the body carries, or "".
+// ReferenceOf returns the reference that the body carries, or "".
 func (op *Operation) ReferenceOf(body Document) string {
 	field := op.ReferenceField()
 	if field == "" {
@@ -102,8 +102,8 @@ func (op *Operation) ReferenceOf(body Document) string {
 	return reference
 }
 
-// AmountOf is the body's amount. The schema has already said that it is a whole
-// number in range, so an error is a fault of the manifest.
+// AmountOf returns the body's amount. The schema has already checked that it is a
+// whole number in range, so an error is a fault of the manifest.
 func (op *Operation) AmountOf(body Document) (money.Amount, error) {
 	number, ok := body[op.AmountField()].(json.Number)
 	if !ok {
@@ -112,13 +112,13 @@ func (op *Operation) AmountOf(body Document) (money.Amount, error) {
 	return money.Parse(number.String())
 }
 
-// HasAmount tells whether the body says an amount.
+// HasAmount reports whether the body has an amount.
 func (op *Operation) HasAmount(body Document) bool {
 	_, given := body[op.AmountField()]
 	return op.AmountField() != "" && given
 }
 
-// PolicyFields are the properties of the body that policies may see.
+// PolicyFields returns the properties of the body that policies may see.
 func (op *Operation) PolicyFields(body Document) map[string]any {
 	fields := make(map[string]any, len(op.Fields))
 	for _, name := range op.Fields {
@@ -129,8 +129,8 @@ func (op *Operation) PolicyFields(body Document) map[string]any {
 	return fields
 }
 
-// Echoes are the request's properties that this operation's answer repeats.
-// For a status or cancel they are those of the operation that it is about.
+// Echoes returns the request's properties that this operation's answer repeats. For
+// a status or cancel they are those of the operation that it is about.
 func (op *Operation) Echoes() []string {
 	source := op
 	if op.Target != nil {
@@ -145,7 +145,7 @@ func (op *Operation) Echoes() []string {
 	return names
 }
 
-// Answers tells whether the response schema has a property.
+// Answers reports whether the response schema has a property.
 func (op *Operation) Answers(name string) bool { return op.answers[name] }
 
 // CheckResult validates a provider's answer against the result schema.

@@ -12,7 +12,7 @@ import (
 const aboutCallbacks = "Any 2xx within 10 seconds is success; redirects are not followed. Anything else is tried again, for days, " +
 	"under the same webhook-id: handle an id that you have seen as seen."
 
-// occasions are what merchants are told of, in the words of the document.
+// occasions are the callback events, in the words of the document.
 var occasions = []struct {
 	name    func(movement.Events) string
 	summary string
@@ -22,7 +22,7 @@ var occasions = []struct {
 	{func(e movement.Events) string { return e.Reversed }, "The provider took a success back; the state stays. reversed_at is set."},
 }
 
-// describeWebhooks are the callbacks by the names of their events.
+// describeWebhooks describes the callbacks by the names of their events.
 func describeWebhooks(operations []*Operation) (object, error) {
 	webhooks := object{}
 	for _, occasion := range occasions {
@@ -32,7 +32,7 @@ func describeWebhooks(operations []*Operation) (object, error) {
 			if name == "" || op.Status == nil {
 				continue
 			}
-			data, err := describeTold(op.Status)
+			data, err := describeEvent(op.Status)
 			if err != nil {
 				return nil, fmt.Errorf("%s: response: %w", op.Status.Path, err)
 			}
@@ -45,8 +45,8 @@ func describeWebhooks(operations []*Operation) (object, error) {
 	return webhooks, nil
 }
 
-// describeTold is a callback's data: the status answer and when it was so.
-func describeTold(status *Operation) (object, error) {
+// describeEvent describes a callback's data: the status answer and its time.
+func describeEvent(status *Operation) (object, error) {
 	var schema object
 	if err := json.Unmarshal(status.Response, &schema); err != nil {
 		return nil, err
@@ -56,7 +56,7 @@ func describeTold(status *Operation) (object, error) {
 		properties = object{}
 	}
 	required, _ := schema["required"].([]any)
-	// What is left of a quota is told to who asks.
+	// A callback never carries what is left of a quota.
 	delete(properties, "remaining_quota")
 	required = slices.DeleteFunc(slices.Clone(required), func(name any) bool { return name == "remaining_quota" })
 	for _, name := range status.Target.Rules.Reports {
@@ -103,7 +103,7 @@ func describeWebhook(name, summary string, data []any) object {
 	}
 }
 
-// callbackHeaders are what each callback carries beside its body.
+// callbackHeaders are the headers of each callback.
 var callbackHeaders = []struct{ name, description string }{
 	{"webhook-id", "The event's id, the same on every try and in /events."},
 	{"webhook-timestamp", "When this try was made, in seconds since 1970."},

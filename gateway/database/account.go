@@ -85,8 +85,8 @@ func (a *account) own(path string) error {
 	return os.Chown(path, a.uid, a.gid)
 }
 
-// enters tells whether the account can get to dir. The kernel is asked, by a child that changes to it, because
-// modes alone do not tell (access lists, mounts).
+// enters reports whether the account can enter dir. A child process tries it, because modes alone do not decide
+// (access lists, mounts).
 func (a *account) enters(dir string) bool {
 	if a == nil {
 		return true

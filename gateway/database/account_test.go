@@ -70,7 +70,7 @@ func TestAClusterMovesOnlyAsFarAsItMust(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !runner.enters(open) || runner.enters(shut) || runner.enters(filepath.Join(shut, "inside")) {
-		t.Error("enters does not tell what the account can reach")
+		t.Error("enters does not report what the account can reach")
 	}
 	away, err := runner.awayFrom(shut)
 	if err != nil {

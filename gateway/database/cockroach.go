@@ -90,7 +90,7 @@ func cockroachArgs(o Options, dir, urlFile string) []string {
 	}
 }
 
-// connectCockroach connects to our database at the address that the node tells, when it tells it.
+// connectCockroach connects to our database at the address that the node writes once it listens.
 func connectCockroach(ctx context.Context, address func() (string, error)) (endpoint, error) {
 	raw, err := address()
 	if err != nil {
@@ -98,7 +98,7 @@ func connectCockroach(ctx context.Context, address func() (string, error)) (endp
 	}
 	u, err := url.Parse(raw)
 	if err != nil || u.Host == "" {
-		return endpoint{}, errors.New("the node has not told its address")
+		return endpoint{}, errors.New("the node has not written its address")
 	}
 	own := url.URL{Scheme: "postgres", User: url.User("root"), Host: u.Host, Path: Name, RawQuery: "sslmode=disable"}
 	at, err := connect(ctx, own.String())

@@ -30,7 +30,7 @@ const URLVariable = "GERBANG_DATABASE_URL"
 // Name is the database that Open connects to when the URL names none; it is created when missing.
 const Name = "gerbang"
 
-// EngineOf tells the engine from a connection's parameters (pgconn's ParameterStatus fits): CockroachDB announces
+// EngineOf finds the engine by a connection's parameters (pgconn's ParameterStatus fits): CockroachDB announces
 // itself by crdb_version, which PostgreSQL does not have.
 func EngineOf(parameter func(name string) string) Engine {
 	if parameter("crdb_version") != "" {
@@ -54,7 +54,7 @@ type Options struct {
 	Engine Engine
 	// Log receives what was found and what was passed over; nil discards it.
 	Log *slog.Logger
-	// Progress is told what is being awaited, whenever that takes longer than a second; nil tells nobody.
+	// Progress gets a text about a wait that takes longer than a second; nil discards it.
 	Progress func(message string)
 	// Getenv replaces os.Getenv; nil means os.Getenv.
 	Getenv func(name string) string
@@ -107,7 +107,7 @@ func (s *Server) Source() string { return s.source }
 // runs, when Close was called.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Err tells, once Done is closed, why a server ended that nobody closed; nil otherwise.
+// Err says, once Done is closed, why a server ended that nobody closed; nil otherwise.
 func (s *Server) Err() error {
 	select {
 	case <-s.closing:
@@ -154,7 +154,7 @@ func Open(ctx context.Context, o Options) (*Server, error) {
 	if raw != "" {
 		return openURL(ctx, o, raw, source)
 	}
-	h, err := claimHome(ctx, o)
+	h, err := openHome(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -174,7 +174,7 @@ func started(p *process, h *home, at endpoint, source string, after func()) *Ser
 	}
 }
 
-// onDisk tells whether commits must be on the disk.
+// onDisk reports whether commits must be on the disk.
 func (o Options) onDisk() bool { return !o.Ephemeral || o.Durable }
 
 func (o Options) path() string { return cmp.Or(o.Getenv("PATH"), os.DevNull) }

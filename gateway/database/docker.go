@@ -20,7 +20,7 @@ const (
 	dockerImage        = "cockroachdb/cockroach:v24.3.15"
 	dockerInfoPatience = 3 * time.Second
 	dockerPatience     = 10 * time.Minute       // the image may have to be downloaded
-	dockerPoll         = 200 * time.Millisecond // each look is a process of its own
+	dockerPoll         = 200 * time.Millisecond // each poll is a process of its own
 	dockerStore        = "/cockroach/cockroach-data"
 )
 

@@ -24,8 +24,8 @@ type home struct {
 	away      string // where the cluster really is, when not in dir
 }
 
-// claimHome makes and locks the directory.
-func claimHome(ctx context.Context, o Options) (*home, error) {
+// openHome makes and locks the directory.
+func openHome(ctx context.Context, o Options) (*home, error) {
 	if o.Ephemeral {
 		sweep(ctx, os.TempDir())
 		dir, err := os.MkdirTemp("", ephemeralPrefix)
@@ -109,7 +109,7 @@ func unlock(f *os.File) error {
 }
 
 // sweep removes what killed processes left in the temporary directory: homes whose lock is free, and clusters that
-// no home points to any more. Only directories of this user's own making are looked at.
+// no home points to any more. It touches only directories that this user made.
 func sweep(ctx context.Context, temp string) {
 	homes, _ := filepath.Glob(filepath.Join(temp, ephemeralPrefix+"*", "lock"))
 	for _, path := range homes {

@@ -59,7 +59,7 @@ var managers = []struct {
 	}},
 	{"dnf", true, [][]string{{"dnf", "install", "-y", "postgresql-server"}}},
 	{"apk", true, [][]string{{"apk", "add", "--no-cache", "postgresql"}}},
-	// The formula makes a cluster after installing, except where this variable tells it that it runs in CI.
+	// The formula makes a cluster after installing, except where this variable says that it runs in CI.
 	{"brew", false, [][]string{{"env", "HOMEBREW_GITHUB_ACTIONS=1", "brew", "install", "postgresql@17"}}},
 }
 
@@ -102,7 +102,7 @@ type InstallOptions struct {
 	run func(ctx context.Context, command []string) error
 }
 
-// IsTerminal tells whether a person may be at f.
+// IsTerminal reports whether a person may be at f.
 func IsTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

@@ -94,7 +94,7 @@ func TestInstallNeedsAYes(t *testing.T) {
 				t.Errorf("Install = %v, ran %q", err, ran)
 			}
 			if err != nil && (!errors.Is(err, ErrNotInstalled) || !strings.Contains(err.Error(), "brew install")) {
-				t.Errorf("the error does not tell how: %v", err)
+				t.Errorf("the error does not say how: %v", err)
 			}
 			if asked := strings.Contains(out.String(), "[y/N]"); asked != test.terminal {
 				t.Errorf("asked = %v", asked)

@@ -34,7 +34,7 @@ func stopOrphan(ctx context.Context, data string) error {
 	lines := strings.SplitN(string(text), "\n", 3)
 	pid, err := strconv.Atoi(strings.TrimSpace(lines[0]))
 	if err != nil || pid <= 1 || len(lines) < 2 {
-		return nil //nolint:nilerr // half written by a crash; PostgreSQL itself judges it
+		return nil //nolint:nilerr // half written by a crash; PostgreSQL itself handles it
 	}
 	if !alive(pid) {
 		return nil // PostgreSQL takes over the file of a dead postmaster

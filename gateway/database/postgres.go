@@ -45,7 +45,7 @@ func openPostgres(ctx context.Context, o Options, h *home) (*Server, error) {
 		return nil, err
 	}
 	c := &cluster{Options: o, home: h, inst: inst, account: runner}
-	if err := c.settle(ctx, link); err != nil {
+	if err := c.prepare(ctx, link); err != nil {
 		return nil, err
 	}
 	if err := stopOrphan(ctx, c.data); err != nil {
@@ -64,8 +64,8 @@ func openPostgres(ctx context.Context, o Options, h *home) (*Server, error) {
 
 func (c *cluster) passwordFile() string { return filepath.Join(c.home.dir, "postgresql.password") }
 
-// settle finds where the cluster's data is, and makes it when there is none.
-func (c *cluster) settle(ctx context.Context, link string) error {
+// prepare finds the cluster's data, and makes it when there is none.
+func (c *cluster) prepare(ctx context.Context, link string) error {
 	if _, err := os.Lstat(link); err == nil {
 		c.data, err = filepath.EvalSymlinks(link)
 		return err

@@ -73,7 +73,7 @@ func checkSecrecy(t *testing.T, s *Server, dir string) {
 	}
 	password, _ := u.User.Password()
 	if strings.Contains(s.Source(), password) {
-		t.Error("Source tells the password")
+		t.Error("Source shows the password")
 	}
 	u.User = url.UserPassword("gerbang", "guess")
 	if conn, err := pgx.Connect(t.Context(), u.String()); err == nil {
@@ -140,7 +140,7 @@ func TestServerDiesWithAKilledGateway(t *testing.T) {
 	t.Parallel()
 	needsPostgres(t)
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells a child that its parent died")
+		t.Skip("only Linux signals a child when its parent dies")
 	}
 	dir := reachable(t)
 	gateway := exec.CommandContext(t.Context(), os.Args[0])

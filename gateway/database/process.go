@@ -16,7 +16,7 @@ import (
 
 const (
 	stopPatience = 10 * time.Second      // how long a fast shutdown may take before SIGKILL
-	pollEvery    = 10 * time.Millisecond // how often a server that starts or stops is looked at
+	pollEvery    = 10 * time.Millisecond // how often a server that starts or stops is checked
 	tailSize     = 2 << 10               // how much of a server's log an error quotes
 	logLimit     = 8 << 20               // a log longer than this is put aside at the next start
 )

@@ -10,8 +10,8 @@ const (
 	progressEvery = 5 * time.Second
 )
 
-// awaiting tells Progress about something that takes longer than a second, and again every few seconds, until the
-// function it returns is called. No call to Progress happens after that.
+// awaiting reports a wait to Progress after a second, and again every few seconds, until the function it returns is
+// called. No call to Progress happens after that.
 func (o Options) awaiting(what string) (stop func()) {
 	quit, gone := make(chan struct{}), make(chan struct{})
 	begin := time.Now()

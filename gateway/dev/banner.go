@@ -9,7 +9,7 @@ import (
 	"text/template"
 )
 
-// ready is what the ready file tells.
+// ready is the content of the ready file.
 type ready struct {
 	APIURL      string     `json:"api_url"`
 	ConsoleURL  string     `json:"console_url"`
@@ -20,22 +20,22 @@ type ready struct {
 	Merchants   []merchant `json:"merchants"`
 }
 
-// Opening is what each merchant began with, as people write it.
+// Opening is each merchant's first balance, as people write it.
 func (ready) Opening() string { return opening.Format() }
 
-func (t *tree) tell() ready {
+func (t *tree) addresses() ready {
 	return ready{
 		APIURL: t.gateway.APIURL(), ConsoleURL: t.gateway.ConsoleURL(), SandboxURL: t.doorURL(),
 		DatabaseURL: t.database.URL(), Engine: t.gateway.Engine(), AdminToken: t.state.AdminToken, Merchants: t.state.Merchants,
 	}
 }
 
-// writeReadyFile tells programs that everything answers, and where.
+// writeReadyFile tells other programs that everything answers, and at which addresses.
 func (t *tree) writeReadyFile() error {
 	if t.ReadyFile == "" {
 		return nil
 	}
-	content, err := json.MarshalIndent(t.tell(), "", "  ")
+	content, err := json.MarshalIndent(t.addresses(), "", "  ")
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ Gerbang is running on {{.Engine}}, with simulated providers. Ctrl-C stops it.
     live key  {{.LiveKey}}
     test key  {{.TestKey}}
 {{end}}
-  Each began with {{.Opening}} in both modes; gerbang ledger balance MERCHANT tells what is left.
+  Each began with {{.Opening}} in both modes; gerbang ledger balance MERCHANT shows what is left.
 
 Try it, in another terminal:
 {{with index .Merchants 0}}
@@ -78,23 +78,23 @@ Try it, in another terminal:
   # a payment with a checkout page: open its checkout_url in a browser; its callback comes to the inbox
   curl -s {{$.APIURL}}/payments/create -H "X-Callback-URL: {{$.SandboxURL}}/inbox" -d '{"secret_key":"'$GERBANG_KEY'","merchant_id":"'$GERBANG_MERCHANT'","amount":50000,"payer_email":"payer@example.com","external_id":"order-2","description":"Two coffees"}'
 
-  # pay the second as its payer would, and ask how it stands
+  # pay the second as its payer would, and ask for its status
   curl -s {{$.SandboxURL}}/pay -d '{"url":"'$(curl -s {{$.APIURL}}/payments/create -H "X-Callback-URL: {{$.SandboxURL}}/inbox" -d '{"secret_key":"'$GERBANG_KEY'","merchant_id":"'$GERBANG_MERCHANT'","amount":50000,"payer_email":"payer@example.com","external_id":"order-2","description":"Two coffees"}' | sed 's/.*"checkout_url":"\([^"]*\)".*/\1/')'"}'
   curl -s {{$.APIURL}}/payments/status -d '{"secret_key":"'$GERBANG_KEY'","external_id":"order-2"}'
 
-  # airtime from the prepaid balance, and how it stands
+  # airtime from the prepaid balance, and its status
   curl -s {{$.APIURL}}/ppob/order -H "X-Callback-URL: {{$.SandboxURL}}/inbox" -d '{"secret_key":"'$GERBANG_KEY'","sku":"xld10","target":"087800001230","ref_id":"airtime-1"}'
   curl -s {{$.APIURL}}/ppob/status -d '{"secret_key":"'$GERBANG_KEY'","ref_id":"airtime-1"}'
 
-  # a QR code for one sale, made of the shop's printed one
+  # a QR code for one sale, made from the shop's printed code
   curl -s {{$.APIURL}}/wallet2/create -d '{"secret_key":"'$GERBANG_KEY'","amount":18000,"payer_email":"payer@example.com","external_id":"sale-1"}'
 {{end}}
 `))
 
-// banner tells people where everything is, with lines to paste.
+// banner prints all addresses, with lines to paste.
 func (t *tree) banner() error {
 	var text strings.Builder
-	if err := bannerText.Execute(&text, t.tell()); err != nil {
+	if err := bannerText.Execute(&text, t.addresses()); err != nil {
 		return err
 	}
 	_, err := fmt.Fprint(t.Out, text.String())

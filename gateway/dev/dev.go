@@ -48,8 +48,8 @@ type tree struct {
 	catcher   *catcher
 }
 
-// Run builds the tree, tells how to use it, and keeps it until the context
-// ends or a part of it fails. Nothing is left behind when it returns.
+// Run builds the tree, prints how to use it, and keeps it until the context ends or a
+// part of it fails. Nothing is left behind when it returns.
 func Run(ctx context.Context, o Options) (err error) {
 	for flag, address := range map[string]string{"--listen": o.Listen, "--console": o.Console, "--sandbox": o.Sandbox} {
 		if err := onLoopback(address); err != nil {
@@ -61,7 +61,7 @@ func Run(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	defer t.state.release()
-	// A file of an earlier run would tell addresses at which nobody answers.
+	// A file of an earlier run has addresses at which nobody answers.
 	if err := forget(o.ReadyFile); err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (t *tree) start(ctx, running context.Context) error {
 
 // run serves until the context ends, which is the usual end and no error.
 func (t *tree) run(ctx context.Context) error {
-	t.inbox.know(t.state.Merchants) // of before: their callbacks may come before they are looked at again
+	t.inbox.know(t.state.Merchants) // from an earlier run: their callbacks may come before provision has run
 	group, serving := errgroup.WithContext(ctx)
 	group.Go(func() error { return t.gateway.Run(serving) })
 	group.Go(func() error { return t.catcher.serve(serving) })
@@ -140,7 +140,7 @@ func (t *tree) run(ctx context.Context) error {
 	return nil
 }
 
-// open makes the demo merchants usable and tells how to use them.
+// open makes the demo merchants usable and prints how to use them.
 func (t *tree) open(ctx context.Context) error {
 	if err := t.provision(ctx); err != nil {
 		if ctx.Err() != nil {

@@ -21,8 +21,8 @@ const (
 	inboxMaxName = 64
 )
 
-// inbox plays a merchant's server: it receives callbacks, verifies them with
-// what the demo merchants were given, and remembers the last of them in memory.
+// inbox plays a merchant's server: it receives callbacks, verifies them with the demo
+// merchants' secrets, and keeps the last of them in memory.
 type inbox struct {
 	now func() time.Time
 
@@ -32,14 +32,14 @@ type inbox struct {
 	count    int
 }
 
-// holder is a demo merchant in a mode, and what its callbacks are signed with.
+// holder is a demo merchant in a mode, and the secret that signs its callbacks.
 type holder struct {
 	MerchantID string `json:"merchant_id"`
 	Mode       string `json:"mode"`
 	secret     delivery.Secret
 }
 
-// arrival is one try of a callback, as the inbox shows it to programs.
+// arrival is one attempt of a callback, as the inbox shows it to programs.
 type arrival struct {
 	Number     int               `json:"number"` // from 1, in the order in which they came
 	ReceivedAt time.Time         `json:"received_at"`
@@ -71,8 +71,8 @@ func (b *inbox) know(merchants []merchant) {
 	b.holders = holders
 }
 
-// receive answers as a merchant's server should: 2xx for what is verified,
-// and 401 for what anybody could have sent.
+// receive answers as a merchant's server should: 2xx for a verified callback, and
+// 401 for anything else.
 func (b *inbox) receive(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, inboxMaxBody))
 	if err != nil {
@@ -93,7 +93,7 @@ func (b *inbox) receive(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, map[string]bool{"received": true})
 }
 
-// keep judges a callback and remembers it in place of the oldest.
+// keep verifies a callback and keeps it in place of the oldest.
 func (b *inbox) keep(name string, header http.Header, body []byte) arrival {
 	a := arrival{Name: name, WebhookID: header.Get("webhook-id"), Headers: interesting(header), Body: string(body), ReceivedAt: b.now().UTC()}
 	a.read(body)
@@ -113,7 +113,7 @@ func (b *inbox) keep(name string, header http.Header, body []byte) arrival {
 	return a
 }
 
-// verify finds whose secret a callback is signed with, or why it is nobody's.
+// verify finds the holder whose secret signed a callback, or why there is none.
 func (b *inbox) verify(header http.Header, body []byte, now time.Time) (*holder, string) {
 	var all []delivery.Secret
 	for i, h := range b.holders {
@@ -129,7 +129,7 @@ func (b *inbox) verify(header http.Header, body []byte, now time.Time) (*holder,
 	return nil, "not verifiable with the demo's first secrets: " + reason
 }
 
-// list is what is kept, the newest first.
+// list returns the kept callbacks, newest first.
 func (b *inbox) list() []arrival {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -145,9 +145,9 @@ func (b *inbox) asJSON(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, b.list())
 }
 
-// read finds what the body tells, where it is one of our events.
+// read reads the body, if it is one of our events.
 func (a *arrival) read(body []byte) {
-	var told struct {
+	var event struct {
 		Event string `json:"event"`
 		Data  struct {
 			ExternalID string `json:"external_id"`
@@ -155,15 +155,15 @@ func (a *arrival) read(body []byte) {
 			Status     string `json:"status"`
 		} `json:"data"`
 	}
-	if json.Unmarshal(body, &told) == nil {
-		a.Event, a.Status, a.Reference = told.Event, told.Data.Status, cmp.Or(told.Data.ExternalID, told.Data.RefID)
+	if json.Unmarshal(body, &event) == nil {
+		a.Event, a.Status, a.Reference = event.Event, event.Data.Status, cmp.Or(event.Data.ExternalID, event.Data.RefID)
 	}
 }
 
-// At is when it came, for people.
+// At is the time of arrival, for people.
 func (a arrival) At() string { return a.ReceivedAt.Format("2 Jan 15:04:05") }
 
-// Pretty is the body with a line for each member, where it is JSON.
+// Pretty is the body with a line for each member, if it is JSON.
 func (a arrival) Pretty() string {
 	var text bytes.Buffer
 	if json.Indent(&text, []byte(a.Body), "", "  ") != nil {

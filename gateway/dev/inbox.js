@@ -3,7 +3,7 @@
 (() => {
   const interval = 1500;
 
-  // What somebody has opened or closed stays so when something new comes.
+  // Keep opened parts open and closed ones closed when something new arrives.
   const bring = (fresh) => {
     const shown = document.getElementById("arrivals");
     if (!fresh || fresh.dataset.latest === shown.dataset.latest) return;
@@ -14,7 +14,7 @@
     shown.replaceWith(fresh);
   };
 
-  const look = async () => {
+  const refresh = async () => {
     try {
       const answer = await fetch(location.pathname, { cache: "no-store" });
       if (answer.ok) {
@@ -24,7 +24,7 @@
     } catch {
       // The sandbox is being started again.
     }
-    setTimeout(look, interval);
+    setTimeout(refresh, interval);
   };
-  setTimeout(look, interval);
+  setTimeout(refresh, interval);
 })();

@@ -16,7 +16,7 @@ import (
 
 const mailsKeeps = 200
 
-// mails are those that were caught, the last of them, in memory.
+// mails keeps the last caught mails in memory.
 type mails struct {
 	now func() time.Time
 
@@ -39,7 +39,7 @@ type caught struct {
 
 func newMails() *mails { return &mails{now: time.Now} }
 
-// keep reads a mail and remembers it in place of the oldest.
+// keep reads a mail and keeps it in place of the oldest.
 func (k *mails) keep(from string, to []string, raw []byte) {
 	c := caught{ReceivedAt: k.now().UTC(), From: from, To: to, Raw: strings.ToValidUTF8(string(raw), "\uFFFD")}
 	c.read(raw)
@@ -51,7 +51,7 @@ func (k *mails) keep(from string, to []string, raw []byte) {
 	k.kept = slices.Delete(k.kept, 0, max(0, len(k.kept)-mailsKeeps))
 }
 
-// read finds what the mail says, as far as it is one.
+// read reads the mail, as far as it is one.
 func (c *caught) read(raw []byte) {
 	c.Text = c.Raw
 	message, err := mail.ReadMessage(bytes.NewReader(raw))
@@ -76,7 +76,7 @@ func (c *caught) read(raw []byte) {
 	}
 }
 
-// list is what is kept, the newest first.
+// list returns the kept mails, newest first.
 func (k *mails) list() []caught {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -92,8 +92,8 @@ func (k *mails) asJSON(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, k.list())
 }
 
-// At is when it came, for people.
+// At is the time of arrival, for people.
 func (c caught) At() string { return c.ReceivedAt.Format("2 Jan 15:04:05") }
 
-// Receivers are those that it is for, on a line.
+// Receivers are the mail's recipients, on one line.
 func (c caught) Receivers() string { return strings.Join(c.To, ", ") }

@@ -57,11 +57,10 @@ func (t *tree) connectAll(ctx context.Context, admin *console.Client, api string
 	return nil
 }
 
-// party is who has an account at a simulator.
+// party is the owner of an account at a simulator.
 type party struct{ id, name string }
 
-// parties are the merchants where each has an account of its own, and else the
-// platform alone.
+// parties are the merchants if each has an account of its own, else the platform.
 func (t *tree) parties(owner tenants.Owner) []party {
 	if owner == tenants.OwnerPlatform {
 		return []party{{string(tenants.Platform), "Platform"}}
@@ -82,7 +81,7 @@ func owner(plugins []console.Plugin, name string) tenants.Owner {
 	return tenants.OwnerMerchant
 }
 
-// opening is what each demo merchant begins with in each mode.
+// opening is each demo merchant's first balance, in each mode.
 const opening money.Amount = 10_000_000
 
 // credit gives the demo merchants what they begin with. Its reference makes sure
@@ -102,14 +101,14 @@ func (t *tree) credit(ctx context.Context, admin *console.Client) error {
 func (t *tree) ready(ctx context.Context, admin *console.Client) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
-	told := time.Now()
+	reported := time.Now()
 	for {
 		err := admin.Ready(ctx)
 		if err == nil {
 			return nil
 		}
-		if time.Since(told) > time.Second {
-			told = time.Now()
+		if time.Since(reported) > time.Second {
+			reported = time.Now()
 			t.Log.Info("waiting for the gateway", "because", err)
 		}
 		select {

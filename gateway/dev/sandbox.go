@@ -135,16 +135,16 @@ func (s *sandbox) start(ctx, running context.Context) error {
 }
 
 // await waits for the file that the simulator writes once it answers.
-func (s *sandbox) await(ctx context.Context, ready string, exited <-chan struct{}) error {
+func (s *sandbox) await(ctx context.Context, file string, exited <-chan struct{}) error {
 	ctx, cancel := context.WithTimeout(ctx, sandboxStart)
 	defer cancel()
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		var told struct{ URL string }
-		if content, err := os.ReadFile(ready); err == nil && json.Unmarshal(content, &told) == nil {
+		var ready struct{ URL string }
+		if content, err := os.ReadFile(file); err == nil && json.Unmarshal(content, &ready) == nil {
 			s.mu.Lock()
-			s.address = told.URL[len("http://"):]
+			s.address = ready.URL[len("http://"):]
 			s.mu.Unlock()
 			return nil
 		}
@@ -236,11 +236,11 @@ func (s *sandbox) control(ctx context.Context, path string, body, answer any) (i
 		return response.StatusCode, err
 	}
 	if response.StatusCode != http.StatusOK {
-		var told struct{ Error string }
-		if json.Unmarshal(content, &told) != nil || told.Error == "" {
-			told.Error = response.Status
+		var refusal struct{ Error string }
+		if json.Unmarshal(content, &refusal) != nil || refusal.Error == "" {
+			refusal.Error = response.Status
 		}
-		return response.StatusCode, errors.New(told.Error)
+		return response.StatusCode, errors.New(refusal.Error)
 	}
 	if answer == nil {
 		return response.StatusCode, nil

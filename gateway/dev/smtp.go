@@ -10,8 +10,8 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// catcher plays the mail server that real mails would be handed to: it takes
-// everything over SMTP, on loopback alone, and sends nothing on.
+// catcher plays the mail server: it takes everything over SMTP, on loopback only, and
+// sends nothing on.
 type catcher struct {
 	listener net.Listener
 	mails    *mails
@@ -52,7 +52,7 @@ func (c *catcher) serve(ctx context.Context) error {
 	return nil
 }
 
-// handover is one client's mail, as far as it has told of it.
+// handover is one client's mail, as far as it has been received.
 type handover struct {
 	mails *mails
 	from  string

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// clientAddress is where a request comes from: the connection's peer, or, when
-// that is a trusted proxy, the last address of X-Forwarded-For that is not one.
-// What stands before it was written by the caller and proves nothing.
+// clientAddress returns the client's address: the connection's peer, or, if that is
+// a trusted proxy, the last address of X-Forwarded-For that is not one. Addresses
+// before it were written by the caller and prove nothing.
 func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// authFailed is one text for all that can be wrong with a key.
+// authFailed is the one text for everything that can be wrong with a key.
 func authFailed() *fault.Error {
 	return fault.New(fault.AuthFailed, "The secret key is missing or not valid for this merchant.")
 }
 
-// authenticate finds out whose request it is. The key is verified first and
+// authenticate identifies the merchant of a request. The key is verified first and
 // only failures are slowed, so nobody can lock a merchant out.
 func (x *exchange) authenticate(b body) error {
-	// A key that can't be right is checked all the same: one timing for all.
+	// A malformed key is checked too, so that all failures take the same time.
 	identity, err := x.edge.Authenticator.Authenticate(
 		x.request.Context(), x.started, presented(b.key, x.request.Header), x.address)
 	switch {
@@ -48,9 +48,8 @@ func (x *exchange) authenticate(b body) error {
 // says it.
 const failuresPolicy = `"authentication";q=20;w=60`
 
-// presented is the key to check: of the body or of the Authorization header. It
-// is "", which is never right, for anything that can't be a key and where both
-// are given and differ.
+// presented returns the key to check, from the body or the Authorization header. It
+// returns "", which never passes, for a malformed key and for two keys that differ.
 func presented(key credential, header http.Header) string {
 	bearers, malformed := bearerTokens(header)
 	if malformed || key.malformed {
@@ -70,8 +69,8 @@ func presented(key credential, header http.Header) string {
 	return bearers[0]
 }
 
-// bearerTokens are the tokens of the Authorization headers. Other schemes are
-// somebody else's business, such as a proxy's; Bearer without a token is ours.
+// bearerTokens returns the tokens of the Authorization headers. It ignores other
+// schemes, which may be a proxy's, but not Bearer without a token.
 func bearerTokens(header http.Header) (tokens []string, malformed bool) {
 	for _, value := range header["Authorization"] {
 		scheme, token, _ := strings.Cut(value, " ")

@@ -59,8 +59,8 @@ func (x *exchange) parse(text []byte) (body, error) {
 }
 
 func receive(x *exchange, buffer *bytes.Buffer, limit int64) error {
-	// The plain writer: the reader tells it to close a connection whose body is
-	// not read to its end.
+	// The plain writer, which closes a connection whose body was not read to its
+	// end.
 	_, err := buffer.ReadFrom(http.MaxBytesReader(x.ResponseWriter, x.request.Body, limit))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return fault.Newf(fault.PayloadTooLarge, "The body is larger than %d KiB.", limit>>10)
@@ -71,10 +71,9 @@ func receive(x *exchange, buffer *bytes.Buffer, limit int64) error {
 	return nil
 }
 
-// declaredOtherwise tells whether a body that could not be read as JSON was not
-// meant as JSON either. PHP and curl declare forms by default, so a body that
-// begins as an object is taken for one, whatever its declared type, and its
-// fault is named.
+// declaredOtherwise reports whether a body that could not be read as JSON was not
+// meant as JSON either. PHP and curl declare forms by default, so a body that begins
+// as an object counts as JSON, whatever its declared type, and its fault is named.
 func declaredOtherwise(header http.Header, text []byte) bool {
 	declared := header.Get("Content-Type")
 	if declared == "" || bytes.HasPrefix(bytes.TrimLeft(text, " \t\r\n"), []byte("{")) {

@@ -19,7 +19,7 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 
 var checkoutID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// findCheckout reads what a page shows.
+// findCheckout reads the data of a page.
 func (x *exchange) findCheckout(id string) (kind.Checkout, error) {
 	if !checkoutID.MatchString(id) {
 		return kind.Checkout{}, fault.New(fault.NotFound, "There is no such payment.")
@@ -44,7 +44,7 @@ func (x *exchange) checkoutPage(params httprouter.Params) {
 	x.page(http.StatusOK, text)
 }
 
-// problemPage tells people what the envelope tells machines.
+// problemPage renders an error for people, as the envelope does for programs.
 func (x *exchange) problemPage(t words, f *fault.Error) {
 	x.code = string(f.Code)
 	x.logCause(f)
@@ -72,8 +72,8 @@ func (x *exchange) page(status int, text []byte) {
 	_, _ = x.Write(text)
 }
 
-// checkoutPart serves what belongs to a page: its assets, which share its
-// prefix, its state and its image.
+// checkoutPart serves the parts of a page: its assets, which share its prefix, its
+// state and its image.
 func (x *exchange) checkoutPart(params httprouter.Params) {
 	id, part := params.ByName("id"), params.ByName("part")
 	switch {
@@ -88,7 +88,7 @@ func (x *exchange) checkoutPart(params httprouter.Params) {
 	}
 }
 
-// checkoutState is what a page learns while it waits.
+// checkoutState is the answer to a waiting page.
 type checkoutState struct {
 	Status     string `json:"status"`
 	SuccessURL string `json:"success_url,omitempty"`
@@ -104,7 +104,7 @@ func (x *exchange) checkoutState(id string) {
 	x.succeed(lifecycle.Answer{Data: checkoutState{Status: c.Status, SuccessURL: returnURL(c)}})
 }
 
-// checkoutImage is the QR code, as long as it may be paid.
+// checkoutImage serves the QR code as long as it can be paid.
 func (x *exchange) checkoutImage(id string) {
 	c, err := x.findCheckout(id)
 	if err == nil && (c.QR == "" || c.Status != statusPending) {

@@ -115,7 +115,7 @@ func TestCheckoutThatEnded(t *testing.T) {
 		state := h.send(t, http.MethodGet, "/checkout/abc/state", "").text
 		paid := status == "PAID"
 		if back := strings.Contains(got.text, "shop.example/thanks") && strings.Contains(state, "shop.example/thanks"); back != paid {
-			t.Errorf("%s: the way back is told: %v", status, back)
+			t.Errorf("%s: the return address is shown: %v", status, back)
 		}
 		h.send(t, http.MethodGet, "/checkout/abc/qr.png", "").wantFault(t, fault.NotFound)
 	}

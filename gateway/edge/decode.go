@@ -183,8 +183,8 @@ func (p *parser) number(text string) (any, error) {
 	return json.Number(text), nil
 }
 
-// credential reads secret_key or merchant_id without judging it: whatever is
-// wrong with them is AUTH_FAILED, and that is said later.
+// credential reads secret_key or merchant_id without checking it: anything wrong
+// with either is AUTH_FAILED, which authenticate reports.
 func (p *parser) credential(c *credential) error {
 	value, err := p.decoder.ReadValue()
 	if err != nil {

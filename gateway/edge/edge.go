@@ -30,15 +30,15 @@ type Runner interface {
 // Movements runs requests about movements.
 type Movements interface {
 	Runner
-	// Stored is what an earlier request under the same reference was answered. It is
+	// Stored returns the answer to an earlier request under the same reference. It is
 	// asked when admission refuses, so that a retry of something that exists is never
 	// refused for a limit. False means that nothing is there; an error that is a fault
 	// is the answer to give.
 	Stored(ctx context.Context, r lifecycle.Request) (lifecycle.Answer, bool, error)
 }
 
-// Deliveries is told of an answer with a receipt, once it was written to a caller that
-// was still there.
+// Deliveries gets the receipt of an answer that was written to a caller who was
+// still there.
 type Deliveries interface {
 	Delivered(ctx context.Context, receipt movement.ID)
 }
@@ -55,15 +55,15 @@ type Checkouts interface {
 	Checkout(ctx context.Context, id string) (kind.Checkout, error)
 }
 
-// Authenticator tells whose a key is, with the errors of [tenants.Directory].
+// Authenticator identifies a key's merchant, with the errors of [tenants.Directory].
 type Authenticator interface {
 	Authenticate(ctx context.Context, now time.Time, presented string, addr netip.Addr) (tenants.Identity, error)
-	// Fresh tells whether a key that was revoked elsewhere would be known here.
+	// Fresh reports whether this replica would know of a key revoked elsewhere.
 	Fresh(now time.Time) bool
 }
 
-// Admitter decides whether a request may be done now. The ticket names the
-// decision also when the error refuses.
+// Admitter decides whether a request may run now. The ticket names the policy's
+// decision, also when the error refuses.
 type Admitter interface {
 	Admit(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document) (admission.Ticket, error)
 	// Reserve takes what the ticket of an admitted request must be counted by.
@@ -71,28 +71,28 @@ type Admitter interface {
 	// Remaining is what the quotas of an admitted request leave, of which it takes
 	// nothing.
 	Remaining(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity) *int64
-	// Reconsider decides again, with what an inquiry has told before the money call.
+	// Reconsider decides again with the results of a quote, before the money call.
 	Reconsider(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity, op *catalog.Operation,
-		body catalog.Document, told map[string]any) error
-	// Release gives back what a request has reserved of its quotas. It is
-	// called for one that has consumed nothing.
+		body catalog.Document, quoted map[string]any) error
+	// Release gives back the units of its quotas that a request reserved. It is
+	// called for a request that used none.
 	Release(ctx context.Context, ticket admission.Ticket)
 }
 
 // Failures counts failed authentications by address.
 type Failures interface {
-	// Record notes one more and tells whether it is one too many, and if so how
+	// Record notes a failure. It reports whether that is one too many, and then how
 	// long the address should wait.
 	Record(now time.Time, addr netip.Addr) (blocked bool, retryAfter time.Duration)
 }
 
-// Observer is told of each answer. Code is "OK" or the error code; route is a
-// pattern, never a path with an id in it.
+// Observer gets each answer. Code is "OK" or the error code. Route is a pattern,
+// never a path with an id in it.
 type Observer interface {
 	Observe(route, code string, took time.Duration)
 }
 
-// Config is how the edge shows itself and whom it believes.
+// Config is the edge's configuration.
 type Config struct {
 	// Svc is the service's short name in header names; empty means Svc.
 	Svc string
@@ -103,8 +103,7 @@ type Config struct {
 	AllowHTTPCallbacks bool
 }
 
-// Dependencies are what the edge works with. Observer, Log and Now may be left
-// out.
+// Dependencies are the parts that the edge uses. Observer, Log and Now are optional.
 type Dependencies struct {
 	Movements     Movements
 	Queries       Runner
@@ -130,7 +129,7 @@ type Edge struct {
 
 var svcForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
 
-// New makes an edge that offers a snapshot.
+// New makes an edge that serves a snapshot.
 func New(c Config, d Dependencies, s *catalog.Snapshot) (*Edge, error) {
 	if d.Movements == nil || d.Queries == nil || d.Deliveries == nil || d.Notifier == nil || d.Checkouts == nil || d.Authenticator == nil || d.Admitter == nil || d.Failures == nil {
 		return nil, errors.New("edge: a dependency is missing")
@@ -153,8 +152,8 @@ func New(c Config, d Dependencies, s *catalog.Snapshot) (*Edge, error) {
 	return e, e.Use(s)
 }
 
-// Use offers another snapshot from the next request on. On an error the one
-// before stays.
+// Use serves another snapshot from the next request on. On an error the former one
+// stays.
 func (e *Edge) Use(s *catalog.Snapshot) error {
 	router, err := e.newRoutes(s)
 	if err != nil {

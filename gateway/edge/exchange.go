@@ -20,7 +20,7 @@ import (
 )
 
 // exchange is one request and its answer. It is also the ResponseWriter that
-// handlers get, so that whatever they write is seen by the log.
+// handlers get, so that the access log sees whatever they write.
 type exchange struct {
 	http.ResponseWriter
 	edge    *Edge
@@ -32,13 +32,13 @@ type exchange struct {
 	status  int
 	code    string // "OK" or the error code
 
-	// What is known once the request has been judged so far.
+	// Set as the checks proceed.
 	operation  *catalog.Operation
 	parameters *parameters // of the operation's query, nil where only the body counts
 	identity   tenants.Identity
 	reference  string
 	ticket     admission.Ticket
-	handed     bool // to the engine, which may have moved money
+	handed     bool // to the lifecycle, which may have moved money
 }
 
 // unrouted is the route's name where no pattern matched: paths come from anyone
@@ -48,8 +48,8 @@ const unrouted = "none"
 func (e *Edge) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{
 		ResponseWriter: w, edge: e, request: r,
-		// Ours always: a caller's own id could not be told from another caller's. It
-		// tells when it was made, so that operators find what it has moved.
+		// Always ours: two callers could choose the same id. It contains its time, so
+		// that operators find the movement.
 		id: uuid.Must(uuid.NewV7()).String(), started: e.Now(), route: unrouted, code: "OK",
 		address: clientAddress(r, e.config.TrustedProxies),
 	}
@@ -121,9 +121,8 @@ func (x *exchange) panicked(thrown any) {
 
 var errPanicked = errors.New("panic, logged with its stack")
 
-// truthful makes a fault of an error. What went wrong unexpectedly after the
-// engine had a money operation may have been sent: the merchant is told to look
-// it up.
+// truthful makes a fault of an error. After an unexpected error in a money operation
+// the request may have been sent, so the merchant must ask with the same reference.
 func (x *exchange) truthful(err error) *fault.Error {
 	f := fault.From(err)
 	if _, expected := errors.AsType[*fault.Error](err); !expected && x.handed && x.operation.Money() {

@@ -102,9 +102,9 @@ func (h *house) Remaining(context.Context, time.Time, admission.Ticket, tenants.
 }
 
 func (h *house) Reconsider(
-	_ context.Context, _ time.Time, _ admission.Ticket, _ tenants.Identity, _ *catalog.Operation, _ catalog.Document, told map[string]any,
+	_ context.Context, _ time.Time, _ admission.Ticket, _ tenants.Identity, _ *catalog.Operation, _ catalog.Document, quoted map[string]any,
 ) error {
-	h.reconsidered = append(h.reconsidered, told)
+	h.reconsidered = append(h.reconsidered, quoted)
 	return nil
 }
 

@@ -48,7 +48,7 @@ func printable(text string) bool {
 }
 
 // callbackURL is the checked header X-Callback-URL, or what is wrong with it.
-// This is a courtesy: where the name leads is judged again at each delivery.
+// This is a courtesy: every delivery checks again the address that the name leads to.
 func (e *Edge) callbackURL(header http.Header) (string, *fault.Field) {
 	values := header[headerCallbackURL]
 	if len(values) == 0 || len(values) == 1 && values[0] == "" {

@@ -12,9 +12,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// notify takes what a provider says by itself. The answer is the plugin's and
-// is sent after the commit; whatever goes wrong before is a 500, so that the
-// provider says it again.
+// notify takes a provider's notification. The answer is the plugin's and is sent
+// after the commit. A fault before the commit is a 500, so that the provider sends
+// the notification again.
 func (x *exchange) notify(params httprouter.Params) {
 	text, err := readNotification(x)
 	if err != nil {

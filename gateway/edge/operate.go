@@ -16,7 +16,7 @@ import (
 // operate answers one request for an operation.
 func (x *exchange) operate(op *catalog.Operation, p *parameters) {
 	x.operation, x.parameters = op, p
-	answer, err := x.judgeAndRun()
+	answer, err := x.checkAndRun()
 	if answer.Replayed { // a refusal is repeated, too
 		x.Header().Set("Idempotent-Replayed", "true")
 	}
@@ -31,7 +31,7 @@ func (x *exchange) operate(op *catalog.Operation, p *parameters) {
 }
 
 // delivered notes that an answer has reached its caller, as far as a server can
-// know: it was sent, and nobody has hung up.
+// know: it was written, and the caller has not hung up.
 func (x *exchange) delivered(receipt movement.ID) {
 	sent := http.NewResponseController(x.ResponseWriter).Flush() == nil
 	if ctx := x.request.Context(); sent && ctx.Err() == nil {
@@ -39,9 +39,9 @@ func (x *exchange) delivered(receipt movement.ID) {
 	}
 }
 
-// judgeAndRun follows the order of judgement: body, key, scope and standing,
-// merchant, schema, admission. The first that refuses answers.
-func (x *exchange) judgeAndRun() (lifecycle.Answer, error) {
+// checkAndRun checks in this order: body, key, scope and standing, merchant, schema,
+// admission. The first check that fails gives the answer.
+func (x *exchange) checkAndRun() (lifecycle.Answer, error) {
 	b, err := readBody(x)
 	if err != nil {
 		return lifecycle.Answer{}, err
@@ -65,9 +65,9 @@ func (x *exchange) judgeAndRun() (lifecycle.Answer, error) {
 	return x.admitAndRun(request, b.document)
 }
 
-// admitAndRun asks the policy and the rates, then looks the reference up, and only
-// then counts: what exists already holds no unit of a quota, not even while it is
-// looked at.
+// admitAndRun asks the policy and the rates, then looks the reference up, and counts
+// the quota last: a request for something that exists uses no unit, not even while
+// the reference is looked up.
 func (x *exchange) admitAndRun(request lifecycle.Request, document catalog.Document) (lifecycle.Answer, error) {
 	ctx, admitter := x.request.Context(), x.edge.Admitter
 	ticket, err := admitter.Admit(ctx, x.started, x.identity, x.operation, document)
@@ -87,8 +87,8 @@ func (x *exchange) admitAndRun(request lifecycle.Request, document catalog.Docum
 		x.ticket, request.Remaining = ticket, ticket.Remaining
 	}
 	if x.operation.Quote {
-		request.Reconsider = func(ctx context.Context, told map[string]any) error {
-			return admitter.Reconsider(ctx, x.started, ticket, x.identity, x.operation, document, told)
+		request.Reconsider = func(ctx context.Context, quoted map[string]any) error {
+			return admitter.Reconsider(ctx, x.started, ticket, x.identity, x.operation, document, quoted)
 		}
 	}
 	x.handed = true
@@ -103,10 +103,9 @@ func (x *exchange) admitAndRun(request lifecycle.Request, document catalog.Docum
 	return answer, err
 }
 
-// unused tells whether a call consumes nothing of its quotas: it is about what an
-// earlier one has made, or nothing was sent. A provider's no to a question is an
-// answer that was asked for: it may tell whom a number belongs to, or that it
-// exists, as well as a yes.
+// unused reports whether a call uses no unit of its quotas: it is a replay, or
+// nothing was sent. A provider's refusal of an inquiry uses one, because it may
+// reveal as much about a number as a success.
 func (x *exchange) unused(answer lifecycle.Answer, err error) bool {
 	if err == nil || answer.Replayed || answer.Earlier || answer.Refused {
 		return answer.Replayed || answer.Earlier
@@ -114,7 +113,7 @@ func (x *exchange) unused(answer lifecycle.Answer, err error) bool {
 	return x.truthful(err).Sent == fault.SentNo
 }
 
-// check makes the engine's request of the body and headers, or says everything
+// check makes the lifecycle's request of the body and headers, or says everything
 // that is wrong with them at once.
 func (x *exchange) check(b body) (lifecycle.Request, error) {
 	op := x.operation
@@ -146,8 +145,8 @@ func (x *exchange) check(b body) (lifecycle.Request, error) {
 	return request, nil
 }
 
-// withReference is the body with the header's reference where it has none of its
-// own: a schema may require one.
+// withReference returns the body with the header's reference if it has none of its
+// own, because a schema may require one.
 func withReference(body catalog.Document, field, reference string) catalog.Document {
 	if _, given := body[field]; given || reference == "" {
 		return body
@@ -166,9 +165,9 @@ func invalid(wrong []fault.Field) error {
 	return fault.New(fault.InvalidRequest, "The request is invalid: "+first.Field+" "+first.Message+".", wrong...)
 }
 
-// refused is what admission's refusal is answered with: a retry of something
-// that exists gets its stored answer, so that nobody pays again under a new
-// reference because of a limit.
+// refused answers a request that admission refuses. A retry of something that exists
+// gets its stored answer, so that nobody pays again under a new reference because of
+// a limit.
 func (x *exchange) refused(request lifecycle.Request, refusal error) (lifecycle.Answer, error) {
 	answer, found, err := x.stored(request)
 	if err != nil || found {

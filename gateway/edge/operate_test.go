@@ -95,7 +95,7 @@ func TestAnswersAreRenderedAsTheContractHasThem(t *testing.T) {
 		t.Errorf("got %s want %s", got.text, want)
 	}
 	if got.Header.Get("Idempotent-Replayed") != "true" {
-		t.Error("the replay is not told")
+		t.Error("the answer is not marked as a replay")
 	}
 }
 
@@ -129,10 +129,10 @@ func TestEveryErrorOfTheTable(t *testing.T) {
 				t.Errorf("got %s", got.text)
 			}
 			if quota := e.Quota != nil; quota != (row.Code == fault.QuotaExceeded) {
-				t.Errorf("remaining_quota told: %v", quota)
+				t.Errorf("remaining_quota: %v", quota)
 			}
 			if waits := got.Header.Get("Retry-After") != ""; waits != (row.Status == 429 || row.Code == fault.InProgress) {
-				t.Errorf("Retry-After told: %v", waits)
+				t.Errorf("Retry-After: %v", waits)
 			}
 		})
 	}
@@ -423,7 +423,7 @@ func TestWhatGoesWrongInsideStaysInside(t *testing.T) {
 				t.Errorf("the engine had it, so it may have been sent: %s", got.text)
 			}
 			if strings.Contains(got.text, "secret_table") {
-				t.Errorf("the cause is told: %s", got.text)
+				t.Errorf("the cause is shown: %s", got.text)
 			}
 			if causes := strings.Count(h.log.String(), `"level":"ERROR"`); causes != 1 {
 				t.Errorf("the cause is logged %d times: %s", causes, h.log)

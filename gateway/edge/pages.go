@@ -63,7 +63,7 @@ type view struct {
 	Style, Script, Icon string
 	Languages           []languageLink
 
-	Checkout *kind.Checkout // nil on a page that only tells of a problem
+	Checkout *kind.Checkout // nil on a page that only shows a problem
 	Amount   string
 	Initial  string
 	Image    string
@@ -104,7 +104,7 @@ func (p *pages) checkout(t words, id string, c kind.Checkout, now time.Time) ([]
 	return p.render(v)
 }
 
-// problem renders a page that only tells what is wrong.
+// problem renders a page that only says what is wrong.
 func (p *pages) problem(t words, title, text string) ([]byte, error) {
 	v := p.view(t)
 	v.Title, v.Problem = title, text

@@ -15,8 +15,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
-// parameters is how the query of a URL is read for one operation, which is
-// strictly: it is judged like a body, and never told to anybody.
+// parameters says how to read the query of a URL for one operation. The query is
+// checked as strictly as a body, and no text ever repeats it.
 type parameters struct {
 	integers map[string]bool
 }
@@ -24,8 +24,8 @@ type parameters struct {
 // wholeForm is a whole number as people write one.
 var wholeForm = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,38})$`)
 
-// newParameters reads which parameters are numbers. It is nil for an operation
-// whose query nobody looks at.
+// newParameters reads which parameters are numbers. It returns nil for an operation
+// whose query is ignored.
 func newParameters(op *catalog.Operation) (*parameters, error) {
 	if !op.Get {
 		return nil, nil // only the body counts
@@ -79,7 +79,7 @@ func (p *parameters) put(b *body, name, value string) error {
 	switch name {
 	case "secret_key":
 		if !b.key.join(value) {
-			b.key.malformed = true // two keys are none, which is said later
+			b.key.malformed = true // two keys count as none; authenticate reports it
 		}
 		return nil
 	case "merchant_id":

@@ -281,7 +281,7 @@ func TestAQueryIsToldToNobody(t *testing.T) {
 	}
 	for _, secret := range []string{value, h.key, "type=", "secret_key"} {
 		if at := strings.Index(written, secret); at >= 0 {
-			t.Errorf("the log tells %q: %s", secret, written[max(0, at-200):min(len(written), at+100)])
+			t.Errorf("the log contains %q: %s", secret, written[max(0, at-200):min(len(written), at+100)])
 		}
 	}
 }

@@ -35,7 +35,7 @@ func TestAReplayHoldsNoUnit(t *testing.T) {
 		}
 		other = h.create(t, h.right(`,"external_id":"INV-2"`))
 		if h.remaining = new(int64(7)); *r.Left(t.Context()) != 7 {
-			t.Error("what is left is not told")
+			t.Error("the remaining quota is missing")
 		}
 		return lifecycle.Answer{Data: map[string]any{"remaining_quota": 7}, Replayed: true}, true, nil
 	}

@@ -18,7 +18,7 @@ import (
 // routes is one snapshot's router.
 type routes struct{ *httprouter.Router }
 
-// own are the first segments of the paths that no operation may take.
+// own are the first path segments that no operation may use.
 var own = []string{"checkout", "notify"}
 
 // newRoutes builds the router. What httprouter would panic on is refused first.

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// What a connection may cost. Bodies are small, and the longest operation
-// answers well within the write timeout, so whoever is slower only holds a
-// connection.
+// The limits of a connection. Bodies are small, and the longest operation answers
+// well within the write timeout, so a slower client only holds a connection.
 const (
 	headerTimeout = 5 * time.Second
 	readTimeout   = 15 * time.Second
@@ -17,9 +16,9 @@ const (
 	maxHeader     = 16 << 10
 )
 
-// NewServer makes the server of the merchants' listener, ready to Serve. What
-// net/http itself has to say (of handshakes, of broken requests) goes to the log
-// as debugging; nil is no log.
+// NewServer makes the server of the merchants' listener, ready to Serve. The log
+// gets net/http's own messages (handshakes, broken requests) at debug level; nil is
+// no log.
 func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -32,7 +31,7 @@ func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
-		// OPTIONS * is answered in the envelope, like all that has no path.
+		// OPTIONS * is answered in the envelope, as an unknown path is.
 		DisableGeneralOptionsHandler: true,
 	}
 }

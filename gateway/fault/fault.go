@@ -25,7 +25,7 @@ type Error struct {
 
 	// RetryAt is set where waiting helps and the time is known.
 	RetryAt time.Time
-	// RetryAfter is the wait that the Retry-After header tells, zero for none.
+	// RetryAfter is the wait in the Retry-After header, zero for none.
 	RetryAfter time.Duration
 	// Reference is the external_id or ref_id to echo, when one was given or made.
 	Reference string
@@ -56,8 +56,8 @@ func (e *Error) Because(cause error) *Error {
 	return e
 }
 
-// Unknown turns the error into one whose outcome nobody knows: the merchant is
-// told to ask with the same reference before doing anything else.
+// Unknown turns the error into one with an unknown outcome: the merchant must ask
+// with the same reference before doing anything else.
 func (e *Error) Unknown() *Error {
 	e.Sent, e.Retry = SentUnknown, RetryLookupFirst
 	return e
@@ -69,7 +69,7 @@ func (e *Error) WithReference(reference string) *Error {
 	return e
 }
 
-// After says how long waiting helps: it sets RetryAfter and RetryAt.
+// After sets RetryAfter and RetryAt: how long the merchant should wait.
 func (e *Error) After(now time.Time, wait time.Duration) *Error {
 	e.RetryAfter, e.RetryAt = wait, now.Add(wait)
 	return e
@@ -78,7 +78,7 @@ func (e *Error) After(now time.Time, wait time.Duration) *Error {
 // Status is the HTTP status of the error's code.
 func (e *Error) Status() int { return RowOf(e.Code).Status }
 
-// Error tells code, public text and cause; it is for logs, not for merchants.
+// Error returns code, public text and cause. It is for logs, not for merchants.
 func (e *Error) Error() string {
 	if e.cause != nil {
 		return fmt.Sprintf("%s: %s: %v", e.Code, e.Message, e.cause)
@@ -89,8 +89,8 @@ func (e *Error) Error() string {
 // Unwrap gives the cause to errors.Is and errors.As.
 func (e *Error) Unwrap() error { return e.cause }
 
-// From makes any error an [Error]. What is not one already becomes [Internal],
-// whose text tells nothing of the inside.
+// From makes any error an [Error]. One that is not an [Error] becomes [Internal],
+// whose text reveals nothing internal.
 func From(err error) *Error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e

@@ -25,7 +25,7 @@ func TestTableIsClosedAndWhole(t *testing.T) {
 			t.Errorf("%s: the row is not whole: %+v", row.Code, row)
 		}
 		if (row.Sent == fault.SentUnknown) != (row.Retry == fault.RetryLookupFirst) {
-			t.Errorf("%s: what is unknown must be looked up first, and nothing else", row.Code)
+			t.Errorf("%s: an unknown outcome must be looked up first, and nothing else", row.Code)
 		}
 	}
 	if len(seen) != 20 {
@@ -43,7 +43,7 @@ func TestUnknownCodeIsInternal(t *testing.T) {
 func TestFromHidesTheCause(t *testing.T) {
 	t.Parallel()
 	cause := errors.New("pq: relation secret_table does not exist")
-	got := fault.From(fmt.Errorf("claim: %w", cause))
+	got := fault.From(fmt.Errorf("reserve: %w", cause))
 	if got.Code != fault.Internal || strings.Contains(got.Message, "secret_table") {
 		t.Errorf("got %q (%s), want INTERNAL without the cause", got.Message, got.Code)
 	}

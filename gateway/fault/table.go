@@ -4,7 +4,7 @@ package fault
 // and only ever added to.
 type Code string
 
-// The codes a merchant can meet; [Table] says when, and with which HTTP status.
+// The codes that a merchant can get. [Table] says when, and with which HTTP status.
 const (
 	AuthFailed           Code = "AUTH_FAILED"
 	MerchantSuspended    Code = "MERCHANT_SUSPENDED"
@@ -28,7 +28,7 @@ const (
 	Internal             Code = "INTERNAL"
 )
 
-// Sent tells the merchant whether the request reached the provider.
+// Sent says whether the request reached the provider.
 type Sent string
 
 // Whether the provider got the request: it did not, it did and refused, or
@@ -39,7 +39,7 @@ const (
 	SentUnknown Sent = "unknown"
 )
 
-// Retry tells the merchant what to do with the same reference.
+// Retry says what the merchant may do with the same reference.
 type Retry string
 
 // What the same reference may be used for next.
@@ -50,8 +50,8 @@ const (
 	RetryLookupFirst Retry = "lookup_first"
 )
 
-// Row is what the table says of one code: its HTTP status, the usual values of
-// sent and retry, and the condition in a merchant's words.
+// Row is one code of the table: its HTTP status, the usual values of sent and
+// retry, and the condition in a merchant's words.
 type Row struct {
 	Code   Code
 	Status int
@@ -60,9 +60,9 @@ type Row struct {
 	When   string
 }
 
-// Table is every code in the order of the documentation. An [Error] starts
-// from its row's Sent and Retry; only an error whose case is told apart in the
-// row's condition changes them.
+// Table is every code in the order of the documentation. An [Error] starts with its
+// row's Sent and Retry. Only errors of a case that the row's condition names
+// separately change them.
 var Table = []Row{
 	{AuthFailed, 401, SentNo, RetryAfterChange, "The key is missing, malformed, of a wrong type, unknown, revoked, or not this merchant's."},
 	{MerchantSuspended, 403, SentNo, RetryLater, "The key is right, but the merchant is stopped."},

@@ -21,19 +21,19 @@ const (
 	breakerProbeGap = time.Second
 )
 
-// verdict is what one use says of the upstream's health.
-type verdict error
+// health is what one use says of the upstream's health.
+type health error
 
-// The verdicts: a fault counts against the upstream, neutral says nothing
-// of it. Nil counts for it.
+// A fault counts against the upstream, nil counts for it, and neutral does
+// not count.
 var (
-	fault   verdict = errors.New("upstream fault")
-	neutral verdict = errors.New("says nothing of the upstream")
+	fault   health = errors.New("upstream fault")
+	neutral health = errors.New("says nothing of the upstream")
 )
 
-// breaker holds what is known of the upstream's health in one mode. Lookups
-// have a circuit of their own that is only read: an upstream that can't take
-// calls must still be asked about money.
+// breaker holds the upstream's health in one mode. Lookups have a circuit of their
+// own that stops none of them: an upstream that can't take calls must still be
+// asked about money.
 type breaker struct {
 	calls     *gobreaker.CircuitBreaker[sdk.Result]
 	lookups   *gobreaker.CircuitBreaker[struct{}]
@@ -62,8 +62,8 @@ func circuit(name string, changed func(string, gobreaker.State, gobreaker.State)
 		BucketPeriod: breakerBucket,
 		Timeout:      breakerOpen,
 		ReadyToTrip: func(c gobreaker.Counts) bool {
-			judged := c.TotalSuccesses + c.TotalFailures
-			return judged >= breakerMinimum && 2*c.TotalFailures >= judged
+			counted := c.TotalSuccesses + c.TotalFailures
+			return counted >= breakerMinimum && 2*c.TotalFailures >= counted
 		},
 		OnStateChange: changed,
 		IsExcluded:    func(err error) bool { return errors.Is(err, neutral) },
@@ -71,7 +71,7 @@ func circuit(name string, changed func(string, gobreaker.State, gobreaker.State)
 }
 
 // run makes one call, unless the circuit is open.
-func (b *breaker) run(send func() (sdk.Result, verdict)) sdk.Result {
+func (b *breaker) run(send func() (sdk.Result, health)) sdk.Result {
 	result, err := b.calls.Execute(func() (sdk.Result, error) { return send() })
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		return sdk.DidNotSend(sdk.BlameUpstream, err.Error())
@@ -79,12 +79,12 @@ func (b *breaker) run(send func() (sdk.Result, verdict)) sdk.Result {
 	return result
 }
 
-// saw takes note of a lookup. It comes after the fact, so it refuses nothing.
-func (b *breaker) saw(v verdict) {
+// record counts a lookup. It comes after the fact, so it refuses nothing.
+func (b *breaker) record(v health) {
 	_, _ = b.lookups.Execute(func() (struct{}, error) { return struct{}{}, v })
 }
 
-// retryAfter tells how long calls are turned away, zero when they are not.
+// retryAfter is how long calls are turned away, zero when they are not.
 func (b *breaker) retryAfter() time.Duration {
 	switch b.calls.State() {
 	case gobreaker.StateOpen:
@@ -98,9 +98,9 @@ func (b *breaker) retryAfter() time.Duration {
 	return 0
 }
 
-// judge says what a call tells of the upstream. A refusal is a good answer; a
-// slow answer is a bad one, because slowness is how upstreams begin to fail.
-func judge(caller context.Context, r sdk.Result, err error, took, timeout time.Duration) verdict {
+// healthOf says what a call proves of the upstream's health. A refusal is a good
+// answer. A slow answer is a bad one, because upstreams slow down before they fail.
+func healthOf(caller context.Context, r sdk.Result, err error, took, timeout time.Duration) health {
 	slow := took > timeout/2
 	switch {
 	case cutByCaller(caller, slow):
@@ -113,7 +113,7 @@ func judge(caller context.Context, r sdk.Result, err error, took, timeout time.D
 	return nil
 }
 
-func judgeLookup(caller context.Context, f sdk.StatusUpdate, err error, took, timeout time.Duration) verdict {
+func healthOfLookup(caller context.Context, f sdk.StatusUpdate, err error, took, timeout time.Duration) health {
 	slow := took > timeout/2
 	switch {
 	case cutByCaller(caller, slow):
@@ -126,7 +126,7 @@ func judgeLookup(caller context.Context, f sdk.StatusUpdate, err error, took, ti
 	return nil
 }
 
-// cutByCaller tells whether the caller ended the use before the upstream had
+// cutByCaller reports whether the caller ended the use before the upstream had
 // its time: by hanging up, or by a deadline much shorter than the operation's.
 func cutByCaller(caller context.Context, slow bool) bool {
 	return errors.Is(caller.Err(), context.Canceled) || caller.Err() != nil && !slow

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-func TestJudge(t *testing.T) {
+func TestHealthOf(t *testing.T) {
 	t.Parallel()
 	const limit = 10 * time.Second
 	cancelled, cancel := context.WithCancel(t.Context())
@@ -23,7 +23,7 @@ func TestJudge(t *testing.T) {
 		result sdk.Result
 		err    error
 		took   time.Duration
-		want   verdict
+		want   health
 	}{
 		"done":                      {result: sdk.Result{Outcome: sdk.Done}},
 		"pending":                   {result: sdk.Result{Outcome: sdk.Pending}},
@@ -46,39 +46,39 @@ func TestJudge(t *testing.T) {
 		if c.caller == nil {
 			c.caller = t.Context()
 		}
-		if got := judge(c.caller, c.result, c.err, c.took, limit); got != c.want {
+		if got := healthOf(c.caller, c.result, c.err, c.took, limit); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }
 
-func TestJudgeLookup(t *testing.T) {
+func TestHealthOfLookup(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
-		finding sdk.StatusUpdate
-		err     error
-		took    time.Duration
-		want    verdict
+		update sdk.StatusUpdate
+		err    error
+		took   time.Duration
+		want   health
 	}{
-		"found":     {finding: sdk.StatusUpdate{Status: sdk.StatusDone}},
-		"not found": {finding: sdk.StatusUpdate{Status: sdk.StatusNotFound}},
-		"blamed":    {finding: sdk.NoWord(sdk.BlameUpstream, ""), want: fault},
-		"no word":   {finding: sdk.NoWord(sdk.BlameAccount, ""), want: neutral},
+		"found":     {update: sdk.StatusUpdate{Status: sdk.StatusDone}},
+		"not found": {update: sdk.StatusUpdate{Status: sdk.StatusNotFound}},
+		"blamed":    {update: sdk.NoStatus(sdk.BlameUpstream, ""), want: fault},
+		"no status": {update: sdk.NoStatus(sdk.BlameAccount, ""), want: neutral},
 		"transport": {err: errors.New("x"), want: fault},
-		"slow":      {finding: sdk.StatusUpdate{Status: sdk.StatusDone}, took: 6 * time.Second, want: fault},
+		"slow":      {update: sdk.StatusUpdate{Status: sdk.StatusDone}, took: 6 * time.Second, want: fault},
 	}
 	for name, c := range cases {
-		if got := judgeLookup(t.Context(), c.finding, c.err, c.took, 10*time.Second); got != c.want {
+		if got := healthOfLookup(t.Context(), c.update, c.err, c.took, 10*time.Second); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
 }
 
-// feed gives a breaker a number of calls with one verdict, and counts those
+// feed gives a breaker a number of calls of one health, and counts those
 // that it let through.
-func feed(b *breaker, n int, v verdict) (passed int) {
+func feed(b *breaker, n int, v health) (passed int) {
 	for range n {
-		b.run(func() (sdk.Result, verdict) { passed++; return sdk.Result{Outcome: sdk.Done}, v })
+		b.run(func() (sdk.Result, health) { passed++; return sdk.Result{Outcome: sdk.Done}, v })
 	}
 	return passed
 }
@@ -161,7 +161,7 @@ func TestHalfOpenLetsOnlyProbesThrough(t *testing.T) {
 		time.Sleep(breakerOpen + time.Millisecond)
 		held := make(chan struct{})
 		for range breakerProbes {
-			go b.run(func() (sdk.Result, verdict) { <-held; return sdk.Result{}, nil })
+			go b.run(func() (sdk.Result, health) { <-held; return sdk.Result{}, nil })
 		}
 		synctest.Wait()
 		if n := feed(b, 1, nil); n != 0 {
@@ -182,10 +182,10 @@ func TestLookupsAreOnlyWatched(t *testing.T) {
 	t.Parallel()
 	b := quietBreaker()
 	for range breakerMinimum {
-		b.saw(fault)
+		b.record(fault)
 	}
 	if s := b.status("live"); s.Lookups != "open" || s.Calls != "closed" {
 		t.Errorf("got %+v", s)
 	}
-	b.saw(nil) // must not panic or block while it is open
+	b.record(nil) // must not panic or block while it is open
 }

@@ -10,14 +10,14 @@ import (
 
 const defaultTimeout = 15 * time.Second
 
-// Call runs an operation at a provider. It never fails: what surely did not
-// leave this process is [sdk.NotSent], and whatever goes wrong after the request
-// was handed to the transport is [sdk.Unknown]. The context's end cuts the call;
-// money work passes one that does not end with its client.
+// Call runs an operation at a provider. It returns no error: a request that
+// certainly did not leave this process is [sdk.NotSent], and a failure after the
+// request was handed to the transport is [sdk.Unknown]. The context's end cuts the
+// call; money work passes a context that does not end with its client.
 func (h *Host) Call(ctx context.Context, provider string, c sdk.Call, timeout time.Duration) sdk.Result {
 	started := time.Now()
 	result := h.call(ctx, provider, c, orDefault(timeout))
-	h.tell(Observation{
+	h.record(Observation{
 		Provider: provider, Mode: c.Connection.Mode, Operation: c.Operation,
 		Method: "call", Outcome: result.Outcome.String(), Took: time.Since(started),
 	})
@@ -25,38 +25,38 @@ func (h *Host) Call(ctx context.Context, provider string, c sdk.Call, timeout ti
 }
 
 func (h *Host) call(ctx context.Context, name string, c sdk.Call, timeout time.Duration) sdk.Result {
-	return h.use(ctx, name, c.Connection.Mode, c.SendBy, func(running *process) (sdk.Result, verdict) {
+	return h.use(ctx, name, c.Connection.Mode, c.SendBy, func(running *process) (sdk.Result, health) {
 		return send(ctx, running, c, timeout)
 	})
 }
 
-// use takes a place at a provider, a process and the breaker's leave for one
-// call. What is turned away on the way there was not sent.
+// use acquires the provider's semaphore, a process and the breaker's permission
+// for one call. A call that is turned away here was not sent.
 func (h *Host) use(
-	ctx context.Context, name, mode string, sendBy time.Time, call func(*process) (sdk.Result, verdict),
+	ctx context.Context, name, mode string, sendBy time.Time, call func(*process) (sdk.Result, health),
 ) sdk.Result {
 	p, ok := h.providers[name]
 	if !ok {
 		return sdk.DidNotSend(sdk.BlameNone, "there is no such provider: "+name)
 	}
-	if err := p.calls.enter(); err != nil {
+	if err := p.calls.acquire(); err != nil {
 		return sdk.DidNotSend(sdk.BlameNone, err.Error())
 	}
-	defer p.calls.leave()
+	defer p.calls.release()
 	running, err := p.ready(ctx, sendBy)
 	if err != nil {
 		return sdk.DidNotSend(sdk.BlameNone, err.Error())
 	}
-	// Waiting, for the process or for a processor, may have taken the time away.
+	// Waiting for the process or for a processor may have used up the time.
 	if passed(sendBy) {
 		return sdk.DidNotSend(sdk.BlameNone, "send_by had passed before the call was sent")
 	}
-	return p.breaker(mode).run(func() (sdk.Result, verdict) { return call(running) })
+	return p.breaker(mode).run(func() (sdk.Result, health) { return call(running) })
 }
 
 func passed(sendBy time.Time) bool { return !sendBy.IsZero() && time.Now().After(sendBy) }
 
-func send(caller context.Context, running *process, c sdk.Call, timeout time.Duration) (sdk.Result, verdict) {
+func send(caller context.Context, running *process, c sdk.Call, timeout time.Duration) (sdk.Result, health) {
 	ctx, cancel := context.WithTimeout(caller, timeout)
 	defer cancel()
 	started := time.Now()
@@ -65,16 +65,16 @@ func send(caller context.Context, running *process, c sdk.Call, timeout time.Dur
 		running.suspect(err)
 		result = sdk.DontKnow(sdk.BlameNone, "plugin transport: "+err.Error())
 	}
-	return result, judge(caller, result, err, time.Since(started), timeout)
+	return result, healthOf(caller, result, err, time.Since(started), timeout)
 }
 
-// Quote asks a provider what an operation would cost. It never fails: what went
-// wrong is in the outcome. Nothing was claimed yet, so a breaker that is open
-// turns it away.
+// Quote asks a provider what an operation would cost. It returns no error: what
+// went wrong is in the outcome. Nothing is reserved yet, so an open breaker turns
+// it away.
 func (h *Host) Quote(ctx context.Context, provider string, q sdk.Quote, timeout time.Duration) sdk.Quoted {
 	started := time.Now()
 	quoted := h.quote(ctx, provider, q, orDefault(timeout))
-	h.tell(Observation{
+	h.record(Observation{
 		Provider: provider, Mode: q.Connection.Mode, Operation: q.Operation,
 		Method: "quote", Outcome: quoted.Outcome.String(), Took: time.Since(started),
 	})
@@ -83,7 +83,7 @@ func (h *Host) Quote(ctx context.Context, provider string, q sdk.Quote, timeout 
 
 func (h *Host) quote(caller context.Context, name string, q sdk.Quote, timeout time.Duration) sdk.Quoted {
 	var quoted *sdk.Quoted
-	turnedAway := h.use(caller, name, q.Connection.Mode, time.Time{}, func(running *process) (sdk.Result, verdict) {
+	turnedAway := h.use(caller, name, q.Connection.Mode, time.Time{}, func(running *process) (sdk.Result, health) {
 		ctx, cancel := context.WithTimeout(caller, timeout)
 		defer cancel()
 		started := time.Now()
@@ -94,7 +94,7 @@ func (h *Host) quote(caller context.Context, name string, q sdk.Quote, timeout t
 		}
 		quoted = &said
 		result := sdk.Result{Outcome: said.Outcome, Blame: said.Blame}
-		return result, judge(caller, result, err, time.Since(started), timeout)
+		return result, healthOf(caller, result, err, time.Since(started), timeout)
 	})
 	if quoted == nil {
 		return sdk.NoQuote(turnedAway)
@@ -102,41 +102,41 @@ func (h *Host) quote(caller context.Context, name string, q sdk.Quote, timeout t
 	return *quoted
 }
 
-// Lookup asks a provider about a movement. It never fails: where the provider
-// can't be asked the standing is unknown. No breaker stops it.
+// Lookup asks a provider for the status of a movement. It returns no error: where
+// the provider can't be asked the status is unknown. No breaker stops it.
 func (h *Host) Lookup(ctx context.Context, provider string, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
 	started := time.Now()
-	finding := h.lookup(ctx, provider, l, orDefault(timeout))
-	h.tell(Observation{
+	update := h.lookup(ctx, provider, l, orDefault(timeout))
+	h.record(Observation{
 		Provider: provider, Mode: l.Connection.Mode, Operation: l.Operation,
-		Method: "lookup", Outcome: finding.Status.String(), Took: time.Since(started),
+		Method: "lookup", Outcome: update.Status.String(), Took: time.Since(started),
 	})
-	return finding
+	return update
 }
 
 func (h *Host) lookup(caller context.Context, name string, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
-	p, running, leave, err := h.inquire(caller, name)
+	p, running, release, err := h.inquire(caller, name)
 	if err != nil {
-		return sdk.NoWord(sdk.BlameNone, err.Error())
+		return sdk.NoStatus(sdk.BlameNone, err.Error())
 	}
-	defer leave()
+	defer release()
 	if passed(l.SendBy) {
-		return sdk.NoWord(sdk.BlameNone, "send_by had passed before the lookup was sent")
+		return sdk.NoStatus(sdk.BlameNone, "send_by had passed before the lookup was sent")
 	}
 	ctx, cancel := context.WithTimeout(caller, timeout)
 	defer cancel()
 	started := time.Now()
-	finding, err := running.wire.Lookup(ctx, l)
+	update, err := running.wire.Lookup(ctx, l)
 	if err != nil {
 		running.suspect(err)
-		finding = sdk.NoWord(sdk.BlameNone, "plugin transport: "+err.Error())
+		update = sdk.NoStatus(sdk.BlameNone, "plugin transport: "+err.Error())
 	}
-	p.breaker(l.Connection.Mode).saw(judgeLookup(caller, finding, err, time.Since(started), timeout))
-	return finding
+	p.breaker(l.Connection.Mode).record(healthOfLookup(caller, update, err, time.Since(started), timeout))
+	return update
 }
 
-// Notify hands an inbound notification to a provider. An error means that
-// nobody knows what it says: whoever sent it should send it again.
+// Notify hands an inbound notification to a provider. After an error the
+// notification was not read: the upstream should send it again.
 func (h *Host) Notify(ctx context.Context, provider string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error) {
 	started := time.Now()
 	ack, err := h.notify(ctx, provider, n, orDefault(timeout))
@@ -144,18 +144,18 @@ func (h *Host) Notify(ctx context.Context, provider string, n sdk.Notification, 
 	if err != nil {
 		outcome = "failed"
 	}
-	h.tell(Observation{
+	h.record(Observation{
 		Provider: provider, Mode: n.Connection.Mode, Method: "notify", Outcome: outcome, Took: time.Since(started),
 	})
 	return ack, err
 }
 
 func (h *Host) notify(ctx context.Context, name string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error) {
-	_, running, leave, err := h.inquire(ctx, name)
+	_, running, release, err := h.inquire(ctx, name)
 	if err != nil {
 		return sdk.Acknowledgement{}, err
 	}
-	defer leave()
+	defer release()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	ack, err := running.wire.Notify(ctx, n)
@@ -166,24 +166,24 @@ func (h *Host) notify(ctx context.Context, name string, n sdk.Notification, time
 	return ack, nil
 }
 
-// inquire takes a place for a lookup or a notification and a process to ask.
-func (h *Host) inquire(ctx context.Context, name string) (p *provider, running *process, leave func(), err error) {
+// inquire acquires the semaphore of everything but calls, and a process to ask.
+func (h *Host) inquire(ctx context.Context, name string) (p *provider, running *process, release func(), err error) {
 	p, ok := h.providers[name]
 	if !ok {
 		return nil, nil, nil, &Unavailable{Provider: name, Reason: "there is no such provider"}
 	}
-	if err := p.inquiries.enter(); err != nil {
+	if err := p.inquiries.acquire(); err != nil {
 		return nil, nil, nil, &Unavailable{Provider: name, Reason: err.Error()}
 	}
 	if running, err = p.ready(ctx, time.Time{}); err != nil {
-		p.inquiries.leave()
+		p.inquiries.release()
 		return nil, nil, nil, &Unavailable{Provider: name, Reason: err.Error()}
 	}
-	return p, running, p.inquiries.leave, nil
+	return p, running, p.inquiries.release, nil
 }
 
-// Available tells, before anything is claimed, whether a provider takes calls in
-// a mode. The error is an [*Unavailable]. A yes is no promise.
+// Available reports, before a movement is reserved, whether a provider takes calls
+// in a mode. The error is an [*Unavailable]. A nil error is no promise.
 func (h *Host) Available(provider, mode string) error {
 	p, ok := h.providers[provider]
 	if !ok {
@@ -195,7 +195,7 @@ func (h *Host) Available(provider, mode string) error {
 	return nil
 }
 
-func (h *Host) tell(o Observation) {
+func (h *Host) record(o Observation) {
 	if h.observe != nil {
 		h.observe(o)
 	}

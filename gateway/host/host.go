@@ -22,9 +22,9 @@ type Spec struct {
 	// Env is the plugin's whole environment, "NAME=value", beside what the
 	// transport needs. Nothing of the host's own is inherited.
 	Env []string
-	// MaxInFlight bounds the calls in flight, 256 unless given. Lookups and
-	// notifications have as many places of their own, so that a hanging upstream
-	// never stops money from being resolved.
+	// MaxInFlight bounds the calls in flight, 256 unless given. Lookups,
+	// notifications and statements share a second bound of the same size, so that
+	// hanging calls never stop money from being resolved.
 	MaxInFlight int
 }
 
@@ -32,14 +32,14 @@ type Spec struct {
 type Config struct {
 	Specs   []Spec
 	Log     *slog.Logger      // the host's and the plugins' lines; nil discards them
-	Observe func(Observation) // told of every use, nil for none; it must not block
+	Observe func(Observation) // called after every use, may be nil; it must not block
 }
 
 // Observation is one use of a plugin, for metrics.
 type Observation struct {
 	Provider, Mode, Operation string
 	Method                    string // "call", "quote", "lookup", "notify" or "verify"
-	Outcome                   string // in the words of package sdk, snake case
+	Outcome                   string // as package sdk names it, in snake case
 	Took                      time.Duration
 }
 
@@ -75,9 +75,9 @@ var standard = tuning{
 	graceful:     2 * time.Second,
 }
 
-// Start starts every plugin and has each one's manifest before it returns. The
-// context bounds the start, not the host's life. Where one can't be started
-// none is left running, and the error names each plugin at fault.
+// Start starts every plugin and reads its manifest before it returns. The context
+// bounds the start, not the host's life. Where one plugin can't be started none is
+// left running, and the error names each plugin at fault.
 func Start(ctx context.Context, c Config) (*Host, error) {
 	return start(ctx, c, standard)
 }
@@ -90,7 +90,7 @@ func start(ctx context.Context, c Config, tune tuning) (*Host, error) {
 	h := &Host{providers: make(map[string]*provider, len(c.Specs)), observe: c.Observe}
 	for _, spec := range c.Specs {
 		if h.providers[spec.Name] != nil {
-			return nil, fmt.Errorf("plugin %s: stands twice in the configuration", spec.Name)
+			return nil, fmt.Errorf("plugin %s: is configured twice", spec.Name)
 		}
 		p := newProvider(spec, log.With("plugin", spec.Name), tune)
 		h.providers[spec.Name] = p
@@ -139,14 +139,14 @@ func (h *Host) Manifests() []*manifest.Manifest {
 	return manifests
 }
 
-// Close lets nothing new in, waits for what is in flight until the context
-// ends, and then ends the processes. It says when calls had to be cut; their
+// Close lets nothing more in, waits for what is in flight until the context ends,
+// and then ends the processes. The error says when calls had to be cut; their
 // outcomes are unknown.
 func (h *Host) Close(ctx context.Context) error {
 	h.closing.Do(func() {
 		for _, p := range h.order {
-			p.calls.shut()
-			p.inquiries.shut()
+			p.calls.shutDown()
+			p.inquiries.shutDown()
 		}
 		for _, p := range h.order {
 			if err := errors.Join(p.calls.drained(ctx), p.inquiries.drained(ctx)); err != nil {

@@ -20,7 +20,7 @@ import (
 )
 
 // The test binary is also the plugin, and the host that is killed: which one
-// is told by the environment, which a plugin gets from its spec alone.
+// is named in the environment, which a plugin gets from its spec alone.
 const (
 	envRole = "HOST_TEST_ROLE"
 	envName = "HOST_TEST_NAME" // of the provider, or @ and a file with it
@@ -88,7 +88,7 @@ func servePlugin() {
 		},
 		Statement: func(ctx context.Context, s sdk.Statement) sdk.StatementPage {
 			if r := act(ctx, sdk.Call{Body: s.Connection.Credentials}); r.Outcome != sdk.Pending {
-				return sdk.NoReport(r.Blame, r.Detail)
+				return sdk.NoStatement(r.Blame, r.Detail)
 			}
 			return sdk.StatementPage{Known: true, Cursor: s.Cursor + "+"}
 		},
@@ -147,9 +147,9 @@ func find(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	switch o.Do {
 	case "hang":
 		<-ctx.Done()
-		return sdk.NoWord(sdk.BlameUpstream, "the upstream did not answer")
+		return sdk.NoStatus(sdk.BlameUpstream, "the upstream did not answer")
 	case "fault":
-		return sdk.NoWord(sdk.BlameUpstream, "down")
+		return sdk.NoStatus(sdk.BlameUpstream, "down")
 	}
 	return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusPending}
 }
@@ -250,7 +250,7 @@ func worldOf(t *testing.T, h *Host) world {
 	return w
 }
 
-// until asks a condition again and again, for those that nothing tells of.
+// until asks a condition again and again, for those without a signal.
 func until(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -266,7 +266,7 @@ func until(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// inFlight waits until a number of calls is inside the plugin's gate.
+// inFlight waits until a number of calls is in flight at the plugin.
 func inFlight(t *testing.T, h *Host, n int) {
 	t.Helper()
 	until(t, fmt.Sprintf("%d calls in flight", n), func() bool { return h.Status()[0].InFlight == n })

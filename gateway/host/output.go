@@ -77,7 +77,7 @@ func (o *output) line(text string) {
 	o.log.LogAttrs(context.Background(), level, message, attrs...)
 }
 
-// last gives the plugin's last words, for the error of a failed start.
+// last returns the plugin's last lines, for the error of a failed start.
 func (o *output) last() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -31,7 +31,7 @@ import (
 // default is no bound.
 const maxMessage = 4 << 20
 
-// process is one life of a plugin: it never comes back once it is broken.
+// process is one process of a plugin. Once it is broken it stays so.
 type process struct {
 	client   *plugin.Client
 	program  *program
@@ -64,7 +64,7 @@ func launch(ctx context.Context, spec Spec, log *slog.Logger, limit time.Duratio
 			err = fmt.Errorf("it did not start within %v: %w", limit, ctx.Err())
 		}
 		if last := out.last(); last != "" {
-			err = fmt.Errorf("%w (its last words: %s)", err, last)
+			err = fmt.Errorf("%w (its last lines: %s)", err, last)
 		}
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func (p *process) connect(ctx context.Context) error {
 	return err
 }
 
-// usable tells whether a call may be handed to the connection. A connection
+// usable reports whether a call may be handed to the connection. A connection
 // that was lost once makes the process unusable for good.
 func (p *process) usable() bool {
 	select {

@@ -15,13 +15,13 @@ import (
 
 const defaultInFlight = 256
 
-// provider is one plugin over all its processes.
+// provider is one plugin, over all its processes.
 type provider struct {
 	spec      Spec
 	log       *slog.Logger
 	tune      tuning
-	calls     *gate
-	inquiries *gate              // lookups and notifications
+	calls     *semaphore
+	inquiries *semaphore         // all but calls and quotes
 	manifest  *manifest.Manifest // of the first process; never changes
 
 	mu        sync.Mutex
@@ -38,7 +38,7 @@ func newProvider(spec Spec, log *slog.Logger, tune tuning) *provider {
 	}
 	return &provider{
 		spec: spec, log: log, tune: tune, changed: make(chan struct{}), breakers: map[string]*breaker{},
-		calls: newGate(spec.MaxInFlight), inquiries: newGate(spec.MaxInFlight),
+		calls: newSemaphore(spec.MaxInFlight), inquiries: newSemaphore(spec.MaxInFlight),
 	}
 }
 
@@ -70,7 +70,7 @@ func (p *provider) approve(m *manifest.Manifest) error {
 	return nil
 }
 
-// adopt takes the first process in.
+// adopt publishes the first process.
 func (p *provider) adopt(first *process) {
 	p.manifest = first.manifest
 	p.publish(first)
@@ -105,7 +105,7 @@ func restartPause() *backoff.ExponentialBackOff {
 	return pause
 }
 
-// restart tries until a process runs or the context ends; then it gives nil.
+// restart tries until a process runs. It returns nil when the context ends.
 func (p *provider) restart(ctx context.Context, pause backoff.BackOff) *process {
 	for {
 		select {
@@ -152,10 +152,10 @@ func (p *provider) blame(why string) {
 
 var errDown = errors.New("its process is down")
 
-// ready gives the process to call. While it is just being replaced it waits, as
-// long as a restart usually takes and never past the given moment.
+// ready returns the process to call. While the process is being replaced it waits,
+// as long as a restart usually takes and never past until.
 func (p *provider) ready(ctx context.Context, until time.Time) (*process, error) {
-	if running, _ := p.look(); running != nil {
+	if running, _ := p.process(); running != nil {
 		return running, nil
 	}
 	wait := p.tune.restartWait
@@ -165,7 +165,7 @@ func (p *provider) ready(ctx context.Context, until time.Time) (*process, error)
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	for {
-		running, changed := p.look()
+		running, changed := p.process()
 		if running != nil {
 			return running, nil
 		}
@@ -177,7 +177,7 @@ func (p *provider) ready(ctx context.Context, until time.Time) (*process, error)
 	}
 }
 
-func (p *provider) look() (*process, <-chan struct{}) {
+func (p *provider) process() (*process, <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.current != nil && !p.current.usable() {
@@ -186,7 +186,7 @@ func (p *provider) look() (*process, <-chan struct{}) {
 	return p.current, p.changed
 }
 
-// breaker gives the breaker of a mode and makes it at its first use.
+// breaker returns the breaker of a mode, and makes it at its first use.
 func (p *provider) breaker(mode string) *breaker {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -61,6 +61,6 @@ func TestQuotesGoByTheBreaker(t *testing.T) {
 		t.Errorf("a call through it: %+v", r)
 	}
 	if err := h.Available("one", "test"); err == nil {
-		t.Error("it is told available")
+		t.Error("it is reported available")
 	}
 }

@@ -88,7 +88,7 @@ func (p *program) reaped() bool {
 	}
 }
 
-// exit tells how a reaped process ended.
+// exit says how a reaped process ended.
 func (p *program) exit() string {
 	if p.cmd.ProcessState == nil {
 		return "no exit status"

@@ -7,35 +7,35 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-// Statement reads a provider's books from a cursor on. It never fails: books
-// that could not be read are a report that is not known. No breaker stops it,
-// and none learns from it: what it reads ends movements, and where one account's
-// books lie says nothing of another's.
+// Statement reads a page of a provider's statement, from a cursor on. It returns
+// no error: a statement that could not be read is a page that is not Known. No
+// breaker stops it, because the lines end movements. No breaker counts it, because
+// one account's source says nothing of another's.
 func (h *Host) Statement(ctx context.Context, provider string, s sdk.Statement, timeout time.Duration) sdk.StatementPage {
 	started := time.Now()
-	report := h.statement(ctx, provider, s, orDefault(timeout))
+	page := h.statement(ctx, provider, s, orDefault(timeout))
 	outcome := "read"
-	if !report.Known {
+	if !page.Known {
 		outcome = "unread"
 	}
-	h.tell(Observation{
+	h.record(Observation{
 		Provider: provider, Mode: s.Connection.Mode, Method: "statement", Outcome: outcome, Took: time.Since(started),
 	})
-	return report
+	return page
 }
 
 func (h *Host) statement(ctx context.Context, name string, s sdk.Statement, timeout time.Duration) sdk.StatementPage {
-	_, running, leave, err := h.inquire(ctx, name)
+	_, running, release, err := h.inquire(ctx, name)
 	if err != nil {
-		return sdk.NoReport(sdk.BlameNone, err.Error())
+		return sdk.NoStatement(sdk.BlameNone, err.Error())
 	}
-	defer leave()
+	defer release()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	report, err := running.wire.Statement(ctx, s)
+	page, err := running.wire.Statement(ctx, s)
 	if err != nil {
 		running.suspect(err)
-		return sdk.NoReport(sdk.BlameNone, "plugin transport: "+err.Error())
+		return sdk.NoStatement(sdk.BlameNone, "plugin transport: "+err.Error())
 	}
-	return report
+	return page
 }

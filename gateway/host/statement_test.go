@@ -7,7 +7,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-func booksThat(do string) sdk.Statement {
+func statementThat(do string) sdk.Statement {
 	return sdk.Statement{Connection: accountThat(do), Cursor: "c", Limit: 10}
 }
 
@@ -28,7 +28,7 @@ func TestStatements(t *testing.T) {
 		if c.timeout == 0 {
 			c.timeout = patience
 		}
-		r := h.Statement(t.Context(), "one", booksThat(do), c.timeout)
+		r := h.Statement(t.Context(), "one", statementThat(do), c.timeout)
 		if r.Known != (c.outcome == "read") || r.Blame != c.blame || r.Known != (r.Cursor == "c+") {
 			t.Errorf("%s: got %+v", do, r)
 		}
@@ -36,7 +36,7 @@ func TestStatements(t *testing.T) {
 			t.Errorf("%s: observed %+v", do, o)
 		}
 	}
-	if r := h.Statement(t.Context(), "none", booksThat("accept"), 0); r.Known || r.Detail == "" {
+	if r := h.Statement(t.Context(), "none", statementThat("accept"), 0); r.Known || r.Detail == "" {
 		t.Errorf("of nobody: %+v", r)
 	}
 }
@@ -46,7 +46,7 @@ func TestBooksNobodyCanReadStopNoCalls(t *testing.T) {
 	t.Parallel()
 	h := one(t, calm)
 	for range 2 * breakerMinimum {
-		h.Statement(t.Context(), "one", booksThat("fault"), patience)
+		h.Statement(t.Context(), "one", statementThat("fault"), patience)
 	}
 	if err := h.Available("one", "test"); err != nil {
 		t.Errorf("calls are stopped: %v", err)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Status is how one plugin does, for operators and metrics.
+// Status is the state of one plugin, for operators and metrics.
 type Status struct {
 	Provider, Version, Digest, SHA256 string
 	Running                           bool
@@ -21,7 +21,7 @@ type Status struct {
 // BreakerStatus is the state of a mode's circuits: closed, half-open or open.
 type BreakerStatus struct{ Mode, Calls, Lookups string }
 
-// Status tells how the plugins do, in the order of the specs.
+// Status returns the state of each plugin, in the order of the specs.
 func (h *Host) Status() []Status {
 	all := make([]Status, 0, len(h.order))
 	for _, p := range h.order {

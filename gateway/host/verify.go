@@ -7,29 +7,29 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-// Verify asks a provider whether the credentials of a connection can be used.
-// It never fails: [sdk.Done] says yes, [sdk.Refused] no, and so does blame for
-// the account; anything else says that the upstream could not be asked. It is
-// for connections that are not stored yet, so their version travels as 0.
+// Verify asks a provider whether the credentials of a connection can be used. It
+// returns no error: [sdk.Done] means yes; [sdk.Refused], or blame for the account,
+// means no; anything else means that the upstream could not be asked. It is for
+// connections that are not stored yet, so their version is 0.
 //
-// No breaker stops it, and none learns from it: where the connection leads is
-// somebody's entry in a form, and a wrong one says nothing of the upstream.
+// No breaker stops it and none counts it: a wrong entry in an operator's form says
+// nothing of the upstream.
 func (h *Host) Verify(ctx context.Context, provider string, c sdk.Connection, timeout time.Duration) sdk.Result {
 	started := time.Now()
 	c.Version = 0
 	result := h.verify(ctx, provider, c, orDefault(timeout))
-	h.tell(Observation{
+	h.record(Observation{
 		Provider: provider, Mode: c.Mode, Method: "verify", Outcome: result.Outcome.String(), Took: time.Since(started),
 	})
 	return result
 }
 
 func (h *Host) verify(ctx context.Context, name string, c sdk.Connection, timeout time.Duration) sdk.Result {
-	_, running, leave, err := h.inquire(ctx, name)
+	_, running, release, err := h.inquire(ctx, name)
 	if err != nil {
 		return sdk.DidNotSend(sdk.BlameNone, err.Error())
 	}
-	defer leave()
+	defer release()
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	result, err := running.wire.Verify(ctx, c)

@@ -91,15 +91,15 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// books apply transactions as the store does: each step of an attempt once, and
+// accounts apply transactions as the store does: each step of an attempt once, and
 // no balance below zero.
-type books struct {
+type accounts struct {
 	balance  ledger.Balance
 	platform money.Amount
 	posted   map[uuid.UUID]map[ledger.Step]bool
 }
 
-func (b *books) post(t *rapid.T, subject uuid.UUID, transaction ledger.Transaction) bool {
+func (b *accounts) post(t *rapid.T, subject uuid.UUID, transaction ledger.Transaction) bool {
 	if err := transaction.Check(); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestAnySequence(t *testing.T) {
 		amount := func(name string, from int) money.Amount {
 			return money.Amount(rapid.IntRange(from, 5000).Draw(t, name))
 		}
-		b := &books{posted: map[uuid.UUID]map[ledger.Step]bool{}}
+		b := &accounts{posted: map[uuid.UUID]map[ledger.Step]bool{}}
 		granted := amount("credit", 1)
 		b.post(t, uuid.New(), ledger.Adjust(granted))
 		want := ledger.Balance{Available: granted}

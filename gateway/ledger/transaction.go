@@ -10,12 +10,13 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// Kind is what a transaction is about.
+// Kind says why a transaction was posted.
 type Kind string
 
-// The kinds. Charge and Hold begin the paying of a movement; exactly one of Cost
-// and Refund ends a charge, of Capture and Release a hold; Reversal gives the
-// price of a movement back that had ended well. Credit and Debit are operators'.
+// The kinds. Charge and Hold begin the payment of a movement. Exactly one of Cost
+// and Refund ends a charge, and one of Capture and Release ends a hold. Reversal
+// gives back the price of a movement that had succeeded. Credit and Debit are
+// operators'.
 const (
 	Charge   Kind = "charge"
 	Hold     Kind = "hold"
@@ -28,8 +29,8 @@ const (
 	Debit    Kind = "debit"
 )
 
-// Step is the place of a transaction in the life of its subject, which has each
-// at most once for each attempt.
+// Step is the place of a transaction in the life of its subject. Each attempt has
+// each step at most once.
 type Step int
 
 // The steps.
@@ -39,10 +40,10 @@ const (
 	Reverses Step = 3
 )
 
-// Legs are what each account changes by, in whole rupiah. Available and Held are
-// the merchant's; the others are the platform's, of the same mode.
+// Legs are the changes of each account, in whole rupiah. Available and Held are the
+// merchant's; the others are the platform's, in the same mode.
 type Legs struct {
-	Available   money.Amount // what the merchant can spend
+	Available   money.Amount // the merchant's, for orders and debits
 	Held        money.Amount // what is set aside for movements under way
 	Margin      money.Amount // fees and margin: what merchants have paid
 	Cost        money.Amount // what providers took for it
@@ -50,7 +51,7 @@ type Legs struct {
 	Adjustments money.Amount // what came and went outside of this service
 }
 
-// Transaction is one balanced posting. It is only ever added.
+// Transaction is one balanced posting. Transactions are only ever added.
 type Transaction struct {
 	Subject  uuid.UUID // the movement, or the adjustment
 	Attempt  int       // of the movement; 0 for an adjustment
@@ -61,7 +62,7 @@ type Transaction struct {
 	Legs
 }
 
-// Balanced tells whether the legs sum to zero, as those of every transaction do.
+// Balanced reports whether the legs sum to zero, as those of every transaction do.
 func (l Legs) Balanced() bool {
 	sum := money.Amount(0)
 	for _, leg := range []money.Amount{l.Available, l.Held, l.Margin, l.Cost, l.Deposit, l.Adjustments} {
@@ -74,11 +75,11 @@ func (l Legs) Balanced() bool {
 	return sum == 0
 }
 
-// ErrMalformed says that a transaction is none that this package makes.
+// ErrMalformed says that this package makes no such transaction.
 var ErrMalformed = errors.New("ledger: malformed transaction")
 
-// Check refuses what no function of this package makes: an unknown kind, another
-// step or other legs than the kind's.
+// Check refuses transactions that no function of this package makes: an unknown
+// kind, a step or legs that are not the kind's.
 func (t Transaction) Check() error {
 	if made, ok := t.remade(); !ok || made.Step != t.Step || made.Legs != t.Legs || !t.Balanced() {
 		return fmt.Errorf("%w: %s", ErrMalformed, t.Kind)
@@ -86,8 +87,8 @@ func (t Transaction) Check() error {
 	return nil
 }
 
-// remade is what this package makes of the kind and of the amounts that the legs
-// tell. An amount below zero is none.
+// remade makes the transaction anew from its kind and the amounts in its legs. A
+// negative amount counts as none.
 func (t Transaction) remade() (Transaction, bool) {
 	switch t.Kind {
 	case Charge:

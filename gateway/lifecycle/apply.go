@@ -62,7 +62,9 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 		// fact is about that.
 		was := m
 		m, err = l.Reread(ctx, m.ID)
-		if err != nil || t.Effect != movement.Move || m.Attempt != was.Attempt || m.State == was.State { // it has been polled meanwhile
+		_, update := f.State() // which names the attempt that it is about
+		again := m.Attempt != was.Attempt
+		if err != nil || t.Effect != movement.Move || again && !update || !again && m.State == was.State { // polled meanwhile
 			return m, false, err
 		}
 	}

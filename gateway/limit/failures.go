@@ -74,18 +74,6 @@ func (f *Failures) Record(now time.Time, addr netip.Addr) (blocked bool, retryAf
 	return false, 0
 }
 
-// Blocked tells, without counting anything, whether a failure now would be one too many.
-func (f *Failures) Blocked(now time.Time, addr netip.Addr) (blocked bool, retryAfter time.Duration) {
-	addr = counted(addr)
-	s := f.shard(addr)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if log := s.addresses[addr]; log != nil {
-		return log.blocked(now)
-	}
-	return false, 0
-}
-
 // shard is the part that an address belongs to.
 func (f *Failures) shard(addr netip.Addr) *failureShard {
 	return &f.shards[maphash.Comparable(f.seed, addr)%failureShards]
@@ -109,7 +97,7 @@ func (s *failureShard) forget() {
 	delete(s.addresses, stalest)
 }
 
-// blocked tells whether the ring is full of failures within the window, and when the oldest of them leaves it.
+// blocked reports whether the ring is full of failures within the window, and when the oldest of them leaves it.
 func (l *failureLog) blocked(now time.Time) (bool, time.Duration) {
 	if l.count < maxFailures {
 		return false, 0

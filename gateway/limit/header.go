@@ -5,26 +5,19 @@ import (
 	"time"
 )
 
-// The fields of draft-ietf-httpapi-ratelimit-headers. Each is a list, so a second rate is appended to the first.
-const (
-	// PolicyField tells the rates that hold: `"default";q=10;w=2`.
-	PolicyField = "RateLimit-Policy"
-
-	// LimitField tells where the merchant stands: `"default";r=9;t=1`.
-	LimitField = "RateLimit"
-)
-
 // maxInteger is the greatest integer of a structured field (RFC 9651).
 const maxInteger = 999_999_999_999_999
 
-// AppendPolicy appends a rate to the value of PolicyField: its burst, and the seconds in which that is granted anew.
+// AppendPolicy appends a rate to the value of the field RateLimit-Policy (draft-ietf-httpapi-ratelimit-headers): its burst,
+// and the seconds in which that is granted anew. The field is a list: `"default";q=10;w=2`.
 func AppendPolicy(dst []byte, name string, v Verdict) []byte {
 	dst = appendItem(dst, name)
 	dst = appendParameter(dst, ";q=", int64(v.Limit))
 	return appendParameter(dst, ";w=", max(1, seconds(v.Window)))
 }
 
-// AppendLimit appends a verdict to the value of LimitField: what remains, and the seconds until all of it is there again.
+// AppendLimit appends a verdict to the value of the field RateLimit: what remains, and the seconds until all of it is
+// there again: `"default";r=9;t=1`.
 func AppendLimit(dst []byte, name string, v Verdict) []byte {
 	dst = appendItem(dst, name)
 	dst = appendParameter(dst, ";r=", int64(v.Remaining))

@@ -32,10 +32,10 @@ func TestFieldsReadAsTheDraftHasThem(t *testing.T) {
 	t.Parallel()
 	v := New().Allow(start, shop, Rate{PerSecond: 5, Burst: 10})
 	if got := string(AppendPolicy(nil, "default", v)); got != `"default";q=10;w=2` {
-		t.Errorf("%s: %s", PolicyField, got)
+		t.Errorf("RateLimit-Policy: %s", got)
 	}
 	if got := string(AppendLimit(nil, "default", v)); got != `"default";r=9;t=1` {
-		t.Errorf("%s: %s", LimitField, got)
+		t.Errorf("RateLimit: %s", got)
 	}
 }
 

@@ -1,10 +1,10 @@
-// Package limit holds callers to their pace and their quotas: it owns the token buckets of merchants, the header fields
-// that tell a merchant where it stands, the coalescing counter of quotas with its periods, and the count of failed
-// authentications of an address. It is the door for golang.org/x/time/rate. It must not decide how fast or how often
-// anybody may be, which is the policy's, must not know HTTP or SQL, and never looks at a clock.
+// Package limit counts: it owns the token buckets of merchants, the header fields that show a merchant its rates, the quota
+// batcher with its periods, and the failed authentications of an address. It is the door for golang.org/x/time/rate. The
+// policy decides how fast and how often a merchant may call; this package must not. It must not know HTTP or SQL, and never
+// reads a clock.
 //
-// Buckets live in one process: with several replicas each grants the whole rate, so a rate protects a replica and is no
-// promise about all of them together. What must be exact is a quota, which stands in the database.
+// Buckets live in one process. With several replicas each grants the whole rate, so a rate protects a replica and promises
+// nothing about all of them together. A quota is exact, because it is counted in the database.
 package limit
 
 import (

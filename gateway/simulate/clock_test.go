@@ -67,7 +67,7 @@ func TestAWrongClockProvesNothing(t *testing.T) {
 		p.want(p.transfer("C"), "INTERNAL no later")
 		p.work("A", 3*time.Hour)
 		p.work("B", time.Hour)
-		if a, b := p.stored("A"), p.stored("B"); a.State != movement.Submitting || a.Misses != 0 || b.State != movement.Succeeded {
+		if a, b := p.stored("A"), p.stored("B"); a.State != movement.Acknowledged || a.Misses != 0 || b.State != movement.Succeeded {
 			p.Errorf("A stands at %s with %d misses, B at %s", a.State, a.Misses, b.State)
 		}
 		wrong = nil

@@ -225,7 +225,7 @@ func TestNobodyPaysASaleThatIsBeingMade(t *testing.T) {
 	for _, proven := range []bool{true, false} {
 		w := newStall(t, s)
 		w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameNone, "crashed") }
-		w.till.find = func(l sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameNone, "away") }
+		w.till.find = func(l sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameNone, "away") }
 		w.sell("INV/1", 10_000)
 		m := w.stored("INV/1")
 		w.till.write(paid("r", m.Amount, m.CreatedAt.Add(time.Minute)))

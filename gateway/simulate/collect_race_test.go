@@ -20,7 +20,7 @@ func (s *slowBooks) Statement(ctx context.Context, provider string, asked sdk.St
 	close(s.asked)
 	select {
 	case <-ctx.Done():
-		return sdk.NoReport(sdk.BlameNone, "cut")
+		return sdk.NoStatement(sdk.BlameNone, "cut")
 	case <-s.let:
 		return s.till.Statement(ctx, provider, asked, within)
 	}

@@ -340,12 +340,12 @@ func TestBooksThatCantBeRead(t *testing.T) {
 	w := newStall(t, databaseFor(t))
 	m := w.sold("INV/1", 10_000)
 	w.till.says = func(sdk.Statement) (sdk.StatementPage, bool) {
-		return sdk.NoReport(sdk.BlameNone, "the plugin is away"), true
+		return sdk.NoStatement(sdk.BlameNone, "the plugin is away"), true
 	}
 	w.work("INV/1", time.Minute)
 	w.wantListed()
 	w.till.says = func(sdk.Statement) (sdk.StatementPage, bool) {
-		return sdk.NoReport(sdk.BlameAccount, "reports/day-1.csv, line 1: no column amount"), true
+		return sdk.NoStatement(sdk.BlameAccount, "reports/day-1.csv, line 1: no column amount"), true
 	}
 	w.work("INV/1", 23*time.Hour)
 	if now := w.stored("INV/1"); now.State != movement.Pending {

@@ -41,7 +41,7 @@ func undecided(t *testing.T, s *store.Store, what string, state movement.State) 
 		o.purse = newPurse(t, s, handClock())
 		o.world, o.purse.limits = o.purse.world, generous()
 		o.purse.up.way = way{after: 1e5 * time.Hour, says: silent}
-		o.purse.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "busy") }
+		o.purse.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "busy") }
 		o.want(o.purse.transfer("A"), "Pending")
 	} else {
 		o.shop = newShop(t, s, handClock())
@@ -50,7 +50,7 @@ func undecided(t *testing.T, s *store.Store, what string, state movement.State) 
 			o.shop.sku = billSKU
 		}
 		o.shop.up.deal = deal{after: 1e5 * time.Hour, says: silent}
-		o.shop.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "busy") }
+		o.shop.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "busy") }
 		o.want(o.shop.order("A"), "Pending")
 	}
 	o.decidesWith(s)
@@ -94,7 +94,7 @@ func (o *open) endings() (decided []movement.HistoryEntry, told []string) {
 	for _, callback := range callbacks {
 		told = append(told, string(callback.Body))
 	}
-	return slices.DeleteFunc(story, func(e movement.HistoryEntry) bool { return e.Event != "decided" }), told
+	return slices.DeleteFunc(story, func(e movement.HistoryEntry) bool { return e.Event != "overridden" }), told
 }
 
 // settledAs checks what one end means for money, the merchant and the limits.
@@ -140,7 +140,7 @@ func TestTwoOperatorsDecide(t *testing.T) { //nolint:tparallel // they share a l
 	t.Parallel()
 	s := databaseFor(t)
 	for _, what := range []string{"prepaid", "bill", "transfer"} {
-		for _, state := range []movement.State{movement.Submitting, movement.Pending} {
+		for _, state := range []movement.State{movement.Acknowledged, movement.Pending} {
 			for outcome, other := range map[movement.OverrideOutcome]movement.OverrideOutcome{
 				movement.OverrideSucceeded: movement.OverrideFailed, movement.OverrideFailed: movement.OverrideSucceeded,
 			} {
@@ -188,7 +188,7 @@ func TestOneDecidesAlone(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
 	for _, what := range []string{"prepaid", "transfer"} {
-		o := undecided(t, s, what, movement.Submitting)
+		o := undecided(t, s, what, movement.Acknowledged)
 		o.pass(25 * time.Hour)
 		if _, err := o.says(ayu, movement.OverrideSucceeded); err != nil {
 			t.Fatal(err)
@@ -214,7 +214,7 @@ func TestOneDecidesAlone(t *testing.T) {
 func TestWhatIsNotDecided(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
-	o := undecided(t, s, "transfer", movement.Submitting)
+	o := undecided(t, s, "transfer", movement.Acknowledged)
 	if err := o.Engine.List(t.Context(), o.stored("A"), movement.Doubt{Reason: movement.ReasonAmount, FactID: "", Detail: "differs"}); err != nil {
 		t.Fatal(err)
 	}
@@ -269,7 +269,7 @@ func TestWhatIsNotDecided(t *testing.T) {
 func TestADecisionIsNeverSentAgain(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
-	o := undecided(t, s, "prepaid", movement.Submitting)
+	o := undecided(t, s, "prepaid", movement.Acknowledged)
 	o.work("A", 25*time.Hour)
 	stale := o.stored("A")
 	o.pass(stale.DueAt.Sub(o.now()))
@@ -293,7 +293,7 @@ func TestADecisionIsNeverSentAgain(t *testing.T) {
 	}
 	_, err = o.saysAlone(ayu, movement.OverrideFailed)
 	o.refused(err, fault.InProgress, "being asked")
-	if m := o.stored("A"); m.State != movement.Submitting {
+	if m := o.stored("A"); m.State != movement.Acknowledged {
 		t.Fatalf("it stands at %s", m.State)
 	}
 	o.pass(2 * time.Minute)
@@ -438,7 +438,7 @@ func TestAllDecideAtOnce(t *testing.T) {
 func TestWhatAProviderSaidIsKept(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
-	o := undecided(t, s, "transfer", movement.Submitting)
+	o := undecided(t, s, "transfer", movement.Acknowledged)
 	o.work("A", 3*time.Minute)
 	notes, err := s.NotesOf(t.Context(), o.stored("A").ID)
 	if err != nil {
@@ -452,7 +452,7 @@ func TestWhatAProviderSaidIsKept(t *testing.T) {
 		}
 		said[n.Event+" "+detail["said"]+" "+detail["detail"]] += n.Times
 	}
-	if len(notes) != 2 || said["called unknown cut"] != 1 || said["looked unknown busy"] < 2 {
+	if len(notes) != 2 || said["called unknown cut"] != 1 || said["polled unknown busy"] < 2 {
 		t.Errorf("kept %v", said)
 	}
 }

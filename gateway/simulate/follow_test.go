@@ -87,7 +87,7 @@ func TestStatusIsQuick(t *testing.T) {
 		w.pass(lookEvery)
 		w.up.find = func(sdk.Lookup) sdk.StatusUpdate {
 			w.pass(lookupTimeout)
-			return sdk.NoWord(sdk.BlameUpstream, "slow")
+			return sdk.NoStatus(sdk.BlameUpstream, "slow")
 		}
 		begun := time.Now()
 		w.want(w.status("A"), "PENDING")

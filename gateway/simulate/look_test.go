@@ -346,7 +346,7 @@ func TestAnotherAccountProvesNothing(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if w.up.asked() != 3 {
+		if w.up.asked() != 4 { // once by the creation
 			t.Errorf("asked %d times", w.up.asked())
 		}
 		if m = w.stored("A"); m.State != movement.Submitting || m.Misses != 0 || m.ConnectionVersion == 0 {

@@ -95,7 +95,7 @@ func TestTooOldToBeSentAgain(t *testing.T) {
 			inShop(t, func(s *shop) {
 				s.up.deal = d
 				s.want(s.order("A"), "Pending")
-				s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
+				s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "no answer") }
 				s.pass(within - time.Second)
 				s.want(s.stateOf("A"), "Pending")
 				if s.up.asked() != 1 {
@@ -186,7 +186,7 @@ func TestLookupAsIfTheCall(t *testing.T) {
 		s.up.deal = deal{after: time.Hour}
 		s.want(s.order("A"), "Pending")
 		var seen sdk.Lookup
-		s.up.find = func(l sdk.Lookup) sdk.StatusUpdate { seen = l; return sdk.NoWord(sdk.BlameNone, "-") }
+		s.up.find = func(l sdk.Lookup) sdk.StatusUpdate { seen = l; return sdk.NoStatus(sdk.BlameNone, "-") }
 		s.work("A", 2*time.Minute)
 		call := s.up.calls[0]
 		if seen.Reference != call.Reference || seen.Cost != call.Cost || seen.Amount != call.Amount || string(seen.Quote) != string(call.Quote) ||
@@ -212,7 +212,7 @@ func TestNotFoundBills(t *testing.T) {
 				s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusNotFound} }
 				m := s.stored("A")
 				s.work("A", m.ProvenAfter(ordersOf(orderPath).Rules.Pace.SettlesWithin).Sub(s.now())+30*time.Second)
-				if m = s.stored("A"); m.State != movement.Submitting {
+				if m = s.stored("A"); m.State != movement.Acknowledged {
 					s.Errorf("stands at %s after one lookup that can prove anything", m.State)
 				}
 				s.work("A", 10*time.Minute)
@@ -232,7 +232,7 @@ func TestUnresolvedForADay(t *testing.T) {
 	inShop(t, func(s *shop) {
 		s.up.deal = deal{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}
 		s.want(s.order("A"), "Pending")
-		s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameAccount, "the key is refused") }
+		s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameAccount, "the key is refused") }
 		s.work("A", 23*time.Hour)
 		s.wantListed()
 		s.work("A", 48*time.Hour)

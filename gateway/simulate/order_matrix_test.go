@@ -34,12 +34,12 @@ var deals = []struct {
 }{
 	{deal{name: "done"}, movement.Succeeded},
 	{deal{name: "done, cheaper", dearer: -1}, movement.Succeeded}, // a bill's cost is exact
-	{deal{name: "done, dearer", dearer: 1}, movement.Submitting},
-	{deal{name: "done, dearer by its word", says: costing(1)}, movement.Submitting},
+	{deal{name: "done, dearer", dearer: 1}, movement.Acknowledged},
+	{deal{name: "done, dearer by its word", says: costing(1)}, movement.Acknowledged},
 	{deal{name: "done, cost not told", says: func(money.Amount) sdk.Result {
 		return sdk.Result{Outcome: sdk.Done, Data: json.RawMessage(`{"sn":"1"}`)}
-	}}, movement.Submitting},
-	{deal{name: "done, below zero", says: costing(-1_000_000)}, movement.Submitting},
+	}}, movement.Acknowledged},
+	{deal{name: "done, below zero", says: costing(-1_000_000)}, movement.Acknowledged},
 	{deal{name: "pending, then done", after: 5 * time.Minute}, movement.Pending},
 	{deal{name: "pending, then failed", after: 5 * time.Minute, fails: true}, movement.Pending},
 	{deal{name: "failed at once", fails: true}, movement.Failed},
@@ -47,13 +47,13 @@ var deals = []struct {
 	{deal{name: "refused without words", unmade: true, says: saying(sdk.Result{Outcome: sdk.Refused})}, movement.Failed},
 	{deal{name: "not sent", unmade: true, says: saying(sdk.DidNotSend(sdk.BlameUpstream, "no process"))}, movement.NotSubmitted},
 	{deal{name: "not sent, our account", unmade: true, says: saying(sdk.DidNotSend(sdk.BlameAccount, "deposit empty"))}, movement.NotSubmitted},
-	{deal{name: "unknown, made", says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Submitting},
-	{deal{name: "unknown, made, fails", after: 5 * time.Minute, fails: true, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Submitting},
-	{deal{name: "unknown, not made", unmade: true, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Submitting},
-	{deal{name: "garbage", says: saying(sdk.Result{Outcome: sdk.Done, Data: json.RawMessage(`{"sn":1}`), Amount: prepaidPrice})}, movement.Submitting},
-	{deal{name: "no data", says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice})}, movement.Submitting},
-	{deal{name: "not UTF-8", says: saying(sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage("{\"sn\":\"\xff\"}")})}, movement.Submitting},
-	{deal{name: "unheard of", says: saying(sdk.Result{Outcome: 99, Data: json.RawMessage(`{}`)})}, movement.Submitting},
+	{deal{name: "unknown, made", says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Acknowledged},
+	{deal{name: "unknown, made, fails", after: 5 * time.Minute, fails: true, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Acknowledged},
+	{deal{name: "unknown, not made", unmade: true, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Acknowledged},
+	{deal{name: "garbage", says: saying(sdk.Result{Outcome: sdk.Done, Data: json.RawMessage(`{"sn":1}`), Amount: prepaidPrice})}, movement.Acknowledged},
+	{deal{name: "no data", says: saying(sdk.Result{Outcome: sdk.Done, Amount: prepaidPrice})}, movement.Acknowledged},
+	{deal{name: "not UTF-8", says: saying(sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage("{\"sn\":\"\xff\"}")})}, movement.Acknowledged},
+	{deal{name: "unheard of", says: saying(sdk.Result{Outcome: 99, Data: json.RawMessage(`{}`)})}, movement.Acknowledged},
 }
 
 // An orderCase is one way in which an order can go: what becomes of the claim,
@@ -178,7 +178,7 @@ func (s *shop) undisturbed(c orderCase, reference string, first said) {
 		word = "PROVIDER_UNAVAILABLE no later"
 	}
 	if c.sku == billSKU && deals[c.deal].dearer != 0 {
-		stands = movement.Submitting
+		stands = movement.Acknowledged
 	}
 	s.want(first, word)
 	if m := s.stored(reference); m.State != stands {

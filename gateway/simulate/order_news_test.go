@@ -245,7 +245,7 @@ func TestOwnAccount(t *testing.T) {
 		"done":     {deal{}, "Pending", movement.Succeeded},
 		"failed":   {deal{fails: true}, "Pending", movement.Failed},
 		"not sent": {deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameAccount, "empty"))}, "PROVIDER_UNAVAILABLE no later", movement.NotSubmitted},
-		"unknown":  {deal{after: time.Minute, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, "Pending", movement.Submitting},
+		"unknown":  {deal{after: time.Minute, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, "Pending", movement.Acknowledged},
 	} {
 		for _, sku := range []string{prepaidSKU, billSKU} {
 			t.Run(name+", "+sku, func(t *testing.T) {

@@ -80,7 +80,7 @@ func TestEqualOrdersAtOnce(t *testing.T) {
 		{"done", prepaidSKU, deal{}, "Pending", movement.Succeeded},
 		{"bill pending", billSKU, deal{after: time.Hour}, "Pending", movement.Pending},
 		{"refused", prepaidSKU, deal{unmade: true, says: saying(sdk.Refuse(sdk.RefuseOther, "No."))}, "Pending", movement.Failed},
-		{"unknown", prepaidSKU, deal{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, "Pending", movement.Submitting},
+		{"unknown", prepaidSKU, deal{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, "Pending", movement.Acknowledged},
 		{"not sent", prepaidSKU, deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameNone, "no process"))}, "PROVIDER_UNAVAILABLE no later", movement.NotSubmitted},
 		{"our account", billSKU, deal{unmade: true, says: saying(sdk.DidNotSend(sdk.BlameAccount, "deposit empty"))}, "PROVIDER_UNAVAILABLE no later", movement.NotSubmitted},
 	} {
@@ -193,7 +193,7 @@ func TestNotSentAfterALookup(t *testing.T) {
 		"that bought it":       {deal{}, false, movement.Succeeded},
 		"that is under way":    {deal{after: time.Hour}, false, movement.Pending},
 		"that failed":          {deal{fails: true}, false, movement.Failed},
-		"that nobody answered": {deal{}, true, movement.Submitting},
+		"that nobody answered": {deal{}, true, movement.Acknowledged},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -202,7 +202,7 @@ func TestNotSentAfterALookup(t *testing.T) {
 				s.up.deal.unmade, s.up.deal.says = true, saying(sdk.DidNotSend(sdk.BlameNone, "no process"))
 				s.up.after = func() {
 					if c.blind {
-						s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
+						s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "no answer") }
 					}
 					m := s.stored("A")
 					s.pass(m.DueAt.Sub(s.now()))

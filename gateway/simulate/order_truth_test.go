@@ -112,7 +112,7 @@ func (s *shop) entriesOf(m movement.Movement, balance *ledger.Balance) []string 
 		add(m.Attempt, well)
 	case movement.Failed, movement.NotSubmitted:
 		add(m.Attempt, not)
-	case movement.Submitting, movement.Pending, movement.Expired:
+	case movement.Submitting, movement.Acknowledged, movement.Pending, movement.Expired:
 	}
 	if !m.ReversedAt.IsZero() {
 		add(m.Attempt, ledger.TakeBack(m.Amount, m.Cost))

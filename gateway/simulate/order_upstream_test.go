@@ -204,7 +204,7 @@ func accountOf(c sdk.Connection) string {
 // Lookup is the same request again: it buys what the upstream does not know.
 func (b *biller) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
 	if ctx.Err() != nil {
-		return sdk.NoWord(sdk.BlameNone, "the caller has gone")
+		return sdk.NoStatus(sdk.BlameNone, "the caller has gone")
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -22,7 +22,7 @@ func TestDecidedAttempt(t *testing.T) {
 	p.want(p.transfer("A"), notSentLater)
 	p.pass(time.Hour)
 	p.up.way = wayNamed("unknown, not moved")
-	p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "busy") }
+	p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "busy") }
 	p.want(p.transfer("A"), "Pending")
 	m := p.stored("A")
 	first := m
@@ -30,7 +30,7 @@ func TestDecidedAttempt(t *testing.T) {
 	p.hears(sdk.StatusUpdate{Reference: first.UpstreamReference(), Status: sdk.StatusDone, Amount: m.Amount, Currency: "IDR", EventID: "x"})
 	p.pass(time.Minute)
 	d := Decision{Movement: m.ID, Attempt: 1, Operator: ayu, Outcome: movement.OverrideSucceeded, Reason: "their portal shows it", Alone: true}
-	if _, err := p.Decide(t.Context(), d); fault.From(err).Code != fault.DuplicateReference || p.stored("A").State != movement.Submitting {
+	if _, err := p.Decide(t.Context(), d); fault.From(err).Code != fault.DuplicateReference || p.stored("A").State != movement.Acknowledged {
 		t.Errorf("attempt 1: %v, and attempt 2 stands at %s", err, p.stored("A").State)
 	}
 	d.Attempt = 2

@@ -39,7 +39,7 @@ func TestTransferLooks(t *testing.T) {
 		"done":                            {way{}, false, 0, nil, movement.Succeeded, nil},
 		"pending for days":                {way{after: 96 * h}, false, 0, daily, movement.Pending, []string{movement.ReasonUnresolved}},
 		"pending for an hour":             {way{after: h}, false, 0, daily[:5], movement.Succeeded, nil},
-		"unknown, nobody answers":         {way{says: unknown}, true, 0, daily, movement.Submitting, []string{movement.ReasonUnresolved}},
+		"unknown, nobody answers":         {way{says: unknown}, true, 0, daily, movement.Acknowledged, []string{movement.ReasonUnresolved}},
 		"unknown, moved":                  {way{says: unknown}, false, 0, daily[:1], movement.Succeeded, nil},
 		"unknown, moved late":             {way{slow: 55 * s, says: unknown}, false, 0, daily[:3], movement.Succeeded, nil},
 		"unknown, fails":                  {way{after: min, fails: true, says: unknown}, false, 0, daily[:3], movement.Failed, nil},
@@ -52,7 +52,7 @@ func TestTransferLooks(t *testing.T) {
 			inPurses(t, func(p *purse) {
 				p.up.way = c.way
 				if c.blind {
-					p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
+					p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "no answer") }
 				}
 				p.transfer("A")
 				p.pass(c.away)
@@ -85,7 +85,7 @@ func TestTransferOpenForADay(t *testing.T) {
 						if f := p.up.payouts[l.Reference].stands(p.now()); f.Status != sdk.StatusNotFound {
 							return f
 						}
-						return sdk.NoWord(sdk.BlameUpstream, "no answer")
+						return sdk.NoStatus(sdk.BlameUpstream, "no answer")
 					}
 				}
 				p.want(p.transfer("A"), "Pending")
@@ -171,7 +171,7 @@ func TestTransferNews(t *testing.T) {
 						p.pass(time.Second)
 					}
 					if p.stored("A").State == movement.Pending {
-						p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
+						p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "no answer") }
 					}
 					p.want(p.stateOf("external_id", "A"), c.word)
 					p.wantListed(c.listed...)
@@ -245,7 +245,7 @@ func TestNotFoundOnAnotherConnection(t *testing.T) {
 		p.want(p.transfer("A"), "Pending")
 		p.connected(p.account.ID(), 2)
 		p.work("A", 26*time.Hour)
-		if m := p.stored("A"); m.State != movement.Submitting {
+		if m := p.stored("A"); m.State != movement.Acknowledged {
 			p.Errorf("stands at %s", m.State)
 		}
 		p.wantListed(movement.ReasonUnresolved)
@@ -298,7 +298,7 @@ func TestStatusPromises(t *testing.T) {
 					}
 				}
 				p.promised["A"] = struct{}{}
-				if m = p.stored("A"); string(m.Answer) != answerOf(m) || m.State != movement.Submitting {
+				if m = p.stored("A"); string(m.Answer) != answerOf(m) || m.State != movement.Acknowledged {
 					p.Errorf("stands at %s, answered %s, want %s", m.State, m.Answer, answerOf(m))
 				}
 				if got := p.lookedAt(m); len(got) != 1 || got[0] != 6*time.Second {

@@ -33,9 +33,9 @@ var ways = []struct {
 	{way{name: "done, amount not told", says: outcomeOf(sdk.Result{Outcome: sdk.Done, Data: json.RawMessage(`{}`)})}, movement.Succeeded, "Success"},
 	{way{name: "done, another amount by its word", says: func(asked money.Amount) sdk.Result {
 		return sdk.Result{Outcome: sdk.Done, Data: json.RawMessage(`{}`), Amount: asked + 1}
-	}}, movement.Submitting, "Pending"},
-	{way{name: "done, another amount", more: -1}, movement.Submitting, "Pending"},
-	{way{name: "pending, another amount", more: 1, after: 5 * time.Minute}, movement.Submitting, "Pending"},
+	}}, movement.Acknowledged, "Pending"},
+	{way{name: "done, another amount", more: -1}, movement.Acknowledged, "Pending"},
+	{way{name: "pending, another amount", more: 1, after: 5 * time.Minute}, movement.Acknowledged, "Pending"},
 	{way{name: "pending, then done", after: 5 * time.Minute}, movement.Pending, "Pending"},
 	{way{name: "pending, then failed", after: 5 * time.Minute, fails: true}, movement.Pending, "Pending"},
 	{way{name: "failed at once", fails: true}, movement.Failed, rejectedNever},
@@ -43,14 +43,14 @@ var ways = []struct {
 	{way{name: "refused without words", unmade: true, says: outcomeOf(sdk.Result{Outcome: sdk.Refused})}, movement.Failed, rejectedNever},
 	{way{name: "not sent", unmade: true, says: outcomeOf(sdk.DidNotSend(sdk.BlameUpstream, "no process"))}, movement.NotSubmitted, notSentLater},
 	{way{name: "not sent, our account", unmade: true, says: outcomeOf(sdk.DidNotSend(sdk.BlameAccount, "no token"))}, movement.NotSubmitted, notSentLater},
-	{way{name: "unknown, moved", says: outcomeOf(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Submitting, "Pending"},
-	{way{name: "unknown, moved late", slow: 50 * time.Second, says: outcomeOf(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Submitting, "Pending"},
-	{way{name: "unknown, moved, fails", after: 5 * time.Minute, fails: true, says: outcomeOf(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Submitting, "Pending"},
-	{way{name: "unknown, not moved", unmade: true, says: outcomeOf(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Submitting, "Pending"},
-	{way{name: "garbage", says: outcomeOf(sdk.Result{Outcome: sdk.Done, Data: json.RawMessage(`{"referenceNo":1}`), Amount: sending})}, movement.Submitting, "Pending"},
-	{way{name: "no data", says: outcomeOf(sdk.Result{Outcome: sdk.Done, Amount: sending})}, movement.Submitting, "Pending"},
-	{way{name: "not UTF-8", says: outcomeOf(sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage("{\"referenceNo\":\"\xff\"}")})}, movement.Submitting, "Pending"},
-	{way{name: "unheard of", says: outcomeOf(sdk.Result{Outcome: 99, Data: json.RawMessage(`{}`)})}, movement.Submitting, "Pending"},
+	{way{name: "unknown, moved", says: outcomeOf(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Acknowledged, "Pending"},
+	{way{name: "unknown, moved late", slow: 50 * time.Second, says: outcomeOf(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Acknowledged, "Pending"},
+	{way{name: "unknown, moved, fails", after: 5 * time.Minute, fails: true, says: outcomeOf(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Acknowledged, "Pending"},
+	{way{name: "unknown, not moved", unmade: true, says: outcomeOf(sdk.DontKnow(sdk.BlameUpstream, "cut"))}, movement.Acknowledged, "Pending"},
+	{way{name: "garbage", says: outcomeOf(sdk.Result{Outcome: sdk.Done, Data: json.RawMessage(`{"referenceNo":1}`), Amount: sending})}, movement.Acknowledged, "Pending"},
+	{way{name: "no data", says: outcomeOf(sdk.Result{Outcome: sdk.Done, Amount: sending})}, movement.Acknowledged, "Pending"},
+	{way{name: "not UTF-8", says: outcomeOf(sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage("{\"referenceNo\":\"\xff\"}")})}, movement.Acknowledged, "Pending"},
+	{way{name: "unheard of", says: outcomeOf(sdk.Result{Outcome: 99, Data: json.RawMessage(`{}`)})}, movement.Acknowledged, "Pending"},
 }
 
 // wayNamed is one of them.
@@ -192,7 +192,7 @@ func (p *purse) ends(c transferCase, answers []said) {
 		p.Errorf("the operators' list has %q", listed)
 	}
 	last := answers[len(answers)-1]
-	if known := map[movement.State]bool{movement.Succeeded: last.word() == "Success", movement.Submitting: last.word() == "Pending"}; m.State == movement.Failed {
+	if known := map[movement.State]bool{movement.Succeeded: last.word() == "Success", movement.Acknowledged: last.word() == "Pending"}; m.State == movement.Failed {
 		proven := rejectedNever
 		if pay == nil { // also of a refusal that was lost
 			proven = unsentNever

@@ -112,7 +112,7 @@ func (p *purse) moved(m movement.Movement) {
 // wordOf is what a merchant reads of a transfer.
 func wordOf(m movement.Movement) string {
 	return map[movement.State]string{
-		movement.Submitting: "Pending", movement.Pending: "Pending", movement.Succeeded: "Success", movement.Failed: "Failed",
+		movement.Submitting: "Pending", movement.Acknowledged: "Pending", movement.Pending: "Pending", movement.Succeeded: "Success", movement.Failed: "Failed",
 	}[m.State]
 }
 

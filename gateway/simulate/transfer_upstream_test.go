@@ -209,7 +209,7 @@ func (p *payout) says(standing sdk.Status) sdk.StatusUpdate {
 // Lookup reads how a transfer stands.
 func (u *issuer) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
 	if ctx.Err() != nil {
-		return sdk.NoWord(sdk.BlameNone, "the caller has gone")
+		return sdk.NoStatus(sdk.BlameNone, "the caller has gone")
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -151,7 +151,7 @@ func (u *upstream) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Du
 	defer u.mu.Unlock()
 	u.deadline, _ = ctx.Deadline()
 	if ctx.Err() != nil {
-		return sdk.NoWord(sdk.BlameNone, "the caller has gone")
+		return sdk.NoStatus(sdk.BlameNone, "the caller has gone")
 	}
 	u.lookups = append(u.lookups, u.now())
 	if u.find != nil {
@@ -221,4 +221,4 @@ func (u *upstream) Available(string, string) error {
 	return u.available
 }
 
-func blind(sdk.Lookup) sdk.StatusUpdate { return sdk.NoWord(sdk.BlameUpstream, "no answer") }
+func blind(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "no answer") }

@@ -211,7 +211,7 @@ func TestUsageWhoseAnswerIsCut(t *testing.T) {
 // replica is a gateway's counter, with connections of its own and a proxy before
 // them.
 type replica struct {
-	*limit.Counter
+	*limit.Batcher
 	proxy *proxy
 }
 
@@ -220,7 +220,7 @@ func replicas(t testing.TB, url string, n int) []replica {
 	all := make([]replica, n)
 	for i := range all {
 		p, through := between(t, url)
-		counter := limit.NewCounter(open(t, through, store.Options{MaxConns: 2}), slog.New(slog.DiscardHandler))
+		counter := limit.NewBatcher(open(t, through, store.Options{MaxConns: 2}), slog.New(slog.DiscardHandler))
 		t.Cleanup(counter.Close)
 		all[i] = replica{counter, p}
 	}
@@ -237,12 +237,14 @@ type demand struct{ admitted, refused, failed atomic.Int64 }
 
 // patient clients ask each replica at once.
 func (d *demand) patient(t *testing.T, all []replica, each int, period string, most int64) {
-	d.ask(all, each, func(r replica, _ int) (limit.Counted, error) { return r.Reserve(t.Context(), monthly(period), most) })
+	d.ask(all, each, func(r replica, _ int) (limit.Reservation, error) {
+		return r.Reserve(t.Context(), monthly(period), most)
+	})
 }
 
 // hasty ones hang up in part, and give back what they get all the same.
 func (d *demand) hasty(t *testing.T, all []replica, each int, period string, most int64) {
-	d.ask(all, each, func(r replica, n int) (limit.Counted, error) {
+	d.ask(all, each, func(r replica, n int) (limit.Reservation, error) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		if n%3 > 0 {
@@ -253,11 +255,11 @@ func (d *demand) hasty(t *testing.T, all []replica, each int, period string, mos
 		if got.OK {
 			r.Release(t.Context(), monthly(period))
 		}
-		return limit.Counted{}, cmp.Or(err, context.Canceled)
+		return limit.Reservation{}, cmp.Or(err, context.Canceled)
 	})
 }
 
-func (d *demand) ask(all []replica, each int, one func(r replica, n int) (limit.Counted, error)) {
+func (d *demand) ask(all []replica, each int, one func(r replica, n int) (limit.Reservation, error)) {
 	var wait sync.WaitGroup
 	for _, r := range all {
 		for n := range each {
@@ -322,7 +324,7 @@ func TestQuotaOfAReplicaThatIsKilled(t *testing.T) {
 	var dying demand
 	var death sync.WaitGroup
 	death.Go(func() {
-		dying.ask(all[:1], 20, func(r replica, _ int) (limit.Counted, error) { return r.Reserve(killed, monthly("2026-11"), most) })
+		dying.ask(all[:1], 20, func(r replica, _ int) (limit.Reservation, error) { return r.Reserve(killed, monthly("2026-11"), most) })
 	})
 	for d.refused.Load() == 0 {
 		d.patient(t, all[1:], 40, "2026-11", most)
@@ -386,7 +388,7 @@ func BenchmarkUsage(b *testing.B) {
 }
 
 func countedUsage(b *testing.B, url string, conns int32) payment {
-	counter := limit.NewCounter(open(b, url, store.Options{MaxConns: conns}), slog.New(slog.DiscardHandler))
+	counter := limit.NewBatcher(open(b, url, store.Options{MaxConns: conns}), slog.New(slog.DiscardHandler))
 	b.Cleanup(counter.Close)
 	return func(ctx context.Context) error {
 		_, err := counter.Reserve(ctx, monthly("2026-11"), 1<<60)

@@ -73,7 +73,7 @@ func openUpstream(options sandbox.Options) func(*testing.T) sdktest.Upstream {
 	}
 }
 
-// moves tells whether a path is one that moves money, in any dialect.
+// moves reports whether a path is one that moves money, in any dialect.
 func moves(path string) bool {
 	path = strings.TrimSuffix(path, ".htm")
 	return strings.HasSuffix(path, "/emoney/topup") || strings.HasSuffix(path, "/emoney/transfer-bank")

@@ -154,7 +154,7 @@ func (m *Manifest) checkKind(op Operation) []error {
 	return faults
 }
 
-// checkFollower checks an operation that tells or ends the movement of another.
+// checkFollower checks an operation that answers the status of, or ends, the movement of another.
 func (m *Manifest) checkFollower(op Operation) []error {
 	target, ok := m.Operation(op.StatusOf + op.CancelOf)
 	if !ok || !target.Money() {

@@ -24,7 +24,7 @@ const (
 	Order      Kind = "order"
 )
 
-// Money tells whether operations of the kind move money.
+// Money reports whether operations of the kind move money.
 func (k Kind) Money() bool {
 	switch k {
 	case Payment, Collection, Transfer, Order:
@@ -75,7 +75,7 @@ type Manifest struct {
 	// movement between two lookups, and before the first; 5s unless given.
 	LookupEvery Duration `json:"lookup_every,omitzero"`
 
-	// ResubmitWithin is how long after its claim a movement may be sent again, by
+	// ResubmitWithin is how long after its reservation a movement may be sent again, by
 	// an upstream that is asked so: shorter than the time in which it takes the
 	// same reference for the same movement. Account is a JSON pointer to the
 	// top-level property of Connection that names the account at the upstream:
@@ -93,7 +93,7 @@ type Manifest struct {
 	// credentials, before they are stored.
 	Verifies bool `json:"verifies,omitempty"`
 
-	// Statements says that the upstream's books can be read, ReportsLate how long
+	// Statements says that the upstream's statement can be read, ReportsLate how long
 	// after a payment its row may appear there at most.
 	Statements  bool     `json:"statements,omitempty"`
 	ReportsLate Duration `json:"reports_late,omitzero"`
@@ -110,8 +110,8 @@ type Manifest struct {
 type Operation struct {
 	Path        string   `json:"path"`
 	Kind        Kind     `json:"kind,omitempty"`
-	StatusOf    string   `json:"status_of,omitempty"` // path of the money operation whose state it tells
-	AlsoOf      []string `json:"also_of,omitempty"`   // other operations of that kind whose state it tells, too
+	StatusOf    string   `json:"status_of,omitempty"` // path of the money operation whose status it answers
+	AlsoOf      []string `json:"also_of,omitempty"`   // other operations of that kind whose status it answers, too
 	CancelOf    string   `json:"cancel_of,omitempty"` // path of the payment operation that it ends
 	Summary     string   `json:"summary"`
 	Description string   `json:"description,omitempty"`
@@ -132,10 +132,10 @@ type Operation struct {
 	Echo   []string `json:"echo,omitempty"`
 
 	// Scope is the scope of API keys that a query needs, where it is not to read:
-	// transfer, for those that tell a name.
+	// transfer, for those that have a name.
 	Scope string `json:"scope,omitempty"`
 
-	// Quote says that price and cost are asked for before a claim. Product names
+	// Quote says that price and cost are asked for before the reservation. Product names
 	// the query whose answer lists what can be bought; of a query it is the product
 	// that is asked about, which is judged first and given with the call.
 	Quote   bool     `json:"quote,omitempty"`
@@ -181,7 +181,7 @@ type Markup struct {
 	When    map[string]string `json:"when,omitempty"`
 }
 
-// Money tells whether the operation itself moves money.
+// Money reports whether the operation itself moves money.
 func (o Operation) Money() bool { return o.Kind.Money() }
 
 // ReferenceField is the request property that names the movement, or "".

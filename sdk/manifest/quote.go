@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// sendWindow is how long after its claim a gateway may still send.
+// sendWindow is how long after the reservation a gateway may still send.
 const sendWindow = Duration(5 * time.Second)
 
 // checkResubmit checks what a provider must say whose upstream is asked by the

@@ -1,11 +1,10 @@
-// Package money owns Amount, the one way this project holds money: whole
-// rupiah in an int64. Amounts are read exactly, reckoned with checks, and
-// printed for machines and for people. It must not know currencies other than the rupiah,
-// floating point, or anybody's rules about how much is enough.
+// Package money owns Amount: whole rupiah in an int64. Amounts are parsed exactly,
+// added with overflow checks, and printed for machines and for people. The package
+// must not know other currencies, floating point, or rules about how much is
+// enough.
 package money
 
 import (
-	"math/bits"
 	"strconv"
 )
 
@@ -53,23 +52,6 @@ func (a Amount) Sub(b Amount) (Amount, error) {
 		return 0, ErrOverflow
 	}
 	return diff, nil
-}
-
-// Mul returns a taken n times, or ErrOverflow.
-func (a Amount) Mul(n int64) (Amount, error) {
-	hi, lo := bits.Mul64(magnitude(int64(a)), magnitude(n))
-	negative := (a < 0) != (n < 0)
-	limit := uint64(1)<<63 - 1
-	if negative {
-		limit++
-	}
-	if hi != 0 || lo > limit {
-		return 0, ErrOverflow
-	}
-	if negative {
-		return Amount(-lo), nil //nolint:gosec // within limit
-	}
-	return Amount(lo), nil //nolint:gosec // within limit
 }
 
 // magnitude is |n|, also of the smallest int64, whose negation overflows.

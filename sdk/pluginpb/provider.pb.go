@@ -84,7 +84,7 @@ type Blame int32
 
 const (
 	Blame_BLAME_NONE     Blame = 0
-	Blame_BLAME_UPSTREAM Blame = 1 // down, slow, overloaded: counts for the breaker; of a refusal: it was asked
+	Blame_BLAME_UPSTREAM Blame = 1 // down, slow, overloaded: counts for the breaker; with a refusal: the upstream was asked
 	Blame_BLAME_ACCOUNT  Blame = 2 // our credentials or deposit: an operator is alerted
 )
 
@@ -129,61 +129,61 @@ func (Blame) EnumDescriptor() ([]byte, []int) {
 	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{1}
 }
 
-type Standing int32
+type Status int32
 
 const (
-	Standing_STANDING_UNKNOWN   Standing = 0 // the upstream could not be asked
-	Standing_STANDING_NOT_FOUND Standing = 1 // the upstream answered that it has nothing of it
-	Standing_STANDING_PENDING   Standing = 2
-	Standing_STANDING_DONE      Standing = 3
-	Standing_STANDING_FAILED    Standing = 4
-	Standing_STANDING_EXPIRED   Standing = 5
+	Status_STATUS_UNKNOWN   Status = 0 // the upstream could not be asked
+	Status_STATUS_NOT_FOUND Status = 1 // the upstream answered that it has nothing of it
+	Status_STATUS_PENDING   Status = 2
+	Status_STATUS_DONE      Status = 3
+	Status_STATUS_FAILED    Status = 4
+	Status_STATUS_EXPIRED   Status = 5
 )
 
-// Enum value maps for Standing.
+// Enum value maps for Status.
 var (
-	Standing_name = map[int32]string{
-		0: "STANDING_UNKNOWN",
-		1: "STANDING_NOT_FOUND",
-		2: "STANDING_PENDING",
-		3: "STANDING_DONE",
-		4: "STANDING_FAILED",
-		5: "STANDING_EXPIRED",
+	Status_name = map[int32]string{
+		0: "STATUS_UNKNOWN",
+		1: "STATUS_NOT_FOUND",
+		2: "STATUS_PENDING",
+		3: "STATUS_DONE",
+		4: "STATUS_FAILED",
+		5: "STATUS_EXPIRED",
 	}
-	Standing_value = map[string]int32{
-		"STANDING_UNKNOWN":   0,
-		"STANDING_NOT_FOUND": 1,
-		"STANDING_PENDING":   2,
-		"STANDING_DONE":      3,
-		"STANDING_FAILED":    4,
-		"STANDING_EXPIRED":   5,
+	Status_value = map[string]int32{
+		"STATUS_UNKNOWN":   0,
+		"STATUS_NOT_FOUND": 1,
+		"STATUS_PENDING":   2,
+		"STATUS_DONE":      3,
+		"STATUS_FAILED":    4,
+		"STATUS_EXPIRED":   5,
 	}
 )
 
-func (x Standing) Enum() *Standing {
-	p := new(Standing)
+func (x Status) Enum() *Status {
+	p := new(Status)
 	*p = x
 	return p
 }
 
-func (x Standing) String() string {
+func (x Status) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (Standing) Descriptor() protoreflect.EnumDescriptor {
+func (Status) Descriptor() protoreflect.EnumDescriptor {
 	return file_sdk_pluginpb_provider_proto_enumTypes[2].Descriptor()
 }
 
-func (Standing) Type() protoreflect.EnumType {
+func (Status) Type() protoreflect.EnumType {
 	return &file_sdk_pluginpb_provider_proto_enumTypes[2]
 }
 
-func (x Standing) Number() protoreflect.EnumNumber {
+func (x Status) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use Standing.Descriptor instead.
-func (Standing) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use Status.Descriptor instead.
+func (Status) EnumDescriptor() ([]byte, []int) {
 	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{2}
 }
 
@@ -583,7 +583,7 @@ type CallResponse struct {
 	ExpiresAt         *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	Refusal           *Refusal               `protobuf:"bytes,6,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	Detail            string                 `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`  // for operators, never shown to merchants, no secrets
-	Amount            int64                  `protobuf:"varint,8,opt,name=amount,proto3" json:"amount,omitempty"` // whole rupiah, what it moved or cost, where the upstream tells; 0 for not told
+	Amount            int64                  `protobuf:"varint,8,opt,name=amount,proto3" json:"amount,omitempty"` // whole rupiah, what it moved or cost; 0 where the upstream does not say
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -674,12 +674,12 @@ func (x *CallResponse) GetAmount() int64 {
 	return 0
 }
 
-// Finding is what the upstream says of one movement.
-type Finding struct {
+// StatusUpdate is what the upstream says of one movement.
+type StatusUpdate struct {
 	state             protoimpl.MessageState `protogen:"open.v1"`
 	Reference         string                 `protobuf:"bytes,1,opt,name=reference,proto3" json:"reference,omitempty"`
 	ProviderReference string                 `protobuf:"bytes,2,opt,name=provider_reference,json=providerReference,proto3" json:"provider_reference,omitempty"`
-	Standing          Standing               `protobuf:"varint,3,opt,name=standing,proto3,enum=gerbang.provider.v1.Standing" json:"standing,omitempty"`
+	Status            Status                 `protobuf:"varint,3,opt,name=status,proto3,enum=gerbang.provider.v1.Status" json:"status,omitempty"`
 	Amount            int64                  `protobuf:"varint,4,opt,name=amount,proto3" json:"amount,omitempty"` // whole rupiah, what was paid where it is done
 	Currency          string                 `protobuf:"bytes,5,opt,name=currency,proto3" json:"currency,omitempty"`
 	EventId           string                 `protobuf:"bytes,6,opt,name=event_id,json=eventId,proto3" json:"event_id,omitempty"` // the upstream's id of this fact, the same on repeats
@@ -692,20 +692,20 @@ type Finding struct {
 	sizeCache         protoimpl.SizeCache
 }
 
-func (x *Finding) Reset() {
-	*x = Finding{}
+func (x *StatusUpdate) Reset() {
+	*x = StatusUpdate{}
 	mi := &file_sdk_pluginpb_provider_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *Finding) String() string {
+func (x *StatusUpdate) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*Finding) ProtoMessage() {}
+func (*StatusUpdate) ProtoMessage() {}
 
-func (x *Finding) ProtoReflect() protoreflect.Message {
+func (x *StatusUpdate) ProtoReflect() protoreflect.Message {
 	mi := &file_sdk_pluginpb_provider_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -717,82 +717,82 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use Finding.ProtoReflect.Descriptor instead.
-func (*Finding) Descriptor() ([]byte, []int) {
+// Deprecated: Use StatusUpdate.ProtoReflect.Descriptor instead.
+func (*StatusUpdate) Descriptor() ([]byte, []int) {
 	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{7}
 }
 
-func (x *Finding) GetReference() string {
+func (x *StatusUpdate) GetReference() string {
 	if x != nil {
 		return x.Reference
 	}
 	return ""
 }
 
-func (x *Finding) GetProviderReference() string {
+func (x *StatusUpdate) GetProviderReference() string {
 	if x != nil {
 		return x.ProviderReference
 	}
 	return ""
 }
 
-func (x *Finding) GetStanding() Standing {
+func (x *StatusUpdate) GetStatus() Status {
 	if x != nil {
-		return x.Standing
+		return x.Status
 	}
-	return Standing_STANDING_UNKNOWN
+	return Status_STATUS_UNKNOWN
 }
 
-func (x *Finding) GetAmount() int64 {
+func (x *StatusUpdate) GetAmount() int64 {
 	if x != nil {
 		return x.Amount
 	}
 	return 0
 }
 
-func (x *Finding) GetCurrency() string {
+func (x *StatusUpdate) GetCurrency() string {
 	if x != nil {
 		return x.Currency
 	}
 	return ""
 }
 
-func (x *Finding) GetEventId() string {
+func (x *StatusUpdate) GetEventId() string {
 	if x != nil {
 		return x.EventId
 	}
 	return ""
 }
 
-func (x *Finding) GetAt() *timestamppb.Timestamp {
+func (x *StatusUpdate) GetAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.At
 	}
 	return nil
 }
 
-func (x *Finding) GetData() []byte {
+func (x *StatusUpdate) GetData() []byte {
 	if x != nil {
 		return x.Data
 	}
 	return nil
 }
 
-func (x *Finding) GetExpiresAt() *timestamppb.Timestamp {
+func (x *StatusUpdate) GetExpiresAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.ExpiresAt
 	}
 	return nil
 }
 
-func (x *Finding) GetBlame() Blame {
+func (x *StatusUpdate) GetBlame() Blame {
 	if x != nil {
 		return x.Blame
 	}
 	return Blame_BLAME_NONE
 }
 
-func (x *Finding) GetDetail() string {
+func (x *StatusUpdate) GetDetail() string {
 	if x != nil {
 		return x.Detail
 	}
@@ -933,7 +933,7 @@ func (x *LookupRequest) GetSendBy() *timestamppb.Timestamp {
 
 type LookupResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Finding       *Finding               `protobuf:"bytes,1,opt,name=finding,proto3" json:"finding,omitempty"`
+	Update        *StatusUpdate          `protobuf:"bytes,1,opt,name=update,proto3" json:"update,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -968,9 +968,9 @@ func (*LookupResponse) Descriptor() ([]byte, []int) {
 	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *LookupResponse) GetFinding() *Finding {
+func (x *LookupResponse) GetUpdate() *StatusUpdate {
 	if x != nil {
-		return x.Finding
+		return x.Update
 	}
 	return nil
 }
@@ -1113,8 +1113,8 @@ func (x *NotifyRequest) GetBody() []byte {
 
 type NotifyResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Findings      []*Finding             `protobuf:"bytes,1,rep,name=findings,proto3" json:"findings,omitempty"` // verified; empty when nothing is said of money
-	Status        int32                  `protobuf:"varint,2,opt,name=status,proto3" json:"status,omitempty"`    // of the HTTP answer
+	Updates       []*StatusUpdate        `protobuf:"bytes,1,rep,name=updates,proto3" json:"updates,omitempty"` // verified; empty when it is about no movement
+	Status        int32                  `protobuf:"varint,2,opt,name=status,proto3" json:"status,omitempty"`  // of the HTTP answer
 	ContentType   string                 `protobuf:"bytes,3,opt,name=content_type,json=contentType,proto3" json:"content_type,omitempty"`
 	Body          []byte                 `protobuf:"bytes,4,opt,name=body,proto3" json:"body,omitempty"`
 	Detail        string                 `protobuf:"bytes,5,opt,name=detail,proto3" json:"detail,omitempty"`
@@ -1152,9 +1152,9 @@ func (*NotifyResponse) Descriptor() ([]byte, []int) {
 	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{12}
 }
 
-func (x *NotifyResponse) GetFindings() []*Finding {
+func (x *NotifyResponse) GetUpdates() []*StatusUpdate {
 	if x != nil {
-		return x.Findings
+		return x.Updates
 	}
 	return nil
 }
@@ -1275,15 +1275,15 @@ type QuoteResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=gerbang.provider.v1.Outcome" json:"outcome,omitempty"` // DONE, REFUSED, NOT_SENT or UNKNOWN
 	Blame         Blame                  `protobuf:"varint,2,opt,name=blame,proto3,enum=gerbang.provider.v1.Blame" json:"blame,omitempty"`
-	Price         int64                  `protobuf:"varint,3,opt,name=price,proto3" json:"price,omitempty"` // whole rupiah, what is sold costs, fee included
+	Price         int64                  `protobuf:"varint,3,opt,name=price,proto3" json:"price,omitempty"` // whole rupiah, what the merchant pays, fee included
 	Fee           int64                  `protobuf:"varint,4,opt,name=fee,proto3" json:"fee,omitempty"`     // of the price
 	Data          []byte                 `protobuf:"bytes,5,opt,name=data,proto3" json:"data,omitempty"`    // JSON, given back with the call and its lookups
 	Refusal       *Refusal               `protobuf:"bytes,6,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	Detail        string                 `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`
 	Cost          int64                  `protobuf:"varint,8,opt,name=cost,proto3" json:"cost,omitempty"`               // whole rupiah, what the upstream takes from the account at most
-	Held          bool                   `protobuf:"varint,9,opt,name=held,proto3" json:"held,omitempty"`               // the price is held at the claim and taken at the end
+	Held          bool                   `protobuf:"varint,9,opt,name=held,proto3" json:"held,omitempty"`               // the price is held at the reservation and captured at the end
 	Open          bool                   `protobuf:"varint,10,opt,name=open,proto3" json:"open,omitempty"`              // the amount is the caller's to choose, not the price
-	Name          string                 `protobuf:"bytes,11,opt,name=name,proto3" json:"name,omitempty"`               // of the destination's holder, as the upstream tells it
+	Name          string                 `protobuf:"bytes,11,opt,name=name,proto3" json:"name,omitempty"`               // the destination's holder, as the upstream has it
 	Destination   string                 `protobuf:"bytes,12,opt,name=destination,proto3" json:"destination,omitempty"` // in one form, however the caller writes it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1471,33 +1471,33 @@ func (x *StatementRequest) GetLimit() int32 {
 	return 0
 }
 
-type StatementEntry struct {
+type StatementLine struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`               // of the row, the same whenever it is read again
-	Reference     string                 `protobuf:"bytes,2,opt,name=reference,proto3" json:"reference,omitempty"` // of the payment: the same in the row that pays and in the row that takes it back
-	Amount        int64                  `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`      // whole rupiah, also where it is taken back
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`               // of the line, the same whenever it is read again
+	Reference     string                 `protobuf:"bytes,2,opt,name=reference,proto3" json:"reference,omitempty"` // of the payment: the same in the line that pays and in the line that reverses it
+	Amount        int64                  `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`      // whole rupiah, positive also in a reversal
 	Currency      string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`
-	At            *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"` // when it was paid, or taken back
+	At            *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"` // when it was paid, or reversed
 	Reversed      bool                   `protobuf:"varint,6,opt,name=reversed,proto3" json:"reversed,omitempty"`
-	Data          []byte                 `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"` // JSON, what else the row says, for operators
+	Data          []byte                 `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"` // JSON, what else the line says, for operators
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *StatementEntry) Reset() {
-	*x = StatementEntry{}
+func (x *StatementLine) Reset() {
+	*x = StatementLine{}
 	mi := &file_sdk_pluginpb_provider_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *StatementEntry) String() string {
+func (x *StatementLine) String() string {
 	return protoimpl.X.MessageStringOf(x)
 }
 
-func (*StatementEntry) ProtoMessage() {}
+func (*StatementLine) ProtoMessage() {}
 
-func (x *StatementEntry) ProtoReflect() protoreflect.Message {
+func (x *StatementLine) ProtoReflect() protoreflect.Message {
 	mi := &file_sdk_pluginpb_provider_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1509,54 +1509,54 @@ func (x *StatementEntry) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use StatementEntry.ProtoReflect.Descriptor instead.
-func (*StatementEntry) Descriptor() ([]byte, []int) {
+// Deprecated: Use StatementLine.ProtoReflect.Descriptor instead.
+func (*StatementLine) Descriptor() ([]byte, []int) {
 	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{16}
 }
 
-func (x *StatementEntry) GetId() string {
+func (x *StatementLine) GetId() string {
 	if x != nil {
 		return x.Id
 	}
 	return ""
 }
 
-func (x *StatementEntry) GetReference() string {
+func (x *StatementLine) GetReference() string {
 	if x != nil {
 		return x.Reference
 	}
 	return ""
 }
 
-func (x *StatementEntry) GetAmount() int64 {
+func (x *StatementLine) GetAmount() int64 {
 	if x != nil {
 		return x.Amount
 	}
 	return 0
 }
 
-func (x *StatementEntry) GetCurrency() string {
+func (x *StatementLine) GetCurrency() string {
 	if x != nil {
 		return x.Currency
 	}
 	return ""
 }
 
-func (x *StatementEntry) GetAt() *timestamppb.Timestamp {
+func (x *StatementLine) GetAt() *timestamppb.Timestamp {
 	if x != nil {
 		return x.At
 	}
 	return nil
 }
 
-func (x *StatementEntry) GetReversed() bool {
+func (x *StatementLine) GetReversed() bool {
 	if x != nil {
 		return x.Reversed
 	}
 	return false
 }
 
-func (x *StatementEntry) GetData() []byte {
+func (x *StatementLine) GetData() []byte {
 	if x != nil {
 		return x.Data
 	}
@@ -1565,13 +1565,13 @@ func (x *StatementEntry) GetData() []byte {
 
 type StatementResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Entries       []*StatementEntry      `protobuf:"bytes,1,rep,name=entries,proto3" json:"entries,omitempty"`
+	Lines         []*StatementLine       `protobuf:"bytes,1,rep,name=lines,proto3" json:"lines,omitempty"`
 	Cursor        string                 `protobuf:"bytes,2,opt,name=cursor,proto3" json:"cursor,omitempty"`
-	More          bool                   `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"` // there is more to read at once
+	More          bool                   `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"` // there are more lines to read at once
 	Blame         Blame                  `protobuf:"varint,4,opt,name=blame,proto3,enum=gerbang.provider.v1.Blame" json:"blame,omitempty"`
 	Detail        string                 `protobuf:"bytes,5,opt,name=detail,proto3" json:"detail,omitempty"`   // for operators, no secrets
-	Through       *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=through,proto3" json:"through,omitempty"` // every payment before it is in what was read up to this cursor; not set where nothing new is known
-	Known         bool                   `protobuf:"varint,7,opt,name=known,proto3" json:"known,omitempty"`    // the books were read; without it there are no entries and no cursor
+	Through       *timestamppb.Timestamp `protobuf:"bytes,6,opt,name=through,proto3" json:"through,omitempty"` // every payment before this time is in the lines up to this cursor; not set where nothing new is known
+	Known         bool                   `protobuf:"varint,7,opt,name=known,proto3" json:"known,omitempty"`    // the statement was read; otherwise there are no lines and no cursor
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1606,9 +1606,9 @@ func (*StatementResponse) Descriptor() ([]byte, []int) {
 	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{17}
 }
 
-func (x *StatementResponse) GetEntries() []*StatementEntry {
+func (x *StatementResponse) GetLines() []*StatementLine {
 	if x != nil {
-		return x.Entries
+		return x.Lines
 	}
 	return nil
 }
@@ -1701,11 +1701,11 @@ func (x *VerifyRequest) GetConnection() *Connection {
 
 type VerifyResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=gerbang.provider.v1.Outcome" json:"outcome,omitempty"` // DONE: it can be used; REFUSED: it can't; NOT_SENT, UNKNOWN: the upstream could not be asked
+	Outcome       Outcome                `protobuf:"varint,1,opt,name=outcome,proto3,enum=gerbang.provider.v1.Outcome" json:"outcome,omitempty"` // DONE: they can be used; REFUSED: they cannot; NOT_SENT, UNKNOWN: the upstream could not be asked
 	Blame         Blame                  `protobuf:"varint,2,opt,name=blame,proto3,enum=gerbang.provider.v1.Blame" json:"blame,omitempty"`       // ACCOUNT says as much as REFUSED
 	Refusal       *Refusal               `protobuf:"bytes,3,opt,name=refusal,proto3" json:"refusal,omitempty"`                                   // its message is for the operator who gave the credentials
 	Detail        string                 `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`                                     // for operators, no secrets
-	Account       string                 `protobuf:"bytes,5,opt,name=account,proto3" json:"account,omitempty"`                                   // what the upstream calls the account, where it tells
+	Account       string                 `protobuf:"bytes,5,opt,name=account,proto3" json:"account,omitempty"`                                   // what the upstream calls the account, where it says
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1823,11 +1823,11 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"expires_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x126\n" +
 	"\arefusal\x18\x06 \x01(\v2\x1c.gerbang.provider.v1.RefusalR\arefusal\x12\x16\n" +
 	"\x06detail\x18\a \x01(\tR\x06detail\x12\x16\n" +
-	"\x06amount\x18\b \x01(\x03R\x06amount\"\xa5\x03\n" +
-	"\aFinding\x12\x1c\n" +
+	"\x06amount\x18\b \x01(\x03R\x06amount\"\xa4\x03\n" +
+	"\fStatusUpdate\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12-\n" +
-	"\x12provider_reference\x18\x02 \x01(\tR\x11providerReference\x129\n" +
-	"\bstanding\x18\x03 \x01(\x0e2\x1d.gerbang.provider.v1.StandingR\bstanding\x12\x16\n" +
+	"\x12provider_reference\x18\x02 \x01(\tR\x11providerReference\x123\n" +
+	"\x06status\x18\x03 \x01(\x0e2\x1b.gerbang.provider.v1.StatusR\x06status\x12\x16\n" +
 	"\x06amount\x18\x04 \x01(\x03R\x06amount\x12\x1a\n" +
 	"\bcurrency\x18\x05 \x01(\tR\bcurrency\x12\x19\n" +
 	"\bevent_id\x18\x06 \x01(\tR\aeventId\x12*\n" +
@@ -1855,9 +1855,9 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x04cost\x18\n" +
 	" \x01(\x03R\x04cost\x12\x14\n" +
 	"\x05quote\x18\v \x01(\fR\x05quote\x123\n" +
-	"\asend_by\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x06sendBy\"H\n" +
-	"\x0eLookupResponse\x126\n" +
-	"\afinding\x18\x01 \x01(\v2\x1c.gerbang.provider.v1.FindingR\afinding\"4\n" +
+	"\asend_by\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x06sendBy\"K\n" +
+	"\x0eLookupResponse\x129\n" +
+	"\x06update\x18\x01 \x01(\v2!.gerbang.provider.v1.StatusUpdateR\x06update\"4\n" +
 	"\x06Header\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06values\x18\x02 \x03(\tR\x06values\"\xe8\x01\n" +
@@ -1870,9 +1870,9 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x06method\x18\x03 \x01(\tR\x06method\x12\x14\n" +
 	"\x05query\x18\x04 \x01(\tR\x05query\x125\n" +
 	"\aheaders\x18\x05 \x03(\v2\x1b.gerbang.provider.v1.HeaderR\aheaders\x12\x12\n" +
-	"\x04body\x18\x06 \x01(\fR\x04body\"\xb1\x01\n" +
-	"\x0eNotifyResponse\x128\n" +
-	"\bfindings\x18\x01 \x03(\v2\x1c.gerbang.provider.v1.FindingR\bfindings\x12\x16\n" +
+	"\x04body\x18\x06 \x01(\fR\x04body\"\xb4\x01\n" +
+	"\x0eNotifyResponse\x12;\n" +
+	"\aupdates\x18\x01 \x03(\v2!.gerbang.provider.v1.StatusUpdateR\aupdates\x12\x16\n" +
 	"\x06status\x18\x02 \x01(\x05R\x06status\x12!\n" +
 	"\fcontent_type\x18\x03 \x01(\tR\vcontentType\x12\x12\n" +
 	"\x04body\x18\x04 \x01(\fR\x04body\x12\x16\n" +
@@ -1908,17 +1908,17 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"connection\x18\x02 \x01(\v2\x1f.gerbang.provider.v1.ConnectionR\n" +
 	"connection\x12\x16\n" +
 	"\x06cursor\x18\x03 \x01(\tR\x06cursor\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x05R\x05limit\"\xce\x01\n" +
-	"\x0eStatementEntry\x12\x0e\n" +
+	"\x05limit\x18\x04 \x01(\x05R\x05limit\"\xcd\x01\n" +
+	"\rStatementLine\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
 	"\treference\x18\x02 \x01(\tR\treference\x12\x16\n" +
 	"\x06amount\x18\x03 \x01(\x03R\x06amount\x12\x1a\n" +
 	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12*\n" +
 	"\x02at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x1a\n" +
 	"\breversed\x18\x06 \x01(\bR\breversed\x12\x12\n" +
-	"\x04data\x18\a \x01(\fR\x04data\"\x94\x02\n" +
-	"\x11StatementResponse\x12=\n" +
-	"\aentries\x18\x01 \x03(\v2#.gerbang.provider.v1.StatementEntryR\aentries\x12\x16\n" +
+	"\x04data\x18\a \x01(\fR\x04data\"\x8f\x02\n" +
+	"\x11StatementResponse\x128\n" +
+	"\x05lines\x18\x01 \x03(\v2\".gerbang.provider.v1.StatementLineR\x05lines\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\x12\x12\n" +
 	"\x04more\x18\x03 \x01(\bR\x04more\x120\n" +
 	"\x05blame\x18\x04 \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x16\n" +
@@ -1945,14 +1945,14 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\n" +
 	"BLAME_NONE\x10\x00\x12\x12\n" +
 	"\x0eBLAME_UPSTREAM\x10\x01\x12\x11\n" +
-	"\rBLAME_ACCOUNT\x10\x02*\x8c\x01\n" +
-	"\bStanding\x12\x14\n" +
-	"\x10STANDING_UNKNOWN\x10\x00\x12\x16\n" +
-	"\x12STANDING_NOT_FOUND\x10\x01\x12\x14\n" +
-	"\x10STANDING_PENDING\x10\x02\x12\x11\n" +
-	"\rSTANDING_DONE\x10\x03\x12\x13\n" +
-	"\x0fSTANDING_FAILED\x10\x04\x12\x14\n" +
-	"\x10STANDING_EXPIRED\x10\x052\xd5\x04\n" +
+	"\rBLAME_ACCOUNT\x10\x02*~\n" +
+	"\x06Status\x12\x12\n" +
+	"\x0eSTATUS_UNKNOWN\x10\x00\x12\x14\n" +
+	"\x10STATUS_NOT_FOUND\x10\x01\x12\x12\n" +
+	"\x0eSTATUS_PENDING\x10\x02\x12\x0f\n" +
+	"\vSTATUS_DONE\x10\x03\x12\x11\n" +
+	"\rSTATUS_FAILED\x10\x04\x12\x12\n" +
+	"\x0eSTATUS_EXPIRED\x10\x052\xd5\x04\n" +
 	"\bProvider\x12W\n" +
 	"\bDescribe\x12$.gerbang.provider.v1.DescribeRequest\x1a%.gerbang.provider.v1.DescribeResponse\x12N\n" +
 	"\x05Quote\x12!.gerbang.provider.v1.QuoteRequest\x1a\".gerbang.provider.v1.QuoteResponse\x12K\n" +
@@ -1979,7 +1979,7 @@ var file_sdk_pluginpb_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 20
 var file_sdk_pluginpb_provider_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: gerbang.provider.v1.Outcome
 	(Blame)(0),                    // 1: gerbang.provider.v1.Blame
-	(Standing)(0),                 // 2: gerbang.provider.v1.Standing
+	(Status)(0),                   // 2: gerbang.provider.v1.Status
 	(*DescribeRequest)(nil),       // 3: gerbang.provider.v1.DescribeRequest
 	(*DescribeResponse)(nil),      // 4: gerbang.provider.v1.DescribeResponse
 	(*Connection)(nil),            // 5: gerbang.provider.v1.Connection
@@ -1987,7 +1987,7 @@ var file_sdk_pluginpb_provider_proto_goTypes = []any{
 	(*Refusal)(nil),               // 7: gerbang.provider.v1.Refusal
 	(*CallRequest)(nil),           // 8: gerbang.provider.v1.CallRequest
 	(*CallResponse)(nil),          // 9: gerbang.provider.v1.CallResponse
-	(*Finding)(nil),               // 10: gerbang.provider.v1.Finding
+	(*StatusUpdate)(nil),          // 10: gerbang.provider.v1.StatusUpdate
 	(*LookupRequest)(nil),         // 11: gerbang.provider.v1.LookupRequest
 	(*LookupResponse)(nil),        // 12: gerbang.provider.v1.LookupResponse
 	(*Header)(nil),                // 13: gerbang.provider.v1.Header
@@ -1996,7 +1996,7 @@ var file_sdk_pluginpb_provider_proto_goTypes = []any{
 	(*QuoteRequest)(nil),          // 16: gerbang.provider.v1.QuoteRequest
 	(*QuoteResponse)(nil),         // 17: gerbang.provider.v1.QuoteResponse
 	(*StatementRequest)(nil),      // 18: gerbang.provider.v1.StatementRequest
-	(*StatementEntry)(nil),        // 19: gerbang.provider.v1.StatementEntry
+	(*StatementLine)(nil),         // 19: gerbang.provider.v1.StatementLine
 	(*StatementResponse)(nil),     // 20: gerbang.provider.v1.StatementResponse
 	(*VerifyRequest)(nil),         // 21: gerbang.provider.v1.VerifyRequest
 	(*VerifyResponse)(nil),        // 22: gerbang.provider.v1.VerifyResponse
@@ -2010,25 +2010,25 @@ var file_sdk_pluginpb_provider_proto_depIdxs = []int32{
 	1,  // 4: gerbang.provider.v1.CallResponse.blame:type_name -> gerbang.provider.v1.Blame
 	23, // 5: gerbang.provider.v1.CallResponse.expires_at:type_name -> google.protobuf.Timestamp
 	7,  // 6: gerbang.provider.v1.CallResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	2,  // 7: gerbang.provider.v1.Finding.standing:type_name -> gerbang.provider.v1.Standing
-	23, // 8: gerbang.provider.v1.Finding.at:type_name -> google.protobuf.Timestamp
-	23, // 9: gerbang.provider.v1.Finding.expires_at:type_name -> google.protobuf.Timestamp
-	1,  // 10: gerbang.provider.v1.Finding.blame:type_name -> gerbang.provider.v1.Blame
+	2,  // 7: gerbang.provider.v1.StatusUpdate.status:type_name -> gerbang.provider.v1.Status
+	23, // 8: gerbang.provider.v1.StatusUpdate.at:type_name -> google.protobuf.Timestamp
+	23, // 9: gerbang.provider.v1.StatusUpdate.expires_at:type_name -> google.protobuf.Timestamp
+	1,  // 10: gerbang.provider.v1.StatusUpdate.blame:type_name -> gerbang.provider.v1.Blame
 	5,  // 11: gerbang.provider.v1.LookupRequest.connection:type_name -> gerbang.provider.v1.Connection
 	23, // 12: gerbang.provider.v1.LookupRequest.sent_at:type_name -> google.protobuf.Timestamp
 	23, // 13: gerbang.provider.v1.LookupRequest.expires_at:type_name -> google.protobuf.Timestamp
 	23, // 14: gerbang.provider.v1.LookupRequest.send_by:type_name -> google.protobuf.Timestamp
-	10, // 15: gerbang.provider.v1.LookupResponse.finding:type_name -> gerbang.provider.v1.Finding
+	10, // 15: gerbang.provider.v1.LookupResponse.update:type_name -> gerbang.provider.v1.StatusUpdate
 	5,  // 16: gerbang.provider.v1.NotifyRequest.connection:type_name -> gerbang.provider.v1.Connection
 	13, // 17: gerbang.provider.v1.NotifyRequest.headers:type_name -> gerbang.provider.v1.Header
-	10, // 18: gerbang.provider.v1.NotifyResponse.findings:type_name -> gerbang.provider.v1.Finding
+	10, // 18: gerbang.provider.v1.NotifyResponse.updates:type_name -> gerbang.provider.v1.StatusUpdate
 	5,  // 19: gerbang.provider.v1.QuoteRequest.connection:type_name -> gerbang.provider.v1.Connection
 	0,  // 20: gerbang.provider.v1.QuoteResponse.outcome:type_name -> gerbang.provider.v1.Outcome
 	1,  // 21: gerbang.provider.v1.QuoteResponse.blame:type_name -> gerbang.provider.v1.Blame
 	7,  // 22: gerbang.provider.v1.QuoteResponse.refusal:type_name -> gerbang.provider.v1.Refusal
 	5,  // 23: gerbang.provider.v1.StatementRequest.connection:type_name -> gerbang.provider.v1.Connection
-	23, // 24: gerbang.provider.v1.StatementEntry.at:type_name -> google.protobuf.Timestamp
-	19, // 25: gerbang.provider.v1.StatementResponse.entries:type_name -> gerbang.provider.v1.StatementEntry
+	23, // 24: gerbang.provider.v1.StatementLine.at:type_name -> google.protobuf.Timestamp
+	19, // 25: gerbang.provider.v1.StatementResponse.lines:type_name -> gerbang.provider.v1.StatementLine
 	1,  // 26: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
 	23, // 27: gerbang.provider.v1.StatementResponse.through:type_name -> google.protobuf.Timestamp
 	5,  // 28: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection

@@ -39,18 +39,18 @@ const (
 type ProviderClient interface {
 	// Describe answers the plugin's manifest. It is asked once, at the start.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeResponse, error)
-	// Quote tells what a money operation will cost before it is claimed. It may
-	// ask the upstream, and moves no money.
+	// Quote answers what a money operation will cost, before the movement is
+	// reserved. It may ask the upstream, and moves no money.
 	Quote(ctx context.Context, in *QuoteRequest, opts ...grpc.CallOption) (*QuoteResponse, error)
 	// Call runs an operation at the upstream. A money operation is sent at most
 	// once for a reference, and never after send_by.
 	Call(ctx context.Context, in *CallRequest, opts ...grpc.CallOption) (*CallResponse, error)
-	// Lookup asks the upstream what became of one movement. It moves no money.
+	// Lookup asks the upstream for the status of one movement. It moves no money.
 	Lookup(ctx context.Context, in *LookupRequest, opts ...grpc.CallOption) (*LookupResponse, error)
-	// Statement reads the upstream's own books from a cursor on.
+	// Statement reads a page of the upstream's own statement, from a cursor on.
 	Statement(ctx context.Context, in *StatementRequest, opts ...grpc.CallOption) (*StatementResponse, error)
-	// Notify verifies an inbound notification and tells what it says. The HTTP
-	// answer is sent after the gateway has committed the findings.
+	// Notify verifies an inbound notification and answers the status updates in
+	// it. The HTTP answer is sent after the gateway has committed them.
 	Notify(ctx context.Context, in *NotifyRequest, opts ...grpc.CallOption) (*NotifyResponse, error)
 	// Verify asks the upstream whether it takes the credentials of a connection
 	// that is about to be stored. It moves no money and keeps nothing. Only a
@@ -144,18 +144,18 @@ func (c *providerClient) Verify(ctx context.Context, in *VerifyRequest, opts ...
 type ProviderServer interface {
 	// Describe answers the plugin's manifest. It is asked once, at the start.
 	Describe(context.Context, *DescribeRequest) (*DescribeResponse, error)
-	// Quote tells what a money operation will cost before it is claimed. It may
-	// ask the upstream, and moves no money.
+	// Quote answers what a money operation will cost, before the movement is
+	// reserved. It may ask the upstream, and moves no money.
 	Quote(context.Context, *QuoteRequest) (*QuoteResponse, error)
 	// Call runs an operation at the upstream. A money operation is sent at most
 	// once for a reference, and never after send_by.
 	Call(context.Context, *CallRequest) (*CallResponse, error)
-	// Lookup asks the upstream what became of one movement. It moves no money.
+	// Lookup asks the upstream for the status of one movement. It moves no money.
 	Lookup(context.Context, *LookupRequest) (*LookupResponse, error)
-	// Statement reads the upstream's own books from a cursor on.
+	// Statement reads a page of the upstream's own statement, from a cursor on.
 	Statement(context.Context, *StatementRequest) (*StatementResponse, error)
-	// Notify verifies an inbound notification and tells what it says. The HTTP
-	// answer is sent after the gateway has committed the findings.
+	// Notify verifies an inbound notification and answers the status updates in
+	// it. The HTTP answer is sent after the gateway has committed them.
 	Notify(context.Context, *NotifyRequest) (*NotifyResponse, error)
 	// Verify asks the upstream whether it takes the credentials of a connection
 	// that is about to be stored. It moves no money and keeps nothing. Only a

@@ -28,12 +28,12 @@ func fail(tag, format string, args ...any) error {
 	return &Error{Tag: tag, Reason: fmt.Sprintf(format, args...)}
 }
 
-// Point says whether a code is used once or for ever (tag 01).
+// Point says whether a code is for one payment or for many (tag 01).
 type Point string
 
 // The two points of initiation.
 const (
-	// Static codes carry no amount and hang on the wall.
+	// Static codes carry no amount. A shop prints one and uses it for every payment.
 	Static Point = "11"
 	// Dynamic codes are made for one payment.
 	Dynamic Point = "12"
@@ -62,8 +62,8 @@ type Tip struct {
 	BasisPoints int
 }
 
-// Code is a QRIS code that has passed every check of Parse. It does not
-// change; what alters a code returns another. The zero Code is no code.
+// Code is a QRIS code that has passed every check of Parse. It never changes:
+// methods that alter a code return another. The zero Code is no code.
 type Code struct {
 	objects []object
 	text    string
@@ -74,26 +74,14 @@ type Code struct {
 // String returns the code as it was read or built, byte for byte.
 func (c Code) String() string { return c.text }
 
-// Point tells a static code from a dynamic one.
+// Point says whether the code is static or dynamic.
 func (c Code) Point() Point { return Point(c.get("01")) }
 
-// Amount returns what is to be paid, tip apart; false where the payer enters it.
+// Amount returns what is to be paid, without the tip; false where the payer enters it.
 func (c Code) Amount() (money.Amount, bool) { return c.amount, c.amount > 0 }
 
 // Tip returns what the code says about a tip.
 func (c Code) Tip() Tip { return c.tip }
-
-// MerchantName is tag 59.
-func (c Code) MerchantName() string { return c.get("59") }
-
-// City is tag 60.
-func (c Code) City() string { return c.get("60") }
-
-// PostalCode is tag 61.
-func (c Code) PostalCode() string { return c.get("61") }
-
-// CategoryCode is the four digits of the merchant's trade (tag 52).
-func (c Code) CategoryCode() string { return c.get("52") }
 
 // NationalID is the merchant's number in the national repository (tag 51-02),
 // empty in codes without one.

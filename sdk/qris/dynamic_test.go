@@ -55,7 +55,7 @@ func TestDynamicIsNoTextReplacement(t *testing.T) {
 	t.Parallel()
 	tricky := edit(t, "5914NamaMerchantC1", "5918A0102115802ID5303X")
 	code, err := mustParse(t, tricky).Dynamic(5000)
-	if err != nil || code.MerchantName() != "A0102115802ID5303X" || code.Point() != qris.Dynamic {
+	if err != nil || value(code, "59") != "A0102115802ID5303X" || code.Point() != qris.Dynamic {
 		t.Errorf("%s, %v", code, err)
 	}
 	withTip := edit(t, "5802ID", "5502025603500"+"5802ID")
@@ -145,7 +145,7 @@ func TestDynamicKeepsEverythingElse(t *testing.T) {
 			rt.Fatal(err)
 		}
 		got, _ := read.Amount()
-		if got != amount || read.Reference() != label || read.MerchantName() != base.MerchantName() {
+		if got != amount || read.Reference() != label || value(read, "59") != value(base, "59") {
 			rt.Fatalf("%s", read)
 		}
 		for _, tag := range []string{"26", "51", "52", "53", "58", "59", "60", "61", "62-07"} {

@@ -74,11 +74,11 @@ func TestSamples(t *testing.T) {
 
 func TestAmountsAndTips(t *testing.T) {
 	t.Parallel()
-	type told struct {
+	type amounts struct {
 		amount money.Amount
 		tip    qris.Tip
 	}
-	want := []told{
+	want := []amounts{
 		{1135, qris.Tip{}},
 		{500000, qris.Tip{}},
 		{1000, qris.Tip{Kind: qris.TipFixed, Fixed: 500}},
@@ -88,11 +88,11 @@ func TestAmountsAndTips(t *testing.T) {
 		{100, qris.Tip{}},
 		{10007, qris.Tip{}},
 	}
-	var got []told
+	var got []amounts
 	eachSample(t, func(kind, text string) {
 		if code, err := qris.Parse(text); err == nil && strings.Contains(kind, "dynamic") {
 			amount, _ := code.Amount()
-			got = append(got, told{amount, code.Tip()})
+			got = append(got, amounts{amount, code.Tip()})
 		}
 	})
 	if len(got) != len(want) {
@@ -105,6 +105,11 @@ func TestAmountsAndTips(t *testing.T) {
 	}
 }
 
+func value(c qris.Code, tag string) string {
+	text, _ := c.Value(tag)
+	return text
+}
+
 func TestFields(t *testing.T) {
 	t.Parallel()
 	code, err := qris.Parse(demo)
@@ -112,10 +117,10 @@ func TestFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, pair := range map[string][2]string{
-		"name":        {code.MerchantName(), "NamaMerchantC1"},
-		"city":        {code.City(), "NamaKota1"},
-		"postal code": {code.PostalCode(), "1234567890"},
-		"category":    {code.CategoryCode(), "1234"},
+		"name":        {value(code, "59"), "NamaMerchantC1"},
+		"city":        {value(code, "60"), "NamaKota1"},
+		"postal code": {value(code, "61"), "1234567890"},
+		"category":    {value(code, "52"), "1234"},
 		"national id": {code.NationalID(), "ID1019123456781"},
 		"reference":   {code.Reference(), ""},
 	} {
@@ -210,12 +215,12 @@ func TestCharactersAreNotBytes(t *testing.T) {
 	t.Parallel()
 	text := edit(t, "5914NamaMerchantC1", "5909Kopi 最佳运输")
 	code, err := qris.Parse(text)
-	if err != nil || code.MerchantName() != "Kopi 最佳运输" {
-		t.Fatalf("%q, %v", code.MerchantName(), err)
+	if err != nil || value(code, "59") != "Kopi 最佳运输" {
+		t.Fatalf("%q, %v", value(code, "59"), err)
 	}
 	dynamic, err := code.Dynamic(25000)
-	if err != nil || dynamic.MerchantName() != "Kopi 最佳运输" {
-		t.Errorf("%q, %v", dynamic.MerchantName(), err)
+	if err != nil || value(dynamic, "59") != "Kopi 最佳运输" {
+		t.Errorf("%q, %v", value(dynamic, "59"), err)
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// AccountID names an account of the upstream without telling its API key: 24
+// AccountID names an account of the upstream without its API key: 24
 // hexadecimal digits.
 type AccountID string
 

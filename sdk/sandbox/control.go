@@ -240,6 +240,6 @@ func writeJSON(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	// The caller may be gone; there is nobody left to tell.
+	// The caller may be gone; nobody is left to answer.
 	_ = json.NewEncoder(w).Encode(body)
 }

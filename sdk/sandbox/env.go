@@ -16,7 +16,7 @@ const defaultLatency = 3 * time.Second
 
 // Config is what a simulator needs from outside.
 type Config struct {
-	// Provider is the plugin's name, told with every payment and movement.
+	// Provider is the plugin's name, part of every payment and movement.
 	Provider string
 	// StateDir is a directory of this simulator alone; it is created.
 	StateDir string

@@ -204,7 +204,7 @@ func (j *Journal) Append(entries ...Entry) Commit {
 	j.pending.lines.Write(append(line, '\n'))
 	select {
 	case j.wake <- struct{}{}:
-	default: // the flusher is already told
+	default: // the flusher already knows
 	}
 	return Commit{j.pending}
 }
@@ -216,7 +216,7 @@ func refused(err error) Commit {
 }
 
 // Sync waits until everything appended so far is on disk: what is read and
-// told to others after it cannot be lost any more.
+// shown to others after it cannot be lost any more.
 func (j *Journal) Sync() error {
 	j.mu.Lock()
 	last := j.last
@@ -269,7 +269,7 @@ func (j *Journal) Close() error {
 	j.open = false
 	j.mu.Unlock()
 	if wasOpen {
-		// A told flusher finds its batch before it finds the channel closed.
+		// A woken flusher finds its batch before it finds the channel closed.
 		close(j.wake)
 		<-j.ended
 	}

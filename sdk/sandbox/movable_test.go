@@ -8,7 +8,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/sandbox"
 )
 
-// closed tells whether a moment is reached, for all who wait for it.
+// closed reports whether a moment is reached, for all who wait for it.
 func closed(ch <-chan time.Time) bool {
 	select {
 	case _, open := <-ch:

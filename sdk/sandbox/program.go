@@ -144,7 +144,7 @@ func watchParent(ctx context.Context, pid int, getppid func() int) {
 	}
 }
 
-// serve listens, tells where, and stops gracefully when the context ends.
+// serve listens, prints its address, and stops gracefully when the context ends.
 func serve(ctx context.Context, s settings, handler http.Handler, log *slog.Logger) error {
 	listener, err := net.Listen("tcp", s.listen)
 	if err != nil {

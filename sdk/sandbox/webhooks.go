@@ -104,7 +104,7 @@ func newWebhooks(accounts *Accounts, j *Journal, c Config) *Webhooks {
 }
 
 // Entry queues a webhook, when it is appended to the journal together with the
-// change that it tells of.
+// change that it reports.
 func (w *Webhooks) Entry(hook Webhook) Entry {
 	return w.topic.Entry(webhookEvent{Key: rand.Text(), Hook: &hook})
 }
@@ -140,7 +140,7 @@ func (w *Webhooks) run(ctx context.Context) {
 func (w *Webhooks) send(ctx context.Context, key string) {
 	w.slots <- struct{}{}
 	defer func() { <-w.slots }()
-	hook, tries, ok := w.claim(key)
+	hook, tries, ok := w.take(key)
 	if !ok {
 		return
 	}
@@ -210,8 +210,8 @@ func graceful(ctx context.Context) (context.Context, context.CancelFunc) {
 	}
 }
 
-// claim marks a webhook as on its way; false when it is not due or already is.
-func (w *Webhooks) claim(key string) (Webhook, int, bool) {
+// take marks a webhook as in flight. It returns false for one that is not due or already in flight.
+func (w *Webhooks) take(key string) (Webhook, int, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	d := w.waiting[key]

@@ -134,7 +134,7 @@ func (c *collector) charges(ctx context.Context, of sdk.Connection) (all []charg
 func (c *collector) statement(ctx context.Context, s sdk.Statement) sdk.StatementPage {
 	all, err := c.charges(ctx, s.Connection)
 	if err != nil {
-		return sdk.NoReport(sdk.BlameUpstream, err.Error())
+		return sdk.NoStatement(sdk.BlameUpstream, err.Error())
 	}
 	from, err := strconv.Atoi(s.Cursor)
 	if err != nil || from > len(all) {
@@ -162,7 +162,7 @@ func (c *collector) statement(ctx context.Context, s sdk.Statement) sdk.Statemen
 func (c *collector) spoil(r sdk.StatementPage) sdk.StatementPage {
 	switch {
 	case c.mutant == "reads nothing":
-		return sdk.NoReport(sdk.BlameUpstream, "no")
+		return sdk.NoStatement(sdk.BlameUpstream, "no")
 	case c.mutant == "promises the future":
 		r.Through = time.Now().Add(time.Hour)
 	case c.mutant == "loses a row" && len(r.Lines) > 1:

@@ -35,7 +35,7 @@ func checkFault(tr *trial, e Example, fault Fault) {
 	}
 	switch r.Outcome {
 	case sdk.Unknown:
-	case sdk.Pending, sdk.Done: // a lookup of its own told the plugin so
+	case sdk.Pending, sdk.Done: // a lookup of its own showed the plugin so
 		tr.mustExist(o)
 	case sdk.NotSent:
 		tr.mustNotExist(o)
@@ -45,11 +45,11 @@ func checkFault(tr *trial, e Example, fault Fault) {
 	if !accepted(r.Outcome) && r.Blame != sdk.BlameUpstream {
 		tr.Errorf("blame %d for an upstream's fault: %+v", r.Blame, r)
 	}
-	tr.mustTellTheTruth(o)
+	tr.mustBeTrue(o)
 }
 
-// mustTellTheTruth compares a lookup with what the upstream has.
-func (tr *trial) mustTellTheTruth(o order) {
+// mustBeTrue compares a lookup with what the upstream has.
+func (tr *trial) mustBeTrue(o order) {
 	tr.Helper()
 	before := len(tr.upstream.Movements(o.call.Reference))
 	f := tr.find(o, "")
@@ -60,7 +60,7 @@ func (tr *trial) mustTellTheTruth(o order) {
 		tr.mustExist(o)
 		tr.mustBeFound(o, f)
 	default:
-		tr.Errorf("standing %d, while the upstream has %d: %+v", f.Status, after, f)
+		tr.Errorf("status %d, while the upstream has %d: %+v", f.Status, after, f)
 	}
 }
 
@@ -93,5 +93,5 @@ func checkCrash(tr *trial, e Example) {
 		tr.Fatal("the call still waits for a dead process")
 	}
 	tr.plugin = startProcess(tr.T, tr.suite.Command)
-	tr.mustTellTheTruth(o)
+	tr.mustBeTrue(o)
 }

@@ -24,7 +24,7 @@ func (h *Hanger) Hang() <-chan struct{} {
 	return met
 }
 
-// Hangs tells whether the request was to hang, in which case it did so until
+// Hangs reports whether the request was to hang, in which case it did so until
 // now and must be left without an answer.
 func (h *Hanger) Hangs(r *http.Request) bool {
 	h.mu.Lock()

@@ -17,7 +17,7 @@ func (tr *trial) settled(e Example) (order, sdk.Notification) {
 		tr.Skip("this provider has no notifications")
 	}
 	if e.Unannounced {
-		tr.Skip("the upstream does not tell of this one")
+		tr.Skip("the upstream does not announce this one")
 	}
 	settler, ok := tr.upstream.(Settler)
 	if !ok {
@@ -46,7 +46,7 @@ func (tr *trial) notify(n sdk.Notification) sdk.Acknowledgement {
 	return ack
 }
 
-// checkGenuine: a genuine notification tells of its movement, and says the same
+// checkGenuine: a genuine notification is about its movement, and says the same
 // when it comes again; a lookup agrees.
 func checkGenuine(tr *trial, e Example) {
 	o, n := tr.settled(e)
@@ -54,7 +54,7 @@ func checkGenuine(tr *trial, e Example) {
 	for range 2 {
 		ack := tr.notify(n)
 		if ack.Status < 200 || ack.Status > 299 || len(ack.Updates) != 1 {
-			tr.Fatalf("got %+v, want one finding and a 2xx", ack)
+			tr.Fatalf("got %+v, want one status update and a 2xx", ack)
 		}
 		f := ack.Updates[0]
 		if f.Status != sdk.StatusDone || f.EventID == "" {
@@ -92,7 +92,7 @@ func checkForged(tr *trial, e Example) {
 	}
 	for name, n := range forgeries {
 		if ack := tr.notify(n); len(ack.Updates) != 0 || ack.Status < 400 || ack.Status > 499 {
-			tr.Errorf("%s: got %+v, want no finding and a 4xx", name, ack)
+			tr.Errorf("%s: got %+v, want no status update and a 4xx", name, ack)
 		}
 	}
 }

@@ -121,9 +121,9 @@ func (s seller) again(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	case errors.Is(err, errRefused):
 		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusFailed}
 	case err != nil:
-		return sdk.NoWord(sdk.BlameUpstream, err.Error())
+		return sdk.NoStatus(sdk.BlameUpstream, err.Error())
 	}
-	f := s.finding(made)
+	f := s.statusUpdate(made)
 	f.ProviderReference = ""
 	switch s.mutant {
 	case "tells another price":

@@ -37,16 +37,16 @@ func checkUnknownOperation(tr *trial) {
 	}
 }
 
-// checkUnknownReference: "not found" is what frees money, so it must be said
+// checkUnknownReference: "not found" releases money, so it must be said
 // where it is true, and only then.
 func checkUnknownReference(tr *trial) {
 	for _, e := range tr.acceptedExamples() {
 		if tr.resubmits() {
-			tr.mustTellTheTruth(tr.order(e)) // asking may have made it
+			tr.mustBeTrue(tr.order(e)) // asking may have made it
 			continue
 		}
 		if f := tr.find(tr.order(e), ""); f.Status != sdk.StatusNotFound {
-			tr.Errorf("%s: a reference that nobody used stands at %d, want not found: %+v", e.Name, f.Status, f)
+			tr.Errorf("%s: a reference that nobody used has status %d, want not found: %+v", e.Name, f.Status, f)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func checkAccepted(tr *trial, e Example) {
 		f := tr.find(o, known)
 		tr.mustBeFound(o, f)
 		if f.ProviderReference != r.ProviderReference {
-			tr.Errorf("found provider reference %q, the call told %q", f.ProviderReference, r.ProviderReference)
+			tr.Errorf("found provider reference %q, the call answered %q", f.ProviderReference, r.ProviderReference)
 		}
 	}
 	tr.mustExist(o) // asking made no second one
@@ -86,7 +86,7 @@ func checkTwice(tr *trial, e Example) {
 	first := tr.sendAccepted(o)
 	second := tr.send(o)
 	if accepted(second.Outcome) && second.ProviderReference != first.ProviderReference {
-		tr.Errorf("the second call tells provider reference %q, the first %q", second.ProviderReference, first.ProviderReference)
+		tr.Errorf("the second call answers provider reference %q, the first %q", second.ProviderReference, first.ProviderReference)
 	}
 	if second.Outcome == sdk.NotSent || second.Outcome == sdk.Refused {
 		tr.Errorf("the second call says that nothing happened: %+v", second)
@@ -105,7 +105,7 @@ func checkSendBy(tr *trial, e Example) {
 	}
 	if tr.resubmits() {
 		if f := tr.find(o, ""); f.Status != sdk.StatusUnknown {
-			tr.Errorf("standing %d after send_by: %+v", f.Status, f)
+			tr.Errorf("status %d after send_by: %+v", f.Status, f)
 		}
 	}
 	if n := tr.upstream.Requests() - before; n != 0 {
@@ -132,7 +132,7 @@ func checkDeclined(tr *trial, e Example) {
 		return // nobody asks for it, and asking would make it
 	}
 	if f := tr.find(o, ""); f.Status != sdk.StatusNotFound && f.Status != sdk.StatusFailed {
-		tr.Errorf("standing %d after %d: %+v", f.Status, e.Want, f)
+		tr.Errorf("status %d after %d: %+v", f.Status, e.Want, f)
 	}
 }
 
@@ -159,7 +159,7 @@ func checkEnd(tr *trial, e Example) {
 		tr.mustFit(e, r.Data)
 	}
 	if f := tr.find(begun, reference); e.Leaves != 0 && f.Status != e.Leaves {
-		tr.Errorf("standing %d afterwards, want %d: %+v", f.Status, e.Leaves, f)
+		tr.Errorf("status %d afterwards, want %d: %+v", f.Status, e.Leaves, f)
 	}
 }
 

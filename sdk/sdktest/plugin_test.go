@@ -186,18 +186,18 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	found, err := a.byReference(ctx, l.Connection, l.Reference)
 	switch {
 	case errors.Is(err, errNothing) && a.mutant == "never says not found":
-		return sdk.NoWord(sdk.BlameUpstream, err.Error())
+		return sdk.NoStatus(sdk.BlameUpstream, err.Error())
 	case errors.Is(err, errNothing):
 		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusNotFound}
 	case a.mutant == "finds nothing":
 		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusNotFound}
 	case err != nil:
-		return sdk.NoWord(sdk.BlameUpstream, err.Error())
+		return sdk.NoStatus(sdk.BlameUpstream, err.Error())
 	}
-	return a.finding(found)
+	return a.statusUpdate(found)
 }
 
-func (a *adapter) finding(c charge) sdk.StatusUpdate {
+func (a *adapter) statusUpdate(c charge) sdk.StatusUpdate {
 	f := sdk.StatusUpdate{
 		Reference: c.Ref, ProviderReference: c.ID, Amount: c.Amount, Currency: "IDR", EventID: c.ID + c.State,
 		Status: map[string]sdk.Status{"open": sdk.StatusPending, "paid": sdk.StatusDone, "ended": sdk.StatusExpired}[c.State],
@@ -222,5 +222,5 @@ func (a *adapter) notify(_ context.Context, n sdk.Notification) sdk.Acknowledgem
 	if err := json.Unmarshal(n.Body, &c); err != nil && a.mutant != "reads anything" {
 		return sdk.Acknowledgement{Status: http.StatusBadRequest}
 	}
-	return sdk.Acknowledgement{Status: http.StatusNoContent, Updates: []sdk.StatusUpdate{a.finding(c)}}
+	return sdk.Acknowledgement{Status: http.StatusNoContent, Updates: []sdk.StatusUpdate{a.statusUpdate(c)}}
 }

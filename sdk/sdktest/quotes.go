@@ -11,8 +11,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// quote asks what an order or a transfer costs, as the gateway does before its
-// claim, and gives the call what it needs of the answer.
+// quote asks what an order or a transfer costs, as the gateway does before the
+// reservation, and gives the call what it needs of the answer.
 func (tr *trial) quote(op manifest.Operation, o *order) {
 	tr.Helper()
 	q := sdk.Quote{
@@ -35,9 +35,9 @@ func (tr *trial) quote(op manifest.Operation, o *order) {
 	o.call.Cost, o.call.Quote, o.priced = quoted.Cost, quoted.Data, op.Kind == manifest.Order
 }
 
-// fits tells whether a quote is one of its kind. Of an order the fee is a part
+// fits reports whether a quote is one of its kind. Of an order the fee is a part
 // of the price; of a transfer the price is its amount, and the fee comes beside
-// it, where the upstream tells one.
+// it, where the upstream names one.
 func fits(op manifest.Operation, amount money.Amount, quoted sdk.Quoted) bool {
 	if op.Kind == manifest.Transfer {
 		return quoted.Price == amount && (quoted.Cost == 0 || quoted.Cost >= amount)
@@ -67,7 +67,7 @@ func (tr *trial) product(op manifest.Operation, call sdk.Call) json.RawMessage {
 	return nil
 }
 
-// resubmits tells whether a lookup is the same request again, which does what
+// resubmits reports whether a lookup is the same request again, which does what
 // was asked where the first one never arrived.
 func (tr *trial) resubmits() bool { return tr.manifest.Lookup == manifest.LookupResubmit }
 
@@ -76,7 +76,7 @@ func (tr *trial) isOrder(o order) bool {
 	return op.Kind == manifest.Order
 }
 
-// checkQuote: a price is told as often as it is asked for, and nothing is
+// checkQuote: a price is answered as often as it is asked for, and nothing is
 // bought by asking.
 func checkQuote(tr *trial, e Example) {
 	if op, _ := tr.manifest.Operation(e.Operation); !op.Quote {

@@ -13,7 +13,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// checkCode: a collection is a code that can be told again, by any process,
+// checkCode: a collection is a code that any process can make again,
 // another for each amount and for each account.
 func checkCode(tr *trial, e Example) {
 	o := tr.order(e)
@@ -22,7 +22,7 @@ func checkCode(tr *trial, e Example) {
 	again := tr.sendAccepted(o)
 	found := tr.find(o, "")
 	if string(again.Data) != string(first.Data) || string(found.Data) != string(first.Data) {
-		tr.Errorf("told %s, then %s, and %s when looked up", first.Data, again.Data, found.Data)
+		tr.Errorf("answered %s, then %s, and %s when looked up", first.Data, again.Data, found.Data)
 	}
 	if found.Status != sdk.StatusPending || found.Reference != o.call.Reference || found.Amount != o.call.Amount || found.Currency != "IDR" {
 		tr.Errorf("found %+v, want it pending as it was ordered", found)
@@ -55,7 +55,7 @@ func (tr *trial) collect(c sdk.Connection, above money.Amount, count int) collec
 		return op.Kind == manifest.Collection && accepted(e.Want)
 	})
 	if i < 0 {
-		tr.Skip("no collection fills the books of this provider")
+		tr.Skip("no collection fills the statement of this provider")
 	}
 	ctx, cancel := context.WithTimeout(tr.Context(), patience)
 	defer cancel()
@@ -71,7 +71,7 @@ func (tr *trial) collect(c sdk.Connection, above money.Amount, count int) collec
 	return paid
 }
 
-// page reads the books once.
+// page reads one page of the statement.
 func (tr *trial) page(c sdk.Connection, cursor string, limit int) sdk.StatementPage {
 	tr.Helper()
 	ctx, cancel := context.WithTimeout(tr.Context(), patience)
@@ -81,16 +81,16 @@ func (tr *trial) page(c sdk.Connection, cursor string, limit int) sdk.StatementP
 		tr.Fatalf("the statement broke the transport: %v", err)
 	}
 	if !r.Known || len(r.Lines) > limit || r.Cursor == "" {
-		tr.Fatalf("got %+v, want books that are read, at most %d entries, and a cursor", r, limit)
+		tr.Fatalf("got %+v, want a statement that was read, at most %d lines, and a cursor", r, limit)
 	}
 	return r
 }
 
-// readAll reads on until there is no more, and gives the entries, each once, and
+// readAll reads on until there is no more, and gives the lines, each once, and
 // the last page.
-func (tr *trial) readAll(c sdk.Connection, cursor string, limit int) (entries map[string]sdk.StatementLine, last sdk.StatementPage) {
+func (tr *trial) readAll(c sdk.Connection, cursor string, limit int) (lines map[string]sdk.StatementLine, last sdk.StatementPage) {
 	tr.Helper()
-	entries = map[string]sdk.StatementLine{}
+	lines = map[string]sdk.StatementLine{}
 	last.More, last.Cursor = true, cursor
 	var through time.Time
 	for pages := 0; last.More; pages++ {
@@ -100,9 +100,9 @@ func (tr *trial) readAll(c sdk.Connection, cursor string, limit int) (entries ma
 		last = tr.page(c, last.Cursor, limit)
 		for _, e := range last.Lines {
 			if e.ID == "" || e.At.IsZero() || e.Amount < 1 {
-				tr.Errorf("entry %+v, want an id, a time and an amount", e)
+				tr.Errorf("line %+v, want an id, a time and an amount", e)
 			}
-			entries[e.ID] = e
+			lines[e.ID] = e
 		}
 		if !last.Through.IsZero() && last.Through.Before(through) {
 			tr.Errorf("complete until %v after %v", last.Through, through)
@@ -112,12 +112,12 @@ func (tr *trial) readAll(c sdk.Connection, cursor string, limit int) (entries ma
 	if through.After(time.Now()) {
 		tr.Errorf("complete until %v, which has not come yet", through)
 	}
-	return entries, last
+	return lines, last
 }
 
-func amountsOf(entries map[string]sdk.StatementLine) collected {
+func amountsOf(lines map[string]sdk.StatementLine) collected {
 	amounts := collected{}
-	for _, e := range entries {
+	for _, e := range lines {
 		amounts[e.Amount]++
 	}
 	return amounts
@@ -130,8 +130,8 @@ func (tr *trial) mustStatement() {
 	}
 }
 
-// checkStatements: the books have what was paid into the account, whatever the
-// size of a page, and reading on tells what is new and loses nothing.
+// checkStatements: the statement has what was paid into the account, whatever the
+// size of a page, and reading on finds what is new and loses nothing.
 func checkStatements(tr *trial) {
 	tr.mustStatement()
 	mine := tr.upstream.Connect("A", "test")
@@ -141,29 +141,29 @@ func checkStatements(tr *trial) {
 
 	atOnce, last := tr.readAll(mine, "", 100)
 	if got := amountsOf(atOnce); !maps.Equal(got, want) {
-		tr.Errorf("the books have %v, want %v", got, want)
+		tr.Errorf("the statement has %v, want %v", got, want)
 	}
 	singly, _ := tr.readAll(mine, "", 1)
-	if !maps.EqualFunc(singly, atOnce, sameEntry) {
-		tr.Errorf("one by one the books have %v, at once %v", amountsOf(singly), amountsOf(atOnce))
+	if !maps.EqualFunc(singly, atOnce, sameLine) {
+		tr.Errorf("one by one the statement has %v, at once %v", amountsOf(singly), amountsOf(atOnce))
 	}
 	if again, _ := tr.readAll(mine, last.Cursor, 100); len(again) != 0 {
 		tr.Errorf("nothing happened, and the cursor leads to %v", amountsOf(again))
 	}
 	fresh := tr.collect(mine, 100, 2)
 	news, _ := tr.readAll(mine, last.Cursor, 1)
-	maps.DeleteFunc(news, func(id string, e sdk.StatementLine) bool { return sameEntry(atOnce[id], e) }) // upstreams repeat rows
+	maps.DeleteFunc(news, func(id string, e sdk.StatementLine) bool { return sameLine(atOnce[id], e) }) // upstreams repeat rows
 	if !maps.Equal(amountsOf(news), fresh) {
-		tr.Errorf("the news are %v, want %v", amountsOf(news), fresh)
+		tr.Errorf("the new lines are %v, want %v", amountsOf(news), fresh)
 	}
 }
 
-func sameEntry(a, b sdk.StatementLine) bool {
+func sameLine(a, b sdk.StatementLine) bool {
 	return a.ID == b.ID && a.Reference == b.Reference && a.Amount == b.Amount && a.Currency == b.Currency && a.At.Equal(b.At) && a.Reversed == b.Reversed
 }
 
 // checkReadTwice: a cursor is worth the same to another process, and as often as
-// it is read: whoever read it may have lost the answer.
+// it is read: the answer may have been lost.
 func checkReadTwice(tr *trial) {
 	tr.mustStatement()
 	mine := tr.upstream.Connect("A", "test")
@@ -175,20 +175,20 @@ func checkReadTwice(tr *trial) {
 	}
 	tr.plugin = startProcess(tr.T, tr.suite.Command)
 	again, _ := tr.readAll(mine, begun.Cursor, 100)
-	if !maps.EqualFunc(rest, again, sameEntry) {
+	if !maps.EqualFunc(rest, again, sameLine) {
 		tr.Errorf("the same cursor led to %v, then to %v", amountsOf(rest), amountsOf(again))
 	}
 	if all := distinct(begun.Lines, slices.Collect(maps.Values(rest))); !maps.Equal(amountsOf(all), want) {
-		tr.Errorf("the books have %v, want %v", amountsOf(all), want)
+		tr.Errorf("the statement has %v, want %v", amountsOf(all), want)
 	}
 }
 
 func distinct(pages ...[]sdk.StatementLine) map[string]sdk.StatementLine {
-	entries := map[string]sdk.StatementLine{}
+	lines := map[string]sdk.StatementLine{}
 	for _, e := range slices.Concat(pages...) {
-		entries[e.ID] = e
+		lines[e.ID] = e
 	}
-	return entries
+	return lines
 }
 
 // checkForeignCursor: what is no cursor of this plugin's is refused, or read as

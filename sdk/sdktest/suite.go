@@ -37,20 +37,20 @@ type Example struct {
 	Want      sdk.Outcome     // Pending or Done, Refused, or NotSent
 	Code      sdk.RefusalCode // of a refusal, by the call or by the quote before it
 	// Ends is for operations that end a movement: the name of the example whose
-	// movement this one ends. Leaves is what a lookup says of it afterwards.
+	// movement this one ends. Leaves is its status in a lookup afterwards.
 	Ends   string
 	Leaves sdk.Status
 	// Unannounced says that the upstream sends no notification of it.
 	Unannounced bool
 }
 
-// Upstream is the plugin's upstream as seen from behind. Its methods may be
+// Upstream is the plugin's upstream as seen from inside. Its methods may be
 // called from any goroutine.
 type Upstream interface {
 	// Connect gives a merchant's account in a mode: for the same names the same,
 	// for others another. Its version is at least 1.
 	Connect(merchant, mode string) sdk.Connection
-	// Movements tells what was done under one of our references, in any account.
+	// Movements lists what was done under one of our references, in any account.
 	Movements(reference string) []Movement
 	// Requests counts what has reached the upstream so far, of any kind.
 	Requests() int
@@ -70,11 +70,11 @@ type Settler interface {
 	Settle(ctx context.Context, reference string) (sdk.Notification, error)
 }
 
-// Earner is an [Upstream] that keeps books. It is required where the manifest
+// Earner is an [Upstream] that has a statement. It is required where the manifest
 // has statements.
 type Earner interface {
 	// Earn lets a payer pay what an accepted call of an account was answered with,
-	// and returns once the upstream's books have it, for whoever may read them.
+	// and returns once the upstream's statement has it.
 	Earn(ctx context.Context, c sdk.Connection, result json.RawMessage) error
 }
 

@@ -120,11 +120,11 @@ func (tr *trial) find(o order, providerReference string) sdk.StatusUpdate {
 	tr.Helper()
 	ctx, cancel := context.WithTimeout(tr.Context(), patience)
 	defer cancel()
-	finding, err := tr.plugin.Lookup(ctx, tr.lookup(o, providerReference))
+	update, err := tr.plugin.Lookup(ctx, tr.lookup(o, providerReference))
 	if err != nil {
 		tr.Fatalf("the lookup broke the transport: %v", err)
 	}
-	return finding
+	return update
 }
 
 // lookup asks for a movement. One that is the same request again is bounded as
@@ -176,11 +176,11 @@ func (tr *trial) mustBeFound(o order, f sdk.StatusUpdate) {
 	switch f.Status {
 	case sdk.StatusPending, sdk.StatusDone:
 	case sdk.StatusUnknown, sdk.StatusNotFound, sdk.StatusFailed, sdk.StatusExpired:
-		tr.Fatalf("standing %d of a movement that exists: %+v", f.Status, f)
+		tr.Fatalf("status %d of a movement that exists: %+v", f.Status, f)
 	}
 	named := f.ProviderReference != "" || tr.isOrder(o) // an order may have our name alone
-	told := f.Amount == o.moved() || f.Amount == 0 && tr.isOrder(o)
-	if f.Reference != o.call.Reference || !told || f.Currency != "IDR" || !named {
+	known := f.Amount == o.moved() || f.Amount == 0 && tr.isOrder(o)
+	if f.Reference != o.call.Reference || !known || f.Currency != "IDR" || !named {
 		tr.Errorf("found %+v, want reference %s, amount %d, IDR and a provider reference", f, o.call.Reference, o.moved())
 	}
 }

@@ -3,7 +3,7 @@
 // How a merchant's server verifies a callback, with the standard library alone:
 // take verifySvc or verifyWebhook. Either is enough to know where a callback
 // comes from; verifyWebhook also refuses what is older than five minutes, and
-// with the webhook-id a server knows a repetition.
+// remember the webhook-id to recognise a repetition.
 //
 //	CALLBACK_SECRET=whsec_... go run verify.go HEADERS-FILE BODY-FILE
 //
@@ -26,8 +26,8 @@ import (
 	"time"
 )
 
-// verifySvc checks X-Svc-Signature. The body must be the bytes that came, before
-// any JSON is read; the key is the whole secret, whsec_ included.
+// verifySvc checks X-Svc-Signature. The body must be the received bytes, before
+// any JSON is parsed; the key is the whole secret, whsec_ included.
 func verifySvc(header http.Header, body []byte, secrets []string) bool {
 	given, err := hex.DecodeString(header.Get("X-Svc-Signature"))
 	if err != nil {

@@ -1,7 +1,7 @@
 // How a merchant's server verifies a callback, with Node's own modules alone:
 // take verifySvc or verifyWebhook. Either is enough to know where a callback
 // comes from; verifyWebhook also refuses what is older than five minutes, and
-// with the webhook-id a server knows a repetition.
+// remember the webhook-id to recognise a repetition.
 //
 //   CALLBACK_SECRET=whsec_... node verify.mjs HEADERS-FILE BODY-FILE
 //
@@ -10,7 +10,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { readFileSync } from "node:fs";
 
 // headers: an object with lower-case names, as Node's req.headers.
-// body: a Buffer with the bytes that came, before any JSON is read
+// body: a Buffer with the received bytes, before any JSON is parsed
 // (express: express.raw({ type: "*/*" })).
 
 // The key is the whole secret, whsec_ included.
@@ -19,7 +19,7 @@ export function verifySvc(headers, body, secrets) {
   return secrets.some((secret) => equal(given, createHmac("sha256", secret).update(body).digest("hex")));
 }
 
-// The key is what comes after whsec_, decoded.
+// The key is the part after whsec_, decoded.
 export function verifyWebhook(headers, body, secrets, now = Date.now()) {
   const id = headers["webhook-id"];
   const timestamp = headers["webhook-timestamp"] ?? "";

@@ -2,7 +2,7 @@
 // How a merchant's server verifies a callback, with PHP's own functions alone:
 // take verify_svc or verify_webhook. Either is enough to know where a callback
 // comes from; verify_webhook also refuses what is older than five minutes, and
-// with the webhook-id a server knows a repetition.
+// remember the webhook-id to recognise a repetition.
 //
 //   CALLBACK_SECRET=whsec_... php verify.php HEADERS-FILE BODY-FILE
 //
@@ -23,7 +23,7 @@ function verify_svc(array $headers, string $body, array $secrets): bool
     return false;
 }
 
-// The key is what comes after whsec_, decoded.
+// The key is the part after whsec_, decoded.
 function verify_webhook(array $headers, string $body, array $secrets, int $now): bool
 {
     $id = $headers['webhook-id'] ?? '';

@@ -1,7 +1,7 @@
 """How a merchant's server verifies a callback, with the standard library alone:
 take verify_svc or verify_webhook. Either is enough to know where a callback
 comes from; verify_webhook also refuses what is older than five minutes, and
-with the webhook-id a server knows a repetition.
+remember the webhook-id to recognise a repetition.
 
     CALLBACK_SECRET=whsec_... python3 verify.py HEADERS-FILE BODY-FILE
 
@@ -18,7 +18,7 @@ import sys
 import time
 
 # headers: a dict with lower-case names.
-# body: the bytes that came, before any JSON is read (Flask: request.get_data()).
+# body: the received bytes, before any JSON is parsed (Flask: request.get_data()).
 
 
 def verify_svc(headers, body, secrets):
@@ -31,7 +31,7 @@ def verify_svc(headers, body, secrets):
 
 
 def verify_webhook(headers, body, secrets, now=None):
-    """The key is what comes after whsec_, decoded."""
+    """The key is the part after whsec_, decoded."""
     now = time.time() if now is None else now
     event_id = headers.get("webhook-id", "")
     timestamp = headers.get("webhook-timestamp", "")

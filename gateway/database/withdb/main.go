@@ -1,7 +1,7 @@
 // Command withdb runs a command, usually go test, beside one ephemeral database server.
 //
-// It owns the server of a whole test run: it finds, starts or (where that is allowed) installs one, tells the command
-// about it through the environment, and stops it. Without -engine it runs the command on PostgreSQL, or on what the
+// It owns the server of a whole test run: it finds, starts or (where that is allowed) installs one, passes it to the
+// command through the environment, and stops it. Without -engine it runs the command on PostgreSQL, or on what the
 // machine has, and then once more on CockroachDB where a cockroach binary is found. It must not know what it runs.
 //
 //	go run ./gateway/database/withdb [-engine postgresql|cockroachdb] [-durable] -- go test ./...

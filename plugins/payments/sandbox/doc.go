@@ -1,6 +1,6 @@
-// Package sandbox owns a simulator of Xendit's API as far as the payments
-// plugin uses it: invoices v2, QR codes in both shapes, webhooks, the page a
-// payer sees. It answers as the recorded traffic does, errors included, and
-// remembers everything through a kill. It must not import the gateway or the
-// plugin's adapter: what both would get wrong together, nobody would see.
+// Package sandbox simulates the part of Xendit's API that the payments plugin uses:
+// invoices v2, QR codes in both shapes, webhooks, and the page a payer sees. It
+// answers as the recorded traffic does, errors included, and its state survives a
+// kill. It must not import the gateway or the plugin's adapter: a mistake that both
+// share would stay unseen.
 package sandbox

@@ -56,7 +56,7 @@ func (f *form) wrong(field, text, kind string) {
 	f.findings = append(f.findings, finding("body", field, text, kind))
 }
 
-// has tells whether a field is there; a missing required one is wrong.
+// has reports whether a field is there; a missing required one is wrong.
 func (f *form) has(field string, required bool) bool {
 	_, there := f.fields[field]
 	if !there && required {

@@ -85,7 +85,7 @@ func newInvoiceBook() invoiceBook {
 	return invoiceBook{map[string]*invoice{}, map[kit.AccountID][]*invoice{}, map[reference][]*invoice{}}
 }
 
-// applyInvoice writes an event into the books.
+// applyInvoice writes an event into the state.
 func (s *Simulator) applyInvoice(e invoiceEvent) {
 	if e.New != nil {
 		s.addInvoice(*e.New)
@@ -103,11 +103,11 @@ func (s *Simulator) applyInvoice(e invoiceEvent) {
 }
 
 func (s *Simulator) addInvoice(i invoice) {
-	book := &s.invoices
-	book.byID[i.ID] = &i
-	book.byAccount[i.Account] = append(book.byAccount[i.Account], &i)
+	index := &s.invoices
+	index.byID[i.ID] = &i
+	index.byAccount[i.Account] = append(index.byAccount[i.Account], &i)
 	ref := reference{i.Account, i.ExternalID}
-	book.byReference[ref] = append(book.byReference[ref], &i)
+	index.byReference[ref] = append(index.byReference[ref], &i)
 	s.env.Movements.Record(i.ID, kit.Movement{
 		Reference: i.ExternalID, Destination: i.Merchant, Amount: i.Amount, State: i.State, At: i.Created,
 	})
@@ -193,7 +193,7 @@ func (s *Simulator) findInvoice(account kit.AccountID, id string) (invoice, erro
 	if !ok || i.Account != account {
 		return invoice{}, errInvoiceNotFound
 	}
-	// What is told must not be undone by a crash.
+	// What is answered must not be undone by a crash.
 	return i, s.env.Journal.Sync()
 }
 

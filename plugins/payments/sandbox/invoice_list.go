@@ -26,7 +26,7 @@ func (s *Simulator) listInvoices(r *http.Request) (int, any, error) {
 		}
 		return len(found) < limit
 	})
-	// What is told must not be undone by a crash.
+	// What is answered must not be undone by a crash.
 	return http.StatusOK, found, s.env.Journal.Sync()
 }
 

@@ -54,7 +54,7 @@ func (s *Simulator) showPage(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	secure(w.Header(), i.SuccessURL)
-	// The reader may be gone; there is nobody left to tell.
+	// The reader may be gone; nobody is left to answer.
 	_ = pageTemplate.Execute(w, pageView{
 		Merchant: i.Merchant, Amount: i.Amount.Format(), Description: i.Description, State: i.State,
 		Expiry: stamp(i.Expiry), Pending: i.State == statePending,

@@ -66,6 +66,6 @@ func fail(w http.ResponseWriter, err error) {
 func answer(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(status)
-	// The caller may be gone; there is nobody left to tell.
+	// The caller may be gone; nobody is left to answer.
 	_ = json.NewEncoder(w).Encode(body)
 }

@@ -96,7 +96,7 @@ func (b *codeBook) find(account kit.AccountID, name string) (*qrCode, bool) {
 	return q, ok
 }
 
-// applyQR writes an event into the books.
+// applyQR writes an event into the state.
 func (s *Simulator) applyQR(e qrEvent) {
 	if e.New != nil {
 		s.addQR(*e.New)

@@ -11,7 +11,7 @@ import (
 	kit "github.com/seed-f006e74d/gerbang/sdk/sandbox"
 )
 
-// payQR pays a code that the books gave out; zero is the amount asked for. A
+// payQR pays a code that was given out; zero is the amount asked for. A
 // code that has run out can still be paid: that is late money.
 func (s *Simulator) payQR(id string, amount money.Amount) (qrCode, qrPayment, error) {
 	now := s.now()
@@ -105,7 +105,7 @@ func (s *Simulator) lookupQR(r *http.Request, name string) (qrCode, error) {
 	if !ok {
 		return qrCode{}, errQRNotFound
 	}
-	// What is told must not be undone by a crash.
+	// What is answered must not be undone by a crash.
 	return q, s.env.Journal.Sync()
 }
 
@@ -162,7 +162,7 @@ func newestFirst[B any](payments []qrPayment, limit int, render func(qrPayment) 
 	return out
 }
 
-// readLimit reads ?limit=, 10 unless told, at most 100.
+// readLimit reads ?limit=, 10 unless given, at most 100.
 func readLimit(r *http.Request) (int, error) {
 	text := r.URL.Query().Get("limit")
 	if text == "" {

@@ -17,7 +17,7 @@ const demoCode = "00020101021126670018ID.CO.EXAMPLE2.WWW01159360001404567890215M
 	"51370014ID.CO.QRIS.WWW0215ID10191234567815204123453033605802ID5914NamaMerchantC16009NamaKota1" +
 	"6110123456789062070703K196304B22E"
 
-// Simulator is the upstream: its books in memory, its journal on disk.
+// Simulator is the upstream: its state in memory, its journal on disk.
 type Simulator struct {
 	env     *kit.Env
 	options Options
@@ -28,7 +28,7 @@ type Simulator struct {
 	invoiceTopic *kit.Topic[invoiceEvent]
 	qrTopic      *kit.Topic[qrEvent]
 
-	// mu guards the books. The apply functions run under it, or in Replay.
+	// mu guards the state. The apply functions run under it, or in Replay.
 	mu       sync.RWMutex
 	invoices invoiceBook
 	codes    codeBook

@@ -118,7 +118,7 @@ func sendByPassed() sdk.Result {
 func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	acc, err := a.account(l.Connection)
 	if err != nil {
-		return sdk.NoWord(sdk.BlameAccount, err.Error())
+		return sdk.NoStatus(sdk.BlameAccount, err.Error())
 	}
 	switch {
 	case isQR(l.ProviderReference):
@@ -128,7 +128,7 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	}
 	o, err := readOrder(l.Body)
 	if err != nil {
-		return sdk.NoWord(sdk.BlameNone, err.Error())
+		return sdk.NoStatus(sdk.BlameNone, err.Error())
 	}
 	if o.Type == typeQRIS {
 		return acc.findQRByReference(ctx, l.Reference, l.ExpiresAt, a.now())

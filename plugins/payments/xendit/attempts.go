@@ -14,7 +14,7 @@ type attempts struct {
 // rememberedAttempts bounds each of the two generations.
 const rememberedAttempts = 16384
 
-// begin notes an attempt, and tells whether it is the first one known.
+// begin notes an attempt, and reports whether it is the first one known.
 func (a *attempts) begin(reference string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -188,7 +188,7 @@ func TestFaults(t *testing.T) {
 				want := map[int]sdk.Status{0: sdk.StatusNotFound, 1: sdk.StatusPending}[exists]
 				found := w.find(body, 50000, "")
 				if found.Status != want || (want == sdk.StatusPending && len(found.Data) == 0) {
-					w.Errorf("a lookup finds %+v, want standing %v", found, want)
+					w.Errorf("a lookup finds %+v, want status %v", found, want)
 				}
 			})
 		})

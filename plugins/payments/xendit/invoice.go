@@ -111,8 +111,8 @@ func (inv invoice) payable() bool {
 	return strings.HasPrefix(inv.URL, "https://") || strings.HasPrefix(inv.URL, "http://")
 }
 
-// finding is what the upstream says of the movement behind the invoice.
-func (inv invoice) finding() sdk.StatusUpdate {
+// statusUpdate is what the upstream says of the movement behind the invoice.
+func (inv invoice) statusUpdate() sdk.StatusUpdate {
 	f := sdk.StatusUpdate{
 		Reference:         inv.ExternalID,
 		ProviderReference: inv.ID,
@@ -139,7 +139,7 @@ func (inv invoice) finding() sdk.StatusUpdate {
 		f.Status = sdk.StatusPending
 		f.Data = payable{PaymentURL: inv.URL}.json()
 	default:
-		return sdk.NoWord(sdk.BlameUpstream, "the invoice has no known status, or no usable invoice_url")
+		return sdk.NoStatus(sdk.BlameUpstream, "the invoice has no known status, or no usable invoice_url")
 	}
 	return f
 }
@@ -147,22 +147,22 @@ func (inv invoice) finding() sdk.StatusUpdate {
 func (acc *account) findInvoice(ctx context.Context, id string) sdk.StatusUpdate {
 	var inv invoice
 	if p := acc.client.get(ctx, "/v2/invoices/"+url.PathEscape(id), v1, &inv); p != nil {
-		return p.finding()
+		return p.statusUpdate()
 	}
 	if inv.ID != id {
-		return sdk.NoWord(sdk.BlameUpstream, "the upstream answered with another invoice")
+		return sdk.NoStatus(sdk.BlameUpstream, "the upstream answered with another invoice")
 	}
-	return inv.finding()
+	return inv.statusUpdate()
 }
 
 // findInvoiceByReference is for a movement whose answer was lost.
 func (acc *account) findInvoiceByReference(ctx context.Context, reference string) sdk.StatusUpdate {
 	var list []invoice
 	if p := acc.client.get(ctx, "/v2/invoices?external_id="+url.QueryEscape(reference), v1, &list); p != nil {
-		return p.finding()
+		return p.statusUpdate()
 	}
 	if list == nil {
-		return sdk.NoWord(sdk.BlameUpstream, "the upstream answered null for a list")
+		return sdk.NoStatus(sdk.BlameUpstream, "the upstream answered null for a list")
 	}
 	list = slices.DeleteFunc(list, func(inv invoice) bool { return inv.ExternalID != reference })
 	if len(list) == 0 {
@@ -171,7 +171,7 @@ func (acc *account) findInvoiceByReference(ctx context.Context, reference string
 	// It is not certain that the upstream keeps external_id unique: money first,
 	// then what may still be paid.
 	slices.SortStableFunc(list, func(a, b invoice) int { return cmp.Compare(a.rank(), b.rank()) })
-	return list[0].finding()
+	return list[0].statusUpdate()
 }
 
 func (inv invoice) rank() int {

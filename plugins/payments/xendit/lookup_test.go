@@ -25,9 +25,9 @@ const (
 	onePaid   = `[{"id":"qrpy_1","qr_id":"` + qrID + `","amount":100000,"currency":"IDR","status":"SUCCEEDED","created":"2026-11-20T10:05:00Z"}]`
 )
 
-// want is the part of a finding that a case is about.
+// want is the part of a status update that a case is about.
 type want struct {
-	standing sdk.Status
+	status   sdk.Status
 	blame    sdk.Blame
 	amount   money.Amount
 	event    string
@@ -35,7 +35,7 @@ type want struct {
 	provider string
 }
 
-func checkFinding(t *testing.T, f sdk.StatusUpdate, w want) {
+func checkUpdate(t *testing.T, f sdk.StatusUpdate, w want) {
 	t.Helper()
 	got := want{f.Status, f.Blame, f.Amount, f.EventID, string(f.Data), f.ProviderReference}
 	if got != w {
@@ -54,22 +54,22 @@ const (
 
 func TestLookupInvoice(t *testing.T) {
 	t.Parallel()
-	done := want{standing: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}
+	done := want{status: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}
 	for name, c := range map[string]struct {
 		reply reply
 		want  want
 	}{
-		"pending":           {reply{200, anInvoice("PENDING", "")}, want{standing: sdk.StatusPending, amount: 100000, data: pageData, provider: invoiceID}},
+		"pending":           {reply{200, anInvoice("PENDING", "")}, want{status: sdk.StatusPending, amount: 100000, data: pageData, provider: invoiceID}},
 		"paid":              {reply{200, anInvoice("PAID", paidExtra)}, done},
 		"settled, the same": {reply{200, anInvoice("SETTLED", paidExtra)}, done},
 		"paid with its id": {reply{200, anInvoice("PAID", paidExtra+`,"payment_id":"pay-1"`)},
 			done},
 		"paid another amount": {reply{200, anInvoice("PAID", `,"paid_amount":99000`)},
-			want{standing: sdk.StatusDone, amount: 99000, event: invoiceID + "-PAID", provider: invoiceID}},
+			want{status: sdk.StatusDone, amount: 99000, event: invoiceID + "-PAID", provider: invoiceID}},
 		"paid, odd date": {reply{200, anInvoice("PAID", `,"paid_at":"yesterday"`)}, done},
 		"expired": {reply{200, anInvoice("EXPIRED", "")},
-			want{standing: sdk.StatusExpired, amount: 100000, event: invoiceID + "-EXPIRED", provider: invoiceID}},
-		"unknown":           {reply{404, noneFound}, want{standing: sdk.StatusNotFound}},
+			want{status: sdk.StatusExpired, amount: 100000, event: invoiceID + "-EXPIRED", provider: invoiceID}},
+		"unknown":           {reply{404, noneFound}, want{status: sdk.StatusNotFound}},
 		"a proxy's 404":     {reply{404, "<html>404</html>"}, want{blame: sdk.BlameUpstream}},
 		"a new status":      {reply{200, anInvoice("VOIDED", "")}, want{blame: sdk.BlameUpstream}},
 		"another invoice":   {reply{200, anInvoice("PAID", `,"id":"6748105a77f16ebe0cc583a7"`)}, want{blame: sdk.BlameUpstream}},
@@ -82,7 +82,7 @@ func TestLookupInvoice(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			up := newStub(t, map[string]reply{byID: c.reply})
-			checkFinding(t, newAdapter().lookup(t.Context(), lookupOf(connect(t, up.url), linkBody, invoiceID)), c.want)
+			checkUpdate(t, newAdapter().lookup(t.Context(), lookupOf(connect(t, up.url), linkBody, invoiceID)), c.want)
 			up.only(t)
 		})
 	}
@@ -103,8 +103,8 @@ func TestLookupTellsWhen(t *testing.T) {
 // The answer to the create was lost: all there is is our own reference.
 func TestLookupByReference(t *testing.T) {
 	t.Parallel()
-	pending := want{standing: sdk.StatusPending, amount: 100000, data: pageData, provider: invoiceID}
-	pendingQR := want{standing: sdk.StatusPending, amount: 100000, data: qrData, provider: qrID}
+	pending := want{status: sdk.StatusPending, amount: 100000, data: pageData, provider: invoiceID}
+	pendingQR := want{status: sdk.StatusPending, amount: 100000, data: qrData, provider: qrID}
 	qrThere := map[string]reply{qrOld: {200, anOldQR()}, qrByID: {200, aQR("ACTIVE", "")}, qrPaid: {200, "[]"}, byName: {200, "[]"}}
 	for name, c := range map[string]struct {
 		body, link string
@@ -112,26 +112,26 @@ func TestLookupByReference(t *testing.T) {
 		want       want
 	}{
 		"a link":        {linkBody, "", map[string]reply{byName: {200, "[" + anInvoice("PENDING", "") + "]"}}, pending},
-		"no link":       {linkBody, "", map[string]reply{byName: {200, "[]"}}, want{standing: sdk.StatusNotFound}},
-		"another's":     {linkBody, "", map[string]reply{byName: {200, "[" + anInvoice("PENDING", `,"external_id":"gb-00011"`) + "]"}}, want{standing: sdk.StatusNotFound}},
+		"no link":       {linkBody, "", map[string]reply{byName: {200, "[]"}}, want{status: sdk.StatusNotFound}},
+		"another's":     {linkBody, "", map[string]reply{byName: {200, "[" + anInvoice("PENDING", `,"external_id":"gb-00011"`) + "]"}}, want{status: sdk.StatusNotFound}},
 		"null":          {linkBody, "", map[string]reply{byName: {200, "null"}}, want{blame: sdk.BlameUpstream}},
 		"no list":       {linkBody, "", map[string]reply{byName: {200, anInvoice("PENDING", "")}}, want{blame: sdk.BlameUpstream}},
 		"server error":  {linkBody, "", map[string]reply{byName: {500, failure("SERVER_ERROR", "")}}, want{blame: sdk.BlameUpstream}},
 		"several links": {linkBody, "", map[string]reply{byName: {200, "[" + anInvoice("EXPIRED", `,"id":"0"`) + "," + anInvoice("PENDING", "") + "]"}}, pending},
 		"several, paid": {linkBody, "", map[string]reply{byName: {200, "[" + anInvoice("PENDING", `,"id":"0"`) + "," + anInvoice("SETTLED", "") + "]"}},
-			want{standing: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}},
+			want{status: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}},
 		"a QR code":            {qrisBody, "", qrThere, pendingQR},
-		"no QR code":           {qrisBody, "", nil, want{standing: sdk.StatusNotFound}},
+		"no QR code":           {qrisBody, "", nil, want{status: sdk.StatusNotFound}},
 		"another's QR code":    {qrisBody, "", map[string]reply{qrOld: {200, `{"id":"qr_1","external_id":"other"}`}}, want{blame: sdk.BlameUpstream}},
 		"a link as a QR code":  {linkBody, "qr", qrThere, pendingQR},
 		"a link made before":   {linkBody, "qr", map[string]reply{byName: {200, "[" + anInvoice("PENDING", "") + "]"}}, pending},
-		"neither":              {linkBody, "qr", map[string]reply{byName: {200, "[]"}}, want{standing: sdk.StatusNotFound}},
+		"neither":              {linkBody, "qr", map[string]reply{byName: {200, "[]"}}, want{status: sdk.StatusNotFound}},
 		"QR codes not to read": {linkBody, "qr", map[string]reply{qrOld: {500, ""}, byName: {200, "[]"}}, want{blame: sdk.BlameUpstream}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			up := newStub(t, c.replies)
-			checkFinding(t, newAdapter().lookup(t.Context(), lookupOf(connect(t, up.url, "link", c.link), c.body, "")), c.want)
+			checkUpdate(t, newAdapter().lookup(t.Context(), lookupOf(connect(t, up.url, "link", c.link), c.body, "")), c.want)
 		})
 	}
 }
@@ -139,9 +139,9 @@ func TestLookupByReference(t *testing.T) {
 func TestLookupQR(t *testing.T) {
 	t.Parallel()
 	const late = 31 * time.Minute // after the code's expires_at
-	pending := want{standing: sdk.StatusPending, amount: 100000, data: qrData, provider: qrID}
-	paid := want{standing: sdk.StatusDone, amount: 100000, event: "qrpy_1", provider: qrID}
-	expired := want{standing: sdk.StatusExpired, amount: 100000, event: qrID + "-EXPIRED", provider: qrID}
+	pending := want{status: sdk.StatusPending, amount: 100000, data: qrData, provider: qrID}
+	paid := want{status: sdk.StatusDone, amount: 100000, event: "qrpy_1", provider: qrID}
+	expired := want{status: sdk.StatusExpired, amount: 100000, event: qrID + "-EXPIRED", provider: qrID}
 	for name, c := range map[string]struct {
 		code, payments reply
 		after          time.Duration
@@ -160,7 +160,7 @@ func TestLookupQR(t *testing.T) {
 		"payments not to be read":  {reply{200, aQR("ACTIVE", "")}, reply{500, ""}, late, want{blame: sdk.BlameUpstream}},
 		"payments nowhere":         {reply{200, aQR("ACTIVE", "")}, reply{404, failure("DATA_NOT_FOUND", "")}, late, want{}},
 		"payments without a list":  {reply{200, aQR("ACTIVE", "")}, reply{200, `{}`}, late, want{blame: sdk.BlameUpstream}},
-		"unknown":                  {reply{404, failure("DATA_NOT_FOUND", "")}, reply{}, 0, want{standing: sdk.StatusNotFound}},
+		"unknown":                  {reply{404, failure("DATA_NOT_FOUND", "")}, reply{}, 0, want{status: sdk.StatusNotFound}},
 		"another code":             {reply{200, aQR("ACTIVE", `,"id":"qr_other"`)}, reply{200, "[]"}, 0, want{blame: sdk.BlameUpstream}},
 		"nothing to pay with":      {reply{200, aQR("ACTIVE", `,"qr_string":""`)}, reply{200, "[]"}, 0, want{blame: sdk.BlameUpstream}},
 		"wrong key":                {reply{401, failure("INVALID_API_KEY", "")}, reply{}, 0, want{blame: sdk.BlameAccount}},
@@ -171,7 +171,7 @@ func TestLookupQR(t *testing.T) {
 			up := newStub(t, map[string]reply{qrByID: c.code, qrPaid: c.payments})
 			a := newAdapter()
 			a.now = func() time.Time { return today.Add(c.after) }
-			checkFinding(t, a.lookup(t.Context(), lookupOf(connect(t, up.url), qrisBody, qrID)), c.want)
+			checkUpdate(t, a.lookup(t.Context(), lookupOf(connect(t, up.url), qrisBody, qrID)), c.want)
 			for _, request := range up.seen {
 				if got := request.header.Get("Api-Version"); got != "2022-07-31" {
 					t.Errorf("%s with api-version %q", request.uri, got)

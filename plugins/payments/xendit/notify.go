@@ -14,7 +14,7 @@ import (
 // notify reads a webhook. Its token proves whose account it is, not what it
 // says: the gateway checks reference and amount against its own record. A fact
 // has the id of the payment that a lookup would give it, and not that of the
-// webhook, so that one payment told in two ways is one fact.
+// webhook, so that one payment that is reported in two ways is one fact.
 func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledgement {
 	acc, err := a.account(n.Connection)
 	if err != nil {
@@ -39,7 +39,7 @@ func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledg
 		if err := json.Unmarshal(event.Data, &payment); err != nil {
 			return unreadable(acc, err)
 		}
-		return noted(payment.findings()...)
+		return noted(payment.statusUpdates()...)
 	case event.Event == "" && (event.Status == "PAID" || event.Status == "SETTLED" || event.Status == "EXPIRED"):
 		var inv invoice
 		if err := json.Unmarshal(n.Body, &inv); err != nil {
@@ -57,7 +57,7 @@ func (acc *account) noteInvoice(ctx context.Context, inv invoice) sdk.Acknowledg
 	case inv.Status == "EXPIRED":
 		return acc.confirmExpiry(ctx, inv.ID)
 	}
-	return noted(inv.finding())
+	return noted(inv.statusUpdate())
 }
 
 // confirmExpiry reads the invoice that a webhook calls expired. Webhooks come
@@ -74,7 +74,7 @@ func (acc *account) confirmExpiry(ctx context.Context, invoiceID string) sdk.Ack
 	return sdk.Acknowledgement{Status: http.StatusOK, Detail: "an expiry that the upstream itself denies"}
 }
 
-func (q qrPayment) findings() []sdk.StatusUpdate {
+func (q qrPayment) statusUpdates() []sdk.StatusUpdate {
 	if !q.succeeded() {
 		return nil
 	}
@@ -89,8 +89,8 @@ func (q qrPayment) findings() []sdk.StatusUpdate {
 	}}
 }
 
-func noted(findings ...sdk.StatusUpdate) sdk.Acknowledgement {
-	return sdk.Acknowledgement{Updates: findings, Status: http.StatusOK}
+func noted(updates ...sdk.StatusUpdate) sdk.Acknowledgement {
+	return sdk.Acknowledgement{Updates: updates, Status: http.StatusOK}
 }
 
 func unreadable(acc *account, err error) sdk.Acknowledgement {

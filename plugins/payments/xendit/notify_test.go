@@ -29,7 +29,7 @@ func flatInvoice(status, extra string) string {
 
 func TestNotify(t *testing.T) {
 	t.Parallel()
-	paidInvoice := want{standing: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}
+	paidInvoice := want{status: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}
 	for name, c := range map[string]struct {
 		body   string
 		status int
@@ -39,8 +39,8 @@ func TestNotify(t *testing.T) {
 		"a settled one":     {flatInvoice("SETTLED", paidExtra), 200, []want{paidInvoice}},
 		"without an amount": {flatInvoice("PAID", `,"paid_amount":null`), 200, []want{paidInvoice}},
 		"another amount": {flatInvoice("PAID", `,"paid_amount":5000`), 200,
-			[]want{{standing: sdk.StatusDone, amount: 5000, event: invoiceID + "-PAID", provider: invoiceID}}},
-		"a paid QR code":          {qrEvent, 200, []want{{standing: sdk.StatusDone, amount: 100000, event: "qrpy_1", provider: qrID}}},
+			[]want{{status: sdk.StatusDone, amount: 5000, event: invoiceID + "-PAID", provider: invoiceID}}},
+		"a paid QR code":          {qrEvent, 200, []want{{status: sdk.StatusDone, amount: 100000, event: "qrpy_1", provider: qrID}}},
 		"a QR payment underway":   {`{"event":"qr.payment","data":{"id":"qrpy_1","status":"PENDING"}}`, 200, nil},
 		"the first generation":    {`{"event":"qr.payment","id":"qrpy_1","amount":100000,"status":"COMPLETED","qr_code":{"id":"qr_1","external_id":"` + reference + `"}}`, 200, nil},
 		"another product's event": {`{"event":"payout.succeeded","data":{"amount":10.5}}`, 200, nil},
@@ -59,7 +59,7 @@ func TestNotify(t *testing.T) {
 				t.Fatalf("got %+v", ack)
 			}
 			for i, w := range c.want {
-				checkFinding(t, ack.Updates[i], w)
+				checkUpdate(t, ack.Updates[i], w)
 			}
 			if asked := up.asked(); len(asked) != 0 {
 				t.Errorf("the upstream was asked %v", asked)
@@ -113,8 +113,8 @@ func TestNotifyConfirmsAnExpiry(t *testing.T) {
 		status int
 		want   []want
 	}{
-		"true":             {reply{200, anInvoice("EXPIRED", "")}, 200, []want{{standing: sdk.StatusExpired, amount: 100000, event: invoiceID + "-EXPIRED", provider: invoiceID}}},
-		"paid meanwhile":   {reply{200, anInvoice("PAID", paidExtra)}, 200, []want{{standing: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}}},
+		"true":             {reply{200, anInvoice("EXPIRED", "")}, 200, []want{{status: sdk.StatusExpired, amount: 100000, event: invoiceID + "-EXPIRED", provider: invoiceID}}},
+		"paid meanwhile":   {reply{200, anInvoice("PAID", paidExtra)}, 200, []want{{status: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}}},
 		"still open":       {reply{200, anInvoice("PENDING", "")}, 200, nil},
 		"nothing of it":    {reply{404, noneFound}, 200, nil},
 		"nobody to ask":    {reply{500, ""}, 503, nil},
@@ -128,7 +128,7 @@ func TestNotifyConfirmsAnExpiry(t *testing.T) {
 				t.Fatalf("got %+v", ack)
 			}
 			for i, w := range c.want {
-				checkFinding(t, ack.Updates[i], w)
+				checkUpdate(t, ack.Updates[i], w)
 			}
 			up.only(t)
 		})

@@ -90,7 +90,7 @@ func (c *client) judge(what string, status int, body []byte) *problem {
 	return p
 }
 
-// readFields turns the upstream's list of faults into ours, and tells whether
+// readFields turns the upstream's list of faults into ours, and reports whether
 // one of them is the API key.
 func (c *client) readFields(p *problem, list json.RawMessage) (key bool) {
 	var faults []json.RawMessage
@@ -145,13 +145,13 @@ func (p *problem) refusal() string {
 	return "The provider refused: " + p.code
 }
 
-// finding is what a lookup says of the problem. Only the API's own word that
+// statusUpdate is what a lookup says of the problem. Only the API's own word that
 // it has nothing counts as not found.
-func (p *problem) finding() sdk.StatusUpdate {
+func (p *problem) statusUpdate() sdk.StatusUpdate {
 	if p.status == http.StatusNotFound && strings.Contains(p.code, "NOT_FOUND") {
 		return sdk.StatusUpdate{Status: sdk.StatusNotFound, Detail: p.detail}
 	}
-	return sdk.NoWord(p.blame, p.detail)
+	return sdk.NoStatus(p.blame, p.detail)
 }
 
 const maxText = 300

@@ -125,7 +125,7 @@ func (acc *account) readQRByReference(ctx context.Context, reference string) (qr
 func (acc *account) findQR(ctx context.Context, id string, expires, now time.Time) sdk.StatusUpdate {
 	code, p := acc.readQR(ctx, id)
 	if p != nil {
-		return p.finding()
+		return p.statusUpdate()
 	}
 	return acc.judgeQR(ctx, code, expires, now)
 }
@@ -133,7 +133,7 @@ func (acc *account) findQR(ctx context.Context, id string, expires, now time.Tim
 func (acc *account) findQRByReference(ctx context.Context, reference string, expires, now time.Time) sdk.StatusUpdate {
 	code, p := acc.readQRByReference(ctx, reference)
 	if p != nil {
-		return p.finding()
+		return p.statusUpdate()
 	}
 	return acc.judgeQR(ctx, code, expires, now)
 }
@@ -144,7 +144,7 @@ func (acc *account) findQRByReference(ctx context.Context, reference string, exp
 func (acc *account) judgeQR(ctx context.Context, code qrCode, expires, now time.Time) sdk.StatusUpdate {
 	paid, p := acc.readPayment(ctx, code.ID)
 	if p != nil {
-		return sdk.NoWord(p.blame, p.detail) // never "not found": the code is there
+		return sdk.NoStatus(p.blame, p.detail) // never "not found": the code is there
 	}
 	f := sdk.StatusUpdate{
 		Reference:         code.ReferenceID,
@@ -163,7 +163,7 @@ func (acc *account) judgeQR(ctx context.Context, code qrCode, expires, now time.
 	case !f.ExpiresAt.IsZero() && now.After(f.ExpiresAt), f.ExpiresAt.IsZero() && code.Status == "INACTIVE":
 		f.Status, f.EventID, f.At = sdk.StatusExpired, code.ID+"-EXPIRED", f.ExpiresAt
 	case code.QRString == "":
-		return sdk.NoWord(sdk.BlameUpstream, "the QR code has no qr_string")
+		return sdk.NoStatus(sdk.BlameUpstream, "the QR code has no qr_string")
 	default:
 		// INACTIVE before its time is no end: a code may be switched off by the
 		// very payment that is not in the list yet.

@@ -128,17 +128,17 @@ func (w *world) stands(body string, result sdk.Result, amount money.Amount, want
 		found := w.find(body, amount, providerReference)
 		if found.Status != want || found.Amount != amount || found.Reference != reference ||
 			found.Currency != "IDR" || found.ProviderReference != result.ProviderReference {
-			w.Errorf("by %q: %+v, want standing %v", providerReference, found, want)
+			w.Errorf("by %q: %+v, want status %v", providerReference, found, want)
 		}
 	}
 }
 
-// only insists on one finding of a webhook.
-func (w *world) only(ack sdk.Acknowledgement, standing sdk.Status, amount money.Amount) sdk.StatusUpdate {
+// only insists on one status update of a webhook.
+func (w *world) only(ack sdk.Acknowledgement, status sdk.Status, amount money.Amount) sdk.StatusUpdate {
 	w.Helper()
-	if ack.Status != http.StatusOK || len(ack.Updates) != 1 || ack.Updates[0].Status != standing ||
+	if ack.Status != http.StatusOK || len(ack.Updates) != 1 || ack.Updates[0].Status != status ||
 		ack.Updates[0].Amount != amount || ack.Updates[0].Reference != reference || ack.Updates[0].Currency != "IDR" {
-		w.Fatalf("webhook: %+v, want standing %v", ack, standing)
+		w.Fatalf("webhook: %+v, want status %v", ack, status)
 	}
 	return ack.Updates[0]
 }

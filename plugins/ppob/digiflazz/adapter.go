@@ -81,7 +81,7 @@ func readPurchase(quote json.RawMessage) (purchase, error) {
 	return p, nil
 }
 
-// outcome is the data of an order, in results and findings.
+// outcome is the data of an order, in results and status updates.
 type outcome struct {
 	SN      string `json:"sn,omitempty"`
 	Message string `json:"message,omitempty"`

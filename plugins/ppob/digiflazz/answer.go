@@ -32,10 +32,10 @@ const (
 
 // ofBill tells a postpaid answer from a prepaid one by what only bills have.
 func (a answer) ofBill() bool {
-	return a.SellingPrice.told || a.Admin.told || a.CustomerName != ""
+	return a.SellingPrice.given || a.Admin.given || a.CustomerName != ""
 }
 
-// period is what a bill is for. Some products tell it in their details alone.
+// period is what a bill is for. Some products have it in their details alone.
 func (a answer) period() string {
 	if a.Period != "" {
 		return string(a.Period)
@@ -76,7 +76,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 // not tell.
 type figure struct {
 	money.Amount
-	told bool
+	given bool
 }
 
 // UnmarshalJSON reads whole rupiah. Any other sum is an error: money is never

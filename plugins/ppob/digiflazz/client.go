@@ -84,7 +84,7 @@ func (p *problem) result() sdk.Result {
 }
 
 // post sends one request and gives the answer's data, whatever its HTTP status:
-// the upstream tells faults in the same form as successes.
+// the upstream reports faults in the same form as successes.
 func (c *client) post(ctx context.Context, m message) (json.RawMessage, *problem) {
 	encoded, err := json.Marshal(m.body)
 	if err != nil {

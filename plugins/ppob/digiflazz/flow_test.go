@@ -116,8 +116,8 @@ func (w *world) found(call sdk.Call, want sdk.Status) sdk.StatusUpdate {
 	return f
 }
 
-// told gives the next webhook to the adapter.
-func (w *world) told() sdk.Acknowledgement {
+// next gives the next webhook to the adapter.
+func (w *world) next() sdk.Acknowledgement {
 	w.Helper()
 	select {
 	case n := <-w.hooks:
@@ -128,10 +128,10 @@ func (w *world) told() sdk.Acknowledgement {
 	return sdk.Acknowledgement{}
 }
 
-// heard insists on one finding in the next webhook.
+// heard insists on one status update in the next webhook.
 func (w *world) heard(want sdk.Status) sdk.StatusUpdate {
 	w.Helper()
-	ack := w.told()
+	ack := w.next()
 	if ack.Status != http.StatusOK || len(ack.Updates) != 1 || ack.Updates[0].Status != want {
 		w.Fatalf("webhook: %+v, want %v", ack, want)
 	}
@@ -217,7 +217,7 @@ func TestFlowOfWrongWebhooks(t *testing.T) {
 			call := w.quoted("xld10", target)
 			w.ordered(call, sdk.Pending)
 			w.clock.Advance(time.Minute)
-			check(w, w.told())
+			check(w, w.next())
 			if found := w.found(call, sdk.StatusDone); found.Amount != 10850 {
 				t.Errorf("found %+v", found)
 			}

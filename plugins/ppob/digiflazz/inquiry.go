@@ -12,7 +12,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// bill is what an inquiry tells.
+// bill is what an inquiry answers.
 type bill struct {
 	total  money.Amount // what its payer pays, the fee in it
 	admin  money.Amount
@@ -98,7 +98,7 @@ func notBill() sdk.Result {
 	return sdk.Refuse(sdk.RefuseRequest, "sku "+lacks+".", sdk.FieldFault{Field: "sku", Message: lacks})
 }
 
-// inquire asks for the bill of a purchase, or tells why there is none. It moves
+// inquire asks for the bill of a purchase, or says why there is none. It moves
 // no money, so whatever is not clear is only not known.
 func (acc *account) inquire(ctx context.Context, p purchase, reference string) (bill, *sdk.Result) {
 	r := acc.transact(ctx, p.bill(commandInquire), reference, time.Time{})

@@ -30,16 +30,16 @@ func (a *adapter) notify(_ context.Context, n sdk.Notification) sdk.Acknowledgem
 	if n.Header.Get("X-Digiflazz-Event") == "ping" || event.Data == nil && event.HookID != nil {
 		return sdk.Acknowledgement{Status: http.StatusOK}
 	}
-	var told answer
-	if err := json.Unmarshal(event.Data, &told); err != nil {
+	var got answer
+	if err := json.Unmarshal(event.Data, &got); err != nil {
 		return unreadable(acc.client.clean(m, err.Error()))
 	}
-	if told.RefID == "" {
+	if got.RefID == "" {
 		return unreadable("it has no ref_id")
 	}
-	r, reference := acc.client.judge(m, told, ""), string(told.RefID)
-	f := r.finding(reference)
-	if told.ofBill() && r.onlyAsked() || f.Status == sdk.StatusUnknown {
+	r, reference := acc.client.judge(m, got, ""), string(got.RefID)
+	f := r.statusUpdate(reference)
+	if got.ofBill() && r.onlyAsked() || f.Status == sdk.StatusUnknown {
 		// It proves nothing of the order; a lookup will.
 		return sdk.Acknowledgement{Status: http.StatusOK, Detail: r.detail}
 	}

@@ -26,9 +26,9 @@ const ping = `{"sed":"Digiflazz","hook_id":"xhsyi","hook":{"url":"https://gatewa
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		body     string
-		status   int
-		standing sdk.Status // unknown for no finding
+		body   string
+		status int
+		update sdk.Status // unknown for no status update
 	}{
 		"a success":           {anAnswer("Sukses", "00", bought), 200, sdk.StatusDone},
 		"a price in a string": {anAnswer("Sukses", "00", `,"sn":"1","price":"10850"`), 200, sdk.StatusDone},
@@ -54,11 +54,11 @@ func TestNotify(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ack := newAdapter().notify(t.Context(), webhook(connect(t, "http://127.0.0.1:1"), c.body))
-			if ack.Status != c.status || len(ack.Updates) == 0 != (c.standing == sdk.StatusUnknown) {
+			if ack.Status != c.status || len(ack.Updates) == 0 != (c.update == sdk.StatusUnknown) {
 				t.Fatalf("got %+v", ack)
 			}
 			for _, f := range ack.Updates {
-				if f.Status != c.standing || f.Reference != reference || f.Amount != 10850 || f.Currency != "IDR" {
+				if f.Status != c.update || f.Reference != reference || f.Amount != 10850 || f.Currency != "IDR" {
 					t.Errorf("found %+v", f)
 				}
 			}
@@ -137,12 +137,12 @@ func FuzzNotify(f *testing.F) {
 		if ack.Status != http.StatusOK && ack.Status != http.StatusBadRequest || len(ack.Updates) > 1 {
 			t.Fatalf("got %+v", ack)
 		}
-		for _, finding := range ack.Updates {
+		for _, update := range ack.Updates {
 			word := map[sdk.Status]string{
 				sdk.StatusDone: statusSuccess, sdk.StatusFailed: statusFailed, sdk.StatusPending: statusPending,
-			}[finding.Status]
-			if word == "" || finding.Reference == "" || finding.Amount < 0 || !strings.Contains(finding.Detail, word) {
-				t.Errorf("%q: %+v", body, finding)
+			}[update.Status]
+			if word == "" || update.Reference == "" || update.Amount < 0 || !strings.Contains(update.Detail, word) {
+				t.Errorf("%q: %+v", body, update)
 			}
 		}
 	})

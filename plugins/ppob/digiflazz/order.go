@@ -46,23 +46,23 @@ const lookupWithin = 85 * 24 * time.Hour
 func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	acc, err := a.account(l.Connection)
 	if err != nil {
-		return sdk.NoWord(sdk.BlameAccount, err.Error())
+		return sdk.NoStatus(sdk.BlameAccount, err.Error())
 	}
 	p, err := readPurchase(l.Quote)
 	if err != nil {
-		return sdk.NoWord(sdk.BlameNone, err.Error())
+		return sdk.NoStatus(sdk.BlameNone, err.Error())
 	}
 	if why := acc.elsewhere(p); why != "" {
-		return sdk.NoWord(sdk.BlameAccount, why)
+		return sdk.NoStatus(sdk.BlameAccount, why)
 	}
 	if age := a.now().Sub(l.SentAt); l.SentAt.IsZero() || age > lookupWithin {
-		return sdk.NoWord(sdk.BlameNone, fmt.Sprintf("it was sent at %s: after 85 days the upstream could take the same ref_id for a new purchase", l.SentAt.Format(time.DateOnly)))
+		return sdk.NoStatus(sdk.BlameNone, fmt.Sprintf("it was sent at %s: after 85 days the upstream could take the same ref_id for a new purchase", l.SentAt.Format(time.DateOnly)))
 	}
 	if p.Type == prepaid {
 		if l.Cost <= 0 {
-			return sdk.NoWord(sdk.BlameNone, "a cost of 0 would be no bound for the price")
+			return sdk.NoStatus(sdk.BlameNone, "a cost of 0 would be no bound for the price")
 		}
-		return acc.transact(ctx, p.order(l.Cost), l.Reference, l.SendBy).finding(l.Reference)
+		return acc.transact(ctx, p.order(l.Cost), l.Reference, l.SendBy).statusUpdate(l.Reference)
 	}
 	return acc.transact(ctx, p.bill(commandStatus), l.Reference, l.SendBy).statusOfBill(l.Reference)
 }
@@ -83,19 +83,19 @@ func (r reply) statusOfBill(reference string) sdk.StatusUpdate {
 		return sdk.StatusUpdate{Reference: reference, Status: sdk.StatusNotFound, Detail: r.detail}
 	}
 	if r.onlyAsked() {
-		return sdk.NoWord(sdk.BlameNone, "this may be the inquiry and not the payment, it has no serial number: "+r.detail)
+		return sdk.NoStatus(sdk.BlameNone, "this may be the inquiry and not the payment, it has no serial number: "+r.detail)
 	}
-	return r.finding(reference)
+	return r.statusUpdate(reference)
 }
 
 // onlyAsked tells of a bill's success that it may be its inquiry's.
 func (r reply) onlyAsked() bool { return r.verdict == succeeded && r.answer.SN == "" }
 
-// finding is what an answer to the same request again, or a webhook, says of
+// statusUpdate is what an answer to the same request again, or a webhook, says of
 // the order.
-func (r reply) finding(reference string) sdk.StatusUpdate {
+func (r reply) statusUpdate(reference string) sdk.StatusUpdate {
 	f := sdk.StatusUpdate{Reference: reference, Amount: r.answer.Price.Amount, Currency: "IDR", Detail: r.detail}
-	told := r.outcome()
+	outcome := r.outcome()
 	switch failed := r.answer.Status == statusFailed && !aboutRequest(string(r.answer.RC)); {
 	case r.verdict == succeeded:
 		f.Status = sdk.StatusDone
@@ -105,13 +105,13 @@ func (r reply) finding(reference string) sdk.StatusUpdate {
 	// the status.
 	case r.verdict == refused && failed, r.class == unlisted && failed && string(r.answer.RefID) == reference:
 		f.Status = sdk.StatusFailed
-		told.Message = cmp.Or(told.Message, reasons["02"].text)
+		outcome.Message = cmp.Or(outcome.Message, reasons["02"].text)
 	default:
 		return sdk.StatusUpdate{Reference: reference, Blame: r.blame, Detail: r.detail}
 	}
-	data, err := json.Marshal(told)
+	data, err := json.Marshal(outcome)
 	if err != nil {
-		return sdk.NoWord(sdk.BlameNone, "encode the finding: "+err.Error())
+		return sdk.NoStatus(sdk.BlameNone, "encode the status update: "+err.Error())
 	}
 	f.Data = data
 	if f.Status != sdk.StatusPending {

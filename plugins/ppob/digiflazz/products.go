@@ -13,7 +13,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// item is a product as the gateway is told of it. Its price is what the seller
+// item is a product as the gateway gets it. Its price is what the seller
 // takes or, of a bill, the fee.
 type item struct {
 	SKU       string       `json:"buyer_sku_code"`
@@ -41,7 +41,7 @@ type listed struct {
 	Stock     text   `json:"stock"`
 }
 
-// inStock tells whether something is left, where the upstream counts it.
+// inStock reports whether something is left, where the upstream counts it.
 func (l listed) inStock() bool {
 	if l.Unlimited == nil && l.Stock == "" || l.Unlimited != nil && *l.Unlimited {
 		return true
@@ -84,10 +84,10 @@ func (a *adapter) products(ctx context.Context, call sdk.Call) sdk.Result {
 	return sdk.Finished("", append(append([]item{}, lists[0]...), lists[1]...))
 }
 
-// throttle is how long the upstream does not tell a whole list again.
+// throttle is how long the upstream refuses to send a whole list again.
 const throttle = 5 * time.Minute
 
-// keptList is a list that the upstream told.
+// keptList is a list that the upstream sent.
 type keptList struct {
 	items []item
 	at    time.Time
@@ -172,7 +172,7 @@ func readList(data json.RawMessage, t productType) ([]item, error) {
 			fault = err
 			continue
 		}
-		if l.SKU != "" && (l.Price.told || t == pasca) {
+		if l.SKU != "" && (l.Price.given || t == pasca) {
 			items = append(items, l.item(t))
 		}
 	}

@@ -17,7 +17,7 @@ type wanted struct {
 	Qty    money.Amount `json:"qty"`
 }
 
-// quote tells what an order costs. A prepaid price stands in the list; a bill
+// quote says what an order costs. A prepaid price is in the list; a bill
 // is asked for, under the reference that its payment must have.
 func (a *adapter) quote(ctx context.Context, q sdk.Quote) sdk.Quoted {
 	acc, err := a.account(q.Connection)

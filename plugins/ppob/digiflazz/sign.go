@@ -20,7 +20,7 @@ func (c credentials) sign(what string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// signed tells whether a webhook's body was signed with the account's secret.
+// signed reports whether a webhook's body was signed with the account's secret.
 func (c credentials) signed(header string, body []byte) bool {
 	digits, ok := strings.CutPrefix(header, "sha1=")
 	given, err := hex.DecodeString(digits)

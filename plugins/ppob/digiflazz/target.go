@@ -62,7 +62,7 @@ const (
 	anyForm   = billForm + "; with ,year behind it for property tax (PBB), and ,NIK for vehicle tax (SAMSAT)"
 )
 
-// formOf is the form of a bill's target, which its brand tells.
+// formOf is the form of a bill's target, which its brand decides.
 func formOf(brand string) string {
 	for _, word := range strings.Fields(strings.ToUpper(brand)) {
 		switch word {

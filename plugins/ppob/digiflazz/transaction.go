@@ -132,7 +132,7 @@ func (r reply) result() sdk.Result {
 	return sdk.DontKnow(r.blame, r.detail)
 }
 
-// cost adds what leaves the deposit, where it is told.
+// cost adds what leaves the deposit, where the upstream names it.
 func (r reply) cost(result sdk.Result) sdk.Result {
 	result.Amount = r.answer.Price.Amount
 	return result

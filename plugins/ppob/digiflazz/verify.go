@@ -29,17 +29,17 @@ func verify(ctx context.Context, c sdk.Connection) sdk.Result {
 	if p != nil {
 		return p.result()
 	}
-	var told struct {
+	var got struct {
 		answer
 		Deposit json.RawMessage `json:"deposit"`
 	}
-	if err := json.Unmarshal(data, &told); err != nil {
+	if err := json.Unmarshal(data, &got); err != nil {
 		return acc.client.garbled(m, err.Error()).result()
 	}
-	if len(told.Deposit) > 0 && told.RC == "" {
+	if len(got.Deposit) > 0 && got.RC == "" {
 		return sdk.Usable("") // the deposit may be none, and even below
 	}
-	r := acc.client.judge(m, told.answer, "")
+	r := acc.client.judge(m, got.answer, "")
 	if r.verdict == turnedAway {
 		return sdk.DidNotSend(r.blame, r.detail)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// bill is what an inquiry finds, as answers tell it.
+// bill is what an inquiry finds, as answers have it.
 type bill struct {
 	Name    string          `json:"customer_name"`
 	Admin   money.Amount    `json:"admin"`

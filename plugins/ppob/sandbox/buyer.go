@@ -25,7 +25,7 @@ func (b Buyer) Sign(about string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// account is a buyer's account as the books hold it.
+// account is a buyer's account as the state has it.
 type account struct {
 	Buyer
 	id      kit.AccountID

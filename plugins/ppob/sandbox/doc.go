@@ -1,6 +1,6 @@
-// Package sandbox owns a simulator of Digiflazz's API for buyers: balance,
-// price lists, prepaid and postpaid transactions, webhooks, and the public test
-// numbers. A purchase that was answered survives a kill, and the witness counts
-// each one that was really made. It must not import the gateway or the plugin's
-// adapter: what both would get wrong together, nobody would see.
+// Package sandbox simulates Digiflazz's API for buyers: balance, price lists,
+// prepaid and postpaid transactions, webhooks, and the public test numbers. An
+// answered purchase survives a kill, and the witness counts each purchase that was
+// made. It must not import the gateway or the plugin's adapter: a mistake that both
+// share would stay unseen.
 package sandbox

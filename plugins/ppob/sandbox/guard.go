@@ -123,6 +123,6 @@ func answer(w http.ResponseWriter, code int, data any) {
 func write(w http.ResponseWriter, code int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	// The caller may be gone; there is nobody left to tell.
+	// The caller may be gone; nobody is left to answer.
 	_ = json.NewEncoder(w).Encode(body)
 }

@@ -23,7 +23,7 @@ type Options struct {
 	// string, its samples are numbers.
 	PriceAsText bool
 	// AnnounceAll sends a webhook "create" for each purchase when it is made,
-	// beside the "update" that tells of a later result.
+	// beside the "update" for a later result.
 	AnnounceAll bool
 }
 

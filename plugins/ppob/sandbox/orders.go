@@ -125,7 +125,7 @@ func (s *Simulator) refund(o refundOrder) (any, error) {
 		return nil, kit.ErrUnknown
 	}
 	commit := s.become(p, stateRefunded, s.now())
-	told := s.tell(p)
+	answer := s.render(p)
 	s.mu.Unlock()
-	return told, commit.Wait()
+	return answer, commit.Wait()
 }

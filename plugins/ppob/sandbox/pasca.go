@@ -49,7 +49,7 @@ func (s *Simulator) inquire(c call) (any, error) {
 			return notice{}, nil, err
 		}
 		commit := s.env.Journal.Append(s.inquiryTopic.Entry(i))
-		n := s.tell(&purchase{
+		n := s.render(&purchase{
 			Account: c.account, Ref: c.Ref, SKU: c.SKU, Customer: c.Customer, Price: i.Price, Bill: &i.Bill,
 			State: stateSucceeded, Code: rcSuccess, balance: s.accounts[c.account].deposit,
 		})

@@ -63,7 +63,7 @@ var planEffects = []explained{
 	{planRefund, "Sukses at once, then taken back (rc 74) and its webhook"},
 }
 
-// valid tells whether there is such a plan.
+// valid reports whether there is such a plan.
 func (p plan) valid() bool {
 	_, isCode := p.code()
 	return isCode || slices.ContainsFunc(planEffects, func(e explained) bool { return e.plan == p })

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// buy buys a prepaid product, or tells what became of a purchase with the same
+// buy buys a prepaid product, or answers the status of a purchase with the same
 // ref_id: the request for both is one.
 func (s *Simulator) buy(c call) (any, error) {
 	return s.transact(c, func(now time.Time) (notice, func() error, error) {
@@ -24,13 +24,13 @@ func (s *Simulator) buy(c call) (any, error) {
 }
 
 // transact runs a step of /transaction under the lock, and answers once what
-// it tells is on disk.
+// it answers is on disk.
 func (s *Simulator) transact(c call, step func(now time.Time) (notice, func() error, error)) (any, error) {
 	if c.Ref == "" || c.SKU == "" || c.Customer == "" {
 		return nil, refuseBecause(rcPayload, "ref_id, buyer_sku_code dan customer_no wajib diisi")
 	}
 	s.mu.Lock()
-	told, wait, err := step(s.now())
+	answer, wait, err := step(s.now())
 	s.mu.Unlock()
 	if err == nil {
 		err = wait()
@@ -38,7 +38,7 @@ func (s *Simulator) transact(c call, step func(now time.Time) (notice, func() er
 	if err != nil {
 		return nil, err
 	}
-	return told, nil
+	return answer, nil
 }
 
 func (c call) ref() reference { return reference{c.account, c.Ref} }

@@ -111,7 +111,7 @@ func (s *Simulator) price(a money.Amount) any {
 	return a
 }
 
-// inquirePLN tells whose meter a number is.
+// inquirePLN finds the holder of a meter.
 func (s *Simulator) inquirePLN(c call) (any, error) {
 	if code := targetOfToken(c.Customer); code != rcSuccess {
 		return nil, refuse(code)

@@ -29,7 +29,7 @@ type product struct {
 	SellerOff bool   `json:"seller_off,omitempty"`
 }
 
-// pasca tells whether a product is a bill.
+// pasca reports whether a product is a bill.
 func (p *product) pasca() bool { return p.Kind == "" }
 
 // categoryPasca is the category of every bill.
@@ -179,7 +179,7 @@ func assign[T any](into, value *T) {
 	}
 }
 
-// matches tells whether a product is what a price list was asked for.
+// matches reports whether a product is what a price list was asked for.
 func (p *product) matches(q request) bool {
 	return p.pasca() == (q.Command == pascaList) &&
 		(q.Code == "" || q.Code == p.SKU) &&

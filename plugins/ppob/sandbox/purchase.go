@@ -11,7 +11,7 @@ import (
 // begins another one, which the witness shows as what it is: a second.
 const refLife = 90 * 24 * time.Hour
 
-// state is what a purchase has come to, in the books and in the witness.
+// state is the state of a purchase.
 type state string
 
 // The closed set of states.
@@ -32,7 +32,7 @@ type purchase struct {
 	Customer string        `json:"customer"`
 	Price    money.Amount  `json:"price"`
 	Bill     *bill         `json:"bill,omitempty"` // nil is prepaid
-	Serial   string        `json:"serial"`         // told once it has succeeded
+	Serial   string        `json:"serial"`         // shown once it has succeeded
 	Plan     plan          `json:"plan"`
 	HookURL  string        `json:"hook_url,omitempty"`
 	Created  time.Time     `json:"created"`
@@ -83,7 +83,7 @@ func (b *purchaseBook) current(ref reference, now time.Time) *purchase {
 	return nil
 }
 
-// applyPurchase writes an event into the books.
+// applyPurchase writes an event into the state.
 func (s *Simulator) applyPurchase(e purchaseEvent) {
 	if e.New != nil {
 		s.addPurchase(*e.New)
@@ -102,9 +102,9 @@ func (s *Simulator) applyPurchase(e purchaseEvent) {
 }
 
 func (s *Simulator) addPurchase(p purchase) {
-	book := &s.purchases
-	book.byID[p.ID], book.byRef[p.reference()] = &p, &p
-	book.all = append(book.all, &p)
+	index := &s.purchases
+	index.byID[p.ID], index.byRef[p.reference()] = &p, &p
+	index.all = append(index.all, &p)
 	if p.State != stateFailed {
 		s.pay(&p, p.Price, -1)
 	}
@@ -128,8 +128,8 @@ func (s *Simulator) pay(p *purchase, price money.Amount, pieces int64) {
 }
 
 // accept makes the purchase that a plan leads to, or refuses it. It returns
-// what the caller is told once wait says that it is on disk.
-func (s *Simulator) accept(p purchase, c call, now time.Time) (told notice, wait func() error, err error) {
+// what the caller is shown once wait says that it is on disk.
+func (s *Simulator) accept(p purchase, c call, now time.Time) (answer notice, wait func() error, err error) {
 	p.Code = p.Plan.first()
 	m := meanings[p.Code]
 	if !m.recorded {
@@ -149,11 +149,11 @@ func (s *Simulator) accept(p purchase, c call, now time.Time) (told notice, wait
 		entries = append(entries, s.news(&p, eventCreate, now)...)
 	}
 	commit := s.env.Journal.Append(entries...)
-	return s.tell(&p), commit.Wait, nil
+	return s.render(&p), commit.Wait, nil
 }
 
 // again answers a repeated request with what its purchase has come to.
-func (s *Simulator) again(p *purchase, c call, now time.Time) (told notice, wait func() error, err error) {
+func (s *Simulator) again(p *purchase, c call, now time.Time) (answer notice, wait func() error, err error) {
 	if p.SKU != c.SKU || p.Customer != c.Customer || (p.Bill != nil) != (c.Commands != "") {
 		return notice{}, nil, refuse(rcReference)
 	}
@@ -165,6 +165,6 @@ func (s *Simulator) again(p *purchase, c call, now time.Time) (told notice, wait
 		return notice{}, nil, refuse(rcPollLimit)
 	}
 	p.polled = now
-	// What is told must not be undone by a crash.
-	return s.tell(p), s.env.Journal.Sync, nil
+	// What is answered must not be undone by a crash.
+	return s.render(p), s.env.Journal.Sync, nil
 }

@@ -1,6 +1,6 @@
 package sandbox
 
-// status is a transaction's status as answers tell it.
+// status is a transaction's status as answers have it.
 type status string
 
 // The closed set of statuses.
@@ -43,7 +43,7 @@ const (
 // meaning is what a code says of a transaction.
 type meaning struct {
 	status status
-	// recorded tells that a transaction exists, so that its reference is used.
+	// recorded means that a transaction exists, so that its reference is used.
 	recorded bool
 	message  string
 }

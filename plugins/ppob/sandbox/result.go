@@ -39,8 +39,8 @@ type notice struct {
 	WA      string       `json:"wa"`
 }
 
-// tell renders a purchase as it is now.
-func (s *Simulator) tell(p *purchase) notice {
+// render renders a purchase as it is now.
+func (s *Simulator) render(p *purchase) notice {
 	m := meanings[p.Code]
 	n := notice{
 		Ref: p.Ref, Customer: p.Customer, SKU: p.SKU, bill: p.Bill, Message: m.message, Status: m.status, Code: p.Code,
@@ -70,7 +70,7 @@ func (s *Simulator) resultOf(id string) error {
 // codeOf is the code that a purchase has in a state it came to.
 var codeOf = map[state]rc{stateSucceeded: rcSuccess, stateFailed: rcFailed, stateRefunded: rcRefunded}
 
-// become moves a purchase to a state, together with the webhooks that tell it.
+// become moves a purchase to a state, together with its webhooks.
 func (s *Simulator) become(p *purchase, to state, at time.Time) kit.Commit {
 	after := *p
 	after.State, after.Code, after.balance = to, codeOf[to], s.accounts[p.Account].deposit
@@ -120,7 +120,7 @@ func (s *Simulator) results(p *purchase, at time.Time) []kit.Entry {
 	}
 }
 
-// news is a webhook that tells a purchase as it is.
+// news is a webhook with a purchase as it is.
 func (s *Simulator) news(p *purchase, event string, at time.Time) []kit.Entry {
 	return s.webhook(p, kit.Webhook{
 		Body: s.body(p), SignatureHeader: signatureHeader, At: at,
@@ -137,7 +137,7 @@ func (p *purchase) agent() string {
 
 func (s *Simulator) body(p *purchase) json.RawMessage {
 	// A notice is texts and numbers, which always can be written.
-	body, _ := json.Marshal(map[string]any{"data": s.tell(p)})
+	body, _ := json.Marshal(map[string]any{"data": s.render(p)})
 	return body
 }
 

@@ -14,7 +14,7 @@ import (
 // jakarta is where the upstream's days begin.
 var jakarta = time.FixedZone("WIB", 7*60*60)
 
-// Simulator is the upstream: its books in memory, its journal on disk.
+// Simulator is the upstream: its state in memory, its journal on disk.
 type Simulator struct {
 	env     *kit.Env
 	options Options
@@ -117,7 +117,7 @@ func (s *Simulator) balance(c call) (any, error) {
 	s.mu.Lock()
 	left := s.accounts[c.account].deposit
 	s.mu.Unlock()
-	// What is told must not be undone by a crash.
+	// What is answered must not be undone by a crash.
 	return map[string]any{"deposit": left}, s.env.Journal.Sync()
 }
 

@@ -78,7 +78,7 @@ func digitsOf(text string, count int) string {
 	return out.String()[:count]
 }
 
-// serial is the serial number of a prepaid purchase. A token's last parts tell
+// serial is the serial number of a prepaid purchase. A token's last parts name
 // how many kWh it is for, at 1,450 rupiah each.
 func (p *product) serial(ref string, at time.Time) string {
 	switch p.Category {

@@ -50,7 +50,7 @@ type event struct {
 	data                         object
 }
 
-// signed tells whether the signature is the account's.
+// signed reports whether the signature is the account's.
 func (e event) signed() bool {
 	mac := hmac.New(sha1.New, []byte(secret))
 	mac.Write(e.raw)

@@ -143,6 +143,6 @@ func answer(w http.ResponseWriter, at service, r result, message string, body fi
 	body["responseCode"], body["responseMessage"] = r.code(at), message
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(r.status())
-	// The caller may be gone; there is nobody left to tell.
+	// The caller may be gone; nobody is left to answer.
 	_ = json.NewEncoder(w).Encode(body)
 }

@@ -43,7 +43,7 @@ func (s *Simulator) Connect(key, token, base string) kit.Connection {
 	}
 	public, err := publicPEM(&s.key.PublicKey)
 	if err != nil {
-		s.env.Log.Error("the issuer's key can't be told", "err", err)
+		s.env.Log.Error("the issuer's key cannot be shown", "err", err)
 	}
 	c := credentials{
 		BaseURL: base, Dialect: s.options.Dialect, ClientID: a.ClientID, PartnerID: a.PartnerID, ChannelID: a.ChannelID,

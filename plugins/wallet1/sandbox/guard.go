@@ -48,7 +48,7 @@ func (s *Simulator) guard(at service, operation string, movesMoney bool, do hand
 		if err == nil {
 			res, body, err = do(r.Context(), c)
 		}
-		// What is told must not be undone by a crash, the external id included.
+		// What is answered must not be undone by a crash, the external id included.
 		// A transfer that was made has waited for itself.
 		if !movesMoney || err != nil {
 			if lost := s.env.Journal.Sync(); lost != nil {

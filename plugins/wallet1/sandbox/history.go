@@ -88,7 +88,7 @@ const (
 	maxPages = 1_000_000
 )
 
-// detail is a row as it is told.
+// detail is a row as it is answered.
 type detail struct {
 	DateTime string            `json:"dateTime"`
 	Amount   sum               `json:"amount"`
@@ -105,7 +105,7 @@ type source struct {
 	Amount sum    `json:"amount"`
 }
 
-func (r *row) tell() detail {
+func (r *row) render() detail {
 	status, direction := r.status, "DEBIT"
 	if status == "" {
 		status = rowDone
@@ -141,7 +141,7 @@ func (s *Simulator) history(_ context.Context, c *call) (result, fields, error) 
 	rows := c.wallet.between(from, to)
 	details := []detail{}
 	for i := len(rows) - 1 - page*size; i >= 0 && len(details) < size; i-- {
-		details = append(details, rows[i].tell())
+		details = append(details, rows[i].render())
 	}
 	s.mu.Unlock()
 	return resultOK, fields{"referenceNo": newID(), "partnerReferenceNo": reference, "detailData": details}, nil

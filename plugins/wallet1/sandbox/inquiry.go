@@ -14,7 +14,7 @@ var (
 	bankForm    = regexp.MustCompile(`^\d{3}$`)
 )
 
-// What DANA's paths want to be told about the money.
+// What DANA's paths want to know about the money.
 const (
 	fundTopup = "AGENT_TOPUP_FOR_USER_SETTLE"
 	fundBank  = "MERCHANT_WITHDRAW_FOR_CORPORATE"

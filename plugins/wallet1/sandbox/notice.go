@@ -11,7 +11,7 @@ import (
 // of the address that the account has registered.
 const noticePath = "/v1.0/debit/emoney/transfer-bank/notify.htm"
 
-// notice is what a merchant is told of a transfer to a bank.
+// notice is the notification of a transfer to a bank.
 type notice struct {
 	Ref         string `json:"originalPartnerReferenceNo"`
 	ID          string `json:"originalReferenceNo"`
@@ -59,7 +59,7 @@ func body(t *transfer) json.RawMessage {
 	return text
 }
 
-// webhook queues a notice. Nothing is queued about what nobody is told of:
+// webhook queues a notice. Nothing is queued where there is nobody to notify:
 // top-ups, and merchants who have said no or not where to.
 func (s *Simulator) webhook(t *transfer, hook kit.Webhook) []kit.Entry {
 	account, _ := s.env.Accounts.Get(t.Account)

@@ -171,9 +171,9 @@ func (s *Simulator) change(o outcomeOrder, fits func(*transfer) bool, to state) 
 		return nil, kit.ErrUnknown
 	}
 	commit := s.become(found, to)
-	told := found.standing(string(found.Service), false)
+	answer := found.statusAnswer(string(found.Service), false)
 	s.mu.Unlock()
-	return told, commit.Wait()
+	return answer, commit.Wait()
 }
 
 // plannedNext is an order for calls to come. It is forgotten at a restart, as

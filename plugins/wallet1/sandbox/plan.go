@@ -104,7 +104,7 @@ func (p plan) named(prefix string) (result, bool) {
 	return result(digits), ok && known
 }
 
-// valid tells whether there is such a plan to order.
+// valid reports whether there is such a plan to order.
 func (p plan) valid() bool {
 	if r, ok := p.named(refusing); ok {
 		return r.status() >= 400

@@ -50,7 +50,7 @@ func TestPlans(t *testing.T) {
 				if wrong := plan == "wrong_amount"; wrong != (value(top, "amount") == "100000.00") {
 					t.Errorf("answered %v", top)
 				}
-				if got := w.standing(); got != standingOf(c.before) {
+				if got := w.statuses(); got != bothSay(c.before) {
 					t.Errorf("before the delay: %s, want %s", got, c.before)
 				}
 				if bySelf {
@@ -60,7 +60,7 @@ func TestPlans(t *testing.T) {
 				w.silent()
 				w.clock.Advance(1)
 				w.settled()
-				if got := w.standing(); got != standingOf(c.after) {
+				if got := w.statuses(); got != bothSay(c.after) {
 					t.Errorf("after it: %s, want %s", got, c.after)
 				}
 				fee := money.Amount(2_500)
@@ -76,8 +76,8 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// standing is what both status calls say, with what is wrong about the amount.
-func (w *world) standing() string {
+// statuses is what both status calls say, with what is wrong about the amount.
+func (w *world) statuses() string {
 	w.t.Helper()
 	var out []string
 	for _, code := range []string{"38", "00"} {
@@ -92,7 +92,7 @@ func (w *world) standing() string {
 	return strings.Join(out, ", ")
 }
 
-func standingOf(each string) string { return each + ", " + each }
+func bothSay(each string) string { return each + ", " + each }
 
 // settled waits until what is due has happened to both transfers: their states
 // in the witness stop being what they were only once.

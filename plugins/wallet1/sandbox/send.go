@@ -16,7 +16,7 @@ func (s *Simulator) topup(ctx context.Context, c *call) (result, fields, error) 
 	t.To = f.matching("customerNumber", phoneForm)
 	f.text("customerName", 255, false)
 	t.Amount = f.amount("amount", 1)
-	if _, told := f.raw("feeAmount", false); told {
+	if _, given := f.raw("feeAmount", false); given {
 		f.amount("feeAmount", 0)
 	}
 	f.moment("transactionDate", s.now())
@@ -91,7 +91,7 @@ func (s *Simulator) send(ctx context.Context, c *call, o order) (result, fields,
 	return t.Plan.answer(), t.receipt(o.session, t.Plan == planWrongAmount), nil
 }
 
-// accept decides under the lock. What it returns is a copy, to be told once
+// accept decides under the lock. What it returns is a copy, to be answered once
 // wait says that it is on disk; made is false for one that was there before.
 func (s *Simulator) accept(c *call, o order) (t transfer, made bool, wait func() error, err error) {
 	s.mu.Lock()
@@ -181,7 +181,7 @@ func (s *Simulator) resultOf(id string) error {
 	return commit.Wait()
 }
 
-// become moves a transfer to a state, together with the notices that tell it.
+// become moves a transfer to a state, together with its notifications.
 func (s *Simulator) become(t *transfer, to state) kit.Commit {
 	now := s.now()
 	after := *t
@@ -190,7 +190,7 @@ func (s *Simulator) become(t *transfer, to state) kit.Commit {
 	return s.env.Journal.Append(append([]kit.Entry{change}, s.notices(&after, now)...)...)
 }
 
-// wrongAt tells whether a wrong amount is still being told at a moment.
+// wrongAt reports whether a wrong amount is still answered at a moment.
 func (t *transfer) wrongAt(now time.Time, delay time.Duration) bool {
 	return t.Plan == planWrongStatus || t.Plan == planWrongAmount && now.Before(t.Created.Add(delay))
 }

@@ -52,7 +52,7 @@ func symmetric(secret, text string, encoding Encoding) string {
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// symmetricFits compares a signature without telling how far it is right.
+// symmetricFits compares a signature in constant time.
 func symmetricFits(secret, text string, encoding Encoding, signature string) bool {
 	return subtle.ConstantTimeCompare([]byte(symmetric(secret, text, encoding)), []byte(signature)) == 1
 }

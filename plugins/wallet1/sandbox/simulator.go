@@ -16,7 +16,7 @@ import (
 // jakarta is where the upstream's days begin.
 var jakarta = time.FixedZone("WIB", 7*60*60)
 
-// Simulator is the upstream: its books in memory, its journal on disk.
+// Simulator is the upstream: its state in memory, its journal on disk.
 type Simulator struct {
 	env     *kit.Env
 	options Options

@@ -30,7 +30,7 @@ func (s *Simulator) status(c *call, of service, code string) (result, fields, er
 	found := t != nil && t.Account == c.wallet.id && t.Service == of && t.State != stateQueued && (ref == "" || t.Ref == ref)
 	var body fields
 	if found {
-		body = t.standing(code, t.wrongAt(s.now(), s.delay))
+		body = t.statusAnswer(code, t.wrongAt(s.now(), s.delay))
 	}
 	s.mu.Unlock()
 	if !found && !s.options.NotFoundAs07 {
@@ -45,8 +45,8 @@ func (s *Simulator) status(c *call, of service, code string) (result, fields, er
 	return resultOK, body, nil
 }
 
-// standing tells a transfer as it is.
-func (t *transfer) standing(code string, wrong bool) fields {
+// statusAnswer renders a transfer as it is.
+func (t *transfer) statusAnswer(code string, wrong bool) fields {
 	amount := t.Amount
 	if wrong {
 		amount *= wrongFactor

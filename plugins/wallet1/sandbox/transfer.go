@@ -19,7 +19,7 @@ const (
 	stateCancelled state = "05"
 	stateFailed    state = "06"
 	stateNotFound  state = "07"
-	// stateQueued is a transfer that was received and that nobody is told of
+	// stateQueued is a transfer that was received and that nobody is notified of
 	// yet: its money has not moved.
 	stateQueued state = "queued"
 )
@@ -58,11 +58,11 @@ type reference struct {
 
 func (t *transfer) reference() reference { return reference{t.Account, t.Ref} }
 
-// same tells whether two calls ask for the same. A destination tells the
+// same reports whether two calls ask for the same. A destination tells the
 // service, too.
 func (t *transfer) same(o *transfer) bool { return t.To == o.To && t.Amount == o.Amount }
 
-// open tells whether something can still become of it.
+// open reports whether something can still become of it.
 func (t *transfer) open() bool { return t.State == statePending || t.State == stateQueued }
 
 // transferEvent is a new transfer, or what became of one.
@@ -83,7 +83,7 @@ func newTransferBook() transferBook {
 	return transferBook{map[string]*transfer{}, map[reference]*transfer{}}
 }
 
-// applyTransfer writes an event into the books.
+// applyTransfer writes an event into the state.
 func (s *Simulator) applyTransfer(e transferEvent) {
 	if e.New != nil {
 		s.addTransfer(*e.New)

@@ -26,7 +26,7 @@ type Account struct {
 	PrivateKey string `json:"private_key"`
 }
 
-// wallet is an account as the books hold it.
+// wallet is an account as the state has it.
 type wallet struct {
 	Account
 	id      kit.AccountID

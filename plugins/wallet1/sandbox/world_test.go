@@ -248,7 +248,7 @@ func (w *world) silent() {
 	}
 }
 
-// signed tells whether a notice carries the issuer's signature.
+// signed reports whether a notice carries the issuer's signature.
 func (e event) signed(c *client) bool {
 	raw, err := base64.StdEncoding.DecodeString(e.header.Get("X-Signature"))
 	digest := sha256.Sum256(e.raw)

@@ -29,7 +29,7 @@ type account struct {
 // fundTypes are the provider's names for where the money comes from.
 type fundTypes struct{ wallet, bank string }
 
-// fees are what a merchant is told that a transfer costs.
+// fees are the fees of transfers that a merchant is shown.
 type fees struct{ wallet, bank money.Amount }
 
 const (

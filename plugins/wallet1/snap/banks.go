@@ -11,7 +11,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-// Bank is an entry of the list of banks: Value is its code.
+// Bank is a bank of the list: Value is its code.
 type Bank struct {
 	Value string `json:"value"`
 	Label string `json:"label"`

@@ -194,7 +194,7 @@ func (c *client) post(ctx context.Context, m message) (status int, answer []byte
 // cut judges a request that got no answer. One that was never given a
 // connection (no name, nobody there, no handshake, no time) did not go out.
 func (m message) cut(ctx context.Context, err error, connected bool) *problem {
-	p := &problem{class: unsent, blame: sdk.BlameUpstream, detail: m.tell(err.Error())}
+	p := &problem{class: unsent, blame: sdk.BlameUpstream, detail: m.describe(err.Error())}
 	if connected {
 		p.class = unlisted
 	}
@@ -206,11 +206,11 @@ func (m message) cut(ctx context.Context, err error, connected bool) *problem {
 
 // garbled is an answer that can't be believed.
 func (m message) garbled(why string) *problem {
-	return &problem{class: unlisted, blame: sdk.BlameUpstream, detail: m.tell(why)}
+	return &problem{class: unlisted, blame: sdk.BlameUpstream, detail: m.describe(why)}
 }
 
-// tell puts words to what came of a request, for operators.
-func (m message) tell(what string) string {
+// describe says what came of a request, for operators.
+func (m message) describe(what string) string {
 	text := "POST " + pathOf(m.path) + ": " + what
 	if m.externalID != "" {
 		text += " (X-EXTERNAL-ID " + m.externalID + ")"

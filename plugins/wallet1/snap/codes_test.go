@@ -187,7 +187,7 @@ func TestCodesOfStatus(t *testing.T) {
 			for _, operation := range []string{walletTransfer, bankTransfer} {
 				f := a.lookup(t.Context(), lookupOf(connect(t, up.url), operation))
 				if f.Status != want || f.Blame != blame {
-					t.Errorf("%s: %+v, want standing %v, blame %d", operation, f, want, blame)
+					t.Errorf("%s: %+v, want status %v, blame %d", operation, f, want, blame)
 				}
 			}
 		})

@@ -19,8 +19,8 @@ type sum struct {
 
 func sumOf(a money.Amount) sum { return sum{a.Decimal2(), rupiah} }
 
-// told is an amount that the upstream may tell.
-type told struct {
+// optionalAmount is an amount that the upstream may leave out.
+type optionalAmount struct {
 	money.Amount
 	currency string
 	is       bool
@@ -28,8 +28,8 @@ type told struct {
 
 // UnmarshalJSON reads whole rupiah written with or without two decimals. Any
 // other sum is an error: money is never guessed.
-func (t *told) UnmarshalJSON(data []byte) error {
-	*t = told{}
+func (t *optionalAmount) UnmarshalJSON(data []byte) error {
+	*t = optionalAmount{}
 	if string(data) == "null" {
 		return nil
 	}
@@ -50,12 +50,12 @@ func (t *told) UnmarshalJSON(data []byte) error {
 	if err != nil {
 		return err
 	}
-	*t = told{parsed, wire.Currency, true}
+	*t = optionalAmount{parsed, wire.Currency, true}
 	return nil
 }
 
-// isNot tells that an amount is told, and is not this many rupiah.
-func (t told) isNot(a money.Amount) bool {
+// isNot reports whether an amount is given and differs from this one.
+func (t optionalAmount) isNot(a money.Amount) bool {
 	return t.is && (t.Amount != a || t.currency != "" && t.currency != rupiah)
 }
 
@@ -74,7 +74,7 @@ func (t *text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// isNot tells that a number is told, and is not this one. Providers mask
+// isNot reports whether a number is given and differs from this one. Providers mask
 // numbers; what is not digits alone is not compared.
 func (t text) isNot(number string) bool {
 	return t != "" && strings.Trim(string(t), "0123456789") == "" && string(t) != number

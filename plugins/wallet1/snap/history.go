@@ -118,7 +118,7 @@ func (h *history) take(rows []mutation) {
 }
 
 // lastPage finds the last page of a window that has rows, before one that has
-// none. The upstream does not tell how many rows there are, so it is found by
+// none. The upstream does not say how many rows there are, so it is found by
 // halves.
 func (h *history) lastPage(ctx context.Context, w window, empty int) (number int, rows []mutation, p *problem) {
 	low := 0

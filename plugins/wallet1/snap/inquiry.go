@@ -16,21 +16,21 @@ type extra struct {
 	NeedNotify          bool   `json:"needNotify,omitempty"`
 }
 
-// holder is what an inquiry tells.
+// holder is what an inquiry answers.
 type holder struct {
 	name    string
 	session string // which the upstream may want to see again in the transfer
-	fee     told
+	fee     optionalAmount
 }
 
-// limits are the bounds of an amount, where the upstream tells them. What can't
+// limits are the bounds of an amount, where the upstream names them. What can't
 // be read bounds nothing: the transfer itself is judged by the upstream.
 type limits struct {
 	Min json.RawMessage `json:"minAmount"`
 	Max json.RawMessage `json:"maxAmount"`
 }
 
-// refuse tells that an amount is outside of the limits, which only those have
+// refuse says that an amount is outside of the limits, which only those have
 // who exist.
 func (l limits) refuse(a money.Amount) *sdk.Result {
 	var lacks string
@@ -49,7 +49,7 @@ func (l limits) refuse(a money.Amount) *sdk.Result {
 }
 
 func readLimit(raw json.RawMessage) money.Amount {
-	var limit told
+	var limit optionalAmount
 	if len(raw) == 0 || json.Unmarshal(raw, &limit) != nil {
 		return 0
 	}
@@ -72,11 +72,11 @@ func (acc *account) askWallet(ctx context.Context, reference, number string, a m
 		AdditionalInfo     extra  `json:"additionalInfo,omitzero"`
 	}
 	var answer struct {
-		CustomerNumber text `json:"customerNumber"`
-		CustomerName   text `json:"customerName"`
-		SessionID      text `json:"sessionId"`
-		Amount         told `json:"amount"`
-		FeeAmount      told `json:"feeAmount"`
+		CustomerNumber text           `json:"customerNumber"`
+		CustomerName   text           `json:"customerName"`
+		SessionID      text           `json:"sessionId"`
+		Amount         optionalAmount `json:"amount"`
+		FeeAmount      optionalAmount `json:"feeAmount"`
 		limits
 	}
 	p := acc.client.ask(ctx, question{
@@ -112,8 +112,8 @@ func (acc *account) askBank(ctx context.Context, reference string, to beneficiar
 		Account        text            `json:"beneficiaryAccountNumber"`
 		Name           text            `json:"beneficiaryAccountName"`
 		SessionID      text            `json:"sessionId"`
-		Amount         told            `json:"amount"`
-		FeeAmount      told            `json:"feeAmount"`
+		Amount         optionalAmount  `json:"amount"`
+		FeeAmount      optionalAmount  `json:"feeAmount"`
 		AdditionalInfo json.RawMessage `json:"additionalInfo"`
 		limits
 	}
@@ -145,14 +145,14 @@ func (acc *account) askBank(ctx context.Context, reference string, to beneficiar
 }
 
 // readFee reads the fee in additionalInfo, which may be of any form or missing.
-func readFee(additionalInfo json.RawMessage) (told, error) {
+func readFee(additionalInfo json.RawMessage) (optionalAmount, error) {
 	var members struct {
 		FeeAmount json.RawMessage `json:"feeAmount"`
 	}
 	if json.Unmarshal(additionalInfo, &members) != nil || len(members.FeeAmount) == 0 {
-		return told{}, nil //nolint:nilerr // what is of another form tells no fee
+		return optionalAmount{}, nil //nolint:nilerr // what has another form names no fee
 	}
-	var fee told
+	var fee optionalAmount
 	err := json.Unmarshal(members.FeeAmount, &fee)
 	return fee, err
 }

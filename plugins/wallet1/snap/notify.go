@@ -10,7 +10,7 @@ import (
 )
 
 // notify reads the notification of a bank transfer's end. Its age is not
-// judged: an old one that comes again tells the same fact again.
+// judged: an old one that comes again states the same fact again.
 func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledgement {
 	acc, err := a.account(n.Connection)
 	if err != nil {
@@ -23,7 +23,7 @@ func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledg
 	if err := json.Unmarshal(n.Body, &f); err != nil {
 		return answered(http.StatusBadRequest, clean("notification: "+err.Error(), []string{acc.client.secret}))
 	}
-	found := f.finding()
+	found := f.statusUpdate()
 	switch {
 	case f.PartnerReferenceNo == "", found.Status != sdk.StatusDone && found.Status != sdk.StatusFailed:
 		// Taken, or it would come again and again.
@@ -34,7 +34,7 @@ func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledg
 	return answered(http.StatusOK, "", found)
 }
 
-// confirm asks for the transfer that a notification calls done without telling
+// confirm asks for the transfer that a notification calls done without naming
 // how much it moved. Where the upstream does not say so yet, the notification
 // is to come again.
 func (acc *account) confirm(ctx context.Context, f fact) sdk.Acknowledgement {
@@ -54,7 +54,7 @@ func (acc *account) confirm(ctx context.Context, f fact) sdk.Acknowledgement {
 	return answered(http.StatusServiceUnavailable, "the status does not confirm the notification: "+found.Detail)
 }
 
-// genuineNotification tells whether the provider signed a notification for this
+// genuineNotification reports whether the provider signed a notification for this
 // account. One key may sign for all accounts, so the partner must be this one.
 func (acc *account) genuineNotification(n sdk.Notification) bool {
 	c := acc.client
@@ -76,7 +76,7 @@ func (acc *account) genuineNotification(n sdk.Notification) bool {
 }
 
 // answered is the answer that the upstream expects, in its own form.
-func answered(status int, detail string, findings ...sdk.StatusUpdate) sdk.Acknowledgement {
+func answered(status int, detail string, updates ...sdk.StatusUpdate) sdk.Acknowledgement {
 	type answer struct {
 		ResponseCode    string `json:"responseCode"`
 		ResponseMessage string `json:"responseMessage"`
@@ -92,5 +92,5 @@ func answered(status int, detail string, findings ...sdk.StatusUpdate) sdk.Ackno
 	if err != nil {
 		body = nil // cannot be: two strings
 	}
-	return sdk.Acknowledgement{Status: status, ContentType: "application/json", Body: body, Updates: findings, Detail: detail}
+	return sdk.Acknowledgement{Status: status, ContentType: "application/json", Body: body, Updates: updates, Detail: detail}
 }

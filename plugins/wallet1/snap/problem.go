@@ -38,7 +38,7 @@ func judge(s service, m message, status int, answer []byte) *problem {
 	}
 	p := &problem{
 		service: s, class: why.class, text: why.text,
-		detail: m.tell(strings.TrimSpace(fmt.Sprintf("%d %s %s [%s]", status, h.Code, h.Message, why.text))),
+		detail: m.describe(strings.TrimSpace(fmt.Sprintf("%d %s %s [%s]", status, h.Code, h.Message, why.text))),
 	}
 	if p.class == malformed {
 		p.blameField(string(h.Message))
@@ -56,7 +56,7 @@ func judge(s service, m message, status int, answer []byte) *problem {
 
 // meaning is what an answer means to a service: its code, where it has one of
 // this service that agrees with the HTTP status. Some issuers answer everything
-// with 200 and tell the rest by the code. Of 401 and 429 the answer may be a
+// with 200 and say the rest by the code. Of 401 and 429 the answer may be a
 // gateway's that knows no services, or no codes.
 func meaning(s service, status int, code string) reason {
 	http3 := strconv.Itoa(status)

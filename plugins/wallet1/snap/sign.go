@@ -133,7 +133,7 @@ func (s signer) mac(text string) []byte {
 	return mac.Sum(nil)
 }
 
-// genuine tells whether the provider signed something: with its own key, or
+// genuine reports whether the provider signed something: with its own key, or
 // with the secret that it shares with this account alone. A body counts as it
 // came and as the standard has it, without white space.
 func (s signer) genuine(signature string, what signed) bool {

@@ -21,9 +21,9 @@ const (
 	statusNotFound  = "07"
 )
 
-// standings are what the words mean. Refunded money is back, so the transfer
-// failed; where it was done before, that is a reversal.
-var standings = map[string]sdk.Status{
+// statuses maps latestTransactionStatus to a status. Refunded money is back, so the
+// transfer failed; where it was done before, that is a reversal.
+var statuses = map[string]sdk.Status{
 	statusSuccess:   sdk.StatusDone,
 	statusInitiated: sdk.StatusPending,
 	statusPaying:    sdk.StatusPending,
@@ -37,32 +37,32 @@ var standings = map[string]sdk.Status{
 // fact is what the upstream says of one transfer, in a status or a
 // notification.
 type fact struct {
-	PartnerReferenceNo text   `json:"originalPartnerReferenceNo"`
-	ReferenceNo        text   `json:"originalReferenceNo"`
-	Status             text   `json:"latestTransactionStatus"`
-	Amount             told   `json:"amount"`
-	FinishedTime       moment `json:"finishedTime"`
-	TransactionDate    moment `json:"transactionDate"`
+	PartnerReferenceNo text           `json:"originalPartnerReferenceNo"`
+	ReferenceNo        text           `json:"originalReferenceNo"`
+	Status             text           `json:"latestTransactionStatus"`
+	Amount             optionalAmount `json:"amount"`
+	FinishedTime       moment         `json:"finishedTime"`
+	TransactionDate    moment         `json:"transactionDate"`
 }
 
-// finding is what a fact says of the movement. Its event id is made of what
-// every telling of it has, so that one fact is one, however it is told.
-func (f fact) finding() sdk.StatusUpdate {
-	standing, known := standings[string(f.Status)]
+// statusUpdate is what a fact says of the movement. Its event id is made of
+// what every message about the fact has, so a fact keeps its id however it arrives.
+func (f fact) statusUpdate() sdk.StatusUpdate {
+	status, known := statuses[string(f.Status)]
 	switch {
 	case !known:
-		return sdk.NoWord(sdk.BlameUpstream, "the upstream tells no known latestTransactionStatus")
-	case standing == sdk.StatusNotFound:
+		return sdk.NoStatus(sdk.BlameUpstream, "the upstream tells no known latestTransactionStatus")
+	case status == sdk.StatusNotFound:
 		return sdk.StatusUpdate{Status: sdk.StatusNotFound, Detail: "latestTransactionStatus 07"}
 	}
 	found := sdk.StatusUpdate{
 		Reference:         string(f.PartnerReferenceNo),
 		ProviderReference: string(f.ReferenceNo),
-		Status:            standing,
+		Status:            status,
 		Amount:            f.Amount.Amount,
 		Currency:          cmp.Or(f.Amount.currency, rupiah),
 	}
-	if standing != sdk.StatusPending {
+	if status != sdk.StatusPending {
 		found.EventID = found.Reference + "-" + string(f.Status)
 		found.At = f.FinishedTime.Time
 		if found.At.IsZero() {
@@ -83,7 +83,7 @@ type asked struct {
 	amount            money.Amount // 0 where it is not known
 }
 
-// status asks how a transfer stands (services 39, and 00 or 36).
+// status asks for the status of a transfer (services 39, and 00 or 36).
 func (acc *account) status(ctx context.Context, about asked) sdk.StatusUpdate {
 	type request struct {
 		PartnerReferenceNo string `json:"originalPartnerReferenceNo"`
@@ -93,23 +93,23 @@ func (acc *account) status(ctx context.Context, about asked) sdk.StatusUpdate {
 	body := request{PartnerReferenceNo: about.reference, ReferenceNo: about.providerReference, ServiceCode: about.service.original()}
 	var answer fact
 	if p := acc.client.ask(ctx, question{service: about.service, body: body, into: &answer}); p != nil {
-		return p.finding()
+		return p.statusUpdate()
 	}
 	if answer.PartnerReferenceNo == "" {
 		answer.PartnerReferenceNo = text(about.reference) // what was asked for is what is answered
 	}
 	if string(answer.PartnerReferenceNo) != about.reference {
-		return sdk.NoWord(sdk.BlameUpstream, "the status is of another originalPartnerReferenceNo")
+		return sdk.NoStatus(sdk.BlameUpstream, "the status is of another originalPartnerReferenceNo")
 	}
 	answer.ReferenceNo = cmp.Or(answer.ReferenceNo, text(about.providerReference))
 	if !answer.Amount.is {
-		// Not every issuer tells it. The reference is ours, and moves this amount.
+		// Not every issuer names it. The reference is ours, and moves this amount.
 		answer.Amount.Amount = about.amount
 	}
-	return answer.finding()
+	return answer.statusUpdate()
 }
 
-// original is the service code of the transfer that a status service tells of.
+// original is the service code of the transfer that a status service is about.
 func (s service) original() string {
 	switch s {
 	case topUpStatus:
@@ -120,19 +120,19 @@ func (s service) original() string {
 	return bankStatus.code
 }
 
-// finding is what a lookup says of the problem. Only the upstream's own word
+// statusUpdate is what a lookup says of the problem. Only the upstream's own word
 // that it has nothing counts as not found.
-func (p *problem) finding() sdk.StatusUpdate {
+func (p *problem) statusUpdate() sdk.StatusUpdate {
 	if p.class == missing {
 		return sdk.StatusUpdate{Status: sdk.StatusNotFound, Detail: p.detail}
 	}
-	return sdk.NoWord(p.blame, p.detail)
+	return sdk.NoStatus(p.blame, p.detail)
 }
 
 func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	acc, err := a.account(l.Connection)
 	if err != nil {
-		return sdk.NoWord(sdk.BlameAccount, err.Error())
+		return sdk.NoStatus(sdk.BlameAccount, err.Error())
 	}
 	about := asked{topUpStatus, l.Reference, l.ProviderReference, l.Amount}
 	switch l.Operation {
@@ -140,7 +140,7 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	case bankTransfer:
 		about.service = acc.bankStatus
 	default:
-		return sdk.NoWord(sdk.BlameNone, "this plugin moves no money by "+l.Operation)
+		return sdk.NoStatus(sdk.BlameNone, "this plugin moves no money by "+l.Operation)
 	}
 	return acc.status(ctx, about)
 }

@@ -87,7 +87,7 @@ func TestFiguresOfAStatus(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		answer   string
-		standing sdk.Status
+		status   sdk.Status
 		amount   money.Amount
 		currency string
 	}{
@@ -104,7 +104,7 @@ func TestFiguresOfAStatus(t *testing.T) {
 	} {
 		up := newStub(t, map[string][]reply{topUpStatusPath: {coded(200, "2003900", c.answer)}})
 		f := newAdapter(t).lookup(t.Context(), lookupOf(connect(t, up.url), walletTransfer))
-		if f.Status != c.standing || f.Amount != c.amount || f.Currency != c.currency {
+		if f.Status != c.status || f.Amount != c.amount || f.Currency != c.currency {
 			t.Errorf("%s: %+v", name, f)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 const (
 	// tokenTimeout bounds one request for a token, whoever waits for it.
 	tokenTimeout = 10 * time.Second
-	// standardLife is how long a token lives where its answer does not tell.
+	// standardLife is how long a token lives where its answer does not say.
 	standardLife = 15 * time.Minute
 	maxLife      = 24 * time.Hour
 	// maxMargin is how long before its end a token is no longer used; of one that

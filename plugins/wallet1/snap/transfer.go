@@ -32,9 +32,9 @@ type agreed struct {
 	Phone   string       `json:"phone,omitempty"`   // of a wallet, 628…
 	Bank    string       `json:"bank,omitempty"`    // of a bank account: three digits
 	Account string       `json:"account,omitempty"` // likewise
-	Name    string       `json:"name"`              // as the upstream told it
+	Name    string       `json:"name"`              // as the upstream named it
 	Session string       `json:"session,omitempty"`
-	Fee     money.Amount `json:"fee,omitzero"` // as the upstream told it
+	Fee     money.Amount `json:"fee,omitzero"` // as the upstream named it
 }
 
 // destination names the receiver in one form, however the caller writes it.
@@ -85,8 +85,8 @@ func (a *adapter) quoteBank(ctx context.Context, q sdk.Quote) sdk.Quoted {
 	return found.quoted(body.Amount, acc.fees.bank, agreed{Bank: to.bank.clearingCode(), Account: to.account})
 }
 
-// quoted is the price of a transfer: what the merchant is told that it costs,
-// and beside it what the upstream tells, which may be nothing.
+// quoted is the quote of a transfer: the fee that the merchant is shown, and the
+// cost with the upstream's own fee, where the upstream names one.
 func (h holder) quoted(a, fee money.Amount, about agreed) sdk.Quoted {
 	about.Name, about.Session, about.Fee = h.name, h.session, h.fee.Amount
 	q := sdk.Quoted{Outcome: sdk.Done, Price: a, Fee: fee, Name: h.name, Destination: about.destination()}
@@ -191,21 +191,21 @@ func (a *adapter) sendToBank(ctx context.Context, call sdk.Call) sdk.Result {
 	}})
 }
 
-// sent is the data of a transfer, in results and findings.
+// sent is the data of a transfer, in results and status updates.
 type sent struct {
 	ReferenceNo string `json:"referenceNo,omitempty"`
 }
 
 // transfer moves the money, under the gateway's reference, and judges the
 // answer. A success that is not about what was asked for proves nothing: a
-// lookup will tell.
+// lookup will find out.
 func (acc *account) transfer(ctx context.Context, call sdk.Call, receiver string, q question) sdk.Result {
 	var answer struct {
-		ReferenceNo        text `json:"referenceNo"`
-		PartnerReferenceNo text `json:"partnerReferenceNo"`
-		CustomerNumber     text `json:"customerNumber"` // of a bank transfer the payer's
-		Account            text `json:"beneficiaryAccountNumber"`
-		Amount             told `json:"amount"`
+		ReferenceNo        text           `json:"referenceNo"`
+		PartnerReferenceNo text           `json:"partnerReferenceNo"`
+		CustomerNumber     text           `json:"customerNumber"` // of a bank transfer the payer's
+		Account            text           `json:"beneficiaryAccountNumber"`
+		Amount             optionalAmount `json:"amount"`
 	}
 	q.sendBy, q.into = call.SendBy, &answer
 	p := acc.client.ask(ctx, q)

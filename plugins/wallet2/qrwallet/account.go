@@ -37,8 +37,8 @@ type account struct {
 	terminal  string    // likewise, "" where the code names none
 	terminals terminals // whose rows are ours, as the cursor has it
 	zone      *time.Location
-	late      time.Duration // a report tells of all that was so long before its time
-	books     source
+	late      time.Duration // a report has every payment made this long before its time
+	reports   source
 }
 
 // name is what the account is called, the same for every code that pays it. All
@@ -75,7 +75,7 @@ func open(c sdk.Connection) (account, error) {
 	if a.late, err = lateness(given.ReportsLate); err != nil {
 		return account{}, err
 	}
-	a.books, err = sourceOf(given.Reports)
+	a.reports, err = sourceOf(given.Reports)
 	return a, err
 }
 

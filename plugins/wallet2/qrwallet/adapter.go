@@ -37,12 +37,12 @@ func create(_ context.Context, c sdk.Call) sdk.Result {
 	return sdk.Accepted("", time.Time{}, code)
 }
 
-// lookup tells the same code again. Whether it was paid is in the statement
+// lookup answers the same code again. Whether it was paid is in the statement
 // alone, so it is always pending.
 func lookup(_ context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	a, err := open(l.Connection)
 	if err != nil {
-		return sdk.NoWord(sdk.BlameAccount, err.Error())
+		return sdk.NoStatus(sdk.BlameAccount, err.Error())
 	}
 	code, err := a.codeFor(l.Amount)
 	if err != nil {
@@ -78,7 +78,7 @@ func verify(ctx context.Context, c sdk.Connection) sdk.Result {
 func statement(ctx context.Context, s sdk.Statement) sdk.StatementPage {
 	a, err := open(s.Connection)
 	if err != nil {
-		return sdk.NoReport(sdk.BlameAccount, err.Error())
+		return sdk.NoStatement(sdk.BlameAccount, err.Error())
 	}
 	return a.read(ctx, s.Cursor, s.Limit)
 }

@@ -1,5 +1,5 @@
-// Package qrwallet is the adapter to a merchant wallet that has nothing but a
-// printed QR code and settlement reports. It turns the code into one per sale,
-// and reads reports, which come as CSV, into entries of a statement. It must
-// keep nothing and decide nothing: which sale a row pays is the gateway's word.
+// Package qrwallet is the adapter to a merchant wallet that offers only a printed QR
+// code and settlement reports. It makes a code for each sale, and reads CSV reports
+// into statement lines. It must keep nothing and match nothing: the gateway decides
+// which sale a line pays.
 package qrwallet

@@ -29,26 +29,26 @@ const (
 
 var (
 	required = []string{columnID, columnTime, columnAmount, columnMerchant, columnStatus}
-	told     = []string{"rrn", "issuer", columnTerminal, "fee", "net_amount"} // to operators
+	details  = []string{"rrn", "issuer", columnTerminal, "fee", "net_amount"} // for operators
 )
 
 const (
-	maxID   = 128 // of a settlement, in bytes
-	maxTold = 64  // of another field
+	maxID     = 128 // of a settlement, in bytes
+	maxDetail = 64  // of another field
 )
 
-// standing is what a status says of the money.
-type standing int
+// effect is what a status means for the money.
+type effect int
 
 const (
-	arrived standing = iota + 1
-	takenBack
+	arrived effect = iota + 1
+	reversed
 	nothing // no money moved, or not yet
 )
 
-var statuses = map[string]standing{
+var statuses = map[string]effect{
 	"SETTLED": arrived, "SUCCESS": arrived, "PAID": arrived,
-	"REVERSED": takenBack, "REFUNDED": takenBack,
+	"REVERSED": reversed, "REFUNDED": reversed,
 	"PENDING": nothing, "WAITING": nothing, "FAILED": nothing,
 }
 
@@ -66,15 +66,14 @@ type part struct{ after, limit int }
 
 // row is one that says something of the account.
 type row struct {
-	entry sdk.StatementLine
-	end   int
+	line sdk.StatementLine
+	end  int
 }
 
 var byteOrderMark = []byte("\ufeff")
 
-// parse reads a document and judges all of it, whatever part is wanted. What
-// follows the last line break is left for later: nobody can tell half a line
-// from a whole one.
+// parse reads a document and checks all of it, whatever part is wanted. What
+// follows the last line break is left for later: it may be half a line.
 func (a account) parse(name string, body []byte, wanted part) (report, error) {
 	whole := body[:bytes.LastIndexByte(body, '\n')+1]
 	found := report{end: len(whole), half: len(whole) < len(body)}
@@ -114,7 +113,7 @@ func (a account) parse(name string, body []byte, wanted part) (report, error) {
 
 // take reads a row, and keeps it where it is ours and wanted.
 func (a account) take(found *report, f fields, end int, wanted part) error {
-	entry, ours, err := a.readRow(f)
+	line, ours, err := a.readRow(f)
 	if err != nil || !ours || end <= wanted.after {
 		return err
 	}
@@ -122,8 +121,8 @@ func (a account) take(found *report, f fields, end int, wanted part) error {
 		found.more = true
 		return nil
 	}
-	entry.Data, err = f.data()
-	found.rows = append(found.rows, row{entry, end})
+	line.Data, err = f.data()
+	found.rows = append(found.rows, row{line, end})
 	return err
 }
 
@@ -143,9 +142,9 @@ func (f fields) get(column string) string {
 
 func (f fields) data() (json.RawMessage, error) {
 	data := map[string]string{}
-	for _, column := range told {
+	for _, column := range details {
 		if value := f.get(column); value != "" {
-			data[column] = strings.ToValidUTF8(value[:min(len(value), maxTold)], "")
+			data[column] = strings.ToValidUTF8(value[:min(len(value), maxDetail)], "")
 		}
 	}
 	return json.Marshal(data)
@@ -179,34 +178,34 @@ func readHeader(record []string) (map[string]int, error) {
 // readRow reads what a row says of the account. Rows of other merchants and
 // terminals, and rows without money, are not ours; that money was taken back is, of
 // any terminal that once was, whenever that happens.
-func (a account) readRow(f fields) (entry sdk.StatementLine, ours bool, err error) {
+func (a account) readRow(f fields) (line sdk.StatementLine, ours bool, err error) {
 	status, ok := statuses[strings.ToUpper(f.get(columnStatus))]
 	if !ok {
-		return entry, false, fmt.Errorf("%s: %q is not known", columnStatus, f.get(columnStatus))
+		return line, false, fmt.Errorf("%s: %q is not known", columnStatus, f.get(columnStatus))
 	}
 	terminal := f.get(columnTerminal)
 	if f.get(columnMerchant) != a.merchant || status == nothing || !a.terminals.ours(terminal, time.Time{}) {
-		return entry, false, nil
+		return line, false, nil
 	}
 	id := f.get(columnID)
 	if id == "" || len(id) > maxID {
-		return entry, false, fmt.Errorf("%s: must have 1 to %d characters", columnID, maxID)
+		return line, false, fmt.Errorf("%s: must have 1 to %d characters", columnID, maxID)
 	}
-	entry = sdk.StatementLine{ID: id, Reference: id, Currency: strings.ToUpper(f.get(columnCurrency))}
-	if entry.Currency == "" {
-		entry.Currency = currency
+	line = sdk.StatementLine{ID: id, Reference: id, Currency: strings.ToUpper(f.get(columnCurrency))}
+	if line.Currency == "" {
+		line.Currency = currency
 	}
-	if status == takenBack {
+	if status == reversed {
 		// A report may repeat the row that paid with another status.
-		entry.ID, entry.Reversed = id+"/reversed", true
+		line.ID, line.Reversed = id+"/reversed", true
 	}
-	if entry.Amount, err = money.Parse(f.get(columnAmount)); err != nil || entry.Amount < 1 {
-		return entry, false, fmt.Errorf("%s: must be whole rupiah above zero", columnAmount)
+	if line.Amount, err = money.Parse(f.get(columnAmount)); err != nil || line.Amount < 1 {
+		return line, false, fmt.Errorf("%s: must be whole rupiah above zero", columnAmount)
 	}
-	if entry.At, err = readTime(f.get(columnTime), a.zone); err != nil {
-		return entry, false, err
+	if line.At, err = readTime(f.get(columnTime), a.zone); err != nil {
+		return line, false, err
 	}
-	return entry, entry.Reversed || a.terminals.ours(terminal, entry.At), nil
+	return line, line.Reversed || a.terminals.ours(terminal, line.At), nil
 }
 
 var timeForms = []string{"2006-01-02 15:04:05", time.RFC3339, "2006-01-02T15:04:05"}

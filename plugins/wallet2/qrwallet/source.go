@@ -22,7 +22,7 @@ const (
 
 // source is where an account's reports are.
 type source interface {
-	// list tells what is there, in the order of names.
+	// list returns the files, in the order of their names.
 	list(ctx context.Context) ([]file, error)
 }
 
@@ -131,14 +131,14 @@ func stampOf(name string) time.Time {
 	return at
 }
 
-// earlier is the first of two times, zero where the one that is told is. A file of
+// earlier is the first of two times, zero where the given one is. A file of
 // an hour may have its name before the hour is over, and be added to in it: it
 // knows nothing of what came after it was written.
-func earlier(told, bound time.Time) time.Time {
-	if told.After(bound) {
+func earlier(given, bound time.Time) time.Time {
+	if given.After(bound) {
 		return bound
 	}
-	return told
+	return given
 }
 
 // remote is one document, the whole report up to now.

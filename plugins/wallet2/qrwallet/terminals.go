@@ -14,7 +14,7 @@ const leftFor = 24 * time.Hour
 // to another: never from the one that it has. One without a name is any.
 type terminals map[string]time.Time
 
-// ours tells whether a row of a terminal, of some time, is ours. A row that names
+// ours reports whether a row of a terminal, of some time, is ours. A row that names
 // no terminal is of each.
 func (t terminals) ours(name string, at time.Time) bool {
 	for known, left := range t {

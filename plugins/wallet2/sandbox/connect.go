@@ -73,8 +73,8 @@ func (s *Simulator) Connect(key, token, _ string) kit.Connection {
 // times of payments are whole seconds, and a row is written a moment after.
 const slack = 5 * time.Second
 
-// lateness is how late rows may be, as the connection tells it, within what a
-// connection may tell.
+// lateness is how late rows may be, as the connection says, within what a
+// connection may say.
 func (s *Simulator) lateness() string {
 	late := min(s.options.Late+slack, 2*time.Hour).Round(time.Second)
 	return fmt.Sprintf("%ds", int(late.Seconds()))

@@ -10,7 +10,7 @@ import (
 	kit "github.com/seed-f006e74d/gerbang/sdk/sandbox"
 )
 
-// Simulator is the upstream: its books in memory, its journal on disk, and its
+// Simulator is the upstream: its state in memory, its journal on disk, and its
 // reports beside the journal.
 type Simulator struct {
 	env     *kit.Env
@@ -22,7 +22,7 @@ type Simulator struct {
 	reversalTopic *kit.Topic[reversal]
 	reportTopic   *kit.Topic[reported]
 
-	// mu guards the books. The apply functions run under it, or in Replay.
+	// mu guards the state. The apply functions run under it, or in Replay.
 	mu       sync.Mutex
 	accounts map[string]*account // by merchant id
 	payments map[string]payment  // by settlement id
@@ -59,7 +59,7 @@ func New(env *kit.Env, options Options) (*Simulator, error) {
 // Handler serves nothing: such a wallet has no API.
 func (s *Simulator) Handler() http.Handler { return http.NotFoundHandler() }
 
-// Describe tells no page to pay on and no magic value: codes alone are paid.
+// Describe has no payment page and no magic values: only codes are paid.
 func (s *Simulator) Describe(string) kit.Description {
 	return kit.Description{Magic: []kit.Magic{}, Prefixes: []string{}}
 }

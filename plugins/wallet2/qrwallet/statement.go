@@ -20,8 +20,8 @@ const (
 	// unendedFor is how long the last line of a report may lack its end before
 	// nobody is writing it any more.
 	unendedFor = 10 * time.Minute
-	// maxEntries keeps a report well below the largest message.
-	maxEntries = 4000
+	// maxLines keeps a page well below the largest message.
+	maxLines = 4000
 )
 
 // mark is how far a file was read. A cursor has the marks of all files that are
@@ -64,13 +64,13 @@ type reading struct {
 	open    bool // something was left unread, so nothing is complete
 }
 
-// read reads the books from a cursor on. A report that can't be read holds up no
+// read reads a page of the statement from a cursor on. A report that can't be read holds up no
 // other; but while there is one nothing is complete, for it may hold any row.
 func (a account) read(ctx context.Context, from string, limit int) sdk.StatementPage {
-	if limit < 1 || limit > maxEntries {
-		limit = maxEntries
+	if limit < 1 || limit > maxLines {
+		limit = maxLines
 	}
-	files, err := a.books.list(ctx)
+	files, err := a.reports.list(ctx)
 	if err != nil {
 		return unread(err)
 	}
@@ -92,11 +92,11 @@ func (a account) read(ctx context.Context, from string, limit int) sdk.Statement
 			break
 		}
 	}
-	return r.report()
+	return r.page()
 }
 
-// unread is the report of books that can't be used as they are.
-func unread(err error) sdk.StatementPage { return sdk.NoReport(blameOf(err), err.Error()) }
+// unread is the page of a statement that can't be read.
+func unread(err error) sdk.StatementPage { return sdk.NoStatement(blameOf(err), err.Error()) }
 
 func blameOf(err error) sdk.Blame {
 	if _, ok := errors.AsType[unreachable](err); ok {
@@ -105,8 +105,7 @@ func blameOf(err error) sdk.Blame {
 	return sdk.BlameAccount
 }
 
-// refuse leaves a file as it was before, and tells what is wrong with the first of
-// those.
+// refuse leaves a file unread, and reports the fault of the first such file.
 func (r *reading) refuse(f file, err error) {
 	r.open = true
 	r.keep([]file{f})
@@ -127,7 +126,7 @@ func (r *reading) keep(files []file) {
 	}
 }
 
-// file reads on in one file, and tells whether the answer is full before it ends.
+// file reads on in one file, and reports whether the answer is full before it ends.
 func (r *reading) file(f file) (full bool, err error) {
 	if f.until.After(r.until) {
 		r.until = f.until
@@ -139,7 +138,7 @@ func (r *reading) file(f file) (full bool, err error) {
 	}
 	body, err := f.read()
 	if errors.Is(err, fs.ErrNotExist) {
-		r.open = true // taken away meanwhile; the next list tells what is left
+		r.open = true // taken away meanwhile; the next list has what is left
 		return false, nil
 	}
 	if err != nil {
@@ -155,7 +154,7 @@ func (r *reading) file(f file) (full bool, err error) {
 	}
 	reached := start
 	for _, row := range content.rows {
-		r.answer.Lines = append(r.answer.Lines, row.entry)
+		r.answer.Lines = append(r.answer.Lines, row.line)
 		reached = row.end
 	}
 	if content.more {
@@ -177,10 +176,10 @@ func (r *reading) file(f file) (full bool, err error) {
 	return false, nil
 }
 
-// report is what the walk has found.
-func (r *reading) report() sdk.StatementPage {
+// page is what the walk has found.
+func (r *reading) page() sdk.StatementPage {
 	if r.answer.Blame != sdk.BlameNone && len(r.answer.Lines) == 0 {
-		return sdk.NoReport(r.answer.Blame, r.answer.Detail) // there is nothing new beside what is broken
+		return sdk.NoStatement(r.answer.Blame, r.answer.Detail) // there is nothing new beside what is broken
 	}
 	r.answer.Known, r.answer.Cursor = true, cursor{Terminals: r.account.terminals, Files: r.after}.String()
 	if complete := !r.answer.More && !r.open; complete && !r.until.IsZero() {

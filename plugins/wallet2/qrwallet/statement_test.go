@@ -301,7 +301,7 @@ func TestLargeReports(t *testing.T) {
 			}
 			seen++
 		}
-		if !r.Known || len(r.Lines) > maxEntries {
+		if !r.Known || len(r.Lines) > maxLines {
 			t.Fatalf("a page of %d, %s", len(r.Lines), r.Detail)
 		}
 		cursor, more = r.Cursor, r.More
@@ -327,7 +327,7 @@ func TestAFileThatGoesAwayIsNoFault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.books = vanishing{directory(b.dir)}
+	a.reports = vanishing{directory(b.dir)}
 	if r := a.read(t.Context(), "", 10); !r.Known || len(r.Lines) > 0 || r.More || !r.Through.IsZero() {
 		t.Errorf("got %+v", r)
 	}

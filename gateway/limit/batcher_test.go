@@ -15,9 +15,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
-// books is Counts in memory, as the contract has it. Its before and after may fail
+// memoryStore is a Store in memory, as the contract has it. Its before and after may fail
 // a batch, before and after it was counted.
-type books struct {
+type memoryStore struct {
 	mu            sync.Mutex
 	used          map[Usage]int64
 	marks         map[mark][2]int64 // batch, taken
@@ -30,33 +30,33 @@ type mark struct {
 	replica string
 }
 
-func newBooks() *books {
-	return &books{used: map[Usage]int64{}, marks: map[mark][2]int64{}, before: fine, after: fine}
+func newMemoryStore() *memoryStore {
+	return &memoryStore{used: map[Usage]int64{}, marks: map[mark][2]int64{}, before: fine, after: fine}
 }
 
 func fine() error { return nil }
 
 // be sets how batches fail from now on.
-func (b *books) be(before, after func() error) {
+func (b *memoryStore) be(before, after func() error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.before, b.after = before, after
 }
 
-func (b *books) TakeUsage(
+func (b *memoryStore) TakeUsage(
 	_ context.Context, owner movement.Owner, name, period, replica string, batch, want, limit int64,
 ) (taken, used int64, err error) {
 	u := Usage{Key: Key{Merchant: owner.MerchantID, Mode: owner.Mode, Name: name}, Period: period}
 	return b.count(mark{u, replica}, batch, &b.takes, func() int64 { return max(0, min(want, limit-b.used[u])) })
 }
 
-func (b *books) UsedOf(_ context.Context, owner movement.Owner, name, period string) (int64, error) {
+func (b *memoryStore) UsedOf(_ context.Context, owner movement.Owner, name, period string) (int64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used[Usage{Key: Key{Merchant: owner.MerchantID, Mode: owner.Mode, Name: name}, Period: period}], nil
 }
 
-func (b *books) GiveUsage(_ context.Context, owner movement.Owner, name, period, replica string, batch, back int64) (int64, error) {
+func (b *memoryStore) GiveUsage(_ context.Context, owner movement.Owner, name, period, replica string, batch, back int64) (int64, error) {
 	u := Usage{Key: Key{Merchant: owner.MerchantID, Mode: owner.Mode, Name: name}, Period: period}
 	taken, _, err := b.count(mark{u, replica}, batch, &b.gives, func() int64 {
 		b.used[u] -= back
@@ -65,7 +65,7 @@ func (b *books) GiveUsage(_ context.Context, owner movement.Owner, name, period,
 	return taken, err
 }
 
-func (b *books) count(m mark, batch int64, sent *int, do func() int64) (taken, used int64, err error) {
+func (b *memoryStore) count(m mark, batch int64, sent *int, do func() int64) (taken, used int64, err error) {
 	b.mu.Lock()
 	before, after := b.before, b.after
 	b.mu.Unlock()
@@ -91,10 +91,10 @@ func (b *books) count(m mark, batch int64, sent *int, do func() int64) (taken, u
 
 var november = Usage{Key: Key{Merchant: "mer_1", Mode: "live", Name: "names"}, Period: "2026-11"}
 
-func newCounter(b *books) *Counter { return NewCounter(b, slog.New(slog.DiscardHandler)) }
+func newBatcher(b *memoryStore) *Batcher { return NewBatcher(b, slog.New(slog.DiscardHandler)) }
 
-// gate holds what is sent until it is opened.
-func (b *books) gate() (open func()) {
+// gate holds batches until it is opened.
+func (b *memoryStore) gate() (open func()) {
 	shut := make(chan struct{})
 	b.be(func() error {
 		<-shut
@@ -103,20 +103,20 @@ func (b *books) gate() (open func()) {
 	return func() { close(shut) }
 }
 
-// reserved is a reservation under way.
-type reserved struct {
-	Counted
+// started is a reservation under way.
+type started struct {
+	Reservation
 	err  error
 	over bool
 }
 
 // reserve starts reservations one after the other, each once the one before waits.
-func reserve(ctx context.Context, c *Counter, limits ...int64) []*reserved {
-	all := make([]*reserved, len(limits))
+func reserve(ctx context.Context, c *Batcher, limits ...int64) []*started {
+	all := make([]*started, len(limits))
 	for i, limit := range limits {
-		all[i] = &reserved{}
+		all[i] = &started{}
 		go func() {
-			all[i].Counted, all[i].err = c.Reserve(ctx, november, limit)
+			all[i].Reservation, all[i].err = c.Reserve(ctx, november, limit)
 			all[i].over = true
 		}()
 		synctest.Wait()
@@ -124,19 +124,19 @@ func reserve(ctx context.Context, c *Counter, limits ...int64) []*reserved {
 	return all
 }
 
-func TestWhatArrivesTogetherSharesABatch(t *testing.T) {
+func TestConcurrentRequestsShareABatch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBooks()
-		c := newCounter(b)
+		b := newMemoryStore()
+		c := newBatcher(b)
 		open := b.gate()
 		all := reserve(t.Context(), c, slices.Repeat([]int64{40}, 64)...)
 		open()
 		synctest.Wait()
 		for i, r := range all {
-			want := reserved{over: true}
+			want := started{over: true}
 			if i < 40 {
-				want.Counted = Counted{OK: true, Remaining: int64(39 - i)}
+				want.Reservation = Reservation{OK: true, Remaining: int64(39 - i)}
 			}
 			if *r != want {
 				t.Errorf("the %d. has %+v, want %+v", i+1, *r, want)
@@ -145,37 +145,37 @@ func TestWhatArrivesTogetherSharesABatch(t *testing.T) {
 		if b.takes != 2 || b.used[november] != 40 {
 			t.Errorf("%d batches, %d used; want the first one alone and the other 63", b.takes, b.used[november])
 		}
-		if len(c.desks) != 0 {
-			t.Errorf("%d desks are kept", len(c.desks))
+		if len(c.queues) != 0 {
+			t.Errorf("%d queues are kept", len(c.queues))
 		}
 	})
 }
 
-func TestAnEditOfTheLimitHoldsAtOnce(t *testing.T) {
+func TestChangedLimitHoldsAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBooks()
-		c := newCounter(b)
+		b := newMemoryStore()
+		c := newBatcher(b)
 		open := b.gate()
 		all := reserve(t.Context(), c, 2, 2, 2, 4, 4, 1, 9)
 		open()
 		synctest.Wait()
-		var got []Counted
+		var got []Reservation
 		for _, r := range all {
-			got = append(got, r.Counted)
+			got = append(got, r.Reservation)
 		}
-		want := []Counted{{true, 1}, {true, 0}, {}, {true, 1}, {true, 0}, {}, {true, 4}}
+		want := []Reservation{{true, 1}, {true, 0}, {}, {true, 1}, {true, 0}, {}, {true, 4}}
 		if !slices.Equal(got, want) || b.used[november] != 5 {
 			t.Errorf("got %v, want %v; %d used", got, want, b.used[november])
 		}
 	})
 }
 
-func TestWhoLeavesUsesNothing(t *testing.T) {
+func TestCancelledRequestUsesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBooks()
-		c := newCounter(b)
+		b := newMemoryStore()
+		c := newBatcher(b)
 		open := b.gate()
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := reserve(ctx, c, 9, 9) // one in the batch that is sent, one that waits
@@ -193,14 +193,14 @@ func TestWhoLeavesUsesNothing(t *testing.T) {
 			t.Errorf("%+v, %d used, want one", *stays[0], b.used[november])
 		}
 		if _, err := c.Reserve(ctx, november, 9); !errors.Is(err, context.Canceled) || b.used[november] != 1 {
-			t.Errorf("who is gone already: %v, %d used", err, b.used[november])
+			t.Errorf("a cancelled caller: %v, %d used", err, b.used[november])
 		}
 	})
 }
 
-// TestNothingIsLostWithoutAnAnswer lets batches fail before and after they were
-// counted: who is told of an error has used nothing, in the end.
-func TestNothingIsLostWithoutAnAnswer(t *testing.T) {
+// TestFailedBatchesUseNothing lets batches fail before and after they were
+// counted: a request that got an error has used nothing in the end.
+func TestFailedBatchesUseNothing(t *testing.T) {
 	t.Parallel()
 	cut := errors.New("cut")
 	fail := func() error { return cut }
@@ -208,8 +208,8 @@ func TestNothingIsLostWithoutAnAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				b := newBooks()
-				c := newCounter(b)
+				b := newMemoryStore()
+				c := newBatcher(b)
 				for range 3 {
 					if got, err := c.Reserve(t.Context(), november, 5); !got.OK || err != nil {
 						t.Fatal(got, err)
@@ -217,17 +217,17 @@ func TestNothingIsLostWithoutAnAnswer(t *testing.T) {
 				}
 				b.be(when[0], when[1])
 				if got, err := c.Reserve(t.Context(), november, 5); got.OK || !errors.Is(err, cut) {
-					t.Errorf("told %+v, %v", got, err)
+					t.Errorf("got %+v, %v", got, err)
 				}
 				c.Release(t.Context(), november) // in vain
-				time.Sleep(5 * countPause)
+				time.Sleep(5 * retryPause)
 				b.be(fine, fine)
-				time.Sleep(2 * countPause)
+				time.Sleep(2 * retryPause)
 				synctest.Wait()
-				if used := b.used[november]; used != 2 || len(c.desks) != 0 {
-					t.Errorf("%d used, %d desks; want 2 and none", used, len(c.desks))
+				if used := b.used[november]; used != 2 || len(c.queues) != 0 {
+					t.Errorf("%d used, %d queues; want 2 and none", used, len(c.queues))
 				}
-				for _, want := range []Counted{{true, 2}, {true, 1}, {true, 0}, {}} {
+				for _, want := range []Reservation{{true, 2}, {true, 1}, {true, 0}, {}} {
 					if got, err := c.Reserve(t.Context(), november, 5); got != want || err != nil {
 						t.Errorf("then %+v, %v, want %+v", got, err, want)
 					}
@@ -237,19 +237,19 @@ func TestNothingIsLostWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestADoubtIsGivenUpInTime: while others forget a batch that was counted, it must
+// TestUnansweredReleaseIsGivenUpInTime: the store forgets a batch after an hour, so it must
 // not be sent again.
-func TestADoubtIsGivenUpInTime(t *testing.T) {
+func TestUnansweredReleaseIsGivenUpInTime(t *testing.T) {
 	t.Parallel()
 	cut := errors.New("cut")
 	for away, want := range map[time.Duration]struct {
-		used int64
-		told bool
-	}{doubtFor - time.Minute: {used: 2}, doubtFor + time.Minute: {used: 2, told: true}} {
+		used   int64
+		warned bool
+	}{retryFor - time.Minute: {used: 2}, retryFor + time.Minute: {used: 2, warned: true}} {
 		synctest.Test(t, func(t *testing.T) {
-			b := newBooks()
+			b := newMemoryStore()
 			var log bytes.Buffer
-			c := NewCounter(b, slog.New(slog.NewTextHandler(&log, nil)))
+			c := NewBatcher(b, slog.New(slog.NewTextHandler(&log, nil)))
 			for range 3 {
 				if got, err := c.Reserve(t.Context(), november, 5); !got.OK || err != nil {
 					t.Fatal(got, err)
@@ -260,37 +260,37 @@ func TestADoubtIsGivenUpInTime(t *testing.T) {
 			b.be(func() error { return cut }, fine)
 			time.Sleep(away)
 			b.mu.Lock()
-			if want.told {
-				clear(b.marks) // as Counts may, after an hour
+			if want.warned {
+				clear(b.marks) // as a Store may, after an hour
 			}
 			b.mu.Unlock()
 			b.be(fine, fine)
-			time.Sleep(2 * countPause)
+			time.Sleep(2 * retryPause)
 			synctest.Wait()
-			if used := b.used[november]; used != want.used || len(c.desks) != 0 {
-				t.Errorf("after %v: %d used, %d desks; want %d and none", away, used, len(c.desks), want.used)
+			if used := b.used[november]; used != want.used || len(c.queues) != 0 {
+				t.Errorf("after %v: %d used, %d queues; want %d and none", away, used, len(c.queues), want.used)
 			}
-			if told := strings.Contains(log.String(), "may stay used") && strings.Contains(log.String(), "units=1"); told != want.told {
+			if warned := strings.Contains(log.String(), "may stay used") && strings.Contains(log.String(), "units=1"); warned != want.warned {
 				t.Errorf("after %v: %q", away, &log)
 			}
 		})
 	}
 }
 
-// TestADoubtfulTakeIsGivenUpInTime: its units stay used, and it is not asked for.
-func TestADoubtfulTakeIsGivenUpInTime(t *testing.T) {
+// TestUnansweredTakeIsGivenUpInTime: its units stay used, and the batch is not sent again.
+func TestUnansweredTakeIsGivenUpInTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBooks()
+		b := newMemoryStore()
 		var log bytes.Buffer
-		c := NewCounter(b, slog.New(slog.NewTextHandler(&log, nil)))
+		c := NewBatcher(b, slog.New(slog.NewTextHandler(&log, nil)))
 		cut := func() error { return errors.New("cut") }
 		b.be(fine, cut)
 		if got, err := c.Reserve(t.Context(), november, 5); got.OK || err == nil {
 			t.Fatal(got, err)
 		}
 		b.be(cut, fine)
-		time.Sleep(doubtFor + time.Minute)
+		time.Sleep(retryFor + time.Minute)
 		b.be(fine, fine)
 		c.Close()
 		if b.used[november] != 1 || !strings.Contains(log.String(), "units=1") {
@@ -299,12 +299,12 @@ func TestADoubtfulTakeIsGivenUpInTime(t *testing.T) {
 	})
 }
 
-// TestWhatIsLeftIsReadOnly: to ask takes nothing, and below a lowered limit there is
+// TestLeftTakesNothing: Left takes nothing, and below a lowered limit there is
 // nothing, not less.
-func TestWhatIsLeftIsReadOnly(t *testing.T) {
+func TestLeftTakesNothing(t *testing.T) {
 	t.Parallel()
-	b := newBooks()
-	c := newCounter(b)
+	b := newMemoryStore()
+	c := newBatcher(b)
 	defer c.Close()
 	if got, err := c.Reserve(t.Context(), november, 5); !got.OK || err != nil {
 		t.Fatal(got, err)
@@ -319,13 +319,13 @@ func TestWhatIsLeftIsReadOnly(t *testing.T) {
 	}
 }
 
-func TestAReleasedUnitIsFree(t *testing.T) {
+func TestReleasedUnitIsFree(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBooks()
-		c := newCounter(b)
+		b := newMemoryStore()
+		c := newBatcher(b)
 		for range 3 {
-			if got, err := c.Reserve(t.Context(), november, 1); got != (Counted{OK: true}) || err != nil {
+			if got, err := c.Reserve(t.Context(), november, 1); got != (Reservation{OK: true}) || err != nil {
 				t.Fatal(got, err)
 			}
 			if got, _ := c.Reserve(t.Context(), november, 1); got.OK {
@@ -337,7 +337,7 @@ func TestAReleasedUnitIsFree(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		reserve(t.Context(), c, 9)
-		c.Release(ctx, november) // who is gone does not wait
+		c.Release(ctx, november) // a cancelled caller does not wait
 		open()
 		synctest.Wait()
 		if b.used[november] != 0 {
@@ -346,12 +346,12 @@ func TestAReleasedUnitIsFree(t *testing.T) {
 	})
 }
 
-func TestCloseGivesBackWhatIsOwed(t *testing.T) {
+func TestCloseGivesOwedUnitsBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBooks()
+		b := newMemoryStore()
 		var log bytes.Buffer
-		c := NewCounter(b, slog.New(slog.NewTextHandler(&log, nil)))
+		c := NewBatcher(b, slog.New(slog.NewTextHandler(&log, nil)))
 		if got, err := c.Reserve(t.Context(), november, 9); !got.OK || err != nil {
 			t.Fatal(got, err)
 		}
@@ -364,22 +364,22 @@ func TestCloseGivesBackWhatIsOwed(t *testing.T) {
 		if b.used[november] != 0 || log.Len() > 0 {
 			t.Errorf("%d used: %s", b.used[november], &log)
 		}
-		if _, err := c.Reserve(t.Context(), november, 9); !errors.Is(err, ErrCounterClosed) {
+		if _, err := c.Reserve(t.Context(), november, 9); !errors.Is(err, errClosed) {
 			t.Errorf("after the end: %v", err)
 		}
 		c.Release(t.Context(), november)
 		if !strings.Contains(log.String(), "not given back") {
-			t.Errorf("nobody learns of it: %q", &log)
+			t.Errorf("no warning: %q", &log)
 		}
 	})
 }
 
-func TestCloseEndsWhileTheDatabaseIsAway(t *testing.T) {
+func TestCloseEndsWithoutTheDatabase(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBooks()
+		b := newMemoryStore()
 		var log bytes.Buffer
-		c := NewCounter(b, slog.New(slog.NewTextHandler(&log, nil)))
+		c := NewBatcher(b, slog.New(slog.NewTextHandler(&log, nil)))
 		b.be(func() error {
 			time.Sleep(time.Millisecond)
 			return errors.New("down")
@@ -390,20 +390,20 @@ func TestCloseEndsWhileTheDatabaseIsAway(t *testing.T) {
 		synctest.Wait()
 		for _, r := range all {
 			if r.err == nil || !r.over {
-				t.Errorf("told %+v", *r)
+				t.Errorf("got %+v", *r)
 			}
 		}
-		// One that was to be given back, and one that nobody knows to be taken.
+		// One that was to be given back, and one that may be taken.
 		if !strings.Contains(log.String(), "units=2") {
-			t.Errorf("nobody learns of it: %q", &log)
+			t.Errorf("no warning: %q", &log)
 		}
 	})
 }
 
-func TestUsagesAreApart(t *testing.T) {
+func TestUsagesAreSeparate(t *testing.T) {
 	t.Parallel()
-	b := newBooks()
-	c := newCounter(b)
+	b := newMemoryStore()
+	c := newBatcher(b)
 	for _, u := range []Usage{
 		november, {november.Key, "2026-12"}, {Key{"mer_1", "test", "names"}, "2026-11"},
 		{Key{"mer_2", "live", "names"}, "2026-11"}, {Key{"mer_1", "live", "other"}, "2026-11"},

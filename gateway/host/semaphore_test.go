@@ -11,15 +11,15 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestGateCounts compares a gate with what a number alone would say, over any
+// TestSemaphoreCounts compares a semaphore with what a number alone would say, over any
 // order of events.
-func TestGateCounts(t *testing.T) {
+func TestSemaphoreCounts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := rapid.IntRange(1, 5).Draw(rt, "limit")
-		g, inside, shut := newGate(limit), 0, false
+		g, inside, shut := newSemaphore(limit), 0, false
 		rt.Repeat(map[string]func(*rapid.T){
-			"enter": func(rt *rapid.T) {
+			"acquire": func(rt *rapid.T) {
 				var want error
 				switch {
 				case shut:
@@ -29,18 +29,18 @@ func TestGateCounts(t *testing.T) {
 				default:
 					inside++
 				}
-				if err := g.enter(); !errors.Is(err, want) {
+				if err := g.acquire(); !errors.Is(err, want) {
 					rt.Fatalf("got %v, want %v with %d of %d inside", err, want, inside, limit)
 				}
 			},
-			"leave": func(rt *rapid.T) {
+			"release": func(rt *rapid.T) {
 				if inside == 0 {
 					rt.Skip("nobody is inside")
 				}
 				inside--
-				g.leave()
+				g.release()
 			},
-			"shut": func(*rapid.T) { g.shut(); shut = true },
+			"close": func(*rapid.T) { g.shutDown(); shut = true },
 			"": func(rt *rapid.T) {
 				ended, cancel := context.WithCancel(t.Context())
 				cancel()
@@ -52,23 +52,23 @@ func TestGateCounts(t *testing.T) {
 	})
 }
 
-func TestGateBoundsConcurrency(t *testing.T) {
+func TestSemaphoreBoundsConcurrency(t *testing.T) {
 	t.Parallel()
 	const limit = 3
-	g := newGate(limit)
+	g := newSemaphore(limit)
 	var inside, worst atomic.Int64
 	var crowd sync.WaitGroup
 	for range 8 {
 		crowd.Go(func() {
 			for range 2000 {
-				if g.enter() != nil {
+				if g.acquire() != nil {
 					continue
 				}
 				if now := inside.Add(1); now > worst.Load() {
 					worst.Store(now)
 				}
 				inside.Add(-1)
-				g.leave()
+				g.release()
 			}
 		})
 	}
@@ -81,21 +81,21 @@ func TestGateBoundsConcurrency(t *testing.T) {
 func TestDrainWaitsForTheLast(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		g := newGate(2)
-		if errors.Join(g.enter(), g.enter()) != nil {
+		g := newSemaphore(2)
+		if errors.Join(g.acquire(), g.acquire()) != nil {
 			t.Fatal("no room")
 		}
 		drained := make(chan error, 1)
 		go func() { drained <- g.drained(t.Context()) }()
-		g.shut()
-		g.leave()
+		g.shutDown()
+		g.release()
 		synctest.Wait()
 		select {
 		case err := <-drained:
 			t.Fatalf("drained (%v) with one inside", err)
 		default:
 		}
-		g.leave()
+		g.release()
 		if err := <-drained; err != nil {
 			t.Error(err)
 		}

@@ -8,14 +8,14 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// Lookup asks what became of one movement. It may be asked at any time and any
-// number of times, and makes no second one.
+// Lookup asks for the status of one movement. It may be asked at any time and any
+// number of times, and makes no second movement.
 type Lookup struct {
 	Operation         string
 	RequestID         string
 	Connection        Connection
 	Reference         string
-	ProviderReference string // empty when the call's answer never came
+	ProviderReference string // empty when the call was not answered
 	Amount            money.Amount
 	Body              json.RawMessage // the request as it was sent
 	SentAt            time.Time
@@ -24,16 +24,16 @@ type Lookup struct {
 	Cost  money.Amount
 	Quote json.RawMessage
 	// SendBy is set where the manifest says that a lookup is the same request
-	// again: after it nothing may be sent any more. The SDK checks it before the
-	// handler runs.
+	// again. Nothing may be sent after it. The SDK checks it before the handler
+	// runs.
 	SendBy time.Time
 }
 
-// Standing is how a movement stands at the upstream.
+// Status is the status of a movement at the upstream.
 type Status int
 
-// The standings. StandingUnknown means that the upstream could not be asked;
-// StandingNotFound that it answered and has nothing of it.
+// The statuses. StatusUnknown means that the upstream could not be asked.
+// StatusNotFound means that it answered and has no such movement.
 const (
 	StatusUnknown Status = iota
 	StatusNotFound
@@ -43,7 +43,7 @@ const (
 	StatusExpired
 )
 
-// String is the standing's name in logs and metrics.
+// String is the status's name in logs and metrics.
 func (s Status) String() string {
 	switch s {
 	case StatusNotFound:
@@ -61,29 +61,29 @@ func (s Status) String() string {
 	return "unknown"
 }
 
-// Finding is what the upstream says of one movement. The gateway checks
-// reference, amount and currency against its own record before believing it.
+// StatusUpdate is what the upstream says of one movement. The gateway checks
+// reference, amount and currency against its own record before it applies one.
 type StatusUpdate struct {
 	Reference         string
 	ProviderReference string
 	Status            Status
-	Amount            money.Amount // what was paid, or for an order what it cost, where it is done; else what is asked
+	Amount            money.Amount // what was paid, or what an order cost, where it is done; else the amount asked for
 	Currency          string       // "IDR"
 	EventID           string       // the upstream's id of this fact, the same on repeats
-	At                time.Time    // when it happened, zero when the upstream does not say
+	At                time.Time    // when it happened, zero where the upstream does not say
 	Data              json.RawMessage
 	ExpiresAt         time.Time
 	Blame             Blame
 	Detail            string
 }
 
-// NoWord is the finding of a lookup that could not be asked.
-func NoWord(blame Blame, detail string) StatusUpdate {
+// NoStatus is the status update of a lookup that could not be asked.
+func NoStatus(blame Blame, detail string) StatusUpdate {
 	return StatusUpdate{Status: StatusUnknown, Blame: blame, Detail: detail}
 }
 
 // Notification is an inbound HTTP request on the connection's notification
-// route. It comes from anybody until the plugin has verified it.
+// route. Anybody may have sent it, until the plugin has verified it.
 type Notification struct {
 	Connection Connection
 	RequestID  string
@@ -93,10 +93,10 @@ type Notification struct {
 	Body       []byte
 }
 
-// Acknowledgement is a handler's answer to a [Notification]: what it says,
-// once verified, and the HTTP answer, which is sent after the gateway has
-// committed the findings. A notification that can't be verified has no
-// findings and a 4xx status.
+// Acknowledgement is a handler's answer to a [Notification]: its verified status
+// updates, and the HTTP answer, which is sent after the gateway has committed
+// them. A notification that can't be verified has no status updates and a 4xx
+// status.
 type Acknowledgement struct {
 	Updates     []StatusUpdate
 	Status      int
