@@ -37,7 +37,7 @@ func (s *Store) Reserve(_ context.Context, m movement.Movement) (movement.Moveme
 		return movement.Movement{}, false, err
 	}
 	m.State, m.UpdatedAt, m.Reserved = movement.Submitting, m.CreatedAt, movement.ReservedAmount{}
-	row := rowOf(m, takes)
+	row := rowOf(m, takes, before)
 	s.movements[m.Key], s.ids[m.ID] = &row, &row
 	return m, true, nil
 }
@@ -58,8 +58,8 @@ func reservationOf(m movement.Movement) (movement.Reserves, error) {
 }
 
 // rowOf is a reservation as it is kept: with what the database has columns for, and
-// nothing of an earlier attempt.
-func rowOf(m movement.Movement, takes movement.Reserves) movement.Movement {
+// of an earlier attempt only what its reservation has no word on.
+func rowOf(m movement.Movement, takes movement.Reserves, before *movement.Movement) movement.Movement {
 	row := clone(m)
 	row.Result, row.Answer, row.Refusal, row.ProviderReference, row.FactID = nil, nil, nil, "", ""
 	row.Polled = movement.Polled{DueAt: m.DueAt}
@@ -68,7 +68,9 @@ func rowOf(m movement.Movement, takes movement.Reserves) movement.Movement {
 		row.ExpiresAt = time.Time{}
 	}
 	if takes != movement.ReserveLimits {
-		row.Payout = movement.Payout{}
+		if row.Payout = (movement.Payout{}); before != nil {
+			row.Payout = before.Payout
+		}
 	}
 	for i := range row.Usage {
 		row.Usage[i].Ceiling = 0

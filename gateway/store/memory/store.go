@@ -302,3 +302,10 @@ func micro(t time.Time) time.Time {
 	}
 	return t.UTC().Truncate(time.Microsecond)
 }
+
+// Post posts a transaction, for tests of what finds wrong ones.
+func (s *Store) Post(owner movement.Owner, tx ledger.Transaction) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.post(owner, &tx)
+}
