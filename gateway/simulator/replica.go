@@ -110,8 +110,8 @@ var buckets = func() (all []int) {
 
 // nextPoll is when the next movement is due, by a right clock; zero for none.
 func (w *world) nextPoll() (next time.Time) {
-	due, err := w.store.Due(w.ctx, buckets, time.Time{}, w.epoch.Add(10*quietSpan), 1)
-	if err != nil || len(due) == 0 {
+	due := w.dueBefore(w.epoch.Add(10 * quietSpan))
+	if len(due) == 0 {
 		return time.Time{}
 	}
 	if next = due[0].DueAt; next.Before(w.now.Add(time.Second)) {
@@ -120,17 +120,23 @@ func (w *world) nextPoll() (next time.Time) {
 	return next
 }
 
+// dueBefore are the movements of this history that are due before a time; others may
+// share its store.
+func (w *world) dueBefore(now time.Time) []movement.Movement {
+	due, err := w.store.Due(w.ctx, buckets, time.Time{}, now, 10_000)
+	if err != nil {
+		w.violate("the store answers", "%v", err)
+	}
+	return slices.DeleteFunc(due, func(m movement.Movement) bool { return w.books.names[m.ID] == "" })
+}
+
 // poll has a replica poll what is due.
 func (w *world) poll() {
 	r := w.someReplica()
 	if r == nil {
 		return
 	}
-	due, err := w.store.Due(w.ctx, buckets, time.Time{}, w.now.Add(r.skew), 50)
-	if err != nil {
-		w.violate("the store answers", "%v", err)
-	}
-	for _, m := range due {
+	for _, m := range w.dueBefore(w.now.Add(r.skew)) {
 		if w.resolving[m.ID] > 0 && !(w.faults && w.resolving[m.ID] < 2 && w.chance(10)) {
 			continue
 		}
@@ -151,7 +157,7 @@ func (w *world) readStatements() {
 		return
 	}
 	before := w.now.Add(r.skew - 6*time.Hour)
-	unread, err := w.store.UnreadStatements(w.ctx, movement.AccountID{}, w.now.Add(r.skew), before, 100)
+	unread, err := w.store.UnreadStatements(w.ctx, movement.AccountID{}, w.now.Add(r.skew), before, 10_000)
 	if err != nil {
 		w.violate("the store answers", "%v", err)
 	}

@@ -38,7 +38,6 @@ type thing struct {
 	mode               string
 	owner              tenants.MerchantID
 	amount             money.Amount // as status updates tell it
-	made               int          // how often
 	seen               time.Time    // from when on lookups find it
 	status             sdk.Status
 	event              string
@@ -219,16 +218,15 @@ func (t *thing) data() json.RawMessage {
 	return json.RawMessage(`{"sn":"","message":"Menunggu"}`)
 }
 
-// make makes a thing and says how it will end. A reference that is known makes nothing
-// new at providers that are only read.
+// make makes a thing and says how it will end. The same request under a reference that
+// is known makes nothing new.
 func (u *upstream) make(provider string, c sdk.Connection, reference string, amount money.Amount, status sdk.Status) *thing {
 	w, key := u.w, accountOf(c)+" "+reference
 	if t := u.things[key]; t != nil {
-		t.made++
 		return t
 	}
 	t := &thing{
-		account: accountOf(c), reference: reference, kind: kindOf[provider], provider: provider, mode: c.Mode, amount: amount, made: 1,
+		account: accountOf(c), reference: reference, kind: kindOf[provider], provider: provider, mode: c.Mode, amount: amount,
 		owner: tenants.MerchantID(c.MerchantID), status: status, seen: w.now,
 	}
 	u.things[key] = t
