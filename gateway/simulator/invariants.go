@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
@@ -243,7 +244,9 @@ func (w *world) checkUpstream(r record) {
 			w.violate("what was taken back is recorded", "%s", r.name)
 		}
 	case movement.Failed, movement.Expired, movement.NotSubmitted:
-		if done && r.PaidLateAt.IsZero() {
+		if done && last.late && r.PaidLateAt.IsZero() {
+			w.violate("money that moves against all proof is known", "%s is %s", r.name, r.State)
+		} else if done && r.PaidLateAt.IsZero() {
 			w.violate("what failed was not done", "%s is %s", r.name, r.State)
 		}
 	case movement.Submitting, movement.Acknowledged, movement.Pending:
@@ -273,6 +276,7 @@ func (w *world) checkStatements() {
 				m, _ = w.store.MovementByID(w.ctx, line.Movement)
 			}
 			w.checkLine(line, m)
+			w.checkUnmatched(line)
 		}
 	}
 	for id, lines := range paid {
@@ -284,6 +288,25 @@ func (w *world) checkStatements() {
 		m, err := w.store.MovementByID(w.ctx, id)
 		if err == nil && m.Kind == manifest.Collection && m.State == movement.Succeeded && paid[id] == 0 && !w.books.assigned[id] {
 			w.violate("what succeeded was done", "%s is paid by no line", w.books.name(id))
+		}
+	}
+}
+
+// checkUnmatched: a payment of what a sale asked for, within a day of it, pays that sale
+// or is known to operators.
+func (w *world) checkUnmatched(line movement.StatementLine) {
+	if line.State != movement.LineUnmatched {
+		return
+	}
+	for _, id := range w.books.ids {
+		m, err := w.store.MovementByID(w.ctx, id)
+		of := err == nil && m.Kind == manifest.Collection && movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount) == line.Account
+		if !of || m.State != movement.Expired || m.Amount != line.Amount || line.At.Before(m.CreatedAt) || line.At.After(m.ExpiresAt.Add(24*time.Hour)) {
+			continue
+		}
+		listed, err := w.store.ExceptionsOf(w.ctx, m.Owner, "payment "+line.Payment)
+		if err == nil && len(listed) == 0 && m.PaidLateAt.IsZero() {
+			w.violate("late payments of sales are known", "%s of %v, for %s", line.Payment, line.Amount, w.books.name(id))
 		}
 	}
 }
@@ -309,6 +332,7 @@ func (w *world) checkLine(line movement.StatementLine, m movement.Movement) {
 // checkAnswers: what a merchant has read stays true.
 func (w *world) checkAnswers(in *intent) {
 	if in.reference == "" {
+		w.checkUnnamed(in)
 		return
 	}
 	name := in.of.name + "/" + string(in.kind) + "/" + in.reference
@@ -339,6 +363,24 @@ func (w *world) checkAnswers(in *intent) {
 			}
 		}
 	}
+}
+
+// checkUnnamed: an equal transfer without a reference, sent after the answer of one that
+// has succeeded was read, is another.
+func (w *world) checkUnnamed(in *intent) {
+	for i, a := range in.answers {
+		for _, b := range in.answers[i+1:] {
+			if a.what == "create" && b.what == "create" && b.asked > a.heard && strings.Contains(a.data, `"Success"`) && transferID(a.data) == transferID(b.data) {
+				w.violate("equal transfers that were read are two", "%s was told twice of %s", in.of.name, w.unnamed(a.data))
+			}
+		}
+	}
+}
+
+func transferID(data string) string {
+	var told struct{ TxID string }
+	_ = json.Unmarshal([]byte(data), &told) // nothing known is no id
+	return told.TxID
 }
 
 // first is the part of an answer that a replay must repeat.

@@ -26,7 +26,7 @@ const (
 	orderPath, orderStatusPath         = "/ppob/order", "/ppob/status"
 	bankPath, transferStatusPath       = "/wallet1/transfer/bank", "/wallet1/transfer/status"
 
-	prepaidSKU, billSKU = "xld10", "pln"
+	prepaidSKU, billSKU, openSKU = "xld10", "pln", "ovo"
 
 	prepaidPrice, billTotal = money.Amount(10_000), money.Amount(21_000)
 	markup, opening         = money.Amount(500), money.Amount(120_000)
@@ -35,13 +35,16 @@ const (
 // products are what can be bought.
 var products = json.RawMessage(`[
 	{"buyer_sku_code":"xld10","product_name":"XL","category":"Pulsa","brand":"XL","type":"Prepaid","price":10000,"buyer_product_status":true,"desc":"-"},
-	{"buyer_sku_code":"pln","product_name":"PLN","category":"Pascabayar","brand":"PLN","type":"Pasca","price":2500,"buyer_product_status":true,"desc":"-"}]`)
+	{"buyer_sku_code":"pln","product_name":"PLN","category":"Pascabayar","brand":"PLN","type":"Pasca","price":2500,"buyer_product_status":true,"desc":"-"},
+	{"buyer_sku_code":"ovo","product_name":"OVO","category":"Pascabayar","brand":"E-MONEY","type":"Pasca","price":2500,"buyer_product_status":true,"desc":"-"}]`)
 
 // merchant is one with its intents.
 type merchant struct {
 	name    string
 	account *tenants.Account
 	limits  policy.Limits
+	// receiver is where its callbacks go, "" for nowhere.
+	receiver string
 }
 
 func (m *merchant) owner() movement.Owner {
@@ -82,6 +85,9 @@ func (w *world) open() {
 		m.limits.Transfers.Day.Amount, m.limits.Transfers.Day.Count = &limit, &count
 		m.limits.Transfers.DestinationDay.Count = &count
 		w.books.merchants[string(id)] = name
+		if name != "B" {
+			m.receiver = "https://shop.example/callback"
+		}
 		w.connect(id, name, 1, "")
 		m.account = w.books.holders[id]
 		w.merchants = append(w.merchants, m)
@@ -164,6 +170,19 @@ func (w *world) plan() {
 		}
 	})
 	for range w.rand.IntN(3) {
+		w.later(w.between(0, busy), func() {
+			w.away = w.now.Add(w.between(time.Second, 40*time.Second))
+			w.log("the database is away for %v", w.away.Sub(w.now).Truncate(time.Millisecond))
+		})
+	}
+	if w.chance(30) {
+		provider := []string{"payments", "ppob", "wallet1"}[w.rand.IntN(3)]
+		w.later(w.between(0, busy), func() {
+			w.up.away[provider] = w.now.Add(w.between(time.Minute, 8*time.Hour))
+			w.log("UPSTREAM %s is away until %v", provider, w.up.away[provider].Sub(w.epoch).Truncate(time.Second))
+		})
+	}
+	for range w.rand.IntN(3) {
 		w.later(w.between(0, busy), func() { w.crash(w.replicas[w.rand.IntN(len(w.replicas))]) })
 	}
 }
@@ -198,11 +217,16 @@ func (w *world) intend(number int) *intent {
 			if in.of.name == "C" {
 				in.body["qty"] = json.Number(billTotal.String())
 			}
+		} else if w.chance(20) {
+			in.body["sku"], in.body["qty"] = openSKU, json.Number("5000")
 		}
 		return in
 	default:
 		in.kind = manifest.Transfer
 		in.body = catalog.Document{"bank_code": "014", "account_no": "246" + strconv.Itoa(w.rand.IntN(3)), "amount": amount, "external_id": in.reference}
+		if w.chance(50) {
+			in.body["account_name"] = []string{"Budi", "Agus"}[w.rand.IntN(2)]
+		}
 		if w.chance(12) {
 			in.reference = ""
 			delete(in.body, "external_id")
@@ -224,6 +248,10 @@ func (w *world) create(in *intent, changed bool) {
 
 // ask sends a status or a cancel.
 func (w *world) ask(in *intent, path, what string) {
+	if name := in.ourName(); in.kind == manifest.Transfer && name != "" && (in.reference == "" || w.chance(40)) {
+		w.send(in, path, what, catalog.Document{"txId": name})
+		return
+	}
 	if in.reference == "" {
 		return
 	}
@@ -232,6 +260,16 @@ func (w *world) ask(in *intent, path, what string) {
 		field = "ref_id"
 	}
 	w.send(in, path, what, catalog.Document{field: in.reference})
+}
+
+// ourName is the gateway's name of a transfer, as its merchant has read it.
+func (in *intent) ourName() string {
+	for _, a := range in.answers {
+		if id := transferID(a.data); id != "" {
+			return id
+		}
+	}
+	return ""
 }
 
 // send runs a merchant's request on a replica. The merchant may hang up before it has
@@ -248,13 +286,14 @@ func (w *world) send(in *intent, path, what string, body catalog.Document) {
 	}
 	request := lifecycle.Request{
 		Identity: tenants.Identity{Account: in.of.account, Mode: tenants.Live}, Operation: op, Body: maps.Clone(body),
-		CallbackURL: "https://shop.example/callback", RequestID: "request " + strconv.Itoa(w.tasks), Limits: in.of.limits, Zone: time.UTC,
+		CallbackURL: in.of.receiver, RequestID: "request " + strconv.Itoa(w.tasks), Limits: in.of.limits, Zone: time.UTC,
 	}
 	a := answer{what: what, asked: w.steps}
+	refused := what == "create" && len(in.answers) > 0 && w.chance(10) // by admission, which looks the reference up
 	name := fmt.Sprintf("%s of %s/%s/%s", what, in.of.name, in.kind, in.reference)
 	receipt := movement.ID{}
 	hangUp := w.begin(r, name, func(ctx context.Context) {
-		told, err := r.lifecycle.Run(ctx, request)
+		told, err := r.run(ctx, request, refused)
 		if receipt = told.Receipt; err != nil {
 			a.err = fault.From(err)
 			return
@@ -264,13 +303,25 @@ func (w *world) send(in *intent, path, what string, body catalog.Document) {
 	}, func(crashed bool) {
 		a.crashed, a.heard = crashed, w.steps
 		w.hear(in, name, a)
-		if receipt != (movement.ID{}) && !crashed && w.chance(70) {
+		if receipt != (movement.ID{}) && !crashed {
 			w.begin(r, "delivery of "+name, func(ctx context.Context) { r.transfers.Delivered(ctx, receipt) }, func(bool) {})
 		}
 	})
 	if w.faults && w.chance(10) {
 		w.later(w.between(0, 3*time.Second), hangUp)
 	}
+}
+
+// run runs a request, or where it is refused answers it as an earlier one was.
+func (r *replica) run(ctx context.Context, request lifecycle.Request, refused bool) (lifecycle.Answer, error) {
+	if !refused {
+		return r.lifecycle.Run(ctx, request)
+	}
+	told, stored, err := r.lifecycle.Stored(ctx, request)
+	if err == nil && !stored {
+		err = fault.New(fault.RateLimited, "Too many requests.")
+	}
+	return told, err
 }
 
 // hear takes in an answer: a payer may pay by it, and who does not know asks again.
@@ -387,11 +438,14 @@ func (w *world) assign() {
 
 // rotate changes credentials, to the same account or to another.
 func (w *world) rotate() {
-	m := w.merchants[w.rand.IntN(len(w.merchants))]
+	id, name := tenants.Platform, "platform"
+	if n := w.rand.IntN(len(w.merchants) + 1); n < len(w.merchants) {
+		id, name = w.merchants[n].account.ID(), w.merchants[n].name
+	}
 	suffix := ""
 	if w.chance(50) {
 		suffix = "2"
 	}
-	w.log("the credentials of %s change, to account %s", m.name, m.name+suffix)
-	w.connect(m.account.ID(), m.name, 2, suffix)
+	w.log("the credentials of %s change, to account %s", name, name+suffix)
+	w.connect(id, name, 2, suffix)
 }

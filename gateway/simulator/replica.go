@@ -225,7 +225,10 @@ const (
 )
 
 func (w *world) fate() fate {
-	if !w.faults {
+	switch {
+	case w.now.Before(w.away):
+		return failsBefore
+	case !w.faults:
 		return happens
 	}
 	switch n := w.rand.IntN(1000); {
@@ -241,27 +244,30 @@ func (w *world) fate() fate {
 	return happens
 }
 
-// read lets a dead process read nothing; a read is no step.
-func (g *gate) read() { g.of.alive() }
+// read lets a dead process read nothing, and nobody where the database is away; a read
+// is no step.
+func read[T any](g *gate, do func() (T, error)) (none T, err error) {
+	g.of.alive()
+	if g.w.now.Before(g.w.away) {
+		return none, errAway
+	}
+	return do()
+}
 
 func (g *gate) MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error) {
-	g.read()
-	return g.Store.MovementByKey(ctx, key)
+	return read(g, func() (movement.Movement, error) { return g.Store.MovementByKey(ctx, key) })
 }
 
 func (g *gate) MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error) {
-	g.read()
-	return g.Store.MovementByID(ctx, id)
+	return read(g, func() (movement.Movement, error) { return g.Store.MovementByID(ctx, id) })
 }
 
 func (g *gate) Statement(ctx context.Context, account movement.AccountID) (movement.Statement, error) {
-	g.read()
-	return g.Store.Statement(ctx, account)
+	return read(g, func() (movement.Statement, error) { return g.Store.Statement(ctx, account) })
 }
 
 func (g *gate) OpenLines(ctx context.Context, account movement.AccountID, after string, most int) ([]movement.StatementLine, error) {
-	g.read()
-	return g.Store.OpenLines(ctx, account, after, most)
+	return read(g, func() ([]movement.StatementLine, error) { return g.Store.OpenLines(ctx, account, after, most) })
 }
 
 // pair is what a call returns beside its error.
@@ -369,8 +375,8 @@ func (g *gate) ResolveExceptions(ctx context.Context, now time.Time, owner movem
 
 // Note is written without a step: nothing depends on it.
 func (g *gate) Note(ctx context.Context, now time.Time, m movement.Movement, event, detail string) error {
-	g.read()
-	return g.Store.Note(ctx, now, m, event, detail)
+	_, err := read(g, func() (nothing, error) { return nothing{}, g.Store.Note(ctx, now, m, event, detail) })
+	return err
 }
 
 func (g *gate) Override(ctx context.Context, m movement.Movement, o movement.Override, review movement.Exception) (movement.Override, error) {

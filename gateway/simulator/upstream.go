@@ -28,7 +28,11 @@ type upstream struct {
 	rows    map[string][]row // of the statements of accounts
 	notices []sdk.StatusUpdate
 	names   int
+	away    map[string]time.Time // by provider: until then it does not answer
 }
+
+// soon is how long after its creation a merchant waits for an order to be bought.
+const soon = time.Hour + time.Minute
 
 // thing is what one of our references has made.
 type thing struct {
@@ -42,6 +46,7 @@ type thing struct {
 	status             sdk.Status
 	event              string
 	was                bool // it has succeeded once
+	late               bool // lookups did not find it for longer than the provider declares
 	expires            time.Time
 }
 
@@ -54,6 +59,7 @@ type row struct {
 func newUpstream(w *world) *upstream {
 	return &upstream{
 		w: w, things: map[string]*thing{}, called: map[string]bool{}, polled: map[string]time.Time{}, rows: map[string][]row{},
+		away: map[string]time.Time{},
 	}
 }
 
@@ -159,6 +165,8 @@ func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Resul
 	}
 	amount := toldAmount(provider, call)
 	switch {
+	case w.now.Before(u.away[provider]):
+		return lost
 	case n < 50:
 		return u.accepted(provider, call, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
 	case n < 58:
@@ -175,6 +183,10 @@ func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Resul
 		w.later(w.between(0, latest), func() {
 			u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending)
 		})
+		return lost
+	case n < 89 && kindOf[provider] == manifest.Transfer: // it is known later than the provider declares
+		t := u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending)
+		t.seen, t.late = w.now.Add(w.between(2*time.Minute, 30*time.Minute)), true
 		return lost
 	case n < 91:
 		u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending)
@@ -426,10 +438,13 @@ func (p *plugins) Lookup(ctx context.Context, provider string, l sdk.Lookup, tim
 func (u *upstream) lookup(provider string, l sdk.Lookup) sdk.StatusUpdate {
 	w, key := u.w, accountOf(l.Connection)+" "+l.Reference
 	u.pace(provider, l.Reference)
-	if w.faults && w.chance(12) {
+	if w.now.Before(u.away[provider]) || w.faults && w.chance(12) {
 		return sdk.NoStatus(sdk.BlameUpstream, "no answer")
 	}
 	if kindOf[provider] == manifest.Order && u.things[key] == nil { // asking is to send it again
+		if late := w.now.Sub(l.SentAt); late > soon {
+			w.violate("nothing is bought that its merchant has long given up", "%s is bought after %v", w.books.upstreamName(l.Reference), late)
+		}
 		u.make(provider, l.Connection, l.Reference, l.Cost, sdk.StatusPending)
 	}
 	told := u.stands(u.things[key])
@@ -463,6 +478,8 @@ func (p *plugins) Quote(ctx context.Context, provider string, q sdk.Quote, timeo
 			return none, 0
 		case w.faults && w.chance(3):
 			return sdk.NoQuote(sdk.Refuse(sdk.RefuseDestination, "There is no such account.")), 0
+		case w.faults && w.chance(1):
+			return sdk.NoQuote(sdk.Refuse(sdk.RefuseRequest, "No.", sdk.FieldFault{Field: "amount", Message: "is odd"})), 0
 		}
 		return quoteOf(q), p.w.slowness()
 	}, none)
@@ -470,13 +487,16 @@ func (p *plugins) Quote(ctx context.Context, provider string, q sdk.Quote, timeo
 
 func quoteOf(q sdk.Quote) sdk.Quoted {
 	var body struct {
-		Amount money.Amount
-		SKU    string
+		Amount, Qty money.Amount
+		SKU         string
 	}
 	_ = json.Unmarshal(q.Body, &body) // the schema has accepted it
 	data := json.RawMessage(`{"session":1}`)
 	if q.Operation != orderPath {
 		return sdk.Quoted{Outcome: sdk.Done, Price: body.Amount, Cost: body.Amount + 2500, Fee: 2500, Name: "BUDI", Destination: "014/1", Data: data}
+	}
+	if body.SKU == openSKU {
+		return sdk.Quoted{Outcome: sdk.Done, Price: body.Qty + 2500, Fee: 2500, Cost: body.Qty + 2000, Held: true, Open: true, Data: data}
 	}
 	if body.SKU == billSKU {
 		return sdk.Quoted{Outcome: sdk.Done, Price: billTotal, Fee: 2500, Cost: billTotal - 1000, Held: true, Data: data}
@@ -484,9 +504,13 @@ func quoteOf(q sdk.Quote) sdk.Quoted {
 	return sdk.Quoted{Outcome: sdk.Done, Price: prepaidPrice, Cost: prepaidPrice, Data: data}
 }
 
-// Available is for package lifecycle.
+// Available is for package lifecycle. It is asked between two steps, and so goes by
+// the time and not by a draw.
 func (p *plugins) Available(string, string) error {
 	p.of.alive()
+	if p.w.faults && p.w.now.Unix()%97 == 0 { // a breaker is open for a second now and then
+		return errors.New("the provider is left alone for a while")
+	}
 	return nil
 }
 
@@ -504,6 +528,11 @@ func (u *upstream) pay(account string, amount money.Amount) {
 	u.rows[account] = append(u.rows[account], row{told, w.now.Add(delay)})
 	if w.chance(8) { // the same is told once more
 		u.rows[account] = append(u.rows[account], row{told, w.now.Add(delay + w.between(0, time.Hour))})
+	}
+	if w.chance(4) { // the same is told otherwise
+		other := told
+		other.Amount++
+		u.rows[account] = append(u.rows[account], row{other, w.now.Add(delay + w.between(0, 5*time.Hour))})
 	}
 	if w.chance(6) {
 		back := told

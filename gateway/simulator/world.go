@@ -66,6 +66,7 @@ type world struct {
 	tasks   int
 	running int
 	restful time.Time // until then somebody may wake by a timer
+	away    time.Time // until then the database is away
 
 	mu     sync.Mutex
 	parked []*parked
@@ -280,6 +281,11 @@ func (w *world) ready() []*parked {
 }
 
 func (w *world) resume(p *parked) {
+	if p.of != nil && w.faults && w.rand.IntN(400) == 0 { // the process stands still, or its network does
+		p.ready = w.now.Add(w.between(5*time.Second, 20*time.Minute))
+		w.log("%s: %s stands still until %v", p.task.name, p.what, p.ready.Sub(w.epoch).Truncate(time.Millisecond))
+		return
+	}
 	w.parked = slices.DeleteFunc(w.parked, func(q *parked) bool { return q == p })
 	if p.of == nil || !p.of.dead {
 		p.do()
