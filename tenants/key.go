@@ -2,10 +2,15 @@ package tenants
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"crypto/subtle"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -154,4 +159,188 @@ func RevokeKey(key Key, now time.Time) Key {
 		key.RevokedAt = &now
 	}
 	return key
+}
+
+// A key reads `sk_live_<id>_<secret><checksum>`: the mode, a public id of 16 base62 characters, 43 base62 characters
+// of secret (256 bits), and the CRC-32 of all before it as 6 base62 characters, so that a typo and a leaked key are
+// recognised without asking anybody.
+const (
+	livePrefix  = "sk_live_"
+	testPrefix  = "sk_test_"
+	keyIDLen    = 16
+	secretLen   = 43
+	checksumLen = 6
+	idEnd       = len(livePrefix) + keyIDLen
+	keyLen      = idEnd + 1 + secretLen + checksumLen
+)
+
+const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// What ParseKey finds wrong with a text. Over the API both are ErrAuthFailed.
+var (
+	// errKeyMalformed says that the text does not have the shape of a key.
+	errKeyMalformed = errors.New("tenants: not an API key")
+	// errKeyChecksum says that the text has the shape of a key but was mistyped or cut.
+	errKeyChecksum = errors.New("tenants: API key is mistyped: its checksum does not match")
+)
+
+// KeyID is the public part of a key, by which it is found, listed and revoked.
+type KeyID string
+
+// Hash is the SHA-256 of a whole key. 256 random bits need no slow hash.
+type Hash [sha256.Size]byte
+
+// HashKey returns the hash under which a presented key would be stored.
+func HashKey(key string) Hash { return sha256.Sum256([]byte(key)) }
+
+// Equal compares in constant time.
+func (h Hash) Equal(other Hash) bool { return subtle.ConstantTimeCompare(h[:], other[:]) == 1 }
+
+// ParsedKey is what a key says about itself.
+type ParsedKey struct {
+	ID   KeyID
+	Mode Mode
+}
+
+// newKey draws a key for the mode from random. The plaintext is to be shown once; id and hash are what is kept.
+func newKey(random io.Reader, mode Mode) (plaintext Secret, id KeyID, hash Hash, err error) {
+	prefix := livePrefix
+	switch mode {
+	case Live:
+	case Test:
+		prefix = testPrefix
+	default:
+		return Secret{}, "", Hash{}, fmt.Errorf("%w: mode must be one of %q", ErrInvalid, modes)
+	}
+	drawn, err := drawBase62(random, keyIDLen+secretLen)
+	if err != nil {
+		return Secret{}, "", Hash{}, fmt.Errorf("tenants: draw key: %w", err)
+	}
+	text := prefix + drawn[:keyIDLen] + "_" + drawn[keyIDLen:]
+	text += checksum(text)
+	return NewSecret(text), KeyID(drawn[:keyIDLen]), HashKey(text), nil
+}
+
+// ParseKey checks the shape and the checksum of a key without asking anybody. It says nothing about whether the key
+// exists.
+func ParseKey(key string) (ParsedKey, error) {
+	if len(key) != keyLen || key[idEnd] != '_' || !isBase62(key[len(livePrefix):idEnd]) || !isBase62(key[idEnd+1:]) {
+		return ParsedKey{}, errKeyMalformed
+	}
+	mode := Live
+	switch key[:len(livePrefix)] {
+	case livePrefix:
+	case testPrefix:
+		mode = Test
+	default:
+		return ParsedKey{}, errKeyMalformed
+	}
+	if checksum(key[:keyLen-checksumLen]) != key[keyLen-checksumLen:] {
+		return ParsedKey{}, errKeyChecksum
+	}
+	return ParsedKey{ID: KeyID(key[len(livePrefix):idEnd]), Mode: mode}, nil
+}
+
+// checksum is the CRC-32 of s in base62, most significant digit first.
+func checksum(s string) string {
+	sum := crc32.ChecksumIEEE([]byte(s))
+	var digits [checksumLen]byte
+	for i := checksumLen - 1; i >= 0; i-- {
+		digits[i] = base62[sum%62]
+		sum /= 62
+	}
+	return string(digits[:])
+}
+
+// drawBase62 draws n characters, each equally likely: 6 bits are taken of every byte and the two values that have no
+// character are thrown away.
+func drawBase62(random io.Reader, n int) (string, error) {
+	var out strings.Builder
+	var buf [64]byte
+	for out.Len() < n {
+		if _, err := io.ReadFull(random, buf[:]); err != nil {
+			return "", err
+		}
+		for _, b := range buf {
+			if digit := b & 63; digit < 62 && out.Len() < n {
+				out.WriteByte(base62[digit])
+			}
+		}
+	}
+	return out.String(), nil
+}
+
+func isBase62(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z') {
+			return false
+		}
+	}
+	return true
+}
+
+// Scope is one thing that a key may do.
+type Scope string
+
+// The scopes of a key, as the contract names them.
+const (
+	ScopeRead     Scope = "read"
+	ScopeCollect  Scope = "collect"
+	ScopeOrder    Scope = "order"
+	ScopeTransfer Scope = "transfer"
+)
+
+// scopeOrder gives each scope its bit. Stored keys depend on it: only ever append.
+var scopeOrder = [...]Scope{ScopeRead, ScopeCollect, ScopeOrder, ScopeTransfer}
+
+// Scopes is a set of scopes, small enough to be compared and stored as one number.
+type Scopes uint8
+
+// AllScopes is what a key may do unless fewer scopes were chosen.
+func AllScopes() Scopes { return 1<<len(scopeOrder) - 1 }
+
+// NewScopes returns the set of the given scopes and refuses an unknown one.
+func NewScopes(scopes ...Scope) (Scopes, error) {
+	var set Scopes
+	for _, s := range scopes {
+		i := slices.Index(scopeOrder[:], s)
+		if i < 0 {
+			return 0, fmt.Errorf("%w: scope must be one of %q", ErrInvalid, scopeOrder)
+		}
+		set |= 1 << i
+	}
+	return set, nil
+}
+
+// Has reports whether the set contains the scope. An unknown scope is in no set.
+func (s Scopes) Has(scope Scope) bool {
+	i := slices.Index(scopeOrder[:], scope)
+	return i >= 0 && s&(1<<i) != 0
+}
+
+// Valid reports whether the set is not empty and holds only known scopes.
+func (s Scopes) Valid() bool { return s != 0 && s&^AllScopes() == 0 }
+
+// List returns the scopes of the set in their fixed order.
+func (s Scopes) List() []Scope {
+	list := make([]Scope, 0, len(scopeOrder))
+	for i, scope := range scopeOrder {
+		if s&(1<<i) != 0 {
+			list = append(list, scope)
+		}
+	}
+	return list
+}
+
+// String lists the scopes with commas between them.
+func (s Scopes) String() string {
+	var b strings.Builder
+	for i, scope := range s.List() {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(string(scope))
+	}
+	return b.String()
 }

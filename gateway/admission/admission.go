@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,7 +15,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -229,4 +233,75 @@ func (a *Admission) note(ctx context.Context, ticket Ticket, s subject, code fau
 
 func internal(cause error) error {
 	return fault.New(fault.Internal, "The request could not be judged. Try again later.").Because(cause)
+}
+
+// Access checks what needs no body. The error is MERCHANT_SUSPENDED for a suspended
+// merchant, whatever the policy says, or SCOPE_MISSING for an operation outside the
+// key's scopes.
+func Access(id tenants.Identity, op *catalog.Operation) error {
+	if id.Account.Merchant().Status != tenants.Active {
+		return fault.New(fault.MerchantSuspended, "This merchant is suspended.")
+	}
+	if scope := ScopeOf(op); !id.Key.Scopes.Has(scope) {
+		return fault.Newf(fault.ScopeMissing, "This key may not do this; it lacks the scope %s.", scope)
+	}
+	return nil
+}
+
+// ScopeOf is the scope that an operation needs: one for reading, and one for each
+// way of moving money. Ending a movement needs the scope of its kind. A manifest may
+// ask for another scope for a query.
+func ScopeOf(op *catalog.Operation) tenants.Scope {
+	if op.Scope != "" {
+		return tenants.Scope(op.Scope)
+	}
+	if rules, moves := movement.RulesOf(KindOf(op)); moves {
+		return tenants.Scope(rules.Scope)
+	}
+	return tenants.ScopeRead
+}
+
+// KindOf is the kind of an operation for scopes and policies: a status operation
+// counts as a query, and one that ends a movement as the movement's kind.
+func KindOf(op *catalog.Operation) manifest.Kind {
+	switch {
+	case op.StatusOf != "":
+		return manifest.Query
+	case op.CancelOf != "" && op.Target != nil:
+		return op.Target.Kind
+	}
+	return op.Kind
+}
+
+// ZoneOf is the time zone of a merchant's months: the one its record names, else the
+// gateway's, else Jakarta's.
+func ZoneOf(m tenants.Merchant, gateway *time.Location) *time.Location {
+	if zone, err := Zone(m.Labels); err == nil && zone != nil {
+		return zone
+	}
+	return cmp.Or(gateway, jakarta)
+}
+
+// zones are those that were loaded from files, by their names.
+var zones sync.Map
+
+// Zone is the zone that a merchant's labels name, nil where they name none. A zone
+// that this machine does not know is an error.
+func Zone(labels map[string]string) (*time.Location, error) {
+	name := labels[zoneLabel]
+	if name == "" {
+		return nil, nil //nolint:nilnil // none is named
+	}
+	if known, ok := zones.Load(name); ok {
+		return known.(*time.Location), nil
+	}
+	if name == "Local" { // would be this machine's
+		return nil, fmt.Errorf("admission: %s names no place", zoneLabel)
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, fmt.Errorf("admission: %s: %w", zoneLabel, err)
+	}
+	zones.Store(name, zone)
+	return zone, nil
 }

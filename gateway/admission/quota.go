@@ -1,10 +1,7 @@
 package admission
 
 import (
-	"cmp"
 	"context"
-	"fmt"
-	"sync"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
@@ -76,37 +73,4 @@ func (a *Admission) Release(ctx context.Context, ticket Ticket) {
 	for _, usage := range ticket.Quotas {
 		a.quotas.Release(ctx, usage)
 	}
-}
-
-// ZoneOf is the time zone of a merchant's months: the one its record names, else the
-// gateway's, else Jakarta's.
-func ZoneOf(m tenants.Merchant, gateway *time.Location) *time.Location {
-	if zone, err := Zone(m.Labels); err == nil && zone != nil {
-		return zone
-	}
-	return cmp.Or(gateway, jakarta)
-}
-
-// zones are those that were loaded from files, by their names.
-var zones sync.Map
-
-// Zone is the zone that a merchant's labels name, nil where they name none. A zone
-// that this machine does not know is an error.
-func Zone(labels map[string]string) (*time.Location, error) {
-	name := labels[zoneLabel]
-	if name == "" {
-		return nil, nil //nolint:nilnil // none is named
-	}
-	if known, ok := zones.Load(name); ok {
-		return known.(*time.Location), nil
-	}
-	if name == "Local" { // would be this machine's
-		return nil, fmt.Errorf("admission: %s names no place", zoneLabel)
-	}
-	zone, err := time.LoadLocation(name)
-	if err != nil {
-		return nil, fmt.Errorf("admission: %s: %w", zoneLabel, err)
-	}
-	zones.Store(name, zone)
-	return zone, nil
 }

@@ -13,20 +13,22 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/cache"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/clock"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/override"
 	"github.com/seed-f006e74d/gerbang/gateway/query"
+	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
-	"github.com/seed-f006e74d/gerbang/gateway/worker"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -44,18 +46,18 @@ type App struct {
 	policy     *policy.Active
 	edge       *edge.Edge
 	console    *console.Console
-	worker     *worker.Worker
-	courier    *worker.Courier
-	sender     *delivery.Sender
+	poller     *lifecycle.Poller
+	dispatcher *callback.Dispatcher
+	sender     *callback.Sender
 	lifecycle  *lifecycle.Lifecycle
 	payments   *kind.Payment
 	transfers  *kind.Transfer
 	queries    *query.Queries
 	reconciler *reconcile.Reconciler
 	overrides  *override.Overrides
-	postman    *worker.Postman // nil where no mails are sent
-	keeper     *worker.Bookkeeper
-	clock      *worker.Clock
+	outbox     *mail.Outbox // nil where no mails are sent
+	reader     *reconcile.Reader
+	clock      *clock.Clock
 	metrics    *console.Metrics // made before what reports to it
 
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs
@@ -147,17 +149,17 @@ func (a *App) wire(ctx context.Context) error {
 	a.directory = tenants.NewDirectory(a.store, a.log)
 	a.cache = cache.New(a.store, time.Now, a.log)
 	a.quotas = limit.NewBatcher(a.store, a.log)
-	a.clock = worker.NewClock(a.store, time.Now, a.log)
+	a.clock = clock.New(a.store, time.Now, a.log)
 	a.clock.Compare(ctx) // a clock that is wrong is known before anything is served, and does not keep us from starting
 	replica := uuid.NewString()
-	mailed, err := a.wirePostman(replica)
+	mailed, err := a.wireOutbox(replica)
 	if err != nil {
 		return err
 	}
 	a.wireMoney(vault, catalog.New(snapshot), mailed)
-	a.worker = worker.New(a.store, a.lifecycle, worker.NewShare(a.store, "resolve", replica), a.log)
-	a.keeper = worker.NewBookkeeper(a.store, a.reconciler, a.log)
-	if err := a.wireCourier(vault, replica); err != nil {
+	a.poller = lifecycle.NewPoller(a.store, a.lifecycle, a.leases("polls", replica), a.log)
+	a.reader = reconcile.NewReader(a.store, a.reconciler.Read, a.log)
+	if err := a.wireDispatcher(vault, replica); err != nil {
 		return err
 	}
 	if err := a.wireConsole(vault, zone); err != nil {
@@ -181,13 +183,13 @@ func (a *App) wire(ctx context.Context) error {
 func (a *App) wireMoney(vault *tenants.Vault, operations *catalog.Catalog, mailed func()) {
 	a.lifecycle = lifecycle.New(lifecycle.Dependencies{
 		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: operations,
-		CallbackCommitted: func() { a.courier.Wake() }, MailCommitted: mailed,
+		CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed,
 		ClockFault: a.clock.Fault, Now: time.Now, Log: a.log,
 	})
 	a.queries = query.New(a.lifecycle, a.cache, a.store, holdBack)
 	a.reconciler = reconcile.New(a.lifecycle, a.host, a.store, a.store)
 	a.overrides = override.New(a.lifecycle, a.store)
-	a.payments = kind.AddPayment(a.lifecycle, func(id movement.ID) string { return a.config.PublicURL + "/checkout/" + id.String() })
+	a.payments = kind.AddPayment(a.lifecycle, a.config.PublicURL)
 	kind.AddCollection(a.lifecycle, a.reconciler)
 	kind.AddOrder(a.lifecycle, a.queries)
 	a.transfers = kind.AddTransfer(a.lifecycle, a.store)
@@ -199,6 +201,11 @@ func (a *App) wireMoney(vault *tenants.Vault, operations *catalog.Catalog, maile
 // ends with TryTimeout, and may be through as much later as a shared commit takes; the
 // rest is for replicas whose clocks differ a little.
 const holdBack = lifecycle.TryTimeout + store.SharedTimeout + time.Second
+
+// leases are this replica's buckets of a queue.
+func (a *App) leases(name, replica string) *queue.Leases {
+	return queue.NewLeases(a.store, name, replica, movement.Buckets)
+}
 
 func (a *App) listen(ctx context.Context) error {
 	var listening net.ListenConfig
@@ -234,13 +241,13 @@ func (a *App) Run(ctx context.Context) error {
 	group, running := errgroup.WithContext(ctx)
 	group.Go(func() error { return a.directory.Run(running) })
 	group.Go(func() error { return a.vault.Run(running) })
-	group.Go(func() error { return a.worker.Run(running) })
-	group.Go(func() error { return a.keeper.Run(running) })
+	group.Go(func() error { return a.poller.Run(running) })
+	group.Go(func() error { return a.reader.Run(running) })
 	group.Go(func() error { return a.clock.Run(running) })
-	group.Go(func() error { return a.courier.Run(running) })
-	group.Go(func() error { return worker.NewSweeper(a.store, a.log).Run(running) })
-	if a.postman != nil {
-		group.Go(func() error { return a.postman.Run(running) })
+	group.Go(func() error { return a.dispatcher.Run(running) })
+	group.Go(func() error { return limit.NewRetention(a.store, time.Now, a.log).Run(running) })
+	if a.outbox != nil {
+		group.Go(func() error { return a.outbox.Run(running) })
 	}
 	if a.config.PolicyDir != "" {
 		group.Go(func() error {

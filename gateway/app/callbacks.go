@@ -5,14 +5,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/worker"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// wireCourier makes what delivers callbacks.
-func (a *App) wireCourier(vault *tenants.Vault, replica string) error {
+// wireDispatcher makes what delivers callbacks.
+func (a *App) wireDispatcher(vault *tenants.Vault, replica string) error {
 	deny, err := prefixes(a.config.CallbackDeny)
 	if err != nil {
 		return err
@@ -20,14 +19,15 @@ func (a *App) wireCourier(vault *tenants.Vault, replica string) error {
 	if a.config.AllowHTTPCallbacks && strings.HasPrefix(a.config.PublicURL, "https://") {
 		a.log.Warn("allow_http_callbacks lets every merchant's callbacks reach this machine's own listeners; it is meant for development")
 	}
-	sender, err := delivery.New(delivery.Config{Service: a.config.Service, AllowLocal: a.config.AllowHTTPCallbacks, Deny: deny})
+	sender, err := callback.New(callback.Config{Service: a.config.Service, AllowLocal: a.config.AllowHTTPCallbacks, Deny: deny})
 	if err != nil {
 		return err
 	}
 	a.sender = sender
-	secrets := callbackSecrets{directory: a.directory, vault: vault}
-	a.courier = worker.NewCourier(a.store, sender, secrets, worker.NewShare(a.store, "deliver", replica), a.log)
-	a.courier.OnAttempt(a.metrics.ObserveCallback)
+	a.dispatcher = callback.NewDispatcher(callback.Dependencies{
+		Queue: a.store, Leases: a.leases("callbacks", replica), Send: sender.Send,
+		Secrets: callbackSecrets{a.directory, vault}.of, Observe: a.metrics.ObserveCallback, Log: a.log,
+	})
 	return nil
 }
 
@@ -37,27 +37,27 @@ type callbackSecrets struct {
 	vault     *tenants.Vault
 }
 
-// CallbackSecrets finds what a merchant's callbacks are signed with in a mode.
-func (s callbackSecrets) CallbackSecrets(ctx context.Context, owner movement.Owner) (delivery.Secrets, error) {
+// of finds what a merchant's callbacks are signed with in a mode.
+func (s callbackSecrets) of(ctx context.Context, owner movement.Owner) (callback.Secrets, error) {
 	account, err := s.directory.Account(ctx, tenants.MerchantID(owner.MerchantID))
 	if err != nil {
-		return delivery.Secrets{}, err
+		return callback.Secrets{}, err
 	}
 	sealed, ok := account.CallbackSecret(tenants.Mode(owner.Mode))
 	if !ok {
-		return delivery.Secrets{}, fmt.Errorf("merchant %s has no callback secret in mode %s", owner.MerchantID, owner.Mode)
+		return callback.Secrets{}, fmt.Errorf("merchant %s has no callback secret in mode %s", owner.MerchantID, owner.Mode)
 	}
 	current, err := s.vault.OpenCallbackSecret(sealed)
 	if err != nil {
-		return delivery.Secrets{}, err
+		return callback.Secrets{}, err
 	}
 	next, err := s.vault.OpenNextCallbackSecret(sealed)
 	if err != nil {
-		return delivery.Secrets{}, err
+		return callback.Secrets{}, err
 	}
-	secrets := delivery.Secrets{Current: delivery.Secret(current.Reveal()), SignWithNext: sealed.NextSigns}
+	secrets := callback.Secrets{Current: callback.Secret(current.Reveal()), SignWithNext: sealed.NextSigns}
 	if !next.IsZero() {
-		secrets.Next = delivery.Secret(next.Reveal())
+		secrets.Next = callback.Secret(next.Reveal())
 	}
 	return secrets, nil
 }

@@ -68,7 +68,7 @@ func only(variables map[string]string) func(string) string {
 	return func(name string) string { return variables[name] }
 }
 
-func TestAConfigurationIsRead(t *testing.T) {
+func TestLoadConfig(t *testing.T) {
 	t.Parallel()
 	path := configFile(t, goodConfig)
 	c, err := LoadConfig(path, only(nil))
@@ -108,7 +108,7 @@ func without(config string, keys ...string) string {
 	return strings.Join(kept, "")
 }
 
-func TestWhatIsNotSaidIsTheDefault(t *testing.T) {
+func TestLoadConfigDefaults(t *testing.T) {
 	t.Parallel()
 	c, err := LoadConfig(configFile(t, without(goodConfig, "listen", "console", "service_name", "migrate", "time_zone", "policy_dir",
 		"console_allow", "trusted_proxies", "allow_http_callbacks", "database_connections")), only(nil))
@@ -122,7 +122,7 @@ func TestWhatIsNotSaidIsTheDefault(t *testing.T) {
 	}
 }
 
-func TestTheEnvironmentGoesFirst(t *testing.T) {
+func TestEnvironmentOverridesFile(t *testing.T) {
 	t.Parallel()
 	file := without(goodConfig, "database_url") + "database_url_file: secrets/database\n"
 	for name, c := range map[string]struct {
@@ -157,7 +157,7 @@ func TestTheEnvironmentGoesFirst(t *testing.T) {
 	}
 }
 
-func TestEveryFaultIsNamed(t *testing.T) {
+func TestLoadConfigNamesEveryFault(t *testing.T) {
 	t.Parallel()
 	for fault, content := range map[string]string{
 		"lissten":                         goodConfig + "lissten: :1\n",
@@ -202,7 +202,7 @@ func TestEveryFaultIsNamed(t *testing.T) {
 	}
 }
 
-func TestFaultsAreToldTogether(t *testing.T) {
+func TestLoadConfigReportsAllFaults(t *testing.T) {
 	t.Parallel()
 	_, err := LoadConfig(configFile(t, without(goodConfig, "public_url", "keyset_file", "database_url")), only(nil))
 	if err == nil {

@@ -24,12 +24,9 @@ func (a *App) wireConsole(vault *tenants.Vault, zone *time.Location) error {
 			AllowHTTPCallbacks: a.config.AllowHTTPCallbacks, ApprovalAbove: money.Amount(a.config.ApprovalAbove), Location: zone,
 		},
 		console.Dependencies{
-			Merchants: a.store, Standing: a.store, Keys: a.store, Connections: a.store, Verifier: a.host, Sealed: a.store, Keyring: vault,
-			Attention: a.store, Movements: a.store, Around: a.store, Finder: a.store, Decider: a.overrides, Database: a.store, Clock: a.clock,
-			Adjustments: a.store, Books: a.store, Proof: a.store, Usage: a.store, Limits: a.store, Settlements: a.store, Assigner: a.reconciler,
-			Callbacks: a.store, Outbox: a.store, CallbackSecrets: a.store,
-			Directory: a.directory, Vault: vault, Plugins: a.host, Policy: a.policy,
-			Metrics: a.metrics, Now: time.Now, Log: a.log,
+			Merchants: a.store, Secrets: a.store, Movements: a.store, Exceptions: a.store, Callbacks: a.store, Ledger: a.store, Statements: a.store,
+			Override: a.overrides.Override, Assign: a.reconciler.Assign, Usage: a.store.Usage, Ping: a.store.Ping, Policy: a.policy.Set,
+			Clock: a.clock, Directory: a.directory, Vault: vault, Plugins: a.host, Metrics: a.metrics, Now: time.Now, Log: a.log,
 		})
 	return err
 }

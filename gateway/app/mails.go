@@ -6,23 +6,22 @@ import (
 	"os"
 	"strings"
 
-	"github.com/seed-f006e74d/gerbang/gateway/letter"
-	"github.com/seed-f006e74d/gerbang/gateway/worker"
+	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// wirePostman makes what sends mails, and returns what has it look at once. Both
-// are nil where no SMTP server is configured.
-func (a *App) wirePostman(replica string) (mailed func(), err error) {
+// wireOutbox makes what sends mails, and returns what wakes it. Both are nil where
+// no SMTP server is configured.
+func (a *App) wireOutbox(replica string) (mailed func(), err error) {
 	if a.config.SMTP.Host == "" {
 		return nil, nil
 	}
-	sender, err := letter.New(a.config.SMTP.letters())
+	sender, err := mail.New(a.config.SMTP.server())
 	if err != nil {
 		return nil, fmt.Errorf("config: smtp: %w", err)
 	}
-	a.postman = worker.NewPostman(a.store, sender, worker.NewShare(a.store, "mail", replica), a.log)
-	return a.postman.Wake, nil
+	a.outbox = mail.NewOutbox(a.store, sender.Send, a.leases("mails", replica), a.log)
+	return a.outbox.Wake, nil
 }
 
 // check reads the password and says what is wrong with the whole.
@@ -40,12 +39,12 @@ func (c *SMTPConfig) check() error {
 		}
 		c.password = tenants.NewSecret(strings.TrimSpace(string(content)))
 	}
-	if err := c.letters().Check(); err != nil {
+	if err := c.server().Check(); err != nil {
 		return fmt.Errorf("smtp: %w", err)
 	}
 	return nil
 }
 
-func (c *SMTPConfig) letters() letter.Config {
-	return letter.Config{Host: c.Host, Port: c.Port, From: c.From, User: c.User, Password: c.password.Reveal(), TLS: letter.TLS(c.TLS)}
+func (c *SMTPConfig) server() mail.Config {
+	return mail.Config{Host: c.Host, Port: c.Port, From: c.From, User: c.User, Password: c.password.Reveal(), TLS: mail.TLS(c.TLS)}
 }

@@ -116,6 +116,7 @@ const defaultEvery = 5 * time.Second
 func declaredRules(rules movement.Rules, m *manifest.Manifest, declared manifest.Operation) movement.Rules {
 	rules.Pace = movement.Pace{SettlesWithin: time.Duration(m.SettlesWithin), Every: cmp.Or(time.Duration(m.LookupEvery), defaultEvery)}
 	rules.Resubmits, rules.ResubmitWithin = m.Lookup == manifest.LookupResubmit, time.Duration(m.ResubmitWithin)
+	rules.Quarantine = time.Duration(m.ReportsLate) + movement.QuarantineBeyond
 	rules.Timeout = time.Duration(declared.Timeout)
 	return rules
 }

@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
-
-	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 // APIVersion is the version of the merchants' interface. Additions keep it.
@@ -203,7 +201,7 @@ func describeParameters(op *Operation) []any {
 
 // NeedsMerchantID reports whether the contract requires merchant_id: for the
 // operations that create a payment, at any provider.
-func (op *Operation) NeedsMerchantID() bool { return op.Kind == manifest.Payment }
+func (op *Operation) NeedsMerchantID() bool { return op.Rules.NamesMerchant }
 
 // operationID makes paymentsCreate of /payments/create.
 func operationID(path string) string {

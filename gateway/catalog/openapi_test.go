@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -199,6 +200,24 @@ func TestOpenAPIHasEveryErrorOfTheTable(t *testing.T) {
 	}
 	if seen != len(fault.Table) {
 		t.Errorf("%d codes have an example, the table has %d", seen, len(fault.Table))
+	}
+}
+
+func TestOpenAPIDescribesTheEnvelope(t *testing.T) {
+	t.Parallel()
+	document, err := openapi3.NewLoader().LoadFromData(payments(t).OpenAPI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	described := document.Components.Schemas["Failure"].Value
+	for field := range reflect.TypeFor[fault.Envelope]().Fields() {
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if described.Properties[name] == nil || slices.Contains(described.Required, name) != (options == "") {
+			t.Errorf("%s: described as %+v, required %t", name, described.Properties[name], slices.Contains(described.Required, name))
+		}
+	}
+	if n := reflect.TypeFor[fault.Envelope]().NumField(); len(described.Properties) != n {
+		t.Errorf("%d fields are described, the envelope has %d", len(described.Properties), n)
 	}
 }
 

@@ -6,19 +6,12 @@ import (
 	"io"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
-	jsonx "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
-	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/gateway/jsonbody"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
-
-// maxBody is what an operator may send; the same as a merchant.
-const maxBody = 64 << 10
 
 // call is one request to the admin API, after the operator is known.
 type call struct {
@@ -33,33 +26,25 @@ type success struct {
 	Data    any  `json:"data"`
 }
 
-type failure struct {
-	Success   bool          `json:"success"`
-	Message   string        `json:"message"`
-	Code      fault.Code    `json:"error_code"`
-	RequestID string        `json:"request_id"`
-	Errors    []fault.Field `json:"errors,omitempty"`
-}
-
-// fail renders an error: the only place that does.
+// fail answers with an error: the only place of this package that does.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, id string, err error) {
 	f := fault.From(unsealed(err, "Nothing was stored."))
 	if f.Code == fault.Internal {
 		c.log.ErrorContext(r.Context(), "console request failed", "request_id", id, "method", r.Method, "route", r.Pattern, "cause", err)
 	}
-	if f.RetryAfter > 0 {
-		w.Header().Set("Retry-After", strconv.Itoa(int((f.RetryAfter+time.Second-1)/time.Second)))
+	if wait := f.RetrySeconds(c.deps.Now()); wait > 0 {
+		w.Header().Set("Retry-After", strconv.Itoa(wait))
 	}
 	if f.Code == fault.AuthFailed {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 	}
-	write(w, f.Status(), failure{Message: f.Message, Code: f.Code, RequestID: id, Errors: f.Fields})
+	write(w, f.Status(), f.Envelope(id))
 }
 
 // unsealed says of an error that it is the keyset's fault, where it is, and what
 // became of the request. Others stay what they are.
 func unsealed(err error, became string) error {
-	if _, told := errors.AsType[*fault.Error](err); told || !errors.Is(err, tenants.ErrKeysetUnread) {
+	if _, known := errors.AsType[*fault.Error](err); known || !errors.Is(err, tenants.ErrKeysetUnread) {
 		return err
 	}
 	return fault.New(fault.Internal, "The keyset can't be read at the moment, so that nothing can be sealed. "+became+" The gateway's log says why.").Because(err)
@@ -75,8 +60,7 @@ func write(w http.ResponseWriter, status int, document any) {
 	_ = encoder.Encode(document)
 }
 
-// decode reads a request's body strictly: one JSON object, no name twice, none
-// that is unknown. An error tells the place and never what stands there.
+// decode reads a request's body strictly; no body is an empty object.
 func decode(x *call, into any) error {
 	content, err := io.ReadAll(x.request.Body)
 	if err != nil {
@@ -86,43 +70,7 @@ func decode(x *call, into any) error {
 		return fault.New(fault.InvalidRequest, "The body could not be read.").Because(err)
 	}
 	if len(content) == 0 {
-		content = []byte("{}") // what a field requires is judged later
+		return nil // what a field requires is judged later
 	}
-	return unreadable(jsonx.Unmarshal(content, into, jsonx.RejectUnknownMembers(true)))
-}
-
-func unreadable(err error) error {
-	if err == nil {
-		return nil
-	}
-	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
-		if errors.Is(err, jsontext.ErrDuplicateName) {
-			return fault.Invalid(field(syntax.JSONPointer), "is given twice")
-		}
-		return fault.Newf(fault.InvalidRequest, "The body is not valid JSON; the fault is at byte %d.", syntax.ByteOffset)
-	}
-	semantic, ok := errors.AsType[*jsonx.SemanticError](err)
-	if !ok {
-		return fault.New(fault.InvalidRequest, "The body is not a JSON object.")
-	}
-	name := field(semantic.JSONPointer)
-	if wrong, ok := errors.AsType[money.Error](err); ok {
-		return fault.Invalid(name, wrong.Error())
-	}
-	switch {
-	case errors.Is(err, jsonx.ErrUnknownName):
-		return fault.Invalid(name, "is not a known field")
-	case name == "":
-		return fault.New(fault.InvalidRequest, "The body is not a JSON object.")
-	default:
-		return fault.Invalid(name, "has the wrong type")
-	}
-}
-
-func field(pointer jsontext.Pointer) string {
-	var names []string
-	for name := range pointer.Tokens() {
-		names = append(names, name)
-	}
-	return strings.Join(names, ".")
+	return jsonbody.Decode(content, into)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -42,7 +43,7 @@ func (c *Console) listCallbacks(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]Callback, len(callbacks))
+	list := make([]adminapi.Callback, len(callbacks))
 	for i, callback := range callbacks {
 		list[i] = callbackDocument(callback)
 	}
@@ -111,8 +112,8 @@ func timeOf(query url.Values, name string, otherwise time.Time) (time.Time, erro
 	return at, nil
 }
 
-func callbackDocument(callback movement.Callback) Callback {
-	out := Callback{
+func callbackDocument(callback movement.Callback) adminapi.Callback {
+	out := adminapi.Callback{
 		EventID: callback.EventID.String(), Mode: callback.Owner.Mode, Event: callback.Event, Sequence: callback.Sequence,
 		Reference: shownReference(callback.Reference), URL: presentURL(callback.URL), State: string(callback.State), Tries: callback.Tries,
 		CreatedAt: callback.CreatedAt, DueAt: given(callback.DueAt),

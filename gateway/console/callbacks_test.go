@@ -12,8 +12,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
@@ -61,7 +62,7 @@ func (w *world) tried(owner movement.Owner, id uuid.UUID, then movement.Callback
 	}
 }
 
-func (w *world) callback(merchant, mode, id string) console.Callback {
+func (w *world) callback(merchant, mode, id string) adminapi.Callback {
 	w.Helper()
 	callback, err := w.Callback(w.Context(), merchant, mode, id)
 	if err != nil {
@@ -78,14 +79,14 @@ func TestCallbacksAreListed(t *testing.T) {
 	w.callbacks(merchant, "test", "dead")
 	w.callbacks(other, "live", "dead")
 	for name, c := range map[string]struct {
-		filter console.CallbackFilter
+		filter adminapi.CallbackFilter
 		want   []int
 	}{
-		"all, the newest first": {console.CallbackFilter{}, []int{4, 3, 2, 1, 0}},
-		"those of a state":      {console.CallbackFilter{State: "dead"}, []int{3}},
-		"without a URL":         {console.CallbackFilter{State: "none"}, []int{4}},
-		"a span":                {console.CallbackFilter{Since: made.Add(time.Minute), Until: made.Add(3 * time.Minute)}, []int{2, 1}},
-		"a few":                 {console.CallbackFilter{Limit: 2}, []int{4, 3}},
+		"all, the newest first": {adminapi.CallbackFilter{}, []int{4, 3, 2, 1, 0}},
+		"those of a state":      {adminapi.CallbackFilter{State: "dead"}, []int{3}},
+		"without a URL":         {adminapi.CallbackFilter{State: "none"}, []int{4}},
+		"a span":                {adminapi.CallbackFilter{Since: made.Add(time.Minute), Until: made.Add(3 * time.Minute)}, []int{2, 1}},
+		"a few":                 {adminapi.CallbackFilter{Limit: 2}, []int{4, 3}},
 	} {
 		c.filter.Mode = "live"
 		list, err := w.Callbacks(t.Context(), merchant, c.filter)
@@ -127,7 +128,7 @@ func TestACallbackIsShownWithItsTries(t *testing.T) {
 		string(shown.Body) != `{"event":"payments.status_update"}` || shown.MovementID != "" || shown.DueAt != nil || !shown.CreatedAt.Equal(made) {
 		t.Errorf("shown %+v", shown)
 	}
-	want := console.CallbackAttempt{
+	want := adminapi.CallbackAttempt{
 		At: made.Add(time.Hour), DurationMS: 12, Status: 503, Outcome: "failed", Fault: "answered 503", Answer: "busy",
 	}
 	if len(shown.Attempts) != 1 || shown.Attempts[0] != want {
@@ -158,7 +159,7 @@ func TestACallbackIsSentAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range ids[:4] {
-		resent, err := w.ResendCallbacks(t.Context(), merchant, console.ResendOrder{Mode: "live", EventID: id})
+		resent, err := w.ResendCallbacks(t.Context(), merchant, adminapi.ResendOrder{Mode: "live", EventID: id})
 		if err != nil || resent.Resent != 1 || resent.Until != nil {
 			t.Errorf("%+v, %v", resent, err)
 		}
@@ -166,11 +167,11 @@ func TestACallbackIsSentAgain(t *testing.T) {
 			t.Errorf("now %+v", now)
 		}
 	}
-	_, err := w.ResendCallbacks(t.Context(), merchant, console.ResendOrder{Mode: "live", EventID: ids[4]})
+	_, err := w.ResendCallbacks(t.Context(), merchant, adminapi.ResendOrder{Mode: "live", EventID: ids[4]})
 	w.refused(err, http.StatusBadRequest, "event_id")
-	_, err = w.ResendCallbacks(t.Context(), merchant, console.ResendOrder{Mode: "live", EventID: ids[0], Failed: true})
+	_, err = w.ResendCallbacks(t.Context(), merchant, adminapi.ResendOrder{Mode: "live", EventID: ids[0], Failed: true})
 	w.refused(err, http.StatusBadRequest, "event_id")
-	_, err = w.ResendCallbacks(t.Context(), merchant, console.ResendOrder{Mode: "test", EventID: ids[0]})
+	_, err = w.ResendCallbacks(t.Context(), merchant, adminapi.ResendOrder{Mode: "test", EventID: ids[0]})
 	w.refused(err, http.StatusNotFound, "")
 	if got := w.actions(merchant); len(got) != 5 || got[4] != "ayu callback.resend" {
 		t.Errorf("audit %q", got)
@@ -181,13 +182,13 @@ func TestARangeIsSentAgain(t *testing.T) {
 	t.Parallel()
 	since, until := made.Add(time.Minute), made.Add(5*time.Minute)
 	for name, c := range map[string]struct {
-		order  console.ResendOrder
+		order  adminapi.ResendOrder
 		resent []int
 	}{
-		"all that ended in a span":   {console.ResendOrder{Since: &since, Until: &until}, []int{1, 2, 3}},
-		"what failed in a span":      {console.ResendOrder{Since: &since, Until: &until, Failed: true}, []int{2, 3}},
-		"all that failed":            {console.ResendOrder{Failed: true}, []int{0, 2, 3, 5}},
-		"all that ended from a time": {console.ResendOrder{Since: &until}, []int{5}},
+		"all that ended in a span":   {adminapi.ResendOrder{Since: &since, Until: &until}, []int{1, 2, 3}},
+		"what failed in a span":      {adminapi.ResendOrder{Since: &since, Until: &until, Failed: true}, []int{2, 3}},
+		"all that failed":            {adminapi.ResendOrder{Failed: true}, []int{0, 2, 3, 5}},
+		"all that ended from a time": {adminapi.ResendOrder{Since: &until}, []int{5}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -219,7 +220,7 @@ func TestARangeIsSentAgain(t *testing.T) {
 		})
 	}
 	w := newWorld(t)
-	_, err := w.ResendCallbacks(t.Context(), w.merchant().MerchantID, console.ResendOrder{Mode: "live"})
+	_, err := w.ResendCallbacks(t.Context(), w.merchant().MerchantID, adminapi.ResendOrder{Mode: "live"})
 	w.refused(err, http.StatusBadRequest, "since")
 }
 
@@ -229,6 +230,7 @@ type failures struct {
 	*store.Store
 
 	left int
+	sent map[uuid.UUID]bool
 }
 
 func (e *failures) Callbacks(_ context.Context, r movement.CallbackRange) ([]movement.Callback, error) {
@@ -243,26 +245,17 @@ func (e *failures) Callbacks(_ context.Context, r movement.CallbackRange) ([]mov
 	return page, nil
 }
 
-// resender notes what is sent again.
-type resender struct {
-	console.Outbox
-
-	sent map[uuid.UUID]bool
-}
-
-func (r resender) Resend(_ context.Context, _ time.Time, key movement.CallbackKey) (bool, error) {
-	r.sent[key.EventID] = true
+func (e *failures) Resend(_ context.Context, _ time.Time, key movement.CallbackKey) (bool, error) {
+	e.sent[key.EventID] = true
 	return true, nil
 }
 
 func TestOneRequestSendsNoMoreThanItCan(t *testing.T) {
 	t.Parallel()
-	source, sent := &failures{left: 2100}, map[uuid.UUID]bool{}
-	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
-		d.Callbacks, d.Outbox = source, resender{d.Outbox, sent}
-	})
+	sent := map[uuid.UUID]bool{}
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Callbacks = &failures{left: 2100, sent: sent} })
 	merchant := w.merchant().MerchantID
-	order := console.ResendOrder{Mode: "live", Failed: true}
+	order := adminapi.ResendOrder{Mode: "live", Failed: true}
 	first, err := w.ResendCallbacks(t.Context(), merchant, order)
 	if err != nil || first.Resent != 2000 || first.Until == nil || !first.Until.After(made.Add(100*time.Second)) || first.Until.After(made.Add(102*time.Second)) {
 		t.Fatalf("%+v, %v", first, err)
@@ -278,17 +271,17 @@ func TestATestIsSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	merchant := w.merchant().MerchantID
-	_, err := w.TestCallback(t.Context(), merchant, console.TestOrder{Mode: "test"})
+	_, err := w.TestCallback(t.Context(), merchant, adminapi.TestOrder{Mode: "test"})
 	w.refused(err, http.StatusBadRequest, "url") // there is no default
 	for _, bad := range []string{"http://shop.example.com/cb", "https://127.0.0.1/", "https://shop.example.com:22/"} {
-		_, err = w.TestCallback(t.Context(), merchant, console.TestOrder{Mode: "test", URL: bad})
+		_, err = w.TestCallback(t.Context(), merchant, adminapi.TestOrder{Mode: "test", URL: bad})
 		w.refused(err, http.StatusBadRequest, "url")
 	}
 	if _, err := w.SetCallbackURL(t.Context(), merchant, "test", receiver); err != nil {
 		t.Fatal(err)
 	}
 	for given, want := range map[string]string{"": receiver, "https://other.example.com/x": "https://other.example.com/x"} {
-		sent, err := w.TestCallback(t.Context(), merchant, console.TestOrder{Mode: "test", URL: given})
+		sent, err := w.TestCallback(t.Context(), merchant, adminapi.TestOrder{Mode: "test", URL: given})
 		if err != nil || strings.Contains(sent.URL, "hidden") {
 			t.Fatalf("%+v, %v", sent, err)
 		}
@@ -314,8 +307,8 @@ func TestATestIsSent(t *testing.T) {
 func TestTriesAreCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.metrics.ObserveCallback(delivery.Attempt{Outcome: delivery.Delivered, Duration: 30 * time.Millisecond})
-	w.metrics.ObserveCallback(delivery.Attempt{Outcome: delivery.Failed, Duration: 10 * time.Second})
+	w.metrics.ObserveCallback(callback.Attempt{Outcome: callback.Delivered, Duration: 30 * time.Millisecond})
+	w.metrics.ObserveCallback(callback.Attempt{Outcome: callback.Failed, Duration: 10 * time.Second})
 	_, _, text := w.send(http.MethodGet, "/metrics", "", "")
 	for _, want := range []string{
 		`gerbang_callbacks_total{outcome="delivered"} 1`, `gerbang_callbacks_total{outcome="failed"} 1`,

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -20,11 +21,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-func (c *Console) setConnection(x *call) (any, error) {
-	var spec ConnectionSpec
-	if err := decode(x, &spec); err != nil {
-		return nil, err
-	}
+func (c *Console) setConnection(x *call, spec adminapi.ConnectionSpec) (any, error) {
 	account, err := c.account(x)
 	if err != nil {
 		return nil, err
@@ -53,7 +50,7 @@ func (c *Console) setConnection(x *call) (any, error) {
 	if checked.Verified == unverified {
 		detail += ", unverified"
 	}
-	stored, err := c.deps.Connections.PutConnection(x.request.Context(), x.audit("connection.set", detail), wanted)
+	stored, err := c.deps.Secrets.PutConnection(x.request.Context(), x.audit("connection.set", detail), wanted)
 	c.deps.Directory.Invalidate(wanted.MerchantID)
 	if err != nil {
 		return nil, err
@@ -65,7 +62,7 @@ func (c *Console) setConnection(x *call) (any, error) {
 
 // checkConnection turns what was asked into a connection without its sealed
 // part, and the credentials in their compact form.
-func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec ConnectionSpec) (tenants.Connection, []byte, error) {
+func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec adminapi.ConnectionSpec) (tenants.Connection, []byte, error) {
 	provider := tenants.Provider(x.request.PathValue("provider"))
 	schema, ok := c.schemas[provider]
 	if !ok {
@@ -95,9 +92,9 @@ func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec Connectio
 	return tenants.Connection{MerchantID: id, Mode: mode, Provider: provider, Owner: owner}, credentials, nil
 }
 
-// checkHolder refuses an account on which another merchant collects. Whose it is,
-// its first sale decides in its commit; this tells operators before a sale is
-// refused.
+// checkHolder refuses an account on which another merchant collects. The first
+// collection makes it its merchant's, in its own commit; this tells operators before
+// a collection is refused.
 func (c *Console) checkHolder(ctx context.Context, wanted tenants.Connection, credentials []byte) error {
 	manifests := c.deps.Plugins.Manifests()
 	i := slices.IndexFunc(manifests, func(m *manifest.Manifest) bool { return m.Name == string(wanted.Provider) })
@@ -105,14 +102,14 @@ func (c *Console) checkHolder(ctx context.Context, wanted tenants.Connection, cr
 		return nil
 	}
 	name := manifests[i].AccountIn(credentials)
-	book, err := c.deps.Settlements.Statement(ctx, movement.NewAccountID(string(wanted.Provider), string(wanted.Mode), name))
+	statement, err := c.deps.Statements.Statement(ctx, movement.NewAccountID(string(wanted.Provider), string(wanted.Mode), name))
 	switch {
-	case errors.Is(err, store.ErrNotFound), err == nil && book.MerchantID == string(wanted.MerchantID):
+	case errors.Is(err, store.ErrNotFound), err == nil && statement.MerchantID == string(wanted.MerchantID):
 		return nil
 	case err != nil:
 		return err
 	}
-	return fault.Invalid("credentials."+manifests[i].AccountField(), "names the account of another merchant, "+book.MerchantID+", who collects on it; nothing was stored")
+	return fault.Invalid("credentials."+manifests[i].AccountField(), "names the account of another merchant, "+statement.MerchantID+", who collects on it; nothing was stored")
 }
 
 // credentialsMissing names what a provider asks for, each field with what it is.
@@ -195,9 +192,9 @@ func ordered(document []byte) ([]byte, error) {
 	return value, err
 }
 
-func (c *Console) connectionDocument(of tenants.Connection) Connection {
+func (c *Console) connectionDocument(of tenants.Connection) adminapi.Connection {
 	path := "/notify/" + string(of.Provider) + "/" + string(of.NotifyToken)
-	return Connection{
+	return adminapi.Connection{
 		Provider: string(of.Provider), Mode: string(of.Mode), Owner: string(of.Owner), Version: of.Version,
 		NotifyPath: path, NotifyURL: c.config.PublicURL + path,
 	}

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-func (w *world) connect(merchant, owner, credentials string) console.Connection {
+func (w *world) connect(merchant, owner, credentials string) adminapi.Connection {
 	w.Helper()
-	set, err := w.SetConnection(w.Context(), merchant, "bank", console.ConnectionSpec{Mode: "live", Owner: owner, Credentials: []byte(credentials)})
+	set, err := w.SetConnection(w.Context(), merchant, "bank", adminapi.ConnectionSpec{Mode: "live", Owner: owner, Credentials: []byte(credentials)})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestModesAndMerchantsHaveRoutesOfTheirOwn(t *testing.T) {
 	routes := map[string]bool{}
 	for _, id := range []string{w.merchant().MerchantID, w.merchant().MerchantID} {
 		for _, mode := range []string{"live", "test"} {
-			set, err := w.SetConnection(t.Context(), id, "bank", console.ConnectionSpec{Mode: mode, Credentials: []byte(`{"api_key":"k-secret"}`)})
+			set, err := w.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: mode, Credentials: []byte(`{"api_key":"k-secret"}`)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,24 +98,24 @@ func TestWrongCredentialsAreNamedAndNotRepeated(t *testing.T) {
 		`null`:                                           "credentials",
 		`{"api_key":"k-hidden", "api_key":"k-hidden-2"}`: "credentials.api_key",
 	} {
-		_, err := w.SetConnection(t.Context(), id, "bank", console.ConnectionSpec{Mode: "live", Credentials: []byte(credentials)})
+		_, err := w.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(credentials)})
 		failure := w.refused(err, http.StatusBadRequest, field)
 		if text := failure.Error() + w.logs.String(); strings.Contains(text, "hidden") || strings.Contains(text, "4712") {
 			t.Errorf("%s: the value is repeated: %s", credentials, text)
 		}
 	}
-	for field, spec := range map[string]console.ConnectionSpec{
+	for field, spec := range map[string]adminapi.ConnectionSpec{
 		"mode":  {Mode: "prod", Credentials: []byte(`{"api_key":"k-secret"}`)},
 		"owner": {Mode: "live", Owner: "me", Credentials: []byte(`{"api_key":"k-secret"}`)},
 	} {
 		_, err := w.SetConnection(t.Context(), id, "bank", spec)
 		w.refused(err, http.StatusBadRequest, field)
 	}
-	wrong := console.ConnectionSpec{Mode: "live", Credentials: []byte(`{"region":"jkt"}`)}
+	wrong := adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"region":"jkt"}`)}
 	if _, err := w.SetConnection(t.Context(), id, "bank", wrong); !strings.Contains(err.Error(), "asks for: api_key; optional: pin, region.") {
 		t.Errorf("what the provider asks for is not said: %v", err)
 	}
-	_, err := w.SetConnection(t.Context(), id, "nobank", console.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)})
+	_, err := w.SetConnection(t.Context(), id, "nobank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)})
 	w.refused(err, http.StatusNotFound, "")
 	if n := len(w.account(id).Connections()); n != 0 {
 		t.Errorf("there are %d connections", n)
@@ -131,7 +131,7 @@ func TestWhatAProviderAsksForIsTold(t *testing.T) {
 		"bank": "bank asks for api_key; optional: pin, region.\n  credentials is required\n  credentials.api_key is required: as the portal shows it\n" +
 			"  credentials.pin is optional\n  credentials.region is optional",
 	} {
-		_, err := w.SetConnection(t.Context(), id, provider, console.ConnectionSpec{Mode: "live"})
+		_, err := w.SetConnection(t.Context(), id, provider, adminapi.ConnectionSpec{Mode: "live"})
 		if failure := w.refused(err, http.StatusBadRequest, "credentials"); !strings.HasSuffix(failure.Error(), want) {
 			t.Errorf("said %v", failure)
 		}

@@ -16,127 +16,12 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
-	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/jsonbody"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
-	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
-	"github.com/seed-f006e74d/gerbang/policy"
-	"github.com/seed-f006e74d/gerbang/sdk"
-	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
-
-// Merchants reads and makes merchants. Both reads are the store's own, not a
-// cache's: an operator sees what is.
-type Merchants interface {
-	AccountByID(ctx context.Context, id tenants.MerchantID) (*tenants.Account, error)
-	Merchants(ctx context.Context, after tenants.MerchantID, most int) ([]tenants.Merchant, error)
-	CreateMerchant(ctx context.Context, audit store.Audit, m tenants.Merchant, keys []tenants.Key, secrets []tenants.CallbackSecret) error
-	AuditOf(ctx context.Context, id tenants.MerchantID, most int) ([]store.Audit, error)
-}
-
-// Standing changes what a merchant may do. Each change is committed with its
-// audit entry.
-type Standing interface {
-	SetStatus(ctx context.Context, audit store.Audit, id tenants.MerchantID, status tenants.Status) error
-	SetTier(ctx context.Context, audit store.Audit, id tenants.MerchantID, tier tenants.Tier) error
-}
-
-// Keys changes a merchant's keys. Each change is committed with its audit entry.
-type Keys interface {
-	AddKey(ctx context.Context, audit store.Audit, key tenants.Key) error
-	EndKey(ctx context.Context, audit store.Audit, key tenants.Key) error
-	ReplaceKey(ctx context.Context, audit store.Audit, next, retiring tenants.Key) error
-}
-
-// Connections keeps accounts at providers. A connection that exists keeps its
-// notification route; the one returned is what is stored.
-type Connections interface {
-	PutConnection(ctx context.Context, audit store.Audit, c tenants.Connection) (tenants.Connection, error)
-}
-
-// Verifier asks a provider whether it takes an account's credentials before
-// they are stored: Done says yes, Refused or blame for the account no, anything
-// else that it could not be asked. Only providers whose manifest says that they
-// verify are asked.
-type Verifier interface {
-	Verify(ctx context.Context, provider string, c sdk.Connection, timeout time.Duration) sdk.Result
-}
-
-// AttentionList is what waits for an operator. ExceptionsOf reads what was settled,
-// too; CountExceptions is how many entries are open, by reason.
-type AttentionList interface {
-	ExceptionsOf(ctx context.Context, owner movement.Owner, subject string) ([]movement.Exception, error)
-	OpenExceptions(ctx context.Context, most int) ([]movement.Exception, error)
-	ResolveException(ctx context.Context, now time.Time, a movement.Exception, operator, resolution string) error
-	CountExceptions(ctx context.Context) (map[string]int64, error)
-}
-
-// Movements reads movements with their stories.
-type Movements interface {
-	MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error)
-	History(ctx context.Context, id movement.ID) ([]movement.HistoryEntry, error)
-}
-
-// Callbacks reads callbacks with their tries.
-type Callbacks interface {
-	Callback(ctx context.Context, key movement.CallbackKey) (movement.Callback, error)
-	Callbacks(ctx context.Context, r movement.CallbackRange) ([]movement.Callback, error)
-	Attempts(ctx context.Context, key movement.CallbackKey) ([]movement.CallbackAttempt, error)
-}
-
-// Outbox makes callbacks due, which the courier then finds by itself. The audit
-// of a command is noted before.
-type Outbox interface {
-	AddCallback(ctx context.Context, now time.Time, owner movement.Owner, t movement.CallbackEvent) error
-	Resend(ctx context.Context, now time.Time, key movement.CallbackKey) (bool, error)
-	PostponeCallback(ctx context.Context, key movement.CallbackKey, until time.Time) error
-	NoteAudit(ctx context.Context, audit store.Audit, id tenants.MerchantID) error
-}
-
-// CallbackSecrets changes how callbacks of a merchant are signed and where they
-// go, unless the account has another version than the one given.
-type CallbackSecrets interface {
-	SetCallbackSecret(ctx context.Context, audit store.Audit, secret tenants.CallbackSecret, version int64) error
-}
-
-// Database answers, or it does not.
-type Database interface {
-	Ping(ctx context.Context) error
-}
-
-// Clock is this replica's, compared with the database's. Its fault is what operators
-// are told; there is none while nothing is known.
-type Clock interface {
-	Skew() (ahead time.Duration, known bool)
-	Fault() error
-}
-
-// Directory is told of changes, so that they hold here at once; other replicas
-// learn by themselves.
-type Directory interface {
-	Invalidate(id tenants.MerchantID)
-	Fresh(now time.Time) bool
-}
-
-// Vault seals what must not be readable in the database.
-type Vault interface {
-	SealCredentials(m tenants.MerchantID, mode tenants.Mode, p tenants.Provider, credentials []byte) ([]byte, error)
-	OpenCredentials(c tenants.Connection) ([]byte, error)
-	SealCallbackSecret(m tenants.MerchantID, mode tenants.Mode, s tenants.Secret) (tenants.CallbackSecret, error)
-}
-
-// Plugins are the providers' processes.
-type Plugins interface {
-	Status() []host.Status
-	Manifests() []*manifest.Manifest
-}
-
-// Policy holds the rules in force, which know the tiers.
-type Policy interface {
-	Set() *policy.Set
-}
 
 // Operator is a person or program that may use the admin API. The token itself
 // is not kept.
@@ -161,44 +46,6 @@ type Config struct {
 	Location *time.Location
 }
 
-// Dependencies are the rooms that the console looks into.
-type Dependencies struct {
-	Merchants   Merchants
-	Standing    Standing
-	Keys        Keys
-	Connections Connections
-	Verifier    Verifier
-	Sealed      SealedValues
-	Keyring     Keyring
-	Attention   AttentionList
-	Movements   Movements
-	Around      Around
-	Finder      Finder
-	Decider     Decider
-	Database    Database
-	Clock       Clock
-
-	Callbacks       Callbacks
-	Outbox          Outbox
-	CallbackSecrets CallbackSecrets
-
-	Adjustments Adjustments
-	Books       Books
-	Proof       Proof
-	Usage       Usage
-	Limits      Limits
-	Settlements Settlements
-	Assigner    Assigner
-
-	Directory Directory
-	Vault     Vault
-	Plugins   Plugins
-	Policy    Policy
-	Metrics   *Metrics
-	Now       func() time.Time
-	Log       *slog.Logger
-}
-
 // Console answers operators. Any number of goroutines may use it.
 type Console struct {
 	config   Config
@@ -209,7 +56,7 @@ type Console struct {
 	schemas  map[tenants.Provider]*catalog.ConnectionSchema
 	owners   map[tenants.Provider]tenants.Owner // whose account a provider's operations use
 	verifies map[tenants.Provider]bool          // who can be asked about credentials
-	version  string                             // the name of the header that tells the contract's version
+	version  string                             // name of the header of the contract's version
 }
 
 // New makes a console. An operator without a name or a token is an error, and
@@ -246,7 +93,7 @@ func New(config Config, deps Dependencies) (*Console, error) {
 		c.verifies[tenants.Provider(m.Name)] = m.Verifies
 		c.owners[tenants.Provider(m.Name)] = cmp.Or(tenants.Owner(m.Owner), tenants.OwnerMerchant)
 	}
-	if err := deps.Metrics.watch(deps.Plugins, &attentionCollector{list: deps.Attention, now: deps.Now, log: deps.Log}, deps.Clock); err != nil {
+	if err := deps.Metrics.watch(deps.Plugins, &exceptionCollector{list: deps.Exceptions, now: deps.Now, log: deps.Log}, deps.Clock); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
 	c.routes()
@@ -258,44 +105,44 @@ func (c *Console) routes() {
 	c.mux.HandleFunc("GET /readyz", c.ready)
 	c.mux.Handle("GET /metrics", c.deps.Metrics.handler)
 	for pattern, handle := range map[string]func(*call) (any, error){
-		"POST /admin/merchants":                                  c.createMerchant,
+		"POST /admin/merchants":                                  body(c.createMerchant),
 		"GET /admin/merchants":                                   c.listMerchants,
 		"GET /admin/merchants/{merchant}":                        c.showMerchant,
-		"POST /admin/merchants/{merchant}/suspend":               c.suspend,
-		"POST /admin/merchants/{merchant}/resume":                c.resume,
-		"POST /admin/merchants/{merchant}/tier":                  c.setTier,
-		"POST /admin/merchants/{merchant}/keys":                  c.createKey,
-		"POST /admin/merchants/{merchant}/keys/{key}/rotate":     c.rotateKey,
-		"POST /admin/merchants/{merchant}/keys/{key}/revoke":     c.revokeKey,
-		"PUT /admin/merchants/{merchant}/connections/{provider}": c.setConnection,
+		"POST /admin/merchants/{merchant}/suspend":               body(c.suspend),
+		"POST /admin/merchants/{merchant}/resume":                body(c.resume),
+		"POST /admin/merchants/{merchant}/tier":                  body(c.setTier),
+		"POST /admin/merchants/{merchant}/keys":                  body(c.createKey),
+		"POST /admin/merchants/{merchant}/keys/{key}/rotate":     body(c.rotateKey),
+		"POST /admin/merchants/{merchant}/keys/{key}/revoke":     body(c.revokeKey),
+		"PUT /admin/merchants/{merchant}/connections/{provider}": body(c.setConnection),
 		"GET /admin/merchants/{merchant}/audit":                  c.listAudit,
 		"GET /admin/merchants/{merchant}/callbacks":              c.listCallbacks,
 		"GET /admin/merchants/{merchant}/callbacks/{event}":      c.showCallback,
-		"POST /admin/merchants/{merchant}/callbacks/resend":      c.resendCallbacks,
-		"POST /admin/merchants/{merchant}/callbacks/test":        c.testCallback,
-		"PUT /admin/merchants/{merchant}/callbacks/url":          c.setCallbackURL,
-		"POST /admin/merchants/{merchant}/callbacks/secret":      c.changeCallbackSecret,
-		"POST /admin/merchants/{merchant}/credit":                c.credit,
-		"POST /admin/merchants/{merchant}/debit":                 c.debit,
+		"POST /admin/merchants/{merchant}/callbacks/resend":      body(c.resendCallbacks),
+		"POST /admin/merchants/{merchant}/callbacks/test":        body(c.testCallback),
+		"PUT /admin/merchants/{merchant}/callbacks/url":          body(c.setCallbackURL),
+		"POST /admin/merchants/{merchant}/callbacks/secret":      body(c.changeCallbackSecret),
+		"POST /admin/merchants/{merchant}/credit":                body(c.credit),
+		"POST /admin/merchants/{merchant}/debit":                 body(c.debit),
 		"GET /admin/merchants/{merchant}/balance":                c.showBalance,
-		"GET /admin/merchants/{merchant}/statement":              c.listStatement,
+		"GET /admin/merchants/{merchant}/account-statement":      c.listAccountStatement,
 		"GET /admin/merchants/{merchant}/quotas":                 c.listQuotas,
 		"GET /admin/merchants/{merchant}/limits":                 c.listLimits,
-		"POST /admin/merchants/{merchant}/limits":                c.setLimits,
-		"POST /admin/merchants/{merchant}/limits/{limit}/remove": c.removeLimit,
-		"GET /admin/merchants/{merchant}/settlements":            c.listSettlements,
-		"POST /admin/movements/{movement}/settlement":            c.assignSettlement,
+		"POST /admin/merchants/{merchant}/limits":                body(c.setLimits),
+		"POST /admin/merchants/{merchant}/limits/{limit}/remove": body(c.removeLimit),
+		"GET /admin/merchants/{merchant}/statement-lines":        c.listStatementLines,
+		"POST /admin/movements/{movement}/assign":                body(c.assignStatementLine),
 		"GET /admin/ledger/waiting":                              c.listWaiting,
-		"POST /admin/ledger/approve":                             c.approve,
-		"POST /admin/ledger/reject":                              c.reject,
+		"POST /admin/ledger/approve":                             body(c.approve),
+		"POST /admin/ledger/reject":                              body(c.reject),
 		"GET /admin/ledger/check":                                c.checkLedger,
-		"GET /admin/attention":                                   c.listAttention,
-		"POST /admin/attention/resolve":                          c.resolveAttention,
+		"GET /admin/exceptions":                                  c.listExceptions,
+		"POST /admin/exceptions/resolve":                         body(c.resolveException),
 		"GET /admin/keyset":                                      c.showKeyset,
-		"POST /admin/keyset/reseal":                              c.reseal,
+		"POST /admin/keyset/reseal":                              body(c.reseal),
 		"GET /admin/plugins":                                     c.listPlugins,
 		"GET /admin/movements/{movement}":                        c.showMovement,
-		"POST /admin/movements/{movement}/settle":                c.settleMovement,
+		"POST /admin/movements/{movement}/override":              body(c.overrideMovement),
 		"GET /admin/find":                                        c.find,
 	} {
 		c.mux.HandleFunc(pattern, c.admin(handle))
@@ -325,7 +172,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		r = r.WithContext(context.WithValue(r.Context(), operatorKey{}, operator))
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	r.Body = http.MaxBytesReader(w, r.Body, jsonbody.Max)
 	c.mux.ServeHTTP(w, r)
 }
 
@@ -347,6 +194,17 @@ func (c *Console) admin(handle func(*call) (any, error)) http.HandlerFunc {
 			return
 		}
 		write(w, http.StatusOK, success{Success: true, Data: data})
+	}
+}
+
+// body makes a handler of one that takes a body.
+func body[T any](handle func(*call, T) (any, error)) func(*call) (any, error) {
+	return func(x *call) (any, error) {
+		var given T
+		if err := decode(x, &given); err != nil {
+			return nil, err
+		}
+		return handle(x, given)
 	}
 }
 

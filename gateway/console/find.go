@@ -5,35 +5,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
-// Finder finds movements by names that others have given them: their merchants,
-// over all merchants, and in a span of time the gateway's requests and decisions
-// and the providers. The newest come first.
-type Finder interface {
-	MovementsByReference(ctx context.Context, reference string, most int) ([]movement.Movement, error)
-	MovementsByOthersID(ctx context.Context, id string, since, before time.Time, most int) ([]movement.Movement, error)
-}
-
 const (
 	// maxFound is how many movements one id finds at most.
 	maxFound = 20
-	// findWithin is how far back an id is looked for that only a scan finds.
+	// findWithin is how far back ids are searched that only a scan finds.
 	findWithin = 31 * 24 * time.Hour
-	// claimedWithin is how long after its request's and decision's ids were made a
-	// movement is claimed at most, and how far replicas' clocks may differ.
-	claimedWithin = 2 * time.Minute
-	// maxAnyID is the length of an id that somebody may look for.
+	// reservedWithin is how long after its request's and decision's ids were made a
+	// movement is reserved at most, and how far replicas' clocks may differ.
+	reservedWithin = 2 * time.Minute
+	// maxAnyID is the length of an id that may be searched.
 	maxAnyID = 255
 )
 
@@ -51,7 +42,7 @@ func (c *Console) find(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := Findings{ID: id, Since: since, Movements: make([]Found, len(found))}
+	out := adminapi.FindResult{ID: id, Since: since, Movements: make([]adminapi.FoundMovement, len(found))}
 	for i, m := range found {
 		if out.Movements[i], err = c.foundDocument(x.request.Context(), m, id); err != nil {
 			return nil, err
@@ -60,8 +51,8 @@ func (c *Console) find(x *call) (any, error) {
 	return out, nil
 }
 
-// named are the movements that an id belongs to, each once. What scans comes last,
-// and only where nothing else knows the id.
+// named are the movements that an id belongs to, each once. Scans come last, and
+// only where nothing else knows the id.
 func (c *Console) named(x *call, id string, since time.Time) ([]movement.Movement, error) {
 	ctx := x.request.Context()
 	var found []movement.Movement
@@ -74,7 +65,7 @@ func (c *Console) named(x *call, id string, since time.Time) ([]movement.Movemen
 			return nil, err
 		}
 	}
-	theirs, err := c.deps.Finder.MovementsByReference(ctx, id, maxFound)
+	theirs, err := c.deps.Movements.MovementsByReference(ctx, id, maxFound)
 	if err != nil {
 		return nil, err
 	}
@@ -83,7 +74,7 @@ func (c *Console) named(x *call, id string, since time.Time) ([]movement.Movemen
 		if len(found) > 0 {
 			break
 		}
-		if found, err = c.deps.Finder.MovementsByOthersID(ctx, id, span[0], span[1], maxFound); err != nil {
+		if found, err = c.deps.Movements.MovementsByOthersID(ctx, id, span[0], span[1], maxFound); err != nil {
 			return nil, err
 		}
 	}
@@ -93,8 +84,8 @@ func (c *Console) named(x *call, id string, since time.Time) ([]movement.Movemen
 	return slices.CompactFunc(found, func(a, b movement.Movement) bool { return a.ID == b.ID }), nil
 }
 
-// spans are where an id of others' is looked for: one of the gateway's own, which
-// tells when it was made, near that first, and then everywhere since.
+// spans are the times to search for an id that others made. An id of the gateway's
+// own tells when it was made: that time is searched first, then all since.
 func spans(id string, since, until time.Time) [][2]time.Time {
 	all := [][2]time.Time{{since, until}}
 	made, err := uuid.Parse(id)
@@ -103,7 +94,7 @@ func spans(id string, since, until time.Time) [][2]time.Time {
 	}
 	seconds, nanos := made.Time().UnixTime()
 	at := time.Unix(seconds, nanos)
-	return append([][2]time.Time{{at.Add(-claimedWithin), at.Add(claimedWithin)}}, all...)
+	return append([][2]time.Time{{at.Add(-reservedWithin), at.Add(reservedWithin)}}, all...)
 }
 
 // movementNamed is the one movement that a text names.
@@ -130,29 +121,29 @@ func (c *Console) movementNamed(x *call, text string) (movement.Movement, error)
 	return found[0], nil
 }
 
-func (c *Console) foundDocument(ctx context.Context, m movement.Movement, id string) (Found, error) {
-	story, err := c.deps.Movements.History(ctx, m.ID)
+func (c *Console) foundDocument(ctx context.Context, m movement.Movement, id string) (adminapi.FoundMovement, error) {
+	history, err := c.deps.Movements.History(ctx, m.ID)
 	if err != nil {
-		return Found{}, err
+		return adminapi.FoundMovement{}, err
 	}
-	callbacks, err := c.deps.Around.CallbacksOfMovement(ctx, m.Owner, m.ID, story)
+	callbacks, err := c.deps.Movements.CallbacksOfMovement(ctx, m.Owner, m.ID, history)
 	if err != nil {
-		return Found{}, err
+		return adminapi.FoundMovement{}, err
 	}
-	decisions, err := c.deps.Around.OverridesOf(ctx, m.ID)
+	overrides, err := c.deps.Movements.OverridesOf(ctx, m.ID)
 	if err != nil {
-		return Found{}, err
+		return adminapi.FoundMovement{}, err
 	}
-	return Found{
+	return adminapi.FoundMovement{
 		By: nameBy(m, id), ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind),
 		Reference: shownReference(m.Reference), Operation: m.Operation, Provider: m.Provider, State: string(m.State), Amount: m.Amount,
 		RequestID: m.RequestID, DecisionID: m.DecisionID, PolicyVersion: m.PolicyVersion,
 		UpstreamReference: m.UpstreamReference(), ProviderReference: m.ProviderReference,
-		Chain: chain(m, story, callbacks, decisions),
+		History: historyWith(m, history, callbacks, overrides),
 	}, nil
 }
 
-// nameBy says what of a movement an id is.
+// nameBy names the fields of a movement that hold an id.
 func nameBy(m movement.Movement, id string) []string {
 	var by []string
 	for _, name := range []struct{ what, value string }{
@@ -168,37 +159,28 @@ func nameBy(m movement.Movement, id string) []string {
 	return by
 }
 
-// chain is what happened to a movement, in short.
-func chain(m movement.Movement, story []movement.HistoryEntry, callbacks []movement.Callback, decisions []movement.Override) []Link {
-	links := []Link{{At: m.CreatedAt, Event: "claimed", Detail: fmt.Sprintf("attempt %d, as %s", m.Attempt, m.UpstreamReference())}}
-	for _, e := range story {
-		links = append(links, Link{At: e.At, Event: e.Event, Detail: e.Detail})
+// historyWith is a movement's history with its reservation, overrides and callbacks
+// in it, the oldest first.
+func historyWith(m movement.Movement, entries []movement.HistoryEntry, callbacks []movement.Callback, overrides []movement.Override) []adminapi.HistoryEntry {
+	history := []adminapi.HistoryEntry{{At: m.CreatedAt, Event: "reserved", Detail: fmt.Sprintf("attempt %d, as %s", m.Attempt, m.UpstreamReference())}}
+	for _, e := range entries {
+		history = append(history, adminapi.HistoryEntry(e))
 	}
-	for _, d := range decisions {
-		said := "proposed "
-		if d.Alone {
-			said = "decided alone "
+	for _, o := range overrides {
+		event := "proposed "
+		if o.Alone {
+			event = "decided alone "
 		}
-		links = append(links, Link{At: d.At, Event: said + string(d.Outcome), Detail: "by " + d.Operator})
-		if d.ConfirmedBy != "" {
-			links = append(links, Link{At: d.ConfirmedAt, Event: "confirmed " + string(d.Outcome), Detail: "by " + d.ConfirmedBy})
+		history = append(history, adminapi.HistoryEntry{At: o.At, Event: event + string(o.Outcome), Detail: "by " + o.Operator})
+		if o.ConfirmedBy != "" {
+			history = append(history, adminapi.HistoryEntry{At: o.ConfirmedAt, Event: "confirmed " + string(o.Outcome), Detail: "by " + o.ConfirmedBy})
 		}
 	}
 	for _, callback := range callbacks {
-		links = append(links, Link{
+		history = append(history, adminapi.HistoryEntry{
 			At: callback.CreatedAt, Event: "callback " + callback.Event, Detail: fmt.Sprintf("%s, tries: %d", callback.State, callback.Tries),
 		})
 	}
-	slices.SortStableFunc(links, func(a, b Link) int { return a.At.Compare(b.At) })
-	return links
-}
-
-// Find tells which movements an id belongs to, whosever id it is. Ids that only a
-// scan finds are looked for from a time on, the last 31 days at the zero time.
-func (c *Client) Find(ctx context.Context, id string, since time.Time) (Findings, error) {
-	query := url.Values{"id": {id}}
-	if !since.IsZero() {
-		query.Set("since", since.Format(time.RFC3339))
-	}
-	return do[Findings](ctx, c, http.MethodGet, "/admin/find?"+query.Encode(), nil)
+	slices.SortStableFunc(history, func(a, b adminapi.HistoryEntry) int { return a.At.Compare(b.At) })
+	return history
 }

@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,17 +9,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/seed-f006e74d/gerbang/gateway/engine"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/override"
 )
-
-// deciderOf is an engine that is there only when it is asked.
-type deciderOf func() *engine.Engine
-
-func (d deciderOf) Override(ctx context.Context, word override.Request) (override.Result, error) {
-	return d().Override(ctx, word)
-}
 
 func TestAnyIDIsFound(t *testing.T) {
 	t.Parallel()
@@ -117,10 +107,10 @@ func TestSeveralMovementsOfOneName(t *testing.T) {
 		t.Fatalf("found %+v, %v", found, err)
 	}
 	var events []string
-	for _, link := range found.Movements[0].Chain {
-		events = append(events, link.Event)
+	for _, entry := range found.Movements[0].History {
+		events = append(events, entry.Event)
 	}
-	if !slices.Equal(events, []string{"claimed", "pending"}) {
+	if !slices.Equal(events, []string{"reserved", "pending"}) {
 		t.Errorf("the chain is %q", events)
 	}
 	_, err = w.Movement(t.Context(), "PAY/1")

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
@@ -66,6 +67,7 @@ type fakePlugins struct {
 	manifest *manifest.Manifest // the bank's, which is the one that is shown
 	others   []*manifest.Manifest
 	status   host.Status
+	*fakeVerifier
 }
 
 func newPlugins(t *testing.T) *fakePlugins {
@@ -153,7 +155,7 @@ func (l *logs) String() string {
 // world is a console over a database of its own.
 type world struct {
 	*testing.T
-	*console.Client
+	*adminapi.Client
 	url        string
 	console    *console.Console
 	metrics    *console.Metrics
@@ -201,12 +203,9 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		},
 	}
 	deps := console.Dependencies{
-		Merchants: w.store, Standing: w.store, Keys: w.store, Connections: w.store, Attention: w.store, Movements: w.store, Around: w.store, Finder: w.store,
-		Database: w.store, Clock: w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Policy: policy.NewActive(set),
-		Metrics: w.metrics, Now: time.Now, Log: log,
-		Callbacks: w.store, Outbox: w.store, CallbackSecrets: w.store,
-		Sealed: w.store, Keyring: w.vault,
-		Adjustments: w.store, Books: w.store, Proof: w.store, Usage: w.store, Limits: w.store, Settlements: w.store,
+		Merchants: w.store, Secrets: w.store, Movements: w.store, Exceptions: w.store, Callbacks: w.store, Ledger: w.store, Statements: w.store,
+		Usage: w.store.Usage, Ping: w.store.Ping, Policy: func() *policy.Set { return set },
+		Clock: w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Metrics: w.metrics, Now: time.Now, Log: log,
 	}
 	for _, change := range changes {
 		change(&config, &deps)
@@ -216,7 +215,7 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	}
 	server := httptest.NewServer(w.console)
 	t.Cleanup(server.Close)
-	w.url, w.Client = server.URL, console.NewClient(server.URL, token)
+	w.url, w.Client = server.URL, adminapi.NewClient(server.URL, token)
 	return w
 }
 
@@ -234,9 +233,9 @@ func (w *world) runDirectory() {
 }
 
 // merchant makes one.
-func (w *world) merchant() console.CreatedMerchant {
+func (w *world) merchant() adminapi.CreatedMerchant {
 	w.Helper()
-	made, err := w.CreateMerchant(w.Context(), console.NewMerchant{Name: "Toko", Tier: "starter"})
+	made, err := w.CreateMerchant(w.Context(), adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 	if err != nil {
 		w.Fatal(err)
 	}
@@ -277,15 +276,15 @@ func (w *world) from(address netip.AddrPort, path, authorization string) *httpte
 
 // refused is the console's failure, of which status and the first field at
 // fault are as wanted.
-func (w *world) refused(err error, status int, field string) *console.Failure {
+func (w *world) refused(err error, status int, field string) *adminapi.Failure {
 	w.Helper()
-	failure, ok := errors.AsType[*console.Failure](err)
+	failure, ok := errors.AsType[*adminapi.Failure](err)
 	if !ok {
 		w.Fatalf("got error %v, want a failure with status %d", err, status)
 	}
 	got := ""
-	if len(failure.Fields) > 0 {
-		got = failure.Fields[0].Field
+	if len(failure.Errors) > 0 {
+		got = failure.Errors[0].Field
 	}
 	if failure.Status != status || got != field {
 		w.Errorf("got status %d and field %q (%v), want %d and %q", failure.Status, got, failure, status, field)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 // pingTimeout bounds the question to the database, so that a probe gets its
@@ -18,7 +20,7 @@ func (c *Console) alive(w http.ResponseWriter, _ *http.Request) {
 // ready says whether merchants can be served, and what each check says. A load
 // balancer reads the status.
 func (c *Console) ready(w http.ResponseWriter, r *http.Request) {
-	readiness := Readiness{Ready: true, Checks: c.checks(r.Context())}
+	readiness := adminapi.Readiness{Ready: true, Checks: c.checks(r.Context())}
 	status := http.StatusOK
 	for _, check := range readiness.Checks {
 		if !check.OK {
@@ -28,14 +30,14 @@ func (c *Console) ready(w http.ResponseWriter, r *http.Request) {
 	write(w, status, readiness)
 }
 
-func (c *Console) checks(ctx context.Context) []Check {
+func (c *Console) checks(ctx context.Context) []adminapi.Check {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	err := c.deps.Database.Ping(ctx)
+	err := c.deps.Ping(ctx)
 	if err != nil {
 		c.log.DebugContext(ctx, "the database does not answer", "cause", err)
 	}
-	checks := []Check{
+	checks := []adminapi.Check{
 		check("database", err == nil, "does not answer"),
 		c.clockCheck(),
 		check("directory", c.deps.Directory.Fresh(c.deps.Now()), "can't learn of changed merchants and revoked keys"),
@@ -48,16 +50,16 @@ func (c *Console) checks(ctx context.Context) []Check {
 
 // clockCheck says why this replica's clock can't be relied on, if so, and by how much
 // it is wrong.
-func (c *Console) clockCheck() Check {
+func (c *Console) clockCheck() adminapi.Check {
 	if err := c.deps.Clock.Fault(); err != nil {
 		return check("clock", false, err.Error())
 	}
 	return check("clock", true, "")
 }
 
-func check(name string, ok bool, detail string) Check {
+func check(name string, ok bool, detail string) adminapi.Check {
 	if ok {
 		detail = ""
 	}
-	return Check{Name: name, OK: ok, Detail: detail}
+	return adminapi.Check{Name: name, OK: ok, Detail: detail}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -17,11 +18,7 @@ const (
 	maxIPs     = 50
 )
 
-func (c *Console) createKey(x *call) (any, error) {
-	var wanted NewKey
-	if err := decode(x, &wanted); err != nil {
-		return nil, err
-	}
+func (c *Console) createKey(x *call, wanted adminapi.NewKey) (any, error) {
 	account, err := c.account(x)
 	if err != nil {
 		return nil, err
@@ -38,7 +35,7 @@ func (c *Console) createKey(x *call) (any, error) {
 	if len(spec.IPs) > 0 {
 		detail += fmt.Sprintf(", from %v", spec.IPs)
 	}
-	err = c.deps.Keys.AddKey(x.request.Context(), x.audit("key.create", detail), issued.Key)
+	err = c.deps.Secrets.AddKey(x.request.Context(), x.audit("key.create", detail), issued.Key)
 	c.deps.Directory.Invalidate(account.ID())
 	if err != nil {
 		return nil, err
@@ -46,7 +43,7 @@ func (c *Console) createKey(x *call) (any, error) {
 	return issuedDocument(issued), nil
 }
 
-func keySpec(id tenants.MerchantID, wanted NewKey) (tenants.KeySpec, error) {
+func keySpec(id tenants.MerchantID, wanted adminapi.NewKey) (tenants.KeySpec, error) {
 	mode, err := tenants.ParseMode(wanted.Mode)
 	if err != nil {
 		return tenants.KeySpec{}, fault.Invalid("mode", "must be live or test")
@@ -87,11 +84,7 @@ func parseAddresses(text string) (netip.Prefix, error) {
 	return netip.PrefixFrom(address, address.BitLen()), nil
 }
 
-func (c *Console) rotateKey(x *call) (any, error) {
-	var wanted Rotation
-	if err := decode(x, &wanted); err != nil {
-		return nil, err
-	}
+func (c *Console) rotateKey(x *call, wanted adminapi.Rotation) (any, error) {
 	overlap := tenants.DefaultOverlap
 	if wanted.Overlap != "" {
 		var err error
@@ -111,7 +104,7 @@ func (c *Console) rotateKey(x *call) (any, error) {
 		return nil, err
 	}
 	detail := fmt.Sprintf("key %s by %s, overlap %s", old.ID, next.Key.ID, overlap)
-	err = c.deps.Keys.ReplaceKey(x.request.Context(), x.audit("key.rotate", detail), next.Key, retiring)
+	err = c.deps.Secrets.ReplaceKey(x.request.Context(), x.audit("key.rotate", detail), next.Key, retiring)
 	c.deps.Directory.Invalidate(old.MerchantID)
 	if err != nil {
 		return nil, notFound(err, "key")
@@ -119,11 +112,7 @@ func (c *Console) rotateKey(x *call) (any, error) {
 	return issuedDocument(next), nil
 }
 
-func (c *Console) revokeKey(x *call) (any, error) {
-	var why Reason
-	if err := decode(x, &why); err != nil {
-		return nil, err
-	}
+func (c *Console) revokeKey(x *call, why adminapi.Reason) (any, error) {
 	if err := checkReason(why.Reason); err != nil {
 		return nil, err
 	}
@@ -136,7 +125,7 @@ func (c *Console) revokeKey(x *call) (any, error) {
 		detail += ": " + why.Reason
 	}
 	revoked := tenants.RevokeKey(old, x.now)
-	err = c.deps.Keys.EndKey(x.request.Context(), x.audit("key.revoke", detail), revoked)
+	err = c.deps.Secrets.EndKey(x.request.Context(), x.audit("key.revoke", detail), revoked)
 	c.deps.Directory.Invalidate(old.MerchantID)
 	if err != nil {
 		return nil, notFound(err, "key")
@@ -157,12 +146,12 @@ func (c *Console) key(x *call) (tenants.Key, error) {
 	return key, nil
 }
 
-func issuedDocument(issued tenants.IssuedKey) CreatedKey {
-	return CreatedKey{KeyID: string(issued.Key.ID), Mode: string(issued.Key.Mode), SecretKey: issued.Secret.Reveal()}
+func issuedDocument(issued tenants.IssuedKey) adminapi.CreatedKey {
+	return adminapi.CreatedKey{KeyID: string(issued.Key.ID), Mode: string(issued.Key.Mode), SecretKey: issued.Secret.Reveal()}
 }
 
-func keyDocument(key tenants.Key, now time.Time) Key {
-	out := Key{
+func keyDocument(key tenants.Key, now time.Time) adminapi.Key {
+	out := adminapi.Key{
 		KeyID: string(key.ID), Mode: string(key.Mode), Usable: key.Usable(now),
 		CreatedAt: key.CreatedAt, ExpiresAt: key.ExpiresAt, RevokedAt: key.RevokedAt,
 	}

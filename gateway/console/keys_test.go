@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -14,7 +14,7 @@ func TestAKeyMayDoNoMoreThanItWasMadeFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	made := w.merchant()
-	key, err := w.CreateKey(t.Context(), made.MerchantID, console.NewKey{
+	key, err := w.CreateKey(t.Context(), made.MerchantID, adminapi.NewKey{
 		Mode: "live", Scopes: []string{"read", "collect"}, IPs: []string{"192.0.2.7", "2001:db8::1/64"},
 	})
 	if err != nil {
@@ -37,7 +37,7 @@ func TestAKeyIsRotated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next, err := w.RotateKey(t.Context(), made.MerchantID, string(old.ID), console.Rotation{})
+	next, err := w.RotateKey(t.Context(), made.MerchantID, string(old.ID), adminapi.Rotation{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,17 +49,17 @@ func TestAKeyIsRotated(t *testing.T) {
 		t.Errorf("the overlap is not a day: %v", retiring.ExpiresAt)
 	}
 
-	last, err := w.RotateKey(t.Context(), made.MerchantID, next.KeyID, console.Rotation{Overlap: "0s"})
+	last, err := w.RotateKey(t.Context(), made.MerchantID, next.KeyID, adminapi.Rotation{Overlap: "0s"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if w.works(next.SecretKey, "192.0.2.1") || !w.works(last.SecretKey, "192.0.2.1") {
 		t.Error("without an overlap only the new key must work")
 	}
-	_, err = w.RotateKey(t.Context(), made.MerchantID, next.KeyID, console.Rotation{})
+	_, err = w.RotateKey(t.Context(), made.MerchantID, next.KeyID, adminapi.Rotation{})
 	w.refused(err, http.StatusBadRequest, "key_id")
 	for _, overlap := range []string{"tomorrow", "-1s", "721h"} {
-		_, err = w.RotateKey(t.Context(), made.MerchantID, last.KeyID, console.Rotation{Overlap: overlap})
+		_, err = w.RotateKey(t.Context(), made.MerchantID, last.KeyID, adminapi.Rotation{Overlap: overlap})
 		w.refused(err, http.StatusBadRequest, "overlap")
 	}
 }
@@ -96,7 +96,7 @@ func TestWhatAKeyMayNotBe(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.merchant().MerchantID
-	for field, wanted := range map[string][]console.NewKey{
+	for field, wanted := range map[string][]adminapi.NewKey{
 		"mode":   {{}, {Mode: "Live"}},
 		"scopes": {{Mode: "live", Scopes: []string{"write"}}},
 		"ips": {

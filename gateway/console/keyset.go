@@ -1,28 +1,13 @@
 package console
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
-
-// SealedValues lists what is sealed, and stores it sealed anew unless somebody
-// has replaced it meanwhile.
-type SealedValues interface {
-	SealedAfter(ctx context.Context, after tenants.MerchantID, most int) ([]store.Sealed, error)
-	Reseal(ctx context.Context, audit store.Audit, was, becomes store.Sealed) (int64, error)
-}
-
-// Keyring knows the keys in force, and seals with the primary what another has
-// sealed.
-type Keyring interface {
-	Keys() []tenants.SealingKey
-	ResealConnection(c tenants.Connection) (tenants.Connection, bool, error)
-	ResealCallbackSecret(s tenants.CallbackSecret) (tenants.CallbackSecret, bool, error)
-}
 
 // keysetPage is how many accounts one request looks at, well within the time
 // that a client waits.
@@ -31,7 +16,7 @@ const keysetPage = 100
 // sealedPage reads accounts with what is sealed of them, and tells what to ask after
 // for the next, or "".
 func (c *Console) sealedPage(x *call, after string) (accounts []store.Sealed, next string, err error) {
-	accounts, err = c.deps.Sealed.SealedAfter(x.request.Context(), tenants.MerchantID(after), keysetPage)
+	accounts, err = c.deps.Secrets.SealedAfter(x.request.Context(), tenants.MerchantID(after), keysetPage)
 	if len(accounts) == keysetPage {
 		next = string(accounts[keysetPage-1].MerchantID)
 	}
@@ -56,13 +41,13 @@ func (c *Console) showKeyset(x *call) (any, error) {
 			}
 		}
 	}
-	page := KeysetPage{Keys: []KeyUse{}, Next: next}
-	for _, key := range c.deps.Keyring.Keys() {
-		page.Keys = append(page.Keys, KeyUse{Number: key.Number, Primary: key.Primary, Prepared: key.Prepared, Values: values[key.Number]})
+	page := adminapi.KeysetPage{Keys: []adminapi.KeyUse{}, Next: next}
+	for _, key := range c.deps.Vault.Keys() {
+		page.Keys = append(page.Keys, adminapi.KeyUse{Number: uint32(key.Number), Primary: key.Primary, Prepared: key.Prepared, Values: values[key.Number]})
 		delete(values, key.Number)
 	}
 	for number, count := range values {
-		page.Keys = append(page.Keys, KeyUse{Number: number, Missing: true, Values: count})
+		page.Keys = append(page.Keys, adminapi.KeyUse{Number: uint32(number), Missing: true, Values: count})
 	}
 	for i, key := range page.Keys {
 		page.Keys[i].State = stateOf(key)
@@ -70,7 +55,7 @@ func (c *Console) showKeyset(x *call) (any, error) {
 	return page, nil
 }
 
-func stateOf(key KeyUse) string {
+func stateOf(key adminapi.KeyUse) string {
 	switch {
 	case key.Primary:
 		return "seals"
@@ -84,19 +69,15 @@ func stateOf(key KeyUse) string {
 
 // reseal seals anew what other keys than the primary have sealed, of some
 // accounts. An account is committed as a whole, with its audit entry.
-func (c *Console) reseal(x *call) (any, error) {
-	var from Reseal
-	if err := decode(x, &from); err != nil {
-		return nil, err
-	}
+func (c *Console) reseal(x *call, from adminapi.Reseal) (any, error) {
 	accounts, next, err := c.sealedPage(x, from.After)
 	if err != nil {
 		return nil, err
 	}
-	page := ResealPage{Next: next}
-	for _, key := range c.deps.Keyring.Keys() { // looks for a rotation of this moment, too
+	page := adminapi.ResealPage{Next: next}
+	for _, key := range c.deps.Vault.Keys() { // looks for a rotation of this moment, too
 		if key.Primary {
-			page.Primary = key.Number
+			page.Primary = uint32(key.Number)
 		}
 	}
 	for _, account := range accounts {
@@ -109,7 +90,7 @@ func (c *Console) reseal(x *call) (any, error) {
 			continue
 		}
 		detail := fmt.Sprintf("%d connections, %d callback secrets", len(was.Connections), len(was.Secrets))
-		changed, err := c.deps.Sealed.Reseal(x.request.Context(), x.audit("keyset.reseal", detail), was, becomes)
+		changed, err := c.deps.Secrets.Reseal(x.request.Context(), x.audit("keyset.reseal", detail), was, becomes)
 		if err != nil {
 			return nil, err
 		}
@@ -122,12 +103,12 @@ func (c *Console) reseal(x *call) (any, error) {
 
 // sealedAnew gives what of an account has to change, before and after. What
 // can't be opened is put on the page and left as it is.
-func (c *Console) sealedAnew(account store.Sealed, page *ResealPage) (was, becomes store.Sealed, err error) {
+func (c *Console) sealedAnew(account store.Sealed, page *adminapi.ResealPage) (was, becomes store.Sealed, err error) {
 	was.MerchantID, becomes.MerchantID = account.MerchantID, account.MerchantID
 	for _, old := range account.Connections {
-		again, changed, err := c.deps.Keyring.ResealConnection(old)
+		again, changed, err := c.deps.Vault.ResealConnection(old)
 		if errors.Is(err, tenants.ErrSealed) {
-			page.Unopened = append(page.Unopened, SealedPlace{MerchantID: string(old.MerchantID), Mode: string(old.Mode), Provider: string(old.Provider)})
+			page.Unopened = append(page.Unopened, adminapi.SealedPlace{MerchantID: string(old.MerchantID), Mode: string(old.Mode), Provider: string(old.Provider)})
 			continue
 		}
 		if err != nil {
@@ -138,9 +119,9 @@ func (c *Console) sealedAnew(account store.Sealed, page *ResealPage) (was, becom
 		}
 	}
 	for _, old := range account.Secrets {
-		again, changed, err := c.deps.Keyring.ResealCallbackSecret(old)
+		again, changed, err := c.deps.Vault.ResealCallbackSecret(old)
 		if errors.Is(err, tenants.ErrSealed) {
-			page.Unopened = append(page.Unopened, SealedPlace{MerchantID: string(old.MerchantID), Mode: string(old.Mode)})
+			page.Unopened = append(page.Unopened, adminapi.SealedPlace{MerchantID: string(old.MerchantID), Mode: string(old.Mode)})
 			continue
 		}
 		if err != nil {

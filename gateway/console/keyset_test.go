@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -25,7 +25,7 @@ func sealedWorld(t *testing.T, merchants int) (*world, []string) {
 	for i := range ids {
 		ids[i] = w.merchant().MerchantID
 		for _, mode := range []string{"live", "test"} {
-			spec := console.ConnectionSpec{Mode: mode, Credentials: fmt.Appendf(nil, `{"api_key":"k-%s-%s"}`, ids[i], mode)}
+			spec := adminapi.ConnectionSpec{Mode: mode, Credentials: fmt.Appendf(nil, `{"api_key":"k-%s-%s"}`, ids[i], mode)}
 			if _, err := w.SetConnection(t.Context(), ids[i], "bank", spec); err != nil {
 				t.Fatal(err)
 			}
@@ -52,7 +52,7 @@ func (w *world) uses() map[tenants.KeyNumber]int {
 	}
 	uses := map[tenants.KeyNumber]int{}
 	for _, key := range keys {
-		uses[key.Number] = key.Values
+		uses[tenants.KeyNumber(key.Number)] = key.Values
 	}
 	return uses
 }
@@ -141,10 +141,10 @@ func TestAKeyRotatesWhileOthersWork(t *testing.T) {
 func TestResealingIsOnTheRecord(t *testing.T) {
 	t.Parallel()
 	w, ids := sealedWorld(t, 2)
-	if _, err := w.SetConnection(t.Context(), "platform", "pulsa", console.ConnectionSpec{Mode: "live", Credentials: []byte(`{"username":"u"}`)}); err != nil {
+	if _, err := w.SetConnection(t.Context(), "platform", "pulsa", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"username":"u"}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.ChangeCallbackSecret(t.Context(), ids[0], console.SecretChange{Mode: "live", Action: "rotate"}); err != nil {
+	if _, err := w.ChangeCallbackSecret(t.Context(), ids[0], adminapi.SecretChange{Mode: "live", Action: "rotate"}); err != nil {
 		t.Fatal(err)
 	}
 	before := w.account(ids[0])
@@ -188,12 +188,12 @@ func TestWhatNothingOpensIsNamed(t *testing.T) {
 	}
 	w.rotate()
 	done, err := w.Reseal(t.Context())
-	want := []console.SealedPlace{{MerchantID: ids[0], Mode: "test", Provider: "bank"}}
+	want := []adminapi.SealedPlace{{MerchantID: ids[0], Mode: "test", Provider: "bank"}}
 	if err != nil || done.Resealed != 7 || !slices.Equal(done.Unopened, want) {
 		t.Errorf("resealed %+v, %v", done, err)
 	}
 	keys, err := w.Keyset(t.Context())
-	if err != nil || len(keys) != 3 || keys[0].Number != first || !keys[1].Primary || keys[2] != (console.KeyUse{Number: 9, Missing: true, State: "missing", Values: 1}) {
+	if err != nil || len(keys) != 3 || keys[0].Number != uint32(first) || !keys[1].Primary || keys[2] != (adminapi.KeyUse{Number: 9, Missing: true, State: "missing", Values: 1}) {
 		t.Errorf("keys %+v, %v", keys, err)
 	}
 	if text := fmt.Sprint(keys, done) + w.logs.String(); strings.Contains(text, "k-"+ids[0]) {
@@ -235,15 +235,15 @@ func TestNothingIsStoredWithoutTheKeyset(t *testing.T) {
 	}
 	for name, does := range map[string]func() error{
 		"connection": func() error {
-			_, err := w.SetConnection(t.Context(), ids[0], "bank", console.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-other"}`)})
+			_, err := w.SetConnection(t.Context(), ids[0], "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-other"}`)})
 			return err
 		},
 		"secret": func() error {
-			_, err := w.ChangeCallbackSecret(t.Context(), ids[0], console.SecretChange{Mode: "live", Action: "rotate"})
+			_, err := w.ChangeCallbackSecret(t.Context(), ids[0], adminapi.SecretChange{Mode: "live", Action: "rotate"})
 			return err
 		},
 		"merchant": func() error {
-			_, err := w.CreateMerchant(t.Context(), console.NewMerchant{Name: "Toko", Tier: "starter"})
+			_, err := w.CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 			return err
 		},
 		"reseal": func() error { _, err := w.Reseal(t.Context()); return err },

@@ -2,11 +2,11 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -15,28 +15,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// Adjustments credits and debits balances by hand. Each change is committed with
-// its audit entry. The errors are store.ErrAdjusted, ErrSameOperator,
-// ErrInsufficient and ErrNotFound.
-type Adjustments interface {
-	Adjust(ctx context.Context, audit store.Audit, a store.Adjustment, limit money.Amount) (store.Adjustment, error)
-	DecideAdjustment(ctx context.Context, audit store.Audit, owner movement.Owner, reference string, approve bool) (store.Adjustment, error)
-	Adjustments(ctx context.Context, state store.AdjustmentState, most int) ([]store.Adjustment, error)
-}
-
-// Books reads what the ledger says.
-type Books interface {
-	Balance(ctx context.Context, owner movement.Owner) (ledger.Balance, error)
-	BalanceAt(ctx context.Context, owner movement.Owner, at time.Time) (ledger.Balance, error)
-	PlatformAt(ctx context.Context, mode string, at time.Time) ([]store.PlatformBalance, error)
-	AccountStatement(ctx context.Context, owner movement.Owner, from, to time.Time, after *store.Entry, most int) ([]store.Entry, error)
-}
-
-// Proof checks the ledger's invariants over the whole database.
-type Proof interface {
-	CheckLedger(ctx context.Context) (store.LedgerReport, error)
-}
-
 // DefaultApprovalAbove is the amount above which a credit or debit waits for a
 // second operator, unless the configuration says another.
 const DefaultApprovalAbove money.Amount = 100_000_000
@@ -44,15 +22,15 @@ const DefaultApprovalAbove money.Amount = 100_000_000
 // maxReference is the length of what names a credit or debit, in characters.
 const maxReference = 100
 
-func (c *Console) credit(x *call) (any, error) { return c.adjust(x, ledger.Credit) }
+func (c *Console) credit(x *call, wanted adminapi.NewAdjustment) (any, error) {
+	return c.adjust(x, ledger.Credit, wanted)
+}
 
-func (c *Console) debit(x *call) (any, error) { return c.adjust(x, ledger.Debit) }
+func (c *Console) debit(x *call, wanted adminapi.NewAdjustment) (any, error) {
+	return c.adjust(x, ledger.Debit, wanted)
+}
 
-func (c *Console) adjust(x *call, kind ledger.Kind) (any, error) {
-	var wanted NewAdjustment
-	if err := decode(x, &wanted); err != nil {
-		return nil, err
-	}
+func (c *Console) adjust(x *call, kind ledger.Kind, wanted adminapi.NewAdjustment) (any, error) {
 	a, err := checkAdjustment(x.merchant(), wanted)
 	if err != nil {
 		return nil, err
@@ -64,7 +42,7 @@ func (c *Console) adjust(x *call, kind ledger.Kind) (any, error) {
 	if kind == ledger.Debit {
 		a.Amount = -a.Amount
 	}
-	stands, err := c.deps.Adjustments.Adjust(x.request.Context(), x.audit("merchant."+string(kind), detail), a, c.config.ApprovalAbove)
+	stands, err := c.deps.Ledger.Adjust(x.request.Context(), x.audit("merchant."+string(kind), detail), a, c.config.ApprovalAbove)
 	switch {
 	case errors.Is(err, store.ErrAdjusted):
 		return nil, fault.New(fault.DuplicateReference, "This reference names another credit or debit of this merchant.",
@@ -82,7 +60,7 @@ func (c *Console) adjust(x *call, kind ledger.Kind) (any, error) {
 }
 
 // checkAdjustment turns what was asked into a credit.
-func checkAdjustment(id tenants.MerchantID, wanted NewAdjustment) (store.Adjustment, error) {
+func checkAdjustment(id tenants.MerchantID, wanted adminapi.NewAdjustment) (store.Adjustment, error) {
 	mode, err := parseMode(cmp.Or(wanted.Mode, string(tenants.Live)))
 	switch {
 	case err != nil:
@@ -102,7 +80,7 @@ func checkAdjustment(id tenants.MerchantID, wanted NewAdjustment) (store.Adjustm
 
 // tooMuch refuses a debit and names the balance that is too small for it.
 func (c *Console) tooMuch(x *call, owner movement.Owner, debit money.Amount) error {
-	balance, err := c.deps.Books.Balance(x.request.Context(), owner)
+	balance, err := c.deps.Ledger.Balance(x.request.Context(), owner)
 	if err != nil {
 		return err
 	}
@@ -121,33 +99,33 @@ func (c *Console) listWaiting(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	waiting, err := c.deps.Adjustments.Adjustments(x.request.Context(), store.Waiting, most)
+	waiting, err := c.deps.Ledger.Adjustments(x.request.Context(), store.Waiting, most)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]Adjustment, len(waiting))
+	list := make([]adminapi.Adjustment, len(waiting))
 	for i, a := range waiting {
 		list[i] = adjustmentDocument(a)
 	}
 	return list, nil
 }
 
-func (c *Console) approve(x *call) (any, error) { return c.decide(x, "ledger.approve", true) }
+func (c *Console) approve(x *call, key adminapi.AdjustmentKey) (any, error) {
+	return c.decide(x, "ledger.approve", true, key)
+}
 
-func (c *Console) reject(x *call) (any, error) { return c.decide(x, "ledger.reject", false) }
+func (c *Console) reject(x *call, key adminapi.AdjustmentKey) (any, error) {
+	return c.decide(x, "ledger.reject", false, key)
+}
 
-func (c *Console) decide(x *call, action string, approve bool) (any, error) {
-	var d Decision
-	if err := decode(x, &d); err != nil {
-		return nil, err
-	}
-	mode, err := parseMode(cmp.Or(d.Mode, string(tenants.Live)))
+func (c *Console) decide(x *call, action string, approve bool, key adminapi.AdjustmentKey) (any, error) {
+	mode, err := parseMode(cmp.Or(key.Mode, string(tenants.Live)))
 	if err != nil {
 		return nil, err
 	}
-	owner := movement.Owner{MerchantID: d.MerchantID, Mode: string(mode)}
-	audit := x.audit(action, fmt.Sprintf("reference %s, mode %s", d.Reference, mode))
-	stands, err := c.deps.Adjustments.DecideAdjustment(x.request.Context(), audit, owner, d.Reference, approve)
+	owner := movement.Owner{MerchantID: key.MerchantID, Mode: string(mode)}
+	audit := x.audit(action, fmt.Sprintf("reference %s, mode %s", key.Reference, mode))
+	stands, err := c.deps.Ledger.DecideAdjustment(x.request.Context(), audit, owner, key.Reference, approve)
 	switch {
 	case errors.Is(err, store.ErrSameOperator):
 		return nil, fault.New(fault.ScopeMissing, "Another operator than "+x.operator+" must decide it: "+x.operator+" asked for it.")
@@ -162,15 +140,15 @@ func (c *Console) decide(x *call, action string, approve bool) (any, error) {
 }
 
 func (c *Console) checkLedger(x *call) (any, error) {
-	report, err := c.deps.Proof.CheckLedger(x.request.Context())
+	report, err := c.deps.Ledger.CheckLedger(x.request.Context())
 	if err != nil {
 		return nil, err
 	}
-	out := LedgerCheck{OK: report.Clean(), Invariants: make([]Invariant, len(report))}
+	out := adminapi.LedgerCheck{OK: report.Clean(), Invariants: make([]adminapi.Invariant, len(report))}
 	for i, check := range report {
-		found := Invariant{Invariant: check.Invariant, Checked: check.Checked, OK: len(check.Offences) == 0, Offences: []Offence{}}
+		found := adminapi.Invariant{Invariant: check.Invariant, Checked: check.Checked, OK: len(check.Offences) == 0, Offences: []adminapi.Offence{}}
 		for _, o := range check.Offences {
-			found.Offences = append(found.Offences, Offence{
+			found.Offences = append(found.Offences, adminapi.Offence{
 				MerchantID: o.Owner.MerchantID, Mode: o.Owner.Mode, Subject: o.Subject, Detail: o.Detail,
 			})
 		}
@@ -179,8 +157,8 @@ func (c *Console) checkLedger(x *call) (any, error) {
 	return out, nil
 }
 
-func adjustmentDocument(a store.Adjustment) Adjustment {
-	out := Adjustment{
+func adjustmentDocument(a store.Adjustment) adminapi.Adjustment {
+	out := adminapi.Adjustment{
 		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Reference: a.Reference, Kind: string(ledger.Credit), Amount: a.Amount,
 		Reason: a.Reason, State: string(a.State), RequestedBy: a.RequestedBy, RequestedAt: a.RequestedAt,
 		DecidedBy: a.DecidedBy, DecidedAt: given(a.DecidedAt),

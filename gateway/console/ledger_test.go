@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -15,10 +16,10 @@ import (
 )
 
 // budi is a client of the second operator.
-func (w *world) budi() *console.Client { return console.NewClient(w.url, otherToken) }
+func (w *world) budi() *adminapi.Client { return adminapi.NewClient(w.url, otherToken) }
 
 // available is what a merchant can spend in a mode.
-func (w *world) available(merchant, mode string) console.Rupiah {
+func (w *world) available(merchant, mode string) adminapi.Rupiah {
 	w.Helper()
 	balance, err := w.Balance(w.Context(), merchant, mode, time.Time{})
 	if err != nil || len(balance.Accounts) != 2 || balance.Accounts[0].Account != "available" {
@@ -31,7 +32,7 @@ func TestACreditIsPostedOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.merchant().MerchantID
-	order := console.NewAdjustment{Amount: 5000, Reason: "transfer 17", Reference: "bank 17"}
+	order := adminapi.NewAdjustment{Amount: 5000, Reason: "transfer 17", Reference: "bank 17"}
 	posted, err := w.Credit(t.Context(), id, order)
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +47,7 @@ func TestACreditIsPostedOnce(t *testing.T) {
 	if again.Existed = false; again != posted {
 		t.Errorf("again: %+v, want %+v", again, posted)
 	}
-	for name, other := range map[string]console.NewAdjustment{
+	for name, other := range map[string]adminapi.NewAdjustment{
 		"amount": {Amount: 5001, Reason: "transfer 17", Reference: "bank 17"},
 		"reason": {Amount: 5000, Reason: "transfer 18", Reference: "bank 17"},
 	} {
@@ -75,15 +76,15 @@ func TestADebitTakesNoMoreThanThereIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.merchant().MerchantID
-	if _, err := w.Credit(t.Context(), id, console.NewAdjustment{Amount: 5000, Reason: "r", Reference: "in"}); err != nil {
+	if _, err := w.Credit(t.Context(), id, adminapi.NewAdjustment{Amount: 5000, Reason: "r", Reference: "in"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := w.Debit(t.Context(), id, console.NewAdjustment{Amount: 5001, Reason: "r", Reference: "out"})
+	_, err := w.Debit(t.Context(), id, adminapi.NewAdjustment{Amount: 5001, Reason: "r", Reference: "out"})
 	failure := w.refused(err, http.StatusPaymentRequired, "")
 	if failure.Message != "The balance is Rp5.000, which is less than the debit of Rp5.001." {
 		t.Errorf("told %q", failure.Message)
 	}
-	debited, err := w.Debit(t.Context(), id, console.NewAdjustment{Amount: 5000, Reason: "r", Reference: "out"})
+	debited, err := w.Debit(t.Context(), id, adminapi.NewAdjustment{Amount: 5000, Reason: "r", Reference: "out"})
 	if err != nil || debited.Kind != "debit" || debited.Amount != 5000 || w.available(id, "live") != 0 {
 		t.Errorf("debited %+v, %v", debited, err)
 	}
@@ -96,11 +97,11 @@ func TestALargeAmountWaitsForAnotherOperator(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *console.Config, _ *console.Dependencies) { c.ApprovalAbove = 100 })
 	ctx, id := t.Context(), w.merchant().MerchantID
-	if small, err := w.Credit(ctx, id, console.NewAdjustment{Amount: 100, Reason: "r", Reference: "small"}); err != nil || small.State != "posted" {
+	if small, err := w.Credit(ctx, id, adminapi.NewAdjustment{Amount: 100, Reason: "r", Reference: "small"}); err != nil || small.State != "posted" {
 		t.Errorf("at the limit: %+v, %v", small, err)
 	}
 	for _, reference := range []string{"a", "b"} {
-		asked, err := w.Credit(ctx, id, console.NewAdjustment{Amount: 101, Reason: "r", Reference: reference})
+		asked, err := w.Credit(ctx, id, adminapi.NewAdjustment{Amount: 101, Reason: "r", Reference: reference})
 		if err != nil || asked.State != "waiting" || asked.DecidedAt != nil {
 			t.Fatalf("asked %+v, %v", asked, err)
 		}
@@ -108,8 +109,8 @@ func TestALargeAmountWaitsForAnotherOperator(t *testing.T) {
 	if waiting, err := w.Waiting(ctx); err != nil || len(waiting) != 2 || w.available(id, "live") != 100 {
 		t.Errorf("waiting %+v, %v", waiting, err)
 	}
-	a, b := console.Decision{MerchantID: id, Reference: "a"}, console.Decision{MerchantID: id, Reference: "b"}
-	for _, decide := range []func(context.Context, console.Decision) (console.Adjustment, error){w.Approve, w.Reject} {
+	a, b := adminapi.AdjustmentKey{MerchantID: id, Reference: "a"}, adminapi.AdjustmentKey{MerchantID: id, Reference: "b"}
+	for _, decide := range []func(context.Context, adminapi.AdjustmentKey) (adminapi.Adjustment, error){w.Approve, w.Reject} {
 		_, err := decide(ctx, a)
 		if failure := w.refused(err, http.StatusForbidden, ""); !strings.Contains(failure.Message, "Another operator than ayu") {
 			t.Errorf("told %q", failure.Message)
@@ -125,7 +126,7 @@ func TestALargeAmountWaitsForAnotherOperator(t *testing.T) {
 	}
 	_, err = w.budi().Approve(ctx, b)
 	w.refused(err, http.StatusConflict, "")
-	_, err = w.budi().Approve(ctx, console.Decision{MerchantID: id, Mode: "test", Reference: "a"})
+	_, err = w.budi().Approve(ctx, adminapi.AdjustmentKey{MerchantID: id, Mode: "test", Reference: "a"})
 	w.refused(err, http.StatusNotFound, "")
 	if waiting, err := w.Waiting(ctx); err != nil || len(waiting) != 0 {
 		t.Errorf("still waiting %+v, %v", waiting, err)
@@ -141,10 +142,10 @@ func TestAnApprovedDebitTakesNoMoreThanThereIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(c *console.Config, _ *console.Dependencies) { c.ApprovalAbove = 100 })
 	id := w.merchant().MerchantID
-	if _, err := w.Debit(t.Context(), id, console.NewAdjustment{Amount: 101, Reason: "r", Reference: "out"}); err != nil {
+	if _, err := w.Debit(t.Context(), id, adminapi.NewAdjustment{Amount: 101, Reason: "r", Reference: "out"}); err != nil {
 		t.Fatal(err)
 	}
-	_, err := w.budi().Approve(t.Context(), console.Decision{MerchantID: id, Reference: "out"})
+	_, err := w.budi().Approve(t.Context(), adminapi.AdjustmentKey{MerchantID: id, Reference: "out"})
 	if failure := w.refused(err, http.StatusPaymentRequired, ""); !strings.Contains(failure.Message, "The balance is Rp0") {
 		t.Errorf("told %q", failure.Message)
 	}
@@ -153,13 +154,11 @@ func TestAnApprovedDebitTakesNoMoreThanThereIs(t *testing.T) {
 	}
 }
 
-// limits are adjustments that only tell the limit they were asked with.
+// limits is a ledger that only tells the limit it was asked with.
 type limits struct {
-	adjustments
+	console.Ledger
 	limit chan money.Amount
 }
-
-type adjustments = console.Adjustments // which has a method of its own name
 
 func (l limits) Adjust(_ context.Context, _ store.Audit, a store.Adjustment, limit money.Amount) (store.Adjustment, error) {
 	l.limit <- limit
@@ -169,8 +168,8 @@ func (l limits) Adjust(_ context.Context, _ store.Audit, a store.Adjustment, lim
 func TestTheLimitUnlessConfigured(t *testing.T) {
 	t.Parallel()
 	l := limits{limit: make(chan money.Amount, 1)}
-	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Adjustments = l })
-	if _, err := w.Credit(t.Context(), "mer_1", console.NewAdjustment{Amount: 1, Reason: "r", Reference: "x"}); err != nil {
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Ledger = l })
+	if _, err := w.Credit(t.Context(), "mer_1", adminapi.NewAdjustment{Amount: 1, Reason: "r", Reference: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := <-l.limit; got != 100_000_000 {
@@ -202,29 +201,32 @@ func TestWhatACreditMayNotBe(t *testing.T) {
 			}
 		}
 	}
-	order := console.NewAdjustment{Amount: 5, Reason: "r", Reference: "x"}
+	order := adminapi.NewAdjustment{Amount: 5, Reason: "r", Reference: "x"}
 	_, err := w.Credit(t.Context(), "mer_nobody", order)
 	w.refused(err, http.StatusNotFound, "")
 	_, err = w.Debit(t.Context(), "mer_nobody", order)
 	w.refused(err, http.StatusNotFound, "")
-	_, err = w.Approve(t.Context(), console.Decision{MerchantID: id, Mode: "prod", Reference: "x"})
+	_, err = w.Approve(t.Context(), adminapi.AdjustmentKey{MerchantID: id, Mode: "prod", Reference: "x"})
 	w.refused(err, http.StatusBadRequest, "mode")
 	if w.available(id, "live") != 0 {
 		t.Error("something was credited")
 	}
 }
 
-// findings are what a check of the ledger finds.
-type findings store.LedgerReport
+// checkedLedger is a ledger whose check finds what a test says.
+type checkedLedger struct {
+	console.Ledger
+	report store.LedgerReport
+}
 
-func (f findings) CheckLedger(context.Context) (store.LedgerReport, error) {
-	return store.LedgerReport(f), nil
+func (l checkedLedger) CheckLedger(context.Context) (store.LedgerReport, error) {
+	return l.report, nil
 }
 
 func TestTheLedgerIsChecked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.Credit(t.Context(), w.merchant().MerchantID, console.NewAdjustment{Amount: 5, Reason: "r", Reference: "x"}); err != nil {
+	if _, err := w.Credit(t.Context(), w.merchant().MerchantID, adminapi.NewAdjustment{Amount: 5, Reason: "r", Reference: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	found, err := w.CheckLedger(t.Context())
@@ -247,13 +249,15 @@ func TestABrokenLedgerIsTold(t *testing.T) {
 	t.Parallel()
 	offence := store.LedgerOffence{Owner: movement.Owner{MerchantID: "mer_1", Mode: "live"}, Subject: "s1", Detail: "has 5, entries say 7"}
 	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
-		d.Proof = findings{{Invariant: "sums", Checked: 12}, {Invariant: "balances", Checked: 3, Offences: []store.LedgerOffence{offence}}}
+		d.Ledger = checkedLedger{report: store.LedgerReport{
+			{Invariant: "sums", Checked: 12}, {Invariant: "balances", Checked: 3, Offences: []store.LedgerOffence{offence}},
+		}}
 	})
 	found, err := w.CheckLedger(t.Context())
 	if err != nil || found.OK || len(found.Invariants) != 2 || !found.Invariants[0].OK || found.Invariants[0].Checked != 12 || found.Invariants[1].OK {
 		t.Fatalf("found %+v, %v", found, err)
 	}
-	want := console.Offence{MerchantID: "mer_1", Mode: "live", Subject: "s1", Detail: "has 5, entries say 7"}
+	want := adminapi.Offence{MerchantID: "mer_1", Mode: "live", Subject: "s1", Detail: "has 5, entries say 7"}
 	if got := found.Invariants[1].Offences; len(got) != 1 || got[0] != want {
 		t.Errorf("offences %+v", got)
 	}

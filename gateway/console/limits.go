@@ -1,73 +1,18 @@
 package console
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
-
-// Limits changes the limits that stand on a merchant's own record. Each change is
-// committed with its audit entry.
-type Limits interface {
-	SetLimits(ctx context.Context, audit store.Audit, id tenants.MerchantID, limits []tenants.Limit) error
-	RemoveLimit(ctx context.Context, audit store.Audit, id tenants.MerchantID, name string) error
-}
-
-// Limit is a limit of a merchant's own, which goes before what its tier says: of a
-// rate, or of a quota. What is not set is the tier's.
-type Limit struct {
-	Name          string     `json:"name"`
-	RatePerSecond float64    `json:"rate_per_second,omitempty"`
-	Burst         int64      `json:"burst,omitempty"`
-	Limit         *int64     `json:"limit,omitempty"` // of a quota
-	Reason        string     `json:"reason"`
-	SetBy         string     `json:"set_by"`
-	SetAt         time.Time  `json:"set_at"`
-	ExpiresAt     *time.Time `json:"expires_at,omitempty"`
-	InForce       bool       `json:"in_force"`
-}
-
-// LimitChange gives a merchant limits of its own, each in place of the one that it
-// has under that name. For is how long they hold, as in "2h"; for ever unless
-// given.
-type LimitChange struct {
-	Limits []NewLimit `json:"limits"`
-	For    string     `json:"for,omitempty"`
-	Reason string     `json:"reason"`
-}
-
-// NewLimit is one of them: a rate, a burst or both, or the size of a quota.
-type NewLimit struct {
-	Name          string  `json:"name"`
-	RatePerSecond float64 `json:"rate_per_second,omitempty"`
-	Burst         int64   `json:"burst,omitempty"`
-	Limit         *int64  `json:"limit,omitempty"`
-}
-
-// String is the limit for the audit.
-func (l NewLimit) String() string {
-	words := []string{l.Name}
-	if l.RatePerSecond != 0 {
-		words = append(words, fmt.Sprintf("%g/s", l.RatePerSecond))
-	}
-	if l.Burst != 0 {
-		words = append(words, fmt.Sprintf("burst %d", l.Burst))
-	}
-	if l.Limit != nil {
-		words = append(words, fmt.Sprintf("quota %d", *l.Limit))
-	}
-	return strings.Join(words, " ")
-}
 
 // The bounds of a change of limits.
 const (
@@ -84,11 +29,7 @@ func (c *Console) listLimits(x *call) (any, error) {
 	return limitDocuments(account.Merchant(), x.now), nil
 }
 
-func (c *Console) setLimits(x *call) (any, error) {
-	var change LimitChange
-	if err := decode(x, &change); err != nil {
-		return nil, err
-	}
+func (c *Console) setLimits(x *call, change adminapi.LimitChange) (any, error) {
 	expires, err := checkLimits(change, x.now)
 	if err != nil {
 		return nil, err
@@ -114,15 +55,11 @@ func (c *Console) setLimits(x *call) (any, error) {
 	if !expires.IsZero() {
 		detail += " until " + expires.UTC().Format(time.RFC3339)
 	}
-	err = c.deps.Limits.SetLimits(x.request.Context(), x.audit("merchant.limit", detail+": "+change.Reason), m.ID, limits)
+	err = c.deps.Merchants.SetLimits(x.request.Context(), x.audit("merchant.limit", detail+": "+change.Reason), m.ID, limits)
 	return c.limited(x, err, "merchant")
 }
 
-func (c *Console) removeLimit(x *call) (any, error) {
-	var why Reason
-	if err := decode(x, &why); err != nil {
-		return nil, err
-	}
+func (c *Console) removeLimit(x *call, why adminapi.Reason) (any, error) {
 	if err := requireReason(why.Reason); err != nil {
 		return nil, err
 	}
@@ -131,7 +68,7 @@ func (c *Console) removeLimit(x *call) (any, error) {
 		return nil, err
 	}
 	name := x.request.PathValue("limit")
-	err = c.deps.Limits.RemoveLimit(x.request.Context(), x.audit("merchant.limit.remove", name+": "+why.Reason), account.ID(), name)
+	err = c.deps.Merchants.RemoveLimit(x.request.Context(), x.audit("merchant.limit.remove", name+": "+why.Reason), account.ID(), name)
 	return c.limited(x, err, "limit")
 }
 
@@ -145,7 +82,7 @@ func (c *Console) limited(x *call, err error, what string) (any, error) {
 }
 
 // checkLimits refuses what is no limit, and says when the limits end.
-func checkLimits(change LimitChange, now time.Time) (time.Time, error) {
+func checkLimits(change adminapi.LimitChange, now time.Time) (time.Time, error) {
 	if err := requireReason(change.Reason); err != nil {
 		return time.Time{}, err
 	}
@@ -182,7 +119,7 @@ func (c *Console) checkEffect(x *call, m tenants.Merchant) error {
 	if err != nil {
 		return err
 	}
-	set, in := c.deps.Policy.Set(), policy.LimitsInput{Merchant: admission.RecordOf(m), Mode: string(tenants.Live), Now: x.now}
+	set, in := c.deps.Policy(), policy.LimitsInput{Merchant: admission.RecordOf(m), Mode: string(tenants.Live), Now: x.now}
 	in.Merchant.Version = -x.now.UnixNano() // of no record: the answer must not be kept for one
 	known := map[string]bool{}
 	for _, op := range offered.Operations() {
@@ -221,10 +158,10 @@ func requireReason(reason string) error {
 	return checkReason(reason)
 }
 
-func limitDocuments(m tenants.Merchant, now time.Time) []Limit {
-	limits := make([]Limit, len(m.Limits))
+func limitDocuments(m tenants.Merchant, now time.Time) []adminapi.Limit {
+	limits := make([]adminapi.Limit, len(m.Limits))
 	for i, l := range m.Limits {
-		limits[i] = Limit{
+		limits[i] = adminapi.Limit{
 			Name: l.Name, RatePerSecond: l.RatePerSecond, Burst: l.Burst, Limit: l.Quota, Reason: l.Reason, SetBy: l.SetBy, SetAt: l.SetAt,
 			InForce: l.ExpiresAt.IsZero() || now.Before(l.ExpiresAt),
 		}
@@ -233,19 +170,4 @@ func limitDocuments(m tenants.Merchant, now time.Time) []Limit {
 		}
 	}
 	return limits
-}
-
-// Limits tells a merchant's own limits, those that have expired too.
-func (c *Client) Limits(ctx context.Context, merchantID string) ([]Limit, error) {
-	return do[[]Limit](ctx, c, http.MethodGet, merchantPath(merchantID, "limits"), nil)
-}
-
-// SetLimits gives a merchant limits of its own, and tells all that it then has.
-func (c *Client) SetLimits(ctx context.Context, merchantID string, change LimitChange) ([]Limit, error) {
-	return do[[]Limit](ctx, c, http.MethodPost, merchantPath(merchantID, "limits"), change)
-}
-
-// RemoveLimit takes a limit of its own from a merchant, and tells those that stay.
-func (c *Client) RemoveLimit(ctx context.Context, merchantID, name, reason string) ([]Limit, error) {
-	return do[[]Limit](ctx, c, http.MethodPost, merchantPath(merchantID, "limits", name, "remove"), Reason{Reason: reason})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -22,19 +23,19 @@ func TestOwnLimits(t *testing.T) {
 	}
 	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
 	w := newWorld(t, func(_ *console.Config, deps *console.Dependencies) {
-		deps.Policy, deps.Now = policy.NewActive(set), func() time.Time { return now }
+		deps.Policy, deps.Now = func() *policy.Set { return set }, func() time.Time { return now }
 	})
 	ctx := t.Context()
-	made, err := w.CreateMerchant(ctx, console.NewMerchant{Name: "Toko", Tier: "starter"})
+	made, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	id, until := made.MerchantID, now.Add(2*time.Hour)
-	got, err := w.SetLimits(ctx, id, console.LimitChange{For: "2h", Reason: "a trial", Limits: []console.NewLimit{
+	got, err := w.SetLimits(ctx, id, adminapi.LimitChange{For: "2h", Reason: "a trial", Limits: []adminapi.NewLimit{
 		{Name: "names", Limit: new(int64(12))}, {Name: "default", RatePerSecond: 0.5, Burst: 2},
 	}})
-	rate := console.Limit{Name: "default", RatePerSecond: 0.5, Burst: 2, Reason: "a trial", SetBy: "ayu", SetAt: now, ExpiresAt: &until, InForce: true}
-	want := []console.Limit{rate, {Name: "names", Limit: new(int64(12)), Reason: "a trial", SetBy: "ayu", SetAt: now, ExpiresAt: &until, InForce: true}}
+	rate := adminapi.Limit{Name: "default", RatePerSecond: 0.5, Burst: 2, Reason: "a trial", SetBy: "ayu", SetAt: now, ExpiresAt: &until, InForce: true}
+	want := []adminapi.Limit{rate, {Name: "names", Limit: new(int64(12)), Reason: "a trial", SetBy: "ayu", SetAt: now, ExpiresAt: &until, InForce: true}}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Fatal(err, diff)
 	}
@@ -42,8 +43,8 @@ func TestOwnLimits(t *testing.T) {
 	if err != nil || *stand.Quotas[1].Limit != 12 {
 		t.Errorf("the quotas: %+v, %v", stand, err)
 	}
-	got, err = w.SetLimits(ctx, id, console.LimitChange{Reason: "stop", Limits: []console.NewLimit{{Name: "names", Limit: new(int64(0))}}})
-	want[1] = console.Limit{Name: "names", Limit: new(int64(0)), Reason: "stop", SetBy: "ayu", SetAt: now, InForce: true}
+	got, err = w.SetLimits(ctx, id, adminapi.LimitChange{Reason: "stop", Limits: []adminapi.NewLimit{{Name: "names", Limit: new(int64(0))}}})
+	want[1] = adminapi.Limit{Name: "names", Limit: new(int64(0)), Reason: "stop", SetBy: "ayu", SetAt: now, InForce: true}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
@@ -80,31 +81,31 @@ func TestLimitsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := t.Context()
-	made, err := w.CreateMerchant(ctx, console.NewMerchant{Name: "Toko", Tier: "starter"})
+	made, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	one := func(l console.NewLimit) console.LimitChange {
-		return console.LimitChange{Reason: "why", Limits: []console.NewLimit{l}}
+	one := func(l adminapi.NewLimit) adminapi.LimitChange {
+		return adminapi.LimitChange{Reason: "why", Limits: []adminapi.NewLimit{l}}
 	}
-	rate, timed, silent := one(console.NewLimit{Name: "default", Burst: 2}), one(console.NewLimit{Name: "default", Burst: 2}), one(console.NewLimit{Name: "default", Burst: 2})
+	rate, timed, silent := one(adminapi.NewLimit{Name: "default", Burst: 2}), one(adminapi.NewLimit{Name: "default", Burst: 2}), one(adminapi.NewLimit{Name: "default", Burst: 2})
 	timed.For, silent.Reason = "0s", " "
-	twice := console.LimitChange{Reason: "why", Limits: append(rate.Limits, rate.Limits...)}
-	for want, change := range map[string]console.LimitChange{
+	twice := adminapi.LimitChange{Reason: "why", Limits: append(rate.Limits, rate.Limits...)}
+	for want, change := range map[string]adminapi.LimitChange{
 		"reason is required":           silent,
 		"for must be a duration":       timed,
 		"a name of its own":            twice,
 		"must have 1 to 20":            {Reason: "why"},
-		"must each have a name":        one(console.NewLimit{Burst: 2}),
-		"not be below zero":            one(console.NewLimit{Name: "default", Burst: -2}),
-		"or else a quota's":            one(console.NewLimit{Name: "default"}),
-		"must each set a rate":         one(console.NewLimit{Name: "default", Burst: 2, Limit: new(int64(2))}),
-		"it has no quota banq":         one(console.NewLimit{Name: "banq", Limit: new(int64(2))}),
-		"it has no rate other":         one(console.NewLimit{Name: "other", Burst: 2}),
-		"can't be read by the policy ": one(console.NewLimit{Name: "default", Burst: 1 << 40}),
+		"must each have a name":        one(adminapi.NewLimit{Burst: 2}),
+		"not be below zero":            one(adminapi.NewLimit{Name: "default", Burst: -2}),
+		"or else a quota's":            one(adminapi.NewLimit{Name: "default"}),
+		"must each set a rate":         one(adminapi.NewLimit{Name: "default", Burst: 2, Limit: new(int64(2))}),
+		"it has no quota banq":         one(adminapi.NewLimit{Name: "banq", Limit: new(int64(2))}),
+		"it has no rate other":         one(adminapi.NewLimit{Name: "other", Burst: 2}),
+		"can't be read by the policy ": one(adminapi.NewLimit{Name: "default", Burst: 1 << 40}),
 	} {
 		_, err := w.SetLimits(ctx, made.MerchantID, change)
-		if f, ok := err.(*console.Failure); !ok || f.Code != fault.InvalidRequest || !strings.Contains(f.Error(), want) { //nolint:errorlint // as the client returns it
+		if f, ok := err.(*adminapi.Failure); !ok || f.Code != fault.InvalidRequest || !strings.Contains(f.Error(), want) { //nolint:errorlint // as the client returns it
 			t.Errorf("%+v: %v, want %q", change, err, want)
 		}
 	}

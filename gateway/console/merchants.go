@@ -11,6 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -28,15 +29,10 @@ const (
 // The sizes of lists.
 const (
 	defaultPage = 100
-	maxPage     = 1000
 	maxAudit    = 200
 )
 
-func (c *Console) createMerchant(x *call) (any, error) {
-	var wanted NewMerchant
-	if err := decode(x, &wanted); err != nil {
-		return nil, err
-	}
+func (c *Console) createMerchant(x *call, wanted adminapi.NewMerchant) (any, error) {
 	m := tenants.Merchant{
 		ID: tenants.NewMerchantID(), Name: strings.TrimSpace(wanted.Name), Tier: tenants.Tier(wanted.Tier),
 		Status: tenants.Active, Labels: wanted.Labels, CreatedAt: x.now,
@@ -44,7 +40,7 @@ func (c *Console) createMerchant(x *call) (any, error) {
 	if err := c.checkMerchant(x.request.Context(), m, x.now); err != nil {
 		return nil, err
 	}
-	out := CreatedMerchant{MerchantID: string(m.ID), Name: m.Name, Tier: wanted.Tier, Status: string(m.Status)}
+	out := adminapi.CreatedMerchant{MerchantID: string(m.ID), Name: m.Name, Tier: wanted.Tier, Status: string(m.Status)}
 	var keys []tenants.Key
 	var secrets []tenants.CallbackSecret
 	for _, of := range []struct {
@@ -103,7 +99,7 @@ func (c *Console) checkTier(ctx context.Context, m tenants.Merchant, now time.Ti
 		ID: string(m.ID), Tier: string(m.Tier), Status: string(tenants.Active), Labels: m.Labels,
 		Version: -now.UnixNano(), // of no record: the answer must not be kept for one
 	}}
-	set := c.deps.Policy.Set()
+	set := c.deps.Policy()
 	for _, provider := range c.deps.Plugins.Manifests() {
 		for _, op := range provider.Operations {
 			in.Operation = policy.Operation{Path: op.Path, Kind: string(op.Kind), Provider: provider.Name}
@@ -129,7 +125,7 @@ func (c *Console) listMerchants(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := MerchantPage{Merchants: make([]Merchant, len(merchants))}
+	page := adminapi.MerchantPage{Merchants: make([]adminapi.Merchant, len(merchants))}
 	for i, m := range merchants {
 		page.Merchants[i] = merchantDocument(m)
 	}
@@ -144,7 +140,7 @@ func pageSize(text string) (int, error) {
 		return defaultPage, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > maxPage {
+	if err != nil || n < 1 || n > adminapi.MostListed {
 		return 0, fault.Invalid("limit", "must be a whole number from 1 to 1000")
 	}
 	return n, nil
@@ -158,31 +154,23 @@ func (c *Console) showMerchant(x *call) (any, error) {
 	return c.accountDocument(account, x.now), nil
 }
 
-func (c *Console) suspend(x *call) (any, error) {
-	return c.setStatus(x, "merchant.suspend", tenants.Suspended)
+func (c *Console) suspend(x *call, why adminapi.Reason) (any, error) {
+	return c.setStatus(x, "merchant.suspend", tenants.Suspended, why)
 }
 
-func (c *Console) resume(x *call) (any, error) {
-	return c.setStatus(x, "merchant.resume", tenants.Active)
+func (c *Console) resume(x *call, why adminapi.Reason) (any, error) {
+	return c.setStatus(x, "merchant.resume", tenants.Active, why)
 }
 
-func (c *Console) setStatus(x *call, action string, status tenants.Status) (any, error) {
-	var why Reason
-	if err := decode(x, &why); err != nil {
-		return nil, err
-	}
+func (c *Console) setStatus(x *call, action string, status tenants.Status, why adminapi.Reason) (any, error) {
 	if err := checkReason(why.Reason); err != nil {
 		return nil, err
 	}
 	id := x.merchant()
-	return c.changed(x, id, c.deps.Standing.SetStatus(x.request.Context(), x.audit(action, why.Reason), id, status))
+	return c.changed(x, id, c.deps.Merchants.SetStatus(x.request.Context(), x.audit(action, why.Reason), id, status))
 }
 
-func (c *Console) setTier(x *call) (any, error) {
-	var change TierChange
-	if err := decode(x, &change); err != nil {
-		return nil, err
-	}
+func (c *Console) setTier(x *call, change adminapi.TierChange) (any, error) {
 	if err := checkReason(change.Reason); err != nil {
 		return nil, err
 	}
@@ -199,7 +187,7 @@ func (c *Console) setTier(x *call) (any, error) {
 	if err := c.checkTier(x.request.Context(), m, x.now); err != nil {
 		return nil, err
 	}
-	return c.changed(x, m.ID, c.deps.Standing.SetTier(x.request.Context(), x.audit("merchant.tier", detail), m.ID, m.Tier))
+	return c.changed(x, m.ID, c.deps.Merchants.SetTier(x.request.Context(), x.audit("merchant.tier", detail), m.ID, m.Tier))
 }
 
 // changed ends a change of a merchant: it holds here at once, also when nobody
@@ -220,9 +208,9 @@ func (c *Console) listAudit(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]AuditEntry, len(entries))
+	list := make([]adminapi.AuditEntry, len(entries))
 	for i, e := range entries {
-		list[i] = AuditEntry(e)
+		list[i] = adminapi.AuditEntry(e)
 	}
 	return list, nil
 }
@@ -254,14 +242,14 @@ func plain(text string, least, most int) bool {
 	return n >= least && n <= most && !strings.ContainsFunc(text, unicode.IsControl)
 }
 
-func merchantDocument(m tenants.Merchant) Merchant {
-	return Merchant{
+func merchantDocument(m tenants.Merchant) adminapi.Merchant {
+	return adminapi.Merchant{
 		MerchantID: string(m.ID), Name: m.Name, Tier: string(m.Tier), Status: string(m.Status),
 		Labels: m.Labels, Version: m.Version, CreatedAt: m.CreatedAt,
 	}
 }
 
-func (c *Console) accountDocument(a *tenants.Account, now time.Time) Merchant {
+func (c *Console) accountDocument(a *tenants.Account, now time.Time) adminapi.Merchant {
 	out := merchantDocument(a.Merchant())
 	out.Limits = limitDocuments(a.Merchant(), now)
 	for _, key := range a.Keys() {

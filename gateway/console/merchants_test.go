@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -14,7 +14,7 @@ func TestAMerchantsLife(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	ctx := t.Context()
-	made, err := w.CreateMerchant(ctx, console.NewMerchant{Name: " Toko Maju ", Tier: "growth", Labels: map[string]string{"city": "Malang"}})
+	made, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: " Toko Maju ", Tier: "growth", Labels: map[string]string{"city": "Malang"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestAMerchantsLife(t *testing.T) {
 	if err != nil || resumed.Status != "active" || w.account(made.MerchantID).Merchant().Status != tenants.Active {
 		t.Errorf("resume: %+v, %v", resumed, err)
 	}
-	moved, err := console.NewClient(w.url, otherToken).SetTier(ctx, made.MerchantID, console.TierChange{Tier: "scale", Reason: "grown"})
+	moved, err := adminapi.NewClient(w.url, otherToken).SetTier(ctx, made.MerchantID, adminapi.TierChange{Tier: "scale", Reason: "grown"})
 	if err != nil || moved.Tier != "scale" || w.account(made.MerchantID).Merchant().Tier != "scale" {
 		t.Errorf("tier: %+v, %v", moved, err)
 	}
@@ -58,7 +58,7 @@ func TestAMerchantIsShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	made := w.merchant()
-	if _, err := w.SetConnection(t.Context(), made.MerchantID, "bank", console.ConnectionSpec{Mode: "test", Credentials: []byte(`{"api_key":"k-secret"}`)}); err != nil {
+	if _, err := w.SetConnection(t.Context(), made.MerchantID, "bank", adminapi.ConnectionSpec{Mode: "test", Credentials: []byte(`{"api_key":"k-secret"}`)}); err != nil {
 		t.Fatal(err)
 	}
 	shown, err := w.Merchant(t.Context(), made.MerchantID)
@@ -114,10 +114,10 @@ func TestWhatAMerchantMayNotBe(t *testing.T) {
 	for i := range 51 {
 		many[strings.Repeat("x", i+1)] = ""
 	}
-	for field, wanted := range map[string][]console.NewMerchant{
+	for field, wanted := range map[string][]adminapi.NewMerchant{
 		"name":   {{Tier: "starter"}, {Name: "  ", Tier: "starter"}, {Name: strings.Repeat("é", 201), Tier: "starter"}, {Name: "a\nb", Tier: "starter"}},
 		"tier":   {{Name: "Toko"}, {Name: "Toko", Tier: "Starter"}, {Name: "Toko", Tier: "sclae"}},
-		"labels": {{Name: "Toko", Tier: "starter", Labels: many}, {Name: "Toko", Tier: "starter", Labels: map[string]string{"a": "\x00"}}},
+		"labels": {{Name: "Toko", Tier: "starter", Labels: many}, {Name: "Toko", Tier: "starter", Labels: map[string]string{"a": "\x01"}}},
 	} {
 		for _, m := range wanted {
 			_, err := w.CreateMerchant(t.Context(), m)
@@ -133,7 +133,7 @@ func TestATierThatThePolicyDoesNotKnowLocksNobodyOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	made := w.merchant()
-	_, err := w.SetTier(t.Context(), made.MerchantID, console.TierChange{Tier: "goldd"})
+	_, err := w.SetTier(t.Context(), made.MerchantID, adminapi.TierChange{Tier: "goldd"})
 	w.refused(err, http.StatusBadRequest, "tier")
 	if tier := w.account(made.MerchantID).Merchant().Tier; tier != "starter" {
 		t.Errorf("the tier is %s", tier)
@@ -151,11 +151,11 @@ func TestMerchantsThatDoNotExist(t *testing.T) {
 		"show":    func() error { _, err := w.Merchant(ctx, nobody); return err },
 		"suspend": func() error { _, err := w.Suspend(ctx, nobody, ""); return err },
 		"resume":  func() error { _, err := w.Resume(ctx, nobody, ""); return err },
-		"tier":    func() error { _, err := w.SetTier(ctx, nobody, console.TierChange{Tier: "scale"}); return err },
+		"tier":    func() error { _, err := w.SetTier(ctx, nobody, adminapi.TierChange{Tier: "scale"}); return err },
 		"audit":   func() error { _, err := w.Audit(ctx, nobody); return err },
-		"key":     func() error { _, err := w.CreateKey(ctx, nobody, console.NewKey{Mode: "live"}); return err },
+		"key":     func() error { _, err := w.CreateKey(ctx, nobody, adminapi.NewKey{Mode: "live"}); return err },
 		"connection": func() error {
-			_, err := w.SetConnection(ctx, nobody, "bank", console.ConnectionSpec{Mode: "test", Credentials: []byte(`{"api_key":"k-secret"}`)})
+			_, err := w.SetConnection(ctx, nobody, "bank", adminapi.ConnectionSpec{Mode: "test", Credentials: []byte(`{"api_key":"k-secret"}`)})
 			return err
 		},
 	} {

@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 )
 
@@ -49,10 +49,10 @@ func NewMetrics() *Metrics {
 			Name: "gerbang_plugin_call_duration_seconds", Help: "How long plugins took.", Buckets: buckets,
 		}, []string{"provider", "method"}),
 		callbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "gerbang_callbacks_total", Help: "Tries to deliver a callback, by outcome.",
+			Name: "gerbang_callbacks_total", Help: "Attempts to deliver a callback, by outcome.",
 		}, []string{"outcome"}),
 		callbackDurations: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "gerbang_callback_duration_seconds", Help: "How long tries to deliver a callback took.", Buckets: buckets,
+			Name: "gerbang_callback_duration_seconds", Help: "How long attempts to deliver a callback took.", Buckets: buckets,
 		}),
 	}
 	m.registry.MustRegister(m.requests, m.durations, m.calls, m.callDurations, m.callbacks, m.callbackDurations,
@@ -74,16 +74,16 @@ func (m *Metrics) ObserveCall(o host.Observation) {
 	m.callDurations.WithLabelValues(o.Provider, o.Method).Observe(o.Took.Seconds())
 }
 
-// ObserveCallback counts one try to deliver a callback.
-func (m *Metrics) ObserveCallback(try delivery.Attempt) {
-	m.callbacks.WithLabelValues(string(try.Outcome)).Inc()
-	m.callbackDurations.Observe(try.Duration.Seconds())
+// ObserveCallback counts one attempt to deliver a callback.
+func (m *Metrics) ObserveCallback(attempt callback.Attempt) {
+	m.callbacks.WithLabelValues(string(attempt.Outcome)).Inc()
+	m.callbackDurations.Observe(attempt.Duration.Seconds())
 }
 
-// watch adds how the plugins do at the moment of each scrape, how long the
-// operators' list is, and how far this replica's clock is from the database's.
-func (m *Metrics) watch(plugins Plugins, attention *attentionCollector, clock Clock) error {
-	return errors.Join(m.registry.Register(pluginCollector{plugins}), m.registry.Register(attention), m.registry.Register(clockCollector{clock}))
+// watch adds what is asked at each scrape: the plugins' condition, the number of
+// open exceptions, and how far this replica's clock is from the database's.
+func (m *Metrics) watch(plugins Plugins, exceptions *exceptionCollector, clock Clock) error {
+	return errors.Join(m.registry.Register(pluginCollector{plugins}), m.registry.Register(exceptions), m.registry.Register(clockCollector{clock}))
 }
 
 // pluginCollector asks the host at each scrape, so nothing has to be kept up to date.

@@ -7,60 +7,62 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-func (c *Console) listAttention(x *call) (any, error) {
+func (c *Console) listExceptions(x *call) (any, error) {
 	most, err := pageSize(x.request.URL.Query().Get("limit"))
 	if err != nil {
 		return nil, err
 	}
-	open, err := c.deps.Attention.OpenExceptions(x.request.Context(), most)
+	open, err := c.deps.Exceptions.OpenExceptions(x.request.Context(), most)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]Attention, len(open))
-	for i, a := range open {
-		list[i] = Attention{
-			ID: shortID(a), MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason,
-			FactID: a.FactID, Provider: a.Provider, Detail: a.Detail, At: a.At,
-		}
+	list := make([]adminapi.Exception, len(open))
+	for i, e := range open {
+		list[i] = exceptionDocument(e)
 	}
 	return list, nil
 }
 
-// shortID is what people call an entry: the same as long as it is open.
-func shortID(a movement.Exception) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", a.Owner.MerchantID, a.Owner.Mode, a.Subject, a.Reason, a.FactID))
+func exceptionDocument(e movement.Exception) adminapi.Exception {
+	return adminapi.Exception{
+		ID: exceptionID(e), MerchantID: e.Owner.MerchantID, Mode: e.Owner.Mode, Subject: e.Subject, Reason: e.Reason,
+		FactID: e.FactID, Provider: e.Provider, Detail: e.Detail, At: e.At,
+		ResolvedAt: given(e.ResolvedAt), ResolvedBy: e.ResolvedBy, Resolution: e.Resolution,
+	}
+}
+
+// exceptionID is what people call an exception: the same as long as it is open.
+func exceptionID(e movement.Exception) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q", e.Owner.MerchantID, e.Owner.Mode, e.Subject, e.Reason, e.FactID))
 	return hex.EncodeToString(sum[:6])
 }
 
-// resolveAttention needs no audit entry of its own: who settled it, when and
-// how stands in the entry itself.
-func (c *Console) resolveAttention(x *call) (any, error) {
-	var r Resolution
-	if err := decode(x, &r); err != nil {
-		return nil, err
-	}
+// resolveException needs no audit entry: the exception itself tells who resolved it,
+// when and how.
+func (c *Console) resolveException(x *call, r adminapi.Resolution) (any, error) {
 	if !plain(r.Resolution, 1, maxReason) {
-		return nil, fault.Invalid("resolution", "must say in 1 to 500 characters, without control characters, how it was settled")
+		return nil, fault.Invalid("resolution", "must say in 1 to 500 characters, without control characters, how it was resolved")
 	}
-	entry := movement.Exception{
+	e := movement.Exception{
 		Owner:   movement.Owner{MerchantID: r.MerchantID, Mode: r.Mode},
 		Subject: r.Subject, Reason: r.Reason, FactID: r.FactID,
 	}
-	err := c.deps.Attention.ResolveException(x.request.Context(), x.now, entry, x.operator, r.Resolution)
+	err := c.deps.Exceptions.ResolveException(x.request.Context(), x.now, e, x.operator, r.Resolution)
 	if err != nil {
-		return nil, notFound(err, "open entry")
+		return nil, notFound(err, "open exception")
 	}
 	return struct{}{}, nil
 }
 
 func (c *Console) listPlugins(*call) (any, error) {
-	list := []Plugin{}
+	list := []adminapi.Plugin{}
 	for _, s := range c.deps.Plugins.Status() {
 		p := pluginDocument(s)
 		p.Owner = string(c.owners[tenants.Provider(s.Provider)])
@@ -69,39 +71,39 @@ func (c *Console) listPlugins(*call) (any, error) {
 	return list, nil
 }
 
-func pluginDocument(s host.Status) Plugin {
-	p := Plugin{
+func pluginDocument(s host.Status) adminapi.Plugin {
+	p := adminapi.Plugin{
 		Provider: s.Provider, Version: s.Version, SHA256: s.SHA256, ManifestDigest: s.Digest,
 		Running: s.Running, PID: s.PID, Since: given(s.Since), Restarts: s.Restarts, LastFault: s.LastFault,
-		InFlight: s.InFlight, MaxInFlight: s.MaxInFlight, Breakers: []Breaker{},
+		InFlight: s.InFlight, MaxInFlight: s.MaxInFlight, Breakers: []adminapi.Breaker{},
 	}
 	for _, b := range s.Breakers {
-		p.Breakers = append(p.Breakers, Breaker(b))
+		p.Breakers = append(p.Breakers, adminapi.Breaker(b))
 	}
 	return p
 }
 
 // movementDocument hides the values in the callback URL, in which merchants keep
 // tokens of their own. The stored request never held a key.
-func movementDocument(m movement.Movement, story []movement.HistoryEntry) Movement {
+func movementDocument(m movement.Movement, history []movement.HistoryEntry) adminapi.Movement {
 	refusal := cmp.Or(m.Refusal, &movement.Refusal{})
-	out := Movement{
+	out := adminapi.Movement{
 		ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: shownReference(m.Reference),
 		Operation: m.Operation, Provider: m.Provider, State: string(m.State), Attempt: m.Attempt, Amount: m.Amount,
 		Request: m.Request, Result: m.Result, RefusalCode: refusal.Code, RefusalMessage: refusal.Message,
 		UpstreamReference: m.UpstreamReference(), ProviderReference: m.ProviderReference, FactID: m.FactID,
 		RequestID: m.RequestID, PolicyVersion: m.PolicyVersion, DecisionID: m.DecisionID, Misses: m.Misses,
 		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, SendBy: given(m.SendBy), ExpiresAt: given(m.ExpiresAt),
-		AskedAt: given(m.PolledAt), DueAt: given(m.DueAt), PaidLateAt: given(m.PaidLateAt), ReversedAt: given(m.ReversedAt),
-		Story: make([]Event, len(story)),
-		Paying: Paying{
+		PolledAt: given(m.PolledAt), DueAt: given(m.DueAt), PaidLateAt: given(m.PaidLateAt), ReversedAt: given(m.ReversedAt),
+		History: make([]adminapi.HistoryEntry, len(history)),
+		Paying: adminapi.Paying{
 			ConnectionOwner: string(m.ConnectionOwner), ConnectionVersion: m.ConnectionVersion, ConnectionAccount: m.ConnectionAccount,
 			Charge: string(m.Charge), Cost: m.Cost, Fee: m.Fee, NameMatch: m.NameMatch, Quote: m.Quote,
 		},
-		Trail: Trail{Answer: m.Answer, CallbackURL: presentURL(m.CallbackURL)},
+		Trail: adminapi.Trail{Answer: m.Answer, CallbackURL: presentURL(m.CallbackURL)},
 	}
-	for i, e := range story {
-		out.Story[i] = Event(e)
+	for i, e := range history {
+		out.History[i] = adminapi.HistoryEntry(e)
 	}
 	return out
 }

@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
-func TestAttentionIsListedAndSettled(t *testing.T) {
+func TestExceptionsAreListedAndResolved(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	entry := movement.Exception{
@@ -22,17 +22,17 @@ func TestAttentionIsListedAndSettled(t *testing.T) {
 	if _, err := w.store.AddException(t.Context(), entry); err != nil {
 		t.Fatal(err)
 	}
-	open, err := w.Attention(t.Context())
+	open, err := w.Exceptions(t.Context())
 	if err != nil || len(open) != 1 || open[0].Subject != "inv-1" || open[0].Detail != "paid 5, asked 7" || open[0].Provider != "bank" {
 		t.Fatalf("open %+v, %v", open, err)
 	}
-	if again, err := w.Attention(t.Context()); err != nil || len(open[0].ID) != 12 || again[0].ID != open[0].ID {
+	if again, err := w.Exceptions(t.Context()); err != nil || len(open[0].ID) != 12 || again[0].ID != open[0].ID {
 		t.Errorf("the id is %q, and then %+v, %v", open[0].ID, again, err)
 	}
-	if _, _, text := w.send(http.MethodGet, "/metrics", "", ""); !strings.Contains(text, "gerbang_attention_open{reason=\"amount_differs\"} 1\n") {
+	if _, _, text := w.send(http.MethodGet, "/metrics", "", ""); !strings.Contains(text, "gerbang_exceptions_open{reason=\"amount_differs\"} 1\n") {
 		t.Error("it is not in the metrics")
 	}
-	r := console.Resolution{MerchantID: "mer_1", Mode: "live", Subject: "inv-1", Reason: "amount_differs", FactID: "evt-1"}
+	r := adminapi.Resolution{MerchantID: "mer_1", Mode: "live", Subject: "inv-1", Reason: "amount_differs", FactID: "evt-1"}
 	w.refused(w.ResolveException(t.Context(), r), http.StatusBadRequest, "resolution")
 	other := r
 	other.FactID, other.Resolution = "evt-2", "refunded"
@@ -41,7 +41,7 @@ func TestAttentionIsListedAndSettled(t *testing.T) {
 	if err := w.ResolveException(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	if open, err = w.Attention(t.Context()); err != nil || len(open) != 0 {
+	if open, err = w.Exceptions(t.Context()); err != nil || len(open) != 0 {
 		t.Errorf("still open %+v, %v", open, err)
 	}
 	w.refused(w.ResolveException(t.Context(), r), http.StatusNotFound, "")
@@ -61,7 +61,7 @@ func TestPluginsAreShown(t *testing.T) {
 	}
 }
 
-func TestAMovementIsShownWithItsStory(t *testing.T) {
+func TestAMovementIsShownWithItsHistory(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	now := time.Now()
@@ -69,7 +69,8 @@ func TestAMovementIsShownWithItsStory(t *testing.T) {
 		Key: movement.Key{Owner: movement.Owner{MerchantID: "mer_1", Mode: "test"}, Kind: "payment", Reference: "order-1"},
 		ID:  movement.NewID(), Operation: "/payments/create", Provider: "bank", Amount: 25000,
 		Request:     json.RawMessage(`{"body":{"amount":25000},"path":"/payments/create"}`),
-		CallbackURL: "https://merchant.example/cb?token=hidden", RequestID: "req-1", SendBy: now.Add(time.Second), CreatedAt: now, DueAt: now,
+		CallbackURL: "https://merchant.example/cb?token=hidden", RequestID: "req-1", SendBy: now.Add(time.Second), CreatedAt: now,
+		Polled: movement.Polled{DueAt: now},
 	})
 	if err != nil || !ok {
 		t.Fatalf("claim: %t, %v", ok, err)
@@ -87,8 +88,8 @@ func TestAMovementIsShownWithItsStory(t *testing.T) {
 		shown.ProviderReference != "inv-1" || shown.UpstreamReference == "" || shown.SendBy == nil || shown.PaidLateAt != nil {
 		t.Errorf("shown %+v", shown)
 	}
-	if n := len(shown.Story); n == 0 || shown.Story[n-1].Event != "accepted" || shown.Story[n-1].Detail != `{"by":"bank"}` {
-		t.Errorf("story %+v", shown.Story)
+	if n := len(shown.History); n == 0 || shown.History[n-1].Event != "accepted" || shown.History[n-1].Detail != `{"by":"bank"}` {
+		t.Errorf("history %+v", shown.History)
 	}
 	if strings.Contains(mustJSON(t, shown), "hidden") {
 		t.Error("the callback URL is shown")

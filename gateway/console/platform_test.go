@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 func TestThePlatformsConnectionIsItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	ctx, spec := t.Context(), console.ConnectionSpec{Mode: "live", Credentials: []byte(`{"username":"u"}`)}
+	ctx, spec := t.Context(), adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"username":"u"}`)}
 	set, err := w.SetConnection(ctx, "platform", "pulsa", spec)
 	if err != nil || set.Owner != "platform" || set.Version != 1 {
 		t.Fatalf("set %+v, %v", set, err)
@@ -54,7 +54,7 @@ func TestWhoseAConnectionCanNotBe(t *testing.T) {
 		"said to be so":                    {"platform", "bank", "platform", "", "Each merchant has an account of its own at bank"},
 		"nobody's":                         {"platform", "pulsa", "me", "owner", "must be merchant or platform"},
 	} {
-		_, err := w.SetConnection(t.Context(), c.holder, c.provider, console.ConnectionSpec{
+		_, err := w.SetConnection(t.Context(), c.holder, c.provider, adminapi.ConnectionSpec{
 			Mode: "live", Owner: c.owner, Credentials: []byte(`{"api_key":"k-secret","username":"u"}`),
 		})
 		if failure := w.refused(err, http.StatusBadRequest, c.field); !strings.Contains(failure.Message, c.says) {
@@ -74,7 +74,7 @@ func TestPlatformIsNoMerchant(t *testing.T) {
 	for _, request := range []string{
 		"POST /suspend", "POST /resume", "POST /tier", "POST /keys", "POST /keys/k1/rotate", "POST /keys/k1/revoke", "GET /callbacks",
 		"GET /callbacks/e1", "POST /callbacks/resend", "POST /callbacks/test", "PUT /callbacks/url", "POST /callbacks/secret",
-		"POST /credit", "POST /debit", "GET /statement",
+		"POST /credit", "POST /debit", "GET /account-statement",
 	} {
 		method, path, _ := strings.Cut(request, " ")
 		status, header, body := w.send(method, "/admin/merchants/platform"+path, "Bearer "+token, "{}")

@@ -2,14 +2,11 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
-	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
@@ -18,30 +15,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
-
-// Usage reads what merchants have used of what is counted.
-type Usage interface {
-	Usage(ctx context.Context, owner movement.Owner, period string) ([]store.Used, error)
-}
-
-// Quotas is where a merchant's quotas stand in a mode, in the month that it is.
-type Quotas struct {
-	MerchantID string    `json:"merchant_id"`
-	Mode       string    `json:"mode"`
-	Period     string    `json:"period"`    // such as 2026-11
-	ResetsAt   time.Time `json:"resets_at"` // in the merchant's zone
-	Quotas     []Quota   `json:"quotas"`
-}
-
-// Quota is one of them, by the policy in force. What was used of a quota that the
-// policy has no longer is shown without a limit.
-type Quota struct {
-	Quota      string   `json:"quota"`
-	Limit      *int64   `json:"limit,omitempty"`
-	Used       int64    `json:"used"`
-	Remaining  *int64   `json:"remaining,omitempty"`
-	Operations []string `json:"operations,omitempty"` // that it counts
-}
 
 func (c *Console) listQuotas(x *call) (any, error) {
 	mode, err := parseMode(cmp.Or(x.request.URL.Query().Get("mode"), string(tenants.Live)))
@@ -58,21 +31,21 @@ func (c *Console) listQuotas(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	used, err := c.deps.Usage.Usage(x.request.Context(), movement.Owner{MerchantID: string(m.ID), Mode: string(mode)}, month.Name)
+	used, err := c.deps.Usage(x.request.Context(), movement.Owner{MerchantID: string(m.ID), Mode: string(mode)}, month.Name)
 	if err != nil {
 		return nil, err
 	}
-	return Quotas{MerchantID: string(m.ID), Mode: string(mode), Period: month.Name, ResetsAt: month.End, Quotas: filled(quotas, used)}, nil
+	return adminapi.Quotas{MerchantID: string(m.ID), Mode: string(mode), Period: month.Name, ResetsAt: month.End, Quotas: filled(quotas, used)}, nil
 }
 
 // quotasOf are the quotas that the policy has for a merchant's operations.
-func (c *Console) quotasOf(x *call, m tenants.Merchant, mode tenants.Mode) ([]Quota, error) {
+func (c *Console) quotasOf(x *call, m tenants.Merchant, mode tenants.Mode) ([]adminapi.Quota, error) {
 	offered, err := catalog.Build(c.deps.Plugins.Manifests())
 	if err != nil {
 		return nil, err
 	}
-	set, in := c.deps.Policy.Set(), policy.LimitsInput{Merchant: admission.RecordOf(m), Mode: string(mode), Now: x.now}
-	quotas := []Quota{}
+	set, in := c.deps.Policy(), policy.LimitsInput{Merchant: admission.RecordOf(m), Mode: string(mode), Now: x.now}
+	quotas := []adminapi.Quota{}
 	for _, op := range offered.Operations() {
 		in.Operation = policy.Operation{Path: op.Path, Kind: string(admission.KindOf(op)), Provider: op.Provider}
 		limits, err := set.Limits(x.request.Context(), in)
@@ -80,9 +53,9 @@ func (c *Console) quotasOf(x *call, m tenants.Merchant, mode tenants.Mode) ([]Qu
 			return nil, err
 		}
 		for _, q := range limits.Quotas {
-			i := slices.IndexFunc(quotas, func(known Quota) bool { return known.Quota == q.Name && *known.Limit == q.Limit })
+			i := slices.IndexFunc(quotas, func(known adminapi.Quota) bool { return known.Quota == q.Name && *known.Limit == q.Limit })
 			if i < 0 {
-				i, quotas = len(quotas), append(quotas, Quota{Quota: q.Name, Limit: &q.Limit})
+				i, quotas = len(quotas), append(quotas, adminapi.Quota{Quota: q.Name, Limit: &q.Limit})
 			}
 			quotas[i].Operations = append(quotas[i].Operations, op.Path)
 		}
@@ -91,7 +64,7 @@ func (c *Console) quotasOf(x *call, m tenants.Merchant, mode tenants.Mode) ([]Qu
 }
 
 // filled puts what was used to the quotas, and adds those that are none any more.
-func filled(quotas []Quota, used []store.Used) []Quota {
+func filled(quotas []adminapi.Quota, used []store.Used) []adminapi.Quota {
 	for _, u := range used {
 		known := false
 		for i := range quotas {
@@ -100,7 +73,7 @@ func filled(quotas []Quota, used []store.Used) []Quota {
 			}
 		}
 		if !known {
-			quotas = append(quotas, Quota{Quota: u.Name, Used: u.Units})
+			quotas = append(quotas, adminapi.Quota{Quota: u.Name, Used: u.Units})
 		}
 	}
 	for i, q := range quotas {
@@ -108,12 +81,6 @@ func filled(quotas []Quota, used []store.Used) []Quota {
 			quotas[i].Remaining = new(max(0, *q.Limit-q.Used))
 		}
 	}
-	slices.SortFunc(quotas, func(a, b Quota) int { return strings.Compare(a.Quota, b.Quota) })
+	slices.SortFunc(quotas, func(a, b adminapi.Quota) int { return strings.Compare(a.Quota, b.Quota) })
 	return quotas
-}
-
-// Quotas tells where a merchant's quotas stand in a mode.
-func (c *Client) Quotas(ctx context.Context, merchantID, mode string) (Quotas, error) {
-	query := url.Values{"mode": {mode}}
-	return do[Quotas](ctx, c, http.MethodGet, merchantPath(merchantID, "quotas")+"?"+query.Encode(), nil)
 }

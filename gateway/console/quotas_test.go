@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -28,14 +29,14 @@ func TestQuotasStandWhereTheyAre(t *testing.T) {
 	}
 	now := time.Date(2026, 10, 31, 16, 30, 0, 0, time.UTC) // 23:30 in Jakarta, and in Jayapura the next month
 	w := newWorld(t, func(_ *console.Config, deps *console.Dependencies) {
-		deps.Policy, deps.Now = policy.NewActive(set), func() time.Time { return now }
+		deps.Policy, deps.Now = func() *policy.Set { return set }, func() time.Time { return now }
 	})
 	ctx := t.Context()
-	made, err := w.CreateMerchant(ctx, console.NewMerchant{Name: "Toko", Tier: "starter"})
+	made, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	east, err := w.CreateMerchant(ctx, console.NewMerchant{Name: "Toko", Tier: "starter", Labels: map[string]string{"time_zone": "Asia/Jayapura"}})
+	east, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "starter", Labels: map[string]string{"time_zone": "Asia/Jayapura"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,18 +52,18 @@ func TestQuotasStandWhereTheyAre(t *testing.T) {
 	both, one := []string{"/bank/name", "/pulsa/products"}, []string{"/bank/name"}
 	for name, c := range map[string]struct {
 		merchant, mode string
-		want           console.Quotas
+		want           adminapi.Quotas
 	}{
-		"live": {made.MerchantID, "live", console.Quotas{Period: "2026-10", ResetsAt: time.Date(2026, 10, 31, 17, 0, 0, 0, time.UTC), Quotas: []console.Quota{
+		"live": {made.MerchantID, "live", adminapi.Quotas{Period: "2026-10", ResetsAt: time.Date(2026, 10, 31, 17, 0, 0, 0, time.UTC), Quotas: []adminapi.Quota{
 			{Quota: "all", Limit: new(int64(100)), Remaining: new(int64(100)), Operations: both},
 			{Quota: "gone", Used: 3},
 			{Quota: "names", Limit: new(int64(5)), Used: 1, Remaining: new(int64(4)), Operations: one},
 		}}},
-		"test": {made.MerchantID, "test", console.Quotas{Period: "2026-10", ResetsAt: time.Date(2026, 10, 31, 17, 0, 0, 0, time.UTC), Quotas: []console.Quota{
+		"test": {made.MerchantID, "test", adminapi.Quotas{Period: "2026-10", ResetsAt: time.Date(2026, 10, 31, 17, 0, 0, 0, time.UTC), Quotas: []adminapi.Quota{
 			{Quota: "all", Limit: new(int64(100)), Used: 4, Remaining: new(int64(96)), Operations: both},
 			{Quota: "names", Limit: new(int64(5)), Remaining: new(int64(5)), Operations: one},
 		}}},
-		"in the east, used up": {east.MerchantID, "live", console.Quotas{Period: "2026-11", ResetsAt: time.Date(2026, 11, 30, 15, 0, 0, 0, time.UTC), Quotas: []console.Quota{
+		"in the east, used up": {east.MerchantID, "live", adminapi.Quotas{Period: "2026-11", ResetsAt: time.Date(2026, 11, 30, 15, 0, 0, 0, time.UTC), Quotas: []adminapi.Quota{
 			{Quota: "all", Limit: new(int64(100)), Remaining: new(int64(100)), Operations: both},
 			{Quota: "names", Limit: new(int64(5)), Used: 5, Remaining: new(int64(0)), Operations: one},
 		}}},
@@ -79,6 +80,6 @@ func TestQuotasStandWhereTheyAre(t *testing.T) {
 	w.refused(err, http.StatusNotFound, "")
 	_, err = w.Quotas(ctx, "platform", "live")
 	w.refused(err, http.StatusBadRequest, "")
-	_, err = w.CreateMerchant(ctx, console.NewMerchant{Name: "Toko", Tier: "starter", Labels: map[string]string{"time_zone": "Mars/Olympus"}})
+	_, err = w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "starter", Labels: map[string]string{"time_zone": "Mars/Olympus"}})
 	w.refused(err, http.StatusBadRequest, "labels")
 }

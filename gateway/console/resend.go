@@ -8,7 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -21,11 +22,7 @@ const (
 	resendTurns = 8
 )
 
-func (c *Console) resendCallbacks(x *call) (any, error) {
-	var order ResendOrder
-	if err := decode(x, &order); err != nil {
-		return nil, err
-	}
+func (c *Console) resendCallbacks(x *call, order adminapi.ResendOrder) (any, error) {
 	owner, err := c.ownerOf(x, order.Mode)
 	if err != nil {
 		return nil, err
@@ -53,24 +50,24 @@ func (c *Console) resendOne(x *call, owner movement.Owner, event string) (any, e
 		return nil, err
 	}
 	if callback.State == movement.CallbackWaiting {
-		if err := c.deps.Outbox.PostponeCallback(x.request.Context(), callback.CallbackKey, x.now); err != nil {
+		if err := c.deps.Callbacks.PostponeCallback(x.request.Context(), callback.CallbackKey, x.now); err != nil {
 			return nil, err
 		}
-		return Resent{Resent: 1}, nil
+		return adminapi.Resent{Resent: 1}, nil
 	}
-	resent, err := c.deps.Outbox.Resend(x.request.Context(), x.now, callback.CallbackKey)
+	resent, err := c.deps.Callbacks.Resend(x.request.Context(), x.now, callback.CallbackKey)
 	if err != nil {
 		return nil, err
 	}
 	if !resent {
 		return nil, fault.New(fault.InProgress, "Somebody else has just sent this callback again.")
 	}
-	return Resent{Resent: 1}, nil
+	return adminapi.Resent{Resent: 1}, nil
 }
 
 // resendRange sends again what has ended in a span of time. What waits comes by
 // itself.
-func (c *Console) resendRange(x *call, owner movement.Owner, order ResendOrder) (any, error) {
+func (c *Console) resendRange(x *call, owner movement.Owner, order adminapi.ResendOrder) (any, error) {
 	span := movement.CallbackRange{Owner: owner, Until: x.now, Most: resendPage}
 	states := []movement.CallbackState{movement.CallbackDead, movement.CallbackGone}
 	detail := "those that failed"
@@ -90,7 +87,7 @@ func (c *Console) resendRange(x *call, owner movement.Owner, order ResendOrder) 
 	if err := c.note(x, "callback.resend", owner, detail+", until "+span.Until.UTC().Format(time.RFC3339)); err != nil {
 		return nil, err
 	}
-	var answer Resent
+	var answer adminapi.Resent
 	for _, state := range states {
 		span.State = state
 		resent, left, err := c.resendPages(x.request.Context(), x.now, span)
@@ -119,7 +116,7 @@ func (c *Console) resendPages(ctx context.Context, now time.Time, span movement.
 				continue
 			}
 			seen[callback.EventID] = true
-			ok, err := c.deps.Outbox.Resend(ctx, now, callback.CallbackKey)
+			ok, err := c.deps.Callbacks.Resend(ctx, now, callback.CallbackKey)
 			if err != nil {
 				return 0, time.Time{}, err
 			}
@@ -136,11 +133,7 @@ func (c *Console) resendPages(ctx context.Context, now time.Time, span movement.
 	return resent, span.Until, nil
 }
 
-func (c *Console) testCallback(x *call) (any, error) {
-	var order TestOrder
-	if err := decode(x, &order); err != nil {
-		return nil, err
-	}
+func (c *Console) testCallback(x *call, order adminapi.TestOrder) (any, error) {
 	mode, err := parseMode(order.Mode)
 	if err != nil {
 		return nil, err
@@ -159,18 +152,18 @@ func (c *Console) testCallback(x *call) (any, error) {
 	if err := c.checkURL(receiver); err != nil {
 		return nil, err
 	}
-	told := movement.CallbackEvent{ID: uuid.New(), Event: "callback.test", URL: receiver}
-	if told.Body, err = testBody(told.Event, x.now); err != nil {
+	event := movement.CallbackEvent{ID: uuid.New(), Event: "callback.test", URL: receiver}
+	if event.Body, err = testBody(event.Event, x.now); err != nil {
 		return nil, err
 	}
 	owner := movement.Owner{MerchantID: string(account.ID()), Mode: string(mode)}
-	if err := c.note(x, "callback.test", owner, fmt.Sprintf("event %s, to %s", told.ID, presentURL(receiver))); err != nil {
+	if err := c.note(x, "callback.test", owner, fmt.Sprintf("event %s, to %s", event.ID, presentURL(receiver))); err != nil {
 		return nil, err
 	}
-	if err := c.deps.Outbox.AddCallback(x.request.Context(), x.now, owner, told); err != nil {
+	if err := c.deps.Callbacks.AddCallback(x.request.Context(), x.now, owner, event); err != nil {
 		return nil, err
 	}
-	return SentTest{EventID: told.ID.String(), URL: presentURL(receiver)}, nil
+	return adminapi.SentTest{EventID: event.ID.String(), URL: presentURL(receiver)}, nil
 }
 
 func testBody(event string, now time.Time) ([]byte, error) {
@@ -184,7 +177,7 @@ func testBody(event string, now time.Time) ([]byte, error) {
 }
 
 func (c *Console) checkURL(text string) error {
-	if err := delivery.CheckURL(text, c.config.AllowHTTPCallbacks); err != nil {
+	if err := callback.CheckURL(text, c.config.AllowHTTPCallbacks); err != nil {
 		return fault.Invalid("url", err.Error())
 	}
 	return nil
@@ -193,5 +186,5 @@ func (c *Console) checkURL(text string) error {
 // note writes the audit of what changes no account, before it is done.
 func (c *Console) note(x *call, action string, owner movement.Owner, detail string) error {
 	id := tenants.MerchantID(owner.MerchantID)
-	return c.deps.Outbox.NoteAudit(x.request.Context(), x.audit(action, detail+", mode "+owner.Mode), id)
+	return c.deps.Merchants.NoteAudit(x.request.Context(), x.audit(action, detail+", mode "+owner.Mode), id)
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -22,11 +23,7 @@ const (
 // the account meanwhile.
 const maxConflicts = 8
 
-func (c *Console) setCallbackURL(x *call) (any, error) {
-	var wanted CallbackURL
-	if err := decode(x, &wanted); err != nil {
-		return nil, err
-	}
+func (c *Console) setCallbackURL(x *call, wanted adminapi.CallbackURL) (any, error) {
 	if wanted.URL == nil {
 		return nil, fault.Invalid("url", `is required; "" clears it`)
 	}
@@ -47,11 +44,7 @@ func (c *Console) setCallbackURL(x *call) (any, error) {
 	return setupDocument(secret), nil
 }
 
-func (c *Console) changeCallbackSecret(x *call) (any, error) {
-	var wanted SecretChange
-	if err := decode(x, &wanted); err != nil {
-		return nil, err
-	}
+func (c *Console) changeCallbackSecret(x *call, wanted adminapi.SecretChange) (any, error) {
 	var next tenants.Secret
 	edit, ok := map[string]func(*tenants.CallbackSecret) error{
 		rotateSecret: func(s *tenants.CallbackSecret) (err error) { next, err = c.prepareNext(s); return err },
@@ -74,11 +67,11 @@ func (c *Console) changeCallbackSecret(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ChangedSecret{CallbackSetup: setupDocument(secret), CallbackSecret: next.Reveal()}, nil
+	return adminapi.ChangedSecret{CallbackSetup: setupDocument(secret), CallbackSecret: next.Reveal()}, nil
 }
 
-// prepareNext draws the next secret. One that is there already was told to the
-// merchant, and is not replaced behind its back.
+// prepareNext makes the next secret. One that is there already was shown and is not
+// replaced: the merchant may use it.
 func (c *Console) prepareNext(s *tenants.CallbackSecret) (tenants.Secret, error) {
 	if s.Next != nil {
 		return tenants.Secret{}, fault.Invalid("action", "must be switch, finish or cancel, because a rotation is under way")
@@ -118,7 +111,7 @@ func (c *Console) editSecret(x *call, modeText, action, detail string, edit func
 		if err := edit(&secret); err != nil {
 			return tenants.CallbackSecret{}, err
 		}
-		err = c.deps.CallbackSecrets.SetCallbackSecret(x.request.Context(), audit, secret, account.Version())
+		err = c.deps.Secrets.SetCallbackSecret(x.request.Context(), audit, secret, account.Version())
 		c.deps.Directory.Invalidate(account.ID())
 		if !errors.Is(err, store.ErrConflict) {
 			return secret, notFound(err, "merchant")
@@ -127,8 +120,8 @@ func (c *Console) editSecret(x *call, modeText, action, detail string, edit func
 	return tenants.CallbackSecret{}, fault.New(fault.InProgress, "Others are changing this merchant at this moment; try again.")
 }
 
-func setupDocument(s tenants.CallbackSecret) CallbackSetup {
-	out := CallbackSetup{Mode: string(s.Mode), URL: presentURL(s.URL), Rotation: "none"}
+func setupDocument(s tenants.CallbackSecret) adminapi.CallbackSetup {
+	out := adminapi.CallbackSetup{Mode: string(s.Mode), URL: presentURL(s.URL), Rotation: "none"}
 	switch {
 	case s.NextSigns:
 		out.Rotation = "switched"

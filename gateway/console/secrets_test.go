@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -37,7 +38,7 @@ func (w *world) signing(merchant string) (current, next string, switched bool) {
 // step takes a step of a rotation that must be taken.
 func (w *world) step(merchant, action, rotation string) string {
 	w.Helper()
-	changed, err := w.ChangeCallbackSecret(w.Context(), merchant, console.SecretChange{Mode: "live", Action: action})
+	changed, err := w.ChangeCallbackSecret(w.Context(), merchant, adminapi.SecretChange{Mode: "live", Action: action})
 	if err != nil || changed.Mode != "live" || changed.Rotation != rotation || (changed.CallbackSecret != "") != (action == "rotate") {
 		w.Fatalf("%s: %+v, %v", action, changed, err)
 	}
@@ -62,7 +63,7 @@ func TestACallbackSecretIsRotated(t *testing.T) {
 		t.Error("the next secret is none of its own")
 	}
 	w.signs(id, "prepared", old, next, false)
-	_, err := w.ChangeCallbackSecret(t.Context(), id, console.SecretChange{Mode: "live", Action: "rotate"})
+	_, err := w.ChangeCallbackSecret(t.Context(), id, adminapi.SecretChange{Mode: "live", Action: "rotate"})
 	w.refused(err, http.StatusBadRequest, "action")
 	w.signs(id, "after a second rotation that is refused", old, next, false)
 	w.step(id, "switch", "switched")
@@ -80,7 +81,7 @@ func TestACallbackSecretIsRotated(t *testing.T) {
 	w.step(id, "cancel", "none")
 	w.signs(id, "cancelled", third, "", false)
 	for _, action := range []string{"switch", "finish", "cancel"} {
-		_, err := w.ChangeCallbackSecret(t.Context(), id, console.SecretChange{Mode: "live", Action: action})
+		_, err := w.ChangeCallbackSecret(t.Context(), id, adminapi.SecretChange{Mode: "live", Action: action})
 		w.refused(err, http.StatusBadRequest, "action")
 	}
 	w.signs(id, "after steps of no rotation", third, "", false)
@@ -114,13 +115,13 @@ func TestWhatNoStepOfARotationIs(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	id := w.merchant().MerchantID
-	for field, wanted := range map[string]console.SecretChange{
+	for field, wanted := range map[string]adminapi.SecretChange{
 		"action": {Mode: "live", Action: "forget"}, "mode": {Mode: "prod", Action: "rotate"},
 	} {
 		_, err := w.ChangeCallbackSecret(t.Context(), id, wanted)
 		w.refused(err, http.StatusBadRequest, field)
 	}
-	_, err := w.ChangeCallbackSecret(t.Context(), "mer_00000000-0000-4000-8000-000000000000", console.SecretChange{Mode: "live", Action: "rotate"})
+	_, err := w.ChangeCallbackSecret(t.Context(), "mer_00000000-0000-4000-8000-000000000000", adminapi.SecretChange{Mode: "live", Action: "rotate"})
 	w.refused(err, http.StatusNotFound, "")
 	if got := w.actions(id); len(got) != 1 {
 		t.Errorf("audit %q", got)
@@ -138,7 +139,7 @@ func TestOperatorsAtOnceLoseNoSecret(t *testing.T) {
 	var wait sync.WaitGroup
 	for range 4 {
 		wait.Go(func() {
-			changed, err := w.ChangeCallbackSecret(t.Context(), id, console.SecretChange{Mode: "live", Action: "rotate"})
+			changed, err := w.ChangeCallbackSecret(t.Context(), id, adminapi.SecretChange{Mode: "live", Action: "rotate"})
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
@@ -164,7 +165,7 @@ func TestOperatorsAtOnceLoseNoSecret(t *testing.T) {
 }
 
 // busy are accounts that somebody else changes each time.
-type busy struct{}
+type busy struct{ console.Secrets }
 
 func (busy) SetCallbackSecret(context.Context, store.Audit, tenants.CallbackSecret, int64) error {
 	return errors.Join(errors.New("set"), store.ErrConflict)
@@ -172,8 +173,8 @@ func (busy) SetCallbackSecret(context.Context, store.Audit, tenants.CallbackSecr
 
 func TestAnAccountThatNeverRests(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.CallbackSecrets = busy{} })
-	_, err := w.ChangeCallbackSecret(t.Context(), w.merchant().MerchantID, console.SecretChange{Mode: "live", Action: "rotate"})
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) { d.Secrets = busy{} })
+	_, err := w.ChangeCallbackSecret(t.Context(), w.merchant().MerchantID, adminapi.SecretChange{Mode: "live", Action: "rotate"})
 	if failure := w.refused(err, http.StatusConflict, ""); failure.Code != "IN_PROGRESS" {
 		t.Errorf("%v", failure)
 	}

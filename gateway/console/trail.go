@@ -5,17 +5,9 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/seed-f006e74d/gerbang/gateway/ledger"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
-
-// Around reads what happened around a movement's story.
-type Around interface {
-	NotesOf(ctx context.Context, id movement.ID) ([]movement.Note, error)
-	PostingsOf(ctx context.Context, owner movement.Owner, id movement.ID) ([]ledger.Transaction, error)
-	CallbacksOfMovement(ctx context.Context, owner movement.Owner, id movement.ID, story []movement.HistoryEntry) ([]movement.Callback, error)
-	OverridesOf(ctx context.Context, id movement.ID) ([]movement.Override, error)
-}
 
 func (c *Console) showMovement(x *call) (any, error) {
 	m, err := c.movementNamed(x, x.request.PathValue("movement"))
@@ -23,15 +15,15 @@ func (c *Console) showMovement(x *call) (any, error) {
 		return nil, err
 	}
 	ctx := x.request.Context()
-	story, err := c.deps.Movements.History(ctx, m.ID)
+	history, err := c.deps.Movements.History(ctx, m.ID)
 	if err != nil {
 		return nil, err
 	}
-	out := movementDocument(m, story)
+	out := movementDocument(m, history)
 	if err := c.addTrail(ctx, m, &out); err != nil {
 		return nil, err
 	}
-	callbacks, err := c.deps.Around.CallbacksOfMovement(ctx, m.Owner, m.ID, story)
+	callbacks, err := c.deps.Movements.CallbacksOfMovement(ctx, m.Owner, m.ID, history)
 	if err != nil {
 		return nil, err
 	}
@@ -47,61 +39,58 @@ func (c *Console) showMovement(x *call) (any, error) {
 	return out, nil
 }
 
-// addTrail adds what is kept beside the movement and its story.
-func (c *Console) addTrail(ctx context.Context, m movement.Movement, out *Movement) error {
-	notes, err := c.deps.Around.NotesOf(ctx, m.ID)
+// addTrail adds what is kept beside the movement and its history.
+func (c *Console) addTrail(ctx context.Context, m movement.Movement, out *adminapi.Movement) error {
+	notes, err := c.deps.Movements.NotesOf(ctx, m.ID)
 	if err != nil {
 		return err
 	}
 	for _, n := range notes {
-		out.Said = append(out.Said, Said(n))
+		out.Notes = append(out.Notes, adminapi.Note(n))
 	}
-	postings, err := c.deps.Around.PostingsOf(ctx, m.Owner, m.ID)
+	postings, err := c.deps.Movements.PostingsOf(ctx, m.Owner, m.ID)
 	if err != nil {
 		return err
 	}
 	for _, p := range postings {
-		out.Postings = append(out.Postings, Posting{
-			Attempt: p.Attempt, Kind: string(p.Kind), At: p.At, Available: Rupiah(p.Available), Held: Rupiah(p.Held),
-			Margin: Rupiah(p.Margin), Cost: Rupiah(p.Legs.Cost), Deposit: Rupiah(p.Deposit),
+		out.Postings = append(out.Postings, adminapi.Posting{
+			Attempt: p.Attempt, Kind: string(p.Kind), At: p.At, Available: adminapi.Rupiah(p.Available), Held: adminapi.Rupiah(p.Held),
+			Margin: adminapi.Rupiah(p.Margin), Cost: adminapi.Rupiah(p.Legs.Cost), Deposit: adminapi.Rupiah(p.Deposit),
 		})
 	}
-	decisions, err := c.deps.Around.OverridesOf(ctx, m.ID)
+	overrides, err := c.deps.Movements.OverridesOf(ctx, m.ID)
 	if err != nil {
 		return err
 	}
-	for _, d := range decisions {
-		out.Verdicts = append(out.Verdicts, verdictDocument(d))
+	for _, o := range overrides {
+		out.Overrides = append(out.Overrides, overrideDocument(o))
 	}
-	entries, err := c.deps.Attention.ExceptionsOf(ctx, m.Owner, m.ID.String())
-	for _, a := range entries {
-		out.Attention = append(out.Attention, Attended{
-			Reason: a.Reason, FactID: a.FactID, Detail: a.Detail, At: a.At,
-			ResolvedAt: given(a.ResolvedAt), ResolvedBy: a.ResolvedBy, Resolution: a.Resolution,
-		})
+	exceptions, err := c.deps.Exceptions.ExceptionsOf(ctx, m.Owner, m.ID.String())
+	for _, e := range exceptions {
+		out.Exceptions = append(out.Exceptions, exceptionDocument(e))
 	}
 	return err
 }
 
-func verdictDocument(d movement.Override) Verdict {
-	return Verdict{
-		Attempt: d.Attempt, As: string(d.Outcome), Operator: d.Operator, Reason: d.Reason, At: d.At, Alone: d.Alone,
-		ConfirmedBy: d.ConfirmedBy, ConfirmedReason: d.ConfirmedReason, ConfirmedAt: given(d.ConfirmedAt),
+func overrideDocument(o movement.Override) adminapi.Override {
+	return adminapi.Override{
+		Attempt: o.Attempt, As: string(o.Outcome), Operator: o.Operator, Reason: o.Reason, At: o.At, Alone: o.Alone,
+		ConfirmedBy: o.ConfirmedBy, ConfirmedReason: o.ConfirmedReason, ConfirmedAt: given(o.ConfirmedAt),
 	}
 }
 
-func attemptDocuments(attempts []movement.CallbackAttempt) []CallbackAttempt {
-	var out []CallbackAttempt
+func attemptDocuments(attempts []movement.CallbackAttempt) []adminapi.CallbackAttempt {
+	var out []adminapi.CallbackAttempt
 	for _, a := range attempts {
-		out = append(out, CallbackAttempt{
+		out = append(out, adminapi.CallbackAttempt{
 			At: a.At, DurationMS: a.Took.Milliseconds(), Status: a.Status, Outcome: a.Outcome, Fault: a.Fault, Answer: a.Answer,
 		})
 	}
 	return out
 }
 
-// shownReference is a reference as its merchant knows it: one that we have made
-// for a transfer without any begins with a control character, and is nobody's.
+// shownReference is a reference as its merchant knows it. One that we have made for
+// a transfer without any begins with a control character and is not shown.
 func shownReference(reference string) string {
 	if strings.IndexFunc(reference, unicode.IsControl) == 0 {
 		return ""

@@ -30,7 +30,7 @@ func (c *Console) verify(ctx context.Context, of tenants.Connection, credentials
 	if !c.verifies[of.Provider] {
 		return checked{}, nil
 	}
-	said := c.deps.Verifier.Verify(ctx, string(of.Provider), sdk.Connection{
+	said := c.deps.Plugins.Verify(ctx, string(of.Provider), sdk.Connection{
 		MerchantID: string(of.MerchantID), Mode: string(of.Mode), Credentials: credentials,
 	}, verifyTimeout)
 	words := cmp.Or(foreign(said.Refusal.Message), foreign(said.Detail), "it does not say why")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -43,7 +44,8 @@ func verifyingWorld(t *testing.T) (*world, *fakeVerifier) {
 	return newWorld(t, func(_ *console.Config, d *console.Dependencies) {
 		plugins := newPlugins(t)
 		plugins.manifest = m
-		d.Plugins, d.Verifier = plugins, v
+		plugins.fakeVerifier = v
+		d.Plugins = plugins
 	}), v
 }
 
@@ -67,7 +69,7 @@ func TestACredentialIsVerifiedBeforeItIsStored(t *testing.T) {
 		t.Errorf("the same again: %+v, asked %d times", again, len(v.asked))
 	}
 	// A provider that can't be asked is not asked.
-	if _, err := w.SetConnection(t.Context(), "platform", "pulsa", console.ConnectionSpec{Mode: "live", Credentials: []byte(`{"username":"u"}`)}); err != nil {
+	if _, err := w.SetConnection(t.Context(), "platform", "pulsa", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"username":"u"}`)}); err != nil {
 		t.Error(err)
 	}
 }
@@ -95,7 +97,7 @@ func TestWhatIsNotVerifiedIsNotStored(t *testing.T) {
 		"a plugin without answer": {sdk.Result{}, false, http.StatusInternalServerError, "", "nothing was stored"},
 	} {
 		v.answer = c.answer
-		_, err := w.SetConnection(t.Context(), id, "bank", console.ConnectionSpec{
+		_, err := w.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{
 			Mode: "live", Unverified: c.unverified, Credentials: []byte(`{"api_key":"k-hidden"}`),
 		})
 		if failure := w.refused(err, c.status, c.field); !strings.Contains(failure.Message, c.says) {
@@ -118,7 +120,7 @@ func TestUnverifiedIsOnTheRecord(t *testing.T) {
 	w, v := verifyingWorld(t)
 	id := w.merchant().MerchantID
 	v.answer = sdk.DidNotSend(sdk.BlameUpstream, "connection refused")
-	spec := console.ConnectionSpec{Mode: "live", Unverified: true, Credentials: []byte(`{"api_key":"k-secret"}`)}
+	spec := adminapi.ConnectionSpec{Mode: "live", Unverified: true, Credentials: []byte(`{"api_key":"k-secret"}`)}
 	set, err := w.SetConnection(t.Context(), id, "bank", spec)
 	if err != nil || set.Verified != "unverified" || set.Version != 1 {
 		t.Fatalf("set %+v, %v", set, err)

@@ -167,7 +167,7 @@ func TestDoorTellsWhatIsWrong(t *testing.T) {
 	}{
 		{"/pay", `{"qr_string":"x"}`, 404, "no simulated provider"},
 		{"/pay", `not json`, 400, "JSON"},
-		{"/pay", `{"qr":"x"}`, 400, "unknown field"},
+		{"/pay", `{"qr":"x"}`, 400, "qr is not a known field"},
 		{"/faults", `{"provider":"nobody","fault":"latency","count":1}`, 400, "payments"},
 		{"/faults", `{"provider":"payments","fault":"odd","count":1}`, 400, "no such fault"},
 		{"/movements", "", 200, "[]"},

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/jsonbody"
 	kit "github.com/seed-f006e74d/gerbang/sdk/sandbox"
 )
 
@@ -255,10 +257,12 @@ func asset(kind, content string) http.HandlerFunc {
 }
 
 func readOrder(w http.ResponseWriter, r *http.Request, order any) bool {
-	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<10))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(order); err != nil {
-		say(w, http.StatusBadRequest, "the body must be a JSON object as the page at / explains: "+err.Error())
+	content, err := io.ReadAll(http.MaxBytesReader(w, r.Body, jsonbody.Max))
+	if err == nil {
+		err = jsonbody.Decode(content, order)
+	}
+	if err != nil {
+		say(w, http.StatusBadRequest, "the body must be a JSON object as the page at / explains: "+fault.From(err).Message)
 		return false
 	}
 	return true

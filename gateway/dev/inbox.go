@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 )
 
 const (
@@ -36,7 +36,7 @@ type inbox struct {
 type holder struct {
 	MerchantID string `json:"merchant_id"`
 	Mode       string `json:"mode"`
-	secret     delivery.Secret
+	secret     callback.Secret
 }
 
 // arrival is one attempt of a callback, as the inbox shows it to programs.
@@ -63,8 +63,8 @@ func (b *inbox) know(merchants []merchant) {
 	var holders []holder
 	for _, m := range merchants {
 		holders = append(holders,
-			holder{m.MerchantID, "live", delivery.Secret(m.CallbackSecret)},
-			holder{m.MerchantID, "test", delivery.Secret(m.TestCallbackSecret)})
+			holder{m.MerchantID, "live", callback.Secret(m.CallbackSecret)},
+			holder{m.MerchantID, "test", callback.Secret(m.TestCallbackSecret)})
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -115,16 +115,16 @@ func (b *inbox) keep(name string, header http.Header, body []byte) arrival {
 
 // verify finds the holder whose secret signed a callback, or why there is none.
 func (b *inbox) verify(header http.Header, body []byte, now time.Time) (*holder, string) {
-	var all []delivery.Secret
+	var all []callback.Secret
 	for i, h := range b.holders {
-		if delivery.Verify("", header, body, []delivery.Secret{h.secret}, now) == nil {
+		if callback.Verify("", header, body, []callback.Secret{h.secret}, now) == nil {
 			return &b.holders[i], ""
 		}
 		all = append(all, h.secret)
 	}
 	reason := "each signature is by another secret"
-	if err := delivery.Verify("", header, body, all, now); err != nil {
-		reason = strings.TrimPrefix(err.Error(), delivery.ErrUnverified.Error()+": ")
+	if err := callback.Verify("", header, body, all, now); err != nil {
+		reason = strings.TrimPrefix(err.Error(), callback.ErrUnverified.Error()+": ")
 	}
 	return nil, "not verifiable with the demo's first secrets: " + reason
 }

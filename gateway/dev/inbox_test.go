@@ -11,13 +11,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 )
 
 const (
-	liveSecret  delivery.Secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
-	testSecret  delivery.Secret = "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA="
-	otherSecret delivery.Secret = "whsec_b3RoZXItb3RoZXItb3RoZXItb3RoZXItb3RoZXItb3RoZXI="
+	liveSecret  callback.Secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+	testSecret  callback.Secret = "whsec_ZmVkY2JhOTg3NjU0MzIxMGZlZGNiYTk4NzY1NDMyMTA="
+	otherSecret callback.Secret = "whsec_b3RoZXItb3RoZXItb3RoZXItb3RoZXItb3RoZXItb3RoZXI="
 )
 
 const paidBody = `{"event":"payments.status_update","data":{"external_id":"inv-1","status":"PAID","amount":25000}}`
@@ -32,10 +32,10 @@ func newTestInbox(t *testing.T) (*inbox, string) {
 	return d.inbox, server.URL
 }
 
-func signed(t *testing.T, id, body string, secret delivery.Secret, at time.Time) http.Header {
+func signed(t *testing.T, id, body string, secret callback.Secret, at time.Time) http.Header {
 	t.Helper()
-	message := delivery.Message{ID: id, Sequence: 1, Body: []byte(body)}
-	header, err := delivery.Sign("", message, delivery.Secrets{Current: secret}, at)
+	message := callback.Message{ID: id, Sequence: 1, Body: []byte(body)}
+	header, err := callback.Sign("", message, callback.Secrets{Current: secret}, at)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/letter"
+	"github.com/seed-f006e74d/gerbang/gateway/mail"
 )
 
 // newTestCatcher is a door whose mails come over SMTP.
@@ -62,13 +62,13 @@ func TestMailsAreCaught(t *testing.T) {
 	if empty := page(t, url+"/mails"); !strings.Contains(empty, "Nothing has come yet") {
 		t.Errorf("an empty page:\n%s", empty)
 	}
-	sender, err := letter.New(letter.Config{Host: "127.0.0.1", Port: c.port(), From: "Gerbang <receipts@gerbang.test>", TLS: letter.NoTLS})
+	sender, err := mail.New(mail.Config{Host: "127.0.0.1", Port: c.port(), From: "Gerbang <receipts@gerbang.test>", TLS: mail.NoTLS})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, text := range []string{"Thank you.\n.\nBye.\n", "<script>alert(1)</script> café " + strings.Repeat("long ", 100) + "\n"} {
-		l := letter.Letter{ID: fmt.Sprintf("id-%d", i), At: time.Unix(0, 0), To: "payer@example.com", Subject: fmt.Sprintf("Receipt %d — café", i), Text: text}
-		if err := sender.Send(t.Context(), l); err != nil {
+		m := mail.Message{ID: fmt.Sprintf("id-%d", i), At: time.Unix(0, 0), To: "payer@example.com", Subject: fmt.Sprintf("Receipt %d — café", i), Text: text}
+		if err := sender.Send(t.Context(), m); err != nil {
 			t.Fatal(err)
 		}
 	}

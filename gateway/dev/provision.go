@@ -8,13 +8,13 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // The demo merchants: one for each end of the default policy's tiers.
-var demo = []console.NewMerchant{
+var demo = []adminapi.NewMerchant{
 	{Name: "Toko Contoh Besar", Tier: "scale"},
 	{Name: "Warung Contoh", Tier: "starter"},
 }
@@ -25,7 +25,7 @@ var modes = []string{"live", "test"}
 // that connections lead to the simulators where these are now, and that there
 // is a balance to buy from.
 func (t *tree) provision(ctx context.Context) error {
-	admin := console.NewClient(t.gateway.ConsoleURL(), t.state.AdminToken)
+	admin := adminapi.NewClient(t.gateway.ConsoleURL(), t.state.AdminToken)
 	if err := t.ready(ctx, admin); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (t *tree) provision(ctx context.Context) error {
 }
 
 // connectAll opens the accounts that each simulator's provider uses.
-func (t *tree) connectAll(ctx context.Context, admin *console.Client, api string) error {
+func (t *tree) connectAll(ctx context.Context, admin *adminapi.Client, api string) error {
 	plugins, err := admin.Plugins(ctx)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (t *tree) parties(owner tenants.Owner) []party {
 	return all
 }
 
-func owner(plugins []console.Plugin, name string) tenants.Owner {
+func owner(plugins []adminapi.Plugin, name string) tenants.Owner {
 	for _, p := range plugins {
 		if p.Provider == name {
 			return tenants.Owner(p.Owner)
@@ -86,10 +86,10 @@ const opening money.Amount = 10_000_000
 
 // credit gives the demo merchants what they begin with. Its reference makes sure
 // that they get it once.
-func (t *tree) credit(ctx context.Context, admin *console.Client) error {
+func (t *tree) credit(ctx context.Context, admin *adminapi.Client) error {
 	for _, m := range t.state.Merchants {
 		for _, mode := range modes {
-			order := console.NewAdjustment{Mode: mode, Amount: opening, Reason: "to try orders with", Reference: "opening balance"}
+			order := adminapi.NewAdjustment{Mode: mode, Amount: opening, Reason: "to try orders with", Reference: "opening balance"}
 			if _, err := admin.Credit(ctx, m.MerchantID, order); err != nil {
 				return fmt.Errorf("credit %s: %w", m.MerchantID, err)
 			}
@@ -98,7 +98,7 @@ func (t *tree) credit(ctx context.Context, admin *console.Client) error {
 	return nil
 }
 
-func (t *tree) ready(ctx context.Context, admin *console.Client) error {
+func (t *tree) ready(ctx context.Context, admin *adminapi.Client) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	reported := time.Now()
@@ -121,14 +121,14 @@ func (t *tree) ready(ctx context.Context, admin *console.Client) error {
 
 // createMerchants makes those that the database does not have. Keys are told
 // once, so they are written down before anything else happens.
-func (t *tree) createMerchants(ctx context.Context, admin *console.Client) error {
+func (t *tree) createMerchants(ctx context.Context, admin *adminapi.Client) error {
 	for i, wanted := range demo {
 		if i < len(t.state.Merchants) {
 			_, err := admin.Merchant(ctx, t.state.Merchants[i].MerchantID)
 			if err == nil {
 				continue
 			}
-			if failure, ok := errors.AsType[*console.Failure](err); !ok || failure.Status != http.StatusNotFound {
+			if failure, ok := errors.AsType[*adminapi.Failure](err); !ok || failure.Status != http.StatusNotFound {
 				return err
 			}
 			t.state.Merchants = t.state.Merchants[:i] // the database is a new one
@@ -150,7 +150,7 @@ func (t *tree) createMerchants(ctx context.Context, admin *console.Client) error
 
 // connect opens an account at a simulator and gives it to its party, and tells
 // the simulator where its notifications go.
-func connect(ctx context.Context, admin *console.Client, s *sandbox, p party, mode, api string) error {
+func connect(ctx context.Context, admin *adminapi.Client, s *sandbox, p party, mode, api string) error {
 	var opened struct {
 		Account       string          `json:"account"`
 		CallbackToken string          `json:"callback_token"`
@@ -159,7 +159,7 @@ func connect(ctx context.Context, admin *console.Client, s *sandbox, p party, mo
 	if _, err := s.control(ctx, "connect", map[string]string{"merchant": p.id, "mode": mode}, &opened); err != nil {
 		return err
 	}
-	connection, err := admin.SetConnection(ctx, p.id, s.plugin.name, console.ConnectionSpec{Mode: mode, Credentials: opened.Credentials})
+	connection, err := admin.SetConnection(ctx, p.id, s.plugin.name, adminapi.ConnectionSpec{Mode: mode, Credentials: opened.Credentials})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 // notes are what fakes were asked, in order.
@@ -27,7 +27,7 @@ func (n *notes) add(format string, args ...any) {
 
 // newProvisioned is a tree of two merchants whose console and simulators are
 // functions of a test that write down what they are asked.
-func newProvisioned(t *testing.T, asked *notes) (*tree, *console.Client) {
+func newProvisioned(t *testing.T, asked *notes) (*tree, *adminapi.Client) {
 	t.Helper()
 	admin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body map[string]any
@@ -58,7 +58,7 @@ func newProvisioned(t *testing.T, asked *notes) (*tree, *console.Client) {
 		t.Cleanup(simulator.Close)
 		tree.sandboxes = append(tree.sandboxes, &sandbox{plugin: plugin{name: name}, address: strings.TrimPrefix(simulator.URL, "http://")})
 	}
-	return tree, console.NewClient(admin.URL, "token")
+	return tree, adminapi.NewClient(admin.URL, "token")
 }
 
 func TestWhoeverOwnsTheAccountIsConnected(t *testing.T) {

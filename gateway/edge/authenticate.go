@@ -3,11 +3,17 @@ package edge
 import (
 	"errors"
 	"net/http"
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/jsonbody"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -92,4 +98,103 @@ func (x *exchange) checkMerchant(c credential) error {
 		return authFailed()
 	}
 	return nil
+}
+
+// clientAddress returns the client's address: the connection's peer, or, if that is
+// a trusted proxy, the last address of X-Forwarded-For that is not one. Addresses
+// before it were written by the caller and prove nothing.
+func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	address := peer.Addr().Unmap()
+	if !isTrusted(address, trusted) {
+		return address
+	}
+	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
+	for _, hop := range slices.Backward(hops) {
+		next, err := parseHop(strings.TrimSpace(hop))
+		if err != nil {
+			break
+		}
+		address = next
+		if !isTrusted(address, trusted) {
+			break
+		}
+	}
+	return address
+}
+
+// parseHop reads an address with or without a port, as proxies write them.
+func parseHop(text string) (netip.Addr, error) {
+	if withPort, err := netip.ParseAddrPort(text); err == nil {
+		return withPort.Addr().Unmap(), nil
+	}
+	address, err := netip.ParseAddr(text)
+	return address.Unmap(), err
+}
+
+func isTrusted(address netip.Addr, trusted []netip.Prefix) bool {
+	return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(address) })
+}
+
+// credential is secret_key or merchant_id as the body or the query has it. It is
+// kept apart from the document, so that neither can travel further with it.
+type credential struct {
+	text      string
+	given     bool // null and "" are not given
+	malformed bool // it is not a string, or there are two that differ
+}
+
+// body is a request's body, parsed.
+type body struct {
+	document catalog.Document
+	key      credential
+	merchant credential
+}
+
+// decode reads a body with the credentials apart.
+func decode(text []byte) (body, error) {
+	b := &body{}
+	document, err := jsonbody.Read(text, b.apart)
+	if err != nil {
+		return body{}, err
+	}
+	b.document = document
+	return *b, nil
+}
+
+func (b *body) apart(name string) func(jsontext.Value) error {
+	switch name {
+	case "secret_key":
+		return b.key.read
+	case "merchant_id":
+		return b.merchant.read
+	}
+	return nil
+}
+
+// read takes a credential without judging it: whatever is wrong with it is
+// AUTH_FAILED, and that is said later.
+func (c *credential) read(value jsontext.Value) error {
+	if value.Kind() == jsontext.KindNull {
+		return nil
+	}
+	if value.Kind() != jsontext.KindString {
+		c.given, c.malformed = true, true
+		return nil
+	}
+	text, err := jsontext.AppendUnquote(nil, value)
+	c.text, c.given = string(text), len(text) > 0
+	return err
+}
+
+// join takes a credential of the query. It is false when the body has another.
+func (c *credential) join(text string) bool {
+	if c.given {
+		return !c.malformed && c.text == text
+	}
+	*c = credential{text: text, given: true}
+	return true
 }

@@ -99,13 +99,4 @@ func (p *parameters) put(b *body, name, value string) error {
 	return nil
 }
 
-// join takes a credential of the query. It is false when the body has another.
-func (c *credential) join(text string) bool {
-	if c.given {
-		return !c.malformed && c.text == text
-	}
-	*c = credential{text: text, given: true}
-	return true
-}
-
 func isText(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }

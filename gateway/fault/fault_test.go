@@ -1,6 +1,7 @@
 package fault_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -73,5 +74,40 @@ func TestVariantsOfARow(t *testing.T) {
 	e := fault.New(fault.InProgress, "x").After(now, 2*time.Second).WithReference("INV-1")
 	if !e.RetryAt.Equal(now.Add(2*time.Second)) || e.RetryAfter != 2*time.Second || e.Reference != "INV-1" {
 		t.Errorf("After: %+v", e)
+	}
+}
+
+func TestEnvelope(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("WIB", 7*60*60))
+	e := fault.New(fault.QuotaExceeded, "x", fault.Field{Field: "a", Message: "b"}).After(now, 2*time.Hour)
+	text, err := json.Marshal(e.Envelope("r-1"))
+	want := `{"success":false,"message":"x","error_code":"QUOTA_EXCEEDED","request_id":"r-1","errors":[{"field":"a","message":"b"}],` +
+		`"sent":"no","retry":"later","retry_at":"2026-01-01T22:04:06Z","remaining_quota":0}`
+	if err != nil || string(text) != want {
+		t.Errorf("got %s, %v\nwant %s", text, err, want)
+	}
+}
+
+func TestRetrySeconds(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	past, later := fault.New(fault.QuotaExceeded, "x"), fault.New(fault.QuotaExceeded, "x")
+	past.RetryAt, later.RetryAt = now.Add(-time.Hour), now.Add(90*time.Second+1)
+	for _, c := range []struct {
+		e    *fault.Error
+		want int
+	}{
+		{fault.New(fault.Internal, "x"), 0},
+		{fault.New(fault.InProgress, "x"), 1},
+		{fault.New(fault.RateLimited, "x"), 1},
+		{fault.New(fault.RateLimited, "x").After(now, 1500*time.Millisecond), 2},
+		{fault.New(fault.RateLimited, "x").After(now, 48*time.Hour), 3600},
+		{past, 1},
+		{later, 91},
+	} {
+		if got := c.e.RetrySeconds(now); got != c.want {
+			t.Errorf("%v, retry after %s, at %s: got %d, want %d", c.e, c.e.RetryAfter, c.e.RetryAt, got, c.want)
+		}
 	}
 }

@@ -143,3 +143,17 @@ type Unavailable struct {
 func (u *Unavailable) Error() string {
 	return fmt.Sprintf("provider %s is unavailable: %s", u.Provider, u.Reason)
 }
+
+// breaker returns the breaker of a mode, and makes it at its first use.
+func (p *provider) breaker(mode string) *breaker {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	found, ok := p.breakers[mode]
+	if !ok {
+		found = newBreaker(func(circuit, from, to string) {
+			p.log.Warn("circuit breaker", "mode", mode, "circuit", circuit, "from", from, "to", to)
+		})
+		p.breakers[mode] = found
+	}
+	return found
+}

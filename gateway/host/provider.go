@@ -185,17 +185,3 @@ func (p *provider) process() (*process, <-chan struct{}) {
 	}
 	return p.current, p.changed
 }
-
-// breaker returns the breaker of a mode, and makes it at its first use.
-func (p *provider) breaker(mode string) *breaker {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	found, ok := p.breakers[mode]
-	if !ok {
-		found = newBreaker(func(circuit, from, to string) {
-			p.log.Warn("circuit breaker", "mode", mode, "circuit", circuit, "from", from, "to", to)
-		})
-		p.breakers[mode] = found
-	}
-	return found
-}

@@ -8,8 +8,8 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
-	"github.com/seed-f006e74d/gerbang/gateway/letter"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -53,7 +53,7 @@ func (k *Collection) Prepare(context.Context, lifecycle.Request, *movement.Movem
 // collection's life and the time in which its payment may still come to light.
 func (k *Collection) Reserve(ctx context.Context, op *catalog.Operation, draft movement.Movement, reserve lifecycle.Reserving) (movement.Movement, bool, error) {
 	draft.ExpiresAt = draft.CreatedAt.Add(op.Rules.Life)
-	draft.Reserved = lifecycle.ReservedAmountOf(op, draft)
+	draft.Reserved = op.Rules.Reservation(draft)
 	m, ours, err := reserve(ctx, draft)
 	if full, ok := errors.AsType[*movement.NoAmountError](err); ok {
 		now := k.lifecycle.Now()
@@ -119,7 +119,7 @@ func (k *Collection) Receipt(ctx context.Context, m movement.Movement) *movement
 	if payer == "" {
 		return nil
 	}
-	r := letter.Receipt{
+	r := mail.Receipt{
 		Merchant: m.Owner.MerchantID, Reference: m.Reference, Description: lifecycle.TextOf(asked["description"]),
 		Amount: m.Amount, PaidAt: m.UpdatedAt, Test: m.Owner.Mode != "live",
 	}

@@ -19,13 +19,13 @@ import (
 // by a QR string. A creation is answered what there is to pay; only the provider's
 // word, or the merchant's cancel, ends it.
 type Payment struct {
-	lifecycle   *lifecycle.Lifecycle
-	checkoutURL func(id movement.ID) string
+	lifecycle *lifecycle.Lifecycle
+	checkouts string // the URL of the pages on which payments are paid, without an id
 }
 
-// AddPayment has payments run. CheckoutURL names the page on which one is paid.
-func AddPayment(l *lifecycle.Lifecycle, checkoutURL func(id movement.ID) string) *Payment {
-	p := &Payment{lifecycle: l, checkoutURL: checkoutURL}
+// AddPayment has payments run. PublicURL is where payers reach the gateway.
+func AddPayment(l *lifecycle.Lifecycle, publicURL string) *Payment {
+	p := &Payment{lifecycle: l, checkouts: publicURL + "/checkout/"}
 	l.Add(manifest.Payment, p)
 	return p
 }
@@ -89,7 +89,7 @@ func (p *Payment) Answer(op *catalog.Operation, m movement.Movement) (lifecycle.
 			o.Set("qr_string", qr)
 		}
 	} else {
-		o.Set("checkout_url", p.checkoutURL(m.ID))
+		o.Set("checkout_url", p.checkouts+m.ID.String())
 	}
 	o.Set("status", op.Rules.Word(movement.Pending)).Set("amount", int64(m.Amount)).Echo(op, asked)
 	return lifecycle.Answer{Data: o.JSON()}, nil
@@ -178,7 +178,7 @@ func (p *Payment) Checkout(ctx context.Context, id string) (Checkout, error) {
 	if err != nil {
 		return Checkout{}, fault.From(err)
 	}
-	op, err := lifecycle.Operation(l.Catalog, m)
+	op, err := l.Operation(m)
 	if err != nil {
 		return Checkout{}, fault.From(err)
 	}

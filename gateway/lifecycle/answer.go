@@ -4,13 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
 // Object is a JSON object whose fields keep the order they are set in, as the
@@ -162,4 +165,74 @@ func withRemaining(ctx context.Context, r Request, answer Answer) Answer {
 	o.buffer.Write(data[:len(data)-1])
 	answer.Data = o.Set(RemainingQuota, remaining).JSON()
 	return answer
+}
+
+// outcome is what a creation with an offer is answered, as far as it is known. What
+// has ended before anybody was answered gets its first answer here, which then stays.
+func (l *Lifecycle) outcome(ctx context.Context, op *catalog.Operation, m movement.Movement) (Answer, error) {
+	switch {
+	case m.Answered():
+		return Answer{Data: m.Answer}, nil
+	case m.Refusal != nil:
+		return l.refusedAnswer(m)
+	}
+	switch m.State {
+	case movement.NotSubmitted:
+		return Answer{}, nothingSent(m)
+	case movement.Failed:
+		return Answer{}, RefusalError(&movement.Refusal{}).WithReference(m.CallersReference())
+	case movement.Submitting, movement.Acknowledged, movement.Pending: // without what there is to pay
+		return Answer{}, timedOut(m, l.Now())
+	case movement.Succeeded, movement.Expired:
+	}
+	data := firstAnswer(l.kinds[op.Kind], op, m)
+	if _, err := l.keepAnswer(ctx, m, data); err != nil {
+		return Answer{}, fault.From(err).Unknown().WithReference(m.CallersReference())
+	}
+	return Answer{Data: data}, nil
+}
+
+func (l *Lifecycle) refusedAnswer(m movement.Movement) (Answer, error) {
+	return Answer{}, RefusalError(m.Refusal).WithReference(m.CallersReference())
+}
+
+// comeBack is when to ask again after an answer that did not come in time.
+const comeBack = 5 * time.Second
+
+func timedOut(m movement.Movement, now time.Time) *fault.Error { return TimedOut(m, now) }
+
+// TimedOut is the error of a call whose outcome is not known in time.
+func TimedOut(m movement.Movement, now time.Time) *fault.Error {
+	return fault.New(fault.ProviderTimeout, "The provider did not answer in time. Ask again with the same reference: it looks the first attempt up and never makes a second.").
+		After(now, comeBack).WithReference(m.CallersReference())
+}
+
+// nothingSent is the error of a movement that is proven never sent: its reference is
+// free.
+func nothingSent(m movement.Movement) *fault.Error {
+	return fault.New(fault.ProviderUnavailable, "The provider is not available at the moment. Nothing was sent.").WithReference(m.CallersReference())
+}
+
+// refusals are the codes that a provider may refuse with; what else it says is its
+// own affair and becomes the last of them.
+var refusals = []sdk.RefusalCode{sdk.RefuseDestination, sdk.RefuseProduct, sdk.RefuseOther}
+
+// RefusalError is the error of a provider's no.
+func RefusalError(r *movement.Refusal) *fault.Error {
+	code, message := sdk.RefusalCode(r.Code), r.Message
+	if !slices.Contains(refusals, code) {
+		code = sdk.RefuseOther
+	}
+	if message == "" {
+		message = "The provider refused the request."
+	}
+	e := fault.New(fault.Code(code), message)
+	for _, f := range r.Fields {
+		e.Fields = append(e.Fields, fault.Field(f))
+	}
+	e.Sent, e.Retry = fault.SentRefused, fault.RetryNever
+	if r.Unsent {
+		e.Sent = fault.SentNo
+	}
+	return e
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -25,9 +24,23 @@ func (l *Lifecycle) Apply(ctx context.Context, op *catalog.Operation, m movement
 	return m, err
 }
 
-// apply is [Lifecycle.Apply], which also tells whether the fact became an exception
-// and nothing else.
-func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement.Movement, f movement.Fact) (_ movement.Movement, listed bool, err error) {
+// ApplyOnce is [Lifecycle.Apply], which also tells whether this fact has moved the
+// movement, and not somebody else's.
+func (l *Lifecycle) ApplyOnce(ctx context.Context, op *catalog.Operation, m movement.Movement, f movement.Fact) (movement.Movement, bool, error) {
+	m, led, err := l.apply(ctx, op, m, f)
+	return m, led == ledToMove, err
+}
+
+// ledTo is what the applying of a fact has led to.
+type ledTo int
+
+const (
+	ledToNothing   ledTo = iota
+	ledToException       // and to nothing else
+	ledToMove
+)
+
+func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement.Movement, f movement.Fact) (_ movement.Movement, led ledTo, err error) {
 	event := uuid.New() // the same on every try
 	for range mostMoves {
 		// 1. What the fact means for the movement as it was seen.
@@ -36,27 +49,30 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 		t := movement.Apply(op.Rules, m, f)
 		if t.Effect == movement.Nothing || t.Effect == movement.Contradiction || t.Effect == movement.Supplement {
 			if err := l.list(ctx, m, t.Exceptions); err != nil {
-				return m, true, err
+				return m, ledToException, err
 			}
 		}
 		if t.Effect == movement.Nothing || t.Effect == movement.Contradiction {
-			return m, len(t.Exceptions) > 0, nil
+			if len(t.Exceptions) > 0 {
+				led = ledToException
+			}
+			return m, led, nil
 		}
 		// 2. All that follows from it, in one commit.
 		c, done, err := l.commit(ctx, op, m, f, event)
 		if err != nil {
-			return m, false, err
+			return m, ledToNothing, err
 		}
 		if t.Effect == movement.LateMoney || t.Effect == movement.Reversal {
 			if err := l.list(ctx, m, t.Exceptions); err != nil {
-				return m, false, err
+				return m, ledToNothing, err
 			}
 		}
 		if t.Effect == movement.Move && done {
 			if t.Releases {
 				l.releaseAmount(ctx, op, m)
 			}
-			return c.After(), false, nil
+			return c.After(), ledToMove, nil
 		}
 		// 3. The movement as it stands now. Where another replica was faster, the
 		// fact is about that.
@@ -64,11 +80,11 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 		m, err = l.Reread(ctx, m.ID)
 		_, update := f.State() // which names the attempt that it is about
 		again := m.Attempt != was.Attempt
-		if err != nil || t.Effect != movement.Move || again && !update || !again && m.State == was.State { // polled meanwhile
-			return m, false, err
+		if err != nil || t.Effect != movement.Move || again && !update || !again && m.State == was.State || f.Says == movement.SaysNotFound {
+			return m, ledToNothing, err
 		}
 	}
-	return m, false, errors.New("lifecycle: a movement kept changing while a fact was applied")
+	return m, ledToNothing, errors.New("lifecycle: a movement kept changing while a fact was applied")
 }
 
 // commit commits what a fact leads to, with what is rendered for it. It is the one
@@ -144,7 +160,7 @@ func (l *Lifecycle) receiver(ctx context.Context, m movement.Movement) (string, 
 // of, so that tries that come to nothing use up no amounts. Where that fails the
 // amount becomes free in its time.
 func (l *Lifecycle) releaseAmount(ctx context.Context, op *catalog.Operation, m movement.Movement) {
-	m.Reserved = ReservedAmountOf(op, m)
+	m.Reserved = op.Rules.Reservation(m)
 	if err := l.Store.ReleaseAmount(ctx, m); err != nil {
 		l.Log.WarnContext(ctx, "the amount of a collection that was not made stays reserved for a while", "movement", m.ID.String(), "error", err)
 	}
@@ -155,20 +171,4 @@ func (l *Lifecycle) Reread(ctx context.Context, id movement.ID) (movement.Moveme
 	return Persist(ctx, l.Patience, func(ctx context.Context) (movement.Movement, error) {
 		return l.Store.MovementByID(ctx, id)
 	})
-}
-
-// quarantineBeyond is how much longer than lines may be late an amount stays its
-// collection's own: more than movement.Skew, and time for an operator to see it.
-const quarantineBeyond = 10 * time.Minute
-
-// Quarantine is how long after its life the amount of a collection is nobody else's.
-func Quarantine(op *catalog.Operation) time.Duration {
-	return time.Duration(op.Manifest.ReportsLate) + quarantineBeyond
-}
-
-// ReservedAmountOf is where the amount of a collection is reserved, and until when.
-func ReservedAmountOf(op *catalog.Operation, m movement.Movement) movement.ReservedAmount {
-	return movement.ReservedAmount{
-		Account: movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), FreeAt: m.ExpiresAt.Add(Quarantine(op)),
-	}
 }

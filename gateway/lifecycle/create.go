@@ -166,16 +166,6 @@ func (l *Lifecycle) ready(ctx context.Context, r Request) (Connection, error) {
 	return c, l.Available(r.Operation.Provider, c.Mode)
 }
 
-// clockFault is why times of ours can't be relied on now. All replicas judge by
-// them: whether a request can still be under way, whether a payment is for a
-// collection, whether an amount is free.
-func (l *Lifecycle) clockFault() error {
-	if l.ClockFault == nil {
-		return nil
-	}
-	return l.ClockFault()
-}
-
 // Available is the error of a provider that can't be called now, nil where it can.
 func (l *Lifecycle) Available(provider, mode string) error {
 	err := l.Providers.Available(provider, mode)
@@ -247,10 +237,10 @@ func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m mov
 		}
 		return l.lookOnce(ctx, op, m, c)
 	}
-	now, listed, err := l.apply(ctx, op, m, f)
+	now, led, err := l.apply(ctx, op, m, f)
 	made := f.Says != movement.SaysRefused && f.Says != movement.SaysNotSent
 	switch {
-	case err != nil && listed && !op.Rules.Promises:
+	case err != nil && led == ledToException && !op.Rules.Promises:
 		return Answer{}, timedOut(m, l.Now()).Because(err)
 	case err != nil && op.Rules.Promises: // the poller finds out
 		l.Log.ErrorContext(ctx, "apply the provider's answer", "movement", m.ID.String(), "error", err)
@@ -265,7 +255,7 @@ func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m mov
 		return Answer{}, nothingSent(m) // also where a lookup has proven the same
 	case op.Rules.Promises:
 		return l.promise(ctx, op, now)
-	case listed: // the call made nothing, and the provider has it
+	case led == ledToException: // the call made nothing, and the provider has it
 		return Answer{}, timedOut(m, l.Now())
 	}
 	return l.outcome(ctx, op, now)
@@ -305,4 +295,51 @@ func Unjudged(r Request, draft movement.Movement, err error) *fault.Error {
 		return f.Unknown()
 	}
 	return f
+}
+
+// Run runs an operation about a movement: a creation, a status, a cancel. Its error
+// is always a *fault.Error; beside it an answer tells only what it is about.
+func (l *Lifecycle) Run(ctx context.Context, r Request) (Answer, error) {
+	run := l.create
+	switch {
+	case r.Operation.StatusOf != "":
+		run = l.status
+	case r.Operation.CancelOf != "":
+		run = l.cancel
+	}
+	answer, err := run(ctx, r)
+	if err != nil {
+		return Answer{Replayed: answer.Replayed, Earlier: answer.Earlier, Receipt: answer.Receipt}, fault.From(err)
+	}
+	if r.Operation.CancelOf != "" {
+		return answer, nil
+	}
+	return withRemaining(ctx, r, answer), nil
+}
+
+// Stored answers a request from an earlier one under the same reference, for a
+// request that admission refuses: a retry of something that exists gets its answer
+// all the same. It is false when there is no earlier one.
+func (l *Lifecycle) Stored(ctx context.Context, r Request) (Answer, bool, error) {
+	if !r.Operation.Money() || !r.NamesReference() {
+		return Answer{}, false, nil
+	}
+	draft, err := l.draft(ctx, r)
+	if err != nil {
+		return Answer{}, false, fault.From(err)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest(r.Operation)) // what is open may be polled
+	defer cancel()
+	existing, err := l.Store.MovementByKey(ctx, draft.Key)
+	if errors.Is(err, movement.ErrNotFound) || err == nil && existing.State == movement.NotSubmitted {
+		return Answer{}, false, nil
+	}
+	if err != nil {
+		return Answer{}, false, Unjudged(r, draft, err)
+	}
+	answer, err := l.replay(ctx, r.Operation, draft, existing)
+	if err != nil {
+		return Answer{Replayed: answer.Replayed, Earlier: answer.Earlier}, true, fault.From(err)
+	}
+	return withRemaining(ctx, r, answer), true, nil
 }

@@ -2,13 +2,11 @@ package lifecycle
 
 import (
 	"context"
-	"log/slog"
 	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
 // List makes an exception of a movement.
@@ -63,17 +61,4 @@ func SortOfFault(text string) string {
 		}
 	}
 	return sort.String()
-}
-
-// LogResult tells operators what came back, at a level that fits.
-func (l *Lifecycle) LogResult(ctx context.Context, m movement.Movement, r sdk.Result) {
-	level := slog.LevelDebug
-	switch {
-	case r.Blame == sdk.BlameAccount:
-		level = slog.LevelError // our own account: nobody but an operator can mend it
-	case r.Outcome == sdk.Unknown || r.Outcome == sdk.NotSent:
-		level = slog.LevelWarn
-	}
-	l.Log.Log(ctx, level, "provider answered", "movement", m.ID.String(), "provider", m.Provider, "merchant", m.Owner.MerchantID,
-		"mode", m.Owner.Mode, "outcome", r.Outcome.String(), "our_account", r.Blame == sdk.BlameAccount, "detail", r.Detail)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -53,13 +54,22 @@ func (l *Lifecycle) factOfCall(op *catalog.Operation, m movement.Movement, resul
 // the update does not.
 func (l *Lifecycle) factOfUpdate(op *catalog.Operation, m movement.Movement, u sdk.StatusUpdate, source movement.Source) movement.Fact {
 	f := movement.Fact{
-		Source: source, Says: saysOf(u.Status), Reference: Printable(u.Reference), ProviderReference: NameOf(u.ProviderReference),
-		EventID: Printable(u.EventID), Amount: u.Amount, Currency: Printable(u.Currency), At: Plausible(u.At, l.Now()), ExpiresAt: u.ExpiresAt,
+		Source: source, Says: saysOf(u.Status), Reference: verbatim(u.Reference), ProviderReference: NameOf(u.ProviderReference),
+		EventID: Printable(u.EventID), Amount: u.Amount, Currency: verbatim(u.Currency), At: Plausible(u.At, l.Now()), ExpiresAt: u.ExpiresAt,
 	}
 	if f.Says != movement.SaysNothing && f.Says != movement.SaysNotFound {
 		l.addData(op, m, &f, u.Data)
 	}
 	return f
+}
+
+// verbatim makes what a provider wrote fit for our records, and unlike anything of ours
+// where it was not.
+func verbatim(text string) string {
+	if fitting := Printable(text); fitting != text {
+		return fitting + "…"
+	}
+	return text
 }
 
 func saysOf(s sdk.Status) movement.Says {
@@ -96,7 +106,7 @@ func (l *Lifecycle) addData(op *catalog.Operation, m movement.Movement, f *movem
 				f.Unreadable = Printable(unfit.Error())
 			}
 		}
-	case m.Answer == nil:
+	case !m.Answered():
 		if err = l.checkOffer(op, m, data); err == nil {
 			f.Data, f.Offers = data, true
 		}
@@ -201,3 +211,16 @@ func (l *Lifecycle) note(ctx context.Context, op *catalog.Operation, m movement.
 
 // noteTimeout bounds the writing of what is good to know and no more.
 const noteTimeout = time.Second
+
+// LogResult tells operators what came back, at a level that fits.
+func (l *Lifecycle) LogResult(ctx context.Context, m movement.Movement, r sdk.Result) {
+	level := slog.LevelDebug
+	switch {
+	case r.Blame == sdk.BlameAccount:
+		level = slog.LevelError // our own account: nobody but an operator can mend it
+	case r.Outcome == sdk.Unknown || r.Outcome == sdk.NotSent:
+		level = slog.LevelWarn
+	}
+	l.Log.Log(ctx, level, "provider answered", "movement", m.ID.String(), "provider", m.Provider, "merchant", m.Owner.MerchantID,
+		"mode", m.Owner.Mode, "outcome", r.Outcome.String(), "our_account", r.Blame == sdk.BlameAccount, "detail", r.Detail)
+}

@@ -2,12 +2,16 @@ package lifecycle
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"slices"
+	"strconv"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -17,116 +21,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
-
-// Kind is all that is particular to one kind of movement.
-type Kind interface {
-	// Draft completes the movement that a request would make: its amount, and a
-	// reference where the request names none. Nothing is asked of the provider.
-	Draft(ctx context.Context, r Request, draft *movement.Movement) error
-	// Prepare asks what must be known before the reservation: a price, a recipient.
-	// Its error means that nothing was sent. The remark is for operators, once the
-	// movement is reserved.
-	Prepare(ctx context.Context, r Request, draft *movement.Movement, c Connection) (remark string, err error)
-	// Reserve runs the reservation of a draft, completed by what only this kind
-	// takes, and says in its merchant's words why there is none.
-	Reserve(ctx context.Context, op *catalog.Operation, draft movement.Movement, reserve Reserving) (movement.Movement, bool, error)
-	// Kept is a draft's request as it would have been kept where an earlier one under
-	// its reference was: two equal ones are the same request.
-	Kept(op *catalog.Operation, draft, earlier movement.Movement) json.RawMessage
-	// Answer is what a creation is answered, as the movement stands.
-	Answer(op *catalog.Operation, m movement.Movement) (Answer, error)
-	// Describe is what a status or a cancel tells, by the operation that is asked and the
-	// one that made the movement.
-	Describe(asked, op *catalog.Operation, m movement.Movement) Answer
-	// Event is the data of a callback event at a time.
-	Event(op *catalog.Operation, m movement.Movement, at time.Time) *Object
-}
-
-// Reserving reserves a draft.
-type Reserving func(ctx context.Context, draft movement.Movement) (movement.Movement, bool, error)
-
-// OfferChecker is a kind whose offers must have the form that was asked for.
-type OfferChecker interface {
-	CheckOffer(m movement.Movement, data json.RawMessage) error
-}
-
-// Canceller is a kind whose pending movements a merchant can end.
-type Canceller interface {
-	Cancel(ctx context.Context, r Request, m movement.Movement) (movement.Movement, error)
-}
-
-// StatementFed is a kind whose movements are ended by statements. Refresh reads what
-// is new in the statement of a movement's account and returns the movement as it
-// stands then.
-type StatementFed interface {
-	Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (movement.Movement, error)
-}
-
-// Finder is a kind whose movements a status may name otherwise than by reference.
-type Finder interface {
-	Find(ctx context.Context, r Request) (movement.Movement, error)
-}
-
-// Receipter is a kind whose payers are mailed a receipt; nil for none.
-type Receipter interface {
-	Receipt(ctx context.Context, m movement.Movement) *movement.Mail
-}
-
-// Store is where movements are kept. Each write is one commit.
-//
-// The calls come in this order: Reserve; then Acknowledge where the outcome is not
-// known in time; then Apply for each fact, and Poll and Miss for each question.
-type Store interface {
-	// Reserve takes the reference of a draft and what it takes besides. It returns
-	// the movement as reserved, and true; or the movement that has the reference, and
-	// false. It is movement.ErrInsufficient, a *movement.LimitError or a
-	// *movement.NoAmountError where there is no room. Any error means that the
-	// reservation must not be acted upon.
-	Reserve(ctx context.Context, draft movement.Movement) (movement.Movement, bool, error)
-	// Acknowledge records that a merchant is answered pending before the outcome is
-	// known, and returns the movement as it then stands: from then on its reference
-	// is never free again.
-	Acknowledge(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error)
-	// Apply commits a transition with its history, posting, callback and mail. It is
-	// false, and nothing has changed, when the movement no longer stands where it was
-	// seen.
-	Apply(ctx context.Context, c movement.Change) (bool, error)
-	// Poll takes the right to ask the provider about a movement, over all replicas, if
-	// nobody did since before.
-	Poll(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error)
-	// Miss counts a "not found", and returns how many came in a row; 0 where it is not
-	// unknown any more.
-	Miss(ctx context.Context, m movement.Movement, next time.Time) (int, error)
-	// ReleaseAmount gives back the reserved amount of a collection that nobody was
-	// told of.
-	ReleaseAmount(ctx context.Context, m movement.Movement) error
-	Register
-	Records
-}
-
-// Register finds movements: by their own id, or as their merchant names them. Where
-// there is none it is movement.ErrNotFound.
-type Register interface {
-	MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error)
-	MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error)
-}
-
-// Records keeps what changes no movement. AddException is false where the same
-// exception stands already; Note counts what is said again.
-type Records interface {
-	AddException(ctx context.Context, x movement.Exception) (bool, error)
-	Note(ctx context.Context, now time.Time, m movement.Movement, event, detail string) error
-}
-
-// Providers are the plugins. Call and Lookup never fail: what went wrong is in the
-// outcome. Available is asked before a reservation.
-type Providers interface {
-	Quote(ctx context.Context, provider string, quote sdk.Quote, timeout time.Duration) sdk.Quoted
-	Call(ctx context.Context, provider string, call sdk.Call, timeout time.Duration) sdk.Result
-	Lookup(ctx context.Context, provider string, lookup sdk.Lookup, timeout time.Duration) sdk.StatusUpdate
-	Notify(ctx context.Context, provider string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error)
-	Available(provider, mode string) error
-}
 
 // Dependencies is what a lifecycle is made of. All are required but where it is said.
 type Dependencies struct {
@@ -233,59 +127,155 @@ type Notification struct {
 	Body      []byte
 }
 
-// Run runs an operation about a movement: a creation, a status, a cancel. Its error
-// is always a *fault.Error; beside it an answer tells only what it is about.
-func (l *Lifecycle) Run(ctx context.Context, r Request) (Answer, error) {
-	run := l.create
-	switch {
-	case r.Operation.StatusOf != "":
-		run = l.status
-	case r.Operation.CancelOf != "":
-		run = l.cancel
-	}
-	answer, err := run(ctx, r)
-	if err != nil {
-		return Answer{Replayed: answer.Replayed, Earlier: answer.Earlier, Receipt: answer.Receipt}, fault.From(err)
-	}
-	if r.Operation.CancelOf != "" {
-		return answer, nil
-	}
-	return withRemaining(ctx, r, answer), nil
-}
-
-// Stored answers a request from an earlier one under the same reference, for a
-// request that admission refuses: a retry of something that exists gets its answer
-// all the same. It is false when there is no earlier one.
-func (l *Lifecycle) Stored(ctx context.Context, r Request) (Answer, bool, error) {
-	if !r.Operation.Money() || !r.NamesReference() {
-		return Answer{}, false, nil
-	}
-	draft, err := l.draft(ctx, r)
-	if err != nil {
-		return Answer{}, false, fault.From(err)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longest(r.Operation)) // what is open may be polled
-	defer cancel()
-	existing, err := l.Store.MovementByKey(ctx, draft.Key)
-	if errors.Is(err, movement.ErrNotFound) || err == nil && existing.State == movement.NotSubmitted {
-		return Answer{}, false, nil
-	}
-	if err != nil {
-		return Answer{}, false, Unjudged(r, draft, err)
-	}
-	answer, err := l.replay(ctx, r.Operation, draft, existing)
-	if err != nil {
-		return Answer{Replayed: answer.Replayed, Earlier: answer.Earlier}, true, fault.From(err)
-	}
-	return withRemaining(ctx, r, answer), true, nil
-}
-
-// operationOf is the operation that made a movement, with its kind.
-func (l *Lifecycle) operationOf(m movement.Movement) (*catalog.Operation, error) {
-	return Operation(l.Catalog, m)
-}
-
 // Account is the merchant of a movement.
 func (l *Lifecycle) Account(ctx context.Context, m movement.Movement) (*tenants.Account, error) {
 	return l.Accounts.Account(ctx, tenants.MerchantID(m.Owner.MerchantID))
+}
+
+// Operation is the operation that made a movement.
+func (l *Lifecycle) Operation(m movement.Movement) (*catalog.Operation, error) {
+	op, ok := l.Catalog.Current().ByPath(m.Operation)
+	if !ok {
+		return nil, fmt.Errorf("lifecycle: movement %s: nobody offers %s now", m.ID, m.Operation)
+	}
+	return op, nil
+}
+
+// clockFault is why times of ours can't be relied on now. All replicas judge by
+// them: whether a request can still be under way, whether a payment is for a
+// collection, whether an amount is free.
+func (l *Lifecycle) clockFault() error {
+	if l.ClockFault == nil {
+		return nil
+	}
+	return l.ClockFault()
+}
+
+// Persist runs a write of what has happened already: it does not end with its
+// caller, and a database that is away for a moment is waited for.
+func Persist[T any](ctx context.Context, patience time.Duration, write func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	pause := backoff.NewExponentialBackOff()
+	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, time.Second
+	var last error
+	done, err := backoff.Retry(ctx, func() (T, error) {
+		trying, cancel := context.WithTimeout(ctx, TryTimeout)
+		defer cancel()
+		done, err := write(trying)
+		if last = err; err != nil && !passing(err) {
+			err = backoff.Permanent(err)
+		}
+		return done, err
+	}, backoff.WithBackOff(pause))
+	if err != nil && !errors.Is(err, last) {
+		err = errors.Join(err, last) // patience ended; the reason is the last try's
+	}
+	return done, err
+}
+
+// lasting are the classes of SQLSTATE that no waiting mends: wrong data, broken
+// constraints, wrong statements.
+var lasting = []string{"22", "23", "42"}
+
+// passing tells whether what failed may succeed a moment later.
+func passing(err error) bool {
+	type coded interface {
+		error
+		SQLState() string
+	}
+	if errors.Is(err, movement.ErrNotFound) {
+		return false
+	}
+	named, ok := errors.AsType[coded](err)
+	return !ok || len(named.SQLState()) < 2 || !slices.Contains(lasting, named.SQLState()[:2])
+}
+
+// Accounts finds merchants' accounts, from memory.
+type Accounts interface {
+	Account(ctx context.Context, id tenants.MerchantID) (*tenants.Account, error)
+	ByNotifyToken(ctx context.Context, now time.Time, provider tenants.Provider, token tenants.NotifyToken) (*tenants.Account, tenants.Connection, error)
+}
+
+// Vault opens sealed credentials.
+type Vault interface {
+	OpenCredentials(c tenants.Connection) ([]byte, error)
+}
+
+// Connection is an opened account at a provider.
+type Connection struct {
+	sdk.Connection
+	Owner   manifest.Owner
+	Account string // its name at the provider, "" where the manifest names none
+}
+
+// SharedBy names who shares answers: those who use a connection as it is now. Other
+// credentials may be another account, to which nothing of this one applies.
+func (c Connection) SharedBy() string { return c.MerchantID + "@" + strconv.FormatInt(c.Version, 10) }
+
+// SameAccount tells whether a connection still reaches the account at the provider
+// that a movement was sent on. Where the manifest does not name accounts, other
+// credentials may be another account.
+func (c Connection) SameAccount(op *catalog.Operation, m movement.Movement) bool {
+	if op.Manifest.AccountField() != "" {
+		return c.Account == m.ConnectionAccount
+	}
+	return c.Version == m.ConnectionVersion
+}
+
+// Connect opens the account that a merchant's operations use: its own at the
+// provider, or else the platform's, where the provider's operations run on that.
+func (l *Lifecycle) Connect(ctx context.Context, op *catalog.Operation, account *tenants.Account, mode string) (Connection, error) {
+	own, ok := account.Connection(tenants.Mode(mode), tenants.Provider(op.Provider))
+	switch {
+	case ok:
+		return l.open(op, own, manifest.OwnerMerchant)
+	case op.Manifest.Owner == manifest.OwnerPlatform:
+		return l.platform(ctx, op, mode)
+	}
+	return Connection{}, fault.New(fault.ProviderUnavailable, "This merchant has no connection to the provider in this mode yet.")
+}
+
+// Reconnect opens the account that a movement was sent on, as it is now.
+func (l *Lifecycle) Reconnect(ctx context.Context, op *catalog.Operation, m movement.Movement) (Connection, error) {
+	if m.ConnectionOwner == manifest.OwnerPlatform {
+		return l.platform(ctx, op, m.Owner.Mode)
+	}
+	account, err := l.Account(ctx, m)
+	if err != nil {
+		return Connection{}, err
+	}
+	own, ok := account.Connection(tenants.Mode(m.Owner.Mode), tenants.Provider(op.Provider))
+	if !ok {
+		return Connection{}, fault.New(fault.ProviderUnavailable, "This merchant has no connection to the provider in this mode any more.")
+	}
+	return l.open(op, own, manifest.OwnerMerchant)
+}
+
+func (l *Lifecycle) platform(ctx context.Context, op *catalog.Operation, mode string) (Connection, error) {
+	account, err := l.Accounts.Account(ctx, tenants.Platform)
+	if err != nil {
+		return Connection{}, err
+	}
+	shared, ok := account.Connection(tenants.Mode(mode), tenants.Provider(op.Provider))
+	if !ok {
+		return Connection{}, fault.New(fault.ProviderUnavailable, "The provider is not connected in this mode yet.")
+	}
+	return l.open(op, shared, manifest.OwnerPlatform)
+}
+
+func (l *Lifecycle) open(op *catalog.Operation, c tenants.Connection, owner manifest.Owner) (Connection, error) {
+	opened, err := unseal(l.Vault, c)
+	if err != nil {
+		return Connection{}, err
+	}
+	return Connection{Connection: opened, Owner: owner, Account: op.Manifest.AccountIn(opened.Credentials)}, nil
+}
+
+func unseal(vault Vault, c tenants.Connection) (sdk.Connection, error) {
+	credentials, err := vault.OpenCredentials(c)
+	if err != nil {
+		return sdk.Connection{}, fault.New(fault.ProviderUnavailable, "The connection to the provider can't be used.").Because(err)
+	}
+	return sdk.Connection{MerchantID: string(c.MerchantID), Mode: string(c.Mode), Version: c.Version, Credentials: credentials}, nil
 }

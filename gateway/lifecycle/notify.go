@@ -69,7 +69,7 @@ func (l *Lifecycle) notified(ctx context.Context, c tenants.Connection, u sdk.St
 	if err != nil {
 		return err
 	}
-	op, err := l.operationOf(m)
+	op, err := l.Operation(m)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"runtime/debug"
 	"time"
@@ -170,21 +169,12 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 }
 
 func (l *Lifecycle) context(ctx context.Context, m movement.Movement) (*catalog.Operation, Connection, error) {
-	op, err := l.operationOf(m)
+	op, err := l.Operation(m)
 	if err != nil {
 		return nil, Connection{}, err
 	}
 	c, err := l.Reconnect(ctx, op, m)
 	return op, c, err
-}
-
-// Operation is the operation that made a movement.
-func Operation(c *catalog.Catalog, m movement.Movement) (*catalog.Operation, error) {
-	op, ok := c.Current().ByPath(m.Operation)
-	if !ok {
-		return nil, fmt.Errorf("lifecycle: movement %s: nobody offers %s now", m.ID, m.Operation)
-	}
-	return op, nil
 }
 
 // ToTheEnd runs a poll for as long as it takes, also when its caller has no more time

@@ -23,7 +23,7 @@ func (l *Lifecycle) status(ctx context.Context, r Request) (Answer, error) {
 	}
 	made := r.Operation.Target // a status may be about several operations
 	if m.Operation != made.Path {
-		if made, err = l.operationOf(m); err != nil {
+		if made, err = l.Operation(m); err != nil {
 			return Answer{}, err
 		}
 	}

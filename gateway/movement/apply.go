@@ -1,6 +1,7 @@
 package movement
 
 import (
+	"encoding/json"
 	"strings"
 	"time"
 )
@@ -72,14 +73,12 @@ func refused(rules Rules, m Movement, f Fact) Transition {
 
 // notSent takes in the proof of a call that nothing was sent.
 func notSent(rules Rules, m Movement, f Fact) Transition {
+	resubmitted := rules.Resubmits && !m.PolledAt.IsZero()
 	switch {
-	case !m.State.Unknown():
-		if rules.Resubmits && rules.Promises {
-			return Transition{} // a lookup that resubmits may have sent it
-		}
+	case rules.Resubmits && rules.Promises && (!m.State.Unknown() || resubmitted):
+		return Transition{} // a lookup that resubmits may have sent it
+	case !m.State.Unknown(), resubmitted:
 		return overtaken(rules, m, "not sent")
-	case rules.Resubmits && !m.PolledAt.IsZero():
-		return Transition{} // a resubmission has begun: nobody knows
 	}
 	t := free(m, Transition{Detail: detail("source", f.source()), Unpolled: rules.Resubmits})
 	t.Releases = t.To == NotSubmitted && rules.Reserves == ReserveAmount
@@ -164,7 +163,7 @@ func overridden(rules Rules, m Movement, f Fact) Transition {
 		Event: "overridden",
 		Detail: detail("source", f.source(), "operators", o.Operators(), "alone", alone, "outcome", string(o.Outcome),
 			"reason", o.Reason, "confirmation", o.ConfirmedReason),
-		Result: f.Data, Answers: rules.Answers == AnswerPending && m.Answer == nil,
+		Result: reworded(m.Result, f.Message), Answers: rules.Answers == AnswerPending && !m.Answered(),
 	}
 	if o.State() == Succeeded {
 		t.Cost = m.Cost // nobody knows better than what was agreed
@@ -173,6 +172,21 @@ func overridden(rules Rules, m Movement, f Fact) Transition {
 		t.PolledBefore = f.Begun.Add(-PollLasts)
 	}
 	return move(rules, m, f, o.State(), t)
+}
+
+// reworded is a result with other words in place of those that the provider had for
+// a movement under way, nil where it had none.
+func reworded(result json.RawMessage, words string) json.RawMessage {
+	var given map[string]json.RawMessage
+	if len(result) == 0 || json.Unmarshal(result, &given) != nil || given["message"] == nil {
+		return nil
+	}
+	given["message"], _ = json.Marshal(words) // a string
+	result, err := json.Marshal(given)
+	if err != nil {
+		return nil
+	}
+	return result
 }
 
 // overdue lists what should be known by now.
@@ -202,7 +216,7 @@ func updated(rules Rules, m Movement, f Fact) Transition {
 		}
 	}
 	if f.Source == FromStatement && to == Failed && m.State != Succeeded && !m.PaidLateAt.IsZero() {
-		return record(rules, m, f, Reversal) // its merchant read of late money, and reads that it is gone
+		return record(m, f, Reversal) // its merchant read of late money, and reads that it is gone
 	}
 	if why, text := doubted(rules, m, f); why != "" {
 		return doubt(why, f.EventID, text)
@@ -220,7 +234,7 @@ func updated(rules Rules, m Movement, f Fact) Transition {
 	case Move:
 		return moved(rules, m, f, to)
 	case LateMoney, Reversal:
-		return record(rules, m, f, effect)
+		return record(m, f, effect)
 	case Contradiction:
 		return doubt(ReasonContradiction, f.EventID, "it is "+string(m.State)+", the provider says "+string(to))
 	case Nothing, Supplement, KeepAnswer:
@@ -269,17 +283,17 @@ func moved(rules Rules, m Movement, f Fact, to State) Transition {
 	}
 	switch {
 	case rules.Answers == AnswerPending:
-		t.Result, t.Answers = f.Data, m.Answer == nil
+		t.Result, t.Answers = f.Data, !m.Answered()
 	case rules.Answers == AnswerPresent:
 		t.Result = f.Data
-	case to != Failed && m.Answer == nil && f.Offers: // what failed before it was answered is answered so
+	case to != Failed && !m.Answered() && f.Offers: // what failed before it was answered is answered so
 		t.Result, t.Answers = f.Data, true
 	}
 	return move(rules, m, f, to, t)
 }
 
 // record keeps late money and reversals, which change no state.
-func record(rules Rules, m Movement, f Fact, effect Effect) Transition {
+func record(m Movement, f Fact, effect Effect) Transition {
 	t := Transition{Effect: effect, HappenedAt: f.At, Detail: detail("source", f.source(), "fact", f.EventID)}
 	if f.At.IsZero() {
 		t.HappenedAt = f.Now
@@ -305,7 +319,7 @@ func confirmed(rules Rules, m Movement, f Fact, to State) Transition {
 		return succeededAgain(rules, m, f, again)
 	case again:
 		return doubt(ReasonPaidAgain, f.EventID, "it was paid before by "+m.FactID)
-	case to != Pending, m.State != Pending, rules.Answers != AnswerOffer, m.Answer != nil, !f.Offers:
+	case to != Pending, m.State != Pending, rules.Answers != AnswerOffer, m.Answered(), !f.Offers:
 		return Transition{}
 	}
 	return Transition{Effect: KeepAnswer, Result: f.Data, Answers: true, ProviderReference: f.ProviderReference, ExpiresAt: f.ExpiresAt}
@@ -383,4 +397,12 @@ func (d Override) State() State {
 		return Succeeded
 	}
 	return Failed
+}
+
+// source is the source as the history names it.
+func (f Fact) source() string {
+	if f.By != "" {
+		return f.By
+	}
+	return string(f.Source)
 }

@@ -8,15 +8,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// CallbackEvent is what a merchant is told of a transition. It is written in the
-// commit of the transition. Without a URL it is only listed by /events.
-type CallbackEvent struct {
-	ID    uuid.UUID // of the event, the same on every delivery
-	Event string
-	URL   string
-	Body  json.RawMessage
-}
-
 // CallbackState is where a callback stands.
 type CallbackState string
 
@@ -50,26 +41,6 @@ type Callback struct {
 	CreatedAt  time.Time
 	DueAt      time.Time
 }
-
-// State is the state in which the callback of the event begins.
-func (t *CallbackEvent) State() CallbackState {
-	if t.URL == "" {
-		return CallbackNone
-	}
-	return CallbackWaiting
-}
-
-// DueAt is when it is first delivered: now, or never without a URL.
-func (t *CallbackEvent) DueAt(now time.Time) *time.Time {
-	if t.URL == "" {
-		return nil
-	}
-	now = now.UTC().Truncate(time.Microsecond)
-	return &now
-}
-
-// Bucket is the bucket of the queue that delivers it.
-func (t *CallbackEvent) Bucket() int32 { return int32(ID(t.ID).Bucket()) } //nolint:gosec // below Buckets
 
 // DueCallbacks says which callbacks a dispatcher wants to read.
 type DueCallbacks struct {

@@ -1,20 +1,23 @@
-// Package movement owns the movement, one use of a money operation: its
-// identity, its states, and the rules table with one row for each kind. It is
-// pure: it decides what a fact means for a state and does nothing about it. It
-// must not know SQL, plugins, HTTP or the clock.
+// Package movement owns the domain: the movement, one use of a money operation, its
+// states, the rules of each kind as explicit values, and [Apply], which says what a
+// fact means. It is pure: it decides and does nothing about it. It must not know
+// SQL, plugins, HTTP or the clock.
 //
-// The states and what leads from one to another, of a payment. Orders and
-// transfers have no life that ends by itself, and so neither Expired nor late
-// money; their rows of the table say what they have:
+// The states of a payment. Orders and transfers have no life that ends by itself,
+// and so neither Expired nor late money; instead of going back to NotSubmitted they
+// fail once a merchant has read that they are pending (Acknowledged).
 //
-//	          claim                    accepted                 paid
-//	(none) ──────────▶ Sending ──────────────────▶ Pending ──────────────▶ Done
-//	  ▲                  │ │ refused                 │ │ life over, or cancelled
-//	  │ claim again      │ └────────▶ Failed ◀───────┘ └────────────────▶ Expired
-//	  │                  │ proof that nothing was sent
-//	  └─────── Unsent ◀──┘
+//	         reserve               accepted              paid
+//	(none) ─────────▶ Submitting ───────────▶ Pending ─────────▶ Succeeded
+//	  ▲                 │ │ refused             │ │ life over, or cancelled
+//	  │ reserve again   │ └───────▶ Failed ◀────┘ └────────────▶ Expired
+//	  │                 │ proof that nothing was sent
+//	  └─ NotSubmitted ◀─┘
 //
-// Done, Failed and Expired never change. Money that comes after Expired or
-// Failed is late money, and a Done that the provider takes back is a reversal:
+// Succeeded, Failed and Expired never change. Money that comes after Expired or
+// Failed is late money, and a success that the provider takes back is a reversal:
 // both are records of their own, and the state stays.
+//
+// TRUTH.md has a diagram of each kind, and what Apply does in every state with every
+// fact. The tests write it and hold it.
 package movement

@@ -75,6 +75,7 @@ type Fact struct {
 	Proves bool
 
 	Override *Override // of operators
+	Message  string    // what a merchant reads of a movement that has ended so
 	Begun    time.Time // when operators' override began to be applied
 }
 
@@ -93,12 +94,4 @@ func (f Fact) State() (State, bool) {
 	case SaysNothing, SaysAccepted, SaysRefused, SaysNotSent, SaysNotFound, SaysReadThrough, SaysDiffers, SaysCancelled, SaysOverridden, SaysOverdue:
 	}
 	return "", false
-}
-
-// source is the source as the history names it.
-func (f Fact) source() string {
-	if f.By != "" {
-		return f.By
-	}
-	return string(f.Source)
 }

@@ -2,21 +2,7 @@ package movement
 
 import (
 	"time"
-
-	"github.com/google/uuid"
 )
-
-// Mail is a mail about a movement: it is written in the commit of what it tells,
-// or not at all.
-type Mail struct {
-	ID      uuid.UUID // the same on every try
-	To      string
-	Subject string
-	Text    string
-}
-
-// Bucket is the bucket of the outbox that sends it.
-func (m *Mail) Bucket() int32 { return int32(ID(m.ID).Bucket()) } //nolint:gosec // below Buckets
 
 // MailState is where a mail stands.
 type MailState string

@@ -28,7 +28,7 @@ const Skew = 2 * time.Minute
 // It is false for a line that can't be matched yet: nobody knows whether the payer
 // of its collection could pay at all, or it is late for a collection that is not
 // known to have been unpaid in its life.
-func FindMatch(line StatementLine, candidates []Candidate, quarantine time.Duration) (Match, bool) {
+func (r Rules) FindMatch(line StatementLine, candidates []Candidate) (Match, bool) {
 	match := Match{Payment: line.Payment, State: LineUnmatched}
 	switch {
 	case line.Differs: // as where a part of it was taken back
@@ -39,7 +39,7 @@ func FindMatch(line StatementLine, candidates []Candidate, quarantine time.Durat
 	case line.Currency != "IDR":
 		return match, true
 	}
-	found, several := candidateFor(line, candidates, quarantine)
+	found, several := candidateFor(line, candidates, r.Quarantine)
 	switch {
 	case several:
 		return match.listed(line, LineAmbiguous, ReasonAmbiguous, "it may be for two collections"), true
@@ -53,6 +53,23 @@ func FindMatch(line StatementLine, candidates []Candidate, quarantine time.Durat
 	found.Taken = true
 	match.State, match.Movement = LineMatched, found.ID
 	return match, true
+}
+
+// CandidatesBetween is when collections were made that lines of a span of time may
+// be for.
+func (r Rules) CandidatesBetween(first, last time.Time) (earliest, latest time.Time) {
+	return first.Add(-r.Quarantine - r.Life), last.Add(Skew)
+}
+
+// QuarantineBeyond is how much longer than lines may be late an amount stays its
+// collection's own: more than Skew, and time for an operator to see it.
+const QuarantineBeyond = 10 * time.Minute
+
+// Reservation is the amount that a movement reserves, and until when.
+func (r Rules) Reservation(m Movement) ReservedAmount {
+	return ReservedAmount{
+		Account: NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), FreeAt: m.ExpiresAt.Add(r.Quarantine),
+	}
 }
 
 // candidateFor is the only candidate that a line may be for, or that there are

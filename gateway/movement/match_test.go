@@ -1,6 +1,7 @@
 package movement_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -11,47 +12,95 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-const cool = 3 * time.Hour
+const quarantine = 3 * time.Hour
 
 // open is a collection that was made at the epoch and lives half an hour.
 func open(amount money.Amount, state movement.State) movement.Candidate {
 	return movement.Candidate{ID: movement.NewID(), Amount: amount, State: state, CreatedAt: epoch, ExpiresAt: epoch.Add(30 * time.Minute)}
 }
 
-func TestMatchPayment(t *testing.T) {
+// arrived is a line of some rupiah that came some time after the epoch.
+func arrived(amount money.Amount, after time.Duration) movement.StatementLine {
+	return movement.StatementLine{ImportedLine: movement.ImportedLine{Payment: "payment-1", Amount: amount, Currency: "IDR", At: epoch.Add(after), Paid: true}}
+}
+
+func TestFindMatch(t *testing.T) {
 	t.Parallel()
 	const s, min, h = time.Second, time.Minute, time.Hour
-	pending, expired, done := open(100, movement.Pending), open(100, movement.Expired), open(100, movement.Succeeded)
-	sending := open(100, movement.Submitting)
+	const waits movement.LineState = ""
+	pending, expired, succeeded := open(100, movement.Pending), open(100, movement.Expired), open(100, movement.Succeeded)
+	submitting := open(100, movement.Submitting)
 	taken := pending
 	taken.Taken = true
 	for name, c := range map[string]struct {
 		amount money.Amount
 		at     time.Duration
 		among  []movement.Candidate
-		want   movement.Relation
+		want   movement.LineState
 	}{
-		"at its beginning":             {100, 0, []movement.Candidate{pending}, movement.Paying},
-		"at its end":                   {100, 30 * min, []movement.Candidate{pending}, movement.Paying},
-		"by a clock that is behind":    {100, -movement.Skew, []movement.Candidate{pending}, movement.Paying},
-		"while it is being made":       {100, 0, []movement.Candidate{sending}, movement.Waiting},
-		"before it":                    {100, -movement.Skew - s, []movement.Candidate{pending}, movement.Unmatched},
-		"another amount":               {101, 0, []movement.Candidate{pending}, movement.Unmatched},
-		"nobody's":                     {100, 0, nil, movement.Unmatched},
-		"late, not ended":              {100, 30*min + s, []movement.Candidate{pending}, movement.Waiting},
-		"late":                         {100, 30*min + s, []movement.Candidate{expired}, movement.Paying},
-		"in its life, told late":       {100, min, []movement.Candidate{expired}, movement.Paying},
-		"at the end of the cooling":    {100, 30*min + 3*h, []movement.Candidate{expired}, movement.Paying},
-		"after it":                     {100, 30*min + 3*h + s, []movement.Candidate{expired}, movement.Unmatched},
-		"paid":                         {100, min, []movement.Candidate{done}, movement.Again},
-		"being paid":                   {100, min, []movement.Candidate{taken}, movement.Again},
-		"of two":                       {100, min, []movement.Candidate{pending, expired}, movement.Ambiguous},
-		"of two, one of which is paid": {100, min, []movement.Candidate{pending, done}, movement.Ambiguous},
-		"of two amounts":               {100, min, []movement.Candidate{open(101, movement.Pending), pending}, movement.Paying},
+		"at its beginning":             {100, 0, []movement.Candidate{pending}, movement.LineMatched},
+		"at its end":                   {100, 30 * min, []movement.Candidate{pending}, movement.LineMatched},
+		"by a clock that is behind":    {100, -movement.Skew, []movement.Candidate{pending}, movement.LineMatched},
+		"while it is being made":       {100, 0, []movement.Candidate{submitting}, waits},
+		"before it":                    {100, -movement.Skew - s, []movement.Candidate{pending}, movement.LineUnmatched},
+		"another amount":               {101, 0, []movement.Candidate{pending}, movement.LineUnmatched},
+		"nobody's":                     {100, 0, nil, movement.LineUnmatched},
+		"late, not ended":              {100, 30*min + s, []movement.Candidate{pending}, waits},
+		"late":                         {100, 30*min + s, []movement.Candidate{expired}, movement.LineMatched},
+		"in its life, told late":       {100, min, []movement.Candidate{expired}, movement.LineMatched},
+		"at the end of the quarantine": {100, 30*min + 3*h, []movement.Candidate{expired}, movement.LineMatched},
+		"after it":                     {100, 30*min + 3*h + s, []movement.Candidate{expired}, movement.LineUnmatched},
+		"paid":                         {100, min, []movement.Candidate{succeeded}, movement.LineAgain},
+		"being paid":                   {100, min, []movement.Candidate{taken}, movement.LineAgain},
+		"of two":                       {100, min, []movement.Candidate{pending, expired}, movement.LineAmbiguous},
+		"of two, one of which is paid": {100, min, []movement.Candidate{pending, succeeded}, movement.LineAmbiguous},
+		"of two amounts":               {100, min, []movement.Candidate{open(101, movement.Pending), pending}, movement.LineMatched},
 	} {
-		got, id := movement.FindMatch(movement.Arrival{Amount: c.amount, At: epoch.Add(c.at)}, c.among, cool)
-		if got != c.want || got == movement.Paying && id != c.among[len(c.among)-1].ID {
-			t.Errorf("%s: %d for %s, want %d", name, got, id, c.want)
+		among := slices.Clone(c.among)
+		got, decided := movement.Rules{Quarantine: quarantine}.FindMatch(arrived(c.amount, c.at), among)
+		if decided != (c.want != waits) || decided && got.State != c.want {
+			t.Errorf("%s: %s, %v, want %s", name, got.State, decided, c.want)
+		}
+		if matched := c.want == movement.LineMatched; matched != (got.Movement != movement.ID{}) ||
+			matched && (got.Movement != among[len(among)-1].ID || !among[len(among)-1].Taken) {
+			t.Errorf("%s: it pays %s", name, got.Movement)
+		}
+		if listed := c.want == movement.LineAmbiguous || c.want == movement.LineAgain; listed != (got.Reason != "") {
+			t.Errorf("%s: an exception for %q", name, got.Reason)
+		}
+	}
+}
+
+// TestOddLinesMatchNothing holds what a line is that no collection can be paid by,
+// although one asked for its amount.
+func TestOddLinesMatchNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*movement.StatementLine)
+		want   movement.LineState
+		reason string
+	}{
+		"its rows differ":     {func(l *movement.StatementLine) { l.Differs = true }, movement.LineAmbiguous, movement.ReasonAmbiguous},
+		"taken back":          {func(l *movement.StatementLine) { l.ReversedAt = epoch }, movement.LineReversed, ""},
+		"differing, and back": {func(l *movement.StatementLine) { l.Differs, l.ReversedAt = true, epoch }, movement.LineAmbiguous, movement.ReasonAmbiguous},
+		"in another currency": {func(l *movement.StatementLine) { l.Currency = "USD" }, movement.LineUnmatched, ""},
+	} {
+		line := arrived(100, time.Minute)
+		c.change(&line)
+		got, decided := movement.Rules{Quarantine: quarantine}.FindMatch(line, []movement.Candidate{open(100, movement.Pending)})
+		if !decided || got.State != c.want || got.Reason != c.reason || got.Movement != (movement.ID{}) {
+			t.Errorf("%s: %+v, %v", name, got, decided)
+		}
+	}
+}
+
+// TestTwoLinesPayOneCollectionOnce says that a match takes its candidate.
+func TestTwoLinesPayOneCollectionOnce(t *testing.T) {
+	t.Parallel()
+	among := []movement.Candidate{open(100, movement.Pending)}
+	for i, want := range []movement.LineState{movement.LineMatched, movement.LineAgain} {
+		if got, _ := (movement.Rules{Quarantine: quarantine}).FindMatch(arrived(100, time.Minute), among); got.State != want {
+			t.Errorf("line %d: %s, want %s", i+1, got.State, want)
 		}
 	}
 }
@@ -69,63 +118,38 @@ func TestNothingIsGuessed(t *testing.T) {
 			c.ExpiresAt = c.CreatedAt.Add(30 * time.Minute)
 			among = append(among, c)
 		}
-		p := movement.Arrival{Amount: 101, At: epoch}
-		match, id := movement.FindMatch(p, among, cool)
-		possible := 0
+		line := arrived(101, 0)
+		match, decided := movement.Rules{Quarantine: quarantine}.FindMatch(line, among)
+		matched, possible := decided && match.State == movement.LineMatched, 0
 		for _, c := range among {
-			if c.Amount == p.Amount && !p.At.Before(c.CreatedAt.Add(-movement.Skew)) && !p.At.After(c.ExpiresAt.Add(cool)) {
+			if c.Amount == line.Amount && !line.At.Before(c.CreatedAt.Add(-movement.Skew)) && !line.At.After(c.ExpiresAt.Add(quarantine)) {
 				possible++
 			}
-			if match == movement.Paying && c.ID == id && (c.Amount != p.Amount || c.State == movement.Succeeded) {
+			if matched && c.ID == match.Movement && (c.Amount != line.Amount || c.State == movement.Succeeded) {
 				t.Fatalf("%+v is paid", c)
 			}
 		}
-		if match == movement.Paying && possible != 1 || match == movement.Ambiguous && possible < 2 || (match == movement.Unmatched) != (possible == 0) {
-			t.Fatalf("%d of %d possible", match, possible)
+		ambiguous, unmatched := match.State == movement.LineAmbiguous, decided && match.State == movement.LineUnmatched
+		if matched && possible != 1 || ambiguous && possible < 2 || unmatched != (possible == 0) {
+			t.Fatalf("%s of %d possible", match.State, possible)
 		}
 	})
 }
 
-// TestJudgeCollections holds the table: only a sale's books end it, as paid or not.
-func TestJudgeCollections(t *testing.T) {
-	t.Parallel()
-	rules, served := movement.RulesOf(manifest.Collection)
-	if !served || rules.Life != 30*time.Minute {
-		t.Fatalf("a life of %v", rules.Life)
-	}
-	const (
-		same = movement.Nothing
-		move = movement.Move
-		late = movement.LateMoney
-		back = movement.Reversal
-		odd  = movement.Contradiction
-	)
-	want := map[movement.State][6]movement.Effect{
-		//                 Sending Pending Done  Failed Expired Unsent
-		movement.Submitting:   {same, move, move, move, move, move},
-		movement.Pending:      {odd, same, move, odd, move, odd},
-		movement.Succeeded:    {odd, same, same, back, same, odd},
-		movement.Failed:       {odd, same, late, same, same, odd},
-		movement.Expired:      {odd, same, late, same, same, odd},
-		movement.NotSubmitted: {move, odd, odd, odd, odd, same},
-	}
-	judges(t, rules, want)
-}
-
-// TestLooksAtBooks says when the books are looked at for a collection.
-func TestLooksAtBooks(t *testing.T) {
+// TestPollsOfCollections says when the statement is read for a collection.
+func TestPollsOfCollections(t *testing.T) {
 	t.Parallel()
 	const s, min, h = time.Second, time.Minute, time.Hour
-	key := movement.Key{Kind: manifest.Collection}
+	collections, key := rules(t, manifest.Collection, movement.Pace{}), movement.Key{Kind: manifest.Collection}
 	m := movement.Movement{Key: key, State: movement.Pending, CreatedAt: epoch, ExpiresAt: epoch.Add(30 * min)}
 	want := []time.Duration{5 * s, 10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 5 * min, 10 * min, 15 * min, 20 * min, 25 * min, 30*min + 2*s, 30*min + 30*s}
-	for i, at := range looks(m, 0, 0, len(want)) {
+	for i, at := range polls(m, collections, 0, len(want)) {
 		if at != want[i] {
-			t.Errorf("look %d after %v, want %v", i, at, want[i])
+			t.Errorf("poll %d after %v, want %v", i, at, want[i])
 		}
 	}
 	for _, ended := range []movement.State{movement.Expired, movement.Succeeded} {
-		after := looks(movement.Movement{Key: key, State: ended, UpdatedAt: epoch}, 0, 0, 20)
+		after := polls(movement.Movement{Key: key, State: ended, UpdatedAt: epoch}, collections, 0, 20)
 		if len(after) != 7 || after[0] != 5*min || after[6] != 24*h {
 			t.Errorf("%s: %v", ended, after)
 		}

@@ -253,3 +253,6 @@ func (m *Movement) CallersReference() string {
 	}
 	return m.Reference
 }
+
+// Answered tells whether the creation was answered.
+func (m *Movement) Answered() bool { return m.Answer != nil }

@@ -40,6 +40,10 @@ type Rules struct {
 	Transitions map[State][]State
 	// ReferenceField is the property that names the movement in answers.
 	ReferenceField string
+	// Scope is what a merchant's key must have to create one or end one.
+	Scope string
+	// NamesMerchant says that the contract requires merchant_id in a creation.
+	NamesMerchant bool
 	// Reports are the texts of a provider's result that a merchant reads: always in
 	// callbacks, in status answers those that there are.
 	Reports []string
@@ -80,6 +84,9 @@ type Rules struct {
 	Resubmits bool
 	// ResubmitWithin is how long after its creation a movement may be resubmitted.
 	ResubmitWithin time.Duration
+	// Quarantine is how long after its life the reserved amount of a movement is
+	// nobody else's: as long as lines of its statement may be late, and longer.
+	Quarantine time.Duration
 	// Timeout is how long a call of the operation may take.
 	Timeout time.Duration
 }
@@ -138,7 +145,7 @@ var (
 // table has one row for each kind that this gateway serves.
 var table = []Rules{
 	{
-		Kind: manifest.Payment, Words: toPay, ReferenceField: "external_id",
+		Kind: manifest.Payment, Words: toPay, ReferenceField: "external_id", Scope: "collect", NamesMerchant: true,
 		Transitions: map[State][]State{
 			Submitting:   {Pending, Succeeded, Failed, Expired, NotSubmitted},
 			Pending:      paysBefore,
@@ -150,7 +157,7 @@ var table = []Rules{
 		Polls:    Polls{Pending: pollPending, Expired: pollExpired},
 	},
 	{
-		Kind: manifest.Collection, Words: toPay, ReferenceField: "external_id",
+		Kind: manifest.Collection, Words: toPay, ReferenceField: "external_id", Scope: "collect",
 		Transitions: map[State][]State{
 			Submitting:   {Pending, Succeeded, Failed, Expired, NotSubmitted},
 			Pending:      {Succeeded, Expired},
@@ -162,7 +169,7 @@ var table = []Rules{
 		Polls: Polls{Pending: pollStatement, Expired: pollLateLines, Succeeded: pollLateLines},
 	},
 	{
-		Kind: manifest.Order, Words: toReceive, ReferenceField: "ref_id",
+		Kind: manifest.Order, Words: toReceive, ReferenceField: "ref_id", Scope: "order",
 		Transitions: map[State][]State{
 			Submitting:   {Acknowledged, Pending, Succeeded, Failed, NotSubmitted},
 			Acknowledged: {Pending, Succeeded, Failed},
@@ -175,7 +182,7 @@ var table = []Rules{
 		Polls: Polls{Pending: pollPending},
 	},
 	{
-		Kind: manifest.Transfer, Words: toReceive, ReferenceField: "external_id",
+		Kind: manifest.Transfer, Words: toReceive, ReferenceField: "external_id", Scope: "transfer",
 		Transitions: map[State][]State{
 			Submitting:   {Acknowledged, Pending, Succeeded, Failed, NotSubmitted},
 			Acknowledged: {Pending, Succeeded, Failed},

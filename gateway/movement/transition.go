@@ -242,3 +242,44 @@ func (c Change) keeps(m Movement) Movement {
 	}
 	return m
 }
+
+// CallbackEvent is what a merchant is told of a transition. It is written in the
+// commit of the transition. Without a URL it is only listed by /events.
+type CallbackEvent struct {
+	ID    uuid.UUID // of the event, the same on every delivery
+	Event string
+	URL   string
+	Body  json.RawMessage
+}
+
+// State is the state in which the callback of the event begins.
+func (t *CallbackEvent) State() CallbackState {
+	if t.URL == "" {
+		return CallbackNone
+	}
+	return CallbackWaiting
+}
+
+// DueAt is when it is first delivered: now, or never without a URL.
+func (t *CallbackEvent) DueAt(now time.Time) *time.Time {
+	if t.URL == "" {
+		return nil
+	}
+	now = now.UTC().Truncate(time.Microsecond)
+	return &now
+}
+
+// Bucket is the bucket of the queue that delivers it.
+func (t *CallbackEvent) Bucket() int32 { return int32(ID(t.ID).Bucket()) } //nolint:gosec // below Buckets
+
+// Mail is a mail about a movement: it is written in the commit of what it tells,
+// or not at all.
+type Mail struct {
+	ID      uuid.UUID // the same on every try
+	To      string
+	Subject string
+	Text    string
+}
+
+// Bucket is the bucket of the outbox that sends it.
+func (m *Mail) Bucket() int32 { return int32(ID(m.ID).Bucket()) } //nolint:gosec // below Buckets

@@ -5,7 +5,6 @@ package override
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -87,7 +86,7 @@ func (o *Overrides) override(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	op, err := lifecycle.Operation(o.Catalog, m)
+	op, err := o.Operation(m)
 	switch {
 	case r.Attempt != 0 && r.Attempt != m.Attempt:
 		return Result{}, fault.Newf(fault.DuplicateReference,
@@ -186,8 +185,9 @@ func polled(now time.Time) error {
 
 // apply ends a movement as it was decided, unless it has ended meanwhile.
 func (o *Overrides) apply(ctx context.Context, op *catalog.Operation, m movement.Movement, made movement.Override) (movement.Movement, error) {
-	now, err := o.Apply(ctx, op, m, movement.Fact{
-		Source: movement.FromOperators, Says: movement.SaysOverridden, Override: &made, Begun: o.Now(), Data: resultOf(op.Rules, m, made.State()),
+	now, moved, err := o.ApplyOnce(ctx, op, m, movement.Fact{
+		Source: movement.FromOperators, Says: movement.SaysOverridden, Override: &made, Begun: o.Now(),
+		Message: lifecycle.Message(op.Rules, movement.Movement{State: made.State()}),
 	})
 	switch {
 	case err != nil:
@@ -197,24 +197,10 @@ func (o *Overrides) apply(ctx context.Context, op *catalog.Operation, m movement
 	case !now.State.Final():
 		return now, polled(o.Now())
 	}
-	o.resolve(ctx, m, made)
+	if moved { // and not another operator's word, or the provider's own
+		o.resolve(ctx, m, made)
+	}
 	return o.Reread(ctx, m.ID)
-}
-
-// resultOf is the provider's last data without the words that it had for a movement
-// under way, nil where it had none.
-func resultOf(rules movement.Rules, m movement.Movement, to movement.State) json.RawMessage {
-	var given map[string]json.RawMessage
-	if len(m.Result) == 0 || json.Unmarshal(m.Result, &given) != nil || given["message"] == nil {
-		return nil
-	}
-	words, _ := json.Marshal(lifecycle.Message(rules, movement.Movement{State: to})) // a string
-	given["message"] = words
-	result, err := json.Marshal(given)
-	if err != nil {
-		return nil
-	}
-	return result
 }
 
 // resolve ends the exceptions that an override settles. Whatever stays by a fault is

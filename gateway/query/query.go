@@ -1,5 +1,6 @@
 // Package query answers what moves no money: queries through a plugin or from shared
-// answers, a merchant's balance, and its list of events. It changes no movement.
+// answers, a merchant's balance, and its list of events. It finds products for orders.
+// It must not change a movement.
 package query
 
 import (

@@ -59,7 +59,7 @@ func (r *Reconciler) decide(ctx context.Context, op *catalog.Operation, s moveme
 	}
 	matches := make([]movement.Match, 0, len(inTime))
 	for _, line := range inTime {
-		match, decided := movement.FindMatch(line, candidates[line.Amount], lifecycle.Quarantine(op))
+		match, decided := op.Rules.FindMatch(line, candidates[line.Amount])
 		if waiting = waiting || !decided; decided {
 			matches = append(matches, match)
 		}
@@ -111,7 +111,7 @@ func (r *Reconciler) candidates(ctx context.Context, op *catalog.Operation, s mo
 			amounts[i] = line.Amount
 		}
 		slices.Sort(amounts)
-		earliest, latest := near[0].At.Add(-lifecycle.Quarantine(op)-op.Rules.Life), near[len(near)-1].At.Add(movement.Skew)
+		earliest, latest := op.Rules.CandidatesBetween(near[0].At, near[len(near)-1].At)
 		some, err := r.lines.Candidates(ctx, s, slices.Compact(amounts), earliest, latest)
 		if err != nil {
 			return nil, err
@@ -196,7 +196,7 @@ func (r *Reconciler) pay(ctx context.Context, line movement.StatementLine) error
 	if err != nil {
 		return err
 	}
-	op, err := lifecycle.Operation(r.Catalog, m)
+	op, err := r.Operation(m)
 	if err != nil {
 		return err
 	}

@@ -36,8 +36,7 @@ func BenchmarkCreate(b *testing.B) {
 	w := &world{clock: handClock(), account: newAccount()}
 	engine := New(Dependencies{
 		Store: nowhere{}, Transfers: nowhere{}, Providers: instant{}, Vault: openVault{}, Catalog: offering(), Now: w.now,
-		CheckoutURL: func(id movement.ID) string { return "https://gate.example/checkout/" + id.String() },
-		Log:         slog.New(slog.DiscardHandler),
+		Log: slog.New(slog.DiscardHandler),
 	})
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {

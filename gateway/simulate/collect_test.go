@@ -232,7 +232,7 @@ func TestTwoCandidates(t *testing.T) {
 	w.work("old", time.Hour)
 	w.complete()
 	w.work("old", time.Hour)
-	free := old.ExpiresAt.Add(lifecycle.Quarantine(op))
+	free := old.ExpiresAt.Add(op.Rules.Quarantine)
 	w.pass(free.Sub(w.now()))
 	var next movement.Movement
 	for i := range 400 { // until the amount is drawn again

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
-	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -409,7 +408,7 @@ func TestAllDecideAtOnce(t *testing.T) {
 			if round%2 == 1 { // the provider tells that it has failed, and whoever is first is right
 				racing.Go(func() {
 					f := sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: sdk.StatusFailed, EventID: "e"}
-					op, err := lifecycle.Operation(o.Catalog, m)
+					op, err := o.Operation(m)
 					if err == nil {
 						_, err = other.settle(t.Context(), op, m, f, "notification")
 					}

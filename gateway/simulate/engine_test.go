@@ -41,24 +41,23 @@ type Engine struct {
 
 // Dependencies are what an engine is made of; those that a test does not need are nil.
 type Dependencies struct {
-	Store       lifecycle.Store
-	Transfers   kind.TransferRegister
-	Records     query.Records
-	Shared      query.Shared
-	Overrides   override.Records
-	Statements  reconcile.Statements
-	Lines       reconcile.Lines
-	Providers   lifecycle.Providers
-	Books       reconcile.Provider
-	Accounts    lifecycle.Accounts
-	Vault       lifecycle.Vault
-	Catalog     *catalog.Catalog
-	CheckoutURL func(id movement.ID) string
-	Committed   func()
-	Mailed      func()
-	ClockFault  func() error
-	Now         func() time.Time
-	Log         *slog.Logger
+	Store      lifecycle.Store
+	Transfers  kind.TransferRegister
+	Records    query.Records
+	Shared     query.Shared
+	Overrides  override.Records
+	Statements reconcile.Statements
+	Lines      reconcile.Lines
+	Providers  lifecycle.Providers
+	Books      reconcile.Provider
+	Accounts   lifecycle.Accounts
+	Vault      lifecycle.Vault
+	Catalog    *catalog.Catalog
+	Committed  func()
+	Mailed     func()
+	ClockFault func() error
+	Now        func() time.Time
+	Log        *slog.Logger
 }
 
 // The bounds that tests wait for, as the packages have them.
@@ -93,7 +92,7 @@ func New(d Dependencies) *Engine {
 	e := &Engine{made: d, Lifecycle: l, queries: query.New(l, d.Shared, d.Records, holdBack)}
 	e.reconciler = reconcile.New(l, d.Books, d.Statements, d.Lines)
 	e.overrides = override.New(l, d.Overrides)
-	e.payments = kind.AddPayment(l, d.CheckoutURL)
+	e.payments = kind.AddPayment(l, "https://gate.example")
 	kind.AddCollection(l, e.reconciler)
 	kind.AddOrder(l, e.queries)
 	e.transfers = kind.AddTransfer(l, d.Transfers)

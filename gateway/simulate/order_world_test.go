@@ -84,8 +84,7 @@ func (s *shop) replica(k keeper) *Engine {
 	return New(Dependencies{
 		Store: k, Transfers: k, Records: k, Providers: s.up, Shared: s.shelf,
 		Accounts: s.world, Vault: openVault{}, Catalog: ordering(), Now: s.now, Log: slog.New(slog.DiscardHandler),
-		Committed:   func() { s.woken.Add(1) },
-		CheckoutURL: func(movement.ID) string { return "" },
+		Committed: func() { s.woken.Add(1) },
 	})
 }
 

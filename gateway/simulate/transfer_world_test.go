@@ -98,8 +98,7 @@ func (p *purse) replica(k keeper) *Engine {
 	return New(Dependencies{
 		Store: k, Transfers: k, Records: k, Providers: p.up,
 		Accounts: p.world, Vault: openVault{}, Catalog: transferring(), Now: p.now, Log: slog.New(slog.DiscardHandler),
-		Committed:   func() { p.woken.Add(1) },
-		CheckoutURL: func(movement.ID) string { return "" },
+		Committed: func() { p.woken.Add(1) },
 	})
 }
 

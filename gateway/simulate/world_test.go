@@ -130,8 +130,7 @@ func (w *world) restart() {
 	w.Engine = New(Dependencies{
 		Store: w.faults, Transfers: w.faults, Records: w.faults, Providers: w.up,
 		Accounts: w, Vault: openVault{}, Catalog: offering(), Now: w.now, Log: slog.New(slog.DiscardHandler),
-		Committed:   func() { w.woken.Add(1) },
-		CheckoutURL: func(id movement.ID) string { return "https://gate.example/checkout/" + id.String() },
+		Committed: func() { w.woken.Add(1) },
 	})
 }
 

@@ -350,6 +350,7 @@ func (w *world) unnamed(data string) string {
 		return data
 	}
 	delete(told, "txId")
+	delete(told, "checkout_url")
 	encoded, _ := json.Marshal(told) // it was JSON
 	return string(encoded)
 }

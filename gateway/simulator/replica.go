@@ -68,7 +68,7 @@ func (w *world) start(number int) *replica {
 	}
 	r.reconciler = reconcile.New(r.lifecycle, plugins, kept, kept)
 	r.overrides = override.New(r.lifecycle, kept)
-	kind.AddPayment(r.lifecycle, func(id movement.ID) string { return "https://gate.example/checkout/" + w.books.name(id) })
+	kind.AddPayment(r.lifecycle, "https://gate.example")
 	kind.AddCollection(r.lifecycle, r.reconciler)
 	kind.AddOrder(r.lifecycle, query.New(r.lifecycle, shelf{w}, kept, 0))
 	r.transfers = kind.AddTransfer(r.lifecycle, kept)

@@ -84,7 +84,8 @@ func draft(reference string) movement.Movement {
 		ID: movement.NewID(), Operation: "/payments/create", Provider: "payments", State: movement.Submitting,
 		Amount: 15_000, Request: json.RawMessage(`{"path":"/payments/create","body":{"amount":15000}}`),
 		CallbackURL: "https://shop.example/callback", RequestID: uuid.NewString(), PolicyVersion: "v1", DecisionID: "d-1",
-		CreatedAt: epoch, SendBy: epoch.Add(5 * time.Second), Polled: movement.Polled{DueAt: epoch.Add(7 * time.Second)},
+		CreatedAt: epoch, SendBy: epoch.Add(5 * time.Second),
+		Polled: movement.Polled{DueAt: epoch.Add(7 * time.Second)},
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
@@ -63,7 +64,7 @@ func TestMigrateGoesOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := open(t, url, store.Options{MaxConns: 2})
-	if _, err := s.TakeLeases(t.Context(), store.Lease{Queue: "q", Buckets: []int{1}, Holder: "r"}, epoch, epoch.Add(time.Minute)); err != nil {
+	if _, err := s.TakeLeases(t.Context(), queue.Lease{Queue: "q", Buckets: []int{1}, Holder: "r"}, epoch, epoch.Add(time.Minute)); err != nil {
 		t.Error(err)
 	}
 	moved(t, s, move(byID(t, s, m.ID), movement.Pending))

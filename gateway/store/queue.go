@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
@@ -77,16 +78,9 @@ func (s *Store) Miss(ctx context.Context, m movement.Movement, next time.Time) (
 	return int(misses), nil
 }
 
-// Lease is about buckets of a work queue, each held by one replica at a time.
-type Lease struct {
-	Queue   string
-	Buckets []int
-	Holder  string // the replica
-}
-
 // TakeLeases takes or renews leases until a time, in one statement, and tells
 // which of the buckets are ours.
-func (s *Store) TakeLeases(ctx context.Context, lease Lease, now, until time.Time) ([]int, error) {
+func (s *Store) TakeLeases(ctx context.Context, lease queue.Lease, now, until time.Time) ([]int, error) {
 	rows, err := s.queries.TakeLeases(ctx, dbsqlc.TakeLeasesParams{
 		Queue: lease.Queue, Buckets: narrow(lease.Buckets), Holder: lease.Holder, Now: micro(now), ExpiresAt: micro(until), Ahead: tooFar(until),
 	})
@@ -101,7 +95,7 @@ func (s *Store) TakeLeases(ctx context.Context, lease Lease, now, until time.Tim
 }
 
 // DropLeases gives leases back, where they are ours.
-func (s *Store) DropLeases(ctx context.Context, lease Lease) error {
+func (s *Store) DropLeases(ctx context.Context, lease queue.Lease) error {
 	err := s.queries.DropLeases(ctx, dbsqlc.DropLeasesParams{Queue: lease.Queue, Buckets: narrow(lease.Buckets), Holder: lease.Holder})
 	if err != nil {
 		return fmt.Errorf("store: drop leases: %w", err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
@@ -184,18 +185,18 @@ func TestLeases(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	after := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
-	take := func(queue, holder string, now, until int, buckets ...int) []int {
+	take := func(name, holder string, now, until int, buckets ...int) []int {
 		t.Helper()
-		ours, err := s.TakeLeases(t.Context(), store.Lease{Queue: queue, Buckets: buckets, Holder: holder}, after(now), after(until))
+		ours, err := s.TakeLeases(t.Context(), queue.Lease{Queue: name, Buckets: buckets, Holder: holder}, after(now), after(until))
 		if err != nil {
 			t.Fatal(err)
 		}
 		slices.Sort(ours)
 		return ours
 	}
-	live := func(queue string, now, want int) {
+	live := func(name string, now, want int) {
 		t.Helper()
-		if n, err := s.LiveLeases(t.Context(), queue, after(now), after(now+10)); err != nil || n != want {
+		if n, err := s.LiveLeases(t.Context(), name, after(now), after(now+10)); err != nil || n != want {
 			t.Errorf("%d live leases, want %d, %v", n, want, err)
 		}
 	}
@@ -250,7 +251,7 @@ func TestLeases(t *testing.T) {
 		holder string
 		want   []int
 	}{{"a", nil}, {"b", []int{1, 3}}} { // b holds them
-		if err := s.DropLeases(t.Context(), store.Lease{Queue: "q", Buckets: []int{1, 3}, Holder: step.holder}); err != nil {
+		if err := s.DropLeases(t.Context(), queue.Lease{Queue: "q", Buckets: []int{1, 3}, Holder: step.holder}); err != nil {
 			t.Fatal(err)
 		}
 		if got := take("q", "c", 22, 32, 1, 2, 3); !slices.Equal(got, step.want) {
@@ -270,12 +271,12 @@ func TestLeasesAtOnce(t *testing.T) {
 		for i := range 20 {
 			wait.Go(func() {
 				buckets := rand.Perm(all) // in any order, and none waits for another in a circle
-				l := store.Lease{Queue: "q", Buckets: buckets, Holder: fmt.Sprintf("%d-%d", round, i)}
+				l := queue.Lease{Queue: "q", Buckets: buckets, Holder: fmt.Sprintf("%d-%d", round, i)}
 				taken, err := s.TakeLeases(t.Context(), l, now, now.Add(10*time.Second))
 				if err != nil {
 					t.Error(err)
 				}
-				if err := s.DropLeases(t.Context(), store.Lease{Queue: "given back", Buckets: buckets, Holder: l.Holder}); err != nil {
+				if err := s.DropLeases(t.Context(), queue.Lease{Queue: "given back", Buckets: buckets, Holder: l.Holder}); err != nil {
 					t.Error(err)
 				}
 				ours.Add(int32(len(taken)))

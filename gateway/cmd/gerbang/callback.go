@@ -6,15 +6,15 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type callbackCommands struct {
 	List   callbackList   `cmd:"" help:"List callbacks, the newest first."`
-	Show   callbackShow   `cmd:"" help:"Show a callback with its body and every try."`
-	Resend callbackResend `cmd:"" help:"Send callbacks again: one, those of a span of time, or what failed."`
+	Show   callbackShow   `cmd:"" help:"Show a callback with its body and every attempt."`
+	Resend callbackResend `cmd:"" help:"Send callbacks again: one, those of a span of time, or those that failed."`
 	Test   callbackTest   `cmd:"" help:"Send a test callback."`
-	URL    callbackURL    `cmd:"" name:"url" help:"Set where callbacks go whose request names no URL."`
+	URL    callbackURL    `cmd:"" name:"url" help:"Set the default callback URL, for requests that name none."`
 	Secret callbackSecret `cmd:"" help:"Rotate the secret that callbacks are signed with."`
 }
 
@@ -22,18 +22,14 @@ type callbackList struct {
 	Merchant string    `arg:"" help:"The merchant's id."`
 	Mode     string    `required:"" enum:"live,test" help:"live or test."`
 	State    string    `enum:",waiting,delivered,gone,dead,none" default:"" help:"waiting, delivered, gone, dead or none; all unless given."`
-	Since    time.Time `placeholder:"TIME" help:"Only those made from then on, such as 2026-01-02T03:04:05Z."`
-	Until    time.Time `placeholder:"TIME" help:"Only those made before."`
+	Since    time.Time `placeholder:"TIME" help:"Only those made from this time on, such as 2026-01-02T03:04:05Z."`
+	Until    time.Time `placeholder:"TIME" help:"Only those made before this time."`
 	Limit    int       `default:"100" help:"At most so many (${default}, 1000 at most)."`
 }
 
 // Run prints the callbacks.
-func (c *callbackList) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	list, err := admin.Callbacks(ctx, c.Merchant, console.CallbackFilter{
+func (c *callbackList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	list, err := admin.Callbacks(ctx, c.Merchant, adminapi.CallbackFilter{
 		Mode: c.Mode, State: c.State, Since: c.Since, Until: c.Until, Limit: c.Limit,
 	})
 	if err != nil {
@@ -57,11 +53,7 @@ type callbackShow struct {
 
 // Run prints the callback. What a receiver answered is quoted, because it may
 // be anything.
-func (c *callbackShow) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *callbackShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	callback, err := admin.Callback(ctx, c.Merchant, c.Mode, c.Event)
 	if err != nil {
 		return err
@@ -84,21 +76,17 @@ type callbackResend struct {
 	Merchant string    `arg:"" help:"The merchant's id."`
 	Event    string    `arg:"" optional:"" help:"The event's id; without one, those of a span of time."`
 	Mode     string    `required:"" enum:"live,test" help:"live or test."`
-	Since    time.Time `placeholder:"TIME" help:"Those made from then on."`
-	Until    time.Time `placeholder:"TIME" help:"Those made before; now unless given."`
+	Since    time.Time `placeholder:"TIME" help:"Those made from this time on."`
+	Until    time.Time `placeholder:"TIME" help:"Those made before this time; now unless given."`
 	Failed   bool      `help:"Only those that were given up or answered 410."`
 }
 
 // Run sends again and tells how many, in as many requests as it takes.
-func (c *callbackResend) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	order := console.ResendOrder{
+func (c *callbackResend) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	order := adminapi.ResendOrder{
 		Mode: c.Mode, EventID: c.Event, Since: givenTime(c.Since), Until: givenTime(c.Until), Failed: c.Failed,
 	}
-	total := console.Resent{}
+	total := adminapi.Resent{}
 	for {
 		resent, err := admin.ResendCallbacks(ctx, c.Merchant, order)
 		if err != nil {
@@ -122,16 +110,12 @@ func givenTime(t time.Time) *time.Time {
 type callbackTest struct {
 	Merchant string `arg:"" help:"The merchant's id."`
 	Mode     string `required:"" enum:"live,test" help:"live or test."`
-	URL      string `name:"url" help:"Where to; the merchant's default URL unless given."`
+	URL      string `name:"url" help:"The receiver; the merchant's default URL unless given."`
 }
 
 // Run prints the event that is on its way.
-func (c *callbackTest) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	sent, err := admin.TestCallback(ctx, c.Merchant, console.TestOrder{Mode: c.Mode, URL: c.URL})
+func (c *callbackTest) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	sent, err := admin.TestCallback(ctx, c.Merchant, adminapi.TestOrder{Mode: c.Mode, URL: c.URL})
 	if err != nil {
 		return err
 	}
@@ -142,17 +126,13 @@ type callbackURL struct {
 	Merchant string `arg:"" help:"The merchant's id."`
 	URL      string `arg:"" optional:"" name:"url" help:"Where callbacks go."`
 	Mode     string `required:"" enum:"live,test" help:"live or test."`
-	Clear    bool   `help:"Have none."`
+	Clear    bool   `help:"Remove the default URL."`
 }
 
 // Run sets the default URL.
-func (c *callbackURL) Run(ctx context.Context, p *program) error {
+func (c *callbackURL) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	if (c.URL == "") != c.Clear {
 		return usage(errors.New("give either a URL or --clear"))
-	}
-	admin, err := p.admin()
-	if err != nil {
-		return err
 	}
 	setup, err := admin.SetCallbackURL(ctx, c.Merchant, c.Mode, c.URL)
 	if err != nil {
@@ -161,23 +141,19 @@ func (c *callbackURL) Run(ctx context.Context, p *program) error {
 	return p.show(setup, setupRows(setup)...)
 }
 
-func setupRows(setup console.CallbackSetup) [][]string {
+func setupRows(setup adminapi.CallbackSetup) [][]string {
 	return [][]string{{"mode", setup.Mode}, {"url", setup.URL}, {"rotation", setup.Rotation}}
 }
 
 type callbackSecret struct {
-	Step     string `arg:"" enum:"rotate,switch,finish,cancel" help:"rotate makes the next secret, shown this once: webhook-signature carries both from now on. switch makes X-Svc-Signature by the next. finish makes the next the only one. cancel drops the next."`
+	Step     string `arg:"" enum:"rotate,switch,finish,cancel" help:"rotate makes the next secret, shown this once: webhook-signature carries both from now on. switch signs X-Svc-Signature with the next. finish makes the next the only one. cancel drops the next."`
 	Merchant string `arg:"" help:"The merchant's id."`
 	Mode     string `required:"" enum:"live,test" help:"live or test."`
 }
 
 // Run takes one step of a rotation, and prints the next secret when it was made.
-func (c *callbackSecret) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	changed, err := admin.ChangeCallbackSecret(ctx, c.Merchant, console.SecretChange{Mode: c.Mode, Action: c.Step})
+func (c *callbackSecret) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	changed, err := admin.ChangeCallbackSecret(ctx, c.Merchant, adminapi.SecretChange{Mode: c.Mode, Action: c.Step})
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type connectionCommands struct {
@@ -18,23 +18,19 @@ type connectionSet struct {
 	Merchant        string `arg:"" help:"The merchant's id, or platform for the account that all merchants use."`
 	Provider        string `arg:"" help:"The provider's name."`
 	Mode            string `required:"" enum:"live,test" help:"live or test."`
-	CredentialsFile string `name:"credentials-file" placeholder:"FILE" help:"Credentials as JSON; - reads standard input. Without it nothing is set, and what the provider asks for is shown."`
-	Unverified      bool   `help:"Store them also when the provider can't be asked whether it takes them. What it refuses is never stored."`
-	Owner           string `enum:",merchant,platform" default:"" help:"Whose account it is, merchant or platform; told by the one it is set for, and checked where given."`
+	CredentialsFile string `name:"credentials-file" placeholder:"FILE" help:"Credentials as JSON; - reads standard input. Without it nothing is set, and the fields that the provider asks for are shown."`
+	Unverified      bool   `help:"Store the credentials also when the provider can't be asked about them. Credentials that it refuses are never stored."`
+	Owner           string `enum:",merchant,platform" default:"" help:"Whose account it is: merchant or platform. It follows from the first argument and is checked where given."`
 }
 
 // Run sets the connection, which the provider is asked about first where it can
 // be, and prints where it must send its notifications.
-func (c *connectionSet) Run(ctx context.Context, p *program) error {
+func (c *connectionSet) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	credentials, err := c.credentials(p)
 	if err != nil {
 		return err
 	}
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	set, err := admin.SetConnection(ctx, c.Merchant, c.Provider, console.ConnectionSpec{
+	set, err := admin.SetConnection(ctx, c.Merchant, c.Provider, adminapi.ConnectionSpec{
 		Mode: c.Mode, Owner: c.Owner, Unverified: c.Unverified, Credentials: credentials,
 	})
 	if err != nil {

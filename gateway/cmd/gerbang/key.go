@@ -4,13 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type keyCommands struct {
-	Create keyCreate `cmd:"" help:"Create another key of a merchant; it is shown this once."`
+	Create keyCreate `cmd:"" help:"Create another key for a merchant, which is shown this once."`
 	Rotate keyRotate `cmd:"" help:"Replace a key by a new one, which is shown this once."`
-	Revoke keyRevoke `cmd:"" help:"End a key now."`
+	Revoke keyRevoke `cmd:"" help:"Revoke a key now."`
 }
 
 type keyCreate struct {
@@ -21,31 +21,22 @@ type keyCreate struct {
 }
 
 // Run prints the new key.
-func (c *keyCreate) Run(ctx context.Context, p *program) error {
-	return p.makeKey(func(admin *console.Client) (console.CreatedKey, error) {
-		return admin.CreateKey(ctx, c.Merchant, console.NewKey{Mode: c.Mode, Scopes: c.Scope, IPs: c.IP})
-	})
+func (c *keyCreate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showKey(admin.CreateKey(ctx, c.Merchant, adminapi.NewKey{Mode: c.Mode, Scopes: c.Scope, IPs: c.IP}))
 }
 
 type keyRotate struct {
 	Merchant string        `arg:"" help:"The merchant's id."`
 	Key      string        `arg:"" help:"The key's id."`
-	Overlap  time.Duration `default:"24h" help:"How long the old key goes on; 0s ends it now (${default})."`
+	Overlap  time.Duration `default:"24h" help:"How long the old key stays valid; 0s ends it now (${default})."`
 }
 
 // Run prints the next key.
-func (c *keyRotate) Run(ctx context.Context, p *program) error {
-	return p.makeKey(func(admin *console.Client) (console.CreatedKey, error) {
-		return admin.RotateKey(ctx, c.Merchant, c.Key, console.Rotation{Overlap: c.Overlap.String()})
-	})
+func (c *keyRotate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showKey(admin.RotateKey(ctx, c.Merchant, c.Key, adminapi.Rotation{Overlap: c.Overlap.String()}))
 }
 
-func (p *program) makeKey(create func(*console.Client) (console.CreatedKey, error)) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	k, err := create(admin)
+func (p *program) showKey(k adminapi.CreatedKey, err error) error {
 	if err != nil {
 		return err
 	}
@@ -55,15 +46,11 @@ func (p *program) makeKey(create func(*console.Client) (console.CreatedKey, erro
 type keyRevoke struct {
 	Merchant string `arg:"" help:"The merchant's id."`
 	Key      string `arg:"" help:"The key's id."`
-	Reason   string `help:"Why; stands in the audit."`
+	Reason   string `help:"Why; kept in the audit."`
 }
 
 // Run revokes the key.
-func (c *keyRevoke) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *keyRevoke) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	k, err := admin.RevokeKey(ctx, c.Merchant, c.Key, c.Reason)
 	if err != nil {
 		return err

@@ -7,16 +7,16 @@ import (
 	"io/fs"
 	"strconv"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 type keysetCommands struct {
 	Create keysetCreate `cmd:"" help:"Make the keyset that seals providers' credentials. All replicas need the same one."`
 	Rotate keysetRotate `cmd:"" help:"Add a key to a keyset and seal with it from now on. What other keys sealed still opens."`
-	List   keysetList   `cmd:"" help:"Tell the keys that the running gateway has in force, and how many values each has sealed."`
+	List   keysetList   `cmd:"" help:"List the keys that the running gateway has in force, and how many values each has sealed."`
 	Reseal keysetReseal `cmd:"" help:"Seal anew, with the present key, what older keys have sealed."`
-	Prune  keysetPrune  `cmd:"" help:"Remove from a keyset the older keys by which nothing is sealed any more, as the running gateway tells."`
+	Prune  keysetPrune  `cmd:"" help:"Remove the older keys from a keyset that seal nothing any more in the running gateway."`
 }
 
 // keysetPath is a keyset's file, or - for standard input and output: so it goes
@@ -114,11 +114,7 @@ func (c *keysetRotate) Run(p *program) error {
 type keysetList struct{}
 
 // Run prints a row for each key.
-func (*keysetList) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (*keysetList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	keys, err := admin.Keyset(ctx)
 	if err != nil {
 		return err
@@ -133,11 +129,7 @@ func (*keysetList) Run(ctx context.Context, p *program) error {
 type keysetReseal struct{}
 
 // Run seals anew and names what could not be opened, which is a failure.
-func (*keysetReseal) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (*keysetReseal) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	done, err := admin.Reseal(ctx)
 	if err != nil {
 		return fmt.Errorf("%w\n%d were sealed anew before; what is left is done by running it again", err, done.Resealed)
@@ -167,11 +159,7 @@ type keysetPrune struct {
 }
 
 // Run removes what seals nothing.
-func (c *keysetPrune) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *keysetPrune) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	inUse, err := admin.Keyset(ctx)
 	if err != nil {
 		return err
@@ -189,10 +177,10 @@ func (c *keysetPrune) Run(ctx context.Context, p *program) error {
 // prune removes every key that is older than the primary. It removes none when
 // one of them still seals something, or when the gateway has other keys in
 // force: what it told then says nothing of these.
-func prune(k *tenants.Keyset, inUse []console.KeyUse) (removed []tenants.KeyNumber, err error) {
-	uses := map[tenants.KeyNumber]console.KeyUse{}
+func prune(k *tenants.Keyset, inUse []adminapi.KeyUse) (removed []tenants.KeyNumber, err error) {
+	uses := map[tenants.KeyNumber]adminapi.KeyUse{}
 	for _, key := range inUse {
-		uses[key.Number] = key
+		uses[tenants.KeyNumber(key.Number)] = key
 	}
 	for _, key := range k.Keys() {
 		use, known := uses[key.Number]

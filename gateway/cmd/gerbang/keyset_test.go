@@ -137,7 +137,7 @@ func TestKeysetsOfARunningGateway(t *testing.T) {
 		"list": {
 			args:   `keyset list`,
 			answer: `{"keys":[{"number":7,"state":"opens","values":2},{"number":8,"primary":true,"state":"seals","values":3},{"number":9,"missing":true,"state":"missing","values":1}]}`,
-			method: "GET", path: "/admin/keyset?after=", prints: "8    seals    3\n",
+			method: "GET", path: "/admin/keyset", prints: "8    seals    3\n",
 		},
 		"reseal": {
 			args: `keyset reseal`, answer: `{"primary":8,"resealed":12,"replaced":1}`,

@@ -8,14 +8,14 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 type ledgerCommands struct {
 	Check     ledgerCheck     `cmd:"" help:"Check every invariant over the whole database; the exit code is 1 when one is broken."`
-	Balance   ledgerBalance   `cmd:"" help:"Tell what a merchant, or the platform, has or had."`
-	Statement ledgerStatement `cmd:"" help:"List a merchant's transactions with the balance after each, the oldest first."`
+	Balance   ledgerBalance   `cmd:"" help:"Show the balance of a merchant or of the platform, now or at a time."`
+	Statement ledgerStatement `cmd:"" help:"Print a merchant's account statement: each transaction with the balance after it, the oldest first."`
 	Waiting   ledgerWaiting   `cmd:"" help:"List the credits and debits that wait for a second operator."`
 	Approve   ledgerApprove   `cmd:"" help:"Post a credit or debit that waits."`
 	Reject    ledgerReject    `cmd:"" help:"Drop a credit or debit that waits."`
@@ -44,13 +44,13 @@ func (r *rupiah) UnmarshalText(text []byte) error {
 type adjustment struct {
 	Merchant  string `arg:"" help:"The merchant's id."`
 	Amount    rupiah `required:"" placeholder:"RUPIAH" help:"Whole rupiah: 1000000 or 1_000_000."`
-	Reason    string `required:"" help:"Why; stands in the audit."`
+	Reason    string `required:"" help:"Why; kept in the audit."`
 	Reference string `required:"" help:"Its name, such as a transfer's: the same again changes nothing."`
 	Mode      string `enum:"live,test" default:"live" help:"live or test (${default})."`
 }
 
-func (a *adjustment) order() console.NewAdjustment {
-	return console.NewAdjustment{Mode: a.Mode, Amount: money.Amount(a.Amount), Reason: a.Reason, Reference: a.Reference}
+func (a *adjustment) order() adminapi.NewAdjustment {
+	return adminapi.NewAdjustment{Mode: a.Mode, Amount: money.Amount(a.Amount), Reason: a.Reason, Reference: a.Reference}
 }
 
 type merchantCredit struct {
@@ -58,10 +58,8 @@ type merchantCredit struct {
 }
 
 // Run credits the merchant.
-func (c *merchantCredit) Run(ctx context.Context, p *program) error {
-	return p.adjust(func(admin *console.Client) (console.Adjustment, error) {
-		return admin.Credit(ctx, c.Merchant, c.order())
-	})
+func (c *merchantCredit) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showAdjustment(admin.Credit(ctx, c.Merchant, c.order()))
 }
 
 type merchantDebit struct {
@@ -69,48 +67,41 @@ type merchantDebit struct {
 }
 
 // Run debits the merchant.
-func (c *merchantDebit) Run(ctx context.Context, p *program) error {
-	return p.adjust(func(admin *console.Client) (console.Adjustment, error) {
-		return admin.Debit(ctx, c.Merchant, c.order())
-	})
+func (c *merchantDebit) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showAdjustment(admin.Debit(ctx, c.Merchant, c.order()))
 }
 
-// decision names a credit or debit that waits.
-type decision struct {
+// waitingAdjustment names a credit or debit that waits.
+type waitingAdjustment struct {
 	Merchant  string `arg:"" help:"The merchant's id."`
 	Reference string `arg:"" help:"As it was given with the credit or debit."`
 	Mode      string `enum:"live,test" default:"live" help:"live or test (${default})."`
 }
 
-func (d *decision) order() console.Decision {
-	return console.Decision{MerchantID: d.Merchant, Mode: d.Mode, Reference: d.Reference}
+func (w *waitingAdjustment) key() adminapi.AdjustmentKey {
+	return adminapi.AdjustmentKey{MerchantID: w.Merchant, Mode: w.Mode, Reference: w.Reference}
 }
 
 type ledgerApprove struct {
-	decision `embed:""`
+	waitingAdjustment `embed:""`
 }
 
 // Run posts it.
-func (c *ledgerApprove) Run(ctx context.Context, p *program) error {
-	return p.adjust(func(admin *console.Client) (console.Adjustment, error) { return admin.Approve(ctx, c.order()) })
+func (c *ledgerApprove) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showAdjustment(admin.Approve(ctx, c.key()))
 }
 
 type ledgerReject struct {
-	decision `embed:""`
+	waitingAdjustment `embed:""`
 }
 
 // Run drops it.
-func (c *ledgerReject) Run(ctx context.Context, p *program) error {
-	return p.adjust(func(admin *console.Client) (console.Adjustment, error) { return admin.Reject(ctx, c.order()) })
+func (c *ledgerReject) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showAdjustment(admin.Reject(ctx, c.key()))
 }
 
-// adjust does one step of a credit or debit and shows where it now stands.
-func (p *program) adjust(step func(*console.Client) (console.Adjustment, error)) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	a, err := step(admin)
+// showAdjustment prints a credit or debit after a step.
+func (p *program) showAdjustment(a adminapi.Adjustment, err error) error {
 	if err != nil {
 		return err
 	}
@@ -133,11 +124,7 @@ func (p *program) adjust(step func(*console.Client) (console.Adjustment, error))
 type ledgerWaiting struct{}
 
 // Run prints what waits, the newest first.
-func (*ledgerWaiting) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (*ledgerWaiting) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	waiting, err := admin.Waiting(ctx)
 	if err != nil {
 		return err
@@ -154,11 +141,7 @@ func (*ledgerWaiting) Run(ctx context.Context, p *program) error {
 type ledgerCheck struct{}
 
 // Run prints each invariant and every row that breaks it.
-func (*ledgerCheck) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (*ledgerCheck) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	found, err := admin.CheckLedger(ctx)
 	if err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 func TestLedgerCommands(t *testing.T) {
@@ -59,7 +59,7 @@ func TestLedgerCommands(t *testing.T) {
 		"statement": {
 			args:   `ledger statement|mer_1|--from|2026-01-02T03:04:05Z|--to|2026-02-02T03:04:05Z`,
 			answer: `{"entries":[{"at":"2026-01-02T03:04:05Z","kind":"hold","reference":"order-1","provider":"ppob","available":-500,"held":500,"balance_available":9500,"balance_held":500}]}`,
-			method: "GET", path: "/admin/merchants/mer_1/statement?from=2026-01-02T03%3A04%3A05Z&limit=1000&mode=live&to=2026-02-02T03%3A04%3A05Z",
+			method: "GET", path: "/admin/merchants/mer_1/account-statement?from=2026-01-02T03%3A04%3A05Z&limit=1000&mode=live&to=2026-02-02T03%3A04%3A05Z",
 			prints: `hold  "order-1"  ppob      -500       500   9500     500`,
 		},
 	})
@@ -113,7 +113,7 @@ func TestAStatementIsWrittenAsCSV(t *testing.T) {
 	if !slices.EqualFunc(rows, want, slices.Equal) {
 		t.Errorf("wrote %q, want %q", rows, want)
 	}
-	if len(f.requests) != 2 || f.requests[1].path != "/admin/merchants/mer_1/statement?after=n+1&limit=1000&mode=live" {
+	if len(f.requests) != 2 || f.requests[1].path != "/admin/merchants/mer_1/account-statement?after=n+1&limit=1000&mode=live" {
 		t.Errorf("asked %q", f.requests)
 	}
 }
@@ -122,7 +122,7 @@ func TestAStatementIsReadToItsEnd(t *testing.T) {
 	t.Parallel()
 	f := newConsole(t, http.StatusOK, firstPage, lastPage)
 	code, p := run(t, f.environment(), "", "--json", "ledger", "statement", "mer_1")
-	var entries []console.StatementEntry
+	var entries []adminapi.AccountEntry
 	if err := json.Unmarshal(p.output.Bytes(), &entries); code != exitOK || err != nil {
 		t.Fatalf("exit code %d, %v: %s", code, err, &p.errors)
 	}

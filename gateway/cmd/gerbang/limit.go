@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 // ownRate is the name of the rate that a policy asks unless it has others.
@@ -17,26 +17,22 @@ const ownRate = "default"
 
 type merchantLimit struct {
 	Merchant string           `arg:"" help:"The merchant's id."`
-	Quota    map[string]int64 `placeholder:"NAME=CALLS" help:"What may be used of a quota in a month; 0 allows none. May be repeated."`
+	Quota    map[string]int64 `placeholder:"NAME=CALLS" help:"Calls of a quota in a month; 0 allows none. May be repeated."`
 	Rate     string           `placeholder:"N/s" help:"Requests a second, minute or hour: 5/s, 30/m, 100/h."`
 	Burst    int64            `help:"Requests at once after a pause."`
-	For      *time.Duration   `placeholder:"2h" help:"How long it holds; for ever unless given."`
+	For      *time.Duration   `placeholder:"2h" help:"How long the limits hold; for ever unless given."`
 	Remove   string           `placeholder:"NAME" help:"Remove a limit of its own: the name of a quota, or default for the rate."`
-	Reason   string           `help:"Why; stands in the audit, and must be given for a change."`
+	Reason   string           `help:"Why; required for a change and kept in the audit."`
 }
 
 // Run changes the limits, where a change is asked for, and shows those that the
 // merchant then has.
-func (c *merchantLimit) Run(ctx context.Context, p *program) error {
+func (c *merchantLimit) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	change, err := c.change()
 	if err != nil {
 		return err
 	}
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	var limits []console.Limit
+	var limits []adminapi.Limit
 	switch {
 	case c.Remove != "":
 		limits, err = admin.RemoveLimit(ctx, c.Merchant, c.Remove, c.Reason)
@@ -56,21 +52,21 @@ func (c *merchantLimit) Run(ctx context.Context, p *program) error {
 }
 
 // change is what the flags ask for, without limits where nothing shall change.
-func (c *merchantLimit) change() (console.LimitChange, error) {
-	change := console.LimitChange{Reason: c.Reason}
+func (c *merchantLimit) change() (adminapi.LimitChange, error) {
+	change := adminapi.LimitChange{Reason: c.Reason}
 	if c.For != nil {
 		change.For = c.For.String()
 	}
 	for name, calls := range c.Quota {
-		change.Limits = append(change.Limits, console.NewLimit{Name: name, Limit: &calls})
+		change.Limits = append(change.Limits, adminapi.NewLimit{Name: name, Limit: &calls})
 	}
-	slices.SortFunc(change.Limits, func(a, b console.NewLimit) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(change.Limits, func(a, b adminapi.NewLimit) int { return strings.Compare(a.Name, b.Name) })
 	if c.Rate != "" || c.Burst != 0 {
 		rate, err := perSecond(c.Rate)
 		if err != nil {
 			return change, err
 		}
-		change.Limits = append(change.Limits, console.NewLimit{Name: ownRate, RatePerSecond: rate, Burst: c.Burst})
+		change.Limits = append(change.Limits, adminapi.NewLimit{Name: ownRate, RatePerSecond: rate, Burst: c.Burst})
 	}
 	sets := len(change.Limits) > 0
 	switch {
@@ -79,7 +75,7 @@ func (c *merchantLimit) change() (console.LimitChange, error) {
 	case !sets && c.For != nil:
 		return change, errors.New("--for needs a --quota, --rate or --burst that it bounds")
 	case (sets || c.Remove != "") && c.Reason == "":
-		return change, errors.New("--reason must be given: it stands on the merchant's record and in the audit")
+		return change, errors.New("--reason must be given: it is kept on the merchant's record and in the audit")
 	}
 	return change, nil
 }
@@ -100,7 +96,7 @@ func perSecond(text string) (float64, error) {
 	return n / spans[unit], nil
 }
 
-func limitRow(l console.Limit) []string {
+func limitRow(l adminapi.Limit) []string {
 	rate, burst, until := "-", "-", "for ever"
 	if l.RatePerSecond != 0 {
 		rate = strconv.FormatFloat(l.RatePerSecond, 'g', 6, 64) + "/s"

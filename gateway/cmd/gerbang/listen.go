@@ -15,8 +15,8 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
 )
 
 const (
@@ -42,8 +42,8 @@ type listenCommand struct {
 	Key     string `placeholder:"sk_test_..." help:"A merchant's key of test mode; also GERBANG_KEY."`
 	Forward string `required:"" placeholder:"URL" help:"Where each event is posted."`
 	API     string `name:"api" default:"http://127.0.0.1:8080" placeholder:"URL" help:"The gateway, as merchants call it (${default})."`
-	Secret  string `placeholder:"whsec_..." help:"Signs what is forwarded, as callbacks are; also GERBANG_CALLBACK_SECRET."`
-	From    string `default:"now" placeholder:"ID" help:"now, beginning, or the id of the event after which it begins (${default})."`
+	Secret  string `placeholder:"whsec_..." help:"Signs the forwarded events as callbacks are signed; also GERBANG_CALLBACK_SECRET."`
+	From    string `default:"now" placeholder:"ID" help:"Start at: now, beginning, or after the event of an id (${default})."`
 }
 
 // Run forwards events until a signal comes.
@@ -60,7 +60,7 @@ type listener struct {
 	program      *program
 	key          string
 	api, forward *url.URL
-	secret       delivery.Secret // empty: what is forwarded is not signed
+	secret       callback.Secret // empty: what is forwarded is not signed
 	after        string          // the last event that is done with
 	client       http.Client
 	now          func() time.Time
@@ -70,7 +70,7 @@ type listener struct {
 func (c *listenCommand) listener(p *program) (*listener, error) {
 	l := &listener{
 		program: p, key: cmp.Or(c.Key, p.getenv(keyVariable)),
-		secret: delivery.Secret(cmp.Or(c.Secret, p.getenv(callbackSecretVariable))),
+		secret: callback.Secret(cmp.Or(c.Secret, p.getenv(callbackSecretVariable))),
 		now:    time.Now, pause: pause,
 		client: http.Client{
 			Timeout: 10 * time.Second,
@@ -93,7 +93,7 @@ func (c *listenCommand) listener(p *program) (*listener, error) {
 	if l.forward, err = address("--forward", c.Forward); err != nil {
 		return nil, err
 	}
-	_, err = l.headers(notice{ID: "x", Body: json.RawMessage("{}")})
+	_, err = l.headers(callbackEvent{ID: "x", Body: json.RawMessage("{}")})
 	return l, err
 }
 
@@ -151,8 +151,8 @@ func (l *listener) skip(ctx context.Context) error {
 	}
 }
 
-// notice is one event as the gateway lists it.
-type notice struct {
+// callbackEvent is one event as the gateway lists it.
+type callbackEvent struct {
 	ID   string          `json:"id"`
 	Time string          `json:"time"`
 	Body json.RawMessage `json:"body"`
@@ -160,7 +160,7 @@ type notice struct {
 
 // read lists the events after the last one, and outlasts a gateway that is not
 // there or has no time.
-func (l *listener) read(ctx context.Context) ([]notice, error) {
+func (l *listener) read(ctx context.Context) ([]callbackEvent, error) {
 	wait := listenEvery
 	for {
 		list, later, err := l.ask(ctx)
@@ -177,7 +177,7 @@ func (l *listener) read(ctx context.Context) ([]notice, error) {
 
 // ask asks once. With an error comes how long to wait at least, or less than
 // nothing where asking again would not help.
-func (l *listener) ask(ctx context.Context) ([]notice, time.Duration, error) {
+func (l *listener) ask(ctx context.Context) ([]callbackEvent, time.Duration, error) {
 	question, err := json.Marshal(struct {
 		After string `json:"after,omitempty"`
 		Limit int    `json:"limit"`
@@ -199,15 +199,15 @@ func (l *listener) ask(ctx context.Context) ([]notice, time.Duration, error) {
 		seconds, _ := strconv.Atoi(response.Header.Get("Retry-After")) // without it, as soon as always
 		return nil, time.Duration(max(seconds, 0)) * time.Second, fmt.Errorf("the gateway answered %d", response.StatusCode)
 	}
-	var told struct {
-		Success bool     `json:"success"`
-		Message string   `json:"message"`
-		Data    []notice `json:"data"`
+	var answer struct {
+		Success bool            `json:"success"`
+		Message string          `json:"message"`
+		Data    []callbackEvent `json:"data"`
 	}
-	if err := json.Unmarshal(content, &told); err != nil || !told.Success {
-		return nil, -1, fmt.Errorf("the gateway answered %d: %s", response.StatusCode, printable(cmp.Or(told.Message, "this is no list of events")))
+	if err := json.Unmarshal(content, &answer); err != nil || !answer.Success {
+		return nil, -1, fmt.Errorf("the gateway answered %d: %s", response.StatusCode, printable(cmp.Or(answer.Message, "this is no list of events")))
 	}
-	return told.Data, 0, nil
+	return answer.Data, 0, nil
 }
 
 func (l *listener) post(ctx context.Context, to *url.URL, header http.Header, body []byte) (*http.Response, error) {
@@ -237,7 +237,7 @@ func (f forwarded) done() bool { return f.Answer/100 == 2 || f.Answer == http.St
 
 // handle forwards an event until it is taken or was tried often enough, and
 // prints its line.
-func (l *listener) handle(ctx context.Context, n notice) error {
+func (l *listener) handle(ctx context.Context, n callbackEvent) error {
 	f := summary(n)
 	for {
 		f.Tries++
@@ -257,8 +257,8 @@ func (l *listener) handle(ctx context.Context, n notice) error {
 }
 
 // try posts an event once, with the headers that its callback has but for its
-// place in the movement's story, which the list doesn't tell.
-func (l *listener) try(ctx context.Context, n notice) (int, string) {
+// place in the movement's history, which the list doesn't tell.
+func (l *listener) try(ctx context.Context, n callbackEvent) (int, string) {
 	header, err := l.headers(n)
 	if err != nil {
 		return 0, err.Error()
@@ -275,12 +275,12 @@ func (l *listener) try(ctx context.Context, n notice) (int, string) {
 	return response.StatusCode, ""
 }
 
-func (l *listener) headers(n notice) (http.Header, error) {
+func (l *listener) headers(n callbackEvent) (http.Header, error) {
 	if l.secret == "" {
 		return http.Header{"Webhook-Id": {n.ID}}, nil
 	}
-	message := delivery.Message{ID: n.ID, Sequence: 1, Body: n.Body}
-	header, err := delivery.Sign("", message, delivery.Secrets{Current: l.secret}, l.now())
+	message := callback.Message{ID: n.ID, Sequence: 1, Body: n.Body}
+	header, err := callback.Sign("", message, callback.Secrets{Current: l.secret}, l.now())
 	if err != nil {
 		return nil, err
 	}
@@ -288,8 +288,8 @@ func (l *listener) headers(n notice) (http.Header, error) {
 	return header, nil
 }
 
-func summary(n notice) forwarded {
-	var told struct {
+func summary(n callbackEvent) forwarded {
+	var body struct {
 		Event string `json:"event"`
 		Data  struct {
 			ExternalID string `json:"external_id"`
@@ -297,9 +297,9 @@ func summary(n notice) forwarded {
 			Status     string `json:"status"`
 		} `json:"data"`
 	}
-	_ = json.Unmarshal(n.Body, &told) // what can't be read is not shown, but forwarded
+	_ = json.Unmarshal(n.Body, &body) // what can't be read is not shown, but forwarded
 	return forwarded{
-		ID: n.ID, Time: n.Time, Event: told.Event, Reference: cmp.Or(told.Data.ExternalID, told.Data.RefID), Status: told.Data.Status,
+		ID: n.ID, Time: n.Time, Event: body.Event, Reference: cmp.Or(body.Data.ExternalID, body.Data.RefID), Status: body.Data.Status,
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/delivery"
+	"github.com/seed-f006e74d/gerbang/gateway/callback"
 )
 
 const (
@@ -66,9 +66,9 @@ func (f *fakeEvents) answer(w http.ResponseWriter, after string, limit int) {
 		return
 	}
 	from, _ := strconv.Atoi(strings.TrimPrefix(after, "evt-"))
-	data := []notice{}
+	data := []callbackEvent{}
 	for i := from + 1; i <= f.count && len(data) < limit; i++ {
-		data = append(data, notice{ID: "evt-" + strconv.Itoa(i), Time: "2026-01-02T03:04:05Z", Body: json.RawMessage(eventBody(i))})
+		data = append(data, callbackEvent{ID: "evt-" + strconv.Itoa(i), Time: "2026-01-02T03:04:05Z", Body: json.RawMessage(eventBody(i))})
 	}
 	var text bytes.Buffer
 	for i, n := range data { // by hand, because an encoder would tidy the bodies
@@ -159,7 +159,7 @@ func TestListenForwardsWhatACallbackWouldBring(t *testing.T) {
 		if body != eventBody(i+1) || header.Get("webhook-id") != "evt-"+strconv.Itoa(i+1) || header.Get("Content-Type") != "application/json" {
 			t.Fatalf("event %d came as %s with %v", i+1, body, header)
 		}
-		if err := delivery.Verify("", header, []byte(body), []delivery.Secret{listenSecret}, time.Now()); err != nil {
+		if err := callback.Verify("", header, []byte(body), []callback.Secret{listenSecret}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		if header.Get("Authorization") != "" || header.Get("X-Svc-Event-Sequence") != "" {

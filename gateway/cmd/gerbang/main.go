@@ -25,32 +25,33 @@ const (
 	exitUsage  = 2
 )
 
-// commands is what can be typed. Credentials and tokens are never flags: these
-// can be read in the list of processes. What listen takes is of test mode.
+// commands is the command line. Credentials and tokens are never flags, because
+// everybody can read these in the list of processes; those of listen are of test
+// mode. A command whose Run takes a client talks to a running gateway.
 type commands struct {
 	JSON    bool `name:"json" help:"Print JSON instead of text."`
 	Verbose bool `short:"v" help:"Log more."`
 
 	Serve      serveCommand       `cmd:"" help:"Run a gateway from a configuration file."`
-	Dev        devCommand         `cmd:"" help:"Run a gateway with database and simulated providers on this machine."`
-	Migrate    migrateCommand     `cmd:"" help:"Bring a database to this version's tables."`
+	Dev        devCommand         `cmd:"" help:"Run a gateway with a database and simulated providers on this machine."`
+	Migrate    migrateCommand     `cmd:"" help:"Create or update a database's tables."`
 	Merchant   merchantCommands   `cmd:"" help:"Create and change merchants."`
 	Key        keyCommands        `cmd:"" help:"Create, rotate and revoke merchants' keys."`
-	Connection connectionCommands `cmd:"" help:"Give merchants' accounts at providers to the gateway."`
-	Callback   callbackCommands   `cmd:"" help:"See callbacks, send them again, set where they go and what signs them."`
-	Listen     listenCommand      `cmd:"" help:"Forward a merchant's test events to a server that has no public address."`
-	Quota      quotaCommands      `cmd:"" help:"Tell how much of its quotas a merchant has used."`
-	Ledger     ledgerCommands     `cmd:"" help:"Check the ledger, tell balances, list statements, and decide on large credits."`
-	Transfer   movementCommands   `cmd:"" help:"See a transfer's whole trail, and settle one whose outcome nobody knows."`
-	Order      movementCommands   `cmd:"" help:"See an order's whole trail, and settle one whose outcome nobody knows."`
-	Find       findCommand        `cmd:"" help:"Find movements by any id of theirs: a request's, a decision's, a reference of the merchant, the gateway or the provider."`
-	Attention  attentionCommands  `cmd:"" help:"See and settle what waits for an operator."`
-	Settlement settlementCommands `cmd:"" help:"See payments that pay no sale, and give them to one."`
-	Keyset     keysetCommands     `cmd:"" help:"Make, rotate and prune what seals providers' credentials."`
-	Plugin     pluginCommands     `cmd:"" help:"See plugins and approve new ones."`
+	Connection connectionCommands `cmd:"" help:"Store accounts at providers."`
+	Callback   callbackCommands   `cmd:"" help:"Show callbacks, send them again, set their URL and rotate their secret."`
+	Listen     listenCommand      `cmd:"" help:"Forward a merchant's test events to a server without a public address."`
+	Quota      quotaCommands      `cmd:"" help:"Show how much of its quotas a merchant has used."`
+	Ledger     ledgerCommands     `cmd:"" help:"Check the ledger, show balances and account statements, approve large credits."`
+	Transfer   movementCommands   `cmd:"" help:"Show a transfer with its history, and override one whose outcome nobody knows."`
+	Order      movementCommands   `cmd:"" help:"Show an order with its history, and override one whose outcome nobody knows."`
+	Find       findCommand        `cmd:"" help:"Find movements by any id: of the request or the decision, or a reference of the merchant, the gateway or the provider."`
+	Exception  exceptionCommands  `cmd:"" help:"List and resolve exceptions: what needs a person."`
+	Statement  statementCommands  `cmd:"" help:"List statement lines that pay no collection, and assign them to one."`
+	Keyset     keysetCommands     `cmd:"" help:"Create, rotate and prune the keyset that seals providers' credentials."`
+	Plugin     pluginCommands     `cmd:"" help:"List plugins, and show what approves a new one."`
 	Policy     policyCommands     `cmd:"" help:"Export and check policies."`
 	QRIS       qrisCommands       `cmd:"" name:"qris" help:"Read QR codes."`
-	Version    versionCommand     `cmd:"" help:"Tell which version this is."`
+	Version    versionCommand     `cmd:"" help:"Print the version."`
 }
 
 func main() {
@@ -68,11 +69,10 @@ func (p *program) run(ctx context.Context, args []string) int {
 	var typed commands
 	exited := false // --help has answered; kong would go on
 	parser, err := kong.New(&typed, kong.Name("gerbang"),
-		kong.Description("A payment gateway. merchant, key, connection, callback, quota, ledger, transfer, order, find, attention, "+
-			"plugin list and what of keyset needs one reach a running gateway by GERBANG_ADMIN_URL and GERBANG_ADMIN_TOKEN; the other commands need none."),
+		kong.Description("A payments gateway. Commands that talk to a running gateway need GERBANG_ADMIN_URL and GERBANG_ADMIN_TOKEN."),
 		kong.Writers(p.out, p.err), kong.Exit(func(int) { exited = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
-		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p))
+		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p), kong.BindToProvider(p.admin))
 	if err != nil {
 		return p.fail(err)
 	}
@@ -90,14 +90,14 @@ func (p *program) run(ctx context.Context, args []string) int {
 	return exitOK
 }
 
-// usageError is a command that can't be done as it was typed.
+// usageError is a fault of the command line itself.
 type usageError struct{ error }
 
 func usage(err error) error { return usageError{err} }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// fail tells why, and returns the exit code.
+// fail prints the error and returns the exit code.
 func (p *program) fail(err error) int {
 	_, _ = fmt.Fprintln(p.err, "gerbang:", err)
 	if _, ok := errors.AsType[usageError](err); ok {

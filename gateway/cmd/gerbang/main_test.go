@@ -197,13 +197,13 @@ var adminCommands = map[string]adminCommand{
 		method: "POST", path: "/admin/merchants/mer_1/callbacks/secret", body: `{"mode":"live","action":"rotate"}`,
 		prints: "callback_secret  whsec_x\n",
 	},
-	"attention list": {
-		args: `attention list`, answer: `[{"merchant_id":"mer_1","subject":"inv-1","reason":"amount_differs","detail":"paid 5"}]`,
-		method: "GET", path: "/admin/attention?limit=1000", prints: "amount_differs  -     ",
+	"exception list": {
+		args: `exception list`, answer: `[{"merchant_id":"mer_1","subject":"inv-1","reason":"amount_differs","detail":"paid 5"}]`,
+		method: "GET", path: "/admin/exceptions?limit=1000", prints: "amount_differs  -     ",
 	},
-	"attention resolve": {
-		args:   `attention resolve|--merchant|mer_1|--mode|live|--subject|inv-1|--reason|amount_differs|--resolution|refunded`,
-		answer: `{}`, method: "POST", path: "/admin/attention/resolve",
+	"exception resolve": {
+		args:   `exception resolve|--merchant|mer_1|--mode|live|--subject|inv-1|--reason|amount_differs|--resolution|refunded`,
+		answer: `{}`, method: "POST", path: "/admin/exceptions/resolve",
 		body:   `{"merchant_id":"mer_1","mode":"live","subject":"inv-1","reason":"amount_differs","resolution":"refunded"}`,
 		prints: "resolved  inv-1",
 	},

@@ -5,20 +5,20 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type merchantCommands struct {
 	Create  merchantCreate  `cmd:"" help:"Create a merchant; its keys are shown this once."`
-	Suspend merchantSuspend `cmd:"" help:"Stop a merchant."`
-	Resume  merchantResume  `cmd:"" help:"Let a stopped merchant go on."`
+	Suspend merchantSuspend `cmd:"" help:"Suspend a merchant: its requests are refused."`
+	Resume  merchantResume  `cmd:"" help:"End a suspension."`
 	Tier    merchantTier    `cmd:"" help:"Move a merchant to another tier."`
 	Limit   merchantLimit   `cmd:"" help:"Show, set or remove a merchant's own limits, which go before its tier's."`
-	Credit  merchantCredit  `cmd:"" help:"Give a merchant rupiah that came outside of this service."`
-	Debit   merchantDebit   `cmd:"" help:"Take rupiah from a merchant's balance."`
+	Credit  merchantCredit  `cmd:"" help:"Add money to a merchant's balance that came in outside of this service."`
+	Debit   merchantDebit   `cmd:"" help:"Take money from a merchant's balance."`
 	List    merchantList    `cmd:"" help:"List merchants."`
 	Show    merchantShow    `cmd:"" help:"Show a merchant with its keys and connections."`
-	Audit   merchantAudit   `cmd:"" help:"List what operators did to a merchant."`
+	Audit   merchantAudit   `cmd:"" help:"List the changes that operators made to a merchant."`
 }
 
 type merchantCreate struct {
@@ -28,12 +28,8 @@ type merchantCreate struct {
 }
 
 // Run prints the merchant and its secrets.
-func (c *merchantCreate) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	m, err := admin.CreateMerchant(ctx, console.NewMerchant{Name: c.Name, Tier: c.Tier, Labels: c.Label})
+func (c *merchantCreate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	m, err := admin.CreateMerchant(ctx, adminapi.NewMerchant{Name: c.Name, Tier: c.Tier, Labels: c.Label})
 	if err != nil {
 		return err
 	}
@@ -45,48 +41,37 @@ func (c *merchantCreate) Run(ctx context.Context, p *program) error {
 
 type merchantSuspend struct {
 	Merchant string `arg:"" help:"The merchant's id."`
-	Reason   string `help:"Why; stands in the audit."`
+	Reason   string `help:"Why; kept in the audit."`
 }
 
 // Run stops the merchant.
-func (c *merchantSuspend) Run(ctx context.Context, p *program) error {
-	return p.changeMerchant(func(admin *console.Client) (console.Merchant, error) {
-		return admin.Suspend(ctx, c.Merchant, c.Reason)
-	})
+func (c *merchantSuspend) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showMerchant(admin.Suspend(ctx, c.Merchant, c.Reason))
 }
 
 type merchantResume struct {
 	Merchant string `arg:"" help:"The merchant's id."`
-	Reason   string `help:"Why; stands in the audit."`
+	Reason   string `help:"Why; kept in the audit."`
 }
 
 // Run lets the merchant go on.
-func (c *merchantResume) Run(ctx context.Context, p *program) error {
-	return p.changeMerchant(func(admin *console.Client) (console.Merchant, error) {
-		return admin.Resume(ctx, c.Merchant, c.Reason)
-	})
+func (c *merchantResume) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showMerchant(admin.Resume(ctx, c.Merchant, c.Reason))
 }
 
 type merchantTier struct {
 	Merchant string `arg:"" help:"The merchant's id."`
 	Tier     string `arg:"" help:"One of the policy's."`
-	Reason   string `help:"Why; stands in the audit."`
+	Reason   string `help:"Why; kept in the audit."`
 }
 
 // Run moves the merchant.
-func (c *merchantTier) Run(ctx context.Context, p *program) error {
-	return p.changeMerchant(func(admin *console.Client) (console.Merchant, error) {
-		return admin.SetTier(ctx, c.Merchant, console.TierChange{Tier: c.Tier, Reason: c.Reason})
-	})
+func (c *merchantTier) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showMerchant(admin.SetTier(ctx, c.Merchant, adminapi.TierChange{Tier: c.Tier, Reason: c.Reason}))
 }
 
-// changeMerchant does one change and shows how the merchant now stands.
-func (p *program) changeMerchant(change func(*console.Client) (console.Merchant, error)) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	m, err := change(admin)
+// showMerchant prints a merchant after a change.
+func (p *program) showMerchant(m adminapi.Merchant, err error) error {
 	if err != nil {
 		return err
 	}
@@ -95,7 +80,7 @@ func (p *program) changeMerchant(change func(*console.Client) (console.Merchant,
 
 var merchantHead = []string{"MERCHANT", "TIER", "STATUS", "CREATED", "NAME"}
 
-func merchantRow(m console.Merchant) []string {
+func merchantRow(m adminapi.Merchant) []string {
 	return []string{m.MerchantID, m.Tier, m.Status, timeText(&m.CreatedAt), m.Name}
 }
 
@@ -105,12 +90,8 @@ const listPage = 500
 type merchantList struct{}
 
 // Run prints all merchants, however many pages they fill.
-func (*merchantList) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	merchants, rows := []console.Merchant{}, [][]string{merchantHead}
+func (*merchantList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	merchants, rows := []adminapi.Merchant{}, [][]string{merchantHead}
 	for after := ""; ; {
 		page, err := admin.Merchants(ctx, after, listPage)
 		if err != nil {
@@ -130,11 +111,7 @@ type merchantShow struct {
 }
 
 // Run prints the merchant without any secret.
-func (c *merchantShow) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *merchantShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	m, err := admin.Merchant(ctx, c.Merchant)
 	if err != nil {
 		return err
@@ -170,11 +147,7 @@ type merchantAudit struct {
 }
 
 // Run prints the audit, the newest entry first.
-func (c *merchantAudit) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *merchantAudit) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	entries, err := admin.Audit(ctx, c.Merchant)
 	if err != nil {
 		return err

@@ -8,24 +8,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type movementCommands struct {
-	Show   movementShow   `cmd:"" help:"Show what was asked, sent, answered, decided, posted and told."`
-	Settle movementSettle `cmd:"" help:"Say how it ended, where the provider tells no end: two operators say the same, or one alone, which is reviewed."`
+	Show     movementShow     `cmd:"" help:"Show its request, answers, history, overrides, postings and callbacks."`
+	Override movementOverride `cmd:"" help:"Say how it ended, where the provider tells no end: two operators say the same, or one alone, which is reviewed."`
 }
 
 type movementShow struct {
-	ID string `arg:"" name:"id" help:"Any id that belongs to it alone."`
+	ID string `arg:"" name:"id" help:"Any id that only this movement has."`
 }
 
-// Run prints the whole trail. What others wrote is quoted or JSON.
-func (c *movementShow) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+// Run prints everything that is kept of it. What others wrote is quoted or JSON.
+func (c *movementShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	m, err := admin.Movement(ctx, c.ID)
 	if err != nil {
 		return err
@@ -33,7 +29,7 @@ func (c *movementShow) Run(ctx context.Context, p *program) error {
 	return p.show(m, movementRows(m)...)
 }
 
-func movementRows(m console.Movement) [][]string {
+func movementRows(m adminapi.Movement) [][]string {
 	rows := [][]string{
 		{"id", m.ID}, {"merchant_id", m.MerchantID}, {"mode", m.Mode}, {"kind", m.Kind}, {"reference", quoted(m.Reference)},
 		{"operation", m.Operation}, {"provider", m.Provider}, {"state", m.State}, {"amount", m.Amount.String()},
@@ -42,7 +38,7 @@ func movementRows(m console.Movement) [][]string {
 		{"cost", m.Cost.String()}, {"charge", dash(m.Charge)}, {"quote", dash(string(m.Quote))},
 		{"sent", dash(string(m.Request))}, {"sent as", m.UpstreamReference}, {"provider_reference", quoted(m.ProviderReference)},
 		{"came back", dash(string(m.Result))}, {"refused", refusalText(m)}, {"answered", dash(string(m.Answer))},
-		{"send_by", timeText(m.SendBy)}, {"last lookup", timeText(m.AskedAt)}, {"next lookup", timeText(m.DueAt)}, {"not found", strconv.Itoa(m.Misses)},
+		{"send_by", timeText(m.SendBy)}, {"last lookup", timeText(m.PolledAt)}, {"next lookup", timeText(m.DueAt)}, {"not found", strconv.Itoa(m.Misses)},
 		{"callback_url", dash(m.CallbackURL)},
 	}
 	events := happened(m)
@@ -51,21 +47,21 @@ func movementRows(m console.Movement) [][]string {
 }
 
 // happened is everything that happened to a movement, with the time first.
-func happened(m console.Movement) [][]string {
-	rows := [][]string{{timeText(&m.CreatedAt), "claimed", "attempt " + strconv.Itoa(m.Attempt)}}
-	for _, e := range m.Story {
+func happened(m adminapi.Movement) [][]string {
+	rows := [][]string{{timeText(&m.CreatedAt), "reserved", "attempt " + strconv.Itoa(m.Attempt)}}
+	for _, e := range m.History {
 		rows = append(rows, []string{timeText(&e.At), e.Event, e.Detail})
 	}
-	for _, s := range m.Said {
-		rows = append(rows, []string{timeText(&s.At), s.Event, fmt.Sprintf("%s, times: %d, last at %s", s.Detail, s.Times, timeText(&s.LastAt))})
+	for _, n := range m.Notes {
+		rows = append(rows, []string{timeText(&n.At), n.Event, fmt.Sprintf("%s, times: %d, last at %s", n.Detail, n.Times, timeText(&n.LastAt))})
 	}
-	for _, v := range m.Verdicts {
-		rows = append(rows, verdictRows(v)...)
+	for _, o := range m.Overrides {
+		rows = append(rows, overrideRows(o)...)
 	}
-	for _, a := range m.Attention {
-		rows = append(rows, []string{timeText(&a.At), "listed " + a.Reason, a.Detail})
-		if a.ResolvedAt != nil {
-			rows = append(rows, []string{timeText(a.ResolvedAt), "settled " + a.Reason, "by " + a.ResolvedBy + ": " + a.Resolution})
+	for _, e := range m.Exceptions {
+		rows = append(rows, []string{timeText(&e.At), "listed " + e.Reason, e.Detail})
+		if e.ResolvedAt != nil {
+			rows = append(rows, []string{timeText(e.ResolvedAt), "resolved " + e.Reason, "by " + e.ResolvedBy + ": " + e.Resolution})
 		}
 	}
 	for _, t := range m.Postings {
@@ -78,19 +74,19 @@ func happened(m console.Movement) [][]string {
 	return rows
 }
 
-func verdictRows(v console.Verdict) [][]string {
+func overrideRows(o adminapi.Override) [][]string {
 	first := "proposed "
-	if v.Alone {
+	if o.Alone {
 		first = "decided alone "
 	}
-	rows := [][]string{{timeText(&v.At), first + v.As, "by " + v.Operator + ": " + v.Reason}}
-	if v.ConfirmedBy != "" {
-		rows = append(rows, []string{timeText(v.ConfirmedAt), "confirmed " + v.As, "by " + v.ConfirmedBy + ": " + v.ConfirmedReason})
+	rows := [][]string{{timeText(&o.At), first + o.As, "by " + o.Operator + ": " + o.Reason}}
+	if o.ConfirmedBy != "" {
+		rows = append(rows, []string{timeText(o.ConfirmedAt), "confirmed " + o.As, "by " + o.ConfirmedBy + ": " + o.ConfirmedReason})
 	}
 	return rows
 }
 
-func callbackRows(callback console.Callback) [][]string {
+func callbackRows(callback adminapi.Callback) [][]string {
 	rows := [][]string{{timeText(&callback.CreatedAt), "callback " + callback.Event, callback.State + ", event_id " + callback.EventID}}
 	for _, a := range callback.Attempts {
 		rows = append(rows, []string{timeText(&a.At), "try", strings.TrimSpace(fmt.Sprintf("%s %d %s", a.Outcome, a.Status, a.Fault))})
@@ -98,44 +94,36 @@ func callbackRows(callback console.Callback) [][]string {
 	return rows
 }
 
-type movementSettle struct {
+type movementOverride struct {
 	ID     string `arg:"" name:"id" help:"Its id, refId, txId or upstream reference."`
 	As     string `required:"" enum:"success,failed" help:"success or failed."`
-	Reason string `required:"" help:"How that is known; stands in the audit."`
-	Alone  bool   `help:"Without a second operator; it then stands on the operators' list for review."`
+	Reason string `required:"" help:"How that is known; kept in the audit."`
+	Alone  bool   `help:"Without a second operator; it then becomes an exception for review."`
 }
 
-// Run takes the operator's word, and tells whether another's is awaited.
-func (c *movementSettle) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	s, err := admin.SettleMovement(ctx, c.ID, console.Settling{As: c.As, Reason: c.Reason, Alone: c.Alone})
+// Run overrides the movement, and says whether another operator must confirm.
+func (c *movementOverride) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	o, err := admin.Override(ctx, c.ID, adminapi.NewOverride{As: c.As, Reason: c.Reason, Alone: c.Alone})
 	if err != nil {
 		return err
 	}
 	rows := [][]string{
-		{"id", s.ID}, {"merchant_id", s.MerchantID}, {"mode", s.Mode}, {"kind", s.Kind}, {"reference", quoted(s.Reference)}, {"state", s.State},
+		{"id", o.ID}, {"merchant_id", o.MerchantID}, {"mode", o.Mode}, {"kind", o.Kind}, {"reference", quoted(o.Reference)}, {"state", o.State},
 	}
-	rows = append(rows, verdictRows(s.Decision)...)
-	if s.Waiting {
+	rows = append(rows, overrideRows(o.Override)...)
+	if o.Waiting {
 		rows = append(rows, []string{"It waits for another operator to say the same."})
 	}
-	return p.show(s, rows...)
+	return p.show(o, rows...)
 }
 
 type findCommand struct {
 	ID    string    `arg:"" name:"id" help:"Any id: of a request or decision, external_id or ref_id, refId or txId, upstream or provider reference."`
-	Since time.Time `placeholder:"TIME" help:"How far back requests, decisions and provider references are looked for, such as 2026-01-02T03:04:05Z; 31 days unless given."`
+	Since time.Time `placeholder:"TIME" help:"Search requests, decisions and provider references from this time on, such as 2026-01-02T03:04:05Z; the last 31 days unless given."`
 }
 
 // Run prints each movement with what happened to it. Finding none is a failure.
-func (c *findCommand) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *findCommand) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	found, err := admin.Find(ctx, c.ID, c.Since)
 	if err != nil {
 		return err
@@ -157,15 +145,15 @@ func (c *findCommand) Run(ctx context.Context, p *program) error {
 	return nil
 }
 
-func foundRows(m console.Found) [][]string {
+func foundRows(m adminapi.FoundMovement) [][]string {
 	rows := [][]string{
 		{m.Kind, m.ID, m.State}, {"found by", strings.Join(m.By, ", ")},
 		{"merchant", m.MerchantID, m.Mode}, {"reference", quoted(m.Reference)}, {"operation", m.Operation, m.Amount.String()},
 		{"request_id", dash(m.RequestID)}, {"decision_id", dash(m.DecisionID), dash(m.PolicyVersion)},
 		{"sent as", m.UpstreamReference}, {m.Provider + " calls it", quoted(m.ProviderReference)},
 	}
-	for _, l := range m.Chain {
-		rows = append(rows, []string{timeText(&l.At), l.Event, l.Detail})
+	for _, e := range m.History {
+		rows = append(rows, []string{timeText(&e.At), e.Event, e.Detail})
 	}
 	return rows
 }
@@ -185,7 +173,7 @@ func dash(text string) string {
 	return text
 }
 
-func connectionText(paying console.Paying) string {
+func connectionText(paying adminapi.Paying) string {
 	return strings.TrimSpace(fmt.Sprintf("%s, version %d %s", dash(paying.ConnectionOwner), paying.ConnectionVersion, paying.ConnectionAccount))
 }
 
@@ -196,7 +184,7 @@ func matchText(match *bool) string {
 	return strconv.FormatBool(*match)
 }
 
-func refusalText(m console.Movement) string {
+func refusalText(m adminapi.Movement) string {
 	if m.RefusalCode == "" {
 		return "-"
 	}

@@ -6,22 +6,19 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 )
 
 type pluginCommands struct {
-	List   pluginList   `cmd:"" help:"Tell how the running gateway's plugins do."`
-	Digest pluginDigest `cmd:"" help:"Tell what a configuration must say to approve a plugin. It is started for that."`
+	List   pluginList   `cmd:"" help:"List the running gateway's plugins with their state."`
+	Digest pluginDigest `cmd:"" help:"Start a plugin and print what a configuration must hold to approve it."`
 }
 
 type pluginList struct{}
 
 // Run prints a row for each plugin.
-func (*pluginList) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (*pluginList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	plugins, err := admin.Plugins(ctx)
 	if err != nil {
 		return err

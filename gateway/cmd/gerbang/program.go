@@ -13,12 +13,11 @@ import (
 	"time"
 
 	"github.com/lmittmann/tint"
-
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
-// program is what a command has around it. Output goes to out, everything else
-// that is said to err.
+// program is the surroundings of a command. Its result goes to out, everything else
+// to err.
 type program struct {
 	in                      io.Reader
 	out, err                io.Writer
@@ -33,14 +32,15 @@ const (
 	defaultAdminURL    = "http://127.0.0.1:8081"
 )
 
-// admin is a client of the running gateway that the environment names.
-func (p *program) admin() (*console.Client, error) {
+// admin is a client of the running gateway that the environment names. Commands
+// get it by naming it as an argument of Run.
+func (p *program) admin() (*adminapi.Client, error) {
 	token := p.getenv(adminTokenVariable)
 	if token == "" {
 		return nil, usage(errors.New(adminTokenVariable + " is not set; export an operator's token: gerbang dev prints one when it starts, " +
 			"and gerbang serve knows those in the token_file of its operators"))
 	}
-	return console.NewClient(cmp.Or(p.getenv(adminURLVariable), defaultAdminURL), token), nil
+	return adminapi.NewClient(cmp.Or(p.getenv(adminURLVariable), defaultAdminURL), token), nil
 }
 
 // logger writes for people at a terminal, and for programs elsewhere.
@@ -55,8 +55,7 @@ func (p *program) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(p.err, &slog.HandlerOptions{Level: level}))
 }
 
-// show prints a value as JSON when that is asked for, and else as rows whose
-// cells stand below one another.
+// show prints a value as JSON with --json, and else as rows of a table.
 func (p *program) show(value any, rows ...[]string) error {
 	if p.json {
 		encoder := json.NewEncoder(p.out)

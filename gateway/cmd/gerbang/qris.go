@@ -7,11 +7,11 @@ import (
 )
 
 type qrisCommands struct {
-	Inspect qrisInspect `cmd:"" help:"Tell what a QRIS code says. A code that is broken is a failure that names the tag at fault."`
+	Inspect qrisInspect `cmd:"" help:"Print the fields of a QRIS code; for a broken one, the tag at fault."`
 }
 
 type qrisInspect struct {
-	Code string `arg:"" name:"string" help:"What the QR code says, as a scanner reads it."`
+	Code string `arg:"" name:"string" help:"The QR code's text, as a scanner reads it."`
 }
 
 // meanings of the tags that people ask for; the others stand for themselves.

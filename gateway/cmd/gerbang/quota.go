@@ -4,10 +4,12 @@ import (
 	"context"
 	"strconv"
 	"strings"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type quotaCommands struct {
-	Show quotaShow `cmd:"" help:"Tell how much of its quotas a merchant has used this month."`
+	Show quotaShow `cmd:"" help:"Show how much of its quotas a merchant has used this month."`
 }
 
 type quotaShow struct {
@@ -16,11 +18,7 @@ type quotaShow struct {
 }
 
 // Run prints a row for each quota.
-func (c *quotaShow) Run(ctx context.Context, p *program) error {
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
+func (c *quotaShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	stand, err := admin.Quotas(ctx, c.Merchant, c.Mode)
 	if err != nil {
 		return err

@@ -27,13 +27,13 @@ func (c *serveCommand) Run(ctx context.Context, p *program) error {
 }
 
 type devCommand struct {
-	Data        string `default:".gerbang" placeholder:"DIR" help:"Directory for everything that is kept (${default})."`
-	Listen      string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Where merchants call (${default})."`
-	Console     string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Where operators call (${default})."`
-	Sandbox     string `default:"127.0.0.1:8082" placeholder:"HOST:PORT" help:"Where payers are played and faults injected (${default})."`
-	DatabaseURL string `name:"database-url" placeholder:"URL" help:"CockroachDB or PostgreSQL that runs already; also GERBANG_DATABASE_URL."`
-	PolicyDir   string `name:"policy-dir" placeholder:"DIR" help:"Policy instead of the default one; edits are live at once."`
-	ReadyFile   string `name:"ready-file" placeholder:"FILE" help:"Written, with URLs and keys, once everything answers."`
+	Data        string `default:".gerbang" placeholder:"DIR" help:"Directory of all data (${default})."`
+	Listen      string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Merchants' listener (${default})."`
+	Console     string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Operators' listener (${default})."`
+	Sandbox     string `default:"127.0.0.1:8082" placeholder:"HOST:PORT" help:"Simulators' page and API, for paying and injecting faults (${default})."`
+	DatabaseURL string `name:"database-url" placeholder:"URL" help:"A running CockroachDB or PostgreSQL; also GERBANG_DATABASE_URL."`
+	PolicyDir   string `name:"policy-dir" placeholder:"DIR" help:"Directory of a policy that replaces the default one; edits are live at once."`
+	ReadyFile   string `name:"ready-file" placeholder:"FILE" help:"Written with URLs and keys once everything answers."`
 }
 
 // Run keeps the development tree until a signal comes.

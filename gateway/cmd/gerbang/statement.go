@@ -2,160 +2,48 @@ package main
 
 import (
 	"context"
-	"encoding/csv"
-	"errors"
-	"io"
-	"iter"
-	"strconv"
-	"strings"
-	"time"
+	"fmt"
 
-	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
-type ledgerBalance struct {
-	Merchant string    `arg:"" optional:"" default:"platform" help:"The merchant's id, or platform (${default})."`
-	Mode     string    `enum:"live,test" default:"live" help:"live or test (${default})."`
-	At       time.Time `placeholder:"TIME" help:"As it was then, such as 2026-01-02T03:04:05Z; now unless given."`
-	CSV      bool      `name:"csv" help:"Print CSV instead of text."`
+type statementCommands struct {
+	List   statementList   `cmd:"" help:"List a merchant's statement lines that match no collection, several, or one that is paid."`
+	Assign statementAssign `cmd:"" help:"Assign a statement line, also a late one, to a collection that is pending or has expired."`
 }
 
-// Run prints a row for each account.
-func (c *ledgerBalance) Run(ctx context.Context, p *program) error {
-	if err := p.oneForm(c.CSV); err != nil {
-		return err
-	}
-	admin, err := p.admin()
+type statementList struct {
+	Merchant string `arg:"" help:"The merchant's id."`
+}
+
+// Run prints the lines, the newest first.
+func (c *statementList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	list, err := admin.StatementLines(ctx, c.Merchant)
 	if err != nil {
 		return err
 	}
-	balance, err := admin.Balance(ctx, c.Merchant, c.Mode, c.At)
+	rows := [][]string{{"AT", "MODE", "PROVIDER", "PAYMENT", "STATE", "AMOUNT", "CURRENCY"}}
+	for _, l := range list {
+		rows = append(rows, []string{timeText(&l.At), l.Mode, l.Provider, l.Payment, l.State, l.Amount.String(), l.Currency})
+	}
+	if err := p.show(list, rows...); err != nil || len(list) < adminapi.MostListed {
+		return err
+	}
+	_, err = fmt.Fprintf(p.err, "the newest %d are shown; there may be more\n", adminapi.MostListed)
+	return err
+}
+
+type statementAssign struct {
+	Payment  string `arg:"" help:"The line's payment id, as the list shows it."`
+	Movement string `arg:"" help:"The collection: its reference, or any of its ids."`
+	Reason   string `required:"" help:"Why it pays this collection. Kept in the audit with your name."`
+}
+
+// Run assigns the line.
+func (c *statementAssign) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	made, err := admin.Assign(ctx, c.Movement, adminapi.NewAssignment{Payment: c.Payment, Reason: c.Reason})
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"ACCOUNT", "PROVIDER", "AMOUNT"}}
-	table := [][]string{{"merchant_id", "mode", "at", "account", "provider", "amount"}}
-	for _, a := range balance.Accounts {
-		provider := a.Provider
-		if provider == "" {
-			provider = "-"
-		}
-		rows = append(rows, []string{a.Account, provider, a.Amount.String()})
-		table = append(table, []string{
-			inert(balance.MerchantID), balance.Mode, exactTime(balance.At), a.Account, inert(a.Provider), a.Amount.String(),
-		})
-	}
-	if c.CSV {
-		return csv.NewWriter(p.out).WriteAll(table)
-	}
-	return p.show(balance, rows...)
-}
-
-type ledgerStatement struct {
-	Merchant string    `arg:"" help:"The merchant's id."`
-	Mode     string    `enum:"live,test" default:"live" help:"live or test (${default})."`
-	From     time.Time `placeholder:"TIME" help:"Only from then on, such as 2026-01-02T03:04:05Z."`
-	To       time.Time `placeholder:"TIME" help:"Only before."`
-	CSV      bool      `name:"csv" help:"Print CSV instead of text."`
-}
-
-// Run prints the statement, however many pages it fills.
-func (c *ledgerStatement) Run(ctx context.Context, p *program) error {
-	if err := p.oneForm(c.CSV); err != nil {
-		return err
-	}
-	admin, err := p.admin()
-	if err != nil {
-		return err
-	}
-	entries := statement(ctx, admin, c.Merchant, console.StatementFilter{Mode: c.Mode, From: c.From, To: c.To, Limit: statementPage})
-	if c.CSV {
-		return writeStatement(p.out, entries)
-	}
-	all := []console.StatementEntry{}
-	rows := [][]string{{"AT", "KIND", "REFERENCE", "PROVIDER", "AVAILABLE", "HELD", "BALANCE", "HELD BALANCE"}}
-	for e, err := range entries {
-		if err != nil {
-			return err
-		}
-		provider := e.Provider
-		if provider == "" {
-			provider = "-"
-		}
-		all = append(all, e)
-		rows = append(rows, []string{
-			timeText(&e.At), e.Kind, strconv.Quote(e.Reference), provider, e.Available.String(), e.Held.String(),
-			e.BalanceAvailable.String(), e.BalanceHeld.String(),
-		})
-	}
-	return p.show(all, rows...)
-}
-
-// statementPage is how many entries are asked for at once.
-const statementPage = 1000
-
-// statement reads all pages of a statement, each when it is needed.
-func statement(ctx context.Context, admin *console.Client, merchant string, f console.StatementFilter) iter.Seq2[console.StatementEntry, error] {
-	return func(yield func(console.StatementEntry, error) bool) {
-		for {
-			page, err := admin.Statement(ctx, merchant, f)
-			if err != nil {
-				yield(console.StatementEntry{}, err)
-				return
-			}
-			for _, e := range page.Entries {
-				if !yield(e, nil) {
-					return
-				}
-			}
-			if f.After = page.Next; f.After == "" {
-				return
-			}
-		}
-	}
-}
-
-// writeStatement writes rows as they come, because a statement may be longer
-// than the memory of who asks for it.
-func writeStatement(to io.Writer, entries iter.Seq2[console.StatementEntry, error]) error {
-	w := csv.NewWriter(to)
-	if err := w.Write([]string{
-		"at", "kind", "reference", "subject", "attempt", "provider", "available", "held", "balance_available", "balance_held",
-	}); err != nil {
-		return err
-	}
-	for e, err := range entries {
-		if err != nil {
-			w.Flush()
-			return err
-		}
-		if err := w.Write([]string{
-			exactTime(e.At), e.Kind, inert(e.Reference), e.Subject, strconv.Itoa(e.Attempt), inert(e.Provider),
-			e.Available.String(), e.Held.String(), e.BalanceAvailable.String(), e.BalanceHeld.String(),
-		}); err != nil {
-			return err
-		}
-	}
-	w.Flush()
-	return w.Error()
-}
-
-// inert is a text that a spreadsheet takes for text: what begins like a formula
-// gets a quote before it. Merchants choose references.
-func inert(text string) string {
-	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
-		return "'" + text
-	}
-	return text
-}
-
-// exactTime is a time with what the ledger keeps of it.
-func exactTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
-
-// oneForm refuses two forms of output at once.
-func (p *program) oneForm(csv bool) error {
-	if csv && p.json {
-		return usage(errors.New("give either --json or --csv"))
-	}
-	return nil
+	return p.show(made, []string{"assigned", made.Payment, "to " + made.Movement, made.State})
 }

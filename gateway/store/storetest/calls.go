@@ -281,7 +281,7 @@ func (w *side) match(merchant, second int) {
 			return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(w.names.show(a.ID), w.names.show(b.ID)))
 		})
 		w.say("candidates", candidates, err)
-		if found, decided := movement.FindMatch(l, candidates, time.Hour); decided && l.State == movement.LineNew {
+		if found, decided := (movement.Rules{Quarantine: time.Hour}).FindMatch(l, candidates); decided && l.State == movement.LineNew {
 			matches = append(matches, found)
 		}
 	}

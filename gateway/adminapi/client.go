@@ -1,0 +1,157 @@
+package adminapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+)
+
+const (
+	clientTimeout = 30 * time.Second
+	maxAnswer     = 16 << 20
+)
+
+// MostListed is the most entries that one answer lists.
+const MostListed = 1000
+
+// Client speaks to the console of a running gateway. Every method returns a
+// *Failure when the gateway answered with one.
+type Client struct {
+	url   string
+	token string
+	http  http.Client
+}
+
+// NewClient makes a client for the console at a URL, with an operator's token.
+func NewClient(url, token string) *Client {
+	return &Client{url: strings.TrimRight(url, "/"), token: token, http: http.Client{
+		Timeout: clientTimeout,
+		// The token must not travel to where an answer points.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// Failure is a refused request: its HTTP status and the answer's body, which is
+// empty where the answer was not the console's own.
+type Failure struct {
+	Status int
+	fault.Envelope
+}
+
+// Error is the gateway's text with the fields at fault.
+func (f *Failure) Error() string {
+	text := f.Message
+	if text == "" {
+		text = fmt.Sprintf("the console answered with status %d", f.Status)
+	}
+	for _, field := range f.Errors {
+		if note := field.Field + " " + field.Message; !strings.Contains(text, note) {
+			text += "\n  " + note
+		}
+	}
+	return text
+}
+
+func (c *Client) send(ctx context.Context, method, path string, body any) (int, []byte, error) {
+	var content []byte
+	if body != nil {
+		var err error
+		if content, err = json.Marshal(body); err != nil {
+			return 0, nil, err
+		}
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.url+path, bytes.NewReader(content))
+	if err != nil {
+		return 0, nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+c.token)
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	return response.StatusCode, answer, err
+}
+
+// do sends a request and reads the data of its answer.
+func do[T any](ctx context.Context, c *Client, method, path string, body any) (T, error) {
+	var data T
+	status, answer, err := c.send(ctx, method, path, body)
+	if err != nil {
+		return data, err
+	}
+	if status != http.StatusOK {
+		return data, c.refused(status, answer)
+	}
+	if err := json.Unmarshal(answer, &struct {
+		Data *T `json:"data"`
+	}{&data}); err != nil {
+		return data, fmt.Errorf("read the console's answer: %w", err)
+	}
+	return data, nil
+}
+
+func get[T any](ctx context.Context, c *Client, path string) (T, error) {
+	return do[T](ctx, c, http.MethodGet, path, nil)
+}
+
+func post[T any](ctx context.Context, c *Client, path string, body any) (T, error) {
+	return do[T](ctx, c, http.MethodPost, path, body)
+}
+
+func (c *Client) refused(status int, answer []byte) error {
+	failure := &Failure{Status: status}
+	if err := json.Unmarshal(answer, &failure.Envelope); err != nil {
+		failure.Envelope = fault.Envelope{} // not the console's own words
+	}
+	return failure
+}
+
+func merchantPath(id string, rest ...string) string {
+	path := "/admin/merchants/" + url.PathEscape(id)
+	for _, part := range rest {
+		path += "/" + url.PathEscape(part)
+	}
+	return path
+}
+
+// params is a query of names and values, without those whose value is empty.
+func params(pairs ...string) string {
+	query := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] != "" {
+			query.Set(pairs[i], pairs[i+1])
+		}
+	}
+	if len(query) == 0 {
+		return ""
+	}
+	return "?" + query.Encode()
+}
+
+func timeText(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.Format(time.RFC3339Nano)
+}
+
+func number(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
+}

@@ -1,0 +1,75 @@
+package adminapi
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// Plugin is the condition of one plugin's process.
+type Plugin struct {
+	Provider       string     `json:"provider"`
+	Version        string     `json:"version"`
+	SHA256         string     `json:"sha256"`
+	ManifestDigest string     `json:"manifest_digest"`
+	Owner          string     `json:"owner"` // whose account is used: merchant or platform
+	Running        bool       `json:"running"`
+	PID            int        `json:"pid,omitempty"`
+	Since          *time.Time `json:"since,omitempty"`
+	Restarts       int        `json:"restarts"`
+	LastFault      string     `json:"last_fault,omitempty"`
+	InFlight       int        `json:"in_flight"`
+	MaxInFlight    int        `json:"max_in_flight"`
+	Breakers       []Breaker  `json:"breakers"`
+}
+
+// Breaker is the state of a mode's circuit breakers: closed, half-open or open.
+type Breaker struct {
+	Mode    string `json:"mode"`
+	Calls   string `json:"calls"`
+	Lookups string `json:"lookups"`
+}
+
+// Readiness is whether the gateway can serve, with each check.
+type Readiness struct {
+	Ready  bool    `json:"ready"`
+	Checks []Check `json:"checks"`
+}
+
+// Check is one condition of readiness.
+type Check struct {
+	Name   string `json:"name"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// Ready returns nil when the gateway can serve, and else an error that names the
+// failing checks.
+func (c *Client) Ready(ctx context.Context) error {
+	status, body, err := c.send(ctx, http.MethodGet, "/readyz", nil)
+	if err != nil {
+		return err
+	}
+	var r Readiness
+	if err := json.Unmarshal(body, &r); err != nil || len(r.Checks) == 0 {
+		return c.refused(status, body)
+	}
+	if status == http.StatusOK && r.Ready {
+		return nil
+	}
+	var failing []string
+	for _, check := range r.Checks {
+		if !check.OK {
+			failing = append(failing, check.Name+" "+check.Detail)
+		}
+	}
+	return fmt.Errorf("the gateway is not ready: %s", strings.Join(failing, ", "))
+}
+
+// Plugins lists the plugins with their condition.
+func (c *Client) Plugins(ctx context.Context) ([]Plugin, error) {
+	return get[[]Plugin](ctx, c, "/admin/plugins")
+}

@@ -1,0 +1,92 @@
+package adminapi
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Limit is a limit of a merchant's own, of a rate or of a quota. It goes before the
+// tier's; a field that is not set is the tier's.
+type Limit struct {
+	Name          string     `json:"name"`
+	RatePerSecond float64    `json:"rate_per_second,omitempty"`
+	Burst         int64      `json:"burst,omitempty"`
+	Limit         *int64     `json:"limit,omitempty"` // of a quota: calls in a month
+	Reason        string     `json:"reason"`
+	SetBy         string     `json:"set_by"`
+	SetAt         time.Time  `json:"set_at"`
+	ExpiresAt     *time.Time `json:"expires_at,omitempty"`
+	InForce       bool       `json:"in_force"`
+}
+
+// LimitChange gives a merchant limits of its own. Each replaces the one of the
+// same name.
+type LimitChange struct {
+	Limits []NewLimit `json:"limits"`        // 1 to 20
+	For    string     `json:"for,omitempty"` // a Go duration such as "2h"; for ever unless given
+	Reason string     `json:"reason"`        // 1 to 500 characters
+}
+
+// NewLimit is one limit: a rate, a burst or both, or the size of a quota.
+type NewLimit struct {
+	Name          string  `json:"name"`
+	RatePerSecond float64 `json:"rate_per_second,omitempty"`
+	Burst         int64   `json:"burst,omitempty"`
+	Limit         *int64  `json:"limit,omitempty"`
+}
+
+// String is the limit for the audit.
+func (l NewLimit) String() string {
+	words := []string{l.Name}
+	if l.RatePerSecond != 0 {
+		words = append(words, fmt.Sprintf("%g/s", l.RatePerSecond))
+	}
+	if l.Burst != 0 {
+		words = append(words, fmt.Sprintf("burst %d", l.Burst))
+	}
+	if l.Limit != nil {
+		words = append(words, fmt.Sprintf("quota %d", *l.Limit))
+	}
+	return strings.Join(words, " ")
+}
+
+// Quotas is how much of its quotas a merchant has used in the present month.
+type Quotas struct {
+	MerchantID string    `json:"merchant_id"`
+	Mode       string    `json:"mode"`
+	Period     string    `json:"period"`    // such as 2026-11
+	ResetsAt   time.Time `json:"resets_at"` // in the merchant's zone
+	Quotas     []Quota   `json:"quotas"`
+}
+
+// Quota is one quota of the policy in force. One that the policy has no longer is
+// shown without a limit.
+type Quota struct {
+	Quota      string   `json:"quota"`
+	Limit      *int64   `json:"limit,omitempty"`
+	Used       int64    `json:"used"`
+	Remaining  *int64   `json:"remaining,omitempty"`
+	Operations []string `json:"operations,omitempty"` // paths that it counts
+}
+
+// Limits lists a merchant's own limits, the expired ones too.
+func (c *Client) Limits(ctx context.Context, merchantID string) ([]Limit, error) {
+	return get[[]Limit](ctx, c, merchantPath(merchantID, "limits"))
+}
+
+// SetLimits gives a merchant limits of its own and returns all that it then has.
+func (c *Client) SetLimits(ctx context.Context, merchantID string, change LimitChange) ([]Limit, error) {
+	return post[[]Limit](ctx, c, merchantPath(merchantID, "limits"), change)
+}
+
+// RemoveLimit removes one of a merchant's own limits and returns the others.
+func (c *Client) RemoveLimit(ctx context.Context, merchantID, name, reason string) ([]Limit, error) {
+	return post[[]Limit](ctx, c, merchantPath(merchantID, "limits", name, "remove"), Reason{Reason: reason})
+}
+
+// Quotas shows how much of its quotas a merchant has used in a mode.
+func (c *Client) Quotas(ctx context.Context, merchantID, mode string) (Quotas, error) {
+	return get[Quotas](ctx, c, merchantPath(merchantID, "quotas")+params("mode", mode))
+}

@@ -1,0 +1,208 @@
+package callback
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/queue"
+)
+
+// Queue reads the callbacks that are due and records each attempt. An attempt that
+// is not recorded is made again, under the same event id.
+type Queue interface {
+	DueCallbacks(ctx context.Context, due movement.DueCallbacks) ([]movement.Callback, error)
+	// RecordAttempt is false where another replica has recorded one first.
+	RecordAttempt(ctx context.Context, attempt movement.CallbackAttempt) (bool, error)
+	PostponeCallbacks(ctx context.Context, now time.Time, postponed []movement.Postponed) error
+}
+
+// Dependencies is what a dispatcher works with.
+type Dependencies struct {
+	Queue  Queue
+	Leases *queue.Leases
+	// Send makes one attempt, as [Sender.Send] does.
+	Send func(ctx context.Context, m Message, s Secrets) Attempt
+	// Secrets finds what a merchant's callbacks are signed with.
+	Secrets func(ctx context.Context, owner movement.Owner) (Secrets, error)
+	// Observe sees each attempt, from many goroutines at once.
+	Observe func(Attempt)
+	Log     *slog.Logger
+}
+
+// Dispatcher delivers the callbacks of the buckets that its replica holds. Each
+// endpoint has a lane of its own, so that one that is slow or dead delays nobody
+// else.
+type Dispatcher struct {
+	*queue.Runner[movement.Callback]
+
+	Dependencies
+	lanes      *lanes
+	exclusions exclusions
+	sends      sync.WaitGroup
+}
+
+const (
+	dispatchEvery = 250 * time.Millisecond
+	dispatchPage  = 256
+	// postponeFrom is from where on waiting for a lane is written down; shorter
+	// waits leave the callback due.
+	postponeFrom = 2 * time.Second
+	// unsignedWait is when a callback that can't be signed is tried again.
+	unsignedWait = 30 * time.Second
+	// unwrittenWait is how long a callback is left alone when what became of it
+	// can't be written: a database that is only read must not make us send without
+	// end.
+	unwrittenWait = 5 * time.Second
+	// writeWithin bounds each write of what became of a callback.
+	writeWithin = 5 * time.Second
+)
+
+// NewDispatcher makes a dispatcher.
+func NewDispatcher(dependencies Dependencies) *Dispatcher {
+	d := &Dispatcher{Dependencies: dependencies, lanes: newLanes(laneLimits{}), exclusions: newExclusions()}
+	// A bucket that another replica shall have waits for what is under way of it.
+	d.Leases.KeepWhile(d.exclusions.uses)
+	d.Runner = queue.NewRunner(queue.Work[movement.Callback]{
+		Name: "dispatcher", Every: dispatchEvery, Page: dispatchPage, Eager: true,
+		Due: d.due, Handle: d.dispatch, Drain: d.sends.Wait,
+	}, d.Leases, d.Log)
+	return d
+}
+
+// due leaves out what is under way when the read begins. Otherwise it would fill
+// the page, or be read as due and sent again just when it has ended.
+func (d *Dispatcher) due(ctx context.Context, b queue.Batch) ([]movement.Callback, error) {
+	return d.Queue.DueCallbacks(ctx, movement.DueCallbacks{
+		Buckets: b.Buckets, Held: d.exclusions.held(b.Now), UnderWay: d.exclusions.underWay(), Since: b.Since, Now: b.Now, Most: b.Most,
+	})
+}
+
+// dispatch starts what can be sent now and postpones what has to wait long.
+func (d *Dispatcher) dispatch(ctx context.Context, page []movement.Callback) error {
+	now := time.Now()
+	var postponed []movement.Postponed
+	for _, c := range page {
+		if retryAt, ok := d.start(ctx, c, now); !ok && retryAt.Sub(now) >= postponeFrom {
+			postponed = append(postponed, movement.Postponed{CallbackKey: c.CallbackKey, Until: retryAt})
+		}
+	}
+	if len(postponed) > 0 {
+		d.Warn(ctx, "postpone callbacks", d.postpone(ctx, now, postponed...))
+	}
+	return nil // what can't be written rests by itself
+}
+
+func (d *Dispatcher) postpone(ctx context.Context, now time.Time, postponed ...movement.Postponed) error {
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	return d.Queue.PostponeCallbacks(ctx, now, postponed)
+}
+
+// start begins to send a callback, or finds that its endpoint can't take it now,
+// and until when.
+func (d *Dispatcher) start(ctx context.Context, c movement.Callback, now time.Time) (time.Time, bool) {
+	lane := laneKey{merchant: c.MerchantKey(), receiver: receiverOf(c.URL)}
+	release, ok, retryAt := d.lanes.admit(lane, now)
+	if !ok {
+		d.exclusions.hold(c, now, retryAt)
+		return retryAt, false
+	}
+	d.exclusions.begin(c)
+	d.sends.Go(func() {
+		outcome, written := d.deliver(ctx, c)
+		release(outcome, time.Now())
+		if !written {
+			d.rest(ctx, c, outcome)
+		}
+		if d.exclusions.end(c) {
+			d.Wake() // its lane has room again
+		}
+	})
+	return time.Time{}, true
+}
+
+// rest keeps a callback from being sent again at once, and again, when nothing
+// could be written of an attempt.
+func (d *Dispatcher) rest(ctx context.Context, c movement.Callback, outcome Outcome) {
+	if ctx.Err() != nil {
+		return
+	}
+	if outcome == Aborted {
+		now := time.Now()
+		err := d.postpone(ctx, now, movement.Postponed{CallbackKey: c.CallbackKey, Until: now.Add(unsignedWait)})
+		if err == nil {
+			return
+		}
+		d.Warn(ctx, "postpone a callback", err)
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(unwrittenWait):
+	}
+}
+
+// deliver makes one attempt and records it, and tells whether it could. What is
+// not recorded is tried again.
+func (d *Dispatcher) deliver(ctx context.Context, c movement.Callback) (Outcome, bool) {
+	secrets, err := d.Secrets(ctx, c.Owner)
+	if err != nil {
+		d.Warn(ctx, "open callback secrets", err)
+		return Aborted, false
+	}
+	try := d.Send(ctx, Message{ID: c.EventID.String(), Sequence: c.Sequence, URL: c.URL, Body: c.Body}, secrets)
+	d.Observe(try)
+	if try.Outcome == Aborted {
+		if ctx.Err() == nil {
+			d.Log.WarnContext(ctx, "dispatcher: a callback can't be signed", "event", c.EventID.String(), "error", try.Error)
+		}
+		return try.Outcome, false
+	}
+	return try.Outcome, d.record(ctx, c, try)
+}
+
+// record is not ended with the gateway: the receiver has the callback, and what
+// became of it is kept.
+func (d *Dispatcher) record(ctx context.Context, c movement.Callback, try Attempt) bool {
+	attempt := movement.CallbackAttempt{
+		Callback: c, At: try.At, Took: try.Duration, Outcome: string(try.Outcome),
+		Status: try.Status, Fault: try.Error, Answer: try.Answer,
+	}
+	attempt.Then, attempt.DueAt = follow(c, try)
+	writing, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeWithin)
+	defer cancel()
+	ours, err := d.Queue.RecordAttempt(writing, attempt)
+	d.Warn(ctx, "record an attempt", err)
+	if err == nil && !ours {
+		d.Log.InfoContext(ctx, "another replica has sent the same event", "event", c.EventID.String())
+	}
+	return err == nil
+}
+
+// moneyDays is for how many days a callback about money is tried daily, after the
+// first day.
+const moneyDays = 30
+
+// follow is what an attempt leads to: an end, or another attempt. What is about a
+// movement is about money, and tried for thirty days; the rest is a test.
+func follow(c movement.Callback, try Attempt) (movement.CallbackState, time.Time) {
+	switch try.Outcome {
+	case Delivered:
+		return movement.CallbackDelivered, time.Time{}
+	case Gone:
+		return movement.CallbackGone, time.Time{}
+	case Failed, Refused, Aborted:
+	}
+	schedule := queue.Schedule{Days: moneyDays}
+	if c.MovementID == (movement.ID{}) {
+		schedule.Days = 0
+	}
+	next, again := schedule.Next(c.Attempts+1, try.At.Add(try.Duration), rand.Int64N)
+	if !again {
+		return movement.CallbackDead, time.Time{}
+	}
+	return movement.CallbackWaiting, next
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+	"iter"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+)
+
+type ledgerBalance struct {
+	Merchant string    `arg:"" optional:"" default:"platform" help:"The merchant's id, or platform (${default})."`
+	Mode     string    `enum:"live,test" default:"live" help:"live or test (${default})."`
+	At       time.Time `placeholder:"TIME" help:"At this time, such as 2026-01-02T03:04:05Z; now unless given."`
+	CSV      bool      `name:"csv" help:"Print CSV instead of text."`
+}
+
+// Run prints a row for each account.
+func (c *ledgerBalance) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if err := p.oneForm(c.CSV); err != nil {
+		return err
+	}
+	balance, err := admin.Balance(ctx, c.Merchant, c.Mode, c.At)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"ACCOUNT", "PROVIDER", "AMOUNT"}}
+	table := [][]string{{"merchant_id", "mode", "at", "account", "provider", "amount"}}
+	for _, a := range balance.Accounts {
+		rows = append(rows, []string{a.Account, dash(a.Provider), a.Amount.String()})
+		table = append(table, []string{
+			inert(balance.MerchantID), balance.Mode, exactTime(balance.At), a.Account, inert(a.Provider), a.Amount.String(),
+		})
+	}
+	if c.CSV {
+		return csv.NewWriter(p.out).WriteAll(table)
+	}
+	return p.show(balance, rows...)
+}
+
+type ledgerStatement struct {
+	Merchant string    `arg:"" help:"The merchant's id."`
+	Mode     string    `enum:"live,test" default:"live" help:"live or test (${default})."`
+	From     time.Time `placeholder:"TIME" help:"Only from this time on, such as 2026-01-02T03:04:05Z."`
+	To       time.Time `placeholder:"TIME" help:"Only before this time."`
+	CSV      bool      `name:"csv" help:"Print CSV instead of text."`
+}
+
+// Run prints the statement, however many pages it fills.
+func (c *ledgerStatement) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if err := p.oneForm(c.CSV); err != nil {
+		return err
+	}
+	entries := accountStatement(ctx, admin, c.Merchant, adminapi.AccountStatementFilter{Mode: c.Mode, From: c.From, To: c.To, Limit: adminapi.MostListed})
+	if c.CSV {
+		return writeStatement(p.out, entries)
+	}
+	all := []adminapi.AccountEntry{}
+	rows := [][]string{{"AT", "KIND", "REFERENCE", "PROVIDER", "AVAILABLE", "HELD", "BALANCE", "HELD BALANCE"}}
+	for e, err := range entries {
+		if err != nil {
+			return err
+		}
+		all = append(all, e)
+		rows = append(rows, []string{
+			timeText(&e.At), e.Kind, strconv.Quote(e.Reference), dash(e.Provider), e.Available.String(), e.Held.String(),
+			e.BalanceAvailable.String(), e.BalanceHeld.String(),
+		})
+	}
+	return p.show(all, rows...)
+}
+
+// accountStatement reads all pages of an account statement, each when it is needed.
+func accountStatement(ctx context.Context, admin *adminapi.Client, merchant string, f adminapi.AccountStatementFilter) iter.Seq2[adminapi.AccountEntry, error] {
+	return func(yield func(adminapi.AccountEntry, error) bool) {
+		for {
+			page, err := admin.AccountStatement(ctx, merchant, f)
+			if err != nil {
+				yield(adminapi.AccountEntry{}, err)
+				return
+			}
+			for _, e := range page.Entries {
+				if !yield(e, nil) {
+					return
+				}
+			}
+			if f.After = page.Next; f.After == "" {
+				return
+			}
+		}
+	}
+}
+
+// writeStatement writes rows as they come, because a statement may be larger than
+// this machine's memory.
+func writeStatement(to io.Writer, entries iter.Seq2[adminapi.AccountEntry, error]) error {
+	w := csv.NewWriter(to)
+	if err := w.Write([]string{
+		"at", "kind", "reference", "subject", "attempt", "provider", "available", "held", "balance_available", "balance_held",
+	}); err != nil {
+		return err
+	}
+	for e, err := range entries {
+		if err != nil {
+			w.Flush()
+			return err
+		}
+		if err := w.Write([]string{
+			exactTime(e.At), e.Kind, inert(e.Reference), e.Subject, strconv.Itoa(e.Attempt), inert(e.Provider),
+			e.Available.String(), e.Held.String(), e.BalanceAvailable.String(), e.BalanceHeld.String(),
+		}); err != nil {
+			return err
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// inert is a text that a spreadsheet takes for text: what begins like a formula
+// gets a quote before it. Merchants choose references.
+func inert(text string) string {
+	if text != "" && strings.ContainsRune("=+-@\t\r\n", rune(text[0])) {
+		return "'" + text
+	}
+	return text
+}
+
+// exactTime is a time with what the ledger keeps of it.
+func exactTime(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000000Z") }
+
+// oneForm refuses two forms of output at once.
+func (p *program) oneForm(csv bool) error {
+	if csv && p.json {
+		return usage(errors.New("give either --json or --csv"))
+	}
+	return nil
+}

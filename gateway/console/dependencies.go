@@ -1,0 +1,169 @@
+package console
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/override"
+	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// Merchants keeps merchants' records and their audit. Reads are the store's own,
+// not a cache's: an operator sees the present record. Each change is committed
+// with its audit entry; NoteAudit writes the entry of what changes no record,
+// before it is done.
+type Merchants interface {
+	AccountByID(ctx context.Context, id tenants.MerchantID) (*tenants.Account, error)
+	Merchants(ctx context.Context, after tenants.MerchantID, most int) ([]tenants.Merchant, error)
+	CreateMerchant(ctx context.Context, audit store.Audit, m tenants.Merchant, keys []tenants.Key, secrets []tenants.CallbackSecret) error
+	SetStatus(ctx context.Context, audit store.Audit, id tenants.MerchantID, status tenants.Status) error
+	SetTier(ctx context.Context, audit store.Audit, id tenants.MerchantID, tier tenants.Tier) error
+	SetLimits(ctx context.Context, audit store.Audit, id tenants.MerchantID, limits []tenants.Limit) error
+	RemoveLimit(ctx context.Context, audit store.Audit, id tenants.MerchantID, name string) error
+	AuditOf(ctx context.Context, id tenants.MerchantID, most int) ([]store.Audit, error)
+	NoteAudit(ctx context.Context, audit store.Audit, id tenants.MerchantID) error
+}
+
+// Secrets keeps keys, connections and callback secrets. Each change is committed
+// with its audit entry. A connection that exists keeps its notification route; the
+// one returned is what is stored. SetCallbackSecret is refused (store.ErrConflict)
+// where the account has another version than the one given, and Reseal stores
+// nothing that somebody else has replaced meanwhile.
+type Secrets interface {
+	AddKey(ctx context.Context, audit store.Audit, key tenants.Key) error
+	EndKey(ctx context.Context, audit store.Audit, key tenants.Key) error
+	ReplaceKey(ctx context.Context, audit store.Audit, next, retiring tenants.Key) error
+	PutConnection(ctx context.Context, audit store.Audit, c tenants.Connection) (tenants.Connection, error)
+	SetCallbackSecret(ctx context.Context, audit store.Audit, secret tenants.CallbackSecret, version int64) error
+	SealedAfter(ctx context.Context, after tenants.MerchantID, most int) ([]store.Sealed, error)
+	Reseal(ctx context.Context, audit store.Audit, was, becomes store.Sealed) (int64, error)
+}
+
+// Movements reads movements and what is kept of them, and finds them by the names
+// that others have given them: merchants over all merchants; requests, decisions
+// and providers in a span of time. The newest come first.
+type Movements interface {
+	MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error)
+	MovementsByReference(ctx context.Context, reference string, most int) ([]movement.Movement, error)
+	MovementsByOthersID(ctx context.Context, id string, since, before time.Time, most int) ([]movement.Movement, error)
+	History(ctx context.Context, id movement.ID) ([]movement.HistoryEntry, error)
+	NotesOf(ctx context.Context, id movement.ID) ([]movement.Note, error)
+	OverridesOf(ctx context.Context, id movement.ID) ([]movement.Override, error)
+	PostingsOf(ctx context.Context, owner movement.Owner, id movement.ID) ([]ledger.Transaction, error)
+	CallbacksOfMovement(ctx context.Context, owner movement.Owner, id movement.ID, history []movement.HistoryEntry) ([]movement.Callback, error)
+}
+
+// Exceptions is the list of exceptions. ExceptionsOf reads the resolved ones, too;
+// CountExceptions counts the open ones by reason.
+type Exceptions interface {
+	ExceptionsOf(ctx context.Context, owner movement.Owner, subject string) ([]movement.Exception, error)
+	OpenExceptions(ctx context.Context, most int) ([]movement.Exception, error)
+	ResolveException(ctx context.Context, now time.Time, e movement.Exception, operator, resolution string) error
+	CountExceptions(ctx context.Context) (map[string]int64, error)
+}
+
+// Callbacks reads callbacks with their attempts, adds them and makes them due; the
+// dispatcher then finds them by itself.
+type Callbacks interface {
+	Callback(ctx context.Context, key movement.CallbackKey) (movement.Callback, error)
+	Callbacks(ctx context.Context, r movement.CallbackRange) ([]movement.Callback, error)
+	Attempts(ctx context.Context, key movement.CallbackKey) ([]movement.CallbackAttempt, error)
+	AddCallback(ctx context.Context, now time.Time, owner movement.Owner, e movement.CallbackEvent) error
+	Resend(ctx context.Context, now time.Time, key movement.CallbackKey) (bool, error)
+	PostponeCallback(ctx context.Context, key movement.CallbackKey, until time.Time) error
+}
+
+// Ledger credits and debits balances by hand, reads and checks them. Each change is
+// committed with its audit entry; its errors are store.ErrAdjusted,
+// store.ErrSameOperator, movement.ErrInsufficient and store.ErrNotFound.
+type Ledger interface {
+	Adjust(ctx context.Context, audit store.Audit, a store.Adjustment, limit money.Amount) (store.Adjustment, error)
+	DecideAdjustment(ctx context.Context, audit store.Audit, owner movement.Owner, reference string, approve bool) (store.Adjustment, error)
+	Adjustments(ctx context.Context, state store.AdjustmentState, most int) ([]store.Adjustment, error)
+	Balance(ctx context.Context, owner movement.Owner) (ledger.Balance, error)
+	BalanceAt(ctx context.Context, owner movement.Owner, at time.Time) (ledger.Balance, error)
+	PlatformAt(ctx context.Context, mode string, at time.Time) ([]store.PlatformBalance, error)
+	AccountStatement(ctx context.Context, owner movement.Owner, from, to time.Time, after *store.Entry, most int) ([]store.Entry, error)
+	CheckLedger(ctx context.Context) (store.LedgerReport, error)
+}
+
+// Statements reads which merchant an account belongs to, nobody's
+// (store.ErrNotFound) until its first collection, and the statement lines that wait
+// for an operator, the newest first.
+type Statements interface {
+	Statement(ctx context.Context, account movement.AccountID) (movement.Statement, error)
+	ListLines(ctx context.Context, merchant string, most int) ([]movement.ListedLine, error)
+}
+
+// Clock is this replica's, compared with the database's. Its fault is shown to
+// operators; there is none while nothing is known.
+type Clock interface {
+	Skew() (ahead time.Duration, known bool)
+	Fault() error
+}
+
+// Directory learns of changes here at once; other replicas learn by themselves.
+type Directory interface {
+	Invalidate(id tenants.MerchantID)
+	Fresh(now time.Time) bool
+}
+
+// Vault seals what must not be readable in the database, knows the keys in force,
+// and seals with the primary key what another has sealed.
+type Vault interface {
+	SealCredentials(m tenants.MerchantID, mode tenants.Mode, p tenants.Provider, credentials []byte) ([]byte, error)
+	OpenCredentials(c tenants.Connection) ([]byte, error)
+	SealCallbackSecret(m tenants.MerchantID, mode tenants.Mode, s tenants.Secret) (tenants.CallbackSecret, error)
+	Keys() []tenants.SealingKey
+	ResealConnection(c tenants.Connection) (tenants.Connection, bool, error)
+	ResealCallbackSecret(s tenants.CallbackSecret) (tenants.CallbackSecret, bool, error)
+}
+
+// Plugins are the providers' processes. Verify asks a provider whether it takes an
+// account's credentials before they are stored: Done says yes, Refused or blame for
+// the account no, anything else that it could not be asked. Only providers whose
+// manifest says that they verify are asked.
+type Plugins interface {
+	Status() []host.Status
+	Manifests() []*manifest.Manifest
+	Verify(ctx context.Context, provider string, c sdk.Connection, timeout time.Duration) sdk.Result
+}
+
+// Dependencies is everything that the console reads and changes.
+type Dependencies struct {
+	Merchants  Merchants
+	Secrets    Secrets
+	Movements  Movements
+	Exceptions Exceptions
+	Callbacks  Callbacks
+	Ledger     Ledger
+	Statements Statements
+
+	// Override takes an operator's decision on a movement whose outcome nobody knows,
+	// with an audit entry. Assign gives a statement line to a collection. The errors
+	// of both are *fault.Error.
+	Override func(ctx context.Context, d override.Request) (override.Result, error)
+	Assign   func(ctx context.Context, a reconcile.Assignment) (movement.Movement, error)
+
+	Usage  func(ctx context.Context, owner movement.Owner, period string) ([]store.Used, error) // of quotas
+	Ping   func(ctx context.Context) error                                                      // asks the database
+	Policy func() *policy.Set                                                                   // in force
+
+	Clock     Clock
+	Directory Directory
+	Vault     Vault
+	Plugins   Plugins
+	Metrics   *Metrics
+	Now       func() time.Time
+	Log       *slog.Logger
+}

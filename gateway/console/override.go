@@ -1,0 +1,43 @@
+package console
+
+import (
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/override"
+)
+
+// overrideMovement takes only our own names of a movement, so that there is no doubt
+// about which one is ended.
+func (c *Console) overrideMovement(x *call, wanted adminapi.NewOverride) (any, error) {
+	id, attempt, ok := ourName(x.request.PathValue("movement"))
+	outcome := movement.OverrideOutcome(wanted.As)
+	switch {
+	case !ok:
+		return nil, fault.New(fault.NotFound, "There is no such movement: override names one by its id, refId, txId or upstream reference.")
+	case outcome != movement.OverrideSucceeded && outcome != movement.OverrideFailed:
+		return nil, fault.Invalid("as", "must be success or failed")
+	case !plain(wanted.Reason, 1, maxReason):
+		return nil, fault.Invalid("reason", "must have 1 to 500 characters, without control characters")
+	}
+	overridden, err := c.deps.Override(x.request.Context(), override.Request{
+		Movement: id, Attempt: attempt, Operator: x.operator, Outcome: outcome, Reason: wanted.Reason, Alone: wanted.Alone,
+	})
+	if err != nil {
+		return nil, err
+	}
+	m := overridden.Movement
+	return adminapi.Overridden{
+		ID: m.ID.String(), MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: shownReference(m.Reference),
+		State: string(m.State), Waiting: !overridden.Override.Made(), Override: overrideDocument(overridden.Override),
+	}, nil
+}
+
+// ourName reads a name of ours of a movement: its id in either form, or that
+// under which its provider is asked, which names an attempt of it, too.
+func ourName(text string) (id movement.ID, attempt int, ok bool) {
+	if id, err := movement.ParseID(text); err == nil {
+		return id, 0, true
+	}
+	return movement.ParseUpstreamReference(text)
+}

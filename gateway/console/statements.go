@@ -1,0 +1,57 @@
+package console
+
+import (
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
+)
+
+func (c *Console) listStatementLines(x *call) (any, error) {
+	most, err := pageSize(x.request.URL.Query().Get("limit"))
+	if err != nil {
+		return nil, err
+	}
+	account, err := c.account(x)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := c.deps.Statements.ListLines(x.request.Context(), string(account.ID()), most)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]adminapi.StatementLine, len(lines))
+	for i, l := range lines {
+		list[i] = adminapi.StatementLine{
+			Mode: l.Owner.Mode, Provider: l.Provider, Payment: l.Payment, State: string(l.State), Amount: adminapi.Rupiah(l.Amount),
+			Currency: l.Currency, At: l.At, Row: l.ID, Data: l.Data,
+		}
+	}
+	return list, nil
+}
+
+// assignStatementLine takes the account from the movement: a line of another account
+// can't pay it.
+func (c *Console) assignStatementLine(x *call, wanted adminapi.NewAssignment) (any, error) {
+	if !plain(wanted.Reason, 1, maxReason) {
+		return nil, fault.Invalid("reason", "must say in 1 to 500 characters, without control characters, why")
+	}
+	if !plain(wanted.Payment, 1, maxReason) {
+		return nil, fault.Invalid("payment", "is required")
+	}
+	m, err := c.movementNamed(x, x.request.PathValue("movement"))
+	if err != nil {
+		return nil, err
+	}
+	if err := c.note(x, "statement.assign", m.Owner, "payment "+wanted.Payment+" to movement "+m.ID.String()+": "+wanted.Reason); err != nil {
+		return nil, err
+	}
+	assigned, err := c.deps.Assign(x.request.Context(), reconcile.Assignment{
+		Account: movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), Payment: wanted.Payment, Movement: m.ID,
+		Operator: x.operator, Reason: wanted.Reason,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return adminapi.Assigned{Movement: m.ID.String(), Payment: wanted.Payment, State: string(assigned.State)}, nil
+}

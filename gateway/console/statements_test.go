@@ -1,0 +1,130 @@
+package console_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// collects makes a merchant's first collection on an account.
+func (w *world) collects(merchant, account string, now time.Time) movement.Movement {
+	w.Helper()
+	m, ours, err := w.store.Reserve(w.Context(), movement.Movement{
+		Key: movement.Key{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}, Kind: manifest.Collection, Reference: "INV/1"},
+		ID:  movement.NewID(), Operation: "/wallet2/create", Provider: "wallet2", Amount: 10_000, Request: json.RawMessage(`{}`),
+		ConnectionAccount: account, CreatedAt: now, SendBy: now, ExpiresAt: now.Add(time.Hour),
+		Collected: movement.Collected{Reserved: movement.ReservedAmount{Account: movement.NewAccountID("wallet2", "live", account), FreeAt: now.Add(2 * time.Hour)}},
+	})
+	if err != nil || !ours {
+		w.Fatal(ours, err)
+	}
+	return m
+}
+
+// TestAnAccountIsOneMerchants: whoever sells on it first keeps it, and nobody else
+// can connect it.
+func TestAnAccountIsOneMerchants(t *testing.T) {
+	t.Parallel()
+	wallet, err := manifest.Parse([]byte(strings.Replace(strings.Replace(bank, `"bank"`, `"wallet2"`, 1), `"notifications": true`,
+		`"notifications": true, "statements": true, "reports_late": "2h", "account": "/api_key"`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
+		plugins := newPlugins(t)
+		plugins.others = append(plugins.others, wallet)
+		d.Plugins = plugins
+	})
+	owner, other := w.merchant().MerchantID, w.merchant().MerchantID
+	set := func(merchant, mode, key string) error {
+		_, err := w.SetConnection(t.Context(), merchant, "wallet2", adminapi.ConnectionSpec{Mode: mode, Credentials: []byte(`{"api_key":"` + key + `"}`)})
+		return err
+	}
+	for _, merchant := range []string{owner, other} { // it is nobody's yet
+		if err := set(merchant, "live", "k-10200"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.collects(owner, "k-10200", time.Now().UTC())
+	if err := set(other, "live", "k-other"); err != nil {
+		t.Error(err)
+	}
+	if failure := w.refused(set(other, "live", "k-10200"), http.StatusBadRequest, "credentials.api_key"); !strings.Contains(failure.Errors[0].Message, owner) {
+		t.Errorf("refused with %+v", failure)
+	}
+	if c, ok := w.account(other).Connection(tenants.Live, "wallet2"); !ok || c.Version != 2 {
+		t.Errorf("stored %+v", c)
+	}
+	for merchant, mode := range map[string]string{owner: "live", other: "test"} {
+		if err := set(merchant, mode, "k-10200"); err != nil {
+			t.Errorf("%s in mode %s: %v", merchant, mode, err)
+		}
+	}
+}
+
+func TestStatementLinesAreListedAndAssigned(t *testing.T) {
+	t.Parallel()
+	var assignments []reconcile.Assignment
+	w := newWorld(t, func(_ *console.Config, deps *console.Dependencies) {
+		deps.Assign = func(_ context.Context, a reconcile.Assignment) (movement.Movement, error) {
+			assignments = append(assignments, a)
+			return movement.Movement{ID: a.Movement, State: movement.Succeeded}, nil
+		}
+	})
+	ctx, merchant, now := t.Context(), w.merchant().MerchantID, time.Now().UTC().Truncate(time.Second)
+	account := movement.NewAccountID("wallet2", "live", "ID10200")
+	m := w.collects(merchant, "ID10200", now)
+	statement, err := w.store.Statement(ctx, account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := movement.ImportedLine{Payment: "rrn-1", ID: "row-1", Amount: 10_000, Currency: "IDR", At: now, Paid: true}
+	if _, err := w.store.Import(ctx, now, statement, []movement.ImportedLine{row}, "1", now); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := w.StatementLines(ctx, merchant); err != nil || len(list) != 0 { // it is not matched yet
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, err := w.store.Match(ctx, now, statement, []movement.Match{{Payment: "rrn-1", State: movement.LineUnmatched}}); err != nil {
+		t.Fatal(err)
+	}
+	list, err := w.StatementLines(ctx, merchant)
+	want := adminapi.StatementLine{
+		Mode: "live", Provider: "wallet2", Payment: "rrn-1", State: "unmatched", Amount: 10_000, Currency: "IDR", At: now, Row: "row-1",
+	}
+	if err != nil || len(list) != 1 || list[0] != want {
+		t.Errorf("%+v, %v, want %+v", list, err, want)
+	}
+	for _, wrong := range []adminapi.NewAssignment{{Payment: "rrn-1"}, {Reason: "the payer called"}, {Payment: "rrn-1", Reason: "a\nb"}} {
+		if _, err := w.Assign(ctx, m.ID.String(), wrong); err == nil {
+			t.Errorf("%+v is taken", wrong)
+		}
+	}
+	for _, id := range []string{movement.NewID().String(), "x"} {
+		if _, err := w.Assign(ctx, id, adminapi.NewAssignment{Payment: "rrn-1", Reason: "why"}); err == nil {
+			t.Errorf("movement %s is found", id)
+		}
+	}
+	if len(assignments) != 0 {
+		t.Errorf("the engine was asked %+v", assignments)
+	}
+	made, err := w.Assign(ctx, "INV/1", adminapi.NewAssignment{Payment: "rrn-1", Reason: "the payer called"})
+	asked := reconcile.Assignment{Account: account, Payment: "rrn-1", Movement: m.ID, Operator: "ayu", Reason: "the payer called"}
+	if err != nil || made.State != string(movement.Succeeded) || len(assignments) != 1 || assignments[0] != asked {
+		t.Errorf("%+v, %v; the engine was asked %+v", made, err, assignments)
+	}
+	entries, err := w.Audit(ctx, merchant)
+	if err != nil || entries[0].Action != "statement.assign" || !strings.Contains(entries[0].Detail, "the payer called") {
+		t.Errorf("audit %+v, %v", entries, err)
+	}
+}

@@ -1,0 +1,99 @@
+package harness
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+)
+
+// Root is the module's directory, seen from a story's package.
+const Root = "../../.."
+
+// binVariable names the directory that make build filled. Without it the tests
+// bring bin up to date themselves.
+const binVariable = "GERBANG_TEST_BIN"
+
+// sideBySide is how many tests run at once on a small machine.
+const sideBySide = 6
+
+// Main is TestMain of a story. It stops the database server after the last test,
+// and runs more tests at once than the machine has cores, because these tests
+// wait far more than they compute.
+func Main(m *testing.M) {
+	flag.Parse()
+	if parallel := flag.Lookup("test.parallel"); parallel.Value.String() == parallel.DefValue && runtime.GOMAXPROCS(0) < sideBySide {
+		_ = parallel.Value.Set(strconv.Itoa(sideBySide))
+	}
+	os.Exit(dbtest.Run(m))
+}
+
+// Binary is the path of gerbang. Its plugins are in the directory plugins beside
+// it.
+func Binary(t testing.TB) string {
+	t.Helper()
+	dir, err := build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "gerbang")
+}
+
+// build makes the binaries in bin as make build does, once for each test process.
+// The first package of a run links them. The others wait for it, and then go
+// build finds them up to date and leaves them as they are.
+var build = sync.OnceValues(func() (_ string, err error) {
+	if dir := os.Getenv(binVariable); dir != "" {
+		return filepath.Abs(dir)
+	}
+	bin, err := filepath.Abs(filepath.Join(Root, "bin"))
+	if err != nil {
+		return "", err
+	}
+	unlock, err := lock(bin)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	plugins, err := filepath.Glob(filepath.Join(Root, "plugins", "*", "main.go"))
+	if err != nil || len(plugins) == 0 {
+		return "", fmt.Errorf("no plugins to build: %w", err)
+	}
+	arguments := []string{"build", "-trimpath", "-o", filepath.Join(bin, "plugins") + "/"}
+	for _, main := range plugins {
+		arguments = append(arguments, "./plugins/"+filepath.Base(filepath.Dir(main)))
+	}
+	for _, a := range [][]string{arguments, {"build", "-trimpath", "-o", filepath.Join(bin, "gerbang"), "./gateway/cmd/gerbang"}} {
+		command := exec.Command("go", a...)
+		command.Dir = Root
+		if out, err := command.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("go %s: %w\n%s", strings.Join(a, " "), err, out)
+		}
+	}
+	return bin, nil
+})
+
+// lock makes a directory and holds it against other test processes until unlock.
+func lock(dir string) (unlock func() error, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	file, err := os.Open(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file.Close, nil // which ends the lock
+}

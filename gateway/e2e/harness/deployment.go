@@ -1,0 +1,261 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"text/template"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+)
+
+// Deployment is what the replicas of one `gerbang serve` share: a directory
+// with their configurations and secrets, an approved plugin, the simulated
+// provider, and the balancer before them.
+type Deployment struct {
+	Dir        string
+	Approved   Approval
+	token      string // of the operator whose commands a replica takes
+	Peer       string // of another operator
+	SandboxURL string // URL of the simulator, in the form of gerbang dev's sandbox
+	front      *balancer
+	replicas   []*Program
+}
+
+// Approval is what `gerbang plugin digest` prints.
+type Approval struct {
+	Name           string `json:"name"`
+	Path           string `json:"path"`
+	SHA256         string `json:"sha256"`
+	ManifestDigest string `json:"manifest_digest"`
+}
+
+// NewDeployment makes, by the operator's own commands, all that a replica needs
+// beside a database to take payments.
+func NewDeployment(t *testing.T) *Deployment {
+	t.Helper()
+	return NewDeploymentOf(t, "payments")
+}
+
+// NewDeploymentOf is NewDeployment for a provider, whose simulator gets flags.
+func NewDeploymentOf(t testing.TB, provider string, flags ...string) *Deployment {
+	t.Helper()
+	d := &Deployment{Dir: t.TempDir(), token: strings.Repeat(uuid.NewString(), 2), Peer: strings.Repeat(uuid.NewString(), 2), front: newBalancer(t)}
+	d.write(t, "operator.token", d.token+"\n")
+	d.write(t, "peer.token", d.Peer+"\n")
+	nobody := &Program{}
+	if out, err := nobody.Run(t, "keyset", "create", filepath.Join(d.Dir, "keyset.json")); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	plugin := filepath.Join(filepath.Dir(Binary(t)), "plugins", provider)
+	out, err := nobody.Run(t, "--json", "plugin", "digest", plugin)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := json.Unmarshal([]byte(out), &d.Approved); err != nil {
+		t.Fatal(err)
+	}
+	d.SandboxURL = startSimulator(t, plugin, flags...)
+	return d
+}
+
+func (d *Deployment) write(t testing.TB, name, content string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(d.Dir, name), []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// serveConfig is a whole configuration with few connections, since many tests
+// share the database server.
+var serveConfig = template.Must(template.New("").Parse(`
+listen: 127.0.0.1:0
+console: 127.0.0.1:0
+public_url: {{.Public}}
+database_url_file: {{.Name}}.url
+database_connections: 8
+keyset_file: keyset.json
+operators: [{name: ops, token_file: operator.token}, {name: peer, token_file: peer.token}]
+plugins:
+  - name: {{.Plugin.Name}}
+    path: {{.Plugin.Path}}
+    sha256: "{{.Plugin.SHA256}}"
+    manifest_digest: "{{.Plugin.ManifestDigest}}"
+`))
+
+// Launch starts `gerbang serve` with a plugin and waits for nothing. More are lines
+// for the end of its configuration.
+func (d *Deployment) Launch(t testing.TB, databaseURL string, plugin Approval, more ...string) *Program {
+	t.Helper()
+	name := "replica-" + uuid.NewString()
+	var config bytes.Buffer
+	if err := serveConfig.Execute(&config, map[string]any{"Name": name, "Public": d.front.url, "Plugin": plugin}); err != nil {
+		t.Fatal(err)
+	}
+	d.write(t, name+".url", databaseURL+"\n")
+	d.write(t, name+".yaml", config.String()+strings.Join(more, "\n"))
+	p := &Program{Data: d.Dir, Document: Document{SandboxURL: d.SandboxURL, DatabaseURL: databaseURL, AdminToken: d.token}}
+	p.begin(t, "serve", "--config", filepath.Join(d.Dir, name+".yaml"))
+	return p
+}
+
+// Start starts a replica on each database URL, all at once, and waits until
+// they are ready.
+func (d *Deployment) Start(t testing.TB, databaseURLs ...string) []*Program {
+	t.Helper()
+	started := make([]*Program, len(databaseURLs))
+	for i, databaseURL := range databaseURLs {
+		started[i] = d.Launch(t, databaseURL, d.Approved)
+	}
+	d.Join(t, started...)
+	return started
+}
+
+// Join waits until replicas are ready and puts them behind the balancer.
+func (d *Deployment) Join(t testing.TB, started ...*Program) {
+	t.Helper()
+	for _, p := range started {
+		p.AwaitServing(t)
+		d.front.add(t, p)
+	}
+	d.replicas = append(d.replicas, started...)
+}
+
+// Notified is how many notifications a replica has accepted.
+func (d *Deployment) Notified(p *Program) int {
+	d.front.mu.Lock()
+	defer d.front.mu.Unlock()
+	return d.front.notified[p.APIURL]
+}
+
+// AwaitServing waits until a replica is ready.
+func (p *Program) AwaitServing(t testing.TB) {
+	t.Helper()
+	Await(t, ReadyWithin, "a replica that serves", func() bool {
+		if !p.Running() {
+			t.Fatalf("gerbang serve ended with code %d:\n%s", p.Code, p.Log.Tail(60))
+		}
+		return p.Serves() && p.Admin().Ready(t.Context()) == nil
+	})
+}
+
+// Serves reads where a replica listens from its log, since both ports are any.
+func (p *Program) Serves() bool {
+	for line := range strings.Lines(p.Log.String()) {
+		var entry struct{ Msg, Merchants, Console string }
+		if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "gateway is serving" {
+			p.APIURL, p.ConsoleURL = "http://"+entry.Merchants, "http://"+entry.Console
+			return true
+		}
+	}
+	return false
+}
+
+// NewShop makes a merchant as an operator does, by the commands, and connects
+// its live mode to the simulator.
+func (d *Deployment) NewShop(t testing.TB, p *Program, tier string) Shop {
+	t.Helper()
+	var made Merchant
+	p.MustRun(t, "", &made, "merchant", "create", "Toko Contoh", "--tier", tier)
+	for _, replica := range d.replicas {
+		replica.Merchants = append(replica.Merchants, made) // their logs are searched for the secrets
+	}
+	d.Connect(t, p, made.MerchantID)
+	return Shop{p, made.MerchantID, made.LiveKey}
+}
+
+// Connect gives somebody an account at the simulator, in live mode, and returns
+// its name there.
+func (d *Deployment) Connect(t testing.TB, p *Program, whose string) string {
+	t.Helper()
+	return d.ConnectThrough(t, p, whose, func(credentials json.RawMessage) json.RawMessage { return credentials })
+}
+
+// ConnectThrough is Connect with other credentials than the simulator gave.
+func (d *Deployment) ConnectThrough(t testing.TB, p *Program, whose string, change func(json.RawMessage) json.RawMessage) string {
+	t.Helper()
+	var opened struct {
+		Account       string          `json:"account"`
+		CallbackToken string          `json:"callback_token"`
+		Credentials   json.RawMessage `json:"credentials"`
+	}
+	if status := p.Sandbox(t, "/connect", Fields{"merchant": whose, "mode": "live"}, &opened); status != http.StatusOK {
+		t.Fatalf("connect: %d", status)
+	}
+	var connection adminapi.Connection
+	p.MustRun(t, string(change(opened.Credentials)), &connection,
+		"connection", "set", whose, d.Approved.Name, "--mode", "live", "--credentials-file", "-")
+	hook := Fields{
+		"account": opened.Account, "name": "Toko Contoh", "callback_url": connection.NotifyURL, "callback_token": opened.CallbackToken,
+	}
+	var told json.RawMessage
+	if status := p.Sandbox(t, "/hooks", hook, &told); status != http.StatusOK {
+		t.Fatalf("hooks: %d %s", status, told)
+	}
+	return opened.Account
+}
+
+// At is the shop as a customer of another replica.
+func (s Shop) At(p *Program) Shop {
+	s.Program = p
+	return s
+}
+
+// startSimulator runs the simulated provider and returns a URL like gerbang dev's
+// sandbox, which passes requests on to the simulator's control API.
+func startSimulator(t testing.TB, plugin string, flags ...string) string {
+	t.Helper()
+	dir, token, log := t.TempDir(), uuid.NewString(), &recording{}
+	ready := filepath.Join(dir, "ready.json")
+	arguments := []string{"sandbox", "--listen", "127.0.0.1:0", "--state", filepath.Join(dir, "state"), "--ready-file", ready}
+	command := exec.Command(plugin, append(arguments, flags...)...)
+	command.Env = []string{"GERBANG_SANDBOX_TOKEN=" + token, "GERBANG_HOST_PID=" + strconv.Itoa(os.Getpid())}
+	command.Stderr = log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM)
+		if err := command.Wait(); err != nil {
+			t.Errorf("the simulator: %v\n%s", err, log.Tail(20))
+		}
+	})
+	var told struct{ URL string }
+	Await(t, ReadyWithin, "the simulator", func() bool {
+		content, err := os.ReadFile(ready)
+		return err == nil && json.Unmarshal(content, &told) == nil
+	})
+	target, err := url.Parse(told.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	control := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(target)
+		r.Out.URL.Path = "/_sandbox" + r.In.URL.Path
+		r.Out.Header.Set("Authorization", "Bearer "+token)
+	}}
+	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/faults" { // there is one provider, so it knows no names
+			var order Fields
+			_ = json.NewDecoder(r.Body).Decode(&order)
+			body, _ := json.Marshal(order.With(Fields{"provider": nil}))
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		}
+		control.ServeHTTP(w, r)
+	}))
+	t.Cleanup(door.Close)
+	return door.URL
+}

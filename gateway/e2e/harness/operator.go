@@ -1,0 +1,164 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+)
+
+// QueryRow reads one value of the gateway's database.
+func (p *Program) QueryRow(t testing.TB, into any, sql string, arguments ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), p.DatabaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if err := conn.QueryRow(t.Context(), sql, arguments...).Scan(into); err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		t.Fatal(err)
+	}
+}
+
+// MustRun runs a command that must succeed and reads what it prints.
+func (p *Program) MustRun(t testing.TB, input string, into any, arguments ...string) {
+	t.Helper()
+	out, err := p.RunWith(t, input, append([]string{"--json"}, arguments...)...)
+	if err == nil && into != nil {
+		err = json.Unmarshal([]byte(out), into)
+	}
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", arguments, err, out)
+	}
+}
+
+// MovementOf is a payment as an operator sees it; no provider is asked for it.
+func (p *Program) MovementOf(ctx context.Context, made Payment) (adminapi.Movement, error) {
+	_, id, found := strings.Cut(made.CheckoutURL, "/checkout/")
+	if !found {
+		return adminapi.Movement{}, fmt.Errorf("no checkout page: %q", made.CheckoutURL)
+	}
+	return p.Admin().Movement(ctx, id)
+}
+
+// AwaitClosedBreaker waits until a provider's plugin runs and calls are let
+// through.
+func (p *Program) AwaitClosedBreaker(t *testing.T, provider string) {
+	t.Helper()
+	Await(t, time.Minute, "a closed breaker", func() bool {
+		found, err := p.Plugin(t, provider)
+		return err == nil && found.Running &&
+			!slices.ContainsFunc(found.Breakers, func(b adminapi.Breaker) bool { return b.Calls == "open" })
+	})
+}
+
+// Plugin is a provider's plugin as an operator sees it.
+func (p *Program) Plugin(t *testing.T, provider string) (adminapi.Plugin, error) {
+	t.Helper()
+	plugins, err := p.Admin().Plugins(t.Context())
+	at := slices.IndexFunc(plugins, func(one adminapi.Plugin) bool { return one.Provider == provider })
+	if err == nil && at < 0 {
+		err = fmt.Errorf("no plugin is %s", provider)
+	}
+	if err != nil {
+		return adminapi.Plugin{}, err
+	}
+	return plugins[at], nil
+}
+
+// AwaitInFlight waits until calls are inside the plugin.
+func (l *Load) AwaitInFlight(t *testing.T, calls int) {
+	t.Helper()
+	Await(t, 5*time.Second, fmt.Sprintf("%d calls inside the plugin", calls), func() bool {
+		found, err := l.Plugin(t, "payments")
+		return err == nil && found.InFlight == calls
+	})
+}
+
+// WantSameMerchants wants the keys, secrets and token of an earlier ready file.
+func (p *Program) WantSameMerchants(t *testing.T, before Document) {
+	t.Helper()
+	if !reflect.DeepEqual(p.Merchants, before.Merchants) || p.AdminToken != before.AdminToken {
+		t.Error("keys, secrets or the admin token are others than before")
+	}
+}
+
+// NewMerchant makes a merchant whose secrets the log is searched for.
+func (p *Program) NewMerchant(t testing.TB) Merchant {
+	t.Helper()
+	made, err := p.Admin().CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko Pulsa", Tier: "scale"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Merchant{made.MerchantID, "scale", made.LiveKey, made.TestKey, made.CallbackSecret, made.TestCallbackSecret}
+	p.KeepSecret(m)
+	return m
+}
+
+// Mode is live or test, as the key says.
+func (s Shop) Mode() string {
+	if strings.HasPrefix(s.Key, "sk_test_") {
+		return "test"
+	}
+	return "live"
+}
+
+// WantCleanLedger has the operator's check prove the ledger.
+func (p *Program) WantCleanLedger(t testing.TB) {
+	t.Helper()
+	out, err := p.Run(t, "ledger", "check")
+	if err != nil || !strings.Contains(out, "every transaction sums to zero") {
+		t.Errorf("gerbang ledger check: %v\n%s", err, out)
+	}
+}
+
+// WantException waits for a line with these parts in the list of exceptions, as
+// its command prints it.
+func (p *Program) WantException(t testing.TB, parts ...string) {
+	t.Helper()
+	var out string
+	if err := Until(PaidWithin, func() bool {
+		var err error
+		if out, err = p.Run(t, "exception", "list"); err != nil {
+			t.Fatalf("gerbang exception list: %v\n%s", err, out)
+		}
+		return slices.ContainsFunc(strings.Split(out, "\n"), func(line string) bool {
+			return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(line, part) })
+		})
+	}); err != nil {
+		t.Errorf("no line of the exceptions has %q:\n%s", parts, out)
+	}
+}
+
+// LogCount is how often the log holds a text.
+func (p *Program) LogCount(text string) int { return strings.Count(p.Log.String(), text) }
+
+// Admin is the program's admin API.
+func (p *Program) Admin() *adminapi.Client { return adminapi.NewClient(p.ConsoleURL, p.AdminToken) }
+
+// Run runs another command of gerbang against the program.
+func (p *Program) Run(t testing.TB, arguments ...string) (string, error) {
+	t.Helper()
+	return p.RunWith(t, "", arguments...)
+}
+
+// RunWith is Run with something on standard input.
+func (p *Program) RunWith(t testing.TB, input string, arguments ...string) (string, error) {
+	t.Helper()
+	command := exec.CommandContext(t.Context(), Binary(t), arguments...)
+	command.Env = append(CleanEnvironment(os.Environ()), "GERBANG_ADMIN_URL="+p.ConsoleURL, "GERBANG_ADMIN_TOKEN="+p.AdminToken)
+	command.Stdin = strings.NewReader(input)
+	out, err := command.CombinedOutput()
+	return string(out), err
+}

@@ -1,0 +1,155 @@
+package harness
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Process is one of the machine's processes.
+type Process struct {
+	PID, parent int
+	started     string // tells it from a later one with the same pid
+	arguments   []string
+}
+
+// String is the process as failures quote it.
+func (p Process) String() string { return fmt.Sprintf("%d %s", p.PID, strings.Join(p.arguments, " ")) }
+
+// IsPlugin tells the plugin for payments.
+func (p Process) IsPlugin() bool { return p.Plays("payments", false) }
+
+// Plays tells a plugin from its simulator, which is the same binary.
+func (p Process) Plays(provider string, simulator bool) bool {
+	return len(p.arguments) > 0 && strings.HasSuffix(p.arguments[0], "plugins/"+provider) &&
+		simulator == (len(p.arguments) > 1 && p.arguments[1] == "sandbox")
+}
+
+// processes are those of the machine that have not ended.
+func processes(t testing.TB) map[int]Process {
+	t.Helper()
+	entries, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil || len(entries) == 0 {
+		t.Skip("this machine has no /proc to see processes in")
+	}
+	all := map[int]Process{}
+	for _, entry := range entries {
+		if p, ok := readProcess(entry); ok {
+			all[p.PID] = p
+		}
+	}
+	return all
+}
+
+// readProcess is false for a process that has ended, also for one that nobody
+// has waited for.
+func readProcess(dir string) (Process, bool) {
+	pid, err := strconv.Atoi(filepath.Base(dir))
+	if err != nil {
+		return Process{}, false
+	}
+	line, err := os.ReadFile(filepath.Join(dir, "cmdline"))
+	if err != nil || len(line) == 0 {
+		return Process{}, false
+	}
+	stat, err := os.ReadFile(filepath.Join(dir, "stat"))
+	if err != nil {
+		return Process{}, false
+	}
+	// The second field is the name in parentheses, which may hold anything.
+	_, rest, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')'):], []byte(" "))
+	values := strings.Fields(string(rest))
+	if len(values) < 20 || values[0] == "Z" {
+		return Process{}, false
+	}
+	parent, err := strconv.Atoi(values[1])
+	return Process{
+		PID: pid, parent: parent, started: values[19],
+		arguments: strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"),
+	}, err == nil
+}
+
+// Processes are all processes that come from a program.
+func (p *Program) Processes(t testing.TB) []Process {
+	t.Helper()
+	all := processes(t)
+	var family []Process
+	for _, candidate := range all {
+		for at, ok := candidate, true; ok; at, ok = all[at.parent] {
+			if at.parent == p.Command.Process.Pid {
+				family = append(family, candidate)
+				break
+			}
+		}
+	}
+	return family
+}
+
+// OneProcess is the one process of the program's that is asked for.
+func (p *Program) OneProcess(t testing.TB, what string, is func(Process) bool) Process {
+	t.Helper()
+	var found []Process
+	for _, candidate := range p.Processes(t) {
+		if is(candidate) {
+			found = append(found, candidate)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d processes are %s, want one: %v", len(found), what, found)
+	}
+	return found[0]
+}
+
+// StillAlive are those of the processes that have not ended.
+func StillAlive(t testing.TB, family []Process) []Process {
+	t.Helper()
+	all := processes(t)
+	var alive []Process
+	for _, member := range family {
+		if now, ok := all[member.PID]; ok && now.started == member.started {
+			alive = append(alive, member)
+		}
+	}
+	return alive
+}
+
+// KillProvider kills a provider's plugin or simulator, unless it has ended just
+// now.
+func (p *Program) KillProvider(t *testing.T, provider string, simulator bool) bool {
+	t.Helper()
+	for _, one := range p.Processes(t) {
+		if one.Plays(provider, simulator) {
+			KillProcess(t, one)
+			return true
+		}
+	}
+	return false
+}
+
+// KillProcess ends a process as a crash does.
+func KillProcess(t testing.TB, p Process) {
+	t.Helper()
+	if err := syscall.Kill(p.PID, syscall.SIGKILL); err != nil {
+		t.Fatalf("kill %s: %v", p, err)
+	}
+}
+
+// processorTime is what a process has used so far, in the kernel's hundredths
+// of a second.
+func processorTime(t testing.TB, pid int) time.Duration {
+	t.Helper()
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+	user, _ := strconv.Atoi(values[11])
+	system, _ := strconv.Atoi(values[12])
+	return time.Duration(user+system) * 10 * time.Millisecond
+}

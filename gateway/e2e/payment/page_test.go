@@ -1,0 +1,227 @@
+package payment_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"html"
+	"image/png"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+)
+
+var (
+	qrString  = regexp.MustCompile(`<meta name="qr-string" content="([^"]+)">`)
+	elsewhere = regexp.MustCompile(`(?:src|href)="(?:https?:)?//`)
+)
+
+func checkCheckoutPage(t *testing.T, p *harness.Program) {
+	s := p.Shop(harness.Large, "test")
+	made := s.Create(t, harness.Fields{"amount": 16000, "description": "<b>Dua</b> kopi", "success_url": "https://shop.example/done"})
+	status, page, header := p.Get(t, made.CheckoutURL)
+	if status != http.StatusOK || !bytes.Contains(page, []byte("Rp16.000")) || !bytes.Contains(page, []byte("&lt;b&gt;Dua&lt;/b&gt; kopi")) {
+		t.Errorf("%d without the amount or with raw markup:\n%s", status, page)
+	}
+	if bytes.Contains(page, []byte("shop.example")) {
+		t.Error("the way back is told before it is paid")
+	}
+	if policy := header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {
+		t.Errorf("Content-Security-Policy %q", policy)
+	}
+	// The one address of elsewhere is the provider's page, which the payer
+	// chooses to open.
+	provider := p.ProviderPage(t, made.CheckoutURL)
+	rest := strings.ReplaceAll(string(page), html.EscapeString(provider), "/")
+	if found := elsewhere.FindString(rest); found != "" {
+		t.Errorf("the page loads something from elsewhere: %s", found)
+	}
+	p.Pay(t, harness.Fields{"url": made.CheckoutURL})
+	s.AwaitStatus(t, made.ExternalID, "PAID", harness.PaidWithin)
+	if _, page, _ = p.Get(t, made.CheckoutURL); !bytes.Contains(page, []byte("https://shop.example/done")) || harness.PaymentLink.Match(page) {
+		t.Errorf("after it is paid the page should lead back, and nowhere to pay:\n%s", page)
+	}
+	if status, page, _ = p.Get(t, p.APIURL+"/checkout/00000000-0000-4000-8000-000000000000"); status != http.StatusNotFound || !bytes.Contains(page, []byte("<html")) {
+		t.Errorf("an unknown payment's page: %d\n%s", status, page)
+	}
+}
+
+// checkOwnQRPage makes a merchant of its own, whose payment links are QR codes
+// on the gateway's page.
+func checkOwnQRPage(t *testing.T, p *harness.Program) {
+	s := newShop(t, p, "growth", harness.Fields{"link": "qr"})
+	made := s.Create(t, harness.Fields{"amount": 17000, "success_url": "https://shop.example/done"})
+	_, page, _ := p.Get(t, made.CheckoutURL)
+	code := qrString.FindSubmatch(page)
+	if code == nil || harness.PaymentLink.Match(page) {
+		t.Fatalf("the page has no QR string, or leads elsewhere:\n%s", page)
+	}
+	status, image, header := p.Get(t, made.CheckoutURL+"/qr.png")
+	if status != http.StatusOK || header.Get("Content-Type") != "image/png" {
+		t.Fatalf("the image: %d %s", status, header.Get("Content-Type"))
+	}
+	if _, err := png.Decode(bytes.NewReader(image)); err != nil {
+		t.Errorf("the image: %v", err)
+	}
+	if got, decoded := strangersDecoder(t, image); decoded && got != html.UnescapeString(string(code[1])) {
+		t.Errorf("a stranger's decoder reads %q, the page says %q", got, code[1])
+	}
+	p.Pay(t, harness.Fields{"url": made.CheckoutURL})
+	s.AwaitStatus(t, made.ExternalID, "PAID", harness.PaidWithin)
+	if status, _, _ := p.Get(t, made.CheckoutURL+"/qr.png"); status != http.StatusNotFound {
+		t.Errorf("the QR code of what is paid is still shown: %d", status)
+	}
+}
+
+// strangersDecoder reads a QR code with zbar, where it is installed.
+func strangersDecoder(t *testing.T, image []byte) (string, bool) {
+	t.Helper()
+	if _, err := exec.LookPath("zbarimg"); err != nil {
+		t.Log("zbarimg is not installed: no stranger has read the QR code")
+		return "", false
+	}
+	file := filepath.Join(t.TempDir(), "qr.png")
+	if err := os.WriteFile(file, image, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), "zbarimg", "--quiet", "--raw", file).Output()
+	if err != nil {
+		t.Fatalf("zbarimg: %v", err)
+	}
+	return strings.TrimSpace(string(out)), true
+}
+
+// newShop makes a merchant by the admin API and connects its test mode to the
+// simulator, with settings of the connection added.
+func newShop(t testing.TB, p *harness.Program, tier string, extra harness.Fields) harness.Shop {
+	t.Helper()
+	made, err := p.Admin().CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko Baru", Tier: tier})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var opened struct {
+		Account       string         `json:"account"`
+		CallbackToken string         `json:"callback_token"`
+		Credentials   harness.Fields `json:"credentials"`
+	}
+	simulator(t, p, "connect", harness.Fields{"merchant": made.MerchantID, "mode": "test"}, &opened)
+	credentials, err := json.Marshal(opened.Credentials.With(extra))
+	if err != nil {
+		t.Fatal(err)
+	}
+	connection, err := p.Admin().SetConnection(t.Context(), made.MerchantID, "payments", adminapi.ConnectionSpec{Mode: "test", Credentials: credentials})
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulator(t, p, "hooks", harness.Fields{
+		"account": opened.Account, "name": made.Name, "callback_url": p.APIURL + connection.NotifyPath, "callback_token": opened.CallbackToken,
+	}, nil)
+	return harness.Shop{Program: p, MerchantID: made.MerchantID, Key: made.TestKey}
+}
+
+// simulator calls the simulator's own control API, as gerbang dev does.
+func simulator(t testing.TB, p *harness.Program, path string, body harness.Fields, into any) {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(p.Data, "dev.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state struct {
+		Token     string            `json:"sandbox_token"`
+		Addresses map[string]string `json:"addresses"`
+	}
+	if err := json.Unmarshal(content, &state); err != nil {
+		t.Fatal(err)
+	}
+	order, err := json.Marshal(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+state.Addresses["payments"]+"/_sandbox/"+path, bytes.NewReader(order))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+state.Token)
+	response, err := harness.HTTPClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err = io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("the simulator's %s: %d %s, %v", path, response.StatusCode, content, err)
+	}
+	if into != nil {
+		if err := json.Unmarshal(content, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// checkBrowser opens a checkout page in Chromium, pays, and waits for the page
+// to say so without being loaded again.
+func checkBrowser(t *testing.T, p *harness.Program) {
+	browser := chromium(t)
+	s := p.Shop(harness.Large, "live")
+	made := s.Create(t, harness.Fields{"amount": 18000, "description": "Nasi goreng"})
+	patient, cancel := context.WithTimeout(t.Context(), browserPatience)
+	defer cancel()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser), chromedp.NoSandbox)
+	allocator, cancel := chromedp.NewExecAllocator(patient, options...)
+	defer cancel()
+	tab, cancel := chromedp.NewContext(allocator)
+	defer cancel()
+	see(t, tab, chromedp.EmulateViewport(390, 844))
+	see(t, tab, chromedp.Navigate(made.CheckoutURL))
+	if text := see(t, tab, chromedp.Text("main")); !strings.Contains(text, "18.000") || !strings.Contains(text, "Nasi goreng") {
+		t.Errorf("the page shows %q", text)
+	}
+	if !see(t, tab, chromedp.Evaluate[bool](`document.documentElement.scrollWidth <= window.innerWidth`)) {
+		t.Error("the page is wider than a phone")
+	}
+	see(t, tab, chromedp.Evaluate[bool](`window.neverLoadedAgain = true`))
+	p.Pay(t, harness.Fields{"url": made.CheckoutURL})
+	see(t, tab, chromedp.WaitVisible("section.paid"))
+	if !see(t, tab, chromedp.Evaluate[bool](`window.neverLoadedAgain === true`)) {
+		t.Error("the page was loaded again")
+	}
+	if see(t, tab, chromedp.Evaluate[bool](`document.querySelector("link[rel=payment], [data-when=PENDING]") !== null`)) {
+		t.Error("what is paid can still be paid from the page")
+	}
+}
+
+// see does something in a browser's tab, which must work.
+func see[T any](t *testing.T, tab context.Context, action chromedp.Action[T]) T { //nolint:revive // the tab is a context
+	t.Helper()
+	value, err := chromedp.Run(tab, action)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// chromium finds the browser, or skips the test.
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	t.Skip("no Chromium on this machine: nobody has looked at the checkout page")
+	return ""
+}
+
+// browserPatience bounds what a browser takes to begin on a busy machine.
+const browserPatience = time.Minute

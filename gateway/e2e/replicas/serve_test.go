@@ -1,0 +1,240 @@
+package replicas_test
+
+import (
+	"encoding/json"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+)
+
+// TestServe runs two replicas as an operator does with commands only: from an
+// empty database to a payment that is PAID, and to the stop.
+func TestServe(t *testing.T) {
+	t.Parallel()
+	databaseURL := dbtest.New(t, "", nil)
+	d := harness.NewDeployment(t)
+	refusesOthers(t, d, databaseURL)
+	proxy := harness.NewProxy(t, databaseURL)
+	replicas := d.Start(t, databaseURL, proxy.URL)
+	a, b := replicas[0], replicas[1]
+	s := d.NewShop(t, a, "growth")
+
+	made := s.Create(t, harness.Fields{"type": "qris", "amount": 20001})
+	s.At(b).AwaitStatus(t, made.ExternalID, "PENDING", harness.PaidWithin)
+	b.Pay(t, harness.Fields{"qr_string": made.QRString})
+	s.AwaitStatus(t, made.ExternalID, "PAID", harness.PaidWithin)
+	linked := s.At(b).Create(t, harness.Fields{"amount": 20002})
+	a.Pay(t, harness.Fields{"url": a.ProviderPage(t, linked.CheckoutURL)})
+	s.AwaitStatus(t, linked.ExternalID, "PAID", harness.PaidWithin)
+
+	for _, p := range replicas {
+		wantHealth(t, p)
+		wantNoStrangers(t, p)
+	}
+	operatorsActOn(t, d.NewShop(t, a, "growth"), replicas...)
+	wantUnready(t, s, b, proxy)
+	finishesWhatIsUnderWay(t, s.At(b), a)
+	a.Stop(t)
+}
+
+// refusesOthers starts replicas whose configuration pins another binary or
+// another manifest than there is.
+func refusesOthers(t *testing.T, d *harness.Deployment, databaseURL string) {
+	t.Helper()
+	binary, manifest := d.Approved, d.Approved
+	binary.SHA256 = strings.Repeat("0", 64)
+	manifest.ManifestDigest = strings.Repeat("0", 64)
+	for differs, plugin := range map[string]harness.Approval{d.Approved.Path: binary, d.Approved.ManifestDigest: manifest} {
+		p := d.Launch(t, databaseURL, plugin)
+		harness.Await(t, harness.ReadyWithin, "the refusal", func() bool { return !p.Running() })
+		last := p.Log.Tail(1)
+		if p.Code != 1 || !strings.Contains(last, "plugin payments") || !strings.Contains(last, differs) || p.Serves() {
+			t.Errorf("code %d and %q; want 1 and %q", p.Code, last, differs)
+		}
+	}
+}
+
+// wantHealth reads what a probe and a collector of metrics read.
+func wantHealth(t *testing.T, p *harness.Program) {
+	t.Helper()
+	if status, body, _ := p.Get(t, p.ConsoleURL+"/healthz"); status != http.StatusOK || strings.TrimSpace(string(body)) != `{"alive":true}` {
+		t.Errorf("/healthz: %d %s", status, body)
+	}
+	status, body, _ := p.Get(t, p.ConsoleURL+"/readyz")
+	var readiness adminapi.Readiness
+	if err := json.Unmarshal(body, &readiness); err != nil || status != http.StatusOK || !readiness.Ready {
+		t.Errorf("/readyz: %d %s", status, body)
+	}
+	checks := map[string]bool{}
+	for _, check := range readiness.Checks {
+		checks[check.Name] = check.OK
+	}
+	if want := map[string]bool{"database": true, "clock": true, "directory": true, "plugin payments": true}; !maps.Equal(checks, want) {
+		t.Errorf("/readyz checks %v", checks)
+	}
+	status, body, _ = p.Get(t, p.ConsoleURL+"/metrics")
+	for _, part := range []string{
+		`gerbang_requests_total{code="OK",route="/payments/create"} 1`,
+		`gerbang_plugin_calls_total{method="call",mode="live",operation="/payments/create",outcome="pending",provider="payments"} 1`,
+		"gerbang_request_duration_seconds_bucket{", "\ngerbang_clock_skew_seconds ", "go_goroutines ", "process_cpu_seconds_total ",
+	} {
+		if status != http.StatusOK || !strings.Contains(string(body), part) {
+			t.Errorf("/metrics: %d, without %s", status, part)
+		}
+	}
+}
+
+// wantNoStrangers comes to the console without a token, and with another.
+func wantNoStrangers(t *testing.T, p *harness.Program) {
+	t.Helper()
+	if status, body, _ := p.Get(t, p.ConsoleURL+"/admin/merchants"); status != http.StatusUnauthorized {
+		t.Errorf("without a token: %d %s", status, body)
+	}
+	stranger := &harness.Program{Document: harness.Document{ConsoleURL: p.ConsoleURL, AdminToken: strings.Repeat("x", 64)}}
+	if out, err := stranger.Run(t, "merchant", "list"); err == nil {
+		t.Errorf("with another token: %s", out)
+	}
+}
+
+// operatorsActOn has an operator work on the first replica, and wants all to
+// act on it in time.
+func operatorsActOn(t *testing.T, s harness.Shop, replicas ...*harness.Program) {
+	t.Helper()
+	everywhere := func(what string, s harness.Shop, holds func(harness.Answer) bool) {
+		t.Helper()
+		acts := time.Now()
+		for _, p := range replicas {
+			// Failed authentications are counted by address, so this asks seldom.
+			tick := time.NewTicker(harness.ActsWithin / 8)
+			for a := s.At(p).Ask(t, "/payments/status", harness.Fields{"external_id": "none"}); !holds(a); {
+				if time.Since(acts) > harness.ActsWithin {
+					t.Fatalf("%s: a replica still answers %s", what, a)
+				}
+				<-tick.C
+				a = s.At(p).Ask(t, "/payments/status", harness.Fields{"external_id": "none"})
+			}
+			tick.Stop()
+		}
+	}
+	answers := func(code fault.Code) func(harness.Answer) bool {
+		return func(a harness.Answer) bool { return a.Code == code }
+	}
+	slower := func(a harness.Answer) bool { return strings.Contains(a.Header.Get("RateLimit-Policy"), "q=10;") }
+	operator := replicas[0]
+
+	everywhere("before", s, answers(fault.NotFound))
+	operator.MustRun(t, "", nil, "merchant", "suspend", s.MerchantID, "--reason", "fraud")
+	everywhere("suspend", s, answers(fault.MerchantSuspended))
+	operator.MustRun(t, "", nil, "merchant", "resume", s.MerchantID)
+	everywhere("resume", s, answers(fault.NotFound))
+	operator.MustRun(t, "", nil, "merchant", "tier", s.MerchantID, "starter")
+	everywhere("tier", s, slower)
+	operator.MustRun(t, "", nil, "merchant", "tier", s.MerchantID, "scale")
+	operator.MustRun(t, "", nil, "merchant", "limit", s.MerchantID, "--rate", "50/s", "--burst", "77", "--reason", "a fair")
+	everywhere("a limit of its own", s, func(a harness.Answer) bool { return strings.Contains(a.Header.Get("RateLimit-Policy"), "q=77;") })
+	operator.MustRun(t, "", nil, "merchant", "limit", s.MerchantID, "--remove", "default", "--reason", "over")
+	everywhere("the limit's removal", s, func(a harness.Answer) bool { return strings.Contains(a.Header.Get("RateLimit-Policy"), "q=1000;") })
+
+	merchant, err := operator.Admin().Merchant(t.Context(), s.MerchantID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var old string
+	for _, key := range merchant.Keys {
+		if key.Mode == "live" {
+			old = key.KeyID
+		}
+	}
+	var next adminapi.CreatedKey
+	operator.MustRun(t, "", &next, "key", "rotate", s.MerchantID, old, "--overlap", "1h")
+	fresh := s
+	fresh.Key = next.SecretKey
+	everywhere("the new key", fresh, answers(fault.NotFound))
+	everywhere("the old key within the overlap", s, answers(fault.NotFound))
+	operator.MustRun(t, "", nil, "key", "revoke", s.MerchantID, old, "--reason", "leaked")
+	everywhere("revoke", s, answers(fault.AuthFailed))
+	operator.MustRun(t, "", &next, "key", "rotate", s.MerchantID, next.KeyID, "--overlap", "0s")
+	everywhere("a rotation without an overlap", fresh, answers(fault.AuthFailed))
+	operator.MustRun(t, "", &next, "key", "create", s.MerchantID, "--mode", "live", "--scope", "read")
+	fresh.Key = next.SecretKey
+	everywhere("a key that was made", fresh, answers(fault.NotFound))
+}
+
+// wantUnready takes the database away from one replica.
+func wantUnready(t *testing.T, s harness.Shop, p *harness.Program, proxy *harness.Proxy) {
+	t.Helper()
+	proxy.Refuse()
+	status, body, _ := p.Get(t, p.ConsoleURL+"/readyz")
+	var readiness adminapi.Readiness
+	if err := json.Unmarshal(body, &readiness); err != nil || status != http.StatusServiceUnavailable || readiness.Ready {
+		t.Errorf("/readyz without a database: %d %s", status, body)
+	}
+	for _, check := range readiness.Checks {
+		if check.OK == (check.Name == "database") {
+			t.Errorf("without a database: %+v", check)
+		}
+	}
+	for _, path := range []string{"/healthz", "/metrics"} {
+		if status, body, _ := p.Get(t, p.ConsoleURL+path); status != http.StatusOK {
+			t.Errorf("%s without a database: %d %s", path, status, body)
+		}
+	}
+	s.Create(t, harness.Fields{"amount": 20003}) // the other replica has its own way
+	proxy.Restore()
+	harness.Await(t, 5*time.Second, "readiness", func() bool { return p.Admin().Ready(t.Context()) == nil })
+	s.At(p).Create(t, harness.Fields{"amount": 20004})
+}
+
+// finishesWhatIsUnderWay stops a replica while the provider works on payments
+// of its: they are answered, and nobody new is let in.
+func finishesWhatIsUnderWay(t *testing.T, s harness.Shop, other *harness.Program) {
+	t.Helper()
+	l := harness.NewLoad(s)
+	l.Inject(t, "latency", harness.FaultOperations["payment_link"], 2)
+	var group sync.WaitGroup
+	for range 2 {
+		a := l.NewAttempt("payment_link")
+		group.Go(func() { l.Try(t.Context(), a) })
+	}
+	l.AwaitInFlight(t, 2)
+	if err := s.Command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	target, err := url.Parse(s.APIURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	harness.Await(t, time.Second, "a closed door", func() bool {
+		conn, err := net.Dial("tcp", target.Host)
+		if err == nil {
+			conn.Close()
+		}
+		return err != nil
+	})
+	if !s.Running() {
+		t.Error("it ended before what was under way")
+	}
+	harness.Await(t, harness.StopsWithin, "the end after SIGTERM", func() bool { return !s.Running() })
+	group.Wait()
+	if s.Code != 0 {
+		t.Errorf("exit code %d after SIGTERM", s.Code)
+	}
+	for _, a := range l.Attempts {
+		if a.Err != nil || !a.First.Success || a.Took < 2*time.Second {
+			t.Errorf("what was under way: %v, %v after %v", a.First, a.Err, a.Took)
+		}
+	}
+	l.Shop = s.At(other)
+	l.Resolve(t)
+}

@@ -1,0 +1,321 @@
+package transfer_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+)
+
+// outflow is a directory with the default policy, other limits of money out, and
+// a rule about holders' names.
+type outflow struct {
+	dir  string
+	data harness.Fields
+}
+
+// otherHolder refuses what goes to somebody else than the caller believes.
+const otherHolder = `package gerbang
+
+refusals contains "The account is somebody else's." if input.told.name_match == false
+`
+
+func newOutflow(t *testing.T) *outflow {
+	t.Helper()
+	o := &outflow{dir: t.TempDir()}
+	for _, name := range []string{"admit.rego", "limits.rego", "data.json"} {
+		content, err := os.ReadFile(filepath.Join(harness.Root, "policy", "rego", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "data.json" {
+			if err := json.Unmarshal(content, &o.data); err != nil {
+				t.Fatal(err)
+			}
+		}
+		o.write(t, name, content)
+	}
+	o.write(t, "holder.rego", []byte(otherHolder))
+	fast := harness.Fields{"rate_per_second": 1_000_000, "burst": 1_000_000}
+	o.data["tiers"] = harness.Fields{"starter": fast, "growth": fast, "scale": fast}
+	o.change(t)
+	return o
+}
+
+func (o *outflow) write(t *testing.T, name string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(o.dir, name), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (o *outflow) change(t *testing.T) {
+	t.Helper()
+	content, err := json.Marshal(o.data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.write(t, "data.json", content)
+}
+
+// TestTransferPolicies bounds by policy what goes out, how often names are asked
+// for, and who may receive.
+func TestTransferPolicies(t *testing.T) {
+	t.Parallel()
+	o := newOutflow(t)
+	o.data["quotas"] = harness.Fields{"name_inquiry": harness.Fields{"operations": []string{"/wallet1/inquiry", "/transfer/inquiry"}, "limit": 5}}
+	o.data["transfers"] = harness.Fields{"merchants": harness.Fields{}, "tiers": harness.Fields{
+		"starter": harness.Fields{"day": harness.Fields{"amount": 100_000, "count": 4}, "destination_day": harness.Fields{"count": 2}},
+	}}
+	o.change(t)
+	p := harness.Start(t, harness.Settings{Flags: []string{"--policy-dir", o.dir}})
+	for name, check := range map[string]func(*testing.T, harness.Shop){
+		"bounds": checkOutflow, "at once": checkOutflowAtOnce,
+	} {
+		s := p.Shop(harness.Small, map[string]string{"bounds": "live", "at once": "test"}[name])
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			check(t, s)
+		})
+	}
+	t.Run("names", func(t *testing.T) {
+		t.Parallel()
+		checkNameQuota(t, p.Shop(harness.Large, "live"), p.Shop(harness.Large, "test"))
+		checkOtherHolder(t, p.Shop(harness.Large, "live"))
+		checkUnnamed(t, p.Shop(harness.Large, "test"))
+		checkHungUp(t, p.Shop(harness.Large, "live"))
+		checkRepeats(t, o, p.Shop(harness.Large, "live"))
+	})
+}
+
+// checkOutflow uses up the payout limits of a day, and gets back the amounts of
+// transfers that failed.
+func checkOutflow(t *testing.T, s harness.Shop) {
+	refuse := func(what string, m transfer, reference, part string) {
+		t.Helper()
+		a := s.Ask(t, m.path, m.body(reference))
+		if harness.PolicyDenied.Want(t, what, a, reference); !strings.Contains(a.Message, part) || a.Header.Get("X-Svc-Decision-Id") == "" {
+			t.Errorf("%s: %s, want %q in it", what, a, part)
+		}
+		m.wantMoved(t, s.Program, 0)
+	}
+	mine, reference := toWallet.newTransfer(), harness.NewReference()
+	sends(t, s, mine, harness.NewReference(), "Success")
+	sends(t, s, mine.of(mine.amount+1_000), reference, "Success")
+	refuse("a third to one receiver", mine.of(mine.amount+2_000), harness.NewReference(), "number of transfers to this destination")
+	refuse("the same receiver, written otherwise", toWallet.to("+62 "+mine.to[1:]).of(mine.amount+3_000), harness.NewReference(), "to this destination")
+	// Asked again, what was sent is answered as it was, whatever the limits say.
+	if a := s.Ask(t, mine.path, mine.of(mine.amount+1_000).body(reference)); !a.Replayed() || !a.Success {
+		t.Errorf("the same again: %s", a)
+	}
+	much, free := toBank.newTransfer().of(90_000), harness.NewReference()
+	refuse("more than a day's amount", much, free, "amount of transfers")
+	// What the provider refuses, what nobody took, and what fails is given back.
+	for _, c := range []struct {
+		m    transfer
+		want harness.Refusal
+	}{{toWallet.to("08996647679"), harness.DestinationRefused}, {toBank.to("82298055100"), harness.ProviderRejected}, {toBank.to("815919191"), harness.DestinationInvalid}} {
+		m := c.m.of(60_000 + nextTransfer.Add(1))
+		a := s.Ask(t, m.path, m.body(harness.NewReference()))
+		if a.Code != c.want.Code || a.Sent != c.want.Sent {
+			t.Errorf("to %s: %s", m.to, a)
+		}
+	}
+	failing := toBank.withPlan("34").of(60_000 + nextTransfer.Add(1))
+	failed := sends(t, s, failing, "", "Pending")
+	refuse("while it is open", toBank.newTransfer().of(61_000), harness.NewReference(), "amount of transfers")
+	awaitTransfer(t, s, failing, "", failed.id(), "Failed", heardWithin)
+	sends(t, s, toBank.newTransfer().of(61_000), free, "Success")
+	sends(t, s, toBank.newTransfer(), harness.NewReference(), "Success")
+	refuse("a fifth on a day", toBank.newTransfer().of(1), harness.NewReference(), "number of transfers")
+	if a := s.Ask(t, "/wallet1/inquiry", toWallet.newTransfer().body("")); !a.Success {
+		t.Errorf("an inquiry is no money out: %s", a)
+	}
+}
+
+// checkOutflowAtOnce sends more at once than a day allows: exactly the limit goes
+// out.
+func checkOutflowAtOnce(t *testing.T, s harness.Shop) {
+	const many = 24
+	sent := make([]transfer, many)
+	answers := make([]harness.Answer, many)
+	var group sync.WaitGroup
+	for i := range sent {
+		sent[i] = routes[i%2].newTransfer()
+		group.Go(func() { answers[i], _ = s.Post(t.Context(), sent[i].path, sent[i].body(harness.NewReference())) })
+	}
+	group.Wait()
+	var out int
+	for i, a := range answers {
+		switch {
+		case a.Success:
+			out++
+			sent[i].wantMoved(t, s.Program, 1)
+		case a.Code != fault.PolicyDenied || a.Sent != fault.SentNo:
+			t.Errorf("at once: %s", a)
+		default:
+			sent[i].wantMoved(t, s.Program, 0)
+		}
+	}
+	if out != 4 {
+		t.Errorf("%d went out, want the 4 of a day", out)
+	}
+}
+
+// checkNameQuota asks for names until the month's quota is used up.
+func checkNameQuota(t *testing.T, s, elsewhere harness.Shop) {
+	ask := func(m transfer, names int) {
+		t.Helper()
+		path := map[string]string{toWallet.path: "/wallet1/inquiry", toBank.path: "/transfer/inquiry"}[m.path]
+		a := s.Ask(t, path, m.body(""))
+		if names > 0 {
+			if a.Code == fault.QuotaExceeded {
+				t.Errorf("%s to %s: %s", path, m.to, a)
+			}
+			return
+		}
+		if a.Code != fault.QuotaExceeded || a.Sent != fault.SentNo || a.Retry != fault.RetryLater {
+			t.Errorf("%s beyond the quota: %s", path, a)
+		}
+		harness.WantQuotaExceeded(t, a)
+	}
+	// What never reached the provider is not counted, its no is.
+	for range 3 {
+		ask(toWallet.to("12345"), 5)
+		ask(toBank.to("12AB5678"), 5)
+	}
+	ask(toWallet.newTransfer(), 5)
+	ask(toBank.newTransfer(), 4)
+	ask(toWallet.to("08123456667"), 3) // frozen
+	ask(toBank.to("815919191"), 2)     // unknown
+	ask(toBank.newTransfer(), 1)
+	for range 3 {
+		ask(toWallet.newTransfer(), 0)
+		ask(toBank.newTransfer(), 0)
+	}
+	if a := elsewhere.Ask(t, "/wallet1/inquiry", toWallet.newTransfer().body("")); !a.Success {
+		t.Errorf("another mode has its own: %s", a)
+	}
+	sends(t, s, toBank.newTransfer(), harness.NewReference(), "Success") // a transfer's own inquiry is no answer to anybody
+}
+
+// checkOtherHolder sends to an account that is somebody else's.
+func checkOtherHolder(t *testing.T, s harness.Shop) {
+	m, reference := toBank.to("7000004321"), harness.NewReference()
+	a := s.Ask(t, m.path, m.body(reference).With(harness.Fields{"account_name": "Orang Lain"}))
+	if harness.PolicyDenied.Want(t, "another holder", a, reference); a.Message != "The account is somebody else's." {
+		t.Errorf("another holder: %s", a)
+	}
+	m.wantMoved(t, s.Program, 0)
+	if a := s.Ask(t, m.path, m.body(reference).With(harness.Fields{"account_name": "Ibu Nasabah Contoh 4321"})); !a.Success {
+		t.Errorf("its holder: %s", a)
+	}
+	other := m.of(m.amount + 1_000_000)
+	sends(t, s, other, harness.NewReference(), "Success") // nobody has said who it is
+	m.wantMoved(t, s.Program, 1)
+}
+
+// checkUnnamed sends equal transfers without a reference: two after answers are
+// two transfers, and two while the first is open are one.
+func checkUnnamed(t *testing.T, s harness.Shop) {
+	for _, r := range routes {
+		m := r.newTransfer()
+		first, second := sends(t, s, m, "", "Success"), sends(t, s, m, "", "Success")
+		if m.wantMoved(t, s.Program, 2); first.id() == second.id() {
+			t.Errorf("two that were answered are both %s", first.id())
+		}
+		open := r.withPlan("48").of(m.amount + 1_000_000)
+		one, same := sends(t, s, open, "", "Pending"), sends(t, s, open, "", "Pending")
+		if open.wantMoved(t, s.Program, 1); one.id() != same.id() {
+			t.Errorf("one that is open is %s and %s", one.id(), same.id())
+		}
+		other := s.Ask(t, open.path, open.body("").With(harness.Fields{"message": "another"}))
+		if got := transferOf(other).id(); got == one.id() || got == "" {
+			t.Errorf("with another message: %s", other)
+		}
+	}
+}
+
+// checkRepeats has a policy treat equal transfers as one for a while, also after
+// the first was answered. References of their own keep them apart.
+func checkRepeats(t *testing.T, o *outflow, s harness.Shop) {
+	o.data["transfers"].(harness.Fields)["merchants"] = harness.Fields{s.MerchantID: harness.Fields{"repeat_within": "10m"}}
+	o.change(t)
+	harness.Await(t, 2*harness.PolicyLiveWithin, "the wider window", func() bool {
+		m := toBank.newTransfer()
+		first := sends(t, s, m, "", "Success")
+		return sends(t, s, m, "", "Success").id() == first.id()
+	})
+	m := toWallet.newTransfer()
+	first := sends(t, s, m, "", "Success")
+	for range 3 {
+		if a := s.Ask(t, m.path, m.body("")); transferOf(a).id() != first.id() || !a.Replayed() {
+			t.Errorf("again within the window: %s", a)
+		}
+	}
+	m.wantMoved(t, s.Program, 1)
+	sends(t, s, m, harness.NewReference(), "Success")
+	m.wantMoved(t, s.Program, 2)
+}
+
+// checkHungUp hangs up while the provider works on a transfer without a
+// reference. The same request again gets that transfer, and no other.
+func checkHungUp(t *testing.T, s harness.Shop) {
+	for _, r := range routes {
+		m := r.newTransfer()
+		s.InjectInto(t, "wallet1", "latency", r.upstream, 1)
+		impatient, hang := context.WithCancel(t.Context())
+		gone := make(chan error)
+		go func() {
+			_, err := s.Post(impatient, m.path, m.body(""))
+			gone <- err
+		}()
+		harness.Await(t, harness.PaidWithin, "the reservation", func() bool { return isReserved(t, s.DatabaseURL, m.amount) })
+		hang()
+		if err := <-gone; err == nil {
+			t.Error("who hung up was answered")
+		}
+		busy := s.Ask(t, m.path, m.body(""))
+		if busy.Code != fault.InProgress || busy.Header.Get("Retry-After") == "" {
+			t.Errorf("while it is being created: %s", busy)
+		}
+		var first harness.Answer
+		harness.Await(t, heardWithin, "the transfer that nobody waits for", func() bool {
+			first = s.Ask(t, m.path, m.body(""))
+			return first.Code != fault.InProgress
+		})
+		m.wantAnswer(t, first, "", "Success")
+		m.wantMoved(t, s.Program, 1)
+		if !first.Replayed() {
+			t.Errorf("asked again: %s", first)
+		}
+		// That answer was heard, so the next is another.
+		if next := sends(t, s, m, "", "Success"); next.id() == transferOf(first).id() {
+			t.Errorf("after the answer was heard: %s again", next.id())
+		}
+		m.wantMoved(t, s.Program, 2)
+	}
+}
+
+// isReserved tells whether a transfer of an amount has been reserved.
+func isReserved(t *testing.T, databaseURL string, amount int64) bool {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	var n int
+	if err := conn.QueryRow(t.Context(), "SELECT count(*) FROM movements WHERE kind = 'transfer' AND amount = $1", amount).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n > 0
+}

@@ -1,0 +1,62 @@
+package mail_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/mail"
+)
+
+var paid = mail.Receipt{
+	Merchant: "Warung Sentosa", Reference: "INV-1", Description: "Dua kopi", Amount: 25017,
+	PaidAt: time.Date(2026, 11, 20, 20, 30, 0, 0, time.UTC),
+}
+
+func TestReceipt(t *testing.T) {
+	t.Parallel()
+	const want = `Warung Sentosa has received your payment. Thank you.
+
+Amount:    Rp25.017
+Paid:      21 November 2026, 03:30:00 WIB
+Reference: INV-1
+For:       Dua kopi
+
+This message was sent by a machine; answers to it are not read.
+`
+	if got := paid.Text(); got != want {
+		t.Errorf("got\n%s", got)
+	}
+	if got := paid.Subject(); got != "Receipt from Warung Sentosa: Rp25.017" {
+		t.Errorf("subject %q", got)
+	}
+	test := paid
+	test.Test, test.Description = true, ""
+	if text := test.Text(); !strings.HasPrefix(text, "This is a test. No money has moved.\n\n") || strings.Contains(text, "For:") {
+		t.Errorf("of test mode\n%s", text)
+	}
+	if got := test.Subject(); got != "[Test] Receipt from Warung Sentosa: Rp25.017" {
+		t.Errorf("subject %q", got)
+	}
+}
+
+// TestTextsOfOthersKeepToTheirLine: nobody writes lines of a receipt that are not
+// the gateway's.
+func TestTextsOfOthersKeepToTheirLine(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"lines":        "a\r\n\r\nAmount: Rp0\u2028b\u0085c\vd",
+		"not UTF-8":    "a\xff\nb",
+		"long":         strings.Repeat("é", 5000),
+		"turned round": "a\u202eb\u200bc",
+	} {
+		r := paid
+		r.Merchant, r.Reference, r.Description = text, text, text
+		if got, want := strings.Count(r.Text(), "\n"), strings.Count(paid.Text(), "\n"); got != want {
+			t.Errorf("%s: %d lines, want %d:\n%s", name, got, want, r.Text())
+		}
+		if s := r.Subject(); strings.ContainsAny(s, "\r\n\u2028\u202e\u200b") || len(s) > 600 || len(r.Text()) > 2000 {
+			t.Errorf("%s: subject %q", name, s)
+		}
+	}
+}
