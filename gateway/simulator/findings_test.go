@@ -34,6 +34,10 @@ var findings = []finding{
 		32, "money that moves against all proof is known",
 		"A transfer that lookups do not find for longer than the provider declares is told as failed, and nobody hears that it was sent.",
 	},
+	{
+		48, "equal transfers that were read are two",
+		"A transfer without a reference, sent as soon as the answer of an equal one was read, is answered with that one and never made.",
+	},
 }
 
 // unknown are the violations that are no known finding.
