@@ -73,9 +73,9 @@ var house = map[string]room{
 	"gateway/query":     {floor: 5},
 	"gateway/reconcile": {floor: 5},
 
-	"gateway/console":  {floor: 6},
-	"gateway/edge":     {floor: 6},
-	"gateway/simulate": {floor: 6, support: true},
+	"gateway/console":   {floor: 6},
+	"gateway/edge":      {floor: 6},
+	"gateway/scenarios": {floor: 6, support: true},
 
 	"gateway/app": {floor: 7},
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 func TestExceptionsAreListedAndResolved(t *testing.T) {
@@ -75,9 +74,10 @@ func TestAMovementIsShownWithItsHistory(t *testing.T) {
 	if err != nil || !ok {
 		t.Fatalf("claim: %t, %v", ok, err)
 	}
-	if moved, err := w.store.Move(t.Context(), now, store.Move{
-		Movement: claimed, To: movement.Pending, Event: "accepted", Detail: `{"by":"bank"}`, ProviderReference: "inv-1",
-	}); err != nil || !moved {
+	if moved, err := w.store.Apply(t.Context(), movement.Change{Movement: claimed, At: now, Transition: movement.Transition{
+		Effect: movement.Move, From: []movement.State{movement.Submitting}, To: movement.Pending,
+		Event: "accepted", Detail: `{"by":"bank"}`, ProviderReference: "inv-1",
+	}}); err != nil || !moved {
 		t.Fatalf("move: %t, %v", moved, err)
 	}
 	shown, err := w.Movement(t.Context(), claimed.ID.String())

@@ -80,9 +80,10 @@ func (w *world) transfers(age time.Duration, change func(*movement.Movement)) mo
 	if err != nil || !ok {
 		w.Fatalf("claim: %t, %v", ok, err)
 	}
-	if ok, err := w.store.Move(w.Context(), at.Add(time.Second), store.Move{
-		Movement: claimed, To: movement.Pending, Event: "pending", Detail: `{"source":"call"}`, ProviderReference: "prov-" + strings.Trim(m.Reference, "\x1eabc/-1"),
-	}); err != nil || !ok {
+	if ok, err := w.store.Apply(w.Context(), movement.Change{Movement: claimed, At: at.Add(time.Second), Transition: movement.Transition{
+		Effect: movement.Move, From: []movement.State{movement.Submitting}, To: movement.Pending,
+		Event: "pending", Detail: `{"source":"call"}`, ProviderReference: "prov-" + strings.Trim(m.Reference, "\x1eabc/-1"),
+	}}); err != nil || !ok {
 		w.Fatalf("move: %t, %v", ok, err)
 	}
 	return claimed
@@ -101,7 +102,7 @@ func TestTwoOperatorsOverrideATransfer(t *testing.T) {
 	_, err = other.Override(t.Context(), m.ID.String(), adminapi.NewOverride{As: "failed", Reason: "no"})
 	w.refused(err, http.StatusConflict, "")
 	second, err := other.Override(t.Context(), m.UpstreamReference(), adminapi.NewOverride{As: "success", Reason: "called them"})
-	if err != nil || second.Waiting || second.State != "done" || second.Override.ConfirmedBy != "budi" {
+	if err != nil || second.Waiting || second.State != "succeeded" || second.Override.ConfirmedBy != "budi" {
 		t.Fatalf("confirmed: %+v, %v", second, err)
 	}
 	if err := w.store.Note(t.Context(), time.Now(), m, "polled", `{"said":"pending"}`); err != nil {

@@ -151,7 +151,7 @@ func TestAccountsThatAreNotThere(t *testing.T) {
 		}
 	}
 	if _, err := s.AccountByKey(t.Context(), "\x00"); err == nil || errors.Is(err, tenants.ErrNotFound) {
-		t.Errorf("what the database can't be asked: %v", err)
+		t.Errorf("what the database can't read: %v", err)
 	}
 }
 
@@ -228,12 +228,12 @@ func TestThePlatformIsNoMerchant(t *testing.T) {
 	key, secret, merchant := w.keys[0], w.secrets[0], w.merchant
 	key.MerchantID, secret.MerchantID, merchant.ID = tenants.Platform, tenants.Platform, tenants.Platform
 	for what, err := range map[string]error{
-		"created":      s.CreateMerchant(t.Context(), by("create"), merchant, nil, nil),
-		"suspended":    s.SetStatus(t.Context(), by("suspend"), tenants.Platform, tenants.Suspended),
-		"moved":        s.SetTier(t.Context(), by("tier"), tenants.Platform, "scale"),
-		"given a key":  s.AddKey(t.Context(), by("key"), key),
-		"given a next": s.ReplaceKey(t.Context(), by("key"), key, key),
-		"told":         s.SetCallbackSecret(t.Context(), by("secret"), secret, account.Version()),
+		"created":        s.CreateMerchant(t.Context(), by("create"), merchant, nil, nil),
+		"suspended":      s.SetStatus(t.Context(), by("suspend"), tenants.Platform, tenants.Suspended),
+		"moved":          s.SetTier(t.Context(), by("tier"), tenants.Platform, "scale"),
+		"given a key":    s.AddKey(t.Context(), by("key"), key),
+		"given a next":   s.ReplaceKey(t.Context(), by("key"), key, key),
+		"given a secret": s.SetCallbackSecret(t.Context(), by("secret"), secret, account.Version()),
 	} {
 		if !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("it is %s: %v", what, err)

@@ -22,7 +22,7 @@ func TestAcknowledge(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}
-	if ok, err := s.Move(t.Context(), epoch, posted(m, movement.NotSubmitted)); ok || err != nil {
+	if ok, err := apply(t.Context(), s, epoch, posted(m, movement.NotSubmitted)); ok || err != nil {
 		t.Errorf("what was acknowledged is not submitted: %v, %v", ok, err)
 	}
 	other := reserve(t, s, order("ORD/2", movement.Charged))
@@ -45,15 +45,14 @@ func TestAcknowledge(t *testing.T) {
 func TestAcknowledgedMeanwhile(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 100_000, store.Options{MaxConns: 4})
-	plain := func(m movement.Movement, to movement.State) store.Move { return move(m, to) }
 	for name, c := range map[string]struct {
 		draft movement.Movement
-		move  func(movement.Movement, movement.State) store.Move
+		move  func(movement.Movement, movement.State) movement.Change
 	}{
-		"unpaid":  {draft(""), plain},
+		"unpaid":  {draft(""), move},
 		"charged": {order("", movement.Charged), posted},
 		"held":    {order("", movement.Held), posted},
-		"limited": {transfer("", usage("out.count", 1, 100)), plain},
+		"limited": {transfer("", usage("out.count", 1, 100)), move},
 	} {
 		for _, to := range []movement.State{movement.Pending, movement.Succeeded, movement.Failed} {
 			draft := c.draft
@@ -64,7 +63,8 @@ func TestAcknowledgedMeanwhile(t *testing.T) {
 				t.Fatal(now.State, err)
 			}
 			for i, m := range []movement.Movement{seen, now} {
-				if ok, err := s.Move(t.Context(), epoch, c.move(m, movement.NotSubmitted)); ok || err != nil {
+				ok, err := apply(t.Context(), s, epoch, c.move(m, movement.NotSubmitted))
+				if refused := m.State == movement.Acknowledged; ok || refused != errors.Is(err, store.ErrInvalid) || !refused && err != nil {
 					t.Errorf("%s, seen %s, is free: %v, %v", draft.Reference, m.State, ok, err)
 				}
 				if misses, err := s.Miss(t.Context(), m, epoch); err != nil || misses != i+1 {
@@ -98,16 +98,16 @@ func TestNotSubmittedOnlyUnpolled(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	change := posted(m, movement.NotSubmitted)
-	change.Unasked = true
-	if ok, err := s.Move(t.Context(), epoch, change); ok || err != nil {
+	change.Unpolled = true
+	if ok, err := apply(t.Context(), s, epoch, change); ok || err != nil {
 		t.Errorf("it was polled: %v, %v", ok, err)
 	}
 	wantBalance(t, s, 8_500, 1_500)
-	change.Unasked = false
+	change.Unpolled = false
 	moved(t, s, change)
 	fresh := reserve(t, s, order("ORD/1", movement.Held)) // the next attempt was not polled
 	change = posted(fresh, movement.NotSubmitted)
-	change.Unasked = true
+	change.Unpolled = true
 	moved(t, s, change)
 	wantBalance(t, s, 10_000, 0)
 	wantClean(t, s)

@@ -30,10 +30,8 @@ var (
 	// decided otherwise.
 	ErrAdjusted = errors.New("store: the reference names another adjustment, or it is decided")
 	// ErrSameOperator says that an adjustment wants another operator than the one
-	// who asked for it.
+	// who requested it.
 	ErrSameOperator = errors.New("store: another operator must decide it")
-	// ErrInvalid says that a record breaks a rule before any database is asked.
-	ErrInvalid = errors.New("store: invalid record")
 )
 
 // Adjustment is an operator's credit, or with a negative amount debit, of a
@@ -129,7 +127,7 @@ func (s *Store) adjustment(ctx context.Context, owner movement.Owner, reference 
 
 // DecideAdjustment approves or rejects an adjustment that waits, once, in the
 // name of the audit entry's operator. The same decision of the same operator
-// again is what stands. ErrSameOperator where that operator asked for it,
+// again is what stands. ErrSameOperator where that operator requested it,
 // ErrAdjusted where it was decided otherwise, ErrInsufficient where an approved
 // debit exceeds what is available: it waits on. ErrNotFound: there is none.
 func (s *Store) DecideAdjustment(ctx context.Context, audit Audit, owner movement.Owner, reference string, approve bool) (Adjustment, error) {
@@ -161,14 +159,6 @@ func (s *Store) DecideAdjustment(ctx context.Context, audit Audit, owner movemen
 		return Adjustment{}, fmt.Errorf("store: decide adjustment: %w", err)
 	}
 	return Adjustment{}, movement.ErrInsufficient
-}
-
-// unclearOf is an error where it leaves open what was committed.
-func unclearOf(err error) error {
-	if ambiguous(err) {
-		return err
-	}
-	return nil
 }
 
 // Adjustments lists operators' adjustments in a state, the newest first; "" is

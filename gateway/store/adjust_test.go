@@ -117,7 +117,7 @@ func TestTwoOperators(t *testing.T) {
 		operator, reference string
 		err                 error
 	}{
-		"who asked for it":     {"ops-1", "ADJ/1", store.ErrSameOperator},
+		"who requested it":     {"ops-1", "ADJ/1", store.ErrSameOperator},
 		"more than there is":   {"ops-2", "ADJ/2", movement.ErrInsufficient},
 		"what is not there":    {"ops-2", "ADJ/4", store.ErrNotFound},
 		"what never waited":    {"ops-2", "opening", store.ErrAdjusted},
@@ -155,7 +155,7 @@ func TestTwoOperators(t *testing.T) {
 	wantClean(t, s)
 }
 
-// TestOneDecision races two operators, and those who asked.
+// TestOneDecision races two operators, and those who requested it.
 func TestOneDecision(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 1_000, store.Options{MaxConns: 8})

@@ -117,7 +117,7 @@ var ErrConflict = errors.New("store: the account has changed meanwhile")
 // SetCallbackSecret stores a merchant's callback secret of a mode anew, with its
 // rotation and its default URL. It is ErrConflict unless the account still has
 // the version that the secret was read at: of two rotations at once, one would
-// else overwrite a secret that its merchant was told already.
+// else overwrite a secret that its merchant has already.
 func (s *Store) SetCallbackSecret(ctx context.Context, audit Audit, secret tenants.CallbackSecret, version int64) error {
 	return s.ofMerchant(ctx, "set callback secret", audit, secret.MerchantID, func(q *dbsqlc.Queries) error {
 		merchant, err := q.MerchantByID(ctx, string(secret.MerchantID))

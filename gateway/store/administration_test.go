@@ -279,7 +279,7 @@ func TestRotationOfARevokedKey(t *testing.T) {
 }
 
 // TestAdministrationAtOnce has many operators change one merchant: no change is
-// lost, and no version told twice.
+// lost, and no version comes twice.
 func TestAdministrationAtOnce(t *testing.T) {
 	t.Parallel()
 	s := open(t, database(t), store.Options{MaxConns: 8})

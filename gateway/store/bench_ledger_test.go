@@ -51,7 +51,7 @@ func orders(s *store.Store, merchants int) payment {
 		change := posted(m, movement.Succeeded)
 		change.Result, change.ProviderReference = m.Request, "inv-1"
 		change.Callback = &movement.CallbackEvent{ID: uuid.New(), Event: "ppob.status_update", URL: m.CallbackURL, Body: m.Request}
-		if ok, err := s.Move(ctx, epoch, change); err != nil || !ok {
+		if ok, err := apply(ctx, s, epoch, change); err != nil || !ok {
 			return fmt.Errorf("move: %v, %w", ok, err)
 		}
 		return nil

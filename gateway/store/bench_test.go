@@ -59,8 +59,8 @@ func ours(b *testing.B, url string, options store.Options) payment {
 		}
 		change := move(m, movement.Pending)
 		change.Result, change.Answer, change.ProviderReference = m.Request, m.Request, "inv-1"
-		change.ExpiresAt, change.DueAt = epoch.Add(time.Hour), epoch.Add(time.Minute)
-		if ok, err := s.Move(ctx, epoch, change); err != nil || !ok {
+		change.ExpiresAt, change.NextPoll = epoch.Add(time.Hour), epoch.Add(time.Minute)
+		if ok, err := apply(ctx, s, epoch, change); err != nil || !ok {
 			return fmt.Errorf("move: %v, %w", ok, err)
 		}
 		return nil

@@ -14,14 +14,12 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
-//nolint:gosec // below movement.Buckets
-
 // orNoCallback is what a change without a callback writes: nothing.
-func orNoCallback(t *movement.CallbackEvent) *movement.CallbackEvent {
-	if t == nil {
+func orNoCallback(event *movement.CallbackEvent) *movement.CallbackEvent {
+	if event == nil {
 		return &movement.CallbackEvent{}
 	}
-	return t
+	return event
 }
 
 // DueCallbacks reads the callbacks that are due, the oldest first.
@@ -155,18 +153,11 @@ func (s *Store) Events(ctx context.Context, owner movement.Owner, after uuid.UUI
 		MerchantID: owner.MerchantID, Mode: owner.Mode, AfterAt: last.CreatedAt, After: after,
 		Before: micro(before), Most: int32(most), //nolint:gosec // a page
 	})
-	notices := make([]movement.ListedEvent, len(rows))
+	listed := make([]movement.ListedEvent, len(rows))
 	for i, row := range rows {
-		notices[i] = movement.ListedEvent{ID: row.EventID, At: row.CreatedAt.UTC(), Body: json.RawMessage(row.Body)}
+		listed[i] = movement.ListedEvent{ID: row.EventID, At: row.CreatedAt.UTC(), Body: json.RawMessage(row.Body)}
 	}
-	return notices, wrap("events", err)
-}
-
-func wrap(what string, err error) error {
-	if err != nil {
-		return fmt.Errorf("store: %s: %w", what, err)
-	}
-	return nil
+	return listed, wrap("events", err)
 }
 
 func callbacksFromRows(rows []dbsqlc.Callback, err error) ([]movement.Callback, error) {

@@ -31,18 +31,18 @@ var (
 	}()
 )
 
-func told(url string) *movement.CallbackEvent {
+func callbackTo(url string) *movement.CallbackEvent {
 	return &movement.CallbackEvent{ID: uuid.New(), Event: "payments.status_update", URL: url, Body: json.RawMessage(`{"b":1,"a":2}`)}
 }
 
-func keyOf(t *movement.CallbackEvent) movement.CallbackKey {
-	return movement.CallbackKey{Owner: owner, EventID: t.ID}
+func keyOf(event *movement.CallbackEvent) movement.CallbackKey {
+	return movement.CallbackKey{Owner: owner, EventID: event.ID}
 }
 
 // added is a callback that belongs to no movement, made at a time.
 func added(tb testing.TB, s *store.Store, o movement.Owner, now time.Time) uuid.UUID {
 	tb.Helper()
-	one := told(receiver)
+	one := callbackTo(receiver)
 	if err := s.AddCallback(tb.Context(), now, o, *one); err != nil {
 		tb.Fatal(err)
 	}
@@ -76,9 +76,9 @@ func due(tb testing.TB, s *store.Store, d movement.DueCallbacks) (events []uuid.
 	return events
 }
 
-// TestToldWithItsChange changes a movement in each way that tells, first where
+// TestCallbackWithItsChange changes a movement in each way that makes a callback, first where
 // the guard lets nothing through.
-func TestToldWithItsChange(t *testing.T) {
+func TestCallbackWithItsChange(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	now := epoch.Add(time.Hour)
@@ -86,21 +86,25 @@ func TestToldWithItsChange(t *testing.T) {
 		from   movement.State
 		change func(movement.Movement, *movement.CallbackEvent) (bool, error)
 	}{
-		"move": {movement.Pending, func(m movement.Movement, told *movement.CallbackEvent) (bool, error) {
+		"move": {movement.Pending, func(m movement.Movement, event *movement.CallbackEvent) (bool, error) {
 			change := move(m, movement.Succeeded)
-			change.Callback = told
-			return s.Move(t.Context(), now, change)
+			change.Callback = event
+			return apply(t.Context(), s, now, change)
 		}},
-		"paid late": {movement.Expired, func(m movement.Movement, told *movement.CallbackEvent) (bool, error) {
-			return s.PaidLate(t.Context(), now, store.Record{ID: m.ID, Detail: `{}`, Callback: told})
+		"paid late": {movement.Expired, func(m movement.Movement, event *movement.CallbackEvent) (bool, error) {
+			change := record(m, movement.LateMoney, time.Time{})
+			change.Callback = event
+			return apply(t.Context(), s, now, change)
 		}},
-		"reversed": {movement.Succeeded, func(m movement.Movement, told *movement.CallbackEvent) (bool, error) {
-			return s.Reversed(t.Context(), now, store.Record{ID: m.ID, Detail: `{}`, Callback: told})
+		"reversed": {movement.Succeeded, func(m movement.Movement, event *movement.CallbackEvent) (bool, error) {
+			change := record(m, movement.Reversal, time.Time{})
+			change.Callback = event
+			return apply(t.Context(), s, now, change)
 		}},
 	} {
 		for _, url := range []string{receiver, ""} {
 			m := at(t, s, name+url, c.from)
-			one, again := told(url), told(url)
+			one, again := callbackTo(url), callbackTo(url)
 			if ok, err := c.change(movement.Movement{Key: m.Key, ID: movement.NewID(), Attempt: 1, State: c.from}, again); ok || err != nil {
 				t.Errorf("%s of nothing: %v, %v", name, ok, err)
 			}
@@ -111,7 +115,7 @@ func TestToldWithItsChange(t *testing.T) {
 				t.Errorf("%s again: %v, %v", name, ok, err)
 			}
 			if _, err := s.Callback(t.Context(), keyOf(again)); !errors.Is(err, store.ErrNotFound) {
-				t.Errorf("%s: told of what did not happen: %v", name, err)
+				t.Errorf("%s: a callback of what did not happen: %v", name, err)
 			}
 			got, after := stored(t, s, keyOf(one)), byID(t, s, m.ID)
 			want := movement.Callback{
@@ -131,20 +135,20 @@ func TestToldWithItsChange(t *testing.T) {
 	}
 }
 
-// TestToldIsNotWrittenAlone breaks the callback of a move, which then does not
+// TestCallbackIsNotWrittenAlone breaks the callback of a move, which then does not
 // happen either.
-func TestToldIsNotWrittenAlone(t *testing.T) {
+func TestCallbackIsNotWrittenAlone(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	m := at(t, s, "INV/1", movement.Pending)
-	one := told(receiver)
+	one := callbackTo(receiver)
 	change := move(m, movement.Succeeded)
 	change.Callback = one
 	moved(t, s, change)
 	other := at(t, s, "INV/2", movement.Pending)
 	change = move(other, movement.Succeeded)
 	change.Callback = one // its id is taken
-	if ok, err := s.Move(t.Context(), epoch, change); ok || err == nil {
+	if ok, err := apply(t.Context(), s, epoch, change); ok || err == nil {
 		t.Fatalf("a callback's id twice: %v, %v", ok, err)
 	}
 	if got := byID(t, s, other.ID); got.State != movement.Pending {
@@ -159,8 +163,8 @@ func attempt(c movement.Callback, then movement.CallbackState, dueAt time.Time) 
 	}
 }
 
-// TestOneOfTwoCouriersWrites has two replicas write their try of one reading.
-func TestOneOfTwoCouriersWrites(t *testing.T) {
+// TestOneOfTwoDispatchersWrites has two replicas write their try of one reading.
+func TestOneOfTwoDispatchersWrites(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
 	next := epoch.Add(2 * time.Minute)
@@ -216,7 +220,7 @@ func TestResend(t *testing.T) {
 		if second.State != movement.CallbackWaiting || second.Attempts != 0 || second.Tries != 1 || !second.DueAt.Equal(later) {
 			t.Errorf("%s became %+v", then, second)
 		}
-		// A courier that has not heard of it writes nothing into the new series.
+		// A dispatcher that has not heard of it writes nothing into the new series.
 		if ours, err := s.RecordAttempt(t.Context(), attempt(first, movement.CallbackDelivered, time.Time{})); ours || err != nil {
 			t.Errorf("%s: a try of the old series: %v, %v", then, ours, err)
 		}
@@ -227,7 +231,7 @@ func TestResend(t *testing.T) {
 			t.Errorf("%s: %d tries are kept, %v", then, len(tries), err)
 		}
 	}
-	none := told("")
+	none := callbackTo("")
 	if err := s.AddCallback(t.Context(), epoch, owner, *none); err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +243,7 @@ func TestResend(t *testing.T) {
 	}
 }
 
-// TestWhatIsDue leaves out what a courier names, and nothing else.
+// TestWhatIsDue leaves out what a dispatcher names, and nothing else.
 func TestWhatIsDue(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)

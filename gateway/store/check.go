@@ -23,7 +23,7 @@ func (r LedgerReport) Clean() bool {
 	return true
 }
 
-// LedgerCheck is one invariant: how many rows it was asked of, and those that
+// LedgerCheck is one invariant: how many rows were checked, and those that
 // break it, a hundred at most.
 type LedgerCheck struct {
 	Invariant string

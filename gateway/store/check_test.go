@@ -27,7 +27,7 @@ func busy(t *testing.T) (*store.Store, string) {
 			}
 		}
 		m := moved(t, s, posted(reserve(t, s, order(fmt.Sprint(charge, " reversed"), charge)), movement.Succeeded))
-		if ok, err := s.Reversed(t.Context(), epoch, reversal(m)); !ok || err != nil {
+		if ok, err := apply(t.Context(), s, epoch, reversal(m)); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		again := fmt.Sprint(charge, " again")
@@ -194,15 +194,15 @@ func TestCheckLedgerShowsAHundred(t *testing.T) {
 }
 
 // TestAnyWorkload runs orders of every sort at once, on two replicas, and wants
-// the books right, of which the statement is one more proof.
+// the ledger right, of which the account statement is one more proof.
 func TestAnyWorkload(t *testing.T) {
 	t.Parallel()
 	s, url := payerWith(t, 40_000, store.Options{MaxConns: 8})
 	stores := []*store.Store{s, open(t, url, store.Options{MaxConns: 8, OwnCommits: true})}
-	got := every(16, func(worker int) string {
-		dice := rand.New(rand.NewPCG(1, uint64(worker)))
+	got := every(16, func(client int) string {
+		dice := rand.New(rand.NewPCG(1, uint64(client)))
 		for i := range 25 {
-			if err := live(t, stores[worker%2], dice, fmt.Sprint(worker, "/", i)); err != nil {
+			if err := live(t, stores[client%2], dice, fmt.Sprint(client, "/", i)); err != nil {
 				return err.Error()
 			}
 		}
@@ -234,14 +234,14 @@ func live(t *testing.T, s *store.Store, dice *rand.Rand, name string) error {
 	for _, to := range [][]movement.State{
 		{}, {movement.Pending}, {movement.Succeeded}, {movement.Pending, movement.Failed}, {movement.NotSubmitted}, {movement.Pending, movement.Succeeded},
 	}[dice.IntN(6)] {
-		ok, err := s.Move(t.Context(), m.CreatedAt.Add(time.Second), posted(m, to))
+		ok, err := apply(t.Context(), s, m.CreatedAt.Add(time.Second), posted(m, to))
 		if err != nil || !ok {
 			return fmt.Errorf("move of %s to %s: %v, %w", name, to, ok, err)
 		}
 		m.State = to
 	}
 	if m.State == movement.Succeeded && dice.IntN(2) == 0 {
-		ok, err := s.Reversed(t.Context(), m.CreatedAt.Add(time.Minute), reversal(m))
+		ok, err := apply(t.Context(), s, m.CreatedAt.Add(time.Minute), reversal(m))
 		if err != nil || !ok {
 			return fmt.Errorf("reversal of %s: %v, %w", name, ok, err)
 		}

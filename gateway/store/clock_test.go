@@ -22,7 +22,7 @@ func TestClock(t *testing.T) {
 	}
 	const apart = 10 * time.Millisecond // a clock that is set while we read
 	if first.Before(begun.Add(-apart)) || second.After(time.Now().Add(apart)) || first.Location() != time.UTC {
-		t.Errorf("asked at %s, told %s and %s", begun, first, second)
+		t.Errorf("read from %s on: %s and %s", begun, first, second)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()

@@ -62,7 +62,7 @@ func TestReserveThatIsCut(t *testing.T) {
 }
 
 // TestReserveCutForGood can't be read back: whatever stands in the database, the
-// caller is told that it must not act.
+// caller gets an error and must not act.
 func TestReserveCutForGood(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
@@ -124,7 +124,7 @@ func TestMoveWhoseAnswerIsCut(t *testing.T) {
 	p, s, truth, _ := cuttable(t)
 	m := reserve(t, truth, draft("INV/1"))
 	p.arm(cut{at: execution, after: true})
-	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Pending)); err != nil || !ok || p.happened() != 1 {
+	if ok, err := apply(t.Context(), s, epoch, move(m, movement.Pending)); err != nil || !ok || p.happened() != 1 {
 		t.Errorf("%v, %v", ok, err)
 	}
 	if got := byID(t, truth, m.ID); got.State != movement.Pending || got.Sequence != m.Sequence+1 || len(history(t, truth, m.ID)) != 1 {
@@ -141,7 +141,7 @@ func TestMoveThatIsOvertaken(t *testing.T) {
 	pending := m
 	pending.State = movement.Pending
 	p.arm(cut{at: execution, after: true, then: func() { moved(t, truth, move(pending, movement.Succeeded)) }})
-	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Pending)); err != nil || !ok {
+	if ok, err := apply(t.Context(), s, epoch, move(m, movement.Pending)); err != nil || !ok {
 		t.Errorf("%v, %v", ok, err)
 	}
 	if got := byID(t, truth, m.ID); got.State != movement.Succeeded || len(history(t, truth, m.ID)) != 2 {
@@ -154,7 +154,7 @@ func TestMoveThatIsCut(t *testing.T) {
 	p, s, truth, _ := cuttable(t)
 	m := reserve(t, truth, draft("INV/1"))
 	p.arm(cut{at: execution})
-	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Pending)); err == nil || ok {
+	if ok, err := apply(t.Context(), s, epoch, move(m, movement.Pending)); err == nil || ok {
 		t.Errorf("%v, %v", ok, err)
 	}
 	if got := byID(t, truth, m.ID); got.State != movement.Submitting || len(history(t, truth, m.ID)) != 0 {
@@ -162,7 +162,7 @@ func TestMoveThatIsCut(t *testing.T) {
 	}
 	// Another's move meanwhile is not taken for ours.
 	p.arm(cut{at: execution, then: func() { moved(t, truth, move(m, movement.Pending)) }})
-	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Pending)); err == nil || ok {
+	if ok, err := apply(t.Context(), s, epoch, move(m, movement.Pending)); err == nil || ok {
 		t.Errorf("another's: %v, %v", ok, err)
 	}
 }

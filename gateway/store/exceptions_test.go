@@ -17,7 +17,7 @@ import (
 func fact(subject, reason, id string) movement.Exception {
 	return movement.Exception{
 		Owner: movement.Owner{MerchantID: "mer_1", Mode: "live"}, Subject: subject, Reason: reason, FactID: id,
-		Provider: "payments", Detail: "asked 100, the provider says 90", At: epoch,
+		Provider: "payments", Detail: "agreed on 100, the provider says 90", At: epoch,
 	}
 }
 
@@ -34,7 +34,7 @@ func TestExceptions(t *testing.T) {
 			t.Fatalf("%+v: %v, %v", a, added, err)
 		}
 		again := a
-		again.At, again.Detail = epoch.Add(24*time.Hour), "told again"
+		again.At, again.Detail = epoch.Add(24*time.Hour), "once more"
 		if added, err := s.AddException(t.Context(), again); err != nil || added {
 			t.Errorf("%+v again: %v, %v", a, added, err)
 		}
@@ -57,9 +57,9 @@ func TestExceptions(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// The provider tells it once more: a person has decided it.
+	// The provider says it once more: a person has decided it.
 	if added, err := s.AddException(t.Context(), later); err != nil || added {
-		t.Errorf("told again: %v, %v", added, err)
+		t.Errorf("once more: %v, %v", added, err)
 	}
 	expect(10, test, first)
 }

@@ -65,8 +65,8 @@ func findable(b *testing.B, url string) payment {
 		}
 		change := move(m, movement.Pending)
 		change.Result, change.Answer, change.ProviderReference = m.Request, m.Request, uuid.NewString()
-		change.DueAt = epoch.Add(time.Minute)
-		if ok, err := s.Move(ctx, epoch, change); err != nil || !ok {
+		change.NextPoll = epoch.Add(time.Minute)
+		if ok, err := apply(ctx, s, epoch, change); err != nil || !ok {
 			return fmt.Errorf("move: %v, %w", ok, err)
 		}
 		return nil

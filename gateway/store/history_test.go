@@ -14,7 +14,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
-func TestWhatAMovementPostedAndTold(t *testing.T) {
+func TestPostingsAndCallbacksOfAMovement(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 10_000, store.Options{MaxConns: 4})
 	m, other := reserve(t, s, order("O/1", movement.Held)), reserve(t, s, order("O/2", movement.Charged))
@@ -27,12 +27,12 @@ func TestWhatAMovementPostedAndTold(t *testing.T) {
 	if err != nil || len(postings) != 2 || postings[0].Kind != "hold" || postings[1].Kind != "capture" || postings[1].Legs.Cost == 0 || postings[1].Check() != nil {
 		t.Errorf("posted %+v, %v", postings, err)
 	}
-	told, err := s.CallbacksOfMovement(t.Context(), payer, m.ID, history(t, s, m.ID))
-	if err != nil || len(told) != 1 || told[0].MovementID != m.ID || told[0].Reference != "O/1" {
-		t.Errorf("told %+v, %v", told, err)
+	callbacks, err := s.CallbacksOfMovement(t.Context(), payer, m.ID, history(t, s, m.ID))
+	if err != nil || len(callbacks) != 1 || callbacks[0].MovementID != m.ID || callbacks[0].Reference != "O/1" {
+		t.Errorf("callbacks %+v, %v", callbacks, err)
 	}
-	if told, err := s.CallbacksOfMovement(t.Context(), payer, m.ID, nil); err != nil || len(told) != 0 {
-		t.Errorf("told before anything happened: %+v, %v", told, err)
+	if callbacks, err := s.CallbacksOfMovement(t.Context(), payer, m.ID, nil); err != nil || len(callbacks) != 0 {
+		t.Errorf("before anything happened: %+v, %v", callbacks, err)
 	}
 }
 
@@ -57,7 +57,7 @@ func TestFinding(t *testing.T) {
 			change(&m)
 		}
 		m = reserve(t, s, m)
-		moved(t, s, func() store.Move {
+		moved(t, s, func() movement.Change {
 			c := move(m, movement.Pending)
 			c.ProviderReference = "prov-" + reference
 			return c

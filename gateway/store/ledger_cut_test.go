@@ -73,10 +73,10 @@ func TestPaidMoveThatIsCut(t *testing.T) {
 			p, s, truth, _ := cuttableShop(t, 2_000)
 			m := reserve(t, truth, order("ORD/1", movement.Held))
 			p.arm(cut{at: execution, after: after})
-			if ok, err := s.Move(t.Context(), epoch, posted(m, to)); ok != after || (err == nil) != after || p.happened() != 1 {
+			if ok, err := apply(t.Context(), s, epoch, posted(m, to)); ok != after || (err == nil) != after || p.happened() != 1 {
 				t.Errorf("%s, after %v: %v, %v", to, after, ok, err)
 			}
-			if ok, err := s.Move(t.Context(), epoch, posted(m, to)); ok == after || err != nil {
+			if ok, err := apply(t.Context(), s, epoch, posted(m, to)); ok == after || err != nil {
 				t.Errorf("%s, after %v, again: %v, %v", to, after, ok, err)
 			}
 			if to == movement.Succeeded {
@@ -147,10 +147,10 @@ func TestReversalThatIsCut(t *testing.T) {
 		p, s, truth, _ := cuttableShop(t, 2_000)
 		m := moved(t, truth, posted(reserve(t, truth, order("ORD/1", movement.Charged)), movement.Succeeded))
 		p.arm(cut{at: execution, after: after})
-		if ok, err := s.Reversed(t.Context(), epoch, reversal(m)); ok || err == nil || p.happened() != 1 {
+		if ok, err := apply(t.Context(), s, epoch, reversal(m)); ok || err == nil || p.happened() != 1 {
 			t.Errorf("after %v: %v, %v", after, ok, err)
 		}
-		if ok, err := s.Reversed(t.Context(), epoch, reversal(m)); ok == after || err != nil {
+		if ok, err := apply(t.Context(), s, epoch, reversal(m)); ok == after || err != nil {
 			t.Errorf("after %v, again: %v, %v", after, ok, err)
 		}
 		wantBalance(t, truth, 2_000, 0)

@@ -92,7 +92,7 @@ func TestOneEnd(t *testing.T) { //nolint:tparallel // each round takes many conn
 				m := reserve(t, s, order(fmt.Sprint("ORD/", round), charge))
 				to := []movement.State{movement.Succeeded, movement.Failed, movement.NotSubmitted}
 				got := every(24, func(i int) string {
-					ok, err := stores[i%len(stores)].Move(t.Context(), epoch, posted(m, to[i%3]))
+					ok, err := apply(t.Context(), stores[i%len(stores)], epoch, posted(m, to[i%3]))
 					return fmt.Sprint(ok, err)
 				})
 				if want := map[string]int{"true <nil>": 1, "false <nil>": 23}; !reflect.DeepEqual(got, want) {
@@ -114,7 +114,7 @@ func TestAcknowledgedOrFree(t *testing.T) {
 		m := reserve(t, s, order(fmt.Sprint("ORD/", round), movement.Charged))
 		got := every(2, func(i int) string {
 			if i == 0 {
-				ok, err := s.Move(t.Context(), epoch, posted(m, movement.NotSubmitted))
+				ok, err := apply(t.Context(), s, epoch, posted(m, movement.NotSubmitted))
 				return fmt.Sprint("free ", ok, err)
 			}
 			now, err := other.Acknowledge(t.Context(), m, []byte(`{}`))

@@ -25,7 +25,7 @@ func order(reference string, charge movement.Charge) movement.Movement {
 }
 
 // posted is a move with the posting that it needs.
-func posted(m movement.Movement, to movement.State) store.Move {
+func posted(m movement.Movement, to movement.State) movement.Change {
 	change := move(m, to)
 	if !to.Final() && to != movement.NotSubmitted || m.Charge == movement.Unpaid {
 		return change
@@ -43,9 +43,10 @@ func posted(m movement.Movement, to movement.State) store.Move {
 	return change
 }
 
-func reversal(m movement.Movement) store.Record {
-	posting := ledger.TakeBack(m.Amount, m.Cost)
-	return store.Record{ID: m.ID, Detail: "{}", Posting: &posting}
+func reversal(m movement.Movement) movement.Change {
+	c, posting := record(m, movement.Reversal, time.Time{}), ledger.TakeBack(m.Amount, m.Cost)
+	c.Posting = &posting
+	return c
 }
 
 var payer = movement.Owner{MerchantID: "mer_1", Mode: "live"}
@@ -138,7 +139,7 @@ func TestPaidLife(t *testing.T) {
 		}
 		if c.to != movement.Submitting {
 			moved(t, s, posted(m, c.to))
-			if again, err := s.Move(t.Context(), epoch, posted(m, c.to)); again || err != nil {
+			if again, err := apply(t.Context(), s, epoch, posted(m, c.to)); again || err != nil {
 				t.Errorf("%s, twice: %v, %v", m.Reference, again, err)
 			}
 		}
@@ -157,7 +158,7 @@ func TestReversalOnce(t *testing.T) {
 	for _, charge := range []movement.Charge{movement.Charged, movement.Held} {
 		s, _ := payerWith(t, 10_000, store.Options{MaxConns: 8})
 		m := reserve(t, s, order("ORD/1", charge))
-		if ok, err := s.Reversed(t.Context(), epoch, reversal(m)); ok || err != nil {
+		if ok, err := apply(t.Context(), s, epoch, reversal(m)); ok || err != nil {
 			t.Errorf("what is not done: %v, %v", ok, err)
 		}
 		change := posted(m, movement.Succeeded)
@@ -170,7 +171,7 @@ func TestReversalOnce(t *testing.T) {
 		if m = moved(t, s, change); m.Cost != 1_300 {
 			t.Errorf("it cost %d", m.Cost)
 		}
-		if ok, err := s.Reversed(t.Context(), epoch, store.Record{ID: m.ID, Detail: "{}"}); ok || err == nil {
+		if ok, err := apply(t.Context(), s, epoch, record(m, movement.Reversal, time.Time{})); ok || err == nil {
 			t.Errorf("without a posting: %v, %v", ok, err)
 		}
 		wantClean(t, s)
@@ -178,7 +179,7 @@ func TestReversalOnce(t *testing.T) {
 		oks := make(chan bool, 10)
 		for range cap(oks) {
 			wait.Go(func() {
-				ok, err := s.Reversed(t.Context(), epoch, reversal(m))
+				ok, err := apply(t.Context(), s, epoch, reversal(m))
 				if err != nil {
 					t.Error(err)
 				}
@@ -225,7 +226,7 @@ func TestReserveThatCannotBePaid(t *testing.T) {
 	exact.Amount = 1_499
 	reserve(t, s, exact)
 	wantBalance(t, s, 0, 0)
-	// A taken reference is told also when nothing is left, and nothing is taken.
+	// A taken reference is found also when nothing is left, and nothing is taken.
 	if existing, ours, err := s.Reserve(t.Context(), order("ORD/1", movement.Charged)); ours || err != nil || existing.ID != exact.ID {
 		t.Errorf("taken: %+v, %v, %v", existing, ours, err)
 	}
@@ -233,7 +234,7 @@ func TestReserveThatCannotBePaid(t *testing.T) {
 }
 
 // TestPaidAgain reserves a reference again of which nothing was sent: it is charged
-// anew, under the attempt that the caller has asked a price for.
+// anew, under the attempt that the caller has a quote for.
 func TestPaidAgain(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 4_000, store.Options{MaxConns: 4})
@@ -268,7 +269,7 @@ func TestPaidAgain(t *testing.T) {
 		t.Errorf("reserved %+v\nstored %+v\nwant %+v", reserved, got, want)
 	}
 	wantBalance(t, s, 0, 4_000)
-	if again, err := s.Move(t.Context(), epoch, posted(first, movement.Failed)); again || err != nil {
+	if again, err := apply(t.Context(), s, epoch, posted(first, movement.Failed)); again || err != nil {
 		t.Errorf("the first attempt is given back twice: %v, %v", again, err)
 	}
 	moved(t, s, posted(reserved, movement.Succeeded))
@@ -282,13 +283,13 @@ func TestMovesWithoutTheirPosting(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 10_000, store.Options{MaxConns: 4})
 	paid, unpaid := reserve(t, s, order("ORD/1", movement.Held)), reserve(t, s, draft("INV/1"))
-	with := func(change store.Move, posting ledger.Transaction) store.Move {
+	with := func(change movement.Change, posting ledger.Transaction) movement.Change {
 		change.Posting = &posting
 		return change
 	}
 	unbalanced := ledger.LetGo(1_500)
 	unbalanced.Available++
-	for name, change := range map[string]store.Move{
+	for name, change := range map[string]movement.Change{
 		"an end without one":       move(paid, movement.Succeeded),
 		"a failure without one":    move(paid, movement.Failed),
 		"freed, without one":       move(paid, movement.NotSubmitted),
@@ -298,19 +299,19 @@ func TestMovesWithoutTheirPosting(t *testing.T) {
 		"one of what is not paid":  with(move(unpaid, movement.Succeeded), ledger.EndCost(1_400)),
 		"more than is held":        with(move(paid, movement.Failed), ledger.LetGo(1_501)),
 	} {
-		if ok, err := s.Move(t.Context(), epoch, change); ok || err == nil {
+		if ok, err := apply(t.Context(), s, epoch, change); ok || err == nil {
 			t.Errorf("%s: %v, %v", name, ok, err)
 		}
 	}
 	// The database does not believe what the caller says about the movement either.
 	lied, other := paid, unpaid
 	lied.Charge, other.Charge = movement.Unpaid, movement.Charged
-	for _, change := range []store.Move{move(lied, movement.Succeeded), with(move(other, movement.Succeeded), ledger.EndCost(1_400))} {
-		if ok, _ := s.Move(t.Context(), epoch, change); ok {
+	for _, change := range []movement.Change{move(lied, movement.Succeeded), with(move(other, movement.Succeeded), ledger.EndCost(1_400))} {
+		if ok, _ := apply(t.Context(), s, epoch, change); ok {
 			t.Errorf("%s is moved", change.Movement.Reference)
 		}
 	}
-	if ok, err := s.Reversed(t.Context(), epoch, store.Record{ID: paid.ID, Posting: with(store.Move{}, ledger.LetGo(1)).Posting}); ok || err == nil {
+	if ok, err := apply(t.Context(), s, epoch, with(record(paid, movement.Reversal, time.Time{}), ledger.LetGo(1))); ok || err == nil {
 		t.Errorf("a reversal that ends: %v, %v", ok, err)
 	}
 	wantBalance(t, s, 8_500, 1_500)

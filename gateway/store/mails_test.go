@@ -35,7 +35,7 @@ func TestAMailIsWrittenInTheCommitOfItsMove(t *testing.T) {
 	moved(t, s, change)
 	again := change
 	again.Mail = receiptMail()
-	if ok, err := s.Move(t.Context(), epoch.Add(2*time.Second), again); ok || err != nil {
+	if ok, err := apply(t.Context(), s, epoch.Add(2*time.Second), again); ok || err != nil {
 		t.Fatalf("moved again: %t, %v", ok, err)
 	}
 	moved(t, s, move(reserve(t, s, draft("INV/2")), movement.Succeeded))
@@ -53,7 +53,7 @@ func TestAMailIsWrittenInTheCommitOfItsMove(t *testing.T) {
 	paid := move(reserve(t, s, draft("INV/3")), movement.Succeeded)
 	paid.Mail, paid.Movement.Charge = receiptMail(), movement.Charged
 	paid.Posting = &ledger.Transaction{Step: ledger.Ends}
-	if _, err := s.Move(t.Context(), epoch, paid); !errors.Is(err, store.ErrInvalid) {
+	if _, err := apply(t.Context(), s, epoch, paid); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("a mail of a move with a posting: %v", err)
 	}
 }

@@ -98,15 +98,45 @@ func reserve(tb testing.TB, s *store.Store, m movement.Movement) movement.Moveme
 	return reserved
 }
 
+// apply commits a change at a time.
+func apply(ctx context.Context, s *store.Store, now time.Time, c movement.Change) (bool, error) {
+	c.At = now
+	return s.Apply(ctx, c)
+}
+
 // move is the plainest move that there is.
-func move(m movement.Movement, to movement.State) store.Move {
-	return store.Move{Movement: m, To: to, Event: string(to), Detail: `{"source":"test"}`}
+func move(m movement.Movement, to movement.State) movement.Change {
+	from := []movement.State{m.State}
+	if m.State == movement.Submitting && to != movement.NotSubmitted {
+		from = append(from, movement.Acknowledged)
+	}
+	c := movement.Change{Movement: m, Transition: movement.Transition{
+		Effect: movement.Move, From: from, To: to, Event: string(to), Detail: `{"source":"test"}`,
+	}}
+	counts, counted := to != movement.Failed && to != movement.NotSubmitted, m.State != movement.NotSubmitted
+	switch {
+	case len(m.Usage) == 0 || counts == counted:
+	case counted:
+		c.GivesBack = 1
+	default:
+		c.GivesBack = -1
+	}
+	return c
+}
+
+// record is late money or a reversal that happened at a time.
+func record(m movement.Movement, effect movement.Effect, happened time.Time) movement.Change {
+	c := movement.Change{Movement: m, Transition: movement.Transition{Effect: effect, Event: "paid_late", Detail: "{}", HappenedAt: happened}}
+	if effect == movement.Reversal {
+		c.Event = "reversed"
+	}
+	return c
 }
 
 // moved moves a movement that must stand where it is said to.
-func moved(tb testing.TB, s *store.Store, change store.Move) movement.Movement {
+func moved(tb testing.TB, s *store.Store, change movement.Change) movement.Movement {
 	tb.Helper()
-	ok, err := s.Move(tb.Context(), epoch.Add(time.Second), change)
+	ok, err := apply(tb.Context(), s, epoch.Add(time.Second), change)
 	if err != nil || !ok {
 		tb.Fatalf("Move to %s = %v, %v", change.To, ok, err)
 	}

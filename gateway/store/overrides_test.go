@@ -157,8 +157,8 @@ func TestExceptionsAreResolvedByReason(t *testing.T) {
 		t.Fatal(entries, err)
 	}
 	for _, a := range entries {
-		settled := a.Reason == "unresolved"
-		if a.ResolvedAt.IsZero() == settled || (a.ResolvedBy == "ayu, budi" && a.Resolution == "decided") != settled {
+		resolved := a.Reason == "unresolved"
+		if a.ResolvedAt.IsZero() == resolved || (a.ResolvedBy == "ayu, budi" && a.Resolution == "decided") != resolved {
 			t.Errorf("%+v", a)
 		}
 	}
@@ -167,25 +167,25 @@ func TestExceptionsAreResolvedByReason(t *testing.T) {
 	}
 }
 
-// TestAskedSinceIsNotMoved: what somebody has asked about since stays.
-func TestAskedSinceIsNotMoved(t *testing.T) {
+// TestPolledSinceIsNotMoved: what somebody has polled since stays.
+func TestPolledSinceIsNotMoved(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 10_000, store.Options{MaxConns: 4})
 	out := draft("T")
 	out.Kind, out.Usage = manifest.Transfer, []movement.Usage{{Name: "out.count", Period: "2026-01-02", Amount: 1, Ceiling: 5}}
 	for _, m := range []movement.Movement{draft("P"), order("O", movement.Held), out} {
 		m = reserve(t, s, m)
-		asked := epoch.Add(time.Hour)
-		if ours, err := s.Poll(t.Context(), m, asked, asked, asked.Add(time.Hour)); err != nil || !ours {
+		polled := epoch.Add(time.Hour)
+		if ours, err := s.Poll(t.Context(), m, polled, polled, polled.Add(time.Hour)); err != nil || !ours {
 			t.Fatal(ours, err)
 		}
 		change := posted(m, movement.Failed)
-		change.AskedBefore = asked.Add(-time.Microsecond)
-		if done, err := s.Move(t.Context(), asked, change); err != nil || done || byID(t, s, m.ID).State != movement.Submitting {
+		change.PolledBefore = polled.Add(-time.Microsecond)
+		if done, err := apply(t.Context(), s, polled, change); err != nil || done || byID(t, s, m.ID).State != movement.Submitting {
 			t.Errorf("%s moved: %v, %v", m.Kind, done, err)
 		}
-		change.AskedBefore = asked
-		if done, err := s.Move(t.Context(), asked, change); err != nil || !done {
+		change.PolledBefore = polled
+		if done, err := apply(t.Context(), s, polled, change); err != nil || !done {
 			t.Errorf("%s: %v, %v", m.Kind, done, err)
 		}
 	}
@@ -202,17 +202,17 @@ func TestNotes(t *testing.T) {
 		}
 	}
 	note(0, "called", "{}")
-	note(time.Second, "looked", "{}")
-	note(time.Minute, "looked", "{}")
+	note(time.Second, "polled", "{}")
+	note(time.Minute, "polled", "{}")
 	want := []movement.Note{
 		{Attempt: 1, Event: "called", Detail: "{}", At: epoch, LastAt: epoch, Times: 1},
-		{Attempt: 1, Event: "looked", Detail: "{}", At: epoch.Add(time.Second), LastAt: epoch.Add(time.Minute), Times: 2},
+		{Attempt: 1, Event: "polled", Detail: "{}", At: epoch.Add(time.Second), LastAt: epoch.Add(time.Minute), Times: 2},
 	}
 	if notes, err := s.NotesOf(t.Context(), m.ID); err != nil || !reflect.DeepEqual(notes, want) {
 		t.Errorf("%+v, %v", notes, err)
 	}
 	for i := range 300 {
-		note(time.Hour, "looked", time.Duration(i).String())
+		note(time.Hour, "polled", time.Duration(i).String())
 	}
 	if notes, err := s.NotesOf(t.Context(), m.ID); err != nil || len(notes) != 200 {
 		t.Errorf("%d are kept, %v", len(notes), err)

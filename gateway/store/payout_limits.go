@@ -61,34 +61,13 @@ func (s *Store) reserveLimits(ctx context.Context, m movement.Movement, p dbsqlc
 	return dbsqlc.ReserveMovementRow(row), err
 }
 
-// ordered tells a write whose usage it changes, so that batches take usage in one
-// order, as they do balances.
+// ordered says in a write's context whose usage it changes, so that batches take
+// usage in one order, as they do balances.
 func ordered(ctx context.Context, m movement.Movement) context.Context {
 	if len(m.Usage) == 0 {
 		return ctx
 	}
 	return context.WithValue(ctx, balanceKey{}, m.Owner)
-}
-
-// moveLimits runs the statement for a move that changes usage.
-func (s *Store) moveLimits(ctx context.Context, move Move, p dbsqlc.MoveMovementParams) error {
-	counts, err := usageOf(move.Movement)
-	if err != nil {
-		return err
-	}
-	for i := range counts.amounts {
-		counts.amounts[i] *= move.givesBack()
-	}
-	_, err = s.writes.MoveLimits(ordered(ctx, move.Movement), dbsqlc.MoveLimitsParams{
-		ID: p.ID, Attempt: p.Attempt, FromStates: p.FromStates, PolledBefore: p.PolledBefore,
-		ToState: p.ToState, Now: p.Now, Event: p.Event, Detail: p.Detail,
-		Result: p.Result, Answer: p.Answer, Refusal: p.Refusal, Cost: p.Cost,
-		ProviderReference: p.ProviderReference, FactID: p.FactID, ExpiresAt: p.ExpiresAt, DueAt: p.DueAt,
-		CallbackID: p.CallbackID, CallbackEvent: p.CallbackEvent, CallbackUrl: p.CallbackUrl, CallbackBody: p.CallbackBody,
-		CallbackState: p.CallbackState, CallbackBucket: p.CallbackBucket, CallbackDueAt: p.CallbackDueAt,
-		UsageNames: counts.names, UsagePeriods: counts.periods, UsageAmounts: counts.amounts,
-	})
-	return err
 }
 
 // errRoomAgain says that a limit was reached when a reservation was tried, and is not

@@ -82,7 +82,7 @@ func TestPayoutLimits(t *testing.T) {
 			beyond(t, s, transfer("C", usage("to.x.count", 1, 0)), "to.x.count") // none at all
 			wantUsed(t, s, map[string]int64{"out.amount": 100, "out.count": 2})
 			if _, ours, err := s.Reserve(t.Context(), transfer("A", usage("out.amount", 60, 100), usage("out.count", 1, 2))); ours || err != nil {
-				t.Errorf("a reference that is taken: %v, %v", ours, err) // it is answered, not judged
+				t.Errorf("a reference that is taken: %v, %v", ours, err) // it is answered, not counted
 			}
 			reserve(t, s, transfer("D")) // of a merchant without limits
 		})
@@ -107,7 +107,7 @@ func TestPayoutLimitsComeBack(t *testing.T) {
 	failed := moved(t, s, move(all[3], movement.Failed))
 	wantUsed(t, s, map[string]int64{"out.amount": 30, "out.count": 3})
 	for _, m := range []movement.Movement{all[2], all[3]} { // somebody who is late
-		if ok, err := s.Move(t.Context(), epoch, move(m, movement.Failed)); ok || err != nil {
+		if ok, err := apply(t.Context(), s, epoch, move(m, movement.Failed)); ok || err != nil {
 			t.Errorf("moved again: %v, %v", ok, err)
 		}
 	}
@@ -140,12 +140,12 @@ func TestPayoutLimitsWhoseAnswerIsCut(t *testing.T) {
 	m := reserve(t, s, transfer("A", usage("out.count", 1, 1)))
 	wantUsed(t, truth, map[string]int64{"out.count": 1})
 	p.arm(cut{at: execution})
-	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Failed)); ok || err == nil {
+	if ok, err := apply(t.Context(), s, epoch, move(m, movement.Failed)); ok || err == nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 	wantUsed(t, truth, map[string]int64{"out.count": 1})
 	p.arm(cut{at: execution, after: true})
-	if ok, err := s.Move(t.Context(), epoch, move(m, movement.Failed)); !ok || err != nil {
+	if ok, err := apply(t.Context(), s, epoch, move(m, movement.Failed)); !ok || err != nil {
 		t.Errorf("%v, %v", ok, err)
 	}
 	wantUsed(t, truth, map[string]int64{"out.count": 0})
@@ -184,7 +184,7 @@ func TestTheLastOfALimit(t *testing.T) { //nolint:tparallel // each round takes 
 }
 
 // TestLimitsUnderGivingBack has reservations race with those that come to nothing: each
-// is reserved or told that a limit is reached, and nothing is left of them.
+// is reserved or refused for a limit, and nothing is left of them.
 func TestLimitsUnderGivingBack(t *testing.T) { //nolint:tparallel // each round takes many connections
 	t.Parallel()
 	for name, options := range fleets {
@@ -204,7 +204,7 @@ func TestLimitsUnderGivingBack(t *testing.T) { //nolint:tparallel // each round 
 				}
 				if m, err := k.MovementByKey(t.Context(), m.Key); err != nil {
 					return err.Error()
-				} else if _, err := k.Move(t.Context(), epoch, move(m, movement.Failed)); err != nil {
+				} else if _, err := apply(t.Context(), k, epoch, move(m, movement.Failed)); err != nil {
 					return "giving back: " + err.Error()
 				}
 				return said

@@ -36,7 +36,7 @@ type cut struct {
 	stay  bool   // everything is cut from then on
 }
 
-// execution is the message that runs a prepared statement: a Claim, a Move.
+// execution is the message that runs a prepared statement: a reservation, a move.
 func execution(kind byte, _ string) bool { return kind == 'E' }
 
 // batch is the message that commits several statements at once.

@@ -49,8 +49,8 @@ func narrow(buckets []int) []int32 {
 func tooFar(now time.Time) time.Time { return micro(now.Add(2 * movement.ClockSkew)) }
 
 // Poll takes the right to poll a movement, if nobody has polled it since before. A
-// poll at a time that no right clock can have told counts for nothing. Next is when
-// the next poll is due, unless the answer says otherwise.
+// poll at a time that no right clock can show yet does not count. Next is when the
+// next poll is due, unless the answer says otherwise.
 func (s *Store) Poll(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
 	states := []string{string(m.State)}
 	if slices.Contains(notYetKnown, string(m.State)) {

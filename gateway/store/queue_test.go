@@ -125,7 +125,7 @@ func TestPollByState(t *testing.T) {
 	s := fresh(t)
 	for _, state := range states {
 		m := at(t, s, string(state), state)
-		open := state != movement.Failed && state != movement.NotSubmitted // what is paid by books can be taken back there
+		open := state != movement.Failed && state != movement.NotSubmitted // what a statement pays can be taken back there
 		next := epoch.Add(time.Hour)
 		if ok, err := s.Poll(t.Context(), m, epoch, epoch.Add(-time.Second), next); err != nil || ok != open {
 			t.Errorf("%s: %v, %v", state, ok, err)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -42,30 +41,21 @@ func (s *Store) Reserve(ctx context.Context, m movement.Movement) (movement.Move
 // reservation is what a movement takes besides its reference.
 type reservation struct {
 	takes  movement.Reserves
-	begins ledger.Transaction // where it takes from the balance
+	begins *ledger.Transaction // where it takes from the balance
 }
 
 func reservationOf(m movement.Movement) (reservation, error) {
 	rules, known := movement.RulesOf(m.Kind)
-	if !known {
-		return reservation{}, fmt.Errorf("store: reserve: %w: there is no kind %q", ErrInvalid, m.Kind)
-	}
-	what := reservation{takes: rules.Reserves}
-	switch m.Charge {
-	case movement.Unpaid:
-		if what.takes == movement.ReserveBalance {
-			what.takes = movement.ReserveNothing
-		}
-		return what, nil
-	case movement.Charged:
-		what.begins = ledger.BeginCharge(m.Amount)
-	case movement.Held:
-		what.begins = ledger.BeginHold(m.Amount)
-	default:
-		return reservation{}, fmt.Errorf("store: reserve: %w: there is no charge %q", ErrInvalid, m.Charge)
-	}
-	if what.takes != movement.ReserveBalance {
-		return reservation{}, fmt.Errorf("store: reserve: %w: a %s takes nothing from a balance", ErrInvalid, m.Kind)
+	what := reservation{takes: rules.Reserves, begins: m.Begins()}
+	switch unpaid := m.Charge == movement.Unpaid; {
+	case !known:
+		return what, fmt.Errorf("store: reserve: %w: there is no kind %q", ErrInvalid, m.Kind)
+	case !unpaid && what.begins == nil:
+		return what, fmt.Errorf("store: reserve: %w: there is no charge %q", ErrInvalid, m.Charge)
+	case !unpaid && what.takes != movement.ReserveBalance:
+		return what, fmt.Errorf("store: reserve: %w: a %s takes nothing from a balance", ErrInvalid, m.Kind)
+	case unpaid && what.takes == movement.ReserveBalance:
+		what.takes = movement.ReserveNothing
 	}
 	return what, nil
 }
@@ -103,17 +93,17 @@ func (s *Store) reserve(ctx context.Context, m movement.Movement, what reservati
 	case movement.ReserveAmount:
 		return s.reserveAmount(ctx, m, p)
 	case movement.ReserveLimits:
-		return asAsked(m)(s.reserveLimits(ctx, m, p))
+		return sameAmount(m)(s.reserveLimits(ctx, m, p))
 	case movement.ReserveBalance:
-		return asAsked(m)(s.reserveBalance(ctx, m, p, what.begins))
+		return sameAmount(m)(s.reserveBalance(ctx, m, p, what.begins))
 	case movement.ReserveNothing:
 	}
-	return asAsked(m)(s.writes.ReserveMovement(ctx, p))
+	return sameAmount(m)(s.writes.ReserveMovement(ctx, p))
 }
 
 // reserveBalance runs the statement for a movement that is paid from a balance.
 func (s *Store) reserveBalance(
-	ctx context.Context, m movement.Movement, p dbsqlc.ReserveMovementParams, begins ledger.Transaction,
+	ctx context.Context, m movement.Movement, p dbsqlc.ReserveMovementParams, begins *ledger.Transaction,
 ) (dbsqlc.ReserveMovementRow, error) {
 	row, err := s.writes.ReserveBalance(changing(ctx, m.Owner, begins.Legs), dbsqlc.ReserveBalanceParams{
 		MerchantID: p.MerchantID, Mode: p.Mode, Kind: p.Kind, Reference: p.Reference,
@@ -127,8 +117,8 @@ func (s *Store) reserveBalance(
 	return dbsqlc.ReserveMovementRow(row), err
 }
 
-// asAsked is the row of a reservation that has the amount that was asked for.
-func asAsked(m movement.Movement) func(dbsqlc.ReserveMovementRow, error) (dbsqlc.ReserveAmountRow, error) {
+// sameAmount is the row of a reservation that keeps the movement's amount.
+func sameAmount(m movement.Movement) func(dbsqlc.ReserveMovementRow, error) (dbsqlc.ReserveAmountRow, error) {
 	return func(row dbsqlc.ReserveMovementRow, err error) (dbsqlc.ReserveAmountRow, error) {
 		return dbsqlc.ReserveAmountRow{ID: row.ID, Attempt: row.Attempt, Sequence: row.Sequence, Amount: int64(m.Amount)}, err
 	}
@@ -136,20 +126,6 @@ func asAsked(m movement.Movement) func(dbsqlc.ReserveMovementRow, error) (dbsqlc
 
 // reserveTries is how often a reservation is tried that conflicts with another.
 const reserveTries = 5
-
-// conflicting tells whether a statement was undone for another's sake, and may
-// succeed the next time.
-func conflicting(err error) bool {
-	pgErr, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (pgErr.Code == "40001" || pgErr.Code == "40P01")
-}
-
-// violates tells whether a constraint has undone a statement, because another took
-// the last room between this statement's check and its write.
-func violates(err error, constraint string) bool {
-	pgErr, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pgErr.Code == checkViolation && pgErr.ConstraintName == constraint
-}
 
 // unreserved finds out why nothing was reserved: the reference is taken, or what the
 // movement takes has no room.

@@ -87,7 +87,7 @@ func TestReferencesOfDifferentOwners(t *testing.T) {
 }
 
 // TestReserveAgain takes over the row of an attempt of which nothing was sent. The
-// provider is asked under another name, and nothing of the first attempt stays.
+// provider knows it under another name, and nothing of the first attempt stays.
 func TestReserveAgain(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
@@ -120,7 +120,7 @@ func TestReserveAgain(t *testing.T) {
 	if first.UpstreamReference() == reserved.UpstreamReference() {
 		t.Error("both attempts have one name at the provider")
 	}
-	if ok, err := s.Move(t.Context(), epoch, move(first, movement.Pending)); ok || err != nil {
+	if ok, err := apply(t.Context(), s, epoch, move(first, movement.Pending)); ok || err != nil {
 		t.Errorf("news of the first attempt moved the second: %v, %v", ok, err)
 	}
 }
@@ -169,7 +169,7 @@ func TestReserveOfANamedAttempt(t *testing.T) {
 	}
 }
 
-// TestReserveOfANamedAttemptTooPoor is told apart from one whose number was passed.
+// TestReserveOfANamedAttemptTooPoor differs from one whose number was passed.
 func TestReserveOfANamedAttemptTooPoor(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 1_500, store.Options{MaxConns: 4})
@@ -213,7 +213,7 @@ func TestEqualReservationsAtOnce(t *testing.T) {
 			distinct[id] = true
 		}
 		if ours.Load() != 1 || len(distinct) != 1 {
-			t.Errorf("%s: %d of 50 reservations are told to send, about %d movements", reference, ours.Load(), len(distinct))
+			t.Errorf("%s: %d of 50 reservations are ours, of %d movements", reference, ours.Load(), len(distinct))
 		}
 	}
 	if got := byID(t, s, freed.ID); got.Attempt != 2 {

@@ -9,15 +9,14 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
 // reserveAmount reserves a movement with an amount that no other open one of its
-// account has: what was asked for and a small code, or a larger code where all small
-// ones are taken. It is pgx.ErrNoRows where those are taken, too.
+// account has: its amount and a small code, or a larger code where all small ones are
+// taken. It is pgx.ErrNoRows where those are taken, too.
 //
 // Its statements share no commits: two batches that drew the same amounts in
 // different orders would wait for each other.
@@ -56,13 +55,6 @@ func (s *Store) drawn(ctx context.Context, m movement.Movement, p dbsqlc.Reserve
 		}
 		return row, err
 	}
-}
-
-// ownerless tells whether a statement would have left an account without an owner: so
-// it does where another merchant was the first to reserve on it at the same moment.
-func ownerless(err error) bool {
-	pgErr, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pgErr.Code == "23502" && pgErr.ColumnName == "merchant_id"
 }
 
 // noAmount finds out why no amount was reserved although the reference is free.

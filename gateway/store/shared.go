@@ -19,7 +19,7 @@ import (
 
 // sharedCommits runs single-statement writes that arrive together in one
 // commit: a batch is what arrived while the last one was being committed, so
-// nothing ever waits for a timer. Each statement has its own verdict. Where one
+// nothing ever waits for a timer. Each statement has its own result. Where one
 // fails, all are undone by the database, and each is tried by itself.
 //
 // It is a DBTX of package dbsqlc, of which it serves QueryRow alone.
@@ -33,14 +33,14 @@ type sharedCommits struct {
 }
 
 // sharedWrite is one statement with the place for its result. It belongs to the
-// flusher from the moment it is queued until its verdict is sent.
+// flusher from the moment it is queued until its result is sent.
 type sharedWrite struct {
 	ctx     context.Context // of who waits; it ends no batch
 	sql     string
 	args    []any
 	into    []any
 	balance movement.Owner // whose balance it changes; none for nobody's
-	verdict chan error
+	result  chan error
 }
 
 const (
@@ -82,12 +82,12 @@ func (s *sharedCommits) enqueue(write *sharedWrite) error {
 // written at all.
 func (s *sharedCommits) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
 	owner, _ := ctx.Value(balanceKey{}).(movement.Owner)
-	return &sharedRow{commits: s, write: sharedWrite{ctx: ctx, sql: sql, args: args, balance: owner, verdict: make(chan error, 1)}}
+	return &sharedRow{commits: s, write: sharedWrite{ctx: ctx, sql: sql, args: args, balance: owner, result: make(chan error, 1)}}
 }
 
 type balanceKey struct{}
 
-// changing tells a write whose balance it changes by some legs.
+// changing says in a write's context whose balance it changes by some legs.
 func changing(ctx context.Context, owner movement.Owner, legs ledger.Legs) context.Context {
 	if legs.Available == 0 && legs.Held == 0 {
 		return ctx
@@ -103,7 +103,6 @@ func byBalance(a, b *sharedWrite) int {
 
 var (
 	errSharedOnly = errors.New("store: shared commits are for single-row statements")
-	errClosed     = errors.New("store: it is closed")
 )
 
 // Exec is not served.
@@ -121,13 +120,13 @@ type sharedRow struct {
 	write   sharedWrite
 }
 
-// Scan queues the statement and waits for its verdict.
+// Scan queues the statement and waits for its result.
 func (r *sharedRow) Scan(into ...any) error {
 	r.write.into = into
 	if err := r.commits.enqueue(&r.write); err != nil {
 		return err
 	}
-	return <-r.write.verdict
+	return <-r.write.result
 }
 
 func (s *sharedCommits) run() {
@@ -152,59 +151,49 @@ func (s *sharedCommits) flush(batch []*sharedWrite) {
 		return
 	}
 	slices.SortStableFunc(batch, byBalance)
-	verdicts, err := s.together(ctx, batch)
+	results, err := s.together(ctx, batch)
 	switch {
 	case err == nil:
 		for i, write := range batch {
-			write.verdict <- verdicts[i]
+			write.result <- results[i]
 		}
 	case ambiguous(err):
 		for _, write := range batch {
-			write.verdict <- err // each reads its own back
+			write.result <- err // each reads its own back
 		}
 	default:
 		s.eachAlone(ctx, batch)
 	}
 }
 
-// outlived tells whether nobody waits for a write any more, and if so gives it
-// its verdict: it was not begun.
+// outlived tells whether nobody waits for a write any more, and if so sends
+// its result: it was not begun.
 func (w *sharedWrite) outlived() bool {
 	if w.ctx.Err() == nil {
 		return false
 	}
-	w.verdict <- notBegun{w.ctx.Err()}
+	w.result <- notBegun{w.ctx.Err()}
 	return true
 }
 
-// notBegun is the verdict on a write that never reached the database.
-type notBegun struct{ cause error }
-
-func (e notBegun) Error() string { return "store: not begun in time: " + e.cause.Error() }
-
-func (e notBegun) Unwrap() error { return e.cause }
-
-// SafeToRetry tells, as errors of pgx do, that nothing was sent.
-func (e notBegun) SafeToRetry() bool { return true }
-
-// together commits a batch. Its error is the batch's; a verdict is either nil
+// together commits a batch. Its error is the batch's; each write's own is either nil
 // or pgx.ErrNoRows.
 func (s *sharedCommits) together(ctx context.Context, batch []*sharedWrite) ([]error, error) {
 	var statements pgx.Batch
 	for _, write := range batch {
 		statements.Queue(write.sql, write.args...)
 	}
-	results := s.pool.SendBatch(ctx, &statements)
-	verdicts := make([]error, len(batch))
+	rows := s.pool.SendBatch(ctx, &statements)
+	results := make([]error, len(batch))
 	for i, write := range batch {
-		verdicts[i] = results.QueryRow().Scan(write.into...)
-		if verdicts[i] != nil && !errors.Is(verdicts[i], pgx.ErrNoRows) {
-			err := verdicts[i]
-			_ = results.Close() // it repeats the error
+		results[i] = rows.QueryRow().Scan(write.into...)
+		if results[i] != nil && !errors.Is(results[i], pgx.ErrNoRows) {
+			err := results[i]
+			_ = rows.Close() // it repeats the error
 			return nil, err
 		}
 	}
-	return verdicts, results.Close()
+	return results, rows.Close()
 }
 
 // eachAlone finds out which statement of a batch was at fault, in parallel so
@@ -218,5 +207,5 @@ func (s *sharedCommits) eachAlone(ctx context.Context, batch []*sharedWrite) {
 }
 
 func (s *sharedCommits) alone(ctx context.Context, write *sharedWrite) {
-	write.verdict <- s.pool.QueryRow(ctx, write.sql, write.args...).Scan(write.into...)
+	write.result <- s.pool.QueryRow(ctx, write.sql, write.args...).Scan(write.into...)
 }

@@ -38,7 +38,7 @@ func lease(bucket any, got *int) *sharedWrite {
 		ctx: context.Background(),
 		sql: `INSERT INTO leases (queue, bucket, holder, expires_at) VALUES ('q', $1, 'a', $2)
 			ON CONFLICT (queue, bucket) DO NOTHING RETURNING bucket`,
-		args: []any{bucket, time.Unix(0, 0)}, into: []any{got}, verdict: make(chan error, 1),
+		args: []any{bucket, time.Unix(0, 0)}, into: []any{got}, result: make(chan error, 1),
 	}
 }
 
@@ -57,19 +57,19 @@ func code(err error) string {
 	return ""
 }
 
-func TestABatchHasAVerdictEach(t *testing.T) {
+func TestABatchHasAResultEach(t *testing.T) {
 	t.Parallel()
 	s := flusher(t)
 	var got [4]int
 	batch := []*sharedWrite{lease(1, &got[0]), lease(2, &got[1]), lease(1, &got[2]), lease(3, &got[3])}
 	s.flush(batch)
 	for i, want := range []error{nil, nil, pgx.ErrNoRows, nil} {
-		if err := <-batch[i].verdict; !errors.Is(err, want) {
+		if err := <-batch[i].result; !errors.Is(err, want) {
 			t.Errorf("%d: %v", i, err)
 		}
 	}
 	if got != [4]int{1, 2, 0, 3} || s.leases(t) != 3 {
-		t.Errorf("told %v, %d rows", got, s.leases(t))
+		t.Errorf("got %v, %d rows", got, s.leases(t))
 	}
 }
 
@@ -85,11 +85,11 @@ func TestNobodyWaitsForIt(t *testing.T) {
 	cancel()
 	late.ctx = ended
 	s.flush(batch)
-	if err := <-late.verdict; !errors.Is(err, context.Canceled) || ambiguous(err) {
+	if err := <-late.result; !errors.Is(err, context.Canceled) || ambiguous(err) {
 		t.Errorf("the late one: %v, ambiguous %v", err, ambiguous(err))
 	}
-	if err := <-live.verdict; err != nil || got != [2]int{0, 2} || s.leases(t) != 1 {
-		t.Errorf("the other one: %v, told %v, %d rows", err, got, s.leases(t))
+	if err := <-live.result; err != nil || got != [2]int{0, 2} || s.leases(t) != 1 {
+		t.Errorf("the other one: %v, got %v, %d rows", err, got, s.leases(t))
 	}
 }
 
@@ -114,17 +114,17 @@ func TestOneBadWriteSpoilsNoBatch(t *testing.T) {
 		var got [3]int
 		batch := []*sharedWrite{lease(100*i+1, &got[0]), lease(bad.bucket, &got[1]), lease(100*i+2, &got[2])}
 		s.flush(batch)
-		first, second, third := <-batch[0].verdict, <-batch[1].verdict, <-batch[2].verdict
+		first, second, third := <-batch[0].result, <-batch[1].result, <-batch[2].result
 		if first != nil || third != nil || code(second) != bad.code {
 			t.Errorf("%v: %v, %v, %v", bad.bucket, first, second, third)
 		}
 		if n := s.leases(t); n != 2*(i+1) || got[0] != 100*i+1 || got[2] != 100*i+2 {
-			t.Errorf("%v: told %v, %d rows", bad.bucket, got, n)
+			t.Errorf("%v: got %v, %d rows", bad.bucket, got, n)
 		}
 	}
 	alone := lease(13, new(int))
 	s.flush([]*sharedWrite{alone})
-	if err := <-alone.verdict; code(err) != "23514" {
+	if err := <-alone.result; code(err) != "23514" {
 		t.Errorf("alone: %v", err)
 	}
 }

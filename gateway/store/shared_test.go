@@ -13,7 +13,7 @@ import (
 )
 
 // TestBatchThatIsCut cuts the connection at the commit of many reservations at once:
-// each reserver is told the truth about its own.
+// each reserver hears the truth about its own.
 func TestBatchThatIsCut(t *testing.T) {
 	t.Parallel()
 	for name, how := range map[string]cut{

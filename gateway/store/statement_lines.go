@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
@@ -148,13 +147,6 @@ func documented(matches []movement.Match) (payments []string, document []byte, e
 	document, err = json.Marshal(all)
 	return payments, document, err
 }
-
-func duplicate(err error) bool {
-	pgErr, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && pgErr.Code == uniqueViolation
-}
-
-const uniqueViolation = "23505"
 
 // CloseLines closes matched payments that were applied to their collections. A payment
 // that later lines have changed meanwhile stays open.

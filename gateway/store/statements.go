@@ -29,7 +29,7 @@ func (s *Store) Statement(ctx context.Context, account movement.AccountID) (move
 }
 
 // PollStatement takes the right to read an account's statement, if nobody has read it
-// since before. A poll at a time that no right clock can have told counts for nothing.
+// since before. A poll at a time that no right clock can show yet does not count.
 func (s *Store) PollStatement(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error) {
 	_, err := s.queries.PollStatement(ctx, dbsqlc.PollStatementParams{
 		AccountID: uuid.UUID(account), Now: optional(now), Before: optional(before), Ahead: new(tooFar(now)),

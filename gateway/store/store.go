@@ -4,16 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
-	"github.com/cenkalti/backoff/v5"
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
@@ -25,9 +20,6 @@ const (
 	CockroachDB Engine = "cockroachdb"
 	PostgreSQL  Engine = "postgresql"
 )
-
-// ErrNotFound says that there is no such row.
-var ErrNotFound = movement.ErrNotFound
 
 // Store holds the connections to one database. It is safe for concurrent use.
 type Store struct {
@@ -89,8 +81,8 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	return s, nil
 }
 
-// Close waits for the writes under way and ends all connections. Nothing may
-// be asked of the store any more.
+// Close waits for the writes under way and ends all connections. The store can't be
+// used afterwards.
 func (s *Store) Close() {
 	if s.shared != nil {
 		s.shared.close()
@@ -109,51 +101,6 @@ func engineOf(conn *pgconn.PgConn) Engine {
 		return CockroachDB
 	}
 	return PostgreSQL
-}
-
-// unclear are the codes after which a statement may have been committed all the
-// same: connection gone, completion unknown, shutdown, and what the engine could
-// not name. After every other code it was not.
-var unclear = []string{"08", "40003", "57P", "58", "XX"}
-
-// ambiguous tells whether a statement that failed may have been committed all
-// the same: the connection broke, or the engine itself says it does not know.
-func ambiguous(err error) bool {
-	if err == nil || errors.Is(err, pgx.ErrNoRows) || errors.Is(err, errClosed) {
-		return false
-	}
-	if _, unconnected := errors.AsType[*pgconn.ConnectError](err); unconnected {
-		return false
-	}
-	// Of a connection that is cut during COMMIT pgx says "conn closed", and that it
-	// was closed before anything was sent.
-	if pgconn.SafeToRetry(err) && !errors.Is(err, pgconn.ErrConnClosed) {
-		return false
-	}
-	pgErr, ok := errors.AsType[*pgconn.PgError](err)
-	return !ok || slices.ContainsFunc(unclear, func(code string) bool { return strings.HasPrefix(pgErr.Code, code) })
-}
-
-const (
-	// readBackFor is how long a caller asks after an ambiguous commit.
-	readBackFor = 2 * time.Second
-	// readBackPause lies between two tries; the first connections of the pool may
-	// be as dead as the one that was cut.
-	readBackPause = 20 * time.Millisecond
-)
-
-// readBack asks what became of an ambiguous commit, with a context of its own,
-// because the one at hand may be what ended.
-func readBack[T any](ctx context.Context, read func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readBackFor)
-	defer cancel()
-	return backoff.Retry(ctx, func() (T, error) {
-		found, err := read(ctx)
-		if errors.Is(err, ErrNotFound) {
-			return found, backoff.Permanent(err)
-		}
-		return found, err
-	}, backoff.WithBackOff(backoff.NewConstantBackOff(readBackPause)))
 }
 
 // micro cuts a time to what the database keeps, so that what was written and
@@ -188,17 +135,4 @@ func document(s *string) []byte {
 		return nil
 	}
 	return []byte(*s)
-}
-
-const (
-	foreignKey     = "23503" // a row points to one that is not there
-	checkViolation = "23514" // a row would break a constraint of its table
-)
-
-func notFound(err error) error {
-	pgErr, refused := errors.AsType[*pgconn.PgError](err)
-	if errors.Is(err, pgx.ErrNoRows) || refused && pgErr.Code == foreignKey {
-		return ErrNotFound
-	}
-	return err
 }

@@ -111,8 +111,8 @@ func (t *postgresTx) Rollback(ctx context.Context) error {
 // retryable makes a deadlock look like the serialization failure that it is,
 // because cockroach-go retries 40001 alone.
 func retryable(err error) error {
-	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && pgErr.Code == "40P01" {
-		return &pgconn.PgError{Code: "40001", Severity: pgErr.Severity, Message: pgErr.Message, Detail: pgErr.Detail}
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); ok && pgErr.Code == deadlock {
+		return &pgconn.PgError{Code: serialization, Severity: pgErr.Severity, Message: pgErr.Message, Detail: pgErr.Detail}
 	}
 	return err
 }

@@ -46,7 +46,7 @@ func read(tb testing.TB, s *store.Store, id string) (merchant dbsqlc.MerchantByI
 	return merchant, err
 }
 
-// TestCommitThatFails has a constraint judged at COMMIT, which cockroach-go's own
+// TestCommitThatFails has a constraint checked at COMMIT, which cockroach-go's own
 // adapter for pgx would not hear of.
 func TestCommitThatFails(t *testing.T) {
 	t.Parallel()

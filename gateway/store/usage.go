@@ -70,7 +70,7 @@ func usageKey(owner movement.Owner, name, period, replica string) dbsqlc.Counted
 
 // thin drops the oldest of many marks, where it is too old to matter. One for each
 // batch is enough, since none adds more than one. The batch is counted already, so
-// whether this succeeds is nothing to it.
+// a failure here changes nothing.
 func (s *Store) thin(ctx context.Context, key dbsqlc.CountedUsageParams, many []byte) {
 	var marks map[string][]int64 // batch, taken, when; none where they are few
 	if json.Unmarshal(many, &marks) != nil || len(marks) == 0 {
@@ -80,7 +80,7 @@ func (s *Store) thin(ctx context.Context, key dbsqlc.CountedUsageParams, many []
 		if mark := marks[replica]; len(mark) > 2 {
 			return mark[2]
 		}
-		return 0 // from before marks told
+		return 0 // a mark without a time is old
 	}
 	oldest := key.Replica
 	for replica := range marks {

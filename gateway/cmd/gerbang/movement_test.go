@@ -23,7 +23,7 @@ func TestMovementCommands(t *testing.T) {
 	testAdminCommands(t, map[string]adminCommand{
 		"show": {
 			args: `transfer show|m-1`, answer: shownTransfer, method: "GET", path: "/admin/movements/m-1",
-			prints: "2026-01-02T03:05:05Z  looked                           {\"said\":\"pending\"}, times: 7, last at 2026-01-03T03:04:05Z\n" +
+			prints: "2026-01-02T03:05:05Z  polled                           {\"said\":\"pending\"}, times: 7, last at 2026-01-03T03:04:05Z\n" +
 				"2026-01-03T03:04:05Z  listed unresolved                nobody knows\n" +
 				"2026-01-04T03:00:00Z  proposed success                 by ayu: portal\n" +
 				"2026-01-04T03:04:04Z  confirmed success                by budi: called\n",

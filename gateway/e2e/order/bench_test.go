@@ -15,7 +15,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
@@ -94,11 +93,14 @@ func storeOrder(a *harness.BareStore, merchant string) error {
 	}
 	ends := ledger.EndCost(m.Cost)
 	ends.Subject, ends.Attempt, ends.Provider, ends.At = uuid.UUID(reserved.ID), reserved.Attempt, m.Provider, now
-	moved, err := a.Store.Move(a.B.Context(), time.Now(), store.Move{
-		Movement: reserved, To: movement.Succeeded, Event: "done", Detail: `{"source":"call"}`,
-		Result: json.RawMessage(`{"sn":"5992219827542715","message":"The order succeeded."}`),
-		Answer: json.RawMessage(`{"ref_id":"` + m.Reference + `","sku":"S5","target":"081200001230","status":"Pending"}`),
-		Cost:   m.Cost, Posting: &ends,
+	moved, err := a.Store.Apply(a.B.Context(), movement.Change{
+		Movement: reserved, At: time.Now(),
+		Transition: movement.Transition{
+			Effect: movement.Move, From: []movement.State{movement.Submitting, movement.Acknowledged}, To: movement.Succeeded,
+			Event: "done", Detail: `{"source":"call"}`,
+			Result: json.RawMessage(`{"sn":"5992219827542715","message":"The order succeeded."}`), Cost: m.Cost, Posting: &ends,
+		},
+		Answer:   json.RawMessage(`{"ref_id":"` + m.Reference + `","sku":"S5","target":"081200001230","status":"Pending"}`),
 		Callback: &movement.CallbackEvent{ID: uuid.New(), Event: "ppob.status_update", Body: json.RawMessage(`{"event":"ppob.status_update","data":{"status":"Success"}}`)},
 	})
 	if err == nil && !moved {

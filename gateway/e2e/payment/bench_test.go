@@ -18,7 +18,6 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/pluginpb"
 )
@@ -84,11 +83,14 @@ func storePayment(a *harness.BareStore, client int) error {
 		return err
 	}
 	a.Known[client] = m.Key
-	_, err = a.Store.Move(a.B.Context(), time.Now(), store.Move{
-		Movement: reserved, To: movement.Pending, Event: "accepted", Detail: `{"source":"call"}`,
-		Result:            json.RawMessage(benchResult),
-		Answer:            json.RawMessage(`{"external_id":"` + m.Reference + `","checkout_url":"http://127.0.0.1:8080/checkout/` + m.ID.String() + `","status":"PENDING","amount":25000}`),
-		ProviderReference: uuid.NewString(), ExpiresAt: now.Add(24 * time.Hour), DueAt: now.Add(time.Minute),
+	_, err = a.Store.Apply(a.B.Context(), movement.Change{
+		Movement: reserved, At: time.Now(),
+		Transition: movement.Transition{
+			Effect: movement.Move, From: []movement.State{movement.Submitting, movement.Acknowledged}, To: movement.Pending,
+			Event: "accepted", Detail: `{"source":"call"}`, Result: json.RawMessage(benchResult),
+			ProviderReference: uuid.NewString(), ExpiresAt: now.Add(24 * time.Hour), NextPoll: now.Add(time.Minute),
+		},
+		Answer: json.RawMessage(`{"external_id":"` + m.Reference + `","checkout_url":"http://127.0.0.1:8080/checkout/` + m.ID.String() + `","status":"PENDING","amount":25000}`),
 	})
 	return err
 }

@@ -14,7 +14,6 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -71,9 +70,13 @@ func storeTransfer(a *harness.BareStore, client int, r route) error {
 	if err != nil || !ours {
 		return fmt.Errorf("reserve: %t, %w", ours, err)
 	}
-	moved, err := a.Store.Move(a.B.Context(), time.Now(), store.Move{
-		Movement: reserved, To: movement.Succeeded, Event: "done", Detail: `{"source":"call"}`,
-		Result: json.RawMessage(`{"referenceNo":"6214e4d1f50ddf120bbaac5c"}`), ProviderReference: uuid.NewString(),
+	moved, err := a.Store.Apply(a.B.Context(), movement.Change{
+		Movement: reserved, At: time.Now(),
+		Transition: movement.Transition{
+			Effect: movement.Move, From: []movement.State{movement.Submitting, movement.Acknowledged}, To: movement.Succeeded,
+			Event: "done", Detail: `{"source":"call"}`,
+			Result: json.RawMessage(`{"referenceNo":"6214e4d1f50ddf120bbaac5c"}`), ProviderReference: uuid.NewString(),
+		},
 		Callback: &movement.CallbackEvent{ID: uuid.New(), Event: "transfer.status_update", Body: json.RawMessage(`{"event":"transfer.status_update","data":{"status":"Success"}}`)},
 	})
 	if err == nil && !moved {

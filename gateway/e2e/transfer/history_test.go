@@ -150,7 +150,7 @@ func TestTransferOverrides(t *testing.T) {
 			t.Errorf("confirmed: %+v", got)
 		}
 		wantOverridden(t, s, c.transfer, c.reference, "proposed success", "by ops: seen in the portal", "confirmed success", "by peer: seen in the portal")
-		refuseOverride(t, peer, "has ended already, as done", c.id, "failed")
+		refuseOverride(t, peer, "has ended already, as succeeded", c.id, "failed")
 
 		c = one[i]
 		awaitUnknown(t, s, c.transfer, c.reference)

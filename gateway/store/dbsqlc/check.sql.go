@@ -36,7 +36,7 @@ type LedgerCountsRow struct {
 	Checked   int64
 }
 
-// How many rows each invariant is asked of.
+// How many rows each invariant is checked on.
 func (q *Queries) LedgerCounts(ctx context.Context) ([]LedgerCountsRow, error) {
 	rows, err := q.db.Query(ctx, ledgerCounts)
 	if err != nil {

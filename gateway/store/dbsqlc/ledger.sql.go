@@ -259,9 +259,9 @@ type DecideAdjustmentParams struct {
 	Detail     string
 }
 
-// Ends the waiting of an adjustment, by another operator than the one who asked
-// for it. No row comes back when it does not wait, that operator asks, or the
-// balance is too small.
+// Ends the waiting of an adjustment, by another operator than the one who
+// requested it. No row comes back when it does not wait, that operator decides, or
+// the balance is too small.
 func (q *Queries) DecideAdjustment(ctx context.Context, arg DecideAdjustmentParams) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, decideAdjustment,
 		arg.State,

@@ -80,14 +80,14 @@ func (q *Queries) AcknowledgeMovement(ctx context.Context, arg AcknowledgeMoveme
 	return i, err
 }
 
-const completeMovement = `-- name: CompleteMovement :execrows
+const answerMovement = `-- name: AnswerMovement :execrows
 UPDATE movements SET result = COALESCE($1, movements.result), answer = $2,
     provider_reference = COALESCE(NULLIF($3::TEXT, ''), provider_reference),
     expires_at = COALESCE($4, expires_at)
 WHERE id = $5 AND attempt = $6 AND answer IS NULL AND state IN ('pending', 'succeeded', 'failed', 'expired')
 `
 
-type CompleteMovementParams struct {
+type AnswerMovementParams struct {
 	Result            *string
 	Answer            *string
 	ProviderReference string
@@ -98,8 +98,8 @@ type CompleteMovementParams struct {
 
 // Adds the call's answer to a movement that another fact had moved on before, so
 // that a replay finds the first answer.
-func (q *Queries) CompleteMovement(ctx context.Context, arg CompleteMovementParams) (int64, error) {
-	result, err := q.db.Exec(ctx, completeMovement,
+func (q *Queries) AnswerMovement(ctx context.Context, arg AnswerMovementParams) (int64, error) {
+	result, err := q.db.Exec(ctx, answerMovement,
 		arg.Result,
 		arg.Answer,
 		arg.ProviderReference,
@@ -1011,36 +1011,36 @@ WITH marked AS (
     WHERE movements.id = $4 AND (
         $2::TEXT = 'paid_late' AND movements.state IN ('expired', 'failed') AND movements.paid_late_at IS NULL
         OR $2::TEXT = 'reversed' AND (
-            movements.state = 'succeeded' OR movements.kind = 'collection' AND movements.paid_late_at IS NOT NULL
+            movements.state = 'succeeded' OR $5::BOOL AND movements.paid_late_at IS NOT NULL
         ) AND movements.reversed_at IS NULL
     )
     RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.reference,
         movements.provider, movements.charge
 ), logged AS (
     INSERT INTO history (movement_id, sequence, event, at, detail)
-    SELECT marked.id, marked.sequence, $2::TEXT, $1, $5::TEXT FROM marked
+    SELECT marked.id, marked.sequence, $2::TEXT, $1, $6::TEXT FROM marked
     RETURNING movement_id
 ), queued AS (
     INSERT INTO callbacks (
         merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
         created_at, due_bucket, due_at
     )
-    SELECT marked.merchant_id, marked.mode, $6::UUID, marked.id, marked.sequence, $7::TEXT, marked.reference, $8::TEXT,
-        $9::TEXT, $10::TEXT, 0, $1, $11::INT4, $12
-    FROM marked WHERE $7::TEXT <> ''
+    SELECT marked.merchant_id, marked.mode, $7::UUID, marked.id, marked.sequence, $8::TEXT, marked.reference, $9::TEXT,
+        $10::TEXT, $11::TEXT, 0, $1, $12::INT4, $13
+    FROM marked WHERE $8::TEXT <> ''
     RETURNING event_id
 ), paid AS (
-    UPDATE ledger_balances SET available = ledger_balances.available + $13::INT8, held = ledger_balances.held + $14::INT8
+    UPDATE ledger_balances SET available = ledger_balances.available + $14::INT8, held = ledger_balances.held + $15::INT8
     FROM marked
     WHERE ledger_balances.merchant_id = marked.merchant_id AND ledger_balances.mode = marked.mode
-        AND ($13::INT8 <> 0 OR $14::INT8 <> 0)
+        AND ($14::INT8 <> 0 OR $15::INT8 <> 0)
     RETURNING ledger_balances.merchant_id
 ), posted AS (
     INSERT INTO ledger_transactions (
         merchant_id, mode, subject, attempt, step, kind, provider, at, available, held, margin, cost, deposit, adjustments
     )
-    SELECT marked.merchant_id, marked.mode, marked.id, marked.attempt, 3, $15::TEXT, marked.provider, $1,
-        $13::INT8, $14::INT8, $16::INT8, $17::INT8, $18::INT8, 0
+    SELECT marked.merchant_id, marked.mode, marked.id, marked.attempt, 3, $16::TEXT, marked.provider, $1,
+        $14::INT8, $15::INT8, $17::INT8, $18::INT8, $19::INT8, 0
     FROM marked WHERE marked.charge <> '' AND $2::TEXT = 'reversed'
     RETURNING subject
 )
@@ -1052,6 +1052,7 @@ type RecordFactParams struct {
 	Event           string
 	At              *time.Time
 	ID              uuid.UUID
+	SeenLate        bool
 	Detail          string
 	CallbackID      uuid.UUID
 	CallbackEvent   string
@@ -1069,15 +1070,16 @@ type RecordFactParams struct {
 }
 
 // Records a fact after the end of a movement, once, with its posting: late money, or
-// a reversal of a success or of late money. The state stays. A second fact of the
-// same sort is only an exception. The reversal of a charged movement needs a posting:
-// the constraint on kinds refuses it without one.
+// a reversal of a success, or of late money that the caller saw. The state stays. A
+// second fact of the same sort is only an exception. The reversal of a charged
+// movement needs a posting: the constraint on kinds refuses it without one.
 func (q *Queries) RecordFact(ctx context.Context, arg RecordFactParams) (int32, error) {
 	row := q.db.QueryRow(ctx, recordFact,
 		arg.Now,
 		arg.Event,
 		arg.At,
 		arg.ID,
+		arg.SeenLate,
 		arg.Detail,
 		arg.CallbackID,
 		arg.CallbackEvent,

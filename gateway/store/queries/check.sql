@@ -1,5 +1,5 @@
 -- name: LedgerCounts :many
--- How many rows each invariant is asked of.
+-- How many rows each invariant is checked on.
 SELECT 'balanced'::TEXT AS invariant, count(*) AS checked FROM ledger_transactions
 UNION ALL
 SELECT 'balances', count(*) FROM (

@@ -41,9 +41,9 @@ WITH put AS (
 SELECT put.id FROM put;
 
 -- name: DecideAdjustment :one
--- Ends the waiting of an adjustment, by another operator than the one who asked
--- for it. No row comes back when it does not wait, that operator asks, or the
--- balance is too small.
+-- Ends the waiting of an adjustment, by another operator than the one who
+-- requested it. No row comes back when it does not wait, that operator decides, or
+-- the balance is too small.
 WITH decided AS (
     UPDATE ledger_adjustments SET state = @state::TEXT, decided_by = @operator::TEXT, decided_at = @now::TIMESTAMPTZ
     FROM ledger_balances AS b

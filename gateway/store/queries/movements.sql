@@ -260,9 +260,9 @@ SELECT moved.sequence, moved.updated_at FROM moved;
 
 -- name: RecordFact :one
 -- Records a fact after the end of a movement, once, with its posting: late money, or
--- a reversal of a success or of late money. The state stays. A second fact of the
--- same sort is only an exception. The reversal of a charged movement needs a posting:
--- the constraint on kinds refuses it without one.
+-- a reversal of a success, or of late money that the caller saw. The state stays. A
+-- second fact of the same sort is only an exception. The reversal of a charged
+-- movement needs a posting: the constraint on kinds refuses it without one.
 WITH marked AS (
     UPDATE movements SET sequence = movements.sequence + 1, updated_at = @now, due_at = NULL,
         paid_late_at = CASE WHEN @event::TEXT = 'paid_late' THEN @at ELSE movements.paid_late_at END,
@@ -270,7 +270,7 @@ WITH marked AS (
     WHERE movements.id = @id AND (
         @event::TEXT = 'paid_late' AND movements.state IN ('expired', 'failed') AND movements.paid_late_at IS NULL
         OR @event::TEXT = 'reversed' AND (
-            movements.state = 'succeeded' OR movements.kind = 'collection' AND movements.paid_late_at IS NOT NULL
+            movements.state = 'succeeded' OR @seen_late::BOOL AND movements.paid_late_at IS NOT NULL
         ) AND movements.reversed_at IS NULL
     )
     RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.reference,
@@ -315,7 +315,7 @@ RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, 
     name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
     misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at;
 
--- name: CompleteMovement :execrows
+-- name: AnswerMovement :execrows
 -- Adds the call's answer to a movement that another fact had moved on before, so
 -- that a replay finds the first answer.
 UPDATE movements SET result = COALESCE(sqlc.narg(result), movements.result), answer = sqlc.narg(answer),

@@ -1,0 +1,47 @@
+package scenarios
+
+import (
+	"context"
+	"log/slog"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// nowhere forgets at once, so that a benchmark counts the engine's own work.
+type nowhere struct{ keeper }
+
+func (nowhere) Reserve(_ context.Context, m movement.Movement) (movement.Movement, bool, error) {
+	m.Attempt = 1
+	return m, true, nil
+}
+
+func (nowhere) Apply(context.Context, movement.Change) (bool, error) { return true, nil }
+
+// instant is a plugin that answers at once.
+type instant struct{ *upstream }
+
+func (instant) Available(string, string) error { return nil }
+
+func (instant) Call(context.Context, string, sdk.Call, time.Duration) sdk.Result {
+	return sdk.Result{Outcome: sdk.Pending, Data: []byte(`{"payment_url":"https://pay.example/1"}`), ProviderReference: "up-1"}
+}
+
+// BenchmarkCreate is the engine's own CPU cost of one payment: everything but
+// the two commits and the plugin.
+func BenchmarkCreate(b *testing.B) {
+	w := &world{clock: handClock(), account: newAccount()}
+	engine := New(Dependencies{
+		Store: nowhere{}, Transfers: nowhere{}, Providers: instant{}, Vault: openVault{}, Catalog: offering(), Now: w.now,
+		Log: slog.New(slog.DiscardHandler),
+	})
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if _, err := engine.Run(b.Context(), w.request(createPath, "INV-"+strconv.Itoa(i))); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

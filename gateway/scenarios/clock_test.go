@@ -1,0 +1,133 @@
+package scenarios
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+var errClock = errors.New("this machine's clock is 5m0s ahead")
+
+// TestAWrongClockSellsNothing: a sale of a replica whose clock is wrong is refused
+// before anything is claimed or sent, what exists is answered and paid all the same,
+// and once the clock is right the reference is used as if nothing had been.
+func TestAWrongClockSellsNothing(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	first := w.sell("INV/1", 10_000)
+	if first.word() != "PENDING" {
+		t.Fatalf("sale: %s %v", first.data, first.err)
+	}
+	fault := errClock
+	w.ClockFault = func() error { return fault }
+	s := w.sell("INV/2", 10_000)
+	if s.word() != "INTERNAL no later" || s.err.Reference != "INV/2" || !errors.Is(s.err, errClock) {
+		t.Errorf("a sale by a wrong clock: %s %v", s.word(), s.err)
+	}
+	if !strings.Contains(s.err.Message, "Nothing was sent") || strings.Contains(s.err.Message, errClock.Error()) {
+		t.Errorf("told: %s", s.err.Message)
+	}
+	if _, err := w.kept.MovementByKey(t.Context(), movement.Key{
+		Owner: w.stored("INV/1").Owner, Kind: w.stored("INV/1").Kind, Reference: "INV/2",
+	}); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("it was claimed: %v", err)
+	}
+	if again := w.sell("INV/1", 10_000); !again.replayed || again.data != first.data {
+		t.Errorf("what exists is answered %s %v", again.data, again.err)
+	}
+	m := w.stored("INV/1")
+	w.till.write(paid("a", m.Amount, w.now().Add(time.Minute)))
+	w.pass(2 * time.Minute)
+	if s := w.status("INV/1"); s.word() != "PAID" {
+		t.Errorf("what is paid: %s %v", s.data, s.err)
+	}
+	fault = nil
+	if s := w.sell("INV/2", 10_000); s.word() != "PENDING" || s.replayed {
+		t.Errorf("once the clock is right: %s %v", s.data, s.err)
+	}
+}
+
+// TestAWrongClockProvesNothing: what is created is refused, and "not found" is no
+// proof by it; what the provider knows is told and settled all the same.
+func TestAWrongClockProvesNothing(t *testing.T) {
+	t.Parallel()
+	inPurses(t, func(p *purse) {
+		var wrong error
+		p.ClockFault = func() error { return wrong }
+		p.up.way = wayNamed("unknown, not moved")
+		p.want(p.transfer("A"), "Pending")
+		p.up.way = wayNamed("unknown, moved")
+		p.want(p.transfer("B"), "Pending")
+		wrong = errClock
+		p.want(p.transfer("C"), "INTERNAL no later")
+		p.work("A", 3*time.Hour)
+		p.work("B", time.Hour)
+		if a, b := p.stored("A"), p.stored("B"); a.State != movement.Acknowledged || a.Misses != 0 || b.State != movement.Succeeded {
+			p.Errorf("A stands at %s with %d misses, B at %s", a.State, a.Misses, b.State)
+		}
+		wrong = nil
+		p.work("A", 24*time.Hour)
+		p.want(p.transfer("A"), unsentNever)
+		p.wantMoved(1)
+	})
+}
+
+// TestAWrongClockSendsNothingAgain: where a look is the same request again, only the
+// time tells that the first is not on its way any more.
+func TestAWrongClockSendsNothingAgain(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, databaseFor(t), handClock())
+	other := s.replica(s.keeper)
+	other.Now = func() time.Time { return s.now().Add(2 * time.Minute) }
+	other.ClockFault = func() error { return errClock }
+	s.up.before = func() {
+		s.up.before = nil
+		if err := other.Resolve(t.Context(), s.stored("A")); err != nil {
+			t.Error(err)
+		}
+	}
+	s.want(s.order("A"), "Pending")
+	if m := s.stored("A"); len(s.up.lookups) > 0 || !m.PolledAt.IsZero() || len(s.up.wrong) > 0 {
+		t.Errorf("sent again at %v, asked at %v, %v", s.up.lookups, m.PolledAt, s.up.wrong)
+	}
+}
+
+// TestADoubtListedByAClockThatIsBehind may be decided: it is of this attempt.
+func TestADoubtListedByAClockThatIsBehind(t *testing.T) {
+	t.Parallel()
+	kept := databaseFor(t)
+	for behind, word := range map[time.Duration]string{2*movement.ClockSkew - time.Second: "", 2*movement.ClockSkew + 2*time.Second: "IN_PROGRESS"} {
+		o := undecided(t, kept, "transfer", movement.Pending)
+		m := o.stored("A")
+		if _, err := kept.AddException(t.Context(), movement.Exception{
+			Owner: m.Owner, Subject: m.ID.String(), Reason: movement.ReasonAmount, FactID: "hook", Provider: m.Provider, Detail: "x", At: m.CreatedAt.Add(-behind),
+		}); err != nil {
+			t.Fatal(err)
+		}
+		o.pass(10 * time.Minute)
+		if _, err := o.saysAlone(ayu, movement.OverrideSucceeded); (err == nil) != (word == "") || err != nil && string(fault.From(err).Code) != word {
+			t.Errorf("%v behind: %v", behind, err)
+		}
+	}
+}
+
+// TestClocksApart: a replica whose clock is as far ahead as it may be proves
+// nothing of what one that is as far behind has sent, while that may still appear.
+func TestClocksApart(t *testing.T) {
+	t.Parallel()
+	inPurses(t, func(p *purse) {
+		p.up.way = wayNamed("unknown, moved late")
+		p.up.way.slow = 59 * time.Second
+		p.want(p.transfer("A"), "Pending")
+		p.up.set(func() { p.up.now = func() time.Time { return p.now().Add(-2 * movement.ClockSkew) } })
+		p.pass(2 * movement.ClockSkew) // all that looks from here on has such a clock
+		p.work("A", 3*time.Hour)
+		p.want(p.transfer("A"), "Success")
+		p.wantMoved(1)
+	})
+}

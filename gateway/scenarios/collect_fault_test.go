@@ -1,0 +1,286 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// deaf is a store that can't move one sale on.
+type deaf struct {
+	*shaky
+	reference string
+}
+
+var errDeaf = broken{errors.New("it can't be told")}
+
+func (d *deaf) Apply(ctx context.Context, c movement.Change) (bool, error) {
+	if c.Movement.Reference == d.reference && c.To == movement.Succeeded {
+		return false, errDeaf
+	}
+	return d.shaky.Apply(ctx, c)
+}
+
+// TestASaleThatCantBeToldHoldsUpNoOther has more payments than a page, which wait,
+// behind one whose sale can't be told: all others are paid or end, and that one does
+// not end as unpaid.
+func TestASaleThatCantBeToldHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	poor, last, unpaid := w.sold("poor", 10_000), w.sold("last", 20_000), w.sold("unpaid", 30_000)
+	at := w.now().Add(time.Minute)
+	w.till.write(paid("a", poor.Amount, at))
+	for i := range pageSize {
+		w.till.write(paid(fmt.Sprintf("b%04d", i), unpaid.Amount, unpaid.ExpiresAt.Add(time.Minute)))
+	}
+	w.till.write(paid("c", last.Amount, at))
+	stuck := &deaf{w.kept, "poor"}
+	w.Store = stuck
+	w.pass(time.Hour)
+	w.complete()
+	for _, reference := range []string{"last", "unpaid"} {
+		if err := w.Resolve(t.Context(), w.stored(reference)); err != nil {
+			t.Errorf("%s: %v", reference, err)
+		}
+	}
+	if err := w.Resolve(t.Context(), w.stored("poor")); !errors.Is(err, errDeaf) {
+		t.Errorf("the poor one: %v", err)
+	}
+	for reference, want := range map[string]movement.State{"poor": movement.Pending, "last": movement.Succeeded, "unpaid": movement.Expired} {
+		if now := w.stored(reference); now.State != want {
+			t.Errorf("%s is %s, want %s", reference, now.State, want)
+		}
+	}
+	stuck.reference = ""
+	w.pass(readEvery)
+	w.status(unpaid.Reference)
+	w.pass(readEvery)
+	w.status("poor")
+	if now := w.stored("poor"); now.State != movement.Succeeded || now.FactID != "a" {
+		t.Errorf("the poor one is %s", now.State)
+	}
+}
+
+// TestLateMoneyIsTakenBack tells the merchant what it was told of before.
+func TestLateMoneyIsTakenBack(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	for _, atOnce := range []bool{true, false} {
+		w := newStall(t, s)
+		m := w.sold("INV/1", 10_000)
+		w.work("INV/1", time.Hour)
+		w.complete()
+		w.work("INV/1", time.Hour)
+		late, gone := paid("late", m.Amount, m.ExpiresAt.Add(time.Minute)), back("late", m.Amount, w.now())
+		want := []string{"wallet2.paid_late INV/1 EXPIRED", "wallet2.reversed INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED"}
+		if atOnce {
+			w.till.write(late, gone)
+			want = want[2:] // nobody was told of it
+		} else {
+			w.till.write(late)
+		}
+		w.work("INV/1", time.Hour)
+		if !atOnce {
+			w.till.write(gone, gone)
+			w.readBooks(0)
+			w.till.write(gone)
+			w.readBooks(0)
+		}
+		w.wantTold(want...)
+		if now := w.stored("INV/1"); now.State != movement.Expired || now.ReversedAt.IsZero() != atOnce || now.PaidLateAt.IsZero() != atOnce {
+			t.Errorf("it is %s, paid late at %v, taken back at %v", now.State, now.PaidLateAt, now.ReversedAt)
+		}
+		if atOnce {
+			w.wantListed()
+		} else {
+			w.wantListed(movement.ReasonPaidLate, movement.ReasonReversed)
+		}
+	}
+}
+
+// readBooks looks at the wallet's books as the bookkeeper does, if nobody did for
+// a while.
+func (w *stall) readBooks(quiet time.Duration) {
+	w.Helper()
+	w.pass(time.Second)
+	books, err := w.kept.UnreadStatements(w.Context(), movement.AccountID{}, w.now(), w.now().Add(-quiet), 10_000)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, b := range books {
+		if b.Account != w.wallet {
+			continue // of another test
+		}
+		if err := w.ReadBooks(w.Context(), b, w.now().Add(-quiet)); err != nil {
+			w.Error(err)
+		}
+	}
+}
+
+// TestRowsThatComeDaysLater are read although nothing is sold any more.
+func TestRowsThatComeDaysLater(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	m := w.sold("INV/1", 10_000)
+	w.work("INV/1", time.Hour)
+	w.complete()
+	w.work("INV/1", 72*time.Hour)
+	if now := w.stored("INV/1"); now.State != movement.Expired || !now.DueAt.IsZero() {
+		t.Fatalf("it is %s, due at %v", now.State, now.DueAt)
+	}
+	w.till.write(paid("late", m.Amount, m.CreatedAt.Add(time.Minute)), paid("foreign", 123, m.CreatedAt))
+	reads := w.till.reads
+	for range 2 {
+		w.readBooks(6 * time.Hour)
+		w.readBooks(6 * time.Hour) // another replica
+		w.pass(6 * time.Hour)
+	}
+	if w.till.reads != reads+2 {
+		t.Errorf("the books were read %d times", w.till.reads-reads)
+	}
+	w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED")
+	w.wantListed(movement.ReasonPaidLate)
+	if p := w.payment("foreign"); p.State != movement.LineUnmatched {
+		t.Errorf("the foreign payment is %s", p.State)
+	}
+}
+
+// TestBooksThatAreNobodysAnyMore: of an account that another has taken the place
+// of, or a provider that is gone, nothing is read.
+func TestBooksThatAreNobodysAnyMore(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	w.sold("INV/1", 10_000)
+	b, err := w.kept.Statement(t.Context(), w.wallet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, gone, unknown := b, b, b
+	other.Account = movement.NewAccountID(wallet2, "live", "another code")
+	gone.Provider, unknown.Mode = "no plugin", "test"
+	for _, b := range []movement.Statement{other, gone, unknown} {
+		if err := w.ReadBooks(t.Context(), b, w.now()); err != nil || w.till.reads != 0 {
+			t.Errorf("%+v: %v, %d reads", b, err, w.till.reads)
+		}
+	}
+}
+
+// TestBooksOfTheFutureEndNothing: books that say to be complete until next year
+// are complete until now, and a sale lives as long as it was told to.
+func TestBooksOfTheFutureEndNothing(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	w.till.set(func() { w.till.through = w.now().Add(365 * 24 * time.Hour) })
+	w.sold("INV/1", 10_000)
+	w.work("INV/1", 29*time.Minute)
+	if now := w.stored("INV/1"); now.State != movement.Pending {
+		t.Fatalf("it is %s in its life", now.State)
+	}
+	if b, err := w.kept.Statement(t.Context(), w.wallet); err != nil || b.Through.After(w.now()) {
+		t.Errorf("complete until %v at %v, %v", b.Through, w.now(), err)
+	}
+	w.till.set(func() { w.till.through = time.Time{} })
+	b, err := w.kept.Statement(t.Context(), w.wallet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := w.sold("INV/2", 10_000)
+	tomorrow := w.now().Add(24 * time.Hour) // as a replica has it whose clock is ahead
+	if ok, err := w.kept.Import(t.Context(), tomorrow, b, nil, b.Cursor, tomorrow); err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	w.work("INV/2", 29*time.Minute)
+	if now := w.stored("INV/2"); now.State != movement.Pending {
+		t.Errorf("the next is %s at %v, and lives until %v", now.State, w.now(), next.ExpiresAt)
+	}
+}
+
+// TestAPartTakenBackIsNoPayment: nobody guesses whether a sale of which a part was
+// paid back is paid.
+func TestAPartTakenBackIsNoPayment(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	m := w.sold("INV/1", 10_000)
+	at := w.now().Add(time.Minute)
+	w.till.write(paid("r", m.Amount, at), back("r", 500, at.Add(time.Second)))
+	w.pass(readEvery)
+	w.status("INV/1")
+	w.wantListed(movement.ReasonAmbiguous)
+	if p := w.payment("r"); p.State != movement.LineAmbiguous {
+		t.Errorf("the payment is %s", p.State)
+	}
+	w.wantTold()
+}
+
+// TestNobodyPaysASaleThatIsBeingMade: what looks like its payment waits until it is
+// known whether there is something to pay.
+func TestNobodyPaysASaleThatIsBeingMade(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	for _, proven := range []bool{true, false} {
+		w := newStall(t, s)
+		w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameNone, "crashed") }
+		w.till.find = func(l sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameNone, "away") }
+		w.sell("INV/1", 10_000)
+		m := w.stored("INV/1")
+		w.till.write(paid("r", m.Amount, m.CreatedAt.Add(time.Minute)))
+		w.readBooks(0)
+		if p, now := w.payment("r"), w.stored("INV/1"); p.State != movement.LineNew || now.State != movement.Submitting {
+			t.Fatalf("the payment is %s, the sale %s", p.State, now.State)
+		}
+		want := movement.LinePaid
+		if w.till.set(func() { w.till.find = nil }); proven {
+			want = movement.LineUnmatched
+			w.till.set(func() {
+				w.till.find = func(l sdk.Lookup) sdk.StatusUpdate {
+					return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusNotFound}
+				}
+			})
+		}
+		w.work("INV/1", 10*time.Minute)
+		w.readBooks(0)
+		if p := w.payment("r"); p.State != want {
+			t.Errorf("proven never sent %v: the payment is %s, the sale %s", proven, p.State, w.stored("INV/1").State)
+		}
+	}
+}
+
+// TestAReplicaWhoseClockIsAheadStopsNoReading reads with a clock of tomorrow, and
+// then with the right one.
+func TestAReplicaWhoseClockIsAheadStopsNoReading(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	m := w.sold("INV/1", 10_000)
+	tomorrow := w.now().Add(24 * time.Hour)
+	if ours, err := w.kept.PollStatement(t.Context(), w.wallet, tomorrow, tomorrow); err != nil || !ours {
+		t.Fatal(ours, err)
+	}
+	w.till.write(paid("r", m.Amount, w.now().Add(time.Second)))
+	w.pass(readEvery)
+	w.status("INV/1")
+	if now := w.stored("INV/1"); now.State != movement.Succeeded {
+		t.Errorf("it is %s", now.State)
+	}
+}
+
+// TestAPaymentWithoutATimeThatAnOperatorAssigns: what is paid was paid at some time.
+func TestAPaymentWithoutATimeThatAnOperatorAssigns(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	m := w.sold("INV/1", 10_000)
+	row := paid("r", m.Amount, w.now())
+	row.At = time.Time{}
+	w.till.write(row)
+	w.readBooks(0)
+	if _, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "r", Movement: m.ID, Operator: "ani", Reason: "seen at the till"}); err != nil {
+		t.Fatal(err)
+	}
+	if now := w.stored("INV/1"); now.State != movement.Succeeded || !now.PaidAt.Equal(w.now().Truncate(time.Microsecond)) {
+		t.Errorf("it is %s, paid at %v", now.State, now.PaidAt)
+	}
+}

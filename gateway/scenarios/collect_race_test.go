@@ -1,0 +1,186 @@
+package scenarios
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// slowBooks answers once it is let.
+type slowBooks struct {
+	*till
+	asked, let chan struct{}
+}
+
+func (s *slowBooks) Statement(ctx context.Context, provider string, asked sdk.Statement, within time.Duration) sdk.StatementPage {
+	close(s.asked)
+	select {
+	case <-ctx.Done():
+		return sdk.NoStatement(sdk.BlameNone, "cut")
+	case <-s.let:
+		return s.till.Statement(ctx, provider, asked, within)
+	}
+}
+
+// wantWithin waits for what must come, with time enough.
+func wantWithin[T any](t testing.TB, comes <-chan T, what string) (got T) {
+	t.Helper()
+	select {
+	case got = <-comes:
+	case <-time.After(30 * time.Second):
+		t.Fatal("waited in vain: " + what)
+	}
+	return got
+}
+
+// TestNobodyCutsTheReading: who took the right to read and has no time left gives
+// up waiting, and not the reading: it settles what it finds.
+func TestNobodyCutsTheReading(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	m := w.sold("INV/1", 10_000)
+	w.till.write(paid("r", m.Amount, w.now()))
+	slow := &slowBooks{till: w.till, asked: make(chan struct{}), let: make(chan struct{})}
+	w.readsFrom(slow, w.kept)
+	settled := make(chan struct{})
+	w.kept.at = func(step string) {
+		if step == "after settled" {
+			close(settled)
+		}
+	}
+	w.pass(readEvery)
+	impatient, leave := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() {
+		gone <- w.ReadBooks(impatient, w.statement(), w.now().Add(-readEvery))
+	}()
+	wantWithin(t, slow.asked, "the question")
+	leave()
+	if err := wantWithin(t, gone, "the end of its patience"); !errors.Is(err, context.Canceled) {
+		t.Errorf("it goes on waiting: %v", err)
+	}
+	close(slow.let)
+	wantWithin(t, settled, "what is found is settled")
+	if now := w.stored("INV/1"); now.State != movement.Succeeded {
+		t.Errorf("it is %s", now.State)
+	}
+}
+
+// TestMoneyForWhatHadLateMoney: a collection whose late money an operator has given
+// to another gets no second one by a guess.
+func TestMoneyForWhatHadLateMoney(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	old := w.sold("INV/1", 10_000)
+	w.work("INV/1", time.Hour)
+	w.complete()
+	w.work("INV/1", time.Hour)
+	w.till.write(paid("first", old.Amount, old.ExpiresAt.Add(time.Minute)))
+	w.work("INV/1", time.Hour)
+	next := w.sold("INV/2", 10_000)
+	assign := Assignment{Account: w.wallet, Payment: "first", Movement: next.ID, Operator: "ani", Reason: "the payer showed it"}
+	for range 2 { // once more changes nothing
+		if got, err := w.Assign(t.Context(), assign); err != nil || got.State != movement.Succeeded {
+			t.Fatal(got.State, err)
+		}
+	}
+	w.till.write(paid("second", old.Amount, old.ExpiresAt.Add(2*time.Minute)))
+	w.readBooks(0)
+	if second := w.payment("second"); second.State != movement.LineAgain {
+		t.Errorf("the second is %s", second.State)
+	}
+	w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED", "wallet2.status_update INV/2 PAID")
+	story, err := w.kept.History(t.Context(), old.ID)
+	if err != nil || story[len(story)-1].Event != "given_away" {
+		t.Errorf("the story says %+v, %v", story, err)
+	}
+	if again := w.payment("first"); again.Operator != "ani" || again.Movement != next.ID {
+		t.Errorf("it is %+v", again)
+	}
+}
+
+// TestAnAssignmentSurvives the end of the process at each of its commits: what the
+// operator has said is done by whoever looks next, once, and is on the list no more
+// once the command was given again.
+func TestAnAssignmentSurvives(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	for _, dies := range []string{"before assign", "after assign", "before late", "after late", "before settled", "after settled"} {
+		t.Run(dies, func(t *testing.T) {
+			t.Parallel()
+			w := newStall(t, s)
+			m := w.sold("INV/1", 10_000)
+			w.work("INV/1", time.Hour)
+			w.complete()
+			w.work("INV/1", time.Hour)
+			w.till.write(paid("r", m.Amount+1, m.CreatedAt)) // nobody's
+			w.readBooks(0)
+			if stray := w.payment("r"); stray.State != movement.LineUnmatched {
+				t.Fatalf("it is %s", stray.State)
+			}
+			given := Assignment{Account: w.wallet, Payment: "r", Movement: m.ID, Operator: "ani", Reason: "the payer showed it"}
+			reached := false
+			w.kept.at = func(step string) {
+				if step == dies {
+					reached = true
+					panic(crash{})
+				}
+			}
+			if died := w.try(func() { _, _ = w.Assign(t.Context(), given) }); !died || !reached {
+				t.Fatal("it has not died")
+			}
+			w.restart(s)
+			w.readBooks(0)
+			if _, err := w.Assign(t.Context(), given); err != nil {
+				t.Error(err)
+			}
+			if now := w.stored("INV/1"); now.State != movement.Expired || now.PaidLateAt.IsZero() {
+				t.Errorf("it is %s, paid late at %v", now.State, now.PaidLateAt)
+			}
+			w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED")
+		})
+	}
+}
+
+// TestWhatWasNeverMadeTakesNoAmount: tries that come to nothing use up no amounts.
+func TestWhatWasNeverMadeTakesNoAmount(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	w.till.set(func() {
+		w.till.answer = func(sdk.Call) sdk.Result { return sdk.DidNotSend(sdk.BlameAccount, "no such code") }
+	})
+	for range movement.MostCodes + 1 {
+		if s := w.sell("INV/1", 10_000); s.word() != notSentLater {
+			t.Fatal(s.word(), s.err)
+		}
+	}
+}
+
+// TestPaymentsOfManyDays are asked for day by day, and each finds its own sale.
+func TestPaymentsOfManyDays(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	var sales []movement.Movement
+	for _, reference := range []string{"1", "2", "3", "4"} {
+		m := w.sold(reference, 10_000)
+		sales = append(sales, m)
+		w.till.write(paid("r"+reference, m.Amount, w.now()))
+		w.pass(20 * time.Hour)
+	}
+	w.till.write(paid("ancient", sales[0].Amount, time.Unix(0, 0)), paid("far ahead", sales[1].Amount, w.now().Add(90*365*24*time.Hour)))
+	w.readBooks(0)
+	for i, m := range sales {
+		if now := w.stored(m.Reference); now.State != movement.Succeeded || now.FactID != "r"+m.Reference {
+			t.Errorf("sale %d is %s by %q", i, now.State, now.FactID)
+		}
+	}
+	for _, stray := range []string{"ancient", "far ahead"} {
+		if got := w.payment(stray); got.State != movement.LineUnmatched {
+			t.Errorf("%s is %s", stray, got.State)
+		}
+	}
+}

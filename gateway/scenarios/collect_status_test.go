@@ -1,0 +1,42 @@
+package scenarios
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+)
+
+// TestAStatusReadsOn asks for sales that have ended, whose payments were taken back
+// or came late meanwhile.
+func TestAStatusReadsOn(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	m := w.sold("INV/1", 10_000)
+	w.till.write(paid("r1", m.Amount, w.now()))
+	w.pass(readEvery)
+	if s := w.status("INV/1"); !strings.Contains(s.data, `"PAID"`) {
+		t.Fatalf("status %s %v", s.data, s.err)
+	}
+	w.pass(readEvery)
+	at := w.now()
+	w.till.write(back("r1", m.Amount, at))
+	if s := w.status("INV/1"); !strings.Contains(s.data, fmt.Sprintf(`"reversed_at":%q`, lifecycle.Stamp(at))) {
+		t.Errorf("taken back: status %s", s.data)
+	}
+
+	late := w.sold("INV/2", 10_000)
+	w.pass(time.Hour)
+	w.complete()
+	if s := w.status("INV/2"); !strings.Contains(s.data, `"EXPIRED"`) {
+		t.Fatalf("status %s %v", s.data, s.err)
+	}
+	at = late.ExpiresAt.Add(time.Minute)
+	w.till.write(paid("r2", late.Amount, at))
+	w.pass(readEvery)
+	if s := w.status("INV/2"); !strings.Contains(s.data, fmt.Sprintf(`"paid_late_at":%q`, lifecycle.Stamp(at))) {
+		t.Errorf("paid late: status %s", s.data)
+	}
+}

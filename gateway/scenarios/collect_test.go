@@ -1,0 +1,400 @@
+package scenarios
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// TestASaleIsPaid tells the contract's answers from the creation to the payment,
+// beside sales of the same amount.
+func TestASaleIsPaid(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	first, m := w.sell("INV/1", 10_000), w.stored("INV/1")
+	code := int64(m.Amount) - 10_000
+	want := fmt.Sprintf(`{"external_id":"INV/1","qr_string":"QR-%d","amount":%d,"base_amount":10000,"random_code":%d,"status":"PENDING","remaining_quota":41}`,
+		m.Amount, m.Amount, code)
+	if first.data != want || code < 1 || code > movement.SmallCodes {
+		t.Errorf("answered %s %v\nwant %s", first.data, first.err, want)
+	}
+	if again := w.sell("INV/1", 10_000); again.data != first.data || !again.replayed {
+		t.Errorf("replayed as %s", again.data)
+	}
+	if m.ExpiresAt.Sub(m.CreatedAt) != 30*time.Minute {
+		t.Errorf("it lives %v", m.ExpiresAt.Sub(m.CreatedAt))
+	}
+	others := []movement.Movement{w.sold("INV/2", 10_000), w.sold("INV/3", 10_000)}
+	want = fmt.Sprintf(`{"external_id":"INV/1","status":"PENDING","amount":%d,"paid_at":null,"remaining_quota":41}`, m.Amount)
+	if s := w.status("INV/1"); s.data != want {
+		t.Errorf("status %s\nwant %s", s.data, want)
+	}
+	w.pass(4 * time.Minute)
+	at := w.now()
+	w.till.write(paid("r1", m.Amount, at), paid("foreign", 123, at))
+	w.pass(readEvery)
+	want = fmt.Sprintf(`{"external_id":"INV/1","status":"PAID","amount":%d,"paid_at":%q,"remaining_quota":41}`, m.Amount, lifecycle.Stamp(at))
+	if s := w.status("INV/1"); s.data != want {
+		t.Errorf("status %s %v\nwant %s", s.data, s.err, want)
+	}
+	w.wantTold("wallet2.status_update INV/1 PAID")
+	for _, other := range others {
+		if now := w.stored(other.Reference); now.State != movement.Pending {
+			t.Errorf("%s is %s", other.Reference, now.State)
+		}
+	}
+	if s := w.payment("foreign"); s.State != movement.LineUnmatched {
+		t.Errorf("a foreign payment is %s", s.State)
+	}
+	if s := w.sell("INV/1", 10_000); s.data != first.data {
+		t.Errorf("replayed after the end as %s", s.data)
+	}
+	w.wantListed()
+}
+
+// TestBooksAreReadSeldom asks for many states at once.
+func TestBooksAreReadSeldom(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	for i := range 5 {
+		w.sold(fmt.Sprint(i), 10_000)
+	}
+	for range 3 {
+		var all sync.WaitGroup
+		for i := range 5 {
+			all.Go(func() { w.status(fmt.Sprint(i)) })
+		}
+		all.Wait()
+		w.pass(readEvery)
+	}
+	if w.till.reads != 3 {
+		t.Errorf("the books were read %d times", w.till.reads)
+	}
+}
+
+// TestUnpaidOnlyWhenTheBooksSaySo ends a sale's life, and only then completes the
+// books; what they then tell of its life pays it all the same.
+func TestUnpaidOnlyWhenTheBooksSaySo(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	for name, c := range map[string]struct {
+		rows func(w *stall, m movement.Movement)
+		want movement.State
+	}{
+		"never paid":              {func(*stall, movement.Movement) {}, movement.Expired},
+		"paid at the last second": {func(w *stall, m movement.Movement) { w.till.write(paid("r", m.Amount, m.ExpiresAt)) }, movement.Succeeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newStall(t, s)
+			m := w.sold("INV/1", 10_000)
+			w.work("INV/1", 90*time.Minute)
+			if now := w.stored("INV/1"); now.State != movement.Pending {
+				t.Fatalf("it is %s before the books are complete", now.State)
+			}
+			w.till.set(func() { w.till.through = m.ExpiresAt }) // up to it, and not beyond
+			w.work("INV/1", time.Hour)
+			if now := w.stored("INV/1"); now.State != movement.Pending {
+				t.Fatalf("it is %s before the books are complete", now.State)
+			}
+			c.rows(w, m)
+			w.complete()
+			w.work("INV/1", 24*time.Hour)
+			if now := w.stored("INV/1"); now.State != c.want || now.FactID != map[bool]string{true: "r"}[c.want == movement.Succeeded] {
+				t.Errorf("it is %s by %q, want %s", now.State, now.FactID, c.want)
+			}
+		})
+	}
+}
+
+// TestLateMoney is paid after the life of its sale, and read before or after that
+// has ended.
+func TestLateMoney(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	for _, early := range []bool{true, false} {
+		t.Run(fmt.Sprint("read before the end ", early), func(t *testing.T) {
+			t.Parallel()
+			w := newStall(t, s)
+			m := w.sold("INV/1", 10_000)
+			late := paid("late", m.Amount, m.ExpiresAt.Add(10*time.Minute))
+			if early {
+				w.till.write(late)
+			}
+			w.work("INV/1", time.Hour)
+			if now := w.stored("INV/1"); now.State != movement.Pending {
+				t.Fatalf("it is %s", now.State)
+			}
+			w.complete()
+			w.work("INV/1", time.Hour)
+			if !early {
+				w.till.write(late, late) // a duplicate
+				w.work("INV/1", 24*time.Hour)
+			}
+			now := w.stored("INV/1")
+			if now.State != movement.Expired || !now.PaidLateAt.Equal(late.At) || !now.PaidAt.IsZero() {
+				t.Errorf("it is %s, paid late at %v", now.State, now.PaidLateAt)
+			}
+			w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED")
+			w.wantListed(movement.ReasonPaidLate)
+			if p := w.payment("late"); p.State != movement.LinePaid || p.Movement != m.ID {
+				t.Errorf("the payment %+v", p)
+			}
+		})
+	}
+}
+
+// TestTheBooksMayTellInAnyOrder tells of one payment in each way.
+func TestTheBooksMayTellInAnyOrder(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	const announced, reversal = "wallet2.status_update INV/1 PAID", "wallet2.reversed INV/1 PAID"
+	for name, c := range map[string]struct {
+		rows   func(pay, back sdk.StatementLine) [][]sdk.StatementLine // one look at a time
+		state  movement.State
+		told   []string
+		listed []string
+	}{
+		"told twice": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine { return [][]sdk.StatementLine{{pay, pay}, {pay}} }, movement.Succeeded, []string{announced}, nil},
+		"taken back": {func(pay, back sdk.StatementLine) [][]sdk.StatementLine {
+			return [][]sdk.StatementLine{{pay}, {back}, {pay, back}}
+		},
+			movement.Succeeded, []string{reversal, announced}, []string{movement.ReasonReversed}},
+		"taken back at once": {func(pay, back sdk.StatementLine) [][]sdk.StatementLine { return [][]sdk.StatementLine{{pay, back}} }, movement.Pending, nil, nil},
+		"taken back before":  {func(pay, back sdk.StatementLine) [][]sdk.StatementLine { return [][]sdk.StatementLine{{back}, {pay}} }, movement.Pending, nil, nil},
+		"paid once more": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
+			more := paid("r2", pay.Amount, pay.At.Add(time.Second))
+			return [][]sdk.StatementLine{{more, pay}}
+		}, movement.Succeeded, []string{announced}, []string{movement.ReasonPaidAgain}},
+		"told otherwise at once": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
+			other := pay
+			other.Amount++
+			return [][]sdk.StatementLine{{pay, other}}
+		}, movement.Pending, nil, []string{movement.ReasonAmbiguous}},
+		"told otherwise later": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
+			other := pay
+			other.Amount++
+			return [][]sdk.StatementLine{{pay}, {other}, {other}}
+		}, movement.Succeeded, []string{announced}, []string{movement.ReasonAmount}},
+		"in dollars": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
+			pay.Currency = "USD"
+			return [][]sdk.StatementLine{{pay}}
+		}, movement.Pending, nil, nil},
+		"without a name": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
+			pay.ID, pay.Reference = strings.Repeat("x", 300)+"\n", ""
+			return [][]sdk.StatementLine{{pay}, {pay}}
+		}, movement.Succeeded, []string{announced}, nil},
+		"without a time": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
+			pay.At = time.Time{}
+			return [][]sdk.StatementLine{{pay}}
+		}, movement.Pending, nil, nil},
+		"before it was made": {func(pay, _ sdk.StatementLine) [][]sdk.StatementLine {
+			pay.At = pay.At.Add(-time.Hour)
+			return [][]sdk.StatementLine{{pay}}
+		}, movement.Pending, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newStall(t, s)
+			m := w.sold("INV/1", 10_000)
+			w.pass(time.Minute)
+			for _, rows := range c.rows(paid("r1", m.Amount, w.now()), back("r1", m.Amount, w.now().Add(time.Minute))) {
+				w.till.write(rows...)
+				w.pass(readEvery)
+				other := w.sold(fmt.Sprint("look ", len(w.till.rows)), 99_000) // whose status is a look at the books
+				w.status(other.Reference)
+			}
+			if now := w.stored("INV/1"); now.State != c.state {
+				t.Errorf("it is %s, want %s", now.State, c.state)
+			}
+			w.wantTold(c.told...)
+			w.wantListed(c.listed...)
+		})
+	}
+}
+
+// TestTwoCandidates has one payment that may be late for one sale, or of a skewed
+// clock for the next with this amount.
+func TestTwoCandidates(t *testing.T) {
+	t.Parallel()
+	op := collectOf(collectPath)
+	w := newStall(t, databaseFor(t))
+	old := w.sold("old", 10_000)
+	w.work("old", time.Hour)
+	w.complete()
+	w.work("old", time.Hour)
+	free := old.ExpiresAt.Add(op.Rules.Quarantine)
+	w.pass(free.Sub(w.now()))
+	var next movement.Movement
+	for i := range 400 { // until the amount is drawn again
+		if m := w.sold(fmt.Sprint("next ", i), 10_000); m.Amount == old.Amount {
+			next = m
+			break
+		}
+	}
+	if next.ID == (movement.ID{}) {
+		t.Fatal("the amount never became free")
+	}
+	w.till.write(paid("r", old.Amount, next.CreatedAt.Add(-10*time.Second)))
+	w.pass(readEvery)
+	w.status(next.Reference)
+	if p := w.payment("r"); p.State != movement.LineAmbiguous {
+		t.Errorf("the payment is %s", p.State)
+	}
+	w.wantListed(movement.ReasonAmbiguous)
+	if now := w.stored(next.Reference); now.State != movement.Pending {
+		t.Errorf("a guess: %s", now.State)
+	}
+	// The operator knows.
+	assigned, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "r", Movement: next.ID, Operator: "ani", Reason: "the payer showed it"})
+	if err != nil || assigned.State != movement.Succeeded || assigned.FactID != "r" {
+		t.Errorf("assigned: %s, %v", assigned.State, err)
+	}
+	if _, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "r", Movement: old.ID, Operator: "ani", Reason: "no"}); err == nil {
+		t.Error("one payment was given to two sales")
+	}
+}
+
+// TestLateMoneyIsAssigned gives what came late for one sale to the one that was
+// made in its place.
+func TestLateMoneyIsAssigned(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	first := w.sold("first", 10_000)
+	w.complete()
+	w.work("first", time.Hour)
+	w.complete()
+	w.work("first", time.Hour)
+	w.till.write(paid("late", first.Amount, first.ExpiresAt.Add(time.Minute)))
+	w.work("first", time.Hour)
+	second := w.sold("second", 10_000)
+	for _, c := range []struct {
+		payment string
+		to      movement.ID
+		want    fault.Code
+	}{
+		{"nobody's", second.ID, fault.NotFound}, {"late", movement.NewID(), fault.NotFound}, {"late", second.ID, ""}, {"late", first.ID, fault.DuplicateReference},
+	} {
+		_, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: c.payment, Movement: c.to, Operator: "ani", Reason: "made anew"})
+		if f, _ := errors.AsType[*fault.Error](err); (c.want == "") != (err == nil) || err != nil && f.Code != c.want {
+			t.Errorf("%s: %v, want %s", c.payment, err, c.want)
+		}
+	}
+	if now := w.stored("second"); now.State != movement.Succeeded || now.FactID != "late" {
+		t.Errorf("the second is %s", now.State)
+	}
+	w.wantTold("wallet2.paid_late first EXPIRED", "wallet2.status_update first EXPIRED", "wallet2.status_update second PAID")
+	if p := w.payment("late"); p.Movement != second.ID || p.Operator != "ani" {
+		t.Errorf("%+v", p)
+	}
+}
+
+// TestOnlyBooksEndASale has the plugin claim ends that it knows nothing of.
+func TestOnlyBooksEndASale(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	for _, standing := range []sdk.Status{sdk.StatusDone, sdk.StatusExpired, sdk.StatusFailed} {
+		w := newStall(t, s)
+		w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameNone, "crashed") }
+		w.till.find = func(l sdk.Lookup) sdk.StatusUpdate {
+			return sdk.StatusUpdate{Reference: l.Reference, Status: standing, Amount: l.Amount, Currency: "IDR", EventID: "e"}
+		}
+		if got := w.sell("INV/1", 10_000); got.word() != "PROVIDER_TIMEOUT unknown lookup_first" {
+			t.Errorf("%s: %s", standing, got.word())
+		}
+		if m := w.stored("INV/1"); m.State != movement.Submitting {
+			t.Errorf("%s: it is %s", standing, m.State)
+		}
+		w.wantListed(movement.ReasonContradiction)
+	}
+}
+
+// TestNoAmountIsFree is the documented answer.
+func TestNoAmountIsFree(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	for i := range movement.MostCodes {
+		w.sold(fmt.Sprint(i), 10_000)
+	}
+	got := w.sell("one more", 10_000)
+	if got.word() != "IN_PROGRESS no later" || got.err.RetryAt.IsZero() {
+		t.Errorf("%s %+v", got.word(), got.err)
+	}
+	if again := w.sell("7", 10_000); again.word() != "PENDING" || !again.replayed {
+		t.Errorf("a replay: %s", again.word())
+	}
+}
+
+// TestBooksThatCantBeRead leave sales as they are, and tell the operators once.
+func TestBooksThatCantBeRead(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	m := w.sold("INV/1", 10_000)
+	w.till.says = func(sdk.Statement) (sdk.StatementPage, bool) {
+		return sdk.NoStatement(sdk.BlameNone, "the plugin is away"), true
+	}
+	w.work("INV/1", time.Minute)
+	w.wantListed()
+	w.till.says = func(sdk.Statement) (sdk.StatementPage, bool) {
+		return sdk.NoStatement(sdk.BlameAccount, "reports/day-1.csv, line 1: no column amount"), true
+	}
+	w.work("INV/1", 23*time.Hour)
+	if now := w.stored("INV/1"); now.State != movement.Pending {
+		t.Errorf("it is %s", now.State)
+	}
+	w.wantListed(movement.ReasonStatement)
+	w.till.set(func() { w.till.says = nil })
+	w.till.write(paid("r", m.Amount, m.CreatedAt.Add(time.Minute)))
+	w.work("INV/1", 24*time.Hour)
+	if now := w.stored("INV/1"); now.State != movement.Succeeded {
+		t.Errorf("it is %s", now.State)
+	}
+}
+
+// TestPagesAndReplicas reads long books in small pages, on two replicas at once.
+func TestPagesAndReplicas(t *testing.T) {
+	t.Parallel()
+	stores := replicasFor(t, 2)
+	w := newStall(t, stores[0])
+	w.till.page = 7
+	other := *w
+	other.restart(stores[1])
+	const sales = 60
+	for i := range sales {
+		m := w.sold(fmt.Sprint(i), 10_000)
+		w.till.write(paid(fmt.Sprint("r", i), m.Amount, w.now()), paid(fmt.Sprint("f", i), 500, w.now()))
+	}
+	var all sync.WaitGroup
+	for i := range sales {
+		for _, replica := range []*stall{w, &other} {
+			all.Go(func() {
+				if i%10 == 0 {
+					w.pass(readEvery)
+				}
+				replica.status(fmt.Sprint(i))
+			})
+		}
+	}
+	all.Wait()
+	w.pass(readEvery)
+	w.status("0")
+	for i := range sales {
+		if m := w.stored(fmt.Sprint(i)); m.State != movement.Succeeded || m.FactID != fmt.Sprint("r", i) {
+			w.status(fmt.Sprint(i))
+			t.Errorf("sale %d is %s by %q, then %s", i, m.State, m.FactID, w.stored(fmt.Sprint(i)).State)
+		}
+	}
+	if told := w.told(); len(told) != sales || len(slices.Compact(told)) != sales {
+		t.Errorf("%d events", len(told))
+	}
+	w.wantListed()
+}

@@ -1,0 +1,444 @@
+package scenarios
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+func TestFirstAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pairs []any
+		want  string // ID and REF stand for the movement's id and upstream reference
+	}{
+		"link":     {nil, `{"external_id":"A","checkout_url":"https://gate.example/checkout/ID","status":"PENDING","amount":10000}`},
+		"qris":     {[]any{"type", "qris"}, `{"external_id":"A","qr_string":"QR-REF","status":"PENDING","amount":10000}`},
+		"metadata": {[]any{"type", "qris", "metadata", map[string]any{"b": "2", "a": "<1>"}}, `{"external_id":"A","qr_string":"QR-REF","status":"PENDING","amount":10000,"metadata":{"a":"<1>","b":"2"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, func(w *world) {
+				first := w.create("A", c.pairs...)
+				m := w.stored("A")
+				if got := unescape(first.data); got != strings.NewReplacer("ID", m.ID.String(), "REF", m.UpstreamReference()).Replace(c.want) || first.replayed {
+					t.Errorf("got %s, replayed %t", got, first.replayed)
+				}
+				w.pass(time.Minute)
+				if _, err := w.notify(tenants.Live, w.up.pay(m.UpstreamReference(), "pay-1")); err != nil {
+					t.Fatal(err)
+				}
+				again := w.create("A", c.pairs...)
+				if again.data != first.data || !again.replayed {
+					t.Errorf("after the end: %s, replayed %t", again.data, again.replayed)
+				}
+				if m = w.stored("A"); m.State != movement.Succeeded || m.ProviderReference != "up-"+m.UpstreamReference() || m.FactID != "pay-1" {
+					t.Errorf("stored %+v", m)
+				}
+			})
+		})
+	}
+}
+
+// unescape undoes what json.Marshal does to <, > and & in a raw message.
+func unescape(text string) string {
+	return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">", `\u0026`, "&").Replace(text)
+}
+
+func TestReferences(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		byHeader := w.request(createPath, "")
+		byHeader.IdempotencyKey = "K"
+		first := w.run(byHeader)
+		w.want(first, "PENDING")
+		for _, pairs := range [][]any{nil, {"type", "payment_link"}, {"amount", json.Number("10000.00")}} {
+			if again := w.create("K", pairs...); again.data != first.data || !again.replayed {
+				t.Errorf("%v: %s, replayed %t, %v", pairs, again.data, again.replayed, again.err)
+			}
+		}
+		w.want(w.create("", "payer_email", "other@shop.example"), "PENDING")
+		w.want(w.create(""), "PENDING")
+		if things, _ := w.up.made(); things != 3 {
+			t.Errorf("%d things exist", things)
+		}
+		test := w.request(createPath, "K", "amount", json.Number("5000"))
+		test.Identity.Mode = tenants.Test
+		w.want(w.run(test), "PENDING") // nothing crosses
+	})
+}
+
+func TestDuplicateReference(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pairs  []any
+		fields []string
+	}{
+		"amount":           {[]any{"amount", json.Number("10001")}, []string{"amount"}},
+		"more":             {[]any{"metadata", map[string]any{"a": "1"}, "description", "x"}, []string{"description", "metadata"}},
+		"another default":  {[]any{"type", "qris"}, []string{"type"}},
+		"another and less": {[]any{"success_url", "https://shop.example/b", "payer_email", "b@shop.example"}, []string{"payer_email", "success_url"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, func(w *world) {
+				w.want(w.create("A"), "PENDING")
+				s := w.create("A", c.pairs...)
+				w.want(s, "DUPLICATE_REFERENCE no never")
+				var fields []string
+				for _, f := range s.err.Fields {
+					fields = append(fields, f.Field)
+				}
+				if !slices.Equal(fields, c.fields) || s.err.Reference != "A" || s.replayed {
+					t.Errorf("fields %q, want %q; reference %q, replayed %t", fields, c.fields, s.err.Reference, s.replayed)
+				}
+			})
+		})
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		refusal sdk.Refusal
+		code    fault.Code
+		message string
+	}{
+		"as it is":          {sdk.Refusal{Code: sdk.RefuseOther, Message: "At least Rp 1.000."}, fault.ProviderRejected, "At least Rp 1.000."},
+		"with fields":       {sdk.Refusal{Code: sdk.RefuseDestination, Message: "x", Fields: []sdk.FieldFault{{Field: "amount", Message: "is too small"}}}, fault.DestinationInvalid, "x"},
+		"no words":          {sdk.Refusal{Code: sdk.RefuseProduct}, fault.ProductUnavailable, "The provider refused the request."},
+		"no code":           {sdk.Refusal{Message: "no"}, fault.ProviderRejected, "no"},
+		"a code of ours":    {sdk.Refusal{Code: "AUTH_FAILED", Message: "no"}, fault.ProviderRejected, "no"},
+		"a code of nobody":  {sdk.Refusal{Code: "BROKE", Message: "no"}, fault.ProviderRejected, "no"},
+		"a code of retries": {sdk.Refusal{Code: "RATE_LIMITED", Message: "no"}, fault.ProviderRejected, "no"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, func(w *world) {
+				w.up.outcome = outcome{says: func(json.RawMessage) sdk.Result { return sdk.Result{Outcome: sdk.Refused, Refusal: c.refusal} }}
+				for i := range 2 {
+					s := w.create("A")
+					if s.err == nil || s.err.Code != c.code || s.err.Message != c.message || len(s.err.Fields) != len(c.refusal.Fields) ||
+						s.err.Sent != fault.SentRefused || s.err.Retry != fault.RetryNever || s.replayed != (i > 0) {
+						t.Errorf("answer %d: %+v, replayed %t", i, s.err, s.replayed)
+					}
+				}
+				w.want(w.run(w.request(statusPath, "A")), "FAILED")
+			})
+		})
+	}
+}
+
+// TestNotReady: what can't be sent now is refused before anything is claimed,
+// and what exists is answered all the same.
+func TestNotReady(t *testing.T) {
+	t.Parallel()
+	for name, hinder := range map[string]func(w *world){
+		"breaker open": func(w *world) {
+			w.up.available = &host.Unavailable{Provider: provider, Reason: "open", RetryAfter: 3 * time.Second}
+		},
+		"plugin down": func(w *world) { w.up.available = errNoPlugin },
+		"not connected": func(w *world) {
+			account, err := tenants.NewAccount(w.account.Merchant(), nil, nil, nil)
+			if err != nil {
+				w.Fatal(err)
+			}
+			w.account = account
+		},
+		"sealed otherwise": func(w *world) { w.Vault = openVault{locked: true} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, func(w *world) {
+				first := w.create("A")
+				hinder(w)
+				if again := w.create("A"); again.data != first.data || !again.replayed {
+					t.Errorf("what exists is answered %s, %v", again.data, again.err)
+				}
+				w.want(w.create("A", "amount", json.Number("7")), "DUPLICATE_REFERENCE no never")
+				s := w.create("B")
+				w.want(s, "PROVIDER_UNAVAILABLE no later")
+				if wait := s.err.RetryAfter; (wait > 0) != (name == "breaker open") {
+					t.Errorf("retry after %v", wait)
+				}
+				if _, err := w.keeper.MovementByKey(w.Context(), w.keyOf("B")); err == nil {
+					t.Error("it was claimed")
+				}
+				w.faults.down = errAway
+				w.want(w.create("A"), "INTERNAL unknown lookup_first") // it was sent, and nobody can say so now
+			})
+		})
+	}
+}
+
+// TestDatabaseAway: a merchant who is told "not sent" may pay under another
+// reference, so it is only told of references that nobody else can have used.
+func TestDatabaseAway(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.want(w.create("A"), "PENDING")
+		w.faults.claim = w.claimFault("fails")
+		w.faults.down = errAway
+		w.want(w.create("A"), "INTERNAL unknown lookup_first")
+		w.want(w.create(""), "INTERNAL no later")
+		_, found, err := w.Stored(w.Context(), w.request(createPath, "A"))
+		if w.want(said{err: fault.From(err)}, "INTERNAL unknown lookup_first"); found {
+			t.Error("found without a database")
+		}
+		w.want(w.run(w.request(statusPath, "A")), "INTERNAL no later")
+		w.restart()
+		w.want(w.create("A"), "PENDING")
+	})
+}
+
+func TestWhileTheCallIsUnderWay(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.up.before = func(sdk.Call) {
+			w.up.before = nil
+			s := w.create("A")
+			if w.want(s, "IN_PROGRESS no later"); s.err.RetryAfter != time.Second {
+				t.Errorf("retry after %v", s.err.RetryAfter)
+			}
+			w.want(w.create("A", "type", "qris"), "DUPLICATE_REFERENCE no never")
+			w.want(w.run(w.request(cancelPath, "A")), "IN_PROGRESS no later")
+			w.want(w.run(w.request(statusPath, "A")), "PENDING")
+			answer, found, err := w.Stored(w.Context(), w.request(createPath, "A"))
+			if w.want(said{err: fault.From(err)}, "IN_PROGRESS no later"); !found || answer.Replayed {
+				t.Errorf("found %t, replayed %t", found, answer.Replayed)
+			}
+		}
+		w.want(w.create("A"), "PENDING")
+		if things, calls := w.up.made(); things != 1 || calls != 1 || w.up.asked() != 0 {
+			t.Errorf("%d things, %d calls, %d lookups", things, calls, w.up.asked())
+		}
+	})
+}
+
+// TestOvertaken: somebody else's news comes while the call is under way.
+func TestOvertaken(t *testing.T) {
+	t.Parallel()
+	const accepts, refuses, sendsNot, loses = "pending", "refused", "not sent", "unknown, made"
+	news := map[string]func(w *world, call sdk.Call){
+		"paid":   func(w *world, call sdk.Call) { w.hear(finding(call, sdk.StatusDone)) },
+		"failed": func(w *world, call sdk.Call) { w.hear(finding(call, sdk.StatusFailed)) },
+		"seen": func(w *world, _ sdk.Call) {
+			if err := w.Resolve(w.Context(), w.stored("A")); err != nil {
+				w.Error(err)
+			}
+		},
+		"proven unsent": func(w *world, _ sdk.Call) { w.prove("A") },
+		"claimed again": func(w *world, _ sdk.Call) {
+			w.prove("A")
+			w.up.outcome = works
+			w.want(w.create("A"), "PENDING")
+		},
+	}
+	for _, c := range []struct {
+		news, says string
+		word       string
+		listed     []string
+		ends       string
+	}{
+		{"paid", accepts, "PENDING", nil, "PAID"},
+		{"failed", accepts, "PENDING", nil, "FAILED"},
+		{"seen", accepts, "PENDING", nil, "PENDING"},
+		{"proven unsent", accepts, "PROVIDER_TIMEOUT unknown lookup_first", []string{movement.ReasonContradiction}, "NOT_FOUND no never"},
+		{"claimed again", accepts, "PROVIDER_TIMEOUT unknown lookup_first", []string{movement.ReasonContradiction}, "PENDING"},
+		{"seen", loses, "PENDING", nil, "PENDING"},
+		{"paid", loses, "PENDING", nil, "PAID"},
+		{"failed", loses, "PROVIDER_REJECTED refused never", nil, "FAILED"},
+		{"paid", refuses, "PROVIDER_TIMEOUT unknown lookup_first", []string{movement.ReasonContradiction}, "PAID"},
+		{"failed", refuses, "PROVIDER_REJECTED refused never", nil, "FAILED"},
+		{"proven unsent", refuses, "PROVIDER_UNAVAILABLE no later", nil, "NOT_FOUND no never"},
+		{"claimed again", refuses, "PROVIDER_UNAVAILABLE no later", nil, "PENDING"},
+		{"paid", sendsNot, "PROVIDER_TIMEOUT unknown lookup_first", []string{movement.ReasonContradiction}, "PAID"},
+		{"proven unsent", sendsNot, "PROVIDER_UNAVAILABLE no later", nil, "NOT_FOUND no never"},
+	} {
+		t.Run(c.news+" "+c.says, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, func(w *world) {
+				w.up.outcome = outcomeNamed(c.says)
+				w.up.after = func(call sdk.Call) {
+					w.up.after = nil
+					news[c.news](w, call)
+				}
+				s := w.create("A")
+				w.want(s, c.word)
+				w.wantListed(c.listed...)
+				w.want(w.run(w.request(statusPath, "A")), c.ends)
+				if again := w.create("A"); s.err == nil && again.data != s.data {
+					t.Errorf("first %s, then %s", s.data, again.data)
+				}
+			})
+		})
+	}
+}
+
+// finding is a notification's word on what a call made.
+func finding(call sdk.Call, standing sdk.Status) sdk.StatusUpdate {
+	return sdk.StatusUpdate{Reference: call.Reference, Status: standing, Amount: call.Amount, Currency: "IDR", EventID: "fact-" + call.Reference}
+}
+
+func (w *world) hear(findings ...sdk.StatusUpdate) {
+	w.Helper()
+	if _, err := w.notify(tenants.Live, findings...); err != nil {
+		w.Error(err)
+	}
+}
+
+// prove lets the worker find nothing until that is proof.
+func (w *world) prove(reference string) {
+	w.Helper()
+	w.up.set(func() {
+		w.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusNotFound} }
+	})
+	w.work(reference, 2*time.Minute)
+	w.up.set(func() { w.up.find = nil })
+	if state := w.stored(reference).State; state != movement.NotSubmitted {
+		w.Errorf("it stands at %s", state)
+	}
+}
+
+// TestFreeAgain: a reference of which nothing was sent may carry another
+// request, under another name at the provider.
+func TestFreeAgain(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.up.outcome = outcome{says: func(json.RawMessage) sdk.Result { return sdk.DidNotSend(sdk.BlameNone, "no process") }}
+		w.want(w.create("A"), "PROVIDER_UNAVAILABLE no later")
+		w.want(w.run(w.request(statusPath, "A")), "NOT_FOUND no never")
+		w.want(w.run(w.request(cancelPath, "A")), "NOT_FOUND no never")
+		if _, found, err := w.Stored(w.Context(), w.request(createPath, "A")); found || err != nil {
+			t.Errorf("stored: %t, %v", found, err)
+		}
+		unsent := w.stored("A")
+		w.up.available = errNoPlugin
+		w.want(w.create("A", "amount", json.Number("500")), "PROVIDER_UNAVAILABLE no later")
+		w.restart()
+		w.up.available = nil
+		w.want(w.create("A", "amount", json.Number("500")), "PENDING")
+		m := w.stored("A")
+		if m.ID != unsent.ID || m.Attempt != 2 || m.Amount != 500 || m.UpstreamReference() == unsent.UpstreamReference() {
+			t.Errorf("got %+v", m)
+		}
+		if _, calls := w.up.made(); calls != 1 {
+			t.Errorf("called %d times", calls)
+		}
+	})
+}
+
+// TestFreedWhileClaiming: the reference is freed between the claim that did not
+// get it and the read of who has it.
+func TestFreedWhileClaiming(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.up.outcome = outcomeNamed("not sent")
+		w.create("A")
+		w.faults.claim = func(ctx context.Context, _ claiming) (movement.Movement, bool, error) {
+			if by, bounded := ctx.Deadline(); !bounded || by.Sub(w.now()) > sendWindow {
+				t.Errorf("a claim may take until %v", by)
+			}
+			return w.stored("A"), false, nil
+		}
+		w.want(w.create("A"), "PROVIDER_UNAVAILABLE no later")
+		w.want(w.create("A", "amount", json.Number("500")), "PROVIDER_UNAVAILABLE no later")
+	})
+}
+
+// TestFreedByAsking: the merchant's own repetition proves that nothing was sent,
+// and the next one sends.
+func TestFreedByAsking(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.unanswered("A")
+		w.pass(time.Minute)
+		w.want(w.create("A"), "PROVIDER_TIMEOUT unknown lookup_first")
+		w.pass(missGap)
+		w.want(w.create("A"), "PROVIDER_UNAVAILABLE no later")
+		w.restart()
+		w.want(w.create("A"), "PENDING")
+	})
+}
+
+// TestAnotherOffer: a link is no answer to who asked for a QR code.
+func TestAnotherOffer(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.up.outcome = outcome{makes: true, says: func(json.RawMessage) sdk.Result {
+			return sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage(`{"payment_url":"https://pay.example/1"}`)}
+		}}
+		s := w.create("A", "type", "qris")
+		if !strings.Contains(s.data, `"qr_string":"QR-`) {
+			t.Errorf("got %s, %v", s.data, s.err)
+		}
+	})
+}
+
+// TestPendingWithoutAnOffer: accepted is known, but not what there is to pay.
+func TestPendingWithoutAnOffer(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
+			f := w.up.stands(l.Reference)
+			f.Data = nil
+			return f
+		}
+		w.up.outcome = outcome{makes: true, says: func(json.RawMessage) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }}
+		w.want(w.create("A", "type", "qris"), "PROVIDER_TIMEOUT unknown lookup_first")
+		w.want(w.run(w.request(statusPath, "A")), "PENDING")
+		w.up.find = nil
+		w.pass(lookEvery)
+		s := w.create("A", "type", "qris")
+		m := w.stored("A")
+		if want := "QR-" + m.UpstreamReference(); !strings.Contains(s.data, want) {
+			t.Errorf("got %s, %v; want %s", s.data, s.err, want)
+		}
+		w.wantListed()
+	})
+}
+
+// TestAFaultOfOurAccountIsListed: nobody but an operator can mend it, so it is
+// told: each kind once however often it happens, and again where it goes on after
+// somebody has resolved it.
+func TestAFaultOfOurAccountIsListed(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(w *world) {
+		detail := "401 INVALID_API_KEY: request 1 is refused"
+		w.up.outcome = outcome{"our key is refused", false, 0, func(json.RawMessage) sdk.Result { return sdk.DidNotSend(sdk.BlameAccount, detail) }}
+		fails := func(reference, said string) {
+			w.Helper()
+			w.up.set(func() { detail = said })
+			w.want(w.create(reference), "PROVIDER_UNAVAILABLE no later")
+		}
+		fails("A", "401 INVALID_API_KEY: request 1 is refused")
+		w.pass(24 * time.Hour)
+		fails("B", "401 INVALID_API_KEY: request 2 is refused")
+		w.wantListed(movement.ReasonAccount)
+		fails("C", "403 the address is not allowed")
+		w.wantListed(movement.ReasonAccount, movement.ReasonAccount)
+		for _, a := range w.entries() {
+			w.pass(time.Second)
+			if err := w.keeper.ResolveException(w.Context(), w.now(), a, "ops-1", "mended"); err != nil {
+				w.Fatal(err)
+			}
+		}
+		w.wantListed()
+		w.pass(time.Second)
+		fails("D", "401 INVALID_API_KEY: request 3 is refused")
+		fails("E", "401 INVALID_API_KEY: request 4 is refused")
+		w.wantListed(movement.ReasonAccount)
+		if a := w.entries()[0]; !strings.Contains(a.FactID, "invalid_api_key") || a.Detail != "401 INVALID_API_KEY: request 3 is refused" {
+			w.Errorf("listed %+v", a)
+		}
+	})
+}

@@ -1,0 +1,288 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+func (w *world) status(reference string) said { return w.run(w.request(statusPath, reference)) }
+
+func (w *world) cancel(reference string) said { return w.run(w.request(cancelPath, reference)) }
+
+func TestStatusAnswer(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		start := w.now()
+		w.create("A", "metadata", map[string]any{"note": "1"})
+		at := func(d time.Duration) string { return start.Add(d).UTC().Format(time.RFC3339) }
+		want := func(status string, updated time.Duration, more string) {
+			t.Helper()
+			expected := `{"external_id":"A","status":"` + status + `","amount":10000,"payer_email":"payer@shop.example","metadata":{"note":"1"},"created_at":"` +
+				at(0) + `","updated_at":"` + at(updated) + `"` + more + `}`
+			if s := w.status("A"); s.data != expected || s.replayed {
+				t.Errorf("got  %s %v\nwant %s", s.data, s.err, expected)
+			}
+		}
+		want("PENDING", 0, "")
+		w.pass(time.Minute)
+		w.want(w.cancel("A"), "EXPIRED")
+		want("EXPIRED", time.Minute, "")
+		w.pass(time.Minute)
+		m := w.stored("A")
+		w.hear(w.up.pay(m.UpstreamReference(), "p"))
+		want("EXPIRED", 2*time.Minute, `,"paid_late_at":"`+at(2*time.Minute)+`"`)
+		w.want(w.status("B"), "NOT_FOUND no never")
+	})
+}
+
+// TestStatusAsksSeldom: however many ask, in whatever process, the provider is
+// asked once in five seconds at most.
+func TestStatusAsksSeldom(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.create("A")
+		other := New(w.made)
+		for range 21 {
+			w.want(w.status("A"), "PENDING")
+			if _, err := other.Run(w.Context(), w.request(statusPath, "A")); err != nil {
+				t.Error(err)
+			}
+			w.pass(time.Second)
+		}
+		if w.up.asked() != 4 {
+			t.Errorf("asked %d times in 20 s: %v", w.up.asked(), w.up.lookups)
+		}
+		for i := 1; i < len(w.up.lookups); i++ {
+			if gap := w.up.lookups[i].Sub(w.up.lookups[i-1]); gap < lookEvery {
+				t.Errorf("asked twice in %v", gap)
+			}
+		}
+		m := w.stored("A")
+		w.up.pay(m.UpstreamReference(), "p")
+		w.pass(lookEvery)
+		w.want(w.status("A"), "PAID")
+		asked := w.up.asked()
+		w.pass(time.Hour)
+		if w.want(w.status("A"), "PAID"); w.up.asked() != asked {
+			t.Error("what has ended was asked for")
+		}
+	})
+}
+
+// TestStatusIsQuick: a slow provider costs a status call three seconds at most,
+// and an error on the way costs it nothing.
+func TestStatusIsQuick(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.create("A")
+		w.pass(lookEvery)
+		w.up.find = blind
+		w.want(w.status("A"), "PENDING")
+		w.pass(lookEvery)
+		w.up.find = func(sdk.Lookup) sdk.StatusUpdate {
+			w.pass(lookupTimeout)
+			return sdk.NoStatus(sdk.BlameUpstream, "slow")
+		}
+		begun := time.Now()
+		w.want(w.status("A"), "PENDING")
+		if took := time.Since(begun); took != statusLookup {
+			t.Errorf("it took %v", took)
+		}
+		if limit := w.up.deadline.Sub(begun); limit > longestLook || limit <= 0 {
+			t.Errorf("the provider had %v", limit)
+		}
+		w.pass(lookEvery)
+		w.Vault = openVault{locked: true}
+		w.want(w.status("A"), "PENDING")
+	})
+}
+
+// TestAMerchantThatKeepsAsking takes the right to look from everybody, so a look is
+// not cut by the end of its patience.
+func TestAMerchantThatKeepsAsking(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.up.outcome = outcomeNamed("unknown, made")
+		w.up.find = blind
+		w.want(w.create("A"), "PROVIDER_TIMEOUT unknown lookup_first")
+		w.up.find = func(l sdk.Lookup) sdk.StatusUpdate {
+			w.pass(statusLookup + time.Second)
+			return w.up.stands(l.Reference)
+		}
+		for range 3 * lookEvery / time.Second {
+			w.pass(time.Second)
+			w.status("A")
+		}
+		if m := w.stored("A"); m.State != movement.Pending {
+			t.Errorf("stands at %s", m.State)
+		}
+		w.pass(lookupTimeout) // the last look ends
+	})
+}
+
+func TestCancel(t *testing.T) {
+	t.Parallel()
+	pays := func(w *world, call sdk.Call) {
+		thing := w.up.things[call.Reference]
+		thing.standing, thing.paid = sdk.StatusDone, "p"
+	}
+	for name, c := range map[string]struct {
+		cancel func(w *world) func(sdk.Call) sdk.Result
+		settle error
+		word   string
+		ends   movement.State
+	}{
+		"open": {nil, nil, "EXPIRED", movement.Expired},
+		"paid meanwhile, refused": {func(w *world) func(sdk.Call) sdk.Result {
+			return func(call sdk.Call) sdk.Result { pays(w, call); return sdk.Refuse(sdk.RefuseOther, "paid") }
+		}, nil, "PAID", movement.Succeeded},
+		"paid meanwhile, left to us": {func(w *world) func(sdk.Call) sdk.Result {
+			return func(call sdk.Call) sdk.Result { pays(w, call); return sdk.Finished("", struct{}{}) }
+		}, nil, "PAID", movement.Succeeded},
+		"open, left to us": {func(*world) func(sdk.Call) sdk.Result {
+			return func(sdk.Call) sdk.Result { return sdk.Finished("", struct{}{}) }
+		}, nil, "EXPIRED", movement.Expired},
+		"left to us, who can't look": {func(w *world) func(sdk.Call) sdk.Result {
+			w.up.find = blind
+			return func(sdk.Call) sdk.Result { return sdk.Finished("", struct{}{}) }
+		}, nil, "EXPIRED", movement.Expired},
+		"refused, still open": {func(*world) func(sdk.Call) sdk.Result {
+			return func(sdk.Call) sdk.Result { return sdk.Refuse(sdk.RefuseOther, "no") }
+		}, nil, "PROVIDER_TIMEOUT unknown lookup_first", movement.Pending},
+		"unknown, ended": {func(w *world) func(sdk.Call) sdk.Result {
+			return func(call sdk.Call) sdk.Result {
+				w.up.things[call.Reference].standing = sdk.StatusExpired
+				return sdk.DontKnow(sdk.BlameUpstream, "cut")
+			}
+		}, nil, "EXPIRED", movement.Expired},
+		"unknown, who can't look": {func(w *world) func(sdk.Call) sdk.Result {
+			w.up.find = blind
+			return func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
+		}, nil, "PROVIDER_TIMEOUT unknown lookup_first", movement.Pending},
+		"not sent": {func(*world) func(sdk.Call) sdk.Result {
+			return func(sdk.Call) sdk.Result { return sdk.DidNotSend(sdk.BlameNone, "no process") }
+		}, nil, "PROVIDER_UNAVAILABLE no later", movement.Pending},
+		"not to be written": {nil, broken{errAway}, "INTERNAL unknown lookup_first", movement.Pending},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, func(w *world) {
+				w.create("A")
+				w.pass(time.Minute)
+				if c.cancel != nil {
+					w.up.cancel = c.cancel(w)
+				}
+				if c.settle != nil {
+					w.faults.move = func(func() (bool, error)) (bool, error) { return false, c.settle }
+				}
+				w.want(w.cancel("A"), c.word)
+				if state := w.stored("A").State; state != c.ends || w.up.cancels != 1 {
+					t.Errorf("stands at %s, want %s; %d cancels", state, c.ends, w.up.cancels)
+				}
+				w.wantListed()
+				if c.ends.Final() { // and is answered so again, without asking anybody
+					if w.want(w.cancel("A"), c.word); w.up.cancels != 1 {
+						t.Error("what has ended was cancelled again")
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestCancelOfOtherStates: anything but PENDING answers its present state and
+// is not changed.
+func TestCancelOfOtherStates(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		outcome string
+		then    func(w *world)
+		word    string
+	}{
+		"paid": {"pending", func(w *world) {
+			m := w.stored("A")
+			w.hear(w.up.pay(m.UpstreamReference(), "p"))
+		}, "PAID"},
+		"refused":        {"refused", nil, "FAILED"},
+		"unanswered":     {"unknown, not made", nil, "PROVIDER_TIMEOUT unknown lookup_first"},
+		"made in secret": {"unknown, made", func(w *world) { w.pass(time.Minute) }, "EXPIRED"},
+		"unsent":         {"not sent", nil, "NOT_FOUND no never"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, func(w *world) {
+				w.up.outcome = outcomeNamed(c.outcome)
+				if c.then != nil && strings.HasPrefix(c.outcome, "unknown") {
+					w.up.find = blind
+				}
+				w.create("A")
+				w.up.find = nil
+				if c.then != nil {
+					c.then(w)
+				}
+				w.want(w.cancel("A"), c.word)
+			})
+		})
+	}
+	inMemory(t, func(w *world) { w.want(w.cancel("A"), "NOT_FOUND no never") })
+}
+
+// TestCancelRaces: the payment's notification comes while its end is asked for.
+func TestCancelRaces(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.create("A")
+		m := w.stored("A")
+		moves := 0
+		w.faults.move = func(do func() (bool, error)) (bool, error) {
+			if moves++; moves == 1 { // the cancel's own
+				w.hear(sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: sdk.StatusDone, Amount: m.Amount, EventID: "p"})
+			}
+			return do()
+		}
+		w.up.cancel = func(sdk.Call) sdk.Result { return sdk.Finished("", struct{}{}) }
+		w.up.find = blind
+		w.want(w.cancel("A"), "PAID")
+		w.wantListed()
+	})
+}
+
+func TestCheckout(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.create("A", "description", "Two shirts", "success_url", "https://shop.example/done")
+		w.create("Q", "type", "qris")
+		link, qris := w.stored("A"), w.stored("Q")
+		page, err := w.Checkout(w.Context(), link.ID.String())
+		want := Checkout{
+			Merchant: "Toko", Reference: "A", Description: "Two shirts", Amount: 10000, Status: "PENDING",
+			PaymentURL: "https://pay.example/" + link.UpstreamReference(), SuccessURL: "https://shop.example/done",
+			ExpiresAt: w.now().Add(life).UTC().Format(time.RFC3339),
+		}
+		if err != nil || page != want {
+			t.Errorf("got  %+v, %v\nwant %+v", page, err, want)
+		}
+		if page, err = w.Checkout(w.Context(), qris.ID.String()); err != nil || page.QR != "QR-"+qris.UpstreamReference() || page.PaymentURL != "" {
+			t.Errorf("got %+v, %v", page, err)
+		}
+		w.hear(w.up.pay(link.UpstreamReference(), "p"))
+		if page, err = w.Checkout(w.Context(), link.ID.String()); err != nil || page.Status != "PAID" || page.PaymentURL != "" {
+			t.Errorf("when paid: %+v, %v", page, err)
+		}
+		w.up.outcome = outcome{says: func(json.RawMessage) sdk.Result { return sdk.DidNotSend(sdk.BlameNone, "") }}
+		w.create("N")
+		for _, id := range []string{w.stored("N").ID.String(), movement.NewID().String(), "A", ""} {
+			if page, err := w.Checkout(w.Context(), id); err == nil {
+				t.Errorf("%q is shown as %+v", id, page)
+			} else {
+				w.want(said{err: fault.From(err)}, "NOT_FOUND no never")
+			}
+		}
+	})
+}

@@ -1,0 +1,126 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// TestARefusalThatTheProviderMade is told from one that never reached it: it may
+// tell that a number exists, and uses a quota.
+func TestARefusalThatTheProviderMade(t *testing.T) {
+	t.Parallel()
+	bounds := sdk.Refuse(sdk.RefuseRequest, "qty must be at least 10000.", sdk.FieldFault{Field: "qty", Message: "must be at least 10000"})
+	upstream := func(r sdk.Result) sdk.Result { r.Blame = sdk.BlameUpstream; return r }
+	for name, c := range map[string]struct {
+		list, inquiry sdk.Result
+		code          fault.Code
+		asked         bool
+	}{
+		"by the provider":       {inquiry: upstream(bounds), code: fault.InvalidRequest, asked: true},
+		"nobody has it":         {inquiry: upstream(sdk.Refuse(sdk.RefuseDestination, "nobody")), code: fault.DestinationInvalid, asked: true},
+		"by the plugin":         {inquiry: bounds, code: fault.InvalidRequest},
+		"not sent":              {inquiry: sdk.DidNotSend(sdk.BlameUpstream, "down"), code: fault.ProviderUnavailable},
+		"not answered":          {inquiry: sdk.DontKnow(sdk.BlameUpstream, "cut"), code: fault.ProviderTimeout},
+		"only the list refused": {list: upstream(bounds), code: fault.ProviderUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inShop(t, func(s *shop) {
+				s.up.set(func() {
+					s.up.ask = func(call sdk.Call) sdk.Result {
+						switch {
+						case call.Operation != productsPath:
+							return c.inquiry
+						case c.list.Outcome == sdk.Refused:
+							return c.list
+						}
+						return sdk.Finished("", s.up.products)
+					}
+				})
+				answer, err := s.Engine.Run(s.Context(), s.asks(inquiryPath, "sku", billSKU, "target", "53"))
+				if f := fault.From(err); err == nil || f.Code != c.code || answer != (Answer{Refused: c.asked}) {
+					t.Errorf("%+v, %v", answer, err)
+				}
+			})
+		})
+	}
+}
+
+// TestAnErrorAboutAnEarlierOne says so: it has used its quota then.
+func TestAnErrorAboutAnEarlierOne(t *testing.T) {
+	t.Parallel()
+	inShop(t, func(s *shop) {
+		s.want(s.order("A"), "Pending")
+		answer, err := s.Engine.Run(s.Context(), s.ordering("A", "target", "1"))
+		if fault.From(err).Code != fault.DuplicateReference || answer != (Answer{Earlier: true}) {
+			t.Errorf("%+v, %v", answer, err)
+		}
+	})
+}
+
+// TestTheListIsThatOfTheAccount: after the platform has moved to another account,
+// nothing is sold at the prices of the one before, and the list is shared again.
+func TestTheListIsThatOfTheAccount(t *testing.T) {
+	t.Parallel()
+	inShop(t, func(s *shop) {
+		lists := 0
+		s.up.set(func() {
+			s.up.ask = func(call sdk.Call) sdk.Result {
+				var account struct{ Username string }
+				if err := json.Unmarshal(call.Connection.Credentials, &account); err != nil {
+					t.Error(err)
+				}
+				lists++
+				items := append([]product{}, s.up.products...)
+				if account.Username == "another" {
+					items[0].Price = 7_000
+				}
+				return sdk.Finished("", items)
+			}
+		})
+		priced := func() money.Amount {
+			t.Helper()
+			answer := s.run(s.asks(productsPath, "type", ""))
+			var items []struct {
+				SKU   string       `json:"buyer_sku_code"`
+				Price money.Amount `json:"price"`
+			}
+			if err := json.Unmarshal([]byte(answer.data), &items); err != nil || len(items) == 0 {
+				t.Fatalf("%s, %v, %v", answer.data, answer.err, err)
+			}
+			for _, i := range items {
+				if i.SKU == s.up.products[0].SKU {
+					return i.Price
+				}
+			}
+			return 0
+		}
+		before := s.up.products[0].Price + markup
+		for range 2 {
+			if got := priced(); got != before || lists != 1 {
+				t.Errorf("%v after %d lists, want %v after one", got, lists, before)
+			}
+		}
+		s.connected(tenants.Platform, "another", 2)
+		for range 2 {
+			if got := priced(); got != 7_000+markup || lists != 2 {
+				t.Errorf("%v after %d lists, want %v after two", got, lists, 7_000+markup)
+			}
+		}
+		s.sku = s.up.products[0].SKU
+		s.want(s.order("A"), "Pending")
+		if quoted := s.up.quotes[len(s.up.quotes)-1]; lists != 2 || string(quoted.Product) == "" {
+			t.Errorf("%d lists", lists)
+		} else {
+			var p product
+			if err := json.Unmarshal(quoted.Product, &p); err != nil || p.Price != 7_000 {
+				t.Errorf("ordered with the product %s, %v", quoted.Product, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,149 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+)
+
+var (
+	// ErrNotFound says that there is no such row. It is the domain's error, because
+	// packages that only declare what they need of a store compare with that one.
+	ErrNotFound = movement.ErrNotFound
+	// ErrInvalid says that a record breaks a rule. The database was not used.
+	ErrInvalid = errors.New("store: invalid record")
+
+	errClosed = errors.New("store: it is closed")
+)
+
+const (
+	serialization  = "40001"
+	deadlock       = "40P01"
+	notNull        = "23502"
+	foreignKey     = "23503" // a row points to one that is not there
+	duplicateKey   = "23505"
+	checkViolation = "23514" // a row would break a constraint of its table
+)
+
+// unclear are the codes after which a statement may have been committed all the
+// same: connection gone, completion unknown, shutdown, and what the engine could
+// not name. After every other code it was not.
+var unclear = []string{"08", "40003", "57P", "58", "XX"}
+
+// ambiguous tells whether a statement that failed may have been committed all
+// the same: the connection broke, or the engine itself says it does not know.
+func ambiguous(err error) bool {
+	if err == nil || errors.Is(err, pgx.ErrNoRows) || errors.Is(err, errClosed) {
+		return false
+	}
+	if _, unconnected := errors.AsType[*pgconn.ConnectError](err); unconnected {
+		return false
+	}
+	// Of a connection that is cut during COMMIT pgx says "conn closed", and that it
+	// was closed before anything was sent.
+	if pgconn.SafeToRetry(err) && !errors.Is(err, pgconn.ErrConnClosed) {
+		return false
+	}
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return !ok || slices.ContainsFunc(unclear, func(code string) bool { return strings.HasPrefix(pgErr.Code, code) })
+}
+
+const (
+	// readBackFor is how long an ambiguous commit is read back.
+	readBackFor = 2 * time.Second
+	// readBackPause lies between two tries; the first connections of the pool may
+	// be as dead as the one that was cut.
+	readBackPause = 20 * time.Millisecond
+)
+
+// readBack finds out what became of an ambiguous commit, with a context of its own,
+// because the one at hand may be what ended.
+func readBack[T any](ctx context.Context, read func(context.Context) (T, error)) (T, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readBackFor)
+	defer cancel()
+	return backoff.Retry(ctx, func() (T, error) {
+		found, err := read(ctx)
+		if errors.Is(err, ErrNotFound) {
+			return found, backoff.Permanent(err)
+		}
+		return found, err
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(readBackPause)))
+}
+
+// recorded tells whether a guarded write found its row.
+func recorded(what string, err error) (bool, error) {
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("store: %s: %w", what, err)
+	}
+	return true, nil
+}
+
+func wrap(what string, err error) error {
+	if err != nil {
+		return fmt.Errorf("store: %s: %w", what, err)
+	}
+	return nil
+}
+
+func notFound(err error) error {
+	if errors.Is(err, pgx.ErrNoRows) || hasCode(err, foreignKey) {
+		return ErrNotFound
+	}
+	return err
+}
+
+// unclearOf is an error where it leaves open what was committed.
+func unclearOf(err error) error {
+	if ambiguous(err) {
+		return err
+	}
+	return nil
+}
+
+// notBegun is the error of a write that never reached the database.
+type notBegun struct{ cause error }
+
+func (e notBegun) Error() string { return "store: not begun in time: " + e.cause.Error() }
+
+func (e notBegun) Unwrap() error { return e.cause }
+
+// SafeToRetry tells, as errors of pgx do, that nothing was sent.
+func (e notBegun) SafeToRetry() bool { return true }
+
+// conflicting tells whether a statement was undone for another's sake, and may
+// succeed the next time.
+func conflicting(err error) bool { return hasCode(err, serialization, deadlock) }
+
+// violates tells whether a constraint has undone a statement, because another took
+// the last room between this statement's check and its write.
+func violates(err error, constraint string) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pgErr.Code == checkViolation && pgErr.ConstraintName == constraint
+}
+
+// ownerless tells whether a statement would have left an account without an owner: so
+// it does where another merchant was the first to reserve on it at the same moment.
+func ownerless(err error) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pgErr.Code == notNull && pgErr.ColumnName == "merchant_id"
+}
+
+// duplicate tells whether a row has a key that another row has.
+func duplicate(err error) bool { return hasCode(err, duplicateKey) }
+
+func hasCode(err error, codes ...string) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && slices.Contains(codes, pgErr.Code)
+}
