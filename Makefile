@@ -5,6 +5,7 @@
 #   TESTFLAGS=...   flags for go test                  make test TESTFLAGS="-run Replay -v"
 #   BENCH=...       benchmarks to run                  make bench BENCH=Create
 #   MINUTES=...     how long to torture                make torture MINUTES=60
+#   SEEDS=...       how many histories to simulate     make simulate SEEDS=10000
 #   YES=1           install a missing PostgreSQL without asking
 
 # Nothing here needs a C compiler. For the race detector, which does:
@@ -15,6 +16,7 @@ export CGO_ENABLED
 TESTS ?= ./...
 BENCH ?= .
 MINUTES ?= 5
+SEEDS ?= 10000
 
 PLUGINS := $(patsubst %/main.go,./%,$(wildcard plugins/*/main.go))
 SCRIPTS := .ci/run $(wildcard deploy/tools/*/*.sh)
@@ -29,7 +31,7 @@ SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
 .DEFAULT_GOAL := help
-.PHONY: help run build withdb test test-cockroach torture lint verify generate bench
+.PHONY: help run build withdb test test-cockroach torture simulate lint verify generate bench
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +61,9 @@ test-cockroach: build withdb ## Run all tests on CockroachDB, and fail where the
 torture: build ## Kill everything at random under loads of orders, transfers and collections for MINUTES, then check each of them and every rupiah
 	GERBANG_TORTURE_MINUTES=$(MINUTES) go test -p 3 -run '^TestTorture' -count=1 -timeout 0 -v $(TESTFLAGS) \
 		./gateway/e2e/order ./gateway/e2e/transfer ./gateway/e2e/collection
+
+simulate: ## Play SEEDS histories of the gateway in memory, with every fault, and check what must always be true
+	go test -run '^TestHistories$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/simulator -args -seeds=$(SEEDS)
 
 lint: ## Format, vet (also for darwin) and the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }

@@ -1,0 +1,61 @@
+package simulator
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store/memory"
+)
+
+// Bug is a fault of the gateway that is planted to show that the simulator finds it.
+type Bug string
+
+// The bugs.
+const (
+	NoBug              Bug = ""
+	SkippedReservation Bug = "a reservation is skipped"
+	DoublePost         Bug = "a posting is made twice"
+	LostCallback       Bug = "a callback event is lost"
+	BelievedNotFound   Bug = "not found is believed at once"
+	RetriedRefusal     Bug = "a refused call is tried again"
+	ReusedReference    Bug = "a reference is free again after Pending was shown"
+	KeptBalance        Bug = "a balance is not released"
+	SwallowedException Bug = "an exception is swallowed"
+	DroppedLateMoney   Bug = "late money is dropped"
+	IgnoredPollGuard   Bug = "the guard of polls is ignored"
+)
+
+// Bugs are all that can be planted.
+var Bugs = []Bug{
+	SkippedReservation, DoublePost, LostCallback, BelievedNotFound, RetriedRefusal, ReusedReference, KeptBalance, SwallowedException,
+	DroppedLateMoney, IgnoredPollGuard,
+}
+
+// planted applies a change, with a bug where one is planted there.
+func (g *gate) planted(ctx context.Context, c movement.Change) (bool, error) {
+	releases := c.Posting != nil && slices.Contains([]ledger.Kind{ledger.Refund, ledger.Release}, c.Posting.Kind)
+	bug := g.w.options.Bug
+	switch {
+	case bug == LostCallback && g.w.chance(30):
+		c.Callback = nil
+	case bug == DroppedLateMoney && c.Effect == movement.LateMoney:
+		return true, nil
+	case bug == KeptBalance && releases:
+		tx := ledger.EndCost(0)
+		if c.Movement.Charge == movement.Held {
+			tx = ledger.EndCapture(c.Movement.Amount, 0)
+		}
+		c.Posting = &tx
+	}
+	done, err := g.Store.Apply(ctx, c)
+	if kept, ours := g.Store.(*memory.Store); ours && done && bug == DoublePost && releases {
+		tx := *c.Posting
+		tx.Subject, tx.Attempt = uuid.UUID(c.Movement.ID), c.Movement.Attempt+1000
+		return done, kept.Post(c.Movement.Owner, tx)
+	}
+	return done, err
+}

@@ -1,0 +1,62 @@
+package simulator_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/simulator"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/store/storetest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// TestHistoriesOnDatabase plays shorter histories on the real store. Each has merchants
+// of its own, and a lane of its own to the one database.
+func TestHistoriesOnDatabase(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t, "simulator"+store.MigrationsDigest(), func(ctx context.Context, url string) error {
+		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
+	})
+	const seeds, lanes = 200, 4
+	for lane := range uint64(lanes) {
+		t.Run(fmt.Sprintf("lane %d", lane), func(t *testing.T) {
+			t.Parallel()
+			s, err := store.Open(t.Context(), url, store.Options{MaxConns: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			for seed := lane; seed < seeds; seed += lanes {
+				outside := newOutside(s)
+				result := simulator.Run(t, seed, simulator.Options{
+					Intents: 5, Prefix: uuid.NewString(), Store: func() storetest.Store { return outside },
+				})
+				outside.end()
+				report(t, seed, result)
+			}
+		})
+	}
+}
+
+// credited is the real store with the credit that an operator gives.
+type credited struct{ *store.Store }
+
+func (c credited) Credit(ctx context.Context, owner movement.Owner, amount money.Amount) error {
+	audit := store.Audit{Operator: "operator", Action: "test", At: time.Now()}
+	merchant := tenants.Merchant{ID: tenants.MerchantID(owner.MerchantID), Name: "Toko", Tier: "scale", Status: tenants.Active}
+	if err := c.CreateMerchant(ctx, audit, merchant, nil, nil); err != nil {
+		return err
+	}
+	_, err := c.Adjust(ctx, audit, store.Adjustment{Owner: owner, Reference: "opening", Amount: amount, Reason: "opening"}, money.Max)
+	return err
+}

@@ -1,0 +1,398 @@
+package simulator
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// ended checks that a final state is the first.
+func (w *world) ended(c movement.Change) {
+	if before, is := w.books.ended[c.Movement.ID]; is {
+		w.violate("final states never change", "%s was %s and is %s", w.books.name(c.Movement.ID), before, c.To)
+	}
+}
+
+// reserved checks that no two open collections of an account have one amount.
+func (w *world) reserved(m movement.Movement) {
+	if m.Kind != manifest.Collection {
+		return
+	}
+	for _, id := range w.books.ids {
+		other, err := w.store.MovementByID(w.ctx, id)
+		same := err == nil && id != m.ID && other.Kind == m.Kind && other.Owner == m.Owner && other.ConnectionAccount == m.ConnectionAccount
+		if same && other.Amount == m.Amount && other.State.Open() {
+			w.violate("amounts of open collections differ", "%s and %s both ask for %v", w.books.name(m.ID), w.books.name(id), m.Amount)
+		}
+	}
+}
+
+// record is all that stands in the store about a movement.
+type record struct {
+	movement.Movement
+	name       string
+	history    []movement.HistoryEntry
+	callbacks  []movement.Callback
+	postings   []ledger.Transaction
+	exceptions []movement.Exception
+}
+
+func (r record) doubted(reasons ...string) bool {
+	return slices.ContainsFunc(r.exceptions, func(x movement.Exception) bool { return len(reasons) == 0 || slices.Contains(reasons, x.Reason) })
+}
+
+// recordOf reads all of a movement.
+func (w *world) recordOf(id movement.ID) record {
+	m, err := w.store.MovementByID(w.ctx, id)
+	r := record{Movement: m, name: w.books.name(id)}
+	fail := func(err error) {
+		if err != nil {
+			w.violate("the store answers", "%s: %v", r.name, err)
+		}
+	}
+	fail(err)
+	r.history, err = w.store.History(w.ctx, id)
+	fail(err)
+	r.callbacks, err = w.store.CallbacksOfMovement(w.ctx, m.Owner, id, r.history)
+	fail(err)
+	r.postings, err = w.store.PostingsOf(w.ctx, m.Owner, id)
+	fail(err)
+	r.exceptions, err = w.store.ExceptionsOf(w.ctx, m.Owner, id.String())
+	fail(err)
+	return r
+}
+
+// check checks what must be true of every history.
+func (w *world) check() {
+	var all []record
+	for _, id := range w.books.ids {
+		all = append(all, w.recordOf(id))
+	}
+	for _, r := range all {
+		w.checkEnd(r)
+		w.checkHistory(r)
+		w.checkEvents(r)
+		w.checkPostings(r)
+		w.checkUpstream(r)
+	}
+	w.checkBalances(all)
+	w.checkUsage(all)
+	w.checkStatements()
+	for _, in := range w.intents {
+		w.checkAnswers(in)
+	}
+}
+
+// checkEnd: nothing is open for ever without an exception.
+func (w *world) checkEnd(r record) {
+	if r.State.Open() && !r.doubted() {
+		w.violate("nothing is open for ever", "%s is %s, and no operator knows", r.name, r.State)
+	}
+}
+
+// checkHistory: entries are numbered without gaps, but for the reservations.
+func (w *world) checkHistory(r record) {
+	if got := len(r.history) + w.books.count[r.ID]; got != r.Sequence {
+		w.violate("histories have no gaps", "%s: %d entries and %d reservations, and its sequence is %d", r.name, len(r.history), w.books.count[r.ID], r.Sequence)
+	}
+	for i, e := range r.history {
+		if i > 0 && e.Sequence <= r.history[i-1].Sequence {
+			w.violate("histories have no gaps", "%s: %d comes after %d", r.name, e.Sequence, r.history[i-1].Sequence)
+		}
+	}
+}
+
+// checkEvents: each end is told once, and so are late money and reversals.
+func (w *world) checkEvents(r record) {
+	rules, _ := movement.RulesOf(r.Kind)
+	for event, want := range map[string]bool{
+		rules.Events.Ended: r.State.Final(), rules.Events.PaidLate: !r.PaidLateAt.IsZero(), rules.Events.Reversed: !r.ReversedAt.IsZero(),
+	} {
+		told := 0
+		for _, c := range r.callbacks {
+			if c.Event == event {
+				told++
+			}
+		}
+		if event != "" && (told == 1) != want || told > 1 {
+			w.violate("every end is told once", "%s is %s, and %s was told %d times", r.name, r.State, event, told)
+		}
+	}
+	for reason, recorded := range map[string]bool{movement.ReasonPaidLate: !r.PaidLateAt.IsZero(), movement.ReasonReversed: !r.ReversedAt.IsZero()} {
+		if recorded && !r.doubted(reason) {
+			w.violate("operators know of late facts", "%s: %s is recorded and no exception", r.name, reason)
+		}
+	}
+}
+
+// checkPostings: each attempt begins and ends once, as its movement did.
+func (w *world) checkPostings(r record) {
+	steps := map[[2]int]ledger.Kind{}
+	var sum ledger.Legs
+	for _, p := range r.postings {
+		steps[[2]int{p.Attempt, int(p.Step)}] = p.Kind
+		sum.Available += p.Available
+		sum.Held += p.Held
+		if !p.Balanced() {
+			w.violate("postings sum to zero", "%s: %+v", r.name, p)
+		}
+	}
+	want := ledger.Legs{}
+	switch lives := r.State.Open() || r.State == movement.Succeeded && r.ReversedAt.IsZero(); {
+	case r.Charge == movement.Unpaid && len(r.postings) == 0 || !lives:
+	default:
+		if want.Available = -r.Amount; r.State.Open() && r.Charge == movement.Held {
+			want.Held = r.Amount
+		}
+	}
+	if sum != want {
+		w.violate("balances are what movements cost", "%s is %s: available %v and held %v, want %v and %v", r.name, r.State, sum.Available, sum.Held, want.Available, want.Held)
+	}
+	if len(steps) != len(r.postings) {
+		w.violate("each step is posted once", "%s: %+v", r.name, r.postings)
+	}
+	for key := range steps {
+		if !w.books.attempts[r.ID][key[0]] {
+			w.violate("each step is posted once", "%s: attempt %d was never reserved", r.name, key[0])
+		}
+	}
+}
+
+// checkBalances: a balance is the sum of what was posted, and never below zero.
+func (w *world) checkBalances(all []record) {
+	for _, m := range w.merchants {
+		available, held := opening, money.Amount(0)
+		for _, r := range all {
+			for _, p := range r.postings {
+				if r.Owner == m.owner() {
+					available, held = available+p.Available, held+p.Held
+				}
+			}
+		}
+		balance, err := w.store.Balance(w.ctx, m.owner())
+		if err != nil || balance.Available != available || balance.Held != held || available < 0 || held < 0 {
+			w.violate("balances are the sum of postings", "%s has %+v, its postings come to %v and %v: %v", m.name, balance, available, held, err)
+		}
+	}
+}
+
+// checkUsage: what counts against payout limits is what is under way or has moved, and
+// no limit is passed but by money that moved against all proof.
+func (w *world) checkUsage(all []record) {
+	type key struct{ owner, name, period string }
+	used, again := map[key]int64{}, map[key]bool{}
+	for _, r := range all {
+		for _, u := range r.Usage {
+			k := key{r.Owner.MerchantID, u.Name, u.Period}
+			if used[k] += 0; r.State != movement.Failed && r.State != movement.NotSubmitted {
+				used[k] += u.Amount
+			}
+			again[k] = again[k] || r.doubted(movement.ReasonContradiction)
+		}
+	}
+	for k, want := range used {
+		got, err := w.store.UsedOf(w.ctx, movement.Owner{MerchantID: k.owner, Mode: "live"}, k.name, k.period)
+		if err != nil || got != want {
+			w.violate("usage is what counts", "%s of %s is %d, its transfers come to %d: %v", k.name, w.books.owner(k.owner), got, want, err)
+		}
+		limit := int64(90_000)
+		if strings.HasSuffix(k.name, ".count") {
+			limit = *w.merchants[slices.IndexFunc(w.merchants, func(m *merchant) bool { return m.owner().MerchantID == k.owner })].limits.Transfers.Day.Count
+		}
+		if got > limit && !again[k] {
+			w.violate("no limit is passed", "%s of %s is %d", k.name, w.books.owner(k.owner), got)
+		}
+	}
+}
+
+// checkUpstream: the upstream's own ledger agrees with ours, or operators know better.
+func (w *world) checkUpstream(r record) {
+	things, last := 0, (*thing)(nil)
+	for _, t := range w.up.things {
+		id, attempt, ok := movement.ParseUpstreamReference(t.reference)
+		if !ok || id != r.ID {
+			continue
+		}
+		things++
+		if attempt == r.Attempt {
+			last = t
+		} else if !r.doubted(movement.ReasonContradiction) {
+			w.violate("attempts that were never sent made nothing", "%s", w.books.upstreamName(t.reference))
+		}
+	}
+	if things > 1 {
+		w.violate("one upstream movement a reference", "%s was made %d times", r.name, things)
+	}
+	known := w.books.overridden[r.ID] || r.doubted(movement.ReasonContradiction, movement.ReasonAmount, movement.ReasonCurrency)
+	if r.Kind == manifest.Collection || known {
+		return
+	}
+	done := last != nil && last.status == sdk.StatusDone
+	switch r.State {
+	case movement.Succeeded:
+		if last == nil || !last.was {
+			w.violate("what succeeded was done", "%s", r.name)
+		} else if !done && r.ReversedAt.IsZero() {
+			w.violate("what was taken back is recorded", "%s", r.name)
+		}
+	case movement.Failed, movement.Expired, movement.NotSubmitted:
+		if done && last.late && r.PaidLateAt.IsZero() {
+			w.violate("money that moves against all proof is known", "%s is %s", r.name, r.State)
+		} else if done && r.PaidLateAt.IsZero() {
+			w.violate("what failed was not done", "%s is %s", r.name, r.State)
+		}
+	case movement.Submitting, movement.Acknowledged, movement.Pending:
+		ended := last != nil && last.status != sdk.StatusPending
+		if ended && !r.doubted() {
+			w.violate("what has ended is known", "%s is %s, and the provider has ended it", r.name, r.State)
+		}
+	}
+}
+
+// checkStatements: each line was judged, and pays a collection that knows.
+func (w *world) checkStatements() {
+	paid := map[movement.ID]int{}
+	for account, name := range w.books.accounts {
+		told := map[string]bool{}
+		for _, r := range w.up.rows[w.options.Prefix+name] {
+			told[r.Reference] = true
+		}
+		for payment := range told {
+			line, err := w.store.Line(w.ctx, account, payment)
+			if err != nil {
+				continue // of another provider's account of this name, or nothing was collected
+			}
+			var m movement.Movement
+			if line.Movement != (movement.ID{}) {
+				paid[line.Movement]++
+				m, _ = w.store.MovementByID(w.ctx, line.Movement)
+			}
+			w.checkLine(line, m)
+			w.checkUnmatched(line)
+		}
+	}
+	for id, lines := range paid {
+		if lines > 1 {
+			w.violate("one payment a collection", "%s has %d", w.books.name(id), lines)
+		}
+	}
+	for _, id := range w.books.ids {
+		m, err := w.store.MovementByID(w.ctx, id)
+		if err == nil && m.Kind == manifest.Collection && m.State == movement.Succeeded && paid[id] == 0 && !w.books.assigned[id] {
+			w.violate("what succeeded was done", "%s is paid by no line", w.books.name(id))
+		}
+	}
+}
+
+// checkUnmatched: a payment of what a sale asked for, within a day of it, pays that sale
+// or is known to operators.
+func (w *world) checkUnmatched(line movement.StatementLine) {
+	if line.State != movement.LineUnmatched {
+		return
+	}
+	for _, id := range w.books.ids {
+		m, err := w.store.MovementByID(w.ctx, id)
+		of := err == nil && m.Kind == manifest.Collection && movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount) == line.Account
+		if !of || m.State != movement.Expired || m.Amount != line.Amount || line.At.Before(m.CreatedAt) || line.At.After(m.ExpiresAt.Add(24*time.Hour)) {
+			continue
+		}
+		listed, err := w.store.ExceptionsOf(w.ctx, m.Owner, "payment "+line.Payment)
+		if err == nil && len(listed) == 0 && m.PaidLateAt.IsZero() {
+			w.violate("late payments of sales are known", "%s of %v, for %s", line.Payment, line.Amount, w.books.name(id))
+		}
+	}
+}
+
+func (w *world) checkLine(line movement.StatementLine, m movement.Movement) {
+	switch line.State {
+	case movement.LineNew, movement.LineMatched:
+		w.violate("every line is judged", "%s is %s for %s, which is %s", line.Payment, line.State, w.books.name(m.ID), m.State)
+	case movement.LinePaid, movement.LineReversed:
+		if line.Movement != (movement.ID{}) && m.State != movement.Succeeded && m.PaidLateAt.IsZero() {
+			w.violate("paid collections know it", "%s pays %s, which is %s", line.Payment, w.books.name(m.ID), m.State)
+		}
+		if line.Movement != (movement.ID{}) && line.Operator == "" && line.Amount != m.Amount && !line.Differs {
+			w.violate("paid collections know it", "%s of %v pays %s of %v", line.Payment, line.Amount, w.books.name(m.ID), m.Amount)
+		}
+		if line.State == movement.LineReversed && line.Movement != (movement.ID{}) && m.ReversedAt.IsZero() {
+			w.violate("what was taken back is recorded", "%s", w.books.name(m.ID))
+		}
+	case movement.LineUnmatched, movement.LineAmbiguous, movement.LineAgain:
+	}
+}
+
+// checkAnswers: what a merchant has read stays true.
+func (w *world) checkAnswers(in *intent) {
+	if in.reference == "" {
+		w.checkUnnamed(in)
+		return
+	}
+	name := in.of.name + "/" + string(in.kind) + "/" + in.reference
+	rules, _ := movement.RulesOf(in.kind)
+	for i, a := range in.answers {
+		if a.crashed || a.err != nil || a.what == "cancel" {
+			continue
+		}
+		for _, b := range in.answers[i+1:] {
+			if b.asked < a.heard || b.crashed {
+				continue
+			}
+			freed := b.err != nil && b.what == "create" && b.err.Code == fault.ProviderUnavailable && b.err.Sent == fault.SentNo && !strings.Contains(b.err.Message, "connect")
+			gone := b.err != nil && b.err.Code == fault.NotFound || freed && a.what != "status"
+			promise := "what was answered is never taken back"
+			if a.what == "status" && !rules.Promises {
+				promise = "what a status has told of money that comes in is never taken back"
+			}
+			if gone {
+				w.violate(promise, "%s was answered %s, then %s", name, a.data, b.err.Code)
+			}
+			both := a.what != "status" && b.what != "status" && b.what != "cancel" && b.err == nil
+			if both && a.what == b.what && first(in.kind, a.data) != first(in.kind, b.data) {
+				w.violate("replays answer alike", "%s was answered %s, then %s", name, a.data, b.data)
+			}
+			if both && a.what != b.what {
+				w.violate("another request is refused", "%s: %s and %s were both answered", name, a.what, b.what)
+			}
+		}
+	}
+}
+
+// checkUnnamed: an equal transfer without a reference, sent after the answer of one that
+// has succeeded was read, is another.
+func (w *world) checkUnnamed(in *intent) {
+	for i, a := range in.answers {
+		for _, b := range in.answers[i+1:] {
+			if a.what == "create" && b.what == "create" && b.asked > a.heard && strings.Contains(a.data, `"Success"`) && transferID(a.data) == transferID(b.data) {
+				w.violate("equal transfers that were read are two", "%s was told twice of %s", in.of.name, w.unnamed(a.data))
+			}
+		}
+	}
+}
+
+func transferID(data string) string {
+	var told struct{ TxID string }
+	_ = json.Unmarshal([]byte(data), &told) // nothing known is no id
+	return told.TxID
+}
+
+// first is the part of an answer that a replay must repeat.
+func first(kind manifest.Kind, data string) string {
+	var told map[string]any
+	if json.Unmarshal([]byte(data), &told) != nil {
+		return data
+	}
+	delete(told, "remaining_quota")
+	if kind == manifest.Transfer { // it tells how it stands
+		delete(told, "status")
+	}
+	encoded, _ := json.Marshal(told) // it was JSON
+	return string(encoded)
+}

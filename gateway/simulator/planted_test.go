@@ -1,0 +1,25 @@
+package simulator_test
+
+import (
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/simulator"
+)
+
+// TestFindsPlantedBugs shows that each of ten bugs is found within 1,000 histories, and
+// tells at which seed.
+func TestFindsPlantedBugs(t *testing.T) {
+	t.Parallel()
+	for _, bug := range simulator.Bugs {
+		t.Run(string(bug), func(t *testing.T) {
+			t.Parallel()
+			for seed := range uint64(1000) {
+				for _, v := range unknown(simulator.Run(t, seed, simulator.Options{Bug: bug}).Violations) {
+					t.Logf("found at seed %d: %s: %s", seed, v.Invariant, v.Detail)
+					return
+				}
+			}
+			t.Error("no history shows it")
+		})
+	}
+}

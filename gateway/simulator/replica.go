@@ -1,0 +1,438 @@
+package simulator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/cache"
+	"github.com/seed-f006e74d/gerbang/gateway/kind"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/override"
+	"github.com/seed-f006e74d/gerbang/gateway/query"
+	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
+	"github.com/seed-f006e74d/gerbang/gateway/store/storetest"
+)
+
+// replica is a process of the gateway until it crashes. Its successor has its number.
+type replica struct {
+	number int
+	dead   bool
+	skew   time.Duration
+
+	lifecycle  *lifecycle.Lifecycle
+	reconciler *reconcile.Reconciler
+	overrides  *override.Overrides
+	transfers  *kind.Transfer
+	draws      uint64
+}
+
+// alive panics where the process has crashed.
+func (r *replica) alive() {
+	if r != nil && r.dead {
+		panic(crash{})
+	}
+}
+
+var errClock = errors.New("the clock is wrong")
+
+// start makes a process.
+func (w *world) start(number int) *replica {
+	r := &replica{number: number, skew: w.between(-movement.ClockSkew, movement.ClockSkew)}
+	if w.faults && w.chance(7) {
+		r.skew = w.between(movement.ClockSkew, time.Minute)
+		if w.chance(50) {
+			r.skew = -r.skew
+		}
+	}
+	w.log("replica %d starts, its clock %v off", number, r.skew.Truncate(time.Millisecond))
+	kept, plugins := &gate{Store: w.store, w: w, of: r}, &plugins{w, r}
+	r.lifecycle = lifecycle.New(lifecycle.Dependencies{
+		Store: kept, Providers: plugins, Accounts: w.books, Vault: w.books, Catalog: w.books.catalog, MailCommitted: func() {},
+		ClockFault: func() error {
+			if r.skew.Abs() > movement.ClockSkew {
+				return errClock
+			}
+			return nil
+		},
+		Now: func() time.Time { return w.now.Add(r.skew) }, Log: slog.New(slog.DiscardHandler),
+	})
+	r.lifecycle.Draw = func(n int) int { // by whoever asks first; a number that chance does not change
+		r.draws++
+		return int(r.draws*7919) % n //nolint:gosec // small
+	}
+	r.reconciler = reconcile.New(r.lifecycle, plugins, kept, kept)
+	r.overrides = override.New(r.lifecycle, kept)
+	kind.AddPayment(r.lifecycle, "https://gate.example")
+	kind.AddCollection(r.lifecycle, r.reconciler)
+	kind.AddOrder(r.lifecycle, query.New(r.lifecycle, shelf{w}, kept, 0))
+	r.transfers = kind.AddTransfer(r.lifecycle, kept)
+	return r
+}
+
+// shelf has the list of products.
+type shelf struct{ w *world }
+
+func (s shelf) Get(context.Context, cache.Key, time.Duration, func(context.Context) (json.RawMessage, error)) (cache.Answer, error) {
+	return cache.Answer{Body: products, FetchedAt: s.w.now, Version: "1"}, nil
+}
+
+// crash ends a process, and starts another after a while.
+func (w *world) crash(r *replica) {
+	if r.dead {
+		return
+	}
+	r.dead = true
+	w.log("replica %d crashes", r.number)
+	w.later(w.between(time.Second, 30*time.Second), func() { w.replicas[r.number] = w.start(r.number) })
+}
+
+// someReplica is one that runs, nil where none does.
+func (w *world) someReplica() *replica {
+	running := slices.DeleteFunc(slices.Clone(w.replicas), func(r *replica) bool { return r.dead })
+	if len(running) == 0 {
+		return nil
+	}
+	return running[w.rand.IntN(len(running))]
+}
+
+var buckets = func() (all []int) {
+	for i := range movement.Buckets {
+		all = append(all, i)
+	}
+	return all
+}()
+
+// nextPoll is when the next movement is due, by a right clock; zero for none.
+func (w *world) nextPoll() (next time.Time) {
+	due := w.dueBefore(w.epoch.Add(10 * quietSpan))
+	if len(due) == 0 {
+		return time.Time{}
+	}
+	if next = due[0].DueAt; next.Before(w.now.Add(time.Second)) {
+		next = w.now.Add(time.Second)
+	}
+	return next
+}
+
+// dueBefore are the movements of this history that are due before a time; others may
+// share its store.
+func (w *world) dueBefore(now time.Time) []movement.Movement {
+	due, err := w.store.Due(w.ctx, buckets, time.Time{}, now, 10_000)
+	if err != nil {
+		w.violate("the store answers", "%v", err)
+	}
+	return slices.DeleteFunc(due, func(m movement.Movement) bool { return w.books.names[m.ID] == "" })
+}
+
+// poll has a replica poll what is due.
+func (w *world) poll() {
+	r := w.someReplica()
+	if r == nil {
+		return
+	}
+	for _, m := range w.dueBefore(w.now.Add(r.skew)) {
+		if w.resolving[m.ID] > 0 && !(w.faults && w.resolving[m.ID] < 2 && w.chance(10)) {
+			continue
+		}
+		w.resolving[m.ID]++
+		w.begin(r, "poll of "+w.books.name(m.ID), func(ctx context.Context) {
+			ctx, cancel := context.WithTimeout(ctx, lifecycle.LongestPoll)
+			defer cancel()
+			_ = r.lifecycle.Resolve(ctx, m) // it is due again
+		}, func(bool) { w.resolving[m.ID]-- })
+	}
+}
+
+// readStatements has a replica read statements that nobody has read for long.
+func (w *world) readStatements() {
+	w.later(w.between(time.Hour, 6*time.Hour), w.readStatements)
+	r := w.someReplica()
+	if r == nil {
+		return
+	}
+	before := w.now.Add(r.skew - 6*time.Hour)
+	unread, err := w.store.UnreadStatements(w.ctx, movement.AccountID{}, w.now.Add(r.skew), before, 10_000)
+	if err != nil {
+		w.violate("the store answers", "%v", err)
+	}
+	for _, s := range unread {
+		if w.books.accounts[s.Account] == "" {
+			continue // of another history on the same database
+		}
+		w.begin(r, "reading of the statement of "+w.books.accounts[s.Account], func(ctx context.Context) {
+			_ = r.reconciler.Read(ctx, s, before) // the next round goes on
+		}, func(bool) {})
+	}
+}
+
+var errAway, errCut = errors.New("the database is away"), errors.New("the connection was cut during the commit")
+
+// gate is a store as a replica has it: each write is a step, and may fail, before it
+// has happened or after, or be the process's last.
+type gate struct {
+	storetest.Store
+	w  *world
+	of *replica
+}
+
+// write runs a write as a step.
+func write[T any](ctx context.Context, g *gate, what string, do func() (T, error)) (result T, err error) {
+	g.w.step(ctx, g.of, what, func() {
+		t, _ := ctx.Value(taskKey{}).(*task)
+		fate := g.w.fate()
+		switch {
+		case ctx.Err() != nil:
+			err = ctx.Err()
+			return
+		case fate == crashesBefore:
+			g.w.log("%s: %s does not happen", t.name, what)
+			g.w.crash(g.of)
+			return
+		case fate == failsBefore:
+			err = errAway
+		default:
+			result, err = do()
+		}
+		g.w.log("%s: %s -> %s, %v%s", t.name, what, g.w.books.show(result), err, fate)
+		if fate == failsAfter && err == nil {
+			err = errCut
+		}
+		if fate == crashesAfter {
+			g.w.crash(g.of)
+		}
+		if err != nil {
+			g.w.restful = g.w.now.Add(2 * time.Second)
+		}
+	})
+	return result, err
+}
+
+// fate is what becomes of a write.
+type fate string
+
+const (
+	happens       fate = ""
+	failsBefore   fate = " (it did not happen)"
+	failsAfter    fate = " (it happened, and its caller hears an error)"
+	crashesBefore fate = " (before a crash)"
+	crashesAfter  fate = " (the process's last)"
+)
+
+func (w *world) fate() fate {
+	switch {
+	case w.now.Before(w.away):
+		return failsBefore
+	case !w.faults:
+		return happens
+	}
+	switch n := w.rand.IntN(1000); {
+	case n < 12:
+		return failsBefore
+	case n < 24:
+		return failsAfter
+	case n < 29:
+		return crashesBefore
+	case n < 34:
+		return crashesAfter
+	}
+	return happens
+}
+
+// read lets a dead process read nothing, and nobody where the database is away; a read
+// is no step.
+func read[T any](g *gate, do func() (T, error)) (none T, err error) {
+	g.of.alive()
+	if g.w.now.Before(g.w.away) {
+		return none, errAway
+	}
+	return do()
+}
+
+func (g *gate) MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error) {
+	return read(g, func() (movement.Movement, error) { return g.Store.MovementByKey(ctx, key) })
+}
+
+func (g *gate) MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error) {
+	return read(g, func() (movement.Movement, error) { return g.Store.MovementByID(ctx, id) })
+}
+
+func (g *gate) Statement(ctx context.Context, account movement.AccountID) (movement.Statement, error) {
+	return read(g, func() (movement.Statement, error) { return g.Store.Statement(ctx, account) })
+}
+
+func (g *gate) OpenLines(ctx context.Context, account movement.AccountID, after string, most int) ([]movement.StatementLine, error) {
+	return read(g, func() ([]movement.StatementLine, error) { return g.Store.OpenLines(ctx, account, after, most) })
+}
+
+// pair is what a call returns beside its error.
+type pair[A, B any] struct {
+	a A
+	b B
+}
+
+func (g *gate) Reserve(ctx context.Context, draft movement.Movement) (movement.Movement, bool, error) {
+	name := g.w.books.owner(draft.Owner.MerchantID) + "/" + string(draft.Kind) + "/" + draft.CallersReference()
+	got, err := write(ctx, g, "reserve "+name, func() (pair[movement.Movement, bool], error) {
+		m, ours, err := g.reserve(ctx, draft)
+		return pair[movement.Movement, bool]{m, ours}, err
+	})
+	return got.a, got.b, err
+}
+
+// reserve reserves, and keeps in mind what was.
+func (g *gate) reserve(ctx context.Context, draft movement.Movement) (movement.Movement, bool, error) {
+	if g.w.options.Bug == SkippedReservation && g.w.chance(20) {
+		return draft, true, nil
+	}
+	m, ours, err := g.Store.Reserve(ctx, draft)
+	if err == nil && ours {
+		g.w.books.reserved(m)
+		g.w.touch()
+	}
+	return m, ours, err
+}
+
+func (g *gate) Acknowledge(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
+	return write(ctx, g, "acknowledge "+g.w.books.name(m.ID), func() (movement.Movement, error) {
+		if g.w.options.Bug == ReusedReference && m.State == movement.Submitting {
+			m.State, m.Answer = movement.Acknowledged, answer
+			return m, nil
+		}
+		return g.Store.Acknowledge(ctx, m, answer)
+	})
+}
+
+func (g *gate) Apply(ctx context.Context, c movement.Change) (bool, error) {
+	what := fmt.Sprintf("apply %s to %s by %s %s", c.Event, g.w.books.name(c.Movement.ID), c.Detail, c.To)
+	if c.Effect == movement.KeepAnswer {
+		what = "keep the answer of " + g.w.books.name(c.Movement.ID)
+	}
+	return write(ctx, g, what, func() (bool, error) {
+		done, err := g.planted(ctx, c)
+		if done && err == nil {
+			g.w.touch()
+			g.w.books.applied(c)
+		}
+		return done, err
+	})
+}
+
+func (g *gate) Poll(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
+	return write(ctx, g, "take the right to poll "+g.w.books.name(m.ID), func() (bool, error) {
+		ours, err := g.Store.Poll(ctx, m, now, before, next)
+		if g.w.options.Bug == IgnoredPollGuard && err == nil && m.State.Open() {
+			return true, nil
+		}
+		return ours, err
+	})
+}
+
+func (g *gate) Miss(ctx context.Context, m movement.Movement, next time.Time) (int, error) {
+	return write(ctx, g, "miss "+g.w.books.name(m.ID), func() (int, error) {
+		g.w.touch()
+		return g.Store.Miss(ctx, m, next)
+	})
+}
+
+// nothing is what a call returns that returns only an error.
+type nothing struct{}
+
+func (g *gate) ReleaseAmount(ctx context.Context, m movement.Movement) error {
+	_, err := write(ctx, g, "release the amount of "+g.w.books.name(m.ID), func() (nothing, error) { return nothing{}, g.Store.ReleaseAmount(ctx, m) })
+	return err
+}
+
+func (g *gate) Deliver(ctx context.Context, id movement.ID) error {
+	_, err := write(ctx, g, "deliver "+g.w.books.name(id), func() (nothing, error) { return nothing{}, g.Store.Deliver(ctx, id) })
+	return err
+}
+
+func (g *gate) AddException(ctx context.Context, x movement.Exception) (bool, error) {
+	return write(ctx, g, "list "+x.Reason+" of "+g.w.books.subject(x.Subject), func() (bool, error) {
+		if g.w.options.Bug == SwallowedException {
+			return true, nil
+		}
+		fresh, err := g.Store.AddException(ctx, x)
+		if fresh {
+			g.w.touch()
+		}
+		return fresh, err
+	})
+}
+
+func (g *gate) ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error {
+	_, err := write(ctx, g, "resolve exceptions of "+g.w.books.subject(subject), func() (nothing, error) {
+		return nothing{}, g.Store.ResolveExceptions(ctx, now, owner, subject, reasons, operator, resolution)
+	})
+	return err
+}
+
+// Note is written without a step: nothing depends on it.
+func (g *gate) Note(ctx context.Context, now time.Time, m movement.Movement, event, detail string) error {
+	_, err := read(g, func() (nothing, error) { return nothing{}, g.Store.Note(ctx, now, m, event, detail) })
+	return err
+}
+
+func (g *gate) Override(ctx context.Context, m movement.Movement, o movement.Override, review movement.Exception) (movement.Override, error) {
+	return write(ctx, g, "override "+g.w.books.name(m.ID), func() (movement.Override, error) {
+		made, err := g.Store.Override(ctx, m, o, review)
+		if made.Made() {
+			g.w.books.overridden[m.ID] = true
+		}
+		return made, err
+	})
+}
+
+func (g *gate) PollStatement(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error) {
+	return write(ctx, g, "take the right to read the statement of "+g.w.books.accounts[account], func() (bool, error) {
+		return g.Store.PollStatement(ctx, account, now, before)
+	})
+}
+
+func (g *gate) Import(ctx context.Context, now time.Time, s movement.Statement, lines []movement.ImportedLine, next string, through time.Time) (bool, error) {
+	what := fmt.Sprintf("import %d lines of %s behind %q", len(lines), g.w.books.accounts[s.Account], s.Cursor)
+	return write(ctx, g, what, func() (bool, error) {
+		if len(lines) > 0 {
+			g.w.touch()
+		}
+		return g.Store.Import(ctx, now, s, lines, next, through)
+	})
+}
+
+func (g *gate) Match(ctx context.Context, now time.Time, s movement.Statement, matches []movement.Match) ([]string, error) {
+	return write(ctx, g, fmt.Sprintf("match %d lines of %s", len(matches), g.w.books.accounts[s.Account]), func() ([]string, error) {
+		decided, err := g.Store.Match(ctx, now, s, matches)
+		slices.Sort(decided)
+		if len(decided) > 0 {
+			g.w.touch()
+		}
+		return decided, err
+	})
+}
+
+func (g *gate) CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine) error {
+	_, err := write(ctx, g, fmt.Sprintf("close %d lines of %s", len(done), g.w.books.accounts[account]), func() (nothing, error) {
+		return nothing{}, g.Store.CloseLines(ctx, account, done)
+	})
+	return err
+}
+
+func (g *gate) Assign(ctx context.Context, now time.Time, seen movement.StatementLine, to movement.ID, operator, reason string) (bool, error) {
+	return write(ctx, g, "assign "+seen.Payment+" to "+g.w.books.name(to), func() (bool, error) {
+		done, err := g.Store.Assign(ctx, now, seen, to, operator, reason)
+		if done {
+			g.w.books.assigned[to], g.w.books.assigned[seen.Movement] = true, true
+			g.w.books.logged[seen.Movement]++
+		}
+		return done, err
+	})
+}
+
+// touch notes that something has changed.
+func (w *world) touch() { w.changed = w.now }

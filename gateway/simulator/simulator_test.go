@@ -1,0 +1,121 @@
+package simulator_test
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/simulator"
+)
+
+var (
+	oneSeed = flag.Uint64("seed", 0, "the seed of the history that TestSeed plays and prints")
+	seeds   = flag.Uint64("seeds", usual, "how many histories TestHistories plays")
+	update  = flag.Bool("update", false, "write the seeds that show findings to testdata")
+)
+
+// usual is how many histories a run of all tests plays, and of how many testdata tells
+// which show findings.
+const usual = 300
+
+var listed = filepath.Join("testdata", "findings.txt")
+
+// TestSeed plays one history and prints what happened in it.
+func TestSeed(t *testing.T) {
+	t.Parallel()
+	result := simulator.Run(t, *oneSeed, simulator.Options{})
+	t.Logf("%s\n%d steps", strings.Join(result.Trace, "\n"), result.Steps)
+	report(t, *oneSeed, result)
+}
+
+// TestSameSeed holds a seed to one history.
+func TestSameSeed(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		first, second := simulator.Run(t, seed, simulator.Options{}), simulator.Run(t, seed, simulator.Options{})
+		for i := range max(len(first.Trace), len(second.Trace)) {
+			if i >= len(first.Trace) || i >= len(second.Trace) || first.Trace[i] != second.Trace[i] {
+				t.Errorf("seed %d differs from itself after %q", seed, first.Trace[:min(i+1, len(first.Trace))])
+				break
+			}
+		}
+	}
+}
+
+// TestHistories plays many histories. Those that show findings are exactly the listed
+// ones, as far as the list tells.
+func TestHistories(t *testing.T) {
+	t.Parallel()
+	found, began := shown{seeds: map[string][]uint64{}}, time.Now()
+	t.Run("all", func(t *testing.T) {
+		lanes := uint64(runtime.GOMAXPROCS(0)) //nolint:gosec // a few
+		for lane := range lanes {
+			t.Run(fmt.Sprint(lane), func(t *testing.T) {
+				t.Parallel()
+				for seed := lane; seed < *seeds; seed += lanes {
+					result := simulator.Run(t, seed, simulator.Options{})
+					report(t, seed, result)
+					found.add(seed, result)
+				}
+			})
+		}
+	})
+	t.Logf("%d histories in %v", *seeds, time.Since(began).Round(time.Second))
+	for invariant, seeds := range found.seeds {
+		t.Logf("%s: %d histories", invariant, len(seeds))
+	}
+	if *seeds < usual {
+		return
+	}
+	got := found.text()
+	if *update {
+		if err := os.WriteFile(listed, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(listed)
+	if err != nil || got != string(want) {
+		t.Errorf("the seeds that show findings are not those of %s (-update writes it): %v\n%s", listed, err, got)
+	}
+}
+
+// shown are the seeds that break invariants.
+type shown struct {
+	mu    sync.Mutex
+	seeds map[string][]uint64
+}
+
+func (s *shown) add(seed uint64, result simulator.Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, v := range result.Violations {
+		if of := s.seeds[v.Invariant]; !slices.Contains(of, seed) {
+			s.seeds[v.Invariant] = append(of, seed)
+		}
+	}
+}
+
+// text lists the seeds of the usual run by invariant.
+func (s *shown) text() string {
+	var text strings.Builder
+	for _, invariant := range slices.Sorted(maps.Keys(s.seeds)) {
+		var of []string
+		for _, seed := range slices.Sorted(slices.Values(s.seeds[invariant])) {
+			if seed < usual {
+				of = append(of, fmt.Sprint(seed))
+			}
+		}
+		if len(of) > 0 {
+			text.WriteString(invariant + ": " + strings.Join(of, " ") + "\n")
+		}
+	}
+	return text.String()
+}

@@ -1,0 +1,583 @@
+package simulator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// upstream is what is behind all plugins: it knows what has really happened.
+type upstream struct {
+	w       *world
+	things  map[string]*thing // by account and our reference
+	called  map[string]bool   // our references
+	polled  map[string]time.Time
+	rows    map[string][]row // of the statements of accounts
+	notices []sdk.StatusUpdate
+	names   int
+	away    map[string]time.Time // by provider: until then it does not answer
+}
+
+// soon is how long after its creation a merchant waits for an order to be bought.
+const soon = time.Hour + time.Minute
+
+// thing is what one of our references has made.
+type thing struct {
+	account, reference string
+	kind               manifest.Kind
+	provider           string
+	mode               string
+	owner              tenants.MerchantID
+	amount             money.Amount // as status updates tell it
+	seen               time.Time    // from when on lookups find it
+	status             sdk.Status
+	event              string
+	was                bool // it has succeeded once
+	late               bool // lookups did not find it for longer than the provider declares
+	expires            time.Time
+}
+
+// row is a line of a statement, and when it is told.
+type row struct {
+	sdk.StatementLine
+	told time.Time
+}
+
+func newUpstream(w *world) *upstream {
+	return &upstream{
+		w: w, things: map[string]*thing{}, called: map[string]bool{}, polled: map[string]time.Time{}, rows: map[string][]row{},
+		away: map[string]time.Time{},
+	}
+}
+
+// The providers of the shipped manifests.
+var (
+	kindOf  = map[string]manifest.Kind{"payments": manifest.Payment, "wallet1": manifest.Transfer, "wallet2": manifest.Collection, "ppob": manifest.Order}
+	settles = map[string]time.Duration{"payments": 30 * time.Second, "wallet1": time.Minute, "wallet2": 30 * time.Second, "ppob": time.Minute}
+)
+
+func accountOf(c sdk.Connection) string {
+	var named struct {
+		Account string `json:"account"`
+	}
+	_ = json.Unmarshal(c.Credentials, &named) // the simulator's own
+	return named.Account
+}
+
+// plugins are the providers as a replica has them.
+type plugins struct {
+	w  *world
+	of *replica
+}
+
+// run asks the upstream as one step, and waits for the answer as another. An answer
+// that takes longer than the caller waits is none.
+func run[T any](ctx context.Context, p *plugins, what string, timeout time.Duration, ask func() (T, time.Duration), none T) (answer T) {
+	var slow time.Duration
+	p.w.step(ctx, p.of, what, func() {
+		t, _ := ctx.Value(taskKey{}).(*task)
+		if p.w.faults && p.w.chance(1) {
+			p.w.crash(p.of)
+			return
+		}
+		answer, slow = ask()
+		if deadline, set := ctx.Deadline(); set {
+			timeout = min(timeout, max(0, time.Until(deadline)))
+		}
+		if slow >= timeout {
+			slow, answer = timeout, none
+		}
+		p.w.log("%s: %s -> %s after %v", t.name, what, p.w.books.show(answer), slow.Truncate(time.Millisecond))
+		if p.w.faults && p.w.chance(1) {
+			p.w.crash(p.of)
+		}
+	})
+	if slow > 0 {
+		p.w.hold(ctx, p.of, "answer of "+what, slow)
+	}
+	return answer
+}
+
+// slowness is how long an answer takes.
+func (w *world) slowness() time.Duration {
+	switch {
+	case !w.faults, w.chance(60):
+		return 0
+	case w.chance(85):
+		return w.between(10*time.Millisecond, 3*time.Second)
+	}
+	return w.between(3*time.Second, 20*time.Second)
+}
+
+var lost = sdk.DontKnow(sdk.BlameUpstream, "no answer")
+
+// Call is for package lifecycle.
+func (p *plugins) Call(ctx context.Context, provider string, call sdk.Call, timeout time.Duration) sdk.Result {
+	what := "call " + call.Operation + " for " + p.w.books.upstreamName(call.Reference)
+	result := run(ctx, p, what, timeout, func() (sdk.Result, time.Duration) {
+		if call.Operation == cancelPath {
+			return p.w.up.cancel(call), p.w.slowness()
+		}
+		return p.w.up.create(p.of, provider, call), p.w.slowness()
+	}, lost)
+	if p.w.options.Bug == RetriedRefusal && result.Outcome == sdk.Refused && call.Operation != cancelPath {
+		p.w.step(ctx, p.of, what+" again", func() {
+			p.w.up.make(provider, call.Connection, call.Reference, toldAmount(provider, call), sdk.StatusDone)
+		})
+	}
+	return result
+}
+
+// toldAmount is what status updates of what a call makes tell.
+func toldAmount(provider string, call sdk.Call) money.Amount {
+	if kindOf[provider] == manifest.Order {
+		return call.Cost
+	}
+	return call.Amount
+}
+
+// create does what a call asks for, or not, and answers, or not.
+func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Result {
+	w := u.w
+	if u.called[call.Reference] {
+		w.violate("one call a reference", "%s was called twice", w.books.upstreamName(call.Reference))
+	}
+	u.called[call.Reference] = true
+	if w.now.Add(of.skew).After(call.SendBy) {
+		return sdk.DidNotSend(sdk.BlameNone, "send_by had passed") // as every plugin does
+	}
+	n := w.rand.IntN(100)
+	if !w.faults {
+		n = 0
+	}
+	amount := toldAmount(provider, call)
+	switch {
+	case w.now.Before(u.away[provider]):
+		return lost
+	case n < 50:
+		return u.accepted(provider, call, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
+	case n < 58:
+		return sdk.Refuse(sdk.RefuseOther, "No.")
+	case n < 66:
+		return sdk.DidNotSend(sdk.BlameUpstream, "no token")
+	case n < 73:
+		return lost
+	case n < 83:
+		u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending)
+		return lost
+	case n < 88: // it is on its way for as long as the provider declares
+		latest := max(0, sendWindow+settles[provider]-w.now.Sub(call.SendBy.Add(-sendWindow-of.skew)))
+		w.later(w.between(0, latest), func() {
+			u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending)
+		})
+		return lost
+	case n < 89 && kindOf[provider] == manifest.Transfer: // it is known later than the provider declares
+		t := u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending)
+		t.seen, t.late = w.now.Add(w.between(2*time.Minute, 30*time.Minute)), true
+		return lost
+	case n < 91:
+		u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending)
+		return sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage(`{"strange":1}`)}
+	case n < 93:
+		return sdk.DontKnow(sdk.BlameAccount, "the key is not accepted")
+	case kindOf[provider] == manifest.Transfer || kindOf[provider] == manifest.Order:
+		return u.accepted(provider, call, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusDone))
+	}
+	return u.accepted(provider, call, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
+}
+
+// sendWindow is how long a request may be on its way to the provider.
+const sendWindow = 5 * time.Second
+
+func (u *upstream) accepted(provider string, call sdk.Call, t *thing) sdk.Result {
+	result := sdk.Result{Outcome: sdk.Pending, Data: t.data(), ProviderReference: "up-" + strconv.Itoa(len(u.called)), Amount: t.amount}
+	if t.status == sdk.StatusDone {
+		result.Outcome = sdk.Done
+	}
+	if kindOf[provider] == manifest.Payment {
+		result.ExpiresAt = t.expires
+	}
+	return result
+}
+
+// data is what the provider gives of a thing, as the result schema of its kind has it.
+func (t *thing) data() json.RawMessage {
+	switch t.kind {
+	case manifest.Payment:
+		return json.RawMessage(`{"payment_url":"https://pay.example/x","qr_string":"QR"}`)
+	case manifest.Collection:
+		return json.RawMessage(`{"qr_string":"QR"}`)
+	case manifest.Transfer:
+		return json.RawMessage(`{"referenceNo":"R"}`)
+	case manifest.Order, manifest.Query:
+	}
+	if t.status == sdk.StatusDone {
+		return json.RawMessage(`{"sn":"SN","message":"Sukses"}`)
+	}
+	return json.RawMessage(`{"sn":"","message":"Menunggu"}`)
+}
+
+// make makes a thing and says how it will end. The same request under a reference that
+// is known makes nothing new.
+func (u *upstream) make(provider string, c sdk.Connection, reference string, amount money.Amount, status sdk.Status) *thing {
+	w, key := u.w, accountOf(c)+" "+reference
+	if t := u.things[key]; t != nil {
+		return t
+	}
+	t := &thing{
+		account: accountOf(c), reference: reference, kind: kindOf[provider], provider: provider, mode: c.Mode, amount: amount,
+		owner: tenants.MerchantID(c.MerchantID), status: status, seen: w.now,
+	}
+	u.things[key] = t
+	w.log("UPSTREAM %s makes %s", provider, w.books.upstreamName(reference))
+	switch {
+	case status == sdk.StatusDone:
+		t.was = true
+		u.name(t)
+		u.mayReverse(t)
+	case t.kind == manifest.Payment:
+		u.willBePaid(t)
+	case t.kind == manifest.Collection:
+	default:
+		u.willEnd(t)
+	}
+	return t
+}
+
+// name gives the present status of a thing an event.
+func (u *upstream) name(t *thing) {
+	u.names++
+	t.event = "f" + strconv.Itoa(u.names)
+}
+
+// willEnd has a transfer or an order end.
+func (u *upstream) willEnd(t *thing) {
+	w := u.w
+	if w.chance(3) {
+		return // nobody ever tells its end
+	}
+	status := sdk.StatusDone
+	if w.chance(30) {
+		status = sdk.StatusFailed
+	}
+	after := w.between(0, 2*time.Minute)
+	if w.chance(25) {
+		after = w.between(0, 40*time.Hour)
+	}
+	w.later(after, func() {
+		u.turn(t, status)
+		u.mayReverse(t)
+	})
+}
+
+// willBePaid has a payment's payer pay, or not, in time or late.
+func (u *upstream) willBePaid(t *thing) {
+	w := u.w
+	life := w.between(10*time.Minute, 4*time.Hour)
+	t.expires = w.now.Add(life).Truncate(time.Second)
+	w.later(life, func() {
+		if t.status == sdk.StatusPending {
+			u.turn(t, sdk.StatusExpired)
+		}
+	})
+	if !w.chance(60) {
+		return
+	}
+	after := w.between(0, life)
+	if w.chance(20) {
+		after = w.between(life, life+5*time.Hour)
+	}
+	w.later(after, func() {
+		u.turn(t, sdk.StatusDone)
+		u.mayReverse(t)
+	})
+}
+
+// mayReverse has a success taken back.
+func (u *upstream) mayReverse(t *thing) {
+	if t.status == sdk.StatusDone && u.w.chance(12) {
+		u.w.later(u.w.between(time.Minute, 20*time.Hour), func() { u.turn(t, sdk.StatusFailed) })
+	}
+}
+
+// turn changes what a thing has come to, and has it told.
+func (u *upstream) turn(t *thing, status sdk.Status) {
+	w, before := u.w, t.status
+	t.status = status
+	t.was = t.was || status == sdk.StatusDone
+	u.name(t)
+	w.log("UPSTREAM %s: %s is %s, %s", t.provider, w.books.upstreamName(t.reference), status, t.event)
+	told := u.stands(t)
+	// What polls do not find is told until it is heard.
+	must := before == sdk.StatusExpired || before == sdk.StatusDone
+	if !must && w.faults && w.chance(25) {
+		return
+	}
+	copies := 1
+	if w.chance(20) {
+		copies = 2
+	}
+	for range copies {
+		after := w.between(0, 10*time.Second)
+		if w.chance(15) {
+			after = w.between(0, 6*time.Hour)
+		}
+		w.later(after, func() { u.notify(t, told, 0) })
+	}
+}
+
+// stands is the truth about a thing.
+func (u *upstream) stands(t *thing) sdk.StatusUpdate {
+	if t == nil || u.w.now.Before(t.seen) {
+		return sdk.StatusUpdate{Status: sdk.StatusNotFound}
+	}
+	update := sdk.StatusUpdate{
+		Reference: t.reference, Status: t.status, Amount: t.amount, Currency: "IDR", EventID: t.event, At: u.w.now.Truncate(time.Second), Data: t.data(),
+	}
+	if t.status == sdk.StatusPending {
+		update.EventID, update.At, update.ExpiresAt = "", time.Time{}, t.expires
+	}
+	return update
+}
+
+// mistaken is a status update as a provider may get it wrong.
+func (w *world) mistaken(u sdk.StatusUpdate) sdk.StatusUpdate {
+	switch w.rand.IntN(3) {
+	case 0:
+		u.Amount++
+	case 1:
+		u.Currency = "USD"
+	case 2:
+		u.Reference = strings.Repeat("0", 32) + "-1"
+	}
+	return u
+}
+
+// notify sends a notification, again and again until it is taken.
+func (u *upstream) notify(t *thing, told sdk.StatusUpdate, tries int) {
+	w := u.w
+	again := func() { w.later(w.between(time.Second, 10*time.Minute), func() { u.notify(t, told, tries+1) }) }
+	r := w.someReplica()
+	if r == nil {
+		again()
+		return
+	}
+	if w.faults && tries == 0 && w.chance(4) {
+		u.notices = append(u.notices, w.mistaken(told))
+		again() // the truth comes, too
+	} else {
+		u.notices = append(u.notices, told)
+	}
+	number := strconv.Itoa(len(u.notices) - 1)
+	token := w.books.token(t.owner, t.provider)
+	taken := false
+	w.begin(r, "notification "+number+" of "+w.books.upstreamName(t.reference), func(ctx context.Context) {
+		ack, err := r.lifecycle.Notify(ctx, lifecycle.Notification{Provider: tenants.Provider(t.provider), Token: token, Method: http.MethodPost, Body: []byte(number)})
+		taken = err == nil && ack.Status == http.StatusOK
+	}, func(crashed bool) {
+		if (crashed || !taken) && tries < 50 {
+			again()
+		}
+	})
+}
+
+// Notify is for package lifecycle.
+func (p *plugins) Notify(ctx context.Context, _ string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error) {
+	number, _ := strconv.Atoi(string(n.Body)) // the simulator's own
+	ack := run(ctx, p, "verify notification "+string(n.Body), timeout, func() (sdk.Acknowledgement, time.Duration) {
+		if p.w.faults && p.w.chance(3) {
+			return sdk.Acknowledgement{}, 0
+		}
+		return sdk.Acknowledgement{Status: http.StatusOK, Updates: []sdk.StatusUpdate{p.w.up.notices[number]}}, p.w.slowness()
+	}, sdk.Acknowledgement{})
+	if ack.Status == 0 {
+		return ack, errors.New("the plugin is down")
+	}
+	return ack, nil
+}
+
+// cancel ends an unpaid payment.
+func (u *upstream) cancel(call sdk.Call) sdk.Result {
+	t := u.things[accountOf(call.Connection)+" "+call.Reference]
+	switch {
+	case u.w.faults && u.w.chance(10):
+		return lost
+	case u.w.faults && u.w.chance(10):
+		return sdk.DidNotSend(sdk.BlameUpstream, "no token")
+	case t == nil, t.status == sdk.StatusDone, t.status == sdk.StatusFailed:
+		return sdk.Refuse(sdk.RefuseOther, "It can't be ended.")
+	}
+	t.status = sdk.StatusExpired
+	u.name(t)
+	if u.w.faults && u.w.chance(10) {
+		return lost
+	}
+	return sdk.Finished("", struct{}{})
+}
+
+// Lookup is for package lifecycle.
+func (p *plugins) Lookup(ctx context.Context, provider string, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
+	return run(ctx, p, "look "+p.w.books.upstreamName(l.Reference)+" up", timeout, func() (sdk.StatusUpdate, time.Duration) {
+		return p.w.up.lookup(provider, l), p.w.slowness()
+	}, sdk.NoStatus(sdk.BlameUpstream, "no answer"))
+}
+
+func (u *upstream) lookup(provider string, l sdk.Lookup) sdk.StatusUpdate {
+	w, key := u.w, accountOf(l.Connection)+" "+l.Reference
+	u.pace(provider, l.Reference)
+	if w.now.Before(u.away[provider]) || w.faults && w.chance(12) {
+		return sdk.NoStatus(sdk.BlameUpstream, "no answer")
+	}
+	if kindOf[provider] == manifest.Order && u.things[key] == nil { // asking is to send it again
+		if late := w.now.Sub(l.SentAt); late > soon {
+			w.violate("nothing is bought that its merchant has long given up", "%s is bought after %v", w.books.upstreamName(l.Reference), late)
+		}
+		u.make(provider, l.Connection, l.Reference, l.Cost, sdk.StatusPending)
+	}
+	told := u.stands(u.things[key])
+	if w.faults && told.Status != sdk.StatusNotFound && w.chance(4) {
+		return w.mistaken(told)
+	}
+	if w.faults && w.chance(5) { // what was bought or made is known, and the answer is lost
+		return sdk.NoStatus(sdk.BlameUpstream, "cut")
+	}
+	return told
+}
+
+// pace checks that the provider is left alone about one movement for as long as it
+// asks for, as far as clocks agree.
+func (u *upstream) pace(provider, reference string) {
+	last, before := u.polled[reference]
+	u.polled[reference] = u.w.now
+	every := u.w.books.pace[provider] - 2*movement.ClockSkew
+	clocks := slices.ContainsFunc(u.w.replicas, func(r *replica) bool { return r.skew.Abs() > movement.ClockSkew })
+	if before && !clocks && u.w.now.Sub(last) < every-sendWindow {
+		u.w.violate("pace of polls", "%s was asked for after %v", u.w.books.upstreamName(reference), u.w.now.Sub(last))
+	}
+}
+
+// Quote is for package lifecycle.
+func (p *plugins) Quote(ctx context.Context, provider string, q sdk.Quote, timeout time.Duration) sdk.Quoted {
+	none := sdk.NoQuote(lost)
+	return run(ctx, p, "quote of "+q.Operation, timeout, func() (sdk.Quoted, time.Duration) {
+		switch w := p.w; {
+		case w.faults && w.chance(4):
+			return none, 0
+		case w.faults && w.chance(3):
+			return sdk.NoQuote(sdk.Refuse(sdk.RefuseDestination, "There is no such account.")), 0
+		case w.faults && w.chance(1):
+			return sdk.NoQuote(sdk.Refuse(sdk.RefuseRequest, "No.", sdk.FieldFault{Field: "amount", Message: "is odd"})), 0
+		}
+		return quoteOf(q), p.w.slowness()
+	}, none)
+}
+
+func quoteOf(q sdk.Quote) sdk.Quoted {
+	var body struct {
+		Amount, Qty money.Amount
+		SKU         string
+	}
+	_ = json.Unmarshal(q.Body, &body) // the schema has accepted it
+	data := json.RawMessage(`{"session":1}`)
+	if q.Operation != orderPath {
+		return sdk.Quoted{Outcome: sdk.Done, Price: body.Amount, Cost: body.Amount + 2500, Fee: 2500, Name: "BUDI", Destination: "014/1", Data: data}
+	}
+	if body.SKU == openSKU {
+		return sdk.Quoted{Outcome: sdk.Done, Price: body.Qty + 2500, Fee: 2500, Cost: body.Qty + 2000, Held: true, Open: true, Data: data}
+	}
+	if body.SKU == billSKU {
+		return sdk.Quoted{Outcome: sdk.Done, Price: billTotal, Fee: 2500, Cost: billTotal - 1000, Held: true, Data: data}
+	}
+	return sdk.Quoted{Outcome: sdk.Done, Price: prepaidPrice, Cost: prepaidPrice, Data: data}
+}
+
+// Available is for package lifecycle. It is asked between two steps, and so goes by
+// the time and not by a draw.
+func (p *plugins) Available(string, string) error {
+	p.of.alive()
+	if p.w.faults && p.w.now.Unix()%97 == 0 { // a breaker is open for a second now and then
+		return errors.New("the provider is left alone for a while")
+	}
+	return nil
+}
+
+// pay has a payer pay an amount on an account, and the statement tell of it.
+func (u *upstream) pay(account string, amount money.Amount) {
+	w := u.w
+	u.names++
+	name := "p" + strconv.Itoa(u.names)
+	told := sdk.StatementLine{ID: name, Reference: name, Amount: amount, Currency: "IDR", At: w.now.Truncate(time.Second)}
+	w.log("UPSTREAM %s is paid %v by %s", account, amount, name)
+	delay := w.between(0, 30*time.Second)
+	if w.chance(20) {
+		delay = w.between(0, 2*time.Hour)
+	}
+	u.rows[account] = append(u.rows[account], row{told, w.now.Add(delay)})
+	if w.chance(8) { // the same is told once more
+		u.rows[account] = append(u.rows[account], row{told, w.now.Add(delay + w.between(0, time.Hour))})
+	}
+	if w.chance(4) { // the same is told otherwise
+		other := told
+		other.Amount++
+		u.rows[account] = append(u.rows[account], row{other, w.now.Add(delay + w.between(0, 5*time.Hour))})
+	}
+	if w.chance(6) {
+		back := told
+		back.ID, back.Reversed = name+"-back", true
+		w.later(w.between(time.Minute, 5*time.Hour), func() {
+			back.At = w.now.Truncate(time.Second)
+			u.rows[account] = append(u.rows[account], row{back, w.now.Add(delay)})
+		})
+	}
+}
+
+// Statement is for package reconcile.
+func (p *plugins) Statement(ctx context.Context, _ string, s sdk.Statement, timeout time.Duration) sdk.StatementPage {
+	account := accountOf(s.Connection)
+	return run(ctx, p, fmt.Sprintf("read the statement of %s behind %q", account, s.Cursor), timeout, func() (sdk.StatementPage, time.Duration) {
+		if p.w.faults && p.w.chance(8) {
+			return sdk.NoStatement(sdk.BlameUpstream, "no answer"), 0
+		}
+		return p.w.up.page(account, s), p.w.slowness()
+	}, sdk.NoStatement(sdk.BlameNone, "no answer"))
+}
+
+// page is what an account's statement tells behind a cursor: rows in the order in
+// which they are told, a few at a time.
+func (u *upstream) page(account string, s sdk.Statement) sdk.StatementPage {
+	rows := slices.Clone(u.rows[account])
+	slices.SortStableFunc(rows, func(a, b row) int { return a.told.Compare(b.told) })
+	from, _ := strconv.Atoi(s.Cursor) // "" is none
+	through := u.w.now
+	to := from
+	for i, r := range rows {
+		switch {
+		case r.told.After(u.w.now):
+			through = earliest(through, r.At.Add(-time.Second))
+		case i >= from:
+			to = i + 1
+		}
+	}
+	told := sdk.StatementPage{Known: true, More: to-from > 3}
+	to = min(to, from+3)
+	for _, r := range rows[from:to] {
+		told.Lines = append(told.Lines, r.StatementLine)
+	}
+	if told.Cursor = strconv.Itoa(to); !told.More {
+		told.Through = through
+	}
+	return told
+}

@@ -1,0 +1,258 @@
+package memory
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+)
+
+// Apply commits a transition with its history, posting, callback and mail. It is
+// false, and nothing has changed, when the movement no longer stands where it was
+// seen.
+func (s *Store) Apply(_ context.Context, c movement.Change) (bool, error) {
+	c.At = micro(c.At)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.ids[c.Movement.ID]
+	switch c.Effect {
+	case movement.Move:
+		return s.move(row, c)
+	case movement.LateMoney, movement.Reversal:
+		return s.record(row, c)
+	case movement.Supplement:
+		return s.supplement(row, c), nil
+	case movement.KeepAnswer:
+		s.complete(row, c)
+		return true, nil
+	case movement.Nothing, movement.Contradiction:
+	}
+	return false, fmt.Errorf("%w: effect %d is nothing to commit", errInvalid, c.Effect)
+}
+
+func (s *Store) move(row *movement.Movement, c movement.Change) (bool, error) {
+	if err := checkMove(c); err != nil {
+		return false, err
+	}
+	if row == nil || row.Attempt != c.Movement.Attempt || !slices.Contains(c.From, row.State) || !mayMove(*row, c) {
+		return false, nil
+	}
+	if pays := row.Charge != movement.Unpaid; c.Posting != nil && !pays || c.Posting == nil && pays && c.To != movement.Pending {
+		return false, nil
+	}
+	if err := s.postFor(row, c); err != nil {
+		return false, err
+	}
+	s.giveBack(row.Owner, c)
+	row.State, row.UpdatedAt, row.DueAt, row.Misses = c.To, c.At, micro(c.NextPoll), 0
+	row.Cost, row.FactID = cmp.Or(c.Cost, row.Cost), cmp.Or(c.FactID, row.FactID)
+	if c.Refusal != nil {
+		kept := *c.Refusal
+		kept.Fields = slices.Clone(kept.Fields)
+		row.Refusal = &kept
+	}
+	if c.Posting == nil && c.GivesBack == 0 && !c.PaidAt.IsZero() {
+		row.PaidAt = micro(c.PaidAt)
+	}
+	keep(row, c)
+	s.log(row, c.Event, c.At, c.Detail)
+	s.queue(row, c)
+	if c.Mail != nil && c.Mail.To != "" {
+		s.mails = append(s.mails, movement.QueuedMail{Mail: *c.Mail, Owner: row.Owner, MovementID: row.ID, CreatedAt: c.At})
+	}
+	return true, nil
+}
+
+// checkMove refuses a move that would leave the ledger at odds with the movement.
+func checkMove(c movement.Change) error {
+	ends := c.To.Final() || c.To == movement.NotSubmitted
+	if pays := c.Movement.Charge != movement.Unpaid && ends; pays != (c.Posting != nil) {
+		return fmt.Errorf("%w: what is paid from a balance ends with a posting, and nothing else has one", errInvalid)
+	}
+	if (c.Posting != nil || c.GivesBack != 0) && c.Mail != nil {
+		return fmt.Errorf("%w: only a move without a posting makes a mail", errInvalid)
+	}
+	return checkPosting(c.Posting, ledger.Ends)
+}
+
+func checkPosting(t *ledger.Transaction, step ledger.Step) error {
+	if t == nil {
+		return nil
+	}
+	if t.Step != step {
+		return fmt.Errorf("%w: a posting of another step", errInvalid)
+	}
+	return t.Check()
+}
+
+// mayMove checks the guards beside the state: who has polled the movement.
+func mayMove(row movement.Movement, c movement.Change) bool {
+	switch {
+	case row.PolledAt.IsZero():
+		return true
+	case c.Unpolled:
+		return false
+	}
+	return c.PolledBefore.IsZero() || !row.PolledAt.After(micro(c.PolledBefore))
+}
+
+// postFor posts what a change does to the ledger, as the row's.
+func (s *Store) postFor(row *movement.Movement, c movement.Change) error {
+	if c.Posting == nil {
+		return nil
+	}
+	tx := *c.Posting
+	tx.Subject, tx.Attempt, tx.Provider, tx.At = uuid.UUID(row.ID), row.Attempt, row.Provider, c.At
+	return s.post(row.Owner, &tx)
+}
+
+// giveBack changes what the movement, as it was seen, counts against payout limits.
+func (s *Store) giveBack(owner movement.Owner, c movement.Change) {
+	if c.GivesBack == 0 {
+		return
+	}
+	for _, u := range c.Movement.Usage {
+		key := usageKey{owner, u.Name, u.Period}
+		before, counted := s.usage[key]
+		if !counted {
+			continue
+		}
+		left := before.used - u.Amount*int64(c.GivesBack)
+		s.usage[key] = usage{used: max(left, 0), ceiling: max(before.ceiling, left)}
+	}
+}
+
+// keep keeps what a change gives and leaves what it does not.
+func keep(row *movement.Movement, c movement.Change) {
+	if c.Result != nil {
+		row.Result = slices.Clone(c.Result)
+	}
+	if c.Answer != nil {
+		row.Answer = slices.Clone(c.Answer)
+	}
+	row.ProviderReference = cmp.Or(c.ProviderReference, row.ProviderReference)
+	if !c.ExpiresAt.IsZero() {
+		row.ExpiresAt = micro(c.ExpiresAt)
+	}
+}
+
+// log writes the next entry of a movement's history.
+func (s *Store) log(row *movement.Movement, event string, at time.Time, detail string) {
+	row.Sequence++
+	s.history[row.ID] = append(s.history[row.ID], movement.HistoryEntry{Sequence: row.Sequence, Event: event, At: at, Detail: detail})
+}
+
+// queue keeps the callback of a change.
+func (s *Store) queue(row *movement.Movement, c movement.Change) {
+	if c.Callback == nil || c.Callback.Event == "" {
+		return
+	}
+	made := movement.Callback{
+		CallbackKey: movement.CallbackKey{Owner: row.Owner, EventID: c.Callback.ID}, MovementID: row.ID, Sequence: row.Sequence,
+		Event: c.Callback.Event, Reference: row.Reference, URL: c.Callback.URL, Body: slices.Clone(c.Callback.Body),
+		State: c.Callback.State(), CreatedAt: c.At,
+	}
+	if due := c.Callback.DueAt(c.At); due != nil {
+		made.DueAt = *due
+	}
+	s.callbacks = append(s.callbacks, made)
+}
+
+// record records late money or a reversal, each once.
+func (s *Store) record(row *movement.Movement, c movement.Change) (bool, error) {
+	if err := checkPosting(c.Posting, ledger.Reverses); err != nil {
+		return false, err
+	}
+	if row == nil {
+		return false, nil
+	}
+	late, event, at := c.Effect == movement.LateMoney, "reversed", &row.ReversedAt
+	may := row.State == movement.Succeeded || !row.PaidLateAt.IsZero() && rulesOf(*row).EndedBy == movement.EndedByStatement
+	if late {
+		event, at, may = "paid_late", &row.PaidLateAt, row.State == movement.Expired || row.State == movement.Failed
+	}
+	if !may || !at.IsZero() {
+		return false, nil
+	}
+	if !late && row.Charge != movement.Unpaid {
+		if c.Posting == nil {
+			return false, constraint("ledger_transactions_kind")
+		}
+		if err := s.postFor(row, c); err != nil {
+			return false, err
+		}
+	}
+	*at = cmp.Or(micro(c.HappenedAt), c.At)
+	row.UpdatedAt, row.DueAt = c.At, time.Time{}
+	s.log(row, event, c.At, c.Detail)
+	s.queue(row, c)
+	return true, nil
+}
+
+func rulesOf(m movement.Movement) movement.Rules {
+	rules, _ := movement.RulesOf(m.Kind)
+	return rules
+}
+
+// supplement replaces the result that a movement succeeded with by a fuller one.
+func (s *Store) supplement(row *movement.Movement, c movement.Change) bool {
+	if row == nil || row.Attempt != c.Movement.Attempt || row.State != movement.Succeeded || !row.ReversedAt.IsZero() ||
+		!bytes.Equal(row.Result, c.Movement.Result) {
+		return false
+	}
+	row.Result = slices.Clone(c.Result)
+	s.log(row, c.Event, c.At, c.Detail)
+	return true
+}
+
+// complete adds a call's answer to a movement that another fact has moved on.
+func (s *Store) complete(row *movement.Movement, c movement.Change) {
+	if row == nil || row.Attempt != c.Movement.Attempt || row.Answer != nil || row.State.Unknown() || row.State == movement.NotSubmitted {
+		return
+	}
+	keep(row, c)
+}
+
+// polls are the states in which a movement is polled.
+var polls = []movement.State{movement.Submitting, movement.Acknowledged, movement.Pending, movement.Succeeded, movement.Expired}
+
+// Poll takes the right to ask the provider about a movement as the caller saw it, if
+// nobody did since before. A time that no right clock tells keeps nobody from it.
+func (s *Store) Poll(_ context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.ids[m.ID]
+	if row == nil || row.Attempt != m.Attempt || !slices.Contains(polls, row.State) || polledSince(row.PolledAt, now, before) {
+		return false, nil
+	}
+	if row.State != m.State && !(row.State.Unknown() && m.State.Unknown()) {
+		return false, nil
+	}
+	row.PolledAt, row.DueAt = micro(now), micro(next)
+	return true, nil
+}
+
+func polledSince(polled, now, before time.Time) bool {
+	return !polled.IsZero() && polled.After(micro(before)) && !polled.After(micro(now.Add(2*movement.ClockSkew)))
+}
+
+// Miss counts a lookup that proved an unknown movement is not at the provider, and
+// returns how many came in a row; 0 where it is not unknown any more.
+func (s *Store) Miss(_ context.Context, m movement.Movement, next time.Time) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	row := s.ids[m.ID]
+	if row == nil || row.Attempt != m.Attempt || !row.State.Unknown() {
+		return 0, nil
+	}
+	row.Misses++
+	row.DueAt = micro(next)
+	return row.Misses, nil
+}

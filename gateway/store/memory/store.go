@@ -1,0 +1,311 @@
+package memory
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// errInvalid says that a record breaks a rule before anything is written.
+var errInvalid = errors.New("memory: invalid record")
+
+// constraint is a broken constraint, as a database names it: no waiting mends it.
+type constraint string
+
+// Error names the constraint.
+func (c constraint) Error() string { return "memory: constraint " + string(c) }
+
+// SQLState is that of a violated check.
+func (c constraint) SQLState() string { return "23514" }
+
+// Store keeps movements and all that belongs to them. It is safe for concurrent use.
+// What it returns is the caller's own.
+type Store struct {
+	// Draw is a number below n. It says which reserved amounts are tried first.
+	Draw func(n int) int
+
+	mu         sync.Mutex
+	movements  map[movement.Key]*movement.Movement
+	ids        map[movement.ID]*movement.Movement
+	history    map[movement.ID][]movement.HistoryEntry
+	notes      map[movement.ID][]movement.Note
+	exceptions []movement.Exception
+	overrides  map[attempt]movement.Override
+	callbacks  []movement.Callback
+	mails      []movement.QueuedMail
+	balances   map[movement.Owner]ledger.Balance
+	postings   []posting
+	usage      map[usageKey]usage
+	amounts    map[amountKey]amount
+	statements map[movement.AccountID]*statement
+	lines      map[lineKey]*movement.StatementLine
+}
+
+// attempt names an attempt of a movement.
+type attempt struct {
+	id     movement.ID
+	number int
+}
+
+// posting is a transaction and whose it is.
+type posting struct {
+	owner movement.Owner
+	ledger.Transaction
+}
+
+// usageKey names what counts against a payout limit.
+type usageKey struct {
+	owner        movement.Owner
+	name, period string
+}
+
+type usage struct{ used, ceiling int64 }
+
+// amountKey names a payable amount of an account.
+type amountKey struct {
+	account movement.AccountID
+	amount  money.Amount
+}
+
+type amount struct {
+	movement movement.ID
+	freeAt   time.Time
+}
+
+// New makes an empty store.
+func New() *Store {
+	return &Store{
+		Draw:      rand.IntN,
+		movements: map[movement.Key]*movement.Movement{}, ids: map[movement.ID]*movement.Movement{},
+		history: map[movement.ID][]movement.HistoryEntry{}, notes: map[movement.ID][]movement.Note{},
+		overrides: map[attempt]movement.Override{}, balances: map[movement.Owner]ledger.Balance{}, usage: map[usageKey]usage{},
+		amounts: map[amountKey]amount{}, statements: map[movement.AccountID]*statement{}, lines: map[lineKey]*movement.StatementLine{},
+	}
+}
+
+// MovementByKey reads a movement as its merchant names it, or movement.ErrNotFound.
+func (s *Store) MovementByKey(_ context.Context, key movement.Key) (movement.Movement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return found(s.movements[key])
+}
+
+// MovementByID reads a movement by its own id, or movement.ErrNotFound.
+func (s *Store) MovementByID(_ context.Context, id movement.ID) (movement.Movement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return found(s.ids[id])
+}
+
+func found(row *movement.Movement) (movement.Movement, error) {
+	if row == nil {
+		return movement.Movement{}, movement.ErrNotFound
+	}
+	return clone(*row), nil
+}
+
+// LastEqual reads the newest movement of a kind with a fingerprint, or
+// movement.ErrNotFound.
+func (s *Store) LastEqual(_ context.Context, owner movement.Owner, kind manifest.Kind, fingerprint string) (movement.Movement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var last *movement.Movement
+	for key, row := range s.movements {
+		equal := key.Owner == owner && key.Kind == kind && row.Fingerprint == fingerprint && fingerprint != ""
+		if equal && (last == nil || row.Reference > last.Reference) {
+			last = row
+		}
+	}
+	return found(last)
+}
+
+// Deliver notes that the answer to a movement has reached its caller.
+func (s *Store) Deliver(_ context.Context, id movement.ID) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if row := s.ids[id]; row != nil {
+		row.Delivered = true
+	}
+	return nil
+}
+
+// Due reads the movements of some buckets that are to be polled, the oldest first.
+func (s *Store) Due(_ context.Context, buckets []int, since, now time.Time, most int) ([]movement.Movement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due := []movement.Movement{}
+	for id, row := range s.ids {
+		if slices.Contains(buckets, id.Bucket()) && !row.DueAt.IsZero() && !row.DueAt.Before(micro(since)) && !row.DueAt.After(micro(now)) {
+			due = append(due, clone(*row))
+		}
+	}
+	slices.SortFunc(due, func(a, b movement.Movement) int {
+		return cmp.Or(a.DueAt.Compare(b.DueAt), byKey(a.Key, b.Key))
+	})
+	return due[:min(most, len(due))], nil
+}
+
+// byKey orders movements as their merchants name them, so that nothing goes by random
+// ids.
+func byKey(a, b movement.Key) int {
+	return cmp.Or(
+		cmp.Compare(a.Owner.MerchantID, b.Owner.MerchantID), cmp.Compare(a.Owner.Mode, b.Owner.Mode),
+		cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Reference, b.Reference),
+	)
+}
+
+// Balance reads what a merchant has in a mode.
+func (s *Store) Balance(_ context.Context, owner movement.Owner) (ledger.Balance, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.balances[owner], nil
+}
+
+// PostingsOf reads what a movement has done to the ledger.
+func (s *Store) PostingsOf(_ context.Context, owner movement.Owner, id movement.ID) ([]ledger.Transaction, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	postings := []ledger.Transaction{}
+	for _, p := range s.postings {
+		if p.owner == owner && p.Subject == uuid.UUID(id) {
+			postings = append(postings, p.Transaction)
+		}
+	}
+	slices.SortStableFunc(postings, func(a, b ledger.Transaction) int {
+		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Step, b.Step))
+	})
+	return postings, nil
+}
+
+// Credit is an operator's credit of a merchant's balance.
+func (s *Store) Credit(_ context.Context, owner movement.Owner, amount money.Amount) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tx := ledger.Adjust(amount)
+	tx.Subject = uuid.New()
+	return s.post(owner, &tx)
+}
+
+// UsedOf is how much of one thing a merchant has used in a period.
+func (s *Store) UsedOf(_ context.Context, owner movement.Owner, name, period string) (int64, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.usage[usageKey{owner, name, period}].used, nil
+}
+
+// History reads what happened to a movement, in order.
+func (s *Store) History(_ context.Context, id movement.ID) ([]movement.HistoryEntry, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]movement.HistoryEntry{}, s.history[id]...), nil
+}
+
+// CallbacksOfMovement reads the callbacks that the entries of a movement's history
+// have made, in their order.
+func (s *Store) CallbacksOfMovement(_ context.Context, owner movement.Owner, id movement.ID, history []movement.HistoryEntry) ([]movement.Callback, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	made := []movement.Callback{}
+	for _, c := range s.callbacks {
+		at := func(e movement.HistoryEntry) bool { return e.At.Equal(c.CreatedAt) }
+		if c.Owner == owner && c.MovementID == id && slices.ContainsFunc(history, at) {
+			made = append(made, c)
+		}
+	}
+	slices.SortStableFunc(made, func(a, b movement.Callback) int { return cmp.Compare(a.Sequence, b.Sequence) })
+	return made, nil
+}
+
+// Events reads a merchant's events, the oldest first, after one of them and none that
+// is younger than before, or movement.ErrNotFound where there is none to begin after.
+func (s *Store) Events(_ context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := slices.DeleteFunc(slices.Clone(s.callbacks), func(c movement.Callback) bool { return c.Owner != owner })
+	slices.SortFunc(of, func(a, b movement.Callback) int {
+		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), slices.Compare(a.EventID[:], b.EventID[:]))
+	})
+	from := slices.IndexFunc(of, func(c movement.Callback) bool { return c.EventID == after })
+	if from < 0 && after != uuid.Nil {
+		return nil, movement.ErrNotFound
+	}
+	events := []movement.ListedEvent{}
+	for _, c := range of[from+1:] {
+		if c.CreatedAt.Before(micro(before)) && len(events) < most {
+			events = append(events, movement.ListedEvent{ID: c.EventID, At: c.CreatedAt, Body: slices.Clone(c.Body)})
+		}
+	}
+	return events, nil
+}
+
+// Callback reads one callback, or movement.ErrNotFound.
+func (s *Store) Callback(_ context.Context, key movement.CallbackKey) (movement.Callback, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := slices.IndexFunc(s.callbacks, func(c movement.Callback) bool { return c.CallbackKey == key })
+	if at < 0 {
+		return movement.Callback{}, movement.ErrNotFound
+	}
+	return s.callbacks[at], nil
+}
+
+// DueMails reads the mails that wait to be sent, the oldest first.
+func (s *Store) DueMails(_ context.Context, buckets []int, since, now time.Time, most int) ([]movement.QueuedMail, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due := []movement.QueuedMail{}
+	for _, m := range s.mails {
+		if slices.Contains(buckets, int(m.Bucket())) && !m.CreatedAt.Before(micro(since)) && !m.CreatedAt.After(micro(now)) {
+			due = append(due, m)
+		}
+	}
+	slices.SortStableFunc(due, func(a, b movement.QueuedMail) int { return a.CreatedAt.Compare(b.CreatedAt) })
+	return due[:min(most, len(due))], nil
+}
+
+// clone is a movement that shares nothing.
+func clone(m movement.Movement) movement.Movement {
+	for _, document := range []*json.RawMessage{&m.Quote, &m.Request, &m.Result, &m.Answer} {
+		*document = slices.Clone(*document)
+	}
+	m.Usage = slices.Clone(m.Usage)
+	m.NameMatch, m.Remaining = copied(m.NameMatch), copied(m.Remaining)
+	if m.Refusal = copied(m.Refusal); m.Refusal != nil {
+		m.Refusal.Fields = slices.Clone(m.Refusal.Fields)
+	}
+	return m
+}
+
+func copied[T any](value *T) *T {
+	if value == nil {
+		return nil
+	}
+	return new(*value)
+}
+
+// micro cuts a time to what a database keeps.
+func micro(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.Time{}
+	}
+	return t.UTC().Truncate(time.Microsecond)
+}
+
+// Post posts a transaction, for tests of what finds wrong ones.
+func (s *Store) Post(owner movement.Owner, tx ledger.Transaction) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.post(owner, &tx)
+}

@@ -1,0 +1,266 @@
+package storetest
+
+import (
+	"embed"
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+//go:embed testdata/*.txt
+var results embed.FS
+
+var update = flag.String("storetest.update", "", "the folder testdata, to write what the stories result in")
+
+// Run plays each story on a store and compares all that it answers with testdata.
+func Run(t *testing.T, open func(t *testing.T) Store) {
+	for name, story := range stories {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := strings.ReplaceAll(name, " ", "_") + ".txt"
+			w := newSide(t.Context(), open(t))
+			story(w)
+			w.dump()
+			got := strings.Join(w.log, "\n") + "\n"
+			if *update != "" {
+				if err := os.WriteFile(filepath.Join(*update, file), []byte(got), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			want, err := results.ReadFile("testdata/" + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			lines := strings.Split(string(want), "\n")
+			for i, line := range strings.Split(got, "\n") {
+				if i >= len(lines) || line != lines[i] {
+					t.Fatalf("line %d:\n%s\nwant\n%s", i+1, line, lines[min(i, len(lines)-1)])
+				}
+			}
+		})
+	}
+}
+
+// says is a fact in short.
+func says(what movement.Says, source movement.Source, second int) movement.Fact {
+	return movement.Fact{Source: source, Says: what, Now: at(second), Proves: true, EventID: "f1"}
+}
+
+func (f factOf) on(w *side, place int) {
+	f.Amount = w.seen[place].Amount
+	if w.seen[place].Kind == manifest.Order {
+		f.Amount = w.seen[place].Cost
+	}
+	w.fact(place, movement.Fact(f))
+}
+
+type factOf movement.Fact
+
+// stories are each about one promise of a store. A place is the number of a movement
+// as it was seen; the last one is -1.
+var stories = map[string]func(w *side){
+	"reference is reserved once": func(w *side) {
+		d := draft{kind: manifest.Payment, reference: 1, amount: 1000}
+		w.reserve(d)
+		w.reserve(d)
+		d.merchant = 1
+		w.reserve(d)
+	},
+	"not submitted frees the reference": func(w *side) {
+		w.reserve(draft{kind: manifest.Payment, reference: 1, amount: 1000})
+		factOf(says(movement.SaysNotSent, movement.FromCall, 1)).on(w, 0)
+		w.reserve(draft{kind: manifest.Payment, reference: 1, amount: 1000, attempt: 1, second: 2})
+		w.reserve(draft{kind: manifest.Payment, reference: 1, amount: 900, attempt: 7, second: 3})
+		factOf(says(movement.SaysAccepted, movement.FromCall, 4)).on(w, 0) // of the first attempt
+		factOf(says(movement.SaysAccepted, movement.FromCall, 5)).on(w, len(w.seen)-1)
+	},
+	"acknowledged is never freed": func(w *side) {
+		w.reserve(draft{kind: manifest.Transfer, reference: 1, amount: 1000, ceiling: 5000})
+		w.acknowledge(0)
+		factOf(says(movement.SaysNotSent, movement.FromCall, 1)).on(w, 0) // as it was before
+		w.acknowledge(1)
+		factOf(says(movement.SaysNotSent, movement.FromCall, 2)).on(w, 1)
+		w.acknowledge(1)
+	},
+	"charge is taken and given back": func(w *side) {
+		w.say("credit", w.Credit(w.ctx, w.owners[0], 3000))
+		for reference, charge := range []movement.Charge{movement.Charged, movement.Held, movement.Unpaid, movement.Charged} {
+			w.reserve(draft{kind: manifest.Order, reference: reference, amount: 1200, charge: charge, second: reference})
+		}
+		balance, err := w.Balance(w.ctx, w.owners[0])
+		w.say("balance", balance, err)
+		factOf(says(movement.SaysFailed, movement.FromLookup, 10)).on(w, 0)
+		factOf(says(movement.SaysSucceeded, movement.FromLookup, 11)).on(w, 1)
+		factOf(says(movement.SaysFailed, movement.FromNotification, 12)).on(w, len(w.seen)-1)
+		factOf(says(movement.SaysFailed, movement.FromNotification, 13)).on(w, len(w.seen)-1)
+		w.reserve(draft{kind: manifest.Order, reference: 9, amount: 1200, charge: movement.Charged, second: 20})
+	},
+	"payout limits count what is under way": func(w *side) {
+		for reference := range 4 {
+			w.reserve(draft{kind: manifest.Transfer, reference: reference, amount: 1000, ceiling: 2500, second: reference})
+		}
+		factOf(says(movement.SaysFailed, movement.FromLookup, 10)).on(w, 0)
+		w.reserve(draft{kind: manifest.Transfer, reference: 5, amount: 1000, ceiling: 2500, second: 20})
+		factOf(says(movement.SaysNotSent, movement.FromCall, 30)).on(w, 1)
+		factOf(says(movement.SaysSucceeded, movement.FromNotification, 31)).on(w, len(w.seen)-1) // against all proof: it counts again
+	},
+	"unnamed transfers are found by their fingerprint": func(w *side) {
+		for reference := range 3 {
+			w.reserve(draft{kind: manifest.Transfer, reference: reference, amount: 1000, unnamed: true, second: reference})
+		}
+		w.say("deliver", w.Deliver(w.ctx, w.seen[2].ID))
+	},
+	"polls are apart": func(w *side) {
+		w.reserve(draft{kind: manifest.Order, reference: 1, amount: 1000})
+		w.poll(0, 70, 10, 130)
+		w.poll(0, 71, 11, 131)
+		w.poll(0, 70, 70, 0)
+		w.poll(0, -100, -200, 140) // by a clock that is far behind: the others' times are of no future
+		factOf(says(movement.SaysFailed, movement.FromCall, 200)).on(w, 0)
+		w.fact(0, movement.Fact{
+			Source: movement.FromOperators, Says: movement.SaysOverridden, Now: at(300), Begun: at(301),
+			Override: &movement.Override{Operator: "operator", Outcome: movement.OverrideFailed, Alone: true},
+		})
+		w.poll(0, 400, 300, 500)
+	},
+	"misses end it": func(w *side) {
+		w.reserve(draft{kind: manifest.Payment, reference: 1, amount: 1000})
+		w.poll(0, 60, 55, 65)
+		factOf(says(movement.SaysNotFound, movement.FromLookup, 60)).on(w, 1)
+		w.miss(1, 70)
+		w.poll(2, 75, 70, 80)
+		w.miss(2, 85)
+		factOf(says(movement.SaysNotFound, movement.FromLookup, 75)).on(w, 3)
+		w.miss(3, 90)
+	},
+	"late money and reversals are recorded once": func(w *side) {
+		w.say("credit", w.Credit(w.ctx, w.owners[0], 3000))
+		w.reserve(draft{kind: manifest.Payment, reference: 1, amount: 1000})
+		factOf(says(movement.SaysExpired, movement.FromLookup, 1)).on(w, 0)
+		factOf(says(movement.SaysSucceeded, movement.FromNotification, 2)).on(w, 1)
+		factOf(says(movement.SaysSucceeded, movement.FromNotification, 3)).on(w, 1)
+		w.reserve(draft{kind: manifest.Order, reference: 2, amount: 1000, charge: movement.Charged, second: 4})
+		place := len(w.seen) - 1
+		factOf(says(movement.SaysSucceeded, movement.FromLookup, 5)).on(w, place)
+		factOf(says(movement.SaysFailed, movement.FromLookup, 6)).on(w, place+1)
+		factOf(says(movement.SaysFailed, movement.FromLookup, 7)).on(w, place+1)
+	},
+	"result of a success grows": func(w *side) {
+		w.reserve(draft{kind: manifest.Order, reference: 1, amount: 1000})
+		factOf(says(movement.SaysSucceeded, movement.FromLookup, 1)).on(w, 0)
+		f := says(movement.SaysSucceeded, movement.FromNotification, 2)
+		f.Late, f.Fuller, f.Data = "sn", []byte(`{"sn":"1"}`), []byte(`{"sn":"1"}`)
+		factOf(f).on(w, 1)
+		factOf(f).on(w, 1) // as it was before
+	},
+	"answers of calls are kept": func(w *side) {
+		w.reserve(draft{kind: manifest.Payment, reference: 1, amount: 1000})
+		factOf(says(movement.SaysSucceeded, movement.FromNotification, 1)).on(w, 0)
+		f := says(movement.SaysAccepted, movement.FromCall, 2)
+		f.Data, f.Offers, f.ProviderReference, f.ExpiresAt = []byte(`{"qr_string":"1"}`), true, "up", at(100)
+		factOf(f).on(w, 1)
+		factOf(f).on(w, 2)
+	},
+	"exceptions stand once": func(w *side) {
+		for i, lasting := range []bool{false, false, true, true} {
+			w.except(0, 0, i, lasting)
+		}
+		w.resolve(0, 0, 10)
+		w.except(0, 0, 11, false)
+		w.except(0, 0, 9, true)
+		w.except(0, 0, 12, true)
+		w.except(0, 0, 13, true)
+		w.resolve(0, 0, 20)
+		w.except(0, 0, 21, true)
+	},
+	"overrides need two or one alone": func(w *side) {
+		w.reserve(draft{kind: manifest.Transfer, reference: 1, amount: 1000})
+		w.override(0, 1, 1, true, false)
+		w.override(0, 1, 2, false, false)
+		w.override(0, 2, 3, true, false)
+		w.override(0, 2, 4, false, false)
+		w.override(0, 3, 5, true, true)
+		w.reserve(draft{kind: manifest.Transfer, reference: 2, amount: 1000})
+		w.override(1, 1, 6, true, false)
+		w.override(1, 2, 7, false, true)
+		w.override(1, 1, 8, false, false)
+		made, err := w.OverrideOf(w.ctx, w.seen[1].ID, 2)
+		w.say("override of another attempt", made, err)
+	},
+	"notes are counted": func(w *side) {
+		w.reserve(draft{kind: manifest.Transfer, reference: 1, amount: 1000})
+		for second := range 3 {
+			w.say("note", w.Note(w.ctx, at(second), w.seen[0], "polled", "a"))
+		}
+		w.say("note", w.Note(w.ctx, at(3), w.seen[0], "polled", "b"))
+	},
+	"due movements come in order": func(w *side) {
+		for reference := range 3 {
+			w.reserve(draft{kind: manifest.Payment, reference: reference, amount: 1000, second: 30 - 10*reference})
+		}
+		due, err := w.Due(w.ctx, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, time.Time{}, at(27), 1e6)
+		for _, m := range due {
+			if m.Owner == w.owners[0] {
+				w.say("due", m, err)
+			}
+		}
+	},
+	"amounts are reserved": func(w *side) {
+		w.reserve(draft{kind: manifest.Collection, reference: 1, amount: 1000})
+		w.reserve(draft{kind: manifest.Collection, merchant: 1, reference: 1, amount: 1000, foreign: true})
+		for reference := range movement.SmallCodes {
+			w.reserve(draft{kind: manifest.Collection, reference: 10 + reference, amount: 5000, second: reference})
+		}
+		w.reserve(draft{kind: manifest.Collection, reference: 200, amount: 5000, second: 100})
+	},
+	"amounts are all taken": func(w *side) {
+		for reference := range movement.MostCodes + 1 {
+			w.reserve(draft{kind: manifest.Collection, reference: reference, amount: 5000})
+		}
+		w.reserve(draft{kind: manifest.Collection, reference: 5000, amount: 5000, second: 3601}) // its time is over, it is open
+		factOf(says(movement.SaysNotSent, movement.FromCall, 10)).on(w, 7)
+		w.release(7)
+		w.reserve(draft{kind: manifest.Collection, reference: 5001, amount: 5000, second: 20})
+		w.keys, w.log = nil, w.log[len(w.log)-5:]
+	},
+	"lines pay their collections": func(w *side) {
+		w.reserve(draft{kind: manifest.Collection, reference: 1, amount: 1000})
+		factOf(says(movement.SaysAccepted, movement.FromCall, 1)).on(w, 0)
+		w.importLines(0, 50, false, line{payment: 0, pays: 1, second: 40, paid: true}, line{payment: 1, pays: -1, second: 41, paid: true})
+		w.importLines(0, 51, true, line{payment: 2, pays: 1, second: 40, paid: true})
+		w.match(0, 52)
+		w.closeLines(0)
+		f := says(movement.SaysSucceeded, movement.FromStatement, 53)
+		f.At = at(40)
+		factOf(f).on(w, 1)
+		w.importLines(0, 60, false, line{payment: 0, pays: 1, second: 59, reversed: true}, line{payment: 2, pays: 1, second: 58, paid: true})
+		w.match(0, 61)
+		w.closeLines(0)
+		w.importLines(0, 70, false, line{payment: 0, pays: -1, second: 69, paid: true}, line{payment: 1, pays: -1, second: 69, reversed: true})
+		w.match(0, 71)
+	},
+	"operators assign lines": func(w *side) {
+		for reference := range 2 {
+			w.reserve(draft{kind: manifest.Collection, reference: reference, amount: 1000})
+			factOf(says(movement.SaysAccepted, movement.FromCall, 1)).on(w, len(w.seen)-1)
+		}
+		w.importLines(0, 50, false, line{payment: 0, pays: -1, second: 40, paid: true}, line{payment: 1, pays: 1, second: 40, paid: true})
+		w.match(0, 51)
+		w.assign(0, 0, 3, 52)
+		w.assign(0, 1, 3, 53)
+		w.closeLines(0)
+		w.assign(0, 1, 0, 54)
+		w.assign(0, 0, 1, 55)
+		ours, err := w.PollStatement(w.ctx, w.account[0], at(60), at(50))
+		w.say("poll the statement", ours, err)
+		ours, err = w.PollStatement(w.ctx, w.account[0], at(61), at(51))
+		w.say("poll the statement", ours, err)
+	},
+}
