@@ -250,7 +250,7 @@ func TestApplyToTransfers(t *testing.T) {
 			movement.Pending, nil, movement.Fact{Source: movement.FromCall, Says: movement.SaysRefused}, doubts,
 			[]movement.Cause{{movement.ReasonContradiction, reference, "the call was refused, but it is pending"}},
 		},
-		"another name of a success": {movement.Succeeded, nil, sent, doubts, []movement.Cause{{movement.ReasonContradiction, "event-1", "it was told succeeded before as " + earlier}}},
+		"another name of a success": {movement.Succeeded, nil, sent, doubts, []movement.Cause{{movement.ReasonContradiction, "event-1", "it had succeeded before as " + earlier}}},
 		"the provider does not tell its end": {
 			movement.Pending, nil, movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: epoch.Add(movement.OverdueAfter)}, doubts,
 			[]movement.Cause{{movement.ReasonUnresolved, reference + " after a day", "the provider has it and does not tell its end"}},
