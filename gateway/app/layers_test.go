@@ -77,6 +77,10 @@ var house = map[string]room{
 	"gateway/edge":      {floor: 6},
 	"gateway/scenarios": {floor: 6, support: true},
 
+	"gateway/store/memory":    {floor: 3, support: true},
+	"gateway/store/storetest": {floor: 4, support: true},
+	"gateway/simulator":       {floor: 6, support: true},
+
 	"gateway/app": {floor: 7},
 
 	"gateway/dev": {floor: 8},
@@ -154,7 +158,7 @@ var doors = map[string][]string{
 	"github.com/chromedp":                        {},
 	"github.com/google/go-cmp":                   {},
 	"go.uber.org/goleak":                         {},
-	"pgregory.net/rapid":                         {},
+	"pgregory.net/rapid":                         {"gateway/store/storetest"},
 	"github.com/anishathalye/porcupine":          {},
 	"github.com/Shopify/toxiproxy":               {},
 	"github.com/rogpeppe/go-internal/testscript": {},
