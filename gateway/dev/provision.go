@@ -84,8 +84,8 @@ func owner(plugins []adminapi.Plugin, name string) tenants.Owner {
 // opening is each demo merchant's first balance, in each mode.
 const opening money.Amount = 10_000_000
 
-// credit gives the demo merchants what they begin with. Its reference makes sure
-// that they get it once.
+// credit gives the demo merchants their first balance. Its reference makes sure that
+// they get it once.
 func (t *tree) credit(ctx context.Context, admin *adminapi.Client) error {
 	for _, m := range t.state.Merchants {
 		for _, mode := range modes {
@@ -119,8 +119,8 @@ func (t *tree) ready(ctx context.Context, admin *adminapi.Client) error {
 	}
 }
 
-// createMerchants makes those that the database does not have. Keys are told
-// once, so they are written down before anything else happens.
+// createMerchants creates the demo merchants that the database does not have. Keys
+// are shown once, so they are saved before anything else happens.
 func (t *tree) createMerchants(ctx context.Context, admin *adminapi.Client) error {
 	for i, wanted := range demo {
 		if i < len(t.state.Merchants) {
@@ -148,8 +148,8 @@ func (t *tree) createMerchants(ctx context.Context, admin *adminapi.Client) erro
 	return nil
 }
 
-// connect opens an account at a simulator and gives it to its party, and tells
-// the simulator where its notifications go.
+// connect opens an account at a simulator, stores it as its party's connection, and
+// gives the simulator the address for its notifications.
 func connect(ctx context.Context, admin *adminapi.Client, s *sandbox, p party, mode, api string) error {
 	var opened struct {
 		Account       string          `json:"account"`

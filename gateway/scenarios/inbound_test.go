@@ -256,8 +256,8 @@ func TestOperationGone(t *testing.T) {
 	inMemory(t, func(w *world) {
 		w.create("A")
 		m := w.stored("A")
-		m.Operation = "/gone"
-		w.keeper.(*memory).rows[m.Key] = &m
+		w.made.Catalog = ordering()
+		w.Engine = New(w.made)
 		if _, err := w.notify(tenants.Live, news(m)["paid"]); err == nil {
 			t.Error("a fact that can't be settled was acknowledged")
 		}

@@ -51,7 +51,6 @@ type shop struct {
 	pending map[string]struct{} // those that somebody was answered Pending for
 	mu      sync.Mutex
 	opening money.Amount
-	since   int // the first posting in memory of this merchant
 }
 
 func newShop(t *testing.T, k keeper, c clock) *shop {
@@ -145,10 +144,7 @@ func (s *shop) opens(account *tenants.Account, amount money.Amount) {
 	owner := movement.Owner{MerchantID: string(account.ID()), Mode: "live"}
 	switch k := s.keeper.(type) {
 	case *memory:
-		s.since = len(k.postings)
-		tx := ledger.Adjust(amount)
-		tx.Subject = uuid.New()
-		if err := k.post(owner, &tx); err != nil {
+		if err := k.Credit(s.Context(), owner, amount); err != nil {
 			s.Fatal(err)
 		}
 	case *store.Store:
@@ -293,9 +289,7 @@ func (s *shop) postings() []ledger.Transaction {
 	var all []ledger.Transaction
 	switch k := s.keeper.(type) {
 	case *memory:
-		k.mu.Lock()
-		defer k.mu.Unlock()
-		all = slices.Clone(k.postings[s.since:])
+		all = k.Postings(s.keyOf("").Owner)
 	case *store.Store:
 		entries, err := k.AccountStatement(s.Context(), s.keyOf("").Owner, time.Unix(0, 0), s.now().Add(1e6*time.Hour), nil, 10_000)
 		if err != nil {

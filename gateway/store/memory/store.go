@@ -205,6 +205,32 @@ func (s *Store) UsedOf(_ context.Context, owner movement.Owner, name, period str
 	return s.usage[usageKey{owner, name, period}].used, nil
 }
 
+// UsedIn is how much of each thing a merchant has used in a period.
+func (s *Store) UsedIn(owner movement.Owner, period string) map[string]int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	used := map[string]int64{}
+	for key, u := range s.usage {
+		if key.owner == owner && key.period == period {
+			used[key.name] = u.used
+		}
+	}
+	return used
+}
+
+// Postings reads all that was posted for a merchant, in order.
+func (s *Store) Postings(owner movement.Owner) []ledger.Transaction {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var postings []ledger.Transaction
+	for _, p := range s.postings {
+		if p.owner == owner {
+			postings = append(postings, p.Transaction)
+		}
+	}
+	return postings
+}
+
 // History reads what happened to a movement, in order.
 func (s *Store) History(_ context.Context, id movement.ID) ([]movement.HistoryEntry, error) {
 	s.mu.Lock()
