@@ -9,8 +9,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
-//nolint:gosec // below movement.Buckets
-
 // orNoMail is what a change without a mail writes: nothing.
 func orNoMail(m *movement.Mail) *movement.Mail {
 	if m == nil {
