@@ -168,7 +168,7 @@ func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Resul
 	case w.now.Before(u.away[provider]):
 		return lost
 	case n < 50:
-		return u.accepted(provider, call, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
+		return u.accepted(provider, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
 	case n < 58:
 		return sdk.Refuse(sdk.RefuseOther, "No.")
 	case n < 66:
@@ -194,15 +194,15 @@ func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Resul
 	case n < 93:
 		return sdk.DontKnow(sdk.BlameAccount, "the key is not accepted")
 	case kindOf[provider] == manifest.Transfer || kindOf[provider] == manifest.Order:
-		return u.accepted(provider, call, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusDone))
+		return u.accepted(provider, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusDone))
 	}
-	return u.accepted(provider, call, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
+	return u.accepted(provider, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
 }
 
 // sendWindow is how long a request may be on its way to the provider.
 const sendWindow = 5 * time.Second
 
-func (u *upstream) accepted(provider string, call sdk.Call, t *thing) sdk.Result {
+func (u *upstream) accepted(provider string, t *thing) sdk.Result {
 	result := sdk.Result{Outcome: sdk.Pending, Data: t.data(), ProviderReference: "up-" + strconv.Itoa(len(u.called)), Amount: t.amount}
 	if t.status == sdk.StatusDone {
 		result.Outcome = sdk.Done

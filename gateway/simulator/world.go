@@ -226,7 +226,7 @@ func (w *world) wait(ctx context.Context, of *replica, what string, ready time.T
 // advance lets time pass. Who wakes on the way still reads the time before.
 func (w *world) advance(to time.Time) {
 	if d := to.Sub(w.now); d > 0 {
-		time.Sleep(d)
+		<-time.After(d) // of the bubble
 		synctest.Wait()
 		w.now = w.now.Add(d)
 	}
