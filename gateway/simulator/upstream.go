@@ -431,12 +431,15 @@ func (u *upstream) cancel(call sdk.Call) sdk.Result {
 // Lookup is for package lifecycle.
 func (p *plugins) Lookup(ctx context.Context, provider string, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
 	return run(ctx, p, "look "+p.w.books.upstreamName(l.Reference)+" up", timeout, func() (sdk.StatusUpdate, time.Duration) {
-		return p.w.up.lookup(provider, l), p.w.slowness()
+		return p.w.up.lookup(p.of, provider, l), p.w.slowness()
 	}, sdk.NoStatus(sdk.BlameUpstream, "no answer"))
 }
 
-func (u *upstream) lookup(provider string, l sdk.Lookup) sdk.StatusUpdate {
+func (u *upstream) lookup(of *replica, provider string, l sdk.Lookup) sdk.StatusUpdate {
 	w, key := u.w, accountOf(l.Connection)+" "+l.Reference
+	if !l.SendBy.IsZero() && w.now.Add(of.skew).After(l.SendBy) {
+		return sdk.NoStatus(sdk.BlameNone, "send_by had passed") // as every plugin does
+	}
 	u.pace(provider, l.Reference)
 	if w.now.Before(u.away[provider]) || w.faults && w.chance(12) {
 		return sdk.NoStatus(sdk.BlameUpstream, "no answer")
