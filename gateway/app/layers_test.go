@@ -64,6 +64,8 @@ var house = map[string]room{
 	"gateway/mail":            {floor: 3},
 	"gateway/store":           {floor: 3},
 	"gateway/database/withdb": {floor: 3, support: true},
+	"gateway/store/memory":    {floor: 3, support: true},
+	"gateway/store/storetest": {floor: 3, support: true},
 
 	"gateway/admission": {floor: 4},
 	"gateway/lifecycle": {floor: 4},
@@ -76,6 +78,7 @@ var house = map[string]room{
 	"gateway/console":   {floor: 6},
 	"gateway/edge":      {floor: 6},
 	"gateway/scenarios": {floor: 6, support: true},
+	"gateway/simulator": {floor: 6, support: true},
 
 	"gateway/store/memory":    {floor: 3, support: true},
 	"gateway/store/storetest": {floor: 4, support: true},

@@ -51,6 +51,7 @@ type shop struct {
 	pending map[string]struct{} // those that somebody was answered Pending for
 	mu      sync.Mutex
 	opening money.Amount
+	opened  movement.Owner // who began with something, the last one
 }
 
 func newShop(t *testing.T, k keeper, c clock) *shop {
@@ -142,6 +143,7 @@ func (s *shop) connected(id tenants.MerchantID, username string, version int64) 
 func (s *shop) opens(account *tenants.Account, amount money.Amount) {
 	s.Helper()
 	owner := movement.Owner{MerchantID: string(account.ID()), Mode: "live"}
+	s.opened = owner
 	switch k := s.keeper.(type) {
 	case *memory:
 		if err := k.Credit(s.Context(), owner, amount); err != nil {
@@ -289,7 +291,9 @@ func (s *shop) postings() []ledger.Transaction {
 	var all []ledger.Transaction
 	switch k := s.keeper.(type) {
 	case *memory:
-		all = k.Postings(s.keyOf("").Owner)
+		if all = k.Postings(s.opened); s.opened != s.keyOf("").Owner {
+			all = append(all, k.Postings(s.keyOf("").Owner)...)
+		}
 	case *store.Store:
 		entries, err := k.AccountStatement(s.Context(), s.keyOf("").Owner, time.Unix(0, 0), s.now().Add(1e6*time.Hour), nil, 10_000)
 		if err != nil {

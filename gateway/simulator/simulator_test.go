@@ -55,27 +55,32 @@ func TestSameSeed(t *testing.T) {
 func TestHistories(t *testing.T) {
 	t.Parallel()
 	found, began := shown{seeds: map[string][]uint64{}}, time.Now()
-	t.Run("all", func(t *testing.T) {
-		lanes := uint64(runtime.GOMAXPROCS(0)) //nolint:gosec // a few
-		for lane := range lanes {
-			t.Run(fmt.Sprint(lane), func(t *testing.T) {
-				t.Parallel()
-				for seed := lane; seed < *seeds; seed += lanes {
-					result := simulator.Run(t, seed, simulator.Options{})
-					report(t, seed, result)
-					found.add(seed, result)
-				}
-			})
-		}
+	t.Cleanup(func() {
+		t.Logf("%d histories in %v", *seeds, time.Since(began).Round(time.Second))
+		found.compare(t)
 	})
-	t.Logf("%d histories in %v", *seeds, time.Since(began).Round(time.Second))
-	for invariant, seeds := range found.seeds {
-		t.Logf("%s: %d histories", invariant, len(seeds))
+	lanes := uint64(runtime.GOMAXPROCS(0))
+	for lane := range lanes {
+		t.Run(fmt.Sprint(lane), func(t *testing.T) {
+			t.Parallel()
+			for seed := lane; seed < *seeds; seed += lanes {
+				result := simulator.Run(t, seed, simulator.Options{})
+				report(t, seed, result)
+				found.add(seed, result)
+			}
+		})
+	}
+}
+
+// compare compares the seeds that show findings with the listed ones.
+func (s *shown) compare(t *testing.T) {
+	for invariant, of := range s.seeds {
+		t.Logf("%s: %d histories", invariant, len(of))
 	}
 	if *seeds < usual {
 		return
 	}
-	got := found.text()
+	got := s.text()
 	if *update {
 		if err := os.WriteFile(listed, []byte(got), 0o600); err != nil {
 			t.Fatal(err)

@@ -168,7 +168,7 @@ func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Resul
 	case w.now.Before(u.away[provider]):
 		return lost
 	case n < 50:
-		return u.accepted(provider, call, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
+		return u.accepted(provider, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
 	case n < 58:
 		return sdk.Refuse(sdk.RefuseOther, "No.")
 	case n < 66:
@@ -194,15 +194,15 @@ func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Resul
 	case n < 93:
 		return sdk.DontKnow(sdk.BlameAccount, "the key is not accepted")
 	case kindOf[provider] == manifest.Transfer || kindOf[provider] == manifest.Order:
-		return u.accepted(provider, call, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusDone))
+		return u.accepted(provider, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusDone))
 	}
-	return u.accepted(provider, call, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
+	return u.accepted(provider, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
 }
 
 // sendWindow is how long a request may be on its way to the provider.
 const sendWindow = 5 * time.Second
 
-func (u *upstream) accepted(provider string, call sdk.Call, t *thing) sdk.Result {
+func (u *upstream) accepted(provider string, t *thing) sdk.Result {
 	result := sdk.Result{Outcome: sdk.Pending, Data: t.data(), ProviderReference: "up-" + strconv.Itoa(len(u.called)), Amount: t.amount}
 	if t.status == sdk.StatusDone {
 		result.Outcome = sdk.Done
@@ -431,12 +431,15 @@ func (u *upstream) cancel(call sdk.Call) sdk.Result {
 // Lookup is for package lifecycle.
 func (p *plugins) Lookup(ctx context.Context, provider string, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
 	return run(ctx, p, "look "+p.w.books.upstreamName(l.Reference)+" up", timeout, func() (sdk.StatusUpdate, time.Duration) {
-		return p.w.up.lookup(provider, l), p.w.slowness()
+		return p.w.up.lookup(p.of, provider, l), p.w.slowness()
 	}, sdk.NoStatus(sdk.BlameUpstream, "no answer"))
 }
 
-func (u *upstream) lookup(provider string, l sdk.Lookup) sdk.StatusUpdate {
+func (u *upstream) lookup(of *replica, provider string, l sdk.Lookup) sdk.StatusUpdate {
 	w, key := u.w, accountOf(l.Connection)+" "+l.Reference
+	if !l.SendBy.IsZero() && w.now.Add(of.skew).After(l.SendBy) {
+		return sdk.NoStatus(sdk.BlameNone, "send_by had passed") // as every plugin does
+	}
 	u.pace(provider, l.Reference)
 	if w.now.Before(u.away[provider]) || w.faults && w.chance(12) {
 		return sdk.NoStatus(sdk.BlameUpstream, "no answer")

@@ -53,15 +53,16 @@ func says(what movement.Says, source movement.Source, second int) movement.Fact 
 	return movement.Fact{Source: source, Says: what, Now: at(second), Proves: true, EventID: "f1"}
 }
 
-func (f factOf) on(w *side, place int) {
-	f.Amount = w.seen[place].Amount
-	if w.seen[place].Kind == manifest.Order {
-		f.Amount = w.seen[place].Cost
-	}
-	w.fact(place, movement.Fact(f))
-}
-
+// factOf is a fact about a movement, of its own amount.
 type factOf movement.Fact
+
+func (f factOf) on(w *side, place int) {
+	m, told := w.seen[place], movement.Fact(f)
+	if told.Amount = m.Amount; m.Kind == manifest.Order {
+		told.Amount = m.Cost
+	}
+	w.fact(place, told)
+}
 
 // stories are each about one promise of a store. A place is the number of a movement
 // as it was seen; the last one is -1.
