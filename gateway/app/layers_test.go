@@ -80,10 +80,6 @@ var house = map[string]room{
 	"gateway/scenarios": {floor: 6, support: true},
 	"gateway/simulator": {floor: 6, support: true},
 
-	"gateway/store/memory":    {floor: 3, support: true},
-	"gateway/store/storetest": {floor: 4, support: true},
-	"gateway/simulator":       {floor: 6, support: true},
-
 	"gateway/app": {floor: 7},
 
 	"gateway/dev": {floor: 8},

@@ -98,7 +98,7 @@ func (l *Lifecycle) reserve(ctx context.Context, r Request, draft *movement.Move
 		return intent{Movement: *taken}, nil
 	}
 	if in.connection, in.remark, in.unprepared = l.prepare(ctx, r, draft); in.unprepared != nil {
-		return in, nil //nolint:nilerr // the caller answers it, unless the reference has an answer
+		return in, nil // the caller answers it, unless the reference has an answer
 	}
 	reserving, cancel := context.WithTimeout(ctx, sendWindow) // no longer than what is reserved may be sent
 	defer cancel()

@@ -64,7 +64,7 @@ func (w *world) start(number int) *replica {
 	})
 	r.lifecycle.Draw = func(n int) int { // by whoever asks first; a number that chance does not change
 		r.draws++
-		return int(r.draws*7919) % n //nolint:gosec // small
+		return int(r.draws*7919) % n
 	}
 	r.reconciler = reconcile.New(r.lifecycle, plugins, kept, kept)
 	r.overrides = override.New(r.lifecycle, kept)

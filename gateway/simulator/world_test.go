@@ -90,7 +90,7 @@ func newWorld(ctx context.Context, seed uint64, options Options) *world {
 	}
 	w := &world{
 		ctx: ctx, options: options, epoch: time.Now().UTC(), faults: true, resolving: map[movement.ID]int{}, books: newRegister(options.Bug),
-		rand: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // no secret: the same seed must draw the same
+		rand: rand.New(rand.NewPCG(seed, 0)), // the same seed must draw the same
 	}
 	w.now, w.changed = w.epoch, w.epoch
 	w.up = newUpstream(w)
