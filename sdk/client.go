@@ -2,13 +2,277 @@ package sdk
 
 import (
 	"context"
+	"encoding/json"
+	"math"
+	"net/http"
+	"strings"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/sdk/pluginpb"
 )
+
+// Every conversion between the wire and the types of this package is in this
+// file, in pairs. The enums of both have the same numbers; a number that this
+// version does not know becomes the zero value, which is the safe one.
+
+func connectionToWire(c Connection) *pluginpb.Connection {
+	return &pluginpb.Connection{MerchantId: c.MerchantID, Mode: c.Mode, Version: c.Version, Credentials: c.Credentials}
+}
+
+func connectionFromWire(c *pluginpb.Connection) Connection {
+	return Connection{MerchantID: c.GetMerchantId(), Mode: c.GetMode(), Version: c.GetVersion(), Credentials: c.GetCredentials()}
+}
+
+func callToWire(c Call) *pluginpb.CallRequest {
+	return &pluginpb.CallRequest{
+		Operation: c.Operation, RequestId: c.RequestID, Connection: connectionToWire(c.Connection),
+		Reference: c.Reference, ProviderReference: c.ProviderReference,
+		Amount: int64(c.Amount), Body: c.Body, SendBy: timeToWire(c.SendBy), Cost: int64(c.Cost), Quote: c.Quote, Product: c.Product,
+	}
+}
+
+func callFromWire(c *pluginpb.CallRequest) Call {
+	return Call{
+		Operation: c.GetOperation(), RequestID: c.GetRequestId(), Connection: connectionFromWire(c.GetConnection()),
+		Reference: c.GetReference(), ProviderReference: c.GetProviderReference(),
+		Amount: money.Amount(c.GetAmount()), Body: c.GetBody(), SendBy: timeFromWire(c.GetSendBy()),
+		Cost: money.Amount(c.GetCost()), Quote: c.GetQuote(), Product: c.GetProduct(),
+	}
+}
+
+func quoteToWire(q Quote) *pluginpb.QuoteRequest {
+	return &pluginpb.QuoteRequest{
+		Operation: q.Operation, RequestId: q.RequestID, Connection: connectionToWire(q.Connection),
+		Reference: q.Reference, Body: q.Body, Product: q.Product,
+	}
+}
+
+func quoteFromWire(q *pluginpb.QuoteRequest) Quote {
+	return Quote{
+		Operation: q.GetOperation(), RequestID: q.GetRequestId(), Connection: connectionFromWire(q.GetConnection()),
+		Reference: q.GetReference(), Body: q.GetBody(), Product: q.GetProduct(),
+	}
+}
+
+func quotedToWire(q Quoted) *pluginpb.QuoteResponse {
+	return &pluginpb.QuoteResponse{
+		Outcome: pluginpb.Outcome(q.Outcome), Blame: pluginpb.Blame(q.Blame), Detail: text(q.Detail), //nolint:gosec // small enums
+		Price: int64(q.Price), Fee: int64(q.Fee), Cost: int64(q.Cost), Held: q.Held, Open: q.Open,
+		Data: q.Data, Name: text(q.Name), Destination: text(q.Destination), Refusal: refusalToWire(q.Outcome, q.Refusal),
+	}
+}
+
+func quotedFromWire(w *pluginpb.QuoteResponse) Quoted {
+	return Quoted{
+		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)), Detail: w.GetDetail(),
+		Price: money.Amount(w.GetPrice()), Fee: money.Amount(w.GetFee()), Cost: money.Amount(w.GetCost()), Held: w.GetHeld(), Open: w.GetOpen(),
+		Data: w.GetData(), Name: w.GetName(), Destination: w.GetDestination(), Refusal: refusalFromWire(w.GetRefusal()),
+	}
+}
+
+func resultToWire(r Result) *pluginpb.CallResponse {
+	return &pluginpb.CallResponse{
+		Outcome: pluginpb.Outcome(r.Outcome), Blame: pluginpb.Blame(r.Blame), Data: r.Data, //nolint:gosec // small enums
+		ProviderReference: text(r.ProviderReference), ExpiresAt: timeToWire(r.ExpiresAt), Detail: text(r.Detail),
+		Refusal: refusalToWire(r.Outcome, r.Refusal), Amount: int64(r.Amount),
+	}
+}
+
+func refusalToWire(o Outcome, r Refusal) *pluginpb.Refusal {
+	if o != Refused {
+		return nil
+	}
+	w := &pluginpb.Refusal{Code: text(string(r.Code)), Message: text(r.Message)}
+	for _, f := range r.Fields {
+		w.Fields = append(w.Fields, &pluginpb.FieldFault{Field: text(f.Field), Message: text(f.Message)})
+	}
+	return w
+}
+
+func refusalFromWire(w *pluginpb.Refusal) Refusal {
+	r := Refusal{Code: RefusalCode(w.GetCode()), Message: w.GetMessage()}
+	for _, f := range w.GetFields() {
+		r.Fields = append(r.Fields, FieldFault{Field: f.GetField(), Message: f.GetMessage()})
+	}
+	return r
+}
+
+func resultFromWire(w *pluginpb.CallResponse) Result {
+	return Result{
+		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)),
+		Data: json.RawMessage(w.GetData()), ProviderReference: w.GetProviderReference(),
+		ExpiresAt: timeFromWire(w.GetExpiresAt()), Detail: w.GetDetail(), Refusal: refusalFromWire(w.GetRefusal()),
+		Amount: money.Amount(w.GetAmount()),
+	}
+}
+
+func lookupToWire(l Lookup) *pluginpb.LookupRequest {
+	return &pluginpb.LookupRequest{
+		Operation: l.Operation, RequestId: l.RequestID, Connection: connectionToWire(l.Connection),
+		Reference: l.Reference, ProviderReference: l.ProviderReference, Amount: int64(l.Amount), Body: l.Body,
+		SentAt: timeToWire(l.SentAt), ExpiresAt: timeToWire(l.ExpiresAt), Cost: int64(l.Cost), Quote: l.Quote, SendBy: timeToWire(l.SendBy),
+	}
+}
+
+func lookupFromWire(l *pluginpb.LookupRequest) Lookup {
+	return Lookup{
+		Operation: l.GetOperation(), RequestID: l.GetRequestId(), Connection: connectionFromWire(l.GetConnection()),
+		Reference: l.GetReference(), ProviderReference: l.GetProviderReference(),
+		Amount: money.Amount(l.GetAmount()), Body: l.GetBody(),
+		SentAt: timeFromWire(l.GetSentAt()), ExpiresAt: timeFromWire(l.GetExpiresAt()),
+		Cost: money.Amount(l.GetCost()), Quote: l.GetQuote(), SendBy: timeFromWire(l.GetSendBy()),
+	}
+}
+
+func statusUpdateToWire(f StatusUpdate) *pluginpb.StatusUpdate {
+	return &pluginpb.StatusUpdate{
+		Reference: text(f.Reference), ProviderReference: text(f.ProviderReference),
+		Status: pluginpb.Status(f.Status), Blame: pluginpb.Blame(f.Blame), //nolint:gosec // small enums
+		Amount: int64(f.Amount), Currency: text(f.Currency), EventId: text(f.EventID), At: timeToWire(f.At),
+		Data: f.Data, ExpiresAt: timeToWire(f.ExpiresAt), Detail: text(f.Detail),
+	}
+}
+
+func statusUpdateFromWire(f *pluginpb.StatusUpdate) StatusUpdate {
+	return StatusUpdate{
+		Reference: f.GetReference(), ProviderReference: f.GetProviderReference(),
+		Status: Status(known(f.GetStatus(), pluginpb.Status_name)), Blame: Blame(known(f.GetBlame(), pluginpb.Blame_name)),
+		Amount: money.Amount(f.GetAmount()), Currency: f.GetCurrency(), EventID: f.GetEventId(), At: timeFromWire(f.GetAt()),
+		Data: f.GetData(), ExpiresAt: timeFromWire(f.GetExpiresAt()), Detail: f.GetDetail(),
+	}
+}
+
+// verifiedToWire takes of a result what a verification can say.
+func verifiedToWire(r Result) *pluginpb.VerifyResponse {
+	return &pluginpb.VerifyResponse{
+		Outcome: pluginpb.Outcome(r.Outcome), Blame: pluginpb.Blame(r.Blame), Detail: text(r.Detail), //nolint:gosec // small enums
+		Account: text(r.ProviderReference), Refusal: refusalToWire(r.Outcome, r.Refusal),
+	}
+}
+
+func verifiedFromWire(w *pluginpb.VerifyResponse) Result {
+	return Result{
+		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)),
+		Detail: w.GetDetail(), ProviderReference: w.GetAccount(), Refusal: refusalFromWire(w.GetRefusal()),
+	}
+}
+
+func statementToWire(s Statement) *pluginpb.StatementRequest {
+	return &pluginpb.StatementRequest{
+		RequestId: s.RequestID, Connection: connectionToWire(s.Connection), Cursor: s.Cursor,
+		Limit: int32(min(s.Limit, math.MaxInt32)), //nolint:gosec // bounded
+	}
+}
+
+func statementFromWire(w *pluginpb.StatementRequest) Statement {
+	return Statement{
+		RequestID: w.GetRequestId(), Connection: connectionFromWire(w.GetConnection()), Cursor: w.GetCursor(), Limit: int(w.GetLimit()),
+	}
+}
+
+func pageToWire(r StatementPage) *pluginpb.StatementResponse {
+	w := &pluginpb.StatementResponse{
+		Known: r.Known, Cursor: text(r.Cursor), More: r.More, Through: timeToWire(r.Through),
+		Blame: pluginpb.Blame(r.Blame), Detail: text(r.Detail), //nolint:gosec // a small enum
+	}
+	for _, e := range r.Lines {
+		w.Lines = append(w.Lines, &pluginpb.StatementLine{
+			Id: text(e.ID), Reference: text(e.Reference), Amount: int64(e.Amount), Currency: text(e.Currency),
+			At: timeToWire(e.At), Reversed: e.Reversed, Data: e.Data,
+		})
+	}
+	return w
+}
+
+func pageFromWire(w *pluginpb.StatementResponse) StatementPage {
+	r := StatementPage{
+		Known: w.GetKnown(), Cursor: w.GetCursor(), More: w.GetMore(), Through: timeFromWire(w.GetThrough()),
+		Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)), Detail: w.GetDetail(),
+	}
+	for _, e := range w.GetLines() {
+		r.Lines = append(r.Lines, StatementLine{
+			ID: e.GetId(), Reference: e.GetReference(), Amount: money.Amount(e.GetAmount()), Currency: e.GetCurrency(),
+			At: timeFromWire(e.GetAt()), Reversed: e.GetReversed(), Data: e.GetData(),
+		})
+	}
+	return r
+}
+
+func notificationToWire(n Notification) *pluginpb.NotifyRequest {
+	w := &pluginpb.NotifyRequest{
+		Connection: connectionToWire(n.Connection), RequestId: n.RequestID,
+		Method: text(n.Method), Query: text(n.Query), Body: n.Body,
+	}
+	for name, values := range n.Header {
+		h := &pluginpb.Header{Name: text(name), Values: make([]string, 0, len(values))}
+		for _, value := range values {
+			h.Values = append(h.Values, text(value))
+		}
+		w.Headers = append(w.Headers, h)
+	}
+	return w
+}
+
+func notificationFromWire(n *pluginpb.NotifyRequest) Notification {
+	header := make(http.Header, len(n.GetHeaders()))
+	for _, h := range n.GetHeaders() {
+		for _, v := range h.GetValues() {
+			header.Add(h.GetName(), v)
+		}
+	}
+	return Notification{
+		Connection: connectionFromWire(n.GetConnection()), RequestID: n.GetRequestId(),
+		Method: n.GetMethod(), Query: n.GetQuery(), Header: header, Body: n.GetBody(),
+	}
+}
+
+func acknowledgementToWire(a Acknowledgement) *pluginpb.NotifyResponse {
+	w := &pluginpb.NotifyResponse{Status: int32(a.Status), ContentType: text(a.ContentType), Body: a.Body, Detail: text(a.Detail)} //nolint:gosec // an HTTP status
+	for _, f := range a.Updates {
+		w.Updates = append(w.Updates, statusUpdateToWire(f))
+	}
+	return w
+}
+
+func acknowledgementFromWire(w *pluginpb.NotifyResponse) Acknowledgement {
+	a := Acknowledgement{Status: int(w.GetStatus()), ContentType: w.GetContentType(), Body: w.GetBody(), Detail: w.GetDetail()}
+	for _, f := range w.GetUpdates() {
+		a.Updates = append(a.Updates, statusUpdateFromWire(f))
+	}
+	return a
+}
+
+// text makes a string fit for the wire, which refuses a whole message for one
+// byte that is not UTF-8. What upstreams and strangers write is not ours to
+// choose, and must not turn a clear answer into an unknown one.
+func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
+
+func timeToWire(t time.Time) *timestamppb.Timestamp {
+	if t.IsZero() {
+		return nil
+	}
+	return timestamppb.New(t)
+}
+
+func timeFromWire(t *timestamppb.Timestamp) time.Time {
+	if t == nil {
+		return time.Time{}
+	}
+	return t.AsTime()
+}
+
+func known[E ~int32](value E, names map[int32]string) int {
+	if _, ok := names[int32(value)]; !ok {
+		return 0
+	}
+	return int(value)
+}
 
 // Client is the gateway's side of one plugin process. Its errors are those of
 // the transport; the outcome of a call that got one is unknown.

@@ -18,7 +18,7 @@ import (
 // one. Its payable amount is what no other open sale of the account has; a line of
 // the account's statement with that amount pays it, and nothing else ends it.
 type Collection struct {
-	plain
+	lifecycle.Plain
 
 	lifecycle  *lifecycle.Lifecycle
 	statements Statements

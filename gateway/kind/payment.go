@@ -19,7 +19,7 @@ import (
 // by a QR string. A creation is answered what there is to pay; only the provider's
 // word, or the merchant's cancel, ends it.
 type Payment struct {
-	plain
+	lifecycle.Plain
 
 	lifecycle *lifecycle.Lifecycle
 	checkouts string // the URL of the pages on which payments are paid, without an id

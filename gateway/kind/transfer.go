@@ -24,7 +24,7 @@ import (
 // be called back. It is answered how it stands: its success, its refusal, or that it
 // is pending.
 type Transfer struct {
-	plain
+	lifecycle.Plain
 
 	lifecycle *lifecycle.Lifecycle
 	register  TransferRegister

@@ -6,8 +6,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
@@ -64,17 +62,6 @@ func (l *Lifecycle) draft(ctx context.Context, r Request) (movement.Movement, er
 		return movement.Movement{}, err
 	}
 	return m, nil
-}
-
-// Named completes a draft that has no reference with a random one, and keeps its
-// request.
-func Named(r Request, draft *movement.Movement) (err error) {
-	if draft.Reference == "" {
-		draft.Reference = uuid.NewString()
-		r.Body[r.Operation.ReferenceField()] = draft.Reference
-	}
-	draft.Request, err = r.Operation.Canonical(r.Body)
-	return err
 }
 
 // intent is what a creation has come to before anything is sent: a reservation of

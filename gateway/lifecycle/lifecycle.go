@@ -2,6 +2,7 @@ package lifecycle
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -278,4 +280,42 @@ func unseal(vault Vault, c tenants.Connection) (sdk.Connection, error) {
 		return sdk.Connection{}, fault.New(fault.ProviderUnavailable, "The connection to the provider can't be used.").Because(err)
 	}
 	return sdk.Connection{MerchantID: string(c.MerchantID), Mode: string(c.Mode), Version: c.Version, Credentials: credentials}, nil
+}
+
+// Plain is what a kind has that adds nothing: the amount of the request, no question
+// before the reservation, and a reservation that takes the reference alone.
+type Plain struct{}
+
+// Draft takes the amount of the request.
+func (Plain) Draft(_ context.Context, r Request, draft *movement.Movement) (err error) {
+	if draft.Amount, err = r.Operation.AmountOf(r.Body); err != nil {
+		return err
+	}
+	return Named(r, draft)
+}
+
+// Prepare asks nothing.
+func (Plain) Prepare(context.Context, Request, *movement.Movement, Connection) (string, error) {
+	return "", nil
+}
+
+// Reserve takes the reference and nothing else.
+func (Plain) Reserve(ctx context.Context, _ *catalog.Operation, draft movement.Movement, reserve Reserving) (movement.Movement, bool, error) {
+	return reserve(ctx, draft)
+}
+
+// Kept is the request as it is.
+func (Plain) Kept(_ *catalog.Operation, draft, _ movement.Movement) json.RawMessage {
+	return draft.Request
+}
+
+// Named completes a draft that has no reference with a random one, and keeps its
+// request.
+func Named(r Request, draft *movement.Movement) (err error) {
+	if draft.Reference == "" {
+		draft.Reference = uuid.NewString()
+		r.Body[r.Operation.ReferenceField()] = draft.Reference
+	}
+	draft.Request, err = r.Operation.Canonical(r.Body)
+	return err
 }

@@ -97,7 +97,7 @@ func moveParams(c movement.Change) (dbsqlc.MoveMovementParams, error) {
 		}
 		refusal = encoded
 	}
-	m, event, mail := c.Movement, orNoCallback(c.Callback), orNoMail(c.Mail)
+	m, event, mail := c.Movement, orNone(c.Callback), orNone(c.Mail)
 	return dbsqlc.MoveMovementParams{
 		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), FromStates: from, PolledBefore: polledBefore(c), //nolint:gosec // a small count
 		ToState: string(c.To), Now: c.At, Event: c.Event, Detail: c.Detail,
@@ -223,7 +223,7 @@ func (s *Store) record(ctx context.Context, c movement.Change) (bool, error) {
 	if happened.IsZero() { // without a time it would be no record, and be made again and again
 		happened = c.At
 	}
-	event := orNoCallback(c.Callback)
+	event := orNone(c.Callback)
 	_, err := s.queries.RecordFact(ctx, dbsqlc.RecordFactParams{
 		ID: uuid.UUID(c.Movement.ID), Event: c.Event, Now: c.At, At: optional(happened), Detail: c.Detail,
 		SeenLate:   !c.Movement.PaidLateAt.IsZero(),
@@ -233,4 +233,12 @@ func (s *Store) record(ctx context.Context, c movement.Change) (bool, error) {
 		CallbackState: string(event.State()), CallbackBucket: event.Bucket(), CallbackDueAt: event.DueAt(c.At),
 	})
 	return recorded(c.Event, err)
+}
+
+// orNone is what a change without a callback or a mail writes: nothing.
+func orNone[T any](written *T) *T {
+	if written == nil {
+		return new(T)
+	}
+	return written
 }

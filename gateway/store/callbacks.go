@@ -14,14 +14,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
-// orNoCallback is what a change without a callback writes: nothing.
-func orNoCallback(event *movement.CallbackEvent) *movement.CallbackEvent {
-	if event == nil {
-		return &movement.CallbackEvent{}
-	}
-	return event
-}
-
 // DueCallbacks reads the callbacks that are due, the oldest first.
 func (s *Store) DueCallbacks(ctx context.Context, due movement.DueCallbacks) ([]movement.Callback, error) {
 	held, underWay := due.Held, due.UnderWay

@@ -9,14 +9,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
-// orNoMail is what a change without a mail writes: nothing.
-func orNoMail(m *movement.Mail) *movement.Mail {
-	if m == nil {
-		return &movement.Mail{}
-	}
-	return m
-}
-
 // DueMails reads the mails of some buckets that are due, the oldest first. Since
 // is a lower bound that keeps the scan short, zero for none.
 func (s *Store) DueMails(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.QueuedMail, error) {
