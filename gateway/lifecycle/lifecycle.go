@@ -156,14 +156,14 @@ func (l *Lifecycle) clockFault() error {
 // Persist runs a write of what has happened already: it does not end with its
 // caller, and a database that is away for a moment is waited for.
 func Persist[T any](ctx context.Context, patience time.Duration, write func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer stop()
 	pause := backoff.NewExponentialBackOff()
 	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, time.Second
 	var last error
 	done, err := backoff.Retry(ctx, func() (T, error) {
-		trying, cancel := context.WithTimeout(ctx, TryTimeout)
-		defer cancel()
+		trying, stop := context.WithTimeout(ctx, TryTimeout)
+		defer stop()
 		done, err := write(trying)
 		if last = err; err != nil && !passing(err) {
 			err = backoff.Permanent(err)
@@ -300,8 +300,8 @@ func (Plain) Prepare(context.Context, Request, *movement.Movement, Connection) (
 }
 
 // Reserve takes the reference and nothing else.
-func (Plain) Reserve(ctx context.Context, _ *catalog.Operation, draft movement.Movement, reserve Reserving) (movement.Movement, bool, error) {
-	return reserve(ctx, draft)
+func (Plain) Reserve(ctx context.Context, _ *catalog.Operation, draft movement.Movement, take Reserving) (movement.Movement, bool, error) {
+	return take(ctx, draft)
 }
 
 // Kept is the request as it is.
