@@ -62,7 +62,7 @@ func reservationOf(m movement.Movement) (reservation, error) {
 
 func (s *Store) reserveOnce(ctx context.Context, m movement.Movement, what reservation) (movement.Movement, bool, error) {
 	row, err := s.reserve(ctx, m, what)
-	for try := 1; conflicting(err) && try < reserveTries && ctx.Err() == nil; try++ {
+	for try := 1; err != nil && conflicting(err) && try < reserveTries && ctx.Err() == nil; try++ {
 		row, err = s.reserve(ctx, m, what)
 	}
 	switch {
