@@ -82,7 +82,7 @@ func checkForm(u *url.URL, development bool) error {
 	case u.Scheme == "":
 		return fmt.Errorf("%w: it does not begin with https://", errURLForm)
 	case u.Scheme != "https" && (u.Scheme != "http" || !development):
-		return fmt.Errorf("%w: it begins with %s:", errURLForm, u.Scheme)
+		return fmt.Errorf("%w: its scheme is %s", errURLForm, u.Scheme)
 	case u.Opaque != "" || u.Host == "" && u.User == nil:
 		return fmt.Errorf("%w: it has none", errURLForm)
 	}
