@@ -13,7 +13,7 @@ import (
 )
 
 const acknowledgeMovement = `-- name: AcknowledgeMovement :one
-UPDATE movements SET state = 'acknowledged', answer = $1::TEXT
+UPDATE movements SET state = 'acknowledged', answer = $1
 WHERE id = $2 AND attempt = $3 AND state = 'submitting'
 RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
     state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
@@ -22,13 +22,13 @@ RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, 
 `
 
 type AcknowledgeMovementParams struct {
-	Answer  string
+	Answer  *string
 	ID      uuid.UUID
 	Attempt int32
 }
 
-// Keeps the answer that a merchant is about to read while nobody knows yet whether
-// the provider has the movement.
+// Keeps that a merchant is about to read pending, and its creation's answer if that
+// is one, while nobody knows yet whether the provider has the movement.
 func (q *Queries) AcknowledgeMovement(ctx context.Context, arg AcknowledgeMovementParams) (Movement, error) {
 	row := q.db.QueryRow(ctx, acknowledgeMovement, arg.Answer, arg.ID, arg.Attempt)
 	var i Movement
