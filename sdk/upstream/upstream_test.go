@@ -54,7 +54,7 @@ func TestBaseURL(t *testing.T) {
 }
 
 // ask posts to a server, with a client of its own.
-func ask(t *testing.T, ctx context.Context, url string, most int64) (upstream.Answer, *upstream.Unanswered) {
+func ask(ctx context.Context, t *testing.T, url string, most int64) (upstream.Answer, *upstream.Unanswered) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader("{}"))
 	if err != nil {
@@ -71,7 +71,7 @@ func TestAskTellsWhetherTheRequestLeft(t *testing.T) {
 	}
 	nobody := "http://" + closed.Addr().String()
 	_ = closed.Close()
-	if _, cut := ask(t, t.Context(), nobody, 10); cut == nil || cut.Sent || cut.Blame != sdk.BlameUpstream {
+	if _, cut := ask(t.Context(), t, nobody, 10); cut == nil || cut.Sent || cut.Blame != sdk.BlameUpstream {
 		t.Errorf("nobody there: %+v", cut)
 	}
 	ctx, hangUp := context.WithCancel(t.Context())
@@ -81,15 +81,15 @@ func TestAskTellsWhetherTheRequestLeft(t *testing.T) {
 		<-r.Context().Done()
 	}))
 	t.Cleanup(hung.Close)
-	if _, cut := ask(t, ctx, hung.URL, 10); cut == nil || !cut.Sent || cut.Blame != sdk.BlameNone {
+	if _, cut := ask(ctx, t, hung.URL, 10); cut == nil || !cut.Sent || cut.Blame != sdk.BlameNone {
 		t.Errorf("our side hung up: %+v", cut)
 	}
 	long := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "0123456789") }))
 	t.Cleanup(long.Close)
-	if answer, cut := ask(t, t.Context(), long.URL, 10); cut != nil || string(answer.Body) != "0123456789" {
+	if answer, cut := ask(t.Context(), t, long.URL, 10); cut != nil || string(answer.Body) != "0123456789" {
 		t.Errorf("a whole answer: %+v, %+v", answer, cut)
 	}
-	if answer, cut := ask(t, t.Context(), long.URL, 9); cut == nil || !cut.Sent || answer.Body != nil {
+	if answer, cut := ask(t.Context(), t, long.URL, 9); cut == nil || !cut.Sent || answer.Body != nil {
 		t.Errorf("an answer that is too long: %+v, %+v", answer, cut)
 	}
 }
@@ -130,7 +130,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.RedirectHandler("http://192.0.2.1/elsewhere", http.StatusTemporaryRedirect))
 	t.Cleanup(server.Close)
-	if answer, cut := ask(t, t.Context(), server.URL, 1000); cut != nil || answer.Status != http.StatusTemporaryRedirect {
+	if answer, cut := ask(t.Context(), t, server.URL, 1000); cut != nil || answer.Status != http.StatusTemporaryRedirect {
 		t.Errorf("got %+v, %+v", answer, cut)
 	}
 }
