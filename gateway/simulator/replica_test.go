@@ -416,9 +416,9 @@ func (g *gate) Match(ctx context.Context, now time.Time, s movement.Statement, m
 	})
 }
 
-func (g *gate) CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine) error {
+func (g *gate) CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine, freeAt time.Time) error {
 	_, err := write(ctx, g, fmt.Sprintf("close %d lines of %s", len(done), g.w.books.accounts[account]), func() (nothing, error) {
-		return nothing{}, g.Store.CloseLines(ctx, account, done)
+		return nothing{}, g.Store.CloseLines(ctx, account, done, freeAt)
 	})
 	return err
 }
