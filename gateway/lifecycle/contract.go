@@ -75,9 +75,9 @@ type Store interface {
 	// *movement.NoAmountError where there is no room. Any error means that the
 	// reservation must not be acted upon.
 	Reserve(ctx context.Context, draft movement.Movement) (movement.Movement, bool, error)
-	// Acknowledge records that a merchant is answered pending before the outcome is
-	// known, and returns the movement as it then stands: from then on its reference
-	// is never free again.
+	// Acknowledge records that a merchant reads pending before the outcome is known,
+	// with the creation's answer where that is one (nil for none), and returns the
+	// movement as it then stands: from then on its reference is never free again.
 	Acknowledge(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error)
 	// Apply commits a transition with its history, posting, callback and mail. It is
 	// false, and nothing has changed, when the movement no longer stands where it was

@@ -32,8 +32,8 @@ func (l *Lifecycle) status(ctx context.Context, r Request) (Answer, error) {
 		defer cancel()
 		m = l.refresh(ctx, made, m)
 	}
-	for m.State == movement.Submitting && made.Rules.Promises {
-		// Who reads that it is pending is told its end, too.
+	for m.State == movement.Submitting {
+		// What is shown is a promise: who reads that it is pending is told its end, too.
 		if m, err = l.acknowledge(ctx, made, m); err != nil {
 			return Answer{}, fault.From(err).Unknown().WithReference(m.CallersReference())
 		}
