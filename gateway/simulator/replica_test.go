@@ -349,7 +349,12 @@ func (g *gate) ReleaseAmount(ctx context.Context, m movement.Movement) error {
 }
 
 func (g *gate) Deliver(ctx context.Context, id movement.ID) error {
-	_, err := write(ctx, g, "deliver "+g.w.books.name(id), func() (nothing, error) { return nothing{}, g.Store.Deliver(ctx, id) })
+	_, err := write(ctx, g, "deliver "+g.w.books.name(id), func() (nothing, error) {
+		if _, before := g.w.books.delivered[id]; !before {
+			g.w.books.delivered[id] = g.w.now
+		}
+		return nothing{}, g.Store.Deliver(ctx, id)
+	})
 	return err
 }
 
