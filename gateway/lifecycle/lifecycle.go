@@ -87,9 +87,8 @@ type Request struct {
 	// Left reads what the quotas leave, for an answer that has to tell it of a request
 	// that is not counted; nil where none is.
 	Left func(ctx context.Context) *int64
-	// Reconsider asks the policy again with what a quote has told; nil where it is not
-	// asked.
-	Reconsider func(ctx context.Context, told map[string]any) error
+	// Reconsider asks the policy again with a quote; nil where it is not asked.
+	Reconsider func(ctx context.Context, quote map[string]any) error
 }
 
 // Owner is whose movement the request makes or asks for.
