@@ -54,6 +54,7 @@ var house = map[string]room{
 	"gateway/database/dbtest": {floor: 2, support: true},
 
 	"sdk/sdktest":             {floor: 3, support: true},
+	"sdk/upstream":            {floor: 3},
 	"gateway/queue/queuetest": {floor: 3, support: true},
 	"gateway/cache":           {floor: 3},
 	"gateway/callback":        {floor: 3},

@@ -1,6 +1,9 @@
 package movement
 
 import (
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -25,6 +28,9 @@ const Skew = 2 * time.Minute
 // after it, the payment lies. Where there are two, it is neither. It notes among the
 // candidates which of them the line pays.
 //
+// A line that is for none, but that could be a payment of what a collection asked for,
+// by a payer who was slower than any quarantine, is left to operators.
+//
 // It is false for a line that can't be matched yet: nobody knows whether the payer
 // of its collection could pay at all, or it is late for a collection that is not
 // known to have been unpaid in its life.
@@ -44,7 +50,7 @@ func (r Rules) FindMatch(line StatementLine, candidates []Candidate) (Match, boo
 	case several:
 		return match.listed(line, LineAmbiguous, ReasonAmbiguous, "it may be for two collections"), true
 	case found == nil:
-		return match, true
+		return match.unexplained(line, candidates), true
 	case found.Taken || found.State == Succeeded:
 		return match.listed(line, LineAgain, ReasonPaidAgain, "its collection is paid by another"), true
 	case found.State.Unknown(), line.At.After(found.ExpiresAt) && found.State != Expired:
@@ -58,8 +64,12 @@ func (r Rules) FindMatch(line StatementLine, candidates []Candidate) (Match, boo
 // CandidatesBetween is when collections were made that lines of a span of time may
 // be for.
 func (r Rules) CandidatesBetween(first, last time.Time) (earliest, latest time.Time) {
-	return first.Add(-r.Quarantine - r.Life), last.Add(Skew)
+	return first.Add(-max(r.Quarantine, MeantWithin) - r.Life), last.Add(Skew)
 }
+
+// MeantWithin is how long after its life a payment of a collection's amount may still
+// be meant for it: its payer kept the code. Later ones are nobody's.
+const MeantWithin = 24 * time.Hour
 
 // QuarantineBeyond is how much longer than lines may be late an amount stays its
 // collection's own: more than Skew, and time for an operator to see it.
@@ -86,6 +96,32 @@ func candidateFor(line StatementLine, candidates []Candidate, quarantine time.Du
 		found = c
 	}
 	return found, false
+}
+
+// mostNamed is how many collections the exception of a line names, the newest.
+const mostNamed = 5
+
+// unexplained is the match of a line that is no collection's: an exception that names
+// those that it may be meant for, nothing where there are none.
+func (m Match) unexplained(line StatementLine, candidates []Candidate) Match {
+	var meant []Candidate
+	for _, c := range candidates {
+		if c.Amount == line.Amount && !line.At.Before(c.CreatedAt.Add(-Skew)) && !line.At.After(c.ExpiresAt.Add(MeantWithin)) {
+			meant = append(meant, c)
+		}
+	}
+	if len(meant) == 0 {
+		return m
+	}
+	slices.SortStableFunc(meant, func(a, b Candidate) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	names := make([]string, 0, mostNamed)
+	for _, c := range meant[:min(len(meant), mostNamed)] {
+		names = append(names, c.ID.String()+" ("+string(c.State)+")")
+	}
+	if more := len(meant) - len(names); more > 0 {
+		names = append(names, strconv.Itoa(more)+" more")
+	}
+	return m.listed(line, LineUnmatched, ReasonUnmatched, "it came too late for any collection, and may be meant for "+strings.Join(names, ", "))
 }
 
 // listed is the match of a line that needs a person.

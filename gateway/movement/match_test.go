@@ -2,6 +2,7 @@ package movement_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +51,8 @@ func TestFindMatch(t *testing.T) {
 		"in its life, told late":       {100, min, []movement.Candidate{expired}, movement.LineMatched},
 		"at the end of the quarantine": {100, 30*min + 3*h, []movement.Candidate{expired}, movement.LineMatched},
 		"after it":                     {100, 30*min + 3*h + s, []movement.Candidate{expired}, movement.LineUnmatched},
+		"a day later":                  {100, 30*min + 24*h, []movement.Candidate{expired, succeeded}, movement.LineUnmatched},
+		"more than a day later":        {100, 30*min + 24*h + s, []movement.Candidate{expired}, movement.LineUnmatched},
 		"paid":                         {100, min, []movement.Candidate{succeeded}, movement.LineAgain},
 		"being paid":                   {100, min, []movement.Candidate{taken}, movement.LineAgain},
 		"of two":                       {100, min, []movement.Candidate{pending, expired}, movement.LineAmbiguous},
@@ -65,8 +68,32 @@ func TestFindMatch(t *testing.T) {
 			matched && (got.Movement != among[len(among)-1].ID || !among[len(among)-1].Taken) {
 			t.Errorf("%s: it pays %s", name, got.Movement)
 		}
-		if listed := c.want == movement.LineAmbiguous || c.want == movement.LineAgain; listed != (got.Reason != "") {
+		meant := name == "after it" || name == "a day later"
+		if listed := c.want == movement.LineAmbiguous || c.want == movement.LineAgain || meant; listed != (got.Reason != "") {
 			t.Errorf("%s: an exception for %q", name, got.Reason)
+		}
+	}
+}
+
+// TestALateLineNamesItsCollections says which collections an exception names: the
+// newest of those that a payment may be meant for, and how many more there are.
+func TestALateLineNamesItsCollections(t *testing.T) {
+	t.Parallel()
+	var among []movement.Candidate
+	for i := range 7 {
+		c := open(100, movement.Expired)
+		c.CreatedAt, c.ExpiresAt = c.CreatedAt.Add(time.Duration(i)*time.Hour), c.ExpiresAt.Add(time.Duration(i)*time.Hour)
+		among = append(among, c)
+	}
+	other, next := open(101, movement.Expired), open(100, movement.Pending)
+	next.CreatedAt, next.ExpiresAt = epoch.Add(20*time.Hour), epoch.Add(21*time.Hour)
+	got, _ := movement.Rules{Quarantine: quarantine}.FindMatch(arrived(100, 19*time.Hour), append(slices.Clone(among), other, next))
+	if got.State != movement.LineUnmatched || got.Reason != movement.ReasonUnmatched || !strings.Contains(got.Detail, "2 more: 100 at 2026-") {
+		t.Errorf("%+v", got)
+	}
+	for i, c := range append(among, other, next) {
+		if named := strings.Contains(got.Detail, c.ID.String()); named != (i >= 2 && i < 7) {
+			t.Errorf("collection %d is named: %v, in %q", i, named, got.Detail)
 		}
 	}
 }

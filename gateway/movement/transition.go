@@ -124,6 +124,7 @@ const (
 	ReasonUnreadable    = "unreadable"
 	ReasonStatement     = "statement"
 	ReasonAmbiguous     = "ambiguous"
+	ReasonUnmatched     = "unmatched"
 	ReasonAlone         = "overridden_alone"
 )
 

@@ -82,7 +82,7 @@ func (r *Reconciler) assign(ctx context.Context, a Assignment) (movement.Movemen
 // resolve ends the exceptions of a line that has found its collection. That it can't
 // is logged: they can be resolved by hand.
 func (r *Reconciler) resolve(ctx context.Context, owner movement.Owner, a Assignment) {
-	reasons := []string{movement.ReasonAmbiguous, movement.ReasonPaidAgain}
+	reasons := []string{movement.ReasonAmbiguous, movement.ReasonPaidAgain, movement.ReasonUnmatched}
 	if err := r.lines.ResolveExceptions(ctx, r.Now(), owner, "payment "+a.Payment, reasons, a.Operator, "assigned: "+a.Reason); err != nil {
 		r.Log.WarnContext(ctx, "a payment that was assigned is still an exception", "payment", a.Payment, "error", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,6 +149,30 @@ func TestRowsThatComeDaysLater(t *testing.T) {
 	if p := w.payment("foreign"); p.State != movement.LineUnmatched {
 		t.Errorf("the foreign payment is %s", p.State)
 	}
+}
+
+// TestAPaymentThatComesVeryLate is for nobody by itself: operators are told which sale
+// it may be meant for, and give it to that.
+func TestAPaymentThatComesVeryLate(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	m := w.sold("INV/1", 10_000)
+	w.work("INV/1", time.Hour)
+	w.complete()
+	w.work("INV/1", 30*time.Hour)
+	w.till.write(paid("late", m.Amount, m.ExpiresAt.Add(20*time.Hour)), paid("later", m.Amount, m.ExpiresAt.Add(25*time.Hour)))
+	w.readBooks(0)
+	w.wantTold("wallet2.status_update INV/1 EXPIRED")
+	w.wantListed(movement.ReasonUnmatched)
+	listed, err := w.kept.ExceptionsOf(t.Context(), m.Owner, "payment late")
+	if err != nil || len(listed) != 1 || !strings.Contains(listed[0].Detail, m.ID.String()) {
+		t.Errorf("the exception is %+v, %v", listed, err)
+	}
+	if _, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "late", Movement: m.ID, Operator: "ani", Reason: "the payer showed it"}); err != nil {
+		t.Fatal(err)
+	}
+	w.wantTold("wallet2.paid_late INV/1 EXPIRED", "wallet2.status_update INV/1 EXPIRED")
+	w.wantListed(movement.ReasonPaidLate)
 }
 
 // TestBooksThatAreNobodysAnyMore: of an account that another has taken the place

@@ -23,10 +23,6 @@ var findings = []finding{
 		"A status of a payment or a collection tells PENDING while nobody knows whether it was sent, and NOT_FOUND once it is proven that it was not.",
 	},
 	{
-		5, "late payments of sales are known",
-		"A payment of exactly what an expired sale asked for, later than the quarantine of its amount, pays nothing and is no exception.",
-	},
-	{
 		7, "nothing is bought that its merchant has long given up",
 		"An order whose call never reached the provider is bought hours later, by the first lookup that the provider answers.",
 	},

@@ -35,13 +35,16 @@ func (s *Store) MovementsByOthersID(ctx context.Context, id string, since, befor
 	return movementsFromRows(rows, err)
 }
 
-func movementsFromRows(rows []dbsqlc.Movement, err error) ([]movement.Movement, error) {
+// embedded is a row of any query that reads whole movements.
+type embedded = struct{ Movement dbsqlc.Movement }
+
+func movementsFromRows[R ~embedded](rows []R, err error) ([]movement.Movement, error) {
 	if err != nil {
-		return nil, wrap("find", err)
+		return nil, wrap("movements", err)
 	}
 	movements := make([]movement.Movement, len(rows))
 	for i, row := range rows {
-		if movements[i], err = fromRow(row); err != nil {
+		if movements[i], err = fromRow(embedded(row).Movement); err != nil {
 			return nil, err
 		}
 	}

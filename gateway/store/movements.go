@@ -20,13 +20,13 @@ func (s *Store) MovementByKey(ctx context.Context, key movement.Key) (movement.M
 	row, err := s.queries.MovementByKey(ctx, dbsqlc.MovementByKeyParams{
 		MerchantID: key.Owner.MerchantID, Mode: key.Owner.Mode, Kind: string(key.Kind), Reference: key.Reference,
 	})
-	return one(row, err)
+	return one(row.Movement, err)
 }
 
 // MovementByID reads a movement by its own id, or ErrNotFound.
 func (s *Store) MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error) {
 	row, err := s.queries.MovementByID(ctx, uuid.UUID(id))
-	return one(row, err)
+	return one(row.Movement, err)
 }
 
 func one(row dbsqlc.Movement, err error) (movement.Movement, error) {

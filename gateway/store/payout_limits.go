@@ -96,7 +96,7 @@ func (s *Store) LastEqual(ctx context.Context, owner movement.Owner, kind manife
 	row, err := s.queries.LastEqual(ctx, dbsqlc.LastEqualParams{
 		MerchantID: owner.MerchantID, Mode: owner.Mode, Kind: string(kind), Fingerprint: fingerprint,
 	})
-	return one(row, err)
+	return one(row.Movement, err)
 }
 
 // Deliver notes that the answer to a movement has reached its merchant.

@@ -22,18 +22,7 @@ func (s *Store) Due(ctx context.Context, buckets []int, since, now time.Time, mo
 	rows, err := s.queries.DueMovements(ctx, dbsqlc.DueMovementsParams{
 		Buckets: narrow(buckets), Since: &since, Now: optional(now), Most: int32(most), //nolint:gosec // a page
 	})
-	if err != nil {
-		return nil, fmt.Errorf("store: due: %w", err)
-	}
-	due := make([]movement.Movement, 0, len(rows))
-	for _, row := range rows {
-		m, err := fromRow(row)
-		if err != nil {
-			return nil, err
-		}
-		due = append(due, m)
-	}
-	return due, nil
+	return movementsFromRows(rows, err)
 }
 
 func narrow(buckets []int) []int32 {

@@ -191,7 +191,7 @@ func (s *Store) Acknowledge(ctx context.Context, m movement.Movement, answer jso
 	case errors.Is(err, pgx.ErrNoRows):
 		return s.MovementByID(ctx, m.ID)
 	case err == nil || !ambiguous(err):
-		return one(row, err)
+		return one(row.Movement, err)
 	}
 	now, readErr := readBack(ctx, func(ctx context.Context) (movement.Movement, error) { return s.MovementByID(ctx, m.ID) })
 	if readErr != nil || now.Attempt == m.Attempt && now.State == movement.Submitting {

@@ -15,10 +15,7 @@ import (
 const acknowledgeMovement = `-- name: AcknowledgeMovement :one
 UPDATE movements SET state = 'acknowledged', answer = $1::TEXT
 WHERE id = $2 AND attempt = $3 AND state = 'submitting'
-RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
-    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
-    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
-    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
+RETURNING movements.merchant_id, movements.mode, movements.kind, movements.reference, movements.id, movements.attempt, movements.operation, movements.provider, movements.connection_owner, movements.connection_account, movements.connection_version, movements.state, movements.sequence, movements.amount, movements.fee, movements.cost, movements.charge, movements.usage, movements.request, movements.quote, movements.result, movements.answer, movements.refusal, movements.provider_reference, movements.fact_id, movements.fingerprint, movements.name_match, movements.delivered, movements.callback_url, movements.request_id, movements.policy_version, movements.decision_id, movements.created_at, movements.updated_at, movements.send_by, movements.expires_at, movements.polled_at, movements.misses, movements.due_bucket, movements.due_at, movements.paid_at, movements.paid_late_at, movements.reversed_at
 `
 
 type AcknowledgeMovementParams struct {
@@ -27,55 +24,59 @@ type AcknowledgeMovementParams struct {
 	Attempt int32
 }
 
+type AcknowledgeMovementRow struct {
+	Movement Movement
+}
+
 // Keeps the answer that a merchant is about to read while nobody knows yet whether
 // the provider has the movement.
-func (q *Queries) AcknowledgeMovement(ctx context.Context, arg AcknowledgeMovementParams) (Movement, error) {
+func (q *Queries) AcknowledgeMovement(ctx context.Context, arg AcknowledgeMovementParams) (AcknowledgeMovementRow, error) {
 	row := q.db.QueryRow(ctx, acknowledgeMovement, arg.Answer, arg.ID, arg.Attempt)
-	var i Movement
+	var i AcknowledgeMovementRow
 	err := row.Scan(
-		&i.MerchantID,
-		&i.Mode,
-		&i.Kind,
-		&i.Reference,
-		&i.ID,
-		&i.Attempt,
-		&i.Operation,
-		&i.Provider,
-		&i.ConnectionOwner,
-		&i.ConnectionAccount,
-		&i.ConnectionVersion,
-		&i.State,
-		&i.Sequence,
-		&i.Amount,
-		&i.Fee,
-		&i.Cost,
-		&i.Charge,
-		&i.Usage,
-		&i.Request,
-		&i.Quote,
-		&i.Result,
-		&i.Answer,
-		&i.Refusal,
-		&i.ProviderReference,
-		&i.FactID,
-		&i.Fingerprint,
-		&i.NameMatch,
-		&i.Delivered,
-		&i.CallbackUrl,
-		&i.RequestID,
-		&i.PolicyVersion,
-		&i.DecisionID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.SendBy,
-		&i.ExpiresAt,
-		&i.PolledAt,
-		&i.Misses,
-		&i.DueBucket,
-		&i.DueAt,
-		&i.PaidAt,
-		&i.PaidLateAt,
-		&i.ReversedAt,
+		&i.Movement.MerchantID,
+		&i.Movement.Mode,
+		&i.Movement.Kind,
+		&i.Movement.Reference,
+		&i.Movement.ID,
+		&i.Movement.Attempt,
+		&i.Movement.Operation,
+		&i.Movement.Provider,
+		&i.Movement.ConnectionOwner,
+		&i.Movement.ConnectionAccount,
+		&i.Movement.ConnectionVersion,
+		&i.Movement.State,
+		&i.Movement.Sequence,
+		&i.Movement.Amount,
+		&i.Movement.Fee,
+		&i.Movement.Cost,
+		&i.Movement.Charge,
+		&i.Movement.Usage,
+		&i.Movement.Request,
+		&i.Movement.Quote,
+		&i.Movement.Result,
+		&i.Movement.Answer,
+		&i.Movement.Refusal,
+		&i.Movement.ProviderReference,
+		&i.Movement.FactID,
+		&i.Movement.Fingerprint,
+		&i.Movement.NameMatch,
+		&i.Movement.Delivered,
+		&i.Movement.CallbackUrl,
+		&i.Movement.RequestID,
+		&i.Movement.PolicyVersion,
+		&i.Movement.DecisionID,
+		&i.Movement.CreatedAt,
+		&i.Movement.UpdatedAt,
+		&i.Movement.SendBy,
+		&i.Movement.ExpiresAt,
+		&i.Movement.PolledAt,
+		&i.Movement.Misses,
+		&i.Movement.DueBucket,
+		&i.Movement.DueAt,
+		&i.Movement.PaidAt,
+		&i.Movement.PaidLateAt,
+		&i.Movement.ReversedAt,
 	)
 	return i, err
 }
@@ -123,11 +124,7 @@ func (q *Queries) DeliverMovement(ctx context.Context, id uuid.UUID) error {
 }
 
 const dueMovements = `-- name: DueMovements :many
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
-    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
-    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
-    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
-FROM movements
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM movements AS m
 WHERE due_bucket = ANY($1::INT4[]) AND due_at IS NOT NULL AND due_at >= $2 AND due_at <= $3
 ORDER BY due_at
 LIMIT $4
@@ -140,8 +137,12 @@ type DueMovementsParams struct {
 	Most    int32
 }
 
+type DueMovementsRow struct {
+	Movement Movement
+}
+
 // The lower bound keeps the scan off the tombstones of finished work.
-func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]Movement, error) {
+func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]DueMovementsRow, error) {
 	rows, err := q.db.Query(ctx, dueMovements,
 		arg.Buckets,
 		arg.Since,
@@ -152,53 +153,53 @@ func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]M
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Movement
+	var items []DueMovementsRow
 	for rows.Next() {
-		var i Movement
+		var i DueMovementsRow
 		if err := rows.Scan(
-			&i.MerchantID,
-			&i.Mode,
-			&i.Kind,
-			&i.Reference,
-			&i.ID,
-			&i.Attempt,
-			&i.Operation,
-			&i.Provider,
-			&i.ConnectionOwner,
-			&i.ConnectionAccount,
-			&i.ConnectionVersion,
-			&i.State,
-			&i.Sequence,
-			&i.Amount,
-			&i.Fee,
-			&i.Cost,
-			&i.Charge,
-			&i.Usage,
-			&i.Request,
-			&i.Quote,
-			&i.Result,
-			&i.Answer,
-			&i.Refusal,
-			&i.ProviderReference,
-			&i.FactID,
-			&i.Fingerprint,
-			&i.NameMatch,
-			&i.Delivered,
-			&i.CallbackUrl,
-			&i.RequestID,
-			&i.PolicyVersion,
-			&i.DecisionID,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.SendBy,
-			&i.ExpiresAt,
-			&i.PolledAt,
-			&i.Misses,
-			&i.DueBucket,
-			&i.DueAt,
-			&i.PaidAt,
-			&i.PaidLateAt,
-			&i.ReversedAt,
+			&i.Movement.MerchantID,
+			&i.Movement.Mode,
+			&i.Movement.Kind,
+			&i.Movement.Reference,
+			&i.Movement.ID,
+			&i.Movement.Attempt,
+			&i.Movement.Operation,
+			&i.Movement.Provider,
+			&i.Movement.ConnectionOwner,
+			&i.Movement.ConnectionAccount,
+			&i.Movement.ConnectionVersion,
+			&i.Movement.State,
+			&i.Movement.Sequence,
+			&i.Movement.Amount,
+			&i.Movement.Fee,
+			&i.Movement.Cost,
+			&i.Movement.Charge,
+			&i.Movement.Usage,
+			&i.Movement.Request,
+			&i.Movement.Quote,
+			&i.Movement.Result,
+			&i.Movement.Answer,
+			&i.Movement.Refusal,
+			&i.Movement.ProviderReference,
+			&i.Movement.FactID,
+			&i.Movement.Fingerprint,
+			&i.Movement.NameMatch,
+			&i.Movement.Delivered,
+			&i.Movement.CallbackUrl,
+			&i.Movement.RequestID,
+			&i.Movement.PolicyVersion,
+			&i.Movement.DecisionID,
+			&i.Movement.CreatedAt,
+			&i.Movement.UpdatedAt,
+			&i.Movement.SendBy,
+			&i.Movement.ExpiresAt,
+			&i.Movement.PolledAt,
+			&i.Movement.Misses,
+			&i.Movement.DueBucket,
+			&i.Movement.DueAt,
+			&i.Movement.PaidAt,
+			&i.Movement.PaidLateAt,
+			&i.Movement.ReversedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -211,11 +212,7 @@ func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]M
 }
 
 const lastEqual = `-- name: LastEqual :one
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
-    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
-    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
-    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
-FROM movements
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM movements AS m
 WHERE merchant_id = $1 AND mode = $2 AND kind = $3 AND fingerprint = $4 AND fingerprint <> ''
 ORDER BY reference DESC
 LIMIT 1
@@ -228,60 +225,64 @@ type LastEqualParams struct {
 	Fingerprint string
 }
 
+type LastEqualRow struct {
+	Movement Movement
+}
+
 // The newest of the movements with a fingerprint: their references end in a number
 // of fixed width.
-func (q *Queries) LastEqual(ctx context.Context, arg LastEqualParams) (Movement, error) {
+func (q *Queries) LastEqual(ctx context.Context, arg LastEqualParams) (LastEqualRow, error) {
 	row := q.db.QueryRow(ctx, lastEqual,
 		arg.MerchantID,
 		arg.Mode,
 		arg.Kind,
 		arg.Fingerprint,
 	)
-	var i Movement
+	var i LastEqualRow
 	err := row.Scan(
-		&i.MerchantID,
-		&i.Mode,
-		&i.Kind,
-		&i.Reference,
-		&i.ID,
-		&i.Attempt,
-		&i.Operation,
-		&i.Provider,
-		&i.ConnectionOwner,
-		&i.ConnectionAccount,
-		&i.ConnectionVersion,
-		&i.State,
-		&i.Sequence,
-		&i.Amount,
-		&i.Fee,
-		&i.Cost,
-		&i.Charge,
-		&i.Usage,
-		&i.Request,
-		&i.Quote,
-		&i.Result,
-		&i.Answer,
-		&i.Refusal,
-		&i.ProviderReference,
-		&i.FactID,
-		&i.Fingerprint,
-		&i.NameMatch,
-		&i.Delivered,
-		&i.CallbackUrl,
-		&i.RequestID,
-		&i.PolicyVersion,
-		&i.DecisionID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.SendBy,
-		&i.ExpiresAt,
-		&i.PolledAt,
-		&i.Misses,
-		&i.DueBucket,
-		&i.DueAt,
-		&i.PaidAt,
-		&i.PaidLateAt,
-		&i.ReversedAt,
+		&i.Movement.MerchantID,
+		&i.Movement.Mode,
+		&i.Movement.Kind,
+		&i.Movement.Reference,
+		&i.Movement.ID,
+		&i.Movement.Attempt,
+		&i.Movement.Operation,
+		&i.Movement.Provider,
+		&i.Movement.ConnectionOwner,
+		&i.Movement.ConnectionAccount,
+		&i.Movement.ConnectionVersion,
+		&i.Movement.State,
+		&i.Movement.Sequence,
+		&i.Movement.Amount,
+		&i.Movement.Fee,
+		&i.Movement.Cost,
+		&i.Movement.Charge,
+		&i.Movement.Usage,
+		&i.Movement.Request,
+		&i.Movement.Quote,
+		&i.Movement.Result,
+		&i.Movement.Answer,
+		&i.Movement.Refusal,
+		&i.Movement.ProviderReference,
+		&i.Movement.FactID,
+		&i.Movement.Fingerprint,
+		&i.Movement.NameMatch,
+		&i.Movement.Delivered,
+		&i.Movement.CallbackUrl,
+		&i.Movement.RequestID,
+		&i.Movement.PolicyVersion,
+		&i.Movement.DecisionID,
+		&i.Movement.CreatedAt,
+		&i.Movement.UpdatedAt,
+		&i.Movement.SendBy,
+		&i.Movement.ExpiresAt,
+		&i.Movement.PolledAt,
+		&i.Movement.Misses,
+		&i.Movement.DueBucket,
+		&i.Movement.DueAt,
+		&i.Movement.PaidAt,
+		&i.Movement.PaidLateAt,
+		&i.Movement.ReversedAt,
 	)
 	return i, err
 }
@@ -658,71 +659,67 @@ func (q *Queries) MoveMovement(ctx context.Context, arg MoveMovementParams) (Mov
 }
 
 const movementByID = `-- name: MovementByID :one
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
-    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
-    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
-    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
-FROM movements
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM movements AS m
 WHERE id = $1
 `
 
-func (q *Queries) MovementByID(ctx context.Context, id uuid.UUID) (Movement, error) {
+type MovementByIDRow struct {
+	Movement Movement
+}
+
+func (q *Queries) MovementByID(ctx context.Context, id uuid.UUID) (MovementByIDRow, error) {
 	row := q.db.QueryRow(ctx, movementByID, id)
-	var i Movement
+	var i MovementByIDRow
 	err := row.Scan(
-		&i.MerchantID,
-		&i.Mode,
-		&i.Kind,
-		&i.Reference,
-		&i.ID,
-		&i.Attempt,
-		&i.Operation,
-		&i.Provider,
-		&i.ConnectionOwner,
-		&i.ConnectionAccount,
-		&i.ConnectionVersion,
-		&i.State,
-		&i.Sequence,
-		&i.Amount,
-		&i.Fee,
-		&i.Cost,
-		&i.Charge,
-		&i.Usage,
-		&i.Request,
-		&i.Quote,
-		&i.Result,
-		&i.Answer,
-		&i.Refusal,
-		&i.ProviderReference,
-		&i.FactID,
-		&i.Fingerprint,
-		&i.NameMatch,
-		&i.Delivered,
-		&i.CallbackUrl,
-		&i.RequestID,
-		&i.PolicyVersion,
-		&i.DecisionID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.SendBy,
-		&i.ExpiresAt,
-		&i.PolledAt,
-		&i.Misses,
-		&i.DueBucket,
-		&i.DueAt,
-		&i.PaidAt,
-		&i.PaidLateAt,
-		&i.ReversedAt,
+		&i.Movement.MerchantID,
+		&i.Movement.Mode,
+		&i.Movement.Kind,
+		&i.Movement.Reference,
+		&i.Movement.ID,
+		&i.Movement.Attempt,
+		&i.Movement.Operation,
+		&i.Movement.Provider,
+		&i.Movement.ConnectionOwner,
+		&i.Movement.ConnectionAccount,
+		&i.Movement.ConnectionVersion,
+		&i.Movement.State,
+		&i.Movement.Sequence,
+		&i.Movement.Amount,
+		&i.Movement.Fee,
+		&i.Movement.Cost,
+		&i.Movement.Charge,
+		&i.Movement.Usage,
+		&i.Movement.Request,
+		&i.Movement.Quote,
+		&i.Movement.Result,
+		&i.Movement.Answer,
+		&i.Movement.Refusal,
+		&i.Movement.ProviderReference,
+		&i.Movement.FactID,
+		&i.Movement.Fingerprint,
+		&i.Movement.NameMatch,
+		&i.Movement.Delivered,
+		&i.Movement.CallbackUrl,
+		&i.Movement.RequestID,
+		&i.Movement.PolicyVersion,
+		&i.Movement.DecisionID,
+		&i.Movement.CreatedAt,
+		&i.Movement.UpdatedAt,
+		&i.Movement.SendBy,
+		&i.Movement.ExpiresAt,
+		&i.Movement.PolledAt,
+		&i.Movement.Misses,
+		&i.Movement.DueBucket,
+		&i.Movement.DueAt,
+		&i.Movement.PaidAt,
+		&i.Movement.PaidLateAt,
+		&i.Movement.ReversedAt,
 	)
 	return i, err
 }
 
 const movementByKey = `-- name: MovementByKey :one
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
-    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
-    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
-    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
-FROM movements
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM movements AS m
 WHERE merchant_id = $1 AND mode = $2 AND kind = $3 AND reference = $4
 `
 
@@ -733,68 +730,68 @@ type MovementByKeyParams struct {
 	Reference  string
 }
 
-func (q *Queries) MovementByKey(ctx context.Context, arg MovementByKeyParams) (Movement, error) {
+type MovementByKeyRow struct {
+	Movement Movement
+}
+
+func (q *Queries) MovementByKey(ctx context.Context, arg MovementByKeyParams) (MovementByKeyRow, error) {
 	row := q.db.QueryRow(ctx, movementByKey,
 		arg.MerchantID,
 		arg.Mode,
 		arg.Kind,
 		arg.Reference,
 	)
-	var i Movement
+	var i MovementByKeyRow
 	err := row.Scan(
-		&i.MerchantID,
-		&i.Mode,
-		&i.Kind,
-		&i.Reference,
-		&i.ID,
-		&i.Attempt,
-		&i.Operation,
-		&i.Provider,
-		&i.ConnectionOwner,
-		&i.ConnectionAccount,
-		&i.ConnectionVersion,
-		&i.State,
-		&i.Sequence,
-		&i.Amount,
-		&i.Fee,
-		&i.Cost,
-		&i.Charge,
-		&i.Usage,
-		&i.Request,
-		&i.Quote,
-		&i.Result,
-		&i.Answer,
-		&i.Refusal,
-		&i.ProviderReference,
-		&i.FactID,
-		&i.Fingerprint,
-		&i.NameMatch,
-		&i.Delivered,
-		&i.CallbackUrl,
-		&i.RequestID,
-		&i.PolicyVersion,
-		&i.DecisionID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.SendBy,
-		&i.ExpiresAt,
-		&i.PolledAt,
-		&i.Misses,
-		&i.DueBucket,
-		&i.DueAt,
-		&i.PaidAt,
-		&i.PaidLateAt,
-		&i.ReversedAt,
+		&i.Movement.MerchantID,
+		&i.Movement.Mode,
+		&i.Movement.Kind,
+		&i.Movement.Reference,
+		&i.Movement.ID,
+		&i.Movement.Attempt,
+		&i.Movement.Operation,
+		&i.Movement.Provider,
+		&i.Movement.ConnectionOwner,
+		&i.Movement.ConnectionAccount,
+		&i.Movement.ConnectionVersion,
+		&i.Movement.State,
+		&i.Movement.Sequence,
+		&i.Movement.Amount,
+		&i.Movement.Fee,
+		&i.Movement.Cost,
+		&i.Movement.Charge,
+		&i.Movement.Usage,
+		&i.Movement.Request,
+		&i.Movement.Quote,
+		&i.Movement.Result,
+		&i.Movement.Answer,
+		&i.Movement.Refusal,
+		&i.Movement.ProviderReference,
+		&i.Movement.FactID,
+		&i.Movement.Fingerprint,
+		&i.Movement.NameMatch,
+		&i.Movement.Delivered,
+		&i.Movement.CallbackUrl,
+		&i.Movement.RequestID,
+		&i.Movement.PolicyVersion,
+		&i.Movement.DecisionID,
+		&i.Movement.CreatedAt,
+		&i.Movement.UpdatedAt,
+		&i.Movement.SendBy,
+		&i.Movement.ExpiresAt,
+		&i.Movement.PolledAt,
+		&i.Movement.Misses,
+		&i.Movement.DueBucket,
+		&i.Movement.DueAt,
+		&i.Movement.PaidAt,
+		&i.Movement.PaidLateAt,
+		&i.Movement.ReversedAt,
 	)
 	return i, err
 }
 
 const movementsByOthersID = `-- name: MovementsByOthersID :many
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
-    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
-    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
-    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
-FROM movements
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM movements AS m
 WHERE due_bucket = ANY($1::INT4[]) AND created_at >= $2 AND created_at < $3
     AND (request_id = $4::TEXT OR decision_id = $4::TEXT OR provider_reference = $4::TEXT)
 ORDER BY created_at DESC
@@ -809,7 +806,11 @@ type MovementsByOthersIDParams struct {
 	Most    int32
 }
 
-func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthersIDParams) ([]Movement, error) {
+type MovementsByOthersIDRow struct {
+	Movement Movement
+}
+
+func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthersIDParams) ([]MovementsByOthersIDRow, error) {
 	rows, err := q.db.Query(ctx, movementsByOthersID,
 		arg.Buckets,
 		arg.Since,
@@ -821,53 +822,53 @@ func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthers
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Movement
+	var items []MovementsByOthersIDRow
 	for rows.Next() {
-		var i Movement
+		var i MovementsByOthersIDRow
 		if err := rows.Scan(
-			&i.MerchantID,
-			&i.Mode,
-			&i.Kind,
-			&i.Reference,
-			&i.ID,
-			&i.Attempt,
-			&i.Operation,
-			&i.Provider,
-			&i.ConnectionOwner,
-			&i.ConnectionAccount,
-			&i.ConnectionVersion,
-			&i.State,
-			&i.Sequence,
-			&i.Amount,
-			&i.Fee,
-			&i.Cost,
-			&i.Charge,
-			&i.Usage,
-			&i.Request,
-			&i.Quote,
-			&i.Result,
-			&i.Answer,
-			&i.Refusal,
-			&i.ProviderReference,
-			&i.FactID,
-			&i.Fingerprint,
-			&i.NameMatch,
-			&i.Delivered,
-			&i.CallbackUrl,
-			&i.RequestID,
-			&i.PolicyVersion,
-			&i.DecisionID,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.SendBy,
-			&i.ExpiresAt,
-			&i.PolledAt,
-			&i.Misses,
-			&i.DueBucket,
-			&i.DueAt,
-			&i.PaidAt,
-			&i.PaidLateAt,
-			&i.ReversedAt,
+			&i.Movement.MerchantID,
+			&i.Movement.Mode,
+			&i.Movement.Kind,
+			&i.Movement.Reference,
+			&i.Movement.ID,
+			&i.Movement.Attempt,
+			&i.Movement.Operation,
+			&i.Movement.Provider,
+			&i.Movement.ConnectionOwner,
+			&i.Movement.ConnectionAccount,
+			&i.Movement.ConnectionVersion,
+			&i.Movement.State,
+			&i.Movement.Sequence,
+			&i.Movement.Amount,
+			&i.Movement.Fee,
+			&i.Movement.Cost,
+			&i.Movement.Charge,
+			&i.Movement.Usage,
+			&i.Movement.Request,
+			&i.Movement.Quote,
+			&i.Movement.Result,
+			&i.Movement.Answer,
+			&i.Movement.Refusal,
+			&i.Movement.ProviderReference,
+			&i.Movement.FactID,
+			&i.Movement.Fingerprint,
+			&i.Movement.NameMatch,
+			&i.Movement.Delivered,
+			&i.Movement.CallbackUrl,
+			&i.Movement.RequestID,
+			&i.Movement.PolicyVersion,
+			&i.Movement.DecisionID,
+			&i.Movement.CreatedAt,
+			&i.Movement.UpdatedAt,
+			&i.Movement.SendBy,
+			&i.Movement.ExpiresAt,
+			&i.Movement.PolledAt,
+			&i.Movement.Misses,
+			&i.Movement.DueBucket,
+			&i.Movement.DueAt,
+			&i.Movement.PaidAt,
+			&i.Movement.PaidLateAt,
+			&i.Movement.ReversedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -880,11 +881,7 @@ func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthers
 }
 
 const movementsByReference = `-- name: MovementsByReference :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version,
-    m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint,
-    m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at,
-    m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at
-FROM merchants AS t
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM merchants AS t
 JOIN movements AS m ON m.merchant_id = t.merchant_id
 WHERE m.mode = ANY($1::TEXT[]) AND m.kind = ANY($2::TEXT[]) AND m.reference = $3
 ORDER BY m.created_at DESC
@@ -898,8 +895,12 @@ type MovementsByReferenceParams struct {
 	Most      int32
 }
 
+type MovementsByReferenceRow struct {
+	Movement Movement
+}
+
 // Goes by the key, of each merchant.
-func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByReferenceParams) ([]Movement, error) {
+func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByReferenceParams) ([]MovementsByReferenceRow, error) {
 	rows, err := q.db.Query(ctx, movementsByReference,
 		arg.Modes,
 		arg.Kinds,
@@ -910,53 +911,53 @@ func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByRefer
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Movement
+	var items []MovementsByReferenceRow
 	for rows.Next() {
-		var i Movement
+		var i MovementsByReferenceRow
 		if err := rows.Scan(
-			&i.MerchantID,
-			&i.Mode,
-			&i.Kind,
-			&i.Reference,
-			&i.ID,
-			&i.Attempt,
-			&i.Operation,
-			&i.Provider,
-			&i.ConnectionOwner,
-			&i.ConnectionAccount,
-			&i.ConnectionVersion,
-			&i.State,
-			&i.Sequence,
-			&i.Amount,
-			&i.Fee,
-			&i.Cost,
-			&i.Charge,
-			&i.Usage,
-			&i.Request,
-			&i.Quote,
-			&i.Result,
-			&i.Answer,
-			&i.Refusal,
-			&i.ProviderReference,
-			&i.FactID,
-			&i.Fingerprint,
-			&i.NameMatch,
-			&i.Delivered,
-			&i.CallbackUrl,
-			&i.RequestID,
-			&i.PolicyVersion,
-			&i.DecisionID,
-			&i.CreatedAt,
-			&i.UpdatedAt,
-			&i.SendBy,
-			&i.ExpiresAt,
-			&i.PolledAt,
-			&i.Misses,
-			&i.DueBucket,
-			&i.DueAt,
-			&i.PaidAt,
-			&i.PaidLateAt,
-			&i.ReversedAt,
+			&i.Movement.MerchantID,
+			&i.Movement.Mode,
+			&i.Movement.Kind,
+			&i.Movement.Reference,
+			&i.Movement.ID,
+			&i.Movement.Attempt,
+			&i.Movement.Operation,
+			&i.Movement.Provider,
+			&i.Movement.ConnectionOwner,
+			&i.Movement.ConnectionAccount,
+			&i.Movement.ConnectionVersion,
+			&i.Movement.State,
+			&i.Movement.Sequence,
+			&i.Movement.Amount,
+			&i.Movement.Fee,
+			&i.Movement.Cost,
+			&i.Movement.Charge,
+			&i.Movement.Usage,
+			&i.Movement.Request,
+			&i.Movement.Quote,
+			&i.Movement.Result,
+			&i.Movement.Answer,
+			&i.Movement.Refusal,
+			&i.Movement.ProviderReference,
+			&i.Movement.FactID,
+			&i.Movement.Fingerprint,
+			&i.Movement.NameMatch,
+			&i.Movement.Delivered,
+			&i.Movement.CallbackUrl,
+			&i.Movement.RequestID,
+			&i.Movement.PolicyVersion,
+			&i.Movement.DecisionID,
+			&i.Movement.CreatedAt,
+			&i.Movement.UpdatedAt,
+			&i.Movement.SendBy,
+			&i.Movement.ExpiresAt,
+			&i.Movement.PolledAt,
+			&i.Movement.Misses,
+			&i.Movement.DueBucket,
+			&i.Movement.DueAt,
+			&i.Movement.PaidAt,
+			&i.Movement.PaidLateAt,
+			&i.Movement.ReversedAt,
 		); err != nil {
 			return nil, err
 		}

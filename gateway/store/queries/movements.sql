@@ -310,10 +310,7 @@ SELECT marked.sequence FROM marked;
 -- the provider has the movement.
 UPDATE movements SET state = 'acknowledged', answer = @answer::TEXT
 WHERE id = @id AND attempt = @attempt AND state = 'submitting'
-RETURNING merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
-    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
-    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
-    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at;
+RETURNING sqlc.embed(movements);
 
 -- name: AnswerMovement :execrows
 -- Adds the call's answer to a movement that another fact had moved on before, so
@@ -358,28 +355,16 @@ RETURNING misses;
 UPDATE movements SET delivered = TRUE WHERE id = @id;
 
 -- name: MovementByKey :one
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
-    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
-    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
-    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
-FROM movements
+SELECT sqlc.embed(m) FROM movements AS m
 WHERE merchant_id = @merchant_id AND mode = @mode AND kind = @kind AND reference = @reference;
 
 -- name: MovementByID :one
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
-    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
-    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
-    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
-FROM movements
+SELECT sqlc.embed(m) FROM movements AS m
 WHERE id = @id;
 
 -- name: DueMovements :many
 -- The lower bound keeps the scan off the tombstones of finished work.
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
-    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
-    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
-    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
-FROM movements
+SELECT sqlc.embed(m) FROM movements AS m
 WHERE due_bucket = ANY(@buckets::INT4[]) AND due_at IS NOT NULL AND due_at >= @since AND due_at <= @now
 ORDER BY due_at
 LIMIT @most;
@@ -387,33 +372,21 @@ LIMIT @most;
 -- name: LastEqual :one
 -- The newest of the movements with a fingerprint: their references end in a number
 -- of fixed width.
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
-    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
-    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
-    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
-FROM movements
+SELECT sqlc.embed(m) FROM movements AS m
 WHERE merchant_id = @merchant_id AND mode = @mode AND kind = @kind AND fingerprint = @fingerprint AND fingerprint <> ''
 ORDER BY reference DESC
 LIMIT 1;
 
 -- name: MovementsByReference :many
 -- Goes by the key, of each merchant.
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version,
-    m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint,
-    m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at,
-    m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at
-FROM merchants AS t
+SELECT sqlc.embed(m) FROM merchants AS t
 JOIN movements AS m ON m.merchant_id = t.merchant_id
 WHERE m.mode = ANY(@modes::TEXT[]) AND m.kind = ANY(@kinds::TEXT[]) AND m.reference = @reference
 ORDER BY m.created_at DESC
 LIMIT @most;
 
 -- name: MovementsByOthersID :many
-SELECT merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_owner, connection_account, connection_version,
-    state, sequence, amount, fee, cost, charge, usage, request, quote, result, answer, refusal, provider_reference, fact_id, fingerprint,
-    name_match, delivered, callback_url, request_id, policy_version, decision_id, created_at, updated_at, send_by, expires_at, polled_at,
-    misses, due_bucket, due_at, paid_at, paid_late_at, reversed_at
-FROM movements
+SELECT sqlc.embed(m) FROM movements AS m
 WHERE due_bucket = ANY(@buckets::INT4[]) AND created_at >= @since AND created_at < @before
     AND (request_id = @id::TEXT OR decision_id = @id::TEXT OR provider_reference = @id::TEXT)
 ORDER BY created_at DESC

@@ -3,12 +3,9 @@ package xendit
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
-	"net/netip"
-	"net/url"
-	"strings"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
 const defaultBaseURL = "https://api.xendit.co"
@@ -39,39 +36,13 @@ func openAccount(c sdk.Connection) (*account, error) {
 	if settings.SecretKey == "" || settings.CallbackToken == "" {
 		return nil, errors.New("connection: secret_key and callback_token must be given")
 	}
-	if settings.BaseURL == "" {
-		settings.BaseURL = defaultBaseURL
-	}
-	base, err := checkBaseURL(settings.BaseURL)
+	base, err := upstream.BaseURL(settings.BaseURL, defaultBaseURL)
 	if err != nil {
-		return nil, fmt.Errorf("connection: base_url: %w", err)
+		return nil, err
 	}
 	return &account{
 		client:        newClient(base, settings.SecretKey),
 		callbackToken: settings.CallbackToken,
 		linksAreQR:    settings.Link == "qr",
 	}, nil
-}
-
-// checkBaseURL lets credentials leave the machine only encrypted: http is for
-// a simulator on the loopback interface.
-func checkBaseURL(text string) (string, error) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Host == "":
-		return "", errors.New("not a URL")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "", errors.New("must be scheme, host and path alone")
-	case u.Scheme == "https", u.Scheme == "http" && loopback(u.Hostname()):
-		return strings.TrimRight(text, "/"), nil
-	}
-	return "", errors.New("must be https, or http to a loopback address")
-}
-
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.IsLoopback()
 }

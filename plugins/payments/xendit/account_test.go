@@ -9,35 +9,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-func TestBaseURL(t *testing.T) {
-	t.Parallel()
-	for text, ok := range map[string]bool{
-		"https://api.xendit.co":       true,
-		"https://proxy.example/x/":    true,
-		"http://127.0.0.1:41233":      true,
-		"http://[::1]:41233":          true,
-		"http://localhost:41233":      true,
-		"http://api.xendit.co":        false,
-		"http://127.0.0.1.example":    false,
-		"http://192.168.1.1":          false,
-		"https://user:pw@example.com": false,
-		"https://example.com/?a=b":    false,
-		"https://example.com/#a":      false,
-		"https://":                    false,
-		"ftp://127.0.0.1":             false,
-		"127.0.0.1:80":                false,
-		"":                            false,
-	} {
-		got, err := checkBaseURL(text)
-		if (err == nil) != ok {
-			t.Errorf("%q: %v", text, err)
-		}
-		if ok && strings.HasSuffix(got, "/") {
-			t.Errorf("%q ends with a slash", got)
-		}
-	}
-}
-
 func TestDefaultBaseURL(t *testing.T) {
 	t.Parallel()
 	acc, err := openAccount(sdk.Connection{Credentials: json.RawMessage(`{"secret_key":"k","callback_token":"t"}`)})

@@ -3,7 +3,6 @@ package xendit
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
 const currencyIDR = "IDR"
@@ -23,24 +23,10 @@ type invoice struct {
 	Amount     money.Amount  `json:"amount"`
 	Currency   string        `json:"currency"`
 	URL        string        `json:"invoice_url"`
-	ExpiryDate moment        `json:"expiry_date"`
+	ExpiryDate upstream.Time `json:"expiry_date"`
 	PaidAmount *money.Amount `json:"paid_amount"`
-	PaidAt     moment        `json:"paid_at"`
-	Updated    moment        `json:"updated"`
-}
-
-// moment is a time that may be missing. What can't be read counts as missing,
-// so that a date's format never hides that money came.
-type moment struct{ time.Time }
-
-// UnmarshalJSON reads RFC 3339.
-func (m *moment) UnmarshalJSON(data []byte) error {
-	var t time.Time
-	if json.Unmarshal(data, &t) != nil {
-		t = time.Time{}
-	}
-	m.Time = t
-	return nil
+	PaidAt     upstream.Time `json:"paid_at"`
+	Updated    upstream.Time `json:"updated"`
 }
 
 type invoiceRequest struct {

@@ -4,9 +4,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
-	"unicode"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
 // verdict is what the lack of a usable answer proves.
@@ -154,20 +154,5 @@ func (p *problem) statusUpdate() sdk.StatusUpdate {
 	return sdk.NoStatus(p.blame, p.detail)
 }
 
-const maxText = 300
-
-// clean makes foreign text fit to be shown: short, printable, and without the
-// key, which an upstream might quote.
-func (c *client) clean(text string) string {
-	text = strings.ReplaceAll(text, c.key, "[key]")
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	if runes := []rune(text); len(runes) > maxText {
-		text = string(runes[:maxText]) + "…"
-	}
-	return text
-}
+// clean makes foreign text fit to be shown.
+func (c *client) clean(text string) string { return upstream.Printable(text, c.key) }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
 // maxQRLife is how long the QRIS channel keeps a code open.
@@ -23,14 +24,14 @@ func isQR(id string) bool { return strings.HasPrefix(id, "qr_") }
 // qrCode is a QR code of the upstream, of either generation: the first names
 // our reference external_id, and knows neither currency nor expiry.
 type qrCode struct {
-	ID          string       `json:"id"`
-	ReferenceID string       `json:"reference_id"`
-	ExternalID  string       `json:"external_id"`
-	Status      string       `json:"status"`
-	Amount      money.Amount `json:"amount"`
-	Currency    string       `json:"currency"`
-	QRString    string       `json:"qr_string"`
-	ExpiresAt   moment       `json:"expires_at"`
+	ID          string        `json:"id"`
+	ReferenceID string        `json:"reference_id"`
+	ExternalID  string        `json:"external_id"`
+	Status      string        `json:"status"`
+	Amount      money.Amount  `json:"amount"`
+	Currency    string        `json:"currency"`
+	QRString    string        `json:"qr_string"`
+	ExpiresAt   upstream.Time `json:"expires_at"`
 }
 
 type qrRequest struct {
@@ -174,13 +175,13 @@ func (acc *account) judgeQR(ctx context.Context, code qrCode, expires, now time.
 
 // qrPayment is a payment of a QR code, in a list or in a webhook.
 type qrPayment struct {
-	ID          string       `json:"id"`
-	QRID        string       `json:"qr_id"`
-	ReferenceID string       `json:"reference_id"`
-	Status      string       `json:"status"`
-	Amount      money.Amount `json:"amount"`
-	Currency    string       `json:"currency"`
-	Created     moment       `json:"created"`
+	ID          string        `json:"id"`
+	QRID        string        `json:"qr_id"`
+	ReferenceID string        `json:"reference_id"`
+	Status      string        `json:"status"`
+	Amount      money.Amount  `json:"amount"`
+	Currency    string        `json:"currency"`
+	Created     upstream.Time `json:"created"`
 }
 
 func (q qrPayment) succeeded() bool { return q.Status == "SUCCEEDED" || q.Status == "COMPLETED" }

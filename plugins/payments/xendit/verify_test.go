@@ -21,7 +21,7 @@ func TestAKeyIsVerified(t *testing.T) {
 		"an invoice":     {answer: reply{200, `[` + anInvoice("PAID", "") + `]`}, outcome: sdk.Done, says: "Toko Contoh"},
 		"wrong key": {
 			answer:  reply{401, `{"error_code":"INVALID_API_KEY","message":"API key ` + testKey + ` is not valid"}`},
-			outcome: sdk.NotSent, blame: sdk.BlameAccount, says: "API key [key] is not valid",
+			outcome: sdk.NotSent, blame: sdk.BlameAccount, says: "API key [secret] is not valid",
 		},
 		"may not read": {
 			answer:  reply{403, `{"error_code":"REQUEST_FORBIDDEN_ERROR","message":"no permission"}`},

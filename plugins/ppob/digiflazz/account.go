@@ -6,12 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
 	"strings"
 	"sync"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
 const defaultBaseURL = "https://api.digiflazz.com/v1"
@@ -48,12 +47,9 @@ func openAccount(c sdk.Connection) (*account, error) {
 	if settings.Username == "" || settings.APIKey == "" || settings.WebhookSecret == "" {
 		return nil, errors.New("connection: username, api_key and webhook_secret must be given")
 	}
-	if settings.BaseURL == "" {
-		settings.BaseURL = defaultBaseURL
-	}
-	base, err := checkBaseURL(settings.BaseURL)
+	base, err := upstream.BaseURL(settings.BaseURL, defaultBaseURL)
 	if err != nil {
-		return nil, fmt.Errorf("connection: base_url: %w", err)
+		return nil, err
 	}
 	return &account{
 		place:   placeOf(base, settings.APIKey),
@@ -62,25 +58,6 @@ func openAccount(c sdk.Connection) (*account, error) {
 		lists:   map[productType]keptList{},
 	}, nil
 }
-
-// checkBaseURL lets credentials leave the machine only encrypted: http is for
-// a simulator on the loopback interface.
-func checkBaseURL(text string) (string, error) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Host == "":
-		return "", errors.New("not a URL")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "", errors.New("must be scheme, host and path alone")
-	case u.Scheme == "https", u.Scheme == "http" && loopback(u.Hostname()):
-		// In one form however it is written, because it tells places apart.
-		u.Host = strings.TrimSuffix(strings.ToLower(u.Host), ":"+defaultPorts[u.Scheme])
-		return strings.TrimRight(u.String(), "/"), nil
-	}
-	return "", errors.New("must be https, or http to a loopback address")
-}
-
-var defaultPorts = map[string]string{"https": "443", "http": "80"}
 
 // place tells apart what knows nothing of each other's orders although the
 // username is the same: the API at each address, and there the development
@@ -105,12 +82,4 @@ func (acc *account) elsewhere(p purchase) string {
 	}
 	return "the order was made at another base_url, or with a key of the other kind (development or production), than the connection has now: " +
 		"give the connection back what it had until the orders that were made with it have ended"
-}
-
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.IsLoopback()
 }

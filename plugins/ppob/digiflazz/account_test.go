@@ -9,51 +9,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-func TestBaseURL(t *testing.T) {
-	t.Parallel()
-	for text, ok := range map[string]bool{
-		"https://api.digiflazz.com/v1": true,
-		"https://proxy.example/x/":     true,
-		"http://127.0.0.1:41233/v1":    true,
-		"http://[::1]:41233":           true,
-		"http://localhost:41233":       true,
-		"http://api.digiflazz.com":     false,
-		"http://127.0.0.1.example":     false,
-		"https://user:pw@example.com":  false,
-		"https://example.com/?a=b":     false,
-		"https://example.com/#a":       false,
-		"https://":                     false,
-		"ftp://127.0.0.1":              false,
-		"127.0.0.1:80":                 false,
-		"":                             false,
-	} {
-		got, err := checkBaseURL(text)
-		if (err == nil) != ok {
-			t.Errorf("%q: %v", text, err)
-		}
-		if ok && strings.HasSuffix(got, "/") {
-			t.Errorf("%q ends with a slash", got)
-		}
-	}
-}
-
-func TestBaseURLInOneForm(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"https://api.digiflazz.com/v1":      defaultBaseURL,
-		"HTTPS://API.Digiflazz.com:443/v1/": defaultBaseURL,
-		"https://api.digiflazz.com:444/v1":  "https://api.digiflazz.com:444/v1",
-		"https://api.digiflazz.com:80/v1":   "https://api.digiflazz.com:80/v1",
-		"https://api.digiflazz.com/V1":      "https://api.digiflazz.com/V1",
-		"http://[::1]:80":                   "http://[::1]",
-		"http://127.0.0.1:443/":             "http://127.0.0.1:443",
-	} {
-		if got, err := checkBaseURL(text); got != want || err != nil {
-			t.Errorf("%q became %q, %v; want %q", text, got, err, want)
-		}
-	}
-}
-
 func TestDefaultBaseURL(t *testing.T) {
 	t.Parallel()
 	acc, err := openAccount(sdk.Connection{Credentials: json.RawMessage(`{"username":"u","api_key":"k","webhook_secret":"s"}`)})

@@ -6,20 +6,21 @@ import (
 	"strings"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
 // answer is the data of /transaction and of a webhook.
 type answer struct {
-	RefID        text            `json:"ref_id"`
-	Status       text            `json:"status"`
-	RC           text            `json:"rc"`
-	Message      text            `json:"message"`
-	SN           text            `json:"sn"`
+	RefID        upstream.Text   `json:"ref_id"`
+	Status       upstream.Text   `json:"status"`
+	RC           upstream.Text   `json:"rc"`
+	Message      upstream.Text   `json:"message"`
+	SN           upstream.Text   `json:"sn"`
 	Price        figure          `json:"price"` // what leaves the deposit
-	CustomerName text            `json:"customer_name"`
+	CustomerName upstream.Text   `json:"customer_name"`
 	SellingPrice figure          `json:"selling_price"` // of a bill: what its buyer pays, the fee in it
 	Admin        figure          `json:"admin"`
-	Period       text            `json:"periode"`
+	Period       upstream.Text   `json:"periode"`
 	Desc         json.RawMessage `json:"desc"`
 }
 
@@ -42,7 +43,7 @@ func (a answer) period() string {
 	}
 	var desc struct {
 		Detail []struct {
-			Period text `json:"periode"`
+			Period upstream.Text `json:"periode"`
 		} `json:"detail"`
 	}
 	if json.Unmarshal(a.Desc, &desc) != nil {
@@ -55,21 +56,6 @@ func (a answer) period() string {
 		}
 	}
 	return strings.Join(periods, ",")
-}
-
-// text is a string that the upstream may also write as a number, or not at all.
-type text string
-
-// UnmarshalJSON takes whatever is there; what is no text is none.
-func (t *text) UnmarshalJSON(data []byte) error {
-	*t = ""
-	switch {
-	case bytes.HasPrefix(data, []byte(`"`)):
-		return json.Unmarshal(data, (*string)(t))
-	case data[0] == '-' || data[0] >= '0' && data[0] <= '9':
-		*t = text(data)
-	}
-	return nil
 }
 
 // figure is a sum that the upstream writes as a number or as a string, or does

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
 // item is a product as the gateway gets it. Its price is what the seller
@@ -28,17 +29,17 @@ type item struct {
 
 // listed is an item of either price list. A bill has neither price nor stock.
 type listed struct {
-	SKU       text   `json:"buyer_sku_code"`
-	Name      text   `json:"product_name"`
-	Category  text   `json:"category"`
-	Brand     text   `json:"brand"`
-	Desc      text   `json:"desc"`
-	Price     figure `json:"price"`
-	Admin     figure `json:"admin"`
-	Buyer     bool   `json:"buyer_product_status"`
-	Seller    bool   `json:"seller_product_status"`
-	Unlimited *bool  `json:"unlimited_stock"`
-	Stock     text   `json:"stock"`
+	SKU       upstream.Text `json:"buyer_sku_code"`
+	Name      upstream.Text `json:"product_name"`
+	Category  upstream.Text `json:"category"`
+	Brand     upstream.Text `json:"brand"`
+	Desc      upstream.Text `json:"desc"`
+	Price     figure        `json:"price"`
+	Admin     figure        `json:"admin"`
+	Buyer     bool          `json:"buyer_product_status"`
+	Seller    bool          `json:"seller_product_status"`
+	Unlimited *bool         `json:"unlimited_stock"`
+	Stock     upstream.Text `json:"stock"`
 }
 
 // inStock reports whether something is left, where the upstream counts it.

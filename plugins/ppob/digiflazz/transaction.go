@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
 // The commands of a bill. A prepaid transaction has none.
@@ -89,7 +90,7 @@ func (acc *account) transact(ctx context.Context, r transactionRequest, referenc
 // reference is for answers to which any may belong.
 func (c *client) judge(m message, a answer, reference string) reply {
 	why := reasons[string(a.RC)]
-	a.SN = text(c.hide(m, string(a.SN)))
+	a.SN = upstream.Text(upstream.Hide(string(a.SN), c.secrets(m)...))
 	r := reply{class: why.class, answer: a, text: why.text}
 	r.detail = c.clean(m, strings.TrimSpace(
 		"rc "+string(a.RC)+", status "+string(a.Status)+", "+why.text+" ("+string(a.Message)+")"))

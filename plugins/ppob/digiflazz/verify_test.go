@@ -23,7 +23,7 @@ func TestAnAccountIsVerified(t *testing.T) {
 		"wrong address": {answer: canned{400, `{"data":{"rc":"45","message":"IP Anda tidak kami kenali"}}`}, outcome: sdk.NotSent, blame: sdk.BlameAccount, says: "IP address"},
 		"quoted": {
 			answer: canned{400, `{"data":{"rc":"41","message":"` + testKey + ` ` + testSecret + `"}}`}, outcome: sdk.NotSent,
-			blame: sdk.BlameAccount, says: "[key] [secret]",
+			blame: sdk.BlameAccount, says: "[secret] [secret]",
 		},
 		"too often": {answer: canned{400, `{"data":{"rc":"85","message":"x","status":"Gagal"}}`}, outcome: sdk.Unknown},
 		"nothing":   {answer: canned{200, `{"data":{}}`}, outcome: sdk.Unknown, blame: sdk.BlameUpstream},

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
 // account is one merchant's wallet at the upstream in one mode.
@@ -76,9 +74,9 @@ func openAccount(c sdk.Connection, now func() time.Time) (*account, error) {
 	if s.ClientID == "" || s.ChannelID == "" || s.CustomerNumber == "" {
 		return nil, errors.New("connection: client_id, channel_id and customer_number must be given")
 	}
-	base, err := checkBaseURL(s.BaseURL)
+	base, err := upstream.BaseURL(s.BaseURL, "")
 	if err != nil {
-		return nil, fmt.Errorf("connection: base_url: %w", err)
+		return nil, err
 	}
 	signer, err := s.signer()
 	if err != nil {
@@ -112,27 +110,4 @@ func openAccount(c sdk.Connection, now func() time.Time) (*account, error) {
 
 func (s settings) headers() headers {
 	return headers{partner: cmp.Or(s.PartnerID, s.ClientID), channel: s.ChannelID, origin: s.Origin}
-}
-
-// checkBaseURL lets credentials leave the machine only encrypted: http is for
-// a simulator on the loopback interface.
-func checkBaseURL(text string) (string, error) {
-	u, err := url.Parse(text)
-	switch {
-	case err != nil || u.Host == "":
-		return "", errors.New("not a URL")
-	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return "", errors.New("must be scheme, host and path alone")
-	case u.Scheme == "https", u.Scheme == "http" && loopback(u.Hostname()):
-		return strings.TrimRight(text, "/"), nil
-	}
-	return "", errors.New("must be https, or http to a loopback address")
-}
-
-func loopback(host string) bool {
-	if host == "localhost" {
-		return true
-	}
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.IsLoopback()
 }

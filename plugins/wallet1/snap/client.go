@@ -4,27 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"io"
-	"net"
 	"net/http"
-	"net/http/httptrace"
 	"strings"
-	"sync/atomic"
 	"time"
-	"unicode"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
-const (
-	maxAnswer      = 1 << 20
-	connectTimeout = 5 * time.Second
-	// callTimeout backs up the caller's deadline. It stays under settles_within
-	// of the manifest: nothing may reach the upstream later than that.
-	callTimeout = 20 * time.Second
-)
+const maxAnswer = 1 << 20
 
 // client speaks to the API as one account.
 type client struct {
@@ -40,31 +28,8 @@ type client struct {
 // headers are what every request of an account has in common.
 type headers struct{ partner, channel, origin string }
 
-// newClient makes a client with a transport of its own, so that no connection
-// is shared between accounts. It takes no proxy from the environment, follows
-// no redirect, and speaks HTTP/1.1 alone, where it is certain that the
-// transport replays no POST (see post).
 func newClient(base string, s signer, now func() time.Time) *client {
-	dialer := &net.Dialer{Timeout: connectTimeout}
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	return &client{
-		signer: s,
-		base:   base,
-		now:    now,
-		http: &http.Client{
-			Timeout:       callTimeout,
-			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-			Transport: &http.Transport{
-				DialContext:         dialer.DialContext,
-				TLSHandshakeTimeout: connectTimeout,
-				IdleConnTimeout:     30 * time.Second,
-				MaxIdleConnsPerHost: 64,
-				DisableCompression:  true,
-				Protocols:           protocols,
-			},
-		},
-	}
+	return &client{signer: s, base: base, now: now, http: upstream.NewClient()}
 }
 
 // question is one use of a service.
@@ -159,49 +124,25 @@ type message struct {
 
 // post sends one request and gives the status and body of its answer.
 func (c *client) post(ctx context.Context, m message) (status int, answer []byte, p *problem) {
-	var connected atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
-	})
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, m.path, bytes.NewReader(m.body))
 	if err != nil {
 		return 0, nil, &problem{class: unsent, blame: sdk.BlameAccount, detail: "POST: the URL can't be used"}
 	}
-	// Without it, and without an Idempotency-Key, net/http never sends a request
-	// with a body again.
-	request.GetBody = nil
 	request.Header = m.header
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "gerbang-wallet1")
 	if !m.sendBy.IsZero() && c.now().After(m.sendBy) {
 		return 0, nil, &problem{class: unsent, detail: "send_by had passed before the request was sent"}
 	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return 0, nil, m.cut(ctx, err, connected.Load())
+	got, cut := upstream.Ask(c.http, request, maxAnswer)
+	if cut != nil {
+		p := &problem{class: unsent, blame: cut.Blame, detail: m.describe(cut.Err.Error())}
+		if cut.Sent {
+			p.class = unlisted
+		}
+		return 0, nil, p
 	}
-	defer response.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
-	if err != nil {
-		return 0, nil, m.cut(ctx, err, true)
-	}
-	if len(answer) > maxAnswer {
-		return 0, nil, m.garbled(fmt.Sprintf("%d: the answer is too long", response.StatusCode))
-	}
-	return response.StatusCode, answer, nil
-}
-
-// cut judges a request that got no answer. One that was never given a
-// connection (no name, nobody there, no handshake, no time) did not go out.
-func (m message) cut(ctx context.Context, err error, connected bool) *problem {
-	p := &problem{class: unsent, blame: sdk.BlameUpstream, detail: m.describe(err.Error())}
-	if connected {
-		p.class = unlisted
-	}
-	if errors.Is(ctx.Err(), context.Canceled) {
-		p.blame = sdk.BlameNone // our side hung up
-	}
-	return p
+	return got.Status, got.Body, nil
 }
 
 // garbled is an answer that can't be believed.
@@ -215,7 +156,7 @@ func (m message) describe(what string) string {
 	if m.externalID != "" {
 		text += " (X-EXTERNAL-ID " + m.externalID + ")"
 	}
-	return clean(text, m.secrets)
+	return upstream.Printable(text, m.secrets...)
 }
 
 // pathOf is what of a URL is signed: its path with its query.
@@ -225,26 +166,4 @@ func pathOf(url string) string {
 		return rest[i:]
 	}
 	return "/"
-}
-
-const maxText = 400
-
-// clean makes foreign text fit to be shown: short, printable, and without what
-// is secret, which an upstream might quote.
-func clean(text string, secrets []string) string {
-	for _, secret := range secrets {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "[secret]")
-		}
-	}
-	text = strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return ' '
-		}
-		return r
-	}, text)
-	if runes := []rune(text); len(runes) > maxText {
-		text = string(runes[:maxText]) + "…"
-	}
-	return text
 }

@@ -335,13 +335,3 @@ func TestSecretsAreInNoText(t *testing.T) {
 		}
 	}
 }
-
-func TestForeignTextIsShortAndPrintable(t *testing.T) {
-	t.Parallel()
-	if got := clean("a\nb\x1b[31mc\u202ed", []string{""}); got != "a b [31mc d" {
-		t.Errorf("got %q", got)
-	}
-	if got := len([]rune(clean(strings.Repeat("é", 2*maxText), nil))); got != maxText+1 {
-		t.Errorf("got %d characters", got)
-	}
-}

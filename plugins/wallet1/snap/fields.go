@@ -1,12 +1,11 @@
 package snap
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
-	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
 const rupiah = "IDR"
@@ -60,36 +59,10 @@ func (t optionalAmount) isNot(a money.Amount) bool {
 }
 
 // text is a string that the upstream may also write as a number, or not at all.
-type text string
+type text = upstream.Text
 
-// UnmarshalJSON takes whatever is there; what is no text is none.
-func (t *text) UnmarshalJSON(data []byte) error {
-	*t = ""
-	switch {
-	case bytes.HasPrefix(data, []byte(`"`)):
-		return json.Unmarshal(data, (*string)(t))
-	case data[0] == '-' || data[0] >= '0' && data[0] <= '9':
-		*t = text(data)
-	}
-	return nil
-}
-
-// isNot reports whether a number is given and differs from this one. Providers mask
-// numbers; what is not digits alone is not compared.
-func (t text) isNot(number string) bool {
-	return t != "" && strings.Trim(string(t), "0123456789") == "" && string(t) != number
-}
-
-// moment is a time that may be missing. What can't be read counts as missing,
-// so that a date's format never hides that money moved.
-type moment struct{ time.Time }
-
-// UnmarshalJSON reads RFC 3339.
-func (m *moment) UnmarshalJSON(data []byte) error {
-	var t time.Time
-	if json.Unmarshal(data, &t) != nil {
-		t = time.Time{}
-	}
-	m.Time = t
-	return nil
+// isAnother reports whether a number is given and differs from this one. Providers
+// mask numbers; what is not digits alone is not compared.
+func isAnother(given text, number string) bool {
+	return given != "" && strings.Trim(string(given), "0123456789") == "" && string(given) != number
 }

@@ -93,7 +93,7 @@ func (acc *account) askWallet(ctx context.Context, reference, number string, a m
 	switch {
 	case answer.CustomerName == "":
 		return holder{}, unclear("the inquiry tells no customerName")
-	case answer.CustomerNumber.isNot(number), answer.Amount.isNot(a):
+	case isAnother(answer.CustomerNumber, number), answer.Amount.isNot(a):
 		return holder{}, unclear("the inquiry tells another customerNumber or amount than was asked for")
 	}
 	return holder{string(answer.CustomerName), string(answer.SessionID), answer.FeeAmount}, answer.refuse(a)
@@ -133,7 +133,7 @@ func (acc *account) askBank(ctx context.Context, reference string, to beneficiar
 	switch {
 	case answer.Name == "":
 		return holder{}, unclear("the inquiry tells no beneficiaryAccountName")
-	case answer.Account.isNot(to.account), answer.Amount.isNot(a):
+	case isAnother(answer.Account, to.account), answer.Amount.isNot(a):
 		return holder{}, unclear("the inquiry tells another account or amount than was asked for")
 	case err != nil:
 		return holder{}, unclear("the inquiry's feeAmount can't be read: " + err.Error())

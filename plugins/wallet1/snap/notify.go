@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
 // notify reads the notification of a bank transfer's end. Its age is not
@@ -21,7 +22,7 @@ func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledg
 	}
 	var f fact
 	if err := json.Unmarshal(n.Body, &f); err != nil {
-		return answered(http.StatusBadRequest, clean("notification: "+err.Error(), []string{acc.client.secret}))
+		return answered(http.StatusBadRequest, upstream.Printable("notification: "+err.Error(), acc.client.secret))
 	}
 	found := f.statusUpdate()
 	switch {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
 // The upstream's words for how a transaction stands.
@@ -41,8 +42,8 @@ type fact struct {
 	ReferenceNo        text           `json:"originalReferenceNo"`
 	Status             text           `json:"latestTransactionStatus"`
 	Amount             optionalAmount `json:"amount"`
-	FinishedTime       moment         `json:"finishedTime"`
-	TransactionDate    moment         `json:"transactionDate"`
+	FinishedTime       upstream.Time  `json:"finishedTime"`
+	TransactionDate    upstream.Time  `json:"transactionDate"`
 }
 
 // statusUpdate is what a fact says of the movement. Its event id is made of

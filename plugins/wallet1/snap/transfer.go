@@ -219,7 +219,7 @@ func (acc *account) transfer(ctx context.Context, call sdk.Call, receiver string
 	switch {
 	case answer.PartnerReferenceNo != "" && string(answer.PartnerReferenceNo) != call.Reference:
 		return sdk.DontKnow(sdk.BlameUpstream, "the answer is about another partnerReferenceNo")
-	case answer.Amount.isNot(call.Amount), about.isNot(receiver):
+	case answer.Amount.isNot(call.Amount), isAnother(about, receiver):
 		return sdk.DontKnow(sdk.BlameUpstream, "the answer is about another amount or receiver")
 	case p != nil:
 		return sdk.Accepted(string(answer.ReferenceNo), time.Time{}, sent{string(answer.ReferenceNo)})

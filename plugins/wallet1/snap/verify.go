@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
 // verify asks for the balance, whatever it is: that takes a token, a signature
@@ -31,7 +32,7 @@ func verify(ctx context.Context, c sdk.Connection) sdk.Result {
 	})
 	switch {
 	case p == nil:
-		return sdk.Usable(clean(string(answer.Name), []string{acc.client.secret}))
+		return sdk.Usable(upstream.Printable(string(answer.Name), acc.client.secret))
 	case p.class == forbidden:
 		return sdk.Usable("") // who we are was taken; an account need not see its balance
 	case p.class == destination:
