@@ -134,6 +134,9 @@ func Message(rules movement.Rules, m movement.Movement) string {
 	if said := Reports(m)["message"]; said != "" && m.State.Final() {
 		return said
 	}
+	if m.Refusal != nil && m.Refusal.Unsent {
+		return m.Refusal.Message
+	}
 	switch m.State {
 	case movement.Succeeded:
 		return "The " + string(rules.Kind) + " has succeeded."

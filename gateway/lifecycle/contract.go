@@ -48,10 +48,10 @@ type Canceller interface {
 }
 
 // StatementFed is a kind whose movements are ended by statements. Refresh reads what
-// is new in the statement of a movement's account and returns the movement as it
-// stands then.
+// is new in the statement of a movement's account, where that is still connected, and
+// returns the movement as it stands then.
 type StatementFed interface {
-	Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (movement.Movement, error)
+	Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error)
 }
 
 // Finder is a kind whose movements a status may name otherwise than by reference.
@@ -75,9 +75,9 @@ type Store interface {
 	// *movement.NoAmountError where there is no room. Any error means that the
 	// reservation must not be acted upon.
 	Reserve(ctx context.Context, draft movement.Movement) (movement.Movement, bool, error)
-	// Acknowledge records that a merchant is answered pending before the outcome is
-	// known, and returns the movement as it then stands: from then on its reference
-	// is never free again.
+	// Acknowledge records that a merchant reads pending before the outcome is known,
+	// with the creation's answer where that is one (nil for none), and returns the
+	// movement as it then stands: from then on its reference is never free again.
 	Acknowledge(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error)
 	// Apply commits a transition with its history, posting, callback and mail. It is
 	// false, and nothing has changed, when the movement no longer stands where it was

@@ -218,18 +218,19 @@ func (l *Lifecycle) submit(ctx context.Context, op *catalog.Operation, m movemen
 
 // answerCall applies the word of a call and answers the creation by the rules.
 func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, f movement.Fact) (Answer, error) {
-	if f.Says == movement.SaysNothing {
-		if op.Rules.Promises {
-			return l.promise(ctx, op, m)
-		}
+	offers := op.Rules.Answers == movement.AnswerOffer
+	switch {
+	case f.Says == movement.SaysNothing && offers:
 		return l.lookOnce(ctx, op, m, c)
+	case f.Says == movement.SaysNothing:
+		return l.promise(ctx, op, m)
 	}
 	now, led, err := l.apply(ctx, op, m, f)
 	made := f.Says != movement.SaysRefused && f.Says != movement.SaysNotSent
 	switch {
-	case err != nil && led == ledToException && !op.Rules.Promises:
+	case err != nil && led == ledToException && offers:
 		return Answer{}, timedOut(m, l.Now()).Because(err)
-	case err != nil && op.Rules.Promises: // the poller finds out
+	case err != nil && !offers: // the poller finds out
 		l.Log.ErrorContext(ctx, "apply the provider's answer", "movement", m.ID.String(), "error", err)
 		return l.promise(ctx, op, m)
 	case err != nil && f.Says == movement.SaysNotSent:
@@ -240,7 +241,7 @@ func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m mov
 		return l.contradicted(ctx, op, m, "the provider has "+m.UpstreamReference()+" after it had been proven never sent")
 	case now.Attempt != m.Attempt, now.State == movement.NotSubmitted:
 		return Answer{}, nothingSent(m) // also where a lookup has proven the same
-	case op.Rules.Promises:
+	case !offers:
 		return l.promise(ctx, op, now)
 	case led == ledToException: // the call made nothing, and the provider has it
 		return Answer{}, timedOut(m, l.Now())
@@ -252,7 +253,7 @@ func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m mov
 // other: an operator has to see to it.
 func (l *Lifecycle) contradicted(ctx context.Context, op *catalog.Operation, m movement.Movement, text string) (Answer, error) {
 	answer := timedOut(m, l.Now())
-	if op.Rules.Promises { // which must not be told to ask again: it may be made a second time
+	if op.Rules.Flow == movement.MoneyOut { // which must not be told to ask again: it may be made a second time
 		answer = fault.New(fault.Internal, "The provider contradicts itself. An operator will see to it; ask before you send it again.").WithReference(m.CallersReference())
 		answer.Sent, answer.Retry = fault.SentUnknown, fault.RetryNever
 	}

@@ -96,7 +96,7 @@ func (l *Lifecycle) addData(op *catalog.Operation, m movement.Movement, f *movem
 	}
 	var err error
 	switch {
-	case op.Rules.Promises:
+	case op.Rules.Flow == movement.MoneyOut:
 		f.Raw = Printable(string(data))
 		if err = checkData(op, data); err == nil {
 			f.Data = data
@@ -118,7 +118,7 @@ func (l *Lifecycle) addData(op *catalog.Operation, m movement.Movement, f *movem
 
 // addReports adds what a success tells beyond the result that its movement has.
 func (l *Lifecycle) addReports(op *catalog.Operation, m movement.Movement, f *movement.Fact) {
-	if !op.Rules.Promises || f.Says != movement.SaysSucceeded || m.State != movement.Succeeded || len(f.Data) == 0 {
+	if f.Says != movement.SaysSucceeded || m.State != movement.Succeeded || len(f.Data) == 0 {
 		return
 	}
 	result, given := FieldsOf(m.Result), FieldsOf(f.Data)
@@ -195,7 +195,7 @@ func Plausible(at, now time.Time) time.Time {
 // note keeps for operators what a provider said of money that goes out, where it may
 // change no state.
 func (l *Lifecycle) note(ctx context.Context, op *catalog.Operation, m movement.Movement, event, word, text string) {
-	if !op.Rules.Promises {
+	if op.Rules.Flow == movement.MoneyIn {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)

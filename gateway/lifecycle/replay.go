@@ -113,9 +113,13 @@ func (l *Lifecycle) promise(ctx context.Context, op *catalog.Operation, m moveme
 	return l.kinds[op.Kind].Answer(op, m)
 }
 
-// acknowledge records the first answer of a movement that has none.
+// acknowledge records that a merchant reads that a movement is pending, and with it
+// the first answer of one that has none, but where that is an offer: nobody has it yet.
 func (l *Lifecycle) acknowledge(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
-	answer := firstAnswer(l.kinds[op.Kind], op, m)
+	var answer json.RawMessage
+	if op.Rules.Answers != movement.AnswerOffer {
+		answer = firstAnswer(l.kinds[op.Kind], op, m)
+	}
 	if !m.State.Unknown() {
 		return l.keepAnswer(ctx, m, answer)
 	}
@@ -153,7 +157,7 @@ func (l *Lifecycle) goOn(ctx context.Context, op *catalog.Operation, m movement.
 	if !m.State.Open() {
 		return m, nil
 	}
-	_, c, err := l.context(ctx, m)
+	c, err := l.Reconnect(ctx, op, m)
 	if err == nil {
 		m, err = l.Poll(ctx, op, m, c)
 	}

@@ -2,6 +2,7 @@ package movement
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -67,46 +68,47 @@ func refused(rules Rules, m Movement, f Fact) Transition {
 			Event: "refused", Refusal: f.Refusal, Detail: detail("source", f.source(), "detail", f.Detail),
 		})
 	}
-	return overtaken(rules, m, "refused")
+	return overtaken(m, "refused")
 }
 
 // notSent takes in the proof of a call that nothing was sent.
 func notSent(rules Rules, m Movement, f Fact) Transition {
 	resubmitted := rules.Resubmits && !m.PolledAt.IsZero()
 	switch {
-	case rules.Resubmits && rules.Promises && (!m.State.Unknown() || resubmitted):
+	case rules.Resubmits && (!m.State.Unknown() || resubmitted):
 		return Transition{} // a lookup that resubmits may have sent it
-	case !m.State.Unknown(), resubmitted:
-		return overtaken(rules, m, "not sent")
+	case !m.State.Unknown():
+		return overtaken(m, "not sent")
 	}
 	t := free(m, Transition{Detail: detail("source", f.source()), Unpolled: rules.Resubmits})
-	t.Releases = t.To == NotSubmitted && rules.Reserves == ReserveAmount
+	t.Releases = rules.Reserves == ReserveAmount
 	return move(rules, m, f, t.To, t)
 }
 
 // overtaken is about a call that made nothing, of a movement that somebody else's
 // word has moved on meanwhile.
-func overtaken(rules Rules, m Movement, said string) Transition {
-	switch {
-	case m.State == NotSubmitted, m.State == Failed:
+func overtaken(m Movement, said string) Transition {
+	if m.State == NotSubmitted || m.State == Failed {
 		return Transition{}
-	case rules.Promises:
-		return exception(ReasonContradiction, m.UpstreamReference(), "the call was "+said+", but it is "+string(m.State))
 	}
-	return exception(ReasonContradiction, m.UpstreamReference(),
-		"the call was "+said+", but the provider has "+m.UpstreamReference()+", which is "+string(m.State))
+	return exception(ReasonContradiction, m.UpstreamReference(), "the call was "+said+", but it is "+string(m.State))
 }
 
 // free ends a movement of which nothing was sent: its reference is free again,
-// unless a merchant has read that it is pending. Then it has failed.
+// unless a merchant has read that it is pending. Then it has failed, and nothing else
+// tells submitting from acknowledged.
 func free(m Movement, t Transition) Transition {
-	t.To, t.Event = NotSubmitted, "not_sent"
+	t.To, t.Event = NotSubmitted, notSentEvent
 	if m.State == Acknowledged {
 		t.To = Failed
-		t.Refusal = &Refusal{Message: "The " + string(m.Kind) + " was never sent to the provider. No money was moved.", Unsent: true}
+		t.Refusal = &Refusal{Unsent: true, Message: "The " + string(m.Kind) +
+			" was never sent to the provider. No money was moved. It was told as pending, so its reference stays used: ask for it again under a new one."}
 	}
 	return t
 }
+
+// notSentEvent is the history's word for proof that nothing was sent.
+const notSentEvent = "not_sent"
 
 // notFound weighs a lookup that answered "there is no such thing": proof that
 // nothing was sent only when it comes as often as the rules say, after nothing can
@@ -314,7 +316,7 @@ func record(m Movement, f Fact, effect Effect) Transition {
 func confirmed(rules Rules, m Movement, f Fact, to State) Transition {
 	again := to == Succeeded && m.FactID != "" && f.EventID != "" && f.EventID != m.FactID
 	switch {
-	case to == Succeeded && rules.Promises:
+	case to == Succeeded && rules.Flow == MoneyOut:
 		return succeededAgain(rules, m, f, again)
 	case again:
 		return exception(ReasonPaidAgain, f.EventID, "it was paid before by "+m.FactID)
@@ -348,8 +350,8 @@ func succeededAgain(rules Rules, m Movement, f Fact, renamed bool) Transition {
 // move completes a move with all that follows from it by the rules.
 func move(rules Rules, m Movement, f Fact, to State, t Transition) Transition {
 	t.Effect, t.To, t.From = Move, to, []State{m.State}
-	if m.State.Unknown() && to != NotSubmitted && !(m.State == Acknowledged && t.Refusal != nil && t.Refusal.Unsent) {
-		t.From = []State{Submitting, Acknowledged}
+	if m.State.Unknown() && t.Event != notSentEvent {
+		t.From = slices.Clone(unknown)
 	}
 	if to.Final() {
 		t.Tells = EndedEvent
@@ -378,7 +380,7 @@ func exception(reason, fact, text string) Transition {
 // out with what the provider gave.
 func (f Fact) entry(rules Rules) string {
 	amount, told := "", ""
-	if rules.Promises {
+	if rules.Flow == MoneyOut {
 		told = f.Raw
 		if f.Amount != 0 {
 			amount = f.Amount.String()

@@ -109,7 +109,7 @@ func TestApplyToPayments(t *testing.T) {
 		},
 		"a call that made nothing, of what is paid": {
 			movement.Succeeded, nil, movement.Fact{Source: movement.FromCall, Says: movement.SaysNotSent}, doubts,
-			[]movement.Cause{{movement.ReasonContradiction, reference, "the call was not sent, but the provider has " + reference + ", which is succeeded"}},
+			[]movement.Cause{{movement.ReasonContradiction, reference, "the call was not sent, but it is succeeded"}},
 		},
 		"a day": {
 			movement.Submitting, nil, movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: epoch.Add(movement.OverdueAfter)}, doubts,
@@ -151,7 +151,8 @@ func TestApplyCountsMisses(t *testing.T) {
 	slow.runs(t, map[string]example{"the first of a slow provider": {movement.Submitting, nil, missing, until, time.Minute}})
 	titled(t, "Transfer").runs(t, map[string]example{"what a merchant has read is pending": {
 		movement.Acknowledged, missed(proof), missing, func(t movement.Transition) any { return *t.Refusal },
-		movement.Refusal{Message: "The transfer was never sent to the provider. No money was moved.", Unsent: true},
+		movement.Refusal{Unsent: true, Message: "The transfer was never sent to the provider. No money was moved. " +
+			"It was told as pending, so its reference stays used: ask for it again under a new one."},
 	}})
 }
 

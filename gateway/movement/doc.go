@@ -4,8 +4,9 @@
 // SQL, plugins, HTTP or the clock.
 //
 // The states of a payment. Orders and transfers have no life that ends by itself,
-// and so neither Expired nor late money; instead of going back to NotSubmitted they
-// fail once a merchant has read that they are pending (Acknowledged).
+// and so neither Expired nor late money. Acknowledged is Submitting of which a
+// merchant has read that it is pending: a promise, so that proof that nothing was
+// sent makes it Failed and never NotSubmitted.
 //
 //	         reserve               accepted              paid
 //	(none) ─────────▶ Submitting ───────────▶ Pending ─────────▶ Succeeded

@@ -20,24 +20,25 @@ const (
 	Succeeded    State = "succeeded"     //
 	Failed       State = "failed"        //
 	Expired      State = "expired"       //
-	NotSubmitted State = "not_submitted" // proven: nothing was sent, and nobody was answered pending
+	NotSubmitted State = "not_submitted" // proven: nothing was sent, and no merchant has read that it is pending
 )
 
 // Final tells whether the state never changes any more.
 func (s State) Final() bool { return s == Succeeded || s == Failed || s == Expired }
 
 // Unknown tells whether nobody knows yet if the provider has the movement.
-func (s State) Unknown() bool { return s == Submitting || s == Acknowledged }
+func (s State) Unknown() bool { return slices.Contains(unknown, s) }
 
 // Open tells whether the provider's word on the end is still to come.
-func (s State) Open() bool { return s.Unknown() || s == Pending }
+func (s State) Open() bool { return slices.Contains(open, s) }
 
 // Rules is what a kind, and the manifest of its operation, decide about money.
 // Every difference between kinds that the lifecycle knows is a value here.
 type Rules struct {
-	Kind        manifest.Kind
-	Words       map[State]string // what a merchant reads
-	Transitions map[State][]State
+	Kind  manifest.Kind
+	Words map[State]string // what a merchant reads
+	// From says of each state which states a movement may leave for it.
+	From map[State][]State
 	// ReferenceField is the property that names the movement in answers.
 	ReferenceField string
 	// Scope is what a merchant's key must have to create one or end one.
@@ -60,11 +61,9 @@ type Rules struct {
 	AmountIsCost bool
 	// Receipts says that a payer who left an address is mailed a receipt.
 	Receipts bool
-	// Promises says that a pending state which a merchant has read is a promise: the
-	// reference is never free again, and the end is sent as a callback. Where the
-	// outcome of a creation is not known in time, it is answered so; otherwise it
-	// timed out.
-	Promises bool
+	// Flow says whether money comes in or goes out: what a second success means, and
+	// what is kept of a provider's words.
+	Flow Flow
 	// Overridable says that operators may end a movement whose outcome nobody knows.
 	Overridable bool
 	// Waits says that a pending movement may wait for its payer for as long as the
@@ -107,9 +106,18 @@ type Answers int
 
 // The answers.
 const (
-	AnswerOffer   Answers = iota // what there is to pay, as the provider gives it, or its refusal
+	AnswerOffer   Answers = iota // what there is to pay, as the provider gives it, or its refusal; else it timed out
 	AnswerPending                // always that it is pending; the end comes by callback and status
 	AnswerPresent                // how it stands: its success, its refusal, or that it is pending
+)
+
+// Flow is where money goes.
+type Flow int
+
+// The flows.
+const (
+	MoneyIn  Flow = iota // from a payer to a merchant: another success is another payment
+	MoneyOut             // from a merchant: another success is the same again, or must not be
 )
 
 // Ender is who says how a movement ends.
@@ -137,19 +145,20 @@ type Events struct {
 var (
 	twice = Proof{Times: 2, Apart: 10 * time.Second}
 
-	toPay      = map[State]string{Submitting: "PENDING", Acknowledged: "PENDING", Pending: "PENDING", Succeeded: "PAID", Failed: "FAILED", Expired: "EXPIRED"}
-	toReceive  = map[State]string{Submitting: "Pending", Acknowledged: "Pending", Pending: "Pending", Succeeded: "Success", Failed: "Failed"}
-	paysBefore = []State{Succeeded, Failed, Expired}
+	toPay     = map[State]string{Submitting: "PENDING", Acknowledged: "PENDING", Pending: "PENDING", Succeeded: "PAID", Failed: "FAILED", Expired: "EXPIRED"}
+	toReceive = map[State]string{Submitting: "Pending", Acknowledged: "Pending", Pending: "Pending", Succeeded: "Success", Failed: "Failed"}
+
+	unknown = []State{Submitting, Acknowledged}
+	open    = []State{Submitting, Acknowledged, Pending}
 )
 
 // table has one row for each kind that this gateway serves.
 var table = []Rules{
 	{
 		Kind: manifest.Payment, Words: toPay, ReferenceField: "external_id", Scope: "collect", NamesMerchant: true,
-		Transitions: map[State][]State{
-			Submitting:   {Pending, Succeeded, Failed, Expired, NotSubmitted},
-			Pending:      paysBefore,
-			NotSubmitted: {Submitting},
+		From: map[State][]State{
+			Submitting: {NotSubmitted}, Acknowledged: {Submitting}, Pending: unknown,
+			Succeeded: open, Failed: open, Expired: open, NotSubmitted: {Submitting},
 		},
 		Events:   Events{Ended: "payments.status_update", PaidLate: "payments.paid_late", Reversed: "payments.reversed"},
 		Waits:    true,
@@ -158,10 +167,9 @@ var table = []Rules{
 	},
 	{
 		Kind: manifest.Collection, Words: toPay, ReferenceField: "external_id", Scope: "collect",
-		Transitions: map[State][]State{
-			Submitting:   {Pending, Succeeded, Failed, Expired, NotSubmitted},
-			Pending:      {Succeeded, Expired},
-			NotSubmitted: {Submitting},
+		From: map[State][]State{
+			Submitting: {NotSubmitted}, Acknowledged: {Submitting}, Pending: unknown,
+			Succeeded: open, Failed: unknown, Expired: {Pending}, NotSubmitted: {Submitting},
 		},
 		Events:   Events{Ended: "wallet2.status_update", PaidLate: "wallet2.paid_late", Reversed: "wallet2.reversed"},
 		Reserves: ReserveAmount, Receipts: true, EndedBy: EndedByStatement, NotFound: twice,
@@ -170,29 +178,25 @@ var table = []Rules{
 	},
 	{
 		Kind: manifest.Order, Words: toReceive, ReferenceField: "ref_id", Scope: "order",
-		Transitions: map[State][]State{
-			Submitting:   {Acknowledged, Pending, Succeeded, Failed, NotSubmitted},
-			Acknowledged: {Pending, Succeeded, Failed},
-			Pending:      {Succeeded, Failed},
-			NotSubmitted: {Submitting},
+		From: map[State][]State{
+			Submitting: {NotSubmitted}, Acknowledged: {Submitting}, Pending: unknown,
+			Succeeded: open, Failed: open, NotSubmitted: {Submitting},
 		},
 		Reports:  []string{"sn", "message"},
 		Events:   Events{Ended: "ppob.status_update", Reversed: "ppob.reversed"},
-		Reserves: ReserveBalance, DrawsAttempts: true, Answers: AnswerPending, AmountIsCost: true, Promises: true, Overridable: true, NotFound: twice,
+		Reserves: ReserveBalance, DrawsAttempts: true, Answers: AnswerPending, AmountIsCost: true, Flow: MoneyOut, Overridable: true, NotFound: twice,
 		Polls: Polls{Pending: pollPending},
 	},
 	{
 		Kind: manifest.Transfer, Words: toReceive, ReferenceField: "external_id", Scope: "transfer",
-		Transitions: map[State][]State{
-			Submitting:   {Acknowledged, Pending, Succeeded, Failed, NotSubmitted},
-			Acknowledged: {Pending, Succeeded, Failed},
-			Pending:      {Succeeded, Failed},
-			// Money that has moved against all proof takes its reference again, unless
-			// somebody was faster.
-			NotSubmitted: {Submitting, Pending, Succeeded},
+		// Money that has moved against all proof takes its reference again, unless
+		// somebody was faster.
+		From: map[State][]State{
+			Submitting: {NotSubmitted}, Acknowledged: {Submitting}, Pending: {Submitting, Acknowledged, NotSubmitted},
+			Succeeded: {Submitting, Acknowledged, Pending, NotSubmitted}, Failed: open, NotSubmitted: {Submitting},
 		},
 		Events:   Events{Ended: "transfer.status_update", Reversed: "transfer.reversed"},
-		Reserves: ReserveLimits, Answers: AnswerPresent, Promises: true, Overridable: true, NotFound: twice,
+		Reserves: ReserveLimits, Answers: AnswerPresent, Flow: MoneyOut, Overridable: true, NotFound: twice,
 		Polls: Polls{Open: []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}},
 	},
 }
@@ -233,7 +237,7 @@ func (r Rules) judge(from, to State) Effect {
 	switch {
 	case from == to:
 		return Nothing
-	case slices.Contains(r.Transitions[from], to):
+	case slices.Contains(r.From[to], from):
 		return Move
 	case from.Final() && from != Succeeded && to == Succeeded && r.Events.PaidLate != "":
 		return LateMoney

@@ -150,7 +150,7 @@ func (s section) diagram() string {
 	cells := s.cells()
 	for _, from := range s.states() {
 		for _, to := range states {
-			if !slices.Contains(s.rules.Transitions[from], to) {
+			if !slices.Contains(s.rules.From[to], from) {
 				continue
 			}
 			label := s.causes(cells, from, to)

@@ -76,8 +76,8 @@ func TestTruthSaysEverything(t *testing.T) {
 				said[fact.fact(&m).Says], sources[fact.source] = true, true
 			}
 		}
-		for from, moves := range s.rules.Transitions {
-			for _, state := range append(moves, from) {
+		for to, from := range s.rules.From {
+			for _, state := range append(slices.Clone(from), to) {
 				if !slices.Contains(s.states(), state) {
 					t.Errorf("%s: the table has no %s", s.title, state)
 				}

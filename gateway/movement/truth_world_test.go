@@ -53,9 +53,7 @@ const billed = "Order, bill"
 // states are those that the section's movements have.
 func (s section) states() []movement.State {
 	return slices.DeleteFunc(slices.Clone(states), func(state movement.State) bool {
-		_, leaves := s.rules.Transitions[state]
-		final := state.Final() && (state != movement.Expired || s.rules.Words[state] != "")
-		return !leaves && !final
+		return s.rules.From[state] == nil
 	})
 }
 
@@ -74,7 +72,7 @@ func (s section) movement(state movement.State) movement.Movement {
 		Key: movement.Key{Kind: s.rules.Kind, Reference: "INV-1"}, ID: movement.ID{1}, Attempt: 1, State: state,
 		Amount: asked, CreatedAt: epoch, SendBy: epoch.Add(5 * time.Second), UpdatedAt: epoch, ExpiresAt: epoch.Add(life),
 	}
-	if s.rules.Promises {
+	if s.rules.Flow == movement.MoneyOut {
 		m.ExpiresAt = time.Time{}
 	}
 	if s.rules.Reserves == movement.ReserveBalance {
@@ -83,7 +81,7 @@ func (s section) movement(state movement.State) movement.Movement {
 	if s.rules.Reserves == movement.ReserveLimits {
 		m.Usage = []movement.Usage{{Name: "out.amount", Period: "2026-01-01", Amount: int64(asked)}}
 	}
-	if state == movement.Acknowledged {
+	if state == movement.Acknowledged && s.rules.Answers != movement.AnswerOffer {
 		m.Answer = json.RawMessage(`{}`)
 	}
 	if state == movement.Succeeded {
@@ -241,7 +239,7 @@ func (s section) updates(source movement.Source, word string, status movement.Sa
 		all = append(all, told{source, word, how, func(m *movement.Movement) movement.Fact {
 			f := movement.Fact{Says: status, Reference: m.UpstreamReference(), EventID: earlier, Amount: right, Currency: "IDR"}
 			change(&f)
-			if m.Answer != nil && !s.rules.Promises { // then nobody looks
+			if m.Answer != nil && s.rules.Flow == movement.MoneyIn { // then nobody looks
 				f.Data, f.Offers = nil, false
 			}
 			if m.State != movement.Succeeded { // only a success can lack something
@@ -265,7 +263,7 @@ func (s section) updates(source movement.Source, word string, status movement.Sa
 		return all
 	}
 	add(anotherID, func(f *movement.Fact) { f.EventID = "fact-2" })
-	if s.rules.Promises {
+	if s.rules.Flow == movement.MoneyOut {
 		add(unreadable, func(f *movement.Fact) { f.Unreadable = "not what the schema says" })
 	}
 	if s.rules.Reports != nil {

@@ -61,8 +61,7 @@ type register struct {
 	count      map[movement.ID]int
 	logged     map[movement.ID]int // entries of the history that no change has made
 	accounts   map[movement.AccountID]string
-	known      []movement.AccountID        // the same, in the order of their connections
-	left       map[movement.AccountID]bool // connected no more: its merchant has another
+	known      []movement.AccountID // the same, in the order of their connections
 	pace       map[string]time.Duration
 	overridden map[movement.ID]bool
 	assigned   map[movement.ID]bool
@@ -76,7 +75,7 @@ type register struct {
 func newRegister(bug Bug) *register {
 	b := &register{
 		catalog: sound(), holders: map[tenants.MerchantID]*tenants.Account{}, names: map[movement.ID]string{},
-		count: map[movement.ID]int{}, logged: map[movement.ID]int{}, accounts: map[movement.AccountID]string{}, left: map[movement.AccountID]bool{}, pace: map[string]time.Duration{},
+		count: map[movement.ID]int{}, logged: map[movement.ID]int{}, accounts: map[movement.AccountID]string{}, pace: map[string]time.Duration{},
 		overridden: map[movement.ID]bool{}, assigned: map[movement.ID]bool{}, ended: map[movement.ID]movement.State{},
 		attempts: map[movement.ID]map[int]bool{}, merchants: map[string]string{},
 	}

@@ -313,11 +313,7 @@ func (w *world) checkUnmatched(line movement.StatementLine) {
 func (w *world) checkLine(line movement.StatementLine, m movement.Movement) {
 	switch line.State {
 	case movement.LineNew, movement.LineMatched:
-		invariant := "every line is judged"
-		if w.books.left[line.Account] {
-			invariant = "every line of an account that was left is judged"
-		}
-		w.violate(invariant, "%s is %s for %s, which is %s", line.Payment, line.State, w.books.name(m.ID), m.State)
+		w.violate("every line is judged", "%s is %s for %s, which is %s", line.Payment, line.State, w.books.name(m.ID), m.State)
 	case movement.LinePaid, movement.LineReversed:
 		if line.Movement != (movement.ID{}) && m.State != movement.Succeeded && m.PaidLateAt.IsZero() {
 			w.violate("paid collections know it", "%s pays %s, which is %s", line.Payment, w.books.name(m.ID), m.State)
@@ -339,7 +335,6 @@ func (w *world) checkAnswers(in *intent) {
 		return
 	}
 	name := in.of.name + "/" + string(in.kind) + "/" + in.reference
-	rules, _ := movement.RulesOf(in.kind)
 	for i, a := range in.answers {
 		if a.crashed || a.err != nil || a.what == "cancel" {
 			continue
@@ -349,13 +344,8 @@ func (w *world) checkAnswers(in *intent) {
 				continue
 			}
 			freed := b.err != nil && b.what == "create" && b.err.Code == fault.ProviderUnavailable && b.err.Sent == fault.SentNo && !strings.Contains(b.err.Message, "connect")
-			gone := b.err != nil && b.err.Code == fault.NotFound || freed && a.what != "status"
-			promise := "what was answered is never taken back"
-			if a.what == "status" && !rules.Promises {
-				promise = "what a status has told of money that comes in is never taken back"
-			}
-			if gone {
-				w.violate(promise, "%s was answered %s, then %s", name, a.data, b.err.Code)
+			if freed || b.err != nil && b.err.Code == fault.NotFound {
+				w.violate("what was answered is never taken back", "%s was answered %s, then %s", name, a.data, b.err.Code)
 			}
 			both := a.what != "status" && b.what != "status" && b.what != "cancel" && b.err == nil
 			if both && a.what == b.what && first(in.kind, a.data) != first(in.kind, b.data) {

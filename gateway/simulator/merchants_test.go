@@ -115,9 +115,7 @@ func (w *world) connect(id tenants.MerchantID, name string, version int64, suffi
 	for _, provider := range providers {
 		account := w.options.Prefix + name + suffix
 		connections = append(connections, connection(id, provider, account, version, tokenOf(w.options.Prefix+name+"/"+provider)))
-		first := movement.NewAccountID(provider, string(tenants.Live), w.options.Prefix+name)
 		now := movement.NewAccountID(provider, string(tenants.Live), account)
-		w.books.left[first] = now != first
 		if w.books.accounts[now] == "" {
 			w.books.known = append(w.books.known, now)
 		}

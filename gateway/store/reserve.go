@@ -179,13 +179,14 @@ func sameReservation(existing, ours movement.Movement) bool {
 		existing.CreatedAt.Equal(ours.CreatedAt) && existing.SendBy.Equal(ours.SendBy) && existing.SameRequest(ours.Request)
 }
 
-// Acknowledge keeps the answer that a merchant is about to read while nobody knows
-// yet whether the provider has the movement, and returns the movement as it then
-// stands. Where another answer or state came first, that is what stands: the caller
-// answers by what is returned. From then on the reference is never free again.
+// Acknowledge keeps that a merchant is about to read pending while nobody knows yet
+// whether the provider has the movement, with its creation's answer (nil for none),
+// and returns the movement as it then stands. Where another answer or state came
+// first, that is what stands: the caller answers by what is returned. From then on
+// the reference is never free again.
 func (s *Store) Acknowledge(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
 	row, err := s.writes.AcknowledgeMovement(ctx, dbsqlc.AcknowledgeMovementParams{
-		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), Answer: string(answer), //nolint:gosec // a small count
+		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), Answer: text(answer), //nolint:gosec // a small count
 	})
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):

@@ -13,13 +13,13 @@ import (
 )
 
 const acknowledgeMovement = `-- name: AcknowledgeMovement :one
-UPDATE movements SET state = 'acknowledged', answer = $1::TEXT
+UPDATE movements SET state = 'acknowledged', answer = $1
 WHERE id = $2 AND attempt = $3 AND state = 'submitting'
 RETURNING movements.merchant_id, movements.mode, movements.kind, movements.reference, movements.id, movements.attempt, movements.operation, movements.provider, movements.connection_owner, movements.connection_account, movements.connection_version, movements.state, movements.sequence, movements.amount, movements.fee, movements.cost, movements.charge, movements.usage, movements.request, movements.quote, movements.result, movements.answer, movements.refusal, movements.provider_reference, movements.fact_id, movements.fingerprint, movements.name_match, movements.delivered, movements.callback_url, movements.request_id, movements.policy_version, movements.decision_id, movements.created_at, movements.updated_at, movements.send_by, movements.expires_at, movements.polled_at, movements.misses, movements.due_bucket, movements.due_at, movements.paid_at, movements.paid_late_at, movements.reversed_at
 `
 
 type AcknowledgeMovementParams struct {
-	Answer  string
+	Answer  *string
 	ID      uuid.UUID
 	Attempt int32
 }
@@ -28,8 +28,8 @@ type AcknowledgeMovementRow struct {
 	Movement Movement
 }
 
-// Keeps the answer that a merchant is about to read while nobody knows yet whether
-// the provider has the movement.
+// Keeps that a merchant is about to read pending, and its creation's answer if that
+// is one, while nobody knows yet whether the provider has the movement.
 func (q *Queries) AcknowledgeMovement(ctx context.Context, arg AcknowledgeMovementParams) (AcknowledgeMovementRow, error) {
 	row := q.db.QueryRow(ctx, acknowledgeMovement, arg.Answer, arg.ID, arg.Attempt)
 	var i AcknowledgeMovementRow

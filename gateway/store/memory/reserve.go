@@ -197,9 +197,9 @@ func (s *Store) ReleaseAmount(_ context.Context, m movement.Movement) error {
 	return nil
 }
 
-// Acknowledge keeps the answer that a merchant is about to read while nobody knows
-// yet whether the provider has the movement, and returns the movement as it then
-// stands.
+// Acknowledge keeps that a merchant is about to read pending while nobody knows yet
+// whether the provider has the movement, with its creation's answer, and returns the
+// movement as it then stands.
 func (s *Store) Acknowledge(_ context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

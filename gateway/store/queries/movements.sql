@@ -306,9 +306,9 @@ WITH marked AS (
 SELECT marked.sequence FROM marked;
 
 -- name: AcknowledgeMovement :one
--- Keeps the answer that a merchant is about to read while nobody knows yet whether
--- the provider has the movement.
-UPDATE movements SET state = 'acknowledged', answer = @answer::TEXT
+-- Keeps that a merchant is about to read pending, and its creation's answer if that
+-- is one, while nobody knows yet whether the provider has the movement.
+UPDATE movements SET state = 'acknowledged', answer = sqlc.narg(answer)
 WHERE id = @id AND attempt = @attempt AND state = 'submitting'
 RETURNING sqlc.embed(movements);
 
