@@ -88,6 +88,7 @@ type Movement struct {
 	CreatedAt  time.Time
 	UpdatedAt  time.Time // of the last change of state
 	ExpiresAt  time.Time // zero when the provider named no end
+	PaidAt     time.Time // when its payer paid, zero where nobody tells
 	PaidLateAt time.Time
 	ReversedAt time.Time
 
@@ -121,7 +122,6 @@ type Payout struct {
 
 // Collected is the part of what is paid by a line of a statement: collections.
 type Collected struct {
-	PaidAt    time.Time      // when the payer paid
 	Reserved  ReservedAmount // what the reservation takes; zero once it is through
 	Remaining *int64         // what the quota of its request leaves, nil where none counts it
 }

@@ -69,7 +69,10 @@ type Payment struct {
 	PayerEmail  string `json:"payer_email"`
 	CreatedAt   string `json:"created_at"`
 	UpdatedAt   string `json:"updated_at"`
+	PaidAt      string `json:"paid_at"`
 	PaidLateAt  string `json:"paid_late_at"`
+
+	ProviderReference string `json:"provider_reference"`
 }
 
 // inShape holds an answer against the contract's envelope.
