@@ -225,6 +225,8 @@ type Connection struct {
 	sdk.Connection
 	Owner   manifest.Owner
 	Account string // its name at the provider, "" where the manifest names none
+	// ReportsLate is how late lines of its statement may be, where there is one.
+	ReportsLate time.Duration
 }
 
 // SharedBy names who shares answers: those who use a connection as it is now. Other
@@ -291,7 +293,9 @@ func (l *Lifecycle) open(op *catalog.Operation, c tenants.Connection, owner mani
 	if err != nil {
 		return Connection{}, err
 	}
-	return Connection{Connection: opened, Owner: owner, Account: op.Manifest.AccountIn(opened.Credentials)}, nil
+	return Connection{
+		Connection: opened, Owner: owner, Account: op.Manifest.AccountIn(opened.Credentials), ReportsLate: op.Manifest.ReportsLateIn(opened.Credentials),
+	}, nil
 }
 
 func unseal(vault Vault, c tenants.Connection) (sdk.Connection, error) {

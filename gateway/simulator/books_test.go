@@ -67,6 +67,7 @@ type register struct {
 	assigned   map[movement.ID]bool
 	ended      map[movement.ID]movement.State
 	attempts   map[movement.ID]map[int]bool
+	delivered  map[movement.ID]time.Time // when it was noted that an answer was delivered
 	onEnd      func(c movement.Change)
 	onReserve  func(m movement.Movement)
 	merchants  map[string]string
@@ -77,7 +78,7 @@ func newRegister(bug Bug) *register {
 		catalog: sound(), holders: map[tenants.MerchantID]*tenants.Account{}, names: map[movement.ID]string{},
 		count: map[movement.ID]int{}, logged: map[movement.ID]int{}, accounts: map[movement.AccountID]string{}, pace: map[string]time.Duration{},
 		overridden: map[movement.ID]bool{}, assigned: map[movement.ID]bool{}, ended: map[movement.ID]movement.State{},
-		attempts: map[movement.ID]map[int]bool{}, merchants: map[string]string{},
+		attempts: map[movement.ID]map[int]bool{}, delivered: map[movement.ID]time.Time{}, merchants: map[string]string{},
 	}
 	if bug == BelievedNotFound {
 		b.catalog = shipped(bug)

@@ -358,12 +358,22 @@ func (w *world) checkAnswers(in *intent) {
 	}
 }
 
+// longestMark is how long a transfer without a reference waits to learn that the answer
+// of an equal one was delivered.
+const longestMark = 2 * time.Second
+
 // checkUnnamed: an equal transfer without a reference, sent after the answer of one that
-// has succeeded was read, is another.
+// has succeeded was read, is another: unless the process that answered crashed, or stood
+// still, before it noted that.
 func (w *world) checkUnnamed(in *intent) {
 	for i, a := range in.answers {
 		for _, b := range in.answers[i+1:] {
-			if a.what == "create" && b.what == "create" && b.asked > a.heard && strings.Contains(a.data, `"Success"`) && transferID(a.data) == transferID(b.data) {
+			read := a.what == "create" && b.what == "create" && b.asked > a.heard && strings.Contains(a.data, `"Success"`)
+			if !read || transferID(a.data) != transferID(b.data) {
+				continue
+			}
+			id, err := movement.ParseID(transferID(a.data))
+			if noted := w.books.delivered[id]; err == nil && !noted.IsZero() && !noted.After(b.askedAt.Add(longestMark-smallStep)) {
 				w.violate("equal transfers that were read are two", "%s was told twice of %s", in.of.name, w.unnamed(a.data))
 			}
 		}

@@ -67,6 +67,7 @@ type intent struct {
 type answer struct {
 	what         string // create, changed, status, cancel
 	asked, heard int    // the numbers of the steps
+	askedAt      time.Time
 	data         string
 	err          *fault.Error
 	crashed      bool
@@ -293,7 +294,7 @@ func (w *world) send(in *intent, path, what string, body catalog.Document) {
 		Identity: tenants.Identity{Account: in.of.account, Mode: tenants.Live}, Operation: op, Body: maps.Clone(body),
 		CallbackURL: in.of.receiver, RequestID: "request " + strconv.Itoa(w.tasks), Limits: in.of.limits, Zone: time.UTC,
 	}
-	a := answer{what: what, asked: w.steps}
+	a := answer{what: what, asked: w.steps, askedAt: w.now}
 	refused := what == "create" && len(in.answers) > 0 && w.chance(10) // by admission, which looks the reference up
 	name := fmt.Sprintf("%s of %s/%s/%s", what, in.of.name, in.kind, in.reference)
 	receipt := movement.ID{}

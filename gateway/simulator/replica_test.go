@@ -346,7 +346,12 @@ func (g *gate) ReleaseAmount(ctx context.Context, m movement.Movement) error {
 }
 
 func (g *gate) Deliver(ctx context.Context, id movement.ID) error {
-	_, err := write(ctx, g, "deliver "+g.w.books.name(id), func() (nothing, error) { return nothing{}, g.Store.Deliver(ctx, id) })
+	_, err := write(ctx, g, "deliver "+g.w.books.name(id), func() (nothing, error) {
+		if _, before := g.w.books.delivered[id]; !before {
+			g.w.books.delivered[id] = g.w.now
+		}
+		return nothing{}, g.Store.Deliver(ctx, id)
+	})
 	return err
 }
 
@@ -413,9 +418,9 @@ func (g *gate) Match(ctx context.Context, now time.Time, s movement.Statement, m
 	})
 }
 
-func (g *gate) CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine) error {
+func (g *gate) CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine, freeAt time.Time) error {
 	_, err := write(ctx, g, fmt.Sprintf("close %d lines of %s", len(done), g.w.books.accounts[account]), func() (nothing, error) {
-		return nothing{}, g.Store.CloseLines(ctx, account, done)
+		return nothing{}, g.Store.CloseLines(ctx, account, done, freeAt)
 	})
 	return err
 }
