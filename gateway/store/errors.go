@@ -126,6 +126,14 @@ func (e notBegun) SafeToRetry() bool { return true }
 // succeed the next time.
 func conflicting(err error) bool { return hasCode(err, serialization, deadlock) }
 
+// reservedAtOnce tells whether another has reserved the same reference at this moment:
+// it has the same id, whose index PostgreSQL may look at before it finds out that the
+// key is taken, too.
+func reservedAtOnce(err error) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pgErr.Code == duplicateKey && pgErr.ConstraintName == "movements_id"
+}
+
 // violates tells whether a constraint has undone a statement, because another took
 // the last room between this statement's check and its write.
 func violates(err error, constraint string) bool {

@@ -62,7 +62,7 @@ func reservationOf(m movement.Movement) (reservation, error) {
 
 func (s *Store) reserveOnce(ctx context.Context, m movement.Movement, what reservation) (movement.Movement, bool, error) {
 	row, err := s.reserve(ctx, m, what)
-	for try := 1; err != nil && conflicting(err) && try < reserveTries && ctx.Err() == nil; try++ {
+	for try := 1; err != nil && (conflicting(err) || reservedAtOnce(err)) && try < reserveTries && ctx.Err() == nil; try++ {
 		row, err = s.reserve(ctx, m, what)
 	}
 	switch {
@@ -171,11 +171,10 @@ func (s *Store) reserved(ctx context.Context, m movement.Movement, cause error) 
 var notYetKnown = []string{string(movement.Submitting), string(movement.Acknowledged)}
 
 // sameReservation tells our reservation from another's, of which one too many would
-// be money sent twice. The id is random and made for the reservation. One that took
-// over the row of an attempt never submitted has that row's id, and is known by its
-// request and times.
+// be money sent twice. One reference has one id, so it is known by its request and
+// times.
 func sameReservation(existing, ours movement.Movement) bool {
-	return (existing.ID == ours.ID || existing.Attempt > 1) && existing.RequestID == ours.RequestID &&
+	return existing.RequestID == ours.RequestID &&
 		existing.CreatedAt.Equal(ours.CreatedAt) && existing.SendBy.Equal(ours.SendBy) && existing.SameRequest(ours.Request)
 }
 
