@@ -14,7 +14,7 @@ import (
 
 const callback = `-- name: Callback :one
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at
+    due_bucket, due_at, resent_at, written_at
 FROM callbacks
 WHERE merchant_id = $1 AND mode = $2 AND event_id = $3
 `
@@ -45,6 +45,7 @@ func (q *Queries) Callback(ctx context.Context, arg CallbackParams) (Callback, e
 		&i.DueBucket,
 		&i.DueAt,
 		&i.ResentAt,
+		&i.WrittenAt,
 	)
 	return i, err
 }
@@ -101,7 +102,7 @@ func (q *Queries) CallbackAttempts(ctx context.Context, arg CallbackAttemptsPara
 
 const callbacksOf = `-- name: CallbacksOf :many
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at
+    due_bucket, due_at, resent_at, written_at
 FROM callbacks
 WHERE merchant_id = $1 AND mode = $2 AND ($3::TEXT = '' OR state = $3)
     AND created_at >= $4 AND created_at < $5
@@ -152,6 +153,7 @@ func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]Cal
 			&i.DueBucket,
 			&i.DueAt,
 			&i.ResentAt,
+			&i.WrittenAt,
 		); err != nil {
 			return nil, err
 		}
@@ -165,7 +167,7 @@ func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]Cal
 
 const dueCallbacks = `-- name: DueCallbacks :many
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at
+    due_bucket, due_at, resent_at, written_at
 FROM callbacks
 WHERE due_bucket = ANY($1::INT4[]) AND due_at IS NOT NULL AND due_at >= $2 AND due_at <= $3
     AND event_id <> ALL($4::UUID[])
@@ -219,6 +221,7 @@ func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]C
 			&i.DueBucket,
 			&i.DueAt,
 			&i.ResentAt,
+			&i.WrittenAt,
 		); err != nil {
 			return nil, err
 		}
@@ -230,19 +233,39 @@ func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]C
 	return items, nil
 }
 
+const eventPlace = `-- name: EventPlace :one
+SELECT COALESCE(written_at, created_at)::TIMESTAMPTZ AS place FROM callbacks
+WHERE merchant_id = $1 AND mode = $2 AND event_id = $3
+`
+
+type EventPlaceParams struct {
+	MerchantID string
+	Mode       string
+	EventID    uuid.UUID
+}
+
+// Where an event stands in its merchant's order.
+func (q *Queries) EventPlace(ctx context.Context, arg EventPlaceParams) (time.Time, error) {
+	row := q.db.QueryRow(ctx, eventPlace, arg.MerchantID, arg.Mode, arg.EventID)
+	var place time.Time
+	err := row.Scan(&place)
+	return place, err
+}
+
 const eventsAfter = `-- name: EventsAfter :many
 SELECT event_id, created_at, body FROM callbacks
-WHERE merchant_id = $1 AND mode = $2 AND created_at < $3
-    AND (created_at, event_id) > ($4::TIMESTAMPTZ, $5::UUID)
-ORDER BY created_at, event_id
+WHERE merchant_id = $1 AND mode = $2
+    AND COALESCE(written_at, created_at) <= now() - $3::INT8 * INTERVAL '1 microsecond'
+    AND (COALESCE(written_at, created_at), event_id) > ($4::TIMESTAMPTZ, $5::UUID)
+ORDER BY COALESCE(written_at, created_at), event_id
 LIMIT $6
 `
 
 type EventsAfterParams struct {
 	MerchantID string
 	Mode       string
-	Before     time.Time
-	AfterAt    time.Time
+	AgeUs      int64
+	Place      time.Time
 	After      uuid.UUID
 	Most       int32
 }
@@ -253,12 +276,14 @@ type EventsAfterRow struct {
 	Body      string
 }
 
+// In the order of the database's clock, without what is younger by it: a commit that
+// is still open may hold an older one.
 func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]EventsAfterRow, error) {
 	rows, err := q.db.Query(ctx, eventsAfter,
 		arg.MerchantID,
 		arg.Mode,
-		arg.Before,
-		arg.AfterAt,
+		arg.AgeUs,
+		arg.Place,
 		arg.After,
 		arg.Most,
 	)

@@ -2,7 +2,7 @@
 -- What is under way, and receivers and merchants that can take no more for now,
 -- are left out, so that one who is slow never fills the page.
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at
+    due_bucket, due_at, resent_at, written_at
 FROM callbacks
 WHERE due_bucket = ANY(@buckets::INT4[]) AND due_at IS NOT NULL AND due_at >= @since AND due_at <= @now
     AND event_id <> ALL(@under_way::UUID[])
@@ -54,7 +54,7 @@ WHERE callbacks.merchant_id = ended.merchant_id AND callbacks.mode = ended.mode 
 
 -- name: Callback :one
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at
+    due_bucket, due_at, resent_at, written_at
 FROM callbacks
 WHERE merchant_id = @merchant_id AND mode = @mode AND event_id = @event_id;
 
@@ -66,7 +66,7 @@ ORDER BY attempt;
 -- name: CallbacksOf :many
 -- The newest first; state '' is any.
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at
+    due_bucket, due_at, resent_at, written_at
 FROM callbacks
 WHERE merchant_id = @merchant_id AND mode = @mode AND (@state::TEXT = '' OR state = @state)
     AND created_at >= @since AND created_at < @until
@@ -89,9 +89,17 @@ INSERT INTO callbacks (
     @created_at, @due_bucket, sqlc.narg(due_at)
 );
 
+-- name: EventPlace :one
+-- Where an event stands in its merchant's order.
+SELECT COALESCE(written_at, created_at)::TIMESTAMPTZ AS place FROM callbacks
+WHERE merchant_id = @merchant_id AND mode = @mode AND event_id = @event_id;
+
 -- name: EventsAfter :many
+-- In the order of the database's clock, without what is younger by it: a commit that
+-- is still open may hold an older one.
 SELECT event_id, created_at, body FROM callbacks
-WHERE merchant_id = @merchant_id AND mode = @mode AND created_at < @before
-    AND (created_at, event_id) > (@after_at::TIMESTAMPTZ, @after::UUID)
-ORDER BY created_at, event_id
+WHERE merchant_id = @merchant_id AND mode = @mode
+    AND COALESCE(written_at, created_at) <= now() - sqlc.arg(age_us)::INT8 * INTERVAL '1 microsecond'
+    AND (COALESCE(written_at, created_at), event_id) > (@place::TIMESTAMPTZ, @after::UUID)
+ORDER BY COALESCE(written_at, created_at), event_id
 LIMIT @most;
