@@ -98,11 +98,12 @@ type Exception struct {
 }
 
 type History struct {
-	MovementID uuid.UUID
-	Sequence   int32
-	Event      string
-	At         time.Time
-	Detail     string
+	MovementID   uuid.UUID
+	Sequence     int32
+	Event        string
+	At           time.Time
+	Detail       string
+	TransitionID *uuid.UUID
 }
 
 type HistoryNote struct {
@@ -245,6 +246,7 @@ type Movement struct {
 	PaidAt            *time.Time
 	PaidLateAt        *time.Time
 	ReversedAt        *time.Time
+	ReservationID     *uuid.UUID
 }
 
 type Override struct {
