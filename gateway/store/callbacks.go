@@ -15,8 +15,8 @@ import (
 )
 
 // DueCallbacks reads the callbacks that are due, the oldest first.
-func (s *Store) DueCallbacks(ctx context.Context, due movement.DueCallbacks) ([]movement.Callback, error) {
-	held, underWay := due.Held, due.UnderWay
+func (s *Store) DueCallbacks(ctx context.Context, wanted movement.DueCallbacks) ([]movement.Callback, error) {
+	held, underWay := wanted.Held, wanted.UnderWay
 	if held == nil {
 		held = []string{} // NULL would leave out everybody
 	}
@@ -24,10 +24,14 @@ func (s *Store) DueCallbacks(ctx context.Context, due movement.DueCallbacks) ([]
 		underWay = []uuid.UUID{}
 	}
 	rows, err := s.queries.DueCallbacks(ctx, dbsqlc.DueCallbacksParams{
-		Buckets: narrow(due.Buckets), Held: held, UnderWay: underWay,
-		Since: optional(due.Since.Add(time.Microsecond)), Now: optional(due.Now), Most: int32(due.Most), //nolint:gosec // a page
+		Buckets: narrow(wanted.Buckets), Held: held, UnderWay: underWay,
+		Since: optional(wanted.Since.Add(time.Microsecond)), Now: optional(wanted.Now), Most: int32(wanted.Most), //nolint:gosec // a page
 	})
-	return callbacksFromRows(rows, err)
+	due := make([]dbsqlc.Callback, len(rows))
+	for i, row := range rows {
+		due[i] = row.Callback
+	}
+	return callbacksFromRows(due, err)
 }
 
 // RecordAttempt writes a try. It is false when another replica has written one

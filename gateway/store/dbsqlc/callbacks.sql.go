@@ -166,15 +166,22 @@ func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]Cal
 }
 
 const dueCallbacks = `-- name: DueCallbacks :many
-SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at, written_at
-FROM callbacks
-WHERE due_bucket = ANY($1::INT4[]) AND due_at IS NOT NULL AND due_at >= $2 AND due_at <= $3
-    AND event_id <> ALL($4::UUID[])
-    AND merchant_id || '/' || mode <> ALL($5::TEXT[])
-    AND merchant_id || '/' || mode || '/' || split_part(url, '/', 3) <> ALL($5::TEXT[])
-ORDER BY due_at
-LIMIT $6
+SELECT c.merchant_id, c.mode, c.event_id, c.movement_id, c.sequence, c.event, c.reference, c.url, c.body, c.state, c.attempts, c.tries, c.created_at, c.due_bucket, c.due_at, c.resent_at, c.written_at FROM callbacks AS c
+JOIN (
+    SELECT found.merchant_id, found.mode, found.event_id FROM (SELECT unnest($1::INT4[]) AS bucket) AS b
+    CROSS JOIN LATERAL (
+        SELECT d.merchant_id, d.mode, d.event_id, d.due_at FROM callbacks AS d
+        WHERE d.due_bucket = b.bucket AND d.due_at IS NOT NULL AND d.due_at >= $2 AND d.due_at <= $3
+            AND d.event_id <> ALL($4::UUID[])
+            AND d.merchant_id || '/' || d.mode <> ALL($5::TEXT[])
+            AND d.merchant_id || '/' || d.mode || '/' || split_part(d.url, '/', 3) <> ALL($5::TEXT[])
+        ORDER BY d.due_at
+        LIMIT $6
+    ) AS found
+    ORDER BY found.due_at
+    LIMIT $6
+) AS due ON due.merchant_id = c.merchant_id AND due.mode = c.mode AND due.event_id = c.event_id
+ORDER BY c.due_at
 `
 
 type DueCallbacksParams struct {
@@ -186,9 +193,14 @@ type DueCallbacksParams struct {
 	Most     int32
 }
 
-// What is under way, and receivers and merchants that can take no more for now,
-// are left out, so that one who is slow never fills the page.
-func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]Callback, error) {
+type DueCallbacksRow struct {
+	Callback Callback
+}
+
+// The oldest of each bucket by the index, and of these the oldest. What is under way,
+// and receivers and merchants that can take no more for now, are left out, so that one
+// who is slow never fills the page.
+func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]DueCallbacksRow, error) {
 	rows, err := q.db.Query(ctx, dueCallbacks,
 		arg.Buckets,
 		arg.Since,
@@ -201,27 +213,27 @@ func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]C
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Callback
+	var items []DueCallbacksRow
 	for rows.Next() {
-		var i Callback
+		var i DueCallbacksRow
 		if err := rows.Scan(
-			&i.MerchantID,
-			&i.Mode,
-			&i.EventID,
-			&i.MovementID,
-			&i.Sequence,
-			&i.Event,
-			&i.Reference,
-			&i.Url,
-			&i.Body,
-			&i.State,
-			&i.Attempts,
-			&i.Tries,
-			&i.CreatedAt,
-			&i.DueBucket,
-			&i.DueAt,
-			&i.ResentAt,
-			&i.WrittenAt,
+			&i.Callback.MerchantID,
+			&i.Callback.Mode,
+			&i.Callback.EventID,
+			&i.Callback.MovementID,
+			&i.Callback.Sequence,
+			&i.Callback.Event,
+			&i.Callback.Reference,
+			&i.Callback.Url,
+			&i.Callback.Body,
+			&i.Callback.State,
+			&i.Callback.Attempts,
+			&i.Callback.Tries,
+			&i.Callback.CreatedAt,
+			&i.Callback.DueBucket,
+			&i.Callback.DueAt,
+			&i.Callback.ResentAt,
+			&i.Callback.WrittenAt,
 		); err != nil {
 			return nil, err
 		}
