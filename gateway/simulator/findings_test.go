@@ -23,7 +23,7 @@ var findings = []finding{
 		"An order whose call never reached the provider is bought hours later, by the first lookup that the provider answers.",
 	},
 	{
-		88, "money that moves against all proof is known",
+		115, "money that moves against all proof is known",
 		"A transfer that lookups do not find for longer than the provider declares is told as failed, and nobody hears that it was sent.",
 	},
 }
