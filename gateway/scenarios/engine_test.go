@@ -12,7 +12,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/override"
 	"github.com/seed-f006e74d/gerbang/gateway/query"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
@@ -81,16 +80,13 @@ const (
 // ourNames are the properties by which a transfer's status may be asked.
 var ourNames = []string{"refId", "txId", "ref_id", "tx_id"}
 
-// holdBack is the program's.
-const holdBack = lifecycle.TryTimeout + store.SharedTimeout + time.Second
-
 // New makes an engine.
 func New(d Dependencies) *Engine {
 	l := lifecycle.New(lifecycle.Dependencies{
 		Store: d.Store, Providers: d.Providers, Accounts: d.Accounts, Vault: d.Vault, Catalog: d.Catalog,
 		CallbackCommitted: d.Committed, MailCommitted: d.Mailed, ClockFault: d.ClockFault, ForeignNotified: d.Foreign, Now: d.Now, Log: d.Log,
 	})
-	e := &Engine{made: d, Lifecycle: l, queries: query.New(l, d.Shared, d.Records, holdBack)}
+	e := &Engine{made: d, Lifecycle: l, queries: query.New(l, d.Shared, d.Records)}
 	e.reconciler = reconcile.New(l, d.Books, d.Statements, d.Lines)
 	e.overrides = override.New(l, d.Overrides)
 	e.payments = kind.AddPayment(l, "https://gate.example")

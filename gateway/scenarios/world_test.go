@@ -463,11 +463,11 @@ func (f *faulty) MovementByID(ctx context.Context, id movement.ID) (movement.Mov
 	return f.keeper.MovementByID(ctx, id)
 }
 
-func (f *faulty) Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error) {
+func (f *faulty) Events(ctx context.Context, owner movement.Owner, after uuid.UUID, age time.Duration, most int) ([]movement.ListedEvent, error) {
 	if err := cmp.Or(f.down, ctx.Err()); err != nil {
 		return nil, err
 	}
-	return f.keeper.Events(ctx, owner, after, before, most)
+	return f.keeper.Events(ctx, owner, after, age, most)
 }
 
 func (f *faulty) Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error) {

@@ -239,9 +239,9 @@ func (o *outside) CallbacksOfMovement(_ context.Context, owner movement.Owner, i
 	})
 }
 
-func (o *outside) Events(_ context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error) {
+func (o *outside) Events(_ context.Context, owner movement.Owner, after uuid.UUID, age time.Duration, most int) ([]movement.ListedEvent, error) {
 	return ask(o, func(ctx context.Context) ([]movement.ListedEvent, error) {
-		return o.inner.Events(ctx, owner, after, before, most)
+		return o.inner.Events(ctx, owner, after, age, most)
 	})
 }
 

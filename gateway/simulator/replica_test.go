@@ -66,7 +66,7 @@ func (w *world) start(number int) *replica {
 	r.overrides = override.New(r.lifecycle, kept)
 	kind.AddPayment(r.lifecycle, "https://gate.example")
 	kind.AddCollection(r.lifecycle, r.reconciler)
-	kind.AddOrder(r.lifecycle, query.New(r.lifecycle, shelf{w}, kept, 0))
+	kind.AddOrder(r.lifecycle, query.New(r.lifecycle, shelf{w}, kept))
 	r.transfers = kind.AddTransfer(r.lifecycle, kept)
 	return r
 }

@@ -45,6 +45,7 @@ type Store struct {
 	exceptions []movement.Exception
 	overrides  map[attempt]movement.Override
 	callbacks  []movement.Callback
+	written    map[uuid.UUID]time.Time // when a callback was committed
 	mails      []movement.QueuedMail
 	balances   map[movement.Owner]ledger.Balance
 	postings   []posting
@@ -91,7 +92,7 @@ func New() *Store {
 	return &Store{
 		Draw:      rand.IntN,
 		movements: map[movement.Key]*movement.Movement{}, ids: map[movement.ID]*movement.Movement{},
-		history: map[movement.ID][]movement.HistoryEntry{}, notes: map[movement.ID][]movement.Note{},
+		history: map[movement.ID][]movement.HistoryEntry{}, written: map[uuid.UUID]time.Time{}, notes: map[movement.ID][]movement.Note{},
 		overrides: map[attempt]movement.Override{}, balances: map[movement.Owner]ledger.Balance{}, usage: map[usageKey]usage{},
 		amounts: map[amountKey]amount{}, statements: map[movement.AccountID]*statement{}, lines: map[lineKey]*movement.StatementLine{},
 	}
@@ -276,22 +277,20 @@ func (s *Store) CallbacksOfMovement(_ context.Context, owner movement.Owner, id 
 	return made, nil
 }
 
-// Events reads a merchant's events, the oldest first, after one of them and none that
-// is younger than before, or movement.ErrNotFound where there is none to begin after.
-func (s *Store) Events(_ context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error) {
+// Events reads a merchant's events in the order of their commits, after one of them
+// and none that is younger than an age, or movement.ErrNotFound where there is none to
+// begin after.
+func (s *Store) Events(_ context.Context, owner movement.Owner, after uuid.UUID, age time.Duration, most int) ([]movement.ListedEvent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := slices.DeleteFunc(slices.Clone(s.callbacks), func(c movement.Callback) bool { return c.Owner != owner })
-	slices.SortFunc(of, func(a, b movement.Callback) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), slices.Compare(a.EventID[:], b.EventID[:]))
-	})
 	from := slices.IndexFunc(of, func(c movement.Callback) bool { return c.EventID == after })
 	if from < 0 && after != uuid.Nil {
 		return nil, movement.ErrNotFound
 	}
 	events := []movement.ListedEvent{}
 	for _, c := range of[from+1:] {
-		if c.CreatedAt.Before(micro(before)) && len(events) < most {
+		if time.Since(s.written[c.EventID]) >= age && len(events) < most {
 			events = append(events, movement.ListedEvent{ID: c.EventID, At: c.CreatedAt, Body: slices.Clone(c.Body)})
 		}
 	}

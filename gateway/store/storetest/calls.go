@@ -338,7 +338,7 @@ func (w *side) dump() {
 			used, err := w.UsedOf(w.ctx, owner, name, "2026-01-02")
 			w.say("used of "+name, used, err)
 		}
-		events, err := w.Events(w.ctx, owner, uuid.Nil, at(1e6), 1000)
+		events, err := w.Events(w.ctx, owner, uuid.Nil, 0, 1000)
 		w.say("events", len(events), err)
 		last, err := w.LastEqual(w.ctx, owner, manifest.Transfer, movement.UnnamedMark+"same-")
 		w.say("last equal", last, err)

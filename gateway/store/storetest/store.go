@@ -67,7 +67,7 @@ type Reads interface {
 	History(ctx context.Context, id movement.ID) ([]movement.HistoryEntry, error)
 	NotesOf(ctx context.Context, id movement.ID) ([]movement.Note, error)
 	CallbacksOfMovement(ctx context.Context, owner movement.Owner, id movement.ID, history []movement.HistoryEntry) ([]movement.Callback, error)
-	Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error)
+	Events(ctx context.Context, owner movement.Owner, after uuid.UUID, age time.Duration, most int) ([]movement.ListedEvent, error)
 	DueMails(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.QueuedMail, error)
 	OverrideOf(ctx context.Context, id movement.ID, attempt int) (movement.Override, error)
 	ExceptionsOf(ctx context.Context, owner movement.Owner, subject string) ([]movement.Exception, error)
