@@ -160,12 +160,12 @@ func overridden(rules Rules, m Movement, f Fact) Transition {
 	if o.Alone {
 		alone = "yes"
 	}
-	t := Transition{
-		Event: "overridden",
-		Detail: detail("source", f.source(), "operators", o.Operators(), "alone", alone, "outcome", string(o.Outcome),
-			"reason", o.Reason, "confirmation", o.ConfirmedReason),
-		Result: reworded(m.Result, f.Message), Answers: rules.Answers == AnswerPending && !m.Answered(),
+	t := Transition{Event: "overridden", Detail: detail("source", f.source(), "operators", o.Operators(), "alone", alone,
+		"outcome", string(o.Outcome), "reason", o.Reason, "confirmation", o.ConfirmedReason)}
+	if o.Outcome == OverrideResubmit {
+		return renewed(rules, m, f, t)
 	}
+	t.Result, t.Answers = reworded(m.Result, f.Message), rules.Answers == AnswerPending && !m.Answered()
 	if o.State() == Succeeded {
 		t.Cost = m.Cost // nobody knows better than what was agreed
 	}
@@ -173,6 +173,18 @@ func overridden(rules Rules, m Movement, f Fact) Transition {
 		t.PolledBefore = f.Begun.Add(-PollLasts)
 	}
 	return move(rules, m, f, o.State(), t)
+}
+
+// renewed has a movement resubmitted that no provider has confirmed, as operators have
+// decided. The time in which that may buy counts from the decision and not from now: a
+// decision that is applied late, or once more, buys nothing that nobody waits for.
+func renewed(rules Rules, m Movement, f Fact, t Transition) Transition {
+	decided := f.Override.MadeAt()
+	if !rules.Resubmits || !m.State.Unknown() || !decided.After(m.SendBy) {
+		return Transition{}
+	}
+	t.Effect, t.SendBy, t.NextPoll = Renewal, decided, f.Now.Add(rules.Pace.Every)
+	return t
 }
 
 // reworded is a result with other words in place of those that the provider had for

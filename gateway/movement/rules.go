@@ -81,8 +81,10 @@ type Rules struct {
 	// request again, until when it may be sent.
 	Pace      Pace
 	Resubmits bool
-	// ResubmitWithin is how long after its creation a movement may be resubmitted.
-	ResubmitWithin time.Duration
+	// ResubmitWithin is how long after its creation a movement may be resubmitted, and
+	// BuysWithin how long after send_by one that no provider has confirmed: its
+	// resubmission may be what buys it.
+	ResubmitWithin, BuysWithin time.Duration
 	// Quarantine is how long after its life the reserved amount of a movement is
 	// nobody else's: as long as lines of its statement may be late, and longer.
 	Quarantine time.Duration

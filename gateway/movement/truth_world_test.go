@@ -164,8 +164,8 @@ func (s section) facts() []told {
 	if s.rules.Kind == manifest.Payment {
 		all = append(all, told{movement.FromCancel, "cancelled", "", says(movement.Fact{Says: movement.SaysCancelled})})
 	}
-	for _, outcome := range []movement.OverrideOutcome{movement.OverrideSucceeded, movement.OverrideFailed} {
-		o := movement.Override{Operator: "ops@example.com", Outcome: outcome, Reason: "seen in the account", Alone: true}
+	for _, outcome := range movement.OverrideOutcomes {
+		o := movement.Override{Operator: "ops@example.com", Outcome: outcome, Reason: "seen in the account", Alone: true, At: epoch.Add(seen)}
 		all = append(all, told{movement.FromOperators, "override " + string(outcome), "", says(movement.Fact{Says: movement.SaysOverridden, Override: &o, Begun: epoch.Add(seen)})})
 	}
 	return append(all,

@@ -4,6 +4,7 @@
 package override
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -63,7 +64,7 @@ var operatorsEnd = []string{
 
 // Override takes an operator's decision on an open movement of which the provider
 // tells no end: the first operator proposes, another who says the same confirms, and
-// the movement ends so. It changes no final state. The same again is what stands, also
+// the movement ends so, or is sent again. It changes no final state. The same again is what stands, also
 // where two come at once. The error is always a *fault.Error: NotFound, InProgress
 // where it is too early, DuplicateReference where it has ended otherwise or another
 // outcome is proposed.
@@ -76,8 +77,8 @@ func (o *Overrides) Override(ctx context.Context, r Request) (Result, error) {
 }
 
 func (o *Overrides) override(ctx context.Context, r Request) (Result, error) {
-	if r.Outcome != movement.OverrideSucceeded && r.Outcome != movement.OverrideFailed {
-		return Result{}, fault.Invalid("as", "must be success or failed")
+	if !slices.Contains(movement.OverrideOutcomes, r.Outcome) {
+		return Result{}, fault.Invalid("as", "must be success, failed or resubmit")
 	}
 	m, err := o.Store.MovementByID(ctx, r.Movement)
 	if errors.Is(err, movement.ErrNotFound) {
@@ -98,11 +99,12 @@ func (o *Overrides) override(ctx context.Context, r Request) (Result, error) {
 	case !m.State.Open():
 		return o.before(ctx, m, r)
 	}
-	if err := o.mayBe(ctx, op, m); err != nil {
+	now := o.Now()
+	if err := cmp.Or(o.mayBe(ctx, op, m), resubmits(op, m, r, now)); err != nil {
 		return Result{}, err
 	}
 	made, err := o.records.Override(ctx, m, movement.Override{
-		Operator: r.Operator, Outcome: r.Outcome, Reason: r.Reason, At: o.Now(), Alone: r.Alone,
+		Operator: r.Operator, Outcome: r.Outcome, Reason: r.Reason, At: now, Alone: r.Alone, Supersedes: supersedes(op, r, now),
 	}, movement.Exception{
 		Owner: m.Owner, Subject: m.ID.String(), Reason: movement.ReasonAlone, FactID: m.UpstreamReference(), Provider: m.Provider,
 		Detail: lifecycle.Printable(r.Operator + " alone decided " + string(r.Outcome) + ": " + r.Reason), At: o.Now(),
@@ -117,6 +119,31 @@ func (o *Overrides) override(ctx context.Context, r Request) (Result, error) {
 		result.Movement, err = o.apply(ctx, op, m, made)
 	}
 	return result, err
+}
+
+// resubmits says why a movement can't be sent again, nil where it can or nobody wants
+// to.
+func resubmits(op *catalog.Operation, m movement.Movement, r Request, now time.Time) error {
+	switch {
+	case r.Outcome != movement.OverrideResubmit:
+		return nil
+	case !op.Rules.Resubmits:
+		return fault.Invalid("as", "resubmit is for what is asked about by sending it again; the provider of this "+string(m.Kind)+" is asked without")
+	case !m.State.Unknown():
+		return fault.New(fault.DuplicateReference, "The provider has it already, and is asked about it. There is nothing to send again.")
+	case !now.Before(m.CreatedAt.Add(op.Rules.ResubmitWithin)):
+		return fault.New(fault.DuplicateReference, "It is too old to be sent again: the provider could take it for a new one. Decide success or failed.")
+	}
+	return nil
+}
+
+// supersedes is the moment of which a resubmission is over that was decided before: any
+// for another outcome, and for the same again one in whose time nothing was bought.
+func supersedes(op *catalog.Operation, r Request, now time.Time) time.Time {
+	if r.Outcome == movement.OverrideResubmit {
+		return now.Add(-op.Rules.BuysWithin)
+	}
+	return now
 }
 
 // before is the answer for a movement that has ended: what stands, where it was
@@ -183,15 +210,18 @@ func polled(now time.Time) error {
 	return fault.New(fault.InProgress, "The provider is being asked at this moment, with the same request again. Decide it in a minute.").After(now, movement.PollLasts)
 }
 
-// apply ends a movement as it was decided, unless it has ended meanwhile.
+// apply ends a movement as it was decided, or has it sent again, unless it has ended
+// meanwhile.
 func (o *Overrides) apply(ctx context.Context, op *catalog.Operation, m movement.Movement, made movement.Override) (movement.Movement, error) {
 	now, moved, err := o.ApplyOnce(ctx, op, m, movement.Fact{
 		Source: movement.FromOperators, Says: movement.SaysOverridden, Override: &made, Begun: o.Now(),
 		Message: lifecycle.Message(op.Rules, movement.Movement{State: made.State()}),
 	})
+	resubmits := made.Outcome == movement.OverrideResubmit && now.Attempt == m.Attempt && now.State.Open()
 	switch {
 	case err != nil:
 		return now, err
+	case resubmits: // also where the provider has confirmed it meanwhile
 	case now.Attempt != m.Attempt, now.State == movement.NotSubmitted, now.State.Final() && now.State != made.State():
 		return now, hasEnded(now)
 	case !now.State.Final():

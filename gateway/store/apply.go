@@ -31,6 +31,8 @@ func (s *Store) Apply(ctx context.Context, c movement.Change) (bool, error) {
 		return s.supplement(ctx, c)
 	case movement.KeepAnswer:
 		return s.keepAnswer(ctx, c)
+	case movement.Renewal:
+		return s.renew(ctx, c)
 	case movement.Nothing, movement.Contradiction:
 	}
 	return false, fmt.Errorf("%w: effect %d is nothing to commit", ErrInvalid, c.Effect)
@@ -207,6 +209,17 @@ func (s *Store) supplement(ctx context.Context, c movement.Change) (bool, error)
 		Event: c.Event, Detail: c.Detail, Now: c.At,
 	})
 	return recorded("supplement", err)
+}
+
+// renew lets a movement be sent again. It is false where it has moved on, or the same
+// was decided before.
+func (s *Store) renew(ctx context.Context, c movement.Change) (bool, error) {
+	m := c.Movement
+	_, err := s.queries.RenewMovement(ctx, dbsqlc.RenewMovementParams{
+		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), SendBy: micro(c.SendBy), DueAt: optional(c.NextPoll), //nolint:gosec // a small count
+		Event: c.Event, Detail: c.Detail, Now: c.At,
+	})
+	return recorded("renew", err)
 }
 
 // record keeps late money or a reversal, which change no state. What was charged or

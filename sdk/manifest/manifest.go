@@ -82,6 +82,10 @@ type Manifest struct {
 	// under another account the same request would be a second movement.
 	ResubmitWithin Duration `json:"resubmit_within,omitzero"`
 	Account        string   `json:"account,omitempty"`
+	// ResubmitBuysWithin is how long after the first request's deadline the same
+	// request may still be what buys: later it is sent only for a movement that the
+	// upstream has confirmed. One hour unless given.
+	ResubmitBuysWithin Duration `json:"resubmit_buys_within,omitzero"`
 
 	// Owner says whose account at the upstream is used by default.
 	Owner Owner `json:"owner,omitempty"`

@@ -16,6 +16,9 @@ func (m *Manifest) checkResubmit() []error {
 	if m.ResubmitWithin <= 0 {
 		faults = append(faults, errors.New("resubmit_within: must be given with lookup resubmit: after it the same request would be a second movement"))
 	}
+	if m.ResubmitBuysWithin < 0 || m.ResubmitBuysWithin > m.ResubmitWithin {
+		faults = append(faults, errors.New("resubmit_buys_within: must be a span of time that is no longer than resubmit_within"))
+	}
 	for _, op := range m.Operations {
 		if op.Money() && m.LookupEvery < op.Timeout+sendWindow {
 			faults = append(faults, fmt.Errorf("lookup_every: must be at least %v with lookup resubmit, or the same request would be sent beside the first of %s",

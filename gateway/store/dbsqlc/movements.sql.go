@@ -1101,6 +1101,47 @@ func (q *Queries) RecordFact(ctx context.Context, arg RecordFactParams) (int32, 
 	return sequence, err
 }
 
+const renewMovement = `-- name: RenewMovement :one
+WITH renewed AS (
+    UPDATE movements SET send_by = $1, due_at = $2, misses = 0, sequence = movements.sequence + 1
+    WHERE movements.id = $3 AND movements.attempt = $4 AND movements.state IN ('submitting', 'acknowledged') AND movements.send_by < $1
+    RETURNING movements.id, movements.sequence
+), logged AS (
+    INSERT INTO history (movement_id, sequence, event, at, detail)
+    SELECT renewed.id, renewed.sequence, $5::TEXT, $6, $7::TEXT FROM renewed
+    RETURNING movement_id
+)
+SELECT renewed.sequence FROM renewed
+`
+
+type RenewMovementParams struct {
+	SendBy  time.Time
+	DueAt   *time.Time
+	ID      uuid.UUID
+	Attempt int32
+	Event   string
+	Now     time.Time
+	Detail  string
+}
+
+// Lets a movement be sent again that no provider has confirmed, as operators have
+// decided, and writes its history in the same statement. The time in which that may
+// buy counts from their decision, once.
+func (q *Queries) RenewMovement(ctx context.Context, arg RenewMovementParams) (int32, error) {
+	row := q.db.QueryRow(ctx, renewMovement,
+		arg.SendBy,
+		arg.DueAt,
+		arg.ID,
+		arg.Attempt,
+		arg.Event,
+		arg.Now,
+		arg.Detail,
+	)
+	var sequence int32
+	err := row.Scan(&sequence)
+	return sequence, err
+}
+
 const reserveBalance = `-- name: ReserveBalance :one
 WITH reserved AS (
     INSERT INTO movements (

@@ -336,6 +336,21 @@ WITH filled AS (
 )
 SELECT filled.sequence FROM filled;
 
+-- name: RenewMovement :one
+-- Lets a movement be sent again that no provider has confirmed, as operators have
+-- decided, and writes its history in the same statement. The time in which that may
+-- buy counts from their decision, once.
+WITH renewed AS (
+    UPDATE movements SET send_by = @send_by, due_at = @due_at, misses = 0, sequence = movements.sequence + 1
+    WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state IN ('submitting', 'acknowledged') AND movements.send_by < @send_by
+    RETURNING movements.id, movements.sequence
+), logged AS (
+    INSERT INTO history (movement_id, sequence, event, at, detail)
+    SELECT renewed.id, renewed.sequence, @event::TEXT, @now, @detail::TEXT FROM renewed
+    RETURNING movement_id
+)
+SELECT renewed.sequence FROM renewed;
+
 -- name: PollMovement :one
 -- Takes the right to poll a movement as the caller saw it: at most one caller in any
 -- replica gets it in each span. A caller that saw an earlier attempt gets none: it
