@@ -225,6 +225,10 @@ func (c Connection) SameAccount(op *catalog.Operation, m movement.Movement) bool
 	return c.Version == m.ConnectionVersion
 }
 
+// ErrNotConnected is the reason of an error of Connect where there is no connection,
+// and not one that can't be used now.
+var ErrNotConnected = errors.New("lifecycle: not connected")
+
 // Connect opens the account that a merchant's operations use: its own at the
 // provider, or else the platform's, where the provider's operations run on that.
 func (l *Lifecycle) Connect(ctx context.Context, op *catalog.Operation, account *tenants.Account, mode string) (Connection, error) {
@@ -235,7 +239,7 @@ func (l *Lifecycle) Connect(ctx context.Context, op *catalog.Operation, account 
 	case op.Manifest.Owner == manifest.OwnerPlatform:
 		return l.platform(ctx, op, mode)
 	}
-	return Connection{}, fault.New(fault.ProviderUnavailable, "This merchant has no connection to the provider in this mode yet.")
+	return Connection{}, fault.New(fault.ProviderUnavailable, "This merchant has no connection to the provider in this mode yet.").Because(ErrNotConnected)
 }
 
 // Reconnect opens the account that a movement was sent on, as it is now.

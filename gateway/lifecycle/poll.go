@@ -162,32 +162,32 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 	if rules, served := movement.RulesOf(m.Kind); served {
 		overdue = l.list(ctx, m, movement.Apply(rules, m, movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: l.Now()}).Exceptions)
 	}
-	op, c, err := l.context(ctx, m)
+	op, err := l.Operation(m)
 	if err != nil {
-		// It can't be polled now; it must not stay due and be tried in a loop.
-		now := l.Now()
-		_, pollErr := l.Store.Poll(ctx, m, now, now, now.Add(unresolvable))
-		return errors.Join(overdue, err, pollErr)
+		return errors.Join(overdue, err, l.putOff(ctx, m))
 	}
 	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m) {
 		now := l.Now()
 		if _, err := l.Store.Poll(ctx, m, now, now, m.NextPoll(now, op.Rules)); err != nil {
 			return errors.Join(overdue, err)
 		}
-		_, err := fed.Refresh(ctx, op, m, c)
+		_, err := fed.Refresh(ctx, op, m)
 		return errors.Join(overdue, err)
+	}
+	c, err := l.Reconnect(ctx, op, m)
+	if err != nil {
+		return errors.Join(overdue, err, l.putOff(ctx, m))
 	}
 	_, err = l.Poll(ctx, op, m, c)
 	return errors.Join(overdue, err)
 }
 
-func (l *Lifecycle) context(ctx context.Context, m movement.Movement) (*catalog.Operation, Connection, error) {
-	op, err := l.Operation(m)
-	if err != nil {
-		return nil, Connection{}, err
-	}
-	c, err := l.Reconnect(ctx, op, m)
-	return op, c, err
+// putOff has a movement that can't be polled now due again after a while: it must not
+// stay due and be tried in a loop.
+func (l *Lifecycle) putOff(ctx context.Context, m movement.Movement) error {
+	now := l.Now()
+	_, err := l.Store.Poll(ctx, m, now, now, now.Add(unresolvable))
+	return err
 }
 
 // ToTheEnd runs a poll for as long as it takes, also when its caller has no more time

@@ -157,7 +157,7 @@ func (l *Lifecycle) goOn(ctx context.Context, op *catalog.Operation, m movement.
 	if !m.State.Open() {
 		return m, nil
 	}
-	_, c, err := l.context(ctx, m)
+	c, err := l.Reconnect(ctx, op, m)
 	if err == nil {
 		m, err = l.Poll(ctx, op, m, c)
 	}

@@ -111,19 +111,23 @@ func (l *Lifecycle) quietFor(m movement.Movement) time.Duration {
 // refresh polls, or reads the statement. Where that fails the movement is answered as
 // it is known.
 func (l *Lifecycle) refresh(ctx context.Context, op *catalog.Operation, m movement.Movement) movement.Movement {
-	c, err := l.Reconnect(ctx, op, m)
-	if err == nil {
-		see := l.Poll
-		if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m) {
-			see = fed.Refresh
-		}
-		var seen movement.Movement
-		if seen, err = see(ctx, op, m, c); err == nil {
-			return seen
-		}
+	seen, err := l.look(ctx, op, m)
+	if err != nil {
+		l.Log.WarnContext(ctx, "poll for a status", "movement", m.ID.String(), "error", err)
+		return m
 	}
-	l.Log.WarnContext(ctx, "poll for a status", "movement", m.ID.String(), "error", err)
-	return m
+	return seen
+}
+
+func (l *Lifecycle) look(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
+	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m) {
+		return fed.Refresh(ctx, op, m)
+	}
+	c, err := l.Reconnect(ctx, op, m)
+	if err != nil {
+		return m, err
+	}
+	return l.Poll(ctx, op, m, c)
 }
 
 // NoSuch is the error of a request about a movement that is not there.

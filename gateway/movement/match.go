@@ -50,7 +50,7 @@ func (r Rules) FindMatch(line StatementLine, candidates []Candidate) (Match, boo
 	case several:
 		return match.listed(line, LineAmbiguous, ReasonAmbiguous, "it may be for two collections"), true
 	case found == nil:
-		return match.unexplained(line, candidates), true
+		return Unmatched(line, candidates), true
 	case found.Taken || found.State == Succeeded:
 		return match.listed(line, LineAgain, ReasonPaidAgain, "its collection is paid by another"), true
 	case found.State.Unknown(), line.At.After(found.ExpiresAt) && found.State != Expired:
@@ -101,15 +101,16 @@ func candidateFor(line StatementLine, candidates []Candidate, quarantine time.Du
 // mostNamed is how many collections the exception of a line names, the newest.
 const mostNamed = 5
 
-// unexplained is the match of a line that is no collection's: an exception that names
-// those that it may be meant for, nothing where there are none.
-func (m Match) unexplained(line StatementLine, candidates []Candidate) Match {
+// Unmatched is the match of a line that is no collection's for certain: an exception
+// that names those that it may be meant for, and none where there are none.
+func Unmatched(line StatementLine, candidates []Candidate) Match {
 	var meant []Candidate
 	for _, c := range candidates {
 		if c.Amount == line.Amount && !line.At.Before(c.CreatedAt.Add(-Skew)) && !line.At.After(c.ExpiresAt.Add(MeantWithin)) {
 			meant = append(meant, c)
 		}
 	}
+	m := Match{Payment: line.Payment, State: LineUnmatched}
 	if len(meant) == 0 {
 		return m
 	}
@@ -121,7 +122,7 @@ func (m Match) unexplained(line StatementLine, candidates []Candidate) Match {
 	if more := len(meant) - len(names); more > 0 {
 		names = append(names, strconv.Itoa(more)+" more")
 	}
-	return m.listed(line, LineUnmatched, ReasonUnmatched, "it came too late for any collection, and may be meant for "+strings.Join(names, ", "))
+	return m.listed(line, LineUnmatched, ReasonUnmatched, "it pays no collection by itself, and may be meant for "+strings.Join(names, ", "))
 }
 
 // listed is the match of a line that needs a person.

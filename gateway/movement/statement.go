@@ -12,7 +12,6 @@ type Statement struct {
 	MerchantID string
 	Mode       string
 	Provider   string
-	Name       string // the provider's of the account; the caller's to know
 	Cursor     string
 	Through    time.Time // zero where nothing is known
 }

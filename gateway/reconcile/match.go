@@ -23,7 +23,7 @@ func (r *Reconciler) match(ctx context.Context, op *catalog.Operation, seen *sig
 		if err != nil || len(page) == 0 {
 			return err
 		}
-		matched, waiting, err := r.decide(ctx, op, seen.Statement, page)
+		matched, waiting, err := r.decide(ctx, op, seen, page)
 		if err != nil {
 			return err
 		}
@@ -39,7 +39,7 @@ func (r *Reconciler) match(ctx context.Context, op *catalog.Operation, seen *sig
 
 // decide finds out which collections the new lines of a page are for. It returns all
 // of the page that belong to one, whoever has found that out.
-func (r *Reconciler) decide(ctx context.Context, op *catalog.Operation, s movement.Statement, page []movement.StatementLine) (matched []movement.StatementLine, waiting bool, err error) {
+func (r *Reconciler) decide(ctx context.Context, op *catalog.Operation, seen *sighting, page []movement.StatementLine) (matched []movement.StatementLine, waiting bool, err error) {
 	fresh := make(map[string]movement.StatementLine, len(page))
 	var inTime []movement.StatementLine
 	for _, line := range page {
@@ -53,19 +53,22 @@ func (r *Reconciler) decide(ctx context.Context, op *catalog.Operation, s moveme
 		return matched, false, nil
 	}
 	slices.SortStableFunc(inTime, func(a, b movement.StatementLine) int { return a.At.Compare(b.At) })
-	candidates, err := r.candidates(ctx, op, s, inTime)
+	candidates, err := r.candidates(ctx, op, seen.Statement, inTime)
 	if err != nil {
 		return nil, false, err
 	}
 	matches := make([]movement.Match, 0, len(inTime))
 	for _, line := range inTime {
 		match, decided := op.Rules.FindMatch(line, candidates[line.Amount])
+		if !decided && seen.left && r.Now().Sub(line.At) > movement.MeantWithin { // what it waits for never comes
+			match, decided = movement.Unmatched(line, candidates[line.Amount]), true
+		}
 		if waiting = waiting || !decided; decided {
 			matches = append(matches, match)
 		}
 	}
 	decided, err := lifecycle.Persist(ctx, r.Patience, func(ctx context.Context) ([]string, error) {
-		return r.lines.Match(ctx, r.Now(), s, matches)
+		return r.lines.Match(ctx, r.Now(), seen.Statement, matches)
 	})
 	if err != nil {
 		return nil, false, err
@@ -74,7 +77,7 @@ func (r *Reconciler) decide(ctx context.Context, op *catalog.Operation, s moveme
 	if matched = append(matched, ours...); len(theirs) == 0 {
 		return matched, waiting, nil
 	}
-	others, err := r.lines.LinesNamed(ctx, s.Account, theirs)
+	others, err := r.lines.LinesNamed(ctx, seen.Account, theirs)
 	others = slices.DeleteFunc(others, func(line movement.StatementLine) bool { return line.State != movement.LineMatched })
 	return append(matched, others...), waiting, err
 }

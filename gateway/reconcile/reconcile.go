@@ -3,6 +3,7 @@ package reconcile
 import (
 	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -75,20 +76,23 @@ const (
 // Through, and of that nothing is left that could pay, but for what failed.
 type sighting struct {
 	movement.Statement
+	left    bool                  // its merchant has left the account: it can't be read any more
 	waiting bool                  // lines are left that may be late money
 	failed  map[movement.ID]error // collections that could not be told that they are paid; the next reading tells them
 }
 
 // Refresh finds out from its account's statement whether a collection was paid, and
 // ends it unpaid once that is complete beyond the end of its life.
-func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement, c lifecycle.Connection) (movement.Movement, error) {
-	if !c.SameAccount(op, m) {
-		return m, r.List(ctx, m, movement.Cause{
-			Reason: movement.ReasonUnresolved, FactID: m.UpstreamReference(),
-			Detail: "the connection is another account at the provider now, whose statement does not tell of it",
-		})
+// One that its merchant's leaving of the account keeps from its end is an exception.
+func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
+	statement, err := r.statements.Statement(ctx, op.Rules.Reservation(m).Account)
+	if err == nil && statement.MerchantID != m.Owner.MerchantID {
+		err = movement.ErrForeignAccount
 	}
-	seen, err := r.reconcile(ctx, op, c, r.Now().Add(-readEvery))
+	if err != nil {
+		return m, err
+	}
+	seen, err := r.reconcile(ctx, op, statement, r.Now().Add(-readEvery))
 	if err = cmp.Or(err, seen.failed[m.ID]); err != nil {
 		return m, err
 	}
@@ -96,8 +100,16 @@ func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movem
 		return m, err
 	}
 	ended, err := r.Apply(ctx, op, m, movement.Fact{Source: movement.FromStatement, Says: movement.SaysReadThrough, Through: seen.Through})
-	if err != nil || ended.State == m.State {
+	switch {
+	case err != nil:
 		return m, err
+	case ended.State == movement.Pending && seen.left:
+		return m, r.List(ctx, m, movement.Cause{
+			Reason: movement.ReasonUnresolved, FactID: m.UpstreamReference(),
+			Detail: "its account is connected no more, so nobody reads whether it was paid: connect it again, or decide",
+		})
+	case ended.State == m.State:
+		return m, nil
 	}
 	if seen.waiting {
 		err = r.match(ctx, op, &seen) // what waited for its end is late money now
@@ -109,26 +121,32 @@ func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movem
 }
 
 // Read reads an account's statement, if nobody did since before: lines may come at any
-// time, also when nothing was sold for long. An account that is connected no more has
-// none.
+// time, also when nothing was sold for long. Of an account that its merchant has left,
+// what was read before is matched and told.
 func (r *Reconciler) Read(ctx context.Context, s movement.Statement, before time.Time) error {
 	op, ok := r.collector(s.Provider)
 	if !ok {
 		return nil
 	}
+	statement, err := r.statements.Statement(ctx, s.Account)
+	if err == nil {
+		_, err = r.reconcile(ctx, op, statement, before)
+	}
+	return err
+}
+
+// connected opens the account that a statement is of. It is false where its merchant
+// has left it: the connection was removed, or is another account's now.
+func (r *Reconciler) connected(ctx context.Context, op *catalog.Operation, s movement.Statement) (lifecycle.Connection, bool, error) {
 	account, err := r.Accounts.Account(ctx, tenants.MerchantID(s.MerchantID))
 	if err != nil {
-		return err
-	}
-	if _, connected := account.Connection(tenants.Mode(s.Mode), tenants.Provider(s.Provider)); !connected {
-		return nil
+		return lifecycle.Connection{}, false, err
 	}
 	c, err := r.Connect(ctx, op, account, s.Mode)
-	if err != nil || movement.NewAccountID(s.Provider, s.Mode, c.Account) != s.Account {
-		return err
+	if errors.Is(err, lifecycle.ErrNotConnected) {
+		return lifecycle.Connection{}, false, nil
 	}
-	_, err = r.reconcile(ctx, op, c, before)
-	return err
+	return c, err == nil && movement.NewAccountID(s.Provider, s.Mode, c.Account) == s.Account, err
 }
 
 // collector is an operation of a provider whose movements its statement ends.
@@ -143,15 +161,17 @@ func (r *Reconciler) collector(provider string) (*catalog.Operation, bool) {
 
 // reconcile reads what is new in an account's statement, if nobody did since before,
 // and matches all that stands in it.
-func (r *Reconciler) reconcile(ctx context.Context, op *catalog.Operation, c lifecycle.Connection, before time.Time) (sighting, error) {
-	seen := sighting{failed: map[movement.ID]error{}}
-	account := movement.NewAccountID(op.Provider, c.Mode, c.Account)
-	statement, err := r.statementOf(ctx, account, c)
-	if err != nil {
+func (r *Reconciler) reconcile(ctx context.Context, op *catalog.Operation, statement movement.Statement, before time.Time) (sighting, error) {
+	seen := sighting{Statement: statement, failed: map[movement.ID]error{}}
+	c, connected, err := r.connected(ctx, op, statement)
+	switch {
+	case err != nil:
 		return seen, err
+	case !connected:
+		seen.left = true
+		return seen, r.match(ctx, op, &seen)
 	}
-	seen.Statement = statement
-	ours, err := r.statements.PollStatement(ctx, account, r.Now(), before)
+	ours, err := r.statements.PollStatement(ctx, statement.Account, r.Now(), before)
 	switch {
 	case err != nil:
 		return seen, err
@@ -164,15 +184,6 @@ func (r *Reconciler) reconcile(ctx context.Context, op *catalog.Operation, c lif
 		}
 		return seen, r.match(ctx, op, &seen)
 	})
-}
-
-func (r *Reconciler) statementOf(ctx context.Context, account movement.AccountID, c lifecycle.Connection) (movement.Statement, error) {
-	statement, err := r.statements.Statement(ctx, account)
-	if err == nil && statement.MerchantID != c.MerchantID {
-		err = movement.ErrForeignAccount
-	}
-	statement.Name = c.Account
-	return statement, err
 }
 
 // read imports what an account's statement tells since the last reading. That it can't
@@ -207,7 +218,7 @@ func (r *Reconciler) read(ctx context.Context, op *catalog.Operation, c lifecycl
 			return err
 		}
 	}
-	seen.Statement, err = r.statementOf(ctx, seen.Account, c)
+	seen.Statement, err = r.statements.Statement(ctx, seen.Account)
 	return err
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // deaf is a store that can't move one sale on.
@@ -175,23 +176,81 @@ func TestAPaymentThatComesVeryLate(t *testing.T) {
 	w.wantListed(movement.ReasonPaidLate)
 }
 
-// TestBooksThatAreNobodysAnyMore: of an account that another has taken the place
-// of, or a provider that is gone, nothing is read.
-func TestBooksThatAreNobodysAnyMore(t *testing.T) {
+// leave takes the merchant's connection away, or changes it to another account.
+func (w *stall) leave(removed bool) {
+	w.Helper()
+	connections := w.account.Connections()
+	if connections[0].Sealed = []byte(`{"merchant_code":"another"}`); removed {
+		connections = nil
+	}
+	account, err := tenants.NewAccount(w.account.Merchant(), nil, connections, nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.account = account
+}
+
+// TestAnAccountThatWasLeft is read no more. What was read before still reaches its
+// sales, and operators hear of what nobody can find out any more.
+func TestAnAccountThatWasLeft(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	for _, removed := range []bool{true, false} {
+		t.Run(fmt.Sprint("removed ", removed), func(t *testing.T) {
+			t.Parallel()
+			w := newStall(t, s)
+			paidInTime, takenBack, late := w.sold("paid", 10_000), w.sold("back", 20_000), w.sold("late", 30_000)
+			at := w.now().Add(time.Minute)
+			w.till.write(paid("p1", takenBack.Amount, at))
+			w.pass(time.Minute)
+			w.readBooks(0)
+			w.till.write(paid("p2", paidInTime.Amount, at), back("p1", takenBack.Amount, at), paid("p3", late.Amount, late.ExpiresAt.Add(time.Minute)))
+			w.kept.at = func(step string) {
+				if step == "after enter" {
+					panic(crash{})
+				}
+			}
+			if !w.try(func() { w.readBooks(0) }) {
+				t.Fatal("it did not end behind the import")
+			}
+			w.restart(s)
+			w.leave(removed)
+			reads := w.till.reads
+			w.readBooks(0)
+			w.wantTold("wallet2.reversed back PAID", "wallet2.status_update back PAID", "wallet2.status_update paid PAID")
+			w.work("late", 20*time.Hour)
+			w.wantListed(movement.ReasonReversed, movement.ReasonUnresolved)
+			if p := w.payment("p3"); p.State != movement.LineNew {
+				t.Errorf("the late payment is %s before its time is over", p.State)
+			}
+			w.pass(5 * time.Hour)
+			w.readBooks(0)
+			w.wantListed(movement.ReasonReversed, movement.ReasonUnmatched, movement.ReasonUnresolved)
+			if w.till.reads != reads {
+				t.Errorf("the books were read %d times", w.till.reads-reads)
+			}
+			if p, m := w.payment("p3"), w.stored("late"); p.State != movement.LineUnmatched || m.State != movement.Pending {
+				t.Errorf("the late payment is %s, its sale %s", p.State, m.State)
+			}
+			if _, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "p3", Movement: late.ID, Operator: "ani", Reason: "the payer showed it"}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestBooksOfAProviderThatIsGone are not read.
+func TestBooksOfAProviderThatIsGone(t *testing.T) {
 	t.Parallel()
 	w := newStall(t, databaseFor(t))
 	w.sold("INV/1", 10_000)
-	b, err := w.kept.Statement(t.Context(), w.wallet)
+	gone, err := w.kept.Statement(t.Context(), w.wallet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, gone, unknown := b, b, b
-	other.Account = movement.NewAccountID(wallet2, "live", "another code")
-	gone.Provider, unknown.Mode = "no plugin", "test"
-	for _, b := range []movement.Statement{other, gone, unknown} {
-		if err := w.ReadBooks(t.Context(), b, w.now()); err != nil || w.till.reads != 0 {
-			t.Errorf("%+v: %v, %d reads", b, err, w.till.reads)
-		}
+	gone.Provider = "no plugin"
+	if err := w.ReadBooks(t.Context(), gone, w.now()); err != nil || w.till.reads != 0 {
+		t.Errorf("%v, %d reads", err, w.till.reads)
 	}
 }
 

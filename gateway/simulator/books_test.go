@@ -61,7 +61,6 @@ type register struct {
 	count       map[movement.ID]int
 	logged      map[movement.ID]int // entries of the history that no change has made
 	accounts    map[movement.AccountID]string
-	left        map[movement.AccountID]bool // connected no more: its merchant has another
 	pace        map[string]time.Duration
 	overridden  map[movement.ID]bool
 	resubmitted map[movement.ID]time.Time // when operators have decided it
@@ -76,7 +75,7 @@ type register struct {
 func newRegister(bug Bug) *register {
 	b := &register{
 		catalog: sound(), holders: map[tenants.MerchantID]*tenants.Account{}, names: map[movement.ID]string{},
-		count: map[movement.ID]int{}, logged: map[movement.ID]int{}, accounts: map[movement.AccountID]string{}, left: map[movement.AccountID]bool{}, pace: map[string]time.Duration{},
+		count: map[movement.ID]int{}, logged: map[movement.ID]int{}, accounts: map[movement.AccountID]string{}, pace: map[string]time.Duration{},
 		overridden: map[movement.ID]bool{}, resubmitted: map[movement.ID]time.Time{}, assigned: map[movement.ID]bool{}, ended: map[movement.ID]movement.State{},
 		attempts: map[movement.ID]map[int]bool{}, merchants: map[string]string{},
 	}

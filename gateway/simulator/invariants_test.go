@@ -314,11 +314,7 @@ func (w *world) checkUnmatched(line movement.StatementLine) {
 func (w *world) checkLine(line movement.StatementLine, m movement.Movement) {
 	switch line.State {
 	case movement.LineNew, movement.LineMatched:
-		invariant := "every line is judged"
-		if w.books.left[line.Account] {
-			invariant = "every line of an account that was left is judged"
-		}
-		w.violate(invariant, "%s is %s for %s, which is %s", line.Payment, line.State, w.books.name(m.ID), m.State)
+		w.violate("every line is judged", "%s is %s for %s, which is %s", line.Payment, line.State, w.books.name(m.ID), m.State)
 	case movement.LinePaid, movement.LineReversed:
 		if line.Movement != (movement.ID{}) && m.State != movement.Succeeded && m.PaidLateAt.IsZero() {
 			w.violate("paid collections know it", "%s pays %s, which is %s", line.Payment, w.books.name(m.ID), m.State)

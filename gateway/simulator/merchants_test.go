@@ -115,10 +115,7 @@ func (w *world) connect(id tenants.MerchantID, name string, version int64, suffi
 	for _, provider := range providers {
 		account := w.options.Prefix + name + suffix
 		connections = append(connections, connection(id, provider, account, version, tokenOf(w.options.Prefix+name+"/"+provider)))
-		first := movement.NewAccountID(provider, string(tenants.Live), w.options.Prefix+name)
-		now := movement.NewAccountID(provider, string(tenants.Live), account)
-		w.books.left[first] = now != first
-		w.books.accounts[now] = name + suffix
+		w.books.accounts[movement.NewAccountID(provider, string(tenants.Live), account)] = name + suffix
 	}
 	account, err := tenants.NewAccount(tenants.Merchant{ID: id, Name: "Toko", Tier: "scale", Status: tenants.Active}, nil, connections, nil)
 	if err != nil {

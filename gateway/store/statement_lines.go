@@ -62,7 +62,7 @@ func lineOf(row dbsqlc.StatementLine) movement.StatementLine {
 // for, made in a span of time.
 func (s *Store) Candidates(ctx context.Context, b movement.Statement, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error) {
 	p := dbsqlc.CandidatesParams{
-		MerchantID: b.MerchantID, Mode: b.Mode, Provider: b.Provider, Account: b.Name, Amounts: make([]int64, len(amounts)),
+		MerchantID: b.MerchantID, Mode: b.Mode, Provider: b.Provider, Amounts: make([]int64, len(amounts)),
 		Earliest: micro(earliest), Latest: micro(latest),
 	}
 	for i, amount := range amounts {
@@ -72,12 +72,15 @@ func (s *Store) Candidates(ctx context.Context, b movement.Statement, amounts []
 	if err != nil {
 		return nil, fmt.Errorf("store: candidates: %w", err)
 	}
-	found := make([]movement.Candidate, len(rows))
-	for i, row := range rows {
-		found[i] = movement.Candidate{
+	found := make([]movement.Candidate, 0, len(rows))
+	for _, row := range rows {
+		if movement.NewAccountID(b.Provider, b.Mode, row.ConnectionAccount) != b.Account {
+			continue // an account that the merchant had before, or has since
+		}
+		found = append(found, movement.Candidate{
 			ID: movement.ID(row.ID), Amount: money.Amount(row.Amount), State: movement.State(row.State),
 			CreatedAt: row.CreatedAt.UTC(), ExpiresAt: orZero(row.ExpiresAt), Taken: row.Taken,
-		}
+		})
 	}
 	return found, nil
 }

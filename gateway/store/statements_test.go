@@ -84,7 +84,6 @@ func statement(t *testing.T, s *store.Store) movement.Statement {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Name = "ID1020012345678"
 	return b
 }
 

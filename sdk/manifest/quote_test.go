@@ -111,6 +111,7 @@ func TestParseRefusesOrders(t *testing.T) {
 		"statements: a collection is paid by a row":  counterWith(t, "collection", "operations", 1, "kind"),
 		"owner: \"nobody\"":                          counterWith(t, "nobody", "owner"),
 		"resubmit_within: must be given":             counterWith(t, nil, "resubmit_within"),
+		"resubmit_buys_within: must be a span":       counterWith(t, "2041h", "resubmit_buys_within"),
 		"account: \"\" must point":                   counterWith(t, nil, "account"),
 		"account: \"/limit\" must point":             counterWith(t, "/limit", "account"),
 		"quote: an order needs one":                  counterWith(t, false, "operations", 1, "quote"),

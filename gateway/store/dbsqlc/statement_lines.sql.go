@@ -63,12 +63,12 @@ func (q *Queries) AssignLine(ctx context.Context, arg AssignLineParams) (string,
 }
 
 const candidates = `-- name: Candidates :many
-SELECT m.id, m.amount, m.state, m.created_at, m.expires_at,
+SELECT m.id, m.amount, m.state, m.created_at, m.expires_at, m.connection_account,
     (m.paid_late_at IS NOT NULL OR EXISTS (SELECT 1 FROM statement_lines AS s WHERE s.movement_id = m.id))::BOOL AS taken
 FROM movements AS m
 WHERE m.merchant_id = $1 AND m.mode = $2 AND m.kind = 'collection' AND m.amount = ANY($3::INT8[])
-    AND m.provider = $4 AND m.connection_account = $5 AND m.state IN ('submitting', 'acknowledged', 'pending', 'succeeded', 'expired')
-    AND m.created_at >= $6 AND m.created_at <= $7
+    AND m.provider = $4 AND m.state IN ('submitting', 'acknowledged', 'pending', 'succeeded', 'expired')
+    AND m.created_at >= $5 AND m.created_at <= $6
 `
 
 type CandidatesParams struct {
@@ -76,22 +76,22 @@ type CandidatesParams struct {
 	Mode       string
 	Amounts    []int64
 	Provider   string
-	Account    string
 	Earliest   time.Time
 	Latest     time.Time
 }
 
 type CandidatesRow struct {
-	ID        uuid.UUID
-	Amount    int64
-	State     string
-	CreatedAt time.Time
-	ExpiresAt *time.Time
-	Taken     bool
+	ID                uuid.UUID
+	Amount            int64
+	State             string
+	CreatedAt         time.Time
+	ExpiresAt         *time.Time
+	ConnectionAccount string
+	Taken             bool
 }
 
-// The collections of an account, made in a span of time, that payments of some
-// amounts may be for. A collection with late money has had its payment, also where
+// The collections at a provider, made in a span of time, that payments of some
+// amounts may be for, with the account of each. A collection with late money has had its payment, also where
 // an operator has assigned that payment to another.
 func (q *Queries) Candidates(ctx context.Context, arg CandidatesParams) ([]CandidatesRow, error) {
 	rows, err := q.db.Query(ctx, candidates,
@@ -99,7 +99,6 @@ func (q *Queries) Candidates(ctx context.Context, arg CandidatesParams) ([]Candi
 		arg.Mode,
 		arg.Amounts,
 		arg.Provider,
-		arg.Account,
 		arg.Earliest,
 		arg.Latest,
 	)
@@ -116,6 +115,7 @@ func (q *Queries) Candidates(ctx context.Context, arg CandidatesParams) ([]Candi
 			&i.State,
 			&i.CreatedAt,
 			&i.ExpiresAt,
+			&i.ConnectionAccount,
 			&i.Taken,
 		); err != nil {
 			return nil, err

@@ -25,14 +25,14 @@ ORDER BY s.at DESC
 LIMIT @most;
 
 -- name: Candidates :many
--- The collections of an account, made in a span of time, that payments of some
--- amounts may be for. A collection with late money has had its payment, also where
+-- The collections at a provider, made in a span of time, that payments of some
+-- amounts may be for, with the account of each. A collection with late money has had its payment, also where
 -- an operator has assigned that payment to another.
-SELECT m.id, m.amount, m.state, m.created_at, m.expires_at,
+SELECT m.id, m.amount, m.state, m.created_at, m.expires_at, m.connection_account,
     (m.paid_late_at IS NOT NULL OR EXISTS (SELECT 1 FROM statement_lines AS s WHERE s.movement_id = m.id))::BOOL AS taken
 FROM movements AS m
 WHERE m.merchant_id = @merchant_id AND m.mode = @mode AND m.kind = 'collection' AND m.amount = ANY(@amounts::INT8[])
-    AND m.provider = @provider AND m.connection_account = @account AND m.state IN ('submitting', 'acknowledged', 'pending', 'succeeded', 'expired')
+    AND m.provider = @provider AND m.state IN ('submitting', 'acknowledged', 'pending', 'succeeded', 'expired')
     AND m.created_at >= @earliest AND m.created_at <= @latest;
 
 -- name: MatchLines :many

@@ -36,7 +36,7 @@ func newSide(ctx context.Context, s Store) *side {
 	for i := range merchants {
 		w.owners = append(w.owners, movement.Owner{MerchantID: "mer_" + uuid.NewString(), Mode: "live"})
 		w.names.known[w.owners[i].MerchantID] = "merchant" + strconv.Itoa(i+1)
-		w.account = append(w.account, movement.NewAccountID("wallet2", "live", "name of "+w.owners[i].MerchantID))
+		w.account = append(w.account, movement.NewAccountID("provider", "live", "name of "+w.owners[i].MerchantID))
 		w.names.of("account", w.account[i].String())
 	}
 	return w
@@ -284,7 +284,6 @@ func (w *side) match(merchant, second int) {
 		w.say("match", err)
 		return
 	}
-	s.Name = "name of " + w.owners[merchant].MerchantID
 	open, err := w.OpenLines(w.ctx, s.Account, "", 100)
 	w.say("open lines", open, err)
 	var matches []movement.Match
