@@ -115,8 +115,7 @@ type Override struct {
 	ConfirmedAt     *time.Time `json:"confirmed_at,omitempty"`
 }
 
-// NewOverride says how an open transfer or order ended, whose provider tells no
-// end, or that an order is to be sent again. Alone needs no second operator and is
+// NewOverride says how an open movement ended, whose provider tells no end, or that an order is to be sent again. Alone needs no second operator and is
 // reviewed afterwards.
 type NewOverride struct {
 	As     string `json:"as"`     // success, failed or resubmit

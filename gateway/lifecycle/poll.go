@@ -84,7 +84,7 @@ func (l *Lifecycle) weigh(ctx context.Context, op *catalog.Operation, m movement
 		}
 		return m, nil
 	case movement.SaysNotFound:
-		f.Proves = c.SameAccount(op, m) && l.clockFault() == nil
+		f.Proves = c.SameAccount(m) && l.clockFault() == nil
 		return l.notFound(ctx, op, m, f)
 	default:
 		return l.Apply(ctx, op, m, f)
@@ -119,7 +119,7 @@ func unaskable(op *catalog.Operation, m movement.Movement, c Connection, now tim
 	until := m.ResubmitUntil(op.Rules)
 	switch {
 	case !op.Rules.Resubmits:
-	case now.Before(until) && !c.SameAccount(op, m):
+	case now.Before(until) && !c.SameAccount(m):
 		why.Detail = "the connection is another account at the provider now, which does not know it"
 	case now.Before(until):
 	case !m.State.Unknown():

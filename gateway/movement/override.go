@@ -66,10 +66,5 @@ func (d Override) Replaces(before Override) bool {
 // Operators are those who made an override.
 func (d Override) Operators() string { return strings.TrimSuffix(d.Operator+", "+d.ConfirmedBy, ", ") }
 
-// State is the state that an override puts a movement in.
-func (d Override) State() State {
-	if d.Outcome == OverrideSucceeded {
-		return Succeeded
-	}
-	return Failed
-}
+// OverrideFact stands for the upstream's fact in a movement that operators have ended.
+const OverrideFact = "override"

@@ -94,8 +94,6 @@ func (o *Overrides) override(ctx context.Context, r Request) (Result, error) {
 			"That names attempt %d. Its reference was used again, and attempt %d stands: %s.", r.Attempt, m.Attempt, m.UpstreamReference())
 	case err != nil:
 		return Result{}, fault.New(fault.ProviderUnavailable, "The plugin that offers "+m.Operation+" is gone: nobody could tell the merchant.").Because(err)
-	case !op.Rules.Overridable:
-		return Result{}, fault.Newf(fault.InvalidRequest, "A %s is ended by its provider alone: operators decide transfers and orders.", m.Kind)
 	case !m.State.Open():
 		return o.before(ctx, m, r)
 	}
@@ -153,10 +151,15 @@ func (o *Overrides) before(ctx context.Context, m movement.Movement, r Request) 
 	switch {
 	case err != nil && !errors.Is(err, movement.ErrNotFound):
 		return Result{}, err
-	case err == nil && made.Made() && made.Outcome == r.Outcome && m.State == made.State():
+	case err == nil && made.Made() && made.Outcome == r.Outcome && endsAs(m.State, made):
 		return Result{Override: made, Movement: m}, nil
 	}
 	return Result{Movement: m}, hasEnded(m)
+}
+
+// endsAs tells whether a final state is what an override says.
+func endsAs(state movement.State, o movement.Override) bool {
+	return (state == movement.Succeeded) == (o.Outcome == movement.OverrideSucceeded)
 }
 
 func hasEnded(m movement.Movement) error {
@@ -187,7 +190,8 @@ func (o *Overrides) mayBe(ctx context.Context, op *catalog.Operation, m movement
 	if op.Rules.Resubmits && m.PolledAt.After(now.Add(-movement.PollLasts)) && !m.PolledAt.After(now.Add(2*movement.ClockSkew)) {
 		return polled(now)
 	}
-	if now.Sub(m.CreatedAt) >= movement.OverdueAfter {
+	waits := m.State == movement.Pending && op.Rules.Waits // for its payer, and may do so for long
+	if now.Sub(m.CreatedAt) >= movement.OverdueAfter && !waits {
 		return nil
 	}
 	exceptions, err := o.records.ExceptionsOf(ctx, m.Owner, m.ID.String())
@@ -199,6 +203,9 @@ func (o *Overrides) mayBe(ctx context.Context, op *catalog.Operation, m movement
 		return x.ResolvedAt.IsZero() && !x.At.Before(begun) && slices.Contains(operatorsEnd, x.Reason)
 	}) {
 		return nil
+	}
+	if waits {
+		return fault.New(fault.InProgress, "It waits for its payer, and is not on the operators' list: the provider will tell its end.").After(now, movement.OverdueAfter)
 	}
 	return fault.New(fault.InProgress, "It is younger than 24 hours and not on the operators' list: the provider may tell its end.").
 		After(now, m.CreatedAt.Add(movement.OverdueAfter).Sub(now))
@@ -215,14 +222,14 @@ func polled(now time.Time) error {
 func (o *Overrides) apply(ctx context.Context, op *catalog.Operation, m movement.Movement, made movement.Override) (movement.Movement, error) {
 	now, moved, err := o.ApplyOnce(ctx, op, m, movement.Fact{
 		Source: movement.FromOperators, Says: movement.SaysOverridden, Override: &made, Begun: o.Now(),
-		Message: lifecycle.Message(op.Rules, movement.Movement{State: made.State()}),
+		Message: lifecycle.Message(op.Rules, movement.Movement{State: op.Rules.Ends(m.State, made.Outcome)}),
 	})
 	resubmits := made.Outcome == movement.OverrideResubmit && now.Attempt == m.Attempt && now.State.Open()
 	switch {
 	case err != nil:
 		return now, err
 	case resubmits: // also where the provider has confirmed it meanwhile
-	case now.Attempt != m.Attempt, now.State == movement.NotSubmitted, now.State.Final() && now.State != made.State():
+	case now.Attempt != m.Attempt, now.State == movement.NotSubmitted, now.State.Final() && !endsAs(now.State, made):
 		return now, hasEnded(now)
 	case !now.State.Final():
 		return now, polled(o.Now())

@@ -33,7 +33,7 @@ type biller struct {
 	quotes    []sdk.Quote
 	lookups   []time.Time
 	sendBy    time.Time // of the last one
-	wrong     []string // what it may never be asked
+	wrong     []string  // what it may never be asked
 
 	// The script; the zero value is an upstream where all is well.
 	deal                       deal

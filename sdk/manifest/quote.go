@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -34,7 +35,8 @@ func (m *Manifest) checkAccount(why string) []error {
 	if err != nil {
 		return []error{err}
 	}
-	if t := shape.types[m.AccountField()]; t != "string" {
+	fields := m.AccountFields()
+	if len(fields) == 0 || slices.ContainsFunc(fields, func(name string) bool { return shape.types[name] != "string" }) {
 		return []error{fmt.Errorf("account: %q must point to a string property of the connection (%s)", m.Account, why)}
 	}
 	return nil

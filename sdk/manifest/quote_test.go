@@ -72,6 +72,11 @@ func TestAccountIn(t *testing.T) {
 			t.Errorf("%s is for %q, want %q", credentials, got, want)
 		}
 	}
+	for credentials, want := range map[string]string{`{"client": "c", "wallet": "w"}`: "c w", `{"client": "c"}`: ""} {
+		if got := (&manifest.Manifest{Account: "/client /wallet"}).AccountIn([]byte(credentials)); got != want {
+			t.Errorf("%s is for %q, want %q", credentials, got, want)
+		}
+	}
 	if got := (&manifest.Manifest{Account: "/a~1b"}).AccountIn([]byte(`{"a/b": "escaped"}`)); got != "escaped" {
 		t.Errorf("an escaped name: %q", got)
 	}
@@ -88,7 +93,7 @@ func TestParseOrders(t *testing.T) {
 	}
 	order, _ := m.Operation("/counter/order")
 	list, _ := m.Operation("/counter/products")
-	if m.Owner != manifest.OwnerPlatform || m.AccountField() != "user" || time.Duration(m.LookupEvery) != time.Minute {
+	if m.Owner != manifest.OwnerPlatform || m.AccountFields()[0] != "user" || time.Duration(m.LookupEvery) != time.Minute {
 		t.Errorf("got %+v", m)
 	}
 	p := order.Product
