@@ -18,6 +18,8 @@ type Queue interface {
 	// RecordAttempt is false where another replica has recorded one first.
 	RecordAttempt(ctx context.Context, attempt movement.CallbackAttempt) (bool, error)
 	PostponeCallbacks(ctx context.Context, now time.Time, postponed []movement.Postponed) error
+	// GiveUpCallbacks ends deliveries that are still due, without a try.
+	GiveUpCallbacks(ctx context.Context, now time.Time, over []movement.CallbackKey) error
 }
 
 // Dependencies is what a dispatcher works with.
@@ -81,19 +83,34 @@ func (d *Dispatcher) due(ctx context.Context, b queue.Batch) ([]movement.Callbac
 	})
 }
 
-// dispatch starts what can be sent now and postpones what has to wait long.
+// dispatch starts what can be sent now, gives up what is too old to wait for its
+// receiver, and postpones what has to wait long.
 func (d *Dispatcher) dispatch(ctx context.Context, page []movement.Callback) error {
 	now := time.Now()
 	var postponed []movement.Postponed
+	var over []movement.CallbackKey
 	for _, c := range page {
-		if retryAt, ok := d.start(ctx, c, now); !ok && retryAt.Sub(now) >= postponeFrom {
+		switch retryAt, ok := d.start(ctx, c, now); {
+		case ok, retryAt.Sub(now) < postponeFrom:
+		case scheduleOf(c).Over(c.Begun(), now):
+			over = append(over, c.CallbackKey)
+		default:
 			postponed = append(postponed, movement.Postponed{CallbackKey: c.CallbackKey, Until: retryAt})
 		}
+	}
+	if len(over) > 0 {
+		d.Warn(ctx, "give callbacks up", d.giveUp(ctx, now, over))
 	}
 	if len(postponed) > 0 {
 		d.Warn(ctx, "postpone callbacks", d.postpone(ctx, now, postponed...))
 	}
 	return nil // what can't be written rests by itself
+}
+
+func (d *Dispatcher) giveUp(ctx context.Context, now time.Time, over []movement.CallbackKey) error {
+	ctx, cancel := context.WithTimeout(ctx, writeWithin)
+	defer cancel()
+	return d.Queue.GiveUpCallbacks(ctx, now, over)
 }
 
 func (d *Dispatcher) postpone(ctx context.Context, now time.Time, postponed ...movement.Postponed) error {
@@ -182,12 +199,20 @@ func (d *Dispatcher) record(ctx context.Context, c movement.Callback, try Attemp
 	return err == nil
 }
 
-// moneyDays is for how many days a callback about money is tried daily, after the
-// first day.
-const moneyDays = 30
+// What is about a movement is about money, and tried for thirty days; a test for one.
+var (
+	ofMoney = queue.Schedule{Lasts: 30 * 24 * time.Hour}
+	ofTests = queue.Schedule{Lasts: 24 * time.Hour}
+)
 
-// follow is what an attempt leads to: an end, or another attempt. What is about a
-// movement is about money, and tried for thirty days; the rest is a test.
+func scheduleOf(c movement.Callback) queue.Schedule {
+	if c.MovementID == (movement.ID{}) {
+		return ofTests
+	}
+	return ofMoney
+}
+
+// follow is what an attempt leads to: an end, or another attempt.
 func follow(c movement.Callback, try Attempt) (movement.CallbackState, time.Time) {
 	switch try.Outcome {
 	case Delivered:
@@ -196,11 +221,7 @@ func follow(c movement.Callback, try Attempt) (movement.CallbackState, time.Time
 		return movement.CallbackGone, time.Time{}
 	case Failed, Refused, Aborted:
 	}
-	schedule := queue.Schedule{Days: moneyDays}
-	if c.MovementID == (movement.ID{}) {
-		schedule.Days = 0
-	}
-	next, again := schedule.Next(c.Attempts+1, try.At.Add(try.Duration), rand.Int64N)
+	next, again := scheduleOf(c).Next(c.Attempts+1, c.Begun(), try.At.Add(try.Duration), rand.Int64N)
 	if !again {
 		return movement.CallbackDead, time.Time{}
 	}

@@ -114,6 +114,17 @@ func (q *callbacks) PostponeCallbacks(ctx context.Context, now time.Time, put []
 	return nil
 }
 
+func (q *callbacks) GiveUpCallbacks(_ context.Context, now time.Time, over []movement.CallbackKey) error {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, key := range over {
+		if c := q.rows[key.EventID]; c.State == movement.CallbackWaiting && !c.DueAt.After(now) {
+			c.State, c.DueAt = movement.CallbackDead, time.Time{}
+		}
+	}
+	return nil
+}
+
 func (q *callbacks) change(work func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

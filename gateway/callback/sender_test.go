@@ -197,7 +197,7 @@ func TestFailuresHaveTheirWords(t *testing.T) {
 		{s, "https://missing.example/?token=hush", Failed, "the host name does not exist"},
 		{s, "https://private.example/?token=hush", Refused, "the host does not lead to a public address"},
 		{s, "https://127.0.0.1/?token=hush", Refused, "the URL must lead to a public address"},
-		{s, "http://shop.example/?token=hush", Refused, "the URL must be an absolute https URL"},
+		{s, "http://shop.example/?token=hush", Refused, "the URL must be an absolute https URL with a host, as https://shop.example/callbacks: its scheme is http"},
 	} {
 		if a := c.sender.Send(t.Context(), messageTo(c.url), onlyA); a.Outcome != c.outcome || a.Error != c.want || a.Status != 0 {
 			t.Errorf("%s: %+v, want %q", c.url, a, c.want)

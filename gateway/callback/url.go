@@ -2,6 +2,7 @@ package callback
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -18,8 +19,7 @@ const (
 
 // What is wrong with a URL, as the rest of a sentence that begins with its name.
 var (
-	errURLText     = errors.New("must be at most 2048 printable ASCII characters")
-	errURLForm     = errors.New("must be an absolute https URL")
+	errURLForm     = errors.New("must be an absolute https URL with a host, as https://shop.example/callbacks")
 	errURLUser     = errors.New("must not hold a user or password")
 	errURLFragment = errors.New("must not have a fragment")
 	errURLHost     = errors.New("must have a host name, or an address in its usual notation")
@@ -41,15 +41,17 @@ var nowherePublic = []string{"localhost", "local", "internal", "intranet", "lan"
 // that resolvers read in different ways: no odd notations of IPv4, no zones, no
 // dot at the end.
 func CheckURL(text string, development bool) error {
-	if len(text) > maxURL || !visibleASCII(text) || strings.Contains(text, `\`) {
-		return errURLText
+	if err := checkText(text); err != nil {
+		return err
 	}
 	u, err := url.Parse(text)
+	if err != nil {
+		return errURLForm
+	}
+	if err := checkForm(u, development); err != nil {
+		return err
+	}
 	switch {
-	case err != nil || u.Opaque != "" || u.Host == "" && u.User == nil:
-		return errURLForm
-	case u.Scheme != "https" && (u.Scheme != "http" || !development):
-		return errURLForm
 	case u.User != nil:
 		return errURLUser
 	case strings.Contains(text, "#"):
@@ -59,6 +61,32 @@ func CheckURL(text string, development bool) error {
 		return err
 	}
 	return checkHost(u, development)
+}
+
+// checkText says which character can't stand in a URL.
+func checkText(text string) error {
+	if len(text) > maxURL {
+		return fmt.Errorf("must have at most %d characters, and has %d", maxURL, len(text))
+	}
+	for i, r := range text {
+		if r <= ' ' || r > '~' || r == '\\' {
+			return fmt.Errorf("must be printable ASCII without spaces and backslashes; character %d is not", i+1)
+		}
+	}
+	return nil
+}
+
+// checkForm says what keeps a URL from being absolute.
+func checkForm(u *url.URL, development bool) error {
+	switch {
+	case u.Scheme == "":
+		return fmt.Errorf("%w: it does not begin with https://", errURLForm)
+	case u.Scheme != "https" && (u.Scheme != "http" || !development):
+		return fmt.Errorf("%w: its scheme is %s", errURLForm, u.Scheme)
+	case u.Opaque != "" || u.Host == "" && u.User == nil:
+		return fmt.Errorf("%w: it has none", errURLForm)
+	}
+	return nil
 }
 
 // receiverOf names who a URL leads to, as lower-case host and port, or is empty

@@ -56,6 +56,31 @@ func TestCheckURLTakes(t *testing.T) {
 	}
 }
 
+// TestCheckURLSays: whoever gave what is no URL reads what is wrong with it, and where.
+func TestCheckURLSays(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"nonsense":                    "does not begin with https://",
+		"/callbacks":                  "does not begin with https://",
+		"shop.example/callbacks":      "does not begin with https://",
+		"http://shop.example/":        "its scheme is http",
+		"shop.example:8443/callbacks": "its scheme is shop.example",
+		"https:shop.example":          "it has none",
+		"https:///callbacks":          "it has none",
+		"https://shop.example/a b":    "character 23 is not",
+		`https://shop.example\a`:      "character 21 is not",
+		"https://toko.example/é":      "character 22 is not",
+		"https://shop.example/" + strings.Repeat("x", maxURL): "and has 2069",
+		"https://shop.example:22/":                            "port 443 or 8443",
+		"https://user@shop.example/":                          "user or password",
+		"https://10.0.0.1/":                                   "public address",
+	} {
+		if err := CheckURL(text, false); err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "must ") {
+			t.Errorf("%.40q: %v, want %q", text, err, want)
+		}
+	}
+}
+
 func TestReceiverOf(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

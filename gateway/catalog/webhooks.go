@@ -9,7 +9,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
-const aboutCallbacks = "Any 2xx within 10 seconds is success; redirects are not followed. Anything else is tried again, for days, " +
+const aboutCallbacks = "Any 2xx within 10 seconds is success; redirects are not followed. Anything else is tried again until the event is 30 days old, " +
 	"under the same webhook-id: handle an id that you have seen as seen."
 
 // occasions are the callback events, in the words of the document.

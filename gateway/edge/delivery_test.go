@@ -22,12 +22,15 @@ func TestAnswersAreNotedAsDelivered(t *testing.T) {
 		answer lifecycle.Answer
 		err    error
 		gone   bool
+		closes bool // as soon as it has read the answer
 		want   []movement.ID
 	}{
-		"an answer":             {answer: lifecycle.Answer{Data: 1, Receipt: receipt}, want: []movement.ID{receipt}},
-		"a refusal":             {answer: lifecycle.Answer{Receipt: receipt}, err: fault.New(fault.ProviderRejected, "No."), want: []movement.ID{receipt}},
-		"an answer to nobody":   {answer: lifecycle.Answer{Data: 1, Receipt: receipt}, gone: true},
-		"one without a receipt": {answer: lifecycle.Answer{Data: 1}},
+		"an answer":              {answer: lifecycle.Answer{Data: 1, Receipt: receipt}, want: []movement.ID{receipt}},
+		"a refusal":              {answer: lifecycle.Answer{Receipt: receipt}, err: fault.New(fault.ProviderRejected, "No."), want: []movement.ID{receipt}},
+		"an answer to nobody":    {answer: lifecycle.Answer{Data: 1, Receipt: receipt}, gone: true},
+		"a caller that closes":   {answer: lifecycle.Answer{Data: 1, Receipt: receipt}, closes: true, want: []movement.ID{receipt}},
+		"a refusal, and a close": {answer: lifecycle.Answer{Receipt: receipt}, err: fault.New(fault.ProviderRejected, "No."), closes: true, want: []movement.ID{receipt}},
+		"one without a receipt":  {answer: lifecycle.Answer{Data: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -41,10 +44,25 @@ func TestAnswersAreNotedAsDelivered(t *testing.T) {
 				return c.answer, c.err
 			}
 			request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/payments/create", strings.NewReader(h.right("")))
-			h.ServeHTTP(httptest.NewRecorder(), request)
+			to := reader{ResponseRecorder: httptest.NewRecorder(), read: func() {}}
+			if c.closes {
+				to.read = hangUp
+			}
+			h.ServeHTTP(to, request)
 			if !slices.Equal(h.delivered, c.want) {
 				t.Errorf("delivered %v, want %v", h.delivered, c.want)
 			}
 		})
 	}
+}
+
+// reader is a caller, with what it does when it has read an answer.
+type reader struct {
+	*httptest.ResponseRecorder
+	read func()
+}
+
+func (r reader) Write(data []byte) (int, error) {
+	defer r.read()
+	return r.ResponseRecorder.Write(data)
 }

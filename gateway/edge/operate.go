@@ -20,22 +20,22 @@ func (x *exchange) operate(op *catalog.Operation, p *parameters) {
 	if answer.Replayed { // a refusal is repeated, too
 		x.Header().Set("Idempotent-Replayed", "true")
 	}
+	there := x.request.Context().Err() == nil // asked now: who has read an answer may close at once
 	if err != nil {
 		x.fail(x.truthful(err))
 	} else {
 		x.succeed(answer)
 	}
-	if answer.Receipt != (movement.ID{}) {
+	if there && answer.Receipt != (movement.ID{}) {
 		x.delivered(answer.Receipt)
 	}
 }
 
 // delivered notes that an answer has reached its caller, as far as a server can
-// know: it was written, and the caller has not hung up.
+// know: it was written to one who had not hung up.
 func (x *exchange) delivered(receipt movement.ID) {
-	sent := http.NewResponseController(x.ResponseWriter).Flush() == nil
-	if ctx := x.request.Context(); sent && ctx.Err() == nil {
-		x.edge.Deliveries.Delivered(context.WithoutCancel(ctx), receipt)
+	if http.NewResponseController(x.ResponseWriter).Flush() == nil {
+		x.edge.Deliveries.Delivered(context.WithoutCancel(x.request.Context()), receipt)
 	}
 }
 
@@ -87,8 +87,8 @@ func (x *exchange) admitAndRun(request lifecycle.Request, document catalog.Docum
 		x.ticket, request.Remaining = ticket, ticket.Remaining
 	}
 	if x.operation.Quote {
-		request.Reconsider = func(ctx context.Context, quoted map[string]any) error {
-			return admitter.Reconsider(ctx, x.started, ticket, x.identity, x.operation, document, quoted)
+		request.Reconsider = func(ctx context.Context, quote map[string]any) error {
+			return admitter.Reconsider(ctx, x.started, ticket, x.identity, x.operation, document, quote)
 		}
 	}
 	x.handed = true

@@ -76,7 +76,7 @@ var Table = []Row{
 	{DuplicateReference, 409, SentNo, RetryNever, "The reference was used before with a different request; errors names the fields that differ."},
 	{InProgress, 409, SentNo, RetryLater, "The same payment, collection or transfer is being created at this moment, or no free amount is left."},
 	{InsufficientBalance, 402, SentNo, RetryLater, "The prepaid balance is too low."},
-	{ProductUnavailable, 422, SentNo, RetryLater, "The product is unknown or switched off."},
+	{ProductUnavailable, 422, SentNo, RetryLater, "The product is switched off, or has no price that holds."},
 	{DestinationInvalid, 422, SentRefused, RetryNever, "The provider refused the phone, account, meter or customer number. When it was only inquired, sent is no and retry is after_change."},
 	{ProviderRejected, 422, SentRefused, RetryNever, "The provider refused for another reason that is the caller's to know. When it was only inquired, sent is no and retry is after_change."},
 	{RateLimited, 429, SentNo, RetryLater, "Too many requests; Retry-After and the RateLimit fields say when to come back."},

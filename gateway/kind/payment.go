@@ -83,8 +83,11 @@ func describePayment(asked, op *catalog.Operation, m movement.Movement) *lifecyc
 	rules := op.Rules
 	o := (&lifecycle.Object{}).Set(rules.ReferenceField, m.Reference).Set("status", rules.Word(m.State)).Set("amount", int64(m.Amount)).
 		Echo(asked, m.Fields())
-	return o.Set("created_at", lifecycle.Stamp(m.CreatedAt)).Set("updated_at", lifecycle.Stamp(m.UpdatedAt)).
-		SetTime("paid_late_at", m.PaidLateAt).SetTime("reversed_at", m.ReversedAt)
+	o.Set("created_at", lifecycle.Stamp(m.CreatedAt)).Set("updated_at", lifecycle.Stamp(m.UpdatedAt)).SetTime("paid_at", m.PaidAt)
+	if m.ProviderReference != "" {
+		o.Set("provider_reference", m.ProviderReference)
+	}
+	return o.SetTime("paid_late_at", m.PaidLateAt).SetTime("reversed_at", m.ReversedAt)
 }
 
 // Event is the state, and when it was so.

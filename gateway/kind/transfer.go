@@ -57,29 +57,53 @@ func (k *Transfer) Draft(ctx context.Context, r lifecycle.Request, draft *moveme
 	}
 	sum := sha256.Sum256(draft.Request)
 	draft.Fingerprint = movement.UnnamedMark + hex.EncodeToString(sum[:16]) + "-"
-	last, err := k.register.LastEqual(ctx, draft.Key.Owner, draft.Kind, draft.Fingerprint)
-	if errors.Is(err, movement.ErrNotFound) {
-		draft.Reference = draft.Fingerprint + fmt.Sprintf("%08d", 1)
-		return nil
-	}
-	if err != nil {
-		return lifecycle.Unjudged(r, *draft, err)
-	}
-	draft.Reference, err = k.referenceAfter(r, last)
+	draft.Reference, err = k.nextReference(ctx, r, *draft)
 	return err
 }
 
-// sameFor is how long a transfer without a reference is taken for an equal one whose
-// answer never reached its caller.
-const sameFor = 24 * time.Hour
+const (
+	// sameFor is how long a transfer without a reference is taken for an equal one whose
+	// answer never reached its caller.
+	sameFor = 24 * time.Hour
+	// heardWithin is how long a transfer waits to learn that the answer of an equal one
+	// was delivered: who has read an answer may send the next before that is noted.
+	heardWithin = 2 * time.Second
+	// hearFirst and hearEvery say how often it looks.
+	hearFirst = 5 * time.Millisecond
+	hearEvery = 100 * time.Millisecond
+)
 
-// referenceAfter is the reference of a transfer that equals another: that one's, or
-// the next.
-func (k *Transfer) referenceAfter(r lifecycle.Request, last movement.Movement) (string, error) {
-	age := k.lifecycle.Now().Sub(last.CreatedAt)
-	if last.State == movement.NotSubmitted || !last.State.Final() || !last.Delivered && age < sameFor || age < r.Limits.RepeatWithin {
-		return last.Reference, nil
+// nextReference is the reference of a transfer that its caller gave none: that of an
+// equal one, or the one after it.
+func (k *Transfer) nextReference(ctx context.Context, r lifecycle.Request, draft movement.Movement) (string, error) {
+	now := k.lifecycle.Now()
+	waiting, stop := context.WithTimeout(ctx, heardWithin)
+	defer stop()
+	for pause := hearFirst; ; pause = min(2*pause, hearEvery) {
+		last, err := k.register.LastEqual(ctx, draft.Key.Owner, draft.Kind, draft.Fingerprint)
+		if errors.Is(err, movement.ErrNotFound) {
+			return draft.Fingerprint + fmt.Sprintf("%08d", 1), nil
+		}
+		if err != nil {
+			return "", lifecycle.Unjudged(r, draft, err)
+		}
+		age := max(0, now.Sub(last.CreatedAt)) // the replica that made it may be ahead of this one
+		switch {
+		case !last.State.Final(), age < r.Limits.RepeatWithin:
+			return last.Reference, nil
+		case last.Delivered, age >= sameFor:
+			return referenceAfter(last)
+		}
+		select {
+		case <-waiting.Done(): // its caller hung up
+			return last.Reference, nil
+		case <-time.After(pause):
+		}
 	}
+}
+
+// referenceAfter is the reference of a transfer that equals another and is not that.
+func referenceAfter(last movement.Movement) (string, error) {
 	var number int
 	if _, err := fmt.Sscanf(last.Reference[len(last.Fingerprint):], "%d", &number); err != nil {
 		return "", fmt.Errorf("transfer: reference %q: %w", last.Reference, err)
@@ -88,10 +112,20 @@ func (k *Transfer) referenceAfter(r lifecycle.Request, last movement.Movement) (
 }
 
 // Delivered notes that the answer to a transfer without a reference has reached its
-// caller: an equal one is another transfer from then on.
+// caller: an equal one is another transfer from then on. It tries for as long as an
+// equal one would be taken for it, and returns as soon as none waits for that any more.
 func (k *Transfer) Delivered(ctx context.Context, receipt movement.ID) {
-	if err := k.register.Deliver(ctx, receipt); err != nil {
-		k.lifecycle.Log.WarnContext(ctx, "an answer's delivery can't be noted: an equal transfer will get the same", "movement", receipt.String(), "error", err)
+	waited, stop := context.WithTimeout(ctx, heardWithin)
+	defer stop()
+	patience := k.lifecycle.Patience
+	patience.For = sameFor
+	_, err := lifecycle.ToTheEnd(waited, k.lifecycle.Log, func(ctx context.Context) (struct{}, error) {
+		return lifecycle.Persist(ctx, patience, func(ctx context.Context) (struct{}, error) {
+			return struct{}{}, k.register.Deliver(ctx, receipt)
+		})
+	})
+	if err != nil {
+		k.lifecycle.Log.WarnContext(ctx, "an answer's delivery is not noted yet: an equal transfer gets the same until it is", "movement", receipt.String(), "error", err)
 	}
 }
 

@@ -76,8 +76,10 @@ func (o *Outbox) attempt(ctx context.Context, m movement.QueuedMail) error {
 	return err
 }
 
-// follow is what an attempt leads to: an end, or another attempt within a day or
-// so.
+// schedule gives a mail up after a day.
+var schedule = queue.Schedule{Lasts: 24 * time.Hour}
+
+// follow is what an attempt leads to: an end, or another attempt.
 func follow(m movement.QueuedMail, err error, now time.Time) (movement.MailState, time.Time) {
 	switch {
 	case err == nil:
@@ -85,7 +87,7 @@ func follow(m movement.QueuedMail, err error, now time.Time) (movement.MailState
 	case faultOf(err).Permanent:
 		return movement.MailDead, time.Time{}
 	}
-	next, again := queue.Schedule{}.Next(m.Attempts+1, now, rand.Int64N)
+	next, again := schedule.Next(m.Attempts+1, m.CreatedAt, now, rand.Int64N)
 	if !again {
 		return movement.MailDead, time.Time{}
 	}

@@ -298,8 +298,9 @@ func moved(rules Rules, m Movement, f Fact, to State) Transition {
 	if to.Final() {
 		t.FactID = f.EventID
 	}
-	if rules.EndedBy == EndedByStatement && to == Succeeded {
-		if t.PaidAt = f.At; f.At.IsZero() { // nobody knows better
+	if rules.Answers == AnswerOffer && to == Succeeded {
+		t.PaidAt = f.At
+		if f.At.IsZero() && rules.EndedBy == EndedByStatement { // the contract shows one, and nobody knows better
 			t.PaidAt = f.Now
 		}
 	}

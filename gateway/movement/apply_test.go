@@ -103,6 +103,15 @@ func TestApplyToPayments(t *testing.T) {
 		"late money, when nobody tells": {
 			movement.Expired, nil, changed(success, func(f *movement.Fact) { f.At = time.Time{} }), func(t movement.Transition) any { return t.HappenedAt.Sub(epoch) }, seen,
 		},
+		"paid, when the provider says": {
+			movement.Pending, nil, success, func(t movement.Transition) any { return t.PaidAt.Sub(epoch) }, time.Minute,
+		},
+		"paid, when nobody says": {
+			movement.Pending, nil, changed(success, func(f *movement.Fact) { f.At = time.Time{} }), func(t movement.Transition) any { return t.PaidAt.IsZero() }, true,
+		},
+		"an end that is no payment": {
+			movement.Pending, nil, expired, func(t movement.Transition) any { return t.PaidAt.IsZero() }, true,
+		},
 		"a second payment": {movement.Succeeded, nil, success, doubts, []movement.Cause{{movement.ReasonPaidAgain, "event-1", "it was paid before by " + earlier}}},
 		"a success without a name, once more": {
 			movement.Succeeded, nil, changed(success, func(f *movement.Fact) { f.EventID = "" }), doubts, []movement.Cause(nil),

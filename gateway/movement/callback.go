@@ -39,7 +39,16 @@ type Callback struct {
 	Attempts   int // of this series; a delivery that is sent again begins a new one
 	Tries      int // of all series
 	CreatedAt  time.Time
+	ResentAt   time.Time // when an ended delivery was last sent again, zero for never
 	DueAt      time.Time
+}
+
+// Begun is when this series of tries began.
+func (c Callback) Begun() time.Time {
+	if c.ResentAt.IsZero() {
+		return c.CreatedAt
+	}
+	return c.ResentAt
 }
 
 // DueCallbacks says which callbacks a dispatcher wants to read.

@@ -88,6 +88,7 @@ type Movement struct {
 	CreatedAt  time.Time
 	UpdatedAt  time.Time // of the last change of state
 	ExpiresAt  time.Time // zero when the provider named no end
+	PaidAt     time.Time // when its payer paid, zero where nobody tells
 	PaidLateAt time.Time
 	ReversedAt time.Time
 
@@ -121,9 +122,10 @@ type Payout struct {
 
 // Collected is the part of what is paid by a line of a statement: collections.
 type Collected struct {
-	PaidAt    time.Time      // when the payer paid
 	Reserved  ReservedAmount // what the reservation takes; zero once it is through
 	Remaining *int64         // what the quota of its request leaves, nil where none counts it
+	// ReportsLate is how late lines of the account may be; zero once it is reserved.
+	ReportsLate time.Duration
 }
 
 // ReservedAmount is the payable amount of a collection: the amount asked for and a
@@ -131,6 +133,11 @@ type Collected struct {
 type ReservedAmount struct {
 	Account AccountID
 	FreeAt  time.Time // when the amount may be another's
+}
+
+// Account is the account at the provider that a movement was made on.
+func (m *Movement) Account() AccountID {
+	return NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount)
 }
 
 // AccountID names an account at a provider in a mode, whoever owns it.

@@ -68,7 +68,7 @@ type Transition struct {
 	ProviderReference string
 	FactID            string
 	ExpiresAt         time.Time
-	PaidAt            time.Time // of a collection
+	PaidAt            time.Time // of what a payer pays
 	HappenedAt        time.Time // of late money and reversals
 	Cost              money.Amount
 

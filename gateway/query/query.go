@@ -204,7 +204,7 @@ func (q *Queries) Product(ctx context.Context, r lifecycle.Request, c lifecycle.
 	}
 	item, listed := list.Find(name)
 	if !listed {
-		return nil, "", fault.New(fault.ProductUnavailable, "There is no such product.")
+		return nil, "", fault.Invalid(op.Product.RequestField(), "is not in the list of products ("+op.Products.Path+")")
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(item, &fields); err != nil || string(fields[op.Product.AvailableField()]) != "true" {

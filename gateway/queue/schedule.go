@@ -16,18 +16,22 @@ var waits = []time.Duration{
 	time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour,
 }
 
-// Schedule says when something that failed is tried again.
+// Schedule says when something that failed is tried again: after the ten waits of the
+// beginning daily, until it is too old.
 type Schedule struct {
-	// Days is how many daily attempts follow the ten waits of the beginning. They
-	// are counted, not timed, so that a gateway that was down takes none away.
-	Days int
+	// Lasts is how old something gets before it is given up, whatever was tried
+	// meanwhile: also what was held back ends.
+	Lasts time.Duration
 }
 
-// Next is when to try again after so many failed attempts. It is false when there
-// is no further attempt. Random is [math/rand/v2.Int64N], or what a test puts in
-// its place.
-func (s Schedule) Next(attempts int, now time.Time, random func(int64) int64) (time.Time, bool) {
-	if attempts > len(waits)+s.Days {
+// Over tells whether something that was begun at a time is too old to be tried again.
+func (s Schedule) Over(begun, now time.Time) bool { return !now.Before(begun.Add(s.Lasts)) }
+
+// Next is when to try again what was begun at a time and has failed so often; the last
+// try comes when its time is over. It is false when there is no further one. Random is
+// [math/rand/v2.Int64N], or what a test puts in its place.
+func (s Schedule) Next(attempts int, begun, now time.Time, random func(int64) int64) (time.Time, bool) {
+	if s.Over(begun, now) {
 		return time.Time{}, false
 	}
 	wait := day
@@ -35,5 +39,9 @@ func (s Schedule) Next(attempts int, now time.Time, random func(int64) int64) (t
 		wait = waits[attempts-1]
 	}
 	spread := int64(wait / jitterParts)
-	return now.Add(wait + time.Duration(random(2*spread+1)-spread)), true
+	next := now.Add(wait + time.Duration(random(2*spread+1)-spread))
+	if end := begun.Add(s.Lasts); next.After(end) {
+		next = end
+	}
+	return next, true
 }

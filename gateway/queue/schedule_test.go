@@ -18,33 +18,43 @@ var (
 
 func TestSchedule(t *testing.T) {
 	t.Parallel()
+	const lasts = 30 * 24 * time.Hour
+	schedule := queue.Schedule{Lasts: lasts}
 	first := []time.Duration{
 		5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
 		time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 12 * time.Hour,
 	}
-	for name, c := range map[string]struct {
-		schedule queue.Schedule
-		tries    int
-	}{"money": {queue.Schedule{Days: 30}, 41}, "others": {queue.Schedule{}, 11}} {
-		for attempts := 1; attempts < c.tries; attempts++ {
-			want := 24 * time.Hour
-			if attempts <= len(first) {
-				want = first[attempts-1]
-			}
-			for random, part := range map[*func(int64) int64]time.Duration{&middle: 0, &lowest: -want / 10, &most: want / 10} {
-				if next, ok := c.schedule.Next(attempts, epoch, *random); !ok || next.Sub(epoch) != want+part {
-					t.Errorf("%s: after %d attempts %s, %t; want %s", name, attempts, next.Sub(epoch), ok, want+part)
-				}
-			}
+	for attempts := range 1000 {
+		want := 24 * time.Hour
+		if attempts <= len(first) {
+			want = first[max(attempts, 1)-1]
 		}
-		for _, attempts := range []int{c.tries, c.tries + 1, 1 << 30} {
-			if next, ok := c.schedule.Next(attempts, epoch, middle); ok || !next.IsZero() {
-				t.Errorf("%s: after %d attempts %s, %t; want dead", name, attempts, next, ok)
+		for random, part := range map[*func(int64) int64]time.Duration{&middle: 0, &lowest: -want / 10, &most: want / 10} {
+			if next, ok := schedule.Next(attempts, epoch, epoch, *random); !ok || next.Sub(epoch) != want+part {
+				t.Errorf("after %d attempts %s, %t; want %s", attempts, next.Sub(epoch), ok, want+part)
 			}
 		}
 	}
-	if next, ok := (queue.Schedule{}).Next(0, epoch, middle); !ok || next.Sub(epoch) != first[0] {
-		t.Errorf("with no attempt counted: %s, %t", next.Sub(epoch), ok)
+}
+
+// TestScheduleEndsByAge: whatever was tried meanwhile, the last try comes when the time
+// is over, and none after it.
+func TestScheduleEndsByAge(t *testing.T) {
+	t.Parallel()
+	const lasts = 24 * time.Hour
+	schedule := queue.Schedule{Lasts: lasts}
+	for _, attempts := range []int{1, 5, 10, 11, 1 << 30} {
+		if next, ok := schedule.Next(attempts, epoch, epoch.Add(lasts-1), most); !ok || next.Sub(epoch) != lasts {
+			t.Errorf("after %d attempts %s, %t; want the last one when it is over", attempts, next.Sub(epoch), ok)
+		}
+		for _, age := range []time.Duration{lasts, lasts + 1, 100 * lasts} {
+			if next, ok := schedule.Next(attempts, epoch, epoch.Add(age), lowest); ok || !next.IsZero() || !schedule.Over(epoch, epoch.Add(age)) {
+				t.Errorf("after %d attempts and %s: %s, %t; want none", attempts, age, next.Sub(epoch), ok)
+			}
+		}
+	}
+	if schedule.Over(epoch, epoch.Add(lasts-1)) {
+		t.Error("it is over before its time")
 	}
 }
 
@@ -53,7 +63,7 @@ func TestJitterStaysWithinATenth(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	var below, above int
 	for range 1000 {
-		next, _ := (queue.Schedule{}).Next(3, epoch, random.Int64N)
+		next, _ := (queue.Schedule{Lasts: time.Hour}).Next(3, epoch, epoch, random.Int64N)
 		switch wait := next.Sub(epoch); {
 		case wait < 108*time.Second || wait > 132*time.Second:
 			t.Fatalf("waits %s", wait)

@@ -21,10 +21,11 @@ func TestStatusAnswer(t *testing.T) {
 		start := w.now()
 		w.create("A", "metadata", map[string]any{"note": "1"})
 		at := func(d time.Duration) string { return start.Add(d).UTC().Format(time.RFC3339) }
+		theirs := w.stored("A").ProviderReference
 		want := func(status string, updated time.Duration, more string) {
 			t.Helper()
 			expected := `{"external_id":"A","status":"` + status + `","amount":10000,"payer_email":"payer@shop.example","metadata":{"note":"1"},"created_at":"` +
-				at(0) + `","updated_at":"` + at(updated) + `"` + more + `}`
+				at(0) + `","updated_at":"` + at(updated) + `","provider_reference":"` + theirs + `"` + more + `}`
 			if s := w.status("A"); s.data != expected || s.replayed {
 				t.Errorf("got  %s %v\nwant %s", s.data, s.err, expected)
 			}
@@ -38,6 +39,30 @@ func TestStatusAnswer(t *testing.T) {
 		w.hear(w.up.pay(m.UpstreamReference(), "p"))
 		want("EXPIRED", 2*time.Minute, `,"paid_late_at":"`+at(2*time.Minute)+`"`)
 		w.want(w.status("B"), "NOT_FOUND no never")
+	})
+}
+
+// TestStatusTellsHowItWasPaid: what the provider has told of a payment stands in the
+// status and in the callback, and what comes later takes nothing of it back.
+func TestStatusTellsHowItWasPaid(t *testing.T) {
+	t.Parallel()
+	onBoth(t, func(w *world) {
+		w.create("A")
+		m := w.stored("A")
+		paid := news(m)["paid"]
+		paid.At, paid.ProviderReference = w.now().Add(90*time.Second), "theirs-1"
+		w.pass(2 * time.Minute)
+		w.hear(paid)
+		want := `,"paid_at":"` + paid.At.UTC().Format(time.RFC3339) + `","provider_reference":"theirs-1"`
+		told := w.told()
+		if len(told) != 1 || !strings.Contains(string(told[0].Body), want) {
+			t.Errorf("told %+v, want %s", told, want)
+		}
+		again := news(m)["paid"]
+		w.hear(again)
+		if got := w.status("A").data; !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	})
 }
 

@@ -220,7 +220,7 @@ func TestOrderRefusedBeforeTheCall(t *testing.T) {
 		sent    string
 		fields  []string
 	}{
-		"no such product":     {nil, []any{"sku", "none"}, fault.ProductUnavailable, "no later", nil},
+		"no such product":     {nil, []any{"sku", "none"}, fault.InvalidRequest, "no after_change", []string{"sku"}},
 		"switched off":        {nil, []any{"sku", "off"}, fault.ProductUnavailable, "no later", nil},
 		"judged before money": {func(s *shop) { s.poor(0) }, []any{"sku", "off"}, fault.ProductUnavailable, "no later", nil},
 		"no list":             {func(s *shop) { s.shelf.away = errAway }, nil, fault.ProviderUnavailable, "no later", nil},
@@ -373,7 +373,7 @@ func TestProductFirst(t *testing.T) {
 	t.Parallel()
 	inShop(t, func(s *shop) {
 		inquiries := 0
-		for sku, want := range map[string]string{billSKU: "DESTINATION_INVALID no after_change", "off": "PRODUCT_UNAVAILABLE no later", "nope": "PRODUCT_UNAVAILABLE no later"} {
+		for sku, want := range map[string]string{billSKU: "DESTINATION_INVALID no after_change", "off": "PRODUCT_UNAVAILABLE no later", "nope": "INVALID_REQUEST no after_change"} {
 			s.up.set(func() {
 				s.up.ask = func(call sdk.Call) sdk.Result {
 					if call.Operation == productsPath {

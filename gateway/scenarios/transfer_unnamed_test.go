@@ -189,9 +189,23 @@ func TestUnnamed(t *testing.T) {
 		},
 		"the database is away when it is delivered": func(p *purse) {
 			first := p.transfer("")
-			p.faults.undelivered = errAway
+			tries := 0
+			p.faults.deliver = func(do func() error) error {
+				if tries++; tries < 4 {
+					return errAway
+				}
+				return do()
+			}
 			p.Delivered(p.Context(), first.receipt)
+			p.wantNew(p.transfer(""), first, 2)
+		},
+		"the caller hung up, and asks again": func(p *purse) {
+			first := p.transfer("")
+			asked := time.Now()
 			p.wantSame(p.transfer(""), first, 1)
+			if waited := time.Since(asked); waited < heardWithin || waited > 2*heardWithin {
+				p.Errorf("it waited %v to learn whether the first answer was delivered, want %v", waited, heardWithin)
+			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -199,6 +213,35 @@ func TestUnnamed(t *testing.T) {
 			inPurses(t, test)
 		})
 	}
+}
+
+// TestUnnamedWaitsForTheMark: who has read an answer sends the next transfer, on any
+// replica, before it is noted that the answer was delivered.
+func TestUnnamedWaitsForTheMark(t *testing.T) {
+	t.Parallel()
+	acrossReplicas(t, func(p *purse, engines ...*Engine) {
+		first := p.transfer("")
+		for n := range 3 {
+			looked := make(chan struct{})
+			var once sync.Once
+			other := p.replica(&faulty{keeper: p.keeper, compared: func() { once.Do(func() { close(looked) }) }})
+			if n > 0 {
+				other = engines[len(engines)-1]
+				close(looked)
+			}
+			p.faults.deliver = func(do func() error) error {
+				<-looked
+				return do()
+			}
+			var noting sync.WaitGroup
+			receipt := first.receipt
+			noting.Go(func() { p.Delivered(p.Context(), receipt) })
+			second := p.sends(other, p.transferring(""))
+			noting.Wait()
+			p.wantNew(second, first, n+2)
+			first = second
+		}
+	})
 }
 
 // TestUnnamedAtOnce: of equal transfers without a reference that come together,

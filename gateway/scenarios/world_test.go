@@ -371,14 +371,15 @@ type claiming func() (movement.Movement, bool, error)
 type faulty struct {
 	keeper
 
-	claim       func(ctx context.Context, do claiming) (movement.Movement, bool, error)
-	move        func(do func() (bool, error)) (bool, error)
-	promise     func(do func() (movement.Movement, error)) (movement.Movement, error)
-	judged      func()                        // sees each look at a reference
-	down        error                         // of reads, and of the right to ask
-	recording   error                         // of records and the operators' list
-	undelivered error                         // of noting deliveries
-	told        func(*movement.CallbackEvent) // sees the event of each try
+	claim     func(ctx context.Context, do claiming) (movement.Movement, bool, error)
+	move      func(do func() (bool, error)) (bool, error)
+	promise   func(do func() (movement.Movement, error)) (movement.Movement, error)
+	deliver   func(do func() error) error
+	judged    func()                        // sees each look at a reference
+	compared  func()                        // sees each look for an equal transfer
+	down      error                         // of reads, and of the right to ask
+	recording error                         // of records and the operators' list
+	told      func(*movement.CallbackEvent) // sees the event of each try
 }
 
 var errAway = errors.New("the database is away")
@@ -430,10 +431,17 @@ func (f *faulty) Acknowledge(ctx context.Context, m movement.Movement, answer js
 }
 
 func (f *faulty) Deliver(ctx context.Context, id movement.ID) error {
-	if f.undelivered != nil {
-		return f.undelivered
+	do := func() error { return f.keeper.Deliver(ctx, id) }
+	if f.deliver != nil {
+		return f.deliver(do)
 	}
-	return f.keeper.Deliver(ctx, id)
+	return do()
+}
+
+func (f *faulty) LastEqual(ctx context.Context, owner movement.Owner, kind manifest.Kind, fingerprint string) (movement.Movement, error) {
+	m, err := f.keeper.LastEqual(ctx, owner, kind, fingerprint)
+	fire(f.compared)
+	return m, err
 }
 
 func (f *faulty) MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error) {

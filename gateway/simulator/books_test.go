@@ -61,12 +61,14 @@ type register struct {
 	count       map[movement.ID]int
 	logged      map[movement.ID]int // entries of the history that no change has made
 	accounts    map[movement.AccountID]string
+	known       []movement.AccountID // the same, in the order of their connections
 	pace        map[string]time.Duration
 	overridden  map[movement.ID]bool
 	resubmitted map[movement.ID]time.Time // when operators have decided it
 	assigned    map[movement.ID]bool
 	ended       map[movement.ID]movement.State
 	attempts    map[movement.ID]map[int]bool
+	delivered   map[movement.ID]time.Time // when it was noted that an answer was delivered
 	onEnd       func(c movement.Change)
 	onReserve   func(m movement.Movement)
 	merchants   map[string]string
@@ -77,7 +79,7 @@ func newRegister(bug Bug) *register {
 		catalog: sound(), holders: map[tenants.MerchantID]*tenants.Account{}, names: map[movement.ID]string{},
 		count: map[movement.ID]int{}, logged: map[movement.ID]int{}, accounts: map[movement.AccountID]string{}, pace: map[string]time.Duration{},
 		overridden: map[movement.ID]bool{}, resubmitted: map[movement.ID]time.Time{}, assigned: map[movement.ID]bool{}, ended: map[movement.ID]movement.State{},
-		attempts: map[movement.ID]map[int]bool{}, merchants: map[string]string{},
+		attempts: map[movement.ID]map[int]bool{}, delivered: map[movement.ID]time.Time{}, merchants: map[string]string{},
 	}
 	if bug == BelievedNotFound {
 		b.catalog = shipped(bug)

@@ -67,6 +67,7 @@ type intent struct {
 type answer struct {
 	what         string // create, changed, status, cancel
 	asked, heard int    // the numbers of the steps
+	askedAt      time.Time
 	data         string
 	err          *fault.Error
 	crashed      bool
@@ -115,7 +116,11 @@ func (w *world) connect(id tenants.MerchantID, name string, version int64, suffi
 	for _, provider := range providers {
 		account := w.options.Prefix + name + suffix
 		connections = append(connections, connection(id, provider, account, version, tokenOf(w.options.Prefix+name+"/"+provider)))
-		w.books.accounts[movement.NewAccountID(provider, string(tenants.Live), account)] = name + suffix
+		now := movement.NewAccountID(provider, string(tenants.Live), account)
+		if w.books.accounts[now] == "" {
+			w.books.known = append(w.books.known, now)
+		}
+		w.books.accounts[now] = name + suffix
 	}
 	account, err := tenants.NewAccount(tenants.Merchant{ID: id, Name: "Toko", Tier: "scale", Status: tenants.Active}, nil, connections, nil)
 	if err != nil {
@@ -170,7 +175,7 @@ func (w *world) plan() {
 			}
 		}
 	})
-	for range w.rand.IntN(3) {
+	for range max(w.rand.IntN(3), w.options.Outages) {
 		w.later(w.between(0, busy), func() {
 			w.away = w.now.Add(w.between(time.Second, 40*time.Second))
 			w.log("the database is away for %v", w.away.Sub(w.now).Truncate(time.Millisecond))
@@ -289,7 +294,7 @@ func (w *world) send(in *intent, path, what string, body catalog.Document) {
 		Identity: tenants.Identity{Account: in.of.account, Mode: tenants.Live}, Operation: op, Body: maps.Clone(body),
 		CallbackURL: in.of.receiver, RequestID: "request " + strconv.Itoa(w.tasks), Limits: in.of.limits, Zone: time.UTC,
 	}
-	a := answer{what: what, asked: w.steps}
+	a := answer{what: what, asked: w.steps, askedAt: w.now}
 	refused := what == "create" && len(in.answers) > 0 && w.chance(10) // by admission, which looks the reference up
 	name := fmt.Sprintf("%s of %s/%s/%s", what, in.of.name, in.kind, in.reference)
 	receipt := movement.ID{}

@@ -180,8 +180,10 @@ func (o *outside) ListLines(_ context.Context, merchant string, most int) ([]mov
 	})
 }
 
-func (o *outside) CloseLines(_ context.Context, account movement.AccountID, done []movement.StatementLine) error {
-	_, err := ask(o, func(ctx context.Context) (struct{}, error) { return struct{}{}, o.inner.CloseLines(ctx, account, done) })
+func (o *outside) CloseLines(_ context.Context, account movement.AccountID, done []movement.StatementLine, freeAt time.Time) error {
+	_, err := ask(o, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, o.inner.CloseLines(ctx, account, done, freeAt)
+	})
 	return err
 }
 

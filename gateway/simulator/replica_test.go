@@ -29,7 +29,6 @@ type replica struct {
 	reconciler *reconcile.Reconciler
 	overrides  *override.Overrides
 	transfers  *kind.Transfer
-	draws      uint64
 }
 
 // alive panics where the process has crashed.
@@ -62,10 +61,8 @@ func (w *world) start(number int) *replica {
 		},
 		Now: func() time.Time { return w.now.Add(r.skew) }, Log: slog.New(slog.DiscardHandler),
 	})
-	r.lifecycle.Draw = func(n int) int { // by whoever asks first; a number that chance does not change
-		r.draws++
-		return int(r.draws*7919) % n
-	}
+	middle := func(n int) int { return n / 2 } // who asks first is chance, so each draws the same
+	r.lifecycle.Draw, r.lifecycle.Patience.Draw = middle, middle
 	r.reconciler = reconcile.New(r.lifecycle, plugins, kept, kept)
 	r.overrides = override.New(r.lifecycle, kept)
 	kind.AddPayment(r.lifecycle, "https://gate.example")
@@ -349,7 +346,12 @@ func (g *gate) ReleaseAmount(ctx context.Context, m movement.Movement) error {
 }
 
 func (g *gate) Deliver(ctx context.Context, id movement.ID) error {
-	_, err := write(ctx, g, "deliver "+g.w.books.name(id), func() (nothing, error) { return nothing{}, g.Store.Deliver(ctx, id) })
+	_, err := write(ctx, g, "deliver "+g.w.books.name(id), func() (nothing, error) {
+		if _, before := g.w.books.delivered[id]; !before {
+			g.w.books.delivered[id] = g.w.now
+		}
+		return nothing{}, g.Store.Deliver(ctx, id)
+	})
 	return err
 }
 
@@ -419,9 +421,9 @@ func (g *gate) Match(ctx context.Context, now time.Time, s movement.Statement, m
 	})
 }
 
-func (g *gate) CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine) error {
+func (g *gate) CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine, freeAt time.Time) error {
 	_, err := write(ctx, g, fmt.Sprintf("close %d lines of %s", len(done), g.w.books.accounts[account]), func() (nothing, error) {
-		return nothing{}, g.Store.CloseLines(ctx, account, done)
+		return nothing{}, g.Store.CloseLines(ctx, account, done, freeAt)
 	})
 	return err
 }

@@ -66,6 +66,17 @@ func (s *Store) PostponeCallbacks(ctx context.Context, now time.Time, put []move
 	return wrap("postpone callbacks", s.queries.PostponeCallbacks(ctx, params))
 }
 
+// GiveUpCallbacks ends deliveries that are still due, without a try.
+func (s *Store) GiveUpCallbacks(ctx context.Context, now time.Time, over []movement.CallbackKey) error {
+	params := dbsqlc.GiveUpCallbacksParams{Now: optional(now)}
+	for _, key := range over {
+		params.Merchants = append(params.Merchants, key.Owner.MerchantID)
+		params.Modes = append(params.Modes, key.Owner.Mode)
+		params.Events = append(params.Events, key.EventID)
+	}
+	return wrap("give callbacks up", s.queries.GiveUpCallbacks(ctx, params))
+}
+
 // AddCallback stores a callback that belongs to no movement: a test.
 func (s *Store) AddCallback(ctx context.Context, now time.Time, owner movement.Owner, t movement.CallbackEvent) error {
 	err := s.queries.InsertCallback(ctx, dbsqlc.InsertCallbackParams{
@@ -168,6 +179,6 @@ func callbackFromRow(row dbsqlc.Callback) movement.Callback {
 		CallbackKey: movement.CallbackKey{Owner: movement.Owner{MerchantID: row.MerchantID, Mode: row.Mode}, EventID: row.EventID},
 		MovementID:  movement.ID(row.MovementID), Sequence: int(row.Sequence), Event: row.Event, Reference: row.Reference,
 		URL: row.Url, Body: json.RawMessage(row.Body), State: movement.CallbackState(row.State),
-		Attempts: int(row.Attempts), Tries: int(row.Tries), CreatedAt: row.CreatedAt.UTC(), DueAt: orZero(row.DueAt),
+		Attempts: int(row.Attempts), Tries: int(row.Tries), CreatedAt: row.CreatedAt.UTC(), ResentAt: orZero(row.ResentAt), DueAt: orZero(row.DueAt),
 	}
 }

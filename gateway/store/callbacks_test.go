@@ -294,6 +294,31 @@ func TestWhatIsDue(t *testing.T) {
 	}
 }
 
+// TestGiveUpCallbacks ends what is due and waits, and nothing else; what is sent again
+// begins anew.
+func TestGiveUpCallbacks(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	over, later := added(t, s, owner, epoch), added(t, s, owner, epoch.Add(time.Minute))
+	keys := []movement.CallbackKey{{Owner: owner, EventID: over}, {Owner: owner, EventID: later}}
+	if err := s.GiveUpCallbacks(t.Context(), epoch.Add(time.Second), keys); err != nil {
+		t.Fatal(err)
+	}
+	if c := stored(t, s, keys[0]); c.State != movement.CallbackDead || !c.DueAt.IsZero() || !c.Begun().Equal(c.CreatedAt) {
+		t.Errorf("what is over is %+v", c)
+	}
+	if c := stored(t, s, keys[1]); c.State != movement.CallbackWaiting {
+		t.Errorf("what is not due is %s", c.State)
+	}
+	again := epoch.Add(time.Hour)
+	if done, err := s.Resend(t.Context(), again, keys[0]); !done || err != nil {
+		t.Fatal(done, err)
+	}
+	if c := stored(t, s, keys[0]); c.State != movement.CallbackWaiting || !c.Begun().Equal(again) {
+		t.Errorf("sent again it is %+v", c)
+	}
+}
+
 func inBucket(bucket int, events []uuid.UUID) []uuid.UUID {
 	return slices.DeleteFunc(slices.Clone(events), func(id uuid.UUID) bool { return movement.ID(id).Bucket() != bucket })
 }

@@ -49,6 +49,9 @@ func (m *Manifest) check() error {
 	if m.Statements != (m.ReportsLate > 0) {
 		fault("reports_late: must be given with statements, and only with them")
 	}
+	if m.ReportsLateOf != "" {
+		faults = append(faults, m.checkReportsLateOf()...)
+	}
 	if len(m.Operations) == 0 {
 		fault("operations: there are none")
 	}

@@ -100,9 +100,11 @@ type Manifest struct {
 	Verifies bool `json:"verifies,omitempty"`
 
 	// Statements says that the upstream's statement can be read, ReportsLate how long
-	// after a payment its row may appear there at most.
-	Statements  bool     `json:"statements,omitempty"`
-	ReportsLate Duration `json:"reports_late,omitzero"`
+	// after a payment its row may appear there at most. ReportsLateOf is a JSON pointer
+	// to the top-level property of Connection in which an account may say less.
+	Statements    bool     `json:"statements,omitempty"`
+	ReportsLate   Duration `json:"reports_late,omitzero"`
+	ReportsLateOf string   `json:"reports_late_of,omitempty"`
 
 	// Connection is the JSON Schema of an account's credentials and settings.
 	Connection json.RawMessage `json:"connection"`
@@ -230,6 +232,21 @@ func (m *Manifest) AccountIn(credentials []byte) string {
 		names = append(names, name)
 	}
 	return strings.Join(names, " ")
+}
+
+// ReportsLateIn is how late rows of the account are at most that a connection's
+// credentials are for: what they say, and never more than the manifest does.
+func (m *Manifest) ReportsLateIn(credentials []byte) time.Duration {
+	most := time.Duration(m.ReportsLate)
+	var given map[string]any
+	if err := json.Unmarshal(credentials, &given); err != nil {
+		return most
+	}
+	text, _ := given[property(m.ReportsLateOf)].(string)
+	if late, err := time.ParseDuration(text); err == nil && late > 0 {
+		return min(late, most)
+	}
+	return most
 }
 
 // AmountField is the request property that holds the amount, or "".

@@ -45,14 +45,14 @@ func (a Answer) String() string {
 // Payment reads the data of an answer.
 func (a Answer) Payment() Payment {
 	var p Payment
-	_ = json.Unmarshal(a.Data, &p)
+	_ = json.Unmarshal(a.Data, &p) // a refusal has no data, and what is no payment has none of its fields
 	return p
 }
 
 // Keys are the names in the data of an answer, sorted.
 func (a Answer) Keys() []string {
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(a.Data, &fields)
+	_ = json.Unmarshal(a.Data, &fields) // a refusal has no data, and a list no names
 	return slices.Sorted(maps.Keys(fields))
 }
 
@@ -69,7 +69,10 @@ type Payment struct {
 	PayerEmail  string `json:"payer_email"`
 	CreatedAt   string `json:"created_at"`
 	UpdatedAt   string `json:"updated_at"`
+	PaidAt      string `json:"paid_at"`
 	PaidLateAt  string `json:"paid_late_at"`
+
+	ProviderReference string `json:"provider_reference"`
 }
 
 // inShape holds an answer against the contract's envelope.

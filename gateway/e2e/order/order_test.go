@@ -231,9 +231,9 @@ func checkInquiry(t *testing.T, p *harness.Program) {
 		{"no bill now", harness.Fields{"sku": "pln", "target": "530000000003"}, "", fault.DestinationInvalid, []string{"target"}},
 		{"nobody", harness.Fields{"sku": "pln", "target": "530000000099"}, "", fault.DestinationInvalid, []string{"target"}},
 		{"no number", harness.Fields{"sku": "pln", "target": "meter"}, "", fault.DestinationInvalid, []string{"target"}},
-		{"no product", harness.Fields{"sku": "nope", "target": "530000000001"}, "", fault.ProductUnavailable, nil},
+		{"no product", harness.Fields{"sku": "nope", "target": "530000000001"}, "", fault.InvalidRequest, []string{"sku"}},
 		{"a prepaid product", harness.Fields{"sku": "xld10", "target": "nobody", "qty": 1500}, "", fault.InvalidRequest, []string{"sku"}},
-		{"no product before the target", harness.Fields{"sku": "nope", "target": "meter"}, "", fault.ProductUnavailable, nil},
+		{"no product before the target", harness.Fields{"sku": "nope", "target": "meter"}, "", fault.InvalidRequest, []string{"sku"}},
 		{"no year", harness.Fields{"sku": "cimahi", "target": "329801092375999991"}, "", fault.DestinationInvalid, []string{"target"}},
 		{"no target", harness.Fields{"sku": "pln"}, "", fault.InvalidRequest, []string{"target"}},
 	} {
@@ -261,8 +261,8 @@ func checkOrderErrors(t *testing.T, p *harness.Program) {
 		retry  fault.Retry
 		fields []string
 	}{
-		{"unknown product", goods{sku: "nope", target: harness.UnknownPhone()}, nil, fault.ProductUnavailable, fault.RetryLater, nil},
-		{"unknown product for a malformed target", goods{sku: "nope", target: "x"}, nil, fault.ProductUnavailable, fault.RetryLater, nil},
+		{"unknown product", goods{sku: "nope", target: harness.UnknownPhone()}, nil, fault.InvalidRequest, fault.RetryAfterChange, []string{"sku"}},
+		{"unknown product for a malformed target", goods{sku: "nope", target: "x"}, nil, fault.InvalidRequest, fault.RetryAfterChange, []string{"sku"}},
 		{"switched off by us", goods{sku: "isat25", target: harness.UnknownPhone()}, nil, fault.ProductUnavailable, fault.RetryLater, nil},
 		{"switched off by its seller", goods{sku: "axis10", target: harness.UnknownPhone()}, nil, fault.ProductUnavailable, fault.RetryLater, nil},
 		{"out of stock", goods{sku: "tri10", target: "x"}, nil, fault.ProductUnavailable, fault.RetryLater, nil},

@@ -14,7 +14,7 @@ import (
 
 const callback = `-- name: Callback :one
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at
+    due_bucket, due_at, resent_at
 FROM callbacks
 WHERE merchant_id = $1 AND mode = $2 AND event_id = $3
 `
@@ -44,6 +44,7 @@ func (q *Queries) Callback(ctx context.Context, arg CallbackParams) (Callback, e
 		&i.CreatedAt,
 		&i.DueBucket,
 		&i.DueAt,
+		&i.ResentAt,
 	)
 	return i, err
 }
@@ -100,7 +101,7 @@ func (q *Queries) CallbackAttempts(ctx context.Context, arg CallbackAttemptsPara
 
 const callbacksOf = `-- name: CallbacksOf :many
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at
+    due_bucket, due_at, resent_at
 FROM callbacks
 WHERE merchant_id = $1 AND mode = $2 AND ($3::TEXT = '' OR state = $3)
     AND created_at >= $4 AND created_at < $5
@@ -150,6 +151,7 @@ func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]Cal
 			&i.CreatedAt,
 			&i.DueBucket,
 			&i.DueAt,
+			&i.ResentAt,
 		); err != nil {
 			return nil, err
 		}
@@ -163,7 +165,7 @@ func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]Cal
 
 const dueCallbacks = `-- name: DueCallbacks :many
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at
+    due_bucket, due_at, resent_at
 FROM callbacks
 WHERE due_bucket = ANY($1::INT4[]) AND due_at IS NOT NULL AND due_at >= $2 AND due_at <= $3
     AND event_id <> ALL($4::UUID[])
@@ -216,6 +218,7 @@ func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]C
 			&i.CreatedAt,
 			&i.DueBucket,
 			&i.DueAt,
+			&i.ResentAt,
 		); err != nil {
 			return nil, err
 		}
@@ -275,6 +278,33 @@ func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]Eve
 		return nil, err
 	}
 	return items, nil
+}
+
+const giveUpCallbacks = `-- name: GiveUpCallbacks :exec
+UPDATE callbacks SET state = 'dead', due_at = NULL
+FROM (
+    SELECT unnest($2::TEXT[]) AS merchant_id, unnest($3::TEXT[]) AS mode, unnest($4::UUID[]) AS event_id
+) AS ended
+WHERE callbacks.merchant_id = ended.merchant_id AND callbacks.mode = ended.mode AND callbacks.event_id = ended.event_id
+    AND callbacks.state = 'waiting' AND callbacks.due_at <= $1
+`
+
+type GiveUpCallbacksParams struct {
+	Now       *time.Time
+	Merchants []string
+	Modes     []string
+	Events    []uuid.UUID
+}
+
+// Ends deliveries without a try, where nobody has written one meanwhile.
+func (q *Queries) GiveUpCallbacks(ctx context.Context, arg GiveUpCallbacksParams) error {
+	_, err := q.db.Exec(ctx, giveUpCallbacks,
+		arg.Now,
+		arg.Merchants,
+		arg.Modes,
+		arg.Events,
+	)
+	return err
 }
 
 const insertCallback = `-- name: InsertCallback :exec
@@ -429,7 +459,7 @@ func (q *Queries) RecordAttempt(ctx context.Context, arg RecordAttemptParams) (i
 }
 
 const resendCallback = `-- name: ResendCallback :execrows
-UPDATE callbacks SET state = 'waiting', attempts = 0, due_at = $1
+UPDATE callbacks SET state = 'waiting', attempts = 0, due_at = $1, resent_at = $1
 WHERE merchant_id = $2 AND mode = $3 AND event_id = $4 AND url <> ''
     AND state IN ('delivered', 'gone', 'dead')
 `

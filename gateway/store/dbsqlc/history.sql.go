@@ -43,7 +43,7 @@ func (q *Queries) AddNote(ctx context.Context, arg AddNoteParams) error {
 
 const callbacksOfMovement = `-- name: CallbacksOfMovement :many
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at
+    due_bucket, due_at, resent_at
 FROM callbacks
 WHERE merchant_id = $1 AND mode = $2 AND created_at = ANY($3::TIMESTAMPTZ[]) AND movement_id = $4
 ORDER BY sequence
@@ -87,6 +87,7 @@ func (q *Queries) CallbacksOfMovement(ctx context.Context, arg CallbacksOfMoveme
 			&i.CreatedAt,
 			&i.DueBucket,
 			&i.DueAt,
+			&i.ResentAt,
 		); err != nil {
 			return nil, err
 		}

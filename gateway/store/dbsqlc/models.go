@@ -47,6 +47,7 @@ type Callback struct {
 	CreatedAt  time.Time
 	DueBucket  int32
 	DueAt      *time.Time
+	ResentAt   *time.Time
 }
 
 type CallbackAttempt struct {

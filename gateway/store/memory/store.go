@@ -81,6 +81,7 @@ type amountKey struct {
 
 type amount struct {
 	movement movement.ID
+	takenAt  time.Time
 	freeAt   time.Time
 }
 

@@ -2,7 +2,7 @@
 -- What is under way, and receivers and merchants that can take no more for now,
 -- are left out, so that one who is slow never fills the page.
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at
+    due_bucket, due_at, resent_at
 FROM callbacks
 WHERE due_bucket = ANY(@buckets::INT4[]) AND due_at IS NOT NULL AND due_at >= @since AND due_at <= @now
     AND event_id <> ALL(@under_way::UUID[])
@@ -43,9 +43,18 @@ FROM (
 WHERE callbacks.merchant_id = put.merchant_id AND callbacks.mode = put.mode AND callbacks.event_id = put.event_id
     AND callbacks.state = 'waiting' AND callbacks.due_at <= @now;
 
+-- name: GiveUpCallbacks :exec
+-- Ends deliveries without a try, where nobody has written one meanwhile.
+UPDATE callbacks SET state = 'dead', due_at = NULL
+FROM (
+    SELECT unnest(@merchants::TEXT[]) AS merchant_id, unnest(@modes::TEXT[]) AS mode, unnest(@events::UUID[]) AS event_id
+) AS ended
+WHERE callbacks.merchant_id = ended.merchant_id AND callbacks.mode = ended.mode AND callbacks.event_id = ended.event_id
+    AND callbacks.state = 'waiting' AND callbacks.due_at <= @now;
+
 -- name: Callback :one
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at
+    due_bucket, due_at, resent_at
 FROM callbacks
 WHERE merchant_id = @merchant_id AND mode = @mode AND event_id = @event_id;
 
@@ -57,7 +66,7 @@ ORDER BY attempt;
 -- name: CallbacksOf :many
 -- The newest first; state '' is any.
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at
+    due_bucket, due_at, resent_at
 FROM callbacks
 WHERE merchant_id = @merchant_id AND mode = @mode AND (@state::TEXT = '' OR state = @state)
     AND created_at >= @since AND created_at < @until
@@ -67,7 +76,7 @@ LIMIT @most;
 -- name: ResendCallback :execrows
 -- A delivery that ended is sent again, under the same id; its first try counts
 -- as one of a new series.
-UPDATE callbacks SET state = 'waiting', attempts = 0, due_at = @now
+UPDATE callbacks SET state = 'waiting', attempts = 0, due_at = @now, resent_at = @now
 WHERE merchant_id = @merchant_id AND mode = @mode AND event_id = @event_id AND url <> ''
     AND state IN ('delivered', 'gone', 'dead');
 
