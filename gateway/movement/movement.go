@@ -246,6 +246,19 @@ func (m *Movement) Body() json.RawMessage {
 	return request.Body
 }
 
+// Listing says which movements of a merchant to list: those of a kind and some states
+// that were created from Since until before Before and whose reference begins with a
+// prefix, the newest first, after one of them (zero for the first).
+type Listing struct {
+	Owner         Owner
+	Kind          manifest.Kind
+	States        []State
+	Since, Before time.Time
+	Prefix        string
+	After         Movement
+	Most          int
+}
+
 // UnnamedMark begins the reference of a transfer whose caller gave none. No caller's
 // reference has a control character.
 const UnnamedMark = "\x1e"

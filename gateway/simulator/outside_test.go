@@ -247,6 +247,10 @@ func (o *outside) Events(_ context.Context, owner movement.Owner, after uuid.UUI
 	})
 }
 
+func (o *outside) Movements(_ context.Context, l movement.Listing) ([]movement.Movement, error) {
+	return ask(o, func(ctx context.Context) ([]movement.Movement, error) { return o.inner.Movements(ctx, l) })
+}
+
 func (o *outside) DueMails(_ context.Context, buckets []int, since, now time.Time, most int) ([]movement.QueuedMail, error) {
 	return ask(o, func(ctx context.Context) ([]movement.QueuedMail, error) {
 		return o.inner.DueMails(ctx, buckets, since, now, most)
