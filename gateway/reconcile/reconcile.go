@@ -190,9 +190,10 @@ func (r *Reconciler) reconcile(ctx context.Context, op *catalog.Operation, state
 // read imports what an account's statement tells since the last reading. That it can't
 // be read is no error: what was read before can be matched all the same.
 func (r *Reconciler) read(ctx context.Context, op *catalog.Operation, c lifecycle.Connection, seen *sighting) (err error) {
+	reading := uuid.NewString()
 	for range mostPages {
 		page := r.provider.Statement(ctx, op.Provider, sdk.Statement{
-			RequestID: uuid.NewString(), Connection: c.Connection, Cursor: seen.Cursor, Limit: pageSize,
+			RequestID: reading, Connection: c.Connection, Cursor: seen.Cursor, Limit: pageSize,
 		}, pageTimeout)
 		if page.Detail != "" {
 			r.complain(ctx, op, c, page)

@@ -40,9 +40,14 @@ SELECT sqlc.embed(m) FROM movements AS m
 WHERE id = @id;
 
 -- name: DueMovements :many
--- The lower bound keeps the scan off the tombstones of finished work.
+-- The lower bound keeps the scan off the tombstones of finished work. What is under way,
+-- and upstreams and accounts that can take no more for now, are left out, so that one
+-- that hangs never fills the page.
 SELECT sqlc.embed(m) FROM movements AS m
 WHERE due_bucket = ANY(@buckets::INT4[]) AND due_at IS NOT NULL AND due_at >= @since AND due_at <= @now
+    AND id <> ALL(@under_way::UUID[])
+    AND provider || '/' || mode <> ALL(@held::TEXT[])
+    AND provider || '/' || mode || '/' || merchant_id <> ALL(@held::TEXT[])
 ORDER BY due_at
 LIMIT @most;
 
