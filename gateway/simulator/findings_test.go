@@ -19,7 +19,7 @@ type finding struct {
 // invariant that is not in it may break anywhere.
 var findings = []finding{
 	{
-		88, "money that moves against all proof is known",
+		115, "money that moves against all proof is known",
 		"A transfer that lookups do not find for longer than the provider declares is told as failed, and nobody hears that it was sent.",
 	},
 }
