@@ -41,8 +41,8 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 		return l.Reread(ctx, m.ID)
 	}
 	m.PolledAt = now
-	if why := unaskable(op, m, c, now); why != "" {
-		return m, l.List(ctx, m, movement.Cause{Reason: movement.ReasonUnresolved, FactID: m.UpstreamReference() + " can't be asked", Detail: why})
+	if why := unaskable(op, m, c, now); why.Detail != "" {
+		return m, l.List(ctx, m, why)
 	}
 	// 3. The question, which goes on also when nobody waits, and its answer.
 	seen, err := ToTheEnd(ctx, l.Log, func(ctx context.Context) (movement.Movement, error) {
@@ -66,7 +66,7 @@ func (l *Lifecycle) lookup(ctx context.Context, op *catalog.Operation, m movemen
 		Amount: m.Amount, Body: m.Body(), SentAt: m.CreatedAt, ExpiresAt: m.ExpiresAt, Cost: m.Cost, Quote: m.Quote,
 	}
 	if op.Rules.Resubmits {
-		lookup.SendBy = now.Add(sendWindow)
+		lookup.SendBy = earlier(now.Add(sendWindow), m.ResubmitUntil(op.Rules))
 	}
 	update := l.Providers.Lookup(ctx, m.Provider, lookup, lookupTimeout)
 	l.note(ctx, op, m, "polled", update.Status.String(), update.Detail)
@@ -84,7 +84,7 @@ func (l *Lifecycle) weigh(ctx context.Context, op *catalog.Operation, m movement
 		}
 		return m, nil
 	case movement.SaysNotFound:
-		f.Proves = c.SameAccount(op, m) && l.clockFault() == nil
+		f.Proves = c.SameAccount(m) && l.clockFault() == nil
 		return l.notFound(ctx, op, m, f)
 	default:
 		return l.Apply(ctx, op, m, f)
@@ -112,17 +112,30 @@ func (l *Lifecycle) notFound(ctx context.Context, op *catalog.Operation, m movem
 
 // unaskable says why a movement can't be asked for where that means to send the same
 // request again: when the provider may no longer take it for the same, or on another
-// account, it would be a second movement.
-func unaskable(op *catalog.Operation, m movement.Movement, c Connection, now time.Time) string {
+// account, it would be a second movement; and it must not be bought so late that its
+// merchant has given it up.
+func unaskable(op *catalog.Operation, m movement.Movement, c Connection, now time.Time) (why movement.Cause) {
+	why = movement.Cause{Reason: movement.ReasonUnresolved, FactID: m.UpstreamReference() + " can't be asked"}
+	until := m.ResubmitUntil(op.Rules)
 	switch {
 	case !op.Rules.Resubmits:
-		return ""
-	case !now.Before(m.CreatedAt.Add(op.Rules.ResubmitWithin)):
-		return "it is too old to be sent again: the provider could take it for a new one"
-	case !c.SameAccount(op, m):
-		return "the connection is another account at the provider now, which does not know it"
+	case now.Before(until) && !c.SameAccount(m):
+		why.Detail = "the connection is another account at the provider now, which does not know it"
+	case now.Before(until):
+	case !m.State.Unknown():
+		why.Detail = "it is too old to be sent again: the provider could take it for a new one"
+	default: // once for each decision of operators to send it again
+		why.FactID = m.UpstreamReference() + " not sent again since " + Stamp(until)
+		why.Detail = "no provider has confirmed it, and to ask is to send it again, which could buy it: operators say success, failed or resubmit"
 	}
-	return ""
+	return why
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // nextPoll is when the movement is polled again if this poll tells nothing, and

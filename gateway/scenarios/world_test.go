@@ -412,7 +412,7 @@ func (f *faulty) Apply(ctx context.Context, c movement.Change) (bool, error) {
 	switch do := func() (bool, error) { return f.keeper.Apply(ctx, c) }; {
 	case c.Effect == movement.LateMoney && f.recording != nil:
 		return false, f.recording
-	case c.Effect != movement.Move:
+	case c.Effect != movement.Move && c.Effect != movement.Renewal:
 		return do()
 	case ctx.Err() != nil:
 		return false, ctx.Err()

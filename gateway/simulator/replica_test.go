@@ -383,7 +383,10 @@ func (g *gate) Note(ctx context.Context, now time.Time, m movement.Movement, eve
 func (g *gate) Override(ctx context.Context, m movement.Movement, o movement.Override, review movement.Exception) (movement.Override, error) {
 	return write(ctx, g, "override "+g.w.books.name(m.ID), func() (movement.Override, error) {
 		made, err := g.Store.Override(ctx, m, o, review)
-		if made.Made() {
+		switch {
+		case made.Made() && made.Outcome == movement.OverrideResubmit:
+			g.w.books.resubmitted[m.ID] = made.MadeAt()
+		case made.Made():
 			g.w.books.overridden[m.ID] = true
 		}
 		return made, err

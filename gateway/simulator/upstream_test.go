@@ -458,7 +458,11 @@ func (u *upstream) lookup(of *replica, provider string, l sdk.Lookup) sdk.Status
 		return sdk.NoStatus(sdk.BlameUpstream, "no answer")
 	}
 	if kindOf[provider] == manifest.Order && u.things[key] == nil { // asking is to send it again
-		if late := w.now.Sub(l.SentAt); late > soon {
+		wanted := l.SentAt
+		if id, ok := movement.ParseUpstreamReference(l.Reference); ok && w.books.resubmitted[id].After(wanted) {
+			wanted = w.books.resubmitted[id] // as operators have decided
+		}
+		if late := w.now.Sub(wanted); late > soon {
 			w.violate("nothing is bought that its merchant has long given up", "%s is bought after %v", w.books.upstreamName(l.Reference), late)
 		}
 		u.make(provider, l.Connection, l.Reference, l.Cost, sdk.StatusPending)
