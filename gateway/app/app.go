@@ -192,7 +192,7 @@ func (a *App) wireMoney(vault *tenants.Vault, operations *catalog.Catalog, maile
 	a.payments = kind.AddPayment(a.lifecycle, a.config.PublicURL)
 	kind.AddCollection(a.lifecycle, a.reconciler)
 	kind.AddOrder(a.lifecycle, a.queries)
-	a.transfers = kind.AddTransfer(a.lifecycle, a.store)
+	a.transfers = kind.AddTransfer(a.lifecycle, a.store, reconcile.NewAbsences(a.lifecycle, a.host, a.store))
 }
 
 // holdBack is how old an event is before it is listed. Events are listed by the time

@@ -25,6 +25,7 @@ import (
 // is pending.
 type Transfer struct {
 	lifecycle.Plain
+	lifecycle.AbsenceProver
 
 	lifecycle *lifecycle.Lifecycle
 	register  TransferRegister
@@ -39,8 +40,8 @@ type TransferRegister interface {
 }
 
 // AddTransfer has transfers run.
-func AddTransfer(l *lifecycle.Lifecycle, register TransferRegister) *Transfer {
-	k := &Transfer{lifecycle: l, register: register}
+func AddTransfer(l *lifecycle.Lifecycle, register TransferRegister, absences lifecycle.AbsenceProver) *Transfer {
+	k := &Transfer{AbsenceProver: absences, lifecycle: l, register: register}
 	l.Add(manifest.Transfer, k)
 	return k
 }

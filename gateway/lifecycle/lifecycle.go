@@ -216,10 +216,10 @@ type Connection struct {
 func (c Connection) SharedBy() string { return c.MerchantID + "@" + strconv.FormatInt(c.Version, 10) }
 
 // SameAccount tells whether a connection still reaches the account at the provider
-// that a movement was sent on. Where the manifest does not name accounts, other
-// credentials may be another account.
+// that a movement was sent on. Where the manifest does not name accounts, or did not
+// when it was made, other credentials may be another account.
 func (c Connection) SameAccount(op *catalog.Operation, m movement.Movement) bool {
-	if op.Manifest.AccountField() != "" {
+	if op.Manifest.AccountField() != "" && m.ConnectionAccount != "" {
 		return c.Account == m.ConnectionAccount
 	}
 	return c.Version == m.ConnectionVersion

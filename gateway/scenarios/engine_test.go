@@ -50,6 +50,7 @@ type Dependencies struct {
 	Lines      reconcile.Lines
 	Providers  lifecycle.Providers
 	Books      reconcile.Provider
+	PaidOut    reconcile.PaidOut
 	Accounts   lifecycle.Accounts
 	Vault      lifecycle.Vault
 	Catalog    *catalog.Catalog
@@ -96,7 +97,7 @@ func New(d Dependencies) *Engine {
 	e.payments = kind.AddPayment(l, "https://gate.example")
 	kind.AddCollection(l, e.reconciler)
 	kind.AddOrder(l, e.queries)
-	e.transfers = kind.AddTransfer(l, d.Transfers)
+	e.transfers = kind.AddTransfer(l, d.Transfers, reconcile.NewAbsences(l, d.Books, d.PaidOut))
 	return e
 }
 

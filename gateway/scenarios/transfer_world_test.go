@@ -88,6 +88,7 @@ func (p *purse) restart() {
 	p.faults = &faulty{keeper: p.keeper}
 	p.up.set(func() {
 		p.up.beforeQuote, p.up.before, p.up.after, p.up.find, p.up.quote = nil, nil, nil, nil, nil
+		p.up.books = nil
 		p.up.way.says, p.up.way.unmade = nil, false
 	})
 	p.Engine = p.replica(p.faults)
@@ -96,7 +97,7 @@ func (p *purse) restart() {
 // replica is an engine of its own, with what it keeps movements by.
 func (p *purse) replica(k keeper) *Engine {
 	return New(Dependencies{
-		Store: k, Transfers: k, Records: k, Providers: p.up,
+		Store: k, Transfers: k, PaidOut: k, Records: k, Providers: p.up, Books: p.up,
 		Accounts: p.world, Vault: openVault{}, Catalog: transferring(), Now: p.now, Log: slog.New(slog.DiscardHandler),
 		Committed: func() { p.woken.Add(1) },
 	})

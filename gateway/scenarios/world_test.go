@@ -26,6 +26,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/query"
+	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -74,6 +75,7 @@ func operationIn(c *catalog.Catalog, path string) *catalog.Operation {
 type keeper interface {
 	lifecycle.Store
 	kind.TransferRegister
+	reconcile.PaidOut
 	query.Records
 	Callback(ctx context.Context, key movement.CallbackKey) (movement.Callback, error)
 	OpenExceptions(ctx context.Context, most int) ([]movement.Exception, error)

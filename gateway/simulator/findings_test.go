@@ -22,10 +22,6 @@ var findings = []finding{
 		7, "nothing is bought that its merchant has long given up",
 		"An order whose call never reached the provider is bought hours later, by the first lookup that the provider answers.",
 	},
-	{
-		88, "money that moves against all proof is known",
-		"A transfer that lookups do not find for longer than the provider declares is told as failed, and nobody hears that it was sent.",
-	},
 }
 
 // unknown are the violations that are no known finding.
