@@ -28,10 +28,11 @@ var (
 	termOperation     = ast.InternedTerm("operation")
 	termPath          = ast.InternedTerm("path")
 	termProvider      = ast.InternedTerm("provider")
+	termQuote         = ast.InternedTerm("quote")
 	termRatePerSecond = ast.InternedTerm("rate_per_second")
 	termStatus        = ast.InternedTerm("status")
-	termTold          = ast.InternedTerm("told")
 	termTier          = ast.InternedTerm("tier")
+	termTold          = ast.InternedTerm("told")
 	termUnix          = ast.InternedTerm("unix")
 	termWeekday       = ast.InternedTerm("weekday")
 )
@@ -134,7 +135,7 @@ func (s *Set) limitsTerm(in *LimitsInput) *ast.Term {
 
 // admitTerm is the input of admission. What the rules never look at is left out.
 func (s *Set) admitTerm(in *AdmitInput) (*ast.Term, error) {
-	input := ast.NewObjectWithCapacity(7)
+	input := ast.NewObjectWithCapacity(8)
 	input.Insert(termMerchant, in.Merchant.term(in.Now))
 	input.Insert(termMode, ast.InternedTerm(in.Mode))
 	input.Insert(termOperation, s.operation(in.Operation))
@@ -152,10 +153,11 @@ func (s *Set) admitTerm(in *AdmitInput) (*ast.Term, error) {
 			return nil, err
 		}
 	}
-	if s.reads.told && in.Told != nil {
-		if err := insertObject(input, termTold, in.Told); err != nil {
+	if s.reads.quote && in.Quote != nil {
+		if err := insertObject(input, termQuote, in.Quote); err != nil {
 			return nil, err
 		}
+		input.Insert(termTold, input.Get(termQuote))
 	}
 	return ast.NewTerm(input), nil
 }

@@ -72,9 +72,10 @@ type AdmitInput struct {
 	Now time.Time
 	// Fields are what the manifest offers to rules: strings, booleans, whole numbers, or lists and maps of them.
 	Fields map[string]any
-	// Told is what the quote of an operation says: a price, a fee, name_match. It is nil at the first evaluation, and rules
-	// that read it say nothing then.
-	Told map[string]any
+	// Quote is what the quote of an operation says: a price, a fee, name_match. It is nil at the first evaluation, and rules
+	// that read it say nothing then. Rules see it as `input.quote`, and as `input.told` too: sets of before that name are in
+	// force.
+	Quote map[string]any
 }
 
 // Limits are a merchant's rates, quotas, markup and payout limits. The value is shared by all who asked the same: do not

@@ -34,6 +34,7 @@ var inputSchemas = sync.OnceValue(func() *ast.SchemaSet {
 			"unix": number, "date": text, "weekday": text, "hour": number, "minute": number,
 		}),
 		"fields": map[string]any{"type": "object"},
+		"quote":  map[string]any{"type": "object"},
 		"told":   map[string]any{"type": "object"},
 	}))
 	return set

@@ -35,7 +35,7 @@ type Set struct {
 	admit   question
 
 	// reads tells which costly parts of the input any rule looks at.
-	reads struct{ now, clock, fields, told bool }
+	reads struct{ now, clock, fields, quote bool }
 
 	kept       *cache[limitsKey, keptAnswer]
 	operations *cache[Operation, *ast.Term]
@@ -102,7 +102,7 @@ func (s *Set) note(module *ast.Module) {
 		name, named := field.(ast.String)
 		s.reads.now = s.reads.now || !named || name == "now"
 		s.reads.clock = s.reads.clock || !named || name == "clock"
-		s.reads.told = s.reads.told || !named || name == "told"
+		s.reads.quote = s.reads.quote || !named || name == "quote" || name == "told"
 		s.reads.fields = s.reads.fields || !named || name == "fields"
 		return false
 	})

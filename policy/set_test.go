@@ -179,26 +179,28 @@ else := {"allow": false, "reasons": []}
 	}
 }
 
-// TestRulesSeeWhatAnInquiryTold: once there was one.
-func TestRulesSeeWhatAnInquiryTold(t *testing.T) {
+// TestRulesSeeTheQuote: once there was one, also under the name that it had before.
+func TestRulesSeeTheQuote(t *testing.T) {
 	t.Parallel()
-	set := must(t, rulesOnly(`package gerbang
+	for _, as := range []string{"quote", "told"} {
+		set := must(t, rulesOnly(`package gerbang
 `+limitsRule+`
 admit := {"allow": count(refusals) == 0, "reasons": refusals}
 
-refusals contains "Another name." if input.told.name_match == false
+refusals contains "Another name." if input.`+as+`.name_match == false
 `))
-	in := request()
-	for name, c := range map[string]struct {
-		told  map[string]any
-		allow bool
-	}{
-		"nothing yet": {nil, true}, "the name": {map[string]any{"name_match": true}, true},
-		"another": {map[string]any{"name_match": false}, false}, "nobody knows": {map[string]any{"name_match": nil}, true},
-	} {
-		in.Told = c.told
-		if got, err := set.Admit(t.Context(), in); err != nil || got.Allow != c.allow {
-			t.Errorf("%s: %+v, %v", name, got, err)
+		in := request()
+		for name, c := range map[string]struct {
+			quote map[string]any
+			allow bool
+		}{
+			"nothing yet": {nil, true}, "the name": {map[string]any{"name_match": true}, true},
+			"another": {map[string]any{"name_match": false}, false}, "nobody knows": {map[string]any{"name_match": nil}, true},
+		} {
+			in.Quote = c.quote
+			if got, err := set.Admit(t.Context(), in); err != nil || got.Allow != c.allow {
+				t.Errorf("input.%s, %s: %+v, %v", as, name, got, err)
+			}
 		}
 	}
 }

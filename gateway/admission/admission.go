@@ -114,7 +114,7 @@ func (a *Admission) Reconsider(
 		return internal(err)
 	}
 	set := ticket.set
-	input.Told = quote
+	input.Quote = quote
 	if price, ok := quote["price"].(int64); ok {
 		input.Amount = &price
 	}

@@ -47,6 +47,9 @@ func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
 			}
 		}
 	}
+	if err := s.addLists(own); err != nil {
+		return nil, fmt.Errorf("catalog: %w", err)
+	}
 	document, err := describe(s.operations)
 	if err != nil {
 		return nil, fmt.Errorf("catalog: OpenAPI: %w", err)
@@ -86,7 +89,7 @@ func (s *Snapshot) ByPath(path string) (*Operation, bool) {
 }
 
 // Operations returns all operations: the gateway's own, then the others in the
-// order of the manifests.
+// order of the manifests, then the lists of their movements.
 func (s *Snapshot) Operations() []*Operation { return s.operations }
 
 // OpenAPI returns the document that describes the snapshot, as JSON.

@@ -31,6 +31,7 @@ type Operation struct {
 	Target   *Operation         // the money operation that a status or cancel is about
 	Status   *Operation         // the status operation of a money operation, nil for none
 	Products *Operation         // the query that lists what can be bought, nil for none
+	Lists    *Operation         // the status operation whose movements the gateway's own list tells, nil for none
 
 	request    *jsonschema.Schema
 	result     *jsonschema.Schema

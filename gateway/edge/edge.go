@@ -79,9 +79,9 @@ type Admitter interface {
 	// Remaining is what the quotas of an admitted request leave, of which it takes
 	// nothing.
 	Remaining(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity) *int64
-	// Reconsider decides again with the results of a quote, before the money call.
+	// Reconsider decides again with a quote, before the money call.
 	Reconsider(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity, op *catalog.Operation,
-		body catalog.Document, quoted map[string]any) error
+		body catalog.Document, quote map[string]any) error
 	// Release gives back the units of its quotas that a request reserved. It is
 	// called for a request that used none.
 	Release(ctx context.Context, ticket admission.Ticket)

@@ -87,8 +87,8 @@ func (x *exchange) admitAndRun(request lifecycle.Request, document catalog.Docum
 		x.ticket, request.Remaining = ticket, ticket.Remaining
 	}
 	if x.operation.Quote {
-		request.Reconsider = func(ctx context.Context, quoted map[string]any) error {
-			return admitter.Reconsider(ctx, x.started, ticket, x.identity, x.operation, document, quoted)
+		request.Reconsider = func(ctx context.Context, quote map[string]any) error {
+			return admitter.Reconsider(ctx, x.started, ticket, x.identity, x.operation, document, quote)
 		}
 	}
 	x.handed = true

@@ -37,11 +37,17 @@ func AddCollection(l *lifecycle.Lifecycle, s Statements) *Collection {
 	return k
 }
 
+// Prepare finds out how long an amount of the account stays a collection's own.
+func (k *Collection) Prepare(_ context.Context, _ lifecycle.Request, draft *movement.Movement, c lifecycle.Connection) (string, error) {
+	draft.ReportsLate = c.ReportsLate
+	return "", nil
+}
+
 // Reserve takes an amount that no other open collection of the account has, for the
 // collection's life and the time in which its payment may still come to light.
 func (k *Collection) Reserve(ctx context.Context, op *catalog.Operation, draft movement.Movement, reserve lifecycle.Reserving) (movement.Movement, bool, error) {
 	draft.ExpiresAt = draft.CreatedAt.Add(op.Rules.Life)
-	draft.Reserved = op.Rules.Reservation(draft)
+	draft.Reserved = op.Rules.Reservation(draft, draft.ReportsLate)
 	m, ours, err := reserve(ctx, draft)
 	if full, ok := errors.AsType[*movement.NoAmountError](err); ok {
 		now := k.lifecycle.Now()

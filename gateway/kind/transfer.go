@@ -118,8 +118,10 @@ func referenceAfter(last movement.Movement) (string, error) {
 func (k *Transfer) Delivered(ctx context.Context, receipt movement.ID) {
 	waited, stop := context.WithTimeout(ctx, heardWithin)
 	defer stop()
+	patience := k.lifecycle.Patience
+	patience.For = sameFor
 	_, err := lifecycle.ToTheEnd(waited, k.lifecycle.Log, func(ctx context.Context) (struct{}, error) {
-		return lifecycle.Persist(ctx, sameFor, func(ctx context.Context) (struct{}, error) {
+		return lifecycle.Persist(ctx, patience, func(ctx context.Context) (struct{}, error) {
 			return struct{}{}, k.register.Deliver(ctx, receipt)
 		})
 	})

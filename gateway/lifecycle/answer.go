@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -164,10 +165,31 @@ func withRemaining(ctx context.Context, r Request, answer Answer) Answer {
 	if remaining == nil && r.Left != nil {
 		remaining = r.Left(ctx)
 	}
+	answer.Data = with(data, RemainingQuota, remaining)
+	return answer
+}
+
+// with is an object with one more field.
+func with(data json.RawMessage, name string, value any) json.RawMessage {
 	o := &Object{}
 	o.buffer.Write(data[:len(data)-1])
-	answer.Data = o.Set(RemainingQuota, remaining).JSON()
-	return answer
+	return o.Set(name, value).JSON()
+}
+
+// Listed is a movement as a list tells it: as its status does, and when it was created.
+func (l *Lifecycle) Listed(status *catalog.Operation, m movement.Movement) (json.RawMessage, error) {
+	made, err := l.Operation(m)
+	if err != nil {
+		return nil, err
+	}
+	data, ok := l.kinds[made.Kind].Describe(status, made, m).Data.(json.RawMessage)
+	if !ok {
+		return nil, errors.New("lifecycle: a " + string(made.Kind) + " describes itself as no object")
+	}
+	if FieldsOf(data)["created_at"] == nil {
+		data = with(data, "created_at", Stamp(m.CreatedAt))
+	}
+	return data, nil
 }
 
 // outcome is what a creation with an offer is answered, as far as it is known. What

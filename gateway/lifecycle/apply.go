@@ -70,7 +70,7 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 		}
 		if t.Effect == movement.Move && done {
 			if t.Releases {
-				l.releaseAmount(ctx, op, m)
+				l.releaseAmount(ctx, m)
 			}
 			return c.After(), ledToMove, nil
 		}
@@ -159,8 +159,7 @@ func (l *Lifecycle) receiver(ctx context.Context, m movement.Movement) (string, 
 // releaseAmount gives back the reserved amount of a collection that nobody was told
 // of, so that tries that come to nothing use up no amounts. Where that fails the
 // amount becomes free in its time.
-func (l *Lifecycle) releaseAmount(ctx context.Context, op *catalog.Operation, m movement.Movement) {
-	m.Reserved = op.Rules.Reservation(m)
+func (l *Lifecycle) releaseAmount(ctx context.Context, m movement.Movement) {
 	if err := l.Store.ReleaseAmount(ctx, m); err != nil {
 		l.Log.WarnContext(ctx, "the amount of a collection that was not made stays reserved for a while", "movement", m.ID.String(), "error", err)
 	}

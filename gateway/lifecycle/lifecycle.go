@@ -45,13 +45,13 @@ type Lifecycle struct {
 	Dependencies
 	kinds map[manifest.Kind]Kind
 
-	Patience time.Duration   // how long a commit of what has happened is tried
+	Patience Patience        // with which what has happened is committed
 	Draw     func(n int) int // a number below n
 }
 
 // New makes a lifecycle without kinds.
 func New(d Dependencies) *Lifecycle {
-	return &Lifecycle{Dependencies: d, kinds: map[manifest.Kind]Kind{}, Patience: applyTimeout, Draw: rand.IntN}
+	return &Lifecycle{Dependencies: d, kinds: map[manifest.Kind]Kind{}, Patience: Patience{applyTimeout, rand.IntN}, Draw: rand.IntN}
 }
 
 // Add has a kind's movements run. It must be called before anything else.
@@ -87,9 +87,8 @@ type Request struct {
 	// Left reads what the quotas leave, for an answer that has to tell it of a request
 	// that is not counted; nil where none is.
 	Left func(ctx context.Context) *int64
-	// Reconsider asks the policy again with what a quote has told; nil where it is not
-	// asked.
-	Reconsider func(ctx context.Context, told map[string]any) error
+	// Reconsider asks the policy again with a quote; nil where it is not asked.
+	Reconsider func(ctx context.Context, quote map[string]any) error
 }
 
 // Owner is whose movement the request makes or asks for.
@@ -153,13 +152,30 @@ func (l *Lifecycle) clockFault() error {
 	return l.ClockFault()
 }
 
+// Patience is how long a write is tried, and what draws its pauses: a number below n.
+type Patience struct {
+	For  time.Duration
+	Draw func(n int) int
+}
+
+// pauses grow, and are drawn: those who failed together do not try again together.
+type pauses struct {
+	backoff.ExponentialBackOff
+	draw func(n int) int
+}
+
+// NextBackOff is from a half of the pause to one and a half.
+func (p *pauses) NextBackOff() time.Duration {
+	pause := p.ExponentialBackOff.NextBackOff()
+	return pause/2 + time.Duration(p.draw(int(pause)))
+}
+
 // Persist runs a write of what has happened already: it does not end with its
 // caller, and a database that is away for a moment is waited for.
-func Persist[T any](ctx context.Context, patience time.Duration, write func(context.Context) (T, error)) (T, error) {
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
+func Persist[T any](ctx context.Context, patience Patience, write func(context.Context) (T, error)) (T, error) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), patience.For)
 	defer stop()
-	pause := backoff.NewExponentialBackOff()
-	pause.InitialInterval, pause.MaxInterval = 50*time.Millisecond, time.Second
+	pause := &pauses{backoff.ExponentialBackOff{InitialInterval: 50 * time.Millisecond, MaxInterval: time.Second, Multiplier: 1.5}, patience.Draw}
 	var last error
 	done, err := backoff.Retry(ctx, func() (T, error) {
 		trying, stop := context.WithTimeout(ctx, TryTimeout)
@@ -209,6 +225,8 @@ type Connection struct {
 	sdk.Connection
 	Owner   manifest.Owner
 	Account string // its name at the provider, "" where the manifest names none
+	// ReportsLate is how late lines of its statement may be, where there is one.
+	ReportsLate time.Duration
 }
 
 // SharedBy names who shares answers: those who use a connection as it is now. Other
@@ -275,7 +293,9 @@ func (l *Lifecycle) open(op *catalog.Operation, c tenants.Connection, owner mani
 	if err != nil {
 		return Connection{}, err
 	}
-	return Connection{Connection: opened, Owner: owner, Account: op.Manifest.AccountIn(opened.Credentials)}, nil
+	return Connection{
+		Connection: opened, Owner: owner, Account: op.Manifest.AccountIn(opened.Credentials), ReportsLate: op.Manifest.ReportsLateIn(opened.Credentials),
+	}, nil
 }
 
 func unseal(vault Vault, c tenants.Connection) (sdk.Connection, error) {

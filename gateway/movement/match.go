@@ -25,7 +25,9 @@ const Skew = 2 * time.Minute
 
 // FindMatch finds the collection that a new statement line is for: the one that
 // asked for exactly this amount, and in whose life, or the quarantine of its amount
-// after it, the payment lies. Where there are two, it is neither. It notes among the
+// after it, the payment lies. The next collection of the amount ends that: what was
+// paid before it began is the earlier one's, whenever it is read, and what was paid
+// after is its own. Where clocks may differ it is neither. FindMatch notes among the
 // candidates which of them the line pays.
 //
 // A line that is for none, but that could be a payment of what a collection asked for,
@@ -75,19 +77,30 @@ const MeantWithin = 24 * time.Hour
 // collection's own: more than Skew, and time for an operator to see it.
 const QuarantineBeyond = 10 * time.Minute
 
-// Reservation is the amount that a movement reserves, and until when.
-func (r Rules) Reservation(m Movement) ReservedAmount {
-	return ReservedAmount{
-		Account: NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), FreeAt: m.ExpiresAt.Add(r.Quarantine),
-	}
+// FreeAfterPaid is how long after its line is in, and its collection knows, a paid
+// amount stays its own: its payer is done, and a line of the next collection can't seem
+// to be from before it, also by clocks that differ by Skew.
+const FreeAfterPaid = 10 * time.Minute
+
+// Reservation is the amount that a movement reserves, and until when, where lines of
+// its account may be so late.
+func (r Rules) Reservation(m Movement, late time.Duration) ReservedAmount {
+	return ReservedAmount{Account: m.Account(), FreeAt: m.ExpiresAt.Add(late + QuarantineBeyond)}
 }
 
 // candidateFor is the only candidate that a line may be for, or that there are
 // several.
 func candidateFor(line StatementLine, candidates []Candidate, quarantine time.Duration) (found *Candidate, several bool) {
+	var begun time.Time // of the last one before the line
+	for _, c := range candidates {
+		if c.Amount == line.Amount && !c.CreatedAt.After(line.At) && c.CreatedAt.After(begun) {
+			begun = c.CreatedAt
+		}
+	}
 	for i := range candidates {
 		c := &candidates[i]
-		if c.Amount != line.Amount || line.At.Before(c.CreatedAt.Add(-Skew)) || line.At.After(c.ExpiresAt.Add(quarantine)) {
+		if c.Amount != line.Amount || line.At.Before(c.CreatedAt.Add(-Skew)) || line.At.After(c.ExpiresAt.Add(quarantine)) ||
+			c.CreatedAt.Before(begun) {
 			continue
 		}
 		if found != nil {

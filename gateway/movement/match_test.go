@@ -98,6 +98,38 @@ func TestALateLineNamesItsCollections(t *testing.T) {
 	}
 }
 
+// TestTheNextCollectionEndsTheOne says whose a line is where an amount was soon another's:
+// the one's until the next begins, and then the next one's; nobody's where clocks may
+// differ.
+func TestTheNextCollectionEndsTheOne(t *testing.T) {
+	t.Parallel()
+	const s, min = time.Second, time.Minute
+	first, next := open(100, movement.Succeeded), open(100, movement.Pending)
+	next.CreatedAt, next.ExpiresAt = epoch.Add(20*min), epoch.Add(50*min)
+	late := first
+	late.State, late.Taken = movement.Expired, false
+	for name, c := range map[string]struct {
+		at    time.Duration
+		first movement.Candidate
+		want  movement.LineState
+		pays  movement.ID
+	}{
+		"before the next":               {18*min - s, first, movement.LineAgain, movement.ID{}},
+		"before the next, late":         {18*min - s, late, movement.LineMatched, late.ID},
+		"a little before the next":      {20*min - s, first, movement.LineAmbiguous, movement.ID{}},
+		"when the next begins":          {20 * min, first, movement.LineMatched, next.ID},
+		"in the quarantine of the one":  {40 * min, late, movement.LineMatched, next.ID},
+		"in the quarantine of the next": {60 * min, late, "", movement.ID{}},
+	} {
+		for _, among := range [][]movement.Candidate{{c.first, next}, {next, c.first}} {
+			got, decided := movement.Rules{Quarantine: quarantine}.FindMatch(arrived(100, c.at), among)
+			if decided != (c.want != "") || decided && (got.State != c.want || got.Movement != c.pays) {
+				t.Errorf("%s: %+v, %v, want %s", name, got, decided, c.want)
+			}
+		}
+	}
+}
+
 // TestOddLinesMatchNothing holds what a line is that no collection can be paid by,
 // although one asked for its amount.
 func TestOddLinesMatchNothing(t *testing.T) {
@@ -148,8 +180,13 @@ func TestNothingIsGuessed(t *testing.T) {
 		line := arrived(101, 0)
 		match, decided := movement.Rules{Quarantine: quarantine}.FindMatch(line, among)
 		matched, possible := decided && match.State == movement.LineMatched, 0
+		over := func(c movement.Candidate) bool { // another had begun before the line
+			return slices.ContainsFunc(among, func(next movement.Candidate) bool {
+				return next.Amount == c.Amount && next.CreatedAt.After(c.CreatedAt) && !next.CreatedAt.After(line.At)
+			})
+		}
 		for _, c := range among {
-			if c.Amount == line.Amount && !line.At.Before(c.CreatedAt.Add(-movement.Skew)) && !line.At.After(c.ExpiresAt.Add(quarantine)) {
+			if !over(c) && c.Amount == line.Amount && !line.At.Before(c.CreatedAt.Add(-movement.Skew)) && !line.At.After(c.ExpiresAt.Add(quarantine)) {
 				possible++
 			}
 			if matched && c.ID == match.Movement && (c.Amount != line.Amount || c.State == movement.Succeeded) {

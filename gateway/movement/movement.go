@@ -124,6 +124,8 @@ type Payout struct {
 type Collected struct {
 	Reserved  ReservedAmount // what the reservation takes; zero once it is through
 	Remaining *int64         // what the quota of its request leaves, nil where none counts it
+	// ReportsLate is how late lines of the account may be; zero once it is reserved.
+	ReportsLate time.Duration
 }
 
 // ReservedAmount is the payable amount of a collection: the amount asked for and a
@@ -131,6 +133,11 @@ type Collected struct {
 type ReservedAmount struct {
 	Account AccountID
 	FreeAt  time.Time // when the amount may be another's
+}
+
+// Account is the account at the provider that a movement was made on.
+func (m *Movement) Account() AccountID {
+	return NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount)
 }
 
 // AccountID names an account at a provider in a mode, whoever owns it.
@@ -237,6 +244,19 @@ func (m *Movement) Body() json.RawMessage {
 		return nil
 	}
 	return request.Body
+}
+
+// Listing says which movements of a merchant to list: those of a kind and some states
+// that were created from Since until before Before and whose reference begins with a
+// prefix, the newest first, after one of them (zero for the first).
+type Listing struct {
+	Owner         Owner
+	Kind          manifest.Kind
+	States        []State
+	Since, Before time.Time
+	Prefix        string
+	After         Movement
+	Most          int
 }
 
 // UnnamedMark begins the reference of a transfer whose caller gave none. No caller's

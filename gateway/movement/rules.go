@@ -233,6 +233,18 @@ func (r Rules) ReadsStatement(m Movement) bool {
 	return r.EndedBy == EndedByStatement && (m.State == Pending || ended && !m.DueAt.IsZero())
 }
 
+// Listed are the states that a merchant's list of movements shows, of a word or ("") of
+// any. What is submitting may still come to nothing, and nobody was told of it.
+func (r Rules) Listed(word string) []State {
+	var states []State
+	for _, s := range []State{Acknowledged, Pending, Succeeded, Failed, Expired} {
+		if of := r.Words[s]; of != "" && (word == "" || of == word) {
+			states = append(states, s)
+		}
+	}
+	return states
+}
+
 // Word is what a merchant reads for a state.
 func (r Rules) Word(s State) string { return r.Words[s] }
 

@@ -30,10 +30,11 @@ type Shared interface {
 	Get(ctx context.Context, key cache.Key, maxAge time.Duration, fetch func(context.Context) (json.RawMessage, error)) (cache.Answer, error)
 }
 
-// Records is what a merchant's balance and list of events are read from. Events are
+// Records is what a merchant's lists and balance are read from. Events are
 // the oldest first, after one (nil UUID: from the beginning) and none younger than
 // before; movement.ErrNotFound where there is no such event to go on after.
 type Records interface {
+	Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error)
 	Balance(ctx context.Context, owner movement.Owner) (ledger.Balance, error)
 	Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error)
 }
@@ -80,6 +81,8 @@ func (q *Queries) Run(ctx context.Context, r lifecycle.Request) (lifecycle.Answe
 	run := q.query
 	switch {
 	case !r.Operation.Own():
+	case r.Operation.Lists != nil:
+		run = q.movements
 	case r.Operation.Path == catalog.EventsPath:
 		run = q.events
 	case r.Operation.Path == catalog.BalancePath:

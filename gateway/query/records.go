@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -64,9 +65,14 @@ func page(r lifecycle.Request) (after uuid.UUID, most int, err error) {
 			return uuid.Nil, 0, noSuchEvent()
 		}
 	}
+	most, err = limitOf(body)
+	return after, most, err
+}
+
+func limitOf(body catalog.Document) (int, error) {
 	limit, _ := body["limit"].(json.Number)
 	count, err := money.Parse(limit.String()) // exact, also where it is written 1e1
-	return after, int(count), err
+	return int(count), err
 }
 
 func noSuchEvent() error { return fault.Invalid("after", "is not the id of an event of this list") }

@@ -71,7 +71,7 @@ func (r *Reconciler) assign(ctx context.Context, a Assignment) (movement.Movemen
 		if err := r.pay(ctx, now); err != nil {
 			return movement.Movement{}, err
 		}
-		if err := r.lines.CloseLines(ctx, a.Account, []movement.StatementLine{now}); err != nil {
+		if err := r.close(ctx, a.Account, []movement.StatementLine{now}); err != nil {
 			return movement.Movement{}, err
 		}
 		r.resolve(ctx, m.Owner, a)
@@ -92,7 +92,7 @@ func (r *Reconciler) resolve(ctx context.Context, owner movement.Owner, a Assign
 func (r *Reconciler) assignable(ctx context.Context, line movement.StatementLine, m movement.Movement) error {
 	rules, _ := movement.RulesOf(m.Kind)
 	switch {
-	case rules.EndedBy != movement.EndedByStatement || movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount) != line.Account:
+	case rules.EndedBy != movement.EndedByStatement || m.Account() != line.Account:
 		return fault.New(fault.InvalidRequest, "The movement is no collection on the account that the payment arrived on.")
 	case line.Movement == m.ID: // as it is already
 		return nil

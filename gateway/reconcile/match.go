@@ -149,7 +149,13 @@ func (r *Reconciler) tell(ctx context.Context, seen *sighting, matched []movemen
 		seen.failed[id] = err
 		r.Log.ErrorContext(ctx, "a collection can't be told that it is paid", "movement", id.String(), "error", err)
 	}
-	return r.lines.CloseLines(ctx, seen.Account, done)
+	return r.close(ctx, seen.Account, done)
+}
+
+// close closes the lines of collections that know. The amounts that they paid can soon
+// be others'.
+func (r *Reconciler) close(ctx context.Context, account movement.AccountID, done []movement.StatementLine) error {
+	return r.lines.CloseLines(ctx, account, done, r.Now().Add(movement.FreeAfterPaid))
 }
 
 // paidAtOnce is how many collections are told at once that they are paid: their

@@ -34,14 +34,15 @@ type Statements interface {
 
 // Lines are the lines of statements. Match gives lines to their collections, once for
 // both, and returns those that it decided: on the others somebody else was faster.
-// CloseLines closes those whose collections have learned of them. Assign is false
+// CloseLines closes those whose collections have learned of them, and has their amounts
+// free from a time on. Assign is false
 // where a line no longer stands as it was seen, or the collection has another.
 type Lines interface {
 	OpenLines(ctx context.Context, account movement.AccountID, after string, most int) ([]movement.StatementLine, error)
 	Candidates(ctx context.Context, s movement.Statement, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error)
 	Match(ctx context.Context, now time.Time, s movement.Statement, matches []movement.Match) (decided []string, err error)
 	LinesNamed(ctx context.Context, account movement.AccountID, payments []string) ([]movement.StatementLine, error)
-	CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine) error
+	CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine, freeAt time.Time) error
 	Line(ctx context.Context, account movement.AccountID, payment string) (movement.StatementLine, error)
 	Assign(ctx context.Context, now time.Time, seen movement.StatementLine, to movement.ID, operator, reason string) (bool, error)
 	ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
@@ -85,7 +86,7 @@ type sighting struct {
 // ends it unpaid once that is complete beyond the end of its life.
 // One that its merchant's leaving of the account keeps from its end is an exception.
 func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
-	statement, err := r.statements.Statement(ctx, op.Rules.Reservation(m).Account)
+	statement, err := r.statements.Statement(ctx, m.Account())
 	if err == nil && statement.MerchantID != m.Owner.MerchantID {
 		err = movement.ErrForeignAccount
 	}

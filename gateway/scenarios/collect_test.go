@@ -13,6 +13,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // TestASaleIsPaid tells the contract's answers from the creation to the payment,
@@ -331,6 +332,70 @@ func TestNoAmountIsFree(t *testing.T) {
 	}
 	if again := w.sell("7", 10_000); again.word() != "PENDING" || !again.replayed {
 		t.Errorf("a replay: %s", again.word())
+	}
+}
+
+// TestAPaidAmountIsSoonFree has a wallet all of whose amounts are taken: ten minutes
+// after one was paid another sale has it, and each line is whose it must be.
+func TestAPaidAmountIsSoonFree(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	for i := range movement.MostCodes {
+		w.sold(fmt.Sprint(i), 10_000)
+	}
+	first := w.stored("7")
+	w.pass(time.Minute)
+	w.till.write(paid("first", first.Amount, w.now()))
+	w.pass(readEvery)
+	if s := w.status("7"); !strings.Contains(s.data, `"PAID"`) {
+		t.Fatalf("status %s", s.data)
+	}
+	w.pass(movement.FreeAfterPaid - time.Second)
+	if got := w.sell("too soon", 10_000); got.word() != "IN_PROGRESS no later" {
+		t.Errorf("%s", got.word())
+	}
+	w.pass(time.Second)
+	next := w.sold("next", 10_000)
+	if next.Amount != first.Amount {
+		t.Errorf("it has %v, want %v", next.Amount, first.Amount)
+	}
+	w.pass(time.Minute)
+	w.till.write(paid("again", first.Amount, next.CreatedAt.Add(-3*time.Minute)))
+	w.pass(readEvery)
+	w.status("next")
+	if p, now := w.payment("again"), w.stored("next"); p.State != movement.LineAgain || now.State != movement.Pending {
+		t.Errorf("the second payment of the first is %s, the next sale %s", p.State, now.State)
+	}
+	w.till.write(paid("next", first.Amount, w.now()))
+	w.pass(readEvery)
+	w.status("next")
+	if now := w.stored("next"); now.State != movement.Succeeded || now.FactID != "next" {
+		t.Errorf("the next is %s by %q", now.State, now.FactID)
+	}
+	w.wantListed(movement.ReasonPaidAgain)
+}
+
+// TestAConnectionSaysHowLateLinesAre: so long the amounts of its sales are quarantined.
+func TestAConnectionSaysHowLateLinesAre(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	for late, quarantine := range map[string]time.Duration{"": 130 * time.Minute, "15m": 25 * time.Minute, "9h": 130 * time.Minute, "soon": 130 * time.Minute} {
+		w := newStall(t, s)
+		connections := w.account.Connections()
+		connections[0].Sealed = []byte(strings.Replace(string(connections[0].Sealed), "{", `{"reports_late":"`+late+`",`, 1))
+		account, err := tenants.NewAccount(w.account.Merchant(), nil, connections, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.account = account
+		for i := range movement.MostCodes {
+			w.sold(fmt.Sprint(i), 10_000)
+		}
+		full := w.sell("one more", 10_000)
+		m := w.stored("0")
+		if want := m.ExpiresAt.Add(quarantine); full.err == nil || full.err.RetryAt.Sub(want).Abs() > time.Second {
+			t.Errorf("%q: %+v, want %v", late, full.err, want)
+		}
 	}
 }
 

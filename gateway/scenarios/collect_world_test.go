@@ -145,8 +145,8 @@ func (s *shaky) Match(ctx context.Context, now time.Time, b movement.Statement, 
 	return decided, err
 }
 
-func (s *shaky) CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine) (err error) {
-	s.around("settled", func() { err = s.Store.CloseLines(ctx, account, done) })
+func (s *shaky) CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine, freeAt time.Time) (err error) {
+	s.around("settled", func() { err = s.Store.CloseLines(ctx, account, done, freeAt) })
 	return err
 }
 

@@ -140,8 +140,8 @@ func TestNameMatch(t *testing.T) {
 			inPurses(t, func(p *purse) {
 				p.up.quote = func(_ sdk.Quote, q sdk.Quoted) sdk.Quoted { q.Name = c.told; return q }
 				var heard []map[string]any
-				p.reconsider = func(told map[string]any) error {
-					heard = append(heard, told)
+				p.reconsider = func(quote map[string]any) error {
+					heard = append(heard, quote)
 					return fault.New(fault.PolicyDenied, "The holder is somebody else.")
 				}
 				r := p.transferring("A", "account_name", c.given)
@@ -150,15 +150,15 @@ func TestNameMatch(t *testing.T) {
 				if _, there := p.latest(r); there || denied.err.Message != "The holder is somebody else." || denied.err.Reference != "A" {
 					p.Errorf("claimed: %t; %v names %q", there, denied.err, denied.err.Reference)
 				}
-				p.reconsider = func(told map[string]any) error { heard = append(heard, told); return nil }
+				p.reconsider = func(quote map[string]any) error { heard = append(heard, quote); return nil }
 				r = p.transferring("A", "account_name", c.given)
 				a := p.sends(p.Engine, r)
 				p.truthful(r, a)
 				if !strings.HasSuffix(a.data, `"name_match":`+c.json+`}`) {
 					p.Errorf("answered %s", a.data)
 				}
-				told := map[string]any{"fee": int64(bankFee), "name_match": c.match}
-				if want := []map[string]any{told, told}; !reflect.DeepEqual(heard, want) {
+				quote := map[string]any{"fee": int64(bankFee), "name_match": c.match}
+				if want := []map[string]any{quote, quote}; !reflect.DeepEqual(heard, want) {
 					p.Errorf("the policy heard %v, want %v", heard, want)
 				}
 				p.wantSame(p.transfer("A", "account_name", c.given), a, 1)

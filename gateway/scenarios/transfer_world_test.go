@@ -145,7 +145,7 @@ func (p *purse) asks(path string, pairs ...any) Request {
 		}
 	}
 	if p.reconsider != nil {
-		r.Reconsider = func(_ context.Context, told map[string]any) error { return p.reconsider(told) }
+		r.Reconsider = func(_ context.Context, quote map[string]any) error { return p.reconsider(quote) }
 	}
 	return r
 }

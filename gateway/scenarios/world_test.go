@@ -471,6 +471,13 @@ func (f *faulty) Events(ctx context.Context, owner movement.Owner, after uuid.UU
 	return f.keeper.Events(ctx, owner, after, before, most)
 }
 
+func (f *faulty) Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error) {
+	if err := cmp.Or(f.down, ctx.Err()); err != nil {
+		return nil, err
+	}
+	return f.keeper.Movements(ctx, l)
+}
+
 func (f *faulty) Poll(ctx context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
 	if err := cmp.Or(f.down, ctx.Err()); err != nil {
 		return false, err

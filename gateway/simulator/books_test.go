@@ -61,6 +61,7 @@ type register struct {
 	count      map[movement.ID]int
 	logged     map[movement.ID]int // entries of the history that no change has made
 	accounts   map[movement.AccountID]string
+	known      []movement.AccountID // the same, in the order of their connections
 	pace       map[string]time.Duration
 	overridden map[movement.ID]bool
 	assigned   map[movement.ID]bool

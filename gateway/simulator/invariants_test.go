@@ -113,32 +113,39 @@ func (w *world) checkHistory(r record) {
 // checkEvents: each end is told once, and so are late money and reversals.
 func (w *world) checkEvents(r record) {
 	rules, _ := movement.RulesOf(r.Kind)
-	for event, want := range map[string]bool{
-		rules.Events.Ended: r.State.Final(), rules.Events.PaidLate: !r.PaidLateAt.IsZero(), rules.Events.Reversed: !r.ReversedAt.IsZero(),
+	for _, fact := range []struct {
+		event, reason string // reason: of the exception that it is, too
+		is            bool
+	}{
+		{rules.Events.Ended, "", r.State.Final()},
+		{rules.Events.PaidLate, movement.ReasonPaidLate, !r.PaidLateAt.IsZero()},
+		{rules.Events.Reversed, movement.ReasonReversed, !r.ReversedAt.IsZero()},
 	} {
 		told := 0
 		for _, c := range r.callbacks {
-			if c.Event == event {
+			if c.Event == fact.event {
 				told++
 			}
 		}
-		if event != "" && (told == 1) != want || told > 1 {
-			w.violate("every end is told once", "%s is %s, and %s was told %d times", r.name, r.State, event, told)
+		if fact.event != "" && (told == 1) != fact.is || told > 1 {
+			w.violate("every end is told once", "%s is %s, and %s was told %d times", r.name, r.State, fact.event, told)
 		}
-	}
-	for reason, recorded := range map[string]bool{movement.ReasonPaidLate: !r.PaidLateAt.IsZero(), movement.ReasonReversed: !r.ReversedAt.IsZero()} {
-		if recorded && !r.doubted(reason) {
-			w.violate("operators know of late facts", "%s: %s is recorded and no exception", r.name, reason)
+		if fact.reason != "" && fact.is && !r.doubted(fact.reason) {
+			w.violate("operators know of late facts", "%s: %s is recorded and no exception", r.name, fact.reason)
 		}
 	}
 }
 
 // checkPostings: each attempt begins and ends once, as its movement did.
 func (w *world) checkPostings(r record) {
-	steps := map[[2]int]ledger.Kind{}
+	posted := map[[2]int]bool{}
 	var sum ledger.Legs
 	for _, p := range r.postings {
-		steps[[2]int{p.Attempt, int(p.Step)}] = p.Kind
+		step := [2]int{p.Attempt, int(p.Step)}
+		if posted[step] || !w.books.attempts[r.ID][p.Attempt] {
+			w.violate("each step is posted once", "%s: attempt %d, which was reserved: %v; %+v", r.name, p.Attempt, w.books.attempts[r.ID][p.Attempt], r.postings)
+		}
+		posted[step] = true
 		sum.Available += p.Available
 		sum.Held += p.Held
 		if !p.Balanced() {
@@ -155,14 +162,6 @@ func (w *world) checkPostings(r record) {
 	}
 	if sum != want {
 		w.violate("balances are what movements cost", "%s is %s: available %v and held %v, want %v and %v", r.name, r.State, sum.Available, sum.Held, want.Available, want.Held)
-	}
-	if len(steps) != len(r.postings) {
-		w.violate("each step is posted once", "%s: %+v", r.name, r.postings)
-	}
-	for key := range steps {
-		if !w.books.attempts[r.ID][key[0]] {
-			w.violate("each step is posted once", "%s: attempt %d was never reserved", r.name, key[0])
-		}
 	}
 }
 
@@ -189,19 +188,23 @@ func (w *world) checkBalances(all []record) {
 func (w *world) checkUsage(all []record) {
 	type key struct{ owner, name, period string }
 	used, again := map[key]int64{}, map[key]bool{}
+	var keys []key // in the order of the reservations
 	for _, r := range all {
 		for _, u := range r.Usage {
 			k := key{r.Owner.MerchantID, u.Name, u.Period}
+			if _, known := used[k]; !known {
+				keys = append(keys, k)
+			}
 			if used[k] += 0; r.State != movement.Failed && r.State != movement.NotSubmitted {
 				used[k] += u.Amount
 			}
 			again[k] = again[k] || r.doubted(movement.ReasonContradiction)
 		}
 	}
-	for k, want := range used {
+	for _, k := range keys {
 		got, err := w.store.UsedOf(w.ctx, movement.Owner{MerchantID: k.owner, Mode: "live"}, k.name, k.period)
-		if err != nil || got != want {
-			w.violate("usage is what counts", "%s of %s is %d, its transfers come to %d: %v", k.name, w.books.owner(k.owner), got, want, err)
+		if err != nil || got != used[k] {
+			w.violate("usage is what counts", "%s of %s is %d, its transfers come to %d: %v", k.name, w.books.owner(k.owner), got, used[k], err)
 		}
 		limit := int64(90_000)
 		if strings.HasSuffix(k.name, ".count") {
@@ -216,7 +219,7 @@ func (w *world) checkUsage(all []record) {
 // checkUpstream: the upstream's own ledger agrees with ours, or operators know better.
 func (w *world) checkUpstream(r record) {
 	things, last := 0, (*thing)(nil)
-	for _, t := range w.up.things {
+	for _, t := range w.up.made {
 		id, attempt, ok := movement.ParseUpstreamReference(t.reference)
 		if !ok || id != r.ID {
 			continue
@@ -260,16 +263,14 @@ func (w *world) checkUpstream(r record) {
 // checkStatements: each line was judged, and pays a collection that knows.
 func (w *world) checkStatements() {
 	paid := map[movement.ID]int{}
-	for account, name := range w.books.accounts {
+	for _, account := range w.books.known {
 		told := map[string]bool{}
-		for _, r := range w.up.rows[w.options.Prefix+name] {
-			told[r.Reference] = true
-		}
-		for payment := range told {
-			line, err := w.store.Line(w.ctx, account, payment)
-			if err != nil {
-				continue // of another provider's account of this name, or nothing was collected
+		for _, row := range w.up.rows[w.options.Prefix+w.books.accounts[account]] {
+			line, err := w.store.Line(w.ctx, account, row.Reference)
+			if err != nil || told[row.Reference] {
+				continue // of another provider's account of this name, or nothing was collected; or told before
 			}
+			told[row.Reference] = true
 			var m movement.Movement
 			if line.Movement != (movement.ID{}) {
 				paid[line.Movement]++
@@ -279,12 +280,10 @@ func (w *world) checkStatements() {
 			w.checkUnmatched(line)
 		}
 	}
-	for id, lines := range paid {
-		if lines > 1 {
-			w.violate("one payment a collection", "%s has %d", w.books.name(id), lines)
-		}
-	}
 	for _, id := range w.books.ids {
+		if paid[id] > 1 {
+			w.violate("one payment a collection", "%s has %d", w.books.name(id), paid[id])
+		}
 		m, err := w.store.MovementByID(w.ctx, id)
 		if err == nil && m.Kind == manifest.Collection && m.State == movement.Succeeded && paid[id] == 0 && !w.books.assigned[id] {
 			w.violate("what succeeded was done", "%s is paid by no line", w.books.name(id))

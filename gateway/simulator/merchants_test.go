@@ -116,7 +116,11 @@ func (w *world) connect(id tenants.MerchantID, name string, version int64, suffi
 	for _, provider := range providers {
 		account := w.options.Prefix + name + suffix
 		connections = append(connections, connection(id, provider, account, version, tokenOf(w.options.Prefix+name+"/"+provider)))
-		w.books.accounts[movement.NewAccountID(provider, string(tenants.Live), account)] = name + suffix
+		now := movement.NewAccountID(provider, string(tenants.Live), account)
+		if w.books.accounts[now] == "" {
+			w.books.known = append(w.books.known, now)
+		}
+		w.books.accounts[now] = name + suffix
 	}
 	account, err := tenants.NewAccount(tenants.Merchant{ID: id, Name: "Toko", Tier: "scale", Status: tenants.Active}, nil, connections, nil)
 	if err != nil {
@@ -171,7 +175,7 @@ func (w *world) plan() {
 			}
 		}
 	})
-	for range w.rand.IntN(3) {
+	for range max(w.rand.IntN(3), w.options.Outages) {
 		w.later(w.between(0, busy), func() {
 			w.away = w.now.Add(w.between(time.Second, 40*time.Second))
 			w.log("the database is away for %v", w.away.Sub(w.now).Truncate(time.Millisecond))

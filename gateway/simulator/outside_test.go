@@ -180,8 +180,10 @@ func (o *outside) ListLines(_ context.Context, merchant string, most int) ([]mov
 	})
 }
 
-func (o *outside) CloseLines(_ context.Context, account movement.AccountID, done []movement.StatementLine) error {
-	_, err := ask(o, func(ctx context.Context) (struct{}, error) { return struct{}{}, o.inner.CloseLines(ctx, account, done) })
+func (o *outside) CloseLines(_ context.Context, account movement.AccountID, done []movement.StatementLine, freeAt time.Time) error {
+	_, err := ask(o, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, o.inner.CloseLines(ctx, account, done, freeAt)
+	})
 	return err
 }
 
@@ -243,6 +245,10 @@ func (o *outside) Events(_ context.Context, owner movement.Owner, after uuid.UUI
 	return ask(o, func(ctx context.Context) ([]movement.ListedEvent, error) {
 		return o.inner.Events(ctx, owner, after, before, most)
 	})
+}
+
+func (o *outside) Movements(_ context.Context, l movement.Listing) ([]movement.Movement, error) {
+	return ask(o, func(ctx context.Context) ([]movement.Movement, error) { return o.inner.Movements(ctx, l) })
 }
 
 func (o *outside) DueMails(_ context.Context, buckets []int, since, now time.Time, most int) ([]movement.QueuedMail, error) {

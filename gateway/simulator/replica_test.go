@@ -30,7 +30,6 @@ type replica struct {
 	reconciler *reconcile.Reconciler
 	overrides  *override.Overrides
 	transfers  *kind.Transfer
-	draws      uint64
 }
 
 // alive panics where the process has crashed.
@@ -63,10 +62,8 @@ func (w *world) start(number int) *replica {
 		},
 		Now: func() time.Time { return w.now.Add(r.skew) }, Log: slog.New(slog.DiscardHandler),
 	})
-	r.lifecycle.Draw = func(n int) int { // by whoever asks first; a number that chance does not change
-		r.draws++
-		return int(r.draws*7919) % n
-	}
+	middle := func(n int) int { return n / 2 } // who asks first is chance, so each draws the same
+	r.lifecycle.Draw, r.lifecycle.Patience.Draw = middle, middle
 	r.reconciler = reconcile.New(r.lifecycle, plugins, kept, kept)
 	r.overrides = override.New(r.lifecycle, kept)
 	kind.AddPayment(r.lifecycle, "https://gate.example")
@@ -426,9 +423,9 @@ func (g *gate) Match(ctx context.Context, now time.Time, s movement.Statement, m
 	})
 }
 
-func (g *gate) CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine) error {
+func (g *gate) CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine, freeAt time.Time) error {
 	_, err := write(ctx, g, fmt.Sprintf("close %d lines of %s", len(done), g.w.books.accounts[account]), func() (nothing, error) {
-		return nothing{}, g.Store.CloseLines(ctx, account, done)
+		return nothing{}, g.Store.CloseLines(ctx, account, done, freeAt)
 	})
 	return err
 }

@@ -24,6 +24,7 @@ import (
 type upstream struct {
 	w       *world
 	things  map[string]*thing // by account and our reference
+	made    []*thing          // the same, in their order
 	called  map[string]bool   // our references
 	polled  map[string]time.Time
 	rows    map[string][]row // of the statements of accounts
@@ -246,7 +247,7 @@ func (u *upstream) make(provider string, c sdk.Connection, reference string, amo
 		account: accountOf(c), reference: reference, kind: kindOf[provider], provider: provider, mode: c.Mode, amount: amount,
 		owner: tenants.MerchantID(c.MerchantID), status: status, seen: w.now, made: w.now,
 	}
-	u.things[key] = t
+	u.things[key], u.made = t, append(u.made, t)
 	w.log("UPSTREAM %s makes %s", provider, w.books.upstreamName(reference))
 	switch {
 	case status == sdk.StatusDone:

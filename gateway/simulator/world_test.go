@@ -21,6 +21,7 @@ import (
 type Options struct {
 	Store   func() storetest.Store // nil: in memory
 	Intents int                    // how many movements merchants begin; 0: 20
+	Outages int                    // how often the database is away; 0: as the seed draws
 	Bug     Bug                    // that is planted
 	Prefix  string                 // of merchants and accounts, where several histories share a store
 }

@@ -4,10 +4,30 @@ import (
 	"context"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
+
+// Movements lists a merchant's movements, the newest first.
+func (s *Store) Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error) {
+	states := make([]string, len(l.States))
+	for i, state := range l.States {
+		states[i] = string(state)
+	}
+	after := l.After.CreatedAt
+	if after.IsZero() {
+		after = forever
+	}
+	rows, err := s.queries.ListMovements(ctx, dbsqlc.ListMovementsParams{
+		MerchantID: l.Owner.MerchantID, Mode: l.Owner.Mode, Kind: string(l.Kind), States: states,
+		Since: micro(l.Since), Before: micro(l.Before), Prefix: l.Prefix,
+		AfterAt: micro(after), After: uuid.UUID(l.After.ID), Most: int32(l.Most), //nolint:gosec // a page
+	})
+	return movementsFromRows(rows, err)
+}
 
 // MovementsByReference finds movements by the reference that their merchants gave
 // them, over all merchants, the newest first.

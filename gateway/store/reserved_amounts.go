@@ -30,7 +30,8 @@ func (s *Store) reserveAmount(ctx context.Context, m movement.Movement, p dbsqlc
 	return dbsqlc.ReserveAmountRow{}, pgx.ErrNoRows
 }
 
-// drawn runs the statement with the codes of a range in random order, until no other
+// drawn runs the statement with the codes of a range in random order, by which it takes
+// one of those that are equally long unused, until no other
 // reservation has taken the one that seemed free.
 func (s *Store) drawn(ctx context.Context, m movement.Movement, p dbsqlc.ReserveMovementParams, least, most int64) (dbsqlc.ReserveAmountRow, error) {
 	draw := dbsqlc.ReserveAmountParams{
@@ -75,7 +76,7 @@ func (s *Store) noAmount(ctx context.Context, m movement.Movement) error {
 // nothing where the amount was reserved again since.
 func (s *Store) ReleaseAmount(ctx context.Context, m movement.Movement) error {
 	err := s.queries.ReleaseAmount(ctx, dbsqlc.ReleaseAmountParams{
-		AccountID: uuid.UUID(m.Reserved.Account), Amount: int64(m.Amount), MovementID: uuid.UUID(m.ID), FreeAt: micro(m.Reserved.FreeAt),
+		AccountID: uuid.UUID(m.Account()), Amount: int64(m.Amount), MovementID: uuid.UUID(m.ID), TakenAt: micro(m.CreatedAt),
 	})
 	if err != nil {
 		return fmt.Errorf("store: release amount: %w", err)

@@ -114,7 +114,7 @@ func TestAStaleReaderClosesNothing(t *testing.T) {
 	}
 	closes := func(want movement.LineState, to movement.ID) {
 		t.Helper()
-		if err := s.CloseLines(t.Context(), wallet, stale); err != nil {
+		if err := s.CloseLines(t.Context(), wallet, stale, epoch.Add(time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 		if a, err := s.Line(t.Context(), wallet, "a"); err != nil || a.State != want || a.Movement != to {

@@ -152,12 +152,13 @@ func documented(matches []movement.Match) (payments []string, document []byte, e
 }
 
 // CloseLines closes matched payments that were applied to their collections. A payment
-// that later lines have changed meanwhile stays open.
-func (s *Store) CloseLines(ctx context.Context, account movement.AccountID, applied []movement.StatementLine) error {
+// that later lines have changed meanwhile stays open. The amounts of the collections are
+// free from a time on, once these have ended, or sooner where they were so anyway.
+func (s *Store) CloseLines(ctx context.Context, account movement.AccountID, applied []movement.StatementLine, freeAt time.Time) error {
 	if len(applied) == 0 {
 		return nil
 	}
-	p, seen := dbsqlc.CloseLinesParams{AccountID: uuid.UUID(account)}, make(map[string]string, len(applied))
+	p, seen := dbsqlc.CloseLinesParams{AccountID: uuid.UUID(account), FreeAt: micro(freeAt)}, make(map[string]string, len(applied))
 	for _, l := range applied {
 		p.Payments, seen[l.Payment] = append(p.Payments, l.Payment), standing(l)
 	}

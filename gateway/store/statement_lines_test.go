@@ -207,13 +207,13 @@ func TestLaterLinesOpenAPayment(t *testing.T) {
 	back.ID, back.Paid, back.ReversedAt = "a-", false, epoch.Add(time.Minute)
 	seen := open()
 	enter(back) // while it is closed as it was seen
-	if err := s.CloseLines(t.Context(), wallet, seen); err != nil {
+	if err := s.CloseLines(t.Context(), wallet, seen, epoch.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if left := open(); len(left) != 1 || left[0].Payment != "a" || left[0].ReversedAt.IsZero() || left[0].ID != "a" {
 		t.Fatalf("open: %+v", left)
 	}
-	if err := s.CloseLines(t.Context(), wallet, open()); err != nil {
+	if err := s.CloseLines(t.Context(), wallet, open(), epoch.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	enter(back, rowOf("b", other.Amount+1))

@@ -49,6 +49,9 @@ func (m *Manifest) check() error {
 	if m.Mutations {
 		faults = append(faults, m.checkAccount("the mutations of another account prove nothing")...)
 	}
+	if m.ReportsLateOf != "" {
+		faults = append(faults, m.checkReportsLateOf()...)
+	}
 	if len(m.Operations) == 0 {
 		fault("operations: there are none")
 	}

@@ -94,9 +94,11 @@ type Manifest struct {
 	Verifies bool `json:"verifies,omitempty"`
 
 	// Statements says that the upstream's statement can be read, ReportsLate how long
-	// after a payment its row may appear there at most.
-	Statements  bool     `json:"statements,omitempty"`
-	ReportsLate Duration `json:"reports_late,omitzero"`
+	// after a payment its row may appear there at most. ReportsLateOf is a JSON pointer
+	// to the top-level property of Connection in which an account may say less.
+	Statements    bool     `json:"statements,omitempty"`
+	ReportsLate   Duration `json:"reports_late,omitzero"`
+	ReportsLateOf string   `json:"reports_late_of,omitempty"`
 
 	// Mutations says that the account's own mutations since a moment can be read, and
 	// show what was moved within SettlesWithin. Without them a transfer that the
@@ -221,6 +223,21 @@ func (m *Manifest) AccountIn(credentials []byte) string {
 	}
 	name, _ := given[field].(string)
 	return name
+}
+
+// ReportsLateIn is how late rows of the account are at most that a connection's
+// credentials are for: what they say, and never more than the manifest does.
+func (m *Manifest) ReportsLateIn(credentials []byte) time.Duration {
+	most := time.Duration(m.ReportsLate)
+	var given map[string]any
+	if err := json.Unmarshal(credentials, &given); err != nil {
+		return most
+	}
+	text, _ := given[property(m.ReportsLateOf)].(string)
+	if late, err := time.ParseDuration(text); err == nil && late > 0 {
+		return min(late, most)
+	}
+	return most
 }
 
 // AmountField is the request property that holds the amount, or "".

@@ -37,6 +37,18 @@ func (m *Manifest) checkAccount(why string) []error {
 	return nil
 }
 
+// checkReportsLateOf checks that the manifest says what names an account's own lateness.
+func (m *Manifest) checkReportsLateOf() []error {
+	shape, err := objectShape(m.Connection)
+	switch {
+	case err != nil:
+		return []error{err}
+	case !m.Statements || shape.types[property(m.ReportsLateOf)] != "string":
+		return []error{fmt.Errorf("reports_late_of: %q must point to a string property of the connection, and there must be statements", m.ReportsLateOf)}
+	}
+	return nil
+}
+
 // checkUnasked refuses what only queries have.
 func checkUnasked(op Operation) []error {
 	if op.Cache != 0 || len(op.Filter) > 0 || len(op.Markup) > 0 || op.Get || op.Scope != "" {

@@ -108,6 +108,7 @@ func TestParseRefusesOrders(t *testing.T) {
 	for want, document := range map[string][]byte{
 		"reports_late: must be given with":           counterWith(t, true, "statements"),
 		"reports_late: must be given with statement": counterWith(t, "2h", "reports_late"),
+		"reports_late_of: \"/key\" must point":       counterWith(t, "/key", "reports_late_of"),
 		"statements: a collection is paid by a row":  counterWith(t, "collection", "operations", 1, "kind"),
 		"owner: \"nobody\"":                          counterWith(t, "nobody", "owner"),
 		"resubmit_within: must be given":             counterWith(t, nil, "resubmit_within"),

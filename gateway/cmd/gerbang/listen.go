@@ -204,7 +204,10 @@ func (l *listener) ask(ctx context.Context) ([]callbackEvent, time.Duration, err
 		Message string          `json:"message"`
 		Data    []callbackEvent `json:"data"`
 	}
-	if err := json.Unmarshal(content, &answer); err != nil || !answer.Success {
+	switch err := json.Unmarshal(content, &answer); {
+	case err != nil:
+		return nil, -1, fmt.Errorf("the gateway answered %d: this is no list of events: %w", response.StatusCode, err)
+	case !answer.Success:
 		return nil, -1, fmt.Errorf("the gateway answered %d: %s", response.StatusCode, printable(cmp.Or(answer.Message, "this is no list of events")))
 	}
 	return answer.Data, 0, nil

@@ -45,14 +45,14 @@ func (a Answer) String() string {
 // Payment reads the data of an answer.
 func (a Answer) Payment() Payment {
 	var p Payment
-	_ = json.Unmarshal(a.Data, &p)
+	_ = json.Unmarshal(a.Data, &p) // a refusal has no data, and what is no payment has none of its fields
 	return p
 }
 
 // Keys are the names in the data of an answer, sorted.
 func (a Answer) Keys() []string {
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(a.Data, &fields)
+	_ = json.Unmarshal(a.Data, &fields) // a refusal has no data, and a list no names
 	return slices.Sorted(maps.Keys(fields))
 }
 

@@ -167,10 +167,10 @@ var PaymentLink = regexp.MustCompile(`<link rel="payment" href="([^"]+)">`)
 // ProviderPage is where a checkout page leads its payer.
 func (p *Program) ProviderPage(t testing.TB, checkout string) string {
 	t.Helper()
-	_, page, _ := p.Get(t, checkout)
+	status, page, _ := p.Get(t, checkout)
 	found := PaymentLink.FindSubmatch(page)
 	if found == nil {
-		t.Fatalf("%s does not lead to the provider's page:\n%s", checkout, page)
+		t.Fatalf("%s answers %d and does not lead to the provider's page:\n%s", checkout, status, page)
 	}
 	return html.UnescapeString(string(found[1]))
 }

@@ -3,6 +3,7 @@ package harness
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -228,8 +229,7 @@ func startSimulator(t testing.TB, plugin string, flags ...string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = command.Process.Signal(syscall.SIGTERM)
-		if err := command.Wait(); err != nil {
+		if err := errors.Join(command.Process.Signal(syscall.SIGTERM), command.Wait()); err != nil {
 			t.Errorf("the simulator: %v\n%s", err, log.Tail(20))
 		}
 	})
@@ -250,8 +250,15 @@ func startSimulator(t testing.TB, plugin string, flags ...string) string {
 	door := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/faults" { // there is one provider, so it knows no names
 			var order Fields
-			_ = json.NewDecoder(r.Body).Decode(&order)
-			body, _ := json.Marshal(order.With(Fields{"provider": nil}))
+			if err := json.NewDecoder(r.Body).Decode(&order); err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			body, err := json.Marshal(order.With(Fields{"provider": nil}))
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusInternalServerError)
+				return
+			}
 			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		}
 		control.ServeHTTP(w, r)

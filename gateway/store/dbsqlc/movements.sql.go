@@ -287,6 +287,118 @@ func (q *Queries) LastEqual(ctx context.Context, arg LastEqualParams) (LastEqual
 	return i, err
 }
 
+const listMovements = `-- name: ListMovements :many
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM movements AS m
+JOIN (
+    SELECT found.id FROM (SELECT unnest($1::TEXT[]) AS state) AS s
+    CROSS JOIN LATERAL (
+        SELECT l.id, l.created_at FROM movements AS l
+        WHERE l.merchant_id = $2::TEXT AND l.mode = $3::TEXT AND l.kind = $4::TEXT AND l.state = s.state
+            AND l.created_at >= $5::TIMESTAMPTZ AND l.created_at < $6::TIMESTAMPTZ
+            AND (l.created_at, l.id) < ($7::TIMESTAMPTZ, $8::UUID)
+            AND left(l.reference, length($9::TEXT)) = $9::TEXT
+        ORDER BY l.created_at DESC, l.id DESC
+        LIMIT $10
+    ) AS found
+    ORDER BY found.created_at DESC, found.id DESC
+    LIMIT $10
+) AS listed ON listed.id = m.id
+ORDER BY m.created_at DESC, m.id DESC
+`
+
+type ListMovementsParams struct {
+	States     []string
+	MerchantID string
+	Mode       string
+	Kind       string
+	Since      time.Time
+	Before     time.Time
+	AfterAt    time.Time
+	After      uuid.UUID
+	Prefix     string
+	Most       int32
+}
+
+type ListMovementsRow struct {
+	Movement Movement
+}
+
+// The newest of each state by the index, and of these the newest.
+func (q *Queries) ListMovements(ctx context.Context, arg ListMovementsParams) ([]ListMovementsRow, error) {
+	rows, err := q.db.Query(ctx, listMovements,
+		arg.States,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Kind,
+		arg.Since,
+		arg.Before,
+		arg.AfterAt,
+		arg.After,
+		arg.Prefix,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ListMovementsRow
+	for rows.Next() {
+		var i ListMovementsRow
+		if err := rows.Scan(
+			&i.Movement.MerchantID,
+			&i.Movement.Mode,
+			&i.Movement.Kind,
+			&i.Movement.Reference,
+			&i.Movement.ID,
+			&i.Movement.Attempt,
+			&i.Movement.Operation,
+			&i.Movement.Provider,
+			&i.Movement.ConnectionOwner,
+			&i.Movement.ConnectionAccount,
+			&i.Movement.ConnectionVersion,
+			&i.Movement.State,
+			&i.Movement.Sequence,
+			&i.Movement.Amount,
+			&i.Movement.Fee,
+			&i.Movement.Cost,
+			&i.Movement.Charge,
+			&i.Movement.Usage,
+			&i.Movement.Request,
+			&i.Movement.Quote,
+			&i.Movement.Result,
+			&i.Movement.Answer,
+			&i.Movement.Refusal,
+			&i.Movement.ProviderReference,
+			&i.Movement.FactID,
+			&i.Movement.Fingerprint,
+			&i.Movement.NameMatch,
+			&i.Movement.Delivered,
+			&i.Movement.CallbackUrl,
+			&i.Movement.RequestID,
+			&i.Movement.PolicyVersion,
+			&i.Movement.DecisionID,
+			&i.Movement.CreatedAt,
+			&i.Movement.UpdatedAt,
+			&i.Movement.SendBy,
+			&i.Movement.ExpiresAt,
+			&i.Movement.PolledAt,
+			&i.Movement.Misses,
+			&i.Movement.DueBucket,
+			&i.Movement.DueAt,
+			&i.Movement.PaidAt,
+			&i.Movement.PaidLateAt,
+			&i.Movement.ReversedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const missMovement = `-- name: MissMovement :one
 UPDATE movements SET misses = misses + 1, due_at = $1
 WHERE id = $2 AND attempt = $3 AND state IN ('submitting', 'acknowledged')

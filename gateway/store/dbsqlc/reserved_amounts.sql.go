@@ -48,14 +48,14 @@ func (q *Queries) NextFreeAmount(ctx context.Context, arg NextFreeAmountParams) 
 
 const releaseAmount = `-- name: ReleaseAmount :exec
 DELETE FROM reserved_amounts
-WHERE account_id = $1 AND amount = $2 AND movement_id = $3 AND free_at = $4::TIMESTAMPTZ
+WHERE account_id = $1 AND amount = $2 AND movement_id = $3 AND taken_at = $4::TIMESTAMPTZ
 `
 
 type ReleaseAmountParams struct {
 	AccountID  uuid.UUID
 	Amount     int64
 	MovementID uuid.UUID
-	FreeAt     time.Time
+	TakenAt    time.Time
 }
 
 func (q *Queries) ReleaseAmount(ctx context.Context, arg ReleaseAmountParams) error {
@@ -63,7 +63,7 @@ func (q *Queries) ReleaseAmount(ctx context.Context, arg ReleaseAmountParams) er
 		arg.AccountID,
 		arg.Amount,
 		arg.MovementID,
-		arg.FreeAt,
+		arg.TakenAt,
 	)
 	return err
 }
@@ -71,21 +71,21 @@ func (q *Queries) ReleaseAmount(ctx context.Context, arg ReleaseAmountParams) er
 const reserveAmount = `-- name: ReserveAmount :one
 WITH drawn AS (
     SELECT f.amount FROM (
-        SELECT d.amount, d.place FROM (SELECT UNNEST($1::INT8[]) AS amount, UNNEST($2::INT4[]) AS place) AS d
-        WHERE NOT EXISTS (
-            SELECT 1 FROM reserved_amounts AS s WHERE s.account_id = $3 AND s.amount = d.amount AND s.free_at > $4::TIMESTAMPTZ
-        ) AND NOT EXISTS (
-            SELECT 1 FROM statements AS b WHERE b.account_id = $3 AND b.merchant_id <> $5::TEXT
+        SELECT d.amount, d.place, COALESCE(date_trunc('minute', u.taken_at), $1::TIMESTAMPTZ) AS used
+        FROM (SELECT UNNEST($2::INT8[]) AS amount, UNNEST($3::INT4[]) AS place) AS d
+        LEFT JOIN reserved_amounts AS u ON u.account_id = $4 AND u.amount = d.amount
+        WHERE COALESCE(u.free_at, $1::TIMESTAMPTZ) <= $5::TIMESTAMPTZ AND NOT EXISTS (
+            SELECT 1 FROM statements AS b WHERE b.account_id = $4 AND b.merchant_id <> $6::TEXT
         )
-        ORDER BY d.place
+        ORDER BY used, d.place
         LIMIT 999 -- all of them, so that the rest is checked one by one
     ) AS f
     WHERE COALESCE((
         SELECT m.state FROM reserved_amounts AS s
         JOIN movements AS m ON m.id = s.movement_id AND m.amount = s.amount
-        WHERE s.account_id = $3 AND s.amount = f.amount
+        WHERE s.account_id = $4 AND s.amount = f.amount
     ), '') NOT IN ('submitting', 'acknowledged', 'pending')
-    ORDER BY f.place
+    ORDER BY f.used, f.place
     LIMIT 1
 ), reserved AS (
     INSERT INTO movements (
@@ -93,10 +93,10 @@ WITH drawn AS (
         amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
         send_by, created_at, updated_at, expires_at, misses, due_bucket, due_at, cost, charge, connection_owner, connection_account
     )
-    SELECT $5::TEXT, $6::TEXT, $7::TEXT, $8::TEXT, $9::UUID, 1, $10::TEXT, $11::TEXT, 'submitting', 1,
-        drawn.amount, $12::TEXT, $13::INT8, '', '', $14::TEXT, $15::TEXT, $16::TEXT,
-        $17::TEXT, $18::TIMESTAMPTZ, $4::TIMESTAMPTZ, $4::TIMESTAMPTZ, $19::TIMESTAMPTZ, 0, $20::INT4,
-        $21::TIMESTAMPTZ, 0, '', $22::TEXT, $23::TEXT
+    SELECT $6::TEXT, $7::TEXT, $8::TEXT, $9::TEXT, $10::UUID, 1, $11::TEXT, $12::TEXT, 'submitting', 1,
+        drawn.amount, $13::TEXT, $14::INT8, '', '', $15::TEXT, $16::TEXT, $17::TEXT,
+        $18::TEXT, $19::TIMESTAMPTZ, $5::TIMESTAMPTZ, $5::TIMESTAMPTZ, $20::TIMESTAMPTZ, 0, $21::INT4,
+        $22::TIMESTAMPTZ, 0, '', $23::TEXT, $24::TEXT
     FROM drawn
     ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
         attempt = movements.attempt + 1, operation = excluded.operation, provider = excluded.provider,
@@ -108,18 +108,18 @@ WITH drawn AS (
         result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = excluded.expires_at,
         polled_at = NULL, misses = 0, due_at = excluded.due_at,
         connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
-    WHERE movements.state = 'not_submitted' AND ($24::INT4 = 0 OR movements.attempt + 1 = $24::INT4)
+    WHERE movements.state = 'not_submitted' AND ($25::INT4 = 0 OR movements.attempt + 1 = $25::INT4)
     RETURNING movements.id, movements.attempt, movements.sequence, movements.amount, movements.merchant_id, movements.mode, movements.provider
 ), opened AS (
     INSERT INTO statements (account_id, merchant_id, mode, provider, cursor, through)
-    SELECT $3, reserved.merchant_id, reserved.mode, reserved.provider, '', $25::TIMESTAMPTZ FROM reserved
-    WHERE NOT EXISTS (SELECT 1 FROM statements AS b WHERE b.account_id = $3)
+    SELECT $4, reserved.merchant_id, reserved.mode, reserved.provider, '', $1::TIMESTAMPTZ FROM reserved
+    WHERE NOT EXISTS (SELECT 1 FROM statements AS b WHERE b.account_id = $4)
     ON CONFLICT (account_id) DO UPDATE SET
         merchant_id = CASE WHEN statements.merchant_id = excluded.merchant_id THEN excluded.merchant_id END
     RETURNING account_id
 ), taken AS (
     INSERT INTO reserved_amounts (account_id, amount, movement_id, taken_at, free_at)
-    SELECT $3, reserved.amount, reserved.id, $4::TIMESTAMPTZ, $26::TIMESTAMPTZ FROM reserved
+    SELECT $4, reserved.amount, reserved.id, $5::TIMESTAMPTZ, $26::TIMESTAMPTZ FROM reserved
     ON CONFLICT (account_id, amount) DO UPDATE SET
         movement_id = excluded.movement_id, free_at = excluded.free_at,
         taken_at = CASE WHEN reserved_amounts.free_at <= excluded.taken_at THEN excluded.taken_at ELSE excluded.free_at END
@@ -129,6 +129,7 @@ SELECT reserved.id, reserved.attempt, reserved.sequence, reserved.amount FROM re
 `
 
 type ReserveAmountParams struct {
+	Beginning         time.Time
 	Amounts           []int64
 	Places            []int32
 	AccountID         uuid.UUID
@@ -153,7 +154,6 @@ type ReserveAmountParams struct {
 	ConnectionOwner   string
 	ConnectionAccount string
 	Attempt           int32
-	Beginning         time.Time
 	FreeAt            time.Time
 }
 
@@ -164,8 +164,10 @@ type ReserveAmountRow struct {
 	Amount   int64
 }
 
-// Reserves a reference as ReserveMovement does, with the first of the drawn amounts
-// that is free on the account, and reserves that amount. An amount is free when its
+// Reserves a reference as ReserveMovement does, with the least recently used of the
+// drawn amounts that are free on the account, and reserves that amount. Which of those
+// that were used in the same minute, or never, is drawn: who reserves at the same moment
+// must not want the same. An amount is free when its
 // time is over and the collection that had it has ended, which never opens again. No
 // row comes back either where none is free, or the account is another merchant's.
 // Where another replica has reserved the amount meanwhile, the constraint on reserved
@@ -173,6 +175,7 @@ type ReserveAmountRow struct {
 // meanwhile, its owner that may not be NULL does.
 func (q *Queries) ReserveAmount(ctx context.Context, arg ReserveAmountParams) (ReserveAmountRow, error) {
 	row := q.db.QueryRow(ctx, reserveAmount,
+		arg.Beginning,
 		arg.Amounts,
 		arg.Places,
 		arg.AccountID,
@@ -197,7 +200,6 @@ func (q *Queries) ReserveAmount(ctx context.Context, arg ReserveAmountParams) (R
 		arg.ConnectionOwner,
 		arg.ConnectionAccount,
 		arg.Attempt,
-		arg.Beginning,
 		arg.FreeAt,
 	)
 	var i ReserveAmountRow

@@ -128,28 +128,44 @@ func (q *Queries) Candidates(ctx context.Context, arg CandidatesParams) ([]Candi
 	return items, nil
 }
 
-const closeLines = `-- name: CloseLines :execrows
-UPDATE statement_lines SET state = CASE WHEN reversed_at IS NOT NULL AND NOT differs THEN 'reversed' ELSE 'paid' END
-WHERE account_id = $1 AND payment = ANY($2::TEXT[]) AND state = 'matched'
-    AND movement_id::TEXT || CASE WHEN reversed_at IS NULL THEN ' stays' ELSE ' reversed' END || CASE WHEN differs THEN ', differs' ELSE '' END
-        = $3::JSONB ->> payment
+const closeLines = `-- name: CloseLines :one
+WITH closed AS (
+    UPDATE statement_lines SET state = CASE WHEN reversed_at IS NOT NULL AND NOT differs THEN 'reversed' ELSE 'paid' END
+    WHERE statement_lines.account_id = $1 AND payment = ANY($2::TEXT[]) AND state = 'matched'
+        AND statement_lines.movement_id::TEXT || CASE WHEN reversed_at IS NULL THEN ' stays' ELSE ' reversed' END || CASE WHEN differs THEN ', differs' ELSE '' END
+            = $3::JSONB ->> payment
+    RETURNING statement_lines.amount, statement_lines.movement_id
+), freed AS (
+    UPDATE reserved_amounts SET free_at = $4::TIMESTAMPTZ
+    FROM closed
+    WHERE reserved_amounts.account_id = $1 AND reserved_amounts.amount = closed.amount
+        AND reserved_amounts.movement_id = closed.movement_id
+        AND reserved_amounts.taken_at < $4::TIMESTAMPTZ AND reserved_amounts.free_at > $4::TIMESTAMPTZ
+    RETURNING reserved_amounts.amount
+)
+SELECT COUNT(*) FROM closed
 `
 
 type CloseLinesParams struct {
 	AccountID uuid.UUID
 	Payments  []string
 	Seen      []byte
+	FreeAt    time.Time
 }
 
-// Closes payments that were applied to their collections. A payment that has changed
-// meanwhile stays open: seen says by its name how each stood, and which collection it
-// had.
+// Closes payments that were applied to their collections, and has the amounts that they
+// paid free sooner than unpaid ones. A payment that has changed meanwhile stays open:
+// seen says by its name how each stood, and which collection it had.
 func (q *Queries) CloseLines(ctx context.Context, arg CloseLinesParams) (int64, error) {
-	result, err := q.db.Exec(ctx, closeLines, arg.AccountID, arg.Payments, arg.Seen)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	row := q.db.QueryRow(ctx, closeLines,
+		arg.AccountID,
+		arg.Payments,
+		arg.Seen,
+		arg.FreeAt,
+	)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
 }
 
 const lineByPayment = `-- name: LineByPayment :one

@@ -133,21 +133,29 @@ func (s *Store) takeLimits(m movement.Movement) error {
 	return nil
 }
 
-// takeAmount reserves the first of the drawn amounts that is free on the account: its
-// time is over, and so is the collection that had it.
+// takeAmount reserves the least recently used amount that is free on the account: its
+// time is over, and so is the collection that had it. Which of those that were used in
+// the same minute is drawn.
 func (s *Store) takeAmount(m *movement.Movement) error {
 	account := m.Reserved.Account
 	if of := s.statements[account]; of != nil && of.MerchantID != m.Owner.MerchantID {
 		return movement.ErrForeignAccount
 	}
 	for _, codes := range [][2]int{{1, movement.SmallCodes}, {movement.SmallCodes + 1, movement.MostCodes}} {
+		least, found := amount{}, amountKey{}
 		for _, code := range s.shuffled(codes[0], codes[1]) {
 			key := amountKey{account, m.Amount + money.Amount(code)}
-			if taken, is := s.amounts[key]; is && (taken.freeAt.After(m.CreatedAt) || s.opens(taken, key.amount)) {
+			taken, is := s.amounts[key]
+			if is && (taken.freeAt.After(m.CreatedAt) || s.opens(taken, key.amount)) {
 				continue
 			}
-			m.Amount = key.amount
-			s.amounts[key] = amount{movement: m.ID, freeAt: micro(m.Reserved.FreeAt)}
+			if found == (amountKey{}) || taken.takenAt.Truncate(time.Minute).Before(least.takenAt.Truncate(time.Minute)) {
+				least, found = taken, key
+			}
+		}
+		if found != (amountKey{}) {
+			m.Amount = found.amount
+			s.amounts[found] = amount{movement: m.ID, takenAt: micro(m.CreatedAt), freeAt: micro(m.Reserved.FreeAt)}
 			if s.statements[account] == nil {
 				s.statements[account] = &statement{Statement: movement.Statement{
 					Account: account, MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Provider: m.Provider,
@@ -190,8 +198,8 @@ func (s *Store) shuffled(least, most int) []int {
 func (s *Store) ReleaseAmount(_ context.Context, m movement.Movement) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := amountKey{m.Reserved.Account, m.Amount}
-	if s.amounts[key] == (amount{movement: m.ID, freeAt: micro(m.Reserved.FreeAt)}) {
+	key := amountKey{m.Account(), m.Amount}
+	if taken := s.amounts[key]; taken.movement == m.ID && taken.takenAt.Equal(micro(m.CreatedAt)) {
 		delete(s.amounts, key)
 	}
 	return nil

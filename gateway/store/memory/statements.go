@@ -245,9 +245,9 @@ func (s *Store) Match(_ context.Context, now time.Time, of movement.Statement, m
 	return decided, nil
 }
 
-// CloseLines closes matched lines whose collections have learned of them. One that has
-// changed since it was seen stays open.
-func (s *Store) CloseLines(_ context.Context, account movement.AccountID, done []movement.StatementLine) error {
+// CloseLines closes matched lines whose collections have learned of them, and has their
+// amounts free from a time on. One that has changed since it was seen stays open.
+func (s *Store) CloseLines(_ context.Context, account movement.AccountID, done []movement.StatementLine, freeAt time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, seen := range done {
@@ -259,6 +259,11 @@ func (s *Store) CloseLines(_ context.Context, account movement.AccountID, done [
 		line.State = movement.LinePaid
 		if !line.ReversedAt.IsZero() && !line.Differs {
 			line.State = movement.LineReversed
+		}
+		key := amountKey{account, line.Amount}
+		if taken := s.amounts[key]; taken.movement == line.Movement && taken.takenAt.Before(micro(freeAt)) && taken.freeAt.After(micro(freeAt)) {
+			taken.freeAt = micro(freeAt)
+			s.amounts[key] = taken
 		}
 	}
 	return nil

@@ -82,6 +82,7 @@ type amountKey struct {
 
 type amount struct {
 	movement movement.ID
+	takenAt  time.Time
 	freeAt   time.Time
 }
 
@@ -151,6 +152,25 @@ func (s *Store) PaidOut(_ context.Context, m movement.Movement, amounts []money.
 		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(a.Reference, b.Reference))
 	})
 	return all[:min(most, len(all))], nil
+}
+
+// Movements lists a merchant's movements, the newest first.
+func (s *Store) Movements(_ context.Context, l movement.Listing) ([]movement.Movement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	newer := func(a, b movement.Movement) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), slices.Compare(b.ID[:], a.ID[:]))
+	}
+	listed := []movement.Movement{}
+	for key, row := range s.movements {
+		if key.Owner == l.Owner && key.Kind == l.Kind && slices.Contains(l.States, row.State) && strings.HasPrefix(key.Reference, l.Prefix) &&
+			!row.CreatedAt.Before(micro(l.Since)) && row.CreatedAt.Before(micro(l.Before)) &&
+			(l.After.CreatedAt.IsZero() || newer(l.After, *row) < 0) {
+			listed = append(listed, clone(*row))
+		}
+	}
+	slices.SortFunc(listed, newer)
+	return listed[:min(l.Most, len(listed))], nil
 }
 
 // Deliver notes that the answer to a movement has reached its caller.

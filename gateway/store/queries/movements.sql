@@ -387,6 +387,25 @@ WHERE m.merchant_id = @merchant_id AND m.mode = @mode AND m.kind = 'transfer' AN
 ORDER BY m.created_at DESC, m.reference
 LIMIT @most;
 
+-- name: ListMovements :many
+-- The newest of each state by the index, and of these the newest.
+SELECT sqlc.embed(m) FROM movements AS m
+JOIN (
+    SELECT found.id FROM (SELECT unnest(@states::TEXT[]) AS state) AS s
+    CROSS JOIN LATERAL (
+        SELECT l.id, l.created_at FROM movements AS l
+        WHERE l.merchant_id = @merchant_id::TEXT AND l.mode = @mode::TEXT AND l.kind = @kind::TEXT AND l.state = s.state
+            AND l.created_at >= @since::TIMESTAMPTZ AND l.created_at < @before::TIMESTAMPTZ
+            AND (l.created_at, l.id) < (@after_at::TIMESTAMPTZ, @after::UUID)
+            AND left(l.reference, length(@prefix::TEXT)) = @prefix::TEXT
+        ORDER BY l.created_at DESC, l.id DESC
+        LIMIT @most
+    ) AS found
+    ORDER BY found.created_at DESC, found.id DESC
+    LIMIT @most
+) AS listed ON listed.id = m.id
+ORDER BY m.created_at DESC, m.id DESC;
+
 -- name: MovementsByReference :many
 -- Goes by the key, of each merchant.
 SELECT sqlc.embed(m) FROM merchants AS t

@@ -1,6 +1,8 @@
 -- name: ReserveAmount :one
--- Reserves a reference as ReserveMovement does, with the first of the drawn amounts
--- that is free on the account, and reserves that amount. An amount is free when its
+-- Reserves a reference as ReserveMovement does, with the least recently used of the
+-- drawn amounts that are free on the account, and reserves that amount. Which of those
+-- that were used in the same minute, or never, is drawn: who reserves at the same moment
+-- must not want the same. An amount is free when its
 -- time is over and the collection that had it has ended, which never opens again. No
 -- row comes back either where none is free, or the account is another merchant's.
 -- Where another replica has reserved the amount meanwhile, the constraint on reserved
@@ -8,13 +10,13 @@
 -- meanwhile, its owner that may not be NULL does.
 WITH drawn AS (
     SELECT f.amount FROM (
-        SELECT d.amount, d.place FROM (SELECT UNNEST(@amounts::INT8[]) AS amount, UNNEST(@places::INT4[]) AS place) AS d
-        WHERE NOT EXISTS (
-            SELECT 1 FROM reserved_amounts AS s WHERE s.account_id = @account_id AND s.amount = d.amount AND s.free_at > @now::TIMESTAMPTZ
-        ) AND NOT EXISTS (
+        SELECT d.amount, d.place, COALESCE(date_trunc('minute', u.taken_at), @beginning::TIMESTAMPTZ) AS used
+        FROM (SELECT UNNEST(@amounts::INT8[]) AS amount, UNNEST(@places::INT4[]) AS place) AS d
+        LEFT JOIN reserved_amounts AS u ON u.account_id = @account_id AND u.amount = d.amount
+        WHERE COALESCE(u.free_at, @beginning::TIMESTAMPTZ) <= @now::TIMESTAMPTZ AND NOT EXISTS (
             SELECT 1 FROM statements AS b WHERE b.account_id = @account_id AND b.merchant_id <> @merchant_id::TEXT
         )
-        ORDER BY d.place
+        ORDER BY used, d.place
         LIMIT 999 -- all of them, so that the rest is checked one by one
     ) AS f
     WHERE COALESCE((
@@ -22,7 +24,7 @@ WITH drawn AS (
         JOIN movements AS m ON m.id = s.movement_id AND m.amount = s.amount
         WHERE s.account_id = @account_id AND s.amount = f.amount
     ), '') NOT IN ('submitting', 'acknowledged', 'pending')
-    ORDER BY f.place
+    ORDER BY f.used, f.place
     LIMIT 1
 ), reserved AS (
     INSERT INTO movements (
@@ -75,4 +77,4 @@ WHERE b.account_id = @account_id;
 
 -- name: ReleaseAmount :exec
 DELETE FROM reserved_amounts
-WHERE account_id = @account_id AND amount = @amount AND movement_id = @movement_id AND free_at = @free_at::TIMESTAMPTZ;
+WHERE account_id = @account_id AND amount = @amount AND movement_id = @movement_id AND taken_at = @taken_at::TIMESTAMPTZ;

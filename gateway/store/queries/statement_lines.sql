@@ -55,14 +55,25 @@ WITH matched AS (
 )
 SELECT matched.payment FROM matched;
 
--- name: CloseLines :execrows
--- Closes payments that were applied to their collections. A payment that has changed
--- meanwhile stays open: seen says by its name how each stood, and which collection it
--- had.
-UPDATE statement_lines SET state = CASE WHEN reversed_at IS NOT NULL AND NOT differs THEN 'reversed' ELSE 'paid' END
-WHERE account_id = @account_id AND payment = ANY(@payments::TEXT[]) AND state = 'matched'
-    AND movement_id::TEXT || CASE WHEN reversed_at IS NULL THEN ' stays' ELSE ' reversed' END || CASE WHEN differs THEN ', differs' ELSE '' END
-        = @seen::JSONB ->> payment;
+-- name: CloseLines :one
+-- Closes payments that were applied to their collections, and has the amounts that they
+-- paid free sooner than unpaid ones. A payment that has changed meanwhile stays open:
+-- seen says by its name how each stood, and which collection it had.
+WITH closed AS (
+    UPDATE statement_lines SET state = CASE WHEN reversed_at IS NOT NULL AND NOT differs THEN 'reversed' ELSE 'paid' END
+    WHERE statement_lines.account_id = @account_id AND payment = ANY(@payments::TEXT[]) AND state = 'matched'
+        AND statement_lines.movement_id::TEXT || CASE WHEN reversed_at IS NULL THEN ' stays' ELSE ' reversed' END || CASE WHEN differs THEN ', differs' ELSE '' END
+            = @seen::JSONB ->> payment
+    RETURNING statement_lines.amount, statement_lines.movement_id
+), freed AS (
+    UPDATE reserved_amounts SET free_at = @free_at::TIMESTAMPTZ
+    FROM closed
+    WHERE reserved_amounts.account_id = @account_id AND reserved_amounts.amount = closed.amount
+        AND reserved_amounts.movement_id = closed.movement_id
+        AND reserved_amounts.taken_at < @free_at::TIMESTAMPTZ AND reserved_amounts.free_at > @free_at::TIMESTAMPTZ
+    RETURNING reserved_amounts.amount
+)
+SELECT COUNT(*) FROM closed;
 
 -- name: AssignLine :one
 -- Assigns a payment to a collection by an operator's word, if it still stands where

@@ -190,13 +190,7 @@ func (w *side) miss(place, next int) {
 }
 
 func (w *side) release(place int) {
-	m := w.seen[place]
-	for i, owner := range w.owners {
-		if owner == m.Owner {
-			m.Reserved = movement.ReservedAmount{Account: w.account[i], FreeAt: m.CreatedAt.Add(time.Hour)}
-		}
-	}
-	w.say(fmt.Sprintf("release the amount of #%d", place), w.ReleaseAmount(w.ctx, m))
+	w.say(fmt.Sprintf("release the amount of #%d", place), w.ReleaseAmount(w.ctx, w.seen[place]))
 }
 
 func (w *side) except(merchant, subject, second int, lasting bool) {
@@ -289,10 +283,11 @@ func (w *side) match(merchant, second int) {
 	w.say("match", len(decided), decided, err)
 }
 
-func (w *side) closeLines(merchant int) {
+// closeLines closes a merchant's open lines. Their amounts are free from a second on.
+func (w *side) closeLines(merchant, free int) {
 	open, err := w.OpenLines(w.ctx, w.account[merchant], "", 100)
 	if err == nil {
-		err = w.CloseLines(w.ctx, w.account[merchant], open)
+		err = w.CloseLines(w.ctx, w.account[merchant], open, at(free))
 	}
 	w.say("close lines", err)
 }

@@ -128,7 +128,8 @@ func randomLines(rt *rapid.T, second, seen, merchant int) func(*side) {
 	case 0:
 		return func(w *side) { w.match(merchant, second) }
 	case 1:
-		return func(w *side) { w.closeLines(merchant) }
+		free := rapid.IntRange(-30, 30).Draw(rt, "free")
+		return func(w *side) { w.closeLines(merchant, second+free) }
 	case 2:
 		payment, place := rapid.IntRange(0, 3).Draw(rt, "payment"), rapid.IntRange(0, seen-1).Draw(rt, "to")
 		return func(w *side) { w.assign(merchant, payment, place, second) }

@@ -3,8 +3,10 @@ package storetest
 import (
 	"embed"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -231,19 +233,54 @@ var stories = map[string]func(w *side){
 		w.reserve(draft{kind: manifest.Collection, reference: 5001, amount: 5000, second: 20})
 		w.keys, w.log = nil, w.log[len(w.log)-5:]
 	},
+	"a paid amount is soon free": func(w *side) {
+		for reference := range movement.MostCodes {
+			w.reserve(draft{kind: manifest.Collection, reference: reference, amount: 5000})
+		}
+		for place := range 2 {
+			factOf(says(movement.SaysAccepted, movement.FromCall, 1)).on(w, place)
+		}
+		w.importLines(0, 50, false, line{payment: 0, pays: 0, second: 40, paid: true}, line{payment: 1, pays: 1, second: 40, paid: true})
+		w.match(0, 51)
+		f := says(movement.SaysSucceeded, movement.FromStatement, 52)
+		f.At = at(40)
+		factOf(f).on(w, movement.MostCodes) // and the other does not know yet
+		w.closeLines(0, 652)
+		first, last := w.seen[0].Amount, len(w.log)
+		for i, second := range []int{651, 652, 653} {
+			w.reserve(draft{kind: manifest.Collection, reference: 5000 + i, amount: 5000, second: second})
+		}
+		w.say("it has the amount of the first", w.seen[len(w.seen)-1].Amount == first)
+		w.keys, w.log = nil, w.log[last:]
+	},
+	"the least recently used amount is taken": func(w *side) {
+		for reference := range movement.SmallCodes {
+			w.reserve(draft{kind: manifest.Collection, reference: reference, amount: 5000, second: 60 * reference})
+		}
+		first := slices.Clone(w.seen)
+		for place := range first {
+			factOf(says(movement.SaysRefused, movement.FromCall, 60*place+1)).on(w, place)
+		}
+		last := len(w.log)
+		for i := range 3 {
+			w.reserve(draft{kind: manifest.Collection, reference: 5000 + i, amount: 5000, second: 20_000})
+			w.say(fmt.Sprint("it has the amount of #", i), w.seen[len(w.seen)-1].Amount == first[i].Amount)
+		}
+		w.keys, w.log = nil, w.log[last:]
+	},
 	"lines pay their collections": func(w *side) {
 		w.reserve(draft{kind: manifest.Collection, reference: 1, amount: 1000})
 		factOf(says(movement.SaysAccepted, movement.FromCall, 1)).on(w, 0)
 		w.importLines(0, 50, false, line{payment: 0, pays: 1, second: 40, paid: true}, line{payment: 1, pays: -1, second: 41, paid: true})
 		w.importLines(0, 51, true, line{payment: 2, pays: 1, second: 40, paid: true})
 		w.match(0, 52)
-		w.closeLines(0)
+		w.closeLines(0, 600)
 		f := says(movement.SaysSucceeded, movement.FromStatement, 53)
 		f.At = at(40)
 		factOf(f).on(w, 1)
 		w.importLines(0, 60, false, line{payment: 0, pays: 1, second: 59, reversed: true}, line{payment: 2, pays: 1, second: 58, paid: true})
 		w.match(0, 61)
-		w.closeLines(0)
+		w.closeLines(0, 600)
 		w.importLines(0, 70, false, line{payment: 0, pays: -1, second: 69, paid: true}, line{payment: 1, pays: -1, second: 69, reversed: true})
 		w.match(0, 71)
 	},
@@ -256,7 +293,7 @@ var stories = map[string]func(w *side){
 		w.match(0, 51)
 		w.assign(0, 0, 3, 52)
 		w.assign(0, 1, 3, 53)
-		w.closeLines(0)
+		w.closeLines(0, 600)
 		w.assign(0, 1, 0, 54)
 		w.assign(0, 0, 1, 55)
 		ours, err := w.PollStatement(w.ctx, w.account[0], at(60), at(50))

@@ -49,7 +49,7 @@ type Lines interface {
 	Match(ctx context.Context, now time.Time, s movement.Statement, matches []movement.Match) (decided []string, err error)
 	LinesNamed(ctx context.Context, account movement.AccountID, payments []string) ([]movement.StatementLine, error)
 	ListLines(ctx context.Context, merchant string, most int) ([]movement.ListedLine, error)
-	CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine) error
+	CloseLines(ctx context.Context, account movement.AccountID, done []movement.StatementLine, freeAt time.Time) error
 	Line(ctx context.Context, account movement.AccountID, payment string) (movement.StatementLine, error)
 	Assign(ctx context.Context, now time.Time, seen movement.StatementLine, to movement.ID, operator, reason string) (bool, error)
 }
@@ -60,6 +60,7 @@ type Reads interface {
 	MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error)
 	LastEqual(ctx context.Context, owner movement.Owner, kind manifest.Kind, fingerprint string) (movement.Movement, error)
 	PaidOut(ctx context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error)
+	Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error)
 	Due(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.Movement, error)
 	Balance(ctx context.Context, owner movement.Owner) (ledger.Balance, error)
 	PostingsOf(ctx context.Context, owner movement.Owner, id movement.ID) ([]ledger.Transaction, error)

@@ -79,8 +79,8 @@ func open(c sdk.Connection) (account, error) {
 	return a, err
 }
 
-// lateness reads how late rows may be. It is never more than the manifest says: so
-// long the amounts of sales that have ended are nobody else's.
+// lateness reads how late rows may be. It is never more than the manifest says; so long
+// the amounts of sales that have ended are nobody else's, as the gateway reads it, too.
 func lateness(text string) (time.Duration, error) {
 	if text == "" {
 		return reportsLate, nil
