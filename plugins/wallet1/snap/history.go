@@ -146,7 +146,7 @@ func (h *history) lastPage(ctx context.Context, w window, empty int) (number int
 
 // page asks for one of the upstream's pages.
 func (h *history) page(ctx context.Context, w window, number int) ([]mutation, *problem) {
-	answered, p := h.rows(ctx, w, number)
+	answered, p := h.rows(ctx, w, number, pageRows)
 	if p != nil {
 		return nil, p
 	}
@@ -162,7 +162,7 @@ func (h *history) page(ctx context.Context, w window, number int) ([]mutation, *
 }
 
 // rows asks for one of the upstream's pages of a window, which begin with 0.
-func (acc *account) rows(ctx context.Context, w window, number int) ([]row, *problem) {
+func (acc *account) rows(ctx context.Context, w window, number, size int) ([]row, *problem) {
 	type request struct {
 		PartnerReferenceNo string `json:"partnerReferenceNo"`
 		FromDateTime       string `json:"fromDateTime"`
@@ -170,9 +170,9 @@ func (acc *account) rows(ctx context.Context, w window, number int) ([]row, *pro
 		PageSize           any    `json:"pageSize"`
 		PageNumber         any    `json:"pageNumber"`
 	}
-	body := request{newExternalID(acc.client.now()), timestamp(w.from), timestamp(w.to), pageRows, number}
+	body := request{newExternalID(acc.client.now()), timestamp(w.from), timestamp(w.to), size, number}
 	if acc.pagesAsText {
-		body.PageSize, body.PageNumber = strconv.Itoa(pageRows), strconv.Itoa(number)
+		body.PageSize, body.PageNumber = strconv.Itoa(size), strconv.Itoa(number)
 	}
 	var answer struct {
 		DetailData []row `json:"detailData"`
@@ -184,7 +184,7 @@ func (acc *account) rows(ctx context.Context, w window, number int) ([]row, *pro
 	if p != nil {
 		return nil, p
 	}
-	if len(answer.DetailData) > pageRows {
+	if len(answer.DetailData) > size {
 		return nil, &problem{class: unlisted, blame: sdk.BlameUpstream, detail: "the history has more rows to a page than were asked for"}
 	}
 	return answer.DetailData, nil

@@ -17,11 +17,13 @@ import (
 const ahead = 5 * time.Minute
 
 // reading is how far the mutations since a moment were read: up to when they are
-// asked for, and the next of the upstream's windows and pages. It is the cursor.
+// asked for, the next of the upstream's windows and pages, and their size. It is the
+// cursor.
 type reading struct {
 	To     int64 `json:"to"`
 	Window int   `json:"window"`
 	Page   int   `json:"page"`
+	Size   int   `json:"size"`
 }
 
 // statement answers the mutations of the wallet since a moment (service 12), one of the
@@ -35,15 +37,15 @@ func (a *adapter) statement(ctx context.Context, s sdk.Statement) sdk.StatementP
 	if s.From.IsZero() {
 		return sdk.NoStatement(sdk.BlameNone, "the statement of this provider is its mutations since a moment")
 	}
-	at := reading{To: a.now().Add(ahead).Unix()}
+	at := reading{To: a.now().Add(ahead).Unix(), Size: max(1, min(s.Limit, pageRows))}
 	if s.Cursor != "" && json.Unmarshal([]byte(s.Cursor), &at) != nil {
 		return sdk.NoStatement(sdk.BlameNone, "the cursor is none of this plugin's")
 	}
 	windows := windowsBetween(s.From.Add(-time.Second), time.Unix(at.To, 0))
-	if at.Window < 0 || at.Window >= len(windows) || at.Page < 0 {
+	if at.Window < 0 || at.Window >= len(windows) || at.Page < 0 || at.Size < 1 || at.Size > pageRows {
 		return sdk.NoStatement(sdk.BlameNone, "the cursor is none of this plugin's")
 	}
-	rows, p := acc.rows(ctx, windows[at.Window], at.Page)
+	rows, p := acc.rows(ctx, windows[at.Window], at.Page, at.Size)
 	if p != nil {
 		return sdk.NoStatement(p.blame, p.detail)
 	}
