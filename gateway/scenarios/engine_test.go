@@ -76,7 +76,6 @@ const (
 	longestName   = 255
 	longestReport = 4 << 10
 	sameFor       = 24 * time.Hour
-	heardWithin   = 2 * time.Second
 )
 
 // ourNames are the properties by which a transfer's status may be asked.

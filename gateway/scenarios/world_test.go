@@ -86,6 +86,7 @@ type keeper interface {
 type clock struct {
 	now  func() time.Time
 	pass func(time.Duration)
+	real bool // waiting takes time all the same
 }
 
 func bubbleClock() clock { return clock{now: time.Now, pass: time.Sleep} } // synctest's own time
@@ -96,6 +97,7 @@ func handClock() clock {
 	return clock{
 		now:  func() time.Time { mu.Lock(); defer mu.Unlock(); return at },
 		pass: func(d time.Duration) { mu.Lock(); defer mu.Unlock(); at = at.Add(d) },
+		real: true,
 	}
 }
 
