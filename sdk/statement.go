@@ -9,7 +9,7 @@ import (
 
 // Statement asks for a page of the upstream's own statement, from a cursor on.
 type Statement struct {
-	RequestID  string
+	RequestID  string // the same for all pages that are read in a row
 	Connection Connection
 	Cursor     string // opaque, of the last page; empty to begin
 	Limit      int    // of lines, at most; fewer may be answered

@@ -48,10 +48,10 @@ type Canceller interface {
 }
 
 // StatementFed is a kind whose movements are ended by statements. Refresh reads what
-// is new in the statement of a movement's account, where that is still connected, and
-// returns the movement as it stands then.
+// is new in the statement of a movement's account, where that is still connected and
+// nobody has read it for a while, and returns the movement as it stands then.
 type StatementFed interface {
-	Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error)
+	Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement, unread time.Duration) (movement.Movement, error)
 }
 
 // AbsenceProver is a kind whose "not found" proves nothing without the account's own

@@ -179,10 +179,13 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 	}
 	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m) {
 		now := l.Now()
-		if _, err := l.Store.Poll(ctx, m, now, now, m.NextPoll(now, op.Rules)); err != nil {
+		next := m.NextPoll(now, op.Rules)
+		if _, err := l.Store.Poll(ctx, m, now, now, next); err != nil {
 			return errors.Join(overdue, err)
 		}
-		_, err := fed.Refresh(ctx, op, m)
+		// All movements of an account have one statement: one that has long been open
+		// needs no reading of its own where a younger one has just had it.
+		_, err := fed.Refresh(ctx, op, m, next.Sub(now)/2)
 		return errors.Join(overdue, err)
 	}
 	c, err := l.Reconnect(ctx, op, m)

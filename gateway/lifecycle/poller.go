@@ -3,16 +3,19 @@ package lifecycle
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
 )
 
-// DueMovements reads the movements of some buckets that became due from since
-// until now, the oldest first.
+// DueMovements reads movements that are due, the oldest first.
 type DueMovements interface {
-	Due(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.Movement, error)
+	Due(ctx context.Context, due movement.DueMovements) ([]movement.Movement, error)
 }
 
 // Resolver polls one movement at its provider and applies what it finds. Whatever
@@ -22,38 +25,134 @@ type Resolver interface {
 }
 
 // Poller has the movements resolved that are due in the buckets that its replica
-// holds.
+// holds. Nobody waits for a poll: an upstream that hangs, or an account, takes its own
+// places and no more.
 type Poller struct {
 	*queue.Runner[movement.Movement]
 
 	resolver Resolver
+	places   places
+	polls    sync.WaitGroup
 }
 
 const (
 	pollEvery = time.Second
 	pollPage  = 200
-	// pollsAtOnce is large, because a poll waits for a provider, and one that hangs
-	// must not hold the page for long.
-	pollsAtOnce = 64
+	// pollsOfUpstream and pollsOfAccount are how many polls are under way at once. They
+	// are large, because a poll waits for a provider.
+	pollsOfUpstream = 64
+	pollsOfAccount  = 16
 )
 
 // NewPoller makes a poller.
 func NewPoller(due DueMovements, resolver Resolver, leases *queue.Leases, log *slog.Logger) *Poller {
-	p := &Poller{resolver: resolver}
+	p := &Poller{resolver: resolver, places: places{taken: map[string]int{}, underWay: map[movement.ID]bool{}}}
+	// A bucket that another replica shall have waits for what is under way of it.
+	leases.KeepWhile(p.places.uses)
 	p.Runner = queue.NewRunner(queue.Work[movement.Movement]{
-		Name: "poller", Every: pollEvery, Page: pollPage, Handle: p.resolve,
+		Name: "poller", Every: pollEvery, Page: pollPage, Handle: p.begin, Drain: p.polls.Wait,
 		Due: func(ctx context.Context, b queue.Batch) ([]movement.Movement, error) {
-			return due.Due(ctx, b.Buckets, b.Since, b.Now, b.Most)
+			held, underWay := p.places.full()
+			return due.Due(ctx, movement.DueMovements{
+				Buckets: b.Buckets, Held: held, UnderWay: underWay, Since: b.Since, Now: b.Now, Most: b.Most,
+			})
 		},
 	}, leases, log)
 	return p
 }
 
-// resolve works through a page. A movement that can't be resolved has its next
-// poll already.
-func (p *Poller) resolve(ctx context.Context, page []movement.Movement) error {
-	return p.Each(ctx, page, pollsAtOnce, func(m movement.Movement) int { return m.ID.Bucket() }, func(m movement.Movement) error {
-		p.Warn(ctx, "resolve "+m.ID.String(), p.resolver.Resolve(ctx, m))
-		return nil
-	})
+// begin has the movements of a page resolved for which there are places, and waits for
+// none of them. The others are still due, and read again once a place is free. A movement
+// that can't be resolved has its next poll already.
+func (p *Poller) begin(ctx context.Context, page []movement.Movement) error {
+	for _, m := range page {
+		if !p.places.take(m) {
+			continue
+		}
+		p.polls.Go(func() {
+			p.Warn(ctx, "resolve "+m.ID.String(), p.resolver.Resolve(ctx, m))
+			if p.places.free(m) {
+				p.Wake() // for those that had no place
+			}
+		})
+	}
+	return nil
+}
+
+// places bound the polls that are under way: of each upstream, and of each account.
+type places struct {
+	mu       sync.Mutex
+	taken    map[string]int // by the keys of upstreams and accounts, only those that have any
+	underWay map[movement.ID]bool
+}
+
+// placesOf are the keys under which a movement takes places.
+func placesOf(m movement.Movement) []string {
+	if account := m.AccountKey(); account != "" {
+		return []string{m.UpstreamKey(), account}
+	}
+	return []string{m.UpstreamKey()}
+}
+
+// mostOf is how many places there are under a key: an account's begins with its
+// upstream's.
+func mostOf(key string) int {
+	if strings.Count(key, "/") > 1 {
+		return pollsOfAccount
+	}
+	return pollsOfUpstream
+}
+
+// take takes the places of a movement. It is false where one is not there.
+func (p *places) take(m movement.Movement) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	keys := placesOf(m)
+	if slices.ContainsFunc(keys, func(key string) bool { return p.taken[key] >= mostOf(key) }) {
+		return false
+	}
+	for _, key := range keys {
+		p.taken[key]++
+	}
+	p.underWay[m.ID] = true
+	return true
+}
+
+// free gives a movement's places back, and tells whether one was the last.
+func (p *places) free(m movement.Movement) (last bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, key := range placesOf(m) {
+		last = last || p.taken[key] == mostOf(key)
+		if p.taken[key]--; p.taken[key] == 0 {
+			delete(p.taken, key)
+		}
+	}
+	delete(p.underWay, m.ID)
+	return last
+}
+
+// full are the keys under which there is no place, and what is under way.
+func (p *places) full() (held []string, underWay []movement.ID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for key, n := range p.taken {
+		if n >= mostOf(key) {
+			held = append(held, key)
+		}
+	}
+	slices.Sort(held)
+	return held, slices.Collect(maps.Keys(p.underWay))
+}
+
+// uses tells whether something of a bucket is under way.
+func (p *places) uses(bucket int) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id := range p.underWay {
+		if id.Bucket() == bucket {
+			return true
+		}
+	}
+	return false
 }

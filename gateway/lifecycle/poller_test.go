@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -14,49 +15,66 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/queue/queuetest"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 // open are movements that are due until they are resolved.
 type open struct {
 	mu    sync.Mutex
-	due   map[movement.ID]time.Time
+	due   map[movement.ID]movement.Movement
 	polls map[movement.ID]int
-	fails bool // and they stay due
-	most  int  // at once
-	now   int
+	fails bool                         // and they stay due
+	hangs func(movement.Movement) bool // nil: none does
+	most  map[string]int               // at once, by upstream
+	now   map[string]int
 }
 
-func newOpen(n int) *open {
-	o := &open{due: map[movement.ID]time.Time{}, polls: map[movement.ID]int{}}
+func newOpen() *open {
+	return &open{due: map[movement.ID]movement.Movement{}, polls: map[movement.ID]int{}, most: map[string]int{}, now: map[string]int{}}
+}
+
+// add makes movements due now, the later ones before the earlier ones.
+func (o *open) add(n int, provider, merchant string, owner manifest.Owner) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for range n {
-		o.due[movement.NewID()] = time.Now()
+		m := movement.Movement{
+			ID: movement.NewID(), Key: movement.Key{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}},
+			Provider: provider, ConnectionOwner: owner, Polled: movement.Polled{DueAt: time.Now().Add(-time.Duration(len(o.due)))},
+		}
+		o.due[m.ID] = m
 	}
-	return o
 }
 
 // Due implements lifecycle.DueMovements.
-func (o *open) Due(_ context.Context, buckets []int, since, now time.Time, most int) (due []movement.Movement, _ error) {
+func (o *open) Due(_ context.Context, wanted movement.DueMovements) (due []movement.Movement, _ error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for id, at := range o.due {
-		if slices.Contains(buckets, id.Bucket()) && !at.Before(since) && !at.After(now) && len(due) < most {
-			due = append(due, movement.Movement{ID: id, Polled: movement.Polled{DueAt: at}})
+	for id, m := range o.due {
+		if slices.Contains(wanted.Buckets, id.Bucket()) && !m.DueAt.Before(wanted.Since) && !m.DueAt.After(wanted.Now) && !wanted.LeavesOut(m) {
+			due = append(due, m)
 		}
 	}
-	return due, nil
+	slices.SortFunc(due, func(a, b movement.Movement) int { return a.DueAt.Compare(b.DueAt) })
+	return due[:min(len(due), wanted.Most)], nil
 }
 
 // Resolve implements lifecycle.Resolver.
-func (o *open) Resolve(_ context.Context, m movement.Movement) error {
+func (o *open) Resolve(ctx context.Context, m movement.Movement) error {
 	o.mu.Lock()
 	o.polls[m.ID]++
-	o.now++
-	o.most = max(o.most, o.now)
+	o.now[m.Provider]++
+	o.most[m.Provider] = max(o.most[m.Provider], o.now[m.Provider])
+	hangs := o.hangs != nil && o.hangs(m)
 	o.mu.Unlock()
+	if hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	<-time.After(100 * time.Millisecond)
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.now--
+	o.now[m.Provider]--
 	if o.fails {
 		return errors.New("the provider is away")
 	}
@@ -70,10 +88,14 @@ func (o *open) fail(fails bool) {
 	o.fails = fails
 }
 
-func (o *open) state() (left, most int, polls map[movement.ID]int) {
+func (o *open) state() (left map[string]int, most map[string]int, polls map[movement.ID]int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return len(o.due), o.most, o.polls
+	left = map[string]int{}
+	for _, m := range o.due {
+		left[m.Provider+" "+m.Owner.MerchantID]++
+	}
+	return left, maps.Clone(o.most), maps.Clone(o.polls)
 }
 
 func poll(t *testing.T, o *open) (log *queuetest.Log, end func()) {
@@ -83,27 +105,54 @@ func poll(t *testing.T, o *open) (log *queuetest.Log, end func()) {
 	return log, queuetest.Start(t, lifecycle.NewPoller(o, o, leases, slog.New(slog.NewTextHandler(log, nil))).Run)
 }
 
-// TestDueMovementsAreResolved has more than a page of them: a page is read each
-// second, and each movement is polled once.
+// TestDueMovementsAreResolved has more than a page of them: each is polled once, so many
+// at once and no more.
 func TestDueMovementsAreResolved(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOpen(450)
+		o := newOpen()
+		o.add(450, "fake", "platform's", manifest.OwnerPlatform)
 		log, end := poll(t, o)
-		<-time.After(900 * time.Millisecond)
-		if left, most, _ := o.state(); left != 250 || most != 64 {
-			t.Errorf("%d left after a page, %d polled at once", left, most)
-		}
-		<-time.After(2 * time.Second)
+		<-time.After(3 * time.Second)
 		end()
-		left, _, polls := o.state()
+		left, most, polls := o.state()
 		for id, n := range polls {
 			if n != 1 {
 				t.Errorf("%s was polled %d times", id, n)
 			}
 		}
-		if left != 0 || len(polls) != 450 || log.Count("level=WARN") > 0 {
-			t.Errorf("%d left, %d polled:\n%s", left, len(polls), log)
+		if len(left) != 0 || len(polls) != 450 || most["fake"] != 64 || log.Count("level=WARN") > 0 {
+			t.Errorf("%v left, %d polled, %v at once:\n%s", left, len(polls), most, log)
+		}
+	})
+}
+
+// TestWhatHangsHoldsUpNoOther has an upstream that never answers, and an account, with
+// far more due than a page: all others are resolved meanwhile, and what comes later is
+// within a second.
+func TestWhatHangsHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOpen()
+		o.hangs = func(m movement.Movement) bool { return m.Provider == "dead" || m.Owner.MerchantID == "stuck" }
+		o.add(30, "fake", "well", manifest.OwnerMerchant)
+		o.add(500, "fake", "stuck", manifest.OwnerMerchant)
+		o.add(30, "fake", "platform's", manifest.OwnerPlatform)
+		o.add(500, "dead", "well", manifest.OwnerMerchant)
+		o.add(500, "dead", "platform's", manifest.OwnerPlatform)
+		_, end := poll(t, o)
+		defer end()
+		<-time.After(3 * time.Second)
+		for range 5 {
+			o.add(10, "fake", "well", manifest.OwnerMerchant)
+			<-time.After(1200 * time.Millisecond)
+			left, most, polls := o.state()
+			if left["fake well"] != 0 || left["fake platform's"] != 0 || left["fake stuck"] != 500 || left["dead well"] != 500 {
+				t.Fatalf("left %v", left)
+			}
+			if most["dead"] != 64 || most["fake"] > 64 || len(polls) > 30+30+50+64+16 {
+				t.Fatalf("%v at once, %d polled", most, len(polls))
+			}
 		}
 	})
 }
@@ -112,7 +161,8 @@ func TestDueMovementsAreResolved(t *testing.T) {
 func TestAFailingPollIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		o := newOpen(3)
+		o := newOpen()
+		o.add(3, "fake", "platform's", manifest.OwnerPlatform)
 		o.fail(true)
 		log, end := poll(t, o)
 		defer end()
@@ -128,8 +178,8 @@ func TestAFailingPollIsMadeAgain(t *testing.T) {
 		}
 		o.fail(false)
 		<-time.After(2 * time.Second)
-		if left, _, _ := o.state(); left != 0 {
-			t.Errorf("%d left", left)
+		if left, _, _ := o.state(); len(left) != 0 {
+			t.Errorf("%v left", left)
 		}
 	})
 }

@@ -121,7 +121,7 @@ func (l *Lifecycle) refresh(ctx context.Context, op *catalog.Operation, m moveme
 
 func (l *Lifecycle) look(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
 	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m) {
-		return fed.Refresh(ctx, op, m)
+		return fed.Refresh(ctx, op, m, op.Rules.Pace.Every)
 	}
 	c, err := l.Reconnect(ctx, op, m)
 	if err != nil {

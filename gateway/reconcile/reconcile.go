@@ -62,8 +62,8 @@ func New(l *lifecycle.Lifecycle, p Provider, s Statements, lines Lines) *Reconci
 }
 
 const (
-	// readEvery is how long an account's statement is left alone after it was read, over
-	// all replicas.
+	// readEvery is how long an account's statement is left alone at least after it was
+	// read, over all replicas.
 	readEvery = 5 * time.Second
 	// pageTimeout bounds the reading of one page of it.
 	pageTimeout = 5 * time.Second
@@ -85,7 +85,7 @@ type sighting struct {
 // Refresh finds out from its account's statement whether a collection was paid, and
 // ends it unpaid once that is complete beyond the end of its life.
 // One that its merchant's leaving of the account keeps from its end is an exception.
-func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
+func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement, unread time.Duration) (movement.Movement, error) {
 	statement, err := r.statements.Statement(ctx, m.Account())
 	if err == nil && statement.MerchantID != m.Owner.MerchantID {
 		err = movement.ErrForeignAccount
@@ -93,7 +93,7 @@ func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movem
 	if err != nil {
 		return m, err
 	}
-	seen, err := r.reconcile(ctx, op, statement, r.Now().Add(-readEvery))
+	seen, err := r.reconcile(ctx, op, statement, r.Now().Add(-max(unread, readEvery)))
 	if err = cmp.Or(err, seen.failed[m.ID]); err != nil {
 		return m, err
 	}
@@ -190,9 +190,10 @@ func (r *Reconciler) reconcile(ctx context.Context, op *catalog.Operation, state
 // read imports what an account's statement tells since the last reading. That it can't
 // be read is no error: what was read before can be matched all the same.
 func (r *Reconciler) read(ctx context.Context, op *catalog.Operation, c lifecycle.Connection, seen *sighting) (err error) {
+	reading := uuid.NewString()
 	for range mostPages {
 		page := r.provider.Statement(ctx, op.Provider, sdk.Statement{
-			RequestID: uuid.NewString(), Connection: c.Connection, Cursor: seen.Cursor, Limit: pageSize,
+			RequestID: reading, Connection: c.Connection, Cursor: seen.Cursor, Limit: pageSize,
 		}, pageTimeout)
 		if page.Detail != "" {
 			r.complain(ctx, op, c, page)

@@ -82,6 +82,53 @@ func TestBooksAreReadSeldom(t *testing.T) {
 	}
 }
 
+// TestBooksAreReadForAllSalesTogether has many sales of different ages: while none is
+// young, the books are read as seldom as for one.
+func TestBooksAreReadForAllSalesTogether(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	const sales = 30
+	var all []string
+	resolve := func(until time.Time) {
+		for {
+			var first movement.Movement
+			for _, reference := range all {
+				if m := w.stored(reference); first.Reference == "" || m.DueAt.Before(first.DueAt) {
+					first = m
+				}
+			}
+			if first.Reference == "" || !first.DueAt.Before(until) {
+				break
+			}
+			w.pass(max(0, first.DueAt.Sub(w.now())))
+			if err := w.Resolve(t.Context(), first); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.pass(max(0, until.Sub(w.now())))
+	}
+	for i := range sales {
+		all = append(all, w.sold(fmt.Sprint(i), 10_000).Reference)
+		resolve(w.now().Add(10 * time.Second))
+	}
+	young := w.till.reads
+	if young > sales*3 {
+		t.Errorf("the books were read %d times in five minutes", young)
+	}
+	resolve(w.now().Add(5 * time.Minute))
+	before := w.till.reads
+	resolve(w.now().Add(15 * time.Minute))
+	if reads := w.till.reads - before; reads < 3 || reads > 8 {
+		t.Errorf("the books were read %d times in a quarter of an hour", reads)
+	}
+	m := w.stored("0")
+	w.till.write(paid("r", m.Amount, w.now()))
+	resolve(w.now().Add(5 * time.Minute))
+	if now := w.stored("0"); now.State != movement.Succeeded {
+		t.Errorf("it is %s", now.State)
+	}
+}
+
 // TestUnpaidOnlyWhenTheBooksSaySo ends a sale's life, and only then completes the
 // books; what they then tell of its life pays it all the same.
 func TestUnpaidOnlyWhenTheBooksSaySo(t *testing.T) {

@@ -209,10 +209,8 @@ func (o *outside) LastEqual(_ context.Context, owner movement.Owner, kind manife
 	})
 }
 
-func (o *outside) Due(_ context.Context, buckets []int, since, now time.Time, most int) ([]movement.Movement, error) {
-	return ask(o, func(ctx context.Context) ([]movement.Movement, error) {
-		return o.inner.Due(ctx, buckets, since, now, most)
-	})
+func (o *outside) Due(_ context.Context, due movement.DueMovements) ([]movement.Movement, error) {
+	return ask(o, func(ctx context.Context) ([]movement.Movement, error) { return o.inner.Due(ctx, due) })
 }
 
 func (o *outside) Balance(_ context.Context, owner movement.Owner) (ledger.Balance, error) {

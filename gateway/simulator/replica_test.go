@@ -121,7 +121,7 @@ func (w *world) nextPoll() (next time.Time) {
 // dueBefore are the movements of this history that are due before a time; others may
 // share its store.
 func (w *world) dueBefore(now time.Time) []movement.Movement {
-	due, err := w.store.Due(w.ctx, buckets, time.Time{}, now, 10_000)
+	due, err := w.store.Due(w.ctx, movement.DueMovements{Buckets: buckets, Now: now, Most: 10_000})
 	if err != nil {
 		w.violate("the store answers", "%v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -68,11 +69,8 @@ func (s *Store) Adjust(ctx context.Context, audit Audit, a Adjustment, limit mon
 	}
 	// One statement, because a serializable transaction would never get a row that
 	// a busy merchant's orders change all the time.
-	_, err := s.queries.PutAdjustment(ctx, dbsqlc.PutAdjustmentParams{
-		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Reference: a.Reference, ID: uuid.New(), Amount: int64(a.Amount),
-		Reason: a.Reason, State: string(state), Operator: audit.Operator, Now: micro(audit.At),
-		AuditID: uuid.New(), Action: audit.Action, Detail: audit.Detail,
-	})
+	a.ID, a.State = uuid.New(), state
+	err := s.adjust(ctx, putAdjustment, audit, a)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) && !violates(err, "ledger_balances_available") && !ambiguous(err) {
 		return Adjustment{}, fmt.Errorf("store: adjust: %w", err)
 	}
@@ -86,6 +84,20 @@ func (s *Store) Adjust(ctx context.Context, audit Audit, a Adjustment, limit mon
 		return Adjustment{}, ErrAdjusted
 	}
 	return stands, nil
+}
+
+// adjust writes an adjustment as it stands from now on, with its audit entry, and its
+// posting unless it waits or is rejected.
+func (s *Store) adjust(ctx context.Context, head parts, audit Audit, a Adjustment) error {
+	w := auditing(audit, a.Owner)
+	w.id, w.reference, w.amount, w.reason, w.to = a.ID, a.Reference, a.Amount, a.Reason, string(a.State)
+	head |= writeAudit
+	if a.State == Posted {
+		w.posted = ledger.Adjust(a.Amount)
+		head |= changeBalance | postTransaction
+	}
+	var id uuid.UUID
+	return s.writer.run(ctx, head, w, &id)
 }
 
 // checkAdjustment refuses what can't be done, whoever's balance it is.
@@ -138,10 +150,12 @@ func (s *Store) DecideAdjustment(ctx context.Context, audit Audit, owner movemen
 	if approve {
 		state = Posted
 	}
-	_, err := s.queries.DecideAdjustment(ctx, dbsqlc.DecideAdjustmentParams{
-		MerchantID: owner.MerchantID, Mode: owner.Mode, Reference: reference, State: string(state),
-		Operator: audit.Operator, Now: micro(audit.At), AuditID: uuid.New(), Action: audit.Action, Detail: audit.Detail,
-	})
+	waits, err := s.adjustment(ctx, owner, reference)
+	if err != nil {
+		return Adjustment{}, fmt.Errorf("store: decide adjustment: %w", err)
+	}
+	waits.State = state
+	err = s.adjust(ctx, decideAdjustment, audit, waits)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) && !violates(err, "ledger_balances_available") && !ambiguous(err) {
 		return Adjustment{}, fmt.Errorf("store: decide adjustment: %w", err)
 	}

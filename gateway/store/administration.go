@@ -9,7 +9,9 @@ import (
 
 	"github.com/cockroachdb/cockroach-go/v2/crdb"
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -185,21 +187,19 @@ func (s *Store) administer(ctx context.Context, what string, audit Audit, id ten
 		// Without its time no replica would learn of the change.
 		return fmt.Errorf("store: %s: an audit entry needs an operator, an action and a time", what)
 	}
-	entry := uuid.New()
-	err := s.Tx(ctx, func(q *dbsqlc.Queries) error {
+	entry := auditing(audit, movement.Owner{MerchantID: string(id)})
+	err := s.within(ctx, serializable, func(tx pgx.Tx) error {
+		q := dbsqlc.New(tx)
 		if err := change(q); err != nil {
 			return err
 		}
-		if err := q.InsertAudit(ctx, dbsqlc.InsertAuditParams{
-			AuditID: entry, MerchantID: string(id), At: micro(audit.At),
-			Operator: audit.Operator, Action: audit.Action, Detail: audit.Detail,
-		}); err != nil {
+		if err := audited(ctx, tx, entry); err != nil {
 			return err
 		}
 		_, err := q.TouchMerchant(ctx, dbsqlc.TouchMerchantParams{MerchantID: string(id), Now: micro(audit.At)})
 		return err
 	})
-	if _, cut := errors.AsType[*crdb.AmbiguousCommitError](err); cut && ambiguous(err) && s.audited(ctx, entry) {
+	if _, cut := errors.AsType[*crdb.AmbiguousCommitError](err); cut && ambiguous(err) && s.wasAudited(ctx, entry.audit) {
 		return nil
 	}
 	if err != nil {
@@ -208,9 +208,23 @@ func (s *Store) administer(ctx context.Context, what string, audit Audit, id ten
 	return nil
 }
 
-// audited reads an ambiguous administration back: its audit entry is there only
+// auditing is what an audit entry about an owner writes.
+func auditing(audit Audit, owner movement.Owner) *write {
+	return &write{
+		owner: owner, now: micro(audit.At), audit: uuid.New(),
+		operator: audit.Operator, action: audit.Action, detail: audit.Detail,
+	}
+}
+
+// audited writes an audit entry in a transaction.
+func audited(ctx context.Context, tx pgx.Tx, w *write) error {
+	var id uuid.UUID
+	return only(ctx, tx, ofOwner|writeAudit, w, &id)
+}
+
+// wasAudited reads an ambiguous administration back: its audit entry is there only
 // if everything is.
-func (s *Store) audited(ctx context.Context, entry uuid.UUID) bool {
+func (s *Store) wasAudited(ctx context.Context, entry uuid.UUID) bool {
 	n, err := readBack(ctx, func(ctx context.Context) (int64, error) { return s.queries.AuditEntries(ctx, entry) })
 	return err == nil && n == 1
 }

@@ -3,11 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
@@ -17,26 +13,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
-
-// sqlOf is the text of a query that sqlc made, so that the bare measure is
-// of the very same.
-func sqlOf(tb testing.TB, name string) (text string) {
-	tb.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), "dbsqlc/movements.sql.go", nil, 0)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		if spec, ok := n.(*ast.ValueSpec); ok && spec.Names[0].Name == name {
-			text, err = strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
-		}
-		return true
-	})
-	if err != nil || text == "" {
-		tb.Fatalf("no statement %s: %v", name, err)
-	}
-	return text
-}
 
 // payment is the two commits of a payment.
 type payment func(ctx context.Context) error
@@ -57,10 +33,7 @@ func ours(b *testing.B, url string, options store.Options) payment {
 		if err != nil || !reserved {
 			return fmt.Errorf("reserve: %v, %w", reserved, err)
 		}
-		change := move(m, movement.Pending)
-		change.Result, change.Answer, change.ProviderReference = m.Request, m.Request, "inv-1"
-		change.ExpiresAt, change.NextPoll = epoch.Add(time.Hour), epoch.Add(time.Minute)
-		if ok, err := apply(ctx, s, epoch, change); err != nil || !ok {
+		if ok, err := apply(ctx, s, epoch, pending(m)); err != nil || !ok {
 			return fmt.Errorf("move: %v, %w", ok, err)
 		}
 		return nil
@@ -79,21 +52,28 @@ func bare(b *testing.B, url string, conns int32) payment {
 		b.Fatal(err)
 	}
 	b.Cleanup(pool.Close)
-	reserve, move := sqlOf(b, "reserveMovement"), sqlOf(b, "moveMovement")
-	request, due := string(draft("").Request), epoch.Add(time.Minute)
 	return func(ctx context.Context) error {
-		id := uuid.New()
+		m := draft(uuid.NewString())
+		var amount int64
 		var attempt, sequence int32
-		if err := pool.QueryRow(ctx, reserve, "mer_1", "live", "payment", uuid.NewString(), id, "/payments/create", "payments",
-			int64(15_000), request, int64(0), "https://shop.example/callback", uuid.NewString(), "v1", "d-1",
-			epoch, epoch, int32(id[15]%movement.Buckets), &due, int64(0), nil, "merchant", "", 0).Scan(&id, &attempt, &sequence); err != nil {
+		reserve, values := store.Reservation(m)
+		if err := pool.QueryRow(ctx, reserve, values...).Scan((*uuid.UUID)(&m.ID), &attempt, &sequence, &amount); err != nil {
 			return err
 		}
-		var updated time.Time
-		return pool.QueryRow(ctx, move, "pending", epoch, &request, &request, nil, "inv-1", "", &due, int64(0), nil, &due,
-			id, attempt, []string{"submitting", "acknowledged"}, epoch, "pending", `{"source":"test"}`, uuid.Nil, "", "", "", "none", int32(0), nil,
-			uuid.Nil, "", "", "", int32(0)).Scan(&sequence, &updated)
+		m.Attempt = int(attempt)
+		change := pending(m)
+		change.At = epoch
+		moves, values := store.Move(change)
+		return pool.QueryRow(ctx, moves, values...).Scan(&sequence)
 	}
+}
+
+// pending is the move of a payment that its provider has accepted.
+func pending(m movement.Movement) movement.Change {
+	change := move(m, movement.Pending)
+	change.Result, change.Answer, change.ProviderReference = m.Request, m.Request, "inv-1"
+	change.ExpiresAt, change.NextPoll = epoch.Add(time.Hour), epoch.Add(time.Minute)
+	return change
 }
 
 // BenchmarkPayment measures the store's Reserve and Apply, with commits that are

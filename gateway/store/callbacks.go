@@ -34,7 +34,7 @@ func (s *Store) DueCallbacks(ctx context.Context, due movement.DueCallbacks) ([]
 // since the callback was read; the receiver then got the event twice.
 func (s *Store) RecordAttempt(ctx context.Context, a movement.CallbackAttempt) (bool, error) {
 	c := a.Callback
-	_, err := s.writes.RecordAttempt(ctx, dbsqlc.RecordAttemptParams{
+	_, err := s.writing(c.EventID.String()).RecordAttempt(ctx, dbsqlc.RecordAttemptParams{
 		MerchantID: c.Owner.MerchantID, Mode: c.Owner.Mode, EventID: c.EventID, Tries: int32(c.Tries), //nolint:gosec // a small count
 		State: string(a.Then), DueAt: optional(a.DueAt), At: micro(a.At), TookMs: int32(a.Took.Milliseconds()), //nolint:gosec // bounded by a timeout
 		Outcome: a.Outcome, Status: int32(a.Status), Fault: a.Fault, Answer: a.Answer, //nolint:gosec // an HTTP status
@@ -79,14 +79,8 @@ func (s *Store) GiveUpCallbacks(ctx context.Context, now time.Time, over []movem
 
 // AddCallback stores a callback that belongs to no movement: a test.
 func (s *Store) AddCallback(ctx context.Context, now time.Time, owner movement.Owner, t movement.CallbackEvent) error {
-	err := s.queries.InsertCallback(ctx, dbsqlc.InsertCallbackParams{
-		MerchantID: owner.MerchantID, Mode: owner.Mode, EventID: t.ID, Sequence: 1, Event: t.Event, Url: t.URL,
-		Body: string(t.Body), State: string(t.State()), CreatedAt: micro(now), DueBucket: t.Bucket(), DueAt: t.DueAt(now),
-	})
-	if err != nil {
-		return fmt.Errorf("store: add callback: %w", err)
-	}
-	return nil
+	var id uuid.UUID
+	return wrap("add callback", only(ctx, s.pool, ofOwner|queueCallback, &write{owner: owner, now: micro(now), callback: &t}, &id))
 }
 
 // Callback reads one callback, or ErrNotFound.

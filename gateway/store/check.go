@@ -65,7 +65,8 @@ func (s *Store) CheckLedger(ctx context.Context) (LedgerReport, error) {
 	}
 	var counts []dbsqlc.LedgerCountsRow
 	var offences []dbsqlc.LedgerOffencesRow
-	err := s.within(ctx, options, func(q *dbsqlc.Queries) (err error) {
+	err := s.within(ctx, options, func(tx pgx.Tx) (err error) {
+		q := dbsqlc.New(tx)
 		if counts, err = q.LedgerCounts(ctx); err != nil {
 			return err
 		}

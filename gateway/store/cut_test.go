@@ -1,9 +1,11 @@
 package store_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/cockroach-go/v2/crdb"
 
@@ -87,16 +89,14 @@ func TestReserveCutForGood(t *testing.T) {
 }
 
 // TestCutReservationIsNotAnothers has another replica reserve the reference while ours is
-// cut: for the same request, even under the same request id, as a client's own
-// would be.
+// cut: for the very same request, under the same id and at the same time.
 func TestCutReservationIsNotAnothers(t *testing.T) {
 	t.Parallel()
 	p, s, truth, _ := cuttable(t)
 	freed := at(t, truth, "INV/2", movement.NotSubmitted)
 	for _, reference := range []string{"INV/1", "INV/2"} {
-		m, other := draft(reference), draft(reference)
-		other.RequestID = m.RequestID
-		other.CreatedAt, other.SendBy = m.CreatedAt.Add(1000), m.SendBy.Add(1000)
+		m := draft(reference)
+		other := m
 		p.arm(cut{at: execution, then: func() { reserve(t, truth, other) }})
 		existing, ours, err := s.Reserve(t.Context(), m)
 		if err != nil || ours {
@@ -160,10 +160,41 @@ func TestMoveThatIsCut(t *testing.T) {
 	if got := byID(t, truth, m.ID); got.State != movement.Submitting || len(history(t, truth, m.ID)) != 0 {
 		t.Errorf("%s, %v", got.State, history(t, truth, m.ID))
 	}
-	// Another's move meanwhile is not taken for ours.
+	// Another's move meanwhile is not taken for ours, although it is the same.
 	p.arm(cut{at: execution, then: func() { moved(t, truth, move(m, movement.Pending)) }})
-	if ok, err := apply(t.Context(), s, epoch, move(m, movement.Pending)); err == nil || ok {
+	if ok, err := apply(t.Context(), s, epoch.Add(time.Second), move(m, movement.Pending)); err == nil || ok {
 		t.Errorf("another's: %v, %v", ok, err)
+	}
+}
+
+// TestRecordWhoseAnswerIsCut reads back what changes no state, too.
+func TestRecordWhoseAnswerIsCut(t *testing.T) {
+	t.Parallel()
+	p, s, truth, _ := cuttable(t)
+	supplement := func(m movement.Movement) movement.Change {
+		return movement.Change{Movement: m, Transition: movement.Transition{
+			Effect: movement.Supplement, Result: json.RawMessage(`{"sn":"1"}`), Event: "supplemented", Detail: "{}",
+		}}
+	}
+	for name, c := range map[string]struct {
+		from   movement.State
+		change func(movement.Movement) movement.Change
+	}{
+		"late money": {movement.Expired, func(m movement.Movement) movement.Change { return record(m, movement.LateMoney, epoch) }},
+		"a reversal": {movement.Succeeded, func(m movement.Movement) movement.Change { return record(m, movement.Reversal, epoch) }},
+		"supplement": {movement.Succeeded, supplement},
+	} {
+		for _, after := range []bool{false, true} {
+			m := at(t, truth, fmt.Sprint(name, after), c.from)
+			entries := len(history(t, truth, m.ID))
+			p.arm(cut{at: execution, after: after})
+			if ok, err := apply(t.Context(), s, epoch, c.change(m)); ok != after || (err == nil) != after || p.happened() != 1 {
+				t.Errorf("%s, after %v: %v, %v", name, after, ok, err)
+			}
+			if got := len(history(t, truth, m.ID)) - entries; (got == 1) != after {
+				t.Errorf("%s, after %v: %d entries", name, after, got)
+			}
+		}
 	}
 }
 

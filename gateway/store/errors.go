@@ -32,6 +32,7 @@ const (
 	foreignKey     = "23503" // a row points to one that is not there
 	duplicateKey   = "23505"
 	checkViolation = "23514" // a row would break a constraint of its table
+	lockTimedOut   = "55P03" // another holds a row for too long
 )
 
 // unclear are the codes after which a statement may have been committed all the
@@ -125,6 +126,10 @@ func (e notBegun) SafeToRetry() bool { return true }
 // conflicting tells whether a statement was undone for another's sake, and may
 // succeed the next time.
 func conflicting(err error) bool { return hasCode(err, serialization, deadlock) }
+
+// lockedOut tells whether a statement was undone because another did not let go of a
+// row in time.
+func lockedOut(err error) bool { return hasCode(err, lockTimedOut) }
 
 // violates tells whether a constraint has undone a statement, because another took
 // the last room between this statement's check and its write.

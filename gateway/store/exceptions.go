@@ -2,8 +2,11 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
@@ -12,24 +15,23 @@ import (
 // AddException adds an exception to the list. It is false when the same fact was
 // there before, or, of a lasting fact, when it is there and not resolved.
 func (s *Store) AddException(ctx context.Context, a movement.Exception) (bool, error) {
-	rows, err := s.queries.AddException(ctx, dbsqlc.AddExceptionParams{
-		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason, FactID: a.FactID,
-		Provider: a.Provider, Detail: a.Detail, At: micro(a.At),
-	})
-	if err != nil {
-		return false, fmt.Errorf("store: exceptions: %w", err)
+	fresh, err := except(ctx, s.pool, oneException, a)
+	if err == nil && !fresh && a.Lasting {
+		fresh, err = except(ctx, s.pool, exceptionAgain, a)
 	}
-	if rows == 1 || !a.Lasting {
-		return rows == 1, nil
+	return fresh, wrap("exceptions", err)
+}
+
+func except(ctx context.Context, db dbsqlc.DBTX, head parts, a movement.Exception) (bool, error) {
+	w := &write{
+		owner: a.Owner, subject: a.Subject, reason: a.Reason, factID: a.FactID, provider: a.Provider, detail: a.Detail, now: micro(a.At),
 	}
-	rows, err = s.queries.RenewException(ctx, dbsqlc.RenewExceptionParams{
-		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason, FactID: a.FactID,
-		Provider: a.Provider, Detail: a.Detail, At: micro(a.At),
-	})
-	if err != nil {
-		return false, fmt.Errorf("store: exceptions: %w", err)
+	var subject string
+	err := only(ctx, db, head|addException, w, &subject)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return false, nil
 	}
-	return rows == 1, nil
+	return err == nil, err
 }
 
 // CountExceptions is how many exceptions are open, by reason.

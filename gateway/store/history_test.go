@@ -2,7 +2,11 @@ package store_test
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +125,26 @@ func TestFindingGoesByIndexes(t *testing.T) {
 			t.Errorf("%s:\n%s", name, plan)
 		}
 	}
+}
+
+// sqlOf is the text of a query that sqlc made, so that what is explained is the very
+// same.
+func sqlOf(tb testing.TB, name string) (text string) {
+	tb.Helper()
+	parsed, err := parser.ParseFile(token.NewFileSet(), "dbsqlc/movements.sql.go", nil, 0)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && spec.Names[0].Name == name {
+			text, err = strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+		}
+		return true
+	})
+	if err != nil || text == "" {
+		tb.Fatalf("no statement %s: %v", name, err)
+	}
+	return text
 }
 
 func explain(t *testing.T, url, query string, args ...any) string {

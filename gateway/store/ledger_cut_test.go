@@ -147,7 +147,7 @@ func TestReversalThatIsCut(t *testing.T) {
 		p, s, truth, _ := cuttableShop(t, 2_000)
 		m := moved(t, truth, posted(reserve(t, truth, order("ORD/1", movement.Charged)), movement.Succeeded))
 		p.arm(cut{at: execution, after: after})
-		if ok, err := apply(t.Context(), s, epoch, reversal(m)); ok || err == nil || p.happened() != 1 {
+		if ok, err := apply(t.Context(), s, epoch, reversal(m)); ok != after || (err == nil) != after || p.happened() != 1 {
 			t.Errorf("after %v: %v, %v", after, ok, err)
 		}
 		if ok, err := apply(t.Context(), s, epoch, reversal(m)); ok == after || err != nil {
@@ -173,7 +173,7 @@ func TestAdjustmentThatIsCut(t *testing.T) {
 		}
 		wantBalance(t, truth, 3_000, 0)
 		waiting(t, truth, "ADJ/2", 20_000)
-		p.arm(cut{at: nth(1), after: after})
+		p.arm(cut{at: nth(2), after: after})
 		second := by("approve")
 		second.Operator = "ops-2"
 		if _, err := s.DecideAdjustment(t.Context(), second, payer, "ADJ/2", true); (err == nil) != after || p.happened() != 1 {

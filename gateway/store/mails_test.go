@@ -1,13 +1,11 @@
 package store_test
 
 import (
-	"errors"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
@@ -49,12 +47,6 @@ func TestAMailIsWrittenInTheCommitOfItsMove(t *testing.T) {
 	}
 	if since := dueMails(t, s, epoch.Add(time.Minute), epoch.Add(time.Hour)); len(since) > 0 {
 		t.Errorf("due before the lower bound: %+v", since)
-	}
-	paid := move(reserve(t, s, draft("INV/3")), movement.Succeeded)
-	paid.Mail, paid.Movement.Charge = receiptMail(), movement.Charged
-	paid.Posting = &ledger.Transaction{Step: ledger.Ends}
-	if _, err := apply(t.Context(), s, epoch, paid); !errors.Is(err, store.ErrInvalid) {
-		t.Errorf("a mail of a move with a posting: %v", err)
 	}
 }
 

@@ -25,15 +25,15 @@ func (s *Store) Override(ctx context.Context, m movement.Movement, d movement.Ov
 	}
 	d.MovementID, d.Attempt, d.At = m.ID, m.Attempt, micro(d.At)
 	var stands movement.Override
-	err := s.Tx(ctx, func(q *dbsqlc.Queries) error {
+	err := s.within(ctx, serializable, func(tx pgx.Tx) error {
 		stands = d
-		before, err := overrideOf(ctx, q, m.ID, m.Attempt)
+		before, err := overrideOf(ctx, dbsqlc.New(tx), m.ID, m.Attempt)
 		none := errors.Is(err, ErrNotFound)
 		switch {
 		case err != nil && !none:
 			return err
 		case none, d.Replaces(before):
-			return s.putOverride(ctx, q, m, d, review)
+			return putOverride(ctx, tx, m, d, review)
 		case before.Outcome != d.Outcome:
 			stands = before
 			return movement.ErrOverridden
@@ -43,7 +43,7 @@ func (s *Store) Override(ctx context.Context, m movement.Movement, d movement.Ov
 		}
 		stands = before
 		stands.ConfirmedBy, stands.ConfirmedReason, stands.ConfirmedAt = d.Operator, d.Reason, d.At
-		return confirmOverride(ctx, q, m, stands)
+		return confirmOverride(ctx, tx, m, stands)
 	})
 	if err != nil && !errors.Is(err, movement.ErrOverridden) {
 		return movement.Override{}, fmt.Errorf("store: override: %w", err)
@@ -51,8 +51,8 @@ func (s *Store) Override(ctx context.Context, m movement.Movement, d movement.Ov
 	return stands, err
 }
 
-func (s *Store) putOverride(ctx context.Context, q *dbsqlc.Queries, m movement.Movement, d movement.Override, review movement.Exception) error {
-	rows, err := q.PutOverride(ctx, dbsqlc.PutOverrideParams{
+func putOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, d movement.Override, review movement.Exception) error {
+	rows, err := dbsqlc.New(tx).PutOverride(ctx, dbsqlc.PutOverrideParams{
 		MovementID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), //nolint:gosec // a small count
 		Operator: d.Operator, Outcome: string(d.Outcome), Reason: d.Reason, At: d.At, Alone: d.Alone,
 	})
@@ -60,33 +60,30 @@ func (s *Store) putOverride(ctx context.Context, q *dbsqlc.Queries, m movement.M
 		return err
 	}
 	if !d.Alone {
-		return auditOverride(ctx, q, m, d.Operator, "movement.propose", d.Outcome, d.Reason, d.At)
+		return auditOverride(ctx, tx, m, d.Operator, "movement.propose", d.Outcome, d.Reason, d.At)
 	}
-	if _, err := q.AddException(ctx, dbsqlc.AddExceptionParams{
-		MerchantID: review.Owner.MerchantID, Mode: review.Owner.Mode, Subject: review.Subject, Reason: review.Reason, FactID: review.FactID,
-		Provider: review.Provider, Detail: review.Detail, At: micro(review.At),
-	}); err != nil {
+	if _, err := except(ctx, tx, oneException, review); err != nil {
 		return err
 	}
-	return auditOverride(ctx, q, m, d.Operator, "movement.decide_alone", d.Outcome, d.Reason, d.At)
+	return auditOverride(ctx, tx, m, d.Operator, "movement.decide_alone", d.Outcome, d.Reason, d.At)
 }
 
-func confirmOverride(ctx context.Context, q *dbsqlc.Queries, m movement.Movement, d movement.Override) error {
-	rows, err := q.ConfirmOverride(ctx, dbsqlc.ConfirmOverrideParams{
+func confirmOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, d movement.Override) error {
+	rows, err := dbsqlc.New(tx).ConfirmOverride(ctx, dbsqlc.ConfirmOverrideParams{
 		MovementID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), Outcome: string(d.Outcome), //nolint:gosec // a small count
 		Operator: d.ConfirmedBy, Reason: d.ConfirmedReason, At: d.ConfirmedAt,
 	})
 	if err := found(rows, err); err != nil {
 		return err
 	}
-	return auditOverride(ctx, q, m, d.ConfirmedBy, "movement.confirm", d.Outcome, d.ConfirmedReason, d.ConfirmedAt)
+	return auditOverride(ctx, tx, m, d.ConfirmedBy, "movement.confirm", d.Outcome, d.ConfirmedReason, d.ConfirmedAt)
 }
 
-func auditOverride(ctx context.Context, q *dbsqlc.Queries, m movement.Movement, operator, action string, o movement.OverrideOutcome, reason string, at time.Time) error {
-	return q.InsertAudit(ctx, dbsqlc.InsertAuditParams{
-		AuditID: uuid.New(), MerchantID: m.Owner.MerchantID, At: at, Operator: operator, Action: action,
+func auditOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, operator, action string, o movement.OverrideOutcome, reason string, at time.Time) error {
+	return audited(ctx, tx, auditing(Audit{
+		Operator: operator, Action: action, At: at,
 		Detail: fmt.Sprintf("%s %s, attempt %d, mode %s, is %s: %s", m.Kind, m.ID, m.Attempt, m.Owner.Mode, o, reason),
-	})
+	}, m.Owner))
 }
 
 // OverrideOf reads the override of an attempt of a movement, or ErrNotFound.

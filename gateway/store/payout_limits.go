@@ -45,34 +45,6 @@ func usageOf(m movement.Movement) (usage, error) {
 	return s, nil
 }
 
-// reserveLimits runs the statement for a movement that counts against payout limits.
-func (s *Store) reserveLimits(ctx context.Context, m movement.Movement, p dbsqlc.ReserveMovementParams) (dbsqlc.ReserveMovementRow, error) {
-	counts, err := usageOf(m)
-	if err != nil {
-		return dbsqlc.ReserveMovementRow{}, err
-	}
-	row, err := s.writes.ReserveLimits(ordered(ctx, m), dbsqlc.ReserveLimitsParams{
-		MerchantID: p.MerchantID, Mode: p.Mode, Kind: p.Kind, Reference: p.Reference,
-		ID: p.ID, Attempt: p.Attempt, Operation: p.Operation, Provider: p.Provider,
-		Amount: p.Amount, Quote: p.Quote, Request: p.Request,
-		ConnectionOwner: p.ConnectionOwner, ConnectionVersion: p.ConnectionVersion, ConnectionAccount: p.ConnectionAccount,
-		CallbackUrl: p.CallbackUrl, RequestID: p.RequestID, PolicyVersion: p.PolicyVersion, DecisionID: p.DecisionID,
-		SendBy: p.SendBy, Now: p.Now, DueBucket: p.DueBucket, DueAt: p.DueAt,
-		Fee: int64(m.Fee), NameMatch: m.NameMatch, Fingerprint: m.Fingerprint, Usage: counts.document,
-		UsageNames: counts.names, UsagePeriods: counts.periods, UsageAmounts: counts.amounts, UsageCeilings: counts.ceilings,
-	})
-	return dbsqlc.ReserveMovementRow(row), err
-}
-
-// ordered says in a write's context whose usage it changes, so that batches take
-// usage in one order, as they do balances.
-func ordered(ctx context.Context, m movement.Movement) context.Context {
-	if len(m.Usage) == 0 {
-		return ctx
-	}
-	return context.WithValue(ctx, balanceKey{}, m.Owner)
-}
-
 // errRoomAgain says that a limit was reached when a reservation was tried, and is not
 // any more: another movement has given back meanwhile.
 var errRoomAgain = errors.New("store: a limit was reached and is free again")

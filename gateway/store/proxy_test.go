@@ -25,6 +25,7 @@ type proxy struct {
 	cut  *cut
 	cuts int
 	down bool // no connection gets through any more
+	ways []*connection
 }
 
 // cut is where a connection is cut, once.
@@ -100,6 +101,12 @@ func (p *proxy) happened() int {
 	return p.cuts
 }
 
+func (p *proxy) isDown() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.down
+}
+
 // take tells whether this is the message to cut at.
 func (p *proxy) take(kind byte, payload string) *cut {
 	p.mu.Lock()
@@ -119,10 +126,7 @@ func (p *proxy) serve(serving *sync.WaitGroup) {
 		if err != nil {
 			return
 		}
-		p.mu.Lock()
-		down := p.down
-		p.mu.Unlock()
-		if down {
+		if p.isDown() {
 			client.Close()
 			continue
 		}
@@ -132,6 +136,9 @@ func (p *proxy) serve(serving *sync.WaitGroup) {
 			continue
 		}
 		c := &connection{proxy: p, client: client, server: server}
+		p.mu.Lock()
+		p.ways = append(p.ways, c)
+		p.mu.Unlock()
 		serving.Go(c.ask)
 		serving.Go(c.answer)
 	}
@@ -142,8 +149,27 @@ type connection struct {
 	proxy          *proxy
 	client, server net.Conn
 
-	mu  sync.Mutex
-	cut *cut // set: what the database answers now is not relayed
+	mu   sync.Mutex
+	cut  *cut // set: what the database answers now is not relayed
+	gone bool // the client is, and the database does not hear of it
+}
+
+// vanish ends all clients' connections without a word to the database.
+func (p *proxy) vanish() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.ways {
+		c.mu.Lock()
+		c.gone = true
+		c.mu.Unlock()
+		c.client.Close()
+	}
+}
+
+func (c *connection) hasGone() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.gone
 }
 
 func (c *connection) swallow() *cut {
@@ -170,6 +196,9 @@ func (c *connection) ask() {
 		if kind, whole, err = message(in, true); err != nil {
 			break
 		}
+		if c.proxy.isDown() && c.swallow() == nil {
+			break
+		}
 		if cut := c.proxy.take(kind, string(whole[5:])); cut != nil && !cut.after {
 			if cut.then != nil {
 				cut.then()
@@ -182,7 +211,7 @@ func (c *connection) ask() {
 		}
 		_, err = c.server.Write(whole)
 	}
-	if c.swallow() == nil {
+	if c.swallow() == nil && !c.hasGone() {
 		c.close() // otherwise the answer does it
 	}
 }

@@ -15,13 +15,20 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
-// Due reads the movements of some buckets that are due for a poll, the oldest first.
-// Since is a lower bound that keeps the scan short, zero for none.
-func (s *Store) Due(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.Movement, error) {
-	since = micro(since) // never nil: the zero time lies before everything
-	rows, err := s.queries.DueMovements(ctx, dbsqlc.DueMovementsParams{
-		Buckets: narrow(buckets), Since: &since, Now: optional(now), Most: int32(most), //nolint:gosec // a page
-	})
+// Due reads movements that are due for a poll, the oldest first.
+func (s *Store) Due(ctx context.Context, due movement.DueMovements) ([]movement.Movement, error) {
+	since := micro(due.Since) // never nil: the zero time lies before everything
+	p := dbsqlc.DueMovementsParams{
+		Buckets: narrow(due.Buckets), Since: &since, Now: optional(due.Now), Most: int32(due.Most), //nolint:gosec // a page
+		Held: due.Held, UnderWay: make([]uuid.UUID, len(due.UnderWay)),
+	}
+	if p.Held == nil {
+		p.Held = []string{} // NULL would leave out everybody
+	}
+	for i, id := range due.UnderWay {
+		p.UnderWay[i] = uuid.UUID(id)
+	}
+	rows, err := s.queries.DueMovements(ctx, p)
 	return movementsFromRows(rows, err)
 }
 

@@ -23,7 +23,7 @@ var everyBucket = func() (all []int) {
 
 func references(tb testing.TB, s *store.Store, buckets []int, since, now time.Time, most int) []string {
 	tb.Helper()
-	due, err := s.Due(tb.Context(), buckets, since, now, most)
+	due, err := s.Due(tb.Context(), movement.DueMovements{Buckets: buckets, Since: since, Now: now, Most: most})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -61,67 +62,71 @@ func reservationOf(m movement.Movement) (reservation, error) {
 }
 
 func (s *Store) reserveOnce(ctx context.Context, m movement.Movement, what reservation) (movement.Movement, bool, error) {
-	row, err := s.reserve(ctx, m, what)
+	w, err := reserving(m, what)
+	if err != nil {
+		return movement.Movement{}, false, err
+	}
+	err = s.reserve(ctx, &m, what, w)
 	for try := 1; err != nil && conflicting(err) && try < reserveTries && ctx.Err() == nil; try++ {
-		row, err = s.reserve(ctx, m, what)
+		err = s.reserve(ctx, &m, what, w)
 	}
 	switch {
 	case err == nil:
-		m.ID, m.Attempt, m.Sequence = movement.ID(row.ID), int(row.Attempt), int(row.Sequence)
 		m.State, m.UpdatedAt, m.Reserved = movement.Submitting, m.CreatedAt, movement.ReservedAmount{}
-		m.Amount, m.ExpiresAt = money.Amount(row.Amount), orZero(optional(m.ExpiresAt))
+		m.ExpiresAt = orZero(optional(m.ExpiresAt))
 		return m, true, nil
 	case errors.Is(err, pgx.ErrNoRows), violates(err, "ledger_balances_available"), violates(err, "usage_ceiling"):
 		return s.unreserved(ctx, m, what.takes)
 	case !ambiguous(err):
 		return movement.Movement{}, false, fmt.Errorf("store: reserve: %w", err)
 	}
-	return s.reserved(ctx, m, err)
+	return s.reserved(ctx, w, err)
 }
 
-// reserve runs the statement for what a movement takes.
-func (s *Store) reserve(ctx context.Context, m movement.Movement, what reservation) (dbsqlc.ReserveAmountRow, error) {
-	p := dbsqlc.ReserveMovementParams{
-		MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Kind: string(m.Kind), Reference: m.Reference,
-		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), Operation: m.Operation, Provider: m.Provider, //nolint:gosec // a small count
-		Amount: int64(m.Amount), Cost: int64(m.Cost), Quote: text(m.Quote), Request: string(m.Request),
-		ConnectionOwner: string(m.ConnectionOwner), ConnectionVersion: m.ConnectionVersion, ConnectionAccount: m.ConnectionAccount,
-		CallbackUrl: m.CallbackURL, RequestID: m.RequestID, PolicyVersion: m.PolicyVersion, DecisionID: m.DecisionID,
-		SendBy: m.SendBy, Now: m.CreatedAt, DueBucket: int32(m.ID.Bucket()), DueAt: optional(m.DueAt), //nolint:gosec // below Buckets
+// reserving is what a reservation writes.
+func reserving(m movement.Movement, what reservation) (*write, error) {
+	w := &write{
+		owner: m.Owner, id: uuid.UUID(m.ID), reference: m.Reference, attempt: m.Attempt, amount: m.Amount, provider: m.Provider,
+		now: m.CreatedAt, reserved: &m, account: m.Reserved.Account, transition: uuid.New(),
 	}
+	if what.begins != nil {
+		w.posted = *what.begins
+	}
+	if what.takes != movement.ReserveAmount {
+		m.ExpiresAt = time.Time{} // the provider's word
+	}
+	var err error
+	if what.takes == movement.ReserveLimits {
+		w.usage, err = usageOf(m)
+	}
+	return w, err
+}
+
+// reserve runs the statement for what a movement takes, and completes the movement.
+func (s *Store) reserve(ctx context.Context, m *movement.Movement, what reservation, w *write) error {
 	switch what.takes {
 	case movement.ReserveAmount:
-		return s.reserveAmount(ctx, m, p)
+		return s.reserveAmount(ctx, m, w)
 	case movement.ReserveLimits:
-		return sameAmount(m)(s.reserveLimits(ctx, m, p))
+		return s.take(ctx, m, roomForLimits|countUsage, w)
 	case movement.ReserveBalance:
-		return sameAmount(m)(s.reserveBalance(ctx, m, p, what.begins))
+		return s.take(ctx, m, roomForBalance|changeBalance|postTransaction, w)
 	case movement.ReserveNothing:
 	}
-	return sameAmount(m)(s.writes.ReserveMovement(ctx, p))
+	return s.take(ctx, m, roomForAny, w)
 }
 
-// reserveBalance runs the statement for a movement that is paid from a balance.
-func (s *Store) reserveBalance(
-	ctx context.Context, m movement.Movement, p dbsqlc.ReserveMovementParams, begins *ledger.Transaction,
-) (dbsqlc.ReserveMovementRow, error) {
-	row, err := s.writes.ReserveBalance(changing(ctx, m.Owner, begins.Legs), dbsqlc.ReserveBalanceParams{
-		MerchantID: p.MerchantID, Mode: p.Mode, Kind: p.Kind, Reference: p.Reference,
-		ID: p.ID, Attempt: p.Attempt, Operation: p.Operation, Provider: p.Provider,
-		Amount: p.Amount, Cost: p.Cost, Quote: p.Quote, Request: p.Request,
-		ConnectionOwner: p.ConnectionOwner, ConnectionVersion: p.ConnectionVersion, ConnectionAccount: p.ConnectionAccount,
-		CallbackUrl: p.CallbackUrl, RequestID: p.RequestID, PolicyVersion: p.PolicyVersion, DecisionID: p.DecisionID,
-		SendBy: p.SendBy, Now: p.Now, DueBucket: p.DueBucket, DueAt: p.DueAt, Charge: string(m.Charge),
-		PostedKind: string(begins.Kind), PostedAvailable: int64(begins.Available), PostedHeld: int64(begins.Held), PostedMargin: int64(begins.Margin),
-	})
-	return dbsqlc.ReserveMovementRow(row), err
-}
-
-// sameAmount is the row of a reservation that keeps the movement's amount.
-func sameAmount(m movement.Movement) func(dbsqlc.ReserveMovementRow, error) (dbsqlc.ReserveAmountRow, error) {
-	return func(row dbsqlc.ReserveMovementRow, err error) (dbsqlc.ReserveAmountRow, error) {
-		return dbsqlc.ReserveAmountRow{ID: row.ID, Attempt: row.Attempt, Sequence: row.Sequence, Amount: int64(m.Amount)}, err
+func (s *Store) take(ctx context.Context, m *movement.Movement, p parts, w *write) error {
+	var (
+		id                uuid.UUID
+		attempt, sequence int32
+		amount            int64
+	)
+	if err := s.writer.run(ctx, p|reserveMovement, w, &id, &attempt, &sequence, &amount); err != nil {
+		return err
 	}
+	m.ID, m.Attempt, m.Sequence, m.Amount = movement.ID(id), int(attempt), int(sequence), money.Amount(amount)
+	return nil
 }
 
 // reserveTries is how often a reservation is tried that conflicts with another.
@@ -157,27 +162,27 @@ func (s *Store) unreserved(ctx context.Context, m movement.Movement, takes movem
 	return existing, false, err // it was freed, or the balance filled, at this very moment
 }
 
-// reserved reads an ambiguous reservation back.
-func (s *Store) reserved(ctx context.Context, m movement.Movement, cause error) (movement.Movement, bool, error) {
-	existing, err := readBack(ctx, func(ctx context.Context) (movement.Movement, error) { return s.MovementByKey(ctx, m.Key) })
+// reserved reads an ambiguous reservation back. One that is taken for ours and is
+// another's would be money sent twice, so it is known by its own id, not by what it
+// asks for.
+func (s *Store) reserved(ctx context.Context, w *write, cause error) (movement.Movement, bool, error) {
+	row, err := readBack(ctx, func(ctx context.Context) (dbsqlc.Movement, error) {
+		row, err := s.queries.MovementByKey(ctx, dbsqlc.MovementByKeyParams{
+			MerchantID: w.owner.MerchantID, Mode: w.owner.Mode, Kind: string(w.reserved.Kind), Reference: w.reference,
+		})
+		return row.Movement, notFound(err)
+	})
 	if err != nil {
 		return movement.Movement{}, false, fmt.Errorf("store: reserve: %w", errors.Join(cause, err))
 	}
-	return existing, slices.Contains(notYetKnown, string(existing.State)) && sameReservation(existing, m), nil
+	existing, err := fromRow(row)
+	ours := row.ReservationID != nil && *row.ReservationID == w.transition && slices.Contains(notYetKnown, row.State)
+	return existing, ours && err == nil, err
 }
 
 // notYetKnown are the states in which nobody knows yet whether the provider has a
 // movement.
 var notYetKnown = []string{string(movement.Submitting), string(movement.Acknowledged)}
-
-// sameReservation tells our reservation from another's, of which one too many would
-// be money sent twice. The id is random and made for the reservation. One that took
-// over the row of an attempt never submitted has that row's id, and is known by its
-// request and times.
-func sameReservation(existing, ours movement.Movement) bool {
-	return (existing.ID == ours.ID || existing.Attempt > 1) && existing.RequestID == ours.RequestID &&
-		existing.CreatedAt.Equal(ours.CreatedAt) && existing.SendBy.Equal(ours.SendBy) && existing.SameRequest(ours.Request)
-}
 
 // Acknowledge keeps that a merchant is about to read pending while nobody knows yet
 // whether the provider has the movement, with its creation's answer (nil for none),
@@ -185,7 +190,7 @@ func sameReservation(existing, ours movement.Movement) bool {
 // first, that is what stands: the caller answers by what is returned. From then on
 // the reference is never free again.
 func (s *Store) Acknowledge(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
-	row, err := s.writes.AcknowledgeMovement(ctx, dbsqlc.AcknowledgeMovementParams{
+	row, err := s.writing(m.ID.String()).AcknowledgeMovement(ctx, dbsqlc.AcknowledgeMovementParams{
 		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), Answer: text(answer), //nolint:gosec // a small count
 	})
 	switch {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -17,44 +16,33 @@ import (
 // reserveAmount reserves a movement with an amount that no other open one of its
 // account has: its amount and a small code, or a larger code where all small ones are
 // taken. It is pgx.ErrNoRows where those are taken, too.
-//
-// Its statements share no commits: two batches that drew the same amounts in
-// different orders would wait for each other.
-func (s *Store) reserveAmount(ctx context.Context, m movement.Movement, p dbsqlc.ReserveMovementParams) (dbsqlc.ReserveAmountRow, error) {
+func (s *Store) reserveAmount(ctx context.Context, m *movement.Movement, w *write) error {
 	for _, codes := range [][2]int64{{1, movement.SmallCodes}, {movement.SmallCodes + 1, movement.MostCodes}} {
-		row, err := s.drawn(ctx, m, p, codes[0], codes[1])
-		if !errors.Is(err, pgx.ErrNoRows) {
-			return row, err
+		if err := s.draw(ctx, m, w, codes[0], codes[1]); !errors.Is(err, pgx.ErrNoRows) {
+			return err
 		}
 	}
-	return dbsqlc.ReserveAmountRow{}, pgx.ErrNoRows
+	return pgx.ErrNoRows
 }
 
-// drawn runs the statement with the codes of a range in random order, by which it takes
-// one of those that are equally long unused, until no other
-// reservation has taken the one that seemed free.
-func (s *Store) drawn(ctx context.Context, m movement.Movement, p dbsqlc.ReserveMovementParams, least, most int64) (dbsqlc.ReserveAmountRow, error) {
-	draw := dbsqlc.ReserveAmountParams{
-		AccountID: uuid.UUID(m.Reserved.Account), FreeAt: micro(m.Reserved.FreeAt), ExpiresAt: micro(m.ExpiresAt),
-		MerchantID: p.MerchantID, Mode: p.Mode, Kind: p.Kind, Reference: p.Reference,
-		ID: p.ID, Attempt: p.Attempt, Operation: p.Operation, Provider: p.Provider, Request: p.Request,
-		ConnectionOwner: p.ConnectionOwner, ConnectionVersion: p.ConnectionVersion, ConnectionAccount: p.ConnectionAccount,
-		CallbackUrl: p.CallbackUrl, RequestID: p.RequestID, PolicyVersion: p.PolicyVersion, DecisionID: p.DecisionID,
-		SendBy: p.SendBy, Now: p.Now, DueBucket: p.DueBucket, DueAt: p.DueAt, Beginning: time.Time{},
-	}
+// draw runs the statement with the codes of a range in random order, by which it takes
+// one of those that are equally long unused, until no other reservation has taken the
+// one that seemed free.
+func (s *Store) draw(ctx context.Context, m *movement.Movement, w *write, least, most int64) error {
 	for {
-		draw.Amounts, draw.Places = nil, nil
+		w.drawn = drawnAmounts{}
 		for place, code := range rand.Perm(int(most - least + 1)) { //nolint:gosec // no secret: it keeps equal sales apart
-			draw.Amounts, draw.Places = append(draw.Amounts, p.Amount+least+int64(code)), append(draw.Places, int32(place))
+			w.drawn.amounts = append(w.drawn.amounts, int64(w.amount)+least+int64(code))
+			w.drawn.places = append(w.drawn.places, int32(place))
 		}
-		row, err := s.queries.ReserveAmount(ctx, draw)
+		err := s.take(ctx, m, roomForAmount|openStatement|takeAmount, w)
 		if (violates(err, "reserved_amounts_free") || conflicting(err)) && ctx.Err() == nil {
 			continue // another has taken it at this very moment
 		}
 		if ownerless(err) {
-			return row, movement.ErrForeignAccount
+			return movement.ErrForeignAccount
 		}
-		return row, err
+		return err
 	}
 }
 

@@ -54,6 +54,10 @@ func TestTransactionsAreOnlyAdded(t *testing.T) {
 	if err != nil || len(queries) == 0 {
 		t.Fatal(queries, err)
 	}
+	fragments, err := filepath.Glob("fragments/*.sql")
+	if err != nil || len(fragments) == 0 {
+		t.Fatal(fragments, err)
+	}
 	code, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +66,7 @@ func TestTransactionsAreOnlyAdded(t *testing.T) {
 	changes := regexp.MustCompile(`(?is)(update|delete\s+from|trunc` + `ate(\s+table)?)\s+(only\s+)?"?ledger_transactions` +
 		`|insert\s+into\s+ledger_transactions[^;]*?on\s+conflict[^;]*?do\s+update`)
 	adds := 0
-	for _, name := range append(queries, code...) {
+	for _, name := range slices.Concat(queries, fragments, code) {
 		source, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
@@ -72,7 +76,7 @@ func TestTransactionsAreOnlyAdded(t *testing.T) {
 		}
 		adds += strings.Count(string(source), "INSERT INTO ledger_transactions")
 	}
-	if adds == 0 || !changes.MatchString("UPDATE ledger_transactions SET") || !changes.MatchString("DELETE FROM\n ledger_transactions") {
+	if adds != 1 || !changes.MatchString("UPDATE ledger_transactions SET") || !changes.MatchString("DELETE FROM\n ledger_transactions") {
 		t.Errorf("found %d inserts", adds)
 	}
 }

@@ -106,13 +106,11 @@ func (s *Store) Match(ctx context.Context, now time.Time, b movement.Statement, 
 	if len(matches) == 0 {
 		return nil, nil
 	}
-	p := dbsqlc.MatchLinesParams{
-		AccountID: uuid.UUID(b.Account), MerchantID: b.MerchantID, Mode: b.Mode, Provider: b.Provider, Now: micro(now),
-	}
-	if p.Payments, p.Matches, err = documented(matches); err != nil {
+	w := &write{owner: movement.Owner{MerchantID: b.MerchantID, Mode: b.Mode}, provider: b.Provider, account: b.Account, now: micro(now)}
+	if w.payments, w.matches, err = documented(matches); err != nil {
 		return nil, fmt.Errorf("store: match: %w", err)
 	}
-	decided, err = s.queries.MatchLines(ctx, p)
+	decided, err = s.matchLines(ctx, w)
 	switch {
 	case err == nil:
 		return decided, nil
@@ -129,6 +127,18 @@ func (s *Store) Match(ctx context.Context, now time.Time, b movement.Statement, 
 		decided = append(decided, one...)
 	}
 	return decided, nil
+}
+
+func (s *Store) matchLines(ctx context.Context, w *write) ([]string, error) {
+	statement, err := statementOf(matchLines | addException)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.pool.Query(ctx, statement.sql, statement.args(w)...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // documented are matches as one document by the names of their payments.
@@ -198,14 +208,16 @@ func (s *Store) Assign(ctx context.Context, now time.Time, seen movement.Stateme
 	if err != nil {
 		return false, fmt.Errorf("store: assign: %w", err)
 	}
-	p := dbsqlc.AssignLineParams{
-		AccountID: uuid.UUID(seen.Account), Payment: seen.Payment, FromState: string(seen.State),
-		MovementID: uuid.UUID(to), Operator: operator, Reason: reason, Now: micro(now), Detail: string(detail),
+	w := &write{
+		id: uuid.UUID(to), account: seen.Account, seen: &seen, operator: operator, reason: reason, now: micro(now),
+		event: "given_away", detail: string(detail), transition: uuid.New(),
 	}
+	p := assignLine
 	if seen.Movement != (movement.ID{}) {
-		p.FromMovement = new(uuid.UUID(seen.Movement))
+		p |= loseLine | logHistory
 	}
-	_, err = s.queries.AssignLine(ctx, p)
+	var payment string
+	err = only(ctx, s.pool, p, w, &payment)
 	if duplicate(err) {
 		return false, nil
 	}

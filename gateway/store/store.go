@@ -25,14 +25,13 @@ const (
 type Store struct {
 	pool    *pgxpool.Pool
 	queries *dbsqlc.Queries
-	writes  *dbsqlc.Queries // of movements, which may share commits
-	shared  *sharedCommits  // nil where every write has a commit of its own
+	writer  *writer // of movements, on connections of its own
 	engine  Engine
 }
 
 // Options tune the connections.
 type Options struct {
-	MaxConns int32 // 0: 32
+	MaxConns int32 // of reads and writes together, about half each; 0: 32
 	// OwnCommits gives each write of a movement a commit of its own on PostgreSQL
 	// too, as on CockroachDB. Otherwise those that arrive together share one.
 	OwnCommits bool
@@ -42,53 +41,36 @@ type Options struct {
 // repeat a password.
 var errURL = errors.New("store: the database URL can't be read; it must look like postgres://user@host:port/name")
 
-const (
-	defaultMaxConns = 32
-	connectTimeout  = 5 * time.Second
-)
-
 // Open connects to the database at a postgres:// URL and finds out which engine
 // it is. It does not migrate.
 func Open(ctx context.Context, url string, options Options) (*Store, error) {
-	config, err := pgxpool.ParseConfig(url)
+	all, writes, err := pools(ctx, url, options.MaxConns)
 	if err != nil {
-		return nil, errURL
+		return nil, err
 	}
-	config.MaxConns = options.MaxConns
-	if config.MaxConns <= 0 {
-		config.MaxConns = defaultMaxConns
-	}
-	config.ConnConfig.ConnectTimeout = connectTimeout
-	config.ConnConfig.RuntimeParams["application_name"] = "gerbang"
-	config.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	pool, err := pgxpool.NewWithConfig(ctx, config)
-	if err != nil {
-		return nil, fmt.Errorf("store: connect: %w", err)
-	}
-	s := &Store{pool: pool, queries: dbsqlc.New(pool)}
-	if err := pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+	s := &Store{pool: all, queries: dbsqlc.New(all)}
+	if err := all.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		s.engine = engineOf(c.Conn().PgConn())
 		return nil
 	}); err != nil {
-		pool.Close()
+		all.Close()
+		writes.Close()
 		return nil, fmt.Errorf("store: connect: %w", err)
 	}
-	s.writes = s.queries
-	if s.engine == PostgreSQL && !options.OwnCommits {
-		s.shared = newSharedCommits(pool)
-		s.writes = dbsqlc.New(s.shared)
-	}
+	s.writer = newWriter(writes, s.engine == PostgreSQL && !options.OwnCommits)
 	return s, nil
 }
 
 // Close waits for the writes under way and ends all connections. The store can't be
 // used afterwards.
 func (s *Store) Close() {
-	if s.shared != nil {
-		s.shared.close()
-	}
+	s.writer.close()
 	s.pool.Close()
 }
+
+// writing are the queries of package dbsqlc that write one row, which others may have
+// locked.
+func (s *Store) writing(row string) *dbsqlc.Queries { return dbsqlc.New(s.writer.of(row)) }
 
 // Engine tells which product the database is.
 func (s *Store) Engine() Engine { return s.engine }

@@ -22,11 +22,14 @@ const maxRetries = 50
 // work must only use the queries it is given and leave nothing behind when it
 // is called anew. A nil error means that the transaction is committed.
 func (s *Store) Tx(ctx context.Context, work func(*dbsqlc.Queries) error) error {
-	return s.within(ctx, pgx.TxOptions{IsoLevel: pgx.Serializable}, work)
+	return s.within(ctx, serializable, func(tx pgx.Tx) error { return work(dbsqlc.New(tx)) })
 }
 
-// within is [Store.Tx] with a transaction of another kind.
-func (s *Store) within(ctx context.Context, options pgx.TxOptions, work func(*dbsqlc.Queries) error) error {
+var serializable = pgx.TxOptions{IsoLevel: pgx.Serializable}
+
+// within is [Store.Tx] for work that needs more than the queries, or a transaction of
+// another kind.
+func (s *Store) within(ctx context.Context, options pgx.TxOptions, work func(pgx.Tx) error) error {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return fmt.Errorf("store: connection: %w", err)
@@ -42,10 +45,10 @@ func (s *Store) within(ctx context.Context, options pgx.TxOptions, work func(*db
 	}
 	if s.engine == CockroachDB {
 		tx := cockroachTx{first}
-		return crdb.ExecuteInTx(ctx, tx, func() error { return work(dbsqlc.New(tx.Tx)) })
+		return crdb.ExecuteInTx(ctx, tx, func() error { return work(tx.Tx) })
 	}
 	tx := &postgresTx{begin: begin, current: first}
-	return crdb.ExecuteInTx(ctx, tx, func() error { return retryable(work(dbsqlc.New(tx.current))) })
+	return crdb.ExecuteInTx(ctx, tx, func() error { return retryable(work(tx.current)) })
 }
 
 // cockroachTx is the engine's own protocol: RELEASE is the commit.

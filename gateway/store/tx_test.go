@@ -75,7 +75,7 @@ func TestCommitThatFails(t *testing.T) {
 // one of them: under anything weaker than serializable both would be stopped.
 func TestWriteSkew(t *testing.T) {
 	t.Parallel()
-	s := open(t, database(t), store.Options{MaxConns: 2})
+	s := open(t, database(t), store.Options{MaxConns: 4})
 	for pair := range 100 {
 		ids := [2]string{fmt.Sprintf("%d-a", pair), fmt.Sprintf("%d-b", pair)}
 		insert(t, s, ids[:]...)
@@ -247,7 +247,7 @@ func TestRetriesEndWithTheContext(t *testing.T) {
 // TestDeadlock has two transactions take two rows the other way round.
 func TestDeadlock(t *testing.T) {
 	t.Parallel()
-	s := open(t, database(t), store.Options{MaxConns: 2})
+	s := open(t, database(t), store.Options{MaxConns: 4})
 	insert(t, s, "a", "b")
 	order := [2][2]string{{"a", "b"}, {"b", "a"}}
 	var both, done sync.WaitGroup

@@ -131,9 +131,7 @@ func (s *Store) countOnce(ctx context.Context, key dbsqlc.CountedUsageParams, ba
 		counted, err = s.queries.CountedUsage(ctx, key)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
-			if err := s.queries.OpenUsage(ctx, dbsqlc.OpenUsageParams{
-				MerchantID: key.MerchantID, Mode: key.Mode, Name: key.Name, Period: key.Period,
-			}); err != nil {
+			if err := s.openUsage(ctx, key); err != nil {
 				return counted, err
 			}
 		case err != nil, counted.Batch == batch:
@@ -145,6 +143,15 @@ func (s *Store) countOnce(ctx context.Context, key dbsqlc.CountedUsageParams, ba
 		}
 		// It is there now, or something was given back at this very moment.
 	}
+}
+
+// openUsage makes the row that something is counted in.
+func (s *Store) openUsage(ctx context.Context, key dbsqlc.CountedUsageParams) error {
+	var merchant string
+	return only(ctx, s.pool, ofOwner|countUsage, &write{
+		owner: movement.Owner{MerchantID: key.MerchantID, Mode: key.Mode},
+		usage: usage{names: []string{key.Name}, periods: []string{key.Period}, amounts: []int64{0}, ceilings: []int64{0}},
+	}, &merchant)
 }
 
 // DropUsage removes up to most counts of periods that are named before one, and

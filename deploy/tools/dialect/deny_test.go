@@ -41,6 +41,7 @@ func TestDeniedInQueries(t *testing.T) {
 		"begin":                {"BEGIN", "the store"},
 		"schema":               {"CREATE TABLE IF NOT EXISTS t (a INT8)", "only reads and writes"},
 		"not SQL at all":       {"SELEKT 1", "syntax error"},
+		"only on CockroachDB":  {"UPSERT INTO t (a) VALUES (1)", "PostgreSQL's parser"},
 		"only on PostgreSQL":   {"SELECT a FROM t WHERE a SIMILAR TO ANY ROWS FROM", "syntax error"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,7 +2,10 @@ module github.com/seed-f006e74d/gerbang/deploy/tools/dialect
 
 go 1.26.0
 
-require github.com/cockroachdb/cockroachdb-parser v0.25.2
+require (
+	github.com/cockroachdb/cockroachdb-parser v0.25.2
+	github.com/wasilibs/go-pgquery v0.0.0-20250409022910-10ac41983c07
+)
 
 require (
 	github.com/bazelbuild/rules_go v0.46.0 // indirect
@@ -34,6 +37,7 @@ require (
 	github.com/lib/pq v1.10.6 // indirect
 	github.com/openzipkin/zipkin-go v0.4.3 // indirect
 	github.com/petermattis/goid v0.0.0-20180202154549-b0b1615b78e5 // indirect
+	github.com/pganalyze/pg_query_go/v6 v6.1.0 // indirect
 	github.com/pierrre/geohash v1.0.0 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
 	github.com/pmezard/go-difflib v1.0.0 // indirect
@@ -41,8 +45,10 @@ require (
 	github.com/sasha-s/go-deadlock v0.3.1 // indirect
 	github.com/spf13/pflag v1.0.5 // indirect
 	github.com/stretchr/testify v1.10.0 // indirect
+	github.com/tetratelabs/wazero v1.9.0 // indirect
 	github.com/twpayne/go-geom v1.4.1 // indirect
 	github.com/twpayne/go-kml v1.5.2 // indirect
+	github.com/wasilibs/wazero-helpers v0.0.0-20240620070341-3dff1577cd52 // indirect
 	go.opentelemetry.io/auto/sdk v1.1.0 // indirect
 	go.opentelemetry.io/otel v1.36.0 // indirect
 	go.opentelemetry.io/otel/exporters/otlp/otlptrace v1.36.0 // indirect

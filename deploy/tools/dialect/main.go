@@ -1,6 +1,6 @@
 // Command dialect refuses SQL that does not mean the same on CockroachDB and on
 // PostgreSQL. It owns three judgements on every .sql file of a tree:
-// CockroachDB's own parser reads it, no construct of the deny list is in it, and
+// both engines' own parsers read it, no construct of the deny list is in it, and
 // a migration is one repeatable step, but for the first schema, which is many. It
 // must not open a database, and it judges text only: what two engines plan or lock
 // is for the tests that run on both.
@@ -10,8 +10,9 @@
 //	go -C deploy/tools/dialect run . -root ROOT
 //
 // Files in a directory named migrations are migrations for goose, those in one
-// named queries are queries for sqlc; any other .sql file is refused, since
-// nothing would judge it. Skipped are hidden directories, those named testdata,
+// named queries are queries for sqlc, and those in one named fragments are composed to
+// statements, which a document named STATEMENTS.md writes out; any other .sql file is
+// refused, since nothing would judge it. Skipped are hidden directories, those named testdata,
 // and other modules.
 package main
 
@@ -35,7 +36,7 @@ type finding struct {
 
 // counts says how much was judged, so that a gate that looks in the wrong place
 // cannot pass by finding nothing.
-type counts struct{ migrations, queries, tests int }
+type counts struct{ migrations, queries, statements, tests int }
 
 func main() {
 	root := flag.String("root", ".", "top directory of the tree to judge")
@@ -52,10 +53,10 @@ func run(root string, out, errOut io.Writer) int {
 	for _, f := range findings {
 		fmt.Fprintf(errOut, "%s:%d: %s\n", f.file, f.line, f.text)
 	}
-	fmt.Fprintf(out, "dialect: %d migrations, %d query files, %d test files, %d findings\n",
-		counted.migrations, counted.queries, counted.tests, len(findings))
-	if counted.migrations == 0 || counted.queries == 0 {
-		fmt.Fprintln(errOut, "dialect: no migrations or no queries below", root)
+	fmt.Fprintf(out, "dialect: %d migrations, %d query files, %d composed statements, %d test files, %d findings\n",
+		counted.migrations, counted.queries, counted.statements, counted.tests, len(findings))
+	if counted.migrations == 0 || counted.queries == 0 || counted.statements == 0 {
+		fmt.Fprintln(errOut, "dialect: no migrations, no queries or no composed statements below", root)
 		return 2
 	}
 	if len(findings) > 0 {
@@ -73,7 +74,7 @@ func judgeTree(tree fs.FS) ([]finding, counts, error) {
 			return err
 		case entry.IsDir() && skipped(tree, name):
 			return fs.SkipDir
-		case entry.IsDir() || !strings.HasSuffix(name, ".sql") && !strings.HasSuffix(name, "_test.go"):
+		case entry.IsDir() || !strings.HasSuffix(name, ".sql") && !strings.HasSuffix(name, "_test.go") && path.Base(name) != document:
 			return nil
 		}
 		text, err := fs.ReadFile(tree, name)
@@ -104,9 +105,34 @@ func judgeFile(name, text string, counted *counts) []finding {
 	case slices.Contains(dirs, "migrations"):
 		counted.migrations++
 		return judgeMigration(name, text)
+	case path.Base(name) == document:
+		src := fenced(text)
+		counted.statements += len(split(src, lex(src)))
+		return judgeQueries(name, src)
+	case slices.Contains(dirs, "fragments"):
+		return judgeQueries(name, text)
 	case slices.Contains(dirs, "queries"):
 		counted.queries++
 		return judgeQueries(name, text)
 	}
-	return []finding{{name, 1, "SQL outside a directory named migrations or queries: nothing judges it"}}
+	return []finding{{name, 1, "SQL outside a directory named migrations, queries or fragments: nothing judges it"}}
+}
+
+// document writes composed statements out, each fenced as SQL.
+const document = "STATEMENTS.md"
+
+// fenced is the SQL of a document, with its statements where they stand.
+func fenced(text string) string {
+	lines, inside := strings.Split(text, "\n"), false
+	for i, line := range lines {
+		switch {
+		case line == "```sql":
+			inside, lines[i] = true, ""
+		case line == "```" && inside:
+			inside, lines[i] = false, ";"
+		case !inside:
+			lines[i] = ""
+		}
+	}
+	return strings.Join(lines, "\n")
 }

@@ -98,6 +98,9 @@ func TestRun(t *testing.T) {
 	good := fstest.MapFS{
 		"store/migrations/1.sql":     {Data: []byte(head + "CREATE TABLE IF NOT EXISTS t (a INT8);")},
 		"store/queries/t.sql":        {Data: []byte("SELECT a FROM t;")},
+		"store/fragments/t.sql":      {Data: []byte("-- From what changed.\nINSERT INTO t (a) SELECT @a FROM changed")},
+		"store/STATEMENTS.md":        {Data: []byte("# All\n\n## One\n\n```sql\nSELECT a FROM t\n```\n\n```sh\n;;\n```\n\n```sql\nSELECT 2\n```\n")},
+		"store/README.md":            {Data: []byte("```sql\nSELECT *\n```\n")},
 		"store/store_test.go":        {Data: []byte("package store\n")},
 		"store/testdata/bad.sql":     {Data: []byte("SELECT *")},
 		"other/go.mod":               {},
@@ -106,9 +109,13 @@ func TestRun(t *testing.T) {
 		".gerbang/leftovers/bad.sql": {Data: []byte("SELECT *")},
 	}
 	findings, counted, err := judgeTree(good)
-	if err != nil || len(findings) > 0 || counted != (counts{migrations: 1, queries: 1, tests: 1}) {
+	if err != nil || len(findings) > 0 || counted != (counts{migrations: 1, queries: 1, statements: 2, tests: 1}) {
 		t.Errorf("findings %v, counted %+v, error %v", findings, counted, err)
 	}
+	good["store/STATEMENTS.md"] = &fstest.MapFile{Data: []byte("```sql\nSELECT 1\n```\n\n```sql\nSELECT a,\n    * FROM t\n```\n")}
+	findings, _, _ = judgeTree(good)
+	refused(t, findings, 7, "name the columns")
+	delete(good, "store/STATEMENTS.md")
 	good["deploy/seed.sql"] = &fstest.MapFile{Data: []byte("SELECT 1;")}
 	findings, _, _ = judgeTree(good)
 	refused(t, findings, 1, "nothing judges it")

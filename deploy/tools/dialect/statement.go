@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/cockroachdb-parser/pkg/sql/parser"
 	"github.com/cockroachdb/cockroachdb-parser/pkg/sql/sem/tree"
+	pg_query "github.com/wasilibs/go-pgquery"
 )
 
 // A statement is the tokens between two semicolons, without comments.
@@ -73,13 +74,13 @@ func parse(s statement) (parsed tree.Statement, err error) {
 	return one.AST, nil
 }
 
-// judged is a statement that passed the deny list and the parser, with its type.
+// judged is a statement that passed the deny list and the parsers, with its type.
 type judged struct {
 	statement
 	class tree.StatementType
 }
 
-// judge applies what holds for every statement. What the deny list names is not
+// judge applies what holds for every statement: the deny list and both parsers. What the deny list names is not
 // shown to the parser, whose complaint would only say it worse.
 func judge(file string, statements []statement) (passed []judged, findings []finding) {
 	for _, s := range statements {
@@ -90,6 +91,10 @@ func judge(file string, statements []statement) (passed []judged, findings []fin
 		parsed, err := parse(s)
 		if err != nil {
 			findings = append(findings, finding{file, s.line(), "CockroachDB's parser: " + strings.TrimSpace(err.Error())})
+			continue
+		}
+		if _, err := pg_query.ParseToJSON(s.text); err != nil {
+			findings = append(findings, finding{file, s.line(), "PostgreSQL's parser: " + strings.TrimSpace(err.Error())})
 			continue
 		}
 		passed = append(passed, judged{s, parsed.StatementType()})

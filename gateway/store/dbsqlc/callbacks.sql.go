@@ -307,51 +307,6 @@ func (q *Queries) GiveUpCallbacks(ctx context.Context, arg GiveUpCallbacksParams
 	return err
 }
 
-const insertCallback = `-- name: InsertCallback :exec
-INSERT INTO callbacks (
-    merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
-    created_at, due_bucket, due_at
-) VALUES (
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 0,
-    $11, $12, $13
-)
-`
-
-type InsertCallbackParams struct {
-	MerchantID string
-	Mode       string
-	EventID    uuid.UUID
-	MovementID uuid.UUID
-	Sequence   int32
-	Event      string
-	Reference  string
-	Url        string
-	Body       string
-	State      string
-	CreatedAt  time.Time
-	DueBucket  int32
-	DueAt      *time.Time
-}
-
-func (q *Queries) InsertCallback(ctx context.Context, arg InsertCallbackParams) error {
-	_, err := q.db.Exec(ctx, insertCallback,
-		arg.MerchantID,
-		arg.Mode,
-		arg.EventID,
-		arg.MovementID,
-		arg.Sequence,
-		arg.Event,
-		arg.Reference,
-		arg.Url,
-		arg.Body,
-		arg.State,
-		arg.CreatedAt,
-		arg.DueBucket,
-		arg.DueAt,
-	)
-	return err
-}
-
 const postponeCallback = `-- name: PostponeCallback :exec
 UPDATE callbacks SET due_at = $1
 WHERE merchant_id = $2 AND mode = $3 AND event_id = $4 AND state = 'waiting'

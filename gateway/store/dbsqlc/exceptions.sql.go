@@ -10,40 +10,6 @@ import (
 	"time"
 )
 
-const addException = `-- name: AddException :execrows
-INSERT INTO exceptions (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
-ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO NOTHING
-`
-
-type AddExceptionParams struct {
-	MerchantID string
-	Mode       string
-	Subject    string
-	Reason     string
-	FactID     string
-	Provider   string
-	Detail     string
-	At         time.Time
-}
-
-func (q *Queries) AddException(ctx context.Context, arg AddExceptionParams) (int64, error) {
-	result, err := q.db.Exec(ctx, addException,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Subject,
-		arg.Reason,
-		arg.FactID,
-		arg.Provider,
-		arg.Detail,
-		arg.At,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const countExceptions = `-- name: CountExceptions :many
 SELECT reason, count(*) AS entries FROM exceptions
 WHERE resolved_at IS NULL
@@ -165,44 +131,6 @@ func (q *Queries) OpenExceptions(ctx context.Context, most int32) ([]OpenExcepti
 		return nil, err
 	}
 	return items, nil
-}
-
-const renewException = `-- name: RenewException :execrows
-INSERT INTO exceptions (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
-SELECT $1::TEXT, $2::TEXT, $3::TEXT, $4::TEXT, $5::TEXT || ' #' || (count(*) + 1)::TEXT, $6::TEXT, $7::TEXT, $8::TIMESTAMPTZ
-FROM exceptions
-WHERE merchant_id = $1::TEXT AND mode = $2::TEXT AND subject = $3::TEXT AND reason = $4::TEXT
-    AND (fact_id = $5::TEXT OR left(fact_id, length($5::TEXT) + 2) = $5::TEXT || ' #')
-HAVING bool_and(resolved_at IS NOT NULL AND resolved_at < $8::TIMESTAMPTZ)
-ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO NOTHING
-`
-
-type RenewExceptionParams struct {
-	MerchantID string
-	Mode       string
-	Subject    string
-	Reason     string
-	FactID     string
-	Provider   string
-	Detail     string
-	At         time.Time
-}
-
-func (q *Queries) RenewException(ctx context.Context, arg RenewExceptionParams) (int64, error) {
-	result, err := q.db.Exec(ctx, renewException,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Subject,
-		arg.Reason,
-		arg.FactID,
-		arg.Provider,
-		arg.Detail,
-		arg.At,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
 }
 
 const resolveException = `-- name: ResolveException :execrows

@@ -99,6 +99,22 @@ func (q *Queries) CallbacksOfMovement(ctx context.Context, arg CallbacksOfMoveme
 	return items, nil
 }
 
+const hasTransition = `-- name: HasTransition :one
+SELECT EXISTS (SELECT 1 FROM history WHERE movement_id = $1 AND transition_id = $2)::BOOL AS found
+`
+
+type HasTransitionParams struct {
+	MovementID   uuid.UUID
+	TransitionID *uuid.UUID
+}
+
+func (q *Queries) HasTransition(ctx context.Context, arg HasTransitionParams) (bool, error) {
+	row := q.db.QueryRow(ctx, hasTransition, arg.MovementID, arg.TransitionID)
+	var found bool
+	err := row.Scan(&found)
+	return found, err
+}
+
 const history = `-- name: History :many
 SELECT sequence, event, at, detail FROM history
 WHERE movement_id = $1

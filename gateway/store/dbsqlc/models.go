@@ -97,11 +97,12 @@ type Exception struct {
 }
 
 type History struct {
-	MovementID uuid.UUID
-	Sequence   int32
-	Event      string
-	At         time.Time
-	Detail     string
+	MovementID   uuid.UUID
+	Sequence     int32
+	Event        string
+	At           time.Time
+	Detail       string
+	TransitionID *uuid.UUID
 }
 
 type HistoryNote struct {
@@ -244,6 +245,7 @@ type Movement struct {
 	PaidAt            *time.Time
 	PaidLateAt        *time.Time
 	ReversedAt        *time.Time
+	ReservationID     *uuid.UUID
 }
 
 type Override struct {

@@ -15,7 +15,7 @@ import (
 const acknowledgeMovement = `-- name: AcknowledgeMovement :one
 UPDATE movements SET state = 'acknowledged', answer = $1
 WHERE id = $2 AND attempt = $3 AND state = 'submitting'
-RETURNING movements.merchant_id, movements.mode, movements.kind, movements.reference, movements.id, movements.attempt, movements.operation, movements.provider, movements.connection_owner, movements.connection_account, movements.connection_version, movements.state, movements.sequence, movements.amount, movements.fee, movements.cost, movements.charge, movements.usage, movements.request, movements.quote, movements.result, movements.answer, movements.refusal, movements.provider_reference, movements.fact_id, movements.fingerprint, movements.name_match, movements.delivered, movements.callback_url, movements.request_id, movements.policy_version, movements.decision_id, movements.created_at, movements.updated_at, movements.send_by, movements.expires_at, movements.polled_at, movements.misses, movements.due_bucket, movements.due_at, movements.paid_at, movements.paid_late_at, movements.reversed_at
+RETURNING movements.merchant_id, movements.mode, movements.kind, movements.reference, movements.id, movements.attempt, movements.operation, movements.provider, movements.connection_owner, movements.connection_account, movements.connection_version, movements.state, movements.sequence, movements.amount, movements.fee, movements.cost, movements.charge, movements.usage, movements.request, movements.quote, movements.result, movements.answer, movements.refusal, movements.provider_reference, movements.fact_id, movements.fingerprint, movements.name_match, movements.delivered, movements.callback_url, movements.request_id, movements.policy_version, movements.decision_id, movements.created_at, movements.updated_at, movements.send_by, movements.expires_at, movements.polled_at, movements.misses, movements.due_bucket, movements.due_at, movements.paid_at, movements.paid_late_at, movements.reversed_at, movements.reservation_id
 `
 
 type AcknowledgeMovementParams struct {
@@ -77,6 +77,7 @@ func (q *Queries) AcknowledgeMovement(ctx context.Context, arg AcknowledgeMoveme
 		&i.Movement.PaidAt,
 		&i.Movement.PaidLateAt,
 		&i.Movement.ReversedAt,
+		&i.Movement.ReservationID,
 	)
 	return i, err
 }
@@ -124,29 +125,38 @@ func (q *Queries) DeliverMovement(ctx context.Context, id uuid.UUID) error {
 }
 
 const dueMovements = `-- name: DueMovements :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id FROM movements AS m
 WHERE due_bucket = ANY($1::INT4[]) AND due_at IS NOT NULL AND due_at >= $2 AND due_at <= $3
+    AND id <> ALL($4::UUID[])
+    AND provider || '/' || mode <> ALL($5::TEXT[])
+    AND provider || '/' || mode || '/' || merchant_id <> ALL($5::TEXT[])
 ORDER BY due_at
-LIMIT $4
+LIMIT $6
 `
 
 type DueMovementsParams struct {
-	Buckets []int32
-	Since   *time.Time
-	Now     *time.Time
-	Most    int32
+	Buckets  []int32
+	Since    *time.Time
+	Now      *time.Time
+	UnderWay []uuid.UUID
+	Held     []string
+	Most     int32
 }
 
 type DueMovementsRow struct {
 	Movement Movement
 }
 
-// The lower bound keeps the scan off the tombstones of finished work.
+// The lower bound keeps the scan off the tombstones of finished work. What is under way,
+// and upstreams and accounts that can take no more for now, are left out, so that one
+// that hangs never fills the page.
 func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]DueMovementsRow, error) {
 	rows, err := q.db.Query(ctx, dueMovements,
 		arg.Buckets,
 		arg.Since,
 		arg.Now,
+		arg.UnderWay,
+		arg.Held,
 		arg.Most,
 	)
 	if err != nil {
@@ -200,6 +210,7 @@ func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]D
 			&i.Movement.PaidAt,
 			&i.Movement.PaidLateAt,
 			&i.Movement.ReversedAt,
+			&i.Movement.ReservationID,
 		); err != nil {
 			return nil, err
 		}
@@ -212,7 +223,7 @@ func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]D
 }
 
 const lastEqual = `-- name: LastEqual :one
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id FROM movements AS m
 WHERE merchant_id = $1 AND mode = $2 AND kind = $3 AND fingerprint = $4 AND fingerprint <> ''
 ORDER BY reference DESC
 LIMIT 1
@@ -283,12 +294,13 @@ func (q *Queries) LastEqual(ctx context.Context, arg LastEqualParams) (LastEqual
 		&i.Movement.PaidAt,
 		&i.Movement.PaidLateAt,
 		&i.Movement.ReversedAt,
+		&i.Movement.ReservationID,
 	)
 	return i, err
 }
 
 const listMovements = `-- name: ListMovements :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id FROM movements AS m
 JOIN (
     SELECT found.id FROM (SELECT unnest($1::TEXT[]) AS state) AS s
     CROSS JOIN LATERAL (
@@ -388,6 +400,7 @@ func (q *Queries) ListMovements(ctx context.Context, arg ListMovementsParams) ([
 			&i.Movement.PaidAt,
 			&i.Movement.PaidLateAt,
 			&i.Movement.ReversedAt,
+			&i.Movement.ReservationID,
 		); err != nil {
 			return nil, err
 		}
@@ -419,359 +432,8 @@ func (q *Queries) MissMovement(ctx context.Context, arg MissMovementParams) (int
 	return misses, err
 }
 
-const moveBalance = `-- name: MoveBalance :one
-WITH moved AS (
-    UPDATE movements SET
-        state = $1, sequence = movements.sequence + 1, updated_at = $2, misses = 0,
-        result = COALESCE($3, movements.result),
-        answer = COALESCE($4, movements.answer),
-        refusal = COALESCE($5, movements.refusal),
-        provider_reference = COALESCE(NULLIF($6::TEXT, ''), provider_reference),
-        fact_id = COALESCE(NULLIF($7::TEXT, ''), fact_id),
-        expires_at = COALESCE($8, expires_at),
-        cost = COALESCE(NULLIF($9::INT8, 0), movements.cost),
-        due_at = $10
-    WHERE movements.id = $11 AND movements.attempt = $12 AND movements.state = ANY($13::TEXT[])
-        AND (movements.polled_at IS NULL OR movements.polled_at <= $14::TIMESTAMPTZ)
-        AND movements.charge <> ''
-    RETURNING movements.id, movements.attempt, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode,
-        movements.reference, movements.provider
-), logged AS (
-    INSERT INTO history (movement_id, sequence, event, at, detail)
-    SELECT moved.id, moved.sequence, $15::TEXT, $2, $16::TEXT FROM moved
-    RETURNING movement_id
-), queued AS (
-    INSERT INTO callbacks (
-        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
-        created_at, due_bucket, due_at
-    )
-    SELECT moved.merchant_id, moved.mode, $17::UUID, moved.id, moved.sequence, $18::TEXT, moved.reference, $19::TEXT,
-        $20::TEXT, $21::TEXT, 0, $2, $22::INT4, $23
-    FROM moved WHERE $18::TEXT <> ''
-    RETURNING event_id
-), paid AS (
-    UPDATE ledger_balances SET available = ledger_balances.available + $24::INT8, held = ledger_balances.held + $25::INT8
-    FROM moved
-    WHERE ledger_balances.merchant_id = moved.merchant_id AND ledger_balances.mode = moved.mode
-        AND ($24::INT8 <> 0 OR $25::INT8 <> 0)
-    RETURNING ledger_balances.merchant_id
-), posted AS (
-    INSERT INTO ledger_transactions (
-        merchant_id, mode, subject, attempt, step, kind, provider, at, available, held, margin, cost, deposit, adjustments
-    )
-    SELECT moved.merchant_id, moved.mode, moved.id, moved.attempt, 2, $26::TEXT, moved.provider, $2,
-        $24::INT8, $25::INT8, $27::INT8, $28::INT8, $29::INT8, 0
-    FROM moved
-    RETURNING subject
-)
-SELECT moved.sequence, moved.updated_at FROM moved
-`
-
-type MoveBalanceParams struct {
-	ToState           string
-	Now               time.Time
-	Result            *string
-	Answer            *string
-	Refusal           *string
-	ProviderReference string
-	FactID            string
-	ExpiresAt         *time.Time
-	Cost              int64
-	DueAt             *time.Time
-	ID                uuid.UUID
-	Attempt           int32
-	FromStates        []string
-	PolledBefore      time.Time
-	Event             string
-	Detail            string
-	CallbackID        uuid.UUID
-	CallbackEvent     string
-	CallbackUrl       string
-	CallbackBody      string
-	CallbackState     string
-	CallbackBucket    int32
-	CallbackDueAt     *time.Time
-	PostedAvailable   int64
-	PostedHeld        int64
-	PostedKind        string
-	PostedMargin      int64
-	PostedCost        int64
-	PostedDeposit     int64
-}
-
-type MoveBalanceRow struct {
-	Sequence  int32
-	UpdatedAt time.Time
-}
-
-// Changes the state of a movement as MoveMovement does, and posts what follows.
-func (q *Queries) MoveBalance(ctx context.Context, arg MoveBalanceParams) (MoveBalanceRow, error) {
-	row := q.db.QueryRow(ctx, moveBalance,
-		arg.ToState,
-		arg.Now,
-		arg.Result,
-		arg.Answer,
-		arg.Refusal,
-		arg.ProviderReference,
-		arg.FactID,
-		arg.ExpiresAt,
-		arg.Cost,
-		arg.DueAt,
-		arg.ID,
-		arg.Attempt,
-		arg.FromStates,
-		arg.PolledBefore,
-		arg.Event,
-		arg.Detail,
-		arg.CallbackID,
-		arg.CallbackEvent,
-		arg.CallbackUrl,
-		arg.CallbackBody,
-		arg.CallbackState,
-		arg.CallbackBucket,
-		arg.CallbackDueAt,
-		arg.PostedAvailable,
-		arg.PostedHeld,
-		arg.PostedKind,
-		arg.PostedMargin,
-		arg.PostedCost,
-		arg.PostedDeposit,
-	)
-	var i MoveBalanceRow
-	err := row.Scan(&i.Sequence, &i.UpdatedAt)
-	return i, err
-}
-
-const moveLimits = `-- name: MoveLimits :one
-WITH moved AS (
-    UPDATE movements SET
-        state = $1, sequence = movements.sequence + 1, updated_at = $2, misses = 0,
-        result = COALESCE($3, movements.result),
-        answer = COALESCE($4, movements.answer),
-        refusal = COALESCE($5, movements.refusal),
-        provider_reference = COALESCE(NULLIF($6::TEXT, ''), provider_reference),
-        fact_id = COALESCE(NULLIF($7::TEXT, ''), fact_id),
-        expires_at = COALESCE($8, expires_at),
-        cost = COALESCE(NULLIF($9::INT8, 0), movements.cost),
-        due_at = $10
-    WHERE movements.id = $11 AND movements.attempt = $12 AND movements.state = ANY($13::TEXT[])
-        AND (movements.polled_at IS NULL OR movements.polled_at <= $14::TIMESTAMPTZ)
-        AND (movements.charge = '' OR $1 = 'pending')
-    RETURNING movements.id, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode, movements.reference
-), logged AS (
-    INSERT INTO history (movement_id, sequence, event, at, detail)
-    SELECT moved.id, moved.sequence, $15::TEXT, $2, $16::TEXT FROM moved
-    RETURNING movement_id
-), queued AS (
-    INSERT INTO callbacks (
-        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
-        created_at, due_bucket, due_at
-    )
-    SELECT moved.merchant_id, moved.mode, $17::UUID, moved.id, moved.sequence, $18::TEXT, moved.reference, $19::TEXT,
-        $20::TEXT, $21::TEXT, 0, $2, $22::INT4, $23
-    FROM moved WHERE $18::TEXT <> ''
-    RETURNING event_id
-), released AS (
-    UPDATE usage SET used = GREATEST(usage.used - s.amount, 0), ceiling = GREATEST(usage.ceiling, usage.used - s.amount)
-    FROM moved, (
-        SELECT UNNEST($24::TEXT[]) AS name, UNNEST($25::TEXT[]) AS period, UNNEST($26::INT8[]) AS amount
-    ) AS s
-    WHERE usage.merchant_id = moved.merchant_id AND usage.mode = moved.mode AND usage.name = s.name AND usage.period = s.period
-    RETURNING usage.merchant_id
-)
-SELECT moved.sequence, moved.updated_at FROM moved
-`
-
-type MoveLimitsParams struct {
-	ToState           string
-	Now               time.Time
-	Result            *string
-	Answer            *string
-	Refusal           *string
-	ProviderReference string
-	FactID            string
-	ExpiresAt         *time.Time
-	Cost              int64
-	DueAt             *time.Time
-	ID                uuid.UUID
-	Attempt           int32
-	FromStates        []string
-	PolledBefore      time.Time
-	Event             string
-	Detail            string
-	CallbackID        uuid.UUID
-	CallbackEvent     string
-	CallbackUrl       string
-	CallbackBody      string
-	CallbackState     string
-	CallbackBucket    int32
-	CallbackDueAt     *time.Time
-	UsageNames        []string
-	UsagePeriods      []string
-	UsageAmounts      []int64
-}
-
-type MoveLimitsRow struct {
-	Sequence  int32
-	UpdatedAt time.Time
-}
-
-// Changes the state of a movement as MoveMovement does, and gives back what it
-// counted against payout limits. An amount below zero is counted again, whatever the
-// limit is: the money has moved.
-func (q *Queries) MoveLimits(ctx context.Context, arg MoveLimitsParams) (MoveLimitsRow, error) {
-	row := q.db.QueryRow(ctx, moveLimits,
-		arg.ToState,
-		arg.Now,
-		arg.Result,
-		arg.Answer,
-		arg.Refusal,
-		arg.ProviderReference,
-		arg.FactID,
-		arg.ExpiresAt,
-		arg.Cost,
-		arg.DueAt,
-		arg.ID,
-		arg.Attempt,
-		arg.FromStates,
-		arg.PolledBefore,
-		arg.Event,
-		arg.Detail,
-		arg.CallbackID,
-		arg.CallbackEvent,
-		arg.CallbackUrl,
-		arg.CallbackBody,
-		arg.CallbackState,
-		arg.CallbackBucket,
-		arg.CallbackDueAt,
-		arg.UsageNames,
-		arg.UsagePeriods,
-		arg.UsageAmounts,
-	)
-	var i MoveLimitsRow
-	err := row.Scan(&i.Sequence, &i.UpdatedAt)
-	return i, err
-}
-
-const moveMovement = `-- name: MoveMovement :one
-WITH moved AS (
-    UPDATE movements SET
-        state = $1, sequence = movements.sequence + 1, updated_at = $2, misses = 0,
-        result = COALESCE($3, movements.result),
-        answer = COALESCE($4, movements.answer),
-        refusal = COALESCE($5, movements.refusal),
-        provider_reference = COALESCE(NULLIF($6::TEXT, ''), provider_reference),
-        fact_id = COALESCE(NULLIF($7::TEXT, ''), fact_id),
-        expires_at = COALESCE($8, expires_at),
-        cost = COALESCE(NULLIF($9::INT8, 0), movements.cost),
-        paid_at = COALESCE($10, movements.paid_at),
-        due_at = $11
-    WHERE movements.id = $12 AND movements.attempt = $13 AND movements.state = ANY($14::TEXT[])
-        AND (movements.polled_at IS NULL OR movements.polled_at <= $15::TIMESTAMPTZ)
-        AND (movements.charge = '' OR $1 = 'pending')
-    RETURNING movements.id, movements.sequence, movements.updated_at, movements.merchant_id, movements.mode, movements.reference
-), logged AS (
-    INSERT INTO history (movement_id, sequence, event, at, detail)
-    SELECT moved.id, moved.sequence, $16::TEXT, $2, $17::TEXT FROM moved
-    RETURNING movement_id
-), queued AS (
-    INSERT INTO callbacks (
-        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
-        created_at, due_bucket, due_at
-    )
-    SELECT moved.merchant_id, moved.mode, $18::UUID, moved.id, moved.sequence, $19::TEXT, moved.reference, $20::TEXT,
-        $21::TEXT, $22::TEXT, 0, $2, $23::INT4, $24
-    FROM moved WHERE $19::TEXT <> ''
-    RETURNING event_id
-), mailed AS (
-    INSERT INTO mails (mail_id, merchant_id, mode, movement_id, recipient, subject, body, state, created_at, due_bucket, due_at)
-    SELECT $25::UUID, moved.merchant_id, moved.mode, moved.id, $26::TEXT, $27::TEXT, $28::TEXT, 'waiting',
-        $2, $29::INT4, $2
-    FROM moved WHERE $26::TEXT <> ''
-    RETURNING mail_id
-)
-SELECT moved.sequence, moved.updated_at FROM moved
-`
-
-type MoveMovementParams struct {
-	ToState           string
-	Now               time.Time
-	Result            *string
-	Answer            *string
-	Refusal           *string
-	ProviderReference string
-	FactID            string
-	ExpiresAt         *time.Time
-	Cost              int64
-	PaidAt            *time.Time
-	DueAt             *time.Time
-	ID                uuid.UUID
-	Attempt           int32
-	FromStates        []string
-	PolledBefore      time.Time
-	Event             string
-	Detail            string
-	CallbackID        uuid.UUID
-	CallbackEvent     string
-	CallbackUrl       string
-	CallbackBody      string
-	CallbackState     string
-	CallbackBucket    int32
-	CallbackDueAt     *time.Time
-	MailID            uuid.UUID
-	MailRecipient     string
-	MailSubject       string
-	MailBody          string
-	MailBucket        int32
-}
-
-type MoveMovementRow struct {
-	Sequence  int32
-	UpdatedAt time.Time
-}
-
-// Changes the state of a movement, if it is still in one of the states that the
-// caller expects, and writes its history in the same statement. A movement that was
-// charged can't end here.
-func (q *Queries) MoveMovement(ctx context.Context, arg MoveMovementParams) (MoveMovementRow, error) {
-	row := q.db.QueryRow(ctx, moveMovement,
-		arg.ToState,
-		arg.Now,
-		arg.Result,
-		arg.Answer,
-		arg.Refusal,
-		arg.ProviderReference,
-		arg.FactID,
-		arg.ExpiresAt,
-		arg.Cost,
-		arg.PaidAt,
-		arg.DueAt,
-		arg.ID,
-		arg.Attempt,
-		arg.FromStates,
-		arg.PolledBefore,
-		arg.Event,
-		arg.Detail,
-		arg.CallbackID,
-		arg.CallbackEvent,
-		arg.CallbackUrl,
-		arg.CallbackBody,
-		arg.CallbackState,
-		arg.CallbackBucket,
-		arg.CallbackDueAt,
-		arg.MailID,
-		arg.MailRecipient,
-		arg.MailSubject,
-		arg.MailBody,
-		arg.MailBucket,
-	)
-	var i MoveMovementRow
-	err := row.Scan(&i.Sequence, &i.UpdatedAt)
-	return i, err
-}
-
 const movementByID = `-- name: MovementByID :one
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id FROM movements AS m
 WHERE id = $1
 `
 
@@ -826,12 +488,13 @@ func (q *Queries) MovementByID(ctx context.Context, id uuid.UUID) (MovementByIDR
 		&i.Movement.PaidAt,
 		&i.Movement.PaidLateAt,
 		&i.Movement.ReversedAt,
+		&i.Movement.ReservationID,
 	)
 	return i, err
 }
 
 const movementByKey = `-- name: MovementByKey :one
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id FROM movements AS m
 WHERE merchant_id = $1 AND mode = $2 AND kind = $3 AND reference = $4
 `
 
@@ -898,12 +561,13 @@ func (q *Queries) MovementByKey(ctx context.Context, arg MovementByKeyParams) (M
 		&i.Movement.PaidAt,
 		&i.Movement.PaidLateAt,
 		&i.Movement.ReversedAt,
+		&i.Movement.ReservationID,
 	)
 	return i, err
 }
 
 const movementsByOthersID = `-- name: MovementsByOthersID :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id FROM movements AS m
 WHERE due_bucket = ANY($1::INT4[]) AND created_at >= $2 AND created_at < $3
     AND (request_id = $4::TEXT OR decision_id = $4::TEXT OR provider_reference = $4::TEXT)
 ORDER BY created_at DESC
@@ -981,6 +645,7 @@ func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthers
 			&i.Movement.PaidAt,
 			&i.Movement.PaidLateAt,
 			&i.Movement.ReversedAt,
+			&i.Movement.ReservationID,
 		); err != nil {
 			return nil, err
 		}
@@ -993,7 +658,7 @@ func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthers
 }
 
 const movementsByReference = `-- name: MovementsByReference :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM merchants AS t
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id FROM merchants AS t
 JOIN movements AS m ON m.merchant_id = t.merchant_id
 WHERE m.mode = ANY($1::TEXT[]) AND m.kind = ANY($2::TEXT[]) AND m.reference = $3
 ORDER BY m.created_at DESC
@@ -1070,6 +735,7 @@ func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByRefer
 			&i.Movement.PaidAt,
 			&i.Movement.PaidLateAt,
 			&i.Movement.ReversedAt,
+			&i.Movement.ReservationID,
 		); err != nil {
 			return nil, err
 		}
@@ -1082,7 +748,7 @@ func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByRefer
 }
 
 const paidOut = `-- name: PaidOut :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id FROM movements AS m
 WHERE m.merchant_id = $1 AND m.mode = $2 AND m.kind = 'transfer' AND m.amount = ANY($3::INT8[]) AND m.created_at >= $4
     AND m.provider = $5 AND m.connection_account = $6 AND m.state = 'succeeded' AND m.reversed_at IS NULL AND m.id <> $7
     AND NOT EXISTS (SELECT 1 FROM overrides AS o WHERE o.movement_id = m.id AND o.attempt = m.attempt)
@@ -1169,6 +835,7 @@ func (q *Queries) PaidOut(ctx context.Context, arg PaidOutParams) ([]PaidOutRow,
 			&i.Movement.PaidAt,
 			&i.Movement.PaidLateAt,
 			&i.Movement.ReversedAt,
+			&i.Movement.ReservationID,
 		); err != nil {
 			return nil, err
 		}
@@ -1213,487 +880,4 @@ func (q *Queries) PollMovement(ctx context.Context, arg PollMovementParams) (uui
 	var id uuid.UUID
 	err := row.Scan(&id)
 	return id, err
-}
-
-const recordFact = `-- name: RecordFact :one
-WITH marked AS (
-    UPDATE movements SET sequence = movements.sequence + 1, updated_at = $1, due_at = NULL,
-        paid_late_at = CASE WHEN $2::TEXT = 'paid_late' THEN $3 ELSE movements.paid_late_at END,
-        reversed_at = CASE WHEN $2::TEXT = 'reversed' THEN $3 ELSE movements.reversed_at END
-    WHERE movements.id = $4 AND (
-        $2::TEXT = 'paid_late' AND movements.state IN ('expired', 'failed') AND movements.paid_late_at IS NULL
-        OR $2::TEXT = 'reversed' AND (
-            movements.state = 'succeeded' OR $5::BOOL AND movements.paid_late_at IS NOT NULL
-        ) AND movements.reversed_at IS NULL
-    )
-    RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.reference,
-        movements.provider, movements.charge
-), logged AS (
-    INSERT INTO history (movement_id, sequence, event, at, detail)
-    SELECT marked.id, marked.sequence, $2::TEXT, $1, $6::TEXT FROM marked
-    RETURNING movement_id
-), queued AS (
-    INSERT INTO callbacks (
-        merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
-        created_at, due_bucket, due_at
-    )
-    SELECT marked.merchant_id, marked.mode, $7::UUID, marked.id, marked.sequence, $8::TEXT, marked.reference, $9::TEXT,
-        $10::TEXT, $11::TEXT, 0, $1, $12::INT4, $13
-    FROM marked WHERE $8::TEXT <> ''
-    RETURNING event_id
-), paid AS (
-    UPDATE ledger_balances SET available = ledger_balances.available + $14::INT8, held = ledger_balances.held + $15::INT8
-    FROM marked
-    WHERE ledger_balances.merchant_id = marked.merchant_id AND ledger_balances.mode = marked.mode
-        AND ($14::INT8 <> 0 OR $15::INT8 <> 0)
-    RETURNING ledger_balances.merchant_id
-), posted AS (
-    INSERT INTO ledger_transactions (
-        merchant_id, mode, subject, attempt, step, kind, provider, at, available, held, margin, cost, deposit, adjustments
-    )
-    SELECT marked.merchant_id, marked.mode, marked.id, marked.attempt, 3, $16::TEXT, marked.provider, $1,
-        $14::INT8, $15::INT8, $17::INT8, $18::INT8, $19::INT8, 0
-    FROM marked WHERE marked.charge <> '' AND $2::TEXT = 'reversed'
-    RETURNING subject
-)
-SELECT marked.sequence FROM marked
-`
-
-type RecordFactParams struct {
-	Now             time.Time
-	Event           string
-	At              *time.Time
-	ID              uuid.UUID
-	SeenLate        bool
-	Detail          string
-	CallbackID      uuid.UUID
-	CallbackEvent   string
-	CallbackUrl     string
-	CallbackBody    string
-	CallbackState   string
-	CallbackBucket  int32
-	CallbackDueAt   *time.Time
-	PostedAvailable int64
-	PostedHeld      int64
-	PostedKind      string
-	PostedMargin    int64
-	PostedCost      int64
-	PostedDeposit   int64
-}
-
-// Records a fact after the end of a movement, once, with its posting: late money, or
-// a reversal of a success, or of late money that the caller saw. The state stays. A
-// second fact of the same sort is only an exception. The reversal of a charged
-// movement needs a posting: the constraint on kinds refuses it without one.
-func (q *Queries) RecordFact(ctx context.Context, arg RecordFactParams) (int32, error) {
-	row := q.db.QueryRow(ctx, recordFact,
-		arg.Now,
-		arg.Event,
-		arg.At,
-		arg.ID,
-		arg.SeenLate,
-		arg.Detail,
-		arg.CallbackID,
-		arg.CallbackEvent,
-		arg.CallbackUrl,
-		arg.CallbackBody,
-		arg.CallbackState,
-		arg.CallbackBucket,
-		arg.CallbackDueAt,
-		arg.PostedAvailable,
-		arg.PostedHeld,
-		arg.PostedKind,
-		arg.PostedMargin,
-		arg.PostedCost,
-		arg.PostedDeposit,
-	)
-	var sequence int32
-	err := row.Scan(&sequence)
-	return sequence, err
-}
-
-const reserveBalance = `-- name: ReserveBalance :one
-WITH reserved AS (
-    INSERT INTO movements (
-        merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
-        amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
-        send_by, created_at, updated_at, misses, due_bucket, due_at, cost, charge, quote, connection_owner, connection_account
-    )
-    SELECT $1::TEXT, $2::TEXT, $3::TEXT, $4::TEXT, $5::UUID, 1, $6::TEXT, $7::TEXT, 'submitting', 1,
-        $8::INT8, $9::TEXT, $10::INT8, '', '', $11::TEXT, $12::TEXT, $13::TEXT,
-        $14::TEXT, $15::TIMESTAMPTZ, $16::TIMESTAMPTZ, $16::TIMESTAMPTZ, 0, $17::INT4,
-        $18::TIMESTAMPTZ, $19::INT8, $20::TEXT, $21::TEXT, $22::TEXT, $23::TEXT
-    WHERE EXISTS (
-        SELECT 1 FROM ledger_balances AS b
-        WHERE b.merchant_id = $1::TEXT AND b.mode = $2::TEXT AND b.available >= $8::INT8
-    )
-    ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
-        attempt = GREATEST(movements.attempt + 1, $24::INT4), operation = excluded.operation, provider = excluded.provider,
-        state = 'submitting', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
-        connection_version = excluded.connection_version,
-        callback_url = excluded.callback_url, request_id = excluded.request_id,
-        policy_version = excluded.policy_version, decision_id = excluded.decision_id,
-        send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
-        result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = NULL,
-        polled_at = NULL, misses = 0, due_at = excluded.due_at,
-        cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
-        connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
-    WHERE movements.state = 'not_submitted' AND ($24::INT4 = 0 OR movements.attempt < $24::INT4)
-    RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.provider
-), taken AS (
-    UPDATE ledger_balances SET available = ledger_balances.available + $25::INT8, held = ledger_balances.held + $26::INT8
-    FROM reserved
-    WHERE ledger_balances.merchant_id = reserved.merchant_id AND ledger_balances.mode = reserved.mode
-    RETURNING ledger_balances.merchant_id
-), posted AS (
-    INSERT INTO ledger_transactions (
-        merchant_id, mode, subject, attempt, step, kind, provider, at, available, held, margin, cost, deposit, adjustments
-    )
-    SELECT reserved.merchant_id, reserved.mode, reserved.id, reserved.attempt, 1, $27::TEXT, reserved.provider, $16::TIMESTAMPTZ,
-        $25::INT8, $26::INT8, $28::INT8, 0, 0, 0
-    FROM reserved
-    RETURNING subject
-)
-SELECT reserved.id, reserved.attempt, reserved.sequence FROM reserved
-`
-
-type ReserveBalanceParams struct {
-	MerchantID        string
-	Mode              string
-	Kind              string
-	Reference         string
-	ID                uuid.UUID
-	Operation         string
-	Provider          string
-	Amount            int64
-	Request           string
-	ConnectionVersion int64
-	CallbackUrl       string
-	RequestID         string
-	PolicyVersion     string
-	DecisionID        string
-	SendBy            time.Time
-	Now               time.Time
-	DueBucket         int32
-	DueAt             *time.Time
-	Cost              int64
-	Charge            string
-	Quote             *string
-	ConnectionOwner   string
-	ConnectionAccount string
-	Attempt           int32
-	PostedAvailable   int64
-	PostedHeld        int64
-	PostedKind        string
-	PostedMargin      int64
-}
-
-type ReserveBalanceRow struct {
-	ID       uuid.UUID
-	Attempt  int32
-	Sequence int32
-}
-
-// Reserves a reference as ReserveMovement does and takes its price from the balance.
-// No row comes back either when the balance is too small. Where two replicas both
-// saw a balance large enough for one of them, the constraint on the balance refuses
-// the later statement. It is a statement of its own because movements without a
-// balance must not pay for the ledger's part.
-func (q *Queries) ReserveBalance(ctx context.Context, arg ReserveBalanceParams) (ReserveBalanceRow, error) {
-	row := q.db.QueryRow(ctx, reserveBalance,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Kind,
-		arg.Reference,
-		arg.ID,
-		arg.Operation,
-		arg.Provider,
-		arg.Amount,
-		arg.Request,
-		arg.ConnectionVersion,
-		arg.CallbackUrl,
-		arg.RequestID,
-		arg.PolicyVersion,
-		arg.DecisionID,
-		arg.SendBy,
-		arg.Now,
-		arg.DueBucket,
-		arg.DueAt,
-		arg.Cost,
-		arg.Charge,
-		arg.Quote,
-		arg.ConnectionOwner,
-		arg.ConnectionAccount,
-		arg.Attempt,
-		arg.PostedAvailable,
-		arg.PostedHeld,
-		arg.PostedKind,
-		arg.PostedMargin,
-	)
-	var i ReserveBalanceRow
-	err := row.Scan(&i.ID, &i.Attempt, &i.Sequence)
-	return i, err
-}
-
-const reserveLimits = `-- name: ReserveLimits :one
-WITH reserved AS (
-    INSERT INTO movements (
-        merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
-        amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
-        send_by, created_at, updated_at, misses, due_bucket, due_at, cost, charge, quote, connection_owner, connection_account,
-        fee, name_match, usage, fingerprint
-    )
-    SELECT $1::TEXT, $2::TEXT, $3::TEXT, $4::TEXT, $5::UUID, 1, $6::TEXT, $7::TEXT, 'submitting', 1,
-        $8::INT8, $9::TEXT, $10::INT8, '', '', $11::TEXT, $12::TEXT, $13::TEXT,
-        $14::TEXT, $15::TIMESTAMPTZ, $16::TIMESTAMPTZ, $16::TIMESTAMPTZ, 0, $17::INT4,
-        $18::TIMESTAMPTZ, 0, '', $19::TEXT, $20::TEXT, $21::TEXT,
-        $22::INT8, $23::BOOL, $24::TEXT, $25::TEXT
-    WHERE NOT EXISTS (
-        SELECT 1 FROM (
-            SELECT UNNEST($26::TEXT[]) AS name, UNNEST($27::TEXT[]) AS period,
-                UNNEST($28::INT8[]) AS amount, UNNEST($29::INT8[]) AS ceiling
-        ) AS s
-        LEFT JOIN usage AS u ON u.merchant_id = $1::TEXT AND u.mode = $2::TEXT AND u.name = s.name AND u.period = s.period
-        WHERE COALESCE(u.used, 0) + s.amount > s.ceiling
-    )
-    ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
-        attempt = movements.attempt + 1, operation = excluded.operation, provider = excluded.provider,
-        state = 'submitting', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
-        connection_version = excluded.connection_version,
-        callback_url = excluded.callback_url, request_id = excluded.request_id,
-        policy_version = excluded.policy_version, decision_id = excluded.decision_id,
-        send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
-        result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = NULL,
-        polled_at = NULL, misses = 0, due_at = excluded.due_at,
-        cost = 0, charge = '', quote = excluded.quote,
-        connection_owner = excluded.connection_owner, connection_account = excluded.connection_account,
-        fee = excluded.fee, name_match = excluded.name_match, usage = excluded.usage, delivered = FALSE
-    WHERE movements.state = 'not_submitted' AND ($30::INT4 = 0 OR movements.attempt + 1 = $30::INT4)
-    RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode
-), counted AS (
-    INSERT INTO usage (merchant_id, mode, name, period, used, ceiling)
-    SELECT reserved.merchant_id, reserved.mode, s.name, s.period, s.amount, s.ceiling
-    FROM reserved, (
-        SELECT UNNEST($26::TEXT[]) AS name, UNNEST($27::TEXT[]) AS period,
-            UNNEST($28::INT8[]) AS amount, UNNEST($29::INT8[]) AS ceiling
-    ) AS s
-    ON CONFLICT (merchant_id, mode, name, period) DO UPDATE SET used = usage.used + excluded.used, ceiling = excluded.ceiling
-    RETURNING merchant_id
-)
-SELECT reserved.id, reserved.attempt, reserved.sequence FROM reserved
-`
-
-type ReserveLimitsParams struct {
-	MerchantID        string
-	Mode              string
-	Kind              string
-	Reference         string
-	ID                uuid.UUID
-	Operation         string
-	Provider          string
-	Amount            int64
-	Request           string
-	ConnectionVersion int64
-	CallbackUrl       string
-	RequestID         string
-	PolicyVersion     string
-	DecisionID        string
-	SendBy            time.Time
-	Now               time.Time
-	DueBucket         int32
-	DueAt             *time.Time
-	Quote             *string
-	ConnectionOwner   string
-	ConnectionAccount string
-	Fee               int64
-	NameMatch         *bool
-	Usage             *string
-	Fingerprint       string
-	UsageNames        []string
-	UsagePeriods      []string
-	UsageAmounts      []int64
-	UsageCeilings     []int64
-	Attempt           int32
-}
-
-type ReserveLimitsRow struct {
-	ID       uuid.UUID
-	Attempt  int32
-	Sequence int32
-}
-
-// Reserves a reference as ReserveMovement does and counts it against payout limits.
-// No row comes back either where one of them would be exceeded. Where two replicas
-// both saw room for one of them, the constraint on usage refuses the later statement.
-func (q *Queries) ReserveLimits(ctx context.Context, arg ReserveLimitsParams) (ReserveLimitsRow, error) {
-	row := q.db.QueryRow(ctx, reserveLimits,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Kind,
-		arg.Reference,
-		arg.ID,
-		arg.Operation,
-		arg.Provider,
-		arg.Amount,
-		arg.Request,
-		arg.ConnectionVersion,
-		arg.CallbackUrl,
-		arg.RequestID,
-		arg.PolicyVersion,
-		arg.DecisionID,
-		arg.SendBy,
-		arg.Now,
-		arg.DueBucket,
-		arg.DueAt,
-		arg.Quote,
-		arg.ConnectionOwner,
-		arg.ConnectionAccount,
-		arg.Fee,
-		arg.NameMatch,
-		arg.Usage,
-		arg.Fingerprint,
-		arg.UsageNames,
-		arg.UsagePeriods,
-		arg.UsageAmounts,
-		arg.UsageCeilings,
-		arg.Attempt,
-	)
-	var i ReserveLimitsRow
-	err := row.Scan(&i.ID, &i.Attempt, &i.Sequence)
-	return i, err
-}
-
-const reserveMovement = `-- name: ReserveMovement :one
-INSERT INTO movements (
-    merchant_id, mode, kind, reference, id, attempt, operation, provider, state, sequence,
-    amount, request, connection_version, provider_reference, fact_id, callback_url, request_id, policy_version, decision_id,
-    send_by, created_at, updated_at, misses, due_bucket, due_at, cost, charge, quote, connection_owner, connection_account
-)
-VALUES (
-    $1, $2, $3, $4, $5, 1, $6, $7, 'submitting', 1,
-    $8, $9, $10, '', '', $11, $12, $13, $14,
-    $15, $16, $16, 0, $17, $18, $19, '', $20, $21, $22
-)
-ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
-    attempt = GREATEST(movements.attempt + 1, $23::INT4), operation = excluded.operation, provider = excluded.provider,
-    state = 'submitting', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
-    connection_version = excluded.connection_version,
-    callback_url = excluded.callback_url, request_id = excluded.request_id,
-    policy_version = excluded.policy_version, decision_id = excluded.decision_id,
-    send_by = excluded.send_by, created_at = excluded.created_at, updated_at = excluded.updated_at,
-    result = NULL, answer = NULL, refusal = NULL, provider_reference = '', fact_id = '', expires_at = NULL,
-    polled_at = NULL, misses = 0, due_at = excluded.due_at,
-    cost = excluded.cost, charge = excluded.charge, quote = excluded.quote,
-    connection_owner = excluded.connection_owner, connection_account = excluded.connection_account
-WHERE movements.state = 'not_submitted' AND ($23::INT4 = 0 OR movements.attempt < $23::INT4)
-RETURNING id, attempt, sequence
-`
-
-type ReserveMovementParams struct {
-	MerchantID        string
-	Mode              string
-	Kind              string
-	Reference         string
-	ID                uuid.UUID
-	Operation         string
-	Provider          string
-	Amount            int64
-	Request           string
-	ConnectionVersion int64
-	CallbackUrl       string
-	RequestID         string
-	PolicyVersion     string
-	DecisionID        string
-	SendBy            time.Time
-	Now               time.Time
-	DueBucket         int32
-	DueAt             *time.Time
-	Cost              int64
-	Quote             *string
-	ConnectionOwner   string
-	ConnectionAccount string
-	Attempt           int32
-}
-
-type ReserveMovementRow struct {
-	ID       uuid.UUID
-	Attempt  int32
-	Sequence int32
-}
-
-// Reserves a reference and nothing else: a new row, or a row whose last attempt was
-// proven not submitted, of which nothing stays. The new attempt has the number that
-// the caller names, or the next one. No row comes back when the reference is taken,
-// or that number was passed.
-func (q *Queries) ReserveMovement(ctx context.Context, arg ReserveMovementParams) (ReserveMovementRow, error) {
-	row := q.db.QueryRow(ctx, reserveMovement,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Kind,
-		arg.Reference,
-		arg.ID,
-		arg.Operation,
-		arg.Provider,
-		arg.Amount,
-		arg.Request,
-		arg.ConnectionVersion,
-		arg.CallbackUrl,
-		arg.RequestID,
-		arg.PolicyVersion,
-		arg.DecisionID,
-		arg.SendBy,
-		arg.Now,
-		arg.DueBucket,
-		arg.DueAt,
-		arg.Cost,
-		arg.Quote,
-		arg.ConnectionOwner,
-		arg.ConnectionAccount,
-		arg.Attempt,
-	)
-	var i ReserveMovementRow
-	err := row.Scan(&i.ID, &i.Attempt, &i.Sequence)
-	return i, err
-}
-
-const supplementMovement = `-- name: SupplementMovement :one
-WITH filled AS (
-    UPDATE movements SET result = $1::TEXT, sequence = movements.sequence + 1
-    WHERE movements.id = $2 AND movements.attempt = $3 AND movements.state = 'succeeded' AND movements.reversed_at IS NULL
-        AND COALESCE(movements.result, '') = $4::TEXT
-    RETURNING movements.id, movements.sequence
-), logged AS (
-    INSERT INTO history (movement_id, sequence, event, at, detail)
-    SELECT filled.id, filled.sequence, $5::TEXT, $6, $7::TEXT FROM filled
-    RETURNING movement_id
-)
-SELECT filled.sequence FROM filled
-`
-
-type SupplementMovementParams struct {
-	Result  string
-	ID      uuid.UUID
-	Attempt int32
-	Earlier string
-	Event   string
-	Now     time.Time
-	Detail  string
-}
-
-// Replaces the result of a succeeded movement with a fuller one, if it still has the
-// one that the caller saw, and writes its history in the same statement. The state
-// stays.
-func (q *Queries) SupplementMovement(ctx context.Context, arg SupplementMovementParams) (int32, error) {
-	row := q.db.QueryRow(ctx, supplementMovement,
-		arg.Result,
-		arg.ID,
-		arg.Attempt,
-		arg.Earlier,
-		arg.Event,
-		arg.Now,
-		arg.Detail,
-	)
-	var sequence int32
-	err := row.Scan(&sequence)
-	return sequence, err
 }

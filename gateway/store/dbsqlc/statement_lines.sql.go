@@ -12,56 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-const assignLine = `-- name: AssignLine :one
-WITH assigned AS (
-    UPDATE statement_lines SET state = 'matched', movement_id = $1::UUID, operator = $2, reason = $3
-    WHERE account_id = $4 AND payment = $5 AND state = $6::TEXT AND reversed_at IS NULL AND paid
-        AND (movement_id = $7::UUID OR movement_id IS NULL AND $7::UUID IS NULL)
-    RETURNING payment
-), lost AS (
-    UPDATE movements SET sequence = movements.sequence + 1
-    FROM assigned
-    WHERE movements.id = $7::UUID
-    RETURNING movements.id, movements.sequence
-), logged AS (
-    INSERT INTO history (movement_id, sequence, event, at, detail)
-    SELECT lost.id, lost.sequence, 'given_away', $8, $9::TEXT FROM lost
-    RETURNING movement_id
-)
-SELECT assigned.payment FROM assigned
-`
-
-type AssignLineParams struct {
-	MovementID   uuid.UUID
-	Operator     string
-	Reason       string
-	AccountID    uuid.UUID
-	Payment      string
-	FromState    string
-	FromMovement *uuid.UUID
-	Now          time.Time
-	Detail       string
-}
-
-// Assigns a payment to a collection by an operator's word, if it still stands where
-// the operator saw it, and writes so into the history of the collection that had it.
-func (q *Queries) AssignLine(ctx context.Context, arg AssignLineParams) (string, error) {
-	row := q.db.QueryRow(ctx, assignLine,
-		arg.MovementID,
-		arg.Operator,
-		arg.Reason,
-		arg.AccountID,
-		arg.Payment,
-		arg.FromState,
-		arg.FromMovement,
-		arg.Now,
-		arg.Detail,
-	)
-	var payment string
-	err := row.Scan(&payment)
-	return payment, err
-}
-
 const candidates = `-- name: Candidates :many
 SELECT m.id, m.amount, m.state, m.created_at, m.expires_at, m.connection_account,
     (m.paid_late_at IS NOT NULL OR EXISTS (SELECT 1 FROM statement_lines AS s WHERE s.movement_id = m.id))::BOOL AS taken
@@ -303,65 +253,6 @@ func (q *Queries) ListLines(ctx context.Context, arg ListLinesParams) ([]ListLin
 			return nil, err
 		}
 		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const matchLines = `-- name: MatchLines :many
-WITH matched AS (
-    UPDATE statement_lines SET
-        state = ($1::JSONB -> statement_lines.payment) ->> 'state',
-        movement_id = (($1::JSONB -> statement_lines.payment) ->> 'movement')::UUID
-    WHERE statement_lines.account_id = $2 AND statement_lines.payment = ANY($3::TEXT[]) AND statement_lines.state = 'new'
-    RETURNING statement_lines.payment, statement_lines.line_id
-), listed AS (
-    INSERT INTO exceptions (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
-    SELECT $4::TEXT, $5::TEXT, 'payment ' || matched.payment, ($1::JSONB -> matched.payment) ->> 'reason', matched.line_id,
-        $6::TEXT, ($1::JSONB -> matched.payment) ->> 'detail', $7::TIMESTAMPTZ
-    FROM matched WHERE ($1::JSONB -> matched.payment) ->> 'reason' <> ''
-    ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO NOTHING
-    RETURNING subject
-)
-SELECT matched.payment FROM matched
-`
-
-type MatchLinesParams struct {
-	Matches    []byte
-	AccountID  uuid.UUID
-	Payments   []string
-	MerchantID string
-	Mode       string
-	Provider   string
-	Now        time.Time
-}
-
-// Writes the matches of new payments, and an exception for each that needs a person.
-// The matches are one document by the payments' names: joined to an array, a page
-// costs its square wherever the planner takes the open payments for few.
-func (q *Queries) MatchLines(ctx context.Context, arg MatchLinesParams) ([]string, error) {
-	rows, err := q.db.Query(ctx, matchLines,
-		arg.Matches,
-		arg.AccountID,
-		arg.Payments,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Provider,
-		arg.Now,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []string
-	for rows.Next() {
-		var payment string
-		if err := rows.Scan(&payment); err != nil {
-			return nil, err
-		}
-		items = append(items, payment)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

@@ -163,32 +163,6 @@ func (q *Queries) EndKey(ctx context.Context, arg EndKeyParams) (int64, error) {
 	return result.RowsAffected(), nil
 }
 
-const insertAudit = `-- name: InsertAudit :exec
-INSERT INTO audit (audit_id, merchant_id, at, operator, action, detail)
-VALUES ($1, $2, $3, $4, $5, $6)
-`
-
-type InsertAuditParams struct {
-	AuditID    uuid.UUID
-	MerchantID string
-	At         time.Time
-	Operator   string
-	Action     string
-	Detail     string
-}
-
-func (q *Queries) InsertAudit(ctx context.Context, arg InsertAuditParams) error {
-	_, err := q.db.Exec(ctx, insertAudit,
-		arg.AuditID,
-		arg.MerchantID,
-		arg.At,
-		arg.Operator,
-		arg.Action,
-		arg.Detail,
-	)
-	return err
-}
-
 const insertKey = `-- name: InsertKey :exec
 INSERT INTO api_keys (merchant_id, mode, key_id, hash, scopes, ips, created_at, expires_at, revoked_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)

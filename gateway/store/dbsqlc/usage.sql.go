@@ -134,29 +134,6 @@ func (q *Queries) GiveUsage(ctx context.Context, arg GiveUsageParams) (GiveUsage
 	return i, err
 }
 
-const openUsage = `-- name: OpenUsage :exec
-INSERT INTO usage (merchant_id, mode, name, period, used, ceiling)
-VALUES ($1, $2, $3, $4, 0, 0)
-ON CONFLICT (merchant_id, mode, name, period) DO NOTHING
-`
-
-type OpenUsageParams struct {
-	MerchantID string
-	Mode       string
-	Name       string
-	Period     string
-}
-
-func (q *Queries) OpenUsage(ctx context.Context, arg OpenUsageParams) error {
-	_, err := q.db.Exec(ctx, openUsage,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Name,
-		arg.Period,
-	)
-	return err
-}
-
 const takeUsage = `-- name: TakeUsage :one
 UPDATE usage SET
     used = LEAST(usage.used + $1::INT8, $2::INT8), ceiling = $2::INT8,

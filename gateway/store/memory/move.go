@@ -44,7 +44,7 @@ func (s *Store) move(row *movement.Movement, c movement.Change) (bool, error) {
 	if row == nil || row.Attempt != c.Movement.Attempt || !slices.Contains(c.From, row.State) || !mayMove(*row, c) {
 		return false, nil
 	}
-	if pays := row.Charge != movement.Unpaid; c.Posting != nil && !pays || c.Posting == nil && pays && c.To != movement.Pending {
+	if ends(c.To) && (row.Charge != movement.Unpaid) != (c.Posting != nil) {
 		return false, nil
 	}
 	if err := s.postFor(row, c); err != nil {
@@ -58,7 +58,7 @@ func (s *Store) move(row *movement.Movement, c movement.Change) (bool, error) {
 		kept.Fields = slices.Clone(kept.Fields)
 		row.Refusal = &kept
 	}
-	if c.Posting == nil && c.GivesBack == 0 && !c.PaidAt.IsZero() {
+	if !c.PaidAt.IsZero() {
 		row.PaidAt = micro(c.PaidAt)
 	}
 	keep(row, c)
@@ -72,15 +72,13 @@ func (s *Store) move(row *movement.Movement, c movement.Change) (bool, error) {
 
 // checkMove refuses a move that would leave the ledger at odds with the movement.
 func checkMove(c movement.Change) error {
-	ends := c.To.Final() || c.To == movement.NotSubmitted
-	if pays := c.Movement.Charge != movement.Unpaid && ends; pays != (c.Posting != nil) {
+	if pays := c.Movement.Charge != movement.Unpaid && ends(c.To); pays != (c.Posting != nil) {
 		return fmt.Errorf("%w: what is paid from a balance ends with a posting, and nothing else has one", errInvalid)
-	}
-	if (c.Posting != nil || c.GivesBack != 0) && c.Mail != nil {
-		return fmt.Errorf("%w: only a move without a posting makes a mail", errInvalid)
 	}
 	return checkPosting(c.Posting, ledger.Ends)
 }
+
+func ends(to movement.State) bool { return to.Final() || to == movement.NotSubmitted }
 
 func checkPosting(t *ledger.Transaction, step ledger.Step) error {
 	if t == nil {
@@ -167,6 +165,9 @@ func (s *Store) queue(row *movement.Movement, c movement.Change) {
 
 // record records late money or a reversal, each once.
 func (s *Store) record(row *movement.Movement, c movement.Change) (bool, error) {
+	if pays := c.Effect == movement.Reversal && c.Movement.Charge != movement.Unpaid; pays != (c.Posting != nil) {
+		return false, fmt.Errorf("%w: a reversal of what is paid from a balance has a posting, and nothing else", errInvalid)
+	}
 	if err := checkPosting(c.Posting, ledger.Reverses); err != nil {
 		return false, err
 	}
@@ -181,13 +182,11 @@ func (s *Store) record(row *movement.Movement, c movement.Change) (bool, error) 
 	if !may || !at.IsZero() {
 		return false, nil
 	}
-	if !late && row.Charge != movement.Unpaid {
-		if c.Posting == nil {
-			return false, constraint("ledger_transactions_kind")
-		}
-		if err := s.postFor(row, c); err != nil {
-			return false, err
-		}
+	if !late && (row.Charge != movement.Unpaid) != (c.Posting != nil) {
+		return false, nil
+	}
+	if err := s.postFor(row, c); err != nil {
+		return false, err
 	}
 	*at = cmp.Or(micro(c.HappenedAt), c.At)
 	row.UpdatedAt, row.DueAt = c.At, time.Time{}

@@ -58,7 +58,7 @@ func reservationOf(m movement.Movement) (movement.Reserves, error) {
 }
 
 // rowOf is a reservation as it is kept: with what the database has columns for, and
-// of an earlier attempt only what its reservation has no word on.
+// of an earlier attempt nothing but its fingerprint.
 func rowOf(m movement.Movement, takes movement.Reserves, before *movement.Movement) movement.Movement {
 	row := clone(m)
 	row.Result, row.Answer, row.Refusal, row.ProviderReference, row.FactID = nil, nil, nil, "", ""
@@ -68,9 +68,10 @@ func rowOf(m movement.Movement, takes movement.Reserves, before *movement.Moveme
 		row.ExpiresAt = time.Time{}
 	}
 	if takes != movement.ReserveLimits {
-		if row.Payout = (movement.Payout{}); before != nil {
-			row.Payout = before.Payout
-		}
+		row.Usage = nil
+	}
+	if row.Delivered = false; before != nil {
+		row.Fingerprint = before.Fingerprint
 	}
 	for i := range row.Usage {
 		row.Usage[i].Ceiling = 0

@@ -184,19 +184,20 @@ func (s *Store) Deliver(_ context.Context, id movement.ID) error {
 }
 
 // Due reads the movements of some buckets that are to be polled, the oldest first.
-func (s *Store) Due(_ context.Context, buckets []int, since, now time.Time, most int) ([]movement.Movement, error) {
+func (s *Store) Due(_ context.Context, wanted movement.DueMovements) ([]movement.Movement, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	due := []movement.Movement{}
 	for id, row := range s.ids {
-		if slices.Contains(buckets, id.Bucket()) && !row.DueAt.IsZero() && !row.DueAt.Before(micro(since)) && !row.DueAt.After(micro(now)) {
+		if slices.Contains(wanted.Buckets, id.Bucket()) && !row.DueAt.IsZero() && !row.DueAt.Before(micro(wanted.Since)) &&
+			!row.DueAt.After(micro(wanted.Now)) && !wanted.LeavesOut(*row) {
 			due = append(due, clone(*row))
 		}
 	}
 	slices.SortFunc(due, func(a, b movement.Movement) int {
 		return cmp.Or(a.DueAt.Compare(b.DueAt), byKey(a.Key, b.Key))
 	})
-	return due[:min(most, len(due))], nil
+	return due[:min(wanted.Most, len(due))], nil
 }
 
 // byKey orders movements as their merchants name them, so that nothing goes by random

@@ -80,15 +80,6 @@ UPDATE callbacks SET state = 'waiting', attempts = 0, due_at = @now, resent_at =
 WHERE merchant_id = @merchant_id AND mode = @mode AND event_id = @event_id AND url <> ''
     AND state IN ('delivered', 'gone', 'dead');
 
--- name: InsertCallback :exec
-INSERT INTO callbacks (
-    merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts,
-    created_at, due_bucket, due_at
-) VALUES (
-    @merchant_id, @mode, @event_id, @movement_id, @sequence, @event, @reference, @url, @body, @state, 0,
-    @created_at, @due_bucket, sqlc.narg(due_at)
-);
-
 -- name: EventsAfter :many
 SELECT event_id, created_at, body FROM callbacks
 WHERE merchant_id = @merchant_id AND mode = @mode AND created_at < @before

@@ -3,6 +3,9 @@ SELECT sequence, event, at, detail FROM history
 WHERE movement_id = @movement_id
 ORDER BY sequence;
 
+-- name: HasTransition :one
+SELECT EXISTS (SELECT 1 FROM history WHERE movement_id = @movement_id AND transition_id = @transition_id)::BOOL AS found;
+
 -- name: AddNote :exec
 -- Counts what is said again. A provider that words everything anew fills no table.
 INSERT INTO history_notes (movement_id, attempt, event, detail, at, last_at, times)

@@ -35,26 +35,6 @@ WHERE m.merchant_id = @merchant_id AND m.mode = @mode AND m.kind = 'collection' 
     AND m.provider = @provider AND m.state IN ('submitting', 'acknowledged', 'pending', 'succeeded', 'expired')
     AND m.created_at >= @earliest AND m.created_at <= @latest;
 
--- name: MatchLines :many
--- Writes the matches of new payments, and an exception for each that needs a person.
--- The matches are one document by the payments' names: joined to an array, a page
--- costs its square wherever the planner takes the open payments for few.
-WITH matched AS (
-    UPDATE statement_lines SET
-        state = (@matches::JSONB -> statement_lines.payment) ->> 'state',
-        movement_id = ((@matches::JSONB -> statement_lines.payment) ->> 'movement')::UUID
-    WHERE statement_lines.account_id = @account_id AND statement_lines.payment = ANY(@payments::TEXT[]) AND statement_lines.state = 'new'
-    RETURNING statement_lines.payment, statement_lines.line_id
-), listed AS (
-    INSERT INTO exceptions (merchant_id, mode, subject, reason, fact_id, provider, detail, at)
-    SELECT @merchant_id::TEXT, @mode::TEXT, 'payment ' || matched.payment, (@matches::JSONB -> matched.payment) ->> 'reason', matched.line_id,
-        @provider::TEXT, (@matches::JSONB -> matched.payment) ->> 'detail', @now::TIMESTAMPTZ
-    FROM matched WHERE (@matches::JSONB -> matched.payment) ->> 'reason' <> ''
-    ON CONFLICT (merchant_id, mode, subject, reason, fact_id) DO NOTHING
-    RETURNING subject
-)
-SELECT matched.payment FROM matched;
-
 -- name: CloseLines :one
 -- Closes payments that were applied to their collections, and has the amounts that they
 -- paid free sooner than unpaid ones. A payment that has changed meanwhile stays open:
@@ -74,23 +54,3 @@ WITH closed AS (
     RETURNING reserved_amounts.amount
 )
 SELECT COUNT(*) FROM closed;
-
--- name: AssignLine :one
--- Assigns a payment to a collection by an operator's word, if it still stands where
--- the operator saw it, and writes so into the history of the collection that had it.
-WITH assigned AS (
-    UPDATE statement_lines SET state = 'matched', movement_id = @movement_id::UUID, operator = @operator, reason = @reason
-    WHERE account_id = @account_id AND payment = @payment AND state = @from_state::TEXT AND reversed_at IS NULL AND paid
-        AND (movement_id = sqlc.narg(from_movement)::UUID OR movement_id IS NULL AND sqlc.narg(from_movement)::UUID IS NULL)
-    RETURNING payment
-), lost AS (
-    UPDATE movements SET sequence = movements.sequence + 1
-    FROM assigned
-    WHERE movements.id = sqlc.narg(from_movement)::UUID
-    RETURNING movements.id, movements.sequence
-), logged AS (
-    INSERT INTO history (movement_id, sequence, event, at, detail)
-    SELECT lost.id, lost.sequence, 'given_away', @now, @detail::TEXT FROM lost
-    RETURNING movement_id
-)
-SELECT assigned.payment FROM assigned;

@@ -79,10 +79,6 @@ VALUES (@merchant_id, @mode, @sealed, sqlc.narg(next_sealed), @next_signs, @url)
 ON CONFLICT (merchant_id, mode) DO UPDATE SET
     sealed = excluded.sealed, next_sealed = excluded.next_sealed, next_signs = excluded.next_signs, url = excluded.url;
 
--- name: InsertAudit :exec
-INSERT INTO audit (audit_id, merchant_id, at, operator, action, detail)
-VALUES (@audit_id, @merchant_id, @at, @operator, @action, @detail);
-
 -- name: AuditEntries :one
 -- Tells whether an administration whose commit was cut is there.
 SELECT count(*) FROM audit WHERE audit_id = @audit_id;

@@ -36,11 +36,6 @@ SELECT used, COALESCE((marks -> @replica::TEXT ->> 0)::INT8, 0)::INT8 AS batch,
 FROM usage
 WHERE merchant_id = @merchant_id AND mode = @mode AND name = @name AND period = @period;
 
--- name: OpenUsage :exec
-INSERT INTO usage (merchant_id, mode, name, period, used, ceiling)
-VALUES (@merchant_id, @mode, @name, @period, 0, 0)
-ON CONFLICT (merchant_id, mode, name, period) DO NOTHING;
-
 -- name: DropUsage :execrows
 DELETE FROM usage WHERE (merchant_id, mode, name, period) IN (
     SELECT u.merchant_id, u.mode, u.name, u.period FROM usage AS u

@@ -183,6 +183,19 @@ func (w *side) poll(place, second, before, next int) {
 	w.read(place)
 }
 
+// due tells which of the first merchant's movements are read as due.
+func (w *side) due(wanted movement.DueMovements) {
+	due, err := w.Due(w.ctx, wanted)
+	n := 0
+	for _, m := range due {
+		if m.Owner == w.owners[0] {
+			w.say("due", m, err)
+			n++
+		}
+	}
+	w.say("due in all", n, err)
+}
+
 func (w *side) miss(place, next int) {
 	misses, err := w.Miss(w.ctx, w.seen[place], at(next))
 	w.say(fmt.Sprintf("miss #%d, next %d", place, next), misses, err)

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -208,12 +207,16 @@ var stories = map[string]func(w *side){
 		for reference := range 3 {
 			w.reserve(draft{kind: manifest.Payment, reference: reference, amount: 1000, second: 30 - 10*reference})
 		}
-		due, err := w.Due(w.ctx, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, time.Time{}, at(27), 1e6)
-		for _, m := range due {
-			if m.Owner == w.owners[0] {
-				w.say("due", m, err)
-			}
-		}
+		wanted := movement.DueMovements{Buckets: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, Now: at(27), Most: 1e6}
+		w.due(wanted)
+		wanted.UnderWay = []movement.ID{w.seen[2].ID}
+		w.due(wanted)
+		wanted.Held = []string{"provider/test", "provider/live/" + w.owners[1].MerchantID, "other/live", "provider"}
+		w.due(wanted)
+		wanted.Held = []string{"provider/live/" + w.owners[0].MerchantID}
+		w.due(wanted)
+		wanted.Held = []string{"provider/live"}
+		w.due(wanted)
 	},
 	"amounts are reserved": func(w *side) {
 		w.reserve(draft{kind: manifest.Collection, reference: 1, amount: 1000})

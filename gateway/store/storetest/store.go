@@ -61,7 +61,7 @@ type Reads interface {
 	LastEqual(ctx context.Context, owner movement.Owner, kind manifest.Kind, fingerprint string) (movement.Movement, error)
 	PaidOut(ctx context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error)
 	Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error)
-	Due(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.Movement, error)
+	Due(ctx context.Context, due movement.DueMovements) ([]movement.Movement, error)
 	Balance(ctx context.Context, owner movement.Owner) (ledger.Balance, error)
 	PostingsOf(ctx context.Context, owner movement.Owner, id movement.ID) ([]ledger.Transaction, error)
 	UsedOf(ctx context.Context, owner movement.Owner, name, period string) (int64, error)

@@ -80,5 +80,8 @@ func statement(ctx context.Context, s sdk.Statement) sdk.StatementPage {
 	if err != nil {
 		return sdk.NoStatement(sdk.BlameAccount, err.Error())
 	}
+	if at, ok := a.reports.(remote); ok && s.RequestID != "" {
+		a.reports = once{at, s.RequestID}
+	}
 	return a.read(ctx, s.Cursor, s.Limit)
 }

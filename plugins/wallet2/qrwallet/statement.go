@@ -92,6 +92,9 @@ func (a account) read(ctx context.Context, from string, limit int) sdk.Statement
 			break
 		}
 	}
+	if reading, ok := a.reports.(once); ok && r.answer.More {
+		documents.keep(reading, files)
+	}
 	return r.page()
 }
 

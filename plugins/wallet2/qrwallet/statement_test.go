@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -278,6 +279,38 @@ func TestReportsOverHTTP(t *testing.T) {
 	}
 	if r := verify(t.Context(), connection(t, func(c *credentials) { c.Reports = at })); r.Outcome != sdk.Unknown || r.Blame != sdk.BlameUpstream {
 		t.Errorf("verified where nobody is: %+v", r)
+	}
+}
+
+// TestADocumentIsFetchedOnceAReading, however many pages it has; the next reading
+// fetches it anew.
+func TestADocumentIsFetchedOnceAReading(t *testing.T) {
+	t.Parallel()
+	fetched := 0
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fetched++
+		_, _ = w.Write([]byte(header + settled("s1", 1) + settled("s2", 2) + settled("s3", 3) + settled("s4", 4)))
+	}))
+	defer server.Close()
+	c := connection(t, func(c *credentials) { c.Reports = reportsAt{URL: server.URL} })
+	for reading, want := range []int{1, 2, 3} {
+		var read []string
+		page := sdk.StatementPage{More: true}
+		for page.More {
+			page = statement(t.Context(), sdk.Statement{RequestID: fmt.Sprint(t.Name(), reading), Connection: c, Cursor: page.Cursor, Limit: 1})
+			read = append(read, ids(page.Lines)...)
+		}
+		if !slices.Equal(read, []string{"s1", "s2", "s3", "s4"}) || fetched != want {
+			t.Errorf("reading %d: %v, %d times fetched", reading, read, fetched)
+		}
+	}
+	for range 2 { // of no reading
+		if page := statement(t.Context(), sdk.Statement{Connection: c, Limit: 1}); len(page.Lines) != 1 {
+			t.Errorf("%+v", page)
+		}
+	}
+	if fetched != 5 {
+		t.Errorf("%d times fetched", fetched)
 	}
 }
 

@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+const (
+	defaultMaxConns = 32
+	connectTimeout  = 5 * time.Second
+	// statementTimeout is the database's own bound of a write.
+	statementTimeout = 3 * time.Second
+	// deadAfter is when a peer that no longer answers is given up, on either side: the
+	// locks of a gateway whose machine is gone are gone then, too.
+	deadAfter = 6 * time.Second
+)
+
+// pools connects for reads and all else, and for the writes of movements, which wait
+// for nobody long.
+func pools(ctx context.Context, url string, most int32) (all, writes *pgxpool.Pool, err error) {
+	if most <= 0 {
+		most = defaultMaxConns
+	}
+	config, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, nil, errURL
+	}
+	config.ConnConfig.ConnectTimeout = connectTimeout
+	config.ConnConfig.DialFunc = dialer().DialContext
+	config.ConnConfig.RuntimeParams["application_name"] = "gerbang"
+	config.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	config.AfterConnect = outliveNobody
+	writers := config.Copy()
+	writers.ConnConfig.RuntimeParams["statement_timeout"] = milliseconds(statementTimeout)
+	writers.ConnConfig.RuntimeParams["lock_timeout"] = milliseconds(lockTimeout)
+	config.MaxConns = max(1, most/2)
+	writers.MaxConns = max(2, most-most/2) // one for the shared commits
+	if all, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return nil, nil, fmt.Errorf("store: connect: %w", err)
+	}
+	if writes, err = pgxpool.NewWithConfig(ctx, writers); err != nil {
+		all.Close()
+		return nil, nil, fmt.Errorf("store: connect: %w", err)
+	}
+	return all, writes, nil
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+
+// dialer notices a server that no longer answers, also one that owes us nothing but
+// the acknowledgement of what was sent.
+func dialer() *net.Dialer {
+	third := deadAfter / 3
+	return &net.Dialer{
+		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: third, Interval: third / 2, Count: 4},
+		ControlContext:  boundUnacknowledged,
+	}
+}
+
+// offers are what servers know against clients that are gone: each sets those that it
+// has. Settings of sockets mean nothing on a Unix socket.
+var offers = map[string]string{
+	"idle_in_transaction_session_timeout": milliseconds(deadAfter),
+	"client_connection_check_interval":    milliseconds(deadAfter / 3),
+	"tcp_keepalives_idle":                 "2",
+	"tcp_keepalives_interval":             "1",
+	"tcp_keepalives_count":                "4",
+	"tcp_user_timeout":                    milliseconds(deadAfter),
+}
+
+// outliveNobody tells a server to notice that we are gone.
+func outliveNobody(ctx context.Context, conn *pgx.Conn) error {
+	names, values := make([]string, 0, len(offers)), make([]string, 0, len(offers))
+	for name, value := range offers {
+		names, values = append(names, name), append(values, value)
+	}
+	_, err := conn.Exec(ctx, `SELECT set_config(s.name, o.value, FALSE)
+		FROM (SELECT UNNEST($1::TEXT[]) AS name, UNNEST($2::TEXT[]) AS value) AS o
+		JOIN pg_settings AS s ON s.name = o.name`, pgx.QueryExecModeSimpleProtocol, names, values)
+	return err
+}

@@ -1,0 +1,24 @@
+package store
+
+import "github.com/seed-f006e74d/gerbang/gateway/movement"
+
+// Reservation is the statement of a reservation that takes nothing but the reference,
+// and its values, so that a benchmark can run the very same without the store.
+func Reservation(m movement.Movement) (sql string, values []any) {
+	w, err := reserving(m, reservation{takes: movement.ReserveNothing})
+	if err != nil {
+		panic(err)
+	}
+	s := statements[roomForAny|reserveMovement]
+	return s.sql, s.args(w)
+}
+
+// Move is likewise the statement of a move that is only written to the history.
+func Move(c movement.Change) (sql string, values []any) {
+	w := changing(c)
+	for _, state := range c.From {
+		w.from = append(w.from, string(state))
+	}
+	s := statements[moveMovement|logHistory]
+	return s.sql, s.args(w)
+}

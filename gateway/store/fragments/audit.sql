@@ -1,0 +1,3 @@
+INSERT INTO audit (audit_id, merchant_id, at, operator, action, detail)
+SELECT @audit_id, changed.merchant_id, @now, @operator, @action, @detail FROM changed
+RETURNING audit_id

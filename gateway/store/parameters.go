@@ -1,0 +1,174 @@
+package store
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// write is what a composed statement's parameters are taken from. Each statement reads
+// a part of it.
+type write struct {
+	owner     movement.Owner
+	id        uuid.UUID // of the movement or adjustment
+	reference string
+	attempt   int
+	amount    money.Amount
+	provider  string
+	now       time.Time
+	to        string // the state that it gets
+
+	reserved *movement.Movement // of a reservation
+	account  movement.AccountID
+	change   *movement.Change // of an applied change
+	from     []string         // the states that it may leave
+	refusal  *string
+	late     *time.Time // when late money came
+	reversed *time.Time
+
+	transition    uuid.UUID
+	event, detail string // of the history, or the audit's detail
+	callback      *movement.CallbackEvent
+	mail          *movement.Mail
+	posted        ledger.Transaction
+	usage         usage
+	drawn         drawnAmounts
+
+	seen     *movement.StatementLine // before it is assigned
+	matches  []byte
+	payments []string
+
+	subject, reason, factID string // of an exception
+	operator, action        string
+	audit                   uuid.UUID
+}
+
+// drawnAmounts are the payable amounts that a collection may get, and at what place.
+type drawnAmounts struct {
+	amounts []int64
+	places  []int32
+}
+
+// parameter is a parameter's type in SQL and where its value comes from.
+type parameter struct {
+	kind  string
+	value func(*write) any
+}
+
+// parameters are those of all fragments, by name.
+var parameters = map[string]parameter{
+	"merchant_id": {"TEXT", func(w *write) any { return w.owner.MerchantID }},
+	"mode":        {"TEXT", func(w *write) any { return w.owner.Mode }},
+	"id":          {"UUID", func(w *write) any { return w.id }},
+	"reference":   {"TEXT", func(w *write) any { return w.reference }},
+	"attempt":     {"INT4", func(w *write) any { return int32(w.attempt) }},
+	"amount":      {"INT8", func(w *write) any { return int64(w.amount) }},
+	"provider":    {"TEXT", func(w *write) any { return w.provider }},
+	"now":         {"TIMESTAMPTZ", func(w *write) any { return w.now }},
+	"to_state":    {"TEXT", func(w *write) any { return w.to }},
+
+	"kind":               {"TEXT", func(w *write) any { return string(w.reserved.Kind) }},
+	"operation":          {"TEXT", func(w *write) any { return w.reserved.Operation }},
+	"request":            {"TEXT", func(w *write) any { return string(w.reserved.Request) }},
+	"connection_owner":   {"TEXT", func(w *write) any { return string(w.reserved.ConnectionOwner) }},
+	"connection_account": {"TEXT", func(w *write) any { return w.reserved.ConnectionAccount }},
+	"connection_version": {"INT8", func(w *write) any { return w.reserved.ConnectionVersion }},
+	"callback_url":       {"TEXT", func(w *write) any { return w.reserved.CallbackURL }},
+	"request_id":         {"TEXT", func(w *write) any { return w.reserved.RequestID }},
+	"policy_version":     {"TEXT", func(w *write) any { return w.reserved.PolicyVersion }},
+	"decision_id":        {"TEXT", func(w *write) any { return w.reserved.DecisionID }},
+	"send_by":            {"TIMESTAMPTZ", func(w *write) any { return w.reserved.SendBy }},
+	"expires_at":         {"TIMESTAMPTZ", func(w *write) any { return optional(w.reserved.ExpiresAt) }},
+	"due_bucket":         {"INT4", func(w *write) any { return int32(w.reserved.ID.Bucket()) }},
+	"due_at":             {"TIMESTAMPTZ", func(w *write) any { return optional(w.reserved.DueAt) }},
+	"cost":               {"INT8", func(w *write) any { return int64(w.reserved.Cost) }},
+	"charge":             {"TEXT", func(w *write) any { return string(w.reserved.Charge) }},
+	"quote":              {"TEXT", func(w *write) any { return text(w.reserved.Quote) }},
+	"fee":                {"INT8", func(w *write) any { return int64(w.reserved.Fee) }},
+	"name_match":         {"BOOL", func(w *write) any { return w.reserved.NameMatch }},
+	"fingerprint":        {"TEXT", func(w *write) any { return w.reserved.Fingerprint }},
+
+	"account_id":    {"UUID", func(w *write) any { return uuid.UUID(w.account) }},
+	"beginning":     {"TIMESTAMPTZ", func(*write) any { return time.Time{} }},
+	"free_at":       {"TIMESTAMPTZ", func(w *write) any { return micro(w.reserved.Reserved.FreeAt) }},
+	"drawn_amounts": {"INT8[]", func(w *write) any { return w.drawn.amounts }},
+	"drawn_places":  {"INT4[]", func(w *write) any { return w.drawn.places }},
+
+	"from_states":        {"TEXT[]", func(w *write) any { return w.from }},
+	"ends":               {"BOOL", func(w *write) any { return ends(w.change.To) }},
+	"posts":              {"BOOL", func(w *write) any { return w.change.Posting != nil }},
+	"polled_before":      {"TIMESTAMPTZ", func(w *write) any { return polledBefore(*w.change) }},
+	"next_poll":          {"TIMESTAMPTZ", func(w *write) any { return optional(w.change.NextPoll) }},
+	"result":             {"TEXT", func(w *write) any { return text(w.change.Result) }},
+	"earlier_result":     {"TEXT", func(w *write) any { return string(w.change.Movement.Result) }},
+	"answer":             {"TEXT", func(w *write) any { return text(w.change.Answer) }},
+	"refusal":            {"TEXT", func(w *write) any { return w.refusal }},
+	"provider_reference": {"TEXT", func(w *write) any { return w.change.ProviderReference }},
+	"new_expires_at":     {"TIMESTAMPTZ", func(w *write) any { return optional(w.change.ExpiresAt) }},
+	"new_cost":           {"INT8", func(w *write) any { return int64(w.change.Cost) }},
+	"paid_at":            {"TIMESTAMPTZ", func(w *write) any { return optional(w.change.PaidAt) }},
+	"paid_late_at":       {"TIMESTAMPTZ", func(w *write) any { return w.late }},
+	"reversed_at":        {"TIMESTAMPTZ", func(w *write) any { return w.reversed }},
+	"seen_late":          {"BOOL", func(w *write) any { return w.reversed != nil && !w.change.Movement.PaidLateAt.IsZero() }},
+
+	"transition_id": {"UUID", func(w *write) any { return w.transition }},
+	"event":         {"TEXT", func(w *write) any { return w.event }},
+	"detail":        {"TEXT", func(w *write) any { return w.detail }},
+
+	"callback_id":     {"UUID", func(w *write) any { return w.callback.ID }},
+	"callback_event":  {"TEXT", func(w *write) any { return w.callback.Event }},
+	"callback_to":     {"TEXT", func(w *write) any { return w.callback.URL }},
+	"callback_body":   {"TEXT", func(w *write) any { return string(w.callback.Body) }},
+	"callback_state":  {"TEXT", func(w *write) any { return string(w.callback.State()) }},
+	"callback_bucket": {"INT4", func(w *write) any { return w.callback.Bucket() }},
+	"callback_due_at": {"TIMESTAMPTZ", func(w *write) any { return w.callback.DueAt(w.now) }},
+
+	"mail_id":      {"UUID", func(w *write) any { return w.mail.ID }},
+	"mail_to":      {"TEXT", func(w *write) any { return w.mail.To }},
+	"mail_subject": {"TEXT", func(w *write) any { return w.mail.Subject }},
+	"mail_body":    {"TEXT", func(w *write) any { return w.mail.Text }},
+	"mail_bucket":  {"INT4", func(w *write) any { return w.mail.Bucket() }},
+
+	"posted_step":        {"INT2", func(w *write) any { return int16(w.posted.Step) }},
+	"posted_kind":        {"TEXT", func(w *write) any { return string(w.posted.Kind) }},
+	"posted_available":   {"INT8", func(w *write) any { return int64(w.posted.Available) }},
+	"posted_held":        {"INT8", func(w *write) any { return int64(w.posted.Held) }},
+	"posted_margin":      {"INT8", func(w *write) any { return int64(w.posted.Margin) }},
+	"posted_cost":        {"INT8", func(w *write) any { return int64(w.posted.Legs.Cost) }},
+	"posted_deposit":     {"INT8", func(w *write) any { return int64(w.posted.Deposit) }},
+	"posted_adjustments": {"INT8", func(w *write) any { return int64(w.posted.Adjustments) }},
+
+	"usage":          {"TEXT", func(w *write) any { return w.usage.document }},
+	"usage_names":    {"TEXT[]", func(w *write) any { return w.usage.names }},
+	"usage_periods":  {"TEXT[]", func(w *write) any { return w.usage.periods }},
+	"usage_amounts":  {"INT8[]", func(w *write) any { return w.usage.amounts }},
+	"usage_ceilings": {"INT8[]", func(w *write) any { return w.usage.ceilings }},
+
+	"payment":       {"TEXT", func(w *write) any { return w.seen.Payment }},
+	"line_state":    {"TEXT", func(w *write) any { return string(w.seen.State) }},
+	"from_movement": {"UUID", func(w *write) any { return someID(w.seen.Movement) }},
+	"to_movement":   {"UUID", func(w *write) any { return w.id }},
+	"matches":       {"JSONB", func(w *write) any { return w.matches }},
+	"payments":      {"TEXT[]", func(w *write) any { return w.payments }},
+
+	"subject":  {"TEXT", func(w *write) any { return w.subject }},
+	"reason":   {"TEXT", func(w *write) any { return w.reason }},
+	"fact_id":  {"TEXT", func(w *write) any { return w.factID }},
+	"operator": {"TEXT", func(w *write) any { return w.operator }},
+	"action":   {"TEXT", func(w *write) any { return w.action }},
+	"audit_id": {"UUID", func(w *write) any { return w.audit }},
+}
+
+// someID is an id, or nil for none.
+func someID(id movement.ID) *uuid.UUID {
+	if id == (movement.ID{}) {
+		return nil
+	}
+	return new(uuid.UUID(id))
+}
+
+func ends(to movement.State) bool { return to.Final() || to == movement.NotSubmitted }
