@@ -196,7 +196,7 @@ func (a *App) wireMoney(vault *tenants.Vault, operations *catalog.Catalog, names
 	a.payments = kind.AddPayment(a.lifecycle, a.config.PublicURL)
 	kind.AddCollection(a.lifecycle, a.reconciler)
 	kind.AddOrder(a.lifecycle, a.queries)
-	a.transfers = kind.AddTransfer(a.lifecycle, a.store)
+	a.transfers = kind.AddTransfer(a.lifecycle, a.store, reconcile.NewAbsences(a.lifecycle, a.host, a.store))
 }
 
 // leases are this replica's buckets of a queue.

@@ -49,6 +49,7 @@ type Dependencies struct {
 	Lines      reconcile.Lines
 	Providers  lifecycle.Providers
 	Books      reconcile.Provider
+	PaidOut    reconcile.PaidOut
 	Accounts   lifecycle.Accounts
 	Vault      lifecycle.Vault
 	Catalog    *catalog.Catalog
@@ -74,7 +75,6 @@ const (
 	longestName   = 255
 	longestReport = 4 << 10
 	sameFor       = 24 * time.Hour
-	heardWithin   = 2 * time.Second
 )
 
 // ourNames are the properties by which a transfer's status may be asked.
@@ -92,7 +92,7 @@ func New(d Dependencies) *Engine {
 	e.payments = kind.AddPayment(l, "https://gate.example")
 	kind.AddCollection(l, e.reconciler)
 	kind.AddOrder(l, e.queries)
-	e.transfers = kind.AddTransfer(l, d.Transfers)
+	e.transfers = kind.AddTransfer(l, d.Transfers, reconcile.NewAbsences(l, d.Books, d.PaidOut))
 	return e
 }
 

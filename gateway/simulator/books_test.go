@@ -203,7 +203,7 @@ func connection(id tenants.MerchantID, provider, name string, version int64, tok
 	if id == tenants.Platform {
 		owner = tenants.OwnerPlatform
 	}
-	sealed, _ := json.Marshal(map[string]string{"account": name, "merchant_code": name, "username": name}) // strings
+	sealed, _ := json.Marshal(map[string]string{"account": name, "merchant_code": name, "username": name, "client_id": name}) // strings
 	return tenants.Connection{
 		MerchantID: id, Mode: tenants.Live, Provider: tenants.Provider(provider), Owner: owner, Version: version, Sealed: sealed, NotifyToken: token,
 	}

@@ -264,3 +264,9 @@ func (o *outside) ExceptionsOf(_ context.Context, owner movement.Owner, subject 
 		return o.inner.ExceptionsOf(ctx, owner, subject)
 	})
 }
+
+func (o *outside) PaidOut(_ context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error) {
+	return ask(o, func(ctx context.Context) ([]movement.Movement, error) {
+		return o.inner.PaidOut(ctx, m, amounts, since, most)
+	})
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/query"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/store/storetest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // replica is a process of the gateway until it crashes. Its successor has its number.
@@ -67,7 +68,7 @@ func (w *world) start(number int) *replica {
 	kind.AddPayment(r.lifecycle, "https://gate.example")
 	kind.AddCollection(r.lifecycle, r.reconciler)
 	kind.AddOrder(r.lifecycle, query.New(r.lifecycle, shelf{w}, kept))
-	r.transfers = kind.AddTransfer(r.lifecycle, kept)
+	r.transfers = kind.AddTransfer(r.lifecycle, kept, reconcile.NewAbsences(r.lifecycle, plugins, kept))
 	return r
 }
 
@@ -264,6 +265,10 @@ func (g *gate) Statement(ctx context.Context, account movement.AccountID) (movem
 
 func (g *gate) OpenLines(ctx context.Context, account movement.AccountID, after string, most int) ([]movement.StatementLine, error) {
 	return read(g, func() ([]movement.StatementLine, error) { return g.Store.OpenLines(ctx, account, after, most) })
+}
+
+func (g *gate) PaidOut(ctx context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error) {
+	return read(g, func() ([]movement.Movement, error) { return g.Store.PaidOut(ctx, m, amounts, since, most) })
 }
 
 // pair is what a call returns beside its error.

@@ -134,6 +134,27 @@ func (s *Store) LastEqual(_ context.Context, owner movement.Owner, kind manifest
 	return found(last)
 }
 
+// PaidOut reads the transfers of a movement's account that have succeeded by the
+// provider's own word, of some amounts since a time, the newest first and without the
+// movement itself.
+func (s *Store) PaidOut(_ context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := []movement.Movement{}
+	for _, row := range s.ids {
+		_, decided := s.overrides[attempt{row.ID, row.Attempt}]
+		account := row.Owner == m.Owner && row.Kind == manifest.Transfer && row.Provider == m.Provider && row.ConnectionAccount == m.ConnectionAccount
+		moved := row.State == movement.Succeeded && row.ReversedAt.IsZero() && !decided
+		if account && moved && row.ID != m.ID && slices.Contains(amounts, row.Amount) && !row.CreatedAt.Before(micro(since)) {
+			all = append(all, clone(*row))
+		}
+	}
+	slices.SortFunc(all, func(a, b movement.Movement) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(a.Reference, b.Reference))
+	})
+	return all[:min(most, len(all))], nil
+}
+
 // Movements lists a merchant's movements, the newest first.
 func (s *Store) Movements(_ context.Context, l movement.Listing) ([]movement.Movement, error) {
 	s.mu.Lock()
