@@ -83,7 +83,7 @@ func notSent(rules Rules, m Movement, f Fact) Transition {
 		return overtaken(m, "not sent")
 	}
 	t := free(m, Transition{Detail: detail("source", f.source()), Unpolled: rules.Resubmits})
-	t.Releases = rules.Reserves == ReserveAmount
+	t.Releases = t.To == NotSubmitted && rules.Reserves == ReserveAmount // what a status has told may be on its way to a payer
 	return move(rules, m, f, t.To, t)
 }
 
