@@ -89,6 +89,9 @@ type Manifest struct {
 	// upstream has confirmed. One hour unless given.
 	ResubmitBuysWithin Duration `json:"resubmit_buys_within,omitzero"`
 
+	// References are the names that the upstream takes of a movement.
+	References References `json:"references,omitzero"`
+
 	// Owner says whose account at the upstream is used by default.
 	Owner Owner `json:"owner,omitempty"`
 
