@@ -105,7 +105,7 @@ type Posting struct {
 // waits until another operator confirms it, unless it was made alone.
 type Override struct {
 	Attempt         int        `json:"attempt"`
-	As              string     `json:"as"` // success or failed
+	As              string     `json:"as"` // success, failed or resubmit
 	Operator        string     `json:"operator"`
 	Reason          string     `json:"reason"`
 	At              time.Time  `json:"at"`
@@ -115,10 +115,10 @@ type Override struct {
 	ConfirmedAt     *time.Time `json:"confirmed_at,omitempty"`
 }
 
-// NewOverride says how an open transfer or order ended, whose provider tells no
-// end. Alone needs no second operator and is reviewed afterwards.
+// NewOverride says how an open movement ended, whose provider tells no end, or that an order is to be sent again. Alone needs no second operator and is
+// reviewed afterwards.
 type NewOverride struct {
-	As     string `json:"as"`     // success or failed
+	As     string `json:"as"`     // success, failed or resubmit
 	Reason string `json:"reason"` // 1 to 500 characters
 	Alone  bool   `json:"alone,omitempty"`
 }

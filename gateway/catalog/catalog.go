@@ -115,10 +115,16 @@ func (c *Catalog) Swap(s *Snapshot) { c.current.Store(s) }
 // manifest asks for more.
 const defaultEvery = 5 * time.Second
 
+// defaultBuysWithin is how long after send_by a resubmission may buy, unless the
+// manifest says otherwise.
+const defaultBuysWithin = time.Hour
+
 // declaredRules are a kind's rules with what the manifest decides.
 func declaredRules(rules movement.Rules, m *manifest.Manifest, declared manifest.Operation) movement.Rules {
 	rules.Pace = movement.Pace{SettlesWithin: time.Duration(m.SettlesWithin), Every: cmp.Or(time.Duration(m.LookupEvery), defaultEvery)}
-	rules.Resubmits, rules.ResubmitWithin = m.Lookup == manifest.LookupResubmit, time.Duration(m.ResubmitWithin)
+	if rules.Resubmits = m.Lookup == manifest.LookupResubmit; rules.Resubmits {
+		rules.ResubmitWithin, rules.BuysWithin = time.Duration(m.ResubmitWithin), cmp.Or(time.Duration(m.ResubmitBuysWithin), defaultBuysWithin)
+	}
 	rules.Quarantine = time.Duration(m.ReportsLate) + movement.QuarantineBeyond
 	rules.Timeout = time.Duration(declared.Timeout)
 	return rules

@@ -98,7 +98,7 @@ func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec adminapi.
 func (c *Console) checkHolder(ctx context.Context, wanted tenants.Connection, credentials []byte) error {
 	manifests := c.deps.Plugins.Manifests()
 	i := slices.IndexFunc(manifests, func(m *manifest.Manifest) bool { return m.Name == string(wanted.Provider) })
-	if i < 0 || !manifests[i].Statements || manifests[i].AccountField() == "" {
+	if i < 0 || !manifests[i].Statements || len(manifests[i].AccountFields()) == 0 {
 		return nil
 	}
 	name := manifests[i].AccountIn(credentials)
@@ -109,7 +109,7 @@ func (c *Console) checkHolder(ctx context.Context, wanted tenants.Connection, cr
 	case err != nil:
 		return err
 	}
-	return fault.Invalid("credentials."+manifests[i].AccountField(), "names the account of another merchant, "+statement.MerchantID+", who collects on it; nothing was stored")
+	return fault.Invalid("credentials."+manifests[i].AccountFields()[0], "names the account of another merchant, "+statement.MerchantID+", who collects on it; nothing was stored")
 }
 
 // credentialsMissing names what a provider asks for, each field with what it is.

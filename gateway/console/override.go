@@ -15,8 +15,6 @@ func (c *Console) overrideMovement(x *call, wanted adminapi.NewOverride) (any, e
 	switch {
 	case !ok:
 		return nil, fault.New(fault.NotFound, "There is no such movement: override names one by its id, refId, txId or upstream reference.")
-	case outcome != movement.OverrideSucceeded && outcome != movement.OverrideFailed:
-		return nil, fault.Invalid("as", "must be success or failed")
 	case !plain(wanted.Reason, 1, maxReason):
 		return nil, fault.Invalid("reason", "must have 1 to 500 characters, without control characters")
 	}

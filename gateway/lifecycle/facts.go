@@ -192,10 +192,10 @@ func Plausible(at, now time.Time) time.Time {
 	return at
 }
 
-// note keeps for operators what a provider said of money that goes out, where it may
-// change no state.
+// note keeps for operators what a provider said of money that goes out, or of what
+// nobody knows whether it was sent, where it may change no state.
 func (l *Lifecycle) note(ctx context.Context, op *catalog.Operation, m movement.Movement, event, word, text string) {
-	if op.Rules.Flow == movement.MoneyIn {
+	if op.Rules.Flow == movement.MoneyIn && !m.State.Unknown() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), noteTimeout)

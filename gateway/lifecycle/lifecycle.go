@@ -235,10 +235,10 @@ type Connection struct {
 func (c Connection) SharedBy() string { return c.MerchantID + "@" + strconv.FormatInt(c.Version, 10) }
 
 // SameAccount tells whether a connection still reaches the account at the provider
-// that a movement was sent on. Where the manifest does not name accounts, other
-// credentials may be another account.
-func (c Connection) SameAccount(op *catalog.Operation, m movement.Movement) bool {
-	if op.Manifest.AccountField() != "" {
+// that a movement was sent on. Where nothing names one of them, other credentials may
+// be another account.
+func (c Connection) SameAccount(m movement.Movement) bool {
+	if c.Account != "" && m.ConnectionAccount != "" {
 		return c.Account == m.ConnectionAccount
 	}
 	return c.Version == m.ConnectionVersion

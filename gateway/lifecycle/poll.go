@@ -41,8 +41,8 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 		return l.Reread(ctx, m.ID)
 	}
 	m.PolledAt = now
-	if why := unaskable(op, m, c, now); why != "" {
-		return m, l.List(ctx, m, movement.Cause{Reason: movement.ReasonUnresolved, FactID: m.UpstreamReference() + " can't be asked", Detail: why})
+	if why := unaskable(op, m, c, now); why.Detail != "" {
+		return m, l.List(ctx, m, why)
 	}
 	// 3. The question, which goes on also when nobody waits, and its answer.
 	seen, err := ToTheEnd(ctx, l.Log, func(ctx context.Context) (movement.Movement, error) {
@@ -66,7 +66,7 @@ func (l *Lifecycle) lookup(ctx context.Context, op *catalog.Operation, m movemen
 		Amount: m.Amount, Body: m.Body(), SentAt: m.CreatedAt, ExpiresAt: m.ExpiresAt, Cost: m.Cost, Quote: m.Quote,
 	}
 	if op.Rules.Resubmits {
-		lookup.SendBy = now.Add(sendWindow)
+		lookup.SendBy = earlier(now.Add(sendWindow), m.ResubmitUntil(op.Rules))
 	}
 	update := l.Providers.Lookup(ctx, m.Provider, lookup, lookupTimeout)
 	l.note(ctx, op, m, "polled", update.Status.String(), update.Detail)
@@ -84,8 +84,8 @@ func (l *Lifecycle) weigh(ctx context.Context, op *catalog.Operation, m movement
 		}
 		return m, nil
 	case movement.SaysNotFound:
-		f.Proves = c.SameAccount(op, m) && l.clockFault() == nil
-		return l.notFound(ctx, op, m, f)
+		f.Proves = c.SameAccount(m) && l.clockFault() == nil
+		return l.notFound(ctx, op, m, c, f)
 	default:
 		return l.Apply(ctx, op, m, f)
 	}
@@ -94,35 +94,73 @@ func (l *Lifecycle) weigh(ctx context.Context, op *catalog.Operation, m movement
 // notFound counts a "not found" that proves something, and applies it when it was
 // said often enough. The count comes first: another replica's answer may have moved
 // the movement on.
-func (l *Lifecycle) notFound(ctx context.Context, op *catalog.Operation, m movement.Movement, f movement.Fact) (movement.Movement, error) {
+func (l *Lifecycle) notFound(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, f movement.Fact) (movement.Movement, error) {
 	f.Now = m.PolledAt
 	t := movement.Apply(op.Rules, m, f)
 	if t.MissUntil.IsZero() {
 		return m, l.list(ctx, m, t.Exceptions)
 	}
 	misses, err := l.Store.Miss(ctx, m, t.MissUntil)
-	if err != nil || misses > 0 && t.Effect == movement.Nothing {
+	switch {
+	case err != nil:
+		return m, err
+	case misses == 0:
+		return l.Reread(ctx, m.ID)
+	case t.Effect != movement.Nothing:
+		return l.Apply(ctx, op, m, f)
+	case op.Rules.NotFound.Mutations && misses >= op.Rules.NotFound.Times:
+		m.Misses = misses
+		return l.absent(ctx, op, m, c)
+	}
+	return m, nil
+}
+
+// absent asks the account's own mutations about a movement that the provider does not
+// find, and applies what they prove. Whatever comes of it, operators read it.
+func (l *Lifecycle) absent(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (movement.Movement, error) {
+	prover, ok := l.kinds[op.Kind].(AbsenceProver)
+	if !ok {
+		return m, nil
+	}
+	f, err := prover.Absence(ctx, op, m, c)
+	if err != nil {
 		return m, err
 	}
-	if misses > 0 {
-		return l.Apply(ctx, op, m, f)
+	f.Proves = c.SameAccount(m) && l.clockFault() == nil
+	word := "not proven absent"
+	if f.Says == movement.SaysAbsent {
+		word = "absent"
 	}
-	return l.Reread(ctx, m.ID)
+	l.note(ctx, op, m, "mutations", word, f.Detail)
+	return l.Apply(ctx, op, m, f)
 }
 
 // unaskable says why a movement can't be asked for where that means to send the same
 // request again: when the provider may no longer take it for the same, or on another
-// account, it would be a second movement.
-func unaskable(op *catalog.Operation, m movement.Movement, c Connection, now time.Time) string {
+// account, it would be a second movement; and it must not be bought so late that its
+// merchant has given it up.
+func unaskable(op *catalog.Operation, m movement.Movement, c Connection, now time.Time) (why movement.Cause) {
+	why = movement.Cause{Reason: movement.ReasonUnresolved, FactID: m.UpstreamReference() + " can't be asked"}
+	until := m.ResubmitUntil(op.Rules)
 	switch {
 	case !op.Rules.Resubmits:
-		return ""
-	case !now.Before(m.CreatedAt.Add(op.Rules.ResubmitWithin)):
-		return "it is too old to be sent again: the provider could take it for a new one"
-	case !c.SameAccount(op, m):
-		return "the connection is another account at the provider now, which does not know it"
+	case now.Before(until) && !c.SameAccount(m):
+		why.Detail = "the connection is another account at the provider now, which does not know it"
+	case now.Before(until):
+	case !m.State.Unknown():
+		why.Detail = "it is too old to be sent again: the provider could take it for a new one"
+	default: // once for each decision of operators to send it again
+		why.FactID = m.UpstreamReference() + " not sent again since " + Stamp(until)
+		why.Detail = "no provider has confirmed it, and to ask is to send it again, which could buy it: operators say success, failed or resubmit"
 	}
-	return ""
+	return why
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // nextPoll is when the movement is polled again if this poll tells nothing, and
@@ -133,10 +171,9 @@ func nextPoll(op *catalog.Operation, m movement.Movement, now time.Time) (next t
 	case m.State.Unknown() && m.Misses > 0 && now.Before(m.DueAt):
 		return m.DueAt, false // a second "not found" goes by it
 	case m.State.Unknown() && m.Misses > 0:
-		// One more "not found" ends it: a poll that tells nothing puts that off for no
+		// One more "not found" may end it: a poll that tells nothing puts that off for no
 		// longer than the provider has been silent in proportion.
-		silent := now.Sub(m.ProvenAfter(op.Rules.Pace.SettlesWithin))
-		return now.Add(min(max(op.Rules.NotFound.Apart, op.Rules.Pace.Every, silent/4), lateFor)), false
+		return now.Add(m.AskAgainIn(now, op.Rules)), false
 	case m.State == movement.Expired && next.IsZero() && now.Before(m.UpdatedAt.Add(lateFor)):
 		return now.Add(lateEvery), true
 	}

@@ -28,6 +28,8 @@ func Apply(rules Rules, m Movement, f Fact) Transition {
 		return notSent(rules, m, f)
 	case SaysNotFound:
 		return notFound(rules, m, f)
+	case SaysAbsent:
+		return absent(rules, m, f)
 	case SaysReadThrough:
 		return readThrough(rules, m, f)
 	case SaysDiffers:
@@ -114,6 +116,7 @@ const notSentEvent = "not_sent"
 // nothing was sent only when it comes as often as the rules say, after nothing can
 // be under way any more. The first sets the time that the next waits for. It proves
 // nothing on another account, which would not know it either, nor by a wrong clock.
+// Where the rules want the account's mutations beside, it is counted on.
 func notFound(rules Rules, m Movement, f Fact) Transition {
 	switch {
 	case m.State == Pending:
@@ -122,7 +125,10 @@ func notFound(rules Rules, m Movement, f Fact) Transition {
 		return Transition{}
 	}
 	miss := Transition{MissUntil: f.Now.Add(max(rules.NotFound.Apart, rules.Pace.Every))}
-	if m.Misses+1 < rules.NotFound.Times {
+	if m.Misses >= rules.NotFound.Times {
+		miss.MissUntil = f.Now.Add(m.AskAgainIn(f.Now, rules))
+	}
+	if m.Misses+1 < rules.NotFound.Times || rules.NotFound.Mutations {
 		return miss
 	}
 	miss.Detail, miss.PolledBefore = detail("source", f.source()), m.PolledAt
@@ -153,26 +159,43 @@ func cancelled(rules Rules, m Movement, f Fact) Transition {
 // again stays as it is: the guard is in the commit, because a poll may begin after
 // all that was read before.
 func overridden(rules Rules, m Movement, f Fact) Transition {
-	if !m.State.Open() || !rules.Overridable {
+	if !m.State.Open() {
 		return Transition{}
 	}
 	o, alone := f.Override, ""
 	if o.Alone {
 		alone = "yes"
 	}
-	t := Transition{
-		Event: "overridden",
-		Detail: detail("source", f.source(), "operators", o.Operators(), "alone", alone, "outcome", string(o.Outcome),
-			"reason", o.Reason, "confirmation", o.ConfirmedReason),
-		Result: reworded(m.Result, f.Message), Answers: rules.Answers == AnswerPending && !m.Answered(),
+	t := Transition{Event: "overridden", Detail: detail("source", f.source(), "operators", o.Operators(), "alone", alone,
+		"outcome", string(o.Outcome), "reason", o.Reason, "confirmation", o.ConfirmedReason)}
+	if o.Outcome == OverrideResubmit {
+		return renewed(rules, m, f, t)
 	}
-	if o.State() == Succeeded {
+	t.Result, t.Answers = reworded(m.Result, f.Message), rules.Answers == AnswerPending && !m.Answered()
+	to := rules.Ends(m.State, o.Outcome)
+	t.FactID = OverrideFact
+	if to == Succeeded {
 		t.Cost = m.Cost // nobody knows better than what was agreed
+	}
+	if to == Succeeded && rules.EndedBy == EndedByStatement {
+		t.PaidAt = f.Now
 	}
 	if rules.Resubmits {
 		t.PolledBefore = f.Begun.Add(-PollLasts)
 	}
-	return move(rules, m, f, o.State(), t)
+	return move(rules, m, f, to, t)
+}
+
+// renewed has a movement resubmitted that no provider has confirmed, as operators have
+// decided. The time in which that may buy counts from the decision and not from now: a
+// decision that is applied late, or once more, buys nothing that nobody waits for.
+func renewed(rules Rules, m Movement, f Fact, t Transition) Transition {
+	decided := f.Override.MadeAt()
+	if !rules.Resubmits || !m.State.Unknown() || !decided.After(m.SendBy) {
+		return Transition{}
+	}
+	t.Effect, t.SendBy, t.NextPoll = Renewal, decided, f.Now.Add(rules.Pace.Every)
+	return t
 }
 
 // reworded is a result with other words in place of those that the provider had for
@@ -195,10 +218,14 @@ func overdue(rules Rules, m Movement, f Fact) Transition {
 	text := ""
 	switch {
 	case f.Now.Sub(m.CreatedAt) < OverdueAfter:
+	case m.State.Unknown() && m.Misses >= rules.NotFound.Times:
+		text = "the provider does not find it, which alone proves nothing of money that goes out: see its notes for the account's mutations"
 	case m.State.Unknown():
 		text = "nobody knows yet whether it was sent"
 	case m.State == Pending && !rules.Waits:
 		text = "the provider has it and does not tell its end"
+	case m.State == Pending && !m.ExpiresAt.IsZero() && f.Now.Sub(m.ExpiresAt) >= OverdueAfter:
+		text = "its life has been over for a day, and the provider does not tell its end"
 	}
 	if text == "" {
 		return Transition{}
@@ -223,6 +250,9 @@ func updated(rules Rules, m Movement, f Fact) Transition {
 		return exception(why, f.EventID, text)
 	}
 	effect := rules.judge(m.State, to)
+	if m.FactID == OverrideFact && m.State == Succeeded && to == Expired {
+		effect = Contradiction // and not older news: operators have said otherwise
+	}
 	if f.Source == FromCall {
 		switch {
 		case effect == Reversal:
@@ -252,6 +282,8 @@ func contradicts(rules Rules, m Movement, f Fact) (why, text string) {
 		return ReasonUnreadable, "the provider says succeeded, and its data can't be read: " + f.Unreadable
 	case f.Reference != m.UpstreamReference():
 		return ReasonContradiction, "it is asked for as " + m.UpstreamReference() + ", the provider speaks of " + f.Reference
+	case f.Source == FromNotification && f.ProviderReference != "" && m.ProviderReference != "" && f.ProviderReference != m.ProviderReference:
+		return ReasonContradiction, "the provider called it " + m.ProviderReference + ", its notification speaks of " + f.ProviderReference
 	case f.Currency != "" && f.Currency != "IDR":
 		return ReasonCurrency, "the provider says " + f.Currency
 	case rules.AmountIsCost: // a bill costs what was agreed, a product at most that
@@ -315,7 +347,7 @@ func record(m Movement, f Fact, effect Effect) Transition {
 // confirmed takes what is left of a status update that changes no state: an answer
 // that nobody had yet, or a second success.
 func confirmed(rules Rules, m Movement, f Fact, to State) Transition {
-	again := to == Succeeded && m.FactID != "" && f.EventID != "" && f.EventID != m.FactID
+	again := to == Succeeded && m.FactID != "" && m.FactID != OverrideFact && f.EventID != "" && f.EventID != m.FactID
 	switch {
 	case to == Succeeded && rules.Flow == MoneyOut:
 		return succeededAgain(rules, m, f, again)

@@ -193,7 +193,7 @@ func TestApplyIsPure(t *testing.T) {
 			t.Fatalf("first %+v, then %+v", a.Transition, again)
 		}
 		then := movement.Change{Transition: a.Transition, Movement: a.m, At: a.fact.Now}.After()
-		if moved := a.Effect == movement.Move; moved && then.State != a.To || !moved && then.State != a.m.State {
+		if moved := a.Effect == movement.Move; a.Effect == movement.Renewal && !then.SendBy.After(a.m.SendBy) || moved && then.State != a.To || !moved && then.State != a.m.State {
 			t.Fatalf("after effect %d to %s it is %s", a.Effect, a.To, then.State)
 		}
 		if !reflect.DeepEqual(a.m, a.seen) || !reflect.DeepEqual(a.fact, a.said) {

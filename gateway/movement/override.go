@@ -8,11 +8,16 @@ import (
 // OverrideOutcome is what operators say became of a movement.
 type OverrideOutcome string
 
-// The outcomes.
+// The outcomes. Resubmit ends nothing: the same request is sent again, for as long as
+// it may buy, counted from the decision.
 const (
 	OverrideSucceeded OverrideOutcome = "success"
 	OverrideFailed    OverrideOutcome = "failed"
+	OverrideResubmit  OverrideOutcome = "resubmit"
 )
+
+// OverrideOutcomes are all that operators can say.
+var OverrideOutcomes = []OverrideOutcome{OverrideSucceeded, OverrideFailed, OverrideResubmit}
 
 // Override is operators' decision on an attempt of a movement whose outcome nobody
 // knows: proposed by one and confirmed by another, or one's alone.
@@ -28,17 +33,30 @@ type Override struct {
 	ConfirmedBy     string // "" until another operator has said the same
 	ConfirmedReason string
 	ConfirmedAt     time.Time
+
+	// Supersedes says of what an operator says now that a resubmission decided before
+	// this moment is over, and gives way. It is not kept.
+	Supersedes time.Time
+}
+
+// MadeAt is when it was decided.
+func (d Override) MadeAt() time.Time {
+	if d.Alone {
+		return d.At
+	}
+	return d.ConfirmedAt
 }
 
 // Made tells whether it may be applied: it waits for nobody.
 func (d Override) Made() bool { return d.Alone || d.ConfirmedBy != "" }
 
 // Replaces tells whether a proposal gives way to what an operator says now: one's
-// own to anything else, another's to a different outcome that is decided alone.
+// own to anything else, another's to a different outcome that is decided alone, and a
+// resubmission that is over to everything.
 func (d Override) Replaces(before Override) bool {
 	switch {
 	case before.Made():
-		return false
+		return before.Outcome == OverrideResubmit && before.MadeAt().Before(d.Supersedes)
 	case before.Operator == d.Operator:
 		return before.Outcome != d.Outcome || d.Alone
 	}
@@ -48,10 +66,5 @@ func (d Override) Replaces(before Override) bool {
 // Operators are those who made an override.
 func (d Override) Operators() string { return strings.TrimSuffix(d.Operator+", "+d.ConfirmedBy, ", ") }
 
-// State is the state that an override puts a movement in.
-func (d Override) State() State {
-	if d.Outcome == OverrideSucceeded {
-		return Succeeded
-	}
-	return Failed
-}
+// OverrideFact stands for the upstream's fact in a movement that operators have ended.
+const OverrideFact = "override"

@@ -60,10 +60,8 @@ type Rules struct {
 	// Flow says whether money comes in or goes out: what a second success means, and
 	// what is kept of a provider's words.
 	Flow Flow
-	// Overridable says that operators may end a movement whose outcome nobody knows.
-	Overridable bool
 	// Waits says that a pending movement may wait for its payer for as long as the
-	// provider lets it. Any other is an exception after a day.
+	// provider lets it: it is an exception a day after its life, any other after a day.
 	Waits   bool
 	EndedBy Ender
 	// NotFound is what makes a provider's "not found" proof that nothing was sent.
@@ -77,8 +75,10 @@ type Rules struct {
 	// request again, until when it may be sent.
 	Pace      Pace
 	Resubmits bool
-	// ResubmitWithin is how long after its creation a movement may be resubmitted.
-	ResubmitWithin time.Duration
+	// ResubmitWithin is how long after its creation a movement may be resubmitted, and
+	// BuysWithin how long after send_by one that no provider has confirmed: its
+	// resubmission may be what buys it.
+	ResubmitWithin, BuysWithin time.Duration
 	// Quarantine is how long after its life the reserved amount of a movement is
 	// nobody else's: as long as lines of its statement may be late, and longer.
 	Quarantine time.Duration
@@ -129,6 +129,10 @@ const (
 type Proof struct {
 	Times int           // lookups in a row that must say so
 	Apart time.Duration // at least
+	// Mutations says that it must also be absent from the account's own mutations:
+	// money that has gone out can't be called back. Where the provider can't list them
+	// nothing proves it, and operators decide.
+	Mutations bool
 }
 
 // Events are the names under which a kind's merchants read of things.
@@ -139,7 +143,8 @@ type Events struct {
 }
 
 var (
-	twice = Proof{Times: 2, Apart: 10 * time.Second}
+	twice          = Proof{Times: 2, Apart: 10 * time.Second}
+	twiceAndAbsent = Proof{Times: 2, Apart: 10 * time.Second, Mutations: true}
 
 	toPay     = map[State]string{Submitting: "PENDING", Acknowledged: "PENDING", Pending: "PENDING", Succeeded: "PAID", Failed: "FAILED", Expired: "EXPIRED"}
 	toReceive = map[State]string{Submitting: "Pending", Acknowledged: "Pending", Pending: "Pending", Succeeded: "Success", Failed: "Failed"}
@@ -180,7 +185,7 @@ var table = []Rules{
 		},
 		Reports:  []string{"sn", "message"},
 		Events:   Events{Ended: "ppob.status_update", Reversed: "ppob.reversed"},
-		Reserves: ReserveBalance, Answers: AnswerPending, AmountIsCost: true, Flow: MoneyOut, Overridable: true, NotFound: twice,
+		Reserves: ReserveBalance, Answers: AnswerPending, AmountIsCost: true, Flow: MoneyOut, NotFound: twice,
 		Polls: Polls{Pending: pollPending},
 	},
 	{
@@ -192,7 +197,7 @@ var table = []Rules{
 			Succeeded: {Submitting, Acknowledged, Pending, NotSubmitted}, Failed: open, NotSubmitted: {Submitting},
 		},
 		Events:   Events{Ended: "transfer.status_update", Reversed: "transfer.reversed"},
-		Reserves: ReserveLimits, Answers: AnswerPresent, Flow: MoneyOut, Overridable: true, NotFound: twice,
+		Reserves: ReserveLimits, Answers: AnswerPresent, Flow: MoneyOut, NotFound: twiceAndAbsent,
 		Polls: Polls{Open: []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}},
 	},
 }
@@ -214,6 +219,18 @@ func Kinds() []manifest.Kind {
 		kinds[i] = row.Kind
 	}
 	return kinds
+}
+
+// Ends is the state that operators' override puts a movement in: what failed has
+// expired where its kind has no failure of what the provider has made.
+func (r Rules) Ends(from State, outcome OverrideOutcome) State {
+	switch {
+	case outcome == OverrideSucceeded:
+		return Succeeded
+	case slices.Contains(r.From[Failed], from):
+		return Failed
+	}
+	return Expired
 }
 
 // ReadsStatement tells whether the statement is read for a movement: one that its

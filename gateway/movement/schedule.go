@@ -57,18 +57,53 @@ func (m *Movement) ProvenAfter(settlesWithin time.Duration) time.Time {
 	return m.SendBy.Add(settlesWithin + 2*ClockSkew)
 }
 
+// ResubmitUntil is the moment until which a movement's lookup may be the same request
+// again. After ResubmitWithin the provider could take it for another movement. One that
+// no provider has confirmed may be bought by it, which its merchant waits for no longer
+// than BuysWithin.
+func (m *Movement) ResubmitUntil(rules Rules) time.Time {
+	until := m.CreatedAt.Add(rules.ResubmitWithin)
+	if buys := m.SendBy.Add(rules.BuysWithin); m.State.Unknown() && buys.Before(until) {
+		return buys
+	}
+	return until
+}
+
+// AskAgainIn is how long a movement that "not found" was said of is left alone, where
+// that goes on: no longer than it has gone on in proportion.
+func (m *Movement) AskAgainIn(now time.Time, rules Rules) time.Duration {
+	silent := now.Sub(m.ProvenAfter(rules.Pace.SettlesWithin))
+	return min(max(rules.NotFound.Apart, rules.Pace.Every, silent/patience), seldom)
+}
+
 // NextPoll is when the movement is polled next, given that it is polled now. It is
 // zero when there is nothing left to find out.
 func (m *Movement) NextPoll(now time.Time, rules Rules) time.Time {
 	next, polls := time.Time{}, rules.Polls
 	switch m.State {
 	case Submitting, Acknowledged, Pending:
-		return later(m.nextOpen(now, rules), now.Add(rules.Pace.Every))
+		next = m.nextOpen(now, rules)
+		if until := m.ResubmitUntil(rules); rules.Resubmits && now.Before(until) {
+			next = m.nextResubmission(now, next, until)
+		}
+		return later(next, now.Add(rules.Pace.Every))
 	case Expired:
 		next, _ = after(now, m.UpdatedAt, polls.Expired)
 	case Succeeded:
 		next, _ = after(now, m.UpdatedAt, polls.Succeeded)
 	case Failed, NotSubmitted:
+	}
+	return next
+}
+
+// nextResubmission is when a movement is polled by the same request, of which the time
+// is short in which it may buy. Whoever polls at its end lists that it can't be asked.
+func (m *Movement) nextResubmission(now, next, until time.Time) time.Time {
+	if often := now.Add(now.Sub(m.SendBy) / patience); m.State.Unknown() && often.Before(next) {
+		next = often
+	}
+	if until.Before(next) {
+		return until
 	}
 	return next
 }

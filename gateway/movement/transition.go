@@ -23,6 +23,7 @@ const (
 	Reversal             // a record beside the end: the money went back
 	Supplement           // the result of a success grows
 	KeepAnswer           // the creation's answer is known only now
+	Renewal              // it may be resubmitted once more
 	Contradiction        //
 )
 
@@ -82,6 +83,10 @@ type Transition struct {
 	// Guards beside the state: nobody has polled it, or nobody since a moment.
 	Unpolled     bool
 	PolledBefore time.Time
+
+	// SendBy is, of a renewal, the moment from which the time counts anew in which a
+	// resubmission may buy.
+	SendBy time.Time
 
 	// MissUntil says that a "not found" counts, and from when on the next one does.
 	MissUntil time.Time
@@ -209,6 +214,10 @@ func takeBack(m Movement) ledger.Transaction { return ledger.TakeBack(m.Amount, 
 // After is the movement as a change leaves it.
 func (c Change) After() Movement {
 	m := c.Movement
+	if c.Effect == Renewal {
+		m.SendBy, m.DueAt, m.Misses = c.SendBy, c.NextPoll, 0
+		m.Sequence++
+	}
 	if c.Effect != Move && c.Effect != LateMoney && c.Effect != Reversal {
 		return c.keeps(m)
 	}
@@ -225,7 +234,7 @@ func (c Change) After() Movement {
 			m.Refusal = c.Refusal
 		}
 		m.FactID, m.Cost = cmp.Or(c.FactID, m.FactID), cmp.Or(c.Cost, m.Cost)
-	case Nothing, Supplement, KeepAnswer, Contradiction:
+	case Nothing, Supplement, KeepAnswer, Renewal, Contradiction:
 	}
 	return c.keeps(m)
 }

@@ -38,7 +38,7 @@ var oddities = []oddity{
 	},
 	{
 		kinds: paidIn, says: moneyCame, hows: []string{"another amount", "no amount", anotherCurrency},
-		why: "Money moved, and its merchant does not hear of it: an open movement stays open, and operators can't override this kind.",
+		why: "Money moved, and its merchant does not hear of it: an open movement stays open until operators override it.",
 	},
 	{
 		says: moneyCame, hows: []string{anotherReference}, sources: provider,
@@ -156,5 +156,5 @@ func (c cell) contradicts() bool {
 			return true
 		}
 	}
-	return c.fact.how == anotherReference
+	return c.fact.how == anotherReference || c.fact.how == anotherName
 }

@@ -76,6 +76,7 @@ func meaning(t movement.Transition) string {
 	say(t.Effect == movement.LateMoney, "late money recorded")
 	say(t.Effect == movement.Reversal, "reversal recorded")
 	say(t.Effect == movement.Supplement, "added to the result")
+	say(t.Effect == movement.Renewal, "may be sent again; polled on")
 	say(!moves && !t.MissUntil.IsZero(), "counted, polled once more")
 	if t.Posting != nil {
 		say(true, postings[t.Posting.Kind])
@@ -90,7 +91,7 @@ func meaning(t movement.Transition) string {
 	say(t.Tells == movement.PaidLateEvent, "callback: paid late")
 	say(t.Tells == movement.ReversedEvent, "callback: reversed")
 	say(t.Receipt, "receipt mailed")
-	say(!t.NextPoll.IsZero(), "polled on")
+	say(moves && !t.NextPoll.IsZero(), "polled on")
 	say(moves && t.NextPoll.IsZero(), "no more polls")
 	for _, doubt := range t.Exceptions {
 		words = append(words, "exception `"+doubt.Reason+"`")

@@ -70,7 +70,7 @@ const (
 func (s section) movement(state movement.State) movement.Movement {
 	m := movement.Movement{
 		Key: movement.Key{Kind: s.rules.Kind, Reference: "INV-1"}, ID: movement.ID{1}, Attempt: 1, State: state,
-		Amount: asked, CreatedAt: epoch, SendBy: epoch.Add(5 * time.Second), UpdatedAt: epoch, ExpiresAt: epoch.Add(life),
+		Amount: asked, ProviderReference: "TX-1", CreatedAt: epoch, SendBy: epoch.Add(5 * time.Second), UpdatedAt: epoch, ExpiresAt: epoch.Add(life),
 	}
 	if s.rules.Flow == movement.MoneyOut {
 		m.ExpiresAt = time.Time{}
@@ -121,6 +121,12 @@ func (s section) situations(state movement.State) [][]situation {
 			as("answered", func(m *movement.Movement) { m.Answer = json.RawMessage(`{}`) }),
 		})
 	}
+	if state == movement.Succeeded {
+		dimensions = append(dimensions, []situation{
+			as("as the provider says", asItIs),
+			as("as operators say", func(m *movement.Movement) { m.FactID = movement.OverrideFact }),
+		})
+	}
 	if s.rules.Events.PaidLate != "" && (state == movement.Failed || state == movement.Expired) {
 		dimensions = append(dimensions, []situation{
 			as("no late money yet", asItIs),
@@ -158,19 +164,23 @@ func (s section) facts() []told {
 		all = append(all, told{source, "nothing", "", says(movement.Fact{})})
 	}
 	all = append(all, notFound()...)
+	if s.rules.NotFound.Mutations {
+		all = append(all, absent()...)
+	}
 	if s.rules.EndedBy == movement.EndedByStatement {
 		all = append(all, s.lines()...)
 	}
 	if s.rules.Kind == manifest.Payment {
 		all = append(all, told{movement.FromCancel, "cancelled", "", says(movement.Fact{Says: movement.SaysCancelled})})
 	}
-	for _, outcome := range []movement.OverrideOutcome{movement.OverrideSucceeded, movement.OverrideFailed} {
-		o := movement.Override{Operator: "ops@example.com", Outcome: outcome, Reason: "seen in the account", Alone: true}
+	for _, outcome := range movement.OverrideOutcomes {
+		o := movement.Override{Operator: "ops@example.com", Outcome: outcome, Reason: "seen in the account", Alone: true, At: epoch.Add(seen)}
 		all = append(all, told{movement.FromOperators, "override " + string(outcome), "", says(movement.Fact{Says: movement.SaysOverridden, Override: &o, Begun: epoch.Add(seen)})})
 	}
 	return append(all,
 		told{movement.FromClock, "open", "under a day", says(movement.Fact{Says: movement.SaysOverdue})},
 		told{movement.FromClock, "open", "a day or more", says(movement.Fact{Says: movement.SaysOverdue, Now: epoch.Add(24 * time.Hour)})},
+		told{movement.FromClock, "open", "a day after its life", says(movement.Fact{Says: movement.SaysOverdue, Now: epoch.Add(life + 24*time.Hour)})},
 	)
 }
 
@@ -191,7 +201,7 @@ func (s section) calls() []told {
 		all = slices.DeleteFunc(slices.Concat(
 			s.updates(movement.FromCall, "pending", movement.SaysPending), s.updates(movement.FromCall, "succeeded", movement.SaysSucceeded),
 		), func(c told) bool { // what a call has no room to say
-			return c.how == anotherCurrency || c.how == anotherReference || c.how == anotherID || s.rules.Reports == nil && c.how == unreadable
+			return c.how == anotherCurrency || c.how == anotherReference || c.how == anotherName || c.how == anotherID || s.rules.Reports == nil && c.how == unreadable
 		})
 	}
 	if s.rules.Answers == movement.AnswerPending {
@@ -216,6 +226,7 @@ func (s section) ours(f movement.Fact) func(*movement.Movement) movement.Fact {
 const (
 	anotherCurrency  = "another currency"
 	anotherReference = "another reference"
+	anotherName      = "another name of the provider's"
 	anotherID        = "under another id"
 	withOffer        = "with what there is to pay"
 	unreadable       = "data that can't be read"
@@ -256,6 +267,9 @@ func (s section) updates(source movement.Source, word string, status movement.Sa
 	}
 	add(anotherCurrency, func(f *movement.Fact) { f.Currency = "USD" })
 	add(anotherReference, func(f *movement.Fact) { f.Reference = "INV-1" })
+	if source == movement.FromNotification {
+		add(anotherName, func(f *movement.Fact) { f.ProviderReference = "TX-2" })
+	}
 	if s.rules.Answers == movement.AnswerOffer {
 		add(withOffer, func(f *movement.Fact) { f.Data, f.Offers = json.RawMessage(`{"qr_string":"00"}`), true })
 	}
@@ -287,6 +301,27 @@ func notFound() []told {
 		{lookup, word, "too soon after the first", fact(true, seen, 1, seen+1)},
 		{lookup, word, "first proof", fact(true, seen, 0, 0)},
 		{lookup, word, "second proof", fact(true, seen, 1, 0)},
+	}
+}
+
+const absentSays = "absent from the mutations"
+
+// absent are the ways in which the account's mutations don't have a movement.
+func absent() []told {
+	const skew = movement.ProviderSkew
+	fact := func(proves bool, misses int, from, begun time.Duration) func(*movement.Movement) movement.Fact {
+		return func(m *movement.Movement) movement.Fact {
+			m.Misses, m.PolledAt = misses, epoch.Add(begun)
+			return movement.Fact{Says: movement.SaysAbsent, Proves: proves, From: epoch.Add(from), Begun: epoch.Add(begun), Now: epoch.Add(seen)}
+		}
+	}
+	const statement, word = movement.FromStatement, absentSays
+	return []told{
+		{statement, word, "found by nobody and read in time", fact(true, 2, -skew, seen)},
+		{statement, word, "not found once", fact(true, 1, -skew, seen)},
+		{statement, word, "on another account or by a wrong clock", fact(false, 2, -skew, seen)},
+		{statement, word, "read from too late on", fact(true, 2, -skew+1, seen)},
+		{statement, word, "read while it may be on its way", fact(true, 2, -skew, 10*time.Second)},
 	}
 }
 

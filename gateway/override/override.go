@@ -4,6 +4,7 @@
 package override
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -63,7 +64,7 @@ var operatorsEnd = []string{
 
 // Override takes an operator's decision on an open movement of which the provider
 // tells no end: the first operator proposes, another who says the same confirms, and
-// the movement ends so. It changes no final state. The same again is what stands, also
+// the movement ends so, or is sent again. It changes no final state. The same again is what stands, also
 // where two come at once. The error is always a *fault.Error: NotFound, InProgress
 // where it is too early, DuplicateReference where it has ended otherwise or another
 // outcome is proposed.
@@ -76,8 +77,8 @@ func (o *Overrides) Override(ctx context.Context, r Request) (Result, error) {
 }
 
 func (o *Overrides) override(ctx context.Context, r Request) (Result, error) {
-	if r.Outcome != movement.OverrideSucceeded && r.Outcome != movement.OverrideFailed {
-		return Result{}, fault.Invalid("as", "must be success or failed")
+	if !slices.Contains(movement.OverrideOutcomes, r.Outcome) {
+		return Result{}, fault.Invalid("as", "must be success, failed or resubmit")
 	}
 	m, err := o.Store.MovementByID(ctx, r.Movement)
 	if errors.Is(err, movement.ErrNotFound) {
@@ -93,16 +94,15 @@ func (o *Overrides) override(ctx context.Context, r Request) (Result, error) {
 			"Nothing stands under that upstream reference any more. The reference was used again, and stands as %s.", m.UpstreamReference())
 	case err != nil:
 		return Result{}, fault.New(fault.ProviderUnavailable, "The plugin that offers "+m.Operation+" is gone: nobody could tell the merchant.").Because(err)
-	case !op.Rules.Overridable:
-		return Result{}, fault.Newf(fault.InvalidRequest, "A %s is ended by its provider alone: operators decide transfers and orders.", m.Kind)
 	case !m.State.Open():
 		return o.before(ctx, m, r)
 	}
-	if err := o.mayBe(ctx, op, m); err != nil {
+	now := o.Now()
+	if err := cmp.Or(o.mayBe(ctx, op, m), resubmits(op, m, r, now)); err != nil {
 		return Result{}, err
 	}
 	made, err := o.records.Override(ctx, m, movement.Override{
-		Operator: r.Operator, Outcome: r.Outcome, Reason: r.Reason, At: o.Now(), Alone: r.Alone,
+		Operator: r.Operator, Outcome: r.Outcome, Reason: r.Reason, At: now, Alone: r.Alone, Supersedes: supersedes(op, r, now),
 	}, movement.Exception{
 		Owner: m.Owner, Subject: m.ID.String(), Reason: movement.ReasonAlone, FactID: m.UpstreamReference(), Provider: m.Provider,
 		Detail: lifecycle.Printable(r.Operator + " alone decided " + string(r.Outcome) + ": " + r.Reason), At: o.Now(),
@@ -119,6 +119,31 @@ func (o *Overrides) override(ctx context.Context, r Request) (Result, error) {
 	return result, err
 }
 
+// resubmits says why a movement can't be sent again, nil where it can or nobody wants
+// to.
+func resubmits(op *catalog.Operation, m movement.Movement, r Request, now time.Time) error {
+	switch {
+	case r.Outcome != movement.OverrideResubmit:
+		return nil
+	case !op.Rules.Resubmits:
+		return fault.Invalid("as", "resubmit is for what is asked about by sending it again; the provider of this "+string(m.Kind)+" is asked without")
+	case !m.State.Unknown():
+		return fault.New(fault.DuplicateReference, "The provider has it already, and is asked about it. There is nothing to send again.")
+	case !now.Before(m.CreatedAt.Add(op.Rules.ResubmitWithin)):
+		return fault.New(fault.DuplicateReference, "It is too old to be sent again: the provider could take it for a new one. Decide success or failed.")
+	}
+	return nil
+}
+
+// supersedes is the moment of which a resubmission is over that was decided before: any
+// for another outcome, and for the same again one in whose time nothing was bought.
+func supersedes(op *catalog.Operation, r Request, now time.Time) time.Time {
+	if r.Outcome == movement.OverrideResubmit {
+		return now.Add(-op.Rules.BuysWithin)
+	}
+	return now
+}
+
 // before is the answer for a movement that has ended: what stands, where it was
 // overridden and has ended so.
 func (o *Overrides) before(ctx context.Context, m movement.Movement, r Request) (Result, error) {
@@ -126,10 +151,15 @@ func (o *Overrides) before(ctx context.Context, m movement.Movement, r Request) 
 	switch {
 	case err != nil && !errors.Is(err, movement.ErrNotFound):
 		return Result{}, err
-	case err == nil && made.Made() && made.Outcome == r.Outcome && m.State == made.State():
+	case err == nil && made.Made() && made.Outcome == r.Outcome && endsAs(m.State, made):
 		return Result{Override: made, Movement: m}, nil
 	}
 	return Result{Movement: m}, hasEnded(m)
+}
+
+// endsAs tells whether a final state is what an override says.
+func endsAs(state movement.State, o movement.Override) bool {
+	return (state == movement.Succeeded) == (o.Outcome == movement.OverrideSucceeded)
 }
 
 func hasEnded(m movement.Movement) error {
@@ -160,7 +190,8 @@ func (o *Overrides) mayBe(ctx context.Context, op *catalog.Operation, m movement
 	if op.Rules.Resubmits && m.PolledAt.After(now.Add(-movement.PollLasts)) && !m.PolledAt.After(now.Add(2*movement.ClockSkew)) {
 		return polled(now)
 	}
-	if now.Sub(m.CreatedAt) >= movement.OverdueAfter {
+	waits := m.State == movement.Pending && op.Rules.Waits // for its payer, and may do so for long
+	if now.Sub(m.CreatedAt) >= movement.OverdueAfter && !waits {
 		return nil
 	}
 	exceptions, err := o.records.ExceptionsOf(ctx, m.Owner, m.ID.String())
@@ -173,6 +204,9 @@ func (o *Overrides) mayBe(ctx context.Context, op *catalog.Operation, m movement
 	}) {
 		return nil
 	}
+	if waits {
+		return fault.New(fault.InProgress, "It waits for its payer, and is not on the operators' list: the provider will tell its end.").After(now, movement.OverdueAfter)
+	}
 	return fault.New(fault.InProgress, "It is younger than 24 hours and not on the operators' list: the provider may tell its end.").
 		After(now, m.CreatedAt.Add(movement.OverdueAfter).Sub(now))
 }
@@ -183,16 +217,19 @@ func polled(now time.Time) error {
 	return fault.New(fault.InProgress, "The provider is being asked at this moment, with the same request again. Decide it in a minute.").After(now, movement.PollLasts)
 }
 
-// apply ends a movement as it was decided, unless it has ended meanwhile.
+// apply ends a movement as it was decided, or has it sent again, unless it has ended
+// meanwhile.
 func (o *Overrides) apply(ctx context.Context, op *catalog.Operation, m movement.Movement, made movement.Override) (movement.Movement, error) {
 	now, moved, err := o.ApplyOnce(ctx, op, m, movement.Fact{
 		Source: movement.FromOperators, Says: movement.SaysOverridden, Override: &made, Begun: o.Now(),
-		Message: lifecycle.Message(op.Rules, movement.Movement{State: made.State()}),
+		Message: lifecycle.Message(op.Rules, movement.Movement{State: op.Rules.Ends(m.State, made.Outcome)}),
 	})
+	resubmits := made.Outcome == movement.OverrideResubmit && now.Attempt == m.Attempt && now.State.Open()
 	switch {
 	case err != nil:
 		return now, err
-	case now.Attempt != m.Attempt, now.State == movement.NotSubmitted, now.State.Final() && now.State != made.State():
+	case resubmits: // also where the provider has confirmed it meanwhile
+	case now.Attempt != m.Attempt, now.State == movement.NotSubmitted, now.State.Final() && !endsAs(now.State, made):
 		return now, hasEnded(now)
 	case !now.State.Final():
 		return now, polled(o.Now())

@@ -59,6 +59,14 @@ func undecided(t *testing.T, s *store.Store, what string, state movement.State) 
 	return o
 }
 
+// endOf is how money that goes out ends by an outcome.
+func endOf(outcome movement.OverrideOutcome) movement.State {
+	if outcome == movement.OverrideSucceeded {
+		return movement.Succeeded
+	}
+	return movement.Failed
+}
+
 // says is an operator's word.
 func (o *open) says(operator string, outcome movement.OverrideOutcome) (Decided, error) {
 	o.Helper()
@@ -100,7 +108,7 @@ func (o *open) endings() (decided []movement.HistoryEntry, told []string) {
 func (o *open) settledAs(what string, outcome movement.OverrideOutcome) {
 	o.Helper()
 	m, word := o.stored("A"), "Success"
-	want := (movement.Override{Outcome: outcome}).State()
+	want := endOf(outcome)
 	if outcome == movement.OverrideFailed {
 		word = "Failed"
 	}
@@ -161,7 +169,7 @@ func TestTwoOperatorsDecide(t *testing.T) { //nolint:tparallel // they share a l
 					}
 					o.settledAs(what, outcome)
 					for _, operator := range []string{ayu, budi} {
-						if d, err := o.says(operator, outcome); err != nil || d.Movement.State != (movement.Override{Outcome: outcome}).State() {
+						if d, err := o.says(operator, outcome); err != nil || d.Movement.State != endOf(outcome) {
 							t.Errorf("%s again: %+v, %v", operator, d, err)
 						}
 						_, err := o.says(operator, other)
@@ -259,7 +267,7 @@ func TestWhatIsNotDecided(t *testing.T) {
 	o = &open{world: paid, store: s}
 	o.pass(48 * time.Hour)
 	_, err = o.says(ayu, movement.OverrideSucceeded)
-	o.refused(err, fault.InvalidRequest, "payment")
+	o.refused(err, fault.InProgress, "waits for its payer")
 }
 
 // TestADecisionIsNeverSentAgain: while a lookup may be under way that is the same

@@ -84,19 +84,23 @@ func TestOrdersAreLookedAtByTheWorker(t *testing.T) {
 // operators know.
 func TestTooOldToBeSentAgain(t *testing.T) {
 	t.Parallel()
-	within := time.Duration(ordersOf(orderPath).Manifest.ResubmitWithin)
-	for name, d := range map[string]deal{
-		"pending":         {after: 10 * forgets},
-		"unknown":         {says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))},
-		"unknown, unmade": {unmade: true, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))},
+	rules := ordersOf(orderPath).Rules
+	cut := saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))
+	for name, c := range map[string]struct {
+		deal   deal
+		within time.Duration
+	}{
+		"pending":         {deal{after: 10 * forgets}, rules.ResubmitWithin},
+		"unknown":         {deal{says: cut}, sendWindow + rules.BuysWithin},
+		"unknown, unmade": {deal{unmade: true, says: cut}, sendWindow + rules.BuysWithin},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			inShop(t, func(s *shop) {
-				s.up.deal = d
+				s.up.deal = c.deal
 				s.want(s.order("A"), "Pending")
 				s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "no answer") }
-				s.pass(within - time.Second)
+				s.pass(c.within - time.Second)
 				s.want(s.stateOf("A"), "Pending")
 				if s.up.asked() != 1 {
 					t.Errorf("asked %d times just before", s.up.asked())
@@ -138,7 +142,7 @@ func TestNeverOnAnotherAccount(t *testing.T) {
 				s.up.deal = deal{after: time.Minute, says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}
 				s.want(s.order("A"), "Pending")
 				s.connected(holder, "another", 2)
-				s.work("A", time.Hour)
+				s.work("A", 30*time.Minute)
 				s.want(s.stateOf("A"), "Pending")
 				if s.up.asked() != 0 {
 					t.Errorf("asked %d times on another account", s.up.asked())
@@ -225,12 +229,12 @@ func TestNotFoundBills(t *testing.T) {
 	}
 }
 
-// TestUnresolvedForADay: what nobody knows after a day stands on the operators'
-// list, and stays pending.
+// TestUnresolvedForADay: what its provider has and tells no end of stands on the
+// operators' list after a day, stays pending, and is asked about still.
 func TestUnresolvedForADay(t *testing.T) {
 	t.Parallel()
 	inShop(t, func(s *shop) {
-		s.up.deal = deal{says: saying(sdk.DontKnow(sdk.BlameUpstream, "cut"))}
+		s.up.deal = deal{after: time.Hour}
 		s.want(s.order("A"), "Pending")
 		s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameAccount, "the key is refused") }
 		s.work("A", 23*time.Hour)

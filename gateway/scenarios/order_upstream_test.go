@@ -32,7 +32,8 @@ type biller struct {
 	calls     []sdk.Call
 	quotes    []sdk.Quote
 	lookups   []time.Time
-	wrong     []string // what it may never be asked
+	sendBy    time.Time // of the last one
+	wrong     []string  // what it may never be asked
 
 	// The script; the zero value is an upstream where all is well.
 	deal                       deal
@@ -210,7 +211,7 @@ func (b *biller) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Dura
 	if now.Before(l.SentAt.Add(time.Minute)) || len(b.lookups) > 0 && now.Before(b.lookups[len(b.lookups)-1].Add(time.Minute)) {
 		b.wrong = append(b.wrong, "asked within a minute: "+l.Reference)
 	}
-	b.lookups = append(b.lookups, now)
+	b.lookups, b.sendBy = append(b.lookups, now), l.SendBy
 	if l.SendBy.Before(now) || l.SendBy.After(now.Add(sendWindow)) || len(l.Quote) == 0 || l.Cost <= 0 {
 		b.wrong = append(b.wrong, "asked without its quote, or a time to be sent by: "+l.Reference)
 	}

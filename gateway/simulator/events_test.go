@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -16,7 +15,7 @@ import (
 )
 
 // holdBack is how old an event is before it is listed, as in the program.
-const holdBack = lifecycle.TryTimeout + 4*time.Second
+const holdBack = movement.EventsSettle
 
 // mostEvents is how many events a merchant asks for at once.
 const mostEvents = 5
@@ -79,7 +78,7 @@ func eventsIn(told lifecycle.Answer) (ids []uuid.UUID) {
 // readAllEvents has a merchant read the rest of the list.
 func (w *world) readAllEvents(m *merchant) {
 	for {
-		events, err := w.store.Events(w.ctx, m.owner(), m.lastEvent(), w.now, mostEvents)
+		events, err := w.store.Events(w.ctx, m.owner(), m.lastEvent(), 0, mostEvents)
 		if err != nil {
 			w.violate("the store answers", "%v", err)
 		}

@@ -412,8 +412,11 @@ func (w *world) override() {
 	decision := override.Request{
 		Movement: id, Operator: "operator " + strconv.Itoa(1+w.rand.IntN(2)), Outcome: movement.OverrideFailed, Reason: "phoned", Alone: w.chance(30),
 	}
-	if w.chance(50) {
+	switch n := w.rand.IntN(100); {
+	case n < 40:
 		decision.Outcome = movement.OverrideSucceeded
+	case n < 60:
+		decision.Outcome = movement.OverrideResubmit
 	}
 	w.begin(r, "override of "+w.books.name(id), func(ctx context.Context) {
 		_, _ = r.overrides.Override(ctx, decision) // refused or not, the invariants hold

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/query"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/store/storetest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // replica is a process of the gateway until it crashes. Its successor has its number.
@@ -70,13 +71,9 @@ func (w *world) start(number int) *replica {
 	r.overrides = override.New(r.lifecycle, kept)
 	kind.AddPayment(r.lifecycle, "https://gate.example")
 	kind.AddCollection(r.lifecycle, r.reconciler)
-	held := holdBack
-	if w.options.Bug == HastyEvents {
-		held = 0
-	}
-	r.store, r.queries = kept, query.New(r.lifecycle, shelf{w}, kept, held)
+	r.store, r.queries = kept, query.New(r.lifecycle, shelf{w}, kept)
 	kind.AddOrder(r.lifecycle, r.queries)
-	r.transfers = kind.AddTransfer(r.lifecycle, kept)
+	r.transfers = kind.AddTransfer(r.lifecycle, kept, reconcile.NewAbsences(r.lifecycle, plugins, kept))
 	return r
 }
 
@@ -271,12 +268,19 @@ func (g *gate) Statement(ctx context.Context, account movement.AccountID) (movem
 	return read(g, func() (movement.Statement, error) { return g.Store.Statement(ctx, account) })
 }
 
-func (g *gate) Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error) {
-	return read(g, func() ([]movement.ListedEvent, error) { return g.Store.Events(ctx, owner, after, before, most) })
+func (g *gate) Events(ctx context.Context, owner movement.Owner, after uuid.UUID, age time.Duration, most int) ([]movement.ListedEvent, error) {
+	if g.w.options.Bug == HastyEvents {
+		age = 0
+	}
+	return read(g, func() ([]movement.ListedEvent, error) { return g.Store.Events(ctx, owner, after, age, most) })
 }
 
 func (g *gate) OpenLines(ctx context.Context, account movement.AccountID, after string, most int) ([]movement.StatementLine, error) {
 	return read(g, func() ([]movement.StatementLine, error) { return g.Store.OpenLines(ctx, account, after, most) })
+}
+
+func (g *gate) PaidOut(ctx context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error) {
+	return read(g, func() ([]movement.Movement, error) { return g.Store.PaidOut(ctx, m, amounts, since, most) })
 }
 
 // pair is what a call returns beside its error.
@@ -408,7 +412,10 @@ func (g *gate) Note(ctx context.Context, now time.Time, m movement.Movement, eve
 func (g *gate) Override(ctx context.Context, m movement.Movement, o movement.Override, review movement.Exception) (movement.Override, error) {
 	return write(ctx, g, "override "+g.w.books.name(m.ID), func() (movement.Override, error) {
 		made, err := g.Store.Override(ctx, m, o, review)
-		if made.Made() {
+		switch {
+		case made.Made() && made.Outcome == movement.OverrideResubmit:
+			g.w.books.resubmitted[m.ID] = made.MadeAt()
+		case made.Made():
 			g.w.books.overridden[m.ID] = true
 		}
 		return made, err

@@ -31,6 +31,8 @@ func (s *Store) Apply(ctx context.Context, c movement.Change) (bool, error) {
 		return s.transit(ctx, "supplement", supplementResult, changing(c))
 	case movement.KeepAnswer:
 		return s.keepAnswer(ctx, c)
+	case movement.Renewal:
+		return s.transit(ctx, "renew", renewMovement, changing(c))
 	case movement.Nothing, movement.Contradiction:
 	}
 	return false, fmt.Errorf("%w: effect %d is nothing to commit", ErrInvalid, c.Effect)

@@ -17,7 +17,7 @@ import (
 // the override that then stands. The first operator proposes. Another one with the
 // same outcome confirms. The proposer may propose another outcome. An operator alone
 // decides at once, which adds the review to the exceptions. An override that is made
-// stays. It is ErrOverridden where another outcome stands, which is returned too. The
+// stays, but for a resubmission that is over. It is ErrOverridden where another outcome stands, which is returned too. The
 // same again changes nothing.
 func (s *Store) Override(ctx context.Context, m movement.Movement, d movement.Override, review movement.Exception) (movement.Override, error) {
 	if d.Operator == "" || d.Reason == "" || d.At.IsZero() {
@@ -33,6 +33,7 @@ func (s *Store) Override(ctx context.Context, m movement.Movement, d movement.Ov
 		case err != nil && !none:
 			return err
 		case none, d.Replaces(before):
+			stands.Supersedes = time.Time{}
 			return putOverride(ctx, tx, m, d, review)
 		case before.Outcome != d.Outcome:
 			stands = before

@@ -102,6 +102,7 @@ var parameters = map[string]parameter{
 	"ends":               {"BOOL", func(w *write) any { return ends(w.change.To) }},
 	"posts":              {"BOOL", func(w *write) any { return w.change.Posting != nil }},
 	"polled_before":      {"TIMESTAMPTZ", func(w *write) any { return polledBefore(*w.change) }},
+	"new_send_by":        {"TIMESTAMPTZ", func(w *write) any { return micro(w.change.SendBy) }},
 	"next_poll":          {"TIMESTAMPTZ", func(w *write) any { return optional(w.change.NextPoll) }},
 	"result":             {"TEXT", func(w *write) any { return text(w.change.Result) }},
 	"earlier_result":     {"TEXT", func(w *write) any { return string(w.change.Movement.Result) }},

@@ -33,6 +33,7 @@ const (
 	moveMovement
 	recordFact
 	supplementResult
+	renewMovement
 	assignLine
 	loseLine
 	matchLines
@@ -65,6 +66,7 @@ var fragments = []struct{ file, as, returns string }{
 	{"move", "changed", "sequence"},
 	{"record", "changed", "sequence"},
 	{"supplement", "changed", "sequence"},
+	{"renew", "changed", "sequence"},
 	{"line_assigned", "assigned", "payment"},
 	{"line_lost", "changed", ""},
 	{"lines_matched", "changed", "payment"},
@@ -94,6 +96,7 @@ func composed() []parts {
 		roomForLimits | reserveMovement | countUsage,
 		roomForAmount | reserveMovement | openStatement | takeAmount,
 		supplementResult | logHistory,
+		renewMovement | logHistory,
 		assignLine,
 		assignLine | loseLine | logHistory,
 		matchLines | addException,

@@ -41,11 +41,17 @@ func (m *Manifest) check() error {
 	if m.Owner != "" && m.Owner != OwnerMerchant && m.Owner != OwnerPlatform {
 		fault("owner: %q is neither merchant nor platform", m.Owner)
 	}
-	if m.Lookup == LookupResubmit {
+	switch {
+	case m.Lookup == LookupResubmit:
 		faults = append(faults, m.checkResubmit()...)
+	case m.Account != "":
+		faults = append(faults, m.checkAccount("what another account does not know proves nothing")...)
 	}
 	if m.Statements != (m.ReportsLate > 0) {
 		fault("reports_late: must be given with statements, and only with them")
+	}
+	if m.Mutations {
+		faults = append(faults, m.checkAccount("the mutations of another account prove nothing")...)
 	}
 	if m.ReportsLateOf != "" {
 		faults = append(faults, m.checkReportsLateOf()...)

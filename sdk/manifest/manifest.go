@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	jsonx "github.com/go-json-experiment/json"
@@ -78,10 +79,15 @@ type Manifest struct {
 	// ResubmitWithin is how long after its reservation a movement may be sent again, by
 	// an upstream that is asked so: shorter than the time in which it takes the
 	// same reference for the same movement. Account is a JSON pointer to the
-	// top-level property of Connection that names the account at the upstream:
-	// under another account the same request would be a second movement.
+	// top-level property of Connection that names the account at the upstream, or
+	// several with spaces between: under another account the same request would be a
+	// second movement, and what that one does not know proves nothing.
 	ResubmitWithin Duration `json:"resubmit_within,omitzero"`
 	Account        string   `json:"account,omitempty"`
+	// ResubmitBuysWithin is how long after the first request's deadline the same
+	// request may still be what buys: later it is sent only for a movement that the
+	// upstream has confirmed. One hour unless given.
+	ResubmitBuysWithin Duration `json:"resubmit_buys_within,omitzero"`
 
 	// References are the names that the upstream takes of a movement.
 	References References `json:"references,omitzero"`
@@ -102,6 +108,12 @@ type Manifest struct {
 	Statements    bool     `json:"statements,omitempty"`
 	ReportsLate   Duration `json:"reports_late,omitzero"`
 	ReportsLateOf string   `json:"reports_late_of,omitempty"`
+
+	// Mutations says that the account's own mutations since a moment can be read, and
+	// show what was moved within SettlesWithin. Without them a transfer that the
+	// upstream does not find is never taken for one that was not made: operators
+	// decide it after a day. Account must say whose mutations they are.
+	Mutations bool `json:"mutations,omitempty"`
 
 	// Connection is the JSON Schema of an account's credentials and settings.
 	Connection json.RawMessage `json:"connection"`
@@ -204,22 +216,31 @@ func (o Operation) DestinationFields() []string {
 	return names
 }
 
-// AccountField is the property of a connection that names the account, or "".
-func (m *Manifest) AccountField() string { return property(m.Account) }
+// AccountFields are the properties of a connection that together name the account.
+func (m *Manifest) AccountFields() []string {
+	names := strings.Fields(m.Account)
+	for i, pointer := range names {
+		names[i] = property(pointer)
+	}
+	return names
+}
 
 // AccountIn is the name of the account that a connection's credentials are for,
-// "" where the manifest does not say which property names it, or none does.
+// "" where the manifest does not say which properties name it, or one is not there.
 func (m *Manifest) AccountIn(credentials []byte) string {
-	field := m.AccountField()
-	if field == "" {
-		return ""
-	}
 	var given map[string]any
 	if err := json.Unmarshal(credentials, &given); err != nil {
 		return ""
 	}
-	name, _ := given[field].(string)
-	return name
+	var names []string
+	for _, field := range m.AccountFields() {
+		name, _ := given[field].(string)
+		if name == "" {
+			return ""
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, " ")
 }
 
 // ReportsLateIn is how late rows of the account are at most that a connection's

@@ -3,6 +3,7 @@ package manifest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -15,6 +16,9 @@ func (m *Manifest) checkResubmit() []error {
 	var faults []error
 	if m.ResubmitWithin <= 0 {
 		faults = append(faults, errors.New("resubmit_within: must be given with lookup resubmit: after it the same request would be a second movement"))
+	}
+	if m.ResubmitBuysWithin < 0 || m.ResubmitBuysWithin > m.ResubmitWithin {
+		faults = append(faults, errors.New("resubmit_buys_within: must be a span of time that is no longer than resubmit_within"))
 	}
 	for _, op := range m.Operations {
 		if op.Money() && m.LookupEvery < op.Timeout+sendWindow {
@@ -31,7 +35,8 @@ func (m *Manifest) checkAccount(why string) []error {
 	if err != nil {
 		return []error{err}
 	}
-	if t := shape.types[m.AccountField()]; t != "string" {
+	fields := m.AccountFields()
+	if len(fields) == 0 || slices.ContainsFunc(fields, func(name string) bool { return shape.types[name] != "string" }) {
 		return []error{fmt.Errorf("account: %q must point to a string property of the connection (%s)", m.Account, why)}
 	}
 	return nil

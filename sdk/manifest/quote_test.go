@@ -72,6 +72,11 @@ func TestAccountIn(t *testing.T) {
 			t.Errorf("%s is for %q, want %q", credentials, got, want)
 		}
 	}
+	for credentials, want := range map[string]string{`{"client": "c", "wallet": "w"}`: "c w", `{"client": "c"}`: ""} {
+		if got := (&manifest.Manifest{Account: "/client /wallet"}).AccountIn([]byte(credentials)); got != want {
+			t.Errorf("%s is for %q, want %q", credentials, got, want)
+		}
+	}
 	if got := (&manifest.Manifest{Account: "/a~1b"}).AccountIn([]byte(`{"a/b": "escaped"}`)); got != "escaped" {
 		t.Errorf("an escaped name: %q", got)
 	}
@@ -88,7 +93,7 @@ func TestParseOrders(t *testing.T) {
 	}
 	order, _ := m.Operation("/counter/order")
 	list, _ := m.Operation("/counter/products")
-	if m.Owner != manifest.OwnerPlatform || m.AccountField() != "user" || time.Duration(m.LookupEvery) != time.Minute {
+	if m.Owner != manifest.OwnerPlatform || m.AccountFields()[0] != "user" || time.Duration(m.LookupEvery) != time.Minute {
 		t.Errorf("got %+v", m)
 	}
 	p := order.Product
@@ -112,6 +117,7 @@ func TestParseRefusesOrders(t *testing.T) {
 		"statements: a collection is paid by a row":  counterWith(t, "collection", "operations", 1, "kind"),
 		"owner: \"nobody\"":                          counterWith(t, "nobody", "owner"),
 		"resubmit_within: must be given":             counterWith(t, nil, "resubmit_within"),
+		"resubmit_buys_within: must be a span":       counterWith(t, "2041h", "resubmit_buys_within"),
 		"account: \"\" must point":                   counterWith(t, nil, "account"),
 		"account: \"/limit\" must point":             counterWith(t, "/limit", "account"),
 		"quote: an order needs one":                  counterWith(t, false, "operations", 1, "quote"),

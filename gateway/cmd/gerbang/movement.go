@@ -96,7 +96,7 @@ func callbackRows(callback adminapi.Callback) [][]string {
 
 type movementOverride struct {
 	ID     string `arg:"" name:"id" help:"Its id, refId, txId or upstream reference."`
-	As     string `required:"" enum:"success,failed" help:"success or failed."`
+	As     string `required:"" enum:"success,failed,resubmit" help:"success, failed, or resubmit: an order that no provider has confirmed is sent again."`
 	Reason string `required:"" help:"How that is known; kept in the audit."`
 	Alone  bool   `help:"Without a second operator; it then becomes an exception for review."`
 }

@@ -111,8 +111,9 @@ const putOverride = `-- name: PutOverride :execrows
 INSERT INTO overrides (movement_id, attempt, operator, outcome, reason, at, alone)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (movement_id, attempt) DO UPDATE SET
-    operator = excluded.operator, outcome = excluded.outcome, reason = excluded.reason, at = excluded.at, alone = excluded.alone
-WHERE overrides.confirmed_by IS NULL AND NOT overrides.alone
+    operator = excluded.operator, outcome = excluded.outcome, reason = excluded.reason, at = excluded.at, alone = excluded.alone,
+    confirmed_by = NULL, confirmed_reason = NULL, confirmed_at = NULL
+WHERE overrides.confirmed_by IS NULL AND NOT overrides.alone OR overrides.outcome = 'resubmit'
 `
 
 type PutOverrideParams struct {
@@ -125,7 +126,8 @@ type PutOverrideParams struct {
 	Alone      bool
 }
 
-// Proposes, or decides alone. A decision that is made stays.
+// Proposes, or decides alone. A decision that is made stays, but for one to send a
+// movement again: the caller says that it is over.
 func (q *Queries) PutOverride(ctx context.Context, arg PutOverrideParams) (int64, error) {
 	result, err := q.db.Exec(ctx, putOverride,
 		arg.MovementID,

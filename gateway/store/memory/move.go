@@ -32,6 +32,8 @@ func (s *Store) Apply(_ context.Context, c movement.Change) (bool, error) {
 	case movement.KeepAnswer:
 		s.complete(row, c)
 		return true, nil
+	case movement.Renewal:
+		return s.sendAgain(row, c), nil
 	case movement.Nothing, movement.Contradiction:
 	}
 	return false, fmt.Errorf("%w: effect %d is nothing to commit", errInvalid, c.Effect)
@@ -161,6 +163,7 @@ func (s *Store) queue(row *movement.Movement, c movement.Change) {
 		made.DueAt = *due
 	}
 	s.callbacks = append(s.callbacks, made)
+	s.written[made.EventID] = time.Now()
 }
 
 // record records late money or a reversal, each once.
@@ -207,6 +210,17 @@ func (s *Store) supplement(row *movement.Movement, c movement.Change) bool {
 		return false
 	}
 	row.Result = slices.Clone(c.Result)
+	s.log(row, c.Event, c.At, c.Detail)
+	return true
+}
+
+// sendAgain lets a movement be sent again that no provider has confirmed.
+func (s *Store) sendAgain(row *movement.Movement, c movement.Change) bool {
+	by := micro(c.SendBy)
+	if row == nil || row.Attempt != c.Movement.Attempt || !row.State.Unknown() || !row.SendBy.Before(by) {
+		return false
+	}
+	row.SendBy, row.DueAt, row.Misses = by, micro(c.NextPoll), 0
 	s.log(row, c.Event, c.At, c.Detail)
 	return true
 }

@@ -157,6 +157,7 @@ func (s *Store) Override(_ context.Context, m movement.Movement, o movement.Over
 			s.list(review)
 		}
 		stands = o
+		stands.Supersedes = time.Time{}
 	case stands.Outcome != o.Outcome:
 		return stands, movement.ErrOverridden
 	case stands.Made(), stands.Operator == o.Operator:

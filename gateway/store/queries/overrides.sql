@@ -8,12 +8,14 @@ WHERE movement_id = @movement_id
 ORDER BY attempt;
 
 -- name: PutOverride :execrows
--- Proposes, or decides alone. A decision that is made stays.
+-- Proposes, or decides alone. A decision that is made stays, but for one to send a
+-- movement again: the caller says that it is over.
 INSERT INTO overrides (movement_id, attempt, operator, outcome, reason, at, alone)
 VALUES (@movement_id, @attempt, @operator, @outcome, @reason, @at, @alone)
 ON CONFLICT (movement_id, attempt) DO UPDATE SET
-    operator = excluded.operator, outcome = excluded.outcome, reason = excluded.reason, at = excluded.at, alone = excluded.alone
-WHERE overrides.confirmed_by IS NULL AND NOT overrides.alone;
+    operator = excluded.operator, outcome = excluded.outcome, reason = excluded.reason, at = excluded.at, alone = excluded.alone,
+    confirmed_by = NULL, confirmed_reason = NULL, confirmed_at = NULL
+WHERE overrides.confirmed_by IS NULL AND NOT overrides.alone OR overrides.outcome = 'resubmit';
 
 -- name: ConfirmOverride :execrows
 UPDATE overrides SET confirmed_by = @operator::TEXT, confirmed_reason = @reason::TEXT, confirmed_at = @at::TIMESTAMPTZ

@@ -131,7 +131,7 @@ func rules(m movement.Movement) movement.Rules {
 	r, _ := movement.RulesOf(m.Kind)
 	r.Pace, r.Timeout = movement.Pace{SettlesWithin: 30 * time.Second, Every: 5 * time.Second}, 10*time.Second
 	if r.Resubmits = m.Kind == manifest.Order; r.Resubmits {
-		r.Pace.Every, r.ResubmitWithin = time.Minute, time.Hour
+		r.Pace.Every, r.ResubmitWithin, r.BuysWithin = time.Minute, time.Hour, 10*time.Minute
 	}
 	return r
 }
@@ -169,8 +169,14 @@ func (w *side) read(place int) {
 	w.say(fmt.Sprintf("read #%d", place), m, err)
 }
 
+// acknowledge has a status show a movement, which is the creation's answer where that
+// is no offer.
 func (w *side) acknowledge(place int) {
-	m, err := w.Acknowledge(w.ctx, w.seen[place], json.RawMessage(`{"status":"Pending"}`))
+	var answer json.RawMessage
+	if rules(w.seen[place]).Answers != movement.AnswerOffer {
+		answer = json.RawMessage(`{"status":"Pending"}`)
+	}
+	m, err := w.Acknowledge(w.ctx, w.seen[place], answer)
 	if err == nil {
 		w.seen = append(w.seen, m)
 	}
@@ -219,16 +225,23 @@ func (w *side) resolve(merchant, subject, second int) {
 		w.ctx, at(second), w.owners[merchant], "subject "+strconv.Itoa(subject), []string{movement.ReasonAccount}, "operator", "mended"))
 }
 
-func (w *side) override(place, operator, second int, succeeded, alone bool) {
+// override has an operator say something. A resubmission is over after 100 seconds, and
+// at once for other words.
+func (w *side) override(place, operator, second int, outcome movement.OverrideOutcome, alone bool) {
 	m := w.seen[place]
-	o := movement.Override{Operator: "operator " + strconv.Itoa(operator), Outcome: movement.OverrideFailed, Reason: "phoned", At: at(second), Alone: alone}
-	if succeeded {
-		o.Outcome = movement.OverrideSucceeded
+	o := movement.Override{
+		Operator: "operator " + strconv.Itoa(operator), Outcome: outcome, Reason: "phoned", At: at(second), Alone: alone, Supersedes: at(second),
+	}
+	if outcome == movement.OverrideResubmit {
+		o.Supersedes = at(second - 100)
 	}
 	made, err := w.Override(w.ctx, m, o, movement.Exception{
 		Owner: m.Owner, Subject: m.ID.String(), Reason: movement.ReasonAlone, FactID: "attempt " + strconv.Itoa(m.Attempt), At: at(second),
 	})
 	w.say(fmt.Sprintf("override #%d by %d as %s, alone %v", place, operator, o.Outcome, alone), made, err)
+	if err == nil && made.Made() && outcome == movement.OverrideResubmit {
+		w.fact(place, movement.Fact{Source: movement.FromOperators, Says: movement.SaysOverridden, Override: &made, Now: at(second), Begun: at(second)})
+	}
 }
 
 // line is what a statement tells of a payment.
@@ -338,10 +351,14 @@ func (w *side) dump() {
 			used, err := w.UsedOf(w.ctx, owner, name, "2026-01-02")
 			w.say("used of "+name, used, err)
 		}
-		events, err := w.Events(w.ctx, owner, uuid.Nil, at(1e6), 1000)
+		events, err := w.Events(w.ctx, owner, uuid.Nil, 0, 1000)
 		w.say("events", len(events), err)
 		last, err := w.LastEqual(w.ctx, owner, manifest.Transfer, movement.UnnamedMark+"same-")
 		w.say("last equal", last, err)
+		if err == nil {
+			out, err := w.PaidOut(w.ctx, last, []money.Amount{last.Amount, 0}, at(0), 1000)
+			w.say("paid out", out, err)
+		}
 		for subject := range 2 {
 			exceptions, err := w.ExceptionsOf(w.ctx, owner, "subject "+strconv.Itoa(subject))
 			w.say("exceptions", exceptions, err)

@@ -59,8 +59,8 @@ func randomCall(rt *rapid.T, second, seen int) func(*side) {
 		case 10:
 			return func(w *side) { w.miss(place, second+10) }
 		case 11:
-			operator, succeeded, alone := number("operator", 3), flag("succeeded"), flag("alone")
-			return func(w *side) { w.override(place, operator, second, succeeded, alone) }
+			operator, outcome, alone := number("operator", 3), rapid.SampledFrom(movement.OverrideOutcomes).Draw(rt, "outcome"), flag("alone")
+			return func(w *side) { w.override(place, operator, second, outcome, alone) }
 		case 12:
 			told := number("told", 3)
 			return func(w *side) {

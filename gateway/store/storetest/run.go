@@ -132,6 +132,28 @@ var stories = map[string]func(w *side){
 		})
 		w.poll(0, 400, 300, 500)
 	},
+	"shown is promised, without an answer": func(w *side) {
+		w.reserve(draft{kind: manifest.Payment, reference: 1, amount: 1000})
+		w.acknowledge(0)
+		factOf(says(movement.SaysNotSent, movement.FromCall, 1)).on(w, 0) // as it was before
+		w.reserve(draft{kind: manifest.Payment, reference: 2, amount: 1000})
+		w.acknowledge(len(w.seen) - 1)
+		factOf(says(movement.SaysAccepted, movement.FromCall, 2)).on(w, len(w.seen)-1)
+	},
+	"a resubmission is decided, is over and is decided again": func(w *side) {
+		w.reserve(draft{kind: manifest.Order, reference: 1, amount: 1000})
+		w.acknowledge(0)
+		w.override(1, 1, 700, movement.OverrideResubmit, false)
+		w.override(1, 2, 701, movement.OverrideResubmit, false)
+		w.override(1, 3, 702, movement.OverrideResubmit, false) // the same again
+		w.poll(len(w.seen)-1, 760, 700, 820)
+		w.override(1, 3, 790, movement.OverrideResubmit, false) // it is not over
+		w.override(1, 3, 802, movement.OverrideResubmit, true)  // it is
+		w.override(1, 1, 803, movement.OverrideFailed, false)
+		w.override(1, 2, 804, movement.OverrideResubmit, false) // another proposal stands
+		w.override(1, 2, 900, movement.OverrideFailed, false)
+		w.override(1, 2, 901, movement.OverrideResubmit, true) // what is made stays
+	},
 	"misses end it": func(w *side) {
 		w.reserve(draft{kind: manifest.Payment, reference: 1, amount: 1000})
 		w.poll(0, 60, 55, 65)
@@ -184,15 +206,15 @@ var stories = map[string]func(w *side){
 	},
 	"overrides need two or one alone": func(w *side) {
 		w.reserve(draft{kind: manifest.Transfer, reference: 1, amount: 1000})
-		w.override(0, 1, 1, true, false)
-		w.override(0, 1, 2, false, false)
-		w.override(0, 2, 3, true, false)
-		w.override(0, 2, 4, false, false)
-		w.override(0, 3, 5, true, true)
+		w.override(0, 1, 1, movement.OverrideSucceeded, false)
+		w.override(0, 1, 2, movement.OverrideFailed, false)
+		w.override(0, 2, 3, movement.OverrideSucceeded, false)
+		w.override(0, 2, 4, movement.OverrideFailed, false)
+		w.override(0, 3, 5, movement.OverrideSucceeded, true)
 		w.reserve(draft{kind: manifest.Transfer, reference: 2, amount: 1000})
-		w.override(1, 1, 6, true, false)
-		w.override(1, 2, 7, false, true)
-		w.override(1, 1, 8, false, false)
+		w.override(1, 1, 6, movement.OverrideSucceeded, false)
+		w.override(1, 2, 7, movement.OverrideFailed, true)
+		w.override(1, 1, 8, movement.OverrideFailed, false)
 		made, err := w.OverrideOf(w.ctx, w.seen[1].ID, 2)
 		w.say("override of another attempt", made, err)
 	},

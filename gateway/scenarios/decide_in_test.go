@@ -1,0 +1,237 @@
+package scenarios
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/override"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// stuck makes a payment whose creation nobody answered, and on whose account nobody
+// can ask any more: its keys are another account's.
+func stuck(t *testing.T, s *store.Store) *open {
+	t.Helper()
+	w := newWorld(t, s, handClock())
+	w.decidesWith(s)
+	w.unanswered("A")
+	w.rekeyed(`{"account":"another"}`, 2)
+	return &open{world: w, store: s}
+}
+
+// rekeyed gives the merchant other credentials.
+func (w *world) rekeyed(credentials string, version int64) {
+	w.Helper()
+	connections := slices.Clone(w.account.Connections())
+	for i := range connections {
+		connections[i].Version, connections[i].Sealed = version, []byte(credentials)
+	}
+	account, err := tenants.NewAccount(w.account.Merchant(), nil, connections, nil)
+	if err != nil {
+		w.Fatal(err)
+	}
+	w.account, w.others[account.ID()] = account, account
+}
+
+// TestOperatorsEndAPayment: a payment that nobody can ask about any more is an
+// exception after a day, and two operators end it. Its merchant is told, no balance is
+// touched, and what the provider says later is late money or an exception.
+func TestOperatorsEndAPayment(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	for outcome, c := range map[movement.OverrideOutcome]struct {
+		state   movement.State
+		word    string
+		replays string
+		later   sdk.Status // against it
+		told    []string
+		listed  string
+	}{
+		movement.OverrideSucceeded: {movement.Succeeded, "PAID", "PENDING", sdk.StatusExpired, nil, movement.ReasonContradiction},
+		movement.OverrideFailed:    {movement.Failed, "FAILED", "PROVIDER_REJECTED refused never", sdk.StatusDone, []string{"payments.paid_late FAILED"}, movement.ReasonPaidLate},
+	} {
+		o := stuck(t, s)
+		o.work("A", 23*time.Hour)
+		_, err := o.says(ayu, outcome)
+		o.refused(err, fault.InProgress, "younger than 24 hours")
+		o.work("A", 25*time.Hour)
+		o.wantListed(movement.ReasonUnresolved)
+		for _, operator := range []string{ayu, budi} {
+			if _, err := o.says(operator, outcome); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m := o.stored("A")
+		if m.State != c.state || !m.DueAt.IsZero() {
+			t.Errorf("%s: it is %s, due %v", outcome, m.State, m.DueAt)
+		}
+		o.wantListed()
+		o.want(o.status("A"), c.word)
+		o.want(o.create("A"), c.replays)
+		told := []string{"payments.status_update " + c.word}
+		o.wantTold(told...)
+		o.hear(sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: c.later, Amount: m.Amount, Currency: "IDR", EventID: "late"})
+		o.wantTold(append(told, c.told...)...)
+		o.wantListed(c.listed)
+		if o.stored("A").State != c.state {
+			t.Errorf("%s: it became %s", outcome, o.stored("A").State)
+		}
+		_, err = o.says(ayu, movement.OverrideFailed)
+		if outcome == movement.OverrideSucceeded {
+			o.refused(err, fault.DuplicateReference, "ended already")
+		}
+	}
+	cleanLedger(t, s)
+}
+
+// TestAnotherAmountPaid: what its payer paid otherwise is an exception at once, from
+// which operators decide, however young the payment is.
+func TestAnotherAmountPaid(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	w := newWorld(t, s, handClock())
+	w.decidesWith(s)
+	o := &open{world: w, store: s}
+	o.want(o.create("A"), "PENDING")
+	m := o.stored("A")
+	_, err := o.says(ayu, movement.OverrideSucceeded)
+	o.refused(err, fault.InProgress, "waits for its payer")
+	paid := sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: sdk.StatusDone, Amount: m.Amount + 1, Currency: "IDR", EventID: "p"}
+	o.hear(paid)
+	o.wantListed(movement.ReasonAmount)
+	for _, operator := range []string{ayu, budi} {
+		if _, err := o.says(operator, movement.OverrideSucceeded); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.want(o.status("A"), "PAID")
+	o.hear(paid)
+	o.wantTold("payments.status_update PAID")
+	o.wantListed(movement.ReasonAmount)
+}
+
+// TestOverdueLife: a payment whose life has been over for a day, and of which nobody
+// hears, is an exception.
+func TestOverdueLife(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.want(w.create("A"), "PENDING")
+		w.up.find = blind
+		ends := w.stored("A").ExpiresAt
+		w.work("A", ends.Add(23*time.Hour).Sub(w.now()))
+		w.wantListed()
+		w.work("A", 26*time.Hour)
+		w.wantListed(movement.ReasonUnresolved)
+	})
+}
+
+// TestNewKeysOfOneAccount: keys that name the same account prove what they do not
+// find, and others do not.
+func TestNewKeysOfOneAccount(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		before, after string
+		state         movement.State
+	}{
+		"the same":       {`{"account":"one"}`, `{"account":"one"}`, movement.NotSubmitted},
+		"another":        {`{"account":"one"}`, `{"account":"two"}`, movement.Submitting},
+		"named only now": {`{}`, `{"account":"one"}`, movement.Submitting},
+		"named no more":  {`{"account":"one"}`, `{}`, movement.Submitting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inMemory(t, func(w *world) {
+				w.rekeyed(c.before, 1)
+				w.unanswered("A")
+				w.rekeyed(c.after, 2)
+				w.work("A", 5*time.Minute)
+				if m := w.stored("A"); m.State != c.state {
+					t.Errorf("it is %s, want %s", m.State, c.state)
+				}
+			})
+		})
+	}
+}
+
+// TestOperatorsEndASale: a sale that nobody knows of fails, one whose statement nobody
+// reads any more has expired or is paid, and a line that comes later is listed.
+func TestOperatorsEndASale(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	for name, c := range map[string]struct {
+		made    bool
+		outcome movement.OverrideOutcome
+		state   movement.State
+		word    string
+	}{
+		"unknown, failed": {false, movement.OverrideFailed, movement.Failed, "FAILED"},
+		"unknown, paid":   {false, movement.OverrideSucceeded, movement.Succeeded, "PAID"},
+		"pending, failed": {true, movement.OverrideFailed, movement.Expired, "EXPIRED"},
+		"pending, paid":   {true, movement.OverrideSucceeded, movement.Succeeded, "PAID"},
+	} {
+		w := newStall(t, s)
+		w.decidesWith(s)
+		if !c.made {
+			w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
+			w.till.find = blind
+		}
+		w.sell("A", 50_000)
+		m := w.stored("A")
+		w.pass(25 * time.Hour)
+		for _, operator := range []string{ayu, budi} {
+			if _, err := w.Decide(w.Context(), override.Request{Movement: m.ID, Operator: operator, Outcome: c.outcome, Reason: "phoned"}); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		m = w.stored("A")
+		status := w.status("A")
+		if m.State != c.state || status.word() != c.word {
+			t.Errorf("%s: it is %s, told %s", name, m.State, status.word())
+		}
+		var shown struct {
+			PaidAt *string `json:"paid_at"`
+		}
+		if err := json.Unmarshal([]byte(status.data), &shown); err != nil || (shown.PaidAt != nil) != (c.word == "PAID") {
+			t.Errorf("%s: %s, %v", name, status.data, err)
+		}
+		w.wantTold("wallet2.status_update A " + c.word)
+		w.till.write(paid("p1", m.Amount, m.CreatedAt.Add(time.Minute)))
+		w.complete()
+		w.pass(time.Minute)
+		if err := w.Resolve(w.Context(), w.stored("A")); err != nil {
+			t.Fatal(err)
+		}
+		if m.State != movement.Failed && len(w.listed()) == 0 {
+			t.Errorf("%s: nobody hears of its payment", name)
+		}
+	}
+}
+
+// TestProvidersOwnName: a notification that has another name of the provider's changes
+// nothing.
+func TestProvidersOwnName(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.want(w.create("A"), "PENDING")
+		m := w.stored("A")
+		if m.ProviderReference == "" {
+			t.Fatal("the provider has given no name")
+		}
+		told := w.up.pay(m.UpstreamReference(), "p")
+		told.ProviderReference = "another's"
+		w.hear(told)
+		if m := w.stored("A"); m.State != movement.Pending {
+			t.Errorf("it is %s", m.State)
+		}
+		w.wantListed(movement.ReasonContradiction)
+		told.ProviderReference = m.ProviderReference
+		w.hear(told)
+		w.want(w.status("A"), "PAID")
+	})
+}
