@@ -22,8 +22,11 @@ type Call struct {
 	Operation  string // the path
 	RequestID  string
 	Connection Connection
-	// Reference is the gateway's own id of the movement: the only name under
-	// which the upstream may be asked for it. Unique over all merchants.
+	// Reference is the gateway's own name of the movement, in the form that package
+	// manifest tells: the only one under which the upstream may be asked for it. It is
+	// unique over all merchants, and the same request keeps it: it is called again
+	// under it after it was proven that nothing was sent, or by a gateway whose
+	// database was restored. So what exists under it already is never a refusal.
 	Reference string
 	// ProviderReference is the upstream's id, where the movement already has one.
 	ProviderReference string

@@ -13,7 +13,9 @@ type Quote struct {
 	RequestID  string
 	Connection Connection
 	// Reference is the one under which the call will be made, if one is made, for
-	// upstreams that want the same reference in an inquiry and its payment.
+	// upstreams that want the same reference in an inquiry and its payment. Where the
+	// quote is neither held nor open and the request has an amount, which means
+	// nothing then, the call has another.
 	Reference string
 	Body      json.RawMessage // valid by the operation's request schema
 	// Product is the item of the manifest's product list that the body names, nil

@@ -11,7 +11,7 @@ import (
 const orderManifest = `{
 	"manifest": 1, "name": "counter", "version": "1.0.0", "title": "Counter",
 	"lookup": "resubmit", "settles_within": "30s", "lookup_every": "10s", "resubmit_within": "24h", "account": "/user",
-	"connection": {"type": "object", "properties": {"user": {"type": "string"}}},
+	"references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {"type": "object", "properties": {"user": {"type": "string"}}},
 	"operations": [{"path": "/counter/order", "kind": "order", "summary": "Order", "timeout": "5s", "reference": "/id", "quote": true,
 		"request": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string"}}},
 		"result": {"type": "object"}, "response": {"type": "object"}}]}`

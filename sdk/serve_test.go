@@ -29,7 +29,7 @@ import (
 
 const payManifest = `{
 	"manifest": 1, "name": "shop", "version": "1.0.0", "title": "Shop", "lookup": "read", "settles_within": "30s",
-	"notifications": true, "connection": {"type": "object"},
+	"notifications": true, "references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {"type": "object"},
 	"operations": [
 		{"path": "/shop/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",
 		 "request": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string"}, "amount": {"type": "integer"}}},

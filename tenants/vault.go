@@ -225,6 +225,15 @@ func (v *Vault) ResealCallbackSecret(c CallbackSecret) (CallbackSecret, bool, er
 	return c, changed, nil
 }
 
+// ResealNameKey is ResealConnection for the installation's key of names.
+func (v *Vault) ResealNameKey(sealed []byte) ([]byte, bool, error) {
+	if !v.outdated(sealed) {
+		return sealed, false, nil
+	}
+	again, err := v.reseal(sealed, AD{Column: columnNameKey})
+	return again, err == nil, err
+}
+
 // resealPause spares a command that reads the keyset a run for each of many values.
 const resealPause = time.Second
 
@@ -272,6 +281,7 @@ type AD struct {
 const (
 	columnCredentials    = "connection.credentials"
 	columnCallbackSecret = "callback_secret"
+	columnNameKey        = "installation.name_key" // no merchant's
 )
 
 // bytes writes each part behind its length, so that no two places have the same bytes. It is part of every sealed value
@@ -368,4 +378,14 @@ func (v *Vault) openCallback(c CallbackSecret, sealed []byte) (Secret, error) {
 		return Secret{}, err
 	}
 	return callbackText(raw), nil
+}
+
+// SealNameKey seals the installation's key of names, which belongs to no merchant.
+func (v *Vault) SealNameKey(key []byte) ([]byte, error) {
+	return v.seal(key, AD{Column: columnNameKey}, 0)
+}
+
+// OpenNameKey returns what SealNameKey sealed.
+func (v *Vault) OpenNameKey(sealed []byte) ([]byte, error) {
+	return v.Open(sealed, AD{Column: columnNameKey})
 }

@@ -28,8 +28,8 @@ type Reseal struct {
 	After string `json:"after,omitempty"`
 }
 
-// ResealPage is what was sealed anew with the primary key among some accounts, in
-// connections and callback secrets.
+// ResealPage is what was sealed anew with the primary key among some accounts: in
+// connections, callback secrets, and the platform's key of names.
 type ResealPage struct {
 	Primary  uint32        `json:"primary"`
 	Resealed int           `json:"resealed"`
@@ -38,10 +38,11 @@ type ResealPage struct {
 	Next     string        `json:"next,omitempty"`
 }
 
-// SealedPlace names a connection, or without a provider a callback secret.
+// SealedPlace names a connection, without a provider a callback secret, and without a
+// mode the platform's key of names.
 type SealedPlace struct {
 	MerchantID string `json:"merchant_id"`
-	Mode       string `json:"mode"`
+	Mode       string `json:"mode,omitempty"`
 	Provider   string `json:"provider,omitempty"`
 }
 

@@ -156,7 +156,11 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.wireMoney(vault, catalog.New(snapshot), mailed)
+	names, err := readNameKey(ctx, a.store, vault)
+	if err != nil {
+		return err
+	}
+	a.wireMoney(vault, catalog.New(snapshot), names, mailed)
 	a.poller = lifecycle.NewPoller(a.store, a.lifecycle, a.leases("polls", replica), a.log)
 	a.reader = reconcile.NewReader(a.store, a.reconciler.Read, a.log)
 	if err := a.wireDispatcher(vault, replica); err != nil {
@@ -180,10 +184,10 @@ func (a *App) wire(ctx context.Context) error {
 }
 
 // wireMoney makes the lifecycle of movements, its kinds, and what stands beside it.
-func (a *App) wireMoney(vault *tenants.Vault, operations *catalog.Catalog, mailed func()) {
+func (a *App) wireMoney(vault *tenants.Vault, operations *catalog.Catalog, names movement.NameKey, mailed func()) {
 	a.lifecycle = lifecycle.New(lifecycle.Dependencies{
-		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: operations,
-		CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed,
+		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: operations, Names: names,
+		ForeignNotified: a.metrics.ObserveForeign, CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed,
 		ClockFault: a.clock.Fault, Now: time.Now, Log: a.log,
 	})
 	a.queries = query.New(a.lifecycle, a.cache, a.store, holdBack)

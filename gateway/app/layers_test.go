@@ -97,6 +97,7 @@ var house = map[string]room{
 	"gateway/e2e/payment":    {floor: 10, support: true},
 	"gateway/e2e/policy":     {floor: 10, support: true},
 	"gateway/e2e/replicas":   {floor: 10, support: true},
+	"gateway/e2e/restore":    {floor: 10, support: true},
 	"gateway/e2e/transfer":   {floor: 10, support: true},
 
 	"plugins/payments":         {},

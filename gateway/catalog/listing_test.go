@@ -11,7 +11,7 @@ import (
 )
 
 const shopManifest = `{
-	"manifest": 1, "name": "shop", "version": "1.0.0", "title": "A shop", "connection": {"type": "object"},
+	"manifest": 1, "name": "shop", "version": "1.0.0", "title": "A shop", "references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {"type": "object"},
 	"operations": [
 		{
 			"path": "/shop/products", "kind": "query", "summary": "List", "timeout": "5s", "cache": "1m", "filter": ["type"], "get": true,

@@ -37,7 +37,7 @@ const (
 // bank is a provider's manifest with as little as there can be.
 const bank = `{
   "manifest": 1, "name": "bank", "version": "1.2.3", "title": "A bank", "notifications": true,
-  "connection": {
+  "references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {
     "type": "object", "required": ["api_key"], "additionalProperties": false,
     "properties": {
       "api_key": {"type": "string", "minLength": 5, "pattern": "^k-", "description": "as the portal shows it"},
@@ -54,7 +54,7 @@ const bank = `{
 // pulsa is one whose operations use the platform's account.
 const pulsa = `{
   "manifest": 1, "name": "pulsa", "version": "1.0.0", "title": "Airtime", "notifications": true, "owner": "platform",
-  "connection": {"type": "object", "required": ["username"], "properties": {"username": {"type": "string"}}},
+  "references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {"type": "object", "required": ["username"], "properties": {"username": {"type": "string"}}},
   "operations": [{
     "path": "/pulsa/products", "kind": "query", "summary": "List products", "timeout": "5s",
     "request": {"type": "object"}, "result": {"type": "object"}, "response": {"type": "object"}

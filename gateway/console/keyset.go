@@ -40,6 +40,9 @@ func (c *Console) showKeyset(x *call) (any, error) {
 				values[tenants.SealedBy(secret.Next)]++
 			}
 		}
+		if account.NameKey != nil {
+			values[tenants.SealedBy(account.NameKey)]++
+		}
 	}
 	page := adminapi.KeysetPage{Keys: []adminapi.KeyUse{}, Next: next}
 	for _, key := range c.deps.Vault.Keys() {
@@ -85,11 +88,13 @@ func (c *Console) reseal(x *call, from adminapi.Reseal) (any, error) {
 		if err != nil {
 			return nil, unsealed(err, "What was sealed anew before stays so; what is left is done by running it again.")
 		}
-		values := len(was.Connections) + len(was.Secrets)
+		values, detail := len(was.Connections)+len(was.Secrets), fmt.Sprintf("%d connections, %d callback secrets", len(was.Connections), len(was.Secrets))
+		if was.NameKey != nil {
+			values, detail = values+1, detail+", the key of names"
+		}
 		if values == 0 {
 			continue
 		}
-		detail := fmt.Sprintf("%d connections, %d callback secrets", len(was.Connections), len(was.Secrets))
 		changed, err := c.deps.Secrets.Reseal(x.request.Context(), x.audit("keyset.reseal", detail), was, becomes)
 		if err != nil {
 			return nil, err
@@ -130,6 +135,18 @@ func (c *Console) sealedAnew(account store.Sealed, page *adminapi.ResealPage) (w
 		if changed {
 			was.Secrets, becomes.Secrets = append(was.Secrets, old), append(becomes.Secrets, again)
 		}
+	}
+	if account.NameKey == nil {
+		return was, becomes, nil
+	}
+	again, changed, err := c.deps.Vault.ResealNameKey(account.NameKey)
+	switch {
+	case errors.Is(err, tenants.ErrSealed):
+		page.Unopened = append(page.Unopened, adminapi.SealedPlace{MerchantID: string(account.MerchantID)})
+	case err != nil:
+		return was, becomes, err
+	case changed:
+		was.NameKey, becomes.NameKey = account.NameKey, again
 	}
 	return was, becomes, nil
 }

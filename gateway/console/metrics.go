@@ -26,6 +26,7 @@ type Metrics struct {
 
 	callbacks         *prometheus.CounterVec
 	callbackDurations prometheus.Histogram
+	foreign           *prometheus.CounterVec
 }
 
 // buckets reach from an answer out of memory to the longest operation.
@@ -54,8 +55,11 @@ func NewMetrics() *Metrics {
 		callbackDurations: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "gerbang_callback_duration_seconds", Help: "How long attempts to deliver a callback took.", Buckets: buckets,
 		}),
+		foreign: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "gerbang_foreign_notifications_total", Help: "What providers notified of that has no name of ours: others use the account, too.",
+		}, []string{"provider"}),
 	}
-	m.registry.MustRegister(m.requests, m.durations, m.calls, m.callDurations, m.callbacks, m.callbackDurations,
+	m.registry.MustRegister(m.requests, m.durations, m.calls, m.callDurations, m.callbacks, m.callbackDurations, m.foreign,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
@@ -79,6 +83,9 @@ func (m *Metrics) ObserveCallback(attempt callback.Attempt) {
 	m.callbacks.WithLabelValues(string(attempt.Outcome)).Inc()
 	m.callbackDurations.Observe(attempt.Duration.Seconds())
 }
+
+// ObserveForeign counts what a notification told of a movement that is none of ours.
+func (m *Metrics) ObserveForeign(provider string) { m.foreign.WithLabelValues(provider).Inc() }
 
 // watch adds what is asked at each scrape: the plugins' condition, the number of
 // open exceptions, and how far this replica's clock is from the database's.

@@ -10,7 +10,7 @@ import (
 // overrideMovement takes only our own names of a movement, so that there is no doubt
 // about which one is ended.
 func (c *Console) overrideMovement(x *call, wanted adminapi.NewOverride) (any, error) {
-	id, attempt, ok := ourName(x.request.PathValue("movement"))
+	id, sentAs, ok := ourName(x.request.PathValue("movement"))
 	outcome := movement.OverrideOutcome(wanted.As)
 	switch {
 	case !ok:
@@ -21,7 +21,7 @@ func (c *Console) overrideMovement(x *call, wanted adminapi.NewOverride) (any, e
 		return nil, fault.Invalid("reason", "must have 1 to 500 characters, without control characters")
 	}
 	overridden, err := c.deps.Override(x.request.Context(), override.Request{
-		Movement: id, Attempt: attempt, Operator: x.operator, Outcome: outcome, Reason: wanted.Reason, Alone: wanted.Alone,
+		Movement: id, SentAs: sentAs, Operator: x.operator, Outcome: outcome, Reason: wanted.Reason, Alone: wanted.Alone,
 	})
 	if err != nil {
 		return nil, err
@@ -34,10 +34,11 @@ func (c *Console) overrideMovement(x *call, wanted adminapi.NewOverride) (any, e
 }
 
 // ourName reads a name of ours of a movement: its id in either form, or that
-// under which its provider is asked, which names an attempt of it, too.
-func ourName(text string) (id movement.ID, attempt int, ok bool) {
+// under which its provider is asked, which names a request under it, too.
+func ourName(text string) (id movement.ID, sentAs string, ok bool) {
 	if id, err := movement.ParseID(text); err == nil {
-		return id, 0, true
+		return id, "", true
 	}
-	return movement.ParseUpstreamReference(text)
+	id, ok = movement.ParseUpstreamReference(text)
+	return id, text, ok
 }

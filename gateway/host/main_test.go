@@ -47,7 +47,7 @@ func manifestOf(name string) []byte {
 	return fmt.Appendf(nil, `{
 		"manifest": 1, "name": %q, "version": "1.2.3", "title": "Test", "lookup": "read", "settles_within": "30s",
 		"notifications": true, "verifies": true,
-		"statements": true, "reports_late": "2h", "connection": {"type": "object"},
+		"statements": true, "reports_late": "2h", "references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {"type": "object"},
 		"operations": [{
 			"path": "/test/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",
 			"request": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string"}, "amount": {"type": "integer"}}},

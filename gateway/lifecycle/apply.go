@@ -78,13 +78,20 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 		// fact is about that.
 		was := m
 		m, err = l.Reread(ctx, m.ID)
-		_, update := f.State() // which names the attempt that it is about
 		again := m.Attempt != was.Attempt
-		if err != nil || t.Effect != movement.Move || again && !update || !again && m.State == was.State || f.Says == movement.SaysNotFound {
+		if err != nil || t.Effect != movement.Move || again && ofAttempt(f) || !again && m.State == was.State || f.Says == movement.SaysNotFound {
 			return m, ledToNothing, err
 		}
 	}
 	return m, ledToNothing, errors.New("lifecycle: a movement kept changing while a fact was applied")
+}
+
+// ofAttempt tells of a fact that it is about the attempt that its movement stood at, and
+// no later one: what a call or a lookup of that attempt says. What else a provider
+// says is about a name, which the same request keeps over attempts.
+func ofAttempt(f movement.Fact) bool {
+	_, update := f.State()
+	return !update || f.Source == movement.FromCall || f.Source == movement.FromLookup
 }
 
 // commit commits what a fact leads to, with what is rendered for it. It is the one

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
@@ -53,13 +52,16 @@ func (l *Lifecycle) draft(ctx context.Context, r Request) (movement.Movement, er
 		body[op.ReferenceField()] = reference
 	}
 	m := movement.Movement{
-		Key: movement.Key{Owner: r.Owner(), Kind: op.Kind, Reference: reference},
-		ID:  movement.NewID(), Operation: op.Path, Provider: op.Provider, State: movement.Submitting,
+		Key:       movement.Key{Owner: r.Owner(), Kind: op.Kind, Reference: reference},
+		Operation: op.Path, Provider: op.Provider, State: movement.Submitting,
 		CallbackURL: r.CallbackURL, RequestID: r.RequestID, PolicyVersion: r.PolicyVersion, DecisionID: r.DecisionID,
 	}
 	r.Body = body
 	if err := l.kinds[op.Kind].Draft(ctx, r, &m); err != nil {
 		return movement.Movement{}, err
+	}
+	if m.ID = l.Names.ID(m.Key); m.Unnamed() {
+		m.ID = movement.NewID()
 	}
 	return m, nil
 }
@@ -96,9 +98,9 @@ func (l *Lifecycle) reserve(ctx context.Context, r Request, draft *movement.Move
 	return in, Unjudged(r, *draft, err)
 }
 
-// lookUp finds the movement that has a reference, nil for none, and numbers the
-// attempt that this would be: some upstreams are asked for the price under the name
-// of the purchase.
+// lookUp finds the movement that has a reference, nil for none, and names the draft as
+// its reservation will: some upstreams are asked for the price under the name of the
+// purchase.
 func (l *Lifecycle) lookUp(ctx context.Context, r Request, draft *movement.Movement) (taken *movement.Movement, err error) {
 	if !r.Operation.Quote {
 		return nil, nil //nolint:nilnil // the reservation finds out
@@ -113,18 +115,8 @@ func (l *Lifecycle) lookUp(ctx context.Context, r Request, draft *movement.Movem
 	case existing.State != movement.NotSubmitted:
 		return &existing, nil
 	}
-	draft.ID, draft.Attempt = existing.ID, l.nextAttempt(r.Operation.Rules, existing.Attempt)
+	draft.ID, draft.Attempt = existing.ID, existing.Attempt+1
 	return nil, nil //nolint:nilnil // it is free again
-}
-
-// attemptSpan is how far the next attempt may lie above the last one.
-const attemptSpan = 1 << 16
-
-func (l *Lifecycle) nextAttempt(rules movement.Rules, last int) int {
-	if !rules.DrawsAttempts {
-		return last + 1
-	}
-	return last + 1 + l.Draw(max(1, min(attemptSpan, (math.MaxInt32-last)/2)))
 }
 
 // prepare completes a draft with the account that it is sent on, what the provider

@@ -31,10 +31,12 @@ type Dependencies struct {
 	Accounts  Accounts
 	Vault     Vault
 	Catalog   *catalog.Catalog
+	Names     movement.NameKey
 
-	CallbackCommitted func()       // called after a callback event was committed; nil for nobody
-	MailCommitted     func()       // called after a mail was committed; nil where none can be sent, and none is made
-	ClockFault        func() error // why the times that Now tells can't be relied on, if so; nil where nobody measures
+	CallbackCommitted func()                // called after a callback event was committed; nil for nobody
+	MailCommitted     func()                // called after a mail was committed; nil where none can be sent, and none is made
+	ForeignNotified   func(provider string) // called after a notification named nothing of ours; nil for nobody
+	ClockFault        func() error          // why the times that Now tells can't be relied on, if so; nil where nobody measures
 	Now               func() time.Time
 	Log               *slog.Logger
 }
@@ -45,13 +47,12 @@ type Lifecycle struct {
 	Dependencies
 	kinds map[manifest.Kind]Kind
 
-	Patience Patience        // with which what has happened is committed
-	Draw     func(n int) int // a number below n
+	Patience Patience // with which what has happened is committed
 }
 
 // New makes a lifecycle without kinds.
 func New(d Dependencies) *Lifecycle {
-	return &Lifecycle{Dependencies: d, kinds: map[manifest.Kind]Kind{}, Patience: Patience{applyTimeout, rand.IntN}, Draw: rand.IntN}
+	return &Lifecycle{Dependencies: d, kinds: map[manifest.Kind]Kind{}, Patience: Patience{applyTimeout, rand.IntN}}
 }
 
 // Add has a kind's movements run. It must be called before anything else.

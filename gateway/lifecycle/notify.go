@@ -52,17 +52,26 @@ func (l *Lifecycle) Notify(ctx context.Context, n Notification) (sdk.Acknowledge
 }
 
 // notified applies one verified update of a notification, after making sure that it
-// is about a movement of the very connection it came in on.
+// is about a movement of the very connection it came in on. One that names none of
+// ours is of what others have made on that account, and no matter of ours.
 func (l *Lifecycle) notified(ctx context.Context, c tenants.Connection, u sdk.StatusUpdate) error {
-	m, err := l.named(ctx, u.Reference)
+	id, ours := movement.ParseUpstreamReference(u.Reference)
+	if !ours {
+		if l.ForeignNotified != nil {
+			l.ForeignNotified(string(c.Provider))
+		}
+		return nil
+	}
+	m, err := l.Store.MovementByID(ctx, id)
 	if err == nil && !sentOn(c, m) {
 		err = movement.ErrNotFound
 	}
 	if errors.Is(err, movement.ErrNotFound) {
 		_, err := l.Store.AddException(ctx, movement.Exception{
 			Owner:   movement.Owner{MerchantID: string(c.MerchantID), Mode: string(c.Mode)},
-			Subject: Printable(u.Reference), Reason: movement.ReasonUnknown, FactID: Printable(u.EventID), Provider: string(c.Provider),
-			Detail: "a notification names a movement that this connection does not have", At: l.Now(),
+			Subject: u.Reference, Reason: movement.ReasonUnknown, FactID: Printable(u.EventID), Provider: string(c.Provider),
+			Detail: "a notification names a movement as the gateway does, and this connection has none of that name: " +
+				"it was made before the database was restored, or by another gateway", At: l.Now(),
 		})
 		return err
 	}
@@ -91,13 +100,4 @@ func sentOn(c tenants.Connection, m movement.Movement) bool {
 		return m.ConnectionOwner == manifest.OwnerPlatform
 	}
 	return m.ConnectionOwner != manifest.OwnerPlatform && m.Owner.MerchantID == string(c.MerchantID)
-}
-
-// named finds the movement behind an upstream reference, of whatever attempt.
-func (l *Lifecycle) named(ctx context.Context, reference string) (movement.Movement, error) {
-	id, _, ok := movement.ParseUpstreamReference(reference)
-	if !ok {
-		return movement.Movement{}, movement.ErrNotFound
-	}
-	return l.Store.MovementByID(ctx, id)
 }

@@ -2,10 +2,7 @@ package movement
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,32 +10,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
-
-// ID names a movement. It is random, made before the reservation.
-type ID uuid.UUID
-
-// NewID makes a random id.
-func NewID() ID { return ID(uuid.New()) }
-
-// ParseID reads an id as String and Compact write it.
-func ParseID(text string) (ID, error) {
-	id, err := uuid.Parse(text)
-	return ID(id), err
-}
-
-// String is the usual form with hyphens.
-func (id ID) String() string { return uuid.UUID(id).String() }
-
-// Compact is the id as merchants read it: hex without hyphens. ParseID reads it.
-func (id ID) Compact() string { return hex.EncodeToString(id[:]) }
-
-// Bucket is the work queue's bucket that the movement belongs to: the same for
-// ever, and spread evenly because ids are random.
-func (id ID) Bucket() int { return int(id[15]) % Buckets }
-
-// Buckets is how many buckets a work queue has. Each is leased to one replica
-// at a time.
-const Buckets = 16
 
 // Owner is whose movement it is, and in which mode.
 type Owner struct {
@@ -58,7 +29,7 @@ type Key struct {
 type Movement struct {
 	Key
 	ID        ID
-	Attempt   int // tells the reservations of this reference apart: 1, then ever greater
+	Attempt   int // tells the reservations of this reference apart in the database: 1, then ever greater
 	Operation string
 	Provider  string
 	State     State
@@ -191,30 +162,6 @@ type Refusal struct {
 type RefusalField struct {
 	Field   string `json:"field"`
 	Message string `json:"message"`
-}
-
-// UpstreamReference is the name under which the provider is asked: ours,
-// unique over all merchants and attempts, and never the merchant's own.
-func (m *Movement) UpstreamReference() string {
-	return hex.EncodeToString(m.ID[:]) + "-" + strconv.Itoa(m.Attempt)
-}
-
-// ParseUpstreamReference reads what [Movement.UpstreamReference] wrote, and
-// nothing that only resembles it: each movement has one name.
-func ParseUpstreamReference(text string) (id ID, attempt int, ok bool) {
-	name, number, found := strings.Cut(text, "-")
-	if !found || len(name) != 2*len(id) {
-		return ID{}, 0, false
-	}
-	m := Movement{}
-	if _, err := hex.Decode(m.ID[:], []byte(name)); err != nil {
-		return ID{}, 0, false
-	}
-	m.Attempt, _ = strconv.Atoi(number) // what is no number is not what was written
-	if m.Attempt <= 0 || m.UpstreamReference() != text {
-		return ID{}, 0, false
-	}
-	return m.ID, m.Attempt, true
 }
 
 // SameRequest tells whether another request under this reference is the same

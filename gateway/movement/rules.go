@@ -51,11 +51,7 @@ type Rules struct {
 	Events  Events
 
 	Reserves Reserves
-	// DrawsAttempts says that the number of an attempt after one that was never sent is
-	// drawn: several may ask at this moment what different bills cost, and what is paid
-	// under one name is the bill that was asked for last.
-	DrawsAttempts bool
-	Answers       Answers
+	Answers  Answers
 	// AmountIsCost says that the amount of a status update is what the movement costs at
 	// the provider. Otherwise it is the amount that was asked for.
 	AmountIsCost bool
@@ -189,7 +185,7 @@ var table = []Rules{
 		},
 		Reports:  []string{"sn", "message"},
 		Events:   Events{Ended: "ppob.status_update", Reversed: "ppob.reversed"},
-		Reserves: ReserveBalance, DrawsAttempts: true, Answers: AnswerPending, AmountIsCost: true, Flow: MoneyOut, Overridable: true, NotFound: twice,
+		Reserves: ReserveBalance, Answers: AnswerPending, AmountIsCost: true, Flow: MoneyOut, Overridable: true, NotFound: twice,
 		Polls: Polls{Pending: pollPending},
 	},
 	{

@@ -37,7 +37,7 @@ func New(l *lifecycle.Lifecycle, records Records) *Overrides { return &Overrides
 // asks for no second operator: it is applied at once and is an exception for review.
 type Request struct {
 	Movement movement.ID
-	Attempt  int // where the operator has named one; 0 is the one that stands
+	SentAs   string // the upstream reference by which the operator has named it, "" for none
 	Operator string
 	Outcome  movement.OverrideOutcome
 	Reason   string
@@ -88,9 +88,9 @@ func (o *Overrides) override(ctx context.Context, r Request) (Result, error) {
 	}
 	op, err := o.Operation(m)
 	switch {
-	case r.Attempt != 0 && r.Attempt != m.Attempt:
+	case r.SentAs != "" && r.SentAs != m.UpstreamReference():
 		return Result{}, fault.Newf(fault.DuplicateReference,
-			"That names attempt %d. Its reference was used again, and attempt %d stands: %s.", r.Attempt, m.Attempt, m.UpstreamReference())
+			"Nothing stands under that upstream reference any more. The reference was used again, and stands as %s.", m.UpstreamReference())
 	case err != nil:
 		return Result{}, fault.New(fault.ProviderUnavailable, "The plugin that offers "+m.Operation+" is gone: nobody could tell the merchant.").Because(err)
 	case !op.Rules.Overridable:

@@ -57,6 +57,7 @@ type Dependencies struct {
 	Committed  func()
 	Mailed     func()
 	ClockFault func() error
+	Foreign    func(provider string)
 	Now        func() time.Time
 	Log        *slog.Logger
 }
@@ -72,7 +73,6 @@ const (
 	unresolvable  = 10 * time.Minute
 	readEvery     = 5 * time.Second
 	pageSize      = 1000
-	attemptSpan   = 1 << 16
 	longestName   = 255
 	longestReport = 4 << 10
 	sameFor       = 24 * time.Hour
@@ -88,7 +88,7 @@ const holdBack = lifecycle.TryTimeout + store.SharedTimeout + time.Second
 func New(d Dependencies) *Engine {
 	l := lifecycle.New(lifecycle.Dependencies{
 		Store: d.Store, Providers: d.Providers, Accounts: d.Accounts, Vault: d.Vault, Catalog: d.Catalog,
-		CallbackCommitted: d.Committed, MailCommitted: d.Mailed, ClockFault: d.ClockFault, Now: d.Now, Log: d.Log,
+		CallbackCommitted: d.Committed, MailCommitted: d.Mailed, ClockFault: d.ClockFault, ForeignNotified: d.Foreign, Now: d.Now, Log: d.Log,
 	})
 	e := &Engine{made: d, Lifecycle: l, queries: query.New(l, d.Shared, d.Records, holdBack)}
 	e.reconciler = reconcile.New(l, d.Books, d.Statements, d.Lines)

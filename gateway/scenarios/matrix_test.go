@@ -121,8 +121,13 @@ func undisturbed(o outcome) string {
 func (w *world) truthful(reference string, s said) {
 	w.Helper()
 	things, calls := w.up.made()
-	if calls > 1 || things > 1 || w.up.tooLate > 0 {
-		w.Errorf("one reference was sent %d times, %d things exist, %d calls came too late", calls, things, w.up.tooLate)
+	attempts := 1
+	if m, err := w.keeper.MovementByKey(w.Context(), w.keyOf(reference)); err == nil {
+		attempts = m.Attempt
+	}
+	if calls > attempts || things > 1 || w.up.again > 0 || w.up.tooLate > 0 {
+		w.Errorf("one reference was sent %d times in %d attempts, %d things exist, %d calls were for what existed, %d came too late",
+			calls, attempts, things, w.up.again, w.up.tooLate)
 	}
 	switch {
 	case s.crashed:

@@ -25,7 +25,7 @@ func orderNews(reference string, cost money.Amount) map[string]sdk.StatusUpdate 
 	again, dear, cheap, free, dollars, stray := done, done, done, done, done, done
 	again.EventID += "-again"
 	dear.Amount, cheap.Amount, free.Amount, dollars.Currency = cost+1, cost-1, 0, "USD"
-	stray.Reference = reference + "0"
+	stray.Reference = ofAnotherRequest(reference)
 	expired := open
 	expired.Status = sdk.StatusExpired
 	return map[string]sdk.StatusUpdate{
@@ -33,6 +33,16 @@ func orderNews(reference string, cost money.Amount) map[string]sdk.StatusUpdate 
 		"dollars": dollars, "stray": stray, "expired": expired,
 		"no word": {Reference: reference}, "not found": {Reference: reference, Status: sdk.StatusNotFound},
 	}
+}
+
+// ofAnotherRequest is the upstream reference of the same movement, were its request
+// another.
+func ofAnotherRequest(reference string) string {
+	last := "0"
+	if strings.HasSuffix(reference, last) {
+		last = "1"
+	}
+	return reference[:len(reference)-1] + last
 }
 
 // TestOrderNews: notifications of an order that is pending.

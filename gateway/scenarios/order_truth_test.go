@@ -67,6 +67,9 @@ func (s *shop) bought(m movement.Movement) {
 	if p != nil && p.reference != m.UpstreamReference() {
 		s.Errorf("%s stands at attempt %d, and was bought as %s", m.Reference, m.Attempt, p.reference)
 	}
+	if calls := callsOf(s.up.calls, m); calls > m.Attempt {
+		s.Errorf("%s was called %d times in %d attempts", m.Reference, calls, m.Attempt)
+	}
 	if _, promised := s.pending[m.Reference]; promised && m.State == movement.NotSubmitted {
 		s.Errorf("%s was told to be pending, and is free", m.Reference)
 	}
@@ -79,6 +82,16 @@ func (s *shop) bought(m movement.Movement) {
 	case m.State == movement.Failed && (delivered || p != nil && !ended), m.State == movement.NotSubmitted && p != nil:
 		s.Errorf("%s stands at %s, and was bought: %+v", m.Reference, m.State, p)
 	}
+}
+
+// callsOf is how often a movement was called, under its present name.
+func callsOf(calls []sdk.Call, m movement.Movement) (times int) {
+	for _, call := range calls {
+		if call.Reference == m.UpstreamReference() {
+			times++
+		}
+	}
+	return times
 }
 
 // entriesOf are the transactions that a movement must have, applied to a balance.
@@ -101,7 +114,7 @@ func (s *shop) entriesOf(m movement.Movement, balance *ledger.Balance) []string 
 		*balance = after
 		wanted = append(wanted, entry(attempt, tx))
 	}
-	for _, attempt := range s.attemptsOf(m) {
+	for attempt := 1; attempt <= m.Attempt; attempt++ {
 		add(attempt, begin)
 		if attempt < m.Attempt {
 			add(attempt, not)
@@ -118,28 +131,6 @@ func (s *shop) entriesOf(m movement.Movement, balance *ledger.Balance) []string 
 		add(m.Attempt, ledger.TakeBack(m.Amount, m.Cost))
 	}
 	return wanted
-}
-
-// attemptsOf are the attempts of a movement: its present one, and those that were
-// called or begun before, of which an order's number says nothing.
-func (s *shop) attemptsOf(m movement.Movement) []int {
-	s.Helper()
-	attempts := []int{1, m.Attempt}
-	for _, call := range s.up.calls {
-		if id, attempt, ok := movement.ParseUpstreamReference(call.Reference); ok && id == m.ID {
-			attempts = append(attempts, attempt)
-		}
-	}
-	for _, tx := range s.postings() {
-		if tx.Subject == uuid.UUID(m.ID) && tx.Step == ledger.Begins {
-			attempts = append(attempts, tx.Attempt)
-		}
-	}
-	slices.Sort(attempts)
-	if attempts = slices.Compact(attempts); attempts[len(attempts)-1] > m.Attempt {
-		s.Errorf("%s stands at attempt %d, behind its attempts %v", m.Reference, m.Attempt, attempts)
-	}
-	return attempts
 }
 
 func entry(attempt int, tx ledger.Transaction) string {

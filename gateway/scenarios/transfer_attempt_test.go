@@ -2,6 +2,7 @@ package scenarios
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -12,30 +13,30 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-// TestDecidedAttempt: who names an attempt decides that one and no other.
-func TestDecidedAttempt(t *testing.T) {
+// TestDecidedRequest: who names a request by its upstream reference decides that one
+// and no other that its reference was used for again.
+func TestDecidedRequest(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
 	p := newPurse(t, s, handClock())
 	p.decidesWith(s)
 	p.up.way = wayNamed("not sent")
 	p.want(p.transfer("A"), notSentLater)
+	first := p.stored("A")
 	p.pass(time.Hour)
 	p.up.way = wayNamed("unknown, not moved")
 	p.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.NoStatus(sdk.BlameUpstream, "busy") }
-	p.want(p.transfer("A"), "Pending")
+	p.want(p.transfer("A", "amount", json.Number("20001")), "Pending")
 	m := p.stored("A")
-	first := m
-	first.Attempt = 1
 	p.hears(sdk.StatusUpdate{Reference: first.UpstreamReference(), Status: sdk.StatusDone, Amount: m.Amount, Currency: "IDR", EventID: "x"})
 	p.pass(time.Minute)
-	d := Decision{Movement: m.ID, Attempt: 1, Operator: ayu, Outcome: movement.OverrideSucceeded, Reason: "their portal shows it", Alone: true}
+	d := Decision{Movement: m.ID, SentAs: first.UpstreamReference(), Operator: ayu, Outcome: movement.OverrideSucceeded, Reason: "their portal shows it", Alone: true}
 	if _, err := p.Decide(t.Context(), d); fault.From(err).Code != fault.DuplicateReference || p.stored("A").State != movement.Acknowledged {
-		t.Errorf("attempt 1: %v, and attempt 2 stands at %s", err, p.stored("A").State)
+		t.Errorf("the first: %v, and the second stands at %s", err, p.stored("A").State)
 	}
-	d.Attempt = 2
+	d.SentAs = m.UpstreamReference()
 	if _, err := p.Decide(t.Context(), d); err != nil || p.stored("A").State != movement.Succeeded {
-		t.Errorf("attempt 2: %v, it stands at %s", err, p.stored("A").State)
+		t.Errorf("the second: %v, it stands at %s", err, p.stored("A").State)
 	}
 }
 

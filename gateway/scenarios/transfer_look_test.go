@@ -112,7 +112,7 @@ func transferNews(p *payout) map[string]sdk.StatusUpdate {
 	again, more, less, free, dollars, stray, expired := done, done, done, done, done, done, open
 	again.EventID += "-again"
 	more.Amount, less.Amount, free.Amount, dollars.Currency = p.amount+1, p.amount-1, 0, "USD"
-	stray.Reference = strings.TrimSuffix(p.reference, "1") + "2"
+	stray.Reference = ofAnotherRequest(p.reference)
 	expired.Status = sdk.StatusExpired
 	untold := failed
 	untold.Amount = 0

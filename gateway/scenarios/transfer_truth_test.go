@@ -94,6 +94,9 @@ func (p *purse) moved(m movement.Movement) {
 	if pay != nil && pay.reference != m.UpstreamReference() {
 		p.Errorf("%s stands at attempt %d, and has moved as %s", m.Reference, m.Attempt, pay.reference)
 	}
+	if calls := callsOf(p.up.calls, m); calls > m.Attempt {
+		p.Errorf("%s was called %d times in %d attempts", m.Reference, calls, m.Attempt)
+	}
 	p.mu.Lock()
 	_, promised := p.promised[m.Reference]
 	p.mu.Unlock()

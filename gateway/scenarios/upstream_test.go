@@ -24,6 +24,7 @@ type upstream struct {
 	lookups  []time.Time
 	cancels  int
 	tooLate  int       // creations that came after their send_by
+	again    int       // creations of what existed
 	deadline time.Time // of the last lookup
 
 	// The script of what comes next; the zero value is an upstream that works.
@@ -97,6 +98,9 @@ func (u *upstream) Call(ctx context.Context, _ string, call sdk.Call, _ time.Dur
 	offer := offerFor(call)
 	u.mu.Lock()
 	u.calls[call.Reference]++
+	if u.things[call.Reference] != nil {
+		u.again++
+	}
 	if u.now().After(call.SendBy) {
 		u.tooLate++
 	}

@@ -112,6 +112,7 @@ type world struct {
 	account *tenants.Account
 	others  map[tenants.MerchantID]*tenants.Account
 	woken   atomic.Int32 // how often the courier was
+	foreign atomic.Int32 // notifications that named nothing of ours
 	kind    manifest.Kind
 }
 
@@ -134,7 +135,7 @@ func (w *world) restart() {
 	w.Engine = New(Dependencies{
 		Store: w.faults, Transfers: w.faults, Records: w.faults, Providers: w.up,
 		Accounts: w, Vault: openVault{}, Catalog: offering(), Now: w.now, Log: slog.New(slog.DiscardHandler),
-		Committed: func() { w.woken.Add(1) },
+		Committed: func() { w.woken.Add(1) }, Foreign: func(string) { w.foreign.Add(1) },
 	})
 }
 

@@ -126,14 +126,11 @@ func (b *register) name(id movement.ID) string {
 
 // upstreamName names one of our references without its id.
 func (b *register) upstreamName(reference string) string {
-	id, attempt, ok := movement.ParseUpstreamReference(reference)
+	id, ok := movement.ParseUpstreamReference(reference)
 	if !ok || b.names[id] == "" {
 		return "unknown"
 	}
-	if len(b.attempts[id]) < 2 {
-		return b.names[id]
-	}
-	return fmt.Sprintf("%s#%d", b.names[id], attempt)
+	return b.names[id]
 }
 
 func (b *register) subject(text string) string {

@@ -220,15 +220,15 @@ func (w *world) checkUsage(all []record) {
 func (w *world) checkUpstream(r record) {
 	things, last := 0, (*thing)(nil)
 	for _, t := range w.up.made {
-		id, attempt, ok := movement.ParseUpstreamReference(t.reference)
+		id, ok := movement.ParseUpstreamReference(t.reference)
 		if !ok || id != r.ID {
 			continue
 		}
 		things++
-		if attempt == r.Attempt {
+		if t.reference == r.UpstreamReference() {
 			last = t
 		} else if !r.doubted(movement.ReasonContradiction) {
-			w.violate("attempts that were never sent made nothing", "%s", w.books.upstreamName(t.reference))
+			w.violate("requests that were never sent made nothing", "%s", w.books.upstreamName(t.reference))
 		}
 	}
 	if things > 1 {

@@ -62,8 +62,7 @@ func (w *world) start(number int) *replica {
 		},
 		Now: func() time.Time { return w.now.Add(r.skew) }, Log: slog.New(slog.DiscardHandler),
 	})
-	middle := func(n int) int { return n / 2 } // who asks first is chance, so each draws the same
-	r.lifecycle.Draw, r.lifecycle.Patience.Draw = middle, middle
+	r.lifecycle.Patience.Draw = func(n int) int { return n / 2 } // who asks first is chance, so each draws the same
 	r.reconciler = reconcile.New(r.lifecycle, plugins, kept, kept)
 	r.overrides = override.New(r.lifecycle, kept)
 	kind.AddPayment(r.lifecycle, "https://gate.example")

@@ -25,7 +25,7 @@ type upstream struct {
 	w       *world
 	things  map[string]*thing // by account and our reference
 	made    []*thing          // the same, in their order
-	called  map[string]bool   // our references
+	called  map[string]int    // our references, and the attempt that was called last
 	polled  map[string]time.Time
 	rows    map[string][]row // of the statements of accounts
 	notices []sdk.StatusUpdate
@@ -42,6 +42,7 @@ const soon = time.Hour + time.Minute
 // thing is what one of our references has made.
 type thing struct {
 	account, reference string
+	number             int
 	kind               manifest.Kind
 	provider           string
 	mode               string
@@ -64,7 +65,7 @@ type row struct {
 
 func newUpstream(w *world) *upstream {
 	return &upstream{
-		w: w, things: map[string]*thing{}, called: map[string]bool{}, polled: map[string]time.Time{}, rows: map[string][]row{},
+		w: w, things: map[string]*thing{}, called: map[string]int{}, polled: map[string]time.Time{}, rows: map[string][]row{},
 		away: map[string]time.Time{},
 	}
 }
@@ -158,12 +159,12 @@ func toldAmount(provider string, call sdk.Call) money.Amount {
 // create does what a call asks for, or not, and answers, or not.
 func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Result {
 	w := u.w
-	if u.called[call.Reference] {
-		w.violate("one call a reference", "%s was called twice", w.books.upstreamName(call.Reference))
-	}
-	u.called[call.Reference] = true
 	if w.now.Add(of.skew).After(call.SendBy) {
 		return sdk.DidNotSend(sdk.BlameNone, "send_by had passed") // as every plugin does
+	}
+	u.calls(call.Reference)
+	if kindOf[provider] != manifest.Order && u.things[accountOf(call.Connection)+" "+call.Reference] != nil {
+		return sdk.DontKnow(sdk.BlameUpstream, "the reference was used before")
 	}
 	n := w.rand.IntN(100)
 	if !w.faults {
@@ -205,11 +206,22 @@ func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Resul
 	return u.accepted(provider, u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending))
 }
 
+// calls checks that each attempt is called once. A later attempt has the same name, and
+// may be called only because the earlier one was proven never sent.
+func (u *upstream) calls(reference string) {
+	id, _ := movement.ParseUpstreamReference(reference)
+	m, err := u.w.store.MovementByID(u.w.ctx, id) // a skipped reservation has none
+	if last, before := u.called[reference]; before && (err != nil || last >= m.Attempt) {
+		u.w.violate("one call an attempt", "%s was called twice", u.w.books.upstreamName(reference))
+	}
+	u.called[reference] = m.Attempt
+}
+
 // sendWindow is how long a request may be on its way to the provider.
 const sendWindow = 5 * time.Second
 
 func (u *upstream) accepted(provider string, t *thing) sdk.Result {
-	result := sdk.Result{Outcome: sdk.Pending, Data: t.data(), ProviderReference: "up-" + strconv.Itoa(len(u.called)), Amount: t.amount}
+	result := sdk.Result{Outcome: sdk.Pending, Data: t.data(), ProviderReference: "up-" + strconv.Itoa(t.number), Amount: t.amount}
 	if t.status == sdk.StatusDone {
 		result.Outcome = sdk.Done
 	}
@@ -245,7 +257,7 @@ func (u *upstream) make(provider string, c sdk.Connection, reference string, amo
 	}
 	t := &thing{
 		account: accountOf(c), reference: reference, kind: kindOf[provider], provider: provider, mode: c.Mode, amount: amount,
-		owner: tenants.MerchantID(c.MerchantID), status: status, seen: w.now, made: w.now,
+		owner: tenants.MerchantID(c.MerchantID), status: status, seen: w.now, made: w.now, number: len(u.things) + 1,
 	}
 	u.things[key], u.made = t, append(u.made, t)
 	w.log("UPSTREAM %s makes %s", provider, w.books.upstreamName(reference))

@@ -127,6 +127,14 @@ func (e notBegun) SafeToRetry() bool { return true }
 // succeed the next time.
 func conflicting(err error) bool { return hasCode(err, serialization, deadlock) }
 
+// reservedAtOnce tells whether another has reserved the same reference at this moment:
+// it has the same id, whose index PostgreSQL may look at before it finds out that the
+// key is taken, too.
+func reservedAtOnce(err error) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pgErr.Code == duplicateKey && pgErr.ConstraintName == "movements_id"
+}
+
 // lockedOut tells whether a statement was undone because another did not let go of a
 // row in time.
 func lockedOut(err error) bool { return hasCode(err, lockTimedOut) }

@@ -10,11 +10,13 @@ import (
 )
 
 // Sealed is what of one account is sealed: of its connections and callback
-// secrets, the names and the sealed values alone.
+// secrets, the names and the sealed values alone. The platform has the key by which
+// references become ids, too.
 type Sealed struct {
 	MerchantID  tenants.MerchantID
 	Connections []tenants.Connection
 	Secrets     []tenants.CallbackSecret
+	NameKey     []byte // nil for none
 }
 
 // SealedAfter lists accounts in the order of their ids, after one of them, with
@@ -52,6 +54,11 @@ func (s *Store) SealedAfter(ctx context.Context, after tenants.MerchantID, most 
 			})
 		}
 	}
+	if platform := place[string(tenants.Platform)]; platform != nil {
+		if platform.NameKey, err = s.queries.NameKey(ctx); err != nil {
+			return nil, sealedFault(err)
+		}
+	}
 	return accounts, nil
 }
 
@@ -86,6 +93,13 @@ func (s *Store) Reseal(ctx context.Context, audit Audit, was, becomes Sealed) (c
 				MerchantID: string(old.MerchantID), Mode: string(old.Mode), Was: old.Sealed, NextWas: old.Next,
 				Becomes: becomes.Secrets[i].Sealed, NextBecomes: becomes.Secrets[i].Next,
 			})
+			if err != nil {
+				return err
+			}
+			changed += rows
+		}
+		if was.NameKey != nil {
+			rows, err := q.ResealNameKey(ctx, dbsqlc.ResealNameKeyParams{Was: was.NameKey, Becomes: becomes.NameKey})
 			if err != nil {
 				return err
 			}

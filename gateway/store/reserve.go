@@ -67,7 +67,7 @@ func (s *Store) reserveOnce(ctx context.Context, m movement.Movement, what reser
 		return movement.Movement{}, false, err
 	}
 	err = s.reserve(ctx, &m, what, w)
-	for try := 1; err != nil && conflicting(err) && try < reserveTries && ctx.Err() == nil; try++ {
+	for try := 1; err != nil && (conflicting(err) || reservedAtOnce(err)) && try < reserveTries && ctx.Err() == nil; try++ {
 		err = s.reserve(ctx, &m, what, w)
 	}
 	switch {

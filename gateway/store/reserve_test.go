@@ -118,7 +118,7 @@ func TestReserveAgain(t *testing.T) {
 		t.Errorf("stored %+v\nwant %+v", got, want)
 	}
 	if first.UpstreamReference() == reserved.UpstreamReference() {
-		t.Error("both attempts have one name at the provider")
+		t.Error("both requests have one name at the provider")
 	}
 	if ok, err := apply(t.Context(), s, epoch, move(first, movement.Pending)); ok || err != nil {
 		t.Errorf("news of the first attempt moved the second: %v, %v", ok, err)
@@ -186,38 +186,44 @@ func TestReserveOfANamedAttemptTooPoor(t *testing.T) {
 	}
 }
 
+// TestEqualReservationsAtOnce: one of many gets a reference, which has one id, also
+// where none of them saw it taken.
 func TestEqualReservationsAtOnce(t *testing.T) {
 	t.Parallel()
-	s := open(t, database(t), store.Options{MaxConns: 16})
-	freed := at(t, s, "again", movement.NotSubmitted)
-	for _, reference := range []string{"fresh", "again"} {
-		var wait sync.WaitGroup
-		var ours atomic.Int32
-		ids := make(chan movement.ID, 50)
-		for range 50 {
-			wait.Go(func() {
-				m, reserved, err := s.Reserve(t.Context(), draft(reference))
-				if err != nil {
-					t.Error(err)
-				}
-				if reserved {
-					ours.Add(1)
-				}
-				ids <- m.ID
-			})
+	for _, options := range []store.Options{{MaxConns: 16}, {MaxConns: 16, OwnCommits: true}} {
+		s := open(t, database(t), options)
+		freed := at(t, s, "again", movement.NotSubmitted)
+		for _, reference := range []string{"again", "A", "B", "C", "D", "E", "F", "G", "H"} {
+			var wait sync.WaitGroup
+			var ours atomic.Int32
+			ids := make(chan movement.ID, 50)
+			for range 50 {
+				wait.Go(func() {
+					same := draft(reference)
+					same.ID = movement.NameKey{}.ID(same.Key)
+					m, reserved, err := s.Reserve(t.Context(), same)
+					if err != nil {
+						t.Error(err)
+					}
+					if reserved {
+						ours.Add(1)
+					}
+					ids <- m.ID
+				})
+			}
+			wait.Wait()
+			close(ids)
+			distinct := map[movement.ID]bool{}
+			for id := range ids {
+				distinct[id] = true
+			}
+			if ours.Load() != 1 || len(distinct) != 1 {
+				t.Errorf("%s: %d of 50 reservations are ours, of %d movements", reference, ours.Load(), len(distinct))
+			}
 		}
-		wait.Wait()
-		close(ids)
-		distinct := map[movement.ID]bool{}
-		for id := range ids {
-			distinct[id] = true
+		if got := byID(t, s, freed.ID); got.Attempt != 2 {
+			t.Errorf("reserved %d times", got.Attempt)
 		}
-		if ours.Load() != 1 || len(distinct) != 1 {
-			t.Errorf("%s: %d of 50 reservations are ours, of %d movements", reference, ours.Load(), len(distinct))
-		}
-	}
-	if got := byID(t, s, freed.ID); got.Attempt != 2 {
-		t.Errorf("reserved %d times", got.Attempt)
 	}
 }
 

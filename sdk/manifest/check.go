@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,6 +55,9 @@ func (m *Manifest) check() error {
 	}
 	if len(m.Operations) == 0 {
 		fault("operations: there are none")
+	}
+	if why := m.References.check(); why != "" && slices.ContainsFunc(m.Operations, Operation.Money) {
+		fault("references: %s", why)
 	}
 	seen := map[string]bool{}
 	for _, op := range m.Operations {

@@ -83,6 +83,9 @@ type Manifest struct {
 	ResubmitWithin Duration `json:"resubmit_within,omitzero"`
 	Account        string   `json:"account,omitempty"`
 
+	// References are the names that the upstream takes of a movement.
+	References References `json:"references,omitzero"`
+
 	// Owner says whose account at the upstream is used by default.
 	Owner Owner `json:"owner,omitempty"`
 

@@ -14,7 +14,7 @@ import (
 
 const valid = `{
 	"manifest": 1, "name": "shop-1", "version": "1.0.0", "title": "Shop", "lookup": "read", "settles_within": "30s",
-	"notifications": true, "connection": {"type": "object"},
+	"notifications": true, "references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {"type": "object"},
 	"operations": [
 		{"path": "/shop/pay", "kind": "payment", "summary": "Pay", "description": "Pays.", "timeout": "12s",
 		 "reference": "/id", "amount": "/amount", "fields": ["type"], "echo": ["note"],
@@ -104,6 +104,11 @@ func TestParseRefuses(t *testing.T) {
 		"a time without a unit":      {set("settles_within", "30"), `write it like "15s"`},
 		"a time as a number":         {set("settles_within", 30), "settles_within"},
 		"an unknown member":          {set("colour", "red"), "colour"},
+		"no references":              {set("references", nil), "references: must be given"},
+		"references without letters": {set("references", object{"longest": 40}), "references: must be given"},
+		"short references":           {set("references", object{"longest": 39, "alphabet": "0-9a-f"}), "references: the upstream takes at most 39 characters, and movements are named by 40"},
+		"references in capitals":     {set("references", object{"longest": 64, "alphabet": "0-9A-Z"}), "references: the upstream does not take 'a'"},
+		"references of digits":       {set("references", object{"longest": 64, "alphabet": "0123456789abcde-"}), "references: the upstream does not take 'f'"},
 		"no settling time":           {func(m object, _ func(int) object) { delete(m, "settles_within") }, "settles_within: must be at least the timeout of 12s"},
 		"a path twice":               {inOp(1, "path", "/shop/pay"), "path /shop/pay stands twice"},
 		"a path with capitals":       {inOp(3, "path", "/Shop/rates"), "path: must look like"},

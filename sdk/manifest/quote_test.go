@@ -12,7 +12,7 @@ import (
 const counter = `{
 	"manifest": 1, "name": "counter", "version": "1.0.0", "title": "Counter", "owner": "platform",
 	"lookup": "resubmit", "settles_within": "30s", "lookup_every": "1m", "resubmit_within": "2040h", "account": "/user",
-	"connection": {"type": "object", "properties": {"user": {"type": "string"}, "limit": {"type": "integer"}}},
+	"references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {"type": "object", "properties": {"user": {"type": "string"}, "limit": {"type": "integer"}}},
 	"operations": [
 		{
 			"path": "/counter/products", "kind": "query", "summary": "List", "timeout": "5s", "cache": "5m", "filter": ["type"], "get": true,

@@ -21,7 +21,7 @@ const collections = "collections "
 const collectionManifest = `{
 	"manifest": 1, "name": "collections", "version": "1.0.0", "title": "Collections", "lookup": "read",
 	"settles_within": "30s", "account": "/key", "statements": true, "reports_late": "1h",
-	"connection": {"type": "object", "properties": {"key": {"type": "string"}}},
+	"references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {"type": "object", "properties": {"key": {"type": "string"}}},
 	"operations": [
 		{"path": "/example/collect", "kind": "collection", "summary": "Collect", "timeout": "5s", "reference": "/id", "amount": "/amount",
 		 "request": {"type": "object", "required": ["amount"], "additionalProperties": false,

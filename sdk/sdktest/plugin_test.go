@@ -21,7 +21,7 @@ const envMutant = "SDKTEST_MUTANT"
 
 const exampleManifest = `{
 	"manifest": 1, "name": "example", "version": "1.0.0", "title": "Example", "lookup": "read", "settles_within": "30s",
-	"notifications": true, "verifies": true, "connection": {"type": "object"},
+	"notifications": true, "verifies": true, "references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {"type": "object"},
 	"operations": [
 		{"path": "/example/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",
 		 "request": {"type": "object", "required": ["amount"], "additionalProperties": false,

@@ -139,11 +139,14 @@ func (*keysetReseal) Run(ctx context.Context, p *program, admin *adminapi.Client
 		{"replaced meanwhile", strconv.Itoa(done.Replaced)}, {"not opened", strconv.Itoa(len(done.Unopened))},
 	}
 	for _, place := range done.Unopened {
-		what := "the callback secret"
-		if place.Provider != "" {
-			what = "the connection to " + place.Provider
+		what := "merchant " + place.MerchantID + ", mode " + place.Mode + ": the callback secret"
+		switch {
+		case place.Mode == "":
+			what = "the installation's key of names"
+		case place.Provider != "":
+			what = "merchant " + place.MerchantID + ", mode " + place.Mode + ": the connection to " + place.Provider
 		}
-		rows = append(rows, []string{"", "merchant " + place.MerchantID + ", mode " + place.Mode + ": " + what})
+		rows = append(rows, []string{"", what})
 	}
 	if err := p.show(done, rows...); err != nil {
 		return err

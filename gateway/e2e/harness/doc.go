@@ -2,7 +2,7 @@
 // merchants and payers, the operator, the receivers of callbacks, the providers
 // and a database server that can be cut off or killed. The stories beside it use
 // it, one package each: payment, order, transfer, collection, callback, policy
-// (rates, quotas and edits), replicas (of gerbang serve), operations (gerbang dev,
+// (rates, quotas and edits), replicas (of gerbang serve), restore (from a backup), operations (gerbang dev,
 // started, stopped and crashed) and faults (of provider, gateway and database).
 //
 // The program runs as processes of its own, and tests see no more of it than

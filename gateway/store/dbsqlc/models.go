@@ -115,6 +115,12 @@ type HistoryNote struct {
 	Times      int32
 }
 
+type Installation struct {
+	Name   string
+	Sealed []byte
+	MadeAt *time.Time
+}
+
 type Lease struct {
 	Queue     string
 	Bucket    int32

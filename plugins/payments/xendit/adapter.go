@@ -96,10 +96,14 @@ func (a *adapter) create(ctx context.Context, call sdk.Call) sdk.Result {
 	if o.Type == typeQRIS || acc.linksAreQR {
 		return acc.createQR(ctx, call, o, a.now())
 	}
-	if !a.attempts.begin(call.Reference) {
-		return acc.resumeInvoice(ctx, call)
+	now := a.now()
+	if before := a.attempts.begin(call.Reference, now); !before.IsZero() {
+		found, missing := acc.resumeInvoice(ctx, call)
+		if !missing || now.Sub(before) < attemptLasts {
+			return found
+		}
 	}
-	result := acc.createInvoice(ctx, call, o, a.now())
+	result := acc.createInvoice(ctx, call, o, now)
 	if result.Outcome == sdk.Refused || result.Outcome == sdk.NotSent {
 		a.attempts.forget(call.Reference)
 	}

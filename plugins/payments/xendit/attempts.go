@@ -1,33 +1,42 @@
 package xendit
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // attempts remembers the references under which this process may have made an
-// invoice, because the upstream does not promise that external_id is unique.
-// The gateway never sends a reference twice; should it ever, the second is
-// looked up and not made. It is a second lock, so a bounded memory will do.
+// invoice, and when, because the upstream does not promise that external_id is
+// unique. The gateway sends a reference again only once it is proven that nothing was
+// made of it; so the second is looked up first, and while the first may be under way
+// it is not made. It is a second lock, so a bounded memory will do.
 type attempts struct {
 	mu            sync.Mutex
-	recent, older map[string]struct{}
+	recent, older map[string]time.Time
 }
 
-// rememberedAttempts bounds each of the two generations.
-const rememberedAttempts = 16384
+const (
+	// rememberedAttempts bounds each of the two generations.
+	rememberedAttempts = 16384
+	// attemptLasts is how long after its beginning nothing of an attempt can be under
+	// way any more: settles_within of the manifest, and the longest call.
+	attemptLasts = 40 * time.Second
+)
 
-// begin notes an attempt, and reports whether it is the first one known.
-func (a *attempts) begin(reference string) bool {
+// begin notes an attempt. It tells when the one before it was begun, zero where none
+// is known.
+func (a *attempts) begin(reference string, now time.Time) (before time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	_, isRecent := a.recent[reference]
-	_, isOlder := a.older[reference]
-	if isRecent || isOlder {
-		return false
+	before, is := a.recent[reference]
+	if !is {
+		before = a.older[reference]
 	}
 	if a.recent == nil || len(a.recent) == rememberedAttempts {
-		a.recent, a.older = make(map[string]struct{}), a.recent
+		a.recent, a.older = make(map[string]time.Time), a.recent
 	}
-	a.recent[reference] = struct{}{}
-	return true
+	a.recent[reference] = now
+	return before
 }
 
 // forget is for an attempt that surely made nothing.

@@ -289,8 +289,8 @@ func TestForeignKey(t *testing.T) {
 	}
 }
 
-// The gateway never sends a reference twice; were it to, also at once, there
-// would still be one payment.
+// The gateway never sends a reference twice that may be under way; were it to, also
+// at once, there would still be one payment.
 func TestOneReferenceIsOnePayment(t *testing.T) {
 	t.Parallel()
 	eachWay(t, func(w *world, body string) {
@@ -311,11 +311,36 @@ func TestOneReferenceIsOnePayment(t *testing.T) {
 	})
 }
 
+// A reference that was tried before, and of which the upstream has nothing, is made
+// once nothing of the first can be under way any more.
+func TestAReferenceIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, sandbox.DefaultOptions())
+	call := w.call(linkBody, 50000)
+	call.SendBy = time.Time{}
+	w.attempts.begin(call.Reference, w.now())
+	w.clock.Advance(attemptLasts - time.Second)
+	if early := w.create(w.Context(), call); early.Outcome != sdk.Unknown {
+		t.Errorf("while the first may be under way: %+v", early)
+	}
+	w.exist(0)
+	w.clock.Advance(attemptLasts)
+	if made := w.create(w.Context(), call); made.Outcome != sdk.Pending {
+		t.Errorf("afterwards: %+v", made)
+	}
+	w.clock.Advance(attemptLasts)
+	if again := w.create(w.Context(), call); again.Outcome != sdk.Pending {
+		t.Errorf("what exists is not read back: %+v", again)
+	}
+	w.exist(1)
+}
+
 func TestAttemptsAreBounded(t *testing.T) {
 	t.Parallel()
 	var a attempts
+	now := time.Now()
 	for i := range 3 * rememberedAttempts {
-		if !a.begin(time.Duration(i).String()) {
+		if !a.begin(time.Duration(i).String(), now).IsZero() {
 			t.Fatalf("attempt %d was no new one", i)
 		}
 	}
@@ -323,11 +348,11 @@ func TestAttemptsAreBounded(t *testing.T) {
 		t.Errorf("%d are remembered", n)
 	}
 	last := time.Duration(3*rememberedAttempts - 1).String()
-	if a.begin(last) {
+	if !a.begin(last, now).Equal(now) {
 		t.Error("the last attempt is forgotten")
 	}
 	a.forget(last)
-	if !a.begin(last) {
+	if !a.begin(last, now).IsZero() {
 		t.Error("a forgotten attempt is remembered")
 	}
 }

@@ -67,13 +67,14 @@ func (acc *account) createInvoice(ctx context.Context, call sdk.Call, o order, n
 }
 
 // resumeInvoice is for a reference that was tried before: what was made then is
-// the result, and where nothing is to be seen nobody knows.
-func (acc *account) resumeInvoice(ctx context.Context, call sdk.Call) sdk.Result {
+// the result, and where nothing is to be seen nobody knows. It tells whether the
+// upstream says that there is none.
+func (acc *account) resumeInvoice(ctx context.Context, call sdk.Call) (result sdk.Result, missing bool) {
 	found := acc.findInvoiceByReference(ctx, call.Reference)
 	if found.Status == sdk.StatusPending && found.Amount == call.Amount {
-		return sdk.Accepted(found.ProviderReference, found.ExpiresAt, found.Data)
+		return sdk.Accepted(found.ProviderReference, found.ExpiresAt, found.Data), false
 	}
-	return sdk.DontKnow(found.Blame, "this reference was tried before: "+found.Detail)
+	return sdk.DontKnow(found.Blame, "this reference was tried before: "+found.Detail), found.Status == sdk.StatusNotFound
 }
 
 // differs says what of the answer is not what was asked for, or "".

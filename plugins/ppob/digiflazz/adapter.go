@@ -65,6 +65,9 @@ type purchase struct {
 	// Testing is as it was when the order was quoted: without it the same request
 	// would buy what was only tried.
 	Testing bool `json:"testing,omitempty"`
+	// Before says that a bill was found paid, or under way, under the order's own name
+	// already: it is asked for and never paid again.
+	Before bool `json:"before,omitempty"`
 	// Place is where it was quoted: elsewhere the same request would buy again, or
 	// be answered about something else. Quotes of before it was kept have none.
 	Place place `json:"place,omitempty"`

@@ -23,6 +23,7 @@ type reason struct {
 
 const (
 	codeMalformed = "40"
+	codeTaken     = "49"
 	codeNotFound  = "50"
 )
 
@@ -44,10 +45,10 @@ var reasons = map[string]reason{
 	"82":          {ours, "our account is not verified"},
 	"88":          {ours, "our account may not do this"},
 
-	"49": {again, "the ref_id is not unique"},
-	"83": {again, "the price list was asked for too often"},
-	"85": {again, "asked too often, one minute must pass"},
-	"86": {again, "too many checks of electricity meters"},
+	codeTaken: {again, "the ref_id is not unique"},
+	"83":      {again, "the price list was asked for too often"},
+	"85":      {again, "asked too often, one minute must pass"},
+	"86":      {again, "too many checks of electricity meters"},
 
 	"43": {product, "The product does not exist or is switched off."},
 	"53": {product, "The product is not available now."},

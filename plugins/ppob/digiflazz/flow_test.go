@@ -239,6 +239,27 @@ func TestFlowOfBills(t *testing.T) {
 	w.exist(1)
 }
 
+// A bill that is ordered again under its own name, by a gateway that has forgotten the
+// first, is found and not paid again, also the day after.
+func TestFlowOfABillThatWasPaidBefore(t *testing.T) {
+	t.Parallel()
+	for number, want := range map[string]sdk.Outcome{"530000000001": sdk.Done, "630000000001": sdk.Pending} {
+		w := newWorld(t)
+		first := w.quoted("pln", number)
+		w.ordered(first, want)
+		for _, later := range []time.Duration{59 * time.Second, 24 * time.Hour} {
+			w.clock.Advance(time.Second + later)
+			again := w.quoted("pln", number)
+			if again.Cost != first.Cost {
+				w.Errorf("it cost %v, and is told to cost %v", first.Cost, again.Cost)
+			}
+			w.clock.Advance(time.Minute)
+			w.ordered(again, sdk.Done)
+		}
+		w.exist(1)
+	}
+}
+
 // A bill that was asked for yesterday is not sent, and not there.
 func TestFlowOverMidnight(t *testing.T) {
 	t.Parallel()

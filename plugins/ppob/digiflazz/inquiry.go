@@ -53,7 +53,7 @@ func (a *adapter) inquiry(ctx context.Context, call sdk.Call) sdk.Result {
 	if why != nil {
 		return *why
 	}
-	found, why := acc.inquire(ctx, p, inquiryReference(call.RequestID, a.now()))
+	found, _, why := acc.inquire(ctx, p, inquiryReference(call.RequestID, a.now()))
 	if why != nil {
 		return *why
 	}
@@ -99,18 +99,22 @@ func notBill() sdk.Result {
 }
 
 // inquire asks for the bill of a purchase, or says why there is none. It moves
-// no money, so whatever is not clear is only not known.
-func (acc *account) inquire(ctx context.Context, p purchase, reference string) (bill, *sdk.Result) {
+// no money, so whatever is not clear is only not known. Where the reference was used
+// to pay before, by a gateway whose database was restored since, the bill is that one.
+func (acc *account) inquire(ctx context.Context, p purchase, reference string) (found bill, before bool, why *sdk.Result) {
 	r := acc.transact(ctx, p.bill(commandInquire), reference, time.Time{})
-	if r.verdict == succeeded {
+	if before = r.answer.RC == codeTaken; before {
+		r = acc.transact(ctx, p.bill(commandStatus), reference, time.Time{})
+	}
+	if r.verdict == succeeded || before && r.verdict == pending {
 		found, lacks := r.answer.bill()
 		if lacks == "" {
-			return found, nil
+			return found, before, nil
 		}
 		r.blame, r.detail = sdk.BlameUpstream, "inq-pasca: "+lacks
 	}
-	why := r.noBill()
-	return bill{}, &why
+	result := r.noBill()
+	return bill{}, before, &result
 }
 
 func (a answer) bill() (b bill, lacks string) {

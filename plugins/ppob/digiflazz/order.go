@@ -30,6 +30,12 @@ func (a *adapter) order(ctx context.Context, call sdk.Call) sdk.Result {
 		return sdk.DidNotSend(sdk.BlameNone, "a cost of 0 would be no bound for the price")
 	case p.Type == prepaid:
 		return acc.transact(ctx, p.order(call.Cost), call.Reference, call.SendBy).result()
+	case p.Before:
+		r := acc.transact(ctx, p.bill(commandStatus), call.Reference, call.SendBy)
+		if r.verdict == refused && r.answer.RC == codeNotFound || r.onlyAsked() {
+			return sdk.DontKnow(sdk.BlameUpstream, "it was there a moment ago: "+r.detail)
+		}
+		return r.result()
 	case p.Day != a.today():
 		return sdk.DidNotSend(sdk.BlameNone, "the bill was asked for on "+p.Day+" and can be paid on that day alone")
 	}

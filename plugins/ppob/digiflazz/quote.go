@@ -62,10 +62,11 @@ func (a *adapter) quoteBill(ctx context.Context, acc *account, reference string,
 	// Before it is asked for: at midnight the upstream's day is the later one, and
 	// then nothing is paid.
 	p.Day = a.today()
-	found, why := acc.inquire(ctx, p, reference)
+	found, before, why := acc.inquire(ctx, p, reference)
 	if why != nil {
 		return sdk.NoQuote(*why)
 	}
+	p.Before = before
 	return acc.quoted(sdk.Quoted{Price: found.total, Fee: found.admin, Cost: found.cost, Held: true, Open: p.Amount != 0}, p)
 }
 

@@ -1,0 +1,45 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// readNameKey reads the installation's key of names, or makes it where this is the
+// first start of all. Without it, or with another one, what a merchant asks for again
+// would be another movement at its provider, and could be paid twice: then nothing
+// starts.
+func readNameKey(ctx context.Context, s *store.Store, vault *tenants.Vault) (movement.NameKey, error) {
+	sealed, err := s.NameKey(ctx)
+	if err == nil && sealed == nil {
+		sealed, err = makeNameKey(ctx, s, vault)
+	}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return movement.NameKey{}, errors.New("the installation's key of names is gone from the database: restore the table installation from a backup of this database. " +
+			"Under another key what merchants ask for again could be paid twice; deploy/README.md tells what is left where there is no backup")
+	case err != nil:
+		return movement.NameKey{}, err
+	}
+	raw, err := vault.OpenNameKey(sealed)
+	if err != nil {
+		return movement.NameKey{}, fmt.Errorf("this keyset does not open the installation's key of names, which key %d has sealed: start with the keyset that this database was used with before, or a copy of it",
+			tenants.SealedBy(sealed))
+	}
+	return movement.ReadNameKey(raw)
+}
+
+func makeNameKey(ctx context.Context, s *store.Store, vault *tenants.Vault) ([]byte, error) {
+	key := movement.NewNameKey()
+	sealed, err := vault.SealNameKey(key[:])
+	if err != nil {
+		return nil, err
+	}
+	return s.MakeNameKey(ctx, time.Now(), sealed)
+}

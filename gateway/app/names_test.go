@@ -1,0 +1,92 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+func vaultOf(t *testing.T, file string) *tenants.Vault {
+	t.Helper()
+	vault, err := tenants.OpenKeysetFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return vault
+}
+
+func keysetFile(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "keyset.json")
+	if err := tenants.CreateKeysetFile(file); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// TestNameKeyOfAnInstallation: the first start makes it, every other reads it, also
+// under a rotated keyset; nothing starts with another keyset, or where it is gone.
+func TestNameKeyOfAnInstallation(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
+		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
+	})
+	s, err := store.Open(t.Context(), url, store.Options{MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	file := keysetFile(t)
+	keys := make([]movement.NameKey, 4)
+	var replicas sync.WaitGroup
+	for i := range keys {
+		vault := vaultOf(t, file)
+		replicas.Go(func() {
+			var err error
+			if keys[i], err = readNameKey(t.Context(), s, vault); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	replicas.Wait()
+	if keys[0] == (movement.NameKey{}) {
+		t.Error("nothing was drawn")
+	}
+	if err := tenants.EditKeysetFile(file, func(k *tenants.Keyset) error { _, err := k.Rotate(); return err }); err != nil {
+		t.Fatal(err)
+	}
+	later, err := readNameKey(t.Context(), s, vaultOf(t, file))
+	for i, key := range keys {
+		if key != later || err != nil {
+			t.Errorf("replica %d has another key than a later one: %v", i, err)
+		}
+	}
+	_, err = readNameKey(t.Context(), s, vaultOf(t, keysetFile(t)))
+	if err == nil || !strings.Contains(err.Error(), "start with the keyset that this database was used with") {
+		t.Errorf("with another keyset: %v", err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(t.Context(), "DELETE FROM installation"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = readNameKey(t.Context(), s, vaultOf(t, file))
+	if err == nil || !strings.Contains(err.Error(), "restore the table installation from a backup") {
+		t.Errorf("gone, and: %v", err)
+	}
+}

@@ -1,0 +1,46 @@
+package harness
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+)
+
+// Backup is a dump of a database, as an operator makes one.
+type Backup struct{ file string }
+
+// BackUp dumps a database.
+func BackUp(t testing.TB, databaseURL string) Backup {
+	t.Helper()
+	b := Backup{filepath.Join(t.TempDir(), "gerbang.dump")}
+	postgres(t, "pg_dump", "--format=custom", "--file="+b.file, databaseURL)
+	return b
+}
+
+// Restore restores the dump into a database of its own, and returns its URL.
+func (b Backup) Restore(t testing.TB) string {
+	t.Helper()
+	databaseURL := dbtest.New(t, "", nil)
+	postgres(t, "pg_restore", "--no-owner", "--exit-on-error", "--dbname="+databaseURL, b.file)
+	return databaseURL
+}
+
+// postgres runs one of PostgreSQL's own programs. It skips the test where there is none.
+func postgres(t testing.TB, name string, arguments ...string) {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		places, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+		if len(places) == 0 {
+			t.Skipf("there is no %s to back a database up with", name)
+		}
+		slices.Sort(places)
+		path = places[len(places)-1]
+	}
+	if out, err := exec.CommandContext(t.Context(), path, arguments...).CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", name, err, out)
+	}
+}

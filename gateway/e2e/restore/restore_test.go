@@ -1,0 +1,231 @@
+package restore_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+)
+
+// endsWithin is how long a movement may take until the gateway knows its end.
+const endsWithin = time.Minute
+
+// story is a merchant at a gateway whose database is backed up and restored.
+type story struct {
+	*testing.T
+	*harness.Deployment
+	shop harness.Shop
+}
+
+func begin(t *testing.T, provider string, flags ...string) *story {
+	t.Helper()
+	harness.RequirePostgreSQL(t)
+	s := &story{T: t, Deployment: harness.NewDeploymentOf(t, provider, flags...)}
+	s.shop.Program = s.Start(t, dbtest.New(t, "", nil))[0]
+	return s
+}
+
+// lose goes back to a backup: what was committed after it is lost.
+func (s *story) lose(b harness.Backup) {
+	s.Helper()
+	s.shop.Stop(s)
+	s.shop.Program = s.Start(s, b.Restore(s))[0]
+}
+
+// told is the data of an answer, as far as these tests read it.
+type told struct {
+	Status     string `json:"status"`
+	QR         string `json:"qr_string"`
+	ExternalID string `json:"external_id"`
+}
+
+func (s *story) ask(path string, f harness.Fields) (d told) {
+	s.Helper()
+	a := s.shop.Ask(s, path, f)
+	if !a.Success {
+		s.Fatalf("%s %v: %s", path, f, a)
+	}
+	if err := json.Unmarshal(a.Data, &d); err != nil {
+		s.Fatal(err)
+	}
+	return d
+}
+
+// ends waits for the end of a movement.
+func (s *story) ends(path, field, reference, status string) {
+	s.Helper()
+	var last told
+	if err := harness.Until(endsWithin, func() bool {
+		last = s.ask(path, harness.Fields{field: reference})
+		return last.Status == status
+	}); err != nil {
+		s.Errorf("%s is %s after %v, want %s", reference, last.Status, endsWithin, status)
+	}
+}
+
+// upstream is how often the provider has made something for a destination.
+func (s *story) upstream(destination string) (times int) {
+	s.Helper()
+	for _, m := range s.shop.UpstreamMovements(s) {
+		if m.Destination == destination {
+			times++
+		}
+	}
+	return times
+}
+
+func (s *story) balance() (available int64) {
+	s.Helper()
+	var funds struct{ Balance int64 }
+	if err := json.Unmarshal(s.shop.Ask(s, "/balance", nil).Data, &funds); err != nil {
+		s.Fatal(err)
+	}
+	return funds.Balance
+}
+
+// TestOrders: what was bought after the backup is bought once, however often it is
+// sent again, and is paid for; the ledger is clean.
+func TestOrders(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "ppob", "--poll-every=0s")
+	s.Connect(t, s.shop.Program, "platform")
+	made := s.shop.NewMerchant(t)
+	s.shop.MerchantID, s.shop.Key = made.MerchantID, made.LiveKey
+	credit := adminapi.NewAdjustment{Mode: s.shop.Mode(), Amount: 1_000_000, Reason: "for a test", Reference: "credit-1"}
+	if _, err := s.shop.Admin().Credit(t.Context(), s.shop.MerchantID, credit); err != nil {
+		t.Fatal(err)
+	}
+	order := func(reference, sku, target string, qty any) harness.Fields {
+		return harness.Fields{"ref_id": reference, "sku": sku, "target": target, "qty": qty}.With(nil)
+	}
+	orders := map[string]harness.Fields{
+		"kept": order("kept", "xld10", harness.UnknownPhone(), nil), "lost": order("lost", "xld10", harness.UnknownPhone(), nil),
+		"bill": order("bill", "pln", "530000000001", 11_000), "refunded": order("refunded", "xld10", harness.UnknownPhone(), nil),
+	}
+	buy := func(references ...string) {
+		t.Helper()
+		for _, reference := range references {
+			s.ask("/ppob/order", orders[reference])
+		}
+	}
+	buy("kept")
+	s.ends("/ppob/status", "ref_id", "kept", "Success")
+	backup := harness.BackUp(t, s.shop.DatabaseURL)
+	buy("lost", "bill", "refunded")
+	for _, reference := range []string{"lost", "bill", "refunded"} {
+		s.ends("/ppob/status", "ref_id", reference, "Success")
+	}
+	spent := s.balance()
+	s.lose(backup)
+
+	// What the provider tells of a movement that is lost is an exception.
+	var taken json.RawMessage
+	if status := s.shop.Sandbox(t, "/refund", harness.Fields{"reference": orders["refunded"]["target"]}, &taken); status != http.StatusOK {
+		t.Fatalf("refund: %d %s", status, taken)
+	}
+	harness.Await(t, harness.PaidWithin, "the exception of a lost movement", func() bool {
+		listed, err := s.shop.Admin().Exceptions(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range listed {
+			if x.Reason == movement.ReasonUnknown && len(x.Subject) == 40 {
+				return true
+			}
+		}
+		return false
+	})
+
+	for range 3 {
+		buy("kept", "lost", "bill", "refunded")
+	}
+	for reference, status := range map[string]string{"kept": "Success", "lost": "Success", "bill": "Success", "refunded": "Failed"} {
+		s.ends("/ppob/status", "ref_id", reference, status)
+		if n := s.upstream(orders[reference]["target"].(string)); n != 1 {
+			t.Errorf("%s was bought %d times", reference, n)
+		}
+	}
+	const airtime = 10_850
+	if now := s.balance(); now != spent+airtime { // what was taken back is not paid for
+		t.Errorf("the balance is %d, before the restore it was %d", now, spent)
+	}
+	s.shop.WantCleanLedger(t)
+}
+
+// TestTransfers: what has a reference is moved once; what has none can't be protected.
+func TestTransfers(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "wallet1")
+	s.shop = s.NewShop(t, s.shop.Program, "scale")
+	send := func(reference string) (string, harness.Fields) {
+		f := harness.Fields{"amount": 20_001, "phone": harness.UnknownPhone(), "external_id": reference}
+		return "62" + strings.TrimPrefix(f["phone"].(string), "0"), f
+	}
+	toWallet, wallet := send("wallet")
+	toNobody, unnamed := send("")
+	delete(unnamed, "external_id")
+	bank := harness.Fields{"amount": 20_002, "bank_code": "014", "account_no": "7000012345", "external_id": "bank"}
+	again := func() {
+		t.Helper()
+		s.ask("/wallet1/transfer/wallet", wallet)
+		s.ask("/wallet1/transfer/bank", bank)
+	}
+	backup := harness.BackUp(t, s.shop.DatabaseURL)
+	again()
+	if d := s.ask("/wallet1/transfer/wallet", unnamed); d.Status != "Success" {
+		t.Errorf("without a reference: %+v", d)
+	}
+	s.lose(backup)
+
+	for range 3 {
+		again()
+	}
+	for reference, destination := range map[string]string{"wallet": toWallet, "bank": "014/7000012345"} {
+		s.ends("/wallet1/transfer/status", "external_id", reference, "Success")
+		if n := s.upstream(destination); n != 1 {
+			t.Errorf("%s was moved %d times", reference, n)
+		}
+	}
+	s.ask("/wallet1/transfer/wallet", unnamed)
+	if n := s.upstream(toNobody); n != 2 {
+		t.Errorf("without a reference it was moved %d times: the documents say that this is not protected", n)
+	}
+}
+
+// TestPayments: a QR code is the same one again; of a link there may be two, and a
+// payment of either ends the payment.
+func TestPayments(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "payments")
+	s.shop = s.NewShop(t, s.shop.Program, "scale")
+	create := func(reference, kind string, amount int) (told, harness.Answer) {
+		t.Helper()
+		f := s.shop.PaymentBody(harness.Fields{"external_id": reference, "type": kind, "amount": amount})
+		a := s.shop.Ask(t, "/payments/create", f)
+		var d told
+		if err := json.Unmarshal(a.Data, &d); err != nil || !a.Success {
+			t.Fatalf("%s: %s", reference, a)
+		}
+		return d, a
+	}
+	backup := harness.BackUp(t, s.shop.DatabaseURL)
+	code, _ := create("code", "qris", 21_001)
+	_, first := create("link", "payment_link", 21_002)
+	page := s.shop.ProviderPage(t, first.Payment().CheckoutURL)
+	s.lose(backup)
+
+	if same, _ := create("code", "qris", 21_001); same.QR != code.QR || code.QR == "" {
+		t.Errorf("the code was %q and is %q", code.QR, same.QR)
+	}
+	s.shop.Pay(t, harness.Fields{"qr_string": code.QR})
+	s.ends("/payments/status", "external_id", "code", "PAID")
+	create("link", "payment_link", 21_002)
+	s.shop.Pay(t, harness.Fields{"url": page})
+	s.ends("/payments/status", "external_id", "link", "PAID")
+}
