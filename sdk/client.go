@@ -166,13 +166,14 @@ func verifiedFromWire(w *pluginpb.VerifyResponse) Result {
 func statementToWire(s Statement) *pluginpb.StatementRequest {
 	return &pluginpb.StatementRequest{
 		RequestId: s.RequestID, Connection: connectionToWire(s.Connection), Cursor: s.Cursor,
-		Limit: int32(min(s.Limit, math.MaxInt32)), //nolint:gosec // bounded
+		Limit: int32(min(s.Limit, math.MaxInt32)), From: timeToWire(s.From), //nolint:gosec // bounded
 	}
 }
 
 func statementFromWire(w *pluginpb.StatementRequest) Statement {
 	return Statement{
 		RequestID: w.GetRequestId(), Connection: connectionFromWire(w.GetConnection()), Cursor: w.GetCursor(), Limit: int(w.GetLimit()),
+		From: timeFromWire(w.GetFrom()),
 	}
 }
 
@@ -184,7 +185,7 @@ func pageToWire(r StatementPage) *pluginpb.StatementResponse {
 	for _, e := range r.Lines {
 		w.Lines = append(w.Lines, &pluginpb.StatementLine{
 			Id: text(e.ID), Reference: text(e.Reference), Amount: int64(e.Amount), Currency: text(e.Currency),
-			At: timeToWire(e.At), Reversed: e.Reversed, Data: e.Data,
+			At: timeToWire(e.At), Reversed: e.Reversed, Outgoing: e.Outgoing, Data: e.Data,
 		})
 	}
 	return w
@@ -198,7 +199,7 @@ func pageFromWire(w *pluginpb.StatementResponse) StatementPage {
 	for _, e := range w.GetLines() {
 		r.Lines = append(r.Lines, StatementLine{
 			ID: e.GetId(), Reference: e.GetReference(), Amount: money.Amount(e.GetAmount()), Currency: e.GetCurrency(),
-			At: timeFromWire(e.GetAt()), Reversed: e.GetReversed(), Data: e.GetData(),
+			At: timeFromWire(e.GetAt()), Reversed: e.GetReversed(), Outgoing: e.GetOutgoing(), Data: e.GetData(),
 		})
 	}
 	return r

@@ -20,7 +20,7 @@ import (
 // manifest declares: a Call for each operation that has a kind or ends a
 // movement, a Quote for each that says so, Lookup where money moves, Notify
 // where there are notifications, Verify where it says that it verifies,
-// Statement where it says that there are statements.
+// Statement where it says that there are statements or mutations.
 // Handlers run concurrently and must return when their context ends.
 type Handlers struct {
 	Calls  map[string]func(context.Context, Call) Result  // by operation path
@@ -34,7 +34,8 @@ type Handlers struct {
 	Verify func(context.Context, Connection) Result
 	// Statement reads a page of the upstream's own statement, from a cursor on. The
 	// same cursor may be read any number of times. No line may be missed: lines that
-	// appear late, or before others, come with a later cursor.
+	// appear late, or before others, come with a later cursor. Where the request has a
+	// From it asks for the account's mutations, and nothing else.
 	Statement func(context.Context, Statement) StatementPage
 }
 
@@ -132,8 +133,8 @@ func newServer(manifestJSON []byte, h Handlers) (*server, error) {
 	if m.Verifies != (h.Verify != nil) {
 		faults = append(faults, fmt.Errorf("verifies: manifest and handlers differ: needs a handler %v, has one %v", m.Verifies, h.Verify != nil))
 	}
-	if m.Statements != (h.Statement != nil) {
-		faults = append(faults, fmt.Errorf("statements: manifest and handlers differ: needs a handler %v, has one %v", m.Statements, h.Statement != nil))
+	if needed := m.Statements || m.Mutations; needed != (h.Statement != nil) {
+		faults = append(faults, fmt.Errorf("statements: manifest and handlers differ: needs a handler %v, has one %v", needed, h.Statement != nil))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("manifest %q: %w", m.Name, err)

@@ -13,10 +13,21 @@ type Statement struct {
 	Connection Connection
 	Cursor     string // opaque, of the last page; empty to begin
 	Limit      int    // of lines, at most; fewer may be answered
+	// From is set where the account's own mutations are asked for, which the manifest
+	// declares: all rows from this moment on, in any order. A transfer that the
+	// upstream does not find was never made only if no row can be it, so what can't
+	// be read to its end is [NoStatement], and a row too many is better than one that
+	// is missing. The upstream's clock may be ahead of ours: its newest rows belong
+	// to the answer, too.
+	From time.Time
 }
 
 // StatementLine is a line of the upstream's statement: a payment that arrived, or
-// its reversal. The gateway checks amount and currency before it uses one.
+// its reversal, or where mutations were asked for a row of these. The gateway checks
+// amount and currency before it uses one.
+//
+// Of a mutation only Outgoing, Amount and Reference count. Its reference is ours,
+// where the upstream tells which transfer a row is about, else empty.
 type StatementLine struct {
 	// ID names the line, the same whenever it is read again, however often the
 	// upstream repeats it.
@@ -29,6 +40,7 @@ type StatementLine struct {
 	Currency  string
 	At        time.Time // when it was paid, or reversed
 	Reversed  bool
+	Outgoing  bool            // of a mutation: money that left the account, or may have
 	Data      json.RawMessage // what else the line says, for operators
 }
 

@@ -190,21 +190,14 @@ func (a *App) wireMoney(vault *tenants.Vault, operations *catalog.Catalog, names
 		ForeignNotified: a.metrics.ObserveForeign, CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed,
 		ClockFault: a.clock.Fault, Now: time.Now, Log: a.log,
 	})
-	a.queries = query.New(a.lifecycle, a.cache, a.store, holdBack)
+	a.queries = query.New(a.lifecycle, a.cache, a.store)
 	a.reconciler = reconcile.New(a.lifecycle, a.host, a.store, a.store)
 	a.overrides = override.New(a.lifecycle, a.store)
 	a.payments = kind.AddPayment(a.lifecycle, a.config.PublicURL)
 	kind.AddCollection(a.lifecycle, a.reconciler)
 	kind.AddOrder(a.lifecycle, a.queries)
-	a.transfers = kind.AddTransfer(a.lifecycle, a.store)
+	a.transfers = kind.AddTransfer(a.lifecycle, a.store, reconcile.NewAbsences(a.lifecycle, a.host, a.store))
 }
-
-// holdBack is how old an event is before it is listed. Events are listed by the time
-// at which their commit was begun, and one may be under way that began before another
-// that is through already: who has read past it would never see it. A try of a commit
-// ends with TryTimeout, and may be through as much later as a shared commit takes; the
-// rest is for replicas whose clocks differ a little.
-const holdBack = lifecycle.TryTimeout + store.SharedTimeout + time.Second
 
 // leases are this replica's buckets of a queue.
 func (a *App) leases(name, replica string) *queue.Leases {

@@ -52,7 +52,7 @@ func overriding(t *testing.T) *world {
 		}
 		l = lifecycle.New(lifecycle.Dependencies{Store: s, Catalog: offered, Now: d.Now, Log: d.Log})
 		kind.AddOrder(l, nil)
-		kind.AddTransfer(l, s)
+		kind.AddTransfer(l, s, nil)
 		d.Override = override.New(l, s).Override
 	})
 	l.Accounts = w.directory

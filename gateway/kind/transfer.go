@@ -25,9 +25,15 @@ import (
 // is pending.
 type Transfer struct {
 	lifecycle.Plain
+	lifecycle.AbsenceProver
 
 	lifecycle *lifecycle.Lifecycle
 	register  TransferRegister
+
+	// HeardWithin is how long a transfer without a reference waits to learn that the
+	// answer of an equal one was delivered: who has read an answer may send the next
+	// before that is noted.
+	HeardWithin time.Duration
 }
 
 // TransferRegister finds and marks transfers that their callers gave no reference.
@@ -39,8 +45,8 @@ type TransferRegister interface {
 }
 
 // AddTransfer has transfers run.
-func AddTransfer(l *lifecycle.Lifecycle, register TransferRegister) *Transfer {
-	k := &Transfer{lifecycle: l, register: register}
+func AddTransfer(l *lifecycle.Lifecycle, register TransferRegister, absences lifecycle.AbsenceProver) *Transfer {
+	k := &Transfer{AbsenceProver: absences, lifecycle: l, register: register, HeardWithin: heardWithin}
 	l.Add(manifest.Transfer, k)
 	return k
 }
@@ -64,11 +70,9 @@ func (k *Transfer) Draft(ctx context.Context, r lifecycle.Request, draft *moveme
 const (
 	// sameFor is how long a transfer without a reference is taken for an equal one whose
 	// answer never reached its caller.
-	sameFor = 24 * time.Hour
-	// heardWithin is how long a transfer waits to learn that the answer of an equal one
-	// was delivered: who has read an answer may send the next before that is noted.
+	sameFor     = 24 * time.Hour
 	heardWithin = 2 * time.Second
-	// hearFirst and hearEvery say how often it looks.
+	// hearFirst and hearEvery say how often it is looked whether an answer was delivered.
 	hearFirst = 5 * time.Millisecond
 	hearEvery = 100 * time.Millisecond
 )
@@ -77,7 +81,7 @@ const (
 // equal one, or the one after it.
 func (k *Transfer) nextReference(ctx context.Context, r lifecycle.Request, draft movement.Movement) (string, error) {
 	now := k.lifecycle.Now()
-	waiting, stop := context.WithTimeout(ctx, heardWithin)
+	waiting, stop := context.WithTimeout(ctx, k.HeardWithin)
 	defer stop()
 	for pause := hearFirst; ; pause = min(2*pause, hearEvery) {
 		last, err := k.register.LastEqual(ctx, draft.Key.Owner, draft.Kind, draft.Fingerprint)
@@ -115,7 +119,7 @@ func referenceAfter(last movement.Movement) (string, error) {
 // caller: an equal one is another transfer from then on. It tries for as long as an
 // equal one would be taken for it, and returns as soon as none waits for that any more.
 func (k *Transfer) Delivered(ctx context.Context, receipt movement.ID) {
-	waited, stop := context.WithTimeout(ctx, heardWithin)
+	waited, stop := context.WithTimeout(ctx, k.HeardWithin)
 	defer stop()
 	patience := k.lifecycle.Patience
 	patience.For = sameFor

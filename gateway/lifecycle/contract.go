@@ -54,6 +54,14 @@ type StatementFed interface {
 	Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement, unread time.Duration) (movement.Movement, error)
 }
 
+// AbsenceProver is a kind whose "not found" proves nothing without the account's own
+// mutations. Absence reads them after it came often enough. Its fact says
+// movement.SaysAbsent where they prove that the movement was not made, else nothing;
+// its detail says why.
+type AbsenceProver interface {
+	Absence(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (movement.Fact, error)
+}
+
 // Finder is a kind whose movements a status may name otherwise than by reference.
 type Finder interface {
 	Find(ctx context.Context, r Request) (movement.Movement, error)

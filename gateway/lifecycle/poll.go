@@ -85,7 +85,7 @@ func (l *Lifecycle) weigh(ctx context.Context, op *catalog.Operation, m movement
 		return m, nil
 	case movement.SaysNotFound:
 		f.Proves = c.SameAccount(m) && l.clockFault() == nil
-		return l.notFound(ctx, op, m, f)
+		return l.notFound(ctx, op, m, c, f)
 	default:
 		return l.Apply(ctx, op, m, f)
 	}
@@ -94,20 +94,45 @@ func (l *Lifecycle) weigh(ctx context.Context, op *catalog.Operation, m movement
 // notFound counts a "not found" that proves something, and applies it when it was
 // said often enough. The count comes first: another replica's answer may have moved
 // the movement on.
-func (l *Lifecycle) notFound(ctx context.Context, op *catalog.Operation, m movement.Movement, f movement.Fact) (movement.Movement, error) {
+func (l *Lifecycle) notFound(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, f movement.Fact) (movement.Movement, error) {
 	f.Now = m.PolledAt
 	t := movement.Apply(op.Rules, m, f)
 	if t.MissUntil.IsZero() {
 		return m, l.list(ctx, m, t.Exceptions)
 	}
 	misses, err := l.Store.Miss(ctx, m, t.MissUntil)
-	if err != nil || misses > 0 && t.Effect == movement.Nothing {
+	switch {
+	case err != nil:
+		return m, err
+	case misses == 0:
+		return l.Reread(ctx, m.ID)
+	case t.Effect != movement.Nothing:
+		return l.Apply(ctx, op, m, f)
+	case op.Rules.NotFound.Mutations && misses >= op.Rules.NotFound.Times:
+		m.Misses = misses
+		return l.absent(ctx, op, m, c)
+	}
+	return m, nil
+}
+
+// absent asks the account's own mutations about a movement that the provider does not
+// find, and applies what they prove. Whatever comes of it, operators read it.
+func (l *Lifecycle) absent(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (movement.Movement, error) {
+	prover, ok := l.kinds[op.Kind].(AbsenceProver)
+	if !ok {
+		return m, nil
+	}
+	f, err := prover.Absence(ctx, op, m, c)
+	if err != nil {
 		return m, err
 	}
-	if misses > 0 {
-		return l.Apply(ctx, op, m, f)
+	f.Proves = c.SameAccount(m) && l.clockFault() == nil
+	word := "not proven absent"
+	if f.Says == movement.SaysAbsent {
+		word = "absent"
 	}
-	return l.Reread(ctx, m.ID)
+	l.note(ctx, op, m, "mutations", word, f.Detail)
+	return l.Apply(ctx, op, m, f)
 }
 
 // unaskable says why a movement can't be asked for where that means to send the same
@@ -146,10 +171,9 @@ func nextPoll(op *catalog.Operation, m movement.Movement, now time.Time) (next t
 	case m.State.Unknown() && m.Misses > 0 && now.Before(m.DueAt):
 		return m.DueAt, false // a second "not found" goes by it
 	case m.State.Unknown() && m.Misses > 0:
-		// One more "not found" ends it: a poll that tells nothing puts that off for no
+		// One more "not found" may end it: a poll that tells nothing puts that off for no
 		// longer than the provider has been silent in proportion.
-		silent := now.Sub(m.ProvenAfter(op.Rules.Pace.SettlesWithin))
-		return now.Add(min(max(op.Rules.NotFound.Apart, op.Rules.Pace.Every, silent/4), lateFor)), false
+		return now.Add(m.AskAgainIn(now, op.Rules)), false
 	case m.State == movement.Expired && next.IsZero() && now.Before(m.UpdatedAt.Add(lateFor)):
 		return now.Add(lateEvery), true
 	}

@@ -28,6 +28,8 @@ func Apply(rules Rules, m Movement, f Fact) Transition {
 		return notSent(rules, m, f)
 	case SaysNotFound:
 		return notFound(rules, m, f)
+	case SaysAbsent:
+		return absent(rules, m, f)
 	case SaysReadThrough:
 		return readThrough(rules, m, f)
 	case SaysDiffers:
@@ -81,7 +83,7 @@ func notSent(rules Rules, m Movement, f Fact) Transition {
 		return overtaken(m, "not sent")
 	}
 	t := free(m, Transition{Detail: detail("source", f.source()), Unpolled: rules.Resubmits})
-	t.Releases = rules.Reserves == ReserveAmount
+	t.Releases = t.To == NotSubmitted && rules.Reserves == ReserveAmount // what a status has told may be on its way to a payer
 	return move(rules, m, f, t.To, t)
 }
 
@@ -114,6 +116,7 @@ const notSentEvent = "not_sent"
 // nothing was sent only when it comes as often as the rules say, after nothing can
 // be under way any more. The first sets the time that the next waits for. It proves
 // nothing on another account, which would not know it either, nor by a wrong clock.
+// Where the rules want the account's mutations beside, it is counted on.
 func notFound(rules Rules, m Movement, f Fact) Transition {
 	switch {
 	case m.State == Pending:
@@ -122,7 +125,10 @@ func notFound(rules Rules, m Movement, f Fact) Transition {
 		return Transition{}
 	}
 	miss := Transition{MissUntil: f.Now.Add(max(rules.NotFound.Apart, rules.Pace.Every))}
-	if m.Misses+1 < rules.NotFound.Times {
+	if m.Misses >= rules.NotFound.Times {
+		miss.MissUntil = f.Now.Add(m.AskAgainIn(f.Now, rules))
+	}
+	if m.Misses+1 < rules.NotFound.Times || rules.NotFound.Mutations {
 		return miss
 	}
 	miss.Detail, miss.PolledBefore = detail("source", f.source()), m.PolledAt
@@ -212,6 +218,8 @@ func overdue(rules Rules, m Movement, f Fact) Transition {
 	text := ""
 	switch {
 	case f.Now.Sub(m.CreatedAt) < OverdueAfter:
+	case m.State.Unknown() && m.Misses >= rules.NotFound.Times:
+		text = "the provider does not find it, which alone proves nothing of money that goes out: see its notes for the account's mutations"
 	case m.State.Unknown():
 		text = "nobody knows yet whether it was sent"
 	case m.State == Pending && !rules.Waits:

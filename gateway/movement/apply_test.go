@@ -153,16 +153,55 @@ func TestApplyCountsMisses(t *testing.T) {
 		"the second, and polls": {movement.Submitting, missed(proof), missing, func(t movement.Transition) any { return t.PolledBefore }, proof},
 	}
 	for _, s := range sections(t) {
-		s.runs(t, examples)
+		if !s.rules.NotFound.Mutations {
+			s.runs(t, examples)
+		}
 	}
 	slow := titled(t, "Payment")
 	slow.rules.Pace.Every = time.Minute
 	slow.runs(t, map[string]example{"the first of a slow provider": {movement.Submitting, nil, missing, until, time.Minute}})
-	titled(t, "Transfer").runs(t, map[string]example{"what a merchant has read is pending": {
-		movement.Acknowledged, missed(proof), missing, func(t movement.Transition) any { return *t.Refusal },
-		movement.Refusal{Unsent: true, Message: "The transfer was never sent to the provider. No money was moved. " +
-			"It was told as pending, so its reference stays used: ask for it again under a new one."},
-	}})
+}
+
+// TestApplyWantsMutations: of money that goes out "not found" is counted on and on,
+// and the account's mutations beside it are the proof.
+func TestApplyWantsMutations(t *testing.T) {
+	t.Parallel()
+	proof := epoch.Add(5*time.Second + 30*time.Second + 2*movement.ClockSkew)
+	missing := movement.Fact{Source: movement.FromLookup, Says: movement.SaysNotFound, Proves: true, Now: proof.Add(time.Hour)}
+	absent := movement.Fact{
+		Source: movement.FromStatement, Says: movement.SaysAbsent, Proves: true, Now: proof.Add(time.Hour),
+		From: epoch.Add(-movement.ProviderSkew), Begun: proof, Detail: "0 rows",
+	}
+	missed := func(times int) func(*movement.Movement) {
+		return func(m *movement.Movement) { m.Misses, m.DueAt, m.PolledAt = times, proof, proof }
+	}
+	until := func(t movement.Transition) any { return t.MissUntil.Sub(missing.Now) }
+	ends := func(t movement.Transition) any { return t.To }
+	const open = movement.State("")
+	titled(t, "Transfer").runs(t, map[string]example{
+		"the second ends nothing":       {movement.Submitting, missed(1), missing, ends, open},
+		"the second is counted":         {movement.Submitting, missed(1), missing, until, 10 * time.Second},
+		"the third comes later":         {movement.Submitting, missed(2), missing, until, 15 * time.Minute},
+		"absent":                        {movement.Submitting, missed(2), absent, ends, movement.NotSubmitted},
+		"absent, long after":            {movement.Submitting, missed(9), absent, ends, movement.NotSubmitted},
+		"absent after one look":         {movement.Submitting, missed(1), absent, ends, open},
+		"absent where nobody looked":    {movement.Submitting, nil, absent, ends, open},
+		"absent on another account":     {movement.Submitting, missed(2), changed(absent, func(f *movement.Fact) { f.Proves = false }), ends, open},
+		"read from a moment too late":   {movement.Submitting, missed(2), changed(absent, func(f *movement.Fact) { f.From = f.From.Add(1) }), ends, open},
+		"read a moment too early":       {movement.Submitting, missed(2), changed(absent, func(f *movement.Fact) { f.Begun = f.Begun.Add(-1) }), ends, open},
+		"of what is pending":            {movement.Pending, missed(2), absent, ends, open},
+		"of what has succeeded":         {movement.Succeeded, nil, absent, ends, open},
+		"what operators read":           {movement.Submitting, missed(2), absent, history, `not_sent {"source":"statement","from":"2025-12-31T23:55:00Z","begun":"2026-01-01T00:00:55Z","detail":"0 rows"}`},
+		"limits are given back":         {movement.Submitting, missed(2), absent, func(t movement.Transition) any { return t.GivesBack }, 1},
+		"polls of one that only reads":  {movement.Submitting, missed(2), absent, func(t movement.Transition) any { return t.PolledBefore.IsZero() }, true},
+		"what a merchant has read ends": {movement.Acknowledged, missed(2), absent, ends, movement.Failed},
+		"what a merchant has read is pending": {
+			movement.Acknowledged, missed(2), absent, func(t movement.Transition) any { return *t.Refusal },
+			movement.Refusal{Unsent: true, Message: "The transfer was never sent to the provider. No money was moved. " +
+				"It was told as pending, so its reference stays used: ask for it again under a new one."},
+		},
+	})
+	titled(t, "Payment").runs(t, map[string]example{"money that comes in needs none": {movement.Submitting, missed(2), absent, ends, open}})
 }
 
 func TestApplyToCollections(t *testing.T) {

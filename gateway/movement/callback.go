@@ -102,6 +102,11 @@ type CallbackRange struct {
 	Most         int
 }
 
+// EventsSettle is how old an event is, by the database's clock, before its merchant can
+// list it: longer than any commit stays open. Who has read past an event that was
+// committed later would never see it.
+const EventsSettle = 5 * time.Second
+
 // ListedEvent is an event as its merchant reads it.
 type ListedEvent struct {
 	ID   uuid.UUID

@@ -25,7 +25,7 @@ const (
 type Says int
 
 // What facts say. Accepted, Refused and NotSent are a call's words; NotFound a
-// lookup's; ReadThrough and Differs a statement's.
+// lookup's; Absent, ReadThrough and Differs a statement's.
 const (
 	SaysNothing     Says = iota // nobody could tell
 	SaysAccepted                // the provider has made it, with what there is to pay
@@ -41,6 +41,7 @@ const (
 	SaysCancelled               // the provider has ended it, as its merchant asked
 	SaysOverridden              // operators have decided it
 	SaysOverdue                 // it is still open
+	SaysAbsent                  // the account's mutations, read completely, don't have it
 )
 
 // Fact is what somebody says of a movement, checked: texts fit our records, the
@@ -60,6 +61,7 @@ type Fact struct {
 	At                time.Time // when it happened, zero where nobody tells
 	ExpiresAt         time.Time // zero where the provider told none
 	Through           time.Time // up to when a statement was read completely
+	From              time.Time // of mutations that were read: from when on
 
 	Data       json.RawMessage // nil where there is none, or it does not fit
 	Offers     bool            // the data has what there is to pay, in the form asked for
@@ -70,13 +72,13 @@ type Fact struct {
 	Raw        string // the data as the provider wrote it, and
 	Detail     string // why, for operators; no secrets
 
-	// Proves says of NotFound that it was asked on the movement's own account, and
-	// that the process's clock is right.
+	// Proves says of NotFound and Absent that it was asked on the movement's own
+	// account, and that the process's clock is right.
 	Proves bool
 
 	Override *Override // of operators
 	Message  string    // what a merchant reads of a movement that has ended so
-	Begun    time.Time // when operators' override began to be applied
+	Begun    time.Time // when operators' override began to be applied, or mutations to be read
 }
 
 // State is the state that a status update puts a movement in, and whether the fact
@@ -91,7 +93,7 @@ func (f Fact) State() (State, bool) {
 		return Failed, true
 	case SaysExpired:
 		return Expired, true
-	case SaysNothing, SaysAccepted, SaysRefused, SaysNotSent, SaysNotFound, SaysReadThrough, SaysDiffers, SaysCancelled, SaysOverridden, SaysOverdue:
+	case SaysNothing, SaysAccepted, SaysRefused, SaysNotSent, SaysNotFound, SaysAbsent, SaysReadThrough, SaysDiffers, SaysCancelled, SaysOverridden, SaysOverdue:
 	}
 	return "", false
 }

@@ -129,6 +129,10 @@ const (
 type Proof struct {
 	Times int           // lookups in a row that must say so
 	Apart time.Duration // at least
+	// Mutations says that it must also be absent from the account's own mutations:
+	// money that has gone out can't be called back. Where the provider can't list them
+	// nothing proves it, and operators decide.
+	Mutations bool
 }
 
 // Events are the names under which a kind's merchants read of things.
@@ -139,7 +143,8 @@ type Events struct {
 }
 
 var (
-	twice = Proof{Times: 2, Apart: 10 * time.Second}
+	twice          = Proof{Times: 2, Apart: 10 * time.Second}
+	twiceAndAbsent = Proof{Times: 2, Apart: 10 * time.Second, Mutations: true}
 
 	toPay     = map[State]string{Submitting: "PENDING", Acknowledged: "PENDING", Pending: "PENDING", Succeeded: "PAID", Failed: "FAILED", Expired: "EXPIRED"}
 	toReceive = map[State]string{Submitting: "Pending", Acknowledged: "Pending", Pending: "Pending", Succeeded: "Success", Failed: "Failed"}
@@ -192,7 +197,7 @@ var table = []Rules{
 			Succeeded: {Submitting, Acknowledged, Pending, NotSubmitted}, Failed: open, NotSubmitted: {Submitting},
 		},
 		Events:   Events{Ended: "transfer.status_update", Reversed: "transfer.reversed"},
-		Reserves: ReserveLimits, Answers: AnswerPresent, Flow: MoneyOut, NotFound: twice,
+		Reserves: ReserveLimits, Answers: AnswerPresent, Flow: MoneyOut, NotFound: twiceAndAbsent,
 		Polls: Polls{Open: []time.Duration{10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}},
 	},
 }

@@ -69,6 +69,13 @@ func (m *Movement) ResubmitUntil(rules Rules) time.Time {
 	return until
 }
 
+// AskAgainIn is how long a movement that "not found" was said of is left alone, where
+// that goes on: no longer than it has gone on in proportion.
+func (m *Movement) AskAgainIn(now time.Time, rules Rules) time.Duration {
+	silent := now.Sub(m.ProvenAfter(rules.Pace.SettlesWithin))
+	return min(max(rules.NotFound.Apart, rules.Pace.Every, silent/patience), seldom)
+}
+
 // NextPoll is when the movement is polled next, given that it is polled now. It is
 // zero when there is nothing left to find out.
 func (m *Movement) NextPoll(now time.Time, rules Rules) time.Time {

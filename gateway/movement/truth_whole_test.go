@@ -125,7 +125,8 @@ func TestGuards(t *testing.T) {
 			moves := got.Effect == movement.Move
 			refusal := fact.says == "refused" && s.rules.Answers == movement.AnswerPending
 			unpolled := moves && resubmits && fact.source == movement.FromCall && (fact.says == "not sent" || refusal)
-			before := moves && (fact.says == "not found" || resubmits && fact.source == movement.FromOperators)
+			asked := fact.source == movement.FromOperators || fact.says == absentSays
+			before := moves && (fact.says == "not found" || resubmits && asked)
 			if got.Unpolled != unpolled || !got.PolledBefore.IsZero() != before {
 				t.Errorf("%s: %s, %s: %s: guarded by polls: %v, %v", s.title, state, fact.source, fact.says, got.Unpolled, got.PolledBefore)
 			}

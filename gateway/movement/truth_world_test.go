@@ -164,6 +164,9 @@ func (s section) facts() []told {
 		all = append(all, told{source, "nothing", "", says(movement.Fact{})})
 	}
 	all = append(all, notFound()...)
+	if s.rules.NotFound.Mutations {
+		all = append(all, absent()...)
+	}
 	if s.rules.EndedBy == movement.EndedByStatement {
 		all = append(all, s.lines()...)
 	}
@@ -298,6 +301,27 @@ func notFound() []told {
 		{lookup, word, "too soon after the first", fact(true, seen, 1, seen+1)},
 		{lookup, word, "first proof", fact(true, seen, 0, 0)},
 		{lookup, word, "second proof", fact(true, seen, 1, 0)},
+	}
+}
+
+const absentSays = "absent from the mutations"
+
+// absent are the ways in which the account's mutations don't have a movement.
+func absent() []told {
+	const skew = movement.ProviderSkew
+	fact := func(proves bool, misses int, from, begun time.Duration) func(*movement.Movement) movement.Fact {
+		return func(m *movement.Movement) movement.Fact {
+			m.Misses, m.PolledAt = misses, epoch.Add(begun)
+			return movement.Fact{Says: movement.SaysAbsent, Proves: proves, From: epoch.Add(from), Begun: epoch.Add(begun), Now: epoch.Add(seen)}
+		}
+	}
+	const statement, word = movement.FromStatement, absentSays
+	return []told{
+		{statement, word, "found by nobody and read in time", fact(true, 2, -skew, seen)},
+		{statement, word, "not found once", fact(true, 1, -skew, seen)},
+		{statement, word, "on another account or by a wrong clock", fact(false, 2, -skew, seen)},
+		{statement, word, "read from too late on", fact(true, 2, -skew+1, seen)},
+		{statement, word, "read while it may be on its way", fact(true, 2, -skew, 10*time.Second)},
 	}
 }
 

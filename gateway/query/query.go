@@ -31,12 +31,12 @@ type Shared interface {
 }
 
 // Records is what a merchant's lists and balance are read from. Events are
-// the oldest first, after one (nil UUID: from the beginning) and none younger than
-// before; movement.ErrNotFound where there is no such event to go on after.
+// the oldest first, after one (nil UUID: from the beginning) and none younger than an
+// age by the database's clock; movement.ErrNotFound where there is no such event to go on after.
 type Records interface {
 	Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error)
 	Balance(ctx context.Context, owner movement.Owner) (ledger.Balance, error)
-	Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error)
+	Events(ctx context.Context, owner movement.Owner, after uuid.UUID, age time.Duration, most int) ([]movement.ListedEvent, error)
 }
 
 // Queries answers queries. It is safe for concurrent use and keeps no state but lists
@@ -45,15 +45,13 @@ type Queries struct {
 	lifecycle *lifecycle.Lifecycle
 	shared    Shared
 	records   Records
-	holdBack  time.Duration
 	listings  *otter.Cache[edition, *reading]
 }
 
-// New makes queries. Events that are younger than holdBack are not listed yet: their
-// commit may be through later than another's that began after it.
-func New(l *lifecycle.Lifecycle, shared Shared, records Records, holdBack time.Duration) *Queries {
+// New makes queries.
+func New(l *lifecycle.Lifecycle, shared Shared, records Records) *Queries {
 	return &Queries{
-		lifecycle: l, shared: shared, records: records, holdBack: holdBack,
+		lifecycle: l, shared: shared, records: records,
 		listings: otter.Must(&otter.Options[edition, *reading]{MaximumSize: mostListings}),
 	}
 }

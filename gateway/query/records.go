@@ -41,7 +41,7 @@ func (q *Queries) events(ctx context.Context, r lifecycle.Request) (lifecycle.An
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
-	found, err := q.records.Events(ctx, r.Owner(), after, q.lifecycle.Now().Add(-q.holdBack), most)
+	found, err := q.records.Events(ctx, r.Owner(), after, movement.EventsSettle, most)
 	if errors.Is(err, movement.ErrNotFound) {
 		return lifecycle.Answer{}, noSuchEvent()
 	}

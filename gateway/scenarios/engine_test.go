@@ -12,7 +12,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/override"
 	"github.com/seed-f006e74d/gerbang/gateway/query"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
-	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
@@ -50,6 +49,7 @@ type Dependencies struct {
 	Lines      reconcile.Lines
 	Providers  lifecycle.Providers
 	Books      reconcile.Provider
+	PaidOut    reconcile.PaidOut
 	Accounts   lifecycle.Accounts
 	Vault      lifecycle.Vault
 	Catalog    *catalog.Catalog
@@ -75,14 +75,10 @@ const (
 	longestName   = 255
 	longestReport = 4 << 10
 	sameFor       = 24 * time.Hour
-	heardWithin   = 2 * time.Second
 )
 
 // ourNames are the properties by which a transfer's status may be asked.
 var ourNames = []string{"refId", "txId", "ref_id", "tx_id"}
-
-// holdBack is the program's.
-const holdBack = lifecycle.TryTimeout + store.SharedTimeout + time.Second
 
 // New makes an engine.
 func New(d Dependencies) *Engine {
@@ -90,13 +86,13 @@ func New(d Dependencies) *Engine {
 		Store: d.Store, Providers: d.Providers, Accounts: d.Accounts, Vault: d.Vault, Catalog: d.Catalog,
 		CallbackCommitted: d.Committed, MailCommitted: d.Mailed, ClockFault: d.ClockFault, ForeignNotified: d.Foreign, Now: d.Now, Log: d.Log,
 	})
-	e := &Engine{made: d, Lifecycle: l, queries: query.New(l, d.Shared, d.Records, holdBack)}
+	e := &Engine{made: d, Lifecycle: l, queries: query.New(l, d.Shared, d.Records)}
 	e.reconciler = reconcile.New(l, d.Books, d.Statements, d.Lines)
 	e.overrides = override.New(l, d.Overrides)
 	e.payments = kind.AddPayment(l, "https://gate.example")
 	kind.AddCollection(l, e.reconciler)
 	kind.AddOrder(l, e.queries)
-	e.transfers = kind.AddTransfer(l, d.Transfers)
+	e.transfers = kind.AddTransfer(l, d.Transfers, reconcile.NewAbsences(l, d.Books, d.PaidOut))
 	return e
 }
 

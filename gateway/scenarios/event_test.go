@@ -25,7 +25,7 @@ const (
 func (w *world) told() []movement.Callback {
 	w.Helper()
 	owner := w.keyOf("").Owner
-	notices, err := w.keeper.Events(w.Context(), owner, uuid.Nil, w.now().Add(time.Hour), 1000)
+	notices, err := w.keeper.Events(w.Context(), owner, uuid.Nil, 0, 1000)
 	if err != nil {
 		w.Fatal(err)
 	}

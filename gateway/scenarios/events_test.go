@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -70,12 +71,12 @@ func (w *world) pays(references ...string) []string {
 
 func TestEventsList(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(w *world) {
+	inMemory(t, func(w *world) {
 		if _, s := w.list(tenants.Live); s.data != "[]" {
 			t.Errorf("without events it is %s", s.data)
 		}
 		ids := w.pays("A", "B", "C", "D", "E")
-		w.pass(holdBack + time.Second)
+		w.pass(movement.EventsSettle)
 		all, _ := w.list(tenants.Live)
 		for i, c := range w.told() {
 			if all[i].ID != c.EventID.String() || all[i].Time != c.CreatedAt.Format(time.RFC3339) || string(all[i].Body) != string(c.Body) {
@@ -108,7 +109,7 @@ func TestEventsListHasADefaultLimit(t *testing.T) {
 			references = append(references, strconv.Itoa(i))
 		}
 		ids := w.pays(references...)
-		w.pass(holdBack + time.Second)
+		w.pass(movement.EventsSettle)
 		if got := w.live(); !slices.Equal(got, ids[:20]) {
 			t.Errorf("got %d of %d", len(got), len(ids))
 		}
@@ -159,9 +160,9 @@ func TestEventsAreHeldBack(t *testing.T) {
 // sees an event, or can tell that there is one.
 func TestEventsAreTheMerchantsOwn(t *testing.T) {
 	t.Parallel()
-	onBoth(t, func(w *world) {
+	inMemory(t, func(w *world) {
 		ids := w.pays("A", "B")
-		w.pass(holdBack + time.Second)
+		w.pass(movement.EventsSettle)
 		refused := func(what string, s said) {
 			t.Helper()
 			w.want(s, "INVALID_REQUEST no after_change")
@@ -185,7 +186,7 @@ func TestEventsAreTheMerchantsOwn(t *testing.T) {
 		mine := w.account
 		w.account = w.merchant()
 		theirs := w.pays("A")
-		w.pass(holdBack + time.Second)
+		w.pass(movement.EventsSettle)
 		if got := w.live(); !slices.Equal(got, theirs) {
 			t.Errorf("another merchant reads %q, its own are %q", got, theirs)
 		}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -39,6 +41,7 @@ type issuer struct {
 	quote                      func(sdk.Quote, sdk.Quoted) sdk.Quoted
 	beforeQuote, before, after func() // hooks: nothing was done yet; it was done and not answered
 	find                       func(sdk.Lookup) sdk.StatusUpdate
+	books                      func(sdk.Statement, sdk.StatementPage) sdk.StatementPage
 	available                  error
 	ack                        sdk.Acknowledgement
 }
@@ -48,7 +51,8 @@ type payout struct {
 	reference, to string
 	amount        money.Amount
 	ends          sdk.Status // failed money is back
-	seen, endAt   time.Time  // from when lookups see it, and its end
+	made          time.Time
+	seen, endAt   time.Time // from when lookups see it, and its end
 }
 
 // way is what becomes of a transfer: whether the call makes it, how much moves
@@ -168,7 +172,7 @@ func (u *issuer) take(call sdk.Call) way {
 	u.moved[call.Reference]++
 	p := &payout{
 		reference: call.Reference, to: to, amount: call.Amount + u.way.more, ends: sdk.StatusDone,
-		seen: u.now().Add(u.way.slow), endAt: u.now().Add(u.way.after),
+		made: u.now(), seen: u.now().Add(u.way.slow), endAt: u.now().Add(u.way.after),
 	}
 	if u.way.fails {
 		p.ends = sdk.StatusFailed
@@ -223,6 +227,27 @@ func (u *issuer) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Dura
 		return u.find(l)
 	}
 	return u.payouts[l.Reference].stands(u.now())
+}
+
+// Statement is for the engine: the account's mutations, a row to a page. It lets the
+// rows of all merchants' transfers be one account's.
+func (u *issuer) Statement(_ context.Context, _ string, s sdk.Statement, _ time.Duration) sdk.StatementPage {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var rows []sdk.StatementLine
+	for _, p := range u.payouts {
+		if !p.made.Before(s.From) {
+			rows = append(rows, sdk.StatementLine{ID: p.reference, Amount: p.amount, Currency: "IDR", At: p.made, Outgoing: true})
+		}
+	}
+	slices.SortFunc(rows, func(a, b sdk.StatementLine) int { return strings.Compare(a.ID, b.ID) })
+	from, _ := strconv.Atoi(s.Cursor) // "" is none
+	to := min(from+1, len(rows))
+	page := sdk.StatementPage{Known: true, Lines: rows[min(from, to):to], Cursor: strconv.Itoa(to), More: to < len(rows)}
+	if u.books != nil {
+		return u.books(s, page)
+	}
+	return page
 }
 
 // Notify is for the engine.

@@ -45,6 +45,7 @@ type purse struct {
 	limits     policy.Limits
 	zone       *time.Location
 	reconsider func(told map[string]any) error
+	real       bool // what waits does so in real time, and nothing is to be waited for
 
 	mu       sync.Mutex
 	used     []string // the references
@@ -56,7 +57,7 @@ func newPurse(t *testing.T, k keeper, c clock) *purse {
 	t.Helper()
 	w := newWorld(t, k, c)
 	w.kind = manifest.Transfer
-	p := &purse{world: w, up: newIssuer(c.now), path: bankPath, zone: time.UTC, promised: map[string]struct{}{}}
+	p := &purse{world: w, up: newIssuer(c.now), path: bankPath, zone: time.UTC, promised: map[string]struct{}{}, real: c.real}
 	p.account = p.connected(w.account.ID(), 1)
 	p.restart()
 	return p
@@ -88,6 +89,7 @@ func (p *purse) restart() {
 	p.faults = &faulty{keeper: p.keeper}
 	p.up.set(func() {
 		p.up.beforeQuote, p.up.before, p.up.after, p.up.find, p.up.quote = nil, nil, nil, nil, nil
+		p.up.books = nil
 		p.up.way.says, p.up.way.unmade = nil, false
 	})
 	p.Engine = p.replica(p.faults)
@@ -95,11 +97,15 @@ func (p *purse) restart() {
 
 // replica is an engine of its own, with what it keeps movements by.
 func (p *purse) replica(k keeper) *Engine {
-	return New(Dependencies{
-		Store: k, Transfers: k, Records: k, Providers: p.up,
+	e := New(Dependencies{
+		Store: k, Transfers: k, PaidOut: k, Records: k, Providers: p.up, Books: p.up,
 		Accounts: p.world, Vault: openVault{}, Catalog: transferring(), Now: p.now, Log: slog.New(slog.DiscardHandler),
 		Committed: func() { p.woken.Add(1) },
 	})
+	if p.real {
+		e.transfers.HeardWithin = 10 * time.Millisecond
+	}
+	return e
 }
 
 // inPurse runs a test in a bubble of time of its own.

@@ -26,6 +26,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/query"
+	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -74,6 +75,7 @@ func operationIn(c *catalog.Catalog, path string) *catalog.Operation {
 type keeper interface {
 	lifecycle.Store
 	kind.TransferRegister
+	reconcile.PaidOut
 	query.Records
 	Callback(ctx context.Context, key movement.CallbackKey) (movement.Callback, error)
 	OpenExceptions(ctx context.Context, most int) ([]movement.Exception, error)
@@ -84,6 +86,7 @@ type keeper interface {
 type clock struct {
 	now  func() time.Time
 	pass func(time.Duration)
+	real bool // waiting takes time all the same
 }
 
 func bubbleClock() clock { return clock{now: time.Now, pass: time.Sleep} } // synctest's own time
@@ -94,6 +97,7 @@ func handClock() clock {
 	return clock{
 		now:  func() time.Time { mu.Lock(); defer mu.Unlock(); return at },
 		pass: func(d time.Duration) { mu.Lock(); defer mu.Unlock(); at = at.Add(d) },
+		real: true,
 	}
 }
 
@@ -463,11 +467,11 @@ func (f *faulty) MovementByID(ctx context.Context, id movement.ID) (movement.Mov
 	return f.keeper.MovementByID(ctx, id)
 }
 
-func (f *faulty) Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error) {
+func (f *faulty) Events(ctx context.Context, owner movement.Owner, after uuid.UUID, age time.Duration, most int) ([]movement.ListedEvent, error) {
 	if err := cmp.Or(f.down, ctx.Err()); err != nil {
 		return nil, err
 	}
-	return f.keeper.Events(ctx, owner, after, before, most)
+	return f.keeper.Events(ctx, owner, after, age, most)
 }
 
 func (f *faulty) Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error) {

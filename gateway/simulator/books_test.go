@@ -66,6 +66,7 @@ type register struct {
 	overridden  map[movement.ID]bool
 	resubmitted map[movement.ID]time.Time // when operators have decided it
 	assigned    map[movement.ID]bool
+	resolved    map[movement.ID][]movement.Exception // by hand
 	ended       map[movement.ID]movement.State
 	attempts    map[movement.ID]map[int]bool
 	delivered   map[movement.ID]time.Time // when it was noted that an answer was delivered
@@ -78,7 +79,7 @@ func newRegister(bug Bug) *register {
 	b := &register{
 		catalog: sound(), holders: map[tenants.MerchantID]*tenants.Account{}, names: map[movement.ID]string{},
 		count: map[movement.ID]int{}, logged: map[movement.ID]int{}, accounts: map[movement.AccountID]string{}, pace: map[string]time.Duration{},
-		overridden: map[movement.ID]bool{}, resubmitted: map[movement.ID]time.Time{}, assigned: map[movement.ID]bool{}, ended: map[movement.ID]movement.State{},
+		overridden: map[movement.ID]bool{}, resubmitted: map[movement.ID]time.Time{}, assigned: map[movement.ID]bool{}, resolved: map[movement.ID][]movement.Exception{}, ended: map[movement.ID]movement.State{},
 		attempts: map[movement.ID]map[int]bool{}, delivered: map[movement.ID]time.Time{}, merchants: map[string]string{},
 	}
 	if bug == BelievedNotFound {
@@ -203,7 +204,7 @@ func connection(id tenants.MerchantID, provider, name string, version int64, tok
 	if id == tenants.Platform {
 		owner = tenants.OwnerPlatform
 	}
-	sealed, _ := json.Marshal(map[string]string{"account": name, "merchant_code": name, "username": name}) // strings
+	sealed, _ := json.Marshal(map[string]string{"account": name, "merchant_code": name, "username": name, "client_id": name}) // strings
 	return tenants.Connection{
 		MerchantID: id, Mode: tenants.Live, Provider: tenants.Provider(provider), Owner: owner, Version: version, Sealed: sealed, NotifyToken: token,
 	}

@@ -27,12 +27,13 @@ const (
 	SwallowedException Bug = "an exception is swallowed"
 	DroppedLateMoney   Bug = "late money is dropped"
 	IgnoredPollGuard   Bug = "the guard of polls is ignored"
+	HastyEvents        Bug = "events are listed at once"
 )
 
 // Bugs are all that can be planted.
 var Bugs = []Bug{
 	SkippedReservation, DoublePost, LostCallback, BelievedNotFound, RetriedRefusal, ReusedReference, KeptBalance, SwallowedException,
-	DroppedLateMoney, IgnoredPollGuard,
+	DroppedLateMoney, IgnoredPollGuard, HastyEvents,
 }
 
 // planted applies a change, with a bug where one is planted there.

@@ -7,22 +7,18 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/simulator"
 )
 
-// finding is a fault of today's behaviour: the first seed that shows it, the invariant
-// that breaks, and what happens. All seeds of the usual run stand in testdata.
+// finding is a fault of today's behaviour: the invariant that breaks, and what happens.
+// Which seeds show it stands in testdata.
 type finding struct {
-	seed      uint64
 	invariant string
 	text      string
+	rare      uint64 // a seed beyond the usual run that shows it, where that does not
 }
 
-// findings are those that are known. What ends one takes it out of this table; no
-// invariant that is not in it may break anywhere.
-var findings = []finding{
-	{
-		115, "money that moves against all proof is known",
-		"A transfer that lookups do not find for longer than the provider declares is told as failed, and nobody hears that it was sent.",
-	},
-}
+// findings are those that are known. What ends one takes it out of this table, and has
+// TestHistories -update write testdata; no invariant that is not in it may break
+// anywhere.
+var findings = []finding{}
 
 // unknown are the violations that are no known finding.
 func unknown(violations []simulator.Violation) []simulator.Violation {
@@ -36,16 +32,5 @@ func report(t *testing.T, seed uint64, result simulator.Result) {
 	t.Helper()
 	for _, v := range unknown(result.Violations) {
 		t.Errorf("seed %d: %s: %s; -run TestSeed -seed=%d -v shows all of it", seed, v.Invariant, v.Detail, seed)
-	}
-}
-
-// TestFindingsStand plays the first seed of each finding.
-func TestFindingsStand(t *testing.T) {
-	t.Parallel()
-	for _, f := range findings {
-		result := simulator.Run(t, f.seed, simulator.Options{})
-		if !slices.ContainsFunc(result.Violations, func(v simulator.Violation) bool { return v.Invariant == f.invariant }) {
-			t.Errorf("seed %d does not show any more that %q", f.seed, f.text)
-		}
 	}
 }

@@ -72,6 +72,9 @@ func (w *world) recordOf(id movement.ID) record {
 
 // check checks what must be true of every history.
 func (w *world) check() {
+	for _, m := range w.merchants {
+		w.readAllEvents(m)
+	}
 	var all []record
 	for _, id := range w.books.ids {
 		all = append(all, w.recordOf(id))
@@ -80,6 +83,8 @@ func (w *world) check() {
 		w.checkEnd(r)
 		w.checkHistory(r)
 		w.checkEvents(r)
+		w.checkEventList(r)
+		w.checkResolved(r)
 		w.checkPostings(r)
 		w.checkUpstream(r)
 	}

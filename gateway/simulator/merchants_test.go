@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
@@ -46,6 +48,7 @@ type merchant struct {
 	limits  policy.Limits
 	// receiver is where its callbacks go, "" for nowhere.
 	receiver string
+	events   []uuid.UUID // that it has read in the list
 }
 
 func (m *merchant) owner() movement.Owner {
@@ -161,6 +164,9 @@ func (w *world) plan() {
 	}
 	for range w.rand.IntN(4) {
 		w.later(w.between(0, 8*time.Hour), w.assign)
+	}
+	for range w.rand.IntN(6) {
+		w.later(w.between(0, 40*time.Hour), w.resolve)
 	}
 	if w.chance(12) {
 		w.later(w.between(0, busy), w.rotate)

@@ -239,9 +239,9 @@ func (o *outside) CallbacksOfMovement(_ context.Context, owner movement.Owner, i
 	})
 }
 
-func (o *outside) Events(_ context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error) {
+func (o *outside) Events(_ context.Context, owner movement.Owner, after uuid.UUID, age time.Duration, most int) ([]movement.ListedEvent, error) {
 	return ask(o, func(ctx context.Context) ([]movement.ListedEvent, error) {
-		return o.inner.Events(ctx, owner, after, before, most)
+		return o.inner.Events(ctx, owner, after, age, most)
 	})
 }
 
@@ -262,5 +262,11 @@ func (o *outside) OverrideOf(_ context.Context, id movement.ID, attempt int) (mo
 func (o *outside) ExceptionsOf(_ context.Context, owner movement.Owner, subject string) ([]movement.Exception, error) {
 	return ask(o, func(ctx context.Context) ([]movement.Exception, error) {
 		return o.inner.ExceptionsOf(ctx, owner, subject)
+	})
+}
+
+func (o *outside) PaidOut(_ context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error) {
+	return ask(o, func(ctx context.Context) ([]movement.Movement, error) {
+		return o.inner.PaidOut(ctx, m, amounts, since, most)
 	})
 }

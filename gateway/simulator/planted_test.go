@@ -6,7 +6,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/simulator"
 )
 
-// TestFindsPlantedBugs shows that each of ten bugs is found within 1,000 histories, and
+// TestFindsPlantedBugs shows that each of the bugs is found within 1,000 histories, and
 // tells at which seed.
 func TestFindsPlantedBugs(t *testing.T) {
 	t.Parallel()

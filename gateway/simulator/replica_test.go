@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/seed-f006e74d/gerbang/gateway/cache"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
@@ -17,6 +19,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/query"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/store/storetest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // replica is a process of the gateway until it crashes. Its successor has its number.
@@ -29,6 +32,8 @@ type replica struct {
 	reconciler *reconcile.Reconciler
 	overrides  *override.Overrides
 	transfers  *kind.Transfer
+	queries    *query.Queries
+	store      *gate
 }
 
 // alive panics where the process has crashed.
@@ -43,7 +48,7 @@ var errClock = errors.New("the clock is wrong")
 // start makes a process.
 func (w *world) start(number int) *replica {
 	r := &replica{number: number, skew: w.between(-movement.ClockSkew, movement.ClockSkew)}
-	if w.faults && w.chance(7) {
+	if w.faults && number > 0 && w.chance(7) { // where no clock is right, nothing goes on
 		r.skew = w.between(movement.ClockSkew, time.Minute)
 		if w.chance(50) {
 			r.skew = -r.skew
@@ -66,8 +71,9 @@ func (w *world) start(number int) *replica {
 	r.overrides = override.New(r.lifecycle, kept)
 	kind.AddPayment(r.lifecycle, "https://gate.example")
 	kind.AddCollection(r.lifecycle, r.reconciler)
-	kind.AddOrder(r.lifecycle, query.New(r.lifecycle, shelf{w}, kept, 0))
-	r.transfers = kind.AddTransfer(r.lifecycle, kept)
+	r.store, r.queries = kept, query.New(r.lifecycle, shelf{w}, kept)
+	kind.AddOrder(r.lifecycle, r.queries)
+	r.transfers = kind.AddTransfer(r.lifecycle, kept, reconcile.NewAbsences(r.lifecycle, plugins, kept))
 	return r
 }
 
@@ -262,8 +268,19 @@ func (g *gate) Statement(ctx context.Context, account movement.AccountID) (movem
 	return read(g, func() (movement.Statement, error) { return g.Store.Statement(ctx, account) })
 }
 
+func (g *gate) Events(ctx context.Context, owner movement.Owner, after uuid.UUID, age time.Duration, most int) ([]movement.ListedEvent, error) {
+	if g.w.options.Bug == HastyEvents {
+		age = 0
+	}
+	return read(g, func() ([]movement.ListedEvent, error) { return g.Store.Events(ctx, owner, after, age, most) })
+}
+
 func (g *gate) OpenLines(ctx context.Context, account movement.AccountID, after string, most int) ([]movement.StatementLine, error) {
 	return read(g, func() ([]movement.StatementLine, error) { return g.Store.OpenLines(ctx, account, after, most) })
+}
+
+func (g *gate) PaidOut(ctx context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error) {
+	return read(g, func() ([]movement.Movement, error) { return g.Store.PaidOut(ctx, m, amounts, since, most) })
 }
 
 // pair is what a call returns beside its error.
@@ -314,6 +331,7 @@ func (g *gate) Apply(ctx context.Context, c movement.Change) (bool, error) {
 		if done && err == nil {
 			g.w.touch()
 			g.w.books.applied(c)
+			g.w.willRead(c)
 		}
 		return done, err
 	})
@@ -370,6 +388,17 @@ func (g *gate) AddException(ctx context.Context, x movement.Exception) (bool, er
 func (g *gate) ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error {
 	_, err := write(ctx, g, "resolve exceptions of "+g.w.books.subject(subject), func() (nothing, error) {
 		return nothing{}, g.Store.ResolveExceptions(ctx, now, owner, subject, reasons, operator, resolution)
+	})
+	return err
+}
+
+func (g *gate) ResolveException(ctx context.Context, now time.Time, x movement.Exception, operator, resolution string) error {
+	_, err := write(ctx, g, "resolve "+x.Reason+" of "+g.w.books.subject(x.Subject), func() (nothing, error) {
+		err := g.Store.ResolveException(ctx, now, x, operator, resolution)
+		if id, named := movement.ParseID(x.Subject); err == nil && named == nil {
+			g.w.books.resolved[id] = append(g.w.books.resolved[id], x)
+		}
+		return nothing{}, err
 	})
 	return err
 }

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,9 @@ type upstream struct {
 	away    map[string]time.Time // by provider: until then it does not answer
 }
 
+// transferFee is what a transfer costs beside its amount.
+const transferFee money.Amount = 2500
+
 // soon is how long after its creation a merchant waits for an order to be bought.
 const soon = time.Hour + time.Minute
 
@@ -44,7 +48,8 @@ type thing struct {
 	mode               string
 	owner              tenants.MerchantID
 	amount             money.Amount // as status updates tell it
-	seen               time.Time    // from when on lookups find it
+	made               time.Time
+	seen               time.Time // from when on lookups find it
 	status             sdk.Status
 	event              string
 	was                bool // it has succeeded once
@@ -252,7 +257,7 @@ func (u *upstream) make(provider string, c sdk.Connection, reference string, amo
 	}
 	t := &thing{
 		account: accountOf(c), reference: reference, kind: kindOf[provider], provider: provider, mode: c.Mode, amount: amount,
-		owner: tenants.MerchantID(c.MerchantID), status: status, seen: w.now, number: len(u.things) + 1,
+		owner: tenants.MerchantID(c.MerchantID), status: status, seen: w.now, made: w.now, number: len(u.things) + 1,
 	}
 	u.things[key], u.made = t, append(u.made, t)
 	w.log("UPSTREAM %s makes %s", provider, w.books.upstreamName(reference))
@@ -513,7 +518,7 @@ func quoteOf(q sdk.Quote) sdk.Quoted {
 	_ = json.Unmarshal(q.Body, &body) // the schema has accepted it
 	data := json.RawMessage(`{"session":1}`)
 	if q.Operation != orderPath {
-		return sdk.Quoted{Outcome: sdk.Done, Price: body.Amount, Cost: body.Amount + 2500, Fee: 2500, Name: "BUDI", Destination: "014/1", Data: data}
+		return sdk.Quoted{Outcome: sdk.Done, Price: body.Amount, Cost: body.Amount + transferFee, Fee: transferFee, Name: "BUDI", Destination: "014/1", Data: data}
 	}
 	if body.SKU == openSKU {
 		return sdk.Quoted{Outcome: sdk.Done, Price: body.Qty + 2500, Fee: 2500, Cost: body.Qty + 2000, Held: true, Open: true, Data: data}
@@ -571,8 +576,31 @@ func (p *plugins) Statement(ctx context.Context, _ string, s sdk.Statement, time
 		if p.w.faults && p.w.chance(8) {
 			return sdk.NoStatement(sdk.BlameUpstream, "no answer"), 0
 		}
+		if !s.From.IsZero() {
+			return p.w.up.mutations(account, s), p.w.slowness()
+		}
 		return p.w.up.page(account, s), p.w.slowness()
 	}, sdk.NoStatement(sdk.BlameNone, "no answer"))
+}
+
+// mutations are what went out of an account since a time, two rows to a page. Some
+// accounts' rows have the fee in them.
+func (u *upstream) mutations(account string, s sdk.Statement) (told sdk.StatementPage) {
+	var rows []sdk.StatementLine
+	for _, t := range u.things {
+		if t.account != account || t.kind != manifest.Transfer || t.made.Before(s.From) {
+			continue
+		}
+		line := sdk.StatementLine{ID: t.reference, Amount: t.amount, Currency: "IDR", At: t.made, Outgoing: true}
+		if strings.HasSuffix(account, "B") {
+			line.Amount += transferFee
+		}
+		rows = append(rows, line)
+	}
+	slices.SortFunc(rows, func(a, b sdk.StatementLine) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.ID, b.ID)) })
+	from, _ := strconv.Atoi(s.Cursor) // "" is none
+	to := min(from+2, len(rows))
+	return sdk.StatementPage{Known: true, Lines: rows[min(from, to):to], Cursor: strconv.Itoa(to), More: to < len(rows)}
 }
 
 // page is what an account's statement tells behind a cursor: rows in the order in

@@ -15,8 +15,8 @@ import (
 )
 
 // DueCallbacks reads the callbacks that are due, the oldest first.
-func (s *Store) DueCallbacks(ctx context.Context, due movement.DueCallbacks) ([]movement.Callback, error) {
-	held, underWay := due.Held, due.UnderWay
+func (s *Store) DueCallbacks(ctx context.Context, wanted movement.DueCallbacks) ([]movement.Callback, error) {
+	held, underWay := wanted.Held, wanted.UnderWay
 	if held == nil {
 		held = []string{} // NULL would leave out everybody
 	}
@@ -24,10 +24,14 @@ func (s *Store) DueCallbacks(ctx context.Context, due movement.DueCallbacks) ([]
 		underWay = []uuid.UUID{}
 	}
 	rows, err := s.queries.DueCallbacks(ctx, dbsqlc.DueCallbacksParams{
-		Buckets: narrow(due.Buckets), Held: held, UnderWay: underWay,
-		Since: optional(due.Since.Add(time.Microsecond)), Now: optional(due.Now), Most: int32(due.Most), //nolint:gosec // a page
+		Buckets: narrow(wanted.Buckets), Held: held, UnderWay: underWay,
+		Since: optional(wanted.Since.Add(time.Microsecond)), Now: optional(wanted.Now), Most: int32(wanted.Most), //nolint:gosec // a page
 	})
-	return callbacksFromRows(rows, err)
+	due := make([]dbsqlc.Callback, len(rows))
+	for i, row := range rows {
+		due[i] = row.Callback
+	}
+	return callbacksFromRows(due, err)
 }
 
 // RecordAttempt writes a try. It is false when another replica has written one
@@ -134,21 +138,25 @@ func (s *Store) Resend(ctx context.Context, now time.Time, key movement.Callback
 	return rows == 1, nil
 }
 
-// Events reads a merchant's events, the oldest first, after one of them (nil
-// UUID: from the beginning) and none that is younger than before: a commit
-// that is still under way may hold an older one. Where the merchant has no such
+// Events reads a merchant's events in the order of the database's clock, after one of
+// them (nil UUID: from the beginning) and none that is younger than an age by it: a
+// commit that is still open may hold an older one. Where the merchant has no such
 // event to begin after, it is ErrNotFound.
-func (s *Store) Events(ctx context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error) {
-	var last movement.Callback
+func (s *Store) Events(ctx context.Context, owner movement.Owner, after uuid.UUID, age time.Duration, most int) ([]movement.ListedEvent, error) {
+	var place time.Time
 	if after != uuid.Nil {
 		var err error
-		if last, err = s.Callback(ctx, movement.CallbackKey{Owner: owner, EventID: after}); err != nil {
-			return nil, err
+		place, err = s.queries.EventPlace(ctx, dbsqlc.EventPlaceParams{MerchantID: owner.MerchantID, Mode: owner.Mode, EventID: after})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil, ErrNotFound
+		}
+		if err != nil {
+			return nil, wrap("place of an event", err)
 		}
 	}
 	rows, err := s.queries.EventsAfter(ctx, dbsqlc.EventsAfterParams{
-		MerchantID: owner.MerchantID, Mode: owner.Mode, AfterAt: last.CreatedAt, After: after,
-		Before: micro(before), Most: int32(most), //nolint:gosec // a page
+		MerchantID: owner.MerchantID, Mode: owner.Mode, Place: place, After: after,
+		AgeUs: age.Microseconds(), Most: int32(most), //nolint:gosec // a page
 	})
 	listed := make([]movement.ListedEvent, len(rows))
 	for i, row := range rows {

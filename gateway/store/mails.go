@@ -20,7 +20,8 @@ func (s *Store) DueMails(ctx context.Context, buckets []int, since, now time.Tim
 		return nil, fmt.Errorf("store: due mails: %w", err)
 	}
 	due := make([]movement.QueuedMail, len(rows))
-	for i, row := range rows {
+	for i := range rows {
+		row := rows[i].Mail
 		due[i] = movement.QueuedMail{
 			Mail:  movement.Mail{ID: row.MailID, To: row.Recipient, Subject: row.Subject, Text: row.Body},
 			Owner: movement.Owner{MerchantID: row.MerchantID, Mode: row.Mode}, MovementID: movement.ID(row.MovementID),

@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -14,6 +16,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // usage is what a movement counts against payout limits, as the statements take it.
@@ -69,6 +72,30 @@ func (s *Store) LastEqual(ctx context.Context, owner movement.Owner, kind manife
 		MerchantID: owner.MerchantID, Mode: owner.Mode, Kind: string(kind), Fingerprint: fingerprint,
 	})
 	return one(row.Movement, err)
+}
+
+// PaidOut reads the transfers of a movement's account that have succeeded by the
+// provider's own word, of some amounts since a time, the newest first and without the
+// movement itself.
+func (s *Store) PaidOut(ctx context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error) {
+	numbers := make([]int64, len(amounts))
+	for i, a := range amounts {
+		numbers[i] = int64(a)
+	}
+	rows, err := s.queries.PaidOut(ctx, dbsqlc.PaidOutParams{
+		MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Amounts: numbers, Since: since, Provider: m.Provider,
+		Account: m.ConnectionAccount, ID: uuid.UUID(m.ID), Most: int32(min(most, math.MaxInt32)), //nolint:gosec // bounded
+	})
+	if err != nil {
+		return nil, fmt.Errorf("store: transfers of an account: %w", err)
+	}
+	all := make([]movement.Movement, len(rows))
+	for i, row := range rows {
+		if all[i], err = fromRow(row.Movement); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
 }
 
 // Deliver notes that the answer to a movement has reached its merchant.

@@ -50,6 +50,9 @@ func (m *Manifest) check() error {
 	if m.Statements != (m.ReportsLate > 0) {
 		fault("reports_late: must be given with statements, and only with them")
 	}
+	if m.Mutations {
+		faults = append(faults, m.checkAccount("the mutations of another account prove nothing")...)
+	}
 	if m.ReportsLateOf != "" {
 		faults = append(faults, m.checkReportsLateOf()...)
 	}

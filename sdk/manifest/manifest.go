@@ -109,6 +109,12 @@ type Manifest struct {
 	ReportsLate   Duration `json:"reports_late,omitzero"`
 	ReportsLateOf string   `json:"reports_late_of,omitempty"`
 
+	// Mutations says that the account's own mutations since a moment can be read, and
+	// show what was moved within SettlesWithin. Without them a transfer that the
+	// upstream does not find is never taken for one that was not made: operators
+	// decide it after a day. Account must say whose mutations they are.
+	Mutations bool `json:"mutations,omitempty"`
+
 	// Connection is the JSON Schema of an account's credentials and settings.
 	Connection json.RawMessage `json:"connection"`
 

@@ -1404,11 +1404,15 @@ func (x *QuoteResponse) GetDestination() string {
 }
 
 type StatementRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	RequestId     string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	Connection    *Connection            `protobuf:"bytes,2,opt,name=connection,proto3" json:"connection,omitempty"`
-	Cursor        string                 `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"` // opaque, from the last answer; empty to begin
-	Limit         int32                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	RequestId  string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Connection *Connection            `protobuf:"bytes,2,opt,name=connection,proto3" json:"connection,omitempty"`
+	Cursor     string                 `protobuf:"bytes,3,opt,name=cursor,proto3" json:"cursor,omitempty"` // opaque, from the last answer; empty to begin
+	Limit      int32                  `protobuf:"varint,4,opt,name=limit,proto3" json:"limit,omitempty"`
+	// Where it is set, the account's own mutations since then are asked for: all rows
+	// from this moment to the newest, page after page. The last page, without more,
+	// says that every row was read.
+	From          *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=from,proto3" json:"from,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1471,6 +1475,13 @@ func (x *StatementRequest) GetLimit() int32 {
 	return 0
 }
 
+func (x *StatementRequest) GetFrom() *timestamppb.Timestamp {
+	if x != nil {
+		return x.From
+	}
+	return nil
+}
+
 type StatementLine struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`               // of the line, the same whenever it is read again
@@ -1479,7 +1490,8 @@ type StatementLine struct {
 	Currency      string                 `protobuf:"bytes,4,opt,name=currency,proto3" json:"currency,omitempty"`
 	At            *timestamppb.Timestamp `protobuf:"bytes,5,opt,name=at,proto3" json:"at,omitempty"` // when it was paid, or reversed
 	Reversed      bool                   `protobuf:"varint,6,opt,name=reversed,proto3" json:"reversed,omitempty"`
-	Data          []byte                 `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"` // JSON, what else the line says, for operators
+	Data          []byte                 `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"`          // JSON, what else the line says, for operators
+	Outgoing      bool                   `protobuf:"varint,8,opt,name=outgoing,proto3" json:"outgoing,omitempty"` // of a mutation: money that left the account, or may have
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1561,6 +1573,13 @@ func (x *StatementLine) GetData() []byte {
 		return x.Data
 	}
 	return nil
+}
+
+func (x *StatementLine) GetOutgoing() bool {
+	if x != nil {
+		return x.Outgoing
+	}
+	return false
 }
 
 type StatementResponse struct {
@@ -1900,7 +1919,7 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x04open\x18\n" +
 	" \x01(\bR\x04open\x12\x12\n" +
 	"\x04name\x18\v \x01(\tR\x04name\x12 \n" +
-	"\vdestination\x18\f \x01(\tR\vdestination\"\xa0\x01\n" +
+	"\vdestination\x18\f \x01(\tR\vdestination\"\xd0\x01\n" +
 	"\x10StatementRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12?\n" +
@@ -1908,7 +1927,8 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"connection\x18\x02 \x01(\v2\x1f.gerbang.provider.v1.ConnectionR\n" +
 	"connection\x12\x16\n" +
 	"\x06cursor\x18\x03 \x01(\tR\x06cursor\x12\x14\n" +
-	"\x05limit\x18\x04 \x01(\x05R\x05limit\"\xcd\x01\n" +
+	"\x05limit\x18\x04 \x01(\x05R\x05limit\x12.\n" +
+	"\x04from\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x04from\"\xe9\x01\n" +
 	"\rStatementLine\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x1c\n" +
 	"\treference\x18\x02 \x01(\tR\treference\x12\x16\n" +
@@ -1916,7 +1936,8 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\bcurrency\x18\x04 \x01(\tR\bcurrency\x12*\n" +
 	"\x02at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x02at\x12\x1a\n" +
 	"\breversed\x18\x06 \x01(\bR\breversed\x12\x12\n" +
-	"\x04data\x18\a \x01(\fR\x04data\"\x8f\x02\n" +
+	"\x04data\x18\a \x01(\fR\x04data\x12\x1a\n" +
+	"\boutgoing\x18\b \x01(\bR\boutgoing\"\x8f\x02\n" +
 	"\x11StatementResponse\x128\n" +
 	"\x05lines\x18\x01 \x03(\v2\".gerbang.provider.v1.StatementLineR\x05lines\x12\x16\n" +
 	"\x06cursor\x18\x02 \x01(\tR\x06cursor\x12\x12\n" +
@@ -2027,33 +2048,34 @@ var file_sdk_pluginpb_provider_proto_depIdxs = []int32{
 	1,  // 21: gerbang.provider.v1.QuoteResponse.blame:type_name -> gerbang.provider.v1.Blame
 	7,  // 22: gerbang.provider.v1.QuoteResponse.refusal:type_name -> gerbang.provider.v1.Refusal
 	5,  // 23: gerbang.provider.v1.StatementRequest.connection:type_name -> gerbang.provider.v1.Connection
-	23, // 24: gerbang.provider.v1.StatementLine.at:type_name -> google.protobuf.Timestamp
-	19, // 25: gerbang.provider.v1.StatementResponse.lines:type_name -> gerbang.provider.v1.StatementLine
-	1,  // 26: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
-	23, // 27: gerbang.provider.v1.StatementResponse.through:type_name -> google.protobuf.Timestamp
-	5,  // 28: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection
-	0,  // 29: gerbang.provider.v1.VerifyResponse.outcome:type_name -> gerbang.provider.v1.Outcome
-	1,  // 30: gerbang.provider.v1.VerifyResponse.blame:type_name -> gerbang.provider.v1.Blame
-	7,  // 31: gerbang.provider.v1.VerifyResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	3,  // 32: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
-	16, // 33: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
-	8,  // 34: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
-	11, // 35: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
-	18, // 36: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
-	14, // 37: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
-	21, // 38: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
-	4,  // 39: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
-	17, // 40: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
-	9,  // 41: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
-	12, // 42: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
-	20, // 43: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
-	15, // 44: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
-	22, // 45: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
-	39, // [39:46] is the sub-list for method output_type
-	32, // [32:39] is the sub-list for method input_type
-	32, // [32:32] is the sub-list for extension type_name
-	32, // [32:32] is the sub-list for extension extendee
-	0,  // [0:32] is the sub-list for field type_name
+	23, // 24: gerbang.provider.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
+	23, // 25: gerbang.provider.v1.StatementLine.at:type_name -> google.protobuf.Timestamp
+	19, // 26: gerbang.provider.v1.StatementResponse.lines:type_name -> gerbang.provider.v1.StatementLine
+	1,  // 27: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
+	23, // 28: gerbang.provider.v1.StatementResponse.through:type_name -> google.protobuf.Timestamp
+	5,  // 29: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection
+	0,  // 30: gerbang.provider.v1.VerifyResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 31: gerbang.provider.v1.VerifyResponse.blame:type_name -> gerbang.provider.v1.Blame
+	7,  // 32: gerbang.provider.v1.VerifyResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	3,  // 33: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
+	16, // 34: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
+	8,  // 35: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
+	11, // 36: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
+	18, // 37: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
+	14, // 38: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
+	21, // 39: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
+	4,  // 40: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
+	17, // 41: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
+	9,  // 42: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
+	12, // 43: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
+	20, // 44: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
+	15, // 45: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
+	22, // 46: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
+	40, // [40:47] is the sub-list for method output_type
+	33, // [33:40] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_sdk_pluginpb_provider_proto_init() }

@@ -145,6 +145,7 @@ var ofAccepted = []exampleCheck{
 	{"cut after", func(tr *trial, e Example) { checkFault(tr, e, CutAfter) }},
 	{"garbage after", func(tr *trial, e Example) { checkFault(tr, e, GarbageAfter) }},
 	{"crash", checkCrash},
+	{"mutations", checkMutations},
 	{"genuine notification", checkGenuine},
 	{"forged notification", checkForged},
 }

@@ -14,7 +14,7 @@ import (
 
 const callback = `-- name: Callback :one
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at
+    due_bucket, due_at, resent_at, written_at
 FROM callbacks
 WHERE merchant_id = $1 AND mode = $2 AND event_id = $3
 `
@@ -45,6 +45,7 @@ func (q *Queries) Callback(ctx context.Context, arg CallbackParams) (Callback, e
 		&i.DueBucket,
 		&i.DueAt,
 		&i.ResentAt,
+		&i.WrittenAt,
 	)
 	return i, err
 }
@@ -101,7 +102,7 @@ func (q *Queries) CallbackAttempts(ctx context.Context, arg CallbackAttemptsPara
 
 const callbacksOf = `-- name: CallbacksOf :many
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at
+    due_bucket, due_at, resent_at, written_at
 FROM callbacks
 WHERE merchant_id = $1 AND mode = $2 AND ($3::TEXT = '' OR state = $3)
     AND created_at >= $4 AND created_at < $5
@@ -152,6 +153,7 @@ func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]Cal
 			&i.DueBucket,
 			&i.DueAt,
 			&i.ResentAt,
+			&i.WrittenAt,
 		); err != nil {
 			return nil, err
 		}
@@ -164,15 +166,22 @@ func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]Cal
 }
 
 const dueCallbacks = `-- name: DueCallbacks :many
-SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at
-FROM callbacks
-WHERE due_bucket = ANY($1::INT4[]) AND due_at IS NOT NULL AND due_at >= $2 AND due_at <= $3
-    AND event_id <> ALL($4::UUID[])
-    AND merchant_id || '/' || mode <> ALL($5::TEXT[])
-    AND merchant_id || '/' || mode || '/' || split_part(url, '/', 3) <> ALL($5::TEXT[])
-ORDER BY due_at
-LIMIT $6
+SELECT c.merchant_id, c.mode, c.event_id, c.movement_id, c.sequence, c.event, c.reference, c.url, c.body, c.state, c.attempts, c.tries, c.created_at, c.due_bucket, c.due_at, c.resent_at, c.written_at FROM callbacks AS c
+JOIN (
+    SELECT found.merchant_id, found.mode, found.event_id FROM (SELECT unnest($1::INT4[]) AS bucket) AS b
+    CROSS JOIN LATERAL (
+        SELECT d.merchant_id, d.mode, d.event_id, d.due_at FROM callbacks AS d
+        WHERE d.due_bucket = b.bucket AND d.due_at IS NOT NULL AND d.due_at >= $2 AND d.due_at <= $3
+            AND d.event_id <> ALL($4::UUID[])
+            AND d.merchant_id || '/' || d.mode <> ALL($5::TEXT[])
+            AND d.merchant_id || '/' || d.mode || '/' || split_part(d.url, '/', 3) <> ALL($5::TEXT[])
+        ORDER BY d.due_at
+        LIMIT $6
+    ) AS found
+    ORDER BY found.due_at
+    LIMIT $6
+) AS due ON due.merchant_id = c.merchant_id AND due.mode = c.mode AND due.event_id = c.event_id
+ORDER BY c.due_at
 `
 
 type DueCallbacksParams struct {
@@ -184,9 +193,14 @@ type DueCallbacksParams struct {
 	Most     int32
 }
 
-// What is under way, and receivers and merchants that can take no more for now,
-// are left out, so that one who is slow never fills the page.
-func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]Callback, error) {
+type DueCallbacksRow struct {
+	Callback Callback
+}
+
+// The oldest of each bucket by the index, and of these the oldest. What is under way,
+// and receivers and merchants that can take no more for now, are left out, so that one
+// who is slow never fills the page.
+func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]DueCallbacksRow, error) {
 	rows, err := q.db.Query(ctx, dueCallbacks,
 		arg.Buckets,
 		arg.Since,
@@ -199,26 +213,27 @@ func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]C
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Callback
+	var items []DueCallbacksRow
 	for rows.Next() {
-		var i Callback
+		var i DueCallbacksRow
 		if err := rows.Scan(
-			&i.MerchantID,
-			&i.Mode,
-			&i.EventID,
-			&i.MovementID,
-			&i.Sequence,
-			&i.Event,
-			&i.Reference,
-			&i.Url,
-			&i.Body,
-			&i.State,
-			&i.Attempts,
-			&i.Tries,
-			&i.CreatedAt,
-			&i.DueBucket,
-			&i.DueAt,
-			&i.ResentAt,
+			&i.Callback.MerchantID,
+			&i.Callback.Mode,
+			&i.Callback.EventID,
+			&i.Callback.MovementID,
+			&i.Callback.Sequence,
+			&i.Callback.Event,
+			&i.Callback.Reference,
+			&i.Callback.Url,
+			&i.Callback.Body,
+			&i.Callback.State,
+			&i.Callback.Attempts,
+			&i.Callback.Tries,
+			&i.Callback.CreatedAt,
+			&i.Callback.DueBucket,
+			&i.Callback.DueAt,
+			&i.Callback.ResentAt,
+			&i.Callback.WrittenAt,
 		); err != nil {
 			return nil, err
 		}
@@ -230,19 +245,39 @@ func (q *Queries) DueCallbacks(ctx context.Context, arg DueCallbacksParams) ([]C
 	return items, nil
 }
 
+const eventPlace = `-- name: EventPlace :one
+SELECT COALESCE(written_at, created_at)::TIMESTAMPTZ AS place FROM callbacks
+WHERE merchant_id = $1 AND mode = $2 AND event_id = $3
+`
+
+type EventPlaceParams struct {
+	MerchantID string
+	Mode       string
+	EventID    uuid.UUID
+}
+
+// Where an event stands in its merchant's order.
+func (q *Queries) EventPlace(ctx context.Context, arg EventPlaceParams) (time.Time, error) {
+	row := q.db.QueryRow(ctx, eventPlace, arg.MerchantID, arg.Mode, arg.EventID)
+	var place time.Time
+	err := row.Scan(&place)
+	return place, err
+}
+
 const eventsAfter = `-- name: EventsAfter :many
 SELECT event_id, created_at, body FROM callbacks
-WHERE merchant_id = $1 AND mode = $2 AND created_at < $3
-    AND (created_at, event_id) > ($4::TIMESTAMPTZ, $5::UUID)
-ORDER BY created_at, event_id
+WHERE merchant_id = $1 AND mode = $2
+    AND COALESCE(written_at, created_at) <= now() - $3::INT8 * INTERVAL '1 microsecond'
+    AND (COALESCE(written_at, created_at), event_id) > ($4::TIMESTAMPTZ, $5::UUID)
+ORDER BY COALESCE(written_at, created_at), event_id
 LIMIT $6
 `
 
 type EventsAfterParams struct {
 	MerchantID string
 	Mode       string
-	Before     time.Time
-	AfterAt    time.Time
+	AgeUs      int64
+	Place      time.Time
 	After      uuid.UUID
 	Most       int32
 }
@@ -253,12 +288,14 @@ type EventsAfterRow struct {
 	Body      string
 }
 
+// In the order of the database's clock, without what is younger by it: a commit that
+// is still open may hold an older one.
 func (q *Queries) EventsAfter(ctx context.Context, arg EventsAfterParams) ([]EventsAfterRow, error) {
 	rows, err := q.db.Query(ctx, eventsAfter,
 		arg.MerchantID,
 		arg.Mode,
-		arg.Before,
-		arg.AfterAt,
+		arg.AgeUs,
+		arg.Place,
 		arg.After,
 		arg.Most,
 	)

@@ -13,11 +13,19 @@ import (
 )
 
 const dueMails = `-- name: DueMails :many
-SELECT mail_id, merchant_id, mode, movement_id, recipient, subject, body, state, attempts, fault, created_at, tried_at, due_bucket, due_at
-FROM mails
-WHERE due_bucket = ANY($1::INT4[]) AND due_at IS NOT NULL AND due_at >= $2 AND due_at <= $3
-ORDER BY due_at
-LIMIT $4
+SELECT m.mail_id, m.merchant_id, m.mode, m.movement_id, m.recipient, m.subject, m.body, m.state, m.attempts, m.fault, m.created_at, m.tried_at, m.due_bucket, m.due_at FROM mails AS m
+JOIN (
+    SELECT found.mail_id FROM (SELECT unnest($1::INT4[]) AS bucket) AS b
+    CROSS JOIN LATERAL (
+        SELECT d.mail_id, d.due_at FROM mails AS d
+        WHERE d.due_bucket = b.bucket AND d.due_at IS NOT NULL AND d.due_at >= $2 AND d.due_at <= $3
+        ORDER BY d.due_at
+        LIMIT $4
+    ) AS found
+    ORDER BY found.due_at
+    LIMIT $4
+) AS due ON due.mail_id = m.mail_id
+ORDER BY m.due_at
 `
 
 type DueMailsParams struct {
@@ -27,7 +35,12 @@ type DueMailsParams struct {
 	Most    int32
 }
 
-func (q *Queries) DueMails(ctx context.Context, arg DueMailsParams) ([]Mail, error) {
+type DueMailsRow struct {
+	Mail Mail
+}
+
+// The oldest of each bucket by the index, and of these the oldest.
+func (q *Queries) DueMails(ctx context.Context, arg DueMailsParams) ([]DueMailsRow, error) {
 	rows, err := q.db.Query(ctx, dueMails,
 		arg.Buckets,
 		arg.Since,
@@ -38,24 +51,24 @@ func (q *Queries) DueMails(ctx context.Context, arg DueMailsParams) ([]Mail, err
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Mail
+	var items []DueMailsRow
 	for rows.Next() {
-		var i Mail
+		var i DueMailsRow
 		if err := rows.Scan(
-			&i.MailID,
-			&i.MerchantID,
-			&i.Mode,
-			&i.MovementID,
-			&i.Recipient,
-			&i.Subject,
-			&i.Body,
-			&i.State,
-			&i.Attempts,
-			&i.Fault,
-			&i.CreatedAt,
-			&i.TriedAt,
-			&i.DueBucket,
-			&i.DueAt,
+			&i.Mail.MailID,
+			&i.Mail.MerchantID,
+			&i.Mail.Mode,
+			&i.Mail.MovementID,
+			&i.Mail.Recipient,
+			&i.Mail.Subject,
+			&i.Mail.Body,
+			&i.Mail.State,
+			&i.Mail.Attempts,
+			&i.Mail.Fault,
+			&i.Mail.CreatedAt,
+			&i.Mail.TriedAt,
+			&i.Mail.DueBucket,
+			&i.Mail.DueAt,
 		); err != nil {
 			return nil, err
 		}

@@ -48,6 +48,7 @@ type Callback struct {
 	DueBucket  int32
 	DueAt      *time.Time
 	ResentAt   *time.Time
+	WrittenAt  *time.Time
 }
 
 type CallbackAttempt struct {

@@ -747,6 +747,106 @@ func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByRefer
 	return items, nil
 }
 
+const paidOut = `-- name: PaidOut :many
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id FROM movements AS m
+WHERE m.merchant_id = $1 AND m.mode = $2 AND m.kind = 'transfer' AND m.amount = ANY($3::INT8[]) AND m.created_at >= $4
+    AND m.provider = $5 AND m.connection_account = $6 AND m.state = 'succeeded' AND m.reversed_at IS NULL AND m.id <> $7
+    AND NOT EXISTS (SELECT 1 FROM overrides AS o WHERE o.movement_id = m.id AND o.attempt = m.attempt)
+ORDER BY m.created_at DESC, m.reference
+LIMIT $8
+`
+
+type PaidOutParams struct {
+	MerchantID string
+	Mode       string
+	Amounts    []int64
+	Since      time.Time
+	Provider   string
+	Account    string
+	ID         uuid.UUID
+	Most       int32
+}
+
+type PaidOutRow struct {
+	Movement Movement
+}
+
+// The transfers of an account that have succeeded by the provider's own word, of some
+// amounts.
+func (q *Queries) PaidOut(ctx context.Context, arg PaidOutParams) ([]PaidOutRow, error) {
+	rows, err := q.db.Query(ctx, paidOut,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Amounts,
+		arg.Since,
+		arg.Provider,
+		arg.Account,
+		arg.ID,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PaidOutRow
+	for rows.Next() {
+		var i PaidOutRow
+		if err := rows.Scan(
+			&i.Movement.MerchantID,
+			&i.Movement.Mode,
+			&i.Movement.Kind,
+			&i.Movement.Reference,
+			&i.Movement.ID,
+			&i.Movement.Attempt,
+			&i.Movement.Operation,
+			&i.Movement.Provider,
+			&i.Movement.ConnectionOwner,
+			&i.Movement.ConnectionAccount,
+			&i.Movement.ConnectionVersion,
+			&i.Movement.State,
+			&i.Movement.Sequence,
+			&i.Movement.Amount,
+			&i.Movement.Fee,
+			&i.Movement.Cost,
+			&i.Movement.Charge,
+			&i.Movement.Usage,
+			&i.Movement.Request,
+			&i.Movement.Quote,
+			&i.Movement.Result,
+			&i.Movement.Answer,
+			&i.Movement.Refusal,
+			&i.Movement.ProviderReference,
+			&i.Movement.FactID,
+			&i.Movement.Fingerprint,
+			&i.Movement.NameMatch,
+			&i.Movement.Delivered,
+			&i.Movement.CallbackUrl,
+			&i.Movement.RequestID,
+			&i.Movement.PolicyVersion,
+			&i.Movement.DecisionID,
+			&i.Movement.CreatedAt,
+			&i.Movement.UpdatedAt,
+			&i.Movement.SendBy,
+			&i.Movement.ExpiresAt,
+			&i.Movement.PolledAt,
+			&i.Movement.Misses,
+			&i.Movement.DueBucket,
+			&i.Movement.DueAt,
+			&i.Movement.PaidAt,
+			&i.Movement.PaidLateAt,
+			&i.Movement.ReversedAt,
+			&i.Movement.ReservationID,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pollMovement = `-- name: PollMovement :one
 UPDATE movements SET polled_at = $1, due_at = $2
 WHERE id = $3 AND attempt = $4 AND state = ANY($5::TEXT[]) AND state IN ('submitting', 'acknowledged', 'pending', 'succeeded', 'expired')

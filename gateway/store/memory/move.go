@@ -163,6 +163,7 @@ func (s *Store) queue(row *movement.Movement, c movement.Change) {
 		made.DueAt = *due
 	}
 	s.callbacks = append(s.callbacks, made)
+	s.written[made.EventID] = time.Now()
 }
 
 // record records late money or a reversal, each once.

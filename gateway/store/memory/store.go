@@ -45,6 +45,7 @@ type Store struct {
 	exceptions []movement.Exception
 	overrides  map[attempt]movement.Override
 	callbacks  []movement.Callback
+	written    map[uuid.UUID]time.Time // when a callback was committed
 	mails      []movement.QueuedMail
 	balances   map[movement.Owner]ledger.Balance
 	postings   []posting
@@ -91,7 +92,7 @@ func New() *Store {
 	return &Store{
 		Draw:      rand.IntN,
 		movements: map[movement.Key]*movement.Movement{}, ids: map[movement.ID]*movement.Movement{},
-		history: map[movement.ID][]movement.HistoryEntry{}, notes: map[movement.ID][]movement.Note{},
+		history: map[movement.ID][]movement.HistoryEntry{}, written: map[uuid.UUID]time.Time{}, notes: map[movement.ID][]movement.Note{},
 		overrides: map[attempt]movement.Override{}, balances: map[movement.Owner]ledger.Balance{}, usage: map[usageKey]usage{},
 		amounts: map[amountKey]amount{}, statements: map[movement.AccountID]*statement{}, lines: map[lineKey]*movement.StatementLine{},
 	}
@@ -131,6 +132,27 @@ func (s *Store) LastEqual(_ context.Context, owner movement.Owner, kind manifest
 		}
 	}
 	return found(last)
+}
+
+// PaidOut reads the transfers of a movement's account that have succeeded by the
+// provider's own word, of some amounts since a time, the newest first and without the
+// movement itself.
+func (s *Store) PaidOut(_ context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := []movement.Movement{}
+	for _, row := range s.ids {
+		_, decided := s.overrides[attempt{row.ID, row.Attempt}]
+		account := row.Owner == m.Owner && row.Kind == manifest.Transfer && row.Provider == m.Provider && row.ConnectionAccount == m.ConnectionAccount
+		moved := row.State == movement.Succeeded && row.ReversedAt.IsZero() && !decided
+		if account && moved && row.ID != m.ID && slices.Contains(amounts, row.Amount) && !row.CreatedAt.Before(micro(since)) {
+			all = append(all, clone(*row))
+		}
+	}
+	slices.SortFunc(all, func(a, b movement.Movement) int {
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(a.Reference, b.Reference))
+	})
+	return all[:min(most, len(all))], nil
 }
 
 // Movements lists a merchant's movements, the newest first.
@@ -276,22 +298,20 @@ func (s *Store) CallbacksOfMovement(_ context.Context, owner movement.Owner, id 
 	return made, nil
 }
 
-// Events reads a merchant's events, the oldest first, after one of them and none that
-// is younger than before, or movement.ErrNotFound where there is none to begin after.
-func (s *Store) Events(_ context.Context, owner movement.Owner, after uuid.UUID, before time.Time, most int) ([]movement.ListedEvent, error) {
+// Events reads a merchant's events in the order of their commits, after one of them
+// and none that is younger than an age, or movement.ErrNotFound where there is none to
+// begin after.
+func (s *Store) Events(_ context.Context, owner movement.Owner, after uuid.UUID, age time.Duration, most int) ([]movement.ListedEvent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := slices.DeleteFunc(slices.Clone(s.callbacks), func(c movement.Callback) bool { return c.Owner != owner })
-	slices.SortFunc(of, func(a, b movement.Callback) int {
-		return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), slices.Compare(a.EventID[:], b.EventID[:]))
-	})
 	from := slices.IndexFunc(of, func(c movement.Callback) bool { return c.EventID == after })
 	if from < 0 && after != uuid.Nil {
 		return nil, movement.ErrNotFound
 	}
 	events := []movement.ListedEvent{}
 	for _, c := range of[from+1:] {
-		if c.CreatedAt.Before(micro(before)) && len(events) < most {
+		if time.Since(s.written[c.EventID]) >= age && len(events) < most {
 			events = append(events, movement.ListedEvent{ID: c.EventID, At: c.CreatedAt, Body: slices.Clone(c.Body)})
 		}
 	}

@@ -1,15 +1,23 @@
 -- name: DueCallbacks :many
--- What is under way, and receivers and merchants that can take no more for now,
--- are left out, so that one who is slow never fills the page.
-SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at
-FROM callbacks
-WHERE due_bucket = ANY(@buckets::INT4[]) AND due_at IS NOT NULL AND due_at >= @since AND due_at <= @now
-    AND event_id <> ALL(@under_way::UUID[])
-    AND merchant_id || '/' || mode <> ALL(@held::TEXT[])
-    AND merchant_id || '/' || mode || '/' || split_part(url, '/', 3) <> ALL(@held::TEXT[])
-ORDER BY due_at
-LIMIT @most;
+-- The oldest of each bucket by the index, and of these the oldest. What is under way,
+-- and receivers and merchants that can take no more for now, are left out, so that one
+-- who is slow never fills the page.
+SELECT sqlc.embed(c) FROM callbacks AS c
+JOIN (
+    SELECT found.merchant_id, found.mode, found.event_id FROM (SELECT unnest(@buckets::INT4[]) AS bucket) AS b
+    CROSS JOIN LATERAL (
+        SELECT d.merchant_id, d.mode, d.event_id, d.due_at FROM callbacks AS d
+        WHERE d.due_bucket = b.bucket AND d.due_at IS NOT NULL AND d.due_at >= @since AND d.due_at <= @now
+            AND d.event_id <> ALL(@under_way::UUID[])
+            AND d.merchant_id || '/' || d.mode <> ALL(@held::TEXT[])
+            AND d.merchant_id || '/' || d.mode || '/' || split_part(d.url, '/', 3) <> ALL(@held::TEXT[])
+        ORDER BY d.due_at
+        LIMIT @most
+    ) AS found
+    ORDER BY found.due_at
+    LIMIT @most
+) AS due ON due.merchant_id = c.merchant_id AND due.mode = c.mode AND due.event_id = c.event_id
+ORDER BY c.due_at;
 
 -- name: RecordAttempt :one
 -- Writes a try of a delivery and what follows from it. The count of tries is
@@ -54,7 +62,7 @@ WHERE callbacks.merchant_id = ended.merchant_id AND callbacks.mode = ended.mode 
 
 -- name: Callback :one
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at
+    due_bucket, due_at, resent_at, written_at
 FROM callbacks
 WHERE merchant_id = @merchant_id AND mode = @mode AND event_id = @event_id;
 
@@ -66,7 +74,7 @@ ORDER BY attempt;
 -- name: CallbacksOf :many
 -- The newest first; state '' is any.
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
-    due_bucket, due_at, resent_at
+    due_bucket, due_at, resent_at, written_at
 FROM callbacks
 WHERE merchant_id = @merchant_id AND mode = @mode AND (@state::TEXT = '' OR state = @state)
     AND created_at >= @since AND created_at < @until
@@ -80,9 +88,17 @@ UPDATE callbacks SET state = 'waiting', attempts = 0, due_at = @now, resent_at =
 WHERE merchant_id = @merchant_id AND mode = @mode AND event_id = @event_id AND url <> ''
     AND state IN ('delivered', 'gone', 'dead');
 
+-- name: EventPlace :one
+-- Where an event stands in its merchant's order.
+SELECT COALESCE(written_at, created_at)::TIMESTAMPTZ AS place FROM callbacks
+WHERE merchant_id = @merchant_id AND mode = @mode AND event_id = @event_id;
+
 -- name: EventsAfter :many
+-- In the order of the database's clock, without what is younger by it: a commit that
+-- is still open may hold an older one.
 SELECT event_id, created_at, body FROM callbacks
-WHERE merchant_id = @merchant_id AND mode = @mode AND created_at < @before
-    AND (created_at, event_id) > (@after_at::TIMESTAMPTZ, @after::UUID)
-ORDER BY created_at, event_id
+WHERE merchant_id = @merchant_id AND mode = @mode
+    AND COALESCE(written_at, created_at) <= now() - sqlc.arg(age_us)::INT8 * INTERVAL '1 microsecond'
+    AND (COALESCE(written_at, created_at), event_id) > (@place::TIMESTAMPTZ, @after::UUID)
+ORDER BY COALESCE(written_at, created_at), event_id
 LIMIT @most;

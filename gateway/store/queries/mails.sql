@@ -1,9 +1,18 @@
 -- name: DueMails :many
-SELECT mail_id, merchant_id, mode, movement_id, recipient, subject, body, state, attempts, fault, created_at, tried_at, due_bucket, due_at
-FROM mails
-WHERE due_bucket = ANY(@buckets::INT4[]) AND due_at IS NOT NULL AND due_at >= @since AND due_at <= @now
-ORDER BY due_at
-LIMIT @most;
+-- The oldest of each bucket by the index, and of these the oldest.
+SELECT sqlc.embed(m) FROM mails AS m
+JOIN (
+    SELECT found.mail_id FROM (SELECT unnest(@buckets::INT4[]) AS bucket) AS b
+    CROSS JOIN LATERAL (
+        SELECT d.mail_id, d.due_at FROM mails AS d
+        WHERE d.due_bucket = b.bucket AND d.due_at IS NOT NULL AND d.due_at >= @since AND d.due_at <= @now
+        ORDER BY d.due_at
+        LIMIT @most
+    ) AS found
+    ORDER BY found.due_at
+    LIMIT @most
+) AS due ON due.mail_id = m.mail_id
+ORDER BY m.due_at;
 
 -- name: RecordMail :execrows
 -- Writes a try of a mail. The count of tries is the guard, as of a callback. What is

@@ -351,10 +351,14 @@ func (w *side) dump() {
 			used, err := w.UsedOf(w.ctx, owner, name, "2026-01-02")
 			w.say("used of "+name, used, err)
 		}
-		events, err := w.Events(w.ctx, owner, uuid.Nil, at(1e6), 1000)
+		events, err := w.Events(w.ctx, owner, uuid.Nil, 0, 1000)
 		w.say("events", len(events), err)
 		last, err := w.LastEqual(w.ctx, owner, manifest.Transfer, movement.UnnamedMark+"same-")
 		w.say("last equal", last, err)
+		if err == nil {
+			out, err := w.PaidOut(w.ctx, last, []money.Amount{last.Amount, 0}, at(0), 1000)
+			w.say("paid out", out, err)
+		}
 		for subject := range 2 {
 			exceptions, err := w.ExceptionsOf(w.ctx, owner, "subject "+strconv.Itoa(subject))
 			w.say("exceptions", exceptions, err)

@@ -14,6 +14,8 @@ const (
 	staleGap = 2 * time.Second
 	// lateGap is how long after the result a late notice comes.
 	lateGap = 2 * time.Minute
+	// unseenFor is how long the status does not know a transfer that has moved.
+	unseenFor = 4 * time.Minute
 )
 
 // plan is the name of what becomes of a transfer. "code" and a result is a
@@ -38,6 +40,7 @@ const (
 	planWrongStatus  plan = "wrong_status"
 	planDelayed      plan = "delayed"
 	planTimeout      plan = "timeout"
+	planUnseen       plan = "unseen"
 	planTokenExpired plan = "token_expired"
 )
 
@@ -72,6 +75,7 @@ var courses = []course{
 	{planWrongStatus, resultPending, statePending, stateDone, "202, then success; the status always says ten times the amount"},
 	{planDelayed, resultTimeout, stateQueued, stateDone, "504; the status knows nothing until the money moves after the delay"},
 	{planTimeout, resultTimeout, stateDone, "", "the money moves; the answer is a 504 that comes later than callers wait"},
+	{planUnseen, resultTimeout, stateDone, "", "504; the money moves and stands in the history, and for 4 min the status knows nothing of it"},
 	{planTokenExpired, resultToken, "", "", "401xx01: the tokens expire as the call arrives, nothing moves"},
 }
 
@@ -162,7 +166,7 @@ var ours = []struct {
 }{
 	{"33", planLaterSuccess}, {"34", planLaterFail}, {"35", planLaterCancel}, {"41", planTwice}, {"42", planReordered},
 	{"43", planLate}, {"44", planRefund}, {"45", planWrongAmount}, {"46", planGarbage}, {"47", planLost}, {"48", planNever},
-	{"49", planForged}, {"50", planDelayed}, {"51", planTimeout}, {"52", planWrongStatus},
+	{"49", planForged}, {"50", planDelayed}, {"51", planTimeout}, {"52", planWrongStatus}, {"53", planUnseen},
 }
 
 // phones and accounts are DANA's public ones, then ours.

@@ -190,6 +190,11 @@ func (s *Simulator) become(t *transfer, to state) kit.Commit {
 	return s.env.Journal.Append(append([]kit.Entry{change}, s.notices(&after, now)...)...)
 }
 
+// unseenAt reports whether the status does not know it yet at a moment.
+func (t *transfer) unseenAt(now time.Time) bool {
+	return t.Plan == planUnseen && now.Before(t.Created.Add(unseenFor))
+}
+
 // wrongAt reports whether a wrong amount is still answered at a moment.
 func (t *transfer) wrongAt(now time.Time, delay time.Duration) bool {
 	return t.Plan == planWrongStatus || t.Plan == planWrongAmount && now.Before(t.Created.Add(delay))

@@ -27,7 +27,7 @@ func (s *Simulator) status(c *call, of service, code string) (result, fields, er
 	if own == "" {
 		t = s.transfers.byRef[reference{c.wallet.id, ref}]
 	}
-	found := t != nil && t.Account == c.wallet.id && t.Service == of && t.State != stateQueued && (ref == "" || t.Ref == ref)
+	found := t != nil && t.Account == c.wallet.id && t.Service == of && t.State != stateQueued && !t.unseenAt(s.now()) && (ref == "" || t.Ref == ref)
 	var body fields
 	if found {
 		body = t.statusAnswer(code, t.wrongAt(s.now(), s.delay))

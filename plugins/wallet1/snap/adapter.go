@@ -39,9 +39,10 @@ func (a *adapter) handlers() sdk.Handlers {
 			walletTransfer: a.quoteWallet,
 			bankTransfer:   a.quoteBank,
 		},
-		Lookup: a.lookup,
-		Notify: a.notify,
-		Verify: verify,
+		Lookup:    a.lookup,
+		Notify:    a.notify,
+		Verify:    verify,
+		Statement: a.statement,
 	}
 }
 

@@ -43,8 +43,8 @@ func (a *adapter) transactions(ctx context.Context, call sdk.Call) sdk.Result {
 	if p := h.read(ctx, a.now()); p != nil {
 		return p.result()
 	}
-	slices.SortStableFunc(h.rows, func(a, b mutation) int { return b.at.Compare(a.at) })
-	return sdk.Finished("", h.rows)
+	slices.SortStableFunc(h.found, func(a, b mutation) int { return b.at.Compare(a.at) })
+	return sdk.Finished("", h.found)
 }
 
 // history is one page of ours under way: how many rows are still to be skipped,
@@ -52,7 +52,7 @@ func (a *adapter) transactions(ctx context.Context, call sdk.Call) sdk.Result {
 type history struct {
 	*account
 	skip, want int
-	rows       []mutation
+	found      []mutation
 }
 
 // window is a stretch of time, both ends included.
@@ -62,7 +62,12 @@ type window struct{ from, to time.Time }
 // is longer than a calendar month, and none shares a second with another.
 func windows(now time.Time) []window {
 	to := now.In(jakarta).Truncate(time.Second)
-	start := to.AddDate(0, -historyMonths, 0)
+	return windowsBetween(to.AddDate(0, -historyMonths, 0), to)
+}
+
+// windowsBetween are those after a start, up to an end.
+func windowsBetween(start, to time.Time) []window {
+	start, to = start.In(jakarta).Truncate(time.Second), to.In(jakarta).Truncate(time.Second)
 	var list []window
 	for to.After(start) {
 		earlier := to.AddDate(0, -1, 0)
@@ -76,7 +81,7 @@ func windows(now time.Time) []window {
 }
 
 func (h *history) read(ctx context.Context, now time.Time) *problem {
-	h.rows = []mutation{}
+	h.found = []mutation{}
 	for _, w := range windows(now) {
 		if h.want == 0 {
 			break
@@ -114,7 +119,7 @@ func (h *history) readWindow(ctx context.Context, w window) *problem {
 
 func (h *history) take(rows []mutation) {
 	rows = rows[:min(len(rows), h.want)]
-	h.rows, h.want = append(h.rows, rows...), h.want-len(rows)
+	h.found, h.want = append(h.found, rows...), h.want-len(rows)
 }
 
 // lastPage finds the last page of a window that has rows, before one that has
@@ -139,34 +144,14 @@ func (h *history) lastPage(ctx context.Context, w window, empty int) (number int
 	return number, rows, nil
 }
 
-// page asks for one of the upstream's pages, which begin with 0.
+// page asks for one of the upstream's pages.
 func (h *history) page(ctx context.Context, w window, number int) ([]mutation, *problem) {
-	type request struct {
-		PartnerReferenceNo string `json:"partnerReferenceNo"`
-		FromDateTime       string `json:"fromDateTime"`
-		ToDateTime         string `json:"toDateTime"`
-		PageSize           any    `json:"pageSize"`
-		PageNumber         any    `json:"pageNumber"`
-	}
-	body := request{newExternalID(h.client.now()), timestamp(w.from), timestamp(w.to), pageRows, number}
-	if h.pagesAsText {
-		body.PageSize, body.PageNumber = strconv.Itoa(pageRows), strconv.Itoa(number)
-	}
-	var answer struct {
-		DetailData []row `json:"detailData"`
-	}
-	p := h.client.ask(ctx, question{service: historyList, body: body, into: &answer})
-	if p != nil && p.class == missing {
-		return nil, nil // some issuers say so where there are no rows
-	}
+	answered, p := h.rows(ctx, w, number, pageRows)
 	if p != nil {
 		return nil, p
 	}
-	if len(answer.DetailData) > pageRows {
-		return nil, &problem{class: unlisted, blame: sdk.BlameUpstream, detail: "the history has more rows to a page than were asked for"}
-	}
-	rows := make([]mutation, 0, len(answer.DetailData))
-	for _, r := range answer.DetailData {
+	rows := make([]mutation, 0, len(answered))
+	for _, r := range answered {
 		m, err := r.mutation()
 		if err != nil {
 			return nil, &problem{class: unlisted, blame: sdk.BlameUpstream, detail: "history: " + err.Error()}
@@ -174,6 +159,35 @@ func (h *history) page(ctx context.Context, w window, number int) ([]mutation, *
 		rows = append(rows, m)
 	}
 	return rows, nil
+}
+
+// rows asks for one of the upstream's pages of a window, which begin with 0.
+func (acc *account) rows(ctx context.Context, w window, number, size int) ([]row, *problem) {
+	type request struct {
+		PartnerReferenceNo string `json:"partnerReferenceNo"`
+		FromDateTime       string `json:"fromDateTime"`
+		ToDateTime         string `json:"toDateTime"`
+		PageSize           any    `json:"pageSize"`
+		PageNumber         any    `json:"pageNumber"`
+	}
+	body := request{newExternalID(acc.client.now()), timestamp(w.from), timestamp(w.to), size, number}
+	if acc.pagesAsText {
+		body.PageSize, body.PageNumber = strconv.Itoa(size), strconv.Itoa(number)
+	}
+	var answer struct {
+		DetailData []row `json:"detailData"`
+	}
+	p := acc.client.ask(ctx, question{service: historyList, body: body, into: &answer})
+	if p != nil && p.class == missing {
+		return nil, nil // some issuers say so where there are no rows
+	}
+	if p != nil {
+		return nil, p
+	}
+	if len(answer.DetailData) > size {
+		return nil, &problem{class: unlisted, blame: sdk.BlameUpstream, detail: "the history has more rows to a page than were asked for"}
+	}
+	return answer.DetailData, nil
 }
 
 // row is a row of the upstream's history.
@@ -185,6 +199,9 @@ type row struct {
 	Remark text `json:"remark"`
 	Status text `json:"status"`
 	Type   text `json:"type"`
+	Info   struct {
+		DebitCredit text `json:"debitCredit"`
+	} `json:"additionalInfo"`
 }
 
 // mutation reads a row. One that can't be read is an error, and not left out: a
