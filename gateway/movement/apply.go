@@ -268,7 +268,7 @@ func updated(rules Rules, m Movement, f Fact) Transition {
 		return record(m, f, effect)
 	case Contradiction:
 		return exception(ReasonContradiction, f.EventID, "it is "+string(m.State)+", the provider says "+string(to))
-	case Nothing, Supplement, KeepAnswer:
+	case Nothing, Supplement, KeepAnswer, Renewal:
 	}
 	return confirmed(rules, m, f, to)
 }

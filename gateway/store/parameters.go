@@ -59,11 +59,12 @@ type parameter struct {
 	value func(*write) any
 }
 
-// parameters are those of all fragments, by name.
+// parameters are those of all fragments, by name. An id is given as its bytes: as a
+// uuid.UUID it would be written out and read again on its way.
 var parameters = map[string]parameter{
 	"merchant_id": {"TEXT", func(w *write) any { return w.owner.MerchantID }},
 	"mode":        {"TEXT", func(w *write) any { return w.owner.Mode }},
-	"id":          {"UUID", func(w *write) any { return w.id }},
+	"id":          {"UUID", func(w *write) any { return [16]byte(w.id) }},
 	"reference":   {"TEXT", func(w *write) any { return w.reference }},
 	"attempt":     {"INT4", func(w *write) any { return int32(w.attempt) }},
 	"amount":      {"INT8", func(w *write) any { return int64(w.amount) }},
@@ -92,7 +93,7 @@ var parameters = map[string]parameter{
 	"name_match":         {"BOOL", func(w *write) any { return w.reserved.NameMatch }},
 	"fingerprint":        {"TEXT", func(w *write) any { return w.reserved.Fingerprint }},
 
-	"account_id":    {"UUID", func(w *write) any { return uuid.UUID(w.account) }},
+	"account_id":    {"UUID", func(w *write) any { return [16]byte(w.account) }},
 	"beginning":     {"TIMESTAMPTZ", func(*write) any { return time.Time{} }},
 	"free_at":       {"TIMESTAMPTZ", func(w *write) any { return micro(w.reserved.Reserved.FreeAt) }},
 	"drawn_amounts": {"INT8[]", func(w *write) any { return w.drawn.amounts }},
@@ -116,11 +117,11 @@ var parameters = map[string]parameter{
 	"reversed_at":        {"TIMESTAMPTZ", func(w *write) any { return w.reversed }},
 	"seen_late":          {"BOOL", func(w *write) any { return w.reversed != nil && !w.change.Movement.PaidLateAt.IsZero() }},
 
-	"transition_id": {"UUID", func(w *write) any { return w.transition }},
+	"transition_id": {"UUID", func(w *write) any { return [16]byte(w.transition) }},
 	"event":         {"TEXT", func(w *write) any { return w.event }},
 	"detail":        {"TEXT", func(w *write) any { return w.detail }},
 
-	"callback_id":     {"UUID", func(w *write) any { return w.callback.ID }},
+	"callback_id":     {"UUID", func(w *write) any { return [16]byte(w.callback.ID) }},
 	"callback_event":  {"TEXT", func(w *write) any { return w.callback.Event }},
 	"callback_to":     {"TEXT", func(w *write) any { return w.callback.URL }},
 	"callback_body":   {"TEXT", func(w *write) any { return string(w.callback.Body) }},
@@ -128,7 +129,7 @@ var parameters = map[string]parameter{
 	"callback_bucket": {"INT4", func(w *write) any { return w.callback.Bucket() }},
 	"callback_due_at": {"TIMESTAMPTZ", func(w *write) any { return w.callback.DueAt(w.now) }},
 
-	"mail_id":      {"UUID", func(w *write) any { return w.mail.ID }},
+	"mail_id":      {"UUID", func(w *write) any { return [16]byte(w.mail.ID) }},
 	"mail_to":      {"TEXT", func(w *write) any { return w.mail.To }},
 	"mail_subject": {"TEXT", func(w *write) any { return w.mail.Subject }},
 	"mail_body":    {"TEXT", func(w *write) any { return w.mail.Text }},
@@ -152,7 +153,7 @@ var parameters = map[string]parameter{
 	"payment":       {"TEXT", func(w *write) any { return w.seen.Payment }},
 	"line_state":    {"TEXT", func(w *write) any { return string(w.seen.State) }},
 	"from_movement": {"UUID", func(w *write) any { return someID(w.seen.Movement) }},
-	"to_movement":   {"UUID", func(w *write) any { return w.id }},
+	"to_movement":   {"UUID", func(w *write) any { return [16]byte(w.id) }},
 	"matches":       {"JSONB", func(w *write) any { return w.matches }},
 	"payments":      {"TEXT[]", func(w *write) any { return w.payments }},
 
@@ -161,7 +162,7 @@ var parameters = map[string]parameter{
 	"fact_id":  {"TEXT", func(w *write) any { return w.factID }},
 	"operator": {"TEXT", func(w *write) any { return w.operator }},
 	"action":   {"TEXT", func(w *write) any { return w.action }},
-	"audit_id": {"UUID", func(w *write) any { return w.audit }},
+	"audit_id": {"UUID", func(w *write) any { return [16]byte(w.audit) }},
 }
 
 // someID is an id, or nil for none.

@@ -118,7 +118,7 @@ func (s *Store) reserve(ctx context.Context, m *movement.Movement, what reservat
 
 func (s *Store) take(ctx context.Context, m *movement.Movement, p parts, w *write) error {
 	var (
-		id                uuid.UUID
+		id                [16]byte
 		attempt, sequence int32
 		amount            int64
 	)
