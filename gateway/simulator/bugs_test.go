@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/google/uuid"
@@ -27,13 +28,13 @@ const (
 	SwallowedException Bug = "an exception is swallowed"
 	DroppedLateMoney   Bug = "late money is dropped"
 	IgnoredPollGuard   Bug = "the guard of polls is ignored"
-	HastyEvents        Bug = "events are listed at once"
+	EventsByClock      Bug = "events are listed by the clocks of who made them"
 )
 
 // Bugs are all that can be planted.
 var Bugs = []Bug{
 	SkippedReservation, DoublePost, LostCallback, BelievedNotFound, RetriedRefusal, ReusedReference, KeptBalance, SwallowedException,
-	DroppedLateMoney, IgnoredPollGuard, HastyEvents,
+	DroppedLateMoney, IgnoredPollGuard, EventsByClock,
 }
 
 // planted applies a change, with a bug where one is planted there.
@@ -59,4 +60,11 @@ func (g *gate) planted(ctx context.Context, c movement.Change) (bool, error) {
 		return done, kept.Post(c.Movement.Owner, tx)
 	}
 	return done, err
+}
+
+// eventsByClock lists events by the times that replicas gave them.
+func (g *gate) eventsByClock(ctx context.Context, owner movement.Owner, after uuid.UUID) ([]movement.ListedEvent, error) {
+	events, err := g.Store.Events(ctx, owner, uuid.Nil, 0, math.MaxInt)
+	slices.SortStableFunc(events, func(a, b movement.ListedEvent) int { return a.At.Compare(b.At) })
+	return events[1+slices.IndexFunc(events, func(e movement.ListedEvent) bool { return e.ID == after }):], err
 }

@@ -269,10 +269,12 @@ func (g *gate) Statement(ctx context.Context, account movement.AccountID) (movem
 }
 
 func (g *gate) Events(ctx context.Context, owner movement.Owner, after uuid.UUID, age time.Duration, most int) ([]movement.ListedEvent, error) {
-	if g.w.options.Bug == HastyEvents {
-		age = 0
-	}
-	return read(g, func() ([]movement.ListedEvent, error) { return g.Store.Events(ctx, owner, after, age, most) })
+	return read(g, func() ([]movement.ListedEvent, error) {
+		if g.w.options.Bug == EventsByClock {
+			return g.eventsByClock(ctx, owner, after)
+		}
+		return g.Store.Events(ctx, owner, after, age, most)
+	})
 }
 
 func (g *gate) OpenLines(ctx context.Context, account movement.AccountID, after string, most int) ([]movement.StatementLine, error) {
