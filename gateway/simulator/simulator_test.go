@@ -131,7 +131,7 @@ func (s *shown) compare(t *testing.T) {
 	}
 	for _, f := range findings {
 		if len(s.seeds[f.invariant]) == 0 {
-			t.Errorf("no history breaks %q any more: if you have ended that, delete its row in findings_test.go", f.invariant)
+			t.Errorf("no history breaks %q any more (%s): if you have ended that, delete its row in findings_test.go", f.invariant, f.text)
 		}
 	}
 	got := s.text()
