@@ -50,10 +50,10 @@ func TestStatusTellsHowItWasPaid(t *testing.T) {
 		w.create("A")
 		m := w.stored("A")
 		paid := news(m)["paid"]
-		paid.At, paid.ProviderReference = w.now().Add(90*time.Second), "theirs-1"
+		paid.At = w.now().Add(90 * time.Second)
 		w.pass(2 * time.Minute)
 		w.hear(paid)
-		want := `,"paid_at":"` + paid.At.UTC().Format(time.RFC3339) + `","provider_reference":"theirs-1"`
+		want := `,"paid_at":"` + paid.At.UTC().Format(time.RFC3339) + `","provider_reference":"` + m.ProviderReference + `"`
 		told := w.told()
 		if len(told) != 1 || !strings.Contains(string(told[0].Body), want) {
 			t.Errorf("told %+v, want %s", told, want)
