@@ -230,7 +230,7 @@ func (c *transferCase) fits(record recordedTransfer, exists bool, all []harness.
 			return fmt.Errorf("answered refused: %s", a)
 		}
 	}
-	if there && moved.Reference != fmt.Sprintf("%s-%d", record.ID, record.Attempt) {
+	if there && (!strings.HasPrefix(moved.Reference, record.ID) || len(moved.Reference) != 40) {
 		return fmt.Errorf("moved as another")
 	}
 	states := map[string][]string{

@@ -141,7 +141,7 @@ func (sc *script) letGo() {
 func (sc *script) names() []string {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
-	id, _, _ := strings.Cut(sc.reference, "-")
+	id := sc.reference[:min(len(sc.reference), 32)] // the rest is of its request
 	return slices.DeleteFunc([]string{id, sc.number}, func(name string) bool { return name == "" })
 }
 
@@ -239,7 +239,7 @@ func othersAnswer(path string, asked []byte) reply {
 	}
 	answer := map[string]json.RawMessage{}
 	_ = json.Unmarshal(asked, &answer)
-	other := strings.Repeat("0", 32) + "-1"
+	other := strings.Repeat("0", 40)
 	body, _ := json.Marshal(harness.Fields{ // texts, and what was read
 		"responseCode": code, "responseMessage": "Successful", "referenceNo": other, "partnerReferenceNo": other, "amount": answer["amount"],
 	})
