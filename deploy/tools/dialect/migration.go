@@ -75,10 +75,12 @@ func judgeMigration(file, src string) []finding {
 func judgeStep(file string, statements []statement) []finding {
 	passed, out := judge(file, statements)
 	ddl, dml := 0, 0
-	for _, s := range passed {
+	for i, s := range passed {
 		switch s.class {
 		case tree.TypeDDL:
-			ddl++
+			if ddl++; ddl == 2 && i == 1 && replaces(passed[0].tokens, s.tokens) {
+				ddl = 1
+			}
 			if ddl == 2 {
 				out = append(out, finding{file, s.line(), "a second schema change in one step: give it a file of its own"})
 			}
@@ -119,6 +121,26 @@ func judgeWayBack(file string, down []statement) []finding {
 		return nil
 	}
 	return []finding{{file, down[0].line(), "there is no way back from the baseline: it would drop everything"}}
+}
+
+// replaces tells whether a statement puts a constraint in the place of the one of its
+// name that the statement before has dropped: that is one change, and it can be run
+// again.
+func replaces(drops, adds []token) bool {
+	name := func(tokens []token, what string) (table, constraint string) {
+		for i, t := range tokens {
+			if t.is(what) && at(tokens, i+1).is("CONSTRAINT") {
+				if i += 2; at(tokens, i).is("IF") {
+					i += 2
+				}
+				return at(tokens, 2).value, at(tokens, i).value
+			}
+		}
+		return "", ""
+	}
+	table, dropped := name(drops, "DROP")
+	of, added := name(adds, "ADD")
+	return dropped != "" && dropped == added && table == of
 }
 
 // judgeRepeatable demands that a schema change which stopped half-way, or whose

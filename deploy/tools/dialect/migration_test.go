@@ -27,6 +27,8 @@ func TestRefusedMigrations(t *testing.T) {
 		"drop column":           {head + "ALTER TABLE t DROP COLUMN b;", 3, "DROP COLUMN needs"},
 		"drop constraint":       {head + "ALTER TABLE t DROP CONSTRAINT b;", 3, "DROP CONSTRAINT needs"},
 		"two changes":           {head + "CREATE TABLE IF NOT EXISTS t (a INT8);\nCREATE INDEX IF NOT EXISTS i ON t (a);", 4, "second schema change"},
+		"another constraint":    {head + "ALTER TABLE t DROP CONSTRAINT IF EXISTS b;\nALTER TABLE t ADD CONSTRAINT c CHECK (a > 0);", 4, "second schema change"},
+		"another table's":       {head + "ALTER TABLE t DROP CONSTRAINT IF EXISTS b;\nALTER TABLE s ADD CONSTRAINT b CHECK (a > 0);", 4, "second schema change"},
 		"schema and rows":       {head + "CREATE TABLE IF NOT EXISTS t (a INT8);\nINSERT INTO t (a) VALUES (1);", 3, "change of rows"},
 		"rights":                {head + "GRANT SELECT ON t TO reader;", 3, "rights"},
 		"serial":                {head + "CREATE TABLE IF NOT EXISTS t (a BIGSERIAL);", 3, "made in Go"},
