@@ -127,11 +127,14 @@ func ParseUpstreamReference(text string) (id ID, ok bool) {
 		return ID{}, false
 	}
 	copy(id[:], raw)
-	switch number, _ := strconv.Atoi(attempt); { // what is no number is not what was written
-	case !numbered && len(text) == manifest.ReferenceLength && !id.carriesAttempt():
-		return id, true
-	case numbered && len(raw) == len(id) && id.carriesAttempt() && number > 0 && strconv.Itoa(number) == attempt:
-		return id, true
+	if numbered {
+		number, err := strconv.Atoi(attempt)
+		ok = err == nil && number > 0 && strconv.Itoa(number) == attempt && len(raw) == len(id) && id.carriesAttempt()
+	} else {
+		ok = len(text) == manifest.ReferenceLength && !id.carriesAttempt()
 	}
-	return ID{}, false
+	if !ok {
+		return ID{}, false
+	}
+	return id, true
 }

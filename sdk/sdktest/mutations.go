@@ -40,8 +40,8 @@ func (tr *trial) mutations(c sdk.Connection, from time.Time, limit int) collecte
 // call was cut: they are what proves that a transfer was not made. Its row may have the
 // fee in it.
 func checkMutations(tr *trial, e Example) {
-	op, _ := tr.manifest.Operation(e.Operation)
-	if !tr.manifest.Mutations || op.Kind != manifest.Transfer {
+	op, declared := tr.manifest.Operation(e.Operation)
+	if !declared || !tr.manifest.Mutations || op.Kind != manifest.Transfer {
 		tr.Skip("this provider does not list the mutations of an account")
 	}
 	from := time.Now().Add(-time.Minute)

@@ -28,14 +28,14 @@ func (b Backup) Restore(t testing.TB) string {
 	return databaseURL
 }
 
-// postgres runs one of PostgreSQL's own programs. It skips the test where there is none.
+// postgres runs one of PostgreSQL's own programs, which come with its server.
 func postgres(t testing.TB, name string, arguments ...string) {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
-		places, _ := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
+		places, globErr := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
 		if len(places) == 0 {
-			t.Skipf("there is no %s to back a database up with", name)
+			t.Fatalf("there is no %s, which comes with PostgreSQL's server: put its folder into PATH (%v, %v)", name, err, globErr)
 		}
 		slices.Sort(places)
 		path = places[len(places)-1]
