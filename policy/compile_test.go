@@ -75,6 +75,9 @@ func TestNothingOutsideIsWithinReach(t *testing.T) {
 		`providers.aws.sign_req({}, {}, 1)`,
 		`rego.parse_module("a", "package a")`,
 		`json.match_schema({}, {})`,
+		`bits.lsh(1, 20000000000)`,
+		`graph.reachable_paths({}, {})`,
+		`strings.render_template("", {})`,
 	} {
 		for file, place := range map[string]int{"own.rego": 3, "own_test.rego": 3} {
 			got := problems(t, with(file, "package own\n\nx := "+call+"\n"))
