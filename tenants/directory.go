@@ -101,6 +101,16 @@ func (d *Directory) Authenticate(ctx context.Context, now time.Time, presented s
 	return identity, nil
 }
 
+// Remembers reports whether a key can be judged from memory. A malformed one can.
+func (d *Directory) Remembers(presented string) bool {
+	parsed, err := ParseKey(presented)
+	if err != nil {
+		return true
+	}
+	_, known := d.keys.known(keyName([]byte(parsed.ID)))
+	return known
+}
+
 // keyRecord finds the record that the presented key names; whether the key is right is for the caller to check.
 func (d *Directory) keyRecord(ctx context.Context, now time.Time, presented string) (*Account, Key, error) {
 	parsed, err := ParseKey(presented)

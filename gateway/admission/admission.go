@@ -89,19 +89,40 @@ type Ticket struct {
 func (a *Admission) Admit(
 	ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document,
 ) (Ticket, error) {
-	// Read once, so that one request never sees two policies.
-	set := a.policy.Set()
-	zone := ZoneOf(id.Account.Merchant(), a.location)
-	// The id holds its time, by which the decision is found.
-	ticket := Ticket{DecisionID: uuid.Must(uuid.NewV7()).String(), PolicyVersion: string(set.Version()), Zone: zone, set: set}
+	ticket := a.ticket(id)
 	input, err := a.input(now, id, op, body)
 	if err != nil {
 		return ticket, internal(err)
 	}
-	if ticket.Limits, err = a.decide(ctx, set, input, ticket); err != nil {
+	if err = a.allow(ctx, input, ticket); err != nil {
+		return ticket, err
+	}
+	if ticket.Limits, err = a.limits(ctx, input, ticket); err != nil {
 		return ticket, err
 	}
 	return ticket, a.spend(ctx, now, &ticket, input)
+}
+
+// Spend takes a token of each rate for a request whose body does not fit its schema, so
+// that what is invalid is slowed as what is valid. The ticket is set in each case.
+func (a *Admission) Spend(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation) (Ticket, error) {
+	ticket := a.ticket(id)
+	input := a.bare(now, id, op)
+	var err error
+	if ticket.Limits, err = a.limits(ctx, input, ticket); err != nil {
+		return ticket, err
+	}
+	return ticket, a.spend(ctx, now, &ticket, input)
+}
+
+// ticket is one of the policy that is active now: read once, so that one request never
+// sees two.
+func (a *Admission) ticket(id tenants.Identity) Ticket {
+	set := a.policy.Set()
+	return Ticket{
+		DecisionID:    uuid.Must(uuid.NewV7()).String(), // it holds its time, by which the decision is found
+		PolicyVersion: string(set.Version()), Zone: ZoneOf(id.Account.Merchant(), a.location), set: set,
+	}
 }
 
 // Reconsider asks the policy again about an admitted request, with the quote of its
@@ -113,22 +134,18 @@ func (a *Admission) Reconsider(
 	if err != nil {
 		return internal(err)
 	}
-	set := ticket.set
 	input.Quote = quote
 	if price, ok := quote["price"].(int64); ok {
 		input.Amount = &price
 	}
-	return a.allow(ctx, set, input, ticket)
+	return a.allow(ctx, input, ticket)
 }
 
-// decide asks the policy whether this request is allowed, and for its limits.
-func (a *Admission) decide(ctx context.Context, set *policy.Set, input policy.AdmitInput, ticket Ticket) (policy.Limits, error) {
-	if err := a.allow(ctx, set, input, ticket); err != nil {
-		return policy.Limits{}, err
-	}
+// limits asks the policy for the limits of a merchant and operation.
+func (a *Admission) limits(ctx context.Context, input policy.AdmitInput, ticket Ticket) (policy.Limits, error) {
 	evaluating, cancel := context.WithTimeout(ctx, evaluation)
 	defer cancel()
-	limits, err := set.Limits(evaluating, policy.LimitsInput{
+	limits, err := ticket.set.Limits(evaluating, policy.LimitsInput{
 		Merchant: input.Merchant, Mode: input.Mode, Operation: input.Operation, Now: input.Now,
 	})
 	if errors.Is(err, policy.ErrNoAnswer) {
@@ -141,10 +158,10 @@ func (a *Admission) decide(ctx context.Context, set *policy.Set, input policy.Ad
 }
 
 // allow asks the policy whether this request is allowed.
-func (a *Admission) allow(ctx context.Context, set *policy.Set, input policy.AdmitInput, ticket Ticket) error {
+func (a *Admission) allow(ctx context.Context, input policy.AdmitInput, ticket Ticket) error {
 	evaluating, cancel := context.WithTimeout(ctx, evaluation)
 	defer cancel()
-	decision, err := set.Admit(evaluating, input)
+	decision, err := ticket.set.Admit(evaluating, input)
 	if err != nil {
 		return internal(err)
 	}
@@ -167,15 +184,20 @@ func RecordOf(m tenants.Merchant) policy.Merchant {
 	return record
 }
 
-func (a *Admission) input(
-	now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document,
-) (policy.AdmitInput, error) {
-	input := policy.AdmitInput{
+// bare is the input of which nothing comes from a body.
+func (a *Admission) bare(now time.Time, id tenants.Identity, op *catalog.Operation) policy.AdmitInput {
+	return policy.AdmitInput{
 		Merchant:  RecordOf(id.Account.Merchant()),
 		Mode:      string(id.Mode),
 		Operation: policy.Operation{Path: op.Path, Kind: string(KindOf(op)), Provider: op.Provider},
 		Now:       now.In(a.location),
 	}
+}
+
+func (a *Admission) input(
+	now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document,
+) (policy.AdmitInput, error) {
+	input := a.bare(now, id, op)
 	if op.HasAmount(body) { // an order's may be left out
 		amount, err := op.AmountOf(body)
 		if err != nil {

@@ -215,6 +215,27 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestSpend: what is refused before the policy is asked takes the same tokens.
+func TestSpend(t *testing.T) {
+	t.Parallel()
+	op, id := operation(t, "/payments/create"), identity(t, "scale", tenants.Active)
+	a := admission.New(compile(t, rules), limit.New(), nil, admission.Config{})
+	if _, err := a.Spend(t.Context(), noon, id, op); err != nil {
+		t.Fatal(err)
+	}
+	body := catalog.Document{"amount": json.Number("1000")}
+	if ticket, err := a.Admit(t.Context(), noon, id, op, body); err != nil || !strings.Contains(ticket.RateLimit, `"default";r=0`) {
+		t.Errorf("after one spent token: %v %+v", err, ticket)
+	}
+	ticket, err := a.Spend(t.Context(), noon, id, op)
+	if code(err) != fault.RateLimited || ticket.DecisionID == "" || ticket.RateLimit != `"default";r=0;t=2` {
+		t.Errorf("the third of two: %v %+v", err, ticket)
+	}
+	if _, err := a.Spend(t.Context(), noon, identity(t, "unlimited", tenants.Active), op); code(err) != fault.PolicyDenied {
+		t.Errorf("without limits: %v", err)
+	}
+}
+
 func TestAdmitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	a := admission.New(compile(t, rules), limit.New(), nil, admission.Config{})

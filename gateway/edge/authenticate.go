@@ -25,19 +25,21 @@ func authFailed() *fault.Error {
 // authenticate identifies the merchant of a request. The key is verified first and
 // only failures are slowed, so nobody can lock a merchant out.
 func (x *exchange) authenticate(b body) error {
-	// A malformed key is checked too, so that all failures take the same time.
-	identity, err := x.edge.Authenticator.Authenticate(
-		x.request.Context(), x.started, presented(b.key, x.request.Header), x.address)
+	begun := time.Now()
+	key := presented(b.key, x.request.Header)
+	if !x.edge.Authenticator.Remembers(key) && !x.edge.Failures.MayLookUp(x.started, x.address) {
+		return x.slowed(time.Second)
+	}
+	identity, err := x.edge.Authenticator.Authenticate(x.request.Context(), x.started, key, x.address)
 	switch {
 	case errors.Is(err, tenants.ErrAddress):
 		x.identity = identity
 		return fault.New(fault.ScopeMissing, "This key may not be used from this address.")
 	case errors.Is(err, tenants.ErrAuthFailed):
 		if blocked, wait := x.edge.Failures.Record(x.started, x.address); blocked {
-			x.ticket.RateLimitPolicy = failuresPolicy
-			x.ticket.RateLimit = `"authentication";r=0;t=` + strconv.Itoa(max(1, int(wait/time.Second)))
-			return fault.New(fault.RateLimited, "Too many failed authentications from this address.").After(x.started, wait)
+			return x.slowed(wait)
 		}
+		x.hold(failureTakes - time.Since(begun))
 		return authFailed()
 	case err != nil:
 		return fault.New(fault.Internal, "The key could not be checked. Try again later.").Because(err)
@@ -48,6 +50,27 @@ func (x *exchange) authenticate(b body) error {
 			Because(errors.New("revocations of keys can't be learned of"))
 	}
 	return nil
+}
+
+// failureTakes is how long a failed authentication takes: longer than the look-up of a
+// key that nobody has, so that the time does not tell whether there is such a key.
+const failureTakes = 25 * time.Millisecond
+
+// hold waits, unless the caller hangs up.
+func (x *exchange) hold(left time.Duration) {
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-x.request.Context().Done():
+	}
+}
+
+// slowed refuses an address that has failed too often.
+func (x *exchange) slowed(wait time.Duration) error {
+	x.ticket.RateLimitPolicy = failuresPolicy
+	x.ticket.RateLimit = `"authentication";r=0;t=` + strconv.Itoa(max(1, int(wait/time.Second)))
+	return fault.New(fault.RateLimited, "Too many failed authentications from this address.").After(x.started, wait)
 }
 
 // failuresPolicy is how limit.Failures counts, as the RateLimit-Policy field

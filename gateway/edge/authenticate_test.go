@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
@@ -98,6 +99,51 @@ func TestOnlyFailuresOfOneAddressAreSlowed(t *testing.T) {
 	h.serve(t, other).wantFault(t, fault.AuthFailed)
 }
 
+// TestNothingIsLookedUpForAnAddressThatGuesses: unknown keys of an address that has
+// failed too often share a few look-ups, and a key that is remembered needs none.
+func TestNothingIsLookedUpForAnAddressThatGuesses(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	lookedUp := 0
+	h.authenticated = func(id tenants.Identity, err error) (tenants.Identity, error) {
+		lookedUp++
+		return id, err
+	}
+	for range 200 {
+		h.create(t, `{"secret_key":"x"}`)
+	}
+	if lookedUp != 70 {
+		t.Errorf("%d keys were looked up; want 20, and 50 that all such addresses share in a second", lookedUp)
+	}
+	got := h.create(t, `{"secret_key":"x"}`)
+	got.wantFault(t, fault.RateLimited)
+	if got.Header.Get("RateLimit-Policy") != `"authentication";q=20;w=60` || got.Header.Get("Retry-After") != "1" {
+		t.Errorf("the fields are %v", got.Header)
+	}
+	if got := h.create(t, h.right("")); got.StatusCode != http.StatusOK {
+		t.Errorf("a remembered key is refused: %s", got.text)
+	}
+}
+
+// TestAllFailuresTakeTheSameTime: neither a look-up nor none is told by the time.
+func TestAllFailuresTakeTheSameTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := build(t)
+		for _, lookUp := range []time.Duration{0, time.Microsecond, 20 * time.Millisecond} {
+			h.authenticated = func(id tenants.Identity, err error) (tenants.Identity, error) {
+				time.Sleep(lookUp)
+				return id, err
+			}
+			begun := time.Now()
+			h.create(t, `{"secret_key":"x"}`).wantFault(t, fault.AuthFailed)
+			if took := time.Since(begun); took != 25*time.Millisecond {
+				t.Errorf("with a look-up of %v it took %v", lookUp, took)
+			}
+		}
+	})
+}
+
 func TestAnAddressThatTheKeyDoesNotAllow(t *testing.T) {
 	t.Parallel()
 	h := build(t)
@@ -141,6 +187,8 @@ func (w *witness) Authenticate(_ context.Context, _ time.Time, _ string, addr ne
 	w.seen = append(w.seen, addr.String())
 	return tenants.Identity{}, tenants.ErrAuthFailed
 }
+
+func (*witness) Remembers(string) bool { return true }
 
 func (*witness) Fresh(time.Time) bool { return true }
 

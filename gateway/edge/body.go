@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -28,7 +29,8 @@ func readBody(x *exchange) (body, error) {
 	buffer := buffers.Get().(*bytes.Buffer)
 	buffer.Reset()
 	defer buffers.Put(buffer)
-	if err := receive(x, buffer, jsonbody.Max); err != nil {
+	defer x.giveBack()
+	if err := x.receive(buffer, jsonbody.Max); err != nil {
 		return body{}, err
 	}
 	encoding := x.request.Header.Get("Content-Encoding")
@@ -58,10 +60,16 @@ func (x *exchange) parse(text []byte) (body, error) {
 	return b, err
 }
 
-func receive(x *exchange, buffer *bytes.Buffer, limit int64) error {
+// receive reads a body of at most limit bytes, which count as held until they are
+// given back.
+func (x *exchange) receive(buffer *bytes.Buffer, limit int64) error {
 	// The plain writer, which closes a connection whose body was not read to its
 	// end.
-	_, err := buffer.ReadFrom(http.MaxBytesReader(x.ResponseWriter, x.request.Body, limit))
+	_, err := buffer.ReadFrom(holding{x, http.MaxBytesReader(x.ResponseWriter, x.request.Body, limit)})
+	if errors.Is(err, errNoRoom) {
+		x.Header().Set("Connection", "close")
+		return fault.New(fault.RateLimited, "Too much is being received from this address at once.").After(x.started, time.Second)
+	}
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return fault.Newf(fault.PayloadTooLarge, "The body is larger than %d KiB.", limit>>10)
 	}
@@ -84,9 +92,9 @@ func declaredOtherwise(header http.Header, text []byte) bool {
 }
 
 // readNotification reads a provider's body, whatever it is.
-func readNotification(x *exchange) ([]byte, error) {
+func (x *exchange) readNotification() ([]byte, error) {
 	var buffer bytes.Buffer
-	if err := receive(x, &buffer, maxNotification); err != nil {
+	if err := x.receive(&buffer, maxNotification); err != nil {
 		return nil, err
 	}
 	return buffer.Bytes(), nil

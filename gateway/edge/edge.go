@@ -51,9 +51,11 @@ type Deliveries interface {
 	Delivered(ctx context.Context, receipt movement.ID)
 }
 
-// Notifier takes what providers say by themselves. It returns after the facts
-// are committed; an unknown route is the fault NOT_FOUND.
+// Notifier takes what providers say by themselves.
 type Notifier interface {
+	// RouteOf finds who is notified at a token. An unknown one is the fault NOT_FOUND.
+	RouteOf(ctx context.Context, provider tenants.Provider, token tenants.NotifyToken) (lifecycle.Route, error)
+	// Notify returns after the facts are committed.
 	Notify(ctx context.Context, n lifecycle.Notification) (sdk.Acknowledgement, error)
 }
 
@@ -66,6 +68,8 @@ type Checkouts interface {
 // Authenticator identifies a key's merchant, with the errors of [tenants.Directory].
 type Authenticator interface {
 	Authenticate(ctx context.Context, now time.Time, presented string, addr netip.Addr) (tenants.Identity, error)
+	// Remembers reports whether a key can be checked without the database.
+	Remembers(presented string) bool
 	// Fresh reports whether this replica would know of a key revoked elsewhere.
 	Fresh(now time.Time) bool
 }
@@ -74,6 +78,8 @@ type Authenticator interface {
 // decision, also when the error refuses.
 type Admitter interface {
 	Admit(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document) (admission.Ticket, error)
+	// Spend takes a token of the rates for a request that is refused before Admit.
+	Spend(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation) (admission.Ticket, error)
 	// Reserve takes what the ticket of an admitted request must be counted by.
 	Reserve(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity, op *catalog.Operation) (admission.Ticket, error)
 	// Remaining is what the quotas of an admitted request leave, of which it takes
@@ -92,6 +98,8 @@ type Failures interface {
 	// Record notes a failure. It reports whether that is one too many, and then how
 	// long the address should wait.
 	Record(now time.Time, addr netip.Addr) (blocked bool, retryAfter time.Duration)
+	// MayLookUp reports whether a key that an address presents may be looked up.
+	MayLookUp(now time.Time, addr netip.Addr) bool
 }
 
 // Observer gets each answer. Code is "OK" or the error code. Route is a pattern,
@@ -133,6 +141,7 @@ type Edge struct {
 	headers headerNames
 	pages   *pages
 	router  atomic.Pointer[routes]
+	room    room
 }
 
 var svcForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
@@ -156,7 +165,7 @@ func New(c Config, d Dependencies, s *catalog.Snapshot) (*Edge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("edge: %w", err)
 	}
-	e := &Edge{Dependencies: d, config: c, headers: newHeaderNames(c.Svc), pages: pages}
+	e := &Edge{Dependencies: d, config: c, headers: newHeaderNames(c.Svc), pages: pages, room: room{byAddress: map[netip.Addr]int64{}}}
 	return e, e.Use(s)
 }
 

@@ -32,6 +32,7 @@ type exchange struct {
 	id      string // X-Request-Id
 	started time.Time
 	address netip.Addr
+	held    int64 // bytes of the body that count as held
 	route   string
 	status  int
 	code    string // "OK" or the error code

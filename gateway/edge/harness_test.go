@@ -44,10 +44,14 @@ type house struct {
 	run           func(lifecycle.Request) (lifecycle.Answer, error)
 	stored        func(lifecycle.Request) (lifecycle.Answer, bool, error)
 	remaining     *int64
+	mu            sync.Mutex // of what notifications that come at once append to
+	routes        []string   // that were looked up
+	noRoute       error
 	notify        func(lifecycle.Notification) (sdk.Acknowledgement, error)
 	checkout      func(id string) (kind.Checkout, error)
 	authenticated func(tenants.Identity, error) (tenants.Identity, error)
 	admit         func() (admission.Ticket, error)
+	spend         func() (admission.Ticket, error)
 	reserve       func(admission.Ticket) (admission.Ticket, error)
 	released      []admission.Ticket
 	reconsidered  []map[string]any
@@ -68,6 +72,13 @@ func (h *house) Stored(_ context.Context, r lifecycle.Request) (lifecycle.Answer
 	return h.stored(r)
 }
 
+func (h *house) RouteOf(_ context.Context, provider tenants.Provider, token tenants.NotifyToken) (lifecycle.Route, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.routes = append(h.routes, string(provider)+"/"+string(token))
+	return lifecycle.Route{}, h.noRoute
+}
+
 func (h *house) Notify(_ context.Context, n lifecycle.Notification) (sdk.Acknowledgement, error) {
 	return h.notify(n)
 }
@@ -83,12 +94,18 @@ func (h *house) Authenticate(_ context.Context, _ time.Time, presented string, _
 	return h.authenticated(h.identity, nil)
 }
 
+func (h *house) Remembers(presented string) bool { return presented == h.key }
+
 func (h *house) Fresh(time.Time) bool { return !h.stale }
 
 func (h *house) Admit(
 	context.Context, time.Time, tenants.Identity, *catalog.Operation, catalog.Document,
 ) (admission.Ticket, error) {
 	return h.admit()
+}
+
+func (h *house) Spend(context.Context, time.Time, tenants.Identity, *catalog.Operation) (admission.Ticket, error) {
+	return h.spend()
 }
 
 func (h *house) Reserve(
@@ -117,6 +134,8 @@ func (h *house) Release(_ context.Context, ticket admission.Ticket) {
 }
 
 func (h *house) Observe(route, code string, _ time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.observed = append(h.observed, route+" "+code)
 }
 
@@ -137,6 +156,7 @@ func build(t testing.TB, change ...func(*edge.Config)) *house {
 	}
 	h.authenticated = func(id tenants.Identity, err error) (tenants.Identity, error) { return id, err }
 	h.admit = func() (admission.Ticket, error) { return admission.Ticket{}, nil }
+	h.spend = h.admit
 	h.reserve = func(ticket admission.Ticket) (admission.Ticket, error) { return ticket, nil }
 	config := edge.Config{}
 	for _, c := range change {

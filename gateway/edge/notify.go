@@ -12,18 +12,24 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// notify takes a provider's notification. The answer is the plugin's and is sent
+// notify takes a provider's notification. Its token is judged before anything of its
+// body is read: strangers get no memory. The answer is the plugin's and is sent
 // after the commit. A fault before the commit is a 500, so that the provider sends
 // the notification again.
 func (x *exchange) notify(params httprouter.Params) {
-	text, err := readNotification(x)
+	route, err := x.edge.Notifier.RouteOf(x.request.Context(), tenants.Provider(params.ByName("provider")), tenants.NotifyToken(params.ByName("token")))
+	if err != nil {
+		x.fail(x.truthful(err))
+		return
+	}
+	text, err := x.readNotification()
+	defer x.giveBack()
 	if err != nil {
 		x.fail(x.truthful(err))
 		return
 	}
 	acknowledgement, err := x.edge.Notifier.Notify(x.request.Context(), lifecycle.Notification{
-		Provider:  tenants.Provider(params.ByName("provider")),
-		Token:     tenants.NotifyToken(params.ByName("token")),
+		Route:     route,
 		RequestID: x.id,
 		Method:    x.request.Method,
 		Query:     x.request.URL.RawQuery,

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"net/http"
 
@@ -60,7 +61,7 @@ func (x *exchange) checkAndRun() (lifecycle.Answer, error) {
 	}
 	request, err := x.check(b)
 	if err != nil {
-		return lifecycle.Answer{}, err
+		return lifecycle.Answer{}, x.charged(err)
 	}
 	return x.admitAndRun(request, b.document)
 }
@@ -145,6 +146,16 @@ func (x *exchange) check(b body) (lifecycle.Request, error) {
 	return request, nil
 }
 
+// charged takes a token of the rate for an invalid request, and says how it is refused.
+func (x *exchange) charged(invalid error) error {
+	ticket, err := x.edge.Admitter.Spend(x.request.Context(), x.started, x.identity, x.operation)
+	x.ticket = ticket
+	if err != nil {
+		return err
+	}
+	return invalid
+}
+
 // withReference returns the body with the header's reference if it has none of its
 // own, because a schema may require one.
 func withReference(body catalog.Document, field, reference string) catalog.Document {
@@ -156,13 +167,21 @@ func withReference(body catalog.Document, field, reference string) catalog.Docum
 	return named
 }
 
+// maxShown is how many fields an answer tells what is wrong with.
+const maxShown = 20
+
 // invalid is INVALID_REQUEST about fields; its text names the first.
 func invalid(wrong []fault.Field) error {
 	first := wrong[0]
 	if first.Field == "" {
 		first.Field = "the body"
 	}
-	return fault.New(fault.InvalidRequest, "The request is invalid: "+first.Field+" "+first.Message+".", wrong...)
+	text := "The request is invalid: " + first.Field + " " + first.Message + "."
+	if more := len(wrong) - maxShown; more > 0 {
+		text += fmt.Sprintf(" The first %d faults are listed, %d more are not.", maxShown, more)
+		wrong = wrong[:maxShown]
+	}
+	return fault.New(fault.InvalidRequest, text, wrong...)
 }
 
 // refused answers a request that admission refuses. A retry of something that exists

@@ -3,6 +3,7 @@ package edge_test
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -258,6 +259,38 @@ func TestFaultsOfTheRequest(t *testing.T) {
 	}
 	if len(h.requests) > 0 {
 		t.Errorf("the engine ran %d of them", len(h.requests))
+	}
+}
+
+// TestWhatIsInvalidCostsAToken: an invalid request is slowed as a valid one, and its
+// answer stays small.
+func TestWhatIsInvalidCostsAToken(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	tokens := 1
+	h.spend = func() (admission.Ticket, error) {
+		ticket := admission.Ticket{DecisionID: "d-1", RateLimit: `"default";r=0;t=1`, RateLimitPolicy: `"default";q=1;w=1`}
+		if tokens--; tokens < 0 {
+			return ticket, fault.New(fault.RateLimited, "Too many requests.").After(noon, time.Second)
+		}
+		return ticket, nil
+	}
+	unknown := make([]string, 900)
+	for i := range unknown {
+		unknown[i] = fmt.Sprintf(`,"unknown%d":1`, i)
+	}
+	body := h.right(strings.Join(unknown, ""))
+	got := h.create(t, body)
+	got.wantFault(t, fault.InvalidRequest)
+	if len(got.envelope.Errors) != 20 || !strings.Contains(got.envelope.Message, "The first 20 faults are listed, 880 more are not.") || len(got.text) > 4096 {
+		t.Errorf("%d bytes with %d faults: %s", len(got.text), len(got.envelope.Errors), got.envelope.Message)
+	}
+	if got.Header.Get("RateLimit") == "" || got.Header.Get("X-Svc-Decision-Id") != "d-1" {
+		t.Errorf("the fields are %v", got.Header)
+	}
+	h.create(t, body).wantFault(t, fault.RateLimited)
+	if h.send(t, http.MethodPost, "/payments/create", `{"secret_key":"x","amount":"1"}`).wantFault(t, fault.AuthFailed); tokens != -1 {
+		t.Errorf("%d tokens are left; a stranger's request costs a merchant none", tokens)
 	}
 }
 

@@ -3,10 +3,14 @@ package edge_test
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -107,7 +111,7 @@ func TestNotifications(t *testing.T) {
 	if got.StatusCode != http.StatusAccepted || got.text != "thanks" || got.Header.Get("Content-Type") != "text/plain" {
 		t.Errorf("got %d %q %v", got.StatusCode, got.text, got.Header)
 	}
-	if seen.Provider != "payments" || string(seen.Token) != "t-o-k-e-n" || seen.Query != "a=1" || string(seen.Body) != "a=1&b=2" ||
+	if !slices.Equal(h.routes, []string{"payments/t-o-k-e-n"}) || seen.Query != "a=1" || string(seen.Body) != "a=1&b=2" ||
 		seen.Header.Get("X-Callback-Token") != "c" || seen.Method != http.MethodPost || seen.RequestID != got.Header.Get("X-Request-Id") {
 		t.Errorf("the notifier got %+v", seen)
 	}
@@ -125,10 +129,56 @@ func TestNotifications(t *testing.T) {
 	if got := h.send(t, http.MethodPost, "/notify/payments/t", "{}"); got.StatusCode != http.StatusOK {
 		t.Errorf("no status is %d", got.StatusCode)
 	}
+}
+
+// unread is a body that must not be read.
+type unread struct{ t *testing.T }
+
+func (u unread) Read([]byte) (int, error) {
+	u.t.Error("the body was read")
+	return 0, io.EOF
+}
+
+func TestNothingIsReadForAnUnknownToken(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	h.noRoute = fault.New(fault.NotFound, "There is no such path.")
+	h.serve(t, httptest.NewRequest(http.MethodPost, "/notify/payments/guessed", unread{t})).wantFault(t, fault.NotFound)
+}
+
+// TestBodiesHaveBounds: what one address sends at once is bounded, what others send has
+// room all the same, and what was answered leaves its room to the next.
+func TestBodiesHaveBounds(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	full, let := make(chan struct{}, 16), make(chan struct{})
 	h.notify = func(lifecycle.Notification) (sdk.Acknowledgement, error) {
-		return sdk.Acknowledgement{}, fault.New(fault.NotFound, "There is no such route.")
+		full <- struct{}{}
+		<-let
+		return sdk.Acknowledgement{}, nil
 	}
-	h.send(t, http.MethodPost, "/notify/payments/t", "{}").wantFault(t, fault.NotFound)
+	large := strings.Repeat("x", 1<<20)
+	var senders sync.WaitGroup
+	for range 16 {
+		senders.Go(func() { h.send(t, http.MethodPost, "/notify/payments/t", large) })
+		<-full
+	}
+	got := h.send(t, http.MethodPost, "/notify/payments/t", "{}")
+	got.wantFault(t, fault.RateLimited)
+	if got.Header.Get("Retry-After") != "1" {
+		t.Errorf("it does not say when: %v", got.Header)
+	}
+	h.create(t, h.right("")).wantFault(t, fault.RateLimited)
+	other := httptest.NewRequest(http.MethodPost, "/payments/create", strings.NewReader(h.right("")))
+	other.RemoteAddr = "198.51.100.7:4711"
+	if got := h.serve(t, other); got.StatusCode != http.StatusOK {
+		t.Errorf("another address has no room: %s", got.text)
+	}
+	close(let)
+	senders.Wait()
+	if got := h.create(t, h.right("")); got.StatusCode != http.StatusOK {
+		t.Errorf("there is no room after all were answered: %s", got.text)
+	}
 }
 
 func TestServerOverTheWire(t *testing.T) {

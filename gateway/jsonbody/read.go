@@ -21,6 +21,9 @@ const Max = 64 << 10
 const (
 	// maxDepth is how deep objects and arrays may nest, the body itself counted.
 	maxDepth = 16
+	// maxValues is how many values a body has, those in objects and arrays counted:
+	// far more than any operation takes, and few enough to be judged quickly.
+	maxValues = 1000
 	// maxNumber and maxExponent keep exact arithmetic with a caller's numbers
 	// cheap: 1e999999999 is 11 bytes here and gigabytes as a fraction.
 	maxNumber   = 40
@@ -33,6 +36,7 @@ type parser struct {
 	source  bytes.Reader
 	decoder jsontext.Decoder
 	depth   int
+	values  int
 }
 
 var parsers = sync.Pool{New: func() any { return new(parser) }}
@@ -46,7 +50,7 @@ func Read(text []byte, apart func(name string) func(jsontext.Value) error) (map[
 	defer parsers.Put(p)
 	p.source.Reset(text)
 	p.decoder.Reset(&p.source)
-	p.depth = 0
+	p.depth, p.values = 0, 0
 	document, err := p.document(apart)
 	p.source.Reset(nil)
 	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
@@ -108,6 +112,9 @@ func (p *parser) members(member func(name string) error) error {
 }
 
 func (p *parser) value() (any, error) {
+	if p.values++; p.values > maxValues {
+		return nil, fault.Newf(fault.InvalidRequest, "The body has more than %d values, at byte %d.", maxValues, p.decoder.InputOffset())
+	}
 	switch p.decoder.PeekKind() {
 	case jsontext.KindBeginObject:
 		object := map[string]any{}

@@ -65,6 +65,8 @@ func TestReadNamesTheFault(t *testing.T) {
 		{"NUL", `{"metadata":{"a":"x\u0000"}}`, "metadata.a", "NUL character"},
 		{"NUL in a name", `{"a\u0000b":1}`, `a\u0000b`, "NUL character in its name"},
 		{"too deep", deep, strings.Repeat("a.", maxDepth-1) + "a", "nests deeper than 16 levels"},
+		{"too many members", "{" + manyMembers(maxValues+1) + "}", "", "more than 1000 values"},
+		{"too many items", `{"a":[` + strings.TrimSuffix(strings.Repeat("1,", maxValues), ",") + `]}`, "", "more than 1000 values"},
 		{"too deep in arrays", `{"a":` + strings.Repeat("[", maxDepth) + strings.Repeat("]", maxDepth) + `}`, "a", "nests deeper"},
 		{"long number", `{"amount":1` + strings.Repeat("0", maxNumber) + `}`, "amount", "more than 40 characters"},
 		{"large exponent", `{"amount":1e31}`, "amount", "exponent beyond 30"},
@@ -190,4 +192,12 @@ func TestDecode(t *testing.T) {
 	if err := Decode([]byte(`{"amount":1.5}`), new(order)); err == nil || !strings.Contains(err.Error(), "amount") {
 		t.Errorf("half a rupiah: %v", err)
 	}
+}
+
+func manyMembers(n int) string {
+	members := make([]string, n)
+	for i := range members {
+		members[i] = fmt.Sprintf(`"a%d":1`, i)
+	}
+	return strings.Join(members, ",")
 }

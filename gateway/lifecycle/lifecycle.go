@@ -120,8 +120,7 @@ type Answer struct {
 
 // Notification is an inbound request on a connection's notification route.
 type Notification struct {
-	Provider  tenants.Provider
-	Token     tenants.NotifyToken
+	Route     Route
 	RequestID string
 	Method    string
 	Query     string

@@ -16,22 +16,32 @@ import (
 // notifyTimeout bounds a plugin's verification of a notification.
 const notifyTimeout = 5 * time.Second
 
-// Notify has the plugin verify an inbound notification and applies what it says. The
-// acknowledgement is to be sent only when the error is nil: then everything is
-// committed. An unknown route is fault.NotFound.
-func (l *Lifecycle) Notify(ctx context.Context, n Notification) (sdk.Acknowledgement, error) {
-	_, c, err := l.Accounts.ByNotifyToken(ctx, l.Now(), n.Provider, n.Token)
+// Route is where a provider notifies one connection. It is looked up by its token
+// before anything of a notification is read.
+type Route struct{ connection tenants.Connection }
+
+// RouteOf finds the route of a token; an unknown one is fault.NotFound.
+func (l *Lifecycle) RouteOf(ctx context.Context, provider tenants.Provider, token tenants.NotifyToken) (Route, error) {
+	_, c, err := l.Accounts.ByNotifyToken(ctx, l.Now(), provider, token)
 	if errors.Is(err, tenants.ErrNotFound) {
-		return sdk.Acknowledgement{}, fault.New(fault.NotFound, "There is no such path.")
+		return Route{}, fault.New(fault.NotFound, "There is no such path.")
 	}
 	if err != nil {
-		return sdk.Acknowledgement{}, fault.From(err)
+		return Route{}, fault.From(err)
 	}
+	return Route{connection: c}, nil
+}
+
+// Notify has the plugin verify an inbound notification and applies what it says. The
+// acknowledgement is to be sent only when the error is nil: then everything is
+// committed.
+func (l *Lifecycle) Notify(ctx context.Context, n Notification) (sdk.Acknowledgement, error) {
+	c := n.Route.connection
 	connection, err := unseal(l.Vault, c)
 	if err != nil {
 		return sdk.Acknowledgement{}, err
 	}
-	ack, err := l.Providers.Notify(ctx, string(n.Provider), sdk.Notification{
+	ack, err := l.Providers.Notify(ctx, string(c.Provider), sdk.Notification{
 		Connection: connection, RequestID: n.RequestID, Method: n.Method, Query: n.Query, Header: n.Header, Body: n.Body,
 	}, notifyTimeout)
 	if err != nil {

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
@@ -14,17 +15,17 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // The names that tests use of several packages.
 type (
-	Request      = lifecycle.Request
-	Answer       = lifecycle.Answer
-	Notification = lifecycle.Notification
-	Checkout     = kind.Checkout
-	Decision     = override.Request
-	Decided      = override.Result
-	Assignment   = reconcile.Assignment
+	Request    = lifecycle.Request
+	Answer     = lifecycle.Answer
+	Checkout   = kind.Checkout
+	Decision   = override.Request
+	Decided    = override.Result
+	Assignment = reconcile.Assignment
 )
 
 // Engine is all that runs movements, put together as the program does.
@@ -145,4 +146,13 @@ func (e *Engine) settle(ctx context.Context, op *catalog.Operation, m movement.M
 		Source: source, Says: says, Reference: u.Reference, ProviderReference: u.ProviderReference, EventID: u.EventID,
 		Amount: u.Amount, Currency: u.Currency, At: u.At, ExpiresAt: u.ExpiresAt,
 	})
+}
+
+// notifyAt sends a provider's notification to the route of a token.
+func (e *Engine) notifyAt(ctx context.Context, provider tenants.Provider, token tenants.NotifyToken) (sdk.Acknowledgement, error) {
+	route, err := e.RouteOf(ctx, provider, token)
+	if err != nil {
+		return sdk.Acknowledgement{}, err
+	}
+	return e.Notify(ctx, lifecycle.Notification{Route: route, Method: http.MethodPost})
 }

@@ -254,7 +254,7 @@ func TestNothingWithoutItsEvent(t *testing.T) {
 			t.Errorf("stands at %s", state)
 		}
 		w.others[w.account.ID()] = w.account
-		if _, err := w.Notify(w.Context(), Notification{Provider: provider, Token: c.NotifyToken}); err != nil {
+		if _, err := w.notifyAt(w.Context(), provider, c.NotifyToken); err != nil {
 			t.Error(err)
 		}
 		w.wantTold(ends + " PAID")

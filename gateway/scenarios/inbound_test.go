@@ -175,10 +175,10 @@ func TestNotifyOnTheWrongRoute(t *testing.T) {
 		}
 		w.account = mine
 		w.want(w.status("A"), "PENDING")
-		_, err := w.Notify(w.Context(), Notification{Provider: provider, Token: "guessed"})
+		_, err := w.notifyAt(w.Context(), provider, "guessed")
 		w.want(said{err: fault.From(err)}, "NOT_FOUND no never")
 		c, _ := mine.Connection(tenants.Live, provider)
-		_, err = w.Notify(w.Context(), Notification{Provider: "wallet1", Token: c.NotifyToken})
+		_, err = w.notifyAt(w.Context(), "wallet1", c.NotifyToken)
 		w.want(said{err: fault.From(err)}, "NOT_FOUND no never")
 	})
 }
@@ -209,7 +209,7 @@ func TestNotifyUntaken(t *testing.T) {
 				c.hinder(w)
 				before := w.stored("A").State
 				connection, _ := w.account.Connection(tenants.Live, provider)
-				ack, err := w.Notify(w.Context(), Notification{Provider: provider, Token: connection.NotifyToken})
+				ack, err := w.notifyAt(w.Context(), provider, connection.NotifyToken)
 				if ack.Status != c.status || (err == nil) != (c.status != 0) {
 					t.Errorf("acknowledged with %d, %v", ack.Status, err)
 				}

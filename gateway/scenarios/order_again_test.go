@@ -185,7 +185,7 @@ func TestLateSerialListedFirst(t *testing.T) {
 		s.faults.recording = broken{errAway}
 		s.up.set(func() { s.up.ack = sdk.Acknowledgement{Status: 200, Updates: []sdk.StatusUpdate{f}} })
 		c, _ := s.platformAccount().Connection(tenants.Live, ppob)
-		if _, err := s.Notify(s.Context(), Notification{Provider: ppob, Token: c.NotifyToken}); err == nil || lifecycle.Reports(s.stored("A"))["sn"] != "" {
+		if _, err := s.notifyAt(s.Context(), ppob, c.NotifyToken); err == nil || lifecycle.Reports(s.stored("A"))["sn"] != "" {
 			s.Errorf("taken: %v, the result is %s", err, s.stored("A").Result)
 		}
 		s.faults.recording = nil

@@ -185,7 +185,7 @@ func TestTakenBackOnce(t *testing.T) {
 				var senders sync.WaitGroup
 				for range 20 {
 					senders.Go(func() {
-						if _, err := s.Notify(s.Context(), Notification{Provider: ppob, Token: c.NotifyToken}); err != nil {
+						if _, err := s.notifyAt(s.Context(), ppob, c.NotifyToken); err != nil {
 							s.Error(err)
 						}
 					})

@@ -261,7 +261,7 @@ func (s *shop) hears(account *tenants.Account, findings ...sdk.StatusUpdate) {
 	s.Helper()
 	s.up.set(func() { s.up.ack = sdk.Acknowledgement{Status: 200, Updates: findings} })
 	c, _ := account.Connection(tenants.Live, ppob)
-	if _, err := s.Notify(s.Context(), Notification{Provider: ppob, Token: c.NotifyToken, Method: "POST"}); err != nil {
+	if _, err := s.notifyAt(s.Context(), ppob, c.NotifyToken); err != nil {
 		s.Error(err)
 	}
 }

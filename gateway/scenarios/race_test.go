@@ -150,7 +150,7 @@ func TestNotificationsAtOnce(t *testing.T) {
 		var senders sync.WaitGroup
 		for range 20 {
 			senders.Go(func() {
-				if _, err := w.Notify(w.Context(), Notification{Provider: provider, Token: c.NotifyToken}); err != nil {
+				if _, err := w.notifyAt(w.Context(), provider, c.NotifyToken); err != nil {
 					w.Error(err)
 				}
 			})

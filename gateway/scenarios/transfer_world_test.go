@@ -244,7 +244,7 @@ func (p *purse) hears(findings ...sdk.StatusUpdate) {
 	p.Helper()
 	p.up.set(func() { p.up.ack = sdk.Acknowledgement{Status: 200, Updates: findings} })
 	c, _ := p.account.Connection(tenants.Live, wallet1)
-	if _, err := p.Notify(p.Context(), Notification{Provider: wallet1, Token: c.NotifyToken, Method: "POST"}); err != nil {
+	if _, err := p.notifyAt(p.Context(), wallet1, c.NotifyToken); err != nil {
 		p.Error(err)
 	}
 }

@@ -499,5 +499,5 @@ func (f *faulty) AddException(ctx context.Context, a movement.Exception) (bool, 
 func (w *world) notify(mode tenants.Mode, findings ...sdk.StatusUpdate) (sdk.Acknowledgement, error) {
 	w.up.set(func() { w.up.ack = sdk.Acknowledgement{Status: 200, Updates: findings} })
 	c, _ := w.account.Connection(mode, provider)
-	return w.Notify(w.Context(), Notification{Provider: provider, Token: c.NotifyToken, Method: "POST"})
+	return w.notifyAt(w.Context(), provider, c.NotifyToken)
 }

@@ -403,7 +403,11 @@ func (u *upstream) notify(t *thing, told sdk.StatusUpdate, tries int) {
 	token := w.books.token(t.owner, t.provider)
 	taken := false
 	w.begin(r, "notification "+number+" of "+w.books.upstreamName(t.reference), func(ctx context.Context) {
-		ack, err := r.lifecycle.Notify(ctx, lifecycle.Notification{Provider: tenants.Provider(t.provider), Token: token, Method: http.MethodPost, Body: []byte(number)})
+		route, err := r.lifecycle.RouteOf(ctx, tenants.Provider(t.provider), token)
+		if err != nil {
+			return
+		}
+		ack, err := r.lifecycle.Notify(ctx, lifecycle.Notification{Route: route, Method: http.MethodPost, Body: []byte(number)})
 		taken = err == nil && ack.Status == http.StatusOK
 	}, func(crashed bool) {
 		if (crashed || !taken) && tries < 50 {
