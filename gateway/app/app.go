@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/net/netutil"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
@@ -204,6 +205,10 @@ func (a *App) leases(name, replica string) *queue.Leases {
 	return queue.NewLeases(a.store, name, replica, movement.Buckets)
 }
 
+// maxConnections bounds the memory that open connections of merchants, payers and
+// providers take, at some 40 KB each. Who comes later waits for one to close.
+const maxConnections = 8192
+
 func (a *App) listen(ctx context.Context) error {
 	var listening net.ListenConfig
 	var err error
@@ -213,6 +218,7 @@ func (a *App) listen(ctx context.Context) error {
 	if a.operators, err = listening.Listen(ctx, "tcp", a.config.Console); err != nil {
 		return fmt.Errorf("listen for operators: %w; another address can be given with console (serve) or --console (dev)", err)
 	}
+	a.merchants = netutil.LimitListener(a.merchants, maxConnections)
 	if a.config.PublicURL == "" { // development only; a file must name it
 		a.config.PublicURL = a.APIURL()
 	}
@@ -251,6 +257,10 @@ func (a *App) Run(ctx context.Context) error {
 			policy.Watch(running, a.config.PolicyDir, a.policy, a.log, nil)
 			return nil
 		})
+	}
+	if ip := a.operators.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
+		a.log.WarnContext(ctx, "the console is served without TLS beyond this machine: operators' tokens can be read on the way; "+
+			"listen on loopback, or put a proxy with TLS in front", "console", a.operators.Addr().String())
 	}
 	serve(group, running, edge.NewServer(a.edge, a.log), a.merchants)
 	serve(group, running, &http.Server{Handler: a.console, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: time.Minute}, a.operators)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
-	"os"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -204,11 +203,10 @@ func (c *Config) check() error {
 		fault("database_url and database_url_file: one of them must be given, not both")
 	}
 	if c.DatabaseURLFile != "" {
-		content, err := os.ReadFile(c.DatabaseURLFile)
-		if err != nil {
+		var err error
+		if c.DatabaseURL, err = readSecretFile(c.DatabaseURLFile); err != nil {
 			fault("database_url_file: %w", err)
 		}
-		c.DatabaseURL = strings.TrimSpace(string(content))
 	}
 	if c.DatabaseURL == "" {
 		fault("database_url or database_url_file: must be given")
@@ -238,6 +236,9 @@ func (c *Config) check() error {
 			fault("%s: %w", what, err)
 		}
 	}
+	if slices.ContainsFunc(c.TrustedProxies, everywhere) {
+		fault("trusted_proxies: a prefix of length 0 believes whatever address anybody claims; name the proxies' own")
+	}
 	return errors.Join(faults...)
 }
 
@@ -265,12 +266,11 @@ func (c *Config) keyset() (tenants.KeysetSource, error) {
 func (c *Config) readTokens() error {
 	var faults []error
 	for i, operator := range c.Operators {
-		content, err := os.ReadFile(operator.TokenFile)
+		token, err := readSecretFile(operator.TokenFile)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("operators: %q: token_file: %w", operator.Name, err))
 			continue
 		}
-		token := strings.TrimSpace(string(content))
 		if operator.Name == "" || len(token) < 32 {
 			faults = append(faults, fmt.Errorf("operators: %q: a name, and a token of at least 32 characters, must be given", operator.Name))
 			continue
@@ -282,6 +282,9 @@ func (c *Config) readTokens() error {
 
 // SetToken gives an operator a token without a file. Only its hash is kept.
 func (o *OperatorConfig) SetToken(token string) { o.tokenHash = sha256.Sum256([]byte(token)) }
+
+// everywhere tells a prefix that every address is in.
+func everywhere(prefix string) bool { return strings.HasSuffix(prefix, "/0") }
 
 func prefixes(list []string) ([]netip.Prefix, error) {
 	parsed := make([]netip.Prefix, 0, len(list))

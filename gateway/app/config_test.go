@@ -55,10 +55,14 @@ func configFile(t *testing.T, content string) string {
 		"gerbang.yaml": content, "secrets/ayu": goodToken + "\n", "secrets/short": "short",
 		"secrets/smtp":     "hidden\n",
 		"secrets/database": "postgres://gerbang:hidden@db/from-file\n",
+		"secrets/open":     goodToken + "\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o640); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Chmod(filepath.Join(dir, "secrets/open"), 0o644); err != nil {
+		t.Fatal(err)
 	}
 	return filepath.Join(dir, "gerbang.yaml")
 }
@@ -176,6 +180,11 @@ func TestLoadConfigNamesEveryFault(t *testing.T) {
 		`plugins: "payments"`:             strings.Replace(goodConfig, "sha256: aa", `sha256: ""`, 1),
 		`operators: "ayu": token_file`:    strings.Replace(goodConfig, "secrets/ayu", "secrets/nobody", 1),
 		`operators: "ayu": a name, and a`: strings.Replace(goodConfig, "secrets/ayu", "secrets/short", 1),
+		`"ayu": token_file: /`:            strings.Replace(goodConfig, "secrets/ayu", "secrets/open", 1),
+		"database_url_file: /":            without(goodConfig, "database_url") + "database_url_file: secrets/open\n",
+		"smtp: password_file: /":          strings.Replace(goodConfig, "secrets/smtp", "secrets/open", 1),
+		"trusted_proxies: a prefix":       strings.Replace(goodConfig, "192.0.2.1/32", "0.0.0.0/0", 1),
+		"believes whatever":               strings.Replace(goodConfig, "192.0.2.1/32", `"::/0"`, 1),
 		"console_allow:":                  strings.Replace(goodConfig, "127.0.0.0/8", "localhost", 1),
 		"trusted_proxies:":                strings.Replace(goodConfig, "192.0.2.1/32", "192.0.2.1", 1),
 		"migrate":                         strings.Replace(goodConfig, "migrate: false", "migrate: perhaps", 1),

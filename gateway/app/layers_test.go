@@ -147,6 +147,7 @@ var doors = map[string][]string{
 	"github.com/standard-webhooks":               {"gateway/callback", "gateway/e2e/harness"},
 	"github.com/tink-crypto/tink-go":             {"tenants"},
 	"github.com/wneessen/go-mail":                {"gateway/mail"},
+	"golang.org/x/net":                           {"gateway/app"},
 	"golang.org/x/sync":                          nil,
 	"golang.org/x/sys":                           nil,
 	"golang.org/x/term":                          nil,

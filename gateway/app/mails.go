@@ -3,8 +3,6 @@ package app
 import (
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -33,11 +31,11 @@ func (c *SMTPConfig) check() error {
 		return nil
 	}
 	if c.PasswordFile != "" {
-		content, err := os.ReadFile(c.PasswordFile)
+		password, err := readSecretFile(c.PasswordFile)
 		if err != nil {
 			return fmt.Errorf("smtp: password_file: %w", err)
 		}
-		c.password = tenants.NewSecret(strings.TrimSpace(string(content)))
+		c.password = tenants.NewSecret(password)
 	}
 	if err := c.server().Check(); err != nil {
 		return fmt.Errorf("smtp: %w", err)
