@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
 	"golang.org/x/net/netutil"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/cache"
@@ -60,24 +60,17 @@ type App struct {
 	reader     *reconcile.Reader
 	clock      *clock.Clock
 	metrics    *console.Metrics // made before what reports to it
+	replica    uuid.UUID        // this process
+	stopping   atomic.Bool
 
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs
 	operators net.Listener
 }
 
-// Run makes a gateway and runs it until the context ends.
-func Run(ctx context.Context, c Config, log *slog.Logger) error {
-	a, err := New(ctx, c, log)
-	if err != nil {
-		return err
-	}
-	return a.Run(ctx)
-}
-
 // New builds everything and opens the listeners; nothing is served yet. If it
 // fails, it ends what it has started.
 func New(ctx context.Context, c Config, log *slog.Logger) (_ *App, err error) {
-	a := &App{config: c, log: log, metrics: console.NewMetrics()}
+	a := &App{config: c, log: log, metrics: console.NewMetrics(), replica: uuid.New()}
 	defer func() {
 		if err != nil {
 			a.close()
@@ -152,7 +145,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.quotas = limit.NewBatcher(a.store, a.log)
 	a.clock = clock.New(a.store, time.Now, a.log)
 	a.clock.Compare(ctx) // a clock that is wrong is known before anything is served, and does not keep us from starting
-	replica := uuid.NewString()
+	replica := a.replica.String()
 	mailed, err := a.wireOutbox(replica)
 	if err != nil {
 		return err
@@ -234,27 +227,25 @@ func (a *App) ConsoleURL() string { return "http://" + a.operators.Addr().String
 // Engine is the database product that the gateway runs on.
 func (a *App) Engine() string { return string(a.store.Engine()) }
 
-// stopWithin bounds how long requests under way may take when a gateway stops.
-const stopWithin = 10 * time.Second
-
 // Run serves until the context ends or something fails, and then ends
 // everything in order: requests first, plugins and database last.
 func (a *App) Run(ctx context.Context) error {
 	defer a.close()
-	group, running := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.directory.Run(running) })
-	group.Go(func() error { return a.vault.Run(running) })
-	group.Go(func() error { return a.poller.Run(running) })
-	group.Go(func() error { return a.reader.Run(running) })
-	group.Go(func() error { return a.clock.Run(running) })
-	group.Go(func() error { return a.dispatcher.Run(running) })
-	group.Go(func() error { return limit.NewRetention(a.store, time.Now, a.log).Run(running) })
+	served := make(chan struct{})
+	during, group := a.begin(ctx, served)
+	work := []func(context.Context) error{a.poller.Run, a.reader.Run, a.dispatcher.Run, limit.NewRetention(a.store, time.Now, a.log).Run, a.forgetReplicas}
 	if a.outbox != nil {
-		group.Go(func() error { return a.outbox.Run(running) })
+		work = append(work, a.outbox.Run)
+	}
+	for _, run := range work {
+		group.Go(func() error { return run(during.work) })
+	}
+	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run} {
+		group.Go(func() error { return run(during.rest) })
 	}
 	if a.config.PolicyDir != "" {
 		group.Go(func() error {
-			policy.Watch(running, a.config.PolicyDir, a.policy, a.log, nil)
+			policy.Watch(during.rest, a.config.PolicyDir, a.policy, a.log, nil)
 			return nil
 		})
 	}
@@ -262,45 +253,24 @@ func (a *App) Run(ctx context.Context) error {
 		a.log.WarnContext(ctx, "the console is served without TLS beyond this machine: operators' tokens can be read on the way; "+
 			"listen on loopback, or put a proxy with TLS in front", "console", a.operators.Addr().String())
 	}
-	serve(group, running, edge.NewServer(a.edge, a.log), a.merchants)
-	serve(group, running, &http.Server{Handler: a.console, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: time.Minute}, a.operators)
+	group.Go(func() error {
+		defer close(served)
+		return serve(during.merchants, edge.NewServer(a.edge, a.log), a.merchants)
+	})
+	group.Go(func() error {
+		return serve(during.rest, &http.Server{Handler: a.console, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: time.Minute}, a.operators)
+	})
 	a.log.InfoContext(ctx, "gateway is serving", "merchants", a.merchants.Addr().String(), "console", a.operators.Addr().String(),
 		"engine", string(a.store.Engine()), "policy", string(a.policy.Set().Version()))
 	return group.Wait()
 }
 
-// farewell is how long a gateway that stops still answers on open connections. Each
-// learns from its answer that the connection closes; closing one between two
-// requests could cut the next.
-const farewell = time.Second
-
-func serve(group *errgroup.Group, ctx context.Context, server *http.Server, on net.Listener) { //nolint:revive // the group's context comes with the group
-	answers := server.Handler
-	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case <-ctx.Done():
-			w.Header().Set("Connection", "close")
-		default:
-		}
-		answers.ServeHTTP(w, r)
-	})
-	group.Go(func() error {
-		if err := server.Serve(on); ctx.Err() == nil {
-			return err
-		}
-		return nil
-	})
-	group.Go(func() error {
-		<-ctx.Done()
-		_ = on.Close() // nobody new is let in
-		<-time.After(farewell)
-		stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
-		defer cancel()
-		if err := server.Shutdown(stopping); err != nil {
-			return server.Close() // open requests are cut; their movements are polled
-		}
-		return nil
-	})
+// forgetReplicas forgets, once, the replicas that ended long ago.
+func (a *App) forgetReplicas(ctx context.Context) error {
+	if err := a.store.ForgetReplicas(ctx, time.Now()); err != nil && ctx.Err() == nil {
+		a.log.WarnContext(ctx, "replicas that ended long ago stay listed", "error", err)
+	}
+	return nil
 }
 
 // close ends what was started, the last first.

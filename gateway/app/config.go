@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/knadh/koanf/parsers/yaml"
 	"github.com/knadh/koanf/providers/env/v2"
@@ -50,6 +51,8 @@ type Config struct {
 
 	SMTP SMTPConfig `koanf:"smtp"` // none: no mails are sent
 
+	StopWait time.Duration `koanf:"stop_wait"` // how long a gateway that stops serves while it says that it is not ready
+
 	ApprovalAbove int64 `koanf:"approval_above"` // whole rupiah that one operator may credit or debit alone
 
 	ConsoleAllow       []string `koanf:"console_allow"`   // prefixes; loopback unless given
@@ -89,8 +92,8 @@ type OperatorConfig struct {
 func Defaults() Config {
 	return Config{
 		Listen: ":8080", Console: "127.0.0.1:8081", Service: "Svc", Migrate: true, Zone: "Asia/Jakarta",
-		ApprovalAbove: int64(console.DefaultApprovalAbove),
-		ConsoleAllow:  []string{"127.0.0.0/8", "::1/128"},
+		ApprovalAbove: int64(console.DefaultApprovalAbove), StopWait: 5 * time.Second,
+		ConsoleAllow: []string{"127.0.0.0/8", "::1/128"},
 	}
 }
 
@@ -129,7 +132,7 @@ func LoadConfig(path string, getenv func(string) string) (Config, error) {
 	if err := k.UnmarshalWithConf("", &config, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
 		ErrorUnused: true, Result: &config, TagName: "koanf", WeaklyTypedInput: true, ZeroFields: true,
 		MatchName:  func(key, field string) bool { return key == field }, // not in another case
-		DecodeHook: textIsText,
+		DecodeHook: mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), textIsText),
 	}}); err != nil {
 		return Config{}, fmt.Errorf("config %s: %w", path, err)
 	}
@@ -216,6 +219,9 @@ func (c *Config) check() error {
 	}
 	if err := c.SMTP.check(); err != nil {
 		faults = append(faults, err)
+	}
+	if c.StopWait < 0 || c.StopWait > time.Minute {
+		fault("stop_wait: must be from 0s to 1m")
 	}
 	if c.ApprovalAbove < 1 {
 		fault("approval_above: must be at least 1, in whole rupiah")

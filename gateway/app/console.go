@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/console"
@@ -10,23 +11,53 @@ import (
 
 // wireConsole makes the operators' listener.
 func (a *App) wireConsole(vault *tenants.Vault, zone *time.Location) error {
-	allow, err := prefixes(a.config.ConsoleAllow)
+	access, err := a.config.access()
 	if err != nil {
 		return err
 	}
-	operators := make([]console.Operator, len(a.config.Operators))
-	for i, o := range a.config.Operators {
-		operators[i] = console.Operator{Name: o.Name, TokenHash: o.tokenHash}
-	}
 	a.console, err = console.New(
 		console.Config{
-			Operators: operators, Allow: allow, Svc: a.config.Service, PublicURL: a.config.PublicURL,
-			AllowHTTPCallbacks: a.config.AllowHTTPCallbacks, ApprovalAbove: money.Amount(a.config.ApprovalAbove), Location: zone,
+			Access: access, Svc: a.config.Service, PublicURL: a.config.PublicURL,
+			AllowHTTPCallbacks: a.config.AllowHTTPCallbacks, Location: zone,
 		},
 		console.Dependencies{
 			Merchants: a.store, Secrets: a.store, Movements: a.store, Exceptions: a.store, Callbacks: a.store, Ledger: a.store, Statements: a.store,
-			Override: a.overrides.Override, Assign: a.reconciler.Assign, Usage: a.store.Usage, Ping: a.store.Ping, Policy: a.policy.Set,
-			Clock: a.clock, Directory: a.directory, Vault: vault, Plugins: a.host, Metrics: a.metrics, Now: time.Now, Log: a.log,
+			Override: a.overrides.Override, Assign: a.reconciler.Assign, Usage: a.store.Usage, Policy: a.policy.Set,
+			Probe:    func(ctx context.Context) (string, error) { return a.store.Probe(ctx, a.replica, time.Now()) },
+			Stopping: a.stopping.Load,
+			Clock:    a.clock, Directory: a.directory, Vault: vault, Plugins: a.host, Metrics: a.metrics, Now: time.Now, Log: a.log,
 		})
 	return err
+}
+
+// access is who may use the console.
+func (c *Config) access() (console.Access, error) {
+	allow, err := prefixes(c.ConsoleAllow)
+	if err != nil {
+		return console.Access{}, err
+	}
+	operators := make([]console.Operator, len(c.Operators))
+	for i, o := range c.Operators {
+		operators[i] = console.Operator{Name: o.Name, TokenHash: o.tokenHash}
+	}
+	return console.Access{Operators: operators, Allow: allow, ApprovalAbove: money.Amount(c.ApprovalAbove)}, nil
+}
+
+// Reload takes over what of another configuration can change while a gateway runs:
+// operators and their tokens, console_allow, approval_above and trusted_proxies. On an
+// error nothing changes. It is called by one goroutine at a time.
+func (a *App) Reload(c Config) error {
+	access, err := c.access()
+	if err != nil {
+		return err
+	}
+	trusted, err := prefixes(c.TrustedProxies)
+	if err != nil {
+		return err
+	}
+	if err := a.console.Admit(access); err != nil {
+		return err
+	}
+	a.edge.Trust(trusted)
+	return nil
 }

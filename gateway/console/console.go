@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,18 +31,23 @@ type Operator struct {
 	TokenHash [32]byte // SHA-256
 }
 
-// Config is who may come in, and how the gateway is reached.
-type Config struct {
+// Access is who may come in, and what one operator may do alone.
+type Access struct {
 	Operators []Operator
 	Allow     []netip.Prefix // loopback alone when empty
-	Svc       string         // in header names, Svc when empty
-	PublicURL string         // of the merchants' listener, where notifications arrive
-	// AllowHTTPCallbacks lets callback URLs be http and local. It is for
-	// development alone.
-	AllowHTTPCallbacks bool
 	// ApprovalAbove is the amount above which a credit or debit waits for a second
 	// operator, DefaultApprovalAbove when zero.
 	ApprovalAbove money.Amount
+}
+
+// Config is who may come in at first, and how the gateway is reached.
+type Config struct {
+	Access
+	Svc       string // in header names, Svc when empty
+	PublicURL string // of the merchants' listener, where notifications arrive
+	// AllowHTTPCallbacks lets callback URLs be http and local. It is for
+	// development alone.
+	AllowHTTPCallbacks bool
 	// Location is the zone of merchants that name no other, Jakarta's when nil.
 	Location *time.Location
 }
@@ -49,6 +55,7 @@ type Config struct {
 // Console answers operators. Any number of goroutines may use it.
 type Console struct {
 	config   Config
+	access   atomic.Pointer[Access]
 	deps     Dependencies
 	log      *slog.Logger
 	failures *limit.Failures
@@ -62,27 +69,17 @@ type Console struct {
 // New makes a console. An operator without a name or a token is an error, and
 // so are two of one name.
 func New(config Config, deps Dependencies) (*Console, error) {
-	if len(config.Allow) == 0 {
-		config.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
-	}
-	names := map[string]bool{}
-	for _, o := range config.Operators {
-		if o.Name == "" || o.TokenHash == [32]byte{} || names[o.Name] {
-			return nil, fmt.Errorf("console: operator %q: a name of its own and a token must be given", o.Name)
-		}
-		names[o.Name] = true
-	}
 	if config.Svc == "" {
 		config.Svc = "Svc"
-	}
-	if config.ApprovalAbove == 0 {
-		config.ApprovalAbove = DefaultApprovalAbove
 	}
 	c := &Console{
 		config: config, deps: deps, log: deps.Log, failures: limit.NewFailures(), mux: http.NewServeMux(),
 		schemas: map[tenants.Provider]*catalog.ConnectionSchema{}, owners: map[tenants.Provider]tenants.Owner{},
 		verifies: map[tenants.Provider]bool{},
 		version:  "X-" + config.Svc + "-Version",
+	}
+	if err := c.Admit(config.Access); err != nil {
+		return nil, err
 	}
 	for _, m := range deps.Plugins.Manifests() {
 		schema, err := catalog.NewConnectionSchema(m)
@@ -98,6 +95,23 @@ func New(config Config, deps Dependencies) (*Console, error) {
 	}
 	c.routes()
 	return c, nil
+}
+
+// Admit changes who may come in, from the next request on. On an error nothing changes.
+func (c *Console) Admit(a Access) error {
+	if len(a.Allow) == 0 {
+		a.Allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+	}
+	names := map[string]bool{}
+	for _, o := range a.Operators {
+		if o.Name == "" || o.TokenHash == [32]byte{} || names[o.Name] {
+			return fmt.Errorf("console: operator %q: a name of its own and a token must be given", o.Name)
+		}
+		names[o.Name] = true
+	}
+	a.ApprovalAbove = cmp.Or(a.ApprovalAbove, DefaultApprovalAbove)
+	c.access.Store(&a)
+	return nil
 }
 
 func (c *Console) routes() {
@@ -160,7 +174,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(c.version, catalog.APIVersion)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	address := peer(r)
-	if !slices.ContainsFunc(c.config.Allow, func(p netip.Prefix) bool { return p.Contains(address) }) {
+	if !slices.ContainsFunc(c.access.Load().Allow, func(p netip.Prefix) bool { return p.Contains(address) }) {
 		c.fail(w, r, id, fault.New(fault.ScopeMissing, "This address may not use the console."))
 		return
 	}

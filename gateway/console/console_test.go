@@ -194,8 +194,13 @@ func TestReadiness(t *testing.T) {
 		}
 	}
 	w.plugins.run(false)
-	notReady("plugin bank")
+	if status, _, body := w.send(http.MethodGet, "/readyz", "", ""); status != http.StatusOK || !strings.Contains(body, `"plugin bank","ok":false`) {
+		t.Errorf("without a plugin: %d %s; want it named, and the rest served", status, body)
+	}
 	w.plugins.run(true)
+	w.stopping.Store(true)
+	notReady("running is told to stop")
+	w.stopping.Store(false)
 	w.clock.set(3*time.Minute, errors.New("the clock is 3m0s ahead"))
 	notReady("clock")
 	notReady("the clock is 3m0s ahead")
@@ -332,7 +337,7 @@ func TestOperatorsMustBeTold(t *testing.T) {
 		"no token":   {{Name: "ayu"}},
 		"name twice": {{Name: "ayu", TokenHash: [32]byte{1}}, {Name: "ayu", TokenHash: [32]byte{2}}},
 	} {
-		if _, err := console.New(console.Config{Operators: operators}, console.Dependencies{}); err == nil {
+		if _, err := console.New(console.Config{Access: console.Access{Operators: operators}}, console.Dependencies{}); err == nil {
 			t.Errorf("%s: there is no error", name)
 		}
 	}

@@ -157,8 +157,10 @@ type Dependencies struct {
 	Assign   func(ctx context.Context, a reconcile.Assignment) (movement.Movement, error)
 
 	Usage  func(ctx context.Context, owner movement.Owner, period string) ([]store.Used, error) // of quotas
-	Ping   func(ctx context.Context) error                                                      // asks the database
+	Probe  func(ctx context.Context) (problem string, cause error)                              // asks the database, and writes to it
 	Policy func() *policy.Set                                                                   // in force
+	// Stopping tells whether the gateway has been told to stop.
+	Stopping func() bool
 
 	Clock     Clock
 	Directory Directory

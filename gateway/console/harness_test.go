@@ -14,8 +14,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
@@ -166,6 +169,7 @@ type world struct {
 	keyset     string // its file
 	plugins    *fakePlugins
 	clock      *fakeClock
+	stopping   atomic.Bool
 	logs       *logs
 }
 
@@ -197,15 +201,17 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	}
 	config := console.Config{
 		PublicURL: "https://api.example.com",
-		Operators: []console.Operator{
+		Access: console.Access{Operators: []console.Operator{
 			{Name: "ayu", TokenHash: sha256.Sum256([]byte(token))},
 			{Name: "budi", TokenHash: sha256.Sum256([]byte(otherToken))},
-		},
+		}},
 	}
 	deps := console.Dependencies{
 		Merchants: w.store, Secrets: w.store, Movements: w.store, Exceptions: w.store, Callbacks: w.store, Ledger: w.store, Statements: w.store,
-		Usage: w.store.Usage, Ping: w.store.Ping, Policy: func() *policy.Set { return set },
-		Clock: w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Metrics: w.metrics, Now: time.Now, Log: log,
+		Usage: w.store.Usage, Policy: func() *policy.Set { return set },
+		Probe:    func(ctx context.Context) (string, error) { return w.store.Probe(ctx, uuid.New(), time.Now()) },
+		Stopping: w.stopping.Load,
+		Clock:    w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Metrics: w.metrics, Now: time.Now, Log: log,
 	}
 	for _, change := range changes {
 		change(&config, &deps)

@@ -8,9 +8,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
-// pingTimeout bounds the question to the database, so that a probe gets its
+// probeTimeout bounds what the database is asked, so that whoever asks us gets an
 // answer before it gives up.
-const pingTimeout = 2 * time.Second
+const probeTimeout = 2 * time.Second
 
 // alive says that the process answers, and nothing about what it needs.
 func (c *Console) alive(w http.ResponseWriter, _ *http.Request) {
@@ -18,7 +18,8 @@ func (c *Console) alive(w http.ResponseWriter, _ *http.Request) {
 }
 
 // ready says whether merchants can be served, and what each check says. A load
-// balancer reads the status.
+// balancer reads the status. A plugin that does not run is named and changes nothing:
+// its routes say so themselves, and all others go on.
 func (c *Console) ready(w http.ResponseWriter, r *http.Request) {
 	readiness := adminapi.Readiness{Ready: true, Checks: c.checks(r.Context())}
 	status := http.StatusOK
@@ -27,25 +28,25 @@ func (c *Console) ready(w http.ResponseWriter, r *http.Request) {
 			readiness.Ready, status = false, http.StatusServiceUnavailable
 		}
 	}
+	for _, s := range c.deps.Plugins.Status() {
+		readiness.Checks = append(readiness.Checks, check("plugin "+s.Provider, s.Running, "does not run; its operations answer PROVIDER_UNAVAILABLE"))
+	}
 	write(w, status, readiness)
 }
 
 func (c *Console) checks(ctx context.Context) []adminapi.Check {
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	err := c.deps.Ping(ctx)
-	if err != nil {
-		c.log.DebugContext(ctx, "the database does not answer", "cause", err)
+	problem, cause := c.deps.Probe(ctx)
+	if problem != "" {
+		c.log.WarnContext(ctx, "not ready: the database "+problem, "cause", cause)
 	}
-	checks := []adminapi.Check{
-		check("database", err == nil, "does not answer"),
+	return []adminapi.Check{
+		check("running", !c.deps.Stopping(), "is told to stop"),
+		check("database", problem == "", problem),
 		c.clockCheck(),
 		check("directory", c.deps.Directory.Fresh(c.deps.Now()), "can't learn of changed merchants and revoked keys"),
 	}
-	for _, s := range c.deps.Plugins.Status() {
-		checks = append(checks, check("plugin "+s.Provider, s.Running, "does not run"))
-	}
-	return checks
 }
 
 // clockCheck says why this replica's clock can't be relied on, if so, and by how much

@@ -36,13 +36,13 @@ func (c *Console) adjust(x *call, kind ledger.Kind, wanted adminapi.NewAdjustmen
 		return nil, err
 	}
 	detail := fmt.Sprintf("%s, reference %s, mode %s: %s", a.Amount.Format(), a.Reference, a.Owner.Mode, a.Reason)
-	if a.Amount > c.config.ApprovalAbove {
+	if a.Amount > c.access.Load().ApprovalAbove {
 		detail = "waits for another operator: " + detail
 	}
 	if kind == ledger.Debit {
 		a.Amount = -a.Amount
 	}
-	stands, err := c.deps.Ledger.Adjust(x.request.Context(), x.audit("merchant."+string(kind), detail), a, c.config.ApprovalAbove)
+	stands, err := c.deps.Ledger.Adjust(x.request.Context(), x.audit("merchant."+string(kind), detail), a, c.access.Load().ApprovalAbove)
 	switch {
 	case errors.Is(err, store.ErrAdjusted):
 		return nil, fault.New(fault.DuplicateReference, "This reference names another credit or debit of this merchant.",

@@ -20,7 +20,7 @@ func (c *Console) authenticate(r *http.Request, address netip.Addr) (string, err
 	}
 	presented := sha256.Sum256([]byte(token))
 	name := ""
-	for _, o := range c.config.Operators {
+	for _, o := range c.access.Load().Operators {
 		if subtle.ConstantTimeCompare(presented[:], o.TokenHash[:]) == 1 {
 			name = o.Name
 		}

@@ -171,7 +171,7 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 	config := app.Defaults()
 	config.Listen, config.Console = t.Listen, t.Console
 	config.DatabaseURL, config.KeysetFile, config.PolicyDir = t.database.URL(), keyset, t.PolicyDir
-	config.AllowHTTPCallbacks = true
+	config.AllowHTTPCallbacks, config.StopWait = true, 0
 	config.SMTP = app.SMTPConfig{Host: "127.0.0.1", Port: t.catcher.port(), From: "Gerbang <receipts@gerbang.test>", TLS: "none"}
 	operator := app.OperatorConfig{Name: "dev"}
 	operator.SetToken(t.state.AdminToken)

@@ -142,6 +142,7 @@ type Edge struct {
 	pages   *pages
 	router  atomic.Pointer[routes]
 	room    room
+	trusted atomic.Pointer[[]netip.Prefix]
 }
 
 var svcForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
@@ -166,8 +167,12 @@ func New(c Config, d Dependencies, s *catalog.Snapshot) (*Edge, error) {
 		return nil, fmt.Errorf("edge: %w", err)
 	}
 	e := &Edge{Dependencies: d, config: c, headers: newHeaderNames(c.Svc), pages: pages, room: room{byAddress: map[netip.Addr]int64{}}}
+	e.Trust(c.TrustedProxies)
 	return e, e.Use(s)
 }
+
+// Trust changes whose X-Forwarded-For is believed, from the next request on.
+func (e *Edge) Trust(proxies []netip.Prefix) { e.trusted.Store(&proxies) }
 
 // Use serves another snapshot from the next request on. On an error the former one
 // stays.

@@ -56,7 +56,7 @@ func (e *Edge) begin(w http.ResponseWriter, r *http.Request) *exchange {
 		// Always ours: two callers could choose the same id. It contains its time, so
 		// that operators find the movement.
 		id: uuid.Must(uuid.NewV7()).String(), started: e.Now(), route: unrouted, code: "OK",
-		address: clientAddress(r, e.config.TrustedProxies),
+		address: clientAddress(r, *e.trusted.Load()),
 	}
 	header := w.Header()
 	header[headerRequestID] = []string{x.id}

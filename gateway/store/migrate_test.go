@@ -16,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 
+	"github.com/google/uuid"
+
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
@@ -165,8 +167,8 @@ func TestMigrationsDigest(t *testing.T) {
 func TestOpen(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
-	if err := s.Ping(t.Context()); err != nil {
-		t.Error(err)
+	if problem, err := s.Probe(t.Context(), uuid.New(), epoch); problem != "" {
+		t.Error(problem, err)
 	}
 	if got, want := string(s.Engine()), string(dbtest.Engine(t)); got != want {
 		t.Errorf("the engine is %s, not %s", got, want)

@@ -75,9 +75,6 @@ func (s *Store) writing(row string) *dbsqlc.Queries { return dbsqlc.New(s.writer
 // Engine tells which product the database is.
 func (s *Store) Engine() Engine { return s.engine }
 
-// Ping tells whether the database answers.
-func (s *Store) Ping(ctx context.Context) error { return s.pool.Ping(ctx) }
-
 func engineOf(conn *pgconn.PgConn) Engine {
 	if conn.ParameterStatus("crdb_version") != "" {
 		return CockroachDB

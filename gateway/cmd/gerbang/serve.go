@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/seed-f006e74d/gerbang/gateway/app"
 	"github.com/seed-f006e74d/gerbang/gateway/database"
@@ -16,14 +19,47 @@ type serveCommand struct {
 	Config string `required:"" placeholder:"FILE" help:"Configuration, in YAML."`
 }
 
-// Run serves until a signal comes.
+// Run serves until a signal comes. SIGHUP reads the configuration again.
 func (c *serveCommand) Run(ctx context.Context, p *program) error {
+	hangups := make(chan os.Signal, 1) // from the start on: it must not end a gateway that starts
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	config, err := app.LoadConfig(c.Config, p.getenv)
 	if err != nil {
 		return err
 	}
 	p.tuneGC()
-	return stopped(ctx, app.Run(ctx, config, p.logger()))
+	log := p.logger()
+	gateway, err := app.New(ctx, config, log)
+	if err != nil {
+		return stopped(ctx, err)
+	}
+	ended := make(chan struct{})
+	defer close(ended)
+	go func() {
+		for {
+			select {
+			case <-ended:
+				return
+			case <-hangups:
+				c.reload(gateway, p.getenv, log)
+			}
+		}
+	}()
+	return stopped(ctx, gateway.Run(ctx))
+}
+
+// reload keeps what stands where the new configuration is wrong.
+func (c *serveCommand) reload(gateway *app.App, getenv func(string) string, log *slog.Logger) {
+	config, err := app.LoadConfig(c.Config, getenv)
+	if err == nil {
+		err = gateway.Reload(config)
+	}
+	if err != nil {
+		log.Error("the configuration was not reloaded, what it was before stays", "error", err)
+		return
+	}
+	log.Info("operators, console_allow, approval_above and trusted_proxies are reloaded; all else changes with a restart")
 }
 
 type devCommand struct {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -105,6 +106,9 @@ func (d *Deployment) Launch(t testing.TB, databaseURL string, plugin Approval, m
 	var config bytes.Buffer
 	if err := serveConfig.Execute(&config, map[string]any{"Name": name, "Public": d.front.url, "Plugin": plugin}); err != nil {
 		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(more, func(line string) bool { return strings.HasPrefix(line, "stop_wait:") }) {
+		more = append(slices.Clone(more), "stop_wait: 0s") // no balancer has to be waited for
 	}
 	d.write(t, name+".url", databaseURL+"\n")
 	d.write(t, name+".yaml", config.String()+strings.Join(more, "\n"))

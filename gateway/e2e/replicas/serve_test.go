@@ -2,10 +2,13 @@ package replicas_test
 
 import (
 	"encoding/json"
+	"io"
 	"maps"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -43,6 +46,7 @@ func TestServe(t *testing.T) {
 		wantNoStrangers(t, p)
 	}
 	operatorsActOn(t, d.NewShop(t, a, "growth"), replicas...)
+	takesOverTokens(t, d, a)
 	wantUnready(t, s, b, proxy)
 	finishesWhatIsUnderWay(t, s.At(b), a)
 	a.Stop(t)
@@ -80,7 +84,7 @@ func wantHealth(t *testing.T, p *harness.Program) {
 	for _, check := range readiness.Checks {
 		checks[check.Name] = check.OK
 	}
-	if want := map[string]bool{"database": true, "clock": true, "directory": true, "plugin payments": true}; !maps.Equal(checks, want) {
+	if want := map[string]bool{"running": true, "database": true, "clock": true, "directory": true, "plugin payments": true}; !maps.Equal(checks, want) {
 		t.Errorf("/readyz checks %v", checks)
 	}
 	status, body, _ = p.Get(t, p.ConsoleURL+"/metrics")
@@ -196,6 +200,41 @@ func wantUnready(t *testing.T, s harness.Shop, p *harness.Program, proxy *harnes
 	s.At(p).Create(t, harness.Fields{"amount": 20004})
 }
 
+// takesOverTokens changes an operator's token while a replica runs: SIGHUP takes it over,
+// and what is wrong with the files changes nothing and ends nothing.
+func takesOverTokens(t *testing.T, d *harness.Deployment, p *harness.Program) {
+	t.Helper()
+	hangUp := func() {
+		if err := p.Command.Process.Signal(syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	peer := &harness.Program{Document: harness.Document{ConsoleURL: p.ConsoleURL, AdminToken: d.Peer}}
+	wants := func(what string, lets bool) {
+		t.Helper()
+		harness.Await(t, 5*time.Second, what, func() bool {
+			_, err := peer.Run(t, "merchant", "list")
+			return (err == nil) == lets
+		})
+	}
+	file := filepath.Join(d.Dir, "peer.token")
+	wants("the token of the start", true)
+	if err := os.WriteFile(file, []byte("short"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hangUp()
+	harness.Await(t, 5*time.Second, "the refusal", func() bool { return strings.Contains(p.Log.Tail(20), "the configuration was not reloaded") })
+	wants("the token of the start, where the new one is wrong", true)
+	if err := os.WriteFile(file, []byte(strings.Repeat("n", 40)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hangUp()
+	wants("an end of the old token", false)
+	peer.AdminToken = strings.Repeat("n", 40)
+	wants("the new token", true)
+	d.Peer = peer.AdminToken
+}
+
 // finishesWhatIsUnderWay stops a replica while the provider works on payments
 // of its: they are answered, and nobody new is let in.
 func finishesWhatIsUnderWay(t *testing.T, s harness.Shop, other *harness.Program) {
@@ -237,4 +276,53 @@ func finishesWhatIsUnderWay(t *testing.T, s harness.Shop, other *harness.Program
 	}
 	l.Shop = s.At(other)
 	l.Resolve(t)
+}
+
+// TestStopIsToldFirst: a replica that is told to stop says that it is not ready, and
+// serves for as long as its configuration says, so that a load balancer finds no closed
+// door. Its console answers until the last merchant has been answered.
+func TestStopIsToldFirst(t *testing.T) {
+	t.Parallel()
+	d := harness.NewDeployment(t)
+	p := d.Launch(t, dbtest.New(t, "", nil), d.Approved, "stop_wait: 2s")
+	d.Join(t, p)
+	s := d.NewShop(t, p, "growth")
+	l := harness.NewLoad(s)
+	l.Inject(t, "latency", harness.FaultOperations["payment_link"], 2)
+	if err := p.Command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	ready := func() (status int, body string) {
+		response, err := http.Get(p.ConsoleURL + "/readyz")
+		if err != nil {
+			return 0, err.Error()
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		return response.StatusCode, string(text)
+	}
+	harness.Await(t, time.Second, "not ready", func() bool {
+		status, body := ready()
+		return status == http.StatusServiceUnavailable && strings.Contains(body, "is told to stop")
+	})
+	a := l.NewAttempt("payment_link") // takes two seconds, so it is under way when the door closes
+	l.Try(t.Context(), a)
+	if a.Err != nil || !a.First.Success {
+		t.Errorf("what came after the word to stop: %v, %v", a.First, a.Err)
+	}
+	if status, body := ready(); status != http.StatusServiceUnavailable && p.Running() && status != 0 {
+		t.Errorf("the console says %d %s", status, body)
+	}
+	harness.Await(t, harness.StopsWithin, "the end after SIGTERM", func() bool { return !p.Running() })
+	for _, line := range []string{"gateway stops: not ready from now on", "gateway stops: every request is answered or cut"} {
+		if !strings.Contains(p.Log.Tail(50), line) {
+			t.Errorf("the log does not say %q:\n%s", line, p.Log.Tail(50))
+		}
+	}
+	if p.Code != 0 {
+		t.Errorf("exit code %d", p.Code)
+	}
 }

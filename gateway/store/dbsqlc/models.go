@@ -276,6 +276,12 @@ type QueryCache struct {
 	FailedAt        *time.Time
 }
 
+type Replica struct {
+	ReplicaID uuid.UUID
+	StartedAt time.Time
+	SeenAt    time.Time
+}
+
 type ReservedAmount struct {
 	AccountID  uuid.UUID
 	Amount     int64

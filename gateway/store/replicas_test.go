@@ -1,0 +1,59 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 4})
+	replica := uuid.New()
+	want := func(s *store.Store, problem string) {
+		t.Helper()
+		if got, _ := s.Probe(t.Context(), replica, epoch); got != problem {
+			t.Errorf("the database %q, want %q", got, problem)
+		}
+	}
+	want(s, "")
+	want(s, "")
+	if n := count(t, url, "SELECT count(*) FROM replicas WHERE replica_id = $1", replica); n != 1 {
+		t.Errorf("%d rows of this replica", n)
+	}
+	separator := "?"
+	if strings.Contains(url, "?") {
+		separator = "&"
+	}
+	want(open(t, url+separator+"default_transaction_read_only=on", store.Options{MaxConns: 4}), "takes no writes")
+	execute(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (199, TRUE)")
+	want(s, "") // it only adds to what this version knows
+	execute(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (200, TRUE)")
+	want(s, "has the schema 200, of a later version of the gateway: this one works on those below 200")
+	execute(t, url, "DELETE FROM goose_db_version WHERE version_id > 101")
+	if got, _ := s.Probe(t.Context(), replica, epoch); !strings.Contains(got, "has the schema 101, ") || !strings.Contains(got, "run gerbang migrate") {
+		t.Errorf("the database %q", got)
+	}
+}
+
+func TestReplicasAreForgotten(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 4})
+	for _, ago := range []time.Duration{0, 29 * 24 * time.Hour, 31 * 24 * time.Hour} {
+		if problem, err := s.Probe(t.Context(), uuid.New(), epoch.Add(-ago)); problem != "" {
+			t.Fatal(problem, err)
+		}
+	}
+	if err := s.ForgetReplicas(t.Context(), epoch); err != nil {
+		t.Fatal(err)
+	}
+	if n := count(t, url, "SELECT count(*) FROM replicas"); n != 2 {
+		t.Errorf("%d are left, want 2", n)
+	}
+}
