@@ -112,7 +112,7 @@ func planned() []struct {
 		{"callbacks of a merchant", 100, 150, counted(func(ctx context.Context, s *Store) ([]movement.Callback, error) {
 			return s.Callbacks(ctx, callbacks)
 		})},
-		{"callbacks of a merchant that were given up", 100, 150, counted(func(ctx context.Context, s *Store) ([]movement.Callback, error) {
+		{"callbacks of a merchant that were given up", 1100, 1200, counted(func(ctx context.Context, s *Store) ([]movement.Callback, error) {
 			return s.Callbacks(ctx, dead)
 		})},
 		{"callbacks of a merchant that wait", 100, 150, counted(func(ctx context.Context, s *Store) ([]movement.Callback, error) {
