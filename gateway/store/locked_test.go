@@ -3,6 +3,7 @@ package store_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -87,6 +89,24 @@ func orderOf(merchant, reference string) movement.Movement {
 	m := order(reference, movement.Charged)
 	m.Owner.MerchantID = merchant
 	return m
+}
+
+// TestASlowStatement: the database ends a statement that takes too long, and says so.
+// Nobody has to find out whether it was committed, and its connection goes on.
+func TestASlowStatement(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 4})
+	if s.Engine() != store.PostgreSQL {
+		t.Skip("what a trigger may do differs")
+	}
+	execute(t, url, `CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NEW; END'`,
+		`CREATE TRIGGER stall BEFORE INSERT ON movements FOR EACH ROW WHEN (NEW.reference = 'slow') EXECUTE FUNCTION stall()`)
+	_, _, err := s.Reserve(t.Context(), draft("slow"))
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); !ok || pgErr.Code != "57014" || errors.Is(err, store.ErrNotFound) {
+		t.Errorf("it is not the database's word: %v", err)
+	}
+	reserve(t, s, draft("quick"))
 }
 
 // holdsFor is the environment of a process that locks a row and is killed.

@@ -28,9 +28,11 @@ type writer struct {
 }
 
 const (
-	// SharedTimeout bounds a batch: a write is committed at most so long after its
-	// context has ended.
-	SharedTimeout = 3 * time.Second
+	// commitTimeout bounds a try: a write is committed at most so long after its
+	// context has ended. It is a second longer than the database's own bound of a
+	// statement, so that a slow one ends by the database's word. Where we cut the
+	// connection instead, nobody knows whether it was committed.
+	commitTimeout = statementTimeout + time.Second
 	// lockTimeout is how long a statement waits for a row that another has locked.
 	lockTimeout = 250 * time.Millisecond
 )
@@ -147,7 +149,7 @@ func (w *writer) commit(write *sharedWrite) error {
 		case errors.Is(err, errByItself):
 			write.alone = true
 		case errors.Is(err, errAgain):
-		case !lockedOut(err) || write.ctx.Err() != nil || time.Since(begun) > SharedTimeout:
+		case !lockedOut(err) || write.ctx.Err() != nil || time.Since(begun) > commitTimeout:
 			return err
 		}
 	}
@@ -165,7 +167,7 @@ func (w *writer) try(write *sharedWrite) error {
 
 // inTurn tries a write of a locked row, when no other does.
 func (w *writer) inTurn(row *lockedRow, write *sharedWrite) error {
-	ctx, cancel := context.WithTimeout(write.ctx, SharedTimeout)
+	ctx, cancel := context.WithTimeout(write.ctx, commitTimeout)
 	defer cancel()
 	select {
 	case row.turn <- struct{}{}:
@@ -189,7 +191,7 @@ func (w *writer) byItself(write *sharedWrite) error {
 	if err := write.ctx.Err(); err != nil {
 		return notBegun{err}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(write.ctx), SharedTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(write.ctx), commitTimeout)
 	defer cancel()
 	err := w.pool.QueryRow(ctx, write.sql, write.args...).Scan(write.into...)
 	w.locked.learn(write, err)
