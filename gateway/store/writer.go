@@ -72,7 +72,7 @@ func (w *writer) run(ctx context.Context, p parts, with *write, into ...any) err
 
 // of is the writer for statements of package dbsqlc that write a row. It serves
 // QueryRow alone.
-func (w *writer) of(id string) rowWriter { return rowWriter{w, rowName{name: id}} }
+func (w *writer) of(id uuid.UUID) rowWriter { return rowWriter{w, rowName{id: id}} }
 
 // rowWriter is a DBTX of package dbsqlc.
 type rowWriter struct {
