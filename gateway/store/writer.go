@@ -87,15 +87,15 @@ func (w rowWriter) QueryRow(ctx context.Context, sql string, args ...any) pgx.Ro
 	})
 }
 
-var errSharedOnly = errors.New("store: shared commits are for single-row statements")
+var errOneRow = errors.New("store: the writer serves statements that return one row")
 
 // Exec is not served.
 func (rowWriter) Exec(context.Context, string, ...any) (pgconn.CommandTag, error) {
-	return pgconn.CommandTag{}, errSharedOnly
+	return pgconn.CommandTag{}, errOneRow
 }
 
 // Query is not served.
-func (rowWriter) Query(context.Context, string, ...any) (pgx.Rows, error) { return nil, errSharedOnly }
+func (rowWriter) Query(context.Context, string, ...any) (pgx.Rows, error) { return nil, errOneRow }
 
 type scanning func(into ...any) error
 
