@@ -25,6 +25,7 @@ const (
 	KeepAnswer           // the creation's answer is known only now
 	Renewal              // it may be resubmitted once more
 	Contradiction        //
+	Errored              // its call has ended, so not found is proof sooner
 )
 
 // Occasion says which of the kind's callback events a transition makes.
@@ -218,6 +219,10 @@ func (c Change) After() Movement {
 		m.SendBy, m.DueAt, m.Misses = c.SendBy, c.NextPoll, 0
 		m.Sequence++
 	}
+	if c.Effect == Errored {
+		m.ErroredAt, m.DueAt = c.At, c.NextPoll
+		m.Sequence++
+	}
 	if c.Effect != Move && c.Effect != LateMoney && c.Effect != Reversal {
 		return c.keeps(m)
 	}
@@ -234,7 +239,7 @@ func (c Change) After() Movement {
 			m.Refusal = c.Refusal
 		}
 		m.FactID, m.Cost = cmp.Or(c.FactID, m.FactID), cmp.Or(c.Cost, m.Cost)
-	case Nothing, Supplement, KeepAnswer, Renewal, Contradiction:
+	case Nothing, Supplement, KeepAnswer, Renewal, Contradiction, Errored:
 	}
 	return c.keeps(m)
 }

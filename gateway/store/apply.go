@@ -33,6 +33,8 @@ func (s *Store) Apply(ctx context.Context, c movement.Change) (bool, error) {
 		return s.keepAnswer(ctx, c)
 	case movement.Renewal:
 		return s.transit(ctx, "renew", renewMovement, changing(c))
+	case movement.Errored:
+		return s.transit(ctx, "errored", errMovement, changing(c))
 	case movement.Nothing, movement.Contradiction:
 	}
 	return false, fmt.Errorf("%w: effect %d is nothing to commit", ErrInvalid, c.Effect)

@@ -62,7 +62,7 @@ func reservationOf(m movement.Movement) (movement.Reserves, error) {
 func rowOf(m movement.Movement, takes movement.Reserves, before *movement.Movement) movement.Movement {
 	row := clone(m)
 	row.Result, row.Answer, row.Refusal, row.ProviderReference, row.FactID = nil, nil, nil, "", ""
-	row.Polled = movement.Polled{DueAt: m.DueAt}
+	row.Polled, row.ErroredAt = movement.Polled{DueAt: m.DueAt}, time.Time{}
 	row.Collected = movement.Collected{}
 	if takes != movement.ReserveAmount {
 		row.ExpiresAt = time.Time{}
