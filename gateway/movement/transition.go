@@ -27,6 +27,7 @@ const (
 	KeepAnswer           // the creation's answer is known only now
 	Renewal              // it may be resubmitted once more
 	Contradiction        //
+	Errored              // its call has ended, so not found is proof sooner
 )
 
 // Occasion says which of the kind's callback events a transition makes.
@@ -260,6 +261,10 @@ func (c Change) After() Movement {
 		m.SendBy, m.DueAt, m.Misses = c.SendBy, c.NextPoll, 0
 		m.Sequence++
 	}
+	if c.Effect == Errored {
+		m.ErroredAt, m.DueAt = c.At, c.NextPoll
+		m.Sequence++
+	}
 	if c.Effect != Move && c.Effect != LateMoney && c.Effect != Reversal {
 		return c.keeps(m)
 	}
@@ -276,7 +281,7 @@ func (c Change) After() Movement {
 			m.Refusal = c.Refusal
 		}
 		m.FactID, m.Cost = cmp.Or(c.FactID, m.FactID), cmp.Or(c.Cost, m.Cost)
-	case Nothing, Supplement, KeepAnswer, Renewal, Contradiction:
+	case Nothing, Supplement, KeepAnswer, Renewal, Contradiction, Errored:
 	}
 	return c.keeps(m)
 }
