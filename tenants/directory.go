@@ -49,6 +49,7 @@ const (
 type Directory struct {
 	source   Source
 	log      *slog.Logger
+	now      func() time.Time
 	born     time.Time
 	polled   atomic.Pointer[time.Time] // when the last successful poll began
 	accounts *otter.Cache[MerchantID, *Account]
@@ -72,10 +73,11 @@ type Identity struct {
 	Mode    Mode
 }
 
-// NewDirectory returns an empty directory. It is not Fresh before Run's first poll.
-func NewDirectory(source Source, log *slog.Logger) *Directory {
+// NewDirectory returns an empty directory. It is not Fresh before Run's first poll. Now is the time that all replicas
+// share, by which the Source is asked for changes.
+func NewDirectory(source Source, now func() time.Time, log *slog.Logger) *Directory {
 	return &Directory{
-		source: source, log: log, born: time.Now(),
+		source: source, now: now, log: log, born: now(),
 		accounts: otter.Must(&otter.Options[MerchantID, *Account]{}),
 		keys:     newIndex[keyName](0),
 		routes:   newIndex[routeName](maxRoutes),

@@ -166,4 +166,6 @@ func (s *memorySource) ChangedSince(_ context.Context, since time.Time) ([]Chang
 	return changes, nil
 }
 
-func newTestDirectory(s Source) *Directory { return NewDirectory(s, slog.New(slog.DiscardHandler)) }
+func newTestDirectory(s Source) *Directory {
+	return NewDirectory(s, time.Now, slog.New(slog.DiscardHandler))
+}

@@ -26,7 +26,7 @@ func (d *Directory) Run(ctx context.Context) error {
 	defer tick.Stop()
 	failing := false
 	for {
-		err := d.poll(ctx, time.Now())
+		err := d.poll(ctx, d.now())
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -80,8 +80,8 @@ func (d *Directory) drop(change Change) {
 	})
 }
 
-// staleFor returns how long this replica has not learnt of changes. Wall clock and monotonic clock are both asked, for
-// the latter may stand still while a machine sleeps.
+// staleFor returns how long this replica has not learnt of changes. Wall clock and monotonic clock are both asked, where
+// now has both, for the latter may stand still while a machine sleeps.
 func (d *Directory) staleFor(now time.Time) time.Duration {
 	last := d.born
 	if polled := d.polled.Load(); polled != nil {

@@ -207,7 +207,7 @@ func TestPollingTellsTheLogOnceAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		source := newSource()
-		d := NewDirectory(source, slog.New(slog.NewTextHandler(&log, nil)))
+		d := NewDirectory(source, time.Now, slog.New(slog.NewTextHandler(&log, nil)))
 		stop := running(t, d)
 		time.Sleep(time.Second)
 		source.setFail(errors.New("connection refused"))

@@ -31,6 +31,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/sdk/uptime"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -92,7 +93,12 @@ func (a *App) openStore(ctx context.Context) error {
 	}
 	var err error
 	a.store, err = store.Open(ctx, a.config.DatabaseURL, store.Options{MaxConns: a.config.DatabaseConns, OwnCommits: a.config.OwnCommits})
-	return err
+	if err != nil {
+		return err
+	}
+	a.clock = clock.New(a.store, uptime.Now, a.log)
+	_ = a.clock.Measure(ctx) // it is logged, and tried again
+	return nil
 }
 
 func (a *App) openPolicy(ctx context.Context) error {
@@ -117,7 +123,7 @@ func (a *App) startPlugins(ctx context.Context) error {
 		specs[i] = host.Spec{Name: p.Name, Path: p.Path, SHA256: p.SHA256, ManifestDigest: p.ManifestDigest}
 	}
 	var err error
-	a.host, err = host.Start(ctx, host.Config{Specs: specs, Log: a.log, Observe: a.metrics.ObserveCall})
+	a.host, err = host.Start(ctx, host.Config{Specs: specs, Log: a.log, Observe: a.metrics.ObserveCall, Now: a.clock.Now})
 	return err
 }
 
@@ -140,23 +146,21 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.directory = tenants.NewDirectory(a.store, a.log)
-	a.cache = cache.New(a.store, time.Now, a.log)
+	a.directory = tenants.NewDirectory(a.store, a.clock.Now, a.log)
+	a.cache = cache.New(a.store, a.clock.Now, a.log)
 	a.quotas = limit.NewBatcher(a.store, a.log)
-	a.clock = clock.New(a.store, time.Now, a.log)
-	a.clock.Compare(ctx) // a clock that is wrong is known before anything is served, and does not keep us from starting
 	replica := a.replica.String()
 	mailed, err := a.wireOutbox(replica)
 	if err != nil {
 		return err
 	}
-	names, err := readNameKey(ctx, a.store, vault)
+	names, err := readNameKey(ctx, a.store, vault, a.clock.Now())
 	if err != nil {
 		return err
 	}
 	a.wireMoney(vault, catalog.New(snapshot), names, mailed)
 	a.poller = lifecycle.NewPoller(a.store, a.lifecycle, a.leases("polls", replica), a.log)
-	a.reader = reconcile.NewReader(a.store, a.reconciler.Read, a.log)
+	a.reader = reconcile.NewReader(a.store, a.reconciler.Read, a.clock.Now, a.log)
 	if err := a.wireDispatcher(vault, replica); err != nil {
 		return err
 	}
@@ -172,7 +176,7 @@ func (a *App) wire(ctx context.Context) error {
 		edge.Dependencies{
 			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory,
 			Admitter: admission.New(a.policy, limit.New(), a.quotas, admission.Config{Location: zone, Log: a.log}),
-			Failures: limit.NewFailures(), Observer: a.metrics, Log: a.log,
+			Failures: limit.NewFailures(), Observer: a.metrics, Log: a.log, Now: a.clock.Now,
 		}, snapshot)
 	return err
 }
@@ -182,7 +186,7 @@ func (a *App) wireMoney(vault *tenants.Vault, operations *catalog.Catalog, names
 	a.lifecycle = lifecycle.New(lifecycle.Dependencies{
 		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: operations, Names: names,
 		ForeignNotified: a.metrics.ObserveForeign, CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed,
-		ClockFault: a.clock.Fault, Now: time.Now, Log: a.log,
+		ClockFault: a.clock.Fault, Now: a.clock.Now, Log: a.log,
 	})
 	a.queries = query.New(a.lifecycle, a.cache, a.store)
 	a.reconciler = reconcile.New(a.lifecycle, a.host, a.store, a.store)
@@ -195,7 +199,7 @@ func (a *App) wireMoney(vault *tenants.Vault, operations *catalog.Catalog, names
 
 // leases are this replica's buckets of a queue.
 func (a *App) leases(name, replica string) *queue.Leases {
-	return queue.NewLeases(a.store, name, replica, movement.Buckets)
+	return queue.NewLeases(a.store, name, replica, movement.Buckets, a.clock.Now)
 }
 
 // maxConnections bounds the memory that open connections of merchants, payers and
@@ -233,7 +237,7 @@ func (a *App) Run(ctx context.Context) error {
 	defer a.close()
 	served := make(chan struct{})
 	during, group := a.begin(ctx, served)
-	work := []func(context.Context) error{a.poller.Run, a.reader.Run, a.dispatcher.Run, limit.NewRetention(a.store, time.Now, a.log).Run, a.forgetReplicas}
+	work := []func(context.Context) error{a.poller.Run, a.reader.Run, a.dispatcher.Run, limit.NewRetention(a.store, a.clock.Now, a.log).Run, a.forgetReplicas}
 	if a.outbox != nil {
 		work = append(work, a.outbox.Run)
 	}
@@ -267,7 +271,7 @@ func (a *App) Run(ctx context.Context) error {
 
 // forgetReplicas forgets, once, the replicas that ended long ago.
 func (a *App) forgetReplicas(ctx context.Context) error {
-	if err := a.store.ForgetReplicas(ctx, time.Now()); err != nil && ctx.Err() == nil {
+	if err := a.store.ForgetReplicas(ctx, a.clock.Now()); err != nil && ctx.Err() == nil {
 		a.log.WarnContext(ctx, "replicas that ended long ago stay listed", "error", err)
 	}
 	return nil

@@ -19,7 +19,7 @@ func (a *App) wireDispatcher(vault *tenants.Vault, replica string) error {
 	if a.config.AllowHTTPCallbacks && strings.HasPrefix(a.config.PublicURL, "https://") {
 		a.log.Warn("allow_http_callbacks lets every merchant's callbacks reach this machine's own listeners; it is meant for development")
 	}
-	sender, err := callback.New(callback.Config{Service: a.config.Service, AllowLocal: a.config.AllowHTTPCallbacks, Deny: deny})
+	sender, err := callback.New(callback.Config{Service: a.config.Service, Now: a.clock.Now, AllowLocal: a.config.AllowHTTPCallbacks, Deny: deny})
 	if err != nil {
 		return err
 	}

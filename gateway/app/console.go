@@ -23,9 +23,9 @@ func (a *App) wireConsole(vault *tenants.Vault, zone *time.Location) error {
 		console.Dependencies{
 			Merchants: a.store, Secrets: a.store, Movements: a.store, Exceptions: a.store, Callbacks: a.store, Ledger: a.store, Statements: a.store,
 			Override: a.overrides.Override, Assign: a.reconciler.Assign, Usage: a.store.Usage, Policy: a.policy.Set,
-			Probe:    func(ctx context.Context) (string, error) { return a.store.Probe(ctx, a.replica, time.Now()) },
+			Probe:    func(ctx context.Context) (string, error) { return a.store.Probe(ctx, a.replica, a.clock.Now()) },
 			Stopping: a.stopping.Load,
-			Clock:    a.clock, Directory: a.directory, Vault: vault, Plugins: a.host, Metrics: a.metrics, Now: time.Now, Log: a.log,
+			Clock:    a.clock, Directory: a.directory, Vault: vault, Plugins: a.host, Metrics: a.metrics, Now: a.clock.Now, Log: a.log,
 		})
 	return err
 }

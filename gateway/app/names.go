@@ -15,10 +15,10 @@ import (
 // first start of all. Without it, or with another one, what a merchant asks for again
 // would be another movement at its provider, and could be paid twice: then nothing
 // starts.
-func readNameKey(ctx context.Context, s *store.Store, vault *tenants.Vault) (movement.NameKey, error) {
+func readNameKey(ctx context.Context, s *store.Store, vault *tenants.Vault, now time.Time) (movement.NameKey, error) {
 	sealed, err := s.NameKey(ctx)
 	if err == nil && sealed == nil {
-		sealed, err = makeNameKey(ctx, s, vault)
+		sealed, err = makeNameKey(ctx, s, vault, now)
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -35,11 +35,11 @@ func readNameKey(ctx context.Context, s *store.Store, vault *tenants.Vault) (mov
 	return movement.ReadNameKey(raw)
 }
 
-func makeNameKey(ctx context.Context, s *store.Store, vault *tenants.Vault) ([]byte, error) {
+func makeNameKey(ctx context.Context, s *store.Store, vault *tenants.Vault, now time.Time) ([]byte, error) {
 	key := movement.NewNameKey()
 	sealed, err := vault.SealNameKey(key[:])
 	if err != nil {
 		return nil, err
 	}
-	return s.MakeNameKey(ctx, time.Now(), sealed)
+	return s.MakeNameKey(ctx, now, sealed)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -55,7 +56,7 @@ func TestNameKeyOfAnInstallation(t *testing.T) {
 		vault := vaultOf(t, file)
 		replicas.Go(func() {
 			var err error
-			if keys[i], err = readNameKey(t.Context(), s, vault); err != nil {
+			if keys[i], err = readNameKey(t.Context(), s, vault, time.Now()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -67,13 +68,13 @@ func TestNameKeyOfAnInstallation(t *testing.T) {
 	if err := tenants.EditKeysetFile(file, func(k *tenants.Keyset) error { _, err := k.Rotate(); return err }); err != nil {
 		t.Fatal(err)
 	}
-	later, err := readNameKey(t.Context(), s, vaultOf(t, file))
+	later, err := readNameKey(t.Context(), s, vaultOf(t, file), time.Now())
 	for i, key := range keys {
 		if key != later || err != nil {
 			t.Errorf("replica %d has another key than a later one: %v", i, err)
 		}
 	}
-	_, err = readNameKey(t.Context(), s, vaultOf(t, keysetFile(t)))
+	_, err = readNameKey(t.Context(), s, vaultOf(t, keysetFile(t)), time.Now())
 	if err == nil || !strings.Contains(err.Error(), "start with the keyset that this database was used with") {
 		t.Errorf("with another keyset: %v", err)
 	}
@@ -85,7 +86,7 @@ func TestNameKeyOfAnInstallation(t *testing.T) {
 	if _, err := conn.Exec(t.Context(), "DELETE FROM installation"); err != nil {
 		t.Fatal(err)
 	}
-	_, err = readNameKey(t.Context(), s, vaultOf(t, file))
+	_, err = readNameKey(t.Context(), s, vaultOf(t, file), time.Now())
 	if err == nil || !strings.Contains(err.Error(), "restore the table installation from a backup") {
 		t.Errorf("gone, and: %v", err)
 	}

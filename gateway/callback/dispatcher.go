@@ -86,7 +86,7 @@ func (d *Dispatcher) due(ctx context.Context, b queue.Batch) ([]movement.Callbac
 // dispatch starts what can be sent now, gives up what is too old to wait for its
 // receiver, and postpones what has to wait long.
 func (d *Dispatcher) dispatch(ctx context.Context, page []movement.Callback) error {
-	now := time.Now()
+	now := d.Now()
 	var postponed []movement.Postponed
 	var over []movement.CallbackKey
 	for _, c := range page {
@@ -131,7 +131,7 @@ func (d *Dispatcher) start(ctx context.Context, c movement.Callback, now time.Ti
 	d.exclusions.begin(c)
 	d.sends.Go(func() {
 		outcome, written := d.deliver(ctx, c)
-		release(outcome, time.Now())
+		release(outcome, d.Now())
 		if !written {
 			d.rest(ctx, c, outcome)
 		}
@@ -164,7 +164,7 @@ func (d *Dispatcher) rest(ctx context.Context, c movement.Callback, outcome Outc
 // restUnsigned tries a callback that can't be signed again later, and gives it up
 // once it is too old, as any other.
 func (d *Dispatcher) restUnsigned(ctx context.Context, c movement.Callback) error {
-	now := time.Now()
+	now := d.Now()
 	if scheduleOf(c).Over(c.Begun(), now) {
 		return d.giveUp(ctx, now, []movement.CallbackKey{c.CallbackKey})
 	}

@@ -33,7 +33,7 @@ func dispatch(t *testing.T, leases queue.LeaseStore, q *callbacks, s *sender, na
 	t.Helper()
 	log := &queuetest.Log{}
 	d := callback.NewDispatcher(callback.Dependencies{
-		Queue: q, Leases: queue.NewLeases(leases, "callbacks", name, movement.Buckets), Send: s.Send,
+		Queue: q, Leases: queue.NewLeases(leases, "callbacks", name, movement.Buckets, time.Now), Send: s.Send,
 		Secrets: keys{"mer_unsigned"}.CallbackSecrets, Observe: func(callback.Attempt) {}, Log: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	return dispatcher{d, log, queuetest.Start(t, d.Run)}

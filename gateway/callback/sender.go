@@ -45,8 +45,9 @@ type Config struct {
 	// operator's own.
 	Deny []netip.Prefix
 
-	Resolver *net.Resolver  // nil means the system's
-	Roots    *x509.CertPool // nil means the system's
+	Now      func() time.Time // of signatures and tries; nil means this machine's
+	Resolver *net.Resolver    // nil means the system's
+	Roots    *x509.CertPool   // nil means the system's
 }
 
 // Sender sends callbacks. Any number of goroutines may use it.
@@ -55,6 +56,7 @@ type Sender struct {
 	agent      string
 	timeout    time.Duration
 	allowLocal bool
+	now        func() time.Time
 	transport  *http.Transport
 }
 
@@ -69,6 +71,9 @@ func New(c Config) (*Sender, error) {
 func build(c Config, dial func(*net.Dialer) dialFunc) (*Sender, error) {
 	c.Service = cmp.Or(c.Service, defaultService)
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	if !serviceForm.MatchString(c.Service) {
 		return nil, fmt.Errorf("callback: the short name %q must be letters and digits, at most 32", c.Service)
 	}
@@ -76,7 +81,7 @@ func build(c Config, dial func(*net.Dialer) dialFunc) (*Sender, error) {
 		return nil, fmt.Errorf("callback: the timeout %s is negative", c.Timeout)
 	}
 	return &Sender{
-		service: c.Service, agent: "Gerbang/" + cmp.Or(c.Version, "1"), timeout: c.Timeout, allowLocal: c.AllowLocal,
+		service: c.Service, agent: "Gerbang/" + cmp.Or(c.Version, "1"), timeout: c.Timeout, allowLocal: c.AllowLocal, now: c.Now,
 		transport: newTransport(c, dial),
 	}, nil
 }
@@ -147,9 +152,9 @@ func (c briefConn) SetWriteDeadline(t time.Time) error {
 // became of it. A redirect is an answer like any other that is not 2xx.
 // When ctx ends, or the message or its secrets can't be signed, it is Aborted.
 func (s *Sender) Send(ctx context.Context, m Message, secrets Secrets) Attempt {
-	a := Attempt{At: time.Now()}
+	a, begun := Attempt{At: s.now()}, time.Now()
 	s.try(ctx, m, secrets, &a)
-	a.Duration = time.Since(a.At)
+	a.Duration = time.Since(begun)
 	return a
 }
 

@@ -2,12 +2,11 @@ package clock
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
-
-	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
 // Shared tells the time on a clock that is the same for all replicas: the database's.
@@ -15,103 +14,171 @@ type Shared interface {
 	Clock(ctx context.Context) (time.Time, error)
 }
 
-// Clock compares a replica's clock with the database's, so that a replica whose
-// clock is wrong creates nothing and takes nothing for unsent. While nothing can be
-// measured, what was measured last stands. It is safe for concurrent use.
+// Clock tells the shared time. It is safe for concurrent use.
 type Clock struct {
 	shared Shared
-	now    func() time.Time
+	uptime func() time.Duration
 	log    *slog.Logger
-	skew   atomic.Pointer[time.Duration] // nil until it was measured
+	last   atomic.Pointer[measure] // nil until it was measured
+	faulty bool                    // as the log says
 }
 
-// New makes what compares the clock that now reads. Nothing is known before
-// the first [Clock.Compare].
-func New(shared Shared, now func() time.Time, log *slog.Logger) *Clock {
-	return &Clock{shared: shared, now: now, log: log}
+// measure is what the measures have come to so far. Moments are of the uptime.
+type measure struct {
+	at     time.Duration // when the shared clock
+	told   time.Time     // told this
+	latest time.Duration // when it was measured last
+	step   time.Duration // how far it has gone at once, negative for back; 0 for never
+	held   time.Duration // until when nobody relies on it for that
+}
+
+// tells is what the shared clock should tell at a moment.
+func (m *measure) tells(at time.Duration) time.Time { return m.told.Add(at - m.at) }
+
+// New makes a clock that is advanced by an uptime, as package uptime tells it. Before
+// the first [Clock.Measure] it tells this machine's time, and its [Clock.Fault] says so.
+func New(shared Shared, uptime func() time.Duration, log *slog.Logger) *Clock {
+	return &Clock{shared: shared, uptime: uptime, log: log}
 }
 
 const (
-	// compareEvery is how old a measure gets: for so long a clock that is set wrong is
-	// not found out.
-	compareEvery = 10 * time.Second
+	// measureEvery is how long the uptime alone is trusted, and so for how long a step of
+	// the shared clock is not found out; againAfter is the same after a failed measure.
+	measureEvery = 10 * time.Second
+	againAfter   = time.Second
+	// unmeasured is how long it may take until a measure succeeds.
+	unmeasured = 30 * time.Second
 	// longestTrip bounds the error of a measure, which is half its round trip.
 	longestTrip = time.Second
 	// askWithin bounds a question that the database does not answer.
 	askWithin = 5 * time.Second
+	// stepFrom is what can't be drift or error any more: somebody has set the clock.
+	stepFrom = time.Second
+	// A step is waited for until all replicas have measured it (leastHeld), and one
+	// forward for as long as it was, because less real time has passed than times of
+	// before say (mostHeld at most: nothing is under way for longer).
+	leastHeld = unmeasured
+	mostHeld  = 10 * time.Minute
 )
 
-// Run compares the clocks now and then until the context ends. The first time is
-// the caller's to do before anything is served.
+// Now is the shared time.
+func (c *Clock) Now() time.Time {
+	m := c.last.Load()
+	if m == nil {
+		return time.Now().UTC().Round(0)
+	}
+	return m.tells(c.uptime())
+}
+
+// Run measures again and again until the context ends. The first time is the caller's to
+// do before anything is served.
 func (c *Clock) Run(ctx context.Context) error {
-	ticker := time.NewTicker(compareEvery)
-	defer ticker.Stop()
-	for {
+	for wait := measureEvery; ; {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticker.C:
-			c.Compare(ctx)
+		case <-time.After(wait):
+		}
+		if wait = measureEvery; c.Measure(ctx) != nil {
+			wait = againAfter
 		}
 	}
 }
 
-// Compare measures once, and logs when the clock has become wrong or right.
-func (c *Clock) Compare(ctx context.Context) {
-	skew, err := c.measure(ctx)
+// Measure measures once, and logs when the time has become unreliable or reliable. It is
+// called by one goroutine at a time.
+func (c *Clock) Measure(ctx context.Context) error {
+	at, told, doubt, err := c.ask(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
-			c.log.WarnContext(ctx, "clock: this machine's clock can't be compared with the database's", "error", err)
+			c.log.WarnContext(ctx, "clock: the database's clock can't be measured", "error", err)
+			c.tell(ctx, false)
 		}
-		return
+		return err
 	}
-	was := c.Fault()
-	c.skew.Store(&skew)
-	switch is := c.Fault(); {
-	case is != nil && was == nil:
-		c.log.ErrorContext(ctx, "clock: "+is.Error()+"; until it is right this replica is not ready, creates nothing, and takes nothing for unsent", "ahead", skew)
-	case is == nil && was != nil:
-		c.log.InfoContext(ctx, "clock: this machine's clock agrees with the database's again", "ahead", skew)
+	m, stepped := &measure{at: at, told: told, latest: at}, false
+	if before := c.last.Load(); before != nil {
+		m = before.next(m, doubt)
+		stepped = m.held > before.held
 	}
+	c.last.Store(m)
+	c.tell(ctx, stepped)
+	return nil
 }
 
-// measure takes the database's answer for the time in the middle of the question's
-// round trip.
-func (c *Clock) measure(ctx context.Context) (time.Duration, error) {
+// tell logs what the log does not say yet.
+func (c *Clock) tell(ctx context.Context, stepped bool) {
+	fault := c.Fault()
+	switch {
+	case fault != nil && (stepped || !c.faulty):
+		c.log.ErrorContext(ctx, "clock: "+fault.Error()+"; meanwhile this replica is not ready, creates nothing, and takes nothing for unsent")
+	case fault == nil && c.faulty:
+		c.log.InfoContext(ctx, "clock: the time can be relied on again")
+	}
+	c.faulty = fault != nil
+}
+
+// next is what a new measure makes of those before. What it can't tell from their own
+// error changes nothing.
+func (m *measure) next(fresh *measure, doubt time.Duration) *measure {
+	fresh.step, fresh.held = m.step, m.held
+	off := fresh.told.Sub(m.tells(fresh.at))
+	switch {
+	case off.Abs() <= doubt:
+		fresh.at, fresh.told = m.at, m.told
+	case off.Abs() > stepFrom:
+		fresh.step, fresh.held = off, max(m.held, fresh.at+held(off))
+	}
+	return fresh
+}
+
+// held is how long a step is waited for.
+func held(step time.Duration) time.Duration { return max(leastHeld, min(step, mostHeld)) }
+
+// ask takes the database's answer for the time in the middle of the question's round
+// trip, give or take the doubt.
+func (c *Clock) ask(ctx context.Context) (at time.Duration, told time.Time, doubt time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	begun := c.now()
-	shared, err := c.shared.Clock(ctx)
-	if err != nil {
-		return 0, err
+	begun := c.uptime()
+	if told, err = c.shared.Clock(ctx); err != nil {
+		return 0, told, 0, err
 	}
-	trip := c.now().Sub(begun)
+	trip := c.uptime() - begun
 	if trip > longestTrip {
-		return 0, fmt.Errorf("the answer took %s, which is too long to tell the time by", trip)
+		return 0, told, 0, fmt.Errorf("the answer took %s, which is too long to tell the time by", trip)
 	}
-	return begun.Add(trip / 2).Sub(shared), nil
+	return begun + trip/2, told, trip / 2, nil
 }
 
-// Skew is how far this replica's clock was ahead of the database's at the last
-// measure, negative when it was behind. It is false while there was none.
+// Skew is how far this machine's own clock is ahead of the shared one, negative when it
+// is behind. It is false while that was never measured.
 func (c *Clock) Skew() (time.Duration, bool) {
-	skew := c.skew.Load()
-	if skew == nil {
+	if c.last.Load() == nil {
 		return 0, false
 	}
-	return *skew, true
+	return time.Now().Round(0).Sub(c.Now()), true
 }
 
-// Fault is why this replica's clock can't be relied on and what to do about it,
-// nil while it can or nothing is known. It is safe to show to operators.
+var errUnmeasured = errors.New("the database's clock was not measured yet")
+
+// Fault is why the time can't be relied on and until when, nil while it can. It is safe
+// to show to operators.
 func (c *Clock) Fault() error {
-	skew, known := c.Skew()
-	if !known || skew.Abs() <= movement.ClockSkew {
-		return nil
+	m := c.last.Load()
+	if m == nil {
+		return errUnmeasured
 	}
-	side := "ahead of"
-	if skew < 0 {
-		side = "behind"
+	now := c.uptime()
+	if silent := now - m.latest; silent > unmeasured {
+		return fmt.Errorf("the database's clock was not measured for %s", silent.Round(time.Second))
 	}
-	return fmt.Errorf("this machine's clock is %s %s the database's: set it by NTP", skew.Abs().Round(time.Second), side)
+	if left := m.held - now; left > 0 {
+		side := "ahead"
+		if m.step < 0 {
+			side = "back"
+		}
+		return fmt.Errorf("the database's clock was set %s by %s: its times hold again in %s", side, m.step.Abs().Round(time.Second), left.Round(time.Second))
+	}
+	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -14,15 +15,22 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/queue/queuetest"
 )
 
-// database is the shared clock, which is right, and how far from it a replica's is.
-type database struct {
+// world is the database's clock, as a test sets it, and a machine's uptime. Both go on by
+// themselves.
+type world struct {
+	*testing.T
+	clock *clock.Clock
+	log   *queuetest.Log
+	begun time.Time
+
 	mu sync.Mutex
 	state
 }
 
-// state is what a test says of both clocks, and how often it was asked.
+// state is what a test says of both, and how often the database was asked.
 type state struct {
-	ahead    time.Duration
+	set      time.Duration // how far the database's clock was set ahead
+	slept    time.Duration // for how long nothing of this process ran
 	there    time.Duration // how long a question travels
 	back     time.Duration
 	err      error
@@ -30,27 +38,40 @@ type state struct {
 	deadline bool
 }
 
-// set says it anew.
-func (w *database) set(s state) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.state = s
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, log: &queuetest.Log{}, begun: time.Now()}
+	w.clock = clock.New(w, w.uptime, slog.New(slog.NewTextHandler(w.log, nil)))
+	return w
 }
 
-func (w *database) get() state {
+func (w *world) change(change func(*state)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	change(&w.state)
+}
+
+func (w *world) get() state {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.state
 }
 
-func (w *database) now() time.Time { return time.Now().Add(w.get().ahead) }
+func (w *world) uptime() time.Duration { return time.Since(w.begun) + w.get().slept }
 
-func (w *database) Clock(ctx context.Context) (time.Time, error) {
-	w.mu.Lock()
-	w.asked++
-	_, w.deadline = ctx.Deadline()
-	s := w.state
-	w.mu.Unlock()
+// theirs is the database's time.
+func (w *world) theirs() time.Time {
+	s := w.get()
+	return time.Now().Round(0).Add(s.set + s.slept)
+}
+
+// Clock implements clock.Shared.
+func (w *world) Clock(ctx context.Context) (time.Time, error) {
+	w.change(func(s *state) {
+		s.asked++
+		_, s.deadline = ctx.Deadline()
+	})
+	s := w.get()
 	wait := func(d time.Duration) {
 		select {
 		case <-ctx.Done():
@@ -58,7 +79,7 @@ func (w *database) Clock(ctx context.Context) (time.Time, error) {
 		}
 	}
 	wait(s.there)
-	now := time.Now().Round(0)
+	now := w.theirs()
 	wait(s.back)
 	if ctx.Err() != nil {
 		return time.Time{}, ctx.Err()
@@ -66,136 +87,206 @@ func (w *database) Clock(ctx context.Context) (time.Time, error) {
 	return now, s.err
 }
 
-func compared(w *database) (*clock.Clock, *queuetest.Log) {
-	log := &queuetest.Log{}
-	return clock.New(w, w.now, slog.New(slog.NewTextHandler(log, nil))), log
+// off is how far the clock is ahead of the database's.
+func (w *world) off() time.Duration { return w.clock.Now().Sub(w.theirs()) }
+
+// wantFault insists on the reason why the time can't be relied on, "" for none.
+func (w *world) wantFault(want string) {
+	w.Helper()
+	if fault := w.clock.Fault(); (fault == nil) != (want == "") || fault != nil && !strings.Contains(fault.Error(), want) {
+		w.Errorf("fault %v, want %q", fault, want)
+	}
 }
 
-func TestClockIsMeasuredInTheMiddle(t *testing.T) {
+func inWorld(t *testing.T, test func(w *world)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) { test(newWorld(t)) })
+}
+
+func TestTheTimeIsTheDatabasesAndNotTheMachines(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.change(func(s *state) { s.set = -3 * time.Hour })
+		w.wantFault("was not measured yet")
+		if _, known := w.clock.Skew(); known {
+			w.Error("something is known before it was measured")
+		}
+		if err := w.clock.Measure(w.Context()); err != nil {
+			w.Fatal(err)
+		}
+		for range 3 {
+			time.Sleep(7 * time.Second)
+			if ahead, known := w.clock.Skew(); w.off() != 0 || !known || ahead != 3*time.Hour {
+				w.Errorf("off by %s; the machine is told to be ahead by %s, %t", w.off(), ahead, known)
+			}
+		}
+		w.wantFault("")
+		if !w.get().deadline {
+			w.Error("the question may wait for ever")
+		}
+	})
+}
+
+// TestAMeasureIsAsGoodAsItsTrip: the time is never off by more than half a second for
+// that, and what a measure can't tell from its own error changes nothing.
+func TestAMeasureIsAsGoodAsItsTrip(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		state
-		skew  time.Duration
-		fault string
+		there, back time.Duration
+		off         time.Duration
 	}{
-		"right":                     {},
-		"ahead by what is forgiven": {state: state{ahead: movement.ClockSkew}, skew: movement.ClockSkew},
-		"ahead": {
-			state: state{ahead: movement.ClockSkew + time.Second}, skew: movement.ClockSkew + time.Second,
-			fault: "this machine's clock is 11s ahead of the database's: set it by NTP",
-		},
-		"behind by what is forgiven": {state: state{ahead: -movement.ClockSkew}, skew: -movement.ClockSkew},
-		"behind": {
-			state: state{ahead: -3 * time.Hour}, skew: -3 * time.Hour,
-			fault: "this machine's clock is 3h0m0s behind the database's: set it by NTP",
-		},
-		"a slow trip":      {state: state{ahead: 10 * time.Second, there: 500 * time.Millisecond, back: 500 * time.Millisecond}, skew: 10 * time.Second},
-		"slow on its way":  {state: state{there: time.Second}, skew: -500 * time.Millisecond},
-		"slow on its back": {state: state{back: time.Second}, skew: 500 * time.Millisecond},
+		"at once":          {},
+		"evenly":           {there: 500 * time.Millisecond, back: 500 * time.Millisecond},
+		"slow on its way":  {there: time.Second, off: 500 * time.Millisecond},
+		"slow on its back": {back: time.Second, off: -500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				w := &database{state: c.state}
-				replica, _ := compared(w)
-				if _, known := replica.Skew(); known || replica.Fault() != nil {
-					t.Error("something is known before it was measured")
+			inWorld(t, func(w *world) {
+				w.change(func(s *state) { s.there, s.back = c.there, c.back })
+				_ = w.clock.Measure(w.Context())
+				if w.off() != c.off {
+					w.Errorf("off by %s, want %s", w.off(), c.off)
 				}
-				replica.Compare(t.Context())
-				if skew, known := replica.Skew(); !known || skew != c.skew {
-					t.Errorf("measured %s, %t; want %s", skew, known, c.skew)
+				w.change(func(s *state) { s.there, s.back = 0, 0 })
+				_ = w.clock.Measure(w.Context())
+				if w.off() != 0 {
+					w.Errorf("off by %s after a better measure", w.off())
 				}
-				if fault := replica.Fault(); (fault == nil) != (c.fault == "") || fault != nil && fault.Error() != c.fault {
-					t.Errorf("fault %v, want %q", fault, c.fault)
+				w.change(func(s *state) { s.there, s.back = c.there, c.back })
+				_ = w.clock.Measure(w.Context())
+				if w.off() != 0 {
+					w.Errorf("off by %s after a worse measure", w.off())
 				}
-				if !w.get().deadline {
-					t.Error("the question may wait for ever")
-				}
+				w.wantFault("")
 			})
 		})
 	}
 }
 
-// TestClockIsJudgedBeforeASaleIsLost: a payment of the very moment of its sale is
-// never before what is forgiven, whatever the error of the measure.
-func TestClockIsJudgedBeforeASaleIsLost(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := &database{state: state{ahead: movement.Skew, there: time.Second}} // the worst error towards what is right
-		replica, _ := compared(w)
-		replica.Compare(t.Context())
-		if replica.Fault() == nil {
-			t.Error("a clock is relied on whose sales would be lost")
+// TestTheErrorOfAClockIsForgiven: half a second of error and what is no step yet are less
+// than what proofs allow for.
+func TestTheErrorOfAClockIsForgiven(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.change(func(s *state) { s.there = time.Second })
+		_ = w.clock.Measure(w.Context())
+		w.change(func(s *state) { s.set = time.Second })
+		if off := w.off(); off.Abs() > movement.ClockSkew {
+			w.Errorf("off by %s, forgiven are %s", off, movement.ClockSkew)
 		}
 	})
 }
 
-// TestLastMeasureStands while the database can't be asked, or answers too late.
-func TestLastMeasureStands(t *testing.T) {
+// TestAStepIsWaitedFor: somebody has set the database's clock. Nothing is relied on until
+// all replicas know it, and as much real time has passed as the times of before say.
+func TestAStepIsWaitedFor(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := &database{}
-		replica, log := compared(w)
-		hinder := func(hindered state, want string) {
-			t.Helper()
-			w.set(hindered)
-			replica.Compare(t.Context())
-			if log.Count(want) != 1 {
-				t.Errorf("%q is not complained of", want)
+	for name, c := range map[string]struct {
+		step, held time.Duration
+		fault      string
+	}{
+		"a second":         {step: time.Second},
+		"more than that":   {step: time.Second + time.Millisecond, held: 30 * time.Second, fault: "set ahead by 1s"},
+		"a minute":         {step: time.Minute, held: time.Minute, fault: "set ahead by 1m0s"},
+		"a day":            {step: 24 * time.Hour, held: 10 * time.Minute, fault: "set ahead by 24h0m0s: its times hold again in 10m0s"},
+		"back by a second": {step: -time.Second},
+		"back by an hour":  {step: -time.Hour, held: 30 * time.Second, fault: "set back by 1h0m0s"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				_ = w.clock.Measure(w.Context())
+				w.change(func(s *state) { s.set = c.step })
+				if w.off() != -c.step {
+					w.Errorf("a step was followed before it was measured: off by %s", w.off())
+				}
+				_ = w.clock.Measure(w.Context())
+				if w.off() != 0 {
+					w.Errorf("off by %s after a measure", w.off())
+				}
+				w.wantFault(c.fault)
+				for held := c.held; held > 0; held -= 10 * time.Second {
+					w.wantFault("set ")
+					time.Sleep(min(held, 10*time.Second))
+					_ = w.clock.Measure(w.Context())
+				}
+				w.wantFault("")
+			})
+		})
+	}
+}
+
+// TestWithoutMeasuresTheTimeIsReliedOnForHalfAMinute, and again from the next one on.
+func TestWithoutMeasuresTheTimeIsReliedOnForHalfAMinute(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_ = w.clock.Measure(w.Context())
+		hinder := func(change func(*state), want string) {
+			w.Helper()
+			before := w.get()
+			w.change(change)
+			if err := w.clock.Measure(w.Context()); err == nil || w.log.Count(want) != 1 {
+				w.Errorf("%v, which is not complained of as %q", err, want)
 			}
+			w.change(func(s *state) { s.err, s.there, s.back = before.err, before.there, before.back })
 		}
-		hinder(state{err: errors.New("no database")}, "no database")
-		if _, known := replica.Skew(); known || replica.Fault() != nil {
-			t.Error("something is known that was not measured")
+		hinder(func(s *state) { s.err = errors.New("gone") }, "gone")
+		hinder(func(s *state) { s.back = time.Second + time.Millisecond }, "the answer took 1.001s")
+		hinder(func(s *state) { s.there = time.Hour }, "deadline exceeded")
+		time.Sleep(30*time.Second - time.Second - time.Millisecond - 5*time.Second)
+		w.wantFault("")
+		time.Sleep(time.Millisecond)
+		w.wantFault("was not measured for 30s")
+		if w.off() != 0 {
+			w.Errorf("it goes on all the same, off by %s", w.off())
 		}
-		w.set(state{ahead: 5 * time.Minute})
-		replica.Compare(t.Context())
-		hinder(state{err: errors.New("gone")}, "gone")
-		hinder(state{back: time.Second + time.Millisecond}, "the answer took 1.001s")
-		hinder(state{there: time.Hour}, "deadline exceeded")
-		if skew, known := replica.Skew(); !known || skew != 5*time.Minute || replica.Fault() == nil {
-			t.Errorf("the last measure does not stand: %s, %t, %v", skew, known, replica.Fault())
-		}
+		_ = w.clock.Measure(w.Context())
+		w.wantFault("")
 	})
 }
 
-// TestClockHealsWithoutARestart has it wrong for a while: that is said once, and
-// once that it is over.
-func TestClockHealsWithoutARestart(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		w := &database{}
-		replica, log := compared(w)
-		ctx, end := context.WithCancel(t.Context())
+// TestAMachineThatSlept knows what time it is, and relies on nothing before it has asked.
+func TestAMachineThatSlept(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_ = w.clock.Measure(w.Context())
+		w.change(func(s *state) { s.slept = time.Hour })
+		if w.off() != 0 {
+			w.Errorf("off by %s", w.off())
+		}
+		w.wantFault("was not measured for 1h0m0s")
+		_ = w.clock.Measure(w.Context())
+		w.wantFault("")
+	})
+}
+
+// TestItIsMeasuredAgainAndAgain: every ten seconds, every second while that fails; what
+// is wrong is said once, and once that it is over.
+func TestItIsMeasuredAgainAndAgain(t *testing.T) {
+	inWorld(t, func(w *world) {
+		_ = w.clock.Measure(w.Context())
+		ctx, end := context.WithCancel(w.Context())
 		done := make(chan error, 1)
-		go func() { done <- replica.Run(ctx) }()
+		go func() { done <- w.clock.Run(ctx) }()
 		pass := func(d time.Duration, asked, wrong, right int) {
-			t.Helper()
+			w.Helper()
 			time.Sleep(d)
 			synctest.Wait()
-			if n := w.get().asked; n != asked || log.Count("until it is right") != wrong || log.Count("agrees with the database's again") != right {
-				t.Errorf("asked %d times, want %d; said that it is wrong %d times, want %d; that it is right %d times, want %d",
-					n, asked, log.Count("until it is right"), wrong, log.Count("agrees with the database's again"), right)
+			if n := w.get().asked; n != asked || w.log.Count("meanwhile this replica") != wrong || w.log.Count("can be relied on") != right {
+				w.Errorf("asked %d times, want %d; said that it is wrong %d times, want %d; that it is right %d times, want %d",
+					n, asked, w.log.Count("meanwhile this replica"), wrong, w.log.Count("can be relied on"), right)
 			}
 		}
-		pass(200*time.Second, 20, 0, 0)
-		w.set(state{ahead: 2 * time.Minute, asked: 20})
-		pass(9*time.Second, 20, 0, 0)
-		pass(time.Second, 21, 1, 0)
-		pass(100*time.Second, 31, 1, 0)
-		if log.Count("2m0s ahead of the database's: set it by NTP") != 1 || replica.Fault() == nil {
-			t.Errorf("fault %v, which the log does not tell", replica.Fault())
-		}
-		w.set(state{ahead: -time.Second, asked: 31})
-		pass(10*time.Second, 32, 1, 1)
-		if replica.Fault() != nil {
-			t.Errorf("fault %v of a clock that is right again", replica.Fault())
-		}
-		w.set(state{ahead: -2 * time.Minute, asked: 32})
-		pass(20*time.Second, 34, 2, 1)
+		pass(200*time.Second, 21, 0, 0)
+		w.change(func(s *state) { s.set = -time.Minute })
+		pass(9*time.Second, 21, 0, 0)
+		pass(time.Second, 22, 1, 0)
+		pass(20*time.Second, 24, 1, 0)
+		pass(10*time.Second, 25, 1, 1)
+		w.change(func(s *state) { s.err = errors.New("gone") })
+		pass(35*time.Second, 25+1+25, 2, 1)
+		w.wantFault("was not measured")
+		w.change(func(s *state) { s.err = nil })
+		pass(time.Second, 25+1+26, 2, 2)
 		end()
 		if err := <-done; err != nil {
-			t.Error(err)
+			w.Error(err)
 		}
 	})
 }

@@ -187,7 +187,7 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	}
 	w.closeStore = sync.OnceFunc(w.store.Close)
 	t.Cleanup(w.closeStore)
-	w.directory = tenants.NewDirectory(w.store, log)
+	w.directory = tenants.NewDirectory(w.store, time.Now, log)
 	w.keyset = filepath.Join(t.TempDir(), "keyset.json")
 	if err := tenants.CreateKeysetFile(w.keyset); err != nil {
 		t.Fatal(err)

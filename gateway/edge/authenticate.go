@@ -25,7 +25,7 @@ func authFailed() *fault.Error {
 // authenticate identifies the merchant of a request. The key is verified first and
 // only failures are slowed, so nobody can lock a merchant out.
 func (x *exchange) authenticate(b body) error {
-	begun := time.Now()
+	begun := time.Now() // not the request's: a slow body would hide behind its own time
 	key := presented(b.key, x.request.Header)
 	if !x.edge.Authenticator.Remembers(key) && !x.edge.Failures.MayLookUp(x.started, x.address) {
 		return x.slowed(time.Second)

@@ -62,7 +62,7 @@ func real(b *testing.B, h *house) {
 	}
 	h.key = issued.Secret.Reveal()
 	log := slog.New(slog.NewJSONHandler(io.Discard, nil)) //nolint:sloglint // to format a line is part of a request's cost
-	directory := tenants.NewDirectory(oneAccount{account: account}, log)
+	directory := tenants.NewDirectory(oneAccount{account: account}, time.Now, log)
 	polled, stop := context.WithCancel(b.Context())
 	b.Cleanup(stop)
 	go func() { _ = directory.Run(polled) }()

@@ -29,8 +29,9 @@ type exchange struct {
 	http.ResponseWriter
 	edge    *Edge
 	request *http.Request
-	id      string // X-Request-Id
-	started time.Time
+	id      string    // X-Request-Id
+	started time.Time // by the time that all replicas share
+	begun   time.Time // by this machine's, for how long it takes
 	address netip.Addr
 	held    int64 // bytes of the body that count as held
 	route   string
@@ -55,7 +56,7 @@ func (e *Edge) begin(w http.ResponseWriter, r *http.Request) *exchange {
 		ResponseWriter: w, edge: e, request: r,
 		// Always ours: two callers could choose the same id. It contains its time, so
 		// that operators find the movement.
-		id: uuid.Must(uuid.NewV7()).String(), started: e.Now(), route: unrouted, code: "OK",
+		id: uuid.Must(uuid.NewV7()).String(), started: e.Now(), begun: time.Now(), route: unrouted, code: "OK",
 		address: clientAddress(r, *e.trusted.Load()),
 	}
 	header := w.Header()
@@ -95,7 +96,7 @@ func (x *exchange) end(thrown any) {
 	if thrown != nil {
 		x.panicked(thrown)
 	}
-	took := x.edge.Now().Sub(x.started)
+	took := time.Since(x.begun)
 	if x.edge.Observer != nil {
 		x.edge.Observer.Observe(x.route, x.code, took)
 	}

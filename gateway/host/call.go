@@ -26,6 +26,7 @@ func (h *Host) Call(ctx context.Context, provider string, c sdk.Call, timeout ti
 
 func (h *Host) call(ctx context.Context, name string, c sdk.Call, timeout time.Duration) sdk.Result {
 	return h.use(ctx, name, c.Connection.Mode, c.SendBy, func(running *process) (sdk.Result, health) {
+		c.SendBy = h.onThisMachine(c.SendBy)
 		return send(ctx, running, c, timeout)
 	})
 }
@@ -43,18 +44,27 @@ func (h *Host) use(
 		return sdk.DidNotSend(sdk.BlameNone, err.Error())
 	}
 	defer p.calls.release()
-	running, err := p.ready(ctx, sendBy)
+	running, err := p.ready(ctx, h.onThisMachine(sendBy))
 	if err != nil {
 		return sdk.DidNotSend(sdk.BlameNone, err.Error())
 	}
 	// Waiting for the process or for a processor may have used up the time.
-	if passed(sendBy) {
+	if h.passed(sendBy) {
 		return sdk.DidNotSend(sdk.BlameNone, "send_by had passed before the call was sent")
 	}
 	return p.breaker(mode).run(func() (sdk.Result, health) { return call(running) })
 }
 
-func passed(sendBy time.Time) bool { return !sendBy.IsZero() && time.Now().After(sendBy) }
+func (h *Host) passed(sendBy time.Time) bool { return !sendBy.IsZero() && h.now().After(sendBy) }
+
+// onThisMachine is a moment of the shared time by this machine's clock: the SDK counts
+// from there what is left when it sends.
+func (h *Host) onThisMachine(sendBy time.Time) time.Time {
+	if sendBy.IsZero() {
+		return sendBy
+	}
+	return time.Now().Add(sendBy.Sub(h.now()))
+}
 
 func send(caller context.Context, running *process, c sdk.Call, timeout time.Duration) (sdk.Result, health) {
 	ctx, cancel := context.WithTimeout(caller, timeout)
@@ -120,9 +130,10 @@ func (h *Host) lookup(caller context.Context, name string, l sdk.Lookup, timeout
 		return sdk.NoStatus(sdk.BlameNone, err.Error())
 	}
 	defer release()
-	if passed(l.SendBy) {
+	if h.passed(l.SendBy) {
 		return sdk.NoStatus(sdk.BlameNone, "send_by had passed before the lookup was sent")
 	}
+	l.SendBy = h.onThisMachine(l.SendBy)
 	ctx, cancel := context.WithTimeout(caller, timeout)
 	defer cancel()
 	started := time.Now()

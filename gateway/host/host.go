@@ -33,6 +33,7 @@ type Config struct {
 	Specs   []Spec
 	Log     *slog.Logger      // the host's and the plugins' lines; nil discards them
 	Observe func(Observation) // called after every use, may be nil; it must not block
+	Now     func() time.Time  // the time that all replicas share, in which send_by is given; nil means this machine's
 }
 
 // Observation is one use of a plugin, for metrics.
@@ -48,6 +49,7 @@ type Host struct {
 	order     []*provider
 	providers map[string]*provider
 	observe   func(Observation)
+	now       func() time.Time
 	cancel    context.CancelFunc // ends the supervision
 	running   sync.WaitGroup
 	closing   sync.Once
@@ -87,7 +89,10 @@ func start(ctx context.Context, c Config, tune tuning) (*Host, error) {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	h := &Host{providers: make(map[string]*provider, len(c.Specs)), observe: c.Observe}
+	h := &Host{providers: make(map[string]*provider, len(c.Specs)), observe: c.Observe, now: c.Now}
+	if h.now == nil {
+		h.now = time.Now
+	}
 	for _, spec := range c.Specs {
 		if h.providers[spec.Name] != nil {
 			return nil, fmt.Errorf("plugin %s: is configured twice", spec.Name)

@@ -101,7 +101,7 @@ func (o *open) state() (left map[string]int, most map[string]int, polls map[move
 func poll(t *testing.T, o *open) (log *queuetest.Log, end func()) {
 	t.Helper()
 	log = &queuetest.Log{}
-	leases := queue.NewLeases(queuetest.NewTable(), "polls", "only", movement.Buckets)
+	leases := queue.NewLeases(queuetest.NewTable(), "polls", "only", movement.Buckets, time.Now)
 	return log, queuetest.Start(t, lifecycle.NewPoller(o, o, leases, slog.New(slog.NewTextHandler(log, nil))).Run)
 }
 

@@ -62,7 +62,7 @@ func (o *Outbox) attempt(ctx context.Context, m movement.QueuedMail) error {
 	if err != nil && ctx.Err() != nil {
 		return nil // we stop; nobody knows what became of it
 	}
-	attempt := movement.MailAttempt{Mail: m, At: time.Now()}
+	attempt := movement.MailAttempt{Mail: m, At: o.Now()}
 	attempt.Then, attempt.DueAt = follow(m, err, attempt.At)
 	if err != nil {
 		attempt.Fault = faultOf(err).Error()

@@ -47,9 +47,10 @@ type Pace struct {
 	Every              time.Duration // how long it is left alone about one movement
 }
 
-// ClockSkew is how far a replica's clock may be from the one that all share. Beyond
-// it a replica neither reserves nor takes "not found" for proof.
-const ClockSkew = 10 * time.Second
+// ClockSkew is how far a replica's clock may be from the one that all share, which it
+// measures: half a second of error, and up to a second that is no step yet. While it
+// can't know that, a replica neither reserves nor takes "not found" for proof.
+const ClockSkew = 2 * time.Second
 
 // ProvenAfter is the moment from which the provider's "not found" is proof
 // that nothing was sent: no request of ours can still be on its way, or the provider

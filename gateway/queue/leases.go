@@ -35,6 +35,7 @@ type Leases struct {
 	queue   string
 	replica string
 	buckets int
+	now     func() time.Time // that all replicas share
 
 	member  int               // this replica's number among the members, -1 for none
 	held    map[int]time.Time // until when each bucket is ours
@@ -47,10 +48,10 @@ type Leases struct {
 }
 
 // NewLeases makes a replica's leases of a queue that has so many buckets. The
-// replica's name must be unique.
-func NewLeases(store LeaseStore, queue, replica string, buckets int) *Leases {
+// replica's name must be unique. Now tells the time that all replicas share.
+func NewLeases(store LeaseStore, queue, replica string, buckets int, now func() time.Time) *Leases {
 	return &Leases{
-		store: store, queue: queue, replica: replica, buckets: buckets, member: -1, held: map[int]time.Time{},
+		store: store, queue: queue, replica: replica, buckets: buckets, now: now, member: -1, held: map[int]time.Time{},
 		leaving: map[int]bool{}, inUse: func(int) bool { return false },
 	}
 }
@@ -94,16 +95,17 @@ func (l *Leases) Hold(ctx context.Context) ([]int, error) {
 	return buckets, nil
 }
 
-// before compares on both clocks: the monotonic one stands still while a machine
-// sleeps, and the wall's, by which other replicas judge, may be set back.
+// before compares on both of this machine's clocks: the monotonic one stands still
+// while it sleeps, and the wall's may be set back.
 func before(a, b time.Time) bool { return a.Before(b) && a.Round(0).Before(b.Round(0)) }
 
-func (l *Leases) renew(ctx context.Context, now time.Time) error {
+func (l *Leases) renew(ctx context.Context, begun time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, renewWithin)
 	defer cancel()
-	if err := l.join(ctx, now); err != nil {
+	if err := l.join(ctx); err != nil {
 		return err
 	}
+	now := l.now()
 	members, err := l.store.LiveLeases(ctx, l.membership(), now, now.Add(leaseFor))
 	if err != nil {
 		return err
@@ -125,7 +127,7 @@ func (l *Leases) renew(ctx context.Context, now time.Time) error {
 			others = append(others, bucket)
 		}
 	}
-	if err := l.take(ctx, kept, now); err != nil {
+	if err := l.take(ctx, kept, begun); err != nil {
 		return err
 	}
 	for len(l.held) < fair && len(others) > 0 {
@@ -134,7 +136,7 @@ func (l *Leases) renew(ctx context.Context, now time.Time) error {
 		for _, bucket := range next {
 			delete(l.leaving, bucket)
 		}
-		if err := l.take(ctx, next, now); err != nil {
+		if err := l.take(ctx, next, begun); err != nil {
 			return err
 		}
 	}
@@ -142,13 +144,14 @@ func (l *Leases) renew(ctx context.Context, now time.Time) error {
 }
 
 // take takes or renews leases. While the database does not answer, what we hold
-// is ours as long as it was.
-func (l *Leases) take(ctx context.Context, buckets []int, now time.Time) error {
+// is ours as long as it was. Others judge by the shared time; we by this machine's own,
+// from before the lease was written.
+func (l *Leases) take(ctx context.Context, buckets []int, begun time.Time) error {
 	if len(buckets) == 0 {
 		return nil
 	}
-	until := now.Add(leaseFor)
-	ours, err := l.store.TakeLeases(ctx, Lease{Queue: l.queue, Buckets: buckets, Holder: l.replica}, now, until)
+	now := l.now()
+	ours, err := l.store.TakeLeases(ctx, Lease{Queue: l.queue, Buckets: buckets, Holder: l.replica}, now, now.Add(leaseFor))
 	if err != nil {
 		return err
 	}
@@ -156,7 +159,7 @@ func (l *Leases) take(ctx context.Context, buckets []int, now time.Time) error {
 		switch {
 		case l.leaving[bucket]: // kept until it is not in use any more
 		case slices.Contains(ours, bucket):
-			l.held[bucket] = until
+			l.held[bucket] = begun.Add(leaseFor)
 		default:
 			delete(l.held, bucket)
 		}
@@ -191,7 +194,8 @@ func (l *Leases) drop(ctx context.Context, queue string, buckets []int) error {
 }
 
 // join renews the replica's membership, or takes the first number that is free.
-func (l *Leases) join(ctx context.Context, now time.Time) error {
+func (l *Leases) join(ctx context.Context) error {
+	now := l.now()
 	for try := range mostMembers {
 		number := (max(l.member, 0) + try) % mostMembers
 		lease := Lease{Queue: l.membership(), Buckets: []int{number}, Holder: l.replica}

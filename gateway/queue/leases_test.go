@@ -49,7 +49,7 @@ func steps(t testing.TB, n int, replicas ...*queue.Leases) (held [][]int) {
 func replicas(leases queue.LeaseStore, n int) []*queue.Leases {
 	list := make([]*queue.Leases, n)
 	for i := range list {
-		list[i] = queue.NewLeases(leases, "polls", fmt.Sprint("replica-", i), all)
+		list[i] = queue.NewLeases(leases, "polls", fmt.Sprint("replica-", i), all, time.Now)
 	}
 	return list
 }
@@ -57,7 +57,7 @@ func replicas(leases queue.LeaseStore, n int) []*queue.Leases {
 func TestOneReplicaHoldsAll(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := queue.NewLeases(queuetest.NewTable(), "polls", "only", all)
+		s := queue.NewLeases(queuetest.NewTable(), "polls", "only", all, time.Now)
 		for range 60 {
 			if got := step(t, s)[0]; len(got) != all {
 				t.Fatalf("%v", got)
@@ -94,7 +94,7 @@ func TestLeasesOfDifferentQueues(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		leases := queuetest.NewTable()
-		held := steps(t, 10, queue.NewLeases(leases, "polls", "a", all), queue.NewLeases(leases, "callbacks", "b", all))
+		held := steps(t, 10, queue.NewLeases(leases, "polls", "a", all, time.Now), queue.NewLeases(leases, "callbacks", "b", all, time.Now))
 		if len(held[0]) != all || len(held[1]) != all {
 			t.Errorf("%v", held)
 		}
@@ -149,7 +149,7 @@ func TestReleaseWithoutADatabase(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		leases := queuetest.NewTable()
-		s := queue.NewLeases(leases, "polls", "only", all)
+		s := queue.NewLeases(leases, "polls", "only", all, time.Now)
 		hold(t, s)
 		leases.Set(nil, time.Hour)
 		begun := time.Now()
@@ -166,7 +166,7 @@ func TestNothingIsHeldWhileRenewalsFail(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		leases := queuetest.NewTable()
-		s := queue.NewLeases(leases, "polls", "only", all)
+		s := queue.NewLeases(leases, "polls", "only", all, time.Now)
 		hold(t, s)
 		leases.Set(queuetest.ErrAway, 0)
 		pass(2 * time.Second) // nothing has to be renewed yet
@@ -193,7 +193,7 @@ func TestASlowRenewalIsNoLease(t *testing.T) {
 	for _, delay := range []time.Duration{400 * time.Millisecond, 1600 * time.Millisecond, 1800 * time.Millisecond, 3 * time.Second, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			leases := queuetest.NewTable()
-			s := queue.NewLeases(leases, "polls", "only", all)
+			s := queue.NewLeases(leases, "polls", "only", all, time.Now)
 			hold(t, s)
 			pass(4 * time.Second)
 			leases.Set(nil, delay)
@@ -214,7 +214,7 @@ func TestAPauseInTheRenewal(t *testing.T) {
 	for _, pause := range []time.Duration{8500 * time.Millisecond, 15 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
 			leases := &paused{queuetest.NewTable(), pause}
-			s := queue.NewLeases(leases, "polls", "only", all)
+			s := queue.NewLeases(leases, "polls", "only", all, time.Now)
 			if got := hold(t, s); len(got) > 0 {
 				t.Errorf("paused for %v: %v", pause, got)
 			}
@@ -279,7 +279,7 @@ func TestEveryMembershipTaken(t *testing.T) {
 				t.Fatal(ours, err)
 			}
 		}
-		if got, err := queue.NewLeases(leases, "polls", "one-too-many", all).Hold(t.Context()); err == nil || got != nil {
+		if got, err := queue.NewLeases(leases, "polls", "one-too-many", all, time.Now).Hold(t.Context()); err == nil || got != nil {
 			t.Errorf("%v, %v", got, err)
 		}
 	})

@@ -74,6 +74,9 @@ const (
 	unwritten          // the same rows are still due
 )
 
+// Now is the time that all replicas share.
+func (r *Runner[T]) Now() time.Time { return r.leases.now() }
+
 // Wake has the queue read at once: somebody has just committed a row.
 func (r *Runner[T]) Wake() {
 	select {
@@ -146,7 +149,7 @@ func (r *Runner[T]) scan(ctx context.Context, full bool) progress {
 func (r *Runner[T]) read(ctx context.Context, buckets []int, full bool) ([]T, error) {
 	ctx, cancel := context.WithTimeout(ctx, readWithin)
 	defer cancel()
-	batch := Batch{Buckets: buckets, Now: time.Now(), Most: r.work.Page}
+	batch := Batch{Buckets: buckets, Now: r.Now(), Most: r.work.Page}
 	if !full {
 		batch.Since = batch.Now.Add(-lookBack)
 	}

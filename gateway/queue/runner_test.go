@@ -23,7 +23,7 @@ func start(t *testing.T, leases queue.LeaseStore, q *rows, d *doer, name string)
 		Handle: func(ctx context.Context, page []row) error {
 			return r.Each(ctx, page, 64, bucketOf, func(one row) error { return d.do(ctx, one) })
 		},
-	}, queue.NewLeases(leases, "polls", name, all), slog.New(slog.NewTextHandler(log, nil)))
+	}, queue.NewLeases(leases, "polls", name, all, time.Now), slog.New(slog.NewTextHandler(log, nil)))
 	return log, queuetest.Start(t, r.Run)
 }
 
@@ -269,7 +269,7 @@ func TestAnEagerQueueReadsOnAndIsDrained(t *testing.T) {
 				return nil
 			},
 			Drain: func() { drained = leases.Held("only") },
-		}, queue.NewLeases(leases, "polls", "only", all), slog.New(slog.DiscardHandler))
+		}, queue.NewLeases(leases, "polls", "only", all, time.Now), slog.New(slog.DiscardHandler))
 		end := queuetest.Start(t, r.Run)
 		pass(time.Second)
 		if q.left() != 0 {

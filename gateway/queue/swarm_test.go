@@ -133,7 +133,7 @@ func (s *swarm) apply(ctx context.Context, e event, second int) {
 func (s *swarm) join(ctx context.Context) {
 	s.born++
 	r := &replica{name: fmt.Sprint("replica-", s.born), done: make(chan struct{})}
-	r.leases = queue.NewLeases(s.leases, "polls", r.name, all)
+	r.leases = queue.NewLeases(s.leases, "polls", r.name, all, time.Now)
 	ctx, r.kill = context.WithCancel(ctx)
 	s.replicas = append(s.replicas, r)
 	go s.live(ctx, r)

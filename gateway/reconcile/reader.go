@@ -22,14 +22,17 @@ type Unread interface {
 type Reader struct {
 	statements Unread
 	read       func(ctx context.Context, s movement.Statement, before time.Time) error
+	now        func() time.Time
 	log        *slog.Logger
 }
 
 // NewReader makes a reader. Every replica may have one. Read reads an account's
 // statement and applies what is in it, if nobody on any replica has read it since
 // before.
-func NewReader(statements Unread, read func(ctx context.Context, s movement.Statement, before time.Time) error, log *slog.Logger) *Reader {
-	return &Reader{statements: statements, read: read, log: log}
+func NewReader(
+	statements Unread, read func(ctx context.Context, s movement.Statement, before time.Time) error, now func() time.Time, log *slog.Logger,
+) *Reader {
+	return &Reader{statements: statements, read: read, now: now, log: log}
 }
 
 const (
@@ -59,7 +62,7 @@ func (r *Reader) Run(ctx context.Context) error {
 
 // round has all statements read that are due.
 func (r *Reader) round(ctx context.Context) {
-	now := time.Now()
+	now := r.now()
 	before := now.Add(roundEvery - longestUnread) // by the next round it would be too long
 	var after movement.AccountID
 	for ctx.Err() == nil {

@@ -68,7 +68,7 @@ func TestAllStatementsAreRead(t *testing.T) {
 		var running sync.WaitGroup
 		for range 2 {
 			running.Go(func() {
-				if err := reconcile.NewReader(s, s.readOne, slog.New(slog.NewTextHandler(log, nil))).Run(ctx); err != nil {
+				if err := reconcile.NewReader(s, s.readOne, time.Now, slog.New(slog.NewTextHandler(log, nil))).Run(ctx); err != nil {
 					t.Error(err)
 				}
 			})
@@ -95,7 +95,7 @@ func TestStatementsAreReadAfterAnOutage(t *testing.T) {
 		s.err = queuetest.ErrAway
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
-		running.Go(func() { _ = reconcile.NewReader(s, s.readOne, slog.New(slog.DiscardHandler)).Run(ctx) })
+		running.Go(func() { _ = reconcile.NewReader(s, s.readOne, time.Now, slog.New(slog.DiscardHandler)).Run(ctx) })
 		time.Sleep(time.Minute)
 		s.mu.Lock()
 		if len(s.read) != 0 {

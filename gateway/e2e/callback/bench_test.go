@@ -102,7 +102,7 @@ func newCallbackWorld(b *testing.B, bad int) *callbackWorld {
 		store: s, url: databaseURL, bad: bad, committed: map[string]time.Time{}, arrived: map[string]time.Time{}, changed: make(chan struct{}, 1),
 	}
 	w.dispatcher = callback.NewDispatcher(callback.Dependencies{
-		Queue: outbox{s, w}, Leases: queue.NewLeases(s, "callbacks", uuid.NewString(), movement.Buckets), Send: sender.Send,
+		Queue: outbox{s, w}, Leases: queue.NewLeases(s, "callbacks", uuid.NewString(), movement.Buckets, time.Now), Send: sender.Send,
 		Secrets: oneSecret{}.CallbackSecrets, Observe: func(callback.Attempt) {}, Log: log,
 	})
 	// Each receiver has an address of its own, as they do in the world.
