@@ -12,10 +12,11 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
-// A business transaction is one statement, composed of fragments: a head that is
-// guarded (the reservation, the move, ...), and an INSERT or UPDATE of each other table,
-// fed by the rows that the head has changed. What differs between kinds is which
-// fragments there are. STATEMENTS.md shows all statements as the database gets them.
+// A transaction of movements, adjustments or exceptions is one statement, composed of
+// fragments: a head that is guarded (the reservation, the move, ...), and an INSERT or
+// UPDATE of each other table, fed by the rows that the head has changed. What differs
+// between kinds is which fragments there are. STATEMENTS.md shows all statements as the
+// database gets them.
 //
 //go:embed fragments/*.sql
 var fragmentFiles embed.FS
