@@ -114,11 +114,11 @@ func composed() []parts {
 		oneException | addException,
 		exceptionAgain | addException,
 	}
-	for _, told := range []parts{0, queueCallback} {
-		all = append(all, recordFact|logHistory|told, recordFact|logHistory|told|changeBalance|postTransaction)
+	for _, event := range []parts{0, queueCallback} {
+		all = append(all, recordFact|logHistory|event, recordFact|logHistory|event|changeBalance|postTransaction)
 		for _, mailed := range []parts{0, queueMail} {
 			for _, money := range []parts{0, postTransaction, changeBalance | postTransaction, giveUsageBack} {
-				all = append(all, moveMovement|logHistory|told|mailed|money)
+				all = append(all, moveMovement|logHistory|event|mailed|money)
 			}
 		}
 	}
