@@ -92,7 +92,7 @@ func (k *Transfer) nextReference(ctx context.Context, r lifecycle.Request, draft
 		}
 		age := max(0, now.Sub(last.CreatedAt)) // the replica that made it may be ahead of this one
 		switch {
-		case !last.State.Final(), age < r.Limits.RepeatWithin:
+		case !last.State.Final(), last.State == movement.Succeeded && age < r.Limits.RepeatWithin:
 			return last.Reference, nil
 		case last.Delivered, age >= sameFor:
 			return referenceAfter(last)
