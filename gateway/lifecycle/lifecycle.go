@@ -186,7 +186,7 @@ func Persist[T any](ctx context.Context, patience Patience, write func(context.C
 			err = backoff.Permanent(err)
 		}
 		return done, err
-	}, backoff.WithBackOff(pause))
+	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0)) // patience alone ends it, and not its 15 minutes
 	if err != nil && !errors.Is(err, last) {
 		err = errors.Join(err, last) // patience ended; the reason is the last try's
 	}
