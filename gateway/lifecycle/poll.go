@@ -188,7 +188,7 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 	}
 	op, err := l.Operation(m)
 	if err != nil {
-		return errors.Join(overdue, err, l.putOff(ctx, m))
+		return errors.Join(overdue, err, l.PutOff(ctx, m))
 	}
 	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m) {
 		now := l.Now()
@@ -203,15 +203,15 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 	}
 	c, err := l.Reconnect(ctx, op, m)
 	if err != nil {
-		return errors.Join(overdue, err, l.putOff(ctx, m))
+		return errors.Join(overdue, err, l.PutOff(ctx, m))
 	}
 	_, err = l.Poll(ctx, op, m, c)
 	return errors.Join(overdue, err)
 }
 
-// putOff has a movement that can't be polled now due again after a while: it must not
+// PutOff has a movement that can't be polled now due again after a while: it must not
 // stay due and be tried in a loop.
-func (l *Lifecycle) putOff(ctx context.Context, m movement.Movement) error {
+func (l *Lifecycle) PutOff(ctx context.Context, m movement.Movement) error {
 	now := l.Now()
 	_, err := l.Store.Poll(ctx, m, now, now, now.Add(unresolvable))
 	return err
