@@ -165,18 +165,15 @@ func (r *Reconciler) collector(provider string) (*catalog.Operation, bool) {
 func (r *Reconciler) reconcile(ctx context.Context, op *catalog.Operation, statement movement.Statement, before time.Time) (sighting, error) {
 	seen := sighting{Statement: statement, failed: map[movement.ID]error{}}
 	c, connected, err := r.connected(ctx, op, statement)
-	switch {
-	case err != nil:
+	if err != nil {
 		return seen, err
-	case !connected:
-		seen.left = true
-		return seen, r.match(ctx, op, &seen)
 	}
-	ours, err := r.statements.PollStatement(ctx, statement.Account, r.Now(), before)
+	ours, err := r.statements.PollStatement(ctx, statement.Account, r.Now(), before) // also of one that was left: or it would stay unread
 	switch {
 	case err != nil:
 		return seen, err
-	case !ours:
+	case !connected, !ours:
+		seen.left = !connected
 		return seen, r.match(ctx, op, &seen)
 	}
 	return lifecycle.ToTheEnd(ctx, r.Log, func(ctx context.Context) (sighting, error) {
