@@ -32,6 +32,17 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 	if rules.Resubmits && (l.clockFault() != nil || m.State.Unknown() && now.Before(m.SendBy.Add(rules.Timeout))) {
 		return m, nil //nolint:nilerr // the first request may be on its way, and a wrong clock does not tell
 	}
+	if rules.Resubmits {
+		seen, ends, err := l.decided(ctx, op, m)
+		switch {
+		case err != nil:
+			return m, err
+		case ends && seen.State.Open(): // a poll that began before it was decided may be under way
+			return seen, l.PutOff(ctx, seen)
+		case ends:
+			return seen, nil
+		}
+	}
 	// 2. The right to ask, over all replicas.
 	ours, err := l.Store.Poll(ctx, m, now, now.Add(-rules.Pace.Every), next)
 	if err != nil {
@@ -41,6 +52,11 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 		return l.Reread(ctx, m.ID)
 	}
 	m.PolledAt = now
+	if rules.Resubmits { // or it was decided meanwhile: the next poll applies that
+		if seen, ends, err := l.decided(ctx, op, m); ends || err != nil {
+			return seen, err
+		}
+	}
 	if why := unaskable(op, m, c, now); why.Detail != "" {
 		return m, l.List(ctx, m, why)
 	}
