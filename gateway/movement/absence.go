@@ -137,7 +137,7 @@ func absent(rules Rules, m Movement, f Fact) Transition {
 	switch {
 	case !m.State.Unknown(), !rules.NotFound.Mutations, !f.Proves, m.Misses < rules.NotFound.Times:
 		return Transition{}
-	case f.From.After(m.CreatedAt.Add(-ProviderSkew)), f.Begun.Before(m.ProvenAfter(rules.Pace.SettlesWithin)):
+	case f.From.After(m.CreatedAt.Add(-ProviderSkew)), f.Begun.Before(m.ProvenAfter(rules)):
 		return Transition{}
 	}
 	t := Transition{Detail: detail("source", f.source(), "from", stamp(f.From), "begun", stamp(f.Begun), "detail", f.Detail)}
