@@ -149,7 +149,7 @@ func (s *Store) PaidOut(_ context.Context, m movement.Movement, most int) ([]mov
 		}
 	}
 	slices.SortFunc(all, func(a, b movement.Movement) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(a.Reference, b.Reference))
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), slices.Compare(b.ID[:], a.ID[:]))
 	})
 	return all[:min(most, len(all))], nil
 }
