@@ -68,10 +68,10 @@ var operatorsEnd = []string{
 
 // Override takes an operator's decision on an open movement of which the provider
 // tells no end: the first operator proposes, another who says the same confirms, and
-// the movement ends so, or is sent again. It changes no final state. The same again is what stands, also
-// where two come at once. The error is always a *fault.Error: NotFound, InProgress
-// where it is too early, DuplicateReference where it has ended otherwise or another
-// outcome is proposed.
+// the movement ends so, or is sent again. It changes no final state. The same again is
+// what stands, also where two come at once. The error is always a *fault.Error:
+// NotFound, InProgress where it is too early, DuplicateReference where it has ended
+// otherwise or another outcome is proposed.
 func (o *Overrides) Override(ctx context.Context, r Request) (Result, error) {
 	result, err := o.override(ctx, r)
 	if err != nil {

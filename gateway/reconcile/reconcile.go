@@ -35,8 +35,8 @@ type Statements interface {
 // Lines are the lines of statements. Match gives lines to their collections, once for
 // both, and returns those that it decided: on the others somebody else was faster.
 // CloseLines closes those whose collections have learned of them, and has their amounts
-// free from a time on. Assign is false
-// where a line no longer stands as it was seen, or the collection has another.
+// free from a time on. Assign is false where a line no longer stands as it was seen, or
+// the collection has another.
 type Lines interface {
 	OpenLines(ctx context.Context, account movement.AccountID, after string, most int) ([]movement.StatementLine, error)
 	Candidates(ctx context.Context, s movement.Statement, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error)
