@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/confine"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
@@ -28,6 +29,10 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == confine.Command {
+		fmt.Fprintln(os.Stderr, confine.Launch())
+		os.Exit(confine.Refused)
+	}
 	switch os.Getenv(envRole) {
 	case "plugin":
 		servePlugin()
@@ -177,13 +182,25 @@ func binary() string {
 	return path
 }
 
+// libraries are what a test binary reads that was built with cgo, for the race
+// detector.
+var libraries = sync.OnceValue(func() []string {
+	var paths []string
+	for _, dir := range []string{"/lib", "/lib64", "/usr/lib"} {
+		if _, err := os.Stat(dir); err == nil && cgo {
+			paths = append(paths, dir)
+		}
+	}
+	return paths
+})
+
 func testSpec(name string, env ...string) Spec {
 	sum, err := binarySum()
 	if err != nil {
 		panic(err)
 	}
 	return Spec{
-		Name: name, Path: binary(), SHA256: sum,
+		Name: name, Path: binary(), SHA256: sum, Read: libraries(),
 		Env: append([]string{envRole + "=plugin", envName + "=" + name}, env...),
 	}
 }

@@ -33,9 +33,7 @@ type provider struct {
 }
 
 func newProvider(spec Spec, log *slog.Logger, tune tuning) *provider {
-	if spec.MaxInFlight <= 0 {
-		spec.MaxInFlight = defaultInFlight
-	}
+	spec = spec.complete()
 	return &provider{
 		spec: spec, log: log, tune: tune, changed: make(chan struct{}), breakers: map[string]*breaker{},
 		calls: newSemaphore(spec.MaxInFlight), inquiries: newSemaphore(spec.MaxInFlight),
