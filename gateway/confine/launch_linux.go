@@ -27,7 +27,8 @@ func (o Order) Command() (*exec.Cmd, error) {
 		return nil, err
 	}
 	return &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{o.Name, Command}, Env: []string{envOrder + "=" + string(text)},
+		Path: "/proc/self/exe", Args: []string{o.Name, Command},
+		Env:         []string{envOrder + "=" + string(text), "GODEBUG=asyncpreemptoff=1"}, // see execute
 		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}, nil
 }
@@ -157,11 +158,12 @@ func (o Order) endWithHost() error {
 
 // execute becomes the binary, as the last program that this process can become.
 // Whoever executes anything must be let by a listener, which is another thread
-// here, and which the first execution ends. An execution stops the runtime from
-// starting threads, so that one must be on its way before.
+// here, and which the first execution ends. While an execution is under way the
+// runtime starts no thread. So the listener must need nothing of the runtime any
+// more by then: nothing preempts it, and neither does a collection.
 func (o Order) execute(binary *os.File) error {
-	debug.SetGCPercent(-1) // a collection would wait for these two threads for ever
-	runtime.GOMAXPROCS(3)  // neither waits for the other's turn
+	debug.SetGCPercent(-1)
+	runtime.GOMAXPROCS(3) // neither of the two waits for the other's turn
 	listener, err := installFilter()
 	if err != nil {
 		return fmt.Errorf("seccomp: %w", err)

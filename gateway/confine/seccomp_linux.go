@@ -167,8 +167,10 @@ type (
 	}
 )
 
-// letExecute lets executions go on until one ends this thread. It does not
-// let the scheduler in between, which the executing thread holds up.
+// letExecute lets executions go on until one ends this thread. It calls nothing that
+// the runtime could stop it in.
+//
+//go:nosplit
 func letExecute(listener int) {
 	for {
 		var asked notification

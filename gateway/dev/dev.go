@@ -29,6 +29,7 @@ type Options struct {
 	DatabaseURL string   // a server that runs already, or ""
 	PolicyDir   string   // "" for the default policy
 	ReadyFile   string   // written once everything answers, or ""
+	PluginPorts []uint16 // that plugins may connect to, beside their simulators'
 	PluginRead  []string // what plugins may read, beside their simulators' state
 	PluginDir   string   // "" for plugins/ beside the binary
 
@@ -179,14 +180,14 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 	operator.SetToken(t.state.AdminToken)
 	config.Operators = []app.OperatorConfig{operator}
 	for _, p := range plugins {
-		config.Plugins = append(config.Plugins, app.PluginConfig{Name: p.name, Path: p.path, SHA256: p.sha256, Read: t.PluginRead})
+		config.Plugins = append(config.Plugins, app.PluginConfig{Name: p.name, Path: p.path, SHA256: p.sha256})
 	}
 	for i, s := range t.sandboxes { // in the order of the plugins
 		port, err := s.port()
 		if err != nil {
 			return app.Config{}, err
 		}
-		config.Plugins[i].Ports = []uint16{httpsPort, port}
+		config.Plugins[i].Ports = append([]uint16{httpsPort, port}, t.PluginPorts...)
 		config.Plugins[i].Read = append(slices.Clone(t.PluginRead), s.dir)
 	}
 	return config, nil

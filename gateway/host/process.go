@@ -46,10 +46,10 @@ type process struct {
 }
 
 // launch verifies the binary, starts it, and asks for its manifest.
-func launch(ctx context.Context, spec Spec, log *slog.Logger, limit time.Duration) (*process, error) {
+func launch(ctx context.Context, spec Spec, log *slog.Logger, known *secrets, limit time.Duration) (*process, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	out := &output{log: log}
+	out := &output{log: log, secrets: known}
 	p := &process{since: time.Now(), lost: make(chan struct{})}
 	p.client = plugin.NewClient(p.clientConfig(ctx, spec, out, limit))
 	err := p.connect(ctx)
