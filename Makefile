@@ -5,6 +5,7 @@
 #   TESTFLAGS=...   flags for go test                  make test TESTFLAGS="-run Replay -v"
 #   BENCH=...       benchmarks to run                  make bench BENCH=Create
 #   MINUTES=...     how long to torture                make torture MINUTES=60
+#   ROWS=...        rows a table to explain queries on make plans ROWS=1000000
 #   SEEDS=...       how many histories to simulate     make simulate SEEDS=10000
 #   YES=1           install a missing PostgreSQL without asking
 
@@ -16,6 +17,7 @@ export CGO_ENABLED
 TESTS ?= ./...
 BENCH ?= .
 MINUTES ?= 5
+ROWS ?= 1000000
 SEEDS ?= 10000
 
 PLUGINS := $(patsubst %/main.go,./%,$(wildcard plugins/*/main.go))
@@ -31,7 +33,7 @@ SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
 .DEFAULT_GOAL := help
-.PHONY: help run build withdb test test-cockroach torture simulate lint verify generate bench
+.PHONY: help run build withdb test test-cockroach torture simulate plans lint verify generate bench
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +66,9 @@ torture: build ## Kill everything at random under loads of orders, transfers and
 
 simulate: ## Play SEEDS histories of the gateway in memory, with every fault, and check what must always be true
 	go test -run '^TestHistories$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/simulator -args -seeds=$(SEEDS)
+
+plans: withdb ## Print what the store's reads cost on PostgreSQL tables of ROWS rows, and fail where that grows with them
+	bin/tools/withdb -engine postgresql -- go test -run '^TestPlans$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/store -args -rows=$(ROWS)
 
 lint: ## Format, vet (also for darwin) and the linters of .golangci.yml
 	@unformatted=$$(gofmt -l .); test -z "$$unformatted" || { echo "gofmt -w $$unformatted"; exit 1; }

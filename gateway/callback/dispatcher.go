@@ -149,17 +149,26 @@ func (d *Dispatcher) rest(ctx context.Context, c movement.Callback, outcome Outc
 		return
 	}
 	if outcome == Aborted {
-		now := time.Now()
-		err := d.postpone(ctx, now, movement.Postponed{CallbackKey: c.CallbackKey, Until: now.Add(unsignedWait)})
+		err := d.restUnsigned(ctx, c)
 		if err == nil {
 			return
 		}
-		d.Warn(ctx, "postpone a callback", err)
+		d.Warn(ctx, "postpone a callback that can't be signed", err)
 	}
 	select {
 	case <-ctx.Done():
 	case <-time.After(unwrittenWait):
 	}
+}
+
+// restUnsigned tries a callback that can't be signed again later, and gives it up
+// once it is too old, as any other.
+func (d *Dispatcher) restUnsigned(ctx context.Context, c movement.Callback) error {
+	now := time.Now()
+	if scheduleOf(c).Over(c.Begun(), now) {
+		return d.giveUp(ctx, now, []movement.CallbackKey{c.CallbackKey})
+	}
+	return d.postpone(ctx, now, movement.Postponed{CallbackKey: c.CallbackKey, Until: now.Add(unsignedWait)})
 }
 
 // deliver makes one attempt and records it, and tells whether it could. What is
@@ -214,12 +223,11 @@ func scheduleOf(c movement.Callback) queue.Schedule {
 
 // follow is what an attempt leads to: an end, or another attempt.
 func follow(c movement.Callback, try Attempt) (movement.CallbackState, time.Time) {
-	switch try.Outcome {
-	case Delivered:
+	if try.Outcome == Delivered {
 		return movement.CallbackDelivered, time.Time{}
-	case Gone:
+	}
+	if try.Outcome == Gone {
 		return movement.CallbackGone, time.Time{}
-	case Failed, Refused, Aborted:
 	}
 	next, again := scheduleOf(c).Next(c.Attempts+1, c.Begun(), try.At.Add(try.Duration), rand.Int64N)
 	if !again {

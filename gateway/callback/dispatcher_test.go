@@ -204,6 +204,36 @@ func TestAllEndWhenTheyAreOld(t *testing.T) {
 	})
 }
 
+// TestTheUnsignedEndWhenTheyAreOld: a callback that can't be signed, whether its
+// secret can't be opened or the message can't be signed, ends at 30 days as any other.
+func TestTheUnsignedEndWhenTheyAreOld(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q, s := newCallbacks(), newSender()
+		s.answer(bad, reply{outcome: callback.Aborted})
+		old := []uuid.UUID{q.add("mer_unsigned", good), q.add("mer_1", bad)}
+		for _, id := range old {
+			q.rows[id].CreatedAt = time.Now().Add(time.Hour - 30*24*time.Hour)
+		}
+		young := q.add("mer_unsigned", good)
+		c := dispatch(t, queuetest.NewTable(), q, s, "only")
+		defer c.end()
+		pass(59 * time.Minute)
+		if q.left() != 3 {
+			t.Errorf("%d wait before they are old", q.left())
+		}
+		pass(2 * time.Minute)
+		for _, id := range old {
+			if row, tries := q.of(id); row.State != movement.CallbackDead || len(tries) != 0 {
+				t.Errorf("at 30 days: %s after %d tries", row.State, len(tries))
+			}
+		}
+		if row, _ := q.of(young); row.State != movement.CallbackWaiting {
+			t.Errorf("the young one is %s", row.State)
+		}
+	})
+}
+
 // TestAFailureFollowsTheSchedule fails each try of a delivery, at receivers of their
 // own so that no lane's pause comes on top.
 func TestAFailureFollowsTheSchedule(t *testing.T) {

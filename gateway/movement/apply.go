@@ -347,10 +347,12 @@ func record(m Movement, f Fact, effect Effect) Transition {
 // confirmed takes what is left of a status update that changes no state: an answer
 // that nobody had yet, or a second success.
 func confirmed(rules Rules, m Movement, f Fact, to State) Transition {
-	again := to == Succeeded && m.FactID != "" && m.FactID != OverrideFact && f.EventID != "" && f.EventID != m.FactID
+	again := to == Succeeded && m.FactID != "" && f.EventID != "" && f.EventID != m.FactID
 	switch {
 	case to == Succeeded && rules.Flow == MoneyOut:
-		return succeededAgain(rules, m, f, again)
+		return succeededAgain(rules, m, f, again && m.FactID != OverrideFact)
+	case again && m.FactID == OverrideFact: // nobody knows which payment the operators saw
+		return exception(ReasonPaidAgain, f.EventID, "operators ended it as paid, and the provider tells of a payment")
 	case again:
 		return exception(ReasonPaidAgain, f.EventID, "it was paid before by "+m.FactID)
 	case to != Pending, m.State != Pending, rules.Answers != AnswerOffer, m.Answered(), !f.Offers:

@@ -90,7 +90,7 @@ var oddities = []oddity{
 	},
 	{
 		kinds: paidIn, states: []movement.State{movement.Succeeded}, says: moneyCame, means: exceptionOf(movement.ReasonPaidAgain),
-		why: "Its payer paid twice. Only operators hear of it; no callback tells the merchant.",
+		why: "Its payer paid twice, or operators ended it as paid and this is the payment that they meant. Only operators hear of it; no callback tells the merchant.",
 	},
 	{
 		kinds: []manifest.Kind{manifest.Collection}, states: []movement.State{movement.Submitting}, says: []string{"taken back"},

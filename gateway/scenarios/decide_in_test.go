@@ -90,6 +90,25 @@ func TestOperatorsEndAPayment(t *testing.T) {
 	cleanLedger(t, s)
 }
 
+// TestPaidAfterAnOverride: each payment that the provider tells of what operators have
+// ended as paid is an exception, once, since a payer may have paid twice.
+func TestPaidAfterAnOverride(t *testing.T) {
+	t.Parallel()
+	o := stuck(t, databaseFor(t))
+	o.work("A", 25*time.Hour)
+	for _, operator := range []string{ayu, budi} {
+		if _, err := o.says(operator, movement.OverrideSucceeded); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m := o.stored("A")
+	for _, payment := range []string{"one", "one", "two"} {
+		o.hear(sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: sdk.StatusDone, Amount: m.Amount, Currency: "IDR", EventID: payment})
+	}
+	o.wantListed(movement.ReasonPaidAgain, movement.ReasonPaidAgain)
+	o.wantTold("payments.status_update PAID")
+}
+
 // TestAnotherAmountPaid: what its payer paid otherwise is an exception at once, from
 // which operators decide, however young the payment is.
 func TestAnotherAmountPaid(t *testing.T) {

@@ -119,11 +119,15 @@ func (s *Store) Attempts(ctx context.Context, key movement.CallbackKey) ([]movem
 
 // Callbacks lists callbacks, the newest first.
 func (s *Store) Callbacks(ctx context.Context, r movement.CallbackRange) ([]movement.Callback, error) {
-	rows, err := s.queries.CallbacksOf(ctx, dbsqlc.CallbacksOfParams{
+	p := dbsqlc.CallbacksOfParams{
 		MerchantID: r.Owner.MerchantID, Mode: r.Owner.Mode, State: string(r.State),
 		Since: micro(r.Since), Until: micro(r.Until), Most: int32(r.Most), //nolint:gosec // a page
-	})
-	return callbacksFromRows(rows, err)
+	}
+	switch r.State {
+	case movement.CallbackWaiting, movement.CallbackGone, movement.CallbackDead:
+		return callbacksFromRows(s.queries.UndeliveredCallbacks(ctx, dbsqlc.UndeliveredCallbacksParams(p)))
+	}
+	return callbacksFromRows(s.queries.CallbacksOf(ctx, p))
 }
 
 // Resend makes a delivery that has ended due again, under the same event id.

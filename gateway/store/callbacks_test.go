@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -417,45 +416,5 @@ func TestEvents(t *testing.T) {
 		if got, err := s.Events(t.Context(), owner, unknown, 0, 7); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("after another's event: %v, %v", got, err)
 		}
-	}
-}
-
-// TestCallbackPlans wants indexes used where there is much that does not match.
-func TestCallbackPlans(t *testing.T) {
-	t.Parallel()
-	url := database(t)
-	s := open(t, url, store.Options{MaxConns: 2})
-	if s.Engine() != store.PostgreSQL {
-		t.Skip("reads PostgreSQL's plans")
-	}
-	added(t, s, owner, epoch)
-	execute(t, url, `INSERT INTO callbacks
-		SELECT 'mer_' || n % 100, 'live', gen_random_uuid(), gen_random_uuid(), 1, 'e', 'r', 'https://shop.example/', '{}',
-			CASE n % 50 WHEN 0 THEN 'waiting' ELSE 'delivered' END, 0, 0, TIMESTAMPTZ '2026-01-02' + n * INTERVAL '1 second', n % 16,
-			CASE n % 50 WHEN 0 THEN TIMESTAMPTZ '2026-01-02' + n * INTERVAL '1 second' END
-		FROM generate_series(1, 20000) AS n`, "ANALYZE callbacks")
-	wantIndex(t, url, "callbacks_due", `SELECT body FROM callbacks WHERE due_bucket = ANY('{1,2,3}') AND due_at IS NOT NULL
-		AND due_at >= '2026-01-02 05:30:00Z' AND due_at <= '2026-01-02 05:31:00Z' AND event_id <> ALL('{}'::UUID[])
-		AND merchant_id || '/' || mode <> ALL('{}'::TEXT[]) ORDER BY due_at LIMIT 256`)
-	wantIndex(t, url, "callbacks_order", `SELECT body FROM callbacks WHERE merchant_id = 'mer_1' AND mode = 'live' AND created_at < '2026-01-03'
-		AND (created_at, event_id) > ('2026-01-02 05:00:00Z'::TIMESTAMPTZ, '00000000-0000-0000-0000-000000000001'::UUID)
-		ORDER BY created_at, event_id LIMIT 20`)
-}
-
-func wantIndex(t *testing.T, url, index, query string) {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	rows, err := conn.Query(t.Context(), "EXPLAIN "+query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	plan := strings.Join(lines, "\n")
-	if err != nil || !strings.Contains(plan, index) || strings.Contains(plan, "Seq Scan") {
-		t.Errorf("%s is not used: %v\n%s", index, err, plan)
 	}
 }

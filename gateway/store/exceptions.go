@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -47,9 +48,12 @@ func (s *Store) CountExceptions(ctx context.Context) (map[string]int64, error) {
 	return open, nil
 }
 
+// exceptionShards are the digits that begin the digest of a merchant's id.
+var exceptionShards = strings.Split("0123456789abcdef", "")
+
 // OpenExceptions lists the exceptions that no operator has resolved, the newest first.
 func (s *Store) OpenExceptions(ctx context.Context, most int) ([]movement.Exception, error) {
-	rows, err := s.queries.OpenExceptions(ctx, int32(most)) //nolint:gosec // a page
+	rows, err := s.queries.OpenExceptions(ctx, dbsqlc.OpenExceptionsParams{Shards: exceptionShards, Most: int32(most)}) //nolint:gosec // a page
 	if err != nil {
 		return nil, fmt.Errorf("store: exceptions: %w", err)
 	}

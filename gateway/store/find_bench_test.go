@@ -15,11 +15,13 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
-// findIndexes are ways to find a movement by an id of others': by the time of its
-// reservation, which is how it is done, or with an index for each of the ids.
+// findIndexes are ways to find a movement. As it is done: by an id of others' by the
+// time of its reservation, and by its merchant's reference by the key. The others have
+// neither, or an index for references, too, or for each of the ids.
 var findIndexes = map[string][]string{
-	"none": {"DROP INDEX movements_created"},
-	"time": nil,
+	"none":      {"DROP INDEX movements_created"},
+	"time":      nil,
+	"reference": {"CREATE INDEX r ON movements (left(md5(reference), 8), created_at)"},
 	"each": {
 		"DROP INDEX movements_created", "CREATE INDEX a ON movements (request_id)",
 		"CREATE INDEX b ON movements (decision_id) WHERE decision_id <> ''",
@@ -50,6 +52,7 @@ func BenchmarkReserveFindable(b *testing.B) {
 	}
 	b.ReportMetric(float64(rounds*each)/took["none"].Seconds(), "none/s")
 	b.ReportMetric(float64(took["time"])/float64(took["none"]), "x_time")
+	b.ReportMetric(float64(took["reference"])/float64(took["none"]), "x_reference")
 	b.ReportMetric(float64(took["each"])/float64(took["none"]), "x_each")
 }
 

@@ -119,7 +119,7 @@ type CallbacksOfParams struct {
 	Most       int32
 }
 
-// The newest first; state ” is any.
+// The newest first; state ” is any, and another one that most are in.
 func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]Callback, error) {
 	rows, err := q.db.Query(ctx, callbacksOf,
 		arg.MerchantID,
@@ -476,4 +476,69 @@ func (q *Queries) ResendCallback(ctx context.Context, arg ResendCallbackParams) 
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const undeliveredCallbacks = `-- name: UndeliveredCallbacks :many
+SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
+    due_bucket, due_at, resent_at, written_at
+FROM callbacks
+WHERE merchant_id = $1 AND mode = $2 AND state = $3 AND state IN ('waiting', 'gone', 'dead')
+    AND created_at >= $4 AND created_at < $5
+ORDER BY created_at DESC, event_id DESC
+LIMIT $6
+`
+
+type UndeliveredCallbacksParams struct {
+	MerchantID string
+	Mode       string
+	State      string
+	Since      time.Time
+	Until      time.Time
+	Most       int32
+}
+
+// Those of a state that few are in, by its index, the newest first.
+func (q *Queries) UndeliveredCallbacks(ctx context.Context, arg UndeliveredCallbacksParams) ([]Callback, error) {
+	rows, err := q.db.Query(ctx, undeliveredCallbacks,
+		arg.MerchantID,
+		arg.Mode,
+		arg.State,
+		arg.Since,
+		arg.Until,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Callback
+	for rows.Next() {
+		var i Callback
+		if err := rows.Scan(
+			&i.MerchantID,
+			&i.Mode,
+			&i.EventID,
+			&i.MovementID,
+			&i.Sequence,
+			&i.Event,
+			&i.Reference,
+			&i.Url,
+			&i.Body,
+			&i.State,
+			&i.Attempts,
+			&i.Tries,
+			&i.CreatedAt,
+			&i.DueBucket,
+			&i.DueAt,
+			&i.ResentAt,
+			&i.WrittenAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }

@@ -87,11 +87,22 @@ func (q *Queries) ExceptionsOf(ctx context.Context, arg ExceptionsOfParams) ([]E
 }
 
 const openExceptions = `-- name: OpenExceptions :many
-SELECT merchant_id, mode, subject, reason, fact_id, provider, detail, at FROM exceptions
-WHERE resolved_at IS NULL
-ORDER BY at DESC
-LIMIT $1
+SELECT found.merchant_id, found.mode, found.subject, found.reason, found.fact_id, found.provider, found.detail, found.at
+FROM (SELECT unnest($1::TEXT[]) AS shard) AS s
+CROSS JOIN LATERAL (
+    SELECT e.merchant_id, e.mode, e.subject, e.reason, e.fact_id, e.provider, e.detail, e.at FROM exceptions AS e
+    WHERE left(md5(e.merchant_id), 1) = s.shard AND e.resolved_at IS NULL
+    ORDER BY e.at DESC
+    LIMIT $2
+) AS found
+ORDER BY found.at DESC
+LIMIT $2
 `
+
+type OpenExceptionsParams struct {
+	Shards []string
+	Most   int32
+}
 
 type OpenExceptionsRow struct {
 	MerchantID string
@@ -104,8 +115,9 @@ type OpenExceptionsRow struct {
 	At         time.Time
 }
 
-func (q *Queries) OpenExceptions(ctx context.Context, most int32) ([]OpenExceptionsRow, error) {
-	rows, err := q.db.Query(ctx, openExceptions, most)
+// The newest of each shard by the index, and of these the newest.
+func (q *Queries) OpenExceptions(ctx context.Context, arg OpenExceptionsParams) ([]OpenExceptionsRow, error) {
+	rows, err := q.db.Query(ctx, openExceptions, arg.Shards, arg.Most)
 	if err != nil {
 		return nil, err
 	}

@@ -224,9 +224,14 @@ func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]D
 
 const lastEqual = `-- name: LastEqual :one
 SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id FROM movements AS m
-WHERE merchant_id = $1 AND mode = $2 AND kind = $3 AND fingerprint = $4 AND fingerprint <> ''
-ORDER BY reference DESC
-LIMIT 1
+JOIN (
+    SELECT l.id FROM movements AS l
+    WHERE l.merchant_id = $1 AND l.mode = $2 AND l.kind = $3
+        AND l.reference >= $4::TEXT || '00000000' AND l.reference <= $4::TEXT || '99999999'
+    ORDER BY l.reference DESC
+    LIMIT 1
+) AS last ON last.id = m.id
+WHERE m.fingerprint = $4::TEXT AND m.fingerprint <> ''
 `
 
 type LastEqualParams struct {
@@ -240,8 +245,8 @@ type LastEqualRow struct {
 	Movement Movement
 }
 
-// The newest of the movements with a fingerprint: their references end in a number
-// of fixed width.
+// The newest of the movements with a fingerprint: their references are the fingerprint
+// and a number of fixed width, so it is the last of these by the key.
 func (q *Queries) LastEqual(ctx context.Context, arg LastEqualParams) (LastEqualRow, error) {
 	row := q.db.QueryRow(ctx, lastEqual,
 		arg.MerchantID,
@@ -658,11 +663,18 @@ func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthers
 }
 
 const movementsByReference = `-- name: MovementsByReference :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id FROM merchants AS t
-JOIN movements AS m ON m.merchant_id = t.merchant_id
-WHERE m.mode = ANY($1::TEXT[]) AND m.kind = ANY($2::TEXT[]) AND m.reference = $3
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id FROM movements AS m
+JOIN (
+    SELECT found.id FROM merchants AS t
+    CROSS JOIN LATERAL (
+        SELECT k.id, k.created_at FROM movements AS k
+        WHERE k.merchant_id = t.merchant_id AND k.mode = ANY($1::TEXT[]) AND k.kind = ANY($2::TEXT[]) AND k.reference = $3::TEXT
+        LIMIT $4
+    ) AS found
+    ORDER BY found.created_at DESC
+    LIMIT $4
+) AS named ON named.id = m.id
 ORDER BY m.created_at DESC
-LIMIT $4
 `
 
 type MovementsByReferenceParams struct {
@@ -676,7 +688,8 @@ type MovementsByReferenceRow struct {
 	Movement Movement
 }
 
-// Goes by the key, of each merchant.
+// Goes by the key, of each merchant: it costs more the more merchants there are, however
+// many movements they have. An index of references would make every reservation slower.
 func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByReferenceParams) ([]MovementsByReferenceRow, error) {
 	rows, err := q.db.Query(ctx, movementsByReference,
 		arg.Modes,

@@ -5,9 +5,16 @@ GROUP BY reason
 ORDER BY reason;
 
 -- name: OpenExceptions :many
-SELECT merchant_id, mode, subject, reason, fact_id, provider, detail, at FROM exceptions
-WHERE resolved_at IS NULL
-ORDER BY at DESC
+-- The newest of each shard by the index, and of these the newest.
+SELECT found.merchant_id, found.mode, found.subject, found.reason, found.fact_id, found.provider, found.detail, found.at
+FROM (SELECT unnest(@shards::TEXT[]) AS shard) AS s
+CROSS JOIN LATERAL (
+    SELECT e.merchant_id, e.mode, e.subject, e.reason, e.fact_id, e.provider, e.detail, e.at FROM exceptions AS e
+    WHERE left(md5(e.merchant_id), 1) = s.shard AND e.resolved_at IS NULL
+    ORDER BY e.at DESC
+    LIMIT @most
+) AS found
+ORDER BY found.at DESC
 LIMIT @most;
 
 -- name: ExceptionsOf :many

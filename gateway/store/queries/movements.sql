@@ -52,12 +52,17 @@ ORDER BY due_at
 LIMIT @most;
 
 -- name: LastEqual :one
--- The newest of the movements with a fingerprint: their references end in a number
--- of fixed width.
+-- The newest of the movements with a fingerprint: their references are the fingerprint
+-- and a number of fixed width, so it is the last of these by the key.
 SELECT sqlc.embed(m) FROM movements AS m
-WHERE merchant_id = @merchant_id AND mode = @mode AND kind = @kind AND fingerprint = @fingerprint AND fingerprint <> ''
-ORDER BY reference DESC
-LIMIT 1;
+JOIN (
+    SELECT l.id FROM movements AS l
+    WHERE l.merchant_id = @merchant_id AND l.mode = @mode AND l.kind = @kind
+        AND l.reference >= @fingerprint::TEXT || '00000000' AND l.reference <= @fingerprint::TEXT || '99999999'
+    ORDER BY l.reference DESC
+    LIMIT 1
+) AS last ON last.id = m.id
+WHERE m.fingerprint = @fingerprint::TEXT AND m.fingerprint <> '';
 
 -- name: PaidOut :many
 -- The transfers of an account that have succeeded by the provider's own word, of some
@@ -89,12 +94,20 @@ JOIN (
 ORDER BY m.created_at DESC, m.id DESC;
 
 -- name: MovementsByReference :many
--- Goes by the key, of each merchant.
-SELECT sqlc.embed(m) FROM merchants AS t
-JOIN movements AS m ON m.merchant_id = t.merchant_id
-WHERE m.mode = ANY(@modes::TEXT[]) AND m.kind = ANY(@kinds::TEXT[]) AND m.reference = @reference
-ORDER BY m.created_at DESC
-LIMIT @most;
+-- Goes by the key, of each merchant: it costs more the more merchants there are, however
+-- many movements they have. An index of references would make every reservation slower.
+SELECT sqlc.embed(m) FROM movements AS m
+JOIN (
+    SELECT found.id FROM merchants AS t
+    CROSS JOIN LATERAL (
+        SELECT k.id, k.created_at FROM movements AS k
+        WHERE k.merchant_id = t.merchant_id AND k.mode = ANY(@modes::TEXT[]) AND k.kind = ANY(@kinds::TEXT[]) AND k.reference = @reference::TEXT
+        LIMIT @most
+    ) AS found
+    ORDER BY found.created_at DESC
+    LIMIT @most
+) AS named ON named.id = m.id
+ORDER BY m.created_at DESC;
 
 -- name: MovementsByOthersID :many
 SELECT sqlc.embed(m) FROM movements AS m

@@ -144,9 +144,14 @@ func (h *history) lastPage(ctx context.Context, w window, empty int) (number int
 	return number, rows, nil
 }
 
-// page asks for one of the upstream's pages.
+// page asks for one of the upstream's pages. Some issuers say "there is no such
+// transaction" where there are no rows, so that is an empty page here. It proves
+// nothing: see statement.
 func (h *history) page(ctx context.Context, w window, number int) ([]mutation, *problem) {
 	answered, p := h.rows(ctx, w, number, pageRows)
+	if p != nil && p.class == missing {
+		return nil, nil
+	}
 	if p != nil {
 		return nil, p
 	}
@@ -177,11 +182,7 @@ func (acc *account) rows(ctx context.Context, w window, number, size int) ([]row
 	var answer struct {
 		DetailData []row `json:"detailData"`
 	}
-	p := acc.client.ask(ctx, question{service: historyList, body: body, into: &answer})
-	if p != nil && p.class == missing {
-		return nil, nil // some issuers say so where there are no rows
-	}
-	if p != nil {
+	if p := acc.client.ask(ctx, question{service: historyList, body: body, into: &answer}); p != nil {
 		return nil, p
 	}
 	if len(answer.DetailData) > size {

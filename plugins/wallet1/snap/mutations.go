@@ -29,6 +29,10 @@ type reading struct {
 // statement answers the mutations of the wallet since a moment (service 12), one of the
 // upstream's pages at a time. Rows that arrive meanwhile move others to the next page,
 // so that a row may be told twice, and none is missed.
+//
+// "There is no such transaction" is no empty page here, but no statement. An upstream
+// whose records are away says it to status requests too, and then a transfer would be
+// proven absent by one fault alone.
 func (a *adapter) statement(ctx context.Context, s sdk.Statement) sdk.StatementPage {
 	acc, err := a.account(s.Connection)
 	if err != nil {

@@ -60,6 +60,7 @@ func TestMutationsIncomplete(t *testing.T) {
 	}
 	for name, answer := range map[string]string{
 		"an error":                   `{"responseCode":"5001200"}`,
+		"no such transaction":        `{"responseCode":"4041201"}`,
 		"a service that is refused":  `{"responseCode":"4031201"}`,
 		"a row that can't be read":   row("ten"),
 		"a row that is not in whole": row("10.50"),

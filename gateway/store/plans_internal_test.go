@@ -1,0 +1,336 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/seed-f006e74d/gerbang/gateway/database"
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+var planRows = flag.Int("rows", 20_000, "how many rows of each table to explain the queries on")
+
+// filled fills each table with rows: half of them are of one busy merchant, the rest of
+// a thousand, a second apart up to the end. $1 is how many.
+var filled = map[string]string{
+	"merchants": `INSERT INTO merchants (merchant_id, name, tier, status, labels, version, created_at, changed_at, change_shard)
+		SELECT 'mer_' || n, 'Toko', 'starter', 'active', '{}', 1, TIMESTAMPTZ '2026-01-01', TIMESTAMPTZ '2026-01-01', 0
+		FROM generate_series(0, LEAST($1::INT8, 1000)) AS n`,
+	// One transfer in ten has no reference, and equals all others of its merchant.
+	"movements": `INSERT INTO movements (
+			merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_account, state, sequence, amount, request,
+			connection_version, provider_reference, fact_id, fingerprint, callback_url, request_id, policy_version, decision_id,
+			created_at, updated_at, send_by, misses, due_bucket)
+		SELECT 'mer_' || CASE WHEN n % 2 = 0 THEN 0 ELSE n % 1000 END, 'live', r.kind,
+			CASE WHEN r.unnamed THEN E'\x1e' || 'same-' || lpad(n::TEXT, 8, '0') ELSE 'INV/' || CASE WHEN n % 2 = 0 THEN 'M' || n ELSE (n / 1000)::TEXT END END,
+			gen_random_uuid(), 1, '/' || r.kind, 'provider', 'account',
+			CASE WHEN n % 100 = 20 THEN 'failed' WHEN $1 - n < 50 THEN 'pending' ELSE 'succeeded' END, 2, 10000 + n % 100, repeat('x', 300),
+			1, 'prov-' || n, '', CASE WHEN r.unnamed THEN E'\x1e' || 'same-' ELSE '' END, '', 'req-' || n, 'v1', '', r.at, r.at, r.at, 0, n % 16
+		FROM (
+			SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at,
+				CASE WHEN n % 5 = 4 THEN 'transfer' WHEN n % 10 = 3 THEN 'order' ELSE 'payment' END AS kind, n % 10 = 4 AS unnamed
+			FROM generate_series(1, $1::INT8) AS n
+		) AS r
+		ON CONFLICT DO NOTHING`,
+	// One in ten is due, and one in a thousand was given up.
+	"callbacks": `INSERT INTO callbacks (
+			merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, created_at, written_at, due_bucket, due_at)
+		SELECT 'mer_' || CASE WHEN n % 2 = 0 THEN 0 ELSE n % 1000 END, 'live', gen_random_uuid(), gen_random_uuid(), 2, 'payments.status_update',
+			'INV/' || n, 'https://shop.example/', repeat('x', 300), CASE WHEN n % 10 = 0 THEN 'waiting' WHEN n % 1000 = 2 THEN 'dead' ELSE 'delivered' END,
+			1, r.at, r.at, n % 16, CASE WHEN n % 10 = 0 THEN r.at END
+		FROM (SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at FROM generate_series(1, $1::INT8) AS n) AS r`,
+	// One in ten is open.
+	"exceptions": `INSERT INTO exceptions (merchant_id, mode, subject, reason, fact_id, provider, detail, at, resolved_at)
+		SELECT 'mer_' || CASE WHEN n % 2 = 0 THEN 0 ELSE n % 1000 END, 'live', gen_random_uuid()::TEXT, 'unknown_reference', 'f' || n, 'provider', repeat('x', 100),
+			r.at, CASE WHEN n % 20 > 1 THEN r.at END
+		FROM (SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at FROM generate_series(1, $1::INT8) AS n) AS r`,
+	// One in ten is due.
+	"mails": `INSERT INTO mails (mail_id, merchant_id, mode, movement_id, recipient, subject, body, state, created_at, due_bucket, due_at)
+		SELECT gen_random_uuid(), 'mer_0', 'live', gen_random_uuid(), 'p@example.com', 'Receipt', repeat('x', 300),
+			CASE WHEN n % 10 = 0 THEN 'waiting' ELSE 'sent' END, r.at, n % 16, CASE WHEN n % 10 = 0 THEN r.at END
+		FROM (SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at FROM generate_series(1, $1::INT8) AS n) AS r`,
+}
+
+// plansEnd is the time of the last row.
+var plansEnd = time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+
+// planned are reads, with how many pages each may touch, whatever the size of the table.
+func planned() []struct {
+	name        string
+	rows, pages int
+	read        func(context.Context, *Store) (int, error)
+} {
+	busy := movement.Owner{MerchantID: "mer_0", Mode: "live"}
+	buckets := make([]int, movement.Buckets)
+	for i := range buckets {
+		buckets[i] = i
+	}
+	states := []movement.State{movement.Acknowledged, movement.Pending, movement.Succeeded, movement.Failed, movement.Expired}
+	hour := plansEnd.Add(-time.Hour)
+	callbacks := movement.CallbackRange{Owner: busy, Until: plansEnd, Most: 100}
+	dead, waiting := callbacks, callbacks
+	dead.State = movement.CallbackDead
+	waiting.State = movement.CallbackWaiting
+	list := movement.Listing{Owner: busy, Kind: manifest.Payment, States: states, Before: plansEnd, Most: 100}
+	failed, after := list, list
+	failed.States = []movement.State{movement.Failed}
+	paidOut := movement.Movement{Key: movement.Key{Owner: busy}, Provider: "provider", ConnectionAccount: "account"}
+	after.After = movement.Movement{CreatedAt: hour, ID: movement.NewID()}
+	return []struct {
+		name        string
+		rows, pages int
+		read        func(context.Context, *Store) (int, error)
+	}{
+		{"the last of equal transfers", 2, 20, func(ctx context.Context, s *Store) (int, error) {
+			_, err := s.LastEqual(ctx, busy, manifest.Transfer, movement.UnnamedMark+"same-")
+			return 1, err
+		}},
+		{"movements by a reference of few", 1100, 40000, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
+			return s.MovementsByReference(ctx, "INV/M1000", 20)
+		})},
+		{"movements by a reference of many", 1600, 40000, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
+			return s.MovementsByReference(ctx, "INV/7", 20)
+		})},
+		{"movements by a provider's id, in an hour", 3700, 4000, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
+			return s.MovementsByOthersID(ctx, fmt.Sprint("prov-", *planRows-100), hour, plansEnd, 20)
+		})},
+		{"callbacks of a merchant", 100, 150, counted(func(ctx context.Context, s *Store) ([]movement.Callback, error) {
+			return s.Callbacks(ctx, callbacks)
+		})},
+		{"callbacks of a merchant that were given up", 1100, 1200, counted(func(ctx context.Context, s *Store) ([]movement.Callback, error) {
+			return s.Callbacks(ctx, dead)
+		})},
+		{"callbacks of a merchant that wait", 100, 150, counted(func(ctx context.Context, s *Store) ([]movement.Callback, error) {
+			return s.Callbacks(ctx, waiting)
+		})},
+		{"events of a merchant", 100, 150, counted(func(ctx context.Context, s *Store) ([]movement.ListedEvent, error) {
+			return s.Events(ctx, busy, uuid.Nil, 0, 100)
+		})},
+		{"open exceptions", 1700, 2000, counted(func(ctx context.Context, s *Store) ([]movement.Exception, error) {
+			return s.OpenExceptions(ctx, 100)
+		})},
+		{"movements of a merchant", 500, 700, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
+			return s.Movements(ctx, list)
+		})},
+		{"movements of a merchant in a rare state", 200, 600, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
+			return s.Movements(ctx, failed)
+		})},
+		{"movements of a merchant, a later page", 500, 700, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
+			return s.Movements(ctx, after)
+		})},
+		{"transfers of an amount, in an hour", 400, 500, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
+			return s.PaidOut(ctx, paidOut, []money.Amount{10_004}, hour, 20)
+		})},
+		{"due callbacks", 4500, 6000, counted(func(ctx context.Context, s *Store) ([]movement.Callback, error) {
+			return s.DueCallbacks(ctx, movement.DueCallbacks{Buckets: buckets, Now: plansEnd, Most: 256})
+		})},
+		{"due mails", 1200, 1500, counted(func(ctx context.Context, s *Store) ([]movement.QueuedMail, error) {
+			return s.DueMails(ctx, buckets, time.Time{}, plansEnd, 64)
+		})},
+	}
+}
+
+// counted is a read with how many rows it has found.
+func counted[R any](read func(context.Context, *Store) ([]R, error)) func(context.Context, *Store) (int, error) {
+	return func(ctx context.Context, s *Store) (int, error) {
+		rows, err := read(ctx, s)
+		return len(rows), err
+	}
+}
+
+// TestPlans has the database tell what each read costs it on tables of -rows rows: the
+// plan made for its values, and the one made for any values, which a statement gets
+// that is run often.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	if dbtest.Engine(t) != database.PostgreSQL {
+		t.Skip("reads PostgreSQL's plans")
+	}
+	conn := fill(t, *planRows)
+	if *planRows < 200_000 {
+		// Of a small table all rows are cheaply read and sorted.
+		if _, err := conn.Exec(t.Context(), "SET random_page_cost = 1; SET enable_bitmapscan = off"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var table strings.Builder
+	lines := tabwriter.NewWriter(&table, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(lines, "query\tfound\trows read\tat most\tpages\tat most\t")
+	for _, q := range planned() {
+		x := &explainer{conn: conn}
+		found, err := q.read(t.Context(), &Store{queries: dbsqlc.New(x)})
+		if err != nil || found == 0 {
+			t.Errorf("%s: found %d, %v", q.name, found, err)
+		}
+		fmt.Fprintf(lines, "%s\t%d\t%d\t%d\t%d\t%d\t\n", q.name, found, x.rows, q.rows, x.pages, q.pages)
+		if x.rows > q.rows || x.pages > q.pages {
+			t.Errorf("%s reads %d rows and %d pages, more than %d and %d, where tables have %d rows:\n%s", q.name, x.rows, x.pages, q.rows, q.pages, *planRows, x.plan)
+		}
+	}
+	if err := lines.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d rows a table\n%s", *planRows, table.String())
+}
+
+// fill is a connection to a database with so many rows in each table.
+func fill(t *testing.T, rows int) *pgx.Conn {
+	t.Helper()
+	url := dbtest.New(t, MigrationsDigest(), func(ctx context.Context, url string) error {
+		return Migrate(ctx, url, slog.New(slog.DiscardHandler))
+	})
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	for table, insert := range filled {
+		if _, err := conn.Exec(t.Context(), insert, rows); err != nil {
+			t.Fatalf("%s: %v", table, err)
+		}
+		if _, err := conn.Exec(t.Context(), "VACUUM ANALYZE "+table); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return conn
+}
+
+// explainer explains every statement before it runs it.
+type explainer struct {
+	conn  *pgx.Conn
+	rows  int
+	pages int
+	plan  string
+}
+
+// Exec explains and runs.
+func (x *explainer) Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
+	if err := x.explain(ctx, sql, args); err != nil {
+		return pgconn.CommandTag{}, err
+	}
+	return x.conn.Exec(ctx, sql, args...)
+}
+
+// Query explains and runs.
+func (x *explainer) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	if err := x.explain(ctx, sql, args); err != nil {
+		return nil, err
+	}
+	return x.conn.Query(ctx, sql, args...) //nolint:rowserrcheck // its caller's
+}
+
+// QueryRow explains and runs.
+func (x *explainer) QueryRow(ctx context.Context, sql string, args ...any) pgx.Row {
+	if err := x.explain(ctx, sql, args); err != nil {
+		return scanning(func(...any) error { return err })
+	}
+	return x.conn.QueryRow(ctx, sql, args...)
+}
+
+func (x *explainer) explain(ctx context.Context, sql string, args []any) error {
+	const how = "EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) "
+	own, err := x.planOf(ctx, how+sql, args)
+	if err != nil {
+		return err
+	}
+	often, err := x.planOfMany(ctx, how, sql, args)
+	if err != nil {
+		return err
+	}
+	x.rows += max(own.read(), often.read())
+	x.pages += max(own.pages(), often.pages())
+	x.plan += "at first:" + own.text("\n  ") + "\nlater:" + often.text("\n  ") + "\n"
+	return nil
+}
+
+// planOfMany is the plan that a prepared statement has after some runs: the database
+// takes one for any values where that seems no dearer.
+func (x *explainer) planOfMany(ctx context.Context, how, sql string, args []any) (often plan, err error) {
+	if _, err := x.conn.Exec(ctx, "PREPARE explained AS "+sql, pgx.QueryExecModeSimpleProtocol); err != nil {
+		return plan{}, err
+	}
+	values := []any{pgx.QueryExecModeSimpleProtocol}
+	places := make([]string, len(args))
+	for i, arg := range args {
+		if ids, is := arg.([]uuid.UUID); is {
+			arg = make([]string, len(ids)) // their number counts
+		}
+		values, places[i] = append(values, arg), fmt.Sprint("$", i+1)
+	}
+	call := "EXECUTE explained"
+	if len(args) > 0 {
+		call += "(" + strings.Join(places, ", ") + ")"
+	}
+	for range 6 {
+		if often, err = x.planOf(ctx, how+call, values); err != nil {
+			return plan{}, err
+		}
+	}
+	_, err = x.conn.Exec(ctx, "DEALLOCATE explained")
+	return often, err
+}
+
+func (x *explainer) planOf(ctx context.Context, explain string, args []any) (plan, error) {
+	var document string
+	if err := x.conn.QueryRow(ctx, explain, args...).Scan(&document); err != nil {
+		return plan{}, fmt.Errorf("%w: %s", err, explain)
+	}
+	var plans []struct{ Plan plan }
+	if err := json.Unmarshal([]byte(document), &plans); err != nil || len(plans) != 1 {
+		return plan{}, fmt.Errorf("%d plans, %w", len(plans), err)
+	}
+	return plans[0].Plan, nil
+}
+
+// plan is what is told of a node of one.
+type plan struct {
+	Type      string  `json:"Node Type"`
+	Index     string  `json:"Index Name"`
+	Table     string  `json:"Relation Name"`
+	Rows      float64 `json:"Actual Rows"`
+	Loops     float64 `json:"Actual Loops"`
+	Filtered  float64 `json:"Rows Removed by Filter"`
+	Rechecked float64 `json:"Rows Removed by Index Recheck"`
+	Hit       int     `json:"Shared Hit Blocks"`
+	Read      int     `json:"Shared Read Blocks"`
+	Plans     []plan  `json:""`
+}
+
+// pages are all that it has touched.
+func (p plan) pages() int { return p.Hit + p.Read }
+
+// text is one line for each node.
+func (p plan) text(indent string) string {
+	text := fmt.Sprintf("%s%s %s %s: %.0f rows x %.0f, %.0f filtered, %d pages", indent, p.Type, p.Table, p.Index, p.Rows, p.Loops, p.Filtered, p.pages())
+	for _, part := range p.Plans {
+		text += part.text(indent + "  ")
+	}
+	return text
+}
+
+// read is how many rows its scans have read.
+func (p plan) read() int {
+	rows := 0
+	if p.Table != "" {
+		rows = int((p.Rows + p.Filtered + p.Rechecked) * p.Loops)
+	}
+	for _, part := range p.Plans {
+		rows += part.read()
+	}
+	return rows
+}
