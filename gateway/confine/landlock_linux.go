@@ -44,7 +44,7 @@ func (o Order) confine() error {
 		landlock.PathAccess(scratchRights, o.Scratch),
 		landlock.BindUDP(0), landlock.ConnectSendUDP(portDNS),
 	}
-	for _, path := range Readable() {
+	for _, path := range readable() {
 		if info, err := os.Stat(path); err == nil { // no machine has all of them
 			rules = append(rules, landlock.PathAccess(rightsOf(info, readRights), path).IgnoreIfMissing())
 		}

@@ -28,7 +28,7 @@ type Order struct {
 	Host   int // process id of the host; the plugin ends with it
 
 	Scratch string   // the one directory that it may write
-	Read    []string // files and directories that it may read, beside those of [Readable]
+	Read    []string // files and directories that it may read, beside what every program needs
 	Ports   []uint16 // TCP ports that it may connect to
 	Group   string   // cgroup that bounds its memory, "" for none
 	User    *User    // nil for the host's own

@@ -19,9 +19,9 @@ var (
 	}
 )
 
-// Readable lists the files and directories that every plugin may read, with what
+// readable lists the files and directories that every plugin may read, with what
 // their links lead to.
-func Readable() []string {
+func readable() []string {
 	var paths []string
 	for _, file := range commonFiles {
 		paths = append(paths, file)

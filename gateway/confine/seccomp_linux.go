@@ -85,14 +85,14 @@ const (
 func verdict(value uint32) unix.SockFilter { return unix.SockFilter{Code: give, K: value} }
 
 func refusal(errno unix.Errno) unix.SockFilter {
-	return verdict(unix.SECCOMP_RET_ERRNO | uint32(errno))
+	return verdict(unix.SECCOMP_RET_ERRNO | uint32(errno)) //nolint:gosec // an errno has twelve bits
 }
 
 // A test jumps over the refusal, which is the next instruction after it.
 func oneOf(values ...uint32) []unix.SockFilter {
 	code := make([]unix.SockFilter, len(values))
 	for i, v := range values {
-		code[i] = unix.SockFilter{Code: equals, K: v, Jt: uint8(len(values) - i)}
+		code[i] = unix.SockFilter{Code: equals, K: v, Jt: uint8(len(values) - i)} //nolint:gosec // four at most
 	}
 	return code
 }
@@ -112,7 +112,7 @@ func filter(self, execution uint32) []unix.SockFilter {
 		{Code: load, K: offsetNumber}, {Code: greater, K: newest, Jf: 1}, refusal(unix.ENOSYS),
 	}
 	on := func(call uint32, body ...unix.SockFilter) {
-		code = append(append(code, unix.SockFilter{Code: equals, K: call, Jf: uint8(len(body))}), body...)
+		code = append(append(code, unix.SockFilter{Code: equals, K: call, Jf: uint8(len(body))}), body...) //nolint:gosec // a dozen at most
 	}
 	on(unix.SYS_CLONE3, refusal(unix.ENOSYS)) // its flags are in memory; everybody falls back to clone
 	on(unix.SYS_EXECVE, verdict(execution))
@@ -135,7 +135,7 @@ func filter(self, execution uint32) []unix.SockFilter {
 // whose descriptor it returns. A kernel before 5.5, or a container whose own filter
 // has a listener, has none: then Landlock alone bounds what can be executed.
 func installFilter() (listener int, err error) {
-	self := uint32(os.Getpid())
+	self := uint32(os.Getpid()) //nolint:gosec // a process id is above zero
 	listener, err = setFilter(filter(self, unix.SECCOMP_RET_USER_NOTIF), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EBUSY) {
 		_, err = setFilter(filter(self, unix.SECCOMP_RET_ALLOW), 0)
@@ -145,7 +145,7 @@ func installFilter() (listener int, err error) {
 }
 
 func setFilter(code []unix.SockFilter, flags uintptr) (int, error) {
-	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+	program := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]} //nolint:gosec // the kernel takes 4096 at most
 	fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {
 		return -1, errno

@@ -114,7 +114,7 @@ type tuning struct {
 }
 
 var standard = tuning{
-	start:        5 * time.Second,
+	start:        15 * time.Second, // the copy and its hash included
 	restartWait:  2 * time.Second,
 	healthPeriod: 2 * time.Second,
 	healthWait:   time.Second,

@@ -155,7 +155,11 @@ var ways = []way{
 		arguments := [11]uint64{4: uint64(unix.SIGCHLD)}
 		return forks(unix.SYS_CLONE3, uintptr(unsafe.Pointer(&arguments[0])), unsafe.Sizeof(arguments))
 	}},
-	{"run a command", "", func(target) error { return exec.Command("/bin/echo").Run() }},
+	{"run a command", "", func(target) error {
+		command := exec.Command("/bin/echo")
+		command.Stdin, command.Stdout, command.Stderr = os.Stdin, os.Stderr, os.Stderr
+		return command.Run()
+	}},
 	{"become another program", "", func(target) error { return syscall.Exec("/bin/echo", []string{"echo", "got"}, nil) }},
 	{"become itself again", "", func(target) error {
 		return syscall.Exec("/proc/self/exe", os.Args, []string{envRole + "=got"})
