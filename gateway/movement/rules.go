@@ -26,6 +26,10 @@ const (
 // Final tells whether the state never changes any more.
 func (s State) Final() bool { return s == Succeeded || s == Failed || s == Expired }
 
+// Ends tells whether a movement that gets the state is over: for good, or until its
+// reference is used again.
+func (s State) Ends() bool { return s.Final() || s == NotSubmitted }
+
 // Unknown tells whether nobody knows yet if the provider has the movement.
 func (s State) Unknown() bool { return slices.Contains(unknown, s) }
 
@@ -255,6 +259,11 @@ func (r Rules) Listed(word string) []State {
 
 // Word is what a merchant reads for a state.
 func (r Rules) Word(s State) string { return r.Words[s] }
+
+// ErrorEnds tells whether an error of the provider's own, which ends a call, makes "not
+// found" proof sooner. It does not where lookups send the same request again, nor where
+// the account's mutations must be read, too: those are complete after settles_within.
+func (r Rules) ErrorEnds() bool { return !r.Resubmits && !r.NotFound.Mutations }
 
 // judge says what it means when somebody who may say so says that a movement that
 // stands at from is at to.
