@@ -35,6 +35,9 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 	if m.Errored() && !m.PolledAt.Before(m.ErroredAt) && m.State.Unknown() && now.Before(m.DueAt) {
 		return m, nil // it was asked once, and one more look would put the proof off
 	}
+	if unaskable(op, m, c, now).Detail != "" && now.Before(m.DueAt) {
+		return m, nil // listed when it is due: whoever asks for it must not keep operators from deciding
+	}
 	// 2. The right to ask, over all replicas.
 	ours, err := l.Store.Poll(ctx, m, now, now.Add(-rules.Pace.Every), next)
 	if err != nil {
