@@ -38,6 +38,9 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 	if seen, ends, err := l.decidedBefore(ctx, op, m); ends || err != nil {
 		return seen, err
 	}
+	if unaskable(op, m, c, now).Detail != "" && now.Before(m.DueAt) {
+		return m, nil // listed when it is due: whoever asks for it must not keep operators from deciding
+	}
 	// 2. The right to ask, over all replicas.
 	ours, err := l.Store.Poll(ctx, m, now, now.Add(-rules.Pace.Every), next)
 	if err != nil {

@@ -106,6 +106,23 @@ func TestNothingIsBoughtLate(t *testing.T) {
 	})
 }
 
+// TestAskingKeepsNobodyFromDeciding: a merchant that asks for the status every five
+// seconds of an order that may not be sent again does not keep operators from it.
+func TestAskingKeepsNobodyFromDeciding(t *testing.T) {
+	t.Parallel()
+	o := unbought(t)
+	o.gaveUp()
+	o.pass(2 * time.Minute)
+	for range 30 {
+		o.shop.stateOf("A")
+		o.pass(5 * time.Second)
+	}
+	if _, err := o.saysAlone(ayu, movement.OverrideFailed); err != nil {
+		t.Error(err)
+	}
+	o.wantBought(0)
+}
+
 // TestOperatorsSendAgain: two operators say resubmit, and the order is bought once, by
 // whichever replica polls it.
 func TestOperatorsSendAgain(t *testing.T) {
