@@ -191,7 +191,7 @@ func TestApplyWantsMutations(t *testing.T) {
 		"read a moment too early":       {movement.Submitting, missed(2), changed(absent, func(f *movement.Fact) { f.Begun = f.Begun.Add(-1) }), ends, open},
 		"of what is pending":            {movement.Pending, missed(2), absent, ends, open},
 		"of what has succeeded":         {movement.Succeeded, nil, absent, ends, open},
-		"what operators read":           {movement.Submitting, missed(2), absent, history, `not_sent {"source":"statement","from":"2025-12-31T23:55:00Z","begun":"2026-01-01T00:00:55Z","detail":"0 rows"}`},
+		"what operators read":           {movement.Submitting, missed(2), absent, history, `not_sent {"source":"statement","from":"2025-12-31T23:55:00Z","begun":"2026-01-01T00:00:39Z","detail":"0 rows"}`},
 		"limits are given back":         {movement.Submitting, missed(2), absent, func(t movement.Transition) any { return t.GivesBack }, 1},
 		"polls of one that only reads":  {movement.Submitting, missed(2), absent, func(t movement.Transition) any { return t.PolledBefore.IsZero() }, true},
 		"what a merchant has read ends": {movement.Acknowledged, missed(2), absent, ends, movement.Failed},

@@ -63,10 +63,10 @@ func TestPolls(t *testing.T) {
 		settles time.Duration
 		want    []time.Duration
 	}{
-		"submitting":                   {submitting, -5 * s, 10 * s, []time.Duration{2 * s, 10 * s, 30 * s, 40 * s, 90 * s, 10*min + 30*s, h + 30*s, h + 15*min + 30*s}},
-		"submitting, settled at once":  {submitting, -5 * s, 0, []time.Duration{2 * s, 10 * s, 20 * s, 30 * s, 80 * s}}, // by a clock behind ours
+		"submitting":                   {submitting, -5 * s, 10 * s, []time.Duration{2 * s, 10 * s, 14 * s, 24 * s, 74 * s, 10*min + 14*s, h + 14*s, h + 15*min + 14*s}},
+		"submitting, settled at once":  {submitting, -5 * s, 0, []time.Duration{2 * s, 4 * s, 14 * s, 64 * s, 10*min + 4*s}}, // by a clock behind ours
 		"ended in an error":            {errored, -4 * s, 60 * s, []time.Duration{soon, soon + 10*s, soon + min}},
-		"its last attempt was":         {freed, -5 * s, 10 * s, []time.Duration{2 * s, 10 * s, 30 * s}},
+		"its last attempt was":         {freed, -5 * s, 10 * s, []time.Duration{2 * s, 10 * s, 14 * s}},
 		"submitting, found after days": {submitting, 40 * 24 * h, 30 * s, []time.Duration{41 * 24 * h, 42 * 24 * h}},
 		"pending":                      {pending, 0, 30 * s, []time.Duration{min, 5 * min, 15 * min, h, 2 * h, 3 * h}},
 		"pending with an end":          {ending, 0, 30 * s, []time.Duration{min, 5 * min, 15 * min, 30*min + 2*s, 30*min + 30*s, 32 * min, 40 * min, h + 30*min, h + 45*min}},
