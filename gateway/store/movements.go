@@ -52,7 +52,7 @@ func fromRow(row dbsqlc.Movement) (movement.Movement, error) {
 		ProviderReference: row.ProviderReference, FactID: row.FactID, CallbackURL: row.CallbackUrl,
 		RequestID: row.RequestID, PolicyVersion: row.PolicyVersion, DecisionID: row.DecisionID,
 		SendBy: row.SendBy.UTC(), CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(), ExpiresAt: orZero(row.ExpiresAt),
-		PaidAt: orZero(row.PaidAt), PaidLateAt: orZero(row.PaidLateAt), ReversedAt: orZero(row.ReversedAt),
+		PaidAt: orZero(row.PaidAt), Channel: row.Channel, PaidLateAt: orZero(row.PaidLateAt), ReversedAt: orZero(row.ReversedAt),
 		Polled:   movement.Polled{PolledAt: orZero(row.PolledAt), Misses: int(row.Misses), DueAt: orZero(row.DueAt)},
 		Purchase: movement.Purchase{Cost: money.Amount(row.Cost), Charge: movement.Charge(row.Charge)},
 		Payout:   movement.Payout{Fee: money.Amount(row.Fee), NameMatch: row.NameMatch, Fingerprint: row.Fingerprint, Delivered: row.Delivered},
