@@ -81,7 +81,7 @@ func listRequest(words []string) object {
 		"to":     object{"type": "string", "format": "date-time", "description": "Only those created before this time."},
 		"reference_prefix": object{
 			"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[^\\p{C}]*$",
-			"description": "Only those whose reference begins so. Without from, those of the last 31 days.",
+			"description": "Only those whose reference begins so. It is searched in 31 days at most: without from, those before to.",
 		},
 		"after": object{
 			"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[^\\p{C}]*$",

@@ -32,5 +32,8 @@ func (e *LimitError) Error() string { return "movement: the limit " + e.Name + "
 // ErrInsufficient says that a merchant's balance is too small.
 var ErrInsufficient = errors.New("movement: the balance is too small")
 
+// ErrInvalid says that a record breaks a rule. Nothing was written.
+var ErrInvalid = errors.New("movement: invalid record")
+
 // ErrNotFound says that there is no such movement, statement line or event.
 var ErrNotFound = errors.New("movement: not found")

@@ -1,6 +1,7 @@
 package movement
 
 import (
+	"fmt"
 	"strings"
 	"time"
 )
@@ -37,6 +38,14 @@ type Override struct {
 	// Supersedes says of what an operator says now that a resubmission decided before
 	// this moment is over, and gives way. It is not kept.
 	Supersedes time.Time
+}
+
+// Check refuses what nobody could be asked about later.
+func (d Override) Check() error {
+	if d.Operator == "" || d.Reason == "" || d.At.IsZero() {
+		return fmt.Errorf("%w: an override needs an operator, a reason and a time", ErrInvalid)
+	}
+	return nil
 }
 
 // MadeAt is when it was decided.

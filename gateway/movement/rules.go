@@ -26,6 +26,10 @@ const (
 // Final tells whether the state never changes any more.
 func (s State) Final() bool { return s == Succeeded || s == Failed || s == Expired }
 
+// Ends tells whether a movement that gets the state is over: for good, or until its
+// reference is used again.
+func (s State) Ends() bool { return s.Final() || s == NotSubmitted }
+
 // Unknown tells whether nobody knows yet if the provider has the movement.
 func (s State) Unknown() bool { return slices.Contains(unknown, s) }
 

@@ -3,6 +3,8 @@ package movement
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -136,9 +138,9 @@ const (
 
 // posting is what a move does to the ledger, nil for nothing.
 func (t *Transition) posting(m Movement, now time.Time) *ledger.Transaction {
-	ends, well := t.To.Final() || t.To == NotSubmitted, t.To == Succeeded
+	well := t.To == Succeeded
 	switch {
-	case m.Charge == Unpaid, !ends:
+	case m.Charge == Unpaid, !t.To.Ends():
 		return nil
 	case m.Charge == Charged && well:
 		return m.posts(now, ledger.EndCost(t.Cost))
@@ -161,6 +163,23 @@ func (m *Movement) Begins() *ledger.Transaction {
 	case Unpaid:
 	}
 	return nil
+}
+
+// Takes is what a reservation of the movement takes besides its reference: what its kind
+// reserves, and nothing of a balance where it is not paid from one.
+func (m *Movement) Takes() (Reserves, error) {
+	rules, known := RulesOf(m.Kind)
+	switch unpaid := m.Charge == Unpaid; {
+	case !known:
+		return 0, fmt.Errorf("%w: there is no kind %q", ErrInvalid, m.Kind)
+	case !unpaid && m.Begins() == nil:
+		return 0, fmt.Errorf("%w: there is no charge %q", ErrInvalid, m.Charge)
+	case !unpaid && rules.Reserves != ReserveBalance:
+		return 0, fmt.Errorf("%w: a %s takes nothing from a balance", ErrInvalid, m.Kind)
+	case unpaid && rules.Reserves == ReserveBalance:
+		return ReserveNothing, nil
+	}
+	return rules.Reserves, nil
 }
 
 func (m *Movement) posts(now time.Time, tx ledger.Transaction) *ledger.Transaction {
@@ -211,6 +230,29 @@ func stamp(t time.Time) string {
 
 // takeBack is what the reversal of a movement that was paid from a balance does.
 func takeBack(m Movement) ledger.Transaction { return ledger.TakeBack(m.Amount, m.Cost) }
+
+// steps are the postings that effects make.
+var steps = map[Effect]ledger.Step{Move: ledger.Ends, Reversal: ledger.Reverses}
+
+// Check refuses a change that is at odds with itself: one that changes nothing, would
+// leave the ledger at odds with the movement, or would free a reference of which a
+// merchant may have read Pending.
+func (c Change) Check() error {
+	pays := c.Movement.Charge != Unpaid && (c.Effect == Reversal || c.Effect == Move && c.To.Ends())
+	switch {
+	case c.Effect == Nothing || c.Effect == Contradiction:
+		return fmt.Errorf("%w: effect %d is nothing to commit", ErrInvalid, c.Effect)
+	case c.Effect == Move && c.To == NotSubmitted && !slices.Equal(c.From, []State{Submitting}):
+		return fmt.Errorf("%w: only what is submitting becomes not submitted", ErrInvalid)
+	case pays != (c.Posting != nil):
+		return fmt.Errorf("%w: what is paid from a balance ends, and is reversed, with a posting, and nothing else has one", ErrInvalid)
+	case c.Posting == nil:
+		return nil
+	case c.Posting.Step != steps[c.Effect]:
+		return fmt.Errorf("%w: a posting of another step", ErrInvalid)
+	}
+	return c.Posting.Check()
+}
 
 // After is the movement as a change leaves it.
 func (c Change) After() Movement {

@@ -11,8 +11,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
-// prefixSpan is how far back a prefix is searched unless the request says so: the
-// index goes by time, and a prefix that nothing has would be looked for in all of it.
+// prefixSpan is the longest time that a prefix is searched in. The index goes by time
+// and has no references, so a prefix that nothing has is looked for in every movement of
+// that time.
 const prefixSpan = 31 * 24 * time.Hour
 
 // movements lists a merchant's movements of a kind, in its mode. It asks no provider.
@@ -55,8 +56,12 @@ func (q *Queries) asked(ctx context.Context, r lifecycle.Request) (l movement.Li
 			return l, fault.Invalid(name, "must be a time like 2026-01-31T17:00:00Z")
 		}
 	}
-	if l.Prefix != "" && l.Since.IsZero() {
+	switch {
+	case l.Prefix == "":
+	case l.Since.IsZero():
 		l.Since = l.Before.Add(-prefixSpan)
+	case l.Before.Sub(l.Since) > prefixSpan+movement.ClockSkew:
+		return l, fault.Invalid("from", "must be at most 31 days before to, or before now without it, where reference_prefix is given")
 	}
 	if after, given := body["after"].(string); given {
 		l.After, err = q.named(ctx, l, after)

@@ -108,6 +108,32 @@ func TestLists(t *testing.T) {
 	})
 }
 
+// TestPrefixInALongTime: no list searches a prefix in more than 31 days.
+func TestPrefixInALongTime(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.create("A/1")
+		at := func(days int) string { return w.now().AddDate(0, 0, days).UTC().Format(time.RFC3339) }
+		for _, c := range []struct {
+			pairs   []any
+			refused bool
+		}{
+			{[]any{"from", at(-31)}, false},
+			{[]any{"from", at(-32)}, true},
+			{[]any{"from", at(-100), "to", at(-70)}, false},
+			{[]any{"from", at(-100), "to", at(-60)}, true},
+		} {
+			_, s := w.listing(append(c.pairs, "reference_prefix", "A/")...)
+			if refused := s.err != nil && s.err.Fields[0].Field == "from"; refused != c.refused || !refused && s.err != nil {
+				t.Errorf("%v: %+v", c.pairs, s)
+			}
+			if _, s := w.listing(c.pairs...); s.err != nil {
+				t.Errorf("%v without a prefix: %+v", c.pairs, s)
+			}
+		}
+	})
+}
+
 // TestListsAreTheMerchantsOwn: neither another merchant nor the other mode sees
 // anything, or can tell that there is something.
 func TestListsAreTheMerchantsOwn(t *testing.T) {

@@ -5,13 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
@@ -21,6 +19,9 @@ import (
 // stands where the caller saw it, or the fact was recorded before. ErrInvalid refuses
 // a change that is at odds with itself. An unclear commit is read back.
 func (s *Store) Apply(ctx context.Context, c movement.Change) (bool, error) {
+	if err := c.Check(); err != nil {
+		return false, fmt.Errorf("store: apply: %w", err)
+	}
 	c.At = micro(c.At)
 	switch c.Effect {
 	case movement.Move:
@@ -33,16 +34,13 @@ func (s *Store) Apply(ctx context.Context, c movement.Change) (bool, error) {
 		return s.keepAnswer(ctx, c)
 	case movement.Renewal:
 		return s.transit(ctx, "renew", renewMovement, changing(c))
-	case movement.Nothing, movement.Contradiction:
+	case movement.Nothing, movement.Contradiction: // refused above
 	}
-	return false, fmt.Errorf("%w: effect %d is nothing to commit", ErrInvalid, c.Effect)
+	return false, nil
 }
 
 // move changes a movement's state.
 func (s *Store) move(ctx context.Context, c movement.Change) (bool, error) {
-	if err := checkMove(c); err != nil {
-		return false, fmt.Errorf("store: move: %w", err)
-	}
 	w := changing(c)
 	for _, state := range c.From {
 		w.from = append(w.from, string(state))
@@ -55,30 +53,6 @@ func (s *Store) move(ctx context.Context, c movement.Change) (bool, error) {
 		w.refusal = text(encoded)
 	}
 	return s.transit(ctx, "move", moveMovement, w)
-}
-
-// checkMove refuses a move that would leave the ledger at odds with the movement, or
-// free a reference of which a merchant may have read Pending.
-func checkMove(c movement.Change) error {
-	switch pays := c.Movement.Charge != movement.Unpaid && ends(c.To); {
-	case pays != (c.Posting != nil):
-		return fmt.Errorf("%w: what is paid from a balance ends with a posting, and nothing else has one", ErrInvalid)
-	case c.To == movement.NotSubmitted && !slices.Equal(c.From, []movement.State{movement.Submitting}):
-		return fmt.Errorf("%w: only what is submitting becomes not submitted", ErrInvalid)
-	}
-	return checkPosting(c.Posting, ledger.Ends)
-}
-
-// checkPosting refuses a posting of another step, and one that the ledger's rules
-// don't make.
-func checkPosting(t *ledger.Transaction, step ledger.Step) error {
-	if t == nil {
-		return nil
-	}
-	if t.Step != step {
-		return fmt.Errorf("%w: a posting of another step", ErrInvalid)
-	}
-	return t.Check()
 }
 
 // forever lies after everything.
@@ -97,9 +71,6 @@ func polledBefore(c movement.Change) time.Time {
 
 // record keeps late money or a reversal, which change no state.
 func (s *Store) record(ctx context.Context, c movement.Change) (bool, error) {
-	if err := checkRecord(c); err != nil {
-		return false, fmt.Errorf("store: %s: %w", c.Event, err)
-	}
 	w, happened := changing(c), optional(c.HappenedAt)
 	if happened == nil { // without a time it would be no record, and be made again and again
 		happened = optional(c.At)
@@ -110,16 +81,6 @@ func (s *Store) record(ctx context.Context, c movement.Change) (bool, error) {
 		w.reversed, w.from = happened, []string{string(movement.Succeeded)}
 	}
 	return s.transit(ctx, c.Event, recordFact, w)
-}
-
-// checkRecord refuses the reversal of what is paid from a balance without a posting,
-// and every other posting.
-func checkRecord(c movement.Change) error {
-	pays := c.Effect == movement.Reversal && c.Movement.Charge != movement.Unpaid
-	if pays != (c.Posting != nil) {
-		return fmt.Errorf("%w: a reversal of what is paid from a balance has a posting, and nothing else", ErrInvalid)
-	}
-	return checkPosting(c.Posting, ledger.Reverses)
 }
 
 // changing is what a change writes.

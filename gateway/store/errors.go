@@ -20,7 +20,7 @@ var (
 	// packages that only declare what they need of a store compare with that one.
 	ErrNotFound = movement.ErrNotFound
 	// ErrInvalid says that a record breaks a rule. The database was not used.
-	ErrInvalid = errors.New("store: invalid record")
+	ErrInvalid = movement.ErrInvalid
 
 	errClosed = errors.New("store: it is closed")
 )

@@ -31,6 +31,9 @@ var additions = []*regexp.Regexp{
 var (
 	dropCheck = regexp.MustCompile(`^ALTER TABLE (\w+) DROP CONSTRAINT IF EXISTS (\w+)$`)
 	addCheck  = regexp.MustCompile(`^ALTER TABLE (\w+) ADD CONSTRAINT (\w+) CHECK \((.*)\)$`)
+	dropIndex = regexp.MustCompile(`^DROP INDEX CONCURRENTLY IF EXISTS (\w+)$`)
+	addIndex  = regexp.MustCompile(`^CREATE INDEX CONCURRENTLY IF NOT EXISTS (\w+) ON (\w+) `)
+	onTable   = regexp.MustCompile(`^(?:INSERT INTO|CREATE INDEX IF NOT EXISTS \w+ ON) (\w+) `)
 	comment   = regexp.MustCompile(`--[^\n]*`)
 	inList    = regexp.MustCompile(`IN \(([^()]*)\)`)
 )
@@ -56,17 +59,32 @@ func expands(migration, earlier string) error {
 		return errors.New("there is no way back from an expansion")
 	case len(statements) == 2 && dropCheck.MatchString(statements[0]) && addCheck.MatchString(statements[1]):
 		return widens(statements[0], statements[1], earlier)
+	case len(statements) == 2 && dropIndex.MatchString(statements[0]) && addIndex.MatchString(statements[1]):
+		return rebuilds(statements[0], statements[1], earlier)
 	case len(statements) != 1:
 		return fmt.Errorf("it has %d schema changes: each has a migration of its own", len(statements))
 	}
 	if !slices.ContainsFunc(additions, func(form *regexp.Regexp) bool { return form.MatchString(statements[0]) }) {
 		return fmt.Errorf("%q is no addition: expand now, and contract once no older gateway runs", statements[0])
 	}
-	if into, ok := strings.CutPrefix(statements[0], "INSERT INTO "); ok {
-		table, _, _ := strings.Cut(into, " ")
-		if baseline, _, _ := strings.Cut(earlier, endOfBaseline); strings.Contains(baseline, "CREATE TABLE IF NOT EXISTS "+table+" (") {
-			return fmt.Errorf("it writes into %s, which older gateways use", table)
+	if on := onTable.FindStringSubmatch(statements[0]); on != nil {
+		if baseline, _, _ := strings.Cut(earlier, endOfBaseline); strings.Contains(baseline, "CREATE TABLE IF NOT EXISTS "+on[1]+" (") {
+			return fmt.Errorf("older gateways use %s: it writes no rows into it, and builds an index by DROP INDEX CONCURRENTLY IF EXISTS and "+
+				"CREATE INDEX CONCURRENTLY IF NOT EXISTS, which keeps nobody from writing", on[1])
 		}
+	}
+	return nil
+}
+
+// rebuilds says why an index that is dropped and built would not be the same one, or
+// would be one that older gateways read by.
+func rebuilds(drop, add, earlier string) error {
+	name := dropIndex.FindStringSubmatch(drop)[1]
+	switch {
+	case addIndex.FindStringSubmatch(add)[1] != name:
+		return errors.New("what is left of an index is dropped before it is built, and no other")
+	case regexp.MustCompile(`INDEX (CONCURRENTLY )?IF NOT EXISTS ` + name + ` `).MatchString(earlier):
+		return fmt.Errorf("older gateways read by the index %s", name)
 	}
 	return nil
 }
@@ -148,11 +166,13 @@ func TestMigrationsOnlyExpand(t *testing.T) {
 func TestExpandsRefuses(t *testing.T) {
 	t.Parallel()
 	const head = "-- +goose NO TRANSACTION\n-- +goose Up\n-- Why: a reason; with a semicolon.\n"
-	const earlier = "CREATE TABLE IF NOT EXISTS a ( b TEXT, CONSTRAINT a_b CHECK (b IN ('x', 'y') OR (b = '')));\n" + endOfBaseline +
+	const earlier = "CREATE TABLE IF NOT EXISTS a ( b TEXT, CONSTRAINT a_b CHECK (b IN ('x', 'y') OR (b = '')));\n" +
+		"CREATE INDEX IF NOT EXISTS a_c ON a (b);\n" + endOfBaseline +
 		"CREATE TABLE IF NOT EXISTS d ( e TEXT );\n"
 	for migration, allowed := range map[string]bool{
 		"CREATE TABLE IF NOT EXISTS c (\n    d TEXT NOT NULL\n);":                                                                  true,
-		"CREATE INDEX IF NOT EXISTS c ON a (b) WHERE b <> '';":                                                                     true,
+		"DROP INDEX CONCURRENTLY IF EXISTS c;\nCREATE INDEX CONCURRENTLY IF NOT EXISTS c ON a (b) WHERE b <> '';":                  true,
+		"CREATE INDEX IF NOT EXISTS c ON d (e);":                                                                                   true,
 		"ALTER TABLE a ADD COLUMN IF NOT EXISTS c TIMESTAMPTZ;":                                                                    true,
 		"ALTER TABLE a ADD COLUMN IF NOT EXISTS c TEXT NOT NULL DEFAULT '';":                                                       true,
 		"ALTER TABLE a ALTER COLUMN b SET DEFAULT clock_timestamp();":                                                              true,
@@ -164,23 +184,27 @@ func TestExpandsRefuses(t *testing.T) {
 		"ALTER TABLE a DROP CONSTRAINT IF EXISTS a_b;\nALTER TABLE a ADD CONSTRAINT a_c CHECK (b IN ('x', 'y') OR (b = ''));": false,
 		"ALTER TABLE a DROP CONSTRAINT IF EXISTS a_b;":                                                                        false,
 		"ALTER TABLE a ADD CONSTRAINT a_c CHECK (b <> '');":                                                                   false,
-		"DROP TABLE a;":                                                                  false,
-		"DROP INDEX IF EXISTS c;":                                                        false,
-		"ALTER TABLE a DROP COLUMN IF EXISTS b;":                                         false,
-		"ALTER TABLE a RENAME COLUMN b TO c;":                                            false,
-		"ALTER TABLE a RENAME TO c;":                                                     false,
-		"ALTER TABLE a ALTER COLUMN b SET NOT NULL;":                                     false,
-		"ALTER TABLE a ALTER COLUMN b TYPE INT8;":                                        false,
-		"ALTER TABLE a ALTER COLUMN b DROP DEFAULT;":                                     false,
-		"ALTER TABLE a ADD COLUMN IF NOT EXISTS c TEXT NOT NULL;":                        false,
-		"ALTER TABLE a ADD COLUMN IF NOT EXISTS c TEXT UNIQUE;":                          false,
-		"ALTER TABLE a ADD COLUMN IF NOT EXISTS c TEXT DEFAULT '' CHECK (c = '');":       false,
-		"ALTER TABLE a ADD COLUMN IF NOT EXISTS c TEXT, DROP COLUMN b;":                  false,
-		"CREATE UNIQUE INDEX IF NOT EXISTS c ON a (b);":                                  false,
-		"CREATE INDEX c ON a (b);":                                                       false,
-		"UPDATE a SET b = 'x';":                                                          false,
-		"INSERT INTO a (b) VALUES ('x') ON CONFLICT DO NOTHING;":                         false,
-		"CREATE TABLE IF NOT EXISTS c (d TEXT);\nCREATE INDEX IF NOT EXISTS e ON c (d);": false,
+		"DROP TABLE a;":                                                                                 false,
+		"DROP INDEX IF EXISTS c;":                                                                       false,
+		"ALTER TABLE a DROP COLUMN IF EXISTS b;":                                                        false,
+		"ALTER TABLE a RENAME COLUMN b TO c;":                                                           false,
+		"ALTER TABLE a RENAME TO c;":                                                                    false,
+		"ALTER TABLE a ALTER COLUMN b SET NOT NULL;":                                                    false,
+		"ALTER TABLE a ALTER COLUMN b TYPE INT8;":                                                       false,
+		"ALTER TABLE a ALTER COLUMN b DROP DEFAULT;":                                                    false,
+		"ALTER TABLE a ADD COLUMN IF NOT EXISTS c TEXT NOT NULL;":                                       false,
+		"ALTER TABLE a ADD COLUMN IF NOT EXISTS c TEXT UNIQUE;":                                         false,
+		"ALTER TABLE a ADD COLUMN IF NOT EXISTS c TEXT DEFAULT '' CHECK (c = '');":                      false,
+		"ALTER TABLE a ADD COLUMN IF NOT EXISTS c TEXT, DROP COLUMN b;":                                 false,
+		"CREATE UNIQUE INDEX IF NOT EXISTS c ON a (b);":                                                 false,
+		"CREATE INDEX IF NOT EXISTS c ON a (b);":                                                        false,
+		"CREATE INDEX CONCURRENTLY IF NOT EXISTS c ON a (b);":                                           false,
+		"DROP INDEX CONCURRENTLY IF EXISTS a_c;\nCREATE INDEX CONCURRENTLY IF NOT EXISTS c ON a (b);":   false,
+		"DROP INDEX CONCURRENTLY IF EXISTS a_c;\nCREATE INDEX CONCURRENTLY IF NOT EXISTS a_c ON a (b);": false,
+		"CREATE INDEX c ON a (b);":                                                                      false,
+		"UPDATE a SET b = 'x';":                                                                         false,
+		"INSERT INTO a (b) VALUES ('x') ON CONFLICT DO NOTHING;":                                        false,
+		"CREATE TABLE IF NOT EXISTS c (d TEXT);\nCREATE INDEX IF NOT EXISTS e ON c (d);":                false,
 		"": false,
 	} {
 		if err := expands(head+migration, earlier); (err == nil) != allowed {

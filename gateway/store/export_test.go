@@ -5,7 +5,7 @@ import "github.com/seed-f006e74d/gerbang/gateway/movement"
 // Reservation is the statement of a reservation that takes nothing but the reference,
 // and its values, so that a benchmark can run the very same without the store.
 func Reservation(m movement.Movement) (sql string, values []any) {
-	w, err := reserving(m, reservation{takes: movement.ReserveNothing})
+	w, err := reserving(m, movement.ReserveNothing)
 	if err != nil {
 		panic(err)
 	}

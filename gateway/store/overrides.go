@@ -20,8 +20,8 @@ import (
 // stays, but for a resubmission that is over. It is ErrOverridden where another outcome stands, which is returned too. The
 // same again changes nothing.
 func (s *Store) Override(ctx context.Context, m movement.Movement, d movement.Override, review movement.Exception) (movement.Override, error) {
-	if d.Operator == "" || d.Reason == "" || d.At.IsZero() {
-		return movement.Override{}, fmt.Errorf("%w: an override needs an operator, a reason and a time", ErrInvalid)
+	if err := d.Check(); err != nil {
+		return movement.Override{}, fmt.Errorf("store: override: %w", err)
 	}
 	d.MovementID, d.Attempt, d.At = m.ID, m.Attempt, micro(d.At)
 	var stands movement.Override

@@ -100,7 +100,7 @@ var parameters = map[string]parameter{
 	"drawn_places":  {"INT4[]", func(w *write) any { return w.drawn.places }},
 
 	"from_states":        {"TEXT[]", func(w *write) any { return w.from }},
-	"ends":               {"BOOL", func(w *write) any { return ends(w.change.To) }},
+	"ends":               {"BOOL", func(w *write) any { return w.change.To.Ends() }},
 	"posts":              {"BOOL", func(w *write) any { return w.change.Posting != nil }},
 	"polled_before":      {"TIMESTAMPTZ", func(w *write) any { return polledBefore(*w.change) }},
 	"new_send_by":        {"TIMESTAMPTZ", func(w *write) any { return micro(w.change.SendBy) }},
@@ -173,5 +173,3 @@ func someID(id movement.ID) *uuid.UUID {
 	}
 	return new(uuid.UUID(id))
 }
-
-func ends(to movement.State) bool { return to.Final() || to == movement.NotSubmitted }

@@ -11,7 +11,6 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
-	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -27,48 +26,26 @@ import (
 // read back: after any error the movement must not be submitted.
 func (s *Store) Reserve(ctx context.Context, m movement.Movement) (movement.Movement, bool, error) {
 	m.CreatedAt, m.SendBy, m.DueAt = micro(m.CreatedAt), micro(m.SendBy), orZero(optional(m.DueAt))
-	what, err := reservationOf(m)
+	takes, err := m.Takes()
 	if err != nil {
-		return movement.Movement{}, false, err
+		return movement.Movement{}, false, fmt.Errorf("store: reserve: %w", err)
 	}
 	for {
-		reserved, ours, err := s.reserveOnce(ctx, m, what)
+		reserved, ours, err := s.reserveOnce(ctx, m, takes)
 		if !errors.Is(err, errRoomAgain) || ctx.Err() != nil {
 			return reserved, ours, err
 		}
 	}
 }
 
-// reservation is what a movement takes besides its reference.
-type reservation struct {
-	takes  movement.Reserves
-	begins *ledger.Transaction // where it takes from the balance
-}
-
-func reservationOf(m movement.Movement) (reservation, error) {
-	rules, known := movement.RulesOf(m.Kind)
-	what := reservation{takes: rules.Reserves, begins: m.Begins()}
-	switch unpaid := m.Charge == movement.Unpaid; {
-	case !known:
-		return what, fmt.Errorf("store: reserve: %w: there is no kind %q", ErrInvalid, m.Kind)
-	case !unpaid && what.begins == nil:
-		return what, fmt.Errorf("store: reserve: %w: there is no charge %q", ErrInvalid, m.Charge)
-	case !unpaid && what.takes != movement.ReserveBalance:
-		return what, fmt.Errorf("store: reserve: %w: a %s takes nothing from a balance", ErrInvalid, m.Kind)
-	case unpaid && what.takes == movement.ReserveBalance:
-		what.takes = movement.ReserveNothing
-	}
-	return what, nil
-}
-
-func (s *Store) reserveOnce(ctx context.Context, m movement.Movement, what reservation) (movement.Movement, bool, error) {
-	w, err := reserving(m, what)
+func (s *Store) reserveOnce(ctx context.Context, m movement.Movement, takes movement.Reserves) (movement.Movement, bool, error) {
+	w, err := reserving(m, takes)
 	if err != nil {
 		return movement.Movement{}, false, err
 	}
-	err = s.reserve(ctx, &m, what, w)
+	err = s.reserve(ctx, &m, takes, w)
 	for try := 1; err != nil && (conflicting(err) || reservedAtOnce(err)) && try < reserveTries && ctx.Err() == nil; try++ {
-		err = s.reserve(ctx, &m, what, w)
+		err = s.reserve(ctx, &m, takes, w)
 	}
 	switch {
 	case err == nil:
@@ -76,7 +53,7 @@ func (s *Store) reserveOnce(ctx context.Context, m movement.Movement, what reser
 		m.ExpiresAt = orZero(optional(m.ExpiresAt))
 		return m, true, nil
 	case errors.Is(err, pgx.ErrNoRows), violates(err, "ledger_balances_available"), violates(err, "usage_ceiling"):
-		return s.unreserved(ctx, m, what.takes)
+		return s.unreserved(ctx, m, takes)
 	case !ambiguous(err):
 		return movement.Movement{}, false, fmt.Errorf("store: reserve: %w", err)
 	}
@@ -84,27 +61,27 @@ func (s *Store) reserveOnce(ctx context.Context, m movement.Movement, what reser
 }
 
 // reserving is what a reservation writes.
-func reserving(m movement.Movement, what reservation) (*write, error) {
+func reserving(m movement.Movement, takes movement.Reserves) (*write, error) {
 	w := &write{
 		owner: m.Owner, id: uuid.UUID(m.ID), reference: m.Reference, attempt: m.Attempt, amount: m.Amount, provider: m.Provider,
 		now: m.CreatedAt, reserved: &m, account: m.Reserved.Account, transition: uuid.New(),
 	}
-	if what.begins != nil {
-		w.posted = *what.begins
+	if begins := m.Begins(); begins != nil {
+		w.posted = *begins
 	}
-	if what.takes != movement.ReserveAmount {
+	if takes != movement.ReserveAmount {
 		m.ExpiresAt = time.Time{} // the provider's word
 	}
 	var err error
-	if what.takes == movement.ReserveLimits {
+	if takes == movement.ReserveLimits {
 		w.usage, err = usageOf(m)
 	}
 	return w, err
 }
 
 // reserve runs the statement for what a movement takes, and completes the movement.
-func (s *Store) reserve(ctx context.Context, m *movement.Movement, what reservation, w *write) error {
-	switch what.takes {
+func (s *Store) reserve(ctx context.Context, m *movement.Movement, takes movement.Reserves, w *write) error {
+	switch takes {
 	case movement.ReserveAmount:
 		return s.reserveAmount(ctx, m, w)
 	case movement.ReserveLimits:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/cockroachdb/cockroachdb-parser/pkg/sql/sem/tree"
@@ -123,10 +124,31 @@ func judgeWayBack(file string, down []statement) []finding {
 	return []finding{{file, down[0].line(), "there is no way back from the baseline: it would drop everything"}}
 }
 
-// replaces tells whether a statement puts a constraint in the place of the one of its
-// name that the statement before has dropped: that is one change, and it can be run
-// again.
+// replaces tells whether a statement puts a constraint or an index in the place of the
+// one of its name that the statement before has dropped: that is one change, and it can
+// be run again.
 func replaces(drops, adds []token) bool {
+	return replacesConstraint(drops, adds) || replacesIndex(drops, adds)
+}
+
+// replacesIndex is about indexes that are built beside writes: a build that failed
+// leaves one that is no good, which IF NOT EXISTS would take for it.
+func replacesIndex(drops, adds []token) bool {
+	if !contains(drops[:1], "DROP") || !contains(adds[:1], "CREATE") {
+		return false
+	}
+	name := func(tokens []token) string {
+		if !contains(tokens[1:3], "INDEX", "CONCURRENTLY") {
+			return ""
+		}
+		i := slices.IndexFunc(tokens, func(t token) bool { return t.is("EXISTS") })
+		return at(tokens, i+1).value
+	}
+	dropped := name(drops)
+	return dropped != "" && dropped == name(adds)
+}
+
+func replacesConstraint(drops, adds []token) bool {
 	name := func(tokens []token, what string) (table, constraint string) {
 		for i, t := range tokens {
 			if t.is(what) && at(tokens, i+1).is("CONSTRAINT") {

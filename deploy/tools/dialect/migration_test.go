@@ -28,6 +28,8 @@ func TestRefusedMigrations(t *testing.T) {
 		"drop constraint":       {head + "ALTER TABLE t DROP CONSTRAINT b;", 3, "DROP CONSTRAINT needs"},
 		"two changes":           {head + "CREATE TABLE IF NOT EXISTS t (a INT8);\nCREATE INDEX IF NOT EXISTS i ON t (a);", 4, "second schema change"},
 		"another constraint":    {head + "ALTER TABLE t DROP CONSTRAINT IF EXISTS b;\nALTER TABLE t ADD CONSTRAINT c CHECK (a > 0);", 4, "second schema change"},
+		"another index":         {head + "DROP INDEX CONCURRENTLY IF EXISTS i;\nCREATE INDEX CONCURRENTLY IF NOT EXISTS j ON t (a);", 4, "second schema change"},
+		"an index, not beside":  {head + "DROP INDEX IF EXISTS i;\nCREATE INDEX IF NOT EXISTS i ON t (a);", 4, "second schema change"},
 		"another table's":       {head + "ALTER TABLE t DROP CONSTRAINT IF EXISTS b;\nALTER TABLE s ADD CONSTRAINT b CHECK (a > 0);", 4, "second schema change"},
 		"schema and rows":       {head + "CREATE TABLE IF NOT EXISTS t (a INT8);\nINSERT INTO t (a) VALUES (1);", 3, "change of rows"},
 		"rights":                {head + "GRANT SELECT ON t TO reader;", 3, "rights"},
@@ -87,6 +89,7 @@ func TestGoodMigrationsPass(t *testing.T) {
 		head + "CREATE UNIQUE INDEX IF NOT EXISTS i ON t (a, b) INCLUDE (c) WHERE c > 0;",
 		head + "ALTER TABLE t ADD COLUMN IF NOT EXISTS b INT8, DROP COLUMN IF EXISTS c, ALTER COLUMN d DROP NOT NULL;",
 		head + "ALTER TABLE t ADD CONSTRAINT positive CHECK (a > 0);",
+		head + "DROP INDEX CONCURRENTLY IF EXISTS i;\nCREATE INDEX CONCURRENTLY IF NOT EXISTS i ON t (a);",
 		head + "UPDATE t SET a = 1 WHERE a IS NULL;\nDELETE FROM t WHERE a = 2;",
 	} {
 		if got := judgeMigration("1.sql", sql); len(got) > 0 {

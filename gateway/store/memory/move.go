@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
@@ -18,6 +16,9 @@ import (
 // false, and nothing has changed, when the movement no longer stands where it was
 // seen.
 func (s *Store) Apply(_ context.Context, c movement.Change) (bool, error) {
+	if err := c.Check(); err != nil {
+		return false, err
+	}
 	c.At = micro(c.At)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -34,19 +35,16 @@ func (s *Store) Apply(_ context.Context, c movement.Change) (bool, error) {
 		return true, nil
 	case movement.Renewal:
 		return s.sendAgain(row, c), nil
-	case movement.Nothing, movement.Contradiction:
+	case movement.Nothing, movement.Contradiction: // refused above
 	}
-	return false, fmt.Errorf("%w: effect %d is nothing to commit", errInvalid, c.Effect)
+	return false, nil
 }
 
 func (s *Store) move(row *movement.Movement, c movement.Change) (bool, error) {
-	if err := checkMove(c); err != nil {
-		return false, err
-	}
 	if row == nil || row.Attempt != c.Movement.Attempt || !slices.Contains(c.From, row.State) || !mayMove(*row, c) {
 		return false, nil
 	}
-	if ends(c.To) && (row.Charge != movement.Unpaid) != (c.Posting != nil) {
+	if c.To.Ends() && (row.Charge != movement.Unpaid) != (c.Posting != nil) {
 		return false, nil
 	}
 	if err := s.postFor(row, c); err != nil {
@@ -70,26 +68,6 @@ func (s *Store) move(row *movement.Movement, c movement.Change) (bool, error) {
 		s.mails = append(s.mails, movement.QueuedMail{Mail: *c.Mail, Owner: row.Owner, MovementID: row.ID, CreatedAt: c.At})
 	}
 	return true, nil
-}
-
-// checkMove refuses a move that would leave the ledger at odds with the movement.
-func checkMove(c movement.Change) error {
-	if pays := c.Movement.Charge != movement.Unpaid && ends(c.To); pays != (c.Posting != nil) {
-		return fmt.Errorf("%w: what is paid from a balance ends with a posting, and nothing else has one", errInvalid)
-	}
-	return checkPosting(c.Posting, ledger.Ends)
-}
-
-func ends(to movement.State) bool { return to.Final() || to == movement.NotSubmitted }
-
-func checkPosting(t *ledger.Transaction, step ledger.Step) error {
-	if t == nil {
-		return nil
-	}
-	if t.Step != step {
-		return fmt.Errorf("%w: a posting of another step", errInvalid)
-	}
-	return t.Check()
 }
 
 // mayMove checks the guards beside the state: who has polled the movement.
@@ -168,12 +146,6 @@ func (s *Store) queue(row *movement.Movement, c movement.Change) {
 
 // record records late money or a reversal, each once.
 func (s *Store) record(row *movement.Movement, c movement.Change) (bool, error) {
-	if pays := c.Effect == movement.Reversal && c.Movement.Charge != movement.Unpaid; pays != (c.Posting != nil) {
-		return false, fmt.Errorf("%w: a reversal of what is paid from a balance has a posting, and nothing else", errInvalid)
-	}
-	if err := checkPosting(c.Posting, ledger.Reverses); err != nil {
-		return false, err
-	}
 	if row == nil {
 		return false, nil
 	}

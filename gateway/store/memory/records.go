@@ -3,7 +3,6 @@ package memory
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -142,8 +141,8 @@ func (s *Store) NotesOf(_ context.Context, id movement.ID) ([]movement.Note, err
 // Override writes what an operator says of a movement and returns what stands then,
 // with movement.ErrOverridden where that is another outcome.
 func (s *Store) Override(_ context.Context, m movement.Movement, o movement.Override, review movement.Exception) (movement.Override, error) {
-	if o.Operator == "" || o.Reason == "" || o.At.IsZero() {
-		return movement.Override{}, fmt.Errorf("%w: an override needs an operator, a reason and a time", errInvalid)
+	if err := o.Check(); err != nil {
+		return movement.Override{}, err
 	}
 	o.MovementID, o.Attempt, o.At = m.ID, m.Attempt, micro(o.At)
 	s.mu.Lock()

@@ -3,7 +3,6 @@ package memory
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -18,7 +17,7 @@ import (
 func (s *Store) Reserve(_ context.Context, m movement.Movement) (movement.Movement, bool, error) {
 	m = clone(m)
 	m.CreatedAt, m.SendBy, m.DueAt, m.ExpiresAt = micro(m.CreatedAt), micro(m.SendBy), micro(m.DueAt), micro(m.ExpiresAt)
-	takes, err := reservationOf(m)
+	takes, err := m.Takes()
 	if err != nil {
 		return movement.Movement{}, false, err
 	}
@@ -40,21 +39,6 @@ func (s *Store) Reserve(_ context.Context, m movement.Movement) (movement.Moveme
 	row := rowOf(m, takes, before)
 	s.movements[m.Key], s.ids[m.ID] = &row, &row
 	return m, true, nil
-}
-
-// reservationOf is what a movement takes besides its reference.
-func reservationOf(m movement.Movement) (movement.Reserves, error) {
-	rules, known := movement.RulesOf(m.Kind)
-	paid := m.Charge == movement.Charged || m.Charge == movement.Held
-	switch {
-	case !known, m.Charge != movement.Unpaid && !paid:
-		return 0, fmt.Errorf("%w: there is no kind %q with charge %q", errInvalid, m.Kind, m.Charge)
-	case paid && rules.Reserves != movement.ReserveBalance:
-		return 0, fmt.Errorf("%w: a %s takes nothing from a balance", errInvalid, m.Kind)
-	case !paid && rules.Reserves == movement.ReserveBalance:
-		return movement.ReserveNothing, nil
-	}
-	return rules.Reserves, nil
 }
 
 // rowOf is a reservation as it is kept: with what the database has columns for, and

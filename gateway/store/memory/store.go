@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -18,9 +17,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
-
-// errInvalid says that a record breaks a rule before anything is written.
-var errInvalid = errors.New("memory: invalid record")
 
 // constraint is a broken constraint, as a database names it: no waiting mends it.
 type constraint string

@@ -80,9 +80,10 @@ func (w *side) draft(d draft) movement.Movement {
 		CallbackURL: "https://shop.example/callback", RequestID: "req", PolicyVersion: "v1", DecisionID: "d1",
 		CreatedAt: at(d.second), SendBy: at(d.second + 5), Polled: movement.Polled{DueAt: at(d.second + 7)},
 	}
+	m.Charge = d.charge
 	switch d.kind { //nolint:exhaustive // the others take nothing
 	case manifest.Order:
-		m.Charge, m.Cost, m.Quote = d.charge, d.amount-10, json.RawMessage(`{"q":1}`)
+		m.Cost, m.Quote = d.amount-10, json.RawMessage(`{"q":1}`)
 	case manifest.Transfer:
 		m.Fee, m.NameMatch = 25, new(true)
 		if d.ceiling > 0 {
@@ -158,6 +159,14 @@ func (w *side) fact(place int, f movement.Fact) {
 	done, err := w.Apply(w.ctx, c)
 	w.say(call, "effect", int(c.Effect), done, err)
 	w.read(place)
+}
+
+// change commits a change of the movement that was seen at a place as it is given,
+// whatever the rules would make of it.
+func (w *side) change(place int, what string, t movement.Transition) {
+	t.Event, t.Detail = "changed", "{}"
+	done, err := w.Apply(w.ctx, movement.Change{Transition: t, Movement: w.seen[place], At: at(10)})
+	w.say(fmt.Sprintf("#%d: %s", place, what), done, err)
 }
 
 // read reads the movement that was seen at a place.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
@@ -90,6 +91,31 @@ var stories = map[string]func(w *side){
 		w.acknowledge(1)
 		factOf(says(movement.SaysNotSent, movement.FromCall, 2)).on(w, 1)
 		w.acknowledge(1)
+	},
+	"what is at odds with itself is refused": func(w *side) {
+		w.say("credit", w.Credit(w.ctx, w.owners[0], 3000))
+		w.reserve(draft{kind: manifest.Transfer, reference: 1, amount: 1000, charge: movement.Charged})
+		w.reserve(draft{kind: manifest.Order, reference: 1, amount: 1000, charge: "later"})
+		w.reserve(draft{kind: manifest.Query, reference: 1, amount: 1000})
+		w.reserve(draft{kind: manifest.Payment, reference: 1, amount: 1000})
+		w.reserve(draft{kind: manifest.Order, reference: 2, amount: 1000, charge: movement.Charged})
+		refund := ledger.GiveBack(1000)
+		given := draft{kind: manifest.Order, reference: 3, amount: 1000, charge: movement.Charged}
+		begins := w.draft(given)
+		move := movement.Transition{Effect: movement.Move, From: []movement.State{movement.Submitting, movement.Acknowledged}, To: movement.Failed}
+		freed, posted, charged, lopsided := move, move, move, move
+		freed.To = movement.NotSubmitted
+		w.change(0, "free what may be acknowledged", freed)
+		posted.Posting = &refund
+		w.change(0, "post for what is not paid", posted)
+		w.change(1, "post nothing for what is paid", move)
+		charged.Posting = begins.Begins()
+		w.change(1, "charge at the end", charged)
+		lopsided.Posting = new(refund)
+		lopsided.Posting.Available++
+		w.change(1, "post what is not balanced", lopsided)
+		w.change(1, "reverse without a posting", movement.Transition{Effect: movement.Reversal, HappenedAt: at(9)})
+		w.change(1, "nothing", movement.Transition{})
 	},
 	"charge is taken and given back": func(w *side) {
 		w.say("credit", w.Credit(w.ctx, w.owners[0], 3000))

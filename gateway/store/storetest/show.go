@@ -96,7 +96,7 @@ func (n *names) compose(v reflect.Value) string {
 func showError(err error) string {
 	for name, target := range map[string]error{
 		"insufficient": movement.ErrInsufficient, "not found": movement.ErrNotFound, "overridden": movement.ErrOverridden,
-		"foreign account": movement.ErrForeignAccount,
+		"foreign account": movement.ErrForeignAccount, "invalid": movement.ErrInvalid,
 	} {
 		if errors.Is(err, target) {
 			return "error: " + name
