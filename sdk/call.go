@@ -112,7 +112,7 @@ const (
 )
 
 // Result is a handler's answer to a [Call]. Make one with [Accepted],
-// [Finished], [Refuse], [DidNotSend] or [DontKnow].
+// [Finished], [Refuse], [DidNotSend], [UpstreamError] or [DontKnow].
 type Result struct {
 	Outcome           Outcome
 	Blame             Blame
@@ -122,6 +122,10 @@ type Result struct {
 	Amount            money.Amount // what it moved, or what an order cost; 0 where the upstream does not say
 	Refusal           Refusal
 	Detail            string // for operators; no secrets, never shown to merchants
+	// Errored says of an unknown outcome that the upstream has ended the call itself,
+	// with an error in its own format: nothing of it is under way any more. A proxy's
+	// word, a 502, a 504 and a cut connection say no such thing.
+	Errored bool
 }
 
 // Accepted is the result of a call that the upstream accepted, and whose final
@@ -159,6 +163,12 @@ func DidNotSend(blame Blame, detail string) Result {
 // DontKnow is the result of a call that was sent and not answered clearly.
 func DontKnow(blame Blame, detail string) Result {
 	return Result{Outcome: Unknown, Blame: blame, Detail: detail}
+}
+
+// UpstreamError is the result of a call that the upstream has ended with an error in
+// its own format, which does not say whether anything was done.
+func UpstreamError(detail string) Result {
+	return Result{Outcome: Unknown, Blame: BlameUpstream, Detail: detail, Errored: true}
 }
 
 // Usable is the result of a verification of credentials that the upstream

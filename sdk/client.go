@@ -80,7 +80,7 @@ func resultToWire(r Result) *pluginpb.CallResponse {
 	return &pluginpb.CallResponse{
 		Outcome: pluginpb.Outcome(r.Outcome), Blame: pluginpb.Blame(r.Blame), Data: r.Data, //nolint:gosec // small enums
 		ProviderReference: text(r.ProviderReference), ExpiresAt: timeToWire(r.ExpiresAt), Detail: text(r.Detail),
-		Refusal: refusalToWire(r.Outcome, r.Refusal), Amount: int64(r.Amount),
+		Refusal: refusalToWire(r.Outcome, r.Refusal), Amount: int64(r.Amount), Errored: r.Errored,
 	}
 }
 
@@ -108,7 +108,7 @@ func resultFromWire(w *pluginpb.CallResponse) Result {
 		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)),
 		Data: json.RawMessage(w.GetData()), ProviderReference: w.GetProviderReference(),
 		ExpiresAt: timeFromWire(w.GetExpiresAt()), Detail: w.GetDetail(), Refusal: refusalFromWire(w.GetRefusal()),
-		Amount: money.Amount(w.GetAmount()),
+		Amount: money.Amount(w.GetAmount()), Errored: w.GetErrored(),
 	}
 }
 

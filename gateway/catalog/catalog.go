@@ -115,13 +115,21 @@ func (c *Catalog) Swap(s *Snapshot) { c.current.Store(s) }
 // manifest asks for more.
 const defaultEvery = 5 * time.Second
 
+// defaultErrorSettlesWithin is how long after an error of the upstream's own nothing of
+// the call can be under way any more, unless the manifest says otherwise.
+const defaultErrorSettlesWithin = 5 * time.Second
+
 // defaultBuysWithin is how long after send_by a resubmission may buy, unless the
 // manifest says otherwise.
 const defaultBuysWithin = time.Hour
 
 // declaredRules are a kind's rules with what the manifest decides.
 func declaredRules(rules movement.Rules, m *manifest.Manifest, declared manifest.Operation) movement.Rules {
-	rules.Pace = movement.Pace{SettlesWithin: time.Duration(m.SettlesWithin), Every: cmp.Or(time.Duration(m.LookupEvery), defaultEvery)}
+	rules.Pace = movement.Pace{
+		SettlesWithin:      time.Duration(m.SettlesWithin),
+		ErrorSettlesWithin: cmp.Or(time.Duration(m.ErrorSettlesWithin), defaultErrorSettlesWithin),
+		Every:              cmp.Or(time.Duration(m.LookupEvery), defaultEvery),
+	}
 	if rules.Resubmits = m.Lookup == manifest.LookupResubmit; rules.Resubmits {
 		rules.ResubmitWithin, rules.BuysWithin = time.Duration(m.ResubmitWithin), cmp.Or(time.Duration(m.ResubmitBuysWithin), defaultBuysWithin)
 	}

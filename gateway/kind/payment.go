@@ -128,7 +128,7 @@ func (p *Payment) Cancel(ctx context.Context, r lifecycle.Request, m movement.Mo
 	if err != nil {
 		return m, fault.From(err).Unknown().WithReference(m.Reference)
 	}
-	return m, lifecycle.TimedOut(m, l.Now())
+	return m, l.TimedOut(m)
 }
 
 // cancelWindow is how long a cancel may be on its way.

@@ -207,7 +207,7 @@ func (l *Lifecycle) outcome(ctx context.Context, op *catalog.Operation, m moveme
 	case movement.Failed:
 		return Answer{}, RefusalError(&movement.Refusal{}).WithReference(m.CallersReference())
 	case movement.Submitting, movement.Acknowledged, movement.Pending: // without what there is to pay
-		return Answer{}, timedOut(m, l.Now())
+		return Answer{}, l.TimedOut(m)
 	case movement.Succeeded, movement.Expired:
 	}
 	data := firstAnswer(l.kinds[op.Kind], op, m)
@@ -221,15 +221,19 @@ func (l *Lifecycle) refusedAnswer(m movement.Movement) (Answer, error) {
 	return Answer{}, RefusalError(m.Refusal).WithReference(m.CallersReference())
 }
 
-// comeBack is when to ask again after an answer that did not come in time.
-const comeBack = 5 * time.Second
+// comeBack is how soon to ask again at least after an answer that did not come in time.
+const comeBack = time.Second
 
-func timedOut(m movement.Movement, now time.Time) *fault.Error { return TimedOut(m, now) }
-
-// TimedOut is the error of a call whose outcome is not known in time.
-func TimedOut(m movement.Movement, now time.Time) *fault.Error {
-	return fault.New(fault.ProviderTimeout, "The provider did not answer in time. Ask again with the same reference: it looks the first attempt up and never makes a second.").
-		After(now, comeBack).WithReference(m.CallersReference())
+// TimedOut is the error of a call whose outcome is not known in time. It tells when
+// asking again can tell more: when the provider is asked next.
+func (l *Lifecycle) TimedOut(m movement.Movement) *fault.Error {
+	now, why := l.Now(), "The provider did not answer in time."
+	if m.Errored() && m.State.Unknown() {
+		why = "The provider answered with an error that does not tell what it has done."
+	}
+	wait := max(m.DueAt.Sub(now).Truncate(time.Second)+time.Second, comeBack)
+	return fault.Newf(fault.ProviderTimeout, "%s Ask again with the same reference from %s on: that looks the first attempt up and never makes a second.",
+		why, Stamp(now.Add(wait))).After(now, wait).WithReference(m.CallersReference())
 }
 
 // nothingSent is the error of a movement that is proven never sent: its reference is

@@ -68,7 +68,7 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 				return m, ledToNothing, err
 			}
 		}
-		if (t.Effect == movement.Move || t.Effect == movement.Renewal) && done {
+		if (t.Effect == movement.Move || t.Effect == movement.Renewal || t.Effect == movement.Errored) && done {
 			if t.Releases {
 				l.releaseAmount(ctx, m)
 			}

@@ -201,11 +201,26 @@ func (l *Lifecycle) submit(ctx context.Context, op *catalog.Operation, m movemen
 	if result.Blame == sdk.BlameAccount {
 		l.Alert(ctx, m.Provider, c, result.Detail)
 	}
-	answer, err := l.answerCall(ctx, op, m, c, l.factOfCall(op, m, result))
-	if result.Outcome == sdk.Unknown || result.Outcome == sdk.NotSent { // of which the history has no words
+	f := l.factOfCall(op, m, result)
+	if f.Says == movement.SaysErrored {
+		m, f.Says = l.errored(ctx, op, m, f), movement.SaysNothing
+	}
+	answer, err := l.answerCall(ctx, op, m, c, f)
+	if !m.Errored() && (result.Outcome == sdk.Unknown || result.Outcome == sdk.NotSent) { // of which the history has no words
 		l.note(ctx, op, m, "called", result.Outcome.String(), result.Detail)
 	}
 	return answer, err
+}
+
+// errored keeps that the provider has ended the call with an error of its own. Where
+// that fails, proof only comes later.
+func (l *Lifecycle) errored(ctx context.Context, op *catalog.Operation, m movement.Movement, f movement.Fact) movement.Movement {
+	then, err := l.Apply(ctx, op, m, f)
+	if err != nil || then.Attempt != m.Attempt {
+		l.Log.ErrorContext(ctx, "keep that the call has ended", "movement", m.ID.String(), "error", err)
+		return m
+	}
+	return then
 }
 
 // answerCall applies the word of a call and answers the creation by the rules.
@@ -221,7 +236,7 @@ func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m mov
 	made := f.Says != movement.SaysRefused && f.Says != movement.SaysNotSent
 	switch {
 	case err != nil && led == ledToException && offers:
-		return Answer{}, timedOut(m, l.Now()).Because(err)
+		return Answer{}, l.TimedOut(m).Because(err)
 	case err != nil && !offers: // the poller finds out
 		l.Log.ErrorContext(ctx, "apply the provider's answer", "movement", m.ID.String(), "error", err)
 		return l.promise(ctx, op, m)
@@ -236,7 +251,7 @@ func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m mov
 	case !offers:
 		return l.promise(ctx, op, now)
 	case led == ledToException: // the call made nothing, and the provider has it
-		return Answer{}, timedOut(m, l.Now())
+		return Answer{}, l.TimedOut(m)
 	}
 	return l.outcome(ctx, op, now)
 }
@@ -244,7 +259,7 @@ func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m mov
 // contradicted answers a call whose word and the provider's other words exclude each
 // other: an operator has to see to it.
 func (l *Lifecycle) contradicted(ctx context.Context, op *catalog.Operation, m movement.Movement, text string) (Answer, error) {
-	answer := timedOut(m, l.Now())
+	answer := l.TimedOut(m)
 	if op.Rules.Flow == movement.MoneyOut { // which must not be told to ask again: it may be made a second time
 		answer = fault.New(fault.Internal, "The provider contradicts itself. An operator will see to it; ask before you send it again.").WithReference(m.CallersReference())
 		answer.Sent, answer.Retry = fault.SentUnknown, fault.RetryNever
@@ -261,7 +276,7 @@ func (l *Lifecycle) lookOnce(ctx context.Context, op *catalog.Operation, m movem
 	seen, err := l.Poll(ctx, op, m, c)
 	if err != nil {
 		l.Log.ErrorContext(ctx, "poll after an unanswered call", "movement", m.ID.String(), "error", err)
-		return Answer{}, timedOut(m, l.Now())
+		return Answer{}, l.TimedOut(m)
 	}
 	return l.outcome(ctx, op, seen)
 }

@@ -27,6 +27,9 @@ func (l *Lifecycle) factOfCall(op *catalog.Operation, m movement.Movement, resul
 	offers := op.Rules.Answers == movement.AnswerOffer
 	switch result.Outcome {
 	case sdk.Unknown:
+		if result.Errored && op.Rules.ErrorEnds() {
+			f.Says = movement.SaysErrored
+		}
 		return f
 	case sdk.NotSent:
 		f.Says = movement.SaysNotSent

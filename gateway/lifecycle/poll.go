@@ -32,6 +32,9 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 	if rules.Resubmits && (l.clockFault() != nil || m.State.Unknown() && now.Before(m.SendBy.Add(rules.Timeout))) {
 		return m, nil //nolint:nilerr // the first request may be on its way, and a wrong clock does not tell
 	}
+	if m.Errored() && !m.PolledAt.Before(m.ErroredAt) && m.State.Unknown() && now.Before(m.DueAt) {
+		return m, nil // it was asked once, and one more look would put the proof off
+	}
 	// 2. The right to ask, over all replicas.
 	ours, err := l.Store.Poll(ctx, m, now, now.Add(-rules.Pace.Every), next)
 	if err != nil {
@@ -47,7 +50,7 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 	// 3. The question, which goes on also when nobody waits, and its answer.
 	seen, err := ToTheEnd(ctx, l.Log, func(ctx context.Context) (movement.Movement, error) {
 		update := l.lookup(ctx, op, m, c, now)
-		seen, err := l.weigh(ctx, op, m, c, update)
+		seen, err := l.weigh(ctx, op, m, c, update, next)
 		if last && err == nil && update.Status != sdk.StatusUnknown {
 			_, err = l.Store.Poll(ctx, m, now, now, time.Time{})
 		}
@@ -73,8 +76,10 @@ func (l *Lifecycle) lookup(ctx context.Context, op *catalog.Operation, m movemen
 	return update
 }
 
-// weigh applies what a lookup has told.
-func (l *Lifecycle) weigh(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, u sdk.StatusUpdate) (movement.Movement, error) {
+// weigh applies what a lookup has told. What it leaves as it is, is due next.
+func (l *Lifecycle) weigh(
+	ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, u sdk.StatusUpdate, next time.Time,
+) (movement.Movement, error) {
 	f := l.factOfUpdate(op, m, u, movement.FromLookup)
 	switch f.Says {
 	case movement.SaysNothing:
@@ -82,10 +87,11 @@ func (l *Lifecycle) weigh(ctx context.Context, op *catalog.Operation, m movement
 		if u.Blame == sdk.BlameAccount {
 			l.Alert(ctx, m.Provider, c, u.Detail)
 		}
+		m.DueAt = next
 		return m, nil
 	case movement.SaysNotFound:
 		f.Proves = c.SameAccount(m) && l.clockFault() == nil
-		return l.notFound(ctx, op, m, c, f)
+		return l.notFound(ctx, op, m, c, f, next)
 	default:
 		return l.Apply(ctx, op, m, f)
 	}
@@ -94,10 +100,13 @@ func (l *Lifecycle) weigh(ctx context.Context, op *catalog.Operation, m movement
 // notFound counts a "not found" that proves something, and applies it when it was
 // said often enough. The count comes first: another replica's answer may have moved
 // the movement on.
-func (l *Lifecycle) notFound(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, f movement.Fact) (movement.Movement, error) {
+func (l *Lifecycle) notFound(
+	ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, f movement.Fact, next time.Time,
+) (movement.Movement, error) {
 	f.Now = m.PolledAt
 	t := movement.Apply(op.Rules, m, f)
 	if t.MissUntil.IsZero() {
+		m.DueAt = next
 		return m, l.list(ctx, m, t.Exceptions)
 	}
 	misses, err := l.Store.Miss(ctx, m, t.MissUntil)
@@ -108,8 +117,9 @@ func (l *Lifecycle) notFound(ctx context.Context, op *catalog.Operation, m movem
 		return l.Reread(ctx, m.ID)
 	case t.Effect != movement.Nothing:
 		return l.Apply(ctx, op, m, f)
-	case op.Rules.NotFound.Mutations && misses >= op.Rules.NotFound.Times:
-		m.Misses = misses
+	}
+	m.Misses, m.DueAt = misses, t.MissUntil
+	if op.Rules.NotFound.Mutations && misses >= op.Rules.NotFound.Times {
 		return l.absent(ctx, op, m, c)
 	}
 	return m, nil

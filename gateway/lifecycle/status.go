@@ -61,7 +61,7 @@ func (l *Lifecycle) cancel(ctx context.Context, r Request) (Answer, error) {
 	}
 	switch m.State {
 	case movement.Submitting, movement.Acknowledged:
-		return Answer{}, timedOut(m, l.Now())
+		return Answer{}, l.TimedOut(m)
 	case movement.NotSubmitted:
 		return Answer{}, NoSuch(r)
 	case movement.Pending:

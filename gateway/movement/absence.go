@@ -78,7 +78,7 @@ func (m *Movement) Absent(rules Rules, read Mutations, others []Movement) (text 
 	}
 	for _, other := range others {
 		inside := !other.CreatedAt.Add(-ProviderSkew).Before(read.From)
-		listed := other.ProvenAfter(rules.Pace.SettlesWithin).Before(read.Begun) && other.UpdatedAt.Before(read.Begun)
+		listed := other.ProvenAfter(rules).Before(read.Begun) && other.UpdatedAt.Before(read.Begun)
 		within := !slices.ContainsFunc(other.Rowed(), func(a money.Amount) bool { return !slices.Contains(rowed, a) })
 		if other.ID != m.ID && inside && listed && within && !named[other.UpstreamReference()] {
 			known++
@@ -96,7 +96,7 @@ func absent(rules Rules, m Movement, f Fact) Transition {
 	switch {
 	case !m.State.Unknown(), !rules.NotFound.Mutations, !f.Proves, m.Misses < rules.NotFound.Times:
 		return Transition{}
-	case f.From.After(m.CreatedAt.Add(-ProviderSkew)), f.Begun.Before(m.ProvenAfter(rules.Pace.SettlesWithin)):
+	case f.From.After(m.CreatedAt.Add(-ProviderSkew)), f.Begun.Before(m.ProvenAfter(rules)):
 		return Transition{}
 	}
 	t := Transition{Detail: detail("source", f.source(), "from", stamp(f.From), "begun", stamp(f.Begun), "detail", f.Detail)}

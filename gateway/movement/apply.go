@@ -26,6 +26,8 @@ func Apply(rules Rules, m Movement, f Fact) Transition {
 		return refused(rules, m, f)
 	case SaysNotSent:
 		return notSent(rules, m, f)
+	case SaysErrored:
+		return errored(rules, m, f)
 	case SaysNotFound:
 		return notFound(rules, m, f)
 	case SaysAbsent:
@@ -87,6 +89,20 @@ func notSent(rules Rules, m Movement, f Fact) Transition {
 	return move(rules, m, f, t.To, t)
 }
 
+// errored takes in that the provider has ended the call with an error of its own, which
+// does not tell what it has done: nothing is under way any more, so "not found" is
+// proof sooner.
+func errored(rules Rules, m Movement, f Fact) Transition {
+	if !rules.ErrorEnds() || !m.State.Unknown() || m.Errored() {
+		return Transition{}
+	}
+	then := m
+	then.ErroredAt = f.Now
+	return Transition{
+		Effect: Errored, Event: "errored", Detail: detail("source", f.source(), "detail", f.Detail), NextPoll: then.NextPoll(f.Now, rules),
+	}
+}
+
 // overtaken is about a call that made nothing, of a movement that somebody else's
 // word has moved on meanwhile.
 func overtaken(m Movement, said string) Transition {
@@ -121,7 +137,7 @@ func notFound(rules Rules, m Movement, f Fact) Transition {
 	switch {
 	case m.State == Pending:
 		return exception(ReasonVanished, "", "the provider no longer knows a movement that it had accepted")
-	case !m.State.Unknown(), !f.Proves, f.Now.Before(m.ProvenAfter(rules.Pace.SettlesWithin)), m.Misses > 0 && f.Now.Before(m.DueAt):
+	case !m.State.Unknown(), !f.Proves, f.Now.Before(m.ProvenAfter(rules)), m.Misses > 0 && f.Now.Before(m.DueAt):
 		return Transition{}
 	}
 	miss := Transition{MissUntil: f.Now.Add(max(rules.NotFound.Apart, rules.Pace.Every))}
@@ -268,7 +284,7 @@ func updated(rules Rules, m Movement, f Fact) Transition {
 		return record(m, f, effect)
 	case Contradiction:
 		return exception(ReasonContradiction, f.EventID, "it is "+string(m.State)+", the provider says "+string(to))
-	case Nothing, Supplement, KeepAnswer, Renewal:
+	case Nothing, Supplement, KeepAnswer, Renewal, Errored:
 	}
 	return confirmed(rules, m, f, to)
 }

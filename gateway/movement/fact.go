@@ -24,7 +24,7 @@ const (
 // Says is what a fact says of a movement.
 type Says int
 
-// What facts say. Accepted, Refused and NotSent are a call's words; NotFound a
+// What facts say. Accepted, Refused, NotSent and Errored are a call's words; NotFound a
 // lookup's; Absent, ReadThrough and Differs a statement's.
 const (
 	SaysNothing     Says = iota // nobody could tell
@@ -42,6 +42,7 @@ const (
 	SaysOverridden              // operators have decided it
 	SaysOverdue                 // it is still open
 	SaysAbsent                  // the account's mutations, read completely, don't have it
+	SaysErrored                 // the provider ended the call with an error of its own, and nobody knows what it has done
 )
 
 // Fact is what somebody says of a movement, checked: texts fit our records, the
@@ -94,7 +95,7 @@ func (f Fact) State() (State, bool) {
 		return Failed, true
 	case SaysExpired:
 		return Expired, true
-	case SaysNothing, SaysAccepted, SaysRefused, SaysNotSent, SaysNotFound, SaysAbsent, SaysReadThrough, SaysDiffers, SaysCancelled, SaysOverridden, SaysOverdue:
+	case SaysNothing, SaysAccepted, SaysRefused, SaysNotSent, SaysNotFound, SaysAbsent, SaysReadThrough, SaysDiffers, SaysCancelled, SaysOverridden, SaysOverdue, SaysErrored:
 	}
 	return "", false
 }

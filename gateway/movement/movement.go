@@ -56,6 +56,7 @@ type Movement struct {
 	DecisionID        string
 
 	SendBy     time.Time
+	ErroredAt  time.Time // when the provider ended the call with an error of its own, zero where it did not
 	CreatedAt  time.Time
 	UpdatedAt  time.Time // of the last change of state
 	ExpiresAt  time.Time // zero when the provider named no end
@@ -220,6 +221,12 @@ func (m *Movement) CallersReference() string {
 		return ""
 	}
 	return m.Reference
+}
+
+// Errored tells whether the provider ended this attempt's call with an error of its own.
+// A replica of an older version reserves anew without forgetting the last attempt's.
+func (m *Movement) Errored() bool {
+	return !m.ErroredAt.IsZero() && !m.ErroredAt.Before(m.CreatedAt)
 }
 
 // Answered tells whether the creation was answered.

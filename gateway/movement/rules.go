@@ -260,6 +260,11 @@ func (r Rules) Listed(word string) []State {
 // Word is what a merchant reads for a state.
 func (r Rules) Word(s State) string { return r.Words[s] }
 
+// ErrorEnds tells whether an error of the provider's own, which ends a call, makes "not
+// found" proof sooner. It does not where lookups send the same request again, nor where
+// the account's mutations must be read, too: those are complete after settles_within.
+func (r Rules) ErrorEnds() bool { return !r.Resubmits && !r.NotFound.Mutations }
+
 // judge says what it means when somebody who may say so says that a movement that
 // stands at from is at to.
 func (r Rules) judge(from, to State) Effect {

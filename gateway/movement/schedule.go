@@ -42,8 +42,9 @@ const (
 
 // Pace is how an upstream is asked about its movements.
 type Pace struct {
-	SettlesWithin time.Duration // after it nothing of ours can be under way any more
-	Every         time.Duration // how long it is left alone about one movement
+	SettlesWithin      time.Duration // after it nothing of ours can be under way any more
+	ErrorSettlesWithin time.Duration // the same, after an error of the upstream's own
+	Every              time.Duration // how long it is left alone about one movement
 }
 
 // ClockSkew is how far a replica's clock may be from the one that all share. Beyond
@@ -51,10 +52,15 @@ type Pace struct {
 const ClockSkew = 10 * time.Second
 
 // ProvenAfter is the moment from which the provider's "not found" is proof
-// that nothing was sent: no request of ours can still be on its way. One replica
-// wrote SendBy and another may judge by it, with clocks twice ClockSkew apart.
-func (m *Movement) ProvenAfter(settlesWithin time.Duration) time.Time {
-	return m.SendBy.Add(settlesWithin + 2*ClockSkew)
+// that nothing was sent: no request of ours can still be on its way, or the provider
+// has said itself that the call is over. One replica wrote SendBy or ErroredAt and
+// another may judge by it, with clocks twice ClockSkew apart.
+func (m *Movement) ProvenAfter(rules Rules) time.Time {
+	proven := m.SendBy.Add(rules.Pace.SettlesWithin)
+	if m.Errored() && rules.ErrorEnds() {
+		proven = earlier(proven, m.ErroredAt.Add(rules.Pace.ErrorSettlesWithin))
+	}
+	return proven.Add(2 * ClockSkew)
 }
 
 // ResubmitUntil is the moment until which a movement's lookup may be the same request
@@ -72,7 +78,7 @@ func (m *Movement) ResubmitUntil(rules Rules) time.Time {
 // AskAgainIn is how long a movement that "not found" was said of is left alone, where
 // that goes on: no longer than it has gone on in proportion.
 func (m *Movement) AskAgainIn(now time.Time, rules Rules) time.Duration {
-	silent := now.Sub(m.ProvenAfter(rules.Pace.SettlesWithin))
+	silent := now.Sub(m.ProvenAfter(rules))
 	return min(max(rules.NotFound.Apart, rules.Pace.Every, silent/patience), seldom)
 }
 
@@ -119,14 +125,26 @@ func (m *Movement) nextOpen(now time.Time, rules Rules) time.Time {
 	case m.State == Pending:
 		return m.nextPending(now, rules.Polls.Pending)
 	}
-	return m.nextUnknown(now, m.ProvenAfter(rules.Pace.SettlesWithin))
+	return m.nextUnknown(now, rules)
 }
 
-func (m *Movement) nextUnknown(now, proof time.Time) time.Time {
-	if next, ok := after(now, m.SendBy, pollSubmitting); ok && next.Before(proof) {
+// nextUnknown is when something new can be heard of a call that was not answered. One
+// that ended in an error is asked about at once, and then from the proof on: a poll in
+// between would put that off.
+func (m *Movement) nextUnknown(now time.Time, rules Rules) time.Time {
+	proof := m.ProvenAfter(rules)
+	next, ok := after(now, m.SendBy, pollSubmitting)
+	if ok && next.Before(proof) && !(m.Errored() && rules.ErrorEnds()) {
 		return next
 	}
 	return afterOrLater(now, proof, pollProof)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func later(a, b time.Time) time.Time {

@@ -50,6 +50,10 @@ func TestPolls(t *testing.T) {
 	t.Parallel()
 	const s, min, h = time.Second, time.Minute, time.Hour
 	submitting := movement.Movement{State: movement.Submitting, CreatedAt: epoch.Add(-5 * s), SendBy: epoch}
+	errored, freed := submitting, submitting
+	errored.ErroredAt = epoch.Add(-4 * s)
+	freed.ErroredAt = epoch.Add(-6 * s) // the attempt before
+	const soon = s + 2*movement.ClockSkew
 	pending := movement.Movement{State: movement.Pending, CreatedAt: epoch}
 	ending := pending
 	ending.ExpiresAt = epoch.Add(30 * min)
@@ -61,6 +65,8 @@ func TestPolls(t *testing.T) {
 	}{
 		"submitting":                   {submitting, -5 * s, 10 * s, []time.Duration{2 * s, 10 * s, 30 * s, 40 * s, 90 * s, 10*min + 30*s, h + 30*s, h + 15*min + 30*s}},
 		"submitting, settled at once":  {submitting, -5 * s, 0, []time.Duration{2 * s, 10 * s, 20 * s, 30 * s, 80 * s}}, // by a clock behind ours
+		"ended in an error":            {errored, -4 * s, 60 * s, []time.Duration{soon, soon + 10*s, soon + min}},
+		"its last attempt was":         {freed, -5 * s, 10 * s, []time.Duration{2 * s, 10 * s, 30 * s}},
 		"submitting, found after days": {submitting, 40 * 24 * h, 30 * s, []time.Duration{41 * 24 * h, 42 * 24 * h}},
 		"pending":                      {pending, 0, 30 * s, []time.Duration{min, 5 * min, 15 * min, h, 2 * h, 3 * h}},
 		"pending with an end":          {ending, 0, 30 * s, []time.Duration{min, 5 * min, 15 * min, 30*min + 2*s, 30*min + 30*s, 32 * min, 40 * min, h + 30*min, h + 45*min}},
@@ -69,7 +75,7 @@ func TestPolls(t *testing.T) {
 		"expired":                      {movement.Movement{State: movement.Expired, UpdatedAt: epoch}, 0, 0, []time.Duration{h}},
 	} {
 		kind := cmp.Or(c.m.Kind, manifest.Payment)
-		got := polls(c.m, rules(t, kind, movement.Pace{SettlesWithin: c.settles}), c.from, len(c.want))
+		got := polls(c.m, rules(t, kind, movement.Pace{SettlesWithin: c.settles, ErrorSettlesWithin: 5 * s}), c.from, len(c.want))
 		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
@@ -152,12 +158,13 @@ func TestSubmittingIsProvenTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		settles := time.Duration(rapid.Int64Range(0, int64(24*time.Hour)).Draw(t, "settles"))
 		m := movement.Movement{State: movement.Submitting, SendBy: epoch}
-		proof := m.ProvenAfter(settles)
+		rules := payments
+		rules.Pace.SettlesWithin = settles
+		proof := m.ProvenAfter(rules)
 		if !proof.Equal(epoch.Add(settles + 2*movement.ClockSkew)) {
 			t.Fatalf("proof begins at %v", proof)
 		}
-		proofs, rules := 0, payments
-		rules.Pace.SettlesWithin = settles
+		proofs := 0
 		for _, at := range polls(m, rules, -time.Second, 5) {
 			if moment := epoch.Add(at); !moment.Before(proof) && moment.Before(proof.Add(time.Minute)) {
 				proofs++

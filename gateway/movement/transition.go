@@ -27,6 +27,7 @@ const (
 	KeepAnswer           // the creation's answer is known only now
 	Renewal              // it may be resubmitted once more
 	Contradiction        //
+	Errored              // its call has ended, so not found is proof sooner
 )
 
 // Occasion says which of the kind's callback events a transition makes.
@@ -261,6 +262,10 @@ func (c Change) After() Movement {
 		m.SendBy, m.DueAt, m.Misses = c.SendBy, c.NextPoll, 0
 		m.Sequence++
 	}
+	if c.Effect == Errored {
+		m.ErroredAt, m.DueAt = c.At, c.NextPoll
+		m.Sequence++
+	}
 	if c.Effect != Move && c.Effect != LateMoney && c.Effect != Reversal {
 		return c.keeps(m)
 	}
@@ -277,7 +282,7 @@ func (c Change) After() Movement {
 			m.Refusal = c.Refusal
 		}
 		m.FactID, m.Cost, m.Channel = cmp.Or(c.FactID, m.FactID), cmp.Or(c.Cost, m.Cost), cmp.Or(c.Channel, m.Channel)
-	case Nothing, Supplement, KeepAnswer, Renewal, Contradiction:
+	case Nothing, Supplement, KeepAnswer, Renewal, Contradiction, Errored:
 	}
 	return c.keeps(m)
 }

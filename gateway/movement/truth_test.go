@@ -76,6 +76,7 @@ func meaning(t movement.Transition) string {
 	say(t.Effect == movement.LateMoney, "late money recorded")
 	say(t.Effect == movement.Reversal, "reversal recorded")
 	say(t.Effect == movement.Supplement, "added to the result")
+	say(t.Effect == movement.Errored, "not found is proof sooner; polled on")
 	say(t.Effect == movement.Renewal, "may be sent again; polled on")
 	say(!moves && !t.MissUntil.IsZero(), "counted, polled once more")
 	if t.Posting != nil {

@@ -20,7 +20,7 @@ type section struct {
 
 func sections(t testing.TB) []section {
 	t.Helper()
-	pace := movement.Pace{SettlesWithin: 30 * time.Second, Every: 5 * time.Second}
+	pace := movement.Pace{SettlesWithin: 30 * time.Second, ErrorSettlesWithin: 5 * time.Second, Every: 5 * time.Second}
 	order := rules(t, manifest.Order, pace)
 	return []section{
 		{
@@ -210,6 +210,7 @@ func (s section) calls() []told {
 	return append(all,
 		told{movement.FromCall, "refused", "", s.ours(refused)},
 		told{movement.FromCall, "not sent", "", says(movement.Fact{Says: movement.SaysNotSent})},
+		told{movement.FromCall, "ended in the provider's error", "", says(movement.Fact{Says: movement.SaysErrored})},
 		told{movement.FromCall, "nothing", "", says(movement.Fact{})},
 	)
 }
@@ -294,9 +295,17 @@ func notFound() []told {
 			return movement.Fact{Says: movement.SaysNotFound, Proves: proves, Now: m.PolledAt}
 		}
 	}
+	afterError := func(after time.Duration) func(*movement.Movement) movement.Fact {
+		return func(m *movement.Movement) movement.Fact {
+			m.ErroredAt = epoch.Add(time.Millisecond)
+			return fact(true, time.Millisecond+after, 0, 0)(m)
+		}
+	}
 	const lookup, word = movement.FromLookup, "not found"
 	return []told{
 		{lookup, word, "while it may be on its way", fact(true, 10*time.Second, 0, 0)},
+		{lookup, word, "soon after the provider's error", afterError(5*time.Second + 2*movement.ClockSkew)},
+		{lookup, word, "too soon after the provider's error", afterError(5*time.Second + 2*movement.ClockSkew - 1)},
 		{lookup, word, "on another account or by a wrong clock", fact(false, seen, 1, 0)},
 		{lookup, word, "too soon after the first", fact(true, seen, 1, seen+1)},
 		{lookup, word, "first proof", fact(true, seen, 0, 0)},

@@ -128,7 +128,7 @@ func (s *shaky) Apply(ctx context.Context, c movement.Change) (ok bool, err erro
 	case movement.Reversal:
 		step = "reversal"
 	case movement.Move:
-	case movement.Nothing, movement.Supplement, movement.KeepAnswer, movement.Contradiction, movement.Renewal:
+	case movement.Nothing, movement.Supplement, movement.KeepAnswer, movement.Contradiction, movement.Renewal, movement.Errored:
 		return s.Store.Apply(ctx, c)
 	}
 	s.around(step, func() { ok, err = s.Store.Apply(ctx, c) })

@@ -3,6 +3,7 @@ package scenarios
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,7 +55,7 @@ func TestNotFoundIsProofTwice(t *testing.T) {
 			t.Parallel()
 			inMemory(t, func(w *world) {
 				m := w.unanswered("A")
-				proof := m.ProvenAfter(operation(createPath).Rules.Pace.SettlesWithin)
+				proof := m.ProvenAfter(operation(createPath).Rules)
 				for i, second := range c.looks {
 					w.up.find = nil
 					if second == blindLook {
@@ -82,7 +83,7 @@ func TestNotFoundByTheWorkerAlone(t *testing.T) {
 	t.Parallel()
 	inMemory(t, func(w *world) {
 		m := w.unanswered("A")
-		proof := m.ProvenAfter(operation(createPath).Rules.Pace.SettlesWithin)
+		proof := m.ProvenAfter(operation(createPath).Rules)
 		w.work("A", proof.Add(missGap-time.Second).Sub(w.now()))
 		if state := w.stored("A").State; state != movement.Submitting {
 			t.Errorf("stands at %s after one miss", state)
@@ -338,7 +339,7 @@ func TestAnotherAccountProvesNothing(t *testing.T) {
 	inMemory(t, func(w *world) {
 		m := w.unanswered("A")
 		op := operation(createPath)
-		w.pass(m.ProvenAfter(op.Rules.Pace.SettlesWithin).Sub(w.now()))
+		w.pass(m.ProvenAfter(op.Rules).Sub(w.now()))
 		for range 3 {
 			w.pass(time.Hour)
 			var err error
@@ -352,5 +353,52 @@ func TestAnotherAccountProvesNothing(t *testing.T) {
 		if m = w.stored("A"); m.State != movement.Submitting || m.Misses != 0 || m.ConnectionVersion == 0 {
 			t.Errorf("stands at %s after %d misses, sent with version %d", m.State, m.Misses, m.ConnectionVersion)
 		}
+	})
+}
+
+// TestAnErrorOfTheProviderHoldsAReferenceForSeconds: the provider has said itself that
+// the call is over, so the first proof comes after error_settles_within and the
+// reference is free ten seconds later. The answer tells when asking again can tell more,
+// and whoever asks sooner puts nothing off.
+func TestAnErrorOfTheProviderHoldsAReferenceForSeconds(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.up.set(func() { w.up.outcome = outcomeNamed("error, not made") })
+		begun := w.now()
+		proof := begun.Add(5*time.Second + 2*movement.ClockSkew)
+		told := func(want time.Time) {
+			t.Helper()
+			s := w.create("A")
+			w.want(s, "PROVIDER_TIMEOUT unknown lookup_first")
+			if s.err == nil || s.err.RetryAt.Before(want) || s.err.RetryAt.After(want.Add(time.Second)) ||
+				!strings.Contains(s.err.Message, lifecycle.Stamp(s.err.RetryAt)) || !strings.Contains(s.err.Message, "answered with an error") {
+				t.Errorf("told %+v, want to ask again at %s", s.err, want)
+			}
+		}
+		told(proof)
+		for w.now().Before(proof.Add(-time.Second)) {
+			w.pass(time.Second)
+			told(proof)
+		}
+		if asked := w.up.asked(); asked != 1 {
+			t.Errorf("asked %d times before it could prove something", asked)
+		}
+		w.work("A", proof.Sub(w.now())+time.Second)
+		told(proof.Add(missGap))
+		w.up.set(func() { w.up.outcome = works })
+		w.work("A", missGap)
+		if m := w.stored("A"); m.State != movement.NotSubmitted || w.now().Sub(begun) > 20*time.Second+2*movement.ClockSkew {
+			t.Errorf("stands at %s after %s", m.State, w.now().Sub(begun))
+		}
+		w.want(w.create("A"), "PENDING")
+	})
+}
+
+// TestWhatWasMadeInSpiteOfAnErrorIsFound at once.
+func TestWhatWasMadeInSpiteOfAnErrorIsFound(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.up.set(func() { w.up.outcome = outcomeNamed("error, made") })
+		w.want(w.create("A"), "PENDING")
 	})
 }

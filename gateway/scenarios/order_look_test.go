@@ -215,7 +215,7 @@ func TestNotFoundBills(t *testing.T) {
 				s.want(s.order("A"), "Pending")
 				s.up.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusNotFound} }
 				m := s.stored("A")
-				s.work("A", m.ProvenAfter(ordersOf(orderPath).Rules.Pace.SettlesWithin).Sub(s.now())+30*time.Second)
+				s.work("A", m.ProvenAfter(ordersOf(orderPath).Rules).Sub(s.now())+30*time.Second)
 				if m = s.stored("A"); m.State != movement.Acknowledged {
 					s.Errorf("stands at %s after one lookup that can prove anything", m.State)
 				}

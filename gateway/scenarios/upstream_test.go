@@ -72,6 +72,8 @@ var outcomes = []outcome{
 	{"unknown, made", true, 0, func(json.RawMessage) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }},
 	{"unknown, made at last", true, 25 * time.Second, func(json.RawMessage) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }},
 	{"unknown, not made", false, 0, func(json.RawMessage) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }},
+	{"error, made", true, 0, func(json.RawMessage) sdk.Result { return sdk.UpstreamError("500") }},
+	{"error, not made", false, 0, func(json.RawMessage) sdk.Result { return sdk.UpstreamError("500") }},
 	{"garbage", true, 0, func(json.RawMessage) sdk.Result {
 		return sdk.Result{Outcome: sdk.Pending, Data: json.RawMessage(`{"page":1}`)}
 	}},

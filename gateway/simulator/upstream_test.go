@@ -180,8 +180,15 @@ func (u *upstream) create(of *replica, provider string, call sdk.Call) sdk.Resul
 		return sdk.Refuse(sdk.RefuseOther, "No.")
 	case n < 66:
 		return sdk.DidNotSend(sdk.BlameUpstream, "no token")
+	case n < 69:
+		return sdk.UpstreamError("500")
 	case n < 73:
 		return lost
+	case n < 76: // what it has done in spite of its error is known a little later
+		w.later(w.between(0, errorSettles), func() {
+			u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending)
+		})
+		return sdk.UpstreamError("500")
 	case n < 83:
 		u.make(provider, call.Connection, call.Reference, amount, sdk.StatusPending)
 		return lost
@@ -217,8 +224,13 @@ func (u *upstream) calls(reference string) {
 	u.called[reference] = m.Attempt
 }
 
-// sendWindow is how long a request may be on its way to the provider.
-const sendWindow = 5 * time.Second
+const (
+	// sendWindow is how long a request may be on its way to the provider.
+	sendWindow = 5 * time.Second
+	// errorSettles is how long after its own error the provider may still be doing what it
+	// was asked for: what holds where a manifest declares nothing.
+	errorSettles = 5 * time.Second
+)
 
 func (u *upstream) accepted(provider string, t *thing) sdk.Result {
 	result := sdk.Result{Outcome: sdk.Pending, Data: t.data(), ProviderReference: "up-" + strconv.Itoa(t.number), Amount: t.amount}

@@ -34,6 +34,8 @@ func (s *Store) Apply(ctx context.Context, c movement.Change) (bool, error) {
 		return s.keepAnswer(ctx, c)
 	case movement.Renewal:
 		return s.transit(ctx, "renew", renewMovement, changing(c))
+	case movement.Errored:
+		return s.transit(ctx, "errored", errMovement, changing(c))
 	case movement.Nothing, movement.Contradiction: // refused above
 	}
 	return false, nil

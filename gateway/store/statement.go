@@ -34,6 +34,7 @@ const (
 	recordFact
 	supplementResult
 	renewMovement
+	errMovement
 	assignLine
 	loseLine
 	matchLines
@@ -67,6 +68,7 @@ var fragments = []struct{ file, as, returns string }{
 	{"record", "changed", "sequence"},
 	{"supplement", "changed", "sequence"},
 	{"renew", "changed", "sequence"},
+	{"errored", "changed", "sequence"},
 	{"line_assigned", "assigned", "payment"},
 	{"line_lost", "changed", ""},
 	{"lines_matched", "changed", "payment"},
@@ -97,6 +99,7 @@ func composed() []parts {
 		roomForAmount | reserveMovement | openStatement | takeAmount,
 		supplementResult | logHistory,
 		renewMovement | logHistory,
+		errMovement | logHistory,
 		assignLine,
 		assignLine | loseLine | logHistory,
 		matchLines | addException,

@@ -35,7 +35,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	sdktest.Run(t, sdktest.Suite{
 		Manifest: manifestJSON,
-		Open:     openUpstream("invoice"),
+		Open:     openUpstream("invoice"), OwnErrors: true,
 		Examples: []sdktest.Example{
 			create("link", link, sdk.Pending),
 			create("qris", qris, sdk.Pending),
@@ -54,7 +54,7 @@ func TestConformanceOfLinksAsQRCodes(t *testing.T) {
 	t.Parallel()
 	sdktest.Run(t, sdktest.Suite{
 		Manifest: manifestJSON,
-		Open:     openUpstream("qr"),
+		Open:     openUpstream("qr"), OwnErrors: true,
 		Examples: []sdktest.Example{
 			create("link", link, sdk.Pending),
 			cancel("cancel", "link", sdk.StatusPending),

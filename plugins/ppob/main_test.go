@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	sdktest.Run(t, sdktest.Suite{
 		Manifest: manifestJSON,
-		Open:     openUpstream,
+		Open:     openUpstream, OwnErrors: true,
 		Examples: []sdktest.Example{
 			{Name: "products", Operation: "/ppob/products", Body: json.RawMessage(`{}`), Want: sdk.Done},
 

@@ -75,7 +75,7 @@ var declined = []sdktest.Example{
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	sdktest.Run(t, sdktest.Suite{
-		Manifest: manifestJSON, Open: openUpstream(sandbox.DefaultOptions()),
+		Manifest: manifestJSON, Open: openUpstream(sandbox.DefaultOptions()), OwnErrors: true,
 		Examples: slices.Concat(questions, atOnce, later, declined),
 	})
 }
@@ -86,7 +86,7 @@ func TestConformanceInDANAsDialect(t *testing.T) {
 	options := sandbox.DefaultOptions()
 	options.Signature, options.Dialect, options.NotFoundAs07, options.WalletFee = sandbox.Asymmetric, sandbox.DANA, true, 500
 	sdktest.Run(t, sdktest.Suite{
-		Manifest: manifestJSON, Open: openUpstream(options), Examples: slices.Concat(questions, later),
+		Manifest: manifestJSON, Open: openUpstream(options), OwnErrors: true, Examples: slices.Concat(questions, later),
 	})
 }
 

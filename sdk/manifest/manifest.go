@@ -71,6 +71,9 @@ type Manifest struct {
 	// was never made.
 	Lookup        LookupMode `json:"lookup,omitempty"`
 	SettlesWithin Duration   `json:"settles_within,omitzero"`
+	// ErrorSettlesWithin is the same after a call that the upstream ended itself, with an
+	// error in its own format that does not say what it has done; 5s unless given.
+	ErrorSettlesWithin Duration `json:"error_settles_within,omitzero"`
 
 	// LookupEvery is how long the upstream wants to be left alone about one
 	// movement between two lookups, and before the first; 5s unless given.

@@ -584,8 +584,11 @@ type CallResponse struct {
 	Refusal           *Refusal               `protobuf:"bytes,6,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	Detail            string                 `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`  // for operators, never shown to merchants, no secrets
 	Amount            int64                  `protobuf:"varint,8,opt,name=amount,proto3" json:"amount,omitempty"` // whole rupiah, what it moved or cost; 0 where the upstream does not say
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// Of UNKNOWN: the upstream has ended the call itself, with an error in its own
+	// format. Nothing of it is under way any more; whether it was done is not known.
+	Errored       bool `protobuf:"varint,9,opt,name=errored,proto3" json:"errored,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CallResponse) Reset() {
@@ -672,6 +675,13 @@ func (x *CallResponse) GetAmount() int64 {
 		return x.Amount
 	}
 	return 0
+}
+
+func (x *CallResponse) GetErrored() bool {
+	if x != nil {
+		return x.Errored
+	}
+	return false
 }
 
 // StatusUpdate is what the upstream says of one movement.
@@ -1842,7 +1852,7 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x04cost\x18\t \x01(\x03R\x04cost\x12\x14\n" +
 	"\x05quote\x18\n" +
 	" \x01(\fR\x05quote\x12\x18\n" +
-	"\aproduct\x18\v \x01(\fR\aproduct\"\xde\x02\n" +
+	"\aproduct\x18\v \x01(\fR\aproduct\"\xf8\x02\n" +
 	"\fCallResponse\x126\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1c.gerbang.provider.v1.OutcomeR\aoutcome\x120\n" +
 	"\x05blame\x18\x02 \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x12\n" +
@@ -1852,7 +1862,8 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"expires_at\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x126\n" +
 	"\arefusal\x18\x06 \x01(\v2\x1c.gerbang.provider.v1.RefusalR\arefusal\x12\x16\n" +
 	"\x06detail\x18\a \x01(\tR\x06detail\x12\x16\n" +
-	"\x06amount\x18\b \x01(\x03R\x06amount\"\xbe\x03\n" +
+	"\x06amount\x18\b \x01(\x03R\x06amount\x12\x18\n" +
+	"\aerrored\x18\t \x01(\bR\aerrored\"\xbe\x03\n" +
 	"\fStatusUpdate\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12-\n" +
 	"\x12provider_reference\x18\x02 \x01(\tR\x11providerReference\x123\n" +

@@ -18,7 +18,7 @@ func checkHang(tr *trial, e Example) {
 	switch {
 	case err != nil:
 		tr.Errorf("the handler outlived its context: %v", err)
-	case r.Outcome != sdk.Unknown || r.Blame != sdk.BlameUpstream:
+	case r.Outcome != sdk.Unknown || r.Blame != sdk.BlameUpstream || r.Errored:
 		tr.Errorf("got %+v, want unknown with blame for the upstream", r)
 	}
 }
@@ -35,6 +35,9 @@ func checkFault(tr *trial, e Example, fault Fault) {
 	}
 	switch r.Outcome {
 	case sdk.Unknown:
+		if own := fault == ErrorBefore && tr.suite.OwnErrors; r.Errored != own {
+			tr.Errorf("the upstream ended the call with an error of its own is %v, the plugin says %v: %+v", own, r.Errored, r)
+		}
 	case sdk.Pending, sdk.Done: // a lookup of its own showed the plugin so
 		tr.mustExist(o)
 	case sdk.NotSent:

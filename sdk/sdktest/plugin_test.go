@@ -83,6 +83,7 @@ func (a *adapter) account(c sdk.Connection) (account, error) {
 var (
 	errNothing = errors.New("nothing there")
 	errRefused = errors.New("refused")
+	errBroken  = errors.New("broken, as the upstream says itself")
 )
 
 func (a *adapter) ask(ctx context.Context, c sdk.Connection, method, path string, body any) (charge, error) {
@@ -112,6 +113,8 @@ func (a *adapter) ask(ctx context.Context, c sdk.Connection, method, path string
 		err = errNothing
 	case http.StatusUnprocessableEntity:
 		err = errRefused
+	case http.StatusInternalServerError:
+		err = errBroken
 	default:
 		err = errors.New(response.Status)
 	}
@@ -146,6 +149,8 @@ func (a *adapter) pay(ctx context.Context, c sdk.Call) sdk.Result {
 		return sdk.DidNotSend(sdk.BlameUpstream, err.Error())
 	case err != nil && a.mutant == "blames nobody":
 		return sdk.DontKnow(sdk.BlameNone, err.Error())
+	case err != nil && a.mutant == "hears its end in anything", errors.Is(err, errBroken) && a.mutant != "hears no end":
+		return sdk.UpstreamError(err.Error())
 	case err != nil:
 		return sdk.DontKnow(sdk.BlameUpstream, err.Error())
 	case a.mutant == "other result":

@@ -24,6 +24,9 @@ type Suite struct {
 	// Open makes a fresh upstream for one subtest and cleans it up with it.
 	// Subtests run in parallel.
 	Open func(t *testing.T) Upstream
+	// OwnErrors says that the error that Fail makes of [ErrorBefore] is in the upstream's
+	// own format, so that the plugin can tell it from a proxy's: [sdk.UpstreamError].
+	OwnErrors bool
 	// Examples are calls with their expected outcomes. Each money operation needs
 	// one that is accepted.
 	Examples []Example

@@ -141,6 +141,7 @@ func (u *upstream) create(w http.ResponseWriter, r *http.Request) {
 		switch fault {
 		case sdktest.ErrorBefore:
 			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprint(w, `{"broken":true}`)
 			return
 		case sdktest.CutBefore:
 			panic(http.ErrAbortHandler)

@@ -253,6 +253,7 @@ type Movement struct {
 	PaidLateAt        *time.Time
 	ReversedAt        *time.Time
 	ReservationID     *uuid.UUID
+	ErroredAt         *time.Time
 	Channel           string
 }
 

@@ -35,6 +35,8 @@ func (s *Store) Apply(_ context.Context, c movement.Change) (bool, error) {
 		return true, nil
 	case movement.Renewal:
 		return s.sendAgain(row, c), nil
+	case movement.Errored:
+		return s.errored(row, c), nil
 	case movement.Nothing, movement.Contradiction: // refused above
 	}
 	return false, nil
@@ -193,6 +195,16 @@ func (s *Store) sendAgain(row *movement.Movement, c movement.Change) bool {
 		return false
 	}
 	row.SendBy, row.DueAt, row.Misses = by, micro(c.NextPoll), 0
+	s.log(row, c.Event, c.At, c.Detail)
+	return true
+}
+
+// errored keeps that the provider has ended this attempt's call with an error of its own.
+func (s *Store) errored(row *movement.Movement, c movement.Change) bool {
+	if row == nil || row.Attempt != c.Movement.Attempt || !row.State.Unknown() || row.Errored() {
+		return false
+	}
+	row.ErroredAt, row.DueAt = c.At, micro(c.NextPoll)
 	s.log(row, c.Event, c.At, c.Detail)
 	return true
 }

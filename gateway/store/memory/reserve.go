@@ -46,7 +46,7 @@ func (s *Store) Reserve(_ context.Context, m movement.Movement) (movement.Moveme
 func rowOf(m movement.Movement, takes movement.Reserves, before *movement.Movement) movement.Movement {
 	row := clone(m)
 	row.Result, row.Answer, row.Refusal, row.ProviderReference, row.FactID = nil, nil, nil, "", ""
-	row.Polled = movement.Polled{DueAt: m.DueAt}
+	row.Polled, row.ErroredAt = movement.Polled{DueAt: m.DueAt}, time.Time{}
 	row.Collected = movement.Collected{}
 	if takes != movement.ReserveAmount {
 		row.ExpiresAt = time.Time{}

@@ -130,7 +130,7 @@ func (w *side) reserve(d draft) {
 // rules are those of a movement's kind, as an operation's manifest completes them.
 func rules(m movement.Movement) movement.Rules {
 	r, _ := movement.RulesOf(m.Kind)
-	r.Pace, r.Timeout = movement.Pace{SettlesWithin: 30 * time.Second, Every: 5 * time.Second}, 10*time.Second
+	r.Pace, r.Timeout = movement.Pace{SettlesWithin: 30 * time.Second, ErrorSettlesWithin: 5 * time.Second, Every: 5 * time.Second}, 10*time.Second
 	if r.Resubmits = m.Kind == manifest.Order; r.Resubmits {
 		r.Pace.Every, r.ResubmitWithin, r.BuysWithin = time.Minute, time.Hour, 10*time.Minute
 	}

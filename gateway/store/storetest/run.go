@@ -190,6 +190,18 @@ var stories = map[string]func(w *side){
 		factOf(says(movement.SaysNotFound, movement.FromLookup, 75)).on(w, 3)
 		w.miss(3, 90)
 	},
+	"a call that ended in an error is asked about sooner": func(w *side) {
+		d := draft{kind: manifest.Payment, reference: 1, amount: 1000}
+		w.reserve(d)
+		factOf(says(movement.SaysErrored, movement.FromCall, 1)).on(w, 0)
+		factOf(says(movement.SaysErrored, movement.FromCall, 2)).on(w, 0) // as it was before
+		factOf(says(movement.SaysNotSent, movement.FromCall, 3)).on(w, 1)
+		d.second = 4
+		w.reserve(d) // of which nothing ended
+		factOf(says(movement.SaysErrored, movement.FromCall, 5)).on(w, 1)
+		factOf(says(movement.SaysErrored, movement.FromCall, 6)).on(w, len(w.seen)-1)
+		w.acknowledge(len(w.seen) - 1)
+	},
 	"late money and reversals are recorded once": func(w *side) {
 		w.say("credit", w.Credit(w.ctx, w.owners[0], 3000))
 		w.reserve(draft{kind: manifest.Payment, reference: 1, amount: 1000})

@@ -104,8 +104,11 @@ func (a *adapter) create(ctx context.Context, call sdk.Call) sdk.Result {
 		}
 	}
 	result := acc.createInvoice(ctx, call, o, now)
-	if result.Outcome == sdk.Refused || result.Outcome == sdk.NotSent {
+	switch {
+	case result.Outcome == sdk.Refused, result.Outcome == sdk.NotSent:
 		a.attempts.forget(call.Reference)
+	case result.Errored:
+		a.attempts.ended(call.Reference, a.now())
 	}
 	return result
 }

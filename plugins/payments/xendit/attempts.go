@@ -21,6 +21,8 @@ const (
 	// attemptLasts is how long after its beginning nothing of an attempt can be under
 	// way any more: settles_within of the manifest, and the longest call.
 	attemptLasts = 40 * time.Second
+	// errorLasts is the same after an error of the upstream's own: error_settles_within.
+	errorLasts = 5 * time.Second
 )
 
 // begin notes an attempt. It tells when the one before it was begun, zero where none
@@ -37,6 +39,13 @@ func (a *attempts) begin(reference string, now time.Time) (before time.Time) {
 	}
 	a.recent[reference] = now
 	return before
+}
+
+// ended notes that the upstream has ended an attempt with an error of its own.
+func (a *attempts) ended(reference string, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.recent[reference] = now.Add(errorLasts - attemptLasts)
 }
 
 // forget is for an attempt that surely made nothing.

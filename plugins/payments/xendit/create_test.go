@@ -172,6 +172,8 @@ func TestCreateOutcomes(t *testing.T) {
 		"channel down":            {reply{503, failure("CHANNEL_UNAVAILABLE", "later")}, sdk.NotSent, sdk.BlameUpstream},
 		"a proxy's 503":           {reply{503, "<html>503</html>"}, sdk.Unknown, sdk.BlameUpstream},
 		"another 503":             {reply{503, failure("SERVER_ERROR", "?")}, sdk.Unknown, sdk.BlameUpstream},
+		"a name that is taken":    {reply{409, failure("DUPLICATE_ERROR", "exists")}, sdk.Unknown, sdk.BlameNone},
+		"the same, as a 400":      {reply{400, failure("DUPLICATE_TRANSACTION_ERROR", "exists")}, sdk.Unknown, sdk.BlameNone},
 		"server error":            {reply{500, failure("SERVER_ERROR", "?")}, sdk.Unknown, sdk.BlameUpstream},
 		"account code in a 500":   {reply{500, failure("CHANNEL_NOT_ACTIVATED", "?")}, sdk.Unknown, sdk.BlameUpstream},
 		"bad gateway":             {reply{502, ""}, sdk.Unknown, sdk.BlameUpstream},
@@ -200,6 +202,59 @@ func TestCreateOutcomes(t *testing.T) {
 			}
 			up.only(t)
 		})
+	}
+}
+
+// Only the API's own error says that the call is over: no proxy's word does, nor that
+// something of the name exists.
+func TestOnlyItsOwnErrorEndsACall(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		reply reply
+		ends  bool
+	}{
+		"server error":         {reply{500, failure("SERVER_ERROR", "?")}, true},
+		"another 503":          {reply{503, failure("SERVER_ERROR", "?")}, true},
+		"bad gateway":          {reply{502, failure("SERVER_ERROR", "?")}, false},
+		"timed out":            {reply{504, failure("SERVER_ERROR", "?")}, false},
+		"a proxy's 500":        {reply{500, "<html>500</html>"}, false},
+		"JSON of somebody":     {reply{500, `{"message":"Internal server error"}`}, false},
+		"a name that is taken": {reply{409, failure("DUPLICATE_ERROR", "exists")}, false},
+		"garbage":              {reply{200, "certainly"}, false},
+	} {
+		up := newStub(t, map[string]reply{"POST /v2/invoices": c.reply, "POST /qr_codes": c.reply})
+		for _, body := range []string{linkBody, qrisBody} {
+			if r := newAdapter().create(t.Context(), createCall(connect(t, up.url), body)); r.Outcome != sdk.Unknown || r.Errored != c.ends {
+				t.Errorf("%s: got %+v, want that it ends the call %v", name, r, c.ends)
+			}
+		}
+	}
+}
+
+// What the upstream has ended with an error is looked up when it is called again, and
+// made a moment later where there is nothing.
+func TestAnAttemptThatEndedInAnErrorLastsNoLonger(t *testing.T) {
+	t.Parallel()
+	replies := map[string]reply{
+		"POST /v2/invoices": {500, failure("SERVER_ERROR", "?")}, "GET /v2/invoices?external_id=" + reference: {200, "[]"},
+	}
+	for after, want := range map[time.Duration]int{errorLasts - 1: 1, errorLasts: 2} {
+		up := newStub(t, replies)
+		a, now := newAdapter(), today
+		a.now = func() time.Time { return now }
+		call := createCall(connect(t, up.url), linkBody)
+		a.create(t.Context(), call)
+		now = now.Add(after)
+		a.create(t.Context(), call)
+		posts := 0
+		for _, request := range up.seen {
+			if request.method == http.MethodPost {
+				posts++
+			}
+		}
+		if posts != want || len(up.seen) != want+1 {
+			t.Errorf("after %v: %d requests, %d of them posts, want %d", after, len(up.seen), posts, want)
+		}
 	}
 }
 

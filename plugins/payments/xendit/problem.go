@@ -14,6 +14,7 @@ type verdict int
 
 const (
 	unclear    verdict = iota // it may have been done
+	errored                   // the upstream's own error ended it; it may have been done
 	turnedAway                // it was not looked at
 	refused                   // it was looked at, and not done
 )
@@ -78,12 +79,14 @@ func (c *client) judge(what string, status int, body []byte) *problem {
 		p.verdict, p.blame = turnedAway, sdk.BlameAccount
 	case status == http.StatusTooManyRequests:
 		p.verdict = turnedAway
-	case status == http.StatusConflict:
+	case status == http.StatusConflict, status/100 == 4 && strings.Contains(p.code, "DUPLICATE"):
 		p.verdict = unclear // something of that name exists: perhaps our own earlier attempt
 	case status == http.StatusServiceUnavailable && p.code == "CHANNEL_UNAVAILABLE":
 		p.verdict, p.blame = turnedAway, sdk.BlameUpstream
 	case status/100 == 4 && p.code != "":
 		p.verdict = refused
+	case (status == http.StatusInternalServerError || status == http.StatusServiceUnavailable) && p.code != "":
+		p.verdict, p.blame = errored, sdk.BlameUpstream
 	default:
 		p.verdict, p.blame = unclear, sdk.BlameUpstream
 	}
@@ -130,6 +133,8 @@ func (p *problem) result() sdk.Result {
 		r := sdk.Refuse(sdk.RefuseOther, p.refusal(), p.fields...)
 		r.Detail = p.detail
 		return r
+	case errored:
+		return sdk.UpstreamError(p.detail)
 	case unclear:
 	}
 	return sdk.DontKnow(p.blame, p.detail)

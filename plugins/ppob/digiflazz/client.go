@@ -37,13 +37,17 @@ type message struct {
 
 // problem is why a request has no answer that could be read.
 type problem struct {
-	sent   bool // it may have been received
-	blame  sdk.Blame
-	detail string // for operators
+	sent    bool // it may have been received
+	errored bool // the upstream's own error has ended it
+	blame   sdk.Blame
+	detail  string // for operators
 }
 
 // result is what a query or a call says of the problem.
 func (p *problem) result() sdk.Result {
+	if p.errored {
+		return sdk.UpstreamError(p.detail)
+	}
 	if p.sent {
 		return sdk.DontKnow(p.blame, p.detail)
 	}
@@ -75,16 +79,22 @@ func (c *client) post(ctx context.Context, m message) (json.RawMessage, *problem
 
 func (c *client) read(m message, answer upstream.Answer) (json.RawMessage, *problem) {
 	var envelope struct {
-		Data json.RawMessage `json:"data"`
+		Data    json.RawMessage `json:"data"`
+		Message upstream.Text   `json:"message"` // of an upstream that is broken, and has no data
 	}
 	if err := json.Unmarshal(answer.Body, &envelope); err != nil {
 		return nil, c.garbled(m, fmt.Sprintf("%d: %v", answer.Status, err))
 	}
 	if len(envelope.Data) == 0 || string(envelope.Data) == "null" {
-		return nil, c.garbled(m, fmt.Sprintf("%d: the answer has no data", answer.Status))
+		p := c.garbled(m, fmt.Sprintf("%d: the answer has no data", answer.Status))
+		p.errored = answer.Status == http.StatusInternalServerError && envelope.Message == serverError
+		return nil, p
 	}
 	return envelope.Data, nil
 }
+
+// serverError is the message of the upstream where it is broken: its framework's own.
+const serverError = "Server Error"
 
 // garbled is an answer that can't be believed.
 func (c *client) garbled(m message, why string) *problem {

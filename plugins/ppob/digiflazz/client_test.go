@@ -76,6 +76,30 @@ func TestNoOrderIsReplayedOnClosedIdleConnections(t *testing.T) {
 	}
 }
 
+// Only the upstream's own error says that the call is over: no proxy's word does, nor
+// that its ref_id is taken, which is no refusal either.
+func TestOnlyItsOwnErrorEndsACall(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		canned canned
+		ends   bool
+	}{
+		"server error":           {canned{500, `{"message":"Server Error"}`}, true},
+		"bad gateway":            {canned{502, `{"message":"Server Error"}`}, false},
+		"timed out":              {canned{504, `{"message":"Server Error"}`}, false},
+		"JSON of somebody":       {canned{500, `{"message":"Internal server error"}`}, false},
+		"a proxy's 500":          {canned{500, "<html>"}, false},
+		"a ref_id that is taken": {canned{400, anAnswer("Gagal", codeTaken, "")}, false},
+	} {
+		up := newStub(t, map[string]canned{"/transaction ": c.canned, "/transaction pay-pasca": c.canned})
+		for _, quote := range []string{pulsaQuote, plnQuote} {
+			if r := newAdapter().order(t.Context(), callOf(connect(t, up.url), quote, 10850)); r.Outcome != sdk.Unknown || r.Errored != c.ends {
+				t.Errorf("%s: got %+v, want that it ends the call %v", name, r, c.ends)
+			}
+		}
+	}
+}
+
 // deadAddress is one where nobody listens.
 func deadAddress(t *testing.T) string {
 	t.Helper()

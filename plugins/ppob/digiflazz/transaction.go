@@ -51,6 +51,7 @@ type verdict int
 
 const (
 	unclear    verdict = iota // it may have been done
+	errored                   // the upstream's own error ended it; it may have been done
 	turnedAway                // it was not done, and for no reason of its own
 	refused                   // it was not done, or undone
 	pending                   // its end comes later
@@ -79,6 +80,9 @@ func (acc *account) transact(ctx context.Context, r transactionRequest, referenc
 		} else {
 			return acc.client.judge(m, a, reference)
 		}
+	}
+	if p.errored {
+		return reply{verdict: errored, blame: p.blame, detail: p.detail}
 	}
 	if p.sent {
 		return reply{verdict: unclear, blame: p.blame, detail: p.detail}
@@ -128,6 +132,8 @@ func (r reply) result() sdk.Result {
 		return r.refusal(sdk.RefuseOther)
 	case turnedAway:
 		return sdk.DidNotSend(r.blame, r.detail)
+	case errored:
+		return sdk.UpstreamError(r.detail)
 	case unclear:
 	}
 	return sdk.DontKnow(r.blame, r.detail)

@@ -13,6 +13,7 @@ const (
 	ours                     // our account or our request: nothing was done, and no merchant can help it
 	throttled                // asked too often: nothing was looked at
 	conflict                 // X-EXTERNAL-ID was used before today
+	errored                  // the upstream's own error ended it: it may have been done
 	earlier                  // about an earlier attempt of the same name, or one that may still go on
 	missing                  // there is no such transaction
 	malformed                // a field of the request
@@ -100,6 +101,10 @@ var reasons = map[string]reason{
 	"40901": {earlier, "the reference was used before"},
 
 	"42900": {throttled, tooOften},
+
+	"50000": {errored, "the upstream failed"},
+	"50001": {errored, "the upstream failed inside"},
+	"50002": {errored, "somebody behind the upstream failed"},
 }
 
 // reasonOf is what a code means. Of 401 and 429 the HTTP status alone says

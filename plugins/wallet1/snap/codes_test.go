@@ -16,6 +16,7 @@ type verdict struct {
 	blame   sdk.Blame
 	code    sdk.RefusalCode
 	field   string
+	errored bool // it says that the call is over
 }
 
 // whom stands for the field that names the receiver.
@@ -33,6 +34,7 @@ var (
 	tooMany     = verdict{outcome: sdk.NotSent, blame: sdk.BlameUpstream}
 	nobodyKnows = verdict{outcome: sdk.Unknown}
 	theirFault  = verdict{outcome: sdk.Unknown, blame: sdk.BlameUpstream}
+	theirError  = verdict{outcome: sdk.Unknown, blame: sdk.BlameUpstream, errored: true}
 )
 
 // allCodes are HTTP status and case.
@@ -51,7 +53,7 @@ var allCodes = map[string]verdict{
 	"40500": ourFault, "40501": ourFault,
 	"40900": nobodyKnows, "40901": nobodyKnows,
 	"42900": tooMany,
-	"50000": theirFault, "50001": theirFault, "50002": theirFault, "50400": theirFault,
+	"50000": theirError, "50001": theirError, "50002": theirError, "50400": theirFault,
 	// Not of the standard: what it might add proves nothing, but for 401 and 429.
 	"20001": theirFault, "20201": theirFault, "30000": theirFault, "40003": theirFault, "40324": theirFault, "40420": theirFault,
 	"40502": theirFault, "40902": theirFault, "50003": theirFault, "50300": theirFault, "50401": theirFault,
@@ -76,7 +78,7 @@ func checkResult(t *testing.T, name string, r sdk.Result, want verdict, whose st
 	if want.field == whom {
 		want.field = whose
 	}
-	got := verdict{outcome: r.Outcome, blame: r.Blame, code: r.Refusal.Code}
+	got := verdict{outcome: r.Outcome, blame: r.Blame, code: r.Refusal.Code, errored: r.Errored}
 	if len(r.Refusal.Fields) > 0 {
 		got.field = r.Refusal.Fields[0].Field
 	}
@@ -159,6 +161,7 @@ func TestCodesOfInquiries(t *testing.T) {
 
 func checkQuoted(t *testing.T, name string, q sdk.Quoted, want verdict, whose string) {
 	t.Helper()
+	want.errored = false // there is no call that could be over
 	checkResult(t, name, sdk.Result{Outcome: q.Outcome, Blame: q.Blame, Refusal: q.Refusal, Detail: q.Detail}, want, whose)
 }
 
@@ -269,7 +272,7 @@ func TestBadFields(t *testing.T) {
 		"Invalid Mandatory Field CHANNEL-ID":            {ourFault, ourFault},
 		"Invalid Field Format X-TIMESTAMP":              {ourFault, ourFault},
 		"Invalid Field Format additionalInfo.fundType":  {ourFault, ourFault},
-		"Invalid Field Format notes":                    {verdict{sdk.Refused, 0, sdk.RefuseOther, "message"}, verdict{sdk.Refused, 0, sdk.RefuseOther, "message"}},
+		"Invalid Field Format notes":                    {verdict{outcome: sdk.Refused, code: sdk.RefuseOther, field: "message"}, verdict{outcome: sdk.Refused, code: sdk.RefuseOther, field: "message"}},
 		"Invalid Field Format somethingElse":            {declined, declined},
 		"Bad Request":                                   {declined, declined},
 	} {

@@ -44,7 +44,7 @@ func judge(s service, m message, status int, answer []byte) *problem {
 		p.blameField(string(h.Message))
 	}
 	switch p.class {
-	case unlisted, throttled:
+	case unlisted, throttled, errored:
 		p.blame = sdk.BlameUpstream
 	case expired, forbidden, ours:
 		p.blame = sdk.BlameAccount
@@ -151,6 +151,8 @@ func (p *problem) result() sdk.Result {
 			return p.refusal(sdk.RefuseRequest, "amount") // it can still be changed
 		}
 		return p.refusal(sdk.RefuseOther, "amount")
+	case errored:
+		return sdk.UpstreamError(p.detail)
 	case unlisted, success, underway, conflict, earlier, missing:
 	}
 	return sdk.DontKnow(p.blame, p.detail)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -137,7 +138,7 @@ func (c *client) fetchToken(ctx context.Context) (token string, life time.Durati
 // ofToken is a problem with the token, before anything else was sent. An answer
 // that is no answer is the upstream's fault, a no is about our account.
 func (p *problem) ofToken() *problem {
-	if p.class != unsent && p.class != throttled && p.class != unlisted && p.class != underway {
+	if !slices.Contains([]class{unsent, throttled, unlisted, errored, underway}, p.class) {
 		p.blame = sdk.BlameAccount
 	}
 	p.class = unsent
