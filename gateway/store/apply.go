@@ -152,13 +152,12 @@ func (s *Store) isInHistory(ctx context.Context, what string, w *write, cause er
 
 // keepAnswer adds a call's answer to a movement that another fact has moved on.
 func (s *Store) keepAnswer(ctx context.Context, c movement.Change) (bool, error) {
-	_, err := s.queries.AnswerMovement(ctx, dbsqlc.AnswerMovementParams{
-		ID: uuid.UUID(c.Movement.ID), Attempt: int32(c.Movement.Attempt), //nolint:gosec // a small count
+	id := uuid.UUID(c.Movement.ID)
+	_, err := s.writing(id).AnswerMovement(ctx, dbsqlc.AnswerMovementParams{
+		ID: id, Attempt: int32(c.Movement.Attempt), //nolint:gosec // a small count
 		Result: text(c.Result), Answer: text(c.Answer),
 		ProviderReference: c.ProviderReference, ExpiresAt: optional(c.ExpiresAt),
 	})
-	if err != nil {
-		return false, fmt.Errorf("store: keep answer: %w", err)
-	}
-	return true, nil
+	_, err = recorded("keep answer", err)
+	return err == nil, err
 }

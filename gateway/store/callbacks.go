@@ -38,7 +38,7 @@ func (s *Store) DueCallbacks(ctx context.Context, wanted movement.DueCallbacks) 
 // since the callback was read; the receiver then got the event twice.
 func (s *Store) RecordAttempt(ctx context.Context, a movement.CallbackAttempt) (bool, error) {
 	c := a.Callback
-	_, err := s.writing(c.EventID.String()).RecordAttempt(ctx, dbsqlc.RecordAttemptParams{
+	_, err := s.writing(c.EventID).RecordAttempt(ctx, dbsqlc.RecordAttemptParams{
 		MerchantID: c.Owner.MerchantID, Mode: c.Owner.Mode, EventID: c.EventID, Tries: int32(c.Tries), //nolint:gosec // a small count
 		State: string(a.Then), DueAt: optional(a.DueAt), At: micro(a.At), TookMs: int32(a.Took.Milliseconds()), //nolint:gosec // bounded by a timeout
 		Outcome: a.Outcome, Status: int32(a.Status), Fault: a.Fault, Answer: a.Answer, //nolint:gosec // an HTTP status

@@ -3,15 +3,18 @@ package store_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -87,6 +90,77 @@ func orderOf(merchant, reference string) movement.Movement {
 	m := order(reference, movement.Charged)
 	m.Owner.MerchantID = merchant
 	return m
+}
+
+// TestALockedMovementHoldsNoReader: while somebody keeps a movement locked, marks and
+// answers that are to be written to it take no connection from those who read.
+func TestALockedMovementHoldsNoReader(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 4})
+	if s.Engine() != store.PostgreSQL {
+		t.Skip("who waits for a lock is told otherwise")
+	}
+	m := moved(t, s, move(reserve(t, s, draft("INV/1")), movement.Pending))
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "UPDATE movements SET fee = fee WHERE id = $1", m.ID); err != nil {
+		t.Fatal(err)
+	}
+	var writes sync.WaitGroup
+	for range 4 {
+		writes.Go(func() {
+			if err := s.Deliver(t.Context(), m.ID); err != nil {
+				t.Error(err)
+			}
+		})
+		writes.Go(func() {
+			answers := movement.Change{Transition: movement.Transition{Effect: movement.KeepAnswer}, Movement: m, At: epoch, Answer: []byte(`{}`)}
+			if ok, err := s.Apply(t.Context(), answers); !ok || err != nil {
+				t.Error(ok, err)
+			}
+		})
+	}
+	for count(t, url, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") == 0 {
+		runtime.Gosched()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	defer cancel()
+	if _, err := s.MovementByID(ctx, m.ID); err != nil {
+		t.Error("a reader waits:", err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	writes.Wait()
+	if got := byID(t, s, m.ID); !got.Delivered || string(got.Answer) != `{}` {
+		t.Errorf("delivered %v, answered %s", got.Delivered, got.Answer)
+	}
+}
+
+// TestASlowStatement: the database ends a statement that takes too long, and says so.
+// Nobody has to find out whether it was committed, and its connection goes on.
+func TestASlowStatement(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 4})
+	if s.Engine() != store.PostgreSQL {
+		t.Skip("what a trigger may do differs")
+	}
+	execute(t, url, `CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(60); RETURN NEW; END'`,
+		`CREATE TRIGGER stall BEFORE INSERT ON movements FOR EACH ROW WHEN (NEW.reference = 'slow') EXECUTE FUNCTION stall()`)
+	_, _, err := s.Reserve(t.Context(), draft("slow"))
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); !ok || pgErr.Code != "57014" || errors.Is(err, store.ErrNotFound) {
+		t.Errorf("it is not the database's word: %v", err)
+	}
+	reserve(t, s, draft("quick"))
 }
 
 // holdsFor is the environment of a process that locks a row and is killed.

@@ -100,8 +100,7 @@ func (s *Store) PaidOut(ctx context.Context, m movement.Movement, amounts []mone
 
 // Deliver notes that the answer to a movement has reached its merchant.
 func (s *Store) Deliver(ctx context.Context, id movement.ID) error {
-	if err := s.queries.DeliverMovement(ctx, uuid.UUID(id)); err != nil {
-		return fmt.Errorf("store: deliver: %w", err)
-	}
-	return nil
+	_, err := s.writing(uuid.UUID(id)).DeliverMovement(ctx, uuid.UUID(id))
+	_, err = recorded("deliver", err)
+	return err
 }

@@ -167,7 +167,7 @@ var notYetKnown = []string{string(movement.Submitting), string(movement.Acknowle
 // first, that is what stands: the caller answers by what is returned. From then on
 // the reference is never free again.
 func (s *Store) Acknowledge(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
-	row, err := s.writing(m.ID.String()).AcknowledgeMovement(ctx, dbsqlc.AcknowledgeMovementParams{
+	row, err := s.writing(uuid.UUID(m.ID)).AcknowledgeMovement(ctx, dbsqlc.AcknowledgeMovementParams{
 		ID: uuid.UUID(m.ID), Attempt: int32(m.Attempt), Answer: text(answer), //nolint:gosec // a small count
 	})
 	switch {

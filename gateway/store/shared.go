@@ -101,7 +101,7 @@ func (s *sharedCommits) flush(batch []*sharedWrite) {
 	if batch = slices.DeleteFunc(batch, s.leftOut); len(batch) == 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), SharedTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), commitTimeout)
 	defer cancel()
 	if len(batch) == 1 {
 		one := batch[0]

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
@@ -142,7 +143,7 @@ func TestOneBadWriteSpoilsNoBatch(t *testing.T) {
 func TestSharedCommitsServeOneRow(t *testing.T) {
 	t.Parallel()
 	w := flusher(t)
-	of := w.of("a row")
+	of := w.of(uuid.New())
 	if _, err := of.Exec(t.Context(), "SELECT 1"); err == nil {
 		t.Error("serves Exec")
 	}
@@ -230,6 +231,16 @@ func TestALockedRowHoldsOthersOnce(t *testing.T) {
 	}
 }
 
+// TestAMovementIsOneRow: all statements that write a movement wait for the same row,
+// the composed ones and those of package dbsqlc.
+func TestAMovementIsOneRow(t *testing.T) {
+	t.Parallel()
+	id := uuid.New()
+	if row, of := ownRow(moveMovement, &write{id: id}), (*writer)(nil).of(id).row; row != of {
+		t.Errorf("%+v is not %+v", row, of)
+	}
+}
+
 // TestALockedRowTakesOneConnection: of many writes that need a locked row one waits in
 // the database, and those whose time is over are not begun.
 func TestALockedRowTakesOneConnection(t *testing.T) {
@@ -246,13 +257,13 @@ func TestALockedRowTakesOneConnection(t *testing.T) {
 		}()
 	}
 	for w.locked.of(taken(1, nil)) == nil { // until one of them has met it
-		if err := w.of("another row").QueryRow(t.Context(), "SELECT 1").Scan(new(int)); err != nil {
+		if err := w.of(uuid.New()).QueryRow(t.Context(), "SELECT 1").Scan(new(int)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	most := int32(0)
 	for range 20 { // the others need no more than the pool has
-		if err := w.of("another row").QueryRow(t.Context(), "SELECT 1").Scan(new(int)); err != nil {
+		if err := w.of(uuid.New()).QueryRow(t.Context(), "SELECT 1").Scan(new(int)); err != nil {
 			t.Error(err)
 		}
 		most = max(most, w.pool.Stat().AcquiredConns())

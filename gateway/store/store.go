@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -70,7 +71,7 @@ func (s *Store) Close() {
 
 // writing are the queries of package dbsqlc that write one row, which others may have
 // locked.
-func (s *Store) writing(row string) *dbsqlc.Queries { return dbsqlc.New(s.writer.of(row)) }
+func (s *Store) writing(id uuid.UUID) *dbsqlc.Queries { return dbsqlc.New(s.writer.of(id)) }
 
 // Engine tells which product the database is.
 func (s *Store) Engine() Engine { return s.engine }

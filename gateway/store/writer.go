@@ -28,9 +28,11 @@ type writer struct {
 }
 
 const (
-	// SharedTimeout bounds a batch: a write is committed at most so long after its
-	// context has ended.
-	SharedTimeout = 3 * time.Second
+	// commitTimeout bounds a try: a write is committed at most so long after its
+	// context has ended. It is a second longer than the database's own bound of a
+	// statement, so that a slow one ends by the database's word. Where we cut the
+	// connection instead, nobody knows whether it was committed.
+	commitTimeout = statementTimeout + time.Second
 	// lockTimeout is how long a statement waits for a row that another has locked.
 	lockTimeout = 250 * time.Millisecond
 )
@@ -70,7 +72,7 @@ func (w *writer) run(ctx context.Context, p parts, with *write, into ...any) err
 
 // of is the writer for statements of package dbsqlc that write a row. It serves
 // QueryRow alone.
-func (w *writer) of(id string) rowWriter { return rowWriter{w, rowName{name: id}} }
+func (w *writer) of(id uuid.UUID) rowWriter { return rowWriter{w, rowName{id: id}} }
 
 // rowWriter is a DBTX of package dbsqlc.
 type rowWriter struct {
@@ -85,15 +87,15 @@ func (w rowWriter) QueryRow(ctx context.Context, sql string, args ...any) pgx.Ro
 	})
 }
 
-var errSharedOnly = errors.New("store: shared commits are for single-row statements")
+var errOneRow = errors.New("store: the writer serves statements that return one row")
 
 // Exec is not served.
 func (rowWriter) Exec(context.Context, string, ...any) (pgconn.CommandTag, error) {
-	return pgconn.CommandTag{}, errSharedOnly
+	return pgconn.CommandTag{}, errOneRow
 }
 
 // Query is not served.
-func (rowWriter) Query(context.Context, string, ...any) (pgx.Rows, error) { return nil, errSharedOnly }
+func (rowWriter) Query(context.Context, string, ...any) (pgx.Rows, error) { return nil, errOneRow }
 
 type scanning func(into ...any) error
 
@@ -147,7 +149,7 @@ func (w *writer) commit(write *sharedWrite) error {
 		case errors.Is(err, errByItself):
 			write.alone = true
 		case errors.Is(err, errAgain):
-		case !lockedOut(err) || write.ctx.Err() != nil || time.Since(begun) > SharedTimeout:
+		case !lockedOut(err) || write.ctx.Err() != nil || time.Since(begun) > commitTimeout:
 			return err
 		}
 	}
@@ -165,7 +167,7 @@ func (w *writer) try(write *sharedWrite) error {
 
 // inTurn tries a write of a locked row, when no other does.
 func (w *writer) inTurn(row *lockedRow, write *sharedWrite) error {
-	ctx, cancel := context.WithTimeout(write.ctx, SharedTimeout)
+	ctx, cancel := context.WithTimeout(write.ctx, commitTimeout)
 	defer cancel()
 	select {
 	case row.turn <- struct{}{}:
@@ -189,7 +191,7 @@ func (w *writer) byItself(write *sharedWrite) error {
 	if err := write.ctx.Err(); err != nil {
 		return notBegun{err}
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(write.ctx), SharedTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(write.ctx), commitTimeout)
 	defer cancel()
 	err := w.pool.QueryRow(ctx, write.sql, write.args...).Scan(write.into...)
 	w.locked.learn(write, err)

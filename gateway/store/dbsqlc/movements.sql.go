@@ -84,11 +84,12 @@ func (q *Queries) AcknowledgeMovement(ctx context.Context, arg AcknowledgeMoveme
 	return i, err
 }
 
-const answerMovement = `-- name: AnswerMovement :execrows
+const answerMovement = `-- name: AnswerMovement :one
 UPDATE movements SET result = COALESCE($1, movements.result), answer = $2,
     provider_reference = COALESCE(NULLIF($3::TEXT, ''), provider_reference),
     expires_at = COALESCE($4, expires_at)
 WHERE id = $5 AND attempt = $6 AND answer IS NULL AND state IN ('pending', 'succeeded', 'failed', 'expired')
+RETURNING id
 `
 
 type AnswerMovementParams struct {
@@ -102,8 +103,8 @@ type AnswerMovementParams struct {
 
 // Adds the call's answer to a movement that another fact had moved on before, so
 // that a replay finds the first answer.
-func (q *Queries) AnswerMovement(ctx context.Context, arg AnswerMovementParams) (int64, error) {
-	result, err := q.db.Exec(ctx, answerMovement,
+func (q *Queries) AnswerMovement(ctx context.Context, arg AnswerMovementParams) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, answerMovement,
 		arg.Result,
 		arg.Answer,
 		arg.ProviderReference,
@@ -111,19 +112,21 @@ func (q *Queries) AnswerMovement(ctx context.Context, arg AnswerMovementParams) 
 		arg.ID,
 		arg.Attempt,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	var id uuid.UUID
+	err := row.Scan(&id)
+	return id, err
 }
 
-const deliverMovement = `-- name: DeliverMovement :exec
+const deliverMovement = `-- name: DeliverMovement :one
 UPDATE movements SET delivered = TRUE WHERE id = $1
+RETURNING id
 `
 
-func (q *Queries) DeliverMovement(ctx context.Context, id uuid.UUID) error {
-	_, err := q.db.Exec(ctx, deliverMovement, id)
-	return err
+func (q *Queries) DeliverMovement(ctx context.Context, id uuid.UUID) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, deliverMovement, id)
+	var id_2 uuid.UUID
+	err := row.Scan(&id_2)
+	return id_2, err
 }
 
 const dueMovements = `-- name: DueMovements :many

@@ -5,13 +5,14 @@ UPDATE movements SET state = 'acknowledged', answer = sqlc.narg(answer)
 WHERE id = @id AND attempt = @attempt AND state = 'submitting'
 RETURNING sqlc.embed(movements);
 
--- name: AnswerMovement :execrows
+-- name: AnswerMovement :one
 -- Adds the call's answer to a movement that another fact had moved on before, so
 -- that a replay finds the first answer.
 UPDATE movements SET result = COALESCE(sqlc.narg(result), movements.result), answer = sqlc.narg(answer),
     provider_reference = COALESCE(NULLIF(@provider_reference::TEXT, ''), provider_reference),
     expires_at = COALESCE(sqlc.narg(expires_at), expires_at)
-WHERE id = @id AND attempt = @attempt AND answer IS NULL AND state IN ('pending', 'succeeded', 'failed', 'expired');
+WHERE id = @id AND attempt = @attempt AND answer IS NULL AND state IN ('pending', 'succeeded', 'failed', 'expired')
+RETURNING id;
 
 -- name: PollMovement :one
 -- Takes the right to poll a movement as the caller saw it: at most one caller in any
@@ -28,8 +29,9 @@ UPDATE movements SET misses = misses + 1, due_at = @due_at
 WHERE id = @id AND attempt = @attempt AND state IN ('submitting', 'acknowledged')
 RETURNING misses;
 
--- name: DeliverMovement :exec
-UPDATE movements SET delivered = TRUE WHERE id = @id;
+-- name: DeliverMovement :one
+UPDATE movements SET delivered = TRUE WHERE id = @id
+RETURNING id;
 
 -- name: MovementByKey :one
 SELECT sqlc.embed(m) FROM movements AS m
