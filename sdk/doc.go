@@ -5,7 +5,7 @@
 // the wire.
 //
 // A provider of transfers should declare mutations in its manifest and answer them
-// ([Statement], From): without the account's own books the gateway can never tell that
+// ([Statement], From): without the account's own records the gateway can never tell that
 // a transfer was not made, and an operator has to.
 //
 // The package must not know the gateway, a database or any upstream.

@@ -35,7 +35,7 @@ func pools(ctx context.Context, url string, most int32) (all, writes *pgxpool.Po
 	config.ConnConfig.DialFunc = dialer().DialContext
 	config.ConnConfig.RuntimeParams["application_name"] = "gerbang"
 	config.ConnConfig.RuntimeParams["timezone"] = "UTC"
-	config.AfterConnect = outliveNobody
+	config.AfterConnect = noticeDeadClients
 	writers := config.Copy()
 	writers.ConnConfig.RuntimeParams["statement_timeout"] = milliseconds(statementTimeout)
 	writers.ConnConfig.RuntimeParams["lock_timeout"] = milliseconds(lockTimeout)
@@ -74,8 +74,8 @@ var offers = map[string]string{
 	"tcp_user_timeout":                    milliseconds(deadAfter),
 }
 
-// outliveNobody tells a server to notice that we are gone.
-func outliveNobody(ctx context.Context, conn *pgx.Conn) error {
+// noticeDeadClients has a server notice when we are gone.
+func noticeDeadClients(ctx context.Context, conn *pgx.Conn) error {
 	names, values := make([]string, 0, len(offers)), make([]string, 0, len(offers))
 	for name, value := range offers {
 		names, values = append(names, name), append(values, value)

@@ -86,16 +86,7 @@ func (s *Store) PaidOut(ctx context.Context, m movement.Movement, amounts []mone
 		MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Amounts: numbers, Since: since, Provider: m.Provider,
 		Account: m.ConnectionAccount, ID: uuid.UUID(m.ID), Most: int32(min(most, math.MaxInt32)), //nolint:gosec // bounded
 	})
-	if err != nil {
-		return nil, fmt.Errorf("store: transfers of an account: %w", err)
-	}
-	all := make([]movement.Movement, len(rows))
-	for i, row := range rows {
-		if all[i], err = fromRow(row.Movement); err != nil {
-			return nil, err
-		}
-	}
-	return all, nil
+	return movementsFromRows(rows, err)
 }
 
 // Deliver notes that the answer to a movement has reached its merchant.

@@ -12,10 +12,11 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
-// A business transaction is one statement, composed of fragments: a head that is
-// guarded (the reservation, the move, ...), and an INSERT or UPDATE of each other table,
-// fed by the rows that the head has changed. What differs between kinds is which
-// fragments there are. STATEMENTS.md shows all statements as the database gets them.
+// A transaction of movements, adjustments or exceptions is one statement, composed of
+// fragments: a head that is guarded (the reservation, the move, ...), and an INSERT or
+// UPDATE of each other table, fed by the rows that the head has changed. What differs
+// between kinds is which fragments there are. STATEMENTS.md shows all statements as the
+// database gets them.
 //
 //go:embed fragments/*.sql
 var fragmentFiles embed.FS
@@ -113,11 +114,11 @@ func composed() []parts {
 		oneException | addException,
 		exceptionAgain | addException,
 	}
-	for _, told := range []parts{0, queueCallback} {
-		all = append(all, recordFact|logHistory|told, recordFact|logHistory|told|changeBalance|postTransaction)
+	for _, event := range []parts{0, queueCallback} {
+		all = append(all, recordFact|logHistory|event, recordFact|logHistory|event|changeBalance|postTransaction)
 		for _, mailed := range []parts{0, queueMail} {
 			for _, money := range []parts{0, postTransaction, changeBalance | postTransaction, giveUsageBack} {
-				all = append(all, moveMovement|logHistory|told|mailed|money)
+				all = append(all, moveMovement|logHistory|event|mailed|money)
 			}
 		}
 	}

@@ -25,9 +25,9 @@ var update = flag.Bool("update", false, "write the golden files")
 const (
 	golden  = "STATEMENTS.md"
 	preface = "# The composed statements\n\n" +
-		"Every business transaction as the database gets it, composed of the fragments that its heading names. The document is written by\n" +
-		"`go test ./gateway/store -run StatementsGolden -update`, and the tests fail where it is out of date. The parsers of both engines judge it\n" +
-		"in `make verify`, and a test prepares each statement on the database.\n"
+		"The transactions of movements, adjustments and exceptions as the database gets them, each composed of the fragments that its heading\n" +
+		"names. The document is written by `go test ./gateway/store -run StatementsGolden -update`, and the tests fail where it is out of date. The\n" +
+		"parsers of both engines judge it in `make verify`, and a test prepares each statement on the database.\n"
 )
 
 // TestStatementsGolden holds the document to what is composed.

@@ -170,7 +170,7 @@ func (s *Store) CloseLines(ctx context.Context, account movement.AccountID, appl
 	}
 	p, seen := dbsqlc.CloseLinesParams{AccountID: uuid.UUID(account), FreeAt: micro(freeAt)}, make(map[string]string, len(applied))
 	for _, l := range applied {
-		p.Payments, seen[l.Payment] = append(p.Payments, l.Payment), standing(l)
+		p.Payments, seen[l.Payment] = append(p.Payments, l.Payment), lineStatus(l)
 	}
 	slices.Sort(p.Payments) // in one order everywhere, since many readers of an account close the same ones
 	var err error
@@ -188,8 +188,8 @@ func (s *Store) CloseLines(ctx context.Context, account movement.AccountID, appl
 	}
 }
 
-// standing is how a payment stands, in the words of the SQL that closes it.
-func standing(s movement.StatementLine) string {
+// lineStatus is the status of a payment, in the words of the SQL that closes it.
+func lineStatus(s movement.StatementLine) string {
 	words := s.Movement.String() + " stays"
 	if !s.ReversedAt.IsZero() {
 		words = s.Movement.String() + " reversed"

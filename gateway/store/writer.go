@@ -228,7 +228,7 @@ func (l *lockedRows) learn(write *sharedWrite, err error) {
 	defer l.mu.Unlock()
 	switch {
 	case lockedOut(err):
-		name := culprit(write, err)
+		name := waitedFor(write, err)
 		if l.rows[name] == nil {
 			for old, row := range l.rows {
 				if time.Since(row.seen) > forgetAfter {
@@ -244,9 +244,9 @@ func (l *lockedRows) learn(write *sharedWrite, err error) {
 	}
 }
 
-// culprit is which row a write has waited for in vain: its own, where the database
+// waitedFor is the row that a write has waited for in vain: its own, where the database
 // says so, or else the hot one.
-func culprit(write *sharedWrite, err error) rowName {
+func waitedFor(write *sharedWrite, err error) rowName {
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)
 	if write.hot == (rowName{}) || ok && strings.Contains(pgErr.Where+pgErr.Message, "movements") {
 		return write.row
