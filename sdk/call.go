@@ -32,9 +32,10 @@ type Call struct {
 	ProviderReference string
 	Amount            money.Amount
 	Body              json.RawMessage // valid by the operation's request schema
-	// SendBy is the moment after which nothing may be sent any more. The SDK
-	// checks it before the handler runs; a handler that prepares for long (a
-	// token, a lookup) checks it again before it sends.
+	// SendBy is the moment after which nothing may be sent any more, by the plugin's own
+	// clock: the gateway tells what is left, so that no clock has to be right. The SDK
+	// checks it before the handler runs; a handler that prepares for long (a token, a
+	// lookup) checks it again before it sends.
 	SendBy time.Time
 	// Cost is what it may cost at the upstream at most, and Quote the data of the
 	// [Quoted]; both are empty where the operation has no quote.

@@ -10,11 +10,13 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/connectivity"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/sdk/pluginpb"
+	"github.com/seed-f006e74d/gerbang/sdk/uptime"
 )
 
 // Every conversion between the wire and the types of this package is in this
@@ -254,6 +256,32 @@ func acknowledgementFromWire(w *pluginpb.NotifyResponse) Acknowledgement {
 // choose, and must not turn a clear answer into an unknown one.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
+// remaining is what is left until a moment of this machine's clock, when it is told to a
+// plugin, and that moment by the uptime. Both are nil where there is no such moment.
+func remaining(sendBy time.Time) (within, byUptime *durationpb.Duration) {
+	if sendBy.IsZero() {
+		return nil, nil
+	}
+	left := time.Until(sendBy)
+	if uptime.Shared {
+		byUptime = durationpb.New(uptime.Now() + left)
+	}
+	return durationpb.New(left), byUptime
+}
+
+// deadline is the moment by the plugin's own clock until which a call may be sent. Of a
+// gateway that does not tell what is left it is the moment that it tells.
+func deadline(within, byUptime *durationpb.Duration, told time.Time) time.Time {
+	if within == nil {
+		return told
+	}
+	left := within.AsDuration()
+	if byUptime != nil && uptime.Shared {
+		left = min(left, byUptime.AsDuration()-uptime.Now())
+	}
+	return time.Now().Add(left)
+}
+
 func timeToWire(t time.Time) *timestamppb.Timestamp {
 	if t.IsZero() {
 		return nil
@@ -298,7 +326,9 @@ func (c *Client) Describe(ctx context.Context) (*manifest.Manifest, error) {
 
 // Call runs an operation.
 func (c *Client) Call(ctx context.Context, call Call) (Result, error) {
-	response, err := c.wire.Call(ctx, callToWire(call))
+	request := callToWire(call)
+	request.SendWithin, request.SendByUptime = remaining(call.SendBy)
+	response, err := c.wire.Call(ctx, request)
 	if err != nil {
 		return Result{}, err
 	}
@@ -316,7 +346,9 @@ func (c *Client) Quote(ctx context.Context, quote Quote) (Quoted, error) {
 
 // Lookup asks about a movement.
 func (c *Client) Lookup(ctx context.Context, lookup Lookup) (StatusUpdate, error) {
-	response, err := c.wire.Lookup(ctx, lookupToWire(lookup))
+	request := lookupToWire(lookup)
+	request.SendWithin, request.SendByUptime = remaining(lookup.SendBy)
+	response, err := c.wire.Lookup(ctx, request)
 	if err != nil {
 		return StatusUpdate{}, err
 	}

@@ -35,6 +35,7 @@ func (s *server) Call(ctx context.Context, req *pluginpb.CallRequest) (*pluginpb
 		return resultToWire(DidNotSend(BlameNone, "this plugin has no operation "+req.GetOperation())), nil
 	}
 	call := callFromWire(req)
+	call.SendBy = deadline(req.GetSendWithin(), req.GetSendByUptime(), call.SendBy)
 	if !call.SendBy.IsZero() && time.Now().After(call.SendBy) {
 		return resultToWire(DidNotSend(BlameNone, "send_by had passed when the call arrived")), nil
 	}
@@ -66,6 +67,7 @@ func (s *server) Lookup(ctx context.Context, req *pluginpb.LookupRequest) (*plug
 		return nil, status.Error(codes.Unimplemented, "this provider moves no money")
 	}
 	lookup := lookupFromWire(req)
+	lookup.SendBy = deadline(req.GetSendWithin(), req.GetSendByUptime(), lookup.SendBy)
 	if !lookup.SendBy.IsZero() && time.Now().After(lookup.SendBy) {
 		return &pluginpb.LookupResponse{Update: statusUpdateToWire(NoStatus(BlameNone, "send_by had passed when the lookup arrived"))}, nil
 	}

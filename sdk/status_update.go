@@ -24,7 +24,7 @@ type Lookup struct {
 	Cost  money.Amount
 	Quote json.RawMessage
 	// SendBy is set where the manifest says that a lookup is the same request
-	// again. Nothing may be sent after it. The SDK checks it before the handler
+	// again, by the plugin's own clock. Nothing may be sent after it. The SDK checks it before the handler
 	// runs.
 	SendBy time.Time
 }

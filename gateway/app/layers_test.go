@@ -34,6 +34,7 @@ type room struct {
 var house = map[string]room{
 	"sdk/money":     {floor: 0},
 	"sdk/pluginpb":  {floor: 0},
+	"sdk/uptime":    {floor: 0},
 	"sdk/merchant":  {floor: 0, later: true},
 	"gateway/fault": {floor: 0},
 
@@ -148,7 +149,7 @@ var doors = map[string][]string{
 	"github.com/tink-crypto/tink-go":             {"tenants"},
 	"github.com/wneessen/go-mail":                {"gateway/mail"},
 	"golang.org/x/sync":                          nil,
-	"golang.org/x/sys":                           nil,
+	"golang.org/x/sys":                           {"sdk/uptime"},
 	"golang.org/x/term":                          nil,
 	"golang.org/x/text":                          nil,
 	"golang.org/x/time":                          {"gateway/limit"},

@@ -12,6 +12,7 @@ package pluginpb
 import (
 	protoreflect "google.golang.org/protobuf/reflect/protoreflect"
 	protoimpl "google.golang.org/protobuf/runtime/protoimpl"
+	durationpb "google.golang.org/protobuf/types/known/durationpb"
 	timestamppb "google.golang.org/protobuf/types/known/timestamppb"
 	reflect "reflect"
 	sync "sync"
@@ -459,12 +460,16 @@ type CallRequest struct {
 	ProviderReference string                 `protobuf:"bytes,5,opt,name=provider_reference,json=providerReference,proto3" json:"provider_reference,omitempty"` // the upstream's own id, once known
 	Amount            int64                  `protobuf:"varint,6,opt,name=amount,proto3" json:"amount,omitempty"`                                               // whole rupiah
 	Body              []byte                 `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`                                                    // JSON, valid by the operation's request schema
-	SendBy            *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=send_by,json=sendBy,proto3" json:"send_by,omitempty"`
-	Cost              int64                  `protobuf:"varint,9,opt,name=cost,proto3" json:"cost,omitempty"`       // whole rupiah, what it may cost at the upstream at most; 0 where nothing was quoted
-	Quote             []byte                 `protobuf:"bytes,10,opt,name=quote,proto3" json:"quote,omitempty"`     // the data of its QuoteResponse
-	Product           []byte                 `protobuf:"bytes,11,opt,name=product,proto3" json:"product,omitempty"` // of a query: JSON, the item of the manifest's product list that the body names
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	SendBy            *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=send_by,json=sendBy,proto3" json:"send_by,omitempty"`                                  // by the gateway's machine; for plugins that don't read send_within
+	Cost              int64                  `protobuf:"varint,9,opt,name=cost,proto3" json:"cost,omitempty"`                                                   // whole rupiah, what it may cost at the upstream at most; 0 where nothing was quoted
+	Quote             []byte                 `protobuf:"bytes,10,opt,name=quote,proto3" json:"quote,omitempty"`                                                 // the data of its QuoteResponse
+	Product           []byte                 `protobuf:"bytes,11,opt,name=product,proto3" json:"product,omitempty"`                                             // of a query: JSON, the item of the manifest's product list that the body names
+	SendWithin        *durationpb.Duration   `protobuf:"bytes,12,opt,name=send_within,json=sendWithin,proto3" json:"send_within,omitempty"`                     // from when the gateway sends this: later nothing may be sent any more
+	// The same moment as send_within, by the machine's uptime (CLOCK_BOOTTIME), where the
+	// plugin runs on the gateway's: of a call that lies before a paused plugin it is true.
+	SendByUptime  *durationpb.Duration `protobuf:"bytes,13,opt,name=send_by_uptime,json=sendByUptime,proto3" json:"send_by_uptime,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CallRequest) Reset() {
@@ -570,6 +575,20 @@ func (x *CallRequest) GetQuote() []byte {
 func (x *CallRequest) GetProduct() []byte {
 	if x != nil {
 		return x.Product
+	}
+	return nil
+}
+
+func (x *CallRequest) GetSendWithin() *durationpb.Duration {
+	if x != nil {
+		return x.SendWithin
+	}
+	return nil
+}
+
+func (x *CallRequest) GetSendByUptime() *durationpb.Duration {
+	if x != nil {
+		return x.SendByUptime
 	}
 	return nil
 }
@@ -830,9 +849,11 @@ type LookupRequest struct {
 	Body              []byte                 `protobuf:"bytes,7,opt,name=body,proto3" json:"body,omitempty"`
 	SentAt            *timestamppb.Timestamp `protobuf:"bytes,8,opt,name=sent_at,json=sentAt,proto3" json:"sent_at,omitempty"`
 	ExpiresAt         *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
-	Cost              int64                  `protobuf:"varint,10,opt,name=cost,proto3" json:"cost,omitempty"`                  // as in CallRequest
-	Quote             []byte                 `protobuf:"bytes,11,opt,name=quote,proto3" json:"quote,omitempty"`                 // as in CallRequest
-	SendBy            *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=send_by,json=sendBy,proto3" json:"send_by,omitempty"` // where a lookup is the same request again: it is not sent after this
+	Cost              int64                  `protobuf:"varint,10,opt,name=cost,proto3" json:"cost,omitempty"`                              // as in CallRequest
+	Quote             []byte                 `protobuf:"bytes,11,opt,name=quote,proto3" json:"quote,omitempty"`                             // as in CallRequest
+	SendBy            *timestamppb.Timestamp `protobuf:"bytes,12,opt,name=send_by,json=sendBy,proto3" json:"send_by,omitempty"`             // where a lookup is the same request again: it is not sent after this
+	SendWithin        *durationpb.Duration   `protobuf:"bytes,13,opt,name=send_within,json=sendWithin,proto3" json:"send_within,omitempty"` // as in CallRequest, and so is
+	SendByUptime      *durationpb.Duration   `protobuf:"bytes,14,opt,name=send_by_uptime,json=sendByUptime,proto3" json:"send_by_uptime,omitempty"`
 	unknownFields     protoimpl.UnknownFields
 	sizeCache         protoimpl.SizeCache
 }
@@ -947,6 +968,20 @@ func (x *LookupRequest) GetQuote() []byte {
 func (x *LookupRequest) GetSendBy() *timestamppb.Timestamp {
 	if x != nil {
 		return x.SendBy
+	}
+	return nil
+}
+
+func (x *LookupRequest) GetSendWithin() *durationpb.Duration {
+	if x != nil {
+		return x.SendWithin
+	}
+	return nil
+}
+
+func (x *LookupRequest) GetSendByUptime() *durationpb.Duration {
+	if x != nil {
+		return x.SendByUptime
 	}
 	return nil
 }
@@ -1818,7 +1853,7 @@ var File_sdk_pluginpb_provider_proto protoreflect.FileDescriptor
 
 const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\n" +
-	"\x1bsdk/pluginpb/provider.proto\x12\x13gerbang.provider.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x11\n" +
+	"\x1bsdk/pluginpb/provider.proto\x12\x13gerbang.provider.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x11\n" +
 	"\x0fDescribeRequest\".\n" +
 	"\x10DescribeResponse\x12\x1a\n" +
 	"\bmanifest\x18\x01 \x01(\fR\bmanifest\"}\n" +
@@ -1836,7 +1871,7 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\aRefusal\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x127\n" +
-	"\x06fields\x18\x03 \x03(\v2\x1f.gerbang.provider.v1.FieldFaultR\x06fields\"\xfd\x02\n" +
+	"\x06fields\x18\x03 \x03(\v2\x1f.gerbang.provider.v1.FieldFaultR\x06fields\"\xfa\x03\n" +
 	"\vCallRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x1d\n" +
 	"\n" +
@@ -1852,7 +1887,10 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x04cost\x18\t \x01(\x03R\x04cost\x12\x14\n" +
 	"\x05quote\x18\n" +
 	" \x01(\fR\x05quote\x12\x18\n" +
-	"\aproduct\x18\v \x01(\fR\aproduct\"\xf8\x02\n" +
+	"\aproduct\x18\v \x01(\fR\aproduct\x12:\n" +
+	"\vsend_within\x18\f \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"sendWithin\x12?\n" +
+	"\x0esend_by_uptime\x18\r \x01(\v2\x19.google.protobuf.DurationR\fsendByUptime\"\xf8\x02\n" +
 	"\fCallResponse\x126\n" +
 	"\aoutcome\x18\x01 \x01(\x0e2\x1c.gerbang.provider.v1.OutcomeR\aoutcome\x120\n" +
 	"\x05blame\x18\x02 \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x12\n" +
@@ -1878,7 +1916,7 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x05blame\x18\n" +
 	" \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x16\n" +
 	"\x06detail\x18\v \x01(\tR\x06detail\x12\x18\n" +
-	"\achannel\x18\f \x01(\tR\achannel\"\xd5\x03\n" +
+	"\achannel\x18\f \x01(\tR\achannel\"\xd2\x04\n" +
 	"\rLookupRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x1d\n" +
 	"\n" +
@@ -1896,7 +1934,10 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x04cost\x18\n" +
 	" \x01(\x03R\x04cost\x12\x14\n" +
 	"\x05quote\x18\v \x01(\fR\x05quote\x123\n" +
-	"\asend_by\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x06sendBy\"K\n" +
+	"\asend_by\x18\f \x01(\v2\x1a.google.protobuf.TimestampR\x06sendBy\x12:\n" +
+	"\vsend_within\x18\r \x01(\v2\x19.google.protobuf.DurationR\n" +
+	"sendWithin\x12?\n" +
+	"\x0esend_by_uptime\x18\x0e \x01(\v2\x19.google.protobuf.DurationR\fsendByUptime\"K\n" +
 	"\x0eLookupResponse\x129\n" +
 	"\x06update\x18\x01 \x01(\v2!.gerbang.provider.v1.StatusUpdateR\x06update\"4\n" +
 	"\x06Header\x12\x12\n" +
@@ -2044,60 +2085,65 @@ var file_sdk_pluginpb_provider_proto_goTypes = []any{
 	(*VerifyRequest)(nil),         // 21: gerbang.provider.v1.VerifyRequest
 	(*VerifyResponse)(nil),        // 22: gerbang.provider.v1.VerifyResponse
 	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
 }
 var file_sdk_pluginpb_provider_proto_depIdxs = []int32{
 	6,  // 0: gerbang.provider.v1.Refusal.fields:type_name -> gerbang.provider.v1.FieldFault
 	5,  // 1: gerbang.provider.v1.CallRequest.connection:type_name -> gerbang.provider.v1.Connection
 	23, // 2: gerbang.provider.v1.CallRequest.send_by:type_name -> google.protobuf.Timestamp
-	0,  // 3: gerbang.provider.v1.CallResponse.outcome:type_name -> gerbang.provider.v1.Outcome
-	1,  // 4: gerbang.provider.v1.CallResponse.blame:type_name -> gerbang.provider.v1.Blame
-	23, // 5: gerbang.provider.v1.CallResponse.expires_at:type_name -> google.protobuf.Timestamp
-	7,  // 6: gerbang.provider.v1.CallResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	2,  // 7: gerbang.provider.v1.StatusUpdate.status:type_name -> gerbang.provider.v1.Status
-	23, // 8: gerbang.provider.v1.StatusUpdate.at:type_name -> google.protobuf.Timestamp
-	23, // 9: gerbang.provider.v1.StatusUpdate.expires_at:type_name -> google.protobuf.Timestamp
-	1,  // 10: gerbang.provider.v1.StatusUpdate.blame:type_name -> gerbang.provider.v1.Blame
-	5,  // 11: gerbang.provider.v1.LookupRequest.connection:type_name -> gerbang.provider.v1.Connection
-	23, // 12: gerbang.provider.v1.LookupRequest.sent_at:type_name -> google.protobuf.Timestamp
-	23, // 13: gerbang.provider.v1.LookupRequest.expires_at:type_name -> google.protobuf.Timestamp
-	23, // 14: gerbang.provider.v1.LookupRequest.send_by:type_name -> google.protobuf.Timestamp
-	10, // 15: gerbang.provider.v1.LookupResponse.update:type_name -> gerbang.provider.v1.StatusUpdate
-	5,  // 16: gerbang.provider.v1.NotifyRequest.connection:type_name -> gerbang.provider.v1.Connection
-	13, // 17: gerbang.provider.v1.NotifyRequest.headers:type_name -> gerbang.provider.v1.Header
-	10, // 18: gerbang.provider.v1.NotifyResponse.updates:type_name -> gerbang.provider.v1.StatusUpdate
-	5,  // 19: gerbang.provider.v1.QuoteRequest.connection:type_name -> gerbang.provider.v1.Connection
-	0,  // 20: gerbang.provider.v1.QuoteResponse.outcome:type_name -> gerbang.provider.v1.Outcome
-	1,  // 21: gerbang.provider.v1.QuoteResponse.blame:type_name -> gerbang.provider.v1.Blame
-	7,  // 22: gerbang.provider.v1.QuoteResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	5,  // 23: gerbang.provider.v1.StatementRequest.connection:type_name -> gerbang.provider.v1.Connection
-	23, // 24: gerbang.provider.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
-	23, // 25: gerbang.provider.v1.StatementLine.at:type_name -> google.protobuf.Timestamp
-	19, // 26: gerbang.provider.v1.StatementResponse.lines:type_name -> gerbang.provider.v1.StatementLine
-	1,  // 27: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
-	23, // 28: gerbang.provider.v1.StatementResponse.through:type_name -> google.protobuf.Timestamp
-	5,  // 29: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection
-	0,  // 30: gerbang.provider.v1.VerifyResponse.outcome:type_name -> gerbang.provider.v1.Outcome
-	1,  // 31: gerbang.provider.v1.VerifyResponse.blame:type_name -> gerbang.provider.v1.Blame
-	7,  // 32: gerbang.provider.v1.VerifyResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	3,  // 33: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
-	16, // 34: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
-	8,  // 35: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
-	11, // 36: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
-	18, // 37: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
-	14, // 38: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
-	21, // 39: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
-	4,  // 40: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
-	17, // 41: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
-	9,  // 42: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
-	12, // 43: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
-	20, // 44: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
-	15, // 45: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
-	22, // 46: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
-	40, // [40:47] is the sub-list for method output_type
-	33, // [33:40] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	24, // 3: gerbang.provider.v1.CallRequest.send_within:type_name -> google.protobuf.Duration
+	24, // 4: gerbang.provider.v1.CallRequest.send_by_uptime:type_name -> google.protobuf.Duration
+	0,  // 5: gerbang.provider.v1.CallResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 6: gerbang.provider.v1.CallResponse.blame:type_name -> gerbang.provider.v1.Blame
+	23, // 7: gerbang.provider.v1.CallResponse.expires_at:type_name -> google.protobuf.Timestamp
+	7,  // 8: gerbang.provider.v1.CallResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	2,  // 9: gerbang.provider.v1.StatusUpdate.status:type_name -> gerbang.provider.v1.Status
+	23, // 10: gerbang.provider.v1.StatusUpdate.at:type_name -> google.protobuf.Timestamp
+	23, // 11: gerbang.provider.v1.StatusUpdate.expires_at:type_name -> google.protobuf.Timestamp
+	1,  // 12: gerbang.provider.v1.StatusUpdate.blame:type_name -> gerbang.provider.v1.Blame
+	5,  // 13: gerbang.provider.v1.LookupRequest.connection:type_name -> gerbang.provider.v1.Connection
+	23, // 14: gerbang.provider.v1.LookupRequest.sent_at:type_name -> google.protobuf.Timestamp
+	23, // 15: gerbang.provider.v1.LookupRequest.expires_at:type_name -> google.protobuf.Timestamp
+	23, // 16: gerbang.provider.v1.LookupRequest.send_by:type_name -> google.protobuf.Timestamp
+	24, // 17: gerbang.provider.v1.LookupRequest.send_within:type_name -> google.protobuf.Duration
+	24, // 18: gerbang.provider.v1.LookupRequest.send_by_uptime:type_name -> google.protobuf.Duration
+	10, // 19: gerbang.provider.v1.LookupResponse.update:type_name -> gerbang.provider.v1.StatusUpdate
+	5,  // 20: gerbang.provider.v1.NotifyRequest.connection:type_name -> gerbang.provider.v1.Connection
+	13, // 21: gerbang.provider.v1.NotifyRequest.headers:type_name -> gerbang.provider.v1.Header
+	10, // 22: gerbang.provider.v1.NotifyResponse.updates:type_name -> gerbang.provider.v1.StatusUpdate
+	5,  // 23: gerbang.provider.v1.QuoteRequest.connection:type_name -> gerbang.provider.v1.Connection
+	0,  // 24: gerbang.provider.v1.QuoteResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 25: gerbang.provider.v1.QuoteResponse.blame:type_name -> gerbang.provider.v1.Blame
+	7,  // 26: gerbang.provider.v1.QuoteResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	5,  // 27: gerbang.provider.v1.StatementRequest.connection:type_name -> gerbang.provider.v1.Connection
+	23, // 28: gerbang.provider.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
+	23, // 29: gerbang.provider.v1.StatementLine.at:type_name -> google.protobuf.Timestamp
+	19, // 30: gerbang.provider.v1.StatementResponse.lines:type_name -> gerbang.provider.v1.StatementLine
+	1,  // 31: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
+	23, // 32: gerbang.provider.v1.StatementResponse.through:type_name -> google.protobuf.Timestamp
+	5,  // 33: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection
+	0,  // 34: gerbang.provider.v1.VerifyResponse.outcome:type_name -> gerbang.provider.v1.Outcome
+	1,  // 35: gerbang.provider.v1.VerifyResponse.blame:type_name -> gerbang.provider.v1.Blame
+	7,  // 36: gerbang.provider.v1.VerifyResponse.refusal:type_name -> gerbang.provider.v1.Refusal
+	3,  // 37: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
+	16, // 38: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
+	8,  // 39: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
+	11, // 40: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
+	18, // 41: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
+	14, // 42: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
+	21, // 43: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
+	4,  // 44: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
+	17, // 45: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
+	9,  // 46: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
+	12, // 47: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
+	20, // 48: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
+	15, // 49: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
+	22, // 50: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
+	44, // [44:51] is the sub-list for method output_type
+	37, // [37:44] is the sub-list for method input_type
+	37, // [37:37] is the sub-list for extension type_name
+	37, // [37:37] is the sub-list for extension extendee
+	0,  // [0:37] is the sub-list for field type_name
 }
 
 func init() { file_sdk_pluginpb_provider_proto_init() }
