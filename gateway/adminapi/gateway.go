@@ -24,6 +24,8 @@ type Plugin struct {
 	InFlight       int        `json:"in_flight"`
 	MaxInFlight    int        `json:"max_in_flight"`
 	Breakers       []Breaker  `json:"breakers"`
+	Confined       string     `json:"confined"` // yes, or what the machine leaves open
+	Ports          []string   `json:"ports"`    // TCP ports that it may connect to
 }
 
 // Breaker is the state of a mode's circuit breakers: closed, half-open or open.

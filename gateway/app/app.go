@@ -120,7 +120,10 @@ func (a *App) openPolicy(ctx context.Context) error {
 func (a *App) startPlugins(ctx context.Context) error {
 	specs := make([]host.Spec, len(a.config.Plugins))
 	for i, p := range a.config.Plugins {
-		specs[i] = host.Spec{Name: p.Name, Path: p.Path, SHA256: p.SHA256, ManifestDigest: p.ManifestDigest}
+		specs[i] = host.Spec{
+			Name: p.Name, Path: p.Path, SHA256: p.SHA256, ManifestDigest: p.ManifestDigest,
+			Ports: p.Ports, Read: p.Read, Memory: p.MemoryMB << 20, User: p.User,
+		}
 	}
 	var err error
 	a.host, err = host.Start(ctx, host.Config{Specs: specs, Log: a.log, Observe: a.metrics.ObserveCall})

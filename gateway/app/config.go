@@ -66,6 +66,11 @@ type PluginConfig struct {
 	Path           string `koanf:"path"`
 	SHA256         string `koanf:"sha256"`
 	ManifestDigest string `koanf:"manifest_digest"`
+
+	Ports    []uint16 `koanf:"ports"`     // TCP ports that it may connect to; 443 unless given
+	Read     []string `koanf:"read"`      // files and directories that it may read
+	MemoryMB int64    `koanf:"memory_mb"` // that it may use; 512 unless given
+	User     string   `koanf:"user"`      // whom it runs as; the gateway's own unless given
 }
 
 // SMTPConfig is the server that takes mails, such as receipts for payers.
@@ -178,6 +183,9 @@ func (c *Config) resolve(dir string) {
 	c.SMTP.PasswordFile = within(dir, c.SMTP.PasswordFile)
 	for i := range c.Plugins {
 		c.Plugins[i].Path = within(dir, c.Plugins[i].Path)
+		for j, path := range c.Plugins[i].Read {
+			c.Plugins[i].Read[j] = within(dir, path)
+		}
 	}
 	for i := range c.Operators {
 		c.Operators[i].TokenFile = within(dir, c.Operators[i].TokenFile)
@@ -228,6 +236,9 @@ func (c *Config) check() error {
 	for _, p := range c.Plugins {
 		if p.Name == "" || p.Path == "" || p.SHA256 == "" || p.ManifestDigest == "" {
 			fault("plugins: %q: name, path, sha256 and manifest_digest must be given; gerbang plugin digest prints the last two", p.Name)
+		}
+		if p.MemoryMB < 0 || p.MemoryMB > 0 && p.MemoryMB < 64 {
+			fault("plugins: %q: memory_mb: must be at least 64", p.Name)
 		}
 	}
 	if err := c.readTokens(); err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -38,7 +39,7 @@ plugins:
     path: plugins/payments
     sha256: aa
     manifest_digest: bb
-  - {name: bank, path: /opt/bank, sha256: cc, manifest_digest: dd}
+  - {name: bank, path: /opt/bank, sha256: cc, manifest_digest: dd, ports: [443, 8443], read: [/srv/reports, reports], memory_mb: 256, user: bank}
 operators:
   - name: ayu
     token_file: secrets/ayu
@@ -83,7 +84,10 @@ func TestLoadConfig(t *testing.T) {
 	if c.KeysetFile != filepath.Join(dir, "secrets/keyset.json") || c.PolicyDir != filepath.Join(dir, "policy") {
 		t.Errorf("paths %s and %s are not beside the file", c.KeysetFile, c.PolicyDir)
 	}
-	if len(c.Plugins) != 2 || c.Plugins[0].Path != filepath.Join(dir, "plugins/payments") || c.Plugins[1] != (PluginConfig{"bank", "/opt/bank", "cc", "dd"}) {
+	if len(c.Plugins) != 2 || c.Plugins[0].Path != filepath.Join(dir, "plugins/payments") || !reflect.DeepEqual(c.Plugins[1], PluginConfig{
+		Name: "bank", Path: "/opt/bank", SHA256: "cc", ManifestDigest: "dd",
+		Ports: []uint16{443, 8443}, Read: []string{"/srv/reports", filepath.Join(dir, "reports")}, MemoryMB: 256, User: "bank",
+	}) {
 		t.Errorf("plugins %+v", c.Plugins)
 	}
 	if !slices.Equal(c.ConsoleAllow, []string{"127.0.0.0/8", "192.0.2.0/24"}) || !slices.Equal(c.TrustedProxies, []string{"192.0.2.1/32"}) {

@@ -89,6 +89,9 @@ func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec adminapi.
 	if err != nil {
 		return tenants.Connection{}, nil, fault.Invalid("credentials", "must be a JSON object")
 	}
+	if err := c.checkReach(provider, credentials); err != nil {
+		return tenants.Connection{}, nil, err
+	}
 	return tenants.Connection{MerchantID: id, Mode: mode, Provider: provider, Owner: owner}, credentials, nil
 }
 

@@ -76,6 +76,7 @@ func pluginDocument(s host.Status) adminapi.Plugin {
 		Provider: s.Provider, Version: s.Version, SHA256: s.SHA256, ManifestDigest: s.Digest,
 		Running: s.Running, PID: s.PID, Since: given(s.Since), Restarts: s.Restarts, LastFault: s.LastFault,
 		InFlight: s.InFlight, MaxInFlight: s.MaxInFlight, Breakers: []adminapi.Breaker{},
+		Confined: s.Confined, Ports: s.Ports,
 	}
 	for _, b := range s.Breakers {
 		p.Breakers = append(p.Breakers, adminapi.Breaker(b))

@@ -142,3 +142,39 @@ func TestUnverifiedIsOnTheRecord(t *testing.T) {
 		t.Errorf("audit %+v, %v", audit, err)
 	}
 }
+
+// TestAClosedPortIsRefused: a connection whose address the plugin may not connect to
+// is refused before anybody is asked.
+func TestAClosedPortIsRefused(t *testing.T) {
+	t.Parallel()
+	v := &fakeVerifier{answer: sdk.Usable("")}
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
+		plugins := newPlugins(t)
+		m, err := manifest.Parse([]byte(strings.Replace(strings.Replace(bank, `"notifications": true`, `"notifications": true, "verifies": true`, 1),
+			`"api_key": {`, `"base_url": {"type": "string"}, "reports": {"type": "object"}, "api_key": {`, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plugins.manifest, plugins.fakeVerifier, plugins.status.Ports = m, v, []string{"443", "8443"}
+		d.Plugins = plugins
+	})
+	id := w.merchant().MerchantID
+	for credentials, field := range map[string]string{
+		`{"api_key":"k-secret","base_url":"https://api.example.com:8444"}`:              "credentials.base_url",
+		`{"api_key":"k-secret","base_url":"http://api.example.com"}`:                    "credentials.base_url",
+		`{"api_key":"k-secret","reports":{"url":"https://reports.example.com:21/all"}}`: "credentials.reports.url",
+	} {
+		_, err := w.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(credentials)})
+		w.refused(err, http.StatusBadRequest, field)
+	}
+	if len(v.asked) != 0 {
+		t.Errorf("the provider was asked %d times", len(v.asked))
+	}
+	for _, credentials := range []string{
+		`{"api_key":"k-secret","base_url":"https://api.example.com"}`, `{"api_key":"k-secret","base_url":"https://api.example.com:8443/v1","reports":{"directory":"/srv"}}`,
+	} {
+		if _, err := w.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(credentials)}); err != nil {
+			t.Errorf("%s: %v", credentials, err)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -21,14 +22,16 @@ import (
 
 // Options are the flags of `gerbang dev`.
 type Options struct {
-	Data        string // directory for everything that is kept
-	Listen      string // merchants' listener; host:port on loopback, port 0 for any
-	Console     string // operators' listener
-	Sandbox     string // the sandbox's own door
-	DatabaseURL string // a server that runs already, or ""
-	PolicyDir   string // "" for the default policy
-	ReadyFile   string // written once everything answers, or ""
-	PluginDir   string // "" for plugins/ beside the binary
+	Data        string   // directory for everything that is kept
+	Listen      string   // merchants' listener; host:port on loopback, port 0 for any
+	Console     string   // operators' listener
+	Sandbox     string   // the sandbox's own door
+	DatabaseURL string   // a server that runs already, or ""
+	PolicyDir   string   // "" for the default policy
+	ReadyFile   string   // written once everything answers, or ""
+	PluginPorts []uint16 // that plugins may connect to, beside their simulators'
+	PluginRead  []string // what plugins may read, beside their simulators' state
+	PluginDir   string   // "" for plugins/ beside the binary
 
 	Out     io.Writer // the banner
 	Log     *slog.Logger
@@ -178,6 +181,14 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 	config.Operators = []app.OperatorConfig{operator}
 	for _, p := range plugins {
 		config.Plugins = append(config.Plugins, app.PluginConfig{Name: p.name, Path: p.path, SHA256: p.sha256})
+	}
+	for i, s := range t.sandboxes { // in the order of the plugins
+		port, err := s.port()
+		if err != nil {
+			return app.Config{}, err
+		}
+		config.Plugins[i].Ports = append([]uint16{httpsPort, port}, t.PluginPorts...)
+		config.Plugins[i].Read = append(slices.Clone(t.PluginRead), s.dir)
 	}
 	return config, nil
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -203,6 +204,16 @@ func (s *sandbox) end() {
 // client asks the simulators and the gateway's own pages, which are all on this
 // machine; a fault may make them wait.
 var client = &http.Client{Timeout: 30 * time.Second}
+
+const httpsPort = 443
+
+// port is the one at which the simulator answers.
+func (s *sandbox) port() (uint16, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	address, err := netip.ParseAddrPort(s.address)
+	return address.Port(), err
+}
 
 func (s *sandbox) url() string {
 	s.mu.Lock()

@@ -25,7 +25,7 @@ func (h *Host) Call(ctx context.Context, provider string, c sdk.Call, timeout ti
 }
 
 func (h *Host) call(ctx context.Context, name string, c sdk.Call, timeout time.Duration) sdk.Result {
-	return h.use(ctx, name, c.Connection.Mode, c.SendBy, func(running *process) (sdk.Result, health) {
+	return h.use(ctx, name, c.Connection, c.SendBy, func(running *process) (sdk.Result, health) {
 		return send(ctx, running, c, timeout)
 	})
 }
@@ -33,7 +33,7 @@ func (h *Host) call(ctx context.Context, name string, c sdk.Call, timeout time.D
 // use acquires the provider's semaphore, a process and the breaker's permission
 // for one call. A call that is turned away here was not sent.
 func (h *Host) use(
-	ctx context.Context, name, mode string, sendBy time.Time, call func(*process) (sdk.Result, health),
+	ctx context.Context, name string, with sdk.Connection, sendBy time.Time, call func(*process) (sdk.Result, health),
 ) sdk.Result {
 	p, ok := h.providers[name]
 	if !ok {
@@ -51,7 +51,8 @@ func (h *Host) use(
 	if passed(sendBy) {
 		return sdk.DidNotSend(sdk.BlameNone, "send_by had passed before the call was sent")
 	}
-	return p.breaker(mode).run(func() (sdk.Result, health) { return call(running) })
+	p.secrets.learn(with)
+	return p.breaker(with.Mode).run(func() (sdk.Result, health) { return call(running) })
 }
 
 func passed(sendBy time.Time) bool { return !sendBy.IsZero() && time.Now().After(sendBy) }
@@ -83,7 +84,7 @@ func (h *Host) Quote(ctx context.Context, provider string, q sdk.Quote, timeout 
 
 func (h *Host) quote(caller context.Context, name string, q sdk.Quote, timeout time.Duration) sdk.Quoted {
 	var quoted *sdk.Quoted
-	turnedAway := h.use(caller, name, q.Connection.Mode, time.Time{}, func(running *process) (sdk.Result, health) {
+	turnedAway := h.use(caller, name, q.Connection, time.Time{}, func(running *process) (sdk.Result, health) {
 		ctx, cancel := context.WithTimeout(caller, timeout)
 		defer cancel()
 		started := time.Now()
@@ -115,7 +116,7 @@ func (h *Host) Lookup(ctx context.Context, provider string, l sdk.Lookup, timeou
 }
 
 func (h *Host) lookup(caller context.Context, name string, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
-	p, running, release, err := h.inquire(caller, name)
+	p, running, release, err := h.inquire(caller, name, l.Connection)
 	if err != nil {
 		return sdk.NoStatus(sdk.BlameNone, err.Error())
 	}
@@ -151,7 +152,7 @@ func (h *Host) Notify(ctx context.Context, provider string, n sdk.Notification, 
 }
 
 func (h *Host) notify(ctx context.Context, name string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error) {
-	_, running, release, err := h.inquire(ctx, name)
+	_, running, release, err := h.inquire(ctx, name, n.Connection)
 	if err != nil {
 		return sdk.Acknowledgement{}, err
 	}
@@ -167,7 +168,7 @@ func (h *Host) notify(ctx context.Context, name string, n sdk.Notification, time
 }
 
 // inquire acquires the semaphore of everything but calls, and a process to ask.
-func (h *Host) inquire(ctx context.Context, name string) (p *provider, running *process, release func(), err error) {
+func (h *Host) inquire(ctx context.Context, name string, with sdk.Connection) (p *provider, running *process, release func(), err error) {
 	p, ok := h.providers[name]
 	if !ok {
 		return nil, nil, nil, &Unavailable{Provider: name, Reason: "there is no such provider"}
@@ -179,6 +180,7 @@ func (h *Host) inquire(ctx context.Context, name string) (p *provider, running *
 		p.inquiries.release()
 		return nil, nil, nil, &Unavailable{Provider: name, Reason: err.Error()}
 	}
+	p.secrets.learn(with)
 	return p, running, p.inquiries.release, nil
 }
 

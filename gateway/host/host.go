@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os/user"
+	"strconv"
 	"sync"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/confine"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
@@ -22,10 +25,55 @@ type Spec struct {
 	// Env is the plugin's whole environment, "NAME=value", beside what the
 	// transport needs. Nothing of the host's own is inherited.
 	Env []string
+
+	// What the plugin may reach, beside what every program needs.
+	Read  []string // files and directories
+	Ports []uint16 // TCP ports that it may connect to; 443 unless given
+	// Memory is how many bytes it may use; 512 MiB unless given.
+	Memory int64
+	// User is whom it runs as, a name or a number; the host's own user unless given.
+	User string
+
 	// MaxInFlight bounds the calls in flight, 256 unless given. Lookups,
 	// notifications and statements share a second bound of the same size, so that
 	// hanging calls never stop money from being resolved.
 	MaxInFlight int
+}
+
+// complete fills in what the spec leaves to us.
+func (s Spec) complete() Spec {
+	if s.MaxInFlight <= 0 {
+		s.MaxInFlight = defaultInFlight
+	}
+	if s.Memory <= 0 {
+		s.Memory = defaultMemory
+	}
+	if len(s.Ports) == 0 {
+		s.Ports = []uint16{443}
+	}
+	return s
+}
+
+// user finds the user whom a plugin runs as.
+func (s Spec) user() (*confine.User, error) {
+	if s.User == "" {
+		return nil, nil
+	}
+	found, err := user.Lookup(s.User)
+	if err != nil {
+		if found, err = user.LookupId(s.User); err != nil {
+			return nil, fmt.Errorf("user %q: there is none", s.User)
+		}
+	}
+	uid, err := strconv.Atoi(found.Uid)
+	if err != nil {
+		return nil, err
+	}
+	gid, err := strconv.Atoi(found.Gid)
+	if err != nil {
+		return nil, err
+	}
+	return &confine.User{UID: uid, GID: gid}, nil
 }
 
 // Config is what a [Host] is made from.
@@ -66,7 +114,7 @@ type tuning struct {
 }
 
 var standard = tuning{
-	start:        5 * time.Second,
+	start:        15 * time.Second, // the copy and its hash included
 	restartWait:  2 * time.Second,
 	healthPeriod: 2 * time.Second,
 	healthWait:   time.Second,
@@ -86,6 +134,12 @@ func start(ctx context.Context, c Config, tune tuning) (*Host, error) {
 	log := c.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
+	}
+	if err := confine.HideMemory(); err != nil {
+		return nil, err
+	}
+	if level := confine.Level(); level != "yes" {
+		log.Warn("plugins are not confined as they should be", "confined", level)
 	}
 	h := &Host{providers: make(map[string]*provider, len(c.Specs)), observe: c.Observe}
 	for _, spec := range c.Specs {

@@ -2,6 +2,7 @@ package host
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,11 +12,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/confine"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
@@ -28,11 +32,22 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == confine.Command {
+		fmt.Fprintln(os.Stderr, confine.Launch())
+		os.Exit(confine.Refused)
+	}
 	switch os.Getenv(envRole) {
 	case "plugin":
 		servePlugin()
 	case "mute":
 		<-time.After(time.Hour) // never shakes hands; a bare select would be a deadlock that the runtime ends
+	case "idle":
+		fmt.Println("idle")
+		<-time.After(time.Hour) // a bare select would be a deadlock that the runtime ends
+	case "got": // it became itself again
+		fmt.Println("got")
+	case "unconfined":
+		hostileUnconfined()
 	case "host":
 		hostToBeKilled()
 	case "bare":
@@ -122,10 +137,42 @@ func act(ctx context.Context, c sdk.Call) sdk.Result {
 	case "log":
 		_, _ = os.Stderr.WriteString(o.Text)         // go-plugin's stream
 		_, _ = os.NewFile(2, "").WriteString(o.Text) // the process's own
+	case "try":
+		return sdk.Finished("p", hostileTry(c.Body))
+	case "eat":
+		eat()
+	case "fill":
+		fill()
+	case "multiply":
+		multiply()
 	case "world":
-		return sdk.Finished("p", world{PID: os.Getpid(), Args: os.Args, Env: os.Environ(), Group: group()})
+		return sdk.Finished("p", world{PID: os.Getpid(), Args: os.Args, Env: os.Environ(), Group: group(), UID: os.Getuid()})
 	}
 	return sdk.Accepted("p-"+c.Reference, time.Time{}, o)
+}
+
+// eat takes more and more memory, fill of the disk, multiply of threads.
+func eat() {
+	var eaten [][]byte
+	for {
+		eaten = append(eaten, bytes.Repeat([]byte("x"), 1<<20))
+		runtime.KeepAlive(eaten)
+	}
+}
+
+func fill() {
+	for n := 0; ; n++ {
+		_ = os.WriteFile(filepath.Join(os.TempDir(), strconv.Itoa(n)), make([]byte, 1<<20), 0o600) // until there is no room
+	}
+}
+
+func multiply() {
+	for {
+		go func() {
+			runtime.LockOSThread()
+			select {}
+		}()
+	}
 }
 
 // price answers a quote as act does a call.
@@ -137,8 +184,8 @@ func price(ctx context.Context, q sdk.Quote) sdk.Quoted {
 }
 
 type world struct {
-	PID, Group int
-	Args, Env  []string
+	PID, Group, UID int
+	Args, Env       []string
 }
 
 func find(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
@@ -177,13 +224,25 @@ func binary() string {
 	return path
 }
 
+// libraries are what a test binary reads that was built with cgo, for the race
+// detector.
+var libraries = sync.OnceValue(func() []string {
+	var paths []string
+	for _, dir := range []string{"/lib", "/lib64", "/usr/lib"} {
+		if _, err := os.Stat(dir); err == nil && cgo {
+			paths = append(paths, dir)
+		}
+	}
+	return paths
+})
+
 func testSpec(name string, env ...string) Spec {
 	sum, err := binarySum()
 	if err != nil {
 		panic(err)
 	}
 	return Spec{
-		Name: name, Path: binary(), SHA256: sum,
+		Name: name, Path: binary(), SHA256: sum, Read: libraries(),
 		Env: append([]string{envRole + "=plugin", envName + "=" + name}, env...),
 	}
 }

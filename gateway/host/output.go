@@ -6,22 +6,31 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
+	"time"
 )
 
 const (
-	maxLine  = 16 << 10 // longer lines of a plugin are cut here
-	tailSize = 8        // lines kept to explain a start that failed
+	maxLine    = 4 << 10 // longer lines of a plugin are cut here
+	tailSize   = 8       // lines kept to explain a start that failed
+	lineRate   = 100     // lines a second that are logged of a process; the rest is counted
+	volumeRate = 64 << 10
 )
 
 // output takes what a plugin writes and puts it into the gateway's log, a line
 // at a time. go-plugin's own reader is not used: it panics, in our process, on
 // a line like {"@message":1}.
 type output struct {
-	log *slog.Logger
+	log     *slog.Logger
+	secrets *secrets // nil for none
 
 	mu        sync.Mutex
+	second    time.Time // when the second began whose lines are counted
+	lines     int
+	volume    int // of them, in bytes
+	leftOut   int
 	panicking bool // a stack trace has begun, all further plain lines belong to it
 	tail      []string
 }
@@ -60,7 +69,8 @@ func (l *lines) keep(part []byte) {
 	if l.cut {
 		return
 	}
-	if room := maxLine - len(l.partial); len(part) > room {
+	// Twice the line is kept, so that no secret is cut before it is recognised.
+	if room := 2*maxLine - len(l.partial); len(part) > room {
 		part, l.cut = part[:room], true
 	}
 	l.partial = append(l.partial, part...)
@@ -69,19 +79,57 @@ func (l *lines) keep(part []byte) {
 func (o *output) line(text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	level, message, attrs := o.parse(text)
-	o.tail = append(o.tail, message)
-	if len(o.tail) > tailSize {
+	if o.tail = append(o.tail, text); len(o.tail) > tailSize {
 		o.tail = o.tail[1:]
 	}
+	if o.tooMany(len(text)) {
+		return
+	}
+	level, message, attrs := o.parse(o.clean(text))
 	o.log.LogAttrs(context.Background(), level, message, attrs...)
+}
+
+// tooMany counts a line and says whether it is left out. What was left out is told
+// when the second is over.
+func (o *output) tooMany(size int) bool {
+	if now := time.Now(); now.Sub(o.second) >= time.Second {
+		o.second, o.lines, o.volume = now, 0, 0
+	}
+	o.lines, o.volume = o.lines+1, o.volume+min(size, maxLine)
+	if o.lines <= lineRate && o.volume <= volumeRate {
+		return false
+	}
+	if o.leftOut++; o.leftOut == 1 {
+		time.AfterFunc(time.Until(o.second.Add(time.Second)), o.tellLeftOut)
+	}
+	return true
+}
+
+func (o *output) tellLeftOut() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.log.Warn(strconv.Itoa(o.leftOut) + " lines left out")
+	o.leftOut = 0
+}
+
+// clean removes secrets from a line, and cuts it.
+func (o *output) clean(text string) string {
+	if o.secrets != nil {
+		text = o.secrets.remove(text)
+	}
+	return text[:min(len(text), maxLine)]
 }
 
 // last returns the plugin's last lines, for the error of a failed start.
 func (o *output) last() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return strings.Join(o.tail, "; ")
+	var words []string
+	for _, text := range o.tail {
+		_, message, _ := o.parse(o.clean(text))
+		words = append(words, message)
+	}
+	return strings.Join(words, "; ")
 }
 
 // parse reads a line of hclog or slog in their JSON form; any other is plain.

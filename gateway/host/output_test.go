@@ -5,7 +5,12 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
 func logged(write func(*output)) string {
@@ -60,7 +65,7 @@ func TestOutputCutsIntoLines(t *testing.T) {
 		fmt.Fprint(b, "other\n")
 		fmt.Fprint(a, "ee\n")
 		fmt.Fprint(a, strings.Repeat("x", maxLine)+"yyy")
-		fmt.Fprint(a, "zzz\nend\n")
+		fmt.Fprint(a, strings.Repeat("z", 2*maxLine)+"\nend\n")
 	})
 	want := "level=INFO msg=\"one line\"\nlevel=INFO msg=two\nlevel=INFO msg=other\nlevel=INFO msg=three\nlevel=INFO msg=" +
 		strings.Repeat("x", maxLine) + "\nlevel=INFO msg=end\n"
@@ -95,4 +100,89 @@ func TestHostileOutput(t *testing.T) {
 	if n := h.Status()[0].Restarts; n != 0 {
 		t.Errorf("%d restarts", n)
 	}
+}
+
+// TestOutputIsBounded: whatever a plugin writes, little of it is logged, and how much
+// was left out is told.
+func TestOutputIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const written = 200_000
+		var volume int
+		got := logged(func(o *output) {
+			s := o.stream()
+			for range written {
+				n, _ := fmt.Fprintln(s, strings.Repeat("x", 1000))
+				volume += n
+			}
+			time.Sleep(time.Second)
+			fmt.Fprintln(s, "again")
+			synctest.Wait()
+		})
+		logged := strings.Count(got, "msg=xxx")
+		if len(got) > 2*volumeRate || !strings.Contains(got, fmt.Sprintf(`level=WARN msg="%d lines left out"`, written-logged)) || !strings.HasSuffix(got, "msg=again\n") {
+			t.Errorf("%d bytes became %d, %d lines:\n%.300s", volume, len(got), logged, got[max(0, len(got)-200):])
+		}
+		t.Logf("%d MB in a second became %d KB", volume>>20, len(got)>>10)
+	})
+}
+
+func TestOutputHidesSecrets(t *testing.T) {
+	t.Parallel()
+	known := &secrets{}
+	known.learn(sdk.Connection{MerchantID: "m", Mode: "live", Version: 1, Credentials: []byte(
+		`{"secret_key": "xnd_production_1234", "base_url": "https://api.example.com", "pin": "1234", "paths": {"a": ["deep-secret<1>"]},
+		"private_key": "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----\n"}`)})
+	for line, want := range map[string]string{
+		"key xnd_production_1234, PIN 1234":                    `msg="key [removed], PIN 1234"`,
+		"xnd_production_1234xnd_production_1234":               "msg=[removed][removed]",
+		`{"msg":"m","level":"WARN","x":"deep-secret<1>!"}`:     "msg=m x=[removed]!",
+		`{"msg":"m","x":"deep-secret\u003c1\u003e"}`:           "msg=m x=[removed]",
+		"hkiG9w0BAQEFAASC":                                     "msg=[removed]",
+		`{"msg":"a\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC"}`:      `msg="a\n[removed]\n[removed]"`,
+		"at https://api.example.com":                           `msg="at https://api.example.com"`,
+		strings.Repeat(".", maxLine-5) + "xnd_production_1234": "msg=" + strings.Repeat(".", maxLine-5) + "[remo",
+	} {
+		got := logged(func(o *output) {
+			o.secrets = known
+			fmt.Fprintln(o.stream(), line)
+		})
+		if !strings.HasSuffix(got, want+"\n") {
+			t.Errorf("%.100s\n got %.200s want %.200s", line, got, want)
+		}
+	}
+}
+
+// TestPluginWritesASecret: what a call hands over is known from then on.
+func TestPluginWritesASecret(t *testing.T) {
+	t.Parallel()
+	var text lockedBuffer
+	h := startHost(t, calm, Config{Specs: []Spec{testSpec("one")}, Log: slog.New(slog.NewTextHandler(&text, nil))})
+	call := callTo("log")
+	call.Body = []byte(`{"do":"log","text":"my key is top-secret-key\n"}`)
+	call.Connection.Credentials = []byte(`{"key":"top-secret-key"}`)
+	if r := h.Call(t.Context(), "one", call, patience); r.Outcome != sdk.Pending {
+		t.Fatalf("got %+v", r)
+	}
+	until(t, "both lines are logged", func() bool { return strings.Count(text.String(), "my key is [removed]") == 2 })
+	if strings.Contains(text.String(), "top-secret-key") {
+		t.Errorf("logged:\n%s", text.String())
+	}
+}
+
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }

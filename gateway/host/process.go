@@ -23,6 +23,7 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"github.com/seed-f006e74d/gerbang/gateway/confine"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
@@ -45,13 +46,10 @@ type process struct {
 }
 
 // launch verifies the binary, starts it, and asks for its manifest.
-func launch(ctx context.Context, spec Spec, log *slog.Logger, limit time.Duration) (*process, error) {
-	if err := verify(spec); err != nil {
-		return nil, err
-	}
+func launch(ctx context.Context, spec Spec, log *slog.Logger, known *secrets, limit time.Duration) (*process, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	out := &output{log: log}
+	out := &output{log: log, secrets: known}
 	p := &process{since: time.Now(), lost: make(chan struct{})}
 	p.client = plugin.NewClient(p.clientConfig(ctx, spec, out, limit))
 	err := p.connect(ctx)
@@ -60,6 +58,9 @@ func launch(ctx context.Context, spec Spec, log *slog.Logger, limit time.Duratio
 	}
 	if err != nil {
 		p.end(0)
+		if p.refused() {
+			return nil, errors.New(out.last())
+		}
 		if ctx.Err() != nil {
 			err = fmt.Errorf("it did not start within %v: %w", limit, ctx.Err())
 		}
@@ -71,21 +72,9 @@ func launch(ctx context.Context, spec Spec, log *slog.Logger, limit time.Duratio
 	return p, nil
 }
 
-// verify compares the binary with the checksum that an operator approved.
-func verify(spec Spec) error {
-	want, err := hex.DecodeString(spec.SHA256)
-	if err != nil || len(want) != sha256.Size {
-		return errors.New("the pinned SHA-256 must be 64 hex digits")
-	}
-	secure := plugin.SecureConfig{Checksum: want, Hash: sha256.New()}
-	ok, err := secure.Check(spec.Path)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return fmt.Errorf("%w: %s is not the approved binary", plugin.ErrChecksumsDoNotMatch, spec.Path)
-	}
-	return nil
+// refused reports whether the launcher started nothing.
+func (p *process) refused() bool {
+	return p.program != nil && p.program.cmd.ProcessState != nil && p.program.cmd.ProcessState.ExitCode() == confine.Refused
 }
 
 // SHA256File gives the checksum of a binary as [Spec] wants it.
@@ -120,9 +109,9 @@ func (p *process) clientConfig(ctx context.Context, spec Spec, out *output, limi
 			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage), grpc.MaxCallSendMsgSize(maxMessage)),
 			grpc.WithIdleTimeout(0), // an idle connection would look like a broken one
 		},
-		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, _ string) (runner.Runner, error) {
+		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, scratch string) (runner.Runner, error) {
 			host := sdk.EnvHostPID + "=" + strconv.Itoa(os.Getpid())
-			program, err := newProgram(spec, append(cmd.Env, host))
+			program, err := newProgram(spec, append(cmd.Env, host), scratch)
 			if err != nil {
 				return nil, err
 			}

@@ -20,6 +20,7 @@ type provider struct {
 	spec      Spec
 	log       *slog.Logger
 	tune      tuning
+	secrets   *secrets
 	calls     *semaphore
 	inquiries *semaphore         // all but calls and quotes
 	manifest  *manifest.Manifest // of the first process; never changes
@@ -33,18 +34,16 @@ type provider struct {
 }
 
 func newProvider(spec Spec, log *slog.Logger, tune tuning) *provider {
-	if spec.MaxInFlight <= 0 {
-		spec.MaxInFlight = defaultInFlight
-	}
+	spec = spec.complete()
 	return &provider{
-		spec: spec, log: log, tune: tune, changed: make(chan struct{}), breakers: map[string]*breaker{},
+		spec: spec, log: log, tune: tune, secrets: &secrets{}, changed: make(chan struct{}), breakers: map[string]*breaker{},
 		calls: newSemaphore(spec.MaxInFlight), inquiries: newSemaphore(spec.MaxInFlight),
 	}
 }
 
 // launch starts a process and refuses one that is not what was approved.
 func (p *provider) launch(ctx context.Context) (*process, error) {
-	started, err := launch(ctx, p.spec, p.log, p.tune.start)
+	started, err := launch(ctx, p.spec, p.log, p.secrets, p.tune.start)
 	if err == nil {
 		if err = p.approve(started.manifest); err != nil {
 			started.end(0)

@@ -98,6 +98,7 @@ func TestChangedPlugin(t *testing.T) {
 	}
 	spec := testSpec("one")
 	spec.Env[1] = envName + "=@" + name
+	spec.Read = append(spec.Read, name)
 	h := startHost(t, tune, Config{Specs: []Spec{spec}})
 	if err := os.WriteFile(name, []byte("two"), 0o600); err != nil {
 		t.Fatal(err)

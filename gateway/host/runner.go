@@ -4,11 +4,16 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"syscall"
+
+	"github.com/seed-f006e74d/gerbang/gateway/confine"
 )
 
 // program is one start of a plugin's binary, in the form go-plugin runs it.
@@ -16,22 +21,40 @@ import (
 // the terminal's process group, where a Ctrl-C hits it before we drained.
 type program struct {
 	cmd            *exec.Cmd
+	path           string // of the binary
+	scratch        string // the directory that is its own
+	memory         int64  // bytes that it may use
 	stdout, stderr io.ReadCloser
 	pid            atomic.Int64
 	done           chan struct{} // closed once the process is reaped
+	killedFor      atomic.Pointer[string]
 }
 
-func newProgram(spec Spec, env []string) (*program, error) {
+// newProgram prepares a start. The scratch directory is the one that go-plugin made
+// for the socket, and removes.
+func newProgram(spec Spec, env []string, scratch string) (*program, error) {
 	path, err := filepath.Abs(spec.Path)
 	if err != nil {
 		return nil, err
 	}
-	p := &program{done: make(chan struct{}), cmd: &exec.Cmd{
-		Path:        path,
-		Args:        []string{shownPath(path, spec.Name)},
-		Env:         append(append([]string{}, spec.Env...), env...),
-		SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
-	}}
+	order := confine.Order{
+		Path: path, SHA256: spec.SHA256, Name: shownPath(path, spec.Name), Host: os.Getpid(),
+		Env:     append(append([]string{"TMPDIR=" + scratch}, spec.Env...), env...),
+		Scratch: scratch, Read: spec.Read, Ports: spec.Ports,
+	}
+	if order.User, err = spec.user(); err != nil {
+		return nil, err
+	}
+	if order.User != nil {
+		if err := os.Chown(scratch, order.User.UID, order.User.GID); err != nil {
+			return nil, err
+		}
+	}
+	command, err := order.Command()
+	if err != nil {
+		return nil, err
+	}
+	p := &program{done: make(chan struct{}), cmd: command, path: path, scratch: scratch, memory: spec.Memory}
 	if p.stdout, err = p.cmd.StdoutPipe(); err != nil {
 		return nil, err
 	}
@@ -53,12 +76,33 @@ func shownPath(path, name string) string {
 
 // Start begins the process.
 func (p *program) Start(context.Context) error {
-	if err := p.cmd.Start(); err != nil {
+	if err := onLastingThread(p.cmd.Start); err != nil {
 		return err
 	}
 	p.pid.Store(int64(p.cmd.Process.Pid))
+	go p.bound(p.memory)
 	return nil
 }
+
+// onLastingThread does something on a thread that lives as long as this process.
+// The kernel ends a plugin with the thread that started it, and the runtime ends
+// threads.
+func onLastingThread(do func() error) error {
+	result := make(chan error)
+	lastingThread() <- func() { result <- do() }
+	return <-result
+}
+
+var lastingThread = sync.OnceValue(func() chan<- func() {
+	work := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for do := range work {
+			do()
+		}
+	}()
+	return work
+})
 
 // Wait reaps the process. Only go-plugin calls it, once the pipes are read.
 func (p *program) Wait(context.Context) error {
@@ -93,7 +137,11 @@ func (p *program) exit() string {
 	if p.cmd.ProcessState == nil {
 		return "no exit status"
 	}
-	return p.cmd.ProcessState.String()
+	state := p.cmd.ProcessState.String()
+	if why := p.killedFor.Load(); why != nil {
+		return *why + "; " + state
+	}
+	return state
 }
 
 // Stdout is where the handshake comes from.
@@ -103,7 +151,7 @@ func (p *program) Stdout() io.ReadCloser { return p.stdout }
 func (p *program) Stderr() io.ReadCloser { return p.stderr }
 
 // Name is the binary's path.
-func (p *program) Name() string { return p.cmd.Path }
+func (p *program) Name() string { return p.path }
 
 // ID is the process number, empty before the start.
 func (p *program) ID() string {

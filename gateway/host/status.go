@@ -3,7 +3,10 @@ package host
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/confine"
 )
 
 // Status is the state of one plugin, for operators and metrics.
@@ -16,6 +19,8 @@ type Status struct {
 	LastFault                         string // why a process last ended or could not start
 	InFlight, MaxInFlight             int    // of calls
 	Breakers                          []BreakerStatus
+	Confined                          string   // yes, or what the machine leaves open
+	Ports                             []string // TCP ports that it may connect to
 }
 
 // BreakerStatus is the state of a mode's circuits: closed, half-open or open.
@@ -34,6 +39,10 @@ func (p *provider) status() Status {
 	s := Status{
 		Provider: p.spec.Name, Version: p.manifest.Version, Digest: p.manifest.Digest(), SHA256: p.spec.SHA256,
 		InFlight: p.calls.count(), MaxInFlight: p.spec.MaxInFlight,
+		Confined: confine.Level(),
+	}
+	for _, port := range p.spec.Ports {
+		s.Ports = append(s.Ports, strconv.Itoa(int(port)))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

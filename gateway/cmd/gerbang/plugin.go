@@ -2,17 +2,30 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/confine"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 )
 
 type pluginCommands struct {
 	List   pluginList   `cmd:"" help:"List the running gateway's plugins with their state."`
 	Digest pluginDigest `cmd:"" help:"Start a plugin and print what a configuration must hold to approve it."`
+}
+
+// pluginLaunch is the process that becomes a plugin; the gateway starts it.
+type pluginLaunch struct{}
+
+// Run returns only when nothing was started.
+func (*pluginLaunch) Run(p *program) error {
+	_, _ = fmt.Fprintln(p.err, confine.Launch())
+	os.Exit(confine.Refused)
+	return nil
 }
 
 type pluginList struct{}
@@ -23,7 +36,7 @@ func (*pluginList) Run(ctx context.Context, p *program, admin *adminapi.Client) 
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"PROVIDER", "VERSION", "STATE", "ACCOUNT OF", "RESTARTS", "IN FLIGHT", "BREAKERS", "MANIFEST"}}
+	rows := [][]string{{"PROVIDER", "VERSION", "STATE", "ACCOUNT OF", "RESTARTS", "IN FLIGHT", "BREAKERS", "MANIFEST", "CONFINED"}}
 	for _, one := range plugins {
 		state := "down: " + one.LastFault
 		if one.Running {
@@ -35,7 +48,7 @@ func (*pluginList) Run(ctx context.Context, p *program, admin *adminapi.Client) 
 		}
 		rows = append(rows, []string{
 			one.Provider, one.Version, state, one.Owner, strconv.Itoa(one.Restarts),
-			strconv.Itoa(one.InFlight) + "/" + strconv.Itoa(one.MaxInFlight), strings.Join(breakers, ", "), one.ManifestDigest,
+			strconv.Itoa(one.InFlight) + "/" + strconv.Itoa(one.MaxInFlight), strings.Join(breakers, ", "), one.ManifestDigest, one.Confined,
 		})
 	}
 	return p.show(plugins, rows...)

@@ -27,13 +27,15 @@ func (c *serveCommand) Run(ctx context.Context, p *program) error {
 }
 
 type devCommand struct {
-	Data        string `default:".gerbang" placeholder:"DIR" help:"Directory of all data (${default})."`
-	Listen      string `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Merchants' listener (${default})."`
-	Console     string `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Operators' listener (${default})."`
-	Sandbox     string `default:"127.0.0.1:8082" placeholder:"HOST:PORT" help:"Simulators' page and API, for paying and injecting faults (${default})."`
-	DatabaseURL string `name:"database-url" placeholder:"URL" help:"A running CockroachDB or PostgreSQL; also GERBANG_DATABASE_URL."`
-	PolicyDir   string `name:"policy-dir" placeholder:"DIR" help:"Directory of a policy that replaces the default one; edits are live at once."`
-	ReadyFile   string `name:"ready-file" placeholder:"FILE" help:"Written with URLs and keys once everything answers."`
+	Data        string   `default:".gerbang" placeholder:"DIR" help:"Directory of all data (${default})."`
+	Listen      string   `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Merchants' listener (${default})."`
+	Console     string   `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Operators' listener (${default})."`
+	Sandbox     string   `default:"127.0.0.1:8082" placeholder:"HOST:PORT" help:"Simulators' page and API, for paying and injecting faults (${default})."`
+	DatabaseURL string   `name:"database-url" placeholder:"URL" help:"A running CockroachDB or PostgreSQL; also GERBANG_DATABASE_URL."`
+	PolicyDir   string   `name:"policy-dir" placeholder:"DIR" help:"Directory of a policy that replaces the default one; edits are live at once."`
+	PluginPort  []uint16 `name:"plugin-port" placeholder:"PORT" help:"A TCP port that plugins may connect to, beside 443 and their simulators'; repeatable."`
+	PluginRead  []string `name:"plugin-read" placeholder:"DIR" help:"A directory that plugins may read, such as one of settlement reports; repeatable."`
+	ReadyFile   string   `name:"ready-file" placeholder:"FILE" help:"Written with URLs and keys once everything answers."`
 }
 
 // Run keeps the development tree until a signal comes.
@@ -41,7 +43,7 @@ func (c *devCommand) Run(ctx context.Context, p *program) error {
 	p.tuneGC()
 	return stopped(ctx, dev.Run(ctx, dev.Options{
 		Data: c.Data, Listen: c.Listen, Console: c.Console, Sandbox: c.Sandbox,
-		DatabaseURL: c.DatabaseURL, PolicyDir: c.PolicyDir, ReadyFile: c.ReadyFile,
+		DatabaseURL: c.DatabaseURL, PolicyDir: c.PolicyDir, ReadyFile: c.ReadyFile, PluginRead: c.PluginRead, PluginPorts: c.PluginPort,
 		Out: p.out, Log: p.logger(),
 		Install: database.InstallOptions{In: p.in, Out: p.err, Terminal: p.inTerminal},
 	}))

@@ -2,6 +2,7 @@ package collection_test
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -21,13 +22,21 @@ func TestCollections(t *testing.T) { //nolint:tparallel // the last checks touch
 	t.Parallel()
 	edit := &harness.PolicyData{File: filepath.Join(t.TempDir(), "data.json")}
 	edit.LiftRates(t)
-	p := harness.Start(t, harness.Settings{Flags: []string{"--policy-dir", filepath.Dir(edit.File)}})
+	reports, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, port, err := net.SplitHostPort(reports.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := harness.Start(t, harness.Settings{Flags: []string{"--policy-dir", filepath.Dir(edit.File), "--plugin-port", port}})
 	t.Run("checks", func(t *testing.T) {
 		for name, check := range map[string]func(*testing.T, *harness.Program){
 			"life": checkCollectionLife, "errors": checkCollectionErrors, "limits": checkCollectionLimits,
 			"range": checkCollectionRange, "codes": checkStaticCodes, "owners": checkCodeOwners,
 			"untidy reports": checkUntidyReports, "broken reports": checkBrokenReports, "forms of reports": checkFormsOfReports,
-			"long report": checkLongReport, "remote report": checkRemoteReport, "simulator": checkSandboxWallet, "reversals": checkReversals, "late": checkLateMoney, "two candidates": checkTwoCandidates,
+			"long report": checkLongReport, "remote report": func(t *testing.T, p *harness.Program) { checkRemoteReport(t, p, reports) }, "simulator": checkSandboxWallet, "reversals": checkReversals, "late": checkLateMoney, "two candidates": checkTwoCandidates,
 			"assignments": checkAssignments,
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -260,12 +261,12 @@ func checkReversals(t *testing.T, p *harness.Program) {
 
 // checkRemoteReport fetches one report that grows, from a server that asks for a
 // token and that fails at times.
-func checkRemoteReport(t *testing.T, p *harness.Program) {
+func checkRemoteReport(t *testing.T, p *harness.Program, listener net.Listener) {
 	const token = "a token for reports"
 	w := newOutlet(t, p)
 	var mu sync.Mutex
 	body, status := reportHeader, http.StatusOK
-	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
 		if r.Header.Get("Authorization") != "Bearer "+token {
@@ -276,6 +277,9 @@ func checkRemoteReport(t *testing.T, p *harness.Program) {
 		rw.WriteHeader(status)
 		_, _ = io.WriteString(rw, body)
 	}))
+	_ = server.Listener.Close() // whose port the plugin may not connect to
+	server.Listener = listener
+	server.Start()
 	t.Cleanup(server.Close)
 	tell := func(code int, text string) {
 		mu.Lock()

@@ -42,6 +42,9 @@ type Approval struct {
 	Path           string `json:"path"`
 	SHA256         string `json:"sha256"`
 	ManifestDigest string `json:"manifest_digest"`
+
+	Ports []string // that the plugin may connect to
+	Read  []string // what it may read
 }
 
 // NewDeployment makes, by the operator's own commands, all that a replica needs
@@ -69,7 +72,8 @@ func NewDeploymentOf(t testing.TB, provider string, flags ...string) *Deployment
 	if err := json.Unmarshal([]byte(out), &d.Approved); err != nil {
 		t.Fatal(err)
 	}
-	d.SandboxURL = startSimulator(t, plugin, flags...)
+	simulator := startSimulator(t, plugin, flags...)
+	d.SandboxURL, d.Approved.Ports, d.Approved.Read = simulator.door, []string{simulator.port}, []string{simulator.dir}
 	return d
 }
 
@@ -95,6 +99,8 @@ plugins:
     path: {{.Plugin.Path}}
     sha256: "{{.Plugin.SHA256}}"
     manifest_digest: "{{.Plugin.ManifestDigest}}"
+    ports: [{{range $i, $port := .Plugin.Ports}}{{if $i}}, {{end}}{{$port}}{{end}}]
+    read: [{{range $i, $path := .Plugin.Read}}{{if $i}}, {{end}}{{$path}}{{end}}]
 `))
 
 // Launch starts `gerbang serve` with a plugin and waits for nothing. More are lines
@@ -215,9 +221,12 @@ func (s Shop) At(p *Program) Shop {
 	return s
 }
 
-// startSimulator runs the simulated provider and returns a URL like gerbang dev's
-// sandbox, which passes requests on to the simulator's control API.
-func startSimulator(t testing.TB, plugin string, flags ...string) string {
+// simulator is a running one: its own port, the directory of its state, and a URL
+// like gerbang dev's sandbox, which passes requests on to its control API.
+type simulator struct{ port, dir, door string }
+
+// startSimulator runs the simulated provider.
+func startSimulator(t testing.TB, plugin string, flags ...string) simulator {
 	t.Helper()
 	dir, token, log := t.TempDir(), uuid.NewString(), &recording{}
 	ready := filepath.Join(dir, "ready.json")
@@ -264,5 +273,5 @@ func startSimulator(t testing.TB, plugin string, flags ...string) string {
 		control.ServeHTTP(w, r)
 	}))
 	t.Cleanup(door.Close)
-	return door.URL
+	return simulator{port: target.Port(), dir: dir, door: door.URL}
 }

@@ -136,6 +136,7 @@ func newMatrix(t *testing.T) *matrix {
 	t.Helper()
 	x := &matrix{databaseURL: dbtest.New(t, "", nil), Deployment: harness.NewDeploymentOf(t, "wallet1", "--careless")}
 	x.proxy = newUpstreamProxy(t) // and so it ends before the simulator, which waits for its connections
+	x.Approved.Ports = append(x.Approved.Ports, x.proxy.port(), "1") // at which nobody listens
 	x.stays = x.Start(t, x.databaseURL)[0]
 	x.tap = newDatabaseTap(t, x.databaseURL)
 	x.shop, _ = x.newSender(t)
@@ -159,6 +160,8 @@ func (x *matrix) newSender(t *testing.T) (s harness.Shop, account string) {
 	})
 	return harness.Shop{Program: x.stays, MerchantID: made.MerchantID, Key: made.LiveKey}, account
 }
+
+func (g *upstreamProxy) port() string { return g.url[strings.LastIndex(g.url, ":")+1:] }
 
 // before leads credentials to the proxy, and the proxy to where they led.
 func (g *upstreamProxy) before(t testing.TB, credentials json.RawMessage) json.RawMessage {

@@ -1,0 +1,5 @@
+//go:build !cgo
+
+package host
+
+const cgo = false
