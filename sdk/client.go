@@ -136,7 +136,7 @@ func statusUpdateToWire(f StatusUpdate) *pluginpb.StatusUpdate {
 	return &pluginpb.StatusUpdate{
 		Reference: text(f.Reference), ProviderReference: text(f.ProviderReference),
 		Status: pluginpb.Status(f.Status), Blame: pluginpb.Blame(f.Blame), //nolint:gosec // small enums
-		Amount: int64(f.Amount), Currency: text(f.Currency), EventId: text(f.EventID), At: timeToWire(f.At),
+		Amount: int64(f.Amount), Currency: text(f.Currency), EventId: text(f.EventID), At: timeToWire(f.At), Channel: text(f.Channel),
 		Data: f.Data, ExpiresAt: timeToWire(f.ExpiresAt), Detail: text(f.Detail),
 	}
 }
@@ -145,7 +145,7 @@ func statusUpdateFromWire(f *pluginpb.StatusUpdate) StatusUpdate {
 	return StatusUpdate{
 		Reference: f.GetReference(), ProviderReference: f.GetProviderReference(),
 		Status: Status(known(f.GetStatus(), pluginpb.Status_name)), Blame: Blame(known(f.GetBlame(), pluginpb.Blame_name)),
-		Amount: money.Amount(f.GetAmount()), Currency: f.GetCurrency(), EventID: f.GetEventId(), At: timeFromWire(f.GetAt()),
+		Amount: money.Amount(f.GetAmount()), Currency: f.GetCurrency(), EventID: f.GetEventId(), At: timeFromWire(f.GetAt()), Channel: f.GetChannel(),
 		Data: f.GetData(), ExpiresAt: timeFromWire(f.GetExpiresAt()), Detail: f.GetDetail(),
 	}
 }

@@ -71,6 +71,7 @@ type StatusUpdate struct {
 	Currency          string       // "IDR"
 	EventID           string       // the upstream's id of this fact, the same on repeats
 	At                time.Time    // when it happened, zero where the upstream does not say
+	Channel           string       // how it was paid, in the upstream's words: a bank, a wallet, QRIS; "" where it does not say
 	Data              json.RawMessage
 	ExpiresAt         time.Time
 	Blame             Blame

@@ -241,7 +241,7 @@ func TestUnknownNumbersAreSafe(t *testing.T) {
 func TestForeignBytesFitTheWire(t *testing.T) {
 	t.Parallel()
 	const odd = "caf\xe9"
-	update := StatusUpdate{Reference: odd, ProviderReference: odd, Currency: odd, EventID: odd, Detail: odd}
+	update := StatusUpdate{Reference: odd, ProviderReference: odd, Currency: odd, EventID: odd, Channel: odd, Detail: odd}
 	result := Refuse(odd, odd, FieldFault{Field: odd, Message: odd})
 	result.ProviderReference, result.Detail = odd, odd
 	for _, message := range []proto.Message{

@@ -84,6 +84,9 @@ func describePayment(asked, op *catalog.Operation, m movement.Movement) *lifecyc
 	o := (&lifecycle.Object{}).Set(rules.ReferenceField, m.Reference).Set("status", rules.Word(m.State)).Set("amount", int64(m.Amount)).
 		Echo(asked, m.Fields())
 	o.Set("created_at", lifecycle.Stamp(m.CreatedAt)).Set("updated_at", lifecycle.Stamp(m.UpdatedAt)).SetTime("paid_at", m.PaidAt)
+	if m.Channel != "" {
+		o.Set("channel", m.Channel)
+	}
 	if m.ProviderReference != "" {
 		o.Set("provider_reference", m.ProviderReference)
 	}

@@ -59,6 +59,7 @@ func (l *Lifecycle) factOfUpdate(op *catalog.Operation, m movement.Movement, u s
 	f := movement.Fact{
 		Source: source, Says: saysOf(u.Status), Reference: verbatim(u.Reference), ProviderReference: NameOf(u.ProviderReference),
 		EventID: Printable(u.EventID), Amount: u.Amount, Currency: verbatim(u.Currency), At: Plausible(u.At, l.Now()), ExpiresAt: u.ExpiresAt,
+		Channel: Printable(u.Channel),
 	}
 	if f.Says != movement.SaysNothing && f.Says != movement.SaysNotFound {
 		l.addData(op, m, &f, u.Data)

@@ -323,7 +323,7 @@ func moved(rules Rules, m Movement, f Fact, to State) Transition {
 		t.FactID = f.EventID
 	}
 	if rules.Answers == AnswerOffer && to == Succeeded {
-		t.PaidAt = f.At
+		t.PaidAt, t.Channel = f.At, f.Channel
 		if f.At.IsZero() && rules.EndedBy == EndedByStatement { // the contract shows one, and nobody knows better
 			t.PaidAt = f.Now
 		}
@@ -439,7 +439,7 @@ func (f Fact) entry(rules Rules) string {
 			amount = f.Amount.String()
 		}
 	}
-	return detail("source", f.source(), "fact", f.EventID, "at", stamp(f.At), "provider_reference", f.ProviderReference, "amount", amount, "data", told)
+	return detail("source", f.source(), "fact", f.EventID, "at", stamp(f.At), "channel", f.Channel, "provider_reference", f.ProviderReference, "amount", amount, "data", told)
 }
 
 // source is the source as the history names it.

@@ -109,6 +109,9 @@ func TestApplyToPayments(t *testing.T) {
 		"paid, when nobody says": {
 			movement.Pending, nil, changed(success, func(f *movement.Fact) { f.At = time.Time{} }), func(t movement.Transition) any { return t.PaidAt.IsZero() }, true,
 		},
+		"paid, how the provider says": {
+			movement.Pending, nil, changed(success, func(f *movement.Fact) { f.Channel = "BCA" }), func(t movement.Transition) any { return t.Channel }, "BCA",
+		},
 		"an end that is no payment": {
 			movement.Pending, nil, expired, func(t movement.Transition) any { return t.PaidAt.IsZero() }, true,
 		},

@@ -60,6 +60,7 @@ type Fact struct {
 	Amount            money.Amount
 	Currency          string    // "" is rupiah
 	At                time.Time // when it happened, zero where nobody tells
+	Channel           string    // how it was paid, in the provider's words; "" where it told none
 	ExpiresAt         time.Time // zero where the provider told none
 	Through           time.Time // up to when a statement was read completely
 	From              time.Time // of mutations that were read: from when on

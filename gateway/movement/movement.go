@@ -61,6 +61,7 @@ type Movement struct {
 	UpdatedAt  time.Time // of the last change of state
 	ExpiresAt  time.Time // zero when the provider named no end
 	PaidAt     time.Time // when its payer paid, zero where nobody tells
+	Channel    string    // how, in the provider's words; "" where nobody tells
 	PaidLateAt time.Time
 	ReversedAt time.Time
 

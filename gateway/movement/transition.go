@@ -71,7 +71,8 @@ type Transition struct {
 	ProviderReference string
 	FactID            string
 	ExpiresAt         time.Time
-	PaidAt            time.Time // of what a payer pays
+	PaidAt            time.Time // of what a payer pays, and
+	Channel           string    // how
 	HappenedAt        time.Time // of late money and reversals
 	Cost              money.Amount
 
@@ -280,7 +281,7 @@ func (c Change) After() Movement {
 		if c.Refusal != nil {
 			m.Refusal = c.Refusal
 		}
-		m.FactID, m.Cost = cmp.Or(c.FactID, m.FactID), cmp.Or(c.Cost, m.Cost)
+		m.FactID, m.Cost, m.Channel = cmp.Or(c.FactID, m.FactID), cmp.Or(c.Cost, m.Cost), cmp.Or(c.Channel, m.Channel)
 	case Nothing, Supplement, KeepAnswer, Renewal, Contradiction, Errored:
 	}
 	return c.keeps(m)

@@ -50,15 +50,16 @@ func TestStatusTellsHowItWasPaid(t *testing.T) {
 		w.create("A")
 		m := w.stored("A")
 		paid := news(m)["paid"]
-		paid.At = w.now().Add(90 * time.Second)
+		paid.At, paid.Channel = w.now().Add(90*time.Second), "BCA\n"
 		w.pass(2 * time.Minute)
 		w.hear(paid)
-		want := `,"paid_at":"` + paid.At.UTC().Format(time.RFC3339) + `","provider_reference":"` + m.ProviderReference + `"`
+		want := `,"paid_at":"` + paid.At.UTC().Format(time.RFC3339) + `","channel":"BCA","provider_reference":"` + m.ProviderReference + `"`
 		told := w.told()
 		if len(told) != 1 || !strings.Contains(string(told[0].Body), want) {
 			t.Errorf("told %+v, want %s", told, want)
 		}
 		again := news(m)["paid"]
+		again.Channel = "QRIS"
 		w.hear(again)
 		if got := w.status("A").data; !strings.Contains(got, want) {
 			t.Errorf("got %s, want %s", got, want)

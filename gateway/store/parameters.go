@@ -113,6 +113,7 @@ var parameters = map[string]parameter{
 	"new_expires_at":     {"TIMESTAMPTZ", func(w *write) any { return optional(w.change.ExpiresAt) }},
 	"new_cost":           {"INT8", func(w *write) any { return int64(w.change.Cost) }},
 	"paid_at":            {"TIMESTAMPTZ", func(w *write) any { return optional(w.change.PaidAt) }},
+	"channel":            {"TEXT", func(w *write) any { return w.change.Channel }},
 	"paid_late_at":       {"TIMESTAMPTZ", func(w *write) any { return w.late }},
 	"reversed_at":        {"TIMESTAMPTZ", func(w *write) any { return w.reversed }},
 	"seen_late":          {"BOOL", func(w *write) any { return w.reversed != nil && !w.change.Movement.PaidLateAt.IsZero() }},

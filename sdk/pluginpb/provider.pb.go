@@ -717,8 +717,11 @@ type StatusUpdate struct {
 	ExpiresAt         *timestamppb.Timestamp `protobuf:"bytes,9,opt,name=expires_at,json=expiresAt,proto3" json:"expires_at,omitempty"`
 	Blame             Blame                  `protobuf:"varint,10,opt,name=blame,proto3,enum=gerbang.provider.v1.Blame" json:"blame,omitempty"`
 	Detail            string                 `protobuf:"bytes,11,opt,name=detail,proto3" json:"detail,omitempty"`
-	unknownFields     protoimpl.UnknownFields
-	sizeCache         protoimpl.SizeCache
+	// how it was paid, in the upstream's words (a bank, a wallet, QRIS), where it is
+	// done and the upstream says so
+	Channel       string `protobuf:"bytes,12,opt,name=channel,proto3" json:"channel,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *StatusUpdate) Reset() {
@@ -824,6 +827,13 @@ func (x *StatusUpdate) GetBlame() Blame {
 func (x *StatusUpdate) GetDetail() string {
 	if x != nil {
 		return x.Detail
+	}
+	return ""
+}
+
+func (x *StatusUpdate) GetChannel() string {
+	if x != nil {
+		return x.Channel
 	}
 	return ""
 }
@@ -1891,7 +1901,7 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\arefusal\x18\x06 \x01(\v2\x1c.gerbang.provider.v1.RefusalR\arefusal\x12\x16\n" +
 	"\x06detail\x18\a \x01(\tR\x06detail\x12\x16\n" +
 	"\x06amount\x18\b \x01(\x03R\x06amount\x12\x18\n" +
-	"\aerrored\x18\t \x01(\bR\aerrored\"\xa4\x03\n" +
+	"\aerrored\x18\t \x01(\bR\aerrored\"\xbe\x03\n" +
 	"\fStatusUpdate\x12\x1c\n" +
 	"\treference\x18\x01 \x01(\tR\treference\x12-\n" +
 	"\x12provider_reference\x18\x02 \x01(\tR\x11providerReference\x123\n" +
@@ -1905,7 +1915,8 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"expires_at\x18\t \x01(\v2\x1a.google.protobuf.TimestampR\texpiresAt\x120\n" +
 	"\x05blame\x18\n" +
 	" \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x12\x16\n" +
-	"\x06detail\x18\v \x01(\tR\x06detail\"\xd2\x04\n" +
+	"\x06detail\x18\v \x01(\tR\x06detail\x12\x18\n" +
+	"\achannel\x18\f \x01(\tR\achannel\"\xd2\x04\n" +
 	"\rLookupRequest\x12\x1c\n" +
 	"\toperation\x18\x01 \x01(\tR\toperation\x12\x1d\n" +
 	"\n" +

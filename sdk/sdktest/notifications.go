@@ -50,7 +50,7 @@ func (tr *trial) notify(n sdk.Notification) sdk.Acknowledgement {
 // when it comes again; a lookup agrees.
 func checkGenuine(tr *trial, e Example) {
 	o, n := tr.settled(e)
-	var event string
+	var event, channel string
 	for range 2 {
 		ack := tr.notify(n)
 		if ack.Status < 200 || ack.Status > 299 || len(ack.Updates) != 1 {
@@ -64,12 +64,15 @@ func checkGenuine(tr *trial, e Example) {
 		if event != "" && f.EventID != event {
 			tr.Errorf("event id %q on a repeat of %q", f.EventID, event)
 		}
-		event = f.EventID
+		event, channel = f.EventID, f.Channel
 	}
 	f := tr.find(o, "")
 	tr.mustBeFound(o, f)
 	if f.Status != sdk.StatusDone || f.EventID != event {
 		tr.Errorf("a lookup says %d, event %q; the notification said that it is done, event %q", f.Status, f.EventID, event)
+	}
+	if f.Channel != channel {
+		tr.Errorf("a lookup says that it was paid by %q, the notification by %q", f.Channel, channel)
 	}
 }
 

@@ -227,5 +227,9 @@ func (a *adapter) notify(_ context.Context, n sdk.Notification) sdk.Acknowledgem
 	if err := json.Unmarshal(n.Body, &c); err != nil && a.mutant != "reads anything" {
 		return sdk.Acknowledgement{Status: http.StatusBadRequest}
 	}
-	return sdk.Acknowledgement{Status: http.StatusNoContent, Updates: []sdk.StatusUpdate{a.statusUpdate(c)}}
+	update := a.statusUpdate(c)
+	if a.mutant == "other channel" {
+		update.Channel = "CASH"
+	}
+	return sdk.Acknowledgement{Status: http.StatusNoContent, Updates: []sdk.StatusUpdate{update}}
 }

@@ -96,6 +96,7 @@ func TestSuiteFails(t *testing.T) {
 		"trusts anybody":            {"pay/forged_notification", "another merchant's"},
 		"reads anything":            {"pay/forged_notification", "with a broken body"},
 		"new event id":              {"pay/genuine_notification", "on a repeat of"},
+		"other channel":             {"pay/genuine_notification", "the notification by"},
 		"no examples":               {"", "has no accepted example"},
 		"wrong example":             {"", "no test of this plugin"},
 		"no such operation":         {"", "the manifest has no operation"},

@@ -70,6 +70,7 @@ type Payment struct {
 	CreatedAt   string `json:"created_at"`
 	UpdatedAt   string `json:"updated_at"`
 	PaidAt      string `json:"paid_at"`
+	Channel     string `json:"channel"`
 	PaidLateAt  string `json:"paid_late_at"`
 
 	ProviderReference string `json:"provider_reference"`

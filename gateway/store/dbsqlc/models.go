@@ -254,6 +254,7 @@ type Movement struct {
 	ReversedAt        *time.Time
 	ReservationID     *uuid.UUID
 	ErroredAt         *time.Time
+	Channel           string
 }
 
 type Override struct {

@@ -15,7 +15,7 @@ import (
 const acknowledgeMovement = `-- name: AcknowledgeMovement :one
 UPDATE movements SET state = 'acknowledged', answer = $1
 WHERE id = $2 AND attempt = $3 AND state = 'submitting'
-RETURNING movements.merchant_id, movements.mode, movements.kind, movements.reference, movements.id, movements.attempt, movements.operation, movements.provider, movements.connection_owner, movements.connection_account, movements.connection_version, movements.state, movements.sequence, movements.amount, movements.fee, movements.cost, movements.charge, movements.usage, movements.request, movements.quote, movements.result, movements.answer, movements.refusal, movements.provider_reference, movements.fact_id, movements.fingerprint, movements.name_match, movements.delivered, movements.callback_url, movements.request_id, movements.policy_version, movements.decision_id, movements.created_at, movements.updated_at, movements.send_by, movements.expires_at, movements.polled_at, movements.misses, movements.due_bucket, movements.due_at, movements.paid_at, movements.paid_late_at, movements.reversed_at, movements.reservation_id, movements.errored_at
+RETURNING movements.merchant_id, movements.mode, movements.kind, movements.reference, movements.id, movements.attempt, movements.operation, movements.provider, movements.connection_owner, movements.connection_account, movements.connection_version, movements.state, movements.sequence, movements.amount, movements.fee, movements.cost, movements.charge, movements.usage, movements.request, movements.quote, movements.result, movements.answer, movements.refusal, movements.provider_reference, movements.fact_id, movements.fingerprint, movements.name_match, movements.delivered, movements.callback_url, movements.request_id, movements.policy_version, movements.decision_id, movements.created_at, movements.updated_at, movements.send_by, movements.expires_at, movements.polled_at, movements.misses, movements.due_bucket, movements.due_at, movements.paid_at, movements.paid_late_at, movements.reversed_at, movements.reservation_id, movements.errored_at, movements.channel
 `
 
 type AcknowledgeMovementParams struct {
@@ -79,6 +79,7 @@ func (q *Queries) AcknowledgeMovement(ctx context.Context, arg AcknowledgeMoveme
 		&i.Movement.ReversedAt,
 		&i.Movement.ReservationID,
 		&i.Movement.ErroredAt,
+		&i.Movement.Channel,
 	)
 	return i, err
 }
@@ -129,7 +130,7 @@ func (q *Queries) DeliverMovement(ctx context.Context, id uuid.UUID) (uuid.UUID,
 }
 
 const dueMovements = `-- name: DueMovements :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
 WHERE due_bucket = ANY($1::INT4[]) AND due_at IS NOT NULL AND due_at >= $2 AND due_at <= $3
     AND id <> ALL($4::UUID[])
     AND provider || '/' || mode <> ALL($5::TEXT[])
@@ -216,6 +217,7 @@ func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]D
 			&i.Movement.ReversedAt,
 			&i.Movement.ReservationID,
 			&i.Movement.ErroredAt,
+			&i.Movement.Channel,
 		); err != nil {
 			return nil, err
 		}
@@ -228,7 +230,7 @@ func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]D
 }
 
 const lastEqual = `-- name: LastEqual :one
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
 JOIN (
     SELECT l.id FROM movements AS l
     WHERE l.merchant_id = $1 AND l.mode = $2 AND l.kind = $3
@@ -306,12 +308,13 @@ func (q *Queries) LastEqual(ctx context.Context, arg LastEqualParams) (LastEqual
 		&i.Movement.ReversedAt,
 		&i.Movement.ReservationID,
 		&i.Movement.ErroredAt,
+		&i.Movement.Channel,
 	)
 	return i, err
 }
 
 const listMovements = `-- name: ListMovements :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
 JOIN (
     SELECT found.id FROM (SELECT unnest($1::TEXT[]) AS state) AS s
     CROSS JOIN LATERAL (
@@ -413,6 +416,7 @@ func (q *Queries) ListMovements(ctx context.Context, arg ListMovementsParams) ([
 			&i.Movement.ReversedAt,
 			&i.Movement.ReservationID,
 			&i.Movement.ErroredAt,
+			&i.Movement.Channel,
 		); err != nil {
 			return nil, err
 		}
@@ -445,7 +449,7 @@ func (q *Queries) MissMovement(ctx context.Context, arg MissMovementParams) (int
 }
 
 const movementByID = `-- name: MovementByID :one
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
 WHERE id = $1
 `
 
@@ -502,12 +506,13 @@ func (q *Queries) MovementByID(ctx context.Context, id uuid.UUID) (MovementByIDR
 		&i.Movement.ReversedAt,
 		&i.Movement.ReservationID,
 		&i.Movement.ErroredAt,
+		&i.Movement.Channel,
 	)
 	return i, err
 }
 
 const movementByKey = `-- name: MovementByKey :one
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
 WHERE merchant_id = $1 AND mode = $2 AND kind = $3 AND reference = $4
 `
 
@@ -576,12 +581,13 @@ func (q *Queries) MovementByKey(ctx context.Context, arg MovementByKeyParams) (M
 		&i.Movement.ReversedAt,
 		&i.Movement.ReservationID,
 		&i.Movement.ErroredAt,
+		&i.Movement.Channel,
 	)
 	return i, err
 }
 
 const movementsByOthersID = `-- name: MovementsByOthersID :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
 WHERE due_bucket = ANY($1::INT4[]) AND created_at >= $2 AND created_at < $3
     AND (request_id = $4::TEXT OR decision_id = $4::TEXT OR provider_reference = $4::TEXT)
 ORDER BY created_at DESC
@@ -661,6 +667,7 @@ func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthers
 			&i.Movement.ReversedAt,
 			&i.Movement.ReservationID,
 			&i.Movement.ErroredAt,
+			&i.Movement.Channel,
 		); err != nil {
 			return nil, err
 		}
@@ -673,7 +680,7 @@ func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthers
 }
 
 const movementsByReference = `-- name: MovementsByReference :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
 JOIN (
     SELECT found.id FROM merchants AS t
     CROSS JOIN LATERAL (
@@ -760,6 +767,7 @@ func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByRefer
 			&i.Movement.ReversedAt,
 			&i.Movement.ReservationID,
 			&i.Movement.ErroredAt,
+			&i.Movement.Channel,
 		); err != nil {
 			return nil, err
 		}
@@ -772,7 +780,7 @@ func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByRefer
 }
 
 const paidOut = `-- name: PaidOut :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
 WHERE m.merchant_id = $1 AND m.mode = $2 AND m.kind = 'transfer' AND m.amount + 0 BETWEEN $3::INT8 AND $4::INT8 AND m.created_at >= $5
     AND m.provider = $6 AND m.connection_account = $7 AND (m.connection_account <> '' OR m.connection_version = $8)
     AND m.state = 'succeeded' AND m.reversed_at IS NULL AND m.id <> $9
@@ -867,6 +875,7 @@ func (q *Queries) PaidOut(ctx context.Context, arg PaidOutParams) ([]PaidOutRow,
 			&i.Movement.ReversedAt,
 			&i.Movement.ReservationID,
 			&i.Movement.ErroredAt,
+			&i.Movement.Channel,
 		); err != nil {
 			return nil, err
 		}

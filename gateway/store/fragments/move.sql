@@ -10,7 +10,8 @@ UPDATE movements SET
     fact_id = COALESCE(NULLIF(@fact_id, ''), movements.fact_id),
     expires_at = COALESCE(@new_expires_at, movements.expires_at),
     cost = COALESCE(NULLIF(@new_cost, 0), movements.cost),
-    paid_at = COALESCE(@paid_at, movements.paid_at)
+    paid_at = COALESCE(@paid_at, movements.paid_at),
+    channel = COALESCE(NULLIF(@channel, ''), movements.channel)
 WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state = ANY(@from_states)
     AND (movements.polled_at IS NULL OR movements.polled_at <= @polled_before)
     AND (NOT @ends OR (movements.charge <> '') = @posts)

@@ -54,7 +54,7 @@ func (s *Store) move(row *movement.Movement, c movement.Change) (bool, error) {
 	}
 	s.giveBack(row.Owner, c)
 	row.State, row.UpdatedAt, row.DueAt, row.Misses = c.To, c.At, micro(c.NextPoll), 0
-	row.Cost, row.FactID = cmp.Or(c.Cost, row.Cost), cmp.Or(c.FactID, row.FactID)
+	row.Cost, row.FactID, row.Channel = cmp.Or(c.Cost, row.Cost), cmp.Or(c.FactID, row.FactID), cmp.Or(c.Channel, row.Channel)
 	if c.Refusal != nil {
 		kept := *c.Refusal
 		kept.Fields = slices.Clone(kept.Fields)

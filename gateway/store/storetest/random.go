@@ -112,7 +112,7 @@ func randomFact(rt *rapid.T, second int) movement.Fact {
 		Says: movement.Says(rapid.IntRange(int(movement.SaysAccepted), int(movement.SaysCancelled)).Draw(rt, "says")),
 		Now:  at(second), EventID: rapid.SampledFrom([]string{"", "f1", "f2"}).Draw(rt, "event"), Proves: true,
 		Amount: money.Amount(rapid.SampledFrom([]int64{100, 90, 1000, 990, 2500, 2490}).Draw(rt, "told")), Through: at(second),
-		ProviderReference: rapid.SampledFrom([]string{"", "up"}).Draw(rt, "theirs"),
+		ProviderReference: rapid.SampledFrom([]string{"", "up"}).Draw(rt, "theirs"), Channel: rapid.SampledFrom([]string{"", "QRIS"}).Draw(rt, "channel"),
 	}
 	if f.Says == movement.SaysRefused {
 		f.Refusal = &movement.Refusal{Code: "PROVIDER_REJECTED", Message: "No.", Fields: []movement.RefusalField{{Field: "f", Message: "m"}}}

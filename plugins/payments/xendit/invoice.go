@@ -27,6 +27,8 @@ type invoice struct {
 	PaidAmount *money.Amount `json:"paid_amount"`
 	PaidAt     upstream.Time `json:"paid_at"`
 	Updated    upstream.Time `json:"updated"`
+	Method     string        `json:"payment_method"`
+	Channel    string        `json:"payment_channel"`
 }
 
 type invoiceRequest struct {
@@ -118,6 +120,7 @@ func (inv invoice) statusUpdate() sdk.StatusUpdate {
 		// payment_id would not do as a name: not every answer has it.
 		f.EventID = inv.ID + "-PAID"
 		f.At = inv.PaidAt.Time
+		f.Channel = cmp.Or(inv.Channel, inv.Method)
 	case inv.Status == "EXPIRED":
 		f.Status = sdk.StatusExpired
 		f.EventID = inv.ID + "-EXPIRED"

@@ -22,7 +22,7 @@ const (
 
 	paidExtra = `,"paid_amount":100000,"paid_at":"2026-11-20T10:05:00.000Z","payment_method":"QR_CODE","payment_channel":"QRIS"`
 	noneFound = `{"error_code":"INVOICE_NOT_FOUND_ERROR","message":"Could not find invoice by id"}`
-	onePaid   = `[{"id":"qrpy_1","qr_id":"` + qrID + `","amount":100000,"currency":"IDR","status":"SUCCEEDED","created":"2026-11-20T10:05:00Z"}]`
+	onePaid   = `[{"id":"qrpy_1","qr_id":"` + qrID + `","amount":100000,"currency":"IDR","status":"SUCCEEDED","created":"2026-11-20T10:05:00Z","payment_detail":{"receipt_id":"1","source":"DANA"}}]`
 )
 
 // want is the part of a status update that a case is about.
@@ -33,11 +33,12 @@ type want struct {
 	event    string
 	data     string
 	provider string
+	channel  string
 }
 
 func checkUpdate(t *testing.T, f sdk.StatusUpdate, w want) {
 	t.Helper()
-	got := want{f.Status, f.Blame, f.Amount, f.EventID, string(f.Data), f.ProviderReference}
+	got := want{f.Status, f.Blame, f.Amount, f.EventID, string(f.Data), f.ProviderReference, f.Channel}
 	if got != w {
 		t.Errorf("got  %+v (%s)\nwant %+v", got, f.Detail, w)
 	}
@@ -54,7 +55,9 @@ const (
 
 func TestLookupInvoice(t *testing.T) {
 	t.Parallel()
-	done := want{status: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}
+	silent := want{status: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}
+	done := silent
+	done.channel = "QRIS"
 	for name, c := range map[string]struct {
 		reply reply
 		want  want
@@ -66,7 +69,7 @@ func TestLookupInvoice(t *testing.T) {
 			done},
 		"paid another amount": {reply{200, anInvoice("PAID", `,"paid_amount":99000`)},
 			want{status: sdk.StatusDone, amount: 99000, event: invoiceID + "-PAID", provider: invoiceID}},
-		"paid, odd date": {reply{200, anInvoice("PAID", `,"paid_at":"yesterday"`)}, done},
+		"paid, odd date": {reply{200, anInvoice("PAID", `,"paid_at":"yesterday"`)}, silent},
 		"expired": {reply{200, anInvoice("EXPIRED", "")},
 			want{status: sdk.StatusExpired, amount: 100000, event: invoiceID + "-EXPIRED", provider: invoiceID}},
 		"unknown":           {reply{404, noneFound}, want{status: sdk.StatusNotFound}},
@@ -140,7 +143,7 @@ func TestLookupQR(t *testing.T) {
 	t.Parallel()
 	const late = 31 * time.Minute // after the code's expires_at
 	pending := want{status: sdk.StatusPending, amount: 100000, data: qrData, provider: qrID}
-	paid := want{status: sdk.StatusDone, amount: 100000, event: "qrpy_1", provider: qrID}
+	paid := want{status: sdk.StatusDone, amount: 100000, event: "qrpy_1", provider: qrID, channel: "DANA"}
 	expired := want{status: sdk.StatusExpired, amount: 100000, event: qrID + "-EXPIRED", provider: qrID}
 	for name, c := range map[string]struct {
 		code, payments reply

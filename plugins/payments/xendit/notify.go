@@ -86,6 +86,7 @@ func (q qrPayment) statusUpdates() []sdk.StatusUpdate {
 		Currency:          cmp.Or(q.Currency, currencyIDR),
 		EventID:           q.ID,
 		At:                q.Created.Time,
+		Channel:           q.Detail.Source,
 	}}
 }
 

@@ -30,6 +30,8 @@ func flatInvoice(status, extra string) string {
 func TestNotify(t *testing.T) {
 	t.Parallel()
 	paidInvoice := want{status: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}
+	byMethod := paidInvoice
+	paidInvoice.channel, byMethod.channel = "QRIS", "EWALLET"
 	for name, c := range map[string]struct {
 		body   string
 		status int
@@ -37,10 +39,10 @@ func TestNotify(t *testing.T) {
 	}{
 		"a paid invoice":    {flatInvoice("PAID", paidExtra+`,"payment_id":"pay-1"`), 200, []want{paidInvoice}},
 		"a settled one":     {flatInvoice("SETTLED", paidExtra), 200, []want{paidInvoice}},
-		"without an amount": {flatInvoice("PAID", `,"paid_amount":null`), 200, []want{paidInvoice}},
+		"without an amount": {flatInvoice("PAID", `,"paid_amount":null,"payment_method":"EWALLET"`), 200, []want{byMethod}},
 		"another amount": {flatInvoice("PAID", `,"paid_amount":5000`), 200,
 			[]want{{status: sdk.StatusDone, amount: 5000, event: invoiceID + "-PAID", provider: invoiceID}}},
-		"a paid QR code":          {qrEvent, 200, []want{{status: sdk.StatusDone, amount: 100000, event: "qrpy_1", provider: qrID}}},
+		"a paid QR code":          {qrEvent, 200, []want{{status: sdk.StatusDone, amount: 100000, event: "qrpy_1", provider: qrID, channel: "DANA"}}},
 		"a QR payment underway":   {`{"event":"qr.payment","data":{"id":"qrpy_1","status":"PENDING"}}`, 200, nil},
 		"the first generation":    {`{"event":"qr.payment","id":"qrpy_1","amount":100000,"status":"COMPLETED","qr_code":{"id":"qr_1","external_id":"` + reference + `"}}`, 200, nil},
 		"another product's event": {`{"event":"payout.succeeded","data":{"amount":10.5}}`, 200, nil},
@@ -114,7 +116,7 @@ func TestNotifyConfirmsAnExpiry(t *testing.T) {
 		want   []want
 	}{
 		"true":             {reply{200, anInvoice("EXPIRED", "")}, 200, []want{{status: sdk.StatusExpired, amount: 100000, event: invoiceID + "-EXPIRED", provider: invoiceID}}},
-		"paid meanwhile":   {reply{200, anInvoice("PAID", paidExtra)}, 200, []want{{status: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID}}},
+		"paid meanwhile":   {reply{200, anInvoice("PAID", paidExtra)}, 200, []want{{status: sdk.StatusDone, amount: 100000, event: invoiceID + "-PAID", provider: invoiceID, channel: "QRIS"}}},
 		"still open":       {reply{200, anInvoice("PENDING", "")}, 200, nil},
 		"nothing of it":    {reply{404, noneFound}, 200, nil},
 		"nobody to ask":    {reply{500, ""}, 503, nil},

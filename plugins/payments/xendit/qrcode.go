@@ -160,7 +160,7 @@ func (acc *account) judgeQR(ctx context.Context, code qrCode, expires, now time.
 	switch {
 	case paid != nil:
 		f.Status, f.Amount, f.EventID, f.At = sdk.StatusDone, paid.Amount, paid.ID, paid.Created.Time
-		f.Currency = cmp.Or(paid.Currency, f.Currency)
+		f.Currency, f.Channel = cmp.Or(paid.Currency, f.Currency), paid.Detail.Source
 	case !f.ExpiresAt.IsZero() && now.After(f.ExpiresAt), f.ExpiresAt.IsZero() && code.Status == "INACTIVE":
 		f.Status, f.EventID, f.At = sdk.StatusExpired, code.ID+"-EXPIRED", f.ExpiresAt
 	case code.QRString == "":
@@ -182,6 +182,9 @@ type qrPayment struct {
 	Amount      money.Amount  `json:"amount"`
 	Currency    string        `json:"currency"`
 	Created     upstream.Time `json:"created"`
+	Detail      struct {
+		Source string `json:"source"` // the wallet or bank of who paid
+	} `json:"payment_detail"`
 }
 
 func (q qrPayment) succeeded() bool { return q.Status == "SUCCEEDED" || q.Status == "COMPLETED" }
