@@ -26,8 +26,10 @@ type Statement struct {
 // its reversal, or where mutations were asked for a row of these. The gateway checks
 // amount and currency before it uses one.
 //
-// Of a mutation only Outgoing, Amount and Reference count. Its reference is ours,
-// where the upstream tells which transfer a row is about, else empty.
+// Of a mutation only Outgoing, Amount and Reference count. Amount is what was asked for,
+// with the fee in it or without (by up to manifest.HighestFee). Its reference is ours, where the
+// upstream tells which transfer a row is about, else empty: one of the upstream's own
+// tells nothing.
 type StatementLine struct {
 	// ID names the line, the same whenever it is read again, however often the
 	// upstream repeats it.

@@ -17,7 +17,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
-	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // Transfer is money out, from a merchant's wallet to another or to a bank. It can't
@@ -93,7 +92,7 @@ func (k *Transfer) nextReference(ctx context.Context, r lifecycle.Request, draft
 		}
 		age := max(0, now.Sub(last.CreatedAt)) // the replica that made it may be ahead of this one
 		switch {
-		case !last.State.Final(), age < r.Limits.RepeatWithin:
+		case !last.State.Final(), last.State == movement.Succeeded && age < r.Limits.RepeatWithin:
 			return last.Reference, nil
 		case last.Delivered, age >= sameFor:
 			return referenceAfter(last)
@@ -133,9 +132,6 @@ func (k *Transfer) Delivered(ctx context.Context, receipt movement.ID) {
 	}
 }
 
-// highestFee bounds what a provider may say that a transfer costs.
-const highestFee money.Amount = 1_000_000_000
-
 // Prepare asks who the recipient is and what the transfer costs, and counts it
 // against the policy's payout limits.
 func (k *Transfer) Prepare(ctx context.Context, r lifecycle.Request, draft *movement.Movement, c lifecycle.Connection) (remark string, err error) {
@@ -152,8 +148,8 @@ func (k *Transfer) Prepare(ctx context.Context, r lifecycle.Request, draft *move
 	switch {
 	case quoted.Outcome != sdk.Done:
 		return "", k.lifecycle.Unanswered(ctx, op, c, failed(quoted), "who the receiver is")
-	case quoted.Price != draft.Amount || quoted.Fee < 0 || quoted.Fee > highestFee || !keepable(quoted.Data):
-		cause := fmt.Errorf("quote: asked %v, told %v with a fee of %v", draft.Amount, quoted.Price, quoted.Fee)
+	case quoted.Price != draft.Amount || quoted.Fee < 0 || max(quoted.Fee, quoted.Cost-quoted.Price) > manifest.HighestFee(draft.Amount) || !keepable(quoted.Data):
+		cause := fmt.Errorf("quote: asked %v, told %v with a fee of %v, at a cost of %v", draft.Amount, quoted.Price, quoted.Fee, quoted.Cost)
 		return "", fault.New(fault.ProviderUnavailable, "The provider could not tell the fee. Nothing was sent.").Because(cause)
 	}
 	given, _ := r.Body[op.HolderField()].(string)

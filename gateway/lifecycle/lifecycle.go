@@ -46,13 +46,29 @@ type Dependencies struct {
 type Lifecycle struct {
 	Dependencies
 	kinds map[manifest.Kind]Kind
+	// decided applies what operators have decided of a movement, and tells whether they
+	// have said how it ends.
+	decided func(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, bool, error)
 
 	Patience Patience // with which what has happened is committed
 }
 
 // New makes a lifecycle without kinds.
 func New(d Dependencies) *Lifecycle {
-	return &Lifecycle{Dependencies: d, kinds: map[manifest.Kind]Kind{}, Patience: Patience{applyTimeout, rand.IntN}}
+	return &Lifecycle{
+		Dependencies: d, kinds: map[manifest.Kind]Kind{}, Patience: Patience{applyTimeout, rand.IntN},
+		decided: func(_ context.Context, _ *catalog.Operation, m movement.Movement) (movement.Movement, bool, error) {
+			return m, false, nil
+		},
+	}
+}
+
+// DecidedBy has decisions of operators found that were made and not applied yet: nothing
+// is sent again after them. It must be called before anything else.
+func (l *Lifecycle) DecidedBy(
+	decided func(ctx context.Context, op *catalog.Operation, m movement.Movement) (_ movement.Movement, ends bool, err error),
+) {
+	l.decided = decided
 }
 
 // Add has a kind's movements run. It must be called before anything else.
@@ -186,7 +202,7 @@ func Persist[T any](ctx context.Context, patience Patience, write func(context.C
 			err = backoff.Permanent(err)
 		}
 		return done, err
-	}, backoff.WithBackOff(pause))
+	}, backoff.WithBackOff(pause), backoff.WithMaxElapsedTime(0)) // patience alone ends it, and not its 15 minutes
 	if err != nil && !errors.Is(err, last) {
 		err = errors.Join(err, last) // patience ended; the reason is the last try's
 	}

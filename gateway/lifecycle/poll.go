@@ -35,6 +35,9 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 	if m.Errored() && !m.PolledAt.Before(m.ErroredAt) && m.State.Unknown() && now.Before(m.DueAt) {
 		return m, nil // it was asked once, and one more look would put the proof off
 	}
+	if seen, ends, err := l.decidedBefore(ctx, op, m); ends || err != nil {
+		return seen, err
+	}
 	// 2. The right to ask, over all replicas.
 	ours, err := l.Store.Poll(ctx, m, now, now.Add(-rules.Pace.Every), next)
 	if err != nil {
@@ -44,6 +47,9 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 		return l.Reread(ctx, m.ID)
 	}
 	m.PolledAt = now
+	if seen, ends, err := l.decidedBefore(ctx, op, m); ends || err != nil { // meanwhile
+		return seen, err
+	}
 	if why := unaskable(op, m, c, now); why.Detail != "" {
 		return m, l.List(ctx, m, why)
 	}
@@ -60,6 +66,20 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 		return m, err
 	}
 	return seen, nil
+}
+
+// decidedBefore tells whether operators have said how a movement ends that a poll would
+// send again, and applies that. Where a poll is under way that began before they said
+// so, a later one applies it.
+func (l *Lifecycle) decidedBefore(ctx context.Context, op *catalog.Operation, m movement.Movement) (_ movement.Movement, ends bool, err error) {
+	if !op.Rules.Resubmits {
+		return m, false, nil
+	}
+	seen, ends, err := l.decided(ctx, op, m)
+	if err == nil && ends && seen.State.Open() {
+		err = l.PutOff(ctx, seen)
+	}
+	return seen, ends, err
 }
 
 func (l *Lifecycle) lookup(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, now time.Time) sdk.StatusUpdate {
@@ -198,7 +218,7 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 	}
 	op, err := l.Operation(m)
 	if err != nil {
-		return errors.Join(overdue, err, l.putOff(ctx, m))
+		return errors.Join(overdue, err, l.PutOff(ctx, m))
 	}
 	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m) {
 		now := l.Now()
@@ -213,15 +233,15 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 	}
 	c, err := l.Reconnect(ctx, op, m)
 	if err != nil {
-		return errors.Join(overdue, err, l.putOff(ctx, m))
+		return errors.Join(overdue, err, l.PutOff(ctx, m))
 	}
 	_, err = l.Poll(ctx, op, m, c)
 	return errors.Join(overdue, err)
 }
 
-// putOff has a movement that can't be polled now due again after a while: it must not
+// PutOff has a movement that can't be polled now due again after a while: it must not
 // stay due and be tried in a loop.
-func (l *Lifecycle) putOff(ctx context.Context, m movement.Movement) error {
+func (l *Lifecycle) PutOff(ctx context.Context, m movement.Movement) error {
 	now := l.Now()
 	_, err := l.Store.Poll(ctx, m, now, now, now.Add(unresolvable))
 	return err

@@ -2,8 +2,11 @@ package lifecycle
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -19,9 +22,24 @@ type DueMovements interface {
 }
 
 // Resolver polls one movement at its provider and applies what it finds. Whatever
-// it returns, the movement's next poll is set when it returns.
+// it returns, the movement's next poll is set when it returns. PutOff sets the next poll
+// of a movement that can't be polled now.
 type Resolver interface {
 	Resolve(ctx context.Context, m movement.Movement) error
+	PutOff(ctx context.Context, m movement.Movement) error
+}
+
+var errPanicked = errors.New("panic")
+
+// Recovered does a piece of background work. A panic is an error of that piece, and
+// ends no other work of the process.
+func Recovered(work func() error) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("%w: %v\n%s", errPanicked, cause, debug.Stack())
+		}
+	}()
+	return work()
 }
 
 // Poller has the movements resolved that are due in the buckets that its replica
@@ -70,10 +88,16 @@ func (p *Poller) begin(ctx context.Context, page []movement.Movement) error {
 			continue
 		}
 		p.polls.Go(func() {
-			p.Warn(ctx, "resolve "+m.ID.String(), p.resolver.Resolve(ctx, m))
-			if p.places.free(m) {
-				p.Wake() // for those that had no place
+			defer func() {
+				if p.places.free(m) {
+					p.Wake() // for those that had no place
+				}
+			}()
+			err := Recovered(func() error { return p.resolver.Resolve(ctx, m) })
+			if errors.Is(err, errPanicked) { // maybe before its next poll was set
+				err = errors.Join(err, p.resolver.PutOff(ctx, m))
 			}
+			p.Warn(ctx, "resolve "+m.ID.String(), err)
 		})
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,6 +25,7 @@ type open struct {
 	due   map[movement.ID]movement.Movement
 	polls map[movement.ID]int
 	fails bool                         // and they stay due
+	harms func(movement.Movement) bool // nil: none panics
 	hangs func(movement.Movement) bool // nil: none does
 	most  map[string]int               // at once, by upstream
 	now   map[string]int
@@ -65,8 +67,14 @@ func (o *open) Resolve(ctx context.Context, m movement.Movement) error {
 	o.polls[m.ID]++
 	o.now[m.Provider]++
 	o.most[m.Provider] = max(o.most[m.Provider], o.now[m.Provider])
-	hangs := o.hangs != nil && o.hangs(m)
+	hangs, harms := o.hangs != nil && o.hangs(m), o.harms != nil && o.harms(m)
+	if harms {
+		o.now[m.Provider]--
+	}
 	o.mu.Unlock()
+	if harms {
+		panic("a plugin's answer that nobody thought of")
+	}
 	if hangs {
 		<-ctx.Done()
 		return ctx.Err()
@@ -79,6 +87,15 @@ func (o *open) Resolve(ctx context.Context, m movement.Movement) error {
 		return errors.New("the provider is away")
 	}
 	delete(o.due, m.ID)
+	return nil
+}
+
+// PutOff implements lifecycle.Resolver.
+func (o *open) PutOff(_ context.Context, m movement.Movement) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	m.DueAt = time.Now().Add(time.Hour)
+	o.due[m.ID] = m
 	return nil
 }
 
@@ -103,6 +120,33 @@ func poll(t *testing.T, o *open) (log *queuetest.Log, end func()) {
 	log = &queuetest.Log{}
 	leases := queue.NewLeases(queuetest.NewTable(), "polls", "only", movement.Buckets)
 	return log, queuetest.Start(t, lifecycle.NewPoller(o, o, leases, slog.New(slog.NewTextHandler(log, nil))).Run)
+}
+
+// TestAPanicEndsItsPollAlone: a poll that panics is logged and has its places free
+// again, so that all others are resolved.
+func TestAPanicEndsItsPollAlone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOpen()
+		o.harms = func(m movement.Movement) bool { return m.Owner.MerchantID == "harmful" }
+		o.add(20, "fake", "other", manifest.OwnerMerchant)
+		o.add(200, "fake", "harmful", manifest.OwnerMerchant)
+		log, end := poll(t, o)
+		<-time.After(20 * time.Second)
+		end()
+		left, _, polls := o.state()
+		if want := map[string]int{"fake harmful": 200}; !maps.Equal(left, want) {
+			t.Errorf("left: %v, want %v, later", left, want)
+		}
+		for id, n := range polls {
+			if n != 1 {
+				t.Errorf("%s was polled %d times", id, n)
+			}
+		}
+		if text := log.String(); !strings.Contains(text, "panic: a plugin's answer") || !strings.Contains(text, "poller_test.go") {
+			t.Errorf("logged: %s", text)
+		}
+	})
 }
 
 // TestDueMovementsAreResolved has more than a page of them: each is polled once, so many

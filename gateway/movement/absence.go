@@ -1,10 +1,12 @@
 package movement
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
@@ -30,18 +32,27 @@ type Mutations struct {
 	Rows  []Mutation
 }
 
-// Rowed are the amounts of a row that the movement may have made in its account's
-// mutations: what was asked for, and that with the fee.
-func (m *Movement) Rowed() []money.Amount {
-	if m.Fee == 0 {
-		return []money.Amount{m.Amount}
-	}
-	return []money.Amount{m.Amount, m.Amount + m.Fee}
+// span is between what amounts the row is that a transfer makes in its account's
+// mutations: what was asked for, and that with any fee. Which fee the provider takes
+// nobody knows: the one that its merchant is shown may be another.
+type span struct{ least, most money.Amount }
+
+func (m *Movement) span() span {
+	return span{m.Amount, m.Amount + manifest.HighestFee(m.Amount)}
 }
 
-// EqualsSince is from when on the transfers of its account count that a row of its
-// amounts may be.
-func (m *Movement) EqualsSince() time.Time { return m.CreatedAt.Add(-longestMutations) }
+// OthersLike are the transfers of a movement's account that a row of its amounts may
+// be: of the amounts from Least to Most, created since Since.
+type OthersLike struct {
+	Least, Most money.Amount
+	Since       time.Time
+}
+
+// OthersLike says which transfers may have made a row that the movement may have made.
+func (m *Movement) OthersLike() OthersLike {
+	own := m.span()
+	return OthersLike{m.Amount - manifest.HighestFee(m.Amount), own.most, m.CreatedAt.Add(-longestMutations)}
+}
 
 // MutationsFrom is from when on the account's mutations are read, to find a movement
 // or to prove that it is not among them: before its creation by as much as the
@@ -61,32 +72,62 @@ func (m *Movement) MutationsFrom(others []Movement) time.Time {
 }
 
 // Absent tells whether a movement is proven not to be among its account's mutations:
-// there are no more rows that it may be than other transfers that have surely made
-// one of these rows each. The text is for operators.
+// each of the other transfers that have surely made a row has one, and there is no way
+// to leave one for the movement, too. The text is for operators.
 func (m *Movement) Absent(rules Rules, read Mutations, others []Movement) (text string, absent bool) {
-	rowed := m.Rowed()
-	named, rows, known := map[string]bool{}, 0, 0
-	for _, row := range read.Rows {
-		switch {
-		case row.Reference == m.UpstreamReference():
-			return "the account's mutations have a row of it", false
-		case row.Reference != "":
-			named[row.Reference] = true
-		case slices.Contains(rowed, row.Amount):
-			rows++
-		}
-	}
+	names := map[string]bool{}
 	for _, other := range others {
-		inside := !other.CreatedAt.Add(-ProviderSkew).Before(read.From)
-		listed := other.ProvenAfter(rules).Before(read.Begun) && other.UpdatedAt.Before(read.Begun)
-		within := !slices.ContainsFunc(other.Rowed(), func(a money.Amount) bool { return !slices.Contains(rowed, a) })
-		if other.ID != m.ID && inside && listed && within && !named[other.UpstreamReference()] {
-			known++
+		names[other.UpstreamReference()] = false
+	}
+	var rows []money.Amount
+	for _, row := range read.Rows {
+		if _, another := names[row.Reference]; another {
+			names[row.Reference] = true
+			continue
+		}
+		if row.Reference == m.UpstreamReference() {
+			return "the account's mutations have a row of it", false
+		}
+		rows = append(rows, row.Amount) // a text that names no other may be the bank's own
+	}
+	var known []span
+	for _, other := range others {
+		if other.ID != m.ID && !names[other.UpstreamReference()] && other.listed(rules, read) {
+			known = append(known, other.span())
 		}
 	}
-	text = "of the account's mutations since " + stamp(read.From) + ", " + strconv.Itoa(rows) + " may be it, and " +
-		strconv.Itoa(known) + " of these are other transfers"
-	return text, rows <= known
+	text = "the account's mutations since " + stamp(read.From) + " have " + strconv.Itoa(len(rows)) + " rows that name no transfer, and " +
+		strconv.Itoa(len(known)) + " other transfers of such an amount are known to have one"
+	switch {
+	case !fit(known, rows):
+		return text + ": some of these lack theirs, so the list proves nothing", false
+	case fit(append(known, m.span()), rows):
+		return text + ": one may be it", false
+	}
+	return text + ": none can be it", true
+}
+
+// listed tells whether a transfer that has succeeded surely has its row in mutations.
+func (m *Movement) listed(rules Rules, read Mutations) bool {
+	inside := !m.CreatedAt.Add(-ProviderSkew).Before(read.From)
+	return inside && m.UpdatedAt.Add(rules.Pace.SettlesWithin+2*ClockSkew).Before(read.Begun)
+}
+
+// fit tells whether each span can have a row of its own. The span that ends first
+// takes the least row that it can: the others that could take that row can take any
+// greater one of the span's as well.
+func fit(spans []span, rows []money.Amount) bool {
+	spans, rows = slices.Clone(spans), slices.Clone(rows)
+	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.most, b.most) })
+	slices.Sort(rows)
+	for _, s := range spans {
+		i, _ := slices.BinarySearch(rows, s.least)
+		if i == len(rows) || rows[i] > s.most {
+			return false
+		}
+		rows = slices.Delete(rows, i, i+1)
+	}
+	return true
 }
 
 // absent takes in that a movement is not among its account's mutations. With a

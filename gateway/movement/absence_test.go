@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -35,31 +37,45 @@ func TestAbsent(t *testing.T) {
 		return rows
 	}
 	before := sentAt(2, -time.Minute, sent, fee)
+	highest := sent + manifest.HighestFee(sent)
+	named := func(other movement.Movement, amount money.Amount) movement.Mutation {
+		return movement.Mutation{Reference: other.UpstreamReference(), Amount: amount}
+	}
+	ended := func(other movement.Movement, after time.Duration) movement.Movement {
+		other.UpdatedAt = epoch.Add(after)
+		return other
+	}
+	settled := begun - time.Minute - 2*movement.ClockSkew
 	for name, c := range map[string]struct {
 		rows   []movement.Mutation
 		others []movement.Movement
 		absent bool
 	}{
 		"no rows":                        {absent: true},
-		"rows of other amounts":          {rows: row(sent-1, sent+1, fee, sent+2*fee), absent: true},
+		"rows of other amounts":          {rows: row(sent-1, highest+1, fee), absent: true},
 		"a row of it":                    {rows: row(sent)},
 		"a row of it with the fee":       {rows: row(sent + fee)},
+		"a row of it with another fee":   {rows: row(sent + fee + 500)},
+		"a row of it with twice the fee": {rows: row(sent + 2*fee)},
+		"a row of it with the highest":   {rows: row(highest)},
 		"a row of another":               {rows: row(sent), others: []movement.Movement{before}, absent: true},
 		"one of two":                     {rows: row(sent, sent+fee), others: []movement.Movement{before}},
 		"two of two":                     {rows: row(sent, sent), others: []movement.Movement{before, sentAt(3, 2*time.Minute, sent, fee)}, absent: true},
-		"of another without a fee":       {rows: row(sent), others: []movement.Movement{sentAt(3, -time.Minute, sent, 0)}, absent: true},
-		"of another of that with a fee":  {rows: row(sent + fee), others: []movement.Movement{sentAt(3, -time.Minute, sent+fee, 0)}, absent: true},
-		"a fee that its row may not say": {rows: row(sent), others: []movement.Movement{sentAt(3, -time.Minute, sent, 2*fee)}},
+		"of another of a greater amount": {rows: row(sent + fee), others: []movement.Movement{sentAt(3, -time.Minute, sent+fee, 0)}, absent: true},
+		"less than another moved":        {rows: row(sent), others: []movement.Movement{sentAt(3, -time.Minute, sent+fee, 0)}},
+		"two, one of them another's":     {rows: row(sent, sent+fee), others: []movement.Movement{sentAt(3, -time.Minute, sent+fee, 0)}},
+		"others in a row":                {rows: row(sent+fee, sent+2*fee), others: []movement.Movement{before, sentAt(3, -time.Minute, sent+fee, 0)}, absent: true},
+		"another lacks its row":          {others: []movement.Movement{before}},
 		"another that is just done":      {rows: row(sent), others: []movement.Movement{sentAt(3, begun-time.Minute, sent, fee)}},
-		"another that ends while it is read": {rows: row(sent), others: []movement.Movement{func() movement.Movement {
-			late := before
-			late.UpdatedAt = epoch.Add(begun)
-			return late
-		}()}},
-		"itself is no other":          {rows: row(sent), others: []movement.Movement{m}},
-		"the row names it":            {rows: []movement.Mutation{{Reference: m.UpstreamReference(), Amount: 1}}},
-		"the row names another":       {rows: []movement.Mutation{{Reference: "another", Amount: sent}}, absent: true},
-		"named rows explain no other": {rows: append(row(sent), movement.Mutation{Reference: before.UpstreamReference(), Amount: sent}), others: []movement.Movement{before}},
+		"another that ended while read":  {rows: row(sent), others: []movement.Movement{ended(before, begun)}},
+		"another just told succeeded":    {rows: row(sent), others: []movement.Movement{ended(before, settled)}},
+		"another that has settled":       {rows: row(sent), others: []movement.Movement{ended(before, settled-time.Second)}, absent: true},
+		"itself is no other":             {rows: row(sent), others: []movement.Movement{m}},
+		"the row names it":               {rows: []movement.Mutation{{Reference: m.UpstreamReference(), Amount: 1}}},
+		"the row names another":          {rows: []movement.Mutation{named(before, sent)}, others: []movement.Movement{before}, absent: true},
+		"the row has the bank's number":  {rows: []movement.Mutation{{Reference: "TRX-20260102-0001", Amount: sent}}},
+		"the row names nobody we know":   {rows: []movement.Mutation{named(before, sent)}},
+		"named rows explain no other":    {rows: append(row(sent), named(before, sent)), others: []movement.Movement{before}},
 	} {
 		read := movement.Mutations{From: m.MutationsFrom(c.others), Begun: epoch.Add(begun), Rows: c.rows}
 		if text, absent := m.Absent(rules, read, c.others); absent != c.absent {
@@ -94,4 +110,37 @@ func TestMutationsFrom(t *testing.T) {
 			t.Errorf("%s: from %v, want %v", name, got, c.want)
 		}
 	}
+}
+
+// TestMadeIsNeverAbsent draws transfers of an account with fees that nobody was told,
+// and lists a row of each: one that was made is never proven absent, whatever else is.
+func TestMadeIsNeverAbsent(t *testing.T) {
+	t.Parallel()
+	rules := rules(t, manifest.Transfer, movement.Pace{SettlesWithin: time.Minute, Every: 5 * time.Second})
+	rapid.Check(t, func(r *rapid.T) {
+		near := rapid.Int64Range(int64(sent)-1_000, int64(sent)+10_000)
+		row := func(m movement.Movement) movement.Mutation {
+			fees := rapid.SampledFrom([]money.Amount{0, 500, fee, 2 * fee, manifest.HighestFee(m.Amount)})
+			made := movement.Mutation{Amount: m.Amount + fees.Draw(r, "fee")}
+			if rapid.Bool().Draw(r, "named") {
+				made.Reference = rapid.SampledFrom([]string{m.UpstreamReference(), "the bank's own"}).Draw(r, "name")
+			}
+			return made
+		}
+		m := sentAt(1, 0, sent, fee)
+		m.State = movement.Acknowledged
+		read := movement.Mutations{Begun: epoch.Add(10 * time.Minute), Rows: []movement.Mutation{row(m)}}
+		var others []movement.Movement
+		for i := range rapid.IntRange(0, 6).Draw(r, "others") {
+			other := sentAt(byte(2+i), 0, money.Amount(near.Draw(r, "amount")), fee)
+			other.UpdatedAt = epoch.Add(time.Duration(rapid.IntRange(1, 12).Draw(r, "told")) * time.Minute)
+			if others = append(others, other); other.UpdatedAt.Before(read.Begun.Add(-time.Minute-2*movement.ClockSkew)) || rapid.Bool().Draw(r, "listed") {
+				read.Rows = append(read.Rows, row(other))
+			}
+		}
+		read.From = m.MutationsFrom(others)
+		if text, absent := m.Absent(rules, read, others); absent {
+			r.Fatalf("it was made: %s", text)
+		}
+	})
 }

@@ -266,7 +266,7 @@ func updated(rules Rules, m Movement, f Fact) Transition {
 		return exception(why, f.EventID, text)
 	}
 	effect := rules.judge(m.State, to)
-	if m.FactID == OverrideFact && m.State == Succeeded && to == Expired {
+	if m.PaidByOverride() && to == Expired {
 		effect = Contradiction // and not older news: operators have said otherwise
 	}
 	if f.Source == FromCall {
@@ -366,8 +366,10 @@ func confirmed(rules Rules, m Movement, f Fact, to State) Transition {
 	again := to == Succeeded && m.FactID != "" && f.EventID != "" && f.EventID != m.FactID
 	switch {
 	case to == Succeeded && rules.Flow == MoneyOut:
-		return succeededAgain(rules, m, f, again && m.FactID != OverrideFact)
-	case again && m.FactID == OverrideFact: // nobody knows which payment the operators saw
+		return succeededAgain(rules, m, f, again && !m.PaidByOverride())
+	case again && m.PaidByOverride() && f.By != "": // an operator says that this is the payment
+		return Transition{}
+	case again && m.PaidByOverride(): // nobody knows which payment the operators saw
 		return exception(ReasonPaidAgain, f.EventID, "operators ended it as paid, and the provider tells of a payment")
 	case again:
 		return exception(ReasonPaidAgain, f.EventID, "it was paid before by "+m.FactID)

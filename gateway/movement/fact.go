@@ -70,8 +70,8 @@ type Fact struct {
 	Fuller     json.RawMessage // the movement's result with the reports that came late; nil for none
 	Late       string          // the names of those reports
 	Refusal    *Refusal
-	Raw        string // the data as the provider wrote it, and
-	Detail     string // why, for operators; no secrets
+	Raw        string // the data as the provider wrote it, for operators
+	Detail     string // why it says so, for operators; no secrets
 
 	// Proves says of NotFound and Absent that it was asked on the movement's own
 	// account, and that the process's clock is right.

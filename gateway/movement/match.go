@@ -31,7 +31,8 @@ const Skew = 2 * time.Minute
 // candidates which of them the line pays.
 //
 // A line that is for none, but that could be a payment of what a collection asked for,
-// by a payer who was slower than any quarantine, is left to operators.
+// by a payer who was slower than any quarantine or of a collection that has failed, is
+// left to operators.
 //
 // It is false for a line that can't be matched yet: nobody knows whether the payer
 // of its collection could pay at all, or it is late for a collection that is not
@@ -54,7 +55,7 @@ func (r Rules) FindMatch(line StatementLine, candidates []Candidate) (Match, boo
 	case found == nil:
 		return Unmatched(line, candidates), true
 	case found.Taken || found.State == Succeeded:
-		return match.listed(line, LineAgain, ReasonPaidAgain, "its collection is paid by another"), true
+		return match.listed(line, LineAgain, ReasonPaidAgain, "its collection is paid already"), true
 	case found.State.Unknown(), line.At.After(found.ExpiresAt) && found.State != Expired:
 		return match, false
 	}
@@ -89,17 +90,17 @@ func (r Rules) Reservation(m Movement, late time.Duration) ReservedAmount {
 }
 
 // candidateFor is the only candidate that a line may be for, or that there are
-// several.
+// several. What has failed was never to be paid, as far as anybody knows.
 func candidateFor(line StatementLine, candidates []Candidate, quarantine time.Duration) (found *Candidate, several bool) {
 	var begun time.Time // of the last one before the line
 	for _, c := range candidates {
-		if c.Amount == line.Amount && !c.CreatedAt.After(line.At) && c.CreatedAt.After(begun) {
+		if c.Amount == line.Amount && c.State != Failed && !c.CreatedAt.After(line.At) && c.CreatedAt.After(begun) {
 			begun = c.CreatedAt
 		}
 	}
 	for i := range candidates {
 		c := &candidates[i]
-		if c.Amount != line.Amount || line.At.Before(c.CreatedAt.Add(-Skew)) || line.At.After(c.ExpiresAt.Add(quarantine)) ||
+		if c.Amount != line.Amount || c.State == Failed || line.At.Before(c.CreatedAt.Add(-Skew)) || line.At.After(c.ExpiresAt.Add(quarantine)) ||
 			c.CreatedAt.Before(begun) {
 			continue
 		}

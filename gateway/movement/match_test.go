@@ -30,7 +30,7 @@ func TestFindMatch(t *testing.T) {
 	const s, min, h = time.Second, time.Minute, time.Hour
 	const waits movement.LineState = ""
 	pending, expired, succeeded := open(100, movement.Pending), open(100, movement.Expired), open(100, movement.Succeeded)
-	submitting := open(100, movement.Submitting)
+	submitting, failed := open(100, movement.Submitting), open(100, movement.Failed)
 	taken := pending
 	taken.Taken = true
 	for name, c := range map[string]struct {
@@ -53,6 +53,8 @@ func TestFindMatch(t *testing.T) {
 		"after it":                     {100, 30*min + 3*h + s, []movement.Candidate{expired}, movement.LineUnmatched},
 		"a day later":                  {100, 30*min + 24*h, []movement.Candidate{expired, succeeded}, movement.LineUnmatched},
 		"more than a day later":        {100, 30*min + 24*h + s, []movement.Candidate{expired}, movement.LineUnmatched},
+		"of one that has failed":       {100, min, []movement.Candidate{failed}, movement.LineUnmatched},
+		"a failed one beside its own":  {100, min, []movement.Candidate{failed, pending}, movement.LineMatched},
 		"paid":                         {100, min, []movement.Candidate{succeeded}, movement.LineAgain},
 		"being paid":                   {100, min, []movement.Candidate{taken}, movement.LineAgain},
 		"of two":                       {100, min, []movement.Candidate{pending, expired}, movement.LineAmbiguous},
@@ -68,7 +70,7 @@ func TestFindMatch(t *testing.T) {
 			matched && (got.Movement != among[len(among)-1].ID || !among[len(among)-1].Taken) {
 			t.Errorf("%s: it pays %s", name, got.Movement)
 		}
-		meant := name == "after it" || name == "a day later"
+		meant := name == "after it" || name == "a day later" || name == "of one that has failed"
 		if listed := c.want == movement.LineAmbiguous || c.want == movement.LineAgain || meant; listed != (got.Reason != "") {
 			t.Errorf("%s: an exception for %q", name, got.Reason)
 		}

@@ -77,3 +77,7 @@ func (d Override) Operators() string { return strings.TrimSuffix(d.Operator+", "
 
 // OverrideFact stands for the upstream's fact in a movement that operators have ended.
 const OverrideFact = "override"
+
+// PaidByOverride tells whether operators have said that the movement is paid, and not
+// by which payment.
+func (m *Movement) PaidByOverride() bool { return m.State == Succeeded && m.FactID == OverrideFact }

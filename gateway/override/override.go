@@ -31,8 +31,12 @@ type Overrides struct {
 	records Records
 }
 
-// New makes overrides.
-func New(l *lifecycle.Lifecycle, records Records) *Overrides { return &Overrides{l, records} }
+// New makes the overrides of a lifecycle.
+func New(l *lifecycle.Lifecycle, records Records) *Overrides {
+	o := &Overrides{l, records}
+	l.DecidedBy(o.decided)
+	return o
+}
 
 // Request is an operator's decision on a movement whose outcome nobody knows. Alone
 // asks for no second operator: it is applied at once and is an exception for review.
@@ -64,10 +68,10 @@ var operatorsEnd = []string{
 
 // Override takes an operator's decision on an open movement of which the provider
 // tells no end: the first operator proposes, another who says the same confirms, and
-// the movement ends so, or is sent again. It changes no final state. The same again is what stands, also
-// where two come at once. The error is always a *fault.Error: NotFound, InProgress
-// where it is too early, DuplicateReference where it has ended otherwise or another
-// outcome is proposed.
+// the movement ends so, or is sent again. It changes no final state. The same again is
+// what stands, also where two come at once. The error is always a *fault.Error:
+// NotFound, InProgress where it is too early, DuplicateReference where it has ended
+// otherwise or another outcome is proposed.
 func (o *Overrides) Override(ctx context.Context, r Request) (Result, error) {
 	result, err := o.override(ctx, r)
 	if err != nil {
@@ -217,13 +221,40 @@ func polled(now time.Time) error {
 	return fault.New(fault.InProgress, "The provider is being asked at this moment, with the same request again. Decide it in a minute.").After(now, movement.PollLasts)
 }
 
-// apply ends a movement as it was decided, or has it sent again, unless it has ended
-// meanwhile.
-func (o *Overrides) apply(ctx context.Context, op *catalog.Operation, m movement.Movement, made movement.Override) (movement.Movement, error) {
-	now, moved, err := o.ApplyOnce(ctx, op, m, movement.Fact{
+// decided applies how a movement ends by operators' word, where that is made and the
+// process died before it was applied. It is true where there is such a word, also where
+// a poll that is under way keeps it from being applied.
+func (o *Overrides) decided(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, bool, error) {
+	if !m.State.Open() {
+		return m, false, nil
+	}
+	made, err := o.records.OverrideOf(ctx, m.ID, m.Attempt)
+	switch {
+	case errors.Is(err, movement.ErrNotFound):
+		return m, false, nil
+	case err != nil:
+		return m, false, err
+	case !made.Made(), made.Outcome == movement.OverrideResubmit:
+		return m, false, nil
+	}
+	now, moved, err := o.applyOnce(ctx, op, m, made)
+	if err == nil && moved {
+		o.resolve(ctx, m, made)
+	}
+	return now, true, err
+}
+
+func (o *Overrides) applyOnce(ctx context.Context, op *catalog.Operation, m movement.Movement, made movement.Override) (movement.Movement, bool, error) {
+	return o.ApplyOnce(ctx, op, m, movement.Fact{
 		Source: movement.FromOperators, Says: movement.SaysOverridden, Override: &made, Begun: o.Now(),
 		Message: lifecycle.Message(op.Rules, movement.Movement{State: op.Rules.Ends(m.State, made.Outcome)}),
 	})
+}
+
+// apply ends a movement as it was decided, or has it sent again, unless it has ended
+// meanwhile.
+func (o *Overrides) apply(ctx context.Context, op *catalog.Operation, m movement.Movement, made movement.Override) (movement.Movement, error) {
+	now, moved, err := o.applyOnce(ctx, op, m, made)
 	resubmits := made.Outcome == movement.OverrideResubmit && now.Attempt == m.Attempt && now.State.Open()
 	switch {
 	case err != nil:

@@ -20,8 +20,9 @@ type Assignment struct {
 }
 
 // Assign gives a line that pays nothing, or that came late, to a collection of the
-// same account, and applies that: it is paid, or paid late where it has expired. The
-// error is always a *fault.Error.
+// same account, and applies that: it is paid, or paid late where it has expired or
+// failed, and what operators have ended as paid has its payment. The error is always a
+// *fault.Error.
 func (r *Reconciler) Assign(ctx context.Context, a Assignment) (movement.Movement, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lifecycle.LongestPoll) // what an operator has said is done, also when nobody waits
 	defer cancel()
@@ -96,7 +97,7 @@ func (r *Reconciler) assignable(ctx context.Context, line movement.StatementLine
 		return fault.New(fault.InvalidRequest, "The movement is no collection on the account that the payment arrived on.")
 	case line.Movement == m.ID: // as it is already
 		return nil
-	case m.State != movement.Pending && m.State != movement.Expired:
+	case m.State != movement.Pending && m.State != movement.Expired && m.State != movement.Failed && !m.PaidByOverride():
 		return fault.Newf(fault.DuplicateReference, "The movement stands at %s: no payment can be given to it.", m.State)
 	case !line.Paid || !line.ReversedAt.IsZero() || line.Differs || line.Currency != "IDR":
 		return fault.New(fault.InvalidRequest, "The reports do not say that this payment arrived and stayed.")

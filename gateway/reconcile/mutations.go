@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"context"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -10,14 +9,13 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
-	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// PaidOut are the transfers of a movement's account that rows of its mutations may be:
-// those of some amounts since a time that have succeeded by the provider's own word and
-// were not taken back, the newest first, without the movement itself.
+// PaidOut are the transfers of a movement's account that a row of its amounts may be
+// ([movement.OthersLike]): those that have succeeded by the provider's own word and were
+// not taken back, the newest first, without the movement itself.
 type PaidOut interface {
-	PaidOut(ctx context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error)
+	PaidOut(ctx context.Context, m movement.Movement, most int) ([]movement.Movement, error)
 }
 
 // Absences proves from an account's own mutations that a movement was not made. It is
@@ -46,7 +44,7 @@ func (a *Absences) Absence(ctx context.Context, op *catalog.Operation, m movemen
 		f.Detail = "the provider can't list the account's mutations"
 		return f, nil
 	}
-	others, err := a.paidOut.PaidOut(ctx, m, m.Rowed(), m.EqualsSince(), mostEqual)
+	others, err := a.paidOut.PaidOut(ctx, m, mostEqual)
 	switch {
 	case err != nil:
 		return f, err
@@ -68,10 +66,10 @@ func (a *Absences) Absence(ctx context.Context, op *catalog.Operation, m movemen
 // readMutations reads an account's mutations to their end, or says why they could not
 // be.
 func (a *Absences) readMutations(ctx context.Context, op *catalog.Operation, c lifecycle.Connection, read *movement.Mutations) (why string) {
-	cursor := ""
+	cursor, reading := "", uuid.NewString()
 	for range mostPages {
 		page := a.provider.Statement(ctx, op.Provider, sdk.Statement{
-			RequestID: uuid.NewString(), Connection: c.Connection, Cursor: cursor, Limit: pageSize, From: read.From,
+			RequestID: reading, Connection: c.Connection, Cursor: cursor, Limit: pageSize, From: read.From,
 		}, pageTimeout)
 		if page.Blame == sdk.BlameAccount {
 			a.Alert(ctx, op.Provider, c, page.Detail)

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
@@ -85,7 +86,7 @@ func (r *Reader) readAll(ctx context.Context, page []movement.Statement, before 
 		group.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, readOneWithin)
 			defer cancel()
-			r.warn(ctx, "read the statement of "+s.MerchantID+" at "+s.Provider, r.read(ctx, s, before))
+			r.warn(ctx, "read the statement of "+s.MerchantID+" at "+s.Provider, lifecycle.Recovered(func() error { return r.read(ctx, s, before) }))
 			return nil
 		})
 	}

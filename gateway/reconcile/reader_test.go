@@ -21,6 +21,7 @@ type accounts struct {
 	read   map[movement.AccountID]time.Time
 	times  map[movement.AccountID]int
 	broken movement.AccountID
+	harms  movement.AccountID
 	err    error
 }
 
@@ -46,8 +47,11 @@ func (s *accounts) UnreadStatements(_ context.Context, after movement.AccountID,
 func (s *accounts) readOne(_ context.Context, b movement.Statement, before time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if b.Account == s.broken {
+	switch b.Account {
+	case s.broken:
 		return queuetest.ErrAway
+	case s.harms:
+		panic("a report that nobody thought of")
 	}
 	if !s.read[b.Account].After(before) { // or another replica was faster
 		s.read[b.Account] = time.Now()
@@ -57,12 +61,12 @@ func (s *accounts) readOne(_ context.Context, b movement.Statement, before time.
 }
 
 // TestAllStatementsAreRead has more accounts than a page, two replicas, and one account
-// that can't be read: all others are, once in each span.
+// that can't be read, and one that panics: all others are, once in each span.
 func TestAllStatementsAreRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := newAccounts(450)
-		s.broken = s.list[7].Account
+		s.broken, s.harms = s.list[7].Account, s.list[9].Account
 		log := &queuetest.Log{}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
@@ -77,11 +81,15 @@ func TestAllStatementsAreRead(t *testing.T) {
 		cancel()
 		running.Wait()
 		for i, b := range s.list {
-			if n := s.times[b.Account]; n != 3 && b.Account != s.broken || b.Account == s.broken && n != 0 {
+			want := 3
+			if b.Account == s.broken || b.Account == s.harms {
+				want = 0
+			}
+			if n := s.times[b.Account]; n != want {
 				t.Errorf("account %d was read %d times", i, n)
 			}
 		}
-		if log.Count("read the statement of mer_1 at wallet2") == 0 {
+		if log.Count("read the statement of mer_1 at wallet2") == 0 || log.Count("panic: a report that nobody thought of") == 0 {
 			t.Errorf("logged %s", log)
 		}
 	})

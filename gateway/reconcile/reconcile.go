@@ -35,8 +35,8 @@ type Statements interface {
 // Lines are the lines of statements. Match gives lines to their collections, once for
 // both, and returns those that it decided: on the others somebody else was faster.
 // CloseLines closes those whose collections have learned of them, and has their amounts
-// free from a time on. Assign is false
-// where a line no longer stands as it was seen, or the collection has another.
+// free from a time on. Assign is false where a line no longer stands as it was seen, or
+// the collection has another.
 type Lines interface {
 	OpenLines(ctx context.Context, account movement.AccountID, after string, most int) ([]movement.StatementLine, error)
 	Candidates(ctx context.Context, s movement.Statement, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error)
@@ -165,18 +165,15 @@ func (r *Reconciler) collector(provider string) (*catalog.Operation, bool) {
 func (r *Reconciler) reconcile(ctx context.Context, op *catalog.Operation, statement movement.Statement, before time.Time) (sighting, error) {
 	seen := sighting{Statement: statement, failed: map[movement.ID]error{}}
 	c, connected, err := r.connected(ctx, op, statement)
-	switch {
-	case err != nil:
+	if err != nil {
 		return seen, err
-	case !connected:
-		seen.left = true
-		return seen, r.match(ctx, op, &seen)
 	}
-	ours, err := r.statements.PollStatement(ctx, statement.Account, r.Now(), before)
+	ours, err := r.statements.PollStatement(ctx, statement.Account, r.Now(), before) // also of one that was left: or it would stay unread
 	switch {
 	case err != nil:
 		return seen, err
-	case !ours:
+	case !connected, !ours:
+		seen.left = !connected
 		return seen, r.match(ctx, op, &seen)
 	}
 	return lifecycle.ToTheEnd(ctx, r.Log, func(ctx context.Context) (sighting, error) {

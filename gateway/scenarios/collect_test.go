@@ -312,6 +312,36 @@ func TestTwoCandidates(t *testing.T) {
 	}
 }
 
+// TestALeftAccountIsNotUnread: a round that finds an account left does not find it in
+// every other round, too.
+func TestALeftAccountIsNotUnread(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	w.sold("A", 10_000)
+	account, err := tenants.NewAccount(w.account.Merchant(), nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.account = account
+	w.pass(24 * time.Hour)
+	unread := func() int {
+		page, err := w.kept.UnreadStatements(t.Context(), movement.AccountID{}, w.now(), w.now().Add(-6*time.Hour), 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(page)
+	}
+	if n := unread(); n != 1 {
+		t.Fatalf("%d accounts are unread", n)
+	}
+	if err := w.ReadBooks(t.Context(), w.statement(), w.now().Add(-6*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if n := unread(); n != 0 {
+		t.Errorf("%d accounts are unread after their round", n)
+	}
+}
+
 // TestLateMoneyIsAssigned gives what came late for one sale to the one that was
 // made in its place.
 func TestLateMoneyIsAssigned(t *testing.T) {

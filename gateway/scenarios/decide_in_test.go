@@ -179,7 +179,8 @@ func TestNewKeysOfOneAccount(t *testing.T) {
 }
 
 // TestOperatorsEndASale: a sale that nobody knows of fails, one whose statement nobody
-// reads any more has expired or is paid, and a line that comes later is listed.
+// reads any more has expired or is paid. A line that comes later is late money, or
+// listed until operators assign it to the sale.
 func TestOperatorsEndASale(t *testing.T) {
 	t.Parallel()
 	s := databaseFor(t)
@@ -188,11 +189,12 @@ func TestOperatorsEndASale(t *testing.T) {
 		outcome movement.OverrideOutcome
 		state   movement.State
 		word    string
+		listed  string
 	}{
-		"unknown, failed": {false, movement.OverrideFailed, movement.Failed, "FAILED"},
-		"unknown, paid":   {false, movement.OverrideSucceeded, movement.Succeeded, "PAID"},
-		"pending, failed": {true, movement.OverrideFailed, movement.Expired, "EXPIRED"},
-		"pending, paid":   {true, movement.OverrideSucceeded, movement.Succeeded, "PAID"},
+		"unknown, failed": {false, movement.OverrideFailed, movement.Failed, "FAILED", movement.ReasonUnmatched},
+		"unknown, paid":   {false, movement.OverrideSucceeded, movement.Succeeded, "PAID", movement.ReasonPaidAgain},
+		"pending, failed": {true, movement.OverrideFailed, movement.Expired, "EXPIRED", movement.ReasonPaidLate},
+		"pending, paid":   {true, movement.OverrideSucceeded, movement.Succeeded, "PAID", movement.ReasonPaidAgain},
 	} {
 		w := newStall(t, s)
 		w.decidesWith(s)
@@ -222,9 +224,21 @@ func TestOperatorsEndASale(t *testing.T) {
 		w.wantTold("wallet2.status_update A " + c.word)
 		w.till.write(paid("p1", m.Amount, m.CreatedAt.Add(time.Minute)))
 		w.complete()
-		w.work("A", 6*time.Hour)
-		if m.State != movement.Failed && len(w.listed()) == 0 {
-			t.Errorf("%s: nobody hears of its payment", name)
+		if err := w.ReadBooks(t.Context(), w.statement(), w.now()); err != nil {
+			t.Fatal(err)
+		}
+		w.wantListed(c.listed)
+		assigned, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "p1", Movement: m.ID, Operator: "ani", Reason: "the payer showed it"})
+		if err != nil || assigned.State != c.state || assigned.PaidLateAt.IsZero() != (c.word == "PAID") {
+			t.Errorf("%s: assigned: %s, late at %v, %v", name, assigned.State, assigned.PaidLateAt, err)
+		}
+		if p := w.payment("p1"); p.State != movement.LinePaid || p.Movement != m.ID {
+			t.Errorf("%s: the payment is %s, of %s", name, p.State, p.Movement)
+		}
+		if c.word == "PAID" {
+			w.wantListed()
+		} else {
+			w.wantListed(movement.ReasonPaidLate)
 		}
 	}
 }

@@ -322,6 +322,46 @@ func TestADecisionIsNeverSentAgain(t *testing.T) {
 	o.settledAs("prepaid", movement.OverrideFailed)
 }
 
+// TestADecisionStopsResubmission: what operators have decided is not sent again, also
+// where the process died before the decision was applied. The next poll applies it.
+func TestADecisionStopsResubmission(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	o := undecided(t, s, "prepaid", movement.Acknowledged)
+	o.work("A", 25*time.Hour)
+	o.wantListed(movement.ReasonUnresolved)
+	for _, operator := range []string{ayu, budi} { // once more, for an hour
+		if _, err := o.says(operator, movement.OverrideResubmit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	renewed := o.stored("A")
+	o.pass(renewed.DueAt.Sub(o.now()))
+	asked := o.shop.up.asked()
+	if err := o.Resolve(t.Context(), renewed); err != nil || o.shop.up.asked() != asked+1 {
+		t.Fatalf("it is not sent again: %v", err)
+	}
+	o.pass(2 * time.Minute)
+	o.faults.move = func(func() (bool, error)) (bool, error) { panic(crash{}) }
+	crashed := func() (crashed bool) {
+		defer func() { crashed = recover() != nil }()
+		_, _ = o.saysAlone(ayu, movement.OverrideFailed)
+		return false
+	}()
+	o.faults.move = nil
+	if m := o.stored("A"); !crashed || !m.State.Open() {
+		t.Fatalf("crashed: %t, it is %s", crashed, m.State)
+	}
+	if err := o.Resolve(t.Context(), o.stored("A")); err != nil {
+		t.Fatal(err)
+	}
+	if now := o.shop.up.asked(); now != asked+1 {
+		t.Errorf("sent again %d times after it was decided", now-asked-1)
+	}
+	o.want(o.shop.stateOf("A"), "Failed")
+	o.wantListed(movement.ReasonAlone)
+}
+
 // TestNewsAfterADecision: a final state stays; the provider's other word is a
 // reversal, or on the operators' list.
 func TestNewsAfterADecision(t *testing.T) {

@@ -88,7 +88,9 @@ func New(d Dependencies) *Engine {
 	})
 	e := &Engine{made: d, Lifecycle: l, queries: query.New(l, d.Shared, d.Records)}
 	e.reconciler = reconcile.New(l, d.Books, d.Statements, d.Lines)
-	e.overrides = override.New(l, d.Overrides)
+	if d.Overrides != nil {
+		e.overrides = override.New(l, d.Overrides)
+	}
 	e.payments = kind.AddPayment(l, "https://gate.example")
 	kind.AddCollection(l, e.reconciler)
 	kind.AddOrder(l, e.queries)

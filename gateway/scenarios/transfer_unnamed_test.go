@@ -185,7 +185,7 @@ func TestUnnamed(t *testing.T) {
 			p.up.way = wayNamed("refused")
 			first := p.delivers()
 			p.up.way = way{}
-			p.wantSame(p.delivers(), first, 0)
+			p.wantNew(p.delivers(), first, 1)
 		},
 		"the database is away when it is delivered": func(p *purse) {
 			first := p.transfer("")

@@ -265,8 +265,8 @@ func (o *outside) ExceptionsOf(_ context.Context, owner movement.Owner, subject 
 	})
 }
 
-func (o *outside) PaidOut(_ context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error) {
+func (o *outside) PaidOut(_ context.Context, m movement.Movement, most int) ([]movement.Movement, error) {
 	return ask(o, func(ctx context.Context) ([]movement.Movement, error) {
-		return o.inner.PaidOut(ctx, m, amounts, since, most)
+		return o.inner.PaidOut(ctx, m, most)
 	})
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/query"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/store/storetest"
-	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // replica is a process of the gateway until it crashes. Its successor has its number.
@@ -281,8 +280,8 @@ func (g *gate) OpenLines(ctx context.Context, account movement.AccountID, after 
 	return read(g, func() ([]movement.StatementLine, error) { return g.Store.OpenLines(ctx, account, after, most) })
 }
 
-func (g *gate) PaidOut(ctx context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error) {
-	return read(g, func() ([]movement.Movement, error) { return g.Store.PaidOut(ctx, m, amounts, since, most) })
+func (g *gate) PaidOut(ctx context.Context, m movement.Movement, most int) ([]movement.Movement, error) {
+	return read(g, func() ([]movement.Movement, error) { return g.Store.PaidOut(ctx, m, most) })
 }
 
 // pair is what a call returns beside its error.

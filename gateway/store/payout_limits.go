@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -16,7 +15,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
-	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // usage is what a movement counts against payout limits, as the statements take it.
@@ -75,16 +73,14 @@ func (s *Store) LastEqual(ctx context.Context, owner movement.Owner, kind manife
 }
 
 // PaidOut reads the transfers of a movement's account that have succeeded by the
-// provider's own word, of some amounts since a time, the newest first and without the
-// movement itself.
-func (s *Store) PaidOut(ctx context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error) {
-	numbers := make([]int64, len(amounts))
-	for i, a := range amounts {
-		numbers[i] = int64(a)
-	}
+// provider's own word and may have made a row like the movement's, the newest first and
+// without the movement itself. Where nothing names the account, those of other
+// credentials may be another's.
+func (s *Store) PaidOut(ctx context.Context, m movement.Movement, most int) ([]movement.Movement, error) {
+	like := m.OthersLike()
 	rows, err := s.queries.PaidOut(ctx, dbsqlc.PaidOutParams{
-		MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Amounts: numbers, Since: since, Provider: m.Provider,
-		Account: m.ConnectionAccount, ID: uuid.UUID(m.ID), Most: int32(min(most, math.MaxInt32)), //nolint:gosec // bounded
+		MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Least: int64(like.Least), Highest: int64(like.Most), Since: like.Since,
+		Provider: m.Provider, Account: m.ConnectionAccount, Version: m.ConnectionVersion, ID: uuid.UUID(m.ID), Most: int32(min(most, math.MaxInt32)), //nolint:gosec // bounded
 	})
 	return movementsFromRows(rows, err)
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
-	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 var planRows = flag.Int("rows", 20_000, "how many rows of each table to explain the queries on")
@@ -89,7 +88,8 @@ func planned() []struct {
 	list := movement.Listing{Owner: busy, Kind: manifest.Payment, States: states, Before: plansEnd, Most: 100}
 	failed, after := list, list
 	failed.States = []movement.State{movement.Failed}
-	paidOut := movement.Movement{Key: movement.Key{Owner: busy}, Provider: "provider", ConnectionAccount: "account"}
+	paidOut := movement.Movement{Key: movement.Key{Owner: busy}, Provider: "provider", ConnectionAccount: "account", Amount: 10_004}
+	paidOut.CreatedAt = hour.Add(paidOut.CreatedAt.Sub(paidOut.OthersLike().Since))
 	after.After = movement.Movement{CreatedAt: hour, ID: movement.NewID()}
 	return []struct {
 		name        string
@@ -133,8 +133,8 @@ func planned() []struct {
 		{"movements of a merchant, a later page", 500, 700, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
 			return s.Movements(ctx, after)
 		})},
-		{"transfers of an amount, in an hour", 400, 500, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
-			return s.PaidOut(ctx, paidOut, []money.Amount{10_004}, hour, 20)
+		{"transfers like one, in an hour", 400, 500, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
+			return s.PaidOut(ctx, paidOut, 20)
 		})},
 		{"due callbacks", 4500, 6000, counted(func(ctx context.Context, s *Store) ([]movement.Callback, error) {
 			return s.DueCallbacks(ctx, movement.DueCallbacks{Buckets: buckets, Now: plansEnd, Most: 256})

@@ -15,17 +15,20 @@ import (
 // a size.
 func (tr *trial) mutations(c sdk.Connection, from time.Time, limit int) collected {
 	tr.Helper()
-	out, cursor := collected{}, ""
+	out, cursor, reading := collected{}, "", uuid.NewString()
 	for range 1000 {
 		ctx, cancel := context.WithTimeout(tr.Context(), patience)
-		page, err := tr.plugin.Statement(ctx, sdk.Statement{RequestID: uuid.NewString(), Connection: c, From: from, Cursor: cursor, Limit: limit})
+		page, err := tr.plugin.Statement(ctx, sdk.Statement{RequestID: reading, Connection: c, From: from, Cursor: cursor, Limit: limit})
 		cancel()
 		if err != nil || !page.Known || len(page.Lines) > limit {
 			tr.Fatalf("the mutations can't be read, or are more than %d to a page: %+v, %v", limit, page, err)
 		}
 		for _, line := range page.Lines {
-			if line.Outgoing {
-				out[line.Amount]++
+			if !line.Outgoing {
+				continue
+			}
+			if out[line.Amount]++; line.Reference != "" && len(tr.upstream.Movements(line.Reference)) == 0 {
+				tr.Errorf("a mutation's reference %q is none of ours: leave it empty", line.Reference)
 			}
 		}
 		if cursor = page.Cursor; !page.More {
@@ -38,7 +41,7 @@ func (tr *trial) mutations(c sdk.Connection, from time.Time, limit int) collecte
 
 // checkMutations: what has moved stands in the account's own mutations, also where its
 // call was cut: they are what proves that a transfer was not made. Its row may have the
-// fee in it.
+// fee in it, and names it or nothing: a reference of the upstream's own is none.
 func checkMutations(tr *trial, e Example) {
 	op, declared := tr.manifest.Operation(e.Operation)
 	if !declared || !tr.manifest.Mutations || op.Kind != manifest.Transfer {
@@ -53,7 +56,8 @@ func checkMutations(tr *trial, e Example) {
 	after := tr.mutations(o.call.Connection, from, 100)
 	listed := false
 	for amount, times := range after {
-		listed = listed || amount >= o.call.Amount && times > before[amount]
+		fits := o.call.Amount <= amount && amount <= o.call.Amount+manifest.HighestFee(o.call.Amount)
+		listed = listed || fits && times > before[amount]
 	}
 	if !listed {
 		tr.Errorf("a transfer of %d has moved, and the mutations were %v and are %v", o.call.Amount, before, after)

@@ -773,20 +773,23 @@ func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByRefer
 
 const paidOut = `-- name: PaidOut :many
 SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at FROM movements AS m
-WHERE m.merchant_id = $1 AND m.mode = $2 AND m.kind = 'transfer' AND m.amount = ANY($3::INT8[]) AND m.created_at >= $4
-    AND m.provider = $5 AND m.connection_account = $6 AND m.state = 'succeeded' AND m.reversed_at IS NULL AND m.id <> $7
+WHERE m.merchant_id = $1 AND m.mode = $2 AND m.kind = 'transfer' AND m.amount + 0 BETWEEN $3::INT8 AND $4::INT8 AND m.created_at >= $5
+    AND m.provider = $6 AND m.connection_account = $7 AND (m.connection_account <> '' OR m.connection_version = $8)
+    AND m.state = 'succeeded' AND m.reversed_at IS NULL AND m.id <> $9
     AND NOT EXISTS (SELECT 1 FROM overrides AS o WHERE o.movement_id = m.id AND o.attempt = m.attempt)
-ORDER BY m.created_at DESC, m.reference
-LIMIT $8
+ORDER BY m.created_at DESC, m.id DESC
+LIMIT $10
 `
 
 type PaidOutParams struct {
 	MerchantID string
 	Mode       string
-	Amounts    []int64
+	Least      int64
+	Highest    int64
 	Since      time.Time
 	Provider   string
 	Account    string
+	Version    int64
 	ID         uuid.UUID
 	Most       int32
 }
@@ -796,15 +799,18 @@ type PaidOutRow struct {
 }
 
 // The transfers of an account that have succeeded by the provider's own word, of some
-// amounts.
+// amounts. Where nothing names the account, other credentials may be another's. It goes by
+// the index of times (so + 0): a span of amounts may have most transfers of all times.
 func (q *Queries) PaidOut(ctx context.Context, arg PaidOutParams) ([]PaidOutRow, error) {
 	rows, err := q.db.Query(ctx, paidOut,
 		arg.MerchantID,
 		arg.Mode,
-		arg.Amounts,
+		arg.Least,
+		arg.Highest,
 		arg.Since,
 		arg.Provider,
 		arg.Account,
+		arg.Version,
 		arg.ID,
 		arg.Most,
 	)

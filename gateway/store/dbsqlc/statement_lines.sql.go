@@ -17,7 +17,7 @@ SELECT m.id, m.amount, m.state, m.created_at, m.expires_at, m.connection_account
     (m.paid_late_at IS NOT NULL OR EXISTS (SELECT 1 FROM statement_lines AS s WHERE s.movement_id = m.id))::BOOL AS taken
 FROM movements AS m
 WHERE m.merchant_id = $1 AND m.mode = $2 AND m.kind = 'collection' AND m.amount = ANY($3::INT8[])
-    AND m.provider = $4 AND m.state IN ('submitting', 'acknowledged', 'pending', 'succeeded', 'expired')
+    AND m.provider = $4 AND m.state <> 'not_submitted'
     AND m.created_at >= $5 AND m.created_at <= $6
 `
 

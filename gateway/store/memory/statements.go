@@ -198,8 +198,7 @@ func (s *Store) Candidates(
 	for id, row := range s.ids {
 		mine := rulesOf(*row).EndedBy == movement.EndedByStatement && row.Owner == movement.Owner{MerchantID: of.MerchantID, Mode: of.Mode} &&
 			row.Provider == of.Provider && movement.NewAccountID(of.Provider, of.Mode, row.ConnectionAccount) == of.Account && slices.Contains(amounts, row.Amount)
-		payable := row.State.Open() || row.State == movement.Succeeded || row.State == movement.Expired
-		if !mine || !payable || row.CreatedAt.Before(micro(earliest)) || row.CreatedAt.After(micro(latest)) {
+		if !mine || row.State == movement.NotSubmitted || row.CreatedAt.Before(micro(earliest)) || row.CreatedAt.After(micro(latest)) {
 			continue
 		}
 		candidates = append(candidates, movement.Candidate{

@@ -131,22 +131,25 @@ func (s *Store) LastEqual(_ context.Context, owner movement.Owner, kind manifest
 }
 
 // PaidOut reads the transfers of a movement's account that have succeeded by the
-// provider's own word, of some amounts since a time, the newest first and without the
-// movement itself.
-func (s *Store) PaidOut(_ context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error) {
+// provider's own word and may have made a row like the movement's, the newest first and
+// without the movement itself.
+func (s *Store) PaidOut(_ context.Context, m movement.Movement, most int) ([]movement.Movement, error) {
+	like := m.OthersLike()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := []movement.Movement{}
 	for _, row := range s.ids {
 		_, decided := s.overrides[attempt{row.ID, row.Attempt}]
-		account := row.Owner == m.Owner && row.Kind == manifest.Transfer && row.Provider == m.Provider && row.ConnectionAccount == m.ConnectionAccount
+		account := row.Owner == m.Owner && row.Kind == manifest.Transfer && row.Provider == m.Provider && row.ConnectionAccount == m.ConnectionAccount &&
+			(m.ConnectionAccount != "" || row.ConnectionVersion == m.ConnectionVersion)
 		moved := row.State == movement.Succeeded && row.ReversedAt.IsZero() && !decided
-		if account && moved && row.ID != m.ID && slices.Contains(amounts, row.Amount) && !row.CreatedAt.Before(micro(since)) {
+		alike := like.Least <= row.Amount && row.Amount <= like.Most && !row.CreatedAt.Before(micro(like.Since))
+		if account && moved && alike && row.ID != m.ID {
 			all = append(all, clone(*row))
 		}
 	}
 	slices.SortFunc(all, func(a, b movement.Movement) int {
-		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), strings.Compare(a.Reference, b.Reference))
+		return cmp.Or(b.CreatedAt.Compare(a.CreatedAt), slices.Compare(b.ID[:], a.ID[:]))
 	})
 	return all[:min(most, len(all))], nil
 }

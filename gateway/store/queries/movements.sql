@@ -68,12 +68,14 @@ WHERE m.fingerprint = @fingerprint::TEXT AND m.fingerprint <> '';
 
 -- name: PaidOut :many
 -- The transfers of an account that have succeeded by the provider's own word, of some
--- amounts.
+-- amounts. Where nothing names the account, other credentials may be another's. It goes by
+-- the index of times (so + 0): a span of amounts may have most transfers of all times.
 SELECT sqlc.embed(m) FROM movements AS m
-WHERE m.merchant_id = @merchant_id AND m.mode = @mode AND m.kind = 'transfer' AND m.amount = ANY(@amounts::INT8[]) AND m.created_at >= @since
-    AND m.provider = @provider AND m.connection_account = @account AND m.state = 'succeeded' AND m.reversed_at IS NULL AND m.id <> @id
+WHERE m.merchant_id = @merchant_id AND m.mode = @mode AND m.kind = 'transfer' AND m.amount + 0 BETWEEN @least::INT8 AND @highest::INT8 AND m.created_at >= @since
+    AND m.provider = @provider AND m.connection_account = @account AND (m.connection_account <> '' OR m.connection_version = @version)
+    AND m.state = 'succeeded' AND m.reversed_at IS NULL AND m.id <> @id
     AND NOT EXISTS (SELECT 1 FROM overrides AS o WHERE o.movement_id = m.id AND o.attempt = m.attempt)
-ORDER BY m.created_at DESC, m.reference
+ORDER BY m.created_at DESC, m.id DESC
 LIMIT @most;
 
 -- name: ListMovements :many

@@ -32,7 +32,7 @@ SELECT m.id, m.amount, m.state, m.created_at, m.expires_at, m.connection_account
     (m.paid_late_at IS NOT NULL OR EXISTS (SELECT 1 FROM statement_lines AS s WHERE s.movement_id = m.id))::BOOL AS taken
 FROM movements AS m
 WHERE m.merchant_id = @merchant_id AND m.mode = @mode AND m.kind = 'collection' AND m.amount = ANY(@amounts::INT8[])
-    AND m.provider = @provider AND m.state IN ('submitting', 'acknowledged', 'pending', 'succeeded', 'expired')
+    AND m.provider = @provider AND m.state <> 'not_submitted'
     AND m.created_at >= @earliest AND m.created_at <= @latest;
 
 -- name: CloseLines :one

@@ -108,8 +108,11 @@ func (w *side) draft(d draft) movement.Movement {
 }
 
 // reserve reserves a draft and remembers the movement that has the reference.
-func (w *side) reserve(d draft) {
-	m, ours, err := w.Reserve(w.ctx, w.draft(d))
+func (w *side) reserve(d draft) { w.reserveAs(d, w.draft(d)) }
+
+// reserveAs reserves what a draft was made, and changed into.
+func (w *side) reserveAs(d draft, m movement.Movement) {
+	m, ours, err := w.Reserve(w.ctx, m)
 	if err == nil && m.Kind == manifest.Collection && ours {
 		code := "small code"
 		if m.Amount-d.amount > movement.SmallCodes {
@@ -365,7 +368,7 @@ func (w *side) dump() {
 		last, err := w.LastEqual(w.ctx, owner, manifest.Transfer, movement.UnnamedMark+"same-")
 		w.say("last equal", last, err)
 		if err == nil {
-			out, err := w.PaidOut(w.ctx, last, []money.Amount{last.Amount, 0}, at(0), 1000)
+			out, err := w.PaidOut(w.ctx, last, 1000)
 			w.say("paid out", out, err)
 		}
 		for subject := range 2 {

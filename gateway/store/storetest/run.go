@@ -13,6 +13,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 //go:embed testdata/*.txt
@@ -144,6 +145,29 @@ var stories = map[string]func(w *side){
 			w.reserve(draft{kind: manifest.Transfer, reference: reference, amount: 1000, unnamed: true, second: reference})
 		}
 		w.say("deliver", w.Deliver(w.ctx, w.seen[2].ID))
+	},
+	"transfers of an account that a row may be": func(w *side) {
+		paid := func(d draft, change func(*movement.Movement)) {
+			d.kind, d.reference = manifest.Transfer, len(w.seen)
+			m := w.draft(d)
+			change(&m)
+			w.reserveAs(d, m)
+			factOf(says(movement.SaysSucceeded, movement.FromCall, d.second+1)).on(w, len(w.seen)-1)
+		}
+		for i, amount := range []money.Amount{79_999, 80_000, 200_000, 320_000, 320_001} {
+			paid(draft{amount: amount, second: i}, func(*movement.Movement) {})
+		}
+		paid(draft{amount: 200_000, second: 10, merchant: 1}, func(*movement.Movement) {})
+		for _, version := range []int64{4, 3, 4} {
+			paid(draft{amount: 200_000, second: 20}, func(m *movement.Movement) { m.ConnectionVersion, m.ConnectionAccount = version, "" })
+		}
+		for _, place := range []int{7, len(w.seen) - 1} {
+			others, err := w.PaidOut(w.ctx, w.seen[place], 1000)
+			w.say("paid out besides", w.seen[place], err)
+			for _, other := range others {
+				w.say("paid out", other.Reference, other.Amount)
+			}
+		}
 	},
 	"polls are apart": func(w *side) {
 		w.reserve(draft{kind: manifest.Order, reference: 1, amount: 1000})

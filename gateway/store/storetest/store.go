@@ -59,7 +59,7 @@ type Reads interface {
 	MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error)
 	MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error)
 	LastEqual(ctx context.Context, owner movement.Owner, kind manifest.Kind, fingerprint string) (movement.Movement, error)
-	PaidOut(ctx context.Context, m movement.Movement, amounts []money.Amount, since time.Time, most int) ([]movement.Movement, error)
+	PaidOut(ctx context.Context, m movement.Movement, most int) ([]movement.Movement, error)
 	Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error)
 	Due(ctx context.Context, due movement.DueMovements) ([]movement.Movement, error)
 	Balance(ctx context.Context, owner movement.Owner) (ledger.Balance, error)
