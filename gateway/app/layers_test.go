@@ -152,7 +152,7 @@ var doors = map[string][]string{
 	"github.com/wneessen/go-mail":                {"gateway/mail"},
 	"golang.org/x/net":                           {"gateway/app"},
 	"golang.org/x/sync":                          nil,
-	"golang.org/x/sys":                           {"sdk/uptime"},
+	"golang.org/x/sys":                           {"sdk/uptime", "gateway/confine"},
 	"golang.org/x/term":                          nil,
 	"golang.org/x/text":                          nil,
 	"golang.org/x/time":                          {"gateway/limit"},
