@@ -98,14 +98,10 @@ func (w *world) wantFault(want string) {
 	}
 }
 
-func inWorld(t *testing.T, test func(w *world)) {
-	t.Helper()
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) { test(newWorld(t)) })
-}
-
 func TestTheTimeIsTheDatabasesAndNotTheMachines(t *testing.T) {
-	inWorld(t, func(w *world) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
 		w.change(func(s *state) { s.set = -3 * time.Hour })
 		w.wantFault("was not measured yet")
 		if _, known := w.clock.Skew(); known {
@@ -141,7 +137,9 @@ func TestAMeasureIsAsGoodAsItsTrip(t *testing.T) {
 		"slow on its back": {back: time.Second, off: -500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
 				w.change(func(s *state) { s.there, s.back = c.there, c.back })
 				_ = w.clock.Measure(w.Context())
 				if w.off() != c.off {
@@ -166,7 +164,9 @@ func TestAMeasureIsAsGoodAsItsTrip(t *testing.T) {
 // TestTheErrorOfAClockIsForgiven: half a second of error and what is no step yet are less
 // than what proofs allow for.
 func TestTheErrorOfAClockIsForgiven(t *testing.T) {
-	inWorld(t, func(w *world) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
 		w.change(func(s *state) { s.there = time.Second })
 		_ = w.clock.Measure(w.Context())
 		w.change(func(s *state) { s.set = time.Second })
@@ -192,7 +192,9 @@ func TestAStepIsWaitedFor(t *testing.T) {
 		"back by an hour":  {step: -time.Hour, held: 30 * time.Second, fault: "set back by 1h0m0s"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inWorld(t, func(w *world) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
 				_ = w.clock.Measure(w.Context())
 				w.change(func(s *state) { s.set = c.step })
 				if w.off() != -c.step {
@@ -216,7 +218,9 @@ func TestAStepIsWaitedFor(t *testing.T) {
 
 // TestWithoutMeasuresTheTimeIsReliedOnForHalfAMinute, and again from the next one on.
 func TestWithoutMeasuresTheTimeIsReliedOnForHalfAMinute(t *testing.T) {
-	inWorld(t, func(w *world) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
 		_ = w.clock.Measure(w.Context())
 		hinder := func(change func(*state), want string) {
 			w.Helper()
@@ -244,7 +248,9 @@ func TestWithoutMeasuresTheTimeIsReliedOnForHalfAMinute(t *testing.T) {
 
 // TestAMachineThatSlept knows what time it is, and relies on nothing before it has asked.
 func TestAMachineThatSlept(t *testing.T) {
-	inWorld(t, func(w *world) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
 		_ = w.clock.Measure(w.Context())
 		w.change(func(s *state) { s.slept = time.Hour })
 		if w.off() != 0 {
@@ -259,7 +265,9 @@ func TestAMachineThatSlept(t *testing.T) {
 // TestItIsMeasuredAgainAndAgain: every ten seconds, every second while that fails; what
 // is wrong is said once, and once that it is over.
 func TestItIsMeasuredAgainAndAgain(t *testing.T) {
-	inWorld(t, func(w *world) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
 		_ = w.clock.Measure(w.Context())
 		ctx, end := context.WithCancel(w.Context())
 		done := make(chan error, 1)
