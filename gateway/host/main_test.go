@@ -365,7 +365,7 @@ func runChild(t testing.TB, env ...string) *exec.Cmd {
 // first that did has died.
 func deathWatch(t *testing.T) (path string, died <-chan struct{}) {
 	t.Helper()
-	dir, err := os.MkdirTemp(socketBase(), "host-test")
+	dir, err := os.MkdirTemp(scratchBase(), "host-test")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -99,7 +99,7 @@ func (p *process) clientConfig(ctx context.Context, spec Spec, out *output, limi
 		AutoMTLS:         true,
 		SkipHostEnv:      true,
 		StartTimeout:     limit,
-		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: socketBase()},
+		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: scratchBase()},
 		// Off makes go-plugin pass the plugin's lines on unread.
 		Logger:     hclog.New(&hclog.LoggerOptions{Level: hclog.Off, Output: io.Discard}),
 		Stderr:     out.stream(),
@@ -120,16 +120,6 @@ func (p *process) clientConfig(ctx context.Context, spec Spec, out *output, limi
 			return program, nil
 		},
 	}
-}
-
-// socketBase is where the sockets' private directories are made. The path of a
-// socket may have 104 bytes on macOS, whose own temporary directory takes half.
-func socketBase() string {
-	const short = "/tmp"
-	if info, err := os.Stat(short); err == nil && info.IsDir() {
-		return short
-	}
-	return os.TempDir()
 }
 
 func (p *process) connect(ctx context.Context) error {
