@@ -46,7 +46,7 @@ func Launch() error {
 	}
 	// Filters and capabilities belong to a thread. This one becomes the process.
 	runtime.LockOSThread()
-	for _, step := range []func() error{o.join, closeDescriptors, o.limit, o.become, o.confine, dropCapabilities, o.endWithHost} {
+	for _, step := range []func() error{closeDescriptors, o.limit, o.become, o.confine, dropCapabilities, o.endWithHost} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -73,14 +73,6 @@ func (o Order) seal() (*os.File, error) {
 		return nil, os.NewSyscallError("seal the binary", err)
 	}
 	return file, nil
-}
-
-// join enters the cgroup that bounds the memory.
-func (o Order) join() error {
-	if o.Group == "" {
-		return nil
-	}
-	return os.WriteFile(o.Group+"/cgroup.procs", []byte("0"), 0)
 }
 
 // closeDescriptors leaves the plugin its standard ones. The host may have inherited

@@ -30,7 +30,6 @@ type Order struct {
 	Scratch string   // the one directory that it may write
 	Read    []string // files and directories that it may read, beside what every program needs
 	Ports   []uint16 // TCP ports that it may connect to
-	Group   string   // cgroup that bounds its memory, "" for none
 	User    *User    // nil for the host's own
 }
 
