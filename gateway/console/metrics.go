@@ -143,7 +143,7 @@ func (c pluginCollector) Collect(to chan<- prometheus.Metric) {
 type clockCollector struct{ clock Clock }
 
 var clockSkew = prometheus.NewDesc("gerbang_clock_skew_seconds",
-	"How far this replica's clock is ahead of the database's, negative when it is behind; up to 10 s old while the database answers.", nil, nil)
+	"How far this machine's own clock is ahead of the database's, negative when it is behind. Nothing is judged by it.", nil, nil)
 
 // Describe implements prometheus.Collector.
 func (clockCollector) Describe(to chan<- *prometheus.Desc) { to <- clockSkew }

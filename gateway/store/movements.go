@@ -54,9 +54,9 @@ func fromRow(row dbsqlc.Movement) (movement.Movement, error) {
 		SendBy: row.SendBy.UTC(), CreatedAt: row.CreatedAt.UTC(), UpdatedAt: row.UpdatedAt.UTC(), ExpiresAt: orZero(row.ExpiresAt),
 		ErroredAt: orZero(row.ErroredAt), PaidAt: orZero(row.PaidAt), Channel: row.Channel, PaidLateAt: orZero(row.PaidLateAt),
 		ReversedAt: orZero(row.ReversedAt),
-		Polled:   movement.Polled{PolledAt: orZero(row.PolledAt), Misses: int(row.Misses), DueAt: orZero(row.DueAt)},
-		Purchase: movement.Purchase{Cost: money.Amount(row.Cost), Charge: movement.Charge(row.Charge)},
-		Payout:   movement.Payout{Fee: money.Amount(row.Fee), NameMatch: row.NameMatch, Fingerprint: row.Fingerprint, Delivered: row.Delivered},
+		Polled:     movement.Polled{PolledAt: orZero(row.PolledAt), Misses: int(row.Misses), DueAt: orZero(row.DueAt)},
+		Purchase:   movement.Purchase{Cost: money.Amount(row.Cost), Charge: movement.Charge(row.Charge)},
+		Payout:     movement.Payout{Fee: money.Amount(row.Fee), NameMatch: row.NameMatch, Fingerprint: row.Fingerprint, Delivered: row.Delivered},
 	}
 	if row.Usage != nil {
 		if err := json.Unmarshal([]byte(*row.Usage), &m.Usage); err != nil {

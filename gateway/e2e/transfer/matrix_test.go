@@ -135,7 +135,7 @@ type matrix struct {
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
 	x := &matrix{databaseURL: dbtest.New(t, "", nil), Deployment: harness.NewDeploymentOf(t, "wallet1", "--careless")}
-	x.proxy = newUpstreamProxy(t) // and so it ends before the simulator, which waits for its connections
+	x.proxy = newUpstreamProxy(t)                                    // and so it ends before the simulator, which waits for its connections
 	x.Approved.Ports = append(x.Approved.Ports, x.proxy.port(), "1") // at which nobody listens
 	x.stays = x.Start(t, x.databaseURL)[0]
 	x.tap = newDatabaseTap(t, x.databaseURL)
