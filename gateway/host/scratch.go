@@ -38,7 +38,7 @@ func ownDirectory(in string, pid int) string {
 		}
 	}
 	own := filepath.Join(in, scratchPrefix+strconv.Itoa(pid))
-	if err := os.Mkdir(own, 0o711); err != nil { //nolint:gosec // plugins of another user go through it to their own
+	if err := os.Mkdir(own, 0o711); err != nil { // plugins of another user go through it to their own
 		return in
 	}
 	return own

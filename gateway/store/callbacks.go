@@ -123,8 +123,7 @@ func (s *Store) Callbacks(ctx context.Context, r movement.CallbackRange) ([]move
 		MerchantID: r.Owner.MerchantID, Mode: r.Owner.Mode, State: string(r.State),
 		Since: micro(r.Since), Until: micro(r.Until), Most: int32(r.Most), //nolint:gosec // a page
 	}
-	switch r.State {
-	case movement.CallbackWaiting, movement.CallbackGone, movement.CallbackDead:
+	if r.State == movement.CallbackWaiting || r.State == movement.CallbackGone || r.State == movement.CallbackDead {
 		return callbacksFromRows(s.queries.UndeliveredCallbacks(ctx, dbsqlc.UndeliveredCallbacksParams(p)))
 	}
 	return callbacksFromRows(s.queries.CallbacksOf(ctx, p))
