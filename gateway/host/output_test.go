@@ -115,7 +115,7 @@ func TestOutputIsBounded(t *testing.T) {
 				n, _ := fmt.Fprintln(s, strings.Repeat("x", 1000))
 				volume += n
 			}
-			time.Sleep(time.Second)
+			time.Sleep(2 * time.Second) // not the very moment at which what was left out is told
 			fmt.Fprintln(s, "again")
 			synctest.Wait()
 		})
