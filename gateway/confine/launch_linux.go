@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -69,11 +70,24 @@ func (o Order) seal() (*os.File, error) {
 		return nil, err
 	}
 	const all = unix.F_SEAL_WRITE | unix.F_SEAL_GROW | unix.F_SEAL_SHRINK | unix.F_SEAL_SEAL
-	if _, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, all); err != nil {
-		return nil, os.NewSyscallError("seal the binary", err)
+	for try := 1; ; try++ {
+		_, err := unix.FcntlInt(file.Fd(), unix.F_ADD_SEALS, all)
+		switch {
+		case err == nil:
+			return file, nil
+		case !errors.Is(err, unix.EBUSY) || try == sealTries:
+			return nil, os.NewSyscallError("seal the binary", err)
+		}
+		time.Sleep(sealPause)
 	}
-	return file, nil
 }
+
+// The kernel seals no memory while it holds pages of it itself, as when it moves or
+// looks at them; a busy machine has that for a moment.
+const (
+	sealTries = 100
+	sealPause = 50 * time.Millisecond
+)
 
 // closeDescriptors leaves the plugin its standard ones. The host may have inherited
 // others from whoever started it.
