@@ -27,9 +27,10 @@ func Level() string {
 
 const (
 	readRights = ll.AccessFSReadFile | ll.AccessFSReadDir
-	// No links: one could lead out of the directory whoever reads it later.
-	scratchRights = readRights | ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSMakeReg | ll.AccessFSMakeDir |
-		ll.AccessFSMakeSock | ll.AccessFSRemoveFile | ll.AccessFSRemoveDir
+	// A socket, and what go-plugin does before: it makes an empty file, for its name, and
+	// removes it. No links: one could lead out of the directory whoever reads it later. No
+	// directories: the host must be able to list and remove everything.
+	scratchRights = readRights | ll.AccessFSWriteFile | ll.AccessFSMakeReg | ll.AccessFSMakeSock | ll.AccessFSRemoveFile
 )
 
 const portDNS = 53
@@ -42,7 +43,7 @@ func (o Order) confine() error {
 	}
 	rules := []landlock.Rule{
 		landlock.PathAccess(scratchRights, o.Scratch),
-		landlock.BindUDP(0), landlock.ConnectSendUDP(portDNS),
+		landlock.BindUDP(0), landlock.ConnectSendUDP(portDNS), landlock.ConnectTCP(portDNS),
 	}
 	for _, path := range readable() {
 		if info, err := os.Stat(path); err == nil { // no machine has all of them

@@ -102,12 +102,14 @@ func closeDescriptors() error {
 	return os.NewSyscallError("close_range", err)
 }
 
-// The bounds of a plugin's descriptors and of a file that it writes. Memory is not
+// The bounds of a plugin's descriptors and of a file that it writes. A file may have
+// no byte: the plugin must be able to remove files, for the sake of its socket, and
+// nobody sees how large one is that was removed and is still open. Memory is not
 // bounded here: address space is no measure of what a Go program uses. Nor are
 // processes, because the limit counts all of a user's.
 const (
 	maxDescriptors = 4096
-	maxFileSize    = 64 << 20
+	maxFileSize    = 0
 )
 
 func (o Order) limit() error {

@@ -25,9 +25,13 @@ var denied = []uint32{
 	unix.SYS_SCHED_SETSCHEDULER, unix.SYS_MIGRATE_PAGES, unix.SYS_MOVE_PAGES, unix.SYS_SETPGID, unix.SYS_SETSID,
 	// What Landlock lets the owner of a file do to it.
 	unix.SYS_FCHMOD, unix.SYS_FCHMODAT, unix.SYS_FCHMODAT2, unix.SYS_FCHOWN, unix.SYS_FCHOWNAT, unix.SYS_UTIMENSAT,
+	unix.SYS_INOTIFY_ADD_WATCH, // which tells the names of files in a directory that can't be listed
+	unix.SYS_FALLOCATE,         // which takes room on the disk beyond the limit of a file's size
 	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,
 	// Memory that is counted for nobody, or stays when the process has ended.
-	unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_MSGGET, unix.SYS_SEMGET, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+	unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP,
+	unix.SYS_MSGGET, unix.SYS_MSGCTL, unix.SYS_MSGSND, unix.SYS_MSGRCV,
 	// The machine.
 	unix.SYS_MOUNT, unix.SYS_UMOUNT2, unix.SYS_PIVOT_ROOT, unix.SYS_CHROOT, unix.SYS_MOVE_MOUNT, unix.SYS_OPEN_TREE, unix.SYS_FSOPEN, unix.SYS_FSMOUNT,
 	unix.SYS_FSCONFIG, unix.SYS_FSPICK, unix.SYS_MOUNT_SETATTR, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_FANOTIFY_INIT,
@@ -57,6 +61,8 @@ func judged(self uint32) map[uint32][]condition {
 		unix.SYS_CLONE: {{0, has(unix.CLONE_THREAD), unix.EPERM}},
 		unix.SYS_KILL:  own, unix.SYS_TGKILL: own, unix.SYS_RT_SIGQUEUEINFO: own, unix.SYS_RT_TGSIGQUEUEINFO: own,
 		unix.SYS_PRLIMIT64: {{0, oneOf(0, self), unix.EPERM}},
+		// The kernel signals the owner of a descriptor, with the rights of the plugin's user.
+		unix.SYS_FCNTL: {{1, noneOf(unix.F_SETOWN, unix.F_SETOWN_EX, unix.F_SETSIG), unix.EPERM}},
 		// It must not outlive its host.
 		unix.SYS_PRCTL: {{0, noneOf(unix.PR_SET_PDEATHSIG), unix.EPERM}},
 		// Landlock bounds the ports of TCP alone, and only where connect is called.
@@ -64,11 +70,16 @@ func judged(self uint32) map[uint32][]condition {
 			{0, oneOf(unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK), unix.EAFNOSUPPORT},
 			{2, oneOf(0, unix.IPPROTO_TCP, unix.IPPROTO_UDP), unix.EPROTONOSUPPORT},
 		},
+		// What is asked of sockets and pipes; some file systems take room on the disk by others.
+		unix.SYS_IOCTL:    {{1, oneOf(fionread, fionbio, fioclex, fionclex, unix.SIOCGIFCONF, unix.SIOCGIFNAME, unix.SIOCGIFINDEX), unix.ENOTTY}},
 		unix.SYS_SENDTO:   {{3, lacks(unix.MSG_FASTOPEN), unix.EPERM}},
 		unix.SYS_SENDMSG:  {{2, lacks(unix.MSG_FASTOPEN), unix.EPERM}},
 		unix.SYS_SENDMMSG: {{3, lacks(unix.MSG_FASTOPEN), unix.EPERM}},
 	}
 }
+
+// As the kernel's ioctls.h has them.
+const fionread, fionbio, fionclex, fioclex = 0x541b, 0x5421, 0x5450, 0x5451
 
 // What a filter reads of a call is the kernel's struct seccomp_data. Of an argument
 // it reads the lower half, which is all that the calls above take of theirs.
@@ -92,13 +103,18 @@ func refusal(errno unix.Errno) unix.SockFilter {
 func oneOf(values ...uint32) []unix.SockFilter {
 	code := make([]unix.SockFilter, len(values))
 	for i, v := range values {
-		code[i] = unix.SockFilter{Code: equals, K: v, Jt: uint8(len(values) - i)} //nolint:gosec // four at most
+		code[i] = unix.SockFilter{Code: equals, K: v, Jt: uint8(len(values) - i)} //nolint:gosec // a few
 	}
 	return code
 }
 
-func noneOf(value uint32) []unix.SockFilter {
-	return []unix.SockFilter{{Code: equals, K: value, Jf: 1}}
+func noneOf(values ...uint32) []unix.SockFilter {
+	code := make([]unix.SockFilter, len(values))
+	for i, v := range values {
+		code[i] = unix.SockFilter{Code: equals, K: v, Jt: uint8(len(values) - 1 - i)} //nolint:gosec // a few
+	}
+	code[len(code)-1].Jf = 1
+	return code
 }
 
 func has(bit uint32) []unix.SockFilter { return []unix.SockFilter{{Code: anyBitOf, K: bit, Jt: 1}} }
@@ -132,11 +148,13 @@ func filter(self, execution uint32) []unix.SockFilter {
 }
 
 // installFilter puts this thread under the filter. Executions wait for the listener
-// whose descriptor it returns. A kernel before 5.5, or a container whose own filter
-// has a listener, has none: then Landlock alone bounds what can be executed.
+// whose descriptor it returns. A kernel before 5.7, or a container whose own filter
+// has a listener, has none: then Landlock alone bounds what can be executed. A
+// listener of Linux 5.0 to 5.4 can't let an execution go on, and nothing tells but a
+// flag that is newer. It means nothing where threads are not synchronised.
 func installFilter() (listener int, err error) {
 	self := uint32(os.Getpid()) //nolint:gosec // a process id is above zero
-	listener, err = setFilter(filter(self, unix.SECCOMP_RET_USER_NOTIF), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
+	listener, err = setFilter(filter(self, unix.SECCOMP_RET_USER_NOTIF), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER|unix.SECCOMP_FILTER_FLAG_TSYNC_ESRCH)
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EBUSY) {
 		_, err = setFilter(filter(self, unix.SECCOMP_RET_ALLOW), 0)
 		listener = -1
