@@ -20,6 +20,10 @@ var (
 // maxTimeout is the longest that a merchant may have to wait for one call.
 const maxTimeout = Duration(30 * time.Second)
 
+// maxSettles is the longest that something may be under way at an upstream. A gateway
+// whose clock was set waits for as long before it takes anything for never made.
+const maxSettles = Duration(10 * time.Minute)
+
 // check collects every fault instead of stopping at the first, because an
 // author mends them in one go.
 func (m *Manifest) check() error {
@@ -46,6 +50,9 @@ func (m *Manifest) check() error {
 		faults = append(faults, m.checkResubmit()...)
 	case m.Account != "":
 		faults = append(faults, m.checkAccount("what another account does not know proves nothing")...)
+	}
+	if m.SettlesWithin > maxSettles || m.ErrorSettlesWithin > maxSettles {
+		fault("settles_within and error_settles_within: must be at most %v", time.Duration(maxSettles))
 	}
 	if m.Statements != (m.ReportsLate > 0) {
 		fault("reports_late: must be given with statements, and only with them")

@@ -68,7 +68,7 @@ type Manifest struct {
 
 	// Lookup and SettlesWithin are how unknown outcomes are resolved: a movement
 	// that the upstream does not know once send_by plus SettlesWithin has passed
-	// was never made.
+	// was never made. Both times are ten minutes at most.
 	Lookup        LookupMode `json:"lookup,omitempty"`
 	SettlesWithin Duration   `json:"settles_within,omitzero"`
 	// ErrorSettlesWithin is the same after a call that the upstream ended itself, with an
@@ -123,7 +123,8 @@ type Manifest struct {
 
 	Operations []Operation `json:"operations"`
 
-	digest string
+	document []byte // canonical
+	digest   string
 }
 
 // Operation is one path. Exactly one of Kind, StatusOf and CancelOf is set.
@@ -313,13 +314,17 @@ func Parse(document []byte) (*Manifest, error) {
 		return nil, fmt.Errorf("manifest %q: %w", m.Name, err)
 	}
 	sum := sha256.Sum256(canonical)
-	m.digest = hex.EncodeToString(sum[:])
+	m.document, m.digest = canonical, hex.EncodeToString(sum[:])
 	return &m, nil
 }
 
 // Digest names the manifest: the SHA-256, in hex, of its canonical JSON. Two
 // manifests that differ only in spacing or order of keys have the same.
 func (m *Manifest) Digest() string { return m.digest }
+
+// Document is the manifest as JSON, in its canonical form: [Parse] reads it, with the
+// same digest.
+func (m *Manifest) Document() []byte { return bytes.Clone(m.document) }
 
 // Operation finds an operation by its path.
 func (m *Manifest) Operation(path string) (Operation, bool) {

@@ -123,6 +123,8 @@ func TestParseRefuses(t *testing.T) {
 		"an unknown kind":            {inOp(0, "kind", "refund"), `"refund" is none of`},
 		"an endless call":            {inOp(0, "timeout", "31s"), "at most 30s"},
 		"proof during a call":        {func(m object, _ func(int) object) { m["settles_within"] = "11s" }, "settles_within: must be at least the timeout of 12s"},
+		"settles for ever":           {set("settles_within", "10m1s"), "settles_within and error_settles_within: must be at most 10m0s"},
+		"an error for ever":          {set("error_settles_within", "1h"), "settles_within and error_settles_within: must be at most 10m0s"},
 		"no timeout":                 {inOp(3, "timeout", nil), "timeout: must be given"},
 		"a cancel without timeout":   {inOp(2, "timeout", nil), "timeout: must be given"},
 		"an open money request":      {inOp(0, "request", open), "additionalProperties false"},

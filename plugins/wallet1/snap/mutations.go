@@ -30,9 +30,9 @@ type reading struct {
 // upstream's pages at a time. Rows that arrive meanwhile move others to the next page,
 // so that a row may be told twice, and none is missed.
 //
-// "There is no such transaction" is no empty page here, but no statement. An upstream
-// whose records are away says it to status requests too, and then a transfer would be
-// proven absent by one fault alone.
+// "There is no such transaction" is no empty page here, but no statement, unless the page
+// before it had rows. An upstream whose records are away says it to status requests too,
+// and then a transfer would be proven absent by one fault alone.
 func (a *adapter) statement(ctx context.Context, s sdk.Statement) sdk.StatementPage {
 	acc, err := a.account(s.Connection)
 	if err != nil {
@@ -50,7 +50,8 @@ func (a *adapter) statement(ctx context.Context, s sdk.Statement) sdk.StatementP
 		return sdk.NoStatement(sdk.BlameNone, "the cursor is none of this plugin's")
 	}
 	rows, p := acc.rows(ctx, windows[at.Window], at.Page, at.Size)
-	if p != nil {
+	ends := p != nil && p.class == missing && at.Page > 0
+	if p != nil && !ends {
 		return sdk.NoStatement(p.blame, p.detail)
 	}
 	var page sdk.StatementPage

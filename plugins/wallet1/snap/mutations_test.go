@@ -2,6 +2,7 @@ package snap
 
 import (
 	"net/http"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,6 +50,24 @@ func TestMutationsAreJoined(t *testing.T) {
 				t.Errorf("%d lines of %d amounts, want %d: %+v", len(lines), len(amounts), c.want, last)
 			}
 		})
+	}
+}
+
+// TestMutationsThatEndInNoTransaction: some upstreams say so behind their last page.
+func TestMutationsThatEndInNoTransaction(t *testing.T) {
+	t.Parallel()
+	page := `{"responseCode":"2001200","detailData":[{"dateTime":"` + today.Format(time.RFC3339) + `","amount":{"value":"10.00"},"type":"SEND_MONEY"}]}`
+	var asked atomic.Int32
+	base := withToken(t, func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) > 2 {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"responseCode":"4041201"}`))
+			return
+		}
+		_, _ = w.Write([]byte(page))
+	})
+	if lines, last := readMutations(t, newAdapter(t), connect(t, base), today.Add(-time.Hour)); !last.Known || len(lines) != 2 {
+		t.Errorf("%d lines, %+v", len(lines), last)
 	}
 }
 
