@@ -5,8 +5,6 @@ import (
 	"net/netip"
 	"sync"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 const (
@@ -18,9 +16,6 @@ const (
 	failureShards     = 16
 	addressesPerShard = 4096
 
-	// blockedLookUps is how many look-ups a second all blocked addresses share.
-	blockedLookUps = 50
-
 	// evictionSample is how many addresses are compared when one must be forgotten.
 	evictionSample = 16
 )
@@ -29,9 +24,8 @@ const (
 // subscriber has. Only failures are counted and only failures are refused, so nobody can lock a merchant out whose key is
 // right. Any number of goroutines may use it.
 type Failures struct {
-	seed    maphash.Seed
-	shards  [failureShards]failureShard
-	lookUps *rate.Limiter // of addresses that are blocked
+	seed   maphash.Seed
+	shards [failureShards]failureShard
 }
 
 // failureShard is a part of the addresses.
@@ -49,7 +43,7 @@ type failureLog struct {
 
 // NewFailures makes an empty count.
 func NewFailures() *Failures {
-	f := &Failures{seed: maphash.MakeSeed(), lookUps: rate.NewLimiter(blockedLookUps, blockedLookUps)}
+	f := &Failures{seed: maphash.MakeSeed()}
 	for i := range f.shards {
 		f.shards[i].addresses = map[netip.Addr]*failureLog{}
 	}
@@ -78,22 +72,6 @@ func (f *Failures) Record(now time.Time, addr netip.Addr) (blocked bool, retryAf
 	log.next = (log.next + 1) % maxFailures
 	log.count = min(log.count+1, maxFailures)
 	return false, 0
-}
-
-// MayLookUp reports whether the database may be asked for an unknown key of an address. The keys of addresses that have
-// failed too often share a few look-ups, so that guessing costs no database, and a right key behind such an address gets
-// through all the same.
-func (f *Failures) MayLookUp(now time.Time, addr netip.Addr) bool {
-	addr = Subscriber(addr)
-	s := f.shard(addr)
-	s.mu.Lock()
-	log := s.addresses[addr]
-	blocked := false
-	if log != nil {
-		blocked, _ = log.blocked(now)
-	}
-	s.mu.Unlock()
-	return !blocked || f.lookUps.AllowN(now, 1)
 }
 
 // shard is the part that an address belongs to.
