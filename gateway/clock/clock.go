@@ -56,9 +56,10 @@ const (
 	stepFrom = time.Second
 	// A step is waited for until all replicas have measured it (leastHeld), and one
 	// forward for as long as it was, because less real time has passed than times of
-	// before say (mostHeld at most: nothing is under way for longer).
+	// before say (mostHeld at most: nothing is under way for longer, as a manifest's
+	// settles_within is ten minutes at most, and counts from seconds after a reservation).
 	leastHeld = unmeasured
-	mostHeld  = 10 * time.Minute
+	mostHeld  = 11 * time.Minute
 )
 
 // Now is the shared time.

@@ -187,7 +187,7 @@ func TestAStepIsWaitedFor(t *testing.T) {
 		"a second":         {step: time.Second},
 		"more than that":   {step: time.Second + time.Millisecond, held: 30 * time.Second, fault: "set ahead by 1s"},
 		"a minute":         {step: time.Minute, held: time.Minute, fault: "set ahead by 1m0s"},
-		"a day":            {step: 24 * time.Hour, held: 10 * time.Minute, fault: "set ahead by 24h0m0s: its times hold again in 10m0s"},
+		"a day":            {step: 24 * time.Hour, held: 11 * time.Minute, fault: "set ahead by 24h0m0s: its times hold again in 11m0s"},
 		"back by a second": {step: -time.Second},
 		"back by an hour":  {step: -time.Hour, held: 30 * time.Second, fault: "set back by 1h0m0s"},
 	} {
