@@ -145,40 +145,6 @@ func (q *Queries) OpenExceptions(ctx context.Context, arg OpenExceptionsParams) 
 	return items, nil
 }
 
-const resolveException = `-- name: ResolveException :execrows
-UPDATE exceptions SET resolved_at = $1, resolved_by = $2::TEXT, resolution = $3::TEXT
-WHERE merchant_id = $4 AND mode = $5 AND subject = $6 AND reason = $7 AND fact_id = $8
-    AND resolved_at IS NULL
-`
-
-type ResolveExceptionParams struct {
-	Now        *time.Time
-	Operator   string
-	Resolution string
-	MerchantID string
-	Mode       string
-	Subject    string
-	Reason     string
-	FactID     string
-}
-
-func (q *Queries) ResolveException(ctx context.Context, arg ResolveExceptionParams) (int64, error) {
-	result, err := q.db.Exec(ctx, resolveException,
-		arg.Now,
-		arg.Operator,
-		arg.Resolution,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Subject,
-		arg.Reason,
-		arg.FactID,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const resolveExceptions = `-- name: ResolveExceptions :exec
 UPDATE exceptions SET resolved_at = $1::TIMESTAMPTZ, resolved_by = $2::TEXT, resolution = $3::TEXT
 WHERE merchant_id = $4 AND mode = $5 AND subject = $6 AND reason = ANY($7::TEXT[]) AND resolved_at IS NULL

@@ -18,7 +18,7 @@ SELECT t.subject, t.attempt, t.step, t.kind, t.provider, t.at, t.available, t.he
 FROM ledger_transactions AS t
 LEFT JOIN movements AS m ON m.id = t.subject
 LEFT JOIN ledger_adjustments AS a ON a.merchant_id = t.merchant_id AND a.mode = t.mode AND a.id = t.subject
-WHERE t.merchant_id = $1 AND t.mode = $2 AND t.at >= $3 AND t.at < $4
+WHERE t.merchant_id = $1 AND t.mode = $2 AND t.at >= $3::TIMESTAMPTZ AND t.at < $4::TIMESTAMPTZ
     AND (t.at, t.subject, t.attempt, t.step) > ($5::TIMESTAMPTZ, $6::UUID, $7::INT4, $8::INT2)
 ORDER BY t.at, t.subject, t.attempt, t.step
 LIMIT $9
@@ -193,27 +193,80 @@ func (q *Queries) Balance(ctx context.Context, arg BalanceParams) (BalanceRow, e
 	return i, err
 }
 
-const balanceAt = `-- name: BalanceAt :one
-SELECT COALESCE(SUM(available), 0)::INT8 AS available, COALESCE(SUM(held), 0)::INT8 AS held FROM ledger_transactions
-WHERE merchant_id = $1 AND mode = $2 AND at <= $3
+const balanceSince = `-- name: BalanceSince :one
+SELECT COALESCE(SUM(parts.available), 0)::INT8 AS available, COALESCE(SUM(parts.held), 0)::INT8 AS held
+FROM (
+    SELECT t.available, t.held FROM ledger_transactions AS t
+    WHERE t.merchant_id = $1 AND t.mode = $2 AND t.at >= $3::TIMESTAMPTZ AND t.at < $4::TIMESTAMPTZ
+    UNION ALL
+    SELECT t.available, t.held FROM ledger_transactions AS t
+    WHERE t.merchant_id = $1 AND t.mode = $2 AND t.at < $3::TIMESTAMPTZ AND t.written_at - t.at > INTERVAL '1 hour'
+) AS parts
 `
 
-type BalanceAtParams struct {
+type BalanceSinceParams struct {
 	MerchantID string
 	Mode       string
-	At         time.Time
+	Since      time.Time
+	Before     time.Time
 }
 
-type BalanceAtRow struct {
+type BalanceSinceRow struct {
 	Available int64
 	Held      int64
 }
 
-func (q *Queries) BalanceAt(ctx context.Context, arg BalanceAtParams) (BalanceAtRow, error) {
-	row := q.db.QueryRow(ctx, balanceAt, arg.MerchantID, arg.Mode, arg.At)
-	var i BalanceAtRow
+// What came to an account after a snapshot and before a time, and what of before the
+// snapshot was written too late for it.
+func (q *Queries) BalanceSince(ctx context.Context, arg BalanceSinceParams) (BalanceSinceRow, error) {
+	row := q.db.QueryRow(ctx, balanceSince,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Since,
+		arg.Before,
+	)
+	var i BalanceSinceRow
 	err := row.Scan(&i.Available, &i.Held)
 	return i, err
+}
+
+const closeDay = `-- name: CloseDay :execrows
+INSERT INTO ledger_snapshots (merchant_id, mode, until, provider, transactions, available, held, margin, cost, deposit, adjustments)
+SELECT $1::TEXT, $2::TEXT, $3::TIMESTAMPTZ, parts.provider, SUM(parts.transactions)::INT8, SUM(parts.available)::INT8,
+    SUM(parts.held)::INT8, SUM(parts.margin)::INT8, SUM(parts.cost)::INT8, SUM(parts.deposit)::INT8, SUM(parts.adjustments)::INT8
+FROM (
+    SELECT s.provider, s.transactions, s.available, s.held, s.margin, s.cost, s.deposit, s.adjustments FROM ledger_snapshots AS s
+    WHERE s.merchant_id = $1 AND s.mode = $2 AND s.until = $4
+    UNION ALL
+    SELECT t.provider, 1, t.available, t.held, t.margin, t.cost, t.deposit, t.adjustments FROM ledger_transactions AS t
+    WHERE t.merchant_id = $1 AND t.mode = $2 AND t.at >= $4 AND t.at < $3
+        AND (t.written_at - t.at > INTERVAL '1 hour') IS NOT TRUE
+) AS parts
+WHERE $3::TIMESTAMPTZ <= CLOCK_TIMESTAMP() - INTERVAL '2 hours'
+GROUP BY parts.provider
+ON CONFLICT (merchant_id, mode, until, provider) DO NOTHING
+`
+
+type CloseDayParams struct {
+	MerchantID string
+	Mode       string
+	Until      time.Time
+	Since      time.Time
+}
+
+// Adds up an account's snapshot of a day: the one before it, and what came since. The
+// database's own clock says that the day is closed.
+func (q *Queries) CloseDay(ctx context.Context, arg CloseDayParams) (int64, error) {
+	result, err := q.db.Exec(ctx, closeDay,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Until,
+		arg.Since,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const openBalance = `-- name: OpenBalance :exec
@@ -235,17 +288,35 @@ func (q *Queries) OpenBalance(ctx context.Context, arg OpenBalanceParams) error 
 }
 
 const platformAt = `-- name: PlatformAt :many
-SELECT provider, COALESCE(SUM(margin), 0)::INT8 AS margin, COALESCE(SUM(cost), 0)::INT8 AS cost,
-    COALESCE(SUM(deposit), 0)::INT8 AS deposit, COALESCE(SUM(adjustments), 0)::INT8 AS adjustments
-FROM ledger_transactions
-WHERE mode = $1 AND at <= $2
-GROUP BY provider
-ORDER BY provider
+SELECT parts.provider, SUM(parts.margin)::INT8 AS margin, SUM(parts.cost)::INT8 AS cost, SUM(parts.deposit)::INT8 AS deposit,
+    SUM(parts.adjustments)::INT8 AS adjustments
+FROM (
+    SELECT b.merchant_id, b.mode, COALESCE((
+        SELECT MAX(s.until) FROM ledger_snapshots AS s
+        WHERE s.merchant_id = b.merchant_id AND s.mode = b.mode AND s.until <= $1
+    ), TIMESTAMPTZ '0001-01-01 00:00:00Z') AS since
+    FROM ledger_balances AS b
+    WHERE b.mode = $2
+) AS accounts
+JOIN LATERAL (
+    SELECT s.provider, s.margin, s.cost, s.deposit, s.adjustments FROM ledger_snapshots AS s
+    WHERE s.merchant_id = accounts.merchant_id AND s.mode = accounts.mode AND s.until = accounts.since
+    UNION ALL
+    (SELECT t.provider, SUM(t.margin), SUM(t.cost), SUM(t.deposit), SUM(t.adjustments) FROM ledger_transactions AS t
+    WHERE t.merchant_id = accounts.merchant_id AND t.mode = accounts.mode AND t.at >= accounts.since AND t.at < $1
+    GROUP BY t.provider)
+    UNION ALL
+    (SELECT t.provider, SUM(t.margin), SUM(t.cost), SUM(t.deposit), SUM(t.adjustments) FROM ledger_transactions AS t
+    WHERE t.merchant_id = accounts.merchant_id AND t.mode = accounts.mode AND t.at < accounts.since AND t.written_at - t.at > INTERVAL '1 hour'
+    GROUP BY t.provider)
+) AS parts ON TRUE
+GROUP BY parts.provider
+ORDER BY parts.provider
 `
 
 type PlatformAtParams struct {
-	Mode string
-	At   time.Time
+	Before time.Time
+	Mode   string
 }
 
 type PlatformAtRow struct {
@@ -256,8 +327,10 @@ type PlatformAtRow struct {
 	Adjustments int64
 }
 
+// Account by account: the last snapshot by a time, what came since, and what was
+// written too late for it.
 func (q *Queries) PlatformAt(ctx context.Context, arg PlatformAtParams) ([]PlatformAtRow, error) {
-	rows, err := q.db.Query(ctx, platformAt, arg.Mode, arg.At)
+	rows, err := q.db.Query(ctx, platformAt, arg.Before, arg.Mode)
 	if err != nil {
 		return nil, err
 	}
@@ -271,6 +344,98 @@ func (q *Queries) PlatformAt(ctx context.Context, arg PlatformAtParams) ([]Platf
 			&i.Cost,
 			&i.Deposit,
 			&i.Adjustments,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const snapshotBefore = `-- name: SnapshotBefore :one
+SELECT s.until, SUM(s.available)::INT8 AS available, SUM(s.held)::INT8 AS held FROM ledger_snapshots AS s
+WHERE s.merchant_id = $1 AND s.mode = $2 AND s.until <= $3
+GROUP BY s.until
+ORDER BY s.until DESC
+LIMIT 1
+`
+
+type SnapshotBeforeParams struct {
+	MerchantID string
+	Mode       string
+	Before     time.Time
+}
+
+type SnapshotBeforeRow struct {
+	Until     time.Time
+	Available int64
+	Held      int64
+}
+
+// What an account came to at the end of the last day that ended by a time.
+func (q *Queries) SnapshotBefore(ctx context.Context, arg SnapshotBeforeParams) (SnapshotBeforeRow, error) {
+	row := q.db.QueryRow(ctx, snapshotBefore, arg.MerchantID, arg.Mode, arg.Before)
+	var i SnapshotBeforeRow
+	err := row.Scan(&i.Until, &i.Available, &i.Held)
+	return i, err
+}
+
+const unclosedDays = `-- name: UnclosedDays :many
+SELECT accounts.merchant_id, accounts.mode, accounts.since::TIMESTAMPTZ AS since, COALESCE((
+        SELECT MIN(t.at) FROM ledger_transactions AS t
+        WHERE t.merchant_id = accounts.merchant_id AND t.mode = accounts.mode AND t.at >= accounts.since AND t.at < $1
+            AND (t.written_at - t.at > INTERVAL '1 hour') IS NOT TRUE
+    ), TIMESTAMPTZ '0001-01-01 00:00:00Z')::TIMESTAMPTZ AS unclosed
+FROM (
+    SELECT b.merchant_id, b.mode, COALESCE((
+        SELECT MAX(s.until) FROM ledger_snapshots AS s WHERE s.merchant_id = b.merchant_id AND s.mode = b.mode
+    ), TIMESTAMPTZ '0001-01-01 00:00:00Z') AS since
+    FROM ledger_balances AS b
+    WHERE (b.merchant_id, b.mode) > ($2::TEXT, $3::TEXT)
+    ORDER BY b.merchant_id, b.mode
+    LIMIT $4
+) AS accounts
+ORDER BY accounts.merchant_id, accounts.mode
+`
+
+type UnclosedDaysParams struct {
+	Closed        time.Time
+	AfterMerchant string
+	AfterMode     string
+	Most          int32
+}
+
+type UnclosedDaysRow struct {
+	MerchantID string
+	Mode       string
+	Since      time.Time
+	Unclosed   time.Time
+}
+
+// Of a page of accounts, the last snapshot and the first transaction after it that is
+// of a day that can be closed.
+func (q *Queries) UnclosedDays(ctx context.Context, arg UnclosedDaysParams) ([]UnclosedDaysRow, error) {
+	rows, err := q.db.Query(ctx, unclosedDays,
+		arg.Closed,
+		arg.AfterMerchant,
+		arg.AfterMode,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []UnclosedDaysRow
+	for rows.Next() {
+		var i UnclosedDaysRow
+		if err := rows.Scan(
+			&i.MerchantID,
+			&i.Mode,
+			&i.Since,
+			&i.Unclosed,
 		); err != nil {
 			return nil, err
 		}

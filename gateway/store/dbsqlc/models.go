@@ -150,6 +150,21 @@ type LedgerBalance struct {
 	Held       int64
 }
 
+type LedgerSnapshot struct {
+	MerchantID   string
+	Mode         string
+	Until        time.Time
+	Provider     string
+	Transactions int64
+	Available    int64
+	Held         int64
+	Margin       int64
+	Cost         int64
+	Deposit      int64
+	Adjustments  int64
+	VerifiedAt   *time.Time
+}
+
 type LedgerTransaction struct {
 	MerchantID  string
 	Mode        string
@@ -165,6 +180,7 @@ type LedgerTransaction struct {
 	Cost        int64
 	Deposit     int64
 	Adjustments int64
+	WrittenAt   *time.Time
 }
 
 type Mail struct {
@@ -182,6 +198,13 @@ type Mail struct {
 	TriedAt    *time.Time
 	DueBucket  int32
 	DueAt      *time.Time
+}
+
+type Manifest struct {
+	Digest   string
+	Provider string
+	Manifest []byte
+	KeptAt   time.Time
 }
 
 type Merchant struct {
@@ -270,12 +293,48 @@ type Override struct {
 	ConfirmedAt     *time.Time
 }
 
+type Pause struct {
+	MerchantID string
+	What       string
+	Provider   string
+	Mode       string
+	Reason     string
+	SetBy      string
+	SetAt      time.Time
+}
+
+type Poll struct {
+	MovementID uuid.UUID
+	Attempt    int32
+	Version    int64
+	Account    string
+	Bucket     int32
+	Due        *time.Time
+	AskedAt    *time.Time
+	Misses     int32
+}
+
 type QueryCache struct {
 	Key             string
 	Body            *string
 	FetchedAt       *time.Time
 	RefreshingUntil *time.Time
 	FailedAt        *time.Time
+}
+
+type Recovery struct {
+	RecoveryID uuid.UUID
+	BegunAt    time.Time
+	Since      *time.Time
+	OpenedAt   *time.Time
+	OpenedBy   *string
+}
+
+type RemovedConnection struct {
+	MerchantID string
+	Mode       string
+	Provider   string
+	Version    int64
 }
 
 type Replica struct {
@@ -300,6 +359,8 @@ type Statement struct {
 	Cursor     string
 	Through    time.Time
 	PolledAt   *time.Time
+	DueAt      time.Time
+	DueBucket  int32
 }
 
 type StatementLine struct {

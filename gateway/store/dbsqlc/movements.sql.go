@@ -12,78 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-const acknowledgeMovement = `-- name: AcknowledgeMovement :one
-UPDATE movements SET state = 'acknowledged', answer = $1
-WHERE id = $2 AND attempt = $3 AND state = 'submitting'
-RETURNING movements.merchant_id, movements.mode, movements.kind, movements.reference, movements.id, movements.attempt, movements.operation, movements.provider, movements.connection_owner, movements.connection_account, movements.connection_version, movements.state, movements.sequence, movements.amount, movements.fee, movements.cost, movements.charge, movements.usage, movements.request, movements.quote, movements.result, movements.answer, movements.refusal, movements.provider_reference, movements.fact_id, movements.fingerprint, movements.name_match, movements.delivered, movements.callback_url, movements.request_id, movements.policy_version, movements.decision_id, movements.created_at, movements.updated_at, movements.send_by, movements.expires_at, movements.polled_at, movements.misses, movements.due_bucket, movements.due_at, movements.paid_at, movements.paid_late_at, movements.reversed_at, movements.reservation_id, movements.errored_at, movements.channel
-`
-
-type AcknowledgeMovementParams struct {
-	Answer  *string
-	ID      uuid.UUID
-	Attempt int32
-}
-
-type AcknowledgeMovementRow struct {
-	Movement Movement
-}
-
-// Keeps that a merchant is about to read pending, and its creation's answer if that
-// is one, while nobody knows yet whether the provider has the movement.
-func (q *Queries) AcknowledgeMovement(ctx context.Context, arg AcknowledgeMovementParams) (AcknowledgeMovementRow, error) {
-	row := q.db.QueryRow(ctx, acknowledgeMovement, arg.Answer, arg.ID, arg.Attempt)
-	var i AcknowledgeMovementRow
-	err := row.Scan(
-		&i.Movement.MerchantID,
-		&i.Movement.Mode,
-		&i.Movement.Kind,
-		&i.Movement.Reference,
-		&i.Movement.ID,
-		&i.Movement.Attempt,
-		&i.Movement.Operation,
-		&i.Movement.Provider,
-		&i.Movement.ConnectionOwner,
-		&i.Movement.ConnectionAccount,
-		&i.Movement.ConnectionVersion,
-		&i.Movement.State,
-		&i.Movement.Sequence,
-		&i.Movement.Amount,
-		&i.Movement.Fee,
-		&i.Movement.Cost,
-		&i.Movement.Charge,
-		&i.Movement.Usage,
-		&i.Movement.Request,
-		&i.Movement.Quote,
-		&i.Movement.Result,
-		&i.Movement.Answer,
-		&i.Movement.Refusal,
-		&i.Movement.ProviderReference,
-		&i.Movement.FactID,
-		&i.Movement.Fingerprint,
-		&i.Movement.NameMatch,
-		&i.Movement.Delivered,
-		&i.Movement.CallbackUrl,
-		&i.Movement.RequestID,
-		&i.Movement.PolicyVersion,
-		&i.Movement.DecisionID,
-		&i.Movement.CreatedAt,
-		&i.Movement.UpdatedAt,
-		&i.Movement.SendBy,
-		&i.Movement.ExpiresAt,
-		&i.Movement.PolledAt,
-		&i.Movement.Misses,
-		&i.Movement.DueBucket,
-		&i.Movement.DueAt,
-		&i.Movement.PaidAt,
-		&i.Movement.PaidLateAt,
-		&i.Movement.ReversedAt,
-		&i.Movement.ReservationID,
-		&i.Movement.ErroredAt,
-		&i.Movement.Channel,
-	)
-	return i, err
-}
-
 const answerMovement = `-- name: AnswerMovement :one
 UPDATE movements SET result = COALESCE($1, movements.result), answer = $2,
     provider_reference = COALESCE(NULLIF($3::TEXT, ''), provider_reference),
@@ -127,190 +55,6 @@ func (q *Queries) DeliverMovement(ctx context.Context, id uuid.UUID) (uuid.UUID,
 	var id_2 uuid.UUID
 	err := row.Scan(&id_2)
 	return id_2, err
-}
-
-const dueMovements = `-- name: DueMovements :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
-WHERE due_bucket = ANY($1::INT4[]) AND due_at IS NOT NULL AND due_at >= $2 AND due_at <= $3
-    AND id <> ALL($4::UUID[])
-    AND provider || '/' || mode <> ALL($5::TEXT[])
-    AND provider || '/' || mode || '/' || merchant_id <> ALL($5::TEXT[])
-ORDER BY due_at
-LIMIT $6
-`
-
-type DueMovementsParams struct {
-	Buckets  []int32
-	Since    *time.Time
-	Now      *time.Time
-	UnderWay []uuid.UUID
-	Held     []string
-	Most     int32
-}
-
-type DueMovementsRow struct {
-	Movement Movement
-}
-
-// The lower bound keeps the scan off the tombstones of finished work. What is under way,
-// and upstreams and accounts that can take no more for now, are left out, so that one
-// that hangs never fills the page.
-func (q *Queries) DueMovements(ctx context.Context, arg DueMovementsParams) ([]DueMovementsRow, error) {
-	rows, err := q.db.Query(ctx, dueMovements,
-		arg.Buckets,
-		arg.Since,
-		arg.Now,
-		arg.UnderWay,
-		arg.Held,
-		arg.Most,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []DueMovementsRow
-	for rows.Next() {
-		var i DueMovementsRow
-		if err := rows.Scan(
-			&i.Movement.MerchantID,
-			&i.Movement.Mode,
-			&i.Movement.Kind,
-			&i.Movement.Reference,
-			&i.Movement.ID,
-			&i.Movement.Attempt,
-			&i.Movement.Operation,
-			&i.Movement.Provider,
-			&i.Movement.ConnectionOwner,
-			&i.Movement.ConnectionAccount,
-			&i.Movement.ConnectionVersion,
-			&i.Movement.State,
-			&i.Movement.Sequence,
-			&i.Movement.Amount,
-			&i.Movement.Fee,
-			&i.Movement.Cost,
-			&i.Movement.Charge,
-			&i.Movement.Usage,
-			&i.Movement.Request,
-			&i.Movement.Quote,
-			&i.Movement.Result,
-			&i.Movement.Answer,
-			&i.Movement.Refusal,
-			&i.Movement.ProviderReference,
-			&i.Movement.FactID,
-			&i.Movement.Fingerprint,
-			&i.Movement.NameMatch,
-			&i.Movement.Delivered,
-			&i.Movement.CallbackUrl,
-			&i.Movement.RequestID,
-			&i.Movement.PolicyVersion,
-			&i.Movement.DecisionID,
-			&i.Movement.CreatedAt,
-			&i.Movement.UpdatedAt,
-			&i.Movement.SendBy,
-			&i.Movement.ExpiresAt,
-			&i.Movement.PolledAt,
-			&i.Movement.Misses,
-			&i.Movement.DueBucket,
-			&i.Movement.DueAt,
-			&i.Movement.PaidAt,
-			&i.Movement.PaidLateAt,
-			&i.Movement.ReversedAt,
-			&i.Movement.ReservationID,
-			&i.Movement.ErroredAt,
-			&i.Movement.Channel,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
-const lastEqual = `-- name: LastEqual :one
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
-JOIN (
-    SELECT l.id FROM movements AS l
-    WHERE l.merchant_id = $1 AND l.mode = $2 AND l.kind = $3
-        AND l.reference >= $4::TEXT || '00000000' AND l.reference <= $4::TEXT || '99999999'
-    ORDER BY l.reference DESC
-    LIMIT 1
-) AS last ON last.id = m.id
-WHERE m.fingerprint = $4::TEXT AND m.fingerprint <> ''
-`
-
-type LastEqualParams struct {
-	MerchantID  string
-	Mode        string
-	Kind        string
-	Fingerprint string
-}
-
-type LastEqualRow struct {
-	Movement Movement
-}
-
-// The newest of the movements with a fingerprint: their references are the fingerprint
-// and a number of fixed width, so it is the last of these by the key.
-func (q *Queries) LastEqual(ctx context.Context, arg LastEqualParams) (LastEqualRow, error) {
-	row := q.db.QueryRow(ctx, lastEqual,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Kind,
-		arg.Fingerprint,
-	)
-	var i LastEqualRow
-	err := row.Scan(
-		&i.Movement.MerchantID,
-		&i.Movement.Mode,
-		&i.Movement.Kind,
-		&i.Movement.Reference,
-		&i.Movement.ID,
-		&i.Movement.Attempt,
-		&i.Movement.Operation,
-		&i.Movement.Provider,
-		&i.Movement.ConnectionOwner,
-		&i.Movement.ConnectionAccount,
-		&i.Movement.ConnectionVersion,
-		&i.Movement.State,
-		&i.Movement.Sequence,
-		&i.Movement.Amount,
-		&i.Movement.Fee,
-		&i.Movement.Cost,
-		&i.Movement.Charge,
-		&i.Movement.Usage,
-		&i.Movement.Request,
-		&i.Movement.Quote,
-		&i.Movement.Result,
-		&i.Movement.Answer,
-		&i.Movement.Refusal,
-		&i.Movement.ProviderReference,
-		&i.Movement.FactID,
-		&i.Movement.Fingerprint,
-		&i.Movement.NameMatch,
-		&i.Movement.Delivered,
-		&i.Movement.CallbackUrl,
-		&i.Movement.RequestID,
-		&i.Movement.PolicyVersion,
-		&i.Movement.DecisionID,
-		&i.Movement.CreatedAt,
-		&i.Movement.UpdatedAt,
-		&i.Movement.SendBy,
-		&i.Movement.ExpiresAt,
-		&i.Movement.PolledAt,
-		&i.Movement.Misses,
-		&i.Movement.DueBucket,
-		&i.Movement.DueAt,
-		&i.Movement.PaidAt,
-		&i.Movement.PaidLateAt,
-		&i.Movement.ReversedAt,
-		&i.Movement.ReservationID,
-		&i.Movement.ErroredAt,
-		&i.Movement.Channel,
-	)
-	return i, err
 }
 
 const listMovements = `-- name: ListMovements :many
@@ -428,166 +172,9 @@ func (q *Queries) ListMovements(ctx context.Context, arg ListMovementsParams) ([
 	return items, nil
 }
 
-const missMovement = `-- name: MissMovement :one
-UPDATE movements SET misses = misses + 1, due_at = $1
-WHERE id = $2 AND attempt = $3 AND state IN ('submitting', 'acknowledged')
-RETURNING misses
-`
-
-type MissMovementParams struct {
-	DueAt   *time.Time
-	ID      uuid.UUID
-	Attempt int32
-}
-
-// Counts a lookup that proved the movement is not at the provider.
-func (q *Queries) MissMovement(ctx context.Context, arg MissMovementParams) (int32, error) {
-	row := q.db.QueryRow(ctx, missMovement, arg.DueAt, arg.ID, arg.Attempt)
-	var misses int32
-	err := row.Scan(&misses)
-	return misses, err
-}
-
-const movementByID = `-- name: MovementByID :one
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
-WHERE id = $1
-`
-
-type MovementByIDRow struct {
-	Movement Movement
-}
-
-func (q *Queries) MovementByID(ctx context.Context, id uuid.UUID) (MovementByIDRow, error) {
-	row := q.db.QueryRow(ctx, movementByID, id)
-	var i MovementByIDRow
-	err := row.Scan(
-		&i.Movement.MerchantID,
-		&i.Movement.Mode,
-		&i.Movement.Kind,
-		&i.Movement.Reference,
-		&i.Movement.ID,
-		&i.Movement.Attempt,
-		&i.Movement.Operation,
-		&i.Movement.Provider,
-		&i.Movement.ConnectionOwner,
-		&i.Movement.ConnectionAccount,
-		&i.Movement.ConnectionVersion,
-		&i.Movement.State,
-		&i.Movement.Sequence,
-		&i.Movement.Amount,
-		&i.Movement.Fee,
-		&i.Movement.Cost,
-		&i.Movement.Charge,
-		&i.Movement.Usage,
-		&i.Movement.Request,
-		&i.Movement.Quote,
-		&i.Movement.Result,
-		&i.Movement.Answer,
-		&i.Movement.Refusal,
-		&i.Movement.ProviderReference,
-		&i.Movement.FactID,
-		&i.Movement.Fingerprint,
-		&i.Movement.NameMatch,
-		&i.Movement.Delivered,
-		&i.Movement.CallbackUrl,
-		&i.Movement.RequestID,
-		&i.Movement.PolicyVersion,
-		&i.Movement.DecisionID,
-		&i.Movement.CreatedAt,
-		&i.Movement.UpdatedAt,
-		&i.Movement.SendBy,
-		&i.Movement.ExpiresAt,
-		&i.Movement.PolledAt,
-		&i.Movement.Misses,
-		&i.Movement.DueBucket,
-		&i.Movement.DueAt,
-		&i.Movement.PaidAt,
-		&i.Movement.PaidLateAt,
-		&i.Movement.ReversedAt,
-		&i.Movement.ReservationID,
-		&i.Movement.ErroredAt,
-		&i.Movement.Channel,
-	)
-	return i, err
-}
-
-const movementByKey = `-- name: MovementByKey :one
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
-WHERE merchant_id = $1 AND mode = $2 AND kind = $3 AND reference = $4
-`
-
-type MovementByKeyParams struct {
-	MerchantID string
-	Mode       string
-	Kind       string
-	Reference  string
-}
-
-type MovementByKeyRow struct {
-	Movement Movement
-}
-
-func (q *Queries) MovementByKey(ctx context.Context, arg MovementByKeyParams) (MovementByKeyRow, error) {
-	row := q.db.QueryRow(ctx, movementByKey,
-		arg.MerchantID,
-		arg.Mode,
-		arg.Kind,
-		arg.Reference,
-	)
-	var i MovementByKeyRow
-	err := row.Scan(
-		&i.Movement.MerchantID,
-		&i.Movement.Mode,
-		&i.Movement.Kind,
-		&i.Movement.Reference,
-		&i.Movement.ID,
-		&i.Movement.Attempt,
-		&i.Movement.Operation,
-		&i.Movement.Provider,
-		&i.Movement.ConnectionOwner,
-		&i.Movement.ConnectionAccount,
-		&i.Movement.ConnectionVersion,
-		&i.Movement.State,
-		&i.Movement.Sequence,
-		&i.Movement.Amount,
-		&i.Movement.Fee,
-		&i.Movement.Cost,
-		&i.Movement.Charge,
-		&i.Movement.Usage,
-		&i.Movement.Request,
-		&i.Movement.Quote,
-		&i.Movement.Result,
-		&i.Movement.Answer,
-		&i.Movement.Refusal,
-		&i.Movement.ProviderReference,
-		&i.Movement.FactID,
-		&i.Movement.Fingerprint,
-		&i.Movement.NameMatch,
-		&i.Movement.Delivered,
-		&i.Movement.CallbackUrl,
-		&i.Movement.RequestID,
-		&i.Movement.PolicyVersion,
-		&i.Movement.DecisionID,
-		&i.Movement.CreatedAt,
-		&i.Movement.UpdatedAt,
-		&i.Movement.SendBy,
-		&i.Movement.ExpiresAt,
-		&i.Movement.PolledAt,
-		&i.Movement.Misses,
-		&i.Movement.DueBucket,
-		&i.Movement.DueAt,
-		&i.Movement.PaidAt,
-		&i.Movement.PaidLateAt,
-		&i.Movement.ReversedAt,
-		&i.Movement.ReservationID,
-		&i.Movement.ErroredAt,
-		&i.Movement.Channel,
-	)
-	return i, err
-}
-
 const movementsByOthersID = `-- name: MovementsByOthersID :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, p.version, p.asked_at, p.due, p.misses FROM movements AS m
+LEFT JOIN polls AS p ON p.movement_id = m.id AND p.attempt = m.attempt
 WHERE due_bucket = ANY($1::INT4[]) AND created_at >= $2 AND created_at < $3
     AND (request_id = $4::TEXT OR decision_id = $4::TEXT OR provider_reference = $4::TEXT)
 ORDER BY created_at DESC
@@ -604,6 +191,10 @@ type MovementsByOthersIDParams struct {
 
 type MovementsByOthersIDRow struct {
 	Movement Movement
+	Version  *int64
+	AskedAt  *time.Time
+	Due      *time.Time
+	Misses   *int32
 }
 
 func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthersIDParams) ([]MovementsByOthersIDRow, error) {
@@ -668,6 +259,10 @@ func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthers
 			&i.Movement.ReservationID,
 			&i.Movement.ErroredAt,
 			&i.Movement.Channel,
+			&i.Version,
+			&i.AskedAt,
+			&i.Due,
+			&i.Misses,
 		); err != nil {
 			return nil, err
 		}
@@ -680,7 +275,7 @@ func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthers
 }
 
 const movementsByReference = `-- name: MovementsByReference :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, p.version, p.asked_at, p.due, p.misses FROM movements AS m
 JOIN (
     SELECT found.id FROM merchants AS t
     CROSS JOIN LATERAL (
@@ -691,6 +286,7 @@ JOIN (
     ORDER BY found.created_at DESC
     LIMIT $4
 ) AS named ON named.id = m.id
+LEFT JOIN polls AS p ON p.movement_id = m.id AND p.attempt = m.attempt
 ORDER BY m.created_at DESC
 `
 
@@ -703,6 +299,10 @@ type MovementsByReferenceParams struct {
 
 type MovementsByReferenceRow struct {
 	Movement Movement
+	Version  *int64
+	AskedAt  *time.Time
+	Due      *time.Time
+	Misses   *int32
 }
 
 // Goes by the key, of each merchant: it costs more the more merchants there are, however
@@ -768,6 +368,10 @@ func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByRefer
 			&i.Movement.ReservationID,
 			&i.Movement.ErroredAt,
 			&i.Movement.Channel,
+			&i.Version,
+			&i.AskedAt,
+			&i.Due,
+			&i.Misses,
 		); err != nil {
 			return nil, err
 		}
@@ -885,39 +489,4 @@ func (q *Queries) PaidOut(ctx context.Context, arg PaidOutParams) ([]PaidOutRow,
 		return nil, err
 	}
 	return items, nil
-}
-
-const pollMovement = `-- name: PollMovement :one
-UPDATE movements SET polled_at = $1, due_at = $2
-WHERE id = $3 AND attempt = $4 AND state = ANY($5::TEXT[]) AND state IN ('submitting', 'acknowledged', 'pending', 'succeeded', 'expired')
-    AND (polled_at IS NULL OR polled_at <= $6 OR polled_at > $7)
-RETURNING id
-`
-
-type PollMovementParams struct {
-	Now     *time.Time
-	DueAt   *time.Time
-	ID      uuid.UUID
-	Attempt int32
-	States  []string
-	Before  *time.Time
-	Ahead   *time.Time
-}
-
-// Takes the right to poll a movement as the caller saw it: at most one caller in any
-// replica gets it in each span. A caller that saw an earlier attempt gets none: it
-// would poll for that attempt, and where a poll resubmits, submit it again.
-func (q *Queries) PollMovement(ctx context.Context, arg PollMovementParams) (uuid.UUID, error) {
-	row := q.db.QueryRow(ctx, pollMovement,
-		arg.Now,
-		arg.DueAt,
-		arg.ID,
-		arg.Attempt,
-		arg.States,
-		arg.Before,
-		arg.Ahead,
-	)
-	var id uuid.UUID
-	err := row.Scan(&id)
-	return id, err
 }

@@ -12,6 +12,66 @@ import (
 	"github.com/google/uuid"
 )
 
+const dueStatements = `-- name: DueStatements :many
+SELECT found.account_id, found.merchant_id, found.mode, found.provider, found.polled_at, found.due_at FROM (SELECT unnest($1::INT4[]) AS bucket) AS b
+CROSS JOIN LATERAL (
+    SELECT d.account_id, d.merchant_id, d.mode, d.provider, d.polled_at, d.due_at FROM statements AS d
+    WHERE d.due_bucket = b.bucket AND d.due_at >= $2 AND d.due_at <= $3
+    ORDER BY d.due_at
+    LIMIT $4
+) AS found
+ORDER BY found.due_at
+`
+
+type DueStatementsParams struct {
+	Buckets []int32
+	Since   time.Time
+	Now     time.Time
+	Most    int32
+}
+
+type DueStatementsRow struct {
+	AccountID  uuid.UUID
+	MerchantID string
+	Mode       string
+	Provider   string
+	PolledAt   *time.Time
+	DueAt      time.Time
+}
+
+// The oldest of each bucket by the index.
+func (q *Queries) DueStatements(ctx context.Context, arg DueStatementsParams) ([]DueStatementsRow, error) {
+	rows, err := q.db.Query(ctx, dueStatements,
+		arg.Buckets,
+		arg.Since,
+		arg.Now,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []DueStatementsRow
+	for rows.Next() {
+		var i DueStatementsRow
+		if err := rows.Scan(
+			&i.AccountID,
+			&i.MerchantID,
+			&i.Mode,
+			&i.Provider,
+			&i.PolledAt,
+			&i.DueAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const importLines = `-- name: ImportLines :one
 WITH advanced AS (
     UPDATE statements SET cursor = $1::TEXT, through = GREATEST(through, $2::TIMESTAMPTZ)
@@ -100,24 +160,90 @@ func (q *Queries) ImportLines(ctx context.Context, arg ImportLinesParams) (uuid.
 	return account_id, err
 }
 
+const openSales = `-- name: OpenSales :many
+SELECT m.id, m.amount, m.state, m.created_at, m.expires_at, m.connection_account FROM movements AS m
+WHERE m.state IN ('submitting', 'acknowledged', 'pending') AND m.merchant_id = $1 AND m.mode = $2 AND m.kind = 'collection'
+    AND (m.created_at, m.id) > ($3::TIMESTAMPTZ, $4::UUID) AND m.provider = $5
+ORDER BY m.created_at, m.id
+LIMIT $6
+`
+
+type OpenSalesParams struct {
+	MerchantID string
+	Mode       string
+	Behind     time.Time
+	BehindID   uuid.UUID
+	Provider   string
+	Most       int32
+}
+
+type OpenSalesRow struct {
+	ID                uuid.UUID
+	Amount            int64
+	State             string
+	CreatedAt         time.Time
+	ExpiresAt         *time.Time
+	ConnectionAccount string
+}
+
+// The collections at a provider that are open, the oldest first, by the index of lists.
+func (q *Queries) OpenSales(ctx context.Context, arg OpenSalesParams) ([]OpenSalesRow, error) {
+	rows, err := q.db.Query(ctx, openSales,
+		arg.MerchantID,
+		arg.Mode,
+		arg.Behind,
+		arg.BehindID,
+		arg.Provider,
+		arg.Most,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []OpenSalesRow
+	for rows.Next() {
+		var i OpenSalesRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.Amount,
+			&i.State,
+			&i.CreatedAt,
+			&i.ExpiresAt,
+			&i.ConnectionAccount,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const pollStatement = `-- name: PollStatement :one
-UPDATE statements SET polled_at = $1
-WHERE account_id = $2 AND (polled_at IS NULL OR polled_at <= $3 OR polled_at > $4)
+UPDATE statements SET polled_at = $1, due_at = $2, due_bucket = $3
+WHERE account_id = $4 AND (polled_at IS NULL OR polled_at <= $5 OR polled_at > $6)
 RETURNING account_id
 `
 
 type PollStatementParams struct {
 	Now       *time.Time
+	DueAt     time.Time
+	DueBucket int32
 	AccountID uuid.UUID
 	Before    *time.Time
 	Ahead     *time.Time
 }
 
 // Takes the right to read an account's statement, for one caller in each span. A time
-// that a fast clock has written keeps nobody from it.
+// that a fast clock has written keeps nobody from it. It is due again where the caller
+// is cut off, in its bucket, where an older gateway has not put it.
 func (q *Queries) PollStatement(ctx context.Context, arg PollStatementParams) (uuid.UUID, error) {
 	row := q.db.QueryRow(ctx, pollStatement,
 		arg.Now,
+		arg.DueAt,
+		arg.DueBucket,
 		arg.AccountID,
 		arg.Before,
 		arg.Ahead,
@@ -127,8 +253,28 @@ func (q *Queries) PollStatement(ctx context.Context, arg PollStatementParams) (u
 	return account_id, err
 }
 
+const restStatement = `-- name: RestStatement :one
+UPDATE statements SET due_at = $1
+WHERE account_id = $2 AND due_at = $3
+RETURNING account_id
+`
+
+type RestStatementParams struct {
+	DueAt     time.Time
+	AccountID uuid.UUID
+	Until     time.Time
+}
+
+// Says when the statement is due, unless a sale of the meantime did.
+func (q *Queries) RestStatement(ctx context.Context, arg RestStatementParams) (uuid.UUID, error) {
+	row := q.db.QueryRow(ctx, restStatement, arg.DueAt, arg.AccountID, arg.Until)
+	var account_id uuid.UUID
+	err := row.Scan(&account_id)
+	return account_id, err
+}
+
 const statementOf = `-- name: StatementOf :one
-SELECT merchant_id, mode, provider, cursor, through FROM statements WHERE account_id = $1
+SELECT merchant_id, mode, provider, cursor, through, polled_at, due_at FROM statements WHERE account_id = $1
 `
 
 type StatementOfRow struct {
@@ -137,6 +283,8 @@ type StatementOfRow struct {
 	Provider   string
 	Cursor     string
 	Through    time.Time
+	PolledAt   *time.Time
+	DueAt      time.Time
 }
 
 func (q *Queries) StatementOf(ctx context.Context, accountID uuid.UUID) (StatementOfRow, error) {
@@ -148,58 +296,8 @@ func (q *Queries) StatementOf(ctx context.Context, accountID uuid.UUID) (Stateme
 		&i.Provider,
 		&i.Cursor,
 		&i.Through,
+		&i.PolledAt,
+		&i.DueAt,
 	)
 	return i, err
-}
-
-const unreadStatements = `-- name: UnreadStatements :many
-SELECT account_id, merchant_id, mode, provider FROM statements
-WHERE account_id > $1 AND (polled_at IS NULL OR polled_at <= $2 OR polled_at > $3)
-ORDER BY account_id
-LIMIT $4
-`
-
-type UnreadStatementsParams struct {
-	After  uuid.UUID
-	Before *time.Time
-	Ahead  *time.Time
-	Most   int32
-}
-
-type UnreadStatementsRow struct {
-	AccountID  uuid.UUID
-	MerchantID string
-	Mode       string
-	Provider   string
-}
-
-// Accounts whose statement nobody has read for a while.
-func (q *Queries) UnreadStatements(ctx context.Context, arg UnreadStatementsParams) ([]UnreadStatementsRow, error) {
-	rows, err := q.db.Query(ctx, unreadStatements,
-		arg.After,
-		arg.Before,
-		arg.Ahead,
-		arg.Most,
-	)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []UnreadStatementsRow
-	for rows.Next() {
-		var i UnreadStatementsRow
-		if err := rows.Scan(
-			&i.AccountID,
-			&i.MerchantID,
-			&i.Mode,
-			&i.Provider,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }

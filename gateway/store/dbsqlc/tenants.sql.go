@@ -432,7 +432,9 @@ func (q *Queries) PutCallbackSecret(ctx context.Context, arg PutCallbackSecretPa
 
 const putConnection = `-- name: PutConnection :one
 INSERT INTO connections (merchant_id, mode, provider, owner, version, sealed, notify_token)
-VALUES ($1, $2, $3, $4, 1, $5, $6)
+VALUES ($1, $2, $3, $4, 1 + COALESCE((
+    SELECT r.version FROM removed_connections AS r WHERE r.merchant_id = $1 AND r.mode = $2 AND r.provider = $3
+), 0), $5, $6)
 ON CONFLICT (merchant_id, mode, provider) DO UPDATE SET
     owner = excluded.owner, version = connections.version + 1, sealed = excluded.sealed
 RETURNING version, notify_token
@@ -453,7 +455,8 @@ type PutConnectionRow struct {
 }
 
 // A changed connection keeps its notification route, which stands in the
-// provider's dashboard.
+// provider's dashboard. One that was removed begins with a version that it never had:
+// by versions plugins, breakers, proofs and kept answers know whose credentials they are of.
 func (q *Queries) PutConnection(ctx context.Context, arg PutConnectionParams) (PutConnectionRow, error) {
 	row := q.db.QueryRow(ctx, putConnection,
 		arg.MerchantID,

@@ -22,11 +22,6 @@ SELECT merchant_id, mode, subject, reason, fact_id, provider, detail, at, resolv
 WHERE merchant_id = @merchant_id AND mode = @mode AND subject = @subject
 ORDER BY at, reason, fact_id;
 
--- name: ResolveException :execrows
-UPDATE exceptions SET resolved_at = @now, resolved_by = @operator::TEXT, resolution = @resolution::TEXT
-WHERE merchant_id = @merchant_id AND mode = @mode AND subject = @subject AND reason = @reason AND fact_id = @fact_id
-    AND resolved_at IS NULL;
-
 -- name: ResolveExceptions :exec
 UPDATE exceptions SET resolved_at = @now::TIMESTAMPTZ, resolved_by = @operator::TEXT, resolution = @resolution::TEXT
 WHERE merchant_id = @merchant_id AND mode = @mode AND subject = @subject AND reason = ANY(@reasons::TEXT[]) AND resolved_at IS NULL;

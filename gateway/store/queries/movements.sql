@@ -1,10 +1,3 @@
--- name: AcknowledgeMovement :one
--- Keeps that a merchant is about to read pending, and its creation's answer if that
--- is one, while nobody knows yet whether the provider has the movement.
-UPDATE movements SET state = 'acknowledged', answer = sqlc.narg(answer)
-WHERE id = @id AND attempt = @attempt AND state = 'submitting'
-RETURNING sqlc.embed(movements);
-
 -- name: AnswerMovement :one
 -- Adds the call's answer to a movement that another fact had moved on before, so
 -- that a replay finds the first answer.
@@ -14,57 +7,9 @@ UPDATE movements SET result = COALESCE(sqlc.narg(result), movements.result), ans
 WHERE id = @id AND attempt = @attempt AND answer IS NULL AND state IN ('pending', 'succeeded', 'failed', 'expired')
 RETURNING id;
 
--- name: PollMovement :one
--- Takes the right to poll a movement as the caller saw it: at most one caller in any
--- replica gets it in each span. A caller that saw an earlier attempt gets none: it
--- would poll for that attempt, and where a poll resubmits, submit it again.
-UPDATE movements SET polled_at = @now, due_at = @due_at
-WHERE id = @id AND attempt = @attempt AND state = ANY(@states::TEXT[]) AND state IN ('submitting', 'acknowledged', 'pending', 'succeeded', 'expired')
-    AND (polled_at IS NULL OR polled_at <= @before OR polled_at > @ahead)
-RETURNING id;
-
--- name: MissMovement :one
--- Counts a lookup that proved the movement is not at the provider.
-UPDATE movements SET misses = misses + 1, due_at = @due_at
-WHERE id = @id AND attempt = @attempt AND state IN ('submitting', 'acknowledged')
-RETURNING misses;
-
 -- name: DeliverMovement :one
 UPDATE movements SET delivered = TRUE WHERE id = @id
 RETURNING id;
-
--- name: MovementByKey :one
-SELECT sqlc.embed(m) FROM movements AS m
-WHERE merchant_id = @merchant_id AND mode = @mode AND kind = @kind AND reference = @reference;
-
--- name: MovementByID :one
-SELECT sqlc.embed(m) FROM movements AS m
-WHERE id = @id;
-
--- name: DueMovements :many
--- The lower bound keeps the scan off the tombstones of finished work. What is under way,
--- and upstreams and accounts that can take no more for now, are left out, so that one
--- that hangs never fills the page.
-SELECT sqlc.embed(m) FROM movements AS m
-WHERE due_bucket = ANY(@buckets::INT4[]) AND due_at IS NOT NULL AND due_at >= @since AND due_at <= @now
-    AND id <> ALL(@under_way::UUID[])
-    AND provider || '/' || mode <> ALL(@held::TEXT[])
-    AND provider || '/' || mode || '/' || merchant_id <> ALL(@held::TEXT[])
-ORDER BY due_at
-LIMIT @most;
-
--- name: LastEqual :one
--- The newest of the movements with a fingerprint: their references are the fingerprint
--- and a number of fixed width, so it is the last of these by the key.
-SELECT sqlc.embed(m) FROM movements AS m
-JOIN (
-    SELECT l.id FROM movements AS l
-    WHERE l.merchant_id = @merchant_id AND l.mode = @mode AND l.kind = @kind
-        AND l.reference >= @fingerprint::TEXT || '00000000' AND l.reference <= @fingerprint::TEXT || '99999999'
-    ORDER BY l.reference DESC
-    LIMIT 1
-) AS last ON last.id = m.id
-WHERE m.fingerprint = @fingerprint::TEXT AND m.fingerprint <> '';
 
 -- name: PaidOut :many
 -- The transfers of an account that have succeeded by the provider's own word, of some
@@ -100,7 +45,7 @@ ORDER BY m.created_at DESC, m.id DESC;
 -- name: MovementsByReference :many
 -- Goes by the key, of each merchant: it costs more the more merchants there are, however
 -- many movements they have. An index of references would make every reservation slower.
-SELECT sqlc.embed(m) FROM movements AS m
+SELECT sqlc.embed(m), p.version, p.asked_at, p.due, p.misses FROM movements AS m
 JOIN (
     SELECT found.id FROM merchants AS t
     CROSS JOIN LATERAL (
@@ -111,10 +56,12 @@ JOIN (
     ORDER BY found.created_at DESC
     LIMIT @most
 ) AS named ON named.id = m.id
+LEFT JOIN polls AS p ON p.movement_id = m.id AND p.attempt = m.attempt
 ORDER BY m.created_at DESC;
 
 -- name: MovementsByOthersID :many
-SELECT sqlc.embed(m) FROM movements AS m
+SELECT sqlc.embed(m), p.version, p.asked_at, p.due, p.misses FROM movements AS m
+LEFT JOIN polls AS p ON p.movement_id = m.id AND p.attempt = m.attempt
 WHERE due_bucket = ANY(@buckets::INT4[]) AND created_at >= @since AND created_at < @before
     AND (request_id = @id::TEXT OR decision_id = @id::TEXT OR provider_reference = @id::TEXT)
 ORDER BY created_at DESC

@@ -1,18 +1,37 @@
 -- name: StatementOf :one
-SELECT merchant_id, mode, provider, cursor, through FROM statements WHERE account_id = @account_id;
+SELECT merchant_id, mode, provider, cursor, through, polled_at, due_at FROM statements WHERE account_id = @account_id;
 
 -- name: PollStatement :one
 -- Takes the right to read an account's statement, for one caller in each span. A time
--- that a fast clock has written keeps nobody from it.
-UPDATE statements SET polled_at = @now
+-- that a fast clock has written keeps nobody from it. It is due again where the caller
+-- is cut off, in its bucket, where an older gateway has not put it.
+UPDATE statements SET polled_at = @now, due_at = @due_at, due_bucket = @due_bucket
 WHERE account_id = @account_id AND (polled_at IS NULL OR polled_at <= @before OR polled_at > @ahead)
 RETURNING account_id;
 
--- name: UnreadStatements :many
--- Accounts whose statement nobody has read for a while.
-SELECT account_id, merchant_id, mode, provider FROM statements
-WHERE account_id > @after AND (polled_at IS NULL OR polled_at <= @before OR polled_at > @ahead)
-ORDER BY account_id
+-- name: RestStatement :one
+-- Says when the statement is due, unless a sale of the meantime did.
+UPDATE statements SET due_at = @due_at
+WHERE account_id = @account_id AND due_at = @until
+RETURNING account_id;
+
+-- name: DueStatements :many
+-- The oldest of each bucket by the index.
+SELECT found.account_id, found.merchant_id, found.mode, found.provider, found.polled_at, found.due_at FROM (SELECT unnest(@buckets::INT4[]) AS bucket) AS b
+CROSS JOIN LATERAL (
+    SELECT d.account_id, d.merchant_id, d.mode, d.provider, d.polled_at, d.due_at FROM statements AS d
+    WHERE d.due_bucket = b.bucket AND d.due_at >= @since AND d.due_at <= @now
+    ORDER BY d.due_at
+    LIMIT @most
+) AS found
+ORDER BY found.due_at;
+
+-- name: OpenSales :many
+-- The collections at a provider that are open, the oldest first, by the index of lists.
+SELECT m.id, m.amount, m.state, m.created_at, m.expires_at, m.connection_account FROM movements AS m
+WHERE m.state IN ('submitting', 'acknowledged', 'pending') AND m.merchant_id = @merchant_id AND m.mode = @mode AND m.kind = 'collection'
+    AND (m.created_at, m.id) > (@behind::TIMESTAMPTZ, @behind_id::UUID) AND m.provider = @provider
+ORDER BY m.created_at, m.id
 LIMIT @most;
 
 -- name: ImportLines :one

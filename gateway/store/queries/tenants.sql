@@ -66,9 +66,12 @@ WHERE merchant_id = @merchant_id AND mode = @mode AND key_id = @key_id
 
 -- name: PutConnection :one
 -- A changed connection keeps its notification route, which stands in the
--- provider's dashboard.
+-- provider's dashboard. One that was removed begins with a version that it never had:
+-- by versions plugins, breakers, proofs and kept answers know whose credentials they are of.
 INSERT INTO connections (merchant_id, mode, provider, owner, version, sealed, notify_token)
-VALUES (@merchant_id, @mode, @provider, @owner, 1, @sealed, @notify_token)
+VALUES (@merchant_id, @mode, @provider, @owner, 1 + COALESCE((
+    SELECT r.version FROM removed_connections AS r WHERE r.merchant_id = @merchant_id AND r.mode = @mode AND r.provider = @provider
+), 0), @sealed, @notify_token)
 ON CONFLICT (merchant_id, mode, provider) DO UPDATE SET
     owner = excluded.owner, version = connections.version + 1, sealed = excluded.sealed
 RETURNING version, notify_token;

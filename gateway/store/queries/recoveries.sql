@@ -1,0 +1,11 @@
+-- name: BeginRecovery :exec
+-- Where several begin one at once, it is one all the same: opening ends all.
+INSERT INTO recoveries (recovery_id, begun_at, since)
+SELECT @recovery_id::UUID, @begun_at::TIMESTAMPTZ, (SELECT max(r.seen_at) FROM replicas AS r)
+WHERE NOT EXISTS (SELECT 1 FROM recoveries AS o WHERE o.opened_at IS NULL);
+
+-- name: Recovery :one
+SELECT begun_at, since FROM recoveries WHERE opened_at IS NULL ORDER BY begun_at LIMIT 1;
+
+-- name: EndRecovery :execrows
+UPDATE recoveries SET opened_at = @opened_at::TIMESTAMPTZ, opened_by = @opened_by::TEXT WHERE opened_at IS NULL;
