@@ -17,6 +17,8 @@ type Merchant struct {
 	Labels map[string]string
 	// Limits are the merchant's own, at most one of each name.
 	Limits []Limit
+	// Pauses are what operators have paused for the merchant, or of the platform for all.
+	Pauses []Pause
 	// Version counts the changes of everything an Account holds: whoever changes the merchant or one of its keys,
 	// connections or callback secrets raises it in the same transaction.
 	Version   int64
@@ -28,12 +30,18 @@ func (m Merchant) check() error {
 	if err := checkClosed(m.Status, statuses, "status"); err != nil {
 		return err
 	}
+	for _, p := range m.Pauses {
+		if err := p.check(); err != nil {
+			return err
+		}
+	}
 	return checkLimits(m.Limits)
 }
 
 // clone shares nothing that can be changed with the original. Times are UTC.
 func (m Merchant) clone() Merchant {
 	m.CreatedAt = m.CreatedAt.UTC()
+	m.Pauses = append([]Pause(nil), m.Pauses...)
 	m.Limits = append([]Limit(nil), m.Limits...)
 	for i := range m.Limits {
 		m.Limits[i] = m.Limits[i].clone()

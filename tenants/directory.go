@@ -113,6 +113,16 @@ func (d *Directory) Remembers(presented string) bool {
 	return known
 }
 
+// RemembersRoute reports whether a token can be judged from memory. A malformed one can.
+func (d *Directory) RemembersRoute(provider Provider, token NotifyToken) bool {
+	raw, ok := token.raw()
+	if !ok {
+		return true
+	}
+	_, known := d.routes.known(routeName{provider: provider, token: raw})
+	return known
+}
+
 // keyRecord finds the record that the presented key names; whether the key is right is for the caller to check.
 func (d *Directory) keyRecord(ctx context.Context, now time.Time, presented string) (*Account, Key, error) {
 	parsed, err := ParseKey(presented)

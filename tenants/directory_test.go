@@ -259,6 +259,9 @@ func TestByNotifyToken(t *testing.T) {
 	source := newSource(n.account(t), newTenant(t).account(t))
 	d := newTestDirectory(source)
 	want := n.conns[0]
+	if d.RemembersRoute("payments", want.NotifyToken) || !d.RemembersRoute("payments", "short") {
+		t.Error("only a malformed token can be judged before any was looked up")
+	}
 	for range 3 {
 		account, conn, err := d.ByNotifyToken(t.Context(), epoch, "payments", want.NotifyToken)
 		if err != nil || account.ID() != n.merchant.ID || conn.Mode != Live || conn.NotifyToken != want.NotifyToken {
@@ -267,6 +270,9 @@ func TestByNotifyToken(t *testing.T) {
 	}
 	if reads, _ := source.counts(); reads != 1 {
 		t.Errorf("%d reads, want 1", reads)
+	}
+	if !d.RemembersRoute("payments", want.NotifyToken) || d.RemembersRoute("wallet2", want.NotifyToken) {
+		t.Error("what was looked up is remembered of its provider")
 	}
 	stranger, err := NewNotifyToken(rand.Reader)
 	if err != nil {
