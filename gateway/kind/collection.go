@@ -27,7 +27,7 @@ type Collection struct {
 // Statements reads what is new in the statement of a movement's account, if nobody has
 // read it for a while, matches it, and returns the movement as it stands then.
 type Statements interface {
-	Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement, unread time.Duration) (movement.Movement, error)
+	Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error)
 }
 
 // AddCollection has collections run.
@@ -95,8 +95,8 @@ func (k *Collection) Event(op *catalog.Operation, m movement.Movement, at time.T
 }
 
 // Refresh reads the statement.
-func (k *Collection) Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement, unread time.Duration) (movement.Movement, error) {
-	return k.statements.Refresh(ctx, op, m, unread)
+func (k *Collection) Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
+	return k.statements.Refresh(ctx, op, m)
 }
 
 // Receipt is the mail to the payer of a collection that is paid, nil for none: where

@@ -48,7 +48,7 @@ func (k *Order) Prepare(ctx context.Context, r lifecycle.Request, draft *movemen
 	if err != nil {
 		return "", err
 	}
-	quoted := k.lifecycle.Providers.Quote(ctx, op.Provider, sdk.Quote{
+	quoted := k.lifecycle.Providers.Quote(ctx, r.Use(), sdk.Quote{
 		Operation: op.Path, RequestID: r.RequestID, Connection: c.Connection,
 		Reference: draft.UpstreamReference(), Body: draft.Body(), Product: product,
 	}, op.Rules.Timeout)

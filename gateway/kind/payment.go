@@ -106,7 +106,7 @@ func (p *Payment) Cancel(ctx context.Context, r lifecycle.Request, m movement.Mo
 	if err != nil {
 		return m, err
 	}
-	result := l.Providers.Call(ctx, m.Provider, sdk.Call{
+	result := l.Providers.Call(ctx, lifecycle.UseOf(m), sdk.Call{
 		Operation: op.Path, RequestID: r.RequestID, Connection: c.Connection,
 		Reference: m.UpstreamReference(), ProviderReference: m.ProviderReference,
 		Amount: m.Amount, Body: m.Body(), SendBy: l.Now().Add(cancelWindow),
@@ -128,7 +128,7 @@ func (p *Payment) Cancel(ctx context.Context, r lifecycle.Request, m movement.Mo
 	if err != nil {
 		return m, fault.From(err).Unknown().WithReference(m.Reference)
 	}
-	return m, l.TimedOut(m)
+	return m, l.TimedOut(op.Target, m)
 }
 
 // cancelWindow is how long a cancel may be on its way.

@@ -135,13 +135,16 @@ func (k *Transfer) Delivered(ctx context.Context, receipt movement.ID) {
 // Prepare asks who the recipient is and what the transfer costs, and counts it
 // against the policy's payout limits.
 func (k *Transfer) Prepare(ctx context.Context, r lifecycle.Request, draft *movement.Movement, c lifecycle.Connection) (remark string, err error) {
+	if err := k.lifecycle.TransfersPaused(ctx, r); err != nil {
+		return "", err
+	}
 	op := r.Operation
 	destination := destinationOf(op, r.Body)
 	if !op.Quote {
 		draft.Usage = k.usage(r, *draft, destination)
 		return "", nil
 	}
-	quoted := k.lifecycle.Providers.Quote(ctx, op.Provider, sdk.Quote{
+	quoted := k.lifecycle.Providers.Quote(ctx, r.Use(), sdk.Quote{
 		Operation: op.Path, RequestID: r.RequestID, Connection: c.Connection,
 		Reference: draft.UpstreamReference(), Body: draft.Body(),
 	}, op.Rules.Timeout)

@@ -141,9 +141,6 @@ func absent(rules Rules, m Movement, f Fact) Transition {
 		return Transition{}
 	}
 	t := Transition{Detail: detail("source", f.source(), "from", stamp(f.From), "begun", stamp(f.Begun), "detail", f.Detail)}
-	if rules.Resubmits {
-		t.PolledBefore = m.PolledAt // a later poll may have sent it
-	}
 	t = free(m, t)
 	return move(rules, m, f, t.To, t)
 }

@@ -84,7 +84,7 @@ func notSent(rules Rules, m Movement, f Fact) Transition {
 	case !m.State.Unknown():
 		return overtaken(m, "not sent")
 	}
-	t := free(m, Transition{Detail: detail("source", f.source()), Unpolled: rules.Resubmits})
+	t := free(m, Transition{Detail: detail("source", f.source())})
 	t.Releases = t.To == NotSubmitted && rules.Reserves == ReserveAmount // what a status has told may be on its way to a payer
 	return move(rules, m, f, t.To, t)
 }
@@ -147,7 +147,7 @@ func notFound(rules Rules, m Movement, f Fact) Transition {
 	if m.Misses+1 < rules.NotFound.Times || rules.NotFound.Mutations {
 		return miss
 	}
-	miss.Detail, miss.PolledBefore = detail("source", f.source()), m.PolledAt
+	miss.Detail = detail("source", f.source())
 	t := free(m, miss)
 	return move(rules, m, f, t.To, t)
 }
@@ -155,12 +155,18 @@ func notFound(rules Rules, m Movement, f Fact) Transition {
 // readThrough ends a collection unpaid once its account's statement is complete
 // beyond the end of its life.
 func readThrough(rules Rules, m Movement, f Fact) Transition {
-	if m.State != Pending || !f.Now.After(m.ExpiresAt) || !f.Through.After(m.ExpiresAt) {
+	if m.State != Pending || !unpaid(m.ExpiresAt, f.Now, f.Through) {
 		return Transition{}
 	}
 	return move(rules, m, f, Expired, Transition{
 		Event: string(Expired), Detail: detail("source", f.source(), "through", stamp(f.Through)),
 	})
+}
+
+// unpaid tells whether a statement that is complete through a moment, and in which
+// nothing has paid a collection, says that nothing will.
+func unpaid(expires, now, through time.Time) bool {
+	return now.After(expires) && through.After(expires)
 }
 
 // cancelled ends what its merchant had ended at the provider.
@@ -172,8 +178,7 @@ func cancelled(rules Rules, m Movement, f Fact) Transition {
 }
 
 // overridden ends a movement as operators say. What a lookup may still be sending
-// again stays as it is: the guard is in the commit, because a poll may begin after
-// all that was read before.
+// again stays as it is.
 func overridden(rules Rules, m Movement, f Fact) Transition {
 	if !m.State.Open() {
 		return Transition{}
@@ -187,6 +192,9 @@ func overridden(rules Rules, m Movement, f Fact) Transition {
 	if o.Outcome == OverrideResubmit {
 		return renewed(rules, m, f, t)
 	}
+	if rules.Resubmits && m.PolledAt.After(f.Begun.Add(-PollLasts)) {
+		return Transition{}
+	}
 	t.Result, t.Answers = reworded(m.Result, f.Message), rules.Answers == AnswerPending && !m.Answered()
 	to := rules.Ends(m.State, o.Outcome)
 	t.FactID = OverrideFact
@@ -195,9 +203,6 @@ func overridden(rules Rules, m Movement, f Fact) Transition {
 	}
 	if to == Succeeded && rules.EndedBy == EndedByStatement {
 		t.PaidAt = f.Now
-	}
-	if rules.Resubmits {
-		t.PolledBefore = f.Begun.Add(-PollLasts)
 	}
 	return move(rules, m, f, to, t)
 }
@@ -317,7 +322,6 @@ func contradicts(rules Rules, m Movement, f Fact) (why, text string) {
 func moved(rules Rules, m Movement, f Fact, to State) Transition {
 	t := Transition{
 		Event: string(to), Detail: f.entry(rules), ProviderReference: f.ProviderReference, ExpiresAt: f.ExpiresAt,
-		Unpolled: f.Source == FromCall && to == Failed && rules.Resubmits,
 	}
 	if to.Final() {
 		t.FactID = f.EventID

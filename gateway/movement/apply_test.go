@@ -149,11 +149,10 @@ func TestApplyCountsMisses(t *testing.T) {
 		return func(m *movement.Movement) { m.Misses, m.DueAt, m.PolledAt = 1, due, proof }
 	}
 	examples := map[string]example{
-		"a moment too early":    {movement.Submitting, nil, changed(missing, func(f *movement.Fact) { f.Now = proof.Add(-1) }), func(t movement.Transition) any { return t.MissUntil.IsZero() }, true},
-		"the first":             {movement.Submitting, nil, missing, until, 10 * time.Second},
-		"the second, too soon":  {movement.Submitting, missed(proof.Add(1)), missing, ends, movement.State("")},
-		"the second":            {movement.Submitting, missed(proof), missing, ends, movement.NotSubmitted},
-		"the second, and polls": {movement.Submitting, missed(proof), missing, func(t movement.Transition) any { return t.PolledBefore }, proof},
+		"a moment too early":   {movement.Submitting, nil, changed(missing, func(f *movement.Fact) { f.Now = proof.Add(-1) }), func(t movement.Transition) any { return t.MissUntil.IsZero() }, true},
+		"the first":            {movement.Submitting, nil, missing, until, 10 * time.Second},
+		"the second, too soon": {movement.Submitting, missed(proof.Add(1)), missing, ends, movement.State("")},
+		"the second":           {movement.Submitting, missed(proof), missing, ends, movement.NotSubmitted},
 	}
 	for _, s := range sections(t) {
 		if !s.rules.NotFound.Mutations {
@@ -196,7 +195,6 @@ func TestApplyWantsMutations(t *testing.T) {
 		"of what has succeeded":         {movement.Succeeded, nil, absent, ends, open},
 		"what operators read":           {movement.Submitting, missed(2), absent, history, `not_sent {"source":"statement","from":"2025-12-31T23:55:00Z","begun":"2026-01-01T00:00:39Z","detail":"0 rows"}`},
 		"limits are given back":         {movement.Submitting, missed(2), absent, func(t movement.Transition) any { return t.GivesBack }, 1},
-		"polls of one that only reads":  {movement.Submitting, missed(2), absent, func(t movement.Transition) any { return t.PolledBefore.IsZero() }, true},
 		"what a merchant has read ends": {movement.Acknowledged, missed(2), absent, ends, movement.Failed},
 		"what a merchant has read is pending": {
 			movement.Acknowledged, missed(2), absent, func(t movement.Transition) any { return *t.Refusal },
@@ -225,8 +223,8 @@ func TestApplyToCollections(t *testing.T) {
 			movement.Pending, nil, given, history,
 			`succeeded {"source":"operator ops@example.com: paid twice","fact":"line-1","at":"2026-01-01T00:01:00Z"}`,
 		},
-		"polls for what is taken back": {movement.Pending, nil, line, next, seen + 5*time.Minute},
-		"unpaid":                       {movement.Pending, nil, through, history, `expired {"source":"statement","through":"2026-01-01T00:31:00Z"}`},
+		"readings find what is taken back": {movement.Pending, nil, line, func(t movement.Transition) any { return t.NextPoll.IsZero() }, true},
+		"unpaid":                           {movement.Pending, nil, through, history, `expired {"source":"statement","through":"2026-01-01T00:31:00Z"}`},
 		"unpaid by a clock that is behind": {
 			movement.Pending, nil, changed(through, func(f *movement.Fact) { f.Now = epoch.Add(life) }), func(t movement.Transition) any { return t.Effect }, movement.Nothing,
 		},
@@ -244,6 +242,9 @@ func TestApplyToOrders(t *testing.T) {
 	}
 	override := movement.Override{Operator: "one@example.com", ConfirmedBy: "two@example.com", Outcome: movement.OverrideSucceeded, Reason: "seen", ConfirmedReason: "seen too"}
 	decided := movement.Fact{Source: movement.FromOperators, Says: movement.SaysOverridden, Override: &override, Begun: epoch.Add(seen), Message: "ok"}
+	polled := func(after time.Duration) func(*movement.Movement) {
+		return func(m *movement.Movement) { m.PolledAt = epoch.Add(after) }
+	}
 	legsOf := func(t movement.Transition) any { return t.Posting.Legs }
 	titled(t, "Order, prepaid").runs(t, map[string]example{
 		"costs what the provider says":             {movement.Pending, nil, success, func(t movement.Transition) any { return t.Cost }, agreed - 100},
@@ -278,7 +279,8 @@ func TestApplyToOrders(t *testing.T) {
 	resubmitted.runs(t, map[string]example{
 		"captures the price":                  {movement.Pending, nil, changed(success, func(f *movement.Fact) { f.Amount = agreed }), legsOf, ledger.EndCapture(asked, agreed).Legs},
 		"releases the price":                  {movement.Pending, nil, movement.Fact{Source: movement.FromLookup, Says: movement.SaysFailed}, legsOf, ledger.LetGo(asked).Legs},
-		"an override waits for a poll to end": {movement.Pending, nil, decided, func(t movement.Transition) any { return t.PolledBefore.Sub(epoch) }, seen - movement.PollLasts},
+		"an override waits for a poll to end": {movement.Pending, polled(seen - movement.PollLasts + 1), decided, func(t movement.Transition) any { return t.Effect }, movement.Nothing},
+		"an override after a poll":            {movement.Pending, polled(seen - movement.PollLasts), decided, func(t movement.Transition) any { return t.Effect }, movement.Move},
 	})
 }
 

@@ -1,39 +1,67 @@
 package movement
 
 import (
-	"slices"
+	"bytes"
+	"strings"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
-// DueMovements says which movements a poller wants to read: those of some buckets that
-// became due from Since (zero for ever) until Now, and at most so many.
-type DueMovements struct {
-	Buckets  []int
-	Held     []string // keys of upstreams and accounts that are left out
-	UnderWay []ID     // that are left out
-	Since    time.Time
-	Now      time.Time
-	Most     int
+// DueScan says which polls a poller wants to read: of each place in the queue the first
+// ones that are due by Now, so many.
+type DueScan struct {
+	From []QueuePlace
+	Now  time.Time
+	Most int // of each place
 }
 
-// LeavesOut tells whether a movement is left out, as far as that is not a matter of
-// when it is due.
-func (d DueMovements) LeavesOut(m Movement) bool {
-	return slices.Contains(d.UnderWay, m.ID) || slices.Contains(d.Held, m.UpstreamKey()) ||
-		slices.Contains(d.Held, m.UpstreamKey()+"/"+m.Owner.MerchantID)
+// QueuePlace is a place in a bucket's queue: behind what is due at a time and has an id.
+type QueuePlace struct {
+	Bucket int
+	DueAt  time.Time
+	ID     ID
 }
 
-// UpstreamKey names the upstream of a movement, as DueMovements does: a provider in a
-// mode.
-func (m *Movement) UpstreamKey() string { return m.Provider + "/" + m.Owner.Mode }
+// DuePoll is a poll that is due.
+type DuePoll struct {
+	ID      ID // of its movement
+	Account string
+	DueAt   time.Time
+}
 
-// AccountKey names the account that a movement was made on, as DueMovements does: its
-// merchant's at an upstream. It is "" for the platform's, which all share.
-func (m *Movement) AccountKey() string {
+// Place is the place in the queue behind a poll.
+func (p DuePoll) Place() QueuePlace {
+	return QueuePlace{Bucket: p.ID.Bucket(), DueAt: p.DueAt, ID: p.ID}
+}
+
+// Behind tells whether what is due at a time, of a movement, lies behind a place.
+func (q QueuePlace) Behind(due time.Time, id ID) bool {
+	return due.After(q.DueAt) || due.Equal(q.DueAt) && bytes.Compare(id[:], q.ID[:]) > 0
+}
+
+// QueueAccount names the account that a movement is polled on: its upstream, which is a
+// provider in a mode, and whose account there, unless all share the platform's.
+func (m *Movement) QueueAccount() string {
+	upstream := m.Provider + "/" + m.Owner.Mode
 	if m.ConnectionOwner == manifest.OwnerPlatform {
-		return ""
+		return upstream
 	}
-	return m.UpstreamKey() + "/" + m.Owner.MerchantID
+	return upstream + "/" + m.Owner.MerchantID
 }
+
+// UpstreamOf is the upstream that an account of the queue belongs to, which is itself
+// where that is the platform's.
+func UpstreamOf(account string) string {
+	if parts := strings.SplitN(account, "/", 3); len(parts) == 3 {
+		return parts[0] + "/" + parts[1]
+	}
+	return account
+}
+
+// versionsEach lies above how often one row of polls is written.
+const versionsEach = 1_000_000
+
+// FirstVersion is the version with which a movement's row of polls begins: above those
+// of every earlier row of the movement.
+func FirstVersion(sequence int) int64 { return int64(sequence) * versionsEach }

@@ -90,11 +90,12 @@ func (r Rules) Reservation(m Movement, late time.Duration) ReservedAmount {
 }
 
 // candidateFor is the only candidate that a line may be for, or that there are
-// several. What has failed was never to be paid, as far as anybody knows.
+// several. What has failed was never to be paid, as far as anybody knows; but whoever
+// paid while it stood did not pay the collection before it.
 func candidateFor(line StatementLine, candidates []Candidate, quarantine time.Duration) (found *Candidate, several bool) {
 	var begun time.Time // of the last one before the line
 	for _, c := range candidates {
-		if c.Amount == line.Amount && c.State != Failed && !c.CreatedAt.After(line.At) && c.CreatedAt.After(begun) {
+		if c.Amount == line.Amount && !c.CreatedAt.After(line.At) && c.CreatedAt.After(begun) {
 			begun = c.CreatedAt
 		}
 	}

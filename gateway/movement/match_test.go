@@ -100,6 +100,23 @@ func TestALateLineNamesItsCollections(t *testing.T) {
 	}
 }
 
+// TestAFailedCollectionEndsTheOneBefore: a payment in its life is not the one's again, and
+// the exception names both.
+func TestAFailedCollectionEndsTheOneBefore(t *testing.T) {
+	t.Parallel()
+	first, next := open(100, movement.Succeeded), open(100, movement.Failed)
+	next.CreatedAt, next.ExpiresAt = epoch.Add(12*time.Minute), epoch.Add(42*time.Minute)
+	for after, want := range map[time.Duration]movement.LineState{11 * time.Minute: movement.LineAgain, 15 * time.Minute: movement.LineUnmatched} {
+		got, decided := movement.Rules{Quarantine: quarantine}.FindMatch(arrived(100, after), []movement.Candidate{first, next})
+		if !decided || got.State != want {
+			t.Errorf("after %v: %+v, %v, want %s", after, got, decided, want)
+		}
+		if want == movement.LineUnmatched && !(strings.Contains(got.Detail, first.ID.String()) && strings.Contains(got.Detail, next.ID.String())) {
+			t.Errorf("not both are named: %s", got.Detail)
+		}
+	}
+}
+
 // TestTheNextCollectionEndsTheOne says whose a line is where an amount was soon another's:
 // the one's until the next begins, and then the next one's; nobody's where clocks may
 // differ.
@@ -202,22 +219,53 @@ func TestNothingIsGuessed(t *testing.T) {
 	})
 }
 
-// TestPollsOfCollections says when the statement is read for a collection.
+// TestPollsOfCollections: nobody asks about a collection alone, unless readings of its
+// account's statement have not ended it.
 func TestPollsOfCollections(t *testing.T) {
 	t.Parallel()
-	const s, min, h = time.Second, time.Minute, time.Hour
+	const min, h = time.Minute, time.Hour
 	collections, key := rules(t, manifest.Collection, movement.Pace{}), movement.Key{Kind: manifest.Collection}
 	m := movement.Movement{Key: key, State: movement.Pending, CreatedAt: epoch, ExpiresAt: epoch.Add(30 * min)}
-	want := []time.Duration{5 * s, 10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 5 * min, 10 * min, 15 * min, 20 * min, 25 * min, 30*min + 2*s, 30*min + 30*s}
-	for i, at := range polls(m, collections, 0, len(want)) {
-		if at != want[i] {
-			t.Errorf("poll %d after %v, want %v", i, at, want[i])
-		}
+	if at := polls(m, collections, 0, 3); !slices.Equal(at, []time.Duration{3*h + 30*min, 24*h + 30*min, 30*h + 30*min}) {
+		t.Errorf("pending: %v", at)
 	}
 	for _, ended := range []movement.State{movement.Expired, movement.Succeeded} {
-		after := polls(movement.Movement{Key: key, State: ended, UpdatedAt: epoch}, collections, 0, 20)
-		if len(after) != 7 || after[0] != 5*min || after[6] != 24*h {
+		if after := polls(movement.Movement{Key: key, State: ended, UpdatedAt: epoch}, collections, 0, 20); len(after) != 0 {
 			t.Errorf("%s: %v", ended, after)
+		}
+	}
+}
+
+// TestNextReading says when an account's statement is read again.
+func TestNextReading(t *testing.T) {
+	t.Parallel()
+	const s, min, h = time.Second, time.Minute, time.Hour
+	sale := func(age time.Duration) movement.Candidate {
+		return movement.Candidate{State: movement.Pending, CreatedAt: epoch.Add(-age), ExpiresAt: epoch.Add(30*min - age)}
+	}
+	for name, c := range map[string]struct {
+		polled, through time.Duration // ago
+		pending         []movement.Candidate
+		want            time.Duration
+	}{
+		"a new sale":                      {h, 0, []movement.Candidate{sale(0)}, 5 * s},
+		"after as long again":             {h, 0, []movement.Candidate{sale(80 * s)}, 80 * s},
+		"by a clock behind its":           {h, 0, []movement.Candidate{sale(-2 * s)}, 5 * s},
+		"not beyond five minutes":         {h, 0, []movement.Candidate{sale(20 * min)}, 5 * min},
+		"the newest wants it":             {h, 0, []movement.Candidate{sale(20 * min), sale(40 * s), sale(10 * min)}, 40 * s},
+		"its life ends":                   {h, 0, []movement.Candidate{sale(29 * min)}, min + 2*s},
+		"its life has just ended":         {h, 0, []movement.Candidate{sale(30*min + s)}, 5 * s},
+		"its life is over, and told late": {h, 2 * h, []movement.Candidate{sale(2*h + 28*min)}, 2*min + 2*s},
+		"it could have been told":         {h, 2 * h, []movement.Candidate{sale(3 * h)}, h},
+		"a report that is broken":         {h, 400 * h, []movement.Candidate{sale(300 * h)}, h},
+		"nothing is sold any more":        {10 * min, 0, nil, 20 * min},
+		"nothing, since a moment":         {5 * s, 0, nil, 5 * min},
+		"nothing for long":                {2 * h, 0, nil, 4 * h},
+		"nothing for longer":              {50 * h, 0, nil, 6 * h},
+	} {
+		read := movement.Statement{PolledAt: epoch.Add(-c.polled), Through: epoch.Add(-c.through)}
+		if got := read.NextReading(epoch, c.pending).Sub(epoch); got != c.want {
+			t.Errorf("%s: after %v, want %v", name, got, c.want)
 		}
 	}
 }

@@ -76,6 +76,9 @@ type Polled struct {
 	PolledAt time.Time // of the last lookup, zero for none
 	Misses   int       // lookups in a row that answered "not found" and count as proof
 	DueAt    time.Time // of the next one that nobody has to ask for, zero for never
+	// Version counts the polls and the changes of state, as long as there is anything
+	// left to ask: whoever changes the movement names the one that was seen. 0 is none.
+	Version int64
 }
 
 // Purchase is the part of what is paid from a merchant's balance: orders.

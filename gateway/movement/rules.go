@@ -178,8 +178,7 @@ var table = []Rules{
 		},
 		Events:   Events{Ended: "wallet2.status_update", PaidLate: "wallet2.paid_late", Reversed: "wallet2.reversed"},
 		Reserves: ReserveAmount, Receipts: true, EndedBy: EndedByStatement, NotFound: twice,
-		Life:  30 * time.Minute,
-		Polls: Polls{Pending: pollStatement, Expired: pollLateLines, Succeeded: pollLateLines},
+		Life: 30 * time.Minute,
 	},
 	{
 		Kind: manifest.Order, Words: toReceive, ReferenceField: "ref_id", Scope: "order",
@@ -238,11 +237,11 @@ func (r Rules) Ends(from State, outcome OverrideOutcome) State {
 }
 
 // ReadsStatement tells whether the statement is read for a movement: one that its
-// payer can pay, or has or could have a while ago. Lines that come later than that
-// are found by whoever reads the account's statement.
-func (r Rules) ReadsStatement(m Movement) bool {
-	ended := m.State == Expired || m.State == Succeeded
-	return r.EndedBy == EndedByStatement && (m.State == Pending || ended && !m.DueAt.IsZero())
+// payer can pay, or has or could have a day ago. Lines that come later than that are
+// found by whoever reads the account's statement.
+func (r Rules) ReadsStatement(m Movement, now time.Time) bool {
+	lately := (m.State == Expired || m.State == Succeeded) && now.Sub(m.UpdatedAt) < readLately
+	return r.EndedBy == EndedByStatement && (m.State == Pending || lately)
 }
 
 // Listed are the states that a merchant's list of movements shows, of a word or ("") of

@@ -22,13 +22,9 @@ var (
 	pollOverdue = []time.Duration{2 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour}
 	// After it expired: once more for late money that was not told.
 	pollExpired = []time.Duration{time.Hour}
-	// For what is paid by lines of a statement: while it is open, the more often the
-	// younger it is, and after it ended, because lines come late.
-	pollStatement = []time.Duration{
-		5 * time.Second, 10 * time.Second, 20 * time.Second, 40 * time.Second, 80 * time.Second, 160 * time.Second,
-		5 * time.Minute, 10 * time.Minute, 15 * time.Minute, 20 * time.Minute, 25 * time.Minute,
-	}
-	pollLateLines = []time.Duration{5 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 24 * time.Hour}
+	// After the life of what is ended by its account's statement is over, and readings of
+	// that have not ended it.
+	pollUnread = []time.Duration{3 * time.Hour, OverdueAfter}
 )
 
 const (
@@ -83,6 +79,21 @@ func (m *Movement) AskAgainIn(now time.Time, rules Rules) time.Duration {
 	return min(max(rules.NotFound.Apart, rules.Pace.Every, silent/patience), seldom)
 }
 
+// TellsMore is when asking the provider can tell more of a movement that is asked about
+// now: as soon as it may be asked again, and no sooner than the proof where it has ended
+// the call with an error.
+func (m *Movement) TellsMore(now time.Time, rules Rules) time.Time {
+	if m.Errored() && m.State.Unknown() {
+		return m.DueAt
+	}
+	return earlier(m.DueAt, now.Add(rules.Pace.Every))
+}
+
+// Asks tells whether there can be anything left to find out of a movement in a state.
+func (r Rules) Asks(s State) bool {
+	return s.Open() || s == Expired && r.Polls.Expired != nil || s == Succeeded && r.Polls.Succeeded != nil
+}
+
 // NextPoll is when the movement is polled next, given that it is polled now. It is
 // zero when there is nothing left to find out.
 func (m *Movement) NextPoll(now time.Time, rules Rules) time.Time {
@@ -124,7 +135,7 @@ func (m *Movement) nextOpen(now time.Time, rules Rules) time.Time {
 		}
 		return next
 	case m.State == Pending:
-		return m.nextPending(now, rules.Polls.Pending)
+		return m.nextPending(now, rules)
 	}
 	return m.nextUnknown(now, rules)
 }
@@ -155,11 +166,14 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-func (m *Movement) nextPending(now time.Time, polls []time.Duration) time.Time {
-	if !m.ExpiresAt.IsZero() && !now.Before(m.ExpiresAt) {
+func (m *Movement) nextPending(now time.Time, rules Rules) time.Time {
+	switch {
+	case rules.EndedBy == EndedByStatement:
+		return afterOrLater(now, m.ExpiresAt, pollUnread)
+	case !m.ExpiresAt.IsZero() && !now.Before(m.ExpiresAt):
 		return afterOrLater(now, m.ExpiresAt, pollOverdue)
 	}
-	next, ok := after(now, notAhead(m.CreatedAt, now), polls)
+	next, ok := after(now, notAhead(m.CreatedAt, now), rules.Polls.Pending)
 	if !ok {
 		next = now.Add(pendingEvery)
 	}

@@ -14,6 +14,54 @@ type Statement struct {
 	Provider   string
 	Cursor     string
 	Through    time.Time // zero where nothing is known
+	PolledAt   time.Time // when somebody last began to read it; zero for never
+	DueAt      time.Time // when it is read next
+}
+
+// Bucket is the bucket of the queue of statements that an account's is in.
+func (a AccountID) Bucket() int { return int(a[0]) % Buckets }
+
+const (
+	// ReadEvery is how long an account's statement is left alone at least, over all
+	// replicas, and how soon it is read for a new sale.
+	ReadEvery = 5 * time.Second
+	// readLately is how long a sale that has ended is read the statement for when its
+	// merchant asks.
+	readLately = 24 * time.Hour
+
+	readOpen    = 5 * time.Minute // while a sale is open, at least
+	readOverdue = time.Hour       // while one is whose life is over
+	readIdle    = 6 * time.Hour   // always
+	readBeyond  = 2 * time.Second // after the moment from which something can be told
+)
+
+// Unpaid tells whether the statement ends a collection that no line of it has paid.
+func (s Statement) Unpaid(c Candidate, now time.Time) bool {
+	return c.State == Pending && unpaid(c.ExpiresAt, now, s.Through)
+}
+
+// NextReading is when an account's statement is read next, given that it was read now,
+// for the open sales that it may end: each is left alone for about as long as it has
+// been waited for, and not beyond the moment from which the statement, which is as late
+// then as it is now, can say that its life was unpaid. Where none is open, lines still
+// come late: it is left alone for twice as long as before, from five minutes on.
+func (s Statement) NextReading(now time.Time, open []Candidate) time.Time {
+	if len(open) == 0 {
+		return now.Add(min(max(2*min(now.Sub(s.PolledAt), readIdle), readOpen), readIdle))
+	}
+	late := max(now.Sub(s.Through), 0)
+	next := now.Add(readIdle)
+	for _, c := range open {
+		since, most := c.CreatedAt, readOpen
+		if now.After(c.ExpiresAt) {
+			since, most = c.ExpiresAt, readOverdue
+		}
+		next = earlier(next, now.Add(min(max(now.Sub(since), ReadEvery), most)))
+		if told := c.ExpiresAt.Add(late + readBeyond); told.After(now) && late < readLately {
+			next = earlier(next, later(told, now.Add(ReadEvery)))
+		}
+	}
+	return next
 }
 
 // ImportedLine is what one page of a statement says of a payment.

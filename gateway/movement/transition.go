@@ -84,10 +84,6 @@ type Transition struct {
 	Tells   Occasion // the callback event that it makes
 	Receipt bool     // a receipt to the payer
 
-	// Guards beside the state: nobody has polled it, or nobody since a moment.
-	Unpolled     bool
-	PolledBefore time.Time
-
 	// SendBy is, of a renewal, the moment from which the time counts anew in which a
 	// resubmission may buy.
 	SendBy time.Time
@@ -135,6 +131,8 @@ const (
 	ReasonAmbiguous     = "ambiguous"
 	ReasonUnmatched     = "unmatched"
 	ReasonAlone         = "overridden_alone"
+	ReasonPlugin        = "plugin_down"
+	ReasonOutage        = "circuit_open"
 )
 
 // posting is what a move does to the ledger, nil for nothing.
@@ -259,11 +257,11 @@ func (c Change) Check() error {
 func (c Change) After() Movement {
 	m := c.Movement
 	if c.Effect == Renewal {
-		m.SendBy, m.DueAt, m.Misses = c.SendBy, c.NextPoll, 0
+		m.SendBy, m.Polled = c.SendBy, c.polled()
 		m.Sequence++
 	}
 	if c.Effect == Errored {
-		m.ErroredAt, m.DueAt = c.At, c.NextPoll
+		m.ErroredAt, m.Polled = c.At, c.polled()
 		m.Sequence++
 	}
 	if c.Effect != Move && c.Effect != LateMoney && c.Effect != Reversal {
@@ -273,11 +271,11 @@ func (c Change) After() Movement {
 	m.Sequence++
 	switch c.Effect {
 	case LateMoney:
-		m.PaidLateAt = c.HappenedAt
+		m.PaidLateAt, m.Polled = c.HappenedAt, Polled{PolledAt: m.PolledAt}
 	case Reversal:
-		m.ReversedAt = c.HappenedAt
+		m.ReversedAt, m.Polled = c.HappenedAt, Polled{PolledAt: m.PolledAt}
 	case Move:
-		m.State, m.PaidAt, m.Misses, m.DueAt = c.To, c.PaidAt, 0, c.NextPoll
+		m.State, m.PaidAt, m.Polled = c.To, c.PaidAt, c.polled()
 		if c.Refusal != nil {
 			m.Refusal = c.Refusal
 		}
@@ -285,6 +283,18 @@ func (c Change) After() Movement {
 	case Nothing, Supplement, KeepAnswer, Renewal, Contradiction, Errored:
 	}
 	return c.keeps(m)
+}
+
+// polled is what a change leaves of asking: nothing, where nothing is left to ask.
+func (c Change) polled() Polled {
+	switch was := c.Movement; {
+	case c.Effect == Move && (c.To.Final() || c.To == NotSubmitted) && c.NextPoll.IsZero():
+		return Polled{PolledAt: was.PolledAt}
+	case was.State == NotSubmitted:
+		return Polled{PolledAt: was.PolledAt, DueAt: c.NextPoll, Version: FirstVersion(was.Sequence + 1)}
+	default:
+		return Polled{PolledAt: was.PolledAt, DueAt: c.NextPoll, Version: was.Version + 1}
+	}
 }
 
 func (c Change) keeps(m Movement) Movement {

@@ -48,9 +48,8 @@ How to read it:
 - **→** is a new state, written to the history. *Answer kept*: the creation has its first answer from now on, unless it has one.
   *Callback* is the event that the merchant is sent. *Exception* is the reason under which the fact waits for a person. *Nothing* is
   nothing at all.
-- Every change is guarded by the state: if the movement has moved meanwhile, the fact is applied again, to what stands then. Some moves
-  are guarded by polls, too: a second *not found* by any later poll; and where lookups resubmit, what a call says was *not sent* or
-  refused by any poll at all, and an override by any poll that began less than a minute before.
+- Every change is guarded by what was seen: if the movement has moved meanwhile, or somebody has begun to poll it, the fact is applied
+  again, to what stands then; but a *not found* proves nothing any more.
 - Late money and reversals are recorded once: the store keeps the first, and Apply may say so again.
 - Facts that the gateway never makes for a kind are left out: a call has no room for a currency, and an order's refusal is a failure.
 `

@@ -115,25 +115,6 @@ func TestOddCellsExist(t *testing.T) {
 	}
 }
 
-// TestGuards holds what the document says of polls.
-func TestGuards(t *testing.T) {
-	t.Parallel()
-	for _, s := range sections(t) {
-		s.each(func(state movement.State, fact told, chosen []situation) {
-			_, _, got := s.apply(state, fact, chosen)
-			resubmits := slices.ContainsFunc(chosen, func(one situation) bool { return one.name == "lookups resubmit" })
-			moves := got.Effect == movement.Move
-			refusal := fact.says == "refused" && s.rules.Answers == movement.AnswerPending
-			unpolled := moves && resubmits && fact.source == movement.FromCall && (fact.says == "not sent" || refusal)
-			asked := fact.source == movement.FromOperators || fact.says == absentSays
-			before := moves && (fact.says == "not found" || resubmits && asked)
-			if got.Unpolled != unpolled || !got.PolledBefore.IsZero() != before {
-				t.Errorf("%s: %s, %s: %s: guarded by polls: %v, %v", s.title, state, fact.source, fact.says, got.Unpolled, got.PolledBefore)
-			}
-		})
-	}
-}
-
 // TestPostings holds which posting each way to pay ends with, and that an order on its
 // merchant's own connection does the same without one.
 func TestPostings(t *testing.T) {

@@ -175,7 +175,12 @@ func (s section) facts() []told {
 	}
 	for _, outcome := range movement.OverrideOutcomes {
 		o := movement.Override{Operator: "ops@example.com", Outcome: outcome, Reason: "seen in the account", Alone: true, At: epoch.Add(seen)}
-		all = append(all, told{movement.FromOperators, "override " + string(outcome), "", says(movement.Fact{Says: movement.SaysOverridden, Override: &o, Begun: epoch.Add(seen)})})
+		f := movement.Fact{Says: movement.SaysOverridden, Override: &o, Begun: epoch.Add(seen)}
+		all = append(all, told{movement.FromOperators, "override " + string(outcome), "no poll under way", says(f)})
+		all = append(all, told{movement.FromOperators, "override " + string(outcome), "perhaps during a poll", func(m *movement.Movement) movement.Fact {
+			m.PolledAt = f.Begun.Add(-movement.PollLasts + 1)
+			return f
+		}})
 	}
 	return append(all,
 		told{movement.FromClock, "open", "under a day", says(movement.Fact{Says: movement.SaysOverdue})},
