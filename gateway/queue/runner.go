@@ -13,10 +13,11 @@ import (
 type Work[T any] struct {
 	Name  string        // begins each log message
 	Every time.Duration // how often the queue is read, besides wake-ups
-	Page  int           // how many rows are read at once
+	Page  int           // how many rows are read at once, or of each bucket
 	// Eager has the next page read at once after a full one, not after Every.
 	Eager bool
-	// Due reads rows of a batch, the oldest first.
+	// Due reads rows of a batch, the oldest first. With an error come those that could be
+	// read, and are worked on.
 	Due func(ctx context.Context, batch Batch) ([]T, error)
 	// Handle works on a page, which may be empty. An error says that something of
 	// it could not be written, so that the same rows are still due: the queue rests
@@ -133,14 +134,13 @@ func (r *Runner[T]) scan(ctx context.Context, full bool) progress {
 		return caughtUp
 	}
 	page, err := r.read(ctx, buckets, full)
-	if err != nil {
-		r.Warn(ctx, "read what is due", err)
-		return caughtUp
-	}
+	r.Warn(ctx, "read what is due", err)
 	switch {
+	case err != nil && len(page) == 0:
+		return caughtUp
 	case r.work.Handle(ctx, page) != nil:
 		return unwritten
-	case len(page) == r.work.Page:
+	case len(page) >= r.work.Page:
 		return fullPage
 	}
 	return caughtUp
