@@ -40,13 +40,13 @@ func busy(t *testing.T) (*store.Store, string) {
 }
 
 // broken are the invariants that a report says are, by their number in it.
-func broken(tb testing.TB, s *store.Store) (numbers []int, report store.LedgerReport) {
+func broken(tb testing.TB, s *store.Store, scope store.LedgerScope) (numbers []int, report store.LedgerReport) {
 	tb.Helper()
-	report, err := s.CheckLedger(tb.Context())
+	report, err := s.CheckLedger(tb.Context(), scope)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	for i, check := range report {
+	for i, check := range report.Invariants {
 		if len(check.Offences) > 0 {
 			numbers = append(numbers, i)
 		}
@@ -57,20 +57,22 @@ func broken(tb testing.TB, s *store.Store) (numbers []int, report store.LedgerRe
 func TestCheckLedgerOfWhatIsRight(t *testing.T) {
 	t.Parallel()
 	s, _ := busy(t)
-	numbers, report := broken(t, s)
-	checked := make([]int64, len(report))
-	for i, check := range report {
+	numbers, report := broken(t, s, whole)
+	checked := make([]int64, len(report.Invariants))
+	for i, check := range report.Invariants {
 		checked[i] = check.Checked
 	}
 	// 14 orders of 16 attempts, of which 6 are under way, and one credit.
-	if want := []int64{29, 1, 1, 14, 16, 29, 1, 1}; len(numbers) != 0 || !report.Clean() || !slices.Equal(checked, want) {
+	if want := []int64{29, 1, 1, 14, 16, 29, 1, 0, 1}; len(numbers) != 0 || !report.Clean() || !slices.Equal(checked, want) {
 		t.Errorf("checked %v, want %v; broken %v: %+v", checked, want, numbers, report)
 	}
-	empty, report := broken(t, fresh(t))
-	if len(empty) != 0 || len(report) != 8 {
+	empty, report := broken(t, fresh(t), whole)
+	if len(empty) != 0 || len(report.Invariants) != 9 || report.Accounts != 0 {
 		t.Errorf("of nothing: %v", report)
 	}
 }
+
+var whole = store.LedgerScope{Full: true}
 
 // The invariants' places in a report.
 const (
@@ -81,6 +83,7 @@ const (
 	attempts
 	subjects
 	adjustments
+	snapshots
 	zero
 )
 
@@ -156,7 +159,7 @@ func TestCheckLedgerFindsCorruption(t *testing.T) {
 			[]int{movements, attempts}, "attempt 1 of unpaid",
 		},
 		"a transaction of another's": {
-			`UPDATE ledger_transactions SET mode = 'test'` + fmt.Sprintf(of, "charged failed"), []int{balances, subjects}, "belongs to nothing",
+			`UPDATE ledger_transactions SET mode = 'test'` + fmt.Sprintf(of, "charged failed"), []int{balances, movements, subjects}, "belongs to nothing",
 		},
 		"an adjustment that still waits": {
 			add + `SELECT merchant_id, mode, id, 0, 1, 'credit', '', now(), 0, 0, 0, 0, 0, 0 FROM ledger_adjustments WHERE state = 'waiting'`,
@@ -173,10 +176,12 @@ func TestCheckLedgerFindsCorruption(t *testing.T) {
 			t.Parallel()
 			s, url := busy(t)
 			execute(t, url, strings.Split(c.plant, ";")...)
-			numbers, report := broken(t, s)
-			said := fmt.Sprintf("%+v", report)
-			if !slices.Equal(numbers, c.found) || report.Clean() || !strings.Contains(said, c.say) {
-				t.Errorf("%v: %s", numbers, said)
+			for _, scope := range []store.LedgerScope{{}, {}, whole} {
+				numbers, report := broken(t, s, scope)
+				said := fmt.Sprintf("%+v", report)
+				if !slices.Equal(numbers, c.found) || report.Clean() || !strings.Contains(said, c.say) {
+					t.Errorf("%+v: %v: %s", scope, numbers, said)
+				}
 			}
 		})
 	}
@@ -187,8 +192,8 @@ func TestCheckLedgerShowsAHundred(t *testing.T) {
 	t.Parallel()
 	s, url := payerWith(t, 100, store.Options{MaxConns: 4})
 	execute(t, url, `INSERT INTO ledger_balances (merchant_id, mode, available, held) SELECT 'mer_' || i, 'live', 1, 0 FROM generate_series(10, 300) AS i`)
-	_, report := broken(t, s)
-	if check := report[balances]; len(check.Offences) != 100 || check.Checked != 292 {
+	_, report := broken(t, s, whole)
+	if check := report.Invariants[balances]; len(check.Offences) != 100 || check.Checked != 292 {
 		t.Errorf("%d of %d", len(check.Offences), check.Checked)
 	}
 }
@@ -230,7 +235,7 @@ func live(t *testing.T, s *store.Store, dice *rand.Rand, name string) error {
 		}
 		return fmt.Errorf("reserve of %s: %s", name, word)
 	}
-	m.Attempt, m.State = 1, movement.Submitting
+	m.Attempt, m.State, m.Version = 1, movement.Submitting, movement.FirstVersion(1)
 	for _, to := range [][]movement.State{
 		{}, {movement.Pending}, {movement.Succeeded}, {movement.Pending, movement.Failed}, {movement.NotSubmitted}, {movement.Pending, movement.Succeeded},
 	}[dice.IntN(6)] {
@@ -239,6 +244,7 @@ func live(t *testing.T, s *store.Store, dice *rand.Rand, name string) error {
 			return fmt.Errorf("move of %s to %s: %v, %w", name, to, ok, err)
 		}
 		m.State = to
+		m.Version++
 	}
 	if m.State == movement.Succeeded && dice.IntN(2) == 0 {
 		ok, err := apply(t.Context(), s, m.CreatedAt.Add(time.Minute), reversal(m))
@@ -324,7 +330,7 @@ func TestCheckIsTriedAgainAfterAConflict(t *testing.T) {
 		END' `,
 		`ALTER TABLE ledger_adjustments RENAME TO kept_adjustments`,
 		`CREATE VIEW ledger_adjustments AS SELECT * FROM kept_adjustments WHERE (SELECT conflict())`)
-	report, err := s.CheckLedger(t.Context())
+	report, err := s.CheckLedger(t.Context(), whole)
 	if err != nil || !report.Clean() {
 		t.Errorf("found %+v, %v", report, err)
 	}

@@ -26,13 +26,28 @@ func (s *Store) Balance(ctx context.Context, owner movement.Owner) (ledger.Balan
 	return ledger.Balance{Available: money.Amount(row.Available), Held: money.Amount(row.Held)}, nil
 }
 
-// BalanceAt adds up what a merchant had in a mode at a time, that moment included.
+// BalanceAt is what a merchant had in a mode at a time, that moment included.
 func (s *Store) BalanceAt(ctx context.Context, owner movement.Owner, at time.Time) (ledger.Balance, error) {
-	row, err := s.queries.BalanceAt(ctx, dbsqlc.BalanceAtParams{MerchantID: owner.MerchantID, Mode: owner.Mode, At: micro(at)})
+	return s.balanceBefore(ctx, owner, after(at))
+}
+
+// after is the first moment after a time that the database can tell from it.
+func after(at time.Time) time.Time { return micro(at).Add(time.Microsecond) }
+
+// balanceBefore adds up what a merchant had in a mode before a time: what the last
+// snapshot says, and what is not in it.
+func (s *Store) balanceBefore(ctx context.Context, owner movement.Owner, before time.Time) (ledger.Balance, error) {
+	snapshot, err := s.queries.SnapshotBefore(ctx, dbsqlc.SnapshotBeforeParams{MerchantID: owner.MerchantID, Mode: owner.Mode, Before: before})
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return ledger.Balance{}, fmt.Errorf("store: balance at a time: %w", err)
+	}
+	rest, err := s.queries.BalanceSince(ctx, dbsqlc.BalanceSinceParams{
+		MerchantID: owner.MerchantID, Mode: owner.Mode, Since: snapshot.Until, Before: before,
+	})
 	if err != nil {
 		return ledger.Balance{}, fmt.Errorf("store: balance at a time: %w", err)
 	}
-	return ledger.Balance{Available: money.Amount(row.Available), Held: money.Amount(row.Held)}, nil
+	return ledger.Balance{Available: money.Amount(snapshot.Available + rest.Available), Held: money.Amount(snapshot.Held + rest.Held)}, nil
 }
 
 // PlatformBalance is what the platform's accounts have at one provider; Provider
@@ -48,7 +63,7 @@ type PlatformBalance struct {
 // PlatformAt adds up the platform's accounts of a mode at a time, that moment
 // included, for each provider in the order of their names.
 func (s *Store) PlatformAt(ctx context.Context, mode string, at time.Time) ([]PlatformBalance, error) {
-	rows, err := s.queries.PlatformAt(ctx, dbsqlc.PlatformAtParams{Mode: mode, At: micro(at)})
+	rows, err := s.queries.PlatformAt(ctx, dbsqlc.PlatformAtParams{Mode: mode, Before: after(at)})
 	if err != nil {
 		return nil, fmt.Errorf("store: the platform's balance: %w", err)
 	}
@@ -72,12 +87,12 @@ type Entry struct {
 // AccountStatement reads a merchant's transactions in a mode with the balance after
 // each, the oldest first: at or after from, before to, and after the last entry
 // of the page before (nil: from the beginning).
-func (s *Store) AccountStatement(ctx context.Context, owner movement.Owner, from, to time.Time, after *Entry, most int) ([]Entry, error) {
+func (s *Store) AccountStatement(ctx context.Context, owner movement.Owner, from, to time.Time, follows *Entry, most int) ([]Entry, error) {
 	last := Entry{}
-	if after != nil {
-		last = *after
+	if follows != nil {
+		last = *follows
 	} else {
-		opening, err := s.BalanceAt(ctx, owner, micro(from).Add(-time.Microsecond))
+		opening, err := s.balanceBefore(ctx, owner, micro(from))
 		if err != nil {
 			return nil, err
 		}
