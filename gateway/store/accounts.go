@@ -71,7 +71,11 @@ func (s *Store) account(ctx context.Context, find func(*dbsqlc.Queries) (string,
 		if err != nil {
 			return err
 		}
-		account, err = assemble(merchant, limits, keys, connections, secrets)
+		pauses, err := q.PausesOf(ctx, id)
+		if err != nil {
+			return err
+		}
+		account, err = assemble(merchant, limits, pauses, keys, connections, secrets)
 		return err
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -101,7 +105,8 @@ func (s *Store) ChangedSince(ctx context.Context, since time.Time) ([]tenants.Ch
 }
 
 func assemble(
-	merchant dbsqlc.MerchantByIDRow, limits []dbsqlc.MerchantLimit, keys []dbsqlc.ApiKey, connections []dbsqlc.Connection, secrets []dbsqlc.CallbackSecret,
+	merchant dbsqlc.MerchantByIDRow, limits []dbsqlc.MerchantLimit, pauses []dbsqlc.Pause,
+	keys []dbsqlc.ApiKey, connections []dbsqlc.Connection, secrets []dbsqlc.CallbackSecret,
 ) (*tenants.Account, error) {
 	m, err := merchantFromRow(merchant)
 	if err != nil {
@@ -110,6 +115,7 @@ func assemble(
 	for _, row := range limits {
 		m.Limits = append(m.Limits, limitFromRow(row))
 	}
+	m.Pauses = pausesFromRows(pauses)
 	accountKeys := make([]tenants.Key, len(keys))
 	for i, row := range keys {
 		if accountKeys[i], err = keyFromRow(row); err != nil {

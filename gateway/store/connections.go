@@ -21,34 +21,49 @@ const (
 	deadAfter = 6 * time.Second
 )
 
-// pools connects for reads and all else, and for the writes of movements, which wait
-// for nobody long.
-func pools(ctx context.Context, url string, most int32) (all, writes *pgxpool.Pool, err error) {
+// pools are the connections to a database: for reads and all else, for the writes of
+// movements, which wait for nobody long, and one to tell the time, which must not wait
+// for those that read.
+type pools struct{ all, writes, clock *pgxpool.Pool }
+
+func connect(ctx context.Context, url string, options Options) (p pools, err error) {
+	most := options.MaxConns
 	if most <= 0 {
 		most = defaultMaxConns
 	}
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
-		return nil, nil, errURL
+		return p, errURL
 	}
 	config.ConnConfig.ConnectTimeout = connectTimeout
 	config.ConnConfig.DialFunc = dialer().DialContext
 	config.ConnConfig.RuntimeParams["application_name"] = "gerbang"
 	config.ConnConfig.RuntimeParams["timezone"] = "UTC"
+	if options.ReadOnly {
+		config.ConnConfig.RuntimeParams["default_transaction_read_only"] = "on"
+	}
 	config.AfterConnect = noticeDeadClients
-	writers := config.Copy()
+	writers, clock := config.Copy(), config.Copy()
 	writers.ConnConfig.RuntimeParams["statement_timeout"] = milliseconds(statementTimeout)
 	writers.ConnConfig.RuntimeParams["lock_timeout"] = milliseconds(lockTimeout)
 	config.MaxConns = max(1, most/2)
 	writers.MaxConns = max(2, most-most/2) // one for the shared commits
-	if all, err = pgxpool.NewWithConfig(ctx, config); err != nil {
-		return nil, nil, fmt.Errorf("store: connect: %w", err)
+	clock.MaxConns, clock.MinConns = 1, 0
+	for pool, config := range map[**pgxpool.Pool]*pgxpool.Config{&p.all: config, &p.writes: writers, &p.clock: clock} {
+		if *pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+			p.close()
+			return p, fmt.Errorf("store: connect: %w", err)
+		}
 	}
-	if writes, err = pgxpool.NewWithConfig(ctx, writers); err != nil {
-		all.Close()
-		return nil, nil, fmt.Errorf("store: connect: %w", err)
+	return p, nil
+}
+
+func (p pools) close() {
+	for _, pool := range []*pgxpool.Pool{p.all, p.writes, p.clock} {
+		if pool != nil {
+			pool.Close()
+		}
 	}
-	return all, writes, nil
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

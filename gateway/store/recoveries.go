@@ -1,0 +1,46 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// Recovery is a restore of the database after which nobody has opened the gateway yet.
+type Recovery struct {
+	Begun time.Time
+	Since time.Time // of the last trace of a gateway before it; zero where there is none
+}
+
+// BeginRecovery begins a recovery, unless one has begun already.
+func (s *Store) BeginRecovery(ctx context.Context, now time.Time) error {
+	return wrap("begin recovery", s.queries.BeginRecovery(ctx, dbsqlc.BeginRecoveryParams{RecoveryID: uuid.New(), BegunAt: micro(now)}))
+}
+
+// Recovery is the one that has begun and is not ended, nil where there is none.
+func (s *Store) Recovery(ctx context.Context) (*Recovery, error) {
+	row, err := s.queries.Recovery(ctx)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("store: recovery: %w", err)
+	}
+	return &Recovery{Begun: row.BegunAt.UTC(), Since: orZero(row.Since)}, nil
+}
+
+// EndRecovery ends the recovery, with its audit entry. It is ErrNotFound where none has
+// begun.
+func (s *Store) EndRecovery(ctx context.Context, audit Audit) error {
+	return s.administer(ctx, "end recovery", audit, tenants.Platform, func(q *dbsqlc.Queries) error {
+		rows, err := q.EndRecovery(ctx, dbsqlc.EndRecoveryParams{OpenedAt: micro(audit.At), OpenedBy: audit.Operator})
+		return found(rows, err)
+	})
+}

@@ -1,0 +1,53 @@
+package store_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// TestRecovery: it begins once however many begin it, knows the last trace of a gateway
+// before it, and is ended by an operator with an audit entry.
+func TestRecovery(t *testing.T) {
+	t.Parallel()
+	s := open(t, database(t), store.Options{MaxConns: 4})
+	want := func(want *store.Recovery) {
+		t.Helper()
+		got, err := s.Recovery(t.Context())
+		if err != nil || (got == nil) != (want == nil) || got != nil && (!got.Begun.Equal(want.Begun) || !got.Since.Equal(want.Since)) {
+			t.Errorf("%+v, %v; want %+v", got, err, want)
+		}
+	}
+	begin := func(at time.Time) {
+		t.Helper()
+		if err := s.BeginRecovery(t.Context(), at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	end := store.Audit{Operator: "ayu", Action: "recovery.open", At: epoch.Add(time.Hour)}
+	want(nil)
+	if err := s.EndRecovery(t.Context(), end); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("ended without a beginning: %v", err)
+	}
+	begin(epoch)
+	want(&store.Recovery{Begun: epoch})
+	if err := s.EndRecovery(t.Context(), end); err != nil {
+		t.Fatal(err)
+	}
+	want(nil)
+	if _, err := s.Probe(t.Context(), uuid.New(), epoch.Add(-time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	begin(epoch.Add(2 * time.Hour))
+	begin(epoch.Add(3 * time.Hour))
+	want(&store.Recovery{Begun: epoch.Add(2 * time.Hour), Since: epoch.Add(-time.Minute)})
+	entries, err := s.AuditOf(t.Context(), tenants.Platform, 10)
+	if err != nil || len(entries) != 1 || entries[0].Action != "recovery.open" || entries[0].Operator != "ayu" {
+		t.Errorf("audit %+v, %v", entries, err)
+	}
+}
