@@ -50,6 +50,16 @@ func TestAdministration(t *testing.T) {
 			func(n *tenant, a store.Audit) error { return s.SetTier(t.Context(), a, n.merchant.ID, "growth") },
 			func(a *tenants.Account, _ *tenant) bool { return a.Merchant().Tier == "growth" },
 		},
+		"pause": {
+			func(n *tenant, a store.Audit) error {
+				return s.SetPause(t.Context(), a, tenants.Pause{MerchantID: n.merchant.ID, What: tenants.PauseTransfers, Reason: "fraud"})
+			},
+			func(a *tenants.Account, _ *tenant) bool {
+				p, paused := a.Paused(tenants.PauseTransfers, "", tenants.Live)
+				_, connection := a.Paused(tenants.PauseConnection, "payments", tenants.Live)
+				return paused && p.Reason == "fraud" && p.SetBy != "" && !p.SetAt.IsZero() && !connection
+			},
+		},
 		"add key": {
 			func(n *tenant, a store.Audit) error {
 				n.keys = append(n.keys, issue(t, n.merchant.ID, tenants.Live))
@@ -156,6 +166,26 @@ func TestAuditEntriesAreComplete(t *testing.T) {
 	}
 	if got := account(t, s, n.merchant.ID).Merchant().Tier; got != n.merchant.Tier {
 		t.Errorf("tier %s", got)
+	}
+}
+
+// TestAVersionNeverComesBack: what is known by a version of the credentials of a
+// connection that was removed is never taken for those of the next one.
+func TestAVersionNeverComesBack(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	c := newTenant(t).store(t, s).connections[0]
+	for want := c.Version + 1; want < c.Version+4; want++ {
+		pause := tenants.Pause{MerchantID: c.MerchantID, What: tenants.PauseConnection, Provider: c.Provider, Mode: c.Mode, Reason: "leaked"}
+		if err := s.SetPause(t.Context(), by("pause"), pause); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.RemoveConnection(t.Context(), by("remove"), c); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.PutConnection(t.Context(), by("connect"), c); err != nil || got.Version != want {
+			t.Errorf("version %d, %v, want %d", got.Version, err, want)
+		}
 	}
 }
 

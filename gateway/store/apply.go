@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,9 +34,9 @@ func (s *Store) Apply(ctx context.Context, c movement.Change) (bool, error) {
 	case movement.KeepAnswer:
 		return s.keepAnswer(ctx, c)
 	case movement.Renewal:
-		return s.transit(ctx, "renew", renewMovement, changing(c))
+		return s.transit(ctx, "renew", pollKept|renewMovement, changing(c))
 	case movement.Errored:
-		return s.transit(ctx, "errored", errMovement, changing(c))
+		return s.transit(ctx, "errored", pollKept|errMovement, changing(c))
 	case movement.Nothing, movement.Contradiction: // refused above
 	}
 	return false, nil
@@ -54,22 +55,25 @@ func (s *Store) move(ctx context.Context, c movement.Change) (bool, error) {
 		}
 		w.refusal = text(encoded)
 	}
-	return s.transit(ctx, "move", moveMovement, w)
+	return s.transit(ctx, "move", moveMovement|takesPoll(c), w)
+}
+
+// takesPoll is how a move takes the movement's row of polls: what was freed has none.
+func takesPoll(c movement.Change) parts {
+	done := c.To.Ends() && c.NextPoll.IsZero() // nothing is left to ask
+	switch freed := slices.Contains(c.From, movement.NotSubmitted); {
+	case freed && done:
+		return pollNone
+	case freed:
+		return pollNone | openPoll
+	case done:
+		return pollEnded
+	}
+	return pollKept
 }
 
 // forever lies after everything.
 var forever = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
-
-// polledBefore is the moment after which nobody may have polled.
-func polledBefore(c movement.Change) time.Time {
-	switch {
-	case c.Unpolled:
-		return time.Time{}
-	case c.PolledBefore.IsZero():
-		return forever
-	}
-	return micro(c.PolledBefore)
-}
 
 // record keeps late money or a reversal, which change no state.
 func (s *Store) record(ctx context.Context, c movement.Change) (bool, error) {
@@ -82,7 +86,7 @@ func (s *Store) record(ctx context.Context, c movement.Change) (bool, error) {
 	} else {
 		w.reversed, w.from = happened, []string{string(movement.Succeeded)}
 	}
-	return s.transit(ctx, c.Event, recordFact, w)
+	return s.transit(ctx, c.Event, recordFact|dropPoll, w)
 }
 
 // changing is what a change writes.

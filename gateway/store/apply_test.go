@@ -33,12 +33,14 @@ func TestMoveKeepsEverything(t *testing.T) {
 	want.State, want.Sequence, want.UpdatedAt, want.Misses = movement.Pending, 2, epoch.Add(time.Second), 0
 	want.Result, want.Answer, want.Refusal = change.Result, change.Answer, change.Refusal
 	want.ProviderReference, want.FactID, want.ExpiresAt, want.DueAt = "inv-1", "fact-1", change.ExpiresAt, change.NextPoll
+	want.Version++
 	if got := moved(t, s, change); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 	// What a later move does not name stays, but for the next poll.
-	want.State, want.Sequence, want.DueAt = movement.Succeeded, 3, time.Time{}
-	if got := moved(t, s, move(seenAt(want, movement.Pending), movement.Succeeded)); !reflect.DeepEqual(got, want) {
+	pending := want
+	want.State, want.Sequence, want.Polled = movement.Succeeded, 3, movement.Polled{}
+	if got := moved(t, s, move(pending, movement.Succeeded)); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\nwant %+v", got, want)
 	}
 	events := []movement.HistoryEntry{
@@ -50,9 +52,10 @@ func TestMoveKeepsEverything(t *testing.T) {
 	}
 }
 
-// seenAt is a movement as it stood in an earlier state.
+// seenAt is a movement as it stood in another state.
 func seenAt(m movement.Movement, state movement.State) movement.Movement {
 	m.State = state
+	m.Version--
 	return m
 }
 

@@ -60,7 +60,7 @@ func bare(b *testing.B, url string, conns int32) payment {
 		if err := pool.QueryRow(ctx, reserve, values...).Scan((*uuid.UUID)(&m.ID), &attempt, &sequence, &amount); err != nil {
 			return err
 		}
-		m.Attempt = int(attempt)
+		m.Attempt, m.Version = int(attempt), movement.FirstVersion(int(sequence))
 		change := pending(m)
 		change.At = epoch
 		moves, values := store.Move(change)

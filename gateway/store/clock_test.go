@@ -5,6 +5,9 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
 
 // TestClock reads the database's clock, which goes on, and is this machine's here.
@@ -28,5 +31,19 @@ func TestClock(t *testing.T) {
 	end()
 	if now, err := s.Clock(ended); !errors.Is(err, context.Canceled) || !now.IsZero() {
 		t.Errorf("without an answer: %s, %v", now, err)
+	}
+}
+
+// TestReadersDoNotStopTheClock: it is told while all connections are taken by who reads.
+func TestReadersDoNotStopTheClock(t *testing.T) {
+	t.Parallel()
+	s := open(t, database(t), store.Options{MaxConns: 2})
+	if err := s.Tx(t.Context(), func(*dbsqlc.Queries) error { // holds the one that there is
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err := s.Clock(ctx)
+		return err
+	}); err != nil {
+		t.Error(err)
 	}
 }

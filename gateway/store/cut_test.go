@@ -139,7 +139,7 @@ func TestMoveThatIsOvertaken(t *testing.T) {
 	p, s, truth, _ := cuttable(t)
 	m := reserve(t, truth, draft("INV/1"))
 	pending := m
-	pending.State = movement.Pending
+	pending.State, pending.Version = movement.Pending, m.Version+1
 	p.arm(cut{at: execution, after: true, then: func() { moved(t, truth, move(pending, movement.Succeeded)) }})
 	if ok, err := apply(t.Context(), s, epoch, move(m, movement.Pending)); err != nil || !ok {
 		t.Errorf("%v, %v", ok, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -68,15 +69,17 @@ func (s *Store) OpenExceptions(ctx context.Context, most int) ([]movement.Except
 	return list, nil
 }
 
-// ResolveException takes an exception off the list, with who did it and why. It is
-// ErrNotFound when no such exception is open.
+// ResolveException takes an exception off the list, with who did it and why, and writes
+// the audit. It is ErrNotFound when no such exception is open.
 func (s *Store) ResolveException(ctx context.Context, now time.Time, a movement.Exception, operator, resolution string) error {
-	rows, err := s.queries.ResolveException(ctx, dbsqlc.ResolveExceptionParams{
-		MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode, Subject: a.Subject, Reason: a.Reason, FactID: a.FactID,
-		Now: optional(now), Operator: operator, Resolution: resolution,
-	})
-	if err := found(rows, err); err != nil {
-		return fmt.Errorf("store: resolve exception: %w", err)
+	w := auditing(Audit{
+		Operator: operator, Action: "exception.resolve", At: now,
+		Detail: fmt.Sprintf("%s of %s, mode %s: %s", a.Reason, a.Subject, a.Owner.Mode, resolution),
+	}, a.Owner)
+	w.subject, w.reason, w.factID, w.resolution = a.Subject, a.Reason, a.FactID, resolution
+	var entry uuid.UUID
+	if err := s.writer.run(ctx, resolveException|writeAudit, w, &entry); err != nil {
+		return fmt.Errorf("store: resolve exception: %w", notFound(err))
 	}
 	return nil
 }

@@ -127,6 +127,16 @@ func TestExceptionIsSignedByItsResolver(t *testing.T) {
 	if n := count(t, url, signed, epoch); n != 1 {
 		t.Error("nobody has resolved it")
 	}
+	if err := s.ResolveException(t.Context(), epoch, a, "ops-2", "paid back"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("it was resolved once more: %v", err)
+	}
+	const audited = "SELECT count(*) FROM audit WHERE action = 'exception.resolve'"
+	if n := count(t, url, audited+" AND operator = 'ops-1' AND at = $1 AND merchant_id = $2 AND detail = 'paid_late of m-1, mode live: paid back'", epoch, a.Owner.MerchantID); n != 1 {
+		t.Error("it is not in the audit")
+	}
+	if n := count(t, url, audited); n != 1 {
+		t.Errorf("%d are in the audit", n)
+	}
 }
 
 func TestExceptionsAtOnce(t *testing.T) {

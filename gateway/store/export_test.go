@@ -9,7 +9,7 @@ func Reservation(m movement.Movement) (sql string, values []any) {
 	if err != nil {
 		panic(err)
 	}
-	s := statements[roomForAny|reserveMovement]
+	s := statements[roomForAny|reserveMovement|openPoll]
 	return s.sql, s.args(w)
 }
 
@@ -19,6 +19,6 @@ func Move(c movement.Change) (sql string, values []any) {
 	for _, state := range c.From {
 		w.from = append(w.from, string(state))
 	}
-	s := statements[moveMovement|logHistory]
+	s := statements[pollKept|moveMovement|logHistory]
 	return s.sql, s.args(w)
 }

@@ -39,7 +39,7 @@ func (s *Store) MovementsByReference(ctx context.Context, reference string, most
 	rows, err := s.queries.MovementsByReference(ctx, dbsqlc.MovementsByReferenceParams{
 		Modes: []string{string(tenants.Live), string(tenants.Test)}, Kinds: kinds, Reference: reference, Most: int32(most), //nolint:gosec // a page
 	})
-	return movementsFromRows(rows, err)
+	return polledFromRows(rows, err)
 }
 
 // MovementsByOthersID finds movements reserved in a span of time by the id of their
@@ -52,19 +52,27 @@ func (s *Store) MovementsByOthersID(ctx context.Context, id string, since, befor
 	rows, err := s.queries.MovementsByOthersID(ctx, dbsqlc.MovementsByOthersIDParams{
 		Buckets: buckets, Since: micro(since), Before: micro(before), ID: id, Most: int32(most), //nolint:gosec // a page
 	})
-	return movementsFromRows(rows, err)
+	return polledFromRows(rows, err)
 }
 
-// embedded is a row of any query that reads whole movements.
+// embedded is a row of any query that reads whole movements without their polls.
 type embedded = struct{ Movement dbsqlc.Movement }
 
 func movementsFromRows[R ~embedded](rows []R, err error) ([]movement.Movement, error) {
+	return fromRows(rows, err, func(row R) (movement.Movement, error) { return fromRow(embedded(row).Movement) })
+}
+
+func polledFromRows[R ~polledMovement](rows []R, err error) ([]movement.Movement, error) {
+	return fromRows(rows, err, asPolled[R])
+}
+
+func fromRows[R any](rows []R, err error, from func(R) (movement.Movement, error)) ([]movement.Movement, error) {
 	if err != nil {
 		return nil, wrap("movements", err)
 	}
 	movements := make([]movement.Movement, len(rows))
 	for i, row := range rows {
-		if movements[i], err = fromRow(embedded(row).Movement); err != nil {
+		if movements[i], err = from(row); err != nil {
 			return nil, err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,8 +93,8 @@ func orderOf(merchant, reference string) movement.Movement {
 	return m
 }
 
-// TestALockedMovementHoldsNoReader: while somebody keeps a movement locked, marks and
-// answers that are to be written to it take no connection from those who read.
+// TestALockedMovementHoldsNoReader: while somebody keeps a movement locked, marks,
+// answers and polls that are to be written to it take no connection from those who read.
 func TestALockedMovementHoldsNoReader(t *testing.T) {
 	t.Parallel()
 	url := database(t)
@@ -111,14 +112,28 @@ func TestALockedMovementHoldsNoReader(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tx.Exec(t.Context(), "UPDATE movements SET fee = fee WHERE id = $1", m.ID); err != nil {
-		t.Fatal(err)
+	for _, row := range []string{"polls SET due = due WHERE movement_id = $1", "movements SET fee = fee WHERE id = $1"} {
+		if _, err := tx.Exec(t.Context(), "UPDATE "+row, m.ID); err != nil {
+			t.Fatal(err)
+		}
 	}
-	var writes sync.WaitGroup
+	var (
+		writes sync.WaitGroup
+		polls  atomic.Int32
+	)
 	for range 4 {
 		writes.Go(func() {
 			if err := s.Deliver(t.Context(), m.ID); err != nil {
 				t.Error(err)
+			}
+		})
+		writes.Go(func() {
+			ours, err := s.Poll(t.Context(), m, epoch, epoch, epoch)
+			if err != nil {
+				t.Error(err)
+			}
+			if ours {
+				polls.Add(1)
 			}
 		})
 		writes.Go(func() {
@@ -140,8 +155,8 @@ func TestALockedMovementHoldsNoReader(t *testing.T) {
 		t.Fatal(err)
 	}
 	writes.Wait()
-	if got := byID(t, s, m.ID); !got.Delivered || string(got.Answer) != `{}` {
-		t.Errorf("delivered %v, answered %s", got.Delivered, got.Answer)
+	if got := byID(t, s, m.ID); !got.Delivered || string(got.Answer) != `{}` || polls.Load() != 1 {
+		t.Errorf("delivered %v, answered %s, polled %d times", got.Delivered, got.Answer, polls.Load())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -20,23 +21,41 @@ func (s *Store) MovementByKey(ctx context.Context, key movement.Key) (movement.M
 	row, err := s.queries.MovementByKey(ctx, dbsqlc.MovementByKeyParams{
 		MerchantID: key.Owner.MerchantID, Mode: key.Owner.Mode, Kind: string(key.Kind), Reference: key.Reference,
 	})
-	return one(row.Movement, err)
+	return s.carried(ctx, polledMovement(row), err)
 }
 
 // MovementByID reads a movement by its own id, or ErrNotFound.
 func (s *Store) MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error) {
 	row, err := s.queries.MovementByID(ctx, uuid.UUID(id))
-	return one(row.Movement, err)
+	return s.carried(ctx, polledMovement(row), err)
 }
 
-func one(row dbsqlc.Movement, err error) (movement.Movement, error) {
+func one(row polledMovement, err error) (movement.Movement, error) {
 	if errors.Is(err, pgx.ErrNoRows) {
 		return movement.Movement{}, ErrNotFound
 	}
 	if err != nil {
 		return movement.Movement{}, fmt.Errorf("store: read movement: %w", err)
 	}
-	return fromRow(row)
+	return asPolled(row)
+}
+
+// polledMovement is a row of any query that reads a movement with its row of polls.
+type polledMovement = struct {
+	Movement dbsqlc.Movement
+	Version  *int64
+	AskedAt  *time.Time
+	Due      *time.Time
+	Misses   *int32
+}
+
+func asPolled[R ~polledMovement](read R) (movement.Movement, error) {
+	row := polledMovement(read)
+	m, err := fromRow(row.Movement)
+	if row.Version != nil {
+		m.Polled = movement.Polled{PolledAt: orZero(row.AskedAt), Misses: int(*row.Misses), DueAt: orZero(row.Due), Version: *row.Version}
+	}
+	return m, err
 }
 
 func fromRow(row dbsqlc.Movement) (movement.Movement, error) {

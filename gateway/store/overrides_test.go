@@ -167,7 +167,8 @@ func TestExceptionsAreResolvedByReason(t *testing.T) {
 	}
 }
 
-// TestPolledSinceIsNotMoved: what somebody has polled since stays.
+// TestPolledSinceIsNotMoved: what somebody has polled since it was seen stays, and what
+// has ended is polled by nobody who saw it open.
 func TestPolledSinceIsNotMoved(t *testing.T) {
 	t.Parallel()
 	s, _ := payerWith(t, 10_000, store.Options{MaxConns: 4})
@@ -179,14 +180,15 @@ func TestPolledSinceIsNotMoved(t *testing.T) {
 		if ours, err := s.Poll(t.Context(), m, polled, polled, polled.Add(time.Hour)); err != nil || !ours {
 			t.Fatal(ours, err)
 		}
-		change := posted(m, movement.Failed)
-		change.PolledBefore = polled.Add(-time.Microsecond)
-		if done, err := apply(t.Context(), s, polled, change); err != nil || done || byID(t, s, m.ID).State != movement.Submitting {
+		if done, err := apply(t.Context(), s, polled, posted(m, movement.Failed)); err != nil || done || byID(t, s, m.ID).State != movement.Submitting {
 			t.Errorf("%s moved: %v, %v", m.Kind, done, err)
 		}
-		change.PolledBefore = polled
-		if done, err := apply(t.Context(), s, polled, change); err != nil || !done {
+		seen := byID(t, s, m.ID)
+		if done, err := apply(t.Context(), s, polled, posted(seen, movement.Failed)); err != nil || !done {
 			t.Errorf("%s: %v, %v", m.Kind, done, err)
+		}
+		if ours, err := s.Poll(t.Context(), seen, polled, polled, polled); err != nil || ours {
+			t.Errorf("%s is polled after its end: %v, %v", m.Kind, ours, err)
 		}
 	}
 }

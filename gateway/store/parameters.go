@@ -44,6 +44,7 @@ type write struct {
 
 	subject, reason, factID string // of an exception
 	operator, action        string
+	resolution              string
 	audit                   uuid.UUID
 }
 
@@ -71,6 +72,7 @@ var parameters = map[string]parameter{
 	"provider":    {"TEXT", func(w *write) any { return w.provider }},
 	"now":         {"TIMESTAMPTZ", func(w *write) any { return w.now }},
 	"to_state":    {"TEXT", func(w *write) any { return w.to }},
+	"resolution":  {"TEXT", func(w *write) any { return w.resolution }},
 
 	"kind":               {"TEXT", func(w *write) any { return string(w.reserved.Kind) }},
 	"operation":          {"TEXT", func(w *write) any { return w.reserved.Operation }},
@@ -93,16 +95,18 @@ var parameters = map[string]parameter{
 	"name_match":         {"BOOL", func(w *write) any { return w.reserved.NameMatch }},
 	"fingerprint":        {"TEXT", func(w *write) any { return w.reserved.Fingerprint }},
 
-	"account_id":    {"UUID", func(w *write) any { return [16]byte(w.account) }},
-	"beginning":     {"TIMESTAMPTZ", func(*write) any { return time.Time{} }},
-	"free_at":       {"TIMESTAMPTZ", func(w *write) any { return micro(w.reserved.Reserved.FreeAt) }},
-	"drawn_amounts": {"INT8[]", func(w *write) any { return w.drawn.amounts }},
-	"drawn_places":  {"INT4[]", func(w *write) any { return w.drawn.places }},
+	"account_id":     {"UUID", func(w *write) any { return [16]byte(w.account) }},
+	"account_bucket": {"INT4", func(w *write) any { return int32(w.account.Bucket()) }},
+	"reading_due":    {"TIMESTAMPTZ", func(w *write) any { return w.now.Add(movement.ReadEvery) }},
+	"beginning":      {"TIMESTAMPTZ", func(*write) any { return time.Time{} }},
+	"free_at":        {"TIMESTAMPTZ", func(w *write) any { return micro(w.reserved.Reserved.FreeAt) }},
+	"drawn_amounts":  {"INT8[]", func(w *write) any { return w.drawn.amounts }},
+	"drawn_places":   {"INT4[]", func(w *write) any { return w.drawn.places }},
 
 	"from_states":        {"TEXT[]", func(w *write) any { return w.from }},
 	"ends":               {"BOOL", func(w *write) any { return w.change.To.Ends() }},
 	"posts":              {"BOOL", func(w *write) any { return w.change.Posting != nil }},
-	"polled_before":      {"TIMESTAMPTZ", func(w *write) any { return polledBefore(*w.change) }},
+	"poll_version":       {"INT8", func(w *write) any { return w.change.Movement.Version }},
 	"new_send_by":        {"TIMESTAMPTZ", func(w *write) any { return micro(w.change.SendBy) }},
 	"next_poll":          {"TIMESTAMPTZ", func(w *write) any { return optional(w.change.NextPoll) }},
 	"result":             {"TEXT", func(w *write) any { return text(w.change.Result) }},

@@ -69,7 +69,7 @@ func (s *Store) LastEqual(ctx context.Context, owner movement.Owner, kind manife
 	row, err := s.queries.LastEqual(ctx, dbsqlc.LastEqualParams{
 		MerchantID: owner.MerchantID, Mode: owner.Mode, Kind: string(kind), Fingerprint: fingerprint,
 	})
-	return one(row.Movement, err)
+	return s.carried(ctx, polledMovement(row), err)
 }
 
 // PaidOut reads the transfers of a movement's account that have succeeded by the

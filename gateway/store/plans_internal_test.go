@@ -31,8 +31,9 @@ var filled = map[string]string{
 	"merchants": `INSERT INTO merchants (merchant_id, name, tier, status, labels, version, created_at, changed_at, change_shard)
 		SELECT 'mer_' || n, 'Toko', 'starter', 'active', '{}', 1, TIMESTAMPTZ '2026-01-01', TIMESTAMPTZ '2026-01-01', 0
 		FROM generate_series(0, LEAST($1::INT8, 1000)) AS n`,
-	// One transfer in ten has no reference, and equals all others of its merchant.
-	"movements": `INSERT INTO movements (
+	// One transfer in ten has no reference, and equals all others of its merchant. One
+	// movement in ten is to be polled, all on one account.
+	"movements": `WITH made AS (INSERT INTO movements (
 			merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_account, state, sequence, amount, request,
 			connection_version, provider_reference, fact_id, fingerprint, callback_url, request_id, policy_version, decision_id,
 			created_at, updated_at, send_by, misses, due_bucket)
@@ -46,7 +47,10 @@ var filled = map[string]string{
 				CASE WHEN n % 5 = 4 THEN 'transfer' WHEN n % 10 = 3 THEN 'order' ELSE 'payment' END AS kind, n % 10 = 4 AS unnamed
 			FROM generate_series(1, $1::INT8) AS n
 		) AS r
-		ON CONFLICT DO NOTHING`,
+		ON CONFLICT DO NOTHING
+		RETURNING id, due_bucket, created_at, state, amount)
+		INSERT INTO polls (movement_id, attempt, version, account, bucket, due, misses)
+		SELECT made.id, 1, 1, 'provider/live/mer_0', made.due_bucket, made.created_at, 0 FROM made WHERE made.state = 'pending' OR made.amount % 10 = 7`,
 	// One in ten is due, and one in a thousand was given up.
 	"callbacks": `INSERT INTO callbacks (
 			merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, created_at, written_at, due_bucket, due_at)
@@ -60,10 +64,28 @@ var filled = map[string]string{
 			r.at, CASE WHEN n % 20 > 1 THEN r.at END
 		FROM (SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at FROM generate_series(1, $1::INT8) AS n) AS r`,
 	// One in ten is due.
+	"statements": `INSERT INTO statements (account_id, merchant_id, mode, provider, cursor, through, due_bucket, due_at)
+		SELECT gen_random_uuid(), 'mer_' || n, 'live', 'provider', '', TIMESTAMPTZ '2026-01-01', n % 16,
+			TIMESTAMPTZ '2026-06-01' + (n % 10 - 1) * INTERVAL '1 second'
+		FROM generate_series(1, $1::INT8) AS n`,
+	// One in ten is due.
 	"mails": `INSERT INTO mails (mail_id, merchant_id, mode, movement_id, recipient, subject, body, state, created_at, due_bucket, due_at)
 		SELECT gen_random_uuid(), 'mer_0', 'live', gen_random_uuid(), 'p@example.com', 'Receipt', repeat('x', 300),
 			CASE WHEN n % 10 = 0 THEN 'waiting' ELSE 'sent' END, r.at, n % 16, CASE WHEN n % 10 = 0 THEN r.at END
 		FROM (SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at FROM generate_series(1, $1::INT8) AS n) AS r`,
+	"ledger_balances": `INSERT INTO ledger_balances (merchant_id, mode, available, held)
+		SELECT 'mer_' || n, 'live', 1000000, 0 FROM generate_series(0, LEAST($1::INT8, 1000)) AS n`,
+	// One in ten thousand was written late.
+	"ledger_transactions": `INSERT INTO ledger_transactions (
+			merchant_id, mode, subject, attempt, step, kind, provider, at, available, held, margin, cost, deposit, adjustments, written_at)
+		SELECT 'mer_' || CASE WHEN n % 2 = 0 THEN 0 ELSE n % 1000 END, 'live', gen_random_uuid(), 1, 1, 'charge', 'provider', r.at, -1000, 0, 1000, 0, 0, 0,
+			CASE WHEN n % 10000 = 0 THEN r.at + INTERVAL '1 day' ELSE r.at END
+		FROM (SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at FROM generate_series(1, $1::INT8) AS n) AS r`,
+	// As if days were hours: the last one ended an hour before the last row.
+	"ledger_snapshots": `INSERT INTO ledger_snapshots (merchant_id, mode, until, provider, transactions, available, held, margin, cost, deposit, adjustments,
+			verified_at)
+		SELECT 'mer_' || m, 'live', TIMESTAMPTZ '2026-06-01' - h * INTERVAL '1 hour', 'provider', 1, -1000, 0, 1000, 0, 0, 0, TIMESTAMPTZ '2026-06-01'
+		FROM generate_series(1, $1::INT8 / 3600) AS h, generate_series(0, 1000) AS m`,
 }
 
 // plansEnd is the time of the last row.
@@ -97,7 +119,7 @@ func planned() []struct {
 		rows, pages int
 		read        func(context.Context, *Store) (int, error)
 	}{
-		{"the last of equal transfers", 2, 20, func(ctx context.Context, s *Store) (int, error) {
+		{"the last of equal transfers", 3, 20, func(ctx context.Context, s *Store) (int, error) {
 			_, err := s.LastEqual(ctx, busy, manifest.Transfer, movement.UnnamedMark+"same-")
 			return 1, err
 		}},
@@ -134,16 +156,54 @@ func planned() []struct {
 		{"movements of a merchant, a later page", 500, 700, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
 			return s.Movements(ctx, after)
 		})},
-		{"transfers like one, in an hour", 400, 500, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
+		{"transfers like one, in an hour", 400, 1200, counted(func(ctx context.Context, s *Store) ([]movement.Movement, error) {
 			return s.PaidOut(ctx, paidOut, 20)
 		})},
+		{"a balance at a time", 2000, 2500, func(ctx context.Context, s *Store) (int, error) {
+			_, err := s.BalanceAt(ctx, busy, plansEnd)
+			return 1, err
+		}},
+		{"an account statement", 2100, 3000, counted(func(ctx context.Context, s *Store) ([]Entry, error) {
+			return s.AccountStatement(ctx, busy, plansEnd.Add(-time.Minute), plansEnd, nil, 20)
+		})},
+		{"the platform's balance at a time", 10000, 30000, counted(func(ctx context.Context, s *Store) ([]PlatformBalance, error) {
+			return s.PlatformAt(ctx, "live", plansEnd)
+		})},
+		{"a page of days to close", 2000, 5000, func(ctx context.Context, s *Store) (int, error) {
+			_, closed, err := s.CloseDays(ctx, movement.Owner{}, plansEnd, 100)
+			return closed + 1, err
+		}},
+		{"a check of accounts since their verified day", 20000, 60000, func(ctx context.Context, s *Store) (int, error) {
+			accounts, err := accountsAfter(ctx, s.queries, movement.Owner{}, LedgerScope{})
+			if err != nil {
+				return 0, err
+			}
+			_, err = s.queries.CheckLedger(ctx, checkedPage{accounts: accounts}.params())
+			return len(accounts), err
+		}},
 		{"due callbacks", 4500, 6000, counted(func(ctx context.Context, s *Store) ([]movement.Callback, error) {
 			return s.DueCallbacks(ctx, movement.DueCallbacks{Buckets: buckets, Now: plansEnd, Most: 256})
+		})},
+		{"due polls, the first of each bucket", 1100, 1300, counted(func(ctx context.Context, s *Store) ([]movement.DuePoll, error) {
+			return s.Due(ctx, movement.DueScan{From: places(buckets, time.Time{}), Now: plansEnd, Most: 64})
+		})},
+		{"due polls, behind a page", 1100, 1300, counted(func(ctx context.Context, s *Store) ([]movement.DuePoll, error) {
+			return s.Due(ctx, movement.DueScan{From: places(buckets, plansEnd.Add(-time.Duration(*planRows/2)*time.Second)), Now: plansEnd, Most: 64})
+		})},
+		{"due statements", 1100, 1300, counted(func(ctx context.Context, s *Store) ([]movement.Statement, error) {
+			return s.DueStatements(ctx, buckets, time.Time{}, plansEnd, 64)
 		})},
 		{"due mails", 1200, 1500, counted(func(ctx context.Context, s *Store) ([]movement.QueuedMail, error) {
 			return s.DueMails(ctx, buckets, time.Time{}, plansEnd, 64)
 		})},
 	}
+}
+
+func places(buckets []int, due time.Time) (all []movement.QueuePlace) {
+	for _, bucket := range buckets {
+		all = append(all, movement.QueuePlace{Bucket: bucket, DueAt: due})
+	}
+	return all
 }
 
 // counted is a read with how many rows it has found.
@@ -226,6 +286,9 @@ func fill(t *testing.T, rows int) *pgx.Conn {
 			t.Fatal(err)
 		}
 	}
+	if _, err := conn.Exec(t.Context(), "VACUUM ANALYZE polls"); err != nil {
+		t.Fatal(err)
+	}
 	return conn
 }
 
@@ -287,7 +350,11 @@ func (x *explainer) planOfMany(ctx context.Context, how, sql string, args []any)
 	places := make([]string, len(args))
 	for i, arg := range args {
 		if ids, is := arg.([]uuid.UUID); is {
-			arg = make([]string, len(ids)) // their number counts
+			texts := make([]string, len(ids))
+			for j, id := range ids {
+				texts[j] = id.String()
+			}
+			arg = texts
 		}
 		values, places[i] = append(values, arg), fmt.Sprint("$", i+1)
 	}

@@ -1,13 +1,19 @@
 package store_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
@@ -23,12 +29,20 @@ var everyBucket = func() (all []int) {
 
 func references(tb testing.TB, s *store.Store, buckets []int, since, now time.Time, most int) []string {
 	tb.Helper()
-	due, err := s.Due(tb.Context(), movement.DueMovements{Buckets: buckets, Since: since, Now: now, Most: most})
+	scan := movement.DueScan{Now: now, Most: most}
+	for _, bucket := range buckets {
+		scan.From = append(scan.From, movement.QueuePlace{Bucket: bucket, DueAt: since})
+	}
+	due, err := s.Due(tb.Context(), scan)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	names := make([]string, len(due))
-	for i, m := range due {
+	for i, poll := range due {
+		m := byID(tb, s, poll.ID)
+		if !m.DueAt.Equal(poll.DueAt) || m.QueueAccount() != poll.Account {
+			tb.Errorf("%+v of %+v", poll, m)
+		}
 		names[i] = m.Reference
 	}
 	return names
@@ -61,7 +75,7 @@ func TestDue(t *testing.T) {
 		{"all, the oldest first", everyBucket, time.Time{}, time.Hour, 10, []string{"5", "4", "3", "2", "1", "0"}},
 		{"at the very moment", everyBucket, time.Time{}, 6 * m, 10, []string{"5", "4"}},
 		{"a moment earlier", everyBucket, time.Time{}, 6*m - time.Microsecond, 10, []string{"5"}},
-		{"a page", everyBucket, time.Time{}, time.Hour, 2, []string{"5", "4"}},
+		{"a page of each", everyBucket, time.Time{}, time.Hour, 2, []string{"5", "4", "3", "2"}},
 		{"some buckets", []int{1, 7}, time.Time{}, time.Hour, 10, []string{"5", "3", "1"}},
 		{"no bucket", nil, time.Time{}, time.Hour, 10, []string{}},
 		{"since the very moment", everyBucket, epoch.Add(8 * m), time.Hour, 10, []string{"2", "1", "0"}},
@@ -79,7 +93,7 @@ func TestAskOnceInASpan(t *testing.T) {
 	m := reserve(t, s, draft("INV/1"))
 	const span = 5 * time.Second
 	for round := range 3 {
-		now := epoch.Add(time.Duration(round) * span)
+		now, m := epoch.Add(time.Duration(round)*span), byID(t, s, m.ID)
 		var wait sync.WaitGroup
 		var ours atomic.Int32
 		for asker := range 20 {
@@ -114,41 +128,196 @@ func TestPolledInAFuture(t *testing.T) {
 		{24 * time.Hour, true}, {0, true}, {time.Second, false},
 	} {
 		now := epoch.Add(c.at)
-		if ours, err := s.Poll(t.Context(), m, now, now.Add(-5*time.Second), now.Add(time.Hour)); err != nil || ours != c.want {
+		if ours, err := s.Poll(t.Context(), byID(t, s, m.ID), now, now.Add(-5*time.Second), now.Add(time.Hour)); err != nil || ours != c.want {
 			t.Errorf("at %v: %v, %v", c.at, ours, err)
 		}
 	}
 }
 
+// TestPollByState: what is open is polled, and what has ended as long as there is a next
+// poll.
 func TestPollByState(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
+	next := epoch.Add(time.Hour)
 	for _, state := range states {
-		m := at(t, s, string(state), state)
-		open := state != movement.Failed && state != movement.NotSubmitted // what a statement pays can be taken back there
-		next := epoch.Add(time.Hour)
-		if ok, err := s.Poll(t.Context(), m, epoch, epoch.Add(-time.Second), next); err != nil || ok != open {
-			t.Errorf("%s: %v, %v", state, ok, err)
-		}
-		got := byID(t, s, m.ID)
-		if open && (!got.PolledAt.Equal(epoch) || !got.DueAt.Equal(next)) || !open && (!got.PolledAt.IsZero() || !got.DueAt.IsZero()) {
-			t.Errorf("%s: polled %v, due %v", state, got.PolledAt, got.DueAt)
-		}
-		if got.Sequence != m.Sequence || !got.UpdatedAt.Equal(m.UpdatedAt) {
-			t.Errorf("%s: a poll is no change", state)
-		}
-		if !open {
-			continue
-		}
-		if ok, err := s.Poll(t.Context(), m, epoch.Add(time.Second), epoch, time.Time{}); err != nil || !ok {
-			t.Errorf("%s, a span later: %v, %v", state, ok, err)
-		}
-		if got := byID(t, s, m.ID); !got.DueAt.IsZero() {
-			t.Errorf("%s: due %v, and there is no next poll", state, got.DueAt)
+		for _, polledOn := range []bool{false, true} {
+			m := at(t, s, fmt.Sprint("before ", state, polledOn), movement.Submitting)
+			switch change := move(m, state); {
+			case state == movement.Acknowledged:
+				m = at(t, s, fmt.Sprint(state, polledOn), state)
+			case state != movement.Submitting:
+				if polledOn {
+					change.NextPoll = epoch
+				}
+				m = moved(t, s, change)
+			}
+			asks := state.Open() || polledOn
+			if ok, err := s.Poll(t.Context(), m, epoch, epoch.Add(-time.Second), next); err != nil || ok != asks {
+				t.Errorf("%s: %v, %v", state, ok, err)
+			}
+			got := byID(t, s, m.ID)
+			if asks && (!got.PolledAt.Equal(epoch) || !got.DueAt.Equal(next)) || !asks && (!got.PolledAt.IsZero() || !got.DueAt.IsZero()) {
+				t.Errorf("%s: polled %v, due %v", state, got.PolledAt, got.DueAt)
+			}
+			if got.Sequence != m.Sequence || !got.UpdatedAt.Equal(m.UpdatedAt) {
+				t.Errorf("%s: a poll is no change", state)
+			}
+			if !asks {
+				continue
+			}
+			if ok, err := s.Poll(t.Context(), m, epoch.Add(time.Second), epoch, next); err != nil || ok {
+				t.Errorf("%s, as it was seen before: %v, %v", state, ok, err)
+			}
+			if ok, err := s.Poll(t.Context(), got, epoch.Add(time.Second), epoch, time.Time{}); err != nil || !ok {
+				t.Errorf("%s, a span later: %v, %v", state, ok, err)
+			}
+			if got := byID(t, s, m.ID); !got.DueAt.IsZero() || (got.Version != 0) != state.Open() {
+				t.Errorf("%s: %+v, and there is no next poll", state, got.Polled)
+			}
 		}
 	}
 	if ok, err := s.Poll(t.Context(), movement.Movement{ID: movement.NewID(), Attempt: 1, State: movement.Submitting}, epoch, epoch, epoch); ok || err != nil {
 		t.Errorf("nothing: %v, %v", ok, err)
+	}
+}
+
+// TestWhatAnOlderGatewayMade has no row of polls: it is carried over once it is due, or
+// once somebody reads it, with what was known of asking about it.
+func TestWhatAnOlderGatewayMade(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 8})
+	var due, read, again movement.Movement
+	for i, m := range []*movement.Movement{&due, &read, &again} {
+		*m = reserve(t, s, draft(fmt.Sprint("made ", i)))
+	}
+	freed := moved(t, s, move(reserve(t, s, draft("freed")), movement.NotSubmitted))
+	execute(t, url, "DELETE FROM polls", "UPDATE movements SET due_at = created_at, polled_at = created_at, misses = 1 WHERE state = 'submitting'",
+		// A row that an older gateway has left, of an attempt that it has taken up anew.
+		fmt.Sprintf(`INSERT INTO polls (movement_id, attempt, version, account, bucket, misses) VALUES ('%s', 0, 9, 'a', 0, 0)`, again.ID))
+	want := movement.Polled{PolledAt: epoch, Misses: 1, DueAt: epoch, Version: movement.FirstVersion(1)}
+	const left = 30 * time.Second // to an older gateway that still runs
+	if names := references(t, s, everyBucket, time.Time{}, epoch.Add(left-time.Second), 10); len(names) != 0 {
+		t.Errorf("%v are taken from an older gateway", names)
+	}
+	for range 2 {
+		if names := references(t, s, everyBucket, time.Time{}, epoch.Add(left), 10); len(names) != 3 {
+			t.Errorf("%v are due", names)
+		}
+		for _, m := range []movement.Movement{due, read, again} {
+			if got := byID(t, s, m.ID); got.Polled != want {
+				t.Errorf("%s: %+v", m.Reference, got.Polled)
+			}
+		}
+		execute(t, url, fmt.Sprintf("DELETE FROM polls WHERE movement_id = '%s'", read.ID), fmt.Sprintf("UPDATE movements SET due_at = '%s' WHERE id = '%s'", epoch.Format(time.RFC3339Nano), read.ID))
+		if got, err := s.MovementByKey(t.Context(), read.Key); err != nil || got.Polled != want {
+			t.Errorf("read: %+v, %v", got.Polled, err)
+		}
+	}
+	execute(t, url, fmt.Sprintf("DELETE FROM polls WHERE movement_id = '%s'", again.ID), fmt.Sprintf("UPDATE movements SET due_at = NULL WHERE id = '%s'", again.ID))
+	if got := byID(t, s, again.ID); !got.DueAt.Equal(got.CreatedAt) {
+		t.Errorf("made at %v and never due: due at %v", got.CreatedAt, got.DueAt)
+	}
+	moved(t, s, move(byID(t, s, due.ID), movement.Succeeded))
+	if got := byID(t, s, freed.ID); got.Version != 0 {
+		t.Errorf("nothing is asked about what was freed: %+v", got.Polled)
+	}
+}
+
+// TestOneThatCannotBeCarriedOver, because somebody keeps it locked, holds up no other.
+func TestOneThatCannotBeCarriedOver(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 8})
+	var all []movement.Movement
+	for i := range 12 {
+		all = append(all, reserve(t, s, draft(fmt.Sprint(i))))
+	}
+	locked, due := all[0], all[11]
+	execute(t, url, fmt.Sprintf("DELETE FROM polls WHERE movement_id <> '%s'", due.ID),
+		fmt.Sprintf("UPDATE movements SET due_at = created_at WHERE id <> '%s'", due.ID),
+		fmt.Sprintf("UPDATE movements SET due_at = created_at - INTERVAL '1 hour' WHERE id = '%s'", locked.ID))
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "SELECT 1 FROM movements WHERE id = $1 FOR UPDATE", uuid.UUID(locked.ID)); err != nil {
+		t.Fatal(err)
+	}
+	scan := movement.DueScan{Now: epoch.Add(time.Hour), Most: 20}
+	for _, bucket := range everyBucket {
+		scan.From = append(scan.From, movement.QueuePlace{Bucket: bucket})
+	}
+	if polls, err := s.Due(t.Context(), scan); len(polls) != 11 || err == nil {
+		t.Errorf("%d are due, and %v", len(polls), err)
+	}
+	ids := make([]movement.ID, len(all))
+	for i, m := range all {
+		ids[i] = m.ID
+	}
+	if read, err := s.MovementsByID(t.Context(), ids); len(read) != 11 || err == nil {
+		t.Errorf("%d are read, and %v", len(read), err)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if polls, err := s.Due(t.Context(), scan); len(polls) != 12 || err != nil {
+		t.Errorf("%d are due once it is free, and %v", len(polls), err)
+	}
+}
+
+// TestPollOfAnEarlierAttempt is dropped once it is due: an older gateway has taken the
+// reference up anew, and ended it.
+func TestPollOfAnEarlierAttempt(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 8})
+	for _, next := range []time.Time{{}, epoch.Add(time.Hour)} {
+		ended := moved(t, s, move(reserve(t, s, draft(fmt.Sprint(next))), movement.Succeeded))
+		execute(t, url, fmt.Sprintf(`INSERT INTO polls (movement_id, attempt, version, account, bucket, due, misses)
+			VALUES ('%s', 0, 9, 'a', %d, '%s', 0)`, ended.ID, ended.ID.Bucket(), epoch.Format(time.RFC3339)))
+		if _, err := s.Poll(t.Context(), byID(t, s, ended.ID), epoch, epoch, next); err != nil {
+			t.Error(err)
+		}
+		if left := count(t, url, "SELECT count(*) FROM polls"); left != 0 {
+			t.Errorf("next poll %v: it is still due", next)
+		}
+	}
+}
+
+// TestWayBack runs what the handbook says for going back to a gateway before the table of
+// polls: that one knows then what was asked, and when to ask again.
+func TestWayBack(t *testing.T) {
+	t.Parallel()
+	handbook, err := os.ReadFile("../../deploy/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, sql, _ := strings.Cut(string(handbook), "```sql\nUPDATE movements SET due_at")
+	sql, _, _ = strings.Cut(sql, "```")
+	update, remove, _ := strings.Cut("UPDATE movements SET due_at"+sql, ";")
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 8})
+	m, next := reserve(t, s, draft("A")), epoch.Add(time.Hour)
+	if ours, err := s.Poll(t.Context(), m, epoch, epoch, next); err != nil || !ours {
+		t.Fatal(ours, err)
+	}
+	asked := byID(t, s, m.ID)
+	if _, err := s.Miss(t.Context(), asked, next); err != nil {
+		t.Fatal(err)
+	}
+	execute(t, url, update, remove)
+	if n := count(t, url, "SELECT count(*) FROM movements WHERE polled_at = $1 AND due_at = $2 AND misses = 1", epoch, next); n != 1 {
+		t.Errorf("%d movements are due for an older gateway", n)
+	}
+	if got := byID(t, s, m.ID); got.Misses != 1 || !got.DueAt.Equal(next) || !got.PolledAt.Equal(asked.PolledAt) {
+		t.Errorf("and then for this one: %+v", got.Polled)
 	}
 }
 

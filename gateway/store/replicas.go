@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
@@ -18,25 +20,36 @@ const rememberReplicas = 30 * 24 * time.Hour
 
 // schemas is how many versions share a baseline. Versions from a baseline to the next
 // only add, so a gateway works on every schema from its own newest version to the end
-// of its hundred.
-const schemas = 100
+// of its thousand.
+const schemas = 1000
 
 // Probe tells whether a replica can do its work on this database: the schema is one that
 // it knows, and a commit is taken. A database that is full, read-only or behind a
 // broken disk answers reads all the same. The problem is for whoever may ask, "" where
 // there is none; its cause is for the log.
 func (s *Store) Probe(ctx context.Context, replica uuid.UUID, now time.Time) (problem string, cause error) {
-	var version int64
-	if err := s.pool.QueryRow(ctx, "SELECT version_id FROM goose_db_version WHERE is_applied ORDER BY version_id DESC LIMIT 1").Scan(&version); err != nil {
-		return "does not answer", err
-	}
-	if problem := knows(version); problem != "" {
-		return problem, nil
+	if problem, cause = s.Schema(ctx); problem != "" {
+		return problem, cause
 	}
 	if err := s.queries.SeeReplica(ctx, dbsqlc.SeeReplicaParams{ReplicaID: replica, SeenAt: micro(now)}); err != nil {
 		return "takes no writes", err
 	}
 	return "", nil
+}
+
+// Schema tells what is wrong with a database's schema, "" where this version of the
+// gateway knows it.
+func (s *Store) Schema(ctx context.Context) (problem string, cause error) {
+	var version int64
+	err := s.pool.QueryRow(ctx, "SELECT version_id FROM goose_db_version WHERE is_applied ORDER BY version_id DESC LIMIT 1").Scan(&version)
+	pgErr, refused := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case refused && pgErr.Code == undefinedTable, errors.Is(err, pgx.ErrNoRows):
+		return "has no tables of a gateway", nil
+	case err != nil:
+		return "does not answer", err
+	}
+	return knows(version), nil
 }
 
 // ForgetReplicas removes gateways that ended long ago.

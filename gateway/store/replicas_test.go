@@ -7,7 +7,9 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 func TestProbe(t *testing.T) {
@@ -31,13 +33,29 @@ func TestProbe(t *testing.T) {
 		separator = "&"
 	}
 	want(open(t, url+separator+"default_transaction_read_only=on", store.Options{MaxConns: 4}), "takes no writes")
-	execute(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (199, TRUE)")
+	execute(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (999, TRUE)")
 	want(s, "") // it only adds to what this version knows
-	execute(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (200, TRUE)")
-	want(s, "has the schema 200, of a later version of the gateway: this one works on those below 200")
+	execute(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (1000, TRUE)")
+	want(s, "has the schema 1000, of a later version of the gateway: this one works on those below 1000")
 	execute(t, url, "DELETE FROM goose_db_version WHERE version_id > 101")
 	if got, _ := s.Probe(t.Context(), replica, epoch); !strings.Contains(got, "has the schema 101, ") || !strings.Contains(got, "run gerbang migrate") {
 		t.Errorf("the database %q", got)
+	}
+}
+
+func TestNothingIsWrittenReadOnly(t *testing.T) {
+	t.Parallel()
+	s, url := payerWith(t, 1000, store.Options{})
+	reader := open(t, url, store.Options{ReadOnly: true})
+	if _, _, err := reader.Reserve(t.Context(), order("o", movement.Charged)); err == nil {
+		t.Error("an order was written")
+	}
+	if _, err := reader.Adjust(t.Context(), by("adjust"), adjustment("a", 5), money.Max); err == nil {
+		t.Error("a credit was written")
+	}
+	wantBalance(t, s, 1000, 0)
+	if problem, err := reader.Schema(t.Context()); problem != "" || err != nil {
+		t.Error(problem, err)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -99,10 +98,11 @@ func (s *Store) take(ctx context.Context, m *movement.Movement, p parts, w *writ
 		attempt, sequence int32
 		amount            int64
 	)
-	if err := s.writer.run(ctx, p|reserveMovement, w, &id, &attempt, &sequence, &amount); err != nil {
+	if err := s.writer.run(ctx, p|reserveMovement|openPoll, w, &id, &attempt, &sequence, &amount); err != nil {
 		return err
 	}
 	m.ID, m.Attempt, m.Sequence, m.Amount = movement.ID(id), int(attempt), int(sequence), money.Amount(amount)
+	m.Polled = movement.Polled{DueAt: m.DueAt, Version: movement.FirstVersion(m.Sequence)}
 	return nil
 }
 
@@ -143,23 +143,19 @@ func (s *Store) unreserved(ctx context.Context, m movement.Movement, takes movem
 // another's would be money sent twice, so it is known by its own id, not by what it
 // asks for.
 func (s *Store) reserved(ctx context.Context, w *write, cause error) (movement.Movement, bool, error) {
-	row, err := readBack(ctx, func(ctx context.Context) (dbsqlc.Movement, error) {
+	row, err := readBack(ctx, func(ctx context.Context) (dbsqlc.MovementByKeyRow, error) {
 		row, err := s.queries.MovementByKey(ctx, dbsqlc.MovementByKeyParams{
 			MerchantID: w.owner.MerchantID, Mode: w.owner.Mode, Kind: string(w.reserved.Kind), Reference: w.reference,
 		})
-		return row.Movement, notFound(err)
+		return row, notFound(err)
 	})
 	if err != nil {
 		return movement.Movement{}, false, fmt.Errorf("store: reserve: %w", errors.Join(cause, err))
 	}
-	existing, err := fromRow(row)
-	ours := row.ReservationID != nil && *row.ReservationID == w.transition && slices.Contains(notYetKnown, row.State)
-	return existing, ours && err == nil, err
+	existing, err := asPolled(row)
+	id := row.Movement.ReservationID
+	return existing, err == nil && id != nil && *id == w.transition && existing.State.Unknown(), err
 }
-
-// notYetKnown are the states in which nobody knows yet whether the provider has a
-// movement.
-var notYetKnown = []string{string(movement.Submitting), string(movement.Acknowledged)}
 
 // Acknowledge keeps that a merchant is about to read pending while nobody knows yet
 // whether the provider has the movement, with its creation's answer (nil for none),
@@ -174,7 +170,7 @@ func (s *Store) Acknowledge(ctx context.Context, m movement.Movement, answer jso
 	case errors.Is(err, pgx.ErrNoRows):
 		return s.MovementByID(ctx, m.ID)
 	case err == nil || !ambiguous(err):
-		return one(row.Movement, err)
+		return one(polledMovement{row.Movement, &row.Version, row.AskedAt, row.Due, &row.Misses}, err)
 	}
 	now, readErr := readBack(ctx, func(ctx context.Context) (movement.Movement, error) { return s.MovementByID(ctx, m.ID) })
 	if readErr != nil || now.Attempt == m.Attempt && now.State == movement.Submitting {

@@ -24,6 +24,7 @@ func TestReserveOfAFreshReference(t *testing.T) {
 	reserved := reserve(t, s, m)
 	want := draft(m.Reference)
 	want.ID, want.RequestID, want.Attempt, want.Sequence, want.UpdatedAt = m.ID, m.RequestID, 1, 1, epoch
+	want.Version = movement.FirstVersion(1)
 	if !reflect.DeepEqual(reserved, want) {
 		t.Errorf("reserved %+v\nwant %+v", reserved, want)
 	}
@@ -98,7 +99,7 @@ func TestReserveAgain(t *testing.T) {
 	if ok, err := s.Poll(t.Context(), first, epoch, epoch, epoch); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	change := move(first, movement.NotSubmitted)
+	change := move(byID(t, s, first.ID), movement.NotSubmitted)
 	change.Result, change.Answer = json.RawMessage(`{"qr_string":"old"}`), json.RawMessage(`{"old":true}`)
 	change.Refusal = &movement.Refusal{Code: "OLD"}
 	change.ProviderReference, change.FactID, change.ExpiresAt = "old", "old", epoch
@@ -110,6 +111,7 @@ func TestReserveAgain(t *testing.T) {
 	next.CreatedAt, next.SendBy, next.DueAt = epoch.Add(time.Hour), epoch.Add(2*time.Hour), epoch.Add(3*time.Hour)
 	want := next
 	want.ID, want.Attempt, want.Sequence, want.UpdatedAt = first.ID, 2, 3, next.CreatedAt
+	want.Version = movement.FirstVersion(3)
 	reserved := reserve(t, s, next)
 	if !reflect.DeepEqual(reserved, want) {
 		t.Errorf("reserved %+v\nwant %+v", reserved, want)

@@ -23,7 +23,7 @@ var fragmentFiles embed.FS
 
 // parts are the fragments of a statement, in the order in which they stand in it: hot
 // rows come last.
-type parts uint32
+type parts uint64
 
 const (
 	roomForAny parts = 1 << iota
@@ -31,10 +31,14 @@ const (
 	roomForLimits
 	roomForAmount
 	reserveMovement
+	pollNone
+	pollKept
+	pollEnded
 	moveMovement
 	recordFact
 	supplementResult
 	renewMovement
+	carryMovement
 	errMovement
 	assignLine
 	loseLine
@@ -44,7 +48,10 @@ const (
 	ofOwner
 	oneException
 	exceptionAgain
+	resolveException
 	logHistory
+	openPoll
+	dropPoll
 	queueCallback
 	queueMail
 	addException
@@ -65,10 +72,14 @@ var fragments = []struct{ file, as, returns string }{
 	{"room_limits", "room", ""},
 	{"room_amount", "room", ""},
 	{"movements", "changed", "id, attempt, sequence, amount"},
+	{"poll_none", "taken", ""},
+	{"poll_kept", "taken", ""},
+	{"poll_ended", "taken", ""},
 	{"move", "changed", "sequence"},
 	{"record", "changed", "sequence"},
 	{"supplement", "changed", "sequence"},
 	{"renew", "changed", "sequence"},
+	{"carried", "changed", "id"},
 	{"errored", "changed", "sequence"},
 	{"line_assigned", "assigned", "payment"},
 	{"line_lost", "changed", ""},
@@ -78,7 +89,10 @@ var fragments = []struct{ file, as, returns string }{
 	{"owner", "changed", ""},
 	{"exception", "changed", ""},
 	{"exception_again", "changed", ""},
+	{"exception_resolved", "changed", ""},
 	{"history", "logged", ""},
+	{"polls", "asked", ""},
+	{"poll_dropped", "dropped", ""},
 	{"callbacks", "queued", "event_id"},
 	{"mails", "mailed", ""},
 	{"exceptions", "listed", "subject"},
@@ -94,13 +108,14 @@ var fragments = []struct{ file, as, returns string }{
 // composed are all statements that there are.
 func composed() []parts {
 	all := []parts{
-		roomForAny | reserveMovement,
-		roomForBalance | reserveMovement | changeBalance | postTransaction,
-		roomForLimits | reserveMovement | countUsage,
-		roomForAmount | reserveMovement | openStatement | takeAmount,
+		roomForAny | reserveMovement | openPoll,
+		roomForBalance | reserveMovement | openPoll | changeBalance | postTransaction,
+		roomForLimits | reserveMovement | openPoll | countUsage,
+		roomForAmount | reserveMovement | openPoll | openStatement | takeAmount,
+		carryMovement | openPoll,
 		supplementResult | logHistory,
-		renewMovement | logHistory,
-		errMovement | logHistory,
+		pollKept | renewMovement | logHistory,
+		pollKept | errMovement | logHistory,
 		assignLine,
 		assignLine | loseLine | logHistory,
 		matchLines | addException,
@@ -113,13 +128,18 @@ func composed() []parts {
 		ofOwner | countUsage,
 		oneException | addException,
 		exceptionAgain | addException,
+		resolveException | writeAudit,
 	}
 	for _, event := range []parts{0, queueCallback} {
-		all = append(all, recordFact|logHistory|event, recordFact|logHistory|event|changeBalance|postTransaction)
+		all = append(all, recordFact|logHistory|dropPoll|event, recordFact|logHistory|dropPoll|event|changeBalance|postTransaction)
 		for _, mailed := range []parts{0, queueMail} {
+			all = append(all, pollKept|moveMovement|logHistory|event|mailed)
 			for _, money := range []parts{0, postTransaction, changeBalance | postTransaction, giveUsageBack} {
-				all = append(all, moveMovement|logHistory|event|mailed|money)
+				all = append(all, pollEnded|moveMovement|logHistory|event|mailed|money)
 			}
+		}
+		for _, counted := range []parts{0, giveUsageBack} { // what was freed, and has moved after all
+			all = append(all, pollNone|moveMovement|logHistory|event|counted, pollNone|moveMovement|logHistory|openPoll|event|counted)
 		}
 	}
 	return all
@@ -153,7 +173,7 @@ func compose(p parts) *statement {
 	var names, bodies []string
 	returns := ""
 	for rest := p; rest != 0; rest &= rest - 1 {
-		f := fragments[bits.TrailingZeros32(uint32(rest))]
+		f := fragments[bits.TrailingZeros64(uint64(rest))]
 		body, err := fragmentFiles.ReadFile("fragments/" + f.file + ".sql")
 		if err != nil {
 			panic(err) // it is embedded

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // Statement reads how far an account's statement was read, or ErrNotFound where no
@@ -25,33 +26,68 @@ func (s *Store) Statement(ctx context.Context, account movement.AccountID) (move
 	}
 	return movement.Statement{
 		Account: account, MerchantID: row.MerchantID, Mode: row.Mode, Provider: row.Provider, Cursor: row.Cursor, Through: row.Through.UTC(),
+		PolledAt: orZero(row.PolledAt), DueAt: row.DueAt.UTC(),
 	}, nil
 }
 
 // PollStatement takes the right to read an account's statement, if nobody has read it
-// since before. A poll at a time that no right clock can show yet does not count.
-func (s *Store) PollStatement(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error) {
-	_, err := s.queries.PollStatement(ctx, dbsqlc.PollStatementParams{
-		AccountID: uuid.UUID(account), Now: optional(now), Before: optional(before), Ahead: new(tooFar(now)),
+// since before, and has it due again at until. A poll at a time that no right clock can
+// show yet does not count.
+func (s *Store) PollStatement(ctx context.Context, account movement.AccountID, now, before, until time.Time) (bool, error) {
+	id := uuid.UUID(account)
+	_, err := s.writing(id).PollStatement(ctx, dbsqlc.PollStatementParams{
+		AccountID: id, Now: optional(now), Before: optional(before), Ahead: new(tooFar(now)), DueAt: micro(until), DueBucket: int32(account.Bucket()), //nolint:gosec // below movement.Buckets
 	})
 	return recorded("poll statement", err)
 }
 
-// UnreadStatements reads accounts whose statement nobody has read since before, as
-// PollStatement has it, in the order of their ids after one. Of each it tells only
-// whose it is.
-func (s *Store) UnreadStatements(ctx context.Context, after movement.AccountID, now, before time.Time, most int) ([]movement.Statement, error) {
-	rows, err := s.queries.UnreadStatements(ctx, dbsqlc.UnreadStatementsParams{
-		After: uuid.UUID(after), Before: optional(before), Ahead: new(tooFar(now)), Most: int32(most), //nolint:gosec // a page
+// RestStatement has a statement that is due at until due at next instead.
+func (s *Store) RestStatement(ctx context.Context, account movement.AccountID, until, next time.Time) error {
+	id := uuid.UUID(account)
+	_, err := s.writing(id).RestStatement(ctx, dbsqlc.RestStatementParams{AccountID: id, Until: micro(until), DueAt: micro(next)})
+	_, err = recorded("rest statement", err)
+	return err
+}
+
+// DueStatements reads the statements of some buckets that are due, the oldest first.
+// Since is a lower bound that keeps the scan short, zero for none. Of each it tells only
+// whose it is, and its times.
+func (s *Store) DueStatements(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.Statement, error) {
+	rows, err := s.queries.DueStatements(ctx, dbsqlc.DueStatementsParams{
+		Buckets: narrow(buckets), Since: micro(since), Now: micro(now), Most: int32(most), //nolint:gosec // a page
 	})
-	if err != nil {
-		return nil, fmt.Errorf("store: unread statements: %w", err)
-	}
-	unread := make([]movement.Statement, len(rows))
+	due := make([]movement.Statement, len(rows))
 	for i, row := range rows {
-		unread[i] = movement.Statement{Account: movement.AccountID(row.AccountID), MerchantID: row.MerchantID, Mode: row.Mode, Provider: row.Provider}
+		due[i] = movement.Statement{
+			Account: movement.AccountID(row.AccountID), MerchantID: row.MerchantID, Mode: row.Mode, Provider: row.Provider,
+			PolledAt: orZero(row.PolledAt), DueAt: row.DueAt.UTC(),
+		}
 	}
-	return unread, nil
+	return due, wrap("due statements", err)
+}
+
+// OpenSales reads collections that are open on a statement's account, the oldest
+// first, behind one of them.
+func (s *Store) OpenSales(ctx context.Context, b movement.Statement, behind movement.Candidate, most int) ([]movement.Candidate, error) {
+	var open []movement.Candidate
+	for len(open) < most {
+		rows, err := s.queries.OpenSales(ctx, dbsqlc.OpenSalesParams{
+			MerchantID: b.MerchantID, Mode: b.Mode, Provider: b.Provider,
+			Behind: micro(behind.CreatedAt), BehindID: uuid.UUID(behind.ID), Most: int32(most - len(open)), //nolint:gosec // a page
+		})
+		if err != nil || len(rows) == 0 {
+			return open, wrap("open sales", err)
+		}
+		for _, row := range rows {
+			behind = movement.Candidate{
+				ID: movement.ID(row.ID), Amount: money.Amount(row.Amount), State: movement.State(row.State), CreatedAt: row.CreatedAt.UTC(), ExpiresAt: orZero(row.ExpiresAt),
+			}
+			if movement.NewAccountID(b.Provider, b.Mode, row.ConnectionAccount) == b.Account {
+				open = append(open, behind)
+			}
+		}
+	}
+	return open, nil
 }
 
 // Import stores the lines that were read from a statement's cursor, and moves the

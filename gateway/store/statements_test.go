@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -27,39 +28,58 @@ func TestReadersTakeTurns(t *testing.T) {
 		{6 * time.Second, true}, {7 * time.Second, false}, {11 * time.Second, true},
 	} {
 		now := epoch.Add(c.at)
-		if ours, err := s.PollStatement(t.Context(), wallet, now, now.Add(-5*time.Second)); err != nil || ours != c.want {
+		if ours, err := s.PollStatement(t.Context(), wallet, now, now.Add(-5*time.Second), now.Add(time.Minute)); err != nil || ours != c.want {
 			t.Errorf("%d, after %v: %v, %v", i, c.at, ours, err)
 		}
 	}
 }
 
-// TestUnreadStatements finds accounts that nobody has read for a while, page by page.
-func TestUnreadStatements(t *testing.T) {
+// TestDueStatements reads of each bucket the oldest that are due. What an older gateway
+// has made is due.
+func TestDueStatements(t *testing.T) {
 	t.Parallel()
-	s := fresh(t)
-	const accounts = 7
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 4})
+	const accounts = 40
+	var buckets []int
+	in := map[int]int{}
 	for i := range accounts {
 		m := sale(fmt.Sprint(i), 100)
 		m.ConnectionAccount = fmt.Sprint("wallet ", i)
 		m.Reserved.Account = movement.NewAccountID("wallet2", "live", m.ConnectionAccount)
+		in[m.Reserved.Account.Bucket()]++
 		reserve(t, s, m)
 	}
+	for bucket := range movement.Buckets {
+		buckets = append(buckets, bucket)
+	}
+	due := func(since, now time.Time, most, want int) {
+		t.Helper()
+		found, err := s.DueStatements(t.Context(), buckets, since, now, most)
+		if err != nil || len(found) != want {
+			t.Fatalf("%d are due, want %d, %v", len(found), want, err)
+		}
+		if !slices.IsSortedFunc(found, func(a, b movement.Statement) int { return a.DueAt.Compare(b.DueAt) }) {
+			t.Errorf("not in order: %+v", found)
+		}
+	}
+	soon := epoch.Add(movement.ReadEvery)
+	due(time.Time{}, soon.Add(-1), accounts, 0)
+	due(time.Time{}, soon, accounts, accounts)
+	due(soon.Add(time.Second), soon.Add(time.Minute), accounts, 0)
+	few := 0
+	for _, n := range in {
+		few += min(n, 2)
+	}
+	due(time.Time{}, soon, 2, few)
 	busy := movement.NewAccountID("wallet2", "live", "wallet 3")
-	if ours, err := s.PollStatement(t.Context(), busy, epoch, epoch); err != nil || !ours {
+	if ours, err := s.PollStatement(t.Context(), busy, epoch, epoch, epoch.Add(time.Hour)); err != nil || !ours {
 		t.Fatal(ours, err)
 	}
-	for before, want := range map[time.Time]int{epoch.Add(-time.Second): accounts - 1, epoch: accounts} {
-		var found []movement.Statement
-		for page := []movement.Statement{{}}; len(page) > 0; found = append(found, page...) {
-			var err error
-			if page, err = s.UnreadStatements(t.Context(), page[len(page)-1].Account, epoch, before, 2); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if len(found) != want || found[0].MerchantID != "mer_1" || found[0].Mode != "live" || found[0].Provider != "wallet2" {
-			t.Errorf("before %v: %+v", before, found)
-		}
-	}
+	due(time.Time{}, soon, accounts, accounts-1)
+	execute(t, url, "INSERT INTO statements (account_id, merchant_id, mode, provider, cursor, through) "+
+		"VALUES (gen_random_uuid(), 'mer_1', 'live', 'wallet2', '', '2026-01-01 00:00:00+00')")
+	due(time.Time{}, soon, accounts, accounts)
 }
 
 // TestAccountsHaveOneOwner refuses another merchant's sale on the same wallet; in

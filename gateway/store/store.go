@@ -27,15 +27,18 @@ type Store struct {
 	pool    *pgxpool.Pool
 	queries *dbsqlc.Queries
 	writer  *writer // of movements, on connections of its own
+	clock   *pgxpool.Pool
 	engine  Engine
 }
 
 // Options tune the connections.
 type Options struct {
-	MaxConns int32 // of reads and writes together, about half each; 0: 32
+	MaxConns int32 // of reads and writes together, about half each; 0: 32. The clock has one more
 	// OwnCommits gives each write of a movement a commit of its own on PostgreSQL
 	// too, as on CockroachDB. Otherwise those that arrive together share one.
 	OwnCommits bool
+	// ReadOnly has the database refuse every write.
+	ReadOnly bool
 }
 
 // errURL does not wrap the parser's error, which would repeat the URL and may so
@@ -45,20 +48,19 @@ var errURL = errors.New("store: the database URL can't be read; it must look lik
 // Open connects to the database at a postgres:// URL and finds out which engine
 // it is. It does not migrate.
 func Open(ctx context.Context, url string, options Options) (*Store, error) {
-	all, writes, err := pools(ctx, url, options.MaxConns)
+	p, err := connect(ctx, url, options)
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{pool: all, queries: dbsqlc.New(all)}
-	if err := all.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+	s := &Store{pool: p.all, queries: dbsqlc.New(p.all), clock: p.clock}
+	if err := p.all.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		s.engine = engineOf(c.Conn().PgConn())
 		return nil
 	}); err != nil {
-		all.Close()
-		writes.Close()
+		p.close()
 		return nil, fmt.Errorf("store: connect: %w", err)
 	}
-	s.writer = newWriter(writes, s.engine == PostgreSQL && !options.OwnCommits)
+	s.writer = newWriter(p.writes, s.engine == PostgreSQL && !options.OwnCommits)
 	return s, nil
 }
 
@@ -67,6 +69,7 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 func (s *Store) Close() {
 	s.writer.close()
 	s.pool.Close()
+	s.clock.Close()
 }
 
 // writing are the queries of package dbsqlc that write one row, which others may have

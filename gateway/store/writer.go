@@ -248,7 +248,7 @@ func (l *lockedRows) learn(write *sharedWrite, err error) {
 // says so, or else the hot one.
 func waitedFor(write *sharedWrite, err error) rowName {
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)
-	if write.hot == (rowName{}) || ok && strings.Contains(pgErr.Where+pgErr.Message, "movements") {
+	if write.hot == (rowName{}) || ok && (strings.Contains(pgErr.Where+pgErr.Message, "movements") || strings.Contains(pgErr.Where+pgErr.Message, "polls")) {
 		return write.row
 	}
 	return write.hot

@@ -1,8 +1,10 @@
--- Changes the state of a movement, if it is still in one of the states that the
--- caller expects. What is paid from a balance ends with a posting, and nothing else
--- has one.
+-- Changes the state of a movement whose poll was taken, if it is in one of the states
+-- that the caller expects. What is paid from a balance ends with a posting, and nothing
+-- else has one. The id is named, too: a plan that is made while the table is small would
+-- scan it for a join, and be kept.
 UPDATE movements SET
-    state = @to_state, sequence = movements.sequence + 1, updated_at = @now, misses = 0, due_at = @next_poll,
+    state = @to_state, sequence = movements.sequence + 1, updated_at = @now,
+    polled_at = COALESCE(taken.asked_at, movements.polled_at),
     result = COALESCE(@result, movements.result),
     answer = COALESCE(@answer, movements.answer),
     refusal = COALESCE(@refusal, movements.refusal),
@@ -12,8 +14,8 @@ UPDATE movements SET
     cost = COALESCE(NULLIF(@new_cost, 0), movements.cost),
     paid_at = COALESCE(@paid_at, movements.paid_at),
     channel = COALESCE(NULLIF(@channel, ''), movements.channel)
-WHERE movements.id = @id AND movements.attempt = @attempt AND movements.state = ANY(@from_states)
-    AND (movements.polled_at IS NULL OR movements.polled_at <= @polled_before)
+FROM taken
+WHERE movements.id = @id AND movements.id = taken.movement_id AND movements.attempt = @attempt AND movements.state = ANY(@from_states)
     AND (NOT @ends OR (movements.charge <> '') = @posts)
 RETURNING movements.id, movements.attempt, movements.sequence, movements.merchant_id, movements.mode, movements.reference,
-    movements.provider
+    movements.provider, movements.connection_owner, movements.due_bucket, movements.polled_at, movements.misses, @next_poll AS due

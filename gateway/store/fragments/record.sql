@@ -2,7 +2,8 @@
 -- success, or of late money that the caller saw. The state stays. A second fact of
 -- the same sort is only an exception.
 UPDATE movements SET
-    sequence = movements.sequence + 1, updated_at = @now, due_at = NULL,
+    sequence = movements.sequence + 1, updated_at = @now,
+    polled_at = COALESCE((SELECT p.asked_at FROM polls AS p WHERE p.movement_id = @id), movements.polled_at),
     paid_late_at = COALESCE(@paid_late_at, movements.paid_late_at),
     reversed_at = COALESCE(@reversed_at, movements.reversed_at)
 WHERE movements.id = @id

@@ -43,7 +43,7 @@ func (s *Store) Apply(_ context.Context, c movement.Change) (bool, error) {
 }
 
 func (s *Store) move(row *movement.Movement, c movement.Change) (bool, error) {
-	if row == nil || row.Attempt != c.Movement.Attempt || !slices.Contains(c.From, row.State) || !mayMove(*row, c) {
+	if row == nil || row.Attempt != c.Movement.Attempt || !slices.Contains(c.From, row.State) || !asSeen(*row, c) {
 		return false, nil
 	}
 	if c.To.Ends() && (row.Charge != movement.Unpaid) != (c.Posting != nil) {
@@ -53,7 +53,8 @@ func (s *Store) move(row *movement.Movement, c movement.Change) (bool, error) {
 		return false, err
 	}
 	s.giveBack(row.Owner, c)
-	row.State, row.UpdatedAt, row.DueAt, row.Misses = c.To, c.At, micro(c.NextPoll), 0
+	row.UpdatedAt, row.Polled = c.At, pollsOf(*row, c)
+	row.State = c.To
 	row.Cost, row.FactID, row.Channel = cmp.Or(c.Cost, row.Cost), cmp.Or(c.FactID, row.FactID), cmp.Or(c.Channel, row.Channel)
 	if c.Refusal != nil {
 		kept := *c.Refusal
@@ -72,15 +73,18 @@ func (s *Store) move(row *movement.Movement, c movement.Change) (bool, error) {
 	return true, nil
 }
 
-// mayMove checks the guards beside the state: who has polled the movement.
-func mayMove(row movement.Movement, c movement.Change) bool {
-	switch {
-	case row.PolledAt.IsZero():
-		return true
-	case c.Unpolled:
-		return false
-	}
-	return c.PolledBefore.IsZero() || !row.PolledAt.After(micro(c.PolledBefore))
+// asSeen tells whether what is known of asking about a movement is what the caller saw:
+// of what was freed nothing is.
+func asSeen(row movement.Movement, c movement.Change) bool {
+	return row.State == movement.NotSubmitted || row.Version == c.Movement.Version
+}
+
+// pollsOf is what a change leaves of asking about a movement.
+func pollsOf(row movement.Movement, c movement.Change) movement.Polled {
+	c.Movement = row
+	polled := c.After().Polled
+	polled.DueAt = micro(polled.DueAt)
+	return polled
 }
 
 // postFor posts what a change does to the ledger, as the row's.
@@ -166,7 +170,7 @@ func (s *Store) record(row *movement.Movement, c movement.Change) (bool, error) 
 		return false, err
 	}
 	*at = cmp.Or(micro(c.HappenedAt), c.At)
-	row.UpdatedAt, row.DueAt = c.At, time.Time{}
+	row.UpdatedAt, row.Polled = c.At, movement.Polled{PolledAt: row.PolledAt}
 	s.log(row, event, c.At, c.Detail)
 	s.queue(row, c)
 	return true, nil
@@ -191,20 +195,20 @@ func (s *Store) supplement(row *movement.Movement, c movement.Change) bool {
 // sendAgain lets a movement be sent again that no provider has confirmed.
 func (s *Store) sendAgain(row *movement.Movement, c movement.Change) bool {
 	by := micro(c.SendBy)
-	if row == nil || row.Attempt != c.Movement.Attempt || !row.State.Unknown() || !row.SendBy.Before(by) {
+	if row == nil || row.Attempt != c.Movement.Attempt || !row.State.Unknown() || !row.SendBy.Before(by) || !asSeen(*row, c) {
 		return false
 	}
-	row.SendBy, row.DueAt, row.Misses = by, micro(c.NextPoll), 0
+	row.SendBy, row.Polled = by, pollsOf(*row, c)
 	s.log(row, c.Event, c.At, c.Detail)
 	return true
 }
 
 // errored keeps that the provider has ended this attempt's call with an error of its own.
 func (s *Store) errored(row *movement.Movement, c movement.Change) bool {
-	if row == nil || row.Attempt != c.Movement.Attempt || !row.State.Unknown() || row.Errored() {
+	if row == nil || row.Attempt != c.Movement.Attempt || !row.State.Unknown() || row.Errored() || !asSeen(*row, c) {
 		return false
 	}
-	row.ErroredAt, row.DueAt = c.At, micro(c.NextPoll)
+	row.ErroredAt, row.Polled = c.At, pollsOf(*row, c)
 	s.log(row, c.Event, c.At, c.Detail)
 	return true
 }
@@ -217,23 +221,32 @@ func (s *Store) complete(row *movement.Movement, c movement.Change) {
 	keep(row, c)
 }
 
-// polls are the states in which a movement is polled.
-var polls = []movement.State{movement.Submitting, movement.Acknowledged, movement.Pending, movement.Succeeded, movement.Expired}
-
 // Poll takes the right to ask the provider about a movement as the caller saw it, if
 // nobody did since before. A time that no right clock tells keeps nobody from it.
 func (s *Store) Poll(_ context.Context, m movement.Movement, now, before, next time.Time) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row := s.ids[m.ID]
-	if row == nil || row.Attempt != m.Attempt || !slices.Contains(polls, row.State) || polledSince(row.PolledAt, now, before) {
+	row := s.asked(m)
+	if row == nil || polledSince(micro(m.PolledAt), now, before) {
 		return false, nil
 	}
-	if row.State != m.State && !(row.State.Unknown() && m.State.Unknown()) {
-		return false, nil
+	if next.IsZero() && !m.State.Open() {
+		row.Polled = movement.Polled{}
+		return true, nil
 	}
 	row.PolledAt, row.DueAt = micro(now), micro(next)
+	row.Version++
 	return true, nil
+}
+
+// asked is the row of a movement about which there is something to ask, nil where that
+// is not as the caller saw it. The caller holds the lock.
+func (s *Store) asked(m movement.Movement) *movement.Movement {
+	row := s.ids[m.ID]
+	if row == nil || row.Attempt != m.Attempt || row.Version == 0 || row.Version != m.Version {
+		return nil
+	}
+	return row
 }
 
 func polledSince(polled, now, before time.Time) bool {
@@ -241,12 +254,12 @@ func polledSince(polled, now, before time.Time) bool {
 }
 
 // Miss counts a lookup that proved an unknown movement is not at the provider, and
-// returns how many came in a row; 0 where it is not unknown any more.
+// returns how many came in a row; 0 where it was polled or changed since.
 func (s *Store) Miss(_ context.Context, m movement.Movement, next time.Time) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row := s.ids[m.ID]
-	if row == nil || row.Attempt != m.Attempt || !row.State.Unknown() {
+	row := s.asked(m)
+	if row == nil || !m.State.Unknown() {
 		return 0, nil
 	}
 	row.Misses++

@@ -36,6 +36,7 @@ func (s *Store) Reserve(_ context.Context, m movement.Movement) (movement.Moveme
 		return movement.Movement{}, false, err
 	}
 	m.State, m.UpdatedAt, m.Reserved = movement.Submitting, m.CreatedAt, movement.ReservedAmount{}
+	m.Polled = movement.Polled{DueAt: m.DueAt, Version: movement.FirstVersion(m.Sequence)}
 	row := rowOf(m, takes, before)
 	s.movements[m.Key], s.ids[m.ID] = &row, &row
 	return m, true, nil
@@ -46,7 +47,7 @@ func (s *Store) Reserve(_ context.Context, m movement.Movement) (movement.Moveme
 func rowOf(m movement.Movement, takes movement.Reserves, before *movement.Movement) movement.Movement {
 	row := clone(m)
 	row.Result, row.Answer, row.Refusal, row.ProviderReference, row.FactID = nil, nil, nil, "", ""
-	row.Polled, row.ErroredAt = movement.Polled{DueAt: m.DueAt}, time.Time{}
+	row.Polled, row.ErroredAt = m.Polled, time.Time{}
 	row.Collected = movement.Collected{}
 	if takes != movement.ReserveAmount {
 		row.ExpiresAt = time.Time{}
@@ -141,10 +142,13 @@ func (s *Store) takeAmount(m *movement.Movement) error {
 		if found != (amountKey{}) {
 			m.Amount = found.amount
 			s.amounts[found] = amount{movement: m.ID, takenAt: micro(m.CreatedAt), freeAt: micro(m.Reserved.FreeAt)}
-			if s.statements[account] == nil {
-				s.statements[account] = &statement{Statement: movement.Statement{
-					Account: account, MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Provider: m.Provider,
-				}}
+			due := micro(m.CreatedAt.Add(movement.ReadEvery))
+			if of := s.statements[account]; of == nil {
+				s.statements[account] = &movement.Statement{
+					Account: account, MerchantID: m.Owner.MerchantID, Mode: m.Owner.Mode, Provider: m.Provider, DueAt: due,
+				}
+			} else if due.Before(of.DueAt) {
+				of.DueAt = due
 			}
 			return nil
 		}
@@ -199,6 +203,7 @@ func (s *Store) Acknowledge(_ context.Context, m movement.Movement, answer json.
 	row := s.ids[m.ID]
 	if row != nil && row.Attempt == m.Attempt && row.State == movement.Submitting {
 		row.State, row.Answer = movement.Acknowledged, slices.Clone(answer)
+		row.Version++
 	}
 	return found(row)
 }

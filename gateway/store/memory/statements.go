@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -11,12 +12,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
-
-// statement is how far an account's statement was read, and when somebody began to.
-type statement struct {
-	movement.Statement
-	polledAt time.Time
-}
 
 // lineKey names a line of a statement.
 type lineKey struct {
@@ -33,35 +28,83 @@ func (s *Store) Statement(_ context.Context, account movement.AccountID) (moveme
 	if row == nil {
 		return movement.Statement{}, movement.ErrNotFound
 	}
-	return row.Statement, nil
+	return *row, nil
 }
 
 // PollStatement takes the right to read an account's statement, if nobody did since
-// before.
-func (s *Store) PollStatement(_ context.Context, account movement.AccountID, now, before time.Time) (bool, error) {
+// before, and has it due again at until.
+func (s *Store) PollStatement(_ context.Context, account movement.AccountID, now, before, until time.Time) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.statements[account]
-	if row == nil || polledSince(row.polledAt, now, before) {
+	if row == nil || polledSince(row.PolledAt, now, before) {
 		return false, nil
 	}
-	row.polledAt = micro(now)
+	row.PolledAt, row.DueAt = micro(now), micro(until)
 	return true, nil
 }
 
-// UnreadStatements reads accounts whose statements nobody has read since before, in
-// the order of their ids after one. Of each it tells whose it is, and no more.
-func (s *Store) UnreadStatements(_ context.Context, after movement.AccountID, now, before time.Time, most int) ([]movement.Statement, error) {
+// RestStatement has a statement that is due at until due at next instead.
+func (s *Store) RestStatement(_ context.Context, account movement.AccountID, until, next time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	unread := []movement.Statement{}
-	for account, row := range s.statements {
-		if slices.Compare(account[:], after[:]) > 0 && !polledSince(row.polledAt, now, before) {
-			unread = append(unread, movement.Statement{Account: account, MerchantID: row.MerchantID, Mode: row.Mode, Provider: row.Provider})
+	if row := s.statements[account]; row != nil && row.DueAt.Equal(micro(until)) {
+		row.DueAt = micro(next)
+	}
+	return nil
+}
+
+// DueStatements reads the statements of some buckets that are due, the oldest first. Of
+// each it tells whose it is and its times, and no more.
+func (s *Store) DueStatements(_ context.Context, buckets []int, since, now time.Time, most int) ([]movement.Statement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	due, read := []movement.Statement{}, map[int]int{}
+	for _, row := range s.byDueTime() {
+		bucket := row.Account.Bucket()
+		if row.DueAt.Before(micro(since)) || row.DueAt.After(micro(now)) || !slices.Contains(buckets, bucket) || read[bucket] == most {
+			continue
+		}
+		read[bucket]++
+		due = append(due, movement.Statement{
+			Account: row.Account, MerchantID: row.MerchantID, Mode: row.Mode, Provider: row.Provider,
+			PolledAt: row.PolledAt, DueAt: row.DueAt,
+		})
+	}
+	return due, nil
+}
+
+// byDueTime are all statements. The caller holds the lock.
+func (s *Store) byDueTime() []*movement.Statement {
+	return slices.SortedFunc(maps.Values(s.statements), func(a, b *movement.Statement) int {
+		return cmp.Or(a.DueAt.Compare(b.DueAt), slices.Compare(a.Account[:], b.Account[:]))
+	})
+}
+
+// OpenSales reads collections that are open on a statement's account, the oldest
+// first, behind one of them.
+func (s *Store) OpenSales(_ context.Context, of movement.Statement, behind movement.Candidate, most int) ([]movement.Candidate, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pending := []movement.Candidate{}
+	for id, row := range s.ids {
+		c := movement.Candidate{ID: id, Amount: row.Amount, State: row.State, CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt}
+		if s.collected(*row, of) && row.State.Open() && asMade(behind, c) < 0 {
+			pending = append(pending, c)
 		}
 	}
-	slices.SortFunc(unread, func(a, b movement.Statement) int { return slices.Compare(a.Account[:], b.Account[:]) })
-	return unread[:min(most, len(unread))], nil
+	slices.SortFunc(pending, asMade)
+	return pending[:min(most, len(pending))], nil
+}
+
+func asMade(a, b movement.Candidate) int {
+	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), slices.Compare(a.ID[:], b.ID[:]))
+}
+
+// collected tells whether a movement is collected on a statement's account.
+func (s *Store) collected(row movement.Movement, of movement.Statement) bool {
+	return rulesOf(row).EndedBy == movement.EndedByStatement && row.Owner == movement.Owner{MerchantID: of.MerchantID, Mode: of.Mode} &&
+		row.Provider == of.Provider && movement.NewAccountID(of.Provider, of.Mode, row.ConnectionAccount) == of.Account
 }
 
 // Import imports what was read from a statement's cursor, and moves the cursor on. It
@@ -196,9 +239,7 @@ func (s *Store) Candidates(
 	defer s.mu.Unlock()
 	candidates := []movement.Candidate{}
 	for id, row := range s.ids {
-		mine := rulesOf(*row).EndedBy == movement.EndedByStatement && row.Owner == movement.Owner{MerchantID: of.MerchantID, Mode: of.Mode} &&
-			row.Provider == of.Provider && movement.NewAccountID(of.Provider, of.Mode, row.ConnectionAccount) == of.Account && slices.Contains(amounts, row.Amount)
-		if !mine || row.State == movement.NotSubmitted || row.CreatedAt.Before(micro(earliest)) || row.CreatedAt.After(micro(latest)) {
+		if !s.collected(*row, of) || !slices.Contains(amounts, row.Amount) || row.State == movement.NotSubmitted || row.CreatedAt.Before(micro(earliest)) || row.CreatedAt.After(micro(latest)) {
 			continue
 		}
 		candidates = append(candidates, movement.Candidate{

@@ -47,7 +47,7 @@ type Store struct {
 	postings   []posting
 	usage      map[usageKey]usage
 	amounts    map[amountKey]amount
-	statements map[movement.AccountID]*statement
+	statements map[movement.AccountID]*movement.Statement
 	lines      map[lineKey]*movement.StatementLine
 }
 
@@ -90,7 +90,7 @@ func New() *Store {
 		movements: map[movement.Key]*movement.Movement{}, ids: map[movement.ID]*movement.Movement{},
 		history: map[movement.ID][]movement.HistoryEntry{}, written: map[uuid.UUID]time.Time{}, notes: map[movement.ID][]movement.Note{},
 		overrides: map[attempt]movement.Override{}, balances: map[movement.Owner]ledger.Balance{}, usage: map[usageKey]usage{},
-		amounts: map[amountKey]amount{}, statements: map[movement.AccountID]*statement{}, lines: map[lineKey]*movement.StatementLine{},
+		amounts: map[amountKey]amount{}, statements: map[movement.AccountID]*movement.Statement{}, lines: map[lineKey]*movement.StatementLine{},
 	}
 }
 
@@ -145,7 +145,7 @@ func (s *Store) PaidOut(_ context.Context, m movement.Movement, most int) ([]mov
 		moved := row.State == movement.Succeeded && row.ReversedAt.IsZero() && !decided
 		alike := like.Least <= row.Amount && row.Amount <= like.Most && !row.CreatedAt.Before(micro(like.Since))
 		if account && moved && alike && row.ID != m.ID {
-			all = append(all, clone(*row))
+			all = append(all, unpolled(*row))
 		}
 	}
 	slices.SortFunc(all, func(a, b movement.Movement) int {
@@ -166,7 +166,7 @@ func (s *Store) Movements(_ context.Context, l movement.Listing) ([]movement.Mov
 		if key.Owner == l.Owner && key.Kind == l.Kind && slices.Contains(l.States, row.State) && strings.HasPrefix(key.Reference, l.Prefix) &&
 			!row.CreatedAt.Before(micro(l.Since)) && row.CreatedAt.Before(micro(l.Before)) &&
 			(l.After.CreatedAt.IsZero() || newer(l.After, *row) < 0) {
-			listed = append(listed, clone(*row))
+			listed = append(listed, unpolled(*row))
 		}
 	}
 	slices.SortFunc(listed, newer)
@@ -183,21 +183,42 @@ func (s *Store) Deliver(_ context.Context, id movement.ID) error {
 	return nil
 }
 
-// Due reads the movements of some buckets that are to be polled, the oldest first.
-func (s *Store) Due(_ context.Context, wanted movement.DueMovements) ([]movement.Movement, error) {
+// Due reads polls that are due, of each place in the queue the first ones, the oldest
+// first.
+func (s *Store) Due(_ context.Context, scan movement.DueScan) ([]movement.DuePoll, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	due := []movement.Movement{}
-	for id, row := range s.ids {
-		if slices.Contains(wanted.Buckets, id.Bucket()) && !row.DueAt.IsZero() && !row.DueAt.Before(micro(wanted.Since)) &&
-			!row.DueAt.After(micro(wanted.Now)) && !wanted.LeavesOut(*row) {
-			due = append(due, clone(*row))
+	due := []movement.DuePoll{}
+	for _, from := range scan.From {
+		var here []movement.DuePoll
+		for id, row := range s.ids {
+			if id.Bucket() == from.Bucket && !row.DueAt.IsZero() && from.Behind(row.DueAt, id) && !row.DueAt.After(micro(scan.Now)) {
+				here = append(here, movement.DuePoll{ID: id, Account: row.QueueAccount(), DueAt: row.DueAt})
+			}
+		}
+		slices.SortFunc(here, inTurn)
+		due = append(due, here[:min(scan.Most, len(here))]...)
+	}
+	slices.SortFunc(due, inTurn)
+	return due, nil
+}
+
+// inTurn is the order of a queue.
+func inTurn(a, b movement.DuePoll) int {
+	return cmp.Or(a.DueAt.Compare(b.DueAt), slices.Compare(a.ID[:], b.ID[:]))
+}
+
+// MovementsByID reads some movements, those that there are.
+func (s *Store) MovementsByID(_ context.Context, ids []movement.ID) ([]movement.Movement, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := []movement.Movement{}
+	for _, id := range ids {
+		if row := s.ids[id]; row != nil {
+			all = append(all, clone(*row))
 		}
 	}
-	slices.SortFunc(due, func(a, b movement.Movement) int {
-		return cmp.Or(a.DueAt.Compare(b.DueAt), byKey(a.Key, b.Key))
-	})
-	return due[:min(wanted.Most, len(due))], nil
+	return all, nil
 }
 
 // byKey orders movements as their merchants name them, so that nothing goes by random
@@ -352,6 +373,13 @@ func clone(m movement.Movement) movement.Movement {
 	if m.Refusal = copied(m.Refusal); m.Refusal != nil {
 		m.Refusal.Fields = slices.Clone(m.Refusal.Fields)
 	}
+	return m
+}
+
+// unpolled is a movement as lists show it: without what is known of asking about it.
+func unpolled(m movement.Movement) movement.Movement {
+	m = clone(m)
+	m.Polled = movement.Polled{}
 	return m
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -201,17 +202,25 @@ func (w *side) poll(place, second, before, next int) {
 	w.read(place)
 }
 
-// due tells which of the first merchant's movements are read as due.
-func (w *side) due(wanted movement.DueMovements) {
-	due, err := w.Due(w.ctx, wanted)
-	n := 0
-	for _, m := range due {
-		if m.Owner == w.owners[0] {
-			w.say("due", m, err)
-			n++
+// due tells which of the first merchant's movements are due by a time, behind the place
+// of one that was seen, or (below 0) of all.
+func (w *side) due(second, behind int) {
+	from := movement.QueuePlace{}
+	if behind >= 0 {
+		from.DueAt, from.ID = w.seen[behind].DueAt, w.seen[behind].ID
+	}
+	scan := movement.DueScan{Now: at(second), Most: 1e6}
+	for from.Bucket = range movement.Buckets {
+		scan.From = append(scan.From, from)
+	}
+	due, err := w.Due(w.ctx, scan)
+	w.say(fmt.Sprintf("due at %d behind #%d", second, behind), err)
+	for _, poll := range due {
+		if strings.Contains(poll.Account, w.owners[0].MerchantID) {
+			movements, err := w.MovementsByID(w.ctx, []movement.ID{poll.ID, movement.NewID()})
+			w.say("due", poll, movements, err)
 		}
 	}
-	w.say("due in all", n, err)
 }
 
 func (w *side) miss(place, next int) {

@@ -136,7 +136,7 @@ func randomLines(rt *rapid.T, second, seen, merchant int) func(*side) {
 	case 3:
 		before := second - rapid.IntRange(0, 30).Draw(rt, "before")
 		return func(w *side) {
-			ours, err := w.PollStatement(w.ctx, w.account[merchant], at(second), at(before))
+			ours, err := w.PollStatement(w.ctx, w.account[merchant], at(second), at(before), at(second+60))
 			w.say("poll the statement", ours, err)
 		}
 	}

@@ -197,8 +197,8 @@ var stories = map[string]func(w *side){
 		w.override(1, 2, 701, movement.OverrideResubmit, false)
 		w.override(1, 3, 702, movement.OverrideResubmit, false) // the same again
 		w.poll(len(w.seen)-1, 760, 700, 820)
-		w.override(1, 3, 790, movement.OverrideResubmit, false) // it is not over
-		w.override(1, 3, 802, movement.OverrideResubmit, true)  // it is
+		w.override(1, 3, 790, movement.OverrideResubmit, false)            // it is not over
+		w.override(len(w.seen)-1, 3, 802, movement.OverrideResubmit, true) // it is
 		w.override(1, 1, 803, movement.OverrideFailed, false)
 		w.override(1, 2, 804, movement.OverrideResubmit, false) // another proposal stands
 		w.override(1, 2, 900, movement.OverrideFailed, false)
@@ -291,16 +291,13 @@ var stories = map[string]func(w *side){
 		for reference := range 3 {
 			w.reserve(draft{kind: manifest.Payment, reference: reference, amount: 1000, second: 30 - 10*reference})
 		}
-		wanted := movement.DueMovements{Buckets: []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}, Now: at(27), Most: 1e6}
-		w.due(wanted)
-		wanted.UnderWay = []movement.ID{w.seen[2].ID}
-		w.due(wanted)
-		wanted.Held = []string{"provider/test", "provider/live/" + w.owners[1].MerchantID, "other/live", "provider"}
-		w.due(wanted)
-		wanted.Held = []string{"provider/live/" + w.owners[0].MerchantID}
-		w.due(wanted)
-		wanted.Held = []string{"provider/live"}
-		w.due(wanted)
+		w.due(27, -1)
+		w.due(100, -1)
+		w.due(100, 2)
+		w.poll(1, 18, 18, 60)
+		w.acknowledge(0)
+		factOf(says(movement.SaysSucceeded, movement.FromLookup, 20)).on(w, 2)
+		w.due(100, -1)
 	},
 	"amounts are reserved": func(w *side) {
 		w.reserve(draft{kind: manifest.Collection, reference: 1, amount: 1000})
@@ -383,9 +380,38 @@ var stories = map[string]func(w *side){
 		w.closeLines(0, 600)
 		w.assign(0, 1, 0, 54)
 		w.assign(0, 0, 1, 55)
-		ours, err := w.PollStatement(w.ctx, w.account[0], at(60), at(50))
+		ours, err := w.PollStatement(w.ctx, w.account[0], at(60), at(50), at(120))
 		w.say("poll the statement", ours, err)
-		ours, err = w.PollStatement(w.ctx, w.account[0], at(61), at(51))
+		ours, err = w.PollStatement(w.ctx, w.account[0], at(61), at(51), at(121))
 		w.say("poll the statement", ours, err)
+	},
+	"statements are due for their sales": func(w *side) {
+		due := func(second int) {
+			all, err := w.DueStatements(w.ctx, []int{w.account[0].Bucket()}, at(0), at(second), 10)
+			w.say(fmt.Sprintf("due at %d", second), slices.DeleteFunc(all, func(s movement.Statement) bool { return s.Account != w.account[0] }), err)
+			s, err := w.Statement(w.ctx, w.account[0])
+			pending, listErr := w.OpenSales(w.ctx, s, movement.Candidate{}, 1)
+			w.say("pending", pending, err, listErr)
+			if len(pending) > 0 {
+				pending, err = w.OpenSales(w.ctx, s, pending[0], 10)
+				w.say("behind it", pending, err)
+			}
+		}
+		w.reserve(draft{kind: manifest.Collection, reference: 1, amount: 1000, second: 10})
+		due(14)
+		factOf(says(movement.SaysAccepted, movement.FromCall, 11)).on(w, 0)
+		due(15)
+		ours, err := w.PollStatement(w.ctx, w.account[0], at(15), at(10), at(75))
+		w.say("poll the statement", ours, err)
+		due(74)
+		w.say("rest", w.RestStatement(w.ctx, w.account[0], at(74), at(20))) // not as it stands
+		due(74)
+		w.say("rest", w.RestStatement(w.ctx, w.account[0], at(75), at(200)))
+		due(199)
+		w.reserve(draft{kind: manifest.Collection, reference: 2, amount: 1000, second: 100})
+		factOf(says(movement.SaysAccepted, movement.FromCall, 101)).on(w, len(w.seen)-1)
+		due(105)
+		w.reserve(draft{kind: manifest.Collection, reference: 3, amount: 1000, second: 103}) // due soon enough
+		due(105)
 	},
 }

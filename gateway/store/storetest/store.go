@@ -41,8 +41,10 @@ type Writes interface {
 // Lines are the statements of accounts.
 type Lines interface {
 	Statement(ctx context.Context, account movement.AccountID) (movement.Statement, error)
-	PollStatement(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error)
-	UnreadStatements(ctx context.Context, after movement.AccountID, now, before time.Time, most int) ([]movement.Statement, error)
+	PollStatement(ctx context.Context, account movement.AccountID, now, before, until time.Time) (bool, error)
+	RestStatement(ctx context.Context, account movement.AccountID, until, next time.Time) error
+	DueStatements(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.Statement, error)
+	OpenSales(ctx context.Context, s movement.Statement, behind movement.Candidate, most int) ([]movement.Candidate, error)
 	Import(ctx context.Context, now time.Time, s movement.Statement, lines []movement.ImportedLine, next string, through time.Time) (bool, error)
 	OpenLines(ctx context.Context, account movement.AccountID, after string, most int) ([]movement.StatementLine, error)
 	Candidates(ctx context.Context, s movement.Statement, amounts []money.Amount, earliest, latest time.Time) ([]movement.Candidate, error)
@@ -61,7 +63,8 @@ type Reads interface {
 	LastEqual(ctx context.Context, owner movement.Owner, kind manifest.Kind, fingerprint string) (movement.Movement, error)
 	PaidOut(ctx context.Context, m movement.Movement, most int) ([]movement.Movement, error)
 	Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error)
-	Due(ctx context.Context, due movement.DueMovements) ([]movement.Movement, error)
+	MovementsByID(ctx context.Context, ids []movement.ID) ([]movement.Movement, error)
+	Due(ctx context.Context, scan movement.DueScan) ([]movement.DuePoll, error)
 	Balance(ctx context.Context, owner movement.Owner) (ledger.Balance, error)
 	PostingsOf(ctx context.Context, owner movement.Owner, id movement.ID) ([]ledger.Transaction, error)
 	UsedOf(ctx context.Context, owner movement.Owner, name, period string) (int64, error)
