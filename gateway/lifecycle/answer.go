@@ -207,7 +207,7 @@ func (l *Lifecycle) outcome(ctx context.Context, op *catalog.Operation, m moveme
 	case movement.Failed:
 		return Answer{}, RefusalError(&movement.Refusal{}).WithReference(m.CallersReference())
 	case movement.Submitting, movement.Acknowledged, movement.Pending: // without what there is to pay
-		return Answer{}, l.TimedOut(m)
+		return Answer{}, l.TimedOut(op, m)
 	case movement.Succeeded, movement.Expired:
 	}
 	data := firstAnswer(l.kinds[op.Kind], op, m)
@@ -225,13 +225,13 @@ func (l *Lifecycle) refusedAnswer(m movement.Movement) (Answer, error) {
 const comeBack = time.Second
 
 // TimedOut is the error of a call whose outcome is not known in time. It tells when
-// asking again can tell more: when the provider is asked next.
-func (l *Lifecycle) TimedOut(m movement.Movement) *fault.Error {
+// asking again can tell more.
+func (l *Lifecycle) TimedOut(op *catalog.Operation, m movement.Movement) *fault.Error {
 	now, why := l.Now(), "The provider did not answer in time."
 	if m.Errored() && m.State.Unknown() {
 		why = "The provider answered with an error that does not tell what it has done."
 	}
-	wait := max(m.DueAt.Sub(now).Truncate(time.Second)+time.Second, comeBack)
+	wait := max(m.TellsMore(now, op.Rules).Sub(now).Truncate(time.Second)+time.Second, comeBack)
 	return fault.Newf(fault.ProviderTimeout, "%s Ask again with the same reference from %s on: that looks the first attempt up and never makes a second.",
 		why, Stamp(now.Add(wait))).After(now, wait).WithReference(m.CallersReference())
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// mostMoves is how often a movement can move on while a fact is applied: the states
-// only go forward.
-const mostMoves = 4
+// mostMoves is how often a movement can move on, or be polled, while a fact is applied:
+// the states only go forward, and polls are far apart.
+const mostMoves = 6
 
 // Apply takes in a fact about a movement. Whoever brings it (a lookup, a
 // notification, a statement, an operator), it ends here. It returns the movement as
@@ -68,22 +68,35 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 				return m, ledToNothing, err
 			}
 		}
-		if (t.Effect == movement.Move || t.Effect == movement.Renewal || t.Effect == movement.Errored) && done {
+		moves := t.Effect == movement.Move || t.Effect == movement.Renewal || t.Effect == movement.Errored
+		if moves && done {
 			if t.Releases {
 				l.releaseAmount(ctx, m)
 			}
 			return c.After(), ledToMove, nil
 		}
-		// 3. The movement as it stands now. Where another replica was faster, the
-		// fact is about that.
+		// 3. The movement as it stands now. Where another replica was faster, or has
+		// polled it, the fact is about that.
 		was := m
 		m, err = l.Reread(ctx, m.ID)
-		again := m.Attempt != was.Attempt
-		if err != nil || t.Effect != movement.Move || again && ofAttempt(f) || !again && m.State == was.State || f.Says == movement.SaysNotFound {
+		if err != nil || !moves || !stillAbout(op.Rules, f, was, m) {
 			return m, ledToNothing, err
 		}
 	}
 	return m, ledToNothing, errors.New("lifecycle: a movement kept changing while a fact was applied")
+}
+
+// stillAbout tells whether a fact that found its movement changed is about what stands
+// there now. A "not found" is not: it is proof only if nothing has happened since. Nor
+// is an absence where a poll sends the same request again: one may have sent it since.
+func stillAbout(rules movement.Rules, f movement.Fact, was, now movement.Movement) bool {
+	switch {
+	case now.Attempt != was.Attempt:
+		return !ofAttempt(f)
+	case f.Says == movement.SaysNotFound, f.Says == movement.SaysAbsent && rules.Resubmits:
+		return false
+	}
+	return now.State != was.State || now.Version != was.Version
 }
 
 // ofAttempt tells of a fact that it is about the attempt that its movement stood at, and

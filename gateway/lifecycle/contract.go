@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
@@ -51,7 +52,7 @@ type Canceller interface {
 // is new in the statement of a movement's account, where that is still connected and
 // nobody has read it for a while, and returns the movement as it stands then.
 type StatementFed interface {
-	Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement, unread time.Duration) (movement.Movement, error)
+	Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error)
 }
 
 // AbsenceProver is a kind whose "not found" proves nothing without the account's own
@@ -121,9 +122,9 @@ type Records interface {
 // Providers are the plugins. Call and Lookup never fail: what went wrong is in the
 // outcome. Available is asked before a reservation.
 type Providers interface {
-	Quote(ctx context.Context, provider string, quote sdk.Quote, timeout time.Duration) sdk.Quoted
-	Call(ctx context.Context, provider string, call sdk.Call, timeout time.Duration) sdk.Result
-	Lookup(ctx context.Context, provider string, lookup sdk.Lookup, timeout time.Duration) sdk.StatusUpdate
+	Quote(ctx context.Context, of host.Use, quote sdk.Quote, timeout time.Duration) sdk.Quoted
+	Call(ctx context.Context, of host.Use, call sdk.Call, timeout time.Duration) sdk.Result
+	Lookup(ctx context.Context, of host.Use, lookup sdk.Lookup, timeout time.Duration) sdk.StatusUpdate
 	Notify(ctx context.Context, provider string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error)
-	Available(provider, mode string) error
+	Available(of host.Use, with sdk.Connection) error
 }

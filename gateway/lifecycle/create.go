@@ -139,15 +139,31 @@ func (l *Lifecycle) ready(ctx context.Context, r Request) (Connection, error) {
 	if err != nil {
 		return Connection{}, err
 	}
+	if err := l.recovering(); err != nil {
+		return Connection{}, err
+	}
 	if err := l.clockFault(); err != nil {
 		return Connection{}, fault.New(fault.Internal, "This can't be created at the moment because of a fault on our side. Nothing was sent.").Because(err)
 	}
-	return c, l.Available(r.Operation.Provider, c.Mode)
+	return c, l.Available(ctx, r, c)
+}
+
+// Use is what the request uses its provider for.
+func (r Request) Use() host.Use {
+	return host.Use{Provider: r.Operation.Provider, MerchantID: string(r.Identity.Account.ID()), Money: r.Operation.Money()}
+}
+
+// UseOf is what a movement uses its provider for.
+func UseOf(m movement.Movement) host.Use {
+	return host.Use{Provider: m.Provider, MerchantID: m.Owner.MerchantID, Money: true}
 }
 
 // Available is the error of a provider that can't be called now, nil where it can.
-func (l *Lifecycle) Available(provider, mode string) error {
-	err := l.Providers.Available(provider, mode)
+func (l *Lifecycle) Available(ctx context.Context, r Request, c Connection) error {
+	if err := l.paused(ctx, r, c); err != nil {
+		return err
+	}
+	err := l.Providers.Available(r.Use(), c.Connection)
 	if err == nil {
 		return nil
 	}
@@ -186,7 +202,7 @@ func longest(op *catalog.Operation) time.Duration {
 func (l *Lifecycle) submit(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (Answer, error) {
 	result := sdk.DidNotSend(sdk.BlameNone, "send_by passed before the reservation was through")
 	if l.Now().Before(m.SendBy) {
-		result = l.Providers.Call(ctx, m.Provider, sdk.Call{
+		result = l.Providers.Call(ctx, UseOf(m), sdk.Call{
 			Operation: m.Operation, RequestID: m.RequestID, Connection: c.Connection,
 			Reference: m.UpstreamReference(), Amount: m.Amount, Body: m.Body(), SendBy: m.SendBy,
 			Cost: m.Cost, Quote: m.Quote,
@@ -236,7 +252,7 @@ func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m mov
 	made := f.Says != movement.SaysRefused && f.Says != movement.SaysNotSent
 	switch {
 	case err != nil && led == ledToException && offers:
-		return Answer{}, l.TimedOut(m).Because(err)
+		return Answer{}, l.TimedOut(op, m).Because(err)
 	case err != nil && !offers: // the poller finds out
 		l.Log.ErrorContext(ctx, "apply the provider's answer", "movement", m.ID.String(), "error", err)
 		return l.promise(ctx, op, m)
@@ -251,7 +267,7 @@ func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m mov
 	case !offers:
 		return l.promise(ctx, op, now)
 	case led == ledToException: // the call made nothing, and the provider has it
-		return Answer{}, l.TimedOut(m)
+		return Answer{}, l.TimedOut(op, m)
 	}
 	return l.outcome(ctx, op, now)
 }
@@ -259,7 +275,7 @@ func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m mov
 // contradicted answers a call whose word and the provider's other words exclude each
 // other: an operator has to see to it.
 func (l *Lifecycle) contradicted(ctx context.Context, op *catalog.Operation, m movement.Movement, text string) (Answer, error) {
-	answer := l.TimedOut(m)
+	answer := l.TimedOut(op, m)
 	if op.Rules.Flow == movement.MoneyOut { // which must not be told to ask again: it may be made a second time
 		answer = fault.New(fault.Internal, "The provider contradicts itself. An operator will see to it; ask before you send it again.").WithReference(m.CallersReference())
 		answer.Sent, answer.Retry = fault.SentUnknown, fault.RetryNever
@@ -276,7 +292,7 @@ func (l *Lifecycle) lookOnce(ctx context.Context, op *catalog.Operation, m movem
 	seen, err := l.Poll(ctx, op, m, c)
 	if err != nil {
 		l.Log.ErrorContext(ctx, "poll after an unanswered call", "movement", m.ID.String(), "error", err)
-		return Answer{}, l.TimedOut(m)
+		return Answer{}, l.TimedOut(op, m)
 	}
 	return l.outcome(ctx, op, seen)
 }

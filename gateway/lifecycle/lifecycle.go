@@ -37,6 +37,7 @@ type Dependencies struct {
 	MailCommitted     func()                // called after a mail was committed; nil where none can be sent, and none is made
 	ForeignNotified   func(provider string) // called after a notification named nothing of ours; nil for nobody
 	ClockFault        func() error          // why the times that Now tells can't be relied on, if so; nil where nobody measures
+	Recovering        func() error          // why no money may be moved, if so: nobody has opened the gateway since a restore; nil where there are none
 	Now               func() time.Time
 	Log               *slog.Logger
 }
@@ -166,6 +167,18 @@ func (l *Lifecycle) clockFault() error {
 		return nil
 	}
 	return l.ClockFault()
+}
+
+// recovering is the refusal of what could move money while a restored database is not
+// opened: what it does not know may have been made.
+func (l *Lifecycle) recovering() error {
+	if l.Recovering == nil {
+		return nil
+	}
+	if err := l.Recovering(); err != nil {
+		return fault.New(fault.ProviderUnavailable, "Nothing can be created or cancelled at the moment. Nothing was sent.").Because(err)
+	}
+	return nil
 }
 
 // Patience is how long a write is tried, and what draws its pauses: a number below n.
@@ -312,6 +325,12 @@ func (l *Lifecycle) open(op *catalog.Operation, c tenants.Connection, owner mani
 	return Connection{
 		Connection: opened, Owner: owner, Account: op.Manifest.AccountIn(opened.Credentials), ReportsLate: op.Manifest.ReportsLateIn(opened.Credentials),
 	}, nil
+}
+
+// Open opens an account as it is stored, for whoever only asks about it.
+func (l *Lifecycle) Open(c tenants.Connection) (Connection, error) {
+	opened, err := unseal(l.Vault, c)
+	return Connection{Connection: opened}, err
 }
 
 func unseal(vault Vault, c tenants.Connection) (sdk.Connection, error) {

@@ -37,6 +37,9 @@ func (l *Lifecycle) RouteOf(ctx context.Context, provider tenants.Provider, toke
 // committed.
 func (l *Lifecycle) Notify(ctx context.Context, n Notification) (sdk.Acknowledgement, error) {
 	c := n.Route.connection
+	if err := l.recovering(); err != nil {
+		return sdk.Acknowledgement{}, err // it is sent again
+	}
 	connection, err := unseal(l.Vault, c)
 	if err != nil {
 		return sdk.Acknowledgement{}, err

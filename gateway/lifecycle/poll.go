@@ -17,8 +17,9 @@ const (
 	// provider could not be asked.
 	lateEvery, lateFor = time.Hour, 24 * time.Hour
 	// unresolvable is when a movement whose connection or operation is gone is polled
-	// again.
+	// again, and notNow one that a clock keeps from it.
 	unresolvable = 10 * time.Minute
+	notNow       = time.Minute
 	// LongestPoll bounds a poll that goes on when its caller has no more time.
 	LongestPoll = movement.PollLasts
 )
@@ -29,8 +30,11 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 	// 1. May it be asked for now?
 	now, rules := l.Now(), op.Rules
 	next, last := nextPoll(op, m, now)
-	if rules.Resubmits && (l.clockFault() != nil || m.State.Unknown() && now.Before(m.SendBy.Add(rules.Timeout))) {
-		return m, nil //nolint:nilerr // the first request may be on its way, and a wrong clock does not tell
+	if rules.Resubmits && (l.clockFault() != nil || l.recovering() != nil || m.State.Unknown() && now.Before(m.SendBy.Add(rules.Timeout))) {
+		if now.Before(m.DueAt) {
+			return m, nil
+		}
+		return m, l.putOff(ctx, m, notNow) // the first request may be on its way, and a wrong clock does not tell
 	}
 	if m.Errored() && !m.PolledAt.Before(m.ErroredAt) && m.State.Unknown() && now.Before(m.DueAt) {
 		return m, nil // it was asked once, and one more look would put the proof off
@@ -50,6 +54,7 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 		return l.Reread(ctx, m.ID)
 	}
 	m.PolledAt = now
+	m.Version++
 	if seen, ends, err := l.decidedBefore(ctx, op, m); ends || err != nil { // meanwhile
 		return seen, err
 	}
@@ -94,7 +99,7 @@ func (l *Lifecycle) lookup(ctx context.Context, op *catalog.Operation, m movemen
 	if op.Rules.Resubmits {
 		lookup.SendBy = earlier(now.Add(sendWindow), m.ResubmitUntil(op.Rules))
 	}
-	update := l.Providers.Lookup(ctx, m.Provider, lookup, lookupTimeout)
+	update := l.Providers.Lookup(ctx, UseOf(m), lookup, lookupTimeout)
 	l.note(ctx, op, m, "polled", update.Status.String(), update.Detail)
 	return update
 }
@@ -113,7 +118,7 @@ func (l *Lifecycle) weigh(
 		m.DueAt = next
 		return m, nil
 	case movement.SaysNotFound:
-		f.Proves = c.SameAccount(m) && l.clockFault() == nil
+		f.Proves = c.SameAccount(m) && l.clockFault() == nil && l.recovering() == nil
 		return l.notFound(ctx, op, m, c, f, next)
 	default:
 		return l.Apply(ctx, op, m, f)
@@ -159,7 +164,7 @@ func (l *Lifecycle) absent(ctx context.Context, op *catalog.Operation, m movemen
 	if err != nil {
 		return m, err
 	}
-	f.Proves = c.SameAccount(m) && l.clockFault() == nil
+	f.Proves = c.SameAccount(m) && l.clockFault() == nil && l.recovering() == nil
 	word := "not proven absent"
 	if f.Says == movement.SaysAbsent {
 		word = "absent"
@@ -223,15 +228,16 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 	if err != nil {
 		return errors.Join(overdue, err, l.PutOff(ctx, m))
 	}
-	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m) {
+	if !op.Rules.Asks(m.State) { // a gateway of before has ended it
+		_, err := l.Store.Poll(ctx, m, l.Now(), l.Now(), time.Time{})
+		return errors.Join(overdue, err)
+	}
+	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m, l.Now()) {
 		now := l.Now()
-		next := m.NextPoll(now, op.Rules)
-		if _, err := l.Store.Poll(ctx, m, now, now, next); err != nil {
+		if _, err := l.Store.Poll(ctx, m, now, now, m.NextPoll(now, op.Rules)); err != nil {
 			return errors.Join(overdue, err)
 		}
-		// All movements of an account have one statement: one that has long been open
-		// needs no reading of its own where a younger one has just had it.
-		_, err := fed.Refresh(ctx, op, m, next.Sub(now)/2)
+		_, err := fed.Refresh(ctx, op, m) // readings of its account have not ended it
 		return errors.Join(overdue, err)
 	}
 	c, err := l.Reconnect(ctx, op, m)
@@ -243,10 +249,13 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 }
 
 // PutOff has a movement that can't be polled now due again after a while: it must not
-// stay due and be tried in a loop.
+// stay due and be tried in a loop. Nobody is asked, so when somebody was stays as it is.
 func (l *Lifecycle) PutOff(ctx context.Context, m movement.Movement) error {
-	now := l.Now()
-	_, err := l.Store.Poll(ctx, m, now, now, now.Add(unresolvable))
+	return l.putOff(ctx, m, unresolvable)
+}
+
+func (l *Lifecycle) putOff(ctx context.Context, m movement.Movement, by time.Duration) error {
+	_, err := l.Store.Poll(ctx, m, m.PolledAt, m.PolledAt, l.Now().Add(by))
 	return err
 }
 

@@ -8,7 +8,6 @@ import (
 	"maps"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -16,9 +15,11 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
 )
 
-// DueMovements reads movements that are due, the oldest first.
-type DueMovements interface {
-	Due(ctx context.Context, due movement.DueMovements) ([]movement.Movement, error)
+// DuePolls reads the polls that are due, and the movements that they are about. With an
+// error come those that could be read.
+type DuePolls interface {
+	Due(ctx context.Context, scan movement.DueScan) ([]movement.DuePoll, error)
+	MovementsByID(ctx context.Context, ids []movement.ID) ([]movement.Movement, error)
 }
 
 // Resolver polls one movement at its provider and applies what it finds. Whatever
@@ -46,16 +47,23 @@ func Recovered(work func() error) (err error) {
 // holds. Nobody waits for a poll: an upstream that hangs, or an account, takes its own
 // places and no more.
 type Poller struct {
-	*queue.Runner[movement.Movement]
+	*queue.Runner[movement.DuePoll]
 
+	due      DuePolls
 	resolver Resolver
-	places   places
+	places   *queue.Places[movement.ID]
 	polls    sync.WaitGroup
+
+	behind     map[int]movement.QueuePlace // by bucket, how far a queue was read whose first page is full
+	nextBehind time.Time
 }
 
 const (
 	pollEvery = time.Second
-	pollPage  = 200
+	// pollPage is how many polls of a bucket are read at once, and pollBehind how many
+	// behind a full page.
+	pollPage   = 64
+	pollBehind = 1000
 	// pollsOfUpstream and pollsOfAccount are how many polls are under way at once. They
 	// are large, because a poll waits for a provider.
 	pollsOfUpstream = 64
@@ -63,33 +71,89 @@ const (
 )
 
 // NewPoller makes a poller.
-func NewPoller(due DueMovements, resolver Resolver, leases *queue.Leases, log *slog.Logger) *Poller {
-	p := &Poller{resolver: resolver, places: places{taken: map[string]int{}, underWay: map[movement.ID]bool{}}}
+func NewPoller(due DuePolls, resolver Resolver, leases *queue.Leases, log *slog.Logger) *Poller {
+	p := &Poller{due: due, resolver: resolver, behind: map[int]movement.QueuePlace{}, places: queue.NewPlaces[movement.ID](mostOf)}
 	// A bucket that another replica shall have waits for what is under way of it.
-	leases.KeepWhile(p.places.uses)
-	p.Runner = queue.NewRunner(queue.Work[movement.Movement]{
-		Name: "poller", Every: pollEvery, Page: pollPage, Handle: p.begin, Drain: p.polls.Wait,
-		Due: func(ctx context.Context, b queue.Batch) ([]movement.Movement, error) {
-			held, underWay := p.places.full()
-			return due.Due(ctx, movement.DueMovements{
-				Buckets: b.Buckets, Held: held, UnderWay: underWay, Since: b.Since, Now: b.Now, Most: b.Most,
-			})
-		},
+	leases.KeepWhile(func(bucket int) bool {
+		return p.places.Any(func(id movement.ID) bool { return id.Bucket() == bucket })
+	})
+	p.Runner = queue.NewRunner(queue.Work[movement.DuePoll]{
+		Name: "poller", Every: pollEvery, Page: pollPage, Due: p.read, Handle: p.begin, Drain: p.polls.Wait,
 	}, leases, log)
 	return p
+}
+
+// read reads the first page of each bucket. Where that is full, its polls may all be of
+// accounts that have no place, so what lies behind it is read as well, in pages that are
+// larger and one second apart, until the queue's end is reached: a scan is bounded, and
+// nobody waits for an account that hangs.
+func (p *Poller) read(ctx context.Context, b queue.Batch) ([]movement.DuePoll, error) {
+	from := make([]movement.QueuePlace, len(b.Buckets))
+	for i, bucket := range b.Buckets {
+		from[i] = movement.QueuePlace{Bucket: bucket, DueAt: b.Since}
+	}
+	page, full, err := p.scan(ctx, movement.DueScan{From: from, Now: b.Now, Most: b.Most})
+	if err != nil && len(page) == 0 {
+		return nil, err
+	}
+	for bucket := range full {
+		if behind, begun := p.behind[bucket]; begun {
+			full[bucket] = behind
+		}
+	}
+	p.behind = full
+	if len(p.behind) == 0 || b.Now.Before(p.nextBehind) {
+		return page, err
+	}
+	p.nextBehind = b.Now.Add(pollEvery)
+	rest, full, failed := p.scan(ctx, movement.DueScan{From: slices.Collect(maps.Values(p.behind)), Now: b.Now, Most: pollBehind})
+	if failed == nil || len(rest) > 0 {
+		p.behind = full
+	}
+	return append(page, rest...), errors.Join(err, failed)
+}
+
+// scan reads a page, and tells behind what the full pages of buckets end.
+func (p *Poller) scan(ctx context.Context, scan movement.DueScan) (page []movement.DuePoll, full map[int]movement.QueuePlace, err error) {
+	page, err = p.due.Due(ctx, scan)
+	read, full := map[int]int{}, map[int]movement.QueuePlace{}
+	for _, poll := range page { // in order, so the last of a bucket ends its page
+		place := poll.Place()
+		if read[place.Bucket]++; read[place.Bucket] == scan.Most {
+			full[place.Bucket] = place
+		}
+	}
+	return page, full, err
 }
 
 // begin has the movements of a page resolved for which there are places, and waits for
 // none of them. The others are still due, and read again once a place is free. A movement
 // that can't be resolved has its next poll already.
-func (p *Poller) begin(ctx context.Context, page []movement.Movement) error {
-	for _, m := range page {
-		if !p.places.take(m) {
+func (p *Poller) begin(ctx context.Context, page []movement.DuePoll) error {
+	var begun []movement.ID
+	for _, due := range page {
+		if p.places.Take(due.ID, placesOf(due.Account)...) {
+			begun = append(begun, due.ID)
+		}
+	}
+	if len(begun) == 0 {
+		return nil
+	}
+	movements, err := p.due.MovementsByID(ctx, begun)
+	p.Warn(ctx, "read what is due", err)
+	byID := map[movement.ID]movement.Movement{}
+	for _, m := range movements {
+		byID[m.ID] = m
+	}
+	for _, id := range begun {
+		m, found := byID[id]
+		if !found {
+			p.places.Free(id)
 			continue
 		}
 		p.polls.Go(func() {
 			defer func() {
-				if p.places.free(m) {
+				if p.places.Free(id) {
 					p.Wake() // for those that had no place
 				}
 			}()
@@ -103,80 +167,18 @@ func (p *Poller) begin(ctx context.Context, page []movement.Movement) error {
 	return nil
 }
 
-// places bound the polls that are under way: of each upstream, and of each account.
-type places struct {
-	mu       sync.Mutex
-	taken    map[string]int // by the keys of upstreams and accounts, only those that have any
-	underWay map[movement.ID]bool
-}
-
-// placesOf are the keys under which a movement takes places.
-func placesOf(m movement.Movement) []string {
-	if account := m.AccountKey(); account != "" {
-		return []string{m.UpstreamKey(), account}
+// placesOf are the keys under which an account's polls take places.
+func placesOf(account string) []string {
+	if upstream := movement.UpstreamOf(account); upstream != account {
+		return []string{upstream, account}
 	}
-	return []string{m.UpstreamKey()}
+	return []string{account}
 }
 
-// mostOf is how many places there are under a key: an account's begins with its
-// upstream's.
+// mostOf is how many places there are under a key.
 func mostOf(key string) int {
-	if strings.Count(key, "/") > 1 {
+	if movement.UpstreamOf(key) != key {
 		return pollsOfAccount
 	}
 	return pollsOfUpstream
-}
-
-// take takes the places of a movement. It is false where one is not there.
-func (p *places) take(m movement.Movement) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	keys := placesOf(m)
-	if slices.ContainsFunc(keys, func(key string) bool { return p.taken[key] >= mostOf(key) }) {
-		return false
-	}
-	for _, key := range keys {
-		p.taken[key]++
-	}
-	p.underWay[m.ID] = true
-	return true
-}
-
-// free gives a movement's places back, and tells whether one was the last.
-func (p *places) free(m movement.Movement) (last bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, key := range placesOf(m) {
-		last = last || p.taken[key] == mostOf(key)
-		if p.taken[key]--; p.taken[key] == 0 {
-			delete(p.taken, key)
-		}
-	}
-	delete(p.underWay, m.ID)
-	return last
-}
-
-// full are the keys under which there is no place, and what is under way.
-func (p *places) full() (held []string, underWay []movement.ID) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for key, n := range p.taken {
-		if n >= mostOf(key) {
-			held = append(held, key)
-		}
-	}
-	slices.Sort(held)
-	return held, slices.Collect(maps.Keys(p.underWay))
-}
-
-// uses tells whether something of a bucket is under way.
-func (p *places) uses(bucket int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for id := range p.underWay {
-		if id.Bucket() == bucket {
-			return true
-		}
-	}
-	return false
 }

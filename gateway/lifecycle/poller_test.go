@@ -1,6 +1,8 @@
 package lifecycle_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -29,6 +31,9 @@ type open struct {
 	hangs func(movement.Movement) bool // nil: none does
 	most  map[string]int               // at once, by upstream
 	now   map[string]int
+	read  int // polls, of the largest scan
+
+	endless func(movement.DueScan) bool // scans that are not answered; nil: all are
 }
 
 func newOpen() *open {
@@ -48,17 +53,44 @@ func (o *open) add(n int, provider, merchant string, owner manifest.Owner) {
 	}
 }
 
-// Due implements lifecycle.DueMovements.
-func (o *open) Due(_ context.Context, wanted movement.DueMovements) (due []movement.Movement, _ error) {
+// Due implements lifecycle.DuePolls.
+func (o *open) Due(ctx context.Context, scan movement.DueScan) (due []movement.DuePoll, _ error) {
+	if o.endless != nil && o.endless(scan) {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for id, m := range o.due {
-		if slices.Contains(wanted.Buckets, id.Bucket()) && !m.DueAt.Before(wanted.Since) && !m.DueAt.After(wanted.Now) && !wanted.LeavesOut(m) {
-			due = append(due, m)
+	for _, from := range scan.From {
+		var here []movement.DuePoll
+		for id, m := range o.due {
+			if id.Bucket() == from.Bucket && from.Behind(m.DueAt, id) && !m.DueAt.After(scan.Now) {
+				here = append(here, movement.DuePoll{ID: id, Account: m.QueueAccount(), DueAt: m.DueAt})
+			}
+		}
+		slices.SortFunc(here, inTurn)
+		here = here[:min(len(here), scan.Most)]
+		due = append(due, here...)
+	}
+	o.read = max(o.read, len(due))
+	slices.SortFunc(due, inTurn)
+	return due, nil
+}
+
+func inTurn(a, b movement.DuePoll) int {
+	return cmp.Or(a.DueAt.Compare(b.DueAt), bytes.Compare(a.ID[:], b.ID[:]))
+}
+
+// MovementsByID implements lifecycle.DuePolls.
+func (o *open) MovementsByID(_ context.Context, ids []movement.ID) (found []movement.Movement, _ error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, id := range ids {
+		if m, is := o.due[id]; is {
+			found = append(found, m)
 		}
 	}
-	slices.SortFunc(due, func(a, b movement.Movement) int { return a.DueAt.Compare(b.DueAt) })
-	return due[:min(len(due), wanted.Most)], nil
+	return found, nil
 }
 
 // Resolve implements lifecycle.Resolver.
@@ -201,6 +233,29 @@ func TestWhatHangsHoldsUpNoOther(t *testing.T) {
 	})
 }
 
+// TestAnAccountThatHangsKeepsNobody has an account hang of which more is due than a scan
+// reads, all of it for longer than what else is: a scan stays bounded, and one after the
+// other they come to what lies behind.
+func TestAnAccountThatHangsKeepsNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOpen()
+		o.hangs = func(m movement.Movement) bool { return m.Owner.MerchantID == "stuck" }
+		o.add(40, "fake", "well", manifest.OwnerMerchant)
+		o.add(20_000, "fake", "stuck", manifest.OwnerMerchant)
+		_, end := poll(t, o)
+		defer end()
+		<-time.After(10 * time.Second)
+		left, most, _ := o.state()
+		if left["fake well"] != 0 || left["fake stuck"] != 20_000 || most["fake"] != 32 {
+			t.Errorf("left %v, %v at once", left, most)
+		}
+		if o.read > 1000*movement.Buckets {
+			t.Errorf("a scan reads %d polls", o.read)
+		}
+	})
+}
+
 // TestAFailingPollIsMadeAgain, without a rest, and does not stop the others.
 func TestAFailingPollIsMadeAgain(t *testing.T) {
 	t.Parallel()
@@ -224,6 +279,23 @@ func TestAFailingPollIsMadeAgain(t *testing.T) {
 		<-time.After(2 * time.Second)
 		if left, _, _ := o.state(); len(left) != 0 {
 			t.Errorf("%v left", left)
+		}
+	})
+}
+
+// TestAReadBehindThatFailsHoldsUpNoPage: where what lies behind full pages can't be read
+// in time, the first pages are polled all the same.
+func TestAReadBehindThatFailsHoldsUpNoPage(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOpen()
+		o.add(64*movement.Buckets*2, "fake", "well", manifest.OwnerMerchant)
+		o.endless = func(scan movement.DueScan) bool { return scan.Most > 64 }
+		log, end := poll(t, o)
+		<-time.After(10 * time.Second)
+		end()
+		if _, _, polls := o.state(); len(polls) == 0 || log.Count("deadline exceeded") == 0 {
+			t.Errorf("%d polled:\n%s", len(polls), log)
 		}
 	})
 }

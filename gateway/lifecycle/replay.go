@@ -166,7 +166,7 @@ func (l *Lifecycle) goOn(ctx context.Context, op *catalog.Operation, m movement.
 	}
 	// Whatever is in the way now, the first attempt may have been sent.
 	if unable, ok := errors.AsType[*fault.Error](err); ok {
-		return m, l.TimedOut(m).Because(unable)
+		return m, l.TimedOut(op, m).Because(unable)
 	}
 	return m, fault.From(err).Unknown().WithReference(m.CallersReference())
 }

@@ -27,7 +27,7 @@ func (l *Lifecycle) status(ctx context.Context, r Request) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	if l.quietFor(m) >= made.Rules.Pace.Every || made.Rules.ReadsStatement(m) {
+	if l.quietFor(m) >= made.Rules.Pace.Every || made.Rules.ReadsStatement(m, l.Now()) {
 		ctx, cancel := context.WithTimeout(ctx, statusPoll)
 		defer cancel()
 		m = l.refresh(ctx, made, m)
@@ -61,13 +61,16 @@ func (l *Lifecycle) cancel(ctx context.Context, r Request) (Answer, error) {
 	}
 	switch m.State {
 	case movement.Submitting, movement.Acknowledged:
-		return Answer{}, l.TimedOut(m)
+		return Answer{}, l.TimedOut(made, m)
 	case movement.NotSubmitted:
 		return Answer{}, NoSuch(r)
 	case movement.Pending:
 		canceller, can := l.kinds[made.Kind].(Canceller)
 		if !can {
 			return Answer{}, errors.New("lifecycle: nothing cancels a " + string(made.Kind))
+		}
+		if err := l.recovering(); err != nil {
+			return Answer{}, err
 		}
 		if m, err = canceller.Cancel(ctx, r, m); err != nil {
 			return Answer{}, err
@@ -120,8 +123,8 @@ func (l *Lifecycle) refresh(ctx context.Context, op *catalog.Operation, m moveme
 }
 
 func (l *Lifecycle) look(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
-	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m) {
-		return fed.Refresh(ctx, op, m, op.Rules.Pace.Every)
+	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m, l.Now()) {
+		return fed.Refresh(ctx, op, m)
 	}
 	c, err := l.Reconnect(ctx, op, m)
 	if err != nil {

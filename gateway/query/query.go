@@ -127,7 +127,7 @@ func (q *Queries) listing(ctx context.Context, r lifecycle.Request, op *catalog.
 		if err != nil {
 			return nil, err
 		}
-		data, err := q.ask(ctx, r.RequestID, op, question{body, product}, c)
+		data, err := q.ask(ctx, r, op, question{body, product}, c)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func (q *Queries) listing(ctx context.Context, r lifecycle.Request, op *catalog.
 	}
 	name := cache.Key{Provider: op.Provider, Mode: c.Mode, Connection: c.SharedBy(), Path: op.Path, Body: string(encoded)}
 	answer, err := q.shared.Get(ctx, name, time.Duration(op.Cache), func(ctx context.Context) (json.RawMessage, error) {
-		data, err := q.ask(ctx, r.RequestID, op, question{body: body}, c)
+		data, err := q.ask(ctx, r, op, question{body: body}, c)
 		if err == nil {
 			_, err = read(op, data, key) // what does not fit is not shared
 		}
@@ -173,16 +173,16 @@ type question struct {
 }
 
 // ask calls the plugin with a query.
-func (q *Queries) ask(ctx context.Context, requestID string, op *catalog.Operation, asked question, c lifecycle.Connection) (json.RawMessage, error) {
+func (q *Queries) ask(ctx context.Context, r lifecycle.Request, op *catalog.Operation, asked question, c lifecycle.Connection) (json.RawMessage, error) {
 	encoded, err := json.Marshal(maps.Clone(asked.body))
 	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
-	if err := q.lifecycle.Available(op.Provider, c.Mode); err != nil {
+	if err := q.lifecycle.Available(ctx, r, c); err != nil {
 		return nil, err
 	}
-	result := q.lifecycle.Providers.Call(ctx, op.Provider, sdk.Call{
-		Operation: op.Path, RequestID: requestID, Connection: c.Connection, Body: encoded, Product: asked.product,
+	result := q.lifecycle.Providers.Call(ctx, r.Use(), sdk.Call{
+		Operation: op.Path, RequestID: r.RequestID, Connection: c.Connection, Body: encoded, Product: asked.product,
 	}, time.Duration(op.Timeout))
 	if result.Outcome == sdk.Done {
 		return result.Data, nil

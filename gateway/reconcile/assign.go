@@ -105,7 +105,8 @@ func (r *Reconciler) assignable(ctx context.Context, line movement.StatementLine
 		return nil
 	}
 	has, err := r.Store.MovementByID(ctx, line.Movement)
-	if err == nil && (line.State != movement.LinePaid || has.State != movement.Expired) {
+	late := has.State == movement.Expired || has.State == movement.Failed // what it has is late money
+	if err == nil && (line.State != movement.LinePaid || !late) {
 		return fault.New(fault.DuplicateReference, "The payment has paid a collection already.")
 	}
 	return err

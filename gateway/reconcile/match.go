@@ -142,6 +142,7 @@ func nearEachOther(lines []movement.StatementLine) int {
 // tell tells collections of their payments, and closes the lines of those that know.
 func (r *Reconciler) tell(ctx context.Context, seen *sighting, matched []movement.StatementLine) error {
 	done, failed := r.payAll(ctx, matched)
+	seen.ended = seen.ended || len(done) > 0
 	for _, line := range done {
 		delete(seen.failed, line.Movement)
 	}

@@ -3,8 +3,6 @@ package reconcile
 import (
 	"context"
 
-	"github.com/google/uuid"
-
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -53,7 +51,10 @@ func (a *Absences) Absence(ctx context.Context, op *catalog.Operation, m movemen
 		return f, nil
 	}
 	read := movement.Mutations{From: m.MutationsFrom(others), Begun: a.Now()}
-	if f.Detail = a.readMutations(ctx, op, c, &read); f.Detail != "" {
+	row := func(line sdk.StatementLine) {
+		read.Rows = append(read.Rows, movement.Mutation{Reference: line.Reference, Amount: line.Amount})
+	}
+	if f.Detail = a.pages(ctx, op.Provider, c, read.From, row); f.Detail != "" {
 		return f, nil
 	}
 	text, absent := m.Absent(op.Rules, read, others)
@@ -61,34 +62,4 @@ func (a *Absences) Absence(ctx context.Context, op *catalog.Operation, m movemen
 		f.Says, f.From, f.Begun = movement.SaysAbsent, read.From, read.Begun
 	}
 	return f, nil
-}
-
-// readMutations reads an account's mutations to their end, or says why they could not
-// be.
-func (a *Absences) readMutations(ctx context.Context, op *catalog.Operation, c lifecycle.Connection, read *movement.Mutations) (why string) {
-	cursor, reading := "", uuid.NewString()
-	for range mostPages {
-		page := a.provider.Statement(ctx, op.Provider, sdk.Statement{
-			RequestID: reading, Connection: c.Connection, Cursor: cursor, Limit: pageSize, From: read.From,
-		}, pageTimeout)
-		if page.Blame == sdk.BlameAccount {
-			a.Alert(ctx, op.Provider, c, page.Detail)
-		}
-		if !page.Known {
-			return "the account's mutations can't be read: " + lifecycle.Printable(page.Detail)
-		}
-		for _, line := range page.Lines {
-			if line.Outgoing {
-				read.Rows = append(read.Rows, movement.Mutation{Reference: line.Reference, Amount: line.Amount})
-			}
-		}
-		switch {
-		case !page.More:
-			return ""
-		case page.Cursor == cursor:
-			return "the account's mutations can't be read: their cursor stands still"
-		}
-		cursor = page.Cursor
-	}
-	return "the account's mutations have too many pages"
 }

@@ -3,101 +3,73 @@ package reconcile
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/queue"
 )
 
-// Unread finds the accounts whose statements are to be read.
-type Unread interface {
-	// UnreadStatements lists accounts whose statement nobody has read since before,
-	// in the order of their ids, after one of them.
-	UnreadStatements(ctx context.Context, after movement.AccountID, now, before time.Time, most int) ([]movement.Statement, error)
+// DueStatements finds the accounts whose statements are to be read, the oldest first.
+// Since is a lower bound that keeps the scan short, zero for none.
+type DueStatements interface {
+	DueStatements(ctx context.Context, buckets []int, since, now time.Time, most int) ([]movement.Statement, error)
 }
 
-// Reader has the statements of all accounts read, also where nothing is sold: while
-// something is, polls of the movements read them much more often.
+// Reader has the statements of the accounts read that are due in the buckets that its
+// replica holds: for all sales of an account together. Nobody waits for a reading: one
+// that hangs takes its upstream's places and no more.
 type Reader struct {
-	statements Unread
-	read       func(ctx context.Context, s movement.Statement, before time.Time) error
-	now        func() time.Time
-	log        *slog.Logger
-}
+	*queue.Runner[movement.Statement]
 
-// NewReader makes a reader. Every replica may have one. Read reads an account's
-// statement and applies what is in it, if nobody on any replica has read it since
-// before.
-func NewReader(
-	statements Unread, read func(ctx context.Context, s movement.Statement, before time.Time) error, now func() time.Time, log *slog.Logger,
-) *Reader {
-	return &Reader{statements: statements, read: read, now: now, log: log}
+	read     func(ctx context.Context, s movement.Statement) error
+	places   *queue.Places[movement.AccountID]
+	readings sync.WaitGroup
 }
 
 const (
-	// longestUnread is how long an account's statement stays unread at most.
-	longestUnread = 6 * time.Hour
-	// roundEvery is how often unread statements are looked for.
-	roundEvery    = 10 * time.Minute
-	statementPage = 200
-	readsAtOnce   = 4
-	listWithin    = 5 * time.Second
-	readOneWithin = time.Minute // the next round goes on
+	lookEvery = time.Second
+	// statementPage is how many due statements of a bucket are looked at: those that have
+	// no place must not hide others. ReadingsOfUpstream is how many are read at once.
+	statementPage      = 1000
+	readOneWithin      = lifecycle.LongestPoll + 5*time.Second
+	readingsOfUpstream = 16
 )
 
-// Run makes its rounds until the context ends.
-func (r *Reader) Run(ctx context.Context) error {
-	ticker := time.NewTicker(roundEvery)
-	defer ticker.Stop()
-	for {
-		r.round(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
+// NewReader makes a reader. Read reads an account's statement and applies what is in it,
+// and has it due again. An error leaves that to when the right to read it ends.
+func NewReader(due DueStatements, read func(ctx context.Context, s movement.Statement) error, leases *queue.Leases, log *slog.Logger) *Reader {
+	r := &Reader{read: read, places: queue.NewPlaces[movement.AccountID](func(string) int { return readingsOfUpstream })}
+	// A bucket that another replica shall have waits for what is under way of it.
+	leases.KeepWhile(func(bucket int) bool {
+		return r.places.Any(func(account movement.AccountID) bool { return account.Bucket() == bucket })
+	})
+	r.Runner = queue.NewRunner(queue.Work[movement.Statement]{
+		Name: "statements", Every: lookEvery, Page: statementPage, Handle: r.begin, Drain: r.readings.Wait,
+		Due: func(ctx context.Context, b queue.Batch) ([]movement.Statement, error) {
+			return due.DueStatements(ctx, b.Buckets, b.Since, b.Now, b.Most)
+		},
+	}, leases, log)
+	return r
 }
 
-// round has all statements read that are due.
-func (r *Reader) round(ctx context.Context) {
-	now := r.now()
-	before := now.Add(roundEvery - longestUnread) // by the next round it would be too long
-	var after movement.AccountID
-	for ctx.Err() == nil {
-		listing, cancel := context.WithTimeout(ctx, listWithin)
-		page, err := r.statements.UnreadStatements(listing, after, now, before, statementPage)
-		cancel()
-		if err != nil {
-			r.warn(ctx, "list unread statements", err)
-			return
-		}
-		if len(page) == 0 {
-			return
-		}
-		r.readAll(ctx, page, before)
-		after = page[len(page)-1].Account
-	}
-}
-
-func (r *Reader) readAll(ctx context.Context, page []movement.Statement, before time.Time) {
-	var group errgroup.Group
-	group.SetLimit(readsAtOnce)
+// begin has the statements of a page read for which there are places, and waits for
+// none of them. The others are still due.
+func (r *Reader) begin(ctx context.Context, page []movement.Statement) error {
 	for _, s := range page {
-		group.Go(func() error {
-			ctx, cancel := context.WithTimeout(ctx, readOneWithin)
+		if !r.places.Take(s.Account, s.Provider+"/"+s.Mode) {
+			continue
+		}
+		r.readings.Go(func() {
+			reading, cancel := context.WithTimeout(ctx, readOneWithin)
 			defer cancel()
-			r.warn(ctx, "read the statement of "+s.MerchantID+" at "+s.Provider, lifecycle.Recovered(func() error { return r.read(ctx, s, before) }))
-			return nil
+			err := lifecycle.Recovered(func() error { return r.read(reading, s) })
+			r.Warn(ctx, "read the statement of "+s.MerchantID+" at "+s.Provider, err)
+			if r.places.Free(s.Account) && err == nil { // what could not be written is due at once
+				r.Wake() // for those that had no place
+			}
 		})
 	}
-	_ = group.Wait() // the functions have logged their errors
-}
-
-func (r *Reader) warn(ctx context.Context, what string, err error) {
-	if err != nil && ctx.Err() == nil {
-		r.log.WarnContext(ctx, "statements: "+what, "error", err)
-	}
+	return nil
 }

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
@@ -24,11 +27,16 @@ type Provider interface {
 
 // Statements is how far the statements of accounts were read. Statement is
 // movement.ErrNotFound for an account on which nothing was collected. PollStatement
-// says who may read on, over all replicas. Import keeps lines together with the cursor
-// behind them, or nothing where somebody else was faster.
+// says who may read on, over all replicas, and has the statement due again at until.
+// RestStatement has it due at next instead, unless a new sale has it due sooner.
+// Import keeps lines together with the cursor behind them, or nothing where somebody
+// else was faster. OpenSales reads the account's open collections, the oldest first,
+// behind one of them.
 type Statements interface {
 	Statement(ctx context.Context, account movement.AccountID) (movement.Statement, error)
-	PollStatement(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error)
+	PollStatement(ctx context.Context, account movement.AccountID, now, before, until time.Time) (bool, error)
+	RestStatement(ctx context.Context, account movement.AccountID, until, next time.Time) error
+	OpenSales(ctx context.Context, s movement.Statement, behind movement.Candidate, most int) ([]movement.Candidate, error)
 	Import(ctx context.Context, now time.Time, s movement.Statement, lines []movement.ImportedLine, next string, through time.Time) (bool, error)
 }
 
@@ -62,10 +70,7 @@ func New(l *lifecycle.Lifecycle, p Provider, s Statements, lines Lines) *Reconci
 }
 
 const (
-	// readEvery is how long an account's statement is left alone at least after it was
-	// read, over all replicas.
-	readEvery = 5 * time.Second
-	// pageTimeout bounds the reading of one page of it.
+	// pageTimeout bounds the reading of one page of a statement.
 	pageTimeout = 5 * time.Second
 	// pageSize is how many lines are asked for, and matched, at once.
 	pageSize = 1000
@@ -79,13 +84,14 @@ type sighting struct {
 	movement.Statement
 	left    bool                  // its merchant has left the account: it can't be read any more
 	waiting bool                  // lines are left that may be late money
+	ended   bool                  // a collection was paid, or ended unpaid
 	failed  map[movement.ID]error // collections that could not be told that they are paid; the next reading tells them
 }
 
 // Refresh finds out from its account's statement whether a collection was paid, and
 // ends it unpaid once that is complete beyond the end of its life.
 // One that its merchant's leaving of the account keeps from its end is an exception.
-func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement, unread time.Duration) (movement.Movement, error) {
+func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
 	statement, err := r.statements.Statement(ctx, m.Account())
 	if err == nil && statement.MerchantID != m.Owner.MerchantID {
 		err = movement.ErrForeignAccount
@@ -93,7 +99,7 @@ func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movem
 	if err != nil {
 		return m, err
 	}
-	seen, err := r.reconcile(ctx, op, statement, r.Now().Add(-max(unread, readEvery)))
+	seen, err := r.reconcile(ctx, op, statement, r.Now().Add(-max(op.Rules.Pace.Every, movement.ReadEvery)))
 	if err = cmp.Or(err, seen.failed[m.ID]); err != nil {
 		return m, err
 	}
@@ -105,10 +111,7 @@ func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movem
 	case err != nil:
 		return m, err
 	case ended.State == movement.Pending && seen.left:
-		return m, r.List(ctx, m, movement.Cause{
-			Reason: movement.ReasonUnresolved, FactID: m.UpstreamReference(),
-			Detail: "its account is connected no more, so nobody reads whether it was paid: connect it again, or decide",
-		})
+		return m, r.leftBehind(ctx, m)
 	case ended.State == m.State:
 		return m, nil
 	}
@@ -121,17 +124,28 @@ func (r *Reconciler) Refresh(ctx context.Context, op *catalog.Operation, m movem
 	return r.Reread(ctx, m.ID)
 }
 
-// Read reads an account's statement, if nobody did since before: lines may come at any
-// time, also when nothing was sold for long. Of an account that its merchant has left,
-// what was read before is matched and told.
-func (r *Reconciler) Read(ctx context.Context, s movement.Statement, before time.Time) error {
+// leftBehind lists a collection of an account that its merchant has left.
+func (r *Reconciler) leftBehind(ctx context.Context, m movement.Movement) error {
+	return r.List(ctx, m, movement.Cause{
+		Reason: movement.ReasonUnresolved, FactID: m.UpstreamReference(),
+		Detail: "its account is connected no more, so nobody reads whether it was paid: connect it again, or decide",
+	})
+}
+
+// Read reads an account's statement for all its collections, unless somebody has just
+// done so: those that it says were paid, or not, end. Lines may come at any time, also
+// when nothing was sold for long. Of an account that its merchant has left, what was
+// read before is matched and told.
+func (r *Reconciler) Read(ctx context.Context, s movement.Statement) error {
+	now := r.Now()
 	op, ok := r.collector(s.Provider)
-	if !ok {
-		return nil
+	if !ok { // no provider has it, for now
+		_, err := r.statements.PollStatement(ctx, s.Account, now, now.Add(-movement.ReadEvery), s.NextReading(now, nil))
+		return err
 	}
 	statement, err := r.statements.Statement(ctx, s.Account)
 	if err == nil {
-		_, err = r.reconcile(ctx, op, statement, before)
+		_, err = r.reconcile(ctx, op, statement, now.Add(-movement.ReadEvery))
 	}
 	return err
 }
@@ -161,27 +175,116 @@ func (r *Reconciler) collector(provider string) (*catalog.Operation, bool) {
 }
 
 // reconcile reads what is new in an account's statement, if nobody did since before,
-// and matches all that stands in it.
+// and matches all that stands in it. Who reads it ends its collections as well.
 func (r *Reconciler) reconcile(ctx context.Context, op *catalog.Operation, statement movement.Statement, before time.Time) (sighting, error) {
 	seen := sighting{Statement: statement, failed: map[movement.ID]error{}}
+	now := r.Now()
+	until := now.Add(lifecycle.LongestPoll) // where this reading is cut off
+	ours, err := r.statements.PollStatement(ctx, statement.Account, now, before, until)
+	if err != nil {
+		return seen, err
+	}
 	c, connected, err := r.connected(ctx, op, statement)
 	if err != nil {
 		return seen, err
 	}
-	ours, err := r.statements.PollStatement(ctx, statement.Account, r.Now(), before) // also of one that was left: or it would stay unread
-	switch {
-	case err != nil:
-		return seen, err
-	case !connected, !ours:
-		seen.left = !connected
+	if seen.left = !connected; !ours {
 		return seen, r.match(ctx, op, &seen)
 	}
 	return lifecycle.ToTheEnd(ctx, r.Log, func(ctx context.Context) (sighting, error) {
-		if err := r.read(ctx, op, c, &seen); err != nil {
+		if connected {
+			if err := r.read(ctx, op, c, &seen); err != nil {
+				return seen, err
+			}
+		}
+		if err := r.match(ctx, op, &seen); err != nil {
 			return seen, err
 		}
-		return seen, r.match(ctx, op, &seen)
+		open, err := r.end(ctx, op, &seen)
+		if err != nil {
+			return seen, err
+		}
+		if seen.PolledAt = statement.PolledAt; seen.ended { // lines come late
+			seen.PolledAt = now
+		}
+		return seen, r.statements.RestStatement(ctx, statement.Account, until, seen.NextReading(r.Now(), open))
 	})
+}
+
+// end ends the collections that the statement says nobody has paid, and returns those
+// that stay open, also those of which a call is under way. Those of an account that was left are exceptions. What can't be ended holds
+// up no other.
+func (r *Reconciler) end(ctx context.Context, op *catalog.Operation, seen *sighting) (open []movement.Candidate, err error) {
+	over := false
+	for behind := (movement.Candidate{}); ; {
+		page, err := r.statements.OpenSales(ctx, seen.Statement, behind, pageSize)
+		if err != nil {
+			return nil, err
+		}
+		ended := r.endAll(ctx, page, seen)
+		over = over || ended
+		for _, c := range page {
+			if seen.failed[c.ID] != nil || !seen.Unpaid(c, r.Now()) {
+				open = append(open, c)
+			}
+		}
+		if len(page) < pageSize {
+			break
+		}
+		behind = page[len(page)-1]
+	}
+	seen.ended = seen.ended || over
+	if over && seen.waiting {
+		err = r.match(ctx, op, seen) // what waited for its end is late money now
+	}
+	return open, err
+}
+
+// endAll ends those of a page, some at once, and tells whether there were any.
+func (r *Reconciler) endAll(ctx context.Context, page []movement.Candidate, seen *sighting) (any bool) {
+	var (
+		mu     sync.Mutex
+		failed = map[movement.ID]error{}
+		group  errgroup.Group
+	)
+	group.SetLimit(paidAtOnce)
+	for _, c := range page {
+		unpaid := seen.Unpaid(c, r.Now())
+		if seen.failed[c.ID] != nil || !unpaid && !seen.left { // what could not be told that it is paid must not end unpaid
+			continue
+		}
+		any = any || unpaid
+		group.Go(func() error {
+			if err := lifecycle.Recovered(func() error { return r.endOne(ctx, c.ID, *seen) }); err != nil {
+				r.Log.ErrorContext(ctx, "a collection can't be ended", "movement", c.ID.String(), "error", err)
+				mu.Lock()
+				defer mu.Unlock()
+				failed[c.ID] = err
+			}
+			return nil
+		})
+	}
+	_ = group.Wait() // the functions keep their errors themselves
+	maps.Copy(seen.failed, failed)
+	return any
+}
+
+// endOne tells a collection through when its account's statement was read. One that its
+// merchant's leaving of the account keeps from its end is an exception.
+func (r *Reconciler) endOne(ctx context.Context, id movement.ID, seen sighting) error {
+	m, err := r.Reread(ctx, id)
+	if err != nil {
+		return err
+	}
+	op, err := r.Operation(m)
+	if err != nil {
+		return err
+	}
+	m, err = r.Apply(ctx, op, m, movement.Fact{Source: movement.FromStatement, Says: movement.SaysReadThrough, Through: seen.Through})
+	if err != nil || m.State != movement.Pending || !seen.left {
+		return err
+	}
+	return r.leftBehind(ctx, m)
 }
 
 // read imports what an account's statement tells since the last reading. That it can't
