@@ -39,7 +39,7 @@ func BenchmarkHop(b *testing.B) {
 	}
 	through := map[string]func() error{
 		"host": func() error {
-			if r := h.Call(b.Context(), "one", call, 15*time.Second); r.Outcome != sdk.Pending {
+			if r := h.Call(b.Context(), ofOne, call, 15*time.Second); r.Outcome != sdk.Pending {
 				return fmt.Errorf("%+v", r)
 			}
 			return nil

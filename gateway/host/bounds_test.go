@@ -16,7 +16,7 @@ import (
 func TestGreedyPlugin(t *testing.T) {
 	t.Parallel()
 	for do, want := range map[string]string{
-		"eat": " MiB of memory, and may use 256; signal: killed", "fill": " MiB into its scratch directory, and may write 256; signal: killed",
+		"eat": " MiB of memory, and may use 256; signal: killed", "fill": "it had more than 10000 files in its scratch directory; signal: killed",
 		"multiply": " threads, and may have 1024; signal: killed",
 	} {
 		t.Run(do, func(t *testing.T) {
@@ -25,7 +25,7 @@ func TestGreedyPlugin(t *testing.T) {
 			spec.Memory = 256 << 20
 			h := startHost(t, calm, Config{Specs: []Spec{spec}})
 			before := h.Status()[0].PID
-			if r := h.Call(t.Context(), "one", callTo(do), patience); r.Outcome != sdk.Unknown {
+			if r := h.Call(t.Context(), ofOne, callTo(do), patience); r.Outcome != sdk.Unknown {
 				t.Fatalf("got %+v", r)
 			}
 			until(t, "it runs again", func() bool { s := h.Status()[0]; return s.Running && s.PID != before })
@@ -54,10 +54,10 @@ func TestExchangedBinary(t *testing.T) {
 	if err := os.WriteFile(spec.Path, append(content, "more"...), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.Pending {
+	if r := h.Call(t.Context(), ofOne, callTo("accept"), patience); r.Outcome != sdk.Pending {
 		t.Errorf("the running one: %+v", r)
 	}
-	if r := h.Call(t.Context(), "one", callTo("exit"), patience); r.Outcome != sdk.Unknown {
+	if r := h.Call(t.Context(), ofOne, callTo("exit"), patience); r.Outcome != sdk.Unknown {
 		t.Fatalf("got %+v", r)
 	}
 	until(t, "the exchanged file is refused", func() bool {
@@ -78,7 +78,7 @@ func TestPluginOfAnotherUser(t *testing.T) {
 	if w := worldOf(t, h); w.UID != 65534 {
 		t.Errorf("it runs as user %d", w.UID)
 	}
-	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.Pending {
+	if r := h.Call(t.Context(), ofOne, callTo("accept"), patience); r.Outcome != sdk.Pending {
 		t.Errorf("got %+v", r)
 	}
 }

@@ -8,80 +8,93 @@ import (
 	"time"
 
 	"github.com/sony/gobreaker/v2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
 const (
-	breakerWindow   = 10 * time.Second
-	breakerBucket   = time.Second
-	breakerOpen     = 5 * time.Second
-	breakerMinimum  = 20 // calls in the window, before a share of them says anything
-	breakerProbes   = 3  // calls let through half-open, which must all go well to close it
-	breakerProbeGap = time.Second
+	breakerWindow     = 10 * time.Second
+	breakerBucket     = time.Second
+	breakerOpen       = 5 * time.Second
+	breakerMinimum    = 20 // calls in the window, before a share of them says anything
+	breakerMinimumOwn = 10 // the same, of a merchant's own account
+	breakerProbes     = 3  // calls let through half-open, which must all go well to close it
+	breakerProbeGap   = time.Second
+
+	breakerAccounts = 5                // that fail in the window, before they say anything of their provider
+	breakerIdle     = 10 * time.Minute // after which an account's breaker is dropped
+	breakersMost    = 4096             // accounts of a provider in a mode
 )
 
 // health is what one use says of the upstream's health.
 type health error
 
-// A fault counts against the upstream, nil counts for it, and neutral does
-// not count.
+// A fault counts against the upstream, nil counts for it, and neutral does not
+// count. An account's fault counts against that account alone.
 var (
-	fault   health = errors.New("upstream fault")
-	neutral health = errors.New("says nothing of the upstream")
+	fault        health = errors.New("upstream fault")
+	accountFault health = errors.New("account fault")
+	neutral      health = errors.New("says nothing of the upstream")
 )
 
-// breaker holds the upstream's health in one mode. Lookups have a circuit of their
-// own that stops none of them: an upstream that can't take calls must still be
-// asked about money.
+// breaker holds the health of an upstream, or of one account there. Lookups have a
+// circuit of their own that stops none of them: an upstream that can't take calls
+// must still be asked about money.
 type breaker struct {
-	calls     *gobreaker.CircuitBreaker[sdk.Result]
-	lookups   *gobreaker.CircuitBreaker[struct{}]
+	calls     *gobreaker.TwoStepCircuitBreaker[struct{}]
+	lookups   *gobreaker.TwoStepCircuitBreaker[struct{}]
 	openUntil atomic.Int64 // Unix nanoseconds, of calls
+	since     atomic.Int64 // when calls failed enough to open it, 0 while it is closed
+	why       atomic.Pointer[string]
 }
 
-func newBreaker(changed func(circuit, from, to string)) *breaker {
+// newBreaker makes a breaker that opens where half of at least so many uses fail, and
+// more is wrong by a rule of its own (nil for none).
+func newBreaker(minimum uint32, more func() bool, changed func(circuit string, from, to gobreaker.State)) *breaker {
 	b := &breaker{}
-	b.calls = gobreaker.NewCircuitBreaker[sdk.Result](circuit("calls", func(name string, from, to gobreaker.State) {
-		if to == gobreaker.StateOpen {
-			b.openUntil.Store(time.Now().Add(breakerOpen).UnixNano())
-		}
-		changed(name, from.String(), to.String())
-	}))
-	b.lookups = gobreaker.NewCircuitBreaker[struct{}](circuit("lookups", func(name string, from, to gobreaker.State) {
-		changed(name, from.String(), to.String())
-	}))
+	circuit := func(name string, note func(to gobreaker.State)) *gobreaker.TwoStepCircuitBreaker[struct{}] {
+		return gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
+			Name:         name,
+			MaxRequests:  breakerProbes,
+			Interval:     breakerWindow,
+			BucketPeriod: breakerBucket,
+			Timeout:      breakerOpen,
+			ReadyToTrip: func(c gobreaker.Counts) bool {
+				counted := c.TotalSuccesses + c.TotalFailures
+				return counted >= minimum && 2*c.TotalFailures >= counted && (more == nil || more())
+			},
+			OnStateChange: func(_ string, from, to gobreaker.State) {
+				note(to)
+				changed(name, from, to)
+			},
+			IsExcluded: func(err error) bool { return errors.Is(err, neutral) },
+		})
+	}
+	b.calls = circuit("calls", b.note)
+	b.lookups = circuit("lookups", func(gobreaker.State) {})
 	return b
 }
 
-func circuit(name string, changed func(string, gobreaker.State, gobreaker.State)) gobreaker.Settings {
-	return gobreaker.Settings{
-		Name:         name,
-		MaxRequests:  breakerProbes,
-		Interval:     breakerWindow,
-		BucketPeriod: breakerBucket,
-		Timeout:      breakerOpen,
-		ReadyToTrip: func(c gobreaker.Counts) bool {
-			counted := c.TotalSuccesses + c.TotalFailures
-			return counted >= breakerMinimum && 2*c.TotalFailures >= counted
-		},
-		OnStateChange: changed,
-		IsExcluded:    func(err error) bool { return errors.Is(err, neutral) },
+// note keeps since when calls are turned away, and for how long.
+func (b *breaker) note(to gobreaker.State) {
+	now := time.Now()
+	switch to {
+	case gobreaker.StateOpen:
+		b.openUntil.Store(now.Add(breakerOpen).UnixNano())
+		b.since.CompareAndSwap(0, now.UnixNano())
+	case gobreaker.StateClosed:
+		b.since.Store(0)
+	case gobreaker.StateHalfOpen:
 	}
 }
 
-// run makes one call, unless the circuit is open.
-func (b *breaker) run(send func() (sdk.Result, health)) sdk.Result {
-	result, err := b.calls.Execute(func() (sdk.Result, error) { return send() })
-	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
-		return sdk.DidNotSend(sdk.BlameUpstream, err.Error())
+// record counts a use that nothing could have stopped, after the fact.
+func record(circuit *gobreaker.TwoStepCircuitBreaker[struct{}], v health) {
+	if done, err := circuit.Allow(); err == nil {
+		done(v)
 	}
-	return result
-}
-
-// record counts a lookup. It comes after the fact, so it refuses nothing.
-func (b *breaker) record(v health) {
-	_, _ = b.lookups.Execute(func() (struct{}, error) { return struct{}{}, v })
 }
 
 // retryAfter is how long calls are turned away, zero when they are not.
@@ -103,12 +116,14 @@ func (b *breaker) retryAfter() time.Duration {
 func healthOf(caller context.Context, r sdk.Result, err error, took, timeout time.Duration) health {
 	slow := took > timeout/2
 	switch {
-	case cutByCaller(caller, slow):
+	case cutByCaller(caller, slow), pluginEnded(err):
 		return neutral
 	case err != nil || slow || r.Blame == sdk.BlameUpstream && r.Outcome != sdk.Refused:
 		return fault
+	case r.Blame == sdk.BlameAccount && r.Outcome != sdk.Refused:
+		return accountFault // a key that is not taken, a limit of its own
 	case r.Outcome == sdk.NotSent || r.Outcome == sdk.Unknown:
-		return neutral // for reasons of our own: a passed send_by, an account's fault
+		return neutral // for reasons of our own, such as a passed send_by
 	}
 	return nil
 }
@@ -116,15 +131,21 @@ func healthOf(caller context.Context, r sdk.Result, err error, took, timeout tim
 func healthOfLookup(caller context.Context, f sdk.StatusUpdate, err error, took, timeout time.Duration) health {
 	slow := took > timeout/2
 	switch {
-	case cutByCaller(caller, slow):
+	case cutByCaller(caller, slow), pluginEnded(err):
 		return neutral
 	case err != nil || slow || f.Blame == sdk.BlameUpstream:
 		return fault
+	case f.Blame == sdk.BlameAccount:
+		return accountFault
 	case f.Status == sdk.StatusUnknown:
 		return neutral
 	}
 	return nil
 }
+
+// pluginEnded reports that the plugin's process has, which is no fault of the account
+// that was asked, nor of the upstream. Whoever keeps plugins running turns calls away.
+func pluginEnded(err error) bool { return status.Code(err) == codes.Unavailable }
 
 // cutByCaller reports whether the caller ended the use before the upstream had
 // its time: by hanging up, or by a deadline much shorter than the operation's.
@@ -142,18 +163,4 @@ type Unavailable struct {
 // Error is for operators.
 func (u *Unavailable) Error() string {
 	return fmt.Sprintf("provider %s is unavailable: %s", u.Provider, u.Reason)
-}
-
-// breaker returns the breaker of a mode, and makes it at its first use.
-func (p *provider) breaker(mode string) *breaker {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	found, ok := p.breakers[mode]
-	if !ok {
-		found = newBreaker(func(circuit, from, to string) {
-			p.log.Warn("circuit breaker", "mode", mode, "circuit", circuit, "from", from, "to", to)
-		})
-		p.breakers[mode] = found
-	}
-	return found
 }

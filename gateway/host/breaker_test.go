@@ -7,6 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sony/gobreaker/v2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
@@ -32,9 +36,10 @@ func TestHealthOf(t *testing.T) {
 		"blamed":                    {result: sdk.DontKnow(sdk.BlameUpstream, ""), want: fault},
 		"not sent, blamed":          {result: sdk.DidNotSend(sdk.BlameUpstream, ""), want: fault},
 		"not sent":                  {result: sdk.DidNotSend(sdk.BlameNone, ""), want: neutral},
-		"our account":               {result: sdk.DidNotSend(sdk.BlameAccount, ""), want: neutral},
+		"our account":               {result: sdk.DidNotSend(sdk.BlameAccount, ""), want: accountFault},
 		"a panic":                   {result: sdk.DontKnow(sdk.BlameNone, ""), want: neutral},
 		"transport":                 {err: broken, want: fault},
+		"the plugin ended":          {err: status.Error(codes.Unavailable, "connection reset"), took: limit, want: neutral},
 		"done, slowly":              {result: sdk.Result{Outcome: sdk.Done}, took: limit/2 + 1, want: fault},
 		"done, nearly slowly":       {result: sdk.Result{Outcome: sdk.Done}, took: limit / 2},
 		"hung up":                   {caller: cancelled, err: broken, took: limit, want: neutral},
@@ -60,12 +65,13 @@ func TestHealthOfLookup(t *testing.T) {
 		took   time.Duration
 		want   health
 	}{
-		"found":     {update: sdk.StatusUpdate{Status: sdk.StatusDone}},
-		"not found": {update: sdk.StatusUpdate{Status: sdk.StatusNotFound}},
-		"blamed":    {update: sdk.NoStatus(sdk.BlameUpstream, ""), want: fault},
-		"no status": {update: sdk.NoStatus(sdk.BlameAccount, ""), want: neutral},
-		"transport": {err: errors.New("x"), want: fault},
-		"slow":      {update: sdk.StatusUpdate{Status: sdk.StatusDone}, took: 6 * time.Second, want: fault},
+		"found":       {update: sdk.StatusUpdate{Status: sdk.StatusDone}},
+		"not found":   {update: sdk.StatusUpdate{Status: sdk.StatusNotFound}},
+		"blamed":      {update: sdk.NoStatus(sdk.BlameUpstream, ""), want: fault},
+		"no status":   {update: sdk.NoStatus(sdk.BlameNone, ""), want: neutral},
+		"our account": {update: sdk.NoStatus(sdk.BlameAccount, ""), want: accountFault},
+		"transport":   {err: errors.New("x"), want: fault},
+		"slow":        {update: sdk.StatusUpdate{Status: sdk.StatusDone}, took: 6 * time.Second, want: fault},
 	}
 	for name, c := range cases {
 		if got := healthOfLookup(t.Context(), c.update, c.err, c.took, 10*time.Second); got != c.want {
@@ -78,12 +84,17 @@ func TestHealthOfLookup(t *testing.T) {
 // that it let through.
 func feed(b *breaker, n int, v health) (passed int) {
 	for range n {
-		b.run(func() (sdk.Result, health) { passed++; return sdk.Result{Outcome: sdk.Done}, v })
+		if done, err := b.calls.Allow(); err == nil {
+			passed++
+			done(v)
+		}
 	}
 	return passed
 }
 
-func quietBreaker() *breaker { return newBreaker(func(string, string, string) {}) }
+func quietBreaker() *breaker {
+	return newBreaker(breakerMinimum, nil, func(string, gobreaker.State, gobreaker.State) {})
+}
 
 func TestBreakerThreshold(t *testing.T) {
 	t.Parallel()
@@ -115,7 +126,9 @@ func TestBreakerForgetsAndRecovers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var story []string
-		b := newBreaker(func(circuit, from, to string) { story = append(story, circuit+" "+from+" "+to) })
+		b := newBreaker(breakerMinimum, nil, func(circuit string, from, to gobreaker.State) {
+			story = append(story, circuit+" "+from.String()+" "+to.String())
+		})
 		feed(b, breakerMinimum-1, fault)
 		time.Sleep(breakerWindow + breakerBucket) // synctest's clock
 		feed(b, 1, fault)
@@ -159,19 +172,23 @@ func TestHalfOpenLetsOnlyProbesThrough(t *testing.T) {
 		b := quietBreaker()
 		feed(b, breakerMinimum, fault)
 		time.Sleep(breakerOpen + time.Millisecond)
-		held := make(chan struct{})
+		var probes []func(error)
 		for range breakerProbes {
-			go b.run(func() (sdk.Result, health) { <-held; return sdk.Result{}, nil })
+			done, err := b.calls.Allow()
+			if err != nil {
+				t.Fatal(err)
+			}
+			probes = append(probes, done)
 		}
-		synctest.Wait()
 		if n := feed(b, 1, nil); n != 0 {
 			t.Error("a call passed beside the probes")
 		}
 		if got := b.retryAfter(); got != breakerProbeGap {
 			t.Errorf("retry after %v, want %v", got, breakerProbeGap)
 		}
-		close(held)
-		synctest.Wait()
+		for _, done := range probes {
+			done(nil)
+		}
 		if n := feed(b, 1, nil); n != 1 {
 			t.Error("still not closed")
 		}
@@ -182,10 +199,10 @@ func TestLookupsAreOnlyWatched(t *testing.T) {
 	t.Parallel()
 	b := quietBreaker()
 	for range breakerMinimum {
-		b.record(fault)
+		record(b.lookups, fault)
 	}
-	if s := b.status("live"); s.Lookups != "open" || s.Calls != "closed" {
-		t.Errorf("got %+v", s)
+	if b.lookups.State() != gobreaker.StateOpen || b.calls.State() != gobreaker.StateClosed {
+		t.Errorf("lookups %v, calls %v", b.lookups.State(), b.calls.State())
 	}
-	b.record(nil) // must not panic or block while it is open
+	record(b.lookups, nil) // must not panic or block while it is open
 }

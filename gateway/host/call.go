@@ -10,40 +10,57 @@ import (
 
 const defaultTimeout = 15 * time.Second
 
+// Use is what a provider is used for: the request of a merchant, who may use an
+// account that is another's, and whether it is about money or a mere read.
+type Use struct {
+	Provider, MerchantID string
+	Money                bool
+}
+
+func (u Use) place(mode string) place {
+	return place{merchant: u.MerchantID, live: mode == live, money: u.Money}
+}
+
+const live = "live"
+
+// shares tells whether an account is another's than the merchant's own.
+func (u Use) shares(with sdk.Connection) bool { return u.MerchantID != with.MerchantID }
+
 // Call runs an operation at a provider. It returns no error: a request that
 // certainly did not leave this process is [sdk.NotSent], and a failure after the
 // request was handed to the transport is [sdk.Unknown]. The context's end cuts the
 // call; money work passes a context that does not end with its client.
-func (h *Host) Call(ctx context.Context, provider string, c sdk.Call, timeout time.Duration) sdk.Result {
+func (h *Host) Call(ctx context.Context, of Use, c sdk.Call, timeout time.Duration) sdk.Result {
 	started := time.Now()
-	result := h.call(ctx, provider, c, orDefault(timeout))
+	result := h.call(ctx, of, c, orDefault(timeout))
 	h.record(Observation{
-		Provider: provider, Mode: c.Connection.Mode, Operation: c.Operation,
+		Provider: of.Provider, Mode: c.Connection.Mode, Operation: c.Operation,
 		Method: "call", Outcome: result.Outcome.String(), Took: time.Since(started),
 	})
 	return result
 }
 
-func (h *Host) call(ctx context.Context, name string, c sdk.Call, timeout time.Duration) sdk.Result {
-	return h.use(ctx, name, c.Connection, c.SendBy, func(running *process) (sdk.Result, health) {
+func (h *Host) call(ctx context.Context, of Use, c sdk.Call, timeout time.Duration) sdk.Result {
+	return h.use(ctx, of, c.Connection, c.SendBy, func(running *process) (sdk.Result, health) {
 		c.SendBy = h.onThisMachine(c.SendBy)
 		return send(ctx, running, c, timeout)
 	})
 }
 
-// use acquires the provider's semaphore, a process and the breaker's permission
+// use acquires a place at the provider, a process and the breakers' permission
 // for one call. A call that is turned away here was not sent.
 func (h *Host) use(
-	ctx context.Context, name string, with sdk.Connection, sendBy time.Time, call func(*process) (sdk.Result, health),
+	ctx context.Context, of Use, with sdk.Connection, sendBy time.Time, call func(*process) (sdk.Result, health),
 ) sdk.Result {
-	p, ok := h.providers[name]
+	p, ok := h.providers[of.Provider]
 	if !ok {
-		return sdk.DidNotSend(sdk.BlameNone, "there is no such provider: "+name)
+		return sdk.DidNotSend(sdk.BlameNone, "there is no such provider: "+of.Provider)
 	}
-	if err := p.calls.acquire(); err != nil {
+	taken := of.place(with.Mode)
+	if err := p.calls.acquire(taken); err != nil {
 		return sdk.DidNotSend(sdk.BlameNone, err.Error())
 	}
-	defer p.calls.release()
+	defer p.calls.release(taken)
 	running, err := p.ready(ctx, h.onThisMachine(sendBy))
 	if err != nil {
 		return sdk.DidNotSend(sdk.BlameNone, err.Error())
@@ -53,7 +70,7 @@ func (h *Host) use(
 		return sdk.DidNotSend(sdk.BlameNone, "send_by had passed before the call was sent")
 	}
 	p.secrets.learn(with)
-	return p.breaker(with.Mode).run(func() (sdk.Result, health) { return call(running) })
+	return p.in(with.Mode).run(with, of.shares(with), func() (sdk.Result, health) { return call(running) })
 }
 
 func (h *Host) passed(sendBy time.Time) bool { return !sendBy.IsZero() && h.now().After(sendBy) }
@@ -82,19 +99,19 @@ func send(caller context.Context, running *process, c sdk.Call, timeout time.Dur
 // Quote asks a provider what an operation would cost. It returns no error: what
 // went wrong is in the outcome. Nothing is reserved yet, so an open breaker turns
 // it away.
-func (h *Host) Quote(ctx context.Context, provider string, q sdk.Quote, timeout time.Duration) sdk.Quoted {
+func (h *Host) Quote(ctx context.Context, of Use, q sdk.Quote, timeout time.Duration) sdk.Quoted {
 	started := time.Now()
-	quoted := h.quote(ctx, provider, q, orDefault(timeout))
+	quoted := h.quote(ctx, of, q, orDefault(timeout))
 	h.record(Observation{
-		Provider: provider, Mode: q.Connection.Mode, Operation: q.Operation,
+		Provider: of.Provider, Mode: q.Connection.Mode, Operation: q.Operation,
 		Method: "quote", Outcome: quoted.Outcome.String(), Took: time.Since(started),
 	})
 	return quoted
 }
 
-func (h *Host) quote(caller context.Context, name string, q sdk.Quote, timeout time.Duration) sdk.Quoted {
+func (h *Host) quote(caller context.Context, of Use, q sdk.Quote, timeout time.Duration) sdk.Quoted {
 	var quoted *sdk.Quoted
-	turnedAway := h.use(caller, name, q.Connection, time.Time{}, func(running *process) (sdk.Result, health) {
+	turnedAway := h.use(caller, of, q.Connection, time.Time{}, func(running *process) (sdk.Result, health) {
 		ctx, cancel := context.WithTimeout(caller, timeout)
 		defer cancel()
 		started := time.Now()
@@ -104,7 +121,7 @@ func (h *Host) quote(caller context.Context, name string, q sdk.Quote, timeout t
 			said = sdk.NoQuote(sdk.DontKnow(sdk.BlameNone, "plugin transport: "+err.Error()))
 		}
 		quoted = &said
-		result := sdk.Result{Outcome: said.Outcome, Blame: said.Blame}
+		result := sdk.Result{Outcome: said.Outcome, Blame: said.Blame, Detail: said.Detail}
 		return result, healthOf(caller, result, err, time.Since(started), timeout)
 	})
 	if quoted == nil {
@@ -115,18 +132,18 @@ func (h *Host) quote(caller context.Context, name string, q sdk.Quote, timeout t
 
 // Lookup asks a provider for the status of a movement. It returns no error: where
 // the provider can't be asked the status is unknown. No breaker stops it.
-func (h *Host) Lookup(ctx context.Context, provider string, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
+func (h *Host) Lookup(ctx context.Context, of Use, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
 	started := time.Now()
-	update := h.lookup(ctx, provider, l, orDefault(timeout))
+	update := h.lookup(ctx, of, l, orDefault(timeout))
 	h.record(Observation{
-		Provider: provider, Mode: l.Connection.Mode, Operation: l.Operation,
+		Provider: of.Provider, Mode: l.Connection.Mode, Operation: l.Operation,
 		Method: "lookup", Outcome: update.Status.String(), Took: time.Since(started),
 	})
 	return update
 }
 
-func (h *Host) lookup(caller context.Context, name string, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
-	p, running, release, err := h.inquire(caller, name, l.Connection)
+func (h *Host) lookup(caller context.Context, of Use, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
+	p, running, release, err := h.inquire(caller, of, l.Connection)
 	if err != nil {
 		return sdk.NoStatus(sdk.BlameNone, err.Error())
 	}
@@ -143,7 +160,7 @@ func (h *Host) lookup(caller context.Context, name string, l sdk.Lookup, timeout
 		running.suspect(err)
 		update = sdk.NoStatus(sdk.BlameNone, "plugin transport: "+err.Error())
 	}
-	p.breaker(l.Connection.Mode).record(healthOfLookup(caller, update, err, time.Since(started), timeout))
+	p.in(l.Connection.Mode).looked(l.Connection, of.shares(l.Connection), healthOfLookup(caller, update, err, time.Since(started), timeout), update.Detail)
 	return update
 }
 
@@ -163,7 +180,7 @@ func (h *Host) Notify(ctx context.Context, provider string, n sdk.Notification, 
 }
 
 func (h *Host) notify(ctx context.Context, name string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error) {
-	_, running, release, err := h.inquire(ctx, name, n.Connection)
+	_, running, release, err := h.inquire(ctx, Use{name, n.Connection.MerchantID, true}, n.Connection)
 	if err != nil {
 		return sdk.Acknowledgement{}, err
 	}
@@ -178,32 +195,36 @@ func (h *Host) notify(ctx context.Context, name string, n sdk.Notification, time
 	return ack, nil
 }
 
-// inquire acquires the semaphore of everything but calls, and a process to ask.
-func (h *Host) inquire(ctx context.Context, name string, with sdk.Connection) (p *provider, running *process, release func(), err error) {
-	p, ok := h.providers[name]
+// inquire acquires a place beside those of calls, and a process to ask.
+func (h *Host) inquire(ctx context.Context, of Use, with sdk.Connection) (p *provider, running *process, release func(), err error) {
+	p, ok := h.providers[of.Provider]
 	if !ok {
-		return nil, nil, nil, &Unavailable{Provider: name, Reason: "there is no such provider"}
+		return nil, nil, nil, &Unavailable{Provider: of.Provider, Reason: "there is no such provider"}
 	}
-	if err := p.inquiries.acquire(); err != nil {
-		return nil, nil, nil, &Unavailable{Provider: name, Reason: err.Error()}
+	taken := of.place(with.Mode)
+	if err := p.inquiries.acquire(taken); err != nil {
+		return nil, nil, nil, &Unavailable{Provider: of.Provider, Reason: err.Error()}
 	}
 	if running, err = p.ready(ctx, time.Time{}); err != nil {
-		p.inquiries.release()
-		return nil, nil, nil, &Unavailable{Provider: name, Reason: err.Error()}
+		p.inquiries.release(taken)
+		return nil, nil, nil, &Unavailable{Provider: of.Provider, Reason: err.Error()}
 	}
 	p.secrets.learn(with)
-	return p, running, p.inquiries.release, nil
+	return p, running, func() { p.inquiries.release(taken) }, nil
 }
 
 // Available reports, before a movement is reserved, whether a provider takes calls
-// in a mode. The error is an [*Unavailable]. A nil error is no promise.
-func (h *Host) Available(provider, mode string) error {
-	p, ok := h.providers[provider]
+// on an account. The error is an [*Unavailable]. A nil error is no promise.
+func (h *Host) Available(of Use, with sdk.Connection) error {
+	p, ok := h.providers[of.Provider]
 	if !ok {
-		return &Unavailable{Provider: provider, Reason: "there is no such provider"}
+		return &Unavailable{Provider: of.Provider, Reason: "there is no such provider"}
 	}
-	if wait := p.breaker(mode).retryAfter(); wait > 0 {
-		return &Unavailable{Provider: provider, Reason: "circuit breaker is open", RetryAfter: wait}
+	if p.fails() {
+		return &Unavailable{Provider: of.Provider, Reason: errDown.Error()}
+	}
+	if wait, whose := p.in(with.Mode).retryAfter(with, of.shares(with)); wait > 0 {
+		return &Unavailable{Provider: of.Provider, Reason: "circuit breaker " + whose + " is open", RetryAfter: wait}
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func TestOutcomes(t *testing.T) {
 			if c.timeout == 0 {
 				c.timeout = patience
 			}
-			r := h.Call(t.Context(), "one", call, c.timeout)
+			r := h.Call(t.Context(), ofOne, call, c.timeout)
 			if r.Outcome != c.outcome || r.Blame != c.blame {
 				t.Errorf("got %+v, want outcome %d and blame %d", r, c.outcome, c.blame)
 			}
@@ -50,17 +50,17 @@ func TestOutcomes(t *testing.T) {
 func TestUnknownProvider(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, calm, Config{})
-	if r := h.Call(t.Context(), "none", callTo("accept"), 0); r.Outcome != sdk.NotSent {
+	if r := h.Call(t.Context(), Use{Provider: "none"}, callTo("accept"), 0); r.Outcome != sdk.NotSent {
 		t.Errorf("call: %+v", r)
 	}
-	if f := h.Lookup(t.Context(), "none", sdk.Lookup{}, 0); f.Status != sdk.StatusUnknown {
+	if f := h.Lookup(t.Context(), Use{Provider: "none"}, sdk.Lookup{}, 0); f.Status != sdk.StatusUnknown {
 		t.Errorf("lookup: %+v", f)
 	}
 	var unavailable *Unavailable
 	if _, err := h.Notify(t.Context(), "none", sdk.Notification{}, 0); !errors.As(err, &unavailable) {
 		t.Errorf("notify: %v", err)
 	}
-	if err := h.Available("none", "live"); !errors.As(err, &unavailable) || unavailable.Provider != "none" {
+	if err := h.Available(Use{Provider: "none"}, sdk.Connection{Mode: "live"}); !errors.As(err, &unavailable) || unavailable.Provider != "none" {
 		t.Errorf("available: %v", err)
 	}
 }
@@ -70,7 +70,7 @@ func TestCallerHangsUp(t *testing.T) {
 	h := one(t, calm)
 	ctx, hangUp := context.WithCancel(t.Context())
 	result := make(chan sdk.Result, 1)
-	go func() { result <- h.Call(ctx, "one", callTo("deaf"), patience) }()
+	go func() { result <- h.Call(ctx, ofOne, callTo("deaf"), patience) }()
 	inFlight(t, h, 1)
 	hangUp()
 	if r := <-result; r.Outcome != sdk.Unknown {
@@ -81,24 +81,32 @@ func TestCallerHangsUp(t *testing.T) {
 func TestBulkhead(t *testing.T) {
 	t.Parallel()
 	spec := testSpec("one")
-	spec.MaxInFlight = 2
+	spec.MaxInFlight = 4 // of which one merchant alone has half
 	h := startHost(t, calm, Config{Specs: []Spec{spec}})
+	inLive := func(do string) sdk.Call {
+		call := callTo(do)
+		call.Connection.Mode = "live"
+		return call
+	}
 	ctx, release := context.WithCancel(t.Context())
 	results := make(chan sdk.Result, 2)
 	for range 2 {
-		go func() { results <- h.Call(ctx, "one", callTo("hang"), patience) }()
+		go func() { results <- h.Call(ctx, ofOne, inLive("hang"), patience) }()
 	}
 	inFlight(t, h, 2)
-	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.NotSent || r.Detail != errFull.Error() {
+	if r := h.Call(t.Context(), ofOne, inLive("accept"), patience); r.Outcome != sdk.NotSent || r.Detail != errShare.Error() {
 		t.Errorf("the third call: %+v, want it turned away", r)
 	}
-	if f := h.Lookup(t.Context(), "one", sdk.Lookup{Reference: "r"}, patience); f.Status != sdk.StatusPending {
+	if r := h.Call(t.Context(), Use{Provider: "one", MerchantID: "another"}, inLive("accept"), patience); r.Outcome != sdk.Pending {
+		t.Errorf("another merchant's: %+v", r)
+	}
+	if f := h.Lookup(t.Context(), ofOne, sdk.Lookup{Reference: "r"}, patience); f.Status != sdk.StatusPending {
 		t.Errorf("a lookup beside full calls: %+v", f)
 	}
 	release()
 	<-results
 	<-results
-	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.Pending {
+	if r := h.Call(t.Context(), ofOne, inLive("accept"), patience); r.Outcome != sdk.Pending {
 		t.Errorf("with room again: %+v", r)
 	}
 }
@@ -107,26 +115,29 @@ func TestBreakerOpensForOneMode(t *testing.T) {
 	t.Parallel()
 	h := one(t, calm)
 	for range breakerMinimum {
-		h.Call(t.Context(), "one", callTo("fault"), patience)
+		h.Call(t.Context(), ofOne, callTo("fault"), patience)
 	}
-	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.NotSent || r.Blame != sdk.BlameUpstream {
+	if r := h.Call(t.Context(), ofOne, callTo("accept"), patience); r.Outcome != sdk.NotSent || r.Blame != sdk.BlameUpstream {
 		t.Errorf("got %+v, want it turned away", r)
 	}
 	var unavailable *Unavailable
-	err := h.Available("one", "test")
+	err := h.Available(ofOne, callTo("").Connection)
 	if !errors.As(err, &unavailable) || unavailable.RetryAfter <= 0 || unavailable.RetryAfter > breakerOpen {
 		t.Errorf("available: %v", err)
 	}
 	lookup := sdk.Lookup{Reference: "r", Connection: sdk.Connection{Mode: "test"}}
-	if f := h.Lookup(t.Context(), "one", lookup, patience); f.Status != sdk.StatusPending {
+	if f := h.Lookup(t.Context(), ofOne, lookup, patience); f.Status != sdk.StatusPending {
 		t.Errorf("a lookup beside an open breaker: %+v", f)
 	}
 	live := callTo("accept")
 	live.Connection.Mode = "live"
-	if r := h.Call(t.Context(), "one", live, patience); r.Outcome != sdk.Pending {
+	if r := h.Call(t.Context(), ofOne, live, patience); r.Outcome != sdk.Pending {
 		t.Errorf("the other mode: %+v", r)
 	}
-	want := []BreakerStatus{{Mode: "live", Calls: "closed", Lookups: "closed"}, {Mode: "test", Calls: "open", Lookups: "closed"}}
+	want := []BreakerStatus{
+		{Mode: "live", Calls: "closed", Lookups: "closed"},
+		{Mode: "test", Calls: "closed", Lookups: "closed", AccountsOpen: 1, AccountsOpened: 1},
+	}
 	if got := h.Status()[0].Breakers; len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
 		t.Errorf("status %+v, want %+v", got, want)
 	}

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,9 @@ type Spec struct {
 	// ManifestDigest is the approved manifest's, in hex. Where it is empty the
 	// manifest of the first start is taken, and a restart must show it again.
 	ManifestDigest string
+	// Manifest is the approved manifest itself, where it is known from an earlier start:
+	// its operations exist while the plugin can't be started. Nil where it is not known.
+	Manifest *manifest.Manifest
 	// Env is the plugin's whole environment, "NAME=value", beside what the
 	// transport needs. Nothing of the host's own is inherited.
 	Env []string
@@ -34,9 +38,9 @@ type Spec struct {
 	// User is whom it runs as, a name or a number; the host's own user unless given.
 	User string
 
-	// MaxInFlight bounds the calls in flight, 256 unless given. Lookups,
-	// notifications and statements share a second bound of the same size, so that
-	// hanging calls never stop money from being resolved.
+	// MaxInFlight is how many places calls have, 256 unless given. Lookups,
+	// notifications and statements have as many of their own, so that hanging calls
+	// never stop money from being resolved.
 	MaxInFlight int
 }
 
@@ -98,7 +102,9 @@ type Host struct {
 	providers map[string]*provider
 	observe   func(Observation)
 	now       func() time.Time
-	cancel    context.CancelFunc // ends the supervision
+	learning  sync.Mutex                       // held while the known manifests change
+	offer     func([]*manifest.Manifest) error // nil until [Host.Offer]
+	cancel    context.CancelFunc               // ends the supervision
 	running   sync.WaitGroup
 	closing   sync.Once
 	closeErr  error
@@ -107,6 +113,7 @@ type Host struct {
 // tuning holds the times that tests shorten.
 type tuning struct {
 	start        time.Duration // for a process to begin, its manifest included
+	patience     time.Duration // for the first processes, where their manifests are known without them
 	restartWait  time.Duration // how long a call waits for a process
 	healthPeriod time.Duration
 	healthWait   time.Duration
@@ -117,6 +124,7 @@ type tuning struct {
 
 var standard = tuning{
 	start:        15 * time.Second, // the copy and its hash included
+	patience:     5 * time.Second,
 	restartWait:  2 * time.Second,
 	healthPeriod: 2 * time.Second,
 	healthWait:   time.Second,
@@ -125,9 +133,11 @@ var standard = tuning{
 	graceful:     2 * time.Second,
 }
 
-// Start starts every plugin and reads its manifest before it returns. The context
-// bounds the start, not the host's life. Where one plugin can't be started none is
-// left running, and the error names each plugin at fault.
+// Start starts every plugin, all at once. A plugin that can't be started ends nothing:
+// its status says why, calls of it are not sent, and it is tried again, ever less often,
+// until it comes up. Start returns once each has come up or failed, and sooner where a
+// slow one's manifest is known without it. The context bounds the start, not the host's
+// life. The error is of a configuration that no plugin could mend.
 func Start(ctx context.Context, c Config) (*Host, error) {
 	return start(ctx, c, standard)
 }
@@ -155,47 +165,96 @@ func start(ctx context.Context, c Config, tune tuning) (*Host, error) {
 		h.providers[spec.Name] = p
 		h.order = append(h.order, p)
 	}
-	first, err := launchAll(ctx, h.order)
-	if err != nil {
-		return nil, err
-	}
 	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	h.cancel = cancel
-	for i, p := range h.order {
-		p.adopt(first[i])
-		h.running.Go(func() { p.supervise(life, first[i]) })
+	for _, p := range h.order {
+		h.running.Go(func() { p.supervise(life, h.learn) })
+	}
+	if err := h.awaitFirst(ctx, tune.patience); err != nil {
+		cancel()
+		h.running.Wait()
+		return nil, err
 	}
 	return h, nil
 }
 
-// launchAll starts the first process of each provider side by side.
-func launchAll(ctx context.Context, providers []*provider) ([]*process, error) {
-	processes := make([]*process, len(providers))
-	faults := make([]error, len(providers))
-	var starting sync.WaitGroup
-	for i, p := range providers {
-		starting.Go(func() { processes[i], faults[i] = p.launch(ctx) })
-	}
-	starting.Wait()
-	err := errors.Join(faults...)
-	if err == nil {
-		return processes, nil
-	}
-	for _, started := range processes {
-		if started != nil {
-			started.end(0)
+// awaitFirst waits until the first try to start each plugin is over. One whose
+// operations are known is waited for as long as patience allows: meanwhile its calls
+// are not sent.
+func (h *Host) awaitFirst(ctx context.Context, patience time.Duration) error {
+	patient, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for _, p := range h.order {
+		enough := ctx
+		if p.known() != nil {
+			enough = patient
+		}
+		select {
+		case <-p.tried:
+		case <-enough.Done():
 		}
 	}
-	return nil, err
+	return ctx.Err()
 }
 
-// Manifests gives what the plugins declare, in the order of the specs.
+// learn takes in the manifest that a plugin shows. One that cannot be offered beside
+// the others is refused.
+func (h *Host) learn(p *provider, m *manifest.Manifest) error {
+	h.learning.Lock()
+	defer h.learning.Unlock()
+	if p.known() != nil {
+		return nil
+	}
+	if h.offer != nil {
+		all := make([]*manifest.Manifest, 0, len(h.order))
+		for _, other := range h.order {
+			if known := other.known(); other == p {
+				all = append(all, m)
+			} else if known != nil {
+				all = append(all, known)
+			}
+		}
+		if err := h.offer(all); err != nil {
+			return err
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.manifest = m
+	return nil
+}
+
+// Offer has all manifests that are known taken by use, now and whenever a plugin comes
+// up whose manifest was not known: before its first call, with its own among them. If
+// use refuses them then, the plugin is taken for one that can't be started.
+func (h *Host) Offer(use func([]*manifest.Manifest) error) error {
+	h.learning.Lock()
+	defer h.learning.Unlock()
+	h.offer = use
+	return use(h.Manifests())
+}
+
+// Manifests gives what the plugins declare, in the order of the specs, as far as it is
+// known.
 func (h *Host) Manifests() []*manifest.Manifest {
 	manifests := make([]*manifest.Manifest, 0, len(h.order))
 	for _, p := range h.order {
-		manifests = append(manifests, p.manifest)
+		if known := p.known(); known != nil {
+			manifests = append(manifests, known)
+		}
 	}
 	return manifests
+}
+
+// Down names each plugin that does not run and why, nil where all run.
+func (h *Host) Down() error {
+	var faults []error
+	for _, s := range h.Status() {
+		if !s.Running {
+			faults = append(faults, errors.New(cmp.Or(s.LastFault, "plugin "+s.Provider+": has not started yet")))
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // Close lets nothing more in, waits for what is in flight until the context ends,

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,11 +22,11 @@ func TestCallLookupNotify(t *testing.T) {
 	seen := make(chan Observation, 3)
 	h := startHost(t, calm, Config{Specs: []Spec{testSpec("one")}, Observe: func(o Observation) { seen <- o }})
 
-	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.Pending || r.ProviderReference != "p-r1" {
+	if r := h.Call(t.Context(), ofOne, callTo("accept"), patience); r.Outcome != sdk.Pending || r.ProviderReference != "p-r1" {
 		t.Errorf("call: %+v", r)
 	}
 	lookup := sdk.Lookup{Operation: "/test/pay", Reference: "r1", Connection: sdk.Connection{Mode: "live"}}
-	if f := h.Lookup(t.Context(), "one", lookup, patience); f.Status != sdk.StatusPending || f.Reference != "r1" {
+	if f := h.Lookup(t.Context(), ofOne, lookup, patience); f.Status != sdk.StatusPending || f.Reference != "r1" {
 		t.Errorf("lookup: %+v", f)
 	}
 	ack, err := h.Notify(t.Context(), "one", sdk.Notification{
@@ -104,7 +105,9 @@ func TestShownPath(t *testing.T) {
 	}
 }
 
-func TestStartRefuses(t *testing.T) {
+// TestBrokenPluginIsAlone: whatever is wrong with one plugin, the others are started and
+// called, and it is what its status says.
+func TestBrokenPluginIsAlone(t *testing.T) {
 	t.Parallel()
 	other := filepath.Join(t.TempDir(), "other")
 	if err := os.WriteFile(other, []byte("#!/bin/sh\n"), 0o700); err != nil {
@@ -124,7 +127,9 @@ func TestStartRefuses(t *testing.T) {
 		"another digest":    {func(s *Spec) { s.ManifestDigest = strings.Repeat("0", 64) }, "its manifest has digest " + m.Digest()},
 		"another name":      {func(s *Spec) { s.Env[1] = envName + "=two" }, `its manifest is that of "two"`},
 		"a broken manifest": {func(s *Spec) { s.Env[1] = envName + "=Not A Name" }, "lower-case letters"},
-		"no plugin at all":  {func(s *Spec) { s.Env[0] = envRole + "=mute" }, "did not start within 100ms"},
+		"no plugin at all":  {func(s *Spec) { s.Env[0] = envRole + "=mute" }, "did not start within 2s"},
+		"ends at once":      {func(s *Spec) { s.Env[0] = envRole + "=dead" }, "its last lines: nothing to do"},
+		"another protocol":  {func(s *Spec) { s.Env[0] = envRole + "=older" }, "incompatible API version with plugin"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -132,14 +137,88 @@ func TestStartRefuses(t *testing.T) {
 			spec := testSpec("one")
 			c.change(&spec)
 			tune := calm
-			if spec.Env[0] != envRole+"=plugin" {
-				tune.start = 100 * time.Millisecond
+			if spec.Env[0] == envRole+"=mute" {
+				tune.start = 2 * time.Second
 			}
-			_, err := start(t.Context(), Config{Specs: []Spec{spec}}, tune)
-			if err == nil || !strings.Contains(err.Error(), "plugin one: ") || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %v, want a fault of plugin one with %q", err, c.want)
+			h := startHost(t, tune, Config{Specs: []Spec{spec, testSpec("well")}})
+			s := h.Status()[0]
+			if s.Running || s.Down.IsZero() || !strings.Contains(s.LastFault, "plugin one: ") || !strings.Contains(s.LastFault, c.want) {
+				t.Errorf("status %+v, want a fault of plugin one with %q", s, c.want)
+			}
+			if err := h.Down(); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "plugin well") {
+				t.Errorf("down: %v", err)
+			}
+			if r := h.Call(t.Context(), Use{Provider: "well"}, callTo("accept"), patience); r.Outcome != sdk.Pending {
+				t.Errorf("the other one: %+v", r)
+			}
+			if err := h.Available(ofOne, callTo("").Connection); err == nil {
+				t.Error("it is available")
+			}
+			asked := time.Now()
+			if r := h.Call(t.Context(), ofOne, callTo("accept"), patience); r.Outcome != sdk.NotSent || time.Since(asked) > tune.restartWait/2 {
+				t.Errorf("a call: %+v after %v, want not sent at once", r, time.Since(asked))
 			}
 		})
+	}
+}
+
+// TestComesUpLate: a plugin that is mended is started without anybody asking, and its
+// manifest is offered before it is called. One that can't be offered stays down.
+func TestComesUpLate(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "plugin")
+	late, refused := testSpec("late"), testSpec("refused")
+	late.Path, refused.Path = path, path
+	h := startHost(t, calm, Config{Specs: []Spec{late, refused, testSpec("well")}})
+	offered := make(chan []string, 100)
+	use := func(all []*manifest.Manifest) error {
+		var names []string
+		for _, m := range all {
+			if m.Name == "refused" {
+				return errors.New("another one has these paths")
+			}
+			names = append(names, m.Name)
+		}
+		offered <- names
+		return nil
+	}
+	if err := h.Offer(use); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-offered; !slices.Equal(got, []string{"well"}) {
+		t.Errorf("at first %v is offered", got)
+	}
+	if err := os.Symlink(binary(), path); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-offered; !slices.Equal(got, []string{"late", "well"}) {
+		t.Errorf("then %v is offered", got)
+	}
+	until(t, "it is called", func() bool {
+		return h.Call(t.Context(), Use{Provider: "late"}, callTo("accept"), patience).Outcome == sdk.Pending
+	})
+	until(t, "the other is refused", func() bool { return strings.Contains(h.Status()[1].LastFault, "another one has these paths") })
+	s := h.Status()
+	if s[0].Restarts != 0 || !s[0].Down.IsZero() || s[1].Running {
+		t.Errorf("status %+v", s)
+	}
+}
+
+// TestKnownManifest: what a plugin that can't be started offers is known where its
+// approved manifest is, and nobody waits for one that hangs.
+func TestKnownManifest(t *testing.T) {
+	t.Parallel()
+	m, err := manifest.Parse(manifestOf("one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := testSpec("one")
+	spec.Env[0], spec.ManifestDigest, spec.Manifest = envRole+"=mute", m.Digest(), m
+	tune := calm
+	tune.start, tune.patience = time.Hour, time.Millisecond
+	h := startHost(t, tune, Config{Specs: []Spec{spec}})
+	if got := h.Manifests(); len(got) != 1 || got[0].Digest() != m.Digest() || h.Status()[0].Version != "1.2.3" || h.Status()[0].Running {
+		t.Errorf("manifests %v, status %+v", got, h.Status()[0])
 	}
 }
 
@@ -157,18 +236,21 @@ func TestStartAcceptsThePinnedDigest(t *testing.T) {
 	}
 }
 
-func TestOneFaultLeavesNobodyRunning(t *testing.T) {
+// TestStartCut: whoever gives up the start leaves nothing running.
+func TestStartCut(t *testing.T) {
 	t.Parallel()
 	path, died := deathWatch(t)
-	good, bad := testSpec("good", envDial+"="+path), testSpec("bad")
-	bad.SHA256 = strings.Repeat("0", 64)
-	if _, err := start(t.Context(), Config{Specs: []Spec{good, bad}}, calm); err == nil {
-		t.Fatal("started")
+	well, hangs := testSpec("well", envDial+"="+path), testSpec("hangs")
+	hangs.Env[0] = envRole + "=mute"
+	ctx, cut := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cut()
+	if _, err := start(ctx, Config{Specs: []Spec{well, hangs}}, calm); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("started: %v", err)
 	}
 	select {
 	case <-died:
 	case <-time.After(patience):
-		t.Error("the good one still runs")
+		t.Error("the one that came up still runs")
 	}
 }
 
@@ -184,13 +266,13 @@ func TestCloseDrains(t *testing.T) {
 	h := one(t, calm)
 	ctx, cut := context.WithCancel(t.Context())
 	result := make(chan sdk.Result, 1)
-	go func() { result <- h.Call(ctx, "one", callTo("hang"), patience) }()
+	go func() { result <- h.Call(ctx, ofOne, callTo("hang"), patience) }()
 	inFlight(t, h, 1)
 
 	closed := make(chan error, 1)
 	go func() { closed <- h.Close(context.Background()) }()
 	until(t, "calls are turned away", func() bool {
-		r := h.Call(t.Context(), "one", callTo("accept"), patience)
+		r := h.Call(t.Context(), ofOne, callTo("accept"), patience)
 		return r.Outcome == sdk.NotSent
 	})
 	select {

@@ -33,6 +33,8 @@ type target struct {
 	Abstract           string
 	Descriptor         int
 	Environment, Spare string // a variable of the host's; a file that may be lost
+	Shared, Semaphores int    // of System V, as are the messages; they may be lost
+	Messages           int
 }
 
 // A way is one that a hostile plugin tries. Its function returns nil where it got
@@ -42,6 +44,12 @@ type way struct {
 	open string
 	try  func(target) error
 }
+
+// What is open, as the handbook says it.
+const (
+	factsOfFiles = "that a file exists, its size and its times, and where a link leads"
+	namesByTCP   = "and 53 for names"
+)
 
 var errNothing = errors.New("got nothing")
 
@@ -69,6 +77,42 @@ var ways = []way{
 	{"list the secret's directory", "", func(t target) error { return lists(filepath.Dir(t.Secret)) }},
 	{"list the root", "", func(target) error { return lists("/") }},
 	{"list /etc", "", func(target) error { return lists("/etc") }},
+	{"write into a file of its own", "", func(target) error {
+		return os.WriteFile(filepath.Join(os.TempDir(), "written"), []byte("x"), 0o600)
+	}},
+	{"write into a file that it removed", "", func(target) error {
+		return inOwnFile(func(file *os.File) error {
+			removed := os.Remove(file.Name())
+			_, err := file.WriteString("x")
+			return errors.Join(removed, err)
+		})
+	}},
+	{"write into a file without a name", "", func(target) error {
+		fd, err := unix.Open(os.TempDir(), unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
+		if err == nil {
+			_, err = unix.Write(fd, []byte("x"))
+			_ = unix.Close(fd)
+		}
+		return err
+	}},
+	{"lengthen a file of its own", "", func(target) error { return inOwnFile(func(file *os.File) error { return file.Truncate(1 << 20) }) }},
+	{"take room on the disk", "", func(target) error {
+		return inOwnFile(func(file *os.File) error {
+			return unix.Fallocate(int(file.Fd()), unix.FALLOC_FL_KEEP_SIZE, 0, 1<<20)
+		})
+	}},
+	{"take room on the disk in another way", "", func(target) error {
+		return inOwnFile(func(file *os.File) error {
+			const reserve = 0x4030582a // FS_IOC_RESVSP64
+			room := struct {
+				kind, whence int16
+				start, size  int64
+				rest         [6]int32
+			}{size: 1 << 20}
+			return call(unix.SYS_IOCTL, file.Fd(), reserve, uintptr(unsafe.Pointer(&room)))
+		})
+	}},
+	{"make a directory in its own", "", func(target) error { return os.Mkdir(filepath.Join(os.TempDir(), "d"), 0o300) }},
 	{"write into /dev/shm", "", func(target) error {
 		path := "/dev/shm/hostile-" + strconv.Itoa(os.Getpid())
 		return errors.Join(writes(path, os.O_CREATE|os.O_WRONLY), os.Remove(path))
@@ -87,7 +131,16 @@ var ways = []way{
 		_, _ = handle, mount
 		return err
 	}},
-	{"learn that a file exists", "that a file exists, its size and its times", func(t target) error { _, err := os.Stat(t.Secret); return err }},
+	{"watch the secret's directory", "", func(t target) error {
+		fd, err := unix.InotifyInit1(unix.IN_CLOEXEC)
+		if err == nil {
+			_, err = unix.InotifyAddWatch(fd, filepath.Dir(t.Secret), unix.IN_ALL_EVENTS)
+			_ = unix.Close(fd)
+		}
+		return err
+	}},
+	{"learn that a file exists", factsOfFiles, func(t target) error { _, err := os.Stat(t.Secret); return err }},
+	{"learn where a link leads", factsOfFiles, func(t target) error { _, err := os.Readlink(t.Secret + "-link"); return err }},
 
 	// /proc.
 	{"read the host's environment", "", func(t target) error { return reads(proc(t.Host, "environ")) }},
@@ -133,6 +186,26 @@ var ways = []way{
 		}
 		return err
 	}},
+	{"have the kernel signal the host", "", func(t target) error {
+		return inPipe(func(fd int) error { _, err := unix.FcntlInt(uintptr(fd), unix.F_SETOWN, t.Host); return err })
+	}},
+	{"have the kernel signal the host's thread", "", func(t target) error {
+		return inPipe(func(fd int) error {
+			owner := [2]int32{0, int32(t.Host)} // F_OWNER_TID
+			return call(unix.SYS_FCNTL, uintptr(fd), unix.F_SETOWN_EX, uintptr(unsafe.Pointer(&owner[0])))
+		})
+	}},
+	{"choose the signal that the kernel sends", "", func(target) error {
+		return inPipe(func(fd int) error { _, err := unix.FcntlInt(uintptr(fd), unix.F_SETSIG, int(unix.SIGKILL)); return err })
+	}},
+	{"have a socket signal the host", "", func(t target) error {
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+		return unix.IoctlSetPointerInt(fd, unix.SIOCSPGRP, t.Host)
+	}},
 	{"take descriptors from the host", "", func(t target) error {
 		var now unix.Rlimit
 		if err := unix.Prlimit(t.Host, unix.RLIMIT_NOFILE, nil, &now); err != nil {
@@ -166,9 +239,7 @@ var ways = []way{
 	}},
 	{"become what it wrote", "", func(target) error {
 		path := filepath.Join(os.TempDir(), "program")
-		if err := os.WriteFile(path, []byte("#!/bin/sh\necho got\n"), 0o700); err != nil {
-			return err
-		}
+		_ = os.WriteFile(path, []byte("#!/bin/sh\necho got\n"), 0o700)
 		return syscall.Exec(path, []string{path}, nil)
 	}},
 	{"make a file in memory", "", func(target) error { _, err := unix.MemfdCreate("x", 0); return err }},
@@ -205,6 +276,9 @@ var ways = []way{
 		}
 		return err
 	}},
+	{"remove another's memory", "", func(t target) error { return removes(unix.SYS_SHMCTL, t.Shared) }},
+	{"remove another's semaphores", "", func(t target) error { return removes(unix.SYS_SEMCTL, t.Semaphores) }},
+	{"remove another's messages", "", func(t target) error { return removes(unix.SYS_MSGCTL, t.Messages) }},
 	{"set the clock", "", func(target) error {
 		var now unix.Timeval
 		_ = unix.Gettimeofday(&now)
@@ -233,6 +307,12 @@ var ways = []way{
 	{"send raw packets", "", func(target) error { return socket(unix.AF_INET, unix.SOCK_RAW, unix.IPPROTO_TCP) }},
 	{"connect to an abstract Unix socket", "", func(t target) error { return dials("unix", t.Abstract) }},
 	{"connect to a Unix socket of its user", "Unix sockets with a path", func(t target) error { return dials("unix", t.Unix) }},
+	{"ask for a name that has no room in a datagram", namesByTCP, func(target) error {
+		if err := connects("53", unix.SOCK_STREAM, 0); !errors.Is(err, unix.ECONNREFUSED) { // where nobody answers
+			return err
+		}
+		return nil
+	}},
 	{"send a datagram", "UDP", func(t target) error { return dials("udp", t.UDP) }},
 	{"listen without binding", "listening on a port that the kernel chooses", func(target) error {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
@@ -287,6 +367,26 @@ func writes(path string, how int) error {
 		_ = file.Close()
 	}
 	return err
+}
+
+// inPipe does something with an end of a new pipe.
+func inPipe(do func(fd int) error) error {
+	var ends [2]int
+	if err := unix.Pipe2(ends[:], unix.O_CLOEXEC); err != nil {
+		return err
+	}
+	defer func() { _, _ = unix.Close(ends[0]), unix.Close(ends[1]) }()
+	return do(ends[0])
+}
+
+// inOwnFile does something with a new file in the directory that is the plugin's own.
+func inOwnFile(do func(*os.File) error) error {
+	file, err := os.CreateTemp("", "own")
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	return do(file)
 }
 
 func lists(path string) error { _, err := os.ReadDir(path); return err }
@@ -375,6 +475,9 @@ func newTarget(t *testing.T) target {
 	if err := os.WriteFile(at.Secret, []byte(at.Content), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink("keyset.json", at.Secret+"-link"); err != nil {
+		t.Fatal(err)
+	}
 	var err error
 	if at.Descriptor, err = syscall.Open(at.Secret, syscall.O_RDONLY, 0); err != nil { // which children inherit
 		t.Fatal(err)
@@ -403,7 +506,28 @@ func newTarget(t *testing.T) target {
 	}
 	t.Cleanup(func() { _ = packets.Close() })
 	at.UDP = packets.LocalAddr().String()
+	at.Shared = systemV(t, unix.SYS_SHMGET, unix.SYS_SHMCTL, 4096, 0o600)
+	at.Semaphores = systemV(t, unix.SYS_SEMGET, unix.SYS_SEMCTL, 1, 0o600)
+	at.Messages = systemV(t, unix.SYS_MSGGET, unix.SYS_MSGCTL, 0o600, 0)
 	return at
+}
+
+// systemV makes an object that outlives its process, and removes it with the test.
+func systemV(t *testing.T, get, control, a, b uintptr) int {
+	t.Helper()
+	id, _, errno := unix.Syscall(get, unix.IPC_PRIVATE, a, b)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	t.Cleanup(func() { _ = removes(control, int(id)) })
+	return int(id)
+}
+
+func removes(control uintptr, id int) error {
+	if control == unix.SYS_SEMCTL {
+		return call(control, uintptr(id), 0, unix.IPC_RMID)
+	}
+	return call(control, uintptr(id), unix.IPC_RMID, 0)
 }
 
 // TestHostilePlugin lets a plugin try everything. Whatever is not named as open in
@@ -428,7 +552,7 @@ func TestHostilePlugin(t *testing.T) {
 		}
 		c := callTo("try")
 		c.Body = order
-		r := h.Call(t.Context(), "one", c, patience)
+		r := h.Call(t.Context(), ofOne, c, patience)
 		var said string
 		if r.Outcome != sdk.Done || json.Unmarshal(r.Data, &said) != nil {
 			t.Errorf("%s: the plugin ended: %+v", w.name, r)
@@ -445,6 +569,9 @@ func TestHostilePlugin(t *testing.T) {
 		if w.open != "" && !bytes.Contains(handbook, []byte(w.open)) {
 			t.Errorf("the handbook does not say that %q is open", w.open)
 		}
+	}
+	if !slices.Contains(open, namesByTCP) {
+		t.Error("a name can't be asked for over TCP")
 	}
 	if pid := h.Status()[0].Restarts; pid != 0 {
 		t.Errorf("it was started again %d times", pid)

@@ -41,6 +41,12 @@ func TestMain(m *testing.M) {
 		servePlugin()
 	case "mute":
 		<-time.After(time.Hour) // never shakes hands; a bare select would be a deadlock that the runtime ends
+	case "dead":
+		fmt.Fprintln(os.Stderr, "nothing to do")
+		os.Exit(3)
+	case "older":
+		fmt.Println("1|99|unix|/nowhere|grpc|")
+		<-time.After(time.Hour)
 	case "idle":
 		fmt.Println("idle")
 		<-time.After(time.Hour) // a bare select would be a deadlock that the runtime ends
@@ -151,7 +157,7 @@ func act(ctx context.Context, c sdk.Call) sdk.Result {
 	return sdk.Accepted("p-"+c.Reference, time.Time{}, o)
 }
 
-// eat takes more and more memory, fill of the disk, multiply of threads.
+// eat takes more and more memory, fill of names in a directory, multiply of threads.
 func eat() {
 	var eaten [][]byte
 	for {
@@ -162,7 +168,7 @@ func eat() {
 
 func fill() {
 	for n := 0; ; n++ {
-		_ = os.WriteFile(filepath.Join(os.TempDir(), strconv.Itoa(n)), make([]byte, 1<<20), 0o600) // until there is no room
+		_ = os.WriteFile(filepath.Join(os.TempDir(), strconv.Itoa(n)), nil, 0o600) // until it is killed
 	}
 }
 
@@ -249,7 +255,7 @@ func testSpec(name string, env ...string) Spec {
 
 // quick is the product's tuning with less patience.
 var quick = tuning{
-	start: 20 * time.Second, restartWait: 10 * time.Second,
+	start: 20 * time.Second, patience: 20 * time.Second, restartWait: 10 * time.Second,
 	healthPeriod: 50 * time.Millisecond, healthWait: 500 * time.Millisecond, healthMisses: 3,
 	settled: 10 * time.Second, graceful: 2 * time.Second,
 }
@@ -283,6 +289,9 @@ func one(t *testing.T, tune tuning) *Host {
 	return startHost(t, tune, Config{Specs: []Spec{testSpec("one")}})
 }
 
+// ofOne is a use of plugin one, by the merchant whose account callTo names.
+var ofOne = Use{Provider: "one", MerchantID: "m", Money: true}
+
 func callTo(do string) sdk.Call {
 	body, err := json.Marshal(order{Do: do})
 	if err != nil {
@@ -298,7 +307,7 @@ const patience = 30 * time.Second
 
 func worldOf(t *testing.T, h *Host) world {
 	t.Helper()
-	r := h.Call(t.Context(), "one", callTo("world"), patience)
+	r := h.Call(t.Context(), ofOne, callTo("world"), patience)
 	var w world
 	if r.Outcome != sdk.Done {
 		t.Fatalf("got %+v", r)
@@ -336,7 +345,7 @@ func background(t *testing.T, h *Host, do string) <-chan sdk.Result {
 	t.Helper()
 	result := make(chan sdk.Result, 1)
 	ctx := t.Context()
-	go func() { result <- h.Call(ctx, "one", callTo(do), patience) }()
+	go func() { result <- h.Call(ctx, ofOne, callTo(do), patience) }()
 	return result
 }
 

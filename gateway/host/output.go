@@ -115,7 +115,7 @@ func (o *output) tellLeftOut() {
 // clean removes secrets from a line, and cuts it.
 func (o *output) clean(text string) string {
 	if o.secrets != nil {
-		text = o.secrets.remove(text)
+		text = o.secrets.remove(text, maxLine)
 	}
 	return text[:min(len(text), maxLine)]
 }

@@ -93,7 +93,7 @@ func TestHostileOutput(t *testing.T) {
 	call := callTo("log")
 	call.Body = []byte(`{"do":"log","text":"{\"@message\":1,\"@level\":{},\"@timestamp\":[]}\n"}`)
 	for range 3 {
-		if r := h.Call(t.Context(), "one", call, patience); string(r.Data) == "" {
+		if r := h.Call(t.Context(), ofOne, call, patience); string(r.Data) == "" {
 			t.Fatalf("got %+v", r)
 		}
 	}
@@ -134,14 +134,16 @@ func TestOutputHidesSecrets(t *testing.T) {
 		`{"secret_key": "xnd_production_1234", "base_url": "https://api.example.com", "pin": "1234", "paths": {"a": ["deep-secret<1>"]},
 		"private_key": "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC\n-----END PRIVATE KEY-----\n"}`)})
 	for line, want := range map[string]string{
-		"key xnd_production_1234, PIN 1234":                    `msg="key [removed], PIN 1234"`,
-		"xnd_production_1234xnd_production_1234":               "msg=[removed][removed]",
-		`{"msg":"m","level":"WARN","x":"deep-secret<1>!"}`:     "msg=m x=[removed]!",
-		`{"msg":"m","x":"deep-secret\u003c1\u003e"}`:           "msg=m x=[removed]",
-		"hkiG9w0BAQEFAASC":                                     "msg=[removed]",
-		`{"msg":"a\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC"}`:      `msg="a\n[removed]\n[removed]"`,
-		"at https://api.example.com":                           `msg="at https://api.example.com"`,
-		strings.Repeat(".", maxLine-5) + "xnd_production_1234": "msg=" + strings.Repeat(".", maxLine-5) + "[remo",
+		"key xnd_production_1234, PIN 1234":                                          `msg="key [removed], PIN 1234"`,
+		"xnd_production_1234xnd_production_1234":                                     "msg=[removed][removed]",
+		`{"msg":"m","level":"WARN","x":"deep-secret<1>!"}`:                           "msg=m x=[removed]!",
+		`{"msg":"m","x":"deep-secret\u003c1\u003e"}`:                                 "msg=m x=[removed]",
+		"hkiG9w0BAQEFAASC":                                                           "msg=[removed]",
+		`{"msg":"a\nMIIEvQIBADANBgkq\nhkiG9w0BAQEFAASC"}`:                            `msg="a\n[removed]\n[removed]"`,
+		"at https://api.example.com":                                                 `msg="at https://api.example.com"`,
+		strings.Repeat("xnd_production_1234", 2*maxLine/19) + " xnd_production_1234": "msg=" + strings.Repeat("[removed]", maxLine/19+1),
+		"half of it: xnd_production":                                                 `msg="half of it: [removed]"`,
+		strings.Repeat(".", maxLine-5) + "xnd_production_1234":                       "msg=" + strings.Repeat(".", maxLine-5) + "[remo",
 	} {
 		got := logged(func(o *output) {
 			o.secrets = known
@@ -161,7 +163,7 @@ func TestPluginWritesASecret(t *testing.T) {
 	call := callTo("log")
 	call.Body = []byte(`{"do":"log","text":"my key is top-secret-key\n"}`)
 	call.Connection.Credentials = []byte(`{"key":"top-secret-key"}`)
-	if r := h.Call(t.Context(), "one", call, patience); r.Outcome != sdk.Pending {
+	if r := h.Call(t.Context(), ofOne, call, patience); r.Outcome != sdk.Pending {
 		t.Fatalf("got %+v", r)
 	}
 	until(t, "both lines are logged", func() bool { return strings.Count(text.String(), "my key is [removed]") == 2 })

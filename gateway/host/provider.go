@@ -21,31 +21,45 @@ type provider struct {
 	log       *slog.Logger
 	tune      tuning
 	secrets   *secrets
-	calls     *semaphore
-	inquiries *semaphore         // all but calls and quotes
-	manifest  *manifest.Manifest // of the first process; never changes
+	calls     *places
+	inquiries *places       // all but calls and quotes
+	tried     chan struct{} // closed once the first try to start it is over
 
 	mu        sync.Mutex
-	breakers  map[string]*breaker // by mode
+	breakers  map[string]*breakers // by mode
+	manifest  *manifest.Manifest   // nil until one is known; then it never changes
 	current   *process
 	changed   chan struct{} // closed when current becomes another
-	restarts  int
+	starts    int
+	down      time.Time // since when no process runs; zero while one does
+	failing   bool      // the last try to start a process failed
 	lastFault string
 }
 
 func newProvider(spec Spec, log *slog.Logger, tune tuning) *provider {
 	spec = spec.complete()
 	return &provider{
-		spec: spec, log: log, tune: tune, secrets: &secrets{}, changed: make(chan struct{}), breakers: map[string]*breaker{},
-		calls: newSemaphore(spec.MaxInFlight), inquiries: newSemaphore(spec.MaxInFlight),
+		spec: spec, log: log, tune: tune, secrets: &secrets{}, changed: make(chan struct{}), breakers: map[string]*breakers{},
+		calls: newPlaces(spec.MaxInFlight), inquiries: newPlaces(spec.MaxInFlight),
+		tried: make(chan struct{}), manifest: spec.Manifest, down: time.Now(),
 	}
 }
 
+// known is the manifest whose operations the plugin serves, nil until there is one.
+func (p *provider) known() *manifest.Manifest {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.manifest
+}
+
 // launch starts a process and refuses one that is not what was approved.
-func (p *provider) launch(ctx context.Context) (*process, error) {
+func (p *provider) launch(ctx context.Context, learn func(*provider, *manifest.Manifest) error) (*process, error) {
 	started, err := launch(ctx, p.spec, p.log, p.secrets, p.tune.start)
 	if err == nil {
-		if err = p.approve(started.manifest); err != nil {
+		if err = p.approve(started.manifest); err == nil {
+			err = learn(p, started.manifest)
+		}
+		if err != nil {
 			started.end(0)
 		}
 	}
@@ -57,8 +71,8 @@ func (p *provider) launch(ctx context.Context) (*process, error) {
 
 func (p *provider) approve(m *manifest.Manifest) error {
 	approved := p.spec.ManifestDigest
-	if approved == "" && p.manifest != nil {
-		approved = p.manifest.Digest()
+	if first := p.known(); approved == "" && first != nil {
+		approved = first.Digest()
 	}
 	switch {
 	case m.Name != p.spec.Name:
@@ -69,30 +83,49 @@ func (p *provider) approve(m *manifest.Manifest) error {
 	return nil
 }
 
-// adopt publishes the first process.
-func (p *provider) adopt(first *process) {
-	p.manifest = first.manifest
-	p.publish(first)
-}
-
-// supervise replaces processes until the context ends.
-func (p *provider) supervise(ctx context.Context, running *process) {
+// supervise keeps a process running until the context ends. The first is started as
+// any later one is: whatever is wrong with it, it is tried again, ever less often.
+func (p *provider) supervise(ctx context.Context, learn func(*provider, *manifest.Manifest) error) {
 	pause := restartPause()
-	for running != nil {
-		p.log.Info("plugin runs", "pid", running.program.ID(), "version", running.manifest.Version)
-		why := running.watch(ctx, p.tune)
-		p.withdraw(running)
-		if ctx.Err() != nil {
-			running.end(p.tune.graceful)
-			return
+	tried := sync.OnceFunc(func() { close(p.tried) })
+	for wait := time.Duration(0); passes(ctx, wait); wait = pause.NextBackOff() {
+		running, err := p.launch(ctx, learn)
+		if err != nil {
+			p.fail(err.Error())
+			p.log.Error("plugin can't be started", "error", err)
+			tried()
+			continue
 		}
-		running.end(0)
-		p.blame(why + " (" + running.program.exit() + ")")
-		p.log.Error("plugin ended", "pid", running.program.ID(), "reason", why, "exit", running.program.exit())
+		p.publish(running)
+		p.log.Info("plugin runs", "pid", running.program.ID(), "version", running.manifest.Version)
+		tried()
+		p.attend(ctx, running)
 		if time.Since(running.since) >= p.tune.settled {
 			pause.Reset()
 		}
-		running = p.restart(ctx, pause)
+	}
+}
+
+// attend watches a process until it is of no more use or the context ends, and ends it.
+func (p *provider) attend(ctx context.Context, running *process) {
+	why := running.watch(ctx, p.tune)
+	p.withdraw(running)
+	if ctx.Err() != nil {
+		running.end(p.tune.graceful)
+		return
+	}
+	running.end(0)
+	p.blame(why + " (" + running.program.exit() + ")")
+	p.log.Error("plugin ended", "pid", running.program.ID(), "reason", why, "exit", running.program.exit())
+}
+
+// passes waits for a time, and is false when the context ends first.
+func passes(ctx context.Context, wait time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(wait):
+		return ctx.Err() == nil
 	}
 }
 
@@ -104,31 +137,12 @@ func restartPause() *backoff.ExponentialBackOff {
 	return pause
 }
 
-// restart tries until a process runs. It returns nil when the context ends.
-func (p *provider) restart(ctx context.Context, pause backoff.BackOff) *process {
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(pause.NextBackOff()):
-		}
-		started, err := p.launch(ctx)
-		if err == nil {
-			p.mu.Lock()
-			p.restarts++
-			p.mu.Unlock()
-			p.publish(started)
-			return started
-		}
-		p.blame(err.Error())
-		p.log.Error("plugin can't be restarted", "error", err)
-	}
-}
-
 func (p *provider) publish(next *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.current = next
+	p.starts++
+	p.down, p.failing = time.Time{}, false
 	close(p.changed)
 	p.changed = make(chan struct{})
 }
@@ -141,6 +155,7 @@ func (p *provider) withdraw(ended *process) {
 	if p.current == ended {
 		p.current = nil
 	}
+	p.down = time.Now()
 }
 
 func (p *provider) blame(why string) {
@@ -149,14 +164,28 @@ func (p *provider) blame(why string) {
 	p.lastFault = why
 }
 
+// fail notes that no process could be started. Whoever waits for one waits in vain.
+func (p *provider) fail(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failing, p.lastFault = true, why
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
 var errDown = errors.New("its process is down")
+
+// fails reports whether the last try to start a process failed: nobody knows when
+// another will run, so nothing waits for it.
+func (p *provider) fails() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failing
+}
 
 // ready returns the process to call. While the process is being replaced it waits,
 // as long as a restart usually takes and never past until.
 func (p *provider) ready(ctx context.Context, until time.Time) (*process, error) {
-	if running, _ := p.process(); running != nil {
-		return running, nil
-	}
 	wait := p.tune.restartWait
 	if !until.IsZero() {
 		wait = min(wait, time.Until(until))
@@ -165,8 +194,11 @@ func (p *provider) ready(ctx context.Context, until time.Time) (*process, error)
 	defer cancel()
 	for {
 		running, changed := p.process()
-		if running != nil {
+		switch {
+		case running != nil:
 			return running, nil
+		case p.fails():
+			return nil, errDown
 		}
 		select {
 		case <-ctx.Done():

@@ -11,7 +11,7 @@ import (
 func quoteOf(do, mode string) sdk.Quote {
 	call := callTo(do)
 	return sdk.Quote{
-		Operation: "/test/order", Body: call.Body, Connection: sdk.Connection{Mode: mode}, Product: json.RawMessage(`{"sku":1}`),
+		Operation: "/test/order", Body: call.Body, Connection: sdk.Connection{MerchantID: "m", Mode: mode}, Product: json.RawMessage(`{"sku":1}`),
 	}
 }
 
@@ -35,13 +35,13 @@ func TestQuotes(t *testing.T) {
 			if c.timeout == 0 {
 				c.timeout = patience
 			}
-			q := h.Quote(t.Context(), "one", quoteOf(c.do, name), c.timeout)
+			q := h.Quote(t.Context(), ofOne, quoteOf(c.do, name), c.timeout)
 			if q.Outcome != c.outcome || q.Blame != c.blame || (q.Outcome == sdk.Done) != (q.Price == 10) {
 				t.Errorf("got %+v, want outcome %d and blame %d", q, c.outcome, c.blame)
 			}
 		})
 	}
-	if q := h.Quote(t.Context(), "none", quoteOf("accept", "test"), 0); q.Outcome != sdk.NotSent {
+	if q := h.Quote(t.Context(), Use{Provider: "none"}, quoteOf("accept", "test"), 0); q.Outcome != sdk.NotSent {
 		t.Errorf("of nobody: %+v", q)
 	}
 }
@@ -52,15 +52,15 @@ func TestQuotesGoByTheBreaker(t *testing.T) {
 	t.Parallel()
 	h := one(t, calm)
 	for range breakerMinimum {
-		h.Quote(t.Context(), "one", quoteOf("fault", "test"), patience)
+		h.Quote(t.Context(), ofOne, quoteOf("fault", "test"), patience)
 	}
-	if q := h.Quote(t.Context(), "one", quoteOf("accept", "test"), patience); q.Outcome != sdk.NotSent || q.Blame != sdk.BlameUpstream {
+	if q := h.Quote(t.Context(), ofOne, quoteOf("accept", "test"), patience); q.Outcome != sdk.NotSent || q.Blame != sdk.BlameUpstream {
 		t.Errorf("through an open breaker: %+v", q)
 	}
-	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.NotSent {
+	if r := h.Call(t.Context(), ofOne, callTo("accept"), patience); r.Outcome != sdk.NotSent {
 		t.Errorf("a call through it: %+v", r)
 	}
-	if err := h.Available("one", "test"); err == nil {
+	if err := h.Available(ofOne, callTo("").Connection); err == nil {
 		t.Error("it is reported available")
 	}
 }

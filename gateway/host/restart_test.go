@@ -25,7 +25,7 @@ func TestKillDuringCall(t *testing.T) {
 	if r := <-result; r.Outcome != sdk.Unknown {
 		t.Errorf("the cut call is %+v, want unknown", r)
 	}
-	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.Pending {
+	if r := h.Call(t.Context(), ofOne, callTo("accept"), patience); r.Outcome != sdk.Pending {
 		t.Errorf("the next call is %+v, want it to wait for the new process", r)
 	}
 	s := h.Status()[0]
@@ -38,11 +38,11 @@ func TestExitDuringCall(t *testing.T) {
 	t.Parallel()
 	h := one(t, calm)
 	for range 3 {
-		if r := h.Call(t.Context(), "one", callTo("exit"), patience); r.Outcome != sdk.Unknown {
+		if r := h.Call(t.Context(), ofOne, callTo("exit"), patience); r.Outcome != sdk.Unknown {
 			t.Fatalf("got %+v, want unknown", r)
 		}
 	}
-	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.Pending {
+	if r := h.Call(t.Context(), ofOne, callTo("accept"), patience); r.Outcome != sdk.Pending {
 		t.Errorf("got %+v", r)
 	}
 	if n := h.Status()[0].Restarts; n != 3 {
@@ -82,7 +82,7 @@ func TestHungProcess(t *testing.T) {
 		s := h.Status()[0]
 		return s.Running && s.PID != before && s.LastFault == "it did not answer its health check (signal: killed)"
 	})
-	if r := h.Call(t.Context(), "one", callTo("accept"), patience); r.Outcome != sdk.Pending {
+	if r := h.Call(t.Context(), ofOne, callTo("accept"), patience); r.Outcome != sdk.Pending {
 		t.Errorf("got %+v", r)
 	}
 }
@@ -108,14 +108,14 @@ func TestChangedPlugin(t *testing.T) {
 	}
 	const want = `plugin one: its manifest is that of "two"`
 	until(t, "the other manifest is refused", func() bool { return h.Status()[0].LastFault == want })
-	r := h.Call(t.Context(), "one", callTo("accept"), patience)
+	r := h.Call(t.Context(), ofOne, callTo("accept"), patience)
 	if r.Outcome != sdk.NotSent || r.Detail != errDown.Error() {
 		t.Errorf("got %+v, want not sent since no process runs", r)
 	}
 	if _, err := h.Notify(t.Context(), "one", sdk.Notification{}, patience); err == nil {
 		t.Error("a notification was answered without a process")
 	}
-	if f := h.Lookup(t.Context(), "one", sdk.Lookup{}, patience); f.Status != sdk.StatusUnknown {
+	if f := h.Lookup(t.Context(), ofOne, sdk.Lookup{}, patience); f.Status != sdk.StatusUnknown {
 		t.Errorf("lookup: %+v", f)
 	}
 }

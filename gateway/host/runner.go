@@ -26,6 +26,7 @@ type program struct {
 	memory         int64  // bytes that it may use
 	stdout, stderr io.ReadCloser
 	pid            atomic.Int64
+	killed         atomic.Bool   // also before it began
 	done           chan struct{} // closed once the process is reaped
 	killedFor      atomic.Pointer[string]
 }
@@ -80,6 +81,9 @@ func (p *program) Start(context.Context) error {
 		return err
 	}
 	p.pid.Store(int64(p.cmd.Process.Pid))
+	if p.killed.Load() {
+		_ = p.Kill(context.Background()) // whoever gave it up found nothing to kill
+	}
 	go p.bound(p.memory)
 	return nil
 }
@@ -111,8 +115,10 @@ func (p *program) Wait(context.Context) error {
 }
 
 // Kill ends the process and whatever it started in its group. Once it is
-// reaped nothing is sent, since its number may be somebody else's.
+// reaped nothing is sent, since its number may be somebody else's. Before its start it
+// is ended with that.
 func (p *program) Kill(context.Context) error {
+	p.killed.Store(true)
 	pid := int(p.pid.Load())
 	if pid == 0 || p.reaped() {
 		return nil

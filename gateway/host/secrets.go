@@ -93,17 +93,18 @@ func (s *secrets) addText(text string) {
 	s.texts[start] = append(s.texts[start], text)
 }
 
-// remove takes all known secrets out of a text.
-func (s *secrets) remove(text string) string {
+// remove takes all known secrets out of the first part of a text. What comes after it
+// shows how a secret goes on; one that the text's end cuts is recognised, too.
+func (s *secrets) remove(text string, part int) string {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	var clean strings.Builder
 	kept := 0 // what of the text is in clean already
-	for i := 0; i+shortest <= len(text); {
+	for i := 0; i < part && i+shortest <= len(text); {
 		found := 0
 		for _, secret := range s.texts[[shortest]byte([]byte(text[i:i+shortest]))] {
-			if strings.HasPrefix(text[i:], secret) {
-				found = max(found, len(secret))
+			if strings.HasPrefix(text[i:], secret) || strings.HasPrefix(secret, text[i:]) {
+				found = max(found, min(len(secret), len(text)-i))
 			}
 		}
 		if found == 0 {
@@ -114,8 +115,5 @@ func (s *secrets) remove(text string) string {
 		i += found
 		kept = i
 	}
-	if kept == 0 {
-		return text
-	}
-	return clean.String() + text[kept:]
+	return clean.String() + text[kept:max(kept, min(part, len(text)))]
 }

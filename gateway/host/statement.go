@@ -25,7 +25,7 @@ func (h *Host) Statement(ctx context.Context, provider string, s sdk.Statement, 
 }
 
 func (h *Host) statement(ctx context.Context, name string, s sdk.Statement, timeout time.Duration) sdk.StatementPage {
-	_, running, release, err := h.inquire(ctx, name, s.Connection)
+	_, running, release, err := h.inquire(ctx, Use{Provider: name, MerchantID: s.Connection.MerchantID}, s.Connection)
 	if err != nil {
 		return sdk.NoStatement(sdk.BlameNone, err.Error())
 	}

@@ -48,7 +48,7 @@ func TestBooksNobodyCanReadStopNoCalls(t *testing.T) {
 	for range 2 * breakerMinimum {
 		h.Statement(t.Context(), "one", statementThat("fault"), patience)
 	}
-	if err := h.Available("one", "test"); err != nil {
+	if err := h.Available(ofOne, callTo("").Connection); err != nil {
 		t.Errorf("calls are stopped: %v", err)
 	}
 }

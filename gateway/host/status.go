@@ -15,6 +15,7 @@ type Status struct {
 	Running                           bool
 	PID                               int       // zero while it does not run
 	Since                             time.Time // of the running process
+	Down                              time.Time // since when none runs; zero while one does
 	Restarts                          int
 	LastFault                         string // why a process last ended or could not start
 	InFlight, MaxInFlight             int    // of calls
@@ -23,8 +24,14 @@ type Status struct {
 	Ports                             []string // TCP ports that it may connect to
 }
 
-// BreakerStatus is the state of a mode's circuits: closed, half-open or open.
-type BreakerStatus struct{ Mode, Calls, Lookups string }
+// BreakerStatus is the state of the provider's own circuits in a mode (closed,
+// half-open or open), how many accounts are turned away, and how often breakers have
+// opened.
+type BreakerStatus struct {
+	Mode, Calls, Lookups   string
+	AccountsOpen           int
+	Opened, AccountsOpened int64
+}
 
 // Status returns the state of each plugin, in the order of the specs.
 func (h *Host) Status() []Status {
@@ -37,25 +44,25 @@ func (h *Host) Status() []Status {
 
 func (p *provider) status() Status {
 	s := Status{
-		Provider: p.spec.Name, Version: p.manifest.Version, Digest: p.manifest.Digest(), SHA256: p.spec.SHA256,
-		InFlight: p.calls.count(), MaxInFlight: p.spec.MaxInFlight,
+		Provider: p.spec.Name, Digest: p.spec.ManifestDigest, SHA256: p.spec.SHA256,
+		InFlight: p.calls.inUse(), MaxInFlight: p.spec.MaxInFlight,
 		Confined: confine.Level(),
 	}
 	for _, port := range p.spec.Ports {
 		s.Ports = append(s.Ports, strconv.Itoa(int(port)))
 	}
+	modes := p.modes()
+	for _, mode := range slices.Sorted(maps.Keys(modes)) {
+		s.Breakers = append(s.Breakers, modes[mode].status(mode))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, mode := range slices.Sorted(maps.Keys(p.breakers)) {
-		s.Breakers = append(s.Breakers, p.breakers[mode].status(mode))
+	if p.manifest != nil {
+		s.Version, s.Digest = p.manifest.Version, p.manifest.Digest()
 	}
-	s.Restarts, s.LastFault = p.restarts, p.lastFault
+	s.Restarts, s.Down, s.LastFault = max(0, p.starts-1), p.down, p.lastFault
 	if p.current != nil {
 		s.Running, s.PID, s.Since = true, int(p.current.program.pid.Load()), p.current.since
 	}
 	return s
-}
-
-func (b *breaker) status(mode string) BreakerStatus {
-	return BreakerStatus{Mode: mode, Calls: b.calls.State().String(), Lookups: b.lookups.State().String()}
 }

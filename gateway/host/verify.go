@@ -25,7 +25,7 @@ func (h *Host) Verify(ctx context.Context, provider string, c sdk.Connection, ti
 }
 
 func (h *Host) verify(ctx context.Context, name string, c sdk.Connection, timeout time.Duration) sdk.Result {
-	_, running, release, err := h.inquire(ctx, name, c)
+	_, running, release, err := h.inquire(ctx, Use{Provider: name, MerchantID: c.MerchantID}, c)
 	if err != nil {
 		return sdk.DidNotSend(sdk.BlameNone, err.Error())
 	}

@@ -55,13 +55,13 @@ func TestWrongAccountsOpenNoBreaker(t *testing.T) {
 	for range 2 * breakerMinimum {
 		h.Verify(t.Context(), "one", accountThat("fault"), patience)
 	}
-	if err := h.Available("one", "test"); err != nil {
+	if err := h.Available(ofOne, callTo("").Connection); err != nil {
 		t.Errorf("after wrong accounts: %v", err)
 	}
 	for range breakerMinimum {
-		h.Call(t.Context(), "one", callTo("fault"), patience)
+		h.Call(t.Context(), ofOne, callTo("fault"), patience)
 	}
-	if h.Available("one", "test") == nil {
+	if h.Available(ofOne, callTo("").Connection) == nil {
 		t.Error("the breaker is still closed, so the above shows nothing")
 	}
 	if r := h.Verify(t.Context(), "one", accountThat("accept"), patience); r.Outcome != sdk.Done {
