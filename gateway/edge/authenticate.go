@@ -27,10 +27,15 @@ func authFailed() *fault.Error {
 func (x *exchange) authenticate(b body) error {
 	begun := time.Now() // not the request's: a slow body would hide behind its own time
 	key := presented(b.key, x.request.Header)
-	if !x.edge.Authenticator.Remembers(key) && !x.edge.Failures.MayLookUp(x.started, x.address) {
-		return x.slowed(time.Second)
+	done := unqueued
+	if !x.edge.Authenticator.Remembers(key) {
+		var err error
+		if done, err = x.queue(); err != nil {
+			return err
+		}
 	}
 	identity, err := x.edge.Authenticator.Authenticate(x.request.Context(), x.started, key, x.address)
+	done()
 	switch {
 	case errors.Is(err, tenants.ErrAddress):
 		x.identity = identity

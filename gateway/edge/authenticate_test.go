@@ -99,32 +99,6 @@ func TestOnlyFailuresOfOneAddressAreSlowed(t *testing.T) {
 	h.serve(t, other).wantFault(t, fault.AuthFailed)
 }
 
-// TestNothingIsLookedUpForAnAddressThatGuesses: unknown keys of an address that has
-// failed too often share a few look-ups, and a key that is remembered needs none.
-func TestNothingIsLookedUpForAnAddressThatGuesses(t *testing.T) {
-	t.Parallel()
-	h := build(t)
-	lookedUp := 0
-	h.authenticated = func(id tenants.Identity, err error) (tenants.Identity, error) {
-		lookedUp++
-		return id, err
-	}
-	for range 200 {
-		h.create(t, `{"secret_key":"x"}`)
-	}
-	if lookedUp != 70 {
-		t.Errorf("%d keys were looked up; want 20, and 50 that all such addresses share in a second", lookedUp)
-	}
-	got := h.create(t, `{"secret_key":"x"}`)
-	got.wantFault(t, fault.RateLimited)
-	if got.Header.Get("RateLimit-Policy") != `"authentication";q=20;w=60` || got.Header.Get("Retry-After") != "1" {
-		t.Errorf("the fields are %v", got.Header)
-	}
-	if got := h.create(t, h.right("")); got.StatusCode != http.StatusOK {
-		t.Errorf("a remembered key is refused: %s", got.text)
-	}
-}
-
 // TestAllFailuresTakeTheSameTime: neither a look-up nor none is told by the time.
 func TestAllFailuresTakeTheSameTime(t *testing.T) {
 	t.Parallel()
@@ -189,6 +163,8 @@ func (w *witness) Authenticate(_ context.Context, _ time.Time, _ string, addr ne
 }
 
 func (*witness) Remembers(string) bool { return true }
+
+func (*witness) RemembersRoute(tenants.Provider, tenants.NotifyToken) bool { return true }
 
 func (*witness) Fresh(time.Time) bool { return true }
 

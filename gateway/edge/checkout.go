@@ -19,11 +19,16 @@ const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img
 
 var checkoutID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// findCheckout reads the data of a page.
+// findCheckout reads the data of a page, which everybody who knows its id can ask for.
 func (x *exchange) findCheckout(id string) (kind.Checkout, error) {
 	if !checkoutID.MatchString(id) {
 		return kind.Checkout{}, fault.New(fault.NotFound, "There is no such payment.")
 	}
+	done, err := x.queue()
+	if err != nil {
+		return kind.Checkout{}, err
+	}
+	defer done()
 	return x.edge.Checkouts.Checkout(x.request.Context(), id)
 }
 

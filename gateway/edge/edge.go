@@ -24,6 +24,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -70,6 +71,8 @@ type Authenticator interface {
 	Authenticate(ctx context.Context, now time.Time, presented string, addr netip.Addr) (tenants.Identity, error)
 	// Remembers reports whether a key can be checked without the database.
 	Remembers(presented string) bool
+	// RemembersRoute reports the same of a provider's token.
+	RemembersRoute(provider tenants.Provider, token tenants.NotifyToken) bool
 	// Fresh reports whether this replica would know of a key revoked elsewhere.
 	Fresh(now time.Time) bool
 }
@@ -98,8 +101,6 @@ type Failures interface {
 	// Record notes a failure. It reports whether that is one too many, and then how
 	// long the address should wait.
 	Record(now time.Time, addr netip.Addr) (blocked bool, retryAfter time.Duration)
-	// MayLookUp reports whether a key that an address presents may be looked up.
-	MayLookUp(now time.Time, addr netip.Addr) bool
 }
 
 // Observer gets each answer. Code is "OK" or the error code. Route is a pattern,
@@ -141,8 +142,10 @@ type Edge struct {
 	headers headerNames
 	pages   *pages
 	router  atomic.Pointer[routes]
-	room    room
 	trusted atomic.Pointer[[]netip.Prefix]
+
+	room      *limit.Shares // of the memory for bodies
+	strangers chan struct{} // holds a place for each of their reads
 }
 
 var svcForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
@@ -166,7 +169,10 @@ func New(c Config, d Dependencies, s *catalog.Snapshot) (*Edge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("edge: %w", err)
 	}
-	e := &Edge{Dependencies: d, config: c, headers: newHeaderNames(c.Svc), pages: pages, room: room{byAddress: map[netip.Addr]int64{}}}
+	e := &Edge{
+		Dependencies: d, config: c, headers: newHeaderNames(c.Svc), pages: pages,
+		room: limit.NewShares(maxHeld), strangers: make(chan struct{}, strangersAtOnce),
+	}
 	e.Trust(c.TrustedProxies)
 	return e, e.Use(s)
 }

@@ -47,6 +47,7 @@ type house struct {
 	mu            sync.Mutex // of what notifications that come at once append to
 	routes        []string   // that were looked up
 	noRoute       error
+	findRoute     func()
 	notify        func(lifecycle.Notification) (sdk.Acknowledgement, error)
 	checkout      func(id string) (kind.Checkout, error)
 	authenticated func(tenants.Identity, error) (tenants.Identity, error)
@@ -74,8 +75,11 @@ func (h *house) Stored(_ context.Context, r lifecycle.Request) (lifecycle.Answer
 
 func (h *house) RouteOf(_ context.Context, provider tenants.Provider, token tenants.NotifyToken) (lifecycle.Route, error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
 	h.routes = append(h.routes, string(provider)+"/"+string(token))
+	h.mu.Unlock()
+	if h.findRoute != nil && token != "t" {
+		h.findRoute()
+	}
 	return lifecycle.Route{}, h.noRoute
 }
 
@@ -95,6 +99,10 @@ func (h *house) Authenticate(_ context.Context, _ time.Time, presented string, _
 }
 
 func (h *house) Remembers(presented string) bool { return presented == h.key }
+
+func (h *house) RemembersRoute(_ tenants.Provider, token tenants.NotifyToken) bool {
+	return token == "t"
+}
 
 func (h *house) Fresh(time.Time) bool { return !h.stale }
 

@@ -17,7 +17,7 @@ import (
 // after the commit. A fault before the commit is a 500, so that the provider sends
 // the notification again.
 func (x *exchange) notify(params httprouter.Params) {
-	route, err := x.edge.Notifier.RouteOf(x.request.Context(), tenants.Provider(params.ByName("provider")), tenants.NotifyToken(params.ByName("token")))
+	route, err := x.findRoute(tenants.Provider(params.ByName("provider")), tenants.NotifyToken(params.ByName("token")))
 	if err != nil {
 		x.fail(x.truthful(err))
 		return
@@ -58,4 +58,16 @@ func (x *exchange) notify(params httprouter.Params) {
 	}
 	x.WriteHeader(status)
 	_, _ = x.Write(acknowledgement.Body)
+}
+
+// findRoute finds who is notified at a token.
+func (x *exchange) findRoute(provider tenants.Provider, token tenants.NotifyToken) (lifecycle.Route, error) {
+	if !x.edge.Authenticator.RemembersRoute(provider, token) {
+		done, err := x.queue()
+		if err != nil {
+			return lifecycle.Route{}, err
+		}
+		defer done()
+	}
+	return x.edge.Notifier.RouteOf(x.request.Context(), provider, token)
 }
