@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"golang.org/x/net/netutil"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/cache"
 	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/clock"
+	"github.com/seed-f006e74d/gerbang/gateway/closing"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
@@ -41,6 +41,9 @@ type App struct {
 	log        *slog.Logger
 	store      *store.Store
 	host       *host.Host
+	operations *catalog.Catalog
+	recovery   *recovery
+	absences   *reconcile.Absences
 	cache      *cache.Cache
 	quotas     *limit.Batcher
 	directory  *tenants.Directory
@@ -98,6 +101,15 @@ func (a *App) openStore(ctx context.Context) error {
 	}
 	a.clock = clock.New(a.store, uptime.Now, a.log)
 	_ = a.clock.Measure(ctx) // it is logged, and tried again
+	if a.config.recovers {
+		if err := a.store.BeginRecovery(ctx, a.clock.Now()); err != nil {
+			return err
+		}
+	}
+	a.recovery = newRecovery(a.store, a.log)
+	if err := a.recovery.read(ctx); err != nil {
+		a.log.WarnContext(ctx, "whether the database waits to be opened after a restore can't be read: no money is moved until it can", "error", err)
+	}
 	return nil
 }
 
@@ -115,19 +127,6 @@ func (a *App) openPolicy(ctx context.Context) error {
 	}
 	a.policy = policy.NewActive(set)
 	return nil
-}
-
-func (a *App) startPlugins(ctx context.Context) error {
-	specs := make([]host.Spec, len(a.config.Plugins))
-	for i, p := range a.config.Plugins {
-		specs[i] = host.Spec{
-			Name: p.Name, Path: p.Path, SHA256: p.SHA256, ManifestDigest: p.ManifestDigest,
-			Ports: p.Ports, Read: p.Read, Memory: p.MemoryMB << 20, User: p.User,
-		}
-	}
-	var err error
-	a.host, err = host.Start(ctx, host.Config{Specs: specs, Log: a.log, Observe: a.metrics.ObserveCall, Now: a.clock.Now})
-	return err
 }
 
 // wire makes the parts of a request's path, from the ground up.
@@ -161,9 +160,10 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.wireMoney(vault, catalog.New(snapshot), names, mailed)
-	a.poller = lifecycle.NewPoller(a.store, a.lifecycle, a.leases("polls", replica), a.log)
-	a.reader = reconcile.NewReader(a.store, a.reconciler.Read, a.clock.Now, a.log)
+	a.operations = catalog.New(snapshot)
+	a.wireMoney(vault, names, mailed)
+	a.poller = lifecycle.NewPoller(a.store, a.lifecycle, a.leases(pollQueue, replica), a.log)
+	a.reader = reconcile.NewReader(a.store, a.reconciler.Read, a.leases("statements", replica), a.log)
 	if err := a.wireDispatcher(vault, replica); err != nil {
 		return err
 	}
@@ -181,15 +181,18 @@ func (a *App) wire(ctx context.Context) error {
 			Admitter: admission.New(a.policy, limit.New(), a.quotas, admission.Config{Location: zone, Log: a.log}),
 			Failures: limit.NewFailures(), Observer: a.metrics, Log: a.log, Now: a.clock.Now,
 		}, snapshot)
-	return err
+	if err != nil {
+		return err
+	}
+	return a.host.Offer(a.offer)
 }
 
 // wireMoney makes the lifecycle of movements, its kinds, and what stands beside it.
-func (a *App) wireMoney(vault *tenants.Vault, operations *catalog.Catalog, names movement.NameKey, mailed func()) {
+func (a *App) wireMoney(vault *tenants.Vault, names movement.NameKey, mailed func()) {
 	a.lifecycle = lifecycle.New(lifecycle.Dependencies{
-		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: operations, Names: names,
+		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: a.operations, Names: names,
 		ForeignNotified: a.metrics.ObserveForeign, CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed,
-		ClockFault: a.clock.Fault, Now: a.clock.Now, Log: a.log,
+		ClockFault: a.clock.Fault, Recovering: a.recovery.fault, Now: a.clock.Now, Log: a.log,
 	})
 	a.queries = query.New(a.lifecycle, a.cache, a.store)
 	a.reconciler = reconcile.New(a.lifecycle, a.host, a.store, a.store)
@@ -197,17 +200,14 @@ func (a *App) wireMoney(vault *tenants.Vault, operations *catalog.Catalog, names
 	a.payments = kind.AddPayment(a.lifecycle, a.config.PublicURL)
 	kind.AddCollection(a.lifecycle, a.reconciler)
 	kind.AddOrder(a.lifecycle, a.queries)
-	a.transfers = kind.AddTransfer(a.lifecycle, a.store, reconcile.NewAbsences(a.lifecycle, a.host, a.store))
+	a.absences = reconcile.NewAbsences(a.lifecycle, a.host, a.store)
+	a.transfers = kind.AddTransfer(a.lifecycle, a.store, a.absences)
 }
 
 // leases are this replica's buckets of a queue.
 func (a *App) leases(name, replica string) *queue.Leases {
 	return queue.NewLeases(a.store, name, replica, movement.Buckets, a.clock.Now)
 }
-
-// maxConnections bounds the memory that open connections of merchants, payers and
-// providers take, at some 40 KB each. Who comes later waits for one to close.
-const maxConnections = 8192
 
 func (a *App) listen(ctx context.Context) error {
 	var listening net.ListenConfig
@@ -218,7 +218,6 @@ func (a *App) listen(ctx context.Context) error {
 	if a.operators, err = listening.Listen(ctx, "tcp", a.config.Console); err != nil {
 		return fmt.Errorf("listen for operators: %w; another address can be given with console (serve) or --console (dev)", err)
 	}
-	a.merchants = netutil.LimitListener(a.merchants, maxConnections)
 	if a.config.PublicURL == "" { // development only; a file must name it
 		a.config.PublicURL = a.APIURL()
 	}
@@ -240,14 +239,13 @@ func (a *App) Run(ctx context.Context) error {
 	defer a.close()
 	served := make(chan struct{})
 	during, group := a.begin(ctx, served)
-	work := []func(context.Context) error{a.poller.Run, a.reader.Run, a.dispatcher.Run, limit.NewRetention(a.store, a.clock.Now, a.log).Run, a.forgetReplicas}
+	work := []func(context.Context) error{a.poller.Run, a.reader.Run, a.dispatcher.Run, limit.NewRetention(a.store, a.clock.Now, a.log).Run, a.forgetReplicas,
+		closing.New(a.store, a.replica.String(), a.clock.Now, a.log).Run, lifecycle.NewOutages(a.lifecycle, a.host.Outages, a.store).Run}
 	if a.outbox != nil {
 		work = append(work, a.outbox.Run)
 	}
-	for _, run := range work {
-		group.Go(func() error { return run(during.work) })
-	}
-	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run} {
+	group.Go(func() error { return a.recovery.whileOpen(during.work, work) })
+	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.attendant().Run, a.recovery.Run} {
 		group.Go(func() error { return run(during.rest) })
 	}
 	if a.config.PolicyDir != "" {
@@ -262,7 +260,7 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		defer close(served)
-		return serve(during.merchants, edge.NewServer(a.edge, a.log), a.merchants)
+		return serve(during.merchants, edge.NewServer(a.edge, a.log), a.edge.Bound(a.merchants))
 	})
 	group.Go(func() error {
 		return serve(during.rest, &http.Server{Handler: a.console, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: time.Minute}, a.operators)
@@ -307,3 +305,7 @@ func (a *App) close() {
 		a.store.Close()
 	}
 }
+
+// pollQueue is not "polls", the queue of gateways before the table of polls: those see
+// nothing of what is due there, so they must lease none of its buckets.
+const pollQueue = "movement-polls"

@@ -46,8 +46,10 @@ type Config struct {
 	PolicyDir string `koanf:"policy_dir"` // empty: the default policy
 	Zone      string `koanf:"time_zone"`  // whose day policies see
 
-	Plugins   []PluginConfig   `koanf:"plugins"`
-	Operators []OperatorConfig `koanf:"operators"`
+	Plugins     []PluginConfig   `koanf:"plugins"`
+	Operators   []OperatorConfig `koanf:"operators"`
+	needPlugins bool
+	recovers    bool
 
 	SMTP SMTPConfig `koanf:"smtp"` // none: no mails are sent
 
@@ -237,14 +239,7 @@ func (c *Config) check() error {
 	if len(c.Plugins) == 0 {
 		fault("plugins: there are none, so there would be nothing to call")
 	}
-	for _, p := range c.Plugins {
-		if p.Name == "" || p.Path == "" || p.SHA256 == "" || p.ManifestDigest == "" {
-			fault("plugins: %q: name, path, sha256 and manifest_digest must be given; gerbang plugin digest prints the last two", p.Name)
-		}
-		if p.MemoryMB < 0 || p.MemoryMB > 0 && p.MemoryMB < 64 {
-			fault("plugins: %q: memory_mb: must be at least 64", p.Name)
-		}
-	}
+	c.checkPlugins(fault)
 	if err := c.readTokens(); err != nil {
 		faults = append(faults, err)
 	}
@@ -257,6 +252,22 @@ func (c *Config) check() error {
 		fault("trusted_proxies: a prefix of length 0 believes whatever address anybody claims; name the proxies' own")
 	}
 	return errors.Join(faults...)
+}
+
+func (c *Config) checkPlugins(fault func(string, ...any)) {
+	users := map[string]string{}
+	for _, p := range c.Plugins {
+		if other, taken := users[p.User]; taken && p.User != "" {
+			fault("plugins: %q: user: is also %s's; each needs one of its own, because threads are counted by user", p.Name, other)
+		}
+		users[p.User] = p.Name
+		if p.Name == "" || p.Path == "" || p.SHA256 == "" || p.ManifestDigest == "" {
+			fault("plugins: %q: name, path, sha256 and manifest_digest must be given; gerbang plugin digest prints the last two", p.Name)
+		}
+		if p.MemoryMB < 0 || p.MemoryMB > 0 && p.MemoryMB < 64 {
+			fault("plugins: %q: memory_mb: must be at least 64", p.Name)
+		}
+	}
 }
 
 // keyset returns the source of the keys that seal credentials.
@@ -279,6 +290,14 @@ func (c *Config) keyset() (tenants.KeysetSource, error) {
 	}
 	return source, nil
 }
+
+// NeedPlugins has a gateway not start where one of its plugins can't be started. It is
+// for development: whoever writes a plugin wants to know at once.
+func (c *Config) NeedPlugins() { c.needPlugins = true }
+
+// Recover has a gateway begin a recovery: its database was restored, and an operator is
+// to open it.
+func (c *Config) Recover() { c.recovers = true }
 
 func (c *Config) readTokens() error {
 	var faults []error

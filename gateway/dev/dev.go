@@ -175,6 +175,7 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 	config.Listen, config.Console = t.Listen, t.Console
 	config.DatabaseURL, config.KeysetFile, config.PolicyDir = t.database.URL(), keyset, t.PolicyDir
 	config.AllowHTTPCallbacks, config.StopWait = true, 0
+	config.NeedPlugins()
 	config.SMTP = app.SMTPConfig{Host: "127.0.0.1", Port: t.catcher.port(), From: "Gerbang <receipts@gerbang.test>", TLS: "none"}
 	operator := app.OperatorConfig{Name: "dev"}
 	operator.SetToken(t.state.AdminToken)

@@ -1,0 +1,179 @@
+package app
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+func (a *App) startPlugins(ctx context.Context) error {
+	specs := make([]host.Spec, len(a.config.Plugins))
+	for i, p := range a.config.Plugins {
+		specs[i] = host.Spec{
+			Name: p.Name, Path: p.Path, SHA256: p.SHA256, ManifestDigest: p.ManifestDigest, Manifest: a.keptManifest(ctx, p),
+			Ports: p.Ports, Read: p.Read, Memory: p.MemoryMB << 20, User: p.User,
+		}
+	}
+	var err error
+	a.host, err = host.Start(ctx, host.Config{Specs: specs, Log: a.log, Observe: a.metrics.ObserveCall, Now: a.clock.Now})
+	if err == nil && a.config.needPlugins {
+		err = a.host.Down()
+	}
+	return err
+}
+
+// keptManifest is a plugin's approved manifest as an earlier start has kept it, nil
+// where none has.
+func (a *App) keptManifest(ctx context.Context, p PluginConfig) *manifest.Manifest {
+	if p.ManifestDigest == "" { // development only; nothing is approved
+		return nil
+	}
+	kept, err := a.store.Manifest(ctx, p.ManifestDigest)
+	if err != nil {
+		a.log.WarnContext(ctx, "the kept manifest of a plugin can't be read", "plugin", p.Name, "error", err)
+	}
+	return kept
+}
+
+// offer serves what the plugins' manifests declare, from the next request on.
+func (a *App) offer(manifests []*manifest.Manifest) error {
+	snapshot, err := catalog.Build(manifests)
+	if err != nil {
+		return err
+	}
+	if err := a.console.Offer(manifests); err != nil {
+		return err
+	}
+	if err := a.edge.Use(snapshot); err != nil {
+		return err
+	}
+	a.operations.Swap(snapshot)
+	return nil
+}
+
+const (
+	// attendEvery is how often the plugins are looked at.
+	attendEvery = 5 * time.Second
+	// steady is how long a plugin has run, or has not run, when it is taken for mended
+	// or broken: one that ends is usually there again in a moment.
+	steady = 3 * time.Second
+	// repeatEvery is how often a plugin that stays down is listed again. Another replica,
+	// on which it runs, may have ended its exception.
+	repeatEvery = time.Minute
+)
+
+// attendant keeps what the database says of this replica's plugins true: an exception
+// for each that is down, ended when it runs again, and the manifests of those that run.
+type attendant struct {
+	plugins   func() []host.Status
+	manifests func() []*manifest.Manifest
+	store     interface {
+		AddException(ctx context.Context, x movement.Exception) (bool, error)
+		ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
+		KeepManifest(ctx context.Context, now time.Time, m *manifest.Manifest) error
+	}
+	now  func() time.Time
+	log  *slog.Logger
+	site string // where this replica runs, for people
+
+	listed map[string]time.Time // when a plugin that is down was last listed
+	ended  map[string]bool      // plugins that run, and have no open exception of ours
+	kept   map[string]bool      // manifests, by digest
+}
+
+func (a *App) attendant() *attendant {
+	site, err := os.Hostname()
+	if err != nil {
+		site = "an unnamed machine"
+	}
+	return &attendant{
+		plugins: a.host.Status, manifests: a.host.Manifests, store: a.store, now: a.clock.Now, log: a.log, site: site,
+		listed: map[string]time.Time{}, ended: map[string]bool{}, kept: map[string]bool{},
+	}
+}
+
+// Run looks at the plugins until the context ends.
+func (a *attendant) Run(ctx context.Context) error {
+	tick := time.NewTicker(attendEvery)
+	defer tick.Stop()
+	for {
+		a.look(ctx)
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// look writes what has changed. What can't be written is tried again with the next look.
+func (a *attendant) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, attendEvery)
+	defer cancel()
+	for _, s := range a.plugins() {
+		var err error
+		switch now := time.Now(); {
+		case s.Running && now.Sub(s.Since) >= steady:
+			err = a.end(ctx, s)
+		case !s.Running && now.Sub(s.Down) >= steady:
+			err = a.list(ctx, s, now)
+		}
+		if err != nil && ctx.Err() == nil {
+			a.log.WarnContext(ctx, "the exception of a plugin can't be written", "plugin", s.Provider, "error", err)
+		}
+	}
+	for _, m := range a.manifests() {
+		if a.kept[m.Digest()] {
+			continue
+		}
+		if err := a.store.KeepManifest(ctx, a.now(), m); err != nil {
+			a.log.WarnContext(ctx, "the manifest of a plugin can't be kept", "plugin", m.Name, "error", err)
+			continue
+		}
+		a.kept[m.Digest()] = true
+	}
+}
+
+// ofPlugins is whose the exceptions of plugins are: a plugin serves all merchants in
+// both modes, and one exception tells of it.
+var ofPlugins = movement.Owner{MerchantID: string(tenants.Platform), Mode: string(tenants.Live)}
+
+func subjectOf(s host.Status) string { return "plugin " + s.Provider }
+
+func (a *attendant) list(ctx context.Context, s host.Status, now time.Time) error {
+	if last, there := a.listed[s.Provider]; there && now.Sub(last) < repeatEvery {
+		return nil
+	}
+	why := s.LastFault
+	if why == "" {
+		why = "it has not started yet"
+	}
+	_, err := a.store.AddException(ctx, movement.Exception{
+		Owner: ofPlugins, Subject: subjectOf(s), Reason: movement.ReasonPlugin, Provider: s.Provider,
+		Detail: lifecycle.Printable("on " + a.site + ": " + why), At: a.now(), Lasting: true,
+	})
+	if err == nil {
+		a.listed[s.Provider], a.ended[s.Provider] = now, false
+	}
+	return err
+}
+
+func (a *attendant) end(ctx context.Context, s host.Status) error {
+	if a.ended[s.Provider] {
+		return nil
+	}
+	err := a.store.ResolveExceptions(ctx, a.now(), ofPlugins, subjectOf(s), []string{movement.ReasonPlugin}, "gateway", "it runs again on "+a.site)
+	if err == nil {
+		delete(a.listed, s.Provider)
+		a.ended[s.Provider] = true
+	}
+	return err
+}
