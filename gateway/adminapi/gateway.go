@@ -28,11 +28,16 @@ type Plugin struct {
 	Ports          []string   `json:"ports"`    // TCP ports that it may connect to
 }
 
-// Breaker is the state of a mode's circuit breakers: closed, half-open or open.
+// Breaker is the state of a provider's own circuit breakers in a mode (closed,
+// half-open or open), of how many accounts calls are turned away, and how often
+// breakers have opened since the start.
 type Breaker struct {
-	Mode    string `json:"mode"`
-	Calls   string `json:"calls"`
-	Lookups string `json:"lookups"`
+	Mode           string `json:"mode"`
+	Calls          string `json:"calls"`
+	Lookups        string `json:"lookups"`
+	AccountsOpen   int    `json:"accounts_open"`
+	Opened         int64  `json:"opened"`
+	AccountsOpened int64  `json:"accounts_opened"`
 }
 
 // Readiness is whether the gateway can serve, with each check.

@@ -63,6 +63,7 @@ type Connection struct {
 	NotifyURL  string `json:"notify_url"`
 	Verified   string `json:"verified,omitempty"` // yes, or unverified where it could not be asked
 	Account    string `json:"account,omitempty"`  // its name at the provider
+	Paused     bool   `json:"paused,omitempty"`
 }
 
 // CreateKey makes another key of a merchant.

@@ -59,10 +59,15 @@ type AdjustmentKey struct {
 	Reference  string `json:"reference"`
 }
 
-// LedgerCheck is the result of a check of the whole ledger.
+// LedgerCheck is the result of a check of the ledger. An account, which is of a merchant
+// in a mode, is checked from its beginning, or since the last day that a check has
+// verified.
 type LedgerCheck struct {
-	OK         bool        `json:"ok"`
-	Invariants []Invariant `json:"invariants"`
+	OK            bool        `json:"ok"`
+	Accounts      int         `json:"accounts"`                 // all of them
+	SinceVerified int         `json:"since_verified"`           // those that were checked since a verified day
+	VerifiedUntil *time.Time  `json:"verified_until,omitempty"` // the end of the first such day
+	Invariants    []Invariant `json:"invariants"`
 }
 
 // Invariant is one condition that every row of the ledger must meet.
@@ -146,11 +151,16 @@ func (c *Client) Reject(ctx context.Context, key AdjustmentKey) (Adjustment, err
 	return post[Adjustment](ctx, c, "/admin/ledger/reject", key)
 }
 
-// CheckLedger checks every invariant over the whole ledger and waits up to an hour.
-func (c *Client) CheckLedger(ctx context.Context) (LedgerCheck, error) {
+// CheckLedger checks every invariant of the ledger and waits up to an hour. Full is from
+// the beginning, also where a check has verified something before.
+func (c *Client) CheckLedger(ctx context.Context, full bool) (LedgerCheck, error) {
 	patient := *c
 	patient.http.Timeout = checkTimeout
-	return get[LedgerCheck](ctx, &patient, "/admin/ledger/check")
+	path := "/admin/ledger/check"
+	if full {
+		path += "?full=true"
+	}
+	return get[LedgerCheck](ctx, &patient, path)
 }
 
 // Balance shows the balance of a merchant, or of platform, at a time; now where it

@@ -38,6 +38,7 @@ type Merchant struct {
 	Connections []Connection      `json:"connections,omitempty"` // not in lists
 	Callbacks   []CallbackSetup   `json:"callbacks,omitempty"`   // not in lists
 	Limits      []Limit           `json:"limits,omitempty"`      // its own; not in lists
+	Pauses      []Pause           `json:"pauses,omitempty"`      // not in lists
 }
 
 // MerchantPage is a page of the list of merchants. Next is the after of the

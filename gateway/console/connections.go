@@ -64,7 +64,7 @@ func (c *Console) setConnection(x *call, spec adminapi.ConnectionSpec) (any, err
 // part, and the credentials in their compact form.
 func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec adminapi.ConnectionSpec) (tenants.Connection, []byte, error) {
 	provider := tenants.Provider(x.request.PathValue("provider"))
-	schema, ok := c.schemas[provider]
+	schema, ok := c.offered.Load().schemas[provider]
 	if !ok {
 		return tenants.Connection{}, nil, fault.New(fault.NotFound, "There is no such provider.")
 	}
@@ -165,7 +165,7 @@ func (c *Console) ownerFor(id tenants.MerchantID, provider tenants.Provider, giv
 			return "", fault.Invalid("owner", "must be merchant or platform")
 		}
 	}
-	if owner == tenants.OwnerPlatform && c.owners[provider] != tenants.OwnerPlatform {
+	if owner == tenants.OwnerPlatform && c.offered.Load().owners[provider] != tenants.OwnerPlatform {
 		return "", fault.New(fault.InvalidRequest, "Each merchant has an account of its own at "+string(provider)+"; the platform can't have one there.")
 	}
 	return owner, nil

@@ -20,6 +20,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/jsonbody"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -60,10 +61,15 @@ type Console struct {
 	log      *slog.Logger
 	failures *limit.Failures
 	mux      *http.ServeMux
+	offered  atomic.Pointer[offered]
+	version  string // name of the header of the contract's version
+}
+
+// offered is what the console knows of the providers.
+type offered struct {
 	schemas  map[tenants.Provider]*catalog.ConnectionSchema
 	owners   map[tenants.Provider]tenants.Owner // whose account a provider's operations use
 	verifies map[tenants.Provider]bool          // who can be asked about credentials
-	version  string                             // name of the header of the contract's version
 }
 
 // New makes a console. An operator without a name or a token is an error, and
@@ -74,27 +80,38 @@ func New(config Config, deps Dependencies) (*Console, error) {
 	}
 	c := &Console{
 		config: config, deps: deps, log: deps.Log, failures: limit.NewFailures(), mux: http.NewServeMux(),
-		schemas: map[tenants.Provider]*catalog.ConnectionSchema{}, owners: map[tenants.Provider]tenants.Owner{},
-		verifies: map[tenants.Provider]bool{},
-		version:  "X-" + config.Svc + "-Version",
+		version: "X-" + config.Svc + "-Version",
 	}
 	if err := c.Admit(config.Access); err != nil {
 		return nil, err
 	}
-	for _, m := range deps.Plugins.Manifests() {
-		schema, err := catalog.NewConnectionSchema(m)
-		if err != nil {
-			return nil, fmt.Errorf("console: %w", err)
-		}
-		c.schemas[tenants.Provider(m.Name)] = schema
-		c.verifies[tenants.Provider(m.Name)] = m.Verifies
-		c.owners[tenants.Provider(m.Name)] = cmp.Or(tenants.Owner(m.Owner), tenants.OwnerMerchant)
+	if err := c.Offer(deps.Plugins.Manifests()); err != nil {
+		return nil, err
 	}
 	if err := deps.Metrics.watch(deps.Plugins, &exceptionCollector{list: deps.Exceptions, now: deps.Now, log: deps.Log}, deps.Clock); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
 	c.routes()
 	return c, nil
+}
+
+// Offer takes over what the providers declare, from the next request on. On an error
+// nothing changes.
+func (c *Console) Offer(manifests []*manifest.Manifest) error {
+	o := &offered{
+		schemas: map[tenants.Provider]*catalog.ConnectionSchema{}, owners: map[tenants.Provider]tenants.Owner{}, verifies: map[tenants.Provider]bool{},
+	}
+	for _, m := range manifests {
+		schema, err := catalog.NewConnectionSchema(m)
+		if err != nil {
+			return fmt.Errorf("console: %w", err)
+		}
+		o.schemas[tenants.Provider(m.Name)] = schema
+		o.verifies[tenants.Provider(m.Name)] = m.Verifies
+		o.owners[tenants.Provider(m.Name)] = cmp.Or(tenants.Owner(m.Owner), tenants.OwnerMerchant)
+	}
+	c.offered.Store(o)
+	return nil
 }
 
 // Admit changes who may come in, from the next request on. On an error nothing changes.
@@ -119,45 +136,51 @@ func (c *Console) routes() {
 	c.mux.HandleFunc("GET /readyz", c.ready)
 	c.mux.Handle("GET /metrics", c.deps.Metrics.handler)
 	for pattern, handle := range map[string]func(*call) (any, error){
-		"POST /admin/merchants":                                  body(c.createMerchant),
-		"GET /admin/merchants":                                   c.listMerchants,
-		"GET /admin/merchants/{merchant}":                        c.showMerchant,
-		"POST /admin/merchants/{merchant}/suspend":               body(c.suspend),
-		"POST /admin/merchants/{merchant}/resume":                body(c.resume),
-		"POST /admin/merchants/{merchant}/tier":                  body(c.setTier),
-		"POST /admin/merchants/{merchant}/keys":                  body(c.createKey),
-		"POST /admin/merchants/{merchant}/keys/{key}/rotate":     body(c.rotateKey),
-		"POST /admin/merchants/{merchant}/keys/{key}/revoke":     body(c.revokeKey),
-		"PUT /admin/merchants/{merchant}/connections/{provider}": body(c.setConnection),
-		"GET /admin/merchants/{merchant}/audit":                  c.listAudit,
-		"GET /admin/merchants/{merchant}/callbacks":              c.listCallbacks,
-		"GET /admin/merchants/{merchant}/callbacks/{event}":      c.showCallback,
-		"POST /admin/merchants/{merchant}/callbacks/resend":      body(c.resendCallbacks),
-		"POST /admin/merchants/{merchant}/callbacks/test":        body(c.testCallback),
-		"PUT /admin/merchants/{merchant}/callbacks/url":          body(c.setCallbackURL),
-		"POST /admin/merchants/{merchant}/callbacks/secret":      body(c.changeCallbackSecret),
-		"POST /admin/merchants/{merchant}/credit":                body(c.credit),
-		"POST /admin/merchants/{merchant}/debit":                 body(c.debit),
-		"GET /admin/merchants/{merchant}/balance":                c.showBalance,
-		"GET /admin/merchants/{merchant}/account-statement":      c.listAccountStatement,
-		"GET /admin/merchants/{merchant}/quotas":                 c.listQuotas,
-		"GET /admin/merchants/{merchant}/limits":                 c.listLimits,
-		"POST /admin/merchants/{merchant}/limits":                body(c.setLimits),
-		"POST /admin/merchants/{merchant}/limits/{limit}/remove": body(c.removeLimit),
-		"GET /admin/merchants/{merchant}/statement-lines":        c.listStatementLines,
-		"POST /admin/movements/{movement}/assign":                body(c.assignStatementLine),
-		"GET /admin/ledger/waiting":                              c.listWaiting,
-		"POST /admin/ledger/approve":                             body(c.approve),
-		"POST /admin/ledger/reject":                              body(c.reject),
-		"GET /admin/ledger/check":                                c.checkLedger,
-		"GET /admin/exceptions":                                  c.listExceptions,
-		"POST /admin/exceptions/resolve":                         body(c.resolveException),
-		"GET /admin/keyset":                                      c.showKeyset,
-		"POST /admin/keyset/reseal":                              body(c.reseal),
-		"GET /admin/plugins":                                     c.listPlugins,
-		"GET /admin/movements/{movement}":                        c.showMovement,
-		"POST /admin/movements/{movement}/override":              body(c.overrideMovement),
-		"GET /admin/find":                                        c.find,
+		"GET /admin/recovery":                                            c.showRecovery,
+		"POST /admin/recovery/open":                                      body(c.openRecovery),
+		"POST /admin/merchants":                                          body(c.createMerchant),
+		"GET /admin/merchants":                                           c.listMerchants,
+		"GET /admin/merchants/{merchant}":                                c.showMerchant,
+		"POST /admin/merchants/{merchant}/suspend":                       body(c.suspend),
+		"POST /admin/merchants/{merchant}/resume":                        body(c.resume),
+		"POST /admin/merchants/{merchant}/tier":                          body(c.setTier),
+		"POST /admin/merchants/{merchant}/keys":                          body(c.createKey),
+		"POST /admin/merchants/{merchant}/keys/{key}/rotate":             body(c.rotateKey),
+		"POST /admin/merchants/{merchant}/keys/{key}/revoke":             body(c.revokeKey),
+		"PUT /admin/merchants/{merchant}/connections/{provider}":         body(c.setConnection),
+		"GET /admin/merchants/{merchant}/audit":                          c.listAudit,
+		"GET /admin/merchants/{merchant}/callbacks":                      c.listCallbacks,
+		"GET /admin/merchants/{merchant}/callbacks/{event}":              c.showCallback,
+		"POST /admin/merchants/{merchant}/callbacks/resend":              body(c.resendCallbacks),
+		"POST /admin/merchants/{merchant}/callbacks/test":                body(c.testCallback),
+		"PUT /admin/merchants/{merchant}/callbacks/url":                  body(c.setCallbackURL),
+		"POST /admin/merchants/{merchant}/callbacks/secret":              body(c.changeCallbackSecret),
+		"POST /admin/merchants/{merchant}/credit":                        body(c.credit),
+		"POST /admin/merchants/{merchant}/debit":                         body(c.debit),
+		"GET /admin/merchants/{merchant}/balance":                        c.showBalance,
+		"GET /admin/merchants/{merchant}/account-statement":              c.listAccountStatement,
+		"GET /admin/merchants/{merchant}/quotas":                         c.listQuotas,
+		"GET /admin/merchants/{merchant}/limits":                         c.listLimits,
+		"POST /admin/merchants/{merchant}/limits":                        body(c.setLimits),
+		"POST /admin/merchants/{merchant}/limits/{limit}/remove":         body(c.removeLimit),
+		"GET /admin/merchants/{merchant}/statement-lines":                c.listStatementLines,
+		"POST /admin/movements/{movement}/assign":                        body(c.assignStatementLine),
+		"GET /admin/ledger/waiting":                                      c.listWaiting,
+		"POST /admin/ledger/approve":                                     body(c.approve),
+		"POST /admin/ledger/reject":                                      body(c.reject),
+		"GET /admin/ledger/check":                                        c.checkLedger,
+		"GET /admin/pauses":                                              c.listPauses,
+		"POST /admin/pauses":                                             body(c.pause),
+		"POST /admin/pauses/end":                                         body(c.endPause),
+		"POST /admin/merchants/{merchant}/connections/{provider}/remove": body(c.removeConnection),
+		"GET /admin/exceptions":                                          c.listExceptions,
+		"POST /admin/exceptions/resolve":                                 body(c.resolveException),
+		"GET /admin/keyset":                                              c.showKeyset,
+		"POST /admin/keyset/reseal":                                      body(c.reseal),
+		"GET /admin/plugins":                                             c.listPlugins,
+		"GET /admin/movements/{movement}":                                c.showMovement,
+		"POST /admin/movements/{movement}/override":                      body(c.overrideMovement),
+		"GET /admin/find":                                                c.find,
 	} {
 		c.mux.HandleFunc(pattern, c.admin(handle))
 	}
@@ -201,6 +224,9 @@ func (c *Console) admin(handle func(*call) (any, error)) http.HandlerFunc {
 		if x.merchant() == tenants.Platform && !ofPlatform[r.Pattern] {
 			c.fail(w, r, x.id, platformRefused())
 			return
+		}
+		if r.Method == http.MethodGet { // a change is in the audit
+			c.log.InfoContext(r.Context(), "an operator reads", "request_id", x.id, "operator", operator, "path", r.URL.Path)
 		}
 		data, err := handle(x)
 		if err != nil {

@@ -49,6 +49,16 @@ type Secrets interface {
 	Reseal(ctx context.Context, audit store.Audit, was, becomes store.Sealed) (int64, error)
 }
 
+// Pauses keeps what operators have paused. Each change is committed with its audit
+// entry. EndPause is store.ErrNotFound where nothing is paused, RemoveConnection where
+// the connection is not.
+type Pauses interface {
+	SetPause(ctx context.Context, audit store.Audit, p tenants.Pause) error
+	EndPause(ctx context.Context, audit store.Audit, p tenants.Pause) error
+	Pauses(ctx context.Context, most int) ([]tenants.Pause, error)
+	RemoveConnection(ctx context.Context, audit store.Audit, c tenants.Connection) error
+}
+
 // Movements reads movements and what is kept of them, and finds them by the names
 // that others have given them: merchants over all merchants; requests, decisions
 // and providers in a span of time. The newest come first.
@@ -94,7 +104,7 @@ type Ledger interface {
 	BalanceAt(ctx context.Context, owner movement.Owner, at time.Time) (ledger.Balance, error)
 	PlatformAt(ctx context.Context, mode string, at time.Time) ([]store.PlatformBalance, error)
 	AccountStatement(ctx context.Context, owner movement.Owner, from, to time.Time, after *store.Entry, most int) ([]store.Entry, error)
-	CheckLedger(ctx context.Context) (store.LedgerReport, error)
+	CheckLedger(ctx context.Context, scope store.LedgerScope) (store.LedgerReport, error)
 }
 
 // Statements reads which merchant an account belongs to, nobody's
@@ -103,6 +113,13 @@ type Ledger interface {
 type Statements interface {
 	Statement(ctx context.Context, account movement.AccountID) (movement.Statement, error)
 	ListLines(ctx context.Context, merchant string, most int) ([]movement.ListedLine, error)
+}
+
+// Recovery keeps whether a restore waits to be opened; its end is committed with its
+// audit entry, and is store.ErrNotFound where none has begun.
+type Recovery interface {
+	Recovery(ctx context.Context) (*store.Recovery, error)
+	EndRecovery(ctx context.Context, audit store.Audit) error
 }
 
 // Clock is this replica's, compared with the database's. Its fault is shown to
@@ -144,6 +161,7 @@ type Plugins interface {
 type Dependencies struct {
 	Merchants  Merchants
 	Secrets    Secrets
+	Pauses     Pauses
 	Movements  Movements
 	Exceptions Exceptions
 	Callbacks  Callbacks
@@ -159,6 +177,13 @@ type Dependencies struct {
 	Usage  func(ctx context.Context, owner movement.Owner, period string) ([]store.Used, error) // of quotas
 	Probe  func(ctx context.Context) (problem string, cause error)                              // asks the database, and writes to it
 	Policy func() *policy.Set                                                                   // in force
+	// Recovery is a restore that nobody has opened the gateway after, and Recovering what
+	// this replica knows of it: why it moves no money, nil where it does. Said is what
+	// providers' own lists say of a merchant's accounts since a moment.
+	Recovery   Recovery
+	Recovering func() error
+	Said       func(ctx context.Context, account *tenants.Account, since time.Time) ([]reconcile.Said, error)
+
 	// Stopping tells whether the gateway has been told to stop.
 	Stopping func() bool
 

@@ -207,11 +207,11 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		}},
 	}
 	deps := console.Dependencies{
-		Merchants: w.store, Secrets: w.store, Movements: w.store, Exceptions: w.store, Callbacks: w.store, Ledger: w.store, Statements: w.store,
+		Merchants: w.store, Secrets: w.store, Pauses: w.store, Movements: w.store, Exceptions: w.store, Callbacks: w.store, Ledger: w.store, Statements: w.store,
 		Usage: w.store.Usage, Policy: func() *policy.Set { return set },
 		Probe:    func(ctx context.Context) (string, error) { return w.store.Probe(ctx, uuid.New(), time.Now()) },
-		Stopping: w.stopping.Load,
-		Clock:    w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Metrics: w.metrics, Now: time.Now, Log: log,
+		Stopping: w.stopping.Load, Recovering: func() error { return nil },
+		Clock: w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Metrics: w.metrics, Now: time.Now, Log: log,
 	}
 	for _, change := range changes {
 		change(&config, &deps)

@@ -44,6 +44,7 @@ func (c *Console) checks(ctx context.Context) []adminapi.Check {
 	return []adminapi.Check{
 		check("running", !c.deps.Stopping(), "is told to stop"),
 		check("database", problem == "", problem),
+		check("recovery", c.deps.Recovering() == nil, "the database was restored: gerbang recovery show, then gerbang recovery open"),
 		c.clockCheck(),
 		check("directory", c.deps.Directory.Fresh(c.deps.Now()), "can't learn of changed merchants and revoked keys"),
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
@@ -140,12 +141,24 @@ func (c *Console) decide(x *call, action string, approve bool, key adminapi.Adju
 }
 
 func (c *Console) checkLedger(x *call) (any, error) {
-	report, err := c.deps.Ledger.CheckLedger(x.request.Context())
+	full, err := strconv.ParseBool(cmp.Or(x.request.URL.Query().Get("full"), "false"))
+	if err != nil {
+		return nil, fault.Invalid("full", "must be true or false")
+	}
+	report, err := c.deps.Ledger.CheckLedger(x.request.Context(), store.LedgerScope{Full: full})
 	if err != nil {
 		return nil, err
 	}
-	out := adminapi.LedgerCheck{OK: report.Clean(), Invariants: make([]adminapi.Invariant, len(report))}
-	for i, check := range report {
+	return LedgerDocument(report), nil
+}
+
+// LedgerDocument is what operators are told of a check.
+func LedgerDocument(report store.LedgerReport) adminapi.LedgerCheck {
+	out := adminapi.LedgerCheck{
+		OK: report.Clean(), Accounts: report.Accounts, SinceVerified: report.Since, VerifiedUntil: given(report.Earliest),
+		Invariants: make([]adminapi.Invariant, len(report.Invariants)),
+	}
+	for i, check := range report.Invariants {
 		found := adminapi.Invariant{Invariant: check.Invariant, Checked: check.Checked, OK: len(check.Offences) == 0, Offences: []adminapi.Offence{}}
 		for _, o := range check.Offences {
 			found.Offences = append(found.Offences, adminapi.Offence{
@@ -154,7 +167,7 @@ func (c *Console) checkLedger(x *call) (any, error) {
 		}
 		out.Invariants[i] = found
 	}
-	return out, nil
+	return out
 }
 
 func adjustmentDocument(a store.Adjustment) adminapi.Adjustment {

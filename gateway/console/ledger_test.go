@@ -219,7 +219,10 @@ type checkedLedger struct {
 	report store.LedgerReport
 }
 
-func (l checkedLedger) CheckLedger(context.Context) (store.LedgerReport, error) {
+func (l checkedLedger) CheckLedger(_ context.Context, scope store.LedgerScope) (store.LedgerReport, error) {
+	if scope.Full {
+		l.report.Since, l.report.Earliest = 0, time.Time{}
+	}
 	return l.report, nil
 }
 
@@ -229,7 +232,7 @@ func TestTheLedgerIsChecked(t *testing.T) {
 	if _, err := w.Credit(t.Context(), w.merchant().MerchantID, adminapi.NewAdjustment{Amount: 5, Reason: "r", Reference: "x"}); err != nil {
 		t.Fatal(err)
 	}
-	found, err := w.CheckLedger(t.Context())
+	found, err := w.CheckLedger(t.Context(), false)
 	if err != nil || !found.OK || len(found.Invariants) == 0 {
 		t.Fatalf("found %+v, %v", found, err)
 	}
@@ -247,15 +250,22 @@ func TestTheLedgerIsChecked(t *testing.T) {
 
 func TestABrokenLedgerIsTold(t *testing.T) {
 	t.Parallel()
+	day := time.Date(2026, 1, 2, 17, 0, 0, 0, time.UTC)
 	offence := store.LedgerOffence{Owner: movement.Owner{MerchantID: "mer_1", Mode: "live"}, Subject: "s1", Detail: "has 5, entries say 7"}
 	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
-		d.Ledger = checkedLedger{report: store.LedgerReport{
+		d.Ledger = checkedLedger{report: store.LedgerReport{Accounts: 3, Since: 2, Earliest: day, Invariants: []store.LedgerCheck{
 			{Invariant: "sums", Checked: 12}, {Invariant: "balances", Checked: 3, Offences: []store.LedgerOffence{offence}},
-		}}
+		}}}
 	})
-	found, err := w.CheckLedger(t.Context())
+	found, err := w.CheckLedger(t.Context(), false)
 	if err != nil || found.OK || len(found.Invariants) != 2 || !found.Invariants[0].OK || found.Invariants[0].Checked != 12 || found.Invariants[1].OK {
 		t.Fatalf("found %+v, %v", found, err)
+	}
+	if found.Accounts != 3 || found.SinceVerified != 2 || found.VerifiedUntil == nil || !found.VerifiedUntil.Equal(day) {
+		t.Errorf("found %+v", found)
+	}
+	if found, err := w.CheckLedger(t.Context(), true); err != nil || found.Accounts != 3 || found.SinceVerified != 0 || found.VerifiedUntil != nil {
+		t.Errorf("found %+v, %v", found, err)
 	}
 	want := adminapi.Offence{MerchantID: "mer_1", Mode: "live", Subject: "s1", Detail: "has 5, entries say 7"}
 	if got := found.Invariants[1].Offences; len(got) != 1 || got[0] != want {

@@ -255,8 +255,11 @@ func (c *Console) accountDocument(a *tenants.Account, now time.Time) adminapi.Me
 	for _, key := range a.Keys() {
 		out.Keys = append(out.Keys, keyDocument(key, now))
 	}
+	out.Pauses = pauseDocuments(a.Merchant().Pauses)
 	for _, connection := range a.Connections() {
-		out.Connections = append(out.Connections, c.connectionDocument(connection))
+		shown := c.connectionDocument(connection)
+		_, shown.Paused = a.Paused(tenants.PauseConnection, connection.Provider, connection.Mode)
+		out.Connections = append(out.Connections, shown)
 	}
 	for _, mode := range []tenants.Mode{tenants.Live, tenants.Test} {
 		if secret, ok := a.CallbackSecret(mode); ok {

@@ -101,9 +101,11 @@ var (
 	pluginRestarts  = describe("restarts_total", "How often the plugin's process was started again.", "provider")
 	pluginInFlight  = describe("calls_in_flight", "Calls that the plugin works on.", "provider")
 	pluginMax       = describe("calls_in_flight_limit", "Calls that the plugin may work on at once.", "provider")
-	pluginBreaker   = describe("breaker_state", "The circuit's state: 0 closed, 1 half-open, 2 open.", "provider", "mode", "method")
+	pluginBreaker   = describe("breaker_state", "The state of the provider's own circuit: 0 closed, 1 half-open, 2 open.", "provider", "mode", "method")
+	pluginOpened    = describe("breaker_opened_total", "How often circuits opened: the provider's own, or those of accounts.", "provider", "mode", "scope")
+	pluginAccounts  = describe("breaker_accounts_open", "Accounts whose circuits are open; the exceptions list names them.", "provider", "mode")
 	breakerState    = map[string]float64{"closed": 0, "half-open": 1, "open": 2}
-	pluginDescribed = []*prometheus.Desc{pluginUp, pluginRestarts, pluginInFlight, pluginMax, pluginBreaker}
+	pluginDescribed = []*prometheus.Desc{pluginUp, pluginRestarts, pluginInFlight, pluginMax, pluginBreaker, pluginOpened, pluginAccounts}
 )
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -134,6 +136,9 @@ func (c pluginCollector) Collect(to chan<- prometheus.Metric) {
 		for _, b := range s.Breakers {
 			gauge(pluginBreaker, breakerState[b.Calls], s.Provider, b.Mode, "call")
 			gauge(pluginBreaker, breakerState[b.Lookups], s.Provider, b.Mode, "lookup")
+			gauge(pluginAccounts, float64(b.AccountsOpen), s.Provider, b.Mode)
+			to <- prometheus.MustNewConstMetric(pluginOpened, prometheus.CounterValue, float64(b.Opened), s.Provider, b.Mode, "provider")
+			to <- prometheus.MustNewConstMetric(pluginOpened, prometheus.CounterValue, float64(b.AccountsOpened), s.Provider, b.Mode, "account")
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (c *Console) listPlugins(*call) (any, error) {
 	list := []adminapi.Plugin{}
 	for _, s := range c.deps.Plugins.Status() {
 		p := pluginDocument(s)
-		p.Owner = string(c.owners[tenants.Provider(s.Provider)])
+		p.Owner = string(c.offered.Load().owners[tenants.Provider(s.Provider)])
 		list = append(list, p)
 	}
 	return list, nil

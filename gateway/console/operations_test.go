@@ -99,3 +99,29 @@ func TestAMovementIsShownWithItsHistory(t *testing.T) {
 		w.refused(err, http.StatusNotFound, "")
 	}
 }
+
+// TestReadsAreLogged: who reads what, without what was searched for.
+func TestReadsAreLogged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if _, err := w.Find(t.Context(), "Siti-0812", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	merchant := w.merchant().MerchantID // made by a POST
+	if _, err := w.Balance(t.Context(), merchant, "live", time.Time{}); err != nil {
+		t.Fatal(err)
+	}
+	var reads []string
+	for line := range strings.Lines(w.logs.String()) {
+		if strings.Contains(line, "an operator reads") {
+			reads = append(reads, line)
+		}
+	}
+	if len(reads) != 2 || !strings.Contains(reads[0], "operator=ayu") || !strings.Contains(reads[0], "path=/admin/find\n") ||
+		!strings.Contains(reads[1], "path=/admin/merchants/"+merchant+"/balance\n") {
+		t.Errorf("logged %q", reads)
+	}
+	if log := w.logs.String(); strings.Contains(log, "Siti") || strings.Contains(log, token) {
+		t.Errorf("logged %s", log)
+	}
+}

@@ -27,7 +27,7 @@ type checked struct{ Verified, Account string }
 // verify asks the provider whether it takes the credentials. Its own words are
 // for the operator who gave them: they go into the answer and nowhere else.
 func (c *Console) verify(ctx context.Context, of tenants.Connection, credentials []byte, anyway bool) (checked, error) {
-	if !c.verifies[of.Provider] {
+	if !c.offered.Load().verifies[of.Provider] {
 		return checked{}, nil
 	}
 	said := c.deps.Plugins.Verify(ctx, string(of.Provider), sdk.Connection{

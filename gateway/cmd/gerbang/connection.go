@@ -11,7 +11,11 @@ import (
 )
 
 type connectionCommands struct {
-	Set connectionSet `cmd:"" help:"Set a merchant's account at a provider, or the platform's."`
+	Set    connectionSet    `cmd:"" help:"Set a merchant's account at a provider, or the platform's."`
+	List   connectionList   `cmd:"" help:"List a merchant's connections, or everything that is paused."`
+	Pause  connectionPause  `cmd:"" help:"Pause a connection: nothing new is sent on it."`
+	Resume connectionResume `cmd:"" help:"Let a connection go on."`
+	Remove connectionRemove `cmd:"" help:"Forget a paused connection with its credentials."`
 }
 
 type connectionSet struct {

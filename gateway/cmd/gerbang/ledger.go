@@ -9,11 +9,13 @@ import (
 	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 type ledgerCommands struct {
-	Check     ledgerCheck     `cmd:"" help:"Check every invariant over the whole database; the exit code is 1 when one is broken."`
+	Check     ledgerCheck     `cmd:"" help:"Check every invariant of the ledger since the last day that was verified; the exit code is 1 when one is broken."`
 	Balance   ledgerBalance   `cmd:"" help:"Show the balance of a merchant or of the platform, now or at a time."`
 	Statement ledgerStatement `cmd:"" help:"Print a merchant's account statement: each transaction with the balance after it, the oldest first."`
 	Waiting   ledgerWaiting   `cmd:"" help:"List the credits and debits that wait for a second operator."`
@@ -138,11 +140,14 @@ func (*ledgerWaiting) Run(ctx context.Context, p *program, admin *adminapi.Clien
 	return p.show(waiting, rows...)
 }
 
-type ledgerCheck struct{}
+type ledgerCheck struct {
+	Full        bool   `help:"From the beginning, also where an earlier check has verified something."`
+	DatabaseURL string `name:"database-url" placeholder:"URL" help:"Read this database, without a gateway, and change nothing in it. A password belongs in PGPASSWORD or PGPASSFILE, which keep it out of the list of processes."`
+}
 
 // Run prints each invariant and every row that breaks it.
-func (*ledgerCheck) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	found, err := admin.CheckLedger(ctx)
+func (c *ledgerCheck) Run(ctx context.Context, p *program) error {
+	found, err := c.check(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -163,11 +168,49 @@ func (*ledgerCheck) Run(ctx context.Context, p *program, admin *adminapi.Client)
 			rows = append(rows, []string{i.Invariant, o.MerchantID, o.Mode, o.Subject, o.Detail})
 		}
 	}
-	if err := p.show(found, rows...); err != nil {
+	if err := p.show(found, append(rows, []string{}, []string{checkedFrom(found)})...); err != nil {
 		return err
 	}
 	if !found.OK {
 		return fmt.Errorf("the ledger is not right: %d of %d invariants are broken", broken, len(found.Invariants))
 	}
 	return nil
+}
+
+func (c *ledgerCheck) check(ctx context.Context, p *program) (adminapi.LedgerCheck, error) {
+	if c.DatabaseURL != "" {
+		return checkDatabase(ctx, c.DatabaseURL, c.Full)
+	}
+	admin, err := p.admin()
+	if err != nil {
+		return adminapi.LedgerCheck{}, err
+	}
+	return admin.CheckLedger(ctx, c.Full)
+}
+
+// checkDatabase checks the ledger in a database that no gateway need run on.
+func checkDatabase(ctx context.Context, url string, full bool) (adminapi.LedgerCheck, error) {
+	s, err := store.Open(ctx, url, store.Options{MaxConns: 2, ReadOnly: true})
+	if err != nil {
+		return adminapi.LedgerCheck{}, err
+	}
+	defer s.Close()
+	switch problem, cause := s.Schema(ctx); {
+	case cause != nil:
+		return adminapi.LedgerCheck{}, fmt.Errorf("the database %s: %w", problem, cause)
+	case problem != "":
+		return adminapi.LedgerCheck{}, fmt.Errorf("the database %s", problem)
+	}
+	report, err := s.CheckLedger(ctx, store.LedgerScope{Full: full, Unmarked: true})
+	return console.LedgerDocument(report), err
+}
+
+// checkedFrom says what was checked from when.
+func checkedFrom(found adminapi.LedgerCheck) string {
+	text := fmt.Sprintf("Accounts checked from the beginning: %d.", found.Accounts-found.SinceVerified)
+	if found.SinceVerified > 0 {
+		text += fmt.Sprintf(" Since their last verified day, the first of which ended at %s: %d; --full checks these from the beginning, too.",
+			timeText(found.VerifiedUntil), found.SinceVerified)
+	}
+	return text
 }

@@ -44,8 +44,17 @@ func TestLedgerCommands(t *testing.T) {
 			method: "POST", path: "/admin/ledger/reject", body: `{"merchant_id":"mer_1","mode":"test","reference":"r"}`, prints: "rejected",
 		},
 		"check": {
-			args: `ledger check`, answer: `{"ok":true,"invariants":[{"invariant":"transactions sum to zero","checked":12,"ok":true}]}`,
-			method: "GET", path: "/admin/ledger/check", prints: "transactions sum to zero  12       ok\n",
+			args: `ledger check`, answer: `{"ok":true,"accounts":2,"invariants":[{"invariant":"transactions sum to zero","checked":12,"ok":true}]}`,
+			method: "GET", path: "/admin/ledger/check", prints: "transactions sum to zero  12       ok\n\nAccounts checked from the beginning: 2.\n",
+		},
+		"check since a day": {
+			args: `ledger check`, answer: `{"ok":true,"accounts":12,"since_verified":10,"verified_until":"2026-01-02T17:00:00Z"}`,
+			method: "GET", path: "/admin/ledger/check",
+			prints: "Accounts checked from the beginning: 2. Since their last verified day, the first of which ended at 2026-01-02T17:00:00Z: 10; --full",
+		},
+		"full check": {
+			args: `ledger check|--full`, answer: `{"ok":true,"accounts":2}`,
+			method: "GET", path: "/admin/ledger/check?full=true", prints: "Accounts checked from the beginning: 2.\n",
 		},
 		"balance": {
 			args:   `ledger balance|mer_1|--mode|test|--at|2026-01-02T03:04:05Z`,

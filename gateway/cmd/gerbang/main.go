@@ -37,7 +37,9 @@ type commands struct {
 	Migrate    migrateCommand     `cmd:"" help:"Create or update a database's tables."`
 	Merchant   merchantCommands   `cmd:"" help:"Create and change merchants."`
 	Key        keyCommands        `cmd:"" help:"Create, rotate and revoke merchants' keys."`
-	Connection connectionCommands `cmd:"" help:"Store accounts at providers."`
+	Connection connectionCommands `cmd:"" help:"Store, list, pause and remove accounts at providers."`
+	Provider   providerCommands   `cmd:"" help:"Pause a provider for all merchants."`
+	Transfers  transfersCommands  `cmd:"" help:"Pause new transfers of a merchant, or of all."`
 	Callback   callbackCommands   `cmd:"" help:"Show callbacks, send them again, set their URL and rotate their secret."`
 	Listen     listenCommand      `cmd:"" help:"Forward a merchant's test events to a server without a public address."`
 	Quota      quotaCommands      `cmd:"" help:"Show how much of its quotas a merchant has used."`
@@ -49,6 +51,7 @@ type commands struct {
 	Find       findCommand        `cmd:"" help:"Find movements by any id: of the request or the decision, or a reference of the merchant, the gateway or the provider."`
 	Exception  exceptionCommands  `cmd:"" help:"List and resolve exceptions: what needs a person."`
 	Statement  statementCommands  `cmd:"" help:"List statement lines that pay no collection, and assign them to one."`
+	Recovery   recoveryCommands   `cmd:"" help:"Show what a restore of the database has lost, and let money move again."`
 	Keyset     keysetCommands     `cmd:"" help:"Create, rotate and prune the keyset that seals providers' credentials."`
 	Plugin     pluginCommands     `cmd:"" help:"List plugins, and show what approves a new one."`
 	Launch     pluginLaunch       `cmd:"" hidden:"" name:"plugin-launch" help:"Become a plugin; the gateway starts it."`

@@ -458,10 +458,28 @@ func TestADigestIsWhatApprovesAPlugin(t *testing.T) {
 	if err := json.Unmarshal(p.output.Bytes(), &approval); code != exitOK || err != nil {
 		t.Fatalf("exit code %d, %v: %s", code, err, &p.errors)
 	}
+	if !strings.Contains(p.errors.String(), "plugin runs") {
+		t.Errorf("the log of the start is hidden: %s", &p.errors)
+	}
 	if approval.Name != "bank" || approval.Version != "1.2.3" || len(approval.SHA256) != 64 || len(approval.ManifestDigest) != 64 {
 		t.Errorf("printed %+v", approval)
 	}
 	if code, p := run(t, nil, "", "plugin", "digest", binary, "--name", "other"); code != exitFailed || p.output.Len() > 0 {
 		t.Errorf("under another name: exit code %d: %s", code, &p.errors)
+	}
+	// One that is linked dynamically: no plugin, but it gets as far as being run.
+	const dynamic = "/bin/ls"
+	missing := "needs its loader and libraries in read"
+	if _, p := run(t, nil, "", "plugin", "digest", dynamic); !strings.Contains(p.errors.String(), missing) {
+		t.Skipf("%s is not linked dynamically, or not confined: %s", dynamic, &p.errors)
+	}
+	arguments := []string{"plugin", "digest", dynamic}
+	for _, dir := range []string{"/lib", "/lib64", "/usr/lib"} {
+		if _, err := os.Stat(dir); err == nil {
+			arguments = append(arguments, "--read", dir)
+		}
+	}
+	if code, p := run(t, nil, "", arguments...); code != exitFailed || strings.Contains(p.errors.String(), missing) {
+		t.Errorf("with its libraries: exit code %d: %s", code, &p.errors)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -44,7 +45,11 @@ func (*pluginList) Run(ctx context.Context, p *program, admin *adminapi.Client) 
 		}
 		var breakers []string
 		for _, b := range one.Breakers {
-			breakers = append(breakers, b.Mode+" "+b.Calls+"/"+b.Lookups)
+			text := b.Mode + " " + b.Calls + "/" + b.Lookups
+			if b.AccountsOpen > 0 {
+				text += " (" + strconv.Itoa(b.AccountsOpen) + " accounts open)"
+			}
+			breakers = append(breakers, text)
 		}
 		rows = append(rows, []string{
 			one.Provider, one.Version, state, one.Owner, strconv.Itoa(one.Restarts),
@@ -57,6 +62,8 @@ func (*pluginList) Run(ctx context.Context, p *program, admin *adminapi.Client) 
 type pluginDigest struct {
 	File string `arg:"" type:"existingfile" help:"The plugin's binary."`
 	Name string `help:"The provider's name; the file's unless given."`
+
+	Read []string `type:"existingpath" help:"A file or directory that the plugin may read, beside what every plugin does; may be repeated."`
 }
 
 // Run starts the plugin, pinned to what the file is now, and prints both digests.
@@ -69,12 +76,13 @@ func (c *pluginDigest) Run(ctx context.Context, p *program) error {
 	if err != nil {
 		return err
 	}
-	started, err := host.Start(ctx, host.Config{Specs: []host.Spec{{Name: name, Path: c.File, SHA256: sum}}})
+	spec := host.Spec{Name: name, Path: c.File, SHA256: sum, Read: c.Read}
+	started, err := host.Start(ctx, host.Config{Specs: []host.Spec{spec}, Log: p.logger()})
 	if err != nil {
 		return err
 	}
 	status := started.Status()[0]
-	if err := started.Close(context.WithoutCancel(ctx)); err != nil {
+	if err := errors.Join(started.Down(), started.Close(context.WithoutCancel(ctx))); err != nil {
 		return err
 	}
 	approval := struct {

@@ -16,7 +16,8 @@ import (
 )
 
 type serveCommand struct {
-	Config string `required:"" placeholder:"FILE" help:"Configuration, in YAML."`
+	Config   string `required:"" placeholder:"FILE" help:"Configuration, in YAML."`
+	Recovery bool   `help:"The database was restored: move no money until an operator opens the gateway, gerbang recovery open."`
 }
 
 // Run serves until a signal comes. SIGHUP reads the configuration again.
@@ -27,6 +28,9 @@ func (c *serveCommand) Run(ctx context.Context, p *program) error {
 	config, err := app.LoadConfig(c.Config, p.getenv)
 	if err != nil {
 		return err
+	}
+	if c.Recovery {
+		config.Recover()
 	}
 	p.tuneGC()
 	log := p.logger()

@@ -1,0 +1,116 @@
+package console_test
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+func TestPauses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, id := t.Context(), w.merchant().MerchantID
+	if _, err := w.SetConnection(ctx, id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)}); err != nil {
+		t.Fatal(err)
+	}
+	connection := adminapi.Pause{MerchantID: id, What: "connection", Provider: "bank", Mode: "live", Reason: "leaked"}
+	all := []adminapi.Pause{
+		connection, {MerchantID: id, What: "transfers"}, {MerchantID: "platform", What: "provider", Provider: "bank", Mode: "test"},
+		{MerchantID: "platform", What: "transfers", Mode: "live"},
+	}
+	for _, p := range all {
+		if set, err := w.Pause(ctx, p); err != nil || set.SetBy != "ayu" || set.SetAt == nil {
+			t.Errorf("%+v: %+v, %v", p, set, err)
+		}
+		if _, err := w.Pause(ctx, p); err != nil { // again
+			t.Errorf("%+v again: %v", p, err)
+		}
+	}
+	if listed, err := w.Pauses(ctx); err != nil || len(listed) != len(all) {
+		t.Errorf("listed %+v, %v", listed, err)
+	}
+	shown, err := w.Merchant(ctx, id)
+	if err != nil || len(shown.Pauses) != 2 || len(shown.Connections) != 1 || !shown.Connections[0].Paused {
+		t.Errorf("shown %+v, %v", shown, err)
+	}
+	account, err := w.directory.Account(ctx, tenants.Platform)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, paused := account.Paused(tenants.PauseProvider, "bank", tenants.Test); !paused {
+		t.Error("this replica does not know it at once")
+	}
+	for _, p := range all {
+		if _, err := w.EndPause(ctx, p); err != nil {
+			t.Errorf("%+v: %v", p, err)
+		}
+		_, err := w.EndPause(ctx, p)
+		w.refused(err, http.StatusNotFound, "")
+	}
+	if listed, err := w.Pauses(ctx); err != nil || len(listed) != 0 {
+		t.Errorf("listed %+v, %v", listed, err)
+	}
+	want := []string{
+		"ayu merchant.create", "ayu connection.set", "ayu connection.pause", "ayu connection.pause", "ayu transfers.pause", "ayu transfers.pause",
+		"ayu connection.resume", "ayu transfers.resume",
+	}
+	if got := w.actions(id); !slices.Equal(got, want) {
+		t.Errorf("audit %q, want %q", got, want)
+	}
+}
+
+func TestPausesThatNobodyMeant(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.merchant().MerchantID
+	for name, c := range map[string]struct {
+		pause  adminapi.Pause
+		status int
+		field  string
+	}{
+		"no merchant":               {adminapi.Pause{MerchantID: "mer_none", What: "transfers"}, http.StatusNotFound, ""},
+		"no connection":             {adminapi.Pause{MerchantID: id, What: "connection", Provider: "bank", Mode: "live"}, http.StatusNotFound, ""},
+		"a connection in no mode":   {adminapi.Pause{MerchantID: id, What: "connection", Provider: "bank"}, http.StatusBadRequest, "mode"},
+		"no mode of ours":           {adminapi.Pause{MerchantID: id, What: "transfers", Mode: "both"}, http.StatusBadRequest, "mode"},
+		"no provider":               {adminapi.Pause{MerchantID: "platform", What: "provider", Provider: "none"}, http.StatusNotFound, ""},
+		"a provider of a merchant":  {adminapi.Pause{MerchantID: id, What: "provider", Provider: "bank"}, http.StatusBadRequest, "merchant_id"},
+		"transfers at one provider": {adminapi.Pause{MerchantID: id, What: "transfers", Provider: "bank"}, http.StatusBadRequest, "provider"},
+		"nothing":                   {adminapi.Pause{MerchantID: id, What: "all"}, http.StatusBadRequest, "what"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := w.Pause(t.Context(), c.pause)
+			w.refused(err, c.status, c.field)
+		})
+	}
+}
+
+// TestRemovedConnectionIsPausedFirst: and connecting the account again begins without
+// a pause.
+func TestRemovedConnectionIsPausedFirst(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, id := t.Context(), w.merchant().MerchantID
+	spec := adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-secret"}`)}
+	if _, err := w.SetConnection(ctx, id, "bank", spec); err != nil {
+		t.Fatal(err)
+	}
+	removal := adminapi.ConnectionRemoval{Mode: "live", Reason: "left"}
+	_, err := w.RemoveConnection(ctx, id, "bank", removal)
+	w.refused(err, http.StatusBadRequest, "")
+	if _, err := w.Pause(ctx, adminapi.Pause{MerchantID: id, What: "connection", Provider: "bank", Mode: "live"}); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := w.RemoveConnection(ctx, id, "bank", removal); err != nil || len(left.Connections)+len(left.Pauses) != 0 {
+		t.Errorf("left %+v, %v", left, err)
+	}
+	if _, err := w.SetConnection(ctx, id, "bank", spec); err != nil {
+		t.Fatal(err)
+	}
+	if shown, err := w.Merchant(ctx, id); err != nil || len(shown.Connections) != 1 || shown.Connections[0].Paused {
+		t.Errorf("shown %+v, %v", shown, err)
+	}
+}
