@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
@@ -24,9 +25,9 @@ func (nowhere) Apply(context.Context, movement.Change) (bool, error) { return tr
 // instant is a plugin that answers at once.
 type instant struct{ *upstream }
 
-func (instant) Available(string, string) error { return nil }
+func (instant) Available(host.Use, sdk.Connection) error { return nil }
 
-func (instant) Call(context.Context, string, sdk.Call, time.Duration) sdk.Result {
+func (instant) Call(context.Context, host.Use, sdk.Call, time.Duration) sdk.Result {
 	return sdk.Result{Outcome: sdk.Pending, Data: []byte(`{"payment_url":"https://pay.example/1"}`), ProviderReference: "up-1"}
 }
 

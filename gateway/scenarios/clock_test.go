@@ -97,6 +97,33 @@ func TestAWrongClockSendsNothingAgain(t *testing.T) {
 	}
 }
 
+// TestAWrongClockPutsOffWhatItDoesNotSendAgain: an order that is due stays no work of each
+// scan for as long as the clock is wrong.
+func TestAWrongClockPutsOffWhatItDoesNotSendAgain(t *testing.T) {
+	t.Parallel()
+	o := unbought(t)
+	wrong := errClock
+	o.ClockFault = func() error { return wrong }
+	due := o.stored("A")
+	o.pass(due.DueAt.Sub(o.now()))
+	if err := o.Resolve(t.Context(), due); err != nil {
+		t.Fatal(err)
+	}
+	m := o.stored("A")
+	if want := o.now().Add(time.Minute); !m.DueAt.Equal(want) || !m.PolledAt.Equal(due.PolledAt) || o.shop.up.asked() != 0 {
+		t.Errorf("due at %v, want %v; asked at %v, %d times", m.DueAt, want, m.PolledAt, o.shop.up.asked())
+	}
+	o.pass(time.Second)
+	o.want(o.shop.stateOf("A"), "Pending")
+	if asked := o.stored("A"); !asked.DueAt.Equal(m.DueAt) {
+		t.Errorf("a merchant who asks has put it off to %v", asked.DueAt)
+	}
+	wrong = nil
+	o.answers()
+	o.work("A", 10*time.Minute)
+	o.wantBought(1)
+}
+
 // TestADoubtListedByAClockThatIsBehind may be decided: it is of this attempt.
 func TestADoubtListedByAClockThatIsBehind(t *testing.T) {
 	t.Parallel()

@@ -56,7 +56,7 @@ func TestNobodyCutsTheReading(t *testing.T) {
 	impatient, leave := context.WithCancel(t.Context())
 	gone := make(chan error)
 	go func() {
-		gone <- w.ReadBooks(impatient, w.statement(), w.now().Add(-readEvery))
+		gone <- w.ReadBooks(impatient, w.statement())
 	}()
 	wantWithin(t, slow.asked, "the question")
 	leave()
@@ -89,7 +89,7 @@ func TestMoneyForWhatHadLateMoney(t *testing.T) {
 		}
 	}
 	w.till.write(paid("second", old.Amount, old.ExpiresAt.Add(2*time.Minute)))
-	w.readBooks(0)
+	w.readBooks()
 	if second := w.payment("second"); second.State != movement.LineAgain {
 		t.Errorf("the second is %s", second.State)
 	}
@@ -118,7 +118,7 @@ func TestAnAssignmentSurvives(t *testing.T) {
 			w.complete()
 			w.work("INV/1", time.Hour)
 			w.till.write(paid("r", m.Amount+1, m.CreatedAt)) // nobody's
-			w.readBooks(0)
+			w.readBooks()
 			if stray := w.payment("r"); stray.State != movement.LineUnmatched {
 				t.Fatalf("it is %s", stray.State)
 			}
@@ -134,7 +134,7 @@ func TestAnAssignmentSurvives(t *testing.T) {
 				t.Fatal("it has not died")
 			}
 			w.restart(s)
-			w.readBooks(0)
+			w.readBooks()
 			if _, err := w.Assign(t.Context(), given); err != nil {
 				t.Error(err)
 			}
@@ -172,7 +172,7 @@ func TestPaymentsOfManyDays(t *testing.T) {
 		w.pass(20 * time.Hour)
 	}
 	w.till.write(paid("ancient", sales[0].Amount, time.Unix(0, 0)), paid("far ahead", sales[1].Amount, w.now().Add(90*365*24*time.Hour)))
-	w.readBooks(0)
+	w.readBooks()
 	for i, m := range sales {
 		if now := w.stored(m.Reference); now.State != movement.Succeeded || now.FactID != "r"+m.Reference {
 			t.Errorf("sale %d is %s by %q", i, now.State, now.FactID)

@@ -88,42 +88,23 @@ func TestBooksAreReadForAllSalesTogether(t *testing.T) {
 	t.Parallel()
 	w := newStall(t, databaseFor(t))
 	const sales = 30
-	var all []string
-	resolve := func(until time.Time) {
-		for {
-			var first movement.Movement
-			for _, reference := range all {
-				if m := w.stored(reference); first.Reference == "" || m.DueAt.Before(first.DueAt) {
-					first = m
-				}
-			}
-			if first.Reference == "" || !first.DueAt.Before(until) {
-				break
-			}
-			w.pass(max(0, first.DueAt.Sub(w.now())))
-			if err := w.Resolve(t.Context(), first); err != nil {
-				t.Fatal(err)
-			}
-		}
-		w.pass(max(0, until.Sub(w.now())))
-	}
 	for i := range sales {
-		all = append(all, w.sold(fmt.Sprint(i), 10_000).Reference)
-		resolve(w.now().Add(10 * time.Second))
+		w.sold(fmt.Sprint(i), 10_000)
+		w.work("0", 10*time.Second)
 	}
 	young := w.till.reads
 	if young > sales*3 {
 		t.Errorf("the books were read %d times in five minutes", young)
 	}
-	resolve(w.now().Add(5 * time.Minute))
+	w.work("0", 5*time.Minute)
 	before := w.till.reads
-	resolve(w.now().Add(15 * time.Minute))
+	w.work("0", 15*time.Minute)
 	if reads := w.till.reads - before; reads < 3 || reads > 8 {
 		t.Errorf("the books were read %d times in a quarter of an hour", reads)
 	}
 	m := w.stored("0")
 	w.till.write(paid("r", m.Amount, w.now()))
-	resolve(w.now().Add(5 * time.Minute))
+	w.work("0", 5*time.Minute)
 	if now := w.stored("0"); now.State != movement.Succeeded {
 		t.Errorf("it is %s", now.State)
 	}
@@ -312,33 +293,80 @@ func TestTwoCandidates(t *testing.T) {
 	}
 }
 
-// TestALeftAccountIsNotUnread: a round that finds an account left does not find it in
-// every other round, too.
-func TestALeftAccountIsNotUnread(t *testing.T) {
+// TestALeftAccountIsReadSeldom: a round that finds an account left does not find it in
+// every other round, too. Its sale is an exception.
+func TestALeftAccountIsReadSeldom(t *testing.T) {
 	t.Parallel()
 	w := newStall(t, databaseFor(t))
-	w.sold("A", 10_000)
+	m := w.sold("A", 10_000)
 	account, err := tenants.NewAccount(w.account.Merchant(), nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.account = account
+	w.readBooks()
+	if s := w.statement(); !s.DueAt.After(w.now().Add(readEvery - time.Second)) {
+		t.Errorf("it is due again at %v", s.DueAt)
+	}
+	w.wantListed(movement.ReasonUnresolved)
 	w.pass(24 * time.Hour)
-	unread := func() int {
-		page, err := w.kept.UnreadStatements(t.Context(), movement.AccountID{}, w.now(), w.now().Add(-6*time.Hour), 1000)
-		if err != nil {
-			t.Fatal(err)
+	w.readBooks()
+	if s := w.statement(); !s.DueAt.Equal(w.now().Add(time.Hour)) || w.till.reads != 0 {
+		t.Errorf("it is due again at %v, was read %d times", s.DueAt, w.till.reads)
+	}
+	if now := w.stored("A"); now.State != movement.Pending {
+		t.Errorf("%s is %s", m.Reference, now.State)
+	}
+}
+
+// TestASaleWhoseCallIsUnderWay when its account is read has it read again soon.
+func TestASaleWhoseCallIsUnderWay(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	w.till.answer = func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
+	w.till.find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{} }
+	w.sell("A", 50_000)
+	w.readBooks()
+	if s := w.statement(); s.DueAt.After(w.now().Add(2*readEvery)) || w.stored("A").State != movement.Submitting {
+		t.Errorf("it is due again at %v, and the sale is %s", s.DueAt, w.stored("A").State)
+	}
+}
+
+// TestReadingEndsAllSales: one reading ends a thousand sales whose life is over. Nobody
+// asks about one of them alone, and each is told once.
+func TestReadingEndsAllSales(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	const sales = 1000
+	var all []movement.Movement
+	for i := range sales {
+		all = append(all, w.sold(fmt.Sprint(i), int64(10_000+1000*(i%5))))
+	}
+	w.work("0", 29*time.Minute)
+	w.till.write(paid("r", all[7].Amount, w.now()))
+	w.complete()
+	w.work("0", 10*time.Second)
+	reads := w.till.reads
+	w.pass(30 * time.Minute)
+	w.complete()
+	w.readBooks()
+	if n := w.till.reads - reads; n > 2 {
+		t.Errorf("the books were read %d times", n)
+	}
+	for i, m := range all {
+		want := movement.Expired
+		if i == 7 {
+			want = movement.Succeeded
 		}
-		return len(page)
+		if now := w.stored(m.Reference); now.State != want || !now.PolledAt.IsZero() || !now.DueAt.IsZero() {
+			t.Fatalf("%s is %s, polled at %v, due at %v", m.Reference, now.State, now.PolledAt, now.DueAt)
+		}
 	}
-	if n := unread(); n != 1 {
-		t.Fatalf("%d accounts are unread", n)
+	if told := len(w.told()); told != sales {
+		t.Errorf("%d are told", told)
 	}
-	if err := w.ReadBooks(t.Context(), w.statement(), w.now().Add(-6*time.Hour)); err != nil {
-		t.Fatal(err)
-	}
-	if n := unread(); n != 0 {
-		t.Errorf("%d accounts are unread after their round", n)
+	if s := w.statement(); !s.DueAt.After(w.now().Add(4 * time.Minute)) {
+		t.Errorf("it is due again at %v", s.DueAt)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -46,7 +47,7 @@ func code(amount money.Amount) json.RawMessage {
 	return json.RawMessage(`{"qr_string":"QR-` + amount.String() + `"}`)
 }
 
-func (t *till) Call(_ context.Context, _ string, call sdk.Call, _ time.Duration) sdk.Result {
+func (t *till) Call(_ context.Context, _ host.Use, call sdk.Call, _ time.Duration) sdk.Result {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.answer != nil {
@@ -55,7 +56,7 @@ func (t *till) Call(_ context.Context, _ string, call sdk.Call, _ time.Duration)
 	return sdk.Result{Outcome: sdk.Pending, Data: code(call.Amount), ExpiresAt: t.now().Add(time.Minute)} // not its to say
 }
 
-func (t *till) Lookup(_ context.Context, _ string, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
+func (t *till) Lookup(_ context.Context, _ host.Use, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.find != nil {
@@ -196,9 +197,14 @@ func (w *stall) restart(s *store.Store) {
 	})
 }
 
-// statement names the statement of the wallet.
+// statement is the statement of the wallet, on which something was sold.
 func (w *stall) statement() movement.Statement {
-	return movement.Statement{Account: w.wallet, MerchantID: string(w.account.ID()), Mode: "live", Provider: wallet2}
+	w.Helper()
+	s, err := w.kept.Statement(w.Context(), w.wallet)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return s
 }
 
 func (w *stall) Account(context.Context, tenants.MerchantID) (*tenants.Account, error) {
@@ -270,20 +276,24 @@ func (w *stall) stored(reference string) movement.Movement {
 	return m
 }
 
-// work is the worker, for as long as the time given: it looks at a sale whenever
-// it is due. A crash ends it.
+// work is the workers, for as long as the time given: they look at a sale, and read the
+// statement, whenever these are due. A crash ends it.
 func (w *stall) work(reference string, span time.Duration) (crashed bool) {
 	w.Helper()
 	for end := w.now().Add(span); w.now().Before(end); {
-		m := w.stored(reference)
-		if m.DueAt.IsZero() || m.DueAt.After(end) {
+		ctx, s := context.WithoutCancel(w.Context()), w.statement()
+		due, at := func() error { return w.ReadBooks(ctx, s) }, s.DueAt
+		if m := w.stored(reference); !m.DueAt.IsZero() && m.DueAt.Before(at) {
+			due, at = func() error { return w.Resolve(ctx, m) }, m.DueAt
+		}
+		if at.After(end) {
 			w.pass(end.Sub(w.now()))
 			return false
 		}
-		w.pass(max(m.DueAt.Sub(w.now()), time.Second))
+		w.pass(max(at.Sub(w.now()), time.Second))
 		if w.try(func() {
-			if err := w.Resolve(context.WithoutCancel(w.Context()), m); err != nil {
-				w.Errorf("resolve: %v", err)
+			if err := due(); err != nil {
+				w.Errorf("what is due: %v", err)
 			}
 		}) {
 			return true

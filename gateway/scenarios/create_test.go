@@ -154,6 +154,12 @@ func TestNotReady(t *testing.T) {
 			}
 			w.account = account
 		},
+		"connection paused": func(w *world) {
+			w.account = w.pausing(w.account, tenants.Pause{What: tenants.PauseConnection, Provider: provider, Mode: tenants.Live, SetBy: "ops"})
+		},
+		"provider paused": func(w *world) {
+			w.pausing(nil, tenants.Pause{What: tenants.PauseProvider, Provider: provider, SetBy: "ops"})
+		},
 		"sealed otherwise": func(w *world) { w.Vault = openVault{locked: true} },
 	} {
 		t.Run(name, func(t *testing.T) {

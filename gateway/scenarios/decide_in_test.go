@@ -224,9 +224,7 @@ func TestOperatorsEndASale(t *testing.T) {
 		w.wantTold("wallet2.status_update A " + c.word)
 		w.till.write(paid("p1", m.Amount, m.CreatedAt.Add(time.Minute)))
 		w.complete()
-		if err := w.ReadBooks(t.Context(), w.statement(), w.now()); err != nil {
-			t.Fatal(err)
-		}
+		w.readBooks()
 		w.wantListed(c.listed)
 		assigned, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "p1", Movement: m.ID, Operator: "ani", Reason: "the payer showed it"})
 		if err != nil || assigned.State != c.state || assigned.PaidLateAt.IsZero() != (c.word == "PAID") {
@@ -237,8 +235,14 @@ func TestOperatorsEndASale(t *testing.T) {
 		}
 		if c.word == "PAID" {
 			w.wantListed()
-		} else {
-			w.wantListed(movement.ReasonPaidLate)
+			continue
+		}
+		w.wantListed(movement.ReasonPaidLate)
+		w.till.answer, w.till.find = nil, nil
+		right := w.sold("B", 50_000) // and it was meant for this one
+		given, err := w.Assign(t.Context(), Assignment{Account: w.wallet, Payment: "p1", Movement: right.ID, Operator: "ani", Reason: "the wrong sale"})
+		if err != nil || given.State != movement.Succeeded {
+			t.Errorf("%s: given on: %s, %v", name, given.State, err)
 		}
 	}
 }

@@ -293,7 +293,7 @@ func TestADecisionIsNeverSentAgain(t *testing.T) {
 	// A lookup begins between all that was read and the commit.
 	o.faults.move = func(do func() (bool, error)) (bool, error) {
 		o.faults.move = nil
-		if ours, err := s.Poll(t.Context(), stale, o.now(), o.now(), o.now().Add(time.Hour)); err != nil || !ours {
+		if ours, err := s.Poll(t.Context(), o.stored("A"), o.now(), o.now(), o.now().Add(time.Hour)); err != nil || !ours {
 			t.Errorf("Ask = %v, %v", ours, err)
 		}
 		return do()

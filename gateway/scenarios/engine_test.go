@@ -71,7 +71,7 @@ const (
 	longestLook   = lifecycle.LongestPoll
 	missGap       = 10 * time.Second
 	unresolvable  = 10 * time.Minute
-	readEvery     = 5 * time.Second
+	readEvery     = movement.ReadEvery
 	pageSize      = 1000
 	longestName   = 255
 	longestReport = 4 << 10
@@ -115,8 +115,8 @@ func (e *Engine) Assign(ctx context.Context, a Assignment) (movement.Movement, e
 	return e.reconciler.Assign(ctx, a)
 }
 
-func (e *Engine) ReadBooks(ctx context.Context, s movement.Statement, before time.Time) error {
-	return e.reconciler.Read(ctx, s, before)
+func (e *Engine) ReadBooks(ctx context.Context, s movement.Statement) error {
+	return e.reconciler.Read(ctx, s)
 }
 
 func (e *Engine) Checkout(ctx context.Context, id string) (Checkout, error) {

@@ -259,6 +259,25 @@ func TestCancelOfOtherStates(t *testing.T) {
 	inMemory(t, func(w *world) { w.want(w.cancel("A"), "NOT_FOUND no never") })
 }
 
+// TestCancelIsTriedAgainSoon: after a cancel that was cut, its merchant is not told to
+// wait for the next poll of an old payment.
+func TestCancelIsTriedAgainSoon(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.create("A")
+		w.work("A", 3*time.Hour)
+		w.up.find, w.up.cancel = blind, func(sdk.Call) sdk.Result { return sdk.DontKnow(sdk.BlameUpstream, "cut") }
+		cut, every := w.cancel("A"), w.request(createPath, "A").Operation.Rules.Pace.Every
+		w.want(cut, "PROVIDER_TIMEOUT unknown lookup_first")
+		if wait := cut.err.RetryAt.Sub(w.now()); wait > every+time.Second || w.stored("A").DueAt.Before(w.now().Add(2*every)) {
+			w.Errorf("told to come back in %v", wait)
+		}
+		w.up.cancel = nil
+		w.pass(every + time.Second)
+		w.want(w.cancel("A"), "EXPIRED")
+	})
+}
+
 // TestCancelRaces: the payment's notification comes while its end is asked for.
 func TestCancelRaces(t *testing.T) {
 	t.Parallel()

@@ -123,6 +123,43 @@ func TestAskingKeepsNobodyFromDeciding(t *testing.T) {
 	o.wantBought(0)
 }
 
+// TestAskingPutsNoDecisionOff: a decision that met a poll is applied a minute after that,
+// however often the merchant asks meanwhile.
+func TestAskingPutsNoDecisionOff(t *testing.T) {
+	t.Parallel()
+	o := unbought(t)
+	o.gaveUp()
+	o.pass(2 * time.Minute)
+	op := *ordersOf(orderPath)
+	op.Rules.Pace.Every = 15 * time.Second
+	c, err := o.Reconnect(t.Context(), &op, o.stored("A"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.faults.move = func(do func() (bool, error)) (bool, error) {
+		o.faults.move = nil
+		if ours, err := o.store.Poll(t.Context(), o.stored("A"), o.now(), o.now(), o.now().Add(time.Hour)); err != nil || !ours {
+			t.Errorf("another poll: %t, %v", ours, err)
+		}
+		return do()
+	}
+	_, err = o.saysAlone(ayu, movement.OverrideFailed)
+	o.refused(err, fault.InProgress, "being asked")
+	for range 3 {
+		if m := o.stored("A"); !m.State.Open() {
+			t.Fatalf("it is %s while the poll may be under way", m.State)
+		}
+		o.pass(20 * time.Second)
+		if _, err := o.Poll(t.Context(), &op, o.stored("A"), c); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if m := o.stored("A"); m.State != movement.Failed {
+		t.Errorf("it is %s a minute after the poll", m.State)
+	}
+	o.wantBought(0)
+}
+
 // TestOperatorsSendAgain: two operators say resubmit, and the order is bought once, by
 // whichever replica polls it.
 func TestOperatorsSendAgain(t *testing.T) {

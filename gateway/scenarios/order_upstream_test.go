@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
@@ -106,7 +107,7 @@ func fire(hook func()) {
 }
 
 // Quote is for the engine.
-func (b *biller) Quote(_ context.Context, _ string, q sdk.Quote, _ time.Duration) sdk.Quoted {
+func (b *biller) Quote(_ context.Context, _ host.Use, q sdk.Quote, _ time.Duration) sdk.Quoted {
 	fire(b.beforeQuote)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -134,7 +135,7 @@ func (b *biller) Quote(_ context.Context, _ string, q sdk.Quote, _ time.Duration
 }
 
 // Call is for the engine.
-func (b *biller) Call(ctx context.Context, _ string, call sdk.Call, _ time.Duration) sdk.Result {
+func (b *biller) Call(ctx context.Context, _ host.Use, call sdk.Call, _ time.Duration) sdk.Result {
 	if ctx.Err() != nil {
 		return sdk.DidNotSend(sdk.BlameNone, "the caller has gone")
 	}
@@ -201,7 +202,7 @@ func accountOf(c sdk.Connection) string {
 }
 
 // Lookup is the same request again: it buys what the upstream does not know.
-func (b *biller) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
+func (b *biller) Lookup(ctx context.Context, _ host.Use, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
 	if ctx.Err() != nil {
 		return sdk.NoStatus(sdk.BlameNone, "the caller has gone")
 	}
@@ -281,7 +282,7 @@ func (b *biller) Notify(context.Context, string, sdk.Notification, time.Duration
 }
 
 // Available is for the engine.
-func (b *biller) Available(string, string) error {
+func (b *biller) Available(host.Use, sdk.Connection) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.available

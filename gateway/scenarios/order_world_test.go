@@ -108,7 +108,7 @@ func inShops(t *testing.T, test func(*shop)) {
 
 func cleanLedger(t *testing.T, s *store.Store) {
 	t.Helper()
-	report, err := s.CheckLedger(t.Context())
+	report, err := s.CheckLedger(t.Context(), store.LedgerScope{Full: true})
 	if err != nil || !report.Clean() {
 		t.Errorf("the ledger is not clean: %+v, %v", report, err)
 	}

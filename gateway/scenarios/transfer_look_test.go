@@ -312,3 +312,41 @@ func TestStatusPromises(t *testing.T) {
 		})
 	}
 }
+
+// TestAbsentAndSentAgain: where a poll is the same request again, an absence that was
+// read before another poll proves nothing: that one may have sent it.
+func TestAbsentAndSentAgain(t *testing.T) {
+	t.Parallel()
+	inPurses(t, func(p *purse) {
+		op := *transfersOf(p.path)
+		op.Rules.Resubmits, op.Rules.ResubmitWithin, op.Rules.BuysWithin = true, time.Hour, time.Hour
+		p.up.way = wayNamed("unknown, not moved")
+		p.want(p.transfer("A"), "Pending")
+		c, err := p.Reconnect(p.Context(), &op, p.stored("A"))
+		if err != nil {
+			p.Fatal(err)
+		}
+		asks := func(after time.Duration) movement.State {
+			p.pass(after)
+			if _, err := p.Poll(p.Context(), &op, p.stored("A"), c); err != nil {
+				p.Fatal(err)
+			}
+			return p.stored("A").State
+		}
+		asks(2 * time.Minute)
+		p.faults.move = func(do func() (bool, error)) (bool, error) {
+			p.faults.move = nil
+			m := p.stored("A")
+			if ours, err := p.keeper.Poll(p.Context(), m, p.now(), m.PolledAt, p.now().Add(time.Minute)); err != nil || !ours {
+				p.Errorf("another poll: %t, %v", ours, err)
+			}
+			return do()
+		}
+		if state := asks(11 * time.Second); state != movement.Acknowledged || p.faults.move != nil {
+			p.Errorf("stands at %s after another poll", state)
+		}
+		if state := asks(2 * time.Minute); state != movement.Failed {
+			p.Errorf("stands at %s when nothing came between", state)
+		}
+	})
+}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
@@ -95,7 +96,7 @@ func askedFor(body json.RawMessage) (to string, bank bool) {
 }
 
 // Quote is for the engine.
-func (u *issuer) Quote(ctx context.Context, _ string, q sdk.Quote, _ time.Duration) sdk.Quoted {
+func (u *issuer) Quote(ctx context.Context, _ host.Use, q sdk.Quote, _ time.Duration) sdk.Quoted {
 	if ctx.Err() != nil {
 		return sdk.NoQuote(sdk.DidNotSend(sdk.BlameNone, "the caller has gone"))
 	}
@@ -124,7 +125,7 @@ func sessionOf(reference string) json.RawMessage {
 }
 
 // Call is for the engine.
-func (u *issuer) Call(ctx context.Context, _ string, call sdk.Call, _ time.Duration) sdk.Result {
+func (u *issuer) Call(ctx context.Context, _ host.Use, call sdk.Call, _ time.Duration) sdk.Result {
 	if ctx.Err() != nil {
 		return sdk.DidNotSend(sdk.BlameNone, "the caller has gone")
 	}
@@ -209,7 +210,7 @@ func (p *payout) says(standing sdk.Status) sdk.StatusUpdate {
 }
 
 // Lookup reads how a transfer stands.
-func (u *issuer) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
+func (u *issuer) Lookup(ctx context.Context, _ host.Use, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
 	if ctx.Err() != nil {
 		return sdk.NoStatus(sdk.BlameNone, "the caller has gone")
 	}
@@ -258,7 +259,7 @@ func (u *issuer) Notify(context.Context, string, sdk.Notification, time.Duration
 }
 
 // Available is for the engine.
-func (u *issuer) Available(string, string) error {
+func (u *issuer) Available(host.Use, sdk.Connection) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.available

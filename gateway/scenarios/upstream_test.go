@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
@@ -84,7 +85,7 @@ var outcomes = []outcome{
 	{"unheard of", true, 0, func(offer json.RawMessage) sdk.Result { return sdk.Result{Outcome: 99, Data: offer} }},
 }
 
-func (u *upstream) Call(ctx context.Context, _ string, call sdk.Call, _ time.Duration) sdk.Result {
+func (u *upstream) Call(ctx context.Context, _ host.Use, call sdk.Call, _ time.Duration) sdk.Result {
 	if ctx.Err() != nil {
 		return sdk.DidNotSend(sdk.BlameNone, "the caller has gone")
 	}
@@ -121,7 +122,7 @@ func (u *upstream) Call(ctx context.Context, _ string, call sdk.Call, _ time.Dur
 	return sdk.Result{Outcome: sdk.Pending, Data: offer, ProviderReference: "up-" + call.Reference, ExpiresAt: u.now().Add(life)}
 }
 
-func (u *upstream) Quote(context.Context, string, sdk.Quote, time.Duration) sdk.Quoted {
+func (u *upstream) Quote(context.Context, host.Use, sdk.Quote, time.Duration) sdk.Quoted {
 	return sdk.NoQuote(sdk.DontKnow(sdk.BlameNone, "payments have no quote"))
 }
 
@@ -152,7 +153,7 @@ func (u *upstream) end(call sdk.Call) sdk.Result {
 	return sdk.Finished("", struct{}{})
 }
 
-func (u *upstream) Lookup(ctx context.Context, _ string, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
+func (u *upstream) Lookup(ctx context.Context, _ host.Use, l sdk.Lookup, _ time.Duration) sdk.StatusUpdate {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.deadline, _ = ctx.Deadline()
@@ -221,7 +222,7 @@ func (u *upstream) Notify(context.Context, string, sdk.Notification, time.Durati
 	return u.ack, u.ackErr
 }
 
-func (u *upstream) Available(string, string) error {
+func (u *upstream) Available(host.Use, sdk.Connection) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	return u.available

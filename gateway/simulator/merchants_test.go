@@ -171,7 +171,6 @@ func (w *world) plan() {
 	if w.chance(12) {
 		w.later(w.between(0, busy), w.rotate)
 	}
-	w.later(time.Hour, w.readStatements)
 	w.later(w.between(busy, 48*time.Hour), func() {
 		w.faults = false
 		w.log("faults end")

@@ -138,13 +138,28 @@ func (o *outside) Statement(_ context.Context, account movement.AccountID) (move
 	return ask(o, func(ctx context.Context) (movement.Statement, error) { return o.inner.Statement(ctx, account) })
 }
 
-func (o *outside) PollStatement(_ context.Context, account movement.AccountID, now, before time.Time) (bool, error) {
-	return ask(o, func(ctx context.Context) (bool, error) { return o.inner.PollStatement(ctx, account, now, before) })
+func (o *outside) PollStatement(_ context.Context, account movement.AccountID, now, before, until time.Time) (bool, error) {
+	return ask(o, func(ctx context.Context) (bool, error) {
+		return o.inner.PollStatement(ctx, account, now, before, until)
+	})
 }
 
-func (o *outside) UnreadStatements(_ context.Context, after movement.AccountID, now, before time.Time, most int) ([]movement.Statement, error) {
+func (o *outside) RestStatement(_ context.Context, account movement.AccountID, until, next time.Time) error {
+	_, err := ask(o, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, o.inner.RestStatement(ctx, account, until, next)
+	})
+	return err
+}
+
+func (o *outside) DueStatements(_ context.Context, buckets []int, since, now time.Time, most int) ([]movement.Statement, error) {
 	return ask(o, func(ctx context.Context) ([]movement.Statement, error) {
-		return o.inner.UnreadStatements(ctx, after, now, before, most)
+		return o.inner.DueStatements(ctx, buckets, since, now, most)
+	})
+}
+
+func (o *outside) OpenSales(_ context.Context, s movement.Statement, behind movement.Candidate, most int) ([]movement.Candidate, error) {
+	return ask(o, func(ctx context.Context) ([]movement.Candidate, error) {
+		return o.inner.OpenSales(ctx, s, behind, most)
 	})
 }
 
@@ -209,8 +224,12 @@ func (o *outside) LastEqual(_ context.Context, owner movement.Owner, kind manife
 	})
 }
 
-func (o *outside) Due(_ context.Context, due movement.DueMovements) ([]movement.Movement, error) {
-	return ask(o, func(ctx context.Context) ([]movement.Movement, error) { return o.inner.Due(ctx, due) })
+func (o *outside) Due(_ context.Context, scan movement.DueScan) ([]movement.DuePoll, error) {
+	return ask(o, func(ctx context.Context) ([]movement.DuePoll, error) { return o.inner.Due(ctx, scan) })
+}
+
+func (o *outside) MovementsByID(_ context.Context, ids []movement.ID) ([]movement.Movement, error) {
+	return ask(o, func(ctx context.Context) ([]movement.Movement, error) { return o.inner.MovementsByID(ctx, ids) })
 }
 
 func (o *outside) Balance(_ context.Context, owner movement.Owner) (ledger.Balance, error) {

@@ -1,6 +1,7 @@
 package simulator
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -102,21 +103,26 @@ func (w *world) someReplica() *replica {
 	return running[w.rand.IntN(len(running))]
 }
 
-var buckets = func() (all []int) {
+var everyQueue = func() (all []movement.QueuePlace) {
 	for i := range movement.Buckets {
-		all = append(all, i)
+		all = append(all, movement.QueuePlace{Bucket: i})
 	}
 	return all
 }()
 
-// nextPoll is when the next movement is due, by a right clock; zero for none.
-func (w *world) nextPoll() (next time.Time) {
-	due := w.dueBefore(w.epoch.Add(10 * quietSpan))
-	if len(due) == 0 {
-		return time.Time{}
+// nextPoll is when the next movement or statement is due, by a right clock, but not
+// before a second has passed; never where none is.
+func (w *world) nextPoll() time.Time {
+	ever := w.epoch.Add(10 * quietSpan)
+	next := ever
+	if due := w.dueBefore(ever); len(due) > 0 {
+		next = due[0].DueAt
 	}
-	if next = due[0].DueAt; next.Before(w.now.Add(time.Second)) {
-		next = w.now.Add(time.Second)
+	if due := w.dueStatements(ever); len(due) > 0 {
+		next = earliest(next, due[0].DueAt)
+	}
+	if soonest := w.now.Add(time.Second); next.Before(soonest) {
+		return soonest
 	}
 	return next
 }
@@ -124,10 +130,18 @@ func (w *world) nextPoll() (next time.Time) {
 // dueBefore are the movements of this history that are due before a time; others may
 // share its store.
 func (w *world) dueBefore(now time.Time) []movement.Movement {
-	due, err := w.store.Due(w.ctx, movement.DueMovements{Buckets: buckets, Now: now, Most: 10_000})
-	if err != nil {
+	polls, err := w.store.Due(w.ctx, movement.DueScan{From: everyQueue, Now: now, Most: 10_000})
+	ids := make([]movement.ID, len(polls))
+	for i, poll := range polls {
+		ids[i] = poll.ID
+	}
+	due, readErr := w.store.MovementsByID(w.ctx, ids)
+	if err = errors.Join(err, readErr); err != nil {
 		w.violate("the store answers", "%v", err)
 	}
+	slices.SortFunc(due, func(a, b movement.Movement) int { // not by ids, which are random
+		return cmp.Or(a.DueAt.Compare(b.DueAt), cmp.Compare(w.books.names[a.ID], w.books.names[b.ID]))
+	})
 	return slices.DeleteFunc(due, func(m movement.Movement) bool { return w.books.names[m.ID] == "" })
 }
 
@@ -150,25 +164,37 @@ func (w *world) poll() {
 	}
 }
 
-// readStatements has a replica read statements that nobody has read for long.
+// dueStatements are the statements of this history that are due before a time.
+func (w *world) dueStatements(now time.Time) []movement.Statement {
+	buckets := make([]int, movement.Buckets)
+	for i := range buckets {
+		buckets[i] = i
+	}
+	due, err := w.store.DueStatements(w.ctx, buckets, time.Time{}, now, 10_000)
+	if err != nil {
+		w.violate("the store answers", "%v", err)
+	}
+	due = slices.DeleteFunc(due, func(s movement.Statement) bool { return w.books.accounts[s.Account] == "" })
+	slices.SortFunc(due, func(a, b movement.Statement) int {
+		return cmp.Or(a.DueAt.Compare(b.DueAt), cmp.Compare(w.books.accounts[a.Account], w.books.accounts[b.Account]))
+	})
+	return due
+}
+
+// readStatements has a replica read the statements that are due.
 func (w *world) readStatements() {
-	w.later(w.between(time.Hour, 6*time.Hour), w.readStatements)
 	r := w.someReplica()
 	if r == nil {
 		return
 	}
-	before := w.now.Add(r.skew - 6*time.Hour)
-	unread, err := w.store.UnreadStatements(w.ctx, movement.AccountID{}, w.now.Add(r.skew), before, 10_000)
-	if err != nil {
-		w.violate("the store answers", "%v", err)
-	}
-	for _, s := range unread {
-		if w.books.accounts[s.Account] == "" {
-			continue // of another history on the same database
+	for _, s := range w.dueStatements(w.now.Add(r.skew)) {
+		if w.reading[s.Account] > 0 && !(w.faults && w.reading[s.Account] < 2 && w.chance(10)) {
+			continue
 		}
+		w.reading[s.Account]++
 		w.begin(r, "reading of the statement of "+w.books.accounts[s.Account], func(ctx context.Context) {
-			_ = r.reconciler.Read(ctx, s, before) // the next round goes on
-		}, func(bool) {})
+			_ = r.reconciler.Read(ctx, s) // it is due again
+		}, func(bool) { w.reading[s.Account]-- })
 	}
 }
 
@@ -423,10 +449,17 @@ func (g *gate) Override(ctx context.Context, m movement.Movement, o movement.Ove
 	})
 }
 
-func (g *gate) PollStatement(ctx context.Context, account movement.AccountID, now, before time.Time) (bool, error) {
+func (g *gate) PollStatement(ctx context.Context, account movement.AccountID, now, before, until time.Time) (bool, error) {
 	return write(ctx, g, "take the right to read the statement of "+g.w.books.accounts[account], func() (bool, error) {
-		return g.Store.PollStatement(ctx, account, now, before)
+		return g.Store.PollStatement(ctx, account, now, before, until)
 	})
+}
+
+func (g *gate) RestStatement(ctx context.Context, account movement.AccountID, until, next time.Time) error {
+	_, err := write(ctx, g, fmt.Sprintf("have the statement of %s due in %v", g.w.books.accounts[account], next.Sub(g.w.now)), func() (nothing, error) {
+		return nothing{}, g.Store.RestStatement(ctx, account, until, next)
+	})
+	return err
 }
 
 func (g *gate) Import(ctx context.Context, now time.Time, s movement.Statement, lines []movement.ImportedLine, next string, through time.Time) (bool, error) {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -132,17 +133,17 @@ func (w *world) slowness() time.Duration {
 var lost = sdk.DontKnow(sdk.BlameUpstream, "no answer")
 
 // Call is for package lifecycle.
-func (p *plugins) Call(ctx context.Context, provider string, call sdk.Call, timeout time.Duration) sdk.Result {
+func (p *plugins) Call(ctx context.Context, of host.Use, call sdk.Call, timeout time.Duration) sdk.Result {
 	what := "call " + call.Operation + " for " + p.w.books.upstreamName(call.Reference)
 	result := run(ctx, p, what, timeout, func() (sdk.Result, time.Duration) {
 		if call.Operation == cancelPath {
 			return p.w.up.cancel(call), p.w.slowness()
 		}
-		return p.w.up.create(p.of, provider, call), p.w.slowness()
+		return p.w.up.create(p.of, of.Provider, call), p.w.slowness()
 	}, lost)
 	if p.w.options.Bug == RetriedRefusal && result.Outcome == sdk.Refused && call.Operation != cancelPath {
 		p.w.step(ctx, p.of, what+" again", func() {
-			p.w.up.make(provider, call.Connection, call.Reference, toldAmount(provider, call), sdk.StatusDone)
+			p.w.up.make(of.Provider, call.Connection, call.Reference, toldAmount(of.Provider, call), sdk.StatusDone)
 		})
 	}
 	return result
@@ -463,9 +464,9 @@ func (u *upstream) cancel(call sdk.Call) sdk.Result {
 }
 
 // Lookup is for package lifecycle.
-func (p *plugins) Lookup(ctx context.Context, provider string, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
+func (p *plugins) Lookup(ctx context.Context, of host.Use, l sdk.Lookup, timeout time.Duration) sdk.StatusUpdate {
 	return run(ctx, p, "look "+p.w.books.upstreamName(l.Reference)+" up", timeout, func() (sdk.StatusUpdate, time.Duration) {
-		return p.w.up.lookup(p.of, provider, l), p.w.slowness()
+		return p.w.up.lookup(p.of, of.Provider, l), p.w.slowness()
 	}, sdk.NoStatus(sdk.BlameUpstream, "no answer"))
 }
 
@@ -511,7 +512,7 @@ func (u *upstream) pace(provider, reference string) {
 }
 
 // Quote is for package lifecycle.
-func (p *plugins) Quote(ctx context.Context, provider string, q sdk.Quote, timeout time.Duration) sdk.Quoted {
+func (p *plugins) Quote(ctx context.Context, of host.Use, q sdk.Quote, timeout time.Duration) sdk.Quoted {
 	none := sdk.NoQuote(lost)
 	return run(ctx, p, "quote of "+q.Operation, timeout, func() (sdk.Quoted, time.Duration) {
 		switch w := p.w; {
@@ -547,7 +548,7 @@ func quoteOf(q sdk.Quote) sdk.Quoted {
 
 // Available is for package lifecycle. It is asked between two steps, and so goes by
 // the time and not by a draw.
-func (p *plugins) Available(string, string) error {
+func (p *plugins) Available(host.Use, sdk.Connection) error {
 	p.of.alive()
 	if p.w.faults && p.w.now.Unix()%97 == 0 { // a breaker is open for a second now and then
 		return errors.New("the provider is left alone for a while")

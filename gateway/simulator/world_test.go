@@ -82,6 +82,7 @@ type world struct {
 	violations []Violation
 	changed    time.Time // of the last change in the store
 	resolving  map[movement.ID]int
+	reading    map[movement.AccountID]int
 }
 
 // newWorld draws a history.
@@ -90,7 +91,7 @@ func newWorld(ctx context.Context, seed uint64, options Options) *world {
 		options.Intents = 20
 	}
 	w := &world{
-		ctx: ctx, options: options, epoch: time.Now().UTC(), faults: true, resolving: map[movement.ID]int{}, books: newRegister(options.Bug),
+		ctx: ctx, options: options, epoch: time.Now().UTC(), faults: true, resolving: map[movement.ID]int{}, reading: map[movement.AccountID]int{}, books: newRegister(options.Bug),
 		rand: rand.New(rand.NewPCG(seed, 0)), // the same seed must draw the same
 	}
 	w.now, w.changed = w.epoch, w.epoch
@@ -306,9 +307,7 @@ func (w *world) next(ends time.Time) time.Time {
 	if w.running > 0 || w.now.Before(w.restful) {
 		return earliest(next, w.now.Add(smallStep))
 	}
-	if due := w.nextPoll(); !due.IsZero() {
-		next = earliest(next, due)
-	}
+	next = earliest(next, w.nextPoll())
 	if next.Before(w.now.Add(time.Millisecond)) {
 		return w.now.Add(time.Millisecond)
 	}
@@ -335,4 +334,5 @@ func (w *world) due() {
 		e.what()
 	}
 	w.poll()
+	w.readStatements()
 }
