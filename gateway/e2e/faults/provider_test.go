@@ -59,6 +59,7 @@ func meets(t *testing.T, l *harness.Load, name, kind string) {
 // hangUp ends a client's request while the provider works on it.
 func hangUp(t *testing.T, l *harness.Load) {
 	t.Helper()
+	l.AwaitClosedBreaker(t, "payments")
 	l.Inject(t, "latency", harness.FaultOperations["payment_link"], 1)
 	impatient, hang := context.WithCancel(t.Context())
 	a, gone := l.NewAttempt("payment_link"), make(chan struct{})
@@ -95,6 +96,7 @@ func hangUp(t *testing.T, l *harness.Load) {
 // killPlugin kills the plugin while a call is inside.
 func killPlugin(t *testing.T, l *harness.Load) {
 	t.Helper()
+	l.AwaitClosedBreaker(t, "payments")
 	l.Inject(t, "latency", harness.FaultOperations["payment_link"], 1)
 	a, answered := l.NewAttempt("payment_link"), make(chan struct{})
 	go func() {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -65,17 +66,22 @@ func NewDeploymentOf(t testing.TB, provider string, flags ...string) *Deployment
 	if out, err := nobody.Run(t, "keyset", "create", filepath.Join(d.Dir, "keyset.json")); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	plugin := filepath.Join(filepath.Dir(Binary(t)), "plugins", provider)
-	out, err := nobody.Run(t, "--json", "plugin", "digest", plugin)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	if err := json.Unmarshal([]byte(out), &d.Approved); err != nil {
-		t.Fatal(err)
-	}
-	simulator := startSimulator(t, plugin, flags...)
+	d.Approved = Approve(t, provider)
+	simulator := startSimulator(t, d.Approved.Path, flags...)
 	d.SandboxURL, d.Approved.Ports, d.Approved.Read = simulator.door, []string{simulator.port}, []string{simulator.dir}
 	return d
+}
+
+// Approve approves a provider's plugin.
+func Approve(t testing.TB, provider string) (a Approval) {
+	t.Helper()
+	(&Program{}).MustRun(t, "", &a, "plugin", "digest", filepath.Join(filepath.Dir(Binary(t)), "plugins", provider))
+	return a
+}
+
+// Beside is a line for the end of a configuration that adds another plugin.
+func (a Approval) Beside() string {
+	return fmt.Sprintf("  - {name: %s, path: %s, sha256: %q, manifest_digest: %q}", a.Name, a.Path, a.SHA256, a.ManifestDigest)
 }
 
 func (d *Deployment) write(t testing.TB, name, content string) {
@@ -88,8 +94,8 @@ func (d *Deployment) write(t testing.TB, name, content string) {
 // serveConfig is a whole configuration with few connections, since many tests
 // share the database server.
 var serveConfig = template.Must(template.New("").Parse(`
-listen: 127.0.0.1:0
-console: 127.0.0.1:0
+listen: {{.At.Listen}}
+console: {{.At.Console}}
 public_url: {{.Public}}
 database_url_file: {{.Name}}.url
 database_connections: 8
@@ -104,13 +110,36 @@ plugins:
     read: [{{range $i, $path := .Plugin.Read}}{{if $i}}, {{end}}{{$path}}{{end}}]
 `))
 
+// Addresses are where a replica listens, host:port.
+type Addresses struct{ Listen, Console string }
+
+// anywhere is for replicas that nobody has to find again.
+var anywhere = Addresses{"127.0.0.1:0", "127.0.0.1:0"}
+
+// LaunchAt is Launch for a replica that others find at its addresses.
+func (d *Deployment) LaunchAt(t testing.TB, databaseURL string, at Addresses, more ...string) *Program {
+	t.Helper()
+	return d.launch(t, databaseURL, d.Approved, at, nil, more...)
+}
+
 // Launch starts `gerbang serve` with a plugin and waits for nothing. More are lines
 // for the end of its configuration.
 func (d *Deployment) Launch(t testing.TB, databaseURL string, plugin Approval, more ...string) *Program {
 	t.Helper()
+	return d.launch(t, databaseURL, plugin, anywhere, nil, more...)
+}
+
+// LaunchWith is Launch with flags for `gerbang serve`.
+func (d *Deployment) LaunchWith(t testing.TB, databaseURL string, flags ...string) *Program {
+	t.Helper()
+	return d.launch(t, databaseURL, d.Approved, anywhere, flags)
+}
+
+func (d *Deployment) launch(t testing.TB, databaseURL string, plugin Approval, at Addresses, flags []string, more ...string) *Program {
+	t.Helper()
 	name := "replica-" + uuid.NewString()
 	var config bytes.Buffer
-	if err := serveConfig.Execute(&config, map[string]any{"Name": name, "Public": d.front.url, "Plugin": plugin}); err != nil {
+	if err := serveConfig.Execute(&config, map[string]any{"Name": name, "At": at, "Public": d.front.url, "Plugin": plugin}); err != nil {
 		t.Fatal(err)
 	}
 	if !slices.ContainsFunc(more, func(line string) bool { return strings.HasPrefix(line, "stop_wait:") }) {
@@ -119,7 +148,7 @@ func (d *Deployment) Launch(t testing.TB, databaseURL string, plugin Approval, m
 	d.write(t, name+".url", databaseURL+"\n")
 	d.write(t, name+".yaml", config.String()+strings.Join(more, "\n"))
 	p := &Program{Data: d.Dir, Document: Document{SandboxURL: d.SandboxURL, DatabaseURL: databaseURL, AdminToken: d.token}}
-	p.begin(t, "serve", "--config", filepath.Join(d.Dir, name+".yaml"))
+	p.begin(t, append([]string{"serve", "--config", filepath.Join(d.Dir, name+".yaml")}, flags...)...)
 	return p
 }
 
@@ -198,6 +227,17 @@ func (d *Deployment) Connect(t testing.TB, p *Program, whose string) string {
 // ConnectThrough is Connect with other credentials than the simulator gave.
 func (d *Deployment) ConnectThrough(t testing.TB, p *Program, whose string, change func(json.RawMessage) json.RawMessage) string {
 	t.Helper()
+	return d.connect(t, p, whose, change)
+}
+
+// ConnectUnverified is ConnectThrough for credentials that lead nowhere.
+func (d *Deployment) ConnectUnverified(t testing.TB, p *Program, whose string, change func(json.RawMessage) json.RawMessage) {
+	t.Helper()
+	d.connect(t, p, whose, change, "--unverified")
+}
+
+func (d *Deployment) connect(t testing.TB, p *Program, whose string, change func(json.RawMessage) json.RawMessage, flags ...string) string {
+	t.Helper()
 	var opened struct {
 		Account       string          `json:"account"`
 		CallbackToken string          `json:"callback_token"`
@@ -208,7 +248,7 @@ func (d *Deployment) ConnectThrough(t testing.TB, p *Program, whose string, chan
 	}
 	var connection adminapi.Connection
 	p.MustRun(t, string(change(opened.Credentials)), &connection,
-		"connection", "set", whose, d.Approved.Name, "--mode", "live", "--credentials-file", "-")
+		append([]string{"connection", "set", whose, d.Approved.Name, "--mode", "live", "--credentials-file", "-"}, flags...)...)
 	hook := Fields{
 		"account": opened.Account, "name": "Toko Contoh", "callback_url": connection.NotifyURL, "callback_token": opened.CallbackToken,
 	}

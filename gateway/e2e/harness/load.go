@@ -22,6 +22,7 @@ type Attempt struct {
 	Took   time.Duration // until there was an answer
 	At     *Program      // where it was sent first, when there are several
 	Err    error
+	ended  bool // as far as its load knows
 }
 
 // Load is what a test has tried so far. Its amounts begin beyond the magic ones.
@@ -47,8 +48,27 @@ func (l *Load) NewAttempt(kind string) *Attempt {
 	return a
 }
 
+// Tried are the attempts that have ended, in the order of their beginnings. It is for
+// any goroutine.
+func (l *Load) Tried() []*Attempt {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ended := make([]*Attempt, 0, len(l.Attempts))
+	for _, a := range l.Attempts {
+		if a.ended {
+			ended = append(ended, a)
+		}
+	}
+	return ended
+}
+
 // Try sends an attempt once. It is for any goroutine.
-func (l *Load) Try(ctx context.Context, a *Attempt) { a.Try(ctx, l.Shop) }
+func (l *Load) Try(ctx context.Context, a *Attempt) {
+	a.Try(ctx, l.Shop)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	a.ended = true
+}
 
 // Try sends the attempt once, to a shop's program.
 func (a *Attempt) Try(ctx context.Context, at Shop) {

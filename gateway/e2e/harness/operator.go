@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -34,12 +35,15 @@ func (p *Program) QueryRow(t testing.TB, into any, sql string, arguments ...any)
 // MustRun runs a command that must succeed and reads what it prints.
 func (p *Program) MustRun(t testing.TB, input string, into any, arguments ...string) {
 	t.Helper()
-	out, err := p.RunWith(t, input, append([]string{"--json"}, arguments...)...)
+	var out, log bytes.Buffer
+	command := p.command(t, input, append([]string{"--json"}, arguments...)...)
+	command.Stdout, command.Stderr = &out, &log
+	err := command.Run()
 	if err == nil && into != nil {
-		err = json.Unmarshal([]byte(out), into)
+		err = json.Unmarshal(out.Bytes(), into)
 	}
 	if err != nil {
-		t.Fatalf("%v: %v\n%s", arguments, err, out)
+		t.Fatalf("%v: %v\n%s%s", arguments, err, out.String(), log.String())
 	}
 }
 
@@ -59,7 +63,7 @@ func (p *Program) AwaitClosedBreaker(t *testing.T, provider string) {
 	Await(t, time.Minute, "a closed breaker", func() bool {
 		found, err := p.Plugin(t, provider)
 		return err == nil && found.Running &&
-			!slices.ContainsFunc(found.Breakers, func(b adminapi.Breaker) bool { return b.Calls == "open" })
+			!slices.ContainsFunc(found.Breakers, func(b adminapi.Breaker) bool { return b.Calls == "open" || b.AccountsOpen > 0 })
 	})
 }
 
@@ -117,7 +121,7 @@ func (s Shop) Mode() string {
 // WantCleanLedger has the operator's check prove the ledger.
 func (p *Program) WantCleanLedger(t testing.TB) {
 	t.Helper()
-	out, err := p.Run(t, "ledger", "check")
+	out, err := p.Run(t, "ledger", "check", "--full")
 	if err != nil || !strings.Contains(out, "every transaction sums to zero") {
 		t.Errorf("gerbang ledger check: %v\n%s", err, out)
 	}
@@ -156,9 +160,13 @@ func (p *Program) Run(t testing.TB, arguments ...string) (string, error) {
 // RunWith is Run with something on standard input.
 func (p *Program) RunWith(t testing.TB, input string, arguments ...string) (string, error) {
 	t.Helper()
+	out, err := p.command(t, input, arguments...).CombinedOutput()
+	return string(out), err
+}
+
+func (p *Program) command(t testing.TB, input string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(t.Context(), Binary(t), arguments...)
 	command.Env = append(CleanEnvironment(os.Environ()), "GERBANG_ADMIN_URL="+p.ConsoleURL, "GERBANG_ADMIN_TOKEN="+p.AdminToken)
 	command.Stdin = strings.NewReader(input)
-	out, err := command.CombinedOutput()
-	return string(out), err
+	return command
 }

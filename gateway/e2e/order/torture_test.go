@@ -43,7 +43,7 @@ func TestTortureOrders(t *testing.T) {
 	t.Logf("kills: %s", harness.Counted(tortured.kills))
 	t.Logf("faults of the provider: %s", harness.Counted(tortured.faults))
 	tortured.tellList(t)
-	out, _ := tortured.p.Run(t, "ledger", "check")
+	out, _ := tortured.p.Run(t, "ledger", "check", "--full")
 	t.Logf("ledger check:\n%s", out)
 }
 

@@ -27,7 +27,6 @@ func TestServe(t *testing.T) {
 	t.Parallel()
 	databaseURL := dbtest.New(t, "", nil)
 	d := harness.NewDeployment(t)
-	refusesOthers(t, d, databaseURL)
 	proxy := harness.NewProxy(t, databaseURL)
 	replicas := d.Start(t, databaseURL, proxy.URL)
 	a, b := replicas[0], replicas[1]
@@ -52,23 +51,6 @@ func TestServe(t *testing.T) {
 	a.Stop(t)
 }
 
-// refusesOthers starts replicas whose configuration pins another binary or
-// another manifest than there is.
-func refusesOthers(t *testing.T, d *harness.Deployment, databaseURL string) {
-	t.Helper()
-	binary, manifest := d.Approved, d.Approved
-	binary.SHA256 = strings.Repeat("0", 64)
-	manifest.ManifestDigest = strings.Repeat("0", 64)
-	for differs, plugin := range map[string]harness.Approval{d.Approved.Path: binary, d.Approved.ManifestDigest: manifest} {
-		p := d.Launch(t, databaseURL, plugin)
-		harness.Await(t, harness.ReadyWithin, "the refusal", func() bool { return !p.Running() })
-		last := p.Log.Tail(1)
-		if p.Code != 1 || !strings.Contains(last, "plugin payments") || !strings.Contains(last, differs) || p.Serves() {
-			t.Errorf("code %d and %q; want 1 and %q", p.Code, last, differs)
-		}
-	}
-}
-
 // wantHealth reads what a probe and a collector of metrics read.
 func wantHealth(t *testing.T, p *harness.Program) {
 	t.Helper()
@@ -84,7 +66,7 @@ func wantHealth(t *testing.T, p *harness.Program) {
 	for _, check := range readiness.Checks {
 		checks[check.Name] = check.OK
 	}
-	if want := map[string]bool{"running": true, "database": true, "clock": true, "directory": true, "plugin payments": true}; !maps.Equal(checks, want) {
+	if want := map[string]bool{"running": true, "database": true, "recovery": true, "clock": true, "directory": true, "plugin payments": true}; !maps.Equal(checks, want) {
 		t.Errorf("/readyz checks %v", checks)
 	}
 	status, body, _ = p.Get(t, p.ConsoleURL+"/metrics")
@@ -150,6 +132,8 @@ func operatorsActOn(t *testing.T, s harness.Shop, replicas ...*harness.Program) 
 	operator.MustRun(t, "", nil, "merchant", "limit", s.MerchantID, "--remove", "default", "--reason", "over")
 	everywhere("the limit's removal", s, func(a harness.Answer) bool { return strings.Contains(a.Header.Get("RateLimit-Policy"), "q=1000;") })
 
+	pausesEverywhere(t, s, replicas...)
+
 	merchant, err := operator.Admin().Merchant(t.Context(), s.MerchantID)
 	if err != nil {
 		t.Fatal(err)
@@ -173,6 +157,37 @@ func operatorsActOn(t *testing.T, s harness.Shop, replicas ...*harness.Program) 
 	operator.MustRun(t, "", &next, "key", "create", s.MerchantID, "--mode", "live", "--scope", "read")
 	fresh.Key = next.SecretKey
 	everywhere("a key that was made", fresh, answers(fault.NotFound))
+}
+
+// pausesEverywhere has an operator pause a merchant's connection and then its provider
+// on the first replica: all refuse what is new in time, and answer for what exists.
+func pausesEverywhere(t *testing.T, s harness.Shop, replicas ...*harness.Program) {
+	t.Helper()
+	made, amount := s.Create(t, harness.Fields{"amount": 30000}), 30000
+	create := func(p *harness.Program) harness.Answer {
+		amount++
+		return s.At(p).Ask(t, "/payments/create", s.PaymentBody(harness.Fields{"amount": amount}))
+	}
+	everywhere := func(what string, holds func(harness.Answer) bool) {
+		t.Helper()
+		acts := time.Now()
+		for _, p := range replicas {
+			harness.Await(t, harness.ActsWithin-time.Since(acts), what, func() bool { return holds(create(p)) })
+			if status := s.At(p).Status(t, made.ExternalID).Status; status != "PENDING" {
+				t.Errorf("%s: the payment is %s", what, status)
+			}
+		}
+	}
+	refused := func(a harness.Answer) bool { return a.Code == fault.ProviderUnavailable }
+	taken := func(a harness.Answer) bool { return a.Success }
+	for _, paused := range [][]string{{"connection", s.MerchantID, "payments"}, {"provider", "payments"}} {
+		command := append([]string{paused[0], "pause"}, paused[1:]...)
+		replicas[0].MustRun(t, "", nil, append(command, "--mode", "live", "--reason", "their key leaked")...)
+		everywhere("a paused "+paused[0], refused)
+		command[1] = "resume"
+		replicas[0].MustRun(t, "", nil, append(command, "--mode", "live")...)
+		everywhere("a resumed "+paused[0], taken)
+	}
 }
 
 // wantUnready takes the database away from one replica.

@@ -158,6 +158,38 @@ func TestOrders(t *testing.T) {
 	s.shop.WantCleanLedger(t)
 }
 
+// TestTheLedgerIsCheckedWithoutAGateway, as whoever restores a database does first.
+func TestTheLedgerIsCheckedWithoutAGateway(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "ppob")
+	made := s.shop.NewMerchant(t)
+	credit := adminapi.NewAdjustment{Mode: "live", Amount: 1_000_000, Reason: "for a test", Reference: "credit-1"}
+	if _, err := s.shop.Admin().Credit(t.Context(), made.MerchantID, credit); err != nil {
+		t.Fatal(err)
+	}
+	backup := harness.BackUp(t, s.shop.DatabaseURL)
+	s.shop.Stop(t)
+	restored := &harness.Program{Document: harness.Document{DatabaseURL: backup.Restore(t)}}
+	check := func(url string, right bool, want string) {
+		t.Helper()
+		for _, arguments := range [][]string{{}, {"--full"}} {
+			out, err := restored.Run(t, append([]string{"ledger", "check", "--database-url", url}, arguments...)...)
+			if (err == nil) != right || !strings.Contains(out, want) || strings.Contains(out, "hidden") {
+				t.Errorf("%v: %v, %s; want %q", arguments, err, out, want)
+			}
+		}
+	}
+	check(restored.DatabaseURL, true, "Accounts checked from the beginning: 1.")
+	var changed int
+	restored.QueryRow(t, &changed, "UPDATE ledger_balances SET available = available - 1 RETURNING 1")
+	check(restored.DatabaseURL, false, "the balance is 999999 available, 0 held; its entries sum to 1000000, 0")
+	restored.QueryRow(t, &changed, "DELETE FROM goose_db_version WHERE version_id = (SELECT MAX(version_id) FROM goose_db_version) RETURNING 1")
+	check(restored.DatabaseURL, false, "run gerbang migrate")
+	check(dbtest.New(t, "", nil), false, "gerbang: the database has no tables of a gateway")
+	check("postgres://gerbang:hidden@127.0.0.1:1/gerbang", false, "failed to connect")
+	check("postgres://gerbang:hidden@127.0.0.1:port/gerbang", false, "the database URL can't be read")
+}
+
 // TestTransfers: what has a reference is moved once; what has none can't be protected.
 func TestTransfers(t *testing.T) {
 	t.Parallel()
@@ -195,6 +227,78 @@ func TestTransfers(t *testing.T) {
 	s.ask("/wallet1/transfer/wallet", unnamed)
 	if n := s.upstream(toNobody); n != 2 {
 		t.Errorf("without a reference it was moved %d times: the documents say that this is not protected", n)
+	}
+}
+
+// TestRecovery goes through a restore as the handbook does: in recovery nothing moves
+// and merchants are kept out, the provider's own list tells what the backup does not
+// know, and an operator's word opens every replica.
+func TestRecovery(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "wallet1")
+	s.shop = s.NewShop(t, s.shop.Program, "scale")
+	send := func(reference string) harness.Fields {
+		return harness.Fields{"amount": 20_003, "phone": harness.UnknownPhone(), "external_id": reference}
+	}
+	kept, lost, late := send("kept"), send("lost"), send("late")
+	lost["amount"] = 20_004
+	s.ask("/wallet1/transfer/wallet", kept)
+	backup := harness.BackUp(t, s.shop.DatabaseURL)
+	s.ask("/wallet1/transfer/wallet", lost)
+	s.shop.Stop(t)
+
+	databaseURL := backup.Restore(t)
+	first := s.LaunchWith(t, databaseURL, "--recovery")
+	harness.Await(t, harness.ReadyWithin, "a replica in recovery", first.Serves)
+	second := s.Launch(t, databaseURL, s.Approved)
+	harness.Await(t, harness.ReadyWithin, "another", second.Serves)
+	for _, p := range []*harness.Program{first, second} {
+		at := s.shop.At(p)
+		if status, body, _ := p.Get(t, p.ConsoleURL+"/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(string(body), "gerbang recovery open") {
+			t.Errorf("/readyz: %d %s", status, body)
+		}
+		for _, f := range []harness.Fields{lost, late} {
+			harness.ProviderUnavailable.Want(t, "a transfer in recovery", at.Ask(t, "/wallet1/transfer/wallet", f), f["external_id"].(string))
+		}
+		if a := at.Ask(t, "/wallet1/transfer/status", harness.Fields{"external_id": "kept"}); !a.Success {
+			t.Errorf("a read in recovery: %s", a)
+		}
+		if a := at.Ask(t, "/wallet1/transfer/wallet", kept); !a.Success || !a.Replayed() {
+			t.Errorf("what is there is answered %s", a)
+		}
+	}
+	first.WantCleanLedger(t)
+
+	var shown adminapi.Recovery
+	first.MustRun(t, "", &shown, "recovery", "show")
+	var listed int
+	for _, account := range shown.Accounts {
+		for _, row := range account.Rows {
+			if row.Amount == 20_004 && row.Names != "a movement" {
+				listed++
+			}
+		}
+	}
+	if !shown.Recovering || shown.Since == nil || listed != 1 {
+		t.Errorf("the provider's list has the lost transfer %d times: %+v", listed, shown)
+	}
+	if out, err := first.Run(t, "recovery", "open"); err == nil {
+		t.Errorf("opened without a reason: %s", out)
+	}
+	first.MustRun(t, "", nil, "recovery", "open", "--reason", "one transfer is lost; its merchant sends it again")
+	s.Join(t, first, second)
+	s.shop = s.shop.At(second)
+	for _, f := range []harness.Fields{lost, late} {
+		s.ask("/wallet1/transfer/wallet", f)
+		s.ends("/wallet1/transfer/status", "external_id", f["external_id"].(string), "Success")
+		if n := s.upstream("62" + strings.TrimPrefix(f["phone"].(string), "0")); n != 1 {
+			t.Errorf("%s was moved %d times", f["external_id"], n)
+		}
+	}
+	var audit string
+	first.QueryRow(t, &audit, "SELECT operator || ' ' || action || ' ' || detail FROM audit WHERE merchant_id = 'platform' AND action = 'recovery.open'")
+	if audit != "ops recovery.open one transfer is lost; its merchant sends it again" {
+		t.Errorf("audit %q", audit)
 	}
 }
 

@@ -1,0 +1,52 @@
+package faults_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+)
+
+// TestDeadAccountIsItsMerchantsOwn: one merchant's account leads nowhere and is used
+// five times a second. Every other merchant is served all the time, and operators
+// read whose account it is.
+func TestDeadAccountIsItsMerchantsOwn(t *testing.T) {
+	t.Parallel()
+	d := harness.NewDeployment(t)
+	p := d.Start(t, dbtest.New(t, "", nil))[0]
+	served, dead := d.NewShop(t, p, "growth"), d.NewShop(t, p, "starter")
+	d.ConnectUnverified(t, p, dead.MerchantID, func(credentials json.RawMessage) json.RawMessage {
+		return json.RawMessage(strings.ReplaceAll(string(credentials), "127.0.0.1", "127.0.0.2"))
+	})
+	tick := time.NewTicker(time.Second / 5)
+	defer tick.Stop()
+	refused := map[fault.Code]int{}
+	for range 60 {
+		if a := dead.Ask(t, "/payments/create", dead.PaymentBody(nil)); !a.Success {
+			refused[a.Code]++
+		}
+		if a := served.Ask(t, "/payments/create", served.PaymentBody(nil)); !a.Success {
+			t.Errorf("another merchant: %s", a)
+		}
+		<-tick.C
+	}
+	t.Logf("the dead account's merchant was refused: %v", refused)
+	if refused[fault.ProviderUnavailable] == 0 {
+		t.Error("the dead account was called all the time")
+	}
+	p.WantException(t, "circuit_open", dead.MerchantID, "live", "connection to payments")
+	status, body, _ := p.Get(t, p.ConsoleURL+"/metrics")
+	for _, part := range []string{
+		`gerbang_plugin_breaker_opened_total{mode="live",provider="payments",scope="account"} 1`,
+		`gerbang_plugin_breaker_opened_total{mode="live",provider="payments",scope="provider"} 0`,
+	} {
+		if status != http.StatusOK || !strings.Contains(string(body), part) {
+			t.Errorf("/metrics: %d, without %s", status, part)
+		}
+	}
+}

@@ -1,0 +1,309 @@
+package faults_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+)
+
+// tableVariable names the file that gets the table of faults; make faults sets it.
+// Without it two rows are made, briefly.
+const tableVariable = "GERBANG_FAULTS_TABLE"
+
+// town is three replicas behind haproxy, under a load of payments all the time.
+type town struct {
+	*testing.T
+	*harness.Deployment
+	database *harness.PostgreSQL
+	at       []harness.Addresses
+	replicas []*harness.Program
+	load     *harness.Load
+	brief    bool
+}
+
+// row is what a fault came to.
+type row struct {
+	what      string
+	merchants string
+	operators string
+	recovered time.Duration
+}
+
+// TestFaultTable makes every fault under load, and a table of what merchants saw, what
+// operators were told and how long it took after the fault's end until every answer was
+// good. Afterwards every reference is answered, and made once.
+func TestFaultTable(t *testing.T) { //nolint:paralleltest // it measures
+	file := os.Getenv(tableVariable)
+	s := settle(t, file == "")
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	var load sync.WaitGroup
+	load.Go(func() { runPaced(ctx, s.load, 3) })
+	rows := s.rows()
+	end()
+	load.Wait()
+	s.load.Resolve(t)
+	var text strings.Builder
+	text.WriteString("| fault | merchants' payments, begun from the fault to its end | operators were told | recovered after its end |\n| --- | --- | --- | --- |\n")
+	for _, r := range rows {
+		fmt.Fprintf(&text, "| %s | %s | %s | %.1f s |\n", r.what, r.merchants, r.operators, r.recovered.Seconds())
+	}
+	t.Logf("\n%s", text.String())
+	if file != "" {
+		if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func settle(t *testing.T, brief bool) *town {
+	s := &town{T: t, database: harness.NewPostgreSQL(t), Deployment: harness.NewDeployment(t), brief: brief}
+	whole := s.Approved.Path
+	s.Approved.Path = filepath.Join(s.Dir, "payments")
+	if err := os.Symlink(whole, s.Approved.Path); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		at := harness.Addresses{Listen: harness.FreeAddress(t), Console: harness.FreeAddress(t)}
+		s.at, s.replicas = append(s.at, at), append(s.replicas, nil)
+		s.start(len(s.at) - 1)
+	}
+	s.Join(t, s.replicas...)
+	front := harness.NewHAProxy(t, s.at...)
+	shop := s.NewShop(t, s.replicas[0], "scale")
+	door := s.replicas[0].Document
+	door.APIURL = front.URL
+	s.load = harness.NewLoad(shop.At(&harness.Program{Document: door}))
+	return s
+}
+
+func (s *town) start(i int) {
+	s.replicas[i] = s.LaunchAt(s, s.database.URL, s.at[i], "stop_wait: 3s")
+}
+
+// rows makes each fault in turn.
+func (s *town) rows() []row {
+	away := 20 * time.Second
+	if s.brief {
+		away = 3 * time.Second
+	}
+	all := []row{
+		s.during(fmt.Sprintf("database away for %v", away), func() { s.database.Refuse(); lasts(away); s.database.Restore() }),
+		s.during("a replica is killed, and started after 5 s", func() {
+			s.replicas[1].Kill(s)
+			lasts(5 * time.Second)
+			s.start(1)
+			s.replicas[1].AwaitServing(s)
+		}),
+	}
+	if s.brief {
+		return all
+	}
+	return append(all,
+		s.during("database crashes and is started at once", func() { s.database.Kill(s.T, 0) }),
+		s.during("database read-only for 10 s", func() { s.readOnly("on"); lasts(10 * time.Second); s.readOnly("off") }),
+		s.during("one replica's plugin is killed", func() { s.signal(0, syscall.SIGKILL) }),
+		s.during("one replica's plugin is stopped (SIGSTOP)", func() { s.signal(0, syscall.SIGSTOP); lasts(10 * time.Second) }),
+		s.during("the plugin's file is missing on all replicas, and their plugins end; 20 s", s.missing),
+		s.during("the provider answers 500 to 30 calls", func() {
+			s.load.Inject(s, "error_500", harness.FaultOperations["payment_link"], 30)
+			lasts(10 * time.Second)
+		}),
+		s.during("the provider is slow for 30 calls", func() {
+			s.load.Inject(s, "latency", harness.FaultOperations["payment_link"], 30)
+			lasts(10 * time.Second)
+		}),
+		s.during("rolling restart of three replicas", func() {
+			for i, p := range s.replicas {
+				p.Stop(s)
+				s.start(i)
+				s.replicas[i].AwaitServing(s)
+				lasts(2 * time.Second) // a check of haproxy's
+			}
+		}))
+}
+
+func lasts(d time.Duration) { <-time.After(d) }
+
+// during makes a fault, which has ended when it returns, and tells what came of it.
+func (s *town) during(what string, make func()) row {
+	s.Helper()
+	harness.Await(s, time.Minute, "a quiet time before: "+what, func() bool { return s.well(20) })
+	from, begun := s.tried(), time.Now()
+	told, stop := s.listen()
+	make()
+	ended := time.Now()
+	harness.Await(s, 3*time.Minute, "good answers after: "+what, func() bool { return s.wellSince(ended, 20) })
+	recovered := s.lastBad(ended)
+	stop()
+	r := row{what: what, merchants: s.answers(from), operators: told(), recovered: recovered}
+	s.Logf("%s (%v): %s; %s; recovered after %v", what, time.Since(begun).Round(time.Second), r.merchants, r.operators, recovered)
+	return r
+}
+
+// good is an answer that a merchant wants.
+func good(a *harness.Attempt) bool { return a.Err == nil && a.First != nil && a.First.Success }
+
+func (s *town) tried() int { return len(s.load.Tried()) }
+
+// well reports whether the last attempts that ended are good.
+func (s *town) well(most int) bool {
+	all := s.load.Tried()
+	return len(all) >= most && !slices.ContainsFunc(all[len(all)-most:], func(a *harness.Attempt) bool { return !good(a) })
+}
+
+// wellSince wants so many good attempts that began after a moment, and none that is bad
+// behind them.
+func (s *town) wellSince(moment time.Time, most int) bool {
+	all := s.load.Tried()
+	return len(all) >= most && all[len(all)-most].Began.After(moment) && s.well(most)
+}
+
+// lastBad is how long after a moment the last bad attempt began, 0 for none.
+func (s *town) lastBad(moment time.Time) (after time.Duration) {
+	for _, a := range s.load.Tried() {
+		if !good(a) {
+			after = max(after, a.Began.Add(a.Took).Sub(moment))
+		}
+	}
+	return after
+}
+
+// answers are the attempts from one on, by what came of them.
+func (s *town) answers(from int) string {
+	counts := map[string]int{}
+	var longest time.Duration
+	for _, a := range s.load.Tried()[from:] {
+		longest = max(longest, a.Took)
+		switch {
+		case a.Err != nil && strings.Contains(a.Err.Error(), "50"):
+			counts["an error of haproxy's"]++
+		case a.Err != nil:
+			counts["cut"]++
+		case a.First.Success:
+			counts["good"]++
+		default:
+			counts[string(a.First.Code)]++
+		}
+	}
+	return fmt.Sprintf("%s; longest %.1f s", harness.Counted(counts), longest.Seconds())
+}
+
+// listen gathers what operators are told from now on, until it is stopped: which
+// replicas are not ready and for what, and exceptions.
+func (s *town) listen() (told func() string, stop func()) {
+	seen := map[string]map[int]bool{} // which replicas have said what
+	ctx, cancel := context.WithCancel(s.Context())
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		tick := time.NewTicker(500 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			for i, at := range s.at {
+				for _, word := range s.said(ctx, at) {
+					if seen[word] == nil {
+						seen[word] = map[int]bool{}
+					}
+					seen[word][i] = true
+				}
+			}
+			<-tick.C
+		}
+	})
+	told = func() string {
+		var words []string
+		for _, word := range slices.Sorted(maps.Keys(seen)) {
+			words = append(words, fmt.Sprintf("%d of 3 %s", len(seen[word]), word))
+		}
+		if len(words) == 0 {
+			return "nothing"
+		}
+		return strings.Join(words, "; ")
+	}
+	return told, func() { cancel(); asking.Wait() }
+}
+
+// said is what a replica's console says that is not as it should be.
+func (s *town) said(ctx context.Context, at harness.Addresses) (words []string) {
+	p := harness.Program{Document: harness.Document{ConsoleURL: "http://" + at.Console, AdminToken: s.replicas[0].AdminToken}}
+	ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.ConsoleURL+"/readyz", nil)
+	if err != nil {
+		return nil
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return []string{"no answer"}
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		if err := p.Admin().Ready(ctx); err != nil {
+			words = append(words, strings.Replace(err.Error(), "the gateway is not ready", "not ready", 1))
+		}
+	}
+	exceptions, err := p.Admin().Exceptions(ctx)
+	if err != nil {
+		return words
+	}
+	for _, x := range exceptions {
+		words = append(words, "list "+x.Reason)
+	}
+	return words
+}
+
+func (s *town) readOnly(how string) {
+	s.Helper()
+	conn, err := pgx.Connect(s.Context(), s.database.URL)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	for _, statement := range []string{
+		"SET default_transaction_read_only = off",
+		"ALTER SYSTEM SET default_transaction_read_only = " + how,
+		"SELECT pg_reload_conf()",
+	} {
+		if _, err := conn.Exec(s.Context(), statement); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// signal sends a signal to a replica's plugin.
+func (s *town) signal(i int, signal syscall.Signal) {
+	s.Helper()
+	plugin := s.replicas[i].OneProcess(s, "the plugin", harness.Process.IsPlugin)
+	if err := syscall.Kill(plugin.PID, signal); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// missing takes the plugin's file away, ends all its processes, and puts it back.
+func (s *town) missing() {
+	s.Helper()
+	path := s.Approved.Path
+	if err := os.Rename(path, path+".gone"); err != nil {
+		s.Fatal(err)
+	}
+	for i := range s.replicas {
+		s.signal(i, syscall.SIGKILL)
+	}
+	lasts(20 * time.Second)
+	if err := os.Rename(path+".gone", path); err != nil {
+		s.Fatal(err)
+	}
+}
