@@ -33,7 +33,7 @@ SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
 .DEFAULT_GOAL := help
-.PHONY: help run build withdb test test-cockroach torture simulate plans lint verify generate bench
+.PHONY: help run build withdb test test-cockroach torture faults simulate plans lint verify generate bench
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,7 +51,7 @@ withdb:
 	go build -o bin/tools/withdb ./gateway/database/withdb
 
 # Tests of the whole program run what `make build` has built.
-test test-cockroach torture bench: export GERBANG_TEST_BIN := $(CURDIR)/bin
+test test-cockroach torture faults bench: export GERBANG_TEST_BIN := $(CURDIR)/bin
 
 test: build withdb ## Run all tests on the database found (PostgreSQL is offered where there is none)
 	bin/tools/withdb -- $(GOTEST) $(TESTFLAGS) $(TESTS)
@@ -63,6 +63,10 @@ test-cockroach: build withdb ## Run all tests on CockroachDB, and fail where the
 torture: build ## Kill everything at random under loads of orders, transfers and collections for MINUTES, then check each of them and every rupiah
 	GERBANG_TORTURE_MINUTES=$(MINUTES) go test -p 3 -run '^TestTorture' -count=1 -timeout 0 -v $(TESTFLAGS) \
 		./gateway/e2e/order ./gateway/e2e/transfer ./gateway/e2e/collection
+
+# It takes some minutes, a PostgreSQL of its own and haproxy.
+faults: build ## Make every fault under load before three replicas behind haproxy, and write what came of it to faults.md
+	GERBANG_FAULTS_TABLE=$(CURDIR)/faults.md go test -run '^TestFaultTable$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/faults
 
 simulate: ## Play SEEDS histories of the gateway in memory, with every fault, and check what must always be true
 	go test -run '^TestHistories$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/simulator -args -seeds=$(SEEDS)
