@@ -55,12 +55,16 @@ func NewReader(due DueStatements, read func(ctx context.Context, s movement.Stat
 }
 
 // begin has the statements of a page read for which there are places, and waits for
-// none of them. The others are still due.
+// none of them. The others are still due. All places are taken before any reading
+// begins: one that fails at once leaves its place to the next page.
 func (r *Reader) begin(ctx context.Context, page []movement.Statement) error {
+	var placed []movement.Statement
 	for _, s := range page {
-		if !r.places.Take(s.Account, s.Provider+"/"+s.Mode) {
-			continue
+		if r.places.Take(s.Account, s.Provider+"/"+s.Mode) {
+			placed = append(placed, s)
 		}
+	}
+	for _, s := range placed {
 		r.readings.Go(func() {
 			reading, cancel := context.WithTimeout(ctx, readOneWithin)
 			defer cancel()
