@@ -166,19 +166,33 @@ func (w *world) poll() {
 
 // dueStatements are the statements of this history that are due before a time.
 func (w *world) dueStatements(now time.Time) []movement.Statement {
+	all := w.statements
+	if all == nil {
+		all = w.readings()
+		w.statements = all
+	}
+	due := slices.IndexFunc(all, func(s movement.Statement) bool { return s.DueAt.After(now) })
+	if due < 0 {
+		due = len(all)
+	}
+	return all[:due]
+}
+
+// readings are the statements of this history, in the order in which they are due.
+func (w *world) readings() []movement.Statement {
 	buckets := make([]int, movement.Buckets)
 	for i := range buckets {
 		buckets[i] = i
 	}
-	due, err := w.store.DueStatements(w.ctx, buckets, time.Time{}, now, 10_000)
+	all, err := w.store.DueStatements(w.ctx, buckets, time.Time{}, w.epoch.Add(10*quietSpan), 10_000)
 	if err != nil {
 		w.violate("the store answers", "%v", err)
 	}
-	due = slices.DeleteFunc(due, func(s movement.Statement) bool { return w.books.accounts[s.Account] == "" })
-	slices.SortFunc(due, func(a, b movement.Statement) int {
+	all = slices.DeleteFunc(all, func(s movement.Statement) bool { return w.books.accounts[s.Account] == "" })
+	slices.SortFunc(all, func(a, b movement.Statement) int {
 		return cmp.Or(a.DueAt.Compare(b.DueAt), cmp.Compare(w.books.accounts[a.Account], w.books.accounts[b.Account]))
 	})
-	return due
+	return append([]movement.Statement{}, all...)
 }
 
 // readStatements has a replica read the statements that are due.
@@ -331,6 +345,7 @@ func (g *gate) reserve(ctx context.Context, draft movement.Movement) (movement.M
 		return draft, true, nil
 	}
 	m, ours, err := g.Store.Reserve(ctx, draft)
+	g.w.statements = nil
 	if err == nil && ours {
 		g.w.books.reserved(m)
 		g.w.touch()
@@ -451,12 +466,14 @@ func (g *gate) Override(ctx context.Context, m movement.Movement, o movement.Ove
 
 func (g *gate) PollStatement(ctx context.Context, account movement.AccountID, now, before, until time.Time) (bool, error) {
 	return write(ctx, g, "take the right to read the statement of "+g.w.books.accounts[account], func() (bool, error) {
+		g.w.statements = nil
 		return g.Store.PollStatement(ctx, account, now, before, until)
 	})
 }
 
 func (g *gate) RestStatement(ctx context.Context, account movement.AccountID, until, next time.Time) error {
 	_, err := write(ctx, g, fmt.Sprintf("have the statement of %s due in %v", g.w.books.accounts[account], next.Sub(g.w.now)), func() (nothing, error) {
+		g.w.statements = nil
 		return nothing{}, g.Store.RestStatement(ctx, account, until, next)
 	})
 	return err

@@ -83,6 +83,7 @@ type world struct {
 	changed    time.Time // of the last change in the store
 	resolving  map[movement.ID]int
 	reading    map[movement.AccountID]int
+	statements []movement.Statement // as the store has them, nil where they may have changed
 }
 
 // newWorld draws a history.
