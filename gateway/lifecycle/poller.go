@@ -54,7 +54,7 @@ type Poller struct {
 	places   *queue.Places[movement.ID]
 	polls    sync.WaitGroup
 
-	behind     map[int]movement.QueuePlace // by bucket, how far a queue was read whose first page is full
+	behind     map[int]movement.QueuePlace // by bucket, how far a queue was read behind its first page
 	nextBehind time.Time
 }
 
@@ -85,8 +85,9 @@ func NewPoller(due DuePolls, resolver Resolver, leases *queue.Leases, log *slog.
 
 // read reads the first page of each bucket. Where that is full, its polls may all be of
 // accounts that have no place, so what lies behind it is read as well, in pages that are
-// larger and one second apart, until the queue's end is reached: a scan is bounded, and
-// nobody waits for an account that hangs.
+// larger and one second apart: a scan is bounded, and nobody waits for an account that
+// hangs. Such a walk ends where one of its own pages isn't full. A first page that begins
+// ten minutes ago says nothing about what is older.
 func (p *Poller) read(ctx context.Context, b queue.Batch) ([]movement.DuePoll, error) {
 	from := make([]movement.QueuePlace, len(b.Buckets))
 	for i, bucket := range b.Buckets {
@@ -96,12 +97,20 @@ func (p *Poller) read(ctx context.Context, b queue.Batch) ([]movement.DuePoll, e
 	if err != nil && len(page) == 0 {
 		return nil, err
 	}
-	for bucket := range full {
-		if behind, begun := p.behind[bucket]; begun {
-			full[bucket] = behind
+	walks := map[int]movement.QueuePlace{}
+	for _, bucket := range b.Buckets {
+		end, more := full[bucket]
+		walk, begun := p.behind[bucket]
+		switch {
+		case begun && (more || !b.Since.IsZero()):
+			walks[bucket] = walk
+		case more && b.Since.IsZero():
+			walks[bucket] = end
+		case more:
+			walks[bucket] = movement.QueuePlace{Bucket: bucket} // what is older may wait, too
 		}
 	}
-	p.behind = full
+	p.behind = walks
 	if len(p.behind) == 0 || b.Now.Before(p.nextBehind) {
 		return page, err
 	}

@@ -31,7 +31,8 @@ type open struct {
 	hangs func(movement.Movement) bool // nil: none does
 	most  map[string]int               // at once, by upstream
 	now   map[string]int
-	read  int // polls, of the largest scan
+	read  int           // polls, of the largest scan
+	late  time.Duration // how long what is added has been due
 
 	endless func(movement.DueScan) bool // scans that are not answered; nil: all are
 }
@@ -47,7 +48,7 @@ func (o *open) add(n int, provider, merchant string, owner manifest.Owner) {
 	for range n {
 		m := movement.Movement{
 			ID: movement.NewID(), Key: movement.Key{Owner: movement.Owner{MerchantID: merchant, Mode: "live"}},
-			Provider: provider, ConnectionOwner: owner, Polled: movement.Polled{DueAt: time.Now().Add(-time.Duration(len(o.due)))},
+			Provider: provider, ConnectionOwner: owner, Polled: movement.Polled{DueAt: time.Now().Add(-o.late - time.Duration(len(o.due)))},
 		}
 		o.due[m.ID] = m
 	}
@@ -235,25 +236,32 @@ func TestWhatHangsHoldsUpNoOther(t *testing.T) {
 
 // TestAnAccountThatHangsKeepsNobody has an account hang of which more is due than a scan
 // reads, all of it for longer than what else is: a scan stays bounded, and one after the
-// other they come to what lies behind.
+// other they come to what lies behind. After an outage all of that is older than what an
+// ordinary scan reads.
 func TestAnAccountThatHangsKeepsNobody(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		o := newOpen()
-		o.hangs = func(m movement.Movement) bool { return m.Owner.MerchantID == "stuck" }
-		o.add(40, "fake", "well", manifest.OwnerMerchant)
-		o.add(20_000, "fake", "stuck", manifest.OwnerMerchant)
-		_, end := poll(t, o)
-		defer end()
-		<-time.After(10 * time.Second)
-		left, most, _ := o.state()
-		if left["fake well"] != 0 || left["fake stuck"] != 20_000 || most["fake"] != 32 {
-			t.Errorf("left %v, %v at once", left, most)
-		}
-		if o.read > 1000*movement.Buckets {
-			t.Errorf("a scan reads %d polls", o.read)
-		}
-	})
+	for name, late := range map[string]time.Duration{"now": 0, "after an outage": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				o := newOpen()
+				o.late = late
+				o.hangs = func(m movement.Movement) bool { return m.Owner.MerchantID == "stuck" }
+				o.add(40, "fake", "well", manifest.OwnerMerchant)
+				o.add(20_000, "fake", "stuck", manifest.OwnerMerchant)
+				_, end := poll(t, o)
+				defer end()
+				<-time.After(10 * time.Second)
+				left, most, _ := o.state()
+				if left["fake well"] != 0 || left["fake stuck"] != 20_000 || most["fake"] != 32 {
+					t.Errorf("left %v, %v at once", left, most)
+				}
+				if o.read > 1000*movement.Buckets {
+					t.Errorf("a scan reads %d polls", o.read)
+				}
+			})
+		})
+	}
 }
 
 // TestAFailingPollIsMadeAgain, without a rest, and does not stop the others.
