@@ -64,6 +64,9 @@ const (
 	// behind a full page.
 	pollPage   = 64
 	pollBehind = 1000
+	// pollsReadWithin bounds the read of a page's movements: one that hangs must not keep
+	// the places of all of them.
+	pollsReadWithin = 5 * time.Second
 	// pollsOfUpstream and pollsOfAccount are how many polls are under way at once. They
 	// are large, because a poll waits for a provider.
 	pollsOfUpstream = 64
@@ -115,7 +118,7 @@ func (p *Poller) read(ctx context.Context, b queue.Batch) ([]movement.DuePoll, e
 		return page, err
 	}
 	p.nextBehind = b.Now.Add(pollEvery)
-	rest, full, failed := p.scan(ctx, movement.DueScan{From: slices.Collect(maps.Values(p.behind)), Now: b.Now, Most: pollBehind})
+	rest, full, failed := p.scan(ctx, movement.DueScan{From: slices.Collect(maps.Values(p.behind)), Now: b.Now, Most: pollBehind, Behind: true})
 	if failed == nil || len(rest) > 0 {
 		p.behind = full
 	}
@@ -148,7 +151,9 @@ func (p *Poller) begin(ctx context.Context, page []movement.DuePoll) error {
 	if len(begun) == 0 {
 		return nil
 	}
-	movements, err := p.due.MovementsByID(ctx, begun)
+	reading, cancel := context.WithTimeout(ctx, pollsReadWithin)
+	movements, err := p.due.MovementsByID(reading, begun)
+	cancel()
 	p.Warn(ctx, "read what is due", err)
 	byID := map[movement.ID]movement.Movement{}
 	for _, m := range movements {

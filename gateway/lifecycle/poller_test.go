@@ -35,6 +35,7 @@ type open struct {
 	late  time.Duration // how long what is added has been due
 
 	endless func(movement.DueScan) bool // scans that are not answered; nil: all are
+	silent  bool                        // the next read of movements is not answered
 }
 
 func newOpen() *open {
@@ -83,7 +84,15 @@ func inTurn(a, b movement.DuePoll) int {
 }
 
 // MovementsByID implements lifecycle.DuePolls.
-func (o *open) MovementsByID(_ context.Context, ids []movement.ID) (found []movement.Movement, _ error) {
+func (o *open) MovementsByID(ctx context.Context, ids []movement.ID) (found []movement.Movement, _ error) {
+	o.mu.Lock()
+	silent := o.silent
+	o.silent = false
+	o.mu.Unlock()
+	if silent {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, id := range ids {
@@ -298,12 +307,28 @@ func TestAReadBehindThatFailsHoldsUpNoPage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOpen()
 		o.add(64*movement.Buckets*2, "fake", "well", manifest.OwnerMerchant)
-		o.endless = func(scan movement.DueScan) bool { return scan.Most > 64 }
+		o.endless = func(scan movement.DueScan) bool { return scan.Behind }
 		log, end := poll(t, o)
 		<-time.After(10 * time.Second)
 		end()
 		if _, _, polls := o.state(); len(polls) == 0 || log.Count("deadline exceeded") == 0 {
 			t.Errorf("%d polled:\n%s", len(polls), log)
+		}
+	})
+}
+
+// TestAReadOfMovementsThatHangsEnds, and has their places free again.
+func TestAReadOfMovementsThatHangsEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOpen()
+		o.silent = true
+		o.add(10, "fake", "well", manifest.OwnerMerchant)
+		log, end := poll(t, o)
+		<-time.After(10 * time.Second)
+		end()
+		if left, _, _ := o.state(); len(left) != 0 || log.Count("deadline exceeded") != 1 {
+			t.Errorf("left %v:\n%s", left, log)
 		}
 	})
 }

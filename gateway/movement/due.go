@@ -14,6 +14,8 @@ type DueScan struct {
 	From []QueuePlace
 	Now  time.Time
 	Most int // of each place
+
+	Behind bool // a scan of before read what comes first, and carried over what was to be
 }
 
 // QueuePlace is a place in a bucket's queue: behind what is due at a time and has an id.

@@ -23,7 +23,10 @@ func (s *Store) Due(ctx context.Context, scan movement.DueScan) ([]movement.DueP
 		p.Buckets = append(p.Buckets, int32(from.Bucket)) //nolint:gosec // below movement.Buckets
 		p.Dues, p.Ids = append(p.Dues, micro(from.DueAt)), append(p.Ids, uuid.UUID(from.ID))
 	}
-	left := s.carryDue(ctx, p.Buckets, scan.Now)
+	var left error
+	if !scan.Behind { // which is in the same few seconds
+		left = s.carryDue(ctx, p.Buckets, scan.Now)
+	}
 	rows, err := s.queries.DuePolls(ctx, p)
 	due := make([]movement.DuePoll, len(rows))
 	for i, row := range rows {

@@ -257,6 +257,11 @@ func TestOneThatCannotBeCarriedOver(t *testing.T) {
 	if polls, err := s.Due(t.Context(), scan); len(polls) != 11 || err == nil {
 		t.Errorf("%d are due, and %v", len(polls), err)
 	}
+	scan.Behind = true
+	if polls, err := s.Due(t.Context(), scan); len(polls) != 11 || err != nil {
+		t.Errorf("%d are due in the scan behind it, and %v", len(polls), err)
+	}
+	scan.Behind = false
 	ids := make([]movement.ID, len(all))
 	for i, m := range all {
 		ids[i] = m.ID
