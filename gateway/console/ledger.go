@@ -37,9 +37,6 @@ func (c *Console) adjust(x *call, kind ledger.Kind, wanted adminapi.NewAdjustmen
 		return nil, err
 	}
 	detail := fmt.Sprintf("%s, reference %s, mode %s: %s", a.Amount.Format(), a.Reference, a.Owner.Mode, a.Reason)
-	if a.Amount > c.access.Load().ApprovalAbove {
-		detail = "waits for another operator: " + detail
-	}
 	if kind == ledger.Debit {
 		a.Amount = -a.Amount
 	}

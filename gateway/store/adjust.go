@@ -50,27 +50,64 @@ type Adjustment struct {
 	DecidedAt   time.Time
 }
 
+// aloneWithin is the time over which is summed what an operator credits and debits alone.
+const aloneWithin = 24 * time.Hour
+
 // Adjust credits or debits a merchant's balance, in the name and at the time of
 // the audit entry; of the adjustment the owner, reference, amount and reason
-// count. Above the limit it only waits for another operator. The same again is
-// what stands; ErrAdjusted where the reference names another amount or reason,
-// ErrInsufficient where a debit exceeds what is available, ErrNotFound where
-// there is no such merchant, ErrInvalid where it says nothing that can be done.
+// count. It only waits for another operator where the limit would be passed by it and
+// what its operator has posted alone for the merchant in the 24 hours before, credits
+// and debits summed. The same again is what stands; ErrAdjusted where the reference
+// names another amount or reason, ErrInsufficient where a debit exceeds what is
+// available, ErrNotFound where there is no such merchant, ErrInvalid where it says
+// nothing that can be done.
 func (s *Store) Adjust(ctx context.Context, audit Audit, a Adjustment, limit money.Amount) (Adjustment, error) {
 	if err := checkAdjustment(audit, a); err != nil {
 		return Adjustment{}, err
 	}
-	state := Posted
-	if max(a.Amount, -a.Amount) > limit {
-		state = Waiting
-	}
 	if err := s.queries.OpenBalance(ctx, dbsqlc.OpenBalanceParams{MerchantID: a.Owner.MerchantID, Mode: a.Owner.Mode}); err != nil {
 		return Adjustment{}, fmt.Errorf("store: adjust: %w", err)
 	}
+	a.ID = uuid.New()
+	for seen := int64(-1); ; {
+		alone, err := s.adjustedAlone(ctx, audit, a.Owner)
+		if err != nil {
+			return Adjustment{}, err
+		}
+		if alone.Times == seen {
+			return Adjustment{}, movement.ErrInsufficient
+		}
+		stands, err := s.adjustSeen(ctx, audit, a, limit, alone)
+		if !errors.Is(err, movement.ErrInsufficient) {
+			return stands, err
+		}
+		seen = alone.Times // if more has been posted since, that may be why
+	}
+}
+
+// adjustedAlone is what an operator has posted alone for a merchant.
+func (s *Store) adjustedAlone(ctx context.Context, audit Audit, owner movement.Owner) (dbsqlc.AdjustedAloneRow, error) {
+	alone, err := s.queries.AdjustedAlone(ctx, dbsqlc.AdjustedAloneParams{
+		RequestedBy: audit.Operator, MerchantID: owner.MerchantID, Mode: owner.Mode, Since: audit.At.Add(-aloneWithin),
+	})
+	if err != nil {
+		return dbsqlc.AdjustedAloneRow{}, fmt.Errorf("store: adjust: %w", err)
+	}
+	return alone, nil
+}
+
+// adjustSeen makes an adjustment, if its operator has posted no more than was seen. If
+// more, it is ErrInsufficient as well.
+func (s *Store) adjustSeen(ctx context.Context, audit Audit, a Adjustment, limit money.Amount, alone dbsqlc.AdjustedAloneRow) (Adjustment, error) {
+	head := roomForAlone | putAdjustment
+	a.State = Posted
+	if money.Amount(alone.Amount)+max(a.Amount, -a.Amount) > limit {
+		head, a.State = roomForAny|putAdjustment, Waiting
+		audit.Detail = "waits for another operator: " + audit.Detail
+	}
 	// One statement, because a serializable transaction would never get a row that
 	// a busy merchant's orders change all the time.
-	a.ID, a.State = uuid.New(), state
-	err := s.adjust(ctx, putAdjustment, audit, a)
+	err := s.adjust(ctx, head, audit, a, alone.Times)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) && !violates(err, "ledger_balances_available") && !ambiguous(err) {
 		return Adjustment{}, fmt.Errorf("store: adjust: %w", err)
 	}
@@ -88,8 +125,9 @@ func (s *Store) Adjust(ctx context.Context, audit Audit, a Adjustment, limit mon
 
 // adjust writes an adjustment as it stands from now on, with its audit entry, and its
 // posting unless it waits or is rejected.
-func (s *Store) adjust(ctx context.Context, head parts, audit Audit, a Adjustment) error {
+func (s *Store) adjust(ctx context.Context, head parts, audit Audit, a Adjustment, aloneBefore int64) error {
 	w := auditing(audit, a.Owner)
+	w.aloneBefore = aloneBefore
 	w.id, w.reference, w.amount, w.reason, w.to = a.ID, a.Reference, a.Amount, a.Reason, string(a.State)
 	head |= writeAudit
 	if a.State == Posted {
@@ -155,7 +193,7 @@ func (s *Store) DecideAdjustment(ctx context.Context, audit Audit, owner movemen
 		return Adjustment{}, fmt.Errorf("store: decide adjustment: %w", err)
 	}
 	waits.State = state
-	err = s.adjust(ctx, decideAdjustment, audit, waits)
+	err = s.adjust(ctx, decideAdjustment, audit, waits, 0)
 	if err != nil && !errors.Is(err, pgx.ErrNoRows) && !violates(err, "ledger_balances_available") && !ambiguous(err) {
 		return Adjustment{}, fmt.Errorf("store: decide adjustment: %w", err)
 	}

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -197,6 +198,57 @@ func TestOneDecision(t *testing.T) {
 	if want := map[string]int{"decided": 1, "insufficient": 1}; !reflect.DeepEqual(got, want) {
 		t.Errorf("%v", got)
 	}
+	wantClean(t, s)
+}
+
+// TestAdjustmentsAreSummed for each operator and merchant over 24 hours: an amount in
+// small parts needs two operators as well.
+func TestAdjustmentsAreSummed(t *testing.T) {
+	t.Parallel()
+	s, _ := payerWith(t, 1_000, store.Options{MaxConns: 4})
+	for _, step := range []struct {
+		operator string
+		after    time.Duration
+		amount   money.Amount
+		want     store.AdjustmentState
+	}{
+		{"ops-1", 0, 600, store.Posted},
+		{"ops-1", time.Hour, -300, store.Posted},
+		{"ops-1", 2 * time.Hour, 101, store.Waiting}, // what waits is not summed
+		{"ops-1", 3 * time.Hour, 100, store.Posted},
+		{"ops-1", 4 * time.Hour, -1, store.Waiting},
+		{"ops-2", 4 * time.Hour, 1_000, store.Posted},
+		{"ops-1", 24*time.Hour - 1, 1, store.Waiting},
+		{"ops-1", 24 * time.Hour, 600, store.Posted},
+	} {
+		audit := as(step.operator)
+		audit.At = epoch.Add(step.after)
+		a, err := s.Adjust(t.Context(), audit, adjustment(step.operator+step.after.String(), step.amount), 1_000)
+		if err != nil || a.State != step.want {
+			t.Errorf("%s's %d after %v: %+v, %v", step.operator, step.amount, step.after, a, err)
+		}
+	}
+	test := adjustment("test", 1_000)
+	test.Owner.Mode = "test"
+	if a, err := s.Adjust(t.Context(), as("ops-1"), test, 1_000); err != nil || a.State != store.Posted {
+		t.Errorf("of test mode: %+v, %v", a, err)
+	}
+	wantBalance(t, s, 1_000+600-300+100+1_000+600, 0)
+	wantClean(t, s)
+}
+
+// TestAdjustmentsAtOnceAreSummed: no two fit where there is room for one.
+func TestAdjustmentsAtOnceAreSummed(t *testing.T) {
+	t.Parallel()
+	s, _ := payerWith(t, 1_000, store.Options{MaxConns: 8})
+	got := every(20, func(i int) string {
+		a, err := s.Adjust(t.Context(), as("ops-1"), adjustment(fmt.Sprint("ADJ/", i), 100), 1_000)
+		return fmt.Sprint(a.State, " ", err)
+	})
+	if want := map[string]int{"posted <nil>": 10, "waiting <nil>": 10}; !reflect.DeepEqual(got, want) {
+		t.Errorf("%v", got)
+	}
+	wantBalance(t, s, 2_000, 0)
 	wantClean(t, s)
 }
 

@@ -162,7 +162,7 @@ func TestAdjustmentThatIsCut(t *testing.T) {
 	t.Parallel()
 	for _, after := range []bool{false, true} {
 		p, s, truth, url := cuttableShop(t, 2_000)
-		p.arm(cut{at: nth(2), after: after})
+		p.arm(cut{at: nth(3), after: after})
 		a, err := s.Adjust(t.Context(), by("credit"), adjustment("ADJ/1", 1_000), 10_000)
 		if (err == nil) != after || after && a.State != store.Posted || p.happened() != 1 {
 			t.Errorf("after %v: %+v, %v", after, a, err)

@@ -55,7 +55,7 @@ var payer = movement.Owner{MerchantID: "mer_1", Mode: "live"}
 func credit(tb testing.TB, s *store.Store, reference string, amount money.Amount) store.Adjustment {
 	tb.Helper()
 	before := by("merchant.credit")
-	before.At = epoch.Add(-time.Hour)
+	before.Operator, before.At = "treasury", epoch.Add(-time.Hour)
 	a, err := s.Adjust(tb.Context(), before, adjustment(reference, amount), money.Max)
 	if err != nil {
 		tb.Fatal(err)

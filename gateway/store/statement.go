@@ -30,6 +30,7 @@ const (
 	roomForBalance
 	roomForLimits
 	roomForAmount
+	roomForAlone
 	reserveMovement
 	pollNone
 	pollKept
@@ -71,6 +72,7 @@ var fragments = []struct{ file, as, returns string }{
 	{"room_balance", "room", ""},
 	{"room_limits", "room", ""},
 	{"room_amount", "room", ""},
+	{"room_alone", "room", ""},
 	{"movements", "changed", "id, attempt, sequence, amount"},
 	{"poll_none", "taken", ""},
 	{"poll_kept", "taken", ""},
@@ -119,8 +121,8 @@ func composed() []parts {
 		assignLine,
 		assignLine | loseLine | logHistory,
 		matchLines | addException,
-		putAdjustment | writeAudit,
-		putAdjustment | writeAudit | changeBalance | postTransaction,
+		roomForAny | putAdjustment | writeAudit,
+		roomForAlone | putAdjustment | writeAudit | changeBalance | postTransaction,
 		decideAdjustment | writeAudit,
 		decideAdjustment | writeAudit | changeBalance | postTransaction,
 		ofOwner | queueCallback,

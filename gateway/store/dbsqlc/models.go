@@ -10,6 +10,13 @@ import (
 	"github.com/google/uuid"
 )
 
+type AdjustedAlone struct {
+	RequestedBy string
+	MerchantID  string
+	Mode        string
+	Times       int64
+}
+
 type ApiKey struct {
 	MerchantID string
 	Mode       string
