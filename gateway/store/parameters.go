@@ -99,6 +99,7 @@ var parameters = map[string]parameter{
 	"account_id":     {"UUID", func(w *write) any { return [16]byte(w.account) }},
 	"account_bucket": {"INT4", func(w *write) any { return int32(w.account.Bucket()) }},
 	"reading_due":    {"TIMESTAMPTZ", func(w *write) any { return w.now.Add(movement.ReadEvery) }},
+	"reading_first":  {"TIMESTAMPTZ", func(w *write) any { return w.now.Add(reservedWithin) }},
 	"beginning":      {"TIMESTAMPTZ", func(*write) any { return time.Time{} }},
 	"free_at":        {"TIMESTAMPTZ", func(w *write) any { return micro(w.reserved.Reserved.FreeAt) }},
 	"drawn_amounts":  {"INT8[]", func(w *write) any { return w.drawn.amounts }},

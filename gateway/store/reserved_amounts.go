@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
@@ -12,6 +13,10 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
+
+// reservedWithin is how soon a sale is committed once it has read when its account's
+// statement is due.
+const reservedWithin = 2 * time.Second
 
 // reserveAmount reserves a movement with an amount that no other open one of its
 // account has: its amount and a small code, or a larger code where all small ones are

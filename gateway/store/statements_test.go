@@ -1,12 +1,16 @@
 package store_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -31,6 +35,63 @@ func TestReadersTakeTurns(t *testing.T) {
 		if ours, err := s.PollStatement(t.Context(), wallet, now, now.Add(-5*time.Second), now.Add(time.Minute)); err != nil || ours != c.want {
 			t.Errorf("%d, after %v: %v, %v", i, c.at, ours, err)
 		}
+	}
+}
+
+// TestAReadingWaitsForASale that is being made when it begins: it sees the sale, or the
+// statement is due soon after.
+func TestAReadingWaitsForASale(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 4})
+	if s.Engine() != store.PostgreSQL {
+		t.Skip("what a trigger may do differs; its transactions are in an order anyway")
+	}
+	reserve(t, s, sale("1", 100)) // and the account's next reading is overdue when the next one is made
+	execute(t, url, "CREATE FUNCTION stall() RETURNS trigger LANGUAGE plpgsql SET lock_timeout = 0 AS 'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END'",
+		"CREATE TRIGGER stall BEFORE INSERT ON reserved_amounts FOR EACH ROW EXECUTE FUNCTION stall()")
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	if _, err := conn.Exec(t.Context(), "SELECT pg_advisory_lock(1)"); err != nil {
+		t.Fatal(err)
+	}
+	waits := func(most int) bool {
+		return count(t, url, "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'") >= most
+	}
+	now := epoch.Add(10 * time.Second)
+	made, read := make(chan error, 1), make(chan error, 1)
+	go func() {
+		second := sale("2", 100)
+		second.CreatedAt = now
+		_, _, err := s.Reserve(t.Context(), second)
+		made <- err
+	}()
+	for !waits(1) {
+		runtime.Gosched()
+	}
+	var open []movement.Candidate
+	go func() {
+		until := now.Add(time.Minute)
+		_, err := s.PollStatement(t.Context(), wallet, now, now.Add(-movement.ReadEvery), until)
+		if err == nil {
+			open, err = s.OpenSales(t.Context(), movement.Statement{Account: wallet, MerchantID: "mer_1", Mode: "live", Provider: "wallet2"}, movement.Candidate{}, 10)
+		}
+		read <- cmp.Or(err, s.RestStatement(t.Context(), wallet, until, now.Add(6*time.Hour)))
+	}()
+	for !waits(2) && len(read) == 0 {
+		runtime.Gosched()
+	}
+	if _, err := conn.Exec(t.Context(), "SELECT pg_advisory_unlock(1)"); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmp.Or(<-made, <-read); err != nil {
+		t.Fatal(err)
+	}
+	if due := statement(t, s).DueAt; len(open) != 2 && due.After(now.Add(movement.ReadEvery)) {
+		t.Errorf("a reading saw %d sales of two, and the next one is at %v", len(open), due)
 	}
 }
 
