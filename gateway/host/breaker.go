@@ -15,9 +15,7 @@ import (
 )
 
 const (
-	breakerWindow     = 10 * time.Second
-	breakerBucket     = time.Second
-	breakerOpen       = 5 * time.Second
+	breakerBuckets    = 10 // of a window
 	breakerMinimum    = 20 // calls in the window, before a share of them says anything
 	breakerMinimumOwn = 10 // the same, of a merchant's own account
 	breakerProbes     = 3  // calls let through half-open, which must all go well to close it
@@ -45,6 +43,7 @@ var (
 type breaker struct {
 	calls     *gobreaker.TwoStepCircuitBreaker[struct{}]
 	lookups   *gobreaker.TwoStepCircuitBreaker[struct{}]
+	open      time.Duration
 	openUntil atomic.Int64 // Unix nanoseconds, of calls
 	since     atomic.Int64 // when calls failed enough to open it, 0 while it is closed
 	why       atomic.Pointer[string]
@@ -52,15 +51,15 @@ type breaker struct {
 
 // newBreaker makes a breaker that opens where half of at least so many uses fail, and
 // more is wrong by a rule of its own (nil for none).
-func newBreaker(minimum uint32, more func() bool, changed func(circuit string, from, to gobreaker.State)) *breaker {
-	b := &breaker{}
+func newBreaker(tune tuning, minimum uint32, more func() bool, changed func(circuit string, from, to gobreaker.State)) *breaker {
+	b := &breaker{open: tune.open}
 	circuit := func(name string, note func(to gobreaker.State)) *gobreaker.TwoStepCircuitBreaker[struct{}] {
 		return gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 			Name:         name,
 			MaxRequests:  breakerProbes,
-			Interval:     breakerWindow,
-			BucketPeriod: breakerBucket,
-			Timeout:      breakerOpen,
+			Interval:     tune.window,
+			BucketPeriod: tune.window / breakerBuckets,
+			Timeout:      tune.open,
 			ReadyToTrip: func(c gobreaker.Counts) bool {
 				counted := c.TotalSuccesses + c.TotalFailures
 				return counted >= minimum && 2*c.TotalFailures >= counted && (more == nil || more())
@@ -82,7 +81,7 @@ func (b *breaker) note(to gobreaker.State) {
 	now := time.Now()
 	switch to {
 	case gobreaker.StateOpen:
-		b.openUntil.Store(now.Add(breakerOpen).UnixNano())
+		b.openUntil.Store(now.Add(b.open).UnixNano())
 		b.since.CompareAndSwap(0, now.UnixNano())
 	case gobreaker.StateClosed:
 		b.since.Store(0)

@@ -93,7 +93,7 @@ func feed(b *breaker, n int, v health) (passed int) {
 }
 
 func quietBreaker() *breaker {
-	return newBreaker(breakerMinimum, nil, func(string, gobreaker.State, gobreaker.State) {})
+	return newBreaker(standard, breakerMinimum, nil, func(string, gobreaker.State, gobreaker.State) {})
 }
 
 func TestBreakerThreshold(t *testing.T) {
@@ -126,23 +126,23 @@ func TestBreakerForgetsAndRecovers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var story []string
-		b := newBreaker(breakerMinimum, nil, func(circuit string, from, to gobreaker.State) {
+		b := newBreaker(standard, breakerMinimum, nil, func(circuit string, from, to gobreaker.State) {
 			story = append(story, circuit+" "+from.String()+" "+to.String())
 		})
 		feed(b, breakerMinimum-1, fault)
-		time.Sleep(breakerWindow + breakerBucket) // synctest's clock
+		time.Sleep(standard.window * 11 / 10) // synctest's clock
 		feed(b, 1, fault)
 		if b.retryAfter() != 0 {
 			t.Fatal("open through faults that are older than the window")
 		}
 		feed(b, breakerMinimum, fault)
-		if got := b.retryAfter(); got != breakerOpen {
-			t.Fatalf("retry after %v, want %v", got, breakerOpen)
+		if got := b.retryAfter(); got != standard.open {
+			t.Fatalf("retry after %v, want %v", got, standard.open)
 		}
 		if n := feed(b, 5, nil); n != 0 {
 			t.Errorf("%d calls passed an open breaker", n)
 		}
-		time.Sleep(breakerOpen + time.Millisecond)
+		time.Sleep(standard.open + time.Millisecond)
 		if b.retryAfter() != 0 {
 			t.Error("not half-open")
 		}
@@ -150,7 +150,7 @@ func TestBreakerForgetsAndRecovers(t *testing.T) {
 		if b.retryAfter() == 0 {
 			t.Error("a probe that failed did not open it again")
 		}
-		time.Sleep(breakerOpen + time.Millisecond)
+		time.Sleep(standard.open + time.Millisecond)
 		if n := feed(b, 10, nil); n != 10 {
 			t.Errorf("%d of 10 calls passed after good probes", n)
 		}
@@ -171,7 +171,7 @@ func TestHalfOpenLetsOnlyProbesThrough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := quietBreaker()
 		feed(b, breakerMinimum, fault)
-		time.Sleep(breakerOpen + time.Millisecond)
+		time.Sleep(standard.open + time.Millisecond)
 		var probes []func(error)
 		for range breakerProbes {
 			done, err := b.calls.Allow()

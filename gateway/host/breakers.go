@@ -21,6 +21,7 @@ import (
 // breaker like any other, and what it says is not held against merchants' own
 // accounts, nor the reverse.
 type breakers struct {
+	tune   tuning
 	own    *breaker
 	failed failures
 	log    func(account, circuit string, from, to gobreaker.State)
@@ -39,9 +40,9 @@ type accountBreaker struct {
 	used    time.Time
 }
 
-func newBreakers(log func(account, circuit string, from, to gobreaker.State)) *breakers {
-	b := &breakers{accounts: map[string]*accountBreaker{}, log: log, swept: time.Now()}
-	b.own = newBreaker(breakerMinimum, b.failed.many, b.changed("", &b.opened.own))
+func newBreakers(tune tuning, log func(account, circuit string, from, to gobreaker.State)) *breakers {
+	b := &breakers{tune: tune, accounts: map[string]*accountBreaker{}, log: log, swept: time.Now(), failed: failures{window: tune.window}}
+	b.own = newBreaker(tune, breakerMinimum, b.failed.many, b.changed("", &b.opened.own))
 	return b
 }
 
@@ -184,7 +185,7 @@ func (b *breakers) failing(with sdk.Connection, shared bool) *accountBreaker {
 	found := b.accounts[with.MerchantID]
 	if found == nil || found.version < with.Version {
 		b.makeRoom(now)
-		found = &accountBreaker{version: with.Version, shared: shared, breaker: newBreaker(least(shared), nil, b.changed(with.MerchantID, &b.opened.accounts))}
+		found = &accountBreaker{version: with.Version, shared: shared, breaker: newBreaker(b.tune, least(shared), nil, b.changed(with.MerchantID, &b.opened.accounts))}
 		b.accounts[with.MerchantID] = found
 	}
 	found.used = now
@@ -308,7 +309,7 @@ func (p *provider) in(mode string) *breakers {
 	defer p.mu.Unlock()
 	found, ok := p.breakers[mode]
 	if !ok {
-		found = newBreakers(func(account, circuit string, from, to gobreaker.State) {
+		found = newBreakers(p.tune, func(account, circuit string, from, to gobreaker.State) {
 			p.log.Warn("circuit breaker", "mode", mode, "account", account, "circuit", circuit, "from", from.String(), "to", to.String())
 		})
 		p.breakers[mode] = found
@@ -318,8 +319,9 @@ func (p *provider) in(mode string) *breakers {
 
 // failures are the accounts that have failed in the window of a breaker.
 type failures struct {
-	mu   sync.Mutex
-	last map[string]time.Time
+	window time.Duration
+	mu     sync.Mutex
+	last   map[string]time.Time
 }
 
 func (f *failures) note(account string, now time.Time) {
@@ -341,5 +343,5 @@ func (f *failures) many() bool {
 }
 
 func (f *failures) forget(now time.Time) {
-	maps.DeleteFunc(f.last, func(_ string, at time.Time) bool { return now.Sub(at) > breakerWindow })
+	maps.DeleteFunc(f.last, func(_ string, at time.Time) bool { return now.Sub(at) > f.window })
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func quietBreakers() *breakers {
-	return newBreakers(func(string, string, gobreaker.State, gobreaker.State) {})
+	return newBreakers(standard, func(string, string, gobreaker.State, gobreaker.State) {})
 }
 
 // of is a merchant's own account.

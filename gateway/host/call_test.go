@@ -122,7 +122,7 @@ func TestBreakerOpensForOneMode(t *testing.T) {
 	}
 	var unavailable *Unavailable
 	err := h.Available(ofOne, callTo("").Connection)
-	if !errors.As(err, &unavailable) || unavailable.RetryAfter <= 0 || unavailable.RetryAfter > breakerOpen {
+	if !errors.As(err, &unavailable) || unavailable.RetryAfter <= 0 || unavailable.RetryAfter > calm.open {
 		t.Errorf("available: %v", err)
 	}
 	lookup := sdk.Lookup{Reference: "r", Connection: sdk.Connection{Mode: "test"}}

@@ -120,6 +120,8 @@ type tuning struct {
 	healthMisses int
 	settled      time.Duration // a process that lived so long forgets earlier ends
 	graceful     time.Duration // for a process to end by itself
+	window       time.Duration // of uses that a breaker counts
+	open         time.Duration // for an open breaker to let nothing through
 }
 
 var standard = tuning{
@@ -131,6 +133,8 @@ var standard = tuning{
 	healthMisses: 3,
 	settled:      10 * time.Second,
 	graceful:     2 * time.Second,
+	window:       10 * time.Second,
+	open:         5 * time.Second,
 }
 
 // Start starts every plugin, all at once. A plugin that can't be started ends nothing:

@@ -141,6 +141,7 @@ func TestBrokenPluginIsAlone(t *testing.T) {
 				tune.start = 2 * time.Second
 			}
 			h := startHost(t, tune, Config{Specs: []Spec{spec, testSpec("well")}})
+			until(t, "the other one runs", func() bool { return h.Status()[1].Running })
 			s := h.Status()[0]
 			if s.Running || s.Down.IsZero() || !strings.Contains(s.LastFault, "plugin one: ") || !strings.Contains(s.LastFault, c.want) {
 				t.Errorf("status %+v, want a fault of plugin one with %q", s, c.want)
@@ -239,12 +240,21 @@ func TestStartAcceptsThePinnedDigest(t *testing.T) {
 // TestStartCut: whoever gives up the start leaves nothing running.
 func TestStartCut(t *testing.T) {
 	t.Parallel()
-	path, died := deathWatch(t)
+	path, came, died := deathWatch(t)
 	well, hangs := testSpec("well", envDial+"="+path), testSpec("hangs")
 	hangs.Env[0] = envRole + "=mute"
-	ctx, cut := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cut := context.WithTimeout(t.Context(), patience)
 	defer cut()
-	if _, err := start(ctx, Config{Specs: []Spec{well, hangs}}, calm); !errors.Is(err, context.DeadlineExceeded) {
+	go func() {
+		select {
+		case <-came:
+			cut()
+		case <-ctx.Done():
+		}
+	}()
+	tune := calm
+	tune.start = time.Hour
+	if _, err := start(ctx, Config{Specs: []Spec{well, hangs}}, tune); !errors.Is(err, context.Canceled) {
 		t.Fatalf("started: %v", err)
 	}
 	select {
@@ -308,7 +318,7 @@ func TestCloseCutsAtItsDeadline(t *testing.T) {
 // TestHostKilled kills a host with -9; its plugin must not outlive it.
 func TestHostKilled(t *testing.T) {
 	t.Parallel()
-	path, died := deathWatch(t)
+	path, _, died := deathWatch(t)
 	command := runChild(t, envRole+"=host", envDial+"="+path)
 	if err := command.Process.Kill(); err != nil {
 		t.Fatal(err)

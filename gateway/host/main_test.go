@@ -258,12 +258,14 @@ var quick = tuning{
 	start: 20 * time.Second, patience: 20 * time.Second, restartWait: 10 * time.Second,
 	healthPeriod: 50 * time.Millisecond, healthWait: 500 * time.Millisecond, healthMisses: 3,
 	settled: 10 * time.Second, graceful: 2 * time.Second,
+	window: standard.window, open: standard.open,
 }
 
-// calm never restarts for health: a busy test machine is no fault of a plugin.
+// calm never restarts for health, and no breaker of its forgets or tries again: a busy
+// test machine is no fault of a plugin.
 var calm = func() tuning {
 	t := quick
-	t.healthPeriod = time.Hour
+	t.healthPeriod, t.window, t.open = time.Hour, time.Hour, time.Hour
 	return t
 }()
 
@@ -370,9 +372,9 @@ func runChild(t testing.TB, env ...string) *exec.Cmd {
 	return command
 }
 
-// deathWatch listens where plugins dial in; the channel is closed when the
-// first that did has died.
-func deathWatch(t *testing.T) (path string, died <-chan struct{}) {
+// deathWatch listens where plugins dial in; the channels are closed when the first has
+// come, and when it has died.
+func deathWatch(t *testing.T) (path string, came, died <-chan struct{}) {
 	t.Helper()
 	dir, err := os.MkdirTemp(scratchBase(), "host-test")
 	if err != nil {
@@ -385,15 +387,16 @@ func deathWatch(t *testing.T) (path string, died <-chan struct{}) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	gone := make(chan struct{})
+	in, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		conn, err := listener.Accept()
 		if err != nil {
 			return
 		}
 		defer conn.Close()
+		close(in)
 		_, _ = io.Copy(io.Discard, conn)
 		close(gone)
 	}()
-	return path, gone
+	return path, in, gone
 }
