@@ -31,6 +31,7 @@ type town struct {
 	at       []harness.Addresses
 	replicas []*harness.Program
 	load     *harness.Load
+	token    string // an operator's
 	brief    bool
 }
 
@@ -85,7 +86,7 @@ func settle(t *testing.T, brief bool) *town {
 	front := harness.NewHAProxy(t, s.at...)
 	shop := s.NewShop(t, s.replicas[0], "scale")
 	door := s.replicas[0].Document
-	door.APIURL = front.URL
+	door.APIURL, s.token = front.URL, door.AdminToken
 	s.load = harness.NewLoad(shop.At(&harness.Program{Document: door}))
 	return s
 }
@@ -136,6 +137,8 @@ func (s *town) rows() []row {
 		}))
 }
 
+// lasts gives an outage its length, which is what the row is about. Nothing is waited
+// for in it.
 func lasts(d time.Duration) { <-time.After(d) }
 
 // during makes a fault, which has ended when it returns, and tells what came of it.
@@ -189,7 +192,7 @@ func (s *town) answers(from int) string {
 	for _, a := range s.load.Tried()[from:] {
 		longest = max(longest, a.Took)
 		switch {
-		case a.Err != nil && strings.Contains(a.Err.Error(), "50"):
+		case a.Err != nil && a.HTTP >= http.StatusInternalServerError:
 			counts["an error of haproxy's"]++
 		case a.Err != nil:
 			counts["cut"]++
@@ -238,7 +241,7 @@ func (s *town) listen() (told func() string, stop func()) {
 
 // said is what a replica's console says that is not as it should be.
 func (s *town) said(ctx context.Context, at harness.Addresses) (words []string) {
-	p := harness.Program{Document: harness.Document{ConsoleURL: "http://" + at.Console, AdminToken: s.replicas[0].AdminToken}}
+	p := harness.Program{Document: harness.Document{ConsoleURL: "http://" + at.Console, AdminToken: s.token}}
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.ConsoleURL+"/readyz", nil)

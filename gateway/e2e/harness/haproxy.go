@@ -2,11 +2,13 @@ package harness
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,15 +18,20 @@ import (
 // a request to another one where a connection is refused.
 type HAProxy struct{ URL string }
 
-// FreeAddress is one at which nobody listens now.
+// FreeAddress is one at which nobody listens now. It is for those who come back to it:
+// its port is none that the system gives to a connection meanwhile.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	const lowest, below = 10_000, 32_768 // where Linux begins to give them; others begin later
+	for range 100 {
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(lowest+rand.IntN(below-lowest))) //nolint:gosec // no secret
+		if listener, err := net.Listen("tcp", address); err == nil {
+			listener.Close()
+			return address
+		}
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // NewHAProxy starts one. It skips the test where it is not installed.

@@ -18,6 +18,7 @@ type Attempt struct {
 	Order  Fields
 	Amount int64
 	First  *Answer // nil when the request was cut
+	HTTP   int     // the status, 0 where there was none
 	Began  time.Time
 	Took   time.Duration // until there was an answer
 	At     *Program      // where it was sent first, when there are several
@@ -74,7 +75,7 @@ func (l *Load) Try(ctx context.Context, a *Attempt) {
 func (a *Attempt) Try(ctx context.Context, at Shop) {
 	a.Began = time.Now()
 	got, err := at.Post(ctx, "/payments/create", a.Order)
-	a.Took, a.Err = time.Since(a.Began), err
+	a.Took, a.Err, a.HTTP = time.Since(a.Began), err, got.HTTP
 	if err == nil {
 		a.First = &got
 	}

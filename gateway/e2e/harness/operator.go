@@ -131,8 +131,14 @@ func (p *Program) WantCleanLedger(t testing.TB) {
 // its command prints it.
 func (p *Program) WantException(t testing.TB, parts ...string) {
 	t.Helper()
+	p.AwaitException(t, PaidWithin, parts...)
+}
+
+// AwaitException is WantException for what takes longer.
+func (p *Program) AwaitException(t testing.TB, within time.Duration, parts ...string) {
+	t.Helper()
 	var out string
-	if err := Until(PaidWithin, func() bool {
+	if err := Until(within, func() bool {
 		var err error
 		if out, err = p.Run(t, "exception", "list"); err != nil {
 			t.Fatalf("gerbang exception list: %v\n%s", err, out)

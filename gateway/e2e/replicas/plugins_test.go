@@ -41,8 +41,8 @@ func TestBrokenPluginIsAlone(t *testing.T) {
 	if a := s.Ask(t, "/wallet1/transactions", nil); a.Code != fault.NotFound {
 		t.Errorf("a route that no manifest has ever named: %s", a)
 	}
-	p.WantException(t, movement.ReasonPlugin, "plugin wallet1", "no such file")
-	p.WantException(t, movement.ReasonPlugin, "plugin wallet2", "approved is "+other.ManifestDigest[:8])
+	p.AwaitException(t, comesUpWithin, movement.ReasonPlugin, "plugin wallet1", "no such file")
+	p.AwaitException(t, comesUpWithin, movement.ReasonPlugin, "plugin wallet2", "approved is "+other.ManifestDigest[:8])
 
 	place(t, whole, absent.Path)
 	harness.Await(t, comesUpWithin, "the route of a plugin that is mended", func() bool {
@@ -62,7 +62,7 @@ func TestBrokenPluginIsAlone(t *testing.T) {
 	if a := s.Ask(t, "/payments/create", s.PaymentBody(nil)); a.Code != fault.ProviderUnavailable || a.Sent != fault.SentNo {
 		t.Errorf("a payment without a plugin: %s", a)
 	}
-	p.WantException(t, movement.ReasonPlugin, "plugin payments", "no such file")
+	p.AwaitException(t, comesUpWithin, movement.ReasonPlugin, "plugin payments", "no such file")
 	place(t, d.Approved.Path, gone.Path)
 	harness.Await(t, comesUpWithin, "payments of a plugin that is mended", func() bool {
 		return s.Ask(t, "/payments/create", s.PaymentBody(nil)).Success

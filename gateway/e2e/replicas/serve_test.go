@@ -170,9 +170,8 @@ func pausesEverywhere(t *testing.T, s harness.Shop, replicas ...*harness.Program
 	}
 	everywhere := func(what string, holds func(harness.Answer) bool) {
 		t.Helper()
-		acts := time.Now()
-		for _, p := range replicas {
-			harness.Await(t, harness.ActsWithin-time.Since(acts), what, func() bool { return holds(create(p)) })
+		for _, p := range replicas { // a try writes a payment, which takes its time on a busy machine
+			harness.Await(t, 5*harness.ActsWithin, what, func() bool { return holds(create(p)) })
 			if status := s.At(p).Status(t, made.ExternalID).Status; status != "PENDING" {
 				t.Errorf("%s: the payment is %s", what, status)
 			}
