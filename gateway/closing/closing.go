@@ -5,6 +5,7 @@ package closing
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -17,7 +18,8 @@ import (
 type Store interface {
 	// CloseDays takes the snapshot of one more closed day of each account on a page
 	// that has one, and returns the last account of the page, nobody behind the end,
-	// and how many snapshots there are more.
+	// and how many snapshots there are more. It bounds the time of each account. An
+	// error with an account is about those whose day can't be closed.
 	CloseDays(ctx context.Context, follows movement.Owner, now time.Time, most int) (last movement.Owner, closed int, err error)
 	// TakeLeases takes or renews leases, and returns the buckets that are the holder's.
 	TakeLeases(ctx context.Context, lease queue.Lease, now, until time.Time) ([]int, error)
@@ -41,8 +43,8 @@ func New(store Store, replica string, now func() time.Time, log *slog.Logger) *C
 const (
 	every = 10 * time.Minute
 	page  = 100 // accounts
-	// within bounds a page, and leaseFor is longer: a replica that dies is followed at
-	// another's next turn.
+	// within bounds the taking of the lease, and leaseFor is longer: a replica that dies
+	// is followed at another's next turn. A page that takes longer may have company.
 	within   = time.Minute
 	leaseFor = 2 * time.Minute
 )
@@ -63,21 +65,22 @@ func (c *Closer) Run(ctx context.Context) error {
 	}
 }
 
-// close closes what can be, unless that is done or another replica is at it.
-func (c *Closer) close(ctx context.Context) error {
+// close closes what can be, unless that is done or another replica is at it. A day that
+// can't be closed keeps no other account's open.
+func (c *Closer) close(ctx context.Context) (failed error) {
 	until := ledger.Closed(c.now())
 	var follows movement.Owner
 	for c.done.Before(until) {
 		if ours, err := c.take(ctx); err != nil || !ours {
-			return err
+			return errors.Join(failed, err)
 		}
-		last, closed, err := c.closePage(ctx, follows)
+		last, closed, err := c.store.CloseDays(ctx, follows, c.now(), page)
 		switch {
-		case err != nil:
-			return err
 		case closed > 0: // the same accounts may have more days
 		case last != movement.Owner{}:
-			follows = last
+			follows, failed = last, errors.Join(failed, err)
+		case failed != nil || err != nil:
+			return errors.Join(failed, err)
 		default:
 			c.done = until
 		}
@@ -91,10 +94,4 @@ func (c *Closer) take(ctx context.Context) (bool, error) {
 	now := c.now()
 	ours, err := c.store.TakeLeases(ctx, queue.Lease{Queue: "closing", Buckets: []int{0}, Holder: c.replica}, now, now.Add(leaseFor))
 	return len(ours) > 0, err
-}
-
-func (c *Closer) closePage(ctx context.Context, follows movement.Owner) (last movement.Owner, closed int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, within)
-	defer cancel()
-	return c.store.CloseDays(ctx, follows, c.now(), page)
 }

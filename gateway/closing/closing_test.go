@@ -22,6 +22,7 @@ type books struct {
 	asked  []string
 	others bool // another replica has the lease
 	err    error
+	never  string // the account whose days can't be closed
 }
 
 func (b *books) TakeLeases(_ context.Context, lease queue.Lease, now, until time.Time) ([]int, error) {
@@ -34,14 +35,14 @@ func (b *books) TakeLeases(_ context.Context, lease queue.Lease, now, until time
 	return lease.Buckets, nil
 }
 
-func (b *books) CloseDays(ctx context.Context, follows movement.Owner, now time.Time, _ int) (last movement.Owner, closed int, err error) {
-	if _, bounded := ctx.Deadline(); !bounded {
-		return movement.Owner{}, 0, errors.New("without an end")
-	}
+func (b *books) CloseDays(_ context.Context, follows movement.Owner, now time.Time, _ int) (last movement.Owner, closed int, err error) {
 	next := map[string]string{"": "a", "a": "b", "b": ""}[follows.MerchantID]
 	b.asked = append(b.asked, fmt.Sprint(now.UTC().Format("02 15:04"), " ", next))
 	if b.err != nil {
 		return movement.Owner{}, 0, b.err
+	}
+	if next == b.never && next != "" {
+		return movement.Owner{MerchantID: next}, 0, errors.New("too slow")
 	}
 	if b.open[next] > 0 {
 		b.open[next]--
@@ -79,6 +80,11 @@ func TestEveryDayIsClosedOnce(t *testing.T) {
 		pass(10 * time.Minute)
 		b.others = false
 		pass(10*time.Minute, "02 19:30 a", "02 19:30 b", "02 19:30 ")
+		b.never, b.open["b"] = "a", 1
+		pass(24*time.Hour-10*time.Minute, "03 19:00 a", "03 19:00 b", "03 19:00 b", "03 19:00 ", "03 19:10 a", "03 19:10 b", "03 19:10 ", "03 19:20 a", "03 19:20 b", "03 19:20 ")
+		if n := log.Count("too slow"); n != 3 {
+			t.Errorf("complained %d times", n)
+		}
 		end()
 		if err := <-done; err != nil {
 			t.Error(err)

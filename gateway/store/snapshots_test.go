@@ -217,3 +217,17 @@ func TestReplicasCloseADayOnce(t *testing.T) {
 	slices.Reverse(times)
 	wantPast(t, s, all, times)
 }
+
+// TestADayThatCannotBeClosed keeps no other account's open.
+func TestADayThatCannotBeClosed(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 4})
+	now := ledger.DayEnd(epoch).Add(4 * 24 * time.Hour)
+	pastOf(t, url, rand.New(rand.NewPCG(1, 2)), now, 100)
+	execute(t, url, "ALTER TABLE ledger_snapshots ADD CONSTRAINT failing CHECK (merchant_id <> 'mer_1' OR mode <> 'live')")
+	last, closed, err := s.CloseDays(t.Context(), movement.Owner{}, now, 100)
+	if last != owners[2] || closed != 2 || err == nil {
+		t.Errorf("closed %d days up to %v, %v", closed, last, err)
+	}
+}
