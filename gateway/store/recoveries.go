@@ -19,9 +19,15 @@ type Recovery struct {
 	Since time.Time // of the last trace of a gateway before it; zero where there is none
 }
 
+// startedLately is how new a gateway may be that somebody has started on the restored
+// database before the recovery.
+const startedLately = time.Hour
+
 // BeginRecovery begins a recovery, unless one has begun already.
 func (s *Store) BeginRecovery(ctx context.Context, now time.Time) error {
-	return wrap("begin recovery", s.queries.BeginRecovery(ctx, dbsqlc.BeginRecoveryParams{RecoveryID: uuid.New(), BegunAt: micro(now)}))
+	return wrap("begin recovery", s.queries.BeginRecovery(ctx, dbsqlc.BeginRecoveryParams{
+		RecoveryID: uuid.New(), BegunAt: micro(now), StartedBefore: micro(now.Add(-startedLately)),
+	}))
 }
 
 // Recovery is the one that has begun and is not ended, nil where there is none.

@@ -29,6 +29,12 @@ func TestRecovery(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	sees := func(replica uuid.UUID, at time.Time) {
+		t.Helper()
+		if _, err := s.Probe(t.Context(), replica, at); err != nil {
+			t.Fatal(err)
+		}
+	}
 	end := store.Audit{Operator: "ayu", Action: "recovery.open", At: epoch.Add(time.Hour)}
 	want(nil)
 	if err := s.EndRecovery(t.Context(), end); !errors.Is(err, store.ErrNotFound) {
@@ -40,14 +46,20 @@ func TestRecovery(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(nil)
-	if _, err := s.Probe(t.Context(), uuid.New(), epoch.Add(-time.Minute)); err != nil {
+	before := uuid.New()
+	sees(before, epoch.Add(-time.Hour))
+	begin(epoch.Add(-30 * time.Minute))
+	want(&store.Recovery{Begun: epoch.Add(-30 * time.Minute), Since: epoch.Add(-time.Hour)}) // it has begun within that hour, and is all there is
+	if err := s.EndRecovery(t.Context(), end); err != nil {
 		t.Fatal(err)
 	}
+	sees(before, epoch.Add(-time.Minute))
+	sees(uuid.New(), epoch.Add(2*time.Hour-time.Second)) // that somebody has just started on it
 	begin(epoch.Add(2 * time.Hour))
 	begin(epoch.Add(3 * time.Hour))
 	want(&store.Recovery{Begun: epoch.Add(2 * time.Hour), Since: epoch.Add(-time.Minute)})
 	entries, err := s.AuditOf(t.Context(), tenants.Platform, 10)
-	if err != nil || len(entries) != 1 || entries[0].Action != "recovery.open" || entries[0].Operator != "ayu" {
+	if err != nil || len(entries) != 2 || entries[0].Action != "recovery.open" || entries[0].Operator != "ayu" {
 		t.Errorf("audit %+v, %v", entries, err)
 	}
 }

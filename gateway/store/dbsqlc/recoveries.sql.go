@@ -14,18 +14,23 @@ import (
 
 const beginRecovery = `-- name: BeginRecovery :exec
 INSERT INTO recoveries (recovery_id, begun_at, since)
-SELECT $1::UUID, $2::TIMESTAMPTZ, (SELECT max(r.seen_at) FROM replicas AS r)
+SELECT $1::UUID, $2::TIMESTAMPTZ, COALESCE(
+    (SELECT max(r.seen_at) FROM replicas AS r WHERE r.started_at < $3), (SELECT min(f.started_at) FROM replicas AS f)
+)
 WHERE NOT EXISTS (SELECT 1 FROM recoveries AS o WHERE o.opened_at IS NULL)
 `
 
 type BeginRecoveryParams struct {
-	RecoveryID uuid.UUID
-	BegunAt    time.Time
+	RecoveryID    uuid.UUID
+	BegunAt       time.Time
+	StartedBefore time.Time
 }
 
-// Where several begin one at once, it is one all the same: opening ends all.
+// Where several begin one at once, it is one all the same: opening ends all. A gateway
+// that has just been started on the restored database is no trace of the time before.
+// Where there is no other, since is before all of them.
 func (q *Queries) BeginRecovery(ctx context.Context, arg BeginRecoveryParams) error {
-	_, err := q.db.Exec(ctx, beginRecovery, arg.RecoveryID, arg.BegunAt)
+	_, err := q.db.Exec(ctx, beginRecovery, arg.RecoveryID, arg.BegunAt, arg.StartedBefore)
 	return err
 }
 
