@@ -128,7 +128,7 @@ func (o *Outages) say(ctx context.Context, name outage, at host.Outage, now time
 }
 
 func (o *Outages) end(ctx context.Context, name outage, now time.Time) bool {
-	err := o.list.ResolveExceptions(ctx, now, name.owner, name.subject, []string{movement.ReasonOutage}, "gerbang", "calls go through again, or nobody makes any")
+	err := o.list.ResolveExceptions(ctx, now, name.owner, name.subject, []string{movement.ReasonOutage}, "gateway", "calls go through again, or nobody makes any")
 	return o.logged(ctx, "an outage's end can't be listed", name, err)
 }
 
