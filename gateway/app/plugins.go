@@ -62,9 +62,12 @@ func (a *App) offer(manifests []*manifest.Manifest) error {
 const (
 	// attendEvery is how often the plugins are looked at.
 	attendEvery = 5 * time.Second
-	// steady is how long a plugin has run, or has not run, when it is taken for mended
-	// or broken: one that ends is usually there again in a moment.
+	// steady is how long a plugin has not run when it is taken for broken: one that ends
+	// is usually there again in a moment.
 	steady = 3 * time.Second
+	// mended is how long it has run when it is taken for mended. One that ends again and
+	// again is one exception, not a new one for each end.
+	mended = time.Minute
 	// repeatEvery is how often a plugin that stays down is listed again. Another replica,
 	// on which it runs, may have ended its exception.
 	repeatEvery = time.Minute
@@ -121,9 +124,9 @@ func (a *attendant) look(ctx context.Context) {
 	for _, s := range a.plugins() {
 		var err error
 		switch now := time.Now(); {
-		case s.Running && now.Sub(s.Since) >= steady:
+		case s.Running && now.Sub(s.Since) >= mended:
 			err = a.end(ctx, s)
-		case !s.Running && now.Sub(s.Down) >= steady:
+		case !s.Running && !s.Down.IsZero() && now.Sub(s.Down) >= steady:
 			err = a.list(ctx, s, now)
 		}
 		if err != nil && ctx.Err() == nil {

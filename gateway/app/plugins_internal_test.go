@@ -45,8 +45,9 @@ func (b *book) KeepManifest(_ context.Context, _ time.Time, m *manifest.Manifest
 }
 
 // TestAttendant: a plugin is listed once it has been down for a while, again each
-// minute, and taken off the list when it runs again. A crash that a moment mends is
-// nothing, and what can't be written is written later.
+// minute, and taken off the list when it has run for a minute. One that ends again and
+// again is listed once. A crash that a moment mends is nothing, and what can't be written
+// is written later.
 func TestAttendant(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -67,14 +68,20 @@ func TestAttendant(t *testing.T) {
 		}
 		goes := func(running bool) {
 			one.Running, one.Since, one.Down, one.LastFault = running, time.Now(), time.Now(), "plugin one: no\nfile"
+			if running {
+				one.Down = time.Time{}
+			}
 		}
 		after(0)
-		after(attendEvery, "plugin one it runs again on here") // an earlier process may have listed it
+		after(attendEvery)
+		after(mended, "plugin one it runs again on here") // an earlier process may have listed it
 		after(attendEvery)
 		goes(false)
 		after(time.Second)
 		goes(true)
 		after(attendEvery)
+		one.Running = false // found lost, and not yet said since when
+		after(0)
 		goes(false)
 		b.broken = true
 		after(attendEvery)
@@ -82,8 +89,14 @@ func TestAttendant(t *testing.T) {
 		after(attendEvery, "plugin one on here: plugin one: nofile")
 		after(attendEvery)
 		after(repeatEvery, "plugin one on here: plugin one: nofile")
+		for range 10 { // it runs for some seconds, and ends
+			goes(true)
+			after(attendEvery)
+			goes(false)
+			after(time.Second)
+		}
 		goes(true)
-		after(time.Second)
+		after(mended - time.Second)
 		after(attendEvery, "plugin one it runs again on here")
 	})
 }

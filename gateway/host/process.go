@@ -39,7 +39,7 @@ type process struct {
 	conn     *grpc.ClientConn
 	wire     *sdk.Client
 	manifest *manifest.Manifest
-	since    time.Time
+	since    time.Time     // when it was ready to be called
 	lost     chan struct{} // closed by the first who finds the connection gone
 	losing   sync.Once
 	started  func() bool // takes the start's deadline off; false when it was too late
@@ -50,7 +50,7 @@ func launch(ctx context.Context, spec Spec, log *slog.Logger, known *secrets, li
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	out := &output{log: log, secrets: known}
-	p := &process{since: time.Now(), lost: make(chan struct{})}
+	p := &process{lost: make(chan struct{})}
 	p.client = plugin.NewClient(p.clientConfig(ctx, spec, out, limit))
 	err := p.connect(ctx)
 	if err == nil && !p.started() {

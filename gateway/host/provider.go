@@ -140,7 +140,7 @@ func restartPause() *backoff.ExponentialBackOff {
 func (p *provider) publish(next *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.current = next
+	p.current, next.since = next, time.Now()
 	p.starts++
 	p.down, p.failing = time.Time{}, false
 	close(p.changed)

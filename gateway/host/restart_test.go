@@ -1,11 +1,13 @@
 package host
 
 import (
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -118,4 +120,18 @@ func TestChangedPlugin(t *testing.T) {
 	if f := h.Lookup(t.Context(), ofOne, sdk.Lookup{}, patience); f.Status != sdk.StatusUnknown {
 		t.Errorf("lookup: %+v", f)
 	}
+}
+
+// TestRunsSinceItWasReady: what a plugin needs to start is not counted among what it runs.
+func TestRunsSinceItWasReady(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newProvider(Spec{Name: "one"}, slog.New(slog.DiscardHandler), standard)
+		starting := &process{program: &program{}, lost: make(chan struct{})}
+		time.Sleep(standard.start) // synctest's clock
+		p.publish(starting)
+		if s := p.status(); !s.Running || !s.Since.Equal(time.Now()) {
+			t.Errorf("it runs since %v, want %v", s.Since, time.Now())
+		}
+	})
 }
