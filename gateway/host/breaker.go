@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/sony/gobreaker/v2"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
@@ -144,7 +142,7 @@ func healthOfLookup(caller context.Context, f sdk.StatusUpdate, err error, took,
 
 // pluginEnded reports that the plugin's process has, which is no fault of the account
 // that was asked, nor of the upstream. Whoever keeps plugins running turns calls away.
-func pluginEnded(err error) bool { return status.Code(err) == codes.Unavailable }
+func pluginEnded(err error) bool { return errors.Is(err, errEnded) }
 
 // cutByCaller reports whether the caller ended the use before the upstream had
 // its time: by hanging up, or by a deadline much shorter than the operation's.

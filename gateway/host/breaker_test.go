@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,7 +40,8 @@ func TestHealthOf(t *testing.T) {
 		"our account":               {result: sdk.DidNotSend(sdk.BlameAccount, ""), want: accountFault},
 		"a panic":                   {result: sdk.DontKnow(sdk.BlameNone, ""), want: neutral},
 		"transport":                 {err: broken, want: fault},
-		"the plugin ended":          {err: status.Error(codes.Unavailable, "connection reset"), took: limit, want: neutral},
+		"the plugin ended":          {err: fmt.Errorf("%w: connection reset", errEnded), took: limit, want: neutral},
+		"the plugin says no":        {err: status.Error(codes.Unavailable, "the upstream is down"), want: fault},
 		"done, slowly":              {result: sdk.Result{Outcome: sdk.Done}, took: limit/2 + 1, want: fault},
 		"done, nearly slowly":       {result: sdk.Result{Outcome: sdk.Done}, took: limit / 2},
 		"hung up":                   {caller: cancelled, err: broken, took: limit, want: neutral},

@@ -90,7 +90,7 @@ func send(caller context.Context, running *process, c sdk.Call, timeout time.Dur
 	started := time.Now()
 	result, err := running.wire.Call(ctx, c)
 	if err != nil {
-		running.suspect(err)
+		err = running.suspect(err)
 		result = sdk.DontKnow(sdk.BlameNone, "plugin transport: "+err.Error())
 	}
 	return result, healthOf(caller, result, err, time.Since(started), timeout)
@@ -117,7 +117,7 @@ func (h *Host) quote(caller context.Context, of Use, q sdk.Quote, timeout time.D
 		started := time.Now()
 		said, err := running.wire.Quote(ctx, q)
 		if err != nil {
-			running.suspect(err)
+			err = running.suspect(err)
 			said = sdk.NoQuote(sdk.DontKnow(sdk.BlameNone, "plugin transport: "+err.Error()))
 		}
 		quoted = &said
@@ -157,7 +157,7 @@ func (h *Host) lookup(caller context.Context, of Use, l sdk.Lookup, timeout time
 	started := time.Now()
 	update, err := running.wire.Lookup(ctx, l)
 	if err != nil {
-		running.suspect(err)
+		err = running.suspect(err)
 		update = sdk.NoStatus(sdk.BlameNone, "plugin transport: "+err.Error())
 	}
 	p.in(l.Connection.Mode).looked(l.Connection, of.shares(l.Connection), healthOfLookup(caller, update, err, time.Since(started), timeout), update.Detail)
@@ -189,7 +189,7 @@ func (h *Host) notify(ctx context.Context, name string, n sdk.Notification, time
 	defer cancel()
 	ack, err := running.wire.Notify(ctx, n)
 	if err != nil {
-		running.suspect(err)
+		err = running.suspect(err)
 		return sdk.Acknowledgement{}, fmt.Errorf("provider %s: notification: %w", name, err)
 	}
 	return ack, nil

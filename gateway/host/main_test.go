@@ -16,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -52,6 +53,9 @@ func TestMain(m *testing.M) {
 		<-time.After(time.Hour) // a bare select would be a deadlock that the runtime ends
 	case "got": // it became itself again
 		fmt.Println("got")
+	case "masked":
+		syscall.Umask(0o077)
+		fmt.Println(ownDirectory(os.Getenv(envName), os.Getpid()))
 	case "unconfined":
 		hostileUnconfined()
 	case "host":

@@ -36,6 +36,7 @@ const maxMessage = 4 << 20
 type process struct {
 	client   *plugin.Client
 	program  *program
+	scratch  string // the directory that go-plugin made for it, "" before
 	conn     *grpc.ClientConn
 	wire     *sdk.Client
 	manifest *manifest.Manifest
@@ -110,6 +111,7 @@ func (p *process) clientConfig(ctx context.Context, spec Spec, out *output, limi
 			grpc.WithIdleTimeout(0), // an idle connection would look like a broken one
 		},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, scratch string) (runner.Runner, error) {
+			p.scratch = scratch
 			host := sdk.EnvHostPID + "=" + strconv.Itoa(os.Getpid())
 			program, err := newProgram(spec, append(cmd.Env, host), scratch)
 			if err != nil {
@@ -161,10 +163,11 @@ func (p *process) usable() bool {
 // suspect gives a connection that just failed a call a moment to show whether
 // it is gone, since a call learns of it first. The caller's next call then finds
 // the new process instead of failing on the old one. A handler may fail a call
-// with the same code, so the error alone proves nothing.
-func (p *process) suspect(err error) {
+// with the same code, so the error alone proves nothing: it is [errEnded] only where the
+// connection is gone.
+func (p *process) suspect(err error) error {
 	if status.Code(err) != codes.Unavailable {
-		return
+		return err
 	}
 	select {
 	case <-p.lost:
@@ -172,7 +175,13 @@ func (p *process) suspect(err error) {
 		p.lose()
 	case <-time.After(suspense):
 	}
+	if p.usable() {
+		return err
+	}
+	return fmt.Errorf("%w: %w", errEnded, err)
 }
+
+var errEnded = errors.New("the plugin ended")
 
 const suspense = 50 * time.Millisecond
 
@@ -225,4 +234,5 @@ func (p *process) end(graceful time.Duration) {
 		defer kill.Stop()
 	}
 	p.client.Kill()
+	_ = os.RemoveAll(p.scratch) // go-plugin leaves it where no process began
 }

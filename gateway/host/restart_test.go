@@ -2,6 +2,7 @@ package host
 
 import (
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
@@ -134,4 +141,34 @@ func TestRunsSinceItWasReady(t *testing.T) {
 			t.Errorf("it runs since %v, want %v", s.Since, time.Now())
 		}
 	})
+}
+
+// TestUnavailableIsOfWhoeverSaysSo: the code is the lost connection's, and just as well a
+// handler's whose upstream is down.
+func TestUnavailableIsOfWhoeverSaysSo(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	down := func(any, grpc.ServerStream) error { return status.Error(codes.Unavailable, "the upstream is down") }
+	server := grpc.NewServer(grpc.UnknownServiceHandler(down))
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	conn, err := grpc.NewClient(listener.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithIdleTimeout(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	p := &process{conn: conn, program: &program{done: make(chan struct{})}, lost: make(chan struct{})}
+	call := func() error {
+		return p.suspect(conn.Invoke(t.Context(), "/any/call", &emptypb.Empty{}, &emptypb.Empty{}))
+	}
+	if err := call(); err == nil || pluginEnded(err) {
+		t.Errorf("a handler's answer: %v", err)
+	}
+	server.Stop()
+	if err := call(); !pluginEnded(err) {
+		t.Errorf("without a server: %v", err)
+	}
 }

@@ -38,7 +38,10 @@ func ownDirectory(in string, pid int) string {
 		}
 	}
 	own := filepath.Join(in, scratchPrefix+strconv.Itoa(pid))
-	if err := os.Mkdir(own, 0o711); err != nil { // plugins of another user go through it to their own
+	if err := os.Mkdir(own, 0o700); err != nil {
+		return in
+	}
+	if err := os.Chmod(own, 0o711); err != nil { // plugins of another user go through it to their own, whatever the umask
 		return in
 	}
 	return own

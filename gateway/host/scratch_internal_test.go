@@ -1,12 +1,16 @@
 package host
 
 import (
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
+
+	"github.com/hashicorp/go-plugin"
 )
 
 // TestWhatKilledHostsLeft: their directories are removed, those of others that run and
@@ -41,5 +45,39 @@ func TestWhatKilledHostsLeft(t *testing.T) {
 	slices.Sort(want)
 	if !slices.Equal(names, want) {
 		t.Errorf("left are %v, want %v", names, want)
+	}
+}
+
+// TestScratchIsOpenToPluginsUsers, whatever the umask of whoever starts the gateway.
+func TestScratchIsOpenToPluginsUsers(t *testing.T) {
+	t.Parallel()
+	in := t.TempDir()
+	masked := exec.Command(binary())
+	masked.Env = append(os.Environ(), envRole+"=masked", envName+"="+in)
+	out, err := masked.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(strings.TrimSpace(string(out)))
+	if err != nil || info.Mode().Perm() != 0o711 || info.Name() == filepath.Base(in) {
+		t.Errorf("%s: %v, %v", out, info, err)
+	}
+}
+
+// TestFailedStartLeavesNothing where no process began.
+func TestFailedStartLeavesNothing(t *testing.T) {
+	t.Parallel()
+	spec, in := testSpec("one"), t.TempDir()
+	spec.User = "nobody-of-that-name"
+	p := &process{lost: make(chan struct{})}
+	config := p.clientConfig(t.Context(), spec, &output{log: slog.New(slog.DiscardHandler), secrets: &secrets{}}, patience)
+	config.UnixSocketConfig = &plugin.UnixSocketConfig{TempDir: in}
+	p.client = plugin.NewClient(config)
+	if err := p.connect(t.Context()); err == nil || !strings.Contains(err.Error(), "there is none") {
+		t.Errorf("it is started: %v", err)
+	}
+	p.end(0)
+	if left, err := os.ReadDir(in); err != nil || len(left) > 0 {
+		t.Errorf("left are %v, %v", left, err)
 	}
 }

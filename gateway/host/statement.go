@@ -34,7 +34,7 @@ func (h *Host) statement(ctx context.Context, name string, s sdk.Statement, time
 	defer cancel()
 	page, err := running.wire.Statement(ctx, s)
 	if err != nil {
-		running.suspect(err)
+		err = running.suspect(err)
 		return sdk.NoStatement(sdk.BlameNone, "plugin transport: "+err.Error())
 	}
 	return page

@@ -34,7 +34,7 @@ func (h *Host) verify(ctx context.Context, name string, c sdk.Connection, timeou
 	defer cancel()
 	result, err := running.wire.Verify(ctx, c)
 	if err != nil {
-		running.suspect(err)
+		err = running.suspect(err)
 		return sdk.DontKnow(sdk.BlameNone, "plugin transport: "+err.Error())
 	}
 	return result
