@@ -44,6 +44,7 @@ type breaker struct {
 	open      time.Duration
 	openUntil atomic.Int64 // Unix nanoseconds, of calls
 	since     atomic.Int64 // when calls failed enough to open it, 0 while it is closed
+	called    atomic.Int64 // when the last call went by it, or was turned away
 	why       atomic.Pointer[string]
 }
 
@@ -86,6 +87,10 @@ func (b *breaker) note(to gobreaker.State) {
 	case gobreaker.StateHalfOpen:
 	}
 }
+
+// idle reports that nobody has called for long: whether it would let calls through is
+// nobody's concern.
+func (b *breaker) idle() bool { return time.Since(time.Unix(0, b.called.Load())) > breakerIdle }
 
 // record counts a use that nothing could have stopped, after the fact.
 func record(circuit *gobreaker.TwoStepCircuitBreaker[struct{}], v health) {

@@ -77,8 +77,13 @@ func (b *breakers) admit(with sdk.Connection, shared bool) (settle func(v health
 	known := b.find(with)
 	proven := known != nil && known.calls.State() != gobreaker.StateClosed
 	var done func(error)
+	now := time.Now().UnixNano()
+	if !shared {
+		b.own.called.Store(now)
+	}
 	switch {
 	case known != nil:
+		known.called.Store(now)
 		if done, err = known.calls.Allow(); err != nil {
 			return nil, fmt.Errorf("this account: %w", err)
 		}
@@ -99,6 +104,7 @@ func (b *breakers) admit(with sdk.Connection, shared bool) (settle func(v health
 			done(againstProvider(v, proven))
 		}
 		if bad != nil {
+			bad.called.Store(now)
 			record(bad.calls, fault)
 		}
 	}, nil
@@ -160,7 +166,9 @@ func (b *breakers) blame(with sdk.Connection, shared bool, v health, why string,
 		b.own.why.Store(&why)
 	}
 	found := b.failing(with, shared)
-	found.why.Store(&why)
+	if found != nil {
+		found.why.Store(&why)
+	}
 	return found
 }
 
@@ -177,12 +185,15 @@ func (b *breakers) find(with sdk.Connection) *accountBreaker {
 }
 
 // failing returns the breaker of an account that has failed, and makes it at its
-// first failure.
+// first failure. It is nil for credentials that have been replaced.
 func (b *breakers) failing(with sdk.Connection, shared bool) *accountBreaker {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
 	found := b.accounts[with.MerchantID]
+	if found != nil && found.version > with.Version {
+		return nil
+	}
 	if found == nil || found.version < with.Version {
 		b.makeRoom(now)
 		found = &accountBreaker{version: with.Version, shared: shared, breaker: newBreaker(b.tune, least(shared), nil, b.changed(with.MerchantID, &b.opened.accounts))}
@@ -275,13 +286,14 @@ type Outage struct {
 	Why                     string // the last failure's detail, for operators
 }
 
-// Outages are the breakers that are not closed, the longest open ones first.
+// Outages are the breakers that are not closed and that calls go by, the longest open
+// ones first.
 func (h *Host) Outages() []Outage {
 	var all []Outage
 	for _, p := range h.order {
 		for mode, b := range p.modes() {
 			add := func(account string, of *breaker) {
-				if since := of.since.Load(); since != 0 {
+				if since := of.since.Load(); since != 0 && !of.idle() {
 					why := cmp.Or(of.why.Load(), new(string))
 					all = append(all, Outage{Provider: p.spec.Name, Mode: mode, Account: account, Since: time.Unix(0, since), Why: *why})
 				}

@@ -215,3 +215,48 @@ func TestAccountsThatAreKnownToFailProveNothing(t *testing.T) {
 		}
 	})
 }
+
+// TestOutageEndsWithItsCalls: a breaker that nobody's calls go by for long is no outage,
+// however often the account is polled. Once it is called again it is.
+func TestOutageEndsWithItsCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := quietBreakers()
+		h := &Host{order: []*provider{{spec: Spec{Name: "one"}, breakers: map[string]*breakers{"live": b}}}}
+		fail := func() {
+			for i := range breakerAccounts {
+				ask(b, of(strconv.Itoa(i)), false, breakerMinimumOwn, fault)
+			}
+		}
+		fail()
+		if n := len(h.Outages()); n != breakerAccounts+1 {
+			t.Errorf("%d outages, want the provider's own and all accounts'", n)
+		}
+		for range 11 {
+			b.looked(of("0"), false, fault, "dead")
+			time.Sleep(time.Minute) // synctest's clock
+		}
+		if got := h.Outages(); len(got) != 0 {
+			t.Errorf("outages that nobody has called for eleven minutes: %+v", got)
+		}
+		fail()
+		if got := h.Outages(); !slices.ContainsFunc(got, func(o Outage) bool { return o.Account == "0" }) {
+			t.Errorf("outages after more calls: %+v", got)
+		}
+	})
+}
+
+// TestOldCredentialsAreNotTheNewOnes: what comes late of calls with replaced credentials
+// is not held against those that replaced them.
+func TestOldCredentialsAreNotTheNewOnes(t *testing.T) {
+	t.Parallel()
+	b := quietBreakers()
+	mended := of("m")
+	mended.Version++
+	ask(b, mended, false, 1, fault)
+	ask(b, of("m"), false, 2*breakerMinimumOwn, accountFault)
+	b.looked(of("m"), false, accountFault, "late")
+	if n := ask(b, mended, false, 1, nil); n != 1 {
+		t.Error("the mended connection is turned away")
+	}
+}
