@@ -12,8 +12,13 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
-// readRecoveryEvery is how soon every replica knows that a recovery has begun or ended.
-const readRecoveryEvery = time.Second
+const (
+	// readRecoveryEvery is how soon every replica knows that a recovery has begun or ended.
+	readRecoveryEvery = time.Second
+	// recoveryUnread is how long what was read is believed while it can't be read again: a
+	// database that comes back may be a restored one.
+	recoveryUnread = 10 * time.Second
+)
 
 // recovery is what a replica knows of a restore after which nobody has opened the
 // gateway. All replicas read it from the database, so one word opens them all.
@@ -23,6 +28,7 @@ type recovery struct {
 	}
 	log   *slog.Logger
 	phase atomic.Pointer[phase]
+	seen  atomic.Pointer[time.Time] // when it was last read
 }
 
 // phase is a time in which nothing of it changes.
@@ -37,10 +43,26 @@ func newRecovery(from *store.Store, log *slog.Logger) *recovery {
 	return r
 }
 
-// errRecovering is why no money is moved.
-var errRecovering = errors.New("the database was restored, and no operator is known to have opened the gateway since: gerbang recovery open")
+// Why no money is moved.
+var (
+	errRecovering = errors.New("the database was restored, and no operator is known to have opened the gateway since: gerbang recovery open")
+	errUnread     = errors.New("whether the database was restored can't be read")
+)
 
+// fault is why no money may be moved, nil where it may.
 func (r *recovery) fault() error {
+	if err := r.begun(); err != nil {
+		return err
+	}
+	if time.Since(*r.seen.Load()) > recoveryUnread {
+		return errUnread
+	}
+	return nil
+}
+
+// begun tells of a recovery that is known to have begun, and of one that may have where
+// none was ever read.
+func (r *recovery) begun() error {
 	if r.phase.Load().recovering {
 		return errRecovering
 	}
@@ -49,10 +71,12 @@ func (r *recovery) fault() error {
 
 // read takes over what the database says.
 func (r *recovery) read(ctx context.Context) error {
+	asked := time.Now()
 	open, err := r.store.Recovery(ctx)
 	if err != nil {
 		return err
 	}
+	r.seen.Store(new(asked))
 	before, now := r.phase.Load(), &phase{recovering: open != nil, over: make(chan struct{})}
 	if before.recovering == now.recovering {
 		return nil
@@ -63,7 +87,8 @@ func (r *recovery) read(ctx context.Context) error {
 	return nil
 }
 
-// Run reads it until the context ends. While it can't be read what was known stays.
+// Run reads it until the context ends. While it can't be read the workers go on, which
+// can do nothing without the database, but soon no money is moved.
 func (r *recovery) Run(ctx context.Context) error {
 	tick := time.NewTicker(readRecoveryEvery)
 	defer tick.Stop()

@@ -13,9 +13,12 @@ import (
 )
 
 // restored is a database in which a recovery begins and ends.
-type restored struct{ open atomic.Bool }
+type restored struct{ open, away atomic.Bool }
 
 func (r *restored) Recovery(context.Context) (*store.Recovery, error) {
+	if r.away.Load() {
+		return nil, errors.New("no database")
+	}
 	if r.open.Load() {
 		return &store.Recovery{}, nil
 	}
@@ -70,5 +73,36 @@ func TestWorkersRestWhileRecovering(t *testing.T) {
 		if err := <-ended; !errors.Is(err, wrong) {
 			t.Errorf("ended with %v", err)
 		}
+	})
+}
+
+// TestNoMoneyWhileRecoveryCannotBeRead: a database that was away may come back restored.
+// The workers go on.
+func TestNoMoneyWhileRecoveryCannotBeRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		database := &restored{}
+		r := newRecovery(nil, slog.New(slog.DiscardHandler))
+		r.store = database
+		if err := r.read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		go func() { _ = r.Run(ctx) }()
+		want := func(after time.Duration, moves bool) {
+			t.Helper()
+			time.Sleep(after)
+			if synctest.Wait(); (r.fault() == nil) != moves || r.begun() != nil {
+				t.Errorf("money moves is not %v: %v; a recovery: %v", moves, r.fault(), r.begun())
+			}
+		}
+		want(time.Minute, true)
+		database.away.Store(true)
+		want(recoveryUnread-readRecoveryEvery, true)
+		want(2*readRecoveryEvery, false)
+		want(time.Hour, false)
+		database.away.Store(false)
+		want(2*readRecoveryEvery, true)
 	})
 }
