@@ -27,15 +27,10 @@ func authFailed() *fault.Error {
 func (x *exchange) authenticate(b body) error {
 	begun := time.Now() // not the request's: a slow body would hide behind its own time
 	key := presented(b.key, x.request.Header)
-	done := unqueued
-	if !x.edge.Authenticator.Remembers(key) {
-		var err error
-		if done, err = x.queue(); err != nil {
-			return err
-		}
+	identity, err := x.identify(key)
+	if waits, tooLong := errors.AsType[*fault.Error](err); tooLong {
+		return waits
 	}
-	identity, err := x.edge.Authenticator.Authenticate(x.request.Context(), x.started, key, x.address)
-	done()
 	switch {
 	case errors.Is(err, tenants.ErrAddress):
 		x.identity = identity
@@ -55,6 +50,18 @@ func (x *exchange) authenticate(b body) error {
 			Because(errors.New("revocations of keys can't be learned of"))
 	}
 	return nil
+}
+
+// identify finds whose a key is. One that this replica does not remember waits for its turn.
+func (x *exchange) identify(key string) (tenants.Identity, error) {
+	if !x.edge.Authenticator.Remembers(key) {
+		done, err := x.queue(x.edge.strangers)
+		if err != nil {
+			return tenants.Identity{}, err
+		}
+		defer done()
+	}
+	return x.edge.Authenticator.Authenticate(x.request.Context(), x.started, key, x.address)
 }
 
 // failureTakes is how long a failed authentication takes: longer than the look-up of a

@@ -24,7 +24,7 @@ func (x *exchange) findCheckout(id string) (kind.Checkout, error) {
 	if !checkoutID.MatchString(id) {
 		return kind.Checkout{}, fault.New(fault.NotFound, "There is no such payment.")
 	}
-	done, err := x.queue()
+	done, err := x.queue(x.edge.payers)
 	if err != nil {
 		return kind.Checkout{}, err
 	}

@@ -145,7 +145,8 @@ type Edge struct {
 	trusted atomic.Pointer[[]netip.Prefix]
 
 	room      *limit.Shares // of the memory for bodies
-	strangers chan struct{} // holds a place for each of their reads
+	strangers *strangers    // with a key or a token
+	payers    *strangers    // at their pages
 }
 
 var svcForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
@@ -171,7 +172,7 @@ func New(c Config, d Dependencies, s *catalog.Snapshot) (*Edge, error) {
 	}
 	e := &Edge{
 		Dependencies: d, config: c, headers: newHeaderNames(c.Svc), pages: pages,
-		room: limit.NewShares(maxHeld), strangers: make(chan struct{}, strangersAtOnce),
+		room: limit.NewShares(maxHeld), strangers: newStrangers(), payers: newStrangers(),
 	}
 	e.Trust(c.TrustedProxies)
 	return e, e.Use(s)

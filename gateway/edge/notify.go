@@ -63,7 +63,7 @@ func (x *exchange) notify(params httprouter.Params) {
 // findRoute finds who is notified at a token.
 func (x *exchange) findRoute(provider tenants.Provider, token tenants.NotifyToken) (lifecycle.Route, error) {
 	if !x.edge.Authenticator.RemembersRoute(provider, token) {
-		done, err := x.queue()
+		done, err := x.queue(x.edge.strangers)
 		if err != nil {
 			return lifecycle.Route{}, err
 		}

@@ -83,3 +83,38 @@ func methodOf(path string) string {
 	}
 	return http.MethodPost
 }
+
+// TestPanicGivesTheTurnBack: what fails with a panic, as often as it likes, keeps nobody
+// out.
+func TestPanicGivesTheTurnBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := build(t)
+		h.authenticated = func(tenants.Identity, error) (tenants.Identity, error) { panic("who knows") }
+		for range 10 {
+			h.send(t, http.MethodPost, "/payments/create", `{"secret_key":"x"}`).wantFault(t, fault.Internal)
+		}
+	})
+}
+
+// TestPayersDoNotWaitForKeys that somebody guesses at.
+func TestPayersDoNotWaitForKeys(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h, answered, guessers := build(t), make(chan struct{}), sync.WaitGroup{}
+		h.checkout = func(string) (kind.Checkout, error) {
+			return kind.Checkout{}, fault.New(fault.NotFound, "There is no such payment.")
+		}
+		h.authenticated = func(id tenants.Identity, err error) (tenants.Identity, error) {
+			<-answered
+			return id, err
+		}
+		for range 10 {
+			guessers.Go(func() { h.send(t, http.MethodPost, "/payments/create", `{"secret_key":"x"}`) })
+		}
+		synctest.Wait()
+		h.send(t, http.MethodGet, "/checkout/1/state", "").wantFault(t, fault.NotFound)
+		close(answered)
+		guessers.Wait()
+	})
+}
