@@ -17,13 +17,14 @@ import (
 const ahead = 5 * time.Minute
 
 // reading is how far the mutations since a moment were read: up to when they are
-// asked for, the next of the upstream's windows and pages, and their size. It is the
-// cursor.
+// asked for, the next of the upstream's windows and pages, their size, and whether the
+// page before had rows, but fewer. It is the cursor.
 type reading struct {
 	To     int64 `json:"to"`
 	Window int   `json:"window"`
 	Page   int   `json:"page"`
 	Size   int   `json:"size"`
+	Short  bool  `json:"short,omitempty"`
 }
 
 // statement answers the mutations of the wallet since a moment (service 12), one of the
@@ -31,8 +32,9 @@ type reading struct {
 // so that a row may be told twice, and none is missed.
 //
 // "There is no such transaction" is no empty page here, but no statement, unless the page
-// before it had rows. An upstream whose records are away says it to status requests too,
-// and then a transfer would be proven absent by one fault alone.
+// before it was short: then it can only be the end. An upstream whose records are away, or
+// a part of them, says it to status requests too, and then a transfer would be proven
+// absent by one fault alone.
 func (a *adapter) statement(ctx context.Context, s sdk.Statement) sdk.StatementPage {
 	acc, err := a.account(s.Connection)
 	if err != nil {
@@ -50,7 +52,7 @@ func (a *adapter) statement(ctx context.Context, s sdk.Statement) sdk.StatementP
 		return sdk.NoStatement(sdk.BlameNone, "the cursor is none of this plugin's")
 	}
 	rows, p := acc.rows(ctx, windows[at.Window], at.Page, at.Size)
-	ends := p != nil && p.class == missing && at.Page > 0
+	ends := p != nil && p.class == missing && at.Page > 0 && at.Short
 	if p != nil && !ends {
 		return sdk.NoStatement(p.blame, p.detail)
 	}
@@ -63,6 +65,7 @@ func (a *adapter) statement(ctx context.Context, s sdk.Statement) sdk.StatementP
 		line.ID = fmt.Sprintf("%d-%d-%d", at.Window, at.Page, i)
 		page.Lines = append(page.Lines, line)
 	}
+	at.Short = len(rows) > 0 && len(rows) < at.Size
 	if at.Page++; len(rows) == 0 { // a short page may be as long as this upstream's are
 		at.Window, at.Page = at.Window+1, 0
 	}

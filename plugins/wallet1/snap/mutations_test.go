@@ -71,6 +71,27 @@ func TestMutationsThatEndInNoTransaction(t *testing.T) {
 	}
 }
 
+// TestMutationsThatBreakOff: behind a full page more is to be expected, so "no such
+// transaction" is no end of it.
+func TestMutationsThatBreakOff(t *testing.T) {
+	t.Parallel()
+	for rows, known := range map[int]bool{pageRows: false, pageRows - 1: true} {
+		b := &books{t: t, rows: rowsAt(rows)}
+		var asked atomic.Int32
+		base := withToken(t, func(w http.ResponseWriter, r *http.Request) {
+			if asked.Add(1) == 1 {
+				b.ServeHTTP(w, r)
+				return
+			}
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"responseCode":"4041201"}`))
+		})
+		if _, last := readMutations(t, newAdapter(t), connect(t, base), today.Add(-100*time.Hour)); last.Known != known {
+			t.Errorf("behind %d rows: %+v", rows, last)
+		}
+	}
+}
+
 // TestMutationsIncomplete: what can't be read to its end is no list.
 func TestMutationsIncomplete(t *testing.T) {
 	t.Parallel()
