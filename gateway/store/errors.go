@@ -135,6 +135,13 @@ func reservedAtOnce(err error) bool {
 	return ok && pgErr.Code == duplicateKey && pgErr.ConstraintName == "movements_id"
 }
 
+// unable tells whether the engine can't write as it is: it lacks a resource (a disk is
+// full), or what it stands on has failed it.
+func unable(err error) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && (strings.HasPrefix(pgErr.Code, "53") || strings.HasPrefix(pgErr.Code, "58"))
+}
+
 // lockedOut tells whether a statement was undone because another did not let go of a
 // row in time.
 func lockedOut(err error) bool { return hasCode(err, lockTimedOut) }

@@ -1,6 +1,17 @@
 package store
 
-import "github.com/seed-f006e74d/gerbang/gateway/movement"
+import (
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+)
+
+// Age makes the last write that the engine could not make so much older.
+func (s *Store) Age(by time.Duration) {
+	if broken := s.writer.broken.Load(); broken != nil {
+		s.writer.broken.Store(&breakage{at: broken.at.Add(-by), err: broken.err})
+	}
+}
 
 // Reservation is the statement of a reservation that takes nothing but the reference,
 // and its values, so that a benchmark can run the very same without the store.

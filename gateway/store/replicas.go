@@ -24,7 +24,8 @@ const rememberReplicas = 30 * 24 * time.Hour
 const schemas = 1000
 
 // Probe tells whether a replica can do its work on this database: the schema is one that
-// it knows, and a commit is taken. A database that is full, read-only or behind a
+// it knows, a commit is taken, and none of this replica's was refused a moment ago for
+// what ails the database. A database that is full, read-only or behind a
 // broken disk answers reads all the same. The problem is for whoever may ask, "" where
 // there is none; its cause is for the log.
 func (s *Store) Probe(ctx context.Context, replica uuid.UUID, now time.Time) (problem string, cause error) {
@@ -33,6 +34,9 @@ func (s *Store) Probe(ctx context.Context, replica uuid.UUID, now time.Time) (pr
 	}
 	if err := s.queries.SeeReplica(ctx, dbsqlc.SeeReplicaParams{ReplicaID: replica, SeenAt: micro(now)}); err != nil {
 		return "takes no writes", err
+	}
+	if broken := s.writer.broken.Load(); broken != nil && time.Since(broken.at) < brokenFor {
+		return "takes no writes", broken.err
 	}
 	return "", nil
 }

@@ -43,6 +43,32 @@ func TestProbe(t *testing.T) {
 	}
 }
 
+// TestFullDisk: a small write finds room where a movement finds none.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s, other := open(t, url, store.Options{MaxConns: 4}), open(t, url, store.Options{MaxConns: 4})
+	execute(t, url, `CREATE FUNCTION full_disk() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+		BEGIN RAISE EXCEPTION 'could not extend file: No space left on device' USING ERRCODE = '53100'; END $$`)
+	execute(t, url, "CREATE TRIGGER full_disk BEFORE INSERT ON movements FOR EACH ROW EXECUTE FUNCTION full_disk()")
+	if problem, err := s.Probe(t.Context(), uuid.New(), epoch); problem != "" {
+		t.Error(problem, err)
+	}
+	if _, _, err := s.Reserve(t.Context(), draft("ORD/1")); err == nil {
+		t.Error("reserved on a full disk")
+	}
+	if problem, err := s.Probe(t.Context(), uuid.New(), epoch); problem != "takes no writes" || err == nil || !strings.Contains(err.Error(), "No space left") {
+		t.Errorf("the database %q, %v", problem, err)
+	}
+	if problem, err := other.Probe(t.Context(), uuid.New(), epoch); problem != "" { // as its own writes tell
+		t.Error(problem, err)
+	}
+	s.Age(10 * time.Second)
+	if problem, err := s.Probe(t.Context(), uuid.New(), epoch); problem != "" {
+		t.Error("10 s later:", problem, err)
+	}
+}
+
 func TestNothingIsWrittenReadOnly(t *testing.T) {
 	t.Parallel()
 	s, url := payerWith(t, 1000, store.Options{})

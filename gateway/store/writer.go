@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -25,6 +26,13 @@ type writer struct {
 	shared *sharedCommits // nil where every write has a commit of its own
 	places chan struct{}  // bounds the commits of single writes, so that the shared ones find a connection
 	locked lockedRows
+	broken atomic.Pointer[breakage] // the last, nil for none
+}
+
+// breakage is an error by which the engine says that it can't write as it is now.
+type breakage struct {
+	at  time.Time
+	err error
 }
 
 const (
@@ -33,6 +41,9 @@ const (
 	// statement, so that a slow one ends by the database's word. Where we cut the
 	// connection instead, nobody knows whether it was committed.
 	commitTimeout = statementTimeout + time.Second
+	// brokenFor is how long a write that the engine could not make is held against it. A
+	// probe's own, small write may succeed on a disk that has no room for a new page.
+	brokenFor = 10 * time.Second
 	// lockTimeout is how long a statement waits for a row that another has locked.
 	lockTimeout = 250 * time.Millisecond
 )
@@ -150,6 +161,9 @@ func (w *writer) commit(write *sharedWrite) error {
 			write.alone = true
 		case errors.Is(err, errAgain):
 		case !lockedOut(err) || write.ctx.Err() != nil || time.Since(begun) > commitTimeout:
+			if unable(err) {
+				w.broken.Store(&breakage{at: time.Now(), err: err})
+			}
 			return err
 		}
 	}
