@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
@@ -28,6 +26,7 @@ type town struct {
 	*testing.T
 	*harness.Deployment
 	database *harness.PostgreSQL
+	disk     *harness.SmallDisk // of the database, nil where it is brief
 	at       []harness.Addresses
 	replicas []*harness.Program
 	load     *harness.Load
@@ -71,7 +70,14 @@ func TestFaultTable(t *testing.T) { //nolint:paralleltest // it measures
 }
 
 func settle(t *testing.T, brief bool) *town {
-	s := &town{T: t, database: harness.NewPostgreSQL(t), Deployment: harness.NewDeployment(t), brief: brief}
+	s := &town{T: t, Deployment: harness.NewDeployment(t), brief: brief}
+	if brief {
+		s.database = harness.NewPostgreSQL(t)
+	} else {
+		s.disk = harness.NewSmallDisk(t)
+		s.database = s.disk.PostgreSQL
+		s.database.Steps(t)
+	}
 	whole := s.Approved.Path
 	s.Approved.Path = filepath.Join(s.Dir, "payments")
 	if err := os.Symlink(whole, s.Approved.Path); err != nil {
@@ -115,7 +121,14 @@ func (s *town) rows() []row {
 	}
 	return append(all,
 		s.during("database crashes and is started at once", func() { s.database.Kill(s.T, 0) }),
-		s.during("database read-only for 10 s", func() { s.readOnly("on"); lasts(10 * time.Second); s.readOnly("off") }),
+		s.during("database read-only for 10 s", func() {
+			s.database.ReadOnly(s.T, true)
+			lasts(10 * time.Second)
+			s.database.ReadOnly(s.T, false)
+		}),
+		s.during("the database's disk is full for 30 s", func() { s.disk.Full(s.T, 30*time.Second) }),
+		s.during("the database's clock is set 5 s ahead; 45 s", func() { s.database.Step(s.T, 5*time.Second); lasts(45 * time.Second) }),
+		s.during("the database's clock is set back; 45 s", func() { s.database.Step(s.T, 0); lasts(45 * time.Second) }),
 		s.during("one replica's plugin is killed", func() { s.signal(0, syscall.SIGKILL) }),
 		s.during("one replica's plugin is stopped (SIGSTOP)", func() { s.signal(0, syscall.SIGSTOP); lasts(10 * time.Second) }),
 		s.during("the plugin's file is missing on all replicas, and their plugins end; 20 s", s.missing),
@@ -244,19 +257,13 @@ func (s *town) said(ctx context.Context, at harness.Addresses) (words []string) 
 	p := harness.Program{Document: harness.Document{ConsoleURL: "http://" + at.Console, AdminToken: s.token}}
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.ConsoleURL+"/readyz", nil)
-	if err != nil {
-		return nil
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return []string{"no answer"}
-	}
-	response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		if err := p.Admin().Ready(ctx); err != nil {
-			words = append(words, strings.Replace(err.Error(), "the gateway is not ready", "not ready", 1))
+	if err := p.Admin().Ready(ctx); err != nil {
+		_, why, told := strings.Cut(err.Error(), "the gateway is not ready")
+		if !told {
+			return []string{"no answer"}
 		}
+		why, _, _ = strings.Cut(why, ": its times hold again in") // which counts down
+		words = append(words, "not ready"+why)
 	}
 	exceptions, err := p.Admin().Exceptions(ctx)
 	if err != nil {
@@ -266,24 +273,6 @@ func (s *town) said(ctx context.Context, at harness.Addresses) (words []string) 
 		words = append(words, "list "+x.Reason)
 	}
 	return words
-}
-
-func (s *town) readOnly(how string) {
-	s.Helper()
-	conn, err := pgx.Connect(s.Context(), s.database.URL)
-	if err != nil {
-		s.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	for _, statement := range []string{
-		"SET default_transaction_read_only = off",
-		"ALTER SYSTEM SET default_transaction_read_only = " + how,
-		"SELECT pg_reload_conf()",
-	} {
-		if _, err := conn.Exec(s.Context(), statement); err != nil {
-			s.Fatal(err)
-		}
-	}
 }
 
 // signal sends a signal to a replica's plugin.

@@ -3,6 +3,7 @@ package harness
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/database"
 )
@@ -27,8 +30,13 @@ type PostgreSQL struct {
 // there is no PostgreSQL, or another engine is tested.
 func NewPostgreSQL(t *testing.T) *PostgreSQL {
 	t.Helper()
+	return newPostgreSQL(t, DataDir(t))
+}
+
+func newPostgreSQL(t *testing.T, dir string) *PostgreSQL {
+	t.Helper()
 	RequirePostgreSQL(t)
-	m := &PostgreSQL{dir: DataDir(t)}
+	m := &PostgreSQL{dir: dir}
 	if err := m.open(t.Context()); errors.Is(err, database.ErrNoServer) {
 		t.Skipf("there is no PostgreSQL to kill: %v", err)
 	} else if err != nil {
@@ -70,8 +78,15 @@ func (m *PostgreSQL) Kill(t *testing.T, away time.Duration) {
 	}
 	<-m.server.Done()
 	<-time.After(away)
-	if err := m.server.Close(t.Context()); err != nil {
-		t.Fatal(err)
+	m.again(t)
+}
+
+// again starts a server that has ended.
+func (m *PostgreSQL) again(t *testing.T) {
+	t.Helper()
+	err := m.server.Close(t.Context())
+	if err != nil {
+		t.Log(err) // as it ended
 	}
 	// Its children hold its memory for a moment longer.
 	if untilErr := Until(ReadyWithin, func() bool { err = m.open(t.Context()); return err == nil }); untilErr != nil {
@@ -82,6 +97,44 @@ func (m *PostgreSQL) Kill(t *testing.T, away time.Duration) {
 		t.Fatal(err)
 	}
 	m.redirect(u.Host)
+}
+
+// Steps lets the server's clock be stepped, for sessions from now on: as they see it.
+func (m *PostgreSQL) Steps(t *testing.T) {
+	t.Helper()
+	m.run(t, `CREATE SCHEMA stepped`,
+		`CREATE TABLE stepped.clock AS SELECT INTERVAL '0' AS ahead`,
+		`CREATE FUNCTION stepped.clock_timestamp() RETURNS TIMESTAMPTZ VOLATILE LANGUAGE SQL
+			AS 'SELECT pg_catalog.clock_timestamp() + ahead FROM stepped.clock'`,
+		`CREATE FUNCTION stepped.now() RETURNS TIMESTAMPTZ STABLE LANGUAGE SQL
+			AS 'SELECT pg_catalog.now() + ahead FROM stepped.clock'`,
+		`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = public, stepped, pg_catalog', current_database()); END $$`)
+}
+
+// Step sets the server's clock ahead of the time, or back with a negative one.
+func (m *PostgreSQL) Step(t *testing.T, ahead time.Duration) {
+	t.Helper()
+	m.run(t, fmt.Sprintf("UPDATE stepped.clock SET ahead = INTERVAL '%d milliseconds'", ahead.Milliseconds()))
+}
+
+// ReadOnly has the server take no writes, or take them again.
+func (m *PostgreSQL) ReadOnly(t *testing.T, on bool) {
+	t.Helper()
+	m.run(t, "SET default_transaction_read_only = off", fmt.Sprintf("ALTER SYSTEM SET default_transaction_read_only = %t", on), "SELECT pg_reload_conf()")
+}
+
+func (m *PostgreSQL) run(t *testing.T, statements ...string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), m.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	for _, statement := range statements {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // redirect leads the proxy to where the server is now.
