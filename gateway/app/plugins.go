@@ -49,10 +49,10 @@ func (a *App) offer(manifests []*manifest.Manifest) error {
 	if err != nil {
 		return err
 	}
-	if err := a.console.Offer(manifests); err != nil {
+	if err := a.edge.Use(snapshot); err != nil { // first: it refuses what the others would take
 		return err
 	}
-	if err := a.edge.Use(snapshot); err != nil {
+	if err := a.console.Offer(manifests); err != nil {
 		return err
 	}
 	a.operations.Swap(snapshot)
