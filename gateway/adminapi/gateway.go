@@ -29,7 +29,8 @@ type Plugin struct {
 }
 
 // Breaker is the state of a provider's own circuit breakers in a mode (closed,
-// half-open or open), of how many accounts calls are turned away, and how often
+// half-open or open), or of those of the account that merchants share where they are
+// worse, of how many accounts calls are turned away, and how often
 // breakers have opened since the start.
 type Breaker struct {
 	Mode           string `json:"mode"`

@@ -101,7 +101,7 @@ var (
 	pluginRestarts  = describe("restarts_total", "How often the plugin's process was started again.", "provider")
 	pluginInFlight  = describe("calls_in_flight", "Calls that the plugin works on.", "provider")
 	pluginMax       = describe("calls_in_flight_limit", "Calls that the plugin may work on at once.", "provider")
-	pluginBreaker   = describe("breaker_state", "The state of the provider's own circuit: 0 closed, 1 half-open, 2 open.", "provider", "mode", "method")
+	pluginBreaker   = describe("breaker_state", "The state of the provider's own circuit, or of the shared account's where that is worse: 0 closed, 1 half-open, 2 open.", "provider", "mode", "method")
 	pluginOpened    = describe("breaker_opened_total", "How often circuits opened: the provider's own, or those of accounts.", "provider", "mode", "scope")
 	pluginAccounts  = describe("breaker_accounts_open", "Accounts whose circuits are open; the exceptions list names them.", "provider", "mode")
 	breakerState    = map[string]float64{"closed": 0, "half-open": 1, "open": 2}

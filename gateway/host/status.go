@@ -25,7 +25,7 @@ type Status struct {
 }
 
 // BreakerStatus is the state of the provider's own circuits in a mode (closed,
-// half-open or open), how many accounts are turned away, and how often breakers have
+// half-open or open), or of the shared account's where that is worse, how many accounts are turned away, and how often breakers have
 // opened.
 type BreakerStatus struct {
 	Mode, Calls, Lookups   string
