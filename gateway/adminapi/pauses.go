@@ -16,6 +16,9 @@ type Pause struct {
 	Reason     string     `json:"reason,omitempty"`
 	SetBy      string     `json:"set_by,omitempty"` // not in requests
 	SetAt      *time.Time `json:"set_at,omitempty"` // not in requests
+	// Still are other pauses that hold the same thing, wider or narrower ones, after
+	// a change. Not in requests and lists.
+	Still []Pause `json:"still_paused_by,omitempty"`
 }
 
 // ConnectionRemoval says which connection is removed, and why.
@@ -34,7 +37,7 @@ func (c *Client) EndPause(ctx context.Context, p Pause) (Pause, error) {
 	return post[Pause](ctx, c, "/admin/pauses/end", p)
 }
 
-// Pauses lists what is paused.
+// Pauses lists what is paused, [MostListed] at most.
 func (c *Client) Pauses(ctx context.Context) ([]Pause, error) {
 	return get[[]Pause](ctx, c, "/admin/pauses")
 }

@@ -169,6 +169,7 @@ type world struct {
 	keyset     string // its file
 	plugins    *fakePlugins
 	clock      *fakeClock
+	ahead      atomic.Int64 // of time.Now, in nanoseconds
 	stopping   atomic.Bool
 	logs       *logs
 }
@@ -211,7 +212,7 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		Usage: w.store.Usage, Policy: func() *policy.Set { return set },
 		Probe:    func(ctx context.Context) (string, error) { return w.store.Probe(ctx, uuid.New(), time.Now()) },
 		Stopping: w.stopping.Load, Recovering: func() error { return nil },
-		Clock: w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Metrics: w.metrics, Now: time.Now, Log: log,
+		Clock: w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Metrics: w.metrics, Now: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }, Log: log,
 	}
 	for _, change := range changes {
 		change(&config, &deps)

@@ -4,9 +4,12 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -34,6 +37,21 @@ func (c *Console) changePause(
 	if err != nil {
 		return nil, err
 	}
+	err = change(x.request.Context(), x.audit(string(p.What)+"."+action, auditDetail(p)), p)
+	c.deps.Directory.Invalidate(p.MerchantID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, fault.New(fault.NotFound, "Nothing of that name is paused in that mode. gerbang connection list shows what is.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.SetBy, p.SetAt = x.operator, x.now
+	document := pauseDocument(p)
+	document.Still, err = c.stillPaused(x.request.Context(), p)
+	return document, err
+}
+
+func auditDetail(p tenants.Pause) string {
 	detail := "mode " + cmp.Or(string(p.Mode), "live and test")
 	if p.Provider != "" {
 		detail = "provider " + string(p.Provider) + ", " + detail
@@ -41,13 +59,28 @@ func (c *Console) changePause(
 	if p.Reason != "" {
 		detail += ": " + p.Reason
 	}
-	err = change(x.request.Context(), x.audit(string(p.What)+"."+action, detail), p)
-	c.deps.Directory.Invalidate(p.MerchantID)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, fault.New(fault.NotFound, "Nothing of that name is paused in that mode. gerbang connection list shows what is.")
+	return detail
+}
+
+// stillPaused are the other pauses, wider or narrower, that hold what a pause is about.
+func (c *Console) stillPaused(ctx context.Context, of tenants.Pause) ([]adminapi.Pause, error) {
+	var still []adminapi.Pause
+	whose := []tenants.MerchantID{of.MerchantID, tenants.Platform}
+	for _, id := range slices.Compact(whose) {
+		account, err := c.deps.Merchants.AccountByID(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		for _, p := range account.Merchant().Pauses {
+			same := p.MerchantID == of.MerchantID && p.What == of.What && p.Mode == of.Mode
+			alike := p.What == of.What && p.MerchantID == of.MerchantID || p.What != tenants.PauseConnection && p.MerchantID == tenants.Platform
+			modes := p.Mode == "" || of.Mode == "" || p.Mode == of.Mode
+			if !same && alike && modes && p.Provider == of.Provider {
+				still = append(still, pauseDocument(p))
+			}
+		}
 	}
-	p.SetBy, p.SetAt = x.operator, x.now
-	return pauseDocument(p), err
+	return still, nil
 }
 
 // checkPause refuses what nobody could have meant: a slip of the pen must not leave an
@@ -73,7 +106,7 @@ func (c *Console) checkPause(x *call, wanted adminapi.Pause) (tenants.Pause, err
 			return p, fault.New(fault.NotFound, "There is no such connection in that mode.")
 		}
 	case tenants.PauseProvider:
-		if _, known := c.offered.Load().schemas[p.Provider]; !known {
+		if !c.configured(p.Provider) {
 			return p, fault.New(fault.NotFound, "There is no such provider.")
 		}
 		if p.MerchantID != tenants.Platform {
@@ -89,6 +122,15 @@ func (c *Console) checkPause(x *call, wanted adminapi.Pause) (tenants.Pause, err
 	return p, nil
 }
 
+// configured tells whether a plugin of this name is there, which may not have come up yet.
+func (c *Console) configured(provider tenants.Provider) bool {
+	_, offered := c.offered.Load().schemas[provider]
+	return offered || slices.ContainsFunc(c.deps.Plugins.Status(), func(s host.Status) bool { return s.Provider == string(provider) })
+}
+
+// heldEverywhere is how old a pause is when every replica that serves knows of it.
+const heldEverywhere = 5 * time.Second
+
 // removeConnection forgets a connection that is paused already: nothing new can begin
 // on it meanwhile. What has begun stays as it is, and is asked about again once the
 // account is connected anew.
@@ -100,12 +142,15 @@ func (c *Console) removeConnection(x *call, wanted adminapi.ConnectionRemoval) (
 	if err != nil {
 		return nil, err
 	}
-	detail := "provider " + string(p.Provider) + ", mode " + string(p.Mode)
-	if p.Reason != "" {
-		detail += ": " + p.Reason
+	account, err := c.deps.Merchants.AccountByID(x.request.Context(), p.MerchantID)
+	if err != nil {
+		return nil, err
+	}
+	if pause, paused := account.Paused(p.What, p.Provider, p.Mode); paused && x.now.Sub(pause.SetAt) < heldEverywhere {
+		return nil, fault.New(fault.InvalidRequest, "The connection has been paused for less than five seconds, and other replicas may not know it yet. Try again then.")
 	}
 	gone := tenants.Connection{MerchantID: p.MerchantID, Provider: p.Provider, Mode: p.Mode}
-	err = c.deps.Pauses.RemoveConnection(x.request.Context(), x.audit("connection.remove", detail), gone)
+	err = c.deps.Pauses.RemoveConnection(x.request.Context(), x.audit("connection.remove", auditDetail(p)), gone)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, fault.New(fault.InvalidRequest, "Pause the connection first, so that nothing new begins on it: gerbang connection pause.")
 	}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -104,6 +105,12 @@ func TestRemovedConnectionIsPausedFirst(t *testing.T) {
 	if _, err := w.Pause(ctx, adminapi.Pause{MerchantID: id, What: "connection", Provider: "bank", Mode: "live"}); err != nil {
 		t.Fatal(err)
 	}
+	_, err = w.RemoveConnection(ctx, id, "bank", removal) // other replicas may begin on it still
+	w.refused(err, http.StatusBadRequest, "")
+	w.ahead.Store(int64(5 * time.Second))
+	if _, err := w.Pause(ctx, adminapi.Pause{MerchantID: id, What: "connection", Provider: "bank", Mode: "live", Reason: "more"}); err != nil {
+		t.Fatal(err)
+	}
 	if left, err := w.RemoveConnection(ctx, id, "bank", removal); err != nil || len(left.Connections)+len(left.Pauses) != 0 {
 		t.Errorf("left %+v, %v", left, err)
 	}
@@ -112,5 +119,43 @@ func TestRemovedConnectionIsPausedFirst(t *testing.T) {
 	}
 	if shown, err := w.Merchant(ctx, id); err != nil || len(shown.Connections) != 1 || shown.Connections[0].Paused {
 		t.Errorf("shown %+v, %v", shown, err)
+	}
+}
+
+// TestResumeSaysWhatStillPauses: an operator must not believe that something goes on
+// which another pause holds.
+func TestResumeSaysWhatStillPauses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ctx, id := t.Context(), w.merchant().MerchantID
+	everybody, own := adminapi.Pause{MerchantID: "platform", What: "transfers"}, adminapi.Pause{MerchantID: id, What: "transfers", Mode: "live"}
+	both := adminapi.Pause{MerchantID: id, What: "transfers"}
+	for _, p := range []adminapi.Pause{everybody, own, both, {MerchantID: "platform", What: "provider", Provider: "bank"}} {
+		if _, err := w.Pause(ctx, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ended, err := w.EndPause(ctx, own)
+	if err != nil || len(ended.Still) != 2 || ended.Still[0].MerchantID != id || ended.Still[0].Mode != "" || ended.Still[1].MerchantID != "platform" {
+		t.Errorf("ended %+v, %v; want those of both modes and of everybody", ended, err)
+	}
+	if ended, err = w.EndPause(ctx, both); err != nil || len(ended.Still) != 1 {
+		t.Errorf("ended %+v, %v; want that of everybody", ended, err)
+	}
+	if ended, err = w.EndPause(ctx, everybody); err != nil || len(ended.Still) != 0 {
+		t.Errorf("ended %+v, %v", ended, err)
+	}
+}
+
+// TestProviderWithoutItsPluginIsPaused: it may be the very one that must not be used once
+// it comes up.
+func TestProviderWithoutItsPluginIsPaused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.plugins.mu.Lock()
+	w.plugins.status.Provider = "late"
+	w.plugins.mu.Unlock()
+	if _, err := w.Pause(t.Context(), adminapi.Pause{MerchantID: "platform", What: "provider", Provider: "late"}); err != nil {
+		t.Error(err)
 	}
 }

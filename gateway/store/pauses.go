@@ -8,7 +8,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// SetPause pauses something, or says anew why it is paused.
+// SetPause pauses something, or says anew why it is paused; since when stays.
 func (s *Store) SetPause(ctx context.Context, audit Audit, p tenants.Pause) error {
 	return s.administer(ctx, "pause", audit, p.MerchantID, func(q *dbsqlc.Queries) error {
 		return q.PutPause(ctx, dbsqlc.PutPauseParams{

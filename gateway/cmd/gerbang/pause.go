@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
@@ -168,7 +169,15 @@ func (p *program) showPause(state string) func(adminapi.Pause, error) error {
 		if err != nil {
 			return err
 		}
-		return p.show(one, []string{"state", state}, []string{"what", one.What}, []string{"merchant_id", one.MerchantID},
-			[]string{"provider", cmp.Or(one.Provider, "-")}, []string{"mode", cmp.Or(one.Mode, "live, test")})
+		rows := [][]string{
+			{"state", state}, {"what", one.What}, {"merchant_id", one.MerchantID},
+			{"provider", cmp.Or(one.Provider, "-")}, {"mode", cmp.Or(one.Mode, "live, test")},
+		}
+		for _, other := range one.Still {
+			rows = append(rows, []string{
+				"still paused by", fmt.Sprintf("%s of %s, mode %s", other.What, other.MerchantID, cmp.Or(other.Mode, "live, test")),
+			})
+		}
+		return p.show(one, rows...)
 	}
 }

@@ -137,7 +137,7 @@ const putPause = `-- name: PutPause :exec
 INSERT INTO pauses (merchant_id, what, provider, mode, reason, set_by, set_at)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
 ON CONFLICT (merchant_id, what, provider, mode) DO UPDATE SET
-    reason = excluded.reason, set_by = excluded.set_by, set_at = excluded.set_at
+    reason = excluded.reason, set_by = excluded.set_by
 `
 
 type PutPauseParams struct {

@@ -12,7 +12,7 @@ LIMIT @most;
 INSERT INTO pauses (merchant_id, what, provider, mode, reason, set_by, set_at)
 VALUES (@merchant_id, @what, @provider, @mode, @reason, @set_by, @set_at)
 ON CONFLICT (merchant_id, what, provider, mode) DO UPDATE SET
-    reason = excluded.reason, set_by = excluded.set_by, set_at = excluded.set_at;
+    reason = excluded.reason, set_by = excluded.set_by;
 
 -- name: DeletePause :execrows
 DELETE FROM pauses WHERE merchant_id = @merchant_id AND what = @what AND provider = @provider AND mode = @mode;
