@@ -27,11 +27,15 @@ type SaidRow struct {
 }
 
 // Said reads, of all of a merchant's accounts whose mutations can be listed, what has
-// left them since a moment. It changes nothing.
+// left them since a moment. Those of a provider of which nothing is known are unread. It changes nothing.
 func (a *Absences) Said(ctx context.Context, account *tenants.Account, since time.Time) ([]Said, error) {
 	var all []Said
 	for _, c := range account.Connections() {
-		if !a.lists(string(c.Provider)) {
+		switch lists, known := a.lists(string(c.Provider)); {
+		case !known:
+			all = append(all, Said{Connection: c, Unread: "nobody knows what it can list: its plugin has not come up, or is not configured"})
+			continue
+		case !lists:
 			continue
 		}
 		connection, err := a.Open(c)
@@ -53,14 +57,15 @@ func (a *Absences) Said(ctx context.Context, account *tenants.Account, since tim
 	return all, nil
 }
 
-// lists tells whether a provider can list an account's mutations.
-func (a *Absences) lists(provider string) bool {
+// lists tells whether a provider can list an account's mutations, which is known once its
+// manifest is.
+func (a *Absences) lists(provider string) (lists, known bool) {
 	for _, op := range a.Catalog.Current().Operations() {
 		if op.Provider == provider {
-			return op.Manifest.Mutations
+			return op.Manifest.Mutations, true
 		}
 	}
-	return false
+	return false, false
 }
 
 func (a *Absences) names(ctx context.Context, reference string) (what string, err error) {
