@@ -124,6 +124,9 @@ func (l *Lifecycle) refresh(ctx context.Context, op *catalog.Operation, m moveme
 
 func (l *Lifecycle) look(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
 	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m, l.Now()) {
+		if l.recovering() != nil {
+			return m, nil // statements rest
+		}
 		return fed.Refresh(ctx, op, m)
 	}
 	c, err := l.Reconnect(ctx, op, m)

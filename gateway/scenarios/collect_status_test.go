@@ -1,6 +1,7 @@
 package scenarios
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -38,5 +39,23 @@ func TestAStatusReadsOn(t *testing.T) {
 	w.pass(readEvery)
 	if s := w.status("INV/2"); !strings.Contains(s.data, fmt.Sprintf(`"paid_late_at":%q`, lifecycle.Stamp(at))) {
 		t.Errorf("paid late: status %s", s.data)
+	}
+}
+
+// TestAStatusReadsNothingInRecovery, as nobody else does: what was paid is told once the
+// gateway is opened.
+func TestAStatusReadsNothingInRecovery(t *testing.T) {
+	t.Parallel()
+	w := newStall(t, databaseFor(t))
+	m := w.sold("INV/1", 10_000)
+	w.till.write(paid("r1", m.Amount, w.now()))
+	w.Lifecycle.Recovering = func() error { return errors.New("restored") }
+	w.pass(readEvery)
+	if s := w.status("INV/1"); !strings.Contains(s.data, `"PENDING"`) {
+		t.Errorf("in recovery: status %s %v", s.data, s.err)
+	}
+	w.Lifecycle.Recovering = nil
+	if s := w.status("INV/1"); !strings.Contains(s.data, `"PAID"`) {
+		t.Errorf("once it is open: status %s %v", s.data, s.err)
 	}
 }
