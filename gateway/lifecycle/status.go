@@ -124,10 +124,10 @@ func (l *Lifecycle) refresh(ctx context.Context, op *catalog.Operation, m moveme
 
 func (l *Lifecycle) look(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
 	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m, l.Now()) {
-		if l.recovering() != nil {
-			return m, nil // statements rest
+		if l.recovering() == nil {
+			return fed.Refresh(ctx, op, m)
 		}
-		return fed.Refresh(ctx, op, m)
+		return m, nil // statements rest
 	}
 	c, err := l.Reconnect(ctx, op, m)
 	if err != nil {

@@ -1,10 +1,29 @@
 package store
 
 import (
+	"context"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 )
+
+// CountReads counts what is read of many rows from now on.
+func (s *Store) CountReads(n *int) { s.queries = dbsqlc.New(readCounter{s.pool, n}) }
+
+type readCounter struct {
+	*pgxpool.Pool
+	reads *int
+}
+
+// Query counts.
+func (c readCounter) Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error) {
+	*c.reads++
+	return c.Pool.Query(ctx, sql, args...) //nolint:rowserrcheck // whoever reads them does
+}
 
 // Age makes the last write that the engine could not make so much older.
 func (s *Store) Age(by time.Duration) {

@@ -73,7 +73,7 @@ func (s *Store) OpenSales(ctx context.Context, b movement.Statement, behind move
 	for len(open) < most {
 		rows, err := s.queries.OpenSales(ctx, dbsqlc.OpenSalesParams{
 			MerchantID: b.MerchantID, Mode: b.Mode, Provider: b.Provider,
-			Behind: micro(behind.CreatedAt), BehindID: uuid.UUID(behind.ID), Most: int32(most - len(open)), //nolint:gosec // a page
+			Behind: micro(behind.CreatedAt), BehindID: uuid.UUID(behind.ID), Most: int32(most), //nolint:gosec // a page, whatever is missing: others' sales may fill it
 		})
 		if err != nil || len(rows) == 0 {
 			return open, wrap("open sales", err)
@@ -87,7 +87,7 @@ func (s *Store) OpenSales(ctx context.Context, b movement.Statement, behind move
 			}
 		}
 	}
-	return open, nil
+	return open[:most], nil
 }
 
 // Import stores the lines that were read from a statement's cursor, and moves the

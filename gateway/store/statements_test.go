@@ -172,6 +172,32 @@ func rowOf(payment string, amount money.Amount) movement.ImportedLine {
 	return movement.ImportedLine{Payment: payment, ID: payment, Amount: amount, Currency: "IDR", At: epoch, Paid: true}
 }
 
+// TestOpenSalesBehindOthers reads whole pages where most that is open is of a former
+// account, and tells no more than it was asked for.
+func TestOpenSalesBehindOthers(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	const first, others, last = 9, 40, 5
+	for i := range first + others + last {
+		m := sale(fmt.Sprint(i), 100)
+		if i >= first && i < first+others {
+			m.ConnectionAccount = "former"
+			m.Reserved.Account = movement.NewAccountID("wallet2", "live", m.ConnectionAccount)
+		}
+		m.CreatedAt = epoch.Add(time.Duration(i) * time.Second)
+		reserve(t, s, m)
+	}
+	var reads int
+	s.CountReads(&reads)
+	open, err := s.OpenSales(t.Context(), statement(t, s), movement.Candidate{}, 10)
+	if err != nil || len(open) != 10 || reads > 6 {
+		t.Fatalf("%d sales in %d reads, %v", len(open), reads, err)
+	}
+	if rest, err := s.OpenSales(t.Context(), statement(t, s), open[9], 10); err != nil || len(rest) != last-1 {
+		t.Errorf("%d sales behind them, %v", len(rest), err)
+	}
+}
+
 // TestImportIsAllOrNothing has two readers of one cursor: one of them imports.
 func TestImportIsAllOrNothing(t *testing.T) {
 	t.Parallel()
