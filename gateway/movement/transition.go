@@ -106,7 +106,7 @@ type Cause struct {
 // was rendered for it.
 type Change struct {
 	Transition
-	Movement Movement // as it was seen: id, attempt and state are guards
+	Movement Movement // as it was seen: id, attempt, state and its poll's version are guards
 	At       time.Time
 	Answer   json.RawMessage // nil leaves what is there
 	Callback *CallbackEvent  // nil for none

@@ -13,7 +13,7 @@ import (
 type Work[T any] struct {
 	Name  string        // begins each log message
 	Every time.Duration // how often the queue is read, besides wake-ups
-	Page  int           // how many rows are read at once, or of each bucket
+	Page  int           // how many rows are read at once, in all or of each bucket; Due may add others
 	// Eager has the next page read at once after a full one, not after Every.
 	Eager bool
 	// Due reads rows of a batch, the oldest first. With an error come those that could be

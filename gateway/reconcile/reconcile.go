@@ -241,7 +241,7 @@ func (r *Reconciler) end(ctx context.Context, op *catalog.Operation, seen *sight
 }
 
 // endAll ends those of a page, some at once, and tells whether there were any.
-func (r *Reconciler) endAll(ctx context.Context, page []movement.Candidate, seen *sighting) (any bool) {
+func (r *Reconciler) endAll(ctx context.Context, page []movement.Candidate, seen *sighting) (ended bool) {
 	var (
 		mu     sync.Mutex
 		failed = map[movement.ID]error{}
@@ -253,7 +253,7 @@ func (r *Reconciler) endAll(ctx context.Context, page []movement.Candidate, seen
 		if seen.failed[c.ID] != nil || !unpaid && !seen.left { // what could not be told that it is paid must not end unpaid
 			continue
 		}
-		any = any || unpaid
+		ended = ended || unpaid
 		group.Go(func() error {
 			if err := lifecycle.Recovered(func() error { return r.endOne(ctx, c.ID, *seen) }); err != nil {
 				r.Log.ErrorContext(ctx, "a collection can't be ended", "movement", c.ID.String(), "error", err)
@@ -266,7 +266,7 @@ func (r *Reconciler) endAll(ctx context.Context, page []movement.Candidate, seen
 	}
 	_ = group.Wait() // the functions keep their errors themselves
 	maps.Copy(seen.failed, failed)
-	return any
+	return ended
 }
 
 // endOne tells a collection through when its account's statement was read. One that its

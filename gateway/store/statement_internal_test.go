@@ -18,6 +18,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -48,6 +50,38 @@ func TestStatementsGolden(t *testing.T) {
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("the statements are not those of %s any more; look at the difference after go test ./gateway/store -run StatementsGolden -update", golden)
+	}
+}
+
+// TestConstantsOfStatements: what Go and SQL both say is the same.
+func TestConstantsOfStatements(t *testing.T) {
+	t.Parallel()
+	for pattern, want := range map[string]string{
+		`written_at - [a-z]+\.at > INTERVAL '([^']*)'`: fmt.Sprint(ledger.Late.Hours(), " hour"),
+		`CLOCK_TIMESTAMP\(\) - INTERVAL '([^']*)'`:     fmt.Sprint(ledger.ClosesAfter.Hours(), " hours"),
+		`changed\.sequence::INT8 \* ([0-9]+)`:          fmt.Sprint(movement.FirstVersion(1)),
+	} {
+		found := 0
+		for _, files := range []string{"queries/*.sql", "fragments/*.sql"} {
+			names, err := filepath.Glob(files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range names {
+				text, err := os.ReadFile(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, match := range regexp.MustCompile(pattern).FindAllSubmatch(text, -1) {
+					if found++; string(match[1]) != want {
+						t.Errorf("%s has %s, want %s", name, match[0], want)
+					}
+				}
+			}
+		}
+		if found == 0 {
+			t.Errorf("no statement has %s", pattern)
+		}
 	}
 }
 
