@@ -166,14 +166,17 @@ func (p *process) usable() bool {
 // with the same code, so the error alone proves nothing: it is [errEnded] only where the
 // connection is gone.
 func (p *process) suspect(err error) error {
-	if status.Code(err) != codes.Unavailable {
+	switch status.Code(err) {
+	case codes.Unavailable:
+		select {
+		case <-p.lost:
+		case <-p.program.done:
+			p.lose()
+		case <-time.After(suspense):
+		}
+	case codes.Canceled: // by the caller, or by us: whoever lost the connection first has closed it
+	default:
 		return err
-	}
-	select {
-	case <-p.lost:
-	case <-p.program.done:
-		p.lose()
-	case <-time.After(suspense):
 	}
 	if p.usable() {
 		return err

@@ -171,4 +171,10 @@ func TestUnavailableIsOfWhoeverSaysSo(t *testing.T) {
 	if err := call(); !pluginEnded(err) {
 		t.Errorf("without a server: %v", err)
 	}
+	if err := conn.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := call(); status.Code(err) != codes.Canceled || !pluginEnded(err) {
+		t.Errorf("of a connection that is closed: %v", err)
+	}
 }
