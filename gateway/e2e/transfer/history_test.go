@@ -39,6 +39,7 @@ func checkTransferHistory(t *testing.T, p *harness.Program) {
 			p.MustRun(t, "", &shown, "transfer", "show", c.reference)
 			return len(shown.Callbacks) == 1 && shown.Callbacks[0].State == "delivered"
 		})
+		p.MustRun(t, "", &shown, "transfer", "show", c.reference) // what was read before its callbacks may be older than these
 		if shown.State != c.state || shown.MerchantID != s.MerchantID || int64(shown.Amount) != c.amount || len(shown.Callbacks[0].Attempts) != 1 {
 			t.Errorf("%s to %s is shown as %+v", c.route, c.to, shown)
 		}
