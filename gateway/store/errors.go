@@ -32,6 +32,8 @@ const (
 	foreignKey     = "23503" // a row points to one that is not there
 	duplicateKey   = "23505"
 	checkViolation = "23514" // a row would break a constraint of its table
+	diskFull       = "53100"
+	ioError        = "58030"
 	lockTimedOut   = "55P03" // another holds a row for too long
 )
 
@@ -135,12 +137,10 @@ func reservedAtOnce(err error) bool {
 	return ok && pgErr.Code == duplicateKey && pgErr.ConstraintName == "movements_id"
 }
 
-// unable tells whether the engine can't write as it is: it lacks a resource (a disk is
-// full), or what it stands on has failed it.
-func unable(err error) bool {
-	pgErr, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && (strings.HasPrefix(pgErr.Code, "53") || strings.HasPrefix(pgErr.Code, "58"))
-}
+// unable tells whether the engine has no room to write, or its disk has failed. What it
+// lacks for a moment, such as a connection or memory, is not meant: that must not take a
+// replica out.
+func unable(err error) bool { return hasCode(err, diskFull, ioError) }
 
 // lockedOut tells whether a statement was undone because another did not let go of a
 // row in time.

@@ -67,6 +67,14 @@ func TestFullDisk(t *testing.T) {
 	if problem, err := s.Probe(t.Context(), uuid.New(), epoch); problem != "" {
 		t.Error("10 s later:", problem, err)
 	}
+	execute(t, url, `CREATE OR REPLACE FUNCTION full_disk() RETURNS TRIGGER LANGUAGE plpgsql AS $$
+		BEGIN RAISE EXCEPTION 'too many clients already' USING ERRCODE = '53300'; END $$`)
+	if _, _, err := s.Reserve(t.Context(), draft("ORD/2")); err == nil {
+		t.Error("reserved")
+	}
+	if problem, err := s.Probe(t.Context(), uuid.New(), epoch); problem != "" {
+		t.Error("what is over in a moment:", problem, err)
+	}
 }
 
 func TestNothingIsWrittenReadOnly(t *testing.T) {
