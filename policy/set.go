@@ -33,6 +33,7 @@ type Set struct {
 	txn     storage.Transaction
 	limits  question
 	admit   question
+	table   ruleTable
 
 	// reads tells which costly parts of the input any rule looks at.
 	reads struct{ now, clock, fields, quote bool }
@@ -70,6 +71,7 @@ func newSet(version Version, rules *ast.Compiler, store storage.Store, txn stora
 		rules:      rules,
 		store:      store,
 		txn:        txn,
+		table:      newRuleTable(rules.Modules),
 		kept:       newCache[limitsKey, keptAnswer](keptLimits),
 		operations: newCache[Operation, *ast.Term](keptOperations),
 		products:   newCache[int, keptProducts](keptMarkups),
@@ -146,8 +148,14 @@ func (s *Set) Admit(ctx context.Context, in AdmitInput) (Decision, error) {
 	if err != nil {
 		return Decision{Version: s.version}, err
 	}
+	return s.decision(answer)
+}
+
+// decision reads the answer of admission. No answer refuses, and each refusal has a reason.
+func (s *Set) decision(answer *ast.Term) (Decision, error) {
 	decision := Decision{}
 	if answer != nil {
+		var err error
 		if decision, err = readDecision(answer.Value); err != nil {
 			return Decision{Version: s.version}, fmt.Errorf("policy: the answer of %s: %w", admitRef, err)
 		}
@@ -170,22 +178,26 @@ func (d deadline) Cancelled() bool { return d.Err() != nil }
 
 // ask evaluates a question; nil is no answer.
 func (s *Set) ask(ctx context.Context, q *question, input *ast.Term) (*ast.Term, error) {
+	return s.evaluate(ctx, q, input, func(query *topdown.Query) *topdown.Query { return query.WithCancel(deadline{ctx}) })
+}
+
+// evaluate is ask with what is set up besides, the end of the evaluation at least.
+func (s *Set) evaluate(ctx context.Context, q *question, input *ast.Term, with func(*topdown.Query) *topdown.Query) (*ast.Term, error) {
 	var answer *ast.Term
-	err := topdown.NewQuery(q.body).
+	query := topdown.NewQuery(q.body).
 		WithQueryCompiler(q.compiler).
 		WithCompiler(s.rules).
 		WithStore(s.store).
 		WithTransaction(s.txn).
 		WithInput(input).
-		WithCancel(deadline{ctx}).
 		WithMetrics(metrics.NoOp()).
-		WithStrictBuiltinErrors(true).
-		Iter(ctx, func(result topdown.QueryResult) error {
-			for _, term := range result {
-				answer = term
-			}
-			return nil
-		})
+		WithStrictBuiltinErrors(true)
+	err := with(query).Iter(ctx, func(result topdown.QueryResult) error {
+		for _, term := range result {
+			answer = term
+		}
+		return nil
+	})
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("policy: %s: %w", q.name, ctx.Err())
 	}
