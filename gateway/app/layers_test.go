@@ -63,6 +63,7 @@ var house = map[string]room{
 	"gateway/catalog":         {floor: 3},
 	"gateway/clock":           {floor: 3},
 	"gateway/closing":         {floor: 3},
+	"gateway/decision":        {floor: 3},
 	"gateway/host":            {floor: 3},
 	"gateway/limit":           {floor: 3},
 	"gateway/mail":            {floor: 3},
