@@ -224,7 +224,7 @@ func beyond(limit *movement.LimitError) *fault.Error {
 	if !strings.HasPrefix(limit.Name, "out.") {
 		of += " to this destination"
 	}
-	return fault.Newf(fault.PolicyDenied, of+" would be exceeded.", what)
+	return fault.Newf(fault.PolicyDenied, of+" would be exceeded. The limit is %d, of which %d is used.", what, limit.Most, limit.Used).Because(limit)
 }
 
 // Answer is how the transfer stands: its data, or the provider's refusal. Of what the

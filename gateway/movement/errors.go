@@ -24,6 +24,8 @@ var ErrForeignAccount = errors.New("movement: the account is another merchant's"
 // LimitError says that a payout limit leaves no room for a movement.
 type LimitError struct {
 	Name string // of the movement's usage
+	Used int64  // of the limit, by others
+	Most int64
 }
 
 // Error tells which.

@@ -58,7 +58,7 @@ func (s *Store) reached(ctx context.Context, m movement.Movement) error {
 			return fmt.Errorf("store: limits: %w", err)
 		}
 		if counted.Used+u.Amount > u.Ceiling {
-			return &movement.LimitError{Name: u.Name}
+			return &movement.LimitError{Name: u.Name, Used: counted.Used, Most: u.Ceiling}
 		}
 	}
 	return errRoomAgain

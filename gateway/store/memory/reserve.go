@@ -108,8 +108,8 @@ func (s *Store) post(owner movement.Owner, tx *ledger.Transaction) error {
 
 func (s *Store) takeLimits(m movement.Movement) error {
 	for _, u := range m.Usage {
-		if s.usage[usageKey{m.Owner, u.Name, u.Period}].used+u.Amount > u.Ceiling {
-			return &movement.LimitError{Name: u.Name}
+		if used := s.usage[usageKey{m.Owner, u.Name, u.Period}].used; used+u.Amount > u.Ceiling {
+			return &movement.LimitError{Name: u.Name, Used: used, Most: u.Ceiling}
 		}
 	}
 	for _, u := range m.Usage {
