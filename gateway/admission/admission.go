@@ -10,9 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -35,12 +34,15 @@ type Quotas interface {
 	Left(ctx context.Context, u limit.Usage, limit int64) (int64, error)
 }
 
-// Config is the time zone and the log of admission. Both may be left out.
+// Config is what admission needs besides what decides. All of it may be left out.
 type Config struct {
 	// Location is the time zone of the hour and weekday that policies see, and of the
 	// months of merchants that name no other; Jakarta unless given.
 	Location *time.Location
-	Log      *slog.Logger
+	// Namer makes the ids of decisions. Without it they are made under a key of
+	// nobody's, and can't be explained.
+	Namer *decision.Namer
+	Log   *slog.Logger
 }
 
 // Admission decides by the active policy. Any number of goroutines may use it.
@@ -49,6 +51,8 @@ type Admission struct {
 	limiter  *limit.Limiter
 	quotas   Quotas
 	location *time.Location
+	namer    *decision.Namer
+	refusals refusals
 	log      *slog.Logger
 }
 
@@ -56,8 +60,8 @@ type Admission struct {
 func New(active *policy.Active, limiter *limit.Limiter, quotas Quotas, c Config) *Admission {
 	return &Admission{
 		policy: active, limiter: limiter, quotas: quotas,
-		location: cmp.Or(c.Location, jakarta),
-		log:      cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
+		location: cmp.Or(c.Location, jakarta), namer: cmp.Or(c.Namer, unexplained()),
+		log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
 	}
 }
 
@@ -92,41 +96,51 @@ func (a *Admission) Admit(
 	ticket := a.ticket(id)
 	input, err := a.input(now, id, op, body)
 	if err != nil {
-		return ticket, internal(err)
+		return a.decided(ctx, now, ticket, subjectOf(input), decision.Unjudged, internal(err))
 	}
-	if err = a.allow(ctx, input, ticket); err != nil {
-		return ticket, err
+	if rule, err := a.allow(ctx, input, ticket); err != nil {
+		return a.decided(ctx, now, ticket, subjectOf(input), rule, err)
 	}
-	if ticket.Limits, err = a.limits(ctx, input, ticket); err != nil {
-		return ticket, err
-	}
-	return ticket, a.spend(ctx, now, &ticket, input)
+	return a.slow(ctx, now, ticket, input)
 }
 
 // Spend takes a token of each rate for a request whose body does not fit its schema, so
 // that what is invalid is slowed as what is valid. The ticket is set in each case.
 func (a *Admission) Spend(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation) (Ticket, error) {
-	ticket := a.ticket(id)
-	input := a.bare(now, id, op)
-	var err error
-	if ticket.Limits, err = a.limits(ctx, input, ticket); err != nil {
-		return ticket, err
-	}
-	return ticket, a.spend(ctx, now, &ticket, input)
+	return a.slow(ctx, now, a.ticket(id), a.bare(now, id, op))
 }
 
 // ticket is one of the policy that is active now: read once, so that one request never
 // sees two.
 func (a *Admission) ticket(id tenants.Identity) Ticket {
 	set := a.policy.Set()
-	return Ticket{
-		DecisionID:    uuid.Must(uuid.NewV7()).String(), // it holds its time, by which the decision is found
-		PolicyVersion: string(set.Version()), Zone: ZoneOf(id.Account.Merchant(), a.location), set: set,
+	return Ticket{PolicyVersion: string(set.Version()), Zone: ZoneOf(id.Account.Merchant(), a.location), set: set}
+}
+
+// slow asks for the limits and takes a token of each rate.
+func (a *Admission) slow(ctx context.Context, now time.Time, ticket Ticket, input policy.AdmitInput) (Ticket, error) {
+	limits, rule, err := a.limits(ctx, input, ticket)
+	if err == nil {
+		ticket.Limits = limits
+		rule, err = a.spend(now, &ticket, input)
 	}
+	return a.decided(ctx, now, ticket, subjectOf(input), rule, err)
+}
+
+// decided names a decision, and logs it where it refuses.
+func (a *Admission) decided(
+	ctx context.Context, now time.Time, ticket Ticket, s subject, rule decision.Rule, refusal error,
+) (Ticket, error) {
+	ticket.DecisionID = a.namer.Name(now, ticket.PolicyVersion, s.merchant, s.mode == string(tenants.Live), s.operation, rule).String()
+	if rule.Refuses() && rule != decision.Unjudged { // that is logged as a fault
+		a.note(ctx, ticket, s, rule, refusal)
+	}
+	return ticket, refusal
 }
 
 // Reconsider asks the policy again about an admitted request, with the quote of its
-// operation. The quoted price is the amount that rules see. The error is as Admit's.
+// operation. The quoted price is the amount that rules see. The error is as Admit's;
+// Refused names its decision.
 func (a *Admission) Reconsider(
 	ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity, op *catalog.Operation, body catalog.Document, quote map[string]any,
 ) error {
@@ -138,37 +152,66 @@ func (a *Admission) Reconsider(
 	if price, ok := quote["price"].(int64); ok {
 		input.Amount = &price
 	}
-	return a.allow(ctx, input, ticket)
+	rule, err := a.allow(ctx, input, ticket)
+	if f, refused := errors.AsType[*fault.Error](err); refused && rule != decision.Unjudged {
+		return f.Because(&reconsidered{rule})
+	}
+	return err
+}
+
+// reconsidered is the cause of what was refused with its quote.
+type reconsidered struct{ rule decision.Rule }
+
+// Error is for logs.
+func (r *reconsidered) Error() string { return "refused with its quote by " + r.rule.String() }
+
+// Refused names the decision about an admitted request that the policy refused later: for
+// its quote, or by a payout limit. Any other error is none of the policy's, and the
+// ticket stays as it is.
+func (a *Admission) Refused(
+	ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity, op *catalog.Operation, err error,
+) Ticket {
+	var rule decision.Rule
+	if quoted, ok := errors.AsType[*reconsidered](err); ok {
+		rule = quoted.rule
+	} else if reached, ok := errors.AsType[*movement.LimitError](err); ok {
+		rule = decision.Payout(reached.Name)
+	} else {
+		return ticket
+	}
+	named, _ := a.decided(ctx, now, ticket, subject{string(id.Account.ID()), string(id.Mode), op.Path}, rule, err)
+	return named
 }
 
 // limits asks the policy for the limits of a merchant and operation.
-func (a *Admission) limits(ctx context.Context, input policy.AdmitInput, ticket Ticket) (policy.Limits, error) {
+func (a *Admission) limits(ctx context.Context, input policy.AdmitInput, ticket Ticket) (policy.Limits, decision.Rule, error) {
 	evaluating, cancel := context.WithTimeout(ctx, evaluation)
 	defer cancel()
 	limits, err := ticket.set.Limits(evaluating, policy.LimitsInput{
 		Merchant: input.Merchant, Mode: input.Mode, Operation: input.Operation, Now: input.Now,
 	})
 	if errors.Is(err, policy.ErrNoAnswer) {
-		return policy.Limits{}, a.deny(ctx, ticket, input, "The policy sets no limits for this merchant.")
+		return policy.Limits{}, decision.NoLimits, fault.New(fault.PolicyDenied, "The policy sets no limits for this merchant.")
 	}
 	if err != nil {
-		return policy.Limits{}, internal(err)
+		return policy.Limits{}, decision.Unjudged, internal(err)
 	}
-	return limits, nil
+	return limits, decision.Admitted, nil
 }
 
 // allow asks the policy whether this request is allowed.
-func (a *Admission) allow(ctx context.Context, input policy.AdmitInput, ticket Ticket) error {
+func (a *Admission) allow(ctx context.Context, input policy.AdmitInput, ticket Ticket) (decision.Rule, error) {
 	evaluating, cancel := context.WithTimeout(ctx, evaluation)
 	defer cancel()
-	decision, err := ticket.set.Admit(evaluating, input)
+	answer, err := ticket.set.Admit(evaluating, input)
 	if err != nil {
-		return internal(err)
+		return decision.Unjudged, internal(err)
 	}
-	if !decision.Allow {
-		return a.deny(ctx, ticket, input, strings.Join(decision.Reasons, " "))
+	if !answer.Allow {
+		rule := a.refusals.rule(evaluating, input.Now, ticket.set, input, answer.Reasons)
+		return rule, fault.New(fault.PolicyDenied, strings.Join(answer.Reasons, " "))
 	}
-	return nil
+	return decision.Admitted, nil
 }
 
 // RecordOf is a merchant's record as policies see it.
@@ -214,28 +257,36 @@ func (a *Admission) input(
 
 // spend takes a token of each rate. A spent token is not returned, also when the
 // next rate refuses.
-func (a *Admission) spend(ctx context.Context, now time.Time, ticket *Ticket, input policy.AdmitInput) error {
+func (a *Admission) spend(now time.Time, ticket *Ticket, input policy.AdmitInput) (decision.Rule, error) {
 	var limits, policies []byte
 	var refusal error
+	rule := decision.Admitted
 	for _, rate := range ticket.Limits.Rates {
 		key := limit.Key{Merchant: input.Merchant.ID, Mode: input.Mode, Name: rate.Name}
 		verdict := a.limiter.Allow(now, key, limit.Rate{PerSecond: rate.PerSecond, Burst: rate.Burst})
 		limits = limit.AppendLimit(limits, rate.Name, verdict)
 		policies = limit.AppendPolicy(policies, rate.Name, verdict)
 		if !verdict.OK {
-			a.note(ctx, *ticket, subjectOf(input), fault.RateLimited, rate.Name)
+			rule = decision.Rate(placeOf(rate.Name, ticket.Limits.Rates, func(r policy.Rate) string { return r.Name }))
 			refusal = fault.Newf(fault.RateLimited,
 				"Too many requests: at most %g a second, %d at once.", rate.PerSecond, rate.Burst).After(now, verdict.RetryAfter)
 			break
 		}
 	}
 	ticket.RateLimit, ticket.RateLimitPolicy = string(limits), string(policies)
-	return refusal
+	return rule, refusal
 }
 
-func (a *Admission) deny(ctx context.Context, ticket Ticket, input policy.AdmitInput, reason string) error {
-	a.note(ctx, ticket, subjectOf(input), fault.PolicyDenied, reason)
-	return fault.New(fault.PolicyDenied, reason)
+// placeOf is the place of a name among the names of all, from 0: it is the same in
+// whatever order the policy answers.
+func placeOf[T any](name string, all []T, nameOf func(T) string) int {
+	place := 0
+	for _, other := range all {
+		if nameOf(other) < name {
+			place++
+		}
+	}
+	return place
 }
 
 // subject is the merchant, mode and operation of a decision.
@@ -246,11 +297,18 @@ func subjectOf(input policy.AdmitInput) subject {
 }
 
 // note logs a refusal under its decision's id, so that it can be explained.
-func (a *Admission) note(ctx context.Context, ticket Ticket, s subject, code fault.Code, reason string) {
+func (a *Admission) note(ctx context.Context, ticket Ticket, s subject, rule decision.Rule, refusal error) {
+	f := fault.From(refusal)
 	a.log.LogAttrs(ctx, slog.LevelInfo, "not admitted",
 		slog.String("decision_id", ticket.DecisionID), slog.String("policy_version", ticket.PolicyVersion),
-		slog.String("merchant_id", s.merchant), slog.String("mode", s.mode),
-		slog.String("operation", s.operation), slog.String("error_code", string(code)), slog.String("reason", reason))
+		slog.String("merchant_id", s.merchant), slog.String("mode", s.mode), slog.String("operation", s.operation),
+		slog.String("error_code", string(f.Code)), slog.String("rule", rule.String()), slog.String("reason", f.Message))
+}
+
+// unexplained names decisions under a key that nobody has.
+func unexplained() *decision.Namer {
+	key := movement.NewNameKey()
+	return decision.NewNamer(decision.NewKey(key[:]), 0)
 }
 
 func internal(cause error) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -13,8 +14,10 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -236,6 +239,61 @@ func TestSpend(t *testing.T) {
 	}
 }
 
+// TestAnIDTellsTheRefusal: each refusal has an id that tells what refused, also what was
+// refused after it was admitted.
+func TestAnIDTellsTheRefusal(t *testing.T) {
+	t.Parallel()
+	key := decision.NewKey([]byte("key"))
+	const rules = `package gerbang
+
+admit := {"allow": count(no) == 0, "reasons": no}
+
+no contains "Too dear." if input.quote.price > 10
+
+limits := {
+	"rates": [{"name": name, "rate_per_second": 1, "burst": burst} | some name, burst in {"b": 1, "a": 9}],
+	"quotas": [{"name": "z", "limit": 5}, {"name": "y", "limit": 1}],
+}
+`
+	op, id := operation(t, "/payments/create"), identity(t, "scale", tenants.Active)
+	active := compile(t, rules)
+	a := admission.New(active, limit.New(), newTally(), admission.Config{Namer: decision.NewNamer(key, 9)})
+	want := func(what string, ticket admission.Ticket, rule decision.Rule) {
+		t.Helper()
+		f, err := key.Open(ticket.DecisionID, noon)
+		if err != nil || f.Rule != rule || f.Replica != 9 || f.Live || f.Merchant != decision.MerchantDigest("mer_scale") ||
+			f.Operation != decision.OperationDigest(op.Path) || f.Version != decision.VersionDigest(string(active.Set().Version())) {
+			t.Errorf("%s: %+v, %v; want %v", what, f, err, rule)
+		}
+	}
+	document := body(t, `{"amount": 100}`)
+	first, err := a.Admit(t.Context(), noon, id, op, document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want("admitted", first, decision.Admitted)
+	slowed, _ := a.Admit(t.Context(), noon, id, op, document)
+	want("too fast", slowed, decision.Rate(1))
+	invalid, _ := a.Spend(t.Context(), noon, id, op)
+	want("invalid and too fast", invalid, decision.Rate(1))
+	if reserved, err := a.Reserve(t.Context(), noon, first, id, op); err != nil || reserved.DecisionID != first.DecisionID {
+		t.Errorf("reserved %+v, %v", reserved, err)
+	}
+	over, err := a.Reserve(t.Context(), noon, first, id, op)
+	if code(err) != fault.QuotaExceeded {
+		t.Fatal(err)
+	}
+	want("over the quota", over, decision.Quota(0))
+	err = a.Reconsider(t.Context(), noon, first, id, op, document, map[string]any{"price": int64(11)})
+	if code(err) != fault.PolicyDenied {
+		t.Fatal(err)
+	}
+	want("too dear", a.Refused(t.Context(), noon, first, id, op, fmt.Errorf("wrapped: %w", err)), decision.Policy(2))
+	reached := fault.New(fault.PolicyDenied, "Too much.").Because(&movement.LimitError{Name: "out.amount"})
+	want("too much", a.Refused(t.Context(), noon, first, id, op, reached), decision.DayAmount)
+	want("another fault", a.Refused(t.Context(), noon, first, id, op, fault.New(fault.PolicyDenied, "")), decision.Admitted)
+}
+
 func TestAdmitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	a := admission.New(compile(t, rules), limit.New(), nil, admission.Config{})
@@ -284,5 +342,47 @@ func BenchmarkAdmit(b *testing.B) {
 		if _, err := a.Admit(b.Context(), now, id, op, document); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestAFloodOfRefusalsIsExplainedByItsReasons: the first of a second are evaluated again,
+// and after them the same reasons name the same rule.
+func TestAFloodOfRefusalsIsExplainedByItsReasons(t *testing.T) {
+	t.Parallel()
+	const rules = `package gerbang
+
+admit := {"allow": false, "reasons": no}
+
+no contains "No." if input.amount == 1
+
+no contains "No." if input.amount != 1
+
+limits := {"rates": [], "quotas": []}
+`
+	key := decision.NewKey([]byte("key"))
+	op, id := operation(t, "/payments/create"), identity(t, "scale", tenants.Active)
+	a := admission.New(compile(t, rules), limit.New(), nil, admission.Config{Namer: decision.NewNamer(key, 1)})
+	rule := func(now time.Time, amount string) decision.Rule {
+		t.Helper()
+		ticket, err := a.Admit(t.Context(), now, id, op, body(t, `{"amount": `+amount+`}`))
+		f, bad := key.Open(ticket.DecisionID, now)
+		if code(err) != fault.PolicyDenied || bad != nil {
+			t.Fatal(err, bad)
+		}
+		return f.Rule
+	}
+	for range 99 {
+		if got := rule(noon, "1"); got != decision.Policy(2) {
+			t.Fatalf("refused by %v", got)
+		}
+	}
+	if got := rule(noon, "2"); got != decision.Policy(3) {
+		t.Errorf("the hundredth is refused by %v", got)
+	}
+	if got := rule(noon, "1"); got != decision.Policy(3) {
+		t.Errorf("in a flood it is refused by %v, and not by what gave the reason last", got)
+	}
+	if got := rule(noon.Add(time.Second), "1"); got != decision.Policy(2) {
+		t.Errorf("a second later it is refused by %v", got)
 	}
 }

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -20,8 +22,8 @@ var jakarta = time.FixedZone("WIB", 7*60*60)
 // Reserve takes a unit of each quota that counts an admitted request, or of none:
 // where one is used up, the others are released. Reserve is apart from Admit so that
 // the caller can look the reference up in between: a replay uses no quota. The error
-// is QUOTA_EXCEEDED, or INTERNAL when a quota could not be counted; then the ticket
-// is returned as it was given.
+// is QUOTA_EXCEEDED, and then the ticket names that decision, or INTERNAL when a quota
+// could not be counted, and then the ticket is returned as it was given.
 func (a *Admission) Reserve(ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity, op *catalog.Operation) (Ticket, error) {
 	s := subject{string(id.Account.ID()), string(id.Mode), op.Path}
 	now = now.In(ticket.Zone)
@@ -41,9 +43,9 @@ func (a *Admission) Reserve(ctx context.Context, now time.Time, ticket Ticket, i
 		if err != nil {
 			return ticket, internal(err)
 		}
-		a.note(ctx, ticket, s, fault.QuotaExceeded, quota.Name)
-		return ticket, fault.Newf(fault.QuotaExceeded, "The quota %s is used up: %d calls until %s.", quota.Name, quota.Limit,
-			month.End.UTC().Format(time.RFC3339)).After(now, month.End.Sub(now))
+		rule := decision.Quota(placeOf(quota.Name, ticket.Limits.Quotas, func(q policy.Quota) string { return q.Name }))
+		return a.decided(ctx, now, ticket, s, rule, fault.Newf(fault.QuotaExceeded, "The quota %s is used up: %d calls until %s.",
+			quota.Name, quota.Limit, month.End.UTC().Format(time.RFC3339)).After(now, month.End.Sub(now)))
 	}
 	return reserved, nil
 }

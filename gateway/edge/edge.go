@@ -91,6 +91,9 @@ type Admitter interface {
 	// Reconsider decides again with a quote, before the money call.
 	Reconsider(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity, op *catalog.Operation,
 		body catalog.Document, quote map[string]any) error
+	// Refused names the decision of an error with which the policy refused an admitted
+	// request later.
+	Refused(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity, op *catalog.Operation, err error) admission.Ticket
 	// Release gives back the units of its quotas that a request reserved. It is
 	// called for a request that used none.
 	Release(ctx context.Context, ticket admission.Ticket)

@@ -133,6 +133,15 @@ func (h *house) Reconsider(
 	return nil
 }
 
+func (h *house) Refused(
+	_ context.Context, _ time.Time, ticket admission.Ticket, _ tenants.Identity, _ *catalog.Operation, err error,
+) admission.Ticket {
+	if fault.From(err).Code == fault.PolicyDenied {
+		ticket.DecisionID += "-refused"
+	}
+	return ticket
+}
+
 func (h *house) Delivered(_ context.Context, receipt movement.ID) {
 	h.delivered = append(h.delivered, receipt)
 }

@@ -82,10 +82,11 @@ func (x *exchange) admitAndRun(request lifecycle.Request, document catalog.Docum
 		if answer, found, err := x.stored(request); err != nil || found {
 			return answer, err
 		}
-		if ticket, err = admitter.Reserve(ctx, x.started, ticket, x.identity, x.operation); err != nil {
+		ticket, err = admitter.Reserve(ctx, x.started, ticket, x.identity, x.operation)
+		x.ticket, request.Remaining = ticket, ticket.Remaining
+		if err != nil {
 			return x.refused(request, err) // it may exist since
 		}
-		x.ticket, request.Remaining = ticket, ticket.Remaining
 	}
 	if x.operation.Quote {
 		request.Reconsider = func(ctx context.Context, quote map[string]any) error {
@@ -98,6 +99,9 @@ func (x *exchange) admitAndRun(request lifecycle.Request, document catalog.Docum
 		runner = x.edge.Queries
 	}
 	answer, err := runner.Run(ctx, request)
+	if err != nil {
+		x.ticket = admitter.Refused(ctx, x.started, x.ticket, x.identity, x.operation, err)
+	}
 	if x.unused(answer, err) {
 		admitter.Release(ctx, ticket)
 	}

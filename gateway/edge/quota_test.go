@@ -23,6 +23,7 @@ func TestAReplayHoldsNoUnit(t *testing.T) {
 	h.admit = func() (admission.Ticket, error) { return counted, nil }
 	h.reserve = func(ticket admission.Ticket) (admission.Ticket, error) {
 		if left == 0 {
+			ticket.DecisionID = "d-over"
 			return ticket, fault.New(fault.QuotaExceeded, "Over.")
 		}
 		left--
@@ -47,7 +48,19 @@ func TestAReplayHoldsNoUnit(t *testing.T) {
 		got.Header.Get("X-Svc-Decision-Id") != "d-4" || !strings.Contains(got.text, `"remaining_quota":7`) {
 		t.Errorf("the replay got %d %s %v", got.StatusCode, got.text, got.Header)
 	}
-	h.create(t, h.right(`,"external_id":"INV-3"`)).wantFault(t, fault.QuotaExceeded)
+	over := h.create(t, h.right(`,"external_id":"INV-3"`))
+	over.wantFault(t, fault.QuotaExceeded)
+	if over.Header.Get("X-Svc-Decision-Id") != "d-over" {
+		t.Errorf("the refusal is another decision than the admission: %v", over.Header)
+	}
+	h.reserve = func(ticket admission.Ticket) (admission.Ticket, error) { return ticket, nil }
+	h.run = func(lifecycle.Request) (lifecycle.Answer, error) {
+		return lifecycle.Answer{}, fault.New(fault.PolicyDenied, "Too much today.")
+	}
+	if beyond := h.create(t, h.right(`,"external_id":"INV-3"`)); beyond.Header.Get("X-Svc-Decision-Id") != "d-4-refused" {
+		t.Errorf("what the policy refuses later is another decision: %v", beyond.Header)
+	}
+	h.released = h.released[1:] // the last one, which sent nothing
 	if left != 0 || len(h.released) > 0 {
 		t.Errorf("%d left, released %+v", left, h.released)
 	}
