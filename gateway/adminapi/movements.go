@@ -140,6 +140,7 @@ type Overridden struct {
 // bounds the search for ids that only a scan finds.
 type FindResult struct {
 	ID        string          `json:"id"`
+	Decision  *Decision       `json:"decision,omitempty"` // where the id is one of a decision
 	Since     time.Time       `json:"since"`
 	Movements []FoundMovement `json:"movements"`
 }

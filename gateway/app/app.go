@@ -18,6 +18,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/clock"
 	"github.com/seed-f006e74d/gerbang/gateway/closing"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
@@ -65,6 +66,7 @@ type App struct {
 	clock      *clock.Clock
 	metrics    *console.Metrics // made before what reports to it
 	replica    uuid.UUID        // this process
+	decisions  decision.Key
 	stopping   atomic.Bool
 
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs
@@ -160,6 +162,7 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.decisions = decision.NewKey(names[:])
 	a.operations = catalog.New(snapshot)
 	a.wireMoney(vault, names, mailed)
 	a.poller = lifecycle.NewPoller(a.store, a.lifecycle, a.leases(pollQueue, replica), a.log)
@@ -178,7 +181,9 @@ func (a *App) wire(ctx context.Context) error {
 		edge.Config{Svc: a.config.Service, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
 			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory,
-			Admitter: admission.New(a.policy, limit.New(), a.quotas, admission.Config{Location: zone, Log: a.log}),
+			Admitter: admission.New(a.policy, limit.New(), a.quotas, admission.Config{
+				Location: zone, Namer: decision.NewNamer(a.decisions, replicaNumber(a.replica)), Log: a.log,
+			}),
 			Failures: limit.NewFailures(), Observer: a.metrics, Log: a.log, Now: a.clock.Now,
 		}, snapshot)
 	if err != nil {

@@ -145,7 +145,6 @@ type Vault interface {
 	ResealConnection(c tenants.Connection) (tenants.Connection, bool, error)
 	ResealCallbackSecret(s tenants.CallbackSecret) (tenants.CallbackSecret, bool, error)
 	ResealNameKey(sealed []byte) ([]byte, bool, error)
-	ResealPolicy(mac []byte) ([]byte, bool, error)
 }
 
 // Plugins are the providers' processes. Verify asks a provider whether it takes an
@@ -184,6 +183,8 @@ type Dependencies struct {
 	Recovery   Recovery
 	Recovering func() error
 	Said       func(ctx context.Context, account *tenants.Account, since time.Time) ([]reconcile.Said, error)
+
+	Decisions Decisions
 
 	// Stopping tells whether the gateway has been told to stop.
 	Stopping func() bool

@@ -38,11 +38,15 @@ func (c *Console) find(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	decided, err := c.explain(x, id)
+	if err != nil {
+		return nil, err
+	}
 	found, err := c.named(x, id, since)
 	if err != nil {
 		return nil, err
 	}
-	out := adminapi.FindResult{ID: id, Since: since, Movements: make([]adminapi.FoundMovement, len(found))}
+	out := adminapi.FindResult{ID: id, Since: since, Decision: decided, Movements: make([]adminapi.FoundMovement, len(found))}
 	for i, m := range found {
 		if out.Movements[i], err = c.foundDocument(x.request.Context(), m, id); err != nil {
 			return nil, err
@@ -70,7 +74,7 @@ func (c *Console) named(x *call, id string, since time.Time) ([]movement.Movemen
 		return nil, err
 	}
 	found = append(found, theirs...)
-	for _, span := range spans(id, since, x.now.Add(ahead)) {
+	for _, span := range c.spans(id, since, x.now) {
 		if len(found) > 0 {
 			break
 		}
@@ -86,8 +90,11 @@ func (c *Console) named(x *call, id string, since time.Time) ([]movement.Movemen
 
 // spans are the times to search for an id that others made. An id of the gateway's
 // own tells when it was made: that time is searched first, then all since.
-func spans(id string, since, until time.Time) [][2]time.Time {
-	all := [][2]time.Time{{since, until}}
+func (c *Console) spans(id string, since, now time.Time) [][2]time.Time {
+	all := [][2]time.Time{{since, now.Add(ahead)}}
+	if decided, err := c.deps.Decisions.Key.Open(id, now); err == nil {
+		all = append([][2]time.Time{{decided.At.Add(-reservedWithin), decided.At.Add(reservedWithin)}}, all...)
+	}
 	made, err := uuid.Parse(id)
 	if err != nil || made.Version() != 7 {
 		return all

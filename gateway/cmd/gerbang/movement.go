@@ -122,15 +122,15 @@ type findCommand struct {
 	Since time.Time `placeholder:"TIME" help:"Search requests, decisions and provider references from this time on, such as 2026-01-02T03:04:05Z; the last 31 days unless given."`
 }
 
-// Run prints each movement with what happened to it. Finding none is a failure.
+// Run prints the decision and each movement with what happened to it. Finding none is a failure.
 func (c *findCommand) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	found, err := admin.Find(ctx, c.ID, c.Since)
 	if err != nil {
 		return err
 	}
-	var rows [][]string
-	for i, m := range found.Movements {
-		if i > 0 {
+	rows := decisionRows(found.Decision)
+	for _, m := range found.Movements {
+		if len(rows) > 0 {
 			rows = append(rows, []string{})
 		}
 		rows = append(rows, foundRows(m)...)
@@ -138,7 +138,7 @@ func (c *findCommand) Run(ctx context.Context, p *program, admin *adminapi.Clien
 	if err := p.show(found, rows...); err != nil {
 		return err
 	}
-	if len(found.Movements) == 0 {
+	if len(found.Movements) == 0 && found.Decision == nil {
 		return fmt.Errorf("nothing has the id %s; ids of requests and decisions and provider references were looked for since %s",
 			strconv.Quote(c.ID), timeText(&found.Since))
 	}

@@ -1,0 +1,37 @@
+package adminapi
+
+import "time"
+
+// Decision is what the policy decided on a request, as its id tells it, and why. What was admitted has neither rule nor
+// limit. What the id alone does not tell apart is listed: several merchants or operations.
+type Decision struct {
+	ID            string    `json:"id"`
+	At            time.Time `json:"at"` // the second
+	MerchantIDs   []string  `json:"merchant_ids"`
+	Mode          string    `json:"mode"`
+	Operations    []string  `json:"operations"`
+	Verdict       string    `json:"verdict"` // admitted, denied, slowed, over_quota or unjudged
+	Rule          string    `json:"rule,omitempty"`
+	Places        []Place   `json:"places,omitempty"` // of the rule
+	Limit         *LimitUse `json:"limit,omitempty"`
+	PolicyVersion string    `json:"policy_version"` // its first digits where the version is not kept any more
+	Replica       string    `json:"replica"`
+	Notes         []string  `json:"notes,omitempty"` // what is not as it was then, or not known
+}
+
+// Place is where a rule stands.
+type Place struct {
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Rule string `json:"rule"` // the document that it answers
+}
+
+// LimitUse is a limit that left no room: how much it allows, how much of it was used, and when there is room again. A rate
+// has its pace, too.
+type LimitUse struct {
+	Name          string     `json:"name"`
+	RatePerSecond float64    `json:"rate_per_second,omitempty"`
+	Limit         int64      `json:"limit"`
+	Used          *int64     `json:"used,omitempty"` // left out where nobody knows
+	ResetsAt      *time.Time `json:"resets_at,omitempty"`
+}

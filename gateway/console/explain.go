@@ -1,0 +1,239 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// Decisions explains decisions by their ids.
+type Decisions struct {
+	Key decision.Key
+	// Policies are the sets that may be the one of a digest: one, seldom more, none
+	// where it is not kept any more.
+	Policies func(ctx context.Context, digest uint32) ([]*policy.Set, error)
+	// Replica names the replica of a number at a time.
+	Replica func(ctx context.Context, number uint16, at time.Time) (string, error)
+}
+
+// explained is a decision with what is known of it now.
+type explained struct {
+	decision.Facts
+	merchants  []tenants.Merchant
+	operations []*catalog.Operation
+	sets       []*policy.Set
+}
+
+// explain tells what an id of a decision says, nil where it is none of this
+// installation's: then no merchant is its own.
+func (c *Console) explain(x *call, id string) (*adminapi.Decision, error) {
+	facts, err := c.deps.Decisions.Key.Open(id, x.now)
+	if err != nil {
+		return nil, nil //nolint:nilnil,nilerr // another's id
+	}
+	e := explained{Facts: facts}
+	ctx := x.request.Context()
+	if e.merchants, err = c.merchantsOf(ctx, facts.Merchant); err != nil || len(e.merchants) == 0 {
+		return nil, err
+	}
+	if e.operations, err = c.operationsOf(facts.Operation); err != nil {
+		return nil, err
+	}
+	if e.sets, err = c.deps.Decisions.Policies(ctx, facts.Version); err != nil {
+		return nil, err
+	}
+	out := &adminapi.Decision{
+		ID: id, At: facts.At, Mode: e.mode(), MerchantIDs: []string{}, Operations: []string{},
+		Verdict: facts.Rule.Verdict(), PolicyVersion: fmt.Sprintf("%05x", facts.Version),
+	}
+	for _, m := range e.merchants {
+		out.MerchantIDs = append(out.MerchantIDs, string(m.ID))
+	}
+	for _, op := range e.operations {
+		out.Operations = append(out.Operations, op.Path)
+	}
+	if out.Replica, err = c.deps.Decisions.Replica(ctx, facts.Replica, facts.At); err != nil {
+		return nil, err
+	}
+	if facts.Rule.Refuses() {
+		out.Rule = facts.Rule.String()
+	}
+	return out, c.explainRule(ctx, &e, out)
+}
+
+func (e *explained) mode() string {
+	if e.Live {
+		return string(tenants.Live)
+	}
+	return string(tenants.Test)
+}
+
+// merchantsOf are the merchants of a digest.
+func (c *Console) merchantsOf(ctx context.Context, digest uint32) ([]tenants.Merchant, error) {
+	var found []tenants.Merchant
+	for after := tenants.MerchantID(""); ; {
+		page, err := c.deps.Merchants.Merchants(ctx, after, adminapi.MostListed)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range page {
+			if decision.MerchantDigest(string(m.ID)) == digest {
+				found = append(found, m)
+			}
+		}
+		if len(page) < adminapi.MostListed {
+			return found, nil
+		}
+		after = page[len(page)-1].ID
+	}
+}
+
+// operationsOf are the operations of a digest.
+func (c *Console) operationsOf(digest uint16) ([]*catalog.Operation, error) {
+	offered, err := catalog.Build(c.deps.Plugins.Manifests())
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(offered.Operations()), func(op *catalog.Operation) bool {
+		return decision.OperationDigest(op.Path) != digest
+	}), nil
+}
+
+// explainRule adds what refused. Where the id leaves several merchants, operations or
+// versions, nobody knows whose limit it was.
+func (c *Console) explainRule(ctx context.Context, e *explained, out *adminapi.Decision) error {
+	if len(e.sets) == 0 {
+		out.Notes = append(out.Notes, "the policy's version is not kept any more")
+	}
+	if len(e.operations) == 0 {
+		out.Notes = append(out.Notes, "no operation has this id's digest any more")
+	}
+	if len(e.sets) == 1 {
+		out.PolicyVersion = string(e.sets[0].Version())
+	}
+	for _, set := range e.sets {
+		number, _ := e.Rule.PolicyNumber()
+		if rule := set.Rule(number); rule.File != "" {
+			out.Places = append(out.Places, adminapi.Place{File: rule.File, Line: rule.Line, Rule: rule.Name})
+		}
+	}
+	if len(e.sets) != 1 || len(e.merchants) != 1 || len(e.operations) != 1 || !e.Rule.Refuses() {
+		return nil
+	}
+	account, err := c.deps.Merchants.AccountByID(ctx, e.merchants[0].ID)
+	if err != nil {
+		return notFound(err, "merchant")
+	}
+	m, op := account.Merchant(), e.operations[0]
+	limits, err := e.sets[0].Limits(ctx, policy.LimitsInput{
+		Merchant: admission.RecordOf(m), Mode: e.mode(), Now: e.At,
+		Operation: policy.Operation{Path: op.Path, Kind: string(admission.KindOf(op)), Provider: op.Provider},
+	})
+	switch {
+	case errors.Is(err, policy.ErrNoAnswer):
+		return nil
+	case err != nil:
+		return err
+	}
+	return c.explainLimit(ctx, e, m, limits, out)
+}
+
+// explainLimit adds the limit that was reached. Of a rate or quota that refused nothing
+// was left.
+func (c *Console) explainLimit(
+	ctx context.Context, e *explained, m tenants.Merchant, limits policy.Limits, out *adminapi.Decision,
+) error {
+	at := e.At.In(admission.ZoneOf(m, c.config.Location))
+	if place, ok := e.Rule.RatePlace(); ok {
+		if rate, ok := named(place, limits.Rates, func(r policy.Rate) string { return r.Name }); ok {
+			next := time.Duration(math.Ceil(float64(time.Second) / rate.PerSecond))
+			out.Rule = "rate " + rate.Name
+			out.Limit = &adminapi.LimitUse{
+				Name: rate.Name, RatePerSecond: rate.PerSecond, Limit: int64(rate.Burst), Used: new(int64(rate.Burst)), ResetsAt: new(e.At.Add(next)),
+			}
+		}
+	}
+	if place, ok := e.Rule.QuotaPlace(); ok {
+		if quota, ok := named(place, limits.Quotas, func(q policy.Quota) string { return q.Name }); ok {
+			out.Rule = "quota " + quota.Name
+			out.Limit = &adminapi.LimitUse{Name: quota.Name, Limit: quota.Limit, Used: &quota.Limit, ResetsAt: new(limit.Month(at).End.UTC())}
+		}
+	}
+	if e.Rule.IsPayout() {
+		if err := c.explainPayout(ctx, e, m, limits.Transfers, at, out); err != nil {
+			return err
+		}
+	}
+	if out.Limit != nil {
+		out.Notes = append(out.Notes, "the limit is the one of the merchant's record now, at version "+fmt.Sprint(m.Version))
+	}
+	return nil
+}
+
+// explainPayout adds a payout limit. What is used of that of a destination is known
+// under a digest of the destination only.
+func (c *Console) explainPayout(
+	ctx context.Context, e *explained, m tenants.Merchant, limits policy.TransferLimits, at time.Time, out *adminapi.Decision,
+) error {
+	var name string
+	var most *int64
+	switch e.Rule { //nolint:exhaustive // the payout limits
+	case decision.DayAmount:
+		name, most = "out.amount", limits.Day.Amount
+	case decision.DayCount:
+		name, most = "out.count", limits.Day.Count
+	case decision.DestinationAmount:
+		most = limits.DestinationDay.Amount
+	case decision.DestinationCount:
+		most = limits.DestinationDay.Count
+	}
+	if most == nil {
+		return nil
+	}
+	year, month, day := at.Date()
+	out.Limit = &adminapi.LimitUse{Name: e.Rule.String(), Limit: *most, ResetsAt: new(time.Date(year, month, day+1, 0, 0, 0, 0, at.Location()).UTC())}
+	if name == "" {
+		return nil
+	}
+	used, err := c.deps.Usage(ctx, movement.Owner{MerchantID: string(m.ID), Mode: e.mode()}, at.Format(time.DateOnly))
+	for _, u := range used {
+		if u.Name == name {
+			out.Limit.Used = &u.Units
+			out.Notes = append(out.Notes, "what is used is the day's as it is known now")
+		}
+	}
+	return err
+}
+
+// named is the one of a place among the names of all.
+func named[T any](place int, all []T, nameOf func(T) string) (found T, ok bool) {
+	sorted := slices.SortedFunc(slices.Values(all), func(a, b T) int { return cmp.Compare(nameOf(a), nameOf(b)) })
+	if place >= len(sorted) {
+		return found, false
+	}
+	return sorted[place], true
+}
+
+// PolicyIn is for Decisions where only the set in force is known.
+func PolicyIn(force func() *policy.Set) func(context.Context, uint32) ([]*policy.Set, error) {
+	return func(_ context.Context, digest uint32) ([]*policy.Set, error) {
+		if set := force(); strings.HasPrefix(string(set.Version()), fmt.Sprintf("%05x", digest)) {
+			return []*policy.Set{set}, nil
+		}
+		return nil, nil
+	}
+}
