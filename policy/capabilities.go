@@ -27,3 +27,9 @@ func capabilities() *ast.Capabilities {
 	c.AllowNet = []string{}
 	return c
 }
+
+// withheldFunction reports whether OPA has a function that policies may not call.
+func withheldFunction(name string) bool {
+	named := func(b *ast.Builtin) bool { return b.Name == name }
+	return slices.ContainsFunc(ast.CapabilitiesForThisVersion().Builtins, named) && !slices.ContainsFunc(capabilities().Builtins, named)
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/storage"
 	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/open-policy-agent/opa/v1/tester"
+	"github.com/open-policy-agent/opa/v1/topdown"
 )
 
 // testTime bounds one test of a set. A busy machine's pauses must not keep a
@@ -30,34 +31,40 @@ var (
 // a typed input, looks for the two documents, runs the source's tests over its own data, and asks each document once.
 // Whatever is wrong is an *Error that names file and line; nothing is wrong with a set that is returned.
 func Compile(ctx context.Context, source Source) (*Set, error) {
+	set, _, err := compile(ctx, source)
+	return set, err
+}
+
+// compile is Compile, and says which check a refusal is of.
+func compile(ctx context.Context, source Source) (*Set, Check, error) {
 	modules, data, problems := parse(source)
 	if err := refused(problems); err != nil {
-		return nil, err
+		return nil, CheckCompile, err
 	}
 	store := inmem.NewFromObjectWithOpts(data, inmem.OptReturnASTValuesOnRead(true))
 	// The store is never written to, so one transaction serves every reader for as long as the set lives.
 	txn, err := store.NewTransaction(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("policy: %w", err)
+		return nil, CheckCompile, fmt.Errorf("policy: %w", err)
 	}
 	rules := compiler(ctx, store, txn).WithSchemas(inputSchemas())
 	if rules.Compile(withoutTests(modules)); rules.Failed() {
-		return nil, refused(problemsOf(dataFile, rules.Errors))
+		return nil, CheckCompile, refused(problemsOf(dataFile, rules.Errors))
 	}
 	if err := refused(entryProblems(rules)); err != nil {
-		return nil, err
+		return nil, CheckCompile, err
 	}
 	if err := runTests(ctx, compiler(ctx, store, txn), modules, store, txn); err != nil {
-		return nil, err
+		return nil, CheckTests, err
 	}
-	set, err := newSet(source.Version(), rules, store, txn)
+	set, err := newSet(source.Version(), rules, data, store, txn)
 	if err != nil {
-		return nil, fmt.Errorf("policy: %w", err)
+		return nil, CheckCompile, fmt.Errorf("policy: %w", err)
 	}
-	if err := set.probe(ctx, data); err != nil {
-		return nil, err
+	if check, err := set.probe(ctx); err != nil {
+		return nil, check, err
 	}
-	return set, nil
+	return set, "", nil
 }
 
 // parse reads every file and collects what is wrong with any of them.
@@ -153,6 +160,8 @@ func runTests(
 	for result := range results {
 		switch {
 		case result == nil || result.Pass() || result.Skip:
+		case topdown.IsCancel(result.Error):
+			problems = append(problems, at(result.Location, "", fmt.Sprintf("%s does not end within %s", result.Name, testTime)))
 		case result.Error != nil:
 			problems = append(problems, at(result.Location, "", result.Name+" can't be run: "+result.Error.Error()))
 		default:

@@ -2,7 +2,6 @@ package policy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -29,6 +28,7 @@ const refusedSilently = "The policy does not allow this."
 type Set struct {
 	version Version
 	rules   *ast.Compiler
+	data    map[string]any // data.json; nobody changes it
 	store   storage.Store
 	txn     storage.Transaction
 	limits  question
@@ -65,10 +65,13 @@ type keptAnswer struct {
 }
 
 // newSet prepares the questions.
-func newSet(version Version, rules *ast.Compiler, store storage.Store, txn storage.Transaction) (*Set, error) {
+func newSet(
+	version Version, rules *ast.Compiler, data map[string]any, store storage.Store, txn storage.Transaction,
+) (*Set, error) {
 	s := &Set{
 		version:    version,
 		rules:      rules,
+		data:       data,
 		store:      store,
 		txn:        txn,
 		table:      newRuleTable(rules.Modules),
@@ -207,22 +210,32 @@ func (s *Set) evaluate(ctx context.Context, q *question, input *ast.Term, with f
 	return answer, nil
 }
 
-// probe asks both questions once for each tier, so that a document of the wrong shape is found before it is in force.
-func (s *Set) probe(ctx context.Context, data map[string]any) error {
-	tiers, _ := data["tiers"].(map[string]any)
+// probe asks both questions once for each tier, so that a document of the wrong shape, and a rule that never ends, are
+// found before they are in force.
+func (s *Set) probe(ctx context.Context) (Check, error) {
+	check := CheckAnswer
 	amount := int64(1)
 	var problems []Problem
-	for _, tier := range slices.Sorted(maps.Keys(tiers)) {
-		merchant := Merchant{ID: "probe", Tier: tier, Status: "active"}
-		operation := Operation{Path: "/probe", Kind: "query", Provider: "probe"}
-		_, err := s.Limits(ctx, LimitsInput{Merchant: merchant, Mode: "test", Operation: operation})
-		if err != nil && !errors.Is(err, ErrNoAnswer) {
-			problems = append(problems, at(s.rules.GetRules(limitsRef)[0].Location, "", err.Error()))
+	for _, tier := range s.tiers() {
+		in := AdmitInput{
+			Merchant: Merchant{ID: "probe", Tier: tier, Status: "active"}, Mode: "test",
+			Operation: Operation{Path: "/probe", Kind: "query", Provider: "probe"}, Amount: &amount,
 		}
-		_, err = s.Admit(ctx, AdmitInput{Merchant: merchant, Mode: "test", Operation: operation, Amount: &amount})
-		if err != nil {
-			problems = append(problems, at(s.rules.GetRules(admitRef)[0].Location, "", err.Error()))
+		for _, tried := range s.try(ctx, in, ofProbe) {
+			if tried.fault != nil {
+				check = tried.check
+				problems = append(problems, *tried.fault)
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return "", fmt.Errorf("policy: the answers were not asked for to the end: %w", err)
 		}
 	}
-	return refused(problems)
+	return check, refused(problems)
+}
+
+// tiers are the names of the tiers, sorted.
+func (s *Set) tiers() []string {
+	tiers, _ := s.data["tiers"].(map[string]any)
+	return slices.Sorted(maps.Keys(tiers))
 }

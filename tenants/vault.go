@@ -1,6 +1,7 @@
 package tenants
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -282,6 +283,7 @@ const (
 	columnCredentials    = "connection.credentials"
 	columnCallbackSecret = "callback_secret"
 	columnNameKey        = "installation.name_key" // no merchant's
+	columnPolicy         = "policy.mac"            // likewise
 )
 
 // bytes writes each part behind its length, so that no two places have the same bytes. It is part of every sealed value
@@ -388,4 +390,29 @@ func (v *Vault) SealNameKey(key []byte) ([]byte, error) {
 // OpenNameKey returns what SealNameKey sealed.
 func (v *Vault) OpenNameKey(sealed []byte) ([]byte, error) {
 	return v.Open(sealed, AD{Column: columnNameKey})
+}
+
+// SealPolicy makes the MAC of what a digest is of: a policy version, or the word which
+// of them is in force. Only who has the keyset can.
+func (v *Vault) SealPolicy(digest []byte) ([]byte, error) {
+	return v.seal(digest, AD{Column: columnPolicy}, resealPause)
+}
+
+// VerifyPolicy returns nil for the MAC that SealPolicy made of the digest, and else
+// ErrSealed.
+func (v *Vault) VerifyPolicy(mac, digest []byte) error {
+	sealed, err := v.Open(mac, AD{Column: columnPolicy})
+	if err == nil && !bytes.Equal(sealed, digest) {
+		err = ErrSealed
+	}
+	return err
+}
+
+// ResealPolicy is ResealConnection for a MAC of policies.
+func (v *Vault) ResealPolicy(mac []byte) ([]byte, bool, error) {
+	if !v.outdated(mac) {
+		return mac, false, nil
+	}
+	again, err := v.reseal(mac, AD{Column: columnPolicy})
+	return again, err == nil, err
 }

@@ -106,6 +106,39 @@ func TestSealedRecords(t *testing.T) {
 	}
 }
 
+func TestMACOfPolicies(t *testing.T) {
+	t.Parallel()
+	v := testVault(t)
+	mac, err := v.SealPolicy([]byte("digest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := v.VerifyPolicy(mac, []byte("digest")); err != nil {
+		t.Error(err)
+	}
+	nameKey, err := v.SealNameKey([]byte("digest")) // of another column
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := testVault(t).SealPolicy([]byte("digest"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.Clone(mac)
+	changed[len(changed)-1] ^= 1
+	for what, forged := range map[string][]byte{"none": nil, "text": []byte("by hand"), "another column": nameKey, "another keyset": other, "a bit": changed} {
+		if err := v.VerifyPolicy(forged, []byte("digest")); !errors.Is(err, ErrSealed) {
+			t.Errorf("%s: %v, want ErrSealed", what, err)
+		}
+	}
+	if err := v.VerifyPolicy(mac, []byte("digesT")); !errors.Is(err, ErrSealed) {
+		t.Errorf("of another digest: %v, want ErrSealed", err)
+	}
+	if again, changed, err := v.ResealPolicy(mac); changed || err != nil || !bytes.Equal(again, mac) {
+		t.Errorf("resealed under the same key: %v, %v", changed, err)
+	}
+}
+
 func TestKeysetFileIsKeptPrivate(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "keyset.json")

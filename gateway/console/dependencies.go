@@ -145,6 +145,7 @@ type Vault interface {
 	ResealConnection(c tenants.Connection) (tenants.Connection, bool, error)
 	ResealCallbackSecret(s tenants.CallbackSecret) (tenants.CallbackSecret, bool, error)
 	ResealNameKey(sealed []byte) ([]byte, bool, error)
+	ResealPolicy(mac []byte) ([]byte, bool, error)
 }
 
 // Plugins are the providers' processes. Verify asks a provider whether it takes an

@@ -2,9 +2,11 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 	"time"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+	"github.com/seed-f006e74d/gerbang/policy"
 )
 
 // rememberReplicas is how long a gateway that has ended is remembered.
@@ -56,6 +59,74 @@ func (s *Store) Schema(ctx context.Context) (problem string, cause error) {
 	return knows(version), nil
 }
 
+// liveFor is how long after its last trace a gateway is taken to run.
+const liveFor = 30 * time.Second
+
+// Replica is a gateway that runs, or has run, on this database.
+type Replica struct {
+	ID        uuid.UUID
+	Tag       uint16         // names it where there is no room for the id
+	Host      string         // its machine
+	Policy    policy.Version // that it runs, "" for a gateway of before, which follows none
+	Binary    string
+	StartedAt time.Time
+	SeenAt    time.Time
+	EndedAt   time.Time         // zero unless it said so
+	Plugins   map[string]string // the SHA-256 of each, by provider
+
+	// SchemaFrom is the first schema that it works on, SchemaBelow the first later one
+	// that it does not.
+	SchemaFrom, SchemaBelow int64
+}
+
+// Live tells whether a gateway runs, as far as the database shows: a gateway that was
+// killed is live until its last heartbeat is 30 s old.
+func (r Replica) Live(now time.Time) bool { return r.EndedAt.IsZero() && now.Sub(r.SeenAt) < liveFor }
+
+// ReportReplica writes what a gateway says of itself, which is also its heartbeat. The
+// schemas that it works on are those of this version.
+func (s *Store) ReportReplica(ctx context.Context, r Replica) error {
+	plugins, err := json.Marshal(r.Plugins)
+	if err != nil {
+		return fmt.Errorf("store: report replica: %w", err)
+	}
+	return wrap("report replica", s.queries.ReportReplica(ctx, dbsqlc.ReportReplicaParams{
+		ReplicaID: r.ID, StartedAt: micro(r.StartedAt), SeenAt: micro(r.SeenAt), PolicyVersion: string(r.Policy), BinaryVersion: r.Binary,
+		SchemaFrom: newest, SchemaBelow: beyond(), Plugins: string(plugins), Host: r.Host, Tag: int64(r.Tag),
+	}))
+}
+
+// EndReplica says that a gateway ends, so that nobody waits for it.
+func (s *Store) EndReplica(ctx context.Context, id uuid.UUID, now time.Time) error {
+	return wrap("end replica", s.queries.EndReplica(ctx, dbsqlc.EndReplicaParams{ReplicaID: id, EndedAt: new(micro(now))}))
+}
+
+// LiveReplicas lists the gateways that run, the oldest first.
+func (s *Store) LiveReplicas(ctx context.Context, now time.Time) ([]Replica, error) {
+	seen, err := s.ReplicasSeen(ctx, now.Add(-liveFor))
+	return slices.DeleteFunc(seen, func(r Replica) bool { return !r.Live(now) }), err
+}
+
+// ReplicasSeen lists the gateways with a heartbeat since a time, the oldest first, also
+// those that have ended.
+func (s *Store) ReplicasSeen(ctx context.Context, since time.Time) ([]Replica, error) {
+	rows, err := s.queries.ReplicasSeen(ctx, micro(since))
+	if err != nil {
+		return nil, fmt.Errorf("store: replicas: %w", err)
+	}
+	replicas := make([]Replica, len(rows))
+	for i, row := range rows {
+		replicas[i] = Replica{
+			ID: row.ReplicaID, Tag: uint16(row.Tag), Host: row.Host, Policy: policy.Version(row.PolicyVersion), Binary: row.BinaryVersion, //nolint:gosec // of 16 bits
+			StartedAt: row.StartedAt.UTC(), SeenAt: row.SeenAt.UTC(), EndedAt: orZero(row.EndedAt), SchemaFrom: row.SchemaFrom, SchemaBelow: row.SchemaBelow,
+		}
+		if err := json.Unmarshal([]byte(row.Plugins), &replicas[i].Plugins); err != nil {
+			return nil, fmt.Errorf("store: replicas: %w", err)
+		}
+	}
+	return replicas, nil
+}
+
 // ForgetReplicas removes gateways that ended long ago.
 func (s *Store) ForgetReplicas(ctx context.Context, now time.Time) error {
 	return s.queries.ForgetReplicas(ctx, micro(now.Add(-rememberReplicas)))
@@ -63,7 +134,7 @@ func (s *Store) ForgetReplicas(ctx context.Context, now time.Time) error {
 
 // knows tells what is wrong with a schema for this version of the gateway.
 func knows(version int64) (problem string) {
-	switch next := newest - newest%schemas + schemas; {
+	switch next := beyond(); {
 	case version < newest:
 		return fmt.Sprintf("has the schema %d, and this version of the gateway needs %d: run gerbang migrate", version, newest)
 	case version >= next:
@@ -71,6 +142,9 @@ func knows(version int64) (problem string) {
 	}
 	return ""
 }
+
+// beyond is the first schema after the newest that this version does not work on.
+func beyond() int64 { return newest - newest%schemas + schemas }
 
 // newest is the version that [Migrate] leads to.
 var newest = newestMigration()

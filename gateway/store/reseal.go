@@ -5,18 +5,29 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // Sealed is what of one account is sealed: of its connections and callback
 // secrets, the names and the sealed values alone. The platform has the key by which
-// references become ids, too.
+// references become ids, too, and the MACs of policies.
 type Sealed struct {
 	MerchantID  tenants.MerchantID
 	Connections []tenants.Connection
 	Secrets     []tenants.CallbackSecret
-	NameKey     []byte // nil for none
+	NameKey     []byte      // nil for none
+	Policies    []PolicyMAC // of the platform
+}
+
+// PolicyMAC is the MAC of a policy version, or of the word which of them is in force,
+// where the version is "".
+type PolicyMAC struct {
+	Version policy.Version
+	MAC     []byte
 }
 
 // SealedAfter lists accounts in the order of their ids, after one of them, with
@@ -58,8 +69,27 @@ func (s *Store) SealedAfter(ctx context.Context, after tenants.MerchantID, most 
 		if platform.NameKey, err = s.queries.NameKey(ctx); err != nil {
 			return nil, sealedFault(err)
 		}
+		if platform.Policies, err = s.policyMACs(ctx); err != nil {
+			return nil, sealedFault(err)
+		}
 	}
 	return accounts, nil
+}
+
+func (s *Store) policyMACs(ctx context.Context) (macs []PolicyMAC, err error) {
+	head, err := s.queries.PolicyHead(ctx)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.queries.PolicyVersions(ctx)
+	macs = []PolicyMAC{{MAC: head.Mac}}
+	for _, row := range rows {
+		macs = append(macs, PolicyMAC{policy.Version(row.Version), row.Mac})
+	}
+	return macs, err
 }
 
 func sealedFault(err error) error {
@@ -105,6 +135,13 @@ func (s *Store) Reseal(ctx context.Context, audit Audit, was, becomes Sealed) (c
 			}
 			changed += rows
 		}
+		for i, old := range was.Policies {
+			rows, err := resealPolicy(ctx, q, old, becomes.Policies[i].MAC)
+			if err != nil {
+				return err
+			}
+			changed += rows
+		}
 		if changed == 0 {
 			return errNothingResealed
 		}
@@ -114,4 +151,11 @@ func (s *Store) Reseal(ctx context.Context, audit Audit, was, becomes Sealed) (c
 		return 0, nil
 	}
 	return changed, err
+}
+
+func resealPolicy(ctx context.Context, q *dbsqlc.Queries, was PolicyMAC, becomes []byte) (int64, error) {
+	if was.Version == "" {
+		return q.ResealPolicyHead(ctx, dbsqlc.ResealPolicyHeadParams{Becomes: becomes, Was: was.MAC})
+	}
+	return q.ResealPolicyVersion(ctx, dbsqlc.ResealPolicyVersionParams{Becomes: becomes, Version: string(was.Version), Was: was.MAC})
 }

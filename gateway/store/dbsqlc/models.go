@@ -310,6 +310,56 @@ type Pause struct {
 	SetAt      time.Time
 }
 
+type PolicyActivation struct {
+	ActivationID uuid.UUID
+	Version      string
+	Replaces     string
+	BackID       *uuid.UUID
+	Reason       string
+	RequestedBy  string
+	RequestedAt  time.Time
+	ConfirmedBy  string
+	ProposedAt   *time.Time
+	State        string
+	DecidedAt    *time.Time
+	Detail       string
+}
+
+type PolicyAnswer struct {
+	ActivationID uuid.UUID
+	ReplicaID    uuid.UUID
+	Compiled     bool
+	Reason       string
+	AnsweredAt   time.Time
+}
+
+type PolicyHead struct {
+	Name         string
+	ActivationID uuid.UUID
+	Version      string
+	Changes      int64
+	ChangedAt    time.Time
+	Mac          []byte
+	ProposalID   *uuid.UUID
+	Proposed     *string
+	ProposedAt   *time.Time
+}
+
+type PolicyVersion struct {
+	Version     string
+	Number      int64
+	Files       []byte
+	Author      string
+	Message     string
+	Forced      string
+	Predecessor string
+	PushedAt    time.Time
+	Mac         []byte
+	State       string
+	StateAt     time.Time
+	Findings    string
+}
+
 type Poll struct {
 	MovementID uuid.UUID
 	Attempt    int32
@@ -345,9 +395,17 @@ type RemovedConnection struct {
 }
 
 type Replica struct {
-	ReplicaID uuid.UUID
-	StartedAt time.Time
-	SeenAt    time.Time
+	ReplicaID     uuid.UUID
+	StartedAt     time.Time
+	SeenAt        time.Time
+	PolicyVersion string
+	BinaryVersion string
+	SchemaFrom    int64
+	SchemaBelow   int64
+	Plugins       string
+	Host          string
+	Tag           int64
+	EndedAt       *time.Time
 }
 
 type ReservedAmount struct {

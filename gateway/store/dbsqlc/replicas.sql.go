@@ -12,12 +12,106 @@ import (
 	"github.com/google/uuid"
 )
 
+const endReplica = `-- name: EndReplica :exec
+UPDATE replicas SET ended_at = $1 WHERE replica_id = $2
+`
+
+type EndReplicaParams struct {
+	EndedAt   *time.Time
+	ReplicaID uuid.UUID
+}
+
+func (q *Queries) EndReplica(ctx context.Context, arg EndReplicaParams) error {
+	_, err := q.db.Exec(ctx, endReplica, arg.EndedAt, arg.ReplicaID)
+	return err
+}
+
 const forgetReplicas = `-- name: ForgetReplicas :exec
 DELETE FROM replicas WHERE seen_at < $1
 `
 
 func (q *Queries) ForgetReplicas(ctx context.Context, before time.Time) error {
 	_, err := q.db.Exec(ctx, forgetReplicas, before)
+	return err
+}
+
+const replicasSeen = `-- name: ReplicasSeen :many
+SELECT replica_id, started_at, seen_at, policy_version, binary_version, schema_from, schema_below, plugins, host, tag, ended_at
+FROM replicas
+WHERE seen_at >= $1
+ORDER BY started_at, replica_id
+`
+
+func (q *Queries) ReplicasSeen(ctx context.Context, since time.Time) ([]Replica, error) {
+	rows, err := q.db.Query(ctx, replicasSeen, since)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Replica
+	for rows.Next() {
+		var i Replica
+		if err := rows.Scan(
+			&i.ReplicaID,
+			&i.StartedAt,
+			&i.SeenAt,
+			&i.PolicyVersion,
+			&i.BinaryVersion,
+			&i.SchemaFrom,
+			&i.SchemaBelow,
+			&i.Plugins,
+			&i.Host,
+			&i.Tag,
+			&i.EndedAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const reportReplica = `-- name: ReportReplica :exec
+INSERT INTO replicas (
+    replica_id, started_at, seen_at, policy_version, binary_version, schema_from, schema_below, plugins, host, tag
+) VALUES (
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
+)
+ON CONFLICT (replica_id) DO UPDATE SET
+    started_at = excluded.started_at, seen_at = excluded.seen_at, policy_version = excluded.policy_version,
+    binary_version = excluded.binary_version, schema_from = excluded.schema_from, schema_below = excluded.schema_below,
+    plugins = excluded.plugins, host = excluded.host, tag = excluded.tag
+`
+
+type ReportReplicaParams struct {
+	ReplicaID     uuid.UUID
+	StartedAt     time.Time
+	SeenAt        time.Time
+	PolicyVersion string
+	BinaryVersion string
+	SchemaFrom    int64
+	SchemaBelow   int64
+	Plugins       string
+	Host          string
+	Tag           int64
+}
+
+func (q *Queries) ReportReplica(ctx context.Context, arg ReportReplicaParams) error {
+	_, err := q.db.Exec(ctx, reportReplica,
+		arg.ReplicaID,
+		arg.StartedAt,
+		arg.SeenAt,
+		arg.PolicyVersion,
+		arg.BinaryVersion,
+		arg.SchemaFrom,
+		arg.SchemaBelow,
+		arg.Plugins,
+		arg.Host,
+		arg.Tag,
+	)
 	return err
 }
 

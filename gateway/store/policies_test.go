@@ -1,0 +1,354 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// opsSays is an operator's audit entry.
+func opsSays(who, action string) store.Audit {
+	return store.Audit{Operator: who, Action: "policy." + action, At: epoch}
+}
+
+// policyOf is a version of its own, as it is pushed.
+func policyOf(text string) store.PolicyVersion {
+	source := policy.Source{"data.json": []byte(text)}
+	return store.PolicyVersion{
+		Version: source.Version(), Source: source, Author: "ayu", Message: "why " + text, PushedAt: epoch, MAC: []byte("mac"), State: store.PolicyPushed,
+	}
+}
+
+// withFirst is a store in which the policy "first" is in force.
+func withFirst(t *testing.T) (*store.Store, string) {
+	t.Helper()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 8})
+	head := store.PolicyHead{Activation: uuid.New(), MAC: []byte("mac")}
+	if err := s.FirstPolicy(t.Context(), opsSays("gerbang", "first"), policyOf("first"), head); err != nil {
+		t.Fatal(err)
+	}
+	return s, url
+}
+
+func push(t *testing.T, s *store.Store, v store.PolicyVersion) store.PolicyVersion {
+	t.Helper()
+	kept, _, err := s.PushPolicy(t.Context(), opsSays(v.Author, "push"), v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kept
+}
+
+func headOf(t *testing.T, s *store.Store) store.PolicyHead {
+	t.Helper()
+	head, err := s.PolicyHead(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return head
+}
+
+// activate proposes a version and puts it in force, as a replica does.
+func activate(t *testing.T, s *store.Store, version policy.Version) {
+	t.Helper()
+	a := store.Activation{ID: uuid.New(), Version: version, Replaces: headOf(t, s).Version}
+	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a, false); err != nil {
+		t.Fatal(err)
+	}
+	head := headOf(t, s)
+	if ok, err := s.MovePolicyHead(t.Context(), opsSays("gateway", "active"), head, store.PolicyHead{Version: version, MAC: []byte("mac")}, ""); !ok || err != nil {
+		t.Fatalf("moved: %v, %v", ok, err)
+	}
+}
+
+func stateOf(t *testing.T, s *store.Store, version policy.Version) store.PolicyState {
+	t.Helper()
+	v, err := s.PolicyVersion(t.Context(), version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.State
+}
+
+// TestFirstPolicy: of several first starts at once one stands, and all see the same.
+func TestFirstPolicy(t *testing.T) {
+	t.Parallel()
+	s := open(t, database(t), store.Options{MaxConns: 8})
+	if _, err := s.PolicyHead(t.Context()); !errors.Is(err, store.ErrNotFound) {
+		t.Fatalf("before the first start: %v", err)
+	}
+	var starts sync.WaitGroup
+	for range 6 {
+		starts.Go(func() {
+			if err := s.FirstPolicy(t.Context(), opsSays("gerbang", "first"), policyOf("first"), store.PolicyHead{Activation: uuid.New(), MAC: []byte("mac")}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	starts.Wait()
+	versions, err := s.PolicyVersions(t.Context())
+	if err != nil || len(versions) != 1 || versions[0].Number != 1 || versions[0].State != store.PolicyActive || headOf(t, s).Version != versions[0].Version {
+		t.Errorf("%+v, %v", versions, err)
+	}
+	if all, err := s.Activations(t.Context(), 10); err != nil || len(all) != 1 || all[0].ID != headOf(t, s).Activation || all[0].State != store.ActivationDone {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+// TestPushedVersions: what was pushed stays as it was, files and all, and only what was
+// refused is judged anew.
+func TestPushedVersions(t *testing.T) {
+	t.Parallel()
+	s, _ := withFirst(t)
+	first := push(t, s, policyOf("a"))
+	if first.Number != 2 || string(first.Source["data.json"]) != "a" || !first.PushedAt.Equal(epoch) || string(first.Digest()) != string(policyOf("a").Digest()) {
+		t.Errorf("%+v", first)
+	}
+	again := policyOf("a")
+	again.Message, again.Author = "another", "budi"
+	if kept, pushed, err := s.PushPolicy(t.Context(), opsSays("budi", "push"), again); err != nil || pushed || kept.Message != "why a" || kept.Author != "ayu" {
+		t.Errorf("pushed again: %v %v %+v", pushed, err, kept)
+	}
+	bad := policyOf("b")
+	bad.State, bad.Findings = store.PolicyRefused, []store.PolicyFinding{{File: "data.json", Line: 3, Message: "no"}}
+	if kept := push(t, s, bad); kept.State != store.PolicyRefused || len(kept.Findings) != 1 || kept.Findings[0].Line != 3 {
+		t.Errorf("%+v", kept)
+	}
+	a := store.Activation{ID: uuid.New(), Version: bad.Version, Replaces: policyOf("first").Version}
+	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a, false); !errors.Is(err, store.ErrPolicyRefused) {
+		t.Errorf("a refused version is activated: %v", err)
+	}
+	if kept, pushed, err := s.PushPolicy(t.Context(), opsSays("budi", "push"), policyOf("b")); err != nil || !pushed || kept.State != store.PolicyPushed || kept.Number != 3 {
+		t.Errorf("judged anew: %v %v %+v", pushed, err, kept)
+	}
+	a.Version = "nothing"
+	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a, false); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("nothing is activated: %v", err)
+	}
+	// What a MAC is over differs wherever a version differs.
+	digests := map[string]bool{}
+	for i, change := range []func(*store.PolicyVersion){
+		func(*store.PolicyVersion) {}, func(v *store.PolicyVersion) { v.Author = "x" }, func(v *store.PolicyVersion) { v.Message = "x" },
+		func(v *store.PolicyVersion) { v.Forced = "x" }, func(v *store.PolicyVersion) { v.Predecessor = "x" },
+		func(v *store.PolicyVersion) { v.PushedAt = epoch.Add(time.Microsecond) }, func(v *store.PolicyVersion) { v.Version = "x" },
+		func(v *store.PolicyVersion) { v.Author, v.Message = "", v.Author+v.Message },
+	} {
+		v := policyOf("a")
+		change(&v)
+		if digests[string(v.Digest())] = true; len(digests) != i+1 {
+			t.Errorf("change %d is not in the digest", i)
+		}
+	}
+}
+
+// TestActivation names what it replaces: of eight operators at once one gets it.
+func TestActivation(t *testing.T) {
+	t.Parallel()
+	s, _ := withFirst(t)
+	first := policyOf("first").Version
+	var won atomic.Int64
+	var operators sync.WaitGroup
+	for i := range 8 {
+		v := push(t, s, policyOf(fmt.Sprint("v", i)))
+		operators.Go(func() {
+			_, err := s.Activate(t.Context(), opsSays(fmt.Sprint("op", i), "activate"), store.Activation{ID: uuid.New(), Version: v.Version, Replaces: first}, false)
+			switch {
+			case err == nil:
+				won.Add(1)
+			case !errors.Is(err, store.ErrPolicyProposed):
+				t.Error(err)
+			}
+		})
+	}
+	operators.Wait()
+	if won.Load() != 1 {
+		t.Fatalf("%d of 8 operators got it", won.Load())
+	}
+	// Of several replicas that decide at once one moves the head.
+	head := headOf(t, s)
+	var moved atomic.Int64
+	var replicas sync.WaitGroup
+	for range 4 {
+		replicas.Go(func() {
+			ok, err := s.MovePolicyHead(t.Context(), opsSays("gateway", "active"), head, store.PolicyHead{Version: head.Proposed, MAC: []byte("next")}, "")
+			if err != nil {
+				t.Error(err)
+			}
+			if ok {
+				moved.Add(1)
+			}
+		})
+	}
+	replicas.Wait()
+	now := headOf(t, s)
+	if moved.Load() != 1 || now.Version != head.Proposed || now.Changes != 2 || now.Proposal != uuid.Nil || string(now.MAC) != "next" || now.Activation != head.Proposal {
+		t.Errorf("%d moved it, to %+v", moved.Load(), now)
+	}
+	if stateOf(t, s, first) != store.PolicyPast || stateOf(t, s, now.Version) != store.PolicyActive {
+		t.Errorf("the first is %s, the new one %s", stateOf(t, s, first), stateOf(t, s, now.Version))
+	}
+	a := store.Activation{ID: uuid.New(), Version: policyOf("v0").Version, Replaces: first}
+	if a.Version == now.Version {
+		a.Version = policyOf("v1").Version
+	}
+	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a, false); !errors.Is(err, store.ErrPolicyMoved) {
+		t.Errorf("what is replaced is past: %v", err)
+	}
+	a.Version = now.Version
+	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a, false); !errors.Is(err, store.ErrPolicyActive) {
+		t.Errorf("what is in force: %v", err)
+	}
+}
+
+// TestProposalsEnd: one replica's refusal ends a proposal and none of the others can
+// put it in force; one that nobody decides is given up by the next.
+func TestProposalsEnd(t *testing.T) {
+	t.Parallel()
+	s, _ := withFirst(t)
+	first, v, w := policyOf("first").Version, push(t, s, policyOf("v")), push(t, s, policyOf("w"))
+	a, err := s.Activate(t.Context(), opsSays("ayu", "activate"), store.Activation{ID: uuid.New(), Version: v.Version, Replaces: first}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, one, two := headOf(t, s), uuid.New(), uuid.New()
+	for _, answer := range []store.PolicyAnswer{{Replica: one, Compiled: true, At: epoch}, {Replica: two, Reason: "too new", At: epoch}, {Replica: two, Compiled: true, At: epoch}} {
+		if err := s.AnswerPolicy(t.Context(), a.ID, answer); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if ok, err := s.MovePolicyHead(t.Context(), opsSays("gateway", "active"), head, store.PolicyHead{Version: v.Version, MAC: []byte("m")}, ""); ok || err != nil {
+		t.Errorf("moved against a replica's word: %v, %v", ok, err)
+	}
+	for _, want := range []bool{true, false} {
+		if ok, err := s.RefuseProposal(t.Context(), opsSays("gateway", "refused"), head, "two: too new", []store.PolicyFinding{{Message: "too new"}}); ok != want || err != nil {
+			t.Errorf("refused: %v, %v", ok, err)
+		}
+	}
+	if a, err = s.Activation(t.Context(), a.ID); err != nil || a.State != store.ActivationRefused || a.Detail != "two: too new" || stateOf(t, s, v.Version) != store.PolicyRefused {
+		t.Errorf("%+v, %v; the version is %s", a, err, stateOf(t, s, v.Version))
+	}
+	if head := headOf(t, s); head.Version != first || head.Proposal != uuid.Nil {
+		t.Errorf("%+v", head)
+	}
+
+	forgotten := store.Activation{ID: uuid.New(), Version: w.Version, Replaces: first}
+	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), forgotten, false); err != nil {
+		t.Fatal(err)
+	}
+	next := store.Activation{ID: uuid.New(), Version: w.Version, Replaces: first}
+	late := opsSays("budi", "activate")
+	if _, err := s.Activate(t.Context(), late, next, false); !errors.Is(err, store.ErrPolicyProposed) {
+		t.Errorf("beside another: %v", err)
+	}
+	late.At = epoch.Add(store.ProposalLasts + time.Second)
+	if _, err := s.Activate(t.Context(), late, next, false); err != nil {
+		t.Errorf("a minute later: %v", err)
+	}
+	if a, err := s.Activation(t.Context(), forgotten.ID); err != nil || a.State != store.ActivationWithdrawn {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if ok, err := s.WithdrawProposal(t.Context(), late, headOf(t, s), "nobody compiled it"); !ok || err != nil || headOf(t, s).Proposal != uuid.Nil {
+		t.Errorf("withdrawn: %v, %v", ok, err)
+	}
+}
+
+// TestSecondOperator: the first one's word waits for another one's, and ends when
+// something else is put in force.
+func TestSecondOperator(t *testing.T) {
+	t.Parallel()
+	s, _ := withFirst(t)
+	first, v, w := policyOf("first").Version, push(t, s, policyOf("v")), push(t, s, policyOf("w"))
+	asks := func(who string, version policy.Version) store.Activation {
+		t.Helper()
+		a, err := s.Activate(t.Context(), opsSays(who, "activate"), store.Activation{ID: uuid.New(), Version: version, Replaces: first}, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	waiting := asks("ayu", v.Version)
+	other := asks("ayu", w.Version)
+	if again := asks("ayu", v.Version); waiting.State != store.ActivationWaiting || again.ID != waiting.ID || again.State != store.ActivationWaiting {
+		t.Errorf("%+v, and again %+v", waiting, again)
+	}
+	if stateOf(t, s, v.Version) != store.PolicyWaiting || headOf(t, s).Proposal != uuid.Nil {
+		t.Errorf("%s, %+v", stateOf(t, s, v.Version), headOf(t, s))
+	}
+	confirmed := asks("budi", v.Version)
+	if confirmed.ID != waiting.ID || confirmed.State != store.ActivationProposed || confirmed.RequestedBy != "ayu" || confirmed.ConfirmedBy != "budi" || headOf(t, s).Proposal != waiting.ID {
+		t.Errorf("%+v, %+v", confirmed, headOf(t, s))
+	}
+	head := headOf(t, s)
+	if ok, err := s.MovePolicyHead(t.Context(), opsSays("gateway", "active"), head, store.PolicyHead{Version: v.Version, MAC: []byte("m")}, ""); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	if other, err := s.Activation(t.Context(), other.ID); err != nil || other.State != store.ActivationWithdrawn || stateOf(t, s, w.Version) != store.PolicyPushed {
+		t.Errorf("%+v, %v; the version is %s", other, err, stateOf(t, s, w.Version))
+	}
+}
+
+// TestHundredVersionsAreKept, and what is in force, however old it is.
+func TestHundredVersionsAreKept(t *testing.T) {
+	t.Parallel()
+	s, _ := withFirst(t)
+	v := push(t, s, policyOf("kept for long"))
+	activate(t, s, v.Version)
+	for i := range 100 {
+		push(t, s, policyOf(fmt.Sprint("v", i)))
+	}
+	versions, err := s.PolicyVersions(t.Context())
+	if err != nil || len(versions) != 101 || versions[100].Version != v.Version || versions[0].Number != 102 {
+		t.Errorf("%d versions, the oldest %+v, %v", len(versions), versions[len(versions)-1], err)
+	}
+	entries, err := s.AuditOf(t.Context(), tenants.Platform, 200)
+	if err != nil || len(entries) != 104 {
+		t.Errorf("%d audit entries, %v", len(entries), err)
+	}
+}
+
+// TestLiveReplicas are those with a heartbeat, until they say that they end.
+func TestLiveReplicas(t *testing.T) {
+	t.Parallel()
+	s := fresh(t)
+	r := store.Replica{
+		ID: uuid.New(), Tag: 65535, Host: "node-1", Policy: "v1", Binary: "v1.2.3", StartedAt: epoch, SeenAt: epoch,
+		Plugins: map[string]string{"payments": "ab12"},
+	}
+	silent, old := r, uuid.New()
+	silent.ID, silent.SeenAt = uuid.New(), epoch.Add(-31*time.Second)
+	for _, one := range []store.Replica{r, silent} {
+		if err := s.ReportReplica(t.Context(), one); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if problem, err := s.Probe(t.Context(), old, epoch.Add(time.Second)); problem != "" || err != nil { // a gateway of before reports nothing
+		t.Fatal(problem, err)
+	}
+	if problem, err := s.Probe(t.Context(), r.ID, epoch.Add(2*time.Second)); problem != "" || err != nil {
+		t.Fatal(problem, err)
+	}
+	live, err := s.LiveReplicas(t.Context(), epoch.Add(3*time.Second))
+	if err != nil || len(live) != 2 || live[0].ID != r.ID || live[0].Tag != 65535 || live[0].Plugins["payments"] != "ab12" || live[0].SchemaFrom == 0 ||
+		!live[0].SeenAt.Equal(epoch.Add(2*time.Second)) || live[1].ID != old || live[1].Binary != "" {
+		t.Errorf("%+v, %v", live, err)
+	}
+	if err := s.EndReplica(t.Context(), r.ID, epoch.Add(3*time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	if live, err := s.LiveReplicas(t.Context(), epoch.Add(3*time.Second)); err != nil || len(live) != 1 || live[0].ID != old {
+		t.Errorf("%+v, %v", live, err)
+	}
+	if seen, err := s.ReplicasSeen(t.Context(), epoch.Add(-time.Minute)); err != nil || len(seen) != 3 {
+		t.Errorf("%+v, %v", seen, err)
+	}
+}

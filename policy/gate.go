@@ -1,0 +1,272 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Check is what a set is held against before it becomes a version.
+type Check string
+
+const (
+	// CheckCompile is that data.json has its shape and the rules compile.
+	CheckCompile Check = "compile"
+	// CheckTests is that the set's tests pass.
+	CheckTests Check = "tests"
+	// CheckBuiltins is that rules call only functions that a policy may use.
+	CheckBuiltins Check = "builtins"
+	// CheckAnswer is that each operation of each tier is answered, and in the right shape.
+	CheckAnswer Check = "answer"
+	// CheckMeaning is that the set fits the merchants and operations there are. An operator may know better.
+	CheckMeaning Check = "meaning"
+	// CheckCost is that no request takes more than maxSteps.
+	CheckCost Check = "cost"
+)
+
+// maxSteps is how many events of OPA's trace one question may take. Steps are counted because time differs from run to run.
+const maxSteps = 20_000
+
+// slow is from when an evaluation is warned about. Time refuses nothing: it depends on the machine.
+const slow = 50 * time.Millisecond
+
+// Facts are what a set is held against. What is not known is left out, and what would need it is not checked.
+type Facts struct {
+	// Merchants are how many there are, by tier.
+	Merchants map[string]int
+	// KnownMerchants says of each id of Mentioned whether there is such a merchant.
+	KnownMerchants map[string]bool
+	// Operations are all that can be asked for.
+	Operations []Offered
+	// SKUs are the names of all products.
+	SKUs map[string]bool
+	// Active is the set in force. What is wrong with it already is only a warning in the next.
+	Active *Set
+	// Recorded are requests that were made.
+	Recorded []AdmitInput
+	// Now is the time, to measure how long evaluations take.
+	Now func() time.Time
+}
+
+// Offered is an operation and what rules see of its requests.
+type Offered struct {
+	Operation
+	Amount bool // a request may have one
+	Quote  bool // the rules are asked again with a quote
+	// Fields are the JSON Schemas of the fields that rules see, by name.
+	Fields map[string]json.RawMessage
+}
+
+// Finding is something that a check found.
+type Finding struct {
+	Check   Check  `json:"check"`
+	Warning bool   `json:"warning"` // else the set is refused
+	File    string `json:"file"`
+	Line    int    `json:"line,omitempty"`
+	Col     int    `json:"column,omitempty"`
+	Reason  string `json:"reason"`
+	// Merchants is how many it is about.
+	Merchants int `json:"merchants"`
+}
+
+// String is the finding as editors like to read it.
+func (f Finding) String() string {
+	text := Problem{File: f.File, Line: f.Line, Col: f.Col, Message: ""}.String()
+	if f.Warning {
+		text += "warning: "
+	}
+	text += string(f.Check) + ": " + f.Reason
+	switch f.Merchants {
+	case 0:
+		return text
+	case 1:
+		return text + " (1 merchant)"
+	}
+	return fmt.Sprintf("%s (%d merchants)", text, f.Merchants)
+}
+
+// Forcible reports whether an operator may let the set pass all the same.
+func (f Finding) Forcible() bool { return f.Check == CheckMeaning }
+
+// Refused reports whether any of the findings refuses the set. With force, those of meaning don't.
+func Refused(findings []Finding, force bool) bool {
+	return slices.ContainsFunc(findings, func(f Finding) bool { return !f.Warning && !(force && f.Forcible()) })
+}
+
+// Gate compiles a source and holds the set against the facts. The set is nil where it does not compile; whether what else
+// was found refuses it is Refused's to say. Findings are in the order of their places. The error is the context's.
+func Gate(ctx context.Context, source Source, facts Facts) (*Set, []Finding, error) {
+	set, check, err := compile(ctx, source)
+	if err != nil {
+		wrong, ok := errors.AsType[*Error](err)
+		if !ok {
+			return nil, nil, err
+		}
+		return nil, faultFindings(check, wrong.Problems, facts.total()), nil
+	}
+	g := &gate{set: set, facts: facts, found: map[place]map[string]*finding{}, counted: map[string]bool{}}
+	if err := g.ask(ctx); err != nil {
+		return nil, nil, fmt.Errorf("policy: the gate: %w", err)
+	}
+	g.meaning(source)
+	return set, g.findings(), nil
+}
+
+// faultFindings are the findings of a set that does not compile. It is about every merchant.
+func faultFindings(check Check, problems []Problem, merchants int) []Finding {
+	var findings []Finding
+	for _, p := range problems {
+		of := check
+		if name, ok := strings.CutPrefix(p.Message, "rego_type_error: "); ok {
+			p.Message = name
+		}
+		if name, ok := strings.CutPrefix(p.Message, "undefined function "); ok && withheldFunction(name) {
+			of, p.Message = CheckBuiltins, name+" is not for policies: they see no network, no clock, no chance and no environment"
+		}
+		findings = append(findings, Finding{
+			Check: of, File: p.File, Line: p.Line, Col: p.Col, Reason: p.Message, Merchants: merchants,
+		})
+	}
+	return findings
+}
+
+// total is how many merchants there are.
+func (f Facts) total() int {
+	sum := 0
+	for _, n := range f.Merchants {
+		sum += n
+	}
+	return sum
+}
+
+// gate collects findings about one set.
+type gate struct {
+	set   *Set
+	facts Facts
+	found map[place]map[string]*finding
+	// counted are the quotas that count an operation, limited those without a limit of a merchant's own.
+	counted, limited map[string]bool
+	// unanswered are, by tier, the operations without limits.
+	unanswered map[string][]string
+}
+
+// finding is a finding, how often it was made, and of which tiers' merchants. No tiers are all.
+type finding struct {
+	Finding
+	times int
+	tiers map[string]bool
+}
+
+// add notes a finding; the same one twice becomes one.
+func (g *gate) add(check Check, warning bool, p Problem, tiers ...string) {
+	where := place{p.File, p.Line}
+	if g.found[where] == nil {
+		g.found[where] = map[string]*finding{}
+	}
+	f := g.found[where][p.Message]
+	if f == nil {
+		f = &finding{Finding: Finding{Check: check, Warning: warning, File: p.File, Line: p.Line, Col: p.Col, Reason: p.Message}, tiers: map[string]bool{}}
+		g.found[where][p.Message] = f
+	}
+	f.times++
+	for _, tier := range tiers {
+		f.tiers[tier] = true
+	}
+}
+
+// findings are all of them, each with the number of merchants that it is about.
+func (g *gate) findings() []Finding {
+	var all []Finding
+	for _, here := range g.found {
+		for _, f := range here {
+			if len(f.tiers) == 0 {
+				f.Merchants = g.facts.total()
+			}
+			for tier := range f.tiers {
+				f.Merchants += g.facts.Merchants[tier]
+			}
+			all = append(all, f.Finding)
+		}
+	}
+	slices.SortFunc(all, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col), cmp.Compare(a.Reason, b.Reason))
+	})
+	return all
+}
+
+// ask asks the set about every operation of every tier, with generated requests, and about the recorded ones.
+func (g *gate) ask(ctx context.Context) error {
+	g.unanswered, g.limited = map[string][]string{}, map[string]bool{}
+	tiers := g.set.tiers()
+	for _, tier := range slices.Sorted(maps.Keys(g.facts.Merchants)) {
+		if g.facts.Merchants[tier] > 0 && !slices.Contains(tiers, tier) {
+			tiers = append(tiers, tier)
+		}
+	}
+	values := g.set.literals()
+	for _, op := range g.facts.Operations {
+		for _, tier := range tiers {
+			limited := true
+			for i, in := range g.samples(op, tier, values) {
+				got := g.judge(ctx, in, "a generated request of "+op.Path)
+				limited = limited && (got[0].fault != nil || len(got[0].limits.Rates) > 0)
+				for _, quota := range got[0].limits.Quotas {
+					g.counted[quota.Name] = true
+					if i == 0 { // the first sample has no limits of its own
+						g.limited[quota.Name] = true
+					}
+				}
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+			}
+			if !limited {
+				g.unanswered[tier] = append(g.unanswered[tier], op.Path)
+			}
+		}
+	}
+	for _, in := range g.facts.Recorded {
+		g.judge(ctx, in, "a recorded request of "+in.Operation.Path)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// judge asks both questions about one request, and notes what is wrong with an answer and with its cost.
+func (g *gate) judge(ctx context.Context, in AdmitInput, what string) [2]tried {
+	var begun time.Time
+	if g.facts.Now != nil {
+		begun = g.facts.Now()
+	}
+	got := g.set.try(ctx, in, ofRequest)
+	if ctx.Err() != nil {
+		return got
+	}
+	for _, t := range got {
+		if t.fault != nil {
+			fault := *t.fault
+			fault.Message += ", asked about " + what
+			g.add(t.check, false, fault, in.Merchant.Tier)
+		}
+	}
+	if got[1].fault == nil && !got[1].answered {
+		rule := g.set.rules.GetRules(admitRef)[0]
+		g.add(CheckAnswer, false, at(rule.Location, "", admitRef.String()+" has no answer for "+what), in.Merchant.Tier)
+	}
+	if g.facts.Now == nil {
+		return got
+	}
+	if g.facts.Now().Sub(begun) > slow && got[0].fault == nil && got[1].fault == nil {
+		rule := g.set.rules.GetRules(admitRef)[0]
+		g.add(CheckCost, true, at(rule.Location, "", fmt.Sprintf("%s takes more than %s here", what, slow)), in.Merchant.Tier)
+	}
+	return got
+}

@@ -1,0 +1,112 @@
+package policy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+// effort is how much one evaluation of a set that is judged may cost.
+type effort struct {
+	steps int
+	time  time.Duration // far more than a request may wait: a busy machine's pauses must refuse no set
+}
+
+var (
+	// ofRequest is what a request may cost.
+	ofRequest = effort{maxSteps, 5 * time.Second}
+	// ofProbe cuts what never ends. It is wider: what another version of this program took may not keep a replica from starting.
+	ofProbe = effort{10 * maxSteps, 5 * time.Second}
+)
+
+// tried is how one question went.
+type tried struct {
+	steps int
+	// fault is why there is no answer of the right shape, check what it is against.
+	fault *Problem
+	check Check
+	// answered says that the rules have an answer: to the one question limits, to the other decision.
+	answered bool
+	limits   Limits
+	decision Decision
+}
+
+// try asks both questions, limits first.
+func (s *Set) try(ctx context.Context, in AdmitInput, most effort) [2]tried {
+	limits := LimitsInput{Merchant: in.Merchant, Mode: in.Mode, Operation: in.Operation, Now: in.Now}
+	var got [2]tried
+	answer := s.tryOne(ctx, &got[0], &s.limits, limitsRef, s.limitsTerm(&limits), most)
+	if answer != nil {
+		var err error
+		got[0].answered = true
+		if got[0].limits, err = s.readLimits(answer.Value); err != nil {
+			got[0].misses(s, limitsRef, err)
+		}
+	}
+	input, err := s.admitTerm(&in)
+	if err != nil {
+		got[1].misses(s, admitRef, err)
+		return got
+	}
+	answer = s.tryOne(ctx, &got[1], &s.admit, admitRef, input, most)
+	if got[1].fault == nil {
+		got[1].answered = answer != nil
+		if got[1].decision, err = s.decision(answer); err != nil {
+			got[1].misses(s, admitRef, errors.Unwrap(err))
+		}
+	}
+	return got
+}
+
+// misses notes an answer of the wrong shape, at the rule that answers.
+func (t *tried) misses(s *Set, ref ast.Ref, err error) {
+	t.check = CheckAnswer
+	t.fault = new(at(s.rules.GetRules(ref)[0].Location, "", fmt.Sprintf("policy: the answer of %s: %v", ref, err)))
+}
+
+// tryOne asks one question and notes why it has no answer, at the rule that is at fault.
+func (s *Set) tryOne(ctx context.Context, t *tried, q *question, ref ast.Ref, input *ast.Term, most effort) *ast.Term {
+	ctx, cancel := context.WithTimeout(ctx, most.time)
+	defer cancel()
+	w := &witness{table: s.table, lines: map[place]int{}}
+	answer, err := s.askTraced(ctx, q, input, w, most.steps)
+	t.steps = w.steps
+	if err == nil {
+		return answer
+	}
+	t.check = CheckAnswer
+	var failed *topdown.Error
+	switch {
+	case errors.Is(err, errTooManySteps):
+		t.check, t.fault = CheckCost, w.costs(w.costliest(), fmt.Sprintf("takes more than %d evaluation steps", most.steps))
+	case errors.Is(err, context.DeadlineExceeded):
+		t.check, t.fault = CheckCost, w.costs(w.last, fmt.Sprintf("does not end within %s", most.time))
+	case errors.As(err, &failed) && failed.Location != nil && failed.Location.File != "":
+		t.fault = new(at(failed.Location, "", ref.String()+": "+cmp.Or(failed.Message, err.Error())))
+	default:
+		t.fault = new(at(s.rules.GetRules(ref)[0].Location, "", err.Error()))
+	}
+	return nil
+}
+
+// costs is a problem of the rule at a place.
+func (w *witness) costs(where place, what string) *Problem {
+	return &Problem{File: where.file, Line: where.line, Col: 1, Message: "the rule " + w.table.at(where.file, where.line).Name + " " + what}
+}
+
+// costliest is the line with the most steps.
+func (w *witness) costliest() place {
+	hot := w.last
+	for where, steps := range w.lines {
+		earlier := where.file < hot.file || where.file == hot.file && where.line < hot.line
+		if steps > w.lines[hot] || steps == w.lines[hot] && earlier {
+			hot = where
+		}
+	}
+	return hot
+}
