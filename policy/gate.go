@@ -210,7 +210,11 @@ func (g *gate) ask(ctx context.Context) error {
 		}
 	}
 	values := g.set.literals()
-	for _, op := range g.facts.Operations {
+	offered := g.facts.Operations
+	if len(offered) == 0 {
+		offered = g.set.guessed(values)
+	}
+	for _, op := range offered {
 		for _, tier := range tiers {
 			limited := true
 			for i, in := range g.samples(op, tier, values) {
@@ -226,7 +230,7 @@ func (g *gate) ask(ctx context.Context) error {
 					return err
 				}
 			}
-			if !limited {
+			if !limited && len(g.facts.Operations) > 0 {
 				g.unanswered[tier] = append(g.unanswered[tier], op.Path)
 			}
 		}

@@ -108,6 +108,15 @@ func TestGate(t *testing.T) {
 	}
 }
 
+// TestWithoutAGateway: a directory alone is asked about each kind.
+func TestWithoutAGateway(t *testing.T) {
+	t.Parallel()
+	source := rule("refusals contains \"slow\" if {\n\tinput.operation.kind == \"transfer\"\n\tinput.fields.bank == \"BCA\"\n\tsome i in numbers.range(1, 30000)\n\ti < 0\n}")
+	if told := found(t, source, Facts{}); len(told) != 1 || !strings.Contains(told[0], "cost: the rule gerbang.refusals takes more than") {
+		t.Errorf("findings are %q", told)
+	}
+}
+
 // ratedRule answers limits with a rate.
 const ratedRule = "\nlimits := {\"rates\": [{\"name\": \"default\", \"rate_per_second\": 1, \"burst\": 1}], \"quotas\": []}\n"
 

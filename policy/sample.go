@@ -217,3 +217,35 @@ func fieldOf(ref ast.Ref) string {
 	name, _ := ref[2].Value.(ast.String)
 	return string(name)
 }
+
+// guessed are operations to ask about where nobody knows which there are: one of each kind, and those whose paths
+// are in data.json. They offer every field that the rules compare with a text.
+func (s *Set) guessed(values map[string][]string) []Offered {
+	fields := map[string]json.RawMessage{}
+	for name := range values {
+		fields[name] = json.RawMessage(`{"type": "string", "maxLength": 100}`)
+	}
+	paths := []string{"/any"}
+	quotas, _ := s.data["quotas"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(quotas)) {
+		quota, _ := quotas[name].(map[string]any)
+		listed, _ := quota["operations"].([]any)
+		for _, path := range listed {
+			if text, ok := path.(string); ok {
+				paths = append(paths, text)
+			}
+		}
+	}
+	var offered []Offered
+	for i, path := range slices.Compact(paths) {
+		for j, kind := range kinds {
+			if i > 0 && j != i%len(kinds) { // as one kind: data.json does not say which
+				continue
+			}
+			offered = append(offered, Offered{
+				Operation: Operation{path, kind, "any"}, Amount: kind != "query", Quote: kind == "transfer" || kind == "order", Fields: fields,
+			})
+		}
+	}
+	return offered
+}

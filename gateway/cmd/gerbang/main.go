@@ -55,7 +55,7 @@ type commands struct {
 	Keyset     keysetCommands     `cmd:"" help:"Create, rotate and prune the keyset that seals providers' credentials."`
 	Plugin     pluginCommands     `cmd:"" help:"List plugins, and show what approves a new one."`
 	Launch     pluginLaunch       `cmd:"" hidden:"" name:"plugin-launch" help:"Become a plugin; the gateway starts it."`
-	Policy     policyCommands     `cmd:"" help:"Export and check policies."`
+	Policy     policyCommands     `cmd:"" help:"Export and test policies."`
 	QRIS       qrisCommands       `cmd:"" name:"qris" help:"Read QR codes."`
 	Version    versionCommand     `cmd:"" help:"Print the version."`
 }

@@ -403,18 +403,25 @@ func TestPolicies(t *testing.T) {
 	if code, p := run(t, nil, "", "policy", "export", dir); code != exitFailed || !strings.Contains(p.errors.String(), dir) {
 		t.Errorf("export over it: exit code %d: %s", code, &p.errors)
 	}
-	if code, p := run(t, nil, "", "policy", "check", dir); code != exitOK || !strings.Contains(p.output.String(), "good") {
-		t.Errorf("check: exit code %d: %s", code, &p.errors)
+	if code, p := run(t, nil, "", "policy", "test", dir); code != exitOK || !strings.Contains(p.output.String(), "good") {
+		t.Errorf("test: exit code %d: %s", code, &p.errors)
 	}
 	if err := os.WriteFile(dir+"/broken.rego", []byte("package gerbang\n\nx := \n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	code, p := run(t, nil, "", "policy", "check", dir)
+	code, p := run(t, nil, "", "policy", "test", dir)
 	if code != exitFailed || !strings.Contains(p.errors.String(), dir+"/broken.rego:") {
-		t.Errorf("check of a broken one: exit code %d: %s", code, &p.errors)
+		t.Errorf("test of a broken one: exit code %d: %s", code, &p.errors)
 	}
-	if code, _ := run(t, nil, "", "policy", "check", dir+"/nothing"); code != exitFailed {
-		t.Errorf("check of nothing: exit code %d", code)
+	code, p = run(t, nil, "", "--json", "policy", "test", dir)
+	if code != exitFailed || !strings.Contains(p.output.String(), `"file": "`+dir+`/broken.rego"`) || !strings.Contains(p.output.String(), `"check": "compile"`) {
+		t.Errorf("test of a broken one with --json: exit code %d: %s", code, &p.output)
+	}
+	if code, p := run(t, nil, "", "policy", "schema"); code != exitOK || !strings.Contains(p.output.String(), `"labels"`) {
+		t.Errorf("schema: exit code %d: %s", code, &p.errors)
+	}
+	if code, _ := run(t, nil, "", "policy", "test", dir+"/nothing"); code != exitFailed {
+		t.Errorf("test of nothing: exit code %d", code)
 	}
 }
 
