@@ -156,15 +156,16 @@ type gate struct {
 	unanswered map[string][]string
 }
 
-// finding is a finding, how often it was made, and of which tiers' merchants. No tiers are all.
+// finding is a finding, and of which tiers' merchants. No tiers are all.
 type finding struct {
 	Finding
-	times int
 	tiers map[string]bool
+	// about are the requests that showed it.
+	about []string
 }
 
 // add notes a finding; the same one twice becomes one.
-func (g *gate) add(check Check, warning bool, p Problem, tiers ...string) {
+func (g *gate) add(check Check, warning bool, p Problem, tiers ...string) *finding {
 	where := place{p.File, p.Line}
 	if g.found[where] == nil {
 		g.found[where] = map[string]*finding{}
@@ -174,9 +175,16 @@ func (g *gate) add(check Check, warning bool, p Problem, tiers ...string) {
 		f = &finding{Finding: Finding{Check: check, Warning: warning, File: p.File, Line: p.Line, Col: p.Col, Reason: p.Message}, tiers: map[string]bool{}}
 		g.found[where][p.Message] = f
 	}
-	f.times++
 	for _, tier := range tiers {
 		f.tiers[tier] = true
+	}
+	return f
+}
+
+// seen notes a request that shows a finding.
+func (f *finding) seen(request string) {
+	if !slices.Contains(f.about, request) {
+		f.about = append(f.about, request)
 	}
 }
 
@@ -190,6 +198,12 @@ func (g *gate) findings() []Finding {
 			}
 			for tier := range f.tiers {
 				f.Merchants += g.facts.Merchants[tier]
+			}
+			switch n := len(f.about); {
+			case n > 1:
+				f.Reason += fmt.Sprintf(", asked about %s and %d more", f.about[0], n-1)
+			case n == 1:
+				f.Reason += ", asked about " + f.about[0]
 			}
 			all = append(all, f.Finding)
 		}
@@ -256,21 +270,19 @@ func (g *gate) judge(ctx context.Context, in AdmitInput, what string) [2]tried {
 	}
 	for _, t := range got {
 		if t.fault != nil {
-			fault := *t.fault
-			fault.Message += ", asked about " + what
-			g.add(t.check, false, fault, in.Merchant.Tier)
+			g.add(t.check, false, *t.fault, in.Merchant.Tier).seen(what)
 		}
 	}
 	if got[1].fault == nil && !got[1].answered {
 		rule := g.set.rules.GetRules(admitRef)[0]
-		g.add(CheckAnswer, false, at(rule.Location, "", admitRef.String()+" has no answer for "+what), in.Merchant.Tier)
+		g.add(CheckAnswer, false, at(rule.Location, "", admitRef.String()+" has no answer"), in.Merchant.Tier).seen(what)
 	}
 	if g.facts.Now == nil {
 		return got
 	}
 	if g.facts.Now().Sub(begun) > slow && got[0].fault == nil && got[1].fault == nil {
 		rule := g.set.rules.GetRules(admitRef)[0]
-		g.add(CheckCost, true, at(rule.Location, "", fmt.Sprintf("%s takes more than %s here", what, slow)), in.Merchant.Tier)
+		g.add(CheckCost, true, at(rule.Location, "", fmt.Sprintf("this takes more than %s", slow)), in.Merchant.Tier).seen(what)
 	}
 	return got
 }
