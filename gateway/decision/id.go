@@ -88,11 +88,10 @@ var ErrNotOurs = errors.New("decision: no id of a decision of this gateway")
 // Open reads the facts of an id. Of what is no id of ours it reads facts that never were, so their second is held against
 // the present, and their merchant must exist.
 func (k Key) Open(text string, now time.Time) (Facts, error) {
-	parsed, err := uuid.Parse(text)
-	if k.block == nil || err != nil || len(text) != len(ID{}.String()) {
+	id, err := parseID(text)
+	if k.block == nil || err != nil {
 		return Facts{}, ErrNotOurs
 	}
-	id := ID(parsed)
 	k.block.Decrypt(id[:], id[:])
 	high, low := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
 	//nolint:gosec // each part is cut to its bits
@@ -106,6 +105,16 @@ func (k Key) Open(text string, now time.Time) (Facts, error) {
 		return Facts{}, ErrNotOurs
 	}
 	return f, nil
+}
+
+// parseID reads what String wrote.
+func parseID(text string) (ID, error) {
+	const length = 36
+	parsed, err := uuid.Parse(text)
+	if err != nil || len(text) != length {
+		return ID{}, ErrNotOurs
+	}
+	return ID(parsed), nil
 }
 
 // ahead is how far clocks of replicas may differ.

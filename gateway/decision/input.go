@@ -1,0 +1,58 @@
+package decision
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// inputDocument is an input as it is sealed and stored.
+type inputDocument struct {
+	ID      string         `json:"id"`
+	At      int64          `json:"at"` // microseconds
+	Who     string         `json:"merchant"`
+	Path    string         `json:"operation"`
+	Version string         `json:"version"`
+	Record  int64          `json:"record"`
+	Live    bool           `json:"live,omitempty"`
+	Rule    Rule           `json:"rule"`
+	Outcome Outcome        `json:"outcome,omitempty"`
+	Amount  *int64         `json:"amount,omitempty"`
+	Fields  map[string]any `json:"fields,omitempty"`
+	Quote   map[string]any `json:"quote,omitempty"`
+}
+
+// PackInputs writes inputs for sealing.
+func PackInputs(inputs []Input) ([]byte, error) {
+	documents := make([]inputDocument, len(inputs))
+	for i, in := range inputs {
+		documents[i] = inputDocument{
+			ID: in.ID.String(), At: in.At.UnixMicro(), Who: in.Merchant, Path: in.Operation, Version: in.Version, Record: in.Record,
+			Live: in.Live, Rule: in.Rule, Outcome: in.Outcome, Amount: in.Amount, Fields: in.Fields, Quote: in.Quote,
+		}
+	}
+	return json.Marshal(documents)
+}
+
+// UnpackInputs reads what PackInputs wrote. Numbers are json.Number, as in a request.
+func UnpackInputs(packed []byte) ([]Input, error) {
+	decoder := json.NewDecoder(bytes.NewReader(packed))
+	decoder.UseNumber()
+	var documents []inputDocument
+	if err := decoder.Decode(&documents); err != nil {
+		return nil, fmt.Errorf("decision: inputs: %w", err)
+	}
+	inputs := make([]Input, len(documents))
+	for i, d := range documents {
+		id, err := parseID(d.ID)
+		if err != nil {
+			return nil, fmt.Errorf("decision: inputs: %w", err)
+		}
+		inputs[i] = Input{
+			ID: id, At: time.UnixMicro(d.At).UTC(), Amount: d.Amount, Fields: d.Fields, Quote: d.Quote,
+			Series: Series{Merchant: d.Who, Operation: d.Path, Version: d.Version, Record: d.Record, Live: d.Live, Rule: d.Rule, Outcome: d.Outcome},
+		}
+	}
+	return inputs, nil
+}

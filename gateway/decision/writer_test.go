@@ -1,0 +1,132 @@
+package decision_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
+)
+
+// pages is a storage in memory, which may be away.
+type pages struct {
+	away   bool
+	parts  []decision.Part
+	before time.Time
+}
+
+func (p *pages) Add(_ context.Context, part decision.Part) error {
+	if p.away {
+		return errors.New("away")
+	}
+	p.parts = append(p.parts, part)
+	return nil
+}
+
+func (p *pages) Forget(_ context.Context, before time.Time) error {
+	p.before = before
+	return nil
+}
+
+// decided counts the decisions of parts, and their inputs.
+func decided(t *testing.T, parts []decision.Part) (n, inputs int) {
+	t.Helper()
+	for _, part := range parts {
+		counted, err := decision.Unpack(part.Counts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range counted {
+			for _, of := range c.Counts {
+				n += int(of.N)
+			}
+		}
+		if part.Inputs != nil {
+			opened, err := decision.UnpackInputs(bytes.TrimPrefix(part.Inputs, []byte("sealed")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			inputs += len(opened)
+		}
+	}
+	return n, inputs
+}
+
+func sealing(plain []byte) ([]byte, error) { return append([]byte("sealed"), plain...), nil }
+
+func TestTheLogIsWritten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log, to := decision.NewLog(), &pages{}
+		writer := decision.NewWriter(log, to, sealing, time.Now, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- writer.Run(ctx) }()
+		once := func(merchant string) {
+			s := series(merchant, decision.Policy(1))
+			log.Count(time.Now(), s)
+			log.Keep(decision.Input{At: time.Now(), Series: s, Amount: new(int64(5)), Fields: map[string]any{"a": "b"}})
+		}
+		once("mer_a")
+		time.Sleep(11 * time.Second)
+		if n, inputs := decided(t, to.parts); n != 1 || inputs != 1 || len(to.parts) != 1 {
+			t.Errorf("after 11 s %d decisions and %d inputs are written in %d parts", n, inputs, len(to.parts))
+		}
+		to.away = true
+		once("mer_b")
+		time.Sleep(11 * time.Second)
+		to.away = false
+		time.Sleep(time.Hour)
+		if n, _ := decided(t, to.parts); n != 2 || !to.before.Equal(to.before.Truncate(time.Second)) || time.Since(to.before) < decision.Kept {
+			t.Errorf("%d decisions are written once the storage is back, forgotten before %v", n, to.before)
+		}
+		once("mer_c")
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if n, inputs := decided(t, to.parts); n != 3 || inputs != 3 {
+			t.Errorf("at the end %d decisions and %d inputs are written", n, inputs)
+		}
+	})
+}
+
+// TestWhatCannotBeWrittenIsBounded: after that the oldest is dropped, and counted.
+func TestWhatCannotBeWrittenIsBounded(t *testing.T) {
+	t.Parallel()
+	log, to := decision.NewLog(), &pages{away: true}
+	failing := func(plain []byte) ([]byte, error) { return nil, errors.New("no key") }
+	writer := decision.NewWriter(log, to, failing, time.Now, slog.New(slog.DiscardHandler))
+	for i := range 100 {
+		s := series("mer_a", decision.Policy(1))
+		log.Count(noon.Add(time.Duration(i)*time.Minute), s)
+		log.Keep(decision.Input{At: noon.Add(time.Duration(i) * time.Minute), Series: s})
+		writer.Write(t.Context())
+	}
+	if counts, inputs := log.Dropped(); counts != 36 || inputs != 100 {
+		t.Errorf("%d decisions and %d inputs are dropped", counts, inputs)
+	}
+	to.away = false
+	writer.Write(t.Context())
+	if n, inputs := decided(t, to.parts); n != 64 || inputs != 0 {
+		t.Errorf("%d decisions and %d inputs are written", n, inputs)
+	}
+}
+
+func TestAMinuteOfManyMerchantsIsWrittenInParts(t *testing.T) {
+	t.Parallel()
+	log, to := decision.NewLog(), &pages{}
+	for i := range 20_000 {
+		log.Count(noon, series(fmt.Sprintf("mer_%06d", i), decision.Admitted))
+	}
+	decision.NewWriter(log, to, sealing, time.Now, slog.New(slog.DiscardHandler)).Write(t.Context())
+	n, _ := decided(t, to.parts)
+	if n != 20_000 || len(to.parts) != 3 || to.parts[0].Number == to.parts[1].Number {
+		t.Errorf("%d decisions in %d parts", n, len(to.parts))
+	}
+}
