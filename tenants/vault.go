@@ -284,6 +284,7 @@ const (
 	columnCallbackSecret = "callback_secret"
 	columnNameKey        = "installation.name_key" // no merchant's
 	columnPolicy         = "policy.mac"            // likewise
+	columnDecisions      = "decision_log.inputs"   // likewise
 )
 
 // bytes writes each part behind its length, so that no two places have the same bytes. It is part of every sealed value
@@ -390,6 +391,16 @@ func (v *Vault) SealNameKey(key []byte) ([]byte, error) {
 // OpenNameKey returns what SealNameKey sealed.
 func (v *Vault) OpenNameKey(sealed []byte) ([]byte, error) {
 	return v.Open(sealed, AD{Column: columnNameKey})
+}
+
+// SealDecisions seals the inputs of decisions, which hold what people call personal. OpenDecisions opens them.
+func (v *Vault) SealDecisions(inputs []byte) ([]byte, error) {
+	return v.seal(inputs, AD{Column: columnDecisions}, resealPause)
+}
+
+// OpenDecisions opens what SealDecisions has sealed.
+func (v *Vault) OpenDecisions(sealed []byte) ([]byte, error) {
+	return v.Open(sealed, AD{Column: columnDecisions})
 }
 
 // SealPolicy makes the MAC of what a digest is of: a policy version, or the word which

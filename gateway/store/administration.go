@@ -190,6 +190,9 @@ func (s *Store) administer(ctx context.Context, what string, audit Audit, id ten
 	entry := auditing(audit, movement.Owner{MerchantID: string(id)})
 	err := s.within(ctx, serializable, func(tx pgx.Tx) error {
 		q := dbsqlc.New(tx)
+		if err := keepRecord(ctx, q, id, audit.At); err != nil {
+			return err
+		}
 		if err := change(q); err != nil {
 			return err
 		}

@@ -90,6 +90,15 @@ type Connection struct {
 	NotifyToken string
 }
 
+type DecisionLog struct {
+	Shard     int32
+	Minute    time.Time
+	ReplicaID uuid.UUID
+	Part      int64
+	Counts    []byte
+	Inputs    []byte
+}
+
 type Exception struct {
 	MerchantID string
 	Mode       string
@@ -236,6 +245,13 @@ type MerchantLimit struct {
 	SetBy         string
 	SetAt         time.Time
 	ExpiresAt     *time.Time
+}
+
+type MerchantRecord struct {
+	MerchantID string
+	Version    int64
+	Record     string
+	ReplacedAt time.Time
 }
 
 type Movement struct {
