@@ -42,7 +42,9 @@ type Config struct {
 	// Namer makes the ids of decisions. Without it they are made under a key of
 	// nobody's, and can't be explained.
 	Namer *decision.Namer
-	Log   *slog.Logger
+	// Decisions is where decisions are counted, nil for nowhere.
+	Decisions *decision.Log
+	Log       *slog.Logger
 }
 
 // Admission decides by the active policy. Any number of goroutines may use it.
@@ -52,6 +54,7 @@ type Admission struct {
 	quotas   Quotas
 	location *time.Location
 	namer    *decision.Namer
+	counts   *decision.Log
 	refusals refusals
 	log      *slog.Logger
 }
@@ -60,7 +63,7 @@ type Admission struct {
 func New(active *policy.Active, limiter *limit.Limiter, quotas Quotas, c Config) *Admission {
 	return &Admission{
 		policy: active, limiter: limiter, quotas: quotas,
-		location: cmp.Or(c.Location, jakarta), namer: cmp.Or(c.Namer, unexplained()),
+		location: cmp.Or(c.Location, jakarta), namer: cmp.Or(c.Namer, unexplained()), counts: c.Decisions,
 		log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
 	}
 }
@@ -70,6 +73,7 @@ type Ticket struct {
 	DecisionID    string
 	PolicyVersion string
 	set           *policy.Set // that decided
+	facts         facts
 
 	// Zone is the merchant's time zone: its days and months count.
 	Zone *time.Location
@@ -93,13 +97,13 @@ type Ticket struct {
 func (a *Admission) Admit(
 	ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation, body catalog.Document,
 ) (Ticket, error) {
-	ticket := a.ticket(id)
 	input, err := a.input(now, id, op, body)
+	ticket := a.ticket(now, id, &input, decision.Decided)
 	if err != nil {
-		return a.decided(ctx, now, ticket, subjectOf(input), decision.Unjudged, internal(err))
+		return a.decided(ctx, ticket, decision.Unjudged, internal(err))
 	}
 	if rule, err := a.allow(ctx, input, ticket); err != nil {
-		return a.decided(ctx, now, ticket, subjectOf(input), rule, err)
+		return a.decided(ctx, ticket, rule, err)
 	}
 	return a.slow(ctx, now, ticket, input)
 }
@@ -107,14 +111,22 @@ func (a *Admission) Admit(
 // Spend takes a token of each rate for a request whose body does not fit its schema, so
 // that what is invalid is slowed as what is valid. The ticket is set in each case.
 func (a *Admission) Spend(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation) (Ticket, error) {
-	return a.slow(ctx, now, a.ticket(id), a.bare(now, id, op))
+	input := a.bare(now, id, op)
+	return a.slow(ctx, now, a.ticket(now, id, &input, decision.Spent), input)
 }
 
 // ticket is one of the policy that is active now: read once, so that one request never
 // sees two.
-func (a *Admission) ticket(id tenants.Identity) Ticket {
+func (a *Admission) ticket(now time.Time, id tenants.Identity, input *policy.AdmitInput, outcome decision.Outcome) Ticket {
 	set := a.policy.Set()
-	return Ticket{PolicyVersion: string(set.Version()), Zone: ZoneOf(id.Account.Merchant(), a.location), set: set}
+	version := string(set.Version())
+	return Ticket{
+		PolicyVersion: version, Zone: ZoneOf(id.Account.Merchant(), a.location), set: set,
+		facts: facts{at: now, amount: input.Amount, fields: input.Fields, series: decision.Series{
+			Merchant: input.Merchant.ID, Operation: input.Operation.Path, Version: version, Record: input.Merchant.Version,
+			Live: input.Mode == string(tenants.Live), Outcome: outcome,
+		}},
+	}
 }
 
 // slow asks for the limits and takes a token of each rate.
@@ -124,18 +136,51 @@ func (a *Admission) slow(ctx context.Context, now time.Time, ticket Ticket, inpu
 		ticket.Limits = limits
 		rule, err = a.spend(now, &ticket, input)
 	}
-	return a.decided(ctx, now, ticket, subjectOf(input), rule, err)
+	return a.decided(ctx, ticket, rule, err)
 }
 
-// decided names a decision, and logs it where it refuses.
-func (a *Admission) decided(
-	ctx context.Context, now time.Time, ticket Ticket, s subject, rule decision.Rule, refusal error,
-) (Ticket, error) {
-	ticket.DecisionID = a.namer.Name(now, ticket.PolicyVersion, s.merchant, s.mode == string(tenants.Live), s.operation, rule).String()
-	if rule.Refuses() && rule != decision.Unjudged { // that is logged as a fault
-		a.note(ctx, ticket, s, rule, refusal)
+// facts are what is kept of a decision.
+type facts struct {
+	at      time.Time
+	series  decision.Series
+	amount  *int64
+	fields  map[string]any
+	counted bool
+}
+
+// decided names a decision and counts it. Where it refuses, it is logged, and its input
+// is kept. What a quota may refuse yet is counted then.
+func (a *Admission) decided(ctx context.Context, ticket Ticket, rule decision.Rule, refusal error) (Ticket, error) {
+	ticket.facts.series.Rule = rule
+	waits := rule == decision.Admitted && ticket.facts.series.Outcome == decision.Decided && len(ticket.Limits.Quotas) > 0
+	if !waits {
+		a.count(&ticket)
 	}
-	return ticket, refusal
+	return a.named(ctx, ticket, ticket.facts.series, nil, refusal), refusal
+}
+
+// count counts a decision, once.
+func (a *Admission) count(ticket *Ticket) {
+	if !ticket.facts.counted {
+		ticket.facts.counted = true
+		a.counts.Count(ticket.facts.at, ticket.facts.series)
+	}
+}
+
+// named gives the ticket the id of a decision, and keeps what is kept of refusals.
+func (a *Admission) named(ctx context.Context, ticket Ticket, s decision.Series, quote map[string]any, refusal error) Ticket {
+	id := a.namer.Name(ticket.facts.at, s.Version, s.Merchant, s.Live, s.Operation, s.Rule)
+	ticket.DecisionID = id.String()
+	if !s.Rule.Refuses() || s.Rule == decision.Unjudged { // that is logged as a fault
+		return ticket
+	}
+	a.note(ctx, ticket, s, refusal)
+	if s.Outcome != decision.Spent { // of that no input fits
+		a.counts.Keep(decision.Input{
+			ID: id, At: ticket.facts.at, Series: s, Amount: ticket.facts.amount, Fields: ticket.facts.fields, Quote: quote,
+		})
+	}
+	return ticket
 }
 
 // Reconsider asks the policy again about an admitted request, with the quote of its
@@ -154,13 +199,16 @@ func (a *Admission) Reconsider(
 	}
 	rule, err := a.allow(ctx, input, ticket)
 	if f, refused := errors.AsType[*fault.Error](err); refused && rule != decision.Unjudged {
-		return f.Because(&reconsidered{rule})
+		return f.Because(&reconsidered{rule, quote})
 	}
 	return err
 }
 
 // reconsidered is the cause of what was refused with its quote.
-type reconsidered struct{ rule decision.Rule }
+type reconsidered struct {
+	rule  decision.Rule
+	quote map[string]any
+}
 
 // Error is for logs.
 func (r *reconsidered) Error() string { return "refused with its quote by " + r.rule.String() }
@@ -168,19 +216,19 @@ func (r *reconsidered) Error() string { return "refused with its quote by " + r.
 // Refused names the decision about an admitted request that the policy refused later: for
 // its quote, or by a payout limit. Any other error is none of the policy's, and the
 // ticket stays as it is.
-func (a *Admission) Refused(
-	ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity, op *catalog.Operation, err error,
-) Ticket {
-	var rule decision.Rule
+func (a *Admission) Refused(ctx context.Context, ticket Ticket, err error) Ticket {
+	later := ticket.facts.series
+	later.Outcome = decision.Later
+	var quote map[string]any
 	if quoted, ok := errors.AsType[*reconsidered](err); ok {
-		rule = quoted.rule
+		later.Rule, quote = quoted.rule, quoted.quote
 	} else if reached, ok := errors.AsType[*movement.LimitError](err); ok {
-		rule = decision.Payout(reached.Name)
+		later.Rule = decision.Payout(reached.Name)
 	} else {
 		return ticket
 	}
-	named, _ := a.decided(ctx, now, ticket, subject{string(id.Account.ID()), string(id.Mode), op.Path}, rule, err)
-	return named
+	a.counts.Count(ticket.facts.at, later)
+	return a.named(ctx, ticket, later, quote, err)
 }
 
 // limits asks the policy for the limits of a merchant and operation.
@@ -289,20 +337,13 @@ func placeOf[T any](name string, all []T, nameOf func(T) string) int {
 	return place
 }
 
-// subject is the merchant, mode and operation of a decision.
-type subject struct{ merchant, mode, operation string }
-
-func subjectOf(input policy.AdmitInput) subject {
-	return subject{input.Merchant.ID, input.Mode, input.Operation.Path}
-}
-
 // note logs a refusal under its decision's id, so that it can be explained.
-func (a *Admission) note(ctx context.Context, ticket Ticket, s subject, rule decision.Rule, refusal error) {
+func (a *Admission) note(ctx context.Context, ticket Ticket, s decision.Series, refusal error) {
 	f := fault.From(refusal)
 	a.log.LogAttrs(ctx, slog.LevelInfo, "not admitted",
 		slog.String("decision_id", ticket.DecisionID), slog.String("policy_version", ticket.PolicyVersion),
-		slog.String("merchant_id", s.merchant), slog.String("mode", s.mode), slog.String("operation", s.operation),
-		slog.String("error_code", string(f.Code)), slog.String("rule", rule.String()), slog.String("reason", f.Message))
+		slog.String("merchant_id", s.Merchant), slog.String("mode", s.Mode()), slog.String("operation", s.Operation),
+		slog.String("error_code", string(f.Code)), slog.String("rule", s.Rule.String()), slog.String("reason", f.Message))
 }
 
 // unexplained names decisions under a key that nobody has.

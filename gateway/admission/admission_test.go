@@ -288,10 +288,10 @@ limits := {
 	if code(err) != fault.PolicyDenied {
 		t.Fatal(err)
 	}
-	want("too dear", a.Refused(t.Context(), noon, first, id, op, fmt.Errorf("wrapped: %w", err)), decision.Policy(2))
+	want("too dear", a.Refused(t.Context(), first, fmt.Errorf("wrapped: %w", err)), decision.Policy(2))
 	reached := fault.New(fault.PolicyDenied, "Too much.").Because(&movement.LimitError{Name: "out.amount"})
-	want("too much", a.Refused(t.Context(), noon, first, id, op, reached), decision.DayAmount)
-	want("another fault", a.Refused(t.Context(), noon, first, id, op, fault.New(fault.PolicyDenied, "")), decision.Admitted)
+	want("too much", a.Refused(t.Context(), first, reached), decision.DayAmount)
+	want("another fault", a.Refused(t.Context(), first, fault.New(fault.PolicyDenied, "")), decision.Admitted)
 }
 
 func TestAdmitEndsWithItsContext(t *testing.T) {

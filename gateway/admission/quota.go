@@ -24,13 +24,12 @@ var jakarta = time.FixedZone("WIB", 7*60*60)
 // the caller can look the reference up in between: a replay uses no quota. The error
 // is QUOTA_EXCEEDED, and then the ticket names that decision, or INTERNAL when a quota
 // could not be counted, and then the ticket is returned as it was given.
-func (a *Admission) Reserve(ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity, op *catalog.Operation) (Ticket, error) {
-	s := subject{string(id.Account.ID()), string(id.Mode), op.Path}
+func (a *Admission) Reserve(ctx context.Context, now time.Time, ticket Ticket, id tenants.Identity, _ *catalog.Operation) (Ticket, error) {
 	now = now.In(ticket.Zone)
 	month := limit.Month(now)
 	reserved := ticket
 	for _, quota := range ticket.Limits.Quotas {
-		usage := limit.Usage{Key: limit.Key{Merchant: s.merchant, Mode: s.mode, Name: quota.Name}, Period: month.Name}
+		usage := limit.Usage{Key: limit.Key{Merchant: string(id.Account.ID()), Mode: string(id.Mode), Name: quota.Name}, Period: month.Name}
 		counted, err := a.quotas.Reserve(ctx, usage, quota.Limit)
 		if err == nil && counted.OK {
 			reserved.Quotas = append(reserved.Quotas, usage)
@@ -39,14 +38,17 @@ func (a *Admission) Reserve(ctx context.Context, now time.Time, ticket Ticket, i
 			}
 			continue
 		}
-		a.Release(ctx, reserved)
+		a.release(ctx, reserved)
 		if err != nil {
+			ticket.facts.series.Rule = decision.Unjudged
+			a.count(&ticket)
 			return ticket, internal(err)
 		}
 		rule := decision.Quota(placeOf(quota.Name, ticket.Limits.Quotas, func(q policy.Quota) string { return q.Name }))
-		return a.decided(ctx, now, ticket, s, rule, fault.Newf(fault.QuotaExceeded, "The quota %s is used up: %d calls until %s.",
+		return a.decided(ctx, ticket, rule, fault.Newf(fault.QuotaExceeded, "The quota %s is used up: %d calls until %s.",
 			quota.Name, quota.Limit, month.End.UTC().Format(time.RFC3339)).After(now, month.End.Sub(now)))
 	}
+	a.count(&reserved)
 	return reserved, nil
 }
 
@@ -69,9 +71,18 @@ func (a *Admission) Remaining(ctx context.Context, now time.Time, ticket Ticket,
 	return remaining
 }
 
-// Release gives back the units of a request that turned out to consume nothing. It
-// must be called at most once.
+// Release gives back the units of a request that turned out to consume nothing, and
+// counts it as such. It must be called at most once.
 func (a *Admission) Release(ctx context.Context, ticket Ticket) {
+	a.release(ctx, ticket)
+	a.count(&ticket)
+	if unused := ticket.facts.series; unused.Outcome == decision.Decided {
+		unused.Outcome = decision.Unused
+		a.counts.Count(ticket.facts.at, unused)
+	}
+}
+
+func (a *Admission) release(ctx context.Context, ticket Ticket) {
 	for _, usage := range ticket.Quotas {
 		a.quotas.Release(ctx, usage)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -221,5 +222,98 @@ func BenchmarkAdmitWithAQuota(b *testing.B) {
 		if _, err := admitted(b, a, now, id, op, nil); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestWhatIsCounted: each request once, and beside that what became of it.
+func TestWhatIsCounted(t *testing.T) {
+	t.Parallel()
+	const rules = `package gerbang
+
+admit := {"allow": count(no) == 0, "reasons": no}
+
+no contains "Too much." if input.amount > 1000
+
+no contains "Too dear." if input.quote.price > 500
+
+limits := {
+	"rates": [{"name": "default", "rate_per_second": 1, "burst": 6}],
+	"quotas": [{"name": "q", "limit": 2} | input.operation.path == "/payments/create"],
+}
+`
+	log := decision.NewLog()
+	active := compile(t, rules)
+	a := admission.New(active, limit.New(), newTally(), admission.Config{Decisions: log})
+	create, status, id := operation(t, "/payments/create"), operation(t, "/payments/status"), identity(t, "scale", tenants.Active)
+	ask := func(op *catalog.Operation, text string) admission.Ticket {
+		t.Helper()
+		ticket, err := a.Admit(t.Context(), noon, id, op, body(t, text))
+		if err == nil && len(ticket.Limits.Quotas) > 0 {
+			ticket, _ = a.Reserve(t.Context(), noon, ticket, id, op)
+		}
+		return ticket
+	}
+	first := ask(create, `{"amount": 100}`)
+	a.Refused(t.Context(), first, fmt.Errorf("quote: %w", a.Reconsider(t.Context(), noon, first, id, create, body(t, `{"amount": 100}`), map[string]any{"price": int64(501)})))
+	a.Release(t.Context(), first)                          // nothing was sent
+	ask(create, `{"amount": 200}`)                         // uses one
+	ask(create, `{"amount": 1001}`)                        // too much
+	ask(create, `{"amount": 300}`)                         // uses the last one
+	a.Release(t.Context(), ask(create, `{"amount": 300}`)) // over the quota, and a replay
+	ask(status, `{}`)                                      // no quota counts it
+	replay, err := a.Admit(t.Context(), noon, id, create, body(t, `{"amount": 200}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.Release(t.Context(), replay) // before it is counted
+	if _, err = a.Spend(t.Context(), noon, id, create); err == nil {
+		t.Error("the seventh of six")
+	}
+	if _, err = a.Spend(t.Context(), noon.Add(time.Second), id, create); err != nil {
+		t.Error(err)
+	}
+	counts := map[string]uint32{}
+	for _, m := range log.Take() {
+		for _, c := range m.Counted {
+			if c.Merchant != "mer_scale" || c.Version != string(active.Set().Version()) || c.Live {
+				t.Errorf("counted %+v", c)
+			}
+			for _, of := range c.Counts {
+				counts[fmt.Sprintf("%s %d %v", c.Operation, c.Outcome, c.Rule)] += of.N
+			}
+		}
+		var amounts []int64
+		for _, in := range m.Inputs {
+			amounts = append(amounts, *in.Amount)
+		}
+		if !slices.Equal(amounts, []int64{100, 1001, 300}) || m.Inputs[0].Quote["price"] != int64(501) || m.Inputs[0].Outcome != decision.Later {
+			t.Errorf("the inputs %+v", m.Inputs)
+		}
+	}
+	want := map[string]uint32{
+		"/payments/create 0 none": 4, "/payments/create 0 rule 2": 1, "/payments/create 0 quota 1": 1, "/payments/status 0 none": 1,
+		"/payments/create 1 rate 1": 1, "/payments/create 1 none": 1,
+		"/payments/create 2 none": 2, "/payments/create 2 quota 1": 1, "/payments/create 3 rule 3": 1,
+	}
+	if !maps.Equal(counts, want) {
+		t.Errorf("counted %v, want %v", counts, want)
+	}
+}
+
+// BenchmarkAdmitCounted is an admission with the log of decisions and without it.
+func BenchmarkAdmitCounted(b *testing.B) {
+	op, id := operation(b, "/payments/create"), identity(b, "scale", tenants.Active)
+	document := body(b, `{"amount": 10000, "payer_email": "a@example.com"}`)
+	for name, log := range map[string]*decision.Log{"off": nil, "on": decision.NewLog()} {
+		b.Run(name, func(b *testing.B) {
+			a := admission.New(compile(b, ""), limit.New(), nil, admission.Config{Decisions: log})
+			now := noon
+			for b.Loop() {
+				now = now.Add(time.Millisecond * 10)
+				if _, err := a.Admit(b.Context(), now, id, op, document); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

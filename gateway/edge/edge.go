@@ -93,9 +93,9 @@ type Admitter interface {
 		body catalog.Document, quote map[string]any) error
 	// Refused names the decision of an error with which the policy refused an admitted
 	// request later.
-	Refused(ctx context.Context, now time.Time, ticket admission.Ticket, id tenants.Identity, op *catalog.Operation, err error) admission.Ticket
+	Refused(ctx context.Context, ticket admission.Ticket, err error) admission.Ticket
 	// Release gives back the units of its quotas that a request reserved. It is
-	// called for a request that used none.
+	// called for every request that used none: a replay, or one that sent nothing.
 	Release(ctx context.Context, ticket admission.Ticket)
 }
 

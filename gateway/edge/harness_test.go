@@ -133,9 +133,7 @@ func (h *house) Reconsider(
 	return nil
 }
 
-func (h *house) Refused(
-	_ context.Context, _ time.Time, ticket admission.Ticket, _ tenants.Identity, _ *catalog.Operation, err error,
-) admission.Ticket {
+func (h *house) Refused(_ context.Context, ticket admission.Ticket, err error) admission.Ticket {
 	if fault.From(err).Code == fault.PolicyDenied {
 		ticket.DecisionID += "-refused"
 	}

@@ -100,7 +100,7 @@ func (x *exchange) admitAndRun(request lifecycle.Request, document catalog.Docum
 	}
 	answer, err := runner.Run(ctx, request)
 	if err != nil {
-		x.ticket = admitter.Refused(ctx, x.started, x.ticket, x.identity, x.operation, err)
+		x.ticket = admitter.Refused(ctx, x.ticket, err)
 	}
 	if x.unused(answer, err) {
 		admitter.Release(ctx, ticket)
@@ -208,5 +208,9 @@ func (x *exchange) stored(request lifecycle.Request) (answer lifecycle.Answer, f
 	request.Left = func(ctx context.Context) *int64 {
 		return x.edge.Admitter.Remaining(ctx, x.started, x.ticket, x.identity)
 	}
-	return x.edge.Movements.Stored(x.request.Context(), request)
+	answer, found, err = x.edge.Movements.Stored(x.request.Context(), request)
+	if err != nil || found {
+		x.edge.Admitter.Release(x.request.Context(), x.ticket)
+	}
+	return answer, found, err
 }
