@@ -67,6 +67,7 @@ type App struct {
 	metrics    *console.Metrics // made before what reports to it
 	replica    uuid.UUID        // this process
 	decisions  decision.Key
+	decided    *decision.Log
 	stopping   atomic.Bool
 
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs
@@ -162,7 +163,8 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.decisions = decision.NewKey(names[:])
+	a.decisions, a.decided = decision.NewKey(names[:]), decision.NewLog()
+	a.metrics.WatchDecisions(a.decided.Dropped)
 	a.operations = catalog.New(snapshot)
 	a.wireMoney(vault, names, mailed)
 	a.poller = lifecycle.NewPoller(a.store, a.lifecycle, a.leases(pollQueue, replica), a.log)
@@ -182,7 +184,7 @@ func (a *App) wire(ctx context.Context) error {
 		edge.Dependencies{
 			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory,
 			Admitter: admission.New(a.policy, limit.New(), a.quotas, admission.Config{
-				Location: zone, Namer: decision.NewNamer(a.decisions, replicaNumber(a.replica)), Log: a.log,
+				Location: zone, Namer: decision.NewNamer(a.decisions, replicaNumber(a.replica)), Decisions: a.decided, Log: a.log,
 			}),
 			Failures: limit.NewFailures(), Observer: a.metrics, Log: a.log, Now: a.clock.Now,
 		}, snapshot)
@@ -250,7 +252,7 @@ func (a *App) Run(ctx context.Context) error {
 		work = append(work, a.outbox.Run)
 	}
 	group.Go(func() error { return a.recovery.whileOpen(during.work, work) })
-	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.attendant().Run, a.recovery.Run} {
+	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run} {
 		group.Go(func() error { return run(during.rest) })
 	}
 	if a.config.PolicyDir != "" {

@@ -87,6 +87,19 @@ func (m *Metrics) ObserveCallback(attempt callback.Attempt) {
 // ObserveForeign counts what a notification told of a movement that is none of ours.
 func (m *Metrics) ObserveForeign(provider string) { m.foreign.WithLabelValues(provider).Inc() }
 
+// WatchDecisions counts the decisions and inputs that the log of decisions had no room
+// for, or could not write.
+func (m *Metrics) WatchDecisions(dropped func() (counts, inputs int64)) {
+	m.registry.MustRegister(
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "gerbang_decisions_dropped_total", Help: "Decisions of the policy that are missing in the log of decisions.",
+		}, func() float64 { counts, _ := dropped(); return float64(counts) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "gerbang_decision_inputs_dropped_total", Help: "Inputs of refused requests that were not kept.",
+		}, func() float64 { _, inputs := dropped(); return float64(inputs) }),
+	)
+}
+
 // watch adds what is asked at each scrape: the plugins' condition, the number of
 // open exceptions, and how far this replica's clock is from the database's.
 func (m *Metrics) watch(plugins Plugins, exceptions *exceptionCollector, clock Clock) error {
