@@ -13,7 +13,10 @@ var (
 	termAmount        = ast.InternedTerm("amount")
 	termBurst         = ast.InternedTerm("burst")
 	termClock         = ast.InternedTerm("clock")
+	termCount         = ast.InternedTerm("count")
 	termDate          = ast.InternedTerm("date")
+	termDay           = ast.InternedTerm("day")
+	termDestination   = ast.InternedTerm("destination_day")
 	termFields        = ast.InternedTerm("fields")
 	termHour          = ast.InternedTerm("hour")
 	termID            = ast.InternedTerm("id")
@@ -21,6 +24,7 @@ var (
 	termLabels        = ast.InternedTerm("labels")
 	termLimit         = ast.InternedTerm("limit")
 	termLimits        = ast.InternedTerm("limits")
+	termMarkup        = ast.InternedTerm("markup")
 	termMerchant      = ast.InternedTerm("merchant")
 	termMinute        = ast.InternedTerm("minute")
 	termMode          = ast.InternedTerm("mode")
@@ -30,9 +34,11 @@ var (
 	termProvider      = ast.InternedTerm("provider")
 	termQuote         = ast.InternedTerm("quote")
 	termRatePerSecond = ast.InternedTerm("rate_per_second")
+	termRepeatWithin  = ast.InternedTerm("repeat_within")
 	termStatus        = ast.InternedTerm("status")
 	termTier          = ast.InternedTerm("tier")
 	termTold          = ast.InternedTerm("told")
+	termTransfers     = ast.InternedTerm("transfers")
 	termUnix          = ast.InternedTerm("unix")
 	termWeekday       = ast.InternedTerm("weekday")
 )
@@ -59,22 +65,53 @@ func (m *Merchant) term(now time.Time) *ast.Term {
 		}
 		labels = ast.NewTerm(object)
 	}
+	transfers := ast.InternedEmptyObject
+	var markup *ast.Term
 	if len(m.Limits) > 0 {
-		object := ast.NewObjectWithCapacity(len(m.Limits))
+		object, bounds := ast.NewObjectWithCapacity(len(m.Limits)), ast.NewObjectWithCapacity(0)
 		for _, limit := range m.Limits {
-			if limit.inForce(now) {
+			switch {
+			case !limit.inForce(now):
+			case limit.Markup != nil:
+				markup = wholeTerm(*limit.Markup)
+			case limit.Payout != nil:
+				limit.Payout.insert(bounds)
+			default:
 				object.Insert(ast.StringTerm(limit.Name), limit.term())
 			}
 		}
-		limits = ast.NewTerm(object)
+		limits, transfers = ast.NewTerm(object), ast.NewTerm(bounds)
 	}
-	return ast.ObjectTerm(
-		pair{termID, ast.StringTerm(m.ID)},
-		pair{termTier, ast.StringTerm(m.Tier)},
-		pair{termStatus, ast.StringTerm(m.Status)},
-		pair{termLabels, labels},
-		pair{termLimits, limits},
-	)
+	record := ast.NewObjectWithCapacity(7)
+	record.Insert(termID, ast.StringTerm(m.ID))
+	record.Insert(termTier, ast.StringTerm(m.Tier))
+	record.Insert(termStatus, ast.StringTerm(m.Status))
+	record.Insert(termLabels, labels)
+	record.Insert(termLimits, limits)
+	record.Insert(termTransfers, transfers)
+	if markup != nil {
+		record.Insert(termMarkup, markup)
+	}
+	return ast.NewTerm(record)
+}
+
+// insert adds what bounds transfers to what rules see of it.
+func (p *Payout) insert(bounds ast.Object) {
+	for name, flow := range map[*ast.Term]Outflow{termDay: p.Day, termDestination: p.DestinationDay} {
+		object := ast.NewObjectWithCapacity(2)
+		if flow.Amount != nil {
+			object.Insert(termAmount, wholeTerm(*flow.Amount))
+		}
+		if flow.Count != nil {
+			object.Insert(termCount, wholeTerm(*flow.Count))
+		}
+		if object.Len() > 0 {
+			bounds.Insert(name, ast.NewTerm(object))
+		}
+	}
+	if p.RepeatWithin != nil {
+		bounds.Insert(termRepeatWithin, ast.StringTerm(p.RepeatWithin.String()))
+	}
 }
 
 // inForce reports whether the limit counts at a time.

@@ -9,16 +9,16 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// markups is data with a tier that has no markup and one that has, a product and a merchant.
+// markups is data with a tier that has no markup and one that has, and a product.
 const markups = `{
 	"tiers": {"starter": {"rate_per_second": 1, "burst": 1}, "growth": {"rate_per_second": 1, "burst": 1}},
-	"markups": {"tiers": {"growth": 300}, "products": {"xld10": 150, "pln20": 0}, "merchants": {"m9": 25}}
+	"markups": {"tiers": {"growth": 300}, "products": {"xld10": 150, "pln20": 0}}
 }`
 
 // markup asks a set for a merchant's markup.
-func markup(t *testing.T, set *Set, id, tier string) Markup {
+func markup(t *testing.T, set *Set, id, tier string, own ...OwnLimit) Markup {
 	t.Helper()
-	in := starter(noon)
+	in := starter(noon, own...)
 	in.Merchant.ID, in.Merchant.Tier = id, tier
 	limits, err := set.Limits(t.Context(), in)
 	if err != nil {
@@ -35,7 +35,11 @@ func TestTheMostSpecificMarkupWins(t *testing.T) {
 		{"m2", "growth"}:  {"xld10": 150, "pln20": 0, "other": 300},
 		{"m9", "growth"}:  {"xld10": 25, "pln20": 25, "other": 25},
 	} {
-		got := markup(t, set, merchant[0], merchant[1])
+		var own []OwnLimit
+		if merchant[0] == "m9" {
+			own = []OwnLimit{{Name: "ended", Markup: new(int64(9)), ExpiresAt: noon}, {Name: "price:markup", Markup: new(int64(25))}}
+		}
+		got := markup(t, set, merchant[0], merchant[1], own...)
 		for product, amount := range want {
 			if got.Of(product) != amount {
 				t.Errorf("%v: %s has the markup %d, want %d", merchant, product, got.Of(product), amount)

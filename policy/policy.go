@@ -40,8 +40,18 @@ type OwnLimit struct {
 	Burst         int64
 	// Limit is a quota's size for one period; nil says nothing, zero allows none.
 	Limit *int64
+	// Markup, in rupiah, and Payout go before those of the tier. Rules see them beside the limits, without a name.
+	Markup *int64
+	Payout *Payout
 	// ExpiresAt ends the limit; zero means never. It is judged before the rules run, so they see only limits in force.
 	ExpiresAt time.Time
+}
+
+// Payout is what bounds a merchant's own transfers. Zero fields say nothing.
+type Payout struct {
+	Day            Outflow
+	DestinationDay Outflow
+	RepeatWithin   *time.Duration
 }
 
 // Operation is what the merchant asks for, as the provider's manifest declares it.

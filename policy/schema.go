@@ -19,6 +19,9 @@ func inputSchema() map[string]any {
 		return map[string]any{"type": "object", "description": what, "additionalProperties": value}
 	}
 	open := func(what string) map[string]any { return map[string]any{"type": "object", "description": what} }
+	flow := func(what string) map[string]any {
+		return record(what, map[string]any{"amount": number("In rupiah."), "count": number("Of transfers.")})
+	}
 	return record("What rules see of a request. data.gerbang.limits sees merchant, mode and operation alone.", map[string]any{
 		"merchant": record("The merchant's record.", map[string]any{
 			"id":     text("Such as mer_ and a UUID."),
@@ -30,6 +33,12 @@ func inputSchema() map[string]any {
 				"burst":           number("Of a rate."),
 				"limit":           number("Of a quota: calls in a month."),
 			})),
+			"markup": number("The merchant's own markup, in rupiah; not there where it has none."),
+			"transfers": record("The merchant's own payout limits that hold now.", map[string]any{
+				"day":             flow("Of a day."),
+				"destination_day": flow("Of a day, to one destination."),
+				"repeat_within":   text("For how long equal transfers without a reference are one, such as 10m0s."),
+			}),
 		}),
 		"mode": text("live or test."),
 		"operation": record("What is asked for.", map[string]any{

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 )
@@ -23,7 +24,11 @@ func TestTheSchemaIsTheInputs(t *testing.T) {
 		t.Fatal(err)
 	}
 	set, in, limit := must(t, rulesOnly("package gerbang\n"+limitsRule+"\nadmit := {\"allow\": true, \"reasons\": []} if input\n")), request(), int64(1)
-	in.Merchant.Limits = []OwnLimit{{Name: "all", RatePerSecond: 1, Burst: 1, Limit: &limit}}
+	flow := Outflow{Amount: &limit, Count: &limit}
+	in.Merchant.Limits = []OwnLimit{
+		{Name: "all", RatePerSecond: 1, Burst: 1, Limit: &limit}, {Markup: &limit},
+		{Payout: &Payout{Day: flow, DestinationDay: flow, RepeatWithin: new(time.Minute)}},
+	}
 	in.Fields, in.Quote = map[string]any{"a": "b"}, map[string]any{"fee": int64(1)}
 	term, err := set.admitTerm(&in)
 	if err != nil {

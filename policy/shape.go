@@ -25,9 +25,9 @@ const (
 //	{"tiers": {"<tier>": {"rate_per_second": n > 0, "burst": n >= 1, "quotas": {"<quota>": {"limit": n >= 0}}}},
 //	 "quotas": {"<quota>": {"operations": ["/path"], "limit": n >= 0}},
 //	 "amounts": {"<path or kind>": {"min": n >= 1, "max": n >= 1}},
-//	 "markups": {"tiers": {"<tier>": n >= 0}, "products": {"<product>": n >= 0}, "merchants": {"<merchant id>": n >= 0}},
+//	 "markups": {"tiers": {"<tier>": n >= 0}, "products": {"<product>": n >= 0}},
 //	 "transfers": {"tiers": {"<tier>": {"day": {"amount": n >= 0, "count": n >= 0}, "destination_day": {...},
-//	   "repeat_within": "10m"}}, "merchants": {"<merchant id>": {...}}},
+//	   "repeat_within": "10m"}}},
 //	 "custom": {...}}
 //
 // Only "tiers" must be there. "custom" belongs to an operator's own rules and is not looked at. Any other name is refused,
@@ -196,7 +196,8 @@ func (s shape) bounds(n *node) {
 
 // markups checks what is added to prices. A tier that is not in the file would be a misspelt one.
 func (s shape) markups(n, tiers *node) {
-	for group, amounts := range s.object(n, "tiers", "products", "merchants") {
+	s.merchants(n, "--markup")
+	for group, amounts := range s.object(n, "tiers", "products", merchantsGroup) {
 		names := s.any(amounts)
 		for name, amount := range names {
 			s.whole(amounts, name, amount, 0, maxMarkup)
@@ -210,9 +211,23 @@ func (s shape) markups(n, tiers *node) {
 	}
 }
 
+// merchantsGroup is where a merchant's own limits stood.
+const merchantsGroup = "merchants"
+
+// merchants refuses limits of single merchants: these are on the merchants' records, with who set them and why.
+func (s shape) merchants(n *node, flags string) {
+	members, _ := n.value.([]member)
+	for _, m := range members {
+		if m.name == merchantsGroup {
+			s.problem(m.offset, "what is one merchant's own is on its record; use gerbang merchant limit MERCHANT with %s, and take this out", flags)
+		}
+	}
+}
+
 // transfers checks what bounds money out.
 func (s shape) transfers(n, tiers *node) {
-	for group, limited := range s.object(n, "tiers", "merchants") {
+	s.merchants(n, "--day-amount, --day-count, --destination-amount, --destination-count or --repeat-within")
+	for group, limited := range s.object(n, "tiers", merchantsGroup) {
 		for _, limits := range s.any(limited) {
 			s.transferLimits(limits)
 		}

@@ -53,7 +53,7 @@ func TestDataIsHeldAgainstItsShape(t *testing.T) {
 		"a bound of 0":        {beside("amounts", `{"payment": {"min": 0}}`), `"min" must be a whole number`},
 		"bounds crossed":      {beside("amounts", `{"payment": {"min": 5, "max": 4}}`), `2:42: "max" is below "min"`},
 		"a markup below 0":    {beside("markups", `{"products": {"x5": -1}}`), `2:32: "x5" must be a whole number from 0`},
-		"a markup in part":    {beside("markups", `{"merchants": {"m1": 0.5}}`), `"m1" must be a whole number from 0`},
+		"a markup in part":    {beside("markups", `{"tiers": {"a": 0.5}}`), `"a" must be a whole number from 0`},
 		"a markup as string":  {beside("markups", `{"tiers": {"a": "5"}}`), `"a" must be a whole number from 0`},
 		"a markup too high":   {beside("markups", `{"tiers": {"a": 1000000001}}`), `"a" must be a whole number from 0`},
 		"an unknown tier":     {beside("markups", `{"tiers": {"b": 5}}`), `2:23: no tier "b" is in this file`},
@@ -63,12 +63,14 @@ func TestDataIsHeldAgainstItsShape(t *testing.T) {
 		"no product's name":   {beside("markups", `{"products": {"": 5}}`), `2:25: a name is empty`},
 		"an unknown bound":    {beside("transfers", `{"tiers": {"a": {"month": {}}}}`), `2:31: "month" is not known here`},
 		"a bound of no tier":  {beside("transfers", `{"tiers": {"b": {}}}`), `2:25: no tier "b" is in this file`},
-		"a bound in part":     {beside("transfers", `{"merchants": {"m1": {"day": {"count": 1.5}}}}`), `"count" must be a whole number from 0`},
+		"a bound in part":     {beside("transfers", `{"tiers": {"a": {"day": {"count": 1.5}}}}`), `"count" must be a whole number from 0`},
 		"a bound below 0":     {beside("transfers", `{"tiers": {"a": {"destination_day": {"amount": -1}}}}`), `"amount" must be a whole number from 0`},
 		"no known unit":       {beside("transfers", `{"tiers": {"a": {"day": {"sum": 1}}}}`), `"sum" is not known here`},
 		"a repeat of days":    {beside("transfers", `{"tiers": {"a": {"repeat_within": "1d"}}}`), `2:48: "repeat_within" must be a duration`},
-		"a repeat as number":  {beside("transfers", `{"merchants": {"m": {"repeat_within": 5}}}`), `"repeat_within" must be a duration`},
+		"a repeat as number":  {beside("transfers", `{"tiers": {"a": {"repeat_within": 5}}}`), `"repeat_within" must be a duration`},
 		"transfers a list":    {beside("transfers", `[]`), `2:14: this must be an object`},
+		"a merchant's markup": {beside("markups", `{"merchants": {"m1": 5}}`), `2:13: what is one merchant's own is on its record; use gerbang merchant limit MERCHANT with --markup, and`},
+		"a merchant's bounds": {beside("transfers", `{"merchants": {}}`), `2:15: what is one merchant's own is on its record; use gerbang merchant limit MERCHANT with --day-amount, --day-count,`},
 		"custom is a list":    {beside("custom", `[]`), `2:11: this must be an object`},
 	} {
 		data, problems := checkData([]byte(c.data))
@@ -88,8 +90,8 @@ func TestRightDataIsTaken(t *testing.T) {
 		"tiers": {"a-1_B.c": {"rate_per_second": 0.5, "burst": 1, "quotas": {"q": {"limit": 0}}}},
 		"quotas": {"q": {"operations": ["/a"], "limit": 9223372036854775807}, "r": {"operations": []}},
 		"amounts": {"payment": {"min": 1}, "/a": {"max": 2}, "order": {"min": 3, "max": 3}},
-		"markups": {"tiers": {"a-1_B.c": 0}, "products": {"x 5/10": 1000000000}, "merchants": {"mer_1": 7}},
-		"transfers": {"tiers": {"a-1_B.c": {}}, "merchants": {"mer_1": {"day": {"amount": 0, "count": 5}, "destination_day": {}, "repeat_within": "24h"}}},
+		"markups": {"tiers": {"a-1_B.c": 0}, "products": {"x 5/10": 1000000000}},
+		"transfers": {"tiers": {"a-1_B.c": {"day": {"amount": 0, "count": 5}, "destination_day": {}, "repeat_within": "24h"}}},
 		"custom": {"anything": [true, null, {"a": "b"}]}
 	}`))
 	if len(problems) > 0 || len(data) != 6 {

@@ -8,12 +8,11 @@ import (
 	"time"
 )
 
-// transfers is data with a tier that bounds money out, one that does not, and merchants.
+// transfers is data with a tier that bounds money out, and one that does not.
 const transfers = `{
 	"tiers": {"starter": {"rate_per_second": 1, "burst": 1}, "growth": {"rate_per_second": 1, "burst": 1}},
 	"transfers": {
-		"tiers": {"growth": {"day": {"amount": 9223372036854775807, "count": 3}, "destination_day": {"amount": 5000}}},
-		"merchants": {"m9": {"day": {"count": 0}, "repeat_within": "1h30m"}}
+		"tiers": {"growth": {"day": {"amount": 9223372036854775807, "count": 3}, "destination_day": {"amount": 5000}}}
 	}
 }`
 
@@ -29,7 +28,15 @@ func TestTransfersAreBounded(t *testing.T) {
 			Day: Outflow{Amount: new(int64(9223372036854775807)), Count: new(int64(0))}, DestinationDay: Outflow{Amount: new(int64(5000))},
 		}},
 	} {
-		in := starter(noon)
+		var own []OwnLimit
+		if merchant[0] == "m9" {
+			own = []OwnLimit{
+				{Name: "payout:day", Payout: &Payout{Day: Outflow{Count: new(int64(0))}}},
+				{Name: "payout:repeat_within", Payout: &Payout{RepeatWithin: new(90 * time.Minute)}},
+				{Name: "ended", Payout: &Payout{DestinationDay: Outflow{Amount: new(int64(1))}}, ExpiresAt: noon},
+			}
+		}
+		in := starter(noon, own...)
 		in.Merchant.ID, in.Merchant.Tier = merchant[0], merchant[1]
 		got, err := set.Limits(t.Context(), in)
 		if err != nil || !reflect.DeepEqual(got.Transfers, want.Transfers) || got.RepeatWithin != want.RepeatWithin {

@@ -7,19 +7,33 @@ import (
 	"time"
 )
 
-// Limit is a limit of a merchant's own, of a rate or of a quota. It goes before the
-// tier's; a field that is not set is the tier's.
+// Limit is a limit of a merchant's own: of a rate or of a quota, its markup, or a payout
+// limit. It goes before the tier's; a field that is not set is the tier's.
 type Limit struct {
-	Name          string     `json:"name"`
+	Name          string     `json:"name"` // of a rate or a quota, or one of the constants
 	RatePerSecond float64    `json:"rate_per_second,omitempty"`
 	Burst         int64      `json:"burst,omitempty"`
-	Limit         *int64     `json:"limit,omitempty"` // of a quota: calls in a month
+	Limit         *int64     `json:"limit,omitempty"`         // of a quota: calls in a month
+	Markup        *int64     `json:"markup,omitempty"`        // in rupiah
+	Amount        *int64     `json:"amount,omitempty"`        // of a payout limit, in rupiah
+	Transfers     *int64     `json:"transfers,omitempty"`     // of a payout limit
+	RepeatWithin  string     `json:"repeat_within,omitempty"` // a Go duration
 	Reason        string     `json:"reason"`
 	SetBy         string     `json:"set_by"`
 	SetAt         time.Time  `json:"set_at"`
 	ExpiresAt     *time.Time `json:"expires_at,omitempty"`
 	InForce       bool       `json:"in_force"`
 }
+
+// Names of limits that are neither a rate's nor a quota's: the markup, what may go out
+// in a day, and in a day to one destination, and for how long equal transfers without a
+// reference are one.
+const (
+	LimitMarkup         = "price:markup"
+	LimitDay            = "payout:day"
+	LimitDestinationDay = "payout:destination_day"
+	LimitRepeatWithin   = "payout:repeat_within"
+)
 
 // LimitChange gives a merchant limits of its own. Each replaces the one of the
 // same name.
@@ -29,12 +43,17 @@ type LimitChange struct {
 	Reason string     `json:"reason"`        // 1 to 500 characters
 }
 
-// NewLimit is one limit: a rate, a burst or both, or the size of a quota.
+// NewLimit is one limit: a rate, a burst or both, the size of a quota, a markup, an
+// amount, a number of transfers or both, or a duration.
 type NewLimit struct {
 	Name          string  `json:"name"`
 	RatePerSecond float64 `json:"rate_per_second,omitempty"`
 	Burst         int64   `json:"burst,omitempty"`
 	Limit         *int64  `json:"limit,omitempty"`
+	Markup        *int64  `json:"markup,omitempty"`
+	Amount        *int64  `json:"amount,omitempty"`
+	Transfers     *int64  `json:"transfers,omitempty"`
+	RepeatWithin  string  `json:"repeat_within,omitempty"`
 }
 
 // String is the limit for the audit.
@@ -46,8 +65,16 @@ func (l NewLimit) String() string {
 	if l.Burst != 0 {
 		words = append(words, fmt.Sprintf("burst %d", l.Burst))
 	}
-	if l.Limit != nil {
-		words = append(words, fmt.Sprintf("quota %d", *l.Limit))
+	for _, n := range []struct {
+		word  string
+		value *int64
+	}{{"quota", l.Limit}, {"Rp", l.Markup}, {"Rp", l.Amount}, {"transfers", l.Transfers}} {
+		if n.value != nil {
+			words = append(words, fmt.Sprintf("%s %d", n.word, *n.value))
+		}
+	}
+	if l.RepeatWithin != "" {
+		words = append(words, l.RepeatWithin)
 	}
 	return strings.Join(words, " ")
 }

@@ -270,9 +270,24 @@ func RecordOf(m tenants.Merchant) policy.Merchant {
 	for _, l := range m.Limits {
 		record.Limits = append(record.Limits, policy.OwnLimit{
 			Name: l.Name, RatePerSecond: l.RatePerSecond, Burst: l.Burst, Limit: l.Quota, ExpiresAt: l.ExpiresAt,
+			Markup: l.Markup, Payout: payoutOf(l),
 		})
 	}
 	return record
+}
+
+// payoutOf is a limit that bounds transfers, as policies see it; nil for any other.
+func payoutOf(l tenants.Limit) *policy.Payout {
+	flow := policy.Outflow{Amount: l.Amount, Count: l.Transfers}
+	switch l.Name {
+	case tenants.LimitDay:
+		return &policy.Payout{Day: flow}
+	case tenants.LimitDestinationDay:
+		return &policy.Payout{DestinationDay: flow}
+	case tenants.LimitRepeatWithin:
+		return &policy.Payout{RepeatWithin: l.RepeatWithin}
+	}
+	return nil
 }
 
 // bare is the input of which nothing comes from a body.

@@ -42,9 +42,7 @@ func (c *Console) setLimits(x *call, change adminapi.LimitChange) (any, error) {
 	var limits []tenants.Limit
 	var words []string
 	for _, l := range change.Limits {
-		limits = append(limits, tenants.Limit{
-			Name: l.Name, RatePerSecond: l.RatePerSecond, Burst: l.Burst, Quota: l.Limit, Reason: change.Reason, ExpiresAt: expires,
-		})
+		limits = append(limits, limitOf(l, change.Reason, expires))
 		words = append(words, l.String())
 	}
 	m.Limits = limits
@@ -91,14 +89,11 @@ func checkLimits(change adminapi.LimitChange, now time.Time) (time.Time, error) 
 	}
 	seen := map[string]bool{}
 	for _, l := range change.Limits {
-		pace := l.RatePerSecond != 0 || l.Burst != 0
-		switch {
-		case !plain(l.Name, 1, maxName) || seen[l.Name]:
+		if !plain(l.Name, 1, maxName) || seen[l.Name] {
 			return time.Time{}, fault.Invalid("limits", "must each have a name of its own")
-		case l.RatePerSecond < 0 || l.Burst < 0 || l.Limit != nil && *l.Limit < 0:
-			return time.Time{}, fault.Invalid("limits", "must not be below zero")
-		case pace == (l.Limit != nil):
-			return time.Time{}, fault.Invalid("limits", "must each set a rate, a burst or both, or else a quota's limit")
+		}
+		if err := checkLimit(l); err != nil {
+			return time.Time{}, err
 		}
 		seen[l.Name] = true
 	}
@@ -110,6 +105,63 @@ func checkLimits(change adminapi.LimitChange, now time.Time) (time.Time, error) 
 		return time.Time{}, fault.Invalid("for", "must be a duration from 1s to ten years, such as 2h")
 	}
 	return now.Add(d), nil
+}
+
+// The bounds of a markup and of a window for equal transfers, as policies have them.
+const (
+	maxMarkup = 1_000_000_000
+	maxRepeat = 24 * time.Hour
+)
+
+// checkLimit refuses what sets nothing, sets two things, or has another's name.
+func checkLimit(l adminapi.NewLimit) error {
+	below := func(n *int64) bool { return n != nil && *n < 0 }
+	if l.RatePerSecond < 0 || l.Burst < 0 || below(l.Limit) || below(l.Markup) || below(l.Amount) || below(l.Transfers) {
+		return fault.Invalid("limits", "must not be below zero")
+	}
+	payout, others := l.Amount != nil || l.Transfers != nil, 0
+	for _, set := range []bool{l.RatePerSecond != 0 || l.Burst != 0, l.Limit != nil, l.Markup != nil, payout, l.RepeatWithin != ""} {
+		if set {
+			others++
+		}
+	}
+	if others != 1 {
+		return fault.Invalid("limits", "must each set a rate, a burst or both, or else a quota's limit, a markup, "+
+			"an amount, a number of transfers or both, or a duration")
+	}
+	switch l.Name {
+	case adminapi.LimitMarkup:
+		if l.Markup == nil || *l.Markup > maxMarkup {
+			return fault.Invalid("limits", fmt.Sprintf("must have a markup of 0 to %d in %s", maxMarkup, l.Name))
+		}
+	case adminapi.LimitDay, adminapi.LimitDestinationDay:
+		if !payout {
+			return fault.Invalid("limits", "must have an amount, a number of transfers or both in "+l.Name)
+		}
+	case adminapi.LimitRepeatWithin:
+		d, err := time.ParseDuration(l.RepeatWithin)
+		if err != nil || d < 0 || d > maxRepeat || d%time.Second != 0 {
+			return fault.Invalid("limits", "must have a duration of whole seconds from 0s to 24h in "+l.Name)
+		}
+	default:
+		if l.Markup != nil || payout || l.RepeatWithin != "" {
+			return fault.Invalid("limits", fmt.Sprintf("must be called %s, %s, %s or %s to set a markup or a payout limit",
+				adminapi.LimitMarkup, adminapi.LimitDay, adminapi.LimitDestinationDay, adminapi.LimitRepeatWithin))
+		}
+	}
+	return nil
+}
+
+// limitOf is a limit as it is kept.
+func limitOf(l adminapi.NewLimit, reason string, expires time.Time) tenants.Limit {
+	limit := tenants.Limit{
+		Name: l.Name, RatePerSecond: l.RatePerSecond, Burst: l.Burst, Quota: l.Limit, Reason: reason, ExpiresAt: expires,
+		Markup: l.Markup, Amount: l.Amount, Transfers: l.Transfers,
+	}
+	if d, err := time.ParseDuration(l.RepeatWithin); err == nil {
+		limit.RepeatWithin = &d
+	}
+	return limit
 }
 
 // checkEffect refuses limits that the policy in force takes for nothing, such as
@@ -140,7 +192,10 @@ func (c *Console) checkEffect(x *call, m tenants.Merchant) error {
 	}
 	for _, l := range m.Limits {
 		what := "rate "
-		if l.Quota != nil {
+		switch {
+		case l.Markup != nil || l.Amount != nil || l.Transfers != nil || l.RepeatWithin != nil:
+			continue
+		case l.Quota != nil:
 			what = "quota "
 		}
 		if !known[what+l.Name] {
@@ -163,7 +218,10 @@ func limitDocuments(m tenants.Merchant, now time.Time) []adminapi.Limit {
 	for i, l := range m.Limits {
 		limits[i] = adminapi.Limit{
 			Name: l.Name, RatePerSecond: l.RatePerSecond, Burst: l.Burst, Limit: l.Quota, Reason: l.Reason, SetBy: l.SetBy, SetAt: l.SetAt,
-			InForce: l.ExpiresAt.IsZero() || now.Before(l.ExpiresAt),
+			InForce: l.ExpiresAt.IsZero() || now.Before(l.ExpiresAt), Markup: l.Markup, Amount: l.Amount, Transfers: l.Transfers,
+		}
+		if l.RepeatWithin != nil {
+			limits[i].RepeatWithin = l.RepeatWithin.String()
 		}
 		if !l.ExpiresAt.IsZero() {
 			limits[i].ExpiresAt = &l.ExpiresAt

@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,39 @@ func TestOwnLimits(t *testing.T) {
 	}
 }
 
+// TestOwnMarkupAndPayoutLimits: they are kept with who, why and until when, and reach the policy.
+func TestOwnMarkupAndPayoutLimits(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2026, 11, 20, 8, 0, 0, 0, time.UTC)
+	w := newWorld(t, func(_ *console.Config, deps *console.Dependencies) { deps.Now = func() time.Time { return now } })
+	ctx := t.Context()
+	made, err := w.CreateMerchant(ctx, adminapi.NewMerchant{Name: "Toko", Tier: "starter"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := now.Add(time.Hour)
+	got, err := w.SetLimits(ctx, made.MerchantID, adminapi.LimitChange{For: "1h", Reason: "agreed", Limits: []adminapi.NewLimit{
+		{Name: adminapi.LimitMarkup, Markup: new(int64(75))}, {Name: adminapi.LimitDay, Amount: new(int64(500)), Transfers: new(int64(0))},
+		{Name: adminapi.LimitRepeatWithin, RepeatWithin: "90s"},
+	}})
+	kept := adminapi.Limit{Reason: "agreed", SetBy: "ayu", SetAt: now, ExpiresAt: &until, InForce: true}
+	day, repeat, markup := kept, kept, kept
+	day.Name, day.Amount, day.Transfers = adminapi.LimitDay, new(int64(500)), new(int64(0))
+	repeat.Name, repeat.RepeatWithin = adminapi.LimitRepeatWithin, "1m30s"
+	markup.Name, markup.Markup = adminapi.LimitMarkup, new(int64(75))
+	if diff := cmp.Diff([]adminapi.Limit{day, repeat, markup}, got); err != nil || diff != "" {
+		t.Fatal(err, diff)
+	}
+	entries, err := w.Audit(ctx, made.MerchantID)
+	const want = "price:markup Rp 75, payout:day Rp 500 transfers 0, payout:repeat_within 90s until 2026-11-20T09:00:00Z: agreed"
+	if err != nil || !slices.ContainsFunc(entries, func(e adminapi.AuditEntry) bool { return e.Detail == want }) {
+		t.Errorf("the audit: %+v, %v; want %q", entries, err, want)
+	}
+	if got, err := w.RemoveLimit(ctx, made.MerchantID, adminapi.LimitDay, "over"); err != nil || len(got) != 2 {
+		t.Errorf("removed: %+v, %v", got, err)
+	}
+}
+
 func TestLimitsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -92,17 +126,21 @@ func TestLimitsThatAreRefused(t *testing.T) {
 	timed.For, silent.Reason = "0s", " "
 	twice := adminapi.LimitChange{Reason: "why", Limits: append(rate.Limits, rate.Limits...)}
 	for want, change := range map[string]adminapi.LimitChange{
-		"reason is required":           silent,
-		"for must be a duration":       timed,
-		"a name of its own":            twice,
-		"must have 1 to 20":            {Reason: "why"},
-		"must each have a name":        one(adminapi.NewLimit{Burst: 2}),
-		"not be below zero":            one(adminapi.NewLimit{Name: "default", Burst: -2}),
-		"or else a quota's":            one(adminapi.NewLimit{Name: "default"}),
-		"must each set a rate":         one(adminapi.NewLimit{Name: "default", Burst: 2, Limit: new(int64(2))}),
-		"it has no quota banq":         one(adminapi.NewLimit{Name: "banq", Limit: new(int64(2))}),
-		"it has no rate other":         one(adminapi.NewLimit{Name: "other", Burst: 2}),
-		"can't be read by the policy ": one(adminapi.NewLimit{Name: "default", Burst: 1 << 40}),
+		"reason is required":         silent,
+		"for must be a duration":     timed,
+		"a name of its own":          twice,
+		"must have 1 to 20":          {Reason: "why"},
+		"must each have a name":      one(adminapi.NewLimit{Burst: 2}),
+		"not be below zero":          one(adminapi.NewLimit{Name: "default", Burst: -2}),
+		"or else a quota's":          one(adminapi.NewLimit{Name: "default"}),
+		"must have a markup of 0 to": one(adminapi.NewLimit{Name: adminapi.LimitMarkup, Markup: new(int64(1_000_000_001))}),
+		"must have a duration":       one(adminapi.NewLimit{Name: adminapi.LimitRepeatWithin, RepeatWithin: "25h"}),
+		"an amount, a number of transfers or both in payout:day": one(adminapi.NewLimit{Name: adminapi.LimitDay, Limit: new(int64(5))}),
+		"must be called price:markup":                            one(adminapi.NewLimit{Name: "default", Amount: new(int64(5))}),
+		"must each set a rate":                                   one(adminapi.NewLimit{Name: "default", Burst: 2, Limit: new(int64(2))}),
+		"it has no quota banq":                                   one(adminapi.NewLimit{Name: "banq", Limit: new(int64(2))}),
+		"it has no rate other":                                   one(adminapi.NewLimit{Name: "other", Burst: 2}),
+		"can't be read by the policy ":                           one(adminapi.NewLimit{Name: "default", Burst: 1 << 40}),
 	} {
 		_, err := w.SetLimits(ctx, made.MerchantID, change)
 		if f, ok := err.(*adminapi.Failure); !ok || f.Code != fault.InvalidRequest || !strings.Contains(f.Error(), want) { //nolint:errorlint // as the client returns it

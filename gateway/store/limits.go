@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -15,6 +16,7 @@ func (s *Store) SetLimits(ctx context.Context, audit Audit, id tenants.MerchantI
 			if err := q.PutLimit(ctx, dbsqlc.PutLimitParams{
 				MerchantID: string(id), Name: l.Name, RatePerSecond: l.RatePerSecond, Burst: l.Burst, Quota: l.Quota,
 				Reason: l.Reason, SetBy: audit.Operator, SetAt: micro(audit.At), ExpiresAt: optional(l.ExpiresAt),
+				Markup: l.Markup, Amount: l.Amount, Transfers: l.Transfers, RepeatWithin: seconds(l.RepeatWithin),
 			}); err != nil {
 				return err
 			}
@@ -31,8 +33,20 @@ func (s *Store) RemoveLimit(ctx context.Context, audit Audit, id tenants.Merchan
 }
 
 func limitFromRow(row dbsqlc.MerchantLimit) tenants.Limit {
-	return tenants.Limit{
+	l := tenants.Limit{
 		Name: row.Name, RatePerSecond: row.RatePerSecond, Burst: row.Burst, Quota: row.Quota,
 		Reason: row.Reason, SetBy: row.SetBy, SetAt: row.SetAt.UTC(), ExpiresAt: orZero(row.ExpiresAt),
+		Markup: row.Markup, Amount: row.Amount, Transfers: row.Transfers,
 	}
+	if row.RepeatWithin != nil {
+		l.RepeatWithin = new(time.Duration(*row.RepeatWithin) * time.Second)
+	}
+	return l
+}
+
+func seconds(d *time.Duration) *int64 {
+	if d == nil {
+		return nil
+	}
+	return new(int64(*d / time.Second))
 }

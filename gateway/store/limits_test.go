@@ -44,6 +44,22 @@ func TestOwnLimits(t *testing.T) {
 	if got := account(t, s, id).Merchant().Limits; !reflect.DeepEqual(got, limits[1:]) {
 		t.Errorf("one removed: %+v", got)
 	}
+	own := func(name string, l tenants.Limit) tenants.Limit {
+		l.Name, l.Reason, l.SetBy, l.SetAt = name, "agreed", audit.Operator, audit.At
+		return l
+	}
+	others := []tenants.Limit{
+		own(tenants.LimitDay, tenants.Limit{Amount: new(int64(0)), Transfers: new(int64(5))}),
+		own(tenants.LimitDestinationDay, tenants.Limit{Amount: new(int64(1 << 40))}),
+		own(tenants.LimitRepeatWithin, tenants.Limit{RepeatWithin: new(90 * time.Second)}),
+		own(tenants.LimitMarkup, tenants.Limit{Markup: new(int64(75))}),
+	}
+	if err := s.SetLimits(t.Context(), audit, id, others); err != nil {
+		t.Fatal(err)
+	}
+	if got := account(t, s, id).Merchant().Limits; !reflect.DeepEqual(got, append(others, limits[1])) {
+		t.Errorf("with a markup and payout limits: %+v", got)
+	}
 	entries := len(audits(t, s, id))
 	for name, err := range map[string]error{
 		"not there":      s.RemoveLimit(t.Context(), audit, id, "default"),

@@ -1,14 +1,12 @@
-# How fast, how many, at which markup, and how much money may go out? Asked once for a merchant's
-# record, a mode and an operation, and kept until one of them or the policy changes.
+# How fast, how often, at which markup, and how much money out? The gateway keeps the answer for a merchant's record, a mode
+# and an operation until one of them or the policy changes. So these rules see neither amount nor time.
+#
+# A merchant's own limits are on its record: `gerbang merchant limit` sets them, and data.json does not.
 package gerbang
 
-# Undefined, and so a refusal, for a tier that has no limits.
+# The answer. A tier that is not in data.json has none, and then the request is refused.
 limits := {
-	"rates": [{
-		"name": "default",
-		"rate_per_second": object.get(own, ["default", "rate_per_second"], tier.rate_per_second),
-		"burst": object.get(own, ["default", "burst"], tier.burst),
-	}],
+	"rates": [rate],
 	"quotas": [{"name": name, "limit": limit} |
 		some name in counted
 		limit := quota_limit(name)
@@ -18,30 +16,40 @@ limits := {
 	"repeat_within": object.get(outflow, "repeat_within", "0s"),
 }
 
+# What data.json says about the merchant's tier.
 tier := data.tiers[input.merchant.tier]
 
-# The merchant's own limits, by name. They win over the tier's.
+# The merchant's own rates and quotas, by name. They go before the tier's.
 own := input.merchant.limits
 
-# The quotas that count this operation: those that list its path.
+# How fast: the merchant's own pace and burst, each if it has one, else the tier's.
+rate := {
+	"name": "default",
+	"rate_per_second": object.get(own, ["default", "rate_per_second"], tier.rate_per_second),
+	"burst": object.get(own, ["default", "burst"], tier.burst),
+}
+
+# How often: the names of the quotas that count this operation. A quota counts the paths that it lists.
 counted contains name if {
 	some name, quota in data.quotas
 	input.operation.path in quota.operations
 }
 
-# A quota that is declared nowhere counts every operation of the provider whose name it has.
+# A tier may also limit a quota that data.json does not list. Such a quota has a provider's name and counts all of its
+# operations.
 counted contains input.operation.provider if not data.quotas[input.operation.provider]
 
-# The merchant's own, the tier's, the quota's; where none is set nothing is limited.
+# How many calls of a quota: the merchant's own number, else the tier's, else the quota's. Without any, the quota limits
+# nothing.
 quota_limit(name) := limit if limit := own[name].limit
 
 else := limit if limit := tier.quotas[name].limit
 
 else := limit if limit := data.quotas[name].limit
 
-# What is added to a provider's price. The most specific wins: what is set for the merchant, then for the product, then for
-# the tier; where none is set nothing is added.
-markup := {"default": amount} if amount := data.markups.merchants[input.merchant.id]
+# What is added to a provider's price. The merchant's own markup holds for all products. Else a product's goes before the
+# tier's.
+markup := {"default": amount} if amount := input.merchant.markup
 
 else := {"default": tier_markup, "products": product_markups}
 
@@ -53,14 +61,13 @@ default product_markups := {}
 
 product_markups := data.markups.products
 
-# What bounds the money that goes out, field by field: what is set for the merchant wins over the tier's; where none is set
-# nothing is bounded.
-outflow := object.union(tier_outflow, merchant_outflow)
+# How much money out: the tier's bounds, and over them the merchant's own, bound by bound.
+outflow := object.union(tier_outflow, own_outflow)
 
 default tier_outflow := {}
 
 tier_outflow := data.transfers.tiers[input.merchant.tier]
 
-default merchant_outflow := {}
+default own_outflow := {}
 
-merchant_outflow := data.transfers.merchants[input.merchant.id]
+own_outflow := input.merchant.transfers

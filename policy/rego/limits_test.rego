@@ -70,16 +70,12 @@ test_an_undeclared_quota_counts_the_provider_of_its_name if {
 	limits.quotas == [{"name": "coins", "limit": 40}]
 }
 
-some_markups := {
-	"tiers": {"bronze": 500},
-	"products": {"pulsa5": 250, "token20": 0},
-	"merchants": {"m1": 75, "m0": 0},
-}
+some_markups := {"tiers": {"bronze": 500}, "products": {"pulsa5": 250, "token20": 0}}
 
-# The markup of a merchant of a tier.
-markup_of(merchant, tier, markups) := answer.markup if {
+# The markup of a merchant of a tier; own is what its record says about it.
+markup_of(own, tier, markups) := answer.markup if {
 	answer := gerbang.limits with input as {
-		"merchant": {"id": merchant, "tier": tier, "limits": {}},
+		"merchant": object.union({"id": "m1", "tier": tier, "limits": {}}, own),
 		"mode": "test",
 		"operation": {"path": "/coins/list", "kind": "query", "provider": "coins"},
 	}
@@ -89,41 +85,32 @@ markup_of(merchant, tier, markups) := answer.markup if {
 }
 
 test_the_merchants_markup_wins_over_all if {
-	markup_of("m1", "bronze", some_markups) == {"default": 75}
-	markup_of("m0", "bronze", some_markups) == {"default": 0}
+	markup_of({"markup": 75}, "bronze", some_markups) == {"default": 75}
+	markup_of({"markup": 0}, "bronze", some_markups) == {"default": 0}
 }
 
 test_a_products_markup_wins_over_the_tiers if {
-	markup_of("m2", "bronze", some_markups) == {"default": 500, "products": {"pulsa5": 250, "token20": 0}}
+	markup_of({}, "bronze", some_markups) == {"default": 500, "products": {"pulsa5": 250, "token20": 0}}
 }
 
 test_a_tier_without_markup_adds_nothing if {
-	markup_of("m2", "silver", some_markups) == {"default": 0, "products": {"pulsa5": 250, "token20": 0}}
+	markup_of({}, "silver", some_markups) == {"default": 0, "products": {"pulsa5": 250, "token20": 0}}
 }
 
 test_no_markups_add_nothing[note] if {
-	some note, markups in {
-		"none": {},
-		"empty": {"tiers": {}, "products": {}, "merchants": {}},
-	}
-	markup_of("m1", "bronze", markups) == {"default": 0, "products": {}}
+	some note, markups in {"none": {}, "empty": {"tiers": {}, "products": {}}}
+	markup_of({}, "bronze", markups) == {"default": 0, "products": {}}
 }
 
-some_transfers := {
-	"tiers": {
-		"bronze": {"day": {"amount": 5000, "count": 3}, "destination_day": {"count": 2}},
-		"silver": {"repeat_within": "10m"},
-	},
-	"merchants": {
-		"m1": {"day": {"count": 9}, "repeat_within": "1h"},
-		"m0": {"day": {"amount": 0}},
-	},
-}
+some_transfers := {"tiers": {
+	"bronze": {"day": {"amount": 5000, "count": 3}, "destination_day": {"count": 2}},
+	"silver": {"repeat_within": "10m"},
+}}
 
-# What bounds the transfers of a merchant of a tier, and for how long equal ones are one.
-outflow_of(merchant, tier, transfers) := [answer.transfers, answer.repeat_within] if {
+# What bounds the transfers of a merchant of a tier, and for how long equal ones are one; own is what its record says.
+outflow_of(own, tier, transfers) := [answer.transfers, answer.repeat_within] if {
 	answer := gerbang.limits with input as {
-		"merchant": {"id": merchant, "tier": tier, "limits": {}},
+		"merchant": {"id": "m1", "tier": tier, "limits": {}, "transfers": own},
 		"mode": "live",
 		"operation": {"path": "/bank/transfer", "kind": "transfer", "provider": "bank"},
 	}
@@ -133,20 +120,19 @@ outflow_of(merchant, tier, transfers) := [answer.transfers, answer.repeat_within
 }
 
 test_transfers_are_bounded_by_tier if {
-	outflow_of("m2", "bronze", some_transfers) == [{"day": {"amount": 5000, "count": 3}, "destination_day": {"count": 2}}, "0s"]
-	outflow_of("m2", "silver", some_transfers) == [{}, "10m"]
+	outflow_of({}, "bronze", some_transfers) == [{"day": {"amount": 5000, "count": 3}, "destination_day": {"count": 2}}, "0s"]
+	outflow_of({}, "silver", some_transfers) == [{}, "10m"]
 }
 
 test_a_merchants_bounds_win_field_by_field if {
-	outflow_of("m1", "bronze", some_transfers) == [{"day": {"amount": 5000, "count": 9}, "destination_day": {"count": 2}}, "1h"]
-	outflow_of("m0", "bronze", some_transfers) == [{"day": {"amount": 0, "count": 3}, "destination_day": {"count": 2}}, "0s"]
-	outflow_of("m0", "silver", some_transfers) == [{"day": {"amount": 0}}, "10m"]
+	busy := {"day": {"count": 9}, "repeat_within": "1h"}
+	outflow_of(busy, "bronze", some_transfers) == [{"day": {"amount": 5000, "count": 9}, "destination_day": {"count": 2}}, "1h"]
+	stopped := {"day": {"amount": 0}}
+	outflow_of(stopped, "bronze", some_transfers) == [{"day": {"amount": 0, "count": 3}, "destination_day": {"count": 2}}, "0s"]
+	outflow_of(stopped, "silver", some_transfers) == [{"day": {"amount": 0}}, "10m"]
 }
 
 test_no_bounds_bound_nothing[note] if {
-	some note, transfers in {
-		"none": {},
-		"empty": {"tiers": {}, "merchants": {}},
-	}
-	outflow_of("m1", "bronze", transfers) == [{}, "0s"]
+	some note, transfers in {"none": {}, "empty": {"tiers": {}}}
+	outflow_of({}, "bronze", transfers) == [{}, "0s"]
 }

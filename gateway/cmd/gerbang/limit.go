@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,19 +11,27 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // ownRate is the name of the rate that a policy asks unless it has others.
 const ownRate = "default"
 
 type merchantLimit struct {
-	Merchant string           `arg:"" help:"The merchant's id."`
-	Quota    map[string]int64 `placeholder:"NAME=CALLS" help:"Calls of a quota in a month; 0 allows none. May be repeated."`
-	Rate     string           `placeholder:"N/s" help:"Requests a second, minute or hour: 5/s, 30/m, 100/h."`
-	Burst    int64            `help:"Requests at once after a pause."`
-	For      *time.Duration   `placeholder:"2h" help:"How long the limits hold; for ever unless given."`
-	Remove   string           `placeholder:"NAME" help:"Remove a limit of its own: the name of a quota, or default for the rate."`
-	Reason   string           `help:"Why; required for a change and kept in the audit."`
+	Merchant          string           `arg:"" help:"The merchant's id."`
+	Quota             map[string]int64 `placeholder:"NAME=CALLS" help:"Calls of a quota in a month; 0 allows none. May be repeated."`
+	Rate              string           `placeholder:"N/s" help:"Requests a second, minute or hour: 5/s, 30/m, 100/h."`
+	Burst             int64            `help:"Requests at once after a pause."`
+	Markup            *int64           `placeholder:"RUPIAH" help:"What is added to every price, whatever the product."`
+	DayAmount         *int64           `placeholder:"RUPIAH" help:"What may go out by transfers in a day; 0 allows none."`
+	DayCount          *int64           `placeholder:"N" help:"How many transfers may go out in a day."`
+	DestinationAmount *int64           `placeholder:"RUPIAH" help:"What may go out to one destination in a day."`
+	DestinationCount  *int64           `placeholder:"N" help:"How many transfers may go out to one destination in a day."`
+	RepeatWithin      *time.Duration   `placeholder:"10m" help:"For how long equal transfers without a reference are one."`
+
+	For    *time.Duration `placeholder:"2h" help:"How long the limits hold; for ever unless given."`
+	Remove string         `placeholder:"NAME" help:"Remove a limit of its own: the name of a quota, default for the rate, or what the list calls it."`
+	Reason string         `help:"Why; required for a change and kept in the audit."`
 }
 
 // Run changes the limits, where a change is asked for, and shows those that the
@@ -44,7 +53,7 @@ func (c *merchantLimit) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"LIMIT", "RATE", "BURST", "QUOTA", "UNTIL", "SET BY", "REASON"}}
+	rows := [][]string{{"LIMIT", "RATE", "BURST", "QUOTA", "MONEY", "UNTIL", "SET BY", "REASON"}}
 	for _, l := range limits {
 		rows = append(rows, limitRow(l))
 	}
@@ -68,16 +77,35 @@ func (c *merchantLimit) change() (adminapi.LimitChange, error) {
 		}
 		change.Limits = append(change.Limits, adminapi.NewLimit{Name: ownRate, RatePerSecond: rate, Burst: c.Burst})
 	}
+	change.Limits = append(change.Limits, c.money()...)
 	sets := len(change.Limits) > 0
 	switch {
 	case c.Remove != "" && (sets || c.For != nil):
 		return change, errors.New("--remove goes with --reason alone")
 	case !sets && c.For != nil:
-		return change, errors.New("--for needs a --quota, --rate or --burst that it bounds")
+		return change, errors.New("--for needs a limit that it bounds, such as --quota, --rate or --markup")
 	case (sets || c.Remove != "") && c.Reason == "":
 		return change, errors.New("--reason must be given: it is kept on the merchant's record and in the audit")
 	}
 	return change, nil
+}
+
+// money is the markup and the payout limits that the flags ask for.
+func (c *merchantLimit) money() []adminapi.NewLimit {
+	var limits []adminapi.NewLimit
+	if c.Markup != nil {
+		limits = append(limits, adminapi.NewLimit{Name: adminapi.LimitMarkup, Markup: c.Markup})
+	}
+	if c.DayAmount != nil || c.DayCount != nil {
+		limits = append(limits, adminapi.NewLimit{Name: adminapi.LimitDay, Amount: c.DayAmount, Transfers: c.DayCount})
+	}
+	if c.DestinationAmount != nil || c.DestinationCount != nil {
+		limits = append(limits, adminapi.NewLimit{Name: adminapi.LimitDestinationDay, Amount: c.DestinationAmount, Transfers: c.DestinationCount})
+	}
+	if c.RepeatWithin != nil {
+		limits = append(limits, adminapi.NewLimit{Name: adminapi.LimitRepeatWithin, RepeatWithin: c.RepeatWithin.String()})
+	}
+	return limits
 }
 
 // spans are the units of a rate.
@@ -110,5 +138,22 @@ func limitRow(l adminapi.Limit) []string {
 	if !l.InForce {
 		until += " (ended)"
 	}
-	return []string{l.Name, rate, burst, numberText(l.Limit), until, l.SetBy, l.Reason}
+	return []string{l.Name, rate, burst, numberText(l.Limit), moneyText(l), until, l.SetBy, l.Reason}
+}
+
+// moneyText is a markup or a payout limit in short.
+func moneyText(l adminapi.Limit) string {
+	var words []string
+	for _, amount := range []*int64{l.Markup, l.Amount} {
+		if amount != nil {
+			words = append(words, money.Amount(*amount).Format())
+		}
+	}
+	if l.Transfers != nil {
+		words = append(words, strconv.FormatInt(*l.Transfers, 10)+" transfers")
+	}
+	if l.RepeatWithin != "" {
+		words = append(words, l.RepeatWithin)
+	}
+	return cmp.Or(strings.Join(words, ", "), "-")
 }

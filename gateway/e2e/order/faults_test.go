@@ -125,7 +125,7 @@ func sold(b *harness.Receiver, reference string) []harness.Callback {
 func markedUp(t *testing.T, p *harness.Program, edit *harness.PolicyData) {
 	t.Helper()
 	s := newBuyer(t, p, 100_000)
-	markUp(t, edit, harness.Fields{"tiers": harness.Fields{"scale": 700}, "products": harness.Fields{"pln20": 50}, "merchants": harness.Fields{}})
+	markUp(t, edit, harness.Fields{"tiers": harness.Fields{"scale": 700}, "products": harness.Fields{"pln20": 50}})
 	priceOf := func(sku string) (price int64) {
 		var all []struct {
 			SKU   string `json:"buyer_sku_code"`

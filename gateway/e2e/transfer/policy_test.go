@@ -72,7 +72,7 @@ func TestTransferPolicies(t *testing.T) {
 	t.Parallel()
 	o := newOutflow(t)
 	o.data["quotas"] = harness.Fields{"name_inquiry": harness.Fields{"operations": []string{"/wallet1/inquiry", "/transfer/inquiry"}, "limit": 5}}
-	o.data["transfers"] = harness.Fields{"merchants": harness.Fields{}, "tiers": harness.Fields{
+	o.data["transfers"] = harness.Fields{"tiers": harness.Fields{
 		"starter": harness.Fields{"day": harness.Fields{"amount": 100_000, "count": 4}, "destination_day": harness.Fields{"count": 2}},
 	}}
 	o.change(t)
@@ -92,7 +92,7 @@ func TestTransferPolicies(t *testing.T) {
 		checkOtherHolder(t, p.Shop(harness.Large, "live"))
 		checkUnnamed(t, p.Shop(harness.Large, "test"))
 		checkHungUp(t, p.Shop(harness.Large, "live"))
-		checkRepeats(t, o, p.Shop(harness.Large, "live"))
+		checkRepeats(t, p.Shop(harness.Large, "live"))
 	})
 }
 
@@ -244,11 +244,12 @@ func checkUnnamed(t *testing.T, s harness.Shop) {
 	}
 }
 
-// checkRepeats has a policy treat equal transfers as one for a while, also after
-// the first was answered. References of their own keep them apart.
-func checkRepeats(t *testing.T, o *outflow, s harness.Shop) {
-	o.data["transfers"].(harness.Fields)["merchants"] = harness.Fields{s.MerchantID: harness.Fields{"repeat_within": "10m"}}
-	o.change(t)
+// checkRepeats has a merchant's record treat equal transfers as one for a while, also
+// after the first was answered. References of their own keep them apart.
+func checkRepeats(t *testing.T, s harness.Shop) {
+	if out, err := s.Program.Run(t, "merchant", "limit", s.MerchantID, "--repeat-within", "10m", "--reason", "its client repeats"); err != nil {
+		t.Fatal(out, err)
+	}
 	harness.Await(t, 2*harness.PolicyLiveWithin, "the wider window", func() bool {
 		m := toBank.newTransfer()
 		first := sends(t, s, m, "", "Success")

@@ -28,7 +28,8 @@ func (q *Queries) DeleteLimit(ctx context.Context, arg DeleteLimitParams) (int64
 }
 
 const limitsOf = `-- name: LimitsOf :many
-SELECT merchant_id, name, rate_per_second, burst, quota, reason, set_by, set_at, expires_at FROM merchant_limits
+SELECT merchant_id, name, rate_per_second, burst, quota, reason, set_by, set_at, expires_at,
+    markup, amount, transfers, repeat_within FROM merchant_limits
 WHERE merchant_id = $1
 ORDER BY name
 `
@@ -52,6 +53,10 @@ func (q *Queries) LimitsOf(ctx context.Context, merchantID string) ([]MerchantLi
 			&i.SetBy,
 			&i.SetAt,
 			&i.ExpiresAt,
+			&i.Markup,
+			&i.Amount,
+			&i.Transfers,
+			&i.RepeatWithin,
 		); err != nil {
 			return nil, err
 		}
@@ -64,11 +69,14 @@ func (q *Queries) LimitsOf(ctx context.Context, merchantID string) ([]MerchantLi
 }
 
 const putLimit = `-- name: PutLimit :exec
-INSERT INTO merchant_limits (merchant_id, name, rate_per_second, burst, quota, reason, set_by, set_at, expires_at)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+INSERT INTO merchant_limits (merchant_id, name, rate_per_second, burst, quota, reason, set_by, set_at, expires_at,
+    markup, amount, transfers, repeat_within)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9,
+    $10, $11, $12, $13)
 ON CONFLICT (merchant_id, name) DO UPDATE SET
     rate_per_second = excluded.rate_per_second, burst = excluded.burst, quota = excluded.quota,
-    reason = excluded.reason, set_by = excluded.set_by, set_at = excluded.set_at, expires_at = excluded.expires_at
+    reason = excluded.reason, set_by = excluded.set_by, set_at = excluded.set_at, expires_at = excluded.expires_at,
+    markup = excluded.markup, amount = excluded.amount, transfers = excluded.transfers, repeat_within = excluded.repeat_within
 `
 
 type PutLimitParams struct {
@@ -81,6 +89,10 @@ type PutLimitParams struct {
 	SetBy         string
 	SetAt         time.Time
 	ExpiresAt     *time.Time
+	Markup        *int64
+	Amount        *int64
+	Transfers     *int64
+	RepeatWithin  *int64
 }
 
 func (q *Queries) PutLimit(ctx context.Context, arg PutLimitParams) error {
@@ -94,6 +106,10 @@ func (q *Queries) PutLimit(ctx context.Context, arg PutLimitParams) error {
 		arg.SetBy,
 		arg.SetAt,
 		arg.ExpiresAt,
+		arg.Markup,
+		arg.Amount,
+		arg.Transfers,
+		arg.RepeatWithin,
 	)
 	return err
 }

@@ -245,6 +245,10 @@ type MerchantLimit struct {
 	SetBy         string
 	SetAt         time.Time
 	ExpiresAt     *time.Time
+	Markup        *int64
+	Amount        *int64
+	Transfers     *int64
+	RepeatWithin  *int64
 }
 
 type MerchantRecord struct {
