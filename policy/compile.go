@@ -73,6 +73,8 @@ func parse(source Source) (modules map[string]*ast.Module, data map[string]any, 
 	options := ast.ParserOptions{Capabilities: capabilities(), RegoVersion: ast.RegoV1}
 	for _, name := range slices.Sorted(maps.Keys(source)) {
 		switch {
+		case name != path.Base(name):
+			problems = append(problems, Problem{File: name, Message: "the files of a set are in no directory"})
 		case name == dataFile:
 			var wrong []Problem
 			data, wrong = checkData(source[name])

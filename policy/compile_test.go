@@ -46,6 +46,7 @@ func TestWhatIsWrongIsToldWithItsPlace(t *testing.T) {
 			Problem{"own_test.rego", 3, 12, "nowhere"}},
 		"rules lean on fixtures": {with("own.rego", "package gerbang\n\nimport data.gerbang_test\n\nx if startswith(gerbang_test.some_request, 1)\n"), Problem{"own.rego", 5, 0, ""}},
 		"rules hide the data":    {with("own.rego", "package tiers\n\nstarter := 1\n"), Problem{"own.rego", 3, 1, "conflict"}},
+		"a directory":            {with("../own.rego", "package own\n"), Problem{"../own.rego", 0, 0, "in no directory"}},
 		"a foreign file":         {with("notes.txt", "hello"), Problem{"notes.txt", 0, 0, "a set has only"}},
 		"wrong data":             {with(dataFile, "{\n  \"tires\": {}\n}"), Problem{dataFile, 2, 3, `"tires" is not known`}},
 	} {

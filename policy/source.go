@@ -70,8 +70,8 @@ func (s Source) Version() Version {
 	return Version(hex.EncodeToString(h.Sum(nil)))
 }
 
-// hasRules reports whether there is a file of rules, tests not counted.
-func (s Source) hasRules() bool {
+// HasRules reports whether there is a file of rules, tests not counted.
+func (s Source) HasRules() bool {
 	for name := range s {
 		if strings.HasSuffix(name, ruleSuffix) && !strings.HasSuffix(name, testSuffix) {
 			return true
@@ -80,10 +80,28 @@ func (s Source) hasRules() bool {
 	return false
 }
 
-// LoadDir reads the set in a directory: `data.json` and every `*.rego`; hidden files, other files and directories are
-// passed over. A directory with `data.json` and no rules of its own uses the default rules with that data, which is all
-// that changing a limit needs. A directory without `data.json` is no set: errNoPolicy.
+// Rules is a copy of the files of rules and their tests.
+func (s Source) Rules() Source {
+	rules := maps.Clone(s)
+	maps.DeleteFunc(rules, func(name string, _ []byte) bool { return !strings.HasSuffix(name, ruleSuffix) })
+	return rules
+}
+
+// LoadDir is ReadDir for a set of its own: a directory without rules uses the default ones with its data.
 func LoadDir(dir string) (Source, error) {
+	found, err := ReadDir(dir)
+	if err != nil || found.HasRules() {
+		return found, err
+	}
+	source := Default()
+	maps.Copy(source, found)
+	return source, nil
+}
+
+// ReadDir reads the files of a set in a directory: `data.json` and every `*.rego`; hidden files, other files and
+// directories are passed over. Rules may be missing: `data.json` alone is all that changing a limit needs. A directory
+// without `data.json` is no set: errNoPolicy.
+func ReadDir(dir string) (Source, error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("policy: %s: %w: the directory does not exist; make it and write the default set into it",
@@ -106,12 +124,24 @@ func LoadDir(dir string) (Source, error) {
 		return nil, fmt.Errorf("policy: %s: %w: a set has a %s, and rules (*.rego) unless the default ones are wanted; "+
 			"write the default set there to begin with", dir, errNoPolicy, dataFile)
 	}
-	if found.hasRules() {
-		return found, nil
+	return found, nil
+}
+
+// WriteDir writes a set's files into a directory, which is made where it is missing. Files that are there are replaced;
+// others stay.
+func (s Source) WriteDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("policy: %w", err)
 	}
-	source := Default()
-	maps.Copy(source, found)
-	return source, nil
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if name != filepath.Base(name) { // as no version that was pushed has it
+			return fmt.Errorf("policy: %q is no name of a file of a set", name)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), s[name], 0o644); err != nil {
+			return fmt.Errorf("policy: %w", err)
+		}
+	}
+	return nil
 }
 
 // readFile reads one file of a set. It follows links, which is how Kubernetes mounts a ConfigMap.
@@ -129,9 +159,6 @@ func readFile(path string) ([]byte, error) {
 // WriteDefault writes the default set into a directory, which is made where it is missing. It never overwrites: where one
 // of the files exists, nothing is written.
 func WriteDefault(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("policy: %w", err)
-	}
 	source := Default()
 	for _, name := range slices.Sorted(maps.Keys(source)) {
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
@@ -139,10 +166,5 @@ func WriteDefault(dir string) error {
 				filepath.Join(dir, name))
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(source)) {
-		if err := os.WriteFile(filepath.Join(dir, name), source[name], 0o644); err != nil {
-			return fmt.Errorf("policy: %w", err)
-		}
-	}
-	return nil
+	return source.WriteDir(dir)
 }

@@ -15,17 +15,14 @@ const (
 
 	// settleFor is how long a directory must look the same before it is believed: editors write a set in several steps.
 	settleFor = 100 * time.Millisecond
-
-	// compileTime bounds the work on one edit, its tests included.
-	compileTime = 10 * time.Second
 )
 
-// Watch keeps the active set equal to a directory until the context is done. It watches the directory, not the files,
-// because editors and mounts replace files; and it looks once a second besides. An edit that compiles and whose tests
-// pass is swapped in within two seconds and told to onSwap, which may be nil. Any other changes nothing and is logged,
-// each problem with its file and line.
-func Watch(ctx context.Context, dir string, active *Active, log *slog.Logger, onSwap func(*Set)) {
-	w := watcher{dir: dir, active: active, log: log, onSwap: onSwap}
+// Watch publishes each edit of a directory until the context is done. It watches the directory, not the files, because
+// editors and mounts replace files; and it looks once a second besides. What differs from the active set is published
+// within two seconds, once. Where publish answers an *Error nothing changes, and each problem is logged with its file and
+// line; after any other error the same files are published again.
+func Watch(ctx context.Context, dir string, active *Active, log *slog.Logger, publish func(context.Context, Source) error) {
+	w := watcher{dir: dir, active: active, log: log, publish: publish}
 	events, stop := notify(dir, log)
 	defer stop()
 	w.run(ctx, events, pollEvery)
@@ -33,12 +30,12 @@ func Watch(ctx context.Context, dir string, active *Active, log *slog.Logger, on
 
 // watcher follows one directory.
 type watcher struct {
-	dir    string
-	active *Active
-	log    *slog.Logger
-	onSwap func(*Set)
+	dir     string
+	active  *Active
+	log     *slog.Logger
+	publish func(context.Context, Source) error
 
-	// judged is what the directory held when it was last compiled, pending what it held at the last look.
+	// judged is what the directory held when it was last published, pending what it held at the last look.
 	judged, pending sight
 }
 
@@ -92,22 +89,18 @@ func (w *watcher) look(ctx context.Context) (done bool) {
 	}
 }
 
-// judge compiles what the directory holds and swaps it in, or tells why not.
+// judge publishes what the directory holds, or tells why not.
 func (w *watcher) judge(ctx context.Context, source Source, err error) {
-	var set *Set
 	if err == nil {
-		compiling, cancel := context.WithTimeout(ctx, compileTime)
-		defer cancel()
-		set, err = Compile(compiling, source)
+		if err = w.publish(ctx, source); err == nil {
+			return
+		}
+		if _, refused := errors.AsType[*Error](err); !refused {
+			w.judged = sight{}
+		}
 	}
-	if err != nil {
+	if ctx.Err() == nil {
 		w.refuse(err)
-		return
-	}
-	old := w.active.Swap(set)
-	w.log.Info("policy in force", "version", set.Version(), "replaces", old.Version())
-	if w.onSwap != nil {
-		w.onSwap(set)
 	}
 }
 

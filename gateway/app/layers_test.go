@@ -74,6 +74,7 @@ var house = map[string]room{
 
 	"gateway/admission": {floor: 4},
 	"gateway/lifecycle": {floor: 4},
+	"gateway/rollout":   {floor: 4},
 
 	"gateway/kind":      {floor: 5},
 	"gateway/override":  {floor: 5},

@@ -133,6 +133,7 @@ const (
 	ReasonAlone         = "overridden_alone"
 	ReasonPlugin        = "plugin_down"
 	ReasonOutage        = "circuit_open"
+	ReasonPolicy        = "policy_refused"
 )
 
 // posting is what a move does to the ledger, nil for nothing.

@@ -1,0 +1,203 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
+)
+
+// Record keeps versions and what operators want of them.
+type Record interface {
+	PolicyHead(ctx context.Context) (store.PolicyHead, error)
+	PolicyVersion(ctx context.Context, version policy.Version) (store.PolicyVersion, error)
+	PolicyVersions(ctx context.Context) ([]store.PolicyVersion, error)
+	PushPolicy(ctx context.Context, audit store.Audit, v store.PolicyVersion) (store.PolicyVersion, bool, error)
+	Activate(ctx context.Context, audit store.Audit, a store.Activation, secondOperator bool) (store.Activation, error)
+	Activation(ctx context.Context, id uuid.UUID) (store.Activation, error)
+}
+
+// Publisher takes versions from operators and proposes them. Any number of goroutines
+// may use it.
+type Publisher struct {
+	Record Record
+	Vault  Vault
+	// Judge says what is wrong with a set before it is kept: what is no warning refuses
+	// it. Nil compiles it and runs its tests.
+	Judge func(ctx context.Context, source policy.Source) ([]store.PolicyFinding, error)
+	// SecondOperator has each activation confirmed by another operator.
+	SecondOperator bool
+	Wake           func()            // the replica at hand
+	Refused        func(what string) // counts
+	Now            func() time.Time
+	Log            *slog.Logger
+}
+
+// Push is a set that an operator wants to be a version.
+type Push struct {
+	Source  policy.Source // without rules it takes those of the version in force
+	Author  string
+	Message string
+	Force   string // why what is wrong with its meaning is overruled, "" where it is not
+}
+
+var (
+	// ErrNothingBack says that there is no activation to go back to.
+	ErrNothingBack = errors.New("rollout: there is no version before it to go back to")
+	// ErrAmbiguous says that several versions begin with what was given.
+	ErrAmbiguous = errors.New("rollout: several versions begin so")
+)
+
+// Push judges a set and keeps it, as pushed or refused. What was pushed before stays as
+// it is, and pushed is false.
+func (p *Publisher) Push(ctx context.Context, push Push) (v store.PolicyVersion, pushed bool, err error) {
+	head, err := p.Record.PolicyHead(ctx)
+	if err != nil {
+		return v, false, err
+	}
+	if push.Source, err = p.whole(ctx, push.Source, head.Version); err != nil {
+		return v, false, err
+	}
+	version := push.Source.Version()
+	v, err = p.Record.PolicyVersion(ctx, version)
+	if err == nil && v.State != store.PolicyRefused || err != nil && !errors.Is(err, store.ErrNotFound) {
+		return v, false, err
+	}
+	findings, err := p.judge(ctx, push.Source)
+	if err != nil {
+		return v, false, err
+	}
+	v = store.PolicyVersion{
+		Version: version, Source: push.Source, Author: push.Author, Message: push.Message, Predecessor: head.Version,
+		PushedAt: p.Now().UTC().Truncate(time.Microsecond), State: store.PolicyPushed, Findings: findings,
+	}
+	refusing := slices.DeleteFunc(slices.Clone(findings), func(f store.PolicyFinding) bool { return f.Warning })
+	forced := push.Force != "" && len(refusing) > 0 && !slices.ContainsFunc(refusing, func(f store.PolicyFinding) bool { return !f.Meaning })
+	action := "policy.push"
+	switch {
+	case forced:
+		v.Forced, action = push.Force, "policy.push_forced"
+	case len(refusing) > 0:
+		v.State, action = store.PolicyRefused, "policy.push_refused"
+		p.Refused("push")
+		p.Log.WarnContext(ctx, "pushed policy refused", "version", version, "author", push.Author, "problems", len(refusing), "first", refusing[0].Message)
+	}
+	if v.MAC, err = p.Vault.SealPolicy(v.Digest()); err != nil {
+		return v, false, err
+	}
+	detail := subjectOf(version) + ": " + cmp.Or(v.Forced, push.Message)
+	return p.Record.PushPolicy(ctx, store.Audit{Operator: push.Author, Action: action, Detail: fitted(detail), At: v.PushedAt}, v)
+}
+
+// whole gives a set without rules those of the version in force, tests included.
+func (p *Publisher) whole(ctx context.Context, source policy.Source, head policy.Version) (policy.Source, error) {
+	if source.HasRules() {
+		return source, nil
+	}
+	active, err := p.Record.PolicyVersion(ctx, head)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.Vault.VerifyPolicy(active.MAC, active.Digest()); err != nil || active.Source.Version() != head {
+		return nil, fmt.Errorf("rollout: the rules of the version in force: %w", errUnsigned)
+	}
+	all := active.Source.Rules()
+	maps.Copy(all, source)
+	return all, nil
+}
+
+// judge is where a set is judged before it becomes a version.
+func (p *Publisher) judge(ctx context.Context, source policy.Source) ([]store.PolicyFinding, error) {
+	if p.Judge != nil {
+		return p.Judge(ctx, source)
+	}
+	compiling, cancel := context.WithTimeout(ctx, compileTime)
+	defer cancel()
+	_, err := policy.Compile(compiling, source)
+	if faults, ok := errors.AsType[*policy.Error](err); ok {
+		return FindingsOf(faults), nil
+	}
+	return nil, err
+}
+
+// Find is the version that a text names: its beginning, of at least four characters, or
+// the whole. It is store.ErrNotFound or ErrAmbiguous where it names none or several.
+func (p *Publisher) Find(ctx context.Context, text string) (store.PolicyVersion, error) {
+	const least = 4
+	text = strings.ToLower(text)
+	versions, err := p.Record.PolicyVersions(ctx)
+	if err != nil {
+		return store.PolicyVersion{}, err
+	}
+	var found []store.PolicyVersion
+	for _, v := range versions {
+		if len(text) >= least && strings.HasPrefix(string(v.Version), text) {
+			found = append(found, v)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return store.PolicyVersion{}, store.ErrNotFound
+	case 1:
+		return found[0], nil
+	}
+	return store.PolicyVersion{}, ErrAmbiguous
+}
+
+// Activate proposes a version to replace another one, "" for the one in force now. The
+// replicas decide it; the answer says what was asked for.
+func (p *Publisher) Activate(ctx context.Context, operator string, version, replaces policy.Version, reason string) (store.Activation, error) {
+	head, err := p.Record.PolicyHead(ctx)
+	if err != nil {
+		return store.Activation{}, err
+	}
+	return p.propose(ctx, operator, "policy.activate", head, store.Activation{
+		Version: version, Replaces: cmp.Or(replaces, head.Version), Back: head.Activation, Reason: reason,
+	})
+}
+
+// Rollback proposes the version that was in force before the one that is; after it the
+// next one goes one further back.
+func (p *Publisher) Rollback(ctx context.Context, operator string, replaces policy.Version, reason string) (store.Activation, error) {
+	head, err := p.Record.PolicyHead(ctx)
+	if err != nil {
+		return store.Activation{}, err
+	}
+	current, err := p.Record.Activation(ctx, head.Activation)
+	if err != nil {
+		return store.Activation{}, err
+	}
+	before, err := p.Record.Activation(ctx, current.Back)
+	if errors.Is(err, store.ErrNotFound) {
+		return store.Activation{}, ErrNothingBack
+	}
+	if err != nil {
+		return store.Activation{}, err
+	}
+	return p.propose(ctx, operator, "policy.rollback", head, store.Activation{
+		Version: before.Version, Replaces: cmp.Or(replaces, head.Version), Back: before.Back, Reason: reason,
+	})
+}
+
+func (p *Publisher) propose(ctx context.Context, operator, action string, head store.PolicyHead, a store.Activation) (store.Activation, error) {
+	a.ID = uuid.New()
+	detail := subjectOf(a.Version) + " instead of " + Short(head.Version)
+	if a.Reason != "" {
+		detail += ": " + a.Reason
+	}
+	made, err := p.Record.Activate(ctx, store.Audit{Operator: operator, Action: action, Detail: fitted(detail), At: p.Now()}, a, p.SecondOperator)
+	if err == nil {
+		p.Wake()
+	}
+	return made, err
+}

@@ -1,0 +1,206 @@
+package rollout
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+const (
+	// lookEvery is how often a replica reads the head, and lookSoon how often while a
+	// proposal is open.
+	lookEvery = 250 * time.Millisecond
+	lookSoon  = 50 * time.Millisecond
+	// lookTimeout bounds one look at the database.
+	lookTimeout = 5 * time.Second
+	// freshFor is how long a replica may take money without having read the head: the same
+	// as for revoked keys.
+	freshFor = 30 * time.Second
+	// silentAfter is how long a proposal waits for a replica's answer.
+	silentAfter = 5 * time.Second
+	// compileTime bounds the work on one version, its tests included.
+	compileTime = 10 * time.Second
+	// retryAfter is when a version that could not be loaded is tried again.
+	retryAfter = 10 * time.Second
+	// beatEvery is how often a replica says that it lives.
+	beatEvery = 5 * time.Second
+)
+
+// Versions reads versions and the head, and keeps the first of all. PolicyHead is
+// store.ErrNotFound before it.
+type Versions interface {
+	PolicyHead(ctx context.Context) (store.PolicyHead, error)
+	PolicyVersion(ctx context.Context, version policy.Version) (store.PolicyVersion, error)
+	Activations(ctx context.Context, most int) ([]store.Activation, error)
+	FirstPolicy(ctx context.Context, audit store.Audit, v store.PolicyVersion, head store.PolicyHead) error
+}
+
+// Proposals takes replicas' answers to a proposal, and ends it. What ends it is false
+// where another replica was faster.
+type Proposals interface {
+	AnswerPolicy(ctx context.Context, activation uuid.UUID, answer store.PolicyAnswer) error
+	PolicyAnswers(ctx context.Context, activation uuid.UUID) ([]store.PolicyAnswer, error)
+	MovePolicyHead(ctx context.Context, audit store.Audit, head, next store.PolicyHead, detail string) (bool, error)
+	RefuseProposal(ctx context.Context, audit store.Audit, head store.PolicyHead, detail string, findings []store.PolicyFinding) (bool, error)
+	WithdrawProposal(ctx context.Context, audit store.Audit, head store.PolicyHead, why string) (bool, error)
+}
+
+// Members knows which replicas run.
+type Members interface {
+	LiveReplicas(ctx context.Context, now time.Time) ([]store.Replica, error)
+	ReportReplica(ctx context.Context, r store.Replica) error
+	EndReplica(ctx context.Context, id uuid.UUID, now time.Time) error
+}
+
+// Exceptions is the list of what needs a person.
+type Exceptions interface {
+	AddException(ctx context.Context, x movement.Exception) (bool, error)
+	ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
+}
+
+// Store is what a follower needs of the database.
+type Store interface {
+	Versions
+	Proposals
+	Members
+	Exceptions
+}
+
+// Vault makes and checks the MACs of versions and of the head.
+type Vault interface {
+	SealPolicy(digest []byte) ([]byte, error)
+	VerifyPolicy(mac, digest []byte) error
+}
+
+// Dependencies is what a follower works with.
+type Dependencies struct {
+	Store Store
+	Vault Vault
+	Self  store.Replica // without its policy version, plugins and heartbeat
+	// Plugins are the digests of the plugins that run, by provider.
+	Plugins func() map[string]string
+	// Alone says that no other replica is waited for. It is for development.
+	Alone bool
+	// First is the set that is in force where none ever was, and FirstMessage why.
+	First        policy.Source
+	FirstMessage string
+	// Refused counts what this replica refused: "proposal" or "head".
+	Refused func(what string)
+	Now     func() time.Time
+	Log     *slog.Logger
+
+	compile func(context.Context, policy.Source) (*policy.Set, error)
+}
+
+// unusable says why a version can't run here, whatever is tried again.
+type unusable struct {
+	why      string
+	findings []store.PolicyFinding
+}
+
+func (u *unusable) Error() string { return u.why }
+
+// errUnsigned is what a row without a valid MAC is.
+var errUnsigned = &unusable{why: "its MAC is not valid: no gateway with this keyset has written the row"}
+
+// load reads a version, sees that a gateway wrote it, and compiles it. An *unusable
+// error is about the version, any other about the database or this machine's load.
+func (f *Follower) load(ctx context.Context, version policy.Version) (*policy.Set, error) {
+	if set := f.compiled[version]; set != nil {
+		return set, nil
+	}
+	v, err := f.deps.Store.PolicyVersion(ctx, version)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, &unusable{why: "there is no such version"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := f.deps.Vault.VerifyPolicy(v.MAC, v.Digest()); err != nil {
+		return nil, errUnsigned
+	}
+	if v.Source.Version() != version {
+		return nil, &unusable{why: "its files are not those that were pushed"}
+	}
+	compiling, cancel := context.WithTimeout(context.WithoutCancel(ctx), compileTime)
+	defer cancel()
+	set, err := f.deps.compile(compiling, v.Source)
+	if faults, ok := errors.AsType[*policy.Error](err); ok {
+		return nil, &unusable{why: faults.Error(), findings: FindingsOf(faults)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.keep(version, set)
+	return set, nil
+}
+
+// keep remembers a compiled set, and forgets all but what is in force.
+func (f *Follower) keep(version policy.Version, set *policy.Set) {
+	kept := map[policy.Version]*policy.Set{version: set}
+	if f.active != nil {
+		kept[f.active.Set().Version()] = f.active.Set()
+	}
+	f.compiled = kept
+}
+
+// FindingsOf are a set's problems as a version keeps them.
+func FindingsOf(e *policy.Error) []store.PolicyFinding {
+	findings := make([]store.PolicyFinding, len(e.Problems))
+	for i, p := range e.Problems {
+		findings[i] = store.PolicyFinding{File: p.File, Line: p.Line, Col: p.Col, Message: p.Message}
+	}
+	return findings
+}
+
+// Short is how people write a version.
+func Short(version policy.Version) string {
+	const digits = 12
+	return string(version[:min(len(version), digits)])
+}
+
+// Name is how people are told of a replica.
+func Name(r store.Replica) string {
+	const digits = 8
+	return cmp.Or(r.Host, "unnamed") + "/" + r.ID.String()[:digits]
+}
+
+// subjectOf is a version's exceptions' subject.
+func subjectOf(version policy.Version) string { return "policy " + Short(version) }
+
+// ofPlatform is whose exceptions those of policies are.
+var ofPlatform = movement.Owner{MerchantID: string(tenants.Platform), Mode: string(tenants.Live)}
+
+// except tells operators why a version does not run, once until it is resolved.
+func (f *Follower) except(ctx context.Context, version policy.Version, what, why string) {
+	f.deps.Refused(what)
+	f.deps.Log.ErrorContext(ctx, "policy version refused; the old one stays in force", "version", version, "what", what, "problem", why)
+	_, err := f.deps.Store.AddException(ctx, movement.Exception{
+		Owner: ofPlatform, Subject: subjectOf(version), Reason: movement.ReasonPolicy, FactID: Name(f.deps.Self),
+		Detail: fitted(fmt.Sprintf("replica %s refuses this version (%s): %s", Name(f.deps.Self), what, why)), At: f.deps.Now(), Lasting: true,
+	})
+	if err != nil {
+		f.deps.Log.ErrorContext(ctx, "a refused policy version can't be listed as an exception", "version", version, "error", err)
+	}
+}
+
+// fitted bounds what a set's own rules may have said.
+func fitted(text string) string {
+	const most = 1000
+	text = strings.ToValidUTF8(text, "?")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "..."
+	}
+	return text
+}

@@ -1,0 +1,515 @@
+package rollout
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+// epoch is when the tests begin.
+var epoch = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// world is a database with replicas whose time stands still until a test moves it.
+type world struct {
+	*testing.T
+	url       string
+	store     *store.Store
+	vault     *tenants.Vault
+	publisher *Publisher
+	mu        sync.Mutex
+	now       time.Time
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{T: t, now: epoch}
+	w.url = dbtest.New(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
+		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
+	})
+	var err error
+	if w.store, err = store.Open(t.Context(), w.url, store.Options{MaxConns: 8}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.store.Close)
+	keyset := filepath.Join(t.TempDir(), "keyset.json")
+	if err := tenants.CreateKeysetFile(keyset); err != nil {
+		t.Fatal(err)
+	}
+	if w.vault, err = tenants.OpenKeysetFile(keyset); err != nil {
+		t.Fatal(err)
+	}
+	w.publisher = &Publisher{
+		Record: w.store, Vault: w.vault, Judge: func(ctx context.Context, source policy.Source) ([]store.PolicyFinding, error) {
+			if text := string(source["data.json"]); strings.Contains(text, "wrong") {
+				return []store.PolicyFinding{{File: "data.json", Line: 1, Message: "wrong"}, {Message: "beware", Warning: true}}, nil
+			} else if strings.Contains(text, "unwise") {
+				return []store.PolicyFinding{{File: "data.json", Line: 1, Message: "unwise", Meaning: true, Merchants: 7}}, nil
+			}
+			return nil, nil
+		},
+		Wake: func() {}, Refused: func(string) {}, Now: w.clock, Log: slog.New(slog.DiscardHandler),
+	}
+	return w
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) pass(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+// replica is a follower that can be cut off from its database, and that refuses sets
+// with a word in them.
+type replica struct {
+	*Follower
+	*cuttable
+	refuses string
+	refused []string
+	log     *bytes.Buffer
+}
+
+// cuttable is a store that a test can cut off.
+type cuttable struct {
+	*store.Store
+	cut bool
+}
+
+var errCut = errors.New("the database is out of reach")
+
+func (c *cuttable) PolicyHead(ctx context.Context) (store.PolicyHead, error) {
+	if c.cut {
+		return store.PolicyHead{}, errCut
+	}
+	return c.Store.PolicyHead(ctx)
+}
+
+func (c *cuttable) ReportReplica(ctx context.Context, r store.Replica) error {
+	if c.cut {
+		return errCut
+	}
+	return c.Store.ReportReplica(ctx, r)
+}
+
+// compiled is any set with the default rules, under a source's own version.
+var compiled sync.Map
+
+// compile is quick where a set was compiled before.
+func (r *replica) compile(ctx context.Context, source policy.Source) (*policy.Set, error) {
+	if text := string(source["data.json"]); r.refuses != "" && strings.Contains(text, r.refuses) {
+		return nil, &policy.Error{Problems: []policy.Problem{{File: "data.json", Line: 1, Col: 1, Message: r.refuses + " is not known"}}}
+	}
+	if set, ok := compiled.Load(source.Version()); ok {
+		return set.(*policy.Set), nil
+	}
+	set, err := policy.Compile(ctx, source)
+	if err == nil {
+		compiled.Store(source.Version(), set)
+	}
+	return set, err
+}
+
+// start starts a replica.
+func (w *world) start(host string, changes ...func(*replica, *Dependencies)) *replica {
+	w.Helper()
+	r := &replica{cuttable: &cuttable{Store: w.store}, log: &bytes.Buffer{}}
+	deps := Dependencies{
+		Store: r.cuttable, Vault: w.vault, Self: store.Replica{ID: uuid.New(), Host: host, Binary: "v1", StartedAt: w.clock()},
+		First: policy.Default(), FirstMessage: "the first start", Refused: func(what string) { r.refused = append(r.refused, what) },
+		Now: w.clock, Log: slog.New(slog.NewTextHandler(r.log, nil)), compile: r.compile,
+	}
+	for _, change := range changes {
+		change(r, &deps)
+	}
+	var err error
+	if r.Follower, err = Open(w.Context(), deps); err != nil {
+		w.Fatal(err)
+	}
+	if err := r.Report(w.Context()); err != nil {
+		w.Fatal(err)
+	}
+	return r
+}
+
+// look has replicas look once, one after the other.
+func (w *world) look(replicas ...*replica) {
+	w.Helper()
+	for _, r := range replicas {
+		if _, err := r.Look(w.Context()); err != nil && !errors.Is(err, errCut) {
+			w.Fatal(err)
+		}
+	}
+}
+
+// edited is a set that differs by a word.
+func edited(word string) policy.Source {
+	data := bytes.Replace(policy.Default()["data.json"], []byte(`"tiers": {`), []byte(`"tiers": { "`+word+`": {"rate_per_second": 1, "burst": 1},`), 1)
+	return policy.Source{"data.json": data}
+}
+
+func (w *world) push(source policy.Source) policy.Version {
+	w.Helper()
+	v, _, err := w.publisher.Push(w.Context(), Push{Source: source, Author: "ayu", Message: "a try"})
+	if err != nil {
+		w.Fatal(err)
+	}
+	return v.Version
+}
+
+func (w *world) activate(version policy.Version) store.Activation {
+	w.Helper()
+	a, err := w.publisher.Activate(w.Context(), "ayu", version, "", "")
+	if err != nil {
+		w.Fatal(err)
+	}
+	return a
+}
+
+// became is what became of an activation.
+func (w *world) became(a store.Activation, state store.ActivationState, detail string) {
+	w.Helper()
+	now, err := w.store.Activation(w.Context(), a.ID)
+	if err != nil || now.State != state || !strings.Contains(now.Detail, detail) || detail == "" && now.Detail != "" {
+		w.Errorf("the activation is %q (%q), %v; want %q (%q)", now.State, now.Detail, err, state, detail)
+	}
+}
+
+// run says which version replicas run.
+func (w *world) run(version policy.Version, replicas ...*replica) {
+	w.Helper()
+	for _, r := range replicas {
+		if got := r.Active().Set().Version(); got != version {
+			w.Errorf("%s runs %s, want %s", r.deps.Self.Host, Short(got), Short(version))
+		}
+	}
+}
+
+func (w *world) exceptions() (details []string) {
+	w.Helper()
+	open, err := w.store.OpenExceptions(w.Context(), 10)
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, x := range open {
+		if x.Reason != movement.ReasonPolicy {
+			w.Errorf("%+v", x)
+		}
+		details = append(details, x.Subject+": "+x.Detail)
+	}
+	return details
+}
+
+func (w *world) execute(sql string, args ...any) {
+	w.Helper()
+	conn, err := pgx.Connect(w.Context(), w.url)
+	if err != nil {
+		w.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(w.Context()))
+	if _, err := conn.Exec(w.Context(), sql, args...); err != nil {
+		w.Fatal(err)
+	}
+}
+
+// TestRollout: a version comes into force once every replica has compiled it, and then
+// everywhere; a rollback goes one further back each time.
+func TestRollout(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b, c := w.start("a"), w.start("b"), w.start("c")
+	first := policy.Default().Version()
+	w.run(first, a, b, c)
+	one, two := w.push(edited("one")), w.push(edited("two"))
+	asked := w.activate(one)
+	w.look(a, b)
+	w.became(asked, store.ActivationProposed, "")
+	w.run(first, a, b, c)
+	w.look(c) // the last to answer moves the head, and runs it
+	w.became(asked, store.ActivationDone, "")
+	w.run(one, c)
+	w.look(a, b)
+	w.run(one, a, b)
+	if live, err := w.store.LiveReplicas(t.Context(), w.clock()); err != nil || len(live) != 3 || live[0].Policy != one || live[2].Policy != one {
+		t.Errorf("%+v, %v", live, err)
+	}
+
+	w.activate(two)
+	w.look(a, b, c, a, b)
+	w.run(two, a, b, c)
+	for _, want := range []policy.Version{one, first} {
+		if _, err := w.publisher.Rollback(t.Context(), "ayu", "", "too strict"); err != nil {
+			t.Fatal(err)
+		}
+		w.look(a, b, c, a, b)
+		w.run(want, a, b, c)
+	}
+	if _, err := w.publisher.Rollback(t.Context(), "ayu", "", ""); !errors.Is(err, ErrNothingBack) {
+		t.Errorf("before the first: %v", err)
+	}
+	// What was activated after a rollback goes back to where that was.
+	w.activate(two)
+	w.look(a, b, c, a, b)
+	if back, err := w.publisher.Rollback(t.Context(), "ayu", two, ""); err != nil || back.Version != first {
+		t.Errorf("%+v, %v", back, err)
+	}
+	if found := w.exceptions(); len(found) != 0 || len(a.refused) != 0 {
+		t.Errorf("%v %v", found, a.refused)
+	}
+}
+
+// TestOneReplicaRefuses: the activation ends and says who and why, and nobody runs it.
+func TestOneReplicaRefuses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b, c := w.start("a"), w.start("b", func(r *replica, _ *Dependencies) { r.refuses = "novel" }), w.start("c")
+	version := w.push(edited("novel"))
+	asked := w.activate(version)
+	w.look(a, b, c, a)
+	w.became(asked, store.ActivationRefused, "b/")
+	w.became(asked, store.ActivationRefused, "novel is not known")
+	w.run(policy.Default().Version(), a, b, c)
+	if v, err := w.store.PolicyVersion(t.Context(), version); err != nil || v.State != store.PolicyRefused {
+		t.Errorf("%s, %v", v.State, err)
+	}
+	if found := w.exceptions(); len(found) != 1 || !strings.HasPrefix(found[0], "policy "+Short(version)) || !strings.Contains(found[0], "novel is not known") {
+		t.Errorf("exceptions %v", found)
+	}
+	if fmt.Sprint(b.refused) != "[proposal]" || !strings.Contains(b.log.String(), "novel is not known") {
+		t.Errorf("counted %v, logged %s", b.refused, b.log)
+	}
+}
+
+// TestCutOff: a replica that is silent is named and passed over; cut off for ten
+// minutes it takes no money after half a minute, keeps what it has, and catches up.
+func TestCutOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b, c := w.start("a"), w.start("b"), w.start("c")
+	first, one := policy.Default().Version(), w.push(edited("one"))
+	w.look(c)
+	c.cut = true
+	asked := w.activate(one)
+	w.look(a, b, c)
+	w.pass(silentAfter - time.Millisecond)
+	w.look(a, b, c)
+	w.became(asked, store.ActivationProposed, "")
+	if !c.Fresh(w.clock()) {
+		t.Error("it takes no money after five seconds")
+	}
+	w.pass(time.Millisecond)
+	w.look(a, b, c)
+	w.became(asked, store.ActivationDone, "without an answer within 5s: c/")
+	w.run(one, a, b)
+	w.run(first, c)
+	w.pass(freshFor - silentAfter + time.Millisecond)
+	w.look(a, b, c)
+	if c.Fresh(w.clock()) || !a.Fresh(w.clock()) {
+		t.Errorf("fresh after half a minute: cut off %v, the others %v", c.Fresh(w.clock()), a.Fresh(w.clock()))
+	}
+	// It is no longer live by now, so nobody waits for it.
+	two := w.push(edited("two"))
+	w.pass(10*time.Minute - 30*time.Second)
+	for _, r := range []*replica{a, b} {
+		if err := r.Report(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked = w.activate(two)
+	w.look(a, b, a)
+	w.became(asked, store.ActivationDone, "")
+	w.run(two, a, b)
+	c.cut = false
+	w.look(c)
+	w.run(two, c)
+	if !c.Fresh(w.clock()) || c.Lag() != nil {
+		t.Errorf("fresh %v, lag %+v", c.Fresh(w.clock()), c.Lag())
+	}
+}
+
+// TestKilledBetweenProposalAndHead: whoever is left decides, and a proposal that nobody
+// was left to decide is given up by the first that comes.
+func TestKilledBetweenProposalAndHead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.start("a")
+	one := w.push(edited("one"))
+	asked := w.activate(one)
+	w.pass(40 * time.Second) // a is gone with whoever asked
+	b := w.start("b")
+	w.look(b)
+	w.became(asked, store.ActivationDone, "")
+	w.run(one, b)
+
+	two := w.push(edited("two"))
+	asked = w.activate(two)
+	w.pass(store.ProposalLasts + time.Second)
+	c := w.start("c")
+	w.look(c)
+	w.became(asked, store.ActivationWithdrawn, "nobody decided")
+	w.run(one, c)
+	_ = a
+}
+
+// TestByHand: what no gateway has written is never loaded, neither at once nor by who
+// starts, and the reason is told.
+func TestByHand(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.start("a")
+	first := policy.Default().Version()
+	source := policy.Default()
+	source["data.json"] = edited("forged")["data.json"]
+	forged := store.PolicyVersion{Version: source.Version(), Source: source, Author: "ayu", PushedAt: epoch, MAC: []byte("by hand"), State: store.PolicyPushed}
+	if _, _, err := w.store.PushPolicy(t.Context(), store.Audit{Operator: "ayu", Action: "policy.push", At: epoch}, forged); err != nil {
+		t.Fatal(err)
+	}
+	asked := w.activate(forged.Version)
+	w.look(a)
+	w.became(asked, store.ActivationRefused, "its MAC is not valid")
+	w.run(first, a)
+
+	// A version that was pushed, with another author.
+	one := w.push(edited("one"))
+	w.execute("UPDATE policy_versions SET author = 'budi' WHERE version = $1", string(one))
+	w.execute("UPDATE policy_head SET version = $1", string(one))
+	w.look(a, a)
+	w.run(first, a)
+	if a.Lag() == nil || a.Lag().Head != one || !strings.Contains(a.Lag().Why, "the MAC of the head is not valid") || !a.Fresh(w.clock()) {
+		t.Errorf("lag %+v, fresh %v", a.Lag(), a.Fresh(w.clock()))
+	}
+	b := w.start("b")
+	w.run(first, b)
+	if found := w.exceptions(); len(found) != 3 { // the version; the head, of either replica
+		t.Errorf("exceptions %q", found)
+	}
+	if fmt.Sprint(a.refused) != "[proposal head]" {
+		t.Errorf("counted %v", a.refused)
+	}
+	w.execute("UPDATE policy_head SET version = $1", string(first))
+	w.look(a, b)
+	if found := w.exceptions(); len(found) != 1 || a.Lag() != nil {
+		t.Errorf("mended, exceptions %q, lag %+v", found, a.Lag())
+	}
+}
+
+// TestLastGood: whatever is wrong with the newest version, a replica starts from the one
+// before; with none it starts on the default one and takes no money.
+func TestLastGood(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.start("a")
+	one, two := w.push(edited("one")), w.push(edited("two"))
+	for _, version := range []policy.Version{one, two} {
+		w.activate(version)
+		w.look(a, a)
+	}
+	w.run(two, a)
+	refusing := func(r *replica, _ *Dependencies) { r.refuses = `"two"` }
+	b := w.start("b", refusing)
+	w.run(one, b)
+	if b.Lag() == nil || b.Lag().Head != two || !b.Fresh(w.clock()) {
+		t.Errorf("lag %+v, fresh %v", b.Lag(), b.Fresh(w.clock()))
+	}
+	w.execute("UPDATE policy_versions SET mac = 'gone'")
+	c := w.start("c")
+	w.run(policy.Default().Version(), c)
+	if c.Fresh(w.clock()) || !strings.Contains(c.log.String(), "no money is moved") {
+		t.Errorf("fresh %v, logged %s", c.Fresh(w.clock()), c.log)
+	}
+}
+
+// TestPush: a set without rules takes those in force, what is refused is kept with its
+// findings, and a reason overrules what is only unwise.
+func TestPush(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.start("a")
+	own := policy.Default()
+	own["own.rego"] = []byte("package own\n\nmine := 1\n")
+	w.activate(w.push(own))
+	w.look(a)
+	v, err := w.store.PolicyVersion(t.Context(), w.push(edited("one")))
+	if err != nil || string(v.Source["own.rego"]) != string(own["own.rego"]) || v.Predecessor != own.Version() || len(v.Source) != len(own) {
+		t.Errorf("%+v, %v", v, err)
+	}
+	for _, c := range []struct {
+		word, force string
+		state       store.PolicyState
+		findings    int
+	}{{"wrong", "", store.PolicyRefused, 2}, {"wrong", "I know", store.PolicyRefused, 2}, {"unwise", "", store.PolicyRefused, 1}, {"unwise", "I know", store.PolicyPushed, 1}} {
+		v, pushed, err := w.publisher.Push(t.Context(), Push{Source: edited(c.word), Author: "ayu", Message: "m", Force: c.force})
+		if err != nil || !pushed || v.State != c.state || len(v.Findings) != c.findings || v.Forced != c.force && c.state == store.PolicyPushed {
+			t.Errorf("%+v: %v %v %+v", c, pushed, err, v)
+		}
+	}
+	if v, pushed, err := w.publisher.Push(t.Context(), Push{Source: edited("one"), Author: "budi", Message: "m"}); err != nil || pushed || v.Author != "ayu" {
+		t.Errorf("pushed again: %v %v %+v", pushed, err, v)
+	}
+	full := string(v.Version)
+	for text, want := range map[string]error{full: nil, full[:12]: nil, strings.ToUpper(full[:8]): nil, full[:3]: store.ErrNotFound, "": store.ErrNotFound, full + "0": store.ErrNotFound} {
+		if found, err := w.publisher.Find(t.Context(), text); !errors.Is(err, want) || want == nil && found.Version != v.Version {
+			t.Errorf("%q: %s, %v", text, found.Version, err)
+		}
+	}
+}
+
+// TestFirstStaysAfterAnUpgrade: what a later program brings along changes nothing.
+func TestFirstStaysAfterAnUpgrade(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.start("a")
+	b := w.start("b", func(_ *replica, d *Dependencies) { d.First = policy.Source{} })
+	w.run(policy.Default().Version(), b)
+}
+
+// TestJudge is the table of what becomes of a proposal.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	replicas := []store.Replica{{ID: uuid.UUID{1}, Host: "a"}, {ID: uuid.UUID{2}, Host: "b"}}
+	yes := func(id byte) store.PolicyAnswer { return store.PolicyAnswer{Replica: uuid.UUID{id}, Compiled: true} }
+	no := store.PolicyAnswer{Replica: uuid.UUID{9}, Reason: "no"}
+	for name, c := range map[string]struct {
+		answers []store.PolicyAnswer
+		alone   uuid.UUID
+		age     time.Duration
+		want    verdict
+	}{
+		"nobody yet":             {nil, uuid.Nil, 0, waits},
+		"nobody for long":        {nil, uuid.Nil, 30 * time.Second, waits},
+		"nobody at all":          {nil, uuid.Nil, 61 * time.Second, withdraws},
+		"one of two":             {[]store.PolicyAnswer{yes(1)}, uuid.Nil, 4 * time.Second, waits},
+		"one of two, and late":   {[]store.PolicyAnswer{yes(1)}, uuid.Nil, 5 * time.Second, moves},
+		"one of two, too late":   {[]store.PolicyAnswer{yes(1)}, uuid.Nil, 61 * time.Second, withdraws},
+		"all":                    {[]store.PolicyAnswer{yes(1), yes(2)}, uuid.Nil, 0, moves},
+		"refused by a gone one":  {[]store.PolicyAnswer{yes(1), yes(2), no}, uuid.Nil, 0, refuses},
+		"alone":                  {[]store.PolicyAnswer{yes(1)}, uuid.UUID{1}, 0, moves},
+		"alone, and nobody else": {[]store.PolicyAnswer{yes(2)}, uuid.UUID{1}, 0, waits},
+	} {
+		if got, detail := judge(store.PolicyHead{ProposedAt: epoch}, c.answers, replicas, c.alone, epoch.Add(c.age)); got != c.want {
+			t.Errorf("%s: %v (%s), want %v", name, got, detail, c.want)
+		}
+	}
+}
