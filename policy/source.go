@@ -63,12 +63,15 @@ func (s Source) Version() Version {
 		fmt.Fprintf(h, "%d:", len(b))
 		h.Write(b)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s)) {
+	for _, name := range s.Names() {
 		part([]byte(name))
 		part(s[name])
 	}
 	return Version(hex.EncodeToString(h.Sum(nil)))
 }
+
+// Names are those of the files, sorted.
+func (s Source) Names() []string { return slices.Sorted(maps.Keys(s)) }
 
 // HasRules reports whether there is a file of rules, tests not counted.
 func (s Source) HasRules() bool {
@@ -133,7 +136,7 @@ func (s Source) WriteDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("policy: %w", err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(s)) {
+	for _, name := range s.Names() {
 		if name != filepath.Base(name) { // as no version that was pushed has it
 			return fmt.Errorf("policy: %q is no name of a file of a set", name)
 		}
@@ -160,7 +163,7 @@ func readFile(path string) ([]byte, error) {
 // of the files exists, nothing is written.
 func WriteDefault(dir string) error {
 	source := Default()
-	for _, name := range slices.Sorted(maps.Keys(source)) {
+	for _, name := range source.Names() {
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("policy: %s is there already; the default set goes into a directory without one",
 				filepath.Join(dir, name))

@@ -43,8 +43,11 @@ type Breaker struct {
 
 // Readiness is whether the gateway can serve, with each check.
 type Readiness struct {
-	Ready  bool    `json:"ready"`
-	Checks []Check `json:"checks"`
+	Ready        bool    `json:"ready"`
+	Checks       []Check `json:"checks"`
+	Replica      string  `json:"replica_id"`
+	Policy       string  `json:"policy_version"` // that this replica runs
+	LiveReplicas int     `json:"live_replicas"`  // as this replica has last read
 }
 
 // Check is one condition of readiness.

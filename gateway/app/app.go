@@ -30,6 +30,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/query"
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
+	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk/uptime"
@@ -50,6 +51,8 @@ type App struct {
 	directory  *tenants.Directory
 	vault      *tenants.Vault
 	policy     *policy.Active
+	follower   *rollout.Follower
+	publisher  *rollout.Publisher
 	edge       *edge.Edge
 	console    *console.Console
 	poller     *lifecycle.Poller
@@ -83,7 +86,7 @@ func New(ctx context.Context, c Config, log *slog.Logger) (_ *App, err error) {
 			a.close()
 		}
 	}()
-	for _, step := range []func(context.Context) error{a.openStore, a.openPolicy, a.startPlugins, a.listen, a.wire} {
+	for _, step := range []func(context.Context) error{a.openStore, a.openVault, a.openPolicy, a.startPlugins, a.listen, a.wire} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -116,33 +119,9 @@ func (a *App) openStore(ctx context.Context) error {
 	return nil
 }
 
-func (a *App) openPolicy(ctx context.Context) error {
-	source := policy.Default()
-	if a.config.PolicyDir != "" {
-		var err error
-		if source, err = policy.LoadDir(a.config.PolicyDir); err != nil {
-			return err
-		}
-	}
-	set, err := policy.Compile(ctx, source)
-	if err != nil {
-		return err
-	}
-	a.policy = policy.NewActive(set)
-	return nil
-}
-
 // wire makes the parts of a request's path, from the ground up.
 func (a *App) wire(ctx context.Context) error {
-	keyset, err := a.config.keyset()
-	if err != nil {
-		return fmt.Errorf("config: %w", err)
-	}
-	vault, err := tenants.OpenVault(ctx, keyset, a.log)
-	if err != nil {
-		return err
-	}
-	a.vault = vault
+	vault := a.vault
 	zone, err := time.LoadLocation(a.config.Zone)
 	if err != nil {
 		return fmt.Errorf("config: time_zone: %w", err)
@@ -182,7 +161,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.edge, err = edge.New(
 		edge.Config{Svc: a.config.Service, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
-			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: a.directory,
+			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: authenticator{a.directory, a.follower},
 			Admitter: admission.New(a.policy, limit.New(), a.quotas, admission.Config{
 				Location: zone, Namer: decision.NewNamer(a.decisions, replicaNumber(a.replica)), Decisions: a.decided, Log: a.log,
 			}),
@@ -252,14 +231,8 @@ func (a *App) Run(ctx context.Context) error {
 		work = append(work, a.outbox.Run)
 	}
 	group.Go(func() error { return a.recovery.whileOpen(during.work, work) })
-	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run} {
+	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.watchPolicyDir} {
 		group.Go(func() error { return run(during.rest) })
-	}
-	if a.config.PolicyDir != "" {
-		group.Go(func() error {
-			policy.Watch(during.rest, a.config.PolicyDir, a.policy, a.log, nil)
-			return nil
-		})
 	}
 	if ip := a.operators.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
 		a.log.WarnContext(ctx, "the console is served without TLS beyond this machine: operators' tokens can be read on the way; "+

@@ -43,13 +43,17 @@ type Config struct {
 	KeysetURI  string         `koanf:"keyset_uri"`  // exec:PATH of a program that prints one, or file:PATH
 	keysetText tenants.Secret // what keyset_env names
 
-	PolicyDir string `koanf:"policy_dir"` // empty: the default policy
-	Zone      string `koanf:"time_zone"`  // whose day policies see
+	FirstPolicyDir string `koanf:"first_policy_dir"` // the policy that the first start of all begins with; empty: the default one
+	Zone           string `koanf:"time_zone"`        // whose day policies see
+
+	PolicySecondOperator bool `koanf:"policy_second_operator"` // confirms what another one activates
 
 	Plugins     []PluginConfig   `koanf:"plugins"`
 	Operators   []OperatorConfig `koanf:"operators"`
 	needPlugins bool
 	recovers    bool
+	alone       bool
+	policyDir   string // each edit there is a version at once
 
 	SMTP SMTPConfig `koanf:"smtp"` // none: no mails are sent
 
@@ -135,6 +139,10 @@ func LoadConfig(path string, getenv func(string) string) (Config, error) {
 			}
 		}
 	}
+	if k.Exists("policy_dir") {
+		return Config{}, fmt.Errorf("config %s: policy_dir: policies are versions in the database: take it out, and gerbang policy push DIR --message WHY --activate. "+
+			"Where the database has no version yet, name the directory first_policy_dir: the first start begins with it", path)
+	}
 	config := Defaults()
 	if err := k.UnmarshalWithConf("", &config, koanf.UnmarshalConf{DecoderConfig: &mapstructure.DecoderConfig{
 		ErrorUnused: true, Result: &config, TagName: "koanf", WeaklyTypedInput: true, ZeroFields: true,
@@ -168,7 +176,7 @@ func overrides(getenv func(string) string) []string {
 	var pairs []string
 	for _, key := range []string{
 		"listen", "console", "public_url", "service_name", "database_url", "database_url_file",
-		"database_connections", "migrate", "keyset_file", "keyset_env", "keyset_uri", "policy_dir", "time_zone",
+		"database_connections", "migrate", "keyset_file", "keyset_env", "keyset_uri", "policy_dir", "first_policy_dir", "time_zone",
 	} {
 		if value := getenv(envPrefix + strings.ToUpper(key)); value != "" {
 			pairs = append(pairs, key+"="+value)
@@ -178,7 +186,7 @@ func overrides(getenv func(string) string) []string {
 }
 
 func (c *Config) resolve(dir string) {
-	for _, p := range []*string{&c.DatabaseURLFile, &c.KeysetFile, &c.PolicyDir} {
+	for _, p := range []*string{&c.DatabaseURLFile, &c.KeysetFile, &c.FirstPolicyDir} {
 		*p = within(dir, *p)
 	}
 	if scheme, path, ok := strings.Cut(c.KeysetURI, ":"); ok {
@@ -294,6 +302,14 @@ func (c *Config) keyset() (tenants.KeysetSource, error) {
 // NeedPlugins has a gateway not start where one of its plugins can't be started. It is
 // for development: whoever writes a plugin wants to know at once.
 func (c *Config) NeedPlugins() { c.needPlugins = true }
+
+// FollowPolicyDir makes each edit of a directory a policy version that is in force at
+// once. It is for development.
+func (c *Config) FollowPolicyDir(dir string) { c.policyDir = dir }
+
+// Alone says that no other gateway runs on this database, so that nobody waits for one
+// that was killed. It is for development.
+func (c *Config) Alone() { c.alone = true }
 
 // Recover has a gateway begin a recovery: its database was restored, and an operator is
 // to open it.

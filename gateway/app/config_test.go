@@ -23,7 +23,8 @@ database_url: postgres://gerbang@db/gerbang
 database_connections: 12
 migrate: false
 keyset_file: secrets/keyset.json
-policy_dir: policy
+first_policy_dir: policy
+policy_second_operator: true
 time_zone: UTC
 console_allow: [127.0.0.0/8, 192.0.2.0/24]
 trusted_proxies: [192.0.2.1/32]
@@ -85,8 +86,8 @@ func TestLoadConfig(t *testing.T) {
 		c.DatabaseURL != "postgres://gerbang@db/gerbang" || c.DatabaseConns != 12 || c.Migrate || c.Zone != "UTC" || !c.AllowHTTPCallbacks {
 		t.Errorf("read %+v", c)
 	}
-	if c.KeysetFile != filepath.Join(dir, "secrets/keyset.json") || c.PolicyDir != filepath.Join(dir, "policy") {
-		t.Errorf("paths %s and %s are not beside the file", c.KeysetFile, c.PolicyDir)
+	if c.KeysetFile != filepath.Join(dir, "secrets/keyset.json") || c.FirstPolicyDir != filepath.Join(dir, "policy") || !c.PolicySecondOperator {
+		t.Errorf("paths %s and %s are not beside the file", c.KeysetFile, c.FirstPolicyDir)
 	}
 	if len(c.Plugins) != 2 || c.Plugins[0].Path != filepath.Join(dir, "plugins/payments") || !reflect.DeepEqual(c.Plugins[1], PluginConfig{
 		Name: "bank", Path: "/opt/bank", SHA256: "cc", ManifestDigest: "dd",
@@ -116,16 +117,28 @@ func without(config string, keys ...string) string {
 	return strings.Join(kept, "")
 }
 
+// TestPolicyDirIsNoSetting: what it meant before this version must not be lost silently.
+func TestPolicyDirIsNoSetting(t *testing.T) {
+	t.Parallel()
+	_, inFile := LoadConfig(configFile(t, goodConfig+"policy_dir: policy\n"), only(nil))
+	_, inEnvironment := LoadConfig(configFile(t, goodConfig), only(map[string]string{"GERBANG_POLICY_DIR": "policy"}))
+	for where, err := range map[string]error{"file": inFile, "environment": inEnvironment} {
+		if err == nil || !strings.Contains(err.Error(), "gerbang policy push") || !strings.Contains(err.Error(), "first_policy_dir") {
+			t.Errorf("%s: %v", where, err)
+		}
+	}
+}
+
 func TestLoadConfigDefaults(t *testing.T) {
 	t.Parallel()
-	c, err := LoadConfig(configFile(t, without(goodConfig, "listen", "console", "service_name", "migrate", "time_zone", "policy_dir",
+	c, err := LoadConfig(configFile(t, without(goodConfig, "listen", "console", "service_name", "migrate", "time_zone", "first_policy_dir", "policy_second_operator",
 		"console_allow", "trusted_proxies", "allow_http_callbacks", "database_connections")), only(nil))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := Defaults()
 	if c.Listen != want.Listen || c.Console != want.Console || c.Service != want.Service || c.Migrate != want.Migrate || c.Zone != want.Zone ||
-		c.PolicyDir != "" || !slices.Equal(c.ConsoleAllow, want.ConsoleAllow) || len(c.TrustedProxies) != 0 || c.AllowHTTPCallbacks || c.DatabaseConns != 0 {
+		c.FirstPolicyDir != "" || !slices.Equal(c.ConsoleAllow, want.ConsoleAllow) || len(c.TrustedProxies) != 0 || c.AllowHTTPCallbacks || c.DatabaseConns != 0 {
 		t.Errorf("read %+v", c)
 	}
 }

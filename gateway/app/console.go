@@ -25,7 +25,8 @@ func (a *App) wireConsole(vault *tenants.Vault, zone *time.Location) error {
 			Override: a.overrides.Override, Assign: a.reconciler.Assign, Usage: a.store.Usage, Policy: a.policy.Set,
 			Probe:     func(ctx context.Context) (string, error) { return a.store.Probe(ctx, a.replica, a.clock.Now()) },
 			Decisions: console.Decisions{Key: a.decisions, Policies: console.PolicyIn(a.policy.Set), Replica: replicaNamed},
-			Stopping:  a.stopping.Load, Recovery: a.store, Recovering: a.recovery.begun, Said: a.absences.Said,
+			Policies:  a.store, Publisher: a.publisher, Following: a.follower, Replica: a.replica,
+			Stopping: a.stopping.Load, Recovery: a.store, Recovering: a.recovery.begun, Said: a.absences.Said,
 			Clock: a.clock, Directory: a.directory, Vault: vault, Plugins: a.host, Metrics: a.metrics, Now: a.clock.Now, Log: a.log,
 		})
 	return err

@@ -64,8 +64,8 @@ func write(w http.ResponseWriter, status int, document any) {
 func decode(x *call, into any) error {
 	content, err := io.ReadAll(x.request.Body)
 	if err != nil {
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return fault.New(fault.PayloadTooLarge, "The body is larger than 64 KiB.")
+		if tooLarge, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return fault.Newf(fault.PayloadTooLarge, "The body is larger than %d KiB.", tooLarge.Limit>>10)
 		}
 		return fault.New(fault.InvalidRequest, "The body could not be read.").Because(err)
 	}

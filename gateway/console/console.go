@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/jsonbody"
@@ -88,7 +89,8 @@ func New(config Config, deps Dependencies) (*Console, error) {
 	if err := c.Offer(deps.Plugins.Manifests()); err != nil {
 		return nil, err
 	}
-	if err := deps.Metrics.watch(deps.Plugins, &exceptionCollector{list: deps.Exceptions, now: deps.Now, log: deps.Log}, deps.Clock); err != nil {
+	if err := deps.Metrics.watch(deps.Plugins, &exceptionCollector{list: deps.Exceptions, now: deps.Now, log: deps.Log}, deps.Clock,
+		&policyCollector{following: deps.Following, version: func() string { return string(deps.Policy().Version()) }, now: deps.Now}); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
 	}
 	c.routes()
@@ -181,6 +183,13 @@ func (c *Console) routes() {
 		"GET /admin/movements/{movement}":                                c.showMovement,
 		"POST /admin/movements/{movement}/override":                      body(c.overrideMovement),
 		"GET /admin/find":                                                c.find,
+		"GET /admin/replicas":                                            c.listReplicas,
+		"GET /admin/policies":                                            c.listPolicies,
+		"POST /admin/policies":                                           body(c.pushPolicy),
+		"GET /admin/policies/{version}":                                  c.showPolicy,
+		"POST /admin/policies/{version}/activate":                        body(c.activatePolicy),
+		"POST /admin/policies/rollback":                                  body(c.rollBackPolicy),
+		"GET /admin/policies/activations/{activation}":                   c.showActivation,
 	} {
 		c.mux.HandleFunc(pattern, c.admin(handle))
 	}
@@ -209,8 +218,16 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		r = r.WithContext(context.WithValue(r.Context(), operatorKey{}, operator))
 	}
-	r.Body = http.MaxBytesReader(w, r.Body, jsonbody.Max)
+	r.Body = http.MaxBytesReader(w, r.Body, largest(r))
 	c.mux.ServeHTTP(w, r)
+}
+
+// largest is how large a request's body may be.
+func largest(r *http.Request) int64 {
+	if r.URL.Path == "/admin/policies" {
+		return adminapi.MaxPolicy
+	}
+	return jsonbody.Max
 }
 
 // operatorKey is the context's place for the operator's name.

@@ -5,11 +5,14 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/override"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
+	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -122,6 +125,27 @@ type Recovery interface {
 	EndRecovery(ctx context.Context, audit store.Audit) error
 }
 
+// Policies reads policy versions, what is in force, and which replicas run. A version or
+// an activation that is not there is store.ErrNotFound.
+type Policies interface {
+	PolicyHead(ctx context.Context) (store.PolicyHead, error)
+	PolicyVersion(ctx context.Context, version policy.Version) (store.PolicyVersion, error)
+	PolicyVersions(ctx context.Context) ([]store.PolicyVersion, error)
+	Activation(ctx context.Context, id uuid.UUID) (store.Activation, error)
+	LiveReplicas(ctx context.Context, now time.Time) ([]store.Replica, error)
+	ReplicasSeen(ctx context.Context, since time.Time) ([]store.Replica, error)
+}
+
+// Following is how this replica follows the policy version in force: whether money may
+// be taken on what it knows, why it does not run it, if so, when it last read which one
+// it is, and how many replicas there are.
+type Following interface {
+	Fresh(now time.Time) bool
+	Lag() *rollout.Lag
+	Age(now time.Time) time.Duration
+	Members() int
+}
+
 // Clock is this replica's, compared with the database's. Its fault is shown to
 // operators; there is none while nothing is known.
 type Clock interface {
@@ -177,7 +201,13 @@ type Dependencies struct {
 
 	Usage  func(ctx context.Context, owner movement.Owner, period string) ([]store.Used, error) // of quotas
 	Probe  func(ctx context.Context) (problem string, cause error)                              // asks the database, and writes to it
-	Policy func() *policy.Set                                                                   // in force
+	Policy func() *policy.Set                                                                   // that this replica runs
+
+	Policies  Policies
+	Publisher *rollout.Publisher // takes versions and activations
+	Following Following
+	Replica   uuid.UUID // this process
+
 	// Recovery is a restore that nobody has opened the gateway after, and Recovering what
 	// this replica knows of it: why it moves no money, nil where it does. Said is what
 	// providers' own lists say of a merchant's accounts since a moment.

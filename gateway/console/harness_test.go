@@ -24,6 +24,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -132,6 +133,35 @@ func (c *fakeClock) Fault() error {
 	return c.fault
 }
 
+// fakeFollowing is how a replica follows the policy in force, as a test says.
+type fakeFollowing struct {
+	mu    sync.Mutex
+	stale bool
+	lag   *rollout.Lag
+}
+
+func (f *fakeFollowing) set(stale bool, lag *rollout.Lag) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.stale, f.lag = stale, lag
+}
+
+func (f *fakeFollowing) Fresh(time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.stale
+}
+
+func (f *fakeFollowing) Lag() *rollout.Lag {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lag
+}
+
+func (f *fakeFollowing) Age(time.Time) time.Duration { return 125 * time.Millisecond }
+
+func (f *fakeFollowing) Members() int { return 3 }
+
 // defaultPolicy takes a while to compile and never changes.
 var defaultPolicy = sync.OnceValues(func() (*policy.Set, error) {
 	return policy.Compile(context.Background(), policy.Default())
@@ -169,6 +199,8 @@ type world struct {
 	keyset     string // its file
 	plugins    *fakePlugins
 	clock      *fakeClock
+	following  *fakeFollowing
+	publisher  *rollout.Publisher
 	ahead      atomic.Int64 // of time.Now, in nanoseconds
 	stopping   atomic.Bool
 	logs       *logs
@@ -177,7 +209,7 @@ type world struct {
 // newWorld makes one; the changes are made to what the console is given.
 func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependencies)) *world {
 	t.Helper()
-	w := &world{T: t, plugins: newPlugins(t), clock: &fakeClock{}, metrics: console.NewMetrics(), logs: &logs{}}
+	w := &world{T: t, plugins: newPlugins(t), clock: &fakeClock{}, following: &fakeFollowing{}, metrics: console.NewMetrics(), logs: &logs{}}
 	log := slog.New(slog.NewTextHandler(w.logs, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	url := dbtest.New(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
 		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
@@ -207,12 +239,18 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 			{Name: "budi", TokenHash: sha256.Sum256([]byte(otherToken))},
 		}},
 	}
+	now := func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
+	w.publisher = &rollout.Publisher{
+		Record: w.store, Vault: w.vault, Wake: func() {}, Refused: w.metrics.ObservePolicyRefused, Now: now, Log: log,
+		Judge: func(context.Context, policy.Source) ([]store.PolicyFinding, error) { return nil, nil },
+	}
 	deps := console.Dependencies{
+		Policies: w.store, Publisher: w.publisher, Following: w.following,
 		Merchants: w.store, Secrets: w.store, Pauses: w.store, Movements: w.store, Exceptions: w.store, Callbacks: w.store, Ledger: w.store, Statements: w.store,
 		Usage: w.store.Usage, Policy: func() *policy.Set { return set },
 		Probe:    func(ctx context.Context) (string, error) { return w.store.Probe(ctx, uuid.New(), time.Now()) },
 		Stopping: w.stopping.Load, Recovering: func() error { return nil },
-		Clock: w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Metrics: w.metrics, Now: func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }, Log: log,
+		Clock: w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Metrics: w.metrics, Now: now, Log: log,
 	}
 	for _, change := range changes {
 		change(&config, &deps)

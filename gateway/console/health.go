@@ -19,15 +19,20 @@ func (c *Console) alive(w http.ResponseWriter, _ *http.Request) {
 
 // ready says whether merchants can be served, and what each check says. A load
 // balancer reads the status. A plugin that does not run is named and changes nothing:
-// its routes say so themselves, and all others go on.
+// its routes say so themselves, and all others go on. So is a policy version that does
+// not run here: the one before it goes on.
 func (c *Console) ready(w http.ResponseWriter, r *http.Request) {
-	readiness := adminapi.Readiness{Ready: true, Checks: c.checks(r.Context())}
+	readiness := adminapi.Readiness{
+		Ready: true, Checks: c.checks(r.Context()), Replica: c.deps.Replica.String(),
+		Policy: string(c.deps.Policy().Version()), LiveReplicas: c.deps.Following.Members(),
+	}
 	status := http.StatusOK
 	for _, check := range readiness.Checks {
 		if !check.OK {
 			readiness.Ready, status = false, http.StatusServiceUnavailable
 		}
 	}
+	readiness.Checks = append(readiness.Checks, c.policyCheck())
 	for _, s := range c.deps.Plugins.Status() {
 		readiness.Checks = append(readiness.Checks, check("plugin "+s.Provider, s.Running, "does not run; its operations answer PROVIDER_UNAVAILABLE"))
 	}
@@ -47,7 +52,16 @@ func (c *Console) checks(ctx context.Context) []adminapi.Check {
 		check("recovery", c.deps.Recovering() == nil, "the database was restored: gerbang recovery show, then gerbang recovery open"),
 		c.clockCheck(),
 		check("directory", c.deps.Directory.Fresh(c.deps.Now()), "can't learn of changed merchants and revoked keys"),
+		check("policy", c.deps.Following.Fresh(c.deps.Now()), "can't learn which policy version is in force, or has none that was; money is paused, reads go on"),
 	}
+}
+
+// policyCheck says which version should run here and does not, and why.
+func (c *Console) policyCheck() adminapi.Check {
+	if lag := c.deps.Following.Lag(); lag != nil {
+		return check("policy version", false, string(lag.Head)+" is in force and does not run here: "+lag.Why)
+	}
+	return check("policy version", true, "")
 }
 
 // clockCheck says why this replica's clock can't be relied on, if so, and by how much

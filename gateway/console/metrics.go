@@ -27,6 +27,7 @@ type Metrics struct {
 	callbacks         *prometheus.CounterVec
 	callbackDurations prometheus.Histogram
 	foreign           *prometheus.CounterVec
+	policyRefused     *prometheus.CounterVec
 }
 
 // buckets reach from an answer out of memory to the longest operation.
@@ -59,7 +60,13 @@ func NewMetrics() *Metrics {
 			Name: "gerbang_foreign_notifications_total", Help: "What providers notified of that has no name of ours: others use the account, too.",
 		}, []string{"provider"}),
 	}
-	m.registry.MustRegister(m.requests, m.durations, m.calls, m.callDurations, m.callbacks, m.callbackDurations, m.foreign,
+	m.policyRefused = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "gerbang_policy_refusals_total", Help: "Policy versions that this replica refused: when pushed, when proposed, or in force.",
+	}, []string{"when"})
+	for _, when := range []string{"push", "proposal", "head"} {
+		m.policyRefused.WithLabelValues(when)
+	}
+	m.registry.MustRegister(m.policyRefused, m.requests, m.durations, m.calls, m.callDurations, m.callbacks, m.callbackDurations, m.foreign,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), collectors.NewBuildInfoCollector())
 	m.handler = promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 	return m
@@ -100,10 +107,15 @@ func (m *Metrics) WatchDecisions(dropped func() (counts, inputs int64)) {
 	)
 }
 
+// ObservePolicyRefused counts a policy version that this replica refused.
+func (m *Metrics) ObservePolicyRefused(when string) { m.policyRefused.WithLabelValues(when).Inc() }
+
 // watch adds what is asked at each scrape: the plugins' condition, the number of
-// open exceptions, and how far this replica's clock is from the database's.
-func (m *Metrics) watch(plugins Plugins, exceptions *exceptionCollector, clock Clock) error {
-	return errors.Join(m.registry.Register(pluginCollector{plugins}), m.registry.Register(exceptions), m.registry.Register(clockCollector{clock}))
+// open exceptions, how far this replica's clock is from the database's, and which policy
+// version it runs.
+func (m *Metrics) watch(plugins Plugins, exceptions *exceptionCollector, clock Clock, policies *policyCollector) error {
+	return errors.Join(m.registry.Register(pluginCollector{plugins}), m.registry.Register(exceptions), m.registry.Register(clockCollector{clock}),
+		m.registry.Register(policies))
 }
 
 // pluginCollector asks the host at each scrape, so nothing has to be kept up to date.

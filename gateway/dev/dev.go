@@ -27,7 +27,7 @@ type Options struct {
 	Console     string   // operators' listener
 	Sandbox     string   // the sandbox's own door
 	DatabaseURL string   // a server that runs already, or ""
-	PolicyDir   string   // "" for the default policy
+	PolicyDir   string   // whose edits are in force at once, or ""
 	ReadyFile   string   // written once everything answers, or ""
 	PluginPorts []uint16 // that plugins may connect to, beside their simulators'
 	PluginRead  []string // what plugins may read, beside their simulators' state
@@ -173,9 +173,11 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 	}
 	config := app.Defaults()
 	config.Listen, config.Console = t.Listen, t.Console
-	config.DatabaseURL, config.KeysetFile, config.PolicyDir = t.database.URL(), keyset, t.PolicyDir
+	config.DatabaseURL, config.KeysetFile = t.database.URL(), keyset
 	config.AllowHTTPCallbacks, config.StopWait = true, 0
 	config.NeedPlugins()
+	config.Alone()
+	config.FollowPolicyDir(t.PolicyDir)
 	config.SMTP = app.SMTPConfig{Host: "127.0.0.1", Port: t.catcher.port(), From: "Gerbang <receipts@gerbang.test>", TLS: "none"}
 	operator := app.OperatorConfig{Name: "dev"}
 	operator.SetToken(t.state.AdminToken)

@@ -47,7 +47,7 @@ func (x *exchange) authenticate(b body) error {
 	x.identity = identity
 	if moves := x.operation.Money() || x.operation.CancelOf != ""; moves && !x.edge.Authenticator.Fresh(x.started) {
 		return fault.New(fault.Internal, "Operations that move money are paused for a moment. Try again later.").
-			Because(errors.New("revocations of keys can't be learned of"))
+			Because(errors.New("revocations of keys, or which policy version is in force, can't be learned of"))
 	}
 	return nil
 }

@@ -73,7 +73,8 @@ type Authenticator interface {
 	Remembers(presented string) bool
 	// RemembersRoute reports the same of a provider's token.
 	RemembersRoute(provider tenants.Provider, token tenants.NotifyToken) bool
-	// Fresh reports whether this replica would know of a key revoked elsewhere.
+	// Fresh reports whether this replica would know of a key revoked elsewhere, and of
+	// another policy version in force.
 	Fresh(now time.Time) bool
 }
 

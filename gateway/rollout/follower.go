@@ -214,16 +214,9 @@ func (f *Follower) Run(ctx context.Context) error {
 	failing := false
 	for {
 		open, err := f.Look(ctx)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if failed := err != nil; failed != failing {
+		if failed := err != nil; failed != failing && ctx.Err() == nil {
 			failing = failed
-			if failed {
-				f.deps.Log.WarnContext(ctx, "which policy version is in force can't be read", "error", err)
-			} else {
-				f.deps.Log.InfoContext(ctx, "which policy version is in force is read again")
-			}
+			f.logLooking(ctx, err)
 		}
 		pause := lookEvery
 		if open && err == nil {
@@ -239,6 +232,14 @@ func (f *Follower) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 	}
+}
+
+func (f *Follower) logLooking(ctx context.Context, err error) {
+	if err != nil {
+		f.deps.Log.WarnContext(ctx, "which policy version is in force can't be read", "error", err)
+		return
+	}
+	f.deps.Log.InfoContext(ctx, "which policy version is in force is read again")
 }
 
 // Look reads the head once, and does what it asks of this replica: to compile what is
@@ -401,12 +402,19 @@ func (f *Follower) Beat(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			_ = f.deps.Store.EndReplica(ending, f.deps.Self.ID, f.deps.Now()) // else it is live for half a minute
+			f.end(ctx)
 			return nil
 		case <-tick.C:
 		}
+	}
+}
+
+// end says that this replica ends; where it can't, it is taken to run for half a minute.
+func (f *Follower) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := f.deps.Store.EndReplica(ctx, f.deps.Self.ID, f.deps.Now()); err != nil {
+		f.deps.Log.WarnContext(ctx, "other replicas can't be told that this one ends", "error", err)
 	}
 }
 

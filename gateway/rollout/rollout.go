@@ -164,6 +164,17 @@ func FindingsOf(e *policy.Error) []store.PolicyFinding {
 	return findings
 }
 
+// Problems are why a version was refused.
+func Problems(v store.PolicyVersion) *policy.Error {
+	e := &policy.Error{}
+	for _, f := range v.Findings {
+		if !f.Warning {
+			e.Problems = append(e.Problems, policy.Problem{File: f.File, Line: f.Line, Col: f.Col, Message: f.Message})
+		}
+	}
+	return e
+}
+
 // Short is how people write a version.
 func Short(version policy.Version) string {
 	const digits = 12

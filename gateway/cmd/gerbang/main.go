@@ -23,6 +23,7 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2
+	exitBehind = 5 // replicas do not run what they should
 )
 
 // commands is the command line. Credentials and tokens are never flags, because
@@ -55,7 +56,8 @@ type commands struct {
 	Keyset     keysetCommands     `cmd:"" help:"Create, rotate and prune the keyset that seals providers' credentials."`
 	Plugin     pluginCommands     `cmd:"" help:"List plugins, and show what approves a new one."`
 	Launch     pluginLaunch       `cmd:"" hidden:"" name:"plugin-launch" help:"Become a plugin; the gateway starts it."`
-	Policy     policyCommands     `cmd:"" help:"Export and test policies."`
+	Policy     policyCommands     `cmd:"" help:"Push, activate, roll back, compare and test policies."`
+	Replica    replicaCommands    `cmd:"" help:"List the gateways that run, and what each runs."`
 	QRIS       qrisCommands       `cmd:"" name:"qris" help:"Read QR codes."`
 	Version    versionCommand     `cmd:"" help:"Print the version."`
 }
@@ -109,6 +111,9 @@ func (p *program) fail(err error) int {
 	if _, ok := errors.AsType[usageError](err); ok {
 		_, _ = io.WriteString(p.err, "Try gerbang --help.\n")
 		return exitUsage
+	}
+	if _, ok := errors.AsType[errBehind](err); ok {
+		return exitBehind
 	}
 	return exitFailed
 }

@@ -7,9 +7,15 @@ import (
 )
 
 type policyCommands struct {
-	Export policyExport `cmd:"" help:"Write the default policy into a directory, to start from."`
-	Test   policyTest   `cmd:"" help:"Compile a policy, run its tests, and find answers that are missing and rules that never end."`
-	Schema policySchema `cmd:"" help:"Print the JSON Schema of what rules see, for editors and opa check --schema."`
+	Export   policyExport   `cmd:"" help:"Write the default policy into a directory, to start from."`
+	Test     policyTest     `cmd:"" help:"Compile a policy, run its tests, and find answers that are missing and rules that never end."`
+	Schema   policySchema   `cmd:"" help:"Print the JSON Schema of what rules see, for editors and opa check --schema."`
+	Push     policyPush     `cmd:"" help:"Have a policy judged and kept as a version, and put in force with --activate."`
+	List     policyList     `cmd:"" help:"List the versions, the newest first."`
+	Show     policyShow     `cmd:"" help:"Show a version, or write its files into a directory."`
+	Diff     policyDiff     `cmd:"" help:"Show how two versions differ."`
+	Activate policyActivate `cmd:"" help:"Put a version in force on every replica, or confirm what another operator wants in force."`
+	Rollback policyRollback `cmd:"" help:"Put the version before in force again; each time one further back."`
 }
 
 type policyExport struct {

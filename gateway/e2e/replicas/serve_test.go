@@ -66,14 +66,14 @@ func wantHealth(t *testing.T, p *harness.Program) {
 	for _, check := range readiness.Checks {
 		checks[check.Name] = check.OK
 	}
-	if want := map[string]bool{"running": true, "database": true, "recovery": true, "clock": true, "directory": true, "plugin payments": true}; !maps.Equal(checks, want) {
+	if want := map[string]bool{"running": true, "database": true, "recovery": true, "clock": true, "directory": true, "policy": true, "policy version": true, "plugin payments": true}; !maps.Equal(checks, want) {
 		t.Errorf("/readyz checks %v", checks)
 	}
 	status, body, _ = p.Get(t, p.ConsoleURL+"/metrics")
 	for _, part := range []string{
 		`gerbang_requests_total{code="OK",route="/payments/create"} 1`,
 		`gerbang_plugin_calls_total{method="call",mode="live",operation="/payments/create",outcome="pending",provider="payments"} 1`,
-		"gerbang_request_duration_seconds_bucket{", "\ngerbang_clock_skew_seconds ", "go_goroutines ", "process_cpu_seconds_total ",
+		"gerbang_request_duration_seconds_bucket{", "\ngerbang_clock_skew_seconds ", "\ngerbang_policy_info{version=", "\ngerbang_policy_behind 0", "\ngerbang_replicas_live ", "go_goroutines ", "process_cpu_seconds_total ",
 	} {
 		if status != http.StatusOK || !strings.Contains(string(body), part) {
 			t.Errorf("/metrics: %d, without %s", status, part)

@@ -1,0 +1,135 @@
+package adminapi
+
+import (
+	"context"
+	"net/url"
+	"time"
+)
+
+// MaxPolicy is the largest body of a push, in bytes.
+const MaxPolicy = 16 << 20
+
+// NewPolicy is a policy set to be kept as a version.
+type NewPolicy struct {
+	// Files are contents by name: data.json and .rego files. Without a .rego file, those
+	// of the version in force are taken.
+	Files   map[string]string `json:"files"`
+	Message string            `json:"message"`
+	// Force overrules what is wrong with the set's meaning, and says why; it can't
+	// overrule anything else.
+	Force string `json:"force,omitempty"`
+}
+
+// PolicyVersion is a policy set that was pushed.
+type PolicyVersion struct {
+	Version     string          `json:"version"` // SHA-256 of its files
+	Number      int64           `json:"number"`  // counts the pushes from 1
+	State       string          `json:"state"`   // refused, pushed, waiting, active or past
+	StateAt     time.Time       `json:"state_at"`
+	Author      string          `json:"author"`
+	Message     string          `json:"message"`
+	Forced      string          `json:"forced,omitempty"`      // why a refusal was overruled
+	Predecessor string          `json:"predecessor,omitempty"` // in force when it was pushed
+	PushedAt    time.Time       `json:"pushed_at"`
+	Replicas    int             `json:"replicas"` // live ones that run it
+	Findings    []PolicyFinding `json:"findings"`
+	Existed     bool            `json:"existed,omitempty"` // before this push
+
+	Files map[string]string `json:"files,omitempty"` // contents by name; not in lists
+}
+
+// PolicyFinding is why a version was refused, or, as a warning, what to look at.
+type PolicyFinding struct {
+	File      string `json:"file,omitempty"`
+	Line      int    `json:"line,omitempty"`
+	Col       int    `json:"col,omitempty"`
+	Message   string `json:"message"`
+	Merchants int64  `json:"merchants,omitempty"` // whom it is about
+	Warning   bool   `json:"warning,omitempty"`
+	Meaning   bool   `json:"meaning,omitempty"` // can be overruled
+}
+
+// ActivatePolicy puts a version in force, or rolls back.
+type ActivatePolicy struct {
+	// Replaces is the version that has to be in force; the one that is, unless given.
+	Replaces string `json:"replaces,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+// PolicyActivation is what became of an activation. It is decided when its state is
+// done, refused or withdrawn.
+type PolicyActivation struct {
+	ActivationID string     `json:"activation_id"`
+	Version      string     `json:"version"`
+	Replaces     string     `json:"replaces,omitempty"`
+	State        string     `json:"state"` // waiting for another operator, proposed, done, refused or withdrawn
+	Reason       string     `json:"reason,omitempty"`
+	RequestedBy  string     `json:"requested_by"`
+	RequestedAt  time.Time  `json:"requested_at"`
+	ConfirmedBy  string     `json:"confirmed_by,omitempty"`
+	ProposedAt   *time.Time `json:"proposed_at,omitempty"`
+	DecidedAt    *time.Time `json:"decided_at,omitempty"`
+	Detail       string     `json:"detail,omitempty"` // who refused it, or who was silent
+	InForce      bool       `json:"in_force"`
+	Behind       []string   `json:"behind"` // live replicas that do not run it
+	Replicas     int        `json:"replicas"`
+}
+
+// Replica is a gateway that runs, or has run, on the same database.
+type Replica struct {
+	ReplicaID  string            `json:"replica_id"`
+	Name       string            `json:"name"`
+	Tag        uint16            `json:"tag"`
+	State      string            `json:"state"` // live, ended, or silent since its last heartbeat
+	Policy     string            `json:"policy_version,omitempty"`
+	Binary     string            `json:"binary,omitempty"`
+	Schema     SchemaRange       `json:"schema"`
+	Plugins    map[string]string `json:"plugins"` // SHA-256 by provider
+	StartedAt  time.Time         `json:"started_at"`
+	SeenAt     time.Time         `json:"seen_at"`
+	EndedAt    *time.Time        `json:"ended_at,omitempty"`
+	HeadIsHere bool              `json:"runs_policy_in_force"`
+}
+
+// SchemaRange is which versions of the database's tables a gateway works on.
+type SchemaRange struct {
+	From  int64 `json:"from"`
+	Below int64 `json:"below"`
+}
+
+// PushPolicy has a set judged and kept as a version; a refused one is an answer, not an
+// error.
+func (c *Client) PushPolicy(ctx context.Context, p NewPolicy) (PolicyVersion, error) {
+	return post[PolicyVersion](ctx, c, "/admin/policies", p)
+}
+
+// Policies lists the versions, the newest first.
+func (c *Client) Policies(ctx context.Context) ([]PolicyVersion, error) {
+	return get[[]PolicyVersion](ctx, c, "/admin/policies")
+}
+
+// Policy reads a version with its files, by the beginning of its name; active is the one
+// in force.
+func (c *Client) Policy(ctx context.Context, version string) (PolicyVersion, error) {
+	return get[PolicyVersion](ctx, c, "/admin/policies/"+url.PathEscape(version))
+}
+
+// ActivatePolicy proposes a version to the replicas, which decide it within seconds.
+func (c *Client) ActivatePolicy(ctx context.Context, version string, a ActivatePolicy) (PolicyActivation, error) {
+	return post[PolicyActivation](ctx, c, "/admin/policies/"+url.PathEscape(version)+"/activate", a)
+}
+
+// RollBackPolicy proposes the version that was in force before.
+func (c *Client) RollBackPolicy(ctx context.Context, a ActivatePolicy) (PolicyActivation, error) {
+	return post[PolicyActivation](ctx, c, "/admin/policies/rollback", a)
+}
+
+// PolicyActivation tells what became of an activation.
+func (c *Client) PolicyActivation(ctx context.Context, id string) (PolicyActivation, error) {
+	return get[PolicyActivation](ctx, c, "/admin/policies/activations/"+url.PathEscape(id))
+}
+
+// Replicas lists the gateways that run, or ran within a day, the oldest first.
+func (c *Client) Replicas(ctx context.Context) ([]Replica, error) {
+	return get[[]Replica](ctx, c, "/admin/replicas")
+}

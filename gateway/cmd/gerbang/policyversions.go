@@ -1,0 +1,385 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/policy"
+)
+
+const (
+	// decidedWithin is how long a command waits for the replicas' decision: one that is
+	// silent is passed over after five seconds.
+	decidedWithin = 20 * time.Second
+	// runsWithin is how long --wait waits for every replica to run a version.
+	runsWithin = 60 * time.Second
+	// askEvery is how often it asks.
+	askEvery = 100 * time.Millisecond
+)
+
+// errBehind is what --wait ends with where replicas do not run a version.
+type errBehind struct{ error }
+
+type policyPush struct {
+	Dir      string `arg:"" help:"Directory with data.json and .rego files. Without .rego files those of the version in force are taken."`
+	Message  string `required:"" short:"m" help:"Why; kept with the version."`
+	Activate bool   `help:"Put it in force, too."`
+	Replaces string `placeholder:"VERSION" help:"With --activate: only if this version is in force."`
+	Force    bool   `help:"Overrule what is wrong with its meaning, such as a tier in use that is removed. Nothing else can be overruled."`
+	Reason   string `help:"Why, with --force; kept with the version."`
+	Wait     bool   `help:"With --activate: until every live replica runs it. The exit code is 5 where one does not within a minute."`
+}
+
+// Validate wants flags that belong together.
+func (c *policyPush) Validate() error {
+	switch {
+	case c.Force && c.Reason == "":
+		return errors.New("--force needs --reason")
+	case !c.Activate && (c.Replaces != "" || c.Wait):
+		return errors.New("--replaces and --wait are for --activate")
+	}
+	return nil
+}
+
+// pushed is what a push prints as JSON.
+type pushed struct {
+	adminapi.PolicyVersion
+	Activation *adminapi.PolicyActivation `json:"activation,omitempty"`
+}
+
+// Run pushes the directory, and activates what became of it.
+func (c *policyPush) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	source, err := policy.ReadDir(c.Dir)
+	if err != nil {
+		return err
+	}
+	files := map[string]string{}
+	for name, content := range source {
+		if !utf8.Valid(content) {
+			return fmt.Errorf("%s is no UTF-8 text", filepath.Join(c.Dir, name))
+		}
+		files[name] = string(content)
+	}
+	wanted := adminapi.NewPolicy{Files: files, Message: c.Message}
+	if c.Force {
+		wanted.Force = c.Reason
+	}
+	v, err := admin.PushPolicy(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	refused := 0
+	for _, f := range v.Findings {
+		if !f.Warning && v.State == "refused" {
+			refused++
+		}
+		if _, err := fmt.Fprintln(p.err, findingText(c.Dir, f)); err != nil {
+			return err
+		}
+	}
+	if v.State == "refused" {
+		if err := p.show(pushed{PolicyVersion: v}, versionRows(v)...); err != nil {
+			return err
+		}
+		return fmt.Errorf("the policy is refused for %d reasons", refused)
+	}
+	rows := versionRows(v)
+	if v.Existed {
+		rows = append(rows, []string{"This version was pushed before; nothing was changed."})
+	}
+	if !c.Activate {
+		return p.show(pushed{PolicyVersion: v}, rows...)
+	}
+	a, took, err := p.activated(ctx, admin, c.Wait, func() (adminapi.PolicyActivation, error) {
+		return admin.ActivatePolicy(ctx, v.Version, adminapi.ActivatePolicy{Replaces: c.Replaces})
+	})
+	if a.ActivationID != "" {
+		v.State = a.State
+		if a.InForce {
+			v.State = "active"
+		}
+		if shown := p.show(pushed{v, &a}, append(rows[:0:0], append(versionRows(v), activationRows(a, took)...)...)...); shown != nil {
+			return shown
+		}
+	}
+	return err
+}
+
+// findingText is a finding as editors like to read it, with a path that leads to the
+// file from here.
+func findingText(dir string, f adminapi.PolicyFinding) string {
+	text := f.Message
+	if f.Merchants > 0 {
+		text += fmt.Sprintf(" (%d merchants)", f.Merchants)
+	}
+	if f.Warning {
+		text = "warning: " + text
+	}
+	switch {
+	case f.File == "":
+		return text
+	case f.Line == 0:
+		return filepath.Join(dir, f.File) + ": " + text
+	}
+	return fmt.Sprintf("%s:%d:%d: %s", filepath.Join(dir, f.File), f.Line, f.Col, text)
+}
+
+// shortVersion is a beginning of a version that people type.
+func shortVersion(version string) string {
+	const digits = 12
+	return version[:min(len(version), digits)]
+}
+
+func versionRows(v adminapi.PolicyVersion) [][]string {
+	rows := [][]string{
+		{"version", v.Version}, {"number", strconv.FormatInt(v.Number, 10)}, {"state", v.State}, {"author", v.Author},
+		{"message", v.Message}, {"pushed", timeText(&v.PushedAt)}, {"predecessor", dash(v.Predecessor)},
+	}
+	if v.Forced != "" {
+		rows = append(rows, []string{"forced", v.Forced})
+	}
+	return rows
+}
+
+type policyList struct{}
+
+// Run prints the versions, the newest first.
+func (*policyList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	versions, err := admin.Policies(ctx)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"NUMBER", "VERSION", "STATE", "REPLICAS", "PUSHED", "AUTHOR", "MESSAGE"}}
+	for _, v := range versions {
+		rows = append(rows, []string{
+			strconv.FormatInt(v.Number, 10), shortVersion(v.Version), v.State, strconv.Itoa(v.Replicas), timeText(&v.PushedAt), v.Author, v.Message,
+		})
+	}
+	return p.show(versions, rows...)
+}
+
+type policyShow struct {
+	Version string `arg:"" optional:"" default:"active" help:"The beginning of a version; the one in force unless given."`
+	Export  string `placeholder:"DIR" help:"Write its files into a directory; those of these names are replaced."`
+}
+
+// Run prints a version, or writes its files.
+func (c *policyShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	v, err := admin.Policy(ctx, c.Version)
+	if err != nil {
+		return err
+	}
+	source := sourceOf(v)
+	if c.Export != "" {
+		if err := source.WriteDir(c.Export); err != nil {
+			return err
+		}
+	}
+	rows := versionRows(v)
+	for _, f := range v.Findings {
+		rows = append(rows, []string{"finding", findingText("", f)})
+	}
+	for _, name := range source.Names() {
+		rows = append(rows, []string{"file", fmt.Sprintf("%s, %d bytes", filepath.Join(c.Export, name), len(source[name]))})
+	}
+	return p.show(v, rows...)
+}
+
+func sourceOf(v adminapi.PolicyVersion) policy.Source {
+	source := policy.Source{}
+	for name, content := range v.Files {
+		source[name] = []byte(content)
+	}
+	return source
+}
+
+type policyDiff struct {
+	A string `arg:"" help:"The beginning of a version, or active."`
+	B string `arg:"" help:"The beginning of another one, or active."`
+}
+
+// Run prints what the second version has differently from the first.
+func (c *policyDiff) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	a, err := admin.Policy(ctx, c.A)
+	if err != nil {
+		return err
+	}
+	b, err := admin.Policy(ctx, c.B)
+	if err != nil {
+		return err
+	}
+	names := policy.Source{}
+	for _, files := range []map[string]string{a.Files, b.Files} {
+		for name := range files {
+			names[name] = nil
+		}
+	}
+	diffs, text := map[string]string{}, strings.Builder{}
+	for _, name := range names.Names() {
+		if diff := lineDiff(a.Files[name], b.Files[name]); diff != "" {
+			diffs[name] = diff
+			fmt.Fprintf(&text, "--- %s/%s\n+++ %s/%s\n%s", shortVersion(a.Version), name, shortVersion(b.Version), name, diff)
+		}
+	}
+	if p.json {
+		return p.show(map[string]any{"a": a.Version, "b": b.Version, "files": diffs})
+	}
+	_, err = fmt.Fprint(p.out, text.String())
+	return err
+}
+
+type policyActivate struct {
+	Version  string `arg:"" help:"The beginning of a version."`
+	Replaces string `placeholder:"VERSION" help:"Only if this version is in force."`
+	Reason   string `help:"Why; kept in the audit."`
+	Wait     bool   `help:"Until every live replica runs it. The exit code is 5 where one does not within a minute."`
+}
+
+// Run activates the version.
+func (c *policyActivate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showActivated(p.activated(ctx, admin, c.Wait, func() (adminapi.PolicyActivation, error) {
+		return admin.ActivatePolicy(ctx, c.Version, adminapi.ActivatePolicy{Replaces: c.Replaces, Reason: c.Reason})
+	}))
+}
+
+type policyRollback struct {
+	Replaces string `placeholder:"VERSION" help:"Only if this version is in force."`
+	Reason   string `help:"Why; kept in the audit."`
+	Wait     bool   `help:"Until every live replica runs it. The exit code is 5 where one does not within a minute."`
+}
+
+// Run goes one version back.
+func (c *policyRollback) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	return p.showActivated(p.activated(ctx, admin, c.Wait, func() (adminapi.PolicyActivation, error) {
+		return admin.RollBackPolicy(ctx, adminapi.ActivatePolicy{Replaces: c.Replaces, Reason: c.Reason})
+	}))
+}
+
+// showActivated prints what became of an activation, also where it failed.
+func (p *program) showActivated(a adminapi.PolicyActivation, took time.Duration, err error) error {
+	if a.ActivationID != "" {
+		if shown := p.show(a, activationRows(a, took)...); shown != nil {
+			return shown
+		}
+	}
+	return err
+}
+
+// activated asks for an activation and waits until the replicas have decided it, or with
+// wait until all run it. The activation is empty where it was never made.
+func (p *program) activated(
+	ctx context.Context, admin *adminapi.Client, wait bool, ask func() (adminapi.PolicyActivation, error),
+) (a adminapi.PolicyActivation, took time.Duration, err error) {
+	begun := time.Now()
+	a, err = ask()
+	if failure, answered := errors.AsType[*adminapi.Failure](err); answered && failure.Status < 500 {
+		return a, 0, err
+	}
+	if err != nil {
+		return a, 0, unknownActivation(err)
+	}
+	tick := time.NewTicker(askEvery)
+	defer tick.Stop()
+	var failed error // of the last question
+	for {
+		took = time.Since(begun)
+		switch ends := ended(a, wait, took); {
+		case ends != nil && failed != nil:
+			return a, took, unknownActivation(failed)
+		case ends != nil && errors.Is(ends, errInForce):
+			return a, took, nil
+		case ends != nil:
+			return a, took, ends
+		}
+		select {
+		case <-ctx.Done():
+			return a, took, unknownActivation(ctx.Err())
+		case <-tick.C:
+		}
+		var now adminapi.PolicyActivation
+		if now, failed = admin.PolicyActivation(ctx, a.ActivationID); failed == nil {
+			a = now
+		}
+	}
+}
+
+// errInForce ends a wait well.
+var errInForce = errors.New("in force")
+
+// ended says how a wait ends, nil where it goes on.
+func ended(a adminapi.PolicyActivation, wait bool, took time.Duration) error {
+	switch {
+	case a.State == "refused", a.State == "withdrawn":
+		return fmt.Errorf("version %s is not in force, and nothing was changed: %s", shortVersion(a.Version), a.Detail)
+	case a.State == "waiting" && !wait, a.State == "done" && (!wait || a.InForce && len(a.Behind) == 0):
+		return errInForce
+	case a.State == "waiting":
+		return errBehind{errors.New("it waits for another operator, who has to activate the same version")}
+	case a.State == "done" && !a.InForce:
+		return errBehind{errors.New("it was in force, and another version is by now: gerbang policy list")}
+	case a.State == "proposed" && took > decidedWithin && !wait:
+		return fmt.Errorf("the replicas have not decided within %s; whoever is left will: gerbang policy list", decidedWithin)
+	case wait && took > runsWithin:
+		return errBehind{fmt.Errorf("these replicas do not run it after %s: %s", runsWithin, strings.Join(a.Behind, ", "))}
+	}
+	return nil
+}
+
+func unknownActivation(err error) error {
+	return fmt.Errorf("whether the version is in force is unknown: %w; look at gerbang policy list and gerbang replica list before you try again", err)
+}
+
+func activationRows(a adminapi.PolicyActivation, took time.Duration) [][]string {
+	rows := [][]string{{"activated", shortVersion(a.Version)}, {"replaces", dash(shortVersion(a.Replaces))}, {"activation", a.State}}
+	if a.State == "waiting" {
+		rows = append(rows, []string{"It waits for another operator: gerbang policy activate " + shortVersion(a.Version) + "."})
+	}
+	if a.ProposedAt != nil && a.DecidedAt != nil {
+		rows = append(rows, []string{"decided after", a.DecidedAt.Sub(*a.ProposedAt).Round(time.Millisecond).String()})
+	}
+	if a.InForce {
+		rows = append(rows, []string{"run it", fmt.Sprintf("%d of %d replicas after %s", a.Replicas-len(a.Behind), a.Replicas, took.Round(time.Millisecond))})
+	}
+	for _, name := range a.Behind {
+		if a.InForce {
+			rows = append(rows, []string{"not yet", name})
+		}
+	}
+	if a.Detail != "" {
+		rows = append(rows, []string{"detail", a.Detail})
+	}
+	return rows
+}
+
+type replicaCommands struct {
+	List replicaList `cmd:"" help:"List the gateways that run on this database, or ran within a day, and what each runs."`
+}
+
+type replicaList struct{}
+
+// Run prints the replicas, the oldest first.
+func (*replicaList) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	replicas, err := admin.Replicas(ctx)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"REPLICA", "STATE", "POLICY", "IN FORCE", "BINARY", "SCHEMAS", "PLUGINS", "STARTED", "SEEN"}}
+	for _, r := range replicas {
+		inForce := "no"
+		if r.HeadIsHere {
+			inForce = "yes"
+		}
+		rows = append(rows, []string{
+			r.Name, r.State, dash(shortVersion(r.Policy)), inForce, dash(r.Binary), fmt.Sprintf("%d-%d", r.Schema.From, r.Schema.Below-1),
+			strconv.Itoa(len(r.Plugins)), timeText(&r.StartedAt), timeText(&r.SeenAt),
+		})
+	}
+	return p.show(replicas, rows...)
+}

@@ -1,0 +1,232 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/rollout"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
+)
+
+const (
+	maxMessage = 500
+	// replicasSince is how long ago a replica that is listed may have been seen.
+	replicasSince = 24 * time.Hour
+	// versionInForce is how operators call it.
+	versionInForce = "active"
+)
+
+func (c *Console) pushPolicy(x *call, wanted adminapi.NewPolicy) (any, error) {
+	if !plain(wanted.Message, 1, maxMessage) {
+		return nil, fault.Invalid("message", "must say why, in 1 to 500 characters without control characters")
+	}
+	if !plain(wanted.Force, 0, maxReason) {
+		return nil, fault.Invalid("force", "must have at most 500 characters, without control characters")
+	}
+	source := policy.Source{}
+	for name, content := range wanted.Files {
+		source[name] = []byte(content)
+	}
+	v, pushed, err := c.deps.Publisher.Push(x.request.Context(), rollout.Push{
+		Source: source, Author: x.operator, Message: wanted.Message, Force: wanted.Force,
+	})
+	if err != nil {
+		return nil, policyFault(err)
+	}
+	document := policyDocument(v)
+	document.Existed = !pushed
+	return document, nil
+}
+
+func (c *Console) listPolicies(x *call) (any, error) {
+	versions, err := c.deps.Policies.PolicyVersions(x.request.Context())
+	if err != nil {
+		return nil, err
+	}
+	live, err := c.deps.Policies.LiveReplicas(x.request.Context(), x.now)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]adminapi.PolicyVersion, len(versions))
+	for i, v := range versions {
+		list[i] = policyDocument(v)
+		for _, r := range live {
+			if r.Policy == v.Version {
+				list[i].Replicas++
+			}
+		}
+	}
+	return list, nil
+}
+
+func (c *Console) showPolicy(x *call) (any, error) {
+	version, err := c.policyVersion(x)
+	if err != nil {
+		return nil, err
+	}
+	v, err := c.deps.Policies.PolicyVersion(x.request.Context(), version)
+	if err != nil {
+		return nil, policyFault(err)
+	}
+	document := policyDocument(v)
+	document.Files = map[string]string{}
+	for name, content := range v.Source {
+		document.Files[name] = string(content)
+	}
+	return document, nil
+}
+
+// policyVersion is the one that the path names.
+func (c *Console) policyVersion(x *call) (policy.Version, error) {
+	text := x.request.PathValue("version")
+	if text == versionInForce {
+		head, err := c.deps.Policies.PolicyHead(x.request.Context())
+		return head.Version, policyFault(err)
+	}
+	v, err := c.deps.Publisher.Find(x.request.Context(), text)
+	return v.Version, policyFault(err)
+}
+
+func (c *Console) activatePolicy(x *call, wanted adminapi.ActivatePolicy) (any, error) {
+	version, err := c.policyVersion(x)
+	if err != nil {
+		return nil, err
+	}
+	replaces, err := c.replaced(x, wanted)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.deps.Publisher.Activate(x.request.Context(), x.operator, version, replaces, wanted.Reason)
+	if errors.Is(err, store.ErrPolicyActive) { // asked for twice
+		head, err := c.deps.Policies.PolicyHead(x.request.Context())
+		if err != nil {
+			return nil, err
+		}
+		return c.activationDocument(x.request.Context(), x.now, head.Activation)
+	}
+	if err != nil {
+		return nil, policyFault(err)
+	}
+	return c.activationDocument(x.request.Context(), x.now, a.ID)
+}
+
+func (c *Console) rollBackPolicy(x *call, wanted adminapi.ActivatePolicy) (any, error) {
+	replaces, err := c.replaced(x, wanted)
+	if err != nil {
+		return nil, err
+	}
+	a, err := c.deps.Publisher.Rollback(x.request.Context(), x.operator, replaces, wanted.Reason)
+	if err != nil {
+		return nil, policyFault(err)
+	}
+	return c.activationDocument(x.request.Context(), x.now, a.ID)
+}
+
+// replaced is the version that an activation has to replace, "" for the one in force.
+func (c *Console) replaced(x *call, wanted adminapi.ActivatePolicy) (policy.Version, error) {
+	if err := checkReason(wanted.Reason); err != nil || wanted.Replaces == "" {
+		return "", err
+	}
+	v, err := c.deps.Publisher.Find(x.request.Context(), wanted.Replaces)
+	return v.Version, policyFault(err)
+}
+
+func (c *Console) showActivation(x *call) (any, error) {
+	id, err := uuid.Parse(x.request.PathValue("activation"))
+	if err != nil {
+		return nil, fault.New(fault.NotFound, "There is no such activation.")
+	}
+	return c.activationDocument(x.request.Context(), x.now, id)
+}
+
+func (c *Console) activationDocument(ctx context.Context, now time.Time, id uuid.UUID) (adminapi.PolicyActivation, error) {
+	a, err := c.deps.Policies.Activation(ctx, id)
+	if err != nil {
+		return adminapi.PolicyActivation{}, notFound(err, "activation")
+	}
+	head, err := c.deps.Policies.PolicyHead(ctx)
+	if err != nil {
+		return adminapi.PolicyActivation{}, err
+	}
+	live, err := c.deps.Policies.LiveReplicas(ctx, now)
+	if err != nil {
+		return adminapi.PolicyActivation{}, err
+	}
+	document := adminapi.PolicyActivation{
+		ActivationID: a.ID.String(), Version: string(a.Version), Replaces: string(a.Replaces), State: string(a.State), Reason: a.Reason,
+		RequestedBy: a.RequestedBy, RequestedAt: a.RequestedAt, ConfirmedBy: a.ConfirmedBy, ProposedAt: given(a.ProposedAt),
+		DecidedAt: given(a.DecidedAt), Detail: a.Detail, InForce: head.Version == a.Version, Behind: []string{}, Replicas: len(live),
+	}
+	for _, r := range live {
+		if r.Policy != a.Version {
+			document.Behind = append(document.Behind, rollout.Name(r))
+		}
+	}
+	return document, nil
+}
+
+func (c *Console) listReplicas(x *call) (any, error) {
+	seen, err := c.deps.Policies.ReplicasSeen(x.request.Context(), x.now.Add(-replicasSince))
+	if err != nil {
+		return nil, err
+	}
+	head, err := c.deps.Policies.PolicyHead(x.request.Context())
+	if err != nil {
+		return nil, err
+	}
+	list := make([]adminapi.Replica, len(seen))
+	for i, r := range seen {
+		list[i] = adminapi.Replica{
+			ReplicaID: r.ID.String(), Name: rollout.Name(r), Tag: r.Tag, State: replicaState(r, x.now), Policy: string(r.Policy), Binary: r.Binary,
+			Schema: adminapi.SchemaRange{From: r.SchemaFrom, Below: r.SchemaBelow}, Plugins: r.Plugins,
+			StartedAt: r.StartedAt, SeenAt: r.SeenAt, EndedAt: given(r.EndedAt), HeadIsHere: r.Policy == head.Version,
+		}
+	}
+	return list, nil
+}
+
+func replicaState(r store.Replica, now time.Time) string {
+	switch {
+	case !r.EndedAt.IsZero():
+		return "ended"
+	case r.Live(now):
+		return "live"
+	}
+	return "silent"
+}
+
+func policyDocument(v store.PolicyVersion) adminapi.PolicyVersion {
+	document := adminapi.PolicyVersion{
+		Version: string(v.Version), Number: v.Number, State: string(v.State), StateAt: v.StateAt, Author: v.Author, Message: v.Message,
+		Forced: v.Forced, Predecessor: string(v.Predecessor), PushedAt: v.PushedAt, Findings: make([]adminapi.PolicyFinding, len(v.Findings)),
+	}
+	for i, f := range v.Findings {
+		document.Findings[i] = adminapi.PolicyFinding(f)
+	}
+	return document
+}
+
+// policyFault says what an operator can do about it.
+func policyFault(err error) error {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return fault.New(fault.NotFound, "There is no such policy version. gerbang policy list shows those that are kept.")
+	case errors.Is(err, rollout.ErrAmbiguous):
+		return fault.Invalid("version", "is the beginning of several versions; give more of it")
+	case errors.Is(err, store.ErrPolicyRefused):
+		return fault.New(fault.InvalidRequest, "This version was refused: gerbang policy show tells why. Push it again once that is mended.")
+	case errors.Is(err, store.ErrPolicyMoved):
+		return fault.New(fault.DuplicateReference, "Another version is in force than the one to be replaced: somebody else has activated one. Nothing was changed.")
+	case errors.Is(err, store.ErrPolicyProposed):
+		return fault.New(fault.InProgress, "Another version is being activated at this moment. Nothing was changed; try again in a few seconds.")
+	case errors.Is(err, rollout.ErrNothingBack):
+		return fault.New(fault.NotFound, "There is no version to roll back to.")
+	}
+	return err
+}

@@ -1,0 +1,166 @@
+package console_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/rollout"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// withPolicy is a world in which the default policy is in force.
+func withPolicy(t *testing.T) *world {
+	t.Helper()
+	w := newWorld(t)
+	v := store.PolicyVersion{Version: policy.Default().Version(), Source: policy.Default(), Author: "gerbang", Message: "first", PushedAt: time.Now().Truncate(time.Microsecond)}
+	head := store.PolicyHead{Activation: uuid.New(), Version: v.Version, Changes: 1}
+	var err error
+	if v.MAC, err = w.vault.SealPolicy(v.Digest()); err != nil {
+		t.Fatal(err)
+	}
+	if head.MAC, err = w.vault.SealPolicy(head.Digest()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.FirstPolicy(t.Context(), store.Audit{Operator: "gerbang", Action: "policy.first", At: time.Now()}, v, head); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// decide puts in force what is proposed, as replicas do.
+func (w *world) decide() {
+	w.Helper()
+	head, err := w.store.PolicyHead(w.Context())
+	if err != nil {
+		w.Fatal(err)
+	}
+	next := store.PolicyHead{Activation: head.Proposal, Version: head.Proposed, Changes: head.Changes + 1}
+	if next.MAC, err = w.vault.SealPolicy(next.Digest()); err != nil {
+		w.Fatal(err)
+	}
+	if ok, err := w.store.MovePolicyHead(w.Context(), store.Audit{Operator: "gateway", Action: "policy.active", At: time.Now()}, head, next, ""); !ok || err != nil {
+		w.Fatal(ok, err)
+	}
+}
+
+// TestPolicies pushes, activates and rolls back as an operator does.
+func TestPolicies(t *testing.T) {
+	t.Parallel()
+	w := withPolicy(t)
+	first := string(policy.Default().Version())
+	push := adminapi.NewPolicy{Files: map[string]string{"data.json": "{}" + strings.Repeat(" ", 100_000)}, Message: "more for starters"}
+	v, err := w.PushPolicy(t.Context(), push)
+	if err != nil || v.Number != 2 || v.State != "pushed" || v.Author != "ayu" || v.Predecessor != first || v.Existed {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	if again, err := w.PushPolicy(t.Context(), push); err != nil || !again.Existed || again.Version != v.Version {
+		t.Errorf("%+v, %v", again, err)
+	}
+	replica := store.Replica{ID: uuid.New(), Host: "node-1", Policy: policy.Version(first), Binary: "v1.2", StartedAt: time.Now(), SeenAt: time.Now(), Plugins: map[string]string{"bank": "ab"}}
+	if err := w.store.ReportReplica(t.Context(), replica); err != nil {
+		t.Fatal(err)
+	}
+	a, err := w.ActivatePolicy(t.Context(), v.Version[:8], adminapi.ActivatePolicy{Replaces: first[:10], Reason: "asked for"})
+	if err != nil || a.State != "proposed" || a.Version != v.Version || a.InForce || a.RequestedBy != "ayu" || a.Reason != "asked for" {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	_, err = w.ActivatePolicy(t.Context(), v.Version, adminapi.ActivatePolicy{})
+	w.refused(err, http.StatusConflict, "")
+	w.decide()
+	if a, err = w.PolicyActivation(t.Context(), a.ActivationID); err != nil || a.State != "done" || !a.InForce || fmt.Sprint(a.Behind) != "["+rollout.Name(replica)+"]" {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if again, err := w.ActivatePolicy(t.Context(), v.Version, adminapi.ActivatePolicy{}); err != nil || again.ActivationID != a.ActivationID {
+		t.Errorf("asked for twice: %+v, %v", again, err)
+	}
+	_, err = w.ActivatePolicy(t.Context(), first, adminapi.ActivatePolicy{Replaces: first})
+	w.refused(err, http.StatusConflict, "")
+
+	list, err := w.Policies(t.Context())
+	if err != nil || len(list) != 2 || list[0].State != "active" || list[1].State != "past" || list[1].Replicas != 1 || list[0].Files != nil {
+		t.Errorf("%+v, %v", list, err)
+	}
+	shown, err := w.Policy(t.Context(), "active")
+	if err != nil || shown.Version != v.Version || len(shown.Files) != len(policy.Default()) || shown.Files["data.json"] != push.Files["data.json"] {
+		t.Errorf("%d files of %s, %v", len(shown.Files), shown.Version, err)
+	}
+	replicas, err := w.Replicas(t.Context())
+	if err != nil || len(replicas) != 1 || replicas[0].State != "live" || replicas[0].HeadIsHere || replicas[0].Binary != "v1.2" || replicas[0].Plugins["bank"] != "ab" || replicas[0].Schema.From == 0 {
+		t.Errorf("%+v, %v", replicas, err)
+	}
+	back, err := w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{})
+	if err != nil || back.Version != first {
+		t.Errorf("%+v, %v", back, err)
+	}
+	w.decide()
+	_, err = w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{})
+	w.refused(err, http.StatusNotFound, "")
+	want := []string{"gerbang policy.first", "ayu policy.push", "ayu policy.activate", "gateway policy.active", "ayu policy.rollback", "gateway policy.active"}
+	if got := w.actions(string(tenants.Platform)); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("audit %v, want %v", got, want)
+	}
+}
+
+func TestPoliciesRefused(t *testing.T) {
+	t.Parallel()
+	w := withPolicy(t)
+	w.publisher.Judge = nil
+	files := map[string]string{"data.json": "{\"tiers\": {\"starter\": {\"rate_per_second\": 1, \"burst\": 1}},\n  \"tires\": {}\n}"}
+	v, err := w.PushPolicy(t.Context(), adminapi.NewPolicy{Files: files, Message: "m", Force: "I know"})
+	if err != nil || v.State != "refused" || len(v.Findings) == 0 || v.Findings[0].File != "data.json" || v.Findings[0].Line != 2 {
+		t.Fatalf("%+v, %v", v, err)
+	}
+	_, err = w.ActivatePolicy(t.Context(), v.Version, adminapi.ActivatePolicy{})
+	w.refused(err, http.StatusBadRequest, "")
+	if _, _, body := w.send(http.MethodGet, "/metrics", "", ""); !strings.Contains(body, `gerbang_policy_refusals_total{when="push"} 1`) {
+		t.Error("the refusal is not counted")
+	}
+	_, err = w.PushPolicy(t.Context(), adminapi.NewPolicy{Files: files})
+	w.refused(err, http.StatusBadRequest, "message")
+	_, err = w.Policy(t.Context(), "ffffffffff")
+	w.refused(err, http.StatusNotFound, "")
+	_, err = w.PolicyActivation(t.Context(), "no-uuid")
+	w.refused(err, http.StatusNotFound, "")
+	_, err = w.PushPolicy(t.Context(), adminapi.NewPolicy{Files: map[string]string{"data.json": strings.Repeat("x", adminapi.MaxPolicy)}, Message: "m"})
+	if failure := w.refused(err, http.StatusRequestEntityTooLarge, ""); !strings.Contains(failure.Message, "16384 KiB") {
+		t.Error(failure)
+	}
+}
+
+// TestReadyTellsThePolicy: one that does not run here is named, one that can't be
+// confirmed takes the replica out.
+func TestReadyTellsThePolicy(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.clock.set(0, nil)
+	w.runDirectory()
+	ready := func() (int, string) {
+		status, _, body := w.send(http.MethodGet, "/readyz", "", "")
+		return status, body
+	}
+	for status := 0; status != http.StatusOK; { // until the directory has polled
+		status, _ = ready()
+	}
+	if _, body := ready(); !strings.Contains(body, `"live_replicas":3`) || !strings.Contains(body, `"policy_version":"`+string(policy.Default().Version())) {
+		t.Error(body)
+	}
+	w.following.set(false, &rollout.Lag{Head: "abc", Why: "too new"})
+	if status, body := ready(); status != http.StatusOK || !strings.Contains(body, "abc is in force and does not run here: too new") {
+		t.Error(status, body)
+	}
+	w.following.set(true, nil)
+	if status, body := ready(); status != http.StatusServiceUnavailable || !strings.Contains(body, "money is paused") {
+		t.Error(status, body)
+	}
+	if _, _, body := w.send(http.MethodGet, "/metrics", "", ""); !strings.Contains(body, "gerbang_policy_head_age_seconds 0.125") || !strings.Contains(body, "gerbang_replicas_live 3") {
+		t.Error("the metrics say nothing of policies")
+	}
+}
