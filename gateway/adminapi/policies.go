@@ -40,13 +40,13 @@ type PolicyVersion struct {
 
 // PolicyFinding is why a version was refused, or, as a warning, what to look at.
 type PolicyFinding struct {
-	File      string `json:"file,omitempty"`
+	Check     string `json:"check"`   // compile, tests, builtins, answer, meaning or cost
+	Warning   bool   `json:"warning"` // else it refuses
+	File      string `json:"file"`
 	Line      int    `json:"line,omitempty"`
-	Col       int    `json:"col,omitempty"`
-	Message   string `json:"message"`
-	Merchants int64  `json:"merchants,omitempty"` // whom it is about
-	Warning   bool   `json:"warning,omitempty"`
-	Meaning   bool   `json:"meaning,omitempty"` // can be overruled
+	Col       int    `json:"column,omitempty"`
+	Reason    string `json:"reason"`
+	Merchants int    `json:"merchants"` // whom it is about
 }
 
 // ActivatePolicy puts a version in force, or rolls back.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"runtime/debug"
 	"time"
@@ -86,7 +85,7 @@ func (a *App) publishDir(ctx context.Context, source policy.Source) error {
 		return rollout.Problems(v)
 	}
 	for _, f := range v.Findings {
-		a.log.WarnContext(ctx, "policy edit: "+f.Message, "file", f.File, "line", f.Line)
+		a.log.WarnContext(ctx, "policy edit: "+f.Reason, "file", f.File, "line", f.Line)
 	}
 	_, err = a.publisher.Activate(ctx, editor, v.Version, "", "")
 	if errors.Is(err, store.ErrPolicyActive) {
@@ -110,7 +109,7 @@ func (a *App) self() store.Replica {
 		host = ""
 	}
 	return store.Replica{
-		ID: a.replica, Tag: uint16(rand.Uint32N(1 << 16)), Host: host, Binary: binaryVersion(), StartedAt: a.clock.Now(), //nolint:gosec // a name, and within 16 bits
+		ID: a.replica, Tag: replicaNumber(a.replica), Host: host, Binary: binaryVersion(), StartedAt: a.clock.Now(),
 	}
 }
 

@@ -242,7 +242,7 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	now := func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 	w.publisher = &rollout.Publisher{
 		Record: w.store, Vault: w.vault, Wake: func() {}, Refused: w.metrics.ObservePolicyRefused, Now: now, Log: log,
-		Judge: func(context.Context, policy.Source) ([]store.PolicyFinding, error) { return nil, nil },
+		Judge: func(context.Context, policy.Source) ([]policy.Finding, error) { return nil, nil },
 	}
 	deps := console.Dependencies{
 		Policies: w.store, Publisher: w.publisher, Following: w.following,

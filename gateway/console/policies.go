@@ -207,7 +207,9 @@ func policyDocument(v store.PolicyVersion) adminapi.PolicyVersion {
 		Forced: v.Forced, Predecessor: string(v.Predecessor), PushedAt: v.PushedAt, Findings: make([]adminapi.PolicyFinding, len(v.Findings)),
 	}
 	for i, f := range v.Findings {
-		document.Findings[i] = adminapi.PolicyFinding(f)
+		document.Findings[i] = adminapi.PolicyFinding{
+			Check: string(f.Check), Warning: f.Warning, File: f.File, Line: f.Line, Col: f.Col, Reason: f.Reason, Merchants: f.Merchants,
+		}
 	}
 	return document
 }

@@ -160,7 +160,7 @@ func (f *Follower) before(ctx context.Context, head store.PolicyHead) (versions 
 // loadHead loads the version in force, if a gateway with this keyset said that it is.
 func (f *Follower) loadHead(ctx context.Context, head store.PolicyHead) (*policy.Set, error) {
 	if err := f.deps.Vault.VerifyPolicy(head.MAC, head.Digest()); err != nil {
-		return nil, &unusable{why: "no gateway with this keyset has put it in force: the MAC of the head is not valid"}
+		return nil, &unusable{"no gateway with this keyset has put it in force: the MAC of the head is not valid"}
 	}
 	return f.load(ctx, head.Version)
 }
@@ -333,7 +333,7 @@ func (f *Follower) decide(ctx context.Context, head store.PolicyHead) error {
 		_, err = f.deps.Store.MovePolicyHead(ctx, audit, head, next, detail)
 	case refuses:
 		audit.Action = "policy.refused"
-		_, err = f.deps.Store.RefuseProposal(ctx, audit, head, detail, []store.PolicyFinding{{Message: detail}})
+		_, err = f.deps.Store.RefuseProposal(ctx, audit, head, detail, []policy.Finding{{Check: policy.CheckCompile, Reason: detail}})
 	case withdraws:
 		audit.Action = "policy.withdrawn"
 		_, err = f.deps.Store.WithdrawProposal(ctx, audit, head, detail)

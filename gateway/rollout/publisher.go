@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -32,9 +31,9 @@ type Record interface {
 type Publisher struct {
 	Record Record
 	Vault  Vault
-	// Judge says what is wrong with a set before it is kept: what is no warning refuses
-	// it. Nil compiles it and runs its tests.
-	Judge func(ctx context.Context, source policy.Source) ([]store.PolicyFinding, error)
+	// Judge says what is wrong with a set before it is kept; policy.Refused says whether
+	// that refuses it. Nil is the gate without any facts.
+	Judge func(ctx context.Context, source policy.Source) ([]policy.Finding, error)
 	// SecondOperator has each activation confirmed by another operator.
 	SecondOperator bool
 	Wake           func()            // the replica at hand
@@ -81,16 +80,14 @@ func (p *Publisher) Push(ctx context.Context, push Push) (v store.PolicyVersion,
 		Version: version, Source: push.Source, Author: push.Author, Message: push.Message, Predecessor: head.Version,
 		PushedAt: p.Now().UTC().Truncate(time.Microsecond), State: store.PolicyPushed, Findings: findings,
 	}
-	refusing := slices.DeleteFunc(slices.Clone(findings), func(f store.PolicyFinding) bool { return f.Warning })
-	forced := push.Force != "" && len(refusing) > 0 && !slices.ContainsFunc(refusing, func(f store.PolicyFinding) bool { return !f.Meaning })
 	action := "policy.push"
 	switch {
-	case forced:
-		v.Forced, action = push.Force, "policy.push_forced"
-	case len(refusing) > 0:
+	case policy.Refused(findings, push.Force != ""):
 		v.State, action = store.PolicyRefused, "policy.push_refused"
 		p.Refused("push")
-		p.Log.WarnContext(ctx, "pushed policy refused", "version", version, "author", push.Author, "problems", len(refusing), "first", refusing[0].Message)
+		p.Log.WarnContext(ctx, "pushed policy refused", "version", version, "author", push.Author, "findings", findings)
+	case policy.Refused(findings, false):
+		v.Forced, action = push.Force, "policy.push_forced"
 	}
 	if v.MAC, err = p.Vault.SealPolicy(v.Digest()); err != nil {
 		return v, false, err
@@ -116,18 +113,15 @@ func (p *Publisher) whole(ctx context.Context, source policy.Source, head policy
 	return all, nil
 }
 
-// judge is where a set is judged before it becomes a version.
-func (p *Publisher) judge(ctx context.Context, source policy.Source) ([]store.PolicyFinding, error) {
+// judge holds a set against what there is, before it becomes a version.
+func (p *Publisher) judge(ctx context.Context, source policy.Source) ([]policy.Finding, error) {
 	if p.Judge != nil {
 		return p.Judge(ctx, source)
 	}
-	compiling, cancel := context.WithTimeout(ctx, compileTime)
+	judging, cancel := context.WithTimeout(ctx, judgeTime)
 	defer cancel()
-	_, err := policy.Compile(compiling, source)
-	if faults, ok := errors.AsType[*policy.Error](err); ok {
-		return FindingsOf(faults), nil
-	}
-	return nil, err
+	_, findings, err := policy.Gate(judging, source, policy.Facts{})
+	return findings, err
 }
 
 // Find is the version that a text names: its beginning, of at least four characters, or

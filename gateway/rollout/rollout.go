@@ -31,6 +31,8 @@ const (
 	silentAfter = 5 * time.Second
 	// compileTime bounds the work on one version, its tests included.
 	compileTime = 10 * time.Second
+	// judgeTime bounds the judgement of a pushed set, which an operator waits for.
+	judgeTime = 20 * time.Second
 	// retryAfter is when a version that could not be loaded is tried again.
 	retryAfter = 10 * time.Second
 	// beatEvery is how often a replica says that it lives.
@@ -52,7 +54,7 @@ type Proposals interface {
 	AnswerPolicy(ctx context.Context, activation uuid.UUID, answer store.PolicyAnswer) error
 	PolicyAnswers(ctx context.Context, activation uuid.UUID) ([]store.PolicyAnswer, error)
 	MovePolicyHead(ctx context.Context, audit store.Audit, head, next store.PolicyHead, detail string) (bool, error)
-	RefuseProposal(ctx context.Context, audit store.Audit, head store.PolicyHead, detail string, findings []store.PolicyFinding) (bool, error)
+	RefuseProposal(ctx context.Context, audit store.Audit, head store.PolicyHead, detail string, findings []policy.Finding) (bool, error)
 	WithdrawProposal(ctx context.Context, audit store.Audit, head store.PolicyHead, why string) (bool, error)
 }
 
@@ -104,15 +106,12 @@ type Dependencies struct {
 }
 
 // unusable says why a version can't run here, whatever is tried again.
-type unusable struct {
-	why      string
-	findings []store.PolicyFinding
-}
+type unusable struct{ why string }
 
 func (u *unusable) Error() string { return u.why }
 
 // errUnsigned is what a row without a valid MAC is.
-var errUnsigned = &unusable{why: "its MAC is not valid: no gateway with this keyset has written the row"}
+var errUnsigned = &unusable{"its MAC is not valid: no gateway with this keyset has written the row"}
 
 // load reads a version, sees that a gateway wrote it, and compiles it. An *unusable
 // error is about the version, any other about the database or this machine's load.
@@ -122,7 +121,7 @@ func (f *Follower) load(ctx context.Context, version policy.Version) (*policy.Se
 	}
 	v, err := f.deps.Store.PolicyVersion(ctx, version)
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, &unusable{why: "there is no such version"}
+		return nil, &unusable{"there is no such version"}
 	}
 	if err != nil {
 		return nil, err
@@ -131,13 +130,13 @@ func (f *Follower) load(ctx context.Context, version policy.Version) (*policy.Se
 		return nil, errUnsigned
 	}
 	if v.Source.Version() != version {
-		return nil, &unusable{why: "its files are not those that were pushed"}
+		return nil, &unusable{"its files are not those that were pushed"}
 	}
 	compiling, cancel := context.WithTimeout(context.WithoutCancel(ctx), compileTime)
 	defer cancel()
 	set, err := f.deps.compile(compiling, v.Source)
 	if faults, ok := errors.AsType[*policy.Error](err); ok {
-		return nil, &unusable{why: faults.Error(), findings: FindingsOf(faults)}
+		return nil, &unusable{faults.Error()}
 	}
 	if err != nil {
 		return nil, err
@@ -155,21 +154,12 @@ func (f *Follower) keep(version policy.Version, set *policy.Set) {
 	f.compiled = kept
 }
 
-// FindingsOf are a set's problems as a version keeps them.
-func FindingsOf(e *policy.Error) []store.PolicyFinding {
-	findings := make([]store.PolicyFinding, len(e.Problems))
-	for i, p := range e.Problems {
-		findings[i] = store.PolicyFinding{File: p.File, Line: p.Line, Col: p.Col, Message: p.Message}
-	}
-	return findings
-}
-
 // Problems are why a version was refused.
 func Problems(v store.PolicyVersion) *policy.Error {
 	e := &policy.Error{}
 	for _, f := range v.Findings {
 		if !f.Warning {
-			e.Problems = append(e.Problems, policy.Problem{File: f.File, Line: f.Line, Col: f.Col, Message: f.Message})
+			e.Problems = append(e.Problems, policy.Problem{File: f.File, Line: f.Line, Col: f.Col, Message: f.Reason})
 		}
 	}
 	return e

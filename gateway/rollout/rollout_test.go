@@ -57,11 +57,11 @@ func newWorld(t *testing.T) *world {
 		t.Fatal(err)
 	}
 	w.publisher = &Publisher{
-		Record: w.store, Vault: w.vault, Judge: func(ctx context.Context, source policy.Source) ([]store.PolicyFinding, error) {
+		Record: w.store, Vault: w.vault, Judge: func(ctx context.Context, source policy.Source) ([]policy.Finding, error) {
 			if text := string(source["data.json"]); strings.Contains(text, "wrong") {
-				return []store.PolicyFinding{{File: "data.json", Line: 1, Message: "wrong"}, {Message: "beware", Warning: true}}, nil
+				return []policy.Finding{{Check: policy.CheckCost, File: "data.json", Line: 1, Reason: "wrong"}, {Reason: "beware", Warning: true}}, nil
 			} else if strings.Contains(text, "unwise") {
-				return []store.PolicyFinding{{File: "data.json", Line: 1, Message: "unwise", Meaning: true, Merchants: 7}}, nil
+				return []policy.Finding{{Check: policy.CheckMeaning, File: "data.json", Line: 1, Reason: "unwise", Merchants: 7}}, nil
 			}
 			return nil, nil
 		},

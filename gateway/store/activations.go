@@ -246,7 +246,7 @@ func withdrawWaiting(ctx context.Context, q *dbsqlc.Queries, head policy.Version
 // RefuseProposal ends the proposal because a replica refused it, with an audit entry.
 // A version that was never in force is refused from then on. It is false where somebody
 // else has decided it.
-func (s *Store) RefuseProposal(ctx context.Context, audit Audit, head PolicyHead, detail string, findings []PolicyFinding) (bool, error) {
+func (s *Store) RefuseProposal(ctx context.Context, audit Audit, head PolicyHead, detail string, findings []policy.Finding) (bool, error) {
 	row, err := versionRow(PolicyVersion{Findings: findings})
 	if err != nil {
 		return false, err

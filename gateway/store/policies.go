@@ -55,18 +55,7 @@ type PolicyVersion struct {
 
 	State    PolicyState
 	StateAt  time.Time
-	Findings []PolicyFinding
-}
-
-// PolicyFinding is why a version was refused, or what it was warned of.
-type PolicyFinding struct {
-	File      string `json:"file,omitempty"`
-	Line      int    `json:"line,omitempty"`
-	Col       int    `json:"col,omitempty"`
-	Message   string `json:"message"`
-	Merchants int64  `json:"merchants,omitempty"` // whom it is about
-	Warning   bool   `json:"warning,omitempty"`
-	Meaning   bool   `json:"meaning,omitempty"` // a reason can overrule it
+	Findings []policy.Finding
 }
 
 // Digest is what a version's MAC is over: all that never changes. The files are in it by

@@ -120,7 +120,7 @@ func TestPushedVersions(t *testing.T) {
 		t.Errorf("pushed again: %v %v %+v", pushed, err, kept)
 	}
 	bad := policyOf("b")
-	bad.State, bad.Findings = store.PolicyRefused, []store.PolicyFinding{{File: "data.json", Line: 3, Message: "no"}}
+	bad.State, bad.Findings = store.PolicyRefused, []policy.Finding{{File: "data.json", Line: 3, Reason: "no"}}
 	if kept := push(t, s, bad); kept.State != store.PolicyRefused || len(kept.Findings) != 1 || kept.Findings[0].Line != 3 {
 		t.Errorf("%+v", kept)
 	}
@@ -230,7 +230,7 @@ func TestProposalsEnd(t *testing.T) {
 		t.Errorf("moved against a replica's word: %v, %v", ok, err)
 	}
 	for _, want := range []bool{true, false} {
-		if ok, err := s.RefuseProposal(t.Context(), opsSays("gateway", "refused"), head, "two: too new", []store.PolicyFinding{{Message: "too new"}}); ok != want || err != nil {
+		if ok, err := s.RefuseProposal(t.Context(), opsSays("gateway", "refused"), head, "two: too new", []policy.Finding{{Reason: "too new"}}); ok != want || err != nil {
 			t.Errorf("refused: %v, %v", ok, err)
 		}
 	}

@@ -115,20 +115,9 @@ func (c *policyPush) Run(ctx context.Context, p *program, admin *adminapi.Client
 // findingText is a finding as editors like to read it, with a path that leads to the
 // file from here.
 func findingText(dir string, f adminapi.PolicyFinding) string {
-	text := f.Message
-	if f.Merchants > 0 {
-		text += fmt.Sprintf(" (%d merchants)", f.Merchants)
-	}
-	if f.Warning {
-		text = "warning: " + text
-	}
-	switch {
-	case f.File == "":
-		return text
-	case f.Line == 0:
-		return filepath.Join(dir, f.File) + ": " + text
-	}
-	return fmt.Sprintf("%s:%d:%d: %s", filepath.Join(dir, f.File), f.Line, f.Col, text)
+	return policy.Finding{
+		Check: policy.Check(f.Check), Warning: f.Warning, File: filepath.Join(dir, f.File), Line: f.Line, Col: f.Col, Reason: f.Reason, Merchants: f.Merchants,
+	}.String()
 }
 
 // shortVersion is a beginning of a version that people type.
