@@ -1,0 +1,223 @@
+package policy_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+)
+
+// TestVersionsAcrossReplicas pushes, activates and rolls back under load, as an operator
+// does: the limit changes on all three replicas, and no request fails. A replica that
+// was killed is named and passed over.
+func TestVersionsAcrossReplicas(t *testing.T) {
+	t.Parallel()
+	databaseURL := dbtest.New(t, "", nil)
+	d := harness.NewDeployment(t)
+	replicas := d.Start(t, databaseURL, databaseURL, databaseURL)
+	operator := replicas[0]
+	l := &limitWatch{Shop: d.NewShop(t, operator, "scale"), seen: map[string]map[*harness.Program]time.Time{}}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var load sync.WaitGroup
+	for _, p := range replicas {
+		for range 2 {
+			load.Go(func() { l.run(ctx, p) })
+		}
+	}
+	l.await(t, "before", "q=1000;", time.Now(), replicas)
+
+	edit := &harness.PolicyData{File: filepath.Join(t.TempDir(), "data.json")}
+	dir := filepath.Dir(edit.File)
+	burst := func(n int) {
+		edit.Change(t, func(tiers map[string]map[string]any, _ map[string]any) { tiers["scale"]["burst"] = n })
+	}
+	var v adminapi.PolicyVersion
+	for _, n := range []int{900, 800} {
+		burst(n)
+		operator.MustRun(t, "", &v, "policy", "push", dir, "--message", fmt.Sprint("a burst of ", n))
+		var a adminapi.PolicyActivation
+		begun := time.Now()
+		operator.MustRun(t, "", &a, "policy", "activate", v.Version[:10], "--wait")
+		if a.State != "done" || !a.InForce || len(a.Behind) != 0 || a.Replicas != 3 {
+			t.Errorf("%+v", a)
+		}
+		t.Logf("decided %v after it was proposed", a.DecidedAt.Sub(*a.ProposedAt))
+		l.await(t, "activate", fmt.Sprintf("q=%d;", n), begun, replicas)
+	}
+	for _, want := range []string{"q=900;", "q=1000;"} {
+		l.forget(want)
+		begun := time.Now()
+		replicas[1].MustRun(t, "", nil, "policy", "rollback", "--wait", "--reason", "too strict")
+		l.await(t, "rollback", want, begun, replicas)
+	}
+	var running []adminapi.Replica
+	operator.MustRun(t, "", &running, "replica", "list")
+	if len(running) != 3 || slices.ContainsFunc(running, func(r adminapi.Replica) bool { return r.State != "live" || !r.HeadIsHere || r.Binary == "" || len(r.Plugins) != 1 }) {
+		t.Errorf("%+v", running)
+	}
+	stop()
+	load.Wait()
+	l.wantNoFailure(t, replicas)
+	refusedByHand(t, operator, dir)
+
+	replicas[2].Kill(t)
+	burst(700)
+	begun := time.Now()
+	out, err := operator.Run(t, "policy", "push", dir, "--message", "one is gone", "--activate")
+	if err != nil || !strings.Contains(out, "without an answer within 5s: ") {
+		t.Errorf("a replica is gone: %v\n%s", err, out)
+	}
+	t.Logf("with a replica that was killed it took %v", time.Since(begun).Round(time.Millisecond))
+	for _, p := range replicas[:2] {
+		if a := l.Shop.At(p).Ask(t, "/payments/status", harness.Fields{"external_id": "none"}); !strings.Contains(a.Header.Get("RateLimit-Policy"), "q=700;") {
+			t.Errorf("RateLimit-Policy %q", a.Header.Get("RateLimit-Policy"))
+		}
+	}
+}
+
+// refusedByHand pushes what can't be, and activates what is not in force any more.
+func refusedByHand(t *testing.T, operator *harness.Program, dir string) {
+	t.Helper()
+	broken := filepath.Join(t.TempDir(), "data.json")
+	if err := os.WriteFile(broken, []byte("{\n  \"tires\": {}\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := operator.Run(t, "policy", "push", filepath.Dir(broken), "--message", "broken"); err == nil || !strings.Contains(out, broken+":2:3: ") {
+		t.Errorf("a broken set: %v\n%s", err, out)
+	}
+	var versions []adminapi.PolicyVersion
+	operator.MustRun(t, "", &versions, "policy", "list")
+	states := map[string]int{}
+	for _, v := range versions {
+		states[v.State]++
+	}
+	if len(versions) != 4 || states["active"] != 1 || states["past"] != 2 || states["refused"] != 1 {
+		t.Errorf("versions in states %v", states)
+	}
+	if out, err := operator.Run(t, "policy", "push", dir, "--message", "again", "--activate", "--replaces", versions[1].Version[:12]); err == nil || !strings.Contains(out, "Another version is in force") {
+		t.Errorf("it replaces what is not in force: %v\n%s", err, out)
+	}
+	export := t.TempDir()
+	operator.MustRun(t, "", nil, "policy", "show", versions[1].Version[:8], "--export", export)
+	pushed, err := os.ReadFile(filepath.Join(dir, "data.json"))
+	exported, other := os.ReadFile(filepath.Join(export, "data.json"))
+	if err != nil || other != nil || string(pushed) != string(exported) {
+		t.Errorf("exported %d bytes, pushed %d: %v %v", len(exported), len(pushed), err, other)
+	}
+	if out, err := operator.Run(t, "policy", "diff", "active", versions[1].Version[:8]); err != nil || !strings.Contains(out, `"burst": 800`) {
+		t.Errorf("diff: %v\n%s", err, out)
+	}
+}
+
+// limitWatch is requests at every replica, and when each replica first told of a limit.
+type limitWatch struct {
+	harness.Shop
+	mu       sync.Mutex
+	seen     map[string]map[*harness.Program]time.Time
+	requests int
+	late     int // cut by a deadline
+	failures []string
+}
+
+// run sends requests to a replica until the context ends.
+func (l *limitWatch) run(ctx context.Context, p *harness.Program) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for n := 0; ; n++ {
+		path, body := "/payments/status", harness.Fields{"external_id": "none"}
+		if n%4 == 0 {
+			path, body = "/payments/create", l.PaymentBody(nil)
+		}
+		a, err := l.Shop.At(p).Post(ctx, path, body)
+		if ctx.Err() == nil {
+			l.note(p, path, a, err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func (l *limitWatch) note(p *harness.Program, path string, a harness.Answer, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.requests++
+	switch {
+	case err == nil && (a.Success || path == "/payments/status" && a.Code == fault.NotFound):
+	case err == nil && (a.Code == fault.Internal || a.Code == fault.ProviderTimeout):
+		l.late++
+	default:
+		l.failures = append(l.failures, fmt.Sprintf("%s: %v %s", path, err, a))
+	}
+	for part := range strings.SplitSeq(a.Header.Get("RateLimit-Policy"), ",") {
+		_, limit, _ := strings.Cut(part, ";")
+		if l.seen[limit] == nil {
+			l.seen[limit] = map[*harness.Program]time.Time{}
+		}
+		if _, before := l.seen[limit][p]; !before {
+			l.seen[limit][p] = time.Now()
+		}
+	}
+}
+
+// forget has a limit be seen anew.
+func (l *limitWatch) forget(part string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for limit := range l.seen {
+		if strings.HasPrefix(limit, part) {
+			delete(l.seen, limit)
+		}
+	}
+}
+
+// await waits until every replica has told of a limit, and prints how long it took.
+func (l *limitWatch) await(t *testing.T, what, part string, begun time.Time, replicas []*harness.Program) {
+	t.Helper()
+	var took []time.Duration
+	harness.Await(t, harness.ReadyWithin, what+": "+part, func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for limit, by := range l.seen {
+			if strings.HasPrefix(limit, part) && len(by) == len(replicas) {
+				took = took[:0]
+				for _, at := range by {
+					took = append(took, at.Sub(begun).Round(time.Millisecond))
+				}
+				return true
+			}
+		}
+		return false
+	})
+	slices.Sort(took)
+	t.Logf("%s: %s told by the replicas %v after the command began", what, part, took)
+}
+
+// wantNoFailure wants every request answered well, but for those that a busy machine
+// has no time for, which the replicas' logs tell of.
+func (l *limitWatch) wantNoFailure(t *testing.T, replicas []*harness.Program) {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	deadlines := 0
+	for _, p := range replicas {
+		deadlines += p.LogCount("deadline exceeded")
+	}
+	t.Logf("%d requests, %d of them failed, and %d were late on this machine", l.requests, len(l.failures), l.late)
+	if len(l.failures) > 0 || l.requests == 0 || l.late > deadlines {
+		t.Errorf("%d late, %d deadlines; failed: %s", l.late, deadlines, strings.Join(l.failures[:min(len(l.failures), 5)], "\n"))
+	}
+}
