@@ -242,6 +242,8 @@ func (c Change) Check() error {
 	switch {
 	case c.Effect == Nothing || c.Effect == Contradiction:
 		return fmt.Errorf("%w: effect %d is nothing to commit", ErrInvalid, c.Effect)
+	case c.Effect == Move && !c.To.Open() && !c.To.Ends():
+		return fmt.Errorf("%w: there is no state %q", ErrInvalid, c.To)
 	case c.Effect == Move && c.To == NotSubmitted && !slices.Equal(c.From, []State{Submitting}):
 		return fmt.Errorf("%w: only what is submitting becomes not submitted", ErrInvalid)
 	case pays != (c.Posting != nil):

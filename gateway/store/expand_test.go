@@ -24,6 +24,8 @@ var additions = []*regexp.Regexp{
 	regexp.MustCompile(`^ALTER TABLE \w+ ADD COLUMN IF NOT EXISTS \w+ \w+(\[\])?( NULL)?( DEFAULT [^ ]+)?$`),
 	regexp.MustCompile(`^ALTER TABLE \w+ ADD COLUMN IF NOT EXISTS \w+ \w+(\[\])? NOT NULL DEFAULT [^ ]+$`),
 	regexp.MustCompile(`^ALTER TABLE \w+ ALTER COLUMN \w+ SET DEFAULT [^ ]+$`),
+	// How full pages become is nobody's affair.
+	regexp.MustCompile(`^ALTER TABLE \w+ SET \(fillfactor = \d+\)$`),
 	// The first rows of a table that older gateways don't know.
 	regexp.MustCompile(`^INSERT INTO \w+ \(.* ON CONFLICT (\([^)]*\) )?DO NOTHING$`),
 }
@@ -31,6 +33,8 @@ var additions = []*regexp.Regexp{
 var (
 	dropCheck = regexp.MustCompile(`^ALTER TABLE (\w+) DROP CONSTRAINT IF EXISTS (\w+)$`)
 	addCheck  = regexp.MustCompile(`^ALTER TABLE (\w+) ADD CONSTRAINT (\w+) CHECK \((.*)\)$`)
+	loosen    = regexp.MustCompile(`^ALTER TABLE \w+ DROP CONSTRAINT IF EXISTS (\w+)$`)
+	fill      = regexp.MustCompile(`^UPDATE (\w+) SET (\w+) = \w+ WHERE (\w+) = '' AND [^=]*$`)
 	dropIndex = regexp.MustCompile(`^DROP INDEX CONCURRENTLY IF EXISTS (\w+)$`)
 	addIndex  = regexp.MustCompile(`^CREATE INDEX CONCURRENTLY IF NOT EXISTS (\w+) ON (\w+) `)
 	onTable   = regexp.MustCompile(`^(?:INSERT INTO|CREATE INDEX IF NOT EXISTS \w+ ON) (\w+) `)
@@ -61,6 +65,12 @@ func expands(migration, earlier string) error {
 		return widens(statements[0], statements[1], earlier)
 	case len(statements) == 2 && dropIndex.MatchString(statements[0]) && addIndex.MatchString(statements[1]):
 		return rebuilds(statements[0], statements[1], earlier)
+	case len(statements) == 1 && loosen.MatchString(statements[0]):
+		return loosens(statements[0])
+	case len(statements) == 1 && dropIndex.MatchString(statements[0]):
+		return unindexes(statements[0])
+	case len(statements) == 1 && fill.MatchString(statements[0]):
+		return fills(statements[0], earlier)
 	case len(statements) != 1:
 		return fmt.Errorf("it has %d schema changes: each has a migration of its own", len(statements))
 	}
@@ -85,6 +95,40 @@ func rebuilds(drop, add, earlier string) error {
 		return errors.New("what is left of an index is dropped before it is built, and no other")
 	case regexp.MustCompile(`INDEX (CONCURRENTLY )?IF NOT EXISTS ` + name + ` `).MatchString(earlier):
 		return fmt.Errorf("older gateways read by the index %s", name)
+	}
+	return nil
+}
+
+// judged are the constraints whose refusals the store knows by name.
+var judged = []string{"ledger_balances_available", "usage_ceiling", "reserved_amounts_free"}
+
+// loosens says why a check must stay. What older gateways write passes without it, too.
+func loosens(drop string) error {
+	name := loosen.FindStringSubmatch(drop)[1]
+	if slices.Contains(judged, name) || strings.HasSuffix(name, "_pkey") || strings.HasSuffix(name, "_balanced") {
+		return fmt.Errorf("what %s refuses would be written", name)
+	}
+	return nil
+}
+
+// unread are indexes by which no release has read.
+var unread = []string{"movements_listed", "movements_paid_out"}
+
+// unindexes says why an index must stay.
+func unindexes(drop string) error {
+	if name := dropIndex.FindStringSubmatch(drop)[1]; !slices.Contains(unread, name) {
+		return fmt.Errorf("older gateways read by the index %s", name)
+	}
+	return nil
+}
+
+// fills says why rows may not be filled in: only a column that no gateway of the baseline
+// writes, where it still has its default.
+func fills(update, earlier string) error {
+	of := fill.FindStringSubmatch(update)
+	_, later, _ := strings.Cut(earlier, endOfBaseline)
+	if of[2] != of[3] || !strings.Contains(later, "ALTER TABLE "+of[1]+" ADD COLUMN IF NOT EXISTS "+of[2]+" ") {
+		return fmt.Errorf("%s.%s is others', too", of[1], of[2])
 	}
 	return nil
 }
@@ -182,7 +226,13 @@ func TestExpandsRefuses(t *testing.T) {
 		"ALTER TABLE a DROP CONSTRAINT IF EXISTS a_b;\nALTER TABLE a ADD CONSTRAINT a_b CHECK (b IN ('x', 'z') OR (b = ''));": false,
 		"ALTER TABLE a DROP CONSTRAINT IF EXISTS a_b;\nALTER TABLE a ADD CONSTRAINT a_b CHECK (b IN ('x', 'y', 'z'));":        false,
 		"ALTER TABLE a DROP CONSTRAINT IF EXISTS a_b;\nALTER TABLE a ADD CONSTRAINT a_c CHECK (b IN ('x', 'y') OR (b = ''));": false,
-		"ALTER TABLE a DROP CONSTRAINT IF EXISTS a_b;":                                                                        false,
+		"ALTER TABLE a DROP CONSTRAINT IF EXISTS a_b;":                                                                        true,
+		"ALTER TABLE a DROP CONSTRAINT IF EXISTS a_pkey;":                                                                     false,
+		"ALTER TABLE a DROP CONSTRAINT IF EXISTS usage_ceiling;":                                                              false,
+		"ALTER TABLE a SET (fillfactor = 60);":                                                                                true,
+		"DROP INDEX CONCURRENTLY IF EXISTS movements_listed;":                                                                 true,
+		"DROP INDEX CONCURRENTLY IF EXISTS a_c;":                                                                              false,
+		"UPDATE a SET b = c WHERE b = '' AND c IN ('x');":                                                                     false,
 		"ALTER TABLE a ADD CONSTRAINT a_c CHECK (b <> '');":                                                                   false,
 		"DROP TABLE a;":                                                                                 false,
 		"DROP INDEX IF EXISTS c;":                                                                       false,
