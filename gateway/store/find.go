@@ -13,20 +13,28 @@ import (
 
 // Movements lists a merchant's movements, the newest first.
 func (s *Store) Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error) {
-	states := make([]string, len(l.States))
+	states, ends := make([]string, len(l.States)), make([]string, len(l.States))
 	for i, state := range l.States {
-		states[i] = string(state)
+		states[i], ends[i] = string(state), endedIn(state)
 	}
 	after := l.After.CreatedAt
 	if after.IsZero() {
 		after = forever
 	}
 	rows, err := s.queries.ListMovements(ctx, dbsqlc.ListMovementsParams{
-		MerchantID: l.Owner.MerchantID, Mode: l.Owner.Mode, Kind: string(l.Kind), States: states,
+		MerchantID: l.Owner.MerchantID, Mode: l.Owner.Mode, Kind: string(l.Kind), States: states, Ends: ends,
 		Since: micro(l.Since), Before: micro(l.Before), Prefix: l.Prefix,
 		AfterAt: micro(after), After: uuid.UUID(l.After.ID), Most: int32(l.Most), //nolint:gosec // a page
 	})
 	return movementsFromRows(rows, err)
+}
+
+// endedIn is the state that a movement has ended in, "" for one that ends nothing.
+func endedIn(state movement.State) string {
+	if state.Ends() {
+		return string(state)
+	}
+	return ""
 }
 
 // MovementsByReference finds movements by the reference that their merchants gave

@@ -106,6 +106,7 @@ var parameters = map[string]parameter{
 	"drawn_places":   {"INT4[]", func(w *write) any { return w.drawn.places }},
 
 	"from_states":        {"TEXT[]", func(w *write) any { return w.from }},
+	"ended_in":           {"TEXT", func(w *write) any { return endedIn(w.change.To) }},
 	"ends":               {"BOOL", func(w *write) any { return w.change.To.Ends() }},
 	"posts":              {"BOOL", func(w *write) any { return w.change.Posting != nil }},
 	"poll_version":       {"INT8", func(w *write) any { return w.change.Movement.Version }},

@@ -34,13 +34,14 @@ var filled = map[string]string{
 	// One transfer in ten has no reference, and equals all others of its merchant. One
 	// movement in ten is to be polled, all on one account.
 	"movements": `WITH made AS (INSERT INTO movements (
-			merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_account, state, sequence, amount, request,
+			merchant_id, mode, kind, reference, id, attempt, operation, provider, connection_account, state, ended, sequence, amount, request,
 			connection_version, provider_reference, fact_id, fingerprint, callback_url, request_id, policy_version, decision_id,
 			created_at, updated_at, send_by, misses, due_bucket)
 		SELECT 'mer_' || CASE WHEN n % 2 = 0 THEN 0 ELSE n % 1000 END, 'live', r.kind,
 			CASE WHEN r.unnamed THEN E'\x1e' || 'same-' || lpad(n::TEXT, 8, '0') ELSE 'INV/' || CASE WHEN n % 2 = 0 THEN 'M' || n ELSE (n / 1000)::TEXT END END,
 			gen_random_uuid(), 1, '/' || r.kind, 'provider', 'account',
-			CASE WHEN n % 100 = 20 THEN 'failed' WHEN $1 - n < 50 THEN 'pending' ELSE 'succeeded' END, 2, 10000 + n % 100, repeat('x', 300),
+			CASE WHEN n % 100 = 20 THEN 'failed' WHEN $1 - n < 50 THEN 'pending' ELSE 'succeeded' END,
+			CASE WHEN n % 100 = 20 THEN 'failed' WHEN $1 - n < 50 THEN '' ELSE 'succeeded' END, 2, 10000 + n % 100, repeat('x', 300),
 			1, 'prov-' || n, '', CASE WHEN r.unnamed THEN E'\x1e' || 'same-' ELSE '' END, '', 'req-' || n, 'v1', '', r.at, r.at, r.at, 0, n % 16
 		FROM (
 			SELECT n, TIMESTAMPTZ '2026-06-01' - ($1 - n) * INTERVAL '1 second' AS at,

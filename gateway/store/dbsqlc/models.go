@@ -305,6 +305,7 @@ type Movement struct {
 	ReservationID     *uuid.UUID
 	ErroredAt         *time.Time
 	Channel           string
+	Ended             string
 }
 
 type Override struct {

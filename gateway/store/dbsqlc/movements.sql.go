@@ -58,26 +58,27 @@ func (q *Queries) DeliverMovement(ctx context.Context, id uuid.UUID) (uuid.UUID,
 }
 
 const listMovements = `-- name: ListMovements :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended FROM movements AS m
 JOIN (
-    SELECT found.id FROM (SELECT unnest($1::TEXT[]) AS state) AS s
+    SELECT found.id FROM (SELECT unnest($1::TEXT[]) AS state, unnest($2::TEXT[]) AS ended) AS s
     CROSS JOIN LATERAL (
         SELECT l.id, l.created_at FROM movements AS l
-        WHERE l.merchant_id = $2::TEXT AND l.mode = $3::TEXT AND l.kind = $4::TEXT AND l.state = s.state
-            AND l.created_at >= $5::TIMESTAMPTZ AND l.created_at < $6::TIMESTAMPTZ
-            AND (l.created_at, l.id) < ($7::TIMESTAMPTZ, $8::UUID)
-            AND left(l.reference, length($9::TEXT)) = $9::TEXT
+        WHERE l.merchant_id = $3::TEXT AND l.mode = $4::TEXT AND l.kind = $5::TEXT AND l.ended = s.ended AND l.state = s.state
+            AND l.created_at >= $6::TIMESTAMPTZ AND l.created_at < $7::TIMESTAMPTZ
+            AND (l.created_at, l.id) < ($8::TIMESTAMPTZ, $9::UUID)
+            AND left(l.reference, length($10::TEXT)) = $10::TEXT
         ORDER BY l.created_at DESC, l.id DESC
-        LIMIT $10
+        LIMIT $11
     ) AS found
     ORDER BY found.created_at DESC, found.id DESC
-    LIMIT $10
+    LIMIT $11
 ) AS listed ON listed.id = m.id
 ORDER BY m.created_at DESC, m.id DESC
 `
 
 type ListMovementsParams struct {
 	States     []string
+	Ends       []string
 	MerchantID string
 	Mode       string
 	Kind       string
@@ -93,10 +94,12 @@ type ListMovementsRow struct {
 	Movement Movement
 }
 
-// The newest of each state by the index, and of these the newest.
+// The newest of each state by the index, and of these the newest. Of the states that
+// end nothing the index has one list.
 func (q *Queries) ListMovements(ctx context.Context, arg ListMovementsParams) ([]ListMovementsRow, error) {
 	rows, err := q.db.Query(ctx, listMovements,
 		arg.States,
+		arg.Ends,
 		arg.MerchantID,
 		arg.Mode,
 		arg.Kind,
@@ -161,6 +164,7 @@ func (q *Queries) ListMovements(ctx context.Context, arg ListMovementsParams) ([
 			&i.Movement.ReservationID,
 			&i.Movement.ErroredAt,
 			&i.Movement.Channel,
+			&i.Movement.Ended,
 		); err != nil {
 			return nil, err
 		}
@@ -173,7 +177,7 @@ func (q *Queries) ListMovements(ctx context.Context, arg ListMovementsParams) ([
 }
 
 const movementsByOthersID = `-- name: MovementsByOthersID :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, p.version, p.asked_at, p.due, p.misses FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, p.version, p.asked_at, p.due, p.misses FROM movements AS m
 LEFT JOIN polls AS p ON p.movement_id = m.id AND p.attempt = m.attempt
 WHERE due_bucket = ANY($1::INT4[]) AND created_at >= $2 AND created_at < $3
     AND (request_id = $4::TEXT OR decision_id = $4::TEXT OR provider_reference = $4::TEXT)
@@ -259,6 +263,7 @@ func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthers
 			&i.Movement.ReservationID,
 			&i.Movement.ErroredAt,
 			&i.Movement.Channel,
+			&i.Movement.Ended,
 			&i.Version,
 			&i.AskedAt,
 			&i.Due,
@@ -275,7 +280,7 @@ func (q *Queries) MovementsByOthersID(ctx context.Context, arg MovementsByOthers
 }
 
 const movementsByReference = `-- name: MovementsByReference :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, p.version, p.asked_at, p.due, p.misses FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, p.version, p.asked_at, p.due, p.misses FROM movements AS m
 JOIN (
     SELECT found.id FROM merchants AS t
     CROSS JOIN LATERAL (
@@ -368,6 +373,7 @@ func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByRefer
 			&i.Movement.ReservationID,
 			&i.Movement.ErroredAt,
 			&i.Movement.Channel,
+			&i.Movement.Ended,
 			&i.Version,
 			&i.AskedAt,
 			&i.Due,
@@ -384,10 +390,10 @@ func (q *Queries) MovementsByReference(ctx context.Context, arg MovementsByRefer
 }
 
 const paidOut = `-- name: PaidOut :many
-SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel FROM movements AS m
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended FROM movements AS m
 WHERE m.merchant_id = $1 AND m.mode = $2 AND m.kind = 'transfer' AND m.amount + 0 BETWEEN $3::INT8 AND $4::INT8 AND m.created_at >= $5
     AND m.provider = $6 AND m.connection_account = $7 AND (m.connection_account <> '' OR m.connection_version = $8)
-    AND m.state = 'succeeded' AND m.reversed_at IS NULL AND m.id <> $9
+    AND m.ended = 'succeeded' AND m.reversed_at IS NULL AND m.id <> $9
     AND NOT EXISTS (SELECT 1 FROM overrides AS o WHERE o.movement_id = m.id AND o.attempt = m.attempt)
 ORDER BY m.created_at DESC, m.id DESC
 LIMIT $10
@@ -480,6 +486,7 @@ func (q *Queries) PaidOut(ctx context.Context, arg PaidOutParams) ([]PaidOutRow,
 			&i.Movement.ReservationID,
 			&i.Movement.ErroredAt,
 			&i.Movement.Channel,
+			&i.Movement.Ended,
 		); err != nil {
 			return nil, err
 		}

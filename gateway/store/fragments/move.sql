@@ -3,7 +3,7 @@
 -- else has one. The id is named, too: a plan that is made while the table is small would
 -- scan it for a join, and be kept.
 UPDATE movements SET
-    state = @to_state, sequence = movements.sequence + 1, updated_at = @now,
+    state = @to_state, ended = @ended_in, sequence = movements.sequence + 1, updated_at = @now,
     polled_at = COALESCE(taken.asked_at, movements.polled_at),
     result = COALESCE(@result, movements.result),
     answer = COALESCE(@answer, movements.answer),

@@ -15,7 +15,7 @@ SELECT @merchant_id, @mode, @kind, @reference, @id, 1, @operation, @provider, 's
 FROM room
 ON CONFLICT (merchant_id, mode, kind, reference) DO UPDATE SET
     attempt = GREATEST(movements.attempt + 1, @attempt), operation = excluded.operation, provider = excluded.provider,
-    state = 'submitting', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
+    state = 'submitting', ended = '', sequence = movements.sequence + 1, amount = excluded.amount, request = excluded.request,
     connection_owner = excluded.connection_owner, connection_account = excluded.connection_account,
     connection_version = excluded.connection_version, provider_reference = '', fact_id = '',
     callback_url = excluded.callback_url, request_id = excluded.request_id,

@@ -76,7 +76,7 @@ WITH accounts AS (
     SELECT a.merchant_id, a.mode, m.id FROM accounts AS a
     JOIN LATERAL (
         SELECT n.id FROM movements AS n
-        WHERE n.state IN ('submitting', 'acknowledged', 'pending', 'succeeded', 'failed', 'expired', 'not_submitted')
+        WHERE n.ended IN ('', 'succeeded', 'failed', 'expired', 'not_submitted')
             AND n.merchant_id = a.merchant_id AND n.mode = a.mode AND n.kind IN ('payment', 'collection', 'transfer', 'order')
             AND n.created_at >= a.since AND (n.charge <> '' OR n.kind = 'order' AND n.connection_owner = 'platform')
         OFFSET 0
@@ -85,7 +85,7 @@ WITH accounts AS (
     SELECT a.merchant_id, a.mode, m.id FROM accounts AS a
     JOIN LATERAL (
         SELECT n.id FROM movements AS n
-        WHERE n.state IN ('submitting', 'acknowledged', 'pending') AND n.merchant_id = a.merchant_id AND n.mode = a.mode AND n.charge <> ''
+        WHERE n.ended = '' AND n.merchant_id = a.merchant_id AND n.mode = a.mode AND n.charge <> ''
         OFFSET 0
     ) AS m ON TRUE
     UNION

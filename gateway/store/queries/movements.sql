@@ -18,19 +18,20 @@ RETURNING id;
 SELECT sqlc.embed(m) FROM movements AS m
 WHERE m.merchant_id = @merchant_id AND m.mode = @mode AND m.kind = 'transfer' AND m.amount + 0 BETWEEN @least::INT8 AND @highest::INT8 AND m.created_at >= @since
     AND m.provider = @provider AND m.connection_account = @account AND (m.connection_account <> '' OR m.connection_version = @version)
-    AND m.state = 'succeeded' AND m.reversed_at IS NULL AND m.id <> @id
+    AND m.ended = 'succeeded' AND m.reversed_at IS NULL AND m.id <> @id
     AND NOT EXISTS (SELECT 1 FROM overrides AS o WHERE o.movement_id = m.id AND o.attempt = m.attempt)
 ORDER BY m.created_at DESC, m.id DESC
 LIMIT @most;
 
 -- name: ListMovements :many
--- The newest of each state by the index, and of these the newest.
+-- The newest of each state by the index, and of these the newest. Of the states that
+-- end nothing the index has one list.
 SELECT sqlc.embed(m) FROM movements AS m
 JOIN (
-    SELECT found.id FROM (SELECT unnest(@states::TEXT[]) AS state) AS s
+    SELECT found.id FROM (SELECT unnest(@states::TEXT[]) AS state, unnest(@ends::TEXT[]) AS ended) AS s
     CROSS JOIN LATERAL (
         SELECT l.id, l.created_at FROM movements AS l
-        WHERE l.merchant_id = @merchant_id::TEXT AND l.mode = @mode::TEXT AND l.kind = @kind::TEXT AND l.state = s.state
+        WHERE l.merchant_id = @merchant_id::TEXT AND l.mode = @mode::TEXT AND l.kind = @kind::TEXT AND l.ended = s.ended AND l.state = s.state
             AND l.created_at >= @since::TIMESTAMPTZ AND l.created_at < @before::TIMESTAMPTZ
             AND (l.created_at, l.id) < (@after_at::TIMESTAMPTZ, @after::UUID)
             AND left(l.reference, length(@prefix::TEXT)) = @prefix::TEXT
