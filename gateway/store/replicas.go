@@ -35,13 +35,22 @@ func (s *Store) Probe(ctx context.Context, replica uuid.UUID, now time.Time) (pr
 	if problem, cause = s.Schema(ctx); problem != "" {
 		return problem, cause
 	}
-	if err := s.queries.SeeReplica(ctx, dbsqlc.SeeReplicaParams{ReplicaID: replica, SeenAt: micro(now)}); err != nil {
+	if err := s.see(ctx, replica, now); err != nil {
 		return "takes no writes", err
 	}
 	if broken := s.writer.broken.Load(); broken != nil && time.Since(broken.at) < brokenFor {
 		return "takes no writes", broken.err
 	}
 	return "", nil
+}
+
+// see writes that a replica was seen, also before its first report.
+func (s *Store) see(ctx context.Context, replica uuid.UUID, now time.Time) error {
+	rows, err := s.queries.SeeReplica(ctx, dbsqlc.SeeReplicaParams{ReplicaID: replica, SeenAt: micro(now)})
+	if err != nil || rows > 0 {
+		return err
+	}
+	return s.ReportReplica(ctx, Replica{ID: replica, StartedAt: now, SeenAt: now})
 }
 
 // Schema tells what is wrong with a database's schema, "" where this version of the

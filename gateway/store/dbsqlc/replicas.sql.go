@@ -115,17 +115,19 @@ func (q *Queries) ReportReplica(ctx context.Context, arg ReportReplicaParams) er
 	return err
 }
 
-const seeReplica = `-- name: SeeReplica :exec
-INSERT INTO replicas (replica_id, started_at, seen_at) VALUES ($1, $2, $2)
-ON CONFLICT (replica_id) DO UPDATE SET seen_at = excluded.seen_at
+const seeReplica = `-- name: SeeReplica :execrows
+UPDATE replicas SET seen_at = $1 WHERE replica_id = $2
 `
 
 type SeeReplicaParams struct {
-	ReplicaID uuid.UUID
 	SeenAt    time.Time
+	ReplicaID uuid.UUID
 }
 
-func (q *Queries) SeeReplica(ctx context.Context, arg SeeReplicaParams) error {
-	_, err := q.db.Exec(ctx, seeReplica, arg.ReplicaID, arg.SeenAt)
-	return err
+func (q *Queries) SeeReplica(ctx context.Context, arg SeeReplicaParams) (int64, error) {
+	result, err := q.db.Exec(ctx, seeReplica, arg.SeenAt, arg.ReplicaID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }

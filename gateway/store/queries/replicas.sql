@@ -1,6 +1,5 @@
--- name: SeeReplica :exec
-INSERT INTO replicas (replica_id, started_at, seen_at) VALUES (@replica_id, @seen_at, @seen_at)
-ON CONFLICT (replica_id) DO UPDATE SET seen_at = excluded.seen_at;
+-- name: SeeReplica :execrows
+UPDATE replicas SET seen_at = @seen_at WHERE replica_id = @replica_id;
 
 -- name: ReportReplica :exec
 INSERT INTO replicas (
