@@ -367,6 +367,37 @@ func (q *Queries) MerchantsAfter(ctx context.Context, arg MerchantsAfterParams) 
 	return items, nil
 }
 
+const merchantsByTier = `-- name: MerchantsByTier :many
+SELECT tier, count(*) AS merchants FROM merchants
+WHERE merchant_id <> 'platform'
+GROUP BY tier
+`
+
+type MerchantsByTierRow struct {
+	Tier      string
+	Merchants int64
+}
+
+func (q *Queries) MerchantsByTier(ctx context.Context) ([]MerchantsByTierRow, error) {
+	rows, err := q.db.Query(ctx, merchantsByTier)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []MerchantsByTierRow
+	for rows.Next() {
+		var i MerchantsByTierRow
+		if err := rows.Scan(&i.Tier, &i.Merchants); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const merchantsChangedSince = `-- name: MerchantsChangedSince :many
 SELECT merchant_id, version FROM merchants
 WHERE change_shard = ANY($1::INT4[]) AND changed_at >= $2
@@ -395,6 +426,31 @@ func (q *Queries) MerchantsChangedSince(ctx context.Context, arg MerchantsChange
 			return nil, err
 		}
 		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const merchantsThere = `-- name: MerchantsThere :many
+SELECT merchant_id FROM merchants
+WHERE merchant_id = ANY($1::TEXT[]) AND merchant_id <> 'platform'
+`
+
+func (q *Queries) MerchantsThere(ctx context.Context, ids []string) ([]string, error) {
+	rows, err := q.db.Query(ctx, merchantsThere, ids)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var merchant_id string
+		if err := rows.Scan(&merchant_id); err != nil {
+			return nil, err
+		}
+		items = append(items, merchant_id)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err

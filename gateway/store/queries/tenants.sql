@@ -9,6 +9,15 @@ WHERE merchant_id > @after AND merchant_id <> 'platform'
 ORDER BY merchant_id
 LIMIT @most;
 
+-- name: MerchantsByTier :many
+SELECT tier, count(*) AS merchants FROM merchants
+WHERE merchant_id <> 'platform'
+GROUP BY tier;
+
+-- name: MerchantsThere :many
+SELECT merchant_id FROM merchants
+WHERE merchant_id = ANY(@ids::TEXT[]) AND merchant_id <> 'platform';
+
 -- name: MerchantIDByKey :one
 SELECT merchant_id FROM api_keys WHERE key_id = @key_id;
 

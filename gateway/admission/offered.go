@@ -1,0 +1,42 @@
+package admission
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+// Offered are all operations of a catalog as a policy is held against them.
+func Offered(s *catalog.Snapshot) []policy.Offered {
+	var offered []policy.Offered
+	for _, op := range s.Operations() {
+		offered = append(offered, policy.Offered{
+			Operation: policy.Operation{Path: op.Path, Kind: string(KindOf(op)), Provider: op.Provider},
+			// An order's amount comes with its quote, where the request has none.
+			Amount: op.AmountField() != "" || op.Kind == manifest.Order,
+			Quote:  op.Quote,
+			Fields: fieldsOf(op),
+		})
+	}
+	return offered
+}
+
+// fieldsOf are the schemas of the fields that rules see.
+func fieldsOf(op *catalog.Operation) map[string]json.RawMessage {
+	var request struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if err := json.Unmarshal(op.Request, &request); err != nil {
+		return nil // the catalog has refused such a manifest
+	}
+	fields := map[string]json.RawMessage{}
+	for name, schema := range request.Properties {
+		if slices.Contains(op.Fields, name) {
+			fields[name] = schema
+		}
+	}
+	return fields
+}
