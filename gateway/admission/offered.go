@@ -1,12 +1,15 @@
 package admission
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // Offered are all operations of a catalog as a policy is held against them.
@@ -39,4 +42,13 @@ func fieldsOf(op *catalog.Operation) map[string]json.RawMessage {
 		}
 	}
 	return fields
+}
+
+// InputOf is what rules would see of a request that a merchant made at a time. Location is the gateway's, Jakarta's when
+// nil. The body fits its schema.
+func InputOf(
+	now time.Time, location *time.Location, account *tenants.Account, mode tenants.Mode, op *catalog.Operation, body catalog.Document,
+) (policy.AdmitInput, error) {
+	a := Admission{location: cmp.Or(location, jakarta)}
+	return a.input(now, tenants.Identity{Account: account, Mode: mode}, op, body)
 }

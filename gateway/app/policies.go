@@ -45,7 +45,7 @@ func (a *App) openPolicy(ctx context.Context) error {
 	}
 	a.policy = a.follower.Active()
 	a.publisher = &rollout.Publisher{
-		Record: a.store, Vault: a.vault, SecondOperator: a.config.PolicySecondOperator,
+		Record: a.store, Vault: a.vault, Judge: a.judgePolicy, SecondOperator: a.config.PolicySecondOperator,
 		Wake: a.follower.Wake, Refused: a.metrics.ObservePolicyRefused, Now: a.clock.Now, Log: a.log,
 	}
 	if runs := a.policy.Set().Version(); a.config.FirstPolicyDir != "" && runs != first.Version() {

@@ -182,6 +182,7 @@ func (c *Console) routes() {
 		"GET /admin/plugins":                                             c.listPlugins,
 		"GET /admin/movements/{movement}":                                c.showMovement,
 		"POST /admin/movements/{movement}/override":                      body(c.overrideMovement),
+		"POST /admin/policy/try":                                         body(c.tryPolicy),
 		"GET /admin/find":                                                c.find,
 		"GET /admin/replicas":                                            c.listReplicas,
 		"GET /admin/policies":                                            c.listPolicies,
@@ -224,7 +225,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // largest is how large a request's body may be.
 func largest(r *http.Request) int64 {
-	if r.URL.Path == "/admin/policies" {
+	if r.URL.Path == "/admin/policies" || r.URL.Path == "/admin/policy/try" {
 		return adminapi.MaxPolicy
 	}
 	return jsonbody.Max

@@ -9,6 +9,7 @@ import (
 type policyCommands struct {
 	Export   policyExport   `cmd:"" help:"Write the default policy into a directory, to start from."`
 	Test     policyTest     `cmd:"" help:"Compile a policy, run its tests, and find answers that are missing and rules that never end."`
+	Try      policyTry      `cmd:"" help:"Ask a policy about a request that nobody made, by any merchant and at any time."`
 	Schema   policySchema   `cmd:"" help:"Print the JSON Schema of what rules see, for editors and opa check --schema."`
 	Push     policyPush     `cmd:"" help:"Have a policy judged and kept as a version, and put in force with --activate."`
 	List     policyList     `cmd:"" help:"List the versions, the newest first."`

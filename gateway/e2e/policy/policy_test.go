@@ -50,6 +50,7 @@ func TestPolicyEdits(t *testing.T) {
 	edit.SetRate(t, 200, 600, 0)
 	wantPolicy(t, s, "q=600")
 	wantSlowed(t, s)
+	checkGate(t, s)
 }
 
 // wantPolicy waits until answers tell of another limit.

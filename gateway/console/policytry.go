@@ -1,0 +1,210 @@
+package console
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/jsonbody"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// tryPolicyTime bounds the work on one case: a set that is no version is compiled and its tests run.
+const tryPolicyTime = 15 * time.Second
+
+// tryPolicy asks any version, or a set that is none, about a request that nobody made.
+func (c *Console) tryPolicy(x *call, wanted adminapi.PolicyCase) (any, error) {
+	ctx, cancel := context.WithTimeout(x.request.Context(), tryPolicyTime)
+	defer cancel()
+	in, err := c.caseInput(ctx, x.now, wanted)
+	if err != nil {
+		return nil, err
+	}
+	set, err := c.setToTry(ctx, wanted)
+	if err != nil {
+		return nil, err
+	}
+	trial, err := set.Try(ctx, in)
+	if err != nil {
+		return nil, problemsFault("input", err)
+	}
+	return trialDocument(trial, in), nil
+}
+
+// setToTry is the set that is asked.
+func (c *Console) setToTry(ctx context.Context, wanted adminapi.PolicyCase) (*policy.Set, error) {
+	if len(wanted.Files) > 0 {
+		if wanted.Version != "" {
+			return nil, fault.Invalid("version", "can't be given with files")
+		}
+		source := policy.Source{}
+		for name, content := range wanted.Files {
+			source[name] = []byte(content)
+		}
+		source, err := c.deps.Publisher.Whole(ctx, source)
+		if err != nil {
+			return nil, err
+		}
+		set, err := policy.Compile(ctx, source)
+		return set, problemsFault("files", err)
+	}
+	if wanted.Version == "" || wanted.Version == versionInForce {
+		return c.deps.Policy(), nil
+	}
+	v, err := c.deps.Publisher.Find(ctx, wanted.Version)
+	if err != nil {
+		return nil, policyFault(err)
+	}
+	if set := c.deps.Policy(); set.Version() == v.Version {
+		return set, nil
+	}
+	source, err := c.deps.Publisher.Source(ctx, v.Version)
+	if err != nil {
+		return nil, policyFault(err)
+	}
+	set, err := policy.Compile(ctx, source)
+	return set, problemsFault("version", err)
+}
+
+// problemsFault tells what is wrong with a set.
+func problemsFault(field string, err error) error {
+	if wrong, ok := errors.AsType[*policy.Error](err); ok {
+		return fault.Invalid(field, "is no policy that could answer: "+wrong.Error())
+	}
+	return err
+}
+
+// caseInput is what rules would see of the request.
+func (c *Console) caseInput(ctx context.Context, now time.Time, wanted adminapi.PolicyCase) (policy.AdmitInput, error) {
+	none := policy.AdmitInput{}
+	at, err := c.caseTime(now, wanted.At)
+	if err != nil {
+		return none, err
+	}
+	mode := tenants.Mode(cmp.Or(wanted.Mode, string(tenants.Live)))
+	if mode != tenants.Live && mode != tenants.Test {
+		return none, fault.Invalid("mode", "must be live or test")
+	}
+	if wanted.Merchant == string(tenants.Platform) {
+		return none, platformRefused()
+	}
+	account, err := c.deps.Merchants.AccountByID(ctx, tenants.MerchantID(wanted.Merchant))
+	if err != nil {
+		return none, notFound(err, "merchant")
+	}
+	offered, err := catalog.Build(c.deps.Plugins.Manifests())
+	if err != nil {
+		return none, err
+	}
+	op, ok := offered.ByPath(wanted.Operation)
+	if !ok {
+		return none, fault.Invalid("operation", "must be the path of one, such as "+catalog.BalancePath)
+	}
+	body, err := caseBody(op, wanted.Input)
+	if err != nil {
+		return none, err
+	}
+	in, err := admission.InputOf(at, c.config.Location, account, mode, op, body)
+	if err != nil {
+		return none, err
+	}
+	in.Quote, err = caseQuote(&in, wanted.Quote)
+	return in, err
+}
+
+// caseTime reads when the case is.
+func (c *Console) caseTime(now time.Time, text string) (time.Time, error) {
+	if text == "" {
+		return now, nil
+	}
+	if at, err := time.Parse(time.RFC3339, text); err == nil {
+		return at, nil
+	}
+	const wall = "2006-01-02 15:04"
+	at, err := time.ParseInLocation(wall, text, admission.ZoneOf(tenants.Merchant{}, c.config.Location))
+	if err != nil {
+		return at, fault.Invalid("at", "must be a time such as 2026-11-20T23:30:00+07:00, or 2026-11-20 23:30 in the gateway's time zone")
+	}
+	return at, nil
+}
+
+// caseBody reads a request's body as the merchants' listener does: without key and merchant, and held against the schema.
+func caseBody(op *catalog.Operation, input json.RawMessage) (catalog.Document, error) {
+	if len(input) == 0 {
+		input = json.RawMessage("{}")
+	}
+	skip := func(jsontext.Value) error { return nil }
+	body, err := jsonbody.Read(input, func(name string) func(jsontext.Value) error {
+		if name == "secret_key" || name == "merchant_id" {
+			return skip
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if wrong := op.Check(body); len(wrong) > 0 {
+		return nil, fault.Invalid("input."+wrong[0].Field, wrong[0].Message)
+	}
+	return body, nil
+}
+
+// caseQuote reads what the quote would say; its price is the amount, as at the gateway.
+func caseQuote(in *policy.AdmitInput, text json.RawMessage) (map[string]any, error) {
+	if len(text) == 0 {
+		return nil, nil //nolint:nilnil // there was none
+	}
+	quote, err := jsonbody.Read(text, func(string) func(jsontext.Value) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	if price, ok := quote["price"].(json.Number); ok {
+		amount, err := price.Int64()
+		if err != nil {
+			return nil, fault.Invalid("quote.price", "must be a whole number of rupiah")
+		}
+		in.Amount = &amount
+	}
+	return quote, nil
+}
+
+// trialDocument is the answer for operators.
+func trialDocument(t policy.Trial, in policy.AdmitInput) adminapi.PolicyAnswer {
+	answer := adminapi.PolicyAnswer{
+		Version: string(t.Decision.Version), Allow: t.Decision.Allow && t.Limits != nil, Reasons: []adminapi.PolicyReason{},
+		At: in.Now.Format(time.RFC3339), Amount: in.Amount, Fields: in.Fields, Steps: t.Steps + t.LimitsSteps,
+		Limits: adminapi.PolicyLimits{Rates: []adminapi.PolicyRate{}, Quotas: []adminapi.PolicyQuota{}},
+	}
+	for _, b := range t.Because {
+		answer.Reasons = append(answer.Reasons, adminapi.PolicyReason{Reason: b.Reason, Rule: b.Rule.Name, File: b.Rule.File, Line: b.Rule.Line})
+	}
+	if t.Limits == nil {
+		if t.Decision.Allow {
+			answer.Reasons = append(answer.Reasons, adminapi.PolicyReason{Reason: "The policy sets no limits for this merchant."})
+		}
+		return answer
+	}
+	for _, r := range t.Limits.Rates {
+		answer.Limits.Rates = append(answer.Limits.Rates, adminapi.PolicyRate{Name: r.Name, RatePerSecond: r.PerSecond, Burst: r.Burst})
+	}
+	for _, q := range t.Limits.Quotas {
+		answer.Limits.Quotas = append(answer.Limits.Quotas, adminapi.PolicyQuota{Name: q.Name, Limit: q.Limit})
+	}
+	l := &answer.Limits
+	l.Markup, l.Products = int64(t.Limits.Markup.Default), len(t.Limits.Markup.Products)
+	l.Day = adminapi.PolicyPayout{Amount: t.Limits.Transfers.Day.Amount, Count: t.Limits.Transfers.Day.Count}
+	l.DestinationDay = adminapi.PolicyPayout{Amount: t.Limits.Transfers.DestinationDay.Amount, Count: t.Limits.Transfers.DestinationDay.Count}
+	if d := t.Limits.RepeatWithin; d > 0 {
+		l.RepeatWithin = d.String()
+	}
+	return answer
+}
