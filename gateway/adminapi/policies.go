@@ -33,7 +33,8 @@ type PolicyVersion struct {
 	PushedAt    time.Time       `json:"pushed_at"`
 	Replicas    int             `json:"replicas"` // live ones that run it
 	Findings    []PolicyFinding `json:"findings"`
-	Existed     bool            `json:"existed,omitempty"` // before this push
+	Existed     bool            `json:"existed,omitempty"`  // before this push
+	Unsigned    bool            `json:"unsigned,omitempty"` // no gateway with this keyset has written it: it is never loaded
 
 	Files map[string]string `json:"files,omitempty"` // contents by name; not in lists
 }

@@ -39,7 +39,7 @@ func (c *Console) pushPolicy(x *call, wanted adminapi.NewPolicy) (any, error) {
 	if err != nil {
 		return nil, policyFault(err)
 	}
-	document := policyDocument(v)
+	document := c.policyDocument(v)
 	document.Existed = !pushed
 	return document, nil
 }
@@ -55,7 +55,7 @@ func (c *Console) listPolicies(x *call) (any, error) {
 	}
 	list := make([]adminapi.PolicyVersion, len(versions))
 	for i, v := range versions {
-		list[i] = policyDocument(v)
+		list[i] = c.policyDocument(v)
 		for _, r := range live {
 			if r.Policy == v.Version {
 				list[i].Replicas++
@@ -74,7 +74,7 @@ func (c *Console) showPolicy(x *call) (any, error) {
 	if err != nil {
 		return nil, policyFault(err)
 	}
-	document := policyDocument(v)
+	document := c.policyDocument(v)
 	document.Files = map[string]string{}
 	for name, content := range v.Source {
 		document.Files[name] = string(content)
@@ -201,10 +201,11 @@ func replicaState(r store.Replica, now time.Time) string {
 	return "silent"
 }
 
-func policyDocument(v store.PolicyVersion) adminapi.PolicyVersion {
+func (c *Console) policyDocument(v store.PolicyVersion) adminapi.PolicyVersion {
 	document := adminapi.PolicyVersion{
 		Version: string(v.Version), Number: v.Number, State: string(v.State), StateAt: v.StateAt, Author: v.Author, Message: v.Message,
 		Forced: v.Forced, Predecessor: string(v.Predecessor), PushedAt: v.PushedAt, Findings: make([]adminapi.PolicyFinding, len(v.Findings)),
+		Unsigned: c.deps.Publisher.Vault.VerifyPolicy(v.MAC, v.Digest()) != nil,
 	}
 	for i, f := range v.Findings {
 		document.Findings[i] = adminapi.PolicyFinding{

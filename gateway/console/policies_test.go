@@ -104,6 +104,14 @@ func TestPolicies(t *testing.T) {
 	_, err = w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{})
 	w.refused(err, http.StatusNotFound, "")
 	want := []string{"gerbang policy.first", "ayu policy.push", "ayu policy.activate", "gateway policy.active", "ayu policy.rollback", "gateway policy.active"}
+	forged := store.PolicyVersion{Version: "f0f0f0", Author: "nobody", PushedAt: time.Now(), MAC: []byte("by hand"), State: store.PolicyPushed}
+	if _, _, err := w.store.PushPolicy(t.Context(), store.Audit{Operator: "nobody", Action: "by hand", At: time.Now()}, forged); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := w.Policies(t.Context()); err != nil || !list[0].Unsigned || list[1].Unsigned {
+		t.Errorf("%+v, %v", list, err)
+	}
+	want = append(want, "nobody by hand")
 	if got := w.actions(string(tenants.Platform)); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("audit %v, want %v", got, want)
 	}

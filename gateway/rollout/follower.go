@@ -31,6 +31,9 @@ type Follower struct {
 	compiled map[policy.Version]*policy.Set
 	answered uuid.UUID            // the proposal that this replica has answered
 	failed   map[string]time.Time // when what could not be loaded is tried again
+
+	forged    map[policy.Version]bool // that were listed; of the heartbeat alone
+	inspected time.Time
 }
 
 // Lag says that a replica does not run the version in force, and why.
@@ -51,7 +54,7 @@ func Open(ctx context.Context, deps Dependencies) (*Follower, error) {
 	if deps.Plugins == nil {
 		deps.Plugins = func() map[string]string { return nil }
 	}
-	f := &Follower{deps: deps, wake: make(chan struct{}, 1), failed: map[string]time.Time{}}
+	f := &Follower{deps: deps, wake: make(chan struct{}, 1), failed: map[string]time.Time{}, forged: map[policy.Version]bool{}}
 	asked := deps.Now()
 	head, err := deps.Store.PolicyHead(ctx)
 	if errors.Is(err, store.ErrNotFound) {
@@ -425,8 +428,13 @@ func (f *Follower) beat(ctx context.Context) error {
 		return err
 	}
 	live, err := f.deps.Store.LiveReplicas(ctx, f.deps.Now())
-	if err == nil {
-		f.members.Store(int64(len(live)))
+	if err != nil {
+		return err
 	}
-	return err
+	f.members.Store(int64(len(live)))
+	if now := f.deps.Now(); now.Sub(f.inspected) >= inspectEvery {
+		f.inspected = now
+		return f.Inspect(ctx)
+	}
+	return nil
 }

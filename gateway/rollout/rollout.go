@@ -35,8 +35,10 @@ const (
 	judgeTime = 20 * time.Second
 	// retryAfter is when a version that could not be loaded is tried again.
 	retryAfter = 10 * time.Second
-	// beatEvery is how often a replica says that it lives.
-	beatEvery = 5 * time.Second
+	// beatEvery is how often a replica says that it lives, and inspectEvery how often it
+	// looks for versions that no gateway has written.
+	beatEvery    = 5 * time.Second
+	inspectEvery = time.Minute
 )
 
 // Versions reads versions and the head, and keeps the first of all. PolicyHead is
@@ -44,6 +46,7 @@ const (
 type Versions interface {
 	PolicyHead(ctx context.Context) (store.PolicyHead, error)
 	PolicyVersion(ctx context.Context, version policy.Version) (store.PolicyVersion, error)
+	PolicyVersions(ctx context.Context) ([]store.PolicyVersion, error)
 	Activations(ctx context.Context, most int) ([]store.Activation, error)
 	FirstPolicy(ctx context.Context, audit store.Audit, v store.PolicyVersion, head store.PolicyHead) error
 }
@@ -187,13 +190,37 @@ var ofPlatform = movement.Owner{MerchantID: string(tenants.Platform), Mode: stri
 func (f *Follower) except(ctx context.Context, version policy.Version, what, why string) {
 	f.deps.Refused(what)
 	f.deps.Log.ErrorContext(ctx, "policy version refused; the old one stays in force", "version", version, "what", what, "problem", why)
+	f.list(ctx, subjectOf(version), Name(f.deps.Self), fmt.Sprintf("replica %s refuses this version (%s): %s", Name(f.deps.Self), what, why))
+}
+
+// list adds an exception about a version, and is false where that failed.
+func (f *Follower) list(ctx context.Context, subject, fact, detail string) bool {
 	_, err := f.deps.Store.AddException(ctx, movement.Exception{
-		Owner: ofPlatform, Subject: subjectOf(version), Reason: movement.ReasonPolicy, FactID: Name(f.deps.Self),
-		Detail: fitted(fmt.Sprintf("replica %s refuses this version (%s): %s", Name(f.deps.Self), what, why)), At: f.deps.Now(), Lasting: true,
+		Owner: ofPlatform, Subject: subject, Reason: movement.ReasonPolicy, FactID: fact, Detail: fitted(detail), At: f.deps.Now(), Lasting: true,
 	})
 	if err != nil {
-		f.deps.Log.ErrorContext(ctx, "a refused policy version can't be listed as an exception", "version", version, "error", err)
+		f.deps.Log.ErrorContext(ctx, "a refused policy version can't be listed as an exception", "subject", subject, "error", err)
 	}
+	return err == nil
+}
+
+// Inspect lists each version that no gateway has written as an exception, once for all
+// replicas. One goroutine calls it.
+func (f *Follower) Inspect(ctx context.Context) error {
+	versions, err := f.deps.Store.PolicyVersions(ctx)
+	if err != nil {
+		return err
+	}
+	for _, v := range versions {
+		if f.forged[v.Version] || f.deps.Vault.VerifyPolicy(v.MAC, v.Digest()) == nil {
+			continue
+		}
+		f.deps.Log.ErrorContext(ctx, "a policy version was not written by a gateway with this keyset; it is never loaded", "version", v.Version)
+		if f.list(ctx, "row of "+subjectOf(v.Version), "row", "the row in the table policy_versions is never loaded: "+errUnsigned.why) {
+			f.forged[v.Version] = true
+		}
+	}
+	return nil
 }
 
 // fitted bounds what a set's own rules may have said.

@@ -408,9 +408,19 @@ func TestByHand(t *testing.T) {
 	if fmt.Sprint(a.refused) != "[proposal head]" {
 		t.Errorf("counted %v", a.refused)
 	}
+	for range 2 { // nobody has to try to load it
+		for _, r := range []*replica{a, b} {
+			if err := r.Inspect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if found := w.exceptions(); len(found) != 5 { // either row, once for both replicas
+		t.Errorf("inspected, exceptions %q", found)
+	}
 	w.execute("UPDATE policy_head SET version = $1", string(first))
 	w.look(a, b)
-	if found := w.exceptions(); len(found) != 1 || a.Lag() != nil {
+	if found := w.exceptions(); len(found) != 3 || a.Lag() != nil { // the forged version's, and the rows
 		t.Errorf("mended, exceptions %q, lag %+v", found, a.Lag())
 	}
 }

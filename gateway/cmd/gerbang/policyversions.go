@@ -128,13 +128,21 @@ func shortVersion(version string) string {
 
 func versionRows(v adminapi.PolicyVersion) [][]string {
 	rows := [][]string{
-		{"version", v.Version}, {"number", strconv.FormatInt(v.Number, 10)}, {"state", v.State}, {"author", v.Author},
+		{"version", v.Version}, {"number", strconv.FormatInt(v.Number, 10)}, {"state", policyState(v)}, {"author", v.Author},
 		{"message", v.Message}, {"pushed", timeText(&v.PushedAt)}, {"predecessor", dash(v.Predecessor)},
 	}
 	if v.Forced != "" {
 		rows = append(rows, []string{"forced", v.Forced})
 	}
 	return rows
+}
+
+// policyState is a version's state for people.
+func policyState(v adminapi.PolicyVersion) string {
+	if v.Unsigned {
+		return v.State + ", not signed"
+	}
+	return v.State
 }
 
 type policyList struct{}
@@ -148,7 +156,7 @@ func (*policyList) Run(ctx context.Context, p *program, admin *adminapi.Client) 
 	rows := [][]string{{"NUMBER", "VERSION", "STATE", "REPLICAS", "PUSHED", "AUTHOR", "MESSAGE"}}
 	for _, v := range versions {
 		rows = append(rows, []string{
-			strconv.FormatInt(v.Number, 10), shortVersion(v.Version), v.State, strconv.Itoa(v.Replicas), timeText(&v.PushedAt), v.Author, v.Message,
+			strconv.FormatInt(v.Number, 10), shortVersion(v.Version), policyState(v), strconv.Itoa(v.Replicas), timeText(&v.PushedAt), v.Author, v.Message,
 		})
 	}
 	return p.show(versions, rows...)
