@@ -20,8 +20,9 @@ const (
 	decidedWithin = 20 * time.Second
 	// runsWithin is how long --wait waits for every replica to run a version.
 	runsWithin = 60 * time.Second
-	// askEvery is how often it asks.
-	askEvery = 100 * time.Millisecond
+	// askSoon is how often it asks at first, and askEvery how often after a second.
+	askSoon  = 100 * time.Millisecond
+	askEvery = time.Second
 )
 
 // errBehind is what --wait ends with where replicas do not run a version.
@@ -282,11 +283,13 @@ func (p *program) activated(
 	if err != nil {
 		return a, 0, unknownActivation(err)
 	}
-	tick := time.NewTicker(askEvery)
+	tick := time.NewTicker(askSoon)
 	defer tick.Stop()
 	var failed error // of the last question
 	for {
-		took = time.Since(begun)
+		if took = time.Since(begun); took > askEvery {
+			tick.Reset(askEvery)
+		}
 		switch ends := ended(a, wait, took); {
 		case ends != nil && failed != nil:
 			return a, took, unknownActivation(failed)
