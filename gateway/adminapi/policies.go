@@ -85,7 +85,7 @@ type Replica struct {
 	Policy     string            `json:"policy_version,omitempty"`
 	Binary     string            `json:"binary,omitempty"`
 	Schema     SchemaRange       `json:"schema"`
-	Plugins    map[string]string `json:"plugins"` // SHA-256 by provider
+	Plugins    map[string]string `json:"plugins"` // SHA-256 by provider, "" for one that is down
 	StartedAt  time.Time         `json:"started_at"`
 	SeenAt     time.Time         `json:"seen_at"`
 	EndedAt    *time.Time        `json:"ended_at,omitempty"`

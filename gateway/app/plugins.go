@@ -4,12 +4,16 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -68,8 +72,9 @@ const (
 	// mended is how long it has run when it is taken for mended. One that ends again and
 	// again is one exception, not a new one for each end.
 	mended = time.Minute
-	// repeatEvery is how often a plugin that stays down is listed again. Another replica,
-	// on which it runs, may have ended its exception.
+	// repeatEvery is how often a plugin that stays down is listed again, as an operator may
+	// have resolved its exception, and how often a replica on which it runs looks whether
+	// one is left that another has listed, and is gone.
 	repeatEvery = time.Minute
 )
 
@@ -82,13 +87,15 @@ type attendant struct {
 		AddException(ctx context.Context, x movement.Exception) (bool, error)
 		ResolveExceptions(ctx context.Context, now time.Time, owner movement.Owner, subject string, reasons []string, operator, resolution string) error
 		KeepManifest(ctx context.Context, now time.Time, m *manifest.Manifest) error
+		LiveReplicas(ctx context.Context, now time.Time) ([]store.Replica, error)
 	}
-	now  func() time.Time
-	log  *slog.Logger
-	site string // where this replica runs, for people
+	now     func() time.Time
+	log     *slog.Logger
+	replica uuid.UUID
+	site    string // where this replica runs, for people
 
 	listed map[string]time.Time // when a plugin that is down was last listed
-	ended  map[string]bool      // plugins that run, and have no open exception of ours
+	ended  map[string]time.Time // when it was last seen to that a plugin that runs has no open exception
 	kept   map[string]bool      // manifests, by digest
 }
 
@@ -98,8 +105,8 @@ func (a *App) attendant() *attendant {
 		site = "an unnamed machine"
 	}
 	return &attendant{
-		plugins: a.host.Status, manifests: a.host.Manifests, store: a.store, now: a.clock.Now, log: a.log, site: site,
-		listed: map[string]time.Time{}, ended: map[string]bool{}, kept: map[string]bool{},
+		plugins: a.host.Status, manifests: a.host.Manifests, store: a.store, now: a.clock.Now, log: a.log, replica: a.replica, site: site,
+		listed: map[string]time.Time{}, ended: map[string]time.Time{}, kept: map[string]bool{},
 	}
 }
 
@@ -125,7 +132,7 @@ func (a *attendant) look(ctx context.Context) {
 		var err error
 		switch now := time.Now(); {
 		case s.Running && now.Sub(s.Since) >= mended:
-			err = a.end(ctx, s)
+			err = a.end(ctx, s, now)
 		case !s.Running && !s.Down.IsZero() && now.Sub(s.Down) >= steady:
 			err = a.list(ctx, s, now)
 		}
@@ -164,19 +171,28 @@ func (a *attendant) list(ctx context.Context, s host.Status, now time.Time) erro
 		Detail: lifecycle.Printable("on " + a.site + ": " + why), At: a.now(), Lasting: true,
 	})
 	if err == nil {
-		a.listed[s.Provider], a.ended[s.Provider] = now, false
+		a.listed[s.Provider] = now
+		delete(a.ended, s.Provider)
 	}
 	return err
 }
 
-func (a *attendant) end(ctx context.Context, s host.Status) error {
-	if a.ended[s.Provider] {
+// end takes a plugin off the list once it is down on no replica that lives.
+func (a *attendant) end(ctx context.Context, s host.Status, now time.Time) error {
+	if last, there := a.ended[s.Provider]; there && now.Sub(last) < repeatEvery {
 		return nil
 	}
-	err := a.store.ResolveExceptions(ctx, a.now(), ofPlugins, subjectOf(s), []string{movement.ReasonPlugin}, "gateway", "it runs again on "+a.site)
+	replicas, err := a.store.LiveReplicas(ctx, a.now())
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(replicas, func(r store.Replica) bool { return r.Down(s.Provider) && r.ID != a.replica }) {
+		return nil
+	}
+	err = a.store.ResolveExceptions(ctx, a.now(), ofPlugins, subjectOf(s), []string{movement.ReasonPlugin}, "gateway", "it runs on every replica, on "+a.site+" too")
 	if err == nil {
 		delete(a.listed, s.Provider)
-		a.ended[s.Provider] = true
+		a.ended[s.Provider] = now
 	}
 	return err
 }

@@ -10,15 +10,19 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 // book is what an attendant has written.
 type book struct {
-	entries []string
-	broken  bool
+	entries  []string
+	broken   bool
+	replicas []store.Replica
 }
 
 func (b *book) write(entry string) error {
@@ -40,12 +44,16 @@ func (b *book) ResolveExceptions(_ context.Context, _ time.Time, owner movement.
 	return b.write(subject + " " + resolution)
 }
 
+func (b *book) LiveReplicas(context.Context, time.Time) ([]store.Replica, error) {
+	return b.replicas, nil
+}
+
 func (b *book) KeepManifest(_ context.Context, _ time.Time, m *manifest.Manifest) error {
 	return b.write("manifest of " + m.Name)
 }
 
 // TestAttendant: a plugin is listed once it has been down for a while, again each
-// minute, and taken off the list when it has run for a minute. One that ends again and
+// minute, and taken off the list when it has run for a minute and is down nowhere else. One that ends again and
 // again is listed once. A crash that a moment mends is nothing, and what can't be written
 // is written later.
 func TestAttendant(t *testing.T) {
@@ -55,7 +63,7 @@ func TestAttendant(t *testing.T) {
 		a := &attendant{
 			plugins: func() []host.Status { return []host.Status{one} }, manifests: func() []*manifest.Manifest { return nil },
 			store: b, now: time.Now, log: slog.New(slog.DiscardHandler), site: "here",
-			listed: map[string]time.Time{}, ended: map[string]bool{}, kept: map[string]bool{},
+			listed: map[string]time.Time{}, ended: map[string]time.Time{}, kept: map[string]bool{},
 		}
 		after := func(d time.Duration, want ...string) {
 			t.Helper()
@@ -74,7 +82,7 @@ func TestAttendant(t *testing.T) {
 		}
 		after(0)
 		after(attendEvery)
-		after(mended, "plugin one it runs again on here") // an earlier process may have listed it
+		after(mended, "plugin one it runs on every replica, on here too") // an earlier process may have listed it
 		after(attendEvery)
 		goes(false)
 		after(time.Second)
@@ -97,7 +105,13 @@ func TestAttendant(t *testing.T) {
 		}
 		goes(true)
 		after(mended - time.Second)
-		after(attendEvery, "plugin one it runs again on here")
+		after(attendEvery, "plugin one it runs on every replica, on here too")
+		b.replicas = []store.Replica{{ID: uuid.New(), Plugins: map[string]string{"one": "", "two": "ab"}}}
+		after(repeatEvery)
+		after(repeatEvery)
+		b.replicas = nil // it is gone, and what it has listed with it
+		after(attendEvery, "plugin one it runs on every replica, on here too")
+		after(attendEvery)
 	})
 }
 

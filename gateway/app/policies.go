@@ -131,14 +131,17 @@ func binaryVersion() string {
 	return version
 }
 
-// pluginDigests are the plugins that run here, once they are started.
+// pluginDigests are the plugins of this replica, once they are started, with no digest
+// for one that is down.
 func (a *App) pluginDigests() map[string]string {
 	digests := map[string]string{}
 	if a.host == nil {
 		return digests
 	}
 	for _, s := range a.host.Status() {
-		digests[s.Provider] = s.SHA256
+		if digests[s.Provider] = ""; s.Running {
+			digests[s.Provider] = s.SHA256
+		}
 	}
 	return digests
 }

@@ -93,7 +93,7 @@ type Dependencies struct {
 	Store Store
 	Vault Vault
 	Self  store.Replica // without its policy version, plugins and heartbeat
-	// Plugins are the digests of the plugins that run, by provider.
+	// Plugins are the digests of the plugins, by provider, "" for one that is down.
 	Plugins func() map[string]string
 	// Alone says that no other replica is waited for. It is for development.
 	Alone bool

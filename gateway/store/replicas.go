@@ -81,7 +81,7 @@ type Replica struct {
 	StartedAt time.Time
 	SeenAt    time.Time
 	EndedAt   time.Time         // zero unless it said so
-	Plugins   map[string]string // the SHA-256 of each, by provider
+	Plugins   map[string]string // the SHA-256 of each, by provider, "" for one that is down
 
 	// SchemaFrom is the first schema that it works on, SchemaBelow the first later one
 	// that it does not.
@@ -91,6 +91,12 @@ type Replica struct {
 // Live tells whether a gateway runs, as far as the database shows: a gateway that was
 // killed is live until its last heartbeat is 30 s old.
 func (r Replica) Live(now time.Time) bool { return r.EndedAt.IsZero() && now.Sub(r.SeenAt) < liveFor }
+
+// Down tells whether a plugin that the gateway should run is down there.
+func (r Replica) Down(provider string) bool {
+	digest, configured := r.Plugins[provider]
+	return configured && digest == ""
+}
 
 // ReportReplica writes what a gateway says of itself, which is also its heartbeat. The
 // schemas that it works on are those of this version.
