@@ -1,5 +1,7 @@
 package admission
 
+//go:generate go test -run ^TestThePolicyReadmeListsTheInputs$ . -args -update
+
 import (
 	"cmp"
 	"encoding/json"
