@@ -133,7 +133,11 @@ func (c *connectionList) Run(ctx context.Context, p *program, admin *adminapi.Cl
 		for _, one := range pauses {
 			rows = append(rows, pauseRow(one))
 		}
-		return p.show(pauses, rows...)
+		if err := p.show(pauses, rows...); err != nil || len(pauses) < adminapi.MostListed {
+			return err
+		}
+		_, err = fmt.Fprintf(p.err, "the first %d are shown; there may be more: name a merchant to see its own\n", adminapi.MostListed)
+		return err
 	}
 	m, err := admin.Merchant(ctx, c.Merchant)
 	if err != nil {
