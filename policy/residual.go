@@ -1,0 +1,106 @@
+package policy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/metrics"
+	"github.com/open-policy-agent/opa/v1/topdown"
+)
+
+// Unknown says what is not known of a request.
+type Unknown struct {
+	Body  bool // amount, fields and quote
+	Clock bool // the time
+}
+
+// Residual is what a set makes of a request of which not all is known.
+type Residual struct {
+	// Decision is the answer, where Known says that it depends on nothing that is unknown.
+	Decision Decision
+	Known    bool
+	// Rest is what is left to evaluate, as a text. Two sets that leave the same text decide alike, whatever is unknown.
+	Rest string
+}
+
+// Residual decides as far as it can be decided without what is unknown.
+func (s *Set) Residual(ctx context.Context, in AdmitInput, unknown Unknown) (Residual, error) {
+	input := ast.NewObjectWithCapacity(4)
+	input.Insert(termMerchant, in.Merchant.term(in.Now))
+	input.Insert(termMode, ast.StringTerm(in.Mode))
+	input.Insert(termOperation, s.operation(in.Operation))
+	var unknowns []*ast.Term
+	reference := func(names ...*ast.Term) {
+		for _, name := range names {
+			unknowns = append(unknowns, ast.NewTerm(ast.InputRootRef.Append(name)))
+		}
+	}
+	if unknown.Body {
+		reference(termAmount, termFields, termQuote, termTold)
+	} else if s.reads.fields {
+		input.Insert(termFields, ast.NewTerm(ast.InternedEmptyObjectValue))
+	}
+	if unknown.Clock {
+		reference(termNow, termClock)
+	} else {
+		input.Insert(termNow, ast.StringTerm(in.Now.UTC().Format(rfc3339)))
+		input.Insert(termClock, clockTerm(in.Now))
+	}
+	if len(unknowns) == 0 {
+		decision, err := s.Admit(ctx, in)
+		return Residual{Decision: decision, Known: err == nil}, err
+	}
+	partials, support, err := topdown.NewQuery(s.admit.body).
+		WithQueryCompiler(s.admit.compiler).WithCompiler(s.rules).WithStore(s.store).WithTransaction(s.txn).
+		WithInput(ast.NewTerm(input)).WithUnknowns(unknowns).WithCancel(deadline{ctx}).WithMetrics(metrics.NoOp()).
+		WithStrictBuiltinErrors(true).PartialRun(ctx)
+	if ctx.Err() != nil {
+		return Residual{}, fmt.Errorf("policy: %s: %w", s.admit.name, ctx.Err())
+	}
+	if err != nil {
+		return Residual{}, fmt.Errorf("policy: %s: %w", s.admit.name, err)
+	}
+	if readsInput(partials, support) {
+		return Residual{Rest: textOf(partials, support)}, nil
+	}
+	// Whatever the unknown is, the answer is the same: also where there is none of it.
+	if unknown.Body {
+		in.Amount, in.Fields, in.Quote = nil, nil, nil
+	}
+	decision, err := s.Admit(ctx, in)
+	return Residual{Decision: decision, Known: err == nil}, err
+}
+
+const rfc3339 = "2006-01-02T15:04:05Z07:00"
+
+// readsInput reports whether what is left to evaluate depends on anything unknown.
+func readsInput(partials []ast.Body, support []*ast.Module) bool {
+	reads := false
+	see := func(ref ast.Ref) bool {
+		reads = reads || ref.HasPrefix(ast.InputRootRef)
+		return false
+	}
+	for _, body := range partials {
+		ast.WalkRefs(body, see)
+	}
+	for _, module := range support {
+		ast.WalkRefs(module, see)
+	}
+	return reads
+}
+
+// textOf is what is left to evaluate, in one order.
+func textOf(partials []ast.Body, support []*ast.Module) string {
+	rest := make([]string, 0, len(partials)+len(support))
+	for _, body := range partials {
+		rest = append(rest, body.String())
+	}
+	for _, module := range support {
+		rest = append(rest, module.String())
+	}
+	slices.Sort(rest)
+	return strings.Join(rest, "\n")
+}

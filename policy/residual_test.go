@@ -1,0 +1,70 @@
+package policy
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestResidual: what depends on nothing that is unknown is known, and what two sets leave open is the same text where
+// they decide alike.
+func TestResidual(t *testing.T) {
+	t.Parallel()
+	const rules = `package gerbang
+` + limitsRule + `
+admit := {"allow": count(refusals) == 0, "reasons": refusals}
+
+refusals contains "Not active." if not input.merchant.status == "active"
+
+refusals contains "Too much." if {
+	input.operation.kind == "transfer"
+	input.amount > 1000
+}
+
+refusals contains "Closed at night." if {
+	input.operation.kind == "order"
+	input.clock.hour < 6
+}
+
+refusals contains "Not to there." if {
+	input.operation.kind == "transfer"
+	input.fields.bank == "014"
+}
+`
+	set, same := must(t, rulesOnly(rules)), must(t, rulesOnly(rules+"\n# Another version.\n"))
+	stricter := must(t, rulesOnly(strings.Replace(rules, "1000", "900", 1)))
+	ask := func(s *Set, kind, status string, unknown Unknown) Residual {
+		t.Helper()
+		in := request()
+		in.Operation.Kind, in.Merchant.Status = kind, status
+		in.Now = time.Date(2026, 11, 20, 3, 0, 0, 0, time.UTC)
+		got, err := s.Residual(t.Context(), in, unknown)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Known == (got.Rest != "") {
+			t.Errorf("known %t with the rest %q", got.Known, got.Rest)
+		}
+		return got
+	}
+	body, all := Unknown{Body: true}, Unknown{Body: true, Clock: true}
+	if got := ask(set, "query", "active", all); !got.Known || !got.Decision.Allow {
+		t.Errorf("a query reads nothing: %+v\n%s", got, got.Rest)
+	}
+	if got := ask(set, "query", "suspended", all); !got.Known || got.Decision.Allow || got.Decision.Reasons[0] != "Not active." {
+		t.Errorf("a suspended merchant's query: %+v", got)
+	}
+	if got := ask(set, "order", "active", all); got.Known {
+		t.Errorf("an order reads the clock: %+v", got)
+	}
+	if got := ask(set, "order", "active", body); !got.Known || got.Decision.Allow {
+		t.Errorf("an order at three: %+v", got)
+	}
+	one := ask(set, "transfer", "active", body)
+	if other := ask(same, "transfer", "active", body); one.Known || other.Rest != one.Rest {
+		t.Errorf("the same rules leave %q and %q", one.Rest, other.Rest)
+	}
+	if other := ask(stricter, "transfer", "active", body); other.Rest == one.Rest {
+		t.Errorf("a stricter rule leaves the same: %q", other.Rest)
+	}
+}
