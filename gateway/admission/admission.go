@@ -20,9 +20,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// evaluation bounds one evaluation of a policy. A rule that takes longer is at
+// defaultEvaluation bounds one evaluation of a policy. A rule that takes longer is at
 // fault, and the request is refused.
-const evaluation = 250 * time.Millisecond
+const defaultEvaluation = 250 * time.Millisecond
 
 // Quotas counts the units that merchants have used, exactly over all replicas. A
 // reserved unit is used until it is released. A release is finished also after its
@@ -39,6 +39,8 @@ type Config struct {
 	// Location is the time zone of the hour and weekday that policies see, and of the
 	// months of merchants that name no other; Jakarta unless given.
 	Location *time.Location
+	// Evaluation bounds one evaluation of the policy, 250 ms unless given.
+	Evaluation time.Duration
 	// Namer makes the ids of decisions. Without it they are made under a key of
 	// nobody's, and can't be explained.
 	Namer *decision.Namer
@@ -56,6 +58,7 @@ type Admission struct {
 	namer    *decision.Namer
 	counts   *decision.Log
 	refusals refusals
+	bound    time.Duration
 	log      *slog.Logger
 }
 
@@ -63,7 +66,7 @@ type Admission struct {
 func New(active *policy.Active, limiter *limit.Limiter, quotas Quotas, c Config) *Admission {
 	return &Admission{
 		policy: active, limiter: limiter, quotas: quotas,
-		location: cmp.Or(c.Location, jakarta), namer: cmp.Or(c.Namer, unexplained()), counts: c.Decisions,
+		location: cmp.Or(c.Location, jakarta), namer: cmp.Or(c.Namer, unexplained()), counts: c.Decisions, bound: cmp.Or(c.Evaluation, defaultEvaluation),
 		log: cmp.Or(c.Log, slog.New(slog.DiscardHandler)),
 	}
 }
@@ -142,6 +145,7 @@ func (a *Admission) slow(ctx context.Context, now time.Time, ticket Ticket, inpu
 // facts are what is kept of a decision.
 type facts struct {
 	at      time.Time
+	id      decision.ID
 	series  decision.Series
 	amount  *int64
 	fields  map[string]any
@@ -156,7 +160,8 @@ func (a *Admission) decided(ctx context.Context, ticket Ticket, rule decision.Ru
 	if !waits {
 		a.count(&ticket)
 	}
-	return a.named(ctx, ticket, ticket.facts.series, nil, refusal), refusal
+	kept := decision.Input{Amount: ticket.facts.amount, Fields: ticket.facts.fields}
+	return a.named(ctx, ticket, ticket.facts.series, kept, refusal), refusal
 }
 
 // count counts a decision, once.
@@ -168,17 +173,16 @@ func (a *Admission) count(ticket *Ticket) {
 }
 
 // named gives the ticket the id of a decision, and keeps what is kept of refusals.
-func (a *Admission) named(ctx context.Context, ticket Ticket, s decision.Series, quote map[string]any, refusal error) Ticket {
+func (a *Admission) named(ctx context.Context, ticket Ticket, s decision.Series, kept decision.Input, refusal error) Ticket {
 	id := a.namer.Name(ticket.facts.at, s.Version, s.Merchant, s.Live, s.Operation, s.Rule)
-	ticket.DecisionID = id.String()
+	ticket.DecisionID, ticket.facts.id = id.String(), id
 	if !s.Rule.Refuses() || s.Rule == decision.Unjudged { // that is logged as a fault
 		return ticket
 	}
 	a.note(ctx, ticket, s, refusal)
 	if s.Outcome != decision.Spent { // of that no input fits
-		a.counts.Keep(decision.Input{
-			ID: id, At: ticket.facts.at, Series: s, Amount: ticket.facts.amount, Fields: ticket.facts.fields, Quote: quote,
-		})
+		kept.ID, kept.At, kept.Series = id, ticket.facts.at, s
+		a.counts.Keep(kept)
 	}
 	return ticket
 }
@@ -219,21 +223,21 @@ func (r *reconsidered) Error() string { return "refused with its quote by " + r.
 func (a *Admission) Refused(ctx context.Context, ticket Ticket, err error) Ticket {
 	later := ticket.facts.series
 	later.Outcome = decision.Later
-	var quote map[string]any
+	kept := decision.Input{Amount: ticket.facts.amount, Fields: ticket.facts.fields}
 	if quoted, ok := errors.AsType[*reconsidered](err); ok {
-		later.Rule, quote = quoted.rule, quoted.quote
+		later.Rule, kept.Quote = quoted.rule, quoted.quote
 	} else if reached, ok := errors.AsType[*movement.LimitError](err); ok {
-		later.Rule = decision.Payout(reached.Name)
+		later.Rule, kept.Destination = decision.Payout(reached.Name), movement.DestinationOf(reached.Name)
 	} else {
 		return ticket
 	}
 	a.counts.Count(ticket.facts.at, later)
-	return a.named(ctx, ticket, later, quote, err)
+	return a.named(ctx, ticket, later, kept, err)
 }
 
 // limits asks the policy for the limits of a merchant and operation.
 func (a *Admission) limits(ctx context.Context, input policy.AdmitInput, ticket Ticket) (policy.Limits, decision.Rule, error) {
-	evaluating, cancel := context.WithTimeout(ctx, evaluation)
+	evaluating, cancel := context.WithTimeout(ctx, a.bound)
 	defer cancel()
 	limits, err := ticket.set.Limits(evaluating, policy.LimitsInput{
 		Merchant: input.Merchant, Mode: input.Mode, Operation: input.Operation, Now: input.Now,
@@ -249,7 +253,7 @@ func (a *Admission) limits(ctx context.Context, input policy.AdmitInput, ticket 
 
 // allow asks the policy whether this request is allowed.
 func (a *Admission) allow(ctx context.Context, input policy.AdmitInput, ticket Ticket) (decision.Rule, error) {
-	evaluating, cancel := context.WithTimeout(ctx, evaluation)
+	evaluating, cancel := context.WithTimeout(ctx, a.bound)
 	defer cancel()
 	answer, err := ticket.set.Admit(evaluating, input)
 	if err != nil {

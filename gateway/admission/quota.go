@@ -77,6 +77,9 @@ func (a *Admission) Release(ctx context.Context, ticket Ticket) {
 	a.release(ctx, ticket)
 	a.count(&ticket)
 	if unused := ticket.facts.series; unused.Outcome == decision.Decided {
+		if unused.Rule.Refuses() {
+			a.counts.Answered(ticket.facts.id)
+		}
 		unused.Outcome = decision.Unused
 		a.counts.Count(ticket.facts.at, unused)
 	}

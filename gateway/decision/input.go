@@ -21,6 +21,8 @@ type inputDocument struct {
 	Amount  *int64         `json:"amount,omitempty"`
 	Fields  map[string]any `json:"fields,omitempty"`
 	Quote   map[string]any `json:"quote,omitempty"`
+	To      string         `json:"destination,omitempty"`
+	Unused  bool           `json:"unused,omitempty"`
 }
 
 // PackInputs writes inputs for sealing.
@@ -29,7 +31,7 @@ func PackInputs(inputs []Input) ([]byte, error) {
 	for i, in := range inputs {
 		documents[i] = inputDocument{
 			ID: in.ID.String(), At: in.At.UnixMicro(), Who: in.Merchant, Path: in.Operation, Version: in.Version, Record: in.Record,
-			Live: in.Live, Rule: in.Rule, Outcome: in.Outcome, Amount: in.Amount, Fields: in.Fields, Quote: in.Quote,
+			Live: in.Live, Rule: in.Rule, Outcome: in.Outcome, Amount: in.Amount, Fields: in.Fields, Quote: in.Quote, To: in.Destination, Unused: in.Unused,
 		}
 	}
 	return json.Marshal(documents)
@@ -50,7 +52,7 @@ func UnpackInputs(packed []byte) ([]Input, error) {
 			return nil, fmt.Errorf("decision: inputs: %w", err)
 		}
 		inputs[i] = Input{
-			ID: id, At: time.UnixMicro(d.At).UTC(), Amount: d.Amount, Fields: d.Fields, Quote: d.Quote,
+			ID: id, At: time.UnixMicro(d.At).UTC(), Amount: d.Amount, Fields: d.Fields, Quote: d.Quote, Destination: d.To, Unused: d.Unused,
 			Series: Series{Merchant: d.Who, Operation: d.Path, Version: d.Version, Record: d.Record, Live: d.Live, Rule: d.Rule, Outcome: d.Outcome},
 		}
 	}

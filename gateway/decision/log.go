@@ -27,6 +27,10 @@ type Input struct {
 	Amount *int64         // whole rupiah; nil where the operation has none
 	Fields map[string]any // what the manifest offers to policies
 	Quote  map[string]any // nil where none was known
+	// Destination is the digest of where a transfer goes, "" where that is not known.
+	Destination string
+	// Unused says that the request was answered all the same, because it was a replay.
+	Unused bool
 }
 
 // Log counts decisions and keeps the inputs of some refused ones until they are taken to be written. What does not fit is
@@ -120,6 +124,24 @@ func (l *Log) Keep(in Input) {
 	}
 	l.kept++
 	l.inputs = append(l.inputs, in)
+}
+
+// lookedBack is how many inputs may have been kept between a refusal and its answer.
+const lookedBack = 1024
+
+// Answered notes that a refused request was a replay, and was answered.
+func (l *Log) Answered(id ID) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i := len(l.inputs) - 1; i >= max(0, len(l.inputs)-lookedBack); i-- {
+		if l.inputs[i].ID == id {
+			l.inputs[i].Unused = true
+			return
+		}
+	}
 }
 
 // Minute is what was decided in a minute since the last Take.

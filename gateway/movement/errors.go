@@ -2,6 +2,7 @@ package movement
 
 import (
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -26,6 +27,17 @@ type LimitError struct {
 	Name string // of the movement's usage
 	Used int64  // of the limit, by others
 	Most int64
+}
+
+// DestinationOf is the digest of a destination in the name of a usage, "" where the usage
+// is not one of a destination.
+func DestinationOf(usage string) string {
+	rest, ok := strings.CutPrefix(usage, "to.")
+	digest, _, _ := strings.Cut(rest, ".")
+	if !ok {
+		return ""
+	}
+	return digest
 }
 
 // Error tells which.
