@@ -72,6 +72,7 @@ var house = map[string]room{
 	"gateway/store/memory":    {floor: 3, support: true},
 	"gateway/store/storetest": {floor: 3, support: true},
 
+	"gateway/impact":    {floor: 4},
 	"gateway/admission": {floor: 4},
 	"gateway/lifecycle": {floor: 4},
 	"gateway/rollout":   {floor: 4},

@@ -1,0 +1,49 @@
+package impact_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/impact"
+	"github.com/seed-f006e74d/gerbang/policy"
+)
+
+// BenchmarkAMillionDecisions of a day and a thousand merchants, each with its body, tried by a candidate that looks at
+// amounts, rates and quotas.
+func BenchmarkAMillionDecisions(b *testing.B) {
+	const many, merchants = 1_000_000, 1000
+	base, candidate := compile(b), compile(b, "900000", "800000", `2, "burst": 10`, `0.01, "burst": 5`, "150", "100")
+	records := make([]*policy.Merchant, merchants)
+	for i := range records {
+		records[i] = &policy.Merchant{ID: fmt.Sprintf("mer_%04d", i), Tier: "t", Status: "active", Version: 1}
+	}
+	op := impact.Operation{Operation: policy.Operation{Path: create, Kind: "payment", Provider: "payments"}, Reads: true, Money: true}
+	past := func(yield func(impact.Past, error) bool) {
+		for i := range many {
+			amount := int64(i*7919%1_000_000 + 1)
+			p := impact.Past{
+				At: evening.Add(time.Duration(i) * 24 * time.Hour / many), Merchant: records[i%merchants].ID, Live: true, Operation: op,
+				Version: string(base.Version()), Record: records[i%merchants], N: 1, Input: &impact.Input{Amount: &amount},
+			}
+			if amount > 900_000 {
+				p.Rule = decision.Policy(3)
+			}
+			if !yield(p, nil) {
+				return
+			}
+		}
+	}
+	world := impact.World{
+		Base: func(string) *policy.Set { return base }, Used: func(string, bool, string, string) int64 { return 0 },
+		Zone: func(*policy.Merchant) *time.Location { return time.UTC },
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		report, err := impact.Run(b.Context(), impact.Candidate{Set: candidate}, world, past)
+		if err != nil || report.Decisions != many || report.NewlyDenied == 0 {
+			b.Fatal(report.Decisions, err)
+		}
+	}
+}

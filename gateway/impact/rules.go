@@ -1,0 +1,241 @@
+package impact
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/policy"
+)
+
+// judged is what the candidate's rules say to a request.
+type judged struct {
+	record  *policy.Merchant // the candidate's
+	base    *policy.Set
+	same    bool // the rules say what was said then
+	unknown bool // nobody can tell what they say; what was said then is assumed
+	refuses bool
+	reasons []string
+	input   policy.AdmitInput // that was refused
+}
+
+// residualKey is what a residual depends on.
+type residualKey struct {
+	set       *policy.Set
+	candidate bool // with the candidate's record
+	merchant  string
+	version   int64
+	inForce   int // of the merchant's own limits
+	live      bool
+	operation policy.Operation
+}
+
+// workers is how many entries are judged at once.
+const workers = 2
+
+// judge asks the candidate's rules about entries of the past, which no other entry changes.
+func (s *simulation) judge(ctx context.Context, past []Past) error {
+	var group sync.WaitGroup
+	errs := make([]error, workers)
+	for worker := range workers {
+		group.Go(func() {
+			for i := worker; i < len(past) && errs[worker] == nil; i += workers {
+				if p := &past[i]; !p.Before && p.judged.record == nil {
+					p.judged, errs[worker] = s.rules(ctx, p)
+				}
+			}
+		})
+	}
+	group.Wait()
+	return errors.Join(errs...)
+}
+
+// rules asks the candidate's rules about one entry.
+func (s *simulation) rules(ctx context.Context, p *Past) (judged, error) {
+	if p.Record == nil {
+		return judged{unknown: true, same: true}, nil
+	}
+	j := judged{record: p.Record, base: s.base(p.Version)}
+	if s.candidate.Record != nil {
+		j.record = s.candidate.Record(p.Record)
+	}
+	unchanged := j.base != nil && j.base.Version() == s.candidate.Set.Version()
+	if p.Outcome == decision.Spent || unchanged && j.record == p.Record {
+		j.same = true
+		return j, nil
+	}
+	in := s.input(p, j.record)
+	candidate, err := s.residual(ctx, s.candidate.Set, in, p.Operation.Reads, true)
+	switch {
+	case err != nil:
+		return j, err
+	case candidate.Known:
+		return j.decided(in, candidate.Decision), nil
+	case p.Input != nil || !p.Operation.Reads:
+		return s.evaluate(ctx, p, j, in)
+	}
+	if j.base != nil {
+		base, err := s.residual(ctx, j.base, s.input(p, p.Record), true, false)
+		if err != nil {
+			return j, err
+		}
+		if !base.Known && base.Rest == candidate.Rest {
+			j.same = true
+			return j, nil
+		}
+	}
+	now, err := s.candidate.Set.Residual(ctx, in, policy.Unknown{Body: true})
+	if err != nil {
+		return j, fmt.Errorf("impact: %w", err)
+	}
+	if now.Known {
+		return j.decided(in, now.Decision), nil
+	}
+	j.same, j.unknown = true, true
+	return j, nil
+}
+
+// decided is what a decision says.
+func (j judged) decided(in policy.AdmitInput, d policy.Decision) judged {
+	j.refuses, j.reasons, j.input = !d.Allow, d.Reasons, in
+	return j
+}
+
+// evaluate asks as admission does: first without the quote, and then, where there was one, with it.
+func (s *simulation) evaluate(ctx context.Context, p *Past, j judged, in policy.AdmitInput) (judged, error) {
+	first := in
+	first.Quote = nil
+	answer, err := s.candidate.Set.Admit(ctx, first)
+	if err != nil {
+		return j, fmt.Errorf("impact: %w", err)
+	}
+	if !answer.Allow || p.Input == nil || p.Input.Quote == nil {
+		return j.decided(first, answer), nil
+	}
+	if price, ok := p.Input.Quote["price"].(int64); ok {
+		in.Amount = &price
+	}
+	if answer, err = s.candidate.Set.Admit(ctx, in); err != nil {
+		return j, fmt.Errorf("impact: %w", err)
+	}
+	return j.decided(in, answer), nil
+}
+
+// input is what rules see of an entry.
+func (s *simulation) input(p *Past, record *policy.Merchant) policy.AdmitInput {
+	in := policy.AdmitInput{
+		Merchant: *record, Mode: decision.ModeOf(p.Live), Operation: p.Operation.Operation, Now: p.At.In(s.world.Zone(record)),
+	}
+	if p.Input != nil {
+		in.Amount, in.Fields, in.Quote = p.Input.Amount, p.Input.Fields, p.Input.Quote
+	}
+	return in
+}
+
+// residual is what a set makes of a merchant's operation, once for all its requests.
+func (s *simulation) residual(ctx context.Context, set *policy.Set, in policy.AdmitInput, body, candidate bool) (policy.Residual, error) {
+	key := residualKey{
+		set: set, candidate: candidate, merchant: in.Merchant.ID, version: in.Merchant.Version, live: in.Mode == "live", operation: in.Operation,
+	}
+	for _, l := range in.Merchant.Limits {
+		if l.ExpiresAt.IsZero() || in.Now.Before(l.ExpiresAt) {
+			key.inForce++
+		}
+	}
+	s.mu.Lock()
+	kept, known := s.residuals[key]
+	s.mu.Unlock()
+	if known {
+		return kept, nil
+	}
+	found, err := set.Residual(ctx, in, policy.Unknown{Body: body, Clock: true})
+	if err != nil {
+		return found, fmt.Errorf("impact: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.residuals) >= mostKept {
+		clear(s.residuals)
+	}
+	s.residuals[key] = found
+	return found, nil
+}
+
+// mostKept bounds what is remembered of merchants' operations.
+const mostKept = 1 << 18
+
+func (s *simulation) base(version string) *policy.Set {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	set, known := s.bases[version]
+	if !known {
+		set = s.world.Base(version)
+		s.bases[version] = set
+	}
+	return set
+}
+
+// ruleOf names the rule of a refusal: the first one that gave its reasons.
+func (s *simulation) ruleOf(ctx context.Context, j judged) (string, error) {
+	key := j.input.Operation.Path + "\x00" + strings.Join(j.reasons, "\x00")
+	if name, known := s.named[key]; known {
+		return name, nil
+	}
+	explained, err := s.candidate.Set.Explain(ctx, j.input)
+	if err != nil {
+		return "", fmt.Errorf("impact: %w", err)
+	}
+	number := 0
+	for _, because := range explained.Because {
+		if number == 0 || because.Rule.Number < number {
+			number = because.Rule.Number
+		}
+	}
+	if len(s.named) >= mostNamed {
+		clear(s.named)
+	}
+	s.named[key] = RuleName(s.candidate.Set, decision.Policy(number), policy.Limits{})
+	return s.named[key], nil
+}
+
+// mostNamed bounds the reasons that rules are remembered by.
+const mostNamed = 1 << 14
+
+// RuleName names what refused by the set and the limits that it refused with.
+func RuleName(set *policy.Set, rule decision.Rule, limits policy.Limits) string {
+	if place, ok := rule.RatePlace(); ok {
+		if name := nth(place, limits.Rates, func(r policy.Rate) string { return r.Name }); name != "" {
+			return "rate " + name
+		}
+	}
+	if place, ok := rule.QuotaPlace(); ok {
+		if name := nth(place, limits.Quotas, func(q policy.Quota) string { return q.Name }); name != "" {
+			return "quota " + name
+		}
+	}
+	if number, ok := rule.PolicyNumber(); ok && set != nil {
+		if r := set.Rule(number); r.File != "" {
+			return fmt.Sprintf("rule %s %s:%d", r.Name, r.File, r.Line)
+		}
+	}
+	return rule.String()
+}
+
+// nth is the name at a place among all names.
+func nth[T any](place int, all []T, nameOf func(T) string) string {
+	for _, one := range all {
+		before := 0
+		for _, other := range all {
+			if nameOf(other) < nameOf(one) {
+				before++
+			}
+		}
+		if before == place {
+			return nameOf(one)
+		}
+	}
+	return ""
+}

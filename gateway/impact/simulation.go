@@ -1,0 +1,569 @@
+package impact
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/policy"
+)
+
+// simulation is where merchants stand under the candidate.
+type simulation struct {
+	candidate Candidate
+	world     World
+	done      int64
+	rows      map[rowKey]*Row
+	units     []unit
+
+	mu        sync.Mutex // of what judging remembers
+	residuals map[residualKey]policy.Residual
+	bases     map[string]*policy.Set
+	named     map[string]string
+
+	merchants map[merchantKey]*merchant
+	buckets   map[counterKey]*bucket
+	quotas    map[counterKey]*used
+	payouts   map[counterKey]*used
+}
+
+type merchantKey struct {
+	id   string
+	live bool
+}
+
+// merchant is what differs from the past so far: the changes by rates, by operation. They are set against one another,
+// because when in its second a request came is not known.
+type merchant struct {
+	flips   map[string]*flips
+	failing failures
+}
+
+// used is how much of a quota or payout limit is used. Once it has diverged, it is not what was used then.
+type used struct {
+	n        int64
+	diverged bool
+}
+
+// flips are requests that a rate decides otherwise: by the row that each would be counted in.
+type flips struct {
+	denied, allowed []flip
+}
+
+// flip is one change, or those by one rule in a minute.
+type flip struct {
+	rule   string
+	at     time.Time // the first
+	n      int64
+	rupiah int64
+}
+
+// counterKey names a bucket, a quota or a payout limit of a merchant.
+type counterKey struct {
+	merchantKey
+	name, period string
+}
+
+type rowKey struct {
+	merchant  string
+	live      bool
+	operation string
+	rule      string
+}
+
+func newSimulation(c Candidate, w World) *simulation {
+	return &simulation{
+		candidate: c, world: w, rows: map[rowKey]*Row{}, residuals: map[residualKey]policy.Residual{}, bases: map[string]*policy.Set{},
+		named: map[string]string{}, merchants: map[merchantKey]*merchant{}, buckets: map[counterKey]*bucket{},
+		quotas: map[counterKey]*used{}, payouts: map[counterKey]*used{},
+	}
+}
+
+// told is how often progress is told.
+const told = 1 << 14
+
+// trial is one request on its way through the candidate.
+type trial struct {
+	*Past
+	who          merchantKey
+	m            *merchant
+	limits, then policy.Limits // the candidate's, and those of the past
+	known        bool          // then is
+	rule         string        // that refuses, "" for none
+	stage        stage         // at which it refuses
+}
+
+// try simulates one request: rules, rates, quotas, payout limits, in the order of admission.
+func (s *simulation) try(ctx context.Context, u unit) error {
+	t := trial{Past: u.past, who: merchantKey{u.past.Merchant, u.past.Live}}
+	at := t.At.Truncate(time.Second).Add(time.Duration(u.offset * float64(time.Second)))
+	if t.m = s.merchants[t.who]; t.m == nil {
+		t.m = &merchant{flips: map[string]*flips{}}
+		s.merchants[t.who] = t.m
+	}
+	s.release(t.m, at)
+	if t.Before {
+		return s.before(ctx, &t)
+	}
+	if s.done++; s.done%told == 0 && s.world.Progress != nil {
+		s.world.Progress(s.done, t.At)
+	}
+	if t.Unused && t.Operation.Money && t.Outcome == decision.Decided && (t.Input == nil || t.Rule.Refuses()) {
+		return ctx.Err() // a replay has its answer, whatever is decided on it, and what came to nothing has lost nothing
+	}
+	if t.judged.record == nil || t.Rule == decision.Unjudged { // nothing can be tried
+		s.row(&t, "").unknown(t.At)
+		return ctx.Err()
+	}
+	if t.judged.unknown {
+		s.row(&t, "").unknown(t.At)
+	}
+	var err error
+	if t.limits, err = s.limits(ctx, s.candidate.Set, &t, t.judged.record); err != nil && !errors.Is(err, policy.ErrNoAnswer) {
+		return err
+	}
+	unlimited := errors.Is(err, policy.ErrNoAnswer)
+	if t.judged.base != nil {
+		t.then, err = s.limits(ctx, t.judged.base, &t, t.Record)
+		t.known = err == nil
+	}
+	if err := s.rulesSay(ctx, &t, unlimited); err != nil {
+		return err
+	}
+	if t.rule != "" && t.Outcome == decision.Later { // it had taken its tokens
+		refused := t.rule
+		t.rule = ""
+		if s.rates(&t, at); t.rule == "" {
+			t.rule = refused
+		}
+	}
+	for i, try := range []func(*trial, time.Time){s.rates, s.quota, s.payout} {
+		if t.rule == "" {
+			t.stage = byRate + stage(i)
+			try(&t, at)
+		}
+	}
+	if t.rule == "" {
+		t.stage = admitted
+	}
+	s.diverge(&t)
+	s.compare(&t)
+	return ctx.Err()
+}
+
+func (s *simulation) limits(ctx context.Context, set *policy.Set, t *trial, record *policy.Merchant) (policy.Limits, error) {
+	limits, err := set.Limits(ctx, policy.LimitsInput{
+		Merchant: *record, Mode: decision.ModeOf(t.Live), Operation: t.Operation.Operation, Now: t.At,
+	})
+	if err != nil && !errors.Is(err, policy.ErrNoAnswer) {
+		return limits, fmt.Errorf("impact: %w", err)
+	}
+	return limits, err
+}
+
+// stage is how far a request comes.
+type stage int
+
+// The stages, in the order of admission.
+const (
+	byRule stage = iota
+	byRate
+	byQuota
+	byPayout
+	admitted
+)
+
+// stageThen is how far a request came then.
+func (p *Past) stageThen() stage {
+	_, rate := p.Rule.RatePlace()
+	_, quota := p.Rule.QuotaPlace()
+	switch {
+	case !p.Rule.Refuses():
+		return admitted
+	case rate:
+		return byRate
+	case quota:
+		return byQuota
+	case p.Rule.IsPayout():
+		return byPayout
+	}
+	return byRule
+}
+
+// diverge notes which counters count a request otherwise than then.
+func (s *simulation) diverge(t *trial) {
+	then := t.stageThen()
+	if then == t.stage {
+		return
+	}
+	if (then == byRule) != (t.stage == byRule) {
+		for _, rate := range t.limits.Rates {
+			s.bucket(t.who, rate.Name).diverged = true
+		}
+	}
+	if (then <= byQuota) != (t.stage <= byQuota) {
+		for _, quota := range t.limits.Quotas {
+			s.quotaOf(t, quota.Name).diverged = true
+		}
+	}
+	if t.Operation.Transfer && (then == admitted) != (t.stage == admitted) && t.Input != nil {
+		for _, c := range s.counters(t) {
+			s.payoutOf(c.key).diverged = true
+		}
+	}
+}
+
+// refusedByRule says whether a rule of the policy refused then, at the first look or at the second.
+func (p *Past) refusedByRule() bool { return p.stageThen() == byRule }
+
+// rulesSay notes what the candidate's rules refuse.
+func (s *simulation) rulesSay(ctx context.Context, t *trial, unlimited bool) (err error) {
+	switch {
+	case t.judged.same && t.refusedByRule():
+		t.rule = RuleName(t.judged.base, t.Rule, t.then)
+	case t.judged.refuses:
+		t.rule, err = s.ruleOf(ctx, t.judged)
+	case unlimited:
+		t.rule = decision.NoLimits.String()
+	}
+	return err
+}
+
+// bucket is a merchant's rate over all replicas.
+type bucket struct {
+	tokens float64
+	last   time.Time
+	filled bool
+	// diverged says that it has served other requests than then.
+	diverged bool
+}
+
+func (s *simulation) bucket(who merchantKey, rate string) *bucket {
+	key := counterKey{merchantKey: who, name: rate}
+	b := s.buckets[key]
+	if b == nil {
+		b = &bucket{}
+		s.buckets[key] = b
+	}
+	return b
+}
+
+// take takes a token where there is one. A bucket is full at first.
+func (b *bucket) take(now time.Time, r policy.Rate) bool {
+	burst := float64(r.Burst)
+	switch {
+	case !b.filled:
+		b.tokens, b.filled = burst, true
+	case now.After(b.last):
+		b.tokens = min(burst, b.tokens+now.Sub(b.last).Seconds()*r.PerSecond)
+	}
+	b.tokens = min(b.tokens, burst)
+	if now.After(b.last) {
+		b.last = now
+	}
+	const rounding = 1e-9
+	if b.tokens < 1-rounding {
+		return false
+	}
+	b.tokens--
+	return true
+}
+
+// rates takes a token of each rate. As long as a bucket has served the same requests and the rates are those of then, what
+// they said then is true: replicas had seen when in its second each request came.
+func (s *simulation) rates(t *trial, at time.Time) {
+	_, slowed := t.Rule.RatePlace()
+	asThen := t.known && t.stageThen() != byRule && slices.Equal(t.limits.Rates, t.then.Rates)
+	for _, rate := range t.limits.Rates {
+		asThen = asThen && !s.bucket(t.who, rate.Name).diverged
+	}
+	for _, rate := range t.limits.Rates {
+		if took := s.bucket(t.who, rate.Name).take(at, rate); !took && !asThen {
+			t.rule = "rate " + rate.Name
+			return
+		}
+	}
+	if asThen && slowed {
+		t.rule = RuleName(t.judged.base, t.Rule, t.then)
+	}
+}
+
+func (s *simulation) quotaOf(t *trial, name string) *used {
+	period := t.At.In(s.world.Zone(t.judged.record)).Format("2006-01")
+	key := counterKey{t.who, name, period}
+	u := s.quotas[key]
+	if u == nil {
+		u = &used{n: s.world.Used(t.Merchant, t.Live, name, period)}
+		s.quotas[key] = u
+	}
+	return u
+}
+
+func (s *simulation) payoutOf(key counterKey) *used {
+	u := s.payouts[key]
+	if u == nil {
+		u = &used{}
+		s.payouts[key] = u
+	}
+	return u
+}
+
+// quota takes a unit of each quota, or of none.
+func (s *simulation) quota(t *trial, _ time.Time) {
+	if t.Outcome == decision.Spent {
+		return
+	}
+	place, refused := t.Rule.QuotaPlace()
+	var taken []*used
+	for _, quota := range t.limits.Quotas {
+		u := s.quotaOf(t, quota.Name)
+		asThen := t.known && !u.diverged && t.stageThen() >= byQuota && slices.Contains(t.then.Quotas, quota)
+		was := refused && nth(place, t.then.Quotas, quotaName) == quota.Name
+		if asThen && was || !asThen && u.n >= quota.Limit {
+			t.rule = "quota " + quota.Name
+			for _, back := range taken {
+				back.n--
+			}
+			return
+		}
+		u.n++
+		taken = append(taken, u)
+	}
+	if t.Unused { // nothing was sent
+		for _, back := range taken {
+			back.n--
+		}
+	}
+}
+
+func quotaName(q policy.Quota) string { return q.Name }
+
+// before counts a transfer from before the span.
+func (s *simulation) before(ctx context.Context, t *trial) error {
+	if t.Record == nil || t.Input == nil {
+		return nil
+	}
+	t.judged.record = t.Record
+	if s.candidate.Record != nil {
+		t.judged.record = s.candidate.Record(t.Record)
+	}
+	limits, err := s.limits(ctx, s.candidate.Set, t, t.judged.record)
+	if errors.Is(err, policy.ErrNoAnswer) {
+		return nil
+	}
+	t.limits = limits
+	for _, c := range s.counters(t) {
+		s.count(c, t)
+	}
+	return err
+}
+
+// counter is a payout limit that counts a transfer.
+type counter struct {
+	key    counterKey
+	amount int64
+	most   int64
+	then   *int64 // how much it was then, nil for no limit
+	rule   decision.Rule
+}
+
+// counters are the candidate's payout limits for a transfer.
+func (s *simulation) counters(t *trial) []counter {
+	day := t.At.In(s.world.Zone(t.judged.record)).Format(time.DateOnly)
+	var found []counter
+	add := func(name string, limit, then *int64, amount int64, rule decision.Rule) {
+		if limit != nil {
+			found = append(found, counter{counterKey{t.who, name, day}, amount, *limit, then, rule})
+		}
+	}
+	limits, then := t.limits.Transfers, t.then.Transfers
+	if t.Input.Amount != nil {
+		add("out.amount", limits.Day.Amount, then.Day.Amount, *t.Input.Amount, decision.DayAmount)
+	}
+	add("out.count", limits.Day.Count, then.Day.Count, 1, decision.DayCount)
+	if to := t.Input.Destination; to != "" {
+		if t.Input.Amount != nil {
+			add("to."+to+".amount", limits.DestinationDay.Amount, then.DestinationDay.Amount, *t.Input.Amount, decision.DestinationAmount)
+		}
+		add("to."+to+".count", limits.DestinationDay.Count, then.DestinationDay.Count, 1, decision.DestinationCount)
+	}
+	return found
+}
+
+// payout counts a transfer against the payout limits, against all or none. What never came to a reservation counts nothing.
+func (s *simulation) payout(t *trial, _ time.Time) {
+	if !t.Operation.Transfer || t.Outcome == decision.Spent || t.Unused && !t.Rule.IsPayout() {
+		return
+	}
+	limits := t.limits.Transfers
+	bounded := limits.Day != policy.Outflow{} || limits.DestinationDay != policy.Outflow{}
+	if !bounded {
+		return
+	}
+	if t.Input == nil || t.Input.Amount == nil || t.Input.Destination == "" && limits.DestinationDay != (policy.Outflow{}) {
+		s.row(t, "").unknown(t.At)
+	}
+	if t.Input == nil {
+		if t.Rule.IsPayout() {
+			t.rule = t.Rule.String()
+		}
+		return
+	}
+	counters := s.counters(t)
+	for _, c := range counters {
+		u := s.payoutOf(c.key)
+		asThen := t.known && !u.diverged && t.stageThen() >= byPayout && c.then != nil && *c.then == c.most
+		if asThen && t.Rule == c.rule || !asThen && u.n+c.amount > c.most {
+			t.rule = c.rule.String()
+			return
+		}
+	}
+	for _, c := range counters {
+		s.count(c, t)
+	}
+}
+
+// count counts a transfer against a payout limit, until it fails.
+func (s *simulation) count(c counter, t *trial) {
+	s.payoutOf(c.key).n += c.amount
+	if !t.FailedAt.IsZero() {
+		heap.Push(&t.m.failing, failure{t.FailedAt, c.key, c.amount})
+	}
+}
+
+// failure is when a transfer gives back what it counted.
+type failure struct {
+	at     time.Time
+	key    counterKey
+	amount int64
+}
+
+// failures are those to come, the first one first.
+type failures []failure
+
+func (f failures) Len() int           { return len(f) }
+func (f failures) Less(i, j int) bool { return f[i].at.Before(f[j].at) }
+func (f failures) Swap(i, j int)      { f[i], f[j] = f[j], f[i] }
+
+// Push is for package heap.
+func (f *failures) Push(x any) { *f = append(*f, x.(failure)) }
+
+// Pop is for package heap.
+func (f *failures) Pop() any {
+	last := (*f)[len(*f)-1]
+	*f = (*f)[:len(*f)-1]
+	return last
+}
+
+// release gives back what of a merchant's has failed.
+func (s *simulation) release(m *merchant, now time.Time) {
+	for len(m.failing) > 0 && !m.failing[0].at.After(now) {
+		f := heap.Pop(&m.failing).(failure)
+		s.payoutOf(f.key).n -= f.amount
+	}
+}
+
+// compare notes where the candidate decides otherwise.
+func (s *simulation) compare(t *trial) {
+	denies, denied := t.rule != "", t.Rule.Refuses()
+	if denies == denied {
+		return
+	}
+	f := flip{rule: t.rule, at: t.At, n: 1}
+	if t.Input != nil && t.Input.Amount != nil {
+		f.rupiah = *t.Input.Amount
+	}
+	_, slowed := t.Rule.RatePlace()
+	if denied {
+		f.rule = RuleName(t.judged.base, t.Rule, t.then)
+	}
+	if t.stage != byRate && !slowed {
+		s.row(t, f.rule).flip(f, denies)
+		return
+	}
+	of := t.m.flips[t.Operation.Path]
+	if of == nil {
+		of = &flips{}
+		t.m.flips[t.Operation.Path] = of
+	}
+	of.note(f, denies)
+}
+
+// note sets a change against an opposite one that waits, the last first, or lets it wait.
+func (f *flips) note(one flip, denies bool) {
+	same, opposite := &f.allowed, &f.denied
+	if denies {
+		same, opposite = opposite, same
+	}
+	if last := len(*opposite) - 1; last >= 0 {
+		waiting := &(*opposite)[last]
+		waiting.rupiah -= waiting.rupiah / waiting.n
+		if waiting.n--; waiting.n == 0 {
+			*opposite = (*opposite)[:last]
+		}
+		return
+	}
+	if last := len(*same) - 1; last >= 0 {
+		if waiting := &(*same)[last]; waiting.rule == one.rule && waiting.at.Unix()/60 == one.at.Unix()/60 {
+			waiting.n++
+			waiting.rupiah += one.rupiah
+			return
+		}
+	}
+	*same = append(*same, one)
+}
+
+// settle counts what rates change in the end.
+func (s *simulation) settle() {
+	for who, m := range s.merchants {
+		for operation, of := range m.flips {
+			t := trial{Past: &Past{Operation: Operation{Operation: policy.Operation{Path: operation}}}, who: who}
+			for _, f := range of.denied {
+				s.row(&t, f.rule).flip(f, true)
+			}
+			for _, f := range of.allowed {
+				s.row(&t, f.rule).flip(f, false)
+			}
+		}
+	}
+}
+
+func (s *simulation) row(t *trial, rule string) *Row {
+	key := rowKey{t.who.id, t.who.live, t.Operation.Path, rule}
+	row := s.rows[key]
+	if row == nil {
+		row = &Row{}
+		s.rows[key] = row
+	}
+	return row
+}
+
+func (r *Row) first(at time.Time) {
+	if r.FirstAt.IsZero() || at.Before(r.FirstAt) {
+		r.FirstAt = at.UTC()
+	}
+}
+
+func (r *Row) unknown(at time.Time) {
+	r.Unknown++
+	r.first(at)
+}
+
+func (r *Row) flip(f flip, denies bool) {
+	if denies {
+		r.NewlyDenied += f.n
+	} else {
+		r.NewlyAllowed += f.n
+	}
+	if r.Rupiah > math.MaxInt64-f.rupiah {
+		f.rupiah = 0
+	}
+	r.Rupiah += f.rupiah
+	r.first(f.at)
+}
