@@ -134,6 +134,17 @@ func (l OwnLimit) term() *ast.Term {
 	return ast.NewTerm(object)
 }
 
+// lastExpiry is when the last of the limits that are not in force any more ended, or zero.
+func (m *Merchant) lastExpiry(now time.Time) time.Time {
+	var last time.Time
+	for _, limit := range m.Limits {
+		if end := limit.ExpiresAt; !limit.inForce(now) && end.After(last) {
+			last = end
+		}
+	}
+	return last
+}
+
 // nextExpiry is when the first of the limits in force ends, or zero.
 func (m *Merchant) nextExpiry(now time.Time) time.Time {
 	var first time.Time

@@ -58,10 +58,15 @@ type limitsKey struct {
 	operation Operation
 }
 
-// keptAnswer is an answer and when it stops to hold: when one of the merchant's own limits ends.
+// keptAnswer is an answer and from when until when it holds: from the last end of one of the merchant's own limits to the
+// next.
 type keptAnswer struct {
-	limits Limits
-	until  time.Time
+	limits      Limits
+	from, until time.Time
+}
+
+func (k keptAnswer) holds(now time.Time) bool {
+	return !now.Before(k.from) && (k.until.IsZero() || now.Before(k.until))
 }
 
 // newSet prepares the questions.
@@ -121,7 +126,7 @@ func (s *Set) Version() Version { return s.version }
 // that the rules have none; that and every other error is a refusal.
 func (s *Set) Limits(ctx context.Context, in LimitsInput) (Limits, error) {
 	key := limitsKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation}
-	if kept, ok := s.kept.get(key); ok && (kept.until.IsZero() || in.Now.Before(kept.until)) {
+	if kept, ok := s.kept.get(key); ok && kept.holds(in.Now) {
 		return kept.limits, nil
 	}
 	answer, err := s.ask(ctx, &s.limits, s.limitsTerm(&in))
@@ -136,7 +141,7 @@ func (s *Set) Limits(ctx context.Context, in LimitsInput) (Limits, error) {
 		return Limits{}, fmt.Errorf("policy: the answer of %s: %w", limitsRef, err)
 	}
 	limits.Version = s.version
-	s.kept.put(key, keptAnswer{limits: limits, until: in.Merchant.nextExpiry(in.Now)})
+	s.kept.put(key, keptAnswer{limits: limits, from: in.Merchant.lastExpiry(in.Now), until: in.Merchant.nextExpiry(in.Now)})
 	return limits, nil
 }
 
