@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -118,6 +119,16 @@ func (op *Operation) AmountOf(body Document) (money.Amount, error) {
 func (op *Operation) HasAmount(body Document) bool {
 	_, given := body[op.AmountField()]
 	return op.AmountField() != "" && given
+}
+
+// DestinationOf names where a transfer goes, by the request's own words.
+func (op *Operation) DestinationOf(body Document) string {
+	names := op.DestinationFields()
+	words := make([]string, len(names))
+	for i, name := range names {
+		words[i], _ = body[name].(string)
+	}
+	return strings.Join(words, "/")
 }
 
 // PolicyFields returns the properties of the body that policies may see.

@@ -139,7 +139,7 @@ func (k *Transfer) Prepare(ctx context.Context, r lifecycle.Request, draft *move
 		return "", err
 	}
 	op := r.Operation
-	destination := destinationOf(op, r.Body)
+	destination := op.DestinationOf(r.Body)
 	if !op.Quote {
 		draft.Usage = k.usage(r, *draft, destination)
 		return "", nil
@@ -177,21 +177,10 @@ func orNothing(match *bool) any {
 	return *match
 }
 
-// destinationOf names where a transfer goes, by the request's own words.
-func destinationOf(op *catalog.Operation, body catalog.Document) string {
-	var words []string
-	for _, name := range op.DestinationFields() {
-		word, _ := body[name].(string)
-		words = append(words, word)
-	}
-	return strings.Join(words, "/")
-}
-
 // usage is what a transfer counts against the policy's payout limits, in the day of
 // the merchant's zone.
 func (k *Transfer) usage(r lifecycle.Request, draft movement.Movement, destination string) []movement.Usage {
 	day := k.lifecycle.Now().In(cmp.Or(r.Zone, time.UTC)).Format(time.DateOnly)
-	sum := sha256.Sum256([]byte(draft.Provider + "\x00" + destination))
 	var usage []movement.Usage
 	count := func(name string, flow policy.Outflow) {
 		if flow.Amount != nil {
@@ -202,7 +191,7 @@ func (k *Transfer) usage(r lifecycle.Request, draft movement.Movement, destinati
 		}
 	}
 	count("out", r.Limits.Transfers.Day)
-	count("to."+hex.EncodeToString(sum[:16]), r.Limits.Transfers.DestinationDay)
+	count("to."+movement.DestinationDigest(draft.Provider, destination), r.Limits.Transfers.DestinationDay)
 	return usage
 }
 

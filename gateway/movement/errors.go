@@ -1,6 +1,8 @@
 package movement
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"strings"
 	"time"
@@ -27,6 +29,12 @@ type LimitError struct {
 	Name string // of the movement's usage
 	Used int64  // of the limit, by others
 	Most int64
+}
+
+// DestinationDigest names where money goes, in the names of usages.
+func DestinationDigest(provider, destination string) string {
+	sum := sha256.Sum256([]byte(provider + "\x00" + destination))
+	return hex.EncodeToString(sum[:16])
 }
 
 // DestinationOf is the digest of a destination in the name of a usage, "" where the usage

@@ -113,12 +113,14 @@ func keepRecord(ctx context.Context, q *dbsqlc.Queries, id tenants.MerchantID, n
 }
 
 // DecidedRange is which movements MovementsDecided reads: those reserved from a time on
-// and before another, after one of them, of one merchant unless it is "".
+// and before another, after one of them, of one merchant and kind
+// unless these are "".
 type DecidedRange struct {
 	Since, Before time.Time
 	AfterAt       time.Time
 	After         movement.ID
 	Merchant      string
+	Kind          string
 	Most          int
 }
 
@@ -130,7 +132,7 @@ func (s *Store) MovementsDecided(ctx context.Context, r DecidedRange) ([]movemen
 	}
 	rows, err := s.queries.MovementsDecided(ctx, dbsqlc.MovementsDecidedParams{
 		Buckets: buckets, Since: micro(r.Since), Before: micro(r.Before), AfterAt: micro(r.AfterAt), After: uuid.UUID(r.After),
-		MerchantID: r.Merchant, Most: int32(r.Most), //nolint:gosec // a page
+		MerchantID: r.Merchant, Kind: r.Kind, Most: int32(r.Most), //nolint:gosec // a page
 	})
 	return movementsFromRows(rows, err)
 }

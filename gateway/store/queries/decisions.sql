@@ -24,9 +24,10 @@ DELETE FROM merchant_records WHERE replaced_at < @before;
 
 -- name: MovementsDecided :many
 -- The movements reserved in a span of time, in the order of their reservation, of one
--- merchant or of all.
+-- merchant and kind or of all.
 SELECT sqlc.embed(m) FROM movements AS m
 WHERE due_bucket = ANY(@buckets::INT4[]) AND created_at >= @since AND created_at < @before
-    AND (created_at, id) > (@after_at::TIMESTAMPTZ, @after::UUID) AND (@merchant_id::TEXT = '' OR merchant_id = @merchant_id::TEXT)
+    AND (created_at, id) > (@after_at::TIMESTAMPTZ, @after::UUID)
+    AND (@merchant_id::TEXT = '' OR merchant_id = @merchant_id::TEXT) AND (@kind::TEXT = '' OR kind = @kind::TEXT)
 ORDER BY created_at, id
 LIMIT @most;
