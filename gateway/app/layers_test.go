@@ -78,6 +78,7 @@ var house = map[string]room{
 	"gateway/rollout":   {floor: 4},
 
 	"gateway/kind":      {floor: 5},
+	"gateway/past":      {floor: 5},
 	"gateway/override":  {floor: 5},
 	"gateway/query":     {floor: 5},
 	"gateway/reconcile": {floor: 5},

@@ -57,7 +57,8 @@ type Past struct {
 // Candidate is what is tried: a policy, and records that differ.
 type Candidate struct {
 	Set *policy.Set
-	// Record is a merchant's record as it would be; nil where records stay as they were.
+	// Record is a merchant's record as it would be, under a version that no real one has; nil where records stay as they
+	// were. Several goroutines may ask at once.
 	Record func(*policy.Merchant) *policy.Merchant
 }
 

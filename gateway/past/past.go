@@ -1,0 +1,390 @@
+package past
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/impact"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// Records are what is kept of the past.
+type Records interface {
+	Decisions(ctx context.Context, since, before time.Time) ([]store.DecisionPart, error)
+	MovementsDecided(ctx context.Context, r store.DecidedRange) ([]movement.Movement, error)
+	MerchantRecord(ctx context.Context, id tenants.MerchantID, version int64) (tenants.Merchant, error)
+	AccountByID(ctx context.Context, id tenants.MerchantID) (*tenants.Account, error)
+	UsedOf(ctx context.Context, owner movement.Owner, name, period string) (int64, error)
+}
+
+// Reader reads the past. It remembers what it has read, so it is for one reading by one goroutine.
+type Reader struct {
+	Records    Records
+	Key        decision.Key
+	Open       func(sealed []byte) ([]byte, error) // of inputs
+	Operations *catalog.Snapshot
+	Location   *time.Location                   // of merchants that name no zone
+	Policy     func(version string) *policy.Set // nil where it is not kept
+	Merchant   string                           // whose past is read, all merchants' where it is ""
+
+	records map[recordKey]*policy.Merchant
+	current map[string]*policy.Merchant
+	err     error // of what was looked up on the way
+
+	moves  map[int64][]impact.Move // by the minute of their decision
+	read   time.Time               // until when movements were read
+	before movement.ID
+	at     time.Time
+}
+
+type recordKey struct {
+	merchant string
+	version  int64
+}
+
+const (
+	// reservedWithin is how long after its decision a movement is reserved.
+	reservedWithin = time.Minute
+	// page is how many movements are read at once.
+	page = 2_000
+	// mostRecords bounds the records that are remembered.
+	mostRecords = 200_000
+	// day is longer than any day.
+	day = 26 * time.Hour
+)
+
+// Past reads what was decided from one time to another, in whole minutes, after the transfers of the day before, which
+// only count.
+func (r *Reader) Past(ctx context.Context, since, until time.Time) iter.Seq2[impact.Past, error] {
+	since, until = since.Truncate(time.Minute), until.Truncate(time.Minute)
+	r.reset()
+	r.read = since
+	return func(yield func(impact.Past, error) bool) {
+		if !r.earlier(ctx, since, yield) {
+			return
+		}
+		for minute := since; minute.Before(until); minute = minute.Add(time.Minute) {
+			past, err := r.minute(ctx, minute)
+			if err != nil {
+				yield(impact.Past{}, err)
+				return
+			}
+			for _, p := range past {
+				if !yield(p, nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func (r *Reader) reset() {
+	r.records, r.current = map[recordKey]*policy.Merchant{}, map[string]*policy.Merchant{}
+	r.moves, r.before, r.at, r.err = map[int64][]impact.Move{}, movement.ID{}, time.Time{}, nil
+}
+
+// earlier yields the transfers of the day before a time.
+func (r *Reader) earlier(ctx context.Context, since time.Time, yield func(impact.Past, error) bool) bool {
+	span := store.DecidedRange{Since: since.Add(-day), Before: since, Merchant: r.Merchant, Kind: string(manifest.Transfer), Most: page}
+	for {
+		found, err := r.Records.MovementsDecided(ctx, span)
+		for _, m := range found {
+			move := r.move(m)
+			if !move.Unsent && !yield(move.Before(r.known(ctx), r.present(ctx, move.Merchant)), r.err) {
+				return false
+			}
+		}
+		if err != nil {
+			return yield(impact.Past{}, err)
+		}
+		if len(found) < page {
+			return true
+		}
+		span.AfterAt, span.After = found[page-1].CreatedAt, found[page-1].ID
+	}
+}
+
+// minute is what was decided in a minute.
+func (r *Reader) minute(ctx context.Context, minute time.Time) ([]impact.Past, error) {
+	counted, inputs, err := r.log(ctx, minute, true)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.readMoves(ctx, minute.Add(time.Minute+reservedWithin)); err != nil {
+		return nil, err
+	}
+	number := minute.Unix() / 60
+	moves := r.moves[number]
+	delete(r.moves, number)
+	past := impact.PastOf(minute, counted, inputs, moves, r.known(ctx))
+	return past, r.err
+}
+
+// log reads what the replicas wrote of a minute. Inputs that can't be opened, because their key is gone, count as not kept.
+func (r *Reader) log(ctx context.Context, minute time.Time, withInputs bool) ([]decision.Counted, []decision.Input, error) {
+	parts, err := r.Records.Decisions(ctx, minute, minute.Add(time.Minute))
+	if err != nil {
+		return nil, nil, err
+	}
+	var counted []decision.Counted
+	var inputs []decision.Input
+	for _, part := range parts {
+		some, err := decision.Unpack(part.Counts)
+		if err != nil {
+			return nil, nil, fmt.Errorf("past: minute %s: %w", minute.Format(time.RFC3339), err)
+		}
+		for _, c := range some {
+			if r.Merchant == "" || c.Merchant == r.Merchant {
+				counted = append(counted, c)
+			}
+		}
+		if part.Inputs == nil || !withInputs {
+			continue
+		}
+		opened, err := r.Open(part.Inputs)
+		if err != nil {
+			continue
+		}
+		kept, err := decision.UnpackInputs(opened)
+		if err != nil {
+			return nil, nil, fmt.Errorf("past: minute %s: %w", minute.Format(time.RFC3339), err)
+		}
+		for _, in := range kept {
+			if r.Merchant == "" || in.Merchant == r.Merchant {
+				inputs = append(inputs, in)
+			}
+		}
+	}
+	return counted, inputs, nil
+}
+
+// readMoves reads the movements that were reserved until a time.
+func (r *Reader) readMoves(ctx context.Context, until time.Time) error {
+	for r.read.Before(until) {
+		found, err := r.Records.MovementsDecided(ctx, store.DecidedRange{
+			Since: r.read, Before: until, AfterAt: r.at, After: r.before, Merchant: r.Merchant, Most: page,
+		})
+		if err != nil {
+			return err
+		}
+		for _, m := range found {
+			move := r.move(m)
+			minute := move.At.Unix() / 60
+			r.moves[minute] = append(r.moves[minute], move)
+			r.at, r.before = m.CreatedAt, m.ID
+		}
+		if len(found) < page {
+			r.read = until
+		}
+	}
+	return nil
+}
+
+// move is a movement as the simulation sees it.
+func (r *Reader) move(m movement.Movement) impact.Move {
+	out := impact.Move{
+		At: m.CreatedAt.Truncate(time.Second), Reserved: m.CreatedAt, Merchant: m.Owner.MerchantID, Live: m.Owner.Mode == string(tenants.Live),
+		Operation: m.Operation, Version: m.PolicyVersion, Unsent: m.State == movement.NotSubmitted,
+	}
+	if facts, err := r.Key.Open(m.DecisionID, m.CreatedAt); err == nil && facts.Merchant == decision.MerchantDigest(m.Owner.MerchantID) {
+		out.At = facts.At
+	}
+	if m.State == movement.Failed {
+		out.FailedAt = m.UpdatedAt
+	}
+	out.Input.Amount = new(int64(m.Amount))
+	for _, u := range m.Usage {
+		if to := movement.DestinationOf(u.Name); to != "" {
+			out.Input.Destination = to
+		}
+	}
+	op, there := r.Operations.ByPath(m.Operation)
+	body, err := documentOf(m)
+	if !there || err != nil {
+		return out
+	}
+	if op.HasAmount(body) {
+		if asked, err := op.AmountOf(body); err == nil {
+			out.Input.Amount = new(int64(asked))
+		}
+	}
+	if len(op.Fields) > 0 {
+		out.Input.Fields = op.PolicyFields(op.WithDefaults(body))
+	}
+	if out.Input.Destination == "" && op.Kind == manifest.Transfer {
+		out.Input.Destination = movement.DestinationDigest(m.Provider, op.DestinationOf(body))
+	}
+	if op.Quote {
+		out.Input.Quote = quoteOf(m)
+	}
+	return out
+}
+
+// quoteOf is what rules saw of a movement's quote.
+func quoteOf(m movement.Movement) map[string]any {
+	if m.Kind == manifest.Order {
+		return map[string]any{"price": int64(m.Amount)}
+	}
+	quote := map[string]any{"fee": int64(m.Fee), "name_match": nil}
+	if m.NameMatch != nil {
+		quote["name_match"] = *m.NameMatch
+	}
+	return quote
+}
+
+// documentOf is the body that a movement was asked with.
+func documentOf(m movement.Movement) (catalog.Document, error) {
+	var request struct {
+		Body catalog.Document `json:"body"`
+	}
+	decoder := json.NewDecoder(bytes.NewReader(m.Request))
+	decoder.UseNumber()
+	err := decoder.Decode(&request)
+	return request.Body, err
+}
+
+// known finds operations and records.
+func (r *Reader) known(ctx context.Context) impact.Known {
+	return impact.Known{
+		Operation: r.operation,
+		Record:    func(merchant string, version int64) *policy.Merchant { return r.record(ctx, merchant, version) },
+	}
+}
+
+// operation is an operation of a path. One that is offered no more may have read anything.
+func (r *Reader) operation(path string) impact.Operation {
+	op, there := r.Operations.ByPath(path)
+	if !there {
+		return impact.Operation{Operation: policy.Operation{Path: path}, Reads: true}
+	}
+	return impact.Operation{
+		Operation: policy.Operation{Path: op.Path, Kind: string(admission.KindOf(op)), Provider: op.Provider},
+		Reads:     op.AmountField() != "" || len(op.Fields) > 0 || op.Quote, Money: op.Money(), Transfer: op.Kind == manifest.Transfer,
+	}
+}
+
+// present is a merchant's record as it is now.
+func (r *Reader) present(ctx context.Context, merchant string) *policy.Merchant {
+	if m, known := r.current[merchant]; known {
+		return m
+	}
+	account, err := r.Records.AccountByID(ctx, tenants.MerchantID(merchant))
+	if err != nil {
+		if !errors.Is(err, tenants.ErrNotFound) {
+			r.err = err
+		}
+		return nil
+	}
+	return r.remember(account.Merchant(), func(m *policy.Merchant) { r.current[merchant] = m })
+}
+
+// record is a merchant's record at a version, nil where it is not kept.
+func (r *Reader) record(ctx context.Context, merchant string, version int64) *policy.Merchant {
+	key := recordKey{merchant, version}
+	if m, known := r.records[key]; known {
+		return m
+	}
+	if now := r.present(ctx, merchant); now != nil && now.Version == version {
+		return now
+	}
+	m, err := r.Records.MerchantRecord(ctx, tenants.MerchantID(merchant), version)
+	if errors.Is(err, store.ErrNotFound) {
+		r.records[key] = nil
+		return nil
+	}
+	if err != nil {
+		r.err = err
+		return nil
+	}
+	return r.remember(m, func(m *policy.Merchant) { r.records[key] = m })
+}
+
+func (r *Reader) remember(m tenants.Merchant, as func(*policy.Merchant)) *policy.Merchant {
+	if len(r.records)+len(r.current) > mostRecords {
+		clear(r.records)
+		clear(r.current)
+	}
+	record := admission.RecordOf(m)
+	as(&record)
+	return &record
+}
+
+// zone is where a merchant's days and months are counted.
+func (r *Reader) zone(m *policy.Merchant) *time.Location {
+	return admission.ZoneOf(tenants.Merchant{Labels: m.Labels}, r.Location)
+}
+
+// World is what the simulation must know besides. It reads the log once, to tell how much of each quota was used when the
+// span began: what is used now, but for what was used in the span.
+func (r *Reader) World(ctx context.Context, since, until time.Time) (impact.World, error) {
+	r.reset()
+	spent := map[usedKey]int64{}
+	known := r.known(ctx)
+	for minute := since.Truncate(time.Minute); minute.Before(until.Truncate(time.Minute)); minute = minute.Add(time.Minute) {
+		counted, _, err := r.log(ctx, minute, false)
+		if err != nil {
+			return impact.World{}, err
+		}
+		for _, c := range counted {
+			if err := r.spend(ctx, spent, minute, c, known); err != nil {
+				return impact.World{}, err
+			}
+		}
+	}
+	return impact.World{
+		Base: r.Policy, Zone: r.zone,
+		Used: func(merchant string, live bool, quota, period string) int64 {
+			used, err := r.Records.UsedOf(ctx, movement.Owner{MerchantID: merchant, Mode: decision.ModeOf(live)}, quota, period)
+			if err != nil {
+				r.err = err
+			}
+			return max(0, used-spent[usedKey{merchant, live, quota, period}])
+		},
+	}, r.err
+}
+
+type usedKey struct {
+	merchant      string
+	live          bool
+	quota, period string
+}
+
+// spend adds what a series used of quotas.
+func (r *Reader) spend(ctx context.Context, spent map[usedKey]int64, minute time.Time, c decision.Counted, known impact.Known) error {
+	sign := int64(1)
+	switch {
+	case c.Rule.Refuses() || c.Outcome != decision.Decided && c.Outcome != decision.Unused:
+		return nil
+	case c.Outcome == decision.Unused:
+		sign = -1
+	}
+	record, set := known.Record(c.Merchant, c.Record), r.Policy(c.Version)
+	if record == nil || set == nil {
+		return r.err
+	}
+	limits, err := set.Limits(ctx, policy.LimitsInput{
+		Merchant: *record, Mode: c.Mode(), Operation: known.Operation(c.Operation).Operation, Now: minute,
+	})
+	if err != nil && !errors.Is(err, policy.ErrNoAnswer) {
+		return fmt.Errorf("past: %w", err)
+	}
+	for _, quota := range limits.Quotas {
+		for _, n := range c.Counts {
+			at := minute.Add(time.Duration(n.Second) * time.Second).In(r.zone(record))
+			spent[usedKey{c.Merchant, c.Live, quota.Name, at.Format("2006-01")}] += sign * int64(n.N)
+		}
+	}
+	return r.err
+}
