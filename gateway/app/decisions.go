@@ -3,21 +3,103 @@ package app
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
 )
 
 // replicaNumber is the number of a replica where there is no room for its id.
 func replicaNumber(id uuid.UUID) uint16 { return binary.BigEndian.Uint16(id[:2]) }
 
-// replicaNamed names the replica of a number by how its id begins.
-func replicaNamed(_ context.Context, number uint16, _ time.Time) (string, error) {
-	return fmt.Sprintf("%04x", number), nil
+// explaining is what decisions are explained with.
+func (a *App) explaining() console.Decisions {
+	sets := &policySets{app: a, sets: map[policy.Version]*policy.Set{}}
+	return console.Decisions{
+		Key: a.decisions, Policies: sets.ofDigest, Policy: sets.of, Open: a.vault.OpenDecisions, Past: a.store, Replica: a.replicaNamed,
+	}
+}
+
+// replicaNamed names the replica of a number at a time, by the number where nobody knows
+// which it was.
+func (a *App) replicaNamed(ctx context.Context, number uint16, at time.Time) (string, error) {
+	seen, err := a.store.ReplicasSeen(ctx, at)
+	for _, r := range seen {
+		if r.Tag == number && !r.StartedAt.After(at.Add(time.Minute)) {
+			return r.ID.String(), nil
+		}
+	}
+	return fmt.Sprintf("%04x", number), err
+}
+
+// policySets are the sets of versions that are kept, compiled when they are asked for.
+type policySets struct {
+	app  *App
+	mu   sync.Mutex
+	sets map[policy.Version]*policy.Set
+}
+
+// mostSets bounds the sets that stay compiled.
+const mostSets = 8
+
+// of is the set of a version, nil where it is not kept or no gateway has written it.
+func (p *policySets) of(ctx context.Context, version policy.Version) (*policy.Set, error) {
+	if active := p.app.policy.Set(); active.Version() == version {
+		return active, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if set := p.sets[version]; set != nil {
+		return set, nil
+	}
+	v, err := p.app.store.PolicyVersion(ctx, version)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, nil //nolint:nilnil // none
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.app.vault.VerifyPolicy(v.MAC, v.Digest()) != nil || v.Source.Version() != version {
+		return nil, nil //nolint:nilnil // as above
+	}
+	set, err := policy.Compile(ctx, v.Source)
+	if err != nil {
+		return nil, err
+	}
+	if len(p.sets) >= mostSets {
+		clear(p.sets)
+	}
+	p.sets[version] = set
+	return set, nil
+}
+
+// ofDigest are the sets whose versions have a digest.
+func (p *policySets) ofDigest(ctx context.Context, digest uint32) ([]*policy.Set, error) {
+	versions, err := p.app.store.PolicyVersions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []*policy.Set
+	for _, v := range versions {
+		if decision.VersionDigest(string(v.Version)) != digest || v.State == store.PolicyRefused {
+			continue
+		}
+		set, err := p.of(ctx, v.Version)
+		if err != nil {
+			return nil, err
+		}
+		if set != nil {
+			found = append(found, set)
+		}
+	}
+	return found, nil
 }
 
 // decisionWriter writes this replica's log of decisions.

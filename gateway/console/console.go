@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -63,7 +64,8 @@ type Console struct {
 	failures *limit.Failures
 	mux      *http.ServeMux
 	offered  atomic.Pointer[offered]
-	version  string // name of the header of the contract's version
+	version  string     // name of the header of the contract's version
+	trying   sync.Mutex // held while a policy is tried on the past
 }
 
 // offered is what the console knows of the providers.
@@ -194,6 +196,7 @@ func (c *Console) routes() {
 	} {
 		c.mux.HandleFunc(pattern, c.admin(handle))
 	}
+	c.mux.HandleFunc("POST "+impactPath, c.tryOnPast)
 	c.mux.HandleFunc("/", c.nothingHere)
 }
 
@@ -225,7 +228,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // largest is how large a request's body may be.
 func largest(r *http.Request) int64 {
-	if r.URL.Path == "/admin/policies" || r.URL.Path == "/admin/policy/try" {
+	if slices.Contains([]string{"/admin/policies", "/admin/policy/try", impactPath}, r.URL.Path) {
 		return adminapi.MaxPolicy
 	}
 	return jsonbody.Max

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
@@ -16,6 +15,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/past"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -26,6 +26,11 @@ type Decisions struct {
 	// Policies are the sets that may be the one of a digest: one, seldom more, none
 	// where it is not kept any more.
 	Policies func(ctx context.Context, digest uint32) ([]*policy.Set, error)
+	// Policy is the set of a version, nil where it is not kept.
+	Policy func(ctx context.Context, version policy.Version) (*policy.Set, error)
+	// Open opens inputs of the log. Past is what is kept of the past.
+	Open func(sealed []byte) ([]byte, error)
+	Past past.Records
 	// Replica names the replica of a number at a time.
 	Replica func(ctx context.Context, number uint16, at time.Time) (string, error)
 }
@@ -226,14 +231,4 @@ func named[T any](place int, all []T, nameOf func(T) string) (found T, ok bool) 
 		return found, false
 	}
 	return sorted[place], true
-}
-
-// PolicyIn is for Decisions where only the set in force is known.
-func PolicyIn(force func() *policy.Set) func(context.Context, uint32) ([]*policy.Set, error) {
-	return func(_ context.Context, digest uint32) ([]*policy.Set, error) {
-		if set := force(); strings.HasPrefix(string(set.Version()), fmt.Sprintf("%05x", digest)) {
-			return []*policy.Set{set}, nil
-		}
-		return nil, nil
-	}
 }

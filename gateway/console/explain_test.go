@@ -12,6 +12,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/policy"
 )
 
 // TestADecisionIsExplainedByItsIDAlone: nothing was stored of any of these.
@@ -23,7 +24,7 @@ func TestADecisionIsExplainedByItsIDAlone(t *testing.T) {
 	}
 	key := decision.NewKey([]byte("the installation's"))
 	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
-		d.Decisions = console.Decisions{Key: key, Policies: console.PolicyIn(d.Policy), Replica: func(_ context.Context, number uint16, _ time.Time) (string, error) {
+		d.Decisions = console.Decisions{Key: key, Policies: policiesOf(d.Policy), Replica: func(_ context.Context, number uint16, _ time.Time) (string, error) {
 			return "replica-" + string(rune('0'+number)), nil
 		}}
 	})
@@ -67,5 +68,15 @@ func TestADecisionIsExplainedByItsIDAlone(t *testing.T) {
 		if found, err := w.Find(t.Context(), id, time.Time{}); err != nil || found.Decision != nil {
 			t.Errorf("%s is explained: %+v, %v", what, found.Decision, err)
 		}
+	}
+}
+
+// policiesOf knows the one set that is in force.
+func policiesOf(force func() *policy.Set) func(context.Context, uint32) ([]*policy.Set, error) {
+	return func(_ context.Context, digest uint32) ([]*policy.Set, error) {
+		if set := force(); decision.VersionDigest(string(set.Version())) == digest {
+			return []*policy.Set{set}, nil
+		}
+		return nil, nil
 	}
 }

@@ -32,6 +32,7 @@ type merchantLimit struct {
 	For    *time.Duration `placeholder:"2h" help:"How long the limits hold; for ever unless given."`
 	Remove string         `placeholder:"NAME" help:"Remove a limit of its own: the name of a quota, default for the rate, or what the list calls it."`
 	Reason string         `help:"Why; required for a change and kept in the audit."`
+	dryRun
 }
 
 // Run changes the limits, where a change is asked for, and shows those that the
@@ -40,6 +41,9 @@ func (c *merchantLimit) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	change, err := c.change()
 	if err != nil {
 		return err
+	}
+	if c.DryRun {
+		return c.try(ctx, p, admin, adminapi.MerchantTrial{MerchantID: c.Merchant, Limits: change.Limits, Remove: c.Remove})
 	}
 	var limits []adminapi.Limit
 	switch {
@@ -84,7 +88,9 @@ func (c *merchantLimit) change() (adminapi.LimitChange, error) {
 		return change, errors.New("--remove goes with --reason alone")
 	case !sets && c.For != nil:
 		return change, errors.New("--for needs a limit that it bounds, such as --quota, --rate or --markup")
-	case (sets || c.Remove != "") && c.Reason == "":
+	case c.DryRun && !sets && c.Remove == "":
+		return change, errors.New("--dry-run needs a change that it tries")
+	case !c.DryRun && (sets || c.Remove != "") && c.Reason == "":
 		return change, errors.New("--reason must be given: it is kept on the merchant's record and in the audit")
 	}
 	return change, nil

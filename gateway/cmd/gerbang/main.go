@@ -24,6 +24,7 @@ const (
 	exitFailed = 1
 	exitUsage  = 2
 	exitBehind = 5 // replicas do not run what they should
+	exitDenies = 6 // a candidate denies more than it may
 )
 
 // commands is the command line. Credentials and tokens are never flags, because
@@ -114,6 +115,9 @@ func (p *program) fail(err error) int {
 	}
 	if _, ok := errors.AsType[errBehind](err); ok {
 		return exitBehind
+	}
+	if _, ok := errors.AsType[errDenies](err); ok {
+		return exitDenies
 	}
 	return exitFailed
 }

@@ -42,10 +42,14 @@ func (c *merchantCreate) Run(ctx context.Context, p *program, admin *adminapi.Cl
 type merchantSuspend struct {
 	Merchant string `arg:"" help:"The merchant's id."`
 	Reason   string `help:"Why; kept in the audit."`
+	dryRun
 }
 
 // Run stops the merchant.
 func (c *merchantSuspend) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if c.DryRun {
+		return c.try(ctx, p, admin, adminapi.MerchantTrial{MerchantID: c.Merchant, Suspend: true})
+	}
 	return p.showMerchant(admin.Suspend(ctx, c.Merchant, c.Reason))
 }
 
@@ -63,10 +67,14 @@ type merchantTier struct {
 	Merchant string `arg:"" help:"The merchant's id."`
 	Tier     string `arg:"" help:"One of the policy's."`
 	Reason   string `help:"Why; kept in the audit."`
+	dryRun
 }
 
 // Run moves the merchant.
 func (c *merchantTier) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if c.DryRun {
+		return c.try(ctx, p, admin, adminapi.MerchantTrial{MerchantID: c.Merchant, Tier: c.Tier})
+	}
 	return p.showMerchant(admin.SetTier(ctx, c.Merchant, adminapi.TierChange{Tier: c.Tier, Reason: c.Reason}))
 }
 

@@ -16,6 +16,7 @@ type policyCommands struct {
 	Show     policyShow     `cmd:"" help:"Show a version, or write its files into a directory."`
 	Diff     policyDiff     `cmd:"" help:"Show how two versions differ."`
 	Activate policyActivate `cmd:"" help:"Put a version in force on every replica, or confirm what another operator wants in force."`
+	Impact   policyImpact   `cmd:"" help:"Tell what a version or a directory would have decided in the past, and for whom otherwise."`
 	Rollback policyRollback `cmd:"" help:"Put the version before in force again; each time one further back."`
 }
 

@@ -1,0 +1,220 @@
+package console
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/impact"
+	"github.com/seed-f006e74d/gerbang/gateway/past"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+const (
+	impactPath = "/admin/policy/impact"
+	// written is how long ago a decision was made that surely stands in the log.
+	written = 15 * time.Second
+)
+
+// trial is a policy, or a change of a merchant, with the past that it is tried on.
+type trial struct {
+	candidate impact.Candidate
+	reader    *past.Reader
+	since     time.Time
+	until     time.Time
+}
+
+// tryOnPast answers line by line: how far it is, and in the end the report. One is tried at a time, since it takes a
+// core's time from the merchants.
+func (c *Console) tryOnPast(w http.ResponseWriter, r *http.Request) {
+	operator, _ := r.Context().Value(operatorKey{}).(string)
+	x := &call{request: r, id: w.Header().Get(requestID), operator: operator, now: c.deps.Now()}
+	c.log.InfoContext(r.Context(), "an operator reads", "request_id", x.id, "operator", operator, "path", r.URL.Path)
+	if !c.trying.TryLock() {
+		c.fail(w, r, x.id, fault.New(fault.InProgress, "A policy is being tried on the past already: wait until that is done."))
+		return
+	}
+	defer c.trying.Unlock()
+	var wanted adminapi.NewImpact
+	err := decode(x, &wanted)
+	var t trial
+	if err == nil {
+		t, err = c.trial(x, wanted)
+	}
+	if err != nil {
+		c.fail(w, r, x.id, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Cache-Control", "no-store")
+	lines := json.NewEncoder(w)
+	lines.SetEscapeHTML(false)
+	say := func(line adminapi.ImpactLine) {
+		_ = lines.Encode(line) // who asked may be gone, and then the context ends
+		_ = http.NewResponseController(w).Flush()
+	}
+	report, err := c.run(r.Context(), t, func(done int64, at time.Time) {
+		say(adminapi.ImpactLine{Progress: &adminapi.ImpactProgress{Decisions: done, At: at}})
+	})
+	if err != nil {
+		c.log.ErrorContext(r.Context(), "a policy could not be tried on the past", "request_id", x.id, "cause", err)
+		say(adminapi.ImpactLine{Message: fault.From(err).Message})
+		return
+	}
+	document := impactDocument(t, report)
+	say(adminapi.ImpactLine{Data: &document})
+}
+
+// trial checks what is wanted.
+func (c *Console) trial(x *call, wanted adminapi.NewImpact) (trial, error) {
+	t := trial{since: wanted.Since.UTC().Truncate(time.Minute), until: x.now.Add(-written).UTC().Truncate(time.Minute)}
+	if wanted.Until != nil && wanted.Until.Before(t.until) {
+		t.until = wanted.Until.UTC().Truncate(time.Minute)
+	}
+	if oldest := x.now.Add(-decision.Kept); t.since.Before(oldest) || !t.since.Before(t.until) {
+		return t, fault.Invalid("since", "must be within the last seven days, for which decisions are kept, and a minute ago at least")
+	}
+	given := 0
+	for _, one := range []bool{wanted.Version != "", wanted.Files != nil, wanted.Merchant != nil} {
+		if one {
+			given++
+		}
+	}
+	if given != 1 {
+		return t, fault.Invalid("version", "or files or merchant must be given, and one of them alone")
+	}
+	offered, err := catalog.Build(c.deps.Plugins.Manifests())
+	if err != nil {
+		return t, err
+	}
+	ctx := x.request.Context()
+	t.reader = &past.Reader{
+		Records: c.deps.Decisions.Past, Key: c.deps.Decisions.Key, Open: c.deps.Decisions.Open, Operations: offered, Location: c.config.Location,
+		Policy: func(version string) *policy.Set {
+			set, err := c.deps.Decisions.Policy(ctx, policy.Version(version))
+			if err != nil {
+				c.log.WarnContext(ctx, "a policy version can't be read, so decisions by it are tried without it", "version", version, "error", err)
+			}
+			return set
+		},
+	}
+	if wanted.Merchant != nil {
+		return c.merchantTrial(x, t, *wanted.Merchant)
+	}
+	t.candidate.Set, err = c.candidate(ctx, wanted)
+	return t, err
+}
+
+// candidate is the policy that is to be tried.
+func (c *Console) candidate(ctx context.Context, wanted adminapi.NewImpact) (*policy.Set, error) {
+	if wanted.Files == nil {
+		v, err := c.deps.Publisher.Find(ctx, wanted.Version)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, fault.New(fault.NotFound, "There is no such policy version, or it is not kept any more.")
+		}
+		if err != nil {
+			return nil, policyFault(err)
+		}
+		set, err := c.deps.Decisions.Policy(ctx, v.Version)
+		if err == nil && set == nil {
+			err = fault.New(fault.NotFound, "This policy version can't be used: no gateway with this keyset has written it.")
+		}
+		return set, err
+	}
+	source := policy.Source{}
+	for name, content := range wanted.Files {
+		source[name] = []byte(content)
+	}
+	set, err := policy.Compile(ctx, source)
+	if wrong, ok := errors.AsType[*policy.Error](err); ok {
+		var fields []fault.Field
+		for _, problem := range wrong.Problems {
+			fields = append(fields, fault.Field{Field: "files", Message: problem.String()})
+		}
+		return nil, fault.New(fault.InvalidRequest, "The policy does not compile, or its tests fail.", fields...)
+	}
+	return set, err
+}
+
+// merchantTrial is a change of a merchant under the policy in force.
+func (c *Console) merchantTrial(x *call, t trial, change adminapi.MerchantTrial) (trial, error) {
+	account, err := c.deps.Merchants.AccountByID(x.request.Context(), tenants.MerchantID(change.MerchantID))
+	if err != nil {
+		return t, notFound(err, "merchant")
+	}
+	m := account.Merchant()
+	m.Limits = nil
+	for _, l := range change.Limits {
+		if err := checkLimit(l); err != nil {
+			return t, err
+		}
+		m.Limits = append(m.Limits, limitOf(l, "", time.Time{}))
+	}
+	if change.Tier != "" {
+		m.Tier = tenants.Tier(change.Tier)
+		if err := c.checkTier(x.request.Context(), m, x.now); err != nil {
+			return t, err
+		}
+	}
+	own := admission.RecordOf(m).Limits
+	t.reader.Merchant, t.candidate.Set = change.MerchantID, c.deps.Policy()
+	var mu sync.Mutex
+	changed := map[*policy.Merchant]*policy.Merchant{}
+	t.candidate.Record = func(was *policy.Merchant) *policy.Merchant {
+		mu.Lock()
+		defer mu.Unlock()
+		if known := changed[was]; known != nil {
+			return known
+		}
+		m := *was
+		m.Version = was.Version - x.now.UnixNano() // of no record: no answer may be kept for one
+		if change.Suspend {
+			m.Status = string(tenants.Suspended)
+		}
+		if change.Tier != "" {
+			m.Tier = change.Tier
+		}
+		m.Limits = slices.DeleteFunc(slices.Clone(was.Limits), func(l policy.OwnLimit) bool {
+			return l.Name == change.Remove || slices.ContainsFunc(own, func(o policy.OwnLimit) bool { return o.Name == l.Name })
+		})
+		m.Limits = append(m.Limits, own...)
+		changed[was] = &m
+		return &m
+	}
+	return t, nil
+}
+
+// run tries it.
+func (c *Console) run(ctx context.Context, t trial, progress func(int64, time.Time)) (impact.Report, error) {
+	world, err := t.reader.World(ctx, t.since, t.until)
+	if err != nil {
+		return impact.Report{}, err
+	}
+	world.Progress = progress
+	return impact.Run(ctx, t.candidate, world, t.reader.Past(ctx, t.since, t.until))
+}
+
+func impactDocument(t trial, r impact.Report) adminapi.Impact {
+	out := adminapi.Impact{
+		Version: string(t.candidate.Set.Version()), Since: t.since, Until: t.until, Verdict: r.Verdict, Decisions: r.Decisions,
+		NewlyDenied: r.NewlyDenied, NewlyAllowed: r.NewlyAllowed, Rupiah: r.Rupiah, Unknown: r.Unknown, Rows: make([]adminapi.ImpactRow, len(r.Rows)),
+	}
+	for i, row := range r.Rows {
+		out.Rows[i] = adminapi.ImpactRow{
+			MerchantID: row.Merchant, Mode: row.Mode, Operation: row.Operation, Rule: row.Rule, NewlyDenied: row.NewlyDenied,
+			NewlyAllowed: row.NewlyAllowed, FirstAt: row.FirstAt, Rupiah: row.Rupiah, Unknown: row.Unknown,
+		}
+	}
+	return out
+}
