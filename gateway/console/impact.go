@@ -45,7 +45,8 @@ func (c *Console) tryOnPast(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, x.id, fault.New(fault.InProgress, "A policy is being tried on the past already: wait until that is done."))
 		return
 	}
-	defer c.trying.Unlock()
+	free := sync.OnceFunc(c.trying.Unlock) // before the last line: who has read it may ask again at once
+	defer free()
 	var wanted adminapi.NewImpact
 	err := decode(x, &wanted)
 	var t trial
@@ -53,6 +54,7 @@ func (c *Console) tryOnPast(w http.ResponseWriter, r *http.Request) {
 		t, err = c.trial(x, wanted)
 	}
 	if err != nil {
+		free()
 		c.fail(w, r, x.id, err)
 		return
 	}
@@ -67,6 +69,7 @@ func (c *Console) tryOnPast(w http.ResponseWriter, r *http.Request) {
 	report, err := c.run(r.Context(), t, func(done int64, at time.Time) {
 		say(adminapi.ImpactLine{Progress: &adminapi.ImpactProgress{Decisions: done, At: at}})
 	})
+	free()
 	if err != nil {
 		c.log.ErrorContext(r.Context(), "a policy could not be tried on the past", "request_id", x.id, "cause", err)
 		say(adminapi.ImpactLine{Message: fault.From(err).Message})
