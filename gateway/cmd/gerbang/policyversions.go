@@ -89,7 +89,10 @@ func (c *policyPush) Run(ctx context.Context, p *program, admin *adminapi.Client
 		if err := p.show(pushed{PolicyVersion: v}, versionRows(v)...); err != nil {
 			return err
 		}
-		return fmt.Errorf("the policy is refused for %d reasons", refused)
+		if refused == 1 {
+			return errors.New("the policy is refused: it has a fault")
+		}
+		return fmt.Errorf("the policy is refused: it has %d faults", refused)
 	}
 	rows := versionRows(v)
 	if v.Existed {
