@@ -172,3 +172,36 @@ func TestReadyTellsThePolicy(t *testing.T) {
 		t.Error("the metrics say nothing of policies")
 	}
 }
+
+// TestPoliciesOfTwoOperators: what one wants in force another one confirms.
+func TestPoliciesOfTwoOperators(t *testing.T) {
+	t.Parallel()
+	w := withPolicy(t)
+	w.publisher.SecondOperator = true
+	peer := adminapi.NewClient(w.url, otherToken)
+	v, err := w.PushPolicy(t.Context(), adminapi.NewPolicy{Files: map[string]string{"data.json": "{}"}, Message: "stricter"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first adminapi.PolicyActivation
+	for range 2 { // nobody confirms himself
+		if first, err = w.ActivatePolicy(t.Context(), v.Version, adminapi.ActivatePolicy{}); err != nil || first.State != "waiting" || first.InForce {
+			t.Fatalf("%+v, %v", first, err)
+		}
+	}
+	if shown, err := w.Policy(t.Context(), v.Version); err != nil || shown.State != "waiting" {
+		t.Errorf("%+v, %v", shown, err)
+	}
+	second, err := peer.ActivatePolicy(t.Context(), v.Version, adminapi.ActivatePolicy{})
+	if err != nil || second.ActivationID != first.ActivationID || second.State != "proposed" || second.RequestedBy != "ayu" || second.ConfirmedBy != "budi" {
+		t.Errorf("%+v, %v", second, err)
+	}
+	w.decide()
+	back, err := peer.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{})
+	if err != nil || back.State != "waiting" {
+		t.Errorf("%+v, %v", back, err)
+	}
+	if back, err = w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{}); err != nil || back.State != "proposed" || back.ConfirmedBy != "ayu" {
+		t.Errorf("%+v, %v", back, err)
+	}
+}
