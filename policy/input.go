@@ -82,13 +82,14 @@ func (m *Merchant) term(now time.Time) *ast.Term {
 		}
 		limits, transfers = ast.NewTerm(object), ast.NewTerm(bounds)
 	}
-	record := ast.NewObjectWithCapacity(7)
-	record.Insert(termID, ast.StringTerm(m.ID))
-	record.Insert(termTier, ast.StringTerm(m.Tier))
-	record.Insert(termStatus, ast.StringTerm(m.Status))
-	record.Insert(termLabels, labels)
-	record.Insert(termLimits, limits)
-	record.Insert(termTransfers, transfers)
+	record := ast.NewObject(
+		pair{termID, ast.StringTerm(m.ID)},
+		pair{termTier, ast.StringTerm(m.Tier)},
+		pair{termStatus, ast.StringTerm(m.Status)},
+		pair{termLabels, labels},
+		pair{termLimits, limits},
+		pair{termTransfers, transfers},
+	)
 	if markup != nil {
 		record.Insert(termMarkup, markup)
 	}
