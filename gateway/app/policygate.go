@@ -25,7 +25,11 @@ func (a *App) judgePolicy(ctx context.Context, source policy.Source) ([]policy.F
 		return nil, err
 	}
 	if a.operations != nil {
-		facts.Operations = admission.Offered(a.operations.Current())
+		snapshot := a.operations.Current()
+		facts.Operations = admission.Offered(snapshot)
+		if facts.Recorded, err = a.recorded(ctx, snapshot); err != nil {
+			return nil, err
+		}
 	}
 	_, findings, err := policy.Gate(ctx, source, facts)
 	return findings, err
