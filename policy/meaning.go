@@ -233,6 +233,14 @@ func Mentioned(source Source) []string {
 	return slices.Compact(ids)
 }
 
+// NamesProducts reports whether a source has markups of products, for which Facts need SKUs.
+func NamesProducts(source Source) bool {
+	data, problems := checkData(source[dataFile])
+	markups, _ := data["markups"].(map[string]any)
+	products, _ := markups["products"].(map[string]any)
+	return len(problems) == 0 && len(products) > 0
+}
+
 // nobody is the tier of a finding that is about no merchant.
 const nobody = ""
 

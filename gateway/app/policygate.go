@@ -5,7 +5,10 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // judgeWithin bounds the work on one set: its tests, and every operation of every tier.
@@ -27,10 +30,42 @@ func (a *App) judgePolicy(ctx context.Context, source policy.Source) ([]policy.F
 	if a.operations != nil {
 		snapshot := a.operations.Current()
 		facts.Operations = admission.Offered(snapshot)
+		if policy.NamesProducts(source) {
+			facts.SKUs = a.products(ctx, snapshot)
+		}
 		if facts.Recorded, err = a.recorded(ctx, snapshot); err != nil {
 			return nil, err
 		}
 	}
 	_, findings, err := policy.Gate(ctx, source, facts)
 	return findings, err
+}
+
+// productsWithin bounds the wait for a provider's list.
+const productsWithin = 3 * time.Second
+
+// products are the names of everything that is sold on the platform's accounts, nil where a list can't be read: then no name
+// is called unknown.
+func (a *App) products(ctx context.Context, snapshot *catalog.Snapshot) map[string]bool {
+	ctx, cancel := context.WithTimeout(ctx, productsWithin)
+	defer cancel()
+	platform, err := a.store.AccountByID(ctx, tenants.Platform)
+	if err != nil {
+		return nil // nothing is connected
+	}
+	names := map[string]bool{}
+	for _, op := range snapshot.Operations() {
+		if op.Product == nil || op.Kind != manifest.Order {
+			continue
+		}
+		listed, err := a.queries.ProductNames(ctx, op, platform, tenants.Live)
+		if err != nil {
+			a.log.WarnContext(ctx, "a push is judged without the names of products", "operation", op.Path, "error", err)
+			return nil
+		}
+		for _, name := range listed {
+			names[name] = true
+		}
+	}
+	return names
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +76,9 @@ func (l *Listing) Find(key string) (json.RawMessage, bool) {
 	}
 	return l.items[at].whole, true
 }
+
+// Keys are the keys of its items, sorted.
+func (l *Listing) Keys() []string { return slices.Sorted(maps.Keys(l.byKey)) }
 
 // Show returns the answer for a merchant with this body and these prices.
 func (l *Listing) Show(body Document, added Added) (json.RawMessage, error) {

@@ -66,6 +66,10 @@ func checkGate(t *testing.T, s harness.Shop) {
 	if found, state := push(); state != "refused" || len(found) != 1 || !strings.HasPrefix(found[0], `meaning data.json:21 no operation has the path "/walet2/create"; is it "/wallet2/create"?`) {
 		t.Errorf("with a misspelt path: %s, %q", state, found)
 	}
+	write(`"products": {}`, `"products": {"xld10": 100, "xld01": 200}`)
+	if found, state := push(); state != "pushed" || len(found) != 1 || found[0] != `meaning data.json:31 no product is called "xld01" (0)` {
+		t.Errorf("with an unknown product: %s, %q", state, found)
+	}
 	write(`"amounts": {}`, `"amounts": {"transfer": {"max": 1000}}`)
 	if found, state := push(); state != "pushed" || len(found) > 0 {
 		t.Errorf("a good one: %s, %q", state, found)
