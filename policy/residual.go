@@ -63,8 +63,12 @@ func (s *Set) Residual(ctx context.Context, in AdmitInput, unknown Unknown) (Res
 	if err != nil {
 		return Residual{}, fmt.Errorf("policy: %s: %w", s.admit.name, err)
 	}
-	if readsInput(partials, support) {
-		return Residual{Rest: textOf(partials, support)}, nil
+	if reads, calls := s.readsInput(partials, support); reads || calls {
+		rest := textOf(partials, support)
+		if calls { // what a rule of this set does is not in the text
+			rest += "\n# " + string(s.version)
+		}
+		return Residual{Rest: rest}, nil
 	}
 	// Whatever the unknown is, the answer is the same: also where there is none of it.
 	if unknown.Body {
@@ -76,20 +80,28 @@ func (s *Set) Residual(ctx context.Context, in AdmitInput, unknown Unknown) (Res
 
 const rfc3339 = "2006-01-02T15:04:05Z07:00"
 
-// readsInput reports whether what is left to evaluate depends on anything unknown.
-func readsInput(partials []ast.Body, support []*ast.Module) bool {
-	reads := false
+// readsInput reports whether what is left to evaluate reads anything unknown, and whether it asks rules of the set, which
+// may: a function with an else is left as it is.
+func (s *Set) readsInput(partials []ast.Body, support []*ast.Module) (reads, calls bool) {
 	see := func(ref ast.Ref) bool {
 		reads = reads || ref.HasPrefix(ast.InputRootRef)
+		for _, module := range s.rules.Modules {
+			calls = calls || ref.HasPrefix(module.Package.Path)
+		}
 		return false
 	}
 	for _, body := range partials {
 		ast.WalkRefs(body, see)
 	}
 	for _, module := range support {
-		ast.WalkRefs(module, see)
+		for _, rule := range module.Rules {
+			for ; rule != nil; rule = rule.Else {
+				ast.WalkRefs(rule.Head, see)
+				ast.WalkRefs(rule.Body, see)
+			}
+		}
 	}
-	return reads
+	return reads, calls
 }
 
 // textOf is what is left to evaluate, in one order.

@@ -32,6 +32,18 @@ refusals contains "Not to there." if {
 }
 `
 	set, same := must(t, rulesOnly(rules)), must(t, rulesOnly(rules+"\n# Another version.\n"))
+	within := `
+refusals contains bound(data.custom.most) if input.operation.kind == "payment"
+
+bound(most) := "Below." if input.amount < most.min
+
+else := "Beyond." if input.amount > most.max
+`
+	bounded := func(most string) *Set {
+		source := rulesOnly(rules + within)
+		source[dataFile] = []byte(strings.Replace(string(source[dataFile]), "{", `{"custom": {"most": {"max": `+most+`}}, `, 1))
+		return must(t, source)
+	}
 	stricter := must(t, rulesOnly(strings.Replace(rules, "1000", "900", 1)))
 	ask := func(s *Set, kind, status string, unknown Unknown) Residual {
 		t.Helper()
@@ -59,6 +71,13 @@ refusals contains "Not to there." if {
 	}
 	if got := ask(set, "order", "active", body); !got.Known || got.Decision.Allow {
 		t.Errorf("an order at three: %+v", got)
+	}
+	nine, eight := ask(bounded("900"), "payment", "active", all), ask(bounded("800"), "payment", "active", all)
+	if nine.Known || eight.Known || nine.Rest == eight.Rest {
+		t.Errorf("what a function reads is passed over: %+v, %+v", nine, eight)
+	}
+	if got := ask(bounded("900"), "query", "active", all); !got.Known || !got.Decision.Allow {
+		t.Errorf("a query, of which no function is asked: %+v", got)
 	}
 	one := ask(set, "transfer", "active", body)
 	if other := ask(same, "transfer", "active", body); one.Known || other.Rest != one.Rest {

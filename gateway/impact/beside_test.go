@@ -343,6 +343,10 @@ func TestImpactBesideTheTruth(t *testing.T) {
 		{name: "a comment", changes: []string{"package gerbang", "# New.\npackage gerbang"}, verdict: "equal"},
 		{name: "a lower amount", changes: []string{"900000", "500000"}, free: true},
 		{name: "a higher amount", changes: []string{"900000", "950000"}, free: true},
+		{name: "a bound by a function", changes: []string{
+			`refusals contains "Too much." if input.amount > 900000`,
+			"refusals contains bound(500000)\n\nbound(most) := \"None.\" if input.amount < 1\n\nelse := \"Too much.\" if input.amount > most",
+		}, free: true},
 		{name: "a field", changes: []string{`"none"`, `"payment_link"`}, free: true},
 		{name: "an hour", changes: []string{"hour == 3", "hour == 0"}, free: true},
 		{name: "a lower quota", changes: []string{"100", "70"}, verdict: "stricter"},
