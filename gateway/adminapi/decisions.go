@@ -17,6 +17,17 @@ type Decision struct {
 	PolicyVersion string    `json:"policy_version"` // its first digits where the version is not kept any more
 	Replica       string    `json:"replica"`
 	Notes         []string  `json:"notes,omitempty"` // what is not as it was then, or not known
+
+	// Input and Trace are for operators who may read them, where they ask and it was kept.
+	Input *DecisionInput `json:"input,omitempty"`
+	Trace []TraceLine    `json:"trace,omitempty"`
+}
+
+// DecisionInput is what a refused request asked for, as policies see it.
+type DecisionInput struct {
+	Amount *int64         `json:"amount,omitempty"`
+	Fields map[string]any `json:"fields,omitempty"`
+	Quote  map[string]any `json:"quote,omitempty"`
 }
 
 // Place is where a rule stands.
@@ -24,6 +35,8 @@ type Place struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Rule string `json:"rule"` // the document that it answers
+	// Reason is what it says to the merchant, where the input is known.
+	Reason string `json:"reason,omitempty"`
 }
 
 // LimitUse is a limit that left no room: how much it allows, how much of it was used, and when there is room again. A rate
@@ -34,4 +47,12 @@ type LimitUse struct {
 	Limit         int64      `json:"limit"`
 	Used          *int64     `json:"used,omitempty"` // left out where nobody knows
 	ResetsAt      *time.Time `json:"resets_at,omitempty"`
+}
+
+// TraceLine is one step of an evaluation: what was done with which line.
+type TraceLine struct {
+	Op   string `json:"op"`
+	File string `json:"file"`
+	Line int    `json:"line"`
+	Text string `json:"text"`
 }

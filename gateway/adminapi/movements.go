@@ -182,3 +182,9 @@ func (c *Client) Override(ctx context.Context, id string, o NewOverride) (Overri
 func (c *Client) Find(ctx context.Context, id string, since time.Time) (FindResult, error) {
 	return get[FindResult](ctx, c, "/admin/find"+params("id", id, "since", timeText(since)))
 }
+
+// FindTraced is Find with the input and the trace of a refused decision. Reading them is
+// in the merchant's audit.
+func (c *Client) FindTraced(ctx context.Context, id string, since time.Time) (FindResult, error) {
+	return get[FindResult](ctx, c, "/admin/find"+params("id", id, "since", timeText(since), "trace", "true"))
+}

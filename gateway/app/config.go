@@ -96,6 +96,7 @@ type SMTPConfig struct {
 type OperatorConfig struct {
 	Name      string `koanf:"name"`
 	TokenFile string `koanf:"token_file"`
+	Inputs    bool   `koanf:"inputs"` // may read what refused requests asked for
 	tokenHash [sha256.Size]byte
 }
 

@@ -30,7 +30,7 @@ func (a *App) explaining() console.Decisions {
 // replicaNamed names the replica of a number at a time, by the number where nobody knows
 // which it was.
 func (a *App) replicaNamed(ctx context.Context, number uint16, at time.Time) (string, error) {
-	seen, err := a.store.ReplicasSeen(ctx, at)
+	seen, err := a.store.ReplicasSeen(ctx, at.Add(-time.Minute))
 	for _, r := range seen {
 		if r.Tag == number && !r.StartedAt.After(at.Add(time.Minute)) {
 			return r.ID.String(), nil

@@ -32,6 +32,9 @@ import (
 type Operator struct {
 	Name      string
 	TokenHash [32]byte // SHA-256
+	// Inputs lets the operator read what refused requests asked for, and what rules did
+	// with it.
+	Inputs bool
 }
 
 // Access is who may come in, and what one operator may do alone.

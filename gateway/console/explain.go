@@ -41,6 +41,9 @@ type explained struct {
 	merchants  []tenants.Merchant
 	operations []*catalog.Operation
 	sets       []*policy.Set
+	logged     logged
+	record     tenants.Merchant // of the one merchant
+	known      bool             // that the record is the one of then
 }
 
 // explain tells what an id of a decision says, nil where it is none of this
@@ -52,7 +55,10 @@ func (c *Console) explain(x *call, id string) (*adminapi.Decision, error) {
 	}
 	e := explained{Facts: facts}
 	ctx := x.request.Context()
-	if e.merchants, err = c.merchantsOf(ctx, facts.Merchant); err != nil || len(e.merchants) == 0 {
+	if e.logged, err = c.logged(ctx, facts, id); err != nil {
+		return nil, err
+	}
+	if e.merchants, err = c.merchantsOf(ctx, e.logged, facts.Merchant); err != nil || len(e.merchants) == 0 {
 		return nil, err
 	}
 	if e.operations, err = c.operationsOf(facts.Operation); err != nil {
@@ -77,7 +83,13 @@ func (c *Console) explain(x *call, id string) (*adminapi.Decision, error) {
 	if facts.Rule.Refuses() {
 		out.Rule = facts.Rule.String()
 	}
-	return out, c.explainRule(ctx, &e, out)
+	if err := c.explainRule(ctx, &e, out); err != nil {
+		return nil, err
+	}
+	if x.request.URL.Query().Has("trace") {
+		return out, c.trace(x, &e, out)
+	}
+	return out, nil
 }
 
 func (e *explained) mode() string {
@@ -87,9 +99,20 @@ func (e *explained) mode() string {
 	return string(tenants.Test)
 }
 
-// merchantsOf are the merchants of a digest.
-func (c *Console) merchantsOf(ctx context.Context, digest uint32) ([]tenants.Merchant, error) {
+// merchantsOf are the merchants of a digest: those that the log has, and else all that
+// there are.
+func (c *Console) merchantsOf(ctx context.Context, l logged, digest uint32) ([]tenants.Merchant, error) {
 	var found []tenants.Merchant
+	for _, id := range l.merchants() {
+		account, err := c.deps.Merchants.AccountByID(ctx, id)
+		if err != nil {
+			return nil, notFound(err, "merchant")
+		}
+		found = append(found, account.Merchant())
+	}
+	if len(found) > 0 {
+		return found, nil
+	}
 	for after := tenants.MerchantID(""); ; {
 		page, err := c.deps.Merchants.Merchants(ctx, after, adminapi.MostListed)
 		if err != nil {
@@ -143,10 +166,11 @@ func (c *Console) explainRule(ctx context.Context, e *explained, out *adminapi.D
 	if err != nil {
 		return notFound(err, "merchant")
 	}
-	m, op := account.Merchant(), e.operations[0]
+	if e.record, e.known, err = c.recordThen(ctx, account.Merchant(), e.logged.record()); err != nil {
+		return err
+	}
 	limits, err := e.sets[0].Limits(ctx, policy.LimitsInput{
-		Merchant: admission.RecordOf(m), Mode: e.mode(), Now: e.At,
-		Operation: policy.Operation{Path: op.Path, Kind: string(admission.KindOf(op)), Provider: op.Provider},
+		Merchant: admission.RecordOf(e.record), Mode: e.mode(), Now: e.At, Operation: policyOperation(e.operations[0]),
 	})
 	switch {
 	case errors.Is(err, policy.ErrNoAnswer):
@@ -154,7 +178,11 @@ func (c *Console) explainRule(ctx context.Context, e *explained, out *adminapi.D
 	case err != nil:
 		return err
 	}
-	return c.explainLimit(ctx, e, m, limits, out)
+	return c.explainLimit(ctx, e, e.record, limits, out)
+}
+
+func policyOperation(op *catalog.Operation) policy.Operation {
+	return policy.Operation{Path: op.Path, Kind: string(admission.KindOf(op)), Provider: op.Provider}
 }
 
 // explainLimit adds the limit that was reached. Of a rate or quota that refused nothing
@@ -183,7 +211,7 @@ func (c *Console) explainLimit(
 			return err
 		}
 	}
-	if out.Limit != nil {
+	if out.Limit != nil && !e.known {
 		out.Notes = append(out.Notes, "the limit is the one of the merchant's record now, at version "+fmt.Sprint(m.Version))
 	}
 	return nil

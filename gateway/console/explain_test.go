@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +13,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // TestADecisionIsExplainedByItsIDAlone: nothing was stored of any of these.
@@ -78,5 +81,79 @@ func policiesOf(force func() *policy.Set) func(context.Context, uint32) ([]*poli
 			return []*policy.Set{set}, nil
 		}
 		return nil, nil
+	}
+}
+
+// TestATraceIsForWhoMayReadIt: it is of the request that was made, under the record and the version of then, and reading
+// it is in the audit.
+func TestATraceIsForWhoMayReadIt(t *testing.T) {
+	t.Parallel()
+	const rules = `package gerbang
+
+refusals contains "Not to there." if input.fields.bank == "014"
+`
+	source := policy.Default()
+	source["there.rego"] = []byte(rules)
+	set, err := policy.Compile(t.Context(), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := decision.NewKey([]byte("the installation's"))
+	w := newWorld(t, func(c *console.Config, d *console.Dependencies) {
+		c.Operators[1].Inputs = true // budi's
+		d.Policy = func() *policy.Set { return set }
+		vault := d.Vault.(*tenants.Vault)
+		d.Decisions = console.Decisions{
+			Key: key, Policies: policiesOf(d.Policy), Past: d.Merchants.(*store.Store), Open: vault.OpenDecisions,
+			Replica: func(context.Context, uint16, time.Time) (string, error) { return "", nil },
+		}
+	})
+	merchant := w.merchant()
+	before, err := w.Merchant(t.Context(), merchant.MerchantID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
+	rule := decision.Policy(1)
+	for _, r := range set.Rules() {
+		if r.File == "there.rego" {
+			rule = decision.Policy(r.Number)
+		}
+	}
+	series := decision.Series{Merchant: merchant.MerchantID, Operation: "/bank/name", Version: string(set.Version()), Record: before.Version, Live: true, Rule: rule}
+	input := decision.Input{
+		ID: decision.NewNamer(key, 7).Name(at, series.Version, series.Merchant, true, series.Operation, rule), At: at, Series: series,
+		Amount: new(int64(5)), Fields: map[string]any{"bank": "014"},
+	}
+	packed, err := decision.PackInputs([]decision.Input{input})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := w.vault.SealDecisions(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.AddDecisions(t.Context(), store.DecisionPart{
+		Minute: at.Truncate(time.Minute), Part: 1, Counts: decision.Pack([]decision.Counted{{Series: series, Counts: []decision.Count{{Second: uint8(at.Second()), N: 1}}}}), Inputs: sealed,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.SetTier(t.Context(), merchant.MerchantID, adminapi.TierChange{Tier: "growth"}); err != nil {
+		t.Fatal(err)
+	}
+	id := input.ID.String()
+	if found, err := w.Find(t.Context(), id, time.Time{}); err != nil || found.Decision == nil || found.Decision.Input != nil || found.Decision.Trace != nil {
+		t.Errorf("without asking: %+v, %v", found.Decision, err)
+	}
+	_, err = w.FindTraced(t.Context(), id, time.Time{})
+	w.refused(err, http.StatusForbidden, "")
+	found, err := adminapi.NewClient(w.url, otherToken).FindTraced(t.Context(), id, time.Time{})
+	if err != nil || found.Decision == nil || found.Decision.Input == nil || found.Decision.Input.Fields["bank"] != "014" || len(found.Decision.Trace) == 0 ||
+		len(found.Decision.Places) != 1 || found.Decision.Places[0].Reason != "Not to there." || found.Decision.Places[0].File != "there.rego" {
+		t.Errorf("traced: %+v, %v", found.Decision, err)
+	}
+	entries, err := w.Audit(t.Context(), merchant.MerchantID)
+	if err != nil || len(entries) == 0 || entries[0].Action != "decision.trace" || entries[0].Operator != "budi" || !strings.Contains(entries[0].Detail, id) {
+		t.Errorf("the audit has %+v, %v", entries, err)
 	}
 }

@@ -46,6 +46,11 @@ func (c *Console) find(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if decided == nil && len(found) == 1 && found[0].DecisionID != id {
+		if decided, err = c.explain(x, found[0].DecisionID); err != nil {
+			return nil, err
+		}
+	}
 	out := adminapi.FindResult{ID: id, Since: since, Decision: decided, Movements: make([]adminapi.FoundMovement, len(found))}
 	for i, m := range found {
 		if out.Movements[i], err = c.foundDocument(x.request.Context(), m, id); err != nil {

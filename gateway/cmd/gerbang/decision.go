@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 
@@ -17,7 +18,7 @@ func decisionRows(d *adminapi.Decision) [][]string {
 		{"operation", dash(strings.Join(d.Operations, ", "))}, {"rule", dash(d.Rule)},
 	}
 	for _, p := range d.Places {
-		rows = append(rows, []string{"", p.File + ":" + strconv.Itoa(p.Line), p.Rule})
+		rows = append(rows, []string{"", p.File + ":" + strconv.Itoa(p.Line), strings.TrimSpace(p.Rule + " " + p.Reason)})
 	}
 	if l := d.Limit; l != nil {
 		limit := strconv.FormatInt(l.Limit, 10)
@@ -29,6 +30,13 @@ func decisionRows(d *adminapi.Decision) [][]string {
 			used = strconv.FormatInt(*l.Used, 10)
 		}
 		rows = append(rows, []string{"limit", limit}, []string{"used", used}, []string{"resets", timeText(l.ResetsAt)})
+	}
+	if d.Input != nil {
+		input, _ := json.Marshal(d.Input) // of plain values
+		rows = append(rows, []string{"input", string(input)})
+	}
+	for _, line := range d.Trace {
+		rows = append(rows, []string{line.Op, line.File + ":" + strconv.Itoa(line.Line), line.Text})
 	}
 	rows = append(rows, []string{"policy_version", d.PolicyVersion}, []string{"replica", d.Replica})
 	for _, note := range d.Notes {

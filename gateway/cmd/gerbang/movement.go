@@ -120,11 +120,16 @@ func (c *movementOverride) Run(ctx context.Context, p *program, admin *adminapi.
 type findCommand struct {
 	ID    string    `arg:"" name:"id" help:"Any id: of a request or decision, external_id or ref_id, refId or txId, upstream or provider reference."`
 	Since time.Time `placeholder:"TIME" help:"Search requests, decisions and provider references from this time on, such as 2026-01-02T03:04:05Z; the last 31 days unless given."`
+	Trace bool      `help:"Of a refused decision: what was asked for, and what the rules did with it. For operators with inputs: true; it is in the merchant's audit."`
 }
 
 // Run prints the decision and each movement with what happened to it. Finding none is a failure.
 func (c *findCommand) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	found, err := admin.Find(ctx, c.ID, c.Since)
+	find := admin.Find
+	if c.Trace {
+		find = admin.FindTraced
+	}
+	found, err := find(ctx, c.ID, c.Since)
 	if err != nil {
 		return err
 	}
