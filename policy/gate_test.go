@@ -202,10 +202,16 @@ func TestARuleThatNeverEnds(t *testing.T) {
 	set := must(t, rulesOnly("package gerbang\n"+ratedRule+endless))
 	in := request()
 	in.Operation.Path = "/endless"
-	got := set.try(t.Context(), in, effort{time: 20 * time.Millisecond})
-	if got[0].fault != nil || got[1].fault == nil || got[1].check != CheckCost ||
-		got[1].fault.File != "own.rego" || got[1].fault.Message != "the rule gerbang.never does not end within 20ms" {
-		t.Errorf("without a bound of steps: %+v", got)
+	// A busy machine may spend the whole of a short time elsewhere.
+	for within := 20 * time.Millisecond; ; within *= 5 {
+		got := set.try(t.Context(), in, effort{time: within})[1]
+		want := "the rule gerbang.never does not end within " + within.String()
+		if got.fault != nil && got.check == CheckCost && got.fault.File == "own.rego" && got.fault.Message == want {
+			break
+		}
+		if within > 5*time.Second {
+			t.Fatalf("without a bound of steps: %+v, want %q", got, want)
+		}
 	}
 }
 
