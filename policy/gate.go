@@ -230,16 +230,18 @@ func (g *gate) ask(ctx context.Context) error {
 	}
 	for _, op := range offered {
 		for _, tier := range tiers {
-			limited := true
+			limited, what := true, "a generated request of "+op.Path
 			for i, in := range g.samples(op, tier, values) {
-				got := g.judge(ctx, in, "a generated request of "+op.Path)
-				limited = limited && (got[0].fault != nil || len(got[0].limits.Rates) > 0)
-				for _, quota := range got[0].limits.Quotas {
-					g.counted[quota.Name] = true
-					if i == 0 { // the first sample has no limits of its own
-						g.limited[quota.Name] = true
+				if i < 2 { // limits depend on the merchant and the mode, and the first two samples differ in both
+					got := g.set.tryLimits(ctx, in, ofRequest)
+					g.fault(ctx, got, in, what)
+					limited = limited && (got.fault != nil || len(got.limits.Rates) > 0)
+					for _, quota := range got.limits.Quotas {
+						g.counted[quota.Name] = true
+						g.limited[quota.Name] = g.limited[quota.Name] || i == 0
 					}
 				}
+				g.judge(ctx, in, what)
 				if err := ctx.Err(); err != nil {
 					return err
 				}
@@ -250,7 +252,9 @@ func (g *gate) ask(ctx context.Context) error {
 		}
 	}
 	for _, in := range g.facts.Recorded {
-		g.judge(ctx, in, "a recorded request of "+in.Operation.Path)
+		what := "a recorded request of " + in.Operation.Path
+		g.fault(ctx, g.set.tryLimits(ctx, in, ofRequest), in, what)
+		g.judge(ctx, in, what)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -258,38 +262,34 @@ func (g *gate) ask(ctx context.Context) error {
 	return nil
 }
 
-// judge asks both questions about one request, and notes what is wrong with an answer and with its cost.
-func (g *gate) judge(ctx context.Context, in AdmitInput, what string) [2]tried {
+// judge asks for a decision on one request, and notes what is wrong with the answer and with its cost.
+func (g *gate) judge(ctx context.Context, in AdmitInput, what string) {
 	var begun time.Time
 	if g.facts.Now != nil {
 		begun = g.facts.Now()
 	}
-	got := g.set.try(ctx, in, ofRequest)
-	if ctx.Err() != nil {
-		return got
-	}
-	for _, t := range got {
-		if t.fault != nil {
-			g.add(t.check, false, *t.fault, in.Merchant.Tier).seen(what)
-		}
-	}
-	if got[1].fault == nil && !got[1].answered {
-		rule := g.set.rules.GetRules(admitRef)[0]
+	got := g.set.tryAdmit(ctx, in, ofRequest)
+	g.fault(ctx, got, in, what)
+	rule := g.set.rules.GetRules(admitRef)[0]
+	switch {
+	case got.fault != nil || ctx.Err() != nil:
+	case !got.answered:
 		g.add(CheckAnswer, false, at(rule.Location, "", admitRef.String()+" has no answer"), in.Merchant.Tier).seen(what)
-	}
-	if g.facts.Now == nil {
-		return got
-	}
-	if g.facts.Now().Sub(begun) > slow && got[0].fault == nil && got[1].fault == nil && g.slowAgain(ctx, in) {
-		rule := g.set.rules.GetRules(admitRef)[0]
+	case g.facts.Now != nil && g.facts.Now().Sub(begun) > slow && g.slowAgain(ctx, in):
 		g.add(CheckCost, true, at(rule.Location, "", fmt.Sprintf("this takes more than %s", slow)), in.Merchant.Tier).seen(what)
 	}
-	return got
+}
+
+// fault notes why there is no right answer.
+func (g *gate) fault(ctx context.Context, got tried, in AdmitInput, what string) {
+	if got.fault != nil && ctx.Err() == nil {
+		g.add(got.check, false, *got.fault, in.Merchant.Tier).seen(what)
+	}
 }
 
 // slowAgain asks once more: the machine may have been busy with something else.
 func (g *gate) slowAgain(ctx context.Context, in AdmitInput) bool {
 	begun := g.facts.Now()
-	g.set.try(ctx, in, ofRequest)
+	g.set.tryAdmit(ctx, in, ofRequest)
 	return g.facts.Now().Sub(begun) > slow
 }

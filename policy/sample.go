@@ -29,8 +29,9 @@ var sampleZone = time.FixedZone("WIB", 7*60*60)
 // sampleDay is a Saturday. It stands for no particular one.
 var sampleDay = time.Date(2026, 1, 3, 0, 0, 0, 0, sampleZone)
 
-// samples are requests of an operation by merchants of a tier: a small one, a great one at each end of the day, one with a
-// quote, and one for each value that the rules compare a field of the operation with.
+// samples are requests of an operation by merchants of a tier: a small one and a great one; where the rules read them, a
+// great one at the other end of the day and one with a quote; and one for each value that the rules compare a field with.
+// The first has a merchant without limits of its own, all others one with many.
 func (g *gate) samples(op Offered, tier string, values map[string][]string) []AdmitInput {
 	plain := Merchant{ID: "mer_sample", Tier: tier, Status: "active"}
 	laden := plain
@@ -50,10 +51,13 @@ func (g *gate) samples(op Offered, tier string, values map[string][]string) []Ad
 		small.Amount, great.Amount = new(int64(1)), new(greatAmount)
 	}
 	small.Fields, great.Fields = op.sampleFields(false), op.sampleFields(true)
-	early := great
-	early.Mode, early.Now = "live", sampleDay.Add(26*time.Hour)
-	samples := []AdmitInput{small, great, early}
-	if op.Quote {
+	samples := []AdmitInput{small, great}
+	if reads := g.set.reads; reads.now || reads.clock {
+		early := great
+		early.Mode, early.Now = "live", sampleDay.Add(26*time.Hour)
+		samples = append(samples, early)
+	}
+	if op.Quote && g.set.reads.quote {
 		quoted := great
 		quoted.Quote = map[string]any{"price": greatAmount, "fee": greatAmount, "name_match": false}
 		samples = append(samples, quoted)

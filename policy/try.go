@@ -38,26 +38,35 @@ type tried struct {
 
 // try asks both questions, limits first.
 func (s *Set) try(ctx context.Context, in AdmitInput, most effort) [2]tried {
+	return [2]tried{s.tryLimits(ctx, in, most), s.tryAdmit(ctx, in, most)}
+}
+
+// tryLimits asks for the limits.
+func (s *Set) tryLimits(ctx context.Context, in AdmitInput, most effort) (got tried) {
 	limits := LimitsInput{Merchant: in.Merchant, Mode: in.Mode, Operation: in.Operation, Now: in.Now}
-	var got [2]tried
-	answer := s.tryOne(ctx, &got[0], &s.limits, limitsRef, s.limitsTerm(&limits), most)
+	answer := s.tryOne(ctx, &got, &s.limits, limitsRef, s.limitsTerm(&limits), most)
 	if answer != nil {
 		var err error
-		got[0].answered = true
-		if got[0].limits, err = s.readLimits(answer.Value); err != nil {
-			got[0].misses(s, limitsRef, err)
+		got.answered = true
+		if got.limits, err = s.readLimits(answer.Value); err != nil {
+			got.misses(s, limitsRef, err)
 		}
 	}
+	return got
+}
+
+// tryAdmit asks for a decision.
+func (s *Set) tryAdmit(ctx context.Context, in AdmitInput, most effort) (got tried) {
 	input, err := s.admitTerm(&in)
 	if err != nil {
-		got[1].misses(s, admitRef, err)
+		got.misses(s, admitRef, err)
 		return got
 	}
-	answer = s.tryOne(ctx, &got[1], &s.admit, admitRef, input, most)
-	if got[1].fault == nil {
-		got[1].answered = answer != nil
-		if got[1].decision, err = s.decision(answer); err != nil {
-			got[1].misses(s, admitRef, errors.Unwrap(err))
+	answer := s.tryOne(ctx, &got, &s.admit, admitRef, input, most)
+	if got.fault == nil {
+		got.answered = answer != nil
+		if got.decision, err = s.decision(answer); err != nil {
+			got.misses(s, admitRef, errors.Unwrap(err))
 		}
 	}
 	return got
