@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -73,7 +74,7 @@ func real(b *testing.B, h *house) {
 	now := time.Now()
 	dependencies := h.dependencies()
 	dependencies.Authenticator, dependencies.Log, dependencies.Observer = freshly{directory}, log, nil
-	dependencies.Admitter = admission.New(policy.NewActive(set), limit.New(), nil, admission.Config{Log: log})
+	dependencies.Admitter = admission.New(policy.NewActive(set), limit.New(), nil, admission.Config{Log: log, Decisions: h.counts})
 	// A second a request: the rate is asked and never refuses.
 	dependencies.Now = func() time.Time { now = now.Add(time.Second); return now }
 	if h.Edge, err = edge.New(edge.Config{}, dependencies, snapshot(b)); err != nil {
@@ -90,27 +91,32 @@ func (freshly) Fresh(time.Time) bool { return true }
 // from the wire: JSON, key, schema, policy with admit, rate, envelope, log.
 func BenchmarkRequest(b *testing.B) {
 	for _, path := range []string{"/payments/create", "/payments/status"} {
-		b.Run(strings.TrimPrefix(path, "/payments/"), func(b *testing.B) {
-			h := build(b)
-			real(b, h)
-			body := h.right(`,"external_id":"INV/2026/#001","description":"Kopi susu"`)
-			if path == "/payments/status" {
-				body = `{"secret_key":"` + h.key + `","external_id":"INV/2026/#001"}`
-			}
-			reader := strings.NewReader(body)
-			r := httptest.NewRequest(http.MethodPost, path, reader)
-			w := &silent{header: http.Header{}}
-			b.ReportAllocs()
-			for b.Loop() {
-				reader.Reset(body)
-				r.Body = io.NopCloser(reader)
-				w.reset()
-				h.requests = h.requests[:0]
-				h.ServeHTTP(w, r)
-				if w.status != http.StatusOK {
-					b.Fatalf("status %d", w.status)
-				}
-			}
-		})
+		for name, counts := range map[string]*decision.Log{"": nil, "/counted": decision.NewLog()} {
+			b.Run(strings.TrimPrefix(path, "/payments/")+name, func(b *testing.B) { benchmarkRequest(b, path, counts) })
+		}
+	}
+}
+
+func benchmarkRequest(b *testing.B, path string, counts *decision.Log) {
+	h := build(b)
+	h.counts = counts
+	real(b, h)
+	body := h.right(`,"external_id":"INV/2026/#001","description":"Kopi susu"`)
+	if path == "/payments/status" {
+		body = `{"secret_key":"` + h.key + `","external_id":"INV/2026/#001"}`
+	}
+	reader := strings.NewReader(body)
+	r := httptest.NewRequest(http.MethodPost, path, reader)
+	w := &silent{header: http.Header{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		reader.Reset(body)
+		r.Body = io.NopCloser(reader)
+		w.reset()
+		h.requests = h.requests[:0]
+		h.ServeHTTP(w, r)
+		if w.status != http.StatusOK {
+			b.Fatalf("status %d", w.status)
+		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/edge"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
@@ -59,6 +60,7 @@ type house struct {
 	delivered     []movement.ID
 	stale         bool
 	observed      []string
+	counts        *decision.Log // of the real admission, nil for none
 
 	identity tenants.Identity
 	hash     tenants.Hash

@@ -1,0 +1,180 @@
+package past_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/impact"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/past"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+var noon = time.Date(2026, 11, 20, 5, 0, 0, 0, time.UTC)
+
+// shelf is what is kept of the past, in memory.
+type shelf struct {
+	parts []store.DecisionPart
+	moves []movement.Movement
+	then  map[int64]tenants.Merchant
+	used  int64
+}
+
+func (s *shelf) Decisions(_ context.Context, since, before time.Time) (found []store.DecisionPart, _ error) {
+	for _, p := range s.parts {
+		if !p.Minute.Before(since) && p.Minute.Before(before) {
+			found = append(found, p)
+		}
+	}
+	return found, nil
+}
+
+func (s *shelf) MovementsDecided(_ context.Context, r store.DecidedRange) (found []movement.Movement, _ error) {
+	for _, m := range s.moves {
+		late := m.CreatedAt.After(r.AfterAt) || m.CreatedAt.Equal(r.AfterAt) && m.ID.String() > r.After.String()
+		if !m.CreatedAt.Before(r.Since) && m.CreatedAt.Before(r.Before) && late && (r.Kind == "" || r.Kind == string(m.Kind)) && len(found) < r.Most {
+			found = append(found, m)
+		}
+	}
+	return found, nil
+}
+
+func (s *shelf) MerchantRecord(_ context.Context, _ tenants.MerchantID, version int64) (tenants.Merchant, error) {
+	if m, known := s.then[version]; known {
+		return m, nil
+	}
+	return tenants.Merchant{}, store.ErrNotFound
+}
+
+func (s *shelf) AccountByID(_ context.Context, id tenants.MerchantID) (*tenants.Account, error) {
+	return tenants.NewAccount(tenants.Merchant{ID: id, Name: "Toko", Tier: "starter", Status: tenants.Active, Version: 2}, nil, nil, nil)
+}
+
+func (s *shelf) UsedOf(context.Context, movement.Owner, string, string) (int64, error) {
+	return s.used, nil
+}
+
+func reader(t testing.TB, s *shelf) (*past.Reader, *policy.Set) {
+	t.Helper()
+	set, err := policy.Compile(t.Context(), policy.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	offered, err := catalog.Build(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &past.Reader{
+		Records: s, Key: decision.NewKey([]byte("key")), Operations: offered, Location: time.UTC,
+		Open:   func(sealed []byte) ([]byte, error) { return sealed, nil },
+		Policy: func(string) *policy.Set { return set },
+	}, set
+}
+
+// TestThePastIsReadUnderTheRecordsOfThen: the present one, one that was replaced, and one that nobody kept.
+func TestThePastIsReadUnderTheRecordsOfThen(t *testing.T) {
+	t.Parallel()
+	s := &shelf{then: map[int64]tenants.Merchant{1: {ID: "mer_a", Tier: "growth", Status: tenants.Active, Version: 1}}}
+	r, set := reader(t, s)
+	for i, record := range []int64{1, 2, 7} {
+		counted := []decision.Counted{{
+			Series: decision.Series{Merchant: "mer_a", Operation: catalog.BalancePath, Version: string(set.Version()), Record: record, Live: true},
+			Counts: []decision.Count{{Second: 1, N: 2}},
+		}}
+		s.parts = append(s.parts, store.DecisionPart{Minute: noon.Add(time.Duration(i) * time.Minute), Replica: uuid.UUID{1}, Part: 1, Counts: decision.Pack(counted)})
+	}
+	var tiers []string
+	for p, err := range r.Past(t.Context(), noon, noon.Add(time.Hour)) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case p.Record == nil:
+			tiers = append(tiers, "none")
+		default:
+			tiers = append(tiers, p.Record.Tier)
+		}
+	}
+	if got := fmt.Sprint(tiers); got != "[growth starter none]" {
+		t.Errorf("read under %s", got)
+	}
+	s.parts[0].Counts = []byte("broken")
+	for _, err := range r.Past(t.Context(), noon, noon.Add(time.Hour)) {
+		if err == nil {
+			t.Error("a broken part is read")
+		}
+		break
+	}
+}
+
+// TestAMovementIsWhereItWasDecided: it is reserved later than it is decided, perhaps in another minute.
+func TestAMovementIsWhereItWasDecided(t *testing.T) {
+	t.Parallel()
+	s := &shelf{}
+	r, set := reader(t, s)
+	at := noon.Add(59 * time.Second)
+	id := decision.NewNamer(r.Key, 1).Name(at, string(set.Version()), "mer_a", true, "/gone/create", decision.Admitted)
+	s.moves = []movement.Movement{{
+		Key: movement.Key{Owner: movement.Owner{MerchantID: "mer_a", Mode: "live"}, Kind: "payment"}, ID: movement.NewID(), Operation: "/gone/create",
+		Amount: 700, CreatedAt: at.Add(3 * time.Second), DecisionID: id.String(), PolicyVersion: string(set.Version()), Request: []byte(`{"body":{}}`),
+	}}
+	counted := []decision.Counted{{
+		Series: decision.Series{Merchant: "mer_a", Operation: "/gone/create", Version: string(set.Version()), Record: 2, Live: true}, Counts: []decision.Count{{Second: 59, N: 1}},
+	}}
+	s.parts = []store.DecisionPart{{Minute: noon, Counts: decision.Pack(counted)}}
+	var found []impact.Past
+	for p, err := range r.Past(t.Context(), noon, noon.Add(10*time.Minute)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = append(found, p)
+	}
+	if len(found) != 1 || found[0].At.Unix() != at.Unix() || found[0].Input == nil || *found[0].Input.Amount != 700 || found[0].Record == nil {
+		t.Errorf("found %+v", found)
+	}
+}
+
+// BenchmarkAMillionOfTheLog: a day of a thousand merchants is read and tried by a candidate with other rates.
+func BenchmarkAMillionOfTheLog(b *testing.B) {
+	s := &shelf{}
+	r, set := reader(b, s)
+	const merchants, minutes = 1000, 1440
+	for minute := range minutes {
+		var counted []decision.Counted
+		for i := range 700 {
+			counted = append(counted, decision.Counted{
+				Series: decision.Series{Merchant: fmt.Sprintf("mer_%04d", (i+minute)%merchants), Operation: catalog.BalancePath, Version: string(set.Version()), Record: 2, Live: true},
+				Counts: []decision.Count{{Second: uint8(i % 60), N: 1}},
+			})
+		}
+		s.parts = append(s.parts, store.DecisionPart{Minute: noon.Add(time.Duration(minute) * time.Minute), Counts: decision.Pack(counted)})
+	}
+	source := policy.Default()
+	source["night.rego"] = []byte("package gerbang\n\nrefusals contains \"Not at night.\" if input.clock.hour == 3\n")
+	candidate, err := policy.Compile(b.Context(), source)
+	if err != nil {
+		b.Fatal(err)
+	}
+	bytes := 0
+	for _, p := range s.parts {
+		bytes += len(p.Counts)
+	}
+	for b.Loop() {
+		world, err := r.World(b.Context(), noon, noon.Add(minutes*time.Minute))
+		if err != nil {
+			b.Fatal(err)
+		}
+		report, err := impact.Run(b.Context(), impact.Candidate{Set: candidate}, world, r.Past(b.Context(), noon, noon.Add(minutes*time.Minute)))
+		if err != nil || report.Decisions != 700*minutes || report.NewlyDenied == 0 {
+			b.Fatal(report.Decisions, report.NewlyDenied, err)
+		}
+	}
+	b.ReportMetric(float64(bytes)/(700*minutes), "B/decision")
+}
