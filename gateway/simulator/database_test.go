@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -27,6 +28,7 @@ func TestHistoriesOnDatabase(t *testing.T) {
 	url := dbtest.New(t, "simulator"+store.MigrationsDigest(), func(ctx context.Context, url string) error {
 		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
 	})
+	t.Cleanup(func() { endsAreKept(t, url) })
 	const seeds, lanes = 200, 4
 	for lane := range uint64(lanes) {
 		t.Run(fmt.Sprintf("lane %d", lane), func(t *testing.T) {
@@ -45,6 +47,22 @@ func TestHistoriesOnDatabase(t *testing.T) {
 				report(t, seed, result)
 			}
 		})
+	}
+}
+
+// endsAreKept holds what the lists by state go by to the states themselves.
+func endsAreKept(t *testing.T, url string) {
+	t.Helper()
+	conn, err := pgx.Connect(context.WithoutCancel(t.Context()), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	var movements, kept int
+	err = conn.QueryRow(context.WithoutCancel(t.Context()), `SELECT count(*), count(*) FILTER (
+		WHERE ended = CASE WHEN state IN ('submitting', 'acknowledged', 'pending') THEN '' ELSE state END) FROM movements`).Scan(&movements, &kept)
+	if err != nil || movements == 0 || kept != movements {
+		t.Errorf("of %d movements %d have the end of their state: %v", movements, kept, err)
 	}
 }
 
