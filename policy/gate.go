@@ -99,10 +99,23 @@ func Refused(findings []Finding, force bool) bool {
 	return slices.ContainsFunc(findings, func(f Finding) bool { return !f.Warning && !(force && f.Forcible()) })
 }
 
+// compileTime is how long a pushed set may take to compile, its tests included. A replica has two seconds more for it later.
+const compileTime = 8 * time.Second
+
 // Gate compiles a source and holds the set against the facts. The set is nil where it does not compile; whether what else
 // was found refuses it is Refused's to say. Findings are in the order of their places. The error is the context's.
 func Gate(ctx context.Context, source Source, facts Facts) (*Set, []Finding, error) {
-	set, check, err := compile(ctx, source)
+	return gateWithin(ctx, source, facts, compileTime)
+}
+
+func gateWithin(ctx context.Context, source Source, facts Facts, within time.Duration) (*Set, []Finding, error) {
+	compiling, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	set, check, err := compile(compiling, source)
+	if err != nil && compiling.Err() != nil && ctx.Err() == nil {
+		slow := Problem{File: dataFile, Line: 1, Col: 1, Message: fmt.Sprintf("the set and its tests do not compile within %s", within)}
+		return nil, faultFindings(CheckCost, []Problem{slow}, facts.total()), nil
+	}
 	if err != nil {
 		wrong, ok := errors.AsType[*Error](err)
 		if !ok {

@@ -50,6 +50,15 @@ func rule(text string) Source {
 	return with("own.rego", "package gerbang\n\n"+text+"\n")
 }
 
+// TestSlowToCompile: what no replica would have the time for is refused, whatever its author forces.
+func TestSlowToCompile(t *testing.T) {
+	t.Parallel()
+	set, findings, err := gateWithin(t.Context(), fixture(), someFacts(), time.Nanosecond)
+	if err != nil || set != nil || !Refused(findings, true) || !strings.Contains(findings[0].Reason, "do not compile within 1ns") {
+		t.Errorf("%v, %v, %v", set, findings, err)
+	}
+}
+
 func TestTheDefaultSetPassesTheGate(t *testing.T) {
 	t.Parallel()
 	if told := found(t, fixture(), someFacts()); told != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,17 +30,28 @@ type Follower struct {
 
 	mu       sync.Mutex // held by a look
 	compiled map[policy.Version]*policy.Set
-	answered uuid.UUID            // the proposal that this replica has answered
-	failed   map[string]time.Time // when what could not be loaded is tried again
+	answered uuid.UUID               // the proposal that this replica has answered
+	behind   map[policy.Version]bool // that this replica could not run, and that may have exceptions
+	refused  refusal                 // of the head
+	endAt    time.Time               // when it is looked again whether all replicas run the head
 
 	forged    map[policy.Version]bool // that were listed; of the heartbeat alone
 	inspected time.Time
 }
 
-// Lag says that a replica does not run the version in force, and why.
+// Lag says that a replica does not run the version in force, why, and since when it has
+// run none that was.
 type Lag struct {
-	Head policy.Version
-	Why  string
+	Head  policy.Version
+	Why   string
+	Since time.Time
+}
+
+// refusal is a head that this replica could not run.
+type refusal struct {
+	key    string
+	again  time.Time // when it is tried again
+	listed time.Time
 }
 
 // Open makes a follower that runs the version in force, or, where that can't be loaded,
@@ -54,7 +66,7 @@ func Open(ctx context.Context, deps Dependencies) (*Follower, error) {
 	if deps.Plugins == nil {
 		deps.Plugins = func() map[string]string { return nil }
 	}
-	f := &Follower{deps: deps, wake: make(chan struct{}, 1), failed: map[string]time.Time{}, forged: map[policy.Version]bool{}}
+	f := &Follower{deps: deps, wake: make(chan struct{}, 1), behind: map[policy.Version]bool{}, forged: map[policy.Version]bool{}}
 	asked := deps.Now()
 	head, err := deps.Store.PolicyHead(ctx)
 	if errors.Is(err, store.ErrNotFound) {
@@ -115,7 +127,11 @@ func (f *Follower) lastGood(ctx context.Context, head store.PolicyHead) (*policy
 	if err != nil {
 		return nil, fmt.Errorf("rollout: %w", err)
 	}
+	until := time.Now().Add(searchTime)
 	for _, version := range before {
+		if time.Now().After(until) {
+			break
+		}
 		set, err := f.load(ctx, version)
 		if err == nil {
 			f.deps.Log.WarnContext(ctx, "an older policy version is used", "version", version, "in_force", head.Version)
@@ -168,15 +184,28 @@ func (f *Follower) loadHead(ctx context.Context, head store.PolicyHead) (*policy
 	return f.load(ctx, head.Version)
 }
 
-// refuseHead tells that the version in force does not run here, and when it is tried
-// again.
+// refuseHead tells that the version in force does not run here, once a minute as an
+// operator may have resolved its exception, and when it is tried again.
 func (f *Follower) refuseHead(ctx context.Context, head store.PolicyHead, why string) {
-	key := failureOf(head)
-	if _, again := f.failed[key]; !again {
+	now, key := f.deps.Now(), failureOf(head)
+	if f.refused.key != key {
 		f.except(ctx, head.Version, "head", why)
+		f.refused = refusal{key: key, listed: now}
+	} else if now.Sub(f.refused.listed) >= repeatEvery && f.list(ctx, subjectOf(head.Version), Name(f.deps.Self), f.refusal("head", why)) {
+		f.refused.listed = now
 	}
-	f.failed = map[string]time.Time{key: f.deps.Now().Add(retryAfter)}
-	f.lag.Store(&Lag{Head: head.Version, Why: why})
+	f.refused.again = now.Add(retryAfter)
+	f.fallBehind(head, why)
+}
+
+// fallBehind notes that the version in force does not run here.
+func (f *Follower) fallBehind(head store.PolicyHead, why string) {
+	lag := &Lag{Head: head.Version, Why: why, Since: f.deps.Now()}
+	if before := f.lag.Load(); before != nil {
+		lag.Since = before.Since
+	}
+	f.lag.Store(lag)
+	f.endAt = time.Time{}
 }
 
 // failureOf names a head that could not be loaded, the words of others included.
@@ -186,9 +215,11 @@ func failureOf(head store.PolicyHead) string { return string(head.Digest()) + st
 func (f *Follower) Active() *policy.Active { return f.active }
 
 // Fresh reports whether money may be taken on what this replica runs: it has read within
-// 30 seconds which version is in force, and runs one that was. Any goroutine may ask.
+// 30 seconds which version is in force, and runs it, or ran it five minutes ago. Any
+// goroutine may ask.
 func (f *Follower) Fresh(now time.Time) bool {
-	return !f.builtIn.Load() && f.Age(now) <= freshFor
+	lag := f.lag.Load()
+	return !f.builtIn.Load() && f.Age(now) <= freshFor && (lag == nil || now.Sub(lag.Since) <= behindFor)
 }
 
 // Age is how long ago the head was read. Any goroutine may ask.
@@ -258,17 +289,14 @@ func (f *Follower) Look(ctx context.Context) (open bool, err error) {
 		return false, err
 	}
 	if head.Proposal != uuid.Nil {
-		if err := f.answer(ctx, head); err != nil {
-			return true, err
-		}
-		if err := f.decide(ctx, head); err != nil {
-			return true, err
-		}
+		// Whoever can't answer still decides: a proposal has an end.
+		failed := errors.Join(f.answer(ctx, head), f.decide(ctx, head))
 		if head, err = f.read(ctx); err != nil {
-			return true, err
+			return true, errors.Join(failed, err)
 		}
+		err = failed
 	}
-	return head.Proposal != uuid.Nil, f.adopt(ctx, head)
+	return head.Proposal != uuid.Nil, errors.Join(err, f.adopt(ctx, head))
 }
 
 // read reads the head, which confirms what this replica runs.
@@ -348,9 +376,9 @@ func (f *Follower) decide(ctx context.Context, head store.PolicyHead) error {
 // adopt runs the version in force.
 func (f *Follower) adopt(ctx context.Context, head store.PolicyHead) error {
 	if f.active.Set().Version() == head.Version && !f.builtIn.Load() {
-		return f.caughtUp(ctx)
+		return f.caughtUp(ctx, head)
 	}
-	if again, failed := f.failed[failureOf(head)]; failed && f.deps.Now().Before(again) {
+	if f.refused.key == failureOf(head) && f.deps.Now().Before(f.refused.again) {
 		return nil
 	}
 	set, err := f.loadHead(ctx, head)
@@ -359,32 +387,50 @@ func (f *Follower) adopt(ctx context.Context, head store.PolicyHead) error {
 		return nil
 	}
 	if err != nil {
-		f.lag.Store(&Lag{Head: head.Version, Why: "it can't be loaded at the moment"})
+		f.fallBehind(head, "it can't be loaded at the moment")
 		f.deps.Log.WarnContext(ctx, "the policy version in force can't be loaded; the old one stays", "version", head.Version, "error", err)
 		return err
 	}
 	old := f.active.Swap(set)
 	f.builtIn.Store(false)
-	f.failed = map[string]time.Time{}
 	f.deps.Log.InfoContext(ctx, "policy in force", "version", set.Version(), "replaces", old.Version())
 	if err := f.Report(ctx); err != nil {
 		return err
 	}
-	return f.caughtUp(ctx)
+	return f.caughtUp(ctx, head)
 }
 
-// caughtUp ends the exception of a version in force that this replica could not run.
-func (f *Follower) caughtUp(ctx context.Context) error {
-	lag := f.lag.Load()
-	if lag == nil {
+// caughtUp ends the exceptions of versions in force that replicas could not run, once
+// every live replica runs the one that is. It looks again each minute: the last that
+// could not may be gone.
+func (f *Follower) caughtUp(ctx context.Context, head store.PolicyHead) error {
+	if lag := f.lag.Swap(nil); lag != nil {
+		f.behind[lag.Head] = true
+	}
+	f.refused = refusal{}
+	now := f.deps.Now()
+	if now.Before(f.endAt) {
 		return nil
 	}
-	err := f.deps.Store.ResolveExceptions(ctx, f.deps.Now(), ofPlatform, subjectOf(lag.Head), []string{movement.ReasonPolicy}, "gateway",
-		"replica "+Name(f.deps.Self)+" runs the version in force")
-	if err == nil {
-		f.lag.Store(nil)
+	live, err := f.deps.Store.LiveReplicas(ctx, now)
+	if err != nil {
+		return err
 	}
-	return err
+	f.endAt = now.Add(repeatEvery)
+	if slices.ContainsFunc(live, func(r store.Replica) bool {
+		return r.ID != f.deps.Self.ID && r.Policy != "" && r.Policy != head.Version
+	}) {
+		return nil
+	}
+	f.behind[head.Version] = true
+	for version := range f.behind {
+		if err := f.deps.Store.ResolveExceptions(ctx, now, ofPlatform, subjectOf(version), []string{movement.ReasonPolicy}, "gateway",
+			"every replica runs the version in force, "+Name(f.deps.Self)+" too"); err != nil {
+			return err
+		}
+		delete(f.behind, version)
+	}
+	return nil
 }
 
 // Report writes this replica's row, which is its heartbeat. Any goroutine may call it.

@@ -33,8 +33,14 @@ const (
 	compileTime = 10 * time.Second
 	// judgeTime bounds the judgement of a pushed set, which an operator waits for.
 	judgeTime = 20 * time.Second
-	// retryAfter is when a version that could not be loaded is tried again.
-	retryAfter = 10 * time.Second
+	// searchTime bounds the search of a replica that starts for a version that it can run.
+	searchTime = time.Minute
+	// retryAfter is when a version that could not be loaded is tried again, and repeatEvery
+	// how often it is listed again.
+	retryAfter  = 10 * time.Second
+	repeatEvery = time.Minute
+	// behindFor is how long a replica may take money on a version that is no longer in force.
+	behindFor = 5 * time.Minute
 	// beatEvery is how often a replica says that it lives, and inspectEvery how often it
 	// looks for versions that no gateway has written.
 	beatEvery    = 5 * time.Second
@@ -117,7 +123,8 @@ func (u *unusable) Error() string { return u.why }
 var errUnsigned = &unusable{"its MAC is not valid: no gateway with this keyset has written the row"}
 
 // load reads a version, sees that a gateway wrote it, and compiles it. An *unusable
-// error is about the version, any other about the database or this machine's load.
+// error is about the version, or about what this machine can compile in time; any other
+// is about the database.
 func (f *Follower) load(ctx context.Context, version policy.Version) (*policy.Set, error) {
 	if set := f.compiled[version]; set != nil {
 		return set, nil
@@ -138,11 +145,11 @@ func (f *Follower) load(ctx context.Context, version policy.Version) (*policy.Se
 	compiling, cancel := context.WithTimeout(context.WithoutCancel(ctx), compileTime)
 	defer cancel()
 	set, err := f.deps.compile(compiling, v.Source)
-	if faults, ok := errors.AsType[*policy.Error](err); ok {
-		return nil, &unusable{faults.Error()}
-	}
-	if err != nil {
-		return nil, err
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return nil, &unusable{fmt.Sprintf("it does not compile within %s", compileTime)}
+	case err != nil:
+		return nil, &unusable{err.Error()}
 	}
 	f.keep(version, set)
 	return set, nil
@@ -190,7 +197,12 @@ var ofPlatform = movement.Owner{MerchantID: string(tenants.Platform), Mode: stri
 func (f *Follower) except(ctx context.Context, version policy.Version, what, why string) {
 	f.deps.Refused(what)
 	f.deps.Log.ErrorContext(ctx, "policy version refused; the old one stays in force", "version", version, "what", what, "problem", why)
-	f.list(ctx, subjectOf(version), Name(f.deps.Self), fmt.Sprintf("replica %s refuses this version (%s): %s", Name(f.deps.Self), what, why))
+	f.list(ctx, subjectOf(version), Name(f.deps.Self), f.refusal(what, why))
+}
+
+// refusal is an exception's text.
+func (f *Follower) refusal(what, why string) string {
+	return fmt.Sprintf("replica %s refuses this version (%s): %s", Name(f.deps.Self), what, why)
 }
 
 // list adds an exception about a version, and is false where that failed.

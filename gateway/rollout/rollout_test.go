@@ -95,7 +95,8 @@ type replica struct {
 // cuttable is a store that a test can cut off.
 type cuttable struct {
 	*store.Store
-	cut bool
+	cut         bool
+	cutVersions bool
 }
 
 var errCut = errors.New("the database is out of reach")
@@ -105,6 +106,13 @@ func (c *cuttable) PolicyHead(ctx context.Context) (store.PolicyHead, error) {
 		return store.PolicyHead{}, errCut
 	}
 	return c.Store.PolicyHead(ctx)
+}
+
+func (c *cuttable) PolicyVersion(ctx context.Context, version policy.Version) (store.PolicyVersion, error) {
+	if c.cutVersions {
+		return store.PolicyVersion{}, errCut
+	}
+	return c.Store.PolicyVersion(ctx, version)
 }
 
 func (c *cuttable) ReportReplica(ctx context.Context, r store.Replica) error {
@@ -448,6 +456,134 @@ func TestLastGood(t *testing.T) {
 	w.run(policy.Default().Version(), c)
 	if c.Fresh(w.clock()) || !strings.Contains(c.log.String(), "no money is moved") {
 		t.Errorf("fresh %v, logged %s", c.Fresh(w.clock()), c.log)
+	}
+}
+
+// TestTooSlow: a version that a replica has no time to compile is refused; where it is in
+// force already, a slow replica goes on with the one before, tells so, and starts from it.
+func TestTooSlow(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	compiles := 0
+	slow := func(_ *replica, d *Dependencies) {
+		next := d.compile
+		d.compile = func(ctx context.Context, source policy.Source) (*policy.Set, error) {
+			if strings.Contains(string(source["data.json"]), "slow") {
+				compiles++
+				return nil, fmt.Errorf("cut short: %w", context.DeadlineExceeded)
+			}
+			return next(ctx, source)
+		}
+	}
+	a, b := w.start("a", slow), w.start("b", slow)
+	first, one, two := policy.Default().Version(), w.push(edited("slow")), w.push(edited("slow-two"))
+	asked := w.activate(one)
+	w.look(a, b)
+	w.became(asked, store.ActivationRefused, "it does not compile within 10s")
+	w.run(first, a, b)
+	if len(w.exceptions()) != 1 {
+		t.Errorf("exceptions %q", w.exceptions())
+	}
+
+	// A quick replica alone puts it in force: a is silent, b is new.
+	if err := a.deps.Store.EndReplica(t.Context(), b.deps.Self.ID, w.clock()); err != nil {
+		t.Fatal(err)
+	}
+	quick := w.start("quick")
+	w.look(quick)
+	asked = w.activate(two)
+	w.look(quick)
+	w.pass(silentAfter)
+	w.look(quick)
+	w.became(asked, store.ActivationDone, "without an answer")
+	compiles = 0
+	w.look(a, a, a)
+	w.run(first, a)
+	if compiles != 1 || a.Lag() == nil || a.Lag().Head != two || !strings.Contains(strings.Join(w.exceptions(), "\n"), "policy "+Short(two)) {
+		t.Errorf("compiled %d times, lag %+v, exceptions %q", compiles, a.Lag(), w.exceptions())
+	}
+	c := w.start("c", slow)
+	w.run(first, c)
+	if c.Lag() == nil || !c.Fresh(w.clock()) {
+		t.Errorf("lag %+v, fresh %v", c.Lag(), c.Fresh(w.clock()))
+	}
+}
+
+// TestNobodyCanAnswer: a proposal that no replica can read to the end is given up after a minute.
+func TestNobodyCanAnswer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.start("a")
+	asked := w.activate(w.push(edited("one")))
+	a.cutVersions = true
+	for range 2 {
+		if _, err := a.Look(t.Context()); !errors.Is(err, errCut) {
+			t.Error(err)
+		}
+		w.pass(store.ProposalLasts + time.Second)
+	}
+	w.became(asked, store.ActivationWithdrawn, "nobody decided")
+}
+
+// TestBehind: replicas that can't run the version in force stay on the list until the last
+// of them can, and take no money after five minutes.
+func TestBehind(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a, b, c := w.start("a"), w.start("b"), w.start("c")
+	one := w.push(edited("one"))
+	w.activate(one)
+	w.look(a, b, c)
+	a.refuses, b.refuses = `"one"`, `"one"`
+	a.compiled, b.compiled = nil, nil
+	w.look(a, b)
+	if len(w.exceptions()) != 2 || a.Lag() == nil || b.Lag() == nil || c.Lag() != nil {
+		t.Fatalf("exceptions %q", w.exceptions())
+	}
+	pass := func(d time.Duration) {
+		for ; d > 0; d -= 10 * time.Second {
+			w.pass(10 * time.Second)
+			w.look(a, b, c)
+			for _, r := range []*replica{a, b, c} {
+				if err := r.Report(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	b.refuses = ""
+	pass(retryAfter)
+	w.run(one, b)
+	if len(w.exceptions()) != 2 {
+		t.Errorf("one of two has caught up, exceptions %q", w.exceptions())
+	}
+	// An operator resolves what is still so.
+	if err := w.store.ResolveExceptions(t.Context(), w.clock(), ofPlatform, subjectOf(one), []string{movement.ReasonPolicy}, "ayu", "seen"); err != nil {
+		t.Fatal(err)
+	}
+	pass(repeatEvery)
+	if found := w.exceptions(); len(found) != 1 || !strings.Contains(found[0], "replica a/") {
+		t.Errorf("a minute later, exceptions %q", found)
+	}
+	pass(behindFor - repeatEvery - retryAfter)
+	if !a.Fresh(w.clock()) {
+		t.Error("no money after less than five minutes")
+	}
+	pass(10 * time.Second)
+	if a.Fresh(w.clock()) || !b.Fresh(w.clock()) {
+		t.Errorf("after five minutes: behind %v, the others %v", a.Fresh(w.clock()), b.Fresh(w.clock()))
+	}
+	a.refuses = ""
+	pass(retryAfter)
+	w.run(one, a)
+	if !a.Fresh(w.clock()) || a.Lag() != nil || len(w.exceptions()) != 0 {
+		t.Errorf("fresh %v, lag %+v, exceptions %q", a.Fresh(w.clock()), a.Lag(), w.exceptions())
+	}
+	// One that died behind leaves an exception, which the others end.
+	a.list(t.Context(), subjectOf(one), "gone", "it is gone")
+	pass(repeatEvery)
+	if len(w.exceptions()) != 0 {
+		t.Errorf("exceptions %q", w.exceptions())
 	}
 }
 
