@@ -167,6 +167,8 @@ type gate struct {
 	counted, limited map[string]bool
 	// unanswered are, by tier, the operations without limits.
 	unanswered map[string][]string
+	// shown are, by part of merchants' own limits, the operations whose answers show it, and under false those whose don't.
+	shown map[ownPart]map[bool][]string
 }
 
 // finding is a finding, and of which tiers' merchants. No tiers are all.
@@ -229,7 +231,7 @@ func (g *gate) findings() []Finding {
 
 // ask asks the set about every operation of every tier, with generated requests, and about the recorded ones.
 func (g *gate) ask(ctx context.Context) error {
-	g.unanswered, g.limited = map[string][]string{}, map[string]bool{}
+	g.unanswered, g.limited, g.shown = map[string][]string{}, map[string]bool{}, map[ownPart]map[bool][]string{}
 	tiers := g.set.tiers()
 	for _, tier := range slices.Sorted(maps.Keys(g.facts.Merchants)) {
 		if g.facts.Merchants[tier] > 0 && !slices.Contains(tiers, tier) {
@@ -259,6 +261,7 @@ func (g *gate) ask(ctx context.Context) error {
 					return err
 				}
 			}
+			g.askOwn(ctx, op, tier)
 			if !limited && len(g.facts.Operations) > 0 {
 				g.unanswered[tier] = append(g.unanswered[tier], op.Path)
 			}

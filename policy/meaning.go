@@ -25,6 +25,7 @@ type flaw struct {
 func (g *gate) meaning(source Source) {
 	file, root := readJSON(dataFile, source[dataFile])
 	g.removedTiers(file, root)
+	g.ownIgnored()
 	if len(g.facts.Operations) > 0 {
 		known := map[string]bool{}
 		if g.facts.Active != nil {

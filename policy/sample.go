@@ -45,6 +45,7 @@ func (g *gate) samples(op Offered, tier string, values map[string][]string) []Ad
 	for _, name := range slices.Sorted(maps.Keys(quotas)) {
 		laden.Limits = append(laden.Limits, OwnLimit{Name: name, Limit: &one})
 	}
+	laden.Limits = append(laden.Limits, sampleOwn(greatAmount, maxMarkup, maxRepeat)...)
 	small := AdmitInput{Merchant: plain, Mode: "live", Operation: op.Operation, Now: sampleDay.Add(12 * time.Hour)}
 	great := AdmitInput{Merchant: laden, Mode: "test", Operation: op.Operation, Now: sampleDay.Add(23*time.Hour + 59*time.Minute)}
 	if op.Amount {
@@ -71,6 +72,15 @@ func (g *gate) samples(op Offered, tier string, values map[string][]string) []Ad
 		}
 	}
 	return samples
+}
+
+// sampleOwn are a merchant's own markup and payout limits, each as great as is said.
+func sampleOwn(most, markup int64, repeat time.Duration) []OwnLimit {
+	flow := Outflow{Amount: &most, Count: &most}
+	return []OwnLimit{
+		{Name: "markup", Markup: &markup},
+		{Name: "payout", Payout: &Payout{Day: flow, DestinationDay: flow, RepeatWithin: &repeat}},
+	}
 }
 
 // sampleFields are an operation's fields: as great as their schemas allow, or as small.

@@ -129,6 +129,16 @@ func (s *Set) Limits(ctx context.Context, in LimitsInput) (Limits, error) {
 	if kept, ok := s.kept.get(key); ok && kept.holds(in.Now) {
 		return kept.limits, nil
 	}
+	limits, err := s.askLimits(ctx, in)
+	if err != nil {
+		return Limits{}, err
+	}
+	s.kept.put(key, keptAnswer{limits: limits, from: in.Merchant.lastExpiry(in.Now), until: in.Merchant.nextExpiry(in.Now)})
+	return limits, nil
+}
+
+// askLimits is Limits without what is kept.
+func (s *Set) askLimits(ctx context.Context, in LimitsInput) (Limits, error) {
 	answer, err := s.ask(ctx, &s.limits, s.limitsTerm(&in))
 	if err != nil {
 		return Limits{}, err
@@ -141,7 +151,6 @@ func (s *Set) Limits(ctx context.Context, in LimitsInput) (Limits, error) {
 		return Limits{}, fmt.Errorf("policy: the answer of %s: %w", limitsRef, err)
 	}
 	limits.Version = s.version
-	s.kept.put(key, keptAnswer{limits: limits, from: in.Merchant.lastExpiry(in.Now), until: in.Merchant.nextExpiry(in.Now)})
 	return limits, nil
 }
 

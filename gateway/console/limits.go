@@ -1,8 +1,10 @@
 package console
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -165,23 +167,24 @@ func limitOf(l adminapi.NewLimit, reason string, expires time.Time) tenants.Limi
 }
 
 // checkEffect refuses limits that the policy in force takes for nothing, such as
-// one of a misspelt quota, and those that it could not live with.
+// one of a misspelt quota or one that its rules don't read, and those that it could
+// not live with.
 func (c *Console) checkEffect(x *call, m tenants.Merchant) error {
 	offered, err := catalog.Build(c.deps.Plugins.Manifests())
 	if err != nil {
 		return err
 	}
-	set, in := c.deps.Policy(), policy.LimitsInput{Merchant: admission.RecordOf(m), Mode: string(tenants.Live), Now: x.now}
+	ctx, set, in := x.request.Context(), c.deps.Policy(), policy.LimitsInput{Merchant: admission.RecordOf(m), Mode: string(tenants.Live), Now: x.now}
 	in.Merchant.Version = -x.now.UnixNano() // of no record: the answer must not be kept for one
 	known := map[string]bool{}
 	for _, op := range offered.Operations() {
 		in.Operation = policy.Operation{Path: op.Path, Kind: string(admission.KindOf(op)), Provider: op.Provider}
-		answer, err := set.Limits(x.request.Context(), in)
+		answer, err := set.Limits(ctx, in)
 		if errors.Is(err, policy.ErrNoAnswer) {
 			continue
 		}
 		if err != nil {
-			return fault.Invalid("limits", "can't be read by the policy in force: "+err.Error())
+			return unreadable(err)
 		}
 		for _, q := range answer.Quotas {
 			known["quota "+q.Name] = true
@@ -190,10 +193,15 @@ func (c *Console) checkEffect(x *call, m tenants.Merchant) error {
 			known["rate "+r.Name] = true
 		}
 	}
-	for _, l := range m.Limits {
+	own := in.Merchant.Limits
+	for i, l := range m.Limits {
 		what := "rate "
 		switch {
-		case l.Markup != nil || l.Amount != nil || l.Transfers != nil || l.RepeatWithin != nil:
+		case own[i].Kind() != "":
+			in.Merchant.Limits = slices.Delete(slices.Clone(own), i, i+1)
+			if err := shows(ctx, set, in, own[i], offered); err != nil {
+				return err
+			}
 			continue
 		case l.Quota != nil:
 			what = "quota "
@@ -201,6 +209,51 @@ func (c *Console) checkEffect(x *call, m tenants.Merchant) error {
 		if !known[what+l.Name] {
 			return fault.Invalid("limits", "must name what the policy in force knows; it has no "+what+l.Name)
 		}
+	}
+	return nil
+}
+
+// unreadable says that the policy in force fails with a limit.
+func unreadable(err error) error {
+	return fault.Invalid("limits", "can't be read by the policy in force: "+err.Error())
+}
+
+// shows refuses a markup or payout limit of which the policy in force would show nothing
+// for any operation. Where no operation is of its kind yet, one that is nobody's is
+// asked about.
+func shows(ctx context.Context, set *policy.Set, in policy.LimitsInput, own policy.OwnLimit, offered *catalog.Snapshot) error {
+	var asked []policy.Operation
+	for _, op := range offered.Operations() {
+		if kind := string(admission.KindOf(op)); kind == own.Kind() {
+			asked = append(asked, policy.Operation{Path: op.Path, Kind: kind, Provider: op.Provider})
+		}
+	}
+	if len(asked) == 0 {
+		asked = []policy.Operation{{Path: "/any", Kind: own.Kind(), Provider: "any"}}
+	}
+	var ignored []string // for each of them
+	answered := false
+	for _, op := range asked {
+		in.Operation = op
+		here, err := set.Ignored(ctx, in, own)
+		if errors.Is(err, policy.ErrNoAnswer) {
+			continue
+		}
+		if err != nil {
+			return unreadable(err)
+		}
+		if !answered {
+			answered, ignored = true, here
+		}
+		ignored = slices.DeleteFunc(ignored, func(part string) bool { return !slices.Contains(here, part) })
+	}
+	switch {
+	case !answered:
+		return fault.Invalid("limits", fmt.Sprintf("would not hold: the policy in force has no limits for any %s of this merchant, so none for %s", own.Kind(), own.Name))
+	case len(ignored) > 0:
+		return fault.Invalid("limits", fmt.Sprintf("would not hold: the policy in force answers data.gerbang.limits for every %s as it does without %s; "+
+			"have its rules read %s as the default limits.rego does (gerbang policy export DIR), and push them first",
+			own.Kind(), own.Name, strings.Join(ignored, ", ")))
 	}
 	return nil
 }

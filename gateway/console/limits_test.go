@@ -160,3 +160,47 @@ func TestLimitsThatAreRefused(t *testing.T) {
 		t.Errorf("limits %+v, %v", limits, err)
 	}
 }
+
+// TestLimitsThatWouldNotHold: rules that do not read merchants' own markups and payout
+// limits are no rules to set any under.
+func TestLimitsThatWouldNotHold(t *testing.T) {
+	t.Parallel()
+	source := policy.Default()
+	delete(source, "limits_test.rego")
+	for old, before := range map[string]string{
+		"own_outflow := input.merchant.transfers": "own_outflow := data.transfers.merchants[input.merchant.id]",
+		"amount := input.merchant.markup":         "amount := data.markups.merchants[input.merchant.id]",
+	} {
+		if rules := string(source["limits.rego"]); !strings.Contains(rules, old) {
+			t.Fatalf("limits.rego has no %s", old)
+		}
+		source["limits.rego"] = []byte(strings.Replace(string(source["limits.rego"]), old, before, 1))
+	}
+	set, err := policy.Compile(t.Context(), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(_ *console.Config, deps *console.Dependencies) {
+		deps.Policy = func() *policy.Set { return set }
+	})
+	made := w.merchant()
+	for want, limit := range map[string]adminapi.NewLimit{
+		"for every transfer as it does without payout:day; have its rules read input.merchant.transfers.day.amount, input.merchant.transfers.day.count as": {
+			Name: adminapi.LimitDay, Amount: new(int64(500)), Transfers: new(int64(5)),
+		},
+		"without payout:destination_day; have its rules read input.merchant.transfers.destination_day.count as": {Name: adminapi.LimitDestinationDay, Transfers: new(int64(0))},
+		"without payout:repeat_within; have its rules read input.merchant.transfers.repeat_within as":           {Name: adminapi.LimitRepeatWithin, RepeatWithin: "10m"},
+		"for every order as it does without price:markup; have its rules read input.merchant.markup as":         {Name: adminapi.LimitMarkup, Markup: new(int64(75))},
+	} {
+		_, err := w.SetLimits(t.Context(), made.MerchantID, adminapi.LimitChange{Reason: "agreed", Limits: []adminapi.NewLimit{limit}})
+		if f := w.refused(err, 400, "limits"); !strings.Contains(f.Error(), want) {
+			t.Errorf("%s: %v, want %q", limit.Name, f, want)
+		}
+	}
+	if _, err := w.SetLimits(t.Context(), made.MerchantID, adminapi.LimitChange{Reason: "agreed", Limits: []adminapi.NewLimit{{Name: "default", Burst: 2}}}); err != nil {
+		t.Errorf("a limit that they read is refused: %v", err)
+	}
+	if limits, err := w.Limits(t.Context(), made.MerchantID); err != nil || len(limits) != 1 {
+		t.Errorf("limits %+v, %v", limits, err)
+	}
+}
