@@ -219,7 +219,8 @@ func (s shape) merchants(n *node, flags string) {
 	members, _ := n.value.([]member)
 	for _, m := range members {
 		if m.name == merchantsGroup {
-			s.problem(m.offset, "what is one merchant's own is on its record; use gerbang merchant limit MERCHANT with %s, and take this out", flags)
+			s.problem(m.offset, "what is one merchant's own is on its record; take this out, and use gerbang merchant limit MERCHANT with %s; "+
+				"deploy/README.md, Move merchants' limits out of data.json, has an order in which no limit is missing meanwhile", flags)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 )
@@ -69,8 +70,8 @@ func TestDataIsHeldAgainstItsShape(t *testing.T) {
 		"a repeat of days":    {beside("transfers", `{"tiers": {"a": {"repeat_within": "1d"}}}`), `2:48: "repeat_within" must be a duration`},
 		"a repeat as number":  {beside("transfers", `{"tiers": {"a": {"repeat_within": 5}}}`), `"repeat_within" must be a duration`},
 		"transfers a list":    {beside("transfers", `[]`), `2:14: this must be an object`},
-		"a merchant's markup": {beside("markups", `{"merchants": {"m1": 5}}`), `2:13: what is one merchant's own is on its record; use gerbang merchant limit MERCHANT with --markup, and`},
-		"a merchant's bounds": {beside("transfers", `{"merchants": {}}`), `2:15: what is one merchant's own is on its record; use gerbang merchant limit MERCHANT with --day-amount, --day-count,`},
+		"a merchant's markup": {beside("markups", `{"merchants": {"m1": 5}}`), `2:13: what is one merchant's own is on its record; take this out, and use gerbang merchant limit MERCHANT with --markup; deploy/README.md, ` + ownChapter},
+		"a merchant's bounds": {beside("transfers", `{"merchants": {}}`), `2:15: what is one merchant's own is on its record; take this out, and use gerbang merchant limit MERCHANT with --day-amount, --day-count,`},
 		"custom is a list":    {beside("custom", `[]`), `2:11: this must be an object`},
 	} {
 		data, problems := checkData([]byte(c.data))
@@ -119,4 +120,15 @@ func FuzzData(f *testing.F) {
 			}
 		}
 	})
+}
+
+// ownChapter is where the handbook has an order that is safe.
+const ownChapter = "Move merchants' limits out of data.json"
+
+func TestTheHandbookHasTheChapterThatARefusalNames(t *testing.T) {
+	t.Parallel()
+	handbook, err := os.ReadFile("../deploy/README.md")
+	if err != nil || !strings.Contains(string(handbook), "\n### "+ownChapter+"\n") {
+		t.Errorf("deploy/README.md has no chapter %q: %v", ownChapter, err)
+	}
 }
