@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -59,7 +60,7 @@ func (c *Console) checks(ctx context.Context) []adminapi.Check {
 // policyCheck says which version should run here and does not, and why.
 func (c *Console) policyCheck() adminapi.Check {
 	if lag := c.deps.Following.Lag(); lag != nil {
-		return check("policy version", false, string(lag.Head)+" is in force and does not run here: "+lag.Why)
+		return check("policy version", false, cmp.Or(string(lag.Head), "no known version")+" is in force and does not run here: "+lag.Why)
 	}
 	return check("policy version", true, "")
 }

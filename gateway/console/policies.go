@@ -228,6 +228,8 @@ func policyFault(err error) error {
 		return fault.New(fault.DuplicateReference, "Another version is in force than the one to be replaced: somebody else has activated one. Nothing was changed.")
 	case errors.Is(err, store.ErrPolicyProposed):
 		return fault.New(fault.InProgress, "Another version is being activated at this moment. Nothing was changed; try again in a few seconds.")
+	case errors.Is(err, rollout.ErrForged):
+		return fault.New(fault.InvalidRequest, "The row of an activation in the database was not written by a gateway with this keyset. Nothing was changed. Put the row back, or activate a version that needs no such row.")
 	case errors.Is(err, rollout.ErrNothingBack):
 		return fault.New(fault.NotFound, "There is no version to roll back to.")
 	}

@@ -21,15 +21,19 @@ func withPolicy(t *testing.T) *world {
 	t.Helper()
 	w := newWorld(t)
 	v := store.PolicyVersion{Version: policy.Default().Version(), Source: policy.Default(), Author: "gerbang", Message: "first", PushedAt: time.Now().Truncate(time.Microsecond)}
-	head := store.PolicyHead{Activation: uuid.New(), Version: v.Version, Changes: 1}
+	done := store.Activation{ID: uuid.New(), Version: v.Version, RequestedBy: "gerbang", State: store.ActivationDone}
+	head := store.PolicyHead{Activation: done.ID, Version: v.Version, Changes: 1}
 	var err error
+	if done.MAC, err = w.vault.SealPolicy(done.Digest()); err != nil {
+		t.Fatal(err)
+	}
 	if v.MAC, err = w.vault.SealPolicy(v.Digest()); err != nil {
 		t.Fatal(err)
 	}
 	if head.MAC, err = w.vault.SealPolicy(head.Digest()); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.store.FirstPolicy(t.Context(), store.Audit{Operator: "gerbang", Action: "policy.first", At: time.Now()}, v, head); err != nil {
+	if err := w.store.FirstPolicy(t.Context(), store.Audit{Operator: "gerbang", Action: "policy.first", At: time.Now()}, v, head, done); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -46,7 +50,15 @@ func (w *world) decide() {
 	if next.MAC, err = w.vault.SealPolicy(next.Digest()); err != nil {
 		w.Fatal(err)
 	}
-	if ok, err := w.store.MovePolicyHead(w.Context(), store.Audit{Operator: "gateway", Action: "policy.active", At: time.Now()}, head, next, ""); !ok || err != nil {
+	done, err := w.store.Activation(w.Context(), head.Proposal)
+	if err != nil {
+		w.Fatal(err)
+	}
+	done.State = store.ActivationDone
+	if done.MAC, err = w.vault.SealPolicy(done.Digest()); err != nil {
+		w.Fatal(err)
+	}
+	if ok, err := w.store.MovePolicyHead(w.Context(), store.Audit{Operator: "gateway", Action: "policy.active", At: time.Now()}, head, next, done); !ok || err != nil {
 		w.Fatal(ok, err)
 	}
 }

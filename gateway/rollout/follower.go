@@ -26,10 +26,14 @@ type Follower struct {
 	confirmed atomic.Pointer[time.Time] // when the head was last read
 	lag       atomic.Pointer[Lag]
 	members   atomic.Int64
-	builtIn   atomic.Bool // nothing that was in force can be loaded
+	// paused says that no gateway has put the head in force, or that nothing that was in
+	// force can be loaded.
+	paused atomic.Bool
 
 	mu       sync.Mutex // held by a look
 	compiled map[policy.Version]*policy.Set
+	seen     int64                   // how often the head had changed, at most
+	proposal store.Activation        // the last one that a gateway has proposed
 	answered uuid.UUID               // the proposal that this replica has answered
 	behind   map[policy.Version]bool // that this replica could not run, and that may have exceptions
 	refused  refusal                 // of the head
@@ -54,134 +58,19 @@ type refusal struct {
 	listed time.Time
 }
 
-// Open makes a follower that runs the version in force, or, where that can't be loaded,
-// the newest one before it that can. Where none ever was in force the first set is.
-func Open(ctx context.Context, deps Dependencies) (*Follower, error) {
-	if deps.compile == nil {
-		deps.compile = policy.Compile
+// distrust says why the head is not believed, "" where it is: a gateway with this keyset
+// has written it, and not before one that this replica has seen.
+func (f *Follower) distrust(head store.PolicyHead) (why string) {
+	switch {
+	case head.Activation == uuid.Nil:
+		return "the row in policy_head is gone; put it back from a backup, or empty policy_versions and policy_activations, too, and start anew"
+	case f.deps.Vault.VerifyPolicy(head.MAC, head.Digest()) != nil:
+		return "no gateway with this keyset has put it in force: the MAC of the head is not valid; put the row in policy_head back, or activate a version"
+	case head.Changes < f.seen:
+		return fmt.Sprintf("an older row was put back in policy_head: its change %d, after change %d; after a restore, start this replica anew", head.Changes, f.seen)
 	}
-	if deps.Refused == nil {
-		deps.Refused = func(string) {}
-	}
-	if deps.Plugins == nil {
-		deps.Plugins = func() map[string]string { return nil }
-	}
-	f := &Follower{deps: deps, wake: make(chan struct{}, 1), behind: map[policy.Version]bool{}, forged: map[policy.Version]bool{}}
-	asked := deps.Now()
-	head, err := deps.Store.PolicyHead(ctx)
-	if errors.Is(err, store.ErrNotFound) {
-		if err = f.first(ctx); err == nil {
-			head, err = deps.Store.PolicyHead(ctx)
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("rollout: %w", err)
-	}
-	set, err := f.lastGood(ctx, head)
-	if err != nil {
-		return nil, err
-	}
-	f.active = policy.NewActive(set)
-	f.confirmed.Store(&asked)
-	return f, nil
-}
-
-// first puts the first set in force; another replica may be faster.
-func (f *Follower) first(ctx context.Context) error {
-	now := f.deps.Now().UTC().Truncate(time.Microsecond)
-	set, err := f.deps.compile(ctx, f.deps.First)
-	if err != nil {
-		return err
-	}
-	v := store.PolicyVersion{
-		Version: set.Version(), Source: f.deps.First, Author: "gerbang", Message: f.deps.FirstMessage, PushedAt: now,
-	}
-	if v.MAC, err = f.deps.Vault.SealPolicy(v.Digest()); err != nil {
-		return err
-	}
-	head := store.PolicyHead{Activation: uuid.New(), Version: v.Version, Changes: 1}
-	if head.MAC, err = f.deps.Vault.SealPolicy(head.Digest()); err != nil {
-		return err
-	}
-	f.keep(v.Version, set)
-	audit := store.Audit{Operator: "gerbang", Action: "policy.first", Detail: subjectOf(v.Version) + ": " + f.deps.FirstMessage, At: now}
-	return f.deps.Store.FirstPolicy(ctx, audit, v, head)
-}
-
-// mostBack is how many activations are looked through for a version that can be loaded.
-const mostBack = 1000
-
-// lastGood loads the newest version that was in force and can be loaded. Where there is
-// none it is the set that the program brings along, and no money is taken on it.
-func (f *Follower) lastGood(ctx context.Context, head store.PolicyHead) (*policy.Set, error) {
-	set, err := f.loadHead(ctx, head)
-	if err == nil {
-		return set, nil
-	}
-	why, broken := errors.AsType[*unusable](err)
-	if !broken {
-		return nil, fmt.Errorf("rollout: %w", err)
-	}
-	f.refuseHead(ctx, head, why.why)
-	before, err := f.before(ctx, head)
-	if err != nil {
-		return nil, fmt.Errorf("rollout: %w", err)
-	}
-	until := time.Now().Add(searchTime)
-	for _, version := range before {
-		if time.Now().After(until) {
-			break
-		}
-		set, err := f.load(ctx, version)
-		if err == nil {
-			f.deps.Log.WarnContext(ctx, "an older policy version is used", "version", version, "in_force", head.Version)
-			return set, nil
-		}
-		if _, broken := errors.AsType[*unusable](err); !broken {
-			return nil, fmt.Errorf("rollout: %w", err)
-		}
-	}
-	f.deps.Log.ErrorContext(ctx, "no policy version that was in force can be loaded: the default policy is used, and no money is moved")
-	f.builtIn.Store(true)
-	return f.deps.compile(ctx, policy.Default())
-}
-
-// before are the versions that were in force: those that rollbacks would go back to, and
-// then all others, the newest first.
-func (f *Follower) before(ctx context.Context, head store.PolicyHead) (versions []policy.Version, err error) {
-	all, err := f.deps.Store.Activations(ctx, mostBack)
-	if err != nil {
-		return nil, err
-	}
-	byID := map[uuid.UUID]store.Activation{}
-	for _, a := range all {
-		byID[a.ID] = a
-	}
-	tried := map[policy.Version]bool{head.Version: true}
-	add := func(version policy.Version) {
-		if !tried[version] {
-			tried[version] = true
-			versions = append(versions, version)
-		}
-	}
-	for a, ok := byID[byID[head.Activation].Back]; ok; a, ok = byID[a.Back] {
-		add(a.Version)
-		delete(byID, a.ID) // no row can lead around in a circle
-	}
-	for _, a := range all {
-		if a.State == store.ActivationDone {
-			add(a.Version)
-		}
-	}
-	return versions, nil
-}
-
-// loadHead loads the version in force, if a gateway with this keyset said that it is.
-func (f *Follower) loadHead(ctx context.Context, head store.PolicyHead) (*policy.Set, error) {
-	if err := f.deps.Vault.VerifyPolicy(head.MAC, head.Digest()); err != nil {
-		return nil, &unusable{"no gateway with this keyset has put it in force: the MAC of the head is not valid"}
-	}
-	return f.load(ctx, head.Version)
+	f.seen = head.Changes
+	return ""
 }
 
 // refuseHead tells that the version in force does not run here, once a minute as an
@@ -219,7 +108,7 @@ func (f *Follower) Active() *policy.Active { return f.active }
 // goroutine may ask.
 func (f *Follower) Fresh(now time.Time) bool {
 	lag := f.lag.Load()
-	return !f.builtIn.Load() && f.Age(now) <= freshFor && (lag == nil || now.Sub(lag.Since) <= behindFor)
+	return !f.paused.Load() && f.Age(now) <= freshFor && (lag == nil || now.Sub(lag.Since) <= behindFor)
 }
 
 // Age is how long ago the head was read. Any goroutine may ask.
@@ -285,12 +174,14 @@ func (f *Follower) Look(ctx context.Context) (open bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookTimeout+compileTime)
 	defer cancel()
 	head, err := f.read(ctx)
+	if errors.Is(err, store.ErrNotFound) {
+		f.refuseHead(ctx, head, f.distrust(head))
+	}
 	if err != nil {
 		return false, err
 	}
-	if head.Proposal != uuid.Nil {
-		// Whoever can't answer still decides: a proposal has an end.
-		failed := errors.Join(f.answer(ctx, head), f.decide(ctx, head))
+	if head.Proposal != uuid.Nil && head.Changes >= f.seen {
+		failed := f.attend(ctx, head)
 		if head, err = f.read(ctx); err != nil {
 			return true, errors.Join(failed, err)
 		}
@@ -309,6 +200,49 @@ func (f *Follower) read(ctx context.Context) (store.PolicyHead, error) {
 		f.confirmed.Store(&asked)
 	}
 	return head, err
+}
+
+// attend answers and decides what is proposed.
+func (f *Follower) attend(ctx context.Context, head store.PolicyHead) error {
+	a, err := f.proposed(ctx, head)
+	if forged, ok := errors.AsType[*unusable](err); ok {
+		return f.withdraw(ctx, head, forged.why)
+	}
+	if err != nil {
+		return err
+	}
+	// Whoever can't answer still decides: a proposal has an end.
+	return errors.Join(f.answer(ctx, head), f.decide(ctx, head, a))
+}
+
+// proposed is the activation that the head proposes, once it is clear that a gateway has
+// taken it from an operator, and for this head.
+func (f *Follower) proposed(ctx context.Context, head store.PolicyHead) (a store.Activation, err error) {
+	if a = f.proposal; a.ID != head.Proposal {
+		a, err = f.deps.Store.Activation(ctx, head.Proposal)
+	}
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return a, &unusable{"nobody has asked for it: there is no such activation"}
+	case err != nil:
+		return a, err
+	case a.State != store.ActivationProposed, a.Version != head.Proposed, a.Replaces != head.Version, a.Changes != head.Changes,
+		f.deps.Vault.VerifyPolicy(a.MAC, a.Digest()) != nil:
+		return a, &unusable{"no gateway with this keyset has proposed it instead of the version in force: the MAC of the activation is not valid"}
+	}
+	f.proposal = a
+	return a, nil
+}
+
+// withdraw ends a proposal that no gateway has made. It does nothing where the proposal
+// was decided meanwhile.
+func (f *Follower) withdraw(ctx context.Context, head store.PolicyHead, why string) error {
+	audit := store.Audit{Operator: "gateway", Action: "policy.withdrawn", At: f.deps.Now(), Detail: subjectOf(head.Proposed) + ": " + why}
+	withdrawn, err := f.deps.Store.WithdrawProposal(ctx, audit, head, why)
+	if withdrawn {
+		f.except(ctx, head.Proposed, "proposal", why)
+	}
+	return err
 }
 
 // answer compiles what is proposed, and says whether it can run here.
@@ -335,7 +269,7 @@ func (f *Follower) answer(ctx context.Context, head store.PolicyHead) error {
 }
 
 // decide ends the proposal where its time has come; another replica may be faster.
-func (f *Follower) decide(ctx context.Context, head store.PolicyHead) error {
+func (f *Follower) decide(ctx context.Context, head store.PolicyHead, a store.Activation) error {
 	answers, err := f.deps.Store.PolicyAnswers(ctx, head.Proposal)
 	if err != nil {
 		return err
@@ -360,8 +294,12 @@ func (f *Follower) decide(ctx context.Context, head store.PolicyHead) error {
 		if next.MAC, err = f.deps.Vault.SealPolicy(next.Digest()); err != nil {
 			return err
 		}
+		a.State, a.Detail = store.ActivationDone, detail
+		if a.MAC, err = f.deps.Vault.SealPolicy(a.Digest()); err != nil {
+			return err
+		}
 		audit.Action = "policy.active"
-		_, err = f.deps.Store.MovePolicyHead(ctx, audit, head, next, detail)
+		_, err = f.deps.Store.MovePolicyHead(ctx, audit, head, next, a)
 	case refuses:
 		audit.Action = "policy.refused"
 		_, err = f.deps.Store.RefuseProposal(ctx, audit, head, detail, []policy.Finding{{Check: policy.CheckCompile, Reason: detail}})
@@ -375,13 +313,17 @@ func (f *Follower) decide(ctx context.Context, head store.PolicyHead) error {
 
 // adopt runs the version in force.
 func (f *Follower) adopt(ctx context.Context, head store.PolicyHead) error {
-	if f.active.Set().Version() == head.Version && !f.builtIn.Load() {
+	if why := f.distrust(head); why != "" {
+		f.refuseHead(ctx, head, why)
+		return nil
+	}
+	if f.active.Set().Version() == head.Version && !f.paused.Load() {
 		return f.caughtUp(ctx, head)
 	}
 	if f.refused.key == failureOf(head) && f.deps.Now().Before(f.refused.again) {
 		return nil
 	}
-	set, err := f.loadHead(ctx, head)
+	set, err := f.load(ctx, head.Version)
 	if why, broken := errors.AsType[*unusable](err); broken {
 		f.refuseHead(ctx, head, why.why)
 		return nil
@@ -392,7 +334,7 @@ func (f *Follower) adopt(ctx context.Context, head store.PolicyHead) error {
 		return err
 	}
 	old := f.active.Swap(set)
-	f.builtIn.Store(false)
+	f.paused.Store(false)
 	f.deps.Log.InfoContext(ctx, "policy in force", "version", set.Version(), "replaces", old.Version())
 	if err := f.Report(ctx); err != nil {
 		return err
@@ -429,58 +371,6 @@ func (f *Follower) caughtUp(ctx context.Context, head store.PolicyHead) error {
 			return err
 		}
 		delete(f.behind, version)
-	}
-	return nil
-}
-
-// Report writes this replica's row, which is its heartbeat. Any goroutine may call it.
-func (f *Follower) Report(ctx context.Context) error {
-	self := f.deps.Self
-	self.Policy, self.Plugins, self.SeenAt = f.active.Set().Version(), f.deps.Plugins(), f.deps.Now()
-	return f.deps.Store.ReportReplica(ctx, self)
-}
-
-// Beat says that this replica lives, every few seconds until the context ends, and then
-// that it ends.
-func (f *Follower) Beat(ctx context.Context) error {
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
-	for {
-		if err := f.beat(ctx); err != nil && ctx.Err() == nil {
-			f.deps.Log.WarnContext(ctx, "this replica's heartbeat can't be written", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			f.end(ctx)
-			return nil
-		case <-tick.C:
-		}
-	}
-}
-
-// end says that this replica ends; where it can't, it is taken to run for half a minute.
-func (f *Follower) end(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-	defer cancel()
-	if err := f.deps.Store.EndReplica(ctx, f.deps.Self.ID, f.deps.Now()); err != nil {
-		f.deps.Log.WarnContext(ctx, "other replicas can't be told that this one ends", "error", err)
-	}
-}
-
-func (f *Follower) beat(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, beatEvery)
-	defer cancel()
-	if err := f.Report(ctx); err != nil {
-		return err
-	}
-	live, err := f.deps.Store.LiveReplicas(ctx, f.deps.Now())
-	if err != nil {
-		return err
-	}
-	f.members.Store(int64(len(live)))
-	if now := f.deps.Now(); now.Sub(f.inspected) >= inspectEvery {
-		f.inspected = now
-		return f.Inspect(ctx)
 	}
 	return nil
 }

@@ -22,7 +22,8 @@ type Record interface {
 	PolicyVersion(ctx context.Context, version policy.Version) (store.PolicyVersion, error)
 	PolicyVersions(ctx context.Context) ([]store.PolicyVersion, error)
 	PushPolicy(ctx context.Context, audit store.Audit, v store.PolicyVersion) (store.PolicyVersion, bool, error)
-	Activate(ctx context.Context, audit store.Audit, a store.Activation, secondOperator bool) (store.Activation, error)
+	Activate(ctx context.Context, audit store.Audit, a store.Activation) (store.Activation, error)
+	WaitingActivation(ctx context.Context, version, replaces policy.Version) (store.Activation, error)
 	Activation(ctx context.Context, id uuid.UUID) (store.Activation, error)
 }
 
@@ -53,6 +54,9 @@ type Push struct {
 var (
 	// ErrNothingBack says that there is no activation to go back to.
 	ErrNothingBack = errors.New("rollout: there is no version before it to go back to")
+	// ErrForged says that the activation that another one rests on was not written by a
+	// gateway with this keyset.
+	ErrForged = errors.New("rollout: the MAC of an activation is not valid")
 	// ErrAmbiguous says that several versions begin with what was given.
 	ErrAmbiguous = errors.New("rollout: several versions begin so")
 )
@@ -171,6 +175,9 @@ func (p *Publisher) Rollback(ctx context.Context, operator string, replaces poli
 	if err != nil {
 		return store.Activation{}, err
 	}
+	if !wasDone(p.Vault, current) {
+		return store.Activation{}, ErrForged
+	}
 	before, err := p.Record.Activation(ctx, current.Back)
 	if errors.Is(err, store.ErrNotFound) {
 		return store.Activation{}, ErrNothingBack
@@ -178,18 +185,43 @@ func (p *Publisher) Rollback(ctx context.Context, operator string, replaces poli
 	if err != nil {
 		return store.Activation{}, err
 	}
+	if !wasDone(p.Vault, before) {
+		return store.Activation{}, ErrForged
+	}
 	return p.propose(ctx, operator, "policy.rollback", head, store.Activation{
 		Version: before.Version, Replaces: cmp.Or(replaces, head.Version), Back: before.Back, Reason: reason,
 	})
 }
 
+// propose asks the replicas, or where a second operator is wanted has the activation wait
+// for one.
 func (p *Publisher) propose(ctx context.Context, operator, action string, head store.PolicyHead, a store.Activation) (store.Activation, error) {
-	a.ID = uuid.New()
+	a.ID, a.RequestedBy, a.Changes, a.State = uuid.New(), operator, head.Changes, store.ActivationProposed
+	if p.SecondOperator {
+		switch waiting, err := p.Record.WaitingActivation(ctx, a.Version, a.Replaces); {
+		case errors.Is(err, store.ErrNotFound):
+			a.State = store.ActivationWaiting
+		case err != nil:
+			return store.Activation{}, err
+		case p.Vault.VerifyPolicy(waiting.MAC, waiting.Digest()) != nil:
+			return store.Activation{}, ErrForged
+		case waiting.RequestedBy == operator:
+			return waiting, nil // it waits for somebody else
+		default:
+			reason := a.Reason
+			a = waiting
+			a.Changes, a.State, a.ConfirmedBy, a.Reason = head.Changes, store.ActivationProposed, operator, reason
+		}
+	}
+	var err error
+	if a.MAC, err = p.Vault.SealPolicy(a.Digest()); err != nil {
+		return store.Activation{}, err
+	}
 	detail := subjectOf(a.Version) + " instead of " + Short(head.Version)
 	if a.Reason != "" {
 		detail += ": " + a.Reason
 	}
-	made, err := p.Record.Activate(ctx, store.Audit{Operator: operator, Action: action, Detail: fitted(detail), At: p.Now()}, a, p.SecondOperator)
+	made, err := p.Record.Activate(ctx, store.Audit{Operator: operator, Action: action, Detail: fitted(detail), At: p.Now()}, a)
 	if err == nil {
 		p.Wake()
 	}

@@ -53,8 +53,9 @@ type Versions interface {
 	PolicyHead(ctx context.Context) (store.PolicyHead, error)
 	PolicyVersion(ctx context.Context, version policy.Version) (store.PolicyVersion, error)
 	PolicyVersions(ctx context.Context) ([]store.PolicyVersion, error)
+	Activation(ctx context.Context, id uuid.UUID) (store.Activation, error)
 	Activations(ctx context.Context, most int) ([]store.Activation, error)
-	FirstPolicy(ctx context.Context, audit store.Audit, v store.PolicyVersion, head store.PolicyHead) error
+	FirstPolicy(ctx context.Context, audit store.Audit, v store.PolicyVersion, head store.PolicyHead, done store.Activation) error
 }
 
 // Proposals takes replicas' answers to a proposal, and ends it. What ends it is false
@@ -62,7 +63,7 @@ type Versions interface {
 type Proposals interface {
 	AnswerPolicy(ctx context.Context, activation uuid.UUID, answer store.PolicyAnswer) error
 	PolicyAnswers(ctx context.Context, activation uuid.UUID) ([]store.PolicyAnswer, error)
-	MovePolicyHead(ctx context.Context, audit store.Audit, head, next store.PolicyHead, detail string) (bool, error)
+	MovePolicyHead(ctx context.Context, audit store.Audit, head, next store.PolicyHead, done store.Activation) (bool, error)
 	RefuseProposal(ctx context.Context, audit store.Audit, head store.PolicyHead, detail string, findings []policy.Finding) (bool, error)
 	WithdrawProposal(ctx context.Context, audit store.Audit, head store.PolicyHead, why string) (bool, error)
 }
@@ -88,7 +89,7 @@ type Store interface {
 	Exceptions
 }
 
-// Vault makes and checks the MACs of versions and of the head.
+// Vault makes and checks the MACs of versions, activations and the head.
 type Vault interface {
 	SealPolicy(digest []byte) ([]byte, error)
 	VerifyPolicy(mac, digest []byte) error
@@ -187,8 +188,9 @@ func Name(r store.Replica) string {
 	return cmp.Or(r.Host, "unnamed") + "/" + r.ID.String()[:digits]
 }
 
-// subjectOf is a version's exceptions' subject.
-func subjectOf(version policy.Version) string { return "policy " + Short(version) }
+// subjectOf is a version's exceptions' subject, or where nobody knows the version in force
+// the head's.
+func subjectOf(version policy.Version) string { return "policy " + cmp.Or(Short(version), "head") }
 
 // ofPlatform is whose exceptions those of policies are.
 var ofPlatform = movement.Owner{MerchantID: string(tenants.Platform), Mode: string(tenants.Live)}

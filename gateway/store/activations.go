@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -45,6 +46,15 @@ type Activation struct {
 	State       ActivationState
 	DecidedAt   time.Time
 	Detail      string // who refused it, or who was silent
+	Changes     int64  // the head's, when it was proposed
+	MAC         []byte
+}
+
+// Digest is what an activation's MAC is over: who wants what, and how far it has come.
+// One that has ended without coming into force has none.
+func (a Activation) Digest() []byte {
+	return digestOf("gerbang.policy.activation.v1", string(a.State), a.ID.String(), string(a.Version), string(a.Replaces), a.Back.String(),
+		a.RequestedBy, a.ConfirmedBy, strconv.FormatInt(a.Changes, 10))
 }
 
 // PolicyAnswer is what a replica says of a proposed version.
@@ -66,56 +76,80 @@ var (
 	ErrPolicyProposed = errors.New("store: another version is being activated")
 )
 
+// WaitingActivation is the oldest that waits for a second operator to put a version in
+// force instead of another, or ErrNotFound.
+func (s *Store) WaitingActivation(ctx context.Context, version, replaces policy.Version) (Activation, error) {
+	row, err := s.queries.WaitingPolicyActivation(ctx, dbsqlc.WaitingPolicyActivationParams{Version: string(version), Replaces: string(replaces)})
+	if err != nil {
+		return Activation{}, fmt.Errorf("store: waiting activation: %w", notFound(err))
+	}
+	return activationFromRow(row), nil
+}
+
 // Activate proposes a version to the replicas, with an audit entry. It has to name what
-// it replaces: of two operators at once one is ErrPolicyMoved or ErrPolicyProposed. With
-// a second operator the first one's wish waits, and another operator's proposes it.
-func (s *Store) Activate(ctx context.Context, audit Audit, a Activation, secondOperator bool) (Activation, error) {
-	id := a.ID
+// it replaces: of two operators at once one is ErrPolicyMoved or ErrPolicyProposed. One
+// whose state is waiting is kept for a second operator; one with ConfirmedBy is one of
+// those.
+func (s *Store) Activate(ctx context.Context, audit Audit, a Activation) (Activation, error) {
 	err := s.administer(ctx, "activate policy", audit, tenants.Platform, func(q *dbsqlc.Queries) error {
-		id = a.ID
 		if err := mayActivate(ctx, q, audit.At, a); err != nil {
 			return err
 		}
 		now := micro(audit.At)
-		row := dbsqlc.InsertPolicyActivationParams{
-			ActivationID: a.ID, Version: string(a.Version), Replaces: string(a.Replaces), Reason: a.Reason,
-			RequestedBy: audit.Operator, RequestedAt: now, State: string(ActivationProposed), ProposedAt: &now,
-		}
-		if a.Back != uuid.Nil {
-			row.BackID = &a.Back
-		}
-		if !secondOperator {
-			if err := q.InsertPolicyActivation(ctx, row); err != nil {
-				return err
-			}
-			return propose(ctx, q, a, a.ID, now)
-		}
-		waiting, err := q.WaitingPolicyActivation(ctx, dbsqlc.WaitingPolicyActivationParams{Version: row.Version, Replaces: row.Replaces})
 		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			row.State, row.ProposedAt = string(ActivationWaiting), nil
+		case a.State == ActivationWaiting:
+			return wait(ctx, q, a, now)
+		case a.ConfirmedBy != "":
+			rows, err := q.ConfirmPolicyActivation(ctx, dbsqlc.ConfirmPolicyActivationParams{
+				ConfirmedBy: a.ConfirmedBy, ProposedAt: now, ActivationID: a.ID, Mac: a.MAC, Changes: a.Changes,
+			})
+			if err == nil && rows == 0 {
+				err = ErrPolicyMoved
+			}
+			if err != nil {
+				return err
+			}
+		default:
+			row := activationRow(a, now)
+			row.ProposedAt = &now
 			if err := q.InsertPolicyActivation(ctx, row); err != nil {
 				return err
 			}
-			_, err := q.SetPolicyState(ctx, stateChange(a.Version, now, PolicyWaiting, PolicyPushed))
-			return err
-		case err != nil:
-			return err
 		}
-		if id = waiting.ActivationID; waiting.RequestedBy == audit.Operator {
-			return nil // it waits for somebody else
-		}
-		if _, err := q.ConfirmPolicyActivation(ctx, dbsqlc.ConfirmPolicyActivationParams{
-			ConfirmedBy: audit.Operator, ProposedAt: now, ActivationID: id,
-		}); err != nil {
-			return err
-		}
-		return propose(ctx, q, a, id, now)
+		return propose(ctx, q, a, now)
 	})
 	if err != nil {
 		return Activation{}, err
 	}
-	return s.Activation(ctx, id)
+	return s.Activation(ctx, a.ID)
+}
+
+// wait keeps an activation for a second operator, where none like it waits already.
+func wait(ctx context.Context, q *dbsqlc.Queries, a Activation, now time.Time) error {
+	row := activationRow(a, now)
+	_, err := q.WaitingPolicyActivation(ctx, dbsqlc.WaitingPolicyActivationParams{Version: row.Version, Replaces: row.Replaces})
+	if err == nil {
+		return ErrPolicyProposed
+	}
+	if !errors.Is(err, pgx.ErrNoRows) {
+		return err
+	}
+	if err := q.InsertPolicyActivation(ctx, row); err != nil {
+		return err
+	}
+	_, err = q.SetPolicyState(ctx, stateChange(a.Version, now, PolicyWaiting, PolicyPushed))
+	return err
+}
+
+func activationRow(a Activation, now time.Time) dbsqlc.InsertPolicyActivationParams {
+	row := dbsqlc.InsertPolicyActivationParams{
+		ActivationID: a.ID, Version: string(a.Version), Replaces: string(a.Replaces), Reason: a.Reason, RequestedBy: a.RequestedBy,
+		RequestedAt: now, State: string(a.State), Mac: a.MAC, Changes: a.Changes,
+	}
+	if a.Back != uuid.Nil {
+		row.BackID = &a.Back
+	}
+	return row
 }
 
 // mayActivate refuses an activation that can't come true.
@@ -149,9 +183,9 @@ func mayActivate(ctx context.Context, q *dbsqlc.Queries, now time.Time, a Activa
 	return nil
 }
 
-func propose(ctx context.Context, q *dbsqlc.Queries, a Activation, id uuid.UUID, now time.Time) error {
+func propose(ctx context.Context, q *dbsqlc.Queries, a Activation, now time.Time) error {
 	rows, err := q.ProposePolicy(ctx, dbsqlc.ProposePolicyParams{
-		ProposalID: id, Proposed: string(a.Version), ProposedAt: now, Replaces: string(a.Replaces),
+		ProposalID: a.ID, Proposed: string(a.Version), ProposedAt: now, Replaces: string(a.Replaces), Changes: a.Changes,
 	})
 	if err == nil && rows == 0 {
 		err = ErrPolicyMoved
@@ -186,9 +220,10 @@ func stateChange(version policy.Version, now time.Time, becomes PolicyState, was
 var errDecided = errors.New("store: this proposal is decided")
 
 // MovePolicyHead puts the proposed version in force, with an audit entry: head is what
-// was read, next the head as it becomes, with its MAC. It is false where the proposal
-// was decided meanwhile, or a replica has refused it.
-func (s *Store) MovePolicyHead(ctx context.Context, audit Audit, head, next PolicyHead, detail string) (bool, error) {
+// was read, next the head and done the activation as they become, with their MACs. It is
+// false where the proposal was decided meanwhile, or a replica has refused it, and an
+// error where the version may not come into force.
+func (s *Store) MovePolicyHead(ctx context.Context, audit Audit, head, next PolicyHead, done Activation) (bool, error) {
 	return s.decide(ctx, audit, func(q *dbsqlc.Queries) error {
 		now := micro(audit.At)
 		answers, err := q.PolicyAnswers(ctx, head.Proposal)
@@ -210,18 +245,23 @@ func (s *Store) MovePolicyHead(ctx context.Context, audit Audit, head, next Poli
 		if rows == 0 {
 			return errDecided
 		}
-		if _, err := q.DecidePolicyActivation(ctx, dbsqlc.DecidePolicyActivationParams{
-			State: string(ActivationDone), DecidedAt: now, Detail: detail, ActivationID: head.Proposal,
+		if rows, err = q.FinishPolicyActivation(ctx, dbsqlc.FinishPolicyActivationParams{
+			DecidedAt: now, Detail: done.Detail, Mac: done.MAC, ActivationID: head.Proposal,
 		}); err != nil {
 			return err
 		}
-		for _, change := range []dbsqlc.SetPolicyStateParams{
-			stateChange(head.Version, now, PolicyPast, PolicyActive),
-			stateChange(next.Version, now, PolicyActive, PolicyPushed, PolicyWaiting, PolicyPast),
-		} {
-			if _, err := q.SetPolicyState(ctx, change); err != nil {
-				return err
-			}
+		if rows == 0 {
+			return errDecided
+		}
+		if _, err := q.SetPolicyState(ctx, stateChange(head.Version, now, PolicyPast, PolicyActive)); err != nil {
+			return err
+		}
+		rows, err = q.SetPolicyState(ctx, stateChange(next.Version, now, PolicyActive, PolicyPushed, PolicyWaiting, PolicyPast))
+		if err == nil && rows == 0 {
+			err = ErrPolicyRefused
+		}
+		if err != nil {
+			return err
 		}
 		return withdrawWaiting(ctx, q, next.Version, now)
 	})
@@ -331,7 +371,7 @@ func activationFromRow(row dbsqlc.PolicyActivation) Activation {
 	a := Activation{
 		ID: row.ActivationID, Version: policy.Version(row.Version), Replaces: policy.Version(row.Replaces), Reason: row.Reason,
 		RequestedBy: row.RequestedBy, RequestedAt: row.RequestedAt.UTC(), ConfirmedBy: row.ConfirmedBy, ProposedAt: orZero(row.ProposedAt),
-		State: ActivationState(row.State), DecidedAt: orZero(row.DecidedAt), Detail: row.Detail,
+		State: ActivationState(row.State), DecidedAt: orZero(row.DecidedAt), Detail: row.Detail, Changes: row.Changes, MAC: row.Mac,
 	}
 	if row.BackID != nil {
 		a.Back = *row.BackID

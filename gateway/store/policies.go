@@ -122,9 +122,13 @@ func forgetPolicies(ctx context.Context, q *dbsqlc.Queries, now time.Time) error
 	return q.ForgetPolicyAnswers(ctx, micro(now.Add(-rememberReplicas)))
 }
 
-// FirstPolicy puts a version in force where none ever was. Where several replicas start
-// at once, the first one's stands.
-func (s *Store) FirstPolicy(ctx context.Context, audit Audit, v PolicyVersion, head PolicyHead) error {
+// ErrPolicyHeadGone says that there are versions or activations, but no word which one
+// is in force: a row is gone, and this is not the first start.
+var ErrPolicyHeadGone = errors.New("store: the row in policy_head is gone")
+
+// FirstPolicy puts a version in force where none ever was, by the activation done. Where
+// several replicas start at once, the first one's stands.
+func (s *Store) FirstPolicy(ctx context.Context, audit Audit, v PolicyVersion, head PolicyHead, done Activation) error {
 	v.State = PolicyActive
 	row, err := versionRow(v)
 	if err != nil {
@@ -140,13 +144,18 @@ func (s *Store) FirstPolicy(ctx context.Context, audit Audit, v PolicyVersion, h
 		if rows == 0 {
 			return errPushed
 		}
+		switch found, err := q.AnyPolicy(ctx); {
+		case err != nil:
+			return err
+		case found:
+			return ErrPolicyHeadGone
+		}
 		if _, err := q.InsertPolicyVersion(ctx, row); err != nil {
 			return err
 		}
-		return q.InsertPolicyActivation(ctx, dbsqlc.InsertPolicyActivationParams{
-			ActivationID: head.Activation, Version: row.Version, RequestedBy: audit.Operator, RequestedAt: micro(audit.At),
-			ProposedAt: new(micro(audit.At)), State: string(ActivationDone), DecidedAt: new(micro(audit.At)),
-		})
+		first := activationRow(done, micro(audit.At))
+		first.ProposedAt, first.DecidedAt = &first.RequestedAt, &first.RequestedAt
+		return q.InsertPolicyActivation(ctx, first)
 	})
 	if errors.Is(err, errPushed) {
 		return nil

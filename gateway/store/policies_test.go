@@ -33,11 +33,23 @@ func withFirst(t *testing.T) (*store.Store, string) {
 	t.Helper()
 	url := database(t)
 	s := open(t, url, store.Options{MaxConns: 8})
-	head := store.PolicyHead{Activation: uuid.New(), MAC: []byte("mac")}
-	if err := s.FirstPolicy(t.Context(), opsSays("gerbang", "first"), policyOf("first"), head); err != nil {
+	if err := firstPolicy(t, s); err != nil {
 		t.Fatal(err)
 	}
 	return s, url
+}
+
+func firstPolicy(t *testing.T, s *store.Store) error {
+	t.Helper()
+	done := store.Activation{ID: uuid.New(), Version: policyOf("first").Version, RequestedBy: "gerbang", State: store.ActivationDone, MAC: []byte("done")}
+	return s.FirstPolicy(t.Context(), opsSays("gerbang", "first"), policyOf("first"), store.PolicyHead{Activation: done.ID, MAC: []byte("mac")}, done)
+}
+
+// wish is an activation of one operator's, as it is proposed to replace the first version.
+func wish(version policy.Version) store.Activation {
+	return store.Activation{
+		ID: uuid.New(), Version: version, Replaces: policyOf("first").Version, RequestedBy: "ayu", State: store.ActivationProposed, Changes: 1, MAC: []byte("proposed"),
+	}
 }
 
 func push(t *testing.T, s *store.Store, v store.PolicyVersion) store.PolicyVersion {
@@ -61,12 +73,13 @@ func headOf(t *testing.T, s *store.Store) store.PolicyHead {
 // activate proposes a version and puts it in force, as a replica does.
 func activate(t *testing.T, s *store.Store, version policy.Version) {
 	t.Helper()
-	a := store.Activation{ID: uuid.New(), Version: version, Replaces: headOf(t, s).Version}
-	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a, false); err != nil {
+	a := wish(version)
+	a.Replaces, a.Changes = headOf(t, s).Version, headOf(t, s).Changes
+	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a); err != nil {
 		t.Fatal(err)
 	}
 	head := headOf(t, s)
-	if ok, err := s.MovePolicyHead(t.Context(), opsSays("gateway", "active"), head, store.PolicyHead{Version: version, MAC: []byte("mac")}, ""); !ok || err != nil {
+	if ok, err := s.MovePolicyHead(t.Context(), opsSays("gateway", "active"), head, store.PolicyHead{Version: version, MAC: []byte("mac")}, store.Activation{MAC: []byte("done")}); !ok || err != nil {
 		t.Fatalf("moved: %v, %v", ok, err)
 	}
 }
@@ -90,7 +103,7 @@ func TestFirstPolicy(t *testing.T) {
 	var starts sync.WaitGroup
 	for range 6 {
 		starts.Go(func() {
-			if err := s.FirstPolicy(t.Context(), opsSays("gerbang", "first"), policyOf("first"), store.PolicyHead{Activation: uuid.New(), MAC: []byte("mac")}); err != nil {
+			if err := firstPolicy(t, s); err != nil {
 				t.Error(err)
 			}
 		})
@@ -124,15 +137,15 @@ func TestPushedVersions(t *testing.T) {
 	if kept := push(t, s, bad); kept.State != store.PolicyRefused || len(kept.Findings) != 1 || kept.Findings[0].Line != 3 {
 		t.Errorf("%+v", kept)
 	}
-	a := store.Activation{ID: uuid.New(), Version: bad.Version, Replaces: policyOf("first").Version}
-	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a, false); !errors.Is(err, store.ErrPolicyRefused) {
+	a := wish(bad.Version)
+	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a); !errors.Is(err, store.ErrPolicyRefused) {
 		t.Errorf("a refused version is activated: %v", err)
 	}
 	if kept, pushed, err := s.PushPolicy(t.Context(), opsSays("budi", "push"), policyOf("b")); err != nil || !pushed || kept.State != store.PolicyPushed || kept.Number != 3 {
 		t.Errorf("judged anew: %v %v %+v", pushed, err, kept)
 	}
 	a.Version = "nothing"
-	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a, false); !errors.Is(err, store.ErrNotFound) {
+	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("nothing is activated: %v", err)
 	}
 	// What a MAC is over differs wherever a version differs.
@@ -161,7 +174,7 @@ func TestActivation(t *testing.T) {
 	for i := range 8 {
 		v := push(t, s, policyOf(fmt.Sprint("v", i)))
 		operators.Go(func() {
-			_, err := s.Activate(t.Context(), opsSays(fmt.Sprint("op", i), "activate"), store.Activation{ID: uuid.New(), Version: v.Version, Replaces: first}, false)
+			_, err := s.Activate(t.Context(), opsSays(fmt.Sprint("op", i), "activate"), wish(v.Version))
 			switch {
 			case err == nil:
 				won.Add(1)
@@ -180,7 +193,7 @@ func TestActivation(t *testing.T) {
 	var replicas sync.WaitGroup
 	for range 4 {
 		replicas.Go(func() {
-			ok, err := s.MovePolicyHead(t.Context(), opsSays("gateway", "active"), head, store.PolicyHead{Version: head.Proposed, MAC: []byte("next")}, "")
+			ok, err := s.MovePolicyHead(t.Context(), opsSays("gateway", "active"), head, store.PolicyHead{Version: head.Proposed, MAC: []byte("next")}, store.Activation{MAC: []byte("done")})
 			if err != nil {
 				t.Error(err)
 			}
@@ -197,15 +210,15 @@ func TestActivation(t *testing.T) {
 	if stateOf(t, s, first) != store.PolicyPast || stateOf(t, s, now.Version) != store.PolicyActive {
 		t.Errorf("the first is %s, the new one %s", stateOf(t, s, first), stateOf(t, s, now.Version))
 	}
-	a := store.Activation{ID: uuid.New(), Version: policyOf("v0").Version, Replaces: first}
+	a := wish(policyOf("v0").Version)
 	if a.Version == now.Version {
 		a.Version = policyOf("v1").Version
 	}
-	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a, false); !errors.Is(err, store.ErrPolicyMoved) {
+	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a); !errors.Is(err, store.ErrPolicyMoved) {
 		t.Errorf("what is replaced is past: %v", err)
 	}
 	a.Version = now.Version
-	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a, false); !errors.Is(err, store.ErrPolicyActive) {
+	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), a); !errors.Is(err, store.ErrPolicyActive) {
 		t.Errorf("what is in force: %v", err)
 	}
 }
@@ -216,7 +229,7 @@ func TestProposalsEnd(t *testing.T) {
 	t.Parallel()
 	s, _ := withFirst(t)
 	first, v, w := policyOf("first").Version, push(t, s, policyOf("v")), push(t, s, policyOf("w"))
-	a, err := s.Activate(t.Context(), opsSays("ayu", "activate"), store.Activation{ID: uuid.New(), Version: v.Version, Replaces: first}, false)
+	a, err := s.Activate(t.Context(), opsSays("ayu", "activate"), wish(v.Version))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +239,7 @@ func TestProposalsEnd(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if ok, err := s.MovePolicyHead(t.Context(), opsSays("gateway", "active"), head, store.PolicyHead{Version: v.Version, MAC: []byte("m")}, ""); ok || err != nil {
+	if ok, err := s.MovePolicyHead(t.Context(), opsSays("gateway", "active"), head, store.PolicyHead{Version: v.Version, MAC: []byte("m")}, store.Activation{MAC: []byte("done")}); ok || err != nil {
 		t.Errorf("moved against a replica's word: %v, %v", ok, err)
 	}
 	for _, want := range []bool{true, false} {
@@ -241,17 +254,17 @@ func TestProposalsEnd(t *testing.T) {
 		t.Errorf("%+v", head)
 	}
 
-	forgotten := store.Activation{ID: uuid.New(), Version: w.Version, Replaces: first}
-	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), forgotten, false); err != nil {
+	forgotten := wish(w.Version)
+	if _, err := s.Activate(t.Context(), opsSays("ayu", "activate"), forgotten); err != nil {
 		t.Fatal(err)
 	}
-	next := store.Activation{ID: uuid.New(), Version: w.Version, Replaces: first}
+	next := wish(w.Version)
 	late := opsSays("budi", "activate")
-	if _, err := s.Activate(t.Context(), late, next, false); !errors.Is(err, store.ErrPolicyProposed) {
+	if _, err := s.Activate(t.Context(), late, next); !errors.Is(err, store.ErrPolicyProposed) {
 		t.Errorf("beside another: %v", err)
 	}
 	late.At = epoch.Add(store.ProposalLasts + time.Second)
-	if _, err := s.Activate(t.Context(), late, next, false); err != nil {
+	if _, err := s.Activate(t.Context(), late, next); err != nil {
 		t.Errorf("a minute later: %v", err)
 	}
 	if a, err := s.Activation(t.Context(), forgotten.ID); err != nil || a.State != store.ActivationWithdrawn {
@@ -268,32 +281,114 @@ func TestSecondOperator(t *testing.T) {
 	t.Parallel()
 	s, _ := withFirst(t)
 	first, v, w := policyOf("first").Version, push(t, s, policyOf("v")), push(t, s, policyOf("w"))
-	asks := func(who string, version policy.Version) store.Activation {
-		t.Helper()
-		a, err := s.Activate(t.Context(), opsSays(who, "activate"), store.Activation{ID: uuid.New(), Version: version, Replaces: first}, true)
-		if err != nil {
-			t.Fatal(err)
-		}
+	waits := func(version policy.Version) store.Activation {
+		a := wish(version)
+		a.State, a.Back = store.ActivationWaiting, uuid.New()
 		return a
 	}
-	waiting := asks("ayu", v.Version)
-	other := asks("ayu", w.Version)
-	if again := asks("ayu", v.Version); waiting.State != store.ActivationWaiting || again.ID != waiting.ID || again.State != store.ActivationWaiting {
-		t.Errorf("%+v, and again %+v", waiting, again)
+	waiting, err := s.Activate(t.Context(), opsSays("ayu", "activate"), waits(v.Version))
+	if err != nil || waiting.State != store.ActivationWaiting {
+		t.Fatalf("%+v, %v", waiting, err)
+	}
+	other, err := s.Activate(t.Context(), opsSays("ayu", "activate"), waits(w.Version))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Activate(t.Context(), opsSays("budi", "activate"), waits(v.Version)); !errors.Is(err, store.ErrPolicyProposed) {
+		t.Errorf("a second one waits: %v", err)
+	}
+	if found, err := s.WaitingActivation(t.Context(), v.Version, first); err != nil || found.ID != waiting.ID || string(found.Digest()) != string(waiting.Digest()) {
+		t.Errorf("%+v, %v", found, err)
+	}
+	if _, err := s.WaitingActivation(t.Context(), first, first); !errors.Is(err, store.ErrNotFound) {
+		t.Error(err)
 	}
 	if stateOf(t, s, v.Version) != store.PolicyWaiting || headOf(t, s).Proposal != uuid.Nil {
 		t.Errorf("%s, %+v", stateOf(t, s, v.Version), headOf(t, s))
 	}
-	confirmed := asks("budi", v.Version)
-	if confirmed.ID != waiting.ID || confirmed.State != store.ActivationProposed || confirmed.RequestedBy != "ayu" || confirmed.ConfirmedBy != "budi" || headOf(t, s).Proposal != waiting.ID {
-		t.Errorf("%+v, %+v", confirmed, headOf(t, s))
+	waiting.State, waiting.ConfirmedBy, waiting.MAC = store.ActivationProposed, "budi", []byte("confirmed")
+	confirmed, err := s.Activate(t.Context(), opsSays("budi", "activate"), waiting)
+	if err != nil || confirmed.ID != waiting.ID || confirmed.State != store.ActivationProposed || confirmed.RequestedBy != "ayu" ||
+		string(confirmed.Digest()) != string(waiting.Digest()) || string(confirmed.MAC) != "confirmed" || headOf(t, s).Proposal != waiting.ID {
+		t.Errorf("%+v, %v, %+v", confirmed, err, headOf(t, s))
 	}
 	head := headOf(t, s)
-	if ok, err := s.MovePolicyHead(t.Context(), opsSays("gateway", "active"), head, store.PolicyHead{Version: v.Version, MAC: []byte("m")}, ""); !ok || err != nil {
+	if ok, err := s.MovePolicyHead(t.Context(), opsSays("gateway", "active"), head, store.PolicyHead{Version: v.Version, MAC: []byte("m")}, store.Activation{MAC: []byte("done")}); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	if other, err := s.Activation(t.Context(), other.ID); err != nil || other.State != store.ActivationWithdrawn || stateOf(t, s, w.Version) != store.PolicyPushed {
 		t.Errorf("%+v, %v; the version is %s", other, err, stateOf(t, s, w.Version))
+	}
+}
+
+// TestHeadMovesToWhatMayBeInForce: neither a refused version nor an activation that nobody
+// proposes comes into force, whatever the head's row says.
+func TestHeadMovesToWhatMayBeInForce(t *testing.T) {
+	t.Parallel()
+	s, url := withFirst(t)
+	v := push(t, s, policyOf("v"))
+	a, err := s.Activate(t.Context(), opsSays("ayu", "activate"), wish(v.Version))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := headOf(t, s)
+	moves := func() (bool, error) {
+		return s.MovePolicyHead(t.Context(), opsSays("gateway", "active"), head, store.PolicyHead{Version: v.Version, MAC: []byte("m")}, store.Activation{MAC: []byte("done")})
+	}
+	execute(t, url, "UPDATE policy_versions SET state = 'refused' WHERE version = '"+string(v.Version)+"'")
+	if ok, err := moves(); ok || !errors.Is(err, store.ErrPolicyRefused) {
+		t.Errorf("to a refused version: %v, %v", ok, err)
+	}
+	execute(t, url, "UPDATE policy_versions SET state = 'pushed' WHERE version = '"+string(v.Version)+"'")
+	execute(t, url, "UPDATE policy_activations SET state = 'waiting' WHERE activation_id = '"+a.ID.String()+"'")
+	if ok, err := moves(); ok || err != nil {
+		t.Errorf("by an activation that waits: %v, %v", ok, err)
+	}
+	execute(t, url, "UPDATE policy_activations SET state = 'proposed' WHERE activation_id = '"+a.ID.String()+"'")
+	if now := headOf(t, s); now.Changes != 1 || now.Proposal != a.ID {
+		t.Errorf("%+v", now)
+	}
+	if ok, err := moves(); !ok || err != nil {
+		t.Errorf("moved: %v, %v", ok, err)
+	}
+	if done, err := s.Activation(t.Context(), a.ID); err != nil || done.State != store.ActivationDone || string(done.MAC) != "done" {
+		t.Errorf("%+v, %v", done, err)
+	}
+	digests := map[string]bool{}
+	for i, change := range []func(*store.Activation){
+		func(*store.Activation) {}, func(a *store.Activation) { a.ID = uuid.New() }, func(a *store.Activation) { a.Version = "x" },
+		func(a *store.Activation) { a.Replaces = "x" }, func(a *store.Activation) { a.Back = uuid.New() }, func(a *store.Activation) { a.RequestedBy = "x" },
+		func(a *store.Activation) { a.ConfirmedBy = "x" }, func(a *store.Activation) { a.State = store.ActivationDone }, func(a *store.Activation) { a.Changes++ },
+	} {
+		changed := a
+		change(&changed)
+		if digests[string(changed.Digest())] = true; len(digests) != i+1 {
+			t.Errorf("change %d is not in the digest", i)
+		}
+	}
+}
+
+// TestFirstPolicyIsTheFirst: where the head's row is gone, nobody begins anew beside what is left.
+func TestFirstPolicyIsTheFirst(t *testing.T) {
+	t.Parallel()
+	for _, left := range []string{"policy_versions", "policy_activations"} {
+		t.Run(left, func(t *testing.T) {
+			t.Parallel()
+			s, url := withFirst(t)
+			execute(t, url, "DELETE FROM policy_head")
+			gone := map[string]string{"policy_versions": "policy_activations", "policy_activations": "policy_versions"}[left]
+			execute(t, url, "DELETE FROM "+gone)
+			if err := firstPolicy(t, s); !errors.Is(err, store.ErrPolicyHeadGone) {
+				t.Error(err)
+			}
+			if _, err := s.PolicyHead(t.Context()); !errors.Is(err, store.ErrNotFound) {
+				t.Error(err)
+			}
+			execute(t, url, "DELETE FROM "+left)
+			if err := firstPolicy(t, s); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
@@ -23,11 +24,12 @@ type Sealed struct {
 	Policies    []PolicyMAC // of the platform
 }
 
-// PolicyMAC is the MAC of a policy version, or of the word which of them is in force,
-// where the version is "".
+// PolicyMAC is the MAC of a policy version, of an activation, or of the word which
+// version is in force, where both are zero.
 type PolicyMAC struct {
-	Version policy.Version
-	MAC     []byte
+	Version    policy.Version
+	Activation uuid.UUID
+	MAC        []byte
 }
 
 // SealedAfter lists accounts in the order of their ids, after one of them, with
@@ -78,16 +80,22 @@ func (s *Store) SealedAfter(ctx context.Context, after tenants.MerchantID, most 
 
 func (s *Store) policyMACs(ctx context.Context) (macs []PolicyMAC, err error) {
 	head, err := s.queries.PolicyHead(ctx)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
+	switch {
+	case err == nil:
+		macs = []PolicyMAC{{MAC: head.Mac}}
+	case !errors.Is(err, pgx.ErrNoRows):
+		return nil, err
 	}
+	versions, err := s.queries.PolicyVersions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.queries.PolicyVersions(ctx)
-	macs = []PolicyMAC{{MAC: head.Mac}}
-	for _, row := range rows {
-		macs = append(macs, PolicyMAC{policy.Version(row.Version), row.Mac})
+	for _, row := range versions {
+		macs = append(macs, PolicyMAC{Version: policy.Version(row.Version), MAC: row.Mac})
+	}
+	activations, err := s.queries.PolicyActivationMACs(ctx)
+	for _, row := range activations {
+		macs = append(macs, PolicyMAC{Activation: row.ActivationID, MAC: row.Mac})
 	}
 	return macs, err
 }
@@ -154,6 +162,9 @@ func (s *Store) Reseal(ctx context.Context, audit Audit, was, becomes Sealed) (c
 }
 
 func resealPolicy(ctx context.Context, q *dbsqlc.Queries, was PolicyMAC, becomes []byte) (int64, error) {
+	if was.Activation != uuid.Nil {
+		return q.ResealPolicyActivation(ctx, dbsqlc.ResealPolicyActivationParams{Becomes: becomes, ActivationID: was.Activation, Was: was.MAC})
+	}
 	if was.Version == "" {
 		return q.ResealPolicyHead(ctx, dbsqlc.ResealPolicyHeadParams{Becomes: becomes, Was: was.MAC})
 	}

@@ -66,6 +66,32 @@ func TestWhatIsSealedIsListed(t *testing.T) {
 	}
 }
 
+// TestPolicyMACsAreResealed: those of the head, of versions and of activations.
+func TestPolicyMACsAreResealed(t *testing.T) {
+	t.Parallel()
+	s, _ := withFirst(t)
+	was := store.Sealed{MerchantID: tenants.Platform, Policies: sealedOf(t, s, tenants.Platform).Policies}
+	if len(was.Policies) != 3 {
+		t.Fatalf("found %+v", was.Policies)
+	}
+	becomes := store.Sealed{MerchantID: tenants.Platform, Policies: slices.Clone(was.Policies)}
+	for i := range becomes.Policies {
+		becomes.Policies[i].MAC = append([]byte("anew "), becomes.Policies[i].MAC...)
+	}
+	if changed, err := s.Reseal(t.Context(), by("reseal"), was, becomes); changed != 3 || err != nil {
+		t.Error(changed, err)
+	}
+	head := headOf(t, s)
+	version, err := s.PolicyVersion(t.Context(), head.Version)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done, err := s.Activation(t.Context(), head.Activation)
+	if err != nil || string(head.MAC) != "anew mac" || string(version.MAC) != "anew mac" || string(done.MAC) != "anew done" {
+		t.Errorf("%q %q %q, %v", head.MAC, version.MAC, done.MAC, err)
+	}
+}
+
 // TestWhatOthersReplacedStaysTheirs, and where nothing is left to do nothing is
 // on the record.
 func TestWhatOthersReplacedStaysTheirs(t *testing.T) {

@@ -344,6 +344,8 @@ type PolicyActivation struct {
 	State        string
 	DecidedAt    *time.Time
 	Detail       string
+	Mac          []byte
+	Changes      int64
 }
 
 type PolicyAnswer struct {

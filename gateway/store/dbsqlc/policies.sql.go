@@ -37,19 +37,40 @@ func (q *Queries) AnswerPolicy(ctx context.Context, arg AnswerPolicyParams) erro
 	return err
 }
 
+const anyPolicy = `-- name: AnyPolicy :one
+SELECT (EXISTS (SELECT 1 FROM policy_versions) OR EXISTS (SELECT 1 FROM policy_activations))::BOOL AS found
+`
+
+// Whether a version was ever pushed or activated, as far as rows are left.
+func (q *Queries) AnyPolicy(ctx context.Context) (bool, error) {
+	row := q.db.QueryRow(ctx, anyPolicy)
+	var found bool
+	err := row.Scan(&found)
+	return found, err
+}
+
 const confirmPolicyActivation = `-- name: ConfirmPolicyActivation :execrows
-UPDATE policy_activations SET state = 'proposed', confirmed_by = $1, proposed_at = $2::TIMESTAMPTZ
-WHERE activation_id = $3 AND state = 'waiting'
+UPDATE policy_activations SET
+    state = 'proposed', confirmed_by = $1, proposed_at = $2::TIMESTAMPTZ, mac = $3, changes = $4
+WHERE activation_id = $5 AND state = 'waiting'
 `
 
 type ConfirmPolicyActivationParams struct {
 	ConfirmedBy  string
 	ProposedAt   time.Time
+	Mac          []byte
+	Changes      int64
 	ActivationID uuid.UUID
 }
 
 func (q *Queries) ConfirmPolicyActivation(ctx context.Context, arg ConfirmPolicyActivationParams) (int64, error) {
-	result, err := q.db.Exec(ctx, confirmPolicyActivation, arg.ConfirmedBy, arg.ProposedAt, arg.ActivationID)
+	result, err := q.db.Exec(ctx, confirmPolicyActivation,
+		arg.ConfirmedBy,
+		arg.ProposedAt,
+		arg.Mac,
+		arg.Changes,
+		arg.ActivationID,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -87,6 +108,31 @@ DELETE FROM policy_versions WHERE version = $1 AND state = 'refused'
 
 func (q *Queries) DeleteRefusedPolicy(ctx context.Context, version string) (int64, error) {
 	result, err := q.db.Exec(ctx, deleteRefusedPolicy, version)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const finishPolicyActivation = `-- name: FinishPolicyActivation :execrows
+UPDATE policy_activations SET state = 'done', decided_at = $1::TIMESTAMPTZ, detail = $2, mac = $3
+WHERE activation_id = $4 AND state = 'proposed'
+`
+
+type FinishPolicyActivationParams struct {
+	DecidedAt    time.Time
+	Detail       string
+	Mac          []byte
+	ActivationID uuid.UUID
+}
+
+func (q *Queries) FinishPolicyActivation(ctx context.Context, arg FinishPolicyActivationParams) (int64, error) {
+	result, err := q.db.Exec(ctx, finishPolicyActivation,
+		arg.DecidedAt,
+		arg.Detail,
+		arg.Mac,
+		arg.ActivationID,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -142,9 +188,9 @@ func (q *Queries) ForgetPolicyVersions(ctx context.Context, keep int64) ([]strin
 
 const insertPolicyActivation = `-- name: InsertPolicyActivation :exec
 INSERT INTO policy_activations (
-    activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail
+    activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail, mac, changes
 ) VALUES (
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, ''
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, '', $12, $13
 )
 `
 
@@ -160,6 +206,8 @@ type InsertPolicyActivationParams struct {
 	ProposedAt   *time.Time
 	State        string
 	DecidedAt    *time.Time
+	Mac          []byte
+	Changes      int64
 }
 
 func (q *Queries) InsertPolicyActivation(ctx context.Context, arg InsertPolicyActivationParams) error {
@@ -175,6 +223,8 @@ func (q *Queries) InsertPolicyActivation(ctx context.Context, arg InsertPolicyAc
 		arg.ProposedAt,
 		arg.State,
 		arg.DecidedAt,
+		arg.Mac,
+		arg.Changes,
 	)
 	return err
 }
@@ -279,7 +329,7 @@ func (q *Queries) MovePolicyHead(ctx context.Context, arg MovePolicyHeadParams) 
 }
 
 const policyActivation = `-- name: PolicyActivation :one
-SELECT activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail
+SELECT activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail, mac, changes
 FROM policy_activations
 WHERE activation_id = $1
 `
@@ -300,12 +350,43 @@ func (q *Queries) PolicyActivation(ctx context.Context, activationID uuid.UUID) 
 		&i.State,
 		&i.DecidedAt,
 		&i.Detail,
+		&i.Mac,
+		&i.Changes,
 	)
 	return i, err
 }
 
+const policyActivationMACs = `-- name: PolicyActivationMACs :many
+SELECT activation_id, mac FROM policy_activations ORDER BY activation_id
+`
+
+type PolicyActivationMACsRow struct {
+	ActivationID uuid.UUID
+	Mac          []byte
+}
+
+func (q *Queries) PolicyActivationMACs(ctx context.Context) ([]PolicyActivationMACsRow, error) {
+	rows, err := q.db.Query(ctx, policyActivationMACs)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PolicyActivationMACsRow
+	for rows.Next() {
+		var i PolicyActivationMACsRow
+		if err := rows.Scan(&i.ActivationID, &i.Mac); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const policyActivations = `-- name: PolicyActivations :many
-SELECT activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail
+SELECT activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail, mac, changes
 FROM policy_activations
 ORDER BY requested_at DESC, activation_id
 LIMIT $1
@@ -333,6 +414,8 @@ func (q *Queries) PolicyActivations(ctx context.Context, most int32) ([]PolicyAc
 			&i.State,
 			&i.DecidedAt,
 			&i.Detail,
+			&i.Mac,
+			&i.Changes,
 		); err != nil {
 			return nil, err
 		}
@@ -517,7 +600,7 @@ func (q *Queries) PolicyVersions(ctx context.Context) ([]PolicyVersionsRow, erro
 
 const proposePolicy = `-- name: ProposePolicy :execrows
 UPDATE policy_head SET proposal_id = $1::UUID, proposed = $2::TEXT, proposed_at = $3::TIMESTAMPTZ
-WHERE name = 'head' AND version = $4 AND proposal_id IS NULL
+WHERE name = 'head' AND version = $4 AND changes = $5 AND proposal_id IS NULL
 `
 
 type ProposePolicyParams struct {
@@ -525,6 +608,7 @@ type ProposePolicyParams struct {
 	Proposed   string
 	ProposedAt time.Time
 	Replaces   string
+	Changes    int64
 }
 
 func (q *Queries) ProposePolicy(ctx context.Context, arg ProposePolicyParams) (int64, error) {
@@ -533,6 +617,7 @@ func (q *Queries) ProposePolicy(ctx context.Context, arg ProposePolicyParams) (i
 		arg.Proposed,
 		arg.ProposedAt,
 		arg.Replaces,
+		arg.Changes,
 	)
 	if err != nil {
 		return 0, err
@@ -553,6 +638,24 @@ type RefusePolicyParams struct {
 
 func (q *Queries) RefusePolicy(ctx context.Context, arg RefusePolicyParams) (int64, error) {
 	result, err := q.db.Exec(ctx, refusePolicy, arg.At, arg.Findings, arg.Version)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const resealPolicyActivation = `-- name: ResealPolicyActivation :execrows
+UPDATE policy_activations SET mac = $1 WHERE activation_id = $2 AND mac = $3
+`
+
+type ResealPolicyActivationParams struct {
+	Becomes      []byte
+	ActivationID uuid.UUID
+	Was          []byte
+}
+
+func (q *Queries) ResealPolicyActivation(ctx context.Context, arg ResealPolicyActivationParams) (int64, error) {
+	result, err := q.db.Exec(ctx, resealPolicyActivation, arg.Becomes, arg.ActivationID, arg.Was)
 	if err != nil {
 		return 0, err
 	}
@@ -620,7 +723,7 @@ func (q *Queries) SetPolicyState(ctx context.Context, arg SetPolicyStateParams) 
 }
 
 const waitingPolicyActivation = `-- name: WaitingPolicyActivation :one
-SELECT activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail
+SELECT activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail, mac, changes
 FROM policy_activations
 WHERE version = $1 AND replaces = $2 AND state = 'waiting'
 ORDER BY requested_at, activation_id
@@ -648,6 +751,8 @@ func (q *Queries) WaitingPolicyActivation(ctx context.Context, arg WaitingPolicy
 		&i.State,
 		&i.DecidedAt,
 		&i.Detail,
+		&i.Mac,
+		&i.Changes,
 	)
 	return i, err
 }

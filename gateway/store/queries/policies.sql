@@ -9,7 +9,7 @@ ON CONFLICT (name) DO NOTHING;
 
 -- name: ProposePolicy :execrows
 UPDATE policy_head SET proposal_id = @proposal_id::UUID, proposed = @proposed::TEXT, proposed_at = @proposed_at::TIMESTAMPTZ
-WHERE name = 'head' AND version = @replaces AND proposal_id IS NULL;
+WHERE name = 'head' AND version = @replaces AND changes = @changes AND proposal_id IS NULL;
 
 -- name: WithdrawPolicyProposal :execrows
 UPDATE policy_head SET proposal_id = NULL, proposed = NULL, proposed_at = NULL
@@ -34,6 +34,10 @@ ORDER BY number DESC;
 SELECT version, number, files, author, message, forced, predecessor, pushed_at, mac, state, state_at, findings
 FROM policy_versions
 WHERE version = @version;
+
+-- name: AnyPolicy :one
+-- Whether a version was ever pushed or activated, as far as rows are left.
+SELECT (EXISTS (SELECT 1 FROM policy_versions) OR EXISTS (SELECT 1 FROM policy_activations))::BOOL AS found;
 
 -- name: PolicyStates :many
 SELECT version, state FROM policy_versions WHERE version = ANY(@versions::TEXT[]);
@@ -76,18 +80,18 @@ WHERE version = @version AND state IN ('pushed', 'waiting');
 UPDATE policy_versions SET mac = @becomes WHERE version = @version AND mac = @was;
 
 -- name: PolicyActivation :one
-SELECT activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail
+SELECT activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail, mac, changes
 FROM policy_activations
 WHERE activation_id = @activation_id;
 
 -- name: PolicyActivations :many
-SELECT activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail
+SELECT activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail, mac, changes
 FROM policy_activations
 ORDER BY requested_at DESC, activation_id
 LIMIT @most;
 
 -- name: WaitingPolicyActivation :one
-SELECT activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail
+SELECT activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail, mac, changes
 FROM policy_activations
 WHERE version = @version AND replaces = @replaces AND state = 'waiting'
 ORDER BY requested_at, activation_id
@@ -95,18 +99,29 @@ LIMIT 1;
 
 -- name: InsertPolicyActivation :exec
 INSERT INTO policy_activations (
-    activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail
+    activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail, mac, changes
 ) VALUES (
-    @activation_id, @version, @replaces, @back_id, @reason, @requested_by, @requested_at, @confirmed_by, @proposed_at, @state, @decided_at, ''
+    @activation_id, @version, @replaces, @back_id, @reason, @requested_by, @requested_at, @confirmed_by, @proposed_at, @state, @decided_at, '', @mac, @changes
 );
 
 -- name: ConfirmPolicyActivation :execrows
-UPDATE policy_activations SET state = 'proposed', confirmed_by = @confirmed_by, proposed_at = @proposed_at::TIMESTAMPTZ
+UPDATE policy_activations SET
+    state = 'proposed', confirmed_by = @confirmed_by, proposed_at = @proposed_at::TIMESTAMPTZ, mac = @mac, changes = @changes
 WHERE activation_id = @activation_id AND state = 'waiting';
 
 -- name: DecidePolicyActivation :execrows
 UPDATE policy_activations SET state = @state, decided_at = @decided_at::TIMESTAMPTZ, detail = @detail
 WHERE activation_id = @activation_id AND state = 'proposed';
+
+-- name: FinishPolicyActivation :execrows
+UPDATE policy_activations SET state = 'done', decided_at = @decided_at::TIMESTAMPTZ, detail = @detail, mac = @mac
+WHERE activation_id = @activation_id AND state = 'proposed';
+
+-- name: PolicyActivationMACs :many
+SELECT activation_id, mac FROM policy_activations ORDER BY activation_id;
+
+-- name: ResealPolicyActivation :execrows
+UPDATE policy_activations SET mac = @becomes WHERE activation_id = @activation_id AND mac = @was;
 
 -- name: WithdrawWaitingPolicies :many
 -- What waits for another operator to replace a version that is no longer in force.

@@ -1,0 +1,58 @@
+package rollout
+
+import (
+	"context"
+	"time"
+)
+
+// Report writes this replica's row, which is its heartbeat. Any goroutine may call it.
+func (f *Follower) Report(ctx context.Context) error {
+	self := f.deps.Self
+	self.Policy, self.Plugins, self.SeenAt = f.active.Set().Version(), f.deps.Plugins(), f.deps.Now()
+	return f.deps.Store.ReportReplica(ctx, self)
+}
+
+// Beat says that this replica lives, every few seconds until the context ends, and then
+// that it ends.
+func (f *Follower) Beat(ctx context.Context) error {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		if err := f.beat(ctx); err != nil && ctx.Err() == nil {
+			f.deps.Log.WarnContext(ctx, "this replica's heartbeat can't be written", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			f.end(ctx)
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// end says that this replica ends; where it can't, it is taken to run for half a minute.
+func (f *Follower) end(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := f.deps.Store.EndReplica(ctx, f.deps.Self.ID, f.deps.Now()); err != nil {
+		f.deps.Log.WarnContext(ctx, "other replicas can't be told that this one ends", "error", err)
+	}
+}
+
+func (f *Follower) beat(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, beatEvery)
+	defer cancel()
+	if err := f.Report(ctx); err != nil {
+		return err
+	}
+	live, err := f.deps.Store.LiveReplicas(ctx, f.deps.Now())
+	if err != nil {
+		return err
+	}
+	f.members.Store(int64(len(live)))
+	if now := f.deps.Now(); now.Sub(f.inspected) >= inspectEvery {
+		f.inspected = now
+		return f.Inspect(ctx)
+	}
+	return nil
+}
