@@ -13,7 +13,8 @@ import (
 const (
 	// explainedASecond bounds how many refusals of a second are evaluated again to see
 	// which rule refused: that takes several times as long as to decide. Beyond it the
-	// rule that gave the same reasons last is named.
+	// rule that gave the same reasons last is named, and none where a reason is new:
+	// one that tells the amount would be new each time.
 	explainedASecond = 100
 	// keptReasons bounds the reasons that rules are remembered by.
 	keptReasons = 4096
@@ -31,7 +32,7 @@ type refusals struct {
 // only remembered where refusals come too fast to see which.
 func (r *refusals) rule(ctx context.Context, now time.Time, set *policy.Set, input policy.AdmitInput, reasons []string) decision.Rule {
 	key := string(set.Version()) + "\x00" + strings.Join(reasons, "\x00")
-	if rule, known := r.remembered(now, key); known {
+	if rule, spent := r.remembered(now, key); spent {
 		return rule
 	}
 	explained, err := set.Explain(ctx, input)
@@ -52,7 +53,8 @@ func (r *refusals) rule(ctx context.Context, now time.Time, set *policy.Set, inp
 	return rule
 }
 
-// remembered is the rule of reasons, where enough were explained in this second.
+// remembered is the rule of reasons as far as it is known, where enough were explained
+// in this second.
 func (r *refusals) remembered(now time.Time, key string) (decision.Rule, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -63,6 +65,8 @@ func (r *refusals) remembered(now time.Time, key string) (decision.Rule, bool) {
 		r.done++
 		return decision.Unnamed, false
 	}
-	rule, known := r.rules[key]
-	return rule, known
+	if rule, known := r.rules[key]; known {
+		return rule, true
+	}
+	return decision.Unnamed, true
 }
