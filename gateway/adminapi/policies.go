@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// MaxPolicy is the largest body of a push, in bytes.
-const MaxPolicy = 16 << 20
+// MaxPolicy is the largest body that has a policy set in it, in bytes. Compiling takes many times as much memory.
+const MaxPolicy = 2 << 20
 
 // NewPolicy is a policy set to be kept as a version.
 type NewPolicy struct {

@@ -69,6 +69,7 @@ type Console struct {
 	offered  atomic.Pointer[offered]
 	version  string     // name of the header of the contract's version
 	trying   sync.Mutex // held while a policy is tried on the past
+	judging  sync.Mutex // held while a policy is compiled for a push or one case
 }
 
 // offered is what the console knows of the providers.
@@ -187,11 +188,11 @@ func (c *Console) routes() {
 		"GET /admin/plugins":                                             c.listPlugins,
 		"GET /admin/movements/{movement}":                                c.showMovement,
 		"POST /admin/movements/{movement}/override":                      body(c.overrideMovement),
-		"POST /admin/policy/try":                                         body(c.tryPolicy),
+		"POST /admin/policy/try":                                         c.judged(body(c.tryPolicy)),
 		"GET /admin/find":                                                c.find,
 		"GET /admin/replicas":                                            c.listReplicas,
 		"GET /admin/policies":                                            c.listPolicies,
-		"POST /admin/policies":                                           body(c.pushPolicy),
+		"POST /admin/policies":                                           c.judged(body(c.pushPolicy)),
 		"GET /admin/policies/{version}":                                  c.showPolicy,
 		"POST /admin/policies/{version}/activate":                        body(c.activatePolicy),
 		"POST /admin/policies/rollback":                                  body(c.rollBackPolicy),
@@ -269,6 +270,18 @@ func body[T any](handle func(*call, T) (any, error)) func(*call) (any, error) {
 			return nil, err
 		}
 		return handle(x, given)
+	}
+}
+
+// judged makes a handler of one that compiles a policy. One is compiled at a time, since
+// that takes memory and a core's time from the merchants.
+func (c *Console) judged(handle func(*call) (any, error)) func(*call) (any, error) {
+	return func(x *call) (any, error) {
+		if !c.judging.TryLock() {
+			return nil, fault.New(fault.InProgress, "Another policy is being pushed or tried at this moment. Nothing was changed; try again in a few seconds.")
+		}
+		defer c.judging.Unlock()
+		return handle(x)
 	}
 }
 

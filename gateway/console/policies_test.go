@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -17,9 +18,9 @@ import (
 )
 
 // withPolicy is a world in which the default policy is in force.
-func withPolicy(t *testing.T) *world {
+func withPolicy(t *testing.T, changes ...func(*console.Config, *console.Dependencies)) *world {
 	t.Helper()
-	w := newWorld(t)
+	w := newWorld(t, changes...)
 	v := store.PolicyVersion{Version: policy.Default().Version(), Source: policy.Default(), Author: "gerbang", Message: "first", PushedAt: time.Now().Truncate(time.Microsecond)}
 	done := store.Activation{ID: uuid.New(), Version: v.Version, RequestedBy: "gerbang", State: store.ActivationDone}
 	head := store.PolicyHead{Activation: done.ID, Version: v.Version, Changes: 1}
@@ -150,7 +151,7 @@ func TestPoliciesRefused(t *testing.T) {
 	_, err = w.PolicyActivation(t.Context(), "no-uuid")
 	w.refused(err, http.StatusNotFound, "")
 	_, err = w.PushPolicy(t.Context(), adminapi.NewPolicy{Files: map[string]string{"data.json": strings.Repeat("x", adminapi.MaxPolicy)}, Message: "m"})
-	if failure := w.refused(err, http.StatusRequestEntityTooLarge, ""); !strings.Contains(failure.Message, "16384 KiB") {
+	if failure := w.refused(err, http.StatusRequestEntityTooLarge, ""); !strings.Contains(failure.Message, "2048 KiB") {
 		t.Error(failure)
 	}
 }

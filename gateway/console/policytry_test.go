@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"encoding/json"
 	"net/http"
 	"os"
@@ -102,5 +103,36 @@ func TestTryPolicy(t *testing.T) {
 	for _, asked := range []adminapi.PolicyCase{nobody, unknown} {
 		_, err := w.TryPolicy(t.Context(), asked)
 		w.refused(err, http.StatusNotFound, "")
+	}
+}
+
+// TestOnePolicyIsJudgedAtATime: while a push is judged, another and a trial are told to wait.
+func TestOnePolicyIsJudgedAtATime(t *testing.T) {
+	t.Parallel()
+	w := withPolicy(t)
+	begun, end := make(chan struct{}), make(chan struct{})
+	w.publisher.Judge = func(context.Context, policy.Source) ([]policy.Finding, error) {
+		close(begun)
+		<-end
+		return nil, nil
+	}
+	pushed := make(chan error, 1)
+	push := adminapi.NewPolicy{Files: map[string]string{"data.json": "{}"}, Message: "m"}
+	go func() {
+		_, err := w.PushPolicy(t.Context(), push)
+		pushed <- err
+	}()
+	<-begun
+	wanted := adminapi.PolicyCase{Merchant: w.merchant().MerchantID, Operation: "/bank/name"}
+	_, err := w.TryPolicy(t.Context(), wanted)
+	w.refused(err, http.StatusConflict, "")
+	_, err = w.PushPolicy(t.Context(), push)
+	w.refused(err, http.StatusConflict, "")
+	close(end)
+	if err := <-pushed; err != nil {
+		t.Error(err)
+	}
+	if _, err := w.TryPolicy(t.Context(), wanted); err != nil {
+		t.Errorf("once the push is through: %v", err)
 	}
 }
