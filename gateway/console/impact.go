@@ -121,6 +121,8 @@ func (c *Console) trial(x *call, wanted adminapi.NewImpact) (trial, error) {
 
 // candidate is the policy that is to be tried.
 func (c *Console) candidate(ctx context.Context, wanted adminapi.NewImpact) (*policy.Set, error) {
+	ctx, cancel := context.WithTimeout(ctx, tryPolicyTime)
+	defer cancel()
 	if wanted.Files == nil {
 		v, err := c.deps.Publisher.Find(ctx, wanted.Version)
 		if errors.Is(err, store.ErrNotFound) {
@@ -135,19 +137,7 @@ func (c *Console) candidate(ctx context.Context, wanted adminapi.NewImpact) (*po
 		}
 		return set, err
 	}
-	source := policy.Source{}
-	for name, content := range wanted.Files {
-		source[name] = []byte(content)
-	}
-	set, err := policy.Compile(ctx, source)
-	if wrong, ok := errors.AsType[*policy.Error](err); ok {
-		var fields []fault.Field
-		for _, problem := range wrong.Problems {
-			fields = append(fields, fault.Field{Field: "files", Message: problem.String()})
-		}
-		return nil, fault.New(fault.InvalidRequest, "The policy does not compile, or its tests fail.", fields...)
-	}
-	return set, err
+	return c.setOf(ctx, wanted.Files)
 }
 
 // merchantTrial is a change of a merchant under the policy in force.

@@ -22,7 +22,7 @@ func TestImpactOfWhatIsInTheLog(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
+	w := withPolicy(t, func(_ *console.Config, d *console.Dependencies) {
 		d.Decisions = console.Decisions{
 			Key: decision.NewKey([]byte("key")), Past: d.Merchants.(*store.Store), Open: d.Vault.(interface {
 				OpenDecisions(sealed []byte) ([]byte, error)
@@ -77,6 +77,9 @@ func TestImpactOfWhatIsInTheLog(t *testing.T) {
 	}
 	if found := try(adminapi.NewImpact{Files: files()}); found.Verdict != "equal" || found.Decisions != 130 || found.Unknown != 0 {
 		t.Errorf("the same policy: %+v", found)
+	}
+	if found := try(adminapi.NewImpact{Files: map[string]string{"data.json": files()["data.json"]}}); found.Verdict != "equal" || found.Version != string(set.Version()) {
+		t.Errorf("data.json alone, which goes with the rules in force: %+v", found)
 	}
 	closed := files("closed.rego", "package gerbang\n\nrefusals contains \"Closed.\" if input.operation.path == \"/bank/name\"\n")
 	if found := try(adminapi.NewImpact{Files: closed}); found.Verdict != "stricter" || found.NewlyDenied != 105 || len(found.Rows) != 2 ||

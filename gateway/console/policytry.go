@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,7 +19,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// tryPolicyTime bounds the work on one case: a set that is no version is compiled and its tests run.
+// tryPolicyTime bounds the work on one case, and on the set of a trial on the past: one that is no version is compiled and
+// its tests run.
 const tryPolicyTime = 15 * time.Second
 
 // tryPolicy asks any version, or a set that is none, about a request that nobody made.
@@ -46,16 +48,7 @@ func (c *Console) setToTry(ctx context.Context, wanted adminapi.PolicyCase) (*po
 		if wanted.Version != "" {
 			return nil, fault.Invalid("version", "can't be given with files")
 		}
-		source := policy.Source{}
-		for name, content := range wanted.Files {
-			source[name] = []byte(content)
-		}
-		source, err := c.deps.Publisher.Whole(ctx, source)
-		if err != nil {
-			return nil, err
-		}
-		set, err := policy.Compile(ctx, source)
-		return set, problemsFault("files", err)
+		return c.setOf(ctx, wanted.Files)
 	}
 	if wanted.Version == "" || wanted.Version == versionInForce {
 		return c.deps.Policy(), nil
@@ -73,6 +66,24 @@ func (c *Console) setToTry(ctx context.Context, wanted adminapi.PolicyCase) (*po
 	}
 	set, err := policy.Compile(ctx, source)
 	return set, problemsFault("version", err)
+}
+
+// setOf compiles files that are no version, read as a push reads them: data.json alone
+// goes with the rules in force. The context's deadline is tryPolicyTime.
+func (c *Console) setOf(ctx context.Context, files map[string]string) (*policy.Set, error) {
+	source := policy.Source{}
+	for name, content := range files {
+		source[name] = []byte(content)
+	}
+	source, err := c.deps.Publisher.Whole(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	set, err := policy.Compile(ctx, source)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fault.Invalid("files", fmt.Sprintf("take longer than %s to compile and test", tryPolicyTime))
+	}
+	return set, problemsFault("files", err)
 }
 
 // problemsFault tells what is wrong with a set.

@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
-	"github.com/seed-f006e74d/gerbang/policy"
 )
 
 type policyImpact struct {
-	Candidate      string        `arg:"" help:"A version, or a directory with data.json and .rego files."`
+	Candidate      string        `arg:"" help:"A version, or a directory with data.json and .rego files. Without .rego files those of the version in force are taken."`
 	Since          time.Duration `default:"24h" help:"How far back to try it: 168h at most."`
 	MaxNewlyDenied *int64        `placeholder:"N" help:"Fail with exit code 6 if more requests than this would have been denied newly."`
 }
@@ -21,13 +20,8 @@ type policyImpact struct {
 func (c *policyImpact) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	wanted := adminapi.NewImpact{Since: time.Now().Add(-c.Since)}
 	if info, err := os.Stat(c.Candidate); err == nil && info.IsDir() {
-		source, err := policy.LoadDir(c.Candidate)
-		if err != nil {
+		if wanted.Files, err = policyFiles(c.Candidate); err != nil {
 			return err
-		}
-		wanted.Files = map[string]string{}
-		for name, content := range source {
-			wanted.Files[name] = string(content)
 		}
 	} else {
 		wanted.Version = c.Candidate

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/seed-f006e74d/gerbang/policy"
 )
@@ -31,4 +34,21 @@ func (c *policyExport) Run(_ context.Context, p *program) error {
 	}
 	return p.show(map[string]string{"dir": c.Dir, "version": string(policy.Default().Version())},
 		[]string{"The default policy is in " + c.Dir + "."})
+}
+
+// policyFiles reads a directory for the gateway, which takes what is missing from the
+// version in force.
+func policyFiles(dir string) (map[string]string, error) {
+	source, err := policy.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for name, content := range source {
+		if !utf8.Valid(content) {
+			return nil, fmt.Errorf("%s is no UTF-8 text", filepath.Join(dir, name))
+		}
+		files[name] = string(content)
+	}
+	return files, nil
 }

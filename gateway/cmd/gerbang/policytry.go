@@ -9,10 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
-	"github.com/seed-f006e74d/gerbang/policy"
 )
 
 type policyTry struct {
@@ -34,20 +32,12 @@ func (c *policyTry) Run(ctx context.Context, p *program, admin *adminapi.Client)
 	if c.Version != "" && c.Dir != "" {
 		return usage(errors.New("give either --version or --dir"))
 	}
+	var err error
 	if c.Dir != "" {
-		source, err := policy.ReadDir(c.Dir)
-		if err != nil {
+		if wanted.Files, err = policyFiles(c.Dir); err != nil {
 			return err
 		}
-		wanted.Files = map[string]string{}
-		for name, content := range source {
-			if !utf8.Valid(content) {
-				return fmt.Errorf("%s is no UTF-8 text", filepath.Join(c.Dir, name))
-			}
-			wanted.Files[name] = string(content)
-		}
 	}
-	var err error
 	if wanted.Input, err = p.document(c.Input); err != nil {
 		return err
 	}

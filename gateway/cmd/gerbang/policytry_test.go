@@ -32,6 +32,12 @@ func TestPolicyTry(t *testing.T) {
 			prints: dir + "/night.rego:3)",
 		},
 	})
+	const impact = `{"progress":{"decisions":1,"at":"2026-11-20T00:00:00Z"}}` // no report: what is sent counts
+	f := newConsole(t, 200, impact)
+	_, _ = run(t, f.environment(), "", "policy", "impact", dir)
+	if len(f.requests) != 1 || !strings.Contains(f.requests[0].body, `"files":{"data.json":"{}"}`) {
+		t.Errorf("policy impact asked %q: data.json alone goes with the rules in force, as with push", f.requests)
+	}
 	for flags, want := range map[string]string{
 		"--dir " + dir + " --version 0123": "either --version or --dir",
 		"--input " + dir + "/none":         "no such file",

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/policy"
@@ -57,16 +56,9 @@ type pushed struct {
 
 // Run pushes the directory, and activates what became of it.
 func (c *policyPush) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	source, err := policy.ReadDir(c.Dir)
+	files, err := policyFiles(c.Dir)
 	if err != nil {
 		return err
-	}
-	files := map[string]string{}
-	for name, content := range source {
-		if !utf8.Valid(content) {
-			return fmt.Errorf("%s is no UTF-8 text", filepath.Join(c.Dir, name))
-		}
-		files[name] = string(content)
 	}
 	wanted := adminapi.NewPolicy{Files: files, Message: c.Message}
 	if c.Force {
