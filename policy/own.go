@@ -111,7 +111,7 @@ func (g *gate) askOwn(ctx context.Context, op Offered, tier string) {
 }
 
 // ownIgnored refuses a set that ignores merchants' own limits: they would be accepted and never hold. Where only some
-// operations ignore them, it warns.
+// operations ignore them, or nobody knows which there are, it warns.
 func (g *gate) ownIgnored() {
 	rule := g.set.rules.GetRules(limitsRef)[0]
 	type of struct {
@@ -127,7 +127,7 @@ func (g *gate) ownIgnored() {
 	}
 	for in, names := range ignored {
 		slices.Sort(names)
-		g.add(CheckMeaning, !in.everywhere, at(rule.Location, "", fmt.Sprintf("the answer for %s does not show %s: "+
+		g.add(CheckMeaning, !in.everywhere || len(g.facts.Operations) == 0, at(rule.Location, "", fmt.Sprintf("the answer for %s does not show %s: "+
 			"merchants' own limits would not hold; read them as the default limits.rego does", in.paths, strings.Join(names, ", "))), in.tier)
 	}
 }
