@@ -97,8 +97,8 @@ func (s *Set) readProducts(value ast.Value) (map[string]money.Amount, error) {
 func readAmount(value ast.Value) (money.Amount, error) {
 	number, _ := value.(ast.Number)
 	amount, ok := number.Int64()
-	if !ok || amount < 0 || amount > maxMarkup {
-		return 0, fmt.Errorf("must be a whole number from 0 to %d", maxMarkup)
+	if !ok || amount < 0 || amount > MaxMarkup {
+		return 0, fmt.Errorf("must be a whole number from 0 to %d", MaxMarkup)
 	}
 	return money.Amount(amount), nil
 }

@@ -84,7 +84,7 @@ type ownPart struct{ tier, name string }
 func (g *gate) askOwn(ctx context.Context, op Offered, tier string) {
 	in := AdmitInput{Merchant: Merchant{ID: "mer_sample", Tier: tier, Status: "active"}, Mode: "live", Operation: op.Operation, Now: sampleDay}
 	limits := [2]Limits{}
-	own := [2][]OwnLimit{sampleOwn(0, 0, 0), sampleOwn(greatAmount, maxMarkup, maxRepeat)}
+	own := [2][]OwnLimit{sampleOwn(0, 0, 0), sampleOwn(greatAmount, MaxMarkup, MaxRepeat)}
 	for i := range own {
 		in.Merchant.Limits = slices.DeleteFunc(own[i], func(l OwnLimit) bool { return l.Kind() != op.Kind })
 		if own[i] = in.Merchant.Limits; len(own[i]) == 0 {

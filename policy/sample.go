@@ -45,7 +45,7 @@ func (g *gate) samples(op Offered, tier string, values map[string][]string) []Ad
 	for _, name := range slices.Sorted(maps.Keys(quotas)) {
 		laden.Limits = append(laden.Limits, OwnLimit{Name: name, Limit: &one})
 	}
-	laden.Limits = append(laden.Limits, sampleOwn(greatAmount, maxMarkup, maxRepeat)...)
+	laden.Limits = append(laden.Limits, sampleOwn(greatAmount, MaxMarkup, MaxRepeat)...)
 	small := AdmitInput{Merchant: plain, Mode: "live", Operation: op.Operation, Now: sampleDay.Add(12 * time.Hour)}
 	great := AdmitInput{Merchant: laden, Mode: "test", Operation: op.Operation, Now: sampleDay.Add(23*time.Hour + 59*time.Minute)}
 	if op.Amount {

@@ -16,8 +16,8 @@ const (
 	// maxName bounds the names of tiers, rates and quotas, which travel in headers and in database rows.
 	maxName = 64
 
-	// maxMarkup, in rupiah, is far above what anybody adds to a price; it too catches a slip of the finger.
-	maxMarkup = 1_000_000_000
+	// MaxMarkup, in rupiah, is far above what anybody adds to a price; it too catches a slip of the finger.
+	MaxMarkup = 1_000_000_000
 )
 
 // checkData reads data.json and holds it against its shape:
@@ -200,7 +200,7 @@ func (s shape) markups(n, tiers *node) {
 	for group, amounts := range s.object(n, "tiers", "products", merchantsGroup) {
 		names := s.any(amounts)
 		for name, amount := range names {
-			s.whole(amounts, name, amount, 0, maxMarkup)
+			s.whole(amounts, name, amount, 0, MaxMarkup)
 		}
 		if _, empty := names[""]; empty {
 			s.problem(amounts.offset, "a name is empty")

@@ -21,8 +21,8 @@ type Outflow struct {
 	Count  *int64
 }
 
-// maxRepeat bounds how long equal transfers without a reference count as one.
-const maxRepeat = 24 * time.Hour
+// MaxRepeat bounds how long equal transfers without a reference count as one.
+const MaxRepeat = 24 * time.Hour
 
 // readTransfers reads {"day": {"amount": n, "count": n}, "destination_day": {"amount": n, "count": n}}; each may be
 // missing, and so may all of it. Any other name is refused, because a misspelt one would bound nothing.
@@ -75,7 +75,7 @@ func readRepeat(value ast.Value) (time.Duration, error) {
 // parseRepeat reads a duration within its bounds.
 func parseRepeat(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
-	if err != nil || d < 0 || d > maxRepeat {
+	if err != nil || d < 0 || d > MaxRepeat {
 		return 0, errors.New(`must be a duration such as "10m", at most "24h"`)
 	}
 	return d, nil

@@ -109,12 +109,6 @@ func checkLimits(change adminapi.LimitChange, now time.Time) (time.Time, error) 
 	return now.Add(d), nil
 }
 
-// The bounds of a markup and of a window for equal transfers, as policies have them.
-const (
-	maxMarkup = 1_000_000_000
-	maxRepeat = 24 * time.Hour
-)
-
 // checkLimit refuses what sets nothing, sets two things, or has another's name.
 func checkLimit(l adminapi.NewLimit) error {
 	below := func(n *int64) bool { return n != nil && *n < 0 }
@@ -133,8 +127,8 @@ func checkLimit(l adminapi.NewLimit) error {
 	}
 	switch l.Name {
 	case adminapi.LimitMarkup:
-		if l.Markup == nil || *l.Markup > maxMarkup {
-			return fault.Invalid("limits", fmt.Sprintf("must have a markup of 0 to %d in %s", maxMarkup, l.Name))
+		if l.Markup == nil || *l.Markup > policy.MaxMarkup {
+			return fault.Invalid("limits", fmt.Sprintf("must have a markup of 0 to %d in %s", policy.MaxMarkup, l.Name))
 		}
 	case adminapi.LimitDay, adminapi.LimitDestinationDay:
 		if !payout {
@@ -142,7 +136,7 @@ func checkLimit(l adminapi.NewLimit) error {
 		}
 	case adminapi.LimitRepeatWithin:
 		d, err := time.ParseDuration(l.RepeatWithin)
-		if err != nil || d < 0 || d > maxRepeat || d%time.Second != 0 {
+		if err != nil || d < 0 || d > policy.MaxRepeat || d%time.Second != 0 {
 			return fault.Invalid("limits", "must have a duration of whole seconds from 0s to 24h in "+l.Name)
 		}
 	default:
