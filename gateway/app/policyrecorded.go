@@ -79,7 +79,7 @@ func (r *recorder) moved(ctx context.Context) ([]policy.AdmitInput, error) {
 		}
 		body, err := jsonbody.Read(m.Body(), func(string) func(jsontext.Value) error { return nil })
 		if err != nil {
-			continue
+			continue // another version of the program has taken it
 		}
 		in, err := admission.InputOf(m.CreatedAt, r.zone, account, tenants.Mode(m.Owner.Mode), op, body)
 		if err != nil {
@@ -116,7 +116,7 @@ func (r *recorder) refused(ctx context.Context) ([]policy.AdmitInput, error) {
 			}
 			in, err := admission.InputOf(kept.At, r.zone, account, mode, op, nil)
 			if err != nil {
-				continue
+				continue // as with movements
 			}
 			in.Amount, in.Fields, in.Quote = kept.Amount, kept.Fields, kept.Quote
 			inputs = append(inputs, in)
@@ -143,7 +143,7 @@ func (r *recorder) opened(ctx context.Context, part store.DecisionPart) []decisi
 
 // whose are the merchant and the operation of a request, nil where they are gone.
 func (r *recorder) whose(ctx context.Context, merchant, path string) (*tenants.Account, *catalog.Operation, error) {
-	op, _ := r.snapshot.ByPath(path)
+	op, _ := r.snapshot.ByPath(path) // nil where it is gone
 	id := tenants.MerchantID(merchant)
 	account, asked := r.accounts[id]
 	if !asked {

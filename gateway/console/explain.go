@@ -154,8 +154,8 @@ func (c *Console) explainRule(ctx context.Context, e *explained, out *adminapi.D
 		out.PolicyVersion = string(e.sets[0].Version())
 	}
 	for _, set := range e.sets {
-		number, _ := e.Rule.PolicyNumber()
-		if rule := set.Rule(number); rule.File != "" {
+		number, ofPolicy := e.Rule.PolicyNumber()
+		if rule := set.Rule(number); ofPolicy && rule.File != "" {
 			out.Places = append(out.Places, adminapi.Place{File: rule.File, Line: rule.Line, Rule: rule.Name})
 		}
 	}
