@@ -57,8 +57,8 @@ func (f *flips) note(one flip, denies bool) {
 	*same = append(*same, one)
 }
 
-// settle counts what rates change in the end.
-func (s *simulation) settle() {
+// countFlips counts what rates change in the end.
+func (s *simulation) countFlips() {
 	for who, m := range s.merchants {
 		for operation, of := range m.flips {
 			t := trial{Past: &Past{Operation: Operation{Operation: policy.Operation{Path: operation}}}, who: who}

@@ -210,7 +210,7 @@ func (s *simulation) spread(ctx context.Context, all []Past) error {
 }
 
 func (s *simulation) report() Report {
-	s.settle()
+	s.countFlips()
 	r := Report{Decisions: s.done, Rows: make([]Row, 0, len(s.rows))}
 	for key, row := range s.rows {
 		if row.NewlyDenied == 0 && row.NewlyAllowed == 0 && row.Unknown == 0 {
