@@ -60,7 +60,7 @@ func (p *policySets) of(ctx context.Context, version policy.Version) (*policy.Se
 		return set, nil
 	}
 	v, err := p.app.store.PolicyVersion(ctx, version)
-	if errors.Is(err, store.ErrNotFound) {
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrPolicyDamaged) {
 		return nil, nil //nolint:nilnil // none
 	}
 	if err != nil {

@@ -117,6 +117,9 @@ func (c *Console) activatePolicy(x *call, wanted adminapi.ActivatePolicy) (any, 
 }
 
 func (c *Console) rollBackPolicy(x *call, wanted adminapi.ActivatePolicy) (any, error) {
+	if wanted.Replaces == "" {
+		return nil, fault.Invalid("replaces", "must be the version in force, from which to go back")
+	}
 	replaces, err := c.replaced(x, wanted)
 	if err != nil {
 		return nil, err
@@ -228,6 +231,8 @@ func policyFault(err error) error {
 		return fault.New(fault.DuplicateReference, "Another version is in force than the one to be replaced: somebody else has activated one. Nothing was changed.")
 	case errors.Is(err, store.ErrPolicyProposed):
 		return fault.New(fault.InProgress, "Another version is being activated at this moment. Nothing was changed; try again in a few seconds.")
+	case errors.Is(err, store.ErrPolicyDamaged):
+		return fault.New(fault.InvalidRequest, "The row of this version in the database is damaged: its files can't be read. Nothing was changed. Put the row back from a backup, or use another version.")
 	case errors.Is(err, rollout.ErrForged):
 		return fault.New(fault.InvalidRequest, "The row of an activation in the database was not written by a gateway with this keyset. Nothing was changed. Put the row back, or activate a version that needs no such row.")
 	case errors.Is(err, rollout.ErrNothingBack):

@@ -109,12 +109,14 @@ func TestPolicies(t *testing.T) {
 	if err != nil || len(replicas) != 1 || replicas[0].State != "live" || replicas[0].HeadIsHere || replicas[0].Binary != "v1.2" || replicas[0].Plugins["bank"] != "ab" || replicas[0].Schema.From == 0 {
 		t.Errorf("%+v, %v", replicas, err)
 	}
-	back, err := w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{})
+	_, err = w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{})
+	w.refused(err, http.StatusBadRequest, "replaces")
+	back, err := w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{Replaces: v.Version})
 	if err != nil || back.Version != first {
 		t.Errorf("%+v, %v", back, err)
 	}
 	w.decide()
-	_, err = w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{})
+	_, err = w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{Replaces: first})
 	w.refused(err, http.StatusNotFound, "")
 	want := []string{"gerbang policy.first", "ayu policy.push", "ayu policy.activate", "gateway policy.active", "ayu policy.rollback", "gateway policy.active"}
 	forged := store.PolicyVersion{Version: "f0f0f0", Author: "nobody", PushedAt: time.Now(), MAC: []byte("by hand"), State: store.PolicyPushed}
@@ -210,11 +212,11 @@ func TestPoliciesOfTwoOperators(t *testing.T) {
 		t.Errorf("%+v, %v", second, err)
 	}
 	w.decide()
-	back, err := peer.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{})
+	back, err := peer.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{Replaces: v.Version})
 	if err != nil || back.State != "waiting" {
 		t.Errorf("%+v, %v", back, err)
 	}
-	if back, err = w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{}); err != nil || back.State != "proposed" || back.ConfirmedBy != "ayu" {
+	if back, err = w.RollBackPolicy(t.Context(), adminapi.ActivatePolicy{Replaces: v.Version}); err != nil || back.State != "proposed" || back.ConfirmedBy != "ayu" {
 		t.Errorf("%+v, %v", back, err)
 	}
 }

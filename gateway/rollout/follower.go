@@ -39,7 +39,8 @@ type Follower struct {
 	refused  refusal                 // of the head
 	endAt    time.Time               // when it is looked again whether all replicas run the head
 
-	forged    map[policy.Version]bool // that were listed; of the heartbeat alone
+	listed    map[policy.Version]bool // whose rows are not right; of the heartbeat alone
+	whole     map[policy.Version]bool // whose files were read; of the heartbeat alone
 	inspected time.Time
 }
 

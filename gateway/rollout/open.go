@@ -26,7 +26,7 @@ func Open(ctx context.Context, deps Dependencies) (*Follower, error) {
 	if deps.Plugins == nil {
 		deps.Plugins = func() map[string]string { return nil }
 	}
-	f := &Follower{deps: deps, wake: make(chan struct{}, 1), behind: map[policy.Version]bool{}, forged: map[policy.Version]bool{}}
+	f := &Follower{deps: deps, wake: make(chan struct{}, 1), behind: map[policy.Version]bool{}, listed: map[policy.Version]bool{}, whole: map[policy.Version]bool{}}
 	asked := deps.Now()
 	head, err := deps.Store.PolicyHead(ctx)
 	if errors.Is(err, store.ErrNotFound) {

@@ -164,8 +164,8 @@ func (p *Publisher) Activate(ctx context.Context, operator string, version, repl
 	})
 }
 
-// Rollback proposes the version that was in force before the one that is; after it the
-// next one goes one further back.
+// Rollback proposes the version that was in force before the one that it replaces; after
+// it the next one goes one further back.
 func (p *Publisher) Rollback(ctx context.Context, operator string, replaces policy.Version, reason string) (store.Activation, error) {
 	head, err := p.Record.PolicyHead(ctx)
 	if err != nil {
@@ -189,7 +189,7 @@ func (p *Publisher) Rollback(ctx context.Context, operator string, replaces poli
 		return store.Activation{}, ErrForged
 	}
 	return p.propose(ctx, operator, "policy.rollback", head, store.Activation{
-		Version: before.Version, Replaces: cmp.Or(replaces, head.Version), Back: before.Back, Reason: reason,
+		Version: before.Version, Replaces: replaces, Back: before.Back, Reason: reason,
 	})
 }
 

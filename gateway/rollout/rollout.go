@@ -42,9 +42,11 @@ const (
 	// behindFor is how long a replica may take money on a version that is no longer in force.
 	behindFor = 5 * time.Minute
 	// beatEvery is how often a replica says that it lives, and inspectEvery how often it
-	// looks for versions that no gateway has written.
+	// looks for versions that no gateway has written. Their files are read once, so many at
+	// a time.
 	beatEvery    = 5 * time.Second
 	inspectEvery = time.Minute
+	inspectFiles = 10
 )
 
 // Versions reads versions and the head, and keeps the first of all. PolicyHead is
@@ -134,6 +136,9 @@ func (f *Follower) load(ctx context.Context, version policy.Version) (*policy.Se
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, &unusable{"there is no such version"}
 	}
+	if errors.Is(err, store.ErrPolicyDamaged) {
+		return nil, &unusable{err.Error()}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -218,21 +223,39 @@ func (f *Follower) list(ctx context.Context, subject, fact, detail string) bool 
 	return err == nil
 }
 
-// Inspect lists each version that no gateway has written as an exception, once for all
-// replicas. One goroutine calls it.
+// Inspect lists each version that no gateway has written, or whose row is damaged, as an
+// exception, once for all replicas. One goroutine calls it.
 func (f *Follower) Inspect(ctx context.Context) error {
 	versions, err := f.deps.Store.PolicyVersions(ctx)
 	if err != nil {
 		return err
 	}
+	files := inspectFiles
 	for _, v := range versions {
-		if f.forged[v.Version] || f.deps.Vault.VerifyPolicy(v.MAC, v.Digest()) == nil {
+		var why string
+		switch {
+		case f.listed[v.Version]:
+		case f.deps.Vault.VerifyPolicy(v.MAC, v.Digest()) != nil:
+			why = "is never loaded: " + errUnsigned.why
+		case v.Damaged:
+			why = "is damaged: the findings can't be read"
+		case files > 0 && !f.whole[v.Version]:
+			files--
+			_, err := f.deps.Store.PolicyVersion(ctx, v.Version)
+			switch {
+			case errors.Is(err, store.ErrPolicyDamaged):
+				why = "is damaged and never loaded: the files can't be read"
+			case err != nil && !errors.Is(err, store.ErrNotFound):
+				return err
+			default:
+				f.whole[v.Version] = true
+			}
+		}
+		if why == "" {
 			continue
 		}
-		f.deps.Log.ErrorContext(ctx, "a policy version was not written by a gateway with this keyset; it is never loaded", "version", v.Version)
-		if f.list(ctx, "row of "+subjectOf(v.Version), "row", "the row in the table policy_versions is never loaded: "+errUnsigned.why) {
-			f.forged[v.Version] = true
-		}
+		f.deps.Log.ErrorContext(ctx, "the row of a policy version "+why, "version", v.Version)
+		f.listed[v.Version] = f.list(ctx, "row of "+subjectOf(v.Version), "row", "the row in the table policy_versions "+why)
 	}
 	return nil
 }

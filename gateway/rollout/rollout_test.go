@@ -268,13 +268,17 @@ func TestRollout(t *testing.T) {
 	w.look(a, b, c, a, b)
 	w.run(two, a, b, c)
 	for _, want := range []policy.Version{one, first} {
-		if _, err := w.publisher.Rollback(t.Context(), "ayu", "", "too strict"); err != nil {
+		from := w.head().Version
+		if _, err := w.publisher.Rollback(t.Context(), "ayu", from, "too strict"); err != nil {
 			t.Fatal(err)
 		}
 		w.look(a, b, c, a, b)
 		w.run(want, a, b, c)
+		if _, err := w.publisher.Rollback(t.Context(), "budi", from, ""); want != first && !errors.Is(err, store.ErrPolicyMoved) {
+			t.Errorf("the same rollback again: %v", err)
+		}
 	}
-	if _, err := w.publisher.Rollback(t.Context(), "ayu", "", ""); !errors.Is(err, ErrNothingBack) {
+	if _, err := w.publisher.Rollback(t.Context(), "ayu", first, ""); !errors.Is(err, ErrNothingBack) {
 		t.Errorf("before the first: %v", err)
 	}
 	// What was activated after a rollback goes back to where that was.
@@ -456,6 +460,35 @@ func TestLastGood(t *testing.T) {
 	w.run(policy.Default().Version(), c)
 	if c.Fresh(w.clock()) || !strings.Contains(c.log.String(), "no money is moved") {
 		t.Errorf("fresh %v, logged %s", c.Fresh(w.clock()), c.log)
+	}
+}
+
+// TestDamagedRows: a row that can't be read is told, and neither it nor the list of versions
+// keeps a replica from starting.
+func TestDamagedRows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.start("a")
+	one, two := w.push(edited("one")), w.push(edited("two"))
+	for _, version := range []policy.Version{one, two} {
+		w.activate(version)
+		w.look(a, a)
+	}
+	w.execute("UPDATE policy_versions SET findings = '{' WHERE version = $1", string(one))
+	w.execute("UPDATE policy_versions SET files = 'no archive' WHERE version = $1", string(two))
+	b := w.start("b")
+	w.run(one, b)
+	if lag := b.Lag(); lag == nil || lag.Head != two || !strings.Contains(lag.Why, "can't be read") {
+		t.Errorf("lag %+v", lag)
+	}
+	for range 2 {
+		if err := a.Inspect(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := strings.Join(w.exceptions(), "\n")
+	if len(w.exceptions()) != 3 || !strings.Contains(found, "the findings can't be read") || !strings.Contains(found, "the files can't be read") {
+		t.Errorf("exceptions %s", found)
 	}
 }
 

@@ -20,9 +20,11 @@ import (
 )
 
 const (
-	// keepPolicies is how many of the newest versions are kept, and besides them what is
-	// in force or waits for an operator.
+	// keepPolicies is how many of the newest versions are kept, of those that were refused
+	// and of the others, and besides them what is in force or waits for an operator, and
+	// the keepPast versions that were in force last.
 	keepPolicies = 100
+	keepPast     = 20
 	// maxFiles bounds what a version's files may unpack to, far above what people write.
 	maxFiles = 64 << 20
 )
@@ -56,6 +58,7 @@ type PolicyVersion struct {
 	State    PolicyState
 	StateAt  time.Time
 	Findings []policy.Finding
+	Damaged  bool // the findings can't be read, and say so
 }
 
 // Digest is what a version's MAC is over: all that never changes. The files are in it by
@@ -73,6 +76,9 @@ func digestOf(parts ...string) []byte {
 	}
 	return h.Sum(nil)
 }
+
+// ErrPolicyDamaged says that the files in a version's row can't be read.
+var ErrPolicyDamaged = errors.New("store: the files in this version's row can't be read")
 
 // errPushed says that a version is there already; the transaction has nothing to write.
 var errPushed = errors.New("store: this version was pushed before")
@@ -110,7 +116,7 @@ func (s *Store) PushPolicy(ctx context.Context, audit Audit, v PolicyVersion) (k
 
 // forgetPolicies removes what is beyond the versions that are kept.
 func forgetPolicies(ctx context.Context, q *dbsqlc.Queries, now time.Time) error {
-	gone, err := q.ForgetPolicyVersions(ctx, keepPolicies)
+	gone, err := q.ForgetPolicyVersions(ctx, dbsqlc.ForgetPolicyVersionsParams{Keep: keepPolicies, Past: keepPast})
 	if err != nil {
 		return err
 	}
@@ -163,21 +169,21 @@ func (s *Store) FirstPolicy(ctx context.Context, audit Audit, v PolicyVersion, h
 	return err
 }
 
-// PolicyVersion reads a version with its files, or is ErrNotFound. Whether its MAC is
-// right is for the caller to see.
+// PolicyVersion reads a version with its files, or is ErrNotFound or ErrPolicyDamaged.
+// Whether its MAC is right is for the caller to see.
 func (s *Store) PolicyVersion(ctx context.Context, version policy.Version) (PolicyVersion, error) {
 	row, err := s.queries.PolicyVersion(ctx, string(version))
 	if err != nil {
 		return PolicyVersion{}, fmt.Errorf("store: policy version: %w", notFound(err))
 	}
-	v, err := versionFromRow(dbsqlc.PolicyVersionsRow{
+	v := versionFromRow(dbsqlc.PolicyVersionsRow{
 		Version: row.Version, Number: row.Number, Author: row.Author, Message: row.Message, Forced: row.Forced, Predecessor: row.Predecessor,
 		PushedAt: row.PushedAt, Mac: row.Mac, State: row.State, StateAt: row.StateAt, Findings: row.Findings,
 	})
-	if err == nil {
-		v.Source, err = unpacked(row.Files)
+	if v.Source, err = unpacked(row.Files); err != nil {
+		return PolicyVersion{}, fmt.Errorf("%w: %w", ErrPolicyDamaged, err)
 	}
-	return v, wrap("policy version", err)
+	return v, nil
 }
 
 // PolicyVersions lists the versions that are kept, the newest first, without their files.
@@ -188,9 +194,7 @@ func (s *Store) PolicyVersions(ctx context.Context) ([]PolicyVersion, error) {
 	}
 	versions := make([]PolicyVersion, len(rows))
 	for i, row := range rows {
-		if versions[i], err = versionFromRow(row); err != nil {
-			return nil, fmt.Errorf("store: policy versions: %w", err)
-		}
+		versions[i] = versionFromRow(row)
 	}
 	return versions, nil
 }
@@ -210,13 +214,16 @@ func versionRow(v PolicyVersion) (dbsqlc.InsertPolicyVersionParams, error) {
 	}, nil
 }
 
-func versionFromRow(row dbsqlc.PolicyVersionsRow) (PolicyVersion, error) {
+func versionFromRow(row dbsqlc.PolicyVersionsRow) PolicyVersion {
 	v := PolicyVersion{
 		Version: policy.Version(row.Version), Number: row.Number, Author: row.Author, Message: row.Message, Forced: row.Forced,
 		Predecessor: policy.Version(row.Predecessor), PushedAt: row.PushedAt.UTC(), MAC: row.Mac,
 		State: PolicyState(row.State), StateAt: row.StateAt.UTC(),
 	}
-	return v, json.Unmarshal([]byte(row.Findings), &v.Findings)
+	if err := json.Unmarshal([]byte(row.Findings), &v.Findings); err != nil {
+		v.Findings, v.Damaged = []policy.Finding{{Check: policy.CheckCompile, Warning: true, Reason: "the findings in this version's row can't be read"}}, true
+	}
+	return v
 }
 
 // packed is a set's files, compressed.

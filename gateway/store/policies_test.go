@@ -12,7 +12,6 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
-	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // opsSays is an operator's audit entry.
@@ -392,22 +391,62 @@ func TestFirstPolicyIsTheFirst(t *testing.T) {
 	}
 }
 
-// TestHundredVersionsAreKept, and what is in force, however old it is.
+// TestHundredVersionsAreKept, refused ones apart, what is in force, however old it is, and
+// what was in force last.
 func TestHundredVersionsAreKept(t *testing.T) {
 	t.Parallel()
-	s, _ := withFirst(t)
-	v := push(t, s, policyOf("kept for long"))
-	activate(t, s, v.Version)
-	for i := range 100 {
-		push(t, s, policyOf(fmt.Sprint("v", i)))
+	s, url := withFirst(t)
+	const were = 22
+	for i := range were {
+		activate(t, s, push(t, s, policyOf(fmt.Sprint("past", i))).Version)
 	}
-	versions, err := s.PolicyVersions(t.Context())
-	if err != nil || len(versions) != 101 || versions[100].Version != v.Version || versions[0].Number != 102 {
-		t.Errorf("%d versions, the oldest %+v, %v", len(versions), versions[len(versions)-1], err)
+	fill := func(state string, from int) {
+		execute(t, url, fmt.Sprintf(`INSERT INTO policy_versions (version, number, files, author, message, forced, predecessor, pushed_at, mac, state, state_at, findings)
+			SELECT '%s' || n, n, '', 'ayu', '', '', '', now(), '', '%s', now(), '[]' FROM generate_series(%d, %d) AS n`, state, state, from, from+99))
 	}
-	entries, err := s.AuditOf(t.Context(), tenants.Platform, 200)
-	if err != nil || len(entries) != 104 {
-		t.Errorf("%d audit entries, %v", len(entries), err)
+	count := func() map[store.PolicyState]int {
+		versions, err := s.PolicyVersions(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		states := map[store.PolicyState]int{}
+		for _, v := range versions {
+			states[v.State]++
+		}
+		return states
+	}
+	fill("refused", 1000)
+	push(t, s, policyOf("one more"))
+	if got := count(); got[store.PolicyRefused] != 100 || got[store.PolicyPast] != were || got[store.PolicyActive] != 1 || got[store.PolicyPushed] != 1 {
+		t.Errorf("after a hundred refusals: %v", got)
+	}
+	fill("pushed", 2000)
+	push(t, s, policyOf("and another"))
+	if got := count(); got[store.PolicyRefused] != 100 || got[store.PolicyPast] != 20 || got[store.PolicyActive] != 1 || got[store.PolicyPushed] != 100 {
+		t.Errorf("after a hundred pushes: %v", got)
+	}
+	for i := range were {
+		_, err := s.PolicyVersion(t.Context(), policyOf(fmt.Sprint("past", i)).Version)
+		if kept := err == nil; kept != (i > 0) { // the last is in force
+			t.Errorf("version %d of those that were in force is kept: %v", i, kept)
+		}
+	}
+}
+
+// TestDamagedVersions: a row that can't be read is marked in lists.
+func TestDamagedVersions(t *testing.T) {
+	t.Parallel()
+	s, url := withFirst(t)
+	v, first := push(t, s, policyOf("v")).Version, policyOf("first").Version
+	execute(t, url, "UPDATE policy_versions SET findings = 'no JSON' WHERE version = '"+string(v)+"'", "UPDATE policy_versions SET files = 'x' WHERE version = '"+string(first)+"'")
+	if _, err := s.PolicyVersion(t.Context(), first); !errors.Is(err, store.ErrPolicyDamaged) {
+		t.Errorf("files: %v", err)
+	}
+	if read, err := s.PolicyVersion(t.Context(), v); err != nil || !read.Damaged || len(read.Findings) != 1 || string(read.Source["data.json"]) != "v" {
+		t.Errorf("findings: %+v, %v", read, err)
+	}
+	if list, err := s.PolicyVersions(t.Context()); err != nil || len(list) != 2 || !list[0].Damaged || list[1].Damaged {
+		t.Errorf("%+v, %v", list, err)
 	}
 }
 

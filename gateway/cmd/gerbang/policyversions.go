@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -243,13 +244,24 @@ func (c *policyActivate) Run(ctx context.Context, p *program, admin *adminapi.Cl
 }
 
 type policyRollback struct {
-	Replaces string `placeholder:"VERSION" help:"Only if this version is in force."`
+	Replaces string `placeholder:"VERSION" help:"Only if this version is in force; the one that is now, unless given."`
 	Reason   string `help:"Why; kept in the audit."`
 	Wait     bool   `help:"Until every live replica runs it. The exit code is 5 where one does not within a minute."`
 }
 
-// Run goes one version back.
+// Run goes one version back, from the one that is in force as it begins.
 func (c *policyRollback) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if c.Replaces == "" {
+		versions, err := admin.Policies(ctx)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(versions, func(v adminapi.PolicyVersion) bool { return v.State == "active" })
+		if i < 0 {
+			return errors.New("no version is in force: name the one to go back from, --replaces VERSION")
+		}
+		c.Replaces = versions[i].Version
+	}
 	return p.showActivated(p.activated(ctx, admin, c.Wait, func() (adminapi.PolicyActivation, error) {
 		return admin.RollBackPolicy(ctx, adminapi.ActivatePolicy{Replaces: c.Replaces, Reason: c.Reason})
 	}))

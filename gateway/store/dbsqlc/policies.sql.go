@@ -159,15 +159,24 @@ func (q *Queries) ForgetPolicyAnswers(ctx context.Context, before time.Time) err
 
 const forgetPolicyVersions = `-- name: ForgetPolicyVersions :many
 DELETE FROM policy_versions AS v
-WHERE v.number <= (SELECT max(n.number) FROM policy_versions AS n) - $1::INT8
+WHERE (SELECT count(*) FROM policy_versions AS n WHERE n.number > v.number AND (n.state = 'refused') = (v.state = 'refused')) >= $1::INT8
     AND v.state NOT IN ('active', 'waiting')
+    AND v.version NOT IN (
+        SELECT p.version FROM policy_versions AS p WHERE p.state = 'past' ORDER BY p.state_at DESC, p.number DESC LIMIT $2::INT8
+    )
     AND v.version <> coalesce((SELECT h.proposed FROM policy_head AS h WHERE h.name = 'head'), '')
 RETURNING v.version
 `
 
-// All but the newest, and what is in force or waits for an operator.
-func (q *Queries) ForgetPolicyVersions(ctx context.Context, keep int64) ([]string, error) {
-	rows, err := q.db.Query(ctx, forgetPolicyVersions, keep)
+type ForgetPolicyVersionsParams struct {
+	Keep int64
+	Past int64
+}
+
+// All but the newest, of those that were refused and of the others, what is in force or
+// waits for an operator, and what was in force last.
+func (q *Queries) ForgetPolicyVersions(ctx context.Context, arg ForgetPolicyVersionsParams) ([]string, error) {
+	rows, err := q.db.Query(ctx, forgetPolicyVersions, arg.Keep, arg.Past)
 	if err != nil {
 		return nil, err
 	}
