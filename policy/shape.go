@@ -16,7 +16,7 @@ const (
 	// maxName bounds the names of tiers, rates and quotas, which travel in headers and in database rows.
 	maxName = 64
 
-	// MaxMarkup, in rupiah, is far above what anybody adds to a price; it too catches a slip of the finger.
+	// MaxMarkup is in rupiah, far above what anybody adds to a price; it too catches a slip of the finger.
 	MaxMarkup = 1_000_000_000
 )
 
