@@ -80,7 +80,8 @@ func New(env *kit.Env, options Options) (*Simulator, error) {
 	return s, nil
 }
 
-// Handler serves the API: each service at its SNAP path and at DANA's.
+// Handler serves the API: each service at its SNAP path and at those that DANA's
+// sandbox and DANA itself have.
 func (s *Simulator) Handler() http.Handler {
 	mux := http.NewServeMux()
 	serve := func(h http.Handler, paths ...string) {
@@ -94,10 +95,11 @@ func (s *Simulator) Handler() http.Handler {
 	serve(s.guard(serviceHistory, opHistory, false, s.history),
 		"/v1.0/transaction-history-list", "/rest/v1.0/transaction-history-list", "/v1.0/transaction-history-list.htm")
 	serve(s.guard(serviceInquiry, opInquiry, false, s.inquireWallet),
-		"/v1.0/emoney/account-inquiry", "/rest/v1.0/emoney/account-inquiry")
-	serve(s.guard(serviceTopup, opTopup, true, s.topup), "/v1.0/emoney/topup", "/rest/v1.0/emoney/topup")
+		"/v1.0/emoney/account-inquiry", "/rest/v1.0/emoney/account-inquiry", "/v1.0/emoney/account-inquiry.htm")
+	serve(s.guard(serviceTopup, opTopup, true, s.topup),
+		"/v1.0/emoney/topup", "/rest/v1.0/emoney/topup", "/v1.0/emoney/topup.htm")
 	serve(s.guard(serviceTopupStatus, opTopupStatus, false, s.topupStatus),
-		"/v1.0/emoney/topup-status", "/rest/v1.0/emoney/topup-status")
+		"/v1.0/emoney/topup-status", "/rest/v1.0/emoney/topup-status", "/v1.0/emoney/topup-status.htm")
 	serve(s.guard(serviceBankInquiry, opBankInquiry, false, s.inquireBank),
 		"/v1.0/emoney/bank-account-inquiry", "/v1.0/emoney/bank-account-inquiry.htm")
 	serve(s.guard(serviceBank, opBank, true, s.transferToBank),

@@ -149,8 +149,7 @@ func TestDANA(t *testing.T) {
 		{"/v1.0/emoney/transfer-bank-status.htm", object{"originalPartnerReferenceNo": "B", "serviceCode": "00"}, "2000000"},
 		{"/v1.0/transaction-history-list.htm", object{}, "2001200"},
 		{"/v1.0/balance-inquiry.htm", object{}, "2001100"},
-		// The other half of the paths is not DANA's.
-		{"/v1.0/emoney/topup.htm", topupOf("T", good, 10_000, user), "4050000"},
+		// These are not DANA's.
 		{"/rest/v1.0/emoney/transfer-bank", c.bankOf("B", "014", accountNo, 10_000, merchant), "4050000"},
 	} {
 		if got := text(c.post(step.path, step.body), "responseCode"); got != step.want {

@@ -93,7 +93,7 @@ func openAccount(c sdk.Connection, now func() time.Time) (*account, error) {
 		namesFee:       s.Dialect == dialectDANA,
 	}
 	acc.client.headers = s.headers()
-	acc.client.paths = s.paths()
+	acc.client.paths = s.paths(c.Mode)
 	if s.NotifyPath != "" {
 		acc.notifyPaths = []string{s.NotifyPath}
 	}

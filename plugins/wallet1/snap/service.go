@@ -49,12 +49,19 @@ const transferStatusPath = "/v1.0/transfer/status"
 var danaPaths = map[string]string{
 	balanceInquiry.name: "/v1.0/balance-inquiry.htm",
 	historyList.name:    "/v1.0/transaction-history-list.htm",
-	walletInquiry.name:  "/rest/v1.0/emoney/account-inquiry",
-	topUp.name:          "/rest/v1.0/emoney/topup",
-	topUpStatus.name:    "/rest/v1.0/emoney/topup-status",
+	walletInquiry.name:  "/v1.0/emoney/account-inquiry.htm",
+	topUp.name:          "/v1.0/emoney/topup.htm",
+	topUpStatus.name:    "/v1.0/emoney/topup-status.htm",
 	bankInquiry.name:    "/v1.0/emoney/bank-account-inquiry.htm",
 	transferBank.name:   "/v1.0/emoney/transfer-bank.htm",
 	bankStatus.name:     "/v1.0/emoney/transfer-bank-status.htm",
+}
+
+// danaTestPaths are those that only DANA's sandbox has.
+var danaTestPaths = map[string]string{
+	walletInquiry.name: "/rest/v1.0/emoney/account-inquiry",
+	topUp.name:         "/rest/v1.0/emoney/topup",
+	topUpStatus.name:   "/rest/v1.0/emoney/topup-status",
 }
 
 func (d dialect) fundTypes() fundTypes {
@@ -64,14 +71,17 @@ func (d dialect) fundTypes() fundTypes {
 	return fundTypes{}
 }
 
-// paths are the dialect's, but for those that the connection names.
-func (s settings) paths() map[string]string {
+// paths are the dialect's in a mode, but for those that the connection names.
+func (s settings) paths(mode string) map[string]string {
 	paths := maps.Clone(standardPaths)
 	if s.BankStatusService == transferStatus.code {
 		paths[transferStatus.name] = transferStatusPath
 	}
 	if s.Dialect == dialectDANA {
 		maps.Copy(paths, danaPaths)
+		if mode != "live" {
+			maps.Copy(paths, danaTestPaths)
+		}
 	}
 	maps.Copy(paths, s.Paths)
 	return paths

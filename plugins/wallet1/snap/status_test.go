@@ -1,6 +1,7 @@
 package snap
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -56,16 +57,20 @@ func TestWhatALookupAsks(t *testing.T) {
 		operation, path, service, code string
 		settings                       []any
 	}{
-		"wallet":             {walletTransfer, topUpStatusPath, "38", "2003900", nil},
-		"bank":               {bankTransfer, bankStatusPath, "00", "2000000", nil},
-		"bank, service 36":   {bankTransfer, transferStatusPath, "43", "2003600", []any{"bank_status_service", "36"}},
-		"bank at DANA":       {bankTransfer, "/v1.0/emoney/transfer-bank-status.htm", "00", "2000000", []any{"dialect", "dana"}},
-		"wallet at DANA":     {walletTransfer, "/rest/v1.0/emoney/topup-status", "38", "2003900", []any{"dialect", "dana"}},
-		"wallet, own path":   {walletTransfer, "/snap/v1.1/emoney/topup-status", "38", "2003900", []any{"paths", map[string]string{"wallet_status": "/snap/v1.1/emoney/topup-status"}}},
-		"bank 36, dana path": {bankTransfer, "/v1.0/emoney/transfer-bank-status.htm", "43", "2003600", []any{"dialect", "dana", "bank_status_service", "36"}},
+		"wallet at DANA, live": {walletTransfer, "/v1.0/emoney/topup-status.htm", "38", "2003900", []any{"dialect", "dana"}},
+		"wallet":               {walletTransfer, topUpStatusPath, "38", "2003900", nil},
+		"bank":                 {bankTransfer, bankStatusPath, "00", "2000000", nil},
+		"bank, service 36":     {bankTransfer, transferStatusPath, "43", "2003600", []any{"bank_status_service", "36"}},
+		"bank at DANA":         {bankTransfer, "/v1.0/emoney/transfer-bank-status.htm", "00", "2000000", []any{"dialect", "dana"}},
+		"wallet at DANA":       {walletTransfer, "/rest/v1.0/emoney/topup-status", "38", "2003900", []any{"dialect", "dana"}},
+		"wallet, own path":     {walletTransfer, "/snap/v1.1/emoney/topup-status", "38", "2003900", []any{"paths", map[string]string{"wallet_status": "/snap/v1.1/emoney/topup-status"}}},
+		"bank 36, dana path":   {bankTransfer, "/v1.0/emoney/transfer-bank-status.htm", "43", "2003600", []any{"dialect", "dana", "bank_status_service", "36"}},
 	} {
 		up := newStub(t, map[string][]reply{c.path: {coded(200, c.code, stands("00"))}})
 		l := lookupOf(connect(t, up.url, c.settings...), c.operation)
+		if strings.HasSuffix(name, "live") {
+			l.Connection.Mode = "live"
+		}
 		for _, known := range []string{"", "up-1"} {
 			l.ProviderReference = known
 			if f := newAdapter(t).lookup(t.Context(), l); f.Status != sdk.StatusDone {
