@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
@@ -69,7 +70,10 @@ func (s *Simulator) priceList(c call) (any, error) {
 	return items, s.env.Journal.Sync()
 }
 
+// listItems gives the items of a list: of the prepaid one to clients from before there
+// were two, which name none.
 func (s *Simulator) listItems(c call) ([]any, error) {
+	c.Command = cmp.Or(c.Command, prepaidList)
 	every := s.options.ListEvery
 	if c.Code != "" && every > 0 {
 		every = codeEvery

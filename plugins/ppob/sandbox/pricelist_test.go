@@ -103,6 +103,7 @@ func TestListFilters(t *testing.T) {
 		"brand and category": {"prepaid", object{"brand": "XL", "category": "Data"}, []string{"xldata1"}},
 		"type":               {"prepaid", object{"type": "Customer", "brand": "OVO"}, []string{"ovo100"}},
 		"bill":               {"pasca", object{"brand": "SAMSAT"}, []string{"samsat"}},
+		"no list named":      {"", object{"code": "S5"}, []string{"S5"}},
 		"nothing":            {"pasca", object{"code": "xld10"}, nil},
 	} {
 		items, refused := w.list(c.cmd, c.filter)
@@ -124,6 +125,7 @@ func TestListThrottle(t *testing.T) {
 		{0, "prepaid", nil, ""},
 		{0, "pasca", nil, ""},
 		{5*time.Minute - time.Second, "prepaid", nil, "83"},
+		{0, "", nil, "83"},
 		{0, "prepaid", object{"brand": "XL"}, "83"},
 		{0, "prepaid", object{"code": "S5"}, ""},
 		{0, "prepaid", object{"code": "S5"}, "83"},

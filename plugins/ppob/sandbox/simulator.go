@@ -96,7 +96,7 @@ func (s *Simulator) Handler() http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("POST /v1/cek-saldo", only(s.operation("cek-saldo", false, text("depo"), s.balance), "deposit"))
-	mux.Handle("POST /v1/price-list", only(s.operation("price-list", false, text("pricelist"), s.priceList), prepaidList, pascaList))
+	mux.Handle("POST /v1/price-list", only(s.operation("price-list", false, text("pricelist"), s.priceList), "", prepaidList, pascaList))
 	mux.Handle("POST /v1/inquiry-pln", only(s.operation("inquiry-pln", false, func(q request) string { return q.Customer }, s.inquirePLN)))
 	mux.Handle("POST /v1/transaction", s.guard(func(q request) (operation, bool) {
 		op, ok := transactions[q.Commands]
