@@ -112,17 +112,14 @@ func (f *form) email(field string) string {
 	return value
 }
 
-// rupiah reads an amount. Decimals are cut off where cutDecimals says so, and
-// wrong elsewhere. A number beyond everything becomes money.Max.
-func (f *form) rupiah(field string, required, cutDecimals bool) money.Amount {
+// rupiah reads an amount. One with a fraction is wrong everywhere: the upstream cuts it
+// off an invoice's, so that a client that sends one would be paid less than it asked
+// for, and never know. A number beyond everything becomes money.Max.
+func (f *form) rupiah(field string, required bool) money.Amount {
 	if !f.has(field, required) {
 		return 0
 	}
-	text := string(f.fields[field])
-	amount, err := money.Parse(text)
-	if whole, _, found := strings.Cut(text, "."); cutDecimals && found && errors.Is(err, money.ErrFraction) {
-		amount, err = money.Parse(whole)
-	}
+	amount, err := money.Parse(string(f.fields[field]))
 	switch {
 	case err == nil:
 		return amount

@@ -140,7 +140,7 @@ func (s *Simulator) readInvoice(r *http.Request) (invoice, error) {
 	i := invoice{
 		ID: randomHex(12), Account: account.ID, Merchant: account.Name,
 		ExternalID:  f.text("external_id", true, 255),
-		Amount:      f.rupiah("amount", true, true),
+		Amount:      f.rupiah("amount", true),
 		PayerEmail:  f.email("payer_email"),
 		Description: f.text("description", false, 2000),
 		SuccessURL:  f.link("success_redirect_url"),

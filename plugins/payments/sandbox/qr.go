@@ -203,7 +203,7 @@ func (s *Simulator) readQR(f *form, account kit.Account, v2 bool) qrCode {
 		Updated:   now,
 		Expiry:    now.Add(qrLife),
 	}
-	q.Amount = f.rupiah("amount", q.Type == typeDynamic, false)
+	q.Amount = f.rupiah("amount", q.Type == typeDynamic)
 	if v2 {
 		if _, old := f.fields["external_id"]; old {
 			f.wrong("external_id", "is not allowed", "object.allowUnknown")

@@ -185,7 +185,7 @@ func (s *Simulator) simulateQRPayment(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	amount := f.rupiah("amount", false, false)
+	amount := f.rupiah("amount", false)
 	if err := f.err(); err != nil {
 		return 0, nil, err
 	}
