@@ -1,8 +1,13 @@
 package policy
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 
@@ -15,6 +20,7 @@ type Markup struct {
 	Default money.Amount
 	// Products are by the name that the provider gives a product. Many markups share one map: do not change it.
 	Products map[string]money.Amount
+	name     string // of Products, where it was read
 }
 
 // Of is what is added to the price of a product.
@@ -25,6 +31,23 @@ func (m Markup) Of(product string) money.Amount {
 	return m.Default
 }
 
+// Name is the same only where the same is added to each product.
+func (m Markup) Name() string {
+	if len(m.Products) == 0 {
+		return m.Default.String()
+	}
+	return m.Default.String() + " " + cmp.Or(m.name, nameOf(m.Products))
+}
+
+// nameOf is a digest of what is added to each product.
+func nameOf(products map[string]money.Amount) string {
+	h := sha256.New()
+	for _, product := range slices.Sorted(maps.Keys(products)) {
+		fmt.Fprintf(h, "%d:%s=%d;", len(product), product, products[product])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
 // keptMarkups is for how many different maps of products one is shared: as a rule a set has one, or one for each tier.
 const keptMarkups = 1 << 8
 
@@ -32,6 +55,7 @@ const keptMarkups = 1 << 8
 type keptProducts struct {
 	term     ast.Object
 	products map[string]money.Amount
+	name     string
 }
 
 // readMarkup reads {"default": n, "products": {"<product>": n}}; either may be missing, and so may all of it. Any other
@@ -50,7 +74,7 @@ func (s *Set) readMarkup(value ast.Value) (Markup, error) {
 		case ast.String("default"):
 			markup.Default, err = readAmount(term.Value)
 		case ast.String("products"):
-			markup.Products, err = s.readProducts(term.Value)
+			markup.Products, markup.name, err = s.readProducts(term.Value)
 		default:
 			return fmt.Errorf("%v is not known here; known are default and products", name)
 		}
@@ -64,19 +88,19 @@ func (s *Set) readMarkup(value ast.Value) (Markup, error) {
 
 // readProducts reads the markups of products. Equal ones are one map: answers are kept for each merchant and operation, and
 // a catalog of products for each of them would fill the memory.
-func (s *Set) readProducts(value ast.Value) (map[string]money.Amount, error) {
+func (s *Set) readProducts(value ast.Value) (products map[string]money.Amount, name string, err error) {
 	object, ok := value.(ast.Object)
 	if !ok {
-		return nil, errors.New("an object must be here")
+		return nil, "", errors.New("an object must be here")
 	}
 	if object.Len() == 0 {
-		return nil, nil // the default counts for each
+		return nil, "", nil // the default counts for each
 	}
 	if kept, ok := s.products.get(object.Hash()); ok && kept.term.Compare(object) == 0 {
-		return kept.products, nil
+		return kept.products, kept.name, nil
 	}
-	products := make(map[string]money.Amount, object.Len())
-	err := object.Iter(func(name, amount *ast.Term) (err error) {
+	products = make(map[string]money.Amount, object.Len())
+	err = object.Iter(func(name, amount *ast.Term) (err error) {
 		product, ok := name.Value.(ast.String)
 		if !ok {
 			return errors.New("a product's name must be a string")
@@ -87,10 +111,11 @@ func (s *Set) readProducts(value ast.Value) (map[string]money.Amount, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	s.products.put(object.Hash(), keptProducts{object, products})
-	return products, nil
+	name = nameOf(products)
+	s.products.put(object.Hash(), keptProducts{object, products, name})
+	return products, name, nil
 }
 
 // readAmount reads one markup.

@@ -105,3 +105,35 @@ func TestAWrongMarkupIsNoSet(t *testing.T) {
 		}
 	}
 }
+
+// Lists are finished once for all who pay the same, so that a name that two markups had
+// by mistake would show one merchant the prices of another.
+func TestTheNameOfAMarkupTellsItsAmounts(t *testing.T) {
+	t.Parallel()
+	products := func(pairs ...any) map[string]money.Amount {
+		m := map[string]money.Amount{}
+		for i := 0; i < len(pairs); i += 2 {
+			m[pairs[i].(string)] = money.Amount(pairs[i+1].(int)) //nolint:forcetypeassert // as written below
+		}
+		return m
+	}
+	names := map[string]Markup{}
+	for _, m := range []Markup{
+		{},
+		{Default: 1},
+		{Products: products("a", 1)},
+		{Default: 1, Products: products("a", 1)},
+		{Products: products("a", 2)},
+		{Products: products("a", 1, "b", 2)},
+		{Products: products("a=1;1:b", 2)},
+		{Products: products("b", 1, "a", 2)},
+	} {
+		if other, taken := names[m.Name()]; taken {
+			t.Errorf("%+v and %+v have one name", m, other)
+		}
+		names[m.Name()] = m
+	}
+	if one, two := (Markup{Products: products("a", 1, "b", 2)}), (Markup{Products: products("b", 2, "a", 1)}); one.Name() != two.Name() {
+		t.Errorf("%s and %s", one.Name(), two.Name())
+	}
+}
