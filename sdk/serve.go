@@ -40,7 +40,7 @@ type Handlers struct {
 }
 
 // maxMessage bounds a message in either direction, in bytes.
-const maxMessage = 4 << 20
+const maxMessage = 8 << 20
 
 // streamWorkers is how many goroutines are kept for calls, which saves growing a
 // new stack for each. A call that finds them all busy gets one of its own.

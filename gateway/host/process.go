@@ -30,7 +30,7 @@ import (
 
 // maxMessage bounds a message in either direction, in bytes; go-plugin's
 // default is no bound.
-const maxMessage = 4 << 20
+const maxMessage = 8 << 20
 
 // process is one process of a plugin. Once it is broken it stays so.
 type process struct {
