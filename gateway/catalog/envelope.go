@@ -166,6 +166,7 @@ func describeHeaders() object {
 		"RateLimit-Policy":    header("The rates that apply, as the IETF's RateLimit header fields have them."),
 		"Retry-After":         header("Seconds to wait, at most 3600; retry_at tells the real time."),
 		"Idempotent-Replayed": header("true when an earlier request under this reference was answered so."),
+		"ETag":                header("Names the content of an answer; send it as If-None-Match with the next GET."),
 		"Allow":               header("The methods that this path has."),
 		"WWW-Authenticate":    header("Bearer."),
 	}

@@ -39,8 +39,12 @@ type price struct {
 	product string
 }
 
-// Added is what the gateway adds to the price of a product.
-type Added func(product string) money.Amount
+// Added is what the gateway adds to the prices of products.
+type Added interface {
+	Of(product string) money.Amount
+	// Name is the same only where the same is added to each product.
+	Name() string
+}
 
 // Read validates a provider's answer to a query and prepares it. Key is the
 // property by which items are found, "" for none.
@@ -82,11 +86,7 @@ func (l *Listing) Keys() []string { return slices.Sorted(maps.Keys(l.byKey)) }
 
 // Show returns the answer for a merchant with this body and these prices.
 func (l *Listing) Show(body Document, added Added) (json.RawMessage, error) {
-	wanted := make([]string, len(l.names))
-	for i, name := range l.names {
-		text, _ := body[name].(string)
-		wanted[i] = strings.ToLower(text)
-	}
+	wanted := l.wanted(body)
 	var out []byte
 	if l.list {
 		out = append(out, '[')
@@ -109,6 +109,20 @@ func (l *Listing) Show(body Document, added Added) (json.RawMessage, error) {
 	return out, nil
 }
 
+// wanted are the values that a body filters by, "" for any.
+func (l *Listing) wanted(body Document) []string {
+	wanted := make([]string, len(l.names))
+	for i, name := range l.names {
+		text, _ := body[name].(string)
+		wanted[i] = strings.ToLower(text)
+	}
+	return wanted
+}
+
+// Filtered names the part of a listing that a body asks for: two bodies that are shown
+// the same items have the same name.
+func (l *Listing) Filtered(body Document) string { return strings.Join(l.wanted(body), "\x00") }
+
 func (it *item) matches(wanted []string) bool {
 	for i, value := range wanted {
 		if value != "" && value != it.filters[i] {
@@ -120,7 +134,7 @@ func (it *item) matches(wanted []string) bool {
 
 func (it *item) show(out []byte, added Added) ([]byte, error) {
 	for i, p := range it.prices {
-		sum, err := p.amount.Add(added(p.product))
+		sum, err := p.amount.Add(added.Of(p.product))
 		if err != nil {
 			return nil, err
 		}

@@ -43,7 +43,13 @@ func shop(t *testing.T) *catalog.Snapshot {
 	return s
 }
 
-func markups(product string) money.Amount { return map[string]money.Amount{"a": 100, "b": 7}[product] }
+// markups are what some merchant pays beside prices.
+type markups struct{}
+
+func (markups) Of(product string) money.Amount {
+	return map[string]money.Amount{"a": 100, "b": 7}[product]
+}
+func (markups) Name() string { return "some" }
 
 const products = `[
 	{"sku": "a", "type": "Prepaid", "price": 1000, "cost": 900},
@@ -67,7 +73,7 @@ func TestListingsAreShownAsTheContractHasThem(t *testing.T) {
 		if filter != "" {
 			body["type"] = filter
 		}
-		got, err := listing.Show(body, markups)
+		got, err := listing.Show(body, markups{})
 		if err != nil || string(got) != "["+want+"]" {
 			t.Errorf("filter %q: %s, %v", filter, got, err)
 		}
@@ -90,7 +96,7 @@ func TestAnAnswerMayHaveSeveralPrices(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := listing.Show(nil, markups)
+	got, err := listing.Show(nil, markups{})
 	if want := `{"sku":"b","amount":97,"qty":107,"note":"x"}`; err != nil || string(got) != want {
 		t.Errorf("%s, %v, want %s", got, err, want)
 	}
@@ -109,7 +115,7 @@ func TestReadRefuses(t *testing.T) {
 	}
 	listing, err := op.Read([]byte(`[{"sku":"a","type":"Prepaid","price":9223372036854775807}]`), "sku")
 	if err == nil {
-		_, err = listing.Show(nil, markups)
+		_, err = listing.Show(nil, markups{})
 	}
 	if err == nil {
 		t.Error("a sum beyond all amounts was shown")

@@ -116,12 +116,28 @@ func describeOperation(op *Operation) (object, error) {
 	return described, nil
 }
 
+// unlessKnown describes the responses to a GET, which may ask for what it does not have.
+func unlessKnown(described object) object {
+	responses, _ := described["responses"].(object)
+	responses = maps.Clone(responses)
+	success, _ := responses["200"].(object)
+	success = maps.Clone(success)
+	headers, _ := success["headers"].(object)
+	headers = maps.Clone(headers)
+	headers["ETag"] = headerRef("ETag")
+	success["headers"] = headers
+	responses["200"] = success
+	responses["304"] = object{"description": "What If-None-Match names is still the answer.", "headers": headers}
+	return responses
+}
+
 // describeGet describes the same operation with its parameters in the query.
 func describeGet(op *Operation, described object) object {
 	get := maps.Clone(described)
 	get["operationId"] = operationID(op.Path) + "Get"
 	schema := bodyOf(described)
 	required, _ := schema["required"].([]any)
+	get["responses"] = unlessKnown(described)
 	get["parameters"] = queryParameters(schema, required)
 	delete(get, "requestBody")
 	return get

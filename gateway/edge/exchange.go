@@ -181,6 +181,10 @@ type success struct {
 
 // succeed renders an answer. One that can't be encoded is INTERNAL.
 func (x *exchange) succeed(a lifecycle.Answer) {
+	if a.Finished != nil {
+		x.finish(a.Finished)
+		return
+	}
 	err := x.envelope(http.StatusOK, success{Success: true, Message: a.Message, Status: a.Status, Data: a.Data})
 	if err != nil {
 		x.fail(x.truthful(fmt.Errorf("encode the answer: %w", err)))
@@ -220,10 +224,25 @@ func (x *exchange) envelope(status int, body any) error {
 	if err := encoder.Encode(body); err != nil {
 		return err
 	}
+	x.Header()["Cache-Control"] = noStore
+	x.send(status, buffer.Bytes())
+	return nil
+}
+
+// send writes status, headers and body.
+func (x *exchange) send(status int, text []byte) {
 	header := x.Header()
 	header["Content-Type"] = jsonType
-	header["Cache-Control"] = noStore
-	header["Content-Length"] = []string{strconv.Itoa(buffer.Len())}
+	header["Content-Length"] = []string{strconv.Itoa(len(text))}
+	x.decided()
+	x.WriteHeader(status)
+	// The caller may be gone; there is nobody left to tell.
+	_, _ = x.Write(text)
+}
+
+// decided tells in headers by which decision the request ran, and what its rates leave.
+func (x *exchange) decided() {
+	header := x.Header()
 	if x.ticket.DecisionID != "" {
 		header[x.edge.headers.decision] = []string{x.ticket.DecisionID}
 	}
@@ -231,10 +250,6 @@ func (x *exchange) envelope(status int, body any) error {
 		header["Ratelimit"] = []string{x.ticket.RateLimit}
 		header["Ratelimit-Policy"] = []string{x.ticket.RateLimitPolicy}
 	}
-	x.WriteHeader(status)
-	// The caller may be gone; there is nobody left to tell.
-	_, _ = x.Write(buffer.Bytes())
-	return nil
 }
 
 var (

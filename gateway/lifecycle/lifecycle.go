@@ -121,6 +121,7 @@ func (r Request) NamesReference() bool { return r.IdempotencyKey+r.Operation.Ref
 // the top where the contract puts them.
 type Answer struct {
 	Data     any
+	Finished *catalog.Finished // instead of data: of a query, all that is sent
 	Message  string
 	Status   string
 	Replayed bool // an earlier request under this reference was answered so

@@ -6,9 +6,9 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
-	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 // SaidNo is why something was refused, by a provider that was asked.
@@ -66,7 +66,7 @@ func inquired(r sdk.Refusal) *fault.Error {
 // the provider itself.
 func Added(r Request, c Connection) catalog.Added {
 	if c.Owner != manifest.OwnerPlatform {
-		return func(string) money.Amount { return 0 }
+		return policy.Markup{}
 	}
-	return r.Limits.Markup.Of
+	return r.Limits.Markup
 }

@@ -46,6 +46,7 @@ type Queries struct {
 	shared    Shared
 	records   Records
 	listings  *otter.Cache[edition, *reading]
+	views     *otter.Cache[view, *catalog.Finished]
 }
 
 // New makes queries.
@@ -53,15 +54,30 @@ func New(l *lifecycle.Lifecycle, shared Shared, records Records) *Queries {
 	return &Queries{
 		lifecycle: l, shared: shared, records: records,
 		listings: otter.Must(&otter.Options[edition, *reading]{MaximumSize: mostListings}),
+		views: otter.Must(&otter.Options[view, *catalog.Finished]{
+			MaximumWeight: mostOfViews,
+			Weigher:       func(_ view, f *catalog.Finished) uint32 { return uint32(min(len(f.Plain), mostOfViews)) },
+		}),
 	}
 }
 
-// edition is one version of a shared answer, read for one purpose.
+// edition is one content of a shared answer, read for one purpose: it is the same for
+// all whose provider answers the same.
 type edition struct {
-	name    cache.Key
+	op      *catalog.Operation
 	version string
 	key     string // the property by which its items are found
 }
+
+// view is what some callers see of a listing: the same items at the same prices.
+type view struct {
+	listing  *catalog.Listing
+	filtered string
+	prices   string
+}
+
+// mostOfViews bounds the memory for finished answers, not counting what is packed.
+const mostOfViews = 128 << 20
 
 // reading is an edition that is read once, whoever asks for it first.
 type reading struct {
@@ -107,11 +123,31 @@ func (q *Queries) query(ctx context.Context, r lifecycle.Request) (lifecycle.Ans
 		_, refused := errors.Unwrap(fault.From(err)).(lifecycle.SaidNo) //nolint:errorlint // as said
 		return lifecycle.Answer{Refused: refused}, err
 	}
-	data, err := listing.Show(r.Body, lifecycle.Added(r, c))
+	finished, err := q.finished(listing, r, lifecycle.Added(r, c))
 	if err != nil {
 		return lifecycle.Answer{}, err
 	}
-	return lifecycle.Answer{Data: data}, nil
+	return lifecycle.Answer{Finished: finished}, nil
+}
+
+// finished is a listing as a caller sees it, from those that are kept where it is shared.
+func (q *Queries) finished(listing *catalog.Listing, r lifecycle.Request, added catalog.Added) (*catalog.Finished, error) {
+	shared := r.Operation.Cache > 0
+	of := view{listing, listing.Filtered(r.Body), added.Name()}
+	if shared {
+		if known, ok := q.views.GetIfPresent(of); ok {
+			return known, nil
+		}
+	}
+	data, err := listing.Show(r.Body, added)
+	if err != nil {
+		return nil, err
+	}
+	made := catalog.Finish(data, shared)
+	if shared {
+		made, _ = q.views.SetIfAbsent(of, made)
+	}
+	return made, nil
 }
 
 // listing is the answer to a query, from the provider or from what is shared. Key is
@@ -144,12 +180,12 @@ func (q *Queries) listing(ctx context.Context, r lifecycle.Request, op *catalog.
 	if err != nil {
 		return nil, err
 	}
-	return q.remembered(op, name, answer, key)
+	return q.remembered(op, answer, key)
 }
 
-// remembered reads a shared answer, once for each version.
-func (q *Queries) remembered(op *catalog.Operation, name cache.Key, answer cache.Answer, key string) (*catalog.Listing, error) {
-	of := edition{name, answer.Version, key}
+// remembered reads a shared answer, once for each content.
+func (q *Queries) remembered(op *catalog.Operation, answer cache.Answer, key string) (*catalog.Listing, error) {
+	of := edition{op, answer.Version, key}
 	known, ok := q.listings.GetIfPresent(of)
 	if !ok {
 		known, _ = q.listings.SetIfAbsent(of, &reading{})

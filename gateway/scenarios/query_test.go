@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -120,6 +122,40 @@ func TestTheListIsThatOfTheAccount(t *testing.T) {
 			var p product
 			if err := json.Unmarshal(quoted.Product, &p); err != nil || p.Price != 7_000 {
 				t.Errorf("ordered with the product %s, %v", quoted.Product, err)
+			}
+		}
+	})
+}
+
+// TestAListIsFinishedOnceForAllWhoSeeTheSame: what is asked for again is not made
+// again, and nobody sees another's prices.
+func TestAListIsFinishedOnceForAllWhoSeeTheSame(t *testing.T) {
+	t.Parallel()
+	inShop(t, func(s *shop) {
+		shown := func(kind string, pays policy.Markup) *catalog.Finished {
+			t.Helper()
+			r := s.asks(productsPath, "type", kind)
+			r.Limits.Markup = pays
+			answer, err := s.Engine.Run(s.Context(), r)
+			if err != nil || answer.Finished == nil {
+				t.Fatalf("%+v, %v", answer, err)
+			}
+			return answer.Finished
+		}
+		sku := s.up.products[0].SKU
+		named := func(added money.Amount) policy.Markup {
+			return policy.Markup{Default: 100, Products: map[string]money.Amount{sku: added}}
+		}
+		first := shown("", named(7))
+		if again := shown("", named(7)); again != first {
+			t.Error("the same list was finished twice")
+		}
+		for name, other := range map[string]*catalog.Finished{
+			"another product's price": shown("", named(8)), "another default": shown("", policy.Markup{Default: 200, Products: named(7).Products}),
+			"no products": shown("", policy.Markup{Default: 100}), "a filter": shown("pasca", named(7)),
+		} {
+			if other == first || string(other.Plain) == string(first.Plain) {
+				t.Errorf("%s: %.200s", name, other.Plain)
 			}
 		}
 	})

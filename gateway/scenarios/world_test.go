@@ -276,12 +276,23 @@ func (w *world) runOn(e *Engine, r Request) (s said) {
 		s.err = fault.From(err)
 		return s
 	}
-	encoded, err := json.Marshal(answer.Data)
+	s.data = w.dataOf(answer)
+	return s
+}
+
+// dataOf is the data of an answer, however far it is finished.
+func (w *world) dataOf(a lifecycle.Answer) string {
+	w.Helper()
+	encoded, err := json.Marshal(a.Data)
+	if f := a.Finished; f != nil {
+		var sent struct{ Data json.RawMessage }
+		err = json.Unmarshal(f.Plain, &sent)
+		encoded = sent.Data
+	}
 	if err != nil {
 		w.Error(err)
 	}
-	s.data = string(encoded)
-	return s
+	return string(encoded)
 }
 
 func (w *world) create(reference string, pairs ...any) said {
