@@ -47,20 +47,26 @@ func (a *App) keptManifest(ctx context.Context, p PluginConfig) *manifest.Manife
 	return kept
 }
 
-// offer serves what the plugins' manifests declare, from the next request on.
-func (a *App) offer(manifests []*manifest.Manifest) error {
+// offer makes what serves what the plugins' manifests declare, from the next request on
+// after it is taken.
+func (a *App) offer(manifests []*manifest.Manifest) (take func(), err error) {
 	snapshot, err := catalog.Build(manifests)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := a.edge.Use(snapshot); err != nil { // first: it refuses what the others would take
-		return err
+	route, err := a.edge.Prepare(snapshot)
+	if err != nil {
+		return nil, err
 	}
-	if err := a.console.Offer(manifests); err != nil {
-		return err
+	show, err := a.console.Prepare(manifests)
+	if err != nil {
+		return nil, err
 	}
-	a.operations.Swap(snapshot)
-	return nil
+	return func() {
+		a.operations.Swap(snapshot) // before the routes: who follows a new one finds its operation
+		route()
+		show()
+	}, nil
 }
 
 const (

@@ -92,9 +92,11 @@ func New(config Config, deps Dependencies) (*Console, error) {
 	if err := c.Admit(config.Access); err != nil {
 		return nil, err
 	}
-	if err := c.Offer(deps.Plugins.Manifests()); err != nil {
+	offer, err := c.Prepare(deps.Plugins.Manifests())
+	if err != nil {
 		return nil, err
 	}
+	offer()
 	if err := deps.Metrics.watch(deps.Plugins, &exceptionCollector{list: deps.Exceptions, now: deps.Now, log: deps.Log}, deps.Clock,
 		&policyCollector{following: deps.Following, version: func() string { return string(deps.Policy().Version()) }, now: deps.Now}); err != nil {
 		return nil, fmt.Errorf("console: %w", err)
@@ -103,23 +105,22 @@ func New(config Config, deps Dependencies) (*Console, error) {
 	return c, nil
 }
 
-// Offer takes over what the providers declare, from the next request on. On an error
-// nothing changes.
-func (c *Console) Offer(manifests []*manifest.Manifest) error {
+// Prepare makes what the console knows of the providers from the moment on in which use
+// is called.
+func (c *Console) Prepare(manifests []*manifest.Manifest) (use func(), err error) {
 	o := &offered{
 		schemas: map[tenants.Provider]*catalog.ConnectionSchema{}, owners: map[tenants.Provider]tenants.Owner{}, verifies: map[tenants.Provider]bool{},
 	}
 	for _, m := range manifests {
 		schema, err := catalog.NewConnectionSchema(m)
 		if err != nil {
-			return fmt.Errorf("console: %w", err)
+			return nil, fmt.Errorf("console: %w", err)
 		}
 		o.schemas[tenants.Provider(m.Name)] = schema
 		o.verifies[tenants.Provider(m.Name)] = m.Verifies
 		o.owners[tenants.Provider(m.Name)] = cmp.Or(tenants.Owner(m.Owner), tenants.OwnerMerchant)
 	}
-	c.offered.Store(o)
-	return nil
+	return func() { c.offered.Store(o) }, nil
 }
 
 // Admit changes who may come in, from the next request on. On an error nothing changes.

@@ -188,12 +188,20 @@ func (e *Edge) Trust(proxies []netip.Prefix) { e.trusted.Store(&proxies) }
 // Use serves another snapshot from the next request on. On an error the former one
 // stays.
 func (e *Edge) Use(s *catalog.Snapshot) error {
+	use, err := e.Prepare(s)
+	if err == nil {
+		use()
+	}
+	return err
+}
+
+// Prepare makes what serves another snapshot from the moment on in which use is called.
+func (e *Edge) Prepare(s *catalog.Snapshot) (use func(), err error) {
 	router, err := e.newRoutes(s)
 	if err != nil {
-		return fmt.Errorf("edge: %w", err)
+		return nil, fmt.Errorf("edge: %w", err)
 	}
-	e.router.Store(router)
-	return nil
+	return func() { e.router.Store(router) }, nil
 }
 
 // ServeHTTP answers one request.

@@ -290,12 +290,12 @@ type Outage struct {
 // ones first.
 func (h *Host) Outages() []Outage {
 	var all []Outage
-	for _, p := range h.order {
+	for _, p := range h.plugins() {
 		for mode, b := range p.modes() {
 			add := func(account string, of *breaker) {
 				if since := of.since.Load(); since != 0 && !of.idle() {
 					why := cmp.Or(of.why.Load(), new(string))
-					all = append(all, Outage{Provider: p.spec.Name, Mode: mode, Account: account, Since: time.Unix(0, since), Why: *why})
+					all = append(all, Outage{Provider: p.name, Mode: mode, Account: account, Since: time.Unix(0, since), Why: *why})
 				}
 			}
 			add("", b.own)

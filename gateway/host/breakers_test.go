@@ -164,8 +164,9 @@ func TestAccountBreakersAreMadeLateAndDropped(t *testing.T) {
 
 func TestOutagesNameTheAccount(t *testing.T) {
 	t.Parallel()
-	p := &provider{spec: Spec{Name: "one"}, breakers: map[string]*breakers{"live": quietBreakers()}}
-	h := &Host{order: []*provider{p}}
+	p := &provider{name: "one", breakers: map[string]*breakers{"live": quietBreakers()}}
+	h := &Host{}
+	h.roster.Store(&roster{order: []*provider{p}})
 	ask(p.breakers["live"], of("m1"), false, breakerMinimum, fault)
 	if got := h.Outages(); len(got) != 1 || got[0].Provider != "one" || got[0].Mode != "live" || got[0].Account != "m1" ||
 		got[0].Why != "as fed" || got[0].Since.IsZero() {
@@ -222,7 +223,8 @@ func TestOutageEndsWithItsCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := quietBreakers()
-		h := &Host{order: []*provider{{spec: Spec{Name: "one"}, breakers: map[string]*breakers{"live": b}}}}
+		h := &Host{}
+		h.roster.Store(&roster{order: []*provider{{name: "one", breakers: map[string]*breakers{"live": b}}}})
 		fail := func() {
 			for i := range breakerAccounts {
 				ask(b, of(strconv.Itoa(i)), false, breakerMinimumOwn, fault)

@@ -52,7 +52,7 @@ func (h *Host) call(ctx context.Context, of Use, c sdk.Call, timeout time.Durati
 func (h *Host) use(
 	ctx context.Context, of Use, with sdk.Connection, sendBy time.Time, call func(*process) (sdk.Result, health),
 ) sdk.Result {
-	p, ok := h.providers[of.Provider]
+	p, ok := h.plugin(of.Provider)
 	if !ok {
 		return sdk.DidNotSend(sdk.BlameNone, "there is no such provider: "+of.Provider)
 	}
@@ -65,6 +65,7 @@ func (h *Host) use(
 	if err != nil {
 		return sdk.DidNotSend(sdk.BlameNone, err.Error())
 	}
+	defer running.leave()
 	// Waiting for the process or for a processor may have used up the time.
 	if h.passed(sendBy) {
 		return sdk.DidNotSend(sdk.BlameNone, "send_by had passed before the call was sent")
@@ -197,7 +198,7 @@ func (h *Host) notify(ctx context.Context, name string, n sdk.Notification, time
 
 // inquire acquires a place beside those of calls, and a process to ask.
 func (h *Host) inquire(ctx context.Context, of Use, with sdk.Connection) (p *provider, running *process, release func(), err error) {
-	p, ok := h.providers[of.Provider]
+	p, ok := h.plugin(of.Provider)
 	if !ok {
 		return nil, nil, nil, &Unavailable{Provider: of.Provider, Reason: "there is no such provider"}
 	}
@@ -210,13 +211,13 @@ func (h *Host) inquire(ctx context.Context, of Use, with sdk.Connection) (p *pro
 		return nil, nil, nil, &Unavailable{Provider: of.Provider, Reason: err.Error()}
 	}
 	p.secrets.learn(with)
-	return p, running, func() { p.inquiries.release(taken) }, nil
+	return p, running, func() { running.leave(); p.inquiries.release(taken) }, nil
 }
 
 // Available reports, before a movement is reserved, whether a provider takes calls
 // on an account. The error is an [*Unavailable]. A nil error is no promise.
 func (h *Host) Available(of Use, with sdk.Connection) error {
-	p, ok := h.providers[of.Provider]
+	p, ok := h.plugin(of.Provider)
 	if !ok {
 		return &Unavailable{Provider: of.Provider, Reason: "there is no such provider"}
 	}

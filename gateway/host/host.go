@@ -6,9 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os/user"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
@@ -98,16 +101,70 @@ type Observation struct {
 
 // Host runs the plugins. Its methods may be used from any goroutine.
 type Host struct {
-	order     []*provider
-	providers map[string]*provider
-	observe   func(Observation)
-	now       func() time.Time
-	learning  sync.Mutex                       // held while the known manifests change
-	offer     func([]*manifest.Manifest) error // nil until [Host.Offer]
-	cancel    context.CancelFunc               // ends the supervision
-	running   sync.WaitGroup
-	closing   sync.Once
-	closeErr  error
+	roster   atomic.Pointer[roster]
+	log      *slog.Logger
+	tune     tuning
+	observe  func(Observation)
+	now      func() time.Time
+	starting sync.Mutex      // held while a supervision begins, or the host closes
+	changing sync.Mutex      // held while a plugin is replaced, added or removed
+	learning sync.Mutex      // held while the known manifests change
+	offer    Offering        // nil until [Host.Offer]
+	life     context.Context //nolint:containedctx // the supervision's, which no call's context bounds
+	cancel   context.CancelFunc
+	running  sync.WaitGroup
+	closing  sync.Once
+	closeErr error
+}
+
+// Offering takes over what the plugins declare: it builds everything from their
+// manifests, and take swaps that in, at once and without an error. Take calls nothing of
+// the host.
+type Offering func([]*manifest.Manifest) (take func(), err error)
+
+// roster is which plugins there are at one moment.
+type roster struct {
+	order []*provider
+	named map[string]*provider
+}
+
+// with is the roster with another provider at the end.
+func (r *roster) with(p *provider) *roster {
+	next := &roster{order: append(slices.Clone(r.order), p), named: maps.Clone(r.named)}
+	next.named[p.name] = p
+	return next
+}
+
+// without is the roster without a provider.
+func (r *roster) without(gone *provider) *roster {
+	next := &roster{order: slices.DeleteFunc(slices.Clone(r.order), func(p *provider) bool { return p == gone }), named: maps.Clone(r.named)}
+	delete(next.named, gone.name)
+	return next
+}
+
+// manifests are those that are known, in the order of the roster, with another one in
+// the place of one provider's.
+func (r *roster) manifests(of *provider, instead *manifest.Manifest) []*manifest.Manifest {
+	all := make([]*manifest.Manifest, 0, len(r.order))
+	for _, p := range r.order {
+		m := p.known()
+		if p == of {
+			m = instead
+		}
+		if m != nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// plugins are those that there are now, in order.
+func (h *Host) plugins() []*provider { return h.roster.Load().order }
+
+// plugin finds one by its name.
+func (h *Host) plugin(name string) (*provider, bool) {
+	p, ok := h.roster.Load().named[name]
+	return p, ok
 }
 
 // tuning holds the times that tests shorten.
@@ -120,6 +177,7 @@ type tuning struct {
 	healthMisses int
 	settled      time.Duration // a process that lived so long forgets earlier ends
 	graceful     time.Duration // for a process to end by itself
+	drain        time.Duration // for the calls of a process that was replaced
 	window       time.Duration // of uses that a breaker counts
 	open         time.Duration // for an open breaker to let nothing through
 }
@@ -133,6 +191,7 @@ var standard = tuning{
 	healthMisses: 3,
 	settled:      10 * time.Second,
 	graceful:     2 * time.Second,
+	drain:        35 * time.Second, // the longest operation with room to spare
 	window:       10 * time.Second,
 	open:         5 * time.Second,
 }
@@ -157,25 +216,24 @@ func start(ctx context.Context, c Config, tune tuning) (*Host, error) {
 	if level := confine.Level(); level != "yes" {
 		log.Warn("plugins are not confined as they should be", "confined", level)
 	}
-	h := &Host{providers: make(map[string]*provider, len(c.Specs)), observe: c.Observe, now: c.Now}
+	h := &Host{log: log, tune: tune, observe: c.Observe, now: c.Now}
 	if h.now == nil {
 		h.now = time.Now
 	}
+	all := &roster{named: map[string]*provider{}}
 	for _, spec := range c.Specs {
-		if h.providers[spec.Name] != nil {
+		if all.named[spec.Name] != nil {
 			return nil, fmt.Errorf("plugin %s: is configured twice", spec.Name)
 		}
-		p := newProvider(spec, log.With("plugin", spec.Name), tune)
-		h.providers[spec.Name] = p
-		h.order = append(h.order, p)
+		all = all.with(newProvider(spec, log.With("plugin", spec.Name), tune))
 	}
-	life, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	h.cancel = cancel
-	for _, p := range h.order {
-		h.running.Go(func() { p.supervise(life, h.learn) })
+	h.roster.Store(all)
+	h.life, h.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	for _, p := range all.order {
+		h.supervise(p, p.version, nil)
 	}
 	if err := h.awaitFirst(ctx, tune.patience); err != nil {
-		cancel()
+		h.cancel()
 		h.running.Wait()
 		return nil, err
 	}
@@ -188,13 +246,13 @@ func start(ctx context.Context, c Config, tune tuning) (*Host, error) {
 func (h *Host) awaitFirst(ctx context.Context, patience time.Duration) error {
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for _, p := range h.order {
+	for _, p := range h.plugins() {
 		enough := ctx
 		if p.known() != nil {
 			enough = patient
 		}
 		select {
-		case <-p.tried:
+		case <-p.version.tried:
 		case <-enough.Done():
 		}
 	}
@@ -203,52 +261,50 @@ func (h *Host) awaitFirst(ctx context.Context, patience time.Duration) error {
 
 // learn takes in the manifest that a plugin shows. One that cannot be offered beside
 // the others is refused.
-func (h *Host) learn(p *provider, m *manifest.Manifest) error {
+func (h *Host) learn(p *provider, v *version, m *manifest.Manifest) error {
 	h.learning.Lock()
 	defer h.learning.Unlock()
-	if p.known() != nil {
+	if !p.lacksManifest(v) {
 		return nil
 	}
-	if h.offer != nil {
-		all := make([]*manifest.Manifest, 0, len(h.order))
-		for _, other := range h.order {
-			if known := other.known(); other == p {
-				all = append(all, m)
-			} else if known != nil {
-				all = append(all, known)
-			}
-		}
-		if err := h.offer(all); err != nil {
-			return err
-		}
+	take, err := h.build(h.roster.Load().manifests(p, m))
+	if err != nil {
+		return err
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.manifest = m
+	take()
+	p.manifest, v.manifest = m, m
 	return nil
 }
 
-// Offer has all manifests that are known taken by use, now and whenever a plugin comes
-// up whose manifest was not known: before its first call, with its own among them. If
-// use refuses them then, the plugin is taken for one that can't be started.
-func (h *Host) Offer(use func([]*manifest.Manifest) error) error {
+// build builds what is to be offered, once somebody takes it.
+func (h *Host) build(manifests []*manifest.Manifest) (take func(), err error) {
+	if h.offer == nil {
+		return func() {}, nil
+	}
+	return h.offer(manifests)
+}
+
+// Offer has all manifests that are known taken over, now and whenever they change: when
+// a plugin comes up whose manifest was not known, before its first call, and when one is
+// replaced, added or removed, in the same moment. What is refused then does not come into
+// use.
+func (h *Host) Offer(offer Offering) error {
 	h.learning.Lock()
 	defer h.learning.Unlock()
-	h.offer = use
-	return use(h.Manifests())
+	take, err := offer(h.Manifests())
+	if err != nil {
+		return err
+	}
+	take()
+	h.offer = offer
+	return nil
 }
 
 // Manifests gives what the plugins declare, in the order of the specs, as far as it is
 // known.
-func (h *Host) Manifests() []*manifest.Manifest {
-	manifests := make([]*manifest.Manifest, 0, len(h.order))
-	for _, p := range h.order {
-		if known := p.known(); known != nil {
-			manifests = append(manifests, known)
-		}
-	}
-	return manifests
-}
+func (h *Host) Manifests() []*manifest.Manifest { return h.roster.Load().manifests(nil, nil) }
 
 // Down names each plugin that does not run and why, nil where all run.
 func (h *Host) Down() error {
@@ -266,16 +322,18 @@ func (h *Host) Down() error {
 // outcomes are unknown.
 func (h *Host) Close(ctx context.Context) error {
 	h.closing.Do(func() {
-		for _, p := range h.order {
-			p.calls.shutDown()
-			p.inquiries.shutDown()
+		all := h.plugins()
+		for _, p := range all {
+			p.shutDown()
 		}
-		for _, p := range h.order {
-			if err := errors.Join(p.calls.drained(ctx), p.inquiries.drained(ctx)); err != nil {
-				h.closeErr = errors.Join(h.closeErr, fmt.Errorf("plugin %s: %w", p.spec.Name, err))
+		for _, p := range all {
+			if err := p.drained(ctx); err != nil {
+				h.closeErr = errors.Join(h.closeErr, err)
 			}
 		}
+		h.starting.Lock()
 		h.cancel()
+		h.starting.Unlock()
 		h.running.Wait()
 	})
 	return h.closeErr

@@ -172,16 +172,15 @@ func TestComesUpLate(t *testing.T) {
 	late.Path, refused.Path = path, path
 	h := startHost(t, calm, Config{Specs: []Spec{late, refused, testSpec("well")}})
 	offered := make(chan []string, 100)
-	use := func(all []*manifest.Manifest) error {
+	use := func(all []*manifest.Manifest) (func(), error) {
 		var names []string
 		for _, m := range all {
 			if m.Name == "refused" {
-				return errors.New("another one has these paths")
+				return nil, errors.New("another one has these paths")
 			}
 			names = append(names, m.Name)
 		}
-		offered <- names
-		return nil
+		return func() { offered <- names }, nil
 	}
 	if err := h.Offer(use); err != nil {
 		t.Fatal(err)

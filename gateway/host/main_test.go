@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,8 @@ const (
 	envRole = "HOST_TEST_ROLE"
 	envName = "HOST_TEST_NAME" // of the provider, or @ and a file with it
 	envDial = "HOST_TEST_DIAL"
+	// envNumber is of a version, which has that many operations more.
+	envNumber = "HOST_TEST_NUMBER"
 )
 
 func TestMain(m *testing.M) {
@@ -84,6 +87,20 @@ func manifestOf(name string) []byte {
 		}]}`, name)
 }
 
+// addedPath is an operation that versions from a number on have.
+func addedPath(number int) string { return "/test/added" + strconv.Itoa(number) }
+
+// versionOf is the manifest of a version.
+func versionOf(name string, number int) []byte {
+	text := string(manifestOf(name))
+	for n := range number {
+		text = strings.Replace(text, `"operations": [`, fmt.Sprintf(`"operations": [{
+			"path": %q, "kind": "query", "summary": "Added", "timeout": "5s", "request": {"type": "object", "additionalProperties": false, "properties": {}}, "result": {"type": "object"}, "response": {"type": "object"}
+		}, `, addedPath(n+1)), 1)
+	}
+	return []byte(strings.Replace(text, `"version": "1.2.3"`, fmt.Sprintf(`"version": "1.2.%d"`, 3+number), 1))
+}
+
 // servePlugin runs a plugin whose calls do what their body says.
 func servePlugin() {
 	if path := os.Getenv(envDial); path != "" {
@@ -98,8 +115,13 @@ func servePlugin() {
 		text, _ := os.ReadFile(path)
 		name = string(text)
 	}
-	sdk.Serve(manifestOf(name), sdk.Handlers{
-		Calls:  map[string]func(context.Context, sdk.Call) sdk.Result{"/test/pay": act, "/test/order": act},
+	calls := map[string]func(context.Context, sdk.Call) sdk.Result{"/test/pay": act, "/test/order": act}
+	number, _ := strconv.Atoi(os.Getenv(envNumber))
+	for n := range number {
+		calls[addedPath(n+1)] = act
+	}
+	sdk.Serve(versionOf(name, number), sdk.Handlers{
+		Calls:  calls,
 		Quotes: map[string]func(context.Context, sdk.Quote) sdk.Quoted{"/test/order": price},
 		Lookup: find,
 		Notify: func(_ context.Context, n sdk.Notification) sdk.Acknowledgement {
@@ -135,6 +157,8 @@ func act(ctx context.Context, c sdk.Call) sdk.Result {
 		return sdk.Refuse(sdk.RefuseOther, "no")
 	case "fault":
 		return sdk.DontKnow(sdk.BlameUpstream, "down")
+	case "buy":
+		return buy(ctx, c.Reference, o)
 	case "hang":
 		<-ctx.Done()
 		return sdk.DontKnow(sdk.BlameUpstream, "the upstream did not answer")
@@ -159,6 +183,20 @@ func act(ctx context.Context, c sdk.Call) sdk.Result {
 		return sdk.Finished("p", world{PID: os.Getpid(), Args: os.Args, Env: os.Environ(), Group: group(), UID: os.Getuid()})
 	}
 	return sdk.Accepted("p-"+c.Reference, time.Time{}, o)
+}
+
+// buy asks an upstream at the address in the order's text for a reference.
+func buy(ctx context.Context, reference string, o order) sdk.Result {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.Text+"/"+reference, nil)
+	if err != nil {
+		return sdk.DidNotSend(sdk.BlameNone, err.Error())
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return sdk.DontKnow(sdk.BlameUpstream, err.Error())
+	}
+	_ = answer.Body.Close()
+	return sdk.Accepted("p-"+reference, time.Time{}, o)
 }
 
 // eat takes more and more memory, fill of names in a directory, multiply of threads.
@@ -261,7 +299,7 @@ func testSpec(name string, env ...string) Spec {
 var quick = tuning{
 	start: 20 * time.Second, patience: 20 * time.Second, restartWait: 10 * time.Second,
 	healthPeriod: 50 * time.Millisecond, healthWait: 500 * time.Millisecond, healthMisses: 3,
-	settled: 10 * time.Second, graceful: 2 * time.Second,
+	settled: 10 * time.Second, graceful: 2 * time.Second, drain: 20 * time.Second,
 	window: standard.window, open: standard.open,
 }
 

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -44,6 +45,29 @@ type process struct {
 	lost     chan struct{} // closed by the first who finds the connection gone
 	losing   sync.Once
 	started  func() bool // takes the start's deadline off; false when it was too late
+
+	uses    atomic.Int64 // that are under way
+	retired atomic.Bool  // nobody begins to use it any more
+	unused  sync.Once
+	idle    chan struct{} // closed once it is retired and no use is under way
+}
+
+// enter counts a use. It is for whoever knows that the process is not retired.
+func (p *process) enter() { p.uses.Add(1) }
+
+// leave ends a use.
+func (p *process) leave() {
+	if p.uses.Add(-1) == 0 && p.retired.Load() {
+		p.unused.Do(func() { close(p.idle) })
+	}
+}
+
+// retire says that no use begins any more.
+func (p *process) retire() {
+	p.retired.Store(true)
+	if p.uses.Load() == 0 {
+		p.unused.Do(func() { close(p.idle) })
+	}
 }
 
 // launch verifies the binary, starts it, and asks for its manifest.
@@ -51,7 +75,7 @@ func launch(ctx context.Context, spec Spec, log *slog.Logger, known *secrets, li
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	out := &output{log: log, secrets: known}
-	p := &process{lost: make(chan struct{})}
+	p := &process{lost: make(chan struct{}), idle: make(chan struct{})}
 	p.client = plugin.NewClient(p.clientConfig(ctx, spec, out, limit))
 	err := p.connect(ctx)
 	if err == nil && !p.started() {

@@ -15,19 +15,19 @@ import (
 
 const defaultInFlight = 256
 
-// provider is one plugin, over all its processes.
+// provider is one plugin, over all its processes and versions.
 type provider struct {
-	spec      Spec
+	name      string
 	log       *slog.Logger
 	tune      tuning
 	secrets   *secrets
 	calls     *places
-	inquiries *places       // all but calls and quotes
-	tried     chan struct{} // closed once the first try to start it is over
+	inquiries *places // all but calls and quotes
 
 	mu        sync.Mutex
 	breakers  map[string]*breakers // by mode
-	manifest  *manifest.Manifest   // nil until one is known; then it never changes
+	version   *version             // what is approved now
+	manifest  *manifest.Manifest   // nil until one is known; then it changes with the version alone
 	current   *process
 	changed   chan struct{} // closed when current becomes another
 	starts    int
@@ -36,12 +36,23 @@ type provider struct {
 	lastFault string
 }
 
+// version is a plugin by one spec. It is supervised until another takes its place.
+type version struct {
+	spec     Spec
+	tried    chan struct{}      // closed once the first try to start it is over
+	end      context.CancelFunc // its supervision; nil before that begins
+	manifest *manifest.Manifest // its own; nil until one is known
+}
+
+func newVersion(spec Spec) *version {
+	return &version{spec: spec.complete(), tried: make(chan struct{}), manifest: spec.Manifest}
+}
+
 func newProvider(spec Spec, log *slog.Logger, tune tuning) *provider {
-	spec = spec.complete()
+	v := newVersion(spec)
 	return &provider{
-		spec: spec, log: log, tune: tune, secrets: &secrets{}, changed: make(chan struct{}), breakers: map[string]*breakers{},
-		calls: newPlaces(spec.MaxInFlight), inquiries: newPlaces(spec.MaxInFlight),
-		tried: make(chan struct{}), manifest: spec.Manifest, down: time.Now(),
+		name: spec.Name, version: v, log: log, tune: tune, secrets: &secrets{}, changed: make(chan struct{}), breakers: map[string]*breakers{},
+		calls: newPlaces(v.spec.MaxInFlight), inquiries: newPlaces(v.spec.MaxInFlight), manifest: spec.Manifest, down: time.Now(),
 	}
 }
 
@@ -52,30 +63,36 @@ func (p *provider) known() *manifest.Manifest {
 	return p.manifest
 }
 
-// launch starts a process and refuses one that is not what was approved.
-func (p *provider) launch(ctx context.Context, learn func(*provider, *manifest.Manifest) error) (*process, error) {
-	started, err := launch(ctx, p.spec, p.log, p.secrets, p.tune.start)
+// lacksManifest tells whether nobody knows yet what the version that is approved declares.
+func (p *provider) lacksManifest(v *version) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.version == v && p.manifest == nil
+}
+
+// launch starts a process of a version, and refuses one that is not what was approved.
+func (p *provider) launch(ctx context.Context, v *version) (*process, error) {
+	started, err := launch(ctx, v.spec, p.log, p.secrets, p.tune.start)
 	if err == nil {
-		if err = p.approve(started.manifest); err == nil {
-			err = learn(p, started.manifest)
-		}
-		if err != nil {
+		if err = p.approve(v, started.manifest); err != nil {
 			started.end(0)
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("plugin %s: %w", p.spec.Name, err)
+		return nil, fmt.Errorf("plugin %s: %w", p.name, err)
 	}
 	return started, nil
 }
 
-func (p *provider) approve(m *manifest.Manifest) error {
-	approved := p.spec.ManifestDigest
-	if first := p.known(); approved == "" && first != nil {
+func (p *provider) approve(v *version, m *manifest.Manifest) error {
+	p.mu.Lock()
+	approved, first := v.spec.ManifestDigest, v.manifest
+	p.mu.Unlock()
+	if approved == "" && first != nil {
 		approved = first.Digest()
 	}
 	switch {
-	case m.Name != p.spec.Name:
+	case m.Name != p.name:
 		return fmt.Errorf("its manifest is that of %q", m.Name)
 	case approved != "" && m.Digest() != approved:
 		return fmt.Errorf("its manifest has digest %s, approved is %s", m.Digest(), approved)
@@ -83,40 +100,113 @@ func (p *provider) approve(m *manifest.Manifest) error {
 	return nil
 }
 
-// supervise keeps a process running until the context ends. The first is started as
-// any later one is: whatever is wrong with it, it is tried again, ever less often.
-func (p *provider) supervise(ctx context.Context, learn func(*provider, *manifest.Manifest) error) {
-	pause := restartPause()
-	tried := sync.OnceFunc(func() { close(p.tried) })
-	for wait := time.Duration(0); passes(ctx, wait); wait = pause.NextBackOff() {
-		running, err := p.launch(ctx, learn)
-		if err != nil {
-			p.fail(err.Error())
-			p.log.Error("plugin can't be started", "error", err)
-			tried()
-			continue
+// supervise keeps a process of a version running until the context ends. The first is
+// started as any later one is, unless it runs already: whatever is wrong with it, it is
+// tried again, ever less often.
+func (h *Host) supervise(p *provider, v *version, running *process) {
+	h.starting.Lock()
+	defer h.starting.Unlock()
+	ctx, cancel := context.WithCancel(h.life)
+	p.mu.Lock()
+	v.end = cancel
+	p.mu.Unlock()
+	if ctx.Err() != nil { // the host has closed
+		if cancel(); running != nil {
+			running.end(0)
 		}
-		p.publish(running)
-		p.log.Info("plugin runs", "pid", running.program.ID(), "version", running.manifest.Version)
-		tried()
-		p.attend(ctx, running)
-		if time.Since(running.since) >= p.tune.settled {
-			pause.Reset()
+		return
+	}
+	h.running.Go(func() {
+		defer cancel()
+		pause := restartPause()
+		tried := sync.OnceFunc(func() { close(v.tried) })
+		for wait := time.Duration(0); running != nil || passes(ctx, wait); wait = pause.NextBackOff() {
+			if running == nil {
+				running = h.begin(ctx, p, v)
+				tried()
+			}
+			if running == nil {
+				continue
+			}
+			p.attend(ctx, h.life, running)
+			if time.Since(running.since) >= p.tune.settled {
+				pause.Reset()
+			}
+			running = nil
+		}
+	})
+}
+
+// begin starts a process and puts it into use, or notes why that is not possible.
+func (h *Host) begin(ctx context.Context, p *provider, v *version) *process {
+	running, err := p.launch(ctx, v)
+	if err == nil {
+		if err = h.learn(p, v, running.manifest); err != nil {
+			running.end(0)
+			err = fmt.Errorf("plugin %s: %w", p.name, err)
 		}
 	}
+	switch {
+	case err != nil:
+		if p.fail(v, err.Error()) && ctx.Err() == nil {
+			p.log.Error("plugin can't be started", "error", err)
+		}
+		return nil
+	case !p.publish(v, running):
+		running.end(0) // another version has taken its place meanwhile
+		return nil
+	}
+	p.log.Info("plugin runs", "pid", running.program.ID(), "version", running.manifest.Version)
+	return running
 }
 
 // attend watches a process until it is of no more use or the context ends, and ends it.
-func (p *provider) attend(ctx context.Context, running *process) {
+// Where it is only replaced, its calls come to their ends first.
+func (p *provider) attend(ctx, life context.Context, running *process) {
 	why := running.watch(ctx, p.tune)
-	p.withdraw(running)
 	if ctx.Err() != nil {
+		if life.Err() == nil {
+			p.await(life, running)
+		}
+		p.withdraw(running)
 		running.end(p.tune.graceful)
 		return
 	}
+	p.withdraw(running)
 	running.end(0)
 	p.blame(why + " (" + running.program.exit() + ")")
 	p.log.Error("plugin ended", "pid", running.program.ID(), "reason", why, "exit", running.program.exit())
+}
+
+// await waits until no call of a process that was replaced is under way. A call that
+// takes longer than any operation may is cut.
+func (p *provider) await(life context.Context, replaced *process) {
+	deadline := time.NewTimer(p.tune.drain)
+	defer deadline.Stop()
+	select {
+	case <-replaced.idle:
+		return
+	case <-replaced.program.done:
+	case <-life.Done():
+	case <-deadline.C:
+	}
+	if replaced.uses.Load() > 0 {
+		p.log.Warn("calls of a plugin that was replaced are cut; their outcomes are unknown", "pid", replaced.program.ID(), "calls", replaced.uses.Load())
+	}
+}
+
+// shutDown lets no more calls in.
+func (p *provider) shutDown() {
+	p.calls.shutDown()
+	p.inquiries.shutDown()
+}
+
+// drained waits until no call is under way, after shutDown.
+func (p *provider) drained(ctx context.Context) error {
+	if err := errors.Join(p.calls.drained(ctx), p.inquiries.drained(ctx)); err != nil {
+		return fmt.Errorf("plugin %s: %w", p.name, err)
+	}
+	return nil
 }
 
 // passes waits for a time, and is false when the context ends first.
@@ -137,11 +227,21 @@ func restartPause() *backoff.ExponentialBackOff {
 	return pause
 }
 
-func (p *provider) publish(next *process) {
+// publish puts a process into use, unless its version is not the one that is approved.
+func (p *provider) publish(v *version, next *process) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.current, next.since = next, time.Now()
+	if p.version != v {
+		return false
+	}
+	p.run(next)
 	p.starts++
+	return true
+}
+
+// run makes a process the one that is called. The caller holds the lock.
+func (p *provider) run(next *process) {
+	p.current, next.since = next, time.Now()
 	p.down, p.failing = time.Time{}, false
 	close(p.changed)
 	p.changed = make(chan struct{})
@@ -152,9 +252,10 @@ func (p *provider) withdraw(ended *process) {
 	ended.lose()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.current == ended {
-		p.current = nil
+	if p.current != nil && p.current != ended {
+		return // it was replaced
 	}
+	p.current = nil
 	p.down = time.Now()
 }
 
@@ -164,13 +265,18 @@ func (p *provider) blame(why string) {
 	p.lastFault = why
 }
 
-// fail notes that no process could be started. Whoever waits for one waits in vain.
-func (p *provider) fail(why string) {
+// fail notes that no process could be started, and is false where the version is not the
+// one that is approved. Whoever waits for a process waits in vain.
+func (p *provider) fail(v *version, why string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.version != v {
+		return false
+	}
 	p.failing, p.lastFault = true, why
 	close(p.changed)
 	p.changed = make(chan struct{})
+	return true
 }
 
 var errDown = errors.New("its process is down")
@@ -183,7 +289,7 @@ func (p *provider) fails() bool {
 	return p.failing
 }
 
-// ready returns the process to call. While the process is being replaced it waits,
+// ready returns the process to call, whose use has begun. While the process is being replaced it waits,
 // as long as a restart usually takes and never past until.
 func (p *provider) ready(ctx context.Context, until time.Time) (*process, error) {
 	wait := p.tune.restartWait
@@ -213,6 +319,9 @@ func (p *provider) process() (*process, <-chan struct{}) {
 	defer p.mu.Unlock()
 	if p.current != nil && !p.current.usable() {
 		p.current = nil
+	}
+	if p.current != nil {
+		p.current.enter()
 	}
 	return p.current, p.changed
 }

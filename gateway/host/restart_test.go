@@ -136,7 +136,7 @@ func TestRunsSinceItWasReady(t *testing.T) {
 		p := newProvider(Spec{Name: "one"}, slog.New(slog.DiscardHandler), standard)
 		starting := &process{program: &program{}, lost: make(chan struct{})}
 		time.Sleep(standard.start) // synctest's clock
-		p.publish(starting)
+		p.publish(p.version, starting)
 		if s := p.status(); !s.Running || !s.Since.Equal(time.Now()) {
 			t.Errorf("it runs since %v, want %v", s.Since, time.Now())
 		}

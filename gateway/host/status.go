@@ -35,28 +35,27 @@ type BreakerStatus struct {
 
 // Status returns the state of each plugin, in the order of the specs.
 func (h *Host) Status() []Status {
-	all := make([]Status, 0, len(h.order))
-	for _, p := range h.order {
+	plugins := h.plugins()
+	all := make([]Status, 0, len(plugins))
+	for _, p := range plugins {
 		all = append(all, p.status())
 	}
 	return all
 }
 
 func (p *provider) status() Status {
-	s := Status{
-		Provider: p.spec.Name, Digest: p.spec.ManifestDigest, SHA256: p.spec.SHA256,
-		InFlight: p.calls.inUse(), MaxInFlight: p.spec.MaxInFlight,
-		Confined: confine.Level(),
-	}
-	for _, port := range p.spec.Ports {
-		s.Ports = append(s.Ports, strconv.Itoa(int(port)))
-	}
+	s := Status{Provider: p.name, InFlight: p.calls.inUse(), MaxInFlight: p.calls.limit, Confined: confine.Level()}
 	modes := p.modes()
 	for _, mode := range slices.Sorted(maps.Keys(modes)) {
 		s.Breakers = append(s.Breakers, modes[mode].status(mode))
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	spec := p.version.spec
+	s.Digest, s.SHA256 = spec.ManifestDigest, spec.SHA256
+	for _, port := range spec.Ports {
+		s.Ports = append(s.Ports, strconv.Itoa(int(port)))
+	}
 	if p.manifest != nil {
 		s.Version, s.Digest = p.manifest.Version, p.manifest.Digest()
 	}
