@@ -19,6 +19,21 @@ func BenchmarkAdmit(b *testing.B) {
 	}
 }
 
+// A query's decision is the same for all, and kept.
+func BenchmarkAdmitKept(b *testing.B) {
+	set, in := must(b, Default()), request()
+	in.Operation, in.Amount = Operation{Path: "/payments/status", Kind: "payment", Provider: "payments"}, nil
+	if _, err := set.Limits(b.Context(), LimitsInput{Merchant: in.Merchant, Mode: in.Mode, Operation: in.Operation, Now: in.Now}); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if decision, err := set.AdmitKept(b.Context(), in); err != nil || !decision.Allow {
+			b.Fatal(decision, err)
+		}
+	}
+}
+
 func BenchmarkAdmitInput(b *testing.B) {
 	set, in := must(b, fixture()), request()
 	b.ReportAllocs()

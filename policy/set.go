@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -38,7 +39,7 @@ type Set struct {
 	// reads tells which costly parts of the input any rule looks at.
 	reads struct{ now, clock, fields, quote bool }
 
-	kept       *cache[limitsKey, keptAnswer]
+	kept       *cache[recordKey, *keptAnswer]
 	operations *cache[Operation, *ast.Term]
 	products   *cache[int, keptProducts] // by the hash of what they were read from
 }
@@ -50,8 +51,8 @@ type question struct {
 	body     ast.Body
 }
 
-// limitsKey is everything that an answer about limits depends on, besides the set.
-type limitsKey struct {
+// recordKey is everything that an answer about limits depends on, besides the set.
+type recordKey struct {
 	merchant  string
 	record    int64
 	mode      string
@@ -63,9 +64,12 @@ type limitsKey struct {
 type keptAnswer struct {
 	limits      Limits
 	from, until time.Time
+
+	asked    atomic.Uint32            // how often admission was asked for
+	decision atomic.Pointer[Decision] // of admission, where it depends on nothing else
 }
 
-func (k keptAnswer) holds(now time.Time) bool {
+func (k *keptAnswer) holds(now time.Time) bool {
 	return !now.Before(k.from) && (k.until.IsZero() || now.Before(k.until))
 }
 
@@ -80,7 +84,7 @@ func newSet(
 		store:      store,
 		txn:        txn,
 		table:      newRuleTable(rules.Modules),
-		kept:       newCache[limitsKey, keptAnswer](keptLimits),
+		kept:       newCache[recordKey, *keptAnswer](keptLimits),
 		operations: newCache[Operation, *ast.Term](keptOperations),
 		products:   newCache[int, keptProducts](keptMarkups),
 	}
@@ -125,7 +129,7 @@ func (s *Set) Version() Version { return s.version }
 // record's version, the mode and the operation, until the first of the merchant's own limits expires. ErrNoAnswer means
 // that the rules have none; that and every other error is a refusal.
 func (s *Set) Limits(ctx context.Context, in LimitsInput) (Limits, error) {
-	key := limitsKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation}
+	key := recordKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation}
 	if kept, ok := s.kept.get(key); ok && kept.holds(in.Now) {
 		return kept.limits, nil
 	}
@@ -133,7 +137,7 @@ func (s *Set) Limits(ctx context.Context, in LimitsInput) (Limits, error) {
 	if err != nil {
 		return Limits{}, err
 	}
-	s.kept.put(key, keptAnswer{limits: limits, from: in.Merchant.lastExpiry(in.Now), until: in.Merchant.nextExpiry(in.Now)})
+	s.kept.put(key, &keptAnswer{limits: limits, from: in.Merchant.lastExpiry(in.Now), until: in.Merchant.nextExpiry(in.Now)})
 	return limits, nil
 }
 
@@ -166,6 +170,37 @@ func (s *Set) Admit(ctx context.Context, in AdmitInput) (Decision, error) {
 		return Decision{Version: s.version}, err
 	}
 	return s.decision(answer)
+}
+
+// studyAt is the how-manieth request it is worth to find out at whether a decision is the same for all: that costs as much as
+// some dozens of decisions.
+const studyAt = 16
+
+// studyTime bounds finding out.
+const studyTime = 20 * time.Millisecond
+
+// AdmitKept is Admit for a merchant as its record is. It is kept under what [Set.Limits] is kept under, once the rules have
+// been evaluated with amount, fields, quote and time unknown and nothing that is unknown was left. The limits must
+// have been asked for before; else every request is decided by itself.
+func (s *Set) AdmitKept(ctx context.Context, in AdmitInput) (Decision, error) {
+	kept, ok := s.kept.get(recordKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation})
+	if !ok || !kept.holds(in.Now) {
+		return s.Admit(ctx, in)
+	}
+	if decision := kept.decision.Load(); decision != nil {
+		return *decision, nil
+	}
+	decision, err := s.Admit(ctx, in)
+	if err != nil || kept.asked.Add(1) != studyAt {
+		return decision, err
+	}
+	studying, cancel := context.WithTimeout(ctx, studyTime)
+	defer cancel()
+	// An error here says nothing about this request: it is decided.
+	if found, err := s.Residual(studying, in, Unknown{Body: true, Clock: true}); err == nil && found.Known {
+		kept.decision.Store(&found.Decision)
+	}
+	return decision, nil
 }
 
 // decision reads the answer of admission. No answer refuses, and each refusal has a reason.

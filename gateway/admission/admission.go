@@ -255,7 +255,7 @@ func (a *Admission) limits(ctx context.Context, input policy.AdmitInput, ticket 
 func (a *Admission) allow(ctx context.Context, input policy.AdmitInput, ticket Ticket) (decision.Rule, error) {
 	evaluating, cancel := context.WithTimeout(ctx, a.bound)
 	defer cancel()
-	answer, err := ticket.set.Admit(evaluating, input)
+	answer, err := ticket.set.AdmitKept(evaluating, input)
 	if err != nil {
 		return decision.Unjudged, internal(err)
 	}

@@ -1,0 +1,162 @@
+package policy
+
+import (
+	"context"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+	"time"
+)
+
+const keptRules = `package gerbang
+` + limitsRule + `
+admit := {"allow": count(refusals) == 0, "reasons": refusals}
+
+refusals contains "Not active." if not input.merchant.status == "active"
+
+refusals contains "Too much." if {
+	input.operation.kind == "transfer"
+	input.amount > limit_of(input.merchant.tier)
+}
+
+limit_of(tier) := 100 if tier == "starter"
+
+else := 500
+
+refusals contains "Closed at night." if {
+	input.merchant.labels.opens == "day"
+	input.clock.hour < 6
+}
+
+refusals contains "Not to there." if {
+	input.operation.kind == "transfer"
+	input.fields.bank == "014"
+}
+
+refusals contains "No amount." if {
+	input.operation.path == "/order"
+	not input.amount
+}
+
+refusals contains "After the day." if {
+	input.mode == "test"
+	input.now > "2026-03-05"
+}
+
+refusals contains "Dear." if {
+	input.operation.kind == "order"
+	input.quote.price > 300
+}
+
+refusals contains "A limit of its own." if input.merchant.limits.calls.limit > 5
+`
+
+// TestKeptDecisionsAreTheSame asks for each decision twice: as it is kept, and anew.
+func TestKeptDecisionsAreTheSame(t *testing.T) {
+	t.Parallel()
+	most := int64(9)
+	for name, c := range map[string]struct {
+		source     Source
+		keeps, not bool // some are kept, some are not
+	}{
+		"the default":    {Default(), true, false},
+		"amounts":        {with(dataFile, `{"tiers": {"starter": {"rate_per_second": 5, "burst": 10}}, "amounts": {"transfer": {"max": 400}}}`), true, true},
+		"rules of all":   {rulesOnly(keptRules), true, true},
+		"of every field": {rulesOnly("package gerbang\n" + limitsRule + "\nadmit := {\"allow\": count(input) > 3, \"reasons\": [\"x\"]}\n"), false, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			set, random := must(t, c.source), rand.New(rand.NewPCG(1, 2))
+			one := func(of ...string) string { return of[random.IntN(len(of))] }
+			const asked = 3_000
+			for i := range asked {
+				tier, opens := one("starter", "gold"), one("day", "always")
+				record := map[string]int64{"starterday": 1, "starteralways": 2, "goldday": 3, "goldalways": 4}[tier+opens]
+				kind := one("query", "transfer", "order")
+				in := AdmitInput{
+					Merchant: Merchant{
+						ID: "m1", Tier: tier, Status: "active", Version: record, Labels: map[string]string{"opens": opens},
+						Limits: []OwnLimit{{Name: "calls", Limit: &most, ExpiresAt: noon}},
+					},
+					Mode: one("live", "test"), Operation: Operation{Path: "/" + kind, Kind: kind, Provider: "p"},
+					Now: noon.Add(time.Duration(random.IntN(48)) * time.Hour),
+				}
+				if i < asked/2 { // the limit of its own ends in between
+					in.Now = in.Now.Add(-48 * time.Hour)
+				}
+				if random.IntN(2) == 0 {
+					in.Fields = map[string]any{"bank": one("014", "002")}
+				}
+				if amount := random.Int64N(1000); amount > 200 {
+					in.Amount = &amount
+				}
+				if random.IntN(4) == 0 {
+					in.Quote = map[string]any{"price": int64(random.IntN(600))}
+				}
+				limits := LimitsInput{Merchant: in.Merchant, Mode: in.Mode, Operation: in.Operation, Now: in.Now}
+				if _, err := set.Limits(t.Context(), limits); err != nil && tier == "starter" {
+					t.Fatal(err)
+				}
+				kept, err := set.AdmitKept(t.Context(), in)
+				anew, other := set.Admit(t.Context(), in)
+				if err != nil || other != nil || !reflect.DeepEqual(kept, anew) {
+					t.Fatalf("kept %+v, %v; anew %+v, %v; of %+v", kept, err, anew, other, in)
+				}
+			}
+			keeps, not := keeping(set)
+			if (keeps > 0) != c.keeps || (not > 0) != c.not {
+				t.Errorf("%d are kept, %d not", keeps, not)
+			}
+		})
+	}
+}
+
+// keeping counts the combinations whose decision is kept, and those whose isn't though
+// they were asked for often enough.
+func keeping(s *Set) (keeps, not int) {
+	for i := range s.kept.parts {
+		for _, k := range s.kept.parts[i].young {
+			switch {
+			case k.decision.Load() != nil:
+				keeps++
+			case k.asked.Load() >= studyAt:
+				not++
+			}
+		}
+	}
+	return keeps, not
+}
+
+// What can't be found out in time is decided anew each time, and refuses nobody.
+func TestStudyingThatFailsRefusesNobody(t *testing.T) {
+	t.Parallel()
+	set, in := must(t, Default()), request()
+	if _, err := set.Limits(t.Context(), LimitsInput{Merchant: in.Merchant, Mode: in.Mode, Operation: in.Operation, Now: in.Now}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range studyAt {
+		ctx, cancel := context.WithCancel(t.Context())
+		if i == studyAt-1 {
+			ctx = &ending{Context: ctx, cancel: cancel}
+		}
+		if decision, err := set.AdmitKept(ctx, in); err != nil || !decision.Allow {
+			t.Fatal(decision, err)
+		}
+		cancel()
+	}
+	if keeps, not := keeping(set); keeps != 0 || not != 1 {
+		t.Errorf("%d kept, %d not", keeps, not)
+	}
+}
+
+// ending is a context that ends as soon as somebody derives a deadline from it.
+type ending struct {
+	context.Context
+	cancel context.CancelFunc
+}
+
+// Deadline is what deriving a deadline asks for first.
+func (e *ending) Deadline() (time.Time, bool) {
+	e.cancel()
+	return e.Context.Deadline()
+}
