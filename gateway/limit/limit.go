@@ -3,8 +3,16 @@
 // policy decides how fast and how often a merchant may call; this package must not. It must not know HTTP or SQL, and never
 // reads a clock.
 //
-// Buckets live in one process. With several replicas each grants the whole rate, so a rate protects a replica and promises
-// nothing about all of them together. A quota is exact, because it is counted in the database.
+// A rate holds over all replicas that live. A replica alone keeps its buckets in memory and asks nobody. Several share a row
+// for each bucket, of which each leases tokens: 100 ms of the rate, at least one. No request waits for that. A request takes
+// from the lease, and where it runs low a goroutine asks for more, for many buckets in one statement. A bucket that was found
+// empty is not asked before it has something again. What is admitted meanwhile is on credit, and paid with the next question,
+// so over a minute the sum is the rate's: for three replicas, a burst and what the rate adds, and three at most. Tokens leased
+// by a replica that dies are lost, which is one lease. A replica without the database grants the rate divided by the replicas
+// that it last knew. Back again, it pays with what the bucket had no room for meanwhile, which is all of it where every
+// replica was cut off; the rest it owes, up to half a minute's worth: only while a replica alone is cut off, and for what it
+// granted beyond half a minute, do all together admit more. A replica that the others may not know yet grants its part, too.
+// A quota is exact at every moment, because it is counted in the database.
 package limit
 
 import (
@@ -25,7 +33,8 @@ const (
 	firstSweep = 64
 )
 
-// Key names a bucket: a merchant has one in each mode for each rate of the policy.
+// Key names a bucket: a merchant has one in each mode for each rate of the policy, or for each part of a rate, such as an
+// operation.
 type Key struct {
 	Merchant string
 	Mode     string
@@ -56,6 +65,7 @@ type Verdict struct {
 type Limiter struct {
 	seed   maphash.Seed
 	shards [shards]shard
+	wake   chan struct{} // of one, filled when a bucket is to be asked
 }
 
 // shard is a part of the buckets.
@@ -63,19 +73,22 @@ type shard struct {
 	mu      sync.Mutex
 	buckets map[Key]*bucket
 	sweepAt int
+	spread  spread
+	pending []*bucket // that are to be asked
 }
 
 // bucket is the state of one key.
 type bucket struct {
-	rate   Rate
-	tokens *rate.Limiter
+	rate   Rate          // that the tokens go by: without a lease the replica's part
+	tokens *rate.Limiter // nil where they are leased
+	lease  *leased       // nil where the replica is alone
 	// last is the latest time seen. Requests reach the lock in any order, and time that went back would be counted twice.
 	last time.Time
 }
 
 // New makes a limiter whose buckets are all full.
 func New() *Limiter {
-	l := &Limiter{seed: maphash.MakeSeed()}
+	l := &Limiter{seed: maphash.MakeSeed(), wake: make(chan struct{}, 1)}
 	for i := range l.shards {
 		l.shards[i].buckets = map[Key]*bucket{}
 		l.shards[i].sweepAt = firstSweep
@@ -97,13 +110,53 @@ func (l *Limiter) Allow(now time.Time, key Key, r Rate) Verdict {
 		now = b.last
 	}
 	b.last = now
+	if b.lease != nil {
+		return l.together(s, now, b, r)
+	}
+	b.adjust(now, r)
+	ok := b.tokens.AllowN(now, 1)
+	return verdict(ok, b.tokens.TokensAt(now), r)
+}
+
+// adjust takes over a rate that was changed.
+func (b *bucket) adjust(now time.Time, r Rate) {
 	if b.rate != r {
 		b.tokens.SetLimitAt(now, rate.Limit(r.PerSecond))
 		b.tokens.SetBurstAt(now, r.Burst)
 		b.rate = r
 	}
+}
+
+// together takes a token of a bucket that all replicas share.
+func (l *Limiter) together(s *shard, now time.Time, b *bucket, r Rate) Verdict {
+	if s.spread.leased {
+		if b.rate != r {
+			b.lease.change(now, b.rate, r)
+			b.rate = r
+		}
+		ok, ask := b.lease.take(now, r, s.spread.replicas)
+		if ask {
+			s.pending = append(s.pending, b)
+			select {
+			case l.wake <- struct{}{}:
+			default:
+			}
+		}
+		return b.lease.verdict(ok, now, r)
+	}
+	part := s.spread.of(r)
+	b.lease.whole = r
+	b.adjust(now, part)
 	ok := b.tokens.AllowN(now, 1)
-	return verdict(ok, b.tokens.TokensAt(now), r)
+	if ok {
+		b.lease.owe(part, s.spread.away)
+	}
+	tokens := b.tokens.TokensAt(now)
+	v := verdict(ok, tokens, r)
+	if !ok {
+		v.RetryAfter = wait(1-tokens, part)
+	}
+	return v
 }
 
 // Len is how many buckets are held.
@@ -126,13 +179,19 @@ func (s *shard) bucket(now time.Time, key Key, r Rate) *bucket {
 	}
 	if len(s.buckets) >= s.sweepAt {
 		for key, b := range s.buckets {
-			if b.tokens.TokensAt(now) >= float64(b.rate.Burst) {
+			if b.full(now) {
 				delete(s.buckets, key)
 			}
 		}
 		s.sweepAt = max(firstSweep, 2*len(s.buckets))
 	}
-	b := &bucket{rate: r, tokens: rate.NewLimiter(rate.Limit(r.PerSecond), r.Burst), last: now}
+	b := &bucket{rate: s.spread.of(r), last: now}
+	if !s.spread.alone() {
+		b.lease = &leased{key: key, left: float64(r.Burst), since: now}
+	}
+	if !s.spread.leased {
+		b.tokens = rate.NewLimiter(rate.Limit(b.rate.PerSecond), b.rate.Burst)
+	}
 	s.buckets[key] = b
 	return b
 }

@@ -402,6 +402,22 @@ type QueryCache struct {
 	FailedAt        *time.Time
 }
 
+type Rate struct {
+	MerchantID string
+	Mode       string
+	Name       string
+	PerSecond  float64
+	Burst      int64
+	Tokens     float64
+	AsOf       time.Time
+	Spare      float64
+	SpareAt    time.Time
+	Owed       float64
+	Late       float64
+	Want       int64
+	Granted    int64
+}
+
 type Recovery struct {
 	RecoveryID uuid.UUID
 	BegunAt    time.Time

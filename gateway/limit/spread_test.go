@@ -1,0 +1,220 @@
+package limit_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/limit/limittest"
+)
+
+const (
+	beatEvery = 5 * time.Second
+	liveFor   = 30 * time.Second
+)
+
+var (
+	shop    = limit.Key{Merchant: "mer_1", Mode: "live", Name: "default"}
+	starter = limit.Rate{PerSecond: 5, Burst: 10}
+)
+
+// cluster is some replicas on one database, in a bubble of their own time.
+type cluster struct {
+	t       *testing.T
+	buckets *limittest.Buckets
+
+	mu       sync.Mutex
+	replicas []*replica
+}
+
+// replica is a limiter with its heartbeat.
+type replica struct {
+	cluster *cluster
+	limiter *limit.Limiter
+	link    *limittest.Link
+	started time.Time
+	end     context.CancelFunc
+
+	// The cluster's lock guards these.
+	seen time.Time // by the others
+	cut  bool
+	dead bool
+
+	others []time.Time
+	read   time.Time
+}
+
+func newCluster(t *testing.T, replicas int) *cluster {
+	t.Helper()
+	c := &cluster{t: t, buckets: &limittest.Buckets{Now: time.Now}}
+	for range replicas {
+		c.start()
+	}
+	<-time.After(20 * time.Second) // until all know each other
+	return c
+}
+
+// start starts a replica, which lives until it is killed or the test ends.
+func (c *cluster) start() *replica {
+	ctx, end := context.WithCancel(c.t.Context())
+	r := &replica{cluster: c, limiter: limit.New(), link: &limittest.Link{Buckets: c.buckets, Delay: 4 * time.Millisecond}, started: time.Now(), end: end}
+	c.mu.Lock()
+	c.replicas = append(c.replicas, r)
+	c.mu.Unlock()
+	r.beat()
+	go func() {
+		for range time.Tick(beatEvery) {
+			if ctx.Err() != nil {
+				return
+			}
+			r.beat()
+		}
+	}()
+	go func() {
+		_ = r.limiter.Run(ctx, limit.Sharing{Buckets: r.link, Others: r.who, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	}()
+	return r
+}
+
+// beat tells the others of a replica, and it of the others.
+func (r *replica) beat() {
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	if r.cut || r.dead {
+		return
+	}
+	r.seen, r.read, r.others = time.Now(), time.Now(), nil
+	for _, other := range r.cluster.replicas {
+		if other != r && time.Since(other.seen) < liveFor {
+			r.others = append(r.others, other.started)
+		}
+	}
+}
+
+func (r *replica) who() (started []time.Time, read time.Time) {
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	return r.others, r.read
+}
+
+// kill ends a replica, of which the others are told nothing.
+func (r *replica) kill() {
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	r.dead = true
+	r.end()
+}
+
+// part cuts a replica off from the database, or ends that.
+func (r *replica) part(cut bool) {
+	r.link.Cut(cut)
+	r.cluster.mu.Lock()
+	defer r.cluster.mu.Unlock()
+	r.cut = cut
+}
+
+// minute sends 20 requests a second for a minute, each to the replica that a way chooses,
+// and tells how many were admitted. What happens at a second is done before it begins.
+func (c *cluster) minute(way func(request int) int, happens map[int]func()) (admitted int) {
+	const perSecond = 20
+	for request := range 60 * perSecond {
+		if event := happens[request/perSecond]; event != nil && request%perSecond == 0 {
+			event()
+		}
+		if c.replicas[way(request)].limiter.Allow(time.Now(), shop, starter).OK {
+			admitted++
+		}
+		<-time.After(time.Second / perSecond)
+	}
+	return admitted
+}
+
+func (c *cluster) end() {
+	for _, r := range c.replicas {
+		r.kill()
+	}
+	<-time.After(beatEvery)
+}
+
+// Over a minute a bucket gives its burst and what the rate adds, which is 310, however the
+// requests come: at most five less, which replicas hold and may have lost, and at most one
+// a replica more, which is paid later.
+func TestAMinuteOverThreeReplicas(t *testing.T) {
+	t.Parallel()
+	robin := func(n int) func(int) int { return func(request int) int { return request % n } }
+	first := func(int) int { return 0 }
+	for name, c := range map[string]struct {
+		least, most int
+		play        func(*cluster) int
+	}{
+		"round-robin": {305, 313, func(c *cluster) int { return c.minute(robin(3), nil) }},
+		"sticky":      {305, 313, func(c *cluster) int { return c.minute(first, nil) }},
+		"a fourth joins": {305, 313, func(c *cluster) int {
+			n := 3
+			return c.minute(func(request int) int { return request % n }, map[int]func(){20: func() { c.start(); n = 4 }})
+		}},
+		"a second joins one that was alone": {305, 313, func(c *cluster) int {
+			for _, r := range c.replicas[1:] {
+				r.kill()
+			}
+			<-time.After(time.Minute)
+			n := 1
+			return c.minute(func(request int) int { return request % n * 3 }, map[int]func(){20: func() { c.start(); n = 2 }})
+		}},
+		"one dies": {305, 313, func(c *cluster) int {
+			n := 3
+			return c.minute(func(request int) int { return request % n }, map[int]func(){20: func() { c.replicas[2].kill(); n = 2 }})
+		}},
+		"the one that all went to dies": {305, 313, func(c *cluster) int {
+			to := 0
+			return c.minute(func(int) int { return to }, map[int]func(){20: func() { c.replicas[0].kill(); to = 1 }})
+		}},
+		"two die": {305, 313, func(c *cluster) int {
+			n := 3
+			return c.minute(func(request int) int { return request % n }, map[int]func(){10: func() { c.replicas[1].kill(); c.replicas[2].kill(); n = 1 }})
+		}},
+		"one is cut off for twenty seconds": {305, 313, func(c *cluster) int {
+			return c.minute(robin(3), map[int]func(){10: func() { c.replicas[2].part(true) }, 30: func() { c.replicas[2].part(false) }})
+		}},
+		"the database is away for thirty seconds": {290, 313, func(c *cluster) int { // but for a second until that is known
+			return c.minute(robin(3), map[int]func(){
+				10: func() { c.part(true) }, 40: func() { c.part(false) },
+			})
+		}},
+		"the database is away for forty seconds": {290, 313 + 10, func(c *cluster) int {
+			return c.minute(robin(3), map[int]func(){10: func() { c.part(true) }, 50: func() { c.part(false) }}) // and what is admitted before all know each other again is paid after the minute
+		}},
+		"the database is slow": {305, 313, func(c *cluster) int {
+			for _, r := range c.replicas {
+				r.link.Delay = 400 * time.Millisecond
+			}
+			return c.minute(robin(3), nil)
+		}},
+		"one is cut off all the time": {305, 313 + 100 + 3, func(c *cluster) int { // the part that it grants
+			return c.minute(robin(3), map[int]func(){0: func() { c.replicas[2].part(true) }})
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				replicas := newCluster(t, 3)
+				defer replicas.end()
+				got := c.play(replicas)
+				t.Logf("%d admitted in a minute, 310 by the rate; %d asks", got, replicas.buckets.Asks)
+				if got < c.least || got > c.most {
+					t.Errorf("%d admitted, want %d to %d", got, c.least, c.most)
+				}
+			})
+		})
+	}
+}
+
+func (c *cluster) part(cut bool) {
+	for _, r := range c.replicas {
+		r.part(cut)
+	}
+}
