@@ -45,11 +45,18 @@ func (f *Follower) beat(ctx context.Context) error {
 	if err := f.Report(ctx); err != nil {
 		return err
 	}
-	live, err := f.deps.Store.LiveReplicas(ctx, f.deps.Now())
+	asked := f.deps.Now()
+	live, err := f.deps.Store.LiveReplicas(ctx, asked)
 	if err != nil {
 		return err
 	}
-	f.members.Store(int64(len(live)))
+	m := &membership{live: len(live), read: asked}
+	for _, r := range live {
+		if r.ID != f.deps.Self.ID {
+			m.others = append(m.others, r.StartedAt)
+		}
+	}
+	f.members.Store(m)
 	if now := f.deps.Now(); now.Sub(f.inspected) >= inspectEvery {
 		f.inspected = now
 		return f.Inspect(ctx)

@@ -25,7 +25,7 @@ type Follower struct {
 
 	confirmed atomic.Pointer[time.Time] // when the head was last read
 	lag       atomic.Pointer[Lag]
-	members   atomic.Int64
+	members   atomic.Pointer[membership]
 	// paused says that no gateway has put the head in force, or that nothing that was in
 	// force can be loaded.
 	paused atomic.Bool
@@ -42,6 +42,13 @@ type Follower struct {
 	listed    map[policy.Version]bool // whose rows are not right; of the heartbeat alone
 	whole     map[policy.Version]bool // whose files were read; of the heartbeat alone
 	inspected time.Time
+}
+
+// membership is who was live at a heartbeat.
+type membership struct {
+	live   int
+	others []time.Time // since when each other replica runs
+	read   time.Time
 }
 
 // Lag says that a replica does not run the version in force, why, and since when it has
@@ -123,7 +130,21 @@ func (f *Follower) Age(now time.Time) time.Duration {
 func (f *Follower) Lag() *Lag { return f.lag.Load() }
 
 // Members is how many replicas were live at the last heartbeat. Any goroutine may ask.
-func (f *Follower) Members() int { return int(f.members.Load()) }
+func (f *Follower) Members() int {
+	if m := f.members.Load(); m != nil {
+		return m.live
+	}
+	return 0
+}
+
+// Others tells since when each other replica has run that was live at the last heartbeat,
+// and when that was; a zero time before the first. Any goroutine may ask.
+func (f *Follower) Others() (started []time.Time, read time.Time) {
+	if m := f.members.Load(); m != nil {
+		return m.others, m.read
+	}
+	return nil, time.Time{}
+}
 
 // Wake has the follower look at once. Any goroutine may call it.
 func (f *Follower) Wake() {

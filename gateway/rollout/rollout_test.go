@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -358,6 +359,43 @@ func TestCutOff(t *testing.T) {
 	w.run(two, c)
 	if !c.Fresh(w.clock()) || c.Lag() != nil {
 		t.Errorf("fresh %v, lag %+v", c.Fresh(w.clock()), c.Lag())
+	}
+}
+
+// TestOthers: a heartbeat tells since when the others run, as long as they live.
+func TestOthers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.start("a")
+	if others, read := a.Others(); others != nil || !read.IsZero() || a.Members() != 0 {
+		t.Errorf("before the first heartbeat: %v, read %v, %d members", others, read, a.Members())
+	}
+	w.pass(time.Minute)
+	started := w.clock()
+	b := w.start("b")
+	wantOthers := func(when string, r *replica, want ...time.Time) {
+		t.Helper()
+		if err := r.beat(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		others, read := r.Others()
+		if !slices.EqualFunc(others, want, time.Time.Equal) || !read.Equal(w.clock()) || r.Members() != len(want)+1 {
+			t.Errorf("%s: %v, read %v, %d members, want %v", when, others, read, r.Members(), want)
+		}
+	}
+	wantOthers("the older", a, started)
+	wantOthers("the younger", b, epoch)
+	w.pass(20 * time.Second)
+	wantOthers("one that is silent for 20 s", a, started)
+	w.pass(10 * time.Second)
+	wantOthers("one that is silent for 30 s", a)
+	b.cut = true
+	w.pass(time.Second)
+	if err := b.beat(t.Context()); err == nil {
+		t.Error("a heartbeat without a database")
+	}
+	if others, read := b.Others(); len(others) != 1 || w.clock().Sub(read) != 31*time.Second {
+		t.Errorf("cut off: %v, read %v", others, read)
 	}
 }
 
