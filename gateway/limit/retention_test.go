@@ -18,6 +18,20 @@ type oldCounts struct {
 	left  int64
 	err   error
 	asked []string
+
+	full, hours int64 // buckets, and how often they were asked for
+}
+
+func (c *oldCounts) DropRates(ctx context.Context, most int) (int64, error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		return 0, errors.New("without an end")
+	}
+	dropped := min(c.full, int64(most))
+	c.full -= dropped
+	if dropped < int64(most) {
+		c.hours++
+	}
+	return dropped, nil
 }
 
 func (c *oldCounts) DropUsage(ctx context.Context, before string, most int) (int64, error) {
@@ -31,17 +45,20 @@ func (c *oldCounts) DropUsage(ctx context.Context, before string, most int) (int
 }
 
 // Time begins at 2000-01-01 here.
-func TestOldUsageIsRemovedDaily(t *testing.T) {
+func TestOldUsageIsRemovedDailyAndBucketsHourly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		counts, log := &oldCounts{left: 12_000}, &queuetest.Log{}
+		counts, log := &oldCounts{left: 12_000, full: 11_000}, &queuetest.Log{}
 		ctx, end := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- limit.NewRetention(counts, time.Now, slog.New(slog.NewTextHandler(log, nil))).Run(ctx) }()
-		time.Sleep(2 * time.Hour)
+		time.Sleep(2*time.Hour + time.Minute)
 		want := []string{"2000-01-01 01:00:00 before 1998-12", "2000-01-01 01:00:00 before 1998-12", "2000-01-01 01:00:00 before 1998-12"}
 		if !slices.Equal(counts.asked, want) || counts.left != 0 {
 			t.Errorf("asked %q, %d are left", counts.asked, counts.left)
+		}
+		if counts.full != 0 || counts.hours != 2 {
+			t.Errorf("%d full buckets are left after %d hours", counts.full, counts.hours)
 		}
 		counts.asked, counts.err = nil, errors.New("no database")
 		time.Sleep(31 * 24 * time.Hour)
