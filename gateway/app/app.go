@@ -48,6 +48,7 @@ type App struct {
 	absences   *reconcile.Absences
 	cache      *cache.Cache
 	quotas     *limit.Batcher
+	limiter    *limit.Limiter
 	directory  *tenants.Directory
 	vault      *tenants.Vault
 	policy     *policy.Active
@@ -132,7 +133,7 @@ func (a *App) wire(ctx context.Context) error {
 	}
 	a.directory = tenants.NewDirectory(a.store, a.clock.Now, a.log)
 	a.cache = cache.New(a.store, a.clock.Now, a.log)
-	a.quotas = limit.NewBatcher(a.store, a.log)
+	a.quotas, a.limiter = limit.NewBatcher(a.store, a.log), limit.New()
 	replica := a.replica.String()
 	mailed, err := a.wireOutbox(replica)
 	if err != nil {
@@ -162,7 +163,7 @@ func (a *App) wire(ctx context.Context) error {
 		edge.Config{Svc: a.config.Service, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
 			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: authenticator{a.directory, a.follower},
-			Admitter: admission.New(a.policy, limit.New(), a.quotas, admission.Config{
+			Admitter: admission.New(a.policy, a.limiter, a.quotas, admission.Config{
 				Location: zone, Namer: decision.NewNamer(a.decisions, replicaNumber(a.replica)), Decisions: a.decided, Log: a.log,
 			}),
 			Failures: limit.NewFailures(), Observer: a.metrics, Log: a.log, Now: a.clock.Now,
@@ -231,7 +232,7 @@ func (a *App) Run(ctx context.Context) error {
 		work = append(work, a.outbox.Run)
 	}
 	group.Go(func() error { return a.recovery.whileOpen(during.work, work) })
-	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.watchPolicyDir} {
+	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.shareRates, a.watchPolicyDir} {
 		group.Go(func() error { return run(during.rest) })
 	}
 	if ip := a.operators.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
@@ -248,6 +249,11 @@ func (a *App) Run(ctx context.Context) error {
 	a.log.InfoContext(ctx, "gateway is serving", "merchants", a.merchants.Addr().String(), "console", a.operators.Addr().String(),
 		"engine", string(a.store.Engine()), "policy", string(a.policy.Set().Version()))
 	return group.Wait()
+}
+
+// shareRates holds merchants' rates together with the other replicas.
+func (a *App) shareRates(ctx context.Context) error {
+	return a.limiter.Run(ctx, limit.Sharing{Buckets: a.store, Others: a.follower.Others, Now: a.clock.Now, Log: a.log})
 }
 
 // forgetReplicas forgets, once, the replicas that ended long ago.
