@@ -55,6 +55,17 @@ func (p *program) logger() *slog.Logger {
 	return slog.New(slog.NewJSONHandler(p.err, &slog.HandlerOptions{Level: level}))
 }
 
+// requestLogger is a logger for who writes a line for each request. Flush must be called at the end.
+func (p *program) requestLogger() (log *slog.Logger, flush func()) {
+	if p.errTerminal { // somebody watches
+		return p.logger(), func() {}
+	}
+	lines := &batches{to: p.err}
+	batched := *p
+	batched.err = lines
+	return batched.logger(), lines.flush
+}
+
 // show prints a value as JSON with --json, and else as rows of a table.
 func (p *program) show(value any, rows ...[]string) error {
 	if p.json {

@@ -33,7 +33,8 @@ func (c *serveCommand) Run(ctx context.Context, p *program) error {
 		config.Recover()
 	}
 	p.tuneGC()
-	log := p.logger()
+	log, flush := p.requestLogger()
+	defer flush()
 	gateway, err := app.New(ctx, config, log)
 	if err != nil {
 		return stopped(ctx, err)
@@ -81,10 +82,12 @@ type devCommand struct {
 // Run keeps the development tree until a signal comes.
 func (c *devCommand) Run(ctx context.Context, p *program) error {
 	p.tuneGC()
+	log, flush := p.requestLogger()
+	defer flush()
 	return stopped(ctx, dev.Run(ctx, dev.Options{
 		Data: c.Data, Listen: c.Listen, Console: c.Console, Sandbox: c.Sandbox,
 		DatabaseURL: c.DatabaseURL, PolicyDir: c.PolicyDir, ReadyFile: c.ReadyFile, PluginRead: c.PluginRead, PluginPorts: c.PluginPort,
-		Out: p.out, Log: p.logger(),
+		Out: p.out, Log: log,
 		Install: database.InstallOptions{In: p.in, Out: p.err, Terminal: p.inTerminal},
 	}))
 }
