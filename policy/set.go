@@ -65,8 +65,8 @@ type keptAnswer struct {
 	limits      Limits
 	from, until time.Time
 
-	asked    atomic.Uint32            // how often admission was asked for
-	decision atomic.Pointer[Decision] // of admission, where it depends on nothing else
+	asked    atomic.Uint32 // how often admission was asked for
+	admitted atomic.Bool   // whatever else a request says, and whenever
 }
 
 func (k *keptAnswer) holds(now time.Time) bool {
@@ -129,16 +129,25 @@ func (s *Set) Version() Version { return s.version }
 // record's version, the mode and the operation, until the first of the merchant's own limits expires. ErrNoAnswer means
 // that the rules have none; that and every other error is a refusal.
 func (s *Set) Limits(ctx context.Context, in LimitsInput) (Limits, error) {
-	key := recordKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation}
-	if kept, ok := s.kept.get(key); ok && kept.holds(in.Now) {
-		return kept.limits, nil
+	if limits, ok := s.KeptLimits(in); ok {
+		return limits, nil
 	}
 	limits, err := s.askLimits(ctx, in)
 	if err != nil {
 		return Limits{}, err
 	}
+	key := recordKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation}
 	s.kept.put(key, &keptAnswer{limits: limits, from: in.Merchant.lastExpiry(in.Now), until: in.Merchant.nextExpiry(in.Now)})
 	return limits, nil
+}
+
+// KeptLimits is Limits where the answer is kept: nothing has to be evaluated.
+func (s *Set) KeptLimits(in LimitsInput) (Limits, bool) {
+	kept, ok := s.kept.get(recordKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation})
+	if !ok || !kept.holds(in.Now) {
+		return Limits{}, false
+	}
+	return kept.limits, true
 }
 
 // askLimits is Limits without what is kept.
@@ -179,26 +188,27 @@ const studyAt = 16
 // studyTime bounds finding out.
 const studyTime = 20 * time.Millisecond
 
-// AdmitKept is Admit for a merchant as its record is. It is kept under what [Set.Limits] is kept under, once the rules have
-// been evaluated with amount, fields, quote and time unknown and nothing that is unknown was left. The limits must
-// have been asked for before; else every request is decided by itself.
-func (s *Set) AdmitKept(ctx context.Context, in AdmitInput) (Decision, error) {
+// KeptAdmission reports whether it is kept that a request is allowed: nothing has to be evaluated. It is kept under what
+// [Set.Limits] is kept under.
+func (s *Set) KeptAdmission(in AdmitInput) bool {
 	kept, ok := s.kept.get(recordKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation})
-	if !ok || !kept.holds(in.Now) {
-		return s.Admit(ctx, in)
-	}
-	if decision := kept.decision.Load(); decision != nil {
-		return *decision, nil
-	}
+	return ok && kept.holds(in.Now) && kept.admitted.Load()
+}
+
+// AdmitAndKeep is Admit for a merchant as its record is. That it is allowed is kept once the rules have been evaluated with
+// amount, fields, quote and time unknown and nothing that is unknown was left. The limits must have been asked for before;
+// else nothing is kept.
+func (s *Set) AdmitAndKeep(ctx context.Context, in AdmitInput) (Decision, error) {
 	decision, err := s.Admit(ctx, in)
-	if err != nil || kept.asked.Add(1) != studyAt {
+	kept, ok := s.kept.get(recordKey{in.Merchant.ID, in.Merchant.Version, in.Mode, in.Operation})
+	if err != nil || !ok || !kept.holds(in.Now) || kept.asked.Add(1) != studyAt {
 		return decision, err
 	}
 	studying, cancel := context.WithTimeout(ctx, studyTime)
 	defer cancel()
 	// An error here says nothing about this request: it is decided.
 	if found, err := s.Residual(studying, in, Unknown{Body: true, Clock: true}); err == nil && found.Known {
-		kept.decision.Store(&found.Decision)
+		kept.admitted.Store(found.Decision.Allow)
 	}
 	return decision, nil
 }

@@ -237,11 +237,13 @@ func (a *Admission) Refused(ctx context.Context, ticket Ticket, err error) Ticke
 
 // limits asks the policy for the limits of a merchant and operation.
 func (a *Admission) limits(ctx context.Context, input policy.AdmitInput, ticket Ticket) (policy.Limits, decision.Rule, error) {
+	asked := policy.LimitsInput{Merchant: input.Merchant, Mode: input.Mode, Operation: input.Operation, Now: input.Now}
+	if limits, ok := ticket.set.KeptLimits(asked); ok {
+		return limits, decision.Admitted, nil
+	}
 	evaluating, cancel := context.WithTimeout(ctx, a.bound)
 	defer cancel()
-	limits, err := ticket.set.Limits(evaluating, policy.LimitsInput{
-		Merchant: input.Merchant, Mode: input.Mode, Operation: input.Operation, Now: input.Now,
-	})
+	limits, err := ticket.set.Limits(evaluating, asked)
 	if errors.Is(err, policy.ErrNoAnswer) {
 		return policy.Limits{}, decision.NoLimits, fault.New(fault.PolicyDenied, "The policy sets no limits for this merchant.")
 	}
@@ -253,9 +255,12 @@ func (a *Admission) limits(ctx context.Context, input policy.AdmitInput, ticket 
 
 // allow asks the policy whether this request is allowed.
 func (a *Admission) allow(ctx context.Context, input policy.AdmitInput, ticket Ticket) (decision.Rule, error) {
+	if ticket.set.KeptAdmission(input) {
+		return decision.Admitted, nil
+	}
 	evaluating, cancel := context.WithTimeout(ctx, a.bound)
 	defer cancel()
-	answer, err := ticket.set.AdmitKept(evaluating, input)
+	answer, err := ticket.set.AdmitAndKeep(evaluating, input)
 	if err != nil {
 		return decision.Unjudged, internal(err)
 	}

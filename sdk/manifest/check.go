@@ -261,6 +261,9 @@ func property(pointer string) string {
 	if !ok || strings.Contains(name, "/") {
 		return ""
 	}
+	if !strings.Contains(name, "~") {
+		return name // as nearly all are: it is asked for on every request
+	}
 	return unescape.Replace(name)
 }
 
