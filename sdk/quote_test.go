@@ -14,7 +14,9 @@ const orderManifest = `{
 	"references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {"type": "object", "properties": {"user": {"type": "string"}}},
 	"operations": [{"path": "/counter/order", "kind": "order", "summary": "Order", "timeout": "5s", "reference": "/id", "quote": true,
 		"request": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string"}}},
-		"result": {"type": "object"}, "response": {"type": "object"}}]}`
+		"result": {"type": "object"}, "response": {"type": "object"}},
+		{"path": "/counter/status", "status_of": "/counter/order", "summary": "Status", "reference": "/id",
+		 "request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}}]}`
 
 type quoteHandlers = map[string]func(context.Context, Quote) Quoted
 

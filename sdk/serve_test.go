@@ -32,7 +32,7 @@ const payManifest = `{
 	"notifications": true, "references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {"type": "object"},
 	"operations": [
 		{"path": "/shop/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",
-		 "request": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string"}, "amount": {"type": "integer"}}},
+		 "request": {"type": "object", "required": ["amount"], "additionalProperties": false, "properties": {"id": {"type": "string"}, "amount": {"type": "integer", "minimum": 1, "maximum": 1000000}}},
 		 "result": {"type": "object"}, "response": {"type": "object"}},
 		{"path": "/shop/status", "status_of": "/shop/pay", "summary": "Status", "reference": "/id",
 		 "request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}}

@@ -78,12 +78,18 @@ func manifestOf(name string) []byte {
 		"statements": true, "reports_late": "2h", "references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {"type": "object"},
 		"operations": [{
 			"path": "/test/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",
-			"request": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string"}, "amount": {"type": "integer"}}},
+			"request": {"type": "object", "required": ["amount"], "additionalProperties": false, "properties": {"id": {"type": "string"}, "amount": {"type": "integer", "minimum": 1, "maximum": 1000000}}},
 			"result": {"type": "object"}, "response": {"type": "object"}
 		}, {
 			"path": "/test/order", "kind": "order", "summary": "Order", "timeout": "5s", "reference": "/id", "quote": true,
 			"request": {"type": "object", "additionalProperties": false, "properties": {"id": {"type": "string"}}},
 			"result": {"type": "object"}, "response": {"type": "object"}
+		}, {
+			"path": "/test/paid", "status_of": "/test/pay", "summary": "Status", "reference": "/id",
+			"request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}
+		}, {
+			"path": "/test/ordered", "status_of": "/test/order", "summary": "Status", "reference": "/id",
+			"request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}
 		}]}`, name)
 }
 

@@ -2,14 +2,17 @@ package manifest
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
 var (
@@ -24,181 +27,291 @@ const maxTimeout = Duration(30 * time.Second)
 // whose clock was set waits for as long before it takes anything for never made.
 const maxSettles = Duration(10 * time.Minute)
 
+// versionForm is of what stands in logs, metrics and lists.
+var versionForm = regexp.MustCompile(`^[0-9A-Za-z][0-9A-Za-z.+_-]{0,39}$`)
+
+// The bounds of texts, in bytes.
+const (
+	mostTitle       = 120
+	mostDescription = 4000
+	mostPath        = 100
+	mostOperations  = 100
+)
+
 // check collects every fault instead of stopping at the first, because an
 // author mends them in one go.
-func (m *Manifest) check() error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
-
+func (m *Manifest) check(faults *Faults) {
 	if m.Format != 1 {
-		fault("manifest: is %d, this gateway reads 1", m.Format)
+		faults.add("/manifest", "is %d, this gateway reads 1", m.Format)
 	}
 	if !nameForm.MatchString(m.Name) {
-		fault("name: %q must be lower-case letters, digits and hyphens, at most 40", m.Name)
+		faults.add("/name", "%q must be lower-case letters, digits and hyphens, at most 40", m.Name)
 	}
-	if m.Version == "" || m.Title == "" {
-		fault("version and title must be given")
+	if !versionForm.MatchString(m.Version) {
+		faults.add("/version", "%q must be letters, digits, dots, hyphens, plus signs and underscores, at most 40", m.Version)
 	}
+	checkText(faults, "/title", m.Title, mostTitle)
 	if _, err := CompileSchema("connection", m.Connection); err != nil {
-		faults = append(faults, err)
+		faults.addSchema("/connection", err)
+	} else if _, err := objectShape(m.Connection); err != nil || typeOf(m.Connection) != "object" {
+		faults.add("/connection", `must be the schema of an object: say "type": "object"`)
 	}
 	if m.Owner != "" && m.Owner != OwnerMerchant && m.Owner != OwnerPlatform {
-		fault("owner: %q is neither merchant nor platform", m.Owner)
+		faults.add("/owner", "%q is neither merchant nor platform", m.Owner)
 	}
 	switch {
 	case m.Lookup == LookupResubmit:
-		faults = append(faults, m.checkResubmit()...)
+		m.checkResubmit(faults)
 	case m.Account != "":
-		faults = append(faults, m.checkAccount("what another account does not know proves nothing")...)
+		m.checkAccount(faults, "what another account does not know proves nothing")
 	}
-	if m.SettlesWithin > maxSettles || m.ErrorSettlesWithin > maxSettles {
-		fault("settles_within and error_settles_within: must be at most %v", time.Duration(maxSettles))
+	for place, time := range map[string]Duration{"/settles_within": m.SettlesWithin, "/error_settles_within": m.ErrorSettlesWithin} {
+		if time > maxSettles {
+			faults.add(place, "must be at most %v", maxSettles)
+		}
 	}
 	if m.Statements != (m.ReportsLate > 0) {
-		fault("reports_late: must be given with statements, and only with them")
+		faults.add("/reports_late", "must be given with statements, and only with them")
 	}
 	if m.Mutations {
-		faults = append(faults, m.checkAccount("the mutations of another account prove nothing")...)
+		m.checkAccount(faults, "the mutations of another account prove nothing")
 	}
 	if m.ReportsLateOf != "" {
-		faults = append(faults, m.checkReportsLateOf()...)
-	}
-	if len(m.Operations) == 0 {
-		fault("operations: there are none")
+		m.checkReportsLateOf(faults)
 	}
 	if why := m.References.check(); why != "" && slices.ContainsFunc(m.Operations, Operation.Money) {
-		fault("references: %s", why)
+		faults.add("/references", "%s", why)
 	}
-	seen := map[string]bool{}
-	for _, op := range m.Operations {
-		if seen[op.Path] {
-			fault("operations: path %s stands twice", op.Path)
-		}
-		seen[op.Path] = true
-		for _, err := range m.checkOperation(op) {
-			fault("operation %s: %w", op.Path, err)
-		}
-	}
-	return errors.Join(faults...)
+	m.checkOperations(faults)
 }
 
-func (m *Manifest) checkOperation(op Operation) []error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+func (m *Manifest) checkOperations(faults *Faults) {
+	if len(m.Operations) == 0 || len(m.Operations) > mostOperations {
+		faults.add("/operations", `there are %d: declare one to %d, or say which contract gives them with "implements"`, len(m.Operations), mostOperations)
+	}
+	seen := map[string]bool{}
+	for i, op := range m.Operations {
+		place := m.place(op.Path)
+		if seen[op.Path] {
+			faults.add(pointer("operations", strconv.Itoa(i), "path"), "path %s stands twice: join the two", op.Path)
+			continue
+		}
+		seen[op.Path] = true
+		m.checkOperation(faults, place, op)
+	}
+}
 
-	if !pathForm.MatchString(op.Path) {
-		fault("path: must look like /payments/create")
+// checkText checks a text that people read in lists and documents.
+func checkText(faults *Faults, place, text string, most int) {
+	switch {
+	case strings.TrimSpace(text) == "":
+		faults.add(place, "must be given")
+	case len(text) > most:
+		faults.add(place, "has %d bytes, at most are %d", len(text), most)
+	case strings.ContainsFunc(text, unicode.IsControl):
+		faults.add(place, "has a control character: write one line of plain text")
 	}
-	if op.Summary == "" {
-		fault("summary: must be given")
+}
+
+func (m *Manifest) checkOperation(faults *Faults, place string, op Operation) {
+	if !pathForm.MatchString(op.Path) || len(op.Path) > mostPath {
+		faults.add(place+"/path", "%q must look like /payments/create, at most %d long", op.Path, mostPath)
 	}
-	if _, err := CompileSchema("request", op.Request); err != nil {
-		faults = append(faults, err)
+	checkText(faults, place+"/summary", op.Summary, mostTitle)
+	if op.Description != "" {
+		checkText(faults, place+"/description", op.Description, mostDescription)
 	}
-	if _, err := CompileSchema("response", op.Response); err != nil {
-		faults = append(faults, err)
+	sound := true
+	for name, schema := range map[string]json.RawMessage{"request": op.Request, "response": op.Response} {
+		if _, err := CompileSchema(name, schema); err != nil {
+			faults.addSchema(place+pointer(name), err)
+			sound = false
+		}
+	}
+	if _, ofContract := ContractOperation(m.Implements, op.Path); !ofContract && (len(op.Narrow) > 0 || len(op.Adds) > 0) {
+		faults.add(place, "narrow and adds are for operations of the contract that the manifest implements: say it in request, result and response")
 	}
 	if op.Kind != Query {
-		faults = append(faults, checkUnasked(op)...)
+		checkUnasked(faults, place, op)
 	}
 	switch roles := countSet(string(op.Kind), op.StatusOf, op.CancelOf); {
 	case roles != 1:
-		fault("exactly one of kind, status_of and cancel_of must be given")
-	case op.Kind != "":
-		faults = append(faults, m.checkKind(op)...)
-	default:
-		faults = append(faults, m.checkFollower(op)...)
+		faults.add(place, "exactly one of kind, status_of and cancel_of must be given")
+		return
+	case !sound:
+		return
 	}
-	return faults
+	m.checkCredentials(faults, place, op)
+	if op.Kind == "" {
+		m.checkFollower(faults, place, op)
+		return
+	}
+	m.checkKind(faults, place, op)
 }
 
-func (m *Manifest) checkKind(op Operation) []error {
-	var faults []error
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
+// checkCredentials refuses names that the gateway takes out of every request.
+func (m *Manifest) checkCredentials(faults *Faults, place string, op Operation) {
+	shape, err := objectShape(op.Request)
+	if err != nil || typeOf(op.Request) != "object" {
+		faults.add(place+"/request", `must be the schema of an object: say "type": "object"`)
+		return
+	}
+	for _, name := range []string{"secret_key", "merchant_id"} {
+		if _, there := shape.types[name]; there {
+			faults.add(place+"/request/properties/"+name, "is the gateway's own and never reaches a plugin: take another name")
+		}
+	}
+}
 
+func (m *Manifest) checkKind(faults *Faults, place string, op Operation) {
 	if !op.Kind.known() {
-		fault("kind: %q is none of query, payment, collection, transfer, order", op.Kind)
-		return faults
+		faults.add(place+"/kind", "%q is none of query, payment, collection, transfer, order", op.Kind)
+		return
 	}
 	if op.Timeout <= 0 || op.Timeout > maxTimeout {
-		fault("timeout: must be given, it bounds every call; at most %v", time.Duration(maxTimeout))
+		faults.add(place+"/timeout", "must be given, it bounds every call; at most %v", maxTimeout)
 	}
 	if _, err := CompileSchema("result", op.Result); err != nil {
-		faults = append(faults, err)
+		faults.addSchema(place+"/result", err)
+		return
 	}
-	if !op.Money() {
-		return append(faults, m.checkQuery(op)...)
+	if op.Money() {
+		m.checkMoney(faults, place, op)
+	} else {
+		m.checkQuery(faults, place, op)
 	}
+	m.checkPromises(faults, place, op)
+}
+
+// checkMoney checks what a money operation says, and its provider with it.
+func (m *Manifest) checkMoney(faults *Faults, place string, op Operation) {
 	if m.Owner == OwnerPlatform && op.Kind != Order {
-		fault("kind: only orders can be made on the platform's account")
+		faults.add(place+"/kind", "only orders can be made on the platform's account: say owner merchant, or leave it out")
 	}
 	if op.Kind == Collection && (!m.Statements || m.Lookup != LookupRead) {
-		fault("statements: a collection is paid by a row of a statement, so there must be some, and lookup must be read")
+		faults.add("/statements", "a collection is paid by a row of a statement, so there must be some, and lookup must be read")
 	}
 	if op.Kind == Collection {
-		faults = append(faults, m.checkAccount("the payable amounts of one account must differ")...)
+		m.checkAccount(faults, "the payable amounts of one account must differ")
 	}
 	if m.Lookup != LookupRead && m.Lookup != LookupResubmit {
-		fault("lookup: a provider with money operations must say read or resubmit")
+		faults.add("/lookup", "a provider with money operations must say read or resubmit")
 	}
 	if m.SettlesWithin < op.Timeout {
-		fault("settles_within: must be at least the timeout of %v: a call under way is no proof of anything", time.Duration(op.Timeout))
+		faults.add("/settles_within", "must be at least the timeout of %v of %s: a call under way is no proof of anything", op.Timeout, op.Path)
+	}
+	if followers := m.followers(op.Path); followers != 1 {
+		faults.add(place, "%s has %d status operations and must have one: declare an operation with status_of %s", op.Path, followers, op.Path)
 	}
 	shape, err := objectShape(op.Request)
 	if err != nil {
-		return append(faults, err)
+		faults.add(place+"/request", "%s", flat(err))
+		return
 	}
 	if !shape.closed {
-		fault("request: must have additionalProperties false, because unknown fields are refused where money moves")
+		faults.add(place+"/request", "must have additionalProperties false, because unknown fields are refused where money moves")
 	}
-	if t := shape.types[op.ReferenceField()]; t != "string" {
-		fault("reference: %q must point to a string property of the request", op.Reference)
-	}
-	if t := shape.types[op.AmountField()]; t != "integer" && (op.Amount != "" || op.Kind != Order) {
-		fault("amount: %q must point to an integer property of the request", op.Amount)
-	}
-	for _, name := range append(op.DestinationFields(), op.HolderField()) {
-		if t := shape.types[name]; t != "string" && (name != "" || op.Holder != "") {
-			fault("holder and destination: %q is no string property of the request", name)
+	checkReference(faults, place, op, shape)
+	checkAmount(faults, place, op, shape)
+	checkNames(faults, place, op, shape)
+	m.checkQuote(faults, place, op, shape)
+}
+
+// followers counts the operations that answer the status of a path.
+func (m *Manifest) followers(path string) int {
+	n := 0
+	for _, op := range m.Operations {
+		if op.StatusOf == path || slices.Contains(op.AlsoOf, path) {
+			n++
 		}
+	}
+	return n
+}
+
+func checkReference(faults *Faults, place string, op Operation, shape shape) {
+	switch name := op.ReferenceField(); {
+	case shape.types[name] != "string":
+		faults.add(place+"/reference", "%q must point to a string property of the request", op.Reference)
+	case shape.defaults[name]:
+		faults.add(place+"/request/properties/"+name+"/default", "a reference has no default: all requests without one would be the same")
+	}
+}
+
+// checkAmount checks that what is judged, reserved and sent as the amount is always
+// there, and within what money can be.
+func checkAmount(faults *Faults, place string, op Operation, shape shape) {
+	name := op.AmountField()
+	if op.Amount == "" && op.Kind == Order {
+		return
+	}
+	if shape.types[name] != "integer" {
+		faults.add(place+"/amount", "%q must point to an integer property of the request", op.Amount)
+		return
+	}
+	if shape.defaults[name] {
+		faults.add(place+"/request/properties/"+name+"/default", "an amount has no default: nobody pays what nobody has said")
+	}
+	least := 1
+	if op.Kind == Order { // whose price the quote tells
+		least = 0
+	} else if !slices.Contains(shape.required, name) {
+		faults.add(place+"/request/required", "must name %s: there is no payment without an amount", name)
+	}
+	if low, high := shape.ranges[name][0], shape.ranges[name][1]; low == nil || *low < float64(least) || high == nil || *high > float64(money.Max) {
+		faults.add(place+"/request/properties/"+name, "must have a minimum of at least %d and a maximum of at most %d", least, int64(money.Max))
+	}
+}
+
+// checkNames checks the properties of the request that an operation points to.
+func checkNames(faults *Faults, place string, op Operation, shape shape) {
+	for i, name := range op.DestinationFields() {
+		if shape.types[name] != "string" {
+			faults.add(place+pointer("destination", strconv.Itoa(i)), "%q is no string property of the request", name)
+		}
+	}
+	if op.Holder != "" && shape.types[op.HolderField()] != "string" {
+		faults.add(place+"/holder", "%q is no string property of the request", op.HolderField())
 	}
 	if len(op.Destination) == 0 && op.Kind == Transfer {
-		fault("destination: a transfer must say which properties of the request name where it goes")
+		faults.add(place+"/destination", "a transfer must say which properties of the request name where it goes")
 	}
-	faults = append(faults, m.checkQuote(op, shape)...)
-	for _, name := range append(append([]string{}, op.Fields...), op.Echo...) {
-		if _, ok := shape.types[name]; !ok {
-			fault("fields and echo: %q is no property of the request", name)
+	for member, names := range map[string][]string{"fields": op.Fields, "echo": op.Echo} {
+		for i, name := range names {
+			if _, ok := shape.types[name]; !ok {
+				faults.add(place+pointer(member, strconv.Itoa(i)), "%q is no property of the request", name)
+			}
 		}
 	}
-	return faults
 }
 
 // checkFollower checks an operation that answers the status of, or ends, the movement of another.
-func (m *Manifest) checkFollower(op Operation) []error {
+func (m *Manifest) checkFollower(faults *Faults, place string, op Operation) {
+	of := "/status_of"
+	if op.CancelOf != "" {
+		of = "/cancel_of"
+	}
 	target, ok := m.Operation(op.StatusOf + op.CancelOf)
 	if !ok || !target.Money() {
-		return []error{fmt.Errorf("status_of, cancel_of: %q is no money operation of this manifest", op.StatusOf+op.CancelOf)}
+		faults.add(place+of, "%q is no money operation of this manifest", op.StatusOf+op.CancelOf)
+		return
 	}
-	for _, path := range op.AlsoOf {
+	for i, path := range op.AlsoOf {
 		if also, ok := m.Operation(path); !ok || also.Kind != target.Kind || op.StatusOf == "" {
-			return []error{fmt.Errorf("also_of: %q is no operation of the kind of status_of", path)}
+			faults.add(place+pointer("also_of", strconv.Itoa(i)), "%q is no operation of the kind of status_of", path)
+			return
 		}
 	}
 	if op.CancelOf != "" && target.Kind != Payment {
-		return []error{fmt.Errorf("cancel_of: only payments can be ended, %s is a %s", target.Path, target.Kind)}
+		faults.add(place+of, "only payments can be ended, %s is a %s", target.Path, target.Kind)
+		return
 	}
-	if op.CancelOf != "" && op.Timeout <= 0 {
-		return []error{errors.New("timeout: must be given, it bounds every call")}
+	if op.CancelOf != "" && (op.Timeout <= 0 || op.Timeout > maxTimeout) {
+		faults.add(place+"/timeout", "must be given, it bounds every call; at most %v", maxTimeout)
 	}
-	shape, err := objectShape(op.Request)
-	if err != nil {
-		return []error{err}
+	if shape, err := objectShape(op.Request); err != nil || shape.types[op.ReferenceField()] != "string" {
+		faults.add(place+"/reference", "%q must point to a string property of the request", op.Reference)
 	}
-	if t := shape.types[op.ReferenceField()]; t != "string" {
-		return []error{fmt.Errorf("reference: %q must point to a string property of the request", op.Reference)}
-	}
-	return nil
+	m.checkPromises(faults, place, op)
 }
 
 // CompileSchema compiles one JSON Schema (draft 2020-12, formats asserted).
@@ -227,8 +340,11 @@ func CompileSchema(name string, schema json.RawMessage) (*jsonschema.Schema, err
 }
 
 type shape struct {
-	closed bool
-	types  map[string]string
+	closed   bool
+	types    map[string]string
+	defaults map[string]bool
+	ranges   map[string][2]*float64 // minimum and maximum
+	required []string
 }
 
 // objectShape reads the part of a request schema that the gateway relies on:
@@ -236,21 +352,37 @@ type shape struct {
 func objectShape(schema json.RawMessage) (shape, error) {
 	var object struct {
 		Properties map[string]struct {
-			Type any `json:"type"`
+			Type    any             `json:"type"`
+			Default json.RawMessage `json:"default"`
+			Minimum *float64        `json:"minimum"`
+			Maximum *float64        `json:"maximum"`
 		} `json:"properties"`
-		AdditionalProperties *bool `json:"additionalProperties"`
+		AdditionalProperties any      `json:"additionalProperties"`
+		Required             []string `json:"required"`
 	}
 	if err := json.Unmarshal(schema, &object); err != nil {
-		return shape{}, fmt.Errorf("request: %w", err)
+		return shape{}, err
 	}
 	s := shape{
-		closed: object.AdditionalProperties != nil && !*object.AdditionalProperties,
-		types:  make(map[string]string, len(object.Properties)),
+		closed: object.AdditionalProperties == false, required: object.Required,
+		types: make(map[string]string, len(object.Properties)), defaults: map[string]bool{}, ranges: map[string][2]*float64{},
 	}
 	for name, p := range object.Properties {
 		s.types[name], _ = p.Type.(string)
+		s.defaults[name] = p.Default != nil
+		s.ranges[name] = [2]*float64{p.Minimum, p.Maximum}
 	}
 	return s, nil
+}
+
+// typeOf is the one type of a schema, "" where it has none or several.
+func typeOf(schema json.RawMessage) string {
+	var typed struct {
+		Type any `json:"type"`
+	}
+	_ = json.Unmarshal(schema, &typed) // a boolean schema has no type
+	name, _ := typed.Type.(string)
+	return name
 }
 
 var unescape = strings.NewReplacer("~1", "/", "~0", "~")

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,6 +67,11 @@ type Manifest struct {
 	Version string `json:"version"`
 	Title   string `json:"title"`
 
+	// Implements names the shipped contract that gives paths, schemas, references,
+	// amounts and results, such as payments@1: then Operations hold only what differs,
+	// and operations of the provider's own.
+	Implements string `json:"implements,omitempty"`
+
 	// Lookup and SettlesWithin are how unknown outcomes are resolved: a movement
 	// that the upstream does not know once send_by plus SettlesWithin has passed
 	// was never made. Both times are ten minutes at most.
@@ -123,8 +129,9 @@ type Manifest struct {
 
 	Operations []Operation `json:"operations"`
 
-	document []byte // canonical
+	document []byte // canonical, expanded
 	digest   string
+	written  map[string]int // where in the document each path's operation stands
 }
 
 // Operation is one path. Exactly one of Kind, StatusOf and CancelOf is set.
@@ -181,6 +188,13 @@ type Operation struct {
 	Request  json.RawMessage `json:"request"`
 	Result   json.RawMessage `json:"result,omitempty"`
 	Response json.RawMessage `json:"response"`
+
+	// Of a contract's operation: Narrow are the provider's bounds, by property of the
+	// request, and Adds the result fields of its own, by name. They stand in Request,
+	// Result and Response of a parsed manifest already, and in the responses of the
+	// operation's status and cancel.
+	Narrow map[string]Bounds          `json:"narrow,omitempty"`
+	Adds   map[string]json.RawMessage `json:"adds,omitempty"`
 }
 
 // Product says how the request of an operation names an item of a list of
@@ -283,6 +297,9 @@ func (m Markup) ProductField() string { return property(m.Product) }
 // Duration is a time.Duration written as "15s" in JSON.
 type Duration time.Duration
 
+// String writes the duration as Go does.
+func (d Duration) String() string { return time.Duration(d).String() }
+
 // MarshalText writes the duration as Go does, "1m0s".
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
@@ -299,31 +316,64 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Parse decodes a manifest strictly and checks it as a whole. The error names
-// every fault found, each with its place.
+// mostDocument bounds a manifest, in bytes.
+const mostDocument = 1 << 20
+
+// Parse decodes a manifest strictly, completes what implements a contract, and checks
+// it as a whole. The error has a line for each fault, with its place: [Faults].
 func Parse(document []byte) (*Manifest, error) {
+	m, faults := read(document)
+	if len(faults) == 0 {
+		return m, nil
+	}
+	if m == nil {
+		return nil, fmt.Errorf("manifest: %w", faults)
+	}
+	return nil, fmt.Errorf("manifest %q: %w", m.Name, faults)
+}
+
+func read(document []byte) (*Manifest, Faults) {
+	var faults Faults
+	if len(document) > mostDocument {
+		faults.add("", "the document has %d bytes, at most are %d: shorten its schemas", len(document), mostDocument)
+		return nil, faults
+	}
 	var m Manifest
 	if err := jsonx.Unmarshal(document, &m, jsonx.RejectUnknownMembers(true)); err != nil {
-		return nil, fmt.Errorf("manifest: %w", err)
-	}
-	if err := m.check(); err != nil {
-		return nil, fmt.Errorf("manifest %q: %w", m.Name, err)
+		faults.addDecoding(err)
+		return nil, faults
 	}
 	canonical := jsontext.Value(bytes.Clone(document))
+	m.expand(&faults)
+	if len(faults) == 0 {
+		m.check(&faults)
+	}
+	if m.Implements != "" && len(faults) == 0 {
+		expanded, err := json.Marshal(&m)
+		if err != nil {
+			faults.add("", "%s", flat(err))
+		}
+		canonical = expanded
+	}
+	if len(faults) > 0 {
+		slices.SortStableFunc(faults, func(a, b Fault) int { return strings.Compare(a.Place, b.Place) })
+		return &m, slices.Compact(faults)
+	}
 	if err := canonical.Canonicalize(); err != nil {
-		return nil, fmt.Errorf("manifest %q: %w", m.Name, err)
+		faults.add("", "%s", flat(err))
+		return &m, faults
 	}
 	sum := sha256.Sum256(canonical)
 	m.document, m.digest = canonical, hex.EncodeToString(sum[:])
 	return &m, nil
 }
 
-// Digest names the manifest: the SHA-256, in hex, of its canonical JSON. Two
+// Digest names the manifest: the SHA-256, in hex, of its expanded canonical JSON. Two
 // manifests that differ only in spacing or order of keys have the same.
 func (m *Manifest) Digest() string { return m.digest }
 
-// Document is the manifest as JSON, in its canonical form: [Parse] reads it, with the
-// same digest.
+// Document is the manifest as JSON, expanded and in its canonical form: [Parse] reads
+// it, with the same digest.
 func (m *Manifest) Document() []byte { return bytes.Clone(m.document) }
 
 // Operation finds an operation by its path.

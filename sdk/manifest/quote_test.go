@@ -24,9 +24,11 @@ const counter = `{
 			"path": "/counter/order", "kind": "order", "summary": "Order", "timeout": "10s", "reference": "/id", "amount": "/qty", "quote": true,
 			"product": {"list": "/counter/products", "key": "/sku", "field": "/sku", "available": "/on"},
 			"request": {"type": "object", "additionalProperties": false,
-				"properties": {"id": {"type": "string"}, "sku": {"type": "string"}, "qty": {"type": "integer"}}},
+				"properties": {"id": {"type": "string"}, "sku": {"type": "string"}, "qty": {"type": "integer", "minimum": 0, "maximum": 1000000}}},
 			"result": {"type": "object"}, "response": {"type": "object"}
-		}
+		},
+		{"path": "/counter/status", "status_of": "/counter/order", "summary": "Status", "reference": "/id",
+		 "request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}}
 	]
 }`
 
@@ -124,13 +126,13 @@ func TestParseRefusesOrders(t *testing.T) {
 		"quote: is for orders and transfers":         counterWith(t, true, "operations", 0, "quote"),
 		"product: a cached query has none":           counterWith(t, counterProduct("/sku"), "operations", 0, "product"),
 		"only orders can be made on the platform's":  counterWith(t, "transfer", "operations", 1, "kind"),
-		"product: list: \"/counter/none\" is no":     counterWith(t, "/counter/none", "operations", 1, "product", "list"),
-		"product: list: \"/counter/products\" is no": counterWith(t, nil, "operations", 0, "cache"),
-		"product: field: \"/qty\" must point":        counterWith(t, "/qty", "operations", 1, "product", "field"),
+		"product/list: \"/counter/none\" is no":      counterWith(t, "/counter/none", "operations", 1, "product", "list"),
+		"product/list: \"/counter/products\" is no":  counterWith(t, nil, "operations", 0, "cache"),
+		"product/field: \"/qty\" must point":         counterWith(t, "/qty", "operations", 1, "product", "field"),
 		"product: key and available must point":      counterWith(t, "on", "operations", 1, "product", "available"),
 		"cache: must be at least 1s":                 counterWith(t, "10ms", "operations", 0, "cache"),
-		"filter: \"size\" is no string":              counterWith(t, []any{"size"}, "operations", 0, "filter"),
-		"markup: price and product must point":       counterWith(t, []any{map[string]any{"price": "price", "product": "/sku"}}, "operations", 0, "markup"),
+		"filter/0: \"size\" is no string":            counterWith(t, []any{"size"}, "operations", 0, "filter"),
+		"markup/0: price and product must point":     counterWith(t, []any{map[string]any{"price": "price", "product": "/sku"}}, "operations", 0, "markup"),
 		"get and scope: are for queries":             counterWith(t, true, "operations", 1, "get"),
 		"scope: is transfer":                         counterWith(t, "everything", "operations", 0, "scope"),
 	} {
@@ -147,7 +149,7 @@ func counterProduct(field string) map[string]any {
 // A query may be about a product, too.
 func TestParseQueriesOfProducts(t *testing.T) {
 	t.Parallel()
-	for field, want := range map[string]string{"/sku": "", "/none": "product: field: \"/none\" must point"} {
+	for field, want := range map[string]string{"/sku": "", "/none": "product/field: \"/none\" must point"} {
 		query := map[string]any{
 			"path": "/counter/bill", "kind": "query", "summary": "Ask", "timeout": "5s", "product": counterProduct(field),
 			"request":  map[string]any{"type": "object", "properties": map[string]any{"sku": map[string]any{"type": "string"}}},

@@ -25,8 +25,10 @@ const collectionManifest = `{
 	"operations": [
 		{"path": "/example/collect", "kind": "collection", "summary": "Collect", "timeout": "5s", "reference": "/id", "amount": "/amount",
 		 "request": {"type": "object", "required": ["amount"], "additionalProperties": false,
-			"properties": {"id": {"type": "string"}, "amount": {"type": "integer"}}},
-		 "result": {"type": "object", "required": ["code"], "properties": {"code": {"type": "string"}}}, "response": {"type": "object"}}
+			"properties": {"id": {"type": "string"}, "amount": {"type": "integer", "minimum": 1, "maximum": 1000000}}},
+		 "result": {"type": "object", "required": ["code"], "properties": {"code": {"type": "string"}}}, "response": {"type": "object"}},
+		{"path": "/example/collected", "status_of": "/example/collect", "summary": "Status", "reference": "/id",
+		 "request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}}
 	]}`
 
 func collectionSuite() sdktest.Suite {

@@ -28,7 +28,9 @@ const orderManifest = `{
 		 "product": {"list": "/example/list", "key": "/code", "field": "/sku", "available": "/on"},
 		 "request": {"type": "object", "required": ["sku"], "additionalProperties": false,
 			"properties": {"id": {"type": "string"}, "sku": {"type": "string"}}},
-		 "result": {"type": "object"}, "response": {"type": "object"}}
+		 "result": {"type": "object"}, "response": {"type": "object"}},
+		{"path": "/example/bought", "status_of": "/example/buy", "summary": "Status", "reference": "/id",
+		 "request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}}
 	]}`
 
 func orderSuite() sdktest.Suite {

@@ -25,8 +25,10 @@ const exampleManifest = `{
 	"operations": [
 		{"path": "/example/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",
 		 "request": {"type": "object", "required": ["amount"], "additionalProperties": false,
-			"properties": {"id": {"type": "string"}, "amount": {"type": "integer"}}},
+			"properties": {"id": {"type": "string"}, "amount": {"type": "integer", "minimum": 1, "maximum": 1000000}}},
 		 "result": {"type": "object", "required": ["url"], "properties": {"url": {"type": "string"}}}, "response": {"type": "object"}},
+		{"path": "/example/paid", "status_of": "/example/pay", "summary": "Status", "reference": "/id",
+		 "request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}},
 		{"path": "/example/end", "cancel_of": "/example/pay", "summary": "End", "timeout": "5s", "reference": "/id",
 		 "request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}},
 		{"path": "/example/rate", "kind": "query", "summary": "Rate", "timeout": "5s", "request": {"type": "object"},
