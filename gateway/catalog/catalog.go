@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +41,7 @@ func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
 		}
 		if target := op.StatusOf + op.CancelOf; target != "" {
 			op.Target = s.byPath[target]
+			op.follow(s.byPath)
 		}
 		if op.StatusOf != "" {
 			for _, path := range append(op.AlsoOf, op.StatusOf) {
@@ -138,6 +140,16 @@ func declaredRules(rules movement.Rules, m *manifest.Manifest, declared manifest
 	return rules
 }
 
+// follow finds what a status or cancel shows of the results of those that it is about.
+func (op *Operation) follow(byPath map[string]*Operation) {
+	op.follows = map[string][]string{}
+	for _, path := range append([]string{op.Target.Path}, op.AlsoOf...) {
+		made := byPath[path]
+		names := made.Operation.Results(op.Response, false)
+		op.follows[path] = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(made.Rules.Reports, name) }) // which the kind tells
+	}
+}
+
 func compile(provider string, m *manifest.Manifest, declared manifest.Operation) (*Operation, error) {
 	op := &Operation{Operation: declared, Provider: provider, Manifest: m}
 	if declared.Kind != "" && declared.Kind != manifest.Query { // a query has no rules
@@ -146,6 +158,7 @@ func compile(provider string, m *manifest.Manifest, declared manifest.Operation)
 			return nil, fmt.Errorf("kind %s is not served by this gateway", declared.Kind)
 		}
 		op.Rules = declaredRules(rules, m, declared)
+		op.results = declared.Results(declared.Response, true)
 	}
 	var err error
 	if op.request, err = manifest.CompileSchema("request", declared.Request); err != nil {

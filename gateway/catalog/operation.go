@@ -37,8 +37,10 @@ type Operation struct {
 	request    *jsonschema.Schema
 	result     *jsonschema.Schema
 	properties []property
-	answers    map[string]bool // the properties of the response schema
-	shown      map[string]bool // those of a query's answer or its items that merchants are shown, nil for all
+	answers    map[string]bool     // the properties of the response schema
+	results    []string            // what its response shows of the provider's result
+	follows    map[string][]string // the same of a status or cancel, by the path of what made the movement
+	shown      map[string]bool     // those of a query's answer or its items that merchants are shown, nil for all
 }
 
 type property struct {
@@ -156,6 +158,15 @@ func (op *Operation) Echoes() []string {
 		}
 	}
 	return names
+}
+
+// Results are the properties of the provider's result that an answer about a movement of
+// the operation shows: that of the operation itself, of its status or of its cancel.
+func (op *Operation) Results(asked *Operation) []string {
+	if asked == op {
+		return op.results
+	}
+	return asked.follows[op.Path]
 }
 
 // Answers reports whether the response schema has a property.

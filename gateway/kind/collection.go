@@ -68,7 +68,7 @@ func (k *Collection) Answer(op *catalog.Operation, m movement.Movement) (lifecyc
 	}
 	o := (&lifecycle.Object{}).Set(op.Rules.ReferenceField, m.Reference).Set("qr_string", offerOf(m.Result).QR).Set("amount", int64(m.Amount)).
 		Set("base_amount", int64(base)).Set("random_code", int64(m.Amount-base)).Set("status", op.Rules.Word(movement.Pending)).
-		Echo(op, m.Fields())
+		Echo(op, m.Fields()).Results(op, op, m.Result)
 	if m.Remaining != nil {
 		o.Set(lifecycle.RemainingQuota, *m.Remaining)
 	}
@@ -86,7 +86,7 @@ func describeCollection(asked, op *catalog.Operation, m movement.Movement) *life
 	if m.PaidAt.IsZero() {
 		o.Set("paid_at", nil)
 	}
-	return o.SetTime("paid_at", m.PaidAt).SetTime("paid_late_at", m.PaidLateAt).SetTime("reversed_at", m.ReversedAt)
+	return o.SetTime("paid_at", m.PaidAt).SetTime("paid_late_at", m.PaidLateAt).SetTime("reversed_at", m.ReversedAt).Results(asked, op, m.Result)
 }
 
 // Event is the state, and when it was so.

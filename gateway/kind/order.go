@@ -213,7 +213,7 @@ func (k *Order) Describe(asked, op *catalog.Operation, m movement.Movement) life
 		}
 	}
 	return lifecycle.Answer{
-		Data: o.SetTime("reversed_at", m.ReversedAt).JSON(), Status: rules.Word(m.State), Message: lifecycle.Message(rules, m),
+		Data: o.SetTime("reversed_at", m.ReversedAt).Results(asked, op, m.Result).JSON(), Status: rules.Word(m.State), Message: lifecycle.Message(rules, m),
 	}
 }
 
@@ -222,5 +222,5 @@ func (k *Order) Event(op *catalog.Operation, m movement.Movement, at time.Time) 
 	rules := op.Rules
 	return (&lifecycle.Object{}).Set(rules.ReferenceField, m.Reference).Echo(op.Status, m.Fields()).
 		Set("status", rules.Word(m.State)).Set("sn", lifecycle.Reports(m)["sn"]).Set("message", lifecycle.Message(rules, m)).
-		Set("timestamp", lifecycle.Stamp(at)).SetTime("reversed_at", m.ReversedAt)
+		Set("timestamp", lifecycle.Stamp(at)).SetTime("reversed_at", m.ReversedAt).Results(op.Status, op, m.Result)
 }

@@ -67,10 +67,10 @@ func (p *Payment) Answer(op *catalog.Operation, m movement.Movement) (lifecycle.
 		if qr := offerOf(m.Result).QR; qr != "" {
 			o.Set("qr_string", qr)
 		}
-	} else {
+	} else if op.Answers("checkout_url") {
 		o.Set("checkout_url", p.checkouts+m.ID.String())
 	}
-	o.Set("status", op.Rules.Word(movement.Pending)).Set("amount", int64(m.Amount)).Echo(op, asked)
+	o.Set("status", op.Rules.Word(movement.Pending)).Set("amount", int64(m.Amount)).Echo(op, asked).Results(op, op, m.Result)
 	return lifecycle.Answer{Data: o.JSON()}, nil
 }
 
@@ -90,7 +90,7 @@ func describePayment(asked, op *catalog.Operation, m movement.Movement) *lifecyc
 	if m.ProviderReference != "" {
 		o.Set("provider_reference", m.ProviderReference)
 	}
-	return o.SetTime("paid_late_at", m.PaidLateAt).SetTime("reversed_at", m.ReversedAt)
+	return o.SetTime("paid_late_at", m.PaidLateAt).SetTime("reversed_at", m.ReversedAt).Results(asked, op, m.Result)
 }
 
 // Event is the state, and when it was so.

@@ -243,7 +243,7 @@ func (k *Transfer) Answer(op *catalog.Operation, m movement.Movement) (lifecycle
 	set("status", op.Rules.Word(m.State))
 	set("external_id", externalID(m))
 	set("name_match", m.NameMatch)
-	answer.Data, answer.Message = o.JSON(), lifecycle.Message(op.Rules, m)
+	answer.Data, answer.Message = o.Results(op, op, m.Result).JSON(), lifecycle.Message(op.Rules, m)
 	return answer, nil
 }
 
@@ -257,11 +257,11 @@ func externalID(m movement.Movement) *string {
 
 // Describe is the state of a transfer: under refId or txId, whichever its own answer
 // has.
-func (k *Transfer) Describe(_, op *catalog.Operation, m movement.Movement) lifecycle.Answer {
-	return lifecycle.Answer{Data: describeTransfer(op, m).JSON()}
+func (k *Transfer) Describe(asked, op *catalog.Operation, m movement.Movement) lifecycle.Answer {
+	return lifecycle.Answer{Data: describeTransfer(asked, op, m).JSON()}
 }
 
-func describeTransfer(op *catalog.Operation, m movement.Movement) *lifecycle.Object {
+func describeTransfer(asked, op *catalog.Operation, m movement.Movement) *lifecycle.Object {
 	o := &lifecycle.Object{}
 	for _, name := range []string{"refId", "txId"} {
 		if op.Answers(name) {
@@ -269,12 +269,12 @@ func describeTransfer(op *catalog.Operation, m movement.Movement) *lifecycle.Obj
 		}
 	}
 	return o.Set("external_id", externalID(m)).Set("amount", m.Amount).Set("fee", m.Fee).Set("status", op.Rules.Word(m.State)).
-		SetTime("reversed_at", m.ReversedAt)
+		SetTime("reversed_at", m.ReversedAt).Results(asked, op, m.Result)
 }
 
 // Event is the state, and when it was so.
 func (k *Transfer) Event(op *catalog.Operation, m movement.Movement, at time.Time) *lifecycle.Object {
-	return describeTransfer(op, m).Set("timestamp", lifecycle.Stamp(at))
+	return describeTransfer(op.Status, op, m).Set("timestamp", lifecycle.Stamp(at))
 }
 
 // ourNames are the properties under which a status may be asked by our own name of a

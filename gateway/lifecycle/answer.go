@@ -57,6 +57,21 @@ func (o *Object) Echo(op *catalog.Operation, asked map[string]json.RawMessage) *
 	return o
 }
 
+// Results adds what an operation's answer shows of a provider's result, as it was given.
+func (o *Object) Results(asked, made *catalog.Operation, result json.RawMessage) *Object {
+	names := made.Results(asked)
+	if len(names) == 0 {
+		return o
+	}
+	given := FieldsOf(result)
+	for _, name := range names {
+		if value, told := given[name]; told {
+			o.Set(name, value)
+		}
+	}
+	return o
+}
+
 // JSON is the object; nothing may be set any more.
 func (o *Object) JSON() json.RawMessage {
 	if o.buffer.Len() == 0 {
