@@ -16,6 +16,7 @@ import (
 
 type pluginCommands struct {
 	List   pluginList   `cmd:"" help:"List the running gateway's plugins with their state."`
+	Check  pluginCheck  `cmd:"" help:"Judge a plugin's manifest without starting the plugin."`
 	Digest pluginDigest `cmd:"" help:"Start a plugin and print what a configuration must hold to approve it."`
 }
 
