@@ -109,6 +109,9 @@ func (x *exchange) end(thrown any) {
 	}
 	if x.code != "OK" {
 		attrs = append(attrs, slog.String("error_code", x.code))
+		if x.ticket.DecisionID != "" { // gerbang find explains it
+			attrs = append(attrs, slog.String("decision_id", x.ticket.DecisionID))
+		}
 	}
 	x.edge.Log.LogAttrs(x.request.Context(), slog.LevelInfo, "request", attrs...)
 }

@@ -500,6 +500,20 @@ func TestNothingSecretIsLogged(t *testing.T) {
 	}
 }
 
+// The line of a refused request names the decision, which explains it.
+func TestTheLogNamesWhatRefused(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	refusal := fault.New(fault.RateLimited, "Too fast.")
+	for id, err := range map[string]error{"d-refused": refusal, "d-admitted": nil} {
+		h.admit = func() (admission.Ticket, error) { return admission.Ticket{DecisionID: id}, err }
+		h.create(t, h.right(""))
+	}
+	if text := h.log.String(); !strings.Contains(text, `"decision_id":"d-refused"`) || strings.Contains(text, "d-admitted") {
+		t.Errorf("the log says %s", text)
+	}
+}
+
 func TestSuspendedAndScopes(t *testing.T) {
 	t.Parallel()
 	h := build(t)
