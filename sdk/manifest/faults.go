@@ -82,8 +82,13 @@ func (f *Faults) addDecoding(err error) {
 	case semantic.Err != nil:
 		f.add(string(semantic.JSONPointer), "%s", flat(semantic.Err))
 	default:
-		f.add(string(semantic.JSONPointer), "must not be a JSON %s", semantic.JSONKind)
+		f.add(string(semantic.JSONPointer), "must not be %s", kindNames[semantic.JSONKind])
 	}
+}
+
+var kindNames = map[jsontext.Kind]string{
+	jsontext.KindNull: "null", jsontext.KindTrue: "a boolean", jsontext.KindFalse: "a boolean", jsontext.KindString: "a string",
+	jsontext.KindNumber: "a number", jsontext.KindBeginObject: "an object", jsontext.KindBeginArray: "an array",
 }
 
 // flat is an error's text on one line.
