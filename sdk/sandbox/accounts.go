@@ -22,6 +22,8 @@ type Account struct {
 	Name          string    `json:"name"`
 	CallbackURL   string    `json:"callback_url"`
 	CallbackToken string    `json:"callback_token"`
+	// Revoked says that the upstream refuses its credentials.
+	Revoked bool `json:"revoked,omitempty"`
 }
 
 // Accounts is the durable register of accounts.
@@ -46,6 +48,19 @@ func newAccounts(j *Journal) *Accounts {
 // Register adds an account or replaces what was set for it.
 func (a *Accounts) Register(account Account) error {
 	return a.journal.Append(a.topic.Entry(account)).Wait()
+}
+
+// Revoke has an account's credentials refused from now on.
+func (a *Accounts) Revoke(name string) error {
+	account, _ := a.Get(AccountOf(name))
+	account.ID, account.Revoked = AccountOf(name), true
+	return a.Register(account)
+}
+
+// Revoked reports whether the account's credentials are refused by order.
+func (a *Accounts) Revoked(id AccountID) bool {
+	account, _ := a.Get(id)
+	return account.Revoked
 }
 
 // Get returns an account, false for one that was never registered.

@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 )
 
@@ -26,12 +27,13 @@ type Connector interface {
 	Connect(key, token, base string) Connection
 }
 
-// connect opens, or finds again, the account of a merchant in a mode. Its
-// secrets come from the control token, so that nothing needs to be kept.
+// connect opens, or finds again, the account of a merchant in a mode; with a version
+// above 1 one with other credentials. Its secrets come from the control token, so that nothing needs to be kept.
 func (e *Env) connect(up Connector, w http.ResponseWriter, r *http.Request) {
 	var wanted struct {
 		Merchant string `json:"merchant"`
 		Mode     string `json:"mode"`
+		Version  int    `json:"version"`
 	}
 	if !readOrder(w, r, &wanted) {
 		return
@@ -45,7 +47,35 @@ func (e *Env) connect(up Connector, w http.ResponseWriter, r *http.Request) {
 		for _, part := range []string{purpose, wanted.Merchant, wanted.Mode} {
 			mac.Write([]byte(part + "\x00"))
 		}
+		if wanted.Version > 1 {
+			fmt.Fprintf(mac, "%d", wanted.Version)
+		}
 		return hex.EncodeToString(mac.Sum(nil))[:40]
 	}
 	writeJSON(w, http.StatusOK, up.Connect(derive("key"), derive("token"), "http://"+r.Host))
+}
+
+// Revoker is a [Connector] that can refuse an account's credentials from now on.
+type Revoker interface {
+	// Revoke takes the account's name as Connect answered it. [Accounts.Revoke] notes
+	// it, and whoever authenticates asks [Accounts.Revoked].
+	Revoke(account string) error
+}
+
+func (e *Env) revoke(up Revoker, w http.ResponseWriter, r *http.Request) {
+	var wanted struct {
+		Account string `json:"account"`
+	}
+	if !readOrder(w, r, &wanted) {
+		return
+	}
+	if wanted.Account == "" {
+		writeError(w, http.StatusBadRequest, "account is required: the one that connect answered")
+		return
+	}
+	if err := up.Revoke(wanted.Account); err != nil {
+		writeError(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	writeJSON(w, http.StatusOK, map[string]AccountID{"account_id": AccountOf(wanted.Account)})
 }

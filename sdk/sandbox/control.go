@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -114,6 +115,9 @@ func (e *Env) control(up Upstream) http.Handler {
 			mux.HandleFunc("POST "+controlPrefix+order.Name, func(w http.ResponseWriter, r *http.Request) { order.serve(e, w, r) })
 		}
 	}
+	if revoker, ok := up.(Revoker); ok {
+		mux.HandleFunc("POST "+controlPrefix+"revoke", func(w http.ResponseWriter, r *http.Request) { e.revoke(revoker, w, r) })
+	}
 	if connector, ok := up.(Connector); ok {
 		mux.HandleFunc("POST "+controlPrefix+"connect", func(w http.ResponseWriter, r *http.Request) { e.connect(connector, w, r) })
 	}
@@ -159,8 +163,11 @@ func (e *Env) pay(up Upstream, w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (e *Env) showMovements(w http.ResponseWriter, _ *http.Request) {
+func (e *Env) showMovements(w http.ResponseWriter, r *http.Request) {
 	movements := e.Movements.All()
+	if reference := r.URL.Query().Get("reference"); reference != "" {
+		movements = slices.DeleteFunc(movements, func(m Movement) bool { return m.Reference != reference })
+	}
 	if err := e.Journal.Sync(); err != nil {
 		writeError(w, http.StatusInternalServerError, err.Error())
 		return

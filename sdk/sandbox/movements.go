@@ -10,7 +10,9 @@ import (
 
 // Movement is one thing that an upstream accepted and did, as it knows it.
 type Movement struct {
-	Provider    string       `json:"provider"`
+	Provider string `json:"provider"`
+	// Account is whose credentials it was asked for with.
+	Account     AccountID    `json:"account,omitempty"`
 	Reference   string       `json:"reference"`
 	Destination string       `json:"destination"`
 	Amount      money.Amount `json:"amount"`

@@ -11,3 +11,6 @@ func (s *Simulator) Connect(key, token, base string) kit.Connection {
 		Credentials: map[string]string{"secret_key": secret, "callback_token": token, "base_url": base},
 	}
 }
+
+// Revoke implements the kit's Revoker.
+func (s *Simulator) Revoke(account string) error { return s.env.Accounts.Revoke(account) }

@@ -37,6 +37,9 @@ func (s *Simulator) authenticate(r *http.Request) (kit.Account, error) {
 	}
 	id := kit.AccountOf(key)
 	account, registered := s.env.Accounts.Get(id)
+	if account.Revoked {
+		return kit.Account{}, errKey
+	}
 	if !registered {
 		if len(key) <= len(testKeyPrefix) || !strings.HasPrefix(key, testKeyPrefix) {
 			return kit.Account{}, errKey

@@ -109,7 +109,7 @@ func (s *Simulator) addInvoice(i invoice) {
 	ref := reference{i.Account, i.ExternalID}
 	index.byReference[ref] = append(index.byReference[ref], &i)
 	s.env.Movements.Record(i.ID, kit.Movement{
-		Reference: i.ExternalID, Destination: i.Merchant, Amount: i.Amount, State: i.State, At: i.Created,
+		Account: i.Account, Reference: i.ExternalID, Destination: i.Merchant, Amount: i.Amount, State: i.State, At: i.Created,
 	})
 	s.agenda.Add(i.Expiry, task{(*Simulator).expireInvoice, i.ID})
 	if i.Amount == magicPaidByItself {

@@ -125,7 +125,7 @@ func (s *Simulator) addQR(q qrCode) {
 		s.codes.byText[q.Text] = &q
 	}
 	s.env.Movements.Record(q.ID, kit.Movement{
-		Reference: q.Reference, Destination: q.Merchant, Amount: q.Amount, State: statePending, At: q.Created,
+		Account: q.Account, Reference: q.Reference, Destination: q.Merchant, Amount: q.Amount, State: statePending, At: q.Created,
 	})
 	s.agenda.Add(q.Expiry, task{(*Simulator).expireQR, q.ID})
 	if q.Amount == magicPaidByItself {

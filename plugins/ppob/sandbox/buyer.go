@@ -99,8 +99,11 @@ func (s *Simulator) authenticate(username, sign, about string) (kit.AccountID, e
 	if !ok {
 		return "", refuse(rcUser)
 	}
-	if subtle.ConstantTimeCompare([]byte(a.Sign(about)), []byte(sign)) != 1 {
+	if s.env.Accounts.Revoked(a.id) || subtle.ConstantTimeCompare([]byte(a.Sign(about)), []byte(sign)) != 1 {
 		return "", refuse(rcSignature)
 	}
 	return a.id, nil
 }
+
+// Revoke implements the kit's Revoker.
+func (s *Simulator) Revoke(account string) error { return s.env.Accounts.Revoke(account) }

@@ -110,7 +110,7 @@ func (s *Simulator) addPurchase(p purchase) {
 	}
 	p.balance = s.accounts[p.Account].deposit
 	s.env.Movements.Record(p.ID, kit.Movement{
-		Reference: p.Ref, Destination: p.Customer, Amount: p.Price, State: string(p.State), At: p.Created,
+		Account: p.Account, Reference: p.Ref, Destination: p.Customer, Amount: p.Price, State: string(p.State), At: p.Created,
 	})
 	if !p.Due.IsZero() {
 		s.agenda.Add(p.Due, p.ID)

@@ -61,3 +61,6 @@ func digitsOf(text string, count int) string {
 	sum := sha256.Sum256([]byte(text))
 	return fmt.Sprintf("%018d", binary.BigEndian.Uint64(sum[:])%1_000_000_000_000_000_000)[:count]
 }
+
+// Revoke implements the kit's Revoker.
+func (s *Simulator) Revoke(account string) error { return s.env.Accounts.Revoke(account) }

@@ -106,7 +106,7 @@ func (s *Simulator) admit(at service, r *http.Request, body []byte) (*call, erro
 	s.mu.Lock()
 	w := s.byPartner[r.Header.Get("X-Partner-Id")]
 	s.mu.Unlock()
-	if w == nil {
+	if w == nil || s.env.Accounts.Revoked(w.id) {
 		return nil, refuseFor(resultUnauthorized, "[Unknown partner]")
 	}
 	if err := s.checkSignature(w, r, body); err != nil {

@@ -58,7 +58,7 @@ func (s *Simulator) admitToken(r *http.Request, body []byte) (*call, error) {
 	s.mu.Lock()
 	w := s.wallets[kit.AccountOf(client)]
 	s.mu.Unlock()
-	if w == nil {
+	if w == nil || s.env.Accounts.Revoked(w.id) {
 		return nil, refuseFor(resultUnauthorized, "[Unknown client]")
 	}
 	if !asymmetricFits(s.publicOf(w), client+"|"+timestamp, r.Header.Get("X-Signature")) {

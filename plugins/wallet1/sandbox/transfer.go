@@ -143,7 +143,7 @@ func (s *Simulator) move(w *wallet, t *transfer, at time.Time) {
 		w.post(r)
 	}
 	s.env.Movements.Record(t.ID, kit.Movement{
-		Reference: t.Ref, Destination: t.To, Amount: t.Amount, State: descriptions[t.State], At: at,
+		Account: t.Account, Reference: t.Ref, Destination: t.To, Amount: t.Amount, State: descriptions[t.State], At: at,
 	})
 }
 
