@@ -41,7 +41,7 @@ func openAccount(c sdk.Connection) (*account, error) {
 		return nil, err
 	}
 	return &account{
-		client:        newClient(base, settings.SecretKey),
+		client:        newClient(base, settings.SecretKey, settings.CallbackToken),
 		callbackToken: settings.CallbackToken,
 		linksAreQR:    settings.Link == "qr",
 	}, nil

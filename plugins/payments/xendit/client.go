@@ -26,10 +26,12 @@ type client struct {
 	http *http.Client
 	base string
 	key  string
+	// token is not sent, and the upstream knows it: it could quote it.
+	token string
 }
 
-func newClient(base, key string) *client {
-	return &client{http: upstream.NewClient(), base: base, key: key}
+func newClient(base, key, token string) *client {
+	return &client{http: upstream.NewClient(), base: base, key: key, token: token}
 }
 
 func (c *client) get(ctx context.Context, path string, v apiVersion, into any) *problem {

@@ -160,4 +160,4 @@ func (p *problem) statusUpdate() sdk.StatusUpdate {
 }
 
 // clean makes foreign text fit to be shown.
-func (c *client) clean(text string) string { return upstream.Printable(text, c.key) }
+func (c *client) clean(text string) string { return upstream.Printable(text, c.key, c.token) }

@@ -21,6 +21,9 @@ func verify(ctx context.Context, c sdk.Connection) sdk.Result {
 	if p := acc.client.get(ctx, "/v2/invoices?limit=1", v1, &newest); p != nil {
 		return p.result()
 	}
+	if newest == nil {
+		return garbled("GET /v2/invoices", "the answer is no list").result()
+	}
 	if len(newest) == 0 {
 		return sdk.Usable("") // only an invoice tells the account's name
 	}
