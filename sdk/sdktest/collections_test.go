@@ -2,21 +2,15 @@ package sdktest_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
-	"testing"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
-	"github.com/seed-f006e74d/gerbang/sdk/sdktest"
+	"github.com/seed-f006e74d/gerbang/sdk/sandbox"
 )
-
-// collections begins the names of mutants of the plugin that collects.
-const collections = "collections "
 
 const collectionManifest = `{
 	"manifest": 1, "name": "collections", "version": "1.0.0", "title": "Collections", "lookup": "read",
@@ -25,64 +19,24 @@ const collectionManifest = `{
 	"operations": [
 		{"path": "/example/collect", "kind": "collection", "summary": "Collect", "timeout": "5s", "reference": "/id", "amount": "/amount",
 		 "request": {"type": "object", "required": ["amount"], "additionalProperties": false,
-			"properties": {"id": {"type": "string"}, "amount": {"type": "integer", "minimum": 1, "maximum": 1000000}}},
-		 "result": {"type": "object", "required": ["code"], "properties": {"code": {"type": "string"}}}, "response": {"type": "object"}},
+			"properties": {"id": {"type": "string"}, "amount": {"type": "integer", "minimum": 1, "maximum": 1000000000000}}},
+		 "result": {"type": "object", "required": ["qr_string"], "properties": {"qr_string": {"type": "string"}}}, "response": {"type": "object"}},
 		{"path": "/example/collected", "status_of": "/example/collect", "summary": "Status", "reference": "/id",
 		 "request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}}
 	]}`
 
-func collectionSuite() sdktest.Suite {
-	return sdktest.Suite{
-		Manifest: []byte(collectionManifest), Open: openUpstream, Command: mutantCommand(collections),
-		Examples: []sdktest.Example{
-			{Name: "collect", Operation: "/example/collect", Body: json.RawMessage(`{"amount":100}`), Want: sdk.Pending},
-		},
-	}
-}
+const collectionExamples = `{
+	"examples": [{"name": "collect", "operation": "/example/collect", "body": {"amount": 100}, "outcome": "pending"}]
+	}`
 
-func TestConformanceOfCollections(t *testing.T) {
-	t.Parallel()
-	sdktest.Run(t, collectionSuite())
-}
-
-// Earn makes a charge of what a code says.
-func (u *upstream) Earn(_ context.Context, _ sdk.Connection, result json.RawMessage) error {
-	var made struct{ Code string }
-	if err := json.Unmarshal(result, &made); err != nil {
-		return err
-	}
-	code, err := url.ParseQuery(made.Code)
-	if err != nil {
-		return err
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	paid := &charge{ID: strconv.Itoa(len(u.charges)), State: "paid", key: code.Get("to")}
-	u.charges = append(u.charges, paid)
-	return json.Unmarshal([]byte(code.Get("amount")), &paid.Amount)
-}
-
-// books answers the charges of an account, the oldest first.
-func (u *upstream) books(w http.ResponseWriter, r *http.Request) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	mine := []*charge{}
-	for _, c := range u.charges {
-		if c.key == r.Header.Get("Authorization") {
-			mine = append(mine, c)
-		}
-	}
-	_ = json.NewEncoder(w).Encode(mine)
-}
-
-// collector is a right plugin that collects, unless it is a mutant.
+// collector is a sound plugin that collects, unless it has a bug.
 type collector struct {
 	*adapter
-	kept int // of a mutant that remembers how far it read
+	kept int // of a bug that remembers how far it read
 }
 
-func serveCollections(mutant string) {
-	c := &collector{adapter: &adapter{mutant: mutant}}
+func serveCollections(a *adapter) {
+	c := &collector{adapter: a}
 	sdk.Serve([]byte(collectionManifest), sdk.Handlers{
 		Calls:     map[string]func(context.Context, sdk.Call) sdk.Result{"/example/collect": c.collect},
 		Lookup:    c.tell,
@@ -91,16 +45,19 @@ func serveCollections(mutant string) {
 }
 
 func (c *collector) codeOf(of sdk.Connection, amount any) map[string]string {
-	who, _ := c.account(of)
-	switch c.mutant {
-	case "one code":
+	to := sandbox.AccountOf("")
+	if who, err := c.account(of); err == nil {
+		to = sandbox.AccountOf(who.Key)
+	}
+	switch c.bug {
+	case "makes one code for all amounts":
 		amount = 100
-	case "code of nobody":
-		who.Key = ""
-	case "other result":
+	case "makes a code of nobody":
+		to = ""
+	case "answers what it did not declare":
 		return map[string]string{"url": fmt.Sprint(amount)}
 	}
-	return map[string]string{"code": fmt.Sprintf("to=%s&amount=%d", who.Key, amount)}
+	return map[string]string{"qr_string": fmt.Sprintf("to=%s&amount=%d", to, amount)}
 }
 
 func (c *collector) collect(_ context.Context, call sdk.Call) sdk.Result {
@@ -109,32 +66,27 @@ func (c *collector) collect(_ context.Context, call sdk.Call) sdk.Result {
 
 func (c *collector) tell(_ context.Context, l sdk.Lookup) sdk.StatusUpdate {
 	data := sdk.Accepted("", time.Time{}, c.codeOf(l.Connection, l.Amount)).Data
-	if c.mutant == "forgets the code" {
+	if c.bug == "forgets the code" {
 		data = nil
 	}
 	return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusPending, Amount: l.Amount, Currency: "IDR", Data: data}
 }
 
-func (c *collector) charges(ctx context.Context, of sdk.Connection) (all []charge, err error) {
-	who, err := c.account(of)
-	if err != nil {
-		return nil, err
+// charges are the account's, the oldest first.
+func (a *adapter) books(ctx context.Context, of sdk.Connection) ([]charge, error) {
+	var all struct{ Rows []charge }
+	err := a.fetch(ctx, of, http.MethodGet, "/books", nil, &all)
+	if err == nil && all.Rows == nil {
+		err = errUnclear
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, who.URL+"/books", nil)
-	if err != nil {
-		return nil, err
+	if a.bug == "takes books that it could not read for empty ones" {
+		err = nil
 	}
-	request.Header.Set("Authorization", who.Key)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	return all, json.NewDecoder(response.Body).Decode(&all)
+	return all.Rows, err
 }
 
 func (c *collector) statement(ctx context.Context, s sdk.Statement) sdk.StatementPage {
-	all, err := c.charges(ctx, s.Connection)
+	all, err := c.books(ctx, s.Connection)
 	if err != nil {
 		return sdk.NoStatement(sdk.BlameUpstream, err.Error())
 	}
@@ -142,7 +94,7 @@ func (c *collector) statement(ctx context.Context, s sdk.Statement) sdk.Statemen
 	if err != nil || from > len(all) {
 		from = 0
 	}
-	switch c.mutant {
+	switch c.bug {
 	case "trusts the cursor":
 		if err != nil && s.Cursor != "" || from == 0 && s.Cursor != "" {
 			from = len(all)
@@ -160,19 +112,73 @@ func (c *collector) statement(ctx context.Context, s sdk.Statement) sdk.Statemen
 	return c.spoil(r)
 }
 
-// spoil makes the report of a mutant.
+// spoil makes the page of a bug.
 func (c *collector) spoil(r sdk.StatementPage) sdk.StatementPage {
 	switch {
-	case c.mutant == "reads nothing":
+	case c.bug == "reads nothing":
 		return sdk.NoStatement(sdk.BlameUpstream, "no")
-	case c.mutant == "promises the future":
+	case c.bug == "promises the future":
 		r.Through = time.Now().Add(time.Hour)
-	case c.mutant == "loses a row" && len(r.Lines) > 1:
+	case c.bug == "loses a row" && len(r.Lines) > 1:
 		r.Lines = r.Lines[1:]
-	case c.mutant == "names rows anew":
+	case c.bug == "names rows anew":
 		for i := range r.Lines {
 			r.Lines[i].ID += strconv.FormatInt(time.Now().UnixNano(), 10)
 		}
+	}
+	return r
+}
+
+const transferManifest = `{
+	"manifest": 1, "name": "transfers", "version": "1.0.0", "title": "Transfers", "lookup": "read", "settles_within": "30s",
+	"account": "/key", "mutations": true, "references": {"longest": 64, "alphabet": "0-9a-f"},
+	"connection": {"type": "object", "properties": {"key": {"type": "string"}}},
+	"operations": [
+		{"path": "/example/send", "kind": "transfer", "summary": "Send", "timeout": "5s", "reference": "/id", "amount": "/amount", "destination": ["/to"],
+		 "request": {"type": "object", "required": ["amount", "to"], "additionalProperties": false,
+			"properties": {"id": {"type": "string"}, "amount": {"type": "integer", "minimum": 1, "maximum": 1000000000000}, "to": {"type": "string"}}},
+		 "result": {"type": "object"}, "response": {"type": "object"}},
+		{"path": "/example/sent", "status_of": "/example/send", "summary": "Status", "reference": "/id",
+		 "request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}}
+	]}`
+
+const transferExamples = `{
+	"own_errors": true,
+	"examples": [{"name": "send", "operation": "/example/send", "body": {"amount": 100, "to": "1"}, "outcome": "pending"}]
+	}`
+
+// serveTransfers serves a sound plugin that sends money, unless it has a bug.
+func serveTransfers(a *adapter) {
+	sdk.Serve([]byte(transferManifest), sdk.Handlers{
+		Calls:     map[string]func(context.Context, sdk.Call) sdk.Result{"/example/send": a.pay},
+		Lookup:    a.lookup,
+		Statement: a.mutations,
+	})
+}
+
+func (a *adapter) mutations(ctx context.Context, s sdk.Statement) sdk.StatementPage {
+	all, err := a.books(ctx, s.Connection)
+	if err != nil {
+		return sdk.NoStatement(sdk.BlameUpstream, err.Error())
+	}
+	from, _ := strconv.Atoi(s.Cursor)
+	if a.bug == "skips a row at each page" && s.Cursor != "" {
+		from++
+	}
+	to := min(from+s.Limit, len(all))
+	r := sdk.StatementPage{Known: true, Cursor: strconv.Itoa(to), More: to < len(all)}
+	if a.bug == "reads one page only" {
+		r.More = false
+	}
+	for _, sent := range all[min(from, to):to] {
+		line := sdk.StatementLine{ID: sent.ID, Reference: sent.Ref, Amount: sent.Amount, Currency: "IDR", At: time.Unix(1, 0), Outgoing: true}
+		switch a.bug {
+		case "names rows by the upstream's own ids":
+			line.Reference = sent.ID
+		case "takes money out for money in":
+			line.Outgoing = false
+		}
+		r.Lines = append(r.Lines, line)
 	}
 	return r
 }

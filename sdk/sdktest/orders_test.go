@@ -5,17 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"testing"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
-	"github.com/seed-f006e74d/gerbang/sdk/sdktest"
 )
-
-// orders begins the names of mutants of the plugin that sells, whose lookups
-// are the same request again.
-const orders = "orders "
 
 const orderManifest = `{
 	"manifest": 1, "name": "orders", "version": "1.0.0", "title": "Orders", "lookup": "resubmit", "resubmit_within": "2040h",
@@ -33,28 +27,21 @@ const orderManifest = `{
 		 "request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}}
 	]}`
 
-func orderSuite() sdktest.Suite {
-	return sdktest.Suite{
-		Manifest: []byte(orderManifest), Open: openUpstream, Command: mutantCommand(orders),
-		Examples: []sdktest.Example{
-			{Name: "list", Operation: "/example/list", Body: json.RawMessage(`{}`), Want: sdk.Done},
-			{Name: "buy", Operation: "/example/buy", Body: json.RawMessage(`{"sku":"tea"}`), Want: sdk.Pending},
-			{Name: "unlucky", Operation: "/example/buy", Body: json.RawMessage(`{"sku":"bad luck"}`), Want: sdk.Refused, Code: sdk.RefuseOther},
-			{Name: "sold out", Operation: "/example/buy", Body: json.RawMessage(`{"sku":"air"}`), Want: sdk.Refused, Code: sdk.RefuseProduct},
-		},
-	}
-}
+const orderExamples = `{
+	"own_errors": true,	"signed": ["body", "X-Signature"],
+	"examples": [
+		{"name": "list", "operation": "/example/list", "body": {}, "outcome": "done"},
+		{"name": "buy", "operation": "/example/buy", "body": {"sku": "tea"}, "outcome": "pending"},
+		{"name": "unlucky", "operation": "/example/buy", "body": {"sku": "bad luck"}, "outcome": "refused", "code": "PROVIDER_REJECTED"},
+		{"name": "sold out", "operation": "/example/buy", "body": {"sku": "air"}, "outcome": "refused", "code": "PRODUCT_UNAVAILABLE"}
+	]}`
 
-func TestConformanceOfOrders(t *testing.T) {
-	t.Parallel()
-	sdktest.Run(t, orderSuite())
-}
-
-// seller is a right plugin that sells, unless it is a mutant.
+// seller is a sound plugin that sells, whose lookups are the same request again,
+// unless it has a bug.
 type seller struct{ *adapter }
 
-func serveOrders(mutant string) {
-	s := seller{&adapter{mutant: mutant}}
+func serveOrders(a *adapter) {
+	s := seller{a}
 	sdk.Serve([]byte(orderManifest), sdk.Handlers{
 		Calls: map[string]func(context.Context, sdk.Call) sdk.Result{
 			"/example/list": s.list, "/example/buy": s.buy,
@@ -72,7 +59,7 @@ type article struct {
 }
 
 func (s seller) list(context.Context, sdk.Call) sdk.Result {
-	if s.mutant == "lists nothing" {
+	if s.bug == "lists nothing" {
 		return sdk.Finished("", []article{})
 	}
 	return sdk.Finished("", []article{{"tea", 500, true}, {"bad luck", 13, true}, {"air", 0, true}})
@@ -83,54 +70,55 @@ func (s seller) quote(ctx context.Context, q sdk.Quote) sdk.Quoted {
 	switch err := json.Unmarshal(q.Product, &of); {
 	case err != nil:
 		return sdk.NoQuote(sdk.DontKnow(sdk.BlameNone, err.Error()))
-	case s.mutant == "quotes nothing":
+	case s.bug == "quotes nothing":
 		return sdk.Quoted{Outcome: sdk.Done}
-	case of.Price == 0 || s.mutant == "refuses to quote":
+	case of.Price == 0 || s.bug == "refuses to quote":
 		return sdk.NoQuote(sdk.Refuse(sdk.RefuseProduct, "sold out"))
-	case s.mutant == "buys in the quote":
-		_, _ = s.ask(ctx, q.Connection, http.MethodPost, "/charges", charge{Ref: q.Reference, Amount: of.Price})
+	case s.bug == "buys in the quote":
+		_, _ = s.ask(ctx, q.Connection, http.MethodPost, "/charges", charge{Ref: q.Reference, Amount: of.Price, Auto: true})
 	}
 	return sdk.Quoted{Outcome: sdk.Done, Price: of.Price, Cost: of.Price, Data: json.RawMessage(`{}`)}
 }
 
 // sell makes what is not there yet, however often it is asked.
-func (s seller) sell(ctx context.Context, c sdk.Connection, reference string, cost money.Amount) (charge, error) {
-	if s.mutant != "buys again" {
+func (s seller) sell(ctx context.Context, c sdk.Connection, reference string, cost money.Amount, sendBy time.Time) (charge, error) {
+	if s.bug != "buys again" {
 		if made, err := s.byReference(ctx, c, reference); !errors.Is(err, errNothing) {
 			return made, err
 		}
 	}
-	if s.mutant == "ignores the quote" {
+	if time.Now().After(sendBy) {
+		return charge{}, errUnsent
+	}
+	if s.bug == "ignores the quote" {
 		cost++
 	}
-	return s.ask(ctx, c, http.MethodPost, "/charges", charge{Ref: reference, Amount: cost})
+	return s.ask(ctx, c, http.MethodPost, "/charges", charge{Ref: reference, Amount: cost, Auto: true})
 }
 
 func (s seller) buy(ctx context.Context, c sdk.Call) sdk.Result {
-	_, err := s.sell(ctx, c.Connection, c.Reference, c.Cost)
-	switch {
-	case errors.Is(err, errRefused):
-		return sdk.Refuse(sdk.RefuseOther, "unlucky")
-	case err != nil:
-		return sdk.DontKnow(sdk.BlameUpstream, err.Error())
+	made, err := s.sell(ctx, c.Connection, c.Reference, c.Cost, c.SendBy)
+	if err != nil {
+		return s.failed(err)
 	}
-	return sdk.Accepted("", time.Time{}, struct{}{})
+	return sdk.Accepted(made.ID, time.Time{}, struct{}{})
 }
 
 func (s seller) again(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
-	made, err := s.sell(ctx, l.Connection, l.Reference, l.Cost)
+	made, err := s.sell(ctx, l.Connection, l.Reference, l.Cost, l.SendBy)
 	switch {
 	case errors.Is(err, errRefused):
 		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusFailed}
+	case errors.Is(err, errKey):
+		return sdk.NoStatus(sdk.BlameAccount, err.Error())
 	case err != nil:
 		return sdk.NoStatus(sdk.BlameUpstream, err.Error())
 	}
 	f := s.statusUpdate(made)
-	f.ProviderReference = ""
-	switch s.mutant {
+	switch s.bug {
 	case "tells another price":
 		f.Amount--
-	case "other event id":
+	case "tells another event":
 		f.EventID += "-found"
 	}
 	return f

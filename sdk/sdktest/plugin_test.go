@@ -3,21 +3,30 @@ package sdktest_test
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha1"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
-// envMutant names the fault that the example plugin has, in the tests that see
-// the suite fail.
-const envMutant = "SDKTEST_MUTANT"
+// envBug names the bug that is planted in a reference plugin.
+const envBug = "SDKTEST_BUG"
 
 const exampleManifest = `{
 	"manifest": 1, "name": "example", "version": "1.0.0", "title": "Example", "lookup": "read", "settles_within": "30s",
@@ -25,8 +34,8 @@ const exampleManifest = `{
 	"operations": [
 		{"path": "/example/pay", "kind": "payment", "summary": "Pay", "timeout": "5s", "reference": "/id", "amount": "/amount",
 		 "request": {"type": "object", "required": ["amount"], "additionalProperties": false,
-			"properties": {"id": {"type": "string"}, "amount": {"type": "integer", "minimum": 1, "maximum": 1000000}}},
-		 "result": {"type": "object", "required": ["url"], "properties": {"url": {"type": "string"}}}, "response": {"type": "object"}},
+			"properties": {"id": {"type": "string"}, "amount": {"type": "integer", "minimum": 1, "maximum": 1000000000000}, "late": {"type": "boolean"}}},
+		 "result": {"type": "object", "required": ["payment_url"], "properties": {"payment_url": {"type": "string"}}}, "response": {"type": "object"}},
 		{"path": "/example/paid", "status_of": "/example/pay", "summary": "Status", "reference": "/id",
 		 "request": {"type": "object", "properties": {"id": {"type": "string"}}}, "response": {"type": "object"}},
 		{"path": "/example/end", "cancel_of": "/example/pay", "summary": "End", "timeout": "5s", "reference": "/id",
@@ -35,28 +44,53 @@ const exampleManifest = `{
 		 "result": {"type": "object", "required": ["rate"]}, "response": {"type": "object"}}
 	]}`
 
-// adapter is a right plugin, unless it is a mutant.
+const exampleExamples = `{
+	"own_errors": true, "signed": ["body", "X-Signature"],
+	"examples": [
+		{"name": "pay", "operation": "/example/pay", "body": {"amount": 100}, "outcome": "pending"},
+		{"name": "late", "operation": "/example/pay", "body": {"amount": 100, "late": true}, "outcome": "pending", "payer_first": true},
+		{"name": "unlucky", "operation": "/example/pay", "body": {"amount": 13}, "outcome": "refused", "code": "PROVIDER_REJECTED"},
+		{"name": "end", "operation": "/example/end", "body": {}, "outcome": "done", "ends": "pay", "leaves": "expired"},
+		{"name": "rate", "operation": "/example/rate", "body": {}, "outcome": "done"}
+	]}`
+
+// adapter is a sound plugin, unless it has a bug.
 type adapter struct {
-	mutant  string
-	clients sdk.Instances[account]
+	bug     string
+	clients sdk.Instances[*account]
+
+	one      sync.Mutex // of a bug that locks for everybody
+	inFlight atomic.Int64
+	mu       sync.Mutex
+	kept     [][]byte        // of a bug that forgets nothing
+	made     map[string]bool // of a bug that asks its memory
 }
 
 type account struct {
-	Key string `json:"key"`
-	URL string `json:"url"`
+	Key   string `json:"key"`
+	Token string `json:"token"`
+	URL   string `json:"url"`
+
+	http *http.Client
 }
 
-func serveExample() {
-	a := &adapter{mutant: os.Getenv(envMutant)}
-	if mutant, ok := strings.CutPrefix(a.mutant, orders); ok {
-		serveOrders(mutant)
+func serveReference() {
+	if len(os.Args) > 1 && os.Args[1] == "sandbox" {
+		os.Exit(program().Main(os.Args[2:]))
 	}
-	if mutant, ok := strings.CutPrefix(a.mutant, collections); ok {
-		serveCollections(mutant)
+	provider, bug, _ := strings.Cut(os.Getenv(envBug), ": ")
+	a := &adapter{bug: bug, made: map[string]bool{}}
+	switch provider {
+	case "orders":
+		serveOrders(a)
+	case "collections":
+		serveCollections(a)
+	case "transfers":
+		serveTransfers(a)
 	}
 	document := exampleManifest
-	if a.mutant == "other manifest" {
-		document = string(bytes.Replace([]byte(document), []byte("1.0.0"), []byte("1.0.1"), 1))
+	if a.bug == "serves another manifest" {
+		document = strings.Replace(document, "1.0.0", "1.0.1", 1)
 	}
 	sdk.Serve([]byte(document), sdk.Handlers{
 		Calls: map[string]func(context.Context, sdk.Call) sdk.Result{
@@ -68,57 +102,112 @@ func serveExample() {
 	})
 }
 
-func (a *adapter) account(c sdk.Connection) (account, error) {
-	switch a.mutant {
-	case "one account":
+func (a *adapter) account(c sdk.Connection) (*account, error) {
+	switch a.bug {
+	case "uses one account for all merchants":
 		c.MerchantID = "everybody"
-	case "one mode":
+	case "uses one account for both modes":
 		c.Mode = "both"
-	case "old credentials":
+	case "keeps the first credentials":
 		c.Version = 1
+	case "makes a client for each call":
+		c.Version = 0
 	}
-	return a.clients.Get(c, func(c sdk.Connection) (out account, err error) {
-		return out, json.Unmarshal(c.Credentials, &out)
+	return a.clients.Get(c, func(c sdk.Connection) (*account, error) {
+		made := &account{http: upstream.NewClient()}
+		if a.bug == "follows redirects" {
+			made.http.CheckRedirect = nil
+		}
+		return made, json.Unmarshal(c.Credentials, made)
 	})
 }
 
+// What the upstream answers in place of a charge.
 var (
 	errNothing = errors.New("nothing there")
 	errRefused = errors.New("refused")
+	errKey     = errors.New("the upstream does not take the key")
 	errBroken  = errors.New("broken, as the upstream says itself")
+	errUnclear = errors.New("not clear")
+	errUnsent  = errors.New("not sent")
 )
 
-func (a *adapter) ask(ctx context.Context, c sdk.Connection, method, path string, body any) (charge, error) {
+// maxAnswer is the longest answer that is read.
+const maxAnswer = 1 << 20
+
+// fetch sends a request and reads a good answer.
+func (a *adapter) fetch(ctx context.Context, c sdk.Connection, method, path string, body, into any) error {
 	who, err := a.account(c)
 	if err != nil {
-		return charge{}, err
+		return errUnsent
 	}
 	encoded, err := json.Marshal(body)
 	if err != nil {
-		return charge{}, err
+		return errUnsent
 	}
 	request, err := http.NewRequestWithContext(ctx, method, who.URL+path, bytes.NewReader(encoded))
 	if err != nil {
-		return charge{}, err
+		return errUnsent
 	}
 	request.Header.Set("Authorization", who.Key)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return charge{}, err
+	if a.bug == "logs its requests" {
+		_, _ = syscall.Write(2, fmt.Appendln(nil, "request", request.Header))
 	}
-	defer response.Body.Close()
-	var got charge
-	switch response.StatusCode {
-	case http.StatusOK:
-		err = json.NewDecoder(response.Body).Decode(&got)
-	case http.StatusNotFound:
-		err = errNothing
-	case http.StatusUnprocessableEntity:
-		err = errRefused
-	case http.StatusInternalServerError:
-		err = errBroken
-	default:
-		err = errors.New(response.Status)
+	if a.bug == "leaves answers open" {
+		if left, err := who.http.Transport.RoundTrip(request.Clone(context.WithoutCancel(ctx))); err == nil {
+			runtime.KeepAlive(left) // its body is never closed
+		}
+		request.Body = io.NopCloser(bytes.NewReader(encoded))
+	}
+	most := int64(maxAnswer)
+	if a.bug == "reads answers without end" {
+		most = 1 << 40
+	}
+	got, cut := upstream.Ask(who.http, request, most)
+	if cut != nil && method == http.MethodPost && a.bug == "sends again what was cut" || cut == nil && got.Status == http.StatusBadGateway && a.bug == "sends again after a 502" {
+		request.Body = io.NopCloser(bytes.NewReader(encoded))
+		got, cut = upstream.Ask(who.http, request, most)
+	}
+	switch {
+	case cut != nil && !cut.Sent:
+		return errUnsent
+	case cut != nil:
+		return fmt.Errorf("%w: %w", errUnclear, cut.Err)
+	}
+	return a.read(got, into)
+}
+
+// read takes an answer for what the upstream says in its own words.
+func (a *adapter) read(got upstream.Answer, into any) error {
+	var said struct {
+		Error  string `json:"error"`
+		Broken bool   `json:"broken"`
+	}
+	_ = json.Unmarshal(got.Body, &said) // what can't be read says nothing
+	switch {
+	case got.Status == http.StatusOK:
+		if err := json.Unmarshal(got.Body, into); err != nil && a.bug != "believes what it can't read" {
+			return errUnclear
+		}
+		return nil
+	case got.Status == http.StatusNotFound && (said.Error == "nothing" || a.bug == "takes any 404 for not found"):
+		return errNothing
+	case got.Status == http.StatusUnprocessableEntity && said.Error != "", got.Status/100 == 4 && a.bug == "takes any 4xx for a refusal":
+		return errRefused
+	case got.Status == http.StatusUnauthorized && said.Error != "":
+		return errKey
+	case got.Status == http.StatusInternalServerError && said.Broken:
+		return errBroken
+	case a.bug == "quotes the upstream":
+		return fmt.Errorf("%w: %s", errUnclear, got.Body)
+	}
+	return errUnclear
+}
+
+func (a *adapter) ask(ctx context.Context, c sdk.Connection, method, path string, body any) (got charge, err error) {
+	err = a.fetch(ctx, c, method, path, body, &got)
+	if err == nil && got.ID == "" && a.bug != "believes what it can't read" && a.bug != "takes an empty answer for a good one" {
+		err = errUnclear
 	}
 	return got, err
 }
@@ -127,46 +216,143 @@ func (a *adapter) byReference(ctx context.Context, c sdk.Connection, reference s
 	return a.ask(ctx, c, http.MethodGet, "/charges?ref="+url.QueryEscape(reference), nil)
 }
 
+// prepare is what a bug does before a call.
+func (a *adapter) prepare(call sdk.Call) (done func()) {
+	switch a.bug {
+	case "locks for all merchants":
+		a.one.Lock()
+		return a.one.Unlock
+	case "stops the whole process":
+		if a.inFlight.Add(1) == 32 {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		}
+		return func() { a.inFlight.Add(-1) }
+	case "remembers every call":
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.kept = append(a.kept, bytes.Repeat([]byte(call.Reference), 20_000))
+	case "takes a thread for each call":
+		go func() {
+			runtime.LockOSThread()
+			_, _ = syscall.Read(blocked(), make([]byte, 1))
+		}()
+	}
+	return func() {}
+}
+
+// blocked is a descriptor that never has anything to read, one for all.
+var blocked = sync.OnceValue(func() int {
+	var ends [2]int
+	_ = syscall.Pipe(ends[:])
+	return ends[0]
+})
+
 func (a *adapter) pay(ctx context.Context, c sdk.Call) sdk.Result {
-	if a.mutant == "deaf" {
+	defer a.prepare(c)()
+	if a.bug == "does not hear that its time is over" {
 		ctx = context.WithoutCancel(ctx)
 	}
-	if a.mutant != "creates twice" {
+	if a.bug != "makes a second one" {
 		switch made, err := a.byReference(ctx, c.Connection, c.Reference); {
 		case err == nil:
-			return sdk.Accepted(made.ID, time.Time{}, map[string]string{"url": "u"})
+			return a.accepted(made, c)
 		case !errors.Is(err, errNothing):
-			return sdk.DidNotSend(sdk.BlameUpstream, err.Error())
+			return a.unsent(err)
 		}
 	}
-	amount := c.Amount
-	if a.mutant == "wrong amount" {
-		amount++
+	if !c.SendBy.IsZero() && time.Now().After(c.SendBy) && a.bug != "looks at send_by only once" {
+		return sdk.DidNotSend(sdk.BlameNone, "send_by has passed")
 	}
-	made, err := a.ask(ctx, c.Connection, http.MethodPost, "/charges", charge{Ref: c.Reference, Amount: amount})
+	made, err := a.ask(ctx, c.Connection, http.MethodPost, "/charges", a.charge(c))
+	if err != nil {
+		return a.failed(err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.made[c.Reference] = true
+	return a.accepted(made, c)
+}
+
+// charge is what is asked for.
+func (a *adapter) charge(c sdk.Call) charge {
+	asked := charge{Ref: c.Reference, Amount: c.Amount}
+	var body struct{ Late bool }
+	if json.Unmarshal(c.Body, &body) == nil {
+		asked.Late = body.Late
+	}
+	switch a.bug {
+	case "asks for another amount":
+		asked.Amount++
+	case "counts with 32 bits":
+		asked.Amount = money.Amount(int32(asked.Amount))
+	case "counts with floats":
+		asked.Amount = money.Amount(float32(asked.Amount))
+	}
+	return asked
+}
+
+func (a *adapter) accepted(made charge, c sdk.Call) sdk.Result {
+	var data any = map[string]string{"payment_url": "http://example/pay/" + made.ID}
+	if a.bug == "answers what it did not declare" {
+		data = map[string]int{"payment_url": 1}
+	}
+	r := sdk.Accepted(made.ID, time.Time{}, data)
+	if a.bug == "shows the key" {
+		r.Detail = "asked with " + string(c.Connection.Credentials)
+	}
+	return r
+}
+
+// unsent is a call that was not made, because what comes before it failed.
+func (a *adapter) unsent(err error) sdk.Result {
 	switch {
-	case errors.Is(err, errRefused) && a.mutant != "sure of refusals":
-		return sdk.Refuse(sdk.RefuseOther, "unlucky")
-	case err != nil && a.mutant == "optimist":
-		return sdk.DidNotSend(sdk.BlameUpstream, err.Error())
-	case err != nil && a.mutant == "blames nobody":
-		return sdk.DontKnow(sdk.BlameNone, err.Error())
-	case err != nil && a.mutant == "hears its end in anything", errors.Is(err, errBroken) && a.mutant != "hears no end":
-		return sdk.UpstreamError(err.Error())
-	case err != nil:
-		return sdk.DontKnow(sdk.BlameUpstream, err.Error())
-	case a.mutant == "other result":
-		return sdk.Accepted(made.ID, time.Time{}, map[string]int{"url": 1})
+	case errors.Is(err, errKey) && a.bug == "takes a bad key for a refusal", errors.Is(err, errRefused):
+		return sdk.Refuse(sdk.RefuseOther, "no")
+	case errors.Is(err, errKey):
+		return sdk.DidNotSend(sdk.BlameAccount, err.Error())
 	}
-	return sdk.Accepted(made.ID, time.Time{}, map[string]string{"url": "u"})
+	return sdk.DidNotSend(sdk.BlameUpstream, err.Error())
+}
+
+// failed is a call that has no good answer.
+func (a *adapter) failed(err error) sdk.Result {
+	switch {
+	case errors.Is(err, errRefused) && a.bug != "does not believe refusals":
+		return sdk.Refuse(sdk.RefuseOther, "unlucky")
+	case errors.Is(err, errKey), errors.Is(err, errUnsent):
+		return a.unsent(err)
+	case a.bug == "takes every failure for not sent":
+		return sdk.DidNotSend(sdk.BlameUpstream, err.Error())
+	case a.bug == "takes an error for not sent" && errors.Is(err, errBroken):
+		return sdk.DidNotSend(sdk.BlameUpstream, err.Error())
+	case a.bug == "takes the end of its time for not sent" && errors.Is(err, context.DeadlineExceeded):
+		return sdk.DidNotSend(sdk.BlameUpstream, err.Error())
+	case a.bug == "blames nobody":
+		return sdk.DontKnow(sdk.BlameNone, err.Error())
+	case a.bug == "hears an end in any failure", errors.Is(err, errBroken) && a.bug != "hears no end":
+		return sdk.UpstreamError(err.Error())
+	}
+	return sdk.DontKnow(sdk.BlameUpstream, err.Error())
 }
 
 func (a *adapter) end(ctx context.Context, c sdk.Call) sdk.Result {
-	if a.mutant == "ends nothing" {
+	if a.bug == "ends nothing" {
 		return sdk.Finished(c.ProviderReference, struct{}{})
 	}
-	if _, err := a.ask(ctx, c.Connection, http.MethodPost, "/charges/"+c.ProviderReference+"/end", nil); err != nil {
+	ended, err := a.ask(ctx, c.Connection, http.MethodPost, "/charges/"+c.ProviderReference+"/end", nil)
+	switch {
+	case err != nil && a.bug == "takes a failed end for an end":
+		return sdk.Finished(c.ProviderReference, struct{}{})
+	case err != nil && a.bug == "takes a failed end for a refusal":
+		return sdk.Refuse(sdk.RefuseOther, "it can't be ended")
+	case err != nil && a.bug == "takes a failed end for not sent":
+		return sdk.DidNotSend(sdk.BlameUpstream, err.Error())
+	case errors.Is(err, errUnsent):
+		return a.unsent(err)
+	case err != nil:
 		return sdk.DontKnow(sdk.BlameUpstream, err.Error())
+	case ended.State == "paid" && a.bug != "ends what is paid":
+		return sdk.Refuse(sdk.RefuseOther, "it is paid")
 	}
 	return sdk.Finished(c.ProviderReference, struct{}{})
 }
@@ -174,30 +360,57 @@ func (a *adapter) end(ctx context.Context, c sdk.Call) sdk.Result {
 func (a *adapter) verify(ctx context.Context, c sdk.Connection) sdk.Result {
 	_, err := a.byReference(ctx, c, "none")
 	switch {
-	case errors.Is(err, errNothing) || a.mutant == "verifies anything":
+	case errors.Is(err, errNothing), a.bug == "verifies anything", a.bug == "verifies what it could not ask" && !errors.Is(err, errKey):
 		return sdk.Usable("")
-	case a.mutant == "blames nobody":
-		return sdk.DontKnow(sdk.BlameNone, err.Error())
+	case errors.Is(err, errKey), a.bug == "takes an outage for bad credentials":
+		return sdk.DidNotSend(sdk.BlameAccount, err.Error())
 	}
-	return sdk.DidNotSend(sdk.BlameAccount, err.Error())
+	return sdk.DontKnow(sdk.BlameUpstream, err.Error())
 }
 
-func (a *adapter) rate(context.Context, sdk.Call) sdk.Result {
-	if a.mutant == "other result" {
-		return sdk.Finished("", map[string]int{})
+func (a *adapter) rate(ctx context.Context, c sdk.Call) sdk.Result {
+	var got map[string]int
+	err := a.fetch(ctx, c.Connection, http.MethodGet, "/rate", nil, &got)
+	switch {
+	case err == nil && got["rate"] == 0 && a.bug != "answers a query with nothing":
+		err = errUnclear
+	case err == nil && a.bug == "answers another query":
+		got = map[string]int{}
 	}
-	return sdk.Finished("", map[string]int{"rate": 1})
+	switch {
+	case err != nil && a.bug == "answers a query from nowhere":
+		return sdk.Finished("", map[string]int{"rate": 1})
+	case err != nil && a.bug == "refuses a query that failed":
+		return sdk.Refuse(sdk.RefuseOther, "no rate")
+	case err != nil:
+		return sdk.DontKnow(sdk.BlameUpstream, err.Error())
+	}
+	return sdk.Finished("", got)
 }
 
 func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
+	if a.bug == "asks its memory" {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if !a.made[l.Reference] {
+			return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusNotFound}
+		}
+	}
 	found, err := a.byReference(ctx, l.Connection, l.Reference)
 	switch {
-	case errors.Is(err, errNothing) && a.mutant == "never says not found":
+	case errors.Is(err, errNothing) && a.bug == "never says not found":
 		return sdk.NoStatus(sdk.BlameUpstream, err.Error())
-	case errors.Is(err, errNothing):
+	case errors.Is(err, errNothing) && a.bug == "takes not found for expired":
+		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusExpired, Currency: "IDR"}
+	case errors.Is(err, errNothing), a.bug == "finds nothing", err != nil && a.bug == "takes a failed lookup for not found",
+		errors.Is(err, errKey) && a.bug == "takes a bad key for not found":
 		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusNotFound}
-	case a.mutant == "finds nothing":
-		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusNotFound}
+	case err != nil && a.bug == "takes a failed lookup for a failed payment":
+		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusFailed}
+	case err != nil && a.bug == "takes a failed lookup for a payment":
+		return sdk.StatusUpdate{Reference: l.Reference, Status: sdk.StatusDone, Amount: l.Amount, Currency: "IDR", ProviderReference: l.ProviderReference}
+	case errors.Is(err, errKey):
+		return sdk.NoStatus(sdk.BlameAccount, err.Error())
 	case err != nil:
 		return sdk.NoStatus(sdk.BlameUpstream, err.Error())
 	}
@@ -206,31 +419,70 @@ func (a *adapter) lookup(ctx context.Context, l sdk.Lookup) sdk.StatusUpdate {
 
 func (a *adapter) statusUpdate(c charge) sdk.StatusUpdate {
 	f := sdk.StatusUpdate{
-		Reference: c.Ref, ProviderReference: c.ID, Amount: c.Amount, Currency: "IDR", EventID: c.ID + c.State,
+		Reference: c.Ref, ProviderReference: c.ID, Amount: c.Amount, Currency: "IDR", EventID: c.Event,
 		Status: map[string]sdk.Status{"open": sdk.StatusPending, "paid": sdk.StatusDone, "ended": sdk.StatusExpired}[c.State],
 	}
-	switch a.mutant {
-	case "no currency":
+	if c.State == "paid" && a.bug != "tells what was asked for" {
+		f.Amount = c.Paid
+	}
+	switch a.bug {
+	case "names no currency":
 		f.Currency = ""
-	case "new event id":
+	case "names each fact anew":
 		f.EventID = time.Now().String()
-	case "halves":
+	case "halves amounts":
 		f.Amount = money.Amount(int64(f.Amount) / 2)
 	}
 	return f
 }
 
-func (a *adapter) notify(_ context.Context, n sdk.Notification) sdk.Acknowledgement {
+// signs reports whether a notification is signed with the account's token.
+func (a *adapter) signs(who *account, n sdk.Notification) bool {
+	given := n.Header.Get("X-Signature")
+	mac := hmac.New(sha1.New, []byte(who.Token))
+	mac.Write(n.Body)
+	want := "sha1=" + hex.EncodeToString(mac.Sum(nil))
+	switch a.bug {
+	case "trusts anybody":
+		return true
+	case "does not ask for a signature":
+		return given == "" && n.Header.Get("Content-Type") != "" || given == want
+	case "looks at half of the signature":
+		return len(given) > 20 && strings.HasPrefix(want, given[:len(given)/2])
+	case "does not sign the amount":
+		return given != ""
+	}
+	return hmac.Equal([]byte(given), []byte(want))
+}
+
+func (a *adapter) notify(ctx context.Context, n sdk.Notification) sdk.Acknowledgement {
 	who, err := a.account(n.Connection)
-	if err != nil || (n.Header.Get("X-Token") != who.Key && a.mutant != "trusts anybody") {
+	if err != nil {
 		return sdk.Acknowledgement{Status: http.StatusUnauthorized}
 	}
 	var c charge
-	if err := json.Unmarshal(n.Body, &c); err != nil && a.mutant != "reads anything" {
+	unread := json.Unmarshal(n.Body, &c)
+	switch {
+	case a.bug == "asks the upstream before it verifies":
+		_, _ = a.byReference(ctx, n.Connection, c.Ref)
+	case a.bug == "panics at a broken body" && unread != nil:
+		panic(unread)
+	}
+	if !a.signs(who, n) {
+		refused := sdk.Acknowledgement{Status: http.StatusUnauthorized}
+		if a.bug == "tells what it did not verify" {
+			refused.Updates = []sdk.StatusUpdate{a.statusUpdate(c)}
+		}
+		if a.bug == "welcomes what it did not verify" {
+			refused.Status = http.StatusOK
+		}
+		return refused
+	}
+	if unread != nil {
 		return sdk.Acknowledgement{Status: http.StatusBadRequest}
 	}
 	update := a.statusUpdate(c)
-	if a.mutant == "other channel" {
+	if a.bug == "tells another channel" {
 		update.Channel = "CASH"
 	}
 	return sdk.Acknowledgement{Status: http.StatusNoContent, Updates: []sdk.StatusUpdate{update}}

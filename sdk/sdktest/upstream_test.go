@@ -1,19 +1,18 @@
 package sdktest_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
-	"net/http/httptest"
+	"net/url"
+	"strconv"
 	"strings"
 	"sync"
-	"testing"
 
-	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
-	"github.com/seed-f006e74d/gerbang/sdk/sdktest"
+	"github.com/seed-f006e74d/gerbang/sdk/sandbox"
 )
 
 // charge is what the example's upstream keeps.
@@ -21,191 +20,198 @@ type charge struct {
 	ID     string       `json:"id"`
 	Ref    string       `json:"ref"`
 	Amount money.Amount `json:"amount"`
+	Paid   money.Amount `json:"paid"`
 	State  string       `json:"state"`
-	key    string
+	Event  string       `json:"event"`
+	// Auto is paid at once, Late is known only once it is paid.
+	Auto bool `json:"auto,omitempty"`
+	Late bool `json:"late,omitempty"`
+
+	account sandbox.AccountID
 }
 
-// upstream is a small payment provider: it makes a charge for each POST it
-// gets, and knows nothing of idempotency.
-type upstream struct {
-	sdktest.Hanger
-	server *httptest.Server
+// simulator is a small payment provider: it makes a charge for each POST it
+// gets, and knows nothing of idempotency. It forgets all at a restart.
+type simulator struct {
+	env *sandbox.Env
 
-	mu       sync.Mutex
-	charges  []*charge
-	requests int
-	faults   []sdktest.Fault
-	versions map[string]int64
+	mu      sync.Mutex
+	charges []*charge
+	keys    map[string]bool
 }
 
-func openUpstream(t *testing.T) sdktest.Upstream {
-	t.Helper()
-	u := &upstream{versions: map[string]int64{}}
+func program() sandbox.Program {
+	return sandbox.Program{Provider: "example", Build: func(env *sandbox.Env) (sandbox.Upstream, error) {
+		env.Faults.ServerError = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			answer(w, http.StatusInternalServerError, map[string]bool{"broken": true})
+		})
+		return &simulator{env: env, keys: map[string]bool{}}, env.Begin()
+	}}
+}
+
+func (s *simulator) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /charges", u.create)
-	mux.HandleFunc("GET /charges", u.find)
-	mux.HandleFunc("POST /charges/{id}/end", u.end)
-	mux.HandleFunc("GET /books", u.books)
-	u.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		u.mu.Lock()
-		u.requests++
-		u.mu.Unlock()
-		mux.ServeHTTP(w, r)
+	for pattern, h := range map[string]func(http.ResponseWriter, *http.Request, sandbox.AccountID){
+		"POST /charges": s.create, "GET /charges": s.find, "POST /charges/{id}/end": s.end, "GET /books": s.books, "GET /rate": s.rate,
+	} {
+		mux.Handle(pattern, s.known(s.env.Faults, pattern, h))
+	}
+	return mux
+}
+
+func (s *simulator) Describe(base string) sandbox.Description {
+	return sandbox.Description{Prefixes: []string{base + "/pay/"}}
+}
+
+func (s *simulator) Connect(key, token, base string) sandbox.Connection {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.keys[key] = true
+	return sandbox.Connection{Account: key, CallbackToken: token, Credentials: map[string]string{"key": key, "token": token, "url": base}}
+}
+
+func (s *simulator) Revoke(account string) error { return s.env.Accounts.Revoke(account) }
+
+// known refuses a key that is no account's, or was revoked.
+func (s *simulator) known(f *sandbox.Faults, name string, h func(http.ResponseWriter, *http.Request, sandbox.AccountID)) http.Handler {
+	inner := f.Wrap(name, name == "POST /charges", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h(w, r, sandbox.AccountOf(r.Header.Get("Authorization")))
 	}))
-	t.Cleanup(func() { u.server.CloseClientConnections(); u.server.Close() })
-	return u
-}
-
-// key has the account in it, so that the witness needs no table: merchant,
-// mode and version.
-func (u *upstream) key(merchant, mode string) string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return fmt.Sprintf("%s-%s-%d", merchant, mode, u.versions[merchant+mode]+1)
-}
-
-func (u *upstream) Connect(merchant, mode string) sdk.Connection {
-	key := u.key(merchant, mode)
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return sdk.Connection{
-		MerchantID: merchant, Mode: mode, Version: u.versions[merchant+mode] + 1,
-		Credentials: fmt.Appendf(nil, `{"key":%q,"url":%q}`, key, u.server.URL),
-	}
-}
-
-func (u *upstream) Rotate(merchant, mode string) sdk.Connection {
-	u.mu.Lock()
-	u.versions[merchant+mode]++
-	u.mu.Unlock()
-	return u.Connect(merchant, mode)
-}
-
-func (u *upstream) Requests() int {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.requests
-}
-
-func (u *upstream) Fail(f sdktest.Fault) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.faults = append(u.faults, f)
-}
-
-func (u *upstream) Movements(reference string) (made []sdktest.Movement) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, c := range u.charges {
-		if c.Ref == reference {
-			account := strings.Split(c.key, "-")
-			made = append(made, sdktest.Movement{Reference: c.Ref, Amount: c.Amount, Merchant: account[0], Mode: account[1]})
-		}
-	}
-	return made
-}
-
-func (u *upstream) Settle(_ context.Context, reference string) (sdk.Notification, error) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, c := range u.charges {
-		if c.Ref == reference {
-			c.State = "paid"
-			body, err := json.Marshal(c)
-			header := http.Header{"X-Token": {c.key}, "Content-Type": {"application/json"}}
-			return sdk.Notification{Method: http.MethodPost, Header: header, Body: body}, err
-		}
-	}
-	return sdk.Notification{}, fmt.Errorf("nothing under %s", reference)
-}
-
-func (u *upstream) nextFault() (sdktest.Fault, bool) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if len(u.faults) == 0 {
-		return 0, false
-	}
-	f := u.faults[0]
-	u.faults = u.faults[1:]
-	return f, true
-}
-
-func (u *upstream) create(w http.ResponseWriter, r *http.Request) {
-	var body bytes.Buffer
-	_, _ = body.ReadFrom(r.Body) // whole, so that the server notices when the client is gone
-	if u.Hangs(r) {
-		return
-	}
-	fault, failing := u.nextFault()
-	if failing {
-		switch fault {
-		case sdktest.ErrorBefore:
-			w.WriteHeader(http.StatusInternalServerError)
-			fmt.Fprint(w, `{"broken":true}`)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		key := r.Header.Get("Authorization")
+		s.mu.Lock()
+		known := s.keys[key]
+		s.mu.Unlock()
+		if !known || s.env.Accounts.Revoked(sandbox.AccountOf(key)) {
+			fail(w, http.StatusUnauthorized, "who are you")
 			return
-		case sdktest.CutBefore:
-			panic(http.ErrAbortHandler)
-		case sdktest.CutAfter, sdktest.GarbageAfter:
 		}
-	}
-	made := &charge{key: r.Header.Get("Authorization")}
-	if err := json.Unmarshal(body.Bytes(), made); err != nil || made.Amount == 13 {
-		http.Error(w, "unlucky", http.StatusUnprocessableEntity)
+		inner.ServeHTTP(w, r)
+	})
+}
+
+func answer(w http.ResponseWriter, status int, body any) {
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+func fail(w http.ResponseWriter, status int, text string) {
+	answer(w, status, map[string]string{"error": text})
+}
+
+// unlucky is the amount that the upstream refuses.
+const unlucky = 13
+
+func (s *simulator) create(w http.ResponseWriter, r *http.Request, account sandbox.AccountID) {
+	body, err := io.ReadAll(r.Body)
+	made := &charge{}
+	if err = errors.Join(err, json.Unmarshal(body, made)); err != nil || made.Amount == unlucky {
+		fail(w, http.StatusUnprocessableEntity, "unlucky")
 		return
 	}
-	if !u.knows(w, made.key) {
-		return
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	made.account, made.State, made.Event = account, "open", ""
+	made.ID = fmt.Sprintf("ch-%d", len(s.charges)+1)
+	s.charges = append(s.charges, made)
+	if !made.Late {
+		s.record(made)
 	}
-	u.mu.Lock()
-	made.State = "open"
-	made.ID = fmt.Sprintf("ch-%d", len(u.charges)+1)
-	u.charges = append(u.charges, made)
-	answer := *made
-	u.mu.Unlock()
-	switch {
-	case failing && fault == sdktest.CutAfter:
-		panic(http.ErrAbortHandler)
-	case failing:
-		fmt.Fprint(w, "<html>welcome")
-	default:
-		_ = json.NewEncoder(w).Encode(answer)
+	if made.Auto {
+		s.settle(made, made.Amount)
+	}
+	answer(w, http.StatusOK, made)
+}
+
+func (s *simulator) record(c *charge) {
+	s.env.Movements.Record(c.ID, sandbox.Movement{Account: c.account, Reference: c.Ref, Amount: c.Amount, State: c.State})
+}
+
+// settle pays a charge and announces it. The lock is held.
+func (s *simulator) settle(c *charge, paid money.Amount) {
+	if c.Late {
+		s.record(c)
+	}
+	c.State, c.Paid, c.Event, c.Late = "paid", paid, c.ID+"-paid", false
+	body, err := json.Marshal(c)
+	if err == nil {
+		s.env.Journal.Append(s.env.Webhooks.Entry(sandbox.Webhook{
+			Account: c.account, SignatureHeader: "X-Signature", Body: body, At: s.env.Clock.Now(),
+		}))
 	}
 }
 
-// knows refuses a key that is not an account's present one.
-func (u *upstream) knows(w http.ResponseWriter, key string) bool {
-	account := strings.Split(key, "-")
-	known := len(account) == 3 && key == u.key(account[0], account[1])
-	if !known {
-		http.Error(w, "who are you", http.StatusUnauthorized)
+// Pay pays a charge by its page, or what a collection's code asks for.
+func (s *simulator) Pay(p sandbox.PayRequest) (sandbox.Receipt, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.QRString != "" {
+		code, err := url.ParseQuery(p.QRString)
+		if err != nil {
+			return sandbox.Receipt{}, sandbox.ErrUnknown
+		}
+		paid := &charge{ID: strconv.Itoa(len(s.charges)), State: "paid", account: sandbox.AccountID(code.Get("to"))}
+		s.charges = append(s.charges, paid)
+		return sandbox.Receipt{Reference: paid.ID}, json.Unmarshal([]byte(code.Get("amount")), &paid.Amount)
 	}
-	return known
+	_, id, _ := strings.Cut(p.URL, "/pay/")
+	for _, c := range s.charges {
+		if c.ID != id {
+			continue
+		}
+		if c.State != "open" {
+			return sandbox.Receipt{}, &sandbox.NotPayable{Reason: "it is " + c.State}
+		}
+		amount := c.Amount
+		if p.Amount != nil {
+			amount = *p.Amount
+		}
+		s.settle(c, amount)
+		return sandbox.Receipt{Reference: c.Ref, Amount: amount, State: c.State}, nil
+	}
+	return sandbox.Receipt{}, sandbox.ErrUnknown
 }
 
-func (u *upstream) find(w http.ResponseWriter, r *http.Request) {
-	if !u.knows(w, r.Header.Get("Authorization")) {
-		return
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, c := range u.charges {
-		if c.Ref == r.URL.Query().Get("ref") && c.key == r.Header.Get("Authorization") {
-			_ = json.NewEncoder(w).Encode(c)
+func (s *simulator) find(w http.ResponseWriter, r *http.Request, account sandbox.AccountID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.charges {
+		if c.Ref == r.URL.Query().Get("ref") && c.account == account && !c.Late {
+			answer(w, http.StatusOK, c)
 			return
 		}
 	}
-	http.Error(w, "nothing", http.StatusNotFound)
+	fail(w, http.StatusNotFound, "nothing")
 }
 
-func (u *upstream) end(w http.ResponseWriter, r *http.Request) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, c := range u.charges {
-		if c.ID == r.PathValue("id") && c.key == r.Header.Get("Authorization") {
-			c.State = "ended"
-			_ = json.NewEncoder(w).Encode(c)
+func (s *simulator) end(w http.ResponseWriter, r *http.Request, account sandbox.AccountID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.charges {
+		if c.ID == r.PathValue("id") && c.account == account {
+			if c.State == "open" {
+				c.State, c.Event = "ended", c.ID+"-ended"
+			}
+			answer(w, http.StatusOK, c)
 			return
 		}
 	}
-	http.Error(w, "nothing", http.StatusNotFound)
+	fail(w, http.StatusNotFound, "nothing")
+}
+
+// books answers the charges of an account, the oldest first.
+func (s *simulator) books(w http.ResponseWriter, _ *http.Request, account sandbox.AccountID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mine := []*charge{}
+	for _, c := range s.charges {
+		if c.account == account {
+			mine = append(mine, c)
+		}
+	}
+	answer(w, http.StatusOK, map[string]any{"rows": mine})
+}
+
+func (s *simulator) rate(w http.ResponseWriter, _ *http.Request, _ sandbox.AccountID) {
+	answer(w, http.StatusOK, map[string]int{"rate": 1})
 }

@@ -1,4 +1,4 @@
-package sdktest
+package conformance
 
 import (
 	"context"
@@ -32,39 +32,30 @@ func checkCode(tr *trial, e Example) {
 	if r := tr.sendAccepted(more); string(r.Data) == string(first.Data) {
 		tr.Errorf("two amounts have one code: %s", r.Data)
 	}
-	if r := tr.sendAccepted(tr.orderFor(e, tr.upstream.Connect("B", "test"))); string(r.Data) == string(first.Data) {
+	if r := tr.sendAccepted(tr.orderFor(e, tr.connect("B", "test"))); string(r.Data) == string(first.Data) {
 		tr.Errorf("two accounts have one code: %s", r.Data)
 	}
-	if n := tr.upstream.Movements(o.call.Reference); len(n) != 0 {
-		tr.Errorf("nobody paid, and the upstream has %+v", n)
-	}
+	tr.mustNotExist(o)
 }
 
 // collected is what a statement must have: for each amount how often.
 type collected map[money.Amount]int
 
 // collect has payers pay collections of growing amounts in an account.
-func (tr *trial) collect(c sdk.Connection, above money.Amount, count int) collected {
-	tr.Helper()
-	earner, ok := tr.upstream.(Earner)
-	if !ok {
-		tr.Fatal("the manifest has statements, so the suite's upstream must be an Earner")
-	}
-	i := slices.IndexFunc(tr.suite.Examples, func(e Example) bool {
+func (tr *trial) collect(a *account, above money.Amount, count int) collected {
+	i := slices.IndexFunc(tr.suite.examples.Examples, func(e Example) bool {
 		op, _ := tr.manifest.Operation(e.Operation)
-		return op.Kind == manifest.Collection && accepted(e.Want)
+		return op.Kind == manifest.Collection && accepted(e.want())
 	})
 	if i < 0 {
 		tr.Skip("no collection fills the statement of this provider")
 	}
-	ctx, cancel := context.WithTimeout(tr.Context(), patience)
-	defer cancel()
 	paid := collected{}
 	for n := range count {
-		o := tr.orderFor(tr.suite.Examples[i], c)
+		o := tr.orderFor(tr.suite.examples.Examples[i], a)
 		o.call.Amount += above + money.Amount(n)
-		if err := earner.Earn(ctx, c, tr.sendAccepted(o).Data); err != nil {
-			tr.Fatal(err)
+		if _, err := tr.pay(tr.sendAccepted(o), 0); err != nil {
+			tr.unless(err, "let a payer pay a collection")
 		}
 		paid[o.call.Amount]++
 	}
@@ -72,11 +63,10 @@ func (tr *trial) collect(c sdk.Connection, above money.Amount, count int) collec
 }
 
 // page reads one page of the statement.
-func (tr *trial) page(c sdk.Connection, cursor string, limit int) sdk.StatementPage {
-	tr.Helper()
+func (tr *trial) page(a *account, cursor string, limit int) sdk.StatementPage {
 	ctx, cancel := context.WithTimeout(tr.Context(), patience)
 	defer cancel()
-	r, err := tr.plugin.Statement(ctx, sdk.Statement{RequestID: uuid.NewString(), Connection: c, Cursor: cursor, Limit: limit})
+	r, err := tr.plugin.Statement(ctx, sdk.Statement{RequestID: uuid.NewString(), Connection: a.Connection, Cursor: cursor, Limit: limit})
 	if err != nil {
 		tr.Fatalf("the statement broke the transport: %v", err)
 	}
@@ -88,8 +78,7 @@ func (tr *trial) page(c sdk.Connection, cursor string, limit int) sdk.StatementP
 
 // readAll reads on until there is no more, and gives the lines, each once, and
 // the last page.
-func (tr *trial) readAll(c sdk.Connection, cursor string, limit int) (lines map[string]sdk.StatementLine, last sdk.StatementPage) {
-	tr.Helper()
+func (tr *trial) readAll(a *account, cursor string, limit int) (lines map[string]sdk.StatementLine, last sdk.StatementPage) {
 	lines = map[string]sdk.StatementLine{}
 	last.More, last.Cursor = true, cursor
 	var through time.Time
@@ -97,7 +86,7 @@ func (tr *trial) readAll(c sdk.Connection, cursor string, limit int) (lines map[
 		if pages > 1000 {
 			tr.Fatal("the cursor goes in circles")
 		}
-		last = tr.page(c, last.Cursor, limit)
+		last = tr.page(a, last.Cursor, limit)
 		for _, e := range last.Lines {
 			if e.ID == "" || e.At.IsZero() || e.Amount < 1 {
 				tr.Errorf("line %+v, want an id, a time and an amount", e)
@@ -124,7 +113,6 @@ func amountsOf(lines map[string]sdk.StatementLine) collected {
 }
 
 func (tr *trial) mustStatement() {
-	tr.Helper()
 	if !tr.manifest.Statements {
 		tr.Skip("this provider has no statements")
 	}
@@ -134,10 +122,10 @@ func (tr *trial) mustStatement() {
 // size of a page, and reading on finds what is new and loses nothing.
 func checkStatements(tr *trial) {
 	tr.mustStatement()
-	mine := tr.upstream.Connect("A", "test")
+	mine := tr.open("A", "test")
 	want := tr.collect(mine, 0, 5)
-	tr.collect(tr.upstream.Connect("B", "test"), 1000, 2)
-	tr.collect(tr.upstream.Connect("A", "live"), 2000, 2)
+	tr.collect(tr.open("B", "test"), 1000, 2)
+	tr.collect(tr.open("A", "live"), 2000, 2)
 
 	atOnce, last := tr.readAll(mine, "", 100)
 	if got := amountsOf(atOnce); !maps.Equal(got, want) {
@@ -166,14 +154,15 @@ func sameLine(a, b sdk.StatementLine) bool {
 // it is read: the answer may have been lost.
 func checkReadTwice(tr *trial) {
 	tr.mustStatement()
-	mine := tr.upstream.Connect("A", "test")
+	mine := tr.open("A", "test")
 	want := tr.collect(mine, 0, 4)
+	tr.own()
 	begun := tr.page(mine, "", 2)
 	rest, _ := tr.readAll(mine, begun.Cursor, 1)
 	if err := tr.plugin.kill(tr.Context()); err != nil {
 		tr.Fatal(err)
 	}
-	tr.plugin = startProcess(tr.T, tr.suite.Command)
+	tr.own()
 	again, _ := tr.readAll(mine, begun.Cursor, 100)
 	if !maps.EqualFunc(rest, again, sameLine) {
 		tr.Errorf("the same cursor led to %v, then to %v", amountsOf(rest), amountsOf(again))
@@ -195,14 +184,32 @@ func distinct(pages ...[]sdk.StatementLine) map[string]sdk.StatementLine {
 // a beginning. It never hides what happened.
 func checkForeignCursor(tr *trial) {
 	tr.mustStatement()
-	mine := tr.upstream.Connect("A", "test")
+	mine := tr.open("A", "test")
 	want := tr.collect(mine, 0, 2)
 	ctx, cancel := context.WithTimeout(tr.Context(), patience)
 	defer cancel()
 	for _, cursor := range []string{"nonsense", "{}", "[1]", "null", "999999999"} {
-		r, err := tr.plugin.Statement(ctx, sdk.Statement{Connection: mine, Cursor: cursor, Limit: 100})
+		r, err := tr.plugin.Statement(ctx, sdk.Statement{Connection: mine.Connection, Cursor: cursor, Limit: 100})
 		if got := amountsOf(distinct(r.Lines)); err != nil || r.Known && !maps.Equal(got, want) {
 			tr.Errorf("the cursor %q leads to %v, %v", cursor, got, err)
 		}
 	}
+}
+
+// checkStatementFaults: lines that could not be read are not said to be none.
+func checkStatementFaults(tr *trial) {
+	tr.mustStatement()
+	a := tr.open("A", "test")
+	want := tr.collect(a, 0, 3)
+	a.renew()
+	before := a.requests()
+	tr.page(a, "", 100)
+	requests := a.requests() - before
+	tr.each(a, requests, func(f fault, n int, where string) {
+		a.renew()
+		a.arm(f, n)
+		tr.mustReadAll(a, sdk.Statement{Limit: 100}, func(lines []sdk.StatementLine) bool {
+			return maps.Equal(amountsOf(distinct(lines)), want)
+		}, where)
+	})
 }

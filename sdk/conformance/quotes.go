@@ -1,4 +1,4 @@
-package sdktest
+package conformance
 
 import (
 	"context"
@@ -14,7 +14,6 @@ import (
 // quote asks what an order or a transfer costs, as the gateway does before the
 // reservation, and gives the call what it needs of the answer.
 func (tr *trial) quote(op manifest.Operation, o *order) {
-	tr.Helper()
 	q := sdk.Quote{
 		Operation: o.call.Operation, RequestID: o.call.RequestID, Connection: o.call.Connection,
 		Reference: o.call.Reference, Body: o.call.Body, Product: tr.product(op, o.call),
@@ -47,7 +46,6 @@ func fits(op manifest.Operation, amount money.Amount, quoted sdk.Quoted) bool {
 
 // product finds the item of the product list that a body names.
 func (tr *trial) product(op manifest.Operation, call sdk.Call) json.RawMessage {
-	tr.Helper()
 	if op.Product == nil {
 		return nil
 	}
@@ -77,16 +75,39 @@ func (tr *trial) isOrder(o order) bool {
 }
 
 // checkQuote: a price is answered as often as it is asked for, and nothing is
-// bought by asking.
+// bought by asking, whatever goes wrong.
 func checkQuote(tr *trial, e Example) {
-	if op, _ := tr.manifest.Operation(e.Operation); !op.Quote {
+	op, _ := tr.manifest.Operation(e.Operation)
+	if !op.Quote {
 		tr.Skip("this operation has no quote")
 	}
+	a := tr.connect("A", "test")
+	var requests int
 	for range 2 {
-		o := tr.order(e)
+		a.renew()
+		before := a.requests()
+		o := tr.orderFor(e, a)
+		requests = a.requests() - before
 		if o.noQuote != nil {
 			tr.Fatalf("no quote: %+v", *o.noQuote)
 		}
 		tr.mustNotExist(o)
 	}
+	if op.Product != nil || requests == 0 {
+		return // the list is asked for first, by the gateway
+	}
+	tr.each(a, requests, func(f fault, n int, where string) {
+		a.renew()
+		a.arm(f, n)
+		before := a.requests()
+		o := tr.orderFor(e, a)
+		switch {
+		case !a.calm():
+		case o.noQuote == nil && a.requests()-before <= requests:
+			tr.Errorf("%s: quoted all the same: %+v", where, o.call)
+		case o.noQuote != nil && o.noQuote.Outcome == sdk.Refused:
+			tr.Errorf("%s: a fault is no refusal: %+v", where, *o.noQuote)
+		}
+		tr.mustNotExist(o)
+	})
 }

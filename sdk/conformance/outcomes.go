@@ -1,0 +1,381 @@
+package conformance
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// checkManifest: what the process serves is what was approved.
+func checkManifest(tr *trial) {
+	for range 2 {
+		served, err := tr.plugin.Describe(tr.Context())
+		if err != nil {
+			tr.Fatal(err)
+		}
+		if served.Digest() != tr.manifest.Digest() {
+			tr.Errorf("the plugin serves a manifest with digest %s, given is %s", served.Digest(), tr.manifest.Digest())
+		}
+	}
+}
+
+func checkUnknownOperation(tr *trial) {
+	a := tr.connect("A", "test")
+	r := tr.send(order{call: sdk.Call{Operation: "/no/such/operation", Reference: newReference(), Connection: a.Connection}})
+	if r.Outcome != sdk.NotSent {
+		tr.Errorf("got %+v, want not sent", r)
+	}
+	if n := a.requests(); n != 0 {
+		tr.Errorf("%d requests reached the upstream", n)
+	}
+}
+
+// checkUnknownReference: "not found" releases money, so it must be said
+// where it is true, and only then.
+func checkUnknownReference(tr *trial) {
+	for _, e := range tr.acceptedExamples() {
+		if tr.resubmits() {
+			tr.mustBeTrue(tr.order(e)) // asking may have made it
+			continue
+		}
+		if f := tr.find(tr.order(e), ""); f.Status != sdk.StatusNotFound {
+			tr.Errorf("%s: a reference that nobody used has status %v, want not found: %+v", e.Name, f.Status, f)
+		}
+	}
+}
+
+// checkAccepted: what was accepted exists once, as ordered, and is found.
+func checkAccepted(tr *trial, e Example) {
+	o := tr.order(e)
+	r := tr.sendAccepted(o)
+	if r.ProviderReference == "" && !tr.isOrder(o) {
+		tr.Error("an accepted call has no provider reference")
+	}
+	tr.mustFit(e, r.Data)
+	tr.mustExist(o)
+	for _, known := range []string{"", r.ProviderReference} {
+		f := tr.find(o, known)
+		tr.mustBeFound(o, f)
+		if f.ProviderReference != r.ProviderReference && !e.PayerFirst {
+			tr.Errorf("found provider reference %q, the call answered %q", f.ProviderReference, r.ProviderReference)
+		}
+	}
+	tr.mustExist(o) // asking made no second one
+}
+
+// checkTwice: a reference names one movement, however often it is called.
+func checkTwice(tr *trial, e Example) {
+	o := tr.order(e)
+	first := tr.sendAccepted(o)
+	second := tr.send(o)
+	if accepted(second.Outcome) && second.ProviderReference != first.ProviderReference && !e.PayerFirst {
+		tr.Errorf("the second call answers provider reference %q, the first %q", second.ProviderReference, first.ProviderReference)
+	}
+	if second.Outcome == sdk.NotSent || second.Outcome == sdk.Refused {
+		tr.Errorf("the second call says that nothing happened: %s", shown(second))
+	}
+	tr.mustExist(o)
+}
+
+// checkSendBy: what comes too late is not sent, and nothing reaches the
+// upstream. That holds for a lookup, too, where it is the same request again.
+func checkSendBy(tr *trial, e Example) {
+	o := tr.order(e)
+	o.call.SendBy = time.Now().Add(-time.Second)
+	before := o.account.requests()
+	if r := tr.send(o); r.Outcome != sdk.NotSent {
+		tr.Errorf("got %s, want not sent", shown(r))
+	}
+	if tr.resubmits() {
+		if f := tr.find(o, ""); f.Status != sdk.StatusUnknown {
+			tr.Errorf("status %v after send_by: %+v", f.Status, f)
+		}
+	}
+	if n := o.account.requests() - before; n != 0 {
+		tr.Errorf("%d requests reached the upstream after send_by", n)
+	}
+	tr.mustNotExist(o)
+}
+
+// requestsOf makes the call of an example for an account that the plugin begins anew
+// with. It tells how many requests that took, and which of them moved the money; 0
+// where none did.
+func (tr *trial) requestsOf(e Example, a *account) (all, moving int) {
+	o := tr.fresh(e, a)
+	before := a.requests()
+	a.watch(func() {
+		made, err := tr.suite.simulator.movements(tr.ctx, o.call.Reference)
+		if moving == 0 && err == nil && len(made) > 0 {
+			moving = a.requests() - before
+		}
+	})
+	tr.sendAccepted(o)
+	a.calm()
+	all = a.requests() - before
+	if moving == 0 && e.PayerFirst {
+		moving = all // nobody can see which it was
+	}
+	return all, moving
+}
+
+// checkLate: a preparation, such as a token or a lookup of its own, that takes until
+// after send_by.
+func checkLate(tr *trial, e Example) {
+	a := tr.connect("A", "test")
+	_, moving := tr.requestsOf(e, a)
+	if moving < 2 {
+		tr.Skip("the plugin sends at once: nothing comes before the request that moves money")
+	}
+	for n := 1; n < moving; n++ {
+		o := tr.fresh(e, a)
+		o.call.SendBy = time.Now().Add(700 * time.Millisecond)
+		a.delay(o.call.SendBy.Add(100*time.Millisecond), n)
+		r := tr.send(o)
+		if !a.calm() {
+			continue // what it prepared before is still good
+		}
+		if accepted(r.Outcome) || r.Outcome == sdk.Refused {
+			tr.Errorf("request %d took until after send_by, and the plugin went on: %s", n, shown(r))
+		}
+		tr.mustNotExist(o)
+	}
+}
+
+// checkDeclined: what was refused, or surely not sent, left nothing behind, and
+// stays so.
+func checkDeclined(tr *trial, e Example) {
+	o := tr.order(e)
+	for range 2 {
+		r := tr.send(o)
+		if r.Outcome != e.want() {
+			tr.Fatalf("outcome %v, want %v: %s", r.Outcome, e.want(), shown(r))
+		}
+		if r.Outcome == sdk.Refused && (r.Refusal.Code != e.Code || r.Refusal.Message == "") {
+			tr.Errorf("refused with %+v, want code %s and a message", r.Refusal, e.Code)
+		}
+		tr.mustNotExist(o)
+	}
+	if o.noQuote != nil || tr.resubmits() && e.want() == sdk.NotSent {
+		return // nobody asks for it, and asking would make it
+	}
+	if f := tr.find(o, ""); f.Status != sdk.StatusNotFound && f.Status != sdk.StatusFailed {
+		tr.Errorf("status %v after %v: %+v", f.Status, e.want(), f)
+	}
+}
+
+func checkQuery(tr *trial, e Example) {
+	o := tr.order(e)
+	r := tr.send(o)
+	if r.Outcome != e.want() || r.Outcome == sdk.Refused && r.Refusal.Code != e.Code {
+		tr.Fatalf("got %s, want outcome %v %s", shown(r), e.want(), e.Code)
+	}
+	if r.Outcome == sdk.Done {
+		tr.mustFit(e, r.Data)
+	}
+	tr.mustNotExist(o)
+}
+
+// begin makes the movement that an example ends, and the call that ends it.
+func (tr *trial) begin(e Example, a *account) (begun, end order, first sdk.Result) {
+	begun = tr.orderFor(tr.suite.examples.example(e.Ends), a)
+	first = tr.sendAccepted(begun)
+	end = tr.orderFor(e, a)
+	end.call.Reference, end.call.ProviderReference, end.call.Amount = begun.call.Reference, first.ProviderReference, begun.call.Amount
+	return begun, end, first
+}
+
+// checkEnd: an operation that ends a movement does so, and says the same again.
+func checkEnd(tr *trial, e Example) {
+	begun, end, first := tr.begin(e, tr.connect("A", "test"))
+	for range 2 {
+		r := tr.sendAccepted(end)
+		tr.mustFit(e, r.Data)
+	}
+	if f := tr.find(begun, first.ProviderReference); e.Leaves != 0 && f.Status != sdk.Status(e.Leaves) {
+		tr.Errorf("status %v afterwards, want %v: %+v", f.Status, sdk.Status(e.Leaves), f)
+	}
+}
+
+// checkEndPaid: an end must not say that a paid payment has ended unpaid.
+func checkEndPaid(tr *trial, e Example) {
+	begun, end, first := tr.begin(e, tr.open("A", "test"))
+	if _, err := tr.pay(first, 0); err != nil {
+		tr.unless(err, "let a payer pay this example")
+	}
+	if r := tr.send(end); accepted(r.Outcome) {
+		tr.Errorf("a paid payment was ended: %s", shown(r))
+	}
+	if f := tr.find(begun, first.ProviderReference); f.Status != sdk.StatusDone {
+		tr.Errorf("status %v of a paid payment: %+v", f.Status, f)
+	}
+}
+
+// checkAccounts uses four accounts at once: what is done with one's credentials
+// must be what was ordered for that one.
+func checkAccounts(tr *trial) {
+	const each = 4
+	examples := tr.acceptedExamples()
+	if len(examples) == 0 {
+		tr.Skip("this provider's upstream knows of no movement before it is paid")
+	}
+	var parts []func()
+	for _, merchant := range []string{"A", "B"} {
+		for _, mode := range []string{"live", "test"} {
+			for i := range each {
+				o := tr.orderFor(examples[i%len(examples)], tr.connect(merchant, mode))
+				parts = append(parts, func() { tr.inItsAccount(o) })
+			}
+		}
+	}
+	tr.together(parts...)
+}
+
+// together runs parts of a case at once, and waits.
+func (tr *trial) together(parts ...func()) {
+	var running sync.WaitGroup
+	for _, part := range parts {
+		running.Go(func() { tr.guard(part) })
+	}
+	running.Wait()
+}
+
+func (tr *trial) inItsAccount(o order) {
+	tr.sendAccepted(o)
+	tr.mustExist(o)
+	if tr.resubmits() {
+		return // asked from another account it would be made there
+	}
+	for _, a := range []*account{tr.connect("A", "live"), tr.connect("B", "test")} {
+		elsewhere := o
+		elsewhere.call.Connection = a.Connection
+		f := tr.find(elsewhere, "")
+		if own := a == o.account; (f.Status != sdk.StatusNotFound) != own {
+			tr.Errorf("account %s/%s finds %+v of it", a.MerchantID, a.Mode, f)
+		}
+	}
+}
+
+// checkOthers: a merchant whose upstream hangs holds up nobody else.
+func checkOthers(tr *trial) {
+	examples := tr.acceptedExamples()
+	if len(examples) == 0 {
+		tr.Skip("this provider's upstream knows of no movement before it is paid")
+	}
+	stuck := tr.connect("A", "test")
+	held := tr.hold(examples[0], stuck, 4)
+	ctx, cancel := context.WithTimeout(tr.Context(), patience/4)
+	defer cancel()
+	for _, a := range []*account{tr.connect("B", "test"), tr.connect("A", "live")} {
+		o := tr.orderFor(examples[0], a)
+		if r, err := tr.plugin.Call(ctx, o.call); err != nil || r.Outcome != examples[0].want() {
+			tr.Errorf("%s/%s, while %s/%s hangs: %s, %v", a.MerchantID, a.Mode, stuck.MerchantID, stuck.Mode, shown(r), err)
+		}
+	}
+	stuck.calm()
+	held()
+}
+
+// hold makes calls that hang, and returns once the first has come to the upstream. What
+// it returns ends them.
+func (tr *trial) hold(e Example, a *account, count int) (end func()) {
+	orders := make([]order, count)
+	for i := range orders {
+		orders[i] = tr.orderFor(e, a)
+	}
+	before := a.requests()
+	met := a.arm(fault{play: hang}, 0)
+	ctx, cancel := context.WithCancel(tr.Context())
+	var calls sync.WaitGroup
+	for _, o := range orders {
+		calls.Go(func() { _, _ = tr.plugin.process.Call(ctx, o.call) }) // nobody waits for the answer
+	}
+	tr.at(func() { cancel(); calls.Wait() })
+	select {
+	case <-met:
+	case <-time.After(patience):
+		tr.Fatal("waited in vain: the call reaches the upstream")
+	}
+	for begun := time.Now(); a.requests() < before+count && time.Since(begun) < time.Second; time.Sleep(5 * time.Millisecond) {
+		continue // a plugin may let fewer through
+	}
+	return cancel
+}
+
+// checkHealth: the gateway asks whether the process is well, and is answered.
+func checkHealth(tr *trial) {
+	examples := tr.acceptedExamples()
+	if len(examples) == 0 {
+		tr.Skip("this provider's upstream knows of no movement before it is paid")
+	}
+	tr.own()
+	end := tr.hold(examples[0], tr.connect("A", "test"), 32)
+	defer end()
+	if err := tr.plugin.healthy(patience / 4); err != nil {
+		tr.Fatalf("asked whether it is well, while 32 calls wait for the upstream: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(tr.Context(), patience/4)
+	defer cancel()
+	if _, err := tr.plugin.Describe(ctx); err != nil {
+		tr.Errorf("asked for its manifest, while 32 calls wait for the upstream: %v", err)
+	}
+}
+
+// rotate gives an account with new credentials; the upstream refuses the old ones.
+func (tr *trial) rotate(a *account) *account {
+	tr.unless(tr.suite.simulator.order(tr.ctx, "revoke", map[string]string{"account": a.upstream}, nil), "revoke credentials")
+	return tr.account("R", tr.name+"-R", a.Mode, a.Version+1)
+}
+
+// checkRotation: new credentials are used from the first call that brings them, and a
+// call that is under way with older ones does not bring these back.
+func checkRotation(tr *trial) {
+	examples := tr.acceptedExamples()
+	if len(examples) == 0 {
+		tr.Skip("this provider's upstream knows of no movement before it is paid")
+	}
+	for _, e := range examples {
+		old, fresh := tr.account("R", tr.name+"-R", "test", 1), tr.account("R", tr.name+"-R", "test", 2)
+		for _, a := range []*account{old, fresh, old, fresh} {
+			o := tr.orderFor(e, a)
+			tr.sendAccepted(o)
+			tr.mustExist(o)
+		}
+	}
+}
+
+// checkRevoked: an account whose credentials the upstream no longer takes.
+func checkRevoked(tr *trial) {
+	examples := tr.acceptedExamples()
+	if len(examples) == 0 {
+		tr.Skip("this provider's upstream knows of no movement before it is paid")
+	}
+	old := tr.account("R", tr.name+"-R", "test", 1)
+	var made []order
+	for _, e := range examples {
+		o := tr.orderFor(e, old)
+		tr.sendAccepted(o)
+		made = append(made, o, tr.orderFor(e, old))
+	}
+	fresh := tr.rotate(old)
+	fresh.Version += 100 // beyond those under which the plugin begins anew with the old ones
+	for i, e := range examples {
+		again, late := made[2*i], made[2*i+1]
+		old.renew()
+		again.call.Connection, late.call.Connection = old.Connection, old.Connection
+		switch r := tr.send(late); {
+		case r.Outcome == sdk.Refused:
+			tr.Errorf("%s: credentials that the upstream refuses are no refusal of the payer: %s", e.Name, shown(r))
+		case accepted(r.Outcome) || r.Blame != sdk.BlameAccount:
+			tr.Errorf("%s: credentials that the upstream refuses: got %s, want not sent, or unknown, with blame for the account", e.Name, shown(r))
+		}
+		tr.mustNotExist(late)
+		if f := tr.find(again, ""); f.Status != sdk.StatusUnknown {
+			tr.Errorf("%s: a lookup with credentials that the upstream refuses has status %v: %+v", e.Name, f.Status, f)
+		}
+		o := tr.orderFor(e, fresh)
+		tr.sendAccepted(o)
+		tr.mustExist(o)
+	}
+}

@@ -1,0 +1,138 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+// process is one life of the plugin.
+type process struct {
+	*sdk.Client
+	plugin   *plugin.Client
+	protocol plugin.ClientProtocol
+	pid      int
+}
+
+// startProcess runs a plugin as the gateway does: behind the real transport, with an
+// environment of its own.
+func startProcess(command *exec.Cmd, stderr io.Writer) (*process, error) {
+	command.Env = append(command.Env, sdk.EnvHostPID+"="+strconv.Itoa(os.Getpid()))
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	client := plugin.NewClient(&plugin.ClientConfig{
+		HandshakeConfig:  sdk.Handshake,
+		Plugins:          plugin.PluginSet{sdk.PluginName: &sdk.Plugin{}},
+		Cmd:              command,
+		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
+		AutoMTLS:         true,
+		SkipHostEnv:      true,
+		StartTimeout:     30 * time.Second, // a slow test machine is no fault of the plugin
+		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Off, Output: io.Discard}),
+		Stderr:           stderr,
+		SyncStdout:       stderr, // what a Go plugin prints once it serves
+		SyncStderr:       stderr,
+	})
+	p := &process{plugin: client}
+	if err := p.dispense(); err != nil {
+		p.end()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *process) dispense() (err error) {
+	if p.protocol, err = p.plugin.Client(); err != nil {
+		return fmt.Errorf("the plugin does not start: %w", err)
+	}
+	dispensed, err := p.protocol.Dispense(sdk.PluginName)
+	if err != nil {
+		return fmt.Errorf("the plugin has no service: %w", err)
+	}
+	wire, ok := dispensed.(*sdk.Client)
+	if !ok {
+		return fmt.Errorf("the plugin dispenses a %T", dispensed)
+	}
+	p.Client = wire
+	p.pid, err = strconv.Atoi(p.plugin.ID())
+	return err
+}
+
+// end kills the process and its children.
+func (p *process) end() {
+	if p.pid != 0 {
+		_ = syscall.Kill(-p.pid, syscall.SIGKILL) // it may be gone already
+	}
+	p.plugin.Kill()
+}
+
+// kill ends the process as kill -9 does, and returns once the connection is
+// known to be broken.
+func (p *process) kill(ctx context.Context) error {
+	if err := syscall.Kill(p.pid, syscall.SIGKILL); err != nil {
+		return err
+	}
+	return p.Broken(ctx)
+}
+
+// healthy asks as the gateway does whether the process is well.
+func (p *process) healthy(within time.Duration) error {
+	answered := make(chan error, 1)
+	go func() { answered <- p.protocol.Ping() }() // it takes no context; killing the process ends it
+	select {
+	case err := <-answered:
+		return err
+	case <-time.After(within):
+		return errors.New("no answer within " + within.String())
+	}
+}
+
+// listener is a plugin's standard error: it passes lines on, and remembers those
+// that have a credential in them.
+type listener struct {
+	secrets *secrets
+	out     io.Writer
+
+	mu    sync.Mutex
+	rest  []byte
+	leaks []string
+}
+
+// Write implements io.Writer.
+func (l *listener) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest = append(l.rest, text...)
+	for {
+		line, rest, whole := bytes.Cut(l.rest, []byte("\n"))
+		if !whole {
+			break
+		}
+		l.rest = rest
+		if name := l.secrets.in(line); name != "" {
+			l.leaks = append(l.leaks, "standard error has the credential "+name)
+		}
+	}
+	if len(l.rest) > 1<<20 {
+		l.rest = nil // no line is that long
+	}
+	return l.out.Write(text)
+}
+
+func (l *listener) leaked() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.leaks
+}
