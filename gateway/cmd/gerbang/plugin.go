@@ -18,6 +18,7 @@ type pluginCommands struct {
 	List   pluginList   `cmd:"" help:"List the running gateway's plugins with their state."`
 	Check  pluginCheck  `cmd:"" help:"Judge a plugin's manifest without starting the plugin."`
 	Digest pluginDigest `cmd:"" help:"Start a plugin and print what a configuration must hold to approve it."`
+	Test   pluginTest   `cmd:"" help:"Prove that a plugin conforms, with a simulator of its upstream; nothing of it touches money before."`
 }
 
 // pluginLaunch is the process that becomes a plugin; the gateway starts it.
