@@ -34,7 +34,7 @@ func readDecision(value ast.Value) (Decision, error) {
 	return decision, nil
 }
 
-// readLimits reads {"rates": [{name, rate_per_second, burst}], "quotas": [{name, limit}], "markup": {default, products},
+// readLimits reads {"rates": [{name, rate_per_second, burst, per}], "quotas": [{name, limit}], "markup": {default, products},
 // "transfers": {day, destination_day}, "repeat_within": "10m"}.
 func (s *Set) readLimits(value ast.Value) (Limits, error) {
 	object, ok := value.(ast.Object)
@@ -91,7 +91,31 @@ func readRate(value ast.Value) (Rate, error) {
 	if !ok || burst < 1 || burst > maxBurst {
 		return Rate{}, fmt.Errorf(`%q: "burst" must be a whole number from 1 to %d`, name, maxBurst)
 	}
-	return Rate{Name: name, PerSecond: perSecond, Burst: int(burst)}, nil
+	per, err := readPer(value)
+	if err != nil {
+		return Rate{}, fmt.Errorf("%q: %w", name, err)
+	}
+	return Rate{Name: name, PerSecond: perSecond, Burst: int(burst), Per: per}, nil
+}
+
+// perMust is what a rate may say of who has it.
+const perMust = `"per" must be "merchant", "operation" or "key"`
+
+// readPer reads who has a rate of its own: the merchant, unless the rate says otherwise.
+func readPer(value ast.Value) (Per, error) {
+	per := field(value, "per")
+	if per == nil {
+		return PerMerchant, nil
+	}
+	text, _ := per.(ast.String)
+	if !validPer(string(text)) {
+		return "", errors.New(perMust)
+	}
+	return Per(text), nil
+}
+
+func validPer(per string) bool {
+	return slices.Contains([]Per{PerMerchant, PerOperation, PerKey}, Per(per))
 }
 
 // readQuota reads one quota.

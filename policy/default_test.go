@@ -136,9 +136,9 @@ func TestTiersAndQuotas(t *testing.T) {
 		rate    Rate
 		wallet2 int64
 	}{
-		"starter": {Rate{"default", 5, 10}, 1_000},
-		"growth":  {Rate{"default", 50, 100}, 100_000},
-		"scale":   {Rate{"default", 500, 1_000}, 10_000_000},
+		"starter": {Rate{"default", 5, 10, PerMerchant}, 1_000},
+		"growth":  {Rate{"default", 50, 100, PerMerchant}, 100_000},
+		"scale":   {Rate{"default", 500, 1_000, PerMerchant}, 10_000_000},
 	} {
 		for path, quotas := range map[string][]Quota{
 			"/wallet2/create":   {{"wallet2", want.wallet2}},

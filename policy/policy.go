@@ -106,6 +106,29 @@ type Rate struct {
 	Name      string
 	PerSecond float64
 	Burst     int
+	Per       Per
+}
+
+// Per is what each has a rate of its own, in each mode.
+type Per string
+
+// The merchant, each of its operations, or each of its API keys.
+const (
+	PerMerchant  Per = "merchant"
+	PerOperation Per = "operation"
+	PerKey       Per = "key"
+)
+
+// Bucket names what a request counts in. A name of a rate has no colon.
+func (r Rate) Bucket(operation, key string) string {
+	switch r.Per {
+	case PerOperation:
+		return r.Name + ":" + operation
+	case PerKey:
+		return r.Name + ":" + key
+	case PerMerchant:
+	}
+	return r.Name
 }
 
 // Quota allows a number of calls in one period.

@@ -49,13 +49,13 @@ func TestOwnLimits(t *testing.T) {
 		own  []OwnLimit
 		want Limits
 	}{
-		"none":           {nil, Limits{Rates: []Rate{{"default", 5, 10}}, Quotas: []Quota{{"wallet2", 1000}}}},
-		"a pace":         {[]OwnLimit{{Name: "default", RatePerSecond: 0.25}}, Limits{Rates: []Rate{{"default", 0.25, 10}}, Quotas: []Quota{{"wallet2", 1000}}}},
-		"a burst":        {[]OwnLimit{{Name: "default", Burst: 77}}, Limits{Rates: []Rate{{"default", 5, 77}}, Quotas: []Quota{{"wallet2", 1000}}}},
-		"a quota of 0":   {[]OwnLimit{{Name: "wallet2", Limit: &none}}, Limits{Rates: []Rate{{"default", 5, 10}}, Quotas: []Quota{{"wallet2", 0}}}},
-		"a great quota":  {[]OwnLimit{{Name: "wallet2", Limit: &many}}, Limits{Rates: []Rate{{"default", 5, 10}}, Quotas: []Quota{{"wallet2", 1 << 60}}}},
-		"the later one":  {[]OwnLimit{{Name: "default", Burst: 2}, {Name: "default", Burst: 3}}, Limits{Rates: []Rate{{"default", 5, 3}}, Quotas: []Quota{{"wallet2", 1000}}}},
-		"an expired one": {[]OwnLimit{{Name: "default", Burst: 2, ExpiresAt: noon}}, Limits{Rates: []Rate{{"default", 5, 10}}, Quotas: []Quota{{"wallet2", 1000}}}},
+		"none":           {nil, Limits{Rates: []Rate{{"default", 5, 10, PerMerchant}}, Quotas: []Quota{{"wallet2", 1000}}}},
+		"a pace":         {[]OwnLimit{{Name: "default", RatePerSecond: 0.25}}, Limits{Rates: []Rate{{"default", 0.25, 10, PerMerchant}}, Quotas: []Quota{{"wallet2", 1000}}}},
+		"a burst":        {[]OwnLimit{{Name: "default", Burst: 77}}, Limits{Rates: []Rate{{"default", 5, 77, PerMerchant}}, Quotas: []Quota{{"wallet2", 1000}}}},
+		"a quota of 0":   {[]OwnLimit{{Name: "wallet2", Limit: &none}}, Limits{Rates: []Rate{{"default", 5, 10, PerMerchant}}, Quotas: []Quota{{"wallet2", 0}}}},
+		"a great quota":  {[]OwnLimit{{Name: "wallet2", Limit: &many}}, Limits{Rates: []Rate{{"default", 5, 10, PerMerchant}}, Quotas: []Quota{{"wallet2", 1 << 60}}}},
+		"the later one":  {[]OwnLimit{{Name: "default", Burst: 2}, {Name: "default", Burst: 3}}, Limits{Rates: []Rate{{"default", 5, 3, PerMerchant}}, Quotas: []Quota{{"wallet2", 1000}}}},
+		"an expired one": {[]OwnLimit{{Name: "default", Burst: 2, ExpiresAt: noon}}, Limits{Rates: []Rate{{"default", 5, 10, PerMerchant}}, Quotas: []Quota{{"wallet2", 1000}}}},
 	} {
 		in := starter(noon, c.own...)
 		in.Merchant.ID = name

@@ -22,7 +22,8 @@ const (
 
 // checkData reads data.json and holds it against its shape:
 //
-//	{"tiers": {"<tier>": {"rate_per_second": n > 0, "burst": n >= 1, "quotas": {"<quota>": {"limit": n >= 0}}}},
+//	{"tiers": {"<tier>": {"rate_per_second": n > 0, "burst": n >= 1, "per": "merchant|operation|key",
+//	   "quotas": {"<quota>": {"limit": n >= 0}}}},
 //	 "quotas": {"<quota>": {"operations": ["/path"], "limit": n >= 0}},
 //	 "amounts": {"<path or kind>": {"min": n >= 1, "max": n >= 1}},
 //	 "markups": {"tiers": {"<tier>": n >= 0}, "products": {"<product>": n >= 0}},
@@ -124,12 +125,17 @@ func (s shape) tiers(n *node, quotas map[string]*node) {
 		s.problem(n.offset, "there must be a tier")
 	}
 	for _, tier := range tiers {
-		fields := s.object(tier, "rate_per_second", "burst", "quotas")
+		fields := s.object(tier, "rate_per_second", "burst", "per", "quotas")
 		if fields == nil {
 			continue
 		}
 		s.rate(tier, fields["rate_per_second"])
 		s.whole(tier, "burst", fields["burst"], 1, maxBurst)
+		if per := fields["per"]; per != nil {
+			if text, _ := per.value.(string); !validPer(text) {
+				s.problem(per.offset, perMust)
+			}
+		}
 		if limited := fields["quotas"]; limited != nil {
 			s.tierQuotas(limited, quotas)
 		}

@@ -40,6 +40,8 @@ func TestDataIsHeldAgainstItsShape(t *testing.T) {
 		"burst 0":             {tier(`"rate_per_second": 1, "burst": 0`), `"burst" must be a whole number`},
 		"burst in part":       {tier(`"rate_per_second": 1, "burst": 1.5`), `"burst" must be a whole number`},
 		"burst null":          {tier(`"rate_per_second": 1, "burst": null`), `"burst" must be a whole number`},
+		"per somebody":        {tier(good + `, "per": "shop"`), `1:59: "per" must be "merchant", "operation" or "key"`},
+		"per a number":        {tier(good + `, "per": 1`), `"per" must be`},
 		"a tier's name":       {`{"tiers": {"a b": {` + good + `}}}`, `1:12: "a b" is not a name`},
 		"a tier is a number":  {`{"tiers": {"a": 5}}`, `1:17: this must be an object`},
 		"quota without limit": {tier(good + `, "quotas": {"q": {}}`), `"limit" is missing`},

@@ -44,6 +44,7 @@ type Place struct {
 type LimitUse struct {
 	Name          string     `json:"name"`
 	RatePerSecond float64    `json:"rate_per_second,omitempty"`
+	Per           string     `json:"per,omitempty"` // of a rate: merchant, operation or key
 	Limit         int64      `json:"limit"`
 	Used          *int64     `json:"used,omitempty"` // left out where nobody knows
 	ResetsAt      *time.Time `json:"resets_at,omitempty"`

@@ -61,6 +61,7 @@ type PolicyRate struct {
 	Name          string  `json:"name"`
 	RatePerSecond float64 `json:"rate_per_second"`
 	Burst         int     `json:"burst"`
+	Per           string  `json:"per"` // merchant, operation or key
 }
 
 // PolicyQuota is a quota's size.

@@ -108,14 +108,14 @@ func (a *Admission) Admit(
 	if rule, err := a.allow(ctx, input, ticket); err != nil {
 		return a.decided(ctx, ticket, rule, err)
 	}
-	return a.slow(ctx, now, ticket, input)
+	return a.slow(ctx, now, ticket, input, id.Key.ID)
 }
 
 // Spend takes a token of each rate for a request whose body does not fit its schema, so
 // that what is invalid is slowed as what is valid. The ticket is set in each case.
 func (a *Admission) Spend(ctx context.Context, now time.Time, id tenants.Identity, op *catalog.Operation) (Ticket, error) {
 	input := a.bare(now, id, op)
-	return a.slow(ctx, now, a.ticket(now, id, &input, decision.Spent), input)
+	return a.slow(ctx, now, a.ticket(now, id, &input, decision.Spent), input, id.Key.ID)
 }
 
 // ticket is one of the policy that is active now: read once, so that one request never
@@ -133,11 +133,11 @@ func (a *Admission) ticket(now time.Time, id tenants.Identity, input *policy.Adm
 }
 
 // slow asks for the limits and takes a token of each rate.
-func (a *Admission) slow(ctx context.Context, now time.Time, ticket Ticket, input policy.AdmitInput) (Ticket, error) {
+func (a *Admission) slow(ctx context.Context, now time.Time, ticket Ticket, input policy.AdmitInput, key tenants.KeyID) (Ticket, error) {
 	limits, rule, err := a.limits(ctx, input, ticket)
 	if err == nil {
 		ticket.Limits = limits
-		rule, err = a.spend(now, &ticket, input)
+		rule, err = a.spend(now, &ticket, input, string(key))
 	}
 	return a.decided(ctx, ticket, rule, err)
 }
@@ -325,40 +325,6 @@ func (a *Admission) input(
 		input.Fields = op.PolicyFields(op.WithDefaults(body))
 	}
 	return input, nil
-}
-
-// spend takes a token of each rate. A spent token is not returned, also when the
-// next rate refuses.
-func (a *Admission) spend(now time.Time, ticket *Ticket, input policy.AdmitInput) (decision.Rule, error) {
-	var limits, policies []byte
-	var refusal error
-	rule := decision.Admitted
-	for _, rate := range ticket.Limits.Rates {
-		key := limit.Key{Merchant: input.Merchant.ID, Mode: input.Mode, Name: rate.Name}
-		verdict := a.limiter.Allow(now, key, limit.Rate{PerSecond: rate.PerSecond, Burst: rate.Burst})
-		limits = limit.AppendLimit(limits, rate.Name, verdict)
-		policies = limit.AppendPolicy(policies, rate.Name, verdict)
-		if !verdict.OK {
-			rule = decision.Rate(placeOf(rate.Name, ticket.Limits.Rates, func(r policy.Rate) string { return r.Name }))
-			refusal = fault.Newf(fault.RateLimited,
-				"Too many requests: at most %g a second, %d at once.", rate.PerSecond, rate.Burst).After(now, verdict.RetryAfter)
-			break
-		}
-	}
-	ticket.RateLimit, ticket.RateLimitPolicy = string(limits), string(policies)
-	return rule, refusal
-}
-
-// placeOf is the place of a name among the names of all, from 0: it is the same in
-// whatever order the policy answers.
-func placeOf[T any](name string, all []T, nameOf func(T) string) int {
-	place := 0
-	for _, other := range all {
-		if nameOf(other) < name {
-			place++
-		}
-	}
-	return place
 }
 
 // note logs a refusal under its decision's id, so that it can be explained.

@@ -218,6 +218,53 @@ func TestRates(t *testing.T) {
 	}
 }
 
+// TestRatesOfOperationsAndKeys: each has a bucket of its own, and the merchant is told whose it is.
+func TestRatesOfOperationsAndKeys(t *testing.T) {
+	t.Parallel()
+	status, list := operation(t, "/payments/status"), operation(t, "/payments/cancel")
+	id := identity(t, "scale", tenants.Active)
+	other := id
+	id.Key.ID, other.Key.ID = "key_1", "key_2"
+	for per, c := range map[string]struct {
+		theSame, apart func(*admission.Admission) error
+		text           string
+	}{
+		"operation": {
+			func(a *admission.Admission) error {
+				_, err := a.Admit(t.Context(), noon, other, status, nil)
+				return err
+			},
+			func(a *admission.Admission) error { _, err := a.Admit(t.Context(), noon, id, list, nil); return err },
+			"Too many requests: at most 30 a minute, 1 at once for this operation.",
+		},
+		"key": {
+			func(a *admission.Admission) error { _, err := a.Spend(t.Context(), noon, id, list); return err },
+			func(a *admission.Admission) error {
+				_, err := a.Admit(t.Context(), noon, other, status, nil)
+				return err
+			},
+			"Too many requests: at most 30 a minute, 1 at once with this key.",
+		},
+	} {
+		slow := `package gerbang
+
+admit := {"allow": true, "reasons": []}
+
+limits := {"rates": [{"name": "default", "rate_per_second": 0.5, "burst": 1, "per": "` + per + `"}], "quotas": []}
+`
+		a := admission.New(compile(t, slow), limit.New(), nil, admission.Config{})
+		if _, err := a.Admit(t.Context(), noon, id, status, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.apart(a); err != nil {
+			t.Errorf("another %s: %v", per, err)
+		}
+		if err := c.theSame(a); code(err) != fault.RateLimited || fault.From(err).Message != c.text {
+			t.Errorf("the same %s: %v", per, err)
+		}
+	}
+}
+
 // TestSpend: what is refused before the policy is asked takes the same tokens.
 func TestSpend(t *testing.T) {
 	t.Parallel()

@@ -196,7 +196,7 @@ func (c *Console) explainLimit(
 			next := time.Duration(math.Ceil(float64(time.Second) / rate.PerSecond))
 			out.Rule = "rate " + rate.Name
 			out.Limit = &adminapi.LimitUse{
-				Name: rate.Name, RatePerSecond: rate.PerSecond, Limit: int64(rate.Burst), Used: new(int64(rate.Burst)), ResetsAt: new(e.At.Add(next)),
+				Name: rate.Name, RatePerSecond: rate.PerSecond, Per: string(rate.Per), Limit: int64(rate.Burst), Used: new(int64(rate.Burst)), ResetsAt: new(e.At.Add(next)),
 			}
 		}
 	}

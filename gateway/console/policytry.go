@@ -205,7 +205,7 @@ func trialDocument(t policy.Trial, in policy.AdmitInput) adminapi.PolicyAnswer {
 		return answer
 	}
 	for _, r := range t.Limits.Rates {
-		answer.Limits.Rates = append(answer.Limits.Rates, adminapi.PolicyRate{Name: r.Name, RatePerSecond: r.PerSecond, Burst: r.Burst})
+		answer.Limits.Rates = append(answer.Limits.Rates, adminapi.PolicyRate{Name: r.Name, RatePerSecond: r.PerSecond, Burst: r.Burst, Per: string(r.Per)})
 	}
 	for _, q := range t.Limits.Quotas {
 		answer.Limits.Quotas = append(answer.Limits.Quotas, adminapi.PolicyQuota{Name: q.Name, Limit: q.Limit})

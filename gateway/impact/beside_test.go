@@ -360,6 +360,7 @@ func TestImpactBesideTheTruth(t *testing.T) {
 		{name: "a number of a day", changes: []string{`{"amount": 14000000}`, `{"amount": 14000000, "count": 20}`}},
 		{name: "a lower rate", changes: []string{`2, "burst": 10`, `1, "burst": 5`}, rates: true},
 		{name: "a higher rate", changes: []string{`2, "burst": 10`, `3, "burst": 20`}, rates: true},
+		{name: "a rate of each operation", changes: []string{`2, "burst": 10`, `1, "burst": 5, "per": "operation"`}, rates: true},
 		{name: "rate, quota, rule and day", changes: []string{
 			`2, "burst": 10`, `1.5, "burst": 8`, "100", "70", "900000", "800000", "14000000", "10000000",
 		}, rates: true},
@@ -404,6 +405,38 @@ func TestImpactBesideTheTruth(t *testing.T) {
 		if err != nil || fmt.Sprint(again) != fmt.Sprint(report) {
 			t.Errorf("%s: the same past tells otherwise: %v", c.name, err)
 		}
+	}
+}
+
+// TestARateOfEachKey: with which key a request came is not noted. What one bucket for all keys admits is admitted, and what
+// it refuses is not known.
+func TestARateOfEachKey(t *testing.T) {
+	t.Parallel()
+	all := traffic(7, 1000)
+	before := newGate(t, compile(t), tenants.Active)
+	was := before.sendAll(all)
+	slower := []string{`2, "burst": 10`, `1, "burst": 5`}
+	denied := func(report impact.Report) (n int64) {
+		for _, row := range report.Rows {
+			n += row.NewlyDenied
+		}
+		return n
+	}
+	minutes := before.log.Take()
+	run := func(changes ...string) impact.Report {
+		report, err := impact.Run(t.Context(), impact.Candidate{Set: compile(t, changes...)}, before.world(), before.past(minutes))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	of := run(slower...)
+	each := run(slower[0], slower[1]+`, "per": "key"`)
+	if denied(of) < 20 || of.Unknown != 0 || denied(each) != 0 || each.Unknown < denied(of) {
+		t.Errorf("one rate denies %d, %d unknown; one of each key %d, %d unknown", denied(of), of.Unknown, denied(each), each.Unknown)
+	}
+	if n := slices.IndexFunc(was, func(code string) bool { return code != "" }); n < 0 {
+		t.Error("nothing was refused before")
 	}
 }
 

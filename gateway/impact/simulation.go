@@ -95,6 +95,7 @@ type trial struct {
 	known        bool          // then is
 	rule         string        // that refuses, "" for none
 	stage        stage         // at which it refuses
+	unsure       bool          // whether a rate does
 }
 
 // try simulates one request: rules, rates, quotas, payout limits, in the order of admission.
@@ -151,6 +152,10 @@ func (s *simulation) try(ctx context.Context, u unit) error {
 		t.stage = admitted
 	}
 	s.diverge(&t)
+	if t.unsure && t.rule == "" {
+		s.row(&t, "").unknown(t.At)
+		return ctx.Err()
+	}
 	s.compare(&t)
 	return ctx.Err()
 }
@@ -202,7 +207,7 @@ func (s *simulation) diverge(t *trial) {
 	}
 	if (then == byRule) != (t.stage == byRule) {
 		for _, rate := range t.limits.Rates {
-			s.bucket(t.who, rate.Name).diverged = true
+			s.bucket(t, rate).diverged = true
 		}
 	}
 	if (then <= byQuota) != (t.stage <= byQuota) {
@@ -233,7 +238,8 @@ func (s *simulation) rulesSay(ctx context.Context, t *trial, unlimited bool) (er
 	return err
 }
 
-// bucket is a merchant's rate over all replicas.
+// bucket is a merchant's rate over all replicas. One that each key has is simulated as if all had come with one key, which
+// nobody has noted: what it admits is admitted, and what it refuses is not known.
 type bucket struct {
 	tokens float64
 	last   time.Time
@@ -242,8 +248,8 @@ type bucket struct {
 	diverged bool
 }
 
-func (s *simulation) bucket(who merchantKey, rate string) *bucket {
-	key := counterKey{merchantKey: who, name: rate}
+func (s *simulation) bucket(t *trial, rate policy.Rate) *bucket {
+	key := counterKey{merchantKey: t.who, name: rate.Bucket(t.Operation.Path, "")}
 	b := s.buckets[key]
 	if b == nil {
 		b = &bucket{}
@@ -279,10 +285,14 @@ func (s *simulation) rates(t *trial, at time.Time) {
 	_, slowed := t.Rule.RatePlace()
 	asThen := t.known && t.stageThen() != byRule && slices.Equal(t.limits.Rates, t.then.Rates)
 	for _, rate := range t.limits.Rates {
-		asThen = asThen && !s.bucket(t.who, rate.Name).diverged
+		asThen = asThen && !s.bucket(t, rate).diverged
 	}
 	for _, rate := range t.limits.Rates {
-		if took := s.bucket(t.who, rate.Name).take(at, rate); !took && !asThen {
+		switch took := s.bucket(t, rate).take(at, rate); {
+		case took || asThen:
+		case rate.Per == policy.PerKey:
+			t.unsure = true
+		default:
 			t.rule = "rate " + rate.Name
 			return
 		}

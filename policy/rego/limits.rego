@@ -22,11 +22,13 @@ tier := data.tiers[input.merchant.tier]
 # The merchant's own rates and quotas, by name. They go before the tier's.
 own := input.merchant.limits
 
-# How fast: the merchant's own pace and burst, each if it has one, else the tier's.
+# How fast: the merchant's own pace and burst, each if it has one, else the tier's. All of a merchant's requests share a rate,
+# unless the tier says that each "operation" or each "key" has its own.
 rate := {
 	"name": "default",
 	"rate_per_second": object.get(own, ["default", "rate_per_second"], tier.rate_per_second),
 	"burst": object.get(own, ["default", "burst"], tier.burst),
+	"per": object.get(tier, "per", "merchant"),
 }
 
 # How often: the names of the quotas that count this operation. A quota counts the paths that it lists.

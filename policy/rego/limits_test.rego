@@ -5,7 +5,7 @@ import data.gerbang
 
 metals := {
 	"bronze": {"rate_per_second": 3, "burst": 7, "quotas": {"coins": {"limit": 40}}},
-	"silver": {"rate_per_second": 0.5, "burst": 1},
+	"silver": {"rate_per_second": 0.5, "burst": 1, "per": "operation"},
 }
 
 counters := {
@@ -29,14 +29,14 @@ rate_of(tier, own) := limits_of(tier, own, "/names/find").rates
 quotas_of(tier, own, path) := limits_of(tier, own, path).quotas
 
 test_the_rate_is_the_tiers if {
-	rate_of("bronze", {}) == [{"name": "default", "rate_per_second": 3, "burst": 7}]
-	rate_of("silver", {}) == [{"name": "default", "rate_per_second": 0.5, "burst": 1}]
+	rate_of("bronze", {}) == [{"name": "default", "rate_per_second": 3, "burst": 7, "per": "merchant"}]
+	rate_of("silver", {}) == [{"name": "default", "rate_per_second": 0.5, "burst": 1, "per": "operation"}]
 }
 
 test_own_limits_win_field_by_field if {
-	rate_of("bronze", {"default": {"rate_per_second": 9}}) == [{"name": "default", "rate_per_second": 9, "burst": 7}]
-	rate_of("bronze", {"default": {"burst": 99}}) == [{"name": "default", "rate_per_second": 3, "burst": 99}]
-	rate_of("bronze", {"coins": {"limit": 1}}) == [{"name": "default", "rate_per_second": 3, "burst": 7}]
+	rate_of("bronze", {"default": {"rate_per_second": 9}}) == [{"name": "default", "rate_per_second": 9, "burst": 7, "per": "merchant"}]
+	rate_of("bronze", {"default": {"burst": 99}}) == [{"name": "default", "rate_per_second": 3, "burst": 99, "per": "merchant"}]
+	rate_of("bronze", {"coins": {"limit": 1}}) == [{"name": "default", "rate_per_second": 3, "burst": 7, "per": "merchant"}]
 }
 
 test_a_tier_without_limits_has_no_answer if not rate_of("gold", {})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -23,7 +24,7 @@ func decisionRows(d *adminapi.Decision) [][]string {
 	if l := d.Limit; l != nil {
 		limit := strconv.FormatInt(l.Limit, 10)
 		if l.RatePerSecond > 0 {
-			limit = strconv.FormatFloat(l.RatePerSecond, 'g', -1, 64) + " a second, " + limit + " at once"
+			limit = strconv.FormatFloat(l.RatePerSecond, 'g', -1, 64) + " a second, " + limit + " at once, per " + cmp.Or(l.Per, "merchant")
 		}
 		used := "-"
 		if l.Used != nil {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -87,7 +88,7 @@ func tryRows(a adminapi.PolicyAnswer, dir string) [][]string {
 		rows = append(rows, []string{"amount", strconv.FormatInt(*a.Amount, 10)})
 	}
 	for _, r := range a.Limits.Rates {
-		rows = append(rows, []string{"rate", fmt.Sprintf("%s: %g/s, burst %d", r.Name, r.RatePerSecond, r.Burst)})
+		rows = append(rows, []string{"rate", fmt.Sprintf("%s: %g/s, burst %d, per %s", r.Name, r.RatePerSecond, r.Burst, cmp.Or(r.Per, "merchant"))})
 	}
 	for _, q := range a.Limits.Quotas {
 		rows = append(rows, []string{"quota", fmt.Sprintf("%s: %d a month", q.Name, q.Limit)})

@@ -14,7 +14,7 @@ func TestPolicyTry(t *testing.T) {
 	}
 	const answer = `{"version":"0123456789abcdef","allow":false,"at":"2026-11-20T23:30:00+07:00","amount":5000,"steps":334,
 		"reasons":[{"reason":"Not at night.","rule":"gerbang.refusals","file":"night.rego","line":3}],
-		"limits":{"rates":[{"name":"default","rate_per_second":5,"burst":10}],"quotas":[{"name":"wallet2","limit":1000}],"markup":75,
+		"limits":{"rates":[{"name":"default","rate_per_second":5,"burst":10,"per":"key"}],"quotas":[{"name":"wallet2","limit":1000}],"markup":75,
 		"day":{"amount":900,"count":2},"repeat_within":"10m0s"}}`
 	testAdminCommands(t, map[string]adminCommand{
 		"a version": {
@@ -22,7 +22,7 @@ func TestPolicyTry(t *testing.T) {
 			input: `{"amount": 5000}`, answer: answer, method: "POST", path: "/admin/policy/try",
 			body: `{"version":"0123","merchant":"mer_1","mode":"live","operation":"/a","input":{"amount":5000},"at":"2026-11-20 23:30","quote":{"fee":1}}`,
 			prints: "verdict        denied\nversion        0123456789ab\nat             2026-11-20T23:30:00+07:00\n" +
-				"reason         Not at night. (gerbang.refusals, night.rego:3)\namount         5000\nrate           default: 5/s, burst 10\n" +
+				"reason         Not at night. (gerbang.refusals, night.rego:3)\namount         5000\nrate           default: 5/s, burst 10, per key\n" +
 				"quota          wallet2: 1000 a month\nmarkup         75, and 0 products of their own\npayouts        Rp900 and 2 transfers a day\n" +
 				"repeat within  10m0s\nsteps          334\n",
 		},
