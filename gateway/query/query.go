@@ -170,6 +170,9 @@ func (q *Queries) listing(ctx context.Context, r lifecycle.Request, op *catalog.
 		return read(op, data, key)
 	}
 	name := cache.Key{Provider: op.Provider, Mode: c.Mode, Connection: c.SharedBy(), Path: op.Path, Body: string(encoded)}
+	if op.Common {
+		name.Connection = ""
+	}
 	answer, err := q.shared.Get(ctx, name, time.Duration(op.Cache), func(ctx context.Context) (json.RawMessage, error) {
 		data, err := q.ask(ctx, r, op, question{body: body}, c)
 		if err == nil {

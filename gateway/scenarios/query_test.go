@@ -160,3 +160,28 @@ func TestAListIsFinishedOnceForAllWhoSeeTheSame(t *testing.T) {
 		}
 	})
 }
+
+// TestACommonListIsAskedForOnce: what is the same for every account is not asked for by
+// each of them.
+func TestACommonListIsAskedForOnce(t *testing.T) {
+	t.Parallel()
+	inShop(t, func(s *shop) {
+		lists := 0
+		s.up.set(func() {
+			s.up.ask = func(sdk.Call) sdk.Result {
+				lists++
+				return sdk.Finished("", s.up.products)
+			}
+		})
+		r := s.asks(productsPath, "type", "")
+		common := *r.Operation
+		common.Common = true
+		r.Operation = &common
+		for version := range int64(3) {
+			s.connected(tenants.Platform, "another", 2+version)
+			if answer, err := s.Engine.Run(s.Context(), r); err != nil || answer.Finished == nil || lists != 1 {
+				t.Errorf("account %d: %+v, %v after %d lists", version, answer, err, lists)
+			}
+		}
+	})
+}

@@ -21,7 +21,7 @@ import (
 var frozen = map[string]string{
 	"payments@1": "d43b8527045236fecd7c6cd9d9669da00c69fafb415afa3a91e29ac9b5759b9e",
 	"ppob@1":     "4e9b5427c8b4e7859dc002d8fbd6cb0c74ccb2c5f398c840edd157b7c773054f",
-	"wallet1@1":  "d4dd6d3f2def8d45a1ec35fb0efca580708a6b0d74f0e5bc9eab6dde9ea1b586",
+	"wallet1@1":  "b11a9c9e29c7042f22ef39199302d577ce49cb5e343015e57a1678918f2ff508",
 	"wallet2@1":  "48314b6ea70013083a98c26339bd32973dfd3a00204d54736c1da79e2b7926c9",
 }
 

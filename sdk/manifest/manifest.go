@@ -174,8 +174,11 @@ type Operation struct {
 	// request properties that the gateway itself applies to the items of a cached
 	// answer, each to the property of the same name, ignoring case: the plugin is
 	// always asked without them. Markup names the prices in the answer, or in its
-	// items. Get says that it may be asked by GET too, with query parameters.
+	// items. Get says that it may be asked by GET too, with query parameters. Common
+	// says that a cached answer is the same for every account, so that it is asked for
+	// once for all of them: nothing of the account that is asked may be in it.
 	Cache  Duration `json:"cache,omitzero"`
+	Common bool     `json:"common,omitempty"`
 	Filter []string `json:"filter,omitempty"`
 	Markup []Markup `json:"markup,omitempty"`
 	Get    bool     `json:"get,omitempty"`

@@ -45,8 +45,8 @@ func (m *Manifest) checkReportsLateOf(faults *Faults) {
 
 // checkUnasked refuses what only queries have.
 func checkUnasked(faults *Faults, place string, op Operation) {
-	if op.Cache != 0 || len(op.Filter) > 0 || len(op.Markup) > 0 || op.Get || op.Scope != "" {
-		faults.add(place, "cache, filter, markup, get and scope: are for queries; leave them out")
+	if op.Cache != 0 || len(op.Filter) > 0 || len(op.Markup) > 0 || op.Get || op.Common || op.Scope != "" {
+		faults.add(place, "cache, common, filter, markup, get and scope: are for queries; leave them out")
 	}
 }
 
@@ -89,6 +89,9 @@ func (m *Manifest) checkQuery(faults *Faults, place string, op Operation) {
 	}
 	if op.Cache != 0 && op.Cache < minCache {
 		faults.add(place+"/cache", "must be at least %v", minCache)
+	}
+	if op.Common && op.Cache == 0 {
+		faults.add(place+"/common", "is for cached queries")
 	}
 	if len(op.Filter) > 0 && op.Cache == 0 {
 		faults.add(place+"/filter", "is for cached queries")

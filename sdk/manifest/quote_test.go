@@ -134,6 +134,7 @@ func TestParseRefusesOrders(t *testing.T) {
 		"filter/0: \"size\" is no string":            counterWith(t, []any{"size"}, "operations", 0, "filter"),
 		"markup/0: price and product must point":     counterWith(t, []any{map[string]any{"price": "price", "product": "/sku"}}, "operations", 0, "markup"),
 		"get and scope: are for queries":             counterWith(t, true, "operations", 1, "get"),
+		"1: cache, common":                           counterWith(t, true, "operations", 1, "common"),
 		"scope: is transfer":                         counterWith(t, "everything", "operations", 0, "scope"),
 	} {
 		if _, err := manifest.Parse(document); err == nil || !strings.Contains(err.Error(), want) {
@@ -149,8 +150,12 @@ func counterProduct(field string) map[string]any {
 // A query may be about a product, too.
 func TestParseQueriesOfProducts(t *testing.T) {
 	t.Parallel()
-	for field, want := range map[string]string{"/sku": "", "/none": "product/field: \"/none\" must point"} {
+	for field, want := range map[string]string{
+		"/sku": "", "/none": "product/field: \"/none\" must point", "/sku for all": "common: is for cached queries",
+	} {
+		field, common := strings.CutSuffix(field, " for all")
 		query := map[string]any{
+			"common": common,
 			"path": "/counter/bill", "kind": "query", "summary": "Ask", "timeout": "5s", "product": counterProduct(field),
 			"request":  map[string]any{"type": "object", "properties": map[string]any{"sku": map[string]any{"type": "string"}}},
 			"result":   map[string]any{"type": "object"},
