@@ -156,7 +156,7 @@ func TestParseQueriesOfProducts(t *testing.T) {
 		field, common := strings.CutSuffix(field, " for all")
 		query := map[string]any{
 			"common": common,
-			"path": "/counter/bill", "kind": "query", "summary": "Ask", "timeout": "5s", "product": counterProduct(field),
+			"path":   "/counter/bill", "kind": "query", "summary": "Ask", "timeout": "5s", "product": counterProduct(field),
 			"request":  map[string]any{"type": "object", "properties": map[string]any{"sku": map[string]any{"type": "string"}}},
 			"result":   map[string]any{"type": "object"},
 			"response": map[string]any{"type": "object"},
