@@ -45,6 +45,7 @@ var house = map[string]room{
 	"gateway/jsonbody": {floor: 1},
 	"gateway/ledger":   {floor: 1},
 
+	"gateway/scaffold":        {floor: 2},
 	"sdk":                     {floor: 2},
 	"sdk/sandbox":             {floor: 2},
 	"tenants":                 {floor: 2},

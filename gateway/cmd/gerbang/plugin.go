@@ -16,6 +16,7 @@ import (
 
 type pluginCommands struct {
 	List   pluginList   `cmd:"" help:"List the running gateway's plugins with their state."`
+	New    pluginNew    `cmd:"" help:"Write the module of a new plugin, which works before a line is changed."`
 	Check  pluginCheck  `cmd:"" help:"Judge a plugin's manifest without starting the plugin."`
 	Digest pluginDigest `cmd:"" help:"Start a plugin and print what a configuration must hold to approve it."`
 	Test   pluginTest   `cmd:"" help:"Prove that a plugin conforms, with a simulator of its upstream; nothing of it touches money before."`
