@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -129,18 +128,28 @@ func checkLate(tr *trial, e Example) {
 		tr.Skip("the plugin sends at once: nothing comes before the request that moves money")
 	}
 	for n := 1; n < moving; n++ {
-		o := tr.fresh(e, a)
-		o.call.SendBy = time.Now().Add(700 * time.Millisecond)
-		a.delay(o.call.SendBy.Add(100*time.Millisecond), n)
-		r := tr.send(o)
-		if !a.calm() {
-			continue // what it prepared before is still good
+		// A busy machine may take so long that the call arrives too late, which proves nothing.
+		for within := 700 * time.Millisecond; within < 6*time.Second && !tr.late(e, a, n, within); within *= 2 {
+			continue
 		}
-		if accepted(r.Outcome) || r.Outcome == sdk.Refused {
-			tr.Errorf("request %d took until after send_by, and the plugin went on: %s", n, shown(r))
-		}
-		tr.mustNotExist(o)
 	}
+}
+
+// late holds the answer to a request of a call until after send_by. It reports whether
+// the call came so far.
+func (tr *trial) late(e Example, a *account, n int, within time.Duration) bool {
+	o := tr.fresh(e, a)
+	o.call.SendBy = time.Now().Add(within)
+	a.delay(o.call.SendBy.Add(100*time.Millisecond), n)
+	r := tr.send(o)
+	if !a.calm() {
+		return false
+	}
+	if accepted(r.Outcome) || r.Outcome == sdk.Refused {
+		tr.Errorf("request %d took until after send_by, and the plugin went on: %s", n, shown(r))
+	}
+	tr.mustNotExist(o)
+	return true
 }
 
 // checkDeclined: what was refused, or surely not sent, left nothing behind, and
@@ -254,128 +263,5 @@ func (tr *trial) inItsAccount(o order) {
 		if own := a == o.account; (f.Status != sdk.StatusNotFound) != own {
 			tr.Errorf("account %s/%s finds %+v of it", a.MerchantID, a.Mode, f)
 		}
-	}
-}
-
-// checkOthers: a merchant whose upstream hangs holds up nobody else.
-func checkOthers(tr *trial) {
-	examples := tr.acceptedExamples()
-	if len(examples) == 0 {
-		tr.Skip("this provider's upstream knows of no movement before it is paid")
-	}
-	stuck := tr.connect("A", "test")
-	held := tr.hold(examples[0], stuck, 4)
-	ctx, cancel := context.WithTimeout(tr.Context(), patience/4)
-	defer cancel()
-	for _, a := range []*account{tr.connect("B", "test"), tr.connect("A", "live")} {
-		o := tr.orderFor(examples[0], a)
-		if r, err := tr.plugin.Call(ctx, o.call); err != nil || r.Outcome != examples[0].want() {
-			tr.Errorf("%s/%s, while %s/%s hangs: %s, %v", a.MerchantID, a.Mode, stuck.MerchantID, stuck.Mode, shown(r), err)
-		}
-	}
-	stuck.calm()
-	held()
-}
-
-// hold makes calls that hang, and returns once the first has come to the upstream. What
-// it returns ends them.
-func (tr *trial) hold(e Example, a *account, count int) (end func()) {
-	orders := make([]order, count)
-	for i := range orders {
-		orders[i] = tr.orderFor(e, a)
-	}
-	before := a.requests()
-	met := a.arm(fault{play: hang}, 0)
-	ctx, cancel := context.WithCancel(tr.Context())
-	var calls sync.WaitGroup
-	for _, o := range orders {
-		calls.Go(func() { _, _ = tr.plugin.process.Call(ctx, o.call) }) // nobody waits for the answer
-	}
-	tr.at(func() { cancel(); calls.Wait() })
-	select {
-	case <-met:
-	case <-time.After(patience):
-		tr.Fatal("waited in vain: the call reaches the upstream")
-	}
-	for begun := time.Now(); a.requests() < before+count && time.Since(begun) < time.Second; time.Sleep(5 * time.Millisecond) {
-		continue // a plugin may let fewer through
-	}
-	return cancel
-}
-
-// checkHealth: the gateway asks whether the process is well, and is answered.
-func checkHealth(tr *trial) {
-	examples := tr.acceptedExamples()
-	if len(examples) == 0 {
-		tr.Skip("this provider's upstream knows of no movement before it is paid")
-	}
-	tr.own()
-	end := tr.hold(examples[0], tr.connect("A", "test"), 32)
-	defer end()
-	if err := tr.plugin.healthy(patience / 4); err != nil {
-		tr.Fatalf("asked whether it is well, while 32 calls wait for the upstream: %v", err)
-	}
-	ctx, cancel := context.WithTimeout(tr.Context(), patience/4)
-	defer cancel()
-	if _, err := tr.plugin.Describe(ctx); err != nil {
-		tr.Errorf("asked for its manifest, while 32 calls wait for the upstream: %v", err)
-	}
-}
-
-// rotate gives an account with new credentials; the upstream refuses the old ones.
-func (tr *trial) rotate(a *account) *account {
-	tr.unless(tr.suite.simulator.order(tr.ctx, "revoke", map[string]string{"account": a.upstream}, nil), "revoke credentials")
-	return tr.account("R", tr.name+"-R", a.Mode, a.Version+1)
-}
-
-// checkRotation: new credentials are used from the first call that brings them, and a
-// call that is under way with older ones does not bring these back.
-func checkRotation(tr *trial) {
-	examples := tr.acceptedExamples()
-	if len(examples) == 0 {
-		tr.Skip("this provider's upstream knows of no movement before it is paid")
-	}
-	for _, e := range examples {
-		old, fresh := tr.account("R", tr.name+"-R", "test", 1), tr.account("R", tr.name+"-R", "test", 2)
-		for _, a := range []*account{old, fresh, old, fresh} {
-			o := tr.orderFor(e, a)
-			tr.sendAccepted(o)
-			tr.mustExist(o)
-		}
-	}
-}
-
-// checkRevoked: an account whose credentials the upstream no longer takes.
-func checkRevoked(tr *trial) {
-	examples := tr.acceptedExamples()
-	if len(examples) == 0 {
-		tr.Skip("this provider's upstream knows of no movement before it is paid")
-	}
-	old := tr.account("R", tr.name+"-R", "test", 1)
-	var made []order
-	for _, e := range examples {
-		o := tr.orderFor(e, old)
-		tr.sendAccepted(o)
-		made = append(made, o, tr.orderFor(e, old))
-	}
-	fresh := tr.rotate(old)
-	fresh.Version += 100 // beyond those under which the plugin begins anew with the old ones
-	for i, e := range examples {
-		again, late := made[2*i], made[2*i+1]
-		old.renew()
-		again.call.Connection, late.call.Connection = old.Connection, old.Connection
-		switch r := tr.send(late); {
-		case r.Outcome == sdk.Refused:
-			tr.Errorf("%s: credentials that the upstream refuses are no refusal of the payer: %s", e.Name, shown(r))
-		case accepted(r.Outcome) || r.Blame != sdk.BlameAccount:
-			tr.Errorf("%s: credentials that the upstream refuses: got %s, want not sent, or unknown, with blame for the account", e.Name, shown(r))
-		}
-		tr.mustNotExist(late)
-		if f := tr.find(again, ""); f.Status != sdk.StatusUnknown {
-			tr.Errorf("%s: a lookup with credentials that the upstream refuses has status %v: %+v", e.Name, f.Status, f)
-		}
-		o := tr.orderFor(e, fresh)
-		tr.sendAccepted(o)
-		tr.mustExist(o)
 	}
 }

@@ -31,7 +31,10 @@ type process struct {
 // environment of its own.
 func startProcess(command *exec.Cmd, stderr io.Writer) (*process, error) {
 	command.Env = append(command.Env, sdk.EnvHostPID+"="+strconv.Itoa(os.Getpid()))
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if command.SysProcAttr == nil { // a launcher has its own
+		command.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	command.SysProcAttr.Setpgid = true
 	client := plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig:  sdk.Handshake,
 		Plugins:          plugin.PluginSet{sdk.PluginName: &sdk.Plugin{}},

@@ -93,10 +93,20 @@ func checkQuote(tr *trial, e Example) {
 		}
 		tr.mustNotExist(o)
 	}
-	if op.Product != nil || requests == 0 {
-		return // the list is asked for first, by the gateway
+	listed := 0
+	if op.Product != nil {
+		a.renew()
+		before := a.requests()
+		tr.product(op, sdk.Call{Connection: a.Connection, Body: e.Body})
+		listed = a.requests() - before
+	}
+	if requests == listed {
+		return // the list, which the gateway asks for, has all that is needed
 	}
 	tr.each(a, requests, func(f fault, n int, where string) {
+		if n <= listed {
+			return
+		}
 		a.renew()
 		a.arm(f, n)
 		before := a.requests()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -234,4 +236,47 @@ func TestExamplesThatTestNothing(t *testing.T) {
 	if _, err := conformance.Open(t.Context(), config); err == nil || !strings.Contains(err.Error(), "the manifest:") {
 		t.Errorf("got %v", err)
 	}
+}
+
+// What a suite starts ends with it, also what a plugin has started.
+func TestNothingIsLeftRunning(t *testing.T) {
+	t.Parallel()
+	const bug = "starts a child of its own"
+	config := reference(bug)
+	simulator := config.Simulator
+	config.Simulator = func() *exec.Cmd {
+		command := simulator()
+		command.Env = append(command.Env, envBug+"=payments: "+bug)
+		return command
+	}
+	suite, err := conformance.Open(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := running(bug)
+	if err := suite.Close(); err != nil {
+		t.Error(err)
+	}
+	if len(before) == 0 {
+		t.Skip("processes are not seen in /proc here")
+	}
+	if len(before) < 3 {
+		t.Errorf("%q run, want plugin, its child and simulator", before)
+	}
+	for deadline := time.Now().Add(10 * time.Second); len(running(bug)) > 0; runtime.Gosched() {
+		if time.Now().After(deadline) {
+			t.Fatalf("still there: %q", running(bug))
+		}
+	}
+}
+
+// running are the processes that have a bug in their environment.
+func running(bug string) (found []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range all {
+		if environ, err := os.ReadFile(file); err == nil && strings.Contains(string(environ), envBug+"=payments: "+bug) {
+			found = append(found, filepath.Dir(file))
+		}
+	}
+	return found
 }

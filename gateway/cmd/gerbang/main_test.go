@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 		os.Exit((&program{out: os.Stdout, err: os.Stderr}).run(context.Background(), os.Args[1:]))
 	}
 	if strings.HasSuffix(os.Args[0], "plugins/bank") {
+		if len(os.Args) > 1 && os.Args[1] == "sandbox" {
+			os.Exit(bankSandbox().Main(os.Args[2:]))
+		}
 		sdk.Serve([]byte(bank), sdk.Handlers{
 			Calls: map[string]func(context.Context, sdk.Call) sdk.Result{
 				"/bank/name": func(context.Context, sdk.Call) sdk.Result { return sdk.Result{} },

@@ -66,56 +66,62 @@ func (c *pluginTest) Run(ctx context.Context, p *program) error {
 // proven prints what was proven, what was not, and what failed.
 func (p *program) proven(title string, verdicts []conformance.Verdict) error {
 	slices.SortStableFunc(verdicts, func(a, b conformance.Verdict) int { return cmp.Compare(a.Name, b.Name) })
-	passed, words := map[string][]string{}, []string{}
-	var skipped, failed [][]string
+	var proven, unproven grouped
+	var failed [][]string
 	for _, v := range verdicts {
 		example, _, of := strings.Cut(v.Name, "/")
 		switch {
 		case v.Failed:
-			for i, word := range v.Words {
-				failed = append(failed, []string{map[bool]string{true: v.Name}[i == 0], word})
+			for _, word := range v.Words {
+				failed = append(failed, []string{"  " + v.Name, word})
 			}
 		case v.Skipped:
-			skipped = append(skipped, []string{v.Name, strings.Join(v.Words, "; ")})
+			unproven.add(strings.Join(v.Words, "; "), v.Name)
+		case of:
+			proven.add(v.Proves, example)
 		default:
-			if passed[v.Proves] == nil {
-				passed[v.Proves], words = []string{}, append(words, v.Proves)
-			}
-			if of {
-				passed[v.Proves] = append(passed[v.Proves], example)
-			}
+			proven.add(v.Proves, "")
 		}
 	}
-	rows := [][]string{{"PROVEN OF " + title}}
-	for _, word := range words {
-		if examples := strings.Join(passed[word], ", "); examples != "" {
-			word += " (" + examples + ")"
-		}
-		rows = append(rows, []string{"  " + word})
+	rows := proven.rows("PROVEN OF " + title)
+	if len(unproven.texts) > 0 {
+		rows = slices.Concat(rows, [][]string{{""}}, unproven.rows("NOT PROVEN"))
 	}
-	if err := p.show(verdicts, rows...); err != nil || p.json {
-		return errors.Join(err, failure(len(failed) > 0, title))
+	err := p.show(verdicts, rows...)
+	if len(failed) == 0 {
+		return err
 	}
-	for _, part := range []struct {
-		title string
-		rows  [][]string
-	}{{"NOT PROVEN", skipped}, {"FAILED", failed}} {
-		if len(part.rows) == 0 {
-			continue
-		}
-		for i := range part.rows {
-			part.rows[i][0] = "  " + part.rows[i][0]
-		}
-		if err := p.show(nil, append([][]string{{""}, {part.title}}, part.rows...)...); err != nil {
-			return err
-		}
+	if !p.json {
+		err = errors.Join(err, p.show(nil, slices.Concat([][]string{{""}, {"FAILED"}}, failed)...))
 	}
-	return failure(len(failed) > 0, title)
+	return errors.Join(err, errors.New(title+" does not conform: it must not touch money"))
 }
 
-func failure(failed bool, title string) error {
-	if failed {
-		return errors.New(title + " does not conform: it must not touch money")
+// grouped are texts in the order in which they came, and what each is about.
+type grouped struct {
+	texts []string
+	about map[string][]string
+}
+
+func (g *grouped) add(text, about string) {
+	if g.about == nil {
+		g.about = map[string][]string{}
 	}
-	return nil
+	if !slices.Contains(g.texts, text) {
+		g.texts = append(g.texts, text)
+	}
+	if about != "" {
+		g.about[text] = append(g.about[text], about)
+	}
+}
+
+func (g *grouped) rows(title string) [][]string {
+	rows := [][]string{{title}}
+	for _, text := range g.texts {
+		if about := strings.Join(g.about[text], ", "); about != "" {
+			text += " (" + about + ")"
+		}
+		rows = append(rows, []string{"  " + text})
+	}
+	return rows
 }

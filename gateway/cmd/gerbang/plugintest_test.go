@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/sdk/conformance"
+	"github.com/seed-f006e74d/gerbang/sdk/sandbox"
+)
+
+// bankSimulator opens accounts, and has no API.
+type bankSimulator struct{}
+
+func (bankSimulator) Handler() http.Handler { return http.NotFoundHandler() }
+func (bankSimulator) Pay(sandbox.PayRequest) (sandbox.Receipt, error) {
+	return sandbox.Receipt{}, sandbox.ErrUnknown
+}
+func (bankSimulator) Describe(string) sandbox.Description { return sandbox.Description{} }
+func (bankSimulator) Connect(key, _, base string) sandbox.Connection {
+	return sandbox.Connection{Account: key, Credentials: map[string]string{"url": base}}
+}
+
+func bankSandbox() sandbox.Program {
+	return sandbox.Program{Provider: "bank", Build: func(env *sandbox.Env) (sandbox.Upstream, error) {
+		return bankSimulator{}, env.Begin()
+	}}
+}
+
+func TestPluginTest(t *testing.T) {
+	t.Parallel()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "plugins")
+	binary := filepath.Join(dir, "bank")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(executable, binary); err != nil {
+		t.Fatal(err)
+	}
+	if code, p := run(t, nil, "", "plugin", "test", binary); code != exitFailed || !strings.Contains(p.errors.String(), "needs manifest.json and examples.json") {
+		t.Errorf("without files: exit code %d: %s", code, &p.errors)
+	}
+	const examples = `{"examples": [{"name": "a name", "operation": "/bank/name", "body": {}, "outcome": "done"}]}`
+	for name, content := range map[string]string{"manifest.json": bank, "examples.json": examples} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, p := run(t, nil, "", "plugin", "test", binary)
+	if code != exitFailed || !strings.Contains(p.errors.String(), "bank 1.2.3 does not conform") {
+		t.Errorf("exit code %d: %s", code, &p.errors)
+	}
+	for _, want := range []string{
+		"PROVEN OF bank 1.2.3\n", "\n  The process serves the manifest that lies beside it.\n",
+		"\nNOT PROVEN\n", "\n  this plugin does not verify connections (verify, verify under faults)\n", "\nFAILED\n  a name/query  ", "want outcome done",
+	} {
+		if !strings.Contains(p.output.String(), want) {
+			t.Errorf("it prints no %q:\n%s", want, &p.output)
+		}
+	}
+	code, p = run(t, nil, "", "--json", "plugin", "test", binary)
+	var verdicts []conformance.Verdict
+	if err := json.Unmarshal(p.output.Bytes(), &verdicts); code != exitFailed || err != nil || len(verdicts) < 10 {
+		t.Errorf("as JSON: exit code %d, %v, %+v", code, err, verdicts)
+	}
+	nowhere := "--simulator=" + filepath.Join(dir, "none")
+	if code, p := run(t, nil, "", "plugin", "test", binary, nowhere); code != exitFailed || !strings.Contains(p.errors.String(), "the simulator does not start") {
+		t.Errorf("without a simulator: exit code %d: %s", code, &p.errors)
+	}
+}
