@@ -66,6 +66,7 @@ type Limiter struct {
 	seed   maphash.Seed
 	shards [shards]shard
 	wake   chan struct{} // of one, filled when a bucket is to be asked
+	turn   int           // the shard that was collected last; of Run's goroutine alone
 }
 
 // shard is a part of the buckets.

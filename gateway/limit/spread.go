@@ -178,17 +178,24 @@ type asked struct {
 	leasing.Ask
 }
 
-// collect takes up to askAtOnce of the questions that wait.
+// collect takes up to askAtOnce of the questions that wait. It goes on where it ended, so
+// nobody waits for who comes again.
 func (l *Limiter) collect() []asked {
 	var all []asked
-	for i := range l.shards {
-		s := &l.shards[i]
+	for range l.shards {
+		if len(all) == askAtOnce {
+			break
+		}
+		l.turn = (l.turn + 1) % shards
+		s := &l.shards[l.turn]
 		s.mu.Lock()
 		n := min(len(s.pending), askAtOnce-len(all))
 		for _, b := range s.pending[:n] {
 			all = append(all, asked{s, b, b.lease.ask(b.rate)})
 		}
-		if s.pending = s.pending[n:]; len(s.pending) == 0 {
+		if s.pending = s.pending[n:]; len(s.pending) > 0 {
+			l.turn = (l.turn + shards - 1) % shards // it is the first again
+		} else {
 			s.pending = nil
 		}
 		s.mu.Unlock()

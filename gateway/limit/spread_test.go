@@ -180,6 +180,12 @@ func TestAMinuteOverThreeReplicas(t *testing.T) {
 		"one is cut off for twenty seconds": {305, 313, func(c *cluster) int {
 			return c.minute(robin(3), map[int]func(){10: func() { c.replicas[2].part(true) }, 30: func() { c.replicas[2].part(false) }})
 		}},
+		"one is stopped for forty seconds": {305, 313, func(c *cluster) int {
+			n := 3
+			return c.minute(func(request int) int { return request % n }, map[int]func(){
+				10: func() { c.replicas[2].part(true); n = 2 }, 50: func() { c.replicas[2].part(false); n = 3 },
+			})
+		}},
 		"the database is away for thirty seconds": {290, 313, func(c *cluster) int { // but for a second until that is known
 			return c.minute(robin(3), map[int]func(){
 				10: func() { c.part(true) }, 40: func() { c.part(false) },
@@ -204,7 +210,7 @@ func TestAMinuteOverThreeReplicas(t *testing.T) {
 				replicas := newCluster(t, 3)
 				defer replicas.end()
 				got := c.play(replicas)
-				t.Logf("%d admitted in a minute, 310 by the rate; %d asks", got, replicas.buckets.Asks)
+				t.Logf("%d admitted in a minute, 310 by the rate; %d asks", got, replicas.buckets.Leased())
 				if got < c.least || got > c.most {
 					t.Errorf("%d admitted, want %d to %d", got, c.least, c.most)
 				}

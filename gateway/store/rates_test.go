@@ -46,3 +46,21 @@ func TestFullBucketsOfRatesAreDropped(t *testing.T) {
 		t.Errorf("the slow bucket has %+v, %v, want the ten that were left and 7.2 of two hours", got, err)
 	}
 }
+
+// BenchmarkLeaseRates is one question about as many buckets as one may have, and about one.
+func BenchmarkLeaseRates(b *testing.B) {
+	s := open(b, database(b), store.Options{MaxConns: 4})
+	for _, n := range []int{1, 100, 1000} {
+		asks := make([]leasing.Ask, n)
+		for i := range asks {
+			asks[i] = leasing.Ask{Merchant: fmt.Sprintf("mer_%04d", i), Mode: "live", Name: "default", PerSecond: 500, Burst: 1000, Want: 1}
+		}
+		b.Run(fmt.Sprintf("%d buckets", n), func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.LeaseRates(b.Context(), asks); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

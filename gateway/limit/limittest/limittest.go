@@ -24,8 +24,7 @@ type Buckets struct {
 
 	mu      sync.Mutex
 	buckets map[key]bucket
-	// Asks counts the asks that were taken.
-	Asks int
+	asks    int
 }
 
 type key struct{ merchant, mode, name string }
@@ -74,9 +73,16 @@ func (b *Buckets) LeaseRates(_ context.Context, asks []leasing.Ask) ([]leasing.G
 		}
 		b.buckets[k] = row
 		grants[i] = leasing.Grant{Granted: int64(granted), Left: tokens}
-		b.Asks++
+		b.asks++
 	}
 	return grants, nil
+}
+
+// Leased is how many asks were taken.
+func (b *Buckets) Leased() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.asks
 }
 
 // Link is one replica's way to the buckets, which may be cut.
