@@ -11,21 +11,42 @@ import (
 
 // Plugin is the condition of one plugin's process.
 type Plugin struct {
-	Provider       string     `json:"provider"`
-	Version        string     `json:"version"`
-	SHA256         string     `json:"sha256"`
-	ManifestDigest string     `json:"manifest_digest"`
-	Owner          string     `json:"owner"` // whose account is used: merchant or platform
-	Running        bool       `json:"running"`
-	PID            int        `json:"pid,omitempty"`
-	Since          *time.Time `json:"since,omitempty"`
-	Restarts       int        `json:"restarts"`
-	LastFault      string     `json:"last_fault,omitempty"`
-	InFlight       int        `json:"in_flight"`
-	MaxInFlight    int        `json:"max_in_flight"`
-	Breakers       []Breaker  `json:"breakers"`
-	Confined       string     `json:"confined"` // yes, or what the machine leaves open
-	Ports          []string   `json:"ports"`    // TCP ports that it may connect to
+	Provider       string      `json:"provider"`
+	Version        string      `json:"version"`
+	SHA256         string      `json:"sha256"`
+	ManifestDigest string      `json:"manifest_digest"`
+	Owner          string      `json:"owner"` // whose account is used: merchant or platform
+	Running        bool        `json:"running"`
+	PID            int         `json:"pid,omitempty"`
+	Since          *time.Time  `json:"since,omitempty"`
+	Restarts       int         `json:"restarts"`
+	LastFault      string      `json:"last_fault,omitempty"`
+	InFlight       int         `json:"in_flight"`
+	MaxInFlight    int         `json:"max_in_flight"`
+	Breakers       []Breaker   `json:"breakers"`
+	Confined       string      `json:"confined"` // yes, or what the machine leaves open
+	Ports          []string    `json:"ports"`    // TCP ports that it may connect to
+	MemoryMB       int64       `json:"memory_mb,omitempty"`
+	Latency        Latency     `json:"latency"`
+	LastErrors     []PastFault `json:"last_errors"` // the newest first
+
+	// Approval is what is in force, nil where the configuration alone names the plugin.
+	Approval *PluginApproval `json:"approval,omitempty"`
+	// Replicas are those that run, with what each runs and has.
+	Replicas []PluginReplica `json:"replicas"`
+}
+
+// Latency is how long the last calls of a plugin took, on this replica.
+type Latency struct {
+	Calls    int   `json:"calls"` // that were measured
+	MedianMS int64 `json:"median_ms"`
+	P99MS    int64 `json:"p99_ms"`
+}
+
+// PastFault is why a process ended or could not be started, or why a call got no answer.
+type PastFault struct {
+	At  time.Time `json:"at"`
+	Why string    `json:"why"`
 }
 
 // Breaker is the state of a provider's own circuit breakers in a mode (closed,

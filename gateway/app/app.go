@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
+	"github.com/seed-f006e74d/gerbang/gateway/approval"
 	"github.com/seed-f006e74d/gerbang/gateway/cache"
 	"github.com/seed-f006e74d/gerbang/gateway/callback"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
@@ -53,6 +54,8 @@ type App struct {
 	vault      *tenants.Vault
 	policy     *policy.Active
 	follower   *rollout.Follower
+	files      *approval.Files
+	approvals  *approval.Approvals
 	publisher  *rollout.Publisher
 	edge       *edge.Edge
 	console    *console.Console
@@ -81,7 +84,7 @@ type App struct {
 // New builds everything and opens the listeners; nothing is served yet. If it
 // fails, it ends what it has started.
 func New(ctx context.Context, c Config, log *slog.Logger) (_ *App, err error) {
-	a := &App{config: c, log: log, metrics: console.NewMetrics(), replica: uuid.New()}
+	a := &App{config: c, log: log, metrics: console.NewMetrics(), replica: uuid.New(), files: approval.NewFiles(c.PluginsDir)}
 	defer func() {
 		if err != nil {
 			a.close()
@@ -171,6 +174,7 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	a.approvals.Follow(a.host)
 	return a.host.Offer(a.offer)
 }
 
@@ -232,7 +236,7 @@ func (a *App) Run(ctx context.Context) error {
 		work = append(work, a.outbox.Run)
 	}
 	group.Go(func() error { return a.recovery.whileOpen(during.work, work) })
-	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.shareRates, a.watchPolicyDir} {
+	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.shareRates, a.watchPolicyDir} {
 		group.Go(func() error { return run(during.rest) })
 	}
 	if ip := a.operators.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {

@@ -48,7 +48,10 @@ type Config struct {
 
 	PolicySecondOperator bool `koanf:"policy_second_operator"` // confirms what another one activates
 
-	Plugins     []PluginConfig   `koanf:"plugins"`
+	PluginsDir           string `koanf:"plugins_dir"`            // of the binaries that operators approve, each named by its SHA-256
+	PluginSecondOperator bool   `koanf:"plugin_second_operator"` // confirms what another one approves
+
+	Plugins     []PluginConfig   `koanf:"plugins"` // those that have no approval
 	Operators   []OperatorConfig `koanf:"operators"`
 	needPlugins bool
 	recovers    bool
@@ -187,7 +190,7 @@ func overrides(getenv func(string) string) []string {
 }
 
 func (c *Config) resolve(dir string) {
-	for _, p := range []*string{&c.DatabaseURLFile, &c.KeysetFile, &c.FirstPolicyDir} {
+	for _, p := range []*string{&c.DatabaseURLFile, &c.KeysetFile, &c.FirstPolicyDir, &c.PluginsDir} {
 		*p = within(dir, *p)
 	}
 	if scheme, path, ok := strings.Cut(c.KeysetURI, ":"); ok {
@@ -245,8 +248,8 @@ func (c *Config) check() error {
 	if c.ApprovalAbove < 1 {
 		fault("approval_above: must be at least 1, in whole rupiah")
 	}
-	if len(c.Plugins) == 0 {
-		fault("plugins: there are none, so there would be nothing to call")
+	if len(c.Plugins) == 0 && c.PluginsDir == "" {
+		fault("plugins: there are none, and no plugins_dir for those that operators approve, so there would be nothing to call")
 	}
 	c.checkPlugins(fault)
 	if err := c.readTokens(); err != nil {

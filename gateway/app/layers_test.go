@@ -80,6 +80,7 @@ var house = map[string]room{
 	"gateway/admission": {floor: 4},
 	"gateway/lifecycle": {floor: 4},
 	"gateway/rollout":   {floor: 4},
+	"gateway/approval":  {floor: 5}, // replicas are named as rollout names them
 
 	"gateway/kind":      {floor: 5},
 	"gateway/past":      {floor: 5},

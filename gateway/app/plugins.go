@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/approval"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
@@ -27,6 +28,13 @@ func (a *App) startPlugins(ctx context.Context) error {
 		}
 	}
 	var err error
+	a.approvals, specs, err = approval.Open(ctx, approval.Dependencies{
+		Store: a.store, Vault: a.vault, Files: a.files, Self: a.self(), Configured: specs, Proof: a.proof, SecondOperator: a.config.PluginSecondOperator,
+		Alone: a.config.alone, Report: a.follower.Report, Now: a.clock.Now, Log: a.log,
+	})
+	if err != nil {
+		return err
+	}
 	a.host, err = host.Start(ctx, host.Config{Specs: specs, Log: a.log, Observe: a.metrics.ObserveCall, Now: a.clock.Now})
 	if err == nil && a.config.needPlugins {
 		err = a.host.Down()

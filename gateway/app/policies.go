@@ -37,7 +37,7 @@ func (a *App) openPolicy(ctx context.Context) error {
 	}
 	var err error
 	a.follower, err = rollout.Open(ctx, rollout.Dependencies{
-		Store: a.store, Vault: a.vault, Self: a.self(), Plugins: a.pluginDigests, Alone: a.config.alone, First: first, FirstMessage: message,
+		Store: a.store, Vault: a.vault, Self: a.self(), Plugins: a.pluginDigests, Files: a.files.List, Alone: a.config.alone, First: first, FirstMessage: message,
 		Refused: a.metrics.ObservePolicyRefused, Now: a.clock.Now, Log: a.log,
 	})
 	if err != nil {

@@ -187,6 +187,13 @@ func (c *Console) routes() {
 		"GET /admin/keyset":                                              c.showKeyset,
 		"POST /admin/keyset/reseal":                                      body(c.reseal),
 		"GET /admin/plugins":                                             c.listPlugins,
+		"GET /admin/plugins/{provider}":                                  c.showPlugin,
+		"GET /admin/plugin-approvals":                                    c.listApprovals,
+		"POST /admin/plugin-approvals":                                   body(c.approvePlugin),
+		"POST /admin/plugins/{provider}/activate":                        body(c.activatePlugin),
+		"POST /admin/plugins/{provider}/rollback":                        body(c.rollBackPlugin),
+		"POST /admin/plugins/{provider}/remove":                          body(c.removePlugin),
+		"POST /admin/plugins/{provider}/restart":                         body(c.restartPlugin),
 		"GET /admin/movements/{movement}":                                c.showMovement,
 		"POST /admin/movements/{movement}/override":                      body(c.overrideMovement),
 		"POST /admin/policy/try":                                         c.judged(body(c.tryPolicy)),
@@ -233,7 +240,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // largest is how large a request's body may be.
 func largest(r *http.Request) int64 {
-	if slices.Contains([]string{"/admin/policies", "/admin/policy/try", impactPath}, r.URL.Path) {
+	if slices.Contains([]string{"/admin/policies", "/admin/policy/try", "/admin/plugin-approvals", impactPath}, r.URL.Path) {
 		return adminapi.MaxPolicy
 	}
 	return jsonbody.Max

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/approval"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -180,6 +181,21 @@ type Plugins interface {
 	Status() []host.Status
 	Manifests() []*manifest.Manifest
 	Verify(ctx context.Context, provider string, c sdk.Connection, timeout time.Duration) sdk.Result
+	Restart(ctx context.Context, provider string) error
+}
+
+// Approvals keeps which plugins operators have approved, and which approval is in force.
+// What it refuses for an operator to mend is an *approval.Refusal.
+type Approvals interface {
+	Approve(ctx context.Context, operator string, w approval.Wanted) (store.PluginApproval, error)
+	Find(ctx context.Context, provider, sha256 string) (store.PluginApproval, error)
+	Activate(ctx context.Context, operator string, approved store.PluginApproval, replica uuid.UUID) (store.PluginHead, error)
+	Rollback(ctx context.Context, operator, provider string) (store.PluginHead, error)
+	Remove(ctx context.Context, operator, provider string) (store.PluginHead, error)
+	Known(ctx context.Context) (map[string]approval.Known, error)
+	List(ctx context.Context) ([]store.PluginApproval, error)
+	Signed(approved store.PluginApproval) bool
+	Dir() string
 }
 
 // Dependencies is everything that the console reads and changes.
@@ -219,6 +235,8 @@ type Dependencies struct {
 
 	// Stopping tells whether the gateway has been told to stop.
 	Stopping func() bool
+
+	Approvals Approvals
 
 	Clock     Clock
 	Directory Directory

@@ -21,6 +21,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/approval"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
@@ -99,6 +100,25 @@ func (p *fakePlugins) Status() []host.Status {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return []host.Status{p.status}
+}
+
+// Put, Try, Remove and Restart do what there is nothing to do for.
+func (p *fakePlugins) Put(_ context.Context, spec host.Spec, _ host.Proof) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.SHA256 = spec.SHA256
+	return nil
+}
+
+func (p *fakePlugins) Try(context.Context, host.Spec, host.Proof) error { return nil }
+
+func (p *fakePlugins) Remove(context.Context, string) error { return nil }
+
+func (p *fakePlugins) Restart(context.Context, string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.status.Restarts++
+	return nil
 }
 
 func (p *fakePlugins) run(running bool) {
@@ -198,6 +218,7 @@ type world struct {
 	vault      *tenants.Vault
 	keyset     string // its file
 	plugins    *fakePlugins
+	files      string // the directory of plugins
 	clock      *fakeClock
 	following  *fakeFollowing
 	publisher  *rollout.Publisher
@@ -244,8 +265,16 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		Record: w.store, Vault: w.vault, Wake: func() {}, Refused: w.metrics.ObservePolicyRefused, Now: now, Log: log,
 		Judge: func(context.Context, policy.Source) ([]policy.Finding, error) { return nil, nil },
 	}
+	w.files = t.TempDir()
+	approvals, _, err := approval.Open(t.Context(), approval.Dependencies{
+		Store: w.store, Vault: w.vault, Files: approval.NewFiles(w.files), Configured: []host.Spec{{Name: "bank"}}, Now: now, Log: log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	approvals.Follow(w.plugins)
 	deps := console.Dependencies{
-		Policies: w.store, Publisher: w.publisher, Following: w.following,
+		Approvals: approvals, Policies: w.store, Publisher: w.publisher, Following: w.following,
 		Merchants: w.store, Secrets: w.store, Pauses: w.store, Movements: w.store, Exceptions: w.store, Callbacks: w.store, Ledger: w.store, Statements: w.store,
 		Usage: w.store.Usage, Policy: func() *policy.Set { return set },
 		Probe:    func(ctx context.Context) (string, error) { return w.store.Probe(ctx, uuid.New(), time.Now()) },

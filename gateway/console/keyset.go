@@ -152,7 +152,9 @@ func (c *Console) sealedAnew(account store.Sealed, page *adminapi.ResealPage) (w
 		}
 		if changed {
 			was.Policies = append(was.Policies, old)
-			becomes.Policies = append(becomes.Policies, store.PolicyMAC{Version: old.Version, Activation: old.Activation, MAC: again})
+			becomes.Policies = append(becomes.Policies, store.PolicyMAC{
+				Version: old.Version, Activation: old.Activation, Approval: old.Approval, Plugin: old.Plugin, MAC: again,
+			})
 		}
 	}
 	if account.NameKey == nil {

@@ -9,9 +9,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
-	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
-	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 func (c *Console) listExceptions(x *call) (any, error) {
@@ -59,29 +57,6 @@ func (c *Console) resolveException(x *call, r adminapi.Resolution) (any, error) 
 		return nil, notFound(err, "open exception")
 	}
 	return struct{}{}, nil
-}
-
-func (c *Console) listPlugins(*call) (any, error) {
-	list := []adminapi.Plugin{}
-	for _, s := range c.deps.Plugins.Status() {
-		p := pluginDocument(s)
-		p.Owner = string(c.offered.Load().owners[tenants.Provider(s.Provider)])
-		list = append(list, p)
-	}
-	return list, nil
-}
-
-func pluginDocument(s host.Status) adminapi.Plugin {
-	p := adminapi.Plugin{
-		Provider: s.Provider, Version: s.Version, SHA256: s.SHA256, ManifestDigest: s.Digest,
-		Running: s.Running, PID: s.PID, Since: given(s.Since), Restarts: s.Restarts, LastFault: s.LastFault,
-		InFlight: s.InFlight, MaxInFlight: s.MaxInFlight, Breakers: []adminapi.Breaker{},
-		Confined: s.Confined, Ports: s.Ports,
-	}
-	for _, b := range s.Breakers {
-		p.Breakers = append(p.Breakers, adminapi.Breaker(b))
-	}
-	return p
 }
 
 // movementDocument hides the values in the callback URL, in which merchants keep

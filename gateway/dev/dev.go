@@ -172,6 +172,10 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 		return app.Config{}, err
 	}
 	config := app.Defaults()
+	config.PluginsDir = filepath.Join(t.Data, "plugins")
+	if err := os.MkdirAll(config.PluginsDir, 0o700); err != nil {
+		return app.Config{}, err
+	}
 	config.Listen, config.Console = t.Listen, t.Console
 	config.DatabaseURL, config.KeysetFile = t.database.URL(), keyset
 	config.AllowHTTPCallbacks, config.StopWait = true, 0

@@ -71,7 +71,12 @@ func (h *Host) use(
 		return sdk.DidNotSend(sdk.BlameNone, "send_by had passed before the call was sent")
 	}
 	p.secrets.learn(with)
-	return p.in(with.Mode).run(with, of.shares(with), func() (sdk.Result, health) { return call(running) })
+	return p.in(with.Mode).run(with, of.shares(with), func() (sdk.Result, health) {
+		started := time.Now()
+		result, healthy := call(running)
+		p.noteCall(result, time.Since(started))
+		return result, healthy
+	})
 }
 
 func (h *Host) passed(sendBy time.Time) bool { return !sendBy.IsZero() && h.now().After(sendBy) }

@@ -29,6 +29,9 @@ type Spec struct {
 	// Manifest is the approved manifest itself, where it is known from an earlier start:
 	// its operations exist while the plugin can't be started. Nil where it is not known.
 	Manifest *manifest.Manifest
+	// Refused says why nothing may be started, "" where it may. What Manifest declares is
+	// unavailable then, and says so.
+	Refused string
 	// Env is the plugin's whole environment, "NAME=value", beside what the
 	// transport needs. Nothing of the host's own is inherited.
 	Env []string

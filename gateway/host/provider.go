@@ -23,6 +23,7 @@ type provider struct {
 	secrets   *secrets
 	calls     *places
 	inquiries *places // all but calls and quotes
+	recent    recent
 
 	mu        sync.Mutex
 	breakers  map[string]*breakers // by mode
@@ -72,6 +73,9 @@ func (p *provider) lacksManifest(v *version) bool {
 
 // launch starts a process of a version, and refuses one that is not what was approved.
 func (p *provider) launch(ctx context.Context, v *version) (*process, error) {
+	if v.spec.Refused != "" {
+		return nil, fmt.Errorf("plugin %s: %s", p.name, v.spec.Refused)
+	}
 	started, err := launch(ctx, v.spec, p.log, p.secrets, p.tune.start)
 	if err == nil {
 		if err = p.approve(v, started.manifest); err != nil {
@@ -263,6 +267,7 @@ func (p *provider) blame(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lastFault = why
+	p.recent.fault(why)
 }
 
 // fail notes that no process could be started, and is false where the version is not the
@@ -274,6 +279,7 @@ func (p *provider) fail(v *version, why string) bool {
 		return false
 	}
 	p.failing, p.lastFault = true, why
+	p.recent.fault(why)
 	close(p.changed)
 	p.changed = make(chan struct{})
 	return true

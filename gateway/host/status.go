@@ -19,6 +19,9 @@ type Status struct {
 	Restarts                          int
 	LastFault                         string // why a process last ended or could not start
 	InFlight, MaxInFlight             int    // of calls
+	Memory                            int64  // bytes that it uses, zero where nobody knows
+	Latency                           Latency
+	Faults                            []Fault // the newest first
 	Breakers                          []BreakerStatus
 	Confined                          string   // yes, or what the machine leaves open
 	Ports                             []string // TCP ports that it may connect to
@@ -49,6 +52,7 @@ func (p *provider) status() Status {
 	for _, mode := range slices.Sorted(maps.Keys(modes)) {
 		s.Breakers = append(s.Breakers, modes[mode].status(mode))
 	}
+	s.Latency, s.Faults = p.recent.shown()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	spec := p.version.spec
@@ -62,6 +66,9 @@ func (p *provider) status() Status {
 	s.Restarts, s.Down, s.LastFault = max(0, p.starts-1), p.down, p.lastFault
 	if p.current != nil {
 		s.Running, s.PID, s.Since = true, int(p.current.program.pid.Load()), p.current.since
+		if used, err := confine.UsageOf(s.PID); err == nil {
+			s.Memory = used.Memory
+		}
 	}
 	return s
 }

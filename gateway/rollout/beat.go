@@ -9,6 +9,7 @@ import (
 func (f *Follower) Report(ctx context.Context) error {
 	self := f.deps.Self
 	self.Policy, self.Plugins, self.SeenAt = f.active.Set().Version(), f.deps.Plugins(), f.deps.Now()
+	self.Files = f.deps.Files()
 	return f.deps.Store.ReportReplica(ctx, self)
 }
 

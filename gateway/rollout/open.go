@@ -26,6 +26,9 @@ func Open(ctx context.Context, deps Dependencies) (*Follower, error) {
 	if deps.Plugins == nil {
 		deps.Plugins = func() map[string]string { return nil }
 	}
+	if deps.Files == nil {
+		deps.Files = func() []string { return nil }
+	}
 	f := &Follower{deps: deps, wake: make(chan struct{}, 1), behind: map[policy.Version]bool{}, listed: map[policy.Version]bool{}, whole: map[policy.Version]bool{}}
 	asked := deps.Now()
 	head, err := deps.Store.PolicyHead(ctx)

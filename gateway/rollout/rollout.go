@@ -104,6 +104,8 @@ type Dependencies struct {
 	Self  store.Replica // without its policy version, plugins and heartbeat
 	// Plugins are the digests of the plugins, by provider, "" for one that is down.
 	Plugins func() map[string]string
+	// Files are the digests of the binaries in this replica's directory of plugins.
+	Files func() []string
 	// Alone says that no other replica is waited for. It is for development.
 	Alone bool
 	// First is the set that is in force where none ever was, and FirstMessage why.

@@ -82,6 +82,7 @@ type Replica struct {
 	SeenAt    time.Time
 	EndedAt   time.Time         // zero unless it said so
 	Plugins   map[string]string // the SHA-256 of each, by provider, "" for one that is down
+	Files     []string          // the SHA-256 of each file in its directory of plugins
 
 	// SchemaFrom is the first schema that it works on, SchemaBelow the first later one
 	// that it does not.
@@ -105,9 +106,13 @@ func (s *Store) ReportReplica(ctx context.Context, r Replica) error {
 	if err != nil {
 		return fmt.Errorf("store: report replica: %w", err)
 	}
+	files, err := json.Marshal(r.Files)
+	if err != nil {
+		return fmt.Errorf("store: report replica: %w", err)
+	}
 	return wrap("report replica", s.queries.ReportReplica(ctx, dbsqlc.ReportReplicaParams{
 		ReplicaID: r.ID, StartedAt: micro(r.StartedAt), SeenAt: micro(r.SeenAt), PolicyVersion: string(r.Policy), BinaryVersion: r.Binary,
-		SchemaFrom: newest, SchemaBelow: beyond(), Plugins: string(plugins), Host: r.Host, Tag: int64(r.Tag),
+		SchemaFrom: newest, SchemaBelow: beyond(), Plugins: string(plugins), PluginFiles: string(files), Host: r.Host, Tag: int64(r.Tag),
 	}))
 }
 
@@ -136,6 +141,9 @@ func (s *Store) ReplicasSeen(ctx context.Context, since time.Time) ([]Replica, e
 			StartedAt: row.StartedAt.UTC(), SeenAt: row.SeenAt.UTC(), EndedAt: orZero(row.EndedAt), SchemaFrom: row.SchemaFrom, SchemaBelow: row.SchemaBelow,
 		}
 		if err := json.Unmarshal([]byte(row.Plugins), &replicas[i].Plugins); err != nil {
+			return nil, fmt.Errorf("store: replicas: %w", err)
+		}
+		if err := json.Unmarshal([]byte(row.PluginFiles), &replicas[i].Files); err != nil {
 			return nil, fmt.Errorf("store: replicas: %w", err)
 		}
 	}

@@ -24,11 +24,14 @@ type Sealed struct {
 	Policies    []PolicyMAC // of the platform
 }
 
-// PolicyMAC is the MAC of a policy version, of an activation, or of the word which
-// version is in force, where both are zero.
+// PolicyMAC is the MAC of a policy version, of an activation, of a plugin's approval, of
+// the word which approval of a plugin is in force, or of the word which version is, where
+// all are zero.
 type PolicyMAC struct {
 	Version    policy.Version
 	Activation uuid.UUID
+	Approval   uuid.UUID
+	Plugin     string
 	MAC        []byte
 }
 
@@ -97,6 +100,20 @@ func (s *Store) policyMACs(ctx context.Context) (macs []PolicyMAC, err error) {
 	for _, row := range activations {
 		macs = append(macs, PolicyMAC{Activation: row.ActivationID, MAC: row.Mac})
 	}
+	if err != nil {
+		return nil, err
+	}
+	approvals, err := s.queries.PluginApprovals(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range approvals {
+		macs = append(macs, PolicyMAC{Approval: row.ApprovalID, MAC: row.Mac})
+	}
+	plugins, err := s.queries.PluginHeads(ctx)
+	for _, row := range plugins {
+		macs = append(macs, PolicyMAC{Plugin: row.Provider, MAC: row.Mac})
+	}
 	return macs, err
 }
 
@@ -162,10 +179,14 @@ func (s *Store) Reseal(ctx context.Context, audit Audit, was, becomes Sealed) (c
 }
 
 func resealPolicy(ctx context.Context, q *dbsqlc.Queries, was PolicyMAC, becomes []byte) (int64, error) {
-	if was.Activation != uuid.Nil {
+	switch {
+	case was.Approval != uuid.Nil:
+		return q.ResealPluginApproval(ctx, dbsqlc.ResealPluginApprovalParams{Becomes: becomes, ApprovalID: was.Approval, Was: was.MAC})
+	case was.Plugin != "":
+		return q.ResealPluginHead(ctx, dbsqlc.ResealPluginHeadParams{Becomes: becomes, Provider: was.Plugin, Was: was.MAC})
+	case was.Activation != uuid.Nil:
 		return q.ResealPolicyActivation(ctx, dbsqlc.ResealPolicyActivationParams{Becomes: becomes, ActivationID: was.Activation, Was: was.MAC})
-	}
-	if was.Version == "" {
+	case was.Version == "":
 		return q.ResealPolicyHead(ctx, dbsqlc.ResealPolicyHeadParams{Becomes: becomes, Was: was.MAC})
 	}
 	return q.ResealPolicyVersion(ctx, dbsqlc.ResealPolicyVersionParams{Becomes: becomes, Version: string(was.Version), Was: was.MAC})

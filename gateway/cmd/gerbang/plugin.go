@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
@@ -15,11 +14,18 @@ import (
 )
 
 type pluginCommands struct {
-	List   pluginList   `cmd:"" help:"List the running gateway's plugins with their state."`
-	New    pluginNew    `cmd:"" help:"Write the module of a new plugin, which works before a line is changed."`
-	Check  pluginCheck  `cmd:"" help:"Judge a plugin's manifest without starting the plugin."`
-	Digest pluginDigest `cmd:"" help:"Start a plugin and print what a configuration must hold to approve it."`
-	Test   pluginTest   `cmd:"" help:"Prove that a plugin conforms, with a simulator of its upstream; nothing of it touches money before."`
+	List      pluginList      `cmd:"" help:"List the running gateway's plugins with their state."`
+	Show      pluginShow      `cmd:"" help:"Show one plugin: its state, latency, memory and last errors, and which replicas have it."`
+	New       pluginNew       `cmd:"" help:"Write the module of a new plugin, which works before a line is changed."`
+	Check     pluginCheck     `cmd:"" help:"Judge a plugin's manifest without starting the plugin."`
+	Test      pluginTest      `cmd:"" help:"Prove that a plugin conforms, with a simulator of its upstream; nothing of it touches money before."`
+	Approve   pluginApprove   `cmd:"" help:"Start a plugin here, show what is new about it, and approve its binary."`
+	Approvals pluginApprovals `cmd:"" help:"List what operators approved."`
+	Activate  pluginActivate  `cmd:"" help:"Put an approved binary in force on every replica, or on one first."`
+	Rollback  pluginRollback  `cmd:"" help:"Go back to the binary that was in force before, without any test."`
+	Remove    pluginRemove    `cmd:"" help:"End a plugin that has no connections and no open movements."`
+	Restart   pluginRestart   `cmd:"" help:"Have a plugin go on in a new process, on the replica that is asked."`
+	Digest    pluginDigest    `cmd:"" help:"Start a plugin and print what a configuration must hold to approve it."`
 }
 
 // pluginLaunch is the process that becomes a plugin; the gateway starts it.
@@ -40,23 +46,21 @@ func (*pluginList) Run(ctx context.Context, p *program, admin *adminapi.Client) 
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"PROVIDER", "VERSION", "STATE", "ACCOUNT OF", "RESTARTS", "IN FLIGHT", "BREAKERS", "MANIFEST", "CONFINED"}}
+	rows := [][]string{{"PROVIDER", "VERSION", "STATE", "ACCOUNT OF", "RESTARTS", "IN FLIGHT", "BREAKERS", "MANIFEST", "CONFINED", "APPROVAL"}}
 	for _, one := range plugins {
-		state := "down: " + one.LastFault
-		if one.Running {
-			state = "running"
-		}
-		var breakers []string
-		for _, b := range one.Breakers {
-			text := b.Mode + " " + b.Calls + "/" + b.Lookups
-			if b.AccountsOpen > 0 {
-				text += " (" + strconv.Itoa(b.AccountsOpen) + " accounts open)"
+		has := 0
+		for _, r := range one.Replicas {
+			if r.HasFile {
+				has++
 			}
-			breakers = append(breakers, text)
+		}
+		approval := "configured"
+		if one.Approval != nil {
+			approval = fmt.Sprintf("%s, file on %d of %d", one.Approval.State, has, len(one.Replicas))
 		}
 		rows = append(rows, []string{
-			one.Provider, one.Version, state, one.Owner, strconv.Itoa(one.Restarts),
-			strconv.Itoa(one.InFlight) + "/" + strconv.Itoa(one.MaxInFlight), strings.Join(breakers, ", "), one.ManifestDigest, one.Confined,
+			one.Provider, one.Version, pluginState(one), one.Owner, strconv.Itoa(one.Restarts),
+			strconv.Itoa(one.InFlight) + "/" + strconv.Itoa(one.MaxInFlight), breakersText(one.Breakers), one.ManifestDigest, one.Confined, approval,
 		})
 	}
 	return p.show(plugins, rows...)

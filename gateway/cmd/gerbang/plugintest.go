@@ -15,6 +15,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/conformance"
 )
 
+// defaultCalls is how many calls a test makes to find what a plugin loses with each.
+const defaultCalls = 10_000
+
 // pluginTestTime bounds a whole run; what still runs then is killed.
 const pluginTestTime = 5 * time.Minute
 
@@ -27,14 +30,23 @@ type pluginTest struct {
 
 // Run tests the plugin and says in words what was proven. It fails where a case did.
 func (c *pluginTest) Run(ctx context.Context, p *program) error {
-	file, err := filepath.Abs(c.File)
+	title, verdicts, err := c.verdicts(ctx, p)
 	if err != nil {
 		return err
+	}
+	return p.proven(title, verdicts)
+}
+
+// verdicts runs all cases.
+func (c *pluginTest) verdicts(ctx context.Context, p *program) (title string, verdicts []conformance.Verdict, err error) {
+	file, err := filepath.Abs(c.File)
+	if err != nil {
+		return "", nil, err
 	}
 	examples := cmp.Or(c.Examples, filepath.Join(filepath.Dir(file), "examples.json"))
 	manifestJSON, examplesJSON, err := conformance.Files(filepath.Dir(examples), examples)
 	if err != nil {
-		return fmt.Errorf("%w; a test needs manifest.json and examples.json, beside the binary or where --examples says", err)
+		return "", nil, fmt.Errorf("%w; a test needs manifest.json and examples.json, beside the binary or where --examples says", err)
 	}
 	simulator := strings.Fields(c.Simulator)
 	if len(simulator) == 0 {
@@ -52,15 +64,10 @@ func (c *pluginTest) Run(ctx context.Context, p *program) error {
 		Simulator: func() *exec.Cmd { return exec.Command(simulator[0], simulator[1:]...) },
 	})
 	if err != nil {
-		return err
+		return "", nil, err
 	}
-	var verdicts []conformance.Verdict
 	suite.All(ctx, 4, func(v conformance.Verdict) { verdicts = append(verdicts, v) })
-	title := suite.Manifest().Name + " " + suite.Manifest().Version
-	if err := suite.Close(); err != nil {
-		return err
-	}
-	return p.proven(title, verdicts)
+	return suite.Manifest().Name + " " + suite.Manifest().Version, verdicts, suite.Close()
 }
 
 // proven prints what was proven, what was not, and what failed.

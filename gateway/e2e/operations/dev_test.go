@@ -11,9 +11,11 @@ import (
 	"reflect"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
@@ -30,12 +32,16 @@ func TestDevStopCrashRestart(t *testing.T) {
 	link := p.Shop(harness.Large, "live").Create(t, harness.Fields{"amount": 21000})
 	code := p.Shop(harness.Small, "test").Create(t, harness.Fields{"amount": 21001, "type": "qris"})
 	refusesASecond(t, p)
+	approved := replacePlugin(t, p)
 	p.Stop(t)
 
 	// After a stop in order.
 	p = harness.Start(t, s)
 	p.WantSameMerchants(t, before)
 	p.WantUpstream(t, 21000, 21001)
+	if one, err := p.Plugin(t, "payments"); err != nil || one.SHA256 != approved {
+		t.Errorf("started anew it runs %s, want the approved %s: %v", one.SHA256, approved, err)
+	}
 	p.Pay(t, harness.Fields{"qr_string": code.QRString})
 	p.Shop(harness.Small, "test").AwaitStatus(t, code.ExternalID, "PAID", harness.PaidWithin)
 	last := p.Shop(harness.Large, "live").Create(t, harness.Fields{"amount": 21002, "type": "qris"})
@@ -58,6 +64,67 @@ func TestDevStopCrashRestart(t *testing.T) {
 		p.Shop(harness.Large, "live").AwaitStatus(t, made.ExternalID, "PAID", harness.PaidWithin)
 	}
 	p.Stop(t)
+}
+
+// replacePlugin approves another binary of a plugin while payments are made, goes back and
+// forth again, and returns which one is in force.
+func replacePlugin(t *testing.T, p *harness.Program) (sha256 string) {
+	t.Helper()
+	before, err := p.Plugin(t, "payments")
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary, err := os.ReadFile(filepath.Join(filepath.Dir(p.Command.Path), "plugins", "payments"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	another := filepath.Join(t.TempDir(), "payments")
+	if err := os.WriteFile(another, append(binary, '\n'), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	enough, load := make(chan struct{}), sync.WaitGroup{}
+	end := sync.OnceFunc(func() { close(enough); load.Wait() })
+	defer end()
+	var made []int64
+	load.Go(func() {
+		for amount := int64(30000); ; amount++ {
+			select {
+			case <-enough:
+				return
+			default:
+			}
+			shop := p.Shop(harness.Large, "live")
+			if a := shop.Ask(t, "/payments/create", shop.PaymentBody(harness.Fields{"amount": amount})); !a.Success {
+				t.Errorf("a payment while the plugin is replaced: %s", a)
+				return
+			}
+			made = append(made, amount)
+		}
+	})
+	runs := func(want string) {
+		t.Helper()
+		harness.Await(t, harness.PaidWithin, "the plugin "+want, func() bool {
+			one, err := p.Plugin(t, "payments")
+			return err == nil && one.Running && one.SHA256 == want
+		})
+	}
+	arguments := []string{"plugin", "approve", another, "--yes", "--activate", "--read", filepath.Join(p.Data, "sandbox", "payments")}
+	for _, port := range before.Ports {
+		arguments = append(arguments, "--port", port)
+	}
+	var approval adminapi.PluginApproval
+	p.MustRun(t, "", &approval, arguments...)
+	runs(approval.SHA256)
+	p.MustRun(t, "", nil, "plugin", "rollback", "payments")
+	runs(before.SHA256)
+	p.MustRun(t, "", nil, "plugin", "activate", "payments", approval.SHA256[:12])
+	runs(approval.SHA256)
+	end()
+	if approval.SHA256 == before.SHA256 || len(made) == 0 {
+		t.Errorf("replaced %s by %s under %d payments", before.SHA256, approval.SHA256, len(made))
+	}
+	p.WantUpstream(t, made...)
+	return approval.SHA256
 }
 
 // wantReadyFile holds the ready file against what is documented of it.

@@ -331,6 +331,31 @@ type Pause struct {
 	SetAt      time.Time
 }
 
+type PluginApproval struct {
+	ApprovalID     uuid.UUID
+	Provider       string
+	Sha256         string
+	ManifestDigest string
+	PluginVersion  string
+	Reach          string
+	Evidence       string
+	ApprovedBy     string
+	ApprovedAt     time.Time
+	ConfirmedBy    string
+	Mac            []byte
+}
+
+type PluginHead struct {
+	Provider   string
+	ApprovalID *uuid.UUID
+	BeforeID   *uuid.UUID
+	ReplicaID  *uuid.UUID
+	Changes    int64
+	ChangedAt  time.Time
+	ChangedBy  string
+	Mac        []byte
+}
+
 type PolicyActivation struct {
 	ActivationID uuid.UUID
 	Version      string
@@ -445,6 +470,7 @@ type Replica struct {
 	Host          string
 	Tag           int64
 	EndedAt       *time.Time
+	PluginFiles   string
 }
 
 type ReservedAmount struct {

@@ -36,21 +36,36 @@ func (q *Queries) ForgetReplicas(ctx context.Context, before time.Time) error {
 }
 
 const replicasSeen = `-- name: ReplicasSeen :many
-SELECT replica_id, started_at, seen_at, policy_version, binary_version, schema_from, schema_below, plugins, host, tag, ended_at
+SELECT replica_id, started_at, seen_at, policy_version, binary_version, schema_from, schema_below, plugins, plugin_files, host, tag, ended_at
 FROM replicas
 WHERE seen_at >= $1
 ORDER BY started_at, replica_id
 `
 
-func (q *Queries) ReplicasSeen(ctx context.Context, since time.Time) ([]Replica, error) {
+type ReplicasSeenRow struct {
+	ReplicaID     uuid.UUID
+	StartedAt     time.Time
+	SeenAt        time.Time
+	PolicyVersion string
+	BinaryVersion string
+	SchemaFrom    int64
+	SchemaBelow   int64
+	Plugins       string
+	PluginFiles   string
+	Host          string
+	Tag           int64
+	EndedAt       *time.Time
+}
+
+func (q *Queries) ReplicasSeen(ctx context.Context, since time.Time) ([]ReplicasSeenRow, error) {
 	rows, err := q.db.Query(ctx, replicasSeen, since)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var items []Replica
+	var items []ReplicasSeenRow
 	for rows.Next() {
-		var i Replica
+		var i ReplicasSeenRow
 		if err := rows.Scan(
 			&i.ReplicaID,
 			&i.StartedAt,
@@ -60,6 +75,7 @@ func (q *Queries) ReplicasSeen(ctx context.Context, since time.Time) ([]Replica,
 			&i.SchemaFrom,
 			&i.SchemaBelow,
 			&i.Plugins,
+			&i.PluginFiles,
 			&i.Host,
 			&i.Tag,
 			&i.EndedAt,
@@ -76,14 +92,14 @@ func (q *Queries) ReplicasSeen(ctx context.Context, since time.Time) ([]Replica,
 
 const reportReplica = `-- name: ReportReplica :exec
 INSERT INTO replicas (
-    replica_id, started_at, seen_at, policy_version, binary_version, schema_from, schema_below, plugins, host, tag
+    replica_id, started_at, seen_at, policy_version, binary_version, schema_from, schema_below, plugins, plugin_files, host, tag
 ) VALUES (
-    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10
+    $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11
 )
 ON CONFLICT (replica_id) DO UPDATE SET
     started_at = excluded.started_at, seen_at = excluded.seen_at, policy_version = excluded.policy_version,
     binary_version = excluded.binary_version, schema_from = excluded.schema_from, schema_below = excluded.schema_below,
-    plugins = excluded.plugins, host = excluded.host, tag = excluded.tag
+    plugins = excluded.plugins, plugin_files = excluded.plugin_files, host = excluded.host, tag = excluded.tag
 `
 
 type ReportReplicaParams struct {
@@ -95,6 +111,7 @@ type ReportReplicaParams struct {
 	SchemaFrom    int64
 	SchemaBelow   int64
 	Plugins       string
+	PluginFiles   string
 	Host          string
 	Tag           int64
 }
@@ -109,6 +126,7 @@ func (q *Queries) ReportReplica(ctx context.Context, arg ReportReplicaParams) er
 		arg.SchemaFrom,
 		arg.SchemaBelow,
 		arg.Plugins,
+		arg.PluginFiles,
 		arg.Host,
 		arg.Tag,
 	)

@@ -1,0 +1,266 @@
+package approval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/rollout"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+const (
+	// lookEvery is how often a replica reads the heads.
+	lookEvery   = time.Second
+	lookTimeout = 5 * time.Second
+	// changeTime bounds one change: the start of a process and its proof.
+	changeTime = 2 * time.Minute
+	// retryAfter is when a version that could not be put into use is tried again.
+	retryAfter = 15 * time.Second
+)
+
+// Approvals are the plugins that operators have approved, and this replica's part in it.
+// Any goroutine may use it.
+type Approvals struct {
+	deps Dependencies
+	host Host // nil until [Approvals.Follow]
+	wake chan struct{}
+
+	mu      sync.Mutex // held by a look
+	runs    map[string]uuid.UUID
+	changes map[string]int64 // of the heads, as last seen
+	failed  map[string]failure
+	told    map[string]bool // whose exceptions of before this replica has resolved
+}
+
+// failure is a head that this replica could not follow.
+type failure struct {
+	head  string
+	again time.Time
+}
+
+// Open reads what is in force. The specs are what the host is to start with: the
+// configuration fills only the names that no head has.
+func Open(ctx context.Context, deps Dependencies) (*Approvals, []host.Spec, error) {
+	a := &Approvals{
+		deps: deps, wake: make(chan struct{}, 1), runs: map[string]uuid.UUID{}, changes: map[string]int64{}, failed: map[string]failure{}, told: map[string]bool{},
+	}
+	heads, err := deps.Store.PluginHeads(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("approval: %w", err)
+	}
+	named := map[string]bool{}
+	var specs []host.Spec
+	for _, head := range heads {
+		named[head.Provider] = true
+		spec, err := a.first(ctx, head)
+		if err != nil {
+			return nil, nil, fmt.Errorf("approval: %w", err)
+		}
+		if spec.Name != "" {
+			specs = append(specs, spec)
+		}
+	}
+	all := make([]host.Spec, 0, len(deps.Configured)+len(specs))
+	for _, spec := range deps.Configured {
+		if !named[spec.Name] {
+			all = append(all, spec)
+		}
+	}
+	return a, append(all, specs...), nil
+}
+
+// first is what a replica that starts runs of a plugin, without a name for nothing. What
+// is not believed is not started, and what it declares stays known as far as it is.
+func (a *Approvals) first(ctx context.Context, head store.PluginHead) (host.Spec, error) {
+	w, err := a.wanted(ctx, head)
+	if bad, ok := errors.AsType[*Refusal](err); ok {
+		a.deps.Log.ErrorContext(ctx, "plugin refused", "plugin", head.Provider, "problem", bad.Why)
+		a.except(ctx, head.Provider, bad.Why)
+		return host.Spec{Name: head.Provider, Refused: bad.Why, Manifest: w.spec.Manifest}, nil
+	}
+	if err != nil {
+		return host.Spec{}, err
+	}
+	a.runs[head.Provider] = w.id
+	return w.spec, nil
+}
+
+// want is what a head asks of this replica.
+type want struct {
+	id   uuid.UUID
+	spec host.Spec // without a name: nothing runs
+}
+
+// wanted is what a head asks of this replica. A *Refusal says why that is not believed.
+func (a *Approvals) wanted(ctx context.Context, head store.PluginHead) (w want, err error) {
+	w.id = head.On(a.deps.Self.ID)
+	if w.id == uuid.Nil && head.Approval != uuid.Nil {
+		w.id = Configured // another replica tries it first, and there was none before
+	}
+	if w.id != uuid.Nil && w.id != Configured {
+		var approved store.PluginApproval
+		approved, err = a.deps.Store.PluginApproval(ctx, w.id)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return w, err
+		}
+		if why := a.invalid(approved, head.Provider); why != "" {
+			if errors.Is(err, store.ErrNotFound) {
+				why = "its approval is gone from the database"
+			}
+			return w, &Refusal{why}
+		}
+		w.spec = a.spec(ctx, approved)
+	}
+	switch {
+	case a.deps.Vault.VerifyPolicy(head.MAC, head.Digest()) != nil:
+		return w, refuse("which approval is in force was not written by a gateway with this keyset: the MAC of the row in plugin_heads is not valid; gerbang plugin activate writes another")
+	case head.Changes < a.changes[head.Provider]:
+		return w, refuse("an older row was put back in plugin_heads: its change %d, after change %d", head.Changes, a.changes[head.Provider])
+	}
+	a.changes[head.Provider] = head.Changes
+	if w.id == Configured {
+		w.spec, _ = a.configured(head.Provider)
+	}
+	return w, nil
+}
+
+// Follow has this replica's host follow the heads from now on.
+func (a *Approvals) Follow(h Host) { a.host = h }
+
+// Wake has this replica look at once.
+func (a *Approvals) Wake() {
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run follows the heads until the context ends.
+func (a *Approvals) Run(ctx context.Context) error {
+	failing := false
+	for {
+		err := a.Look(ctx)
+		if now := err != nil; now != failing && ctx.Err() == nil {
+			failing = now
+			a.deps.Log.WarnContext(ctx, "which approvals of plugins are in force can be read", "yes", !failing, "error", err)
+		}
+		timer := time.NewTimer(lookEvery)
+		select {
+		case <-ctx.Done():
+			timer.Stop()
+			return nil
+		case <-a.wake:
+			timer.Stop()
+		case <-timer.C:
+		}
+	}
+}
+
+// Look reads the heads once, and has the host run what they say. What can't be done is
+// told, tried again, and leaves what runs as it is. The error is of reading alone.
+func (a *Approvals) Look(ctx context.Context) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	reading, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	heads, err := a.deps.Store.PluginHeads(reading)
+	if err != nil {
+		return err
+	}
+	for _, head := range heads {
+		if err := a.follow(ctx, head); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow does what one head says.
+func (a *Approvals) follow(ctx context.Context, head store.PluginHead) error {
+	key, now := string(head.Digest())+string(head.MAC), a.deps.Now()
+	before := a.failed[head.Provider]
+	if before.head == key && now.Before(before.again) {
+		return nil
+	}
+	if a.runs[head.Provider] == head.On(a.deps.Self.ID) && a.changes[head.Provider] == head.Changes && a.told[head.Provider] {
+		return nil
+	}
+	changing, cancel := context.WithTimeout(ctx, changeTime)
+	defer cancel()
+	w, err := a.wanted(changing, head)
+	if _, refused := errors.AsType[*Refusal](err); err != nil && !refused {
+		return err
+	}
+	if running, known := a.runs[head.Provider]; err == nil && (!known || running != w.id) {
+		err = a.change(changing, head, w)
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil // the gateway ends
+		}
+		a.told[head.Provider] = false
+		a.failed[head.Provider] = failure{head: key, again: now.Add(retryAfter)}
+		a.deps.Log.ErrorContext(ctx, "the approved version of a plugin is not put into use; what runs stays", "plugin", head.Provider, "error", err)
+		if before.head != key {
+			a.except(ctx, head.Provider, err.Error())
+		}
+		return nil
+	}
+	delete(a.failed, head.Provider)
+	a.runs[head.Provider] = w.id
+	a.told[head.Provider] = a.resolve(ctx, head.Provider)
+	if a.deps.Report != nil {
+		return a.deps.Report(ctx)
+	}
+	return nil
+}
+
+// change has the host run what is wanted. What one may go back to was proven, or nothing
+// was before it; so is only what takes another's place.
+func (a *Approvals) change(ctx context.Context, head store.PluginHead, w want) error {
+	switch {
+	case w.spec.Name == "" && w.id == Configured:
+		if _, runs := a.runs[head.Provider]; runs {
+			return refuse("the configuration of this gateway names no plugin %s, which is to run again", head.Provider)
+		}
+		return nil // another replica tries a plugin that was not there
+	case w.spec.Name == "":
+		return a.host.Remove(ctx, head.Provider)
+	}
+	var proof host.Proof
+	if head.Before != uuid.Nil && a.deps.Proof != nil && w.spec.Manifest != nil {
+		proof = a.deps.Proof(w.spec.Manifest)
+	}
+	return a.host.Put(ctx, w.spec, proof)
+}
+
+// except tells operators why a plugin's approved version does not run here, once until it
+// is resolved.
+func (a *Approvals) except(ctx context.Context, provider, why string) {
+	const most = 1000
+	detail := "on " + rollout.Name(a.deps.Self) + ": " + why
+	if _, err := a.deps.Store.AddException(ctx, movement.Exception{
+		Owner: ofPlugins, Subject: a.subjectOf(provider), Reason: movement.ReasonPlugin, Provider: provider,
+		Detail: detail[:min(len(detail), most)], At: a.deps.Now(), Lasting: true,
+	}); err != nil {
+		a.deps.Log.ErrorContext(ctx, "a plugin that is not put into use can't be listed as an exception", "plugin", provider, "error", err)
+	}
+}
+
+// resolve ends the exception of a plugin whose approved version runs here, and is false
+// where that failed.
+func (a *Approvals) resolve(ctx context.Context, provider string) bool {
+	err := a.deps.Store.ResolveExceptions(ctx, a.deps.Now(), ofPlugins, a.subjectOf(provider), []string{movement.ReasonPlugin}, "gateway",
+		"the version in force is used by "+rollout.Name(a.deps.Self))
+	if err != nil {
+		a.deps.Log.WarnContext(ctx, "the exception of a plugin can't be resolved", "plugin", provider, "error", err)
+	}
+	return err == nil
+}

@@ -1,0 +1,402 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+type pluginApprove struct {
+	File     string   `arg:"" type:"existingfile" help:"The plugin's binary."`
+	Name     string   `help:"The provider's name; the file's unless given."`
+	Read     []string `help:"A file or directory that the plugin may read on every replica; may be repeated."`
+	Port     []uint16 `help:"A TCP port that it may connect to; 443 unless given; may be repeated."`
+	MemoryMB int64    `name:"memory-mb" help:"How much memory it may use; 512 unless given."`
+	User     string   `help:"Whom it runs as; the gateway's own user unless given."`
+	Untested bool     `help:"Run no conformance test; the approval says so."`
+	Yes      bool     `help:"Approve without asking."`
+	Activate bool     `help:"Put it in force, too."`
+}
+
+// Run starts the plugin here, shows what is to be approved, and approves it.
+func (c *pluginApprove) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	sum, m, err := c.inspect(ctx, p)
+	if err != nil {
+		return err
+	}
+	plugins, err := admin.Plugins(ctx)
+	if err != nil {
+		return err
+	}
+	was := adminapi.Plugin{Approval: &adminapi.PluginApproval{}}
+	if slices.ContainsFunc(plugins, func(one adminapi.Plugin) bool { return one.Provider == m.Name }) {
+		if was, err = admin.Plugin(ctx, m.Name); err != nil {
+			return err
+		}
+	}
+	reach := adminapi.PluginReach{Read: c.Read, Ports: c.Port, MemoryMB: c.MemoryMB, User: c.User}
+	evidence, err := c.prove(ctx, p)
+	if err != nil {
+		return err
+	}
+	if err := c.tell(p, sum, m, was, reach, evidence); err != nil {
+		return err
+	}
+	if !c.Yes && !p.agrees("Approve it? Type the plugin's name: ", m.Name) {
+		return errors.New("nothing was approved; --yes approves without asking")
+	}
+	approved, err := admin.ApprovePlugin(ctx, adminapi.NewApproval{SHA256: sum, Manifest: m.Document(), Reach: reach, Evidence: evidence})
+	if err != nil {
+		return err
+	}
+	c.place(p, approved.PluginsDir, sum)
+	change := adminapi.PluginChange{}
+	if c.Activate {
+		if change, err = activatePlugin(ctx, admin, m.Name, adminapi.ActivatePlugin{SHA256: sum}); err != nil {
+			return err
+		}
+		if err := followed(ctx, admin, change); err != nil {
+			return err
+		}
+	}
+	result := struct {
+		adminapi.PluginApproval
+		Change *adminapi.PluginChange `json:"change,omitempty"`
+	}{approved, nil}
+	rows := approvalRows(approved)
+	if c.Activate {
+		result.Change = &change
+		rows = append(rows, []string{"in force:", "yes, since " + change.ChangedAt.UTC().Format(time.RFC3339)})
+	} else {
+		rows = append(rows, []string{"next:", "gerbang plugin activate " + m.Name + " " + sum[:12]})
+	}
+	return p.show(result, rows...)
+}
+
+// inspect starts the plugin, pinned to what the file is now, and asks for its manifest.
+func (c *pluginApprove) inspect(ctx context.Context, p *program) (sum string, m *manifest.Manifest, err error) {
+	if sum, err = host.SHA256File(c.File); err != nil {
+		return "", nil, err
+	}
+	spec := host.Spec{Name: cmp.Or(c.Name, filepath.Base(c.File)), Path: c.File, SHA256: sum, Read: c.Read}
+	started, err := host.Start(ctx, host.Config{Specs: []host.Spec{spec}, Log: p.logger()})
+	if err != nil {
+		return "", nil, err
+	}
+	all := started.Manifests()
+	if err := errors.Join(started.Down(), started.Close(context.WithoutCancel(ctx))); err != nil {
+		return "", nil, err
+	}
+	return sum, all[0], nil
+}
+
+// prove runs the conformance test, where there are examples beside the binary. What fails
+// a case is not approved.
+func (c *pluginApprove) prove(ctx context.Context, p *program) (evidence string, err error) {
+	examples := filepath.Join(filepath.Dir(c.File), "examples.json")
+	if _, err := os.Stat(examples); c.Untested || err != nil {
+		if c.Untested {
+			return "no conformance run: --untested", nil
+		}
+		return "no conformance run: there is no examples.json beside the binary", nil
+	}
+	title, verdicts, err := (&pluginTest{File: c.File, Examples: examples, Calls: defaultCalls}).verdicts(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	var passed, skipped, failed int
+	for _, v := range verdicts {
+		switch {
+		case v.Failed:
+			failed++
+		case v.Skipped:
+			skipped++
+		default:
+			passed++
+		}
+	}
+	if failed > 0 {
+		return "", fmt.Errorf("%s does not conform: %d cases failed; gerbang plugin test %s shows them", title, failed, c.File)
+	}
+	return fmt.Sprintf("conformance: %d cases passed, %d not proven", passed, skipped), nil
+}
+
+// tell shows what is to be approved, and how its manifest differs from the one in force.
+func (c *pluginApprove) tell(p *program, sum string, m *manifest.Manifest, was adminapi.Plugin, reach adminapi.PluginReach, evidence string) error {
+	diff := lineDiff(indented(was.Approval.Manifest), indented(m.Document()))
+	if was.ManifestDigest == m.Digest() {
+		diff = "  the manifest is the one in force\n"
+	}
+	_, err := fmt.Fprintf(p.err, "plugin    %s %s\nsha256    %s\nmanifest  %s\nmay read  %s\nports     %s\nevidence  %s\n\nthe manifest, against the one in force (%s):\n%s\n",
+		m.Name, m.Version, sum, m.Digest(), cmp.Or(strings.Join(reach.Read, ", "), "nothing of its own"), portsText(reach.Ports),
+		evidence, cmp.Or(was.Version, "none"), diff)
+	return err
+}
+
+func portsText(ports []uint16) string {
+	if len(ports) == 0 {
+		return "443"
+	}
+	texts := make([]string, len(ports))
+	for i, port := range ports {
+		texts[i] = strconv.Itoa(int(port))
+	}
+	return strings.Join(texts, ", ")
+}
+
+func indented(document []byte) string {
+	var out bytes.Buffer
+	if len(document) == 0 || json.Indent(&out, document, "", "  ") != nil {
+		return string(document)
+	}
+	return out.String() + "\n"
+}
+
+// place puts the binary into the gateway's directory where that is on this machine, and
+// tells where it has to lie.
+func (c *pluginApprove) place(p *program, dir, sum string) {
+	target := filepath.Join(dir, sum)
+	switch info, err := os.Stat(dir); {
+	case dir == "":
+		_, _ = fmt.Fprintln(p.err, "this gateway's configuration names no plugins_dir: it runs nothing that is approved until it does")
+	case err == nil && info.IsDir() && copyInto(c.File, dir, target) == nil:
+		_, _ = fmt.Fprintln(p.err, "the binary lies here as "+target+"; every other replica needs it there, too")
+	default:
+		_, _ = fmt.Fprintln(p.err, "put the binary on every replica: install -m 0755 "+c.File+" "+target)
+	}
+}
+
+// copyInto copies a binary under its digest; nobody sees a part of it.
+func copyInto(file, dir, target string) error {
+	from, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := os.CreateTemp(dir, ".new-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(to.Name()) // gone where it was renamed
+	_, err = io.Copy(to, from)
+	if err = errors.Join(err, to.Chmod(0o755), to.Close()); err != nil {
+		return err
+	}
+	return os.Rename(to.Name(), target)
+}
+
+// agrees asks a person at the terminal for a word.
+func (p *program) agrees(question, word string) bool {
+	if !p.inTerminal {
+		return false
+	}
+	_, _ = fmt.Fprint(p.err, question)
+	var typed string
+	_, _ = fmt.Fscanln(p.in, &typed)
+	return typed == word
+}
+
+type pluginApprovals struct{}
+
+// Run prints a row for each approval.
+func (*pluginApprovals) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	all, err := admin.PluginApprovals(ctx)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"PROVIDER", "VERSION", "SHA256", "STATE", "APPROVED BY", "CONFIRMED BY", "APPROVED AT", "EVIDENCE"}}
+	for _, a := range all {
+		state := a.State
+		if a.Unsigned {
+			state = "not signed: does not run"
+		}
+		rows = append(rows, []string{
+			a.Provider, a.Version, a.SHA256[:min(12, len(a.SHA256))], state, a.ApprovedBy, cmp.Or(a.ConfirmedBy, "-"), a.ApprovedAt.UTC().Format(time.RFC3339), a.Evidence,
+		})
+	}
+	return p.show(all, rows...)
+}
+
+func approvalRows(a adminapi.PluginApproval) [][]string {
+	return [][]string{
+		{"plugin:", a.Provider + " " + a.Version}, {"sha256:", a.SHA256}, {"manifest_digest:", a.ManifestDigest},
+		{"approved by:", a.ApprovedBy}, {"confirmed by:", cmp.Or(a.ConfirmedBy, "-")}, {"evidence:", a.Evidence},
+	}
+}
+
+type pluginActivate struct {
+	Name    string `arg:"" help:"The provider."`
+	SHA256  string `arg:"" optional:"" name:"sha256" help:"The binary's digest, or its beginning; the newest approval unless given."`
+	Replica string `placeholder:"ID" help:"Only on this replica, which tries it first. Without it, later, all follow."`
+}
+
+// Run puts an approval in force, and waits until the replicas run it.
+func (c *pluginActivate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	change, err := activatePlugin(ctx, admin, c.Name, adminapi.ActivatePlugin{SHA256: c.SHA256, ReplicaID: c.Replica})
+	if err != nil {
+		return err
+	}
+	return showChange(ctx, p, admin, change)
+}
+
+// fileWithin is how long an activation waits for replicas to tell of the file.
+const fileWithin = 10 * time.Second
+
+// activatePlugin asks again for a while where replicas have not told of the file yet.
+func activatePlugin(ctx context.Context, admin *adminapi.Client, name string, a adminapi.ActivatePlugin) (adminapi.PluginChange, error) {
+	for begun := time.Now(); ; {
+		change, err := admin.ActivatePlugin(ctx, name, a)
+		if err == nil || !strings.Contains(err.Error(), "does not lie in plugins_dir") || time.Since(begun) > fileWithin {
+			return change, err
+		}
+		select {
+		case <-ctx.Done():
+			return change, err
+		case <-time.After(askEvery):
+		}
+	}
+}
+
+type pluginRollback struct {
+	Name string `arg:"" help:"The provider."`
+}
+
+// Run puts in force what was before, and waits until the replicas run it.
+func (c *pluginRollback) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	change, err := admin.RollBackPlugin(ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	return showChange(ctx, p, admin, change)
+}
+
+type pluginRemove struct {
+	Name string `arg:"" help:"The provider."`
+}
+
+// Run ends a plugin that nothing needs.
+func (c *pluginRemove) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	change, err := admin.RemovePlugin(ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	return p.show(change, []string{"removed:", change.Provider})
+}
+
+func showChange(ctx context.Context, p *program, admin *adminapi.Client, change adminapi.PluginChange) error {
+	rows := [][]string{{"plugin:", change.Provider}, {"sha256:", cmp.Or(change.SHA256, "as each replica's configuration names it")}}
+	if change.ReplicaID != "" {
+		rows = append(rows, []string{"only on replica:", change.ReplicaID})
+	}
+	err := followed(ctx, admin, change)
+	return errors.Join(p.show(change, rows...), err)
+}
+
+// followed waits until the replicas that are to run a binary do.
+func followed(ctx context.Context, admin *adminapi.Client, change adminapi.PluginChange) error {
+	if change.SHA256 == "" {
+		return nil
+	}
+	for begun := time.Now(); ; {
+		replicas, err := admin.Replicas(ctx)
+		if err != nil {
+			return err
+		}
+		var behind []string
+		for _, r := range replicas {
+			if r.State == "live" && r.Plugins[change.Provider] != change.SHA256 && (change.ReplicaID == "" || change.ReplicaID == r.ReplicaID) {
+				behind = append(behind, r.Name)
+			}
+		}
+		if len(behind) == 0 {
+			return nil
+		}
+		if time.Since(begun) > runsWithin {
+			return errBehind{fmt.Errorf("it is in force, and these replicas do not run it after %s: %s; gerbang exception list says why", runsWithin, strings.Join(behind, ", "))}
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(askSoon):
+		}
+	}
+}
+
+type pluginRestart struct {
+	Name string `arg:"" help:"The provider."`
+}
+
+// Run has a plugin go on in a new process, on the replica that is asked.
+func (c *pluginRestart) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if err := admin.RestartPlugin(ctx, c.Name); err != nil {
+		return err
+	}
+	return p.show(map[string]string{"restarted": c.Name}, []string{"restarted on this replica:", c.Name})
+}
+
+type pluginShow struct {
+	Name string `arg:"" help:"The provider."`
+}
+
+// Run prints a plugin's condition on the replica that is asked, and what is in force.
+func (c *pluginShow) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	one, err := admin.Plugin(ctx, c.Name)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{
+		{"plugin:", one.Provider + " " + one.Version}, {"state:", pluginState(one)}, {"sha256:", one.SHA256}, {"manifest_digest:", one.ManifestDigest},
+		{"approval:", one.Approval.State}, {"evidence:", cmp.Or(one.Approval.Evidence, "-")},
+		{"restarts:", strconv.Itoa(one.Restarts)}, {"in flight:", fmt.Sprintf("%d of %d", one.InFlight, one.MaxInFlight)},
+		{"latency:", fmt.Sprintf("median %d ms, p99 %d ms over the last %d calls", one.Latency.MedianMS, one.Latency.P99MS, one.Latency.Calls)},
+		{"memory:", fmt.Sprintf("%d MiB", one.MemoryMB)}, {"breakers:", cmp.Or(breakersText(one.Breakers), "-")},
+	}
+	for _, r := range one.Replicas {
+		rows = append(rows, []string{"replica " + r.Name + ":", replicaText(r)})
+	}
+	for _, f := range one.LastErrors {
+		rows = append(rows, []string{"error at " + f.At.UTC().Format(time.RFC3339) + ":", f.Why})
+	}
+	return p.show(one, rows...)
+}
+
+func pluginState(one adminapi.Plugin) string {
+	if one.Running {
+		return "running"
+	}
+	return "down: " + one.LastFault
+}
+
+func breakersText(all []adminapi.Breaker) string {
+	var texts []string
+	for _, b := range all {
+		text := b.Mode + " " + b.Calls + "/" + b.Lookups
+		if b.AccountsOpen > 0 {
+			text += " (" + strconv.Itoa(b.AccountsOpen) + " accounts open)"
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, ", ")
+}
+
+func replicaText(r adminapi.PluginReplica) string {
+	text := "runs " + cmp.Or(r.Runs[:min(12, len(r.Runs))], "nothing")
+	if r.HasFile {
+		text += ", has the file"
+	}
+	return text
+}
