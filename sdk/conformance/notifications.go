@@ -20,11 +20,8 @@ var errNotPaid = errors.New("no payer pays this example: its result has neither 
 // pay has a payer pay what a call was answered with: an amount of its own, or 0 for what
 // is asked. It tells how much was paid.
 func (tr *trial) pay(r sdk.Result, amount money.Amount) (money.Amount, error) {
-	var made struct {
-		URL string `json:"payment_url"`
-		QR  string `json:"qr_string"`
-	}
-	if err := json.Unmarshal(r.Data, &made); err != nil || made.URL == "" && made.QR == "" {
+	made := offerOf(r)
+	if made == (offer{}) {
 		return 0, &doorError{http.StatusNotFound, errNotPaid.Error()}
 	}
 	payment := map[string]any{"qr_string": made.QR}
@@ -38,6 +35,22 @@ func (tr *trial) pay(r sdk.Result, amount money.Amount) (money.Amount, error) {
 	err := tr.suite.simulator.order(tr.ctx, "pay", payment, &receipt)
 	return receipt.Amount, err
 }
+
+// offer is what a payer is given.
+type offer struct {
+	URL string `json:"payment_url"`
+	QR  string `json:"qr_string"`
+}
+
+func offerOf(r sdk.Result) (o offer) {
+	if json.Unmarshal(r.Data, &o) != nil {
+		return offer{}
+	}
+	return o
+}
+
+// payable reports whether a movement waits for a payer.
+func payable(r sdk.Result) bool { return offerOf(r) != offer{} }
 
 // settled makes a movement, lets it happen, and gives the first notification of it that
 // the plugin understands as its success, and what it says. An amount other than 0 is

@@ -57,6 +57,9 @@ func checkAccepted(tr *trial, e Example) {
 	for _, known := range []string{"", r.ProviderReference} {
 		f := tr.find(o, known)
 		tr.mustBeFound(o, f)
+		if f.Status == sdk.StatusDone && payable(r) {
+			tr.Errorf("nobody has paid, and a lookup says that it is done: %+v", f)
+		}
 		if f.ProviderReference != r.ProviderReference && !e.PayerFirst {
 			tr.Errorf("found provider reference %q, the call answered %q", f.ProviderReference, r.ProviderReference)
 		}
@@ -174,16 +177,26 @@ func checkDeclined(tr *trial, e Example) {
 	}
 }
 
+// checkQuery: a query answers what was declared, each merchant from its own account.
 func checkQuery(tr *trial, e Example) {
 	o := tr.order(e)
+	before := o.account.requests()
 	r := tr.send(o)
+	asked := o.account.requests() - before
 	if r.Outcome != e.want() || r.Outcome == sdk.Refused && r.Refusal.Code != e.Code {
 		tr.Fatalf("got %s, want outcome %v %s", shown(r), e.want(), e.Code)
 	}
-	if r.Outcome == sdk.Done {
-		tr.mustFit(e, r.Data)
-	}
 	tr.mustNotExist(o)
+	if r.Outcome != sdk.Done {
+		return
+	}
+	tr.mustFit(e, r.Data)
+	other := tr.orderFor(e, tr.connect("B", "test"))
+	before = other.account.requests()
+	tr.sendAccepted(other)
+	if op, _ := tr.manifest.Operation(e.Operation); asked > 0 && other.account.requests() == before && op.Cache == 0 {
+		tr.Errorf("the upstream was asked for one merchant, and another was answered without asking")
+	}
 }
 
 // begin makes the movement that an example ends, and the call that ends it.
@@ -195,15 +208,21 @@ func (tr *trial) begin(e Example, a *account) (begun, end order, first sdk.Resul
 	return begun, end, first
 }
 
-// checkEnd: an operation that ends a movement does so, and says the same again.
+// checkEnd: an operation that ends a movement does so, and says the same again. Another
+// movement goes on.
 func checkEnd(tr *trial, e Example) {
-	begun, end, first := tr.begin(e, tr.connect("A", "test"))
+	a := tr.connect("A", "test")
+	begun, end, first := tr.begin(e, a)
+	bystander, _, other := tr.begin(e, a)
 	for range 2 {
 		r := tr.sendAccepted(end)
 		tr.mustFit(e, r.Data)
 	}
 	if f := tr.find(begun, first.ProviderReference); e.Leaves != 0 && f.Status != sdk.Status(e.Leaves) {
 		tr.Errorf("status %v afterwards, want %v: %+v", f.Status, sdk.Status(e.Leaves), f)
+	}
+	if f := tr.find(bystander, other.ProviderReference); f.Status != sdk.StatusPending {
+		tr.Errorf("another movement was ended, too: %+v", f)
 	}
 }
 

@@ -7,11 +7,17 @@ import (
 )
 
 // checkVerify asks for credentials that work, and for some that no longer do.
-// Nothing tells them apart but what is in them.
+// Nothing tells them apart but what is in them, and none is kept.
 func checkVerify(tr *trial) {
 	tr.mustBeVerified()
 	first := tr.account("R", tr.name+"-R", "test", 1)
-	tr.mustVerify("an account", first, true)
+	tr.mustVerify("an account", tr.account("R", tr.name+"-R", "test", 2), true)
+	tr.mustVerify("another account", first, true)
+	for _, e := range tr.acceptedExamples() {
+		o := tr.orderFor(e, first)
+		tr.sendAccepted(o)
+		tr.mustExist(o) // with the credentials that the call brings, not those that were verified
+	}
 	second := tr.rotate(first)
 	tr.mustVerify("old credentials", first, false)
 	tr.mustVerify("new credentials", second, true)

@@ -341,7 +341,11 @@ func (a *adapter) end(ctx context.Context, c sdk.Call) sdk.Result {
 	if a.bug == "ends nothing" {
 		return sdk.Finished(c.ProviderReference, struct{}{})
 	}
-	ended, err := a.ask(ctx, c.Connection, http.MethodPost, "/charges/"+c.ProviderReference+"/end", nil)
+	reference := c.ProviderReference
+	if a.bug == "ends the newest" {
+		reference = "newest"
+	}
+	ended, err := a.ask(ctx, c.Connection, http.MethodPost, "/charges/"+reference+"/end", nil)
 	switch {
 	case err != nil && a.bug == "takes a failed end for an end":
 		return sdk.Finished(c.ProviderReference, struct{}{})
@@ -360,6 +364,9 @@ func (a *adapter) end(ctx context.Context, c sdk.Call) sdk.Result {
 }
 
 func (a *adapter) verify(ctx context.Context, c sdk.Connection) sdk.Result {
+	if a.bug == "keeps what it verified" {
+		c.Version = 1
+	}
 	_, err := a.byReference(ctx, c, "none")
 	switch {
 	case errors.Is(err, errNothing), a.bug == "verifies anything", a.bug == "verifies what it could not ask" && !errors.Is(err, errKey):
@@ -371,6 +378,9 @@ func (a *adapter) verify(ctx context.Context, c sdk.Connection) sdk.Result {
 }
 
 func (a *adapter) rate(ctx context.Context, c sdk.Call) sdk.Result {
+	if a.bug == "answers one merchant with another's data" {
+		c.Connection.MerchantID = "everybody"
+	}
 	var got map[string]int
 	err := a.fetch(ctx, c.Connection, http.MethodGet, "/rate", nil, &got)
 	switch {

@@ -53,6 +53,10 @@ func (a *adapter) statusUpdate(c charge) sdk.StatusUpdate {
 		f.Amount = c.Paid
 	}
 	switch a.bug {
+	case "takes an open payment for a paid one":
+		f.Status = sdk.StatusDone
+	case "forgets the upstream's name in a lookup":
+		f.ProviderReference = ""
 	case "names no currency":
 		f.Currency = ""
 	case "names each fact anew":

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -187,8 +188,8 @@ func (s *simulator) find(w http.ResponseWriter, r *http.Request, account sandbox
 func (s *simulator) end(w http.ResponseWriter, r *http.Request, account sandbox.AccountID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, c := range s.charges {
-		if c.ID == r.PathValue("id") && c.account == account {
+	for _, c := range slices.Backward(s.charges) {
+		if (c.ID == r.PathValue("id") || r.PathValue("id") == "newest") && c.account == account {
 			if c.State == "open" {
 				c.State, c.Event = "ended", c.ID+"-ended"
 			}
