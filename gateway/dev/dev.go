@@ -32,6 +32,7 @@ type Options struct {
 	PluginPorts []uint16 // that plugins may connect to, beside their simulators'
 	PluginRead  []string // what plugins may read, beside their simulators' state
 	PluginDir   string   // "" for plugins/ beside the binary
+	Plugins     []string // a developer's own binaries, before those of the directory
 
 	Out     io.Writer // the banner
 	Log     *slog.Logger
@@ -88,6 +89,9 @@ func (t *tree) start(ctx, running context.Context) error {
 	if err != nil {
 		return err
 	}
+	if plugins, err = withOwn(ctx, t.Plugins, plugins, t.Log); err != nil {
+		return err
+	}
 	if t.sandboxes, err = t.startSandboxes(ctx, running, plugins); err != nil {
 		return err
 	}
@@ -124,6 +128,17 @@ func (t *tree) run(ctx context.Context) error {
 	})
 	for _, s := range t.sandboxes {
 		group.Go(func() error { return s.supervise(serving) })
+		if s.plugin.own {
+			group.Go(func() error {
+				return t.swap(serving, s, func(ctx context.Context, p plugin) error {
+					confined, err := t.confined(s, p)
+					if err != nil {
+						return err
+					}
+					return t.gateway.SwapPlugin(ctx, confined)
+				})
+			})
+		}
 	}
 	door := &http.Server{Handler: t.newDoor(), ReadHeaderTimeout: 5 * time.Second}
 	group.Go(func() error {
@@ -186,18 +201,24 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 	operator := app.OperatorConfig{Name: "dev"}
 	operator.SetToken(t.state.AdminToken)
 	config.Operators = []app.OperatorConfig{operator}
-	for _, p := range plugins {
-		config.Plugins = append(config.Plugins, app.PluginConfig{Name: p.name, Path: p.path, SHA256: p.sha256})
-	}
+	config.Plugins = make([]app.PluginConfig, len(plugins))
 	for i, s := range t.sandboxes { // in the order of the plugins
-		port, err := s.port()
+		confined, err := t.confined(s, plugins[i])
 		if err != nil {
 			return app.Config{}, err
 		}
-		config.Plugins[i].Ports = append([]uint16{httpsPort, port}, t.PluginPorts...)
-		config.Plugins[i].Read = append(slices.Clone(t.PluginRead), s.dir)
+		config.Plugins[i] = confined
 	}
 	return config, nil
+}
+
+// confined is a plugin with what it may reach: its simulator, and what the flags say.
+func (t *tree) confined(s *sandbox, p plugin) (app.PluginConfig, error) {
+	port, err := s.port()
+	return app.PluginConfig{
+		Name: p.name, Path: p.path, SHA256: p.sha256,
+		Ports: append([]uint16{httpsPort, port}, t.PluginPorts...), Read: append(slices.Clone(t.PluginRead), s.dir),
+	}, err
 }
 
 // end stops what is not ended by the group: the last that the others needed.

@@ -24,9 +24,12 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
 
-// plugin is a binary of the plugin directory, approved because its owner has
-// just built it.
-type plugin struct{ name, path, sha256 string }
+// plugin is a binary of the plugin directory or a developer's own, approved because its
+// owner has just built it.
+type plugin struct {
+	name, path, sha256 string
+	own                bool
+}
 
 func findPlugins(dir string) ([]plugin, error) {
 	if dir == "" {

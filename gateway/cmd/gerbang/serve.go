@@ -76,6 +76,7 @@ type devCommand struct {
 	PolicyDir   string   `name:"policy-dir" placeholder:"DIR" help:"Directory of a policy that replaces the default one; edits are live at once."`
 	PluginPort  []uint16 `name:"plugin-port" placeholder:"PORT" help:"A TCP port that plugins may connect to, beside 443 and their simulators'; repeatable."`
 	PluginRead  []string `name:"plugin-read" placeholder:"DIR" help:"A directory that plugins may read, such as one of settlement reports; repeatable."`
+	Plugin      []string `name:"plugin" placeholder:"FILE" help:"A plugin of your own, before the others; a rebuilt file is swapped in. Repeatable."`
 	ReadyFile   string   `name:"ready-file" placeholder:"FILE" help:"Written with URLs and keys once everything answers."`
 }
 
@@ -86,7 +87,7 @@ func (c *devCommand) Run(ctx context.Context, p *program) error {
 	defer flush()
 	return stopped(ctx, dev.Run(ctx, dev.Options{
 		Data: c.Data, Listen: c.Listen, Console: c.Console, Sandbox: c.Sandbox,
-		DatabaseURL: c.DatabaseURL, PolicyDir: c.PolicyDir, ReadyFile: c.ReadyFile, PluginRead: c.PluginRead, PluginPorts: c.PluginPort,
+		DatabaseURL: c.DatabaseURL, PolicyDir: c.PolicyDir, ReadyFile: c.ReadyFile, PluginRead: c.PluginRead, PluginPorts: c.PluginPort, Plugins: c.Plugin,
 		Out: p.out, Log: log,
 		Install: database.InstallOptions{In: p.in, Out: p.err, Terminal: p.inTerminal},
 	}))
