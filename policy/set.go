@@ -35,6 +35,7 @@ type Set struct {
 	limits  question
 	admit   question
 	table   ruleTable
+	paths   map[string]bool // that its data or rules have
 
 	// reads tells which costly parts of the input any rule looks at.
 	reads struct{ now, clock, fields, quote bool }
@@ -84,6 +85,7 @@ func newSet(
 		store:      store,
 		txn:        txn,
 		table:      newRuleTable(rules.Modules),
+		paths:      pathsOf(data, rules.Modules),
 		kept:       newCache[recordKey, *keptAnswer](keptLimits),
 		operations: newCache[Operation, *ast.Term](keptOperations),
 		products:   newCache[int, keptProducts](keptMarkups),

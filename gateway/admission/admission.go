@@ -105,6 +105,9 @@ func (a *Admission) Admit(
 	if err != nil {
 		return a.decided(ctx, ticket, decision.Unjudged, internal(err))
 	}
+	if op.Unnamed && !ticket.set.Names(op.Path) {
+		return a.decided(ctx, ticket, decision.Unnamed, fault.New(fault.PolicyDenied, "The policy does not name this operation yet."))
+	}
 	if rule, err := a.allow(ctx, input, ticket); err != nil {
 		return a.decided(ctx, ticket, rule, err)
 	}

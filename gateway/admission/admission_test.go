@@ -187,6 +187,24 @@ func TestAdmit(t *testing.T) {
 	}
 }
 
+// TestUnnamed: what an approval alone has brought here moves no money before the policy
+// has its path.
+func TestUnnamed(t *testing.T) {
+	t.Parallel()
+	op := *operation(t, "/payments/create")
+	op.Unnamed = true
+	for module, want := range map[string]fault.Code{
+		rules: fault.PolicyDenied,
+		rules + "\nrefusals contains \"Closed.\" if {\n\tinput.operation.path == \"/payments/create\"\n\tinput.merchant.tier == \"none\"\n}\n": "",
+	} {
+		a := admission.New(compile(t, module), limit.New(), nil, admission.Config{})
+		ticket, err := a.Admit(t.Context(), noon, identity(t, "scale", tenants.Active), &op, body(t, `{"amount": 100}`))
+		if code(err) != want || want != "" && !strings.Contains(fault.From(err).Message, "does not name this operation") || len(ticket.DecisionID) != 36 {
+			t.Errorf("%q, want %q: %v", code(err), want, err)
+		}
+	}
+}
+
 func TestRates(t *testing.T) {
 	t.Parallel()
 	op, id := operation(t, "/payments/status"), identity(t, "scale", tenants.Active)

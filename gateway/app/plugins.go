@@ -62,6 +62,11 @@ func (a *App) offer(manifests []*manifest.Manifest) (take func(), err error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, m := range manifests {
+		if a.approvals.Newcomer(m.Name) {
+			snapshot.MustBeNamed(m.Name)
+		}
+	}
 	route, err := a.edge.Prepare(snapshot)
 	if err != nil {
 		return nil, err

@@ -260,6 +260,9 @@ func TestActivation(t *testing.T) {
 	w.activate(one, first, uuid.Nil)
 	w.look(one, two)
 	w.run("1.0.0", one, two)
+	if !two.Newcomer("coins") || two.Newcomer("other") {
+		t.Error("what an approval alone has brought is no newcomer")
+	}
 	if one.host.tried != 1 || two.host.tried != 0 || one.host.proven {
 		t.Errorf("tried %d and %d times", one.host.tried, two.host.tried)
 	}
@@ -358,7 +361,7 @@ func TestConfigured(t *testing.T) {
 	w.look(one)
 	w.run("1.0.0", one)
 	again := w.start("node-1", one.dir, names)
-	if w.run("1.0.0", again); again.host.runs["other"].Path != "/opt/other" || len(again.host.runs) != 2 {
+	if w.run("1.0.0", again); again.Newcomer("coins") || again.host.runs["other"].Path != "/opt/other" || len(again.host.runs) != 2 {
 		t.Errorf("started anew it runs %+v", again.host.runs)
 	}
 	if _, err := one.Rollback(t.Context(), "ayu", "coins"); err != nil {

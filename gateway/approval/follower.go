@@ -32,11 +32,13 @@ type Approvals struct {
 	host Host // nil until [Approvals.Follow]
 	wake chan struct{}
 
-	mu      sync.Mutex // held by a look
-	runs    map[string]uuid.UUID
-	changes map[string]int64 // of the heads, as last seen
-	failed  map[string]failure
-	told    map[string]bool // whose exceptions of before this replica has resolved
+	mu        sync.Mutex // held by a look
+	runs      map[string]uuid.UUID
+	changes   map[string]int64 // of the heads, as last seen
+	failed    map[string]failure
+	newcomers sync.Map // the names of plugins that an approval alone has brought here
+
+	told map[string]bool // whose exceptions of before this replica has resolved
 }
 
 // failure is a head that this replica could not follow.
@@ -118,6 +120,9 @@ func (a *Approvals) wanted(ctx context.Context, head store.PluginHead) (w want, 
 		}
 		w.spec = a.spec(ctx, approved)
 	}
+	if _, configured := a.configured(head.Provider); !configured {
+		a.newcomers.Store(head.Provider, true)
+	}
 	switch {
 	case a.deps.Vault.VerifyPolicy(head.MAC, head.Digest()) != nil:
 		return w, refuse("which approval is in force was not written by a gateway with this keyset: the MAC of the row in plugin_heads is not valid; gerbang plugin activate writes another")
@@ -133,6 +138,13 @@ func (a *Approvals) wanted(ctx context.Context, head store.PluginHead) (w want, 
 
 // Follow has this replica's host follow the heads from now on.
 func (a *Approvals) Follow(h Host) { a.host = h }
+
+// Newcomer tells whether the configuration does not name a plugin, so that an approval
+// alone has brought it here. It waits for nothing.
+func (a *Approvals) Newcomer(provider string) bool {
+	_, is := a.newcomers.Load(provider)
+	return is
+}
 
 // Wake has this replica look at once.
 func (a *Approvals) Wake() {

@@ -84,6 +84,16 @@ func (s *Snapshot) add(provider string, m *manifest.Manifest) []error {
 	return faults
 }
 
+// MustBeNamed marks the money operations of a provider: each is refused until the policy
+// names its path. It is for a snapshot that nobody uses yet.
+func (s *Snapshot) MustBeNamed(provider string) {
+	for _, op := range s.operations {
+		if op.Provider == provider && op.Kind != "" && op.Kind != manifest.Query {
+			op.Unnamed = true
+		}
+	}
+}
+
 // ByPath finds an operation.
 func (s *Snapshot) ByPath(path string) (*Operation, bool) {
 	op, ok := s.byPath[path]

@@ -32,7 +32,10 @@ type Operation struct {
 	Target   *Operation         // the money operation that a status or cancel is about
 	Status   *Operation         // the status operation of a money operation, nil for none
 	Products *Operation         // the query that lists what can be bought, nil for none
-	Lists    *Operation         // the status operation whose movements the gateway's own list tells, nil for none
+	// Unnamed says that nobody but an approval has brought its plugin here, so that no
+	// merchant may move money by it before the policy names its path.
+	Unnamed bool
+	Lists   *Operation // the status operation whose movements the gateway's own list tells, nil for none
 
 	request    *jsonschema.Schema
 	result     *jsonschema.Schema

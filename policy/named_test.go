@@ -1,0 +1,23 @@
+package policy
+
+import "testing"
+
+// TestNames: data, quotas and rules name paths; a test of the rules does not.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	set, err := Compile(t.Context(), Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if set.Names("/bank/transfer") { // of the shipped tests alone
+		t.Error("a path that stands in a test is named")
+	}
+	source := Default()
+	source["own.rego"] = []byte("package gerbang\n\nrefusals contains \"no\" if {\n\tinput.operation.path in {\"/coins/buy\"}\n\tinput.merchant.tier == \"none\"\n}\n")
+	if set, err = Compile(t.Context(), source); err != nil {
+		t.Fatal(err)
+	}
+	if !set.Names("/coins/buy") || set.Names("/coins/sell") {
+		t.Errorf("named are %v", set.paths)
+	}
+}
