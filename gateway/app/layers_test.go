@@ -104,6 +104,7 @@ var house = map[string]room{
 	"gateway/e2e/callback":   {floor: 10, support: true},
 	"gateway/e2e/collection": {floor: 10, support: true},
 	"gateway/e2e/faults":     {floor: 10, support: true},
+	"gateway/e2e/node":       {floor: 10, support: true},
 	"gateway/e2e/operations": {floor: 10, support: true},
 	"gateway/e2e/order":      {floor: 10, support: true},
 	"gateway/e2e/payment":    {floor: 10, support: true},
