@@ -50,10 +50,13 @@ func (l *leased) change(now time.Time, before, r Rate) {
 // not wait for the database. It is paid with the next question, so what several replicas
 // admit for the same token is missing later.
 func (l *leased) take(now time.Time, r Rate, replicas int) (ok, ask bool) {
+	if l.asking && l.left >= 1 { // of what comes back during a long question, this replica's part
+		l.credit = min(l.credit+max(0, now.Sub(l.since).Seconds())*r.PerSecond/float64(replicas), float64(r.Burst))
+	}
 	l.left, l.since = l.at(now, r), now
 	if !l.asking && !now.Before(l.next) && l.held-1 < sizeOf(r)/2 {
 		l.asking, ask = true, true
-		l.credit = max(0, math.Floor(l.left/float64(replicas))-l.held)
+		l.lend(replicas)
 		if l.held < 1 {
 			l.credit = max(1, l.credit)
 		}
@@ -71,6 +74,11 @@ func (l *leased) take(now time.Time, r Rate, replicas int) (ok, ask bool) {
 	return true, ask
 }
 
+// lend gives credit: this replica's part of what the bucket has.
+func (l *leased) lend(replicas int) {
+	l.credit = max(0, math.Floor(l.left/float64(replicas))-l.held)
+}
+
 // ask is the question to the bucket.
 func (l *leased) ask(r Rate) leasing.Ask {
 	l.sent, l.owed = l.owed, 0
@@ -83,7 +91,7 @@ func (l *leased) ask(r Rate) leasing.Ask {
 
 // granted takes an answer in, and tells whether the bucket is to be asked again at once:
 // more is owed since than was granted.
-func (l *leased) granted(now time.Time, r Rate, g leasing.Grant) (again bool) {
+func (l *leased) granted(now time.Time, r Rate, g leasing.Grant, replicas int) (again bool) {
 	l.held += float64(g.Granted)
 	paid := min(l.held, l.owed)
 	l.held -= paid
@@ -94,7 +102,9 @@ func (l *leased) granted(now time.Time, r Rate, g leasing.Grant) (again bool) {
 	if enough := max(1, sizeOf(r)/2); l.left < enough {
 		l.next = now.Add(wait(enough-l.left, r))
 	}
-	l.asking = l.owed > 0
+	if l.asking = l.owed > 0; l.asking {
+		l.lend(replicas)
+	}
 	return l.asking
 }
 

@@ -36,6 +36,31 @@ func TestAFloodSlowsNobody(t *testing.T) {
 	})
 }
 
+// TestAnOutageRefusesNobody: who stays below a replica's part is admitted before an outage, in it, and while a database
+// that is back takes its time.
+func TestAnOutageRefusesNobody(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		replicas := newCluster(t, 2)
+		defer replicas.end()
+		for _, r := range replicas.replicas {
+			r.link.Delay = 800 * time.Millisecond
+		}
+		for request := range 100 {
+			switch request {
+			case 20:
+				replicas.part(true)
+			case 60:
+				replicas.part(false)
+			}
+			if v := replicas.replicas[request%2].limiter.Allow(time.Now(), shop, starter); !v.OK {
+				t.Errorf("request %d is refused: %+v", request, v)
+			}
+			<-time.After(300 * time.Millisecond)
+		}
+	})
+}
+
 // TestAChangedRateIsAskedAnew: that a bucket is empty for hours is forgotten where its rate is changed.
 func TestAChangedRateIsAskedAnew(t *testing.T) {
 	t.Parallel()

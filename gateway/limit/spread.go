@@ -3,6 +3,7 @@ package limit
 import (
 	"context"
 	"log/slog"
+	"math"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -217,7 +218,7 @@ func (l *Limiter) ask(ctx context.Context, sharing Sharing, all []asked) error {
 		a.shard.mu.Lock()
 		if err != nil {
 			a.bucket.lease.failed()
-		} else if a.bucket.lease.granted(now, a.bucket.rate, grants[i]) {
+		} else if a.bucket.lease.granted(now, a.bucket.rate, grants[i], a.shard.spread.replicas) {
 			a.shard.pending = append(a.shard.pending, a.bucket)
 		}
 		a.shard.mu.Unlock()
@@ -247,6 +248,9 @@ func (l *Limiter) spread(now time.Time, next spread) {
 			b.turn(at, key, before, next)
 			if next.leased && b.lease.owes() {
 				b.lease.asking = true
+				if b.lease.credit = math.Floor(b.lease.left); before.alone() {
+					b.lease.lend(next.replicas)
+				}
 				s.pending = append(s.pending, b)
 			}
 		}

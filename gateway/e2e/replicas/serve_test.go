@@ -45,7 +45,7 @@ func TestServe(t *testing.T) {
 		wantNoStrangers(t, p)
 	}
 	operatorsActOn(t, d.NewShop(t, a, "growth"), replicas...)
-	holdsOverAll(t, s, replicas...)
+	holdsOverAll(t, d.NewShop(t, a, "growth"), replicas...)
 	takesOverTokens(t, d, a)
 	wantUnready(t, s, b, proxy)
 	finishesWhatIsUnderWay(t, s.At(b), a)
