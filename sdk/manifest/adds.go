@@ -5,6 +5,8 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+
+	jsonx "github.com/go-json-experiment/json"
 )
 
 var addForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,39}$`)
@@ -45,7 +47,7 @@ func checkAdds(op Operation, place string, faults *Faults) bool {
 			MaxLength int    `json:"maxLength"`
 		}
 		_, taken := result[name]
-		switch err := json.Unmarshal(op.Adds[name], &shape); {
+		switch err := jsonx.Unmarshal(op.Adds[name], &shape); {
 		case !addForm.MatchString(name):
 			faults.add(at, "must be named in lower-case letters, digits and underscores, at most 40")
 		case taken || slices.Contains(Answered(op.Kind, true), name) || slices.Contains(Answered(op.Kind, false), name) || slices.Contains(op.Echo, name):

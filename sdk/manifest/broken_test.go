@@ -55,6 +55,10 @@ var broken = map[string]struct {
 		replaced(`"integer", "minimum": 1, "maximum": 1000000`, `"integer"`),
 		"/operations/0/request/properties/amount: must have a minimum of at least 1 and a maximum of at most 1000000000000",
 	},
+	"an amount whose bound no schema knows": {
+		replaced(`"integer", "minimum": 1, "maximum": 1000000`, `"integer", "minimum": 1, "Maximum": 1000000`),
+		"/operations/0/request/properties/amount: must have a minimum of at least 1 and a maximum of at most 1000000000000",
+	},
 	"an amount of nothing": {
 		replaced(`"minimum": 1,`, `"minimum": 0,`),
 		"/operations/0/request/properties/amount: must have a minimum of at least 1",

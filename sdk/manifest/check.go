@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	jsonx "github.com/go-json-experiment/json"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/seed-f006e74d/gerbang/sdk/money"
@@ -360,7 +361,7 @@ func objectShape(schema json.RawMessage) (shape, error) {
 		AdditionalProperties any      `json:"additionalProperties"`
 		Required             []string `json:"required"`
 	}
-	if err := json.Unmarshal(schema, &object); err != nil {
+	if err := jsonx.Unmarshal(schema, &object); err != nil { // which knows maximum from Maximum, as schemas do
 		return shape{}, err
 	}
 	s := shape{
@@ -380,7 +381,7 @@ func typeOf(schema json.RawMessage) string {
 	var typed struct {
 		Type any `json:"type"`
 	}
-	_ = json.Unmarshal(schema, &typed) // a boolean schema has no type
+	_ = jsonx.Unmarshal(schema, &typed) // a boolean schema has no type
 	name, _ := typed.Type.(string)
 	return name
 }

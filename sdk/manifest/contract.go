@@ -77,8 +77,9 @@ func ContractOperation(name, path string) (Operation, bool) {
 }
 
 // expand completes what implements a contract by what that says, and refuses what would
-// contradict it. A manifest that is expanded already stays as it is.
-func (m *Manifest) expand(faults *Faults) {
+// contradict it. A manifest that is expanded already stays as it is. It is false where
+// there is nothing whole to judge any further.
+func (m *Manifest) expand(faults *Faults) bool {
 	m.written = make(map[string]int, len(m.Operations))
 	for i, op := range m.Operations {
 		m.written[op.Path] = i
@@ -86,16 +87,16 @@ func (m *Manifest) expand(faults *Faults) {
 	all, err := contracts()
 	if err != nil {
 		faults.add("", "%s", flat(err))
-		return
+		return false
 	}
 	if m.Implements == "" {
 		m.checkForeign(all, faults)
-		return
+		return true
 	}
 	c, known := all[m.Implements]
 	if !known {
 		faults.add("/implements", "%q is no contract of this gateway, which knows %s: name one of them, or run a newer gateway", m.Implements, strings.Join(Contracts(), ", "))
-		return
+		return false
 	}
 	given := m.Operations
 	m.Operations = make([]Operation, 0, len(c.Operations))
@@ -121,6 +122,7 @@ func (m *Manifest) expand(faults *Faults) {
 		m.checkGiven(given[i], pointer("operations", strconv.Itoa(i)), c, faults)
 	}
 	m.checkForeign(all, faults)
+	return true
 }
 
 // differing is a contract's operation with what its provider may say about it.

@@ -159,6 +159,7 @@ func TestContractIsKept(t *testing.T) {
 		`[{"path": "/payments/create", "adds": {"metadata": {"type": "string", "maxLength": 9}}}]`: `/operations/0/adds/metadata: metadata has a meaning already`,
 		`[{"path": "/payments/create", "adds": {"vaNumber": {"type": "integer"}}}]`:                `/operations/0/adds/vaNumber: must be named in lower-case`,
 		`[{"path": "/payments/create", "adds": {"va": {"type": "string"}}}]`:                       `/operations/0/adds/va: a text must have a maxLength`,
+		`[{"path": "/payments/create", "adds": {"va": {"type": "string", "maxlength": 9}}}]`:       `/operations/0/adds/va: a text must have a maxLength`,
 		`[{"path": "/payments/create", "adds": {"va": {"type": "object"}}}]`:                       `/operations/0/adds/va: must be a schema with "type"`,
 		`[{"path": "/payments/create", "adds": {"va": {"type": "integer", "minimum": "1"}}}]`:      `/operations/0/adds/va/minimum: is no JSON Schema`,
 		`[{"path": "/payments/status", "adds": {"va": {"type": "integer"}}}]`:                      `/operations/0/adds: is for operations that move money`,
@@ -194,6 +195,18 @@ func TestPathOfAContract(t *testing.T) {
 	_, err := manifest.Parse(encode())
 	if want := `/operations/0/path: /payments/create belongs to the contract payments@1: say "implements": "payments@1", or take a path of your own`; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// What a contract refuses hides no other fault.
+func TestEveryFaultIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	document := strings.Replace(string(implementing(t, `[{"path": "/payments/create", "narrow": {"sum": {"minimum": 9}}}]`)), `"30s"`, `"5s"`, 1)
+	_, err := manifest.Parse([]byte(document))
+	for _, want := range []string{"/operations/0/narrow/sum: ", "/settles_within: must be at least the timeout of 12s of /payments/create"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want a line with %s", err, want)
+		}
 	}
 }
 

@@ -347,8 +347,7 @@ func read(document []byte) (*Manifest, Faults) {
 		return nil, faults
 	}
 	canonical := jsontext.Value(bytes.Clone(document))
-	m.expand(&faults)
-	if len(faults) == 0 {
+	if m.expand(&faults) {
 		m.check(&faults)
 	}
 	if m.Implements != "" && len(faults) == 0 {

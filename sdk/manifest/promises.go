@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	jsonx "github.com/go-json-experiment/json"
 )
 
 // always are the properties that the gateway itself answers of a movement, by kind: to
@@ -138,7 +140,7 @@ type item struct {
 // itemOf is what a schema says of an answer, or of the items of one that is a list.
 func itemOf(schema json.RawMessage) item {
 	var answer item
-	if err := json.Unmarshal(schema, &answer); err != nil {
+	if err := jsonx.Unmarshal(schema, &answer); err != nil {
 		return item{}
 	}
 	if answer.Properties == nil && answer.Items != nil {
