@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -80,7 +81,7 @@ func useConfined(t *testing.T, binary string) {
 	of := host.Use{Provider: "nodepay", MerchantID: "m", Money: true}
 	call := sdk.Call{
 		Operation: "/nodepay/create", RequestID: "r", Connection: connection, Reference: reference, Amount: 25_000,
-		Body: json.RawMessage(`{"amount":25000,"payer_email":"pembeli@example.com"}`),
+		Body: json.RawMessage(`{"amount":25000,"payer_email":"pembeli@example.com"}`), SendBy: time.Now().Add(patience),
 	}
 	lookup := sdk.Lookup{Operation: call.Operation, RequestID: "r", Connection: connection, Reference: reference, Amount: call.Amount, Body: call.Body}
 	if f := h.Lookup(t.Context(), of, lookup, patience); f.Status != sdk.StatusNotFound {
@@ -113,11 +114,39 @@ func useConfined(t *testing.T, binary string) {
 		t.Errorf("after the payment: %+v, want %+v", f, paid)
 	}
 
+	late := call
+	late.Reference = "e" + reference[1:]
+	if r := whilePaused(t, h, func() sdk.Result {
+		late.SendBy = time.Now().Add(pause / 2)
+		return h.Call(t.Context(), of, late, patience)
+	}); r.Outcome != sdk.NotSent {
+		t.Errorf("a call that lay before the paused process until after send_by: %+v, want not sent", r)
+	}
+
 	simulator.end()
-	call.Reference = "f" + reference[1:]
+	call.Reference, call.SendBy = "f"+reference[1:], time.Now().Add(patience)
 	if r := h.Call(t.Context(), of, call, patience); r.Outcome != sdk.NotSent || r.Blame != sdk.BlameUpstream {
 		t.Errorf("with no upstream: %+v, want not sent, by the upstream's fault", r)
 	}
+}
+
+// pause is how long a process is paused: not so long that it is taken for dead.
+const pause = 1500 * time.Millisecond
+
+// whilePaused makes a call while the plugin's process is stopped.
+func whilePaused(t *testing.T, h *host.Host, call func() sdk.Result) sdk.Result {
+	t.Helper()
+	pid := h.Status()[0].PID
+	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	answered := make(chan sdk.Result, 1)
+	go func() { answered <- call() }()
+	<-time.After(pause)
+	if err := syscall.Kill(pid, syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	return <-answered
 }
 
 // startHost starts the plugin under the gateway's own host.
