@@ -42,8 +42,11 @@ const (
 // check collects every fault instead of stopping at the first, because an
 // author mends them in one go.
 func (m *Manifest) check(faults *Faults) {
-	if m.Format != 1 {
-		faults.add("/manifest", "is %d, this gateway reads 1", m.Format)
+	if m.Format != format {
+		faults.add("/manifest", "is %d, this gateway reads %d", m.Format, format)
+	}
+	if m.Needs < 0 {
+		faults.add("/needs", "is %d: say which interface a gateway must have at least, or leave it out", m.Needs)
 	}
 	if !nameForm.MatchString(m.Name) {
 		faults.add("/name", "%q must be lower-case letters, digits and hyphens, at most 40", m.Name)

@@ -78,7 +78,7 @@ func (f *Faults) addDecoding(err error) {
 	case !ok:
 		f.add("", "%s", flat(err))
 	case errors.Is(semantic.Err, jsonx.ErrUnknownName):
-		f.add(string(semantic.JSONPointer), "manifests have no such member: correct its name, or leave it out")
+		f.add(string(semantic.JSONPointer), "manifests have no such member: correct its name, or leave it out; if newer gateways have it, say which in needs")
 	case semantic.Err != nil:
 		f.add(string(semantic.JSONPointer), "%s", flat(semantic.Err))
 	default:

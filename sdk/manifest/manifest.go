@@ -67,6 +67,10 @@ type Manifest struct {
 	Version string `json:"version"`
 	Title   string `json:"title"`
 
+	// Needs is the [Interface] that a gateway must have at least, where an older one would
+	// not do what this plugin relies on.
+	Needs int `json:"needs,omitempty"`
+
 	// Implements names the shipped contract that gives paths, schemas, references,
 	// amounts and results, such as payments@1: then Operations hold only what differs,
 	// and operations of the provider's own.
@@ -340,6 +344,9 @@ func read(document []byte) (*Manifest, Faults) {
 	if len(document) > mostDocument {
 		faults.add("", "the document has %d bytes, at most are %d: shorten its schemas", len(document), mostDocument)
 		return nil, faults
+	}
+	if name, newer := newerThanThis(document); newer != nil {
+		return &Manifest{Name: name}, Faults{*newer}
 	}
 	var m Manifest
 	if err := jsonx.Unmarshal(document, &m, jsonx.RejectUnknownMembers(true)); err != nil {

@@ -3,6 +3,7 @@ package manifest_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -283,5 +284,18 @@ func TestCompileSchemaAssertsFormats(t *testing.T) {
 	}
 	if err := schema.Validate("nobody"); err == nil {
 		t.Error("a word is no mail address")
+	}
+}
+
+// TestNeedsThisGateway: what a gateway has already changes nothing but the digest.
+func TestNeedsThisGateway(t *testing.T) {
+	t.Parallel()
+	document := strings.Replace(valid, `"manifest": 1`, fmt.Sprintf(`"manifest": 1, "needs": %d`, manifest.Interface), 1)
+	m, err := manifest.Parse([]byte(document))
+	if err != nil || m.Needs != manifest.Interface {
+		t.Fatalf("got %+v, %v", m, err)
+	}
+	if again, err := manifest.Parse(m.Document()); err != nil || again.Digest() != m.Digest() {
+		t.Errorf("read again: %v", err)
 	}
 }
