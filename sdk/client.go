@@ -21,7 +21,8 @@ import (
 
 // Every conversion between the wire and the types of this package is in this
 // file, in pairs. The enums of both have the same numbers; a number that this
-// version does not know becomes the zero value, which is the safe one.
+// version does not know becomes the zero value, which is the safe one, and the detail
+// says so.
 
 func connectionToWire(c Connection) *pluginpb.Connection {
 	return &pluginpb.Connection{MerchantId: c.MerchantID, Mode: c.Mode, Version: c.Version, Credentials: c.Credentials}
@@ -72,8 +73,9 @@ func quotedToWire(q Quoted) *pluginpb.QuoteResponse {
 
 func quotedFromWire(w *pluginpb.QuoteResponse) Quoted {
 	return Quoted{
-		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)), Detail: w.GetDetail(),
-		Price: money.Amount(w.GetPrice()), Fee: money.Amount(w.GetFee()), Cost: money.Amount(w.GetCost()), Held: w.GetHeld(), Open: w.GetOpen(),
+		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)),
+		Detail: detailOf("outcome", w.GetOutcome(), pluginpb.Outcome_name, w.GetDetail()),
+		Price:  money.Amount(w.GetPrice()), Fee: money.Amount(w.GetFee()), Cost: money.Amount(w.GetCost()), Held: w.GetHeld(), Open: w.GetOpen(),
 		Data: w.GetData(), Name: w.GetName(), Destination: w.GetDestination(), Refusal: refusalFromWire(w.GetRefusal()),
 	}
 }
@@ -109,8 +111,11 @@ func resultFromWire(w *pluginpb.CallResponse) Result {
 	return Result{
 		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)),
 		Data: json.RawMessage(w.GetData()), ProviderReference: w.GetProviderReference(),
-		ExpiresAt: timeFromWire(w.GetExpiresAt()), Detail: w.GetDetail(), Refusal: refusalFromWire(w.GetRefusal()),
-		Amount: money.Amount(w.GetAmount()), Errored: w.GetErrored(),
+		ExpiresAt: timeFromWire(w.GetExpiresAt()), Refusal: refusalFromWire(w.GetRefusal()), Amount: money.Amount(w.GetAmount()),
+		Detail: detailOf("outcome", w.GetOutcome(), pluginpb.Outcome_name, w.GetDetail()),
+		// Errored speaks of OUTCOME_UNKNOWN alone. Beside a number that is only taken for it
+		// nobody knows what it means, and it would let "not found" prove something sooner.
+		Errored: w.GetErrored() && isKnown(w.GetOutcome(), pluginpb.Outcome_name),
 	}
 }
 
@@ -146,7 +151,8 @@ func statusUpdateFromWire(f *pluginpb.StatusUpdate) StatusUpdate {
 		Reference: f.GetReference(), ProviderReference: f.GetProviderReference(),
 		Status: Status(known(f.GetStatus(), pluginpb.Status_name)), Blame: Blame(known(f.GetBlame(), pluginpb.Blame_name)),
 		Amount: money.Amount(f.GetAmount()), Currency: f.GetCurrency(), EventID: f.GetEventId(), At: timeFromWire(f.GetAt()), Channel: f.GetChannel(),
-		Data: f.GetData(), ExpiresAt: timeFromWire(f.GetExpiresAt()), Detail: f.GetDetail(),
+		Data: f.GetData(), ExpiresAt: timeFromWire(f.GetExpiresAt()),
+		Detail: detailOf("status", f.GetStatus(), pluginpb.Status_name, f.GetDetail()),
 	}
 }
 
@@ -161,7 +167,8 @@ func verifiedToWire(r Result) *pluginpb.VerifyResponse {
 func verifiedFromWire(w *pluginpb.VerifyResponse) Result {
 	return Result{
 		Outcome: Outcome(known(w.GetOutcome(), pluginpb.Outcome_name)), Blame: Blame(known(w.GetBlame(), pluginpb.Blame_name)),
-		Detail: w.GetDetail(), ProviderReference: w.GetAccount(), Refusal: refusalFromWire(w.GetRefusal()),
+		Detail:            detailOf("outcome", w.GetOutcome(), pluginpb.Outcome_name, w.GetDetail()),
+		ProviderReference: w.GetAccount(), Refusal: refusalFromWire(w.GetRefusal()),
 	}
 }
 
@@ -296,13 +303,6 @@ func timeFromWire(t *timestamppb.Timestamp) time.Time {
 	return t.AsTime()
 }
 
-func known[E ~int32](value E, names map[int32]string) int {
-	if _, ok := names[int32(value)]; !ok {
-		return 0
-	}
-	return int(value)
-}
-
 // Client is the gateway's side of one plugin process. Its errors are those of
 // the transport; the outcome of a call that got one is unknown.
 type Client struct {
@@ -355,10 +355,14 @@ func (c *Client) Lookup(ctx context.Context, lookup Lookup) (StatusUpdate, error
 	return statusUpdateFromWire(response.GetUpdate()), nil
 }
 
-// Notify hands an inbound notification over.
+// Notify hands an inbound notification over. One that brings a status which this version
+// does not know is an error.
 func (c *Client) Notify(ctx context.Context, n Notification) (Acknowledgement, error) {
 	response, err := c.wire.Notify(ctx, notificationToWire(n))
 	if err != nil {
+		return Acknowledgement{}, err
+	}
+	if err := readable(response); err != nil {
 		return Acknowledgement{}, err
 	}
 	return acknowledgementFromWire(response), nil
