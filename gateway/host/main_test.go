@@ -48,6 +48,8 @@ func TestMain(m *testing.M) {
 	case "dead":
 		fmt.Fprintln(os.Stderr, "nothing to do")
 		os.Exit(3)
+	case "wire":
+		serveWire()
 	case "older":
 		fmt.Println("1|99|unix|/nowhere|grpc|")
 		<-time.After(time.Hour)
@@ -177,8 +179,6 @@ func act(ctx context.Context, c sdk.Call) sdk.Result {
 	case "log":
 		_, _ = os.Stderr.WriteString(o.Text)         // go-plugin's stream
 		_, _ = os.NewFile(2, "").WriteString(o.Text) // the process's own
-	case "tell":
-		sdk.Log(ctx).Warn("told")
 	case "try":
 		return sdk.Finished("p", hostileTry(c.Body))
 	case "eat":
