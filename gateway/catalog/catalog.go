@@ -19,8 +19,9 @@ type Snapshot struct {
 	openAPI    []byte
 }
 
-// Build makes a snapshot of the gateway's own operations and the manifests'. It
-// refuses two operations with one path and kinds that this gateway does not
+// Build makes a snapshot of the gateway's own operations and the manifests'. Several
+// manifests that implement one contract of payments share its paths, in their order. It
+// refuses any other two operations with one path and kinds that this gateway does not
 // serve, naming each.
 func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
 	own, err := ownManifest()
@@ -28,25 +29,24 @@ func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	s := &Snapshot{byPath: map[string]*Operation{}}
-	faults := s.add("", own)
+	faults := s.add("", own, "")
 	for _, m := range manifests {
-		faults = append(faults, s.add(m.Name, m)...)
+		sharing, shared := implementersOf(m, manifests), ""
+		if len(sharing) > 0 {
+			shared = m.Implements
+		}
+		if len(sharing) > 0 && sharing[0] == m {
+			faults = append(faults, s.share(sharing)...)
+		}
+		faults = append(faults, s.add(m.Name, m, shared)...)
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	for _, op := range s.operations {
-		if op.Product != nil {
-			op.Products = s.byPath[op.Product.List]
-		}
-		if target := op.StatusOf + op.CancelOf; target != "" {
-			op.Target = s.byPath[target]
-			op.follow(s.byPath)
-		}
-		if op.StatusOf != "" {
-			for _, path := range append(op.AlsoOf, op.StatusOf) {
-				s.byPath[path].Status = op
-			}
+		op.link(func(path string) *Operation { return s.byPath[path] })
+		for _, candidate := range op.Candidates {
+			candidate.link(func(path string) *Operation { return s.byPath[path].Shown(candidate.Provider) })
 		}
 	}
 	if err := s.addLists(own); err != nil {
@@ -60,11 +60,31 @@ func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
 	return s, nil
 }
 
-// add adds a manifest's operations to the snapshot and returns the faults of
-// those that it refuses.
-func (s *Snapshot) add(provider string, m *manifest.Manifest) []error {
+// link finds the operations that an operation names by their paths.
+func (op *Operation) link(byPath func(path string) *Operation) {
+	if op.Product != nil {
+		op.Products = byPath(op.Product.List)
+	}
+	if target := op.StatusOf + op.CancelOf; target != "" {
+		op.Target = byPath(target)
+		op.follow(byPath)
+	}
+	if op.StatusOf != "" {
+		byPath(op.StatusOf).Status = op
+		for _, path := range op.AlsoOf {
+			byPath(path).Status = op
+		}
+	}
+}
+
+// add adds a manifest's operations to the snapshot, but for those of a contract that it
+// shares, and returns the faults of those that it refuses.
+func (s *Snapshot) add(provider string, m *manifest.Manifest, shared string) []error {
 	var faults []error
 	for _, declared := range m.Operations {
+		if _, ofContract := manifest.ContractOperation(shared, declared.Path); ofContract {
+			continue
+		}
 		op, err := compile(provider, m, declared)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("provider %s: operation %s: %w", m.Name, declared.Path, err))
@@ -151,10 +171,10 @@ func declaredRules(rules movement.Rules, m *manifest.Manifest, declared manifest
 }
 
 // follow finds what a status or cancel shows of the results of those that it is about.
-func (op *Operation) follow(byPath map[string]*Operation) {
+func (op *Operation) follow(byPath func(path string) *Operation) {
 	op.follows = map[string][]string{}
 	for _, path := range append([]string{op.Target.Path}, op.AlsoOf...) {
-		made := byPath[path]
+		made := byPath(path)
 		names := made.Operation.Results(op.Response, false)
 		op.follows[path] = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(made.Rules.Reports, name) }) // which the kind tells
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
@@ -84,16 +85,82 @@ func TestBuildLinksFollowersToTheirTarget(t *testing.T) {
 
 func TestBuildRefusesTwoProvidersOnOnePath(t *testing.T) {
 	t.Parallel()
-	first, second := load(t, paymentsManifest), load(t, paymentsManifest)
-	second.Name = "other"
-	_, err := catalog.Build([]*manifest.Manifest{first, second})
-	if err == nil {
-		t.Fatal("two providers share a path")
-	}
-	for _, want := range []string{"payments and other", "/payments/create", "/payments/status"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("%q does not name %q", err, want)
+	for file, path := range map[string]string{
+		"../../plugins/ppob/manifest.json":    "/ppob/order",
+		"../../plugins/wallet1/manifest.json": "/wallet1/transfer/bank",
+	} {
+		first, second := load(t, file), load(t, file)
+		second.Name = "other"
+		_, err := catalog.Build([]*manifest.Manifest{first, second})
+		if err == nil || !strings.Contains(err.Error(), first.Name+" and other") || !strings.Contains(err.Error(), path) {
+			t.Errorf("%s is shared: %v", path, err)
 		}
+	}
+}
+
+// second is another provider of payments, which has bounds and results of its own.
+func second(t *testing.T) *manifest.Manifest {
+	t.Helper()
+	document, err := os.ReadFile(paymentsManifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(document), `"name": "payments"`, `"name": "other"`, 1)
+	text = strings.Replace(text, `"implements": "payments@1",`, `"implements": "payments@1", "operations": [{"path": "/payments/create", "timeout": "25s",
+		"narrow": {"amount": {"maximum": 20000}}, "adds": {"va_number": {"type": "string", "maxLength": 30}}}],`, 1)
+	m, err := manifest.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestProvidersOfPaymentsShareTheContractsPaths(t *testing.T) {
+	t.Parallel()
+	s, err := catalog.Build([]*manifest.Manifest{load(t, paymentsManifest), second(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	create, _ := s.ByPath("/payments/create")
+	if !create.Routed() || create.Contract() != "payments@1" || create.Provider != "payments" || create.Rules.Timeout != 25*time.Second {
+		t.Errorf("create is %s of %s, waits %s", create.Provider, create.Contract(), create.Rules.Timeout)
+	}
+	theirs, ok := create.Of("other")
+	if !ok || theirs.Routed() || theirs.Provider != "other" || theirs.Manifest.Name != "other" {
+		t.Fatalf("the other's is %+v", theirs)
+	}
+	body := document(t, `{"amount": 20001, "payer_email": "a@example.com"}`)
+	if wrong := create.Check(body); wrong != nil {
+		t.Errorf("the contract refuses %+v", wrong)
+	}
+	if wrong := theirs.Check(body); !slices.Equal(wrong, fields("amount", "must be at most 20000")) {
+		t.Errorf("the other refuses %+v", wrong)
+	}
+	ours, _ := create.Canonical(create.WithDefaults(body))
+	alone, _ := operation(t, "/payments/create").Canonical(operation(t, "/payments/create").WithDefaults(body))
+	if string(ours) != string(alone) {
+		t.Errorf("a second provider changes the request to %s, from %s", ours, alone)
+	}
+	for _, path := range []string{"/payments/status", "/payments/cancel"} {
+		whole, _ := s.ByPath(path)
+		if of, ok := whole.Of("other"); whole.Target != create || !ok || of.Target != theirs || !slices.Equal(theirs.Results(of), []string{"va_number"}) {
+			t.Errorf("%s is about %+v, and shows %v of the other's results", path, of.Target, theirs.Results(of))
+		}
+		if !whole.Answers("va_number") {
+			t.Errorf("%s does not say that it may show va_number", path)
+		}
+	}
+	if status, _ := s.ByPath("/payments/status"); create.Status != status || theirs.Status == status || theirs.Status.Provider != "other" {
+		t.Error("the status of one is another's")
+	}
+	if list, ok := s.ByPath("/payments/list"); !ok || list.Lists.Provider != "payments" || len(s.Operations()) != len(payments(t).Operations()) {
+		t.Error("a path is there twice")
+	}
+	if _, ok := create.Of("third"); ok || create.Shown("third") != create {
+		t.Error("who serves no path has an operation")
+	}
+	if op, ok := s.OfProvider("other"); !ok || op.Provider != "other" {
+		t.Error("the other offers nothing")
 	}
 }
 

@@ -26,7 +26,7 @@ type Document map[string]any
 // Operation is one path of a snapshot.
 type Operation struct {
 	manifest.Operation
-	Provider string             // "" for the gateway's own
+	Provider string             // "" for the gateway's own, the first where several serve it
 	Manifest *manifest.Manifest // that declares it
 	Rules    movement.Rules     // of the kind and the manifest; zero for a query
 	Target   *Operation         // the money operation that a status or cancel is about
@@ -36,6 +36,10 @@ type Operation struct {
 	// merchant may move money by it before the policy names its path.
 	Unnamed bool
 	Lists   *Operation // the status operation whose movements the gateway's own list tells, nil for none
+	// Candidates are the same operation as each of several providers serves it, in their
+	// order; none where one provider has the path alone. Then the operation itself is the
+	// contract's: it says what merchants see and what makes two requests the same.
+	Candidates []*Operation
 
 	request    *jsonschema.Schema
 	result     *jsonschema.Schema

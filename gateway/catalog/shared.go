@@ -1,0 +1,164 @@
+package catalog
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+)
+
+// Routed reports whether several providers serve the operation's path: it is chosen
+// among them for each movement.
+func (op *Operation) Routed() bool { return len(op.Candidates) > 0 }
+
+// Of is the operation as a provider serves it; false where that one does not serve the
+// path. What only one provider has is that one's.
+func (op *Operation) Of(provider string) (*Operation, bool) {
+	if !op.Routed() {
+		return op, op.Provider == provider
+	}
+	i := slices.IndexFunc(op.Candidates, func(c *Operation) bool { return c.Provider == provider })
+	if i < 0 {
+		return nil, false
+	}
+	return op.Candidates[i], true
+}
+
+// Shown is the operation as a provider serves it, or as all do where that one does so no
+// more: what it made is still told.
+func (op *Operation) Shown(provider string) *Operation {
+	if of, ok := op.Of(provider); ok {
+		return of
+	}
+	return op
+}
+
+// Contract is the contract that the operation is of, "" for none.
+func (op *Operation) Contract() string {
+	if _, is := manifest.ContractOperation(op.Manifest.Implements, op.Path); !is {
+		return ""
+	}
+	return op.Manifest.Implements
+}
+
+// OfProvider is an operation that a provider serves, whichever; false for none.
+func (s *Snapshot) OfProvider(provider string) (*Operation, bool) {
+	for _, op := range s.operations {
+		if of, ok := op.Of(provider); ok {
+			return of, true
+		}
+	}
+	return nil, false
+}
+
+// share adds the operations of a contract that several manifests implement: each path
+// once, as the contract has it, with the providers that serve it in their order.
+func (s *Snapshot) share(implementers []*manifest.Manifest) []error {
+	var faults []error
+	for _, declared := range ofContract(implementers[0]) {
+		whole, _ := manifest.ContractOperation(implementers[0].Implements, declared.Path)
+		shared, err := compileShared(whole, implementers)
+		if err == nil && s.byPath[whole.Path] != nil {
+			err = fmt.Errorf("operation %s: provider %s offers it, too", whole.Path, s.byPath[whole.Path].Provider)
+		}
+		if err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		s.byPath[whole.Path] = shared
+		s.operations = append(s.operations, shared)
+	}
+	return faults
+}
+
+// compileShared is a contract's operation with its candidates. It waits as long as the
+// slowest of them, and shows what any of them adds.
+func compileShared(whole manifest.Operation, implementers []*manifest.Manifest) (*Operation, error) {
+	var candidates []*Operation
+	for _, m := range implementers {
+		declared, _ := m.Operation(whole.Path) // a manifest that implements a contract has all of it
+		candidate, err := compile(m.Name, m, declared)
+		if err != nil {
+			return nil, fmt.Errorf("provider %s: operation %s: %w", m.Name, whole.Path, err)
+		}
+		whole.Timeout = max(whole.Timeout, declared.Timeout)
+		if whole.Response, err = joinProperties(whole.Response, declared.Response); err != nil {
+			return nil, fmt.Errorf("provider %s: operation %s: response: %w", m.Name, whole.Path, err)
+		}
+		candidates = append(candidates, candidate)
+	}
+	first := implementers[0]
+	shared, err := compile(first.Name, first, whole)
+	if err != nil {
+		return nil, fmt.Errorf("contract %s: operation %s: %w", first.Implements, whole.Path, err)
+	}
+	shared.Candidates = candidates
+	return shared, nil
+}
+
+// joinProperties is a schema with the properties of another that it lacks.
+func joinProperties(schema, other json.RawMessage) (json.RawMessage, error) {
+	var keywords map[string]json.RawMessage
+	if err := json.Unmarshal(schema, &keywords); err != nil {
+		return nil, err
+	}
+	var ours map[string]json.RawMessage
+	if given := keywords["properties"]; given != nil {
+		if err := json.Unmarshal(given, &ours); err != nil {
+			return nil, err
+		}
+	}
+	var theirs struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if err := json.Unmarshal(other, &theirs); err != nil {
+		return nil, err
+	}
+	maps.Copy(theirs.Properties, ours)
+	if len(theirs.Properties) == len(ours) {
+		return schema, nil
+	}
+	joined, err := json.Marshal(theirs.Properties)
+	if err != nil {
+		return nil, err
+	}
+	keywords["properties"] = joined
+	return json.Marshal(keywords)
+}
+
+// ofContract are the manifest's operations that are of the contract that it implements.
+func ofContract(m *manifest.Manifest) []manifest.Operation {
+	return slices.DeleteFunc(slices.Clone(m.Operations), func(op manifest.Operation) bool {
+		_, is := manifest.ContractOperation(m.Implements, op.Path)
+		return !is
+	})
+}
+
+// routable reports whether several providers may serve the paths of the manifest's
+// contract: those of payments alone. What else moves money is bound to the account that
+// holds it.
+func routable(m *manifest.Manifest) bool {
+	operations := ofContract(m)
+	return slices.ContainsFunc(operations, func(op manifest.Operation) bool { return op.Kind == manifest.Payment }) &&
+		!slices.ContainsFunc(operations, func(op manifest.Operation) bool { return op.Quote || op.Kind != "" && op.Kind != manifest.Payment })
+}
+
+// implementersOf are the manifests that share a contract's paths with one, itself
+// among them; none where it has the paths alone.
+func implementersOf(m *manifest.Manifest, all []*manifest.Manifest) []*manifest.Manifest {
+	if m.Implements == "" || !routable(m) {
+		return nil
+	}
+	sharing := slices.DeleteFunc(slices.Clone(all), func(other *manifest.Manifest) bool {
+		return other.Implements != m.Implements || slices.ContainsFunc(ofContract(m), func(op manifest.Operation) bool {
+			_, has := other.Operation(op.Path)
+			return !has
+		})
+	})
+	if len(sharing) < 2 || !slices.Contains(sharing, m) {
+		return nil
+	}
+	return sharing
+}
