@@ -163,7 +163,7 @@ func (p *Payment) Checkout(ctx context.Context, id string) (Checkout, error) {
 	if err != nil {
 		return Checkout{}, fault.From(err)
 	}
-	op, err := l.Operation(m)
+	op, err := l.Shown(m)
 	if err != nil {
 		return Checkout{}, fault.From(err)
 	}

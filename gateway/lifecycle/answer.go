@@ -193,11 +193,11 @@ func with(data json.RawMessage, name string, value any) json.RawMessage {
 
 // Listed is a movement as a list tells it: as its status does, and when it was created.
 func (l *Lifecycle) Listed(status *catalog.Operation, m movement.Movement) (json.RawMessage, error) {
-	made, err := l.Operation(m)
+	made, err := l.Shown(m)
 	if err != nil {
 		return nil, err
 	}
-	data, ok := l.kinds[made.Kind].Describe(status, made, m).Data.(json.RawMessage)
+	data, ok := l.kinds[made.Kind].Describe(status.Shown(m.Provider), made, m).Data.(json.RawMessage)
 	if !ok {
 		return nil, errors.New("lifecycle: a " + string(made.Kind) + " describes itself as no object")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/google/uuid"
 
@@ -79,6 +80,9 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 		// polled it, the fact is about that.
 		was := m
 		m, err = l.Reread(ctx, m.ID)
+		if err == nil && moves && m.Provider != was.Provider && !ofAttempt(f) {
+			return m, ledToNothing, fmt.Errorf("lifecycle: movement %s went from provider %s to %s while a fact was applied", m.ID, was.Provider, m.Provider)
+		}
 		if err != nil || !moves || !stillAbout(op.Rules, f, was, m) {
 			return m, ledToNothing, err
 		}

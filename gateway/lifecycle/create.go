@@ -21,15 +21,44 @@ func (l *Lifecycle) create(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	in, err := l.reserve(ctx, r, &draft)
+	if r.Operation.Routed() {
+		return l.route(ctx, r, draft)
+	}
+	answer, err := l.createAt(ctx, r, r.Operation, &draft, nil)
+	if not, ok := errors.AsType[*untaken](err); ok {
+		if !not.reserved {
+			return l.refuse(ctx, r, draft, not.error)
+		}
+		err = not.error
+	}
+	return answer, err
+}
+
+// untaken is the error of a provider that has not taken a movement, and was proven to
+// have been sent nothing. What was reserved for it is undone.
+type untaken struct {
+	error
+	reserved bool // and undone; else nothing was written
+	movement movement.Movement
+}
+
+// createAt creates at the provider of an operation, which is the request's own or one of
+// its candidates. Before is who was tried before, nil for nobody.
+func (l *Lifecycle) createAt(
+	ctx context.Context, r Request, op *catalog.Operation, draft *movement.Movement, before *untaken,
+) (Answer, error) {
+	at := r
+	at.Operation = op
+	in, err := l.reserve(ctx, at, draft)
 	switch {
 	case err != nil:
 		return Answer{}, err
 	case in.unprepared != nil:
-		return l.refuse(ctx, r, draft, in.unprepared)
+		return Answer{}, &untaken{error: in.unprepared} // answered, unless the reference has an answer
 	case in.ours:
 		in.Remaining = r.Remaining
-		answer, err := l.submit(ctx, r.Operation, in.Movement, in.connection)
+		answer, err := l.submit(ctx, op, in.Movement, in.connection)
+		l.rerouted(ctx, op, before, in.Movement)
 		if in.remark != "" {
 			_ = l.List(ctx, in.Movement, movement.Cause{Reason: movement.ReasonFee, Detail: in.remark}) // it is in the log, too
 		}
@@ -37,7 +66,7 @@ func (l *Lifecycle) create(ctx context.Context, r Request) (Answer, error) {
 	case in.State == movement.NotSubmitted: // it was freed at this very moment
 		return Answer{}, nothingSent(in.Movement)
 	}
-	return l.replay(ctx, r.Operation, draft, in.Movement)
+	return l.replay(ctx, r.Operation, *draft, in.Movement)
 }
 
 // draft is the movement that a request would make.
@@ -194,6 +223,9 @@ func longest(op *catalog.Operation) time.Duration {
 	if op.Quote {
 		calls *= 2
 	}
+	if op.Routed() {
+		calls += rerouteWithin
+	}
 	return sendWindow + calls + lookupTimeout + applyTimeout
 }
 
@@ -262,6 +294,8 @@ func (l *Lifecycle) answerCall(ctx context.Context, op *catalog.Operation, m mov
 		return Answer{}, fault.From(err).Unknown().WithReference(m.CallersReference())
 	case (now.Attempt != m.Attempt || now.State == movement.NotSubmitted) && made:
 		return l.contradicted(ctx, op, m, "the provider has "+m.UpstreamReference()+" after it had been proven never sent")
+	case now.Attempt == m.Attempt && now.State == movement.NotSubmitted && led == ledToMove:
+		return Answer{}, &untaken{error: nothingSent(m), reserved: true, movement: now}
 	case now.Attempt != m.Attempt, now.State == movement.NotSubmitted:
 		return Answer{}, nothingSent(m) // also where a lookup has proven the same
 	case !offers:

@@ -151,13 +151,24 @@ func (l *Lifecycle) Account(ctx context.Context, m movement.Movement) (*tenants.
 	return l.Accounts.Account(ctx, tenants.MerchantID(m.Owner.MerchantID))
 }
 
-// Operation is the operation that made a movement.
+// Operation is the operation that made a movement, as its provider serves it.
 func (l *Lifecycle) Operation(m movement.Movement) (*catalog.Operation, error) {
+	op, err := l.Shown(m)
+	if err == nil && op.Routed() {
+		return nil, fmt.Errorf("lifecycle: movement %s: provider %s does not offer %s now", m.ID, m.Provider, m.Operation)
+	}
+	return op, err
+}
+
+// Shown is the operation by which a movement is told: that of its provider, and where
+// that one serves the path no more and others do, the contract's. It is not for asking a
+// provider.
+func (l *Lifecycle) Shown(m movement.Movement) (*catalog.Operation, error) {
 	op, ok := l.Catalog.Current().ByPath(m.Operation)
 	if !ok {
 		return nil, fmt.Errorf("lifecycle: movement %s: nobody offers %s now", m.ID, m.Operation)
 	}
-	return op, nil
+	return op.Shown(m.Provider), nil
 }
 
 // clockFault is why times of ours can't be relied on now. All replicas judge by
@@ -290,8 +301,13 @@ func (l *Lifecycle) Connect(ctx context.Context, op *catalog.Operation, account 
 	return Connection{}, fault.New(fault.ProviderUnavailable, "This merchant has no connection to the provider in this mode yet.").Because(ErrNotConnected)
 }
 
-// Reconnect opens the account that a movement was sent on, as it is now.
+// Reconnect opens the account that a movement was sent on, as it is now. The operation
+// must be its provider's: no other is ever asked about it.
 func (l *Lifecycle) Reconnect(ctx context.Context, op *catalog.Operation, m movement.Movement) (Connection, error) {
+	if op.Routed() || op.Provider != m.Provider {
+		return Connection{}, fault.New(fault.ProviderUnavailable, "The provider is not available at the moment.").
+			Because(fmt.Errorf("lifecycle: movement %s is at provider %s, which does not offer %s now", m.ID, m.Provider, m.Operation))
+	}
 	if m.ConnectionOwner == manifest.OwnerPlatform {
 		return l.platform(ctx, op, m.Owner.Mode)
 	}

@@ -76,15 +76,20 @@ func (l *Lifecycle) notified(ctx context.Context, c tenants.Connection, u sdk.St
 		return nil
 	}
 	m, err := l.Store.MovementByID(ctx, id)
+	detail := "a notification names a movement as the gateway does, and this connection has none of that name: " +
+		"it was made before the database was restored, or by another gateway"
 	if err == nil && !sentOn(c, m) {
+		if movedOn(c, m) {
+			detail = "a notification tells " + u.Status.String() + " of a movement that is with provider " + m.Provider + " now: " +
+				string(c.Provider) + " has it all the same, or an earlier attempt of it; see that it is not paid at both"
+		}
 		err = movement.ErrNotFound
 	}
 	if errors.Is(err, movement.ErrNotFound) {
 		_, err := l.Store.AddException(ctx, movement.Exception{
 			Owner:   movement.Owner{MerchantID: string(c.MerchantID), Mode: string(c.Mode)},
 			Subject: u.Reference, Reason: movement.ReasonUnknown, FactID: Printable(u.EventID), Provider: string(c.Provider),
-			Detail: "a notification names a movement as the gateway does, and this connection has none of that name: " +
-				"it was made before the database was restored, or by another gateway", At: l.Now(),
+			Detail: detail, At: l.Now(),
 		})
 		return err
 	}
@@ -113,4 +118,11 @@ func sentOn(c tenants.Connection, m movement.Movement) bool {
 		return m.ConnectionOwner == manifest.OwnerPlatform
 	}
 	return m.ConnectionOwner != manifest.OwnerPlatform && m.Owner.MerchantID == string(c.MerchantID)
+}
+
+// movedOn tells whether a movement of a connection's merchant is with another provider,
+// and was with none or this one in an earlier attempt.
+func movedOn(c tenants.Connection, m movement.Movement) bool {
+	return m.Attempt > 1 && m.Provider != string(c.Provider) && m.Owner.Mode == string(c.Mode) &&
+		(c.MerchantID == tenants.Platform || m.Owner.MerchantID == string(c.MerchantID))
 }

@@ -2,10 +2,8 @@ package lifecycle
 
 import (
 	"context"
-	"slices"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -145,13 +143,12 @@ func (l *Lifecycle) accountOf(ctx context.Context, at host.Outage) string {
 	if err != nil {
 		return ""
 	}
-	operations := l.Catalog.Current().Operations()
-	i := slices.IndexFunc(operations, func(op *catalog.Operation) bool { return op.Provider == at.Provider })
+	op, offers := l.Catalog.Current().OfProvider(at.Provider)
 	sealed, ok := account.Connection(tenants.Mode(at.Mode), tenants.Provider(at.Provider))
-	if i < 0 || !ok {
+	if !offers || !ok {
 		return ""
 	}
-	opened, err := l.open(operations[i], sealed, manifest.OwnerMerchant)
+	opened, err := l.open(op, sealed, manifest.OwnerMerchant)
 	if err != nil {
 		return ""
 	}

@@ -27,6 +27,7 @@ func (l *Lifecycle) repeat(ctx context.Context, op *catalog.Operation, draft, m 
 	if err := l.same(op, draft, m); err != nil {
 		return Answer{}, err
 	}
+	op = op.Shown(m.Provider)
 	switch op.Rules.Answers {
 	case movement.AnswerPending:
 		m, err := l.await(ctx, op, m)

@@ -21,9 +21,10 @@ func (l *Lifecycle) status(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	made := r.Operation.Target // a status may be about several operations
+	asked := r.Operation.Shown(m.Provider)
+	made := asked.Target // a status may be about several operations
 	if m.Operation != made.Path {
-		if made, err = l.Operation(m); err != nil {
+		if made, err = l.Shown(m); err != nil {
 			return Answer{}, err
 		}
 	}
@@ -41,19 +42,20 @@ func (l *Lifecycle) status(ctx context.Context, r Request) (Answer, error) {
 	if m.State == movement.NotSubmitted {
 		return Answer{}, NoSuch(r)
 	}
-	return l.kinds[made.Kind].Describe(r.Operation, made, m), nil
+	return l.kinds[made.Kind].Describe(asked, made, m), nil
 }
 
 // cancel ends an unpaid movement at the provider; what has ended already answers its
 // present state.
 func (l *Lifecycle) cancel(ctx context.Context, r Request) (Answer, error) {
-	op, made := r.Operation, r.Operation.Target
-	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), sendWindow+time.Duration(op.Timeout)+lookupTimeout+applyTimeout)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), sendWindow+time.Duration(r.Operation.Timeout)+lookupTimeout+applyTimeout)
 	defer stop()
 	m, err := l.find(ctx, r)
 	if err != nil {
 		return Answer{}, err
 	}
+	r.Operation = r.Operation.Shown(m.Provider)
+	made := r.Operation.Target
 	if m.State.Unknown() {
 		if m, err = l.goOn(ctx, made, m); err != nil {
 			return Answer{}, err

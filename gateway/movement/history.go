@@ -13,6 +13,10 @@ type Note struct {
 	Times   int
 }
 
+// NoteRouted is the event of the note that an earlier attempt was at another provider,
+// to which nothing was sent.
+const NoteRouted = "routed"
+
 // HistoryEntry is one entry of a movement's history.
 type HistoryEntry struct {
 	Sequence int

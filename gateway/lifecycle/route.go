@@ -1,0 +1,108 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+)
+
+// rerouteWithin is how long after a creation began another provider may be tried, after
+// one that was proven to have been sent nothing. Merchants do not wait for ever.
+const rerouteWithin = 10 * time.Second
+
+// route creates at the first of several providers that can take the movement.
+//
+//  1. Those that are not connected, paused, unavailable, or whose own bounds the request
+//     does not fit are passed over. Nothing is written for them.
+//  2. The choice stands in the reservation, which is committed before the provider is
+//     called. From then on the movement is that provider's: who repeats the request gets
+//     its answer, whatever the order is by then.
+//  3. Where the call is proven to have sent nothing and the reservation is undone, the
+//     next provider gets an attempt of its own under the same reference. Any other end of
+//     the call stays: what may have been sent is never sent to another.
+//
+// A process that ends between 2 and 3 leaves the reference free, and one that ends after
+// a reservation leaves a movement that its own provider is asked about.
+func (l *Lifecycle) route(ctx context.Context, r Request, draft movement.Movement) (Answer, error) {
+	began := l.Now()
+	var undone *untaken
+	var passed error
+	for _, op := range r.candidates() {
+		if undone != nil && !l.Now().Before(began.Add(rerouteWithin)) {
+			break
+		}
+		if fields := op.Check(filled(r, draft)); len(fields) > 0 {
+			passed = l.passOver(ctx, op, r, passed, outOfBounds(fields))
+			continue
+		}
+		at := draft
+		at.Provider = op.Provider
+		answer, err := l.createAt(ctx, r, op, &at, undone)
+		not, ok := errors.AsType[*untaken](err)
+		switch {
+		case !ok:
+			return answer, err
+		case not.reserved:
+			undone = not
+		default:
+			passed = l.passOver(ctx, op, r, passed, not.error)
+		}
+	}
+	switch {
+	case undone != nil:
+		return Answer{}, undone.error
+	case passed == nil:
+		passed = fault.New(fault.ProviderUnavailable, "No provider is there for this at the moment. Nothing was sent.")
+	}
+	return l.refuse(ctx, r, draft, passed)
+}
+
+// candidates are the providers' operations that the request may be created at, in the
+// order in which they are tried.
+func (r Request) candidates() []*catalog.Operation { return r.Operation.Candidates }
+
+// filled is the body as a provider would get it.
+func filled(r Request, draft movement.Movement) catalog.Document {
+	body := r.Operation.WithDefaults(r.Body)
+	body[r.Operation.ReferenceField()] = draft.Reference
+	return body
+}
+
+func outOfBounds(fields []fault.Field) error {
+	return fault.New(fault.InvalidRequest, "The request is invalid for the provider: "+fields[0].Field+" "+fields[0].Message+".", fields...)
+}
+
+// passOver notes why a provider is not tried, and returns the reason that the merchant
+// is told where none of them is: the first of those that waiting may mend, else what the
+// merchant can change, else that nothing is connected.
+func (l *Lifecycle) passOver(ctx context.Context, op *catalog.Operation, r Request, before, why error) error {
+	l.Log.LogAttrs(ctx, slog.LevelInfo, "provider passed over", slog.String("provider", op.Provider), slog.String("operation", op.Path),
+		slog.String("request_id", r.RequestID), slog.Any("error", errors.Join(why, errors.Unwrap(why))))
+	if before == nil || weightOf(why) > weightOf(before) {
+		return why
+	}
+	return before
+}
+
+// weightOf orders the reasons to pass a provider over by how much they say.
+func weightOf(why error) int {
+	switch {
+	case errors.Is(why, ErrNotConnected):
+		return 0
+	case fault.From(why).Code == fault.InvalidRequest:
+		return 1
+	}
+	return 2
+}
+
+// rerouted keeps in the history of an attempt that another provider was tried before.
+func (l *Lifecycle) rerouted(ctx context.Context, op *catalog.Operation, before *untaken, m movement.Movement) {
+	if before != nil {
+		l.note(ctx, op, m, movement.NoteRouted, "to "+m.Provider, "nothing was sent to "+before.movement.Provider)
+	}
+}
