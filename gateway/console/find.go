@@ -142,6 +142,15 @@ func (c *Console) foundDocument(ctx context.Context, m movement.Movement, id str
 	if err != nil {
 		return adminapi.FoundMovement{}, err
 	}
+	notes, err := c.deps.Movements.NotesOf(ctx, m.ID)
+	if err != nil {
+		return adminapi.FoundMovement{}, err
+	}
+	for _, n := range notes {
+		if n.Event == movement.NoteRouted {
+			history = append(history, movement.HistoryEntry{At: n.At, Event: n.Event, Detail: n.Detail})
+		}
+	}
 	overrides, err := c.deps.Movements.OverridesOf(ctx, m.ID)
 	if err != nil {
 		return adminapi.FoundMovement{}, err

@@ -153,7 +153,7 @@ func (c *findCommand) Run(ctx context.Context, p *program, admin *adminapi.Clien
 func foundRows(m adminapi.FoundMovement) [][]string {
 	rows := [][]string{
 		{m.Kind, m.ID, m.State}, {"found by", strings.Join(m.By, ", ")},
-		{"merchant", m.MerchantID, m.Mode}, {"reference", quoted(m.Reference)}, {"operation", m.Operation, m.Amount.String()},
+		{"merchant", m.MerchantID, m.Mode}, {"reference", quoted(m.Reference)}, {"operation", m.Operation, m.Amount.String()}, {"provider", m.Provider},
 		{"request_id", dash(m.RequestID)}, {"decision_id", dash(m.DecisionID), dash(m.PolicyVersion)},
 		{"sent as", m.UpstreamReference}, {m.Provider + " calls it", quoted(m.ProviderReference)},
 	}
