@@ -105,11 +105,18 @@ func (s *Snapshot) add(provider string, m *manifest.Manifest, shared string) []e
 }
 
 // MustBeNamed marks the money operations of a provider: each is refused until the policy
-// names its path. It is for a snapshot that nobody uses yet.
+// names its path. Where others serve the path, too, it is none of those who may be
+// chosen. It is for a snapshot that nobody uses yet.
 func (s *Snapshot) MustBeNamed(provider string) {
 	for _, op := range s.operations {
-		if op.Provider == provider && op.Kind != "" && op.Kind != manifest.Query {
-			op.Unnamed = true
+		if op.Kind == "" || op.Kind == manifest.Query {
+			continue
+		}
+		if of, serves := op.Of(provider); serves {
+			of.Unnamed = true
+		}
+		if op.Routed() {
+			op.Unnamed = !slices.ContainsFunc(op.Candidates, func(c *Operation) bool { return !c.Unnamed })
 		}
 	}
 }

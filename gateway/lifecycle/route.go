@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
@@ -63,8 +64,13 @@ func (l *Lifecycle) route(ctx context.Context, r Request, draft movement.Movemen
 }
 
 // candidates are the providers' operations that the request may be created at, in the
-// order in which they are tried.
-func (r Request) candidates() []*catalog.Operation { return r.Operation.Candidates }
+// order in which they are tried. One that an approval alone has brought is not among
+// them, unless all are: then the policy has named the path.
+func (r Request) candidates() []*catalog.Operation {
+	return slices.DeleteFunc(slices.Clone(r.Operation.Candidates), func(op *catalog.Operation) bool {
+		return op.Unnamed && !r.Operation.Unnamed
+	})
+}
 
 // filled is the body as a provider would get it.
 func filled(r Request, draft movement.Movement) catalog.Document {

@@ -212,6 +212,22 @@ func TestProvidersArePassedOver(t *testing.T) {
 	}
 }
 
+// A provider that an approval alone has brought takes nothing beside one that was there.
+func TestANewcomerIsNotTried(t *testing.T) {
+	t.Parallel()
+	routedInMemory(t, func(r *routed) {
+		r.catalog = catalogOfBoth(other, provider)
+		r.catalog.Current().MustBeNamed(other)
+		r.restart()
+		r.want(r.ask(createPath, "a"), "PENDING")
+		r.at("a", provider, movement.Pending, 1)
+		r.ups[provider].available = errors.New("down")
+		r.want(r.ask(createPath, "b"), "PROVIDER_UNAVAILABLE no later")
+		r.catalog.Current().MustBeNamed(provider)
+		r.want(r.ask(createPath, "b"), "PENDING") // by then the policy has named the path
+	})
+}
+
 // only leaves the connections of some providers.
 func (r *routed) only(providers ...tenants.Provider) {
 	var left []tenants.Connection
