@@ -53,6 +53,9 @@ func (c *pluginApprove) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	if err != nil {
 		return err
 	}
+	if err := c.unchanged(sum); err != nil {
+		return err
+	}
 	if err := c.tell(p, sum, m, was, reach, evidence); err != nil {
 		return err
 	}
@@ -133,6 +136,16 @@ func (c *pluginApprove) prove(ctx context.Context, p *program) (evidence string,
 		return "", fmt.Errorf("%s does not conform: %d cases failed; gerbang plugin test %s shows them", title, failed, c.File)
 	}
 	return fmt.Sprintf("conformance: %d cases passed, %d not proven", passed, skipped), nil
+}
+
+// unchanged refuses a file that was built anew meanwhile: the evidence would be of another
+// binary than the approval.
+func (c *pluginApprove) unchanged(sum string) error {
+	now, err := host.SHA256File(c.File)
+	if err == nil && now != sum {
+		err = fmt.Errorf("%s has changed while it was tested: nothing was approved, approve it again", c.File)
+	}
+	return err
 }
 
 // tell shows what is to be approved, and how its manifest differs from the one in force.
