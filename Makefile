@@ -20,7 +20,10 @@ MINUTES ?= 5
 ROWS ?= 1000000
 SEEDS ?= 10000
 
-PLUGINS := $(patsubst %/main.go,./%,$(wildcard plugins/*/main.go))
+# A gateway serves one provider of a path: what another shipped plugin offers, too, is
+# built beside them.
+SECOND  := ./plugins/midtrans
+PLUGINS := $(filter-out $(SECOND),$(patsubst %/main.go,./%,$(wildcard plugins/*/main.go)))
 SCRIPTS := .ci/run $(wildcard deploy/tools/*/*.sh)
 MODULES := deploy/tools/dialect deploy/tools/generate
 TOOLS   := deploy/tools/lint $(MODULES)
@@ -41,9 +44,10 @@ help: ## List these commands
 run: build ## Build, then start everything on this machine: gerbang dev $(ARGS)
 	@exec bin/gerbang dev $(ARGS)
 
-build: ## Build bin/gerbang and bin/plugins/*
+build: ## Build bin/gerbang, bin/plugins/* and bin/more/*
 	go build -trimpath -o bin/gerbang ./gateway/cmd/gerbang
 	go build -trimpath -o bin/plugins/ $(PLUGINS)
+	go build -trimpath -o bin/more/ $(SECOND)
 
 # The tests' database server; a binary of its own, because `go run` passes on
 # neither SIGTERM nor the exit code.

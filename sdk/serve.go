@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -139,5 +140,5 @@ func newServer(manifestJSON []byte, h Handlers) (*server, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("manifest %q: %w", m.Name, err)
 	}
-	return &server{manifest: m, document: manifestJSON, handlers: h, log: hclog.NewNullLogger()}, nil
+	return &server{manifest: m, document: manifestJSON, handlers: h, log: hclog.NewNullLogger(), lines: slog.New(slog.NewJSONHandler(os.Stderr, nil))}, nil
 }

@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"runtime"
 	"runtime/debug"
@@ -23,6 +24,7 @@ type server struct {
 	document []byte
 	handlers Handlers
 	log      hclog.Logger
+	lines    *slog.Logger // the handlers' own
 }
 
 func (s *server) Describe(context.Context, *pluginpb.DescribeRequest) (*pluginpb.DescribeResponse, error) {
@@ -39,10 +41,10 @@ func (s *server) Call(ctx context.Context, req *pluginpb.CallRequest) (*pluginpb
 	if !call.SendBy.IsZero() && time.Now().After(call.SendBy) {
 		return resultToWire(DidNotSend(BlameNone, "send_by had passed when the call arrived")), nil
 	}
-	ctx, cancel := withMargin(ctx)
+	ctx, cancel := s.about(ctx, req.GetRequestId())
 	defer cancel()
 	var result Result
-	if fault := s.guard(req.GetOperation(), func() { result = handler(ctx, call) }); fault != "" {
+	if fault := s.guard(ctx, req.GetOperation(), func() { result = handler(ctx, call) }); fault != "" {
 		result = DontKnow(BlameNone, fault)
 	}
 	return resultToWire(result), nil
@@ -53,10 +55,10 @@ func (s *server) Quote(ctx context.Context, req *pluginpb.QuoteRequest) (*plugin
 	if !ok {
 		return nil, status.Error(codes.Unimplemented, "this plugin has no quote for "+req.GetOperation())
 	}
-	ctx, cancel := withMargin(ctx)
+	ctx, cancel := s.about(ctx, req.GetRequestId())
 	defer cancel()
 	var quoted Quoted
-	if fault := s.guard("quote of "+req.GetOperation(), func() { quoted = handler(ctx, quoteFromWire(req)) }); fault != "" {
+	if fault := s.guard(ctx, "quote of "+req.GetOperation(), func() { quoted = handler(ctx, quoteFromWire(req)) }); fault != "" {
 		quoted = NoQuote(DontKnow(BlameNone, fault))
 	}
 	return quotedToWire(quoted), nil
@@ -71,10 +73,10 @@ func (s *server) Lookup(ctx context.Context, req *pluginpb.LookupRequest) (*plug
 	if !lookup.SendBy.IsZero() && time.Now().After(lookup.SendBy) {
 		return &pluginpb.LookupResponse{Update: statusUpdateToWire(NoStatus(BlameNone, "send_by had passed when the lookup arrived"))}, nil
 	}
-	ctx, cancel := withMargin(ctx)
+	ctx, cancel := s.about(ctx, req.GetRequestId())
 	defer cancel()
 	var update StatusUpdate
-	if fault := s.guard("lookup", func() { update = s.handlers.Lookup(ctx, lookup) }); fault != "" {
+	if fault := s.guard(ctx, "lookup", func() { update = s.handlers.Lookup(ctx, lookup) }); fault != "" {
 		update = NoStatus(BlameNone, fault)
 	}
 	return &pluginpb.LookupResponse{Update: statusUpdateToWire(update)}, nil
@@ -84,10 +86,10 @@ func (s *server) Notify(ctx context.Context, req *pluginpb.NotifyRequest) (*plug
 	if s.handlers.Notify == nil {
 		return nil, status.Error(codes.Unimplemented, "this provider has no notifications")
 	}
-	ctx, cancel := withMargin(ctx)
+	ctx, cancel := s.about(ctx, req.GetRequestId())
 	defer cancel()
 	var ack Acknowledgement
-	if fault := s.guard("notify", func() { ack = s.handlers.Notify(ctx, notificationFromWire(req)) }); fault != "" {
+	if fault := s.guard(ctx, "notify", func() { ack = s.handlers.Notify(ctx, notificationFromWire(req)) }); fault != "" {
 		ack = Acknowledgement{Status: http.StatusInternalServerError, Detail: fault}
 	}
 	return acknowledgementToWire(ack), nil
@@ -100,7 +102,7 @@ func (s *server) Verify(ctx context.Context, req *pluginpb.VerifyRequest) (*plug
 	ctx, cancel := withMargin(ctx)
 	defer cancel()
 	var result Result
-	if fault := s.guard("verify", func() { result = s.handlers.Verify(ctx, connectionFromWire(req.GetConnection())) }); fault != "" {
+	if fault := s.guard(ctx, "verify", func() { result = s.handlers.Verify(ctx, connectionFromWire(req.GetConnection())) }); fault != "" {
 		result = DontKnow(BlameNone, fault)
 	}
 	return verifiedToWire(result), nil
@@ -110,10 +112,10 @@ func (s *server) Statement(ctx context.Context, req *pluginpb.StatementRequest) 
 	if s.handlers.Statement == nil {
 		return nil, status.Error(codes.Unimplemented, "this provider has no statements")
 	}
-	ctx, cancel := withMargin(ctx)
+	ctx, cancel := s.about(ctx, req.GetRequestId())
 	defer cancel()
 	var page StatementPage
-	if fault := s.guard("statement", func() { page = s.handlers.Statement(ctx, statementFromWire(req)) }); fault != "" {
+	if fault := s.guard(ctx, "statement", func() { page = s.handlers.Statement(ctx, statementFromWire(req)) }); fault != "" {
 		page = NoStatement(BlameNone, fault)
 	}
 	return pageToWire(page), nil
@@ -136,7 +138,7 @@ func withMargin(ctx context.Context) (context.Context, context.CancelFunc) {
 // guard keeps a handler's panic to its own call: what was sent then is
 // unknown, and the other calls of this process go on. A panic's value may hold
 // what the handler was working on, so only the runtime's own are logged.
-func (s *server) guard(what string, handler func()) (fault string) {
+func (s *server) guard(ctx context.Context, what string, handler func()) (fault string) {
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -146,7 +148,11 @@ func (s *server) guard(what string, handler func()) (fault string) {
 		if err, ok := p.(runtime.Error); ok {
 			reason = err.Error()
 		}
-		s.log.Error("handler panicked", "handler", what, "reason", reason, "stack", string(debug.Stack()))
+		id := ""
+		if about, ok := ctx.Value(requestKey{}).(*request); ok {
+			id = about.id
+		}
+		s.log.Error("handler panicked", "request_id", id, "handler", what, "reason", reason, "stack", string(debug.Stack()))
 		fault = fmt.Sprintf("the handler of %s panicked", what)
 	}()
 	handler()

@@ -30,6 +30,9 @@ func shipped(t *testing.T) []policy.Offered {
 	}
 	var manifests []*manifest.Manifest
 	for _, file := range files {
+		if filepath.Base(filepath.Dir(file)) == "midtrans" {
+			continue // a gateway serves one provider of a path, and payments has these
+		}
 		content, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

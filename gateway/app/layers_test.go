@@ -113,6 +113,9 @@ var house = map[string]room{
 	"gateway/e2e/restore":    {floor: 10, support: true},
 	"gateway/e2e/transfer":   {floor: 10, support: true},
 
+	"plugins/midtrans":         {},
+	"plugins/midtrans/adapter": {},
+	"plugins/midtrans/sandbox": {},
 	"plugins/payments":         {},
 	"plugins/payments/sandbox": {},
 	"plugins/payments/xendit":  {},

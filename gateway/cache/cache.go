@@ -49,11 +49,12 @@ type Rows interface {
 // that started it.
 type Fetch = func(context.Context) (json.RawMessage, error)
 
-// Key is all that an answer depends on. Connection says whose account is asked,
-// as it is connected now, Body what. What was kept for an earlier one is asked for
+// Key is all that an answer depends on. Manifest is the digest of the one that is
+// answered by, Connection says whose account is asked, as it is connected now, Body what. What was kept for an earlier one is asked for
 // by nobody, and is removed as every old row is.
 type Key struct {
 	Provider   string
+	Manifest   string
 	Mode       string
 	Connection string
 	Path       string
@@ -63,7 +64,7 @@ type Key struct {
 // row is the name of the key's row: what people look for, then a digest of all.
 func (k Key) row() string {
 	h := sha256.New()
-	for _, part := range []string{k.Provider, k.Mode, k.Connection, k.Path, k.Body} {
+	for _, part := range []string{k.Provider, k.Manifest, k.Mode, k.Connection, k.Path, k.Body} {
 		fmt.Fprintf(h, "%d:%s", len(part), part)
 	}
 	return k.Provider + " " + k.Mode + " " + k.Path + " " + hex.EncodeToString(h.Sum(nil))

@@ -179,6 +179,8 @@ func act(ctx context.Context, c sdk.Call) sdk.Result {
 	case "log":
 		_, _ = os.Stderr.WriteString(o.Text)         // go-plugin's stream
 		_, _ = os.NewFile(2, "").WriteString(o.Text) // the process's own
+	case "tell":
+		sdk.Log(ctx).Warn("told")
 	case "try":
 		return sdk.Finished("p", hostileTry(c.Body))
 	case "eat":

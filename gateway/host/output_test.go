@@ -188,3 +188,16 @@ func (b *lockedBuffer) String() string {
 	defer b.mu.Unlock()
 	return b.text.String()
 }
+
+// TestLinesHaveTheRequest: what a handler logs is found by the request that it is about.
+func TestLinesHaveTheRequest(t *testing.T) {
+	t.Parallel()
+	var lines lockedBuffer
+	h := startHost(t, calm, Config{Specs: []Spec{testSpec("one")}, Log: slog.New(slog.NewTextHandler(&lines, nil))})
+	call := callTo("tell")
+	call.RequestID = "req-7"
+	h.Call(t.Context(), ofOne, call, patience)
+	until(t, "the line arrives", func() bool {
+		return strings.Contains(lines.String(), "level=WARN msg=told plugin=one request_id=req-7")
+	})
+}

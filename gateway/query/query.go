@@ -56,7 +56,10 @@ func New(l *lifecycle.Lifecycle, shared Shared, records Records) *Queries {
 		listings: otter.Must(&otter.Options[edition, *reading]{MaximumSize: mostListings}),
 		views: otter.Must(&otter.Options[view, *catalog.Finished]{
 			MaximumWeight: mostOfViews,
-			Weigher:       func(_ view, f *catalog.Finished) uint32 { return uint32(min(len(f.Plain), mostOfViews)) },
+			Weigher: func(of view, f *catalog.Finished) uint32 {
+				const own = 256 // the entry itself
+				return uint32(min(len(f.Plain)+len(of.filtered)+len(of.prices), mostOfViews)) + own
+			},
 		}),
 	}
 }
@@ -169,7 +172,9 @@ func (q *Queries) listing(ctx context.Context, r lifecycle.Request, op *catalog.
 		}
 		return read(op, data, key)
 	}
-	name := cache.Key{Provider: op.Provider, Mode: c.Mode, Connection: c.SharedBy(), Path: op.Path, Body: string(encoded)}
+	name := cache.Key{
+		Provider: op.Provider, Manifest: op.Manifest.Digest(), Mode: c.Mode, Connection: c.SharedBy(), Path: op.Path, Body: string(encoded),
+	}
 	if op.Common {
 		name.Connection = ""
 	}
@@ -180,10 +185,18 @@ func (q *Queries) listing(ctx context.Context, r lifecycle.Request, op *catalog.
 		}
 		return data, err
 	})
+	switch {
+	case err == nil:
+		return q.remembered(op, answer, key)
+	case !op.Common:
+		return nil, err
+	}
+	// It may be another's account that could not be asked, which is not this one's fault.
+	data, err := q.ask(ctx, r, op, question{body: body}, c)
 	if err != nil {
 		return nil, err
 	}
-	return q.remembered(op, answer, key)
+	return read(op, data, key)
 }
 
 // remembered reads a shared answer, once for each content.

@@ -185,3 +185,32 @@ func TestACommonListIsAskedForOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestACommonListOutlivesAnAccount: where the account that was asked first answers
+// nothing, others ask with their own.
+func TestACommonListOutlivesAnAccount(t *testing.T) {
+	t.Parallel()
+	inShop(t, func(s *shop) {
+		s.up.set(func() {
+			s.up.ask = func(call sdk.Call) sdk.Result {
+				var account struct{ Username string }
+				if err := json.Unmarshal(call.Connection.Credentials, &account); err != nil || account.Username == "dead" {
+					return sdk.Result{Outcome: sdk.NotSent, Blame: sdk.BlameAccount, Detail: "refused"}
+				}
+				return sdk.Finished("", s.up.products)
+			}
+		})
+		r := s.asks(productsPath, "type", "")
+		common := *r.Operation
+		common.Common = true
+		r.Operation = &common
+		s.connected(tenants.Platform, "dead", 2)
+		if _, err := s.Engine.Run(s.Context(), r); err == nil {
+			t.Error("a dead account has answered")
+		}
+		s.connected(tenants.Platform, "another", 3)
+		if answer, err := s.Engine.Run(s.Context(), r); err != nil || answer.Finished == nil {
+			t.Errorf("another account: %+v, %v", answer, err)
+		}
+	})
+}

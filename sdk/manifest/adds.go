@@ -47,6 +47,7 @@ func checkAdds(op Operation, place string, faults *Faults) bool {
 			MaxLength int    `json:"maxLength"`
 		}
 		_, taken := result[name]
+		taken = taken || slices.Contains(inCallbacks, name)
 		switch err := jsonx.Unmarshal(op.Adds[name], &shape); {
 		case !addForm.MatchString(name):
 			faults.add(at, "must be named in lower-case letters, digits and underscores, at most 40")

@@ -32,6 +32,9 @@ var always = map[Kind]struct{ creation, status []string }{
 	},
 }
 
+// inCallbacks are those that callbacks have besides.
+var inCallbacks = []string{"timestamp", "message", "sn"}
+
 // Answered are the properties that the gateway itself answers of movements of a kind: to
 // their creation, or to their status, their cancel and in their callbacks.
 func Answered(kind Kind, creation bool) []string {

@@ -73,7 +73,10 @@ var build = sync.OnceValues(func() (_ string, err error) {
 	}
 	arguments := []string{"build", "-trimpath", "-o", filepath.Join(bin, "plugins") + "/"}
 	for _, main := range plugins {
-		arguments = append(arguments, "./plugins/"+filepath.Base(filepath.Dir(main)))
+		// A gateway serves one provider of a path, and the stories' is Xendit.
+		if name := filepath.Base(filepath.Dir(main)); name != "midtrans" {
+			arguments = append(arguments, "./plugins/"+name)
+		}
 	}
 	for _, a := range [][]string{arguments, {"build", "-trimpath", "-o", filepath.Join(bin, "gerbang"), "./gateway/cmd/gerbang"}} {
 		command := exec.Command("go", a...)

@@ -1,0 +1,12 @@
+// Package adapter speaks to Midtrans: Snap for payment links, the Core API for QRIS
+// charges, for the status and the end of either, and notifications. Each call of the
+// gateway becomes at most one request that creates something, and each answer an
+// outcome that says no more than the answer proves. The package keeps only HTTP
+// clients. It must not send anything twice, or let a credential into a text.
+//
+// Midtrans knows an order by order_id, which is our reference and so the provider's
+// reference, too: a link has no other name that its answer, its notifications and its
+// status have in common. The status API knows nothing of a link whose payer has not
+// chosen how to pay: that it finds none proves nothing about a link, and is never told
+// as "not found".
+package adapter

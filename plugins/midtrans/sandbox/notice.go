@@ -1,0 +1,57 @@
+package sandbox
+
+import (
+	"crypto/sha512"
+	"encoding/hex"
+	"encoding/json"
+	"time"
+
+	kit "github.com/seed-f006e74d/gerbang/sdk/sandbox"
+)
+
+// codes are the upstream's own codes of a transaction's states.
+var codes = map[string]string{statePending: "201", stateSettlement: "200", stateExpire: "407", stateCancel: "200"}
+
+var jakarta = time.FixedZone("WIB", 7*60*60)
+
+// stamp is how the upstream writes a time.
+func stamp(t time.Time) string { return t.In(jakarta).Format("2006-01-02 15:04:05") }
+
+// body is an order as answers and notifications tell it.
+func (s *Simulator) body(o order, code, message string) map[string]any {
+	body := map[string]any{
+		"status_code": code, "status_message": message, "transaction_id": o.Tx.ID, "order_id": o.OrderID,
+		"merchant_id": o.Account, "gross_amount": o.Amount.Decimal2(), "currency": "IDR", "payment_type": "qris", "acquirer": "gopay",
+		"transaction_time": stamp(o.Tx.Begun), "transaction_status": o.state(s.now()), "fraud_status": "accept", "expiry_time": stamp(o.Expiry),
+	}
+	if o.Tx.State == stateSettlement {
+		body["settlement_time"], body["issuer"] = stamp(o.Tx.Settled), "gopay"
+	}
+	return body
+}
+
+// notices are the messages about an order that has just changed, signed as the upstream
+// does: with the server key, over three members and no others.
+func (s *Simulator) notices(o order) []kit.Entry {
+	account, _ := s.env.Accounts.Get(o.Account)
+	if account.CallbackURL == "" || o.Amount == magicLost {
+		return nil
+	}
+	body := s.body(o, codes[o.Tx.State], "midtrans payment notification")
+	sum := sha512.Sum512([]byte(o.OrderID + codes[o.Tx.State] + o.Amount.Decimal2() + o.Key))
+	body["signature_key"] = hex.EncodeToString(sum[:])
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		s.env.Log.Error("notification left out", "err", err)
+		return nil
+	}
+	copies := 1
+	if o.Amount == magicTwice {
+		copies = 2
+	}
+	entries := make([]kit.Entry, copies)
+	for n := range entries {
+		entries[n] = s.env.Webhooks.Entry(kit.Webhook{Account: o.Account, Body: encoded, At: s.env.Clock.Now()})
+	}
+	return entries
+}
