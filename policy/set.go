@@ -40,6 +40,7 @@ type Set struct {
 	// reads tells which costly parts of the input any rule looks at.
 	reads struct{ now, clock, fields, quote bool }
 
+	study      time.Duration // bounds finding out what can be kept
 	kept       *cache[recordKey, *keptAnswer]
 	operations *cache[Operation, *ast.Term]
 	products   *cache[int, keptProducts] // by the hash of what they were read from
@@ -86,6 +87,7 @@ func newSet(
 		txn:        txn,
 		table:      newRuleTable(rules.Modules),
 		paths:      pathsOf(data, rules.Modules),
+		study:      studyTime,
 		kept:       newCache[recordKey, *keptAnswer](keptLimits),
 		operations: newCache[Operation, *ast.Term](keptOperations),
 		products:   newCache[int, keptProducts](keptMarkups),
@@ -206,7 +208,7 @@ func (s *Set) AdmitAndKeep(ctx context.Context, in AdmitInput) (Decision, error)
 	if err != nil || !ok || !kept.holds(in.Now) || kept.asked.Add(1) != studyAt {
 		return decision, err
 	}
-	studying, cancel := context.WithTimeout(ctx, studyTime)
+	studying, cancel := context.WithTimeout(ctx, s.study)
 	defer cancel()
 	// An error here says nothing about this request: it is decided.
 	if found, err := s.Residual(studying, in, Unknown{Body: true, Clock: true}); err == nil && found.Known {
