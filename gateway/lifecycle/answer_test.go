@@ -33,6 +33,13 @@ func TestRemainingQuotaWhereNoneCounts(t *testing.T) {
 // telling is an operation whose answer tells what a quota leaves.
 func telling(t *testing.T) *catalog.Operation {
 	t.Helper()
+	op, _ := snapshotOf(t).ByPath("/wallet2/create")
+	return op
+}
+
+// snapshotOf is what the plugin wallet2 offers.
+func snapshotOf(t *testing.T) *catalog.Snapshot {
+	t.Helper()
 	document, err := os.ReadFile(filepath.Join("..", "..", "plugins", "wallet2", "manifest.json"))
 	if err != nil {
 		t.Fatal(err)
@@ -45,6 +52,5 @@ func telling(t *testing.T) *catalog.Operation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	op, _ := snapshot.ByPath("/wallet2/create")
-	return op
+	return snapshot
 }

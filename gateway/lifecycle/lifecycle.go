@@ -154,15 +154,26 @@ func (l *Lifecycle) Account(ctx context.Context, m movement.Movement) (*tenants.
 // Operation is the operation that made a movement, as its provider serves it.
 func (l *Lifecycle) Operation(m movement.Movement) (*catalog.Operation, error) {
 	op, err := l.Shown(m)
-	if err == nil && op.Routed() {
-		return nil, fmt.Errorf("lifecycle: movement %s: provider %s does not offer %s now", m.ID, m.Provider, m.Operation)
+	if err == nil {
+		err = servedBy(op, m)
 	}
-	return op, err
+	if err != nil {
+		return nil, err
+	}
+	return op, nil
+}
+
+// servedBy is an error where an operation is not of a movement's provider.
+func servedBy(op *catalog.Operation, m movement.Movement) error {
+	if !op.Routed() && op.Provider == m.Provider {
+		return nil
+	}
+	return fmt.Errorf("lifecycle: movement %s is at provider %s, which does not offer %s now", m.ID, m.Provider, m.Operation)
 }
 
 // Shown is the operation by which a movement is told: that of its provider, and where
-// that one serves the path no more and others do, the contract's. It is not for asking a
-// provider.
+// that one serves the path no more and others do, theirs. It is not for asking a provider,
+// nor for judging what one says.
 func (l *Lifecycle) Shown(m movement.Movement) (*catalog.Operation, error) {
 	op, ok := l.Catalog.Current().ByPath(m.Operation)
 	if !ok {
@@ -304,9 +315,8 @@ func (l *Lifecycle) Connect(ctx context.Context, op *catalog.Operation, account 
 // Reconnect opens the account that a movement was sent on, as it is now. The operation
 // must be its provider's: no other is ever asked about it.
 func (l *Lifecycle) Reconnect(ctx context.Context, op *catalog.Operation, m movement.Movement) (Connection, error) {
-	if op.Routed() || op.Provider != m.Provider {
-		return Connection{}, fault.New(fault.ProviderUnavailable, "The provider is not available at the moment.").
-			Because(fmt.Errorf("lifecycle: movement %s is at provider %s, which does not offer %s now", m.ID, m.Provider, m.Operation))
+	if err := servedBy(op, m); err != nil {
+		return Connection{}, fault.New(fault.ProviderUnavailable, "The provider is not available at the moment.").Because(err)
 	}
 	if m.ConnectionOwner == manifest.OwnerPlatform {
 		return l.platform(ctx, op, m.Owner.Mode)
@@ -315,7 +325,7 @@ func (l *Lifecycle) Reconnect(ctx context.Context, op *catalog.Operation, m move
 	if err != nil {
 		return Connection{}, err
 	}
-	own, ok := account.Connection(tenants.Mode(m.Owner.Mode), tenants.Provider(op.Provider))
+	own, ok := account.Connection(tenants.Mode(m.Owner.Mode), tenants.Provider(m.Provider))
 	if !ok {
 		return Connection{}, fault.New(fault.ProviderUnavailable, "This merchant has no connection to the provider in this mode any more.")
 	}

@@ -125,6 +125,9 @@ func (l *Lifecycle) refresh(ctx context.Context, op *catalog.Operation, m moveme
 }
 
 func (l *Lifecycle) look(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
+	if err := servedBy(op, m); err != nil { // nor is a statement of another's account about it
+		return m, err
+	}
 	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m, l.Now()) {
 		if l.recovering() == nil {
 			return fed.Refresh(ctx, op, m)
