@@ -558,6 +558,40 @@ func TestInUse(t *testing.T) {
 	w.run("1.0.0", one)
 }
 
+// TestBackInUse: a rollback is refused, too, where it takes an operation away of which
+// movements are open, and a replica on which one was made meanwhile goes on until it ends.
+func TestBackInUse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one := w.start("node-1", t.TempDir())
+	first, second := w.approve(one, "ayu", "1.0.0"), w.approve(one, "ayu", "1.1.0")
+	for _, version := range []string{"1.0.0", "1.1.0"} {
+		w.place(version, one)
+	}
+	w.activate(one, first, uuid.Nil)
+	w.look(one)
+	w.activate(one, second, uuid.Nil)
+	w.look(one)
+	one.cut.use = store.PluginUse{Open: map[string]int64{"/coins/gone": 1}}
+	if _, err := one.Rollback(t.Context(), "ayu", "coins"); !refusedFor(err, "/coins/gone (1 open). They") {
+		t.Errorf("without an operation: %v", err)
+	}
+	one.cut.use = store.PluginUse{}
+	if _, err := one.Rollback(t.Context(), "ayu", "coins"); err != nil {
+		t.Fatal(err)
+	}
+	one.cut.use = store.PluginUse{Open: map[string]int64{"/coins/gone": 1}}
+	w.look(one)
+	w.run("1.1.0", one)
+	if all := w.exceptions(); len(all) != 1 || !strings.Contains(all[0], "/coins/gone (1 open)") {
+		t.Errorf("exceptions %q", all)
+	}
+	one.cut.use = store.PluginUse{}
+	w.now = w.now.Add(20 * time.Second)
+	w.look(one)
+	w.run("1.0.0", one)
+}
+
 // TestFiles: a file counts once the whole of it is there.
 func TestFiles(t *testing.T) {
 	t.Parallel()

@@ -120,7 +120,11 @@ func (a *Approvals) Activate(ctx context.Context, operator string, approved stor
 	if err := a.haveFile(ctx, approved, replica); err != nil {
 		return was, err
 	}
-	if err := a.keepsOpen(ctx, approved); err != nil {
+	m, err := a.deps.Store.Manifest(ctx, approved.ManifestDigest)
+	if err != nil {
+		return was, err
+	}
+	if err := a.keepsOpen(ctx, approved.Provider, m); err != nil {
 		return was, err
 	}
 	if replica == uuid.Nil || replica == a.deps.Self.ID {
@@ -192,18 +196,15 @@ func (a *Approvals) haveFile(ctx context.Context, approved store.PluginApproval,
 	return nil
 }
 
-// keepsOpen sees that no operation goes of which movements are open.
-func (a *Approvals) keepsOpen(ctx context.Context, approved store.PluginApproval) error {
-	use, err := a.deps.Store.PluginUse(ctx, approved.Provider)
+// keepsOpen sees that no operation goes of which movements are open. The manifest is nil
+// where nobody knows it any more.
+func (a *Approvals) keepsOpen(ctx context.Context, provider string, m *manifest.Manifest) error {
+	use, err := a.deps.Store.PluginUse(ctx, provider)
 	if err != nil || len(use.Open) == 0 {
 		return err
 	}
-	m, err := a.deps.Store.Manifest(ctx, approved.ManifestDigest)
-	if err != nil {
-		return err
-	}
 	if m == nil {
-		return refuse("its manifest is gone from the database; approve it again")
+		return refuse("its manifest is gone from the database, and movements of it are open; approve it again")
 	}
 	var gone []string
 	for _, path := range slices.Sorted(maps.Keys(use.Open)) {
@@ -217,7 +218,8 @@ func (a *Approvals) keepsOpen(ctx context.Context, approved store.PluginApproval
 	return nil
 }
 
-// Rollback puts in force what was before, and tries nothing.
+// Rollback puts in force what was before, and tries nothing. It has seen that all that is
+// open can be asked about, and that what it declares can be offered beside the others.
 func (a *Approvals) Rollback(ctx context.Context, operator, provider string) (store.PluginHead, error) {
 	was, err := a.find(ctx, provider)
 	switch {
@@ -230,7 +232,8 @@ func (a *Approvals) Rollback(ctx context.Context, operator, provider string) (st
 	case was.Before == uuid.Nil:
 		return was, ErrNothingBack
 	}
-	detail := "what the configuration names"
+	spec, _ := a.configured(provider)
+	detail, digest := "what the configuration names", spec.ManifestDigest
 	if was.Before != Configured {
 		approved, err := a.deps.Store.PluginApproval(ctx, was.Before)
 		if err != nil {
@@ -242,7 +245,16 @@ func (a *Approvals) Rollback(ctx context.Context, operator, provider string) (st
 		if err := a.haveFile(ctx, approved, uuid.Nil); err != nil {
 			return was, err
 		}
-		detail = short(approved.SHA256)
+		detail, digest = short(approved.SHA256), approved.ManifestDigest
+	}
+	if digest != "" { // else it is of a development's configuration, and nobody knows what it declares
+		m, err := a.deps.Store.Manifest(ctx, digest)
+		if err != nil {
+			return was, err
+		}
+		if err := a.keepsOpen(ctx, provider, m); err != nil {
+			return was, err
+		}
 	}
 	return a.move(ctx, store.Audit{Operator: operator, Action: "plugin.rollback"}, was, store.PluginHead{Provider: provider, Approval: was.Before}, detail)
 }

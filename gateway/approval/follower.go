@@ -246,6 +246,12 @@ func (a *Approvals) change(ctx context.Context, head store.PluginHead, w want) e
 	case w.spec.Name == "":
 		return a.host.Remove(ctx, head.Provider)
 	}
+	// Movements may have been made since an operator's change saw that none are open.
+	if a.runs[head.Provider] != uuid.Nil && w.spec.Manifest != nil {
+		if err := a.keepsOpen(ctx, head.Provider, w.spec.Manifest); err != nil {
+			return err
+		}
+	}
 	var proof host.Proof
 	if head.Before != uuid.Nil && a.deps.Proof != nil && w.spec.Manifest != nil {
 		proof = a.deps.Proof(w.spec.Manifest)
