@@ -29,7 +29,7 @@ func (a *App) startPlugins(ctx context.Context) error {
 	}
 	var err error
 	a.approvals, specs, err = approval.Open(ctx, approval.Dependencies{
-		Store: a.store, Vault: a.vault, Files: a.files, Self: a.self(), Configured: specs, Proof: a.proof, SecondOperator: a.config.PluginSecondOperator,
+		Store: a.store, Vault: a.vault, Files: a.files, Self: a.self(), Configured: specs, Proof: a.proof, Offers: offered, SecondOperator: a.config.PluginSecondOperator,
 		Alone: a.config.alone, Report: a.follower.Report, Now: a.clock.Now, Log: a.log,
 	})
 	if err != nil {
@@ -39,6 +39,12 @@ func (a *App) startPlugins(ctx context.Context) error {
 	if err == nil && a.config.needPlugins {
 		err = a.host.Down()
 	}
+	return err
+}
+
+// offered is the error of manifests that can't be offered together.
+func offered(manifests []*manifest.Manifest) error {
+	_, err := catalog.Build(manifests)
 	return err
 }
 

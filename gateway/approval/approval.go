@@ -60,6 +60,8 @@ type Dependencies struct {
 	// Proof tells whether a version of a plugin works before it is put into use; nil
 	// proves nothing.
 	Proof func(m *manifest.Manifest) host.Proof
+	// Offers is the error of manifests that can't be offered together; nil refuses none.
+	Offers func([]*manifest.Manifest) error
 	// SecondOperator has each approval confirmed by another operator.
 	SecondOperator bool
 	// Alone says that no other replica is asked for the file. It is for development.

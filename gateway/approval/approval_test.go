@@ -1,6 +1,7 @@
 package approval_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -84,7 +85,14 @@ func (h *fakeHost) Remove(_ context.Context, name string) error {
 	return nil
 }
 
-func (h *fakeHost) Manifests() []*manifest.Manifest { return nil }
+func (h *fakeHost) Manifests() (all []*manifest.Manifest) {
+	for _, spec := range h.runs {
+		if spec.Manifest != nil {
+			all = append(all, spec.Manifest)
+		}
+	}
+	return all
+}
 
 // replica is a gateway on the world's database.
 type replica struct {
@@ -590,6 +598,67 @@ func TestBackInUse(t *testing.T) {
 	w.now = w.now.Add(20 * time.Second)
 	w.look(one)
 	w.run("1.0.0", one)
+}
+
+// TestClash: a rollback to what can't be offered beside the others is refused, and a
+// replica that finds such heads starts with the one that was there first.
+func TestClash(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	coins := func(d *approval.Dependencies) {
+		d.Offers = func(all []*manifest.Manifest) error {
+			seen := map[string]bool{}
+			for _, m := range all {
+				for _, op := range m.Operations {
+					if seen[op.Path] {
+						return errors.New("both offer " + op.Path)
+					}
+					seen[op.Path] = true
+				}
+			}
+			return nil
+		}
+	}
+	one := w.start("node-1", t.TempDir(), coins)
+	first := w.approve(one, "ayu", "1.0.0")
+	other, err := one.Approve(t.Context(), "ayu", approval.Wanted{
+		SHA256: sumOf("other"), Manifest: bytes.Replace(document("1.0.0"), []byte(`"name": "coins"`), []byte(`"name": "another"`), 1),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.place("1.0.0", one)
+	w.place("other", one)
+	w.activate(one, first, uuid.Nil)
+	w.look(one)
+	if _, err := one.Remove(t.Context(), "ayu", "coins"); err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(time.Second)
+	w.activate(one, other, uuid.Nil)
+	w.look(one)
+	if _, err := one.Rollback(t.Context(), "ayu", "coins"); !refusedFor(err, "both offer /coins/list") {
+		t.Errorf("a rollback beside one with the same paths: %v", err)
+	}
+	// Two replicas that see each only their own plugins put both in force.
+	w.now = w.now.Add(time.Second)
+	if _, err := w.start("node-2", one.dir).Rollback(t.Context(), "ayu", "coins"); err != nil {
+		t.Fatal(err)
+	}
+	again := w.start("node-1", one.dir, coins)
+	if got := again.host.runs["coins"]; !strings.Contains(got.Refused, "both offer") || got.Manifest != nil {
+		t.Errorf("the second to come into force: %+v", got)
+	}
+	if got := again.host.runs["another"]; got.Refused != "" || got.Manifest == nil {
+		t.Errorf("the first: %+v", got)
+	}
+	if all := w.exceptions(); len(all) != 1 || !strings.Contains(all[0], "both offer /coins/list") {
+		t.Errorf("exceptions %q", all)
+	}
+	w.look(again) // and tries again
+	if got := again.host.runs["coins"]; got.Refused != "" {
+		t.Errorf("it is not tried again: %+v", got)
+	}
 }
 
 // TestFiles: a file counts once the whole of it is there.

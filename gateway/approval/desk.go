@@ -218,6 +218,26 @@ func (a *Approvals) keepsOpen(ctx context.Context, provider string, m *manifest.
 	return nil
 }
 
+// fits sees that a manifest may come into force again: that it keeps what is open, and that
+// it can be offered beside those of the other plugins.
+func (a *Approvals) fits(ctx context.Context, provider, digest string) error {
+	m, err := a.deps.Store.Manifest(ctx, digest)
+	if err != nil {
+		return err
+	}
+	if err := a.keepsOpen(ctx, provider, m); err != nil {
+		return err
+	}
+	if m == nil || a.deps.Offers == nil {
+		return nil
+	}
+	others := slices.DeleteFunc(slices.Clone(a.host.Manifests()), func(other *manifest.Manifest) bool { return other.Name == provider })
+	if err := a.deps.Offers(append(others, m)); err != nil {
+		return refuse("what it declares can't be offered beside the other plugins: %v", err)
+	}
+	return nil
+}
+
 // Rollback puts in force what was before, and tries nothing. It has seen that all that is
 // open can be asked about, and that what it declares can be offered beside the others.
 func (a *Approvals) Rollback(ctx context.Context, operator, provider string) (store.PluginHead, error) {
@@ -248,11 +268,7 @@ func (a *Approvals) Rollback(ctx context.Context, operator, provider string) (st
 		detail, digest = short(approved.SHA256), approved.ManifestDigest
 	}
 	if digest != "" { // else it is of a development's configuration, and nobody knows what it declares
-		m, err := a.deps.Store.Manifest(ctx, digest)
-		if err != nil {
-			return was, err
-		}
-		if err := a.keepsOpen(ctx, provider, m); err != nil {
+		if err := a.fits(ctx, provider, digest); err != nil {
 			return was, err
 		}
 	}

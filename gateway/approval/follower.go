@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 const (
@@ -57,6 +59,7 @@ func Open(ctx context.Context, deps Dependencies) (*Approvals, []host.Spec, erro
 	if err != nil {
 		return nil, nil, fmt.Errorf("approval: %w", err)
 	}
+	slices.SortFunc(heads, func(x, y store.PluginHead) int { return x.ChangedAt.Compare(y.ChangedAt) })
 	named := map[string]bool{}
 	var specs []host.Spec
 	for _, head := range heads {
@@ -75,7 +78,34 @@ func Open(ctx context.Context, deps Dependencies) (*Approvals, []host.Spec, erro
 			all = append(all, spec)
 		}
 	}
-	return a, append(all, specs...), nil
+	return a, a.withoutClashes(ctx, all, specs), nil
+}
+
+// withoutClashes adds what heads ask for to what the configuration does. One that can't be
+// offered beside those before it is refused, as by a replica that runs already: a replica
+// that does not start would serve none of them.
+func (a *Approvals) withoutClashes(ctx context.Context, all, specs []host.Spec) []host.Spec {
+	var known []*manifest.Manifest
+	for _, spec := range all {
+		if spec.Manifest != nil {
+			known = append(known, spec.Manifest)
+		}
+	}
+	for _, spec := range specs {
+		if spec.Manifest != nil && a.deps.Offers != nil {
+			if err := a.deps.Offers(append(slices.Clone(known), spec.Manifest)); err != nil {
+				why := "what it declares can't be offered beside the other plugins: " + err.Error()
+				a.deps.Log.ErrorContext(ctx, "plugin refused", "plugin", spec.Name, "problem", why)
+				a.except(ctx, spec.Name, why)
+				spec.Refused, spec.Manifest = why, nil
+				delete(a.runs, spec.Name) // it is tried again
+			} else {
+				known = append(known, spec.Manifest)
+			}
+		}
+		all = append(all, spec)
+	}
+	return all
 }
 
 // first is what a replica that starts runs of a plugin, without a name for nothing. What
