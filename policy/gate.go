@@ -59,6 +59,8 @@ type Offered struct {
 	Operation
 	Amount bool // a request may have one
 	Quote  bool // the rules are asked again with a quote
+	// Providers are those that serve it, in their order, where they are several.
+	Providers []string
 	// Fields are the JSON Schemas of the fields that rules see, by name.
 	Fields map[string]json.RawMessage
 }
@@ -257,6 +259,7 @@ func (g *gate) ask(ctx context.Context) error {
 					}
 				}
 				g.judge(ctx, in, what)
+				g.route(ctx, in, op.Providers, what)
 				if err := ctx.Err(); err != nil {
 					return err
 				}

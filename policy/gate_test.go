@@ -18,12 +18,12 @@ func someFacts() Facts {
 	return Facts{
 		Merchants: map[string]int{"starter": 12, "growth": 3},
 		Operations: []Offered{
-			{Operation: Operation{"/wallet2/create", "collection", "wallet2"}, Amount: true},
-			{Operation: Operation{"/wallet2/status", "query", "wallet2"}},
-			{Operation: Operation{"/wallet1/inquiry", "query", "wallet1"}},
-			{Operation: Operation{"/transfer/inquiry", "query", "wallet1"}, Fields: text(`{"type": "array", "items": {"type": "string"}}`)},
+			{Operation: Operation{Path: "/wallet2/create", Kind: "collection", Provider: "wallet2"}, Amount: true},
+			{Operation: Operation{Path: "/wallet2/status", Kind: "query", Provider: "wallet2"}},
+			{Operation: Operation{Path: "/wallet1/inquiry", Kind: "query", Provider: "wallet1"}},
+			{Operation: Operation{Path: "/transfer/inquiry", Kind: "query", Provider: "wallet1"}, Fields: text(`{"type": "array", "items": {"type": "string"}}`)},
 			{
-				Operation: Operation{"/bank/transfer", "transfer", "bank"}, Amount: true, Quote: true,
+				Operation: Operation{Path: "/bank/transfer", Kind: "transfer", Provider: "bank"}, Amount: true, Quote: true,
 				Fields: text(`{"type": "string", "maxLength": 20}`),
 			},
 		},

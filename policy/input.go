@@ -13,6 +13,7 @@ var (
 	termAmount        = ast.InternedTerm("amount")
 	termBurst         = ast.InternedTerm("burst")
 	termClock         = ast.InternedTerm("clock")
+	termContract      = ast.InternedTerm("contract")
 	termCount         = ast.InternedTerm("count")
 	termDate          = ast.InternedTerm("date")
 	termDay           = ast.InternedTerm("day")
@@ -52,6 +53,7 @@ func (o Operation) term() *ast.Term {
 		pair{termPath, ast.StringTerm(o.Path)},
 		pair{termKind, ast.StringTerm(o.Kind)},
 		pair{termProvider, ast.StringTerm(o.Provider)},
+		pair{termContract, ast.StringTerm(o.Contract)},
 	)
 }
 

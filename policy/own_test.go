@@ -32,8 +32,8 @@ func TestASetThatIgnoresOwnLimits(t *testing.T) {
 	t.Parallel()
 	facts := someFacts()
 	facts.Operations = append(facts.Operations,
-		Offered{Operation: Operation{"/topup/buy", "order", "topup"}, Amount: true, Quote: true},
-		Offered{Operation: Operation{"/wallet1/transfer", "transfer", "wallet1"}, Amount: true})
+		Offered{Operation: Operation{Path: "/topup/buy", Kind: "order", Provider: "topup"}, Amount: true, Quote: true},
+		Offered{Operation: Operation{Path: "/wallet1/transfer", Kind: "transfer", Provider: "wallet1"}, Amount: true})
 	for name, c := range map[string]struct {
 		old, changed string
 		want         string
@@ -108,7 +108,7 @@ func TestIgnored(t *testing.T) {
 		"a markup":           {asIs, OwnLimit{Markup: new(int64(0))}, nil},
 		"the tier's markup":  {plain, OwnLimit{Markup: new(int64(50))}, []string{"input.merchant.markup"}},
 	} {
-		in := LimitsInput{Merchant: Merchant{ID: "m", Tier: "growth", Status: "active"}, Mode: "live", Operation: Operation{"/any", "transfer", "any"}, Now: noon}
+		in := LimitsInput{Merchant: Merchant{ID: "m", Tier: "growth", Status: "active"}, Mode: "live", Operation: Operation{Path: "/any", Kind: "transfer", Provider: "any"}, Now: noon}
 		if got, err := c.set.Ignored(t.Context(), in, c.own); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("%s: ignored are %q, %v, want %q", name, got, err, c.want)
 		}

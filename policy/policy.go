@@ -58,7 +58,8 @@ type Payout struct {
 type Operation struct {
 	Path     string
 	Kind     string
-	Provider string
+	Provider string // the first of several
+	Contract string // that the path is of, "" for none
 }
 
 // LimitsInput is all that the rules for limits may depend on.

@@ -257,7 +257,7 @@ func (s *Set) guessed(values map[string][]string) []Offered {
 				continue
 			}
 			offered = append(offered, Offered{
-				Operation: Operation{path, kind, "any"}, Amount: kind != "query", Quote: kind == "transfer" || kind == "order", Fields: fields,
+				Operation: Operation{Path: path, Kind: kind, Provider: "any"}, Amount: kind != "query", Quote: kind == "transfer" || kind == "order", Fields: fields,
 			})
 		}
 	}

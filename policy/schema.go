@@ -44,7 +44,8 @@ func inputSchema() map[string]any {
 		"operation": record("What is asked for.", map[string]any{
 			"path":     text("Such as /wallet1/transfer/bank."),
 			"kind":     text("query, payment, collection, transfer or order."),
-			"provider": text("The plugin's name; empty for the gateway's own operations."),
+			"provider": text("The plugin's name, the first in order where several serve the path; empty for the gateway's own operations."),
+			"contract": text("The contract that the path is of, such as payments@1; empty for none."),
 		}),
 		"amount": number("In whole rupiah; not there where the request has none."),
 		"now":    text("The time of the request: RFC 3339 in UTC."),

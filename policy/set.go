@@ -34,6 +34,7 @@ type Set struct {
 	txn     storage.Transaction
 	limits  question
 	admit   question
+	route   question // without a body where no rule answers it
 	table   ruleTable
 	paths   map[string]bool // that its data or rules have
 
@@ -46,7 +47,7 @@ type Set struct {
 	products   *cache[int, keptProducts] // by the hash of what they were read from
 }
 
-// question is one of the two, ready to be asked.
+// question is one of those, ready to be asked.
 type question struct {
 	name     string
 	compiler ast.QueryCompiler
@@ -92,7 +93,11 @@ func newSet(
 		operations: newCache[Operation, *ast.Term](keptOperations),
 		products:   newCache[int, keptProducts](keptMarkups),
 	}
-	for q, ref := range map[*question]ast.Ref{&s.limits: limitsRef, &s.admit: admitRef} {
+	asked := map[*question]ast.Ref{&s.limits: limitsRef, &s.admit: admitRef}
+	if s.Routes() {
+		asked[&s.route] = routeRef
+	}
+	for q, ref := range asked {
 		q.name = string(ref[len(ref)-1].Value.(ast.String))
 		q.compiler = rules.QueryCompiler()
 		body, err := q.compiler.Compile(ast.NewBody(ast.Equality.Expr(ast.VarTerm("answer"), ast.NewTerm(ref))))

@@ -83,6 +83,9 @@ type Ticket struct {
 	// Limits are the policy's limits for this merchant and operation; empty where it
 	// refused.
 	Limits policy.Limits
+	// Route names the providers that may serve the request, in their order; nil where
+	// the policy leaves that to the gateway.
+	Route []string
 	// Quotas are the units that this request has reserved. Remaining is what the
 	// scarcest quota has left; nil before Reserve, and where no quota counts.
 	Quotas    []limit.Usage
@@ -110,6 +113,11 @@ func (a *Admission) Admit(
 	}
 	if rule, err := a.allow(ctx, input, ticket); err != nil {
 		return a.decided(ctx, ticket, rule, err)
+	}
+	if op.Routed() {
+		if ticket.Route, err = a.route(ctx, input, ticket); err != nil {
+			return a.decided(ctx, ticket, decision.Unjudged, err)
+		}
 	}
 	return a.slow(ctx, now, ticket, input, id.Key.ID)
 }
@@ -307,7 +315,7 @@ func (a *Admission) bare(now time.Time, id tenants.Identity, op *catalog.Operati
 	return policy.AdmitInput{
 		Merchant:  RecordOf(id.Account.Merchant()),
 		Mode:      string(id.Mode),
-		Operation: policy.Operation{Path: op.Path, Kind: string(KindOf(op)), Provider: op.Provider},
+		Operation: OperationOf(op),
 		Now:       now.In(a.location),
 	}
 }

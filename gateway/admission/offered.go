@@ -19,11 +19,11 @@ func Offered(s *catalog.Snapshot) []policy.Offered {
 	var offered []policy.Offered
 	for _, op := range s.Operations() {
 		offered = append(offered, policy.Offered{
-			Operation: policy.Operation{Path: op.Path, Kind: string(KindOf(op)), Provider: op.Provider},
+			Operation: OperationOf(op),
 			// An order's amount comes with its quote, where the request has none.
 			Amount: op.AmountField() != "" || op.Kind == manifest.Order,
 			Quote:  op.Quote,
-			Fields: fieldsOf(op),
+			Fields: fieldsOf(op), Providers: op.Providers(),
 		})
 	}
 	return offered

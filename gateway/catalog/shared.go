@@ -13,6 +13,15 @@ import (
 // among them for each movement.
 func (op *Operation) Routed() bool { return len(op.Candidates) > 0 }
 
+// Providers names those that serve the path, in their order, where they are several.
+func (op *Operation) Providers() []string {
+	var names []string
+	for _, c := range op.Candidates {
+		names = append(names, c.Provider)
+	}
+	return names
+}
+
 // Of is the operation as a provider serves it; false where that one does not serve the
 // path. What only one provider has is that one's.
 func (op *Operation) Of(provider string) (*Operation, bool) {

@@ -182,7 +182,7 @@ func (c *Console) explainRule(ctx context.Context, e *explained, out *adminapi.D
 }
 
 func policyOperation(op *catalog.Operation) policy.Operation {
-	return policy.Operation{Path: op.Path, Kind: string(admission.KindOf(op)), Provider: op.Provider}
+	return admission.OperationOf(op)
 }
 
 // explainLimit adds the limit that was reached. Of a rate or quota that refused nothing

@@ -172,7 +172,7 @@ func (c *Console) checkEffect(x *call, m tenants.Merchant) error {
 	in.Merchant.Version = -x.now.UnixNano() // of no record: the answer must not be kept for one
 	known := map[string]bool{}
 	for _, op := range offered.Operations() {
-		in.Operation = policy.Operation{Path: op.Path, Kind: string(admission.KindOf(op)), Provider: op.Provider}
+		in.Operation = admission.OperationOf(op)
 		answer, err := set.Limits(ctx, in)
 		if errors.Is(err, policy.ErrNoAnswer) {
 			continue
@@ -219,7 +219,7 @@ func shows(ctx context.Context, set *policy.Set, in policy.LimitsInput, own poli
 	var asked []policy.Operation
 	for _, op := range offered.Operations() {
 		if kind := string(admission.KindOf(op)); kind == own.Kind() {
-			asked = append(asked, policy.Operation{Path: op.Path, Kind: kind, Provider: op.Provider})
+			asked = append(asked, policy.Operation{Path: op.Path, Kind: kind, Provider: op.Provider, Contract: op.Contract()})
 		}
 	}
 	if len(asked) == 0 {

@@ -47,7 +47,7 @@ func (c *Console) quotasOf(x *call, m tenants.Merchant, mode tenants.Mode) ([]ad
 	set, in := c.deps.Policy(), policy.LimitsInput{Merchant: admission.RecordOf(m), Mode: string(mode), Now: x.now}
 	quotas := []adminapi.Quota{}
 	for _, op := range offered.Operations() {
-		in.Operation = policy.Operation{Path: op.Path, Kind: string(admission.KindOf(op)), Provider: op.Provider}
+		in.Operation = admission.OperationOf(op)
 		limits, err := set.Limits(x.request.Context(), in)
 		if err != nil && !errors.Is(err, policy.ErrNoAnswer) {
 			return nil, err

@@ -74,7 +74,7 @@ func (x *exchange) admitAndRun(request lifecycle.Request, document catalog.Docum
 	ticket, err := admitter.Admit(ctx, x.started, x.identity, x.operation, document)
 	x.ticket = ticket
 	request.PolicyVersion, request.DecisionID = ticket.PolicyVersion, ticket.DecisionID
-	request.Limits, request.Zone = ticket.Limits, ticket.Zone
+	request.Limits, request.Zone, request.Route = ticket.Limits, ticket.Zone, ticket.Route
 	if err != nil {
 		return x.refused(request, err)
 	}

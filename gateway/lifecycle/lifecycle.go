@@ -100,6 +100,7 @@ type Request struct {
 	PolicyVersion  string
 	DecisionID     string
 	Remaining      *int64         // what the request's quota leaves, nil where none counts it
+	Route          []string       // the providers that the policy allows, in its order; nil where it says nothing of them
 	Limits         policy.Limits  // what the policy answered for the merchant
 	Zone           *time.Location // whose days payout limits are counted by
 	// Left reads what the quotas leave, for an answer that has to tell it of a request

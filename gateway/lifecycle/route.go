@@ -64,12 +64,22 @@ func (l *Lifecycle) route(ctx context.Context, r Request, draft movement.Movemen
 }
 
 // candidates are the providers' operations that the request may be created at, in the
-// order in which they are tried. One that an approval alone has brought is not among
-// them, unless all are: then the policy has named the path.
+// order in which they are tried: the policy's, which leaves out whom it does not name,
+// else the gateway's. One that an approval alone has brought is not among those, unless
+// all are: then the policy has named the path.
 func (r Request) candidates() []*catalog.Operation {
-	return slices.DeleteFunc(slices.Clone(r.Operation.Candidates), func(op *catalog.Operation) bool {
-		return op.Unnamed && !r.Operation.Unnamed
-	})
+	if r.Route == nil {
+		return slices.DeleteFunc(slices.Clone(r.Operation.Candidates), func(op *catalog.Operation) bool {
+			return op.Unnamed && !r.Operation.Unnamed
+		})
+	}
+	var named []*catalog.Operation
+	for _, provider := range r.Route {
+		if op, serves := r.Operation.Of(provider); serves {
+			named = append(named, op)
+		}
+	}
+	return named
 }
 
 // filled is the body as a provider would get it.

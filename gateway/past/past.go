@@ -270,7 +270,7 @@ func (r *Reader) operation(path string) impact.Operation {
 		return impact.Operation{Operation: policy.Operation{Path: path}, Reads: true}
 	}
 	return impact.Operation{
-		Operation: policy.Operation{Path: op.Path, Kind: string(admission.KindOf(op)), Provider: op.Provider},
+		Operation: admission.OperationOf(op),
 		Reads:     op.AmountField() != "" || len(op.Fields) > 0 || op.Quote, Money: op.Money(), Transfer: op.Kind == manifest.Transfer,
 	}
 }

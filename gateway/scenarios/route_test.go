@@ -228,6 +228,34 @@ func TestANewcomerIsNotTried(t *testing.T) {
 	})
 }
 
+// The policy's order goes before the gateway's, and leaves out whom it does not name.
+func TestThePolicyOrdersProviders(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		route []string
+		word  string
+		at    string
+	}{
+		"turned round":     {[]string{other, provider}, "PENDING", other},
+		"one alone":        {[]string{other}, "PENDING", other},
+		"one who has gone": {[]string{"third", other, provider}, "PENDING", other},
+		"nothing said":     {nil, "PENDING", provider},
+		"nobody":           {[]string{}, "PROVIDER_UNAVAILABLE no later", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			routedInMemory(t, func(r *routed) {
+				request := r.request(createPath, "a")
+				request.Operation, request.Route = operationIn(r.catalog, createPath), test.route
+				r.want(r.run(request), test.word)
+				if test.at != "" {
+					r.at("a", test.at, movement.Pending, 1)
+				}
+			})
+		})
+	}
+}
+
 // only leaves the connections of some providers.
 func (r *routed) only(providers ...tenants.Provider) {
 	var left []tenants.Connection
