@@ -9,6 +9,9 @@ import (
 
 // route asks the policy for the order of providers.
 func (a *Admission) route(ctx context.Context, input policy.AdmitInput, ticket Ticket) ([]string, error) {
+	if !ticket.set.Routes() {
+		return nil, nil
+	}
 	evaluating, cancel := context.WithTimeout(ctx, a.bound)
 	defer cancel()
 	providers, err := ticket.set.Route(evaluating, input)

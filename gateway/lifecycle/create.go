@@ -3,6 +3,7 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
@@ -23,6 +24,9 @@ func (l *Lifecycle) create(ctx context.Context, r Request) (Answer, error) {
 	}
 	if r.Operation.Routed() {
 		return l.route(ctx, r, draft)
+	}
+	if r.Route != nil && !slices.Contains(r.Route, r.Operation.Provider) {
+		return l.refuse(ctx, r, draft, fault.New(fault.ProviderUnavailable, "No provider is there for this at the moment. Nothing was sent."))
 	}
 	answer, err := l.createAt(ctx, r, r.Operation, &draft, nil)
 	if not, ok := errors.AsType[*untaken](err); ok {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -457,4 +458,19 @@ func TestRoutingInTheDatabase(t *testing.T) {
 	r.pass(time.Minute)
 	r.want(r.ask(cancelPath, "a"), "EXPIRED")
 	r.at("a", other, movement.Expired, 2)
+}
+
+// A replica that knows one provider alone still keeps to whom the policy allows.
+func TestThePolicyLeavesOutTheOnlyProvider(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		for i, route := range [][]string{{"another"}, {}} {
+			request := w.request(createPath, "a"+strconv.Itoa(i))
+			request.Route = route
+			w.want(w.run(request), "PROVIDER_UNAVAILABLE no later")
+		}
+		request := w.request(createPath, "b")
+		request.Route = []string{"another", provider}
+		w.want(w.run(request), "PENDING")
+	})
 }
