@@ -20,8 +20,8 @@ MINUTES ?= 5
 ROWS ?= 1000000
 SEEDS ?= 10000
 
-# A gateway serves one provider of a path: what another shipped plugin offers, too, is
-# built beside them.
+# gerbang dev serves all of bin/plugins, and one provider of payments is enough there:
+# the second is built beside them.
 SECOND  := ./plugins/midtrans
 PLUGINS := $(filter-out $(SECOND),$(patsubst %/main.go,./%,$(wildcard plugins/*/main.go)))
 SCRIPTS := .ci/run $(wildcard deploy/tools/*/*.sh)
