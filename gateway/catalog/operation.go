@@ -104,6 +104,14 @@ func (op *Operation) Canonical(body Document) (json.RawMessage, error) {
 	return json.RawMessage(canonical), nil
 }
 
+// Declared names what the operation's manifest says of it, "" where there is none.
+func (op *Operation) Declared() string {
+	if op.Manifest == nil {
+		return ""
+	}
+	return op.Manifest.Declared(op.Path)
+}
+
 // ReferenceOf returns the reference that the body carries, or "".
 func (op *Operation) ReferenceOf(body Document) string {
 	field := op.ReferenceField()

@@ -15,6 +15,10 @@ const defaultTimeout = 15 * time.Second
 type Use struct {
 	Provider, MerchantID string
 	Money                bool
+	// Declared names what the request was checked by. A process that declares something
+	// else of the operation, because it has replaced that one since, is not called: what
+	// it answers could not be read. "" is whatever it declares.
+	Declared string
 }
 
 func (u Use) place(mode string) place {
@@ -41,7 +45,7 @@ func (h *Host) Call(ctx context.Context, of Use, c sdk.Call, timeout time.Durati
 }
 
 func (h *Host) call(ctx context.Context, of Use, c sdk.Call, timeout time.Duration) sdk.Result {
-	return h.use(ctx, of, c.Connection, c.SendBy, func(running *process) (sdk.Result, health) {
+	return h.use(ctx, of, c.Operation, c.Connection, c.SendBy, func(running *process) (sdk.Result, health) {
 		c.SendBy = h.onThisMachine(c.SendBy)
 		return send(ctx, running, c, timeout)
 	})
@@ -50,7 +54,7 @@ func (h *Host) call(ctx context.Context, of Use, c sdk.Call, timeout time.Durati
 // use acquires a place at the provider, a process and the breakers' permission
 // for one call. A call that is turned away here was not sent.
 func (h *Host) use(
-	ctx context.Context, of Use, with sdk.Connection, sendBy time.Time, call func(*process) (sdk.Result, health),
+	ctx context.Context, of Use, operation string, with sdk.Connection, sendBy time.Time, call func(*process) (sdk.Result, health),
 ) sdk.Result {
 	p, ok := h.plugin(of.Provider)
 	if !ok {
@@ -66,6 +70,9 @@ func (h *Host) use(
 		return sdk.DidNotSend(sdk.BlameNone, err.Error())
 	}
 	defer running.leave()
+	if of.Declared != "" && running.manifest.Declared(operation) != of.Declared {
+		return sdk.DidNotSend(sdk.BlameNone, "the plugin was replaced by one that declares this operation otherwise, after the request was checked")
+	}
 	// Waiting for the process or for a processor may have used up the time.
 	if h.passed(sendBy) {
 		return sdk.DidNotSend(sdk.BlameNone, "send_by had passed before the call was sent")
@@ -117,7 +124,7 @@ func (h *Host) Quote(ctx context.Context, of Use, q sdk.Quote, timeout time.Dura
 
 func (h *Host) quote(caller context.Context, of Use, q sdk.Quote, timeout time.Duration) sdk.Quoted {
 	var quoted *sdk.Quoted
-	turnedAway := h.use(caller, of, q.Connection, time.Time{}, func(running *process) (sdk.Result, health) {
+	turnedAway := h.use(caller, of, q.Operation, q.Connection, time.Time{}, func(running *process) (sdk.Result, health) {
 		ctx, cancel := context.WithTimeout(caller, timeout)
 		defer cancel()
 		started := time.Now()
@@ -186,7 +193,7 @@ func (h *Host) Notify(ctx context.Context, provider string, n sdk.Notification, 
 }
 
 func (h *Host) notify(ctx context.Context, name string, n sdk.Notification, timeout time.Duration) (sdk.Acknowledgement, error) {
-	_, running, release, err := h.inquire(ctx, Use{name, n.Connection.MerchantID, true}, n.Connection)
+	_, running, release, err := h.inquire(ctx, Use{Provider: name, MerchantID: n.Connection.MerchantID, Money: true}, n.Connection)
 	if err != nil {
 		return sdk.Acknowledgement{}, err
 	}

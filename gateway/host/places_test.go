@@ -212,7 +212,7 @@ func TestSlowTestReadsLeaveLiveServed(t *testing.T) {
 		call := callTo("accept")
 		call.Connection.Mode = "live"
 		for range 6 {
-			if r := h.Call(t.Context(), Use{"one", "m", money}, call, patience); r.Outcome != sdk.Pending {
+			if r := h.Call(t.Context(), Use{Provider: "one", MerchantID: "m", Money: money}, call, patience); r.Outcome != sdk.Pending {
 				t.Errorf("live, money %v: %+v", money, r)
 			}
 		}

@@ -375,3 +375,37 @@ func TestAddAndRemove(t *testing.T) {
 		t.Errorf("the other one: %+v", r)
 	}
 }
+
+// TestWhatWasCheckedByAnother: a request is called on no process that declares its
+// operation otherwise than the one by which it was checked, and on every other.
+func TestWhatWasCheckedByAnother(t *testing.T) {
+	t.Parallel()
+	u := newUpstream(t)
+	h := startHost(t, calm, Config{Specs: []Spec{u.version(0)}})
+	before := h.Manifests()[0]
+	call := func(of *manifest.Manifest, reference string) sdk.Result {
+		use := ofOne
+		use.Declared = of.Declared("/test/pay")
+		return h.Call(t.Context(), use, u.buy(reference), patience)
+	}
+	if r := call(before, "a"); r.Outcome != sdk.Pending {
+		t.Fatalf("as declared: %+v", r)
+	}
+	if err := h.Put(t.Context(), u.version(1), nil); err != nil {
+		t.Fatal(err)
+	}
+	if r := call(before, "b"); r.Outcome != sdk.Pending {
+		t.Errorf("a version that declares the same: %+v", r)
+	}
+	another := ofOne
+	another.Declared = "another"
+	if r := h.Call(t.Context(), another, u.buy("c"), patience); r.Outcome != sdk.NotSent {
+		t.Errorf("another declaration: %+v", r)
+	}
+	if q := h.Quote(t.Context(), another, sdk.Quote{Operation: "/test/pay", Connection: callTo("").Connection}, patience); q.Outcome != sdk.NotSent {
+		t.Errorf("a quote of another declaration: %+v", q)
+	}
+	if u.count() != 2 || before.Declared("/test/pay") == "" {
+		t.Errorf("%d bought", u.count())
+	}
+}

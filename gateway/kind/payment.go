@@ -106,7 +106,7 @@ func (p *Payment) Cancel(ctx context.Context, r lifecycle.Request, m movement.Mo
 	if err != nil {
 		return m, err
 	}
-	result := l.Providers.Call(ctx, lifecycle.UseOf(m), sdk.Call{
+	result := l.Providers.Call(ctx, lifecycle.UseBy(m, op), sdk.Call{
 		Operation: op.Path, RequestID: r.RequestID, Connection: c.Connection,
 		Reference: m.UpstreamReference(), ProviderReference: m.ProviderReference,
 		Amount: m.Amount, Body: m.Body(), SendBy: l.Now().Add(cancelWindow),

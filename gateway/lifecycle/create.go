@@ -183,12 +183,23 @@ func (l *Lifecycle) ready(ctx context.Context, r Request) (Connection, error) {
 
 // Use is what the request uses its provider for.
 func (r Request) Use() host.Use {
-	return host.Use{Provider: r.Operation.Provider, MerchantID: string(r.Identity.Account.ID()), Money: r.Operation.Money()}
+	return host.Use{
+		Provider: r.Operation.Provider, MerchantID: string(r.Identity.Account.ID()), Money: r.Operation.Money(), Declared: r.Operation.Declared(),
+	}
 }
 
 // UseOf is what a movement uses its provider for.
 func UseOf(m movement.Movement) host.Use {
 	return host.Use{Provider: m.Provider, MerchantID: m.Owner.MerchantID, Money: true}
+}
+
+// UseBy is what a movement uses its provider for, by an operation of that provider.
+func UseBy(m movement.Movement, op *catalog.Operation) host.Use {
+	use := UseOf(m)
+	if op.Provider == m.Provider {
+		use.Declared = op.Declared()
+	}
+	return use
 }
 
 // Available is the error of a provider that can't be called now, nil where it can.
@@ -238,7 +249,7 @@ func longest(op *catalog.Operation) time.Duration {
 func (l *Lifecycle) submit(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (Answer, error) {
 	result := sdk.DidNotSend(sdk.BlameNone, "send_by passed before the reservation was through")
 	if l.Now().Before(m.SendBy) {
-		result = l.Providers.Call(ctx, UseOf(m), sdk.Call{
+		result = l.Providers.Call(ctx, UseBy(m, op), sdk.Call{
 			Operation: m.Operation, RequestID: m.RequestID, Connection: c.Connection,
 			Reference: m.UpstreamReference(), Amount: m.Amount, Body: m.Body(), SendBy: m.SendBy,
 			Cost: m.Cost, Quote: m.Quote,

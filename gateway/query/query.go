@@ -233,7 +233,9 @@ func (q *Queries) ask(ctx context.Context, r lifecycle.Request, op *catalog.Oper
 	if err := q.lifecycle.Available(ctx, r, c); err != nil {
 		return nil, err
 	}
-	result := q.lifecycle.Providers.Call(ctx, r.Use(), sdk.Call{
+	use := r.Use()
+	use.Declared = op.Declared() // of the list, where the request is an order
+	result := q.lifecycle.Providers.Call(ctx, use, sdk.Call{
 		Operation: op.Path, RequestID: r.RequestID, Connection: c.Connection, Body: encoded, Product: asked.product,
 	}, time.Duration(op.Timeout))
 	if result.Outcome == sdk.Done {

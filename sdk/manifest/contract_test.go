@@ -218,3 +218,33 @@ func TestUnknownContract(t *testing.T) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
+
+// What a manifest declares of a path is the same however it was kept: replicas that read
+// it from the database and from the plugin agree.
+func TestDeclaredIsTheSameHoweverItIsKept(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"payments", "midtrans", "ppob", "wallet1", "wallet2"} {
+		written, err := os.ReadFile("../../plugins/" + name + "/manifest.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := manifest.Parse(written)
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept, err := manifest.Parse(m.Document())
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[string]bool{}
+		for _, op := range m.Operations {
+			if d := m.Declared(op.Path); d == "" || d != kept.Declared(op.Path) || seen[d] {
+				t.Errorf("%s: %s is declared as %q and %q", name, op.Path, d, kept.Declared(op.Path))
+			}
+			seen[m.Declared(op.Path)] = true
+		}
+		if m.Declared("/none") != "" {
+			t.Error("a path that is not there is declared")
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -135,7 +136,8 @@ type Manifest struct {
 
 	document []byte // canonical, expanded
 	digest   string
-	written  map[string]int // where in the document each path's operation stands
+	declared map[string]string // by path, the digest of the operation
+	written  map[string]int    // where in the document each path's operation stands
 }
 
 // Operation is one path. Exactly one of Kind, StatusOf and CancelOf is set.
@@ -374,8 +376,26 @@ func read(document []byte) (*Manifest, Faults) {
 	}
 	sum := sha256.Sum256(canonical)
 	m.document, m.digest = canonical, hex.EncodeToString(sum[:])
+	m.declared = make(map[string]string, len(m.Operations))
+	for _, op := range m.Operations {
+		m.declared[op.Path] = digestOf(op)
+	}
 	return &m, nil
 }
+
+// digestOf is the digest of an operation in its canonical form.
+func digestOf(op Operation) string {
+	h := sha256.New()
+	all := members(op)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(h, "%d:%s%d:%s", len(name), name, len(all[name]), all[name])
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Declared names what the manifest says of a path, "" where it says nothing: two versions
+// with the same take and answer the same there.
+func (m *Manifest) Declared(path string) string { return m.declared[path] }
 
 // Digest names the manifest: the SHA-256, in hex, of its expanded canonical JSON. Two
 // manifests that differ only in spacing or order of keys have the same.
