@@ -63,11 +63,15 @@ func newWorld(t *testing.T) *world {
 type fakeHost struct {
 	runs   map[string]host.Spec
 	fails  error
+	takes  func() // what a Put lasts, nil for no time
 	tried  int
 	proven bool // the last one had a proof
 }
 
 func (h *fakeHost) Put(_ context.Context, spec host.Spec, proof host.Proof) error {
+	if h.takes != nil {
+		h.takes()
+	}
 	if h.proven = proof != nil; h.fails != nil {
 		return h.fails
 	}
@@ -432,6 +436,28 @@ func TestNeverHealthy(t *testing.T) {
 	two.cut.err = nil
 	w.look(two)
 	w.run("1.0.0", two)
+}
+
+// TestHangingStart: a start that hangs is tried again some time after it has ended.
+func TestHangingStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one := w.start("node-1", t.TempDir())
+	first := w.approve(one, "ayu", "1.0.0")
+	w.place("1.0.0", one)
+	w.activate(one, first, uuid.Nil)
+	starts := 0
+	one.host.fails = errors.New("it hangs")
+	one.host.takes = func() { starts, w.now = starts+1, w.now.Add(15*time.Second) }
+	w.look(one)
+	w.now = w.now.Add(14 * time.Second)
+	if w.look(one); starts != 1 {
+		t.Errorf("%d starts within 14 s of the first one's end", starts)
+	}
+	w.now = w.now.Add(time.Second)
+	if w.look(one); starts != 2 {
+		t.Errorf("%d starts after 15 s", starts)
+	}
 }
 
 // TestByHand: no row that somebody writes into the database brings a binary into use, nor

@@ -226,9 +226,8 @@ func (a *Approvals) Look(ctx context.Context) error {
 
 // follow does what one head says.
 func (a *Approvals) follow(ctx context.Context, head store.PluginHead) error {
-	key, now := string(head.Digest())+string(head.MAC), a.deps.Now()
-	before := a.failed[head.Provider]
-	if before.head == key && now.Before(before.again) {
+	key, before := string(head.Digest())+string(head.MAC), a.failed[head.Provider]
+	if before.head == key && a.deps.Now().Before(before.again) {
 		return nil
 	}
 	if a.runs[head.Provider] == head.On(a.deps.Self.ID) && a.changes[head.Provider] == head.Changes && a.told[head.Provider] {
@@ -248,7 +247,7 @@ func (a *Approvals) follow(ctx context.Context, head store.PluginHead) error {
 			return nil // the gateway ends
 		}
 		a.told[head.Provider] = false
-		a.failed[head.Provider] = failure{head: key, again: now.Add(retryAfter)}
+		a.failed[head.Provider] = failure{head: key, again: a.deps.Now().Add(retryAfter)}
 		a.deps.Log.ErrorContext(ctx, "the approved version of a plugin is not put into use; what runs stays", "plugin", head.Provider, "error", err)
 		if before.head != key {
 			a.except(ctx, head.Provider, err.Error())
