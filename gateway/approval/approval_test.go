@@ -354,6 +354,79 @@ func TestOneReplicaFirst(t *testing.T) {
 	w.run("1.0.0", one, two)
 }
 
+// TestRemovedThenTried: while one replica tries a plugin that was removed, nothing of it
+// runs on the others, whatever their configuration names.
+func TestRemovedThenTried(t *testing.T) {
+	t.Parallel()
+	for name, configured := range map[string][]host.Spec{"configured": {{Name: "coins", Path: "/opt/coins", SHA256: "ab"}}, "approved": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			names := func(d *approval.Dependencies) { d.Configured = configured }
+			one, two := w.start("node-1", t.TempDir(), names), w.start("node-2", t.TempDir(), names)
+			first := w.approve(one, "ayu", "1.0.0")
+			w.place("1.0.0", one, two)
+			if configured == nil {
+				w.activate(one, first, uuid.Nil)
+			}
+			w.look(one, two)
+			if _, err := one.Remove(t.Context(), "ayu", "coins"); err != nil {
+				t.Fatal(err)
+			}
+			w.look(one, two)
+			w.activate(one, first, two.self.ID)
+			w.look(one, two)
+			w.run("1.0.0", two)
+			if again := w.start("node-3", one.dir, names); len(one.host.runs)+len(again.host.runs) != 0 {
+				t.Errorf("the others run %+v, %+v", one.host.runs, again.host.runs)
+			}
+			if all := w.exceptions(); len(all) != 0 {
+				t.Errorf("exceptions %q", all)
+			}
+			w.activate(two, first, one.self.ID)
+			two.cut.use = store.PluginUse{Open: map[string]int64{"/coins/list": 1}}
+			w.look(one, two)
+			w.run("1.0.0", one, two) // what was made in the first trial ends where it began
+			two.cut.use, w.now = store.PluginUse{}, w.now.Add(20*time.Second)
+			if w.look(one, two); len(two.host.runs) != 0 {
+				t.Errorf("after its trial %s runs %+v", two.self.Host, two.host.runs)
+			}
+			w.activate(two, first, uuid.Nil)
+			w.look(one, two)
+			w.run("1.0.0", one, two)
+			if _, err := one.Activate(t.Context(), "ayu", first, two.self.ID); !refusedFor(err, "could go back to") {
+				t.Errorf("taken from the others: %v", err)
+			}
+		})
+	}
+}
+
+// TestFirstTrial: a replica that does not try the first version of a plugin writes nothing
+// while it waits, and nothing is there to go back to.
+func TestFirstTrial(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	reports := 0
+	one := w.start("node-1", t.TempDir(), func(d *approval.Dependencies) {
+		d.Report = func(context.Context) error { reports++; return nil }
+	})
+	two := w.start("node-2", t.TempDir())
+	first := w.approve(one, "ayu", "1.0.0")
+	w.place("1.0.0", one, two)
+	w.activate(one, first, two.self.ID)
+	w.look(one, one, one)
+	if reports != 1 || len(one.host.runs) != 0 {
+		t.Errorf("%d reports, and it runs %+v", reports, one.host.runs)
+	}
+	if _, err := one.Rollback(t.Context(), "ayu", "coins"); !errors.Is(err, approval.ErrNothingBack) {
+		t.Errorf("back: %v", err)
+	}
+	w.activate(one, first, uuid.Nil)
+	if _, err := one.Rollback(t.Context(), "ayu", "coins"); !errors.Is(err, approval.ErrNothingBack) {
+		t.Errorf("back from all: %v", err)
+	}
+}
+
 // TestConfigured: the configuration fills only names that have no approval, and a
 // rollback from the first approval returns to it.
 func TestConfigured(t *testing.T) {

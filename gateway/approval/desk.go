@@ -113,9 +113,12 @@ func (a *Approvals) Activate(ctx context.Context, operator string, approved stor
 	if err != nil {
 		return was, err
 	}
-	next := store.PluginHead{Provider: approved.Provider, Approval: approved.ID, Replica: replica, Before: a.before(was, approved)}
+	next := store.PluginHead{Provider: approved.Provider, Approval: approved.ID, Replica: replica, Before: a.before(was, approved, replica)}
 	if was.Approval == next.Approval && was.Replica == next.Replica && a.believed(was) {
 		return was, ErrActive
+	}
+	if a.believed(was) && was.Approval == next.Approval && was.Replica == uuid.Nil && a.nothing(was.Provider, next.Before) {
+		return was, refuse("it is in force on all replicas already, and nothing was before it that the others could go back to")
 	}
 	if err := a.haveFile(ctx, approved, replica); err != nil {
 		return was, err
@@ -128,15 +131,16 @@ func (a *Approvals) Activate(ctx context.Context, operator string, approved stor
 		return was, err
 	}
 	if replica == uuid.Nil || replica == a.deps.Self.ID {
-		if err := a.try(ctx, approved, next.Before != uuid.Nil); err != nil {
+		if err := a.try(ctx, approved, !a.nothing(approved.Provider, next.Before)); err != nil {
 			return was, refuse("it does not work here beside the one in use, which stays: %v", err)
 		}
 	}
 	return a.move(ctx, store.Audit{Operator: operator, Action: "plugin.activate"}, was, next, short(approved.SHA256))
 }
 
-// before is what a rollback returns to.
-func (a *Approvals) before(was store.PluginHead, approved store.PluginApproval) uuid.UUID {
+// before is what a rollback returns to, and what the others run while one replica tries an
+// approval. Zero is nothing: a plugin that was removed stays so.
+func (a *Approvals) before(was store.PluginHead, approved store.PluginApproval, replica uuid.UUID) uuid.UUID {
 	_, configured := a.configured(approved.Provider)
 	switch {
 	case a.believed(was) && was.Replica != uuid.Nil: // that one was tried on one replica alone
@@ -145,10 +149,16 @@ func (a *Approvals) before(was store.PluginHead, approved store.PluginApproval) 
 		return was.Approval
 	case a.believed(was):
 		return was.Before
-	case was.MAC == nil && configured:
+	case was.MAC == nil && configured, replica != uuid.Nil:
 		return Configured
 	}
 	return uuid.Nil
+}
+
+// nothing tells whether a head has nothing before it.
+func (a *Approvals) nothing(provider string, before uuid.UUID) bool {
+	_, configured := a.configured(provider)
+	return before == uuid.Nil || before == Configured && !configured
 }
 
 func (a *Approvals) believed(head store.PluginHead) bool {
@@ -249,7 +259,7 @@ func (a *Approvals) Rollback(ctx context.Context, operator, provider string) (st
 		return was, store.ErrNotFound
 	case !a.believed(was):
 		return was, ErrForged
-	case was.Before == uuid.Nil:
+	case a.nothing(provider, was.Before):
 		return was, ErrNothingBack
 	}
 	spec, _ := a.configured(provider)

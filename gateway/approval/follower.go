@@ -133,9 +133,6 @@ type want struct {
 // wanted is what a head asks of this replica. A *Refusal says why that is not believed.
 func (a *Approvals) wanted(ctx context.Context, head store.PluginHead) (w want, err error) {
 	w.id = head.On(a.deps.Self.ID)
-	if w.id == uuid.Nil && head.Approval != uuid.Nil {
-		w.id = Configured // another replica tries it first, and there was none before
-	}
 	if w.id != uuid.Nil && w.id != Configured {
 		var approved store.PluginApproval
 		approved, err = a.deps.Store.PluginApproval(ctx, w.id)
@@ -273,6 +270,11 @@ func (a *Approvals) change(ctx context.Context, head store.PluginHead, w want) e
 		}
 		return nil // another replica tries a plugin that was not there
 	case w.spec.Name == "":
+		if head.Approval != uuid.Nil { // another replica tries it now, and nobody has asked what is open
+			if err := a.keepsOpen(ctx, head.Provider, &manifest.Manifest{}); err != nil {
+				return err
+			}
+		}
 		return a.host.Remove(ctx, head.Provider)
 	}
 	// Movements may have been made since an operator's change saw that none are open.
@@ -282,7 +284,7 @@ func (a *Approvals) change(ctx context.Context, head store.PluginHead, w want) e
 		}
 	}
 	var proof host.Proof
-	if head.Before != uuid.Nil && a.deps.Proof != nil && w.spec.Manifest != nil {
+	if !a.nothing(head.Provider, head.Before) && a.deps.Proof != nil && w.spec.Manifest != nil {
 		proof = a.deps.Proof(w.spec.Manifest)
 	}
 	return a.host.Put(ctx, w.spec, proof)
