@@ -99,6 +99,8 @@ var house = map[string]room{
 
 	"gateway/cmd/gerbang": {floor: 9},
 
+	"gateway/e2e/browser": {floor: 3, support: true},
+
 	// The stories are tests alone.
 	"gateway/e2e/harness":    {floor: 9, support: true},
 	"gateway/e2e/callback":   {floor: 10, support: true},
