@@ -82,7 +82,7 @@ func (c *Client) Impact(ctx context.Context, wanted NewImpact, progress func(Imp
 	if err != nil {
 		return Impact{}, err
 	}
-	request.Header.Set("Authorization", "Bearer "+c.token)
+	c.identify(request)
 	request.Header.Set("Content-Type", "application/json")
 	patient := c.http
 	patient.Timeout = 0

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -99,6 +100,7 @@ type SMTPConfig struct {
 type OperatorConfig struct {
 	Name      string `koanf:"name"`
 	TokenFile string `koanf:"token_file"`
+	Role      string `koanf:"role"`   // admin unless given
 	Inputs    bool   `koanf:"inputs"` // may read what refused requests asked for
 	tokenHash [sha256.Size]byte
 }
@@ -331,9 +333,16 @@ func (c *Config) readTokens() error {
 			faults = append(faults, fmt.Errorf("operators: %q: a name, and a token of at least 32 characters, must be given", operator.Name))
 			continue
 		}
+		if _, err := operator.role(); err != nil {
+			faults = append(faults, fmt.Errorf("operators: %q: role: %w", operator.Name, err))
+		}
 		c.Operators[i].SetToken(token)
 	}
 	return errors.Join(faults...)
+}
+
+func (o *OperatorConfig) role() (console.Role, error) {
+	return console.ParseRole(cmp.Or(o.Role, string(console.RoleAdmin)))
 }
 
 // SetToken gives an operator a token without a file. Only its hash is kept.

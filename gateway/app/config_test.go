@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console"
 )
 
 const goodToken = "0123456789abcdef0123456789abcdef"
@@ -100,6 +102,9 @@ func TestLoadConfig(t *testing.T) {
 	}
 	if c.SMTP.Host != "smtp.example.com" || c.SMTP.Port != 2525 || c.SMTP.password.Reveal() != "hidden" || strings.Contains(fmt.Sprintf("%+v", c), "hidden") {
 		t.Errorf("smtp %+v", c.SMTP)
+	}
+	if role, err := c.Operators[0].role(); err != nil || role != console.RoleAdmin {
+		t.Errorf("an operator without a role is %q, %v", role, err)
 	}
 	if len(c.Operators) != 1 || c.Operators[0].tokenHash != sha256.Sum256([]byte(goodToken)) {
 		t.Errorf("operators %+v", c.Operators)
@@ -197,6 +202,7 @@ func TestLoadConfigNamesEveryFault(t *testing.T) {
 		"plugins: there are none":          goodConfig[:strings.Index(goodConfig, "plugins:\n")],
 		`plugins: "payments"`:              strings.Replace(goodConfig, "sha256: aa", `sha256: ""`, 1),
 		`operators: "ayu": token_file`:     strings.Replace(goodConfig, "secrets/ayu", "secrets/nobody", 1),
+		`operators: "ayu": role: must be`:  goodConfig + "    role: owner\n",
 		`operators: "ayu": a name, and a`:  strings.Replace(goodConfig, "secrets/ayu", "secrets/short", 1),
 		`"ayu": token_file: /`:             strings.Replace(goodConfig, "secrets/ayu", "secrets/open", 1),
 		"database_url_file: /":             without(goodConfig, "database_url") + "database_url_file: secrets/open\n",

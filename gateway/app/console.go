@@ -40,7 +40,11 @@ func (c *Config) access() (console.Access, error) {
 	}
 	operators := make([]console.Operator, len(c.Operators))
 	for i, o := range c.Operators {
-		operators[i] = console.Operator{Name: o.Name, TokenHash: o.tokenHash, Inputs: o.Inputs}
+		role, err := o.role()
+		if err != nil {
+			return console.Access{}, err
+		}
+		operators[i] = console.Operator{Name: o.Name, TokenHash: o.tokenHash, Role: role, Inputs: o.Inputs}
 	}
 	return console.Access{Operators: operators, Allow: allow, ApprovalAbove: money.Amount(c.ApprovalAbove)}, nil
 }

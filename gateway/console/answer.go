@@ -17,8 +17,12 @@ import (
 type call struct {
 	request  *http.Request
 	id       string
-	operator string
+	operator Identity
 	now      time.Time
+}
+
+func (c *Console) call(w http.ResponseWriter, r *http.Request) *call {
+	return &call{request: r, id: w.Header().Get(requestID), operator: identityOf(r), now: c.deps.Now()}
 }
 
 type success struct {

@@ -32,6 +32,7 @@ import (
 type Operator struct {
 	Name      string
 	TokenHash [32]byte // SHA-256
+	Role      Role
 	// Inputs lets the operator read what refused requests asked for, and what rules did
 	// with it.
 	Inputs bool
@@ -133,6 +134,9 @@ func (c *Console) Admit(a Access) error {
 		if o.Name == "" || o.TokenHash == [32]byte{} || names[o.Name] {
 			return fmt.Errorf("console: operator %q: a name of its own and a token must be given", o.Name)
 		}
+		if _, err := ParseRole(string(o.Role)); err != nil {
+			return fmt.Errorf("console: operator %q: role: %w", o.Name, err)
+		}
 		names[o.Name] = true
 	}
 	a.ApprovalAbove = cmp.Or(a.ApprovalAbove, DefaultApprovalAbove)
@@ -144,7 +148,17 @@ func (c *Console) routes() {
 	c.mux.HandleFunc("GET /healthz", c.alive)
 	c.mux.HandleFunc("GET /readyz", c.ready)
 	c.mux.Handle("GET /metrics", c.deps.Metrics.handler)
-	for pattern, handle := range map[string]func(*call) (any, error){
+	for pattern, handle := range c.handlers() {
+		c.mux.HandleFunc(pattern, c.admin(handle))
+	}
+	c.mux.HandleFunc("POST "+impactPath, c.tryOnPast)
+	c.mux.HandleFunc(nowhere, c.nothingHere)
+}
+
+// handlers are the routes that answer with data. What each needs of an operator's role
+// stands in permissions.
+func (c *Console) handlers() map[string]func(*call) (any, error) {
+	return map[string]func(*call) (any, error){
 		"GET /admin/recovery":                                            c.showRecovery,
 		"POST /admin/recovery/open":                                      body(c.openRecovery),
 		"POST /admin/merchants":                                          body(c.createMerchant),
@@ -205,37 +219,57 @@ func (c *Console) routes() {
 		"POST /admin/policies/{version}/activate":                        body(c.activatePolicy),
 		"POST /admin/policies/rollback":                                  body(c.rollBackPolicy),
 		"GET /admin/policies/activations/{activation}":                   c.showActivation,
-	} {
-		c.mux.HandleFunc(pattern, c.admin(handle))
 	}
-	c.mux.HandleFunc("POST "+impactPath, c.tryOnPast)
-	c.mux.HandleFunc("/", c.nothingHere)
 }
 
 // requestID is the header that every answer carries.
 const requestID = "X-Request-Id"
 
-// ServeHTTP answers one request.
+// ServeHTTP answers one request from the network: of an address that may come in, and
+// under /admin/ of an operator with a token.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	id := uuid.NewString()
-	w.Header().Set(requestID, id)
-	w.Header().Set(c.version, catalog.APIVersion)
-	w.Header().Set("X-Content-Type-Options", "nosniff")
+	id := c.begin(w)
 	address := peer(r)
 	if !slices.ContainsFunc(c.access.Load().Allow, func(p netip.Prefix) bool { return p.Contains(address) }) {
 		c.fail(w, r, id, fault.New(fault.ScopeMissing, "This address may not use the console."))
 		return
 	}
-	if r.URL.Path == "/admin" || strings.HasPrefix(r.URL.Path, "/admin/") {
+	if ofOperators(r) {
 		operator, err := c.authenticate(r, address)
 		if err != nil {
 			c.fail(w, r, id, err)
 			return
 		}
-		r = r.WithContext(context.WithValue(r.Context(), operatorKey{}, operator))
+		r = r.WithContext(context.WithValue(r.Context(), identityKey{}, operator))
+	}
+	c.answer(w, r, id)
+}
+
+// begin sets the headers that every answer carries, and returns the request's id.
+func (c *Console) begin(w http.ResponseWriter) string {
+	id := uuid.NewString()
+	w.Header().Set(requestID, id)
+	w.Header().Set(c.version, catalog.APIVersion)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	return id
+}
+
+// answer answers a request whose operator is known, if the operator's role has the route.
+func (c *Console) answer(w http.ResponseWriter, r *http.Request, id string) {
+	if ofOperators(r) {
+		_, pattern := c.mux.Handler(r)
+		if err := mayUse(identityOf(r), pattern); err != nil {
+			c.fail(w, r, id, err)
+			return
+		}
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, largest(r))
 	c.mux.ServeHTTP(w, r)
+}
+
+// ofOperators tells the admin API from health and metrics.
+func ofOperators(r *http.Request) bool {
+	return r.URL.Path == "/admin" || strings.HasPrefix(r.URL.Path, "/admin/")
 }
 
 // largest is how large a request's body may be.
@@ -246,20 +280,16 @@ func largest(r *http.Request) int64 {
 	return jsonbody.Max
 }
 
-// operatorKey is the context's place for the operator's name.
-type operatorKey struct{}
-
 // admin makes a handler of one that answers with data.
 func (c *Console) admin(handle func(*call) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		operator, _ := r.Context().Value(operatorKey{}).(string)
-		x := &call{request: r, id: w.Header().Get(requestID), operator: operator, now: c.deps.Now()}
+		x := c.call(w, r)
 		if x.merchant() == tenants.Platform && !ofPlatform[r.Pattern] {
 			c.fail(w, r, x.id, platformRefused())
 			return
 		}
 		if r.Method == http.MethodGet { // a change is in the audit
-			c.log.InfoContext(r.Context(), "an operator reads", "request_id", x.id, "operator", operator, "path", r.URL.Path)
+			c.log.InfoContext(r.Context(), "an operator reads", "request_id", x.id, "operator", x.operator.Name, "path", r.URL.Path)
 		}
 		data, err := handle(x)
 		if err != nil {
@@ -299,7 +329,7 @@ func (c *Console) nothingHere(w http.ResponseWriter, r *http.Request) {
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut} {
 		other := r.Clone(r.Context())
 		other.Method = method
-		if _, pattern := c.mux.Handler(other); pattern != "/" {
+		if _, pattern := c.mux.Handler(other); pattern != nowhere {
 			allowed = append(allowed, method)
 		}
 	}

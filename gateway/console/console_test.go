@@ -333,9 +333,13 @@ func TestMetrics(t *testing.T) {
 func TestOperatorsMustBeTold(t *testing.T) {
 	t.Parallel()
 	for name, operators := range map[string][]console.Operator{
-		"no name":    {{TokenHash: [32]byte{1}}},
-		"no token":   {{Name: "ayu"}},
-		"name twice": {{Name: "ayu", TokenHash: [32]byte{1}}, {Name: "ayu", TokenHash: [32]byte{2}}},
+		"no name":      {{TokenHash: [32]byte{1}, Role: console.RoleRead}},
+		"no token":     {{Name: "ayu", Role: console.RoleRead}},
+		"no role":      {{Name: "ayu", TokenHash: [32]byte{1}}},
+		"unknown role": {{Name: "ayu", TokenHash: [32]byte{1}, Role: "owner"}},
+		"name twice": {
+			{Name: "ayu", TokenHash: [32]byte{1}, Role: console.RoleRead}, {Name: "ayu", TokenHash: [32]byte{2}, Role: console.RoleRead},
+		},
 	} {
 		if _, err := console.New(console.Config{Access: console.Access{Operators: operators}}, console.Dependencies{}); err == nil {
 			t.Errorf("%s: there is no error", name)

@@ -256,8 +256,8 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	config := console.Config{
 		PublicURL: "https://api.example.com",
 		Access: console.Access{Operators: []console.Operator{
-			{Name: "ayu", TokenHash: sha256.Sum256([]byte(token))},
-			{Name: "budi", TokenHash: sha256.Sum256([]byte(otherToken))},
+			{Name: "ayu", TokenHash: sha256.Sum256([]byte(token)), Role: console.RoleAdmin},
+			{Name: "budi", TokenHash: sha256.Sum256([]byte(otherToken)), Role: console.RoleAdmin},
 		}},
 	}
 	now := func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }

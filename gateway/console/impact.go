@@ -38,9 +38,8 @@ type trial struct {
 // tryOnPast answers line by line: how far it is, and in the end the report. One is tried at a time, since it takes a
 // core's time from the merchants.
 func (c *Console) tryOnPast(w http.ResponseWriter, r *http.Request) {
-	operator, _ := r.Context().Value(operatorKey{}).(string)
-	x := &call{request: r, id: w.Header().Get(requestID), operator: operator, now: c.deps.Now()}
-	c.log.InfoContext(r.Context(), "an operator reads", "request_id", x.id, "operator", operator, "path", r.URL.Path)
+	x := c.call(w, r)
+	c.log.InfoContext(r.Context(), "an operator reads", "request_id", x.id, "operator", x.operator.Name, "path", r.URL.Path)
 	if !c.trying.TryLock() {
 		c.fail(w, r, x.id, fault.New(fault.InProgress, "A policy is being tried on the past already: wait until that is done."))
 		return

@@ -126,7 +126,7 @@ func (c *Console) decide(x *call, action string, approve bool, key adminapi.Adju
 	stands, err := c.deps.Ledger.DecideAdjustment(x.request.Context(), audit, owner, key.Reference, approve)
 	switch {
 	case errors.Is(err, store.ErrSameOperator):
-		return nil, fault.New(fault.ScopeMissing, "Another operator than "+x.operator+" must decide it: "+x.operator+" asked for it.")
+		return nil, fault.New(fault.ScopeMissing, "Another operator than "+x.operator.Name+" must decide it: "+x.operator.Name+" asked for it.")
 	case errors.Is(err, store.ErrAdjusted):
 		return nil, fault.New(fault.DuplicateReference, "It does not wait any more: it was posted or rejected before.")
 	case errors.Is(err, movement.ErrInsufficient):

@@ -220,7 +220,7 @@ func (x *call) merchant() tenants.MerchantID {
 }
 
 func (x *call) audit(action, detail string) store.Audit {
-	return store.Audit{Operator: x.operator, Action: action, Detail: detail, At: x.now}
+	return store.Audit{Operator: x.operator.Name, Action: action, Detail: detail, At: x.now}
 }
 
 // account is the merchant that the path names, as the database has it.

@@ -52,7 +52,7 @@ func (c *Console) resolveException(x *call, r adminapi.Resolution) (any, error) 
 		Owner:   movement.Owner{MerchantID: r.MerchantID, Mode: r.Mode},
 		Subject: r.Subject, Reason: r.Reason, FactID: r.FactID,
 	}
-	err := c.deps.Exceptions.ResolveException(x.request.Context(), x.now, e, x.operator, r.Resolution)
+	err := c.deps.Exceptions.ResolveException(x.request.Context(), x.now, e, x.operator.Name, r.Resolution)
 	if err != nil {
 		return nil, notFound(err, "open exception")
 	}

@@ -13,27 +13,27 @@ import (
 // authenticate finds the operator whose token the request carries. All tokens
 // are compared, each in constant time, so the answer's timing tells nothing.
 // Only failures are slowed; a right token always comes through.
-func (c *Console) authenticate(r *http.Request, address netip.Addr) (string, error) {
+func (c *Console) authenticate(r *http.Request, address netip.Addr) (Identity, error) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
 		token = "" // nobody's
 	}
 	presented := sha256.Sum256([]byte(token))
-	name := ""
+	var operator Identity
 	for _, o := range c.access.Load().Operators {
 		if subtle.ConstantTimeCompare(presented[:], o.TokenHash[:]) == 1 {
-			name = o.Name
+			operator = Identity{Name: o.Name, Role: o.Role, Inputs: o.Inputs}
 		}
 	}
-	if name != "" {
-		return name, nil
+	if operator.Name != "" {
+		return operator, nil
 	}
 	now := c.deps.Now()
 	if blocked, wait := c.failures.Record(now, address); blocked {
-		return "", fault.New(fault.RateLimited, "Too many failed attempts from this address.").After(now, wait)
+		return Identity{}, fault.New(fault.RateLimited, "Too many failed attempts from this address.").After(now, wait)
 	}
 	c.log.WarnContext(r.Context(), "operator token refused", "address", address.String())
-	return "", fault.New(fault.AuthFailed, "The operator token is missing or wrong.")
+	return Identity{}, fault.New(fault.AuthFailed, "The operator token is missing or wrong.")
 }
 
 // peer is where the connection comes from. No header is believed: the console

@@ -19,7 +19,7 @@ func (c *Console) overrideMovement(x *call, wanted adminapi.NewOverride) (any, e
 		return nil, fault.Invalid("reason", "must have 1 to 500 characters, without control characters")
 	}
 	overridden, err := c.deps.Override(x.request.Context(), override.Request{
-		Movement: id, SentAs: sentAs, Operator: x.operator, Outcome: outcome, Reason: wanted.Reason, Alone: wanted.Alone,
+		Movement: id, SentAs: sentAs, Operator: x.operator.Name, Outcome: outcome, Reason: wanted.Reason, Alone: wanted.Alone,
 	})
 	if err != nil {
 		return nil, err

@@ -37,6 +37,11 @@ func (c *Console) changePause(
 	if err != nil {
 		return nil, err
 	}
+	if p.MerchantID == tenants.Platform {
+		if err := x.operator.needs(administer); err != nil {
+			return nil, err
+		}
+	}
 	err = change(x.request.Context(), x.audit(string(p.What)+"."+action, auditDetail(p)), p)
 	c.deps.Directory.Invalidate(p.MerchantID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -45,7 +50,7 @@ func (c *Console) changePause(
 	if err != nil {
 		return nil, err
 	}
-	p.SetBy, p.SetAt = x.operator, x.now
+	p.SetBy, p.SetAt = x.operator.Name, x.now
 	document := pauseDocument(p)
 	if document.Still, err = c.stillPaused(x.request.Context(), p); err != nil { // the change itself is through
 		c.deps.Log.WarnContext(x.request.Context(), "what else is paused can't be read", "merchant_id", p.MerchantID, "error", err)

@@ -147,7 +147,7 @@ func (c *Console) approvePlugin(x *call, wanted adminapi.NewApproval) (any, erro
 	if wanted.Reach.MemoryMB < 0 || wanted.Reach.MemoryMB > 0 && wanted.Reach.MemoryMB < 64 {
 		return nil, fault.Invalid("reach.memory_mb", "must be at least 64")
 	}
-	a, err := c.deps.Approvals.Approve(x.request.Context(), x.operator, approval.Wanted{
+	a, err := c.deps.Approvals.Approve(x.request.Context(), x.operator.Name, approval.Wanted{
 		SHA256: wanted.SHA256, Manifest: wanted.Manifest, Reach: store.PluginReach(wanted.Reach), Evidence: wanted.Evidence,
 	})
 	if err != nil {
@@ -170,7 +170,7 @@ func (c *Console) activatePlugin(x *call, wanted adminapi.ActivatePlugin) (any, 
 	if err != nil {
 		return nil, pluginFault(err)
 	}
-	head, err := c.deps.Approvals.Activate(x.request.Context(), x.operator, a, replica)
+	head, err := c.deps.Approvals.Activate(x.request.Context(), x.operator.Name, a, replica)
 	if err != nil && !errors.Is(err, approval.ErrActive) { // asked for twice
 		return nil, pluginFault(err)
 	}
@@ -178,7 +178,7 @@ func (c *Console) activatePlugin(x *call, wanted adminapi.ActivatePlugin) (any, 
 }
 
 func (c *Console) rollBackPlugin(x *call, _ struct{}) (any, error) {
-	head, err := c.deps.Approvals.Rollback(x.request.Context(), x.operator, x.request.PathValue("provider"))
+	head, err := c.deps.Approvals.Rollback(x.request.Context(), x.operator.Name, x.request.PathValue("provider"))
 	if err != nil {
 		return nil, pluginFault(err)
 	}
@@ -186,7 +186,7 @@ func (c *Console) rollBackPlugin(x *call, _ struct{}) (any, error) {
 }
 
 func (c *Console) removePlugin(x *call, _ struct{}) (any, error) {
-	head, err := c.deps.Approvals.Remove(x.request.Context(), x.operator, x.request.PathValue("provider"))
+	head, err := c.deps.Approvals.Remove(x.request.Context(), x.operator.Name, x.request.PathValue("provider"))
 	if err != nil {
 		return nil, pluginFault(err)
 	}
@@ -211,7 +211,7 @@ func (c *Console) restartPlugin(x *call, _ struct{}) (any, error) {
 	if !slices.ContainsFunc(c.deps.Plugins.Status(), func(s host.Status) bool { return s.Provider == provider }) {
 		return nil, noPlugin()
 	}
-	audit := store.Audit{Operator: x.operator, Action: "plugin.restart", Detail: "plugin " + provider + " on replica " + c.deps.Replica.String(), At: x.now}
+	audit := store.Audit{Operator: x.operator.Name, Action: "plugin.restart", Detail: "plugin " + provider + " on replica " + c.deps.Replica.String(), At: x.now}
 	if err := c.deps.Merchants.NoteAudit(x.request.Context(), audit, tenants.Platform); err != nil {
 		return nil, err
 	}

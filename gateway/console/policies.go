@@ -34,7 +34,7 @@ func (c *Console) pushPolicy(x *call, wanted adminapi.NewPolicy) (any, error) {
 		source[name] = []byte(content)
 	}
 	v, pushed, err := c.deps.Publisher.Push(x.request.Context(), rollout.Push{
-		Source: source, Author: x.operator, Message: wanted.Message, Force: wanted.Force,
+		Source: source, Author: x.operator.Name, Message: wanted.Message, Force: wanted.Force,
 	})
 	if err != nil {
 		return nil, policyFault(err)
@@ -102,7 +102,7 @@ func (c *Console) activatePolicy(x *call, wanted adminapi.ActivatePolicy) (any, 
 	if err != nil {
 		return nil, err
 	}
-	a, err := c.deps.Publisher.Activate(x.request.Context(), x.operator, version, replaces, wanted.Reason)
+	a, err := c.deps.Publisher.Activate(x.request.Context(), x.operator.Name, version, replaces, wanted.Reason)
 	if errors.Is(err, store.ErrPolicyActive) { // asked for twice
 		head, err := c.deps.Policies.PolicyHead(x.request.Context())
 		if err != nil {
@@ -124,7 +124,7 @@ func (c *Console) rollBackPolicy(x *call, wanted adminapi.ActivatePolicy) (any, 
 	if err != nil {
 		return nil, err
 	}
-	a, err := c.deps.Publisher.Rollback(x.request.Context(), x.operator, replaces, wanted.Reason)
+	a, err := c.deps.Publisher.Rollback(x.request.Context(), x.operator.Name, replaces, wanted.Reason)
 	if err != nil {
 		return nil, policyFault(err)
 	}

@@ -48,7 +48,7 @@ func (c *Console) assignStatementLine(x *call, wanted adminapi.NewAssignment) (a
 	}
 	assigned, err := c.deps.Assign(x.request.Context(), reconcile.Assignment{
 		Account: movement.NewAccountID(m.Provider, m.Owner.Mode, m.ConnectionAccount), Payment: wanted.Payment, Movement: m.ID,
-		Operator: x.operator, Reason: wanted.Reason,
+		Operator: x.operator.Name, Reason: wanted.Reason,
 	})
 	if err != nil {
 		return nil, err

@@ -118,7 +118,7 @@ func (c *Console) recordThen(ctx context.Context, m tenants.Merchant, version in
 // trace adds the input of a refused request and what its rules did with it. Who reads it
 // stands in the merchant's audit before it is shown.
 func (c *Console) trace(x *call, e *explained, out *adminapi.Decision) error {
-	if !c.mayRead(x.operator) {
+	if !x.operator.Inputs {
 		return fault.New(fault.ScopeMissing, "This operator may not read what requests asked for: its entry in the configuration needs inputs: true.")
 	}
 	in := e.logged.input
@@ -154,9 +154,4 @@ func (c *Console) trace(x *call, e *explained, out *adminapi.Decision) error {
 		out.Trace = append(out.Trace, adminapi.TraceLine{Op: line.Op, File: line.File, Line: line.Line, Text: line.Text})
 	}
 	return err
-}
-
-// mayRead reports whether an operator may read what requests asked for.
-func (c *Console) mayRead(operator string) bool {
-	return slices.ContainsFunc(c.access.Load().Operators, func(o Operator) bool { return o.Name == operator && o.Inputs })
 }
