@@ -36,7 +36,7 @@ SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
 .DEFAULT_GOAL := help
-.PHONY: help run build withdb test test-cockroach torture faults simulate plans lint verify generate bench
+.PHONY: help run build withdb test test-cockroach torture faults simulate plans lint verify generate bench bench-report
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,7 +55,7 @@ withdb:
 	go build -o bin/tools/withdb ./gateway/database/withdb
 
 # Tests of the whole program run what `make build` has built.
-test test-cockroach torture faults bench: export GERBANG_TEST_BIN := $(CURDIR)/bin
+test test-cockroach torture faults bench bench-report: export GERBANG_TEST_BIN := $(CURDIR)/bin
 
 test: build withdb ## Run all tests on the database found (PostgreSQL is offered where there is none)
 	bin/tools/withdb -- $(GOTEST) $(TESTFLAGS) $(TESTS)
@@ -103,3 +103,9 @@ generate: ## Write generated code anew: protobuf, queries, documents
 bench: build withdb ## Measure: the whole program beside bare database and bare gRPC, then the parts
 	bin/tools/withdb -durable -engine postgresql -- go test -p 1 -run '^$$' -bench '$(BENCH)' -benchmem $(TESTFLAGS) \
 		$$(grep -rl --include='*_test.go' '^func Benchmark' gateway plugins policy sdk tenants | xargs -n 1 dirname | sort -u | sed 's|^|./|')
+
+# It takes some minutes, a quiet machine and a PostgreSQL of its own; nginx and haproxy
+# where they are installed.
+bench-report: build ## Measure each path in turn with nginx, haproxy and httprouter, and write what came of it to deploy/bench/REPORT.md
+	@mkdir -p deploy/bench
+	GERBANG_BENCH_REPORT=$(CURDIR)/deploy/bench/REPORT.md go test -run '^TestReport$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/report

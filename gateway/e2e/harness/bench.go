@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -119,14 +120,26 @@ func (p *Program) processorTimes(b *testing.B) map[string]time.Duration {
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		return nil
 	}
-	used := map[string]time.Duration{
-		"gateway": processorTime(b, p.Command.Process.Pid), "clients": processorTime(b, os.Getpid()),
-	}
-	for _, provider := range []string{"payments", "ppob", "wallet1"} { // those that are not measured do nothing
-		used["plugin"] += processorTime(b, p.OneProcess(b, "the plugin", func(one Process) bool { return one.Plays(provider, false) }).PID)
-		used["sandbox"] += processorTime(b, p.OneProcess(b, "the simulator", func(one Process) bool { return one.Plays(provider, true) }).PID)
-	}
+	used := ProcessorTimes(b, os.Getpid(), p.Role)
+	delete(used, "")
 	return used
+}
+
+// Role names a process in a table of what each has used; "" is one that does not matter.
+func (p *Program) Role(one Process) string {
+	switch {
+	case one.PID == os.Getpid():
+		return "clients"
+	case one.PID == p.Command.Process.Pid:
+		return "gateway"
+	case one.IsDatabase():
+		return "database"
+	case len(one.arguments) > 1 && one.arguments[1] == "sandbox":
+		return "sandbox"
+	case len(one.arguments) > 0 && filepath.Base(filepath.Dir(one.arguments[0])) == "plugins":
+		return "plugin"
+	}
+	return ""
 }
 
 // hammer lets all clients do something for a round.

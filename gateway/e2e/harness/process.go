@@ -17,6 +17,7 @@ type Process struct {
 	PID, parent int
 	started     string // tells it from a later one with the same pid
 	arguments   []string
+	used        time.Duration // by itself and by its children that have ended
 }
 
 // String is the process as failures quote it.
@@ -70,7 +71,7 @@ func readProcess(dir string) (Process, bool) {
 	}
 	parent, err := strconv.Atoi(values[1])
 	return Process{
-		PID: pid, parent: parent, started: values[19],
+		PID: pid, parent: parent, started: values[19], used: ticks(values[11:15]),
 		arguments: strings.Split(strings.TrimRight(string(line), "\x00"), "\x00"),
 	}, err == nil
 }
@@ -140,16 +141,35 @@ func KillProcess(t testing.TB, p Process) {
 	}
 }
 
-// processorTime is what a process has used so far, in the kernel's hundredths
-// of a second.
-func processorTime(t testing.TB, pid int) time.Duration {
-	t.Helper()
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
-	if err != nil {
-		t.Fatal(err)
+// ticks adds up the kernel's hundredths of a second.
+func ticks(values []string) (sum time.Duration) {
+	for _, value := range values {
+		n, _ := strconv.Atoi(value)
+		sum += time.Duration(n) * 10 * time.Millisecond
 	}
-	values := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	user, _ := strconv.Atoi(values[11])
-	system, _ := strconv.Atoi(values[12])
-	return time.Duration(user+system) * 10 * time.Millisecond
+	return sum
 }
+
+// ProcessorTimes are what a process and all that come from it have used so far, those
+// that have ended among them, summed by the names that one gives to each.
+func ProcessorTimes(t testing.TB, pid int, name func(Process) string) map[string]time.Duration {
+	t.Helper()
+	all, used := processes(t), map[string]time.Duration{}
+	for _, candidate := range all {
+		for at, ok := candidate, true; ok; at, ok = all[at.parent] {
+			if at.PID == pid {
+				used[name(candidate)] += candidate.used
+				break
+			}
+		}
+	}
+	return used
+}
+
+// IsDatabase tells PostgreSQL's processes.
+func (p Process) IsDatabase() bool {
+	return len(p.arguments) > 0 && (strings.HasPrefix(p.arguments[0], "postgres:") || filepath.Base(p.arguments[0]) == "postgres")
+}
+
+// From tells a process and those that it started itself.
+func (p Process) From(pid int) bool { return p.PID == pid || p.parent == pid }

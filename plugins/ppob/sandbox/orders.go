@@ -16,6 +16,7 @@ func (s *Simulator) Orders() []kit.Order {
 	return []kit.Order{
 		kit.NewOrder("deposit", `{"amount":0,"username":"…"} sets the deposit of an account, or of all`, s.setDeposit),
 		kit.NewOrder("product", `{"sku":"xld10","price":11000} changes price, stock, buyer_product_status or seller_product_status; bill and admin of a postpaid one`, s.changeProduct),
+		kit.NewOrder("catalogue", `{"more":10000} adds so many prepaid products, as long as a real price list is`, s.addProducts),
 		kit.NewOrder("refund", `{"reference":"…"} takes a success back (rc 74): a ref_id, a serial number, or a customer number for its newest`, s.refund),
 		kit.NewOrder("delay", `{"delay":"10s"} is how long results of purchases to come take`, s.setDelay),
 		kit.NewOrder("plan", `{"plan":"twice","count":1,"sku":"…"} decides what becomes of the next purchases: `+planNames(), s.planNext),

@@ -3,6 +3,7 @@ package sandbox_test
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -153,4 +154,25 @@ func TestInquirePLN(t *testing.T) {
 	}
 	w.want("Gagal 57", ask("1234567890123"))
 	w.want("Gagal 54", ask("1234567890a"))
+}
+
+func TestCatalogueGrows(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	w.order(400, "catalogue", object{"more": 0})
+	w.order(200, "catalogue", object{"more": 12})
+	w.order(200, "catalogue", object{"more": 1})
+	items, _ := w.list("prepaid", nil)
+	added := 0
+	for sku, item := range items {
+		if strings.HasPrefix(sku, "more") {
+			added++
+			if item["price"].(float64) < 5_000 || item["buyer_product_status"] != true {
+				t.Errorf("%s: %v", sku, item)
+			}
+		}
+	}
+	if added != 13 {
+		t.Errorf("%d products were added, want 13", added)
+	}
 }

@@ -173,6 +173,26 @@ func (s *Simulator) changeProduct(o productOrder) (any, error) {
 	return o, s.env.Journal.Append(s.productTopic.Entry(p)).Wait()
 }
 
+// catalogueOrder adds products, of the brands that there are.
+type catalogueOrder struct {
+	More int `json:"more"`
+}
+
+func (s *Simulator) addProducts(o catalogueOrder) (any, error) {
+	if o.More < 1 || o.More > 100_000 {
+		return nil, errors.New("more must be 1 to 100000")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	brands, entries := []string{"AXIS", "INDOSAT", "TELKOMSEL", "TRI", "XL"}, make([]kit.Entry, o.More)
+	for i := range entries {
+		brand, number := brands[i%len(brands)], len(s.products)+i
+		price := money.Amount(5_000 + 50*number)
+		entries[i] = s.productTopic.Entry(pulsa(fmt.Sprintf("more%d", number), fmt.Sprintf("%s paket %d", brand, number), brand, price))
+	}
+	return o, s.env.Journal.Append(entries...).Wait()
+}
+
 func assign[T any](into, value *T) {
 	if value != nil {
 		*into = *value

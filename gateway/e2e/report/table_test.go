@@ -1,0 +1,112 @@
+package report_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+)
+
+// report is the document.
+func (b *bench) report(before string, deliveries float64) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, `# Measured: the gateway beside the floor under it
+
+`+"`make bench-report`"+` writes this file. %d clients, each with one connection and one request in flight, on the same machine as all
+servers; %d turns of %v each after one that is not counted, and every answer is checked. A figure is the median of its turns, a ratio the
+median of the ratios of turns that followed each other: ratios matter, absolutes belong to this machine. Noise is how far the turns of
+req/s lie apart, as a part of their median. The gateway is that of `+"`gerbang dev`"+`, with a log line a request; nginx and haproxy write no log.
+
+`, harness.BenchClients, b.turns, b.lasts)
+	b.machine(&out, before)
+	out.WriteString("\n| | req/s | noise | p50 ms | p99 ms | CPU us a request: gateway or floor | plugin | database | simulator | clients |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, name := range b.order {
+		c := b.all[name]
+		fmt.Fprintf(&out, "| %s | %.0f | %.0f %% | %.1f | %.1f | %.0f | %.0f | %.0f | %.0f | %.0f |\n", name,
+			c.median(perSecond), 100*c.noise(perSecond), c.median(quantile(0.5)), c.median(quantile(0.99)),
+			c.median(processor("gateway", "floor")), c.median(processor("plugin")), c.median(processor("database")), c.median(processor("sandbox")), c.median(processor("clients")))
+	}
+	for name, f := range b.floor {
+		if f.missing != "" {
+			fmt.Fprintf(&out, "\n%s is not measured: %s.\n", name, f.missing)
+		}
+	}
+	if deliveries > 0 {
+		fmt.Fprintf(&out, "\nA backlog of callbacks: %.0f deliveries a second (`make bench BENCH=Delivery`, median of three).\n", deliveries)
+	}
+	out.WriteString("\n| goal | is | should be |\n| --- | --- | --- |\n")
+	for _, g := range b.goals() {
+		fmt.Fprintf(&out, "| %s | %s | %s |\n", g.what, g.is, g.should)
+	}
+	return out.String()
+}
+
+// goal is a figure and what it should be.
+type goal struct{ what, is, should string }
+
+func (b *bench) goals() []goal {
+	alone := processor("gateway", "floor")
+	ratio := func(a, of string, figureOf figure) string {
+		if b.all[of] == nil {
+			return "not measured"
+		}
+		return fmt.Sprintf("%.2f", beside(b.all[a], b.all[of], figureOf, figureOf))
+	}
+	times := func(path string) string {
+		c := b.all[path]
+		return fmt.Sprintf("%.0f req/s, %.0f us, %.0f us", c.median(perSecond), c.median(alone), c.median(processor(ours...)))
+	}
+	return []goal{
+		{"`/balance`: CPU of the gateway beside that of httprouter with a key and a read", ratio("/balance", floorRead, alone), "<= 1.6"},
+		{"`/payments/status`: the same", ratio("/payments/status", floorRead, alone), "<= 1.9"},
+		{"`/transfer/banks`: req/s beside httprouter's echo", ratio("/transfer/banks", echo, perSecond), ">= 0.35"},
+		{fmt.Sprintf("`/ppob/products`, %d products, gzip: CPU beside nginx with the same bytes", products), ratio("/ppob/products", floorPacked, alone), "<= 2"},
+		{"a small query through a plugin (`/quick/rate`): req/s beside httprouter's echo", ratio("/quick/rate", echo, perSecond), ">= 0.28"},
+		{"`/payments/create`: req/s, CPU of the gateway, of all", times("/payments/create"), ">= 2,500 req/s, <= 200 us, <= 480 us"},
+		{"`/ppob/order`, one merchant: the same", times("/ppob/order"), ">= 1,200 req/s, <= 500 us"},
+	}
+}
+
+// machine says on what was measured.
+func (b *bench) machine(out *strings.Builder, before string) {
+	var database string
+	b.program.QueryRow(b, &database, "SELECT version()")
+	fsync := ""
+	b.program.QueryRow(b, &fsync, "SHOW fsync")
+	fmt.Fprintf(out, "%s, %d processors (%s), Linux %s. %s. %s, fsync %s.", time.Now().UTC().Format("2006-01-02"), runtime.NumCPU(), processorName(), said("uname", "-r"),
+		runtime.Version(), strings.SplitN(database, " (", 2)[0], fsync)
+	for _, program := range [][]string{{"nginx", "-v"}, {"haproxy", "-v"}} {
+		if version := said(program...); version != "" {
+			fmt.Fprintf(out, " %s.", version)
+		}
+	}
+	fmt.Fprintf(out, " Load of the machine before: %s.\n", before)
+}
+
+// said is the first line that a command says, "" where it can't be run.
+func said(command ...string) string {
+	out, err := exec.Command(command[0], command[1:]...).CombinedOutput()
+	if err != nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(string(out), "\n")
+	first, _, _ = strings.Cut(first, " - ")
+	return first
+}
+
+func processorName() string {
+	text, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "unknown"
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, found := strings.CutPrefix(line, "model name"); found {
+			return strings.TrimSpace(strings.TrimLeft(name, "\t :"))
+		}
+	}
+	return "unknown"
+}
