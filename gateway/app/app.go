@@ -183,7 +183,7 @@ func (a *App) wireMoney(vault *tenants.Vault, names movement.NameKey, mailed fun
 	a.lifecycle = lifecycle.New(lifecycle.Dependencies{
 		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: a.operations, Names: names,
 		ForeignNotified: a.metrics.ObserveForeign, CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed,
-		ClockFault: a.clock.Fault, Recovering: a.recovery.fault, Now: a.clock.Now, Log: a.log,
+		ClockFault: a.clock.Fault, Recovering: a.recovery.fault, Restored: a.recovery.restored, Now: a.clock.Now, Log: a.log,
 	})
 	a.queries = query.New(a.lifecycle, a.cache, a.store)
 	a.reconciler = reconcile.New(a.lifecycle, a.host, a.store, a.store)

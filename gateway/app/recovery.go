@@ -24,7 +24,7 @@ const (
 // gateway. All replicas read it from the database, so one word opens them all.
 type recovery struct {
 	store interface {
-		Recovery(ctx context.Context) (*store.Recovery, error)
+		LastRecovery(ctx context.Context) (*store.Recovery, error)
 	}
 	log   *slog.Logger
 	phase atomic.Pointer[phase]
@@ -34,6 +34,7 @@ type recovery struct {
 // phase is a time in which nothing of it changes.
 type phase struct {
 	recovering bool
+	restored   time.Time     // when the last recovery began, zero for none
 	over       chan struct{} // closed when it is
 }
 
@@ -69,16 +70,22 @@ func (r *recovery) begun() error {
 	return nil
 }
 
+// restored is when the last recovery began, zero for none.
+func (r *recovery) restored() time.Time { return r.phase.Load().restored }
+
 // read takes over what the database says.
 func (r *recovery) read(ctx context.Context) error {
 	asked := time.Now()
-	open, err := r.store.Recovery(ctx)
+	last, err := r.store.LastRecovery(ctx)
 	if err != nil {
 		return err
 	}
 	r.seen.Store(new(asked))
-	before, now := r.phase.Load(), &phase{recovering: open != nil, over: make(chan struct{})}
-	if before.recovering == now.recovering {
+	before, now := r.phase.Load(), &phase{recovering: last.Lasts(), over: make(chan struct{})}
+	if last != nil {
+		now.restored = last.Begun
+	}
+	if before.recovering == now.recovering && before.restored.Equal(now.restored) {
 		return nil
 	}
 	r.phase.Store(now)

@@ -15,7 +15,7 @@ import (
 // restored is a database in which a recovery begins and ends.
 type restored struct{ open, away atomic.Bool }
 
-func (r *restored) Recovery(context.Context) (*store.Recovery, error) {
+func (r *restored) LastRecovery(context.Context) (*store.Recovery, error) {
 	if r.away.Load() {
 		return nil, errors.New("no database")
 	}

@@ -13,6 +13,15 @@ import (
 // among them for each movement.
 func (op *Operation) Routed() bool { return len(op.Candidates) > 0 }
 
+// Serving are the operation as each provider of its path serves it, itself where there
+// is one.
+func (op *Operation) Serving() []*Operation {
+	if op.Routed() {
+		return op.Candidates
+	}
+	return []*Operation{op}
+}
+
 // Providers names those that serve the path, in their order, where they are several.
 func (op *Operation) Providers() []string {
 	var names []string

@@ -122,7 +122,7 @@ type Statements interface {
 // Recovery keeps whether a restore waits to be opened; its end is committed with its
 // audit entry, and is store.ErrNotFound where none has begun.
 type Recovery interface {
-	Recovery(ctx context.Context) (*store.Recovery, error)
+	LastRecovery(ctx context.Context) (*store.Recovery, error)
 	EndRecovery(ctx context.Context, audit store.Audit) error
 }
 

@@ -14,11 +14,11 @@ import (
 // the restored database, or since the moment that is asked for.
 func (c *Console) showRecovery(x *call) (any, error) {
 	ctx := x.request.Context()
-	found, err := c.deps.Recovery.Recovery(ctx)
+	found, err := c.deps.Recovery.LastRecovery(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if found == nil {
+	if !found.Lasts() {
 		return adminapi.Recovery{}, nil
 	}
 	out := adminapi.Recovery{Recovering: true, BegunAt: &found.Begun, Since: given(found.Since)}

@@ -3,7 +3,6 @@ package lifecycle
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
@@ -22,13 +21,28 @@ func (l *Lifecycle) create(ctx context.Context, r Request) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	if r.Operation.Routed() {
-		return l.route(ctx, r, draft)
+	lost, err := l.findLost(ctx, r, draft)
+	if err == nil && lost.has != nil {
+		draft.Provider = lost.has.Provider
+		return l.createOnly(ctx, r, lost.has, draft, l.lookOnce) // nothing is made a second time
 	}
-	if r.Route != nil && !slices.Contains(r.Route, r.Operation.Provider) {
+	if err == nil {
+		r, err = l.ifSilent(r, lost)
+	}
+	switch {
+	case err != nil:
+		return l.refuse(ctx, r, draft, err)
+	case r.Operation.Routed():
+		return l.route(ctx, r, draft)
+	case len(r.candidates()) == 0:
 		return l.refuse(ctx, r, draft, fault.New(fault.ProviderUnavailable, "No provider is there for this at the moment. Nothing was sent."))
 	}
-	answer, err := l.createAt(ctx, r, r.Operation, &draft, nil)
+	return l.createOnly(ctx, r, r.Operation, draft, l.submit)
+}
+
+// createOnly creates at one provider, and at no other where that has not taken it.
+func (l *Lifecycle) createOnly(ctx context.Context, r Request, op *catalog.Operation, draft movement.Movement, hand handing) (Answer, error) {
+	answer, err := l.createAt(ctx, r, op, &draft, hand, nil)
 	if not, ok := errors.AsType[*untaken](err); ok {
 		if !not.reserved {
 			return l.refuse(ctx, r, draft, not.error)
@@ -46,10 +60,13 @@ type untaken struct {
 	movement movement.Movement
 }
 
+// handing is what follows a reservation, and how the creation is answered.
+type handing func(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection) (Answer, error)
+
 // createAt creates at the provider of an operation, which is the request's own or one of
 // its candidates. Before is who was tried before, nil for nobody.
 func (l *Lifecycle) createAt(
-	ctx context.Context, r Request, op *catalog.Operation, draft *movement.Movement, before *untaken,
+	ctx context.Context, r Request, op *catalog.Operation, draft *movement.Movement, hand handing, before *untaken,
 ) (Answer, error) {
 	at := r
 	at.Operation = op
@@ -61,7 +78,7 @@ func (l *Lifecycle) createAt(
 		return Answer{}, &untaken{error: in.unprepared} // answered, unless the reference has an answer
 	case in.ours:
 		in.Remaining = r.Remaining
-		answer, err := l.submit(ctx, op, in.Movement, in.connection)
+		answer, err := hand(ctx, op, in.Movement, in.connection)
 		l.rerouted(ctx, op, before, in.Movement)
 		if in.remark != "" {
 			_ = l.List(ctx, in.Movement, movement.Cause{Reason: movement.ReasonFee, Detail: in.remark}) // it is in the log, too
@@ -241,7 +258,7 @@ func longest(op *catalog.Operation) time.Duration {
 	if op.Routed() {
 		calls += rerouteWithin
 	}
-	return sendWindow + calls + lookupTimeout + applyTimeout
+	return sendWindow + calls + 2*lookupTimeout + applyTimeout // a lookup before the call, and one after it
 }
 
 // submit hands a reserved movement to its provider, applies what came back, and

@@ -38,6 +38,7 @@ type Dependencies struct {
 	ForeignNotified   func(provider string) // called after a notification named nothing of ours; nil for nobody
 	ClockFault        func() error          // why the times that Now tells can't be relied on, if so; nil where nobody measures
 	Recovering        func() error          // why no money may be moved, if so: nobody has opened the gateway since a restore; nil where there are none
+	Restored          func() time.Time      // when the last recovery began, zero for none; nil where there are none
 	Now               func() time.Time
 	Log               *slog.Logger
 }

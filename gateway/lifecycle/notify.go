@@ -81,7 +81,7 @@ func (l *Lifecycle) notified(ctx context.Context, c tenants.Connection, u sdk.St
 	if err == nil && !sentOn(c, m) {
 		if movedOn(c, m) {
 			detail = "a notification tells " + u.Status.String() + " of a movement that is with provider " + m.Provider + " now: " +
-				string(c.Provider) + " has it all the same, or an earlier attempt of it; see that it is not paid at both"
+				string(c.Provider) + " has it all the same, or an earlier attempt of it, or had it before the database was restored; see that it is not paid at both"
 		}
 		err = movement.ErrNotFound
 	}
@@ -120,9 +120,9 @@ func sentOn(c tenants.Connection, m movement.Movement) bool {
 	return m.ConnectionOwner != manifest.OwnerPlatform && m.Owner.MerchantID == string(c.MerchantID)
 }
 
-// movedOn tells whether a movement of a connection's merchant is with another provider,
-// and was with none or this one in an earlier attempt.
+// movedOn tells whether a movement of a connection's merchant is with another provider.
+// It may have been with this one in an earlier attempt, or before a restore.
 func movedOn(c tenants.Connection, m movement.Movement) bool {
-	return m.Attempt > 1 && m.Provider != string(c.Provider) && m.Owner.Mode == string(c.Mode) &&
+	return m.Provider != string(c.Provider) && m.Owner.Mode == string(c.Mode) &&
 		(c.MerchantID == tenants.Platform || m.Owner.MerchantID == string(c.MerchantID))
 }

@@ -91,17 +91,22 @@ func (l *Lifecycle) decidedBefore(ctx context.Context, op *catalog.Operation, m 
 }
 
 func (l *Lifecycle) lookup(ctx context.Context, op *catalog.Operation, m movement.Movement, c Connection, now time.Time) sdk.StatusUpdate {
-	lookup := sdk.Lookup{
-		Operation: m.Operation, RequestID: m.RequestID, Connection: c.Connection,
-		Reference: m.UpstreamReference(), ProviderReference: m.ProviderReference,
-		Amount: m.Amount, Body: m.Body(), SentAt: m.CreatedAt, ExpiresAt: m.ExpiresAt, Cost: m.Cost, Quote: m.Quote,
-	}
+	lookup := lookupOf(m, c)
 	if op.Rules.Resubmits {
 		lookup.SendBy = earlier(now.Add(sendWindow), m.ResubmitUntil(op.Rules))
 	}
 	update := l.Providers.Lookup(ctx, UseOf(m), lookup, lookupTimeout)
 	l.note(ctx, op, m, "polled", update.Status.String(), update.Detail)
 	return update
+}
+
+// lookupOf is the question about a movement.
+func lookupOf(m movement.Movement, c Connection) sdk.Lookup {
+	return sdk.Lookup{
+		Operation: m.Operation, RequestID: m.RequestID, Connection: c.Connection,
+		Reference: m.UpstreamReference(), ProviderReference: m.ProviderReference,
+		Amount: m.Amount, Body: m.Body(), SentAt: m.CreatedAt, ExpiresAt: m.ExpiresAt, Cost: m.Cost, Quote: m.Quote,
+	}
 }
 
 // weigh applies what a lookup has told. What it leaves as it is, is due next.

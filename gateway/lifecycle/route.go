@@ -43,7 +43,7 @@ func (l *Lifecycle) route(ctx context.Context, r Request, draft movement.Movemen
 		}
 		at := draft
 		at.Provider = op.Provider
-		answer, err := l.createAt(ctx, r, op, &at, undone)
+		answer, err := l.createAt(ctx, r, op, &at, l.submit, undone)
 		not, ok := errors.AsType[*untaken](err)
 		switch {
 		case !ok:
@@ -69,7 +69,7 @@ func (l *Lifecycle) route(ctx context.Context, r Request, draft movement.Movemen
 // all are: then the policy has named the path.
 func (r Request) candidates() []*catalog.Operation {
 	if r.Route == nil {
-		return slices.DeleteFunc(slices.Clone(r.Operation.Candidates), func(op *catalog.Operation) bool {
+		return slices.DeleteFunc(slices.Clone(r.Operation.Serving()), func(op *catalog.Operation) bool {
 			return op.Unnamed && !r.Operation.Unnamed
 		})
 	}

@@ -68,6 +68,9 @@ type Rules struct {
 	// provider lets it: it is an exception a day after its life, any other after a day.
 	Waits   bool
 	EndedBy Ender
+	// LostIsAsked says that after a restore of the database a movement is looked for
+	// before it is made: two of one name could both be paid, and a lookup tells of one.
+	LostIsAsked bool
 	// NotFound is what makes a provider's "not found" proof that nothing was sent.
 	NotFound Proof
 	// Life is how long a movement waits for its money where the kind says so and not
@@ -165,8 +168,8 @@ var table = []Rules{
 			Submitting: {NotSubmitted}, Acknowledged: {Submitting}, Pending: unknown,
 			Succeeded: open, Failed: open, Expired: open, NotSubmitted: {Submitting},
 		},
-		Events:   Events{Ended: "payments.status_update", PaidLate: "payments.paid_late", Reversed: "payments.reversed"},
-		Waits:    true,
+		Events: Events{Ended: "payments.status_update", PaidLate: "payments.paid_late", Reversed: "payments.reversed"},
+		Waits:  true, LostIsAsked: true,
 		NotFound: twice,
 		Polls:    Polls{Pending: pollPending, Expired: pollExpired},
 	},

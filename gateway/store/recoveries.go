@@ -13,11 +13,15 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// Recovery is a restore of the database after which nobody has opened the gateway yet.
+// Recovery is what operators told of a restore of the database.
 type Recovery struct {
-	Begun time.Time
-	Since time.Time // of the last trace of a gateway before it; zero where there is none
+	Begun  time.Time
+	Since  time.Time // of the last trace of a gateway before it; zero where there is none
+	Opened time.Time // zero while nobody has opened the gateway
 }
+
+// Lasts reports whether there is a recovery, and nobody has opened the gateway since.
+func (r *Recovery) Lasts() bool { return r != nil && r.Opened.IsZero() }
 
 // startedLately is how new a gateway may be that somebody has started on the restored
 // database before the recovery.
@@ -30,16 +34,17 @@ func (s *Store) BeginRecovery(ctx context.Context, now time.Time) error {
 	}))
 }
 
-// Recovery is the one that has begun and is not ended, nil where there is none.
-func (s *Store) Recovery(ctx context.Context) (*Recovery, error) {
-	row, err := s.queries.Recovery(ctx)
+// LastRecovery is the one that lasts, else the last that was ended, nil where there was
+// none.
+func (s *Store) LastRecovery(ctx context.Context) (*Recovery, error) {
+	row, err := s.queries.LastRecovery(ctx)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store: recovery: %w", err)
+		return nil, fmt.Errorf("store: last recovery: %w", err)
 	}
-	return &Recovery{Begun: row.BegunAt.UTC(), Since: orZero(row.Since)}, nil
+	return &Recovery{Begun: row.BegunAt.UTC(), Since: orZero(row.Since), Opened: orZero(row.OpenedAt)}, nil
 }
 
 // EndRecovery ends the recovery, with its audit entry. It is ErrNotFound where none has

@@ -302,34 +302,62 @@ func TestRecovery(t *testing.T) {
 	}
 }
 
-// TestPayments: a QR code is the same one again; of a link there may be two, and an
-// operator hears of a payment of the one that was lost.
+// pay asks for a payment.
+func (s *story) pay(reference, kind string, amount int) (d told, a harness.Answer) {
+	s.Helper()
+	a = s.shop.Ask(s, "/payments/create", s.shop.PaymentBody(harness.Fields{"external_id": reference, "type": kind, "amount": amount}))
+	if err := json.Unmarshal(a.Data, &d); err != nil || !a.Success {
+		s.Fatalf("%s: %s", reference, a)
+	}
+	return d, a
+}
+
+// TestALinkIsFoundAfterARecovery: the provider is asked before it is made, so there are
+// not two that a payer could pay. What the provider does not have is made.
+func TestALinkIsFoundAfterARecovery(t *testing.T) {
+	t.Parallel()
+	s := begin(t, "payments")
+	s.shop = s.NewShop(t, s.shop.Program, "scale")
+	backup := harness.BackUp(t, s.shop.DatabaseURL)
+	_, first := s.pay("link", "payment_link", 22_001)
+	page := s.shop.ProviderPage(t, first.Payment().CheckoutURL)
+	s.shop.Stop(t)
+	restored := s.LaunchWith(t, backup.Restore(t), "--recovery")
+	harness.Await(t, harness.ReadyWithin, "a replica in recovery", restored.Serves)
+	restored.MustRun(t, "", nil, "recovery", "open", "--reason", "merchants send again what is lost")
+	s.Join(t, restored)
+	s.shop = s.shop.At(restored)
+
+	_, again := s.pay("link", "payment_link", 22_001)
+	if now := s.shop.ProviderPage(t, again.Payment().CheckoutURL); now != page {
+		t.Errorf("the provider's page was %s and is %s", page, now)
+	}
+	s.shop.Pay(t, harness.Fields{"url": page})
+	s.ends("/payments/status", "external_id", "link", "PAID")
+	if made := len(s.shop.UpstreamMovements(t)); made != 1 {
+		t.Errorf("the provider has %d payments", made)
+	}
+	s.pay("new", "payment_link", 22_002)
+}
+
+// TestPayments: where nobody has begun a recovery, a QR code is the same one again; of a
+// link there may be two, and an operator hears of a payment of the one that was lost.
 func TestPayments(t *testing.T) {
 	t.Parallel()
 	s := begin(t, "payments")
 	s.shop = s.NewShop(t, s.shop.Program, "scale")
-	create := func(reference, kind string, amount int) (told, harness.Answer) {
-		t.Helper()
-		f := s.shop.PaymentBody(harness.Fields{"external_id": reference, "type": kind, "amount": amount})
-		a := s.shop.Ask(t, "/payments/create", f)
-		var d told
-		if err := json.Unmarshal(a.Data, &d); err != nil || !a.Success {
-			t.Fatalf("%s: %s", reference, a)
-		}
-		return d, a
-	}
 	backup := harness.BackUp(t, s.shop.DatabaseURL)
-	code, _ := create("code", "qris", 21_001)
-	_, first := create("link", "payment_link", 21_002)
+	code, _ := s.pay("code", "qris", 21_001)
+	_, first := s.pay("link", "payment_link", 21_002)
 	page := s.shop.ProviderPage(t, first.Payment().CheckoutURL)
 	s.lose(backup)
 
-	if same, _ := create("code", "qris", 21_001); same.QR != code.QR || code.QR == "" {
+	if same, _ := s.pay("code", "qris", 21_001); same.QR != code.QR || code.QR == "" {
 		t.Errorf("the code was %q and is %q", code.QR, same.QR)
 	}
 	s.shop.Pay(t, harness.Fields{"qr_string": code.QR})
 	s.ends("/payments/status", "external_id", "code", "PAID")
-	create("link", "payment_link", 21_002)
+	s.pay("link", "payment_link", 21_002)
 	s.shop.Pay(t, harness.Fields{"url": page})
 	s.shop.WantException(t, "contradiction", "payments", "the provider called it")
 }

@@ -51,18 +51,20 @@ func (q *Queries) EndRecovery(ctx context.Context, arg EndRecoveryParams) (int64
 	return result.RowsAffected(), nil
 }
 
-const recovery = `-- name: Recovery :one
-SELECT begun_at, since FROM recoveries WHERE opened_at IS NULL ORDER BY begun_at LIMIT 1
+const lastRecovery = `-- name: LastRecovery :one
+SELECT begun_at, since, opened_at FROM recoveries ORDER BY opened_at IS NOT NULL, begun_at DESC LIMIT 1
 `
 
-type RecoveryRow struct {
-	BegunAt time.Time
-	Since   *time.Time
+type LastRecoveryRow struct {
+	BegunAt  time.Time
+	Since    *time.Time
+	OpenedAt *time.Time
 }
 
-func (q *Queries) Recovery(ctx context.Context) (RecoveryRow, error) {
-	row := q.db.QueryRow(ctx, recovery)
-	var i RecoveryRow
-	err := row.Scan(&i.BegunAt, &i.Since)
+// The one that nobody has opened, else the last.
+func (q *Queries) LastRecovery(ctx context.Context) (LastRecoveryRow, error) {
+	row := q.db.QueryRow(ctx, lastRecovery)
+	var i LastRecoveryRow
+	err := row.Scan(&i.BegunAt, &i.Since, &i.OpenedAt)
 	return i, err
 }

@@ -8,8 +8,9 @@ SELECT @recovery_id::UUID, @begun_at::TIMESTAMPTZ, COALESCE(
 )
 WHERE NOT EXISTS (SELECT 1 FROM recoveries AS o WHERE o.opened_at IS NULL);
 
--- name: Recovery :one
-SELECT begun_at, since FROM recoveries WHERE opened_at IS NULL ORDER BY begun_at LIMIT 1;
+-- name: LastRecovery :one
+-- The one that nobody has opened, else the last.
+SELECT begun_at, since, opened_at FROM recoveries ORDER BY opened_at IS NOT NULL, begun_at DESC LIMIT 1;
 
 -- name: EndRecovery :execrows
 UPDATE recoveries SET opened_at = @opened_at::TIMESTAMPTZ, opened_by = @opened_by::TEXT WHERE opened_at IS NULL;

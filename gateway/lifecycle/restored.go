@@ -1,0 +1,123 @@
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/sdk"
+)
+
+const (
+	// lostFor is how long after a recovery began providers are asked about what the
+	// restore may have lost.
+	lostFor = 7 * 24 * time.Hour
+	// lostAgain is when a merchant may ask again after they could not tell.
+	lostAgain = 10 * time.Second
+)
+
+// holders are the providers that may have what a restore has lost.
+type holders struct {
+	has    *catalog.Operation   // the first that has it, and can be paid for it; nil for none
+	silent []*catalog.Operation // those that can't tell
+}
+
+// findLost asks the providers of a path under the name that the movement would have: a
+// restore loses which of them was chosen, and the name survives it. It finds none where
+// nothing can be lost, or the reference is taken.
+//
+// A provider that has it pending or paid keeps it. What a provider does not find, or
+// tells as over, nobody can pay there any more. One that can't tell may have it.
+func (l *Lifecycle) findLost(ctx context.Context, r Request, draft movement.Movement) (found holders, err error) {
+	begun, may := l.mayBeLost(r.Operation)
+	if !may {
+		return found, nil
+	}
+	existing, err := l.Store.MovementByKey(ctx, draft.Key)
+	switch {
+	case err == nil && existing.State != movement.NotSubmitted:
+		return found, nil // it is answered from that
+	case err != nil && !errors.Is(err, movement.ErrNotFound):
+		return found, Unjudged(r, draft, err)
+	}
+	if err := l.recovering(); err != nil {
+		return found, err
+	}
+	draft.CreatedAt = begun // at the latest
+	serving := r.Operation.Serving()
+	told := make([]sdk.Status, len(serving))
+	var asking sync.WaitGroup
+	for i, op := range serving {
+		asking.Go(func() { told[i] = l.lostAt(ctx, r, op, draft) })
+	}
+	asking.Wait()
+	for i, op := range serving {
+		switch told[i] {
+		case sdk.StatusPending, sdk.StatusDone:
+			if found.has == nil {
+				found.has = op
+			}
+		case sdk.StatusUnknown:
+			found.silent = append(found.silent, op)
+		case sdk.StatusNotFound, sdk.StatusFailed, sdk.StatusExpired:
+		}
+	}
+	return found, nil
+}
+
+// mayBeLost tells whether a restore may have lost movements of an operation that could
+// be paid twice, and when its recovery began.
+func (l *Lifecycle) mayBeLost(op *catalog.Operation) (begun time.Time, may bool) {
+	if l.Restored == nil || !op.Rules.LostIsAsked || op.Rules.Resubmits {
+		return begun, false
+	}
+	begun = l.Restored()
+	return begun, !begun.IsZero() && l.Now().Before(begun.Add(lostFor))
+}
+
+// lostAt is what a provider says of a movement that it may have been given before the
+// recovery began. Nobody is asked who can't have it: not connected, or the request does
+// not fit its bounds.
+func (l *Lifecycle) lostAt(ctx context.Context, r Request, op *catalog.Operation, draft movement.Movement) sdk.Status {
+	if len(op.Check(filled(r, draft))) > 0 {
+		return sdk.StatusNotFound
+	}
+	c, err := l.Connect(ctx, op, r.Identity.Account, string(r.Identity.Mode))
+	if errors.Is(err, ErrNotConnected) {
+		return sdk.StatusNotFound
+	}
+	if err != nil {
+		return sdk.StatusUnknown
+	}
+	draft.Provider = op.Provider
+	update := l.Providers.Lookup(ctx, UseOf(draft), lookupOf(draft, c), lookupTimeout)
+	l.Log.LogAttrs(ctx, slog.LevelInfo, "asked for what a restore may have lost", slog.String("provider", op.Provider),
+		slog.String("movement", draft.ID.String()), slog.String("request_id", r.RequestID),
+		slog.String("status", update.Status.String()), slog.String("detail", update.Detail))
+	underWay := draft.CreatedAt.Add(op.Rules.Timeout + op.Rules.Pace.SettlesWithin)
+	if update.Status == sdk.StatusNotFound && l.Now().Before(underWay) {
+		return sdk.StatusUnknown
+	}
+	return update.Status
+}
+
+// ifSilent leaves a request the only provider that may have its movement, if it is one
+// of those that may be chosen. Whatever that one makes has the name of what it may have.
+func (l *Lifecycle) ifSilent(r Request, found holders) (Request, error) {
+	if len(found.silent) == 0 {
+		return r, nil
+	}
+	if only := found.silent[0]; len(found.silent) == 1 && slices.Contains(r.candidates(), only) {
+		r.Route = []string{only.Provider}
+		return r, nil
+	}
+	now := l.Now()
+	return r, fault.New(fault.ProviderUnavailable,
+		"Whether this was created before an outage can't be told at the moment. Nothing was sent.").After(now, lostAgain)
+}
