@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -63,19 +64,27 @@ func newWorld(t *testing.T) *world {
 type fakeHost struct {
 	runs   map[string]host.Spec
 	fails  error
-	takes  func() // what a Put lasts, nil for no time
+	takes  func(name string) // what a Put lasts, nil for no time
+	put    chan<- string     // told of each Put that was through, nil for nobody
 	tried  int
 	proven bool // the last one had a proof
+
+	mu sync.Mutex
 }
 
 func (h *fakeHost) Put(_ context.Context, spec host.Spec, proof host.Proof) error {
 	if h.takes != nil {
-		h.takes()
+		h.takes(spec.Name)
 	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.proven = proof != nil; h.fails != nil {
 		return h.fails
 	}
 	h.runs[spec.Name] = spec
+	if h.put != nil {
+		h.put <- spec.Name + " " + spec.Manifest.Version
+	}
 	return nil
 }
 
@@ -90,6 +99,8 @@ func (h *fakeHost) Remove(_ context.Context, name string) error {
 }
 
 func (h *fakeHost) Manifests() (all []*manifest.Manifest) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	for _, spec := range h.runs {
 		if spec.Manifest != nil {
 			all = append(all, spec.Manifest)
@@ -521,7 +532,7 @@ func TestHangingStart(t *testing.T) {
 	w.activate(one, first, uuid.Nil)
 	starts := 0
 	one.host.fails = errors.New("it hangs")
-	one.host.takes = func() { starts, w.now = starts+1, w.now.Add(15*time.Second) }
+	one.host.takes = func(string) { starts, w.now = starts+1, w.now.Add(15*time.Second) }
 	w.look(one)
 	w.now = w.now.Add(14 * time.Second)
 	if w.look(one); starts != 1 {
@@ -530,6 +541,68 @@ func TestHangingStart(t *testing.T) {
 	w.now = w.now.Add(time.Second)
 	if w.look(one); starts != 2 {
 		t.Errorf("%d starts after 15 s", starts)
+	}
+}
+
+// TestAHangingSwap: while the swap of a plugin hangs, another one is activated and rolled
+// back, and so may it be itself: what was decided meanwhile is done after its end.
+func TestAHangingSwap(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one := w.start("node-1", t.TempDir())
+	approved := map[string]store.PluginApproval{}
+	for _, version := range []string{"1.0.0", "1.1.0"} {
+		approved["coins "+version] = w.approve(one, "ayu", version)
+		w.place(version, one)
+		cards := strings.ReplaceAll(string(document(version)), "coins", "cards")
+		var err error
+		if approved["cards "+version], err = one.Approve(t.Context(), "ayu", approval.Wanted{SHA256: sumOf(version), Manifest: []byte(cards)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.activate(one, approved["coins 1.0.0"], uuid.Nil)
+	w.activate(one, approved["cards 1.0.0"], uuid.Nil)
+	w.look(one)
+
+	put, hangs, goOn := make(chan string, 10), make(chan struct{}), make(chan struct{})
+	var first sync.Once
+	one.host.put = put
+	one.host.takes = func(name string) {
+		if name == "coins" {
+			first.Do(func() { close(hangs); <-goOn })
+		}
+	}
+	want := func(what string) {
+		t.Helper()
+		select {
+		case got := <-put:
+			if got != what {
+				t.Errorf("%s is put into use, want %s", got, what)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%s is not put into use", what)
+		}
+	}
+	ctx, end := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- one.Run(ctx) }()
+	w.activate(one, approved["coins 1.1.0"], uuid.Nil)
+	<-hangs
+	w.activate(one, approved["cards 1.1.0"], uuid.Nil)
+	want("cards 1.1.0")
+	if _, err := one.Rollback(t.Context(), "ayu", "cards"); err != nil {
+		t.Fatal(err)
+	}
+	want("cards 1.0.0")
+	if _, err := one.Rollback(t.Context(), "ayu", "coins"); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	want("coins 1.1.0")
+	want("coins 1.0.0")
+	end()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

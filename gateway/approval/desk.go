@@ -318,9 +318,7 @@ func (a *Approvals) Remove(ctx context.Context, operator, provider string) (stor
 
 // move changes the head.
 func (a *Approvals) move(ctx context.Context, audit store.Audit, was, next store.PluginHead, detail string) (store.PluginHead, error) {
-	a.mu.Lock()
-	known := a.changes[next.Provider]
-	a.mu.Unlock()
+	known := a.of(next.Provider).changes
 	next.Changes, next.ChangedAt, next.ChangedBy = max(was.Changes, known)+1, a.deps.Now().UTC().Truncate(time.Microsecond), audit.Operator
 	var err error
 	if next.MAC, err = a.deps.Vault.SealPolicy(next.Digest()); err != nil {

@@ -34,13 +34,21 @@ type Approvals struct {
 	host Host // nil until [Approvals.Follow]
 	wake chan struct{}
 
-	mu        sync.Mutex // held by a look
-	runs      map[string]uuid.UUID
-	changes   map[string]int64 // of the heads, as last seen
-	failed    map[string]failure
-	newcomers sync.Map // the names of plugins that an approval alone has brought here
+	reading   sync.Mutex         // held while the heads are read, so that nobody goes by what another has read before
+	mu        sync.Mutex         // held for moments
+	followed  map[string]*follow // by plugin
+	following sync.WaitGroup
+}
 
-	told map[string]bool // whose exceptions of before this replica has resolved
+// follow is how far this replica follows one plugin's head.
+type follow struct {
+	busy     bool // a change is under way, which nobody else's waits for
+	known    bool // what runs is
+	runs     uuid.UUID
+	changes  int64 // of the head, as last seen
+	failed   failure
+	told     bool // an exception of before is resolved
+	newcomer bool // an approval alone has brought the plugin here
 }
 
 // failure is a head that this replica could not follow.
@@ -52,9 +60,7 @@ type failure struct {
 // Open reads what is in force. The specs are what the host is to start with: the
 // configuration fills only the names that no head has.
 func Open(ctx context.Context, deps Dependencies) (*Approvals, []host.Spec, error) {
-	a := &Approvals{
-		deps: deps, wake: make(chan struct{}, 1), runs: map[string]uuid.UUID{}, changes: map[string]int64{}, failed: map[string]failure{}, told: map[string]bool{},
-	}
+	a := &Approvals{deps: deps, wake: make(chan struct{}, 1), followed: map[string]*follow{}}
 	heads, err := deps.Store.PluginHeads(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("approval: %w", err)
@@ -98,7 +104,7 @@ func (a *Approvals) withoutClashes(ctx context.Context, all, specs []host.Spec) 
 				a.deps.Log.ErrorContext(ctx, "plugin refused", "plugin", spec.Name, "problem", why)
 				a.except(ctx, spec.Name, why)
 				spec.Refused, spec.Manifest = why, nil
-				delete(a.runs, spec.Name) // it is tried again
+				a.note(spec.Name, func(f *follow) { f.known, f.runs = false, uuid.Nil }) // it is tried again
 			} else {
 				known = append(known, spec.Manifest)
 			}
@@ -120,8 +126,28 @@ func (a *Approvals) first(ctx context.Context, head store.PluginHead) (host.Spec
 	if err != nil {
 		return host.Spec{}, err
 	}
-	a.runs[head.Provider] = w.id
+	a.note(head.Provider, func(f *follow) { f.known, f.runs = true, w.id })
 	return w.spec, nil
+}
+
+// of is how far a plugin's head is followed.
+func (a *Approvals) of(provider string) follow {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if f := a.followed[provider]; f != nil {
+		return *f
+	}
+	return follow{}
+}
+
+// note changes how far a plugin's head is followed.
+func (a *Approvals) note(provider string, change func(f *follow)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.followed[provider] == nil {
+		a.followed[provider] = &follow{}
+	}
+	change(a.followed[provider])
 }
 
 // want is what a head asks of this replica.
@@ -148,15 +174,15 @@ func (a *Approvals) wanted(ctx context.Context, head store.PluginHead) (w want, 
 		w.spec = a.spec(ctx, approved)
 	}
 	if _, configured := a.configured(head.Provider); !configured {
-		a.newcomers.Store(head.Provider, true)
+		a.note(head.Provider, func(f *follow) { f.newcomer = true })
 	}
-	switch {
+	switch known := a.of(head.Provider).changes; {
 	case a.deps.Vault.VerifyPolicy(head.MAC, head.Digest()) != nil:
 		return w, refuse("which approval is in force was not written by a gateway with this keyset: the MAC of the row in plugin_heads is not valid; gerbang plugin activate writes another")
-	case head.Changes < a.changes[head.Provider]:
-		return w, refuse("an older row was put back in plugin_heads: its change %d, after change %d", head.Changes, a.changes[head.Provider])
+	case head.Changes < known:
+		return w, refuse("an older row was put back in plugin_heads: its change %d, after change %d", head.Changes, known)
 	}
-	a.changes[head.Provider] = head.Changes
+	a.note(head.Provider, func(f *follow) { f.changes = head.Changes })
 	if w.id == Configured {
 		w.spec, _ = a.configured(head.Provider)
 	}
@@ -167,11 +193,8 @@ func (a *Approvals) wanted(ctx context.Context, head store.PluginHead) (w want, 
 func (a *Approvals) Follow(h Host) { a.host = h }
 
 // Newcomer tells whether the configuration does not name a plugin, so that an approval
-// alone has brought it here. It waits for nothing.
-func (a *Approvals) Newcomer(provider string) bool {
-	_, is := a.newcomers.Load(provider)
-	return is
-}
+// alone has brought it here.
+func (a *Approvals) Newcomer(provider string) bool { return a.of(provider).newcomer }
 
 // Wake has this replica look at once.
 func (a *Approvals) Wake() {
@@ -181,11 +204,13 @@ func (a *Approvals) Wake() {
 	}
 }
 
-// Run follows the heads until the context ends.
+// Run follows the heads until the context ends. A plugin that hangs while it is changed
+// delays no other.
 func (a *Approvals) Run(ctx context.Context) error {
+	defer a.following.Wait()
 	failing := false
 	for {
-		err := a.Look(ctx)
+		_, err := a.begin(ctx)
 		if now := err != nil; now != failing && ctx.Err() == nil {
 			failing = now
 			a.deps.Log.WarnContext(ctx, "which approvals of plugins are in force can be read", "yes", !failing, "error", err)
@@ -205,55 +230,88 @@ func (a *Approvals) Run(ctx context.Context) error {
 // Look reads the heads once, and has the host run what they say. What can't be done is
 // told, tried again, and leaves what runs as it is. The error is of reading alone.
 func (a *Approvals) Look(ctx context.Context) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	reading, cancel := context.WithTimeout(ctx, lookTimeout)
-	defer cancel()
-	heads, err := a.deps.Store.PluginHeads(reading)
+	begun, err := a.begin(ctx)
 	if err != nil {
 		return err
 	}
-	for _, head := range heads {
-		if err := a.follow(ctx, head); err != nil {
-			return err
-		}
+	var failed []error
+	for _, ended := range begun {
+		failed = append(failed, <-ended)
 	}
-	return nil
+	return errors.Join(failed...)
 }
+
+// begin reads the heads once, and begins to do what they say: each plugin by itself, and
+// one change of a plugin at a time. It returns the ends of what it has begun.
+func (a *Approvals) begin(ctx context.Context) (begun []<-chan error, err error) {
+	a.reading.Lock()
+	defer a.reading.Unlock()
+	bounded, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	heads, err := a.deps.Store.PluginHeads(bounded)
+	if err != nil {
+		return nil, err
+	}
+	for _, head := range heads {
+		if !a.begins(head) {
+			continue
+		}
+		ended := make(chan error, 1)
+		begun = append(begun, ended)
+		a.following.Go(func() {
+			err := a.follow(ctx, head)
+			a.note(head.Provider, func(f *follow) { f.busy = false })
+			if err != nil && ctx.Err() == nil {
+				a.deps.Log.WarnContext(ctx, "the approval of a plugin can't be followed", "plugin", head.Provider, "error", err)
+			}
+			ended <- err
+		})
+	}
+	return begun, nil
+}
+
+// begins tells whether there is something to do about a head, and takes that up where
+// nobody does it already.
+func (a *Approvals) begins(head store.PluginHead) (ours bool) {
+	a.note(head.Provider, func(f *follow) {
+		again := f.failed.head == keyOf(head) && a.deps.Now().Before(f.failed.again)
+		done := f.runs == head.On(a.deps.Self.ID) && f.changes == head.Changes && f.told
+		ours = !f.busy && !again && !done
+		f.busy = f.busy || ours
+	})
+	return ours
+}
+
+// keyOf tells one state of a head from another.
+func keyOf(head store.PluginHead) string { return string(head.Digest()) + string(head.MAC) }
 
 // follow does what one head says.
 func (a *Approvals) follow(ctx context.Context, head store.PluginHead) error {
-	key, before := string(head.Digest())+string(head.MAC), a.failed[head.Provider]
-	if before.head == key && a.deps.Now().Before(before.again) {
-		return nil
-	}
-	if a.runs[head.Provider] == head.On(a.deps.Self.ID) && a.changes[head.Provider] == head.Changes && a.told[head.Provider] {
-		return nil
-	}
+	before := a.of(head.Provider)
 	changing, cancel := context.WithTimeout(ctx, changeTime)
 	defer cancel()
 	w, err := a.wanted(changing, head)
 	if _, refused := errors.AsType[*Refusal](err); err != nil && !refused {
 		return err
 	}
-	if running, known := a.runs[head.Provider]; err == nil && (!known || running != w.id) {
+	if err == nil && (!before.known || before.runs != w.id) {
 		err = a.change(changing, head, w)
 	}
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil // the gateway ends
 		}
-		a.told[head.Provider] = false
-		a.failed[head.Provider] = failure{head: key, again: a.deps.Now().Add(retryAfter)}
+		a.note(head.Provider, func(f *follow) {
+			f.told, f.failed = false, failure{head: keyOf(head), again: a.deps.Now().Add(retryAfter)}
+		})
 		a.deps.Log.ErrorContext(ctx, "the approved version of a plugin is not put into use; what runs stays", "plugin", head.Provider, "error", err)
-		if before.head != key {
+		if before.failed.head != keyOf(head) {
 			a.except(ctx, head.Provider, err.Error())
 		}
 		return nil
 	}
-	delete(a.failed, head.Provider)
-	a.runs[head.Provider] = w.id
-	a.told[head.Provider] = a.resolve(ctx, head.Provider)
+	told := a.resolve(ctx, head.Provider)
+	a.note(head.Provider, func(f *follow) { f.failed, f.known, f.runs, f.told = failure{}, true, w.id, told })
 	if a.deps.Report != nil {
 		return a.deps.Report(ctx)
 	}
@@ -265,7 +323,7 @@ func (a *Approvals) follow(ctx context.Context, head store.PluginHead) error {
 func (a *Approvals) change(ctx context.Context, head store.PluginHead, w want) error {
 	switch {
 	case w.spec.Name == "" && w.id == Configured:
-		if _, runs := a.runs[head.Provider]; runs {
+		if a.of(head.Provider).known {
 			return refuse("the configuration of this gateway names no plugin %s, which is to run again", head.Provider)
 		}
 		return nil // another replica tries a plugin that was not there
@@ -278,7 +336,7 @@ func (a *Approvals) change(ctx context.Context, head store.PluginHead, w want) e
 		return a.host.Remove(ctx, head.Provider)
 	}
 	// Movements may have been made since an operator's change saw that none are open.
-	if a.runs[head.Provider] != uuid.Nil && w.spec.Manifest != nil {
+	if a.of(head.Provider).runs != uuid.Nil && w.spec.Manifest != nil {
 		if err := a.keepsOpen(ctx, head.Provider, w.spec.Manifest); err != nil {
 			return err
 		}

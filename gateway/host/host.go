@@ -110,7 +110,7 @@ type Host struct {
 	observe  func(Observation)
 	now      func() time.Time
 	starting sync.Mutex      // held while a supervision begins, or the host closes
-	changing sync.Mutex      // held while a plugin is replaced, added or removed
+	changes  sync.Map        // by plugin, a channel that is full while it is changed
 	learning sync.Mutex      // held while the known manifests change
 	offer    Offering        // nil until [Host.Offer]
 	life     context.Context //nolint:containedctx // the supervision's, which no call's context bounds

@@ -62,11 +62,27 @@ func (h *Host) prepare(ctx context.Context, p *provider, spec Spec, proof Proof)
 	return c, err
 }
 
+// change waits until nobody else tries, replaces, adds or removes the plugin of a name.
+// Changes of other plugins are not waited for: one that hangs delays its own alone.
+func (h *Host) change(ctx context.Context, name string) (done func(), err error) {
+	turn, _ := h.changes.LoadOrStore(name, make(chan struct{}, 1))
+	taken := turn.(chan struct{}) //nolint:forcetypeassert // nothing else is stored there
+	select {
+	case taken <- struct{}{}:
+		return func() { <-taken }, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("plugin %s: another change of it is under way: %w", name, context.Cause(ctx))
+	}
+}
+
 // Try starts a plugin by a spec beside the one in use, proves it, and ends it. The error
 // says why [Host.Put] would not take it.
 func (h *Host) Try(ctx context.Context, spec Spec, proof Proof) error {
-	h.changing.Lock()
-	defer h.changing.Unlock()
+	done, err := h.change(ctx, spec.Name)
+	if err != nil {
+		return err
+	}
+	defer done()
 	p, there := h.plugin(spec.Name)
 	if !there {
 		p = newProvider(spec, h.log.With("plugin", spec.Name), h.tune)
@@ -92,8 +108,11 @@ func (h *Host) Try(ctx context.Context, spec Spec, proof Proof) error {
 // fails. After an error everything is as it was. A plugin that is added, and whose
 // manifest the spec has, is there also while it can't be started, as after [Start].
 func (h *Host) Put(ctx context.Context, spec Spec, proof Proof) error {
-	h.changing.Lock()
-	defer h.changing.Unlock()
+	done, err := h.change(ctx, spec.Name)
+	if err != nil {
+		return err
+	}
+	defer done()
 	p, there := h.plugin(spec.Name)
 	if !there {
 		return h.add(ctx, newProvider(spec, h.log.With("plugin", spec.Name), h.tune), spec, proof)
@@ -186,8 +205,11 @@ func (h *Host) admit(p *provider, m *manifest.Manifest, c *candidate) error {
 // Remove ends a plugin: what it declares is offered no more, its calls come to their ends,
 // and the rest is not sent. It is for one that nobody needs; there may be none.
 func (h *Host) Remove(ctx context.Context, name string) error {
-	h.changing.Lock()
-	defer h.changing.Unlock()
+	done, err := h.change(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer done()
 	p, there := h.plugin(name)
 	if !there {
 		return nil
@@ -198,7 +220,7 @@ func (h *Host) Remove(ctx context.Context, name string) error {
 	p.shutDown()
 	ctx, cancel := context.WithTimeout(ctx, h.tune.drain)
 	defer cancel()
-	err := p.drained(ctx)
+	err = p.drained(ctx)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.current != nil {

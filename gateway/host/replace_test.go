@@ -376,6 +376,40 @@ func TestAddAndRemove(t *testing.T) {
 	}
 }
 
+// TestAChangeThatHangs: while a plugin's new version is proven without an end, others are
+// added, tried and removed. Another change of the same plugin waits, as long as it may.
+func TestAChangeThatHangs(t *testing.T) {
+	t.Parallel()
+	h := one(t, calm)
+	hangs, goOn, put := make(chan struct{}), make(chan struct{}), make(chan error)
+	go func() {
+		put <- h.Put(t.Context(), testSpec("one"), func(context.Context, Candidate) error {
+			close(hangs)
+			<-goOn
+			return nil
+		})
+	}()
+	<-hangs
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if err := errors.Join(h.Put(ctx, testSpec("two"), nil), h.Try(ctx, testSpec("two"), nil), h.Remove(ctx, "two")); err != nil {
+		t.Error(err)
+	}
+	soon, stop := context.WithCancel(t.Context())
+	stop()
+	for name, err := range map[string]error{
+		"put": h.Put(soon, testSpec("one"), nil), "try": h.Try(soon, testSpec("one"), nil), "remove": h.Remove(soon, "one"),
+	} {
+		if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "another change of it is under way") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	close(goOn)
+	if err := <-put; err != nil {
+		t.Error(err)
+	}
+}
+
 // TestWhatWasCheckedByAnother: a request is called on no process that declares its
 // operation otherwise than the one by which it was checked, and on every other.
 func TestWhatWasCheckedByAnother(t *testing.T) {
