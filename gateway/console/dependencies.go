@@ -161,7 +161,7 @@ type Directory interface {
 }
 
 // Vault seals what must not be readable in the database, knows the keys in force,
-// and seals with the primary key what another has sealed.
+// seals with the primary key what another has sealed, and makes and verifies MACs.
 type Vault interface {
 	SealCredentials(m tenants.MerchantID, mode tenants.Mode, p tenants.Provider, credentials []byte) ([]byte, error)
 	OpenCredentials(c tenants.Connection) ([]byte, error)
@@ -171,6 +171,8 @@ type Vault interface {
 	ResealCallbackSecret(s tenants.CallbackSecret) (tenants.CallbackSecret, bool, error)
 	ResealNameKey(sealed []byte) ([]byte, bool, error)
 	ResealPolicy(mac []byte) ([]byte, bool, error)
+	SealPolicy(digest []byte) ([]byte, error)
+	VerifyPolicy(mac, digest []byte) error
 }
 
 // Plugins are the providers' processes. Verify asks a provider whether it takes an
@@ -202,6 +204,7 @@ type Approvals interface {
 type Dependencies struct {
 	Merchants  Merchants
 	Secrets    Secrets
+	Operators  OperatorTokens
 	Pauses     Pauses
 	Movements  Movements
 	Exceptions Exceptions

@@ -7,5 +7,6 @@
 // Each operator has a role, and roles.go is the table of what a role may do: a line for
 // each route, held before the route's handler is asked. A route without a line is refused
 // to everybody. A request comes from the network with a token, or from this process with
-// an [Identity] ([Console.As]); both meet the same roles, checks and audit.
+// an [Identity] ([Console.As]). Tokens stand in the configuration, or in the database by
+// their hash and under a MAC. All meet the same roles, checks and audit.
 package console

@@ -85,12 +85,9 @@ func parseAddresses(text string) (netip.Prefix, error) {
 }
 
 func (c *Console) rotateKey(x *call, wanted adminapi.Rotation) (any, error) {
-	overlap := tenants.DefaultOverlap
-	if wanted.Overlap != "" {
-		var err error
-		if overlap, err = time.ParseDuration(wanted.Overlap); err != nil || overlap < 0 || overlap > maxOverlap {
-			return nil, fault.Invalid("overlap", `must be a duration from "0s" to "720h"`)
-		}
+	overlap, err := overlapOf(wanted)
+	if err != nil {
+		return nil, err
 	}
 	old, err := c.key(x)
 	if err != nil {
@@ -110,6 +107,18 @@ func (c *Console) rotateKey(x *call, wanted adminapi.Rotation) (any, error) {
 		return nil, notFound(err, "key")
 	}
 	return issuedDocument(next), nil
+}
+
+// overlapOf is how long what is replaced stays valid.
+func overlapOf(wanted adminapi.Rotation) (time.Duration, error) {
+	if wanted.Overlap == "" {
+		return tenants.DefaultOverlap, nil
+	}
+	overlap, err := time.ParseDuration(wanted.Overlap)
+	if err != nil || overlap < 0 || overlap > maxOverlap {
+		return 0, fault.Invalid("overlap", `must be a duration from "0s" to "720h"`)
+	}
+	return overlap, nil
 }
 
 func (c *Console) revokeKey(x *call, why adminapi.Reason) (any, error) {

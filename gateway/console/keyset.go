@@ -153,7 +153,7 @@ func (c *Console) sealedAnew(account store.Sealed, page *adminapi.ResealPage) (w
 		if changed {
 			was.Policies = append(was.Policies, old)
 			becomes.Policies = append(becomes.Policies, store.PolicyMAC{
-				Version: old.Version, Activation: old.Activation, Approval: old.Approval, Plugin: old.Plugin, MAC: again,
+				Version: old.Version, Activation: old.Activation, Approval: old.Approval, Plugin: old.Plugin, Operator: old.Operator, MAC: again,
 			})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -136,6 +137,27 @@ func TestAKeyRotatesWhileOthersWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.opensAll(fresh, ids)
+}
+
+// TestAnOperatorsTokenOutlivesItsKey: the MAC of its row is made anew with the rest.
+func TestAnOperatorsTokenOutlivesItsKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := w.operator("sari", console.RoleRead, "")
+	old := w.vault.Keys()[0].Number
+	w.rotate()
+	if n := w.uses()[old]; n != 1 {
+		t.Errorf("the old key has sealed %d values, want the token's MAC", n)
+	}
+	if done, err := w.Reseal(t.Context()); err != nil || done.Resealed != 1 {
+		t.Errorf("resealed %+v, %v", done, err)
+	}
+	if err := tenants.EditKeysetFile(w.keyset, func(k *tenants.Keyset) error { return k.Remove(old) }); err != nil {
+		t.Fatal(err)
+	}
+	if n := w.uses()[old]; n != 0 || !w.comesIn(made.Token) {
+		t.Errorf("the old key has sealed %d values; the token comes in: %t", n, w.comesIn(made.Token))
+	}
 }
 
 func TestResealingIsOnTheRecord(t *testing.T) {

@@ -119,7 +119,7 @@ func (c *Console) recordThen(ctx context.Context, m tenants.Merchant, version in
 // stands in the merchant's audit before it is shown.
 func (c *Console) trace(x *call, e *explained, out *adminapi.Decision) error {
 	if !x.operator.Inputs {
-		return fault.New(fault.ScopeMissing, "This operator may not read what requests asked for: its entry in the configuration needs inputs: true.")
+		return fault.New(fault.ScopeMissing, "This operator may not read what requests asked for: its entry in the configuration needs inputs: true, or its token to be made with --inputs.")
 	}
 	in := e.logged.input
 	if in == nil {

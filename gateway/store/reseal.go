@@ -25,13 +25,14 @@ type Sealed struct {
 }
 
 // PolicyMAC is the MAC of a policy version, of an activation, of a plugin's approval, of
-// the word which approval of a plugin is in force, or of the word which version is, where
-// all are zero.
+// the word which approval of a plugin is in force, of an operator's token, or of the word
+// which version is, where all are zero.
 type PolicyMAC struct {
 	Version    policy.Version
 	Activation uuid.UUID
 	Approval   uuid.UUID
 	Plugin     string
+	Operator   []byte // the hash of the token
 	MAC        []byte
 }
 
@@ -114,6 +115,13 @@ func (s *Store) policyMACs(ctx context.Context) (macs []PolicyMAC, err error) {
 	for _, row := range plugins {
 		macs = append(macs, PolicyMAC{Plugin: row.Provider, MAC: row.Mac})
 	}
+	if err != nil {
+		return nil, err
+	}
+	tokens, err := s.queries.OperatorTokens(ctx)
+	for _, row := range tokens {
+		macs = append(macs, PolicyMAC{Operator: row.Hash, MAC: row.Mac})
+	}
 	return macs, err
 }
 
@@ -182,6 +190,8 @@ func resealPolicy(ctx context.Context, q *dbsqlc.Queries, was PolicyMAC, becomes
 	switch {
 	case was.Approval != uuid.Nil:
 		return q.ResealPluginApproval(ctx, dbsqlc.ResealPluginApprovalParams{Becomes: becomes, ApprovalID: was.Approval, Was: was.MAC})
+	case was.Operator != nil:
+		return q.ResealOperatorToken(ctx, dbsqlc.ResealOperatorTokenParams{Becomes: becomes, Hash: was.Operator, Was: was.MAC})
 	case was.Plugin != "":
 		return q.ResealPluginHead(ctx, dbsqlc.ResealPluginHeadParams{Becomes: becomes, Provider: was.Plugin, Was: was.MAC})
 	case was.Activation != uuid.Nil:

@@ -58,6 +58,7 @@ type commands struct {
 	Plugin     pluginCommands     `cmd:"" help:"List plugins, and show what approves a new one."`
 	Launch     pluginLaunch       `cmd:"" hidden:"" name:"plugin-launch" help:"Become a plugin; the gateway starts it."`
 	Policy     policyCommands     `cmd:"" help:"Push, activate, roll back, compare and test policies."`
+	Operator   operatorCommands   `cmd:"" help:"Make operators, and end what they may do."`
 	Replica    replicaCommands    `cmd:"" help:"List the gateways that run, and what each runs."`
 	QRIS       qrisCommands       `cmd:"" name:"qris" help:"Read QR codes."`
 	Version    versionCommand     `cmd:"" help:"Print the version."`

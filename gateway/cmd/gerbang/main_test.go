@@ -214,6 +214,23 @@ var adminCommands = map[string]adminCommand{
 		body:   `{"merchant_id":"mer_1","mode":"live","subject":"inv-1","reason":"amount_differs","resolution":"refunded"}`,
 		prints: "resolved  inv-1",
 	},
+	"operator token create": {
+		args:   `operator token|create|--name|sari|--role|finance|--expires|720h`,
+		answer: `{"name":"sari","role":"finance","expires_at":"2026-02-01T03:04:05Z","token":"op_x"}`,
+		method: "POST", path: "/admin/operator-tokens", body: `{"name":"sari","role":"finance","expires":"720h0m0s"}`, prints: "token    op_x\n",
+	},
+	"operator token list": {
+		args: `operator token|list`, answer: `[{"name":"sari","role":"read","created_by":"ayu","created_at":"2026-01-02T03:04:05Z","unsigned":true}]`,
+		method: "GET", path: "/admin/operator-tokens", prints: "sari  read  false   not signed  2026-01-02T03:04:05Z  ayu",
+	},
+	"operator token rotate": {
+		args: `operator token|rotate|sari p|--overlap|0s`, answer: `{"name":"sari p","role":"read","token":"op_y"}`,
+		method: "POST", path: "/admin/operator-tokens/sari%20p/rotate", body: `{"overlap":"0s"}`, prints: "op_y",
+	},
+	"operator token revoke": {
+		args: `operator token|revoke|sari|--reason|left`, answer: `[{"name":"sari","role":"read","revoked_at":"2026-01-02T03:04:05Z"}]`,
+		method: "POST", path: "/admin/operator-tokens/sari/revoke", body: `{"reason":"left"}`, prints: "revoked",
+	},
 	"plugin list": {
 		args: `plugin list`, answer: `[{"provider":"bank","owner":"platform","running":true,"max_in_flight":256,"manifest_digest":"dd","breakers":[{"mode":"live","calls":"open","lookups":"closed"}]}]`,
 		method: "GET", path: "/admin/plugins", prints: "running  platform    0         0/256      live open/closed  dd",

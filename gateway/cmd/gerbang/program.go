@@ -38,7 +38,7 @@ func (p *program) admin() (*adminapi.Client, error) {
 	token := p.getenv(adminTokenVariable)
 	if token == "" {
 		return nil, usage(errors.New(adminTokenVariable + " is not set; export an operator's token: gerbang dev prints one when it starts, " +
-			"and gerbang serve knows those in the token_file of its operators"))
+			"gerbang serve knows those in the token_file of its operators, and gerbang operator token create makes others"))
 	}
 	return adminapi.NewClient(cmp.Or(p.getenv(adminURLVariable), defaultAdminURL), token), nil
 }

@@ -308,6 +308,18 @@ type Movement struct {
 	Ended             string
 }
 
+type OperatorToken struct {
+	Hash      []byte
+	Name      string
+	Role      string
+	Inputs    bool
+	CreatedBy string
+	CreatedAt time.Time
+	ExpiresAt *time.Time
+	RevokedAt *time.Time
+	Mac       []byte
+}
+
 type Override struct {
 	MovementID      uuid.UUID
 	Attempt         int32
