@@ -116,6 +116,7 @@ var house = map[string]room{
 	"gateway/e2e/report/quick": {floor: 4, support: true},
 	"gateway/e2e/restore":      {floor: 10, support: true},
 	"gateway/e2e/transfer":     {floor: 10, support: true},
+	"gateway/e2e/openapi":      {floor: 10, support: true},
 
 	"plugins/midtrans":         {},
 	"plugins/midtrans/adapter": {},

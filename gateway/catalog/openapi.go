@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
 // APIVersion is the version of the merchants' interface. Additions keep it.
@@ -24,21 +27,36 @@ X-Request-Id is given by this service to each request; one that the caller sends
 // operations always give the same bytes.
 type object = map[string]any
 
+// ServerURL stands in the document for the URL of the service, which the catalog does not
+// know: whoever serves the document puts the real one there.
+const ServerURL = "https://gerbang.invalid"
+
+// describer makes one document.
+type describer struct {
+	documented
+	schemas  schemas
+	failures object // the responses of errors, by name
+	errors   object // an example of each error
+	tags     []any
+	tagged   map[string]bool
+}
+
 // describe makes the OpenAPI 3.1 document of the operations and validates it: a
 // document that a client's tools cannot read is never served.
 func describe(operations []*Operation) ([]byte, error) {
-	paths := object{"/openapi.json": object{"get": describeSelf()}}
+	known, err := readDocumented()
+	if err != nil {
+		return nil, err
+	}
+	d := &describer{documented: known, schemas: describeErrors(), failures: object{}, errors: object{}, tagged: map[string]bool{}}
+	paths := object{}
 	for _, op := range operations {
-		described, err := describeOperation(op)
-		if err != nil {
+		if paths[op.Path], err = d.describePath(op); err != nil {
 			return nil, fmt.Errorf("%s: %w", op.Path, err)
 		}
-		paths[op.Path] = object{"post": described}
-		if op.Get {
-			paths[op.Path] = object{"post": describePost(described), "get": describeGet(op, described)}
-		}
 	}
-	webhooks, err := describeWebhooks(operations)
+	paths["/openapi.json"] = object{"get": d.describeSelf()}
+	webhooks, err := d.describeWebhooks(operations)
 	if err != nil {
 		return nil, err
 	}
@@ -46,10 +64,12 @@ func describe(operations []*Operation) ([]byte, error) {
 		"openapi": "3.1.0",
 		"info": object{
 			"title": "Gerbang", "version": APIVersion, "description": introduction,
-			"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+			"license": object{"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
+			"contact": object{"name": "Documents", "url": ServerURL + "/docs"},
 		},
-		"servers":  []any{object{"url": "/"}},
+		"servers":  []any{object{"url": ServerURL}},
 		"security": []any{object{"bearer": []any{}}, object{}},
+		"tags":     d.tags,
 		"paths":    paths,
 		"webhooks": webhooks,
 		"components": object{
@@ -57,9 +77,10 @@ func describe(operations []*Operation) ([]byte, error) {
 				"type": "http", "scheme": "bearer",
 				"description": "The secret key, in place of the body's secret_key. Where both are given they must be equal.",
 			}},
-			"schemas":   describeSchemas(),
-			"headers":   describeHeaders(),
-			"responses": describeFailures(),
+			"schemas":   d.schemas,
+			"headers":   usedHeaders(paths, d.failures),
+			"responses": d.failures,
+			"examples":  d.errors,
 		},
 	}, "", "  ")
 	if err != nil {
@@ -73,47 +94,70 @@ func checkDocument(document []byte) error {
 	if err != nil {
 		return err
 	}
-	return loaded.Validate(context.Background())
+	// Examples fit by how they are chosen; to check them all again takes longer than the rest.
+	return loaded.Validate(context.Background(), openapi3.DisableExamplesValidation())
 }
 
-func describeSelf() object {
+// tag is the tag of a path or an event, which the document explains once.
+func (d *describer) tag(name, otherwise string) []any {
+	if !d.tagged[name] {
+		d.tagged[name] = true
+		d.tags = append(d.tags, object{"name": name, "description": cmp.Or(d.Tags[name], otherwise)})
+	}
+	return []any{name}
+}
+
+func (d *describer) describeSelf() object {
 	return object{
 		"operationId": "openapi",
-		"summary":     "This document",
+		"summary":     "Get this description",
+		"description": "Describes everything that is offered now, as OpenAPI 3.1.",
+		"tags":        d.tag("openapi", ""),
 		"security":    []any{object{}},
-		"responses": object{"200": object{
-			"description": "The OpenAPI document of everything that is offered now.",
-			"content":     object{"application/json": object{"schema": object{"type": "object"}}},
-		}},
+		"responses": object{
+			"200": object{
+				"description": "The OpenAPI document.",
+				"content":     object{"application/json": object{"schema": object{"type": "object", "additionalProperties": true}}},
+			},
+			"304": object{"description": "What If-None-Match names is still the document."},
+			"405": d.failure(fault.MethodNotAllowed), // by another method: as every path, and told once
+		},
 	}
 }
 
-func describeOperation(op *Operation) (object, error) {
-	request, err := describeRequest(op)
+// describePath describes an operation, by each method that it has.
+func (d *describer) describePath(op *Operation) (object, error) {
+	about := d.Operations[op.Path]
+	examples, err := examplesOf(op, about)
 	if err != nil {
 		return nil, err
 	}
-	var response any
-	if err := json.Unmarshal(op.Response, &response); err != nil {
-		return nil, fmt.Errorf("response: %w", err)
+	ref, schema, err := d.schemas.request(op, about)
+	if err != nil {
+		return nil, err
+	}
+	data, err := d.schemas.answer(op, about)
+	if err != nil {
+		return nil, err
 	}
 	described := object{
 		"operationId": operationID(op.Path),
 		"summary":     op.Summary,
-		"tags":        []any{strings.Split(op.Path, "/")[1]},
+		"description": cmp.Or(op.Description, about.Description, op.Summary+"."),
+		"tags":        d.tag(strings.Split(op.Path, "/")[1], op.Manifest.Title),
 		"requestBody": object{
 			"required": true,
-			"content":  object{"application/json": object{"schema": request}},
+			"content":  object{"application/json": object{"schema": ref, "examples": requestExamples(examples)}},
 		},
-		"responses": describeResponses(op, response),
-	}
-	if op.Description != "" {
-		described["description"] = op.Description
+		"responses": d.describeResponses(op, data, examples),
 	}
 	if parameters := describeParameters(op); len(parameters) > 0 {
 		described["parameters"] = parameters
 	}
-	return described, nil
+	if !op.Get {
+		return object{"post": described}, nil
+	}
+	return object{"post": describePost(described, schema), "get": describeGet(op, described, schema, examples)}, nil
 }
 
 // unlessKnown describes the responses to a GET, which may ask for what it does not have.
@@ -132,68 +176,50 @@ func unlessKnown(described object) object {
 }
 
 // describeGet describes the same operation with its parameters in the query.
-func describeGet(op *Operation, described object) object {
+func describeGet(op *Operation, described, schema object, examples []example) object {
 	get := maps.Clone(described)
 	get["operationId"] = operationID(op.Path) + "Get"
-	schema := bodyOf(described)
 	required, _ := schema["required"].([]any)
 	get["responses"] = unlessKnown(described)
-	get["parameters"] = queryParameters(schema, required)
+	get["parameters"] = queryParameters(schema, required, examples)
 	delete(get, "requestBody")
 	return get
 }
 
 // describePost describes an operation that also takes its parameters in the query:
 // nothing is then required in the body.
-func describePost(described object) object {
+func describePost(described, schema object) object {
 	post := maps.Clone(described)
 	body := maps.Clone(described["requestBody"].(object))
 	body["required"] = false
 	post["requestBody"] = body
 	others, _ := described["parameters"].([]any)
-	post["parameters"] = append(slices.Clone(others), queryParameters(bodyOf(described), nil)...)
+	post["parameters"] = append(slices.Clone(others), queryParameters(schema, nil, nil)...)
 	return post
 }
 
-func bodyOf(described object) object {
-	return described["requestBody"].(object)["content"].(object)["application/json"].(object)["schema"].(object)
-}
-
-// queryParameters returns a body's properties as parameters of a query.
-func queryParameters(schema object, required []any) []any {
+// queryParameters returns a body's properties as parameters of a query, with the values
+// of the first example.
+func queryParameters(schema object, required []any, examples []example) []any {
+	var values map[string]json.RawMessage
+	if len(examples) > 0 {
+		_ = json.Unmarshal(examples[0].Request, &values) // it fits the schema of an object
+	}
 	properties, _ := schema["properties"].(object)
 	var parameters []any
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		parameters = append(parameters, object{
+		parameter := object{
 			"name": name, "in": "query", "required": slices.Contains(required, any(name)), "schema": properties[name],
-		})
+		}
+		if described, _ := properties[name].(object)["description"].(string); described != "" {
+			parameter["description"] = described
+		}
+		if value, given := values[name]; given {
+			parameter["example"] = value
+		}
+		parameters = append(parameters, parameter)
 	}
 	return parameters
-}
-
-// describeRequest describes the manifest's schema with the credentials, which belong
-// to the gateway and not to the provider.
-func describeRequest(op *Operation) (object, error) {
-	var schema object
-	if err := json.Unmarshal(op.Request, &schema); err != nil {
-		return nil, fmt.Errorf("request: %w", err)
-	}
-	properties, _ := schema["properties"].(object)
-	if properties == nil {
-		properties = object{}
-	}
-	properties["secret_key"] = object{
-		"type": "string", "description": "The secret key, unless the header Authorization carries it.",
-	}
-	properties["merchant_id"] = object{
-		"type": "string", "description": "Your merchant id; wherever it is sent it must be the key's own.",
-	}
-	schema["properties"] = properties
-	if op.NeedsMerchantID() {
-		required, _ := schema["required"].([]any)
-		schema["required"] = append([]any{"merchant_id"}, required...)
-	}
-	return schema, nil
 }
 
 func describeParameters(op *Operation) []any {
@@ -203,6 +229,7 @@ func describeParameters(op *Operation) []any {
 			"name": "Idempotency-Key", "in": "header",
 			"description": "Counts as " + op.ReferenceField() + " where the body has none. Both and different is INVALID_REQUEST.",
 			"schema":      object{"type": "string", "minLength": 1, "maxLength": 255},
+			"example":     "INV/2026/#001",
 		})
 	}
 	if op.Money() {
@@ -210,6 +237,7 @@ func describeParameters(op *Operation) []any {
 			"name": "X-Callback-URL", "in": "header",
 			"description": "The absolute https URL, at port 443 or 8443, that receives status callbacks.",
 			"schema":      object{"type": "string", "format": "uri", "maxLength": 2048},
+			"example":     "https://shop.example/callbacks",
 		})
 	}
 	return parameters

@@ -7,7 +7,6 @@ import (
 	"os"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -22,9 +21,28 @@ var update = flag.Bool("update", false, "write the golden files")
 
 const golden = "testdata/openapi.json"
 
+func bodyOf(t testing.TB, text []byte) catalog.Document {
+	t.Helper()
+	return document(t, string(text))
+}
+
+// all is what a gateway with every shipped provider offers.
+func all(t testing.TB) *catalog.Snapshot {
+	t.Helper()
+	var manifests []*manifest.Manifest
+	for _, name := range []string{"payments", "ppob", "wallet1", "wallet2"} {
+		manifests = append(manifests, load(t, "../../plugins/"+name+"/manifest.json"))
+	}
+	s, err := catalog.Build(manifests)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
 func TestOpenAPIGolden(t *testing.T) {
 	t.Parallel()
-	got := append(bytes.Clone(payments(t).OpenAPI()), '\n')
+	got := append(bytes.Clone(all(t).OpenAPI()), '\n')
 	if *update {
 		if err := os.WriteFile(golden, got, 0o600); err != nil {
 			t.Fatal(err)
@@ -41,7 +59,7 @@ func TestOpenAPIGolden(t *testing.T) {
 
 func TestOpenAPIIsValidAndWhole(t *testing.T) {
 	t.Parallel()
-	snapshot := payments(t)
+	snapshot := all(t)
 	document, err := openapi3.NewLoader().LoadFromData(snapshot.OpenAPI())
 	if err != nil {
 		t.Fatal(err)
@@ -165,41 +183,138 @@ func TestCallbacksOfSeveralProvidersOfOneKind(t *testing.T) {
 
 func TestOpenAPIHasEveryErrorOfTheTable(t *testing.T) {
 	t.Parallel()
-	var document struct {
-		Components struct {
-			Responses map[string]struct {
-				Description string
-				Content     map[string]struct {
-					Examples map[string]struct {
-						Value struct {
-							Code  fault.Code  `json:"error_code"`
-							Sent  fault.Sent  `json:"sent"`
-							Retry fault.Retry `json:"retry"`
-						}
-					}
-				}
-			}
-		}
-	}
-	if err := json.Unmarshal(payments(t).OpenAPI(), &document); err != nil {
+	document, err := openapi3.NewLoader().LoadFromData(all(t).OpenAPI())
+	if err != nil {
 		t.Fatal(err)
 	}
-	seen := 0
-	for status, response := range document.Components.Responses {
-		for name, example := range response.Content["application/json"].Examples {
-			seen++
-			row := fault.RowOf(fault.Code(name))
-			value := example.Value
-			if value.Code != row.Code || value.Sent != row.Sent || value.Retry != row.Retry {
-				t.Errorf("%s: the example says %+v, the table %+v", name, value, row)
+	for _, row := range fault.Table {
+		example := document.Components.Examples[string(row.Code)]
+		if example == nil {
+			t.Errorf("%s has no example", row.Code)
+			continue
+		}
+		value := example.Value.Value.(map[string]any)
+		if value["error_code"] != string(row.Code) || value["sent"] != string(row.Sent) || value["retry"] != string(row.Retry) {
+			t.Errorf("%s: the example says %+v, the table %+v", row.Code, value, row)
+		}
+	}
+}
+
+// An operation is described with the errors that it can give, and no others.
+func TestOpenAPIHasOnlyErrorsThatCanCome(t *testing.T) {
+	t.Parallel()
+	document, err := openapi3.NewLoader().LoadFromData(all(t).OpenAPI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]struct{ can, cannot []fault.Code }{
+		"/balance":               {[]fault.Code{fault.AuthFailed, fault.RateLimited}, []fault.Code{fault.NotFound, fault.ProviderTimeout, fault.DuplicateReference, fault.MethodNotAllowed}},
+		"/payments/list":         {[]fault.Code{fault.InvalidRequest}, []fault.Code{fault.NotFound, fault.ProviderUnavailable}},
+		"/payments/create":       {[]fault.Code{fault.DuplicateReference, fault.InProgress, fault.ProviderTimeout, fault.PolicyDenied}, []fault.Code{fault.NotFound, fault.InsufficientBalance}},
+		"/payments/status":       {[]fault.Code{fault.NotFound}, []fault.Code{fault.DuplicateReference, fault.ProviderRejected, fault.ProviderUnavailable}},
+		"/payments/cancel":       {[]fault.Code{fault.NotFound, fault.ProviderUnavailable, fault.ProviderTimeout}, []fault.Code{fault.DuplicateReference}},
+		"/ppob/order":            {[]fault.Code{fault.InsufficientBalance, fault.ProductUnavailable, fault.DestinationInvalid}, []fault.Code{fault.NotFound}},
+		"/wallet1/transfer/bank": {[]fault.Code{fault.DestinationInvalid, fault.ProviderRejected, fault.InProgress}, []fault.Code{fault.NotFound, fault.InsufficientBalance}},
+		"/wallet1/inquiry":       {[]fault.Code{fault.DestinationInvalid, fault.QuotaExceeded, fault.ProviderTimeout}, []fault.Code{fault.NotFound, fault.DuplicateReference}},
+		"/wallet2/status":        {[]fault.Code{fault.QuotaExceeded, fault.NotFound}, []fault.Code{fault.InProgress}},
+	} {
+		described := map[fault.Code]bool{}
+		for _, response := range document.Paths.Value(path).Post.Responses.Map() {
+			for code := range response.Value.Content["application/json"].Examples {
+				described[fault.Code(code)] = true
 			}
-			if status != strconv.Itoa(row.Status) || !strings.Contains(response.Description, row.When) {
-				t.Errorf("%s: status %s is wrong or has no time", name, status)
+		}
+		for _, code := range want.can {
+			if !described[code] {
+				t.Errorf("%s can give %s, which is not described", path, code)
+			}
+		}
+		for _, code := range want.cannot {
+			if described[code] {
+				t.Errorf("%s never gives %s, which is described", path, code)
 			}
 		}
 	}
-	if seen != len(fault.Table) {
-		t.Errorf("%d codes have an example, the table has %d", seen, len(fault.Table))
+}
+
+// Every answer that is described has a name and an example that fits it, every request
+// one without a key in it, and aliases stay unsaid.
+func TestOpenAPIHasNamesAndExamples(t *testing.T) {
+	t.Parallel()
+	snapshot := all(t)
+	document, err := openapi3.NewLoader().LoadFromData(snapshot.OpenAPI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"Payment", "Collection", "Order", "Transfer", "Error", "PaymentsStatusUpdate", "PaymentsPaidLate", "PpobReversed", "TransferStatusUpdate"} {
+		if document.Components.Schemas[name] == nil {
+			t.Errorf("no schema is named %s", name)
+		}
+	}
+	for _, op := range snapshot.Operations() {
+		post := document.Paths.Value(op.Path).Post
+		content := post.RequestBody.Value.Content["application/json"]
+		if content.Schema.Ref == "" || len(content.Examples) == 0 || post.Description == "" {
+			t.Errorf("%s: the request is described by %q, with %d examples", op.Path, content.Schema.Ref, len(content.Examples))
+		}
+		for name, e := range content.Examples {
+			body := e.Value.Value.(map[string]any)
+			if body["secret_key"] != nil {
+				t.Errorf("%s: the example %s has a key in it", op.Path, name)
+			}
+			delete(body, "merchant_id")
+			if encoded, err := json.Marshal(body); err != nil || len(op.Check(bodyOf(t, encoded))) > 0 {
+				t.Errorf("%s: the example %s is refused: %v %v", op.Path, name, op.Check(bodyOf(t, encoded)), err)
+			}
+		}
+		answer := post.Responses.Value("200").Value.Content["application/json"]
+		data := answer.Schema.Value.Properties["data"]
+		if data.Ref == "" && (data.Value.Items == nil || data.Value.Items.Ref == "") {
+			t.Errorf("%s: what it answers has no name", op.Path)
+		}
+		for name, e := range answer.Examples {
+			if err := answer.Schema.Value.VisitJSON(e.Value.Value, openapi3.EnableJSONSchema2020()); err != nil {
+				t.Errorf("%s: the answer %s does not fit: %v", op.Path, name, err)
+			}
+		}
+	}
+	for name, webhook := range document.Webhooks {
+		if content := webhook.Post.RequestBody.Value.Content["application/json"]; content.Schema.Ref == "" || content.Example == nil {
+			t.Errorf("the callback %s has no name or no example", name)
+		} else if err := content.Schema.Value.VisitJSON(content.Example, openapi3.EnableJSONSchema2020()); err != nil {
+			t.Errorf("the callback %s: its example does not fit: %v", name, err)
+		}
+	}
+	status := document.Paths.Value("/wallet1/transfer/status").Post.RequestBody.Value.Content["application/json"].Schema.Value
+	if status.Properties["refId"] == nil || status.Properties["ref_id"] != nil || status.Properties["tx_id"] != nil {
+		t.Error("a transfer's status shows aliases, or not what they stand for")
+	}
+	payment := document.Components.Schemas["Payment"].Value.Properties["metadata"].Value
+	if open := payment.AdditionalProperties.Schema; open == nil || !open.Value.Type.Is("string") {
+		t.Error("metadata is not open")
+	}
+}
+
+// What a provider declares that nobody has written examples for is described with made
+// ones.
+func TestOpenAPIOfAStrangersProvider(t *testing.T) {
+	t.Parallel()
+	snapshot, err := catalog.Build([]*manifest.Manifest{load(t, "../../plugins/examples/node/manifest.json")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := openapi3.NewLoader().LoadFromData(snapshot.OpenAPI())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range snapshot.Operations() {
+		post := document.Paths.Value(op.Path).Post
+		if len(post.RequestBody.Value.Content["application/json"].Examples) == 0 || len(post.Responses.Value("200").Value.Content["application/json"].Examples) == 0 {
+			t.Errorf("%s has no examples", op.Path)
+		}
+	}
+	if document.Components.Schemas["Payment"] == nil {
+		t.Error("its payments have no name")
 	}
 }
 
@@ -209,7 +324,7 @@ func TestOpenAPIDescribesTheEnvelope(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	described := document.Components.Schemas["Failure"].Value
+	described := document.Components.Schemas["Error"].Value
 	for field := range reflect.TypeFor[fault.Envelope]().Fields() {
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
 		if described.Properties[name] == nil || slices.Contains(described.Required, name) != (options == "") {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -117,6 +118,9 @@ type Observer interface {
 type Config struct {
 	// Svc is the service's short name in header names; empty means Svc.
 	Svc string
+	// PublicURL is where merchants reach the edge, without a slash at its end; empty for
+	// the address that they use.
+	PublicURL string
 	// TrustedProxies are the addresses whose X-Forwarded-For is believed.
 	TrustedProxies []netip.Prefix
 	// AllowHTTPCallbacks lets callback URLs be http, on loopback and at any port.
@@ -242,7 +246,7 @@ func (e *Edge) newRoutes(s *catalog.Snapshot) (*routes, error) {
 	e.handle(router, "/notify/:provider/:token", (*exchange).notify, http.MethodPost)
 	e.handle(router, "/checkout/:id", (*exchange).checkoutPage, http.MethodGet, http.MethodHead)
 	e.handle(router, "/checkout/:id/:part", (*exchange).checkoutPart, http.MethodGet, http.MethodHead)
-	document := newDocument(s.OpenAPI(), e.config.Svc)
+	document := newDocument(s.OpenAPI(), e.config)
 	e.handle(router, "/openapi.json", document.serve, http.MethodGet, http.MethodHead)
 	return &routes{router}, nil
 }
@@ -277,9 +281,14 @@ type document struct {
 	etag string
 }
 
-// newDocument names the headers as this service's do.
-func newDocument(text []byte, svc string) *document {
-	text = bytes.ReplaceAll(text, []byte("X-Svc-"), []byte("X-"+svc+"-"))
+// newDocument names the headers as this service's do, and puts its URL where the
+// catalog's stands for it.
+func newDocument(text []byte, c Config) *document {
+	text = bytes.ReplaceAll(text, []byte("X-Svc-"), []byte("X-"+c.Svc+"-"))
+	quoted, _ := json.Marshal(c.PublicURL) // a string always has a JSON
+	public := strings.Trim(string(quoted), `"`)
+	text = bytes.ReplaceAll(text, []byte(catalog.ServerURL+"/"), []byte(public+"/"))
+	text = bytes.ReplaceAll(text, []byte(catalog.ServerURL), []byte(cmp.Or(public, "/")))
 	sum := sha256.Sum256(text)
 	return &document{text: text, etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`}
 }

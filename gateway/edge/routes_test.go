@@ -82,6 +82,21 @@ func TestTheShortNameNamesTheHeaders(t *testing.T) {
 	}
 }
 
+func TestOpenAPINamesThePublicURL(t *testing.T) {
+	t.Parallel()
+	h := build(t, func(c *edge.Config) { c.PublicURL = "https://pay.example/api" })
+	for h, want := range map[*house]string{h: "https://pay.example/api", build(t): "/"} {
+		got := h.send(t, http.MethodGet, "/openapi.json", "")
+		var document struct{ Servers []struct{ URL string } }
+		if err := json.Unmarshal([]byte(got.text), &document); err != nil || len(document.Servers) != 1 || document.Servers[0].URL != want {
+			t.Errorf("the servers are %v, want %s: %v", document.Servers, want, err)
+		}
+		if strings.Contains(got.text, catalog.ServerURL) {
+			t.Error("the document names the URL that stands for the real one")
+		}
+	}
+}
+
 func TestOpenAPIDocument(t *testing.T) {
 	t.Parallel()
 	h := build(t)

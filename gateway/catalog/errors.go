@@ -1,11 +1,14 @@
 package catalog
 
 import (
+	"bytes"
+	"encoding/json"
 	"maps"
-	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 const (
@@ -13,65 +16,134 @@ const (
 	exampleTime      = "2026-11-20T14:30:00Z"
 )
 
-// describeResponses describes an operation's success and every failure of the table.
-func describeResponses(op *Operation, data any) object {
+// describeResponses describes an operation's success and the errors that it can give.
+func (d *describer) describeResponses(op *Operation, data object, examples []example) object {
 	headers := headerRefs("X-Request-Id", "X-Svc-Version", "RateLimit", "RateLimit-Policy")
 	if op.Money() {
 		headers["Idempotent-Replayed"] = headerRef("Idempotent-Replayed")
 	}
+	properties, required := object{"success": object{"const": true}, "data": data}, []any{"success", "data"}
+	message, status := above(op)
+	if message {
+		properties["message"], required = object{"type": "string", "description": "How it stands, for people."}, append(required, "message")
+	}
+	if status {
+		properties["status"], required = object{"type": "string", "description": "The same as in data."}, append(required, "status")
+	}
 	responses := object{"200": object{
 		"description": "Success.",
 		"headers":     headers,
-		"content": object{"application/json": object{"schema": object{
-			"type":     "object",
-			"required": []any{"success", "data"},
-			"properties": object{
-				"success": object{"const": true},
-				"message": object{"type": "string", "description": "Where the operation has one."},
-				"status":  object{"type": "string", "description": "Where the operation has one."},
-				"data":    data,
-			},
-		}}},
+		"content": object{"application/json": object{
+			"schema":   object{"type": "object", "required": required, "properties": properties},
+			"examples": answerExamples(examples, message, status),
+		}},
 	}}
-	for _, status := range statuses() {
-		responses[status] = object{"$ref": "#/components/responses/" + status}
+	byStatus := map[int][]fault.Code{}
+	for _, row := range fault.Table {
+		if gives(op, row.Code) {
+			byStatus[row.Status] = append(byStatus[row.Status], row.Code)
+		}
+	}
+	for status, codes := range byStatus {
+		responses[strconv.Itoa(status)] = d.failure(codes...)
 	}
 	return responses
 }
 
-// statuses returns the table's HTTP statuses, each once.
-func statuses() []string {
-	seen := map[string]bool{}
-	for _, row := range fault.Table {
-		seen[strconv.Itoa(row.Status)] = true
+// above reports what an answer has beside its data.
+func above(op *Operation) (message, status bool) {
+	switch {
+	case op.Kind == manifest.Order || op.Kind == manifest.Transfer:
+		return true, false
+	case op.StatusOf != "" && op.Target.Kind == manifest.Order:
+		return true, true
 	}
-	return slices.Sorted(maps.Keys(seen))
+	return false, false
 }
 
-// describeFailures describes the table's rows by HTTP status, each with its meaning
-// and an example.
-func describeFailures() object {
-	failures := object{}
-	for _, status := range statuses() {
-		meaning, examples, headers := "", object{}, headerRefs("X-Request-Id", "X-Svc-Version")
-		for _, row := range fault.Table {
-			if strconv.Itoa(row.Status) != status {
-				continue
-			}
-			meaning += "- `" + string(row.Code) + "`: " + row.When + "\n"
-			examples[string(row.Code)] = object{"value": exampleFailure(row)}
-			maps.Copy(headers, headerRefs(headersOf(row)...))
-		}
-		failures[status] = object{
-			"description": meaning,
-			"headers":     headers,
-			"content": object{"application/json": object{
-				"schema":   object{"$ref": "#/components/schemas/Failure"},
-				"examples": examples,
-			}},
-		}
+// gives reports whether an operation can answer with an error.
+func gives(op *Operation, code fault.Code) bool {
+	creates := op.Rules.Kind != ""
+	asks := !op.Own() && !creates && op.Target == nil
+	switch code {
+	case fault.NotFound:
+		return op.Target != nil
+	case fault.MethodNotAllowed:
+		return false // no method that is described
+	case fault.DuplicateReference, fault.InProgress:
+		return creates
+	case fault.InsufficientBalance:
+		return op.Kind == manifest.Order
+	case fault.ProductUnavailable, fault.DestinationInvalid, fault.ProviderRejected:
+		return creates || asks
+	case fault.ProviderUnavailable, fault.ProviderTimeout:
+		return creates || asks || op.CancelOf != ""
+	case fault.AuthFailed, fault.MerchantSuspended, fault.ScopeMissing, fault.PolicyDenied, fault.InvalidRequest, fault.UnsupportedMediaType,
+		fault.PayloadTooLarge, fault.RateLimited, fault.QuotaExceeded, fault.Internal:
 	}
-	return failures
+	return true
+}
+
+// failure refers to the response of errors that share a status, with the meaning and an
+// example of each.
+func (d *describer) failure(codes ...fault.Code) object {
+	row := fault.RowOf(codes[0])
+	name := strconv.Itoa(row.Status)
+	meaning, examples, headers := "", object{}, headerRefs("X-Request-Id", "X-Svc-Version")
+	for _, code := range codes {
+		row := fault.RowOf(code)
+		name += "." + string(code)
+		meaning += "- `" + string(code) + "`: " + row.When + "\n"
+		d.errors[string(code)] = object{"summary": row.When, "value": exampleFailure(row)}
+		examples[string(code)] = object{"$ref": "#/components/examples/" + string(code)}
+		maps.Copy(headers, headerRefs(headersOf(row)...))
+	}
+	d.failures[name] = object{
+		"description": meaning,
+		"headers":     headers,
+		"content": object{"application/json": object{
+			"schema":   object{"$ref": "#/components/schemas/Error"},
+			"examples": examples,
+		}},
+	}
+	return object{"$ref": "#/components/responses/" + name}
+}
+
+func requestExamples(examples []example) object {
+	shown := object{}
+	for i, e := range examples {
+		shown[nameOf(e, i)] = named(e, e.Request)
+	}
+	return shown
+}
+
+func answerExamples(examples []example, message, status bool) object {
+	shown := object{}
+	for i, e := range examples {
+		answer := object{"success": true, "data": e.Data}
+		if message {
+			answer["message"] = e.Message
+		}
+		if status {
+			answer["status"] = e.Status
+		}
+		shown[nameOf(e, i)] = named(e, answer)
+	}
+	return shown
+}
+
+func nameOf(e example, i int) string {
+	if e.Name != "" {
+		return e.Name
+	}
+	return "example" + strings.Repeat("_", i)
+}
+
+func named(e example, value any) object {
+	if e.Summary == "" {
+		return object{"value": value}
+	}
+	return object{"summary": e.Summary, "value": value}
 }
 
 func headersOf(row fault.Row) []string {
@@ -111,13 +183,14 @@ func exampleFailure(row fault.Row) object {
 	return example
 }
 
-func describeSchemas() object {
+// describeErrors are the schemas of errors.
+func describeErrors() schemas {
 	codes := make([]any, len(fault.Table))
 	for i, row := range fault.Table {
 		codes[i] = row.Code
 	}
 	text := func(description string) object { return object{"type": "string", "description": description} }
-	return object{
+	return schemas{
 		"FieldError": object{
 			"type": "object", "required": []any{"field", "message"},
 			"properties": object{
@@ -125,23 +198,25 @@ func describeSchemas() object {
 				"message": text("What is wrong with it."),
 			},
 		},
-		"Failure": object{
+		"Error": object{
 			"type":     "object",
 			"required": []any{"success", "message", "error_code", "request_id", "sent", "retry"},
 			"properties": object{
 				"success":    object{"const": false},
 				"message":    text("For people; it may change."),
-				"error_code": object{"enum": codes, "description": "For machines; the set is only ever added to."},
+				"error_code": object{"type": "string", "enum": codes, "description": "For machines; the set is only ever added to."},
 				"request_id": text("The same as the header X-Request-Id; quote it when you ask about a request."),
 				"errors": object{
 					"type": "array", "items": object{"$ref": "#/components/schemas/FieldError"},
 					"description": "Set when fields are at fault.",
 				},
 				"sent": object{
+					"type":        "string",
 					"enum":        []any{fault.SentNo, fault.SentRefused, fault.SentUnknown},
 					"description": "Whether the provider got the request: no, it refused it, or nobody knows yet.",
 				},
 				"retry": object{
+					"type":        "string",
 					"enum":        []any{fault.RetryNever, fault.RetryAfterChange, fault.RetryLater, fault.RetryLookupFirst},
 					"description": "What the same reference may be used for next.",
 				},
@@ -170,6 +245,21 @@ func describeHeaders() object {
 		"Allow":               header("The methods that this path has."),
 		"WWW-Authenticate":    header("Bearer."),
 	}
+}
+
+// usedHeaders are the headers that a part of the document refers to.
+func usedHeaders(parts ...object) object {
+	all := describeHeaders()
+	text, err := json.Marshal(parts)
+	if err != nil {
+		return all
+	}
+	for name := range all {
+		if !bytes.Contains(text, []byte(`"#/components/headers/`+name+`"`)) {
+			delete(all, name)
+		}
+	}
+	return all
 }
 
 func headerRef(name string) object { return object{"$ref": "#/components/headers/" + name} }
