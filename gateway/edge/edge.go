@@ -22,6 +22,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/docs"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
@@ -149,6 +150,7 @@ type Edge struct {
 	config  Config
 	headers headerNames
 	pages   *pages
+	docs    *docs.Site
 	router  atomic.Pointer[routes]
 	trusted atomic.Pointer[[]netip.Prefix]
 
@@ -178,8 +180,12 @@ func New(c Config, d Dependencies, s *catalog.Snapshot) (*Edge, error) {
 	if err != nil {
 		return nil, fmt.Errorf("edge: %w", err)
 	}
+	documents, err := docs.New(docs.Config{Svc: c.Svc, PublicURL: c.PublicURL})
+	if err != nil {
+		return nil, fmt.Errorf("edge: %w", err)
+	}
 	e := &Edge{
-		Dependencies: d, config: c, headers: newHeaderNames(c.Svc), pages: pages,
+		Dependencies: d, config: c, headers: newHeaderNames(c.Svc), pages: pages, docs: documents,
 		room: limit.NewShares(maxHeld), strangers: newStrangers(), payers: newStrangers(),
 	}
 	e.Trust(c.TrustedProxies)
@@ -219,7 +225,7 @@ func (e *Edge) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type routes struct{ *httprouter.Router }
 
 // own are the first path segments that no operation may use.
-var own = []string{"checkout", "notify"}
+var own = []string{"checkout", "docs", "notify"}
 
 // newRoutes builds the router. What httprouter would panic on is refused first.
 func (e *Edge) newRoutes(s *catalog.Snapshot) (*routes, error) {
@@ -248,6 +254,8 @@ func (e *Edge) newRoutes(s *catalog.Snapshot) (*routes, error) {
 	e.handle(router, "/checkout/:id/:part", (*exchange).checkoutPart, http.MethodGet, http.MethodHead)
 	document := newDocument(s.OpenAPI(), e.config)
 	e.handle(router, "/openapi.json", document.serve, http.MethodGet, http.MethodHead)
+	e.handle(router, "/docs", (*exchange).documentation, http.MethodGet, http.MethodHead)
+	e.handle(router, "/docs/:name", (*exchange).documentation, http.MethodGet, http.MethodHead)
 	return &routes{router}, nil
 }
 

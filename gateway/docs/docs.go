@@ -1,0 +1,202 @@
+package docs
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io"
+	"io/fs"
+	"path"
+	"strings"
+
+	verifycallback "github.com/seed-f006e74d/gerbang/deploy/examples/verify-callback"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+)
+
+//go:embed page
+var pages embed.FS
+
+// vendored is Swagger UI as npm has it, each file packed by gzip.
+//
+//go:embed swagger-ui/*.gz
+var vendored embed.FS
+
+// File is one answer: a page, or what a page loads.
+type File struct {
+	Type   string // of its content
+	Plain  []byte
+	Packed []byte // by gzip
+	ETag   string
+	// Policy is the Content-Security-Policy.
+	Policy string
+	// Lasting says that the name changes with the content.
+	Lasting bool
+}
+
+// Config is what the documents name.
+type Config struct {
+	Svc       string // the service's short name
+	PublicURL string // where merchants reach the API
+}
+
+// Site is all documents by their names below /docs/; the page at /docs itself has none.
+type Site struct{ files map[string]File }
+
+// File finds a document.
+func (s *Site) File(name string) (File, bool) {
+	f, ok := s.files[name]
+	return f, ok
+}
+
+// Names are the names of all pages, in the order of the menu.
+func Names() []string {
+	var names []string
+	for _, p := range menu {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// page is an entry of the menu.
+type page struct{ Name, Title string }
+
+var menu = []page{
+	{"", "API"},
+	{"quick-start", "Quick start"},
+	{"errors", "References and errors"},
+	{"callbacks", "Callbacks"},
+	{"going-live", "Going live"},
+}
+
+const (
+	// closed lets a page load its style and nothing else.
+	closed = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	// trying also lets Swagger UI run, show the images in its style, and call the API.
+	trying = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	alone = "default-src 'none'"
+)
+
+// assets are what pages load, by the names under which templates ask for them.
+var assets = []string{"docs.css", "api.js", "swagger-ui.css", "swagger-ui-bundle.js"}
+
+// New renders everything.
+func New(c Config) (*Site, error) {
+	s := &Site{files: map[string]File{}}
+	named := map[string]string{}
+	for _, name := range assets {
+		f, err := asset(name)
+		if err != nil {
+			return nil, fmt.Errorf("docs: %s: %w", name, err)
+		}
+		sum := sha256.Sum256(f.Plain)
+		extension := path.Ext(name)
+		named[name] = strings.TrimSuffix(name, extension) + "." + hex.EncodeToString(sum[:6]) + extension
+		s.files[named[name]] = f
+	}
+	for _, p := range menu {
+		f, err := render(c, p, named)
+		if err != nil {
+			return nil, fmt.Errorf("docs: page %s: %w", p.Title, err)
+		}
+		s.files[p.Name] = f
+	}
+	return s, nil
+}
+
+func asset(name string) (File, error) {
+	kind := "text/css; charset=utf-8"
+	if path.Ext(name) == ".js" {
+		kind = "text/javascript; charset=utf-8"
+	}
+	f := File{Type: kind, Policy: alone, Lasting: true}
+	packed, err := vendored.ReadFile("swagger-ui/" + name + ".gz")
+	if err != nil {
+		text, err := pages.ReadFile("page/" + name)
+		return f.with(text), err
+	}
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return File{}, err
+	}
+	if f.Plain, err = io.ReadAll(reader); err != nil {
+		return File{}, err
+	}
+	f.Packed, f.ETag = packed, etag(f.Plain)
+	return f, nil
+}
+
+// with completes a file by its content.
+func (f File) with(text []byte) File {
+	var packed bytes.Buffer
+	writer := gzip.NewWriter(&packed)
+	_, _ = writer.Write(text) // a buffer takes everything
+	_ = writer.Close()
+	f.Plain, f.Packed, f.ETag = text, packed.Bytes(), etag(text)
+	return f
+}
+
+func etag(text []byte) string {
+	sum := sha256.Sum256(text)
+	return `W/"` + base64.RawURLEncoding.EncodeToString(sum[:18]) + `"`
+}
+
+// view is what templates see.
+type view struct {
+	Config
+	Page   page
+	Menu   []page
+	Asset  map[string]string
+	Base   string // of links: a page's path has one step more than that of the API page
+	Errors []fault.Row
+	Retry  []meaning
+	Sent   []meaning
+}
+
+type meaning struct{ Word, Text string }
+
+var (
+	retries = []meaning{
+		{string(fault.RetryNever), "Never with this reference. A new attempt needs a new one."},
+		{string(fault.RetryAfterChange), "With the same reference, once what is wrong has been changed. Nothing was sent."},
+		{string(fault.RetryLater), "With the same reference and the same request, after Retry-After. Nothing was sent."},
+		{string(fault.RetryLookupFirst), "With the same reference and the same request: it looks the first attempt up and never makes a second."},
+	}
+	sents = []meaning{
+		{string(fault.SentNo), "The provider did not get it."},
+		{string(fault.SentRefused), "The provider got it and refused. No money was moved."},
+		{string(fault.SentUnknown), "Nobody knows yet. Ask with the same reference before anything else."},
+	}
+)
+
+// source is a program that merchants copy.
+func source(name string) (string, error) {
+	text, err := verifycallback.Files.ReadFile(name)
+	return strings.TrimSpace(strings.TrimPrefix(string(text), "//go:build ignore\n")), err
+}
+
+func render(c Config, p page, named map[string]string) (File, error) {
+	body := "page/" + p.Name + ".html"
+	v := view{Config: c, Page: p, Menu: menu, Asset: named, Errors: fault.Table, Retry: retries, Sent: sents}
+	f := File{Type: "text/html; charset=utf-8", Policy: closed}
+	if p.Name == "" {
+		body, f.Policy, v.Base = "page/api.html", trying, "docs/"
+	}
+	if _, err := fs.Stat(pages, body); err != nil {
+		return File{}, err
+	}
+	t, err := template.New("layout.html").Funcs(template.FuncMap{"source": source}).ParseFS(pages, "page/layout.html", body)
+	if err != nil {
+		return File{}, err
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, v); err != nil {
+		return File{}, err
+	}
+	return f.with(out.Bytes()), nil
+}

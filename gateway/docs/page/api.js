@@ -1,0 +1,83 @@
+// Shows the API and has it tried: with a test key alone, the caller's own merchant id, and
+// references that are new each time the page is opened.
+"use strict";
+
+const field = (id) => document.getElementById(id);
+const said = field("said");
+const base = new URL(".", location.href).href.replace(/\/$/, "");
+const fresh = Array.from(crypto.getRandomValues(new Uint8Array(4)), (n) => n.toString(16).padStart(2, "0")).join("");
+
+document.getElementById("keys").addEventListener("submit", (event) => event.preventDefault());
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const shade = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
+dark.addEventListener("change", shade);
+shade();
+
+// refer gives the references of examples an end of their own: a payment that an earlier
+// reader made under the same one would only be shown again.
+function refer(value) {
+  if (Array.isArray(value)) return value.map(refer);
+  if (value === null || typeof value !== "object") return value;
+  return Object.fromEntries(Object.entries(value).map(([name, member]) =>
+    [name, (name === "external_id" || name === "ref_id") && typeof member === "string" ? `${member}-${fresh}` : refer(member)]));
+}
+
+function prepare(description) {
+  description.servers = [{ url: base }];
+  for (const methods of Object.values(description.paths)) {
+    for (const operation of Object.values(methods)) {
+      // A header's example would be sent with every try.
+      for (const parameter of operation.parameters ?? []) {
+        if (parameter.in === "header") delete parameter.example;
+      }
+      for (const content of Object.values(operation.requestBody?.content ?? {})) {
+        for (const example of Object.values(content.examples ?? {})) example.value = refer(example.value);
+      }
+    }
+  }
+  return description;
+}
+
+// complete adds what the reader has entered above. What it throws, Swagger UI shows as the
+// answer.
+function complete(request) {
+  said.textContent = "";
+  const refuse = (text) => {
+    said.textContent = text;
+    throw new Error(text);
+  };
+  const key = field("key").value.trim();
+  if (key && !key.startsWith("sk_test_")) refuse("This page takes test keys alone; they begin with sk_test_.");
+  if (key) request.headers.Authorization = `Bearer ${key}`;
+  if (JSON.stringify([request.headers, request.body, request.url]).includes("sk_live_")) refuse("This page sends no live key.");
+  const merchant = field("merchant").value.trim();
+  if (merchant && typeof request.body === "string") {
+    try {
+      const body = JSON.parse(request.body);
+      if (body.merchant_id === placeholder) request.body = JSON.stringify({ ...body, merchant_id: merchant }, null, 2);
+    } catch { /* not JSON yet: the API says so */ }
+  }
+  if (!key && !request.headers.Authorization) said.textContent = "Enter your test key above, or the answer is AUTH_FAILED.";
+  return request;
+}
+
+let placeholder = "";
+
+fetch("openapi.json").then((answer) => answer.json()).then((description) => {
+  const examples = description.paths["/payments/create"]?.post?.requestBody?.content?.["application/json"]?.examples ?? {};
+  placeholder = Object.values(examples)[0]?.value?.merchant_id ?? "";
+  SwaggerUIBundle({
+    spec: prepare(description),
+    dom_id: "#swagger-ui",
+    presets: [SwaggerUIBundle.presets.apis],
+    layout: "BaseLayout",
+    validatorUrl: null,
+    tryItOutEnabled: true,
+    persistAuthorization: false,
+    docExpansion: "list",
+    defaultModelsExpandDepth: 0,
+    displayRequestDuration: true,
+    requestInterceptor: complete,
+  });
+}).catch((fault) => { said.textContent = `The description could not be loaded: ${fault.message}`; });

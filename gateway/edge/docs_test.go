@@ -1,0 +1,37 @@
+package edge_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/docs"
+)
+
+func TestDocuments(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	for _, name := range docs.Names() {
+		path := strings.TrimSuffix("/docs/"+name, "/")
+		got := h.send(t, http.MethodGet, path, "")
+		if got.StatusCode != http.StatusOK || !strings.HasPrefix(got.Header.Get("Content-Type"), "text/html") || !strings.Contains(got.text, "</html>") {
+			t.Errorf("%s: %d %v", path, got.StatusCode, got.Header)
+		}
+		if policy := got.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") {
+			t.Errorf("%s: the policy is %q", path, policy)
+		}
+		if again := h.send(t, http.MethodGet, path, "", header{"If-None-Match", got.Header.Get("ETag")}); again.StatusCode != http.StatusNotModified {
+			t.Errorf("%s with its ETag: %d", path, again.StatusCode)
+		}
+		packed := h.send(t, http.MethodGet, path, "", header{"Accept-Encoding", "gzip"})
+		if packed.Header.Get("Content-Encoding") != "gzip" || !strings.HasPrefix(packed.text, "\x1f\x8b") {
+			t.Errorf("%s is not packed: %v", path, packed.Header)
+		}
+	}
+	if got := h.send(t, http.MethodGet, "/docs/nothing", ""); got.StatusCode != http.StatusNotFound || !strings.Contains(got.text, "NOT_FOUND") {
+		t.Errorf("an unknown page: %d %s", got.StatusCode, got.text)
+	}
+	if got := h.send(t, http.MethodPost, "/docs", ""); got.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", got.StatusCode)
+	}
+}
