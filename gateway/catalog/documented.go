@@ -15,8 +15,13 @@ import (
 // documented is what the OpenAPI document says beyond the schemas of manifests, whose
 // text approvals rest on: names, examples, and the aliases that it leaves out.
 type documented struct {
-	Tags       map[string]string              `json:"tags"`
+	Tags       []tag                          `json:"tags"` // in the order of the document
 	Operations map[string]documentedOperation `json:"operations"`
+}
+
+type tag struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
 }
 
 type documentedOperation struct {

@@ -37,8 +37,7 @@ type describer struct {
 	schemas  schemas
 	failures object // the responses of errors, by name
 	errors   object // an example of each error
-	tags     []any
-	tagged   map[string]bool
+	tags     []tag  // that operations have
 }
 
 // describe makes the OpenAPI 3.1 document of the operations and validates it: a
@@ -48,7 +47,7 @@ func describe(operations []*Operation) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &describer{documented: known, schemas: describeErrors(), failures: object{}, errors: object{}, tagged: map[string]bool{}}
+	d := &describer{documented: known, schemas: describeErrors(), failures: object{}, errors: object{}}
 	paths := object{}
 	for _, op := range operations {
 		if paths[op.Path], err = d.describePath(op); err != nil {
@@ -69,7 +68,7 @@ func describe(operations []*Operation) ([]byte, error) {
 		},
 		"servers":  []any{object{"url": ServerURL}},
 		"security": []any{object{"bearer": []any{}}, object{}},
-		"tags":     d.tags,
+		"tags":     d.ordered(),
 		"paths":    paths,
 		"webhooks": webhooks,
 		"components": object{
@@ -100,11 +99,27 @@ func checkDocument(document []byte) error {
 
 // tag is the tag of a path or an event, which the document explains once.
 func (d *describer) tag(name, otherwise string) []any {
-	if !d.tagged[name] {
-		d.tagged[name] = true
-		d.tags = append(d.tags, object{"name": name, "description": cmp.Or(d.Tags[name], otherwise)})
+	is := func(t tag) bool { return t.Name == name }
+	if !slices.ContainsFunc(d.tags, is) {
+		about := tag{Name: name, Description: otherwise}
+		if at := slices.IndexFunc(d.Tags, is); at >= 0 {
+			about = d.Tags[at]
+		}
+		d.tags = append(d.tags, about)
 	}
 	return []any{name}
+}
+
+// ordered are the tags in the order in which they are explained, then the others.
+func (d *describer) ordered() []tag {
+	place := func(t tag) int {
+		if at := slices.IndexFunc(d.Tags, func(known tag) bool { return known.Name == t.Name }); at >= 0 {
+			return at
+		}
+		return len(d.Tags)
+	}
+	slices.SortStableFunc(d.tags, func(a, b tag) int { return cmp.Compare(place(a), place(b)) })
+	return d.tags
 }
 
 func (d *describer) describeSelf() object {

@@ -83,7 +83,10 @@ const (
 )
 
 // assets are what pages load, by the names under which templates ask for them.
-var assets = []string{"docs.css", "api.js", "swagger-ui.css", "swagger-ui-bundle.js"}
+var assets = []string{"docs.css", "icon.svg", "api.js", "swagger-ui.css", "swagger-ui-bundle.js"}
+
+// types are what the endings of assets mean.
+var types = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml"}
 
 // New renders everything.
 func New(c Config) (*Site, error) {
@@ -110,11 +113,7 @@ func New(c Config) (*Site, error) {
 }
 
 func asset(name string) (File, error) {
-	kind := "text/css; charset=utf-8"
-	if path.Ext(name) == ".js" {
-		kind = "text/javascript; charset=utf-8"
-	}
-	f := File{Type: kind, Policy: alone, Lasting: true}
+	f := File{Type: types[path.Ext(name)], Policy: alone, Lasting: true}
 	packed, err := vendored.ReadFile("swagger-ui/" + name + ".gz")
 	if err != nil {
 		text, err := pages.ReadFile("page/" + name)

@@ -73,12 +73,11 @@ func TestSwaggerUI(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		packed, err := os.Open(filepath.Join(harness.Root, "gateway", "docs", "swagger-ui", name+".gz"))
+		packed, err := os.ReadFile(filepath.Join(harness.Root, "gateway", "docs", "swagger-ui", name+".gz"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer packed.Close()
-		reader, err := gzip.NewReader(packed)
+		reader, err := gzip.NewReader(bytes.NewReader(packed))
 		if err != nil {
 			t.Fatal(err)
 		}
