@@ -11,21 +11,26 @@ if (pages.length === 0) throw new Error("name the pages: NAME=URL...");
 
 const browser = await launch();
 try {
-  for (const { name: view, ...settings } of views) {
-    const context = await browser.newContext(settings);
-    for (const { name, url } of pages) {
-      const page = await context.newPage();
-      const say = (text) => console.log(`${name}, ${view}: ${text}`);
-      page.on("console", (m) => m.type() === "error" && say(m.text()));
-      page.on("pageerror", (error) => say(String(error)));
-      await page.goto(url, { waitUntil: "load" });
+  const page = await browser.newPage();
+  let name, view, address;
+  const say = (text) => console.log(`${name}, ${view}: ${text}`);
+  // That a page itself is a 404 is no fault of the page.
+  page.on("console", (m) => m.type() === "error" && m.location().url !== address && say(m.text()));
+  page.on("pageerror", (error) => say(String(error)));
+  for (const { name: shown, url } of pages) {
+    name = shown;
+    address = url;
+    view = "loading";
+    await page.goto(url, { waitUntil: "load" });
+    for (const { name: seen, viewport, colorScheme } of views) {
+      view = seen;
+      await page.setViewportSize(viewport);
+      await page.emulateMedia({ colorScheme });
       (await findings(page)).forEach(say);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
       if (wide > 0) say(`is ${wide} px wider than the screen`);
       await screenshot(page, `${name}-${view}`);
-      await page.close();
     }
-    await context.close();
   }
 } finally {
   await browser.close();
