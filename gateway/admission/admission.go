@@ -410,7 +410,7 @@ var zones sync.Map
 // Zone is the zone that a merchant's labels name, nil where they name none. A zone
 // that this machine does not know is an error.
 func Zone(labels map[string]string) (*time.Location, error) {
-	name := labels[zoneLabel]
+	name := labels[tenants.LabelTimeZone]
 	if name == "" {
 		return nil, nil //nolint:nilnil // none is named
 	}
@@ -418,11 +418,11 @@ func Zone(labels map[string]string) (*time.Location, error) {
 		return known.(*time.Location), nil
 	}
 	if name == "Local" { // would be this machine's
-		return nil, fmt.Errorf("admission: %s names no place", zoneLabel)
+		return nil, fmt.Errorf("admission: %s names no place", tenants.LabelTimeZone)
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, fmt.Errorf("admission: %s: %w", zoneLabel, err)
+		return nil, fmt.Errorf("admission: %s: %w", tenants.LabelTimeZone, err)
 	}
 	zones.Store(name, zone)
 	return zone, nil

@@ -12,10 +12,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// zoneLabel is the label of a merchant's record that names the time zone of its
-// quotas' months, such as Asia/Jayapura.
-const zoneLabel = "time_zone"
-
 // jakarta is the zone of Indonesia's capital, which has no summer time.
 var jakarta = time.FixedZone("WIB", 7*60*60)
 

@@ -85,6 +85,9 @@ func (c *Console) checkMerchant(ctx context.Context, m tenants.Merchant, now tim
 	if _, err := admission.Zone(m.Labels); err != nil {
 		return fault.Invalid("labels", "must name a known zone as time_zone, such as Asia/Jayapura")
 	}
+	if err := tenants.CheckLabels(m.Labels); err != nil {
+		return fault.Invalid("labels", err.Error())
+	}
 	return c.checkTier(ctx, m, now)
 }
 

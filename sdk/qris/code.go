@@ -83,9 +83,20 @@ func (c Code) Amount() (money.Amount, bool) { return c.amount, c.amount > 0 }
 // Tip returns what the code says about a tip.
 func (c Code) Tip() Tip { return c.tip }
 
-// NationalID is the merchant's number in the national repository (tag 51-02),
-// empty in codes without one.
-func (c Code) NationalID() string { return c.get("51-02") }
+// MerchantName is the name that the payer's app shows (tag 59).
+func (c Code) MerchantName() string { return c.get("59") }
+
+// NationalID is the merchant's number in the national repository, its NMID (tag
+// 51-02, where 51-00 says that the template is QRIS's own), empty in codes without one.
+func (c Code) NationalID() string {
+	if !strings.EqualFold(c.get("51-00"), national) {
+		return ""
+	}
+	return c.get("51-02")
+}
+
+// national is whose template tag 51 is.
+const national = "ID.CO.QRIS.WWW"
 
 // Reference is the reference label (tag 62-05), empty where there is none.
 func (c Code) Reference() string { return c.get("62-05") }

@@ -24,7 +24,7 @@ type merchantCommands struct {
 type merchantCreate struct {
 	Name  string            `arg:"" help:"As payers read it."`
 	Tier  string            `required:"" help:"Decides limits; one of the policy's."`
-	Label map[string]string `placeholder:"NAME=VALUE" help:"For policies; may be repeated."`
+	Label map[string]string `placeholder:"NAME=VALUE" help:"For policies, time_zone, and what payers see; may be repeated."`
 }
 
 // Run prints the merchant and its secrets.
