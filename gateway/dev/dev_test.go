@@ -118,8 +118,14 @@ func ask(ctx context.Context, t *testing.T, url, body string) (int, string) {
 
 func TestDoorReadsACheckoutPageAsAPayerDoes(t *testing.T) {
 	t.Parallel()
-	page := `<link rel="payment" href="http://127.0.0.1:1/web/abc?x=1&amp;y=2">`
-	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, page) }))
+	const provider = "http://127.0.0.1:1/web/abc?x=1&y=2"
+	gateway := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/checkout/link" {
+			http.Redirect(w, r, provider, http.StatusFound)
+			return
+		}
+		_, _ = io.WriteString(w, `<link rel="payment" href="`+strings.ReplaceAll(provider, "&", "&amp;")+`">`)
+	}))
 	t.Cleanup(gateway.Close)
 	paid := make(chan map[string]any, 1)
 	url := newTestDoor(t, gateway.URL, func(w http.ResponseWriter, r *http.Request) {
@@ -132,13 +138,14 @@ func TestDoorReadsACheckoutPageAsAPayerDoes(t *testing.T) {
 		paid <- order
 		_, _ = io.WriteString(w, `{"provider":"payments","state":"PAID"}`)
 	})
-	status, body := ask(t.Context(), t, url+"/pay", `{"url":"`+gateway.URL+`/checkout/1","amount":7}`)
-	if status != http.StatusOK || !strings.Contains(body, "PAID") {
-		t.Fatalf("got %d %s", status, body)
-	}
-	order := <-paid
-	if order["url"] != "http://127.0.0.1:1/web/abc?x=1&y=2" || order["amount"] != float64(7) {
-		t.Errorf("paid %v, want the provider's page and the payer's amount", order)
+	for _, page := range []string{"/checkout/link", "/checkout/shown"} {
+		status, body := ask(t.Context(), t, url+"/pay", `{"url":"`+gateway.URL+page+`","amount":7}`)
+		if status != http.StatusOK || !strings.Contains(body, "PAID") {
+			t.Fatalf("%s: got %d %s", page, status, body)
+		}
+		if order := <-paid; order["url"] != provider || order["amount"] != float64(7) {
+			t.Errorf("%s: paid %v, want the provider's page and the payer's amount", page, order)
+		}
 	}
 }
 

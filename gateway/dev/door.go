@@ -92,17 +92,26 @@ var (
 	qrMeta      = regexp.MustCompile(`<meta name="qr-string" content="([^"]*)"`)
 )
 
-// read finds what a checkout page offers to be paid.
+// unled does not go on to where a page leads.
+var unled = &http.Client{
+	Timeout:       client.Timeout,
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// read finds what a checkout page offers to be paid: where it leads, or what it shows.
 func (d *door) read(ctx context.Context, page string) (kit.PayRequest, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, http.NoBody)
 	if err != nil {
 		return kit.PayRequest{}, err
 	}
-	response, err := client.Do(request)
+	response, err := unled.Do(request)
 	if err != nil {
 		return kit.PayRequest{}, err
 	}
 	defer response.Body.Close() // read to its end below
+	if provider, err := response.Location(); err == nil {
+		return kit.PayRequest{URL: provider.String()}, nil
+	}
 	content, err := io.ReadAll(io.LimitReader(response.Body, 1<<20))
 	if err != nil {
 		return kit.PayRequest{}, err

@@ -35,8 +35,12 @@ func (x *exchange) findCheckout(id string) (kind.Checkout, error) {
 // checkoutPage shows a payment to its payer.
 func (x *exchange) checkoutPage(params httprouter.Params) {
 	id := params.ByName("id")
-	t := speak(x.request.URL.Query().Get("lang"), x.request.Header.Get("Accept-Language"))
 	c, err := x.findCheckout(id)
+	t := speak(x.request.URL.Query().Get("lang"), x.request.Header.Get("Accept-Language"), c.Language)
+	if err == nil && c.Status == statusPending && c.QR == "" && webURL(c.PaymentURL) != "" {
+		x.goOn(webURL(c.PaymentURL))
+		return
+	}
 	if err != nil {
 		x.problemPage(t, fault.From(err))
 		return
@@ -47,6 +51,16 @@ func (x *exchange) checkoutPage(params httprouter.Params) {
 		return
 	}
 	x.page(http.StatusOK, text)
+}
+
+// goOn sends a payer on to the provider's page: ours has nothing to add to it, until
+// the payment has ended.
+func (x *exchange) goOn(to string) {
+	header := x.Header()
+	header.Set("Location", to)
+	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cache-Control", "no-store")
+	x.WriteHeader(http.StatusFound)
 }
 
 // problemPage renders an error for people, as the envelope does for programs.
@@ -93,10 +107,10 @@ func (x *exchange) checkoutPart(params httprouter.Params) {
 	}
 }
 
-// checkoutState is the answer to a waiting page.
+// checkoutState is the answer to a waiting page, which reads itself anew when it has
+// changed.
 type checkoutState struct {
-	Status     string `json:"status"`
-	SuccessURL string `json:"success_url,omitempty"`
+	Status string `json:"status"`
 }
 
 // checkoutState answers a waiting page.
@@ -106,7 +120,7 @@ func (x *exchange) checkoutState(id string) {
 		x.fail(x.truthful(err))
 		return
 	}
-	x.succeed(lifecycle.Answer{Data: checkoutState{Status: c.Status, SuccessURL: returnURL(c)}})
+	x.succeed(lifecycle.Answer{Data: checkoutState{Status: c.Status}})
 }
 
 // checkoutImage serves the QR code as long as it can be paid.
@@ -132,6 +146,9 @@ func (x *exchange) checkoutImage(id string) {
 
 func (x *exchange) asset(name string) {
 	content, ok := x.edge.pages.assets[name]
+	if !ok {
+		content, ok = colourStyle(name)
+	}
 	if !ok {
 		x.fail(fault.New(fault.NotFound, "There is no such path."))
 		return

@@ -14,9 +14,22 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
+	"github.com/seed-f006e74d/gerbang/sdk/qris"
 )
 
-const qrText = "00020101021226570011ID.DANA.WWW011893600915302259148102090225914810303UMI6304ABCD"
+// qrText is a published example of a code, made dynamic: it belongs to nobody.
+var qrText = func() string {
+	code, err := qris.Parse("00020101021126670018ID.CO.EXAMPLE2.WWW01159360001404567890215MIDCONTOH1234560303UMI" +
+		"51370014ID.CO.QRIS.WWW0215ID10191234567815204123453033605802ID5914NamaMerchantC16009NamaKota1" +
+		"6110123456789062070703K196304B22E")
+	if err != nil {
+		panic(err)
+	}
+	if code, err = code.Dynamic(125000); err != nil {
+		panic(err)
+	}
+	return code.String()
+}()
 
 // pending is a payment that waits; tests change what they are about.
 func pending(change ...func(*kind.Checkout)) func(string) (kind.Checkout, error) {
@@ -41,6 +54,7 @@ func TestCheckoutPage(t *testing.T) {
 	for _, want := range []string{
 		`lang="id"`, "Toko Contoh", "Rp125.000", "Kopi susu", "INV/2026/#001", `src="/checkout/abc/qr.png"`, "Bayar sebelum",
 		"20 Nov 2026, 12.30\u00a0WIB", `<meta name="qr-string" content="` + qrText + `">`, `data-checkout="PENDING"`, `http-equiv="refresh"`,
+		"NamaMerchantC1", "NMID: ID1019123456781", `aria-label="QRIS"`,
 	} {
 		if !strings.Contains(got.text, want) {
 			t.Errorf("the page has no %s", want)
@@ -82,20 +96,58 @@ func TestCheckoutLanguages(t *testing.T) {
 	}
 }
 
-func TestCheckoutOfALink(t *testing.T) {
+// TestCheckoutInTheMerchantsLanguage: its label is spoken where the browser prefers
+// nothing that we can speak.
+func TestCheckoutInTheMerchantsLanguage(t *testing.T) {
 	t.Parallel()
 	h := build(t)
-	h.checkout = pending(func(c *kind.Checkout) { c.QR, c.PaymentURL, c.Test = "", "https://pay.example/i?a=1&b=2", true })
+	h.checkout = pending(func(c *kind.Checkout) { c.Language = "en" })
+	for accept, want := range map[string]string{"": "en", "fr": "en", "id": "id"} {
+		got := h.send(t, http.MethodGet, "/checkout/abc", "", header{"Accept-Language", accept})
+		if !strings.Contains(got.text, `<html lang="`+want+`">`) {
+			t.Errorf("%q: not %s", accept, want)
+		}
+	}
+}
+
+// TestCheckoutOfALinkGoesOn to the provider's page as long as it can be paid there.
+func TestCheckoutOfALinkGoesOn(t *testing.T) {
+	t.Parallel()
+	const provider = "https://pay.example/i?a=1&b=2"
+	h := build(t)
+	h.checkout = pending(func(c *kind.Checkout) { c.QR, c.PaymentURL = "", provider })
+	got := h.send(t, http.MethodGet, "/checkout/abc?lang=en", "")
+	if got.StatusCode != http.StatusFound || got.Header.Get("Location") != provider || got.Header.Get("Cache-Control") != "no-store" || got.Header.Get("Referrer-Policy") != "no-referrer" {
+		t.Errorf("while it is pending: %d %v", got.StatusCode, got.Header)
+	}
+	for _, c := range []func(*kind.Checkout){
+		func(c *kind.Checkout) { c.QR, c.PaymentURL, c.Status = "", provider, "PAID" },
+		func(c *kind.Checkout) { c.QR, c.PaymentURL = "", "javascript:alert(1)" },
+		func(c *kind.Checkout) { c.QR, c.PaymentURL = "", "//pay.example" },
+		func(c *kind.Checkout) { c.QR, c.PaymentURL = "", "" },
+	} {
+		h.checkout = pending(c)
+		if got := h.send(t, http.MethodGet, "/checkout/abc", ""); got.StatusCode != http.StatusOK || got.Header.Get("Location") != "" {
+			t.Errorf("it goes on: %d %v", got.StatusCode, got.Header)
+		}
+	}
+}
+
+func TestCheckoutOfALinkWithACode(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	h.checkout = pending(func(c *kind.Checkout) {
+		c.QR, c.PaymentURL, c.Test = "no QRIS code", "https://pay.example/i?a=1&b=2", true
+	})
 	got := h.send(t, http.MethodGet, "/checkout/abc", "")
 	for _, want := range []string{`<link rel="payment" href="https://pay.example/i?a=1&amp;b=2">`, `class="button" href="https://pay.example/i?a=1&amp;b=2"`, "ribbon"} {
 		if !strings.Contains(got.text, want) {
 			t.Errorf("the page has no %s", want)
 		}
 	}
-	if strings.Contains(got.text, "qr.png") || strings.Contains(got.text, "qr-string") {
-		t.Error("the page shows a QR code that is not there")
+	if strings.Contains(got.text, "NMID") || strings.Contains(got.text, `"QRIS"`) {
+		t.Error("the page calls a code QRIS that is none")
 	}
-	h.send(t, http.MethodGet, "/checkout/abc/qr.png", "").wantFault(t, fault.NotFound)
 }
 
 func TestCheckoutThatEnded(t *testing.T) {
@@ -114,10 +166,65 @@ func TestCheckoutThatEnded(t *testing.T) {
 		}
 		state := h.send(t, http.MethodGet, "/checkout/abc/state", "").text
 		paid := status == "PAID"
-		if back := strings.Contains(got.text, "shop.example/thanks") && strings.Contains(state, "shop.example/thanks"); back != paid {
-			t.Errorf("%s: the return address is shown: %v", status, back)
+		if strings.Contains(got.text, "shop.example/thanks") != paid || strings.Contains(state, "shop.example") {
+			t.Errorf("%s: the way back is shown where it must not be, or not shown\n%s\n%s", status, got.text, state)
 		}
 		h.send(t, http.MethodGet, "/checkout/abc/qr.png", "").wantFault(t, fault.NotFound)
+	}
+}
+
+// TestCheckoutIsProof: it says when it was paid, to the second, in Jakarta.
+func TestCheckoutIsProof(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	h.checkout = pending(func(c *kind.Checkout) { c.Status, c.PaidAt = "PAID", "2026-11-20T18:03:09Z" })
+	got := h.send(t, http.MethodGet, "/checkout/abc", "").text
+	for _, want := range []string{"21 Nov 2026, 01.03.09\u00a0WIB", `datetime="2026-11-20T18:03:09Z"`, "Rp125.000", "Toko Contoh", "INV/2026/#001", "Kopi susu"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+}
+
+func TestCheckoutThatWasCancelled(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	h.checkout = pending(func(c *kind.Checkout) { c.Status, c.Cancelled = "EXPIRED", true })
+	for lang, want := range map[string]string{"id": "Tagihan dibatalkan", "en": "The bill was cancelled"} {
+		got := h.send(t, http.MethodGet, "/checkout/abc?lang="+lang, "").text
+		if !strings.Contains(got, "<title>"+want) || strings.Contains(got, "Waktu pembayaran habis") {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+// TestCheckoutInTheMerchantsColour: text can be read on it, or it is not used.
+func TestCheckoutInTheMerchantsColour(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	for colour, sheet := range map[string]string{
+		"#7a1fa2": ":root { --accent: #7a1fa2; --on-accent: #ffffff; }\n",
+		"#0A5":    ":root { --accent: #00aa55; --on-accent: #14181f; }\n",
+		"#757575": ":root { --accent: #757575; --on-accent: #ffffff; }\n", // 4.6 : 1
+		"#7b7b7b": "",                                                     // 4.2 : 1 to both
+		"":        "", "0a5": "", "#0a": "", "#00aa555": "", "red": "", "#zzz": "", `#"><`: "", "#é1": "",
+	} {
+		h.checkout = pending(func(c *kind.Checkout) { c.Colour = colour })
+		page := h.send(t, http.MethodGet, "/checkout/abc", "").text
+		link := regexp.MustCompile(`/checkout/assets/colour-[^"]*`).FindString(page)
+		if (link == "") != (sheet == "") || strings.Contains(page, "style=") {
+			t.Errorf("%q: the page links %q", colour, link)
+		}
+		if link == "" {
+			continue
+		}
+		got := h.send(t, http.MethodGet, link, "")
+		if got.text != sheet || got.Header.Get("Content-Type") != "text/css; charset=utf-8" || !strings.Contains(got.Header.Get("Cache-Control"), "immutable") {
+			t.Errorf("%q: %d %v %s", colour, got.StatusCode, got.Header, got.text)
+		}
+	}
+	for _, name := range []string{"colour-7b7b7b.css", "colour-0A5.css", "colour-.css", "colour-00aa55.js", "colour-00aa55}.css"} {
+		h.send(t, http.MethodGet, "/checkout/assets/"+name, "").wantFault(t, fault.NotFound)
 	}
 }
 

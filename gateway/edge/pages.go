@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/kind"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/sdk/qris"
 )
 
 //go:embed page
@@ -57,19 +58,22 @@ func newPages() (*pages, error) {
 
 // view is what the template shows.
 type view struct {
-	T                   words
-	Lang                string
-	Title, Problem      string
-	Style, Script, Icon string
-	Languages           []languageLink
+	T                           words
+	Lang                        string
+	Title, Problem              string
+	Style, Script, Icon, Colour string
+	Languages                   []languageLink
 
 	Checkout *kind.Checkout // nil on a page that only shows a problem
 	Amount   string
 	Initial  string
+	Pending  bool
 	Image    string
+	QRIS     *payee // what the payer's app reads in the code, nil where it is no QRIS code
 	Ends     string // the expiry, for people
+	End      ending // of a payment that has ended
+	Paid     string // when, for people
 	Now      string
-	Return   string // of a meta refresh, where a page without scripts goes back
 }
 
 type languageLink struct {
@@ -93,15 +97,48 @@ func (p *pages) checkout(t words, id string, c kind.Checkout, now time.Time) ([]
 	v := p.view(t)
 	v.Checkout = &c
 	v.Amount = money.Amount(c.Amount).Format()
-	v.Title = titleOf(t, c.Status) + " · " + c.Merchant
 	v.Initial = initial(c.Merchant)
-	v.Image = "/checkout/" + id + "/qr.png"
-	v.Ends = forPeople(t, c.ExpiresAt)
+	v.Colour = colourSheet(c.Colour)
 	v.Now = now.UTC().Format(time.RFC3339Nano)
-	if c.SuccessURL != "" {
-		v.Return = "4;url=" + c.SuccessURL
+	if v.Pending = c.Status == statusPending; v.Pending {
+		v.Title = t.Checkout
+		v.Image = "/checkout/" + id + "/qr.png"
+		v.QRIS = payeeOf(c.QR)
+		v.Ends = forPeople(t, c.ExpiresAt, "15.04")
+	} else {
+		v.End = endingOf(t, c)
+		v.Title = v.End.Title
+		v.Paid = forPeople(t, c.PaidAt, "15.04.05")
 	}
+	v.Title += " · " + c.Merchant
 	return p.render(v)
+}
+
+// payee is whom a QRIS code says that it pays: the payer's app shows the same.
+type payee struct{ Name, NMID string }
+
+func payeeOf(qr string) *payee {
+	code, err := qris.Parse(qr)
+	if err != nil {
+		return nil
+	}
+	return &payee{Name: code.MerchantName(), NMID: code.NationalID()}
+}
+
+// ending is how a page shows a payment that has ended.
+type ending struct{ Look, Sign, Title, More string }
+
+func endingOf(t words, c kind.Checkout) ending {
+	const tick, clock, cross = "M14 25l7 7 14-15", "M24 13v12l8 5", "M16 16l16 16M32 16l-16 16"
+	switch {
+	case c.Status == statusPaid:
+		return ending{"paid", tick, t.Paid, t.PaidMore}
+	case c.Cancelled:
+		return ending{"expired", cross, t.Cancelled, t.CancelledMore}
+	case c.Status == "EXPIRED":
+		return ending{"expired", clock, t.Expired, t.ExpiredMore}
+	}
+	return ending{"failed", cross, t.Failed, t.FailedMore}
 }
 
 // problem renders a page that only says what is wrong.
@@ -117,18 +154,6 @@ func (p *pages) render(v view) ([]byte, error) {
 		return nil, fmt.Errorf("checkout page: %w", err)
 	}
 	return out.Bytes(), nil
-}
-
-func titleOf(t words, status string) string {
-	switch status {
-	case statusPaid:
-		return t.Paid
-	case "EXPIRED":
-		return t.Expired
-	case "FAILED":
-		return t.Failed
-	}
-	return t.Checkout
 }
 
 // webURL is the URL when it leads to the web, else "".
@@ -160,13 +185,13 @@ func initial(name string) string {
 
 // forPeople writes a time as it is read in Jakarta: 20 Nov 2026, 21.30 WIB. The
 // zone is never alone on a line.
-func forPeople(t words, text string) string {
+func forPeople(t words, text, clock string) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		return ""
 	}
 	at = at.In(time.FixedZone("WIB", 7*60*60))
-	return fmt.Sprintf("%d %s %d, %02d.%02d\u00a0WIB", at.Day(), t.Months[at.Month()-1], at.Year(), at.Hour(), at.Minute())
+	return fmt.Sprintf("%d %s %d, %s\u00a0WIB", at.Day(), t.Months[at.Month()-1], at.Year(), at.Format(clock))
 }
 
 // statusPaid and statusPending are the merchant's words that the page acts on.

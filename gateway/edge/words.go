@@ -6,10 +6,11 @@ import "golang.org/x/text/language"
 type words struct {
 	Code, Name string
 
-	To, QR, Scan, Pay, Save, Waiting, Before, Reference, Language, Test string
+	To, PaidTo, QR, Scan, ShowsName, Pay, Save, Print, Waiting, Before, Reference, For, Language, Test string
 
 	Paid, PaidMore, Back, Returning string
 	Expired, ExpiredMore            string
+	Cancelled, CancelledMore        string
 	Failed, FailedMore              string
 	Checkout                        string // the title
 	NotFound, NotFoundMore          string
@@ -22,14 +23,15 @@ type words struct {
 var languages = []words{
 	{
 		Code: "id", Name: "Bahasa Indonesia",
-		To: "Bayar ke", QR: "Kode QR untuk membayar",
-		Scan: "Pindai dengan aplikasi bank atau dompet digital apa pun, lalu cocokkan nama dan jumlahnya.",
-		Pay:  "Lanjut ke pembayaran", Save: "Simpan gambar QR", Waiting: "Menunggu pembayaran",
-		Before: "Bayar sebelum", Reference: "Nomor referensi", Language: "Bahasa",
+		To: "Bayar ke", PaidTo: "Dibayar ke", QR: "Kode QR untuk membayar",
+		Scan: "Pindai dengan aplikasi bank atau dompet digital apa pun.", ShowsName: "Nama yang tampil di aplikasi:",
+		Pay: "Lanjut ke pembayaran", Save: "Simpan gambar QR", Print: "Cetak bukti pembayaran", Waiting: "Menunggu pembayaran",
+		Before: "Bayar sebelum", Reference: "Nomor referensi", For: "Keterangan", Language: "Bahasa",
 		Test: "Mode uji: tidak ada uang sungguhan yang berpindah.",
 		Paid: "Pembayaran berhasil", PaidMore: "Terima kasih, pembayaran Anda sudah kami terima.",
 		Back: "Kembali ke toko", Returning: "Anda akan kembali ke toko sebentar lagi.",
 		Expired: "Waktu pembayaran habis", ExpiredMore: "Jangan membayar lagi di sini. Mintalah tagihan baru kepada toko.",
+		Cancelled: "Tagihan dibatalkan", CancelledMore: "Tagihan ini ditutup sebelum waktunya. Jangan membayar lagi di sini.",
 		Failed: "Pembayaran gagal", FailedMore: "Pembayaran ini tidak dapat diselesaikan. Hubungi toko atau minta tagihan baru.",
 		Checkout: "Pembayaran",
 		NotFound: "Tagihan tidak ditemukan", NotFoundMore: "Periksa kembali tautannya, atau mintalah tautan baru kepada toko.",
@@ -38,14 +40,15 @@ var languages = []words{
 	},
 	{
 		Code: "en", Name: "English",
-		To: "Pay to", QR: "QR code to pay",
-		Scan: "Scan it with any bank or e-wallet app that reads QRIS, then check the name and the amount.",
-		Pay:  "Continue to payment", Save: "Save the QR image", Waiting: "Waiting for the payment",
-		Before: "Pay before", Reference: "Reference", Language: "Language",
+		To: "Pay to", PaidTo: "Paid to", QR: "QR code to pay",
+		Scan: "Scan it with any bank or e-wallet app that reads QRIS.", ShowsName: "The app shows the name",
+		Pay: "Continue to payment", Save: "Save the QR image", Print: "Print the proof of payment", Waiting: "Waiting for the payment",
+		Before: "Pay before", Reference: "Reference", For: "For", Language: "Language",
 		Test: "Test mode: no real money moves.",
 		Paid: "Payment received", PaidMore: "Thank you, your payment has arrived.",
 		Back: "Back to the shop", Returning: "You will be taken back to the shop in a moment.",
 		Expired: "The time to pay is over", ExpiredMore: "Please don't pay here any more. Ask the shop for a new bill.",
+		Cancelled: "The bill was cancelled", CancelledMore: "It was closed before its time. Please don't pay here any more.",
 		Failed: "The payment failed", FailedMore: "This payment could not be finished. Contact the shop or ask for a new bill.",
 		Checkout: "Payment",
 		NotFound: "There is no such bill", NotFoundMore: "Check the link, or ask the shop for a new one.",
@@ -56,9 +59,9 @@ var languages = []words{
 
 var matcher = language.NewMatcher([]language.Tag{language.Indonesian, language.English})
 
-// speak chooses the language: what the page was asked for, then what the
-// browser prefers, then Indonesian.
-func speak(asked, accepted string) words {
-	_, index := language.MatchStrings(matcher, asked, accepted)
+// speak chooses the language: what the page was asked for, then what the browser
+// prefers, then what the merchant's label names, then Indonesian.
+func speak(asked, accepted, merchants string) words {
+	_, index := language.MatchStrings(matcher, asked, accepted, merchants)
 	return languages[index]
 }

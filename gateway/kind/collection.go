@@ -110,10 +110,7 @@ func (k *Collection) Receipt(ctx context.Context, m movement.Movement) *movement
 	}
 	r := mail.Receipt{
 		Merchant: m.Owner.MerchantID, Reference: m.Reference, Description: lifecycle.TextOf(asked["description"]),
-		Amount: m.Amount, PaidAt: m.UpdatedAt, Test: m.Owner.Mode != "live",
-	}
-	if !m.PaidAt.IsZero() {
-		r.PaidAt = m.PaidAt
+		Amount: m.Amount, PaidAt: paidAt(m), Test: m.Owner.Mode != "live",
 	}
 	// A name that can't be read now is no reason to keep a payment waiting.
 	if account, err := k.lifecycle.Account(ctx, m); err == nil {

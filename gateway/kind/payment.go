@@ -12,7 +12,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
-	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // Payment is money that a payer pays to a merchant: by a page of the provider's, or
@@ -133,59 +132,3 @@ func (p *Payment) Cancel(ctx context.Context, r lifecycle.Request, m movement.Mo
 
 // cancelWindow is how long a cancel may be on its way.
 const cancelWindow = 5 * time.Second
-
-// Checkout is what the hosted checkout page shows of a payment.
-type Checkout struct {
-	Merchant    string // its name
-	Reference   string
-	Description string
-	Amount      int64  // whole rupiah
-	Status      string // the merchant's word: PENDING, PAID, EXPIRED, FAILED
-	QR          string // to be shown as an image, or ""
-	PaymentURL  string // the provider's page, or ""
-	SuccessURL  string // where the payer goes when it is paid, or ""
-	ExpiresAt   string // ISO 8601 UTC, or ""
-	Test        bool
-}
-
-// Checkout tells the hosted page what to show of a payment, or fault.NotFound.
-func (p *Payment) Checkout(ctx context.Context, id string) (Checkout, error) {
-	none := fault.New(fault.NotFound, "There is no such payment.")
-	parsed, err := movement.ParseID(id)
-	if err != nil {
-		return Checkout{}, none
-	}
-	l := p.lifecycle
-	m, err := l.Store.MovementByID(ctx, parsed)
-	if errors.Is(err, movement.ErrNotFound) || err == nil && m.State == movement.NotSubmitted {
-		return Checkout{}, none
-	}
-	if err != nil {
-		return Checkout{}, fault.From(err)
-	}
-	op, err := l.Shown(m)
-	if err != nil {
-		return Checkout{}, fault.From(err)
-	}
-	if op.Kind != manifest.Payment { // nobody pays for it on a page
-		return Checkout{}, none
-	}
-	account, err := l.Account(ctx, m)
-	if err != nil {
-		return Checkout{}, fault.From(err)
-	}
-	asked := m.Fields()
-	page := Checkout{
-		Merchant: account.Merchant().Name, Reference: m.Reference, Description: lifecycle.TextOf(asked["description"]),
-		Amount: int64(m.Amount), Status: op.Rules.Word(m.State), SuccessURL: lifecycle.TextOf(asked["success_url"]),
-		Test: m.Owner.Mode == string(tenants.Test),
-	}
-	if !m.ExpiresAt.IsZero() {
-		page.ExpiresAt = lifecycle.Stamp(m.ExpiresAt)
-	}
-	if m.State == movement.Pending {
-		o := offerOf(m.Result)
-		page.QR, page.PaymentURL = o.QR, o.PaymentURL
-	}
-	return page, nil
-}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"html"
 	"io"
 	"maps"
 	"net/http"
@@ -20,6 +19,8 @@ import (
 var HTTPClient = &http.Client{
 	Timeout:   time.Minute,
 	Transport: &http.Transport{MaxIdleConnsPerHost: 256, IdleConnTimeout: 5 * time.Second},
+	// Where an answer leads is for the test to see.
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 }
 
 // Send sends a request to the gateway. The error is the transport's, or says
@@ -164,13 +165,12 @@ func (p *Program) Get(t testing.TB, url string) (int, []byte, http.Header) {
 // PaymentLink is how a checkout page names the provider's page.
 var PaymentLink = regexp.MustCompile(`<link rel="payment" href="([^"]+)">`)
 
-// ProviderPage is where a checkout page leads its payer.
+// ProviderPage is where a payment link sends its payer on to.
 func (p *Program) ProviderPage(t testing.TB, checkout string) string {
 	t.Helper()
-	status, page, _ := p.Get(t, checkout)
-	found := PaymentLink.FindSubmatch(page)
-	if found == nil {
-		t.Fatalf("%s answers %d and does not lead to the provider's page:\n%s", checkout, status, page)
+	status, page, header := p.Get(t, checkout)
+	if status != http.StatusFound || header.Get("Location") == "" {
+		t.Fatalf("%s answers %d and does not go on to the provider's page:\n%s", checkout, status, page)
 	}
-	return html.UnescapeString(string(found[1]))
+	return header.Get("Location")
 }

@@ -1,41 +1,52 @@
 "use strict";
 (() => {
-  const page = document.querySelector("[data-checkout]");
+  let page = document.querySelector("[data-checkout]");
   if (!page) return;
-  const interval = 2000, slowest = 15000, returnAfter = 4000;
+  const interval = 2000, slowest = 15000, returnAfter = 10000;
   const clockOffset = Date.parse(page.dataset.now) - Date.now();
   const ends = Date.parse(page.dataset.ends);
-  const left = page.querySelector("[data-left]");
   let wait = interval;
 
   const final = () => page.dataset.checkout !== "PENDING";
 
-  const goBack = () => {
-    const link = page.querySelector("[data-back] a[href]");
-    if (link) setTimeout(() => location.assign(link.href), returnAfter);
+  const offerPrint = () => {
+    const button = page.querySelector("[data-print]");
+    if (!button) return;
+    button.hidden = false;
+    button.addEventListener("click", () => print());
   };
 
-  const show = ({ status, success_url }) => {
-    if (final() || status === page.dataset.checkout) return;
-    page.dataset.checkout = status;
-    if (success_url) {
-      const back = page.querySelector("[data-back]");
-      back.querySelector("a").href = success_url;
-      back.hidden = false;
-    }
-    for (const part of page.querySelectorAll("[data-when]")) {
-      part.hidden = part.dataset.when !== status;
-      if (!part.hidden && part.dataset.title) document.title = part.dataset.title;
-    }
+  // Who has just paid is taken back; who opens the page later came to read it.
+  const goBack = () => {
+    const back = page.querySelector("[data-back]");
+    if (!back) return;
+    back.querySelector("[data-returning]").hidden = false;
+    const timer = setTimeout(() => location.assign(back.querySelector("a").href), returnAfter);
+    addEventListener("beforeprint", () => clearTimeout(timer));
+  };
+
+  // What the page says after the end is the server's to write. Whatever could still be
+  // paid with goes with the old page.
+  const end = async () => {
+    const answer = await fetch(location.href, { cache: "no-store", credentials: "omit" });
+    if (!answer.ok) throw new Error(String(answer.status));
+    const next = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const main = next.querySelector("[data-checkout]");
+    if (!main || final()) return;
+    page.replaceWith(main);
+    page = main;
     if (!final()) return;
-    // What could still be paid with must not be left lying on a page that ended.
-    for (const trace of document.querySelectorAll("link[rel=payment], meta[name=qr-string], [data-when=PENDING]")) trace.remove();
+    document.title = next.title;
+    for (const trace of document.querySelectorAll("link[rel=payment], meta[name=qr-string]")) trace.remove();
+    page.querySelector("[data-end] h2").focus();
+    offerPrint();
     goBack();
   };
 
   const two = (n) => String(n).padStart(2, "0");
 
   const tick = () => {
+    const left = page.querySelector("[data-left]");
     if (final() || !left) return;
     const seconds = Math.max(0, Math.floor((ends - Date.now() - clockOffset) / 1000));
     const hours = Math.floor(seconds / 3600), minutes = Math.floor(seconds / 60) % 60;
@@ -47,7 +58,8 @@
   const ask = async () => {
     const answer = await fetch(location.pathname + "/state", { cache: "no-store", credentials: "omit" });
     if (!answer.ok) throw new Error(String(answer.status));
-    show((await answer.json()).data);
+    const { status } = (await answer.json()).data;
+    if (status !== page.dataset.checkout) await end();
   };
 
   const poll = async () => {
@@ -60,7 +72,7 @@
     if (!final()) setTimeout(poll, wait);
   };
 
-  if (final()) return goBack();
+  if (final()) return offerPrint();
   if (ends) tick();
   setTimeout(poll, interval);
   // A phone that comes back from the bank's app asks at once.
