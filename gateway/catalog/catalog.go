@@ -44,9 +44,13 @@ func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
 		return nil, fmt.Errorf("catalog: %w", err)
 	}
 	for _, op := range s.operations {
+		if !op.Routed() {
+			s.linkOf(op) // a path of a provider's own is about what that one makes
+			continue
+		}
 		op.link(func(path string) *Operation { return s.byPath[path] })
 		for _, candidate := range op.Candidates {
-			candidate.link(func(path string) *Operation { return s.byPath[path].Shown(candidate.Provider) })
+			s.linkOf(candidate)
 		}
 	}
 	if err := s.addLists(own); err != nil {
@@ -58,6 +62,11 @@ func Build(manifests []*manifest.Manifest) (*Snapshot, error) {
 	}
 	s.openAPI = document
 	return s, nil
+}
+
+// linkOf links an operation to those of its provider.
+func (s *Snapshot) linkOf(op *Operation) {
+	op.link(func(path string) *Operation { return s.byPath[path].Shown(op.Provider) })
 }
 
 // link finds the operations that an operation names by their paths.

@@ -164,6 +164,34 @@ func TestProvidersOfPaymentsShareTheContractsPaths(t *testing.T) {
 	}
 }
 
+// A cancel on a path of a provider's own is about what that provider makes, by its rules.
+func TestAProvidersOwnCancelHasItsRules(t *testing.T) {
+	t.Parallel()
+	document, err := os.ReadFile(paymentsManifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(document), `"name": "payments"`, `"name": "other"`, 1)
+	text = strings.Replace(text, `"settles_within": "30s",`, `"settles_within": "90s",`, 1)
+	text = strings.Replace(text, `"implements": "payments@1",`, `"implements": "payments@1", "operations": [{"path": "/payments/void", "cancel_of": "/payments/create",
+		"summary": "Void", "timeout": "12s", "reference": "/external_id",
+		"request": {"type": "object", "required": ["external_id"], "properties": {"external_id": {"type": "string", "minLength": 1, "maxLength": 255}}},
+		"response": {"type": "object", "properties": {"external_id": {"type": "string"}}}}],`, 1)
+	other, err := manifest.Parse([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := catalog.Build([]*manifest.Manifest{load(t, paymentsManifest), other})
+	if err != nil {
+		t.Fatal(err)
+	}
+	create, _ := s.ByPath("/payments/create")
+	theirs, _ := create.Of("other")
+	if own, ok := s.ByPath("/payments/void"); !ok || own.Target != theirs || own.Target.Rules.Pace.SettlesWithin != 90*time.Second {
+		t.Errorf("the other's own cancel is about an operation of %s", own.Target.Provider)
+	}
+}
+
 func TestBuildRefusesAKindThatIsNotServed(t *testing.T) {
 	t.Parallel()
 	m := load(t, paymentsManifest)

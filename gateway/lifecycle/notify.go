@@ -88,7 +88,7 @@ func (l *Lifecycle) notified(ctx context.Context, c tenants.Connection, u sdk.St
 	if errors.Is(err, movement.ErrNotFound) {
 		_, err := l.Store.AddException(ctx, movement.Exception{
 			Owner:   movement.Owner{MerchantID: string(c.MerchantID), Mode: string(c.Mode)},
-			Subject: u.Reference, Reason: movement.ReasonUnknown, FactID: Printable(u.EventID), Provider: string(c.Provider),
+			Subject: u.Reference, Reason: movement.ReasonUnknown, FactID: Printable(u.Status.String() + " " + u.EventID), Provider: string(c.Provider),
 			Detail: detail, At: l.Now(),
 		})
 		return err

@@ -229,13 +229,16 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 	if rules, served := movement.RulesOf(m.Kind); served {
 		overdue = l.list(ctx, m, movement.Apply(rules, m, movement.Fact{Source: movement.FromClock, Says: movement.SaysOverdue, Now: l.Now()}).Exceptions)
 	}
-	op, err := l.Operation(m)
+	op, err := l.Shown(m)
 	if err != nil {
 		return errors.Join(overdue, err, l.PutOff(ctx, m))
 	}
 	if !op.Rules.Asks(m.State) { // a gateway of before has ended it
 		_, err := l.Store.Poll(ctx, m, l.Now(), l.Now(), time.Time{})
 		return errors.Join(overdue, err)
+	}
+	if err := servedBy(op, m); err != nil {
+		return errors.Join(overdue, err, l.unserved(ctx, op, m))
 	}
 	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m, l.Now()) {
 		now := l.Now()
@@ -251,6 +254,17 @@ func (l *Lifecycle) Resolve(ctx context.Context, m movement.Movement) error {
 	}
 	_, err = l.Poll(ctx, op, m, c)
 	return errors.Join(overdue, err)
+}
+
+// unserved puts off a movement whose provider is offered no more. One that has ended is
+// looked at no longer than if the provider did not answer.
+func (l *Lifecycle) unserved(ctx context.Context, op *catalog.Operation, m movement.Movement) error {
+	if m.State.Open() {
+		return l.PutOff(ctx, m)
+	}
+	next, _ := nextPoll(op, m, l.Now())
+	_, err := l.Store.Poll(ctx, m, m.PolledAt, m.PolledAt, next)
+	return err
 }
 
 // PutOff has a movement that can't be polled now due again after a while: it must not

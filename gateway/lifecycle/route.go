@@ -65,13 +65,16 @@ func (l *Lifecycle) route(ctx context.Context, r Request, draft movement.Movemen
 
 // candidates are the providers' operations that the request may be created at, in the
 // order in which they are tried: the policy's, which leaves out whom it does not name,
-// else the gateway's. One that an approval alone has brought is not among those, unless
-// all are: then the policy has named the path.
+// else the gateway's. One that an approval alone has brought is not among those. Where
+// approvals have brought all, the first of them takes what the policy lets through by
+// naming the path: the others were not there when it was named.
 func (r Request) candidates() []*catalog.Operation {
 	if r.Route == nil {
-		return slices.DeleteFunc(slices.Clone(r.Operation.Serving()), func(op *catalog.Operation) bool {
-			return op.Unnamed && !r.Operation.Unnamed
-		})
+		serving := r.Operation.Serving()
+		if r.Operation.Unnamed {
+			return serving[:1]
+		}
+		return slices.DeleteFunc(slices.Clone(serving), func(op *catalog.Operation) bool { return op.Unnamed })
 	}
 	var named []*catalog.Operation
 	for _, provider := range r.Route {

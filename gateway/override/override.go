@@ -91,7 +91,7 @@ func (o *Overrides) override(ctx context.Context, r Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	op, err := o.Operation(m)
+	op, err := o.Shown(m) // nobody is asked, and its provider may be gone
 	switch {
 	case r.SentAs != "" && r.SentAs != m.UpstreamReference():
 		return Result{}, fault.Newf(fault.DuplicateReference,

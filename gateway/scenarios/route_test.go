@@ -16,6 +16,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/override"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -226,6 +227,18 @@ func TestANewcomerIsNotTried(t *testing.T) {
 		r.want(r.ask(createPath, "b"), "PROVIDER_UNAVAILABLE no later")
 		r.catalog.Current().MustBeNamed(provider)
 		r.want(r.ask(createPath, "b"), "PENDING") // by then the policy has named the path
+		if m := r.stored("b"); m.Provider != other {
+			t.Errorf("it is at %s, which was not the first", m.Provider)
+		}
+		// The first is down, and the second takes nothing until the route names it.
+		r.ups[provider].available, r.ups[other].available = nil, errors.New("down")
+		r.want(r.ask(createPath, "c"), "PROVIDER_UNAVAILABLE no later")
+		request := r.request(createPath, "c")
+		request.Operation, request.Route = operationIn(r.catalog, createPath), []string{other, provider}
+		r.want(r.run(request), "PENDING")
+		if m := r.stored("c"); m.Provider != provider {
+			t.Errorf("it is at %s", m.Provider)
+		}
 	})
 }
 
@@ -322,6 +335,50 @@ func TestAProviderThatHasGoneIsAskedOfNobodyElse(t *testing.T) {
 		if things, _ := r.ups[provider].made(); things != 0 || r.ups[provider].asked() != 0 || r.ups[provider].cancels != 0 {
 			t.Error("another provider was asked")
 		}
+		// Nobody can be asked, so operators decide once it is overdue.
+		records, ok := r.keeper.(override.Records)
+		if !ok {
+			t.Fatal("the keeper keeps no overrides")
+		}
+		r.decidesWith(records)
+		r.pass(26 * time.Hour)
+		if err := r.Resolve(r.Context(), r.stored("a")); err == nil {
+			t.Error("nobody misses the provider")
+		}
+		for _, operator := range []string{"ayu", "budi"} {
+			decision := Decision{Movement: r.stored("a").ID, Operator: operator, Outcome: movement.OverrideFailed, Reason: "the contract has ended"}
+			if _, err := r.Decide(r.Context(), decision); err != nil {
+				t.Error(err)
+			}
+		}
+		r.at("a", other, movement.Failed, 1)
+		r.want(r.ask(statusPath, "a"), "FAILED")
+	})
+}
+
+// The last look for late money, too, has an end where its provider has gone.
+func TestNothingIsAskedForEver(t *testing.T) {
+	t.Parallel()
+	routedInMemory(t, func(r *routed) {
+		r.ups[provider].available = errors.New("down")
+		r.want(r.ask(createPath, "a"), "PENDING")
+		lost := r.stored("a")
+		r.ups[other].set(func() { r.ups[other].things[lost.UpstreamReference()].standing = sdk.StatusExpired })
+		r.pass(time.Hour)
+		r.want(r.ask(statusPath, "a"), "EXPIRED")
+		r.catalog = catalogOfBoth(provider, "third")
+		r.restart()
+		for range 60 {
+			m := r.stored("a")
+			if m.DueAt.IsZero() {
+				return
+			}
+			r.pass(max(m.DueAt.Sub(r.now()), time.Second))
+			if err := r.Resolve(r.Context(), m); err == nil {
+				t.Error("nobody misses the provider")
+			}
+		}
+		t.Errorf("it is still due, at %v", r.stored("a").DueAt)
 	})
 }
 
@@ -376,6 +433,14 @@ func TestANotificationOfTheFirstProvider(t *testing.T) {
 		r.at("a", other, movement.Pending, 2)
 		open, err := r.keeper.OpenExceptions(r.Context(), 10)
 		if err != nil || len(open) != 1 || open[0].Provider != provider || !strings.Contains(open[0].Detail, "with provider other now") {
+			t.Errorf("operators read %+v (%v)", open, err)
+		}
+		// The same told twice is one exception, and another status of the same event its own.
+		pending := paid
+		pending.Status = sdk.StatusPending
+		r.tell(provider, pending)
+		r.tell(provider, paid)
+		if open, err = r.keeper.OpenExceptions(r.Context(), 10); err != nil || len(open) != 2 {
 			t.Errorf("operators read %+v (%v)", open, err)
 		}
 		r.tell(other, paid)
