@@ -64,6 +64,7 @@ func (a *App) keptManifest(ctx context.Context, p PluginConfig) *manifest.Manife
 // offer makes what serves what the plugins' manifests declare, from the next request on
 // after it is taken.
 func (a *App) offer(manifests []*manifest.Manifest) (take func(), err error) {
+	manifests = a.approvals.InOrder(manifests)
 	snapshot, err := catalog.Build(manifests)
 	if err != nil {
 		return nil, err

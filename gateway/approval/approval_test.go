@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -604,6 +605,59 @@ func TestAHangingSwap(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
+}
+
+// TestOrder: providers are in the order of their first approvals, behind those of the
+// configuration, on a replica that runs and on one that starts; a later approval, an
+// activation and a row without a MAC change nothing of it.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	configures := func(d *approval.Dependencies) { d.Configured = []host.Spec{{Name: "zebra"}} }
+	one := w.start("node-1", t.TempDir(), configures)
+	approve := func(name, version string) store.PluginApproval {
+		w.now = w.now.Add(time.Second)
+		made, err := one.Approve(t.Context(), "ayu", approval.Wanted{SHA256: sumOf(version), Manifest: []byte(strings.ReplaceAll(string(document(version)), "coins", name))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.place(version, one)
+		return made
+	}
+	names := []string{"coins", "beads", "zebra", "cards"}
+	var manifests []*manifest.Manifest
+	approved := map[string]store.PluginApproval{}
+	for _, name := range names {
+		approved[name] = approve(name, "1.0.0")
+		m, err := manifest.Parse([]byte(strings.ReplaceAll(string(document("1.0.0")), "coins", name)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifests = append(manifests, m)
+	}
+	want := func(when string, r *replica) {
+		t.Helper()
+		var got []string
+		for _, m := range r.InOrder(manifests) {
+			got = append(got, m.Name)
+		}
+		if fmt.Sprint(got) != "[zebra coins beads cards]" {
+			t.Errorf("%s the order is %v", when, got)
+		}
+	}
+	slices.Reverse(manifests)
+	for _, name := range []string{"cards", "coins", "zebra", "beads"} {
+		w.activate(one, approved[name], uuid.Nil)
+		w.look(one)
+	}
+	want("as they came", one)
+	w.activate(one, approve("coins", "1.1.0"), uuid.Nil)
+	w.look(one)
+	w.execute(`INSERT INTO plugin_approvals (approval_id, provider, sha256, manifest_digest, plugin_version, reach, evidence, approved_by, approved_at, confirmed_by, mac)
+		SELECT $1, provider, sha256, manifest_digest, plugin_version, reach, evidence, approved_by, '2020-01-01T00:00:00Z', '', mac FROM plugin_approvals WHERE provider = 'cards'`, uuid.New())
+	want("after another approval", one)
+	want("started anew", w.start("node-1", one.dir, configures))
+	want("on another replica", w.start("node-2", t.TempDir(), configures))
 }
 
 // TestByHand: no row that somebody writes into the database brings a binary into use, nor

@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,8 +48,9 @@ type follow struct {
 	runs     uuid.UUID
 	changes  int64 // of the head, as last seen
 	failed   failure
-	told     bool // an exception of before is resolved
-	newcomer bool // an approval alone has brought the plugin here
+	told     bool      // an exception of before is resolved
+	newcomer bool      // an approval alone has brought the plugin here
+	approved time.Time // first, zero where that is not known
 }
 
 // failure is a head that this replica could not follow.
@@ -173,6 +175,9 @@ func (a *Approvals) wanted(ctx context.Context, head store.PluginHead) (w want, 
 		}
 		w.spec = a.spec(ctx, approved)
 	}
+	if err := a.learnApproved(ctx, head.Provider); err != nil {
+		return w, err
+	}
 	if _, configured := a.configured(head.Provider); !configured {
 		a.note(head.Provider, func(f *follow) { f.newcomer = true })
 	}
@@ -187,6 +192,40 @@ func (a *Approvals) wanted(ctx context.Context, head store.PluginHead) (w want, 
 		w.spec, _ = a.configured(head.Provider)
 	}
 	return w, nil
+}
+
+// learnApproved reads when a plugin was first approved, by the approvals that are believed.
+func (a *Approvals) learnApproved(ctx context.Context, provider string) error {
+	if !a.of(provider).approved.IsZero() {
+		return nil
+	}
+	all, err := a.deps.Store.PluginApprovals(ctx)
+	if err != nil {
+		return err
+	}
+	for _, approved := range slices.Backward(all) { // the oldest first
+		if approved.Provider == provider && a.Signed(approved) {
+			a.note(provider, func(f *follow) { f.approved = approved.ApprovedAt })
+			return nil
+		}
+	}
+	return nil
+}
+
+// InOrder are manifests in the order in which providers of one path are tried, which is
+// the same on every replica, however its plugins have come: those that the configuration
+// names, as it has them, then the others by their first approval.
+func (a *Approvals) InOrder(manifests []*manifest.Manifest) []*manifest.Manifest {
+	place := func(m *manifest.Manifest) int {
+		i := slices.IndexFunc(a.deps.Configured, func(spec host.Spec) bool { return spec.Name == m.Name })
+		if i < 0 {
+			return len(a.deps.Configured)
+		}
+		return i
+	}
+	return slices.SortedStableFunc(slices.Values(manifests), func(x, y *manifest.Manifest) int {
+		return cmp.Or(cmp.Compare(place(x), place(y)), a.of(x.Name).approved.Compare(a.of(y.Name).approved), cmp.Compare(x.Name, y.Name))
+	})
 }
 
 // Follow has this replica's host follow the heads from now on.
