@@ -164,6 +164,27 @@ func TestProvidersOfPaymentsShareTheContractsPaths(t *testing.T) {
 	}
 }
 
+// A provider that takes less than its contract, and has the paths alone, tells its own
+// bounds to merchants and the contract's to nobody.
+func TestALoneProviderThatTakesLess(t *testing.T) {
+	t.Parallel()
+	alone := func(m *manifest.Manifest) (create *catalog.Operation, document string) {
+		s, err := catalog.Build([]*manifest.Manifest{m})
+		if err != nil {
+			t.Fatal(err)
+		}
+		create, _ = s.ByPath("/payments/create")
+		return create, string(s.OpenAPI())
+	}
+	if create, _ := alone(load(t, paymentsManifest)); create.Routed() {
+		t.Error("one that takes all that there is is chosen")
+	}
+	create, document := alone(second(t))
+	if !create.Routed() || len(create.Providers()) != 1 || !strings.Contains(document, `"maximum": 20000,`) || !strings.Contains(document, "va_number") {
+		t.Errorf("%v serve it: %s", create.Providers(), document)
+	}
+}
+
 // A cancel on a path of a provider's own is about what that provider makes, by its rules.
 func TestAProvidersOwnCancelHasItsRules(t *testing.T) {
 	t.Parallel()

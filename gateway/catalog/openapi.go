@@ -50,7 +50,7 @@ func describe(operations []*Operation) ([]byte, error) {
 	d := &describer{documented: known, schemas: describeErrors(), failures: object{}, errors: object{}}
 	paths := object{}
 	for _, op := range operations {
-		if paths[op.Path], err = d.describePath(op); err != nil {
+		if paths[op.Path], err = d.describePath(op.described()); err != nil {
 			return nil, fmt.Errorf("%s: %w", op.Path, err)
 		}
 	}

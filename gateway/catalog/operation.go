@@ -36,9 +36,10 @@ type Operation struct {
 	// merchant may move money by it before the policy names its path.
 	Unnamed bool
 	Lists   *Operation // the status operation whose movements the gateway's own list tells, nil for none
-	// Candidates are the same operation as each of several providers serves it, in their
-	// order; none where one provider has the path alone. Then the operation itself is the
-	// contract's: it says what merchants see and what makes two requests the same.
+	// Candidates are a contract's operation as each of its providers serves it, in their
+	// order; none where one provider has the path alone, and takes all that there is. Where
+	// there are some, the operation itself is the contract's: it says what merchants may send
+	// and what makes two requests the same.
 	Candidates []*Operation
 
 	request    *jsonschema.Schema

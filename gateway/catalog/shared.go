@@ -1,16 +1,19 @@
 package catalog
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
-// Routed reports whether several providers serve the operation's path: it is chosen
-// among them for each movement.
+// Routed reports whether the operation is a contract's, and a provider of it is chosen for
+// each movement: of several, or of one that takes less than the contract.
 func (op *Operation) Routed() bool { return len(op.Candidates) > 0 }
 
 // Serving are the operation as each provider of its path serves it, itself where there
@@ -22,7 +25,7 @@ func (op *Operation) Serving() []*Operation {
 	return []*Operation{op}
 }
 
-// Providers names those that serve the path, in their order, where they are several.
+// Providers names those that serve the path, in their order, where it is a contract's.
 func (op *Operation) Providers() []string {
 	var names []string
 	for _, c := range op.Candidates {
@@ -164,7 +167,7 @@ func routable(m *manifest.Manifest) bool {
 }
 
 // implementersOf are the manifests that share a contract's paths with one, itself
-// among them; none where it has the paths alone.
+// among them; none where it has the paths alone and takes all that the contract does.
 func implementersOf(m *manifest.Manifest, all []*manifest.Manifest) []*manifest.Manifest {
 	if m.Implements == "" || !routable(m) {
 		return nil
@@ -175,8 +178,28 @@ func implementersOf(m *manifest.Manifest, all []*manifest.Manifest) []*manifest.
 			return !has
 		})
 	})
-	if len(sharing) < 2 || !slices.Contains(sharing, m) {
+	if len(sharing) == 0 || len(sharing) == 1 && !tightens(m) || !slices.Contains(sharing, m) {
 		return nil
 	}
 	return sharing
+}
+
+// tightens reports whether a manifest takes less than its contract. Then the contract's
+// paths are shared also where it has them alone: what another has made before is found by
+// a repetition that this one would refuse.
+func tightens(m *manifest.Manifest) bool {
+	return slices.ContainsFunc(ofContract(m), func(op manifest.Operation) bool {
+		whole, _ := manifest.ContractOperation(m.Implements, op.Path)
+		ours, theirs := jsontext.Value(slices.Clone(op.Request)), jsontext.Value(slices.Clone(whole.Request))
+		return ours.Canonicalize() != nil || theirs.Canonicalize() != nil || !bytes.Equal(ours, theirs)
+	})
+}
+
+// described is the operation as merchants read of it: where one provider alone serves a
+// contract's path, its bounds are all that there are.
+func (op *Operation) described() *Operation {
+	if len(op.Candidates) == 1 {
+		return op.Candidates[0]
+	}
+	return op
 }

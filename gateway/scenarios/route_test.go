@@ -382,6 +382,31 @@ func TestNothingIsAskedForEver(t *testing.T) {
 	})
 }
 
+// A provider that is left alone with a path refuses by its own bounds what is new, and
+// answers what another has made.
+func TestARepetitionOfWhatTheOnlyProviderRefuses(t *testing.T) {
+	t.Parallel()
+	routedInMemory(t, func(r *routed) {
+		more := json.Number("20001")
+		first := r.ask(createPath, "a", "amount", more)
+		r.want(first, "PENDING")
+		r.catalog = catalogOfBoth(other)
+		r.restart()
+		op := operationIn(r.catalog, createPath)
+		if wrong := op.Check(r.request(createPath, "a", "amount", more).Body); wrong != nil {
+			t.Errorf("it is refused before its reference is looked up: %v", wrong)
+		}
+		if again := r.ask(createPath, "a", "amount", more); again.data != first.data || !again.replayed {
+			t.Errorf("a repetition is answered %s, replayed %t", again.word(), again.replayed)
+		}
+		r.want(r.ask(createPath, "b", "amount", more), "INVALID_REQUEST no after_change")
+		r.want(r.ask(createPath, "b"), "PENDING")
+		if m := r.stored("b"); m.Provider != other {
+			t.Errorf("it is at %s", m.Provider)
+		}
+	})
+}
+
 // A process may end wherever it is: what is there then is at one provider at most.
 func TestAProcessEndsWhileItRoutes(t *testing.T) {
 	t.Parallel()
