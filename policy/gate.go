@@ -59,7 +59,7 @@ type Offered struct {
 	Operation
 	Amount bool // a request may have one
 	Quote  bool // the rules are asked again with a quote
-	// Providers are those that serve it, in their order, where they are several.
+	// Providers are those that serve it, in their order, where one is chosen for each request.
 	Providers []string
 	// Fields are the JSON Schemas of the fields that rules see, by name.
 	Fields map[string]json.RawMessage

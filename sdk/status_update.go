@@ -18,8 +18,8 @@ type Lookup struct {
 	ProviderReference string // empty when the call was not answered
 	Amount            money.Amount
 	Body              json.RawMessage // the request as it was sent
-	SentAt            time.Time
-	ExpiresAt         time.Time // zero when unknown
+	SentAt            time.Time       // at the latest, where the gateway's database was restored and has lost it
+	ExpiresAt         time.Time       // zero when unknown
 	// Cost and Quote are those of the call.
 	Cost  money.Amount
 	Quote json.RawMessage
