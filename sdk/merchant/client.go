@@ -14,20 +14,21 @@ import (
 	"time"
 )
 
-// Client calls the API with one key. Its fields are set before the first call.
+// Client calls the API with one key. [New] makes one; its fields may be changed before the
+// first call.
 type Client struct {
 	BaseURL    string
 	Key        string // sk_live_... or sk_test_...
 	MerchantID string
 
-	// Timeout bounds one attempt; 60 seconds unless set, longer than any call takes.
+	// Timeout bounds one attempt; New sets 60 seconds, longer than any call takes.
 	Timeout time.Duration
 	// Retries is how often a call is repeated where that is safe; New sets 2.
 	Retries int
 	// LongestWait bounds the wait before a repetition; New sets 30 seconds. An error that
 	// asks for more is returned at once.
 	LongestWait time.Duration
-	// HTTP is [http.DefaultClient] unless set.
+	// HTTP makes the requests; New's follows no redirects.
 	HTTP *http.Client
 }
 
@@ -36,6 +37,7 @@ func New(baseURL, key, merchantID string) *Client {
 	return &Client{
 		BaseURL: strings.TrimRight(baseURL, "/"), Key: key, MerchantID: merchantID,
 		Timeout: time.Minute, Retries: 2, LongestWait: 30 * time.Second,
+		HTTP: &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 }
 
@@ -163,11 +165,7 @@ func (c *Client) post(ctx context.Context, path string, header http.Header, body
 		return reply{}, err
 	}
 	request.Header = header.Clone()
-	client := c.HTTP
-	if client == nil {
-		client = http.DefaultClient
-	}
-	response, err := client.Do(request)
+	response, err := c.HTTP.Do(request)
 	if err != nil {
 		return reply{}, err
 	}

@@ -1,0 +1,37 @@
+package openapi_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/docs"
+	"github.com/seed-f006e74d/gerbang/gateway/e2e/browser"
+	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+)
+
+// TestPages opens the documents in a browser: axe finds nothing in the guides, and calls can
+// be tried on the API page, whose markup is Swagger UI's own.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	b := browser.Start(t)
+	p := harness.Start(t, harness.Settings{})
+	t.Run("guides", func(t *testing.T) {
+		t.Parallel()
+		var pages []string
+		for _, name := range docs.Names() {
+			if name != "" {
+				pages = append(pages, name+"="+p.APIURL+"/docs/"+name)
+			}
+		}
+		if out := b.Run(t, "axe.mjs", nil, pages...); out != "" {
+			t.Errorf("what is wrong:\n%s", out)
+		}
+	})
+	t.Run("try", func(t *testing.T) {
+		t.Parallel()
+		shop := p.Shop(harness.Large, "test")
+		if out := b.Run(t, filepath.Join("testdata", "try.mjs"), nil, p.APIURL+"/docs", shop.Key, shop.MerchantID); out != "" {
+			t.Errorf("what is wrong:\n%s", out)
+		}
+	})
+}
