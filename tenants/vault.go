@@ -285,6 +285,7 @@ const (
 	columnNameKey        = "installation.name_key" // no merchant's
 	columnPolicy         = "policy.mac"            // likewise
 	columnDecisions      = "decision_log.inputs"   // likewise
+	columnTOTP           = "person.totp"           // a person's, whose id stands for a merchant's
 )
 
 // bytes writes each part behind its length, so that no two places have the same bytes. It is part of every sealed value
@@ -391,6 +392,25 @@ func (v *Vault) SealNameKey(key []byte) ([]byte, error) {
 // OpenNameKey returns what SealNameKey sealed.
 func (v *Vault) OpenNameKey(sealed []byte) ([]byte, error) {
 	return v.Open(sealed, AD{Column: columnNameKey})
+}
+
+// SealTOTP seals the secret of a person's second factor.
+func (v *Vault) SealTOTP(person string, secret []byte) ([]byte, error) {
+	return v.seal(secret, AD{MerchantID: MerchantID(person), Column: columnTOTP}, 0)
+}
+
+// OpenTOTP returns what SealTOTP sealed for the person.
+func (v *Vault) OpenTOTP(person string, sealed []byte) ([]byte, error) {
+	return v.Open(sealed, AD{MerchantID: MerchantID(person), Column: columnTOTP})
+}
+
+// ResealTOTP is ResealConnection for a person's second factor.
+func (v *Vault) ResealTOTP(person string, sealed []byte) ([]byte, bool, error) {
+	if !v.outdated(sealed) {
+		return sealed, false, nil
+	}
+	again, err := v.reseal(sealed, AD{MerchantID: MerchantID(person), Column: columnTOTP})
+	return again, err == nil, err
 }
 
 // SealDecisions seals the inputs of decisions, which hold what people call personal. OpenDecisions opens them.

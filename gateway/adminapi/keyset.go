@@ -44,6 +44,7 @@ type SealedPlace struct {
 	MerchantID string `json:"merchant_id"`
 	Mode       string `json:"mode,omitempty"`
 	Provider   string `json:"provider,omitempty"`
+	Person     string `json:"person,omitempty"` // whose second factor it is
 }
 
 // Keyset lists the keys that the gateway has in force, with what each has sealed in

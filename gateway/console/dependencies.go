@@ -173,6 +173,7 @@ type Vault interface {
 	ResealPolicy(mac []byte) ([]byte, bool, error)
 	SealPolicy(digest []byte) ([]byte, error)
 	VerifyPolicy(mac, digest []byte) error
+	ResealTOTP(person string, sealed []byte) ([]byte, bool, error)
 }
 
 // Plugins are the providers' processes. Verify asks a provider whether it takes an

@@ -46,6 +46,9 @@ func (c *Console) showKeyset(x *call) (any, error) {
 		for _, one := range account.Policies {
 			values[tenants.SealedBy(one.MAC)]++
 		}
+		for _, one := range account.People {
+			values[tenants.SealedBy(one.TOTP)]++
+		}
 	}
 	page := adminapi.KeysetPage{Keys: []adminapi.KeyUse{}, Next: next}
 	for _, key := range c.deps.Vault.Keys() {
@@ -97,6 +100,9 @@ func (c *Console) reseal(x *call, from adminapi.Reseal) (any, error) {
 		}
 		if n := len(was.Policies); n > 0 {
 			values, detail = values+n, fmt.Sprintf("%s, %d MACs of policies", detail, n)
+		}
+		if n := len(was.People); n > 0 {
+			values, detail = values+n, fmt.Sprintf("%s, %d second factors", detail, n)
 		}
 		if values == 0 {
 			continue
@@ -155,6 +161,19 @@ func (c *Console) sealedAnew(account store.Sealed, page *adminapi.ResealPage) (w
 			becomes.Policies = append(becomes.Policies, store.PolicyMAC{
 				Version: old.Version, Activation: old.Activation, Approval: old.Approval, Plugin: old.Plugin, Operator: old.Operator, MAC: again,
 			})
+		}
+	}
+	for _, old := range account.People {
+		again, changed, err := c.deps.Vault.ResealTOTP(old.ID.String(), old.TOTP)
+		if errors.Is(err, tenants.ErrSealed) {
+			page.Unopened = append(page.Unopened, adminapi.SealedPlace{MerchantID: string(account.MerchantID), Person: old.ID.String()})
+			continue
+		}
+		if err != nil {
+			return was, becomes, err
+		}
+		if changed {
+			was.People, becomes.People = append(was.People, old), append(becomes.People, tenants.Person{ID: old.ID, TOTP: again})
 		}
 	}
 	if account.NameKey == nil {

@@ -3,8 +3,6 @@ package edge
 import (
 	"errors"
 	"net/http"
-	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -133,45 +131,6 @@ func (x *exchange) checkMerchant(c credential) error {
 		return authFailed()
 	}
 	return nil
-}
-
-// clientAddress returns the client's address: the connection's peer, or, if that is
-// a trusted proxy, the last address of X-Forwarded-For that is not one. Addresses
-// before it were written by the caller and prove nothing.
-func clientAddress(r *http.Request, trusted []netip.Prefix) netip.Addr {
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	address := peer.Addr().Unmap()
-	if !isTrusted(address, trusted) {
-		return address
-	}
-	hops := strings.Split(strings.Join(r.Header["X-Forwarded-For"], ","), ",")
-	for _, hop := range slices.Backward(hops) {
-		next, err := parseHop(strings.TrimSpace(hop))
-		if err != nil {
-			break
-		}
-		address = next
-		if !isTrusted(address, trusted) {
-			break
-		}
-	}
-	return address
-}
-
-// parseHop reads an address with or without a port, as proxies write them.
-func parseHop(text string) (netip.Addr, error) {
-	if withPort, err := netip.ParseAddrPort(text); err == nil {
-		return withPort.Addr().Unmap(), nil
-	}
-	address, err := netip.ParseAddr(text)
-	return address.Unmap(), err
-}
-
-func isTrusted(address netip.Addr, trusted []netip.Prefix) bool {
-	return slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
 // credential is secret_key or merchant_id as the body or the query has it. It is

@@ -34,7 +34,7 @@ func (l sharedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-		if err == nil && isTrusted(peer.Addr().Unmap(), *l.edge.trusted.Load()) {
+		if err == nil && limit.IsTrusted(peer.Addr().Unmap(), *l.edge.trusted.Load()) {
 			return conn, nil
 		}
 		if l.shares.Take(peer.Addr(), 1) {

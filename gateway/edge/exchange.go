@@ -20,6 +20,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -57,7 +58,7 @@ func (e *Edge) begin(w http.ResponseWriter, r *http.Request) *exchange {
 		// Always ours: two callers could choose the same id. It contains its time, so
 		// that operators find the movement.
 		id: uuid.Must(uuid.NewV7()).String(), started: e.Now(), begun: time.Now(), route: unrouted, code: "OK",
-		address: clientAddress(r, *e.trusted.Load()),
+		address: limit.ClientAddress(r, *e.trusted.Load()),
 	}
 	header := w.Header()
 	header[headerRequestID] = []string{x.id}

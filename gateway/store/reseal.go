@@ -22,6 +22,7 @@ type Sealed struct {
 	Secrets     []tenants.CallbackSecret
 	NameKey     []byte      // nil for none
 	Policies    []PolicyMAC // of the platform
+	People      []tenants.Person // the second factors alone; beside the platform's row
 }
 
 // PolicyMAC is the MAC of a policy version, of an activation, of a plugin's approval, of
@@ -77,6 +78,13 @@ func (s *Store) SealedAfter(ctx context.Context, after tenants.MerchantID, most 
 		}
 		if platform.Policies, err = s.policyMACs(ctx); err != nil {
 			return nil, sealedFault(err)
+		}
+		people, err := s.queries.SealedTOTPs(ctx)
+		if err != nil {
+			return nil, sealedFault(err)
+		}
+		for _, row := range people {
+			platform.People = append(platform.People, tenants.Person{ID: row.PersonID, TOTP: row.Totp})
 		}
 	}
 	return accounts, nil
@@ -170,6 +178,13 @@ func (s *Store) Reseal(ctx context.Context, audit Audit, was, becomes Sealed) (c
 		}
 		for i, old := range was.Policies {
 			rows, err := resealPolicy(ctx, q, old, becomes.Policies[i].MAC)
+			if err != nil {
+				return err
+			}
+			changed += rows
+		}
+		for i, old := range was.People {
+			rows, err := q.ResealTOTP(ctx, dbsqlc.ResealTOTPParams{PersonID: old.ID, Was: old.TOTP, Becomes: becomes.People[i].TOTP})
 			if err != nil {
 				return err
 			}

@@ -138,6 +138,22 @@ type Installation struct {
 	MadeAt *time.Time
 }
 
+type Invitation struct {
+	Hash       []byte
+	MerchantID string
+	Role       string
+	Email      string
+	InvitedBy  string
+	ExpiresAt  time.Time
+}
+
+type KeyUse struct {
+	MerchantID string
+	KeyID      string
+	UsedAt     time.Time
+	Address    string
+}
+
 type Lease struct {
 	Queue     string
 	Bucket    int32
@@ -221,6 +237,13 @@ type Manifest struct {
 	Provider string
 	Manifest []byte
 	KeptAt   time.Time
+}
+
+type Member struct {
+	MerchantID string
+	PersonID   uuid.UUID
+	Role       string
+	Since      time.Time
 }
 
 type Merchant struct {
@@ -343,6 +366,19 @@ type Pause struct {
 	SetAt      time.Time
 }
 
+type Person struct {
+	PersonID  uuid.UUID
+	Email     string
+	Name      string
+	Password  string
+	Totp      []byte
+	TotpStep  int64
+	Epoch     int64
+	Failures  int64
+	FailedAt  time.Time
+	CreatedAt time.Time
+}
+
 type PluginApproval struct {
 	ApprovalID     uuid.UUID
 	Provider       string
@@ -463,6 +499,11 @@ type Recovery struct {
 	OpenedBy   *string
 }
 
+type RecoveryCode struct {
+	PersonID uuid.UUID
+	Hash     []byte
+}
+
 type RemovedConnection struct {
 	MerchantID string
 	Mode       string
@@ -491,6 +532,12 @@ type ReservedAmount struct {
 	MovementID uuid.UUID
 	TakenAt    time.Time
 	FreeAt     time.Time
+}
+
+type Session struct {
+	TokenHash string
+	Content   []byte
+	ExpiresAt time.Time
 }
 
 type Statement struct {

@@ -1,0 +1,14 @@
+// Package signin owns the people who use the consoles: how they are invited, how they
+// prove who they are (a password and a time-based code, or a recovery code in its place),
+// what their role lets them do, and when that ends. It must not know HTTP or SQL.
+//
+// A person signs in with an email address, a password of at least 12 characters, kept as
+// argon2id, and a TOTP code, whose secret is kept sealed. A code counts once. After ten
+// failures a person waits a minute, so that nobody guesses codes; an address that fails
+// often waits, too. Ten recovery codes, of which each counts once, are shown when the
+// second factor is set up.
+//
+// What somebody may do is read anew with every request, so that a role that is taken away
+// ends at once. A person's epoch is in each session: it rises with a new password and a
+// changed role, which ends all sessions.
+package signin

@@ -1,0 +1,62 @@
+package signin
+
+import (
+	"context"
+	"errors"
+	"net/mail"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// The errors that callers tell apart.
+var (
+	// ErrRefused is the one answer to a wrong address, password or code.
+	ErrRefused = errors.New("signin: the email address, the password or the code is wrong")
+	// ErrTooMany says that too many attempts failed and a minute has to pass.
+	ErrTooMany = errors.New("signin: too many attempts have failed; try again in a minute")
+	// ErrInvitation says that an invitation is used up, withdrawn or over.
+	ErrInvitation = errors.New("signin: this invitation is used or over; ask for another one")
+)
+
+// Store keeps people. What is not there is tenants.ErrNotFound. Whatever changes what somebody may do is committed with its audit
+// entry, at the merchant (or the platform) that it is about, under the name that is given.
+type Store interface {
+	PersonByEmail(ctx context.Context, email string) (tenants.Person, error)
+	PersonByID(ctx context.Context, id uuid.UUID) (tenants.Person, error)
+	// UseStep and UseRecoveryCode are false where another request was earlier.
+	UseStep(ctx context.Context, id uuid.UUID, step int64) (bool, error)
+	UseRecoveryCode(ctx context.Context, id uuid.UUID, code tenants.Hash) (bool, error)
+	RecoveryCodes(ctx context.Context, id uuid.UUID) (int, error)
+	SetRecoveryCodes(ctx context.Context, id uuid.UUID, codes []tenants.Hash) error
+	NoteSignInFailure(ctx context.Context, id uuid.UUID, now time.Time) error
+	ForgetSignInFailures(ctx context.Context, id uuid.UUID) error
+	// SetPassword is tenants.ErrNotFound where the epoch has risen meanwhile.
+	SetPassword(ctx context.Context, id uuid.UUID, epoch int64, password string) error
+
+	Invite(ctx context.Context, i tenants.Invitation, now time.Time) error
+	Invitation(ctx context.Context, hash tenants.Hash) (tenants.Invitation, error)
+	// AcceptNew stores a person and makes it a member, AcceptKnown makes one a member that
+	// is there: both by an invitation, which is used up by it.
+	AcceptNew(ctx context.Context, hash tenants.Hash, p tenants.Person, codes []tenants.Hash) (tenants.Invitation, error)
+	AcceptKnown(ctx context.Context, hash tenants.Hash, id uuid.UUID, name string, now time.Time) (tenants.Invitation, error)
+
+	MembersOf(ctx context.Context, id tenants.MerchantID) ([]tenants.Member, error)
+	MembershipsOf(ctx context.Context, id uuid.UUID) ([]tenants.Member, error)
+	// SetRole and RemoveMember end the person's sessions, or are tenants.ErrLastOwner.
+	SetRole(ctx context.Context, by string, m tenants.Member, now time.Time) error
+	RemoveMember(ctx context.Context, by string, m tenants.Member, now time.Time) error
+}
+
+// Email is an address as it is kept and compared, or ErrRefused where it is none.
+func Email(text string) (string, error) {
+	text = strings.ToLower(strings.TrimSpace(text))
+	address, err := mail.ParseAddress(text)
+	if err != nil || address.Address != text || len(text) > 254 {
+		return "", ErrRefused
+	}
+	return text, nil
+}

@@ -1,0 +1,321 @@
+package signin
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+	"unicode/utf8"
+
+	"github.com/alexedwards/argon2id"
+	"github.com/google/uuid"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+const (
+	// InvitationLife is how long an invitation is good for.
+	InvitationLife = 15 * time.Minute
+	// shortest and longest are the lengths of passwords, in characters.
+	shortest, longest = 12, 200
+
+	mostFailures = 10
+	failureWait  = time.Minute
+	// hashers bounds how many passwords are checked at a time: each takes 64 MiB.
+	hashers = 2
+)
+
+// Vault seals second factors.
+type Vault interface {
+	SealTOTP(person string, secret []byte) ([]byte, error)
+	OpenTOTP(person string, sealed []byte) ([]byte, error)
+}
+
+// Failures slows addresses that fail often.
+type Failures interface {
+	Record(now time.Time, addr netip.Addr) (blocked bool, retryAfter time.Duration)
+}
+
+// SignIn lets people in. It is safe for concurrent use.
+type SignIn struct {
+	store    Store
+	vault    Vault
+	failures Failures
+	now      func() time.Time
+	hashing  chan struct{}
+	nobody   string // a password's hash, for addresses that nobody has
+}
+
+// New makes a SignIn.
+func New(store Store, vault Vault, failures Failures, now func() time.Time) (*SignIn, error) {
+	s := &SignIn{store: store, vault: vault, failures: failures, now: now, hashing: make(chan struct{}, hashers)}
+	var err error
+	s.nobody, err = argon2id.CreateHash(rand.Text(), argon2id.DefaultParams)
+	return s, err
+}
+
+// Try lets somebody in by address, password and code, or is ErrRefused or ErrTooMany.
+// Whether an address is known can't be told from the answer, nor from its time.
+func (s *SignIn) Try(ctx context.Context, from netip.Addr, address, password, code string) (tenants.Person, error) {
+	address, _ = Email(address)
+	person, err := s.store.PersonByEmail(ctx, address)
+	known := err == nil
+	if err != nil && !errors.Is(err, tenants.ErrNotFound) {
+		return tenants.Person{}, err
+	}
+	hash := s.nobody
+	if known {
+		if s.waits(person) {
+			return tenants.Person{}, ErrTooMany
+		}
+		hash = person.Password
+	}
+	right, err := s.matches(ctx, password, hash)
+	if err != nil {
+		return tenants.Person{}, err
+	}
+	if !known || !right {
+		return tenants.Person{}, s.failed(ctx, from, person, known)
+	}
+	return person, s.Confirm(ctx, from, person, code)
+}
+
+// Confirm takes a code of somebody, each once: a time-based one or a recovery code.
+func (s *SignIn) Confirm(ctx context.Context, from netip.Addr, p tenants.Person, code string) error {
+	if s.waits(p) {
+		return ErrTooMany
+	}
+	used, err := s.use(ctx, p, code)
+	if err != nil {
+		return err
+	}
+	if !used {
+		return s.failed(ctx, from, p, true)
+	}
+	return s.store.ForgetSignInFailures(ctx, p.ID)
+}
+
+func (s *SignIn) waits(p tenants.Person) bool {
+	return p.Failures >= mostFailures && s.now().Before(p.FailedAt.Add(failureWait))
+}
+
+func (s *SignIn) use(ctx context.Context, p tenants.Person, code string) (bool, error) {
+	if !looksLikeTOTP(code) {
+		return s.store.UseRecoveryCode(ctx, p.ID, recoveryHash(code))
+	}
+	secret, err := s.vault.OpenTOTP(p.ID.String(), p.TOTP)
+	if err != nil {
+		return false, err
+	}
+	step := stepOf(string(secret), code, s.now())
+	if step == 0 {
+		return false, nil
+	}
+	return s.store.UseStep(ctx, p.ID, step)
+}
+
+// failed counts a failure and says what it is answered with.
+func (s *SignIn) failed(ctx context.Context, from netip.Addr, p tenants.Person, known bool) error {
+	if known {
+		if err := s.store.NoteSignInFailure(ctx, p.ID, s.now()); err != nil {
+			return err
+		}
+	}
+	if blocked, _ := s.failures.Record(s.now(), from); blocked {
+		return ErrTooMany
+	}
+	return ErrRefused
+}
+
+// matches compares a password, some at a time.
+func (s *SignIn) matches(ctx context.Context, password, hash string) (bool, error) {
+	if utf8.RuneCountInString(password) > longest {
+		return false, nil
+	}
+	defer s.turn(ctx)()
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	return argon2id.ComparePasswordAndHash(password, hash)
+}
+
+// turn waits until a password may be hashed.
+func (s *SignIn) turn(ctx context.Context) (done func()) {
+	select {
+	case s.hashing <- struct{}{}:
+		return func() { <-s.hashing }
+	case <-ctx.Done():
+		return func() {}
+	}
+}
+
+// hashed makes what is kept of a new password, or says what is wrong with it.
+func (s *SignIn) hashed(ctx context.Context, password string) (string, error) {
+	if n := utf8.RuneCountInString(password); n < shortest || n > longest {
+		return "", fault.Invalid("password", "must have 12 to 200 characters")
+	}
+	defer s.turn(ctx)()
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	return argon2id.CreateHash(password, argon2id.DefaultParams)
+}
+
+// Invite makes an invitation, whose secret is returned this once.
+func (s *SignIn) Invite(ctx context.Context, by string, to tenants.MerchantID, role tenants.Role, address string) (secret string, i tenants.Invitation, err error) {
+	if !slices.Contains(tenants.RolesOf(to), role) {
+		return "", i, fault.Invalid("role", fmt.Sprintf("must be one of %v", tenants.RolesOf(to)))
+	}
+	if address, err = Email(address); err != nil {
+		return "", i, fault.Invalid("email", "must be an email address")
+	}
+	secret = rand.Text()
+	i = tenants.Invitation{Hash: sha256.Sum256([]byte(secret)), MerchantID: to, Role: role, Email: address, By: by, ExpiresAt: s.now().Add(InvitationLife)}
+	return secret, i, s.store.Invite(ctx, i, s.now())
+}
+
+// Invitation finds one by its secret. Known tells whether the person that is invited has
+// signed in here before.
+func (s *SignIn) Invitation(ctx context.Context, secret string) (i tenants.Invitation, known bool, err error) {
+	i, err = s.store.Invitation(ctx, sha256.Sum256([]byte(secret)))
+	switch {
+	case errors.Is(err, tenants.ErrNotFound), err == nil && !s.now().Before(i.ExpiresAt):
+		return tenants.Invitation{}, false, ErrInvitation
+	case err != nil:
+		return tenants.Invitation{}, false, err
+	}
+	_, err = s.store.PersonByEmail(ctx, i.Email)
+	if err != nil && !errors.Is(err, tenants.ErrNotFound) {
+		return tenants.Invitation{}, false, err
+	}
+	return i, err == nil, nil
+}
+
+// Newcomer is what somebody who was invited says of themselves.
+type Newcomer struct {
+	Name, Password, Secret, Code string // Secret is the factor's
+}
+
+// Accept makes a member of somebody new. The recovery codes are shown this once.
+func (s *SignIn) Accept(ctx context.Context, secret string, n Newcomer) (tenants.Person, []string, error) {
+	i, known, err := s.Invitation(ctx, secret)
+	if err != nil {
+		return tenants.Person{}, nil, err
+	}
+	if known {
+		return tenants.Person{}, nil, fault.Invalid("email", "belongs to somebody who can sign in already: sign in and open the link again")
+	}
+	if length := utf8.RuneCountInString(n.Name); length < 1 || length > 100 {
+		return tenants.Person{}, nil, fault.Invalid("name", "must have 1 to 100 characters")
+	}
+	step := stepOf(n.Secret, n.Code, s.now())
+	if step == 0 {
+		return tenants.Person{}, nil, fault.Invalid("code", "is not the one that the app shows now; check the phone's clock")
+	}
+	p := tenants.Person{ID: uuid.New(), Email: i.Email, Name: n.Name, Step: step, Epoch: 1, CreatedAt: s.now()}
+	if p.Password, err = s.hashed(ctx, n.Password); err != nil {
+		return tenants.Person{}, nil, err
+	}
+	if p.TOTP, err = s.vault.SealTOTP(p.ID.String(), []byte(n.Secret)); err != nil {
+		return tenants.Person{}, nil, err
+	}
+	shown, kept := newRecoveryCodes()
+	if _, err = s.store.AcceptNew(ctx, i.Hash, p, kept); err != nil {
+		return tenants.Person{}, nil, invitationGone(err)
+	}
+	return p, shown, nil
+}
+
+// Join makes a member of somebody who has signed in.
+func (s *SignIn) Join(ctx context.Context, secret string, p tenants.Person) (tenants.Invitation, error) {
+	i, _, err := s.Invitation(ctx, secret)
+	if err != nil {
+		return tenants.Invitation{}, err
+	}
+	if i.Email != p.Email {
+		return tenants.Invitation{}, ErrInvitation
+	}
+	i, err = s.store.AcceptKnown(ctx, i.Hash, p.ID, p.Email, s.now())
+	return i, invitationGone(err)
+}
+
+func invitationGone(err error) error {
+	if errors.Is(err, tenants.ErrNotFound) {
+		return ErrInvitation
+	}
+	return err
+}
+
+// ChangePassword sets another password and ends all of the person's sessions.
+func (s *SignIn) ChangePassword(ctx context.Context, p tenants.Person, password string) error {
+	hash, err := s.hashed(ctx, password)
+	if err != nil {
+		return err
+	}
+	return s.store.SetPassword(ctx, p.ID, p.Epoch, hash)
+}
+
+// NewRecoveryCodes replaces somebody's codes. They are shown this once.
+func (s *SignIn) NewRecoveryCodes(ctx context.Context, p tenants.Person) ([]string, error) {
+	shown, kept := newRecoveryCodes()
+	return shown, s.store.SetRecoveryCodes(ctx, p.ID, kept)
+}
+
+// RecoveryCodes counts the codes that somebody has left.
+func (s *SignIn) RecoveryCodes(ctx context.Context, p tenants.Person) (int, error) {
+	return s.store.RecoveryCodes(ctx, p.ID)
+}
+
+// Present is somebody who has signed in, as of now.
+type Present struct {
+	Person  tenants.Person
+	Members []tenants.Member
+}
+
+// Who finds somebody by a session's word: the person and the epoch of when it began. It is
+// tenants.ErrNotFound where the session has ended since.
+func (s *SignIn) Who(ctx context.Context, id uuid.UUID, epoch int64) (Present, error) {
+	person, err := s.store.PersonByID(ctx, id)
+	if err != nil {
+		return Present{}, err
+	}
+	if person.Epoch != epoch {
+		return Present{}, tenants.ErrNotFound
+	}
+	members, err := s.store.MembershipsOf(ctx, id)
+	return Present{person, members}, err
+}
+
+// At is what somebody is at a merchant, or at the platform.
+func (p Present) At(id tenants.MerchantID) (tenants.Member, bool) {
+	for _, m := range p.Members {
+		if m.MerchantID == id {
+			return m, true
+		}
+	}
+	return tenants.Member{}, false
+}
+
+// SetRole gives a member another role, and Remove takes it away. Both end the person's
+// sessions, and are ErrLastOwner where nobody else could invite.
+func (s *SignIn) SetRole(ctx context.Context, by string, m tenants.Member) error {
+	if !slices.Contains(tenants.RolesOf(m.MerchantID), m.Role) {
+		return fault.Invalid("role", fmt.Sprintf("must be one of %v", tenants.RolesOf(m.MerchantID)))
+	}
+	return s.store.SetRole(ctx, by, m, s.now())
+}
+
+// Remove ends a membership.
+func (s *SignIn) Remove(ctx context.Context, by string, m tenants.Member) error {
+	return s.store.RemoveMember(ctx, by, m, s.now())
+}
+
+// Members lists the people of a merchant, or of the platform.
+func (s *SignIn) Members(ctx context.Context, id tenants.MerchantID) ([]tenants.Member, error) {
+	return s.store.MembersOf(ctx, id)
+}

@@ -1,0 +1,265 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// forgiven is after how long without a failure the next one counts as the first.
+const forgiven = time.Hour
+
+// PersonByEmail finds a person by its address.
+func (s *Store) PersonByEmail(ctx context.Context, email string) (tenants.Person, error) {
+	row, err := s.queries.PersonByEmail(ctx, email)
+	return personFromRow(row), unknownPerson("person", err)
+}
+
+// PersonByID finds a person.
+func (s *Store) PersonByID(ctx context.Context, id uuid.UUID) (tenants.Person, error) {
+	row, err := s.queries.PersonByID(ctx, id)
+	return personFromRow(row), unknownPerson("person", err)
+}
+
+func personFromRow(row dbsqlc.Person) tenants.Person {
+	return tenants.Person{
+		ID: row.PersonID, Email: row.Email, Name: row.Name, Password: row.Password, TOTP: row.Totp, Step: row.TotpStep, Epoch: row.Epoch,
+		Failures: row.Failures, FailedAt: row.FailedAt.UTC(), CreatedAt: row.CreatedAt.UTC(),
+	}
+}
+
+// unknownPerson makes a missing row package tenants' word for it.
+func unknownPerson(what string, err error) error {
+	if errors.Is(err, pgx.ErrNoRows) || errors.Is(err, ErrNotFound) {
+		return tenants.ErrNotFound
+	}
+	return wrap(what, err)
+}
+
+// UseStep takes a time step's code, and is false where it or a later one was taken.
+func (s *Store) UseStep(ctx context.Context, id uuid.UUID, step int64) (bool, error) {
+	rows, err := s.queries.UseStep(ctx, dbsqlc.UseStepParams{PersonID: id, TotpStep: step})
+	return rows == 1, wrap("use step", err)
+}
+
+// UseRecoveryCode takes a recovery code, and is false where there is none such.
+func (s *Store) UseRecoveryCode(ctx context.Context, id uuid.UUID, code tenants.Hash) (bool, error) {
+	rows, err := s.queries.UseRecoveryCode(ctx, dbsqlc.UseRecoveryCodeParams{PersonID: id, Hash: code[:]})
+	return rows == 1, wrap("use recovery code", err)
+}
+
+// RecoveryCodes counts the codes that are left.
+func (s *Store) RecoveryCodes(ctx context.Context, id uuid.UUID) (int, error) {
+	n, err := s.queries.CountRecoveryCodes(ctx, id)
+	return int(n), wrap("recovery codes", err)
+}
+
+// SetRecoveryCodes replaces all codes.
+func (s *Store) SetRecoveryCodes(ctx context.Context, id uuid.UUID, codes []tenants.Hash) error {
+	return wrap("set recovery codes", s.Tx(ctx, func(q *dbsqlc.Queries) error {
+		if err := q.DeleteRecoveryCodes(ctx, id); err != nil {
+			return err
+		}
+		return q.InsertRecoveryCodes(ctx, dbsqlc.InsertRecoveryCodesParams{PersonID: id, Hashes: hashesOf(codes)})
+	}))
+}
+
+func hashesOf(codes []tenants.Hash) [][]byte {
+	hashes := make([][]byte, len(codes))
+	for i := range codes {
+		hashes[i] = codes[i][:]
+	}
+	return hashes
+}
+
+// NoteSignInFailure counts a failure.
+func (s *Store) NoteSignInFailure(ctx context.Context, id uuid.UUID, now time.Time) error {
+	return wrap("note sign-in failure", s.queries.NoteSignInFailure(ctx, dbsqlc.NoteSignInFailureParams{
+		PersonID: id, FailedAt: micro(now), Forgotten: micro(now.Add(-forgiven)),
+	}))
+}
+
+// ForgetSignInFailures begins to count anew.
+func (s *Store) ForgetSignInFailures(ctx context.Context, id uuid.UUID) error {
+	return wrap("forget sign-in failures", s.queries.ForgetSignInFailures(ctx, id))
+}
+
+// SetPassword stores another password and ends all sessions.
+func (s *Store) SetPassword(ctx context.Context, id uuid.UUID, epoch int64, password string) error {
+	rows, err := s.queries.SetPassword(ctx, dbsqlc.SetPasswordParams{PersonID: id, Epoch: epoch, Password: password})
+	return unknownPerson("set password", found(rows, err))
+}
+
+// Invite stores an invitation.
+func (s *Store) Invite(ctx context.Context, i tenants.Invitation, now time.Time) error {
+	audit := Audit{Operator: i.By, Action: "member.invite", Detail: fmt.Sprintf("%s as %s", i.Email, i.Role), At: now}
+	return s.people(ctx, "invite", audit, i.MerchantID, func(q *dbsqlc.Queries) error {
+		if _, err := q.MerchantByID(ctx, string(i.MerchantID)); err != nil {
+			return err
+		}
+		if err := q.ForgetInvitations(ctx, micro(now)); err != nil {
+			return err
+		}
+		return q.InsertInvitation(ctx, dbsqlc.InsertInvitationParams{
+			Hash: i.Hash[:], MerchantID: string(i.MerchantID), Role: string(i.Role), Email: i.Email, InvitedBy: i.By, ExpiresAt: micro(i.ExpiresAt),
+		})
+	})
+}
+
+// Invitation reads one that was not used.
+func (s *Store) Invitation(ctx context.Context, hash tenants.Hash) (tenants.Invitation, error) {
+	row, err := s.queries.Invitation(ctx, hash[:])
+	return tenants.Invitation{
+		Hash: hash, MerchantID: tenants.MerchantID(row.MerchantID), Role: tenants.Role(row.Role), Email: row.Email, By: row.InvitedBy, ExpiresAt: row.ExpiresAt.UTC(),
+	}, unknownPerson("invitation", err)
+}
+
+// AcceptNew stores a person who was invited.
+func (s *Store) AcceptNew(ctx context.Context, hash tenants.Hash, p tenants.Person, codes []tenants.Hash) (tenants.Invitation, error) {
+	return s.accept(ctx, hash, p.ID, p.Email, p.CreatedAt, func(q *dbsqlc.Queries) error {
+		if err := q.InsertPerson(ctx, dbsqlc.InsertPersonParams{
+			PersonID: p.ID, Email: p.Email, Name: p.Name, Password: p.Password, Totp: p.TOTP, TotpStep: p.Step, CreatedAt: micro(p.CreatedAt),
+		}); err != nil {
+			return err
+		}
+		return q.InsertRecoveryCodes(ctx, dbsqlc.InsertRecoveryCodesParams{PersonID: p.ID, Hashes: hashesOf(codes)})
+	})
+}
+
+// AcceptKnown makes a member of somebody by an invitation.
+func (s *Store) AcceptKnown(ctx context.Context, hash tenants.Hash, id uuid.UUID, name string, now time.Time) (tenants.Invitation, error) {
+	return s.accept(ctx, hash, id, name, now, func(*dbsqlc.Queries) error { return nil })
+}
+
+func (s *Store) accept(ctx context.Context, hash tenants.Hash, id uuid.UUID, name string, now time.Time, before func(*dbsqlc.Queries) error) (tenants.Invitation, error) {
+	i, err := s.Invitation(ctx, hash)
+	if err != nil {
+		return i, err
+	}
+	audit := Audit{Operator: name, Action: "member.join", Detail: fmt.Sprintf("as %s, invited by %s", i.Role, i.By), At: now}
+	return i, s.people(ctx, "accept invitation", audit, i.MerchantID, func(q *dbsqlc.Queries) error {
+		if _, err := q.TakeInvitation(ctx, hash[:]); err != nil {
+			return err
+		}
+		if err := before(q); err != nil {
+			return err
+		}
+		return q.PutMember(ctx, dbsqlc.PutMemberParams{MerchantID: string(i.MerchantID), PersonID: id, Role: string(i.Role), Since: micro(now)})
+	})
+}
+
+// MembersOf lists the people of a merchant, or of the platform.
+func (s *Store) MembersOf(ctx context.Context, id tenants.MerchantID) ([]tenants.Member, error) {
+	rows, err := s.queries.MembersOf(ctx, string(id))
+	members := make([]tenants.Member, len(rows))
+	for i, row := range rows {
+		members[i] = tenants.Member{
+			PersonID: row.PersonID, MerchantID: id, Role: tenants.Role(row.Role), Since: row.Since.UTC(), Email: row.Email, Name: row.Name,
+		}
+	}
+	return members, wrap("members", err)
+}
+
+// MembershipsOf lists what somebody is at which merchants.
+func (s *Store) MembershipsOf(ctx context.Context, id uuid.UUID) ([]tenants.Member, error) {
+	rows, err := s.queries.MembershipsOf(ctx, id)
+	members := make([]tenants.Member, len(rows))
+	for i, row := range rows {
+		members[i] = tenants.Member{
+			PersonID: id, MerchantID: tenants.MerchantID(row.MerchantID), Role: tenants.Role(row.Role), Since: row.Since.UTC(),
+			Merchant: row.Name, Suspended: row.Status != string(tenants.Active),
+		}
+	}
+	return members, wrap("memberships", err)
+}
+
+// SetRole gives a member another role and ends its sessions.
+func (s *Store) SetRole(ctx context.Context, by string, m tenants.Member, now time.Time) error {
+	audit := Audit{Operator: by, Action: "member.role", Detail: fmt.Sprintf("%s becomes %s", m.Email, m.Role), At: now}
+	return s.demote(ctx, "set role", audit, m, func(q *dbsqlc.Queries) (int64, error) {
+		return q.SetRole(ctx, dbsqlc.SetRoleParams{MerchantID: string(m.MerchantID), PersonID: m.PersonID, Role: string(m.Role)})
+	})
+}
+
+// RemoveMember ends a membership and the person's sessions.
+func (s *Store) RemoveMember(ctx context.Context, by string, m tenants.Member, now time.Time) error {
+	audit := Audit{Operator: by, Action: "member.remove", Detail: m.Email, At: now}
+	return s.demote(ctx, "remove member", audit, m, func(q *dbsqlc.Queries) (int64, error) {
+		return q.DeleteMember(ctx, dbsqlc.DeleteMemberParams{MerchantID: string(m.MerchantID), PersonID: m.PersonID})
+	})
+}
+
+// demote changes what somebody is, unless nobody would be left who invites others.
+func (s *Store) demote(ctx context.Context, what string, audit Audit, m tenants.Member, change func(*dbsqlc.Queries) (int64, error)) error {
+	return s.people(ctx, what, audit, m.MerchantID, func(q *dbsqlc.Queries) error {
+		if err := found(change(q)); err != nil {
+			return err
+		}
+		left, err := q.MembersOf(ctx, string(m.MerchantID))
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(left, func(row dbsqlc.MembersOfRow) bool { return tenants.Invites(m.MerchantID, tenants.Role(row.Role)) }) {
+			return tenants.ErrLastOwner
+		}
+		return q.EndSessions(ctx, m.PersonID)
+	})
+}
+
+// people administers who may do what at a merchant, or at the platform.
+func (s *Store) people(ctx context.Context, what string, audit Audit, id tenants.MerchantID, change func(*dbsqlc.Queries) error) error {
+	err := s.administer(ctx, what, audit, id, change)
+	if errors.Is(err, ErrNotFound) {
+		return tenants.ErrNotFound
+	}
+	return err
+}
+
+// SessionStore keeps the consoles' sessions, for scs.
+type SessionStore struct{ store *Store }
+
+// Sessions are those of this store.
+func (s *Store) Sessions() SessionStore { return SessionStore{s} }
+
+// FindCtx reads a session that is not over.
+func (s SessionStore) FindCtx(ctx context.Context, token string) ([]byte, bool, error) {
+	content, err := s.store.queries.Session(ctx, dbsqlc.SessionParams{TokenHash: token, Now: time.Now()})
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, false, nil
+	}
+	return content, err == nil, wrap("session", err)
+}
+
+// CommitCtx keeps a session until a time.
+func (s SessionStore) CommitCtx(ctx context.Context, token string, content []byte, until time.Time) error {
+	return wrap("keep session", s.store.queries.PutSession(ctx, dbsqlc.PutSessionParams{TokenHash: token, Content: content, ExpiresAt: micro(until)}))
+}
+
+// DeleteCtx ends a session, and forgets those that are over.
+func (s SessionStore) DeleteCtx(ctx context.Context, token string) error {
+	if err := s.store.queries.ForgetSessions(ctx, time.Now()); err != nil {
+		return wrap("forget sessions", err)
+	}
+	return wrap("end session", s.store.queries.DeleteSession(ctx, token))
+}
+
+// Find is FindCtx, Commit CommitCtx and Delete DeleteCtx for callers without a context.
+func (s SessionStore) Find(token string) ([]byte, bool, error) {
+	return s.FindCtx(context.Background(), token)
+}
+
+// Commit keeps a session.
+func (s SessionStore) Commit(token string, content []byte, until time.Time) error {
+	return s.CommitCtx(context.Background(), token, content, until)
+}
+
+// Delete ends a session.
+func (s SessionStore) Delete(token string) error { return s.DeleteCtx(context.Background(), token) }

@@ -1,0 +1,95 @@
+-- name: PersonByEmail :one
+SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at FROM people
+WHERE email = @email;
+
+-- name: PersonByID :one
+SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at FROM people
+WHERE person_id = @person_id;
+
+-- name: InsertPerson :exec
+INSERT INTO people (person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at)
+VALUES (@person_id, @email, @name, @password, @totp, @totp_step, 1, 0, @created_at, @created_at);
+
+-- name: InsertRecoveryCodes :exec
+INSERT INTO recovery_codes (person_id, hash)
+SELECT @person_id::UUID, code.hash FROM unnest(@hashes::BYTEA[]) AS code (hash);
+
+-- name: DeleteRecoveryCodes :exec
+DELETE FROM recovery_codes WHERE person_id = @person_id;
+
+-- name: UseRecoveryCode :execrows
+DELETE FROM recovery_codes WHERE person_id = @person_id AND hash = @hash;
+
+-- name: CountRecoveryCodes :one
+SELECT count(*) FROM recovery_codes WHERE person_id = @person_id;
+
+-- name: UseStep :execrows
+UPDATE people SET totp_step = @totp_step WHERE person_id = @person_id AND totp_step < @totp_step;
+
+-- name: NoteSignInFailure :exec
+-- A failure an hour after the last one is the first again.
+UPDATE people SET failures = CASE WHEN failed_at < @forgotten THEN 1 ELSE failures + 1 END, failed_at = @failed_at
+WHERE person_id = @person_id;
+
+-- name: ForgetSignInFailures :exec
+UPDATE people SET failures = 0 WHERE person_id = @person_id AND failures > 0;
+
+-- name: SetPassword :execrows
+UPDATE people SET password = @password, epoch = epoch + 1 WHERE person_id = @person_id AND epoch = @epoch;
+
+-- name: EndSessions :exec
+UPDATE people SET epoch = epoch + 1 WHERE person_id = @person_id;
+
+-- name: PutMember :exec
+INSERT INTO members (merchant_id, person_id, role, since) VALUES (@merchant_id, @person_id, @role, @since)
+ON CONFLICT (merchant_id, person_id) DO UPDATE SET role = excluded.role;
+
+-- name: SetRole :execrows
+UPDATE members SET role = @role WHERE merchant_id = @merchant_id AND person_id = @person_id;
+
+-- name: DeleteMember :execrows
+DELETE FROM members WHERE merchant_id = @merchant_id AND person_id = @person_id;
+
+-- name: MembersOf :many
+SELECT m.person_id, m.role, m.since, p.email, p.name FROM members AS m
+JOIN people AS p ON p.person_id = m.person_id
+WHERE m.merchant_id = @merchant_id
+ORDER BY m.since, p.email;
+
+-- name: MembershipsOf :many
+SELECT m.merchant_id, m.role, m.since, t.name, t.status FROM members AS m
+JOIN merchants AS t ON t.merchant_id = m.merchant_id
+WHERE m.person_id = @person_id
+ORDER BY t.name, m.merchant_id;
+
+-- name: InsertInvitation :exec
+INSERT INTO invitations (hash, merchant_id, role, email, invited_by, expires_at)
+VALUES (@hash, @merchant_id, @role, @email, @invited_by, @expires_at);
+
+-- name: Invitation :one
+SELECT hash, merchant_id, role, email, invited_by, expires_at FROM invitations WHERE hash = @hash;
+
+-- name: TakeInvitation :one
+DELETE FROM invitations WHERE hash = @hash RETURNING merchant_id, role, email, invited_by, expires_at;
+
+-- name: ForgetInvitations :exec
+DELETE FROM invitations WHERE expires_at < @before;
+
+-- name: SealedTOTPs :many
+SELECT person_id, totp FROM people ORDER BY person_id;
+
+-- name: ResealTOTP :execrows
+UPDATE people SET totp = @becomes WHERE person_id = @person_id AND totp = @was;
+
+-- name: Session :one
+SELECT content FROM sessions WHERE token_hash = @token_hash AND expires_at > @now;
+
+-- name: PutSession :exec
+INSERT INTO sessions (token_hash, content, expires_at) VALUES (@token_hash, @content, @expires_at)
+ON CONFLICT (token_hash) DO UPDATE SET content = excluded.content, expires_at = excluded.expires_at;
+
+-- name: DeleteSession :exec
+DELETE FROM sessions WHERE token_hash = @token_hash;
+
+-- name: ForgetSessions :exec
+DELETE FROM sessions WHERE expires_at < @before;

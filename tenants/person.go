@@ -1,0 +1,48 @@
+package tenants
+
+import (
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ErrLastOwner says that a merchant, or the platform, would have nobody left who can invite
+// others.
+var ErrLastOwner = errors.New("tenants: this is the last one who can invite others")
+
+// Person is somebody who may sign in.
+type Person struct {
+	ID        uuid.UUID
+	Email     string
+	Name      string
+	Password  string // argon2id's text
+	TOTP      []byte // sealed
+	Step      int64  // the last time step whose code was used
+	Epoch     int64
+	Failures  int64
+	FailedAt  time.Time
+	CreatedAt time.Time
+}
+
+// Member is a person's role at a merchant, or at the platform.
+type Member struct {
+	PersonID   uuid.UUID
+	MerchantID MerchantID
+	Role       Role
+	Since      time.Time
+
+	Email, Name string // the person's
+	Merchant    string // its name
+	Suspended   bool   // the merchant
+}
+
+// Invitation lets whoever has its link become a member, once.
+type Invitation struct {
+	Hash       Hash
+	MerchantID MerchantID
+	Role       Role
+	Email      string
+	By         string // who invites
+	ExpiresAt  time.Time
+}
