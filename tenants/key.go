@@ -344,3 +344,11 @@ func (s Scopes) String() string {
 	}
 	return b.String()
 }
+
+// KeyUse is when and from where a key was used last, to the minute.
+type KeyUse struct {
+	MerchantID MerchantID
+	KeyID      KeyID
+	At         time.Time
+	Address    string
+}

@@ -32,6 +32,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/queue"
 	"github.com/seed-f006e74d/gerbang/gateway/reconcile"
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
+	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
 	"github.com/seed-f006e74d/gerbang/sdk/uptime"
@@ -59,6 +60,8 @@ type App struct {
 	publisher  *rollout.Publisher
 	edge       *edge.Edge
 	console    *console.Console
+	uses       *tenants.KeyUses
+	people     http.Handler // the merchants' console
 	poller     *lifecycle.Poller
 	dispatcher *callback.Dispatcher
 	sender     *callback.Sender
@@ -71,6 +74,7 @@ type App struct {
 	outbox     *mail.Outbox // nil where no mails are sent
 	reader     *reconcile.Reader
 	clock      *clock.Clock
+	SignIn     *signin.SignIn // people of both consoles
 	metrics    *console.Metrics // made before what reports to it
 	replica    uuid.UUID        // this process
 	decisions  decision.Key
@@ -79,6 +83,7 @@ type App struct {
 
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs
 	operators net.Listener
+	members   net.Listener // of the merchants' console, nil where there is none
 }
 
 // New builds everything and opens the listeners; nothing is served yet. If it
@@ -135,6 +140,7 @@ func (a *App) wire(ctx context.Context) error {
 		return err
 	}
 	a.directory = tenants.NewDirectory(a.store, a.clock.Now, a.log)
+	a.uses = tenants.NewKeyUses(a.store, a.log)
 	a.cache = cache.New(a.store, a.clock.Now, a.log)
 	a.quotas, a.limiter = limit.NewBatcher(a.store, a.log), limit.New()
 	replica := a.replica.String()
@@ -158,6 +164,9 @@ func (a *App) wire(ctx context.Context) error {
 	if err := a.wireConsole(vault, zone); err != nil {
 		return err
 	}
+	if err := a.wirePeople(vault, zone); err != nil {
+		return err
+	}
 	trusted, err := prefixes(a.config.TrustedProxies)
 	if err != nil {
 		return err
@@ -165,7 +174,7 @@ func (a *App) wire(ctx context.Context) error {
 	a.edge, err = edge.New(
 		edge.Config{Svc: a.config.Service, PublicURL: a.config.PublicURL, TrustedProxies: trusted, AllowHTTPCallbacks: a.config.AllowHTTPCallbacks},
 		edge.Dependencies{
-			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: authenticator{a.directory, a.follower},
+			Movements: a.lifecycle, Queries: a.queries, Deliveries: a.transfers, Notifier: a.lifecycle, Checkouts: a.payments, Authenticator: authenticator{a.directory, a.follower, a.uses},
 			Admitter: admission.New(a.policy, a.limiter, a.quotas, admission.Config{
 				Location: zone, Namer: decision.NewNamer(a.decisions, replicaNumber(a.replica)), Decisions: a.decided, Log: a.log,
 			}),
@@ -209,6 +218,17 @@ func (a *App) listen(ctx context.Context) error {
 	if a.operators, err = listening.Listen(ctx, "tcp", a.config.Console); err != nil {
 		return fmt.Errorf("listen for operators: %w; another address can be given with console (serve) or --console (dev)", err)
 	}
+	if a.config.MerchantsConsole != "" {
+		if a.members, err = listening.Listen(ctx, "tcp", a.config.MerchantsConsole); err != nil {
+			return fmt.Errorf("listen for merchants' people: %w; another address can be given with merchants_console", err)
+		}
+		if a.config.MerchantsConsoleURL == "" { // development only, as below
+			a.config.MerchantsConsoleURL = a.MerchantsConsoleURL()
+		}
+	}
+	if a.config.OperatorsConsoleURL == "" {
+		a.config.OperatorsConsoleURL = a.ConsoleURL()
+	}
 	if a.config.PublicURL == "" { // development only; a file must name it
 		a.config.PublicURL = a.APIURL()
 	}
@@ -220,6 +240,15 @@ func (a *App) APIURL() string { return "http://" + a.merchants.Addr().String() }
 
 // ConsoleURL is where the operators' listener is on this machine.
 func (a *App) ConsoleURL() string { return "http://" + a.operators.Addr().String() }
+
+// MerchantsConsoleURL is where the merchants' console is on this machine, "" where there is
+// none.
+func (a *App) MerchantsConsoleURL() string {
+	if a.members == nil {
+		return ""
+	}
+	return "http://" + a.members.Addr().String()
+}
 
 // Engine is the database product that the gateway runs on.
 func (a *App) Engine() string { return string(a.store.Engine()) }
@@ -236,7 +265,7 @@ func (a *App) Run(ctx context.Context) error {
 		work = append(work, a.outbox.Run)
 	}
 	group.Go(func() error { return a.recovery.whileOpen(during.work, work) })
-	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.shareRates, a.watchPolicyDir} {
+	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.uses.Run, a.shareRates, a.watchPolicyDir} {
 		group.Go(func() error { return run(during.rest) })
 	}
 	if ip := a.operators.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {
@@ -250,6 +279,11 @@ func (a *App) Run(ctx context.Context) error {
 	group.Go(func() error {
 		return serve(during.rest, &http.Server{Handler: a.console, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: time.Minute}, a.operators)
 	})
+	if a.members != nil {
+		group.Go(func() error {
+			return serve(during.rest, &http.Server{Handler: a.people, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}, a.members)
+		})
+	}
 	a.log.InfoContext(ctx, "gateway is serving", "merchants", a.merchants.Addr().String(), "console", a.operators.Addr().String(),
 		"engine", string(a.store.Engine()), "policy", string(a.policy.Set().Version()))
 	return group.Wait()
@@ -270,7 +304,7 @@ func (a *App) forgetReplicas(ctx context.Context) error {
 
 // close ends what was started, the last first.
 func (a *App) close() {
-	for _, l := range []net.Listener{a.merchants, a.operators} {
+	for _, l := range []net.Listener{a.merchants, a.operators, a.members} {
 		if l != nil {
 			_ = l.Close() // the server has closed it already when it ran
 		}

@@ -29,6 +29,13 @@ import (
 type Config struct {
 	Listen    string `koanf:"listen"`     // merchants' listener, host:port
 	Console   string `koanf:"console"`    // operators' listener, host:port
+	// The merchants' console, for their people: host:port, none unless given, and the URL
+	// under which they reach it. OperatorsConsoleURL is the one of operators' pages, which
+	// are on the operators' listener.
+	MerchantsConsole    string `koanf:"merchants_console"`
+	MerchantsConsoleURL string `koanf:"merchants_console_url"`
+	OperatorsConsoleURL string `koanf:"operators_console_url"`
+
 	PublicURL string `koanf:"public_url"` // as merchants, payers and providers reach the merchants' listener
 
 	Service string `koanf:"service_name"` // in header names, X-Svc-... unless given
@@ -181,7 +188,7 @@ func textIsText(from, to reflect.Kind, value any) (any, error) {
 func overrides(getenv func(string) string) []string {
 	var pairs []string
 	for _, key := range []string{
-		"listen", "console", "public_url", "service_name", "database_url", "database_url_file",
+		"listen", "console", "merchants_console", "merchants_console_url", "operators_console_url", "public_url", "service_name", "database_url", "database_url_file",
 		"database_connections", "migrate", "keyset_file", "keyset_env", "keyset_uri", "policy_dir", "first_policy_dir", "time_zone",
 	} {
 		if value := getenv(envPrefix + strings.ToUpper(key)); value != "" {
@@ -226,6 +233,18 @@ func (c *Config) check() error {
 		fault("public_url: must be the URL under which merchants and payers reach this gateway")
 	}
 	c.PublicURL = strings.TrimRight(c.PublicURL, "/")
+	if c.MerchantsConsole != "" && c.MerchantsConsoleURL == "" {
+		fault("merchants_console_url: must be given with merchants_console: the URL under which merchants' people reach it")
+	}
+	for _, one := range []struct {
+		key string
+		url *string
+	}{{"merchants_console_url", &c.MerchantsConsoleURL}, {"operators_console_url", &c.OperatorsConsoleURL}} {
+		*one.url = strings.TrimRight(*one.url, "/")
+		if *one.url != "" && !forSessions(*one.url) {
+			fault("%s: must be an https URL: passwords and sessions travel there. http is for this machine alone", one.key)
+		}
+	}
 	if c.DatabaseURL != "" && c.DatabaseURLFile != "" {
 		fault("database_url and database_url_file: one of them must be given, not both")
 	}
@@ -303,6 +322,16 @@ func (c *Config) keyset() (tenants.KeysetSource, error) {
 		return tenants.KeysetSource{}, fmt.Errorf("keyset_uri: %w", err)
 	}
 	return source, nil
+}
+
+// forSessions tells a URL at which people may sign in.
+func forSessions(text string) bool {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Path != "" {
+		return false
+	}
+	ip, _ := netip.ParseAddr(u.Hostname())
+	return u.Scheme == "https" || u.Scheme == "http" && (ip.IsLoopback() || u.Hostname() == "localhost")
 }
 
 // NeedPlugins has a gateway not start where one of its plugins can't be started. It is

@@ -82,6 +82,7 @@ var house = map[string]room{
 	"gateway/store/storetest": {floor: 3, support: true},
 
 	"gateway/impact":    {floor: 4},
+	"gateway/signin":    {floor: 4},
 	"gateway/admission": {floor: 4},
 	"gateway/lifecycle": {floor: 4},
 	"gateway/rollout":   {floor: 4},
@@ -93,10 +94,14 @@ var house = map[string]room{
 	"gateway/query":     {floor: 5},
 	"gateway/reconcile": {floor: 5},
 
-	"gateway/console":   {floor: 6},
-	"gateway/edge":      {floor: 6},
-	"gateway/scenarios": {floor: 6, support: true},
-	"gateway/simulator": {floor: 6, support: true},
+	"gateway/console/page": {floor: 5},
+
+	"gateway/console":           {floor: 6},
+	"gateway/console/merchants": {floor: 6},
+	"gateway/console/operators": {floor: 6},
+	"gateway/edge":              {floor: 6},
+	"gateway/scenarios":         {floor: 6, support: true},
+	"gateway/simulator":         {floor: 6, support: true},
 
 	"gateway/app": {floor: 7},
 
@@ -147,6 +152,9 @@ var house = map[string]room{
 // has no door yet.
 var doors = map[string][]string{
 	"code.dny.dev/ssrf":                          {"gateway/callback"},
+	"github.com/alexedwards/argon2id":            {"gateway/signin"},
+	"github.com/alexedwards/scs":                 {"gateway/console/page"},
+	"github.com/pquerna/otp":                     {"gateway/signin"},
 	"github.com/alecthomas/kong":                 {"gateway/cmd/gerbang"},
 	"github.com/boombuler/barcode":               {"gateway/edge"},
 	"github.com/cenkalti/backoff":                nil,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"runtime/debug"
 	"time"
@@ -150,6 +151,16 @@ func (a *App) pluginDigests() map[string]string {
 type authenticator struct {
 	*tenants.Directory
 	policy *rollout.Follower
+	uses   *tenants.KeyUses
+}
+
+// Authenticate is the directory's, and notes which key is used.
+func (a authenticator) Authenticate(ctx context.Context, now time.Time, presented string, from netip.Addr) (tenants.Identity, error) {
+	identity, err := a.Directory.Authenticate(ctx, now, presented, from)
+	if err == nil {
+		a.uses.Note(identity, now, from)
+	}
+	return identity, err
 }
 
 // Fresh reports whether this replica would know of a key revoked elsewhere, and of a

@@ -68,6 +68,7 @@ type Console struct {
 	failures *limit.Failures
 	mux      *http.ServeMux
 	offered  atomic.Pointer[offered]
+	pages    http.Handler
 	version  string     // name of the header of the contract's version
 	trying   sync.Mutex // held while a policy is tried on the past
 	judging  sync.Mutex // held while a policy is compiled for a push or one case
@@ -327,8 +328,16 @@ func (c *Console) judged(handle func(*call) (any, error)) func(*call) (any, erro
 	}
 }
 
+// Serve has the operators' pages answer on every path that is none of the API, health or
+// metrics. It is called before the console serves.
+func (c *Console) Serve(pages http.Handler) { c.pages = pages }
+
 // nothingHere answers what has no route, or not with this method.
 func (c *Console) nothingHere(w http.ResponseWriter, r *http.Request) {
+	if c.pages != nil && !ofOperators(r) {
+		c.pages.ServeHTTP(w, r)
+		return
+	}
 	var allowed []string
 	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut} {
 		other := r.Clone(r.Context())

@@ -11,13 +11,17 @@ import (
 
 // ready is the content of the ready file.
 type ready struct {
-	APIURL      string     `json:"api_url"`
-	ConsoleURL  string     `json:"console_url"`
-	SandboxURL  string     `json:"sandbox_url"`
-	DatabaseURL string     `json:"database_url"`
-	Engine      string     `json:"engine"`
-	AdminToken  string     `json:"admin_token"`
-	Merchants   []merchant `json:"merchants"`
+	APIURL      string `json:"api_url"`
+	ConsoleURL  string `json:"console_url"`
+	SandboxURL  string `json:"sandbox_url"`
+	DatabaseURL string `json:"database_url"`
+	// Links by which a person signs in to each console for the first time, good once.
+	MerchantsConsoleURL string     `json:"merchants_console_url"`
+	OwnerURL            string     `json:"owner_url"`
+	OperatorURL         string     `json:"operator_url"`
+	Engine              string     `json:"engine"`
+	AdminToken          string     `json:"admin_token"`
+	Merchants           []merchant `json:"merchants"`
 }
 
 // Opening is each merchant's first balance, as people write it.
@@ -26,6 +30,7 @@ func (ready) Opening() string { return opening.Format() }
 func (t *tree) addresses() ready {
 	return ready{
 		APIURL: t.gateway.APIURL(), ConsoleURL: t.gateway.ConsoleURL(), SandboxURL: t.doorURL(),
+		MerchantsConsoleURL: t.gateway.MerchantsConsoleURL(), OwnerURL: t.ownerURL, OperatorURL: t.operatorURL,
 		DatabaseURL: t.database.URL(), Engine: t.gateway.Engine(), AdminToken: t.state.AdminToken, Merchants: t.state.Merchants,
 	}
 }
@@ -61,6 +66,10 @@ Gerbang is running on {{.Engine}}, with simulated providers. Ctrl-C stops it.
   Sandbox  {{.SandboxURL}}      (pay as a payer would, inject faults)
   Inbox    {{.SandboxURL}}/inbox      (a merchant's server: receives callbacks, verifies and shows them)
   Mails    {{.SandboxURL}}/mails      (receipts for payers; they are caught and go no further)
+
+  The consoles, for people. Each link is good once, for 15 minutes; a restart prints new ones.
+    merchants  {{.OwnerURL}}
+    operators  {{.OperatorURL}}
 {{range .Merchants}}
   {{.MerchantID}} (tier {{.Tier}})
     live key  {{.LiveKey}}

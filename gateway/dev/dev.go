@@ -22,17 +22,19 @@ import (
 
 // Options are the flags of `gerbang dev`.
 type Options struct {
-	Data        string   // directory for everything that is kept
-	Listen      string   // merchants' listener; host:port on loopback, port 0 for any
-	Console     string   // operators' listener
-	Sandbox     string   // the sandbox's own door
-	DatabaseURL string   // a server that runs already, or ""
-	PolicyDir   string   // whose edits are in force at once, or ""
-	ReadyFile   string   // written once everything answers, or ""
-	PluginPorts []uint16 // that plugins may connect to, beside their simulators'
-	PluginRead  []string // what plugins may read, beside their simulators' state
-	PluginDir   string   // "" for plugins/ beside the binary
-	Plugins     []string // a developer's own binaries, before those of the directory
+	Data    string // directory for everything that is kept
+	Listen  string // merchants' listener; host:port on loopback, port 0 for any
+	Console string // operators' listener
+	Sandbox string // the sandbox's own door
+	// MerchantsConsole is the listener of merchants' people.
+	MerchantsConsole string
+	DatabaseURL      string   // a server that runs already, or ""
+	PolicyDir        string   // whose edits are in force at once, or ""
+	ReadyFile        string   // written once everything answers, or ""
+	PluginPorts      []uint16 // that plugins may connect to, beside their simulators'
+	PluginRead       []string // what plugins may read, beside their simulators' state
+	PluginDir        string   // "" for plugins/ beside the binary
+	Plugins          []string // a developer's own binaries, before those of the directory
 
 	Out     io.Writer // the banner
 	Log     *slog.Logger
@@ -50,12 +52,14 @@ type tree struct {
 	inbox     *inbox
 	mails     *mails
 	catcher   *catcher
+
+	ownerURL, operatorURL string // where people sign in to the consoles
 }
 
 // Run builds the tree, prints how to use it, and keeps it until the context ends or a
 // part of it fails. Nothing is left behind when it returns.
 func Run(ctx context.Context, o Options) (err error) {
-	for flag, address := range map[string]string{"--listen": o.Listen, "--console": o.Console, "--sandbox": o.Sandbox} {
+	for flag, address := range map[string]string{"--listen": o.Listen, "--console": o.Console, "--sandbox": o.Sandbox, "--merchants-console": o.MerchantsConsole} {
 		if err := onLoopback(address); err != nil {
 			return fmt.Errorf("%s %s: %w", flag, address, err)
 		}
@@ -166,10 +170,34 @@ func (t *tree) open(ctx context.Context) error {
 		}
 		return err
 	}
+	if err := t.invite(ctx); err != nil {
+		return err
+	}
 	if err := t.writeReadyFile(); err != nil {
 		return err
 	}
 	return t.banner()
+}
+
+// invite makes the links by which the developer comes into both consoles: as the owner of
+// the first merchant, and as an operator.
+func (t *tree) invite(ctx context.Context) error {
+	for _, one := range []struct {
+		to    tenants.MerchantID
+		role  tenants.Role
+		email string
+		url   *string
+	}{
+		{tenants.MerchantID(t.state.Merchants[0].MerchantID), tenants.RoleOwner, "owner@gerbang.test", &t.ownerURL},
+		{tenants.Platform, "admin", "operator@gerbang.test", &t.operatorURL},
+	} {
+		invited, err := t.gateway.Invite(ctx, "dev", one.to, one.role, one.email)
+		if err != nil {
+			return err
+		}
+		*one.url = invited.URL
+	}
+	return nil
 }
 
 func (t *tree) openDatabase(ctx context.Context) error {
@@ -191,7 +219,7 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 	if err := os.MkdirAll(config.PluginsDir, 0o700); err != nil {
 		return app.Config{}, err
 	}
-	config.Listen, config.Console = t.Listen, t.Console
+	config.Listen, config.Console, config.MerchantsConsole = t.Listen, t.Console, t.MerchantsConsole
 	config.DatabaseURL, config.KeysetFile = t.database.URL(), keyset
 	config.AllowHTTPCallbacks, config.StopWait = true, 0
 	config.NeedPlugins()

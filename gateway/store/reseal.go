@@ -20,8 +20,8 @@ type Sealed struct {
 	MerchantID  tenants.MerchantID
 	Connections []tenants.Connection
 	Secrets     []tenants.CallbackSecret
-	NameKey     []byte      // nil for none
-	Policies    []PolicyMAC // of the platform
+	NameKey     []byte           // nil for none
+	Policies    []PolicyMAC      // of the platform
 	People      []tenants.Person // the second factors alone; beside the platform's row
 }
 

@@ -38,6 +38,7 @@ type commands struct {
 	Dev        devCommand         `cmd:"" help:"Run a gateway with a database and simulated providers on this machine."`
 	Migrate    migrateCommand     `cmd:"" help:"Create or update a database's tables."`
 	Merchant   merchantCommands   `cmd:"" help:"Create and change merchants."`
+	Operator   operatorCommands   `cmd:"" help:"Invite people to the operators' console; create, list, rotate and revoke operators' tokens."`
 	Key        keyCommands        `cmd:"" help:"Create, rotate and revoke merchants' keys."`
 	Connection connectionCommands `cmd:"" help:"Store, list, pause and remove accounts at providers."`
 	Provider   providerCommands   `cmd:"" help:"Pause a provider for all merchants."`
@@ -58,7 +59,6 @@ type commands struct {
 	Plugin     pluginCommands     `cmd:"" help:"List plugins, and show what approves a new one."`
 	Launch     pluginLaunch       `cmd:"" hidden:"" name:"plugin-launch" help:"Become a plugin; the gateway starts it."`
 	Policy     policyCommands     `cmd:"" help:"Push, activate, roll back, compare and test policies."`
-	Operator   operatorCommands   `cmd:"" help:"Make operators, and end what they may do."`
 	Replica    replicaCommands    `cmd:"" help:"List the gateways that run, and what each runs."`
 	QRIS       qrisCommands       `cmd:"" name:"qris" help:"Read QR codes."`
 	Version    versionCommand     `cmd:"" help:"Print the version."`

@@ -9,6 +9,7 @@ import (
 )
 
 type merchantCommands struct {
+	Invite  merchantInvite  `cmd:"" help:"Print a link by which somebody comes into the merchants' console."`
 	Create  merchantCreate  `cmd:"" help:"Create a merchant; its keys are shown this once."`
 	Suspend merchantSuspend `cmd:"" help:"Suspend a merchant: its requests are refused."`
 	Resume  merchantResume  `cmd:"" help:"End a suspension."`

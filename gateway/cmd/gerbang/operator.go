@@ -9,7 +9,8 @@ import (
 )
 
 type operatorCommands struct {
-	Token operatorTokenCommands `cmd:"" help:"Create, list, rotate and revoke operators' tokens, effective at once on every replica."`
+	Invite operatorInvite        `cmd:"" help:"Print a link by which somebody comes into the operators' console."`
+	Token  operatorTokenCommands `cmd:"" help:"Create, list, rotate and revoke operators' tokens, effective at once on every replica."`
 }
 
 type operatorTokenCommands struct {

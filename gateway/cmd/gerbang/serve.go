@@ -72,6 +72,7 @@ type devCommand struct {
 	Listen      string   `default:"127.0.0.1:8080" placeholder:"HOST:PORT" help:"Merchants' listener (${default})."`
 	Console     string   `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Operators' listener (${default})."`
 	Sandbox     string   `default:"127.0.0.1:8082" placeholder:"HOST:PORT" help:"Simulators' page and API, for paying and injecting faults (${default})."`
+	People      string   `name:"merchants-console" default:"127.0.0.1:8083" placeholder:"HOST:PORT" help:"Merchants' console, for their people (${default})."`
 	DatabaseURL string   `name:"database-url" placeholder:"URL" help:"A running CockroachDB or PostgreSQL; also GERBANG_DATABASE_URL."`
 	PolicyDir   string   `name:"policy-dir" placeholder:"DIR" help:"Directory of a policy that replaces the default one; edits are live at once."`
 	PluginPort  []uint16 `name:"plugin-port" placeholder:"PORT" help:"A TCP port that plugins may connect to, beside 443 and their simulators'; repeatable."`
@@ -86,7 +87,7 @@ func (c *devCommand) Run(ctx context.Context, p *program) error {
 	log, flush := p.requestLogger()
 	defer flush()
 	return stopped(ctx, dev.Run(ctx, dev.Options{
-		Data: c.Data, Listen: c.Listen, Console: c.Console, Sandbox: c.Sandbox,
+		Data: c.Data, Listen: c.Listen, Console: c.Console, Sandbox: c.Sandbox, MerchantsConsole: c.People,
 		DatabaseURL: c.DatabaseURL, PolicyDir: c.PolicyDir, ReadyFile: c.ReadyFile, PluginRead: c.PluginRead, PluginPorts: c.PluginPort, Plugins: c.Plugin,
 		Out: p.out, Log: log,
 		Install: database.InstallOptions{In: p.in, Out: p.err, Terminal: p.inTerminal},

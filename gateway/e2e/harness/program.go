@@ -91,7 +91,7 @@ func Launch(t testing.TB, s Settings) *Program {
 	}
 	p := &Program{Data: s.Data, ReadyFile: filepath.Join(t.TempDir(), "ready.json")}
 	arguments := []string{
-		"dev", "--data", s.Data, "--listen", s.Listen, "--console", "127.0.0.1:0", "--sandbox", "127.0.0.1:0", "--ready-file", p.ReadyFile,
+		"dev", "--data", s.Data, "--listen", s.Listen, "--console", "127.0.0.1:0", "--sandbox", "127.0.0.1:0", "--merchants-console", "127.0.0.1:0", "--ready-file", p.ReadyFile,
 		"--plugin-read", os.TempDir(), // tests write settlement reports into directories of their own
 	}
 	if s.DatabaseURL != NoURL {

@@ -1,0 +1,74 @@
+package app
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/console/merchants"
+	"github.com/seed-f006e74d/gerbang/gateway/console/operators"
+	"github.com/seed-f006e74d/gerbang/gateway/console/page"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/signin"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// wirePeople makes the consoles' pages, and what people sign in with.
+func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
+	trusted, err := prefixes(a.config.TrustedProxies)
+	if err != nil {
+		return err
+	}
+	if a.SignIn, err = signin.New(a.store, vault, limit.NewFailures(), a.clock.Now); err != nil {
+		return err
+	}
+	shared := page.Dependencies{SignIn: a.SignIn, Sessions: a.store.Sessions(), Now: a.clock.Now, Log: a.log}
+	of, err := operators.New(operators.Config{URL: a.config.OperatorsConsoleURL, Trusted: trusted, Location: zone}, operators.Dependencies{
+		Dependencies: shared,
+		Admin: func(by string, role tenants.Role) *adminapi.Client {
+			return adminapi.NewClientOver(a.console.As(console.Identity{Name: by, Role: console.Role(role)}))
+		},
+	})
+	if err != nil {
+		return err
+	}
+	a.console.Serve(of)
+	if a.config.MerchantsConsole == "" {
+		return nil
+	}
+	a.people, err = merchants.New(
+		merchants.Config{URL: a.config.MerchantsConsoleURL, APIURL: a.config.PublicURL, Trusted: trusted, Location: zone},
+		merchants.Dependencies{
+			Dependencies: shared, Records: a.store, Manifests: a.host.Manifests, Decided: a.decidedOf,
+			Admin: func(by string) *adminapi.Client {
+				// The page has judged what its visitor may do.
+				return adminapi.NewClientOver(a.console.As(console.Identity{Name: by, Role: console.RoleAdmin}))
+			},
+		})
+	return err
+}
+
+// decidedOf reads the counts of decisions on a merchant's requests.
+func (a *App) decidedOf(ctx context.Context, id tenants.MerchantID, since time.Time) ([]merchants.Minute, error) {
+	parts, err := a.store.Decisions(ctx, since, a.clock.Now().Add(time.Minute))
+	if err != nil {
+		return nil, err
+	}
+	var minutes []merchants.Minute
+	for _, part := range parts {
+		counted, err := decision.Unpack(part.Counts)
+		if err != nil {
+			return nil, err
+		}
+		minute := merchants.Minute{Start: part.Minute}
+		for _, one := range counted {
+			if one.Merchant == string(id) {
+				minute.Counted = append(minute.Counted, one)
+			}
+		}
+		minutes = append(minutes, minute)
+	}
+	return minutes, nil
+}

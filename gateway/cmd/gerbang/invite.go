@@ -1,0 +1,45 @@
+package main
+
+import (
+	"context"
+
+	"github.com/seed-f006e74d/gerbang/gateway/app"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+type operatorInvite struct {
+	Email  string `arg:"" help:"Whom to invite."`
+	Role   string `required:"" enum:"read,support,finance,policy,admin" help:"read, support, finance, policy or admin."`
+	Config string `required:"" placeholder:"FILE" help:"The gateway's configuration: its database and its keyset are needed."`
+}
+
+// Run prints a link to the operators' console.
+func (c *operatorInvite) Run(ctx context.Context, p *program) error {
+	return p.invite(ctx, c.Config, tenants.Platform, c.Role, c.Email)
+}
+
+type merchantInvite struct {
+	Merchant string `arg:"" help:"Id of the merchant."`
+	Email    string `arg:"" help:"Whom to invite."`
+	Role     string `default:"owner" enum:"owner,developer,finance,viewer" help:"owner (default), developer, finance or viewer."`
+	Config   string `required:"" placeholder:"FILE" help:"The gateway's configuration: its database and its keyset are needed."`
+}
+
+// Run prints a link to the merchants' console.
+func (c *merchantInvite) Run(ctx context.Context, p *program) error {
+	return p.invite(ctx, c.Config, tenants.MerchantID(c.Merchant), c.Role, c.Email)
+}
+
+func (p *program) invite(ctx context.Context, file string, to tenants.MerchantID, role, email string) error {
+	config, err := app.LoadConfig(file, p.getenv)
+	if err != nil {
+		return err
+	}
+	invited, err := app.Invite(ctx, config, to, tenants.Role(role), email)
+	if err != nil {
+		return err
+	}
+	return p.show(invited,
+		[]string{"Send this link to " + invited.Email + ". It is good once, until " + invited.ExpiresAt.Local().Format("15:04:05") + ":"},
+		[]string{invited.URL})
+}

@@ -1,0 +1,91 @@
+package merchants
+
+import (
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+)
+
+// callbackStates are what the list of deliveries can be narrowed to.
+var callbackStates = []string{"", "waiting", "delivered", "dead", "gone", "none"}
+
+func (c *Console) callbacks(r *room) error {
+	filter := adminapi.CallbackFilter{Mode: string(r.Mode), State: r.Form("state"), Limit: pageOf}
+	if until := r.Form("until"); until != "" {
+		at, err := time.Parse(time.RFC3339Nano, until)
+		if err != nil {
+			return fault.Invalid("until", "must be a time")
+		}
+		filter.Until = at
+	}
+	list, err := r.admin.Callbacks(r.Request.Context(), r.id(), filter)
+	if err != nil {
+		return err
+	}
+	merchant, err := r.admin.Merchant(r.Request.Context(), r.id())
+	if err != nil {
+		return err
+	}
+	next := ""
+	if len(list) == pageOf {
+		next = r.Path("/callbacks") + query(map[string]string{"state": filter.State, "until": list[pageOf-1].CreatedAt.Format(time.RFC3339Nano)})
+	}
+	return r.Show("callbacks.html", r.T("Callbacks"), map[string]any{
+		"Room": r, "Rows": list, "State": filter.State, "States": callbackStates, "Next": next, "Setup": setupOf(merchant, string(r.Mode)),
+	})
+}
+
+func setupOf(m adminapi.Merchant, mode string) adminapi.CallbackSetup {
+	if i := slices.IndexFunc(m.Callbacks, func(s adminapi.CallbackSetup) bool { return s.Mode == mode }); i >= 0 {
+		return m.Callbacks[i]
+	}
+	return adminapi.CallbackSetup{Mode: mode}
+}
+
+func (c *Console) callback(r *room) error {
+	callback, err := r.admin.Callback(r.Request.Context(), r.id(), string(r.Mode), r.Request.PathValue("event"))
+	if err != nil {
+		return err
+	}
+	return r.Show("callback.html", callback.Event, map[string]any{"Room": r, "C": callback, "Body": pretty(callback.Body)})
+}
+
+func (c *Console) resend(r *room) error {
+	event := r.Request.PathValue("event")
+	if _, err := r.admin.ResendCallbacks(r.Request.Context(), r.id(), adminapi.ResendOrder{Mode: string(r.Mode), EventID: event}); err != nil {
+		return err
+	}
+	return r.Go(r.Path("/callbacks/"+url.PathEscape(event)), "It is sent again, under the same id. Reload the page to see what came of it.")
+}
+
+func (c *Console) testCallback(r *room) error {
+	sent, err := r.admin.TestCallback(r.Request.Context(), r.id(), adminapi.TestOrder{Mode: string(r.Mode), URL: r.Form("url")})
+	if err != nil {
+		return err
+	}
+	return r.Go(r.Path("/callbacks/"+sent.EventID), "A test callback is on its way. Reload the page to see what came of it.")
+}
+
+func (c *Console) setURL(r *room) error {
+	if _, err := r.admin.SetCallbackURL(r.Request.Context(), r.id(), string(r.Mode), r.Form("url")); err != nil {
+		return err
+	}
+	return r.Go(r.Path("/callbacks"), "The default URL is changed. A request that names a URL of its own keeps it.")
+}
+
+func (c *Console) changeSecret(r *room) error {
+	changed, err := r.admin.ChangeCallbackSecret(r.Request.Context(), r.id(), adminapi.SecretChange{Mode: string(r.Mode), Action: r.Form("action")})
+	if err != nil {
+		return err
+	}
+	if changed.CallbackSecret == "" {
+		return r.Go(r.Path("/callbacks"), "Done.")
+	}
+	return r.Show("secret.html", r.T("The next callback secret"), map[string]any{
+		"Room": r, "Secret": changed.CallbackSecret, "Back": r.Path("/callbacks"),
+		"Text": "Add it to your server now: both secrets sign from this moment on. Switch once your server knows it, and finish when nothing uses the old one any more.",
+	})
+}

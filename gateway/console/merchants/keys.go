@@ -1,0 +1,89 @@
+package merchants
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// listedKey is a key with its last use.
+type listedKey struct {
+	adminapi.Key
+
+	Use *tenants.KeyUse
+}
+
+func (c *Console) keys(r *room) error {
+	merchant, err := r.admin.Merchant(r.Request.Context(), r.id())
+	if err != nil {
+		return err
+	}
+	uses, err := c.deps.Records.KeyUses(r.Request.Context(), r.Member.MerchantID)
+	if err != nil {
+		return err
+	}
+	var rows []listedKey
+	for _, key := range merchant.Keys {
+		if key.Mode != string(r.Mode) {
+			continue
+		}
+		row := listedKey{Key: key}
+		if i := slices.IndexFunc(uses, func(u tenants.KeyUse) bool { return string(u.KeyID) == key.KeyID }); i >= 0 {
+			row.Use = &uses[i]
+		}
+		rows = append(rows, row)
+	}
+	slices.SortStableFunc(rows, func(a, b listedKey) int {
+		if a.Usable != b.Usable {
+			return map[bool]int{true: -1, false: 1}[a.Usable]
+		}
+		return b.CreatedAt.Compare(a.CreatedAt)
+	})
+	return r.Show("keys.html", r.T("Developer API keys"), map[string]any{"Room": r, "Rows": rows, "API": c.config.APIURL})
+}
+
+// scopes are what a key may do, as the contract names them.
+var scopes = []tenants.Scope{tenants.ScopeRead, tenants.ScopeCollect, tenants.ScopeOrder, tenants.ScopeTransfer}
+
+func (c *Console) newKey(r *room) error {
+	return r.Show("newkey.html", r.T("New key"), map[string]any{"Room": r, "Scopes": scopes})
+}
+
+func (c *Console) createKey(r *room) error {
+	if err := r.Request.ParseForm(); err != nil {
+		return err
+	}
+	created, err := r.admin.CreateKey(r.Request.Context(), r.id(), adminapi.NewKey{
+		Mode: string(r.Mode), Scopes: r.Request.PostForm["scope"],
+		IPs: strings.FieldsFunc(r.Form("ips"), func(c rune) bool { return c == ',' || c == '\n' || c == ' ' || c == '\r' }),
+	})
+	if err != nil {
+		return err
+	}
+	return c.showKey(r, created, "Put it where your server reads its secrets.")
+}
+
+func (c *Console) showKey(r *room, k adminapi.CreatedKey, text string) error {
+	return r.Show("secret.html", r.T("New key"), map[string]any{"Room": r, "Secret": k.SecretKey, "Back": r.Path("/keys"), "Text": text})
+}
+
+func (c *Console) askRotation(r *room) error {
+	return r.Show("rotate.html", r.T("Rotate the key"), map[string]any{"Room": r, "Key": r.Request.PathValue("key")})
+}
+
+func (c *Console) rotateKey(r *room) error {
+	created, err := r.admin.RotateKey(r.Request.Context(), r.id(), r.Request.PathValue("key"), adminapi.Rotation{Overlap: r.Form("overlap")})
+	if err != nil {
+		return err
+	}
+	return c.showKey(r, created, "The old key goes on until its overlap ends. The list of keys tells when and from where each was used last.")
+}
+
+func (c *Console) revokeKey(r *room) error {
+	if _, err := r.admin.RevokeKey(r.Request.Context(), r.id(), r.Request.PathValue("key"), r.Form("reason")); err != nil {
+		return err
+	}
+	return r.Go(r.Path("/keys"), "The key is revoked.")
+}

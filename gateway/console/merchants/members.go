@@ -1,0 +1,71 @@
+package merchants
+
+import (
+	"net/url"
+	"slices"
+
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+func (c *Console) members(r *room) error {
+	list, err := c.deps.SignIn.Members(r.Request.Context(), r.Member.MerchantID)
+	if err != nil {
+		return err
+	}
+	return r.Show("members.html", r.T("Members"), map[string]any{"Room": r, "Rows": list, "Roles": tenants.RolesOf(r.Member.MerchantID), "Me": r.Who.Person.ID})
+}
+
+func (c *Console) invite(r *room) error {
+	secret, i, err := c.deps.SignIn.Invite(r.Request.Context(), r.By(), r.Member.MerchantID, tenants.Role(r.Form("role")), r.Form("email"))
+	if err != nil {
+		return err
+	}
+	return r.Show("secret.html", r.T("Invitation"), map[string]any{
+		"Room": r, "Secret": c.config.URL + "/invitations/" + url.PathEscape(secret), "Back": r.Path("/members"),
+		"Text": "Send this link to %s. It is good once, for 15 minutes.", "About": i.Email,
+	})
+}
+
+// another is the member whom a form is about.
+func (c *Console) another(r *room) (tenants.Member, error) {
+	list, err := c.deps.SignIn.Members(r.Request.Context(), r.Member.MerchantID)
+	if err != nil {
+		return tenants.Member{}, err
+	}
+	i := slices.IndexFunc(list, func(m tenants.Member) bool { return m.PersonID.String() == r.Request.PathValue("person") })
+	if i < 0 {
+		return tenants.Member{}, tenants.ErrNotFound
+	}
+	return list[i], nil
+}
+
+func (c *Console) setRole(r *room) error {
+	m, err := c.another(r)
+	if err != nil {
+		return err
+	}
+	m.Role = tenants.Role(r.Form("role"))
+	if err := c.deps.SignIn.SetRole(r.Request.Context(), r.By(), m); err != nil {
+		return err
+	}
+	return r.Go(r.Path("/members"), "The role is changed, and all sessions of that person are ended.")
+}
+
+func (c *Console) removeMember(r *room) error {
+	m, err := c.another(r)
+	if err != nil {
+		return err
+	}
+	if err := c.deps.SignIn.Remove(r.Request.Context(), r.By(), m); err != nil {
+		return err
+	}
+	return r.Go(r.Path("/members"), "The member is removed, and all sessions of that person are ended.")
+}
+
+func (c *Console) audit(r *room) error {
+	entries, err := r.admin.Audit(r.Request.Context(), r.id())
+	if err != nil {
+		return err
+	}
+	return r.Show("audit.html", r.T("Audit"), map[string]any{"Room": r, "Rows": entries})
+}

@@ -1,0 +1,251 @@
+package merchants
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// kinds are the lists of movements by path.
+var kinds = map[string]manifest.Kind{
+	"/payments": manifest.Payment, "/collections": manifest.Collection, "/orders": manifest.Order, "/transfers": manifest.Transfer,
+}
+
+// titles are the lists' names.
+var titles = map[manifest.Kind]string{
+	manifest.Payment: "Payments", manifest.Collection: "Collections", manifest.Order: "Orders", manifest.Transfer: "Transfers",
+}
+
+// groups are what a list can be narrowed to. What is submitting may still come to nothing,
+// and nobody was told of it.
+var groups = map[string][]movement.State{
+	"":          {movement.Acknowledged, movement.Pending, movement.Succeeded, movement.Failed, movement.Expired},
+	"pending":   {movement.Acknowledged, movement.Pending},
+	"succeeded": {movement.Succeeded},
+	"failed":    {movement.Failed},
+	"expired":   {movement.Expired},
+}
+
+// pageOf is how many rows a page has.
+const pageOf = 50
+
+// prefixSpan is how far back a beginning of a reference is looked for.
+const prefixSpan = 31 * 24 * time.Hour
+
+// listed is a movement in a list.
+type listed struct {
+	movement.Movement
+
+	Name string // the reference, or the id of one without
+}
+
+func (c *Console) list(r *room, path string, kind manifest.Kind) error {
+	asked := map[string]string{"state": r.Form("state"), "from": r.Form("from"), "to": r.Form("to"), "reference": r.Form("reference")}
+	l, err := c.listing(r, kind, asked)
+	if err != nil {
+		return err
+	}
+	found, err := c.deps.Records.Movements(r.Request.Context(), l)
+	if err != nil {
+		return err
+	}
+	rows := make([]listed, len(found))
+	for i, m := range found {
+		rows[i] = listed{m, nameOf(&m)}
+	}
+	next := ""
+	if len(rows) == pageOf {
+		more := maps.Clone(asked)
+		more["after"] = found[pageOf-1].ID.String()
+		next = r.Path(path) + query(more)
+	}
+	return r.Show("list.html", r.T(titles[kind]), map[string]any{
+		"Room": r, "Kind": kind, "Title": titles[kind], "Path": r.Path(path), "Asked": asked, "Rows": rows, "Next": next,
+		"States": slices.Sorted(maps.Keys(groups)), "First": r.Form("after") == "",
+	})
+}
+
+// listing reads a list's filters. Days are the console's zone's.
+func (c *Console) listing(r *room, kind manifest.Kind, asked map[string]string) (l movement.Listing, err error) {
+	now := c.deps.Now()
+	l = movement.Listing{Owner: r.owner(), Kind: kind, States: groups[asked["state"]], Before: now.Add(movement.ClockSkew), Prefix: asked["reference"], Most: pageOf}
+	if l.States == nil {
+		return l, fault.Invalid("state", "must be one of the list")
+	}
+	if l.Since, err = c.day(asked["from"], 0); err != nil {
+		return l, fault.Invalid("from", "must be a day like 2026-01-31")
+	}
+	if asked["to"] != "" {
+		if l.Before, err = c.day(asked["to"], 1); err != nil {
+			return l, fault.Invalid("to", "must be a day like 2026-01-31")
+		}
+	}
+	if l.Prefix != "" && l.Before.Sub(l.Since) > prefixSpan {
+		l.Since = l.Before.Add(-prefixSpan)
+	}
+	after := r.Form("after")
+	if after == "" {
+		return l, nil
+	}
+	id, err := movement.ParseID(after)
+	if err != nil {
+		return l, fault.Invalid("after", "is no id of a movement")
+	}
+	l.After, err = c.own(r, id)
+	return l, err
+}
+
+func (c *Console) day(text string, plus int) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	location := c.config.Location
+	if location == nil {
+		location = time.UTC
+	}
+	day, err := time.ParseInLocation(time.DateOnly, text, location)
+	return day.AddDate(0, 0, plus), err
+}
+
+// own reads a movement of this merchant in this mode.
+func (c *Console) own(r *room, id movement.ID) (movement.Movement, error) {
+	m, err := c.deps.Records.MovementByID(r.Request.Context(), id)
+	if errors.Is(err, store.ErrNotFound) || err == nil && m.Owner != r.owner() {
+		return movement.Movement{}, tenants.ErrNotFound
+	}
+	return m, err
+}
+
+func nameOf(m *movement.Movement) string {
+	if reference := m.CallersReference(); reference != "" {
+		return reference
+	}
+	return m.ID.String()
+}
+
+// find leads to what has an id or a reference, of whatever kind.
+func (c *Console) find(r *room) error {
+	text := r.Form("id")
+	if id, err := movement.ParseID(text); err == nil {
+		if _, err := c.own(r, id); err == nil {
+			return r.Go(r.Path("/movements/"+text), "")
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(kinds)) {
+		m, err := c.deps.Records.MovementByKey(r.Request.Context(), movement.Key{Owner: r.owner(), Kind: kinds[path], Reference: text})
+		if err == nil && m.State != movement.Submitting && m.State != movement.NotSubmitted {
+			return r.Go(r.Path("/movements/"+m.ID.String()), "")
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+	}
+	return fault.New(fault.NotFound, r.T("Nothing here has this reference or id. References count capitals; look at the other mode, too."))
+}
+
+func (c *Console) movement(r *room) error {
+	id, err := movement.ParseID(r.Request.PathValue("movement"))
+	if err != nil {
+		return tenants.ErrNotFound
+	}
+	m, err := c.own(r, id)
+	if err != nil {
+		return err
+	}
+	whole, err := r.admin.Movement(r.Request.Context(), id.String())
+	if err != nil {
+		return err
+	}
+	var answer map[string]any
+	_ = json.Unmarshal(whole.Answer, &answer) // none, where nothing was answered yet
+	return r.Show("movement.html", nameOf(&m), map[string]any{
+		"Room": r, "M": m, "Name": nameOf(&m), "Whole": whole, "Request": pretty(whole.Request), "Answer": pretty(whole.Answer),
+		"Result": pretty(whole.Result), "List": r.Path(pathOf(m.Kind)), "ListTitle": titles[m.Kind],
+		"Pay": payable(r, m, answer), "Seconds": m.State == movement.Pending || m.State == movement.Acknowledged,
+		"Money": r.Member.Role.May(tenants.MayMoney),
+	})
+}
+
+func pathOf(kind manifest.Kind) string {
+	for path, k := range kinds {
+		if k == kind {
+			return path
+		}
+	}
+	return "/"
+}
+
+// payable is where an open test payment is paid, "" for all else.
+func payable(r *room, m movement.Movement, answer map[string]any) string {
+	if r.Mode != tenants.Test || m.State != movement.Pending && m.State != movement.Acknowledged {
+		return ""
+	}
+	for _, field := range []string{"payment_url", "checkout_url"} {
+		if link, _ := answer[field].(string); strings.HasPrefix(link, "http") {
+			return link
+		}
+	}
+	return ""
+}
+
+// pretty is JSON for people.
+func pretty(text json.RawMessage) string {
+	if len(text) == 0 {
+		return ""
+	}
+	var out bytes.Buffer
+	if json.Indent(&out, text, "", "  ") != nil {
+		return ""
+	}
+	return out.String()
+}
+
+// overview is the first page.
+func (c *Console) overview(r *room) error {
+	ctx := r.Request.Context()
+	quotas, err := r.admin.Quotas(ctx, r.id(), string(r.Mode))
+	if err != nil {
+		return err
+	}
+	shown := map[string]any{"Room": r, "Quotas": quotas, "API": c.config.APIURL}
+	if r.Member.Role.May(tenants.MayMoney) {
+		balance, err := r.admin.Balance(ctx, r.id(), string(r.Mode), time.Time{})
+		if err != nil {
+			return err
+		}
+		shown["Balance"] = balance
+	}
+	for name, state := range map[string]movement.CallbackState{"Waiting": movement.CallbackWaiting, "Dead": movement.CallbackDead} {
+		callbacks, err := r.admin.Callbacks(ctx, r.id(), adminapi.CallbackFilter{Mode: string(r.Mode), State: string(state), Limit: pageOf})
+		if err != nil {
+			return err
+		}
+		shown[name] = len(callbacks)
+	}
+	latest := []listed{}
+	for _, path := range slices.Sorted(maps.Keys(kinds)) {
+		found, err := c.deps.Records.Movements(ctx, movement.Listing{
+			Owner: r.owner(), Kind: kinds[path], States: groups[""], Before: c.deps.Now().Add(movement.ClockSkew), Most: 5,
+		})
+		if err != nil {
+			return err
+		}
+		for _, m := range found {
+			latest = append(latest, listed{m, nameOf(&m)})
+		}
+	}
+	slices.SortStableFunc(latest, func(a, b listed) int { return b.CreatedAt.Compare(a.CreatedAt) })
+	shown["Latest"] = latest[:min(len(latest), 10)]
+	return r.Show("overview.html", r.T("Overview"), shown)
+}

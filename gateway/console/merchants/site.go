@@ -1,0 +1,250 @@
+package merchants
+
+import (
+	"context"
+	"embed"
+	"io/fs"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console/page"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/signin"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+//go:embed templates/*.html
+var templates embed.FS
+
+// Records is what pages read besides the admin API.
+type Records interface {
+	Movements(ctx context.Context, l movement.Listing) ([]movement.Movement, error)
+	MovementByKey(ctx context.Context, key movement.Key) (movement.Movement, error)
+	MovementByID(ctx context.Context, id movement.ID) (movement.Movement, error)
+	KeyUses(ctx context.Context, id tenants.MerchantID) ([]tenants.KeyUse, error)
+}
+
+// Config is how the console is reached.
+type Config struct {
+	URL      string // as people reach it
+	APIURL   string // of the merchants' API
+	Trusted  []netip.Prefix
+	Location *time.Location
+}
+
+// Dependencies is what the console reads and acts through.
+type Dependencies struct {
+	page.Dependencies
+
+	Records Records
+	// Admin is the admin API for a person, by whose name it audits.
+	Admin func(by string) *adminapi.Client
+	// Manifests are the providers that are offered.
+	Manifests func() []*manifest.Manifest
+	// Decided are the counts of decisions on a merchant's requests, by minute.
+	Decided func(ctx context.Context, id tenants.MerchantID, since time.Time) ([]Minute, error)
+}
+
+// Minute is what was decided in a minute.
+type Minute struct {
+	Start   time.Time
+	Counted []decision.Counted
+}
+
+// Console is the pages. It is safe for concurrent use.
+type Console struct {
+	*page.Site
+
+	config Config
+	deps   Dependencies
+}
+
+// New makes the console.
+func New(config Config, deps Dependencies) (*Console, error) {
+	own, err := fs.Sub(templates, "templates")
+	if err != nil {
+		return nil, err
+	}
+	c := &Console{config: config, deps: deps}
+	c.Site, err = page.New(page.Config{
+		Name: "merchants", Title: "Gerbang", Secure: strings.HasPrefix(config.URL, "https://"), Trusted: config.Trusted, Location: config.Location,
+		Templates: own, Words: words, Belongs: func(p signin.Present) bool { return len(merchantsOf(p)) > 0 },
+	}, deps.Dependencies)
+	if err != nil {
+		return nil, err
+	}
+	c.Handle("GET /{$}", c.first)
+	c.routes()
+	return c, nil
+}
+
+// room is a page's merchant and mode, and who is there.
+type room struct {
+	*page.Visit
+
+	Member tenants.Member
+	Mode   tenants.Mode
+	admin  *adminapi.Client
+}
+
+func (r *room) id() string { return string(r.Member.MerchantID) }
+
+func (r *room) owner() movement.Owner {
+	return movement.Owner{MerchantID: r.id(), Mode: string(r.Mode)}
+}
+
+// Path is a path of this merchant in this mode.
+func (r *room) Path(rest string) string { return "/" + r.id() + "/" + string(r.Mode) + rest }
+
+// at adds a page of a merchant in a mode, for those whose role has the permission.
+func (c *Console) at(pattern string, may tenants.Permission, handle func(*room) error, rules ...page.Rule) {
+	method, path, _ := strings.Cut(pattern, " ")
+	c.Handle(method+" /{merchant}/{mode}"+path, func(v *page.Visit) error {
+		r, err := c.enter(v, may)
+		if err != nil {
+			return err
+		}
+		for _, rule := range rules {
+			if err := rule(v); err != nil {
+				return err
+			}
+		}
+		return handle(r)
+	})
+}
+
+// enter finds the merchant that a page is of. Somebody who is none of its people, or may
+// not do this, learns nothing more than that there is no such page.
+func (c *Console) enter(v *page.Visit, may tenants.Permission) (*room, error) {
+	member, ok := v.Who.At(tenants.MerchantID(v.Request.PathValue("merchant")))
+	mode, err := tenants.ParseMode(v.Request.PathValue("mode"))
+	if !ok || err != nil || member.MerchantID == tenants.Platform || !member.Role.May(may) {
+		return nil, tenants.ErrNotFound
+	}
+	r := &room{Visit: v, Member: member, Mode: mode, admin: c.deps.Admin(v.By())}
+	c.furnish(r)
+	return r, nil
+}
+
+// pages are the links beside every page, for those who may use them.
+var pages = []struct {
+	path, text string
+	may        tenants.Permission
+}{
+	{"/", "Overview", tenants.MayLook},
+	{"/payments", "Payments", tenants.MayLook},
+	{"/collections", "Collections", tenants.MayLook},
+	{"/orders", "Orders", tenants.MayLook},
+	{"/transfers", "Transfers", tenants.MayLook},
+	{"/requests", "Requests", tenants.MayLook},
+	{"/callbacks", "Callbacks", tenants.MayLook},
+	{"/balance", "Balance", tenants.MayMoney},
+	{"/keys", "Developer API keys", tenants.MayKeys},
+	{"/connections", "Connections", tenants.MayConnect},
+	{"/members", "Members", tenants.MayMembers},
+	{"/audit", "Audit", tenants.MayMembers},
+}
+
+// furnish adds what stands around the page.
+func (c *Console) furnish(r *room) {
+	around := page.Around{Home: r.Path("/"), Mode: string(r.Mode), Place: r.Member.Merchant}
+	rest := strings.TrimPrefix(r.Request.URL.Path, r.Path(""))
+	section := rest
+	if i := strings.Index(rest[min(1, len(rest)):], "/"); i >= 0 {
+		section = rest[:i+1]
+	}
+	for _, p := range pages {
+		if r.Member.Role.May(p.may) {
+			around.Links = append(around.Links, page.Link{Path: r.Path(p.path), Text: p.text, Here: p.path == section})
+		}
+	}
+	for _, mode := range []tenants.Mode{tenants.Live, tenants.Test} {
+		other := "/" + r.id() + "/" + string(mode) + "/"
+		if slices.ContainsFunc(pages, func(p struct {
+			path, text string
+			may        tenants.Permission
+		}) bool {
+			return p.path == section
+		}) {
+			other = "/" + r.id() + "/" + string(mode) + section
+		}
+		text := map[tenants.Mode]string{tenants.Live: "Live", tenants.Test: "Test"}[mode]
+		around.Modes = append(around.Modes, page.Link{Path: other, Text: text, Here: mode == r.Mode})
+	}
+	for _, m := range merchantsOf(r.Who) {
+		around.Places = append(around.Places, page.Link{Path: "/" + string(m.MerchantID) + "/" + string(r.Mode) + "/", Text: m.Merchant, Here: m.MerchantID == r.Member.MerchantID})
+	}
+	if r.Member.Suspended {
+		around.Problem = "This merchant is suspended: its keys are refused, and only what was begun goes on."
+	}
+	r.Around = around
+}
+
+// merchantsOf are the merchants that somebody belongs to.
+func merchantsOf(p signin.Present) []tenants.Member {
+	return slices.DeleteFunc(slices.Clone(p.Members), func(m tenants.Member) bool { return m.MerchantID == tenants.Platform })
+}
+
+// first leads to the overview of the first merchant, in test mode: nothing there costs.
+func (c *Console) first(v *page.Visit) error {
+	m := merchantsOf(v.Who)[0]
+	return v.Go("/"+string(m.MerchantID)+"/test/", "")
+}
+
+func (c *Console) routes() {
+	c.at("GET /{$}", tenants.MayLook, c.overview)
+
+	for path, kind := range kinds {
+		c.at("GET "+path, tenants.MayLook, func(r *room) error { return c.list(r, path, kind) })
+	}
+	c.at("GET /movements/{movement}", tenants.MayLook, c.movement)
+	c.at("GET /find", tenants.MayLook, c.find)
+	c.at("GET /requests", tenants.MayLook, c.requests)
+
+	c.at("GET /callbacks", tenants.MayLook, c.callbacks)
+	c.at("GET /callbacks/{event}", tenants.MayLook, c.callback)
+	c.at("POST /callbacks/{event}/resend", tenants.MayCallback, c.resend)
+	c.at("POST /callbacks/test", tenants.MayCallback, c.testCallback)
+	c.at("POST /callbacks/url", tenants.MayCallback, c.setURL)
+	c.at("POST /callbacks/secret", tenants.MayCallback, c.changeSecret, page.Fresh)
+
+	c.at("GET /keys", tenants.MayKeys, c.keys)
+	c.at("GET /keys/new", tenants.MayKeys, c.newKey, page.Fresh)
+	c.at("POST /keys", tenants.MayKeys, c.createKey, page.Fresh)
+	c.at("GET /keys/{key}/rotate", tenants.MayKeys, c.askRotation, page.Fresh)
+	c.at("POST /keys/{key}/rotate", tenants.MayKeys, c.rotateKey, page.Fresh)
+	c.at("POST /keys/{key}/revoke", tenants.MayKeys, c.revokeKey, page.Fresh)
+
+	c.at("GET /balance", tenants.MayMoney, c.balance)
+	c.at("GET /balance/statement.csv", tenants.MayMoney, c.statementCSV)
+
+	c.at("GET /connections", tenants.MayConnect, c.connections)
+	c.at("GET /connections/{provider}", tenants.MayConnect, c.connection, page.Fresh)
+	c.at("POST /connections/{provider}", tenants.MayConnect, c.setConnection, page.Fresh)
+
+	c.at("GET /members", tenants.MayMembers, c.members)
+	c.at("POST /members", tenants.MayMembers, c.invite, page.Fresh)
+	c.at("POST /members/{person}/role", tenants.MayMembers, c.setRole, page.Fresh)
+	c.at("POST /members/{person}/remove", tenants.MayMembers, c.removeMember, page.Fresh)
+	c.at("GET /audit", tenants.MayMembers, c.audit)
+}
+
+// query is the values of a page's filters as they stand in its links.
+func query(values map[string]string) string {
+	q := url.Values{}
+	for name, value := range values {
+		if value != "" {
+			q.Set(name, value)
+		}
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}

@@ -1,0 +1,3 @@
+package merchants
+
+var words = map[string]string{}
