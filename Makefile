@@ -32,6 +32,9 @@ TOOLS   := deploy/tools/lint $(MODULES)
 # a time than there are cores. On a busy machine a story needs more than ten minutes.
 GOTEST := go test -p $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1) -timeout 25m
 
+# What gerbang version says where Go itself stamps no commit, as in a worktree.
+STAMP = -X main.linkedVersion=$(shell git describe --tags --always --dirty 2>/dev/null) -X main.linkedRevision=$(shell git rev-parse HEAD 2>/dev/null)
+
 SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
@@ -45,7 +48,7 @@ run: build ## Build, then start everything on this machine: gerbang dev $(ARGS)
 	@exec bin/gerbang dev $(ARGS)
 
 build: ## Build bin/gerbang, bin/plugins/* and bin/more/*
-	go build -trimpath -o bin/gerbang ./gateway/cmd/gerbang
+	go build -trimpath -ldflags '$(STAMP)' -o bin/gerbang ./gateway/cmd/gerbang
 	go build -trimpath -o bin/plugins/ $(PLUGINS)
 	go build -trimpath -o bin/more/ $(SECOND)
 

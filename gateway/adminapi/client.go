@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -87,12 +88,38 @@ func (c *Client) send(ctx context.Context, method, path string, body any) (int, 
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return 0, nil, err
+		return 0, nil, c.unreached(ctx, err)
 	}
 	defer response.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	return response.StatusCode, answer, err
+	return response.StatusCode, answer, c.unreached(ctx, err)
 }
+
+// unreached makes of a request's failure an Unreachable, unless its caller has ended it.
+func (c *Client) unreached(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err // without the path, which may hold an id
+	}
+	return &Unreachable{URL: c.url, cause: err}
+}
+
+// Unreachable says that the console did not answer. What it was asked may have been done
+// all the same, unless nobody took the connection.
+type Unreachable struct {
+	URL   string
+	cause error
+}
+
+// Error names the console and says why.
+func (u *Unreachable) Error() string {
+	return fmt.Sprintf("the console at %s does not answer: %v", u.URL, u.cause)
+}
+
+// Unwrap gives the cause.
+func (u *Unreachable) Unwrap() error { return u.cause }
 
 // identify adds the token, where the client has one.
 func (c *Client) identify(request *http.Request) {

@@ -88,7 +88,7 @@ func (c *Client) Impact(ctx context.Context, wanted NewImpact, progress func(Imp
 	patient.Timeout = 0
 	response, err := patient.Do(request)
 	if err != nil {
-		return Impact{}, err
+		return Impact{}, c.unreached(ctx, err)
 	}
 	defer response.Body.Close()
 	lines := bufio.NewScanner(response.Body)

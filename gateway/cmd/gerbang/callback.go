@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -89,6 +90,9 @@ func (c *callbackResend) Run(ctx context.Context, p *program, admin *adminapi.Cl
 	total := adminapi.Resent{}
 	for {
 		resent, err := admin.ResendCallbacks(ctx, c.Merchant, order)
+		if err != nil && total.Resent > 0 {
+			return incomplete(fmt.Errorf("%w\n%d were sent again before", err, total.Resent))
+		}
 		if err != nil {
 			return err
 		}
@@ -149,10 +153,17 @@ type callbackSecret struct {
 	Step     string `arg:"" enum:"rotate,switch,finish,cancel" help:"rotate makes the next secret, shown this once: webhook-signature carries both from now on. switch signs X-Svc-Signature with the next. finish makes the next the only one. cancel drops the next."`
 	Merchant string `arg:"" help:"The merchant's id."`
 	Mode     string `required:"" enum:"live,test" help:"live or test."`
+	confirmed
 }
 
-// Run takes one step of a rotation, and prints the next secret when it was made.
+// Run takes one step of a rotation, and prints the next secret when it was made. A step
+// that drops a secret can't be undone.
 func (c *callbackSecret) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if dropped := map[string]string{"finish": "old", "cancel": "next"}[c.Step]; dropped != "" {
+		if err := c.confirm(p, "Drop the "+dropped+" callback secret of "+c.Merchant+" in mode "+c.Mode); err != nil {
+			return err
+		}
+	}
 	changed, err := admin.ChangeCallbackSecret(ctx, c.Merchant, adminapi.SecretChange{Mode: c.Mode, Action: c.Step})
 	if err != nil {
 		return err

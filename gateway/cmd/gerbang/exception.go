@@ -52,6 +52,7 @@ type exceptionResolve struct {
 	Reason     string `help:"Its reason."`
 	Fact       string `help:"Its fact, where it has one."`
 	Resolution string `required:"" help:"How it was resolved."`
+	confirmed
 }
 
 // Run resolves the exception.
@@ -69,6 +70,9 @@ func (c *exceptionResolve) Run(ctx context.Context, p *program, admin *adminapi.
 			return err
 		}
 		r.MerchantID, r.Mode, r.Subject, r.Reason, r.FactID = entry.MerchantID, entry.Mode, entry.Subject, entry.Reason, entry.FactID
+	}
+	if err := c.confirm(p, "Take the exception "+r.Reason+" of "+r.Subject+" off the list"); err != nil {
+		return err
 	}
 	if err := admin.ResolveException(ctx, r); err != nil {
 		return err
@@ -95,10 +99,10 @@ func (c *exceptionResolve) find(ctx context.Context, admin *adminapi.Client) (ad
 		return found[0], nil
 	}
 	if len(found) == 0 && len(exceptions) == adminapi.MostListed {
-		return adminapi.Exception{}, fmt.Errorf("none of the newest %d exceptions begins with %q; name an older one by --merchant, --mode, --subject and --reason, and --fact where it has one", adminapi.MostListed, c.Exception)
+		return adminapi.Exception{}, notFoundf("none of the newest %d exceptions begins with %q; name an older one by --merchant, --mode, --subject and --reason, and --fact where it has one", adminapi.MostListed, c.Exception)
 	}
 	if len(found) == 0 {
-		return adminapi.Exception{}, fmt.Errorf("no open exception begins with %q; gerbang exception list shows them", c.Exception)
+		return adminapi.Exception{}, notFoundf("no open exception begins with %q; gerbang exception list shows them", c.Exception)
 	}
 	text := fmt.Sprintf("%d open exceptions begin with %q:", len(found), c.Exception)
 	for _, e := range found[:min(len(found), 10)] {

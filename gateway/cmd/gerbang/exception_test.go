@@ -24,15 +24,18 @@ func TestAnEntryIsResolvedByABeginningOfItsName(t *testing.T) {
 		"connection to ": `{"merchant_id":"mer_3","mode":"live","subject":"connection to ppob","reason":"our_account","fact_id":"2 deposit","resolution":"done"}`,
 	} {
 		f := newConsole(t, http.StatusOK, openEntries, nothing)
-		code, p := run(t, f.environment(), "", "exception", "resolve", entry, "--resolution", "done")
+		code, p := run(t, f.environment(), "", "exception", "resolve", entry, "--resolution", "done", "--yes")
 		if code != exitOK || len(f.requests) != 2 || f.requests[1].path != "/admin/exceptions/resolve" || f.requests[1].body != want {
 			t.Errorf("%q: exit code %d, asked %q: %s", entry, code, f.requests, &p.errors)
 		}
 	}
-	for entry, want := range map[string]string{"a1": "2 open exceptions begin with \"a1\":\n  a1b2c3d4e5f6  m-10", "x": "no open exception begins with \"x\""} {
+	for entry, c := range map[string]struct {
+		code int
+		want string
+	}{"a1": {exitRefused, "2 open exceptions begin with \"a1\":\n  a1b2c3d4e5f6  m-10"}, "x": {exitNotFound, "no open exception begins with \"x\""}} {
 		f := newConsole(t, http.StatusOK, openEntries, nothing)
-		code, p := run(t, f.environment(), "", "exception", "resolve", entry, "--resolution", "done")
-		if code != exitFailed || len(f.requests) != 1 || !strings.Contains(p.errors.String(), want) {
+		code, p := run(t, f.environment(), "", "exception", "resolve", entry, "--resolution", "done", "--yes")
+		if code != c.code || len(f.requests) != 1 || !strings.Contains(p.errors.String(), c.want) {
 			t.Errorf("%q: exit code %d, asked %q: %s", entry, code, f.requests, &p.errors)
 		}
 	}
@@ -58,13 +61,13 @@ func TestAnOlderEntryIsNamedByItsParts(t *testing.T) {
 		adminapi.MostListed - 1: "no open exception begins with \"x\"; gerbang exception list shows them\n",
 	} {
 		f := newConsole(t, http.StatusOK, entries(n), nothing)
-		code, p := run(t, f.environment(), "", "exception", "resolve", "x", "--resolution", "done")
-		if code != exitFailed || len(f.requests) != 1 || !strings.HasSuffix(p.errors.String(), want) {
+		code, p := run(t, f.environment(), "", "exception", "resolve", "x", "--resolution", "done", "--yes")
+		if code != exitNotFound || len(f.requests) != 1 || !strings.HasSuffix(p.errors.String(), want) {
 			t.Errorf("%d entries: exit code %d, asked %q: %s", n, code, f.requests, &p.errors)
 		}
 	}
 	f := newConsole(t, http.StatusOK, nothing)
-	code, p := run(t, f.environment(), "", strings.Split("exception|resolve|--merchant|mer_1|--mode|live|--subject|m-10|--reason|amount_differs|--fact|evt-1|--resolution|done", "|")...)
+	code, p := run(t, f.environment(), "", strings.Split("exception|resolve|--merchant|mer_1|--mode|live|--subject|m-10|--reason|amount_differs|--fact|evt-1|--resolution|done|--yes", "|")...)
 	want := request{http.MethodPost, "/admin/exceptions/resolve",
 		`{"merchant_id":"mer_1","mode":"live","subject":"m-10","reason":"amount_differs","fact_id":"evt-1","resolution":"done"}`}
 	if code != exitOK || len(f.requests) != 1 || f.requests[0] != want {

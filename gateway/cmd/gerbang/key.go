@@ -47,10 +47,14 @@ type keyRevoke struct {
 	Merchant string `arg:"" help:"The merchant's id."`
 	Key      string `arg:"" help:"The key's id."`
 	Reason   string `help:"Why; kept in the audit."`
+	confirmed
 }
 
 // Run revokes the key.
 func (c *keyRevoke) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if err := c.confirm(p, "Revoke the key "+c.Key+" of "+c.Merchant+": who still uses it is refused from now on"); err != nil {
+		return err
+	}
 	k, err := admin.RevokeKey(ctx, c.Merchant, c.Key, c.Reason)
 	if err != nil {
 		return err

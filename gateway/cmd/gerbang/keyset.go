@@ -132,7 +132,11 @@ type keysetReseal struct{}
 func (*keysetReseal) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	done, err := admin.Reseal(ctx)
 	if err != nil {
-		return fmt.Errorf("%w\n%d were sealed anew before; what is left is done by running it again", err, done.Resealed)
+		err = fmt.Errorf("%w\n%d were sealed anew before; what is left is done by running it again", err, done.Resealed)
+		if done.Resealed > 0 {
+			return incomplete(err)
+		}
+		return err
 	}
 	rows := [][]string{
 		{"key", strconv.FormatUint(uint64(done.Primary), 10)}, {"sealed anew", strconv.Itoa(done.Resealed)},
@@ -152,17 +156,21 @@ func (*keysetReseal) Run(ctx context.Context, p *program, admin *adminapi.Client
 		return err
 	}
 	if len(done.Unopened) > 0 {
-		return errors.New("some values are sealed with a key that the keyset does not have; they were left as they are")
+		return incomplete(errors.New("some values are sealed with a key that the keyset does not have; they were left as they are"))
 	}
 	return nil
 }
 
 type keysetPrune struct {
 	File keysetPath `arg:"" help:"The keyset's file, as the running gateway has it in force; - reads standard input and prints the new keyset."`
+	confirmed
 }
 
 // Run removes what seals nothing.
 func (c *keysetPrune) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if err := c.confirm(p, "Remove the older keys from "+string(c.File)+": what they sealed, such as in a backup, opens with a copy of them alone"); err != nil {
+		return err
+	}
 	inUse, err := admin.Keyset(ctx)
 	if err != nil {
 		return err

@@ -62,7 +62,7 @@ func TestAKeysetIsRotatedInItsFile(t *testing.T) {
 	if len(keys()) != 3 || !keys()[2].Primary {
 		t.Errorf("keys %+v", keys())
 	}
-	if code, _ := run(t, nil, "", "keyset", "rotate", path+"/nothing"); code != exitFailed {
+	if code, _ := run(t, nil, "", "keyset", "rotate", path+"/nothing"); code != exitRefused {
 		t.Errorf("no file: exit code %d", code)
 	}
 }
@@ -83,7 +83,7 @@ func TestAKeysetGoesThroughAPipe(t *testing.T) {
 		t.Errorf("said %s", &rotated.errors)
 	}
 	code, p := run(t, nil, "hush-hush", "keyset", "rotate", "-")
-	if code != exitFailed || p.output.Len() > 0 || strings.Contains(p.errors.String(), "hush") {
+	if code != exitRefused || p.output.Len() > 0 || strings.Contains(p.errors.String(), "hush") {
 		t.Errorf("exit code %d, printed %s, said %s", code, &p.output, &p.errors)
 	}
 }
@@ -116,14 +116,14 @@ func TestOnlyWhatSealsNothingIsPruned(t *testing.T) {
 		"a key that was lost": {answerOf(strings.Replace(entry(0, 3), "{", `{"missing":true,`, 1), entry(1, 0), entry(2, 0), entry(3, 0)), "does not have this keyset in force"},
 	} {
 		f := newConsole(t, http.StatusOK, c.answer)
-		code, p := run(t, f.environment(), "", "keyset", "prune", path)
+		code, p := run(t, f.environment(), "", "keyset", "prune", path, "--yes")
 		after, err := os.ReadFile(path)
-		if code != exitFailed || !strings.Contains(p.errors.String(), c.says) || err != nil || !bytes.Equal(before, after) {
+		if code != exitRefused || !strings.Contains(p.errors.String(), c.says) || err != nil || !bytes.Equal(before, after) {
 			t.Errorf("%s: exit code %d: %s (%v)", name, code, &p.errors, err)
 		}
 	}
 	f := newConsole(t, http.StatusOK, answerOf(entry(0, 0), entry(1, 0), entry(2, 9), entry(3, 0)))
-	if code, p := run(t, f.environment(), "", "keyset", "prune", path); code != exitOK || !strings.Contains(p.output.String(), "2 keys were removed") {
+	if code, p := run(t, f.environment(), "", "keyset", "prune", path, "--yes"); code != exitOK || !strings.Contains(p.output.String(), "2 keys were removed") {
 		t.Errorf("exit code %d: %s%s", code, &p.output, &p.errors)
 	}
 	if want := all[2:]; !slices.Equal(keys(), want) {
@@ -165,7 +165,7 @@ func TestAllAccountsAreAskedFor(t *testing.T) {
 		`{"success":true,"data":{"primary":8,"resealed":3,"unopened":[{"merchant_id":"mer_6","mode":"test"}]}}`)
 	code, p = run(t, f.environment(), "", "keyset", "reseal")
 	for _, want := range []string{"sealed anew         5\n", "merchant mer_4, mode live: the connection to bank", "merchant mer_6, mode test: the callback secret"} {
-		if code != exitFailed || !strings.Contains(p.output.String(), want) {
+		if code != exitIncomplete || !strings.Contains(p.output.String(), want) {
 			t.Errorf("exit code %d: %s%s, want %q", code, &p.output, &p.errors, want)
 		}
 	}

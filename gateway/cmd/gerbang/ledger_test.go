@@ -79,9 +79,12 @@ func TestABrokenLedgerIsAFailure(t *testing.T) {
 	f := newConsole(t, http.StatusOK, `{"success":true,"data":{"ok":false,"invariants":[
 		{"invariant":"sums","checked":12,"ok":true,"offences":[]},
 		{"invariant":"balances","checked":3,"ok":false,"offences":[{"merchant_id":"mer_1","mode":"live","subject":"s1","detail":"has 5, entries say 7"}]}]}}`)
-	for _, arguments := range [][]string{{"ledger", "check"}, {"--json", "ledger", "check"}} {
-		code, p := run(t, f.environment(), "", arguments...)
-		if code != exitFailed || p.errors.String() != "gerbang: the ledger is not right: 1 of 2 invariants are broken\n" {
+	for arguments, said := range map[string]string{
+		"ledger check":        "gerbang: the ledger is not right: 1 of 2 invariants are broken\n",
+		"--json ledger check": `{"message":"the ledger is not right: 1 of 2 invariants are broken","exit_code":1}` + "\n",
+	} {
+		code, p := run(t, f.environment(), "", strings.Fields(arguments)...)
+		if code != exitRefused || p.errors.String() != said {
 			t.Errorf("%q: exit code %d, said %s", arguments, code, &p.errors)
 		}
 		if !strings.Contains(p.output.String(), "has 5, entries say 7") || !strings.Contains(p.output.String(), "12") {
@@ -90,7 +93,7 @@ func TestABrokenLedgerIsAFailure(t *testing.T) {
 	}
 	code, p := run(t, f.environment(), "", "ledger", "check")
 	for _, line := range []string{"sums       12       ok\n", "balances   3        1 wrong\n", "balances  mer_1     live  s1       has 5, entries say 7\n"} {
-		if code != exitFailed || !strings.Contains(p.output.String(), line) {
+		if code != exitRefused || !strings.Contains(p.output.String(), line) {
 			t.Errorf("printed\n%s\nwant %q in it", &p.output, line)
 		}
 	}
@@ -144,7 +147,7 @@ func TestACutStatementIsAFailure(t *testing.T) {
 	t.Parallel()
 	f := newConsole(t, http.StatusOK, firstPage, `{"success":true,"data":[]}`)
 	for _, form := range []string{"--csv", "--mode=live"} {
-		if code, p := run(t, f.environment(), "", "ledger", "statement", "mer_1", form); code != exitFailed || p.errors.Len() == 0 {
+		if code, p := run(t, f.environment(), "", "ledger", "statement", "mer_1", form); code != exitRefused || p.errors.Len() == 0 {
 			t.Errorf("%s: exit code %d, said %s", form, code, &p.errors)
 		}
 		f.requests = nil

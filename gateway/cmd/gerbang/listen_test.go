@@ -252,7 +252,7 @@ func TestListenEndsWhereTheGatewaySaysNo(t *testing.T) {
 	} {
 		events := newEvents(t, 0, c.answer)
 		code, p := run(t, map[string]string{keyVariable: testKey}, "", "listen", "--api", events.url, "--forward", "http://127.0.0.1:1/")
-		if code != exitFailed || !strings.Contains(p.errors.String(), c.want) || strings.Contains(p.errors.String(), testKey) {
+		if code != exitRefused || !strings.Contains(p.errors.String(), c.want) || strings.Contains(p.errors.String(), testKey) {
 			t.Errorf("exit code %d, said %s, want %s", code, &p.errors, c.want)
 		}
 	}

@@ -6,11 +6,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -18,20 +16,11 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/database"
 )
 
-// Exit codes.
-const (
-	exitOK     = 0
-	exitFailed = 1
-	exitUsage  = 2
-	exitBehind = 5 // replicas do not run what they should
-	exitDenies = 6 // a candidate denies more than it may
-)
-
 // commands is the command line. Credentials and tokens are never flags, because
 // everybody can read these in the list of processes; those of listen are of test
 // mode. A command whose Run takes a client talks to a running gateway.
 type commands struct {
-	JSON    bool `name:"json" help:"Print JSON instead of text."`
+	JSON    bool `name:"json" help:"Print JSON instead of text: the result on standard output, an error as the last line of standard error."`
 	Verbose bool `short:"v" help:"Log more."`
 
 	Serve      serveCommand       `cmd:"" help:"Run a gateway from a configuration file."`
@@ -61,8 +50,14 @@ type commands struct {
 	Policy     policyCommands     `cmd:"" help:"Push, activate, roll back, compare and test policies."`
 	Replica    replicaCommands    `cmd:"" help:"List the gateways that run, and what each runs."`
 	QRIS       qrisCommands       `cmd:"" name:"qris" help:"Read QR codes."`
-	Version    versionCommand     `cmd:"" help:"Print the version."`
+	Version    versionCommand     `cmd:"" help:"Print the version and its commit; also gerbang --version."`
 }
+
+const description = `A payments gateway. Commands that talk to a running gateway need GERBANG_ADMIN_URL and GERBANG_ADMIN_TOKEN, the token of an operator with a role:
+every role reads; support sends callbacks again, pauses, revokes keys and resolves exceptions; finance credits, approves, overrides, assigns and resolves;
+policy changes policies, tiers and limits; admin does everything.
+
+Exit codes: 0 done, 1 refused or failed, 2 wrong use, 3 not found, 4 gateway or database not reachable, 5 incomplete, 6 a policy denies more than it may.`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -77,16 +72,17 @@ func main() {
 // run does what the arguments say and returns the exit code.
 func (p *program) run(ctx context.Context, args []string) int {
 	var typed commands
-	exited := false // --help has answered; kong would go on
+	exited := false                          // --help has answered; kong would go on
+	p.json = slices.Contains(args, "--json") // also of a command line that can't be read
 	parser, err := kong.New(&typed, kong.Name("gerbang"),
-		kong.Description("A payments gateway. Commands that talk to a running gateway need GERBANG_ADMIN_URL and GERBANG_ADMIN_TOKEN."),
+		kong.Description(description),
 		kong.Writers(p.out, p.err), kong.Exit(func(int) { exited = true }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.BindTo(ctx, (*context.Context)(nil)), kong.Bind(p), kong.BindToProvider(p.admin))
 	if err != nil {
 		return p.fail(err)
 	}
-	parsed, err := parser.Parse(args)
+	parsed, err := parser.Parse(asCommand(args))
 	if exited {
 		return exitOK
 	}
@@ -98,27 +94,4 @@ func (p *program) run(ctx context.Context, args []string) int {
 		return p.fail(err)
 	}
 	return exitOK
-}
-
-// usageError is a fault of the command line itself.
-type usageError struct{ error }
-
-func usage(err error) error { return usageError{err} }
-
-func (e usageError) Unwrap() error { return e.error }
-
-// fail prints the error and returns the exit code.
-func (p *program) fail(err error) int {
-	_, _ = fmt.Fprintln(p.err, "gerbang:", err)
-	if _, ok := errors.AsType[usageError](err); ok {
-		_, _ = io.WriteString(p.err, "Try gerbang --help.\n")
-		return exitUsage
-	}
-	if _, ok := errors.AsType[errBehind](err); ok {
-		return exitBehind
-	}
-	if _, ok := errors.AsType[errDenies](err); ok {
-		return exitDenies
-	}
-	return exitFailed
 }

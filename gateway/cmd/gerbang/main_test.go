@@ -144,7 +144,7 @@ var adminCommands = map[string]adminCommand{
 		method: "POST", path: "/admin/merchants/mer_1/keys/k1/rotate", body: `{"overlap":"0s"}`, prints: "sk_test_x",
 	},
 	"key revoke": {
-		args: `key revoke|mer_1|k1|--reason|leaked`, answer: `{"key_id":"k1","revoked_at":"2026-01-02T03:04:05Z"}`,
+		args: `key revoke|mer_1|k1|--reason|leaked|--yes`, answer: `{"key_id":"k1","revoked_at":"2026-01-02T03:04:05Z"}`,
 		method: "POST", path: "/admin/merchants/mer_1/keys/k1/revoke", body: `{"reason":"leaked"}`, prints: "revoked  2026-01-02T03:04:05Z",
 	},
 	"connection set": {
@@ -209,7 +209,7 @@ var adminCommands = map[string]adminCommand{
 		method: "GET", path: "/admin/exceptions?limit=1000", prints: "amount_differs  -     ",
 	},
 	"exception resolve": {
-		args:   `exception resolve|--merchant|mer_1|--mode|live|--subject|inv-1|--reason|amount_differs|--resolution|refunded`,
+		args:   `exception resolve|--merchant|mer_1|--mode|live|--subject|inv-1|--reason|amount_differs|--resolution|refunded|--yes`,
 		answer: `{}`, method: "POST", path: "/admin/exceptions/resolve",
 		body:   `{"merchant_id":"mer_1","mode":"live","subject":"inv-1","reason":"amount_differs","resolution":"refunded"}`,
 		prints: "resolved  inv-1",
@@ -228,7 +228,7 @@ var adminCommands = map[string]adminCommand{
 		method: "POST", path: "/admin/operator-tokens/sari%20p/rotate", body: `{"overlap":"0s"}`, prints: "op_y",
 	},
 	"operator token revoke": {
-		args: `operator token|revoke|sari|--reason|left`, answer: `[{"name":"sari","role":"read","revoked_at":"2026-01-02T03:04:05Z"}]`,
+		args: `operator token|revoke|sari|--reason|left|--yes`, answer: `[{"name":"sari","role":"read","revoked_at":"2026-01-02T03:04:05Z"}]`,
 		method: "POST", path: "/admin/operator-tokens/sari/revoke", body: `{"reason":"left"}`, prints: "revoked",
 	},
 	"plugin list": {
@@ -307,7 +307,7 @@ func TestARefusalIsTold(t *testing.T) {
 		"request_id":"r1","errors":[{"field":"credentials.api_key","message":"is required"}]}`)
 	code, p := run(t, f.environment(), `{"pin":"k-secret"}`, "connection", "set", "mer_1", "bank", "--mode", "live", "--credentials-file", "-")
 	want := "gerbang: The credentials do not fit.\n  credentials.api_key is required\n"
-	if code != exitFailed || p.errors.String() != want || p.output.Len() > 0 {
+	if code != exitRefused || p.errors.String() != want || p.output.Len() > 0 {
 		t.Errorf("exit code %d, said %q, printed %q", code, &p.errors, &p.output)
 	}
 }
@@ -316,7 +316,7 @@ func TestCredentialsComeFromAFileAndAreNotRepeated(t *testing.T) {
 	t.Parallel()
 	f := newConsole(t, http.StatusOK, `{"success":true,"data":{}}`)
 	file := t.TempDir() + "/credentials.json"
-	for content, want := range map[string]int{`{"api_key":"k-secret"}`: exitOK, `{"api_key":"k-secret"`: exitFailed} {
+	for content, want := range map[string]int{`{"api_key":"k-secret"}`: exitOK, `{"api_key":"k-secret"`: exitRefused} {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -336,7 +336,7 @@ func TestConnectionSetTellsWhatIsAskedFor(t *testing.T) {
 	f := newConsole(t, http.StatusBadRequest, `{"success":false,"message":"bank asks for api_key.","error_code":"INVALID_REQUEST","request_id":"r",
 		"errors":[{"field":"credentials.api_key","message":"is required: as the portal shows it"}]}`)
 	code, p := run(t, f.environment(), "", "connection", "set", "mer_1", "bank", "--mode", "live")
-	if code != exitFailed || len(f.requests) != 1 || f.requests[0].body != `{"mode":"live"}` {
+	if code != exitRefused || len(f.requests) != 1 || f.requests[0].body != `{"mode":"live"}` {
 		t.Errorf("exit code %d, asked %q", code, f.requests)
 	}
 	if !strings.Contains(p.errors.String(), "bank asks for api_key.\n  credentials.api_key is required: as the portal shows it") {
@@ -386,7 +386,8 @@ func TestWithoutATokenItSaysWhatToDo(t *testing.T) {
 
 func TestHelpAndVersion(t *testing.T) {
 	t.Parallel()
-	for args, want := range map[string]string{"--help": "merchant create", "dev --help": "--ready-file", "version": "gerbang", "--json version": `"go": "go`} {
+	for args, want := range map[string]string{"--help": "merchant create", "dev --help": "--ready-file", "version": "gerbang", "--version": "gerbang",
+		"--json version": `"go": "go`, "--json --version": `"interface": `} {
 		code, p := run(t, nil, "", strings.Fields(args)...)
 		if code != exitOK || !strings.Contains(p.output.String(), want) || p.errors.Len() > 0 {
 			t.Errorf("%s: exit code %d, printed %s%s", args, code, &p.output, &p.errors)
@@ -401,7 +402,7 @@ func TestServeNamesTheFaultsOfItsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, p := run(t, nil, "", "serve", "--config", file)
-	if code != exitFailed || !strings.Contains(p.errors.String(), "unknown") {
+	if code != exitRefused || !strings.Contains(p.errors.String(), "unknown") {
 		t.Errorf("exit code %d: %s", code, &p.errors)
 	}
 }
@@ -409,7 +410,7 @@ func TestServeNamesTheFaultsOfItsFile(t *testing.T) {
 func TestDevRefusesToBeReachedFromElsewhere(t *testing.T) {
 	t.Parallel()
 	code, p := run(t, nil, "", "dev", "--data", t.TempDir()+"/data", "--listen", "0.0.0.0:0")
-	if code != exitFailed || !strings.Contains(p.errors.String(), "loopback") {
+	if code != exitRefused || !strings.Contains(p.errors.String(), "loopback") {
 		t.Errorf("exit code %d: %s", code, &p.errors)
 	}
 }
@@ -420,7 +421,7 @@ func TestPolicies(t *testing.T) {
 	if code, p := run(t, nil, "", "policy", "export", dir); code != exitOK {
 		t.Fatalf("export: exit code %d: %s", code, &p.errors)
 	}
-	if code, p := run(t, nil, "", "policy", "export", dir); code != exitFailed || !strings.Contains(p.errors.String(), dir) {
+	if code, p := run(t, nil, "", "policy", "export", dir); code != exitRefused || !strings.Contains(p.errors.String(), dir) {
 		t.Errorf("export over it: exit code %d: %s", code, &p.errors)
 	}
 	if code, p := run(t, nil, "", "policy", "test", dir); code != exitOK || !strings.Contains(p.output.String(), "good") {
@@ -430,17 +431,17 @@ func TestPolicies(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, p := run(t, nil, "", "policy", "test", dir)
-	if code != exitFailed || !strings.Contains(p.errors.String(), dir+"/broken.rego:") {
+	if code != exitRefused || !strings.Contains(p.errors.String(), dir+"/broken.rego:") {
 		t.Errorf("test of a broken one: exit code %d: %s", code, &p.errors)
 	}
 	code, p = run(t, nil, "", "--json", "policy", "test", dir)
-	if code != exitFailed || !strings.Contains(p.output.String(), `"file": "`+dir+`/broken.rego"`) || !strings.Contains(p.output.String(), `"check": "compile"`) {
+	if code != exitRefused || !strings.Contains(p.output.String(), `"file": "`+dir+`/broken.rego"`) || !strings.Contains(p.output.String(), `"check": "compile"`) {
 		t.Errorf("test of a broken one with --json: exit code %d: %s", code, &p.output)
 	}
 	if code, p := run(t, nil, "", "policy", "schema"); code != exitOK || !strings.Contains(p.output.String(), `"labels"`) {
 		t.Errorf("schema: exit code %d: %s", code, &p.errors)
 	}
-	if code, _ := run(t, nil, "", "policy", "test", dir+"/nothing"); code != exitFailed {
+	if code, _ := run(t, nil, "", "policy", "test", dir+"/nothing"); code != exitRefused {
 		t.Errorf("test of nothing: exit code %d", code)
 	}
 }
@@ -460,13 +461,13 @@ func TestAKeysetIsMadeOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, p = run(t, nil, "", "keyset", "create", file)
-	if code != exitFailed || !strings.Contains(p.errors.String(), file+" exists") {
+	if code != exitRefused || !strings.Contains(p.errors.String(), file+" exists") {
 		t.Errorf("over it: exit code %d: %s", code, &p.errors)
 	}
 	if kept, err := os.ReadFile(file); err != nil || !bytes.Equal(made, kept) {
 		t.Errorf("the first keyset is gone (%v)", err)
 	}
-	if code, p := run(t, nil, "", "keyset", "create", file+"/nowhere"); code != exitFailed || p.output.Len() > 0 {
+	if code, p := run(t, nil, "", "keyset", "create", file+"/nowhere"); code != exitRefused || p.output.Len() > 0 {
 		t.Errorf("in a place that does not exist: exit code %d", code)
 	}
 }
@@ -491,7 +492,7 @@ func TestADigestIsWhatApprovesAPlugin(t *testing.T) {
 	if approval.Name != "bank" || approval.Version != "1.2.3" || len(approval.SHA256) != 64 || len(approval.ManifestDigest) != 64 {
 		t.Errorf("printed %+v", approval)
 	}
-	if code, p := run(t, nil, "", "plugin", "digest", binary, "--name", "other"); code != exitFailed || p.output.Len() > 0 {
+	if code, p := run(t, nil, "", "plugin", "digest", binary, "--name", "other"); code != exitRefused || p.output.Len() > 0 {
 		t.Errorf("under another name: exit code %d: %s", code, &p.errors)
 	}
 	// One that is linked dynamically: no plugin, but it gets as far as being run.
@@ -506,7 +507,7 @@ func TestADigestIsWhatApprovesAPlugin(t *testing.T) {
 			arguments = append(arguments, "--read", dir)
 		}
 	}
-	if code, p := run(t, nil, "", arguments...); code != exitFailed || strings.Contains(p.errors.String(), missing) {
+	if code, p := run(t, nil, "", arguments...); code != exitRefused || strings.Contains(p.errors.String(), missing) {
 		t.Errorf("with its libraries: exit code %d: %s", code, &p.errors)
 	}
 }

@@ -99,10 +99,14 @@ type movementOverride struct {
 	As     string `required:"" enum:"success,failed,resubmit" help:"success, failed, or resubmit: an order that no provider has confirmed is sent again."`
 	Reason string `required:"" help:"How that is known; kept in the audit."`
 	Alone  bool   `help:"Without a second operator; it then becomes an exception for review."`
+	confirmed
 }
 
 // Run overrides the movement, and says whether another operator must confirm.
 func (c *movementOverride) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if err := c.confirm(p, "Override "+c.ID+" as "+c.As+": no provider is asked how it ended"); err != nil {
+		return err
+	}
 	o, err := admin.Override(ctx, c.ID, adminapi.NewOverride{As: c.As, Reason: c.Reason, Alone: c.Alone})
 	if err != nil {
 		return err
@@ -144,7 +148,7 @@ func (c *findCommand) Run(ctx context.Context, p *program, admin *adminapi.Clien
 		return err
 	}
 	if len(found.Movements) == 0 && found.Decision == nil {
-		return fmt.Errorf("nothing has the id %s; ids of requests and decisions and provider references were looked for since %s",
+		return notFoundf("nothing has the id %s; ids of requests and decisions and provider references were looked for since %s",
 			strconv.Quote(c.ID), timeText(&found.Since))
 	}
 	return nil

@@ -33,11 +33,11 @@ func TestMovementCommands(t *testing.T) {
 			prints: "reference           \"INV/7\"\n",
 		},
 		"override": {
-			args: `transfer override|m-1|--as|success|--reason|portal`, answer: overridden,
+			args: `transfer override|m-1|--as|success|--reason|portal|--yes`, answer: overridden,
 			method: "POST", path: "/admin/movements/m-1/override", body: `{"as":"success","reason":"portal"}`, prints: "It waits for another operator",
 		},
 		"override alone": {
-			args:   `order override|m-1|--as|failed|--reason|r|--alone`,
+			args:   `order override|m-1|--as|failed|--reason|r|--alone|--yes`,
 			answer: `{"state":"failed","override":{"as":"failed","operator":"ayu","reason":"r","alone":true}}`,
 			method: "POST", path: "/admin/movements/m-1/override", body: `{"as":"failed","reason":"r","alone":true}`, prints: "decided alone failed  by ayu: r\n",
 		},
@@ -60,7 +60,7 @@ func TestFind(t *testing.T) {
 		}
 	}
 	none := newConsole(t, http.StatusOK, `{"success":true,"data":{"id":"x","since":"2026-01-01T00:00:00Z","movements":[]}}`)
-	if code, p := run(t, none.environment(), "", "find", "x"); code != exitFailed || !strings.Contains(p.errors.String(), "since 2026-01-01T00:00:00Z") {
+	if code, p := run(t, none.environment(), "", "find", "x"); code != exitNotFound || !strings.Contains(p.errors.String(), "since 2026-01-01T00:00:00Z") {
 		t.Errorf("nothing: exit code %d, said %s", code, &p.errors)
 	}
 }

@@ -56,10 +56,14 @@ func (c *operatorRotate) Run(ctx context.Context, p *program, admin *adminapi.Cl
 type operatorRevoke struct {
 	Name   string `arg:"" help:"The operator's name."`
 	Reason string `help:"Why; kept in the audit of platform."`
+	confirmed
 }
 
 // Run ends the tokens and prints them.
 func (c *operatorRevoke) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if err := c.confirm(p, "Revoke all tokens of "+c.Name); err != nil {
+		return err
+	}
 	return p.showOperatorTokens(admin.RevokeOperatorTokens(ctx, c.Name, c.Reason))
 }
 

@@ -107,10 +107,16 @@ func (c *connectionResume) Run(ctx context.Context, p *program, admin *adminapi.
 	return p.showPause("resumed")(admin.EndPause(ctx, c.pause()))
 }
 
-type connectionRemove struct{ pausedConnection }
+type connectionRemove struct {
+	pausedConnection
+	confirmed
+}
 
 // Run forgets the connection and shows those that are left.
 func (c *connectionRemove) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if err := c.confirm(p, "Remove the connection of "+c.Merchant+" to "+c.Provider+" in mode "+c.Mode+", with its credentials"); err != nil {
+		return err
+	}
 	m, err := admin.RemoveConnection(ctx, c.Merchant, c.Provider, adminapi.ConnectionRemoval{Mode: c.Mode, Reason: c.Reason})
 	if err != nil {
 		return err

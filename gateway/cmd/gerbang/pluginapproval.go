@@ -59,8 +59,8 @@ func (c *pluginApprove) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	if err := c.tell(p, sum, m, was, reach, evidence); err != nil {
 		return err
 	}
-	if !c.Yes && !p.agrees("Approve it? Type the plugin's name: ", m.Name) {
-		return errors.New("nothing was approved; --yes approves without asking")
+	if err := p.confirm(c.Yes, "Approve it: what it is sent may move money", m.Name); err != nil {
+		return err
 	}
 	approved, err := admin.ApprovePlugin(ctx, adminapi.NewApproval{SHA256: sum, Manifest: m.Document(), Reach: reach, Evidence: evidence})
 	if err != nil {
@@ -212,17 +212,6 @@ func copyInto(file, dir, target string) error {
 	return os.Rename(to.Name(), target)
 }
 
-// agrees asks a person at the terminal for a word.
-func (p *program) agrees(question, word string) bool {
-	if !p.inTerminal {
-		return false
-	}
-	_, _ = fmt.Fprint(p.err, question)
-	var typed string
-	_, _ = fmt.Fscanln(p.in, &typed)
-	return typed == word
-}
-
 type pluginApprovals struct{}
 
 // Run prints a row for each approval.
@@ -339,7 +328,7 @@ func followed(ctx context.Context, admin *adminapi.Client, change adminapi.Plugi
 			return nil
 		}
 		if time.Since(begun) > runsWithin {
-			return errBehind{fmt.Errorf("it is in force, and these replicas do not run it after %s: %s; gerbang exception list says why", runsWithin, strings.Join(behind, ", "))}
+			return incomplete(fmt.Errorf("it is in force, and these replicas do not run it after %s: %s; gerbang exception list says why", runsWithin, strings.Join(behind, ", ")))
 		}
 		select {
 		case <-ctx.Done():

@@ -45,7 +45,7 @@ func TestPluginCheckTellsEveryFault(t *testing.T) {
 		}
 		code, p := run(t, nil, "", "plugin", "check", file)
 		for _, want := range c.want {
-			if code != exitFailed || !strings.Contains(p.output.String()+p.errors.String(), want) {
+			if code != exitRefused || !strings.Contains(p.output.String()+p.errors.String(), want) {
 				t.Errorf("%s: exit code %d with %s%s, want %q", name, code, &p.output, &p.errors, want)
 			}
 		}

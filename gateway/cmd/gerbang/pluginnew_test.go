@@ -23,7 +23,7 @@ func TestPluginNew(t *testing.T) {
 		t.Errorf("go.mod is %s, %v", module, err)
 	}
 	code, p = run(t, nil, "", "plugin", "new", "warung", "--dir", dir)
-	if code != exitFailed || !strings.Contains(p.errors.String(), "is not empty: name another directory") {
+	if code != exitRefused || !strings.Contains(p.errors.String(), "is not empty: name another directory") {
 		t.Errorf("exit code %d with %s%s", code, &p.output, &p.errors)
 	}
 	code, p = run(t, nil, "", "plugin", "new", "kurs", "--kind", "query", "--dir", filepath.Join(t.TempDir(), "kurs"))

@@ -44,7 +44,7 @@ func TestPluginTest(t *testing.T) {
 	if err := os.Symlink(executable, binary); err != nil {
 		t.Fatal(err)
 	}
-	if code, p := run(t, nil, "", "plugin", "test", binary); code != exitFailed || !strings.Contains(p.errors.String(), "needs manifest.json and examples.json") {
+	if code, p := run(t, nil, "", "plugin", "test", binary); code != exitRefused || !strings.Contains(p.errors.String(), "needs manifest.json and examples.json") {
 		t.Errorf("without files: exit code %d: %s", code, &p.errors)
 	}
 	const examples = `{"examples": [{"name": "a name", "operation": "/bank/name", "body": {}, "outcome": "done"}]}`
@@ -54,7 +54,7 @@ func TestPluginTest(t *testing.T) {
 		}
 	}
 	code, p := run(t, nil, "", "plugin", "test", binary)
-	if code != exitFailed || !strings.Contains(p.errors.String(), "bank 1.2.3 does not conform") {
+	if code != exitRefused || !strings.Contains(p.errors.String(), "bank 1.2.3 does not conform") {
 		t.Errorf("exit code %d: %s", code, &p.errors)
 	}
 	for _, want := range []string{
@@ -67,11 +67,11 @@ func TestPluginTest(t *testing.T) {
 	}
 	code, p = run(t, nil, "", "--json", "plugin", "test", binary)
 	var verdicts []conformance.Verdict
-	if err := json.Unmarshal(p.output.Bytes(), &verdicts); code != exitFailed || err != nil || len(verdicts) < 10 {
+	if err := json.Unmarshal(p.output.Bytes(), &verdicts); code != exitRefused || err != nil || len(verdicts) < 10 {
 		t.Errorf("as JSON: exit code %d, %v, %+v", code, err, verdicts)
 	}
 	nowhere := "--simulator=" + filepath.Join(dir, "none")
-	if code, p := run(t, nil, "", "plugin", "test", binary, nowhere); code != exitFailed || !strings.Contains(p.errors.String(), "the simulator does not start") {
+	if code, p := run(t, nil, "", "plugin", "test", binary, nowhere); code != exitRefused || !strings.Contains(p.errors.String(), "the simulator does not start") {
 		t.Errorf("without a simulator: exit code %d: %s", code, &p.errors)
 	}
 }

@@ -25,9 +25,6 @@ const (
 	askEvery = time.Second
 )
 
-// errBehind is what --wait ends with where replicas do not run a version.
-type errBehind struct{ error }
-
 type policyPush struct {
 	Dir      string `arg:"" help:"Directory with data.json and .rego files. Without .rego files those of the version in force are taken."`
 	Message  string `required:"" short:"m" help:"Why; kept with the version."`
@@ -328,13 +325,13 @@ func ended(a adminapi.PolicyActivation, wait bool, took time.Duration) error {
 	case a.State == "waiting" && !wait, a.State == "done" && (!wait || a.InForce && len(a.Behind) == 0):
 		return errInForce
 	case a.State == "waiting":
-		return errBehind{errors.New("it waits for another operator, who has to activate the same version")}
+		return incomplete(errors.New("it waits for another operator, who has to activate the same version"))
 	case a.State == "done" && !a.InForce:
-		return errBehind{errors.New("it was in force, and another version is by now: gerbang policy list")}
+		return incomplete(errors.New("it was in force, and another version is by now: gerbang policy list"))
 	case a.State == "proposed" && took > decidedWithin && !wait:
 		return fmt.Errorf("the replicas have not decided within %s; whoever is left will: gerbang policy list", decidedWithin)
 	case wait && took > runsWithin:
-		return errBehind{fmt.Errorf("these replicas do not run it after %s: %s", runsWithin, strings.Join(a.Behind, ", "))}
+		return incomplete(fmt.Errorf("these replicas do not run it after %s: %s", runsWithin, strings.Join(a.Behind, ", ")))
 	}
 	return nil
 }

@@ -42,7 +42,8 @@ func TestActivationThatIsUnknown(t *testing.T) {
 		server.Close()
 		said := p.err.(*strings.Builder).String()
 		unknown := strings.Contains(said, "unknown") && strings.Contains(said, "gerbang policy list") && strings.Contains(said, "gerbang replica list")
-		if code != exitFailed || unknown != (name == "lost with the order" || name == "the database is gone") {
+		lost := code == exitUnreachable && name == "lost with the order"
+		if code != exitRefused && !lost || unknown != (name == "lost with the order" || name == "the database is gone") {
 			t.Errorf("%s: code %d, %s", name, code, said)
 		}
 	}
@@ -60,16 +61,16 @@ func TestHowAWaitEnds(t *testing.T) {
 		code int
 	}{
 		"proposed":                 {adminapi.PolicyActivation{State: "proposed"}, false, time.Second, "-", 0},
-		"proposed for long":        {adminapi.PolicyActivation{State: "proposed"}, false, 21 * time.Second, "have not decided", exitFailed},
-		"proposed, waited for":     {adminapi.PolicyActivation{State: "proposed", Behind: behind}, true, 61 * time.Second, "node-1/ab", exitBehind},
+		"proposed for long":        {adminapi.PolicyActivation{State: "proposed"}, false, 21 * time.Second, "have not decided", exitRefused},
+		"proposed, waited for":     {adminapi.PolicyActivation{State: "proposed", Behind: behind}, true, 61 * time.Second, "node-1/ab", exitIncomplete},
 		"done":                     {adminapi.PolicyActivation{State: "done", InForce: true, Behind: behind}, false, 0, errInForce.Error(), 0},
 		"done, waited for":         {adminapi.PolicyActivation{State: "done", InForce: true, Behind: behind}, true, time.Second, "-", 0},
 		"done everywhere":          {adminapi.PolicyActivation{State: "done", InForce: true}, true, time.Second, errInForce.Error(), 0},
-		"one stays behind":         {adminapi.PolicyActivation{State: "done", InForce: true, Behind: behind}, true, 61 * time.Second, "node-1/ab", exitBehind},
-		"over by now":              {adminapi.PolicyActivation{State: "done"}, true, time.Second, "another version is by now", exitBehind},
-		"refused":                  {adminapi.PolicyActivation{State: "refused", Detail: "b: too new"}, true, time.Second, "b: too new", exitFailed},
+		"one stays behind":         {adminapi.PolicyActivation{State: "done", InForce: true, Behind: behind}, true, 61 * time.Second, "node-1/ab", exitIncomplete},
+		"over by now":              {adminapi.PolicyActivation{State: "done"}, true, time.Second, "another version is by now", exitIncomplete},
+		"refused":                  {adminapi.PolicyActivation{State: "refused", Detail: "b: too new"}, true, time.Second, "b: too new", exitRefused},
 		"a second operator":        {adminapi.PolicyActivation{State: "waiting"}, false, 0, errInForce.Error(), 0},
-		"a second one, waited for": {adminapi.PolicyActivation{State: "waiting"}, true, 0, "another operator", exitBehind},
+		"a second one, waited for": {adminapi.PolicyActivation{State: "waiting"}, true, 0, "another operator", exitIncomplete},
 	} {
 		err := ended(c.a, c.wait, c.took)
 		switch {

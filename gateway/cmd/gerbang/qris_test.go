@@ -39,7 +39,7 @@ func TestInspectNamesTheFault(t *testing.T) {
 		"tag 53 must be 360":         sealed(strings.Replace(printed, "5303360", "5303156", 1)),
 	} {
 		code, p := run(t, nil, "", "qris", "inspect", text)
-		if code != exitFailed || !strings.Contains(p.errors.String(), fault) || p.output.Len() > 0 {
+		if code != exitRefused || !strings.Contains(p.errors.String(), fault) || p.output.Len() > 0 {
 			t.Errorf("%s: exit %d, %q, %q", fault, code, p.errors.String(), p.output.String())
 		}
 	}

@@ -44,10 +44,14 @@ func (c *recoveryShow) Run(ctx context.Context, p *program, admin *adminapi.Clie
 
 type recoveryOpen struct {
 	Reason string `required:"" help:"What was found; kept in the audit of platform."`
+	confirmed
 }
 
 // Run opens the gateways.
 func (c *recoveryOpen) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if err := c.confirm(p, "Let every gateway of this database move money again"); err != nil {
+		return err
+	}
 	if err := admin.OpenRecovery(ctx, c.Reason); err != nil {
 		return err
 	}

@@ -37,10 +37,14 @@ type statementAssign struct {
 	Payment  string `arg:"" help:"The line's payment id, as the list shows it."`
 	Movement string `arg:"" help:"The collection: its reference, or any of its ids."`
 	Reason   string `required:"" help:"Why it pays this collection. Kept in the audit with your name."`
+	confirmed
 }
 
 // Run assigns the line.
 func (c *statementAssign) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if err := c.confirm(p, "Assign the payment "+c.Payment+" to "+c.Movement+": its merchant is told that it is paid"); err != nil {
+		return err
+	}
 	made, err := admin.Assign(ctx, c.Movement, adminapi.NewAssignment{Payment: c.Payment, Reason: c.Reason})
 	if err != nil {
 		return err

@@ -315,7 +315,7 @@ func (w *outlet) wantWaiting(t testing.TB, want ...string) {
 // assign gives a payment to a sale as an operator does.
 func (w *outlet) assign(t testing.TB, payment string, c collectionData) (string, error) {
 	t.Helper()
-	return w.Run(t, "statement", "assign", payment, w.movementIDOf(t, c), "--reason", "the payer has called")
+	return w.Run(t, "statement", "assign", "--yes", payment, w.movementIDOf(t, c), "--reason", "the payer has called")
 }
 
 // usedOf is how much of the quota wallet2 a merchant has used.

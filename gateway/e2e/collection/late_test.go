@@ -131,9 +131,11 @@ func checkAssignments(t *testing.T, p *harness.Program) {
 		"a sale that is paid":     func() (string, error) { return w.assign(t, wrong.id, sales[0]) },
 		"no such payment":         func() (string, error) { return w.assign(t, "NONE", sales[1]) },
 		"no such sale": func() (string, error) {
-			return w.Run(t, "statement", "assign", wrong.id, "00000000-0000-0000-0000-000000000000", "--reason", "x")
+			return w.Run(t, "statement", "assign", "--yes", wrong.id, "00000000-0000-0000-0000-000000000000", "--reason", "x")
 		},
-		"no reason": func() (string, error) { return w.Run(t, "statement", "assign", wrong.id, w.movementIDOf(t, sales[1])) },
+		"no reason": func() (string, error) {
+			return w.Run(t, "statement", "assign", "--yes", wrong.id, w.movementIDOf(t, sales[1]))
+		},
 	} {
 		if out, err := refused(); err == nil {
 			t.Errorf("%s: %s", what, out)

@@ -151,7 +151,7 @@ func operatorsActOn(t *testing.T, s harness.Shop, replicas ...*harness.Program) 
 	fresh.Key = next.SecretKey
 	everywhere("the new key", fresh, answers(fault.NotFound))
 	everywhere("the old key within the overlap", s, answers(fault.NotFound))
-	operator.MustRun(t, "", nil, "key", "revoke", s.MerchantID, old, "--reason", "leaked")
+	operator.MustRun(t, "", nil, "key", "revoke", s.MerchantID, old, "--reason", "leaked", "--yes")
 	everywhere("revoke", s, answers(fault.AuthFailed))
 	operator.MustRun(t, "", &next, "key", "rotate", s.MerchantID, next.KeyID, "--overlap", "0s")
 	everywhere("a rotation without an overlap", fresh, answers(fault.AuthFailed))

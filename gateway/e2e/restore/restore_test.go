@@ -285,7 +285,7 @@ func TestRecovery(t *testing.T) {
 	if out, err := first.Run(t, "recovery", "open"); err == nil {
 		t.Errorf("opened without a reason: %s", out)
 	}
-	first.MustRun(t, "", nil, "recovery", "open", "--reason", "one transfer is lost; its merchant sends it again")
+	first.MustRun(t, "", nil, "recovery", "open", "--yes", "--reason", "one transfer is lost; its merchant sends it again")
 	s.Join(t, first, second)
 	s.shop = s.shop.At(second)
 	for _, f := range []harness.Fields{lost, late} {
@@ -324,7 +324,7 @@ func TestALinkIsFoundAfterARecovery(t *testing.T) {
 	s.shop.Stop(t)
 	restored := s.LaunchWith(t, backup.Restore(t), "--recovery")
 	harness.Await(t, harness.ReadyWithin, "a replica in recovery", restored.Serves)
-	restored.MustRun(t, "", nil, "recovery", "open", "--reason", "merchants send again what is lost")
+	restored.MustRun(t, "", nil, "recovery", "open", "--yes", "--reason", "merchants send again what is lost")
 	s.Join(t, restored)
 	s.shop = s.shop.At(restored)
 

@@ -177,14 +177,14 @@ func awaitUnknown(t *testing.T, s harness.Shop, m transfer, reference string) {
 // override is an operator's word on how a transfer ended, which is taken.
 func override(t *testing.T, p *harness.Program, id, as string, flags ...string) (got adminapi.Overridden) {
 	t.Helper()
-	p.MustRun(t, "", &got, append([]string{"transfer", "override", id, "--as", as, "--reason", "seen in the portal"}, flags...)...)
+	p.MustRun(t, "", &got, append([]string{"transfer", "override", id, "--yes", "--as", as, "--reason", "seen in the portal"}, flags...)...)
 	return got
 }
 
 // refuseOverride is an operator's word that is not taken.
 func refuseOverride(t *testing.T, p *harness.Program, part, id, as string) {
 	t.Helper()
-	if out, err := p.Run(t, "transfer", "override", id, "--as", as, "--reason", "seen in the portal"); err == nil || !strings.Contains(out, part) {
+	if out, err := p.Run(t, "transfer", "override", id, "--yes", "--as", as, "--reason", "seen in the portal"); err == nil || !strings.Contains(out, part) {
 		t.Errorf("settled as %s: %v %s, want a refusal with %q", as, err, out, part)
 	}
 }

@@ -42,7 +42,7 @@ func TestTransferKeyset(t *testing.T) {
 	sends(t, s.At(x.dies), m, harness.NewReference(), "Success")
 	more()
 	x.stays.MustRun(t, "", nil, "keyset", "reseal") // the other replica has read what it was before
-	x.stays.MustRun(t, "", nil, "keyset", "prune", filepath.Join(x.Dir, "keyset.json"))
+	x.stays.MustRun(t, "", nil, "keyset", "prune", "--yes", filepath.Join(x.Dir, "keyset.json"))
 	for _, p := range []*harness.Program{x.stays, x.dies} {
 		harness.Await(t, heardWithin, "the end of the old key", func() bool {
 			keys := x.keys(t, p)
