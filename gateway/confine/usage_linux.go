@@ -5,7 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"strings"
+	"strconv"
 )
 
 // UsageOf measures a process.
@@ -16,17 +16,20 @@ func UsageOf(pid int) (Usage, error) {
 	}
 	var u Usage
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
-		var n int64
-		name, value, _ := strings.Cut(lines.Text(), ":")
-		if _, err := fmt.Sscan(value, &n); err != nil {
-			continue
-		}
-		switch name {
+		name, value, _ := bytes.Cut(lines.Bytes(), []byte(":"))
+		switch string(name) {
 		case "VmRSS", "VmSwap":
-			u.Memory += n << 10
+			u.Memory += number(value) << 10
 		case "Threads":
-			u.Threads = n
+			u.Threads = number(value)
 		}
 	}
 	return u, nil
+}
+
+// number is the first word of a value, 0 where that is none.
+func number(value []byte) int64 {
+	word, _, _ := bytes.Cut(bytes.TrimSpace(value), []byte(" "))
+	n, _ := strconv.ParseInt(string(word), 10, 64)
+	return n
 }
