@@ -171,8 +171,11 @@ func (k *Order) Reserve(ctx context.Context, _ *catalog.Operation, draft movemen
 // that has a price of its own: the amount means nothing there, and another one under
 // the same reference makes no other request.
 func withoutAmount(op *catalog.Operation, m movement.Movement) (json.RawMessage, error) {
-	body := catalog.Document{}
-	for name, value := range m.Fields() {
+	fields, body := m.Fields(), catalog.Document{}
+	if _, given := fields[op.AmountField()]; !given {
+		return m.Request, nil
+	}
+	for name, value := range fields {
 		if name != op.AmountField() {
 			body[name] = value
 		}

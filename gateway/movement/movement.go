@@ -178,24 +178,32 @@ func (m *Movement) SameRequest(canonical json.RawMessage) bool {
 // Fields are the properties of the request's body. It parses the request, so
 // whoever needs several asks once.
 func (m *Movement) Fields() map[string]json.RawMessage {
-	var request struct {
-		Body map[string]json.RawMessage `json:"body"`
-	}
-	if err := json.Unmarshal(m.Request, &request); err != nil {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(m.Body(), &fields); err != nil {
 		return nil
 	}
-	return request.Body
+	return fields
 }
 
-// Body returns the request's body as it goes to the provider.
-func (m *Movement) Body() json.RawMessage {
-	var request struct {
+// Body returns the request's body as it goes to the provider. A request is the
+// canonical JSON of a body and the operation's path, so what stands between their names
+// is the body and need not be parsed.
+func (m *Movement) Body() json.RawMessage { return BodyOf(m.Request, m.Operation) }
+
+// BodyOf is the body in the canonical request of an operation.
+func BodyOf(request json.RawMessage, path string) json.RawMessage {
+	if rest, begins := bytes.CutPrefix(request, []byte(`{"body":`)); begins {
+		if body, ends := bytes.CutSuffix(rest, []byte(`,"path":"`+path+`"}`)); ends {
+			return body[:len(body):len(body)] // who appends to it must not write into the request
+		}
+	}
+	var whole struct {
 		Body json.RawMessage `json:"body"`
 	}
-	if err := json.Unmarshal(m.Request, &request); err != nil {
+	if err := json.Unmarshal(request, &whole); err != nil {
 		return nil
 	}
-	return request.Body
+	return whole.Body
 }
 
 // Listing says which movements of a merchant to list: those of a kind and some states

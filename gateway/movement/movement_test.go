@@ -1,8 +1,12 @@
 package movement_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"pgregory.net/rapid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
@@ -30,6 +34,40 @@ func TestFieldAndBody(t *testing.T) {
 			t.Errorf("%s: Body = %s", c.request, body)
 		}
 	}
+}
+
+// The body is cut out of a canonical request as a parser reads it, whatever it holds.
+func TestBodyIsWhatAParserReads(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{`,"path":"/pay"}`, `{"body":`, `"}`, `/pay`, `\`}))
+		fields := rapid.MapOf(text, rapid.OneOf(rapid.Map(text, func(s string) any { return s }), rapid.Map(rapid.MapOf(text, text), func(m map[string]string) any { return m }))).Draw(t, "fields")
+		path := rapid.SampledFrom([]string{"/pay", "/wallet1/transfer/bank", `/pa"th`, "/"}).Draw(t, "path")
+		encoded, err := json.Marshal(map[string]any{"body": fields, "path": path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := jsontext.Value(encoded)
+		if err := request.Canonicalize(); err != nil {
+			t.Fatal(err)
+		}
+		var want struct {
+			Body json.RawMessage `json:"body"`
+		}
+		if err := json.Unmarshal(request, &want); err != nil {
+			t.Fatal(err)
+		}
+		m := movement.Movement{Request: json.RawMessage(request), Operation: rapid.SampledFrom([]string{path, "/pay"}).Draw(t, "operation")}
+		body := m.Body()
+		if !bytes.Equal(body, want.Body) {
+			t.Fatalf("%s: the body is %s, want %s", request, body, want.Body)
+		}
+		before := string(request)
+		_ = append(body, "overwritten"...)
+		if string(m.Request) != before {
+			t.Fatalf("what was appended to the body stands in the request: %s", m.Request)
+		}
+	})
 }
 
 func TestSameRequest(t *testing.T) {

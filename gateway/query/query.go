@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"sync"
 	"time"
 
@@ -156,11 +155,11 @@ func (q *Queries) finished(listing *catalog.Listing, r lifecycle.Request, added 
 // listing is the answer to a query, from the provider or from what is shared. Key is
 // the property by which its items will be found.
 func (q *Queries) listing(ctx context.Context, r lifecycle.Request, op *catalog.Operation, asked catalog.Document, c lifecycle.Connection, key string) (*catalog.Listing, error) {
-	body := op.Question(asked)
-	encoded, err := op.Canonical(body)
+	encoded, err := op.Canonical(op.Question(asked))
 	if err != nil {
 		return nil, err
 	}
+	body := movement.BodyOf(encoded, op.Path) // the same bytes for whoever is asked
 	if op.Cache == 0 {
 		product, _, err := q.Product(ctx, r, c) // before the target, which only the provider can judge
 		if err != nil {
@@ -220,23 +219,18 @@ func read(op *catalog.Operation, data json.RawMessage, key string) (*catalog.Lis
 
 // question is what a plugin is asked, with the product that it is about.
 type question struct {
-	body    catalog.Document
-	product json.RawMessage
+	body, product json.RawMessage
 }
 
 // ask calls the plugin with a query.
 func (q *Queries) ask(ctx context.Context, r lifecycle.Request, op *catalog.Operation, asked question, c lifecycle.Connection) (json.RawMessage, error) {
-	encoded, err := json.Marshal(maps.Clone(asked.body))
-	if err != nil {
-		return nil, fmt.Errorf("query: %w", err)
-	}
 	if err := q.lifecycle.Available(ctx, r, c); err != nil {
 		return nil, err
 	}
 	use := r.Use()
 	use.Declared = op.Declared() // of the list, where the request is an order
 	result := q.lifecycle.Providers.Call(ctx, use, sdk.Call{
-		Operation: op.Path, RequestID: r.RequestID, Connection: c.Connection, Body: encoded, Product: asked.product,
+		Operation: op.Path, RequestID: r.RequestID, Connection: c.Connection, Body: asked.body, Product: asked.product,
 	}, time.Duration(op.Timeout))
 	if result.Outcome == sdk.Done {
 		return result.Data, nil

@@ -255,6 +255,9 @@ func (m *Manifest) AccountFields() []string {
 // AccountIn is the name of the account that a connection's credentials are for,
 // "" where the manifest does not say which properties name it, or one is not there.
 func (m *Manifest) AccountIn(credentials []byte) string {
+	if len(m.AccountFields()) == 0 {
+		return ""
+	}
 	var given map[string]any
 	if err := json.Unmarshal(credentials, &given); err != nil {
 		return ""
@@ -274,6 +277,9 @@ func (m *Manifest) AccountIn(credentials []byte) string {
 // credentials are for: what they say, and never more than the manifest does.
 func (m *Manifest) ReportsLateIn(credentials []byte) time.Duration {
 	most := time.Duration(m.ReportsLate)
+	if m.ReportsLateOf == "" {
+		return most
+	}
 	var given map[string]any
 	if err := json.Unmarshal(credentials, &given); err != nil {
 		return most
