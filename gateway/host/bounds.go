@@ -63,3 +63,7 @@ func tooFull(dir string) string {
 	}
 	return ""
 }
+
+// memoryLimit tells Go's collector to work harder before the process is killed for what
+// it uses. Other languages don't know it.
+func memoryLimit(memory int64) string { return fmt.Sprintf("GOMEMLIMIT=%d", memory/5*4) }

@@ -75,7 +75,7 @@ func TestProcessInheritsNothing(t *testing.T) {
 	}
 	w := worldOf(t, one(t, calm))
 	allowed := []string{
-		"TMPDIR", envRole, envName, sdk.EnvHostPID, sdk.Handshake.MagicCookieKey, "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT",
+		"TMPDIR", "GOMEMLIMIT", envRole, envName, sdk.EnvHostPID, sdk.Handshake.MagicCookieKey, "PLUGIN_MIN_PORT", "PLUGIN_MAX_PORT",
 		"PLUGIN_PROTOCOL_VERSIONS", "PLUGIN_CLIENT_CERT", "PLUGIN_UNIX_SOCKET_DIR", "GOCOVERDIR",
 	}
 	for _, pair := range w.Env {

@@ -40,7 +40,7 @@ func newProgram(spec Spec, env []string, scratch string) (*program, error) {
 	}
 	order := confine.Order{
 		Path: path, SHA256: spec.SHA256, Name: shownPath(path, spec.Name), Host: os.Getpid(),
-		Env:     append(append([]string{"TMPDIR=" + scratch}, spec.Env...), env...),
+		Env:     append(append([]string{"TMPDIR=" + scratch, memoryLimit(spec.Memory)}, spec.Env...), env...),
 		Scratch: scratch, Read: spec.Read, Ports: spec.Ports,
 	}
 	if order.User, err = spec.user(); err != nil {
