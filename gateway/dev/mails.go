@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"io"
 	"mime"
+	"mime/multipart"
 	"mime/quotedprintable"
 	"net/http"
 	"net/mail"
@@ -65,6 +66,14 @@ func (c *caught) read(raw []byte) {
 		c.Subject = subject
 	}
 	body := message.Body
+	// Of a mail in two forms the text is shown; its reader decodes it.
+	if form, of, err := mime.ParseMediaType(message.Header.Get("Content-Type")); err == nil && form == "multipart/alternative" {
+		part, err := multipart.NewReader(body, of["boundary"]).NextPart()
+		if err != nil {
+			return
+		}
+		body = part
+	}
 	switch strings.ToLower(message.Header.Get("Content-Transfer-Encoding")) {
 	case "quoted-printable":
 		body = quotedprintable.NewReader(body)

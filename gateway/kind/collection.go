@@ -8,10 +8,10 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/lifecycle"
-	"github.com/seed-f006e74d/gerbang/gateway/mail"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // Collection is a sale that is paid by a QR code of its own, made of a shop's printed
@@ -100,21 +100,15 @@ func (k *Collection) Refresh(ctx context.Context, op *catalog.Operation, m movem
 }
 
 // Receipt is the mail to the payer of a collection that is paid, nil for none: where
-// nobody is named. It is written in the commit of the payment, and nothing about it
-// delays that.
+// nobody is named.
 func (k *Collection) Receipt(ctx context.Context, m movement.Movement) *movement.Mail {
-	asked := m.Fields()
-	payer := lifecycle.TextOf(asked["payer_email"])
+	r, payer := receiptOf(m)
 	if payer == "" {
 		return nil
 	}
-	r := mail.Receipt{
-		Merchant: m.Owner.MerchantID, Reference: m.Reference, Description: lifecycle.TextOf(asked["description"]),
-		Amount: m.Amount, PaidAt: paidAt(m), Test: m.Owner.Mode != "live",
-	}
 	// A name that can't be read now is no reason to keep a payment waiting.
 	if account, err := k.lifecycle.Account(ctx, m); err == nil {
-		r.Merchant = account.Merchant().Name
+		r.Merchant, r.Language = account.Merchant().Name, account.Merchant().Labels[tenants.LabelLanguage]
 	}
-	return &movement.Mail{To: payer, Subject: r.Subject(), Text: r.Text()}
+	return mailTo(payer, r)
 }

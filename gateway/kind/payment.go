@@ -12,6 +12,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // Payment is money that a payer pays to a merchant: by a page of the provider's, or
@@ -128,6 +129,21 @@ func (p *Payment) Cancel(ctx context.Context, r lifecycle.Request, m movement.Mo
 		return m, fault.From(err).Unknown().WithReference(m.Reference)
 	}
 	return m, l.TimedOut(op.Target, m)
+}
+
+// Receipt is the mail to the payer of a payment that is paid, nil for none: unless the
+// merchant's label asks for it, because many providers mail one of their own.
+func (p *Payment) Receipt(ctx context.Context, m movement.Movement) *movement.Mail {
+	r, payer := receiptOf(m)
+	if payer == "" {
+		return nil
+	}
+	account, err := p.lifecycle.Account(ctx, m)
+	if err != nil || account.Merchant().Labels[tenants.LabelReceipts] != tenants.ReceiptsPayments {
+		return nil
+	}
+	r.Merchant, r.Language = account.Merchant().Name, account.Merchant().Labels[tenants.LabelLanguage]
+	return mailTo(payer, r)
 }
 
 // cancelWindow is how long a cancel may be on its way.

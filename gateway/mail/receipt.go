@@ -17,7 +17,8 @@ type Receipt struct {
 	Description string // or ""
 	Amount      money.Amount
 	PaidAt      time.Time
-	Test        bool // no money has moved
+	Test        bool   // no money has moved
+	Language    string // "en"; Indonesian for all others
 }
 
 // jakarta is the time zone of receipts, as of the contract.
@@ -26,34 +27,68 @@ var jakarta = time.FixedZone("WIB", 7*60*60)
 // longest bounds each text of others in a mail, in bytes.
 const longest = 500
 
+// wording is what a receipt says in one language.
+type wording struct {
+	subject, test, thanks, foot      string
+	amount, paid, reference, forWhat string
+	months                           [12]string
+}
+
+var indonesian = wording{
+	subject: "Bukti pembayaran ke %s: %s", test: "Ini hanya uji coba. Tidak ada uang yang berpindah.",
+	thanks: "%s telah menerima pembayaran Anda. Terima kasih.", foot: "Pesan ini dikirim oleh mesin; balasannya tidak dibaca.",
+	amount: "Jumlah", paid: "Dibayar", reference: "Referensi", forWhat: "Keterangan",
+	months: [12]string{
+		"Januari", "Februari", "Maret", "April", "Mei", "Juni", "Juli", "Agustus", "September", "Oktober", "November", "Desember",
+	},
+}
+
+var english = wording{
+	subject: "Receipt from %s: %s", test: "This is a test. No money has moved.",
+	thanks: "%s has received your payment. Thank you.", foot: "This message was sent by a machine; answers to it are not read.",
+	amount: "Amount", paid: "Paid", reference: "Reference", forWhat: "For",
+	months: [12]string{
+		"January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November", "December",
+	},
+}
+
+func (r Receipt) words() wording {
+	if r.Language == "en" {
+		return english
+	}
+	return indonesian
+}
+
 // Subject is one line.
 func (r Receipt) Subject() string {
-	subject := fmt.Sprintf("Receipt from %s: %s", line(r.Merchant), r.Amount.Format())
+	subject := fmt.Sprintf(r.words().subject, line(r.Merchant), r.Amount.Format())
 	if r.Test {
 		subject = "[Test] " + subject
 	}
 	return subject
 }
 
-// Text is the mail's plain text.
+// Text is the mail's plain text: paragraphs, and one of rows. Its HTML is made of it.
 func (r Receipt) Text() string {
 	var text strings.Builder
+	w := r.words()
 	if r.Test {
-		text.WriteString("This is a test. No money has moved.\n\n")
+		text.WriteString(w.test + "\n\n")
 	}
-	fmt.Fprintf(&text, "%s has received your payment. Thank you.\n\n", line(r.Merchant))
+	fmt.Fprintf(&text, w.thanks+"\n\n", line(r.Merchant))
+	at := r.PaidAt.In(jakarta)
 	rows := [][2]string{
-		{"Amount", r.Amount.Format()},
-		{"Paid", r.PaidAt.In(jakarta).Format("2 January 2006, 15:04:05 MST")},
-		{"Reference", line(r.Reference)},
-		{"For", line(r.Description)},
+		{w.amount, r.Amount.Format()},
+		{w.paid, fmt.Sprintf("%d %s %s", at.Day(), w.months[at.Month()-1], at.Format("2006, 15:04:05 MST"))},
+		{w.reference, line(r.Reference)},
+		{w.forWhat, line(r.Description)},
 	}
 	for _, row := range rows {
 		if row[1] != "" {
-			fmt.Fprintf(&text, "%-11s%s\n", row[0]+":", row[1])
+			fmt.Fprintf(&text, "%-12s%s\n", row[0]+":", row[1])
 		}
 	}
-	text.WriteString("\nThis message was sent by a machine; answers to it are not read.\n")
+	text.WriteString("\n" + w.foot + "\n")
 	return text.String()
 }
 

@@ -10,17 +10,17 @@ import (
 
 var paid = mail.Receipt{
 	Merchant: "Warung Sentosa", Reference: "INV-1", Description: "Dua kopi", Amount: 25017,
-	PaidAt: time.Date(2026, 11, 20, 20, 30, 0, 0, time.UTC),
+	PaidAt: time.Date(2026, 11, 20, 20, 30, 0, 0, time.UTC), Language: "en",
 }
 
 func TestReceipt(t *testing.T) {
 	t.Parallel()
 	const want = `Warung Sentosa has received your payment. Thank you.
 
-Amount:    Rp25.017
-Paid:      21 November 2026, 03:30:00 WIB
-Reference: INV-1
-For:       Dua kopi
+Amount:     Rp25.017
+Paid:       21 November 2026, 03:30:00 WIB
+Reference:  INV-1
+For:        Dua kopi
 
 This message was sent by a machine; answers to it are not read.
 `
@@ -36,6 +36,29 @@ This message was sent by a machine; answers to it are not read.
 		t.Errorf("of test mode\n%s", text)
 	}
 	if got := test.Subject(); got != "[Test] Receipt from Warung Sentosa: Rp25.017" {
+		t.Errorf("subject %q", got)
+	}
+}
+
+func TestReceiptInIndonesian(t *testing.T) {
+	t.Parallel()
+	const want = `Ini hanya uji coba. Tidak ada uang yang berpindah.
+
+Warung Sentosa telah menerima pembayaran Anda. Terima kasih.
+
+Jumlah:     Rp25.017
+Dibayar:    1 Agustus 2026, 03:30:00 WIB
+Referensi:  INV-1
+Keterangan: Dua kopi
+
+Pesan ini dikirim oleh mesin; balasannya tidak dibaca.
+`
+	r := paid
+	r.Language, r.Test, r.PaidAt = "", true, time.Date(2026, 7, 31, 20, 30, 0, 0, time.UTC)
+	if got := r.Text(); got != want {
+		t.Errorf("got\n%s", got)
+	}
+	if got := r.Subject(); got != "[Test] Bukti pembayaran ke Warung Sentosa: Rp25.017" {
 		t.Errorf("subject %q", got)
 	}
 }

@@ -183,5 +183,10 @@ func (s *Sender) message(in Message) (*smtp.Msg, error) {
 	m.SetMessageIDWithValue(in.ID + "@" + domain)
 	m.SetGenHeader("Auto-Submitted", "auto-generated")
 	m.SetBodyString(smtp.TypeTextPlain, in.Text)
+	html, err := htmlOf(in)
+	if err != nil {
+		return nil, &Fault{Reason: "the mail has no HTML"}
+	}
+	m.AddAlternativeString(smtp.TypeTextHTML, html)
 	return m, nil
 }

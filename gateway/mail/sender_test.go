@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
+	"mime/multipart"
 	"net"
 	netmail "net/mail"
 	"strings"
@@ -110,8 +112,65 @@ func TestAMailIsHandedOver(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
-	if body, err := io.ReadAll(message.Body); err != nil || !strings.HasPrefix(string(body), "..\nThank you.\n") {
-		t.Errorf("body %q, %v", body, err)
+	if got := forms(t, message); !strings.HasPrefix(got["text/plain"], "..\nThank you.\n") || !strings.Contains(got["text/html"], "Thank you.</p>") {
+		t.Errorf("the forms are %q", got)
+	}
+}
+
+// forms are the texts of a mail in two forms, by their type.
+func forms(t *testing.T, message *netmail.Message) map[string]string {
+	t.Helper()
+	_, of, err := mime.ParseMediaType(message.Header.Get("Content-Type"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, reader := map[string]string{}, multipart.NewReader(message.Body, of["boundary"])
+	for {
+		part, err := reader.NextPart()
+		if errors.Is(err, io.EOF) {
+			return texts
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		kind, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
+		text, err := io.ReadAll(part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[kind] = string(text)
+	}
+}
+
+// TestTheHTMLSaysWhatTheTextSays, as text, whatever others wrote; and it loads nothing.
+func TestTheHTMLSaysWhatTheTextSays(t *testing.T) {
+	t.Parallel()
+	r := paid
+	r.Merchant, r.Description = `<script>alert(1)</script>`, `<img src="https://shop.example/x">: "a"`
+	s := serve(t, nil)
+	l := thanks
+	l.Subject, l.Text = r.Subject(), r.Text()
+	if err := s.sender(t).Send(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	_, data, _ := strings.Cut(<-s.heard, "DATA\n")
+	message, err := netmail.ReadMessage(strings.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := forms(t, message)["text/html"]
+	for _, want := range []string{
+		"&lt;script&gt;alert(1)&lt;/script&gt; has received your payment.", ">Amount</th>", ">Rp25.017</td>", ">21 November 2026, 03:30:00 WIB</td>",
+		"&lt;img src=&#34;https://shop.example/x&#34;&gt;: &#34;a&#34;</td>",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %s", want)
+		}
+	}
+	for _, unwanted := range []string{"<script", "<img", "src=\"", "href="} {
+		if strings.Contains(page, unwanted) {
+			t.Errorf("the page has %s:\n%s", unwanted, page)
+		}
 	}
 }
 

@@ -170,8 +170,8 @@ var table = []Rules{
 		},
 		Events: Events{Ended: "payments.status_update", PaidLate: "payments.paid_late", Reversed: "payments.reversed"},
 		Waits:  true, LostIsAsked: true,
-		NotFound: twice,
-		Polls:    Polls{Pending: pollPending, Expired: pollExpired},
+		Receipts: true, NotFound: twice,
+		Polls: Polls{Pending: pollPending, Expired: pollExpired},
 	},
 	{
 		Kind: manifest.Collection, Words: toPay, ReferenceField: "external_id", Scope: "collect",

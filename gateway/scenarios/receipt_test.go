@@ -60,7 +60,7 @@ func TestAPaidSaleIsReceiptedOnce(t *testing.T) {
 		t.Fatalf("%d mails, woken %d times", len(mails), woken.Load())
 	}
 	got := mails[0]
-	if got.To != "payer@shop.example" || got.MovementID != m.ID || got.Subject != "Receipt from Toko: "+m.Amount.Format() ||
+	if got.To != "payer@shop.example" || got.MovementID != m.ID || got.Subject != "Bukti pembayaran ke Toko: "+m.Amount.Format() ||
 		!strings.Contains(got.Text, at.In(time.FixedZone("WIB", 7*60*60)).Format("15:04:05")) || !strings.Contains(got.Text, "INV/1") {
 		t.Errorf("%+v", got)
 	}

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,6 +95,42 @@ func checkOwnQRPage(t *testing.T, p *harness.Program) {
 	}
 }
 
+// checkReceipts pays two payments: the payer of the merchant that asks for receipts is
+// mailed one in its language, the other's is not.
+func checkReceipts(t *testing.T, p *harness.Program) {
+	type mail struct {
+		To            []string `json:"to"`
+		Subject, Text string
+	}
+	to := func(payer string) (found []mail) {
+		var all []mail
+		p.Sandbox(t, "/mails.json", nil, &all)
+		for _, m := range all {
+			if slices.Contains(m.To, payer) {
+				found = append(found, m)
+			}
+		}
+		return found
+	}
+	pay := func(s harness.Shop, payer string) harness.Payment {
+		made := s.Create(t, harness.Fields{"amount": 19000, "payer_email": payer, "description": "Dua kopi"})
+		p.Pay(t, harness.Fields{"url": made.CheckoutURL})
+		s.AwaitStatus(t, made.ExternalID, "PAID", harness.PaidWithin)
+		return made
+	}
+	const without, with = "without-receipt@example.com", "with-receipt@example.com"
+	pay(newShop(t, p, "growth", nil), without)
+	made := pay(newLabelledShop(t, p, "growth", map[string]string{"receipts": "payments", "language": "en"}, nil), with)
+	harness.Await(t, harness.PaidWithin, "the receipt", func() bool { return len(to(with)) > 0 })
+	got := to(with)
+	if len(got) != 1 || got[0].Subject != "[Test] Receipt from Toko Baru: Rp19.000" || !strings.Contains(got[0].Text, made.ExternalID) || !strings.Contains(got[0].Text, "Dua kopi") {
+		t.Errorf("the mails are %+v", got)
+	}
+	if got := to(without); len(got) != 0 {
+		t.Errorf("nobody asked for %+v", got)
+	}
+}
+
 // strangersDecoder reads a QR code with zbar, where it is installed.
 func strangersDecoder(t *testing.T, image []byte) (string, bool) {
 	t.Helper()
@@ -116,7 +153,12 @@ func strangersDecoder(t *testing.T, image []byte) (string, bool) {
 // simulator, with settings of the connection added.
 func newShop(t testing.TB, p *harness.Program, tier string, extra harness.Fields) harness.Shop {
 	t.Helper()
-	made, err := p.Admin().CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko Baru", Tier: tier})
+	return newLabelledShop(t, p, tier, nil, extra)
+}
+
+func newLabelledShop(t testing.TB, p *harness.Program, tier string, labels map[string]string, extra harness.Fields) harness.Shop {
+	t.Helper()
+	made, err := p.Admin().CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko Baru", Tier: tier, Labels: labels})
 	if err != nil {
 		t.Fatal(err)
 	}

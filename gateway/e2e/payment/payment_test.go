@@ -36,6 +36,7 @@ func TestPayments(t *testing.T) {
 		"description":         checkOpenAPI,
 		"checkout page":       checkCheckoutPage,
 		"qr on our own page":  checkOwnQRPage,
+		"receipts":            checkReceipts,
 		"browser":             checkBrowser,
 		"console":             checkConsole,
 	} {

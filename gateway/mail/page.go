@@ -1,0 +1,50 @@
+package mail
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"regexp"
+	"strings"
+)
+
+//go:embed page.html
+var pageHTML string
+
+var page = template.Must(template.New("mail").Parse(pageHTML))
+
+// part is a paragraph of a mail, or rows where each of its lines is one.
+type part struct {
+	Text string
+	Rows []row
+}
+
+type row struct{ Name, Value string }
+
+var rowLine = regexp.MustCompile(`^([^\s:]{1,20}): +(\S.*)$`)
+
+// htmlOf sets a mail's plain text as a page. It says what the text says and loads
+// nothing, so it is made when the mail is sent and not kept beside the text.
+func htmlOf(m Message) (string, error) {
+	var parts []part
+	for text := range strings.SplitSeq(strings.TrimSpace(m.Text), "\n\n") {
+		parts = append(parts, partOf(text))
+	}
+	var out strings.Builder
+	if err := page.Execute(&out, map[string]any{"Subject": line(m.Subject), "Parts": parts}); err != nil {
+		return "", fmt.Errorf("mail: page: %w", err)
+	}
+	return out.String(), nil
+}
+
+func partOf(text string) part {
+	var rows []row
+	for l := range strings.SplitSeq(text, "\n") {
+		found := rowLine.FindStringSubmatch(l)
+		if found == nil {
+			return part{Text: text}
+		}
+		rows = append(rows, row{found[1], found[2]})
+	}
+	return part{Rows: rows}
+}
