@@ -61,7 +61,7 @@ func forget(path string) error {
 var bannerText = template.Must(template.New("banner").Parse(`
 Gerbang is running on {{.Engine}}, with simulated providers. Ctrl-C stops it.
 
-  API      {{.APIURL}}      (what merchants call; {{.APIURL}}/openapi.json describes it)
+  API      {{.APIURL}}      (what merchants call; {{.APIURL}}/docs shows it, with guides)
   Console  {{.ConsoleURL}}      (operators; export GERBANG_ADMIN_URL={{.ConsoleURL}} GERBANG_ADMIN_TOKEN={{.AdminToken}})
   Sandbox  {{.SandboxURL}}      (pay as a payer would, inject faults)
   Inbox    {{.SandboxURL}}/inbox      (a merchant's server: receives callbacks, verifies and shows them)
@@ -79,7 +79,7 @@ Gerbang is running on {{.Engine}}, with simulated providers. Ctrl-C stops it.
 
 Try it, in another terminal:
 {{with index .Merchants 0}}
-  export GERBANG_KEY={{.TestKey}} GERBANG_MERCHANT={{.MerchantID}}
+  export GERBANG_URL={{$.APIURL}} SANDBOX={{$.SandboxURL}} GERBANG_KEY={{.TestKey}} GERBANG_MERCHANT={{.MerchantID}}
 
   # a payment with a raw QR string
   curl -s {{$.APIURL}}/payments/create -d '{"secret_key":"'$GERBANG_KEY'","merchant_id":"'$GERBANG_MERCHANT'","type":"qris","amount":25000,"payer_email":"payer@example.com","external_id":"order-1"}'
