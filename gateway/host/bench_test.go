@@ -124,11 +124,17 @@ func serveBare(path string) error {
 	}
 	server := grpc.NewServer()
 	pluginpb.RegisterProviderServer(server, bareServer{})
+	server.RegisterService(&callsService, nil)
 	fmt.Println("ready")
 	return server.Serve(listener)
 }
 
 func bareClient(b *testing.B) pluginpb.ProviderClient {
+	b.Helper()
+	return pluginpb.NewProviderClient(bareConn(b))
+}
+
+func bareConn(b *testing.B) *grpc.ClientConn {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "bare")
 	runChild(b, envRole+"=bare", envDial+"="+path)
@@ -137,5 +143,5 @@ func bareClient(b *testing.B) pluginpb.ProviderClient {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = conn.Close() })
-	return pluginpb.NewProviderClient(conn)
+	return conn
 }
