@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -111,7 +112,7 @@ func begin(t *testing.T, address string, command *exec.Cmd) floor {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = command.Process.Signal(os.Interrupt)
+		_ = command.Process.Signal(syscall.SIGTERM)
 		_ = command.Wait()
 	})
 	harness.Await(t, harness.ReadyWithin, command.Path, func() bool {

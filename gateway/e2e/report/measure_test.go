@@ -23,6 +23,7 @@ type contestant struct {
 	roles  func() map[string]time.Duration // what its processes have used so far
 	server []string                        // the roles that are its own
 	turns  []turn
+	beside []*contestant // that took turns with it, itself among them
 }
 
 // figure is one number of a turn.
@@ -72,6 +73,17 @@ func beside(a, b *contestant, ofA, ofB figure) float64 {
 		ratios[i] = ofA(a.turns[i]) / ofB(b.turns[i])
 	}
 	return median(ratios)
+}
+
+// turned is what took turns with it under a name, or under that name again; nil for
+// nothing.
+func (c *contestant) turned(name string) *contestant {
+	for _, other := range c.beside {
+		if other.name == name || other.name == name+" again" {
+			return other
+		}
+	}
+	return nil
 }
 
 // median is the middle of the values, the mean of both where there are two.

@@ -24,9 +24,8 @@ req/s lie apart, as a part of their median. The gateway is that of `+"`gerbang d
 `, harness.BenchClients, b.turns, b.lasts)
 	b.machine(&out, before)
 	out.WriteString("\n| | req/s | noise | p50 ms | p99 ms | CPU us a request: gateway or floor | plugin | database | simulator | clients |\n| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
-	for _, name := range b.order {
-		c := b.all[name]
-		fmt.Fprintf(&out, "| %s | %.0f | %.0f %% | %.1f | %.1f | %.0f | %.0f | %.0f | %.0f | %.0f |\n", name,
+	for _, c := range b.order {
+		fmt.Fprintf(&out, "| %s | %.0f | %.0f %% | %.1f | %.1f | %.0f | %.0f | %.0f | %.0f | %.0f |\n", c.name,
 			c.median(perSecond), 100*c.noise(perSecond), c.median(quantile(0.5)), c.median(quantile(0.99)),
 			c.median(processor("gateway", "floor")), c.median(processor("plugin")), c.median(processor("database")), c.median(processor("sandbox")), c.median(processor("clients")))
 	}
@@ -48,26 +47,31 @@ req/s lie apart, as a part of their median. The gateway is that of `+"`gerbang d
 // goal is a figure and what it should be.
 type goal struct{ what, is, should string }
 
+// goals are ratios of turns in one run. What was set as a figure is the ratio of that
+// figure to the floor as the floor was then: an echo of 43,700 req/s, and 59 us a
+// request where a key and a read are added.
 func (b *bench) goals() []goal {
 	alone := processor("gateway", "floor")
-	ratio := func(a, of string, figureOf figure) string {
-		if b.all[of] == nil {
+	ratio := func(path, floor string, of figure, beneath figure) string {
+		c := b.all[path]
+		f := c.turned(floor)
+		if f == nil {
 			return "not measured"
 		}
-		return fmt.Sprintf("%.2f", beside(b.all[a], b.all[of], figureOf, figureOf))
+		return fmt.Sprintf("%.3g", beside(c, f, of, beneath))
 	}
-	times := func(path string) string {
-		c := b.all[path]
-		return fmt.Sprintf("%.0f req/s, %.0f us, %.0f us", c.median(perSecond), c.median(alone), c.median(processor(ours...)))
-	}
+	const perEcho, perRead = "req/s beside httprouter's echo", "processor time of the gateway beside that of httprouter with a key and a read"
 	return []goal{
-		{"`/balance`: CPU of the gateway beside that of httprouter with a key and a read", ratio("/balance", floorRead, alone), "<= 1.6"},
-		{"`/payments/status`: the same", ratio("/payments/status", floorRead, alone), "<= 1.9"},
-		{"`/transfer/banks`: req/s beside httprouter's echo", ratio("/transfer/banks", echo, perSecond), ">= 0.35"},
-		{fmt.Sprintf("`/ppob/products`, %d products, gzip: CPU beside nginx with the same bytes", products), ratio("/ppob/products", floorPacked, alone), "<= 2"},
-		{"a small query through a plugin (`/quick/rate`): req/s beside httprouter's echo", ratio("/quick/rate", echo, perSecond), ">= 0.28"},
-		{"`/payments/create`: req/s, CPU of the gateway, of all", times("/payments/create"), ">= 2,500 req/s, <= 200 us, <= 480 us"},
-		{"`/ppob/order`, one merchant: the same", times("/ppob/order"), ">= 1,200 req/s, <= 500 us"},
+		{"`/balance`: " + perRead, ratio("/balance", floorRead, alone, alone), "<= 1.6"},
+		{"`/payments/status`: the same", ratio("/payments/status", floorRead, alone, alone), "<= 1.9"},
+		{"`/transfer/banks`: " + perEcho, ratio("/transfer/banks", echo, perSecond, perSecond), ">= 0.35"},
+		{fmt.Sprintf("`/ppob/products`, %d products, gzip: processor time beside nginx with the same bytes", products), ratio("/ppob/products", floorPacked, alone, alone), "<= 2"},
+		{"a small query through a plugin (`/quick/rate`): " + perEcho, ratio("/quick/rate", echo, perSecond, perSecond), ">= 0.28"},
+		{"`/payments/create`: " + perEcho, ratio("/payments/create", echo, perSecond, perSecond), ">= 0.057 (2,500 req/s)"},
+		{"the same: " + perRead, ratio("/payments/create", floorRead, alone, alone), "<= 3.4 (200 us)"},
+		{"the same: processor time of all servers beside that", ratio("/payments/create", floorRead, processor(ours...), alone), "<= 8.1 (480 us)"},
+		{"`/ppob/order`, one merchant: " + perEcho, ratio("/ppob/order", echo, perSecond, perSecond), ">= 0.027 (1,200 req/s)"},
+		{"the same: " + perRead, ratio("/ppob/order", floorRead, alone, alone), "<= 8.5 (500 us)"},
 	}
 }
 
