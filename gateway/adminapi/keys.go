@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"time"
 )
 
@@ -79,6 +80,23 @@ func (c *Client) RotateKey(ctx context.Context, merchantID, keyID string, r Rota
 // RevokeKey ends a key now.
 func (c *Client) RevokeKey(ctx context.Context, merchantID, keyID, reason string) (Key, error) {
 	return post[Key](ctx, c, merchantPath(merchantID, "keys", keyID, "revoke"), Reason{Reason: reason})
+}
+
+// ConnectionField is what a provider asks for in the credentials of an account.
+type ConnectionField struct {
+	Name        string   `json:"name"`
+	Required    bool     `json:"required"`
+	Secret      bool     `json:"secret"` // its manifest says that nobody must read it
+	Title       string   `json:"title,omitempty"`
+	Description string   `json:"description,omitempty"`
+	Choices     []string `json:"choices,omitempty"` // where the value is one of a few
+	Pattern     string   `json:"pattern,omitempty"` // a regular expression that the value fits
+	Example     string   `json:"example,omitempty"` // as JSON
+}
+
+// ConnectionFields tells what a provider asks for, the required fields first.
+func (c *Client) ConnectionFields(ctx context.Context, provider string) ([]ConnectionField, error) {
+	return get[[]ConnectionField](ctx, c, "/admin/plugins/"+url.PathEscape(provider)+"/connection-fields")
 }
 
 // SetConnection stores an account at a provider.

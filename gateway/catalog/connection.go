@@ -3,7 +3,9 @@ package catalog
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -32,14 +34,19 @@ func NewConnectionSchema(m *manifest.Manifest) (*ConnectionSchema, error) {
 type Ask struct {
 	Name        string
 	Required    bool
+	Title       string
 	Description string
+	Secret      bool     // the manifest says writeOnly
+	Choices     []string // where the value is one of a few
+	Pattern     string   // a regular expression that the value fits
+	Example     string   // as JSON
 }
 
 // Asks returns the fields of credentials, the required ones first.
 func (s *ConnectionSchema) Asks() []Ask {
 	asks := make([]Ask, 0, len(s.compiled.Properties))
 	for name, property := range s.compiled.Properties {
-		asks = append(asks, Ask{name, slices.Contains(s.compiled.Required, name), property.Description})
+		asks = append(asks, askOf(name, property, slices.Contains(s.compiled.Required, name)))
 	}
 	slices.SortFunc(asks, func(a, b Ask) int {
 		if a.Required != b.Required {
@@ -51,6 +58,23 @@ func (s *ConnectionSchema) Asks() []Ask {
 		return cmp.Compare(a.Name, b.Name)
 	})
 	return asks
+}
+
+func askOf(name string, property *jsonschema.Schema, required bool) Ask {
+	ask := Ask{Name: name, Required: required, Title: property.Title, Description: property.Description, Secret: property.WriteOnly}
+	if property.Enum != nil {
+		for _, value := range property.Enum.Values {
+			ask.Choices = append(ask.Choices, fmt.Sprint(value))
+		}
+	}
+	if property.Pattern != nil {
+		ask.Pattern = property.Pattern.String()
+	}
+	if len(property.Examples) > 0 {
+		example, _ := json.Marshal(property.Examples[0]) // read from JSON
+		ask.Example = string(example)
+	}
+	return ask
 }
 
 // Check returns the fields at fault, none when the credentials fit. It names

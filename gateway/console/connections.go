@@ -131,6 +131,22 @@ func credentialsMissing(provider tenants.Provider, schema *catalog.ConnectionSch
 	return fault.New(fault.InvalidRequest, "Credentials must be given. "+string(provider)+" asks for "+asked(schema)+".", fields...)
 }
 
+// listConnectionFields tells what a provider asks for in credentials, from its manifest.
+func (c *Console) listConnectionFields(x *call) (any, error) {
+	schema, ok := c.offered.Load().schemas[tenants.Provider(x.request.PathValue("provider"))]
+	if !ok {
+		return nil, fault.New(fault.NotFound, "There is no such provider.")
+	}
+	fields := []adminapi.ConnectionField{}
+	for _, ask := range schema.Asks() {
+		fields = append(fields, adminapi.ConnectionField{
+			Name: ask.Name, Required: ask.Required, Secret: ask.Secret, Title: ask.Title, Description: ask.Description,
+			Choices: ask.Choices, Pattern: ask.Pattern, Example: ask.Example,
+		})
+	}
+	return fields, nil
+}
+
 // asked are the names of the fields that a provider asks for.
 func asked(schema *catalog.ConnectionSchema) string {
 	var required, optional []string

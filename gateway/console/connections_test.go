@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +18,21 @@ func (w *world) connect(merchant, owner, credentials string) adminapi.Connection
 		w.Fatal(err)
 	}
 	return set
+}
+
+func TestWhatAProviderAsksForIsExplained(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	fields, err := w.ConnectionFields(t.Context(), "bank")
+	want := []adminapi.ConnectionField{
+		{Name: "api_key", Required: true, Secret: true, Title: "API key", Description: "as the portal shows it", Pattern: "^k-", Example: `"k-0123"`},
+		{Name: "pin"}, {Name: "region", Choices: []string{"jkt", "sub"}},
+	}
+	if err != nil || !reflect.DeepEqual(fields, want) {
+		t.Errorf("got %+v, %v\nwant %+v", fields, err, want)
+	}
+	_, err = w.ConnectionFields(t.Context(), "nobody")
+	w.refused(err, http.StatusNotFound, "")
 }
 
 func TestAConnectionIsSealedAndFound(t *testing.T) {

@@ -203,6 +203,7 @@ func (c *Console) handlers() map[string]func(*call) (any, error) {
 		"POST /admin/keyset/reseal":                                      body(c.reseal),
 		"GET /admin/plugins":                                             c.listPlugins,
 		"GET /admin/plugins/{provider}":                                  c.showPlugin,
+		"GET /admin/plugins/{provider}/connection-fields":                c.listConnectionFields,
 		"GET /admin/plugin-approvals":                                    c.listApprovals,
 		"POST /admin/plugin-approvals":                                   body(c.approvePlugin),
 		"POST /admin/plugins/{provider}/activate":                        body(c.activatePlugin),

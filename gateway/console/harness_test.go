@@ -45,7 +45,7 @@ const bank = `{
   "references": {"longest": 64, "alphabet": "0-9a-f"}, "connection": {
     "type": "object", "required": ["api_key"], "additionalProperties": false,
     "properties": {
-      "api_key": {"type": "string", "minLength": 5, "pattern": "^k-", "description": "as the portal shows it"},
+      "api_key": {"type": "string", "minLength": 5, "pattern": "^k-", "description": "as the portal shows it", "title": "API key", "writeOnly": true, "examples": ["k-0123"]},
       "region": {"enum": ["jkt", "sub"]},
       "pin": {"type": "integer", "multipleOf": 7}
     }

@@ -67,6 +67,7 @@ var permissions = map[string]permission{
 	"GET /admin/keyset":                                 read,
 	"GET /admin/plugins":                                read,
 	"GET /admin/plugins/{provider}":                     read,
+	"GET /admin/plugins/{provider}/connection-fields":   read,
 	"GET /admin/plugin-approvals":                       read,
 	"GET /admin/movements/{movement}":                   read,
 	"GET /admin/find":                                   read,

@@ -1,17 +1,20 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
 type connectionCommands struct {
 	Set    connectionSet    `cmd:"" help:"Set a merchant's account at a provider, or the platform's."`
+	Fields connectionFields `cmd:"" help:"Explain each field of the credentials that a provider asks for."`
 	List   connectionList   `cmd:"" help:"List a merchant's connections, or everything that is paused."`
 	Pause  connectionPause  `cmd:"" help:"Pause a connection: nothing new is sent on it."`
 	Resume connectionResume `cmd:"" help:"Let a connection go on."`
@@ -22,7 +25,7 @@ type connectionSet struct {
 	Merchant        string `arg:"" help:"The merchant's id, or platform for the account that all merchants use."`
 	Provider        string `arg:"" help:"The provider's name."`
 	Mode            string `required:"" enum:"live,test" help:"live or test."`
-	CredentialsFile string `name:"credentials-file" placeholder:"FILE" help:"Credentials as JSON; - reads standard input. Without it nothing is set, and the fields that the provider asks for are shown."`
+	CredentialsFile string `name:"credentials-file" placeholder:"FILE" help:"Credentials as JSON; - reads standard input. gerbang connection fields PROVIDER explains what belongs into it."`
 	Unverified      bool   `help:"Store the credentials also when the provider can't be asked about them. Credentials that it refuses are never stored."`
 	Owner           string `enum:",merchant,platform" default:"" help:"Whose account it is: merchant or platform. It follows from the first argument and is checked where given."`
 }
@@ -51,6 +54,36 @@ func (c *connectionSet) Run(ctx context.Context, p *program, admin *adminapi.Cli
 		rows = append(rows, []string{"account", printable(set.Account)})
 	}
 	return p.show(set, rows...)
+}
+
+type connectionFields struct {
+	Provider string `arg:"" help:"The provider's name."`
+}
+
+// Run prints a row for each field, the required ones first.
+func (c *connectionFields) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	fields, err := admin.ConnectionFields(ctx, c.Provider)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"FIELD", "", "", "VALUES", "EXAMPLE", "WHAT IT IS"}}
+	for _, f := range fields {
+		need, secret := "optional", ""
+		if f.Required {
+			need = "required"
+		}
+		if f.Secret {
+			secret = "secret"
+		}
+		what := f.Description
+		if f.Title != "" && what != "" {
+			what = f.Title + ": " + what
+		}
+		rows = append(rows, []string{
+			f.Name, need, secret, dash(cmp.Or(strings.Join(f.Choices, ", "), f.Pattern)), dash(f.Example), dash(printable(cmp.Or(what, f.Title))),
+		})
+	}
+	return p.show(fields, rows...)
 }
 
 // credentials are those of the file, none where no file is named: the gateway then

@@ -214,6 +214,12 @@ var adminCommands = map[string]adminCommand{
 		body:   `{"merchant_id":"mer_1","mode":"live","subject":"inv-1","reason":"amount_differs","resolution":"refunded"}`,
 		prints: "resolved  inv-1",
 	},
+	"connection fields": {
+		args: `connection fields|bank`,
+		answer: `[{"name":"api_key","required":true,"secret":true,"title":"API key","description":"as the portal shows it","example":"\"k-0123\""},
+			{"name":"region","choices":["jkt","sub"]}]`,
+		method: "GET", path: "/admin/plugins/bank/connection-fields", prints: `api_key  required  secret  -         "k-0123"  API key: as the portal shows it`,
+	},
 	"operator token create": {
 		args:   `operator token|create|--name|sari|--role|finance|--expires|720h`,
 		answer: `{"name":"sari","role":"finance","expires_at":"2026-02-01T03:04:05Z","token":"op_x"}`,
