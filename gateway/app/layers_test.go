@@ -94,7 +94,8 @@ var house = map[string]room{
 	"gateway/query":     {floor: 5},
 	"gateway/reconcile": {floor: 5},
 
-	"gateway/console/page": {floor: 5},
+	"gateway/console/page":          {floor: 5},
+	"gateway/console/page/pagetest": {floor: 6, support: true},
 
 	"gateway/console":           {floor: 6},
 	"gateway/console/merchants": {floor: 6},

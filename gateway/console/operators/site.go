@@ -4,11 +4,14 @@ import (
 	"embed"
 	"io/fs"
 	"net/netip"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -48,7 +51,7 @@ func New(config Config, deps Dependencies) (*Console, error) {
 	c := &Console{config: config, deps: deps}
 	c.Site, err = page.New(page.Config{
 		Name: "operators", Title: "Gerbang operators", Secure: strings.HasPrefix(config.URL, "https://"), Trusted: config.Trusted, Location: config.Location,
-		Templates: own, Words: words, Belongs: func(p signin.Present) bool { _, ok := p.At(tenants.Platform); return ok },
+		Templates: own, Words: spoken(), Belongs: func(p signin.Present) bool { _, ok := p.At(tenants.Platform); return ok },
 	}, deps.Dependencies)
 	if err != nil {
 		return nil, err
@@ -83,6 +86,14 @@ func (c *Console) at(pattern string, handle func(*room) error, rules ...page.Rul
 // pages are the links beside every page.
 var pages = []struct{ path, text string }{
 	{"/", "Overview"},
+	{"/merchants", "Merchants"},
+	{"/waiting", "Waiting"},
+	{"/policies", "Policies"},
+	{"/providers", "Providers"},
+	{"/pauses", "Pauses"},
+	{"/replicas", "Replicas"},
+	{"/audit", "Audit"},
+	{"/people", "People"},
 }
 
 func (c *Console) furnish(r *room) {
@@ -96,12 +107,61 @@ func (c *Console) furnish(r *room) {
 
 func (c *Console) routes() {
 	c.at("GET /{$}", c.overview)
+	c.at("GET /find", c.find)
+
+	c.at("GET /merchants", c.merchants)
+	c.at("GET /merchants/new", c.newMerchant, page.Fresh)
+	c.at("POST /merchants", c.createMerchant, page.Fresh)
+	c.at("GET /merchants/{merchant}", c.merchant)
+	c.at("POST /merchants/{merchant}/suspend", c.suspend)
+	c.at("POST /merchants/{merchant}/resume", c.resume)
+	c.at("POST /merchants/{merchant}/tier", c.setTier)
+	c.at("POST /merchants/{merchant}/limits", c.setLimit)
+	c.at("POST /merchants/{merchant}/limits/{limit}/remove", c.removeLimit)
+	c.at("POST /merchants/{merchant}/keys/{key}/revoke", c.revokeKey)
+	c.at("POST /merchants/{merchant}/pauses", c.pauseOfMerchant)
+	c.at("GET /merchants/{merchant}/money", c.money)
+	c.at("POST /merchants/{merchant}/money", c.adjust)
+	c.at("GET /merchants/{merchant}/audit", c.merchantAudit)
+	c.at("GET /merchants/{merchant}/callbacks", c.callbacks)
+	c.at("GET /merchants/{merchant}/statement-lines", c.statementLines)
+	c.at("POST /merchants/{merchant}/statement-lines", c.assign)
+
+	c.at("GET /waiting", c.waiting)
+	c.at("POST /waiting/exceptions", c.resolve)
+	c.at("POST /waiting/adjustments", c.decide)
+
+	c.at("GET /pauses", c.pauses)
+	c.at("POST /pauses", c.setPause)
+
+	c.at("GET /movements/{movement}", c.movement)
+	c.at("POST /movements/{movement}/override", c.override)
+	c.at("POST /movements/{movement}/callbacks/{event}", c.resend)
 }
 
-func (c *Console) overview(r *room) error {
-	exceptions, err := r.admin.Exceptions(r.Request.Context())
+// merchantPath is a page of a merchant.
+func merchantPath(id, rest string) string { return "/merchants/" + url.PathEscape(id) + rest }
+
+// did ends a form: what went wrong is shown, and else where the visitor goes.
+func (r *room) did(err error, path, notice string) error {
 	if err != nil {
 		return err
 	}
-	return r.Show("overview.html", r.T("Overview"), map[string]any{"Exceptions": exceptions})
+	return r.Go(path, notice)
+}
+
+// named is a part of the path.
+func (r *room) named(part string) string { return r.Request.PathValue(part) }
+
+// whole is a field's whole number, nil where the field is empty.
+func (r *room) whole(field string) (*int64, error) {
+	text := r.Form(field)
+	if text == "" {
+		return nil, nil //nolint:nilnil // nothing is no error
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, fault.Invalid(field, "must be a whole number, without dots")
+	}
+	return &n, nil
 }

@@ -1,0 +1,167 @@
+package operators
+
+import (
+	"strconv"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// pageOf is how many rows a page of a list has.
+const pageOf = 50
+
+// modes are the modes as forms offer them.
+var modes = []tenants.Mode{tenants.Live, tenants.Test}
+
+func (c *Console) merchants(r *room) error {
+	list, err := r.admin.Merchants(r.Request.Context(), r.Form("after"), pageOf)
+	if err != nil {
+		return err
+	}
+	return r.Show("merchants.html", r.T("Merchants"), map[string]any{"Rows": list.Merchants, "Next": next("/merchants", list.Next)})
+}
+
+func (c *Console) newMerchant(r *room) error {
+	tiers, err := tiersOf(r)
+	if err != nil {
+		return err
+	}
+	return r.Show("newmerchant.html", r.T("New merchant"), map[string]any{"Tiers": tiers})
+}
+
+func (c *Console) createMerchant(r *room) error {
+	labels := map[string]string{}
+	if zone := r.Form("time_zone"); zone != "" {
+		labels["time_zone"] = zone
+	}
+	made, err := r.admin.CreateMerchant(r.Request.Context(), adminapi.NewMerchant{Name: r.Form("name"), Tier: r.Form("tier"), Labels: labels})
+	if err != nil {
+		return err
+	}
+	return r.Show("secrets.html", made.Name, map[string]any{"Back": merchantPath(made.MerchantID, ""), "Secrets": secretsOf(made)})
+}
+
+func secretsOf(m adminapi.CreatedMerchant) []shownSecret {
+	return []shownSecret{
+		{"Key of test mode", m.TestKey}, {"Secret of callbacks in test mode", m.TestCallbackSecret},
+		{"Key of live mode", m.LiveKey}, {"Secret of callbacks in live mode", m.CallbackSecret},
+	}
+}
+
+// shownSecret is shown once.
+type shownSecret struct{ Text, Secret string }
+
+func (c *Console) merchant(r *room) error {
+	ctx, id := r.Request.Context(), r.named("merchant")
+	merchant, err := r.admin.Merchant(ctx, id)
+	if err != nil {
+		return err
+	}
+	tiers, err := tiersOf(r)
+	if err != nil {
+		return err
+	}
+	quotas := map[string]adminapi.Quotas{}
+	balances := map[string]adminapi.Balance{}
+	for _, mode := range modes {
+		if id != string(tenants.Platform) {
+			if quotas[string(mode)], err = r.admin.Quotas(ctx, id, string(mode)); err != nil {
+				return err
+			}
+		}
+		if balances[string(mode)], err = r.admin.Balance(ctx, id, string(mode), noTime); err != nil {
+			return err
+		}
+	}
+	return r.Show("merchant.html", merchant.Name, map[string]any{
+		"M": merchant, "Path": merchantPath(id, ""), "Tiers": tiers, "Quotas": quotas, "Balances": balances, "Modes": modes,
+		"Platform": id == string(tenants.Platform), "Limits": limitNames(quotas),
+	})
+}
+
+// limitNames are the names that a limit can have, as far as this page knows them.
+func limitNames(quotas map[string]adminapi.Quotas) []string {
+	names := []string{adminapi.LimitMarkup, adminapi.LimitDay, adminapi.LimitDestinationDay, adminapi.LimitRepeatWithin}
+	for _, quota := range quotas[string(tenants.Live)].Quotas {
+		names = append(names, quota.Quota)
+	}
+	return names
+}
+
+func (c *Console) suspend(r *room) error {
+	_, err := r.admin.Suspend(r.Request.Context(), r.named("merchant"), r.Form("reason"))
+	return r.did(err, merchantPath(r.named("merchant"), ""), "The merchant is suspended. What was begun goes on.")
+}
+
+func (c *Console) resume(r *room) error {
+	_, err := r.admin.Resume(r.Request.Context(), r.named("merchant"), r.Form("reason"))
+	return r.did(err, merchantPath(r.named("merchant"), ""), "The merchant is active again.")
+}
+
+func (c *Console) setTier(r *room) error {
+	_, err := r.admin.SetTier(r.Request.Context(), r.named("merchant"), adminapi.TierChange{Tier: r.Form("tier"), Reason: r.Form("reason")})
+	return r.did(err, merchantPath(r.named("merchant"), ""), "The tier is changed.")
+}
+
+func (c *Console) setLimit(r *room) error {
+	limit := adminapi.NewLimit{Name: r.Form("name"), RepeatWithin: r.Form("repeat_within")}
+	if text := r.Form("rate"); text != "" {
+		rate, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return fault.Invalid("rate", "must be a number, with a point before its decimals")
+		}
+		limit.RatePerSecond = rate
+	}
+	for field, to := range map[string]**int64{"limit": &limit.Limit, "markup": &limit.Markup, "amount": &limit.Amount, "transfers": &limit.Transfers} {
+		n, err := r.whole(field)
+		if err != nil {
+			return err
+		}
+		*to = n
+	}
+	burst, err := r.whole("burst")
+	if err != nil {
+		return err
+	}
+	if burst != nil {
+		limit.Burst = *burst
+	}
+	_, err = r.admin.SetLimits(r.Request.Context(), r.named("merchant"), adminapi.LimitChange{
+		Limits: []adminapi.NewLimit{limit}, For: r.Form("for"), Reason: r.Form("reason"),
+	})
+	return r.did(err, merchantPath(r.named("merchant"), ""), "The limit is set.")
+}
+
+func (c *Console) removeLimit(r *room) error {
+	_, err := r.admin.RemoveLimit(r.Request.Context(), r.named("merchant"), r.named("limit"), r.Form("reason"))
+	return r.did(err, merchantPath(r.named("merchant"), ""), "The limit is removed: the policy's holds again.")
+}
+
+func (c *Console) revokeKey(r *room) error {
+	_, err := r.admin.RevokeKey(r.Request.Context(), r.named("merchant"), r.named("key"), r.Form("reason"))
+	return r.did(err, merchantPath(r.named("merchant"), ""), "The key is revoked.")
+}
+
+func (c *Console) merchantAudit(r *room) error {
+	entries, err := r.admin.Audit(r.Request.Context(), r.named("merchant"))
+	if err != nil {
+		return err
+	}
+	return r.Show("audit.html", r.T("Audit"), map[string]any{"Rows": entries, "Merchant": r.named("merchant"), "Path": merchantPath(r.named("merchant"), "")})
+}
+
+func (c *Console) callbacks(r *room) error {
+	mode, state := r.Form("mode"), r.Form("state")
+	if mode == "" {
+		mode = string(tenants.Live)
+	}
+	list, err := r.admin.Callbacks(r.Request.Context(), r.named("merchant"), adminapi.CallbackFilter{Mode: mode, State: state, Limit: pageOf})
+	if err != nil {
+		return err
+	}
+	return r.Show("callbacks.html", r.T("Callbacks"), map[string]any{
+		"Rows": list, "Merchant": r.named("merchant"), "Path": merchantPath(r.named("merchant"), ""), "Mode": mode, "State": state, "Modes": modes,
+		"States": []string{"", "waiting", "delivered", "gone", "dead"}, "Most": pageOf,
+	})
+}

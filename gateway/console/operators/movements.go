@@ -1,0 +1,62 @@
+package operators
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/url"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+)
+
+func movementPath(id string) string { return "/movements/" + url.PathEscape(id) }
+
+// movement is everything about one movement.
+func (c *Console) movement(r *room) error {
+	m, err := r.admin.Movement(r.Request.Context(), r.named("movement"))
+	if err != nil {
+		return err
+	}
+	title := m.Reference
+	if title == "" {
+		title = m.ID
+	}
+	return r.Show("movement.html", title, map[string]any{
+		"M": m, "Title": title, "Path": movementPath(m.ID), "Documents": documentsOf(m), "Outcomes": []string{"success", "failed", "resubmit"},
+	})
+}
+
+// document is JSON under a title.
+type document struct{ Title, Text string }
+
+func documentsOf(m adminapi.Movement) []document {
+	return []document{
+		{"What was asked", pretty(m.Request)}, {"The first answer", pretty(m.Answer)}, {"The provider's result", pretty(m.Result)},
+		{"The provider's quote", pretty(m.Quote)},
+	}
+}
+
+// pretty is JSON for people.
+func pretty(text json.RawMessage) string {
+	var out bytes.Buffer
+	if len(text) == 0 || json.Indent(&out, text, "", "  ") != nil {
+		return ""
+	}
+	return out.String()
+}
+
+func (c *Console) override(r *room) error {
+	id := r.named("movement")
+	done, err := r.admin.Override(r.Request.Context(), id, adminapi.NewOverride{As: r.Form("as"), Reason: r.Form("reason"), Alone: r.Form("alone") != ""})
+	if err != nil {
+		return err
+	}
+	if done.Waiting {
+		return r.Go(movementPath(id), "It waits until another operator says the same.")
+	}
+	return r.Go(movementPath(id), "The outcome is decided.")
+}
+
+func (c *Console) resend(r *room) error {
+	_, err := r.admin.ResendCallbacks(r.Request.Context(), r.Form("merchant"), adminapi.ResendOrder{Mode: r.Form("mode"), EventID: r.named("event")})
+	return r.did(err, movementPath(r.named("movement")), "The callback is sent again.")
+}

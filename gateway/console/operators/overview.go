@@ -1,0 +1,70 @@
+package operators
+
+import (
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+)
+
+// overview is the first page: what waits for a person, and whether all is well.
+func (c *Console) overview(r *room) error {
+	ctx := r.Request.Context()
+	exceptions, err := r.admin.Exceptions(ctx)
+	if err != nil {
+		return err
+	}
+	adjustments, err := r.admin.Waiting(ctx)
+	if err != nil {
+		return err
+	}
+	pauses, err := r.admin.Pauses(ctx)
+	if err != nil {
+		return err
+	}
+	plugins, err := r.admin.Plugins(ctx)
+	if err != nil {
+		return err
+	}
+	replicas, err := r.admin.Replicas(ctx)
+	if err != nil {
+		return err
+	}
+	unready := r.admin.Ready(ctx)
+	return r.Show("overview.html", r.T("Overview"), map[string]any{
+		"Exceptions": exceptions, "Adjustments": adjustments, "Pauses": pauses, "Plugins": plugins, "Replicas": replicas, "Unready": unready,
+	})
+}
+
+// findDays are how far back ids are looked for that only a scan finds.
+const findDays = 31
+
+// find shows all that an id belongs to, whoever made the id.
+func (c *Console) find(r *room) error {
+	id := r.Form("id")
+	if id == "" {
+		return r.Show("find.html", r.T("Find"), map[string]any{"ID": "", "Days": findDays})
+	}
+	var since time.Time
+	if from := r.Form("from"); from != "" {
+		var err error
+		if since, err = time.ParseInLocation(time.DateOnly, from, c.zone()); err != nil {
+			return fault.Invalid("from", "must be a day like 2026-01-31")
+		}
+	}
+	find := r.admin.Find
+	if r.Form("trace") != "" {
+		find = r.admin.FindTraced
+	}
+	found, err := find(r.Request.Context(), id, since)
+	if err != nil {
+		return err
+	}
+	return r.Show("find.html", r.T("Find"), map[string]any{"ID": id, "Days": findDays, "From": r.Form("from"), "Found": found})
+}
+
+func (c *Console) zone() *time.Location {
+	if c.config.Location == nil {
+		return time.UTC
+	}
+	return c.config.Location
+}

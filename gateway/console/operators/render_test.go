@@ -1,0 +1,374 @@
+package operators
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"html"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/alexedwards/argon2id"
+	"github.com/alexedwards/scs/v2/memstore"
+	"github.com/google/uuid"
+	"github.com/pquerna/otp/totp"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console/page"
+	"github.com/seed-f006e74d/gerbang/gateway/signin"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+var (
+	created    adminapi.CreatedMerchant
+	movementOf adminapi.Movement
+)
+
+// answers are what the admin API answers with, by method and path.
+var answers = []struct {
+	path  string
+	value any
+}{
+	{`GET /admin/merchants`, adminapi.MerchantPage{}},
+	{`POST /admin/merchants`, adminapi.CreatedMerchant{}},
+	{`GET /admin/merchants/[^/]+`, adminapi.Merchant{}},
+	{`GET /admin/merchants/[^/]+/quotas`, adminapi.Quotas{}},
+	{`GET /admin/merchants/[^/]+/balance`, adminapi.Balance{}},
+	{`GET /admin/merchants/[^/]+/account-statement`, adminapi.AccountStatement{}},
+	{`GET /admin/merchants/[^/]+/audit`, []adminapi.AuditEntry{}},
+	{`GET /admin/merchants/[^/]+/callbacks`, []adminapi.Callback{}},
+	{`GET /admin/merchants/[^/]+/statement-lines`, []adminapi.StatementLine{}},
+	{`POST /admin/merchants/[^/]+/limits(/.*)?`, []adminapi.Limit{}},
+	{`POST /admin/merchants/[^/]+/(credit|debit)`, adminapi.Adjustment{}},
+	{`POST /admin/merchants/[^/]+/keys/.*`, adminapi.Key{}},
+	{`POST /admin/merchants/[^/]+/callbacks/resend`, adminapi.Resent{}},
+	{`POST /admin/merchants/[^/]+/(suspend|resume|tier)`, adminapi.Merchant{}},
+	{`POST /admin/exceptions/resolve`, struct{}{}},
+	{`POST /admin/ledger/.*`, adminapi.Adjustment{}},
+	{`POST /admin/pauses(/end)?`, adminapi.Pause{}},
+	{`POST /admin/movements/[^/]+/override`, adminapi.Overridden{}},
+	{`POST /admin/movements/[^/]+/assign`, adminapi.Assigned{}},
+	{`GET /admin/exceptions`, []adminapi.Exception{}},
+	{`GET /admin/ledger/waiting`, []adminapi.Adjustment{}},
+	{`GET /admin/pauses`, []adminapi.Pause{}},
+	{`GET /admin/plugins`, []adminapi.Plugin{}},
+	{`GET /admin/plugins/[^/]+`, adminapi.Plugin{}},
+	{`GET /admin/plugin-approvals`, []adminapi.PluginApproval{}},
+	{`POST /admin/plugins/[^/]+/restart`, struct{}{}},
+	{`POST /admin/plugins/.*`, adminapi.PluginChange{}},
+	{`GET /admin/replicas`, []adminapi.Replica{}},
+	{`GET /admin/movements/[^/]+`, adminapi.Movement{}},
+	{`GET /admin/find`, adminapi.FindResult{}},
+	{`GET /admin/operator-tokens`, []adminapi.OperatorToken{}},
+	{`POST /admin/operator-tokens/[^/]+/revoke`, []adminapi.OperatorToken{}},
+	{`POST /admin/operator-tokens.*`, adminapi.CreatedOperatorToken{}},
+	{`GET /admin/policies`, []adminapi.PolicyVersion{}},
+	{`GET /admin/policies/activations/[^/]+`, adminapi.PolicyActivation{}},
+	{`GET /admin/policies/[^/]+`, adminapi.PolicyVersion{}},
+	{`POST /admin/policies`, adminapi.PolicyVersion{}},
+	{`POST /admin/policies/.*`, adminapi.PolicyActivation{}},
+	{`POST /admin/policy/impact`, adminapi.ImpactLine{}},
+	{`GET /readyz`, adminapi.Readiness{}},
+}
+
+// hostile stands in every text.
+const hostile = `"><script>x</script>`
+
+// admin answers with documents whose every field is filled, or with empty ones.
+type admin struct {
+	t     *testing.T
+	empty bool
+}
+
+func (a admin) RoundTrip(r *http.Request) (*http.Response, error) {
+	for _, answer := range answers {
+		if !regexp.MustCompile("^" + answer.path + "$").MatchString(r.Method + " " + r.URL.Path) {
+			continue
+		}
+		value := reflect.New(reflect.TypeOf(answer.value))
+		if !a.empty {
+			fill(value.Elem(), 0)
+		}
+		switch v := value.Interface().(type) {
+		case *adminapi.PolicyVersion:
+			v.Files = map[string]string{"data.json": `{"tiers": {"starter": {"rate_per_second": 5, "quotas": {"wallet2": {"limit": 7}}}}, "amounts": {"/a": {"min": 1}}}`, "a.rego": hostile}
+		case *adminapi.ImpactLine:
+			v.Progress, v.Message = nil, ""
+			if v.Data == nil {
+				v.Data = &adminapi.Impact{}
+			}
+			return a.answer(v)
+		case *adminapi.Readiness:
+			return a.answer(v)
+		}
+		return a.answer(map[string]any{"data": value.Interface()})
+	}
+	a.t.Errorf("%s %s has no answer in this test", r.Method, r.URL.Path)
+	return nil, http.ErrNotSupported
+}
+
+func (a admin) answer(value any) (*http.Response, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		a.t.Error(err)
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(append(text, '\n')))}, nil
+}
+
+// fill gives every field a value.
+func fill(v reflect.Value, depth int) {
+	if v.Type() == reflect.TypeFor[time.Time]() {
+		v.Set(reflect.ValueOf(time.Date(2026, 1, 31, 3, 4, 5, 0, time.UTC)))
+		return
+	}
+	if v.Type() == reflect.TypeFor[json.RawMessage]() {
+		v.SetBytes([]byte(`{"a":"` + "b" + `"}`))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(hostile)
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Int, reflect.Int64:
+		v.SetInt(12345)
+	case reflect.Uint16:
+		v.SetUint(443)
+	case reflect.Float64:
+		v.SetFloat(2.5)
+	case reflect.Pointer:
+		if depth < 6 {
+			v.Set(reflect.New(v.Type().Elem()))
+			fill(v.Elem(), depth+1)
+		}
+	case reflect.Slice:
+		if depth < 6 {
+			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+			fill(v.Index(0), depth+1)
+			fill(v.Index(1), depth+1)
+		}
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		value := reflect.New(v.Type().Elem()).Elem()
+		fill(value, depth+1)
+		v.SetMapIndex(reflect.ValueOf("name").Convert(v.Type().Key()), value)
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(hostile))
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), depth+1)
+		}
+	default:
+		panic("fill: " + v.Type().String())
+	}
+}
+
+// people are a store with one person; what it does not implement must not be asked.
+type people struct {
+	signin.Store
+
+	person tenants.Person
+	member tenants.Member
+}
+
+func (p people) PersonByEmail(context.Context, string) (tenants.Person, error) { return p.person, nil }
+
+func (p people) PersonByID(context.Context, uuid.UUID) (tenants.Person, error) { return p.person, nil }
+
+func (p people) UseStep(context.Context, uuid.UUID, int64) (bool, error) { return true, nil }
+
+func (p people) ForgetSignInFailures(context.Context, uuid.UUID) error { return nil }
+
+func (p people) Invite(context.Context, tenants.Invitation, time.Time) error { return nil }
+
+func (p people) SetRole(context.Context, string, tenants.Member, time.Time) error { return nil }
+
+func (p people) RemoveMember(context.Context, string, tenants.Member, time.Time) error { return nil }
+
+func (p people) MembersOf(context.Context, tenants.MerchantID) ([]tenants.Member, error) {
+	another := p.member
+	another.PersonID, another.Name = uuid.MustParse("00000000-0000-7000-8000-000000000002"), hostile
+	return []tenants.Member{p.member, another}, nil
+}
+
+func (p people) MembershipsOf(context.Context, uuid.UUID) ([]tenants.Member, error) {
+	return []tenants.Member{p.member}, nil
+}
+
+// plain keeps second factors as they are.
+type plain struct{}
+
+func (plain) SealTOTP(_ string, secret []byte) ([]byte, error) { return secret, nil }
+
+func (plain) OpenTOTP(_ string, sealed []byte) ([]byte, error) { return sealed, nil }
+
+type patient struct{}
+
+func (patient) Record(time.Time, netip.Addr) (bool, time.Duration) { return false, 0 }
+
+// visitor is somebody who has signed in and given a fresh code.
+type visitor struct {
+	*testing.T
+
+	url    string
+	client *http.Client
+	logs   *bytes.Buffer
+}
+
+func enter(t *testing.T, language string, empty bool) visitor {
+	t.Helper()
+	const password, factor = "a sentence is long enough", "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
+	hash, err := argon2id.CreateHash(password, &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := signin.FactorOf("Gerbang", "ayu@example.com", factor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := uuid.MustParse("00000000-0000-7000-8000-000000000001")
+	now := func() time.Time { return time.Date(2026, 1, 31, 3, 4, 5, 0, time.UTC) }
+	of, err := signin.New(people{
+		person: tenants.Person{ID: id, Email: "ayu@example.com", Name: "Ayu", Password: hash, TOTP: []byte(secret.Secret)},
+		member: tenants.Member{PersonID: id, MerchantID: tenants.Platform, Role: "admin", Email: "ayu@example.com", Name: "Ayu", Since: now()},
+	}, plain{}, patient{}, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := visitor{T: t, logs: &bytes.Buffer{}}
+	console, err := New(Config{URL: "http://console.example"}, Dependencies{
+		Dependencies: page.Dependencies{SignIn: of, Sessions: memstore.NewWithCleanupInterval(0), Now: now, Log: slog.New(slog.NewTextHandler(v.logs, nil))},
+		Admin: func(string, tenants.Role) *adminapi.Client {
+			return adminapi.NewClientOver(admin{t, empty})
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(console)
+	t.Cleanup(server.Close)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.url, v.client = server.URL, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	code, err := totp.GenerateCode(secret.Secret, now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.post("/signin", url.Values{"email": {"ayu@example.com"}, "password": {password}, "code": {code}}, http.StatusSeeOther)
+	v.post("/confirm", url.Values{"code": {code}}, http.StatusSeeOther)
+	v.post("/language", url.Values{"language": {language}}, http.StatusSeeOther)
+	return v
+}
+
+func (v visitor) ask(method, path string, form url.Values) (int, string) {
+	v.Helper()
+	request, err := http.NewRequestWithContext(v.Context(), method, v.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		v.Fatal(err)
+	}
+	if form != nil {
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	}
+	answer, err := v.client.Do(request)
+	if err != nil {
+		v.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		v.Fatal(err)
+	}
+	return answer.StatusCode, string(body)
+}
+
+func (v visitor) post(path string, form url.Values, status int) {
+	v.Helper()
+	if got, body := v.ask(http.MethodPost, path, form); got != status {
+		v.Fatalf("POST %s: %d, want %d\n%s", path, got, status, body)
+	}
+}
+
+// routes are those of the console's source, so that none is forgotten.
+func routes(t *testing.T, method string) []string {
+	t.Helper()
+	source, err := os.ReadFile("site.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var paths []string
+	for _, found := range regexp.MustCompile(`c\.at\("`+method+` ([^"]+)"`).FindAllSubmatch(source, -1) {
+		path := strings.ReplaceAll(string(found[1]), "{$}", "")
+		path = strings.ReplaceAll(path, "{person}", "00000000-0000-7000-8000-000000000002")
+		paths = append(paths, regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(path, "some"))
+	}
+	if len(paths) < 5 {
+		t.Fatalf("the source has the routes %v: look at how they are written", paths)
+	}
+	return paths
+}
+
+func TestEveryPageCanBeShown(t *testing.T) {
+	t.Parallel()
+	for _, language := range []string{"id", "en"} {
+		for what, empty := range map[string]bool{"filled": false, "empty": true} {
+			t.Run(language+" "+what, func(t *testing.T) {
+				t.Parallel()
+				v := enter(t, language, empty)
+				paths := append(routes(t, http.MethodGet), "/find?id=x&trace=1&from=2026-01-02", "/merchants/platform", "/merchants/m/money?mode=test")
+				for _, path := range paths {
+					status, body := v.ask(http.MethodGet, path, nil)
+					v.judge(path, status, body)
+					if status != http.StatusOK {
+						t.Errorf("GET %s: %d\n%s\n%s", path, status, body, v.logs)
+					}
+				}
+			})
+		}
+	}
+}
+
+// judge finds what no page may have.
+func (v visitor) judge(path string, status int, body string) {
+	v.Helper()
+	switch {
+	case status >= http.StatusInternalServerError:
+		v.Errorf("%s: %d\n%s", path, status, v.logs)
+	case strings.Contains(body, "<script>x"):
+		v.Errorf("%s: a text came through as markup", path)
+	}
+	for _, slip := range []string{"%!", "<no value>", "ZgotmplZ", "0x"} {
+		if strings.Contains(html.UnescapeString(body), slip) {
+			v.Errorf("%s: %q stands on the page", path, slip)
+		}
+	}
+}
+
+func TestEveryFormIsAnswered(t *testing.T) {
+	t.Parallel()
+	v := enter(t, "en", false)
+	form := url.Values{
+		"reason": {"why"}, "amount": {"1000"}, "kind": {"credit"}, "mode": {"live"}, "reference": {"r"}, "name": {"n"}, "tier": {"starter"}, "as": {"success"},
+		"decision": {"approve"}, "merchant": {"m"}, "movement": {"x"}, "rate": {"2.5"}, "burst": {"3"}, "email": {"budi@example.com"}, "role": {"read"}, "message": {"m"},
+		"/tiers/starter/rate_per_second": {"6"}, "data": {"{}"}, "since": {"24h"},
+	}
+	for _, path := range routes(t, http.MethodPost) {
+		status, body := v.ask(http.MethodPost, path, form)
+		v.judge(path, status, body)
+		if status != http.StatusOK && status != http.StatusSeeOther {
+			t.Errorf("POST %s: %d\n%s\n%s", path, status, body, v.logs)
+		}
+	}
+}

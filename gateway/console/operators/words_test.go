@@ -1,0 +1,25 @@
+package operators
+
+import (
+	"maps"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console/page/pagetest"
+)
+
+func TestEveryTextIsThereInIndonesian(t *testing.T) {
+	t.Parallel()
+	given := slices.Collect(maps.Keys(values))
+	for _, p := range pages {
+		given = append(given, p.text)
+	}
+	for _, s := range secretsOf(created) {
+		given = append(given, s.Text)
+	}
+	for _, d := range documentsOf(movementOf) {
+		given = append(given, d.Title)
+	}
+	pagetest.Words(t, os.DirFS("."), spoken(), given...)
+}
