@@ -173,8 +173,28 @@ func (c *Console) movement(r *room) error {
 		"Room": r, "M": m, "Name": nameOf(&m), "Whole": whole, "Request": pretty(whole.Request), "Answer": pretty(whole.Answer),
 		"Result": pretty(whole.Result), "List": r.Path(pathOf(m.Kind)), "ListTitle": titles[m.Kind],
 		"Pay": payable(r, m, answer), "Seconds": m.State == movement.Pending || m.State == movement.Acknowledged,
-		"Money": r.Member.Role.May(tenants.MayMoney),
+		"Money": r.Member.Role.May(tenants.MayMoney), "History": entriesOf(whole.History),
 	})
+}
+
+// told is what of an entry's detail merchants read: not what operators have written.
+var told = []string{"source", "channel", "provider_reference", "code", "message"}
+
+// entriesOf is a history as merchants read it.
+func entriesOf(history []adminapi.HistoryEntry) []adminapi.HistoryEntry {
+	shown := slices.Clone(history)
+	for i, entry := range shown {
+		var detail map[string]any
+		_ = json.Unmarshal([]byte(entry.Detail), &detail) // none, where it is text for operators
+		var parts []string
+		for _, name := range told {
+			if value, ok := detail[name].(string); ok && value != "" {
+				parts = append(parts, name+" "+value)
+			}
+		}
+		shown[i].Detail = strings.Join(parts, ", ")
+	}
+	return shown
 }
 
 func pathOf(kind manifest.Kind) string {

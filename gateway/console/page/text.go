@@ -12,6 +12,7 @@ import (
 	"maps"
 	"net/http"
 	"path"
+	"reflect"
 	"strings"
 	"time"
 
@@ -169,7 +170,7 @@ func (p *pages) text(code, english string) string {
 }
 
 // functions are what templates call: t for a text, with arguments as in Sprintf, rupiah for
-// an amount, when for a time of day, since for a date in a form.
+// an amount and number for a count, of any integer type, and when for a time.
 func (p *pages) functions(code string) template.FuncMap {
 	return template.FuncMap{
 		"t": func(english string, values ...any) string {
@@ -179,26 +180,10 @@ func (p *pages) functions(code string) template.FuncMap {
 			}
 			return text
 		},
-		"rupiah": func(amount any) string {
-			switch a := amount.(type) {
-			case money.Amount:
-				return a.Format()
-			case int64:
-				return signed(a)
-			case int:
-				return signed(int64(a))
-			}
-			return fmt.Sprint(amount)
-		},
+		"rupiah": func(amount any) string { return signed(reflect.Indirect(reflect.ValueOf(amount)).Int()) },
+		"number": func(n any) string { return strings.TrimPrefix(signed(reflect.Indirect(reflect.ValueOf(n)).Int()), "Rp") },
 		"when":      func(at any) template.HTML { return p.when(code, at) },
 		"languages": func() []Language { return Languages },
-		"lower":     strings.ToLower,
-		"percent": func(part, whole int64) int64 {
-			if whole <= 0 {
-				return 0
-			}
-			return min(100, part*100/whole)
-		},
 	}
 }
 

@@ -3,6 +3,7 @@ package page
 // Words is the Indonesian of what every console says. A test holds that nothing is missing.
 var Words = map[string]string{
 	"Skip to the content":                    "Langsung ke isi",
+	"Table":                                  "Tabel",
 	"Mode":                                   "Mode",
 	"Pages":                                  "Halaman",
 	"live":                                   "live",

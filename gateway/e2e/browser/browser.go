@@ -82,11 +82,11 @@ func (b *Browser) Run(t testing.TB, script string, env []string, args ...string)
 	return string(out)
 }
 
-// admit copies a script below the kit: Node looks for what a script imports in the
-// directories above it.
+// admit copies a script and what lies beside it below the kit: Node looks for what a
+// script imports in the directories above it.
 func (b *Browser) admit(t testing.TB, script string) string {
 	t.Helper()
-	text, err := os.ReadFile(script)
+	beside, err := filepath.Glob(filepath.Join(filepath.Dir(script), "*.mjs"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -95,11 +95,16 @@ func (b *Browser) admit(t testing.TB, script string) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	path := filepath.Join(dir, filepath.Base(script))
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
+	for _, path := range beside {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, filepath.Base(path)), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return path
+	return filepath.Join(dir, filepath.Base(script))
 }
 
 // install puts the kit with its libraries into the user's cache, in a directory named

@@ -16,13 +16,17 @@ import (
 
 // Document is what the ready file of gerbang dev holds.
 type Document struct {
-	APIURL      string     `json:"api_url"`
-	ConsoleURL  string     `json:"console_url"`
-	SandboxURL  string     `json:"sandbox_url"`
-	DatabaseURL string     `json:"database_url"`
-	Engine      string     `json:"engine"`
-	AdminToken  string     `json:"admin_token"`
-	Merchants   []Merchant `json:"merchants"`
+	APIURL      string `json:"api_url"`
+	ConsoleURL  string `json:"console_url"`
+	SandboxURL  string `json:"sandbox_url"`
+	DatabaseURL string `json:"database_url"`
+	// Links by which somebody comes into each console, good once.
+	MerchantsConsoleURL string     `json:"merchants_console_url"`
+	OwnerURL            string     `json:"owner_url"`
+	OperatorURL         string     `json:"operator_url"`
+	Engine              string     `json:"engine"`
+	AdminToken          string     `json:"admin_token"`
+	Merchants           []Merchant `json:"merchants"`
 }
 
 // Merchant is a merchant with its secrets, which are shown once.

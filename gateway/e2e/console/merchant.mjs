@@ -1,0 +1,134 @@
+// A merchant's owner comes in by an invitation, issues a key and uses it, follows a payment
+// until it is paid, sends its callback again, rotates the key under traffic, and invites
+// somebody who may only look.
+import { check, story } from "./people.mjs";
+
+const { OWNER_URL, API_URL, SANDBOX_URL, MERCHANT, OTHER } = process.env;
+const at = (path) => `${new URL(OWNER_URL).origin}/${MERCHANT}/test${path}`;
+
+const call = async (path, key, body, headers = {}) => {
+  const answer = await fetch(API_URL + path, {
+    method: "POST", headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json", ...headers }, body: JSON.stringify(body),
+  });
+  return { status: answer.status, body: await answer.json() };
+};
+
+await story(async (somebody) => {
+  const owner = await somebody("Owner");
+  const { page } = owner;
+  await owner.accept(OWNER_URL, "a sentence of five words");
+
+  // Issue a key and use it.
+  await page.goto(at("/keys"));
+  await owner.seen("keys");
+  await page.click("text=New key");
+  await owner.fresh();
+  await owner.seen("key-new");
+  await page.fill("[name=ips]", "nowhere");
+  await page.click("main form button");
+  await page.waitForSelector("#problem .warning");
+  check((await page.inputValue("[name=ips]")) === "nowhere", "what was typed is lost where it is refused");
+  await page.fill("[name=ips]", "");
+  await page.click("main form button");
+  const key = await page.locator("#secret").textContent();
+  await owner.seen("key-shown");
+  check((await call("/balance", key, {})).status === 200, "the new key is refused");
+
+  // Follow a payment, whose description is a script, until it is paid.
+  const wanted = {
+    merchant_id: MERCHANT, amount: 25000, payer_email: "payer@example.com", external_id: "followed-1", description: "<script>alert(1)</script>",
+  };
+  const created = await call("/payments/create", key, wanted, { "X-Callback-URL": `${SANDBOX_URL}/inbox` });
+  check(created.status === 200, `the payment is refused: ${JSON.stringify(created.body)}`);
+  await page.goto(at("/payments"));
+  await owner.seen("payments");
+  await page.click("text=followed-1");
+  await page.waitForSelector("#movement[hx-get]");
+  await owner.seen("payment-open");
+  await fetch(`${SANDBOX_URL}/pay`, { method: "POST", body: JSON.stringify({ url: created.body.data.checkout_url }) });
+  await page.waitForSelector("#movement .number .badge.good", { timeout: 30000 });
+  await page.waitForSelector("#movement a[href*='/callbacks/']", { timeout: 30000 });
+  await page.reload();
+  await owner.seen("payment-paid");
+
+  // Send its callback again.
+  await page.click("#movement a[href*='/callbacks/'] >> nth=-1");
+  await page.waitForSelector("text=Send again");
+  for (let i = 0; i < 60 && (await page.locator("h1 .badge.good").count()) === 0; i++) {
+    await page.waitForTimeout(500);
+    await page.reload();
+  }
+  const before = await page.locator("tbody tr").count();
+  await page.click("text=Send again");
+  await page.waitForSelector(".notice");
+  for (let i = 0; i < 60 && (await page.locator("tbody tr").count()) <= before; i++) {
+    await page.waitForTimeout(500);
+    await page.reload();
+  }
+  check((await page.locator("tbody tr").count()) > before, "the callback is not sent again");
+  await owner.seen("callback");
+
+  // Rotate the key under traffic: no call is refused.
+  let calling = true, refused = 0, calls = 0;
+  const traffic = (async () => {
+    while (calling) {
+      const { status } = await call("/payments/status", key, { external_id: "followed-1" });
+      calls++;
+      if (status !== 200 && status !== 429) refused++;
+      await page.waitForTimeout(200); // below the rate
+    }
+  })();
+  const id = key.split("_")[2];
+  await page.goto(at(`/keys/${id}/rotate`));
+  await owner.fresh();
+  await owner.seen("key-rotate");
+  await page.click("main form button");
+  const next = await page.locator("#secret").textContent();
+  check((await call("/balance", next, {})).status === 200, "the rotated key is refused");
+  await page.waitForTimeout(600);
+  calling = false;
+  await traffic;
+  check(calls > 1 && refused === 0, `${refused} of ${calls} calls were refused while the key was rotated`);
+
+  for (const name of ["", "collections", "orders", "transfers", "requests", "callbacks", "balance", "connections", "connections/payments", "members", "audit"]) {
+    await page.goto(at(`/${name}`));
+    check((await page.locator("#problem + .warning.pre, h1 + .warning").count()) === 0, `the page ${name} does not work: ${await page.locator("main").textContent()}`);
+    await owner.seen(name.replaceAll("/", "-") || "overview");
+  }
+
+  // A viewer sees movements, no keys, and no other merchant's page.
+  await page.goto(at("/members"));
+  await page.fill("main [name=email]", "viewer@gerbang.test");
+  await page.selectOption("form[action$='/members'] [name=role]", "viewer");
+  await page.click("text=Invite >> nth=-1");
+  const link = await page.locator("#secret").textContent();
+  const viewer = await somebody("Viewer", "id-ID");
+  await viewer.accept(link, "another sentence of words");
+  await viewer.page.goto(at("/payments"));
+  await viewer.seen("payments-id");
+  check((await viewer.page.textContent("h1")) === "Pembayaran", "the browser's language is not spoken");
+  for (const forbidden of [at("/keys"), at("/members"), at("/balance"), at("/payments").replace(MERCHANT, OTHER)]) {
+    check((await viewer.page.goto(forbidden)).status() === 404, `a viewer may open ${forbidden}`);
+  }
+  await page.goto(link);
+  check((await page.textContent("main")).includes("used or over"), "a used invitation is good again");
+
+  // Keyboard only: the first stop skips to the content.
+  await page.goto(at("/"));
+  await page.keyboard.press("Tab");
+  check((await page.evaluate(() => document.activeElement.className)) === "skip", "the first stop does not skip to the content");
+
+  // Signed out, every page asks to sign in; a wrong code and a right one.
+  await page.context().clearCookies();
+  await page.goto(at("/payments"));
+  check(page.url().includes("/signin?next="), "a page is shown to nobody");
+  await owner.seen("signin");
+  await page.fill("[name=email]", "owner@gerbang.test");
+  await page.fill("[name=password]", "a sentence of five words");
+  await page.fill("[name=code]", "000000");
+  await page.click("main form button");
+  await page.waitForSelector("#problem .warning");
+  await page.fill("[name=code]", await owner.code());
+  await page.click("main form button");
+  await page.waitForURL(at("/payments"));
+});

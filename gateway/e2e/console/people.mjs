@@ -1,0 +1,100 @@
+// What both consoles' stories need: somebody who signs in, and pages that are judged on
+// the way. A story imports it beside itself.
+import { createHmac } from "node:crypto";
+import { findings, launch, screenshot, views } from "gerbang-browser";
+
+// step is the number of this moment's time step of codes.
+const step = () => Math.floor(Date.now() / 30000);
+
+// codeOf is a factor's code in a time step.
+const codeOf = (secret, at) => {
+  let bits = "";
+  for (const letter of secret) bits += "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".indexOf(letter).toString(2).padStart(5, "0");
+  const key = Buffer.from(bits.match(/.{8}/g).map((byte) => parseInt(byte, 2)));
+  const counter = Buffer.alloc(8);
+  counter.writeBigUInt64BE(BigInt(at));
+  const digest = createHmac("sha1", key).update(counter).digest();
+  const offset = digest[19] & 15;
+  return String((digest.readUInt32BE(offset) & 0x7fffffff) % 1000000).padStart(6, "0");
+};
+
+export class Person {
+  constructor(page, name) {
+    Object.assign(this, { page, name, used: 0, problems: [] });
+    page.on("console", (m) => m.type() === "error" && !/status of 4\d\d/.test(m.text()) && this.problems.push(`${page.url()}: ${m.text()}`));
+    page.on("pageerror", (error) => this.problems.push(`${page.url()}: ${error}`));
+    page.on("dialog", (dialog) => dialog.accept());
+  }
+
+  // code is one that was not used yet: each counts once, and the next one counts already.
+  async code() {
+    for (;;) {
+      const now = step();
+      const at = Math.max(now, this.used + 1);
+      if (at <= now + 1) {
+        this.used = at;
+        return codeOf(this.secret, at);
+      }
+      await this.page.waitForTimeout(500);
+    }
+  }
+
+  async accept(url, password) {
+    await this.page.goto(url);
+    await this.seen("invitation");
+    this.secret = await this.page.locator("[data-factor]").textContent();
+    await this.page.fill("[name=name]", this.name);
+    await this.page.fill("[name=password]", password);
+    await this.page.fill("[name=code]", await this.code());
+    await this.page.click("main form button");
+    await this.page.waitForSelector(".codes");
+    await this.seen("codes");
+    await this.page.click("main a.button");
+    await this.page.waitForSelector("nav.side");
+  }
+
+  // fresh gives a code where a page asks for one.
+  async fresh() {
+    await this.page.waitForSelector("h1");
+    if (!this.page.url().includes("/confirm")) return;
+    await this.seen("confirm");
+    await this.page.fill("[name=code]", await this.code());
+    await Promise.all([this.page.waitForURL((url) => !url.pathname.startsWith("/confirm")), this.page.click("main form button")]);
+  }
+
+  // seen judges the page in each view.
+  async seen(name) {
+    for (const { name: view, viewport, colorScheme } of views) {
+      await this.page.setViewportSize(viewport);
+      await this.page.emulateMedia({ colorScheme });
+      for (const found of await findings(this.page)) this.problems.push(`${name}, ${view}: ${found}`);
+      const wide = await this.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (wide > 0) this.problems.push(`${name}, ${view}: is ${wide} px wider than the screen`);
+      await screenshot(this.page, `${name}-${view}`);
+    }
+  }
+}
+
+// check ends the story where something is not as it should be.
+export const check = (right, text) => {
+  if (!right) throw new Error(text);
+};
+
+// story runs with a browser, and prints what was wrong with the pages on the way.
+export const story = async (play) => {
+  const browser = await launch();
+  try {
+    const people = [];
+    const somebody = async (name, locale = "en-US") => {
+      const context = await browser.newContext({ locale });
+      await context.grantPermissions([]);
+      const person = new Person(await context.newPage(), name);
+      people.push(person);
+      return person;
+    };
+    await play(somebody);
+    for (const person of people) person.problems.forEach((problem) => console.log(problem));
+  } finally {
+    await browser.close();
+  }
+};
