@@ -117,6 +117,7 @@ var house = map[string]room{
 	"gateway/e2e/clients":      {floor: 10, support: true},
 	"gateway/e2e/callback":     {floor: 10, support: true},
 	"gateway/e2e/collection":   {floor: 10, support: true},
+	"gateway/e2e/console":      {floor: 10, support: true},
 	"gateway/e2e/faults":       {floor: 10, support: true},
 	"gateway/e2e/node":         {floor: 10, support: true},
 	"gateway/e2e/operations":   {floor: 10, support: true},

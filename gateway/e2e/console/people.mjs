@@ -87,7 +87,7 @@ export const story = async (play) => {
     const people = [];
     const somebody = async (name, locale = "en-US") => {
       const context = await browser.newContext({ locale });
-      await context.grantPermissions([]);
+      context.setDefaultTimeout(90000); // machines of tests are busy
       const person = new Person(await context.newPage(), name);
       people.push(person);
       return person;
