@@ -52,6 +52,8 @@ type Env struct {
 	Faults *Faults
 	// Webhooks queues messages to accounts.
 	Webhooks *Webhooks
+	// Activity is what was called and notified lately, for people.
+	Activity *Activity
 
 	clockTopic *Topic[clockMove]
 
@@ -84,10 +86,11 @@ func Open(c Config) (*Env, error) {
 		Accounts:  newAccounts(journal),
 		Movements: NewMovements(c.Provider),
 		Faults:    NewFaults(c.Clock, c.Latency),
+		Activity:  newActivity(c.Clock),
 		token:     c.Token,
 	}
 	env.ctx, env.cancel = context.WithCancel(context.Background())
-	env.Webhooks = newWebhooks(env.Accounts, journal, c)
+	env.Webhooks = newWebhooks(env.Accounts, journal, env.Activity, c)
 	env.clockTopic = NewTopic(journal, "clock", env.applyClock)
 	return env, nil
 }

@@ -47,6 +47,11 @@ type Webhook struct {
 	Body json.RawMessage `json:"body,omitempty"`
 	// Garbage is sent in place of a body: what is no JSON at all.
 	Garbage string `json:"garbage,omitempty"`
+	// Subject is what it is about, by which [Activity.About] finds its tries;
+	// without one they are not kept.
+	Subject string `json:"subject,omitempty"`
+	// Says is what it says in a word, for people: PAID.
+	Says string `json:"says,omitempty"`
 	// At is when the first try is due.
 	At time.Time `json:"at"`
 }
@@ -60,6 +65,7 @@ type Webhooks struct {
 	Sign func(hook Webhook, body []byte) map[string]string
 
 	accounts *Accounts
+	activity *Activity
 	client   *http.Client
 	clock    Clock
 	journal  *Journal
@@ -90,9 +96,9 @@ type delivery struct {
 	flying bool
 }
 
-func newWebhooks(accounts *Accounts, j *Journal, c Config) *Webhooks {
+func newWebhooks(accounts *Accounts, j *Journal, activity *Activity, c Config) *Webhooks {
 	w := &Webhooks{
-		accounts: accounts, client: c.Client, clock: c.Clock, journal: j, log: c.Log,
+		accounts: accounts, activity: activity, client: c.Client, clock: c.Clock, journal: j, log: c.Log,
 		slots:   make(chan struct{}, webhookSenders),
 		waiting: map[string]*delivery{}, changed: make(chan struct{}),
 	}
@@ -148,7 +154,10 @@ func (w *Webhooks) send(ctx context.Context, key string) {
 	err := w.journal.Sync()
 	if err == nil {
 		sending, cancel := graceful(ctx)
-		err = w.post(sending, hook)
+		var status int
+		began := w.clock.Now()
+		status, err = w.post(sending, hook)
+		w.activity.notified(hook, began, tries+1, status, err)
 		cancel()
 	}
 	if err != nil && ctx.Err() != nil {
@@ -222,14 +231,15 @@ func (w *Webhooks) take(key string) (Webhook, int, bool) {
 	return d.hook, d.tries, true
 }
 
-func (w *Webhooks) post(ctx context.Context, hook Webhook) error {
+// post makes a try and returns the status that was answered, 0 for none.
+func (w *Webhooks) post(ctx context.Context, hook Webhook) (int, error) {
 	account, _ := w.accounts.Get(hook.Account)
 	url := account.CallbackURL
 	if hook.URL != "" {
 		url = hook.URL
 	}
 	if url == "" {
-		return errors.New("the account has no callback URL")
+		return 0, errors.New("the account has no callback URL")
 	}
 	body := []byte(hook.Body)
 	if hook.Garbage != "" {
@@ -237,7 +247,7 @@ func (w *Webhooks) post(ctx context.Context, hook Webhook) error {
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	if w.Sign != nil {
@@ -258,13 +268,13 @@ func (w *Webhooks) post(ctx context.Context, hook Webhook) error {
 	}
 	response, err := w.client.Do(request)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	// Reading a little lets the connection be used again.
 	_, _ = io.CopyN(io.Discard, response.Body, 4<<10)
 	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("answered %d", response.StatusCode)
+		return response.StatusCode, fmt.Errorf("answered %d", response.StatusCode)
 	}
-	return nil
+	return response.StatusCode, nil
 }

@@ -62,6 +62,11 @@ func (s *Simulator) guard(operation string, movesMoney bool, h func(*http.Reques
 		}
 		answer(w, status, body)
 	}))
+	watched := s.env.Activity.Watch(operation, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Before the faults: a call that is cut is of the payment, too.
+		kit.Concern(r.Context(), s.named(r)...)
+		inner.ServeHTTP(w, r)
+	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		account, err := s.authenticate(r)
 		if err != nil {
@@ -72,7 +77,7 @@ func (s *Simulator) guard(operation string, movesMoney bool, h func(*http.Reques
 			fail(w, problem(http.StatusTooManyRequests, "RATE_LIMIT_EXCEEDED", "You have reached your request limit"))
 			return
 		}
-		inner.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), accountKey{}, account)))
+		watched.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), accountKey{}, account)))
 	})
 }
 

@@ -128,6 +128,7 @@ func (s *Simulator) createInvoice(r *http.Request) (int, any, error) {
 	if err := commit.Wait(); err != nil {
 		return 0, nil, err
 	}
+	kit.Concern(r.Context(), i.ID)
 	return http.StatusOK, i.body(r), nil
 }
 
@@ -243,11 +244,11 @@ func (s *Simulator) endInvoice(id string, now time.Time, when func(invoice) bool
 func (s *Simulator) expiryEntries(i invoice, now time.Time) []kit.Entry {
 	change := s.invoiceTopic.Entry(invoiceEvent{ID: i.ID, State: stateExpired, At: now})
 	i.State, i.Updated = stateExpired, now
-	return append([]kit.Entry{change}, s.invoiceWebhooks(i, now)...)
+	return append([]kit.Entry{change}, s.invoiceWebhooks(i, now, tellAsUsual)...)
 }
 
 // payInvoice pays an invoice; zero is the amount asked for.
-func (s *Simulator) payInvoice(id string, amount money.Amount) (invoice, error) {
+func (s *Simulator) payInvoice(id string, amount money.Amount, how telling) (invoice, error) {
 	now := s.now()
 	s.mu.Lock()
 	found, ok := s.invoices.byID[id]
@@ -270,7 +271,7 @@ func (s *Simulator) payInvoice(id string, amount money.Amount) (invoice, error) 
 	}
 	i.State, i.Updated, i.PaidAmount, i.PaidAt = statePaid, now, amount, now
 	entries = append(entries, s.invoiceTopic.Entry(invoiceEvent{ID: id, State: statePaid, Paid: amount, At: now}))
-	commit := s.env.Journal.Append(append(entries, s.invoiceWebhooks(i, now)...)...)
+	commit := s.env.Journal.Append(append(entries, s.invoiceWebhooks(i, now, how)...)...)
 	s.mu.Unlock()
 	return i, commit.Wait()
 }
@@ -283,6 +284,6 @@ func (s *Simulator) selfPayInvoice(id string) error {
 	if !open {
 		return nil // also after a restart: it was paid, or ended, before
 	}
-	_, err := s.payInvoice(id, 0)
+	_, err := s.payInvoice(id, 0, tellAsUsual)
 	return err
 }

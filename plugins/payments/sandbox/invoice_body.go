@@ -132,10 +132,12 @@ type invoiceNotice struct {
 }
 
 // invoiceWebhooks are the messages about an invoice that has just ended.
-func (s *Simulator) invoiceWebhooks(i invoice, now time.Time) []kit.Entry {
+func (s *Simulator) invoiceWebhooks(i invoice, now time.Time, how telling) []kit.Entry {
 	switch {
-	case i.Amount == magicLost:
+	case how == tellNever || i.Amount == magicLost:
 		return nil
+	case how == tellLate:
+		return s.invoiceWebhook(i, now.Add(lateGap), 1)
 	case i.State == statePaid && i.Amount == magicStaleAfter:
 		return append(s.invoiceWebhook(i, now, 1), s.invoiceWebhook(i.stale(), now.Add(staleGap), 1)...)
 	case i.State == statePaid && i.Amount == magicStaleBefore:
@@ -154,7 +156,7 @@ func (i invoice) stale() invoice {
 }
 
 func (s *Simulator) invoiceWebhook(i invoice, at time.Time, copies int) []kit.Entry {
-	return s.webhook(i.Account, "", at, copies, invoiceNotice{
+	return s.webhook(kit.Webhook{Account: i.Account, Subject: i.ID, Says: i.State, At: at}, copies, invoiceNotice{
 		ID: i.ID, ExternalID: i.ExternalID, UserID: i.Account, Status: i.State, MerchantName: i.Merchant,
 		Amount: i.Amount, PayerEmail: i.PayerEmail, Description: i.Description, Created: stamp(i.Created),
 		Updated: stamp(i.Updated), Currency: "IDR", SuccessURL: i.SuccessURL, FailureURL: i.FailureURL,

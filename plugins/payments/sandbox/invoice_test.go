@@ -317,7 +317,7 @@ func TestPage(t *testing.T) {
 	path := strings.TrimPrefix(created.text("invoice_url"), w.api.URL)
 	payer := caller{w, "", ""}
 	response, page := w.send(payer.request("GET", path, ""))
-	for _, want := range []string{"Toko Contoh", "Rp25.000", "&lt;b&gt;Kopi", `<form method="post">`} {
+	for _, want := range []string{"Toko Contoh", "Rp25.000", "&lt;b&gt;Kopi", `<form method="post">`, ">Pay Rp25.000<"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q:\n%s", want, page)
 		}
@@ -342,7 +342,7 @@ func TestPage(t *testing.T) {
 	if response, _ := w.send(payer.request("POST", path, "")); response.StatusCode != 303 || response.Header.Get("Location") != path {
 		t.Errorf("paid twice: %d %q", response.StatusCode, response.Header.Get("Location"))
 	}
-	if _, page := w.send(payer.request("GET", path, "")); !strings.Contains(page, "PAID") || strings.Contains(page, "<form") {
+	if _, page := w.send(payer.request("GET", path, "")); !strings.Contains(page, "PAID") || strings.Contains(page, ">Pay") {
 		t.Errorf("the page of a paid invoice:\n%s", page)
 	}
 	own := strings.TrimPrefix(plain.text("invoice_url"), w.api.URL)

@@ -163,6 +163,7 @@ func (s *Simulator) createQR(r *http.Request) (int, any, error) {
 	if err := commit.Wait(); err != nil {
 		return 0, nil, err
 	}
+	kit.Concern(r.Context(), q.ID)
 	if v2 {
 		// Whether the upstream says 200 or 201 here is not known for sure.
 		return http.StatusCreated, q.bodyV2(q.Created), nil
@@ -266,11 +267,18 @@ func (q qrCode) label() string {
 	return string(digits)
 }
 
+// expireQR ends a code whose time is over.
 func (s *Simulator) expireQR(id string) error {
 	now := s.now()
+	return s.endQR(id, now, func(q qrCode) bool { return !now.Before(q.Expiry) })
+}
+
+// endQR takes a code out of use when a condition holds, unless its payment did.
+// The upstream tells nobody.
+func (s *Simulator) endQR(id string, now time.Time, when func(qrCode) bool) error {
 	s.mu.Lock()
 	q, ok := s.codes.byID[id]
-	if !ok || q.state(now) != stateInactive || q.Expired || q.Type == typeDynamic && len(q.Payments) > 0 {
+	if !ok || !when(*q) || q.Expired || q.Type == typeDynamic && len(q.Payments) > 0 {
 		s.mu.Unlock()
 		return nil
 	}

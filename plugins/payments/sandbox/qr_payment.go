@@ -13,7 +13,7 @@ import (
 
 // payQR pays a code that was given out; zero is the amount asked for. A
 // code that has run out can still be paid: that is late money.
-func (s *Simulator) payQR(id string, amount money.Amount) (qrCode, qrPayment, error) {
+func (s *Simulator) payQR(id string, amount money.Amount, how telling) (qrCode, qrPayment, error) {
 	now := s.now()
 	s.mu.Lock()
 	q, ok := s.codes.byID[id]
@@ -34,7 +34,7 @@ func (s *Simulator) payQR(id string, amount money.Amount) (qrCode, qrPayment, er
 	}
 	p := qrPayment{ID: "qrpy_" + randomHex(16), Amount: amount, Created: now}
 	entries := []kit.Entry{s.qrTopic.Entry(qrEvent{ID: id, Payment: &p})}
-	commit := s.env.Journal.Append(append(entries, s.qrWebhooks(*q, p)...)...)
+	commit := s.env.Journal.Append(append(entries, s.qrWebhooks(*q, p, how)...)...)
 	paidCode := *q
 	s.mu.Unlock()
 	return paidCode, p, commit.Wait()
@@ -48,33 +48,38 @@ func (s *Simulator) selfPayQR(id string) error {
 	if !open {
 		return nil
 	}
-	_, _, err := s.payQR(id, 0)
+	_, _, err := s.payQR(id, 0, tellAsUsual)
 	return err
 }
 
-func (s *Simulator) qrWebhooks(q qrCode, p qrPayment) []kit.Entry {
+// qrWebhooks are the messages about a payment that has just come.
+func (s *Simulator) qrWebhooks(q qrCode, p qrPayment, how telling) []kit.Entry {
+	switch {
+	case how == tellNever || q.Amount == magicLost:
+		return nil
+	case how == tellLate || q.Amount == magicStaleAfter:
+		return s.qrWebhook(q, p, p.Created.Add(lateGap), 1)
+	case q.Amount == magicTwice:
+		return s.qrWebhook(q, p, p.Created, 2)
+	default:
+		return s.qrWebhook(q, p, p.Created, 1)
+	}
+}
+
+func (s *Simulator) qrWebhook(q qrCode, p qrPayment, at time.Time, copies int) []kit.Entry {
 	var notice any = q.noticeV1(p)
 	if q.V2 {
 		notice = q.noticeV2(p)
 	}
-	at, copies := p.Created, 1
-	switch q.Amount {
-	case magicLost:
-		return nil
-	case magicTwice:
-		copies = 2
-	case magicStaleAfter:
-		at = at.Add(lateGap)
-	}
-	return s.webhook(q.Account, q.HookURL, at, copies, notice)
+	return s.webhook(kit.Webhook{Account: q.Account, URL: q.HookURL, Subject: q.ID, Says: statePaid, At: at}, copies, notice)
 }
 
 // webhook queues a message so many times, under one webhook-id. Nothing is
 // queued when nobody has said where to send it: the upstream does not retry
 // those either.
-func (s *Simulator) webhook(to kit.AccountID, url string, at time.Time, copies int, notice any) []kit.Entry {
-	account, _ := s.env.Accounts.Get(to)
-	if url == "" && account.CallbackURL == "" {
+func (s *Simulator) webhook(hook kit.Webhook, copies int, notice any) []kit.Entry {
+	account, _ := s.env.Accounts.Get(hook.Account)
+	if hook.URL == "" && account.CallbackURL == "" {
 		return nil
 	}
 	body, err := json.Marshal(notice)
@@ -82,10 +87,8 @@ func (s *Simulator) webhook(to kit.AccountID, url string, at time.Time, copies i
 		s.env.Log.Error("webhook left out", "err", err)
 		return nil
 	}
-	hook := kit.Webhook{
-		Account: to, URL: url, TokenHeader: "x-callback-token", Body: body, At: at,
-		Header: map[string]string{"webhook-id": randomHex(16)},
-	}
+	hook.TokenHeader, hook.Body = "x-callback-token", body
+	hook.Header = map[string]string{"webhook-id": randomHex(16)}
 	entries := make([]kit.Entry, copies)
 	for n := range entries {
 		entries[n] = s.env.Webhooks.Entry(hook)
@@ -193,7 +196,7 @@ func (s *Simulator) simulateQRPayment(r *http.Request) (int, any, error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	q, p, err := s.payQR(q.ID, amount)
+	q, p, err := s.payQR(q.ID, amount, tellAsUsual)
 	if err != nil {
 		var refusal *kit.NotPayable
 		if errors.As(err, &refusal) {
