@@ -80,7 +80,9 @@ func New(config Config, deps Dependencies) (*Console, error) {
 		return nil, err
 	}
 	c.Handle("GET /{$}", c.first)
-	c.routes()
+	for _, of := range c.routes() {
+		c.add(of)
+	}
 	return c, nil
 }
 
@@ -102,20 +104,20 @@ func (r *room) owner() movement.Owner {
 // Path is a path of this merchant in this mode.
 func (r *room) Path(rest string) string { return "/" + r.id() + "/" + string(r.Mode) + rest }
 
-// at adds a page of a merchant in a mode, for those whose role has the permission.
-func (c *Console) at(pattern string, may tenants.Permission, handle func(*room) error, rules ...page.Rule) {
-	method, path, _ := strings.Cut(pattern, " ")
+// add adds a page of a merchant in a mode.
+func (c *Console) add(of route) {
+	method, path, _ := strings.Cut(of.pattern, " ")
 	c.Handle(method+" /{merchant}/{mode}"+path, func(v *page.Visit) error {
-		r, err := c.enter(v, may)
+		r, err := c.enter(v, of.may)
 		if err != nil {
 			return err
 		}
-		for _, rule := range rules {
-			if err := rule(v); err != nil {
+		if of.fresh {
+			if err := page.Fresh(v); err != nil {
 				return err
 			}
 		}
-		return handle(r)
+		return of.handle(r)
 	})
 }
 
@@ -197,42 +199,48 @@ func (c *Console) first(v *page.Visit) error {
 	return v.Go("/"+string(m.MerchantID)+"/test/", "")
 }
 
-func (c *Console) routes() {
-	c.at("GET /{$}", tenants.MayLook, c.overview)
+// route is a page or a form, the permission it needs, and whether it needs a fresh code.
+type route struct {
+	pattern string
+	may     tenants.Permission
+	handle  func(*room) error
+	fresh   bool
+}
 
-	for path, kind := range kinds {
-		c.at("GET "+path, tenants.MayLook, func(r *room) error { return c.list(r, path, kind) })
+// routes are all that this console does.
+func (c *Console) routes() []route {
+	all := []route{
+		{"GET /{$}", tenants.MayLook, c.overview, false},
+		{"GET /movements/{movement}", tenants.MayLook, c.movement, false},
+		{"GET /find", tenants.MayLook, c.find, false},
+		{"GET /requests", tenants.MayLook, c.requests, false},
+		{"GET /callbacks", tenants.MayLook, c.callbacks, false},
+		{"GET /callbacks/{event}", tenants.MayLook, c.callback, false},
+		{"POST /callbacks/{event}/resend", tenants.MayCallback, c.resend, false},
+		{"POST /callbacks/test", tenants.MayCallback, c.testCallback, false},
+		{"POST /callbacks/url", tenants.MayCallback, c.setURL, false},
+		{"POST /callbacks/secret", tenants.MayCallback, c.changeSecret, true},
+		{"GET /keys", tenants.MayKeys, c.keys, false},
+		{"GET /keys/new", tenants.MayKeys, c.newKey, true},
+		{"POST /keys", tenants.MayKeys, c.createKey, true},
+		{"GET /keys/{key}/rotate", tenants.MayKeys, c.askRotation, true},
+		{"POST /keys/{key}/rotate", tenants.MayKeys, c.rotateKey, true},
+		{"POST /keys/{key}/revoke", tenants.MayKeys, c.revokeKey, true},
+		{"GET /balance", tenants.MayMoney, c.balance, false},
+		{"GET /balance/statement.csv", tenants.MayMoney, c.statementCSV, false},
+		{"GET /connections", tenants.MayConnect, c.connections, false},
+		{"GET /connections/{provider}", tenants.MayConnect, c.connection, true},
+		{"POST /connections/{provider}", tenants.MayConnect, c.setConnection, true},
+		{"GET /members", tenants.MayMembers, c.members, false},
+		{"POST /members", tenants.MayMembers, c.invite, true},
+		{"POST /members/{person}/role", tenants.MayMembers, c.setRole, true},
+		{"POST /members/{person}/remove", tenants.MayMembers, c.removeMember, true},
+		{"GET /audit", tenants.MayMembers, c.audit, false},
 	}
-	c.at("GET /movements/{movement}", tenants.MayLook, c.movement)
-	c.at("GET /find", tenants.MayLook, c.find)
-	c.at("GET /requests", tenants.MayLook, c.requests)
-
-	c.at("GET /callbacks", tenants.MayLook, c.callbacks)
-	c.at("GET /callbacks/{event}", tenants.MayLook, c.callback)
-	c.at("POST /callbacks/{event}/resend", tenants.MayCallback, c.resend)
-	c.at("POST /callbacks/test", tenants.MayCallback, c.testCallback)
-	c.at("POST /callbacks/url", tenants.MayCallback, c.setURL)
-	c.at("POST /callbacks/secret", tenants.MayCallback, c.changeSecret, page.Fresh)
-
-	c.at("GET /keys", tenants.MayKeys, c.keys)
-	c.at("GET /keys/new", tenants.MayKeys, c.newKey, page.Fresh)
-	c.at("POST /keys", tenants.MayKeys, c.createKey, page.Fresh)
-	c.at("GET /keys/{key}/rotate", tenants.MayKeys, c.askRotation, page.Fresh)
-	c.at("POST /keys/{key}/rotate", tenants.MayKeys, c.rotateKey, page.Fresh)
-	c.at("POST /keys/{key}/revoke", tenants.MayKeys, c.revokeKey, page.Fresh)
-
-	c.at("GET /balance", tenants.MayMoney, c.balance)
-	c.at("GET /balance/statement.csv", tenants.MayMoney, c.statementCSV)
-
-	c.at("GET /connections", tenants.MayConnect, c.connections)
-	c.at("GET /connections/{provider}", tenants.MayConnect, c.connection, page.Fresh)
-	c.at("POST /connections/{provider}", tenants.MayConnect, c.setConnection, page.Fresh)
-
-	c.at("GET /members", tenants.MayMembers, c.members)
-	c.at("POST /members", tenants.MayMembers, c.invite, page.Fresh)
-	c.at("POST /members/{person}/role", tenants.MayMembers, c.setRole, page.Fresh)
-	c.at("POST /members/{person}/remove", tenants.MayMembers, c.removeMember, page.Fresh)
-	c.at("GET /audit", tenants.MayMembers, c.audit)
+	for path, kind := range kinds {
+		all = append(all, route{"GET " + path, tenants.MayLook, func(r *room) error { return c.list(r, path, kind) }, false})
+	}
+	return all
 }
 
 // query is the values of a page's filters as they stand in its links.

@@ -181,7 +181,9 @@ func (p *pages) functions(code string) template.FuncMap {
 			return text
 		},
 		"rupiah": func(amount any) string { return signed(reflect.Indirect(reflect.ValueOf(amount)).Int()) },
-		"number": func(n any) string { return strings.TrimPrefix(signed(reflect.Indirect(reflect.ValueOf(n)).Int()), "Rp") },
+		"number": func(n any) string {
+			return strings.TrimPrefix(signed(reflect.Indirect(reflect.ValueOf(n)).Int()), "Rp")
+		},
 		"when":      func(at any) template.HTML { return p.when(code, at) },
 		"languages": func() []Language { return Languages },
 	}

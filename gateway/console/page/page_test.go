@@ -1,0 +1,374 @@
+package page_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/pquerna/otp/totp"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console/page"
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/limit"
+	"github.com/seed-f006e74d/gerbang/gateway/signin"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+func TestMain(m *testing.M) { dbtest.Main(m) }
+
+const password = "a sentence of five words"
+
+var from = netip.MustParseAddr("203.0.113.7")
+
+// setting is a store with a merchant, and a clock that a test turns.
+type setting struct {
+	store    *store.Store
+	signin   *signin.SignIn
+	merchant tenants.MerchantID
+	clock    atomic.Int64
+}
+
+func (s *setting) now() time.Time       { return time.Unix(s.clock.Load(), 0) }
+func (s *setting) wait(d time.Duration) { s.clock.Add(int64(d / time.Second)) }
+func (s *setting) code(secret string) string {
+	code, _ := totp.GenerateCode(secret, s.now())
+	return code
+}
+
+func newSetting(t *testing.T) *setting {
+	t.Helper()
+	url := dbtest.New(t, "", nil)
+	log := slog.New(slog.DiscardHandler)
+	if err := store.Migrate(t.Context(), url, log); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := store.Open(t.Context(), url, store.Options{MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(kept.Close)
+	keyset := filepath.Join(t.TempDir(), "keyset.json")
+	if err := tenants.CreateKeysetFile(keyset); err != nil {
+		t.Fatal(err)
+	}
+	vault, err := tenants.OpenKeysetFile(keyset)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &setting{store: kept, merchant: tenants.NewMerchantID()}
+	s.clock.Store(time.Now().Unix())
+	if s.signin, err = signin.New(kept, vault, limit.NewFailures(), s.now); err != nil {
+		t.Fatal(err)
+	}
+	m := tenants.Merchant{ID: s.merchant, Name: "A shop", Tier: "starter", Status: tenants.Active, CreatedAt: s.now()}
+	if err := kept.CreateMerchant(t.Context(), store.Audit{Operator: "test", Action: "merchant.create", At: s.now()}, m, nil, nil); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// newcomer is somebody who has come in by an invitation, with the factor's secret and the
+// recovery codes.
+func (s *setting) newcomer(t *testing.T, email string, role tenants.Role) (tenants.Person, string, []string) {
+	t.Helper()
+	link, _, err := s.signin.Invite(t.Context(), "test", s.merchant, role, email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	factor, err := signin.NewFactor("Gerbang", email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := signin.Newcomer{Name: "Somebody", Password: password, Secret: factor.Secret, Code: s.code(factor.Secret)}
+	p, codes, err := s.signin.Accept(t.Context(), link, n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.signin.Accept(t.Context(), link, n); !errors.Is(err, signin.ErrInvitation) {
+		t.Errorf("the invitation is good twice: %v", err)
+	}
+	s.wait(30 * time.Second) // until the next code
+	return p, factor.Secret, codes
+}
+
+func TestWhatComesIn(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	p, secret, codes := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	try := func(email, password, code string) error {
+		got, err := s.signin.Try(t.Context(), from, email, password, code)
+		if err == nil && got.ID != p.ID {
+			t.Errorf("it is another person: %s", got.Email)
+		}
+		return err
+	}
+	code := s.code(secret)
+	for name, err := range map[string]error{
+		"another password": try("ada@example.com", "another sentence of words", code), "nobody's address": try("bob@example.com", password, code),
+		"no address": try("", password, code), "no code": try("ada@example.com", password, ""), "a wrong code": try("ada@example.com", password, "000000"),
+		"a wrong recovery code": try("ada@example.com", password, "aaaa-aaaa-aaaa-aaaa"),
+	} {
+		if !errors.Is(err, signin.ErrRefused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := try(" Ada@Example.com", password, code[:3]+" "+code[3:]); err != nil {
+		t.Errorf("the right ones are refused: %v", err)
+	}
+	if err := try("ada@example.com", password, code); !errors.Is(err, signin.ErrRefused) {
+		t.Errorf("a code counts twice: %v", err)
+	}
+	if err := try("ada@example.com", password, strings.ToUpper(codes[3])); err != nil {
+		t.Errorf("a recovery code is refused: %v", err)
+	}
+	if err := try("ada@example.com", password, codes[3]); !errors.Is(err, signin.ErrRefused) {
+		t.Errorf("a recovery code counts twice: %v", err)
+	}
+	if left, err := s.signin.RecoveryCodes(t.Context(), p); left != 9 || err != nil {
+		t.Errorf("%d recovery codes are left, %v", left, err)
+	}
+}
+
+func TestWhoGuessesWaits(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	_, secret, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	for i := range 10 {
+		if _, err := s.signin.Try(t.Context(), netip.AddrFrom4([4]byte{203, 0, 113, byte(i)}), "ada@example.com", password, fmt.Sprintf("00000%d", i)); !errors.Is(err, signin.ErrRefused) {
+			t.Fatalf("attempt %d: %v", i, err)
+		}
+	}
+	if _, err := s.signin.Try(t.Context(), from, "ada@example.com", password, s.code(secret)); !errors.Is(err, signin.ErrTooMany) {
+		t.Errorf("after ten failures: %v", err)
+	}
+	s.wait(61 * time.Second)
+	if _, err := s.signin.Try(t.Context(), from, "ada@example.com", password, s.code(secret)); err != nil {
+		t.Errorf("a minute later: %v", err)
+	}
+}
+
+func TestInvitations(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	ada, _, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	bob, _, _ := s.newcomer(t, "bob@example.com", tenants.RoleViewer)
+	for name, of := range map[string]struct {
+		to    tenants.MerchantID
+		role  tenants.Role
+		email string
+	}{
+		"no address": {s.merchant, tenants.RoleViewer, "ada"}, "an operator's role": {s.merchant, "admin", "c@example.com"},
+		"a merchant's role": {tenants.Platform, tenants.RoleOwner, "c@example.com"}, "no merchant": {tenants.NewMerchantID(), tenants.RoleViewer, "c@example.com"},
+	} {
+		if _, _, err := s.signin.Invite(t.Context(), "test", of.to, of.role, of.email); err == nil {
+			t.Errorf("%s is invited", name)
+		}
+	}
+	link, _, err := s.signin.Invite(t.Context(), "test", tenants.Platform, "support", ada.Email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := s.signin.Accept(t.Context(), link, signin.Newcomer{Name: "Eve", Password: password}); err == nil {
+		t.Error("somebody else takes the invitation of a known address")
+	}
+	if _, err := s.signin.Join(t.Context(), link, bob); !errors.Is(err, signin.ErrInvitation) {
+		t.Errorf("another person joins: %v", err)
+	}
+	if _, err := s.signin.Join(t.Context(), link, ada); err != nil {
+		t.Errorf("the one that is invited can't join: %v", err)
+	}
+	present, err := s.signin.Who(t.Context(), ada.ID, ada.Epoch)
+	if m, ok := present.At(tenants.Platform); err != nil || !ok || m.Role != "support" || len(present.Members) != 2 {
+		t.Errorf("after joining: %+v, %v", present.Members, err)
+	}
+	link, _, err = s.signin.Invite(t.Context(), "test", s.merchant, tenants.RoleViewer, "late@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.wait(signin.InvitationLife)
+	if _, _, err := s.signin.Invitation(t.Context(), link); !errors.Is(err, signin.ErrInvitation) {
+		t.Errorf("after its life: %v", err)
+	}
+}
+
+func TestAChangedRoleEndsSessions(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	ada, _, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	bob, _, _ := s.newcomer(t, "bob@example.com", tenants.RoleDeveloper)
+	member := func(p tenants.Person, role tenants.Role) tenants.Member {
+		return tenants.Member{PersonID: p.ID, MerchantID: s.merchant, Role: role, Email: p.Email}
+	}
+	if err := s.signin.SetRole(t.Context(), "ada@example.com", member(ada, tenants.RoleViewer)); !errors.Is(err, tenants.ErrLastOwner) {
+		t.Errorf("the last owner becomes a viewer: %v", err)
+	}
+	if err := s.signin.Remove(t.Context(), "ada@example.com", member(ada, tenants.RoleOwner)); !errors.Is(err, tenants.ErrLastOwner) {
+		t.Errorf("the last owner is removed: %v", err)
+	}
+	if _, err := s.signin.Who(t.Context(), ada.ID, ada.Epoch); err != nil {
+		t.Errorf("a refused change ended the sessions: %v", err)
+	}
+	if err := s.signin.SetRole(t.Context(), "ada@example.com", member(bob, tenants.RoleViewer)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.signin.Who(t.Context(), bob.ID, bob.Epoch); !errors.Is(err, tenants.ErrNotFound) {
+		t.Errorf("a session of before the change goes on: %v", err)
+	}
+	audit, err := s.store.AuditOf(t.Context(), s.merchant, 10)
+	if err != nil || audit[0].Action != "member.role" || audit[0].Operator != "ada@example.com" {
+		t.Errorf("the audit begins with %+v, %v", audit[0], err)
+	}
+	if err := s.signin.ChangePassword(t.Context(), ada, "short"); err == nil {
+		t.Error("a password of five characters is taken")
+	}
+	if err := s.signin.ChangePassword(t.Context(), ada, "another sentence of words"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.signin.Who(t.Context(), ada.ID, ada.Epoch); !errors.Is(err, tenants.ErrNotFound) {
+		t.Errorf("a session of before the new password goes on: %v", err)
+	}
+}
+
+// site is a console with one page, and one that needs a fresh code.
+func (s *setting) site(t *testing.T, secure bool) *page.Site {
+	t.Helper()
+	site, err := page.New(page.Config{
+		Name: "merchants", Title: "Gerbang", Secure: secure,
+		Templates: fstest.MapFS{"own.html": {Data: []byte(`{{define "content"}}<p>{{.Data}}</p>{{end}}`)}},
+		Belongs:   func(p signin.Present) bool { _, ok := p.At(s.merchant); return ok },
+	}, page.Dependencies{SignIn: s.signin, Sessions: s.store.Sessions(), Now: s.now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	site.Handle("GET /{$}", func(v *page.Visit) error { return v.Show("own.html", "Own", "<script>own</script>") })
+	site.Handle("POST /secret", func(v *page.Visit) error { return v.Show("own.html", "Own", "the secret") }, page.Fresh)
+	return site
+}
+
+func TestASession(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	_, secret, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	server := httptest.NewServer(s.site(t, false))
+	t.Cleanup(server.Close)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := &http.Client{Jar: jar}
+	read := func(answer *http.Response, err error) (at, body string) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		content, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Request.URL.RequestURI(), string(content)
+	}
+	post := func(path string, values url.Values) (at, body string) {
+		t.Helper()
+		return read(client.PostForm(server.URL+path, values))
+	}
+	if at, _ := read(client.Get(server.URL + "/")); at != "/signin?next=%2F" {
+		t.Errorf("nobody is led to %s", at)
+	}
+	login := url.Values{"email": {"ada@example.com"}, "password": {password}, "code": {s.code(secret)}, "next": {"//evil.example"}}
+	at, body := post("/signin", login)
+	if at != "/" || !strings.Contains(body, "&lt;script&gt;own") {
+		t.Errorf("after signing in: %s\n%s", at, body)
+	}
+	if at, _ := post("/secret", nil); !strings.HasPrefix(at, "/confirm") {
+		t.Errorf("without a fresh code: %s", at)
+	}
+	if at, _ := post("/confirm", url.Values{"code": {login.Get("code")}, "next": {"/"}}); at != "/confirm" {
+		t.Errorf("the code of signing in confirms: %s", at)
+	}
+	s.wait(30 * time.Second)
+	if at, _ := post("/confirm", url.Values{"code": {s.code(secret)}, "next": {"/"}}); at != "/" {
+		t.Errorf("a fresh code does not confirm: %s", at)
+	}
+	if _, body := post("/secret", nil); !strings.Contains(body, "the secret") {
+		t.Errorf("with a fresh code: %s", body)
+	}
+	s.wait(11 * time.Minute)
+	if at, _ := post("/secret", nil); !strings.HasPrefix(at, "/confirm") {
+		t.Errorf("eleven minutes later: %s", at)
+	}
+
+	// A form of another site changes nothing.
+	foreign, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/signout", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foreign.Header.Set("Origin", "https://evil.example")
+	if answer, err := client.Do(foreign); err != nil || answer.StatusCode != http.StatusForbidden {
+		t.Errorf("another site's form is answered %v, %v", answer.Status, err)
+	}
+	if at, _ := read(client.Get(server.URL + "/")); at != "/" {
+		t.Errorf("another site has signed the visitor out: %s", at)
+	}
+	stolen := slices.Clone(jar.Cookies(must(t, server.URL)))
+	if at, _ := post("/signout", nil); at != "/signin" {
+		t.Errorf("signed out at %s", at)
+	}
+	jar.SetCookies(must(t, server.URL), stolen)
+	if at, _ := read(client.Get(server.URL + "/")); at == "/" {
+		t.Error("a session goes on after signing out")
+	}
+}
+
+func must(t *testing.T, text string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func TestWhatEveryPageSays(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	_, secret, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	site := s.site(t, true)
+	form := url.Values{"email": {"ada@example.com"}, "password": {password}, "code": {s.code(secret)}}.Encode()
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "https://console.example/signin", strings.NewReader(form))
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer := httptest.NewRecorder()
+	site.ServeHTTP(answer, request)
+	cookie := answer.Header().Get("Set-Cookie")
+	for _, part := range []string{"__Host-gerbang_merchants=", "; Path=/", "; HttpOnly", "; Secure", "; SameSite=Lax"} {
+		if !strings.Contains(cookie, part) {
+			t.Errorf("the cookie %q has no %s", regexp.MustCompile(`=[^;]{20,}`).ReplaceAllString(cookie, "=..."), part)
+		}
+	}
+	if strings.Contains(cookie, "Domain") {
+		t.Error("the cookie is of a domain")
+	}
+	for header, want := range map[string]string{"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"} {
+		if got := answer.Header().Get(header); got != want {
+			t.Errorf("%s: %q", header, got)
+		}
+	}
+	if policy := answer.Header().Get("Content-Security-Policy"); strings.Contains(policy, "unsafe") || !strings.Contains(policy, "default-src 'none'") {
+		t.Errorf("the policy is %q", policy)
+	}
+}
