@@ -57,14 +57,19 @@ func (k *KeyUses) Run(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-			defer cancel()
-			k.Write(last)
+			k.writeLast(ctx)
 			return nil
 		case <-tick.C:
 			k.Write(ctx)
 		}
 	}
+}
+
+// writeLast writes what was noted although the context has ended.
+func (k *KeyUses) writeLast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	k.Write(ctx)
 }
 
 // Write writes what was noted. What can't be written is dropped: the next use tells again.

@@ -74,7 +74,7 @@ type App struct {
 	outbox     *mail.Outbox // nil where no mails are sent
 	reader     *reconcile.Reader
 	clock      *clock.Clock
-	SignIn     *signin.SignIn // people of both consoles
+	SignIn     *signin.SignIn   // people of both consoles
 	metrics    *console.Metrics // made before what reports to it
 	replica    uuid.UUID        // this process
 	decisions  decision.Key

@@ -27,8 +27,8 @@ import (
 // Config is a gateway's configuration. Its YAML file is read strictly: an unknown
 // key is an error. Secrets are paths of files, never values.
 type Config struct {
-	Listen    string `koanf:"listen"`     // merchants' listener, host:port
-	Console   string `koanf:"console"`    // operators' listener, host:port
+	Listen  string `koanf:"listen"`  // merchants' listener, host:port
+	Console string `koanf:"console"` // operators' listener, host:port
 	// The merchants' console, for their people: host:port, none unless given, and the URL
 	// under which they reach it. OperatorsConsoleURL is the one of operators' pages, which
 	// are on the operators' listener.

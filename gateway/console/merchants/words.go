@@ -14,6 +14,9 @@ var words = map[string]string{
 	"prepared": "disiapkan", "switched": "dialihkan", "credit": "penambahan", "debit": "pengurangan",
 	"charge": "tagihan", "refund": "pengembalian", "hold": "penahanan", "capture": "pengambilan", "release": "pelepasan",
 
+	"posted": "dibukukan", "refused": "ditolak", "suspended": "ditangguhkan", "reversal": "pembalikan",
+	"accepted": "diterima penyedia", "not_sent": "tidak terkirim", "overridden": "diputuskan operator", "errored": "galat penyedia",
+
 	"State": "Status", "From": "Dari", "To": "Sampai", "Show": "Tampilkan", "Reference": "Referensi", "Reference begins with": "Referensi diawali",
 	"Amount": "Jumlah", "Created": "Dibuat", "Channel": "Kanal", "Kind": "Jenis", "Older": "Lebih lama", "Next page": "Halaman berikutnya",
 	"Find": "Cari", "Reference or id": "Referensi atau id", "Latest": "Terbaru", "Nothing fits.": "Tidak ada yang cocok.",

@@ -1,4 +1,5 @@
-// Package pagetest helps to test consoles.
+// Package pagetest holds what the tests of both consoles need: above all that each text of
+// a page is there in Indonesian, too. It is for tests alone. It must not know one console.
 package pagetest
 
 import (

@@ -1,0 +1,48 @@
+package merchants
+
+import (
+	"os"
+	"testing"
+
+	"github.com/seed-f006e74d/gerbang/gateway/console/page/pagetest"
+	"github.com/seed-f006e74d/gerbang/gateway/ledger"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// TestWords: everything that these pages say is there in Indonesian, too.
+func TestWords(t *testing.T) {
+	t.Parallel()
+	given := []string{
+		// Texts in tables and in data.
+		"Live", "Test", "given up", "available", "held", "active", "none", "prepared", "switched", "posted", "refused", "suspended",
+		"admitted", "denied", "slowed", "over_quota", "unjudged", "pending", "succeeded", "failed", "expired", "credit", "debit", "accepted", "not_sent", "overridden", "errored",
+		"Put it where your server reads its secrets.",
+		"The old key goes on until its overlap ends. The list of keys tells when and from where each was used last.",
+		"Add it to your server now: both secrets sign from this moment on. Switch once your server knows it, and finish when nothing uses the old one any more.",
+		"Send this link to %s. It is good once, for 15 minutes.",
+		"This merchant is suspended: its keys are refused, and only what was begun goes on.",
+	}
+	for _, p := range pages {
+		given = append(given, p.text)
+	}
+	for _, state := range []movement.State{movement.Submitting, movement.Acknowledged, movement.Pending} {
+		given = append(given, string(state))
+	}
+	for _, state := range []movement.CallbackState{movement.CallbackWaiting, movement.CallbackDelivered, movement.CallbackDead, movement.CallbackGone} {
+		given = append(given, string(state))
+	}
+	for _, kind := range kinds {
+		given = append(given, string(kind))
+	}
+	for _, scope := range scopes {
+		given = append(given, string(scope))
+	}
+	for _, role := range tenants.RolesOf("mer_any") {
+		given = append(given, string(role))
+	}
+	for _, kind := range []ledger.Kind{ledger.Charge, ledger.Hold, ledger.Refund, ledger.Capture, ledger.Release, ledger.Reversal, ledger.Credit, ledger.Debit} {
+		given = append(given, string(kind))
+	}
+	pagetest.Words(t, os.DirFS("."), words, given...)
+}
