@@ -28,7 +28,7 @@ func TestListensOnLoopbackAlone(t *testing.T) {
 func TestRunRefusesTheWorld(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	err := Run(t.Context(), Options{Data: dir, Listen: "0.0.0.0:0", Console: "127.0.0.1:0", Sandbox: "127.0.0.1:0"})
+	err := Run(t.Context(), Options{Data: dir, Listen: "0.0.0.0:0", Console: "127.0.0.1:0", MerchantsConsole: "127.0.0.1:0", Sandbox: "127.0.0.1:0"})
 	if err == nil || !strings.Contains(err.Error(), "--listen") {
 		t.Errorf("got %v, want an error that names --listen", err)
 	}

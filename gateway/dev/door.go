@@ -127,17 +127,39 @@ func (d *door) read(ctx context.Context, page string) (kit.PayRequest, error) {
 
 // movements is what the upstreams accepted and did, the oldest first.
 func (d *door) movements(w http.ResponseWriter, r *http.Request) {
+	all, err := d.moved(r.Context())
+	if err != nil {
+		say(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	answer(w, http.StatusOK, all)
+}
+
+func (d *door) moved(ctx context.Context) ([]kit.Movement, error) {
 	all := []kit.Movement{}
 	for _, s := range d.sandboxes {
 		var theirs []kit.Movement
-		if _, err := s.control(r.Context(), "movements", nil, &theirs); err != nil {
-			say(w, http.StatusInternalServerError, err.Error())
-			return
+		if _, err := s.control(ctx, "movements", nil, &theirs); err != nil {
+			return nil, err
 		}
 		all = append(all, theirs...)
 	}
 	slices.SortStableFunc(all, func(a, b kit.Movement) int { return a.At.Compare(b.At) })
-	answer(w, http.StatusOK, all)
+	return all, nil
+}
+
+// latestShown is how many payments the page lists.
+const latestShown = 10
+
+// latest are the last movements that a simulator has a page about, the newest first.
+func latest(movements []kit.Movement) []kit.Movement {
+	var shown []kit.Movement
+	for _, m := range slices.Backward(movements) {
+		if m.Page != "" && len(shown) < latestShown {
+			shown = append(shown, m)
+		}
+	}
+	return shown
 }
 
 // faults makes the next calls of one provider fail.
@@ -226,7 +248,8 @@ var (
 const pagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// page explains the door and the magic values of every simulator.
+// page explains the door and the magic values of every simulator, and leads to the
+// pages of the latest payments.
 func (d *door) page(w http.ResponseWriter, r *http.Request) {
 	var upstreams []kit.Description
 	for _, s := range d.sandboxes {
@@ -237,7 +260,12 @@ func (d *door) page(w http.ResponseWriter, r *http.Request) {
 		}
 		upstreams = append(upstreams, description)
 	}
-	d.show(w, doorPage, map[string]any{"Door": d.url, "API": d.api, "Upstreams": upstreams})
+	movements, err := d.moved(r.Context())
+	if err != nil {
+		say(w, http.StatusInternalServerError, err.Error())
+		return
+	}
+	d.show(w, doorPage, map[string]any{"Door": d.url, "API": d.api, "Upstreams": upstreams, "Latest": latest(movements)})
 }
 
 // inboxPage shows the callbacks that came.

@@ -179,7 +179,13 @@ func TestInboxPageIsSafeToLookAt(t *testing.T) {
 
 func TestDoorsAssetsAndPages(t *testing.T) {
 	t.Parallel()
-	url := newTestDoor(t, "http://gateway.invalid", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{}`) })
+	url := newTestDoor(t, "http://gateway.invalid", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/_sandbox/movements" {
+			_, _ = io.WriteString(w, `[]`)
+			return
+		}
+		_, _ = io.WriteString(w, `{}`)
+	})
 	for path, says := range map[string]string{"/": `href="/inbox"`, "/inbox": "http://door/inbox", "/inbox.json": "[]", "/inbox.js": "DOMParser", "/door.css": "article"} {
 		if status, body := ask(t.Context(), t, url+path, ""); status != http.StatusOK || !strings.Contains(body, says) {
 			t.Errorf("%s: %d without %q:\n%s", path, status, says, body)

@@ -175,6 +175,11 @@ func (e *Env) showMovements(w http.ResponseWriter, r *http.Request) {
 	if movements == nil {
 		movements = []Movement{}
 	}
+	for n := range movements {
+		if movements[n].Page != "" {
+			movements[n].Page = "http://" + r.Host + movements[n].Page
+		}
+	}
 	writeJSON(w, http.StatusOK, movements)
 }
 

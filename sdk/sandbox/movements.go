@@ -18,6 +18,9 @@ type Movement struct {
 	Amount      money.Amount `json:"amount"`
 	State       string       `json:"state"`
 	At          time.Time    `json:"at"`
+	// Page is the path of the simulator's page about it, where there is one; the
+	// control API answers with the whole URL.
+	Page string `json:"page,omitempty"`
 }
 
 // Movements is the witness against double sends: it counts what happened

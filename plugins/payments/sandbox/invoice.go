@@ -110,6 +110,7 @@ func (s *Simulator) addInvoice(i invoice) {
 	index.byReference[ref] = append(index.byReference[ref], &i)
 	s.env.Movements.Record(i.ID, kit.Movement{
 		Account: i.Account, Reference: i.ExternalID, Destination: i.Merchant, Amount: i.Amount, State: i.State, At: i.Created,
+		Page: pagePrefix + i.ID,
 	})
 	s.agenda.Add(i.Expiry, task{(*Simulator).expireInvoice, i.ID})
 	if i.Amount == magicPaidByItself {

@@ -126,6 +126,7 @@ func (s *Simulator) addQR(q qrCode) {
 	}
 	s.env.Movements.Record(q.ID, kit.Movement{
 		Account: q.Account, Reference: q.Reference, Destination: q.Merchant, Amount: q.Amount, State: statePending, At: q.Created,
+		Page: pagePrefix + q.ID,
 	})
 	s.agenda.Add(q.Expiry, task{(*Simulator).expireQR, q.ID})
 	if q.Amount == magicPaidByItself {

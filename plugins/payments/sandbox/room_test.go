@@ -261,6 +261,18 @@ func TestRoomShowsWhatIsRefused(t *testing.T) {
 	})
 }
 
+// TestMovementsLeadToTheRoom: the witness names the page of each payment.
+func TestMovementsLeadToTheRoom(t *testing.T) {
+	t.Parallel()
+	each(t, func(t *testing.T, p payment) {
+		request := caller{p.w, "", ""}.request(http.MethodGet, "/_sandbox/movements?reference="+p.reference, "")
+		request.Header.Set("Authorization", "Bearer open")
+		if _, text := p.w.send(request); !strings.Contains(text, `"page":"`+p.w.api.URL+"/web/"+p.id+`"`) {
+			t.Errorf("movements %s", text)
+		}
+	})
+}
+
 func TestRoomRefusesUnknownOrders(t *testing.T) {
 	t.Parallel()
 	each(t, func(_ *testing.T, p payment) {
