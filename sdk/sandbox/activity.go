@@ -2,7 +2,6 @@ package sandbox
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -101,16 +100,19 @@ func Concern(ctx context.Context, subjects ...string) {
 func (a *Activity) Watch(operation string, h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var subjects []string
+		e := Event{At: a.clock.Now(), Kind: EventCall, Name: operation}
 		seen := &witness{ResponseWriter: w}
-		e := Event{At: a.clock.Now(), Kind: EventCall, Name: operation, Reason: "the connection was cut"}
-		defer func() {
-			e.subjects = subjects
+		seen.answered = func(status int) {
+			if seen.told {
+				return
+			}
+			if seen.told, e.Status, e.subjects = true, status, subjects; status == 0 {
+				e.Reason = "the connection was cut"
+			}
 			a.keep(e)
-		}()
-		h.ServeHTTP(seen, r.WithContext(context.WithValue(r.Context(), subjectsKey{}, &subjects)))
-		if !seen.cut {
-			e.Status, e.Reason = cmp.Or(seen.status, http.StatusOK), ""
 		}
+		h.ServeHTTP(seen, r.WithContext(context.WithValue(r.Context(), subjectsKey{}, &subjects)))
+		seen.answered(http.StatusOK) // what a handler that says nothing answers
 	})
 }
 
@@ -130,25 +132,30 @@ func (a *Activity) notified(hook Webhook, began time.Time, try, status int, err 
 	a.keep(e)
 }
 
-// witness notes the status of an answer.
+// witness notes an answer before the caller can have heard it, so that who was
+// answered finds it kept.
 type witness struct {
 	http.ResponseWriter
 
-	status int
-	cut    bool
+	answered func(status int) // 0 where the connection is cut
+	told     bool
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *witness) WriteHeader(status int) {
-	if w.status == 0 {
-		w.status = status
-	}
+	w.answered(status)
 	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *witness) Write(p []byte) (int, error) {
+	w.answered(http.StatusOK)
+	return w.ResponseWriter.Write(p)
 }
 
 // Hijack lets a fault cut the connection.
 func (w *witness) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	w.cut = true
+	w.answered(0)
 	return http.NewResponseController(w.ResponseWriter).Hijack()
 }
 

@@ -199,8 +199,12 @@ func TestRoomDelaysALookup(t *testing.T) {
 				p.w.clock.Advance(time.Second)
 			}
 		}
-		if e := p.list()[0]; e.Status != 200 || e.Milliseconds < 3000 {
-			t.Errorf("event %+v", e)
+		// The clock may have run on until the payment ended and was notified, too.
+		waited := func(e kit.Event) bool {
+			return strings.HasSuffix(e.Name, ".get") && e.Status == 200 && e.Milliseconds >= 3000
+		}
+		if !slices.ContainsFunc(p.list(), waited) {
+			t.Errorf("events %+v", p.list())
 		}
 	})
 }
@@ -209,12 +213,7 @@ func TestRoomDropsALookup(t *testing.T) {
 	t.Parallel()
 	each(t, func(t *testing.T, p payment) {
 		p.press("drop", 303)
-		if response, err := http.DefaultTransport.RoundTrip(p.ask.request("POST", p.lookup, "")); err == nil {
-			_ = response.Body.Close() // another operation is not hit
-		} else {
-			t.Error(err)
-		}
-		// The transport tries a GET again when its kept connection is cut: a new one is not kept.
+		// On a connection that was kept, a transport would try again by itself.
 		alone := &http.Transport{}
 		if response, err := alone.RoundTrip(p.ask.request("GET", p.lookup, "")); err == nil {
 			_ = response.Body.Close()
