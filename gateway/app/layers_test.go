@@ -195,7 +195,6 @@ var doors = map[string][]string{
 	"google.golang.org/protobuf":                 {"sdk", "sdk/pluginpb", "gateway/host"},
 	"go.yaml.in/yaml":                            {"gateway/app", "gateway/cmd/gerbang"},
 	"github.com/mattn/go-isatty":                 {"gateway/database/...", "gateway/dev", "gateway/cmd/gerbang"},
-	"github.com/chromedp":                        {},
 	"github.com/google/go-cmp":                   {},
 	"go.uber.org/goleak":                         {},
 	"pgregory.net/rapid":                         {"gateway/store/storetest"},

@@ -2,7 +2,6 @@ package payment_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"html"
 	"image/png"
@@ -15,11 +14,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"github.com/chromedp/chromedp"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/e2e/browser"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
@@ -224,56 +221,10 @@ func simulator(t testing.TB, p *harness.Program, path string, body harness.Field
 // checkBrowser opens a checkout page in Chromium, pays, and waits for the page
 // to say so without being loaded again.
 func checkBrowser(t *testing.T, p *harness.Program) {
-	browser := chromium(t)
+	b := browser.Start(t)
 	s := newShop(t, p, "growth", harness.Fields{"link": "qr"})
 	made := s.Create(t, harness.Fields{"amount": 18000, "description": "Nasi goreng"})
-	patient, cancel := context.WithTimeout(t.Context(), browserPatience)
-	defer cancel()
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(browser), chromedp.NoSandbox)
-	allocator, cancel := chromedp.NewExecAllocator(patient, options...)
-	defer cancel()
-	tab, cancel := chromedp.NewContext(allocator)
-	defer cancel()
-	see(t, tab, chromedp.EmulateViewport(390, 844))
-	see(t, tab, chromedp.Navigate(made.CheckoutURL))
-	if text := see(t, tab, chromedp.Text("main")); !strings.Contains(text, "18.000") || !strings.Contains(text, "Nasi goreng") {
-		t.Errorf("the page shows %q", text)
-	}
-	if !see(t, tab, chromedp.Evaluate[bool](`document.documentElement.scrollWidth <= window.innerWidth`)) {
-		t.Error("the page is wider than a phone")
-	}
-	see(t, tab, chromedp.Evaluate[bool](`window.neverLoadedAgain = true`))
-	p.Pay(t, harness.Fields{"url": made.CheckoutURL})
-	see(t, tab, chromedp.WaitVisible("section.paid"))
-	if !see(t, tab, chromedp.Evaluate[bool](`window.neverLoadedAgain === true`)) {
-		t.Error("the page was loaded again")
-	}
-	if see(t, tab, chromedp.Evaluate[bool](`document.querySelector("link[rel=payment], meta[name=qr-string], img.qr") !== null`)) {
-		t.Error("what is paid can still be paid from the page")
+	if out := b.Run(t, "testdata/checkout.mjs", nil, made.CheckoutURL, p.SandboxURL); out != "" {
+		t.Error(out)
 	}
 }
-
-// see does something in a browser's tab, which must work.
-func see[T any](t *testing.T, tab context.Context, action chromedp.Action[T]) T { //nolint:revive // the tab is a context
-	t.Helper()
-	value, err := chromedp.Run(tab, action)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return value
-}
-
-// chromium finds the browser, or skips the test.
-func chromium(t *testing.T) string {
-	t.Helper()
-	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Skip("no Chromium on this machine: nobody has looked at the checkout page")
-	return ""
-}
-
-// browserPatience bounds what a browser takes to begin on a busy machine.
-const browserPatience = time.Minute
