@@ -312,6 +312,9 @@ func routes(t *testing.T, method string) []string {
 	for _, found := range regexp.MustCompile(`c\.at\("`+method+` ([^"]+)"`).FindAllSubmatch(source, -1) {
 		path := strings.ReplaceAll(string(found[1]), "{$}", "")
 		path = strings.ReplaceAll(path, "{person}", "00000000-0000-7000-8000-000000000002")
+		if strings.HasSuffix(path, "/impact") {
+			path += "?since=1h"
+		}
 		paths = append(paths, regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(path, "some"))
 	}
 	if len(paths) < 5 {
@@ -327,7 +330,7 @@ func TestEveryPageCanBeShown(t *testing.T) {
 			t.Run(language+" "+what, func(t *testing.T) {
 				t.Parallel()
 				v := enter(t, language, empty)
-				paths := append(routes(t, http.MethodGet), "/find?id=x&trace=1&from=2026-01-02", "/merchants/platform", "/merchants/m/money?mode=test")
+				paths := append(routes(t, http.MethodGet), "/find?id=x&trace=1&from=2026-01-02", "/merchants/platform", "/merchants/m/money?mode=test", "/policies/some/impact?since=24h")
 				for _, path := range paths {
 					status, body := v.ask(http.MethodGet, path, nil)
 					v.judge(path, status, body)
@@ -361,8 +364,8 @@ func TestEveryFormIsAnswered(t *testing.T) {
 	v := enter(t, "en", false)
 	form := url.Values{
 		"reason": {"why"}, "amount": {"1000"}, "kind": {"credit"}, "mode": {"live"}, "reference": {"r"}, "name": {"n"}, "tier": {"starter"}, "as": {"success"},
-		"decision": {"approve"}, "merchant": {"m"}, "movement": {"x"}, "rate": {"2.5"}, "burst": {"3"}, "email": {"budi@example.com"}, "role": {"read"}, "message": {"m"},
-		"/tiers/starter/rate_per_second": {"6"}, "data": {"{}"}, "since": {"24h"},
+		"decision": {"approve"}, "merchant": {"m"}, "movement": {"x"}, "base": {"b"}, "rate": {"2.5"}, "burst": {"3"}, "email": {"budi@example.com"}, "role": {"read"}, "message": {"m"},
+		"/tiers/starter/rate_per_second": {"6"},
 	}
 	for _, path := range routes(t, http.MethodPost) {
 		status, body := v.ask(http.MethodPost, path, form)

@@ -137,6 +137,33 @@ func (c *Console) routes() {
 	c.at("GET /movements/{movement}", c.movement)
 	c.at("POST /movements/{movement}/override", c.override)
 	c.at("POST /movements/{movement}/callbacks/{event}", c.resend)
+
+	c.at("GET /policies", c.policies)
+	c.at("GET /policies/numbers", c.numbers)
+	c.at("POST /policies", c.push)
+	c.at("POST /policies/rollback", c.rollBackPolicy)
+	c.at("GET /policies/{version}", c.policy)
+	c.at("GET /policies/{version}/impact", c.impact)
+	c.at("POST /policies/{version}/activate", c.activatePolicy)
+	c.at("GET /activations/{activation}", c.activation)
+
+	c.at("GET /providers", c.providers)
+	c.at("GET /providers/{provider}", c.provider)
+	c.at("POST /providers/{provider}/activate", c.activateProvider)
+	c.at("POST /providers/{provider}/rollback", c.rollBackProvider)
+	c.at("POST /providers/{provider}/restart", c.restartProvider)
+	c.at("POST /providers/{provider}/remove", c.removeProvider)
+
+	c.at("GET /replicas", c.replicas)
+	c.at("GET /audit", c.audit)
+
+	c.at("GET /people", c.people)
+	c.at("POST /people", c.invite, page.Fresh)
+	c.at("POST /people/{person}/role", c.setRole, page.Fresh)
+	c.at("POST /people/{person}/remove", c.removePerson, page.Fresh)
+	c.at("POST /tokens", c.createToken, page.Fresh)
+	c.at("POST /tokens/{operator}/rotate", c.rotateToken, page.Fresh)
+	c.at("POST /tokens/{operator}/revoke", c.revokeToken, page.Fresh)
 }
 
 // merchantPath is a page of a merchant.

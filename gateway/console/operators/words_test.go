@@ -21,5 +21,6 @@ func TestEveryTextIsThereInIndonesian(t *testing.T) {
 	for _, d := range documentsOf(movementOf) {
 		given = append(given, d.Title)
 	}
+	given = append(given, linkOf("").Text, tokenOf("").Text)
 	pagetest.Words(t, os.DirFS("."), spoken(), given...)
 }

@@ -1,0 +1,112 @@
+package operators
+
+import (
+	"net/url"
+	"slices"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// people are those who can sign in here, and the tokens that programs have.
+func (c *Console) people(r *room) error {
+	members, err := c.deps.SignIn.Members(r.Request.Context(), tenants.Platform)
+	if err != nil {
+		return err
+	}
+	tokens, err := r.admin.OperatorTokens(r.Request.Context())
+	if err != nil {
+		return err
+	}
+	return r.Show("people.html", r.T("People"), map[string]any{
+		"Rows": members, "Tokens": tokens, "Roles": tenants.RolesOf(tenants.Platform), "Me": r.Who.Person.ID, "May": tenants.Invites(tenants.Platform, r.Role),
+	})
+}
+
+// mayInvite refuses those who may not say who is an operator. The admin API does not know
+// people: this is the one rule that a page judges.
+func (r *room) mayInvite() error {
+	if tenants.Invites(tenants.Platform, r.Role) {
+		return nil
+	}
+	return fault.New(fault.ScopeMissing, r.T("Your role may not say who is an operator: that takes the role admin."))
+}
+
+func (c *Console) invite(r *room) error {
+	if err := r.mayInvite(); err != nil {
+		return err
+	}
+	secret, _, err := c.deps.SignIn.Invite(r.Request.Context(), r.By(), tenants.Platform, tenants.Role(r.Form("role")), r.Form("email"))
+	if err != nil {
+		return err
+	}
+	link := linkOf(c.config.URL + "/invitations/" + url.PathEscape(secret))
+	return r.Show("secrets.html", r.T("Invitation"), map[string]any{"Back": "/people", "Secrets": []shownSecret{link}})
+}
+
+func linkOf(url string) shownSecret {
+	return shownSecret{"Send this link. It is good once, for 15 minutes.", url}
+}
+
+func tokenOf(token string) shownSecret { return shownSecret{"Operator's token", token} }
+
+// another is the operator whom a form is about.
+func (c *Console) another(r *room) (tenants.Member, error) {
+	if err := r.mayInvite(); err != nil {
+		return tenants.Member{}, err
+	}
+	list, err := c.deps.SignIn.Members(r.Request.Context(), tenants.Platform)
+	if err != nil {
+		return tenants.Member{}, err
+	}
+	i := slices.IndexFunc(list, func(m tenants.Member) bool { return m.PersonID.String() == r.named("person") })
+	if i < 0 {
+		return tenants.Member{}, tenants.ErrNotFound
+	}
+	return list[i], nil
+}
+
+func (c *Console) setRole(r *room) error {
+	m, err := c.another(r)
+	if err != nil {
+		return err
+	}
+	m.Role = tenants.Role(r.Form("role"))
+	err = c.deps.SignIn.SetRole(r.Request.Context(), r.By(), m)
+	return r.did(err, "/people", "The role is changed, and all sessions of that person are ended.")
+}
+
+func (c *Console) removePerson(r *room) error {
+	m, err := c.another(r)
+	if err != nil {
+		return err
+	}
+	err = c.deps.SignIn.Remove(r.Request.Context(), r.By(), m)
+	return r.did(err, "/people", "This person is no operator any more, and all of their sessions are ended.")
+}
+
+func (c *Console) createToken(r *room) error {
+	made, err := r.admin.CreateOperatorToken(r.Request.Context(), adminapi.NewOperatorToken{Name: r.Form("name"), Role: r.Form("role"), Expires: r.Form("expires")})
+	if err != nil {
+		return err
+	}
+	return showToken(r, made)
+}
+
+func (c *Console) rotateToken(r *room) error {
+	made, err := r.admin.RotateOperatorToken(r.Request.Context(), r.named("operator"), adminapi.Rotation{Overlap: r.Form("overlap")})
+	if err != nil {
+		return err
+	}
+	return showToken(r, made)
+}
+
+func showToken(r *room, made adminapi.CreatedOperatorToken) error {
+	return r.Show("secrets.html", made.Name, map[string]any{"Back": "/people", "Secrets": []shownSecret{tokenOf(made.Token)}})
+}
+
+func (c *Console) revokeToken(r *room) error {
+	_, err := r.admin.RevokeOperatorTokens(r.Request.Context(), r.named("operator"), r.Form("reason"))
+	return r.did(err, "/people", "All tokens of that name are revoked.")
+}

@@ -1,0 +1,105 @@
+package operators
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+)
+
+func policyPath(version string) string { return "/policies/" + url.PathEscape(version) }
+
+func (c *Console) policies(r *room) error {
+	list, err := r.admin.Policies(r.Request.Context())
+	if err != nil {
+		return err
+	}
+	return r.Show("policies.html", r.T("Policies"), map[string]any{"Rows": list})
+}
+
+// file is a policy's file with its text.
+type file struct{ Name, Text string }
+
+// policy is a version with its files and what it would change.
+func (c *Console) policy(r *room) error {
+	version, err := r.admin.Policy(r.Request.Context(), r.named("version"))
+	if err != nil {
+		return err
+	}
+	active, err := r.admin.Policy(r.Request.Context(), inForce)
+	if err != nil {
+		return err
+	}
+	var files []file
+	for _, name := range slices.Sorted(maps.Keys(version.Files)) {
+		files = append(files, file{name, version.Files[name]})
+	}
+	return r.Show("policy.html", r.T("Policy")+" "+short(version.Version), map[string]any{
+		"P": version, "Path": policyPath(version.Version), "Active": active.Version, "Here": active.Version == version.Version, "Files": files,
+		"Changes": changes(active.Files, version.Files), "Spans": spans, "Short": short(version.Version), "ActiveShort": short(active.Version),
+	})
+}
+
+// short is a version's name as people say it.
+func short(version string) string { return version[:min(len(version), 12)] }
+
+func (c *Console) numbers(r *room) error {
+	active, err := r.admin.Policy(r.Request.Context(), inForce)
+	if err != nil {
+		return err
+	}
+	numbers, err := numbersOf(active.Files[dataFile])
+	if err != nil {
+		return err
+	}
+	return r.Show("numbers.html", r.T("Change the numbers"), map[string]any{
+		"Sections": formOf(numbers), "Base": active.Version, "Short": short(active.Version), "Data": active.Files[dataFile],
+	})
+}
+
+// push makes a version of the one that the form was made of, with other numbers or another
+// data.json. It is judged and kept; nothing comes into force.
+func (c *Console) push(r *room) error {
+	base, err := r.admin.Policy(r.Request.Context(), r.Form("base"))
+	if err != nil {
+		return err
+	}
+	if data := r.Request.PostFormValue("data"); data != "" {
+		base.Files[dataFile] = strings.ReplaceAll(data, "\r\n", "\n") // as browsers send a text
+	} else if base.Files[dataFile], err = withNumbers(base.Files[dataFile], r.Request.PostForm); err != nil {
+		return err
+	}
+	pushed, err := r.admin.PushPolicy(r.Request.Context(), adminapi.NewPolicy{Files: base.Files, Message: r.Form("message")})
+	switch {
+	case err != nil:
+		return err
+	case pushed.State == "refused":
+		return r.Go(policyPath(pushed.Version), "This version is refused: what was found is below.")
+	case pushed.Existed:
+		return r.Go(policyPath(pushed.Version), "This version was there before.")
+	}
+	return r.Go(policyPath(pushed.Version), "The version is kept. Look at its impact, then activate it.")
+}
+
+func (c *Console) activatePolicy(r *room) error {
+	begun, err := r.admin.ActivatePolicy(r.Request.Context(), r.named("version"), adminapi.ActivatePolicy{Replaces: r.Form("replaces"), Reason: r.Form("reason")})
+	return r.did(err, "/activations/"+url.PathEscape(begun.ActivationID), "")
+}
+
+func (c *Console) rollBackPolicy(r *room) error {
+	begun, err := r.admin.RollBackPolicy(r.Request.Context(), adminapi.ActivatePolicy{Replaces: r.Form("replaces"), Reason: r.Form("reason")})
+	return r.did(err, "/activations/"+url.PathEscape(begun.ActivationID), "")
+}
+
+// activation tells what became of an activation, until it is decided.
+func (c *Console) activation(r *room) error {
+	a, err := r.admin.PolicyActivation(r.Request.Context(), r.named("activation"))
+	if err != nil {
+		return err
+	}
+	return r.Show("activation.html", r.T("Activation"), map[string]any{
+		"A": a, "Short": short(a.Version), "Open": a.State == "proposed" || a.State == "done" && len(a.Behind) > 0,
+	})
+}
