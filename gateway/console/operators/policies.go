@@ -16,7 +16,12 @@ func (c *Console) policies(r *room) error {
 	if err != nil {
 		return err
 	}
-	return r.Show("policies.html", r.T("Policies"), map[string]any{"Rows": list})
+	active := slices.IndexFunc(list, func(v adminapi.PolicyVersion) bool { return v.State == "active" })
+	shown := map[string]any{"Rows": list}
+	if active >= 0 {
+		shown["Active"] = list[active].Version
+	}
+	return r.Show("policies.html", r.T("Policies"), shown)
 }
 
 // file is a policy's file with its text.
