@@ -168,6 +168,7 @@ var words = map[string]string{
 	"None: what runs is the configuration's. A binary is approved with the command line, which proves it first.": "Tidak ada: yang berjalan adalah milik konfigurasi. Program disetujui lewat baris perintah, yang membuktikannya dahulu.",
 	"Owner of its accounts": "Pemilik rekeningnya", "Since": "Sejak", "Latency": "Latensi", "median %d ms, 99th percentile %d ms of %d calls": "median %d ms, persentil ke-99 %d ms dari %d panggilan",
 	"Confined": "Dikurung", "Ports": "Port", "Memory": "Memori", "Calls": "Panggilan", "Lookups": "Pemeriksaan", "Accounts turned away": "Rekening yang ditolak", "Opened": "Terbuka",
+	"None yet: nothing was called since the start.": "Belum ada: belum ada panggilan sejak mulai.",
 	"Last faults": "Gangguan terakhir", "Runs": "Menjalankan", "Has the file": "Memiliki berkas", "another version": "versi lain",
 	"Restart it on this replica? Calls in flight end first.": "Mulai ulang di replika ini? Panggilan yang berjalan diselesaikan dahulu.",
 	"Restart here": "Mulai ulang di sini", "Put in force what was before?": "Berlakukan yang sebelumnya?",
