@@ -89,7 +89,7 @@ var words = map[string]string{
 	"Rupiah a day": "Rupiah per hari", "Transfers a day": "Transfer per hari", "The same one again after": "Yang sama lagi setelah", "For how long": "Berapa lama",
 	"Such as 30m or 48h; for ever unless it is given.": "Misalnya 30m atau 48h; selamanya kecuali diisi.",
 	"Change the tier": "Ubah tingkat",
-	"Its keys are refused and its people's sessions end. What was begun goes on.": "Kuncinya ditolak dan sesi orang-orangnya diakhiri. Yang sudah dimulai tetap berjalan.",
+	"Its keys are refused; its people still see its pages. What was begun goes on.": "Kuncinya ditolak; orang-orangnya tetap dapat melihat halamannya. Yang sudah dimulai tetap berjalan.",
 	"Nothing is paused.": "Tidak ada yang dijeda.", "None for transfers.": "Tidak perlu untuk transfer.",
 	"Revoke this key? Whatever uses it is refused at once, and it never comes back.": "Cabut kunci ini? Apa pun yang memakainya langsung ditolak, dan tidak dapat dikembalikan.",
 	"The merchant is suspended. What was begun goes on.":                             "Merchant ditangguhkan. Yang sudah dimulai tetap berjalan.",
