@@ -22,6 +22,9 @@ var values = map[string]string{
 	"1h": "1 jam", "24h": "24 jam", "168h": "7 hari",
 	"compile": "kompilasi", "tests": "uji", "builtins": "fungsi bawaan", "answer": "jawaban", "meaning": "makna",
 	"charge":      "tagihan",
+	"refund": "pengembalian", "hold": "penahanan", "capture": "pengambilan", "release": "pelepasan", "reversal": "pembalikan",
+	"reserved": "dicatat", "accepted": "diterima penyedia", "not_sent": "tidak terkirim", "overridden": "diputuskan operator", "errored": "galat penyedia", "routed": "dirutekan",
+	"prepared": "disiapkan", "switched": "dialihkan",
 	"our_account": "rekening kita", "fee_differs": "biaya berbeda", "unreadable": "tidak terbaca", "statement": "mutasi",
 	"overridden_alone": "diputuskan sendiri", "plugin_down": "plugin mati", "circuit_open": "pemutus sirkuit terbuka", "policy_refused": "kebijakan ditolak",
 }
