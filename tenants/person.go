@@ -7,6 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
+// ErrMember says that somebody is a member already, or has an account here already.
+var ErrMember = errors.New("tenants: this person is here already: sign in, and an owner can change the role")
+
 // ErrLastOwner says that a merchant, or the platform, would have nobody left who can invite
 // others.
 var ErrLastOwner = errors.New("tenants: this is the last one who can invite others")

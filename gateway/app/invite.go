@@ -23,6 +23,26 @@ type Invited struct {
 	ExpiresAt time.Time    `json:"expires_at"`
 }
 
+// RemovePerson forgets somebody on the database of a configuration, so that they can be
+// invited anew: it is the way back for who has lost phone and recovery codes.
+func RemovePerson(ctx context.Context, c Config, email string) error {
+	s, err := store.Open(ctx, c.DatabaseURL, store.Options{MaxConns: 2})
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	address, err := signin.Email(email)
+	if err != nil {
+		return fault.Invalid("email", "must be an email address")
+	}
+	if err := s.RemovePerson(ctx, "gerbang", address, time.Now()); errors.Is(err, tenants.ErrNotFound) {
+		return fault.New(fault.NotFound, "Nobody signs in with this address.")
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
 // Invite makes an invitation to a merchant, or to the platform, on the database and the
 // keyset of a configuration, whether or not a gateway runs there: who has both may do
 // anything, and this is how the first one comes in.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"net"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
@@ -34,7 +35,9 @@ func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
 	if err != nil {
 		return err
 	}
-	a.console.Serve(of)
+	if a.operatorsReachable() {
+		a.console.Serve(of)
+	}
 	if a.config.MerchantsConsole == "" {
 		return nil
 	}
@@ -42,12 +45,19 @@ func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
 		merchants.Config{URL: a.config.MerchantsConsoleURL, APIURL: a.config.PublicURL, Trusted: trusted, Location: zone},
 		merchants.Dependencies{
 			Dependencies: shared, Records: a.store, Manifests: a.host.Manifests, Decided: a.decidedOf,
-			Admin: func(by string) *adminapi.Client {
-				// The page has judged what its visitor may do.
-				return adminapi.NewClientOver(a.console.As(console.Identity{Name: by, Role: console.RoleAdmin}))
+			Admin: func(by string, of tenants.MerchantID) *adminapi.Client {
+				// The page has judged what its visitor may do there.
+				return adminapi.NewClientOver(a.console.As(console.Identity{Name: by, Role: console.RoleAdmin, Of: of}))
 			},
 		})
 	return err
+}
+
+// operatorsReachable tells whether operators may sign in: where their URL is not given they
+// do so on this machine alone, lest a session travels without TLS.
+func (a *App) operatorsReachable() bool {
+	address, ok := a.operators.Addr().(*net.TCPAddr)
+	return a.config.OperatorsConsoleURL != a.ConsoleURL() || ok && address.IP.IsLoopback()
 }
 
 // decidedOf reads the counts of decisions on a merchant's requests.
@@ -71,4 +81,26 @@ func (a *App) decidedOf(ctx context.Context, id tenants.MerchantID, since time.T
 		minutes = append(minutes, minute)
 	}
 	return minutes, nil
+}
+
+// sessionsEvery is how often sessions that are over are forgotten.
+const sessionsEvery = 10 * time.Minute
+
+// forgetSessions forgets the consoles' sessions that are over, some at a time.
+func (a *App) forgetSessions(ctx context.Context) error {
+	tick := time.NewTicker(sessionsEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			for more := true; more; {
+				var err error
+				if more, err = a.store.Sessions().Forget(ctx, a.clock.Now()); err != nil && ctx.Err() == nil {
+					a.log.WarnContext(ctx, "sessions that are over can't be forgotten", "error", err)
+				}
+			}
+		}
+	}
 }

@@ -3,7 +3,6 @@ package console
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -33,7 +32,7 @@ func (c *Console) setConnection(x *call, spec adminapi.ConnectionSpec) (any, err
 	if now, ok := account.Connection(wanted.Mode, wanted.Provider); ok && c.sameConnection(now, wanted, credentials) {
 		return c.connectionDocument(now), nil
 	}
-	if err := c.checkHolder(x.request.Context(), wanted, credentials); err != nil {
+	if err := c.checkHolder(x, wanted, credentials); err != nil {
 		return nil, err
 	}
 	checked, err := c.verify(x.request.Context(), wanted, credentials, spec.Unverified)
@@ -98,21 +97,25 @@ func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec adminapi.
 // checkHolder refuses an account on which another merchant collects. The first
 // collection makes it its merchant's, in its own commit; this tells operators before
 // a collection is refused.
-func (c *Console) checkHolder(ctx context.Context, wanted tenants.Connection, credentials []byte) error {
+func (c *Console) checkHolder(x *call, wanted tenants.Connection, credentials []byte) error {
 	manifests := c.deps.Plugins.Manifests()
 	i := slices.IndexFunc(manifests, func(m *manifest.Manifest) bool { return m.Name == string(wanted.Provider) })
 	if i < 0 || !manifests[i].Statements || len(manifests[i].AccountFields()) == 0 {
 		return nil
 	}
 	name := manifests[i].AccountIn(credentials)
-	statement, err := c.deps.Statements.Statement(ctx, movement.NewAccountID(string(wanted.Provider), string(wanted.Mode), name))
+	statement, err := c.deps.Statements.Statement(x.request.Context(), movement.NewAccountID(string(wanted.Provider), string(wanted.Mode), name))
 	switch {
 	case errors.Is(err, store.ErrNotFound), err == nil && statement.MerchantID == string(wanted.MerchantID):
 		return nil
 	case err != nil:
 		return err
 	}
-	return fault.Invalid("credentials."+manifests[i].AccountFields()[0], "names the account of another merchant, "+statement.MerchantID+", who collects on it; nothing was stored")
+	whose := "another merchant"
+	if identityOf(x.request).Of == "" {
+		whose += ", " + statement.MerchantID + ","
+	}
+	return fault.Invalid("credentials."+manifests[i].AccountFields()[0], "names the account of "+whose+" who collects on it; nothing was stored")
 }
 
 // credentialsMissing names what a provider asks for, each field with what it is.

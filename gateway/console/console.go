@@ -264,7 +264,12 @@ func (c *Console) begin(w http.ResponseWriter) string {
 func (c *Console) answer(w http.ResponseWriter, r *http.Request, id string) {
 	if ofOperators(r) {
 		_, pattern := c.mux.Handler(r)
-		if err := mayUse(identityOf(r), pattern); err != nil {
+		who := identityOf(r)
+		err := mayUse(who, pattern)
+		if err == nil && !who.reaches(r.URL.Path) {
+			err = fault.New(fault.NotFound, "There is no such path.")
+		}
+		if err != nil {
 			c.fail(w, r, id, err)
 			return
 		}

@@ -5,9 +5,11 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // Identity is the operator of a request: the name that the audit records, what the
@@ -16,6 +18,23 @@ type Identity struct {
 	Name   string
 	Role   Role
 	Inputs bool
+	// Of is the merchant whose person this is, "" for an operator. Nothing of another
+	// merchant's is reached.
+	Of tenants.MerchantID
+}
+
+// reaches tells whether the identity may name what the path is about. A movement's page
+// has judged whose it is.
+func (i Identity) reaches(path string) bool {
+	if i.Of == "" {
+		return true
+	}
+	for _, own := range []string{"/admin/merchants/" + string(i.Of), "/admin/movements", "/admin/plugins"} {
+		if path == own || strings.HasPrefix(path, own+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 // identityKey is the context's place for the operator of a request.

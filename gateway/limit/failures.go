@@ -74,6 +74,20 @@ func (f *Failures) Record(now time.Time, addr netip.Addr) (blocked bool, retryAf
 	return false, 0
 }
 
+// Blocked tells whether an address has failed too often, and counts nothing.
+func (f *Failures) Blocked(now time.Time, addr netip.Addr) bool {
+	addr = Subscriber(addr)
+	s := f.shard(addr)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	log := s.addresses[addr]
+	if log == nil {
+		return false
+	}
+	blocked, _ := log.blocked(now)
+	return blocked
+}
+
 // shard is the part that an address belongs to.
 func (f *Failures) shard(addr netip.Addr) *failureShard {
 	return &f.shards[maphash.Comparable(f.seed, addr)%failureShards]

@@ -32,7 +32,8 @@ type Store interface {
 	UseRecoveryCode(ctx context.Context, id uuid.UUID, code tenants.Hash) (bool, error)
 	RecoveryCodes(ctx context.Context, id uuid.UUID) (int, error)
 	SetRecoveryCodes(ctx context.Context, id uuid.UUID, codes []tenants.Hash) error
-	NoteSignInFailure(ctx context.Context, id uuid.UUID, now time.Time) error
+	// TakeAttempt counts an attempt, and is false where there were too many since a wait.
+	TakeAttempt(ctx context.Context, id uuid.UUID, now time.Time, most int, wait time.Duration) (bool, error)
 	ForgetSignInFailures(ctx context.Context, id uuid.UUID) error
 	// SetPassword is tenants.ErrNotFound where the epoch has risen meanwhile.
 	SetPassword(ctx context.Context, id uuid.UUID, epoch int64, password string) error
@@ -42,6 +43,7 @@ type Store interface {
 	// AcceptNew stores a person and makes it a member, AcceptKnown makes one a member that
 	// is there: both by an invitation, which is used up by it.
 	AcceptNew(ctx context.Context, hash tenants.Hash, p tenants.Person, codes []tenants.Hash) (tenants.Invitation, error)
+	// Both are tenants.ErrMember where the person is one already.
 	AcceptKnown(ctx context.Context, hash tenants.Hash, id uuid.UUID, name string, now time.Time) (tenants.Invitation, error)
 
 	MembersOf(ctx context.Context, id tenants.MerchantID) ([]tenants.Member, error)

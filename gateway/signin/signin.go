@@ -27,8 +27,12 @@ const (
 	mostFailures = 10
 	failureWait  = time.Minute
 	// hashers bounds how many passwords are checked at a time: each takes 64 MiB.
-	hashers = 2
+	hashers  = 2
+	turnWait = 2 * time.Second
 )
+
+// hashParams are argon2id's: on one core, not on all that there are.
+var hashParams = &argon2id.Params{Memory: 64 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
 // Vault seals second factors.
 type Vault interface {
@@ -39,6 +43,7 @@ type Vault interface {
 // Failures slows addresses that fail often.
 type Failures interface {
 	Record(now time.Time, addr netip.Addr) (blocked bool, retryAfter time.Duration)
+	Blocked(now time.Time, addr netip.Addr) bool
 }
 
 // SignIn lets people in. It is safe for concurrent use.
@@ -55,13 +60,18 @@ type SignIn struct {
 func New(store Store, vault Vault, failures Failures, now func() time.Time) (*SignIn, error) {
 	s := &SignIn{store: store, vault: vault, failures: failures, now: now, hashing: make(chan struct{}, hashers)}
 	var err error
-	s.nobody, err = argon2id.CreateHash(rand.Text(), argon2id.DefaultParams)
+	s.nobody, err = argon2id.CreateHash(rand.Text(), hashParams)
 	return s, err
 }
 
 // Try lets somebody in by address, password and code, or is ErrRefused or ErrTooMany.
-// Whether an address is known can't be told from the answer, nor from its time.
+// Whether an email address is known can't be told from the answer, nor from its time: a
+// wrong password counts for where it comes from alone, so that nobody can lock a person
+// out who has the right one.
 func (s *SignIn) Try(ctx context.Context, from netip.Addr, address, password, code string) (tenants.Person, error) {
+	if s.failures.Blocked(s.now(), from) {
+		return tenants.Person{}, ErrTooMany
+	}
 	address, _ = Email(address)
 	person, err := s.store.PersonByEmail(ctx, address)
 	known := err == nil
@@ -70,9 +80,6 @@ func (s *SignIn) Try(ctx context.Context, from netip.Addr, address, password, co
 	}
 	hash := s.nobody
 	if known {
-		if s.waits(person) {
-			return tenants.Person{}, ErrTooMany
-		}
 		hash = person.Password
 	}
 	right, err := s.matches(ctx, password, hash)
@@ -80,14 +87,19 @@ func (s *SignIn) Try(ctx context.Context, from netip.Addr, address, password, co
 		return tenants.Person{}, err
 	}
 	if !known || !right {
-		return tenants.Person{}, s.failed(ctx, from, person, known)
+		return tenants.Person{}, s.failed(from)
 	}
 	return person, s.Confirm(ctx, from, person, code)
 }
 
-// Confirm takes a code of somebody, each once: a time-based one or a recovery code.
+// Confirm takes a code of somebody, each once: a time-based one or a recovery code. The
+// attempt is counted before it is judged, so that many at once are no more guesses.
 func (s *SignIn) Confirm(ctx context.Context, from netip.Addr, p tenants.Person, code string) error {
-	if s.waits(p) {
+	may, err := s.store.TakeAttempt(ctx, p.ID, s.now(), mostFailures, failureWait)
+	if err != nil {
+		return err
+	}
+	if !may {
 		return ErrTooMany
 	}
 	used, err := s.use(ctx, p, code)
@@ -95,13 +107,9 @@ func (s *SignIn) Confirm(ctx context.Context, from netip.Addr, p tenants.Person,
 		return err
 	}
 	if !used {
-		return s.failed(ctx, from, p, true)
+		return s.failed(from)
 	}
 	return s.store.ForgetSignInFailures(ctx, p.ID)
-}
-
-func (s *SignIn) waits(p tenants.Person) bool {
-	return p.Failures >= mostFailures && s.now().Before(p.FailedAt.Add(failureWait))
 }
 
 func (s *SignIn) use(ctx context.Context, p tenants.Person, code string) (bool, error) {
@@ -119,38 +127,39 @@ func (s *SignIn) use(ctx context.Context, p tenants.Person, code string) (bool, 
 	return s.store.UseStep(ctx, p.ID, step)
 }
 
-// failed counts a failure and says what it is answered with.
-func (s *SignIn) failed(ctx context.Context, from netip.Addr, p tenants.Person, known bool) error {
-	if known {
-		if err := s.store.NoteSignInFailure(ctx, p.ID, s.now()); err != nil {
-			return err
-		}
-	}
+// failed counts a failure of an address and says what it is answered with.
+func (s *SignIn) failed(from netip.Addr) error {
 	if blocked, _ := s.failures.Record(s.now(), from); blocked {
 		return ErrTooMany
 	}
 	return ErrRefused
 }
 
-// matches compares a password, some at a time.
+// matches compares a password.
 func (s *SignIn) matches(ctx context.Context, password, hash string) (bool, error) {
 	if utf8.RuneCountInString(password) > longest {
 		return false, nil
 	}
-	defer s.turn(ctx)()
-	if err := ctx.Err(); err != nil {
+	done, err := s.turn(ctx)
+	if err != nil {
 		return false, err
 	}
+	defer done()
 	return argon2id.ComparePasswordAndHash(password, hash)
 }
 
-// turn waits until a password may be hashed.
-func (s *SignIn) turn(ctx context.Context) (done func()) {
+// turn waits a moment until a password may be hashed: some are at a time, each on one core,
+// so that the consoles never take the machine from the API.
+func (s *SignIn) turn(ctx context.Context) (done func(), err error) {
+	wait := time.NewTimer(turnWait)
+	defer wait.Stop()
 	select {
 	case s.hashing <- struct{}{}:
-		return func() { <-s.hashing }
+		return func() { <-s.hashing }, nil
+	case <-wait.C:
+		return nil, ErrTooMany
 	case <-ctx.Done():
-		return func() {}
+		return nil, ctx.Err()
 	}
 }
 
@@ -159,11 +168,12 @@ func (s *SignIn) hashed(ctx context.Context, password string) (string, error) {
 	if n := utf8.RuneCountInString(password); n < shortest || n > longest {
 		return "", fault.Invalid("password", "must have 12 to 200 characters")
 	}
-	defer s.turn(ctx)()
-	if err := ctx.Err(); err != nil {
+	done, err := s.turn(ctx)
+	if err != nil {
 		return "", err
 	}
-	return argon2id.CreateHash(password, argon2id.DefaultParams)
+	defer done()
+	return argon2id.CreateHash(password, hashParams)
 }
 
 // Invite makes an invitation, whose secret is returned this once.

@@ -53,11 +53,15 @@ func (s *Store) CreateMerchant(ctx context.Context, audit Audit, m tenants.Merch
 	})
 }
 
-// SetStatus stops a merchant or lets it go on.
+// SetStatus stops a merchant, whose people have to sign in again, or lets it go on.
 func (s *Store) SetStatus(ctx context.Context, audit Audit, id tenants.MerchantID, status tenants.Status) error {
 	return s.ofMerchant(ctx, "set status", audit, id, func(q *dbsqlc.Queries) error {
-		rows, err := q.SetMerchantStatus(ctx, dbsqlc.SetMerchantStatusParams{MerchantID: string(id), Status: string(status)})
-		return found(rows, err)
+		if status == tenants.Suspended {
+			if err := q.EndSessionsOf(ctx, string(id)); err != nil {
+				return err
+			}
+		}
+		return found(q.SetMerchantStatus(ctx, dbsqlc.SetMerchantStatusParams{MerchantID: string(id), Status: string(status)}))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -80,11 +81,12 @@ func hashesOf(codes []tenants.Hash) [][]byte {
 	return hashes
 }
 
-// NoteSignInFailure counts a failure.
-func (s *Store) NoteSignInFailure(ctx context.Context, id uuid.UUID, now time.Time) error {
-	return wrap("note sign-in failure", s.queries.NoteSignInFailure(ctx, dbsqlc.NoteSignInFailureParams{
-		PersonID: id, FailedAt: micro(now), Forgotten: micro(now.Add(-forgiven)),
-	}))
+// TakeAttempt counts an attempt, and is false where there were too many of late.
+func (s *Store) TakeAttempt(ctx context.Context, id uuid.UUID, now time.Time, most int, wait time.Duration) (bool, error) {
+	rows, err := s.queries.TakeAttempt(ctx, dbsqlc.TakeAttemptParams{
+		PersonID: id, FailedAt: micro(now), Forgotten: micro(now.Add(-forgiven)), Most: int64(most), Waited: micro(now.Add(-wait)),
+	})
+	return rows == 1, wrap("take sign-in attempt", err)
 }
 
 // ForgetSignInFailures begins to count anew.
@@ -145,15 +147,29 @@ func (s *Store) accept(ctx context.Context, hash tenants.Hash, id uuid.UUID, nam
 		return i, err
 	}
 	audit := Audit{Operator: name, Action: "member.join", Detail: fmt.Sprintf("as %s, invited by %s", i.Role, i.By), At: now}
-	return i, s.people(ctx, "accept invitation", audit, i.MerchantID, func(q *dbsqlc.Queries) error {
+	err = s.people(ctx, "accept invitation", audit, i.MerchantID, func(q *dbsqlc.Queries) error {
 		if _, err := q.TakeInvitation(ctx, hash[:]); err != nil {
 			return err
 		}
 		if err := before(q); err != nil {
 			return err
 		}
-		return q.PutMember(ctx, dbsqlc.PutMemberParams{MerchantID: string(i.MerchantID), PersonID: id, Role: string(i.Role), Since: micro(now)})
+		rows, err := q.InsertMember(ctx, dbsqlc.InsertMemberParams{MerchantID: string(i.MerchantID), PersonID: id, Role: string(i.Role), Since: micro(now)})
+		if err == nil && rows == 0 {
+			return tenants.ErrMember
+		}
+		return err
 	})
+	if sameAs(err, "people_email") {
+		return i, tenants.ErrMember
+	}
+	return i, err
+}
+
+// sameAs tells whether another row has the value that a constraint wants to be unique.
+func sameAs(err error, constraint string) bool {
+	pgErr, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && pgErr.Code == duplicateKey && pgErr.ConstraintName == constraint
 }
 
 // MembersOf lists the people of a merchant, or of the platform.
@@ -210,7 +226,28 @@ func (s *Store) demote(ctx context.Context, what string, audit Audit, m tenants.
 		if !slices.ContainsFunc(left, func(row dbsqlc.MembersOfRow) bool { return tenants.Invites(m.MerchantID, tenants.Role(row.Role)) }) {
 			return tenants.ErrLastOwner
 		}
+		if err := q.WithdrawInvitations(ctx, dbsqlc.WithdrawInvitationsParams{MerchantID: string(m.MerchantID), Email: m.Email}); err != nil {
+			return err
+		}
 		return q.EndSessions(ctx, m.PersonID)
+	})
+}
+
+// RemovePerson forgets somebody: password, second factor, recovery codes and memberships.
+func (s *Store) RemovePerson(ctx context.Context, by, email string, now time.Time) error {
+	person, err := s.PersonByEmail(ctx, email)
+	if err != nil {
+		return err
+	}
+	audit := Audit{Operator: by, Action: "person.remove", Detail: email, At: now}
+	return s.people(ctx, "remove person", audit, tenants.Platform, func(q *dbsqlc.Queries) error {
+		if err := q.DeleteRecoveryCodes(ctx, person.ID); err != nil {
+			return err
+		}
+		if err := q.DeleteMemberships(ctx, person.ID); err != nil {
+			return err
+		}
+		return found(q.DeletePerson(ctx, person.ID))
 	})
 }
 
@@ -243,12 +280,19 @@ func (s SessionStore) CommitCtx(ctx context.Context, token string, content []byt
 	return wrap("keep session", s.store.queries.PutSession(ctx, dbsqlc.PutSessionParams{TokenHash: token, Content: content, ExpiresAt: micro(until)}))
 }
 
-// DeleteCtx ends a session, and forgets those that are over.
+// DeleteCtx ends a session. Its row stays until it is over, so that no request that began
+// before brings it back.
 func (s SessionStore) DeleteCtx(ctx context.Context, token string) error {
-	if err := s.store.queries.ForgetSessions(ctx, time.Now()); err != nil {
-		return wrap("forget sessions", err)
-	}
-	return wrap("end session", s.store.queries.DeleteSession(ctx, token))
+	return wrap("end session", s.store.queries.EndSession(ctx, token))
+}
+
+// forgotten is how many sessions are forgotten at a time.
+const forgotten = 1000
+
+// Forget forgets sessions that are over, and tells whether there may be more.
+func (s SessionStore) Forget(ctx context.Context, now time.Time) (more bool, err error) {
+	rows, err := s.store.queries.ForgetSessions(ctx, dbsqlc.ForgetSessionsParams{Before: micro(now), Most: forgotten})
+	return rows == forgotten, wrap("forget sessions", err)
 }
 
 // Find is FindCtx, Commit CommitCtx and Delete DeleteCtx for callers without a context.

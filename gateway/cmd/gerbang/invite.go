@@ -18,6 +18,27 @@ func (c *operatorInvite) Run(ctx context.Context, p *program) error {
 	return p.invite(ctx, c.Config, tenants.Platform, c.Role, c.Email)
 }
 
+type personCommands struct {
+	Remove personRemove `cmd:"" help:"Forget somebody who signs in to the consoles, so that they can be invited anew."`
+}
+
+type personRemove struct {
+	Email  string `arg:"" help:"Whom to forget: password, second factor, recovery codes and roles."`
+	Config string `required:"" placeholder:"FILE" help:"The gateway's configuration: its database is needed."`
+}
+
+// Run removes and says so.
+func (c *personRemove) Run(ctx context.Context, p *program) error {
+	config, err := app.LoadConfig(c.Config, p.getenv)
+	if err != nil {
+		return err
+	}
+	if err := app.RemovePerson(ctx, config, c.Email); err != nil {
+		return err
+	}
+	return p.show(map[string]string{"removed": c.Email}, []string{c.Email + " is removed everywhere, and all sessions are ended."})
+}
+
 type merchantInvite struct {
 	Merchant string `arg:"" help:"Id of the merchant."`
 	Email    string `arg:"" help:"Whom to invite."`

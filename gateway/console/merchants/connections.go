@@ -38,6 +38,7 @@ type credential struct {
 	Required, Secret           bool
 	Choices                    []string
 	Number                     bool
+	URL                        bool
 	Truth                      bool
 }
 
@@ -50,7 +51,7 @@ func (c *Console) connection(r *room) error {
 	if err != nil {
 		return err
 	}
-	return r.Show("connection.html", m.Title, map[string]any{"Room": r, "M": m, "Fields": fields})
+	return r.Show("connection.html", m.Title, map[string]any{"Room": r, "M": m, "Fields": fields, "Operators": ofOperators(fields)})
 }
 
 func (c *Console) provider(r *room) (*manifest.Manifest, error) {
@@ -78,9 +79,12 @@ func credentialsOf(m *manifest.Manifest) ([]credential, error) {
 	var fields []credential
 	for name, p := range schema.Properties {
 		required := slices.Contains(schema.Required, name)
+		if p.Format == "uri" && !required {
+			continue // where the gateway connects to is operators' affair
+		}
 		fields = append(fields, credential{
 			Name: name, Description: p.Description, Required: required, Secret: required && p.Format == "" && len(p.Enum) == 0, Choices: p.Enum,
-			Number: p.Type == "integer" || p.Type == "number", Truth: p.Type == "boolean",
+			URL: p.Format == "uri", Number: p.Type == "integer" || p.Type == "number", Truth: p.Type == "boolean",
 		})
 	}
 	slices.SortFunc(fields, func(a, b credential) int {
@@ -95,6 +99,12 @@ func credentialsOf(m *manifest.Manifest) ([]credential, error) {
 	return fields, nil
 }
 
+// ofOperators tells a connection that needs a URL: where the gateway connects to is
+// operators' affair, so they set it up.
+func ofOperators(fields []credential) bool {
+	return slices.ContainsFunc(fields, func(f credential) bool { return f.URL })
+}
+
 func (c *Console) setConnection(r *room) error {
 	m, err := c.provider(r)
 	if err != nil {
@@ -103,6 +113,9 @@ func (c *Console) setConnection(r *room) error {
 	fields, err := credentialsOf(m)
 	if err != nil {
 		return err
+	}
+	if ofOperators(fields) {
+		return tenants.ErrNotFound
 	}
 	given := map[string]any{}
 	for _, f := range fields {

@@ -73,7 +73,22 @@ func (c *Console) askRotation(r *room) error {
 	return r.Show("rotate.html", r.T("Rotate the key"), map[string]any{"Room": r, "Key": r.Request.PathValue("key")})
 }
 
+// ownKey refuses a key of the other mode: what a page of test mode does is about test keys.
+func (r *room) ownKey() error {
+	merchant, err := r.admin.Merchant(r.Request.Context(), r.id())
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(merchant.Keys, func(k adminapi.Key) bool { return k.KeyID == r.Request.PathValue("key") && k.Mode == string(r.Mode) }) {
+		return tenants.ErrNotFound
+	}
+	return nil
+}
+
 func (c *Console) rotateKey(r *room) error {
+	if err := r.ownKey(); err != nil {
+		return err
+	}
 	created, err := r.admin.RotateKey(r.Request.Context(), r.id(), r.Request.PathValue("key"), adminapi.Rotation{Overlap: r.Form("overlap")})
 	if err != nil {
 		return err
@@ -82,6 +97,9 @@ func (c *Console) rotateKey(r *room) error {
 }
 
 func (c *Console) revokeKey(r *room) error {
+	if err := r.ownKey(); err != nil {
+		return err
+	}
 	if _, err := r.admin.RevokeKey(r.Request.Context(), r.id(), r.Request.PathValue("key"), r.Form("reason")); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package merchants
 import (
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -62,10 +63,27 @@ func (c *Console) removeMember(r *room) error {
 	return r.Go(r.Path("/members"), "The member is removed, and all sessions of that person are ended.")
 }
 
+// theirs are the actions whose details are written by a merchant's people or about them
+// alone. Of others no more is told than that an operator did it.
+var theirs = []string{"key.", "callback.", "member.", "connection.set"}
+
 func (c *Console) audit(r *room) error {
 	entries, err := r.admin.Audit(r.Request.Context(), r.id())
 	if err != nil {
 		return err
+	}
+	people, err := c.deps.SignIn.Members(r.Request.Context(), r.Member.MerchantID)
+	if err != nil {
+		return err
+	}
+	for i := range entries {
+		e := &entries[i]
+		if !slices.ContainsFunc(people, func(m tenants.Member) bool { return m.Email == e.Operator }) {
+			e.Operator = r.T("operator")
+		}
+		if !slices.ContainsFunc(theirs, func(prefix string) bool { return strings.HasPrefix(e.Action, prefix) }) {
+			e.Detail = ""
+		}
 	}
 	return r.Show("audit.html", r.T("Audit"), map[string]any{"Room": r, "Rows": entries})
 }

@@ -81,7 +81,10 @@ func TestRoles(t *testing.T) {
 	api := &nothing{}
 	c, err := New(Config{URL: "http://127.0.0.1"}, Dependencies{
 		Dependencies: page.Dependencies{SignIn: in, Sessions: kept.Sessions(), Now: now, Log: log}, Records: kept,
-		Admin:     func(string) *adminapi.Client { api.reached = true; return adminapi.NewClientOver(api) },
+		Admin: func(string, tenants.MerchantID) *adminapi.Client {
+			api.reached = true
+			return adminapi.NewClientOver(api)
+		},
 		Manifests: func() []*manifest.Manifest { return nil },
 		Decided:   func(context.Context, tenants.MerchantID, time.Time) ([]Minute, error) { return nil, nil },
 	})

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"io/fs"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
@@ -44,7 +46,8 @@ type Dependencies struct {
 
 	Records Records
 	// Admin is the admin API for a person, by whose name it audits.
-	Admin func(by string) *adminapi.Client
+	// It reaches nothing of another merchant's.
+	Admin func(by string, of tenants.MerchantID) *adminapi.Client
 	// Manifests are the providers that are offered.
 	Manifests func() []*manifest.Manifest
 	// Decided are the counts of decisions on a merchant's requests, by minute.
@@ -129,7 +132,10 @@ func (c *Console) enter(v *page.Visit, may tenants.Permission) (*room, error) {
 	if !ok || err != nil || member.MerchantID == tenants.Platform || !member.Role.May(may) {
 		return nil, tenants.ErrNotFound
 	}
-	r := &room{Visit: v, Member: member, Mode: mode, admin: c.deps.Admin(v.By())}
+	if member.Suspended && v.Request.Method != http.MethodGet {
+		return nil, fault.New(fault.ScopeMissing, v.T("This merchant is suspended. Nothing can be changed here until an operator ends that."))
+	}
+	r := &room{Visit: v, Member: member, Mode: mode, admin: c.deps.Admin(v.By(), member.MerchantID)}
 	c.furnish(r)
 	return r, nil
 }

@@ -216,6 +216,7 @@ func (plain) OpenTOTP(_ string, sealed []byte) ([]byte, error) { return sealed, 
 type patient struct{}
 
 func (patient) Record(time.Time, netip.Addr) (bool, time.Duration) { return false, 0 }
+func (patient) Blocked(time.Time, netip.Addr) bool                 { return false }
 
 // visitor is somebody who has signed in and given a fresh code.
 type visitor struct {

@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
@@ -162,6 +163,82 @@ func TestWhoGuessesWaits(t *testing.T) {
 	}
 }
 
+// TestGuessesAtOnce: of many codes that are tried at the same time no more are judged than
+// one after the other, and wrong passwords lock nobody out.
+func TestGuessesAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	p, secret, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	var refused, waiting atomic.Int32
+	var group sync.WaitGroup
+	for i := range 40 {
+		group.Go(func() {
+			switch err := s.signin.Confirm(t.Context(), netip.AddrFrom4([4]byte{203, 0, 113, byte(i)}), p, "000000"); {
+			case errors.Is(err, signin.ErrRefused):
+				refused.Add(1)
+			case errors.Is(err, signin.ErrTooMany):
+				waiting.Add(1)
+			default:
+				t.Errorf("attempt %d: %v", i, err)
+			}
+		})
+	}
+	group.Wait()
+	if refused.Load() != 10 || waiting.Load() != 30 {
+		t.Errorf("%d of 40 codes were judged, %d told to wait; want 10 and 30", refused.Load(), waiting.Load())
+	}
+	s.wait(61 * time.Second)
+	for i := range 12 {
+		if _, err := s.signin.Try(t.Context(), netip.AddrFrom4([4]byte{203, 0, 114, byte(i)}), "ada@example.com", "a wrong sentence", "000000"); !errors.Is(err, signin.ErrRefused) {
+			t.Errorf("wrong password %d: %v", i, err)
+		}
+	}
+	if _, err := s.signin.Try(t.Context(), from, "ada@example.com", password, s.code(secret)); err != nil {
+		t.Errorf("somebody else's wrong passwords lock a person out: %v", err)
+	}
+}
+
+// TestWhoGoesTakesNobodyAlong: invitations that a removed member has made, or was sent, are
+// withdrawn, a member can't be invited into another role, and a suspension ends sessions.
+func TestWhoGoesTakesNobodyAlong(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	ada, _, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	bob, _, _ := s.newcomer(t, "bob@example.com", tenants.RoleOwner)
+	again, _, err := s.signin.Invite(t.Context(), "bob@example.com", s.merchant, tenants.RoleOwner, "bob.again@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lower, _, err := s.signin.Invite(t.Context(), "bob@example.com", s.merchant, tenants.RoleViewer, "ada@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.signin.Join(t.Context(), lower, ada); !errors.Is(err, tenants.ErrMember) {
+		t.Errorf("an owner becomes a viewer by an invitation: %v", err)
+	}
+	if err := s.signin.Remove(t.Context(), "ada@example.com", tenants.Member{PersonID: bob.ID, MerchantID: s.merchant, Email: bob.Email}); err != nil {
+		t.Fatal(err)
+	}
+	for name, link := range map[string]string{"of a removed member": again, "to another role": lower} {
+		if _, _, err := s.signin.Invitation(t.Context(), link); !errors.Is(err, signin.ErrInvitation) {
+			t.Errorf("an invitation %s is good: %v", name, err)
+		}
+	}
+	audit := store.Audit{Operator: "test", Action: "merchant.suspend", At: s.now()}
+	if err := s.store.SetStatus(t.Context(), audit, s.merchant, tenants.Suspended); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.signin.Who(t.Context(), ada.ID, ada.Epoch); !errors.Is(err, tenants.ErrNotFound) {
+		t.Errorf("a session goes on after its merchant is suspended: %v", err)
+	}
+	if err := s.store.RemovePerson(t.Context(), "test", ada.Email, s.now()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, codes := s.newcomer(t, ada.Email, tenants.RoleOwner); len(codes) != 10 {
+		t.Error("a person that was removed can't be invited anew")
+	}
+}
+
 func TestInvitations(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t)
@@ -247,8 +324,13 @@ func TestAChangedRoleEndsSessions(t *testing.T) {
 // site is a console with one page, and one that needs a fresh code.
 func (s *setting) site(t *testing.T, secure bool) *page.Site {
 	t.Helper()
+	return s.siteOf(t, "merchants", secure)
+}
+
+func (s *setting) siteOf(t *testing.T, name string, secure bool) *page.Site {
+	t.Helper()
 	site, err := page.New(page.Config{
-		Name: "merchants", Title: "Gerbang", Secure: secure,
+		Name: name, Title: "Gerbang", Secure: secure,
 		Templates: fstest.MapFS{"own.html": {Data: []byte(`{{define "content"}}<p>{{.Data}}</p>{{end}}`)}},
 		Belongs:   func(p signin.Present) bool { _, ok := p.At(s.merchant); return ok },
 	}, page.Dependencies{SignIn: s.signin, Sessions: s.store.Sessions(), Now: s.now, Log: slog.New(slog.DiscardHandler)})
@@ -313,6 +395,27 @@ func TestASession(t *testing.T) {
 		t.Errorf("eleven minutes later: %s", at)
 	}
 
+	// A fresh code is not another person's.
+	_, bobs, _ := s.newcomer(t, "bob@example.com", tenants.RoleViewer)
+	if at, _ := post("/confirm", url.Values{"code": {s.code(secret)}, "next": {"/"}}); at != "/" {
+		t.Errorf("a fresh code does not confirm: %s", at)
+	}
+	if at, _ := post("/signin", url.Values{"email": {"bob@example.com"}, "password": {password}, "code": {s.code(bobs)}}); at != "/" {
+		t.Errorf("bob is led to %s", at)
+	}
+	if at, _ := post("/secret", nil); !strings.HasPrefix(at, "/confirm") {
+		t.Errorf("another person's code confirms: %s", at)
+	}
+
+	// Files carry no cookie.
+	_, shown := read(client.Get(server.URL + "/"))
+	name := regexp.MustCompile(`/assets/console\.[0-9a-f]+\.css`).FindString(shown)
+	asset, err := client.Get(server.URL + name)
+	if err != nil || asset.StatusCode != http.StatusOK || asset.Header.Get("Set-Cookie") != "" {
+		t.Errorf("%q is answered %v, %v", name, asset, err)
+	}
+	_ = asset.Body.Close()
+
 	// A form of another site changes nothing.
 	foreign, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/signout", nil)
 	if err != nil {
@@ -370,5 +473,15 @@ func TestWhatEveryPageSays(t *testing.T) {
 	}
 	if policy := answer.Header().Get("Content-Security-Policy"); strings.Contains(policy, "unsafe") || !strings.Contains(policy, "default-src 'none'") {
 		t.Errorf("the policy is %q", policy)
+	}
+
+	// A session of one console is none of the other's.
+	value, _, _ := strings.Cut(strings.TrimPrefix(cookie, "__Host-gerbang_merchants="), ";")
+	elsewhere := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "https://console.example/", nil)
+	elsewhere.AddCookie(&http.Cookie{Name: "__Host-gerbang_operators", Value: value})
+	answered := httptest.NewRecorder()
+	s.siteOf(t, "operators", true).ServeHTTP(answered, elsewhere)
+	if to := answered.Header().Get("Location"); !strings.HasPrefix(to, "/signin") {
+		t.Errorf("a session of the merchants' console opens the operators': %d %s", answered.Code, to)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"image/png"
 	"net/http"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -16,7 +17,10 @@ func (s *Site) signingIn() {
 	})
 	s.Public("POST /signin", s.signIn)
 	s.Public("POST /language", func(v *Visit) error {
-		s.sessions.Put(v.ctx(), keyLanguage, speak(v.Form("language"), ""))
+		http.SetCookie(v.Writer, &http.Cookie{
+			Name: languageCookie, Value: speak(v.Form("language"), ""), Path: "/", MaxAge: int((365 * 24 * time.Hour).Seconds()),
+			HttpOnly: true, Secure: s.config.Secure, SameSite: http.SameSiteLaxMode,
+		})
 		return v.Go(v.next(), "")
 	})
 	s.Handle("POST /signout", func(v *Visit) error {

@@ -75,8 +75,11 @@ func New(config Config, deps Dependencies) (*Site, error) {
 		deps.Log.ErrorContext(r.Context(), "the consoles' sessions can't be read or kept", "error", err)
 		http.Error(w, "The console can't be used at this moment. The API is not touched by this.", http.StatusServiceUnavailable)
 	}
-	s.handler = http.NewCrossOriginProtection().Handler(s.sessions.LoadAndSave(s.mux))
-	s.mux.HandleFunc("GET /assets/{name}", s.asset)
+	inSession := s.sessions.LoadAndSave(s.mux)
+	outside := http.NewServeMux()
+	outside.HandleFunc("GET /assets/{name}", s.asset) // with no session's cookie: these are kept by caches
+	outside.Handle("/", inSession)
+	s.handler = http.NewCrossOriginProtection().Handler(outside)
 	s.signingIn()
 	return s, nil
 }
@@ -131,12 +134,12 @@ func (s *Site) Handle(pattern string, h Handler, rules ...Rule) {
 
 // What a session holds.
 const (
+	keySite      = "site"
 	keyPerson    = "person"
 	keyEpoch     = "epoch"
 	keyConfirmed = "confirmed" // Unix seconds of the last fresh code
-	keyLanguage  = "language"
-	keyFactor    = "factor" // that is being set up
-	keyNotice    = "notice" // for the next page
+	keyFactor    = "factor"    // that is being set up
+	keyNotice    = "notice"    // for the next page
 )
 
 // errSignIn and errConfirm send a visitor to another page first.
@@ -149,8 +152,10 @@ var (
 func (v *Visit) identify() error {
 	present, err := v.site.present(v)
 	if errors.Is(err, tenants.ErrNotFound) || err == nil && !v.site.config.Belongs(present) {
-		if err := v.site.sessions.Destroy(v.ctx()); err != nil {
-			return err
+		if v.site.sessions.Exists(v.ctx(), keyPerson) {
+			if err := v.site.sessions.Destroy(v.ctx()); err != nil {
+				return err
+			}
 		}
 		return errSignIn
 	}
@@ -161,7 +166,7 @@ func (v *Visit) identify() error {
 // present is who has signed in with this session, or tenants.ErrNotFound.
 func (s *Site) present(v *Visit) (signin.Present, error) {
 	id, err := uuid.Parse(s.sessions.GetString(v.ctx(), keyPerson))
-	if err != nil {
+	if err != nil || s.sessions.GetString(v.ctx(), keySite) != s.config.Name {
 		return signin.Present{}, tenants.ErrNotFound
 	}
 	return s.deps.SignIn.Who(v.ctx(), id, s.sessions.GetInt64(v.ctx(), keyEpoch))
@@ -176,14 +181,18 @@ func Fresh(v *Visit) error {
 	return nil
 }
 
-// begin makes a session of somebody.
+// begin makes a session of somebody. Nothing of the one before is left: it may have been
+// somebody else's.
 func (v *Visit) begin(p tenants.Person) error {
+	if err := v.site.sessions.Clear(v.ctx()); err != nil {
+		return err
+	}
 	if err := v.site.sessions.RenewToken(v.ctx()); err != nil {
 		return err
 	}
+	v.site.sessions.Put(v.ctx(), keySite, v.site.config.Name)
 	v.site.sessions.Put(v.ctx(), keyPerson, p.ID.String())
 	v.site.sessions.Put(v.ctx(), keyEpoch, p.Epoch)
-	v.site.sessions.Remove(v.ctx(), keyFactor)
 	return nil
 }
 

@@ -44,8 +44,19 @@ type Link struct {
 
 func (s *Site) visit(w http.ResponseWriter, r *http.Request) *Visit {
 	v := &Visit{Writer: w, Request: r, site: s}
-	v.language = speak(s.sessions.GetString(r.Context(), keyLanguage), r.Header.Get("Accept-Language"))
+	v.language = speak(chosen(r), r.Header.Get("Accept-Language"))
 	return v
+}
+
+// languageCookie holds what the visitor chose, for a year.
+const languageCookie = "gerbang_language"
+
+func chosen(r *http.Request) string {
+	cookie, err := r.Cookie(languageCookie)
+	if err != nil {
+		return ""
+	}
+	return cookie.Value
 }
 
 // Form is a value of the form or the query, without spaces around it.
@@ -175,7 +186,7 @@ func within(path string) string {
 func (v *Visit) problem(err error) (status int, message string) {
 	for known, told := range map[error]int{
 		signin.ErrRefused: http.StatusUnauthorized, signin.ErrTooMany: http.StatusTooManyRequests,
-		signin.ErrInvitation: http.StatusGone, tenants.ErrLastOwner: http.StatusConflict,
+		signin.ErrInvitation: http.StatusGone, tenants.ErrLastOwner: http.StatusConflict, tenants.ErrMember: http.StatusConflict,
 	} {
 		if errors.Is(err, known) {
 			_, text, _ := strings.Cut(known.Error(), ": ")

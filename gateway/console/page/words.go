@@ -53,5 +53,6 @@ var Words = map[string]string{
 	"The email address, the password or the code is wrong.":                                                                                              "Alamat email, kata sandi, atau kode salah.",
 	"Too many attempts have failed; try again in a minute.":                                                                                              "Terlalu banyak percobaan gagal; coba lagi satu menit lagi.",
 	"This invitation is used or over; ask for another one.":                                                                                              "Undangan ini sudah dipakai atau berakhir; mintalah yang baru.",
+	"This person is here already: sign in, and an owner can change the role.":                                                                            "Orang ini sudah ada di sini: masuklah, dan pemilik dapat mengubah perannya.",
 	"This is the last one who can invite others.":                                                                                                        "Ini orang terakhir yang dapat mengundang orang lain.",
 }

@@ -40,6 +40,27 @@ func (q *Queries) DeleteMember(ctx context.Context, arg DeleteMemberParams) (int
 	return result.RowsAffected(), nil
 }
 
+const deleteMemberships = `-- name: DeleteMemberships :exec
+DELETE FROM members WHERE person_id = $1
+`
+
+func (q *Queries) DeleteMemberships(ctx context.Context, personID uuid.UUID) error {
+	_, err := q.db.Exec(ctx, deleteMemberships, personID)
+	return err
+}
+
+const deletePerson = `-- name: DeletePerson :execrows
+DELETE FROM people WHERE person_id = $1
+`
+
+func (q *Queries) DeletePerson(ctx context.Context, personID uuid.UUID) (int64, error) {
+	result, err := q.db.Exec(ctx, deletePerson, personID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const deleteRecoveryCodes = `-- name: DeleteRecoveryCodes :exec
 DELETE FROM recovery_codes WHERE person_id = $1
 `
@@ -49,12 +70,12 @@ func (q *Queries) DeleteRecoveryCodes(ctx context.Context, personID uuid.UUID) e
 	return err
 }
 
-const deleteSession = `-- name: DeleteSession :exec
-DELETE FROM sessions WHERE token_hash = $1
+const endSession = `-- name: EndSession :exec
+UPDATE sessions SET content = ''::BYTEA WHERE token_hash = $1
 `
 
-func (q *Queries) DeleteSession(ctx context.Context, tokenHash string) error {
-	_, err := q.db.Exec(ctx, deleteSession, tokenHash)
+func (q *Queries) EndSession(ctx context.Context, tokenHash string) error {
+	_, err := q.db.Exec(ctx, endSession, tokenHash)
 	return err
 }
 
@@ -67,6 +88,16 @@ func (q *Queries) EndSessions(ctx context.Context, personID uuid.UUID) error {
 	return err
 }
 
+const endSessionsOf = `-- name: EndSessionsOf :exec
+UPDATE people SET epoch = epoch + 1
+WHERE person_id IN (SELECT m.person_id FROM members AS m WHERE m.merchant_id = $1)
+`
+
+func (q *Queries) EndSessionsOf(ctx context.Context, merchantID string) error {
+	_, err := q.db.Exec(ctx, endSessionsOf, merchantID)
+	return err
+}
+
 const forgetInvitations = `-- name: ForgetInvitations :exec
 DELETE FROM invitations WHERE expires_at < $1
 `
@@ -76,13 +107,23 @@ func (q *Queries) ForgetInvitations(ctx context.Context, before time.Time) error
 	return err
 }
 
-const forgetSessions = `-- name: ForgetSessions :exec
-DELETE FROM sessions WHERE expires_at < $1
+const forgetSessions = `-- name: ForgetSessions :execrows
+DELETE FROM sessions WHERE token_hash IN (
+    SELECT s.token_hash FROM sessions AS s WHERE s.expires_at < $1 ORDER BY s.expires_at LIMIT $2
+)
 `
 
-func (q *Queries) ForgetSessions(ctx context.Context, before time.Time) error {
-	_, err := q.db.Exec(ctx, forgetSessions, before)
-	return err
+type ForgetSessionsParams struct {
+	Before time.Time
+	Most   int32
+}
+
+func (q *Queries) ForgetSessions(ctx context.Context, arg ForgetSessionsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, forgetSessions, arg.Before, arg.Most)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const forgetSignInFailures = `-- name: ForgetSignInFailures :exec
@@ -118,6 +159,31 @@ func (q *Queries) InsertInvitation(ctx context.Context, arg InsertInvitationPara
 		arg.ExpiresAt,
 	)
 	return err
+}
+
+const insertMember = `-- name: InsertMember :execrows
+INSERT INTO members (merchant_id, person_id, role, since) VALUES ($1, $2, $3, $4)
+ON CONFLICT (merchant_id, person_id) DO NOTHING
+`
+
+type InsertMemberParams struct {
+	MerchantID string
+	PersonID   uuid.UUID
+	Role       string
+	Since      time.Time
+}
+
+func (q *Queries) InsertMember(ctx context.Context, arg InsertMemberParams) (int64, error) {
+	result, err := q.db.Exec(ctx, insertMember,
+		arg.MerchantID,
+		arg.PersonID,
+		arg.Role,
+		arg.Since,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const insertPerson = `-- name: InsertPerson :exec
@@ -263,23 +329,6 @@ func (q *Queries) MembershipsOf(ctx context.Context, personID uuid.UUID) ([]Memb
 	return items, nil
 }
 
-const noteSignInFailure = `-- name: NoteSignInFailure :exec
-UPDATE people SET failures = CASE WHEN failed_at < $1 THEN 1 ELSE failures + 1 END, failed_at = $2
-WHERE person_id = $3
-`
-
-type NoteSignInFailureParams struct {
-	Forgotten time.Time
-	FailedAt  time.Time
-	PersonID  uuid.UUID
-}
-
-// A failure an hour after the last one is the first again.
-func (q *Queries) NoteSignInFailure(ctx context.Context, arg NoteSignInFailureParams) error {
-	_, err := q.db.Exec(ctx, noteSignInFailure, arg.Forgotten, arg.FailedAt, arg.PersonID)
-	return err
-}
-
 const personByEmail = `-- name: PersonByEmail :one
 SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at FROM people
 WHERE email = $1
@@ -326,31 +375,10 @@ func (q *Queries) PersonByID(ctx context.Context, personID uuid.UUID) (Person, e
 	return i, err
 }
 
-const putMember = `-- name: PutMember :exec
-INSERT INTO members (merchant_id, person_id, role, since) VALUES ($1, $2, $3, $4)
-ON CONFLICT (merchant_id, person_id) DO UPDATE SET role = excluded.role
-`
-
-type PutMemberParams struct {
-	MerchantID string
-	PersonID   uuid.UUID
-	Role       string
-	Since      time.Time
-}
-
-func (q *Queries) PutMember(ctx context.Context, arg PutMemberParams) error {
-	_, err := q.db.Exec(ctx, putMember,
-		arg.MerchantID,
-		arg.PersonID,
-		arg.Role,
-		arg.Since,
-	)
-	return err
-}
-
 const putSession = `-- name: PutSession :exec
 INSERT INTO sessions (token_hash, content, expires_at) VALUES ($1, $2, $3)
 ON CONFLICT (token_hash) DO UPDATE SET content = excluded.content, expires_at = excluded.expires_at
+WHERE length(sessions.content) > 0
 `
 
 type PutSessionParams struct {
@@ -359,6 +387,7 @@ type PutSessionParams struct {
 	ExpiresAt time.Time
 }
 
+// One that was ended stays so, whatever a request of before still writes.
 func (q *Queries) PutSession(ctx context.Context, arg PutSessionParams) error {
 	_, err := q.db.Exec(ctx, putSession, arg.TokenHash, arg.Content, arg.ExpiresAt)
 	return err
@@ -412,7 +441,7 @@ func (q *Queries) SealedTOTPs(ctx context.Context) ([]SealedTOTPsRow, error) {
 }
 
 const session = `-- name: Session :one
-SELECT content FROM sessions WHERE token_hash = $1 AND expires_at > $2
+SELECT content FROM sessions WHERE token_hash = $1 AND expires_at > $2 AND length(content) > 0
 `
 
 type SessionParams struct {
@@ -457,6 +486,35 @@ type SetRoleParams struct {
 
 func (q *Queries) SetRole(ctx context.Context, arg SetRoleParams) (int64, error) {
 	result, err := q.db.Exec(ctx, setRole, arg.Role, arg.MerchantID, arg.PersonID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const takeAttempt = `-- name: TakeAttempt :execrows
+UPDATE people SET failures = CASE WHEN failed_at < $1 THEN 1 ELSE failures + 1 END, failed_at = $2
+WHERE person_id = $3 AND (failures < $4 OR failed_at < $5)
+`
+
+type TakeAttemptParams struct {
+	Forgotten time.Time
+	FailedAt  time.Time
+	PersonID  uuid.UUID
+	Most      int64
+	Waited    time.Time
+}
+
+// Counts an attempt before it is judged: of several at once no more than the limit are.
+// An attempt an hour after the last one is the first again.
+func (q *Queries) TakeAttempt(ctx context.Context, arg TakeAttemptParams) (int64, error) {
+	result, err := q.db.Exec(ctx, takeAttempt,
+		arg.Forgotten,
+		arg.FailedAt,
+		arg.PersonID,
+		arg.Most,
+		arg.Waited,
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -520,4 +578,19 @@ func (q *Queries) UseStep(ctx context.Context, arg UseStepParams) (int64, error)
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const withdrawInvitations = `-- name: WithdrawInvitations :exec
+DELETE FROM invitations WHERE merchant_id = $1 AND (email = $2 OR invited_by = $2)
+`
+
+type WithdrawInvitationsParams struct {
+	MerchantID string
+	Email      string
+}
+
+// What somebody was invited to, or has invited others to.
+func (q *Queries) WithdrawInvitations(ctx context.Context, arg WithdrawInvitationsParams) error {
+	_, err := q.db.Exec(ctx, withdrawInvitations, arg.MerchantID, arg.Email)
+	return err
 }

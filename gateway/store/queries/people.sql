@@ -26,10 +26,11 @@ SELECT count(*) FROM recovery_codes WHERE person_id = @person_id;
 -- name: UseStep :execrows
 UPDATE people SET totp_step = @totp_step WHERE person_id = @person_id AND totp_step < @totp_step;
 
--- name: NoteSignInFailure :exec
--- A failure an hour after the last one is the first again.
+-- name: TakeAttempt :execrows
+-- Counts an attempt before it is judged: of several at once no more than the limit are.
+-- An attempt an hour after the last one is the first again.
 UPDATE people SET failures = CASE WHEN failed_at < @forgotten THEN 1 ELSE failures + 1 END, failed_at = @failed_at
-WHERE person_id = @person_id;
+WHERE person_id = @person_id AND (failures < @most OR failed_at < @waited);
 
 -- name: ForgetSignInFailures :exec
 UPDATE people SET failures = 0 WHERE person_id = @person_id AND failures > 0;
@@ -40,9 +41,19 @@ UPDATE people SET password = @password, epoch = epoch + 1 WHERE person_id = @per
 -- name: EndSessions :exec
 UPDATE people SET epoch = epoch + 1 WHERE person_id = @person_id;
 
--- name: PutMember :exec
+-- name: EndSessionsOf :exec
+UPDATE people SET epoch = epoch + 1
+WHERE person_id IN (SELECT m.person_id FROM members AS m WHERE m.merchant_id = @merchant_id);
+
+-- name: DeletePerson :execrows
+DELETE FROM people WHERE person_id = @person_id;
+
+-- name: DeleteMemberships :exec
+DELETE FROM members WHERE person_id = @person_id;
+
+-- name: InsertMember :execrows
 INSERT INTO members (merchant_id, person_id, role, since) VALUES (@merchant_id, @person_id, @role, @since)
-ON CONFLICT (merchant_id, person_id) DO UPDATE SET role = excluded.role;
+ON CONFLICT (merchant_id, person_id) DO NOTHING;
 
 -- name: SetRole :execrows
 UPDATE members SET role = @role WHERE merchant_id = @merchant_id AND person_id = @person_id;
@@ -72,6 +83,10 @@ SELECT hash, merchant_id, role, email, invited_by, expires_at FROM invitations W
 -- name: TakeInvitation :one
 DELETE FROM invitations WHERE hash = @hash RETURNING merchant_id, role, email, invited_by, expires_at;
 
+-- name: WithdrawInvitations :exec
+-- What somebody was invited to, or has invited others to.
+DELETE FROM invitations WHERE merchant_id = @merchant_id AND (email = @email OR invited_by = @email);
+
 -- name: ForgetInvitations :exec
 DELETE FROM invitations WHERE expires_at < @before;
 
@@ -82,14 +97,18 @@ SELECT person_id, totp FROM people ORDER BY person_id;
 UPDATE people SET totp = @becomes WHERE person_id = @person_id AND totp = @was;
 
 -- name: Session :one
-SELECT content FROM sessions WHERE token_hash = @token_hash AND expires_at > @now;
+SELECT content FROM sessions WHERE token_hash = @token_hash AND expires_at > @now AND length(content) > 0;
 
 -- name: PutSession :exec
+-- One that was ended stays so, whatever a request of before still writes.
 INSERT INTO sessions (token_hash, content, expires_at) VALUES (@token_hash, @content, @expires_at)
-ON CONFLICT (token_hash) DO UPDATE SET content = excluded.content, expires_at = excluded.expires_at;
+ON CONFLICT (token_hash) DO UPDATE SET content = excluded.content, expires_at = excluded.expires_at
+WHERE length(sessions.content) > 0;
 
--- name: DeleteSession :exec
-DELETE FROM sessions WHERE token_hash = @token_hash;
+-- name: EndSession :exec
+UPDATE sessions SET content = ''::BYTEA WHERE token_hash = @token_hash;
 
--- name: ForgetSessions :exec
-DELETE FROM sessions WHERE expires_at < @before;
+-- name: ForgetSessions :execrows
+DELETE FROM sessions WHERE token_hash IN (
+    SELECT s.token_hash FROM sessions AS s WHERE s.expires_at < @before ORDER BY s.expires_at LIMIT @most
+);
