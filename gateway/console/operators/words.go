@@ -21,7 +21,7 @@ var values = map[string]string{
 	"reversed": "dibatalkan", "vanished": "hilang", "contradiction": "bertentangan", "unknown_reference": "referensi tidak dikenal", "unresolved": "belum jelas",
 	"1h": "1 jam", "24h": "24 jam", "168h": "7 hari",
 	"compile": "kompilasi", "tests": "uji", "builtins": "fungsi bawaan", "answer": "jawaban", "meaning": "makna",
-	"charge":      "tagihan",
+	"charge": "tagihan",
 	"refund": "pengembalian", "hold": "penahanan", "capture": "pengambilan", "release": "pelepasan", "reversal": "pembalikan",
 	"reserved": "dicatat", "accepted": "diterima penyedia", "not_sent": "tidak terkirim", "overridden": "diputuskan operator", "errored": "galat penyedia", "routed": "dirutekan",
 	"prepared": "disiapkan", "switched": "dialihkan",
