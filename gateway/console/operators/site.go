@@ -118,7 +118,7 @@ func (c *Console) routes() {
 	c.at("POST /merchants/{merchant}/tier", c.setTier)
 	c.at("POST /merchants/{merchant}/limits", c.setLimit)
 	c.at("POST /merchants/{merchant}/limits/{limit}/remove", c.removeLimit)
-	c.at("POST /merchants/{merchant}/keys/{key}/revoke", c.revokeKey)
+	c.at("POST /merchants/{merchant}/keys/{key}/revoke", c.revokeKey, page.Fresh)
 	c.at("POST /merchants/{merchant}/pauses", c.pauseOfMerchant)
 	c.at("GET /merchants/{merchant}/money", c.money)
 	c.at("POST /merchants/{merchant}/money", c.adjust)
