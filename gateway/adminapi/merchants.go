@@ -60,6 +60,12 @@ type TierChange struct {
 	Reason string `json:"reason,omitempty"`
 }
 
+// LabelChange gives a merchant labels, or takes away those that are null.
+type LabelChange struct {
+	Labels map[string]*string `json:"labels"`
+	Reason string             `json:"reason,omitempty"`
+}
+
 // AuditEntry is one change that an operator made to a merchant.
 type AuditEntry struct {
 	Operator string    `json:"operator"`
@@ -96,6 +102,11 @@ func (c *Client) Resume(ctx context.Context, id, reason string) (Merchant, error
 // SetTier moves a merchant to another tier.
 func (c *Client) SetTier(ctx context.Context, id string, change TierChange) (Merchant, error) {
 	return post[Merchant](ctx, c, merchantPath(id, "tier"), change)
+}
+
+// SetLabels changes a merchant's labels.
+func (c *Client) SetLabels(ctx context.Context, id string, change LabelChange) (Merchant, error) {
+	return post[Merchant](ctx, c, merchantPath(id, "labels"), change)
 }
 
 // Audit lists the changes that operators made to a merchant, the newest first.

@@ -168,6 +168,7 @@ func (c *Console) handlers() map[string]func(*call) (any, error) {
 		"POST /admin/merchants/{merchant}/suspend":                       body(c.suspend),
 		"POST /admin/merchants/{merchant}/resume":                        body(c.resume),
 		"POST /admin/merchants/{merchant}/tier":                          body(c.setTier),
+		"POST /admin/merchants/{merchant}/labels":                        body(c.setLabels),
 		"POST /admin/merchants/{merchant}/keys":                          body(c.createKey),
 		"POST /admin/merchants/{merchant}/keys/{key}/rotate":             body(c.rotateKey),
 		"POST /admin/merchants/{merchant}/keys/{key}/revoke":             body(c.revokeKey),

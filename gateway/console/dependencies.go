@@ -32,6 +32,7 @@ type Merchants interface {
 	CreateMerchant(ctx context.Context, audit store.Audit, m tenants.Merchant, keys []tenants.Key, secrets []tenants.CallbackSecret) error
 	SetStatus(ctx context.Context, audit store.Audit, id tenants.MerchantID, status tenants.Status) error
 	SetTier(ctx context.Context, audit store.Audit, id tenants.MerchantID, tier tenants.Tier) error
+	SetLabels(ctx context.Context, audit store.Audit, id tenants.MerchantID, change func(m *tenants.Merchant) error) error
 	SetLimits(ctx context.Context, audit store.Audit, id tenants.MerchantID, limits []tenants.Limit) error
 	RemoveLimit(ctx context.Context, audit store.Audit, id tenants.MerchantID, name string) error
 	AuditOf(ctx context.Context, id tenants.MerchantID, most int) ([]store.Audit, error)

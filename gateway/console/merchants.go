@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,6 +76,13 @@ func (c *Console) checkMerchant(ctx context.Context, m tenants.Merchant, now tim
 	if !plain(m.Name, 1, maxName) {
 		return fault.Invalid("name", "must have 1 to 200 characters, without control characters")
 	}
+	if err := checkLabels(m); err != nil {
+		return err
+	}
+	return c.checkTier(ctx, m, now)
+}
+
+func checkLabels(m tenants.Merchant) error {
 	if len(m.Labels) > maxLabels {
 		return fault.Invalid("labels", "must have at most 50 entries")
 	}
@@ -88,7 +97,7 @@ func (c *Console) checkMerchant(ctx context.Context, m tenants.Merchant, now tim
 	if err := tenants.CheckLabels(m.Labels); err != nil {
 		return fault.Invalid("labels", err.Error())
 	}
-	return c.checkTier(ctx, m, now)
+	return nil
 }
 
 // checkTier refuses a tier that the policy in force has no limits for, because
@@ -191,6 +200,43 @@ func (c *Console) setTier(x *call, change adminapi.TierChange) (any, error) {
 		return nil, err
 	}
 	return c.changed(x, m.ID, c.deps.Merchants.SetTier(x.request.Context(), x.audit("merchant.tier", detail), m.ID, m.Tier))
+}
+
+// setLabels gives a merchant labels, and takes away those that are given as null.
+func (c *Console) setLabels(x *call, change adminapi.LabelChange) (any, error) {
+	if err := checkReason(change.Reason); err != nil {
+		return nil, err
+	}
+	if len(change.Labels) == 0 {
+		return nil, fault.Invalid("labels", "is required")
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(change.Labels)) {
+		if value := change.Labels[name]; value != nil {
+			parts = append(parts, fmt.Sprintf("%s=%q", name, *value))
+		} else {
+			parts = append(parts, "without "+name)
+		}
+	}
+	if change.Reason != "" {
+		parts = append(parts, change.Reason)
+	}
+	id := x.merchant()
+	return c.changed(x, id, c.deps.Merchants.SetLabels(x.request.Context(), x.audit("merchant.labels", strings.Join(parts, ", ")), id, func(m *tenants.Merchant) error {
+		labels := maps.Clone(m.Labels)
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		for name, value := range change.Labels {
+			if value != nil {
+				labels[name] = *value
+			} else {
+				delete(labels, name)
+			}
+		}
+		m.Labels = labels
+		return checkLabels(*m)
+	}))
 }
 
 // changed ends a change of a merchant: it holds here at once, also when nobody

@@ -54,6 +54,38 @@ func TestAMerchantsLife(t *testing.T) {
 	}
 }
 
+func TestLabelsAreChangedOneByOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := w.merchant()
+	set := func(labels map[string]*string) (map[string]string, error) {
+		m, err := w.SetLabels(t.Context(), made.MerchantID, adminapi.LabelChange{Labels: labels, Reason: "asked for"})
+		return m.Labels, err
+	}
+	before := w.account(made.MerchantID).Merchant().Labels
+	got, err := set(map[string]*string{"colour": new("#0a5"), "shelf": new("7")})
+	if err != nil || got["colour"] != "#0a5" || got["shelf"] != "7" || len(got) != len(before)+2 {
+		t.Errorf("given: %v, %v", got, err)
+	}
+	if got, err = set(map[string]*string{"colour": nil, "never": nil, "language": new("en")}); err != nil || got["colour"] != "" || got["language"] != "en" || got["shelf"] != "7" {
+		t.Errorf("taken away: %v, %v", got, err)
+	}
+	for name, labels := range map[string]map[string]*string{
+		"nothing": nil, "no colour": {"colour": new("green")}, "no zone": {"time_zone": new("Java/Jakarta")}, "no language": {"language": new("fr")},
+	} {
+		if _, err := set(labels); err == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+	if kept := w.account(made.MerchantID).Merchant().Labels; kept["language"] != "en" || kept["colour"] != "" {
+		t.Errorf("after what was refused: %v", kept)
+	}
+	entries, err := w.Audit(t.Context(), made.MerchantID)
+	if err != nil || entries[0].Action != "merchant.labels" || entries[0].Detail != `without colour, language="en", without never, asked for` {
+		t.Errorf("the audit has %+v, %v", entries[0], err)
+	}
+}
+
 func TestAMerchantIsShownWithoutSecrets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

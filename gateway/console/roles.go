@@ -92,6 +92,7 @@ var permissions = map[string]permission{
 	"POST /admin/movements/{movement}/assign":   moveMoney,
 
 	"POST /admin/merchants/{merchant}/tier":                  changePolicy,
+	"POST /admin/merchants/{merchant}/labels":                changePolicy,
 	"POST /admin/merchants/{merchant}/limits":                changePolicy,
 	"POST /admin/merchants/{merchant}/limits/{limit}/remove": changePolicy,
 	"POST /admin/policy/try":                                 changePolicy,

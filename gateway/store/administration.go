@@ -73,6 +73,30 @@ func (s *Store) SetTier(ctx context.Context, audit Audit, id tenants.MerchantID,
 	})
 }
 
+// SetLabels changes a merchant's labels: change is given its record and leaves in it what
+// is kept. Of two changes at once neither is lost. An error of change's own comes back as
+// it is.
+func (s *Store) SetLabels(ctx context.Context, audit Audit, id tenants.MerchantID, change func(m *tenants.Merchant) error) error {
+	return s.ofMerchant(ctx, "set labels", audit, id, func(q *dbsqlc.Queries) error {
+		row, err := q.MerchantByID(ctx, string(id))
+		if err != nil {
+			return err
+		}
+		m, err := merchantFromRow(row)
+		if err != nil {
+			return err
+		}
+		if err := change(&m); err != nil {
+			return err
+		}
+		labels, err := json.Marshal(m.Labels)
+		if err != nil {
+			return err
+		}
+		return found(q.SetMerchantLabels(ctx, dbsqlc.SetMerchantLabelsParams{MerchantID: string(id), Labels: string(labels)}))
+	})
+}
+
 // AddKey stores another key of a merchant.
 func (s *Store) AddKey(ctx context.Context, audit Audit, key tenants.Key) error {
 	return s.ofMerchant(ctx, "add key", audit, key.MerchantID, func(q *dbsqlc.Queries) error {

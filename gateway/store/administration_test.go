@@ -46,6 +46,15 @@ func TestAdministration(t *testing.T) {
 			},
 			func(a *tenants.Account, _ *tenant) bool { return a.Merchant().Status == tenants.Suspended },
 		},
+		"set labels": {
+			func(n *tenant, a store.Audit) error {
+				return s.SetLabels(t.Context(), a, n.merchant.ID, func(m *tenants.Merchant) error {
+					m.Labels = map[string]string{"colour": "#0a5"}
+					return nil
+				})
+			},
+			func(a *tenants.Account, _ *tenant) bool { return a.Merchant().Labels["colour"] == "#0a5" },
+		},
 		"set tier": {
 			func(n *tenant, a store.Audit) error { return s.SetTier(t.Context(), a, n.merchant.ID, "growth") },
 			func(a *tenants.Account, _ *tenant) bool { return a.Merchant().Tier == "growth" },

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ type merchantCommands struct {
 	Suspend merchantSuspend `cmd:"" help:"Suspend a merchant: its requests are refused."`
 	Resume  merchantResume  `cmd:"" help:"End a suspension."`
 	Tier    merchantTier    `cmd:"" help:"Move a merchant to another tier."`
+	Label   merchantLabel   `cmd:"" help:"Give a merchant labels, or take some away."`
 	Limit   merchantLimit   `cmd:"" help:"Show, set or remove a merchant's own limits, which go before its tier's."`
 	Credit  merchantCredit  `cmd:"" help:"Add money to a merchant's balance that came in outside of this service."`
 	Debit   merchantDebit   `cmd:"" help:"Take money from a merchant's balance."`
@@ -77,6 +79,28 @@ func (c *merchantTier) Run(ctx context.Context, p *program, admin *adminapi.Clie
 		return c.try(ctx, p, admin, adminapi.MerchantTrial{MerchantID: c.Merchant, Tier: c.Tier})
 	}
 	return p.showMerchant(admin.SetTier(ctx, c.Merchant, adminapi.TierChange{Tier: c.Tier, Reason: c.Reason}))
+}
+
+type merchantLabel struct {
+	Merchant string            `arg:"" help:"The merchant's id."`
+	Label    map[string]string `arg:"" optional:"" placeholder:"NAME=VALUE" help:"Those to give: for policies, time_zone, and what payers see."`
+	Remove   []string          `placeholder:"NAME" help:"One to take away; may be repeated."`
+	Reason   string            `help:"Why; kept in the audit."`
+}
+
+// Run changes the labels.
+func (c *merchantLabel) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	change := adminapi.LabelChange{Labels: map[string]*string{}, Reason: c.Reason}
+	for name, value := range c.Label {
+		change.Labels[name] = &value
+	}
+	for _, name := range c.Remove {
+		change.Labels[name] = nil
+	}
+	if len(change.Labels) == 0 {
+		return usage(errors.New("NAME=VALUE or --remove NAME must be given"))
+	}
+	return p.showMerchant(admin.SetLabels(ctx, c.Merchant, change))
 }
 
 // showMerchant prints a merchant after a change.

@@ -527,6 +527,23 @@ func (q *Queries) PutConnection(ctx context.Context, arg PutConnectionParams) (P
 	return i, err
 }
 
+const setMerchantLabels = `-- name: SetMerchantLabels :execrows
+UPDATE merchants SET labels = $1 WHERE merchant_id = $2
+`
+
+type SetMerchantLabelsParams struct {
+	Labels     string
+	MerchantID string
+}
+
+func (q *Queries) SetMerchantLabels(ctx context.Context, arg SetMerchantLabelsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, setMerchantLabels, arg.Labels, arg.MerchantID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const setMerchantStatus = `-- name: SetMerchantStatus :execrows
 UPDATE merchants SET status = $1 WHERE merchant_id = $2
 `

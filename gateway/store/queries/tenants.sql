@@ -59,6 +59,9 @@ UPDATE merchants SET status = @status WHERE merchant_id = @merchant_id;
 -- name: SetMerchantTier :execrows
 UPDATE merchants SET tier = @tier WHERE merchant_id = @merchant_id;
 
+-- name: SetMerchantLabels :execrows
+UPDATE merchants SET labels = @labels WHERE merchant_id = @merchant_id;
+
 -- name: InsertKey :exec
 INSERT INTO api_keys (merchant_id, mode, key_id, hash, scopes, ips, created_at, expires_at, revoked_at)
 VALUES (@merchant_id, @mode, @key_id, @hash, @scopes, @ips, @created_at, sqlc.narg(expires_at), sqlc.narg(revoked_at));
