@@ -131,6 +131,10 @@ type ending struct{ Look, Sign, Title, More string }
 func endingOf(t words, c kind.Checkout) ending {
 	const tick, clock, cross = "M14 25l7 7 14-15", "M24 13v12l8 5", "M16 16l16 16M32 16l-16 16"
 	switch {
+	case c.Reversed:
+		return ending{"failed", cross, t.Reversed, t.ReversedMore}
+	case c.Late:
+		return ending{"expired", clock, t.Late, t.LateMore}
 	case c.Status == statusPaid:
 		return ending{"paid", tick, t.Paid, t.PaidMore}
 	case c.Cancelled:

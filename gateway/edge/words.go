@@ -11,6 +11,8 @@ type words struct {
 	Paid, PaidMore, Back, Returning string
 	Expired, ExpiredMore            string
 	Cancelled, CancelledMore        string
+	Late, LateMore                  string
+	Reversed, ReversedMore          string
 	Failed, FailedMore              string
 	Checkout                        string // the title
 	NotFound, NotFoundMore          string
@@ -31,6 +33,8 @@ var languages = []words{
 		Paid: "Pembayaran berhasil", PaidMore: "Terima kasih, pembayaran Anda sudah kami terima.",
 		Back: "Kembali ke toko", Returning: "Anda akan kembali ke toko sebentar lagi.",
 		Expired: "Waktu pembayaran habis", ExpiredMore: "Jangan membayar lagi di sini. Mintalah tagihan baru kepada toko.",
+		Late: "Pembayaran datang setelah waktunya", LateMore: "Pembayaran Anda sudah tercatat dan toko diberi tahu. Jangan membayar lagi; hubungi toko.",
+		Reversed: "Pembayaran ditarik kembali", ReversedMore: "Pembayaran ini pernah masuk, lalu dikembalikan. Halaman ini bukan bukti pembayaran; hubungi toko.",
 		Cancelled: "Tagihan dibatalkan", CancelledMore: "Tagihan ini ditutup sebelum waktunya. Jangan membayar lagi di sini.",
 		Failed: "Pembayaran gagal", FailedMore: "Pembayaran ini tidak dapat diselesaikan. Hubungi toko atau minta tagihan baru.",
 		Checkout: "Pembayaran",
@@ -48,6 +52,8 @@ var languages = []words{
 		Paid: "Payment received", PaidMore: "Thank you, your payment has arrived.",
 		Back: "Back to the shop", Returning: "You will be taken back to the shop in a moment.",
 		Expired: "The time to pay is over", ExpiredMore: "Please don't pay here any more. Ask the shop for a new bill.",
+		Late: "The payment came after its time", LateMore: "Your payment is recorded and the shop has been told. Please don't pay again; contact the shop.",
+		Reversed: "The payment was taken back", ReversedMore: "This payment had arrived and was taken back since. This page is no proof of payment; contact the shop.",
 		Cancelled: "The bill was cancelled", CancelledMore: "It was closed before its time. Please don't pay here any more.",
 		Failed: "The payment failed", FailedMore: "This payment could not be finished. Contact the shop or ask for a new bill.",
 		Checkout: "Payment",

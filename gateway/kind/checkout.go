@@ -25,6 +25,8 @@ type Checkout struct {
 	ExpiresAt   string // ISO 8601 UTC, or ""
 	PaidAt      string // when it is paid, the same
 	Cancelled   bool   // it expired, and not because its time was over
+	Late        bool   // it was paid after its end
+	Reversed    bool   // it was paid, and taken back
 	Test        bool
 
 	// What the merchant's labels say, unchecked, or "".
@@ -73,6 +75,11 @@ func (p *Payment) Checkout(ctx context.Context, id string) (Checkout, error) {
 		page.QR, page.PaymentURL = o.QR, o.PaymentURL
 	case movement.Succeeded:
 		page.PaidAt = lifecycle.Stamp(paidAt(m))
+	}
+	if !m.ReversedAt.IsZero() { // it is no proof any more, and leads nowhere
+		page.Reversed, page.PaidAt, page.SuccessURL = true, "", ""
+	} else if !m.PaidLateAt.IsZero() {
+		page.Late = true
 	}
 	return page, nil
 }

@@ -24,7 +24,7 @@ const (
 
 // holders are the providers that may have what a restore has lost.
 type holders struct {
-	has    *catalog.Operation   // the first that has it, and can be paid for it; nil for none
+	has    *catalog.Operation   // the one that has it paid, else the first that can be paid for it; nil for none
 	silent []*catalog.Operation // those that can't tell
 }
 
@@ -36,7 +36,7 @@ type holders struct {
 // tells as over, nobody can pay there any more. One that can't tell may have it.
 func (l *Lifecycle) findLost(ctx context.Context, r Request, draft movement.Movement) (found holders, err error) {
 	begun, may := l.mayBeLost(r.Operation)
-	if !may {
+	if !may || !r.NamesReference() { // a name that was drawn now is nobody's yet
 		return found, nil
 	}
 	existing, err := l.Store.MovementByKey(ctx, draft.Key)
@@ -57,9 +57,14 @@ func (l *Lifecycle) findLost(ctx context.Context, r Request, draft movement.Move
 		asking.Go(func() { told[i] = l.lostAt(ctx, r, op, draft) })
 	}
 	asking.Wait()
+	paid := false // where one is, nobody needs the link of another
 	for i, op := range serving {
 		switch told[i] {
-		case sdk.StatusPending, sdk.StatusDone:
+		case sdk.StatusDone:
+			if !paid {
+				found.has, paid = op, true
+			}
+		case sdk.StatusPending:
 			if found.has == nil {
 				found.has = op
 			}
@@ -108,12 +113,13 @@ func (l *Lifecycle) lostAt(ctx context.Context, r Request, op *catalog.Operation
 }
 
 // ifSilent leaves a request the only provider that may have its movement, if it is one
-// of those that may be chosen. Whatever that one makes has the name of what it may have.
+// of those that may be chosen and lets no two of one name be paid: whatever that one makes
+// has the name of what it may have.
 func (l *Lifecycle) ifSilent(r Request, found holders) (Request, error) {
 	if len(found.silent) == 0 {
 		return r, nil
 	}
-	if only := found.silent[0]; len(found.silent) == 1 && slices.Contains(r.candidates(), only) {
+	if only := found.silent[0]; len(found.silent) == 1 && only.Manifest.References.Unique && slices.Contains(r.candidates(), only) {
 		r.Route = []string{only.Provider}
 		return r, nil
 	}

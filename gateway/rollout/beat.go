@@ -7,6 +7,8 @@ import (
 
 // Report writes this replica's row, which is its heartbeat. Any goroutine may call it.
 func (f *Follower) Report(ctx context.Context) error {
+	f.reporting.Lock() // what was read later is written later
+	defer f.reporting.Unlock()
 	self := f.deps.Self
 	self.Policy, self.Plugins, self.SeenAt = f.active.Set().Version(), f.deps.Plugins(), f.deps.Now()
 	self.Files = f.deps.Files()

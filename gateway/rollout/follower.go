@@ -23,6 +23,8 @@ type Follower struct {
 	active *policy.Active
 	wake   chan struct{}
 
+	reporting sync.Mutex
+
 	confirmed atomic.Pointer[time.Time] // when the head was last read
 	lag       atomic.Pointer[Lag]
 	members   atomic.Pointer[membership]

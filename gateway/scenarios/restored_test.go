@@ -62,7 +62,14 @@ func TestARestoreLosesWhichProviderHasAPayment(t *testing.T) {
 		"it can't tell, and is not to have":   {then: silent(other), route: []string{provider}, word: "PROVIDER_UNAVAILABLE no later"},
 		"nobody can tell":                     {then: silent(provider, other), word: "PROVIDER_UNAVAILABLE no later"},
 		"it has it, and the first can't tell": {then: silent(provider), word: "PENDING", at: other},
-		"it has gone":                         {then: func(r *routed) { r.only(provider) }, word: "PENDING", at: provider, anew: true},
+		"it is over, and the first can't tell": {
+			then: func(r *routed) { stands(sdk.StatusExpired)(r); silent(provider)(r) }, word: "PROVIDER_UNAVAILABLE no later", // it would make a second one
+		},
+		"it is paid, and the first has another": {then: func(r *routed) {
+			stands(sdk.StatusDone)(r)
+			r.ups[provider].find = func(sdk.Lookup) sdk.StatusUpdate { return sdk.StatusUpdate{Status: sdk.StatusPending} }
+		}, word: "PENDING", at: other},
+		"it has gone": {then: func(r *routed) { r.only(provider) }, word: "PENDING", at: provider, anew: true},
 		"nobody has opened the gateway": {
 			then: func(r *routed) { r.Recovering = func() error { return errors.New("restored") } }, word: "PROVIDER_UNAVAILABLE no later", passed: true,
 		},
@@ -154,8 +161,8 @@ func TestARestoreLosesALink(t *testing.T) {
 		if again := w.create("a"); again.data != first.data || w.up.again != 0 {
 			t.Errorf("answered %s after %s, made again %d times", again.data, first.data, w.up.again)
 		}
-		w.up.find = blind // the provider refuses a second of the name by itself, or nobody does
-		w.want(w.create("b"), "PENDING")
+		w.up.find = blind // and it might make a second one of the name
+		w.want(w.create("b"), "PROVIDER_UNAVAILABLE no later")
 	})
 }
 

@@ -25,7 +25,7 @@ import (
 const other = "other"
 
 // bothOffer is the catalog of two providers of payments, the second of which takes no
-// more than 20,000.
+// more than 20,000, and lets no two payments of one name be paid.
 var bothOffer = sync.OnceValue(func() *catalog.Catalog { return catalogOfBoth(provider, other) })
 
 func catalogOfBoth(names ...string) *catalog.Catalog {
@@ -39,6 +39,7 @@ func catalogOfBoth(names ...string) *catalog.Catalog {
 		if name == other {
 			text = strings.Replace(text, `"implements": "payments@1",`,
 				`"implements": "payments@1", "operations": [{"path": "/payments/create", "narrow": {"amount": {"maximum": 20000}}}],`, 1)
+			text = strings.Replace(text, `"references": {`, `"references": {"unique": true, `, 1)
 		}
 		m, err := manifest.Parse([]byte(text))
 		if err != nil {

@@ -14,10 +14,13 @@ const (
 
 // References are those that an upstream takes as its caller's own name of a movement:
 // how long at most, and of which characters. Two characters with a hyphen between them
-// stand for all from one to the other; a hyphen of its own comes first or last.
+// stand for all from one to the other; a hyphen of its own comes first or last. Unique
+// promises that the upstream never lets two movements of one name be paid: a second one is
+// refused, or is the first one again.
 type References struct {
 	Longest  int    `json:"longest"`
 	Alphabet string `json:"alphabet"`
+	Unique   bool   `json:"unique,omitempty"`
 }
 
 // check says why movements can't be named at the upstream, "" where they can.

@@ -15,7 +15,7 @@ try {
   let name, view, address;
   const say = (text) => console.log(`${name}, ${view}: ${text}`);
   // That a page itself is a 404 is no fault of the page.
-  page.on("console", (m) => m.type() === "error" && m.location().url !== address && say(m.text()));
+  page.on("console", (m) => m.type() === "error" && !(m.location().url === address && m.text().startsWith("Failed to load")) && say(m.text()));
   page.on("pageerror", (error) => say(String(error)));
   for (const { name: shown, url } of pages) {
     name = shown;

@@ -2,6 +2,7 @@ package payment_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -158,9 +159,21 @@ func paidExactly(t *testing.T, s harness.Shop, made harness.Payment) {
 	if made.QRString != "" {
 		channel = "DANA"
 	}
-	if !harness.Timestamp.MatchString(paid.PaidAt) || paid.PaidAt < paid.CreatedAt || paid.Channel != channel || paid.ProviderReference == "" {
+	if !harness.Timestamp.MatchString(paid.PaidAt) || earlier(t, paid.PaidAt, paid.CreatedAt) || paid.Channel != channel || paid.ProviderReference == "" {
 		t.Errorf("paid_at %q, channel %q, provider_reference %q", paid.PaidAt, paid.Channel, paid.ProviderReference)
 	}
+}
+
+// earlier tells whether a provider's time is before ours by more than their clocks and
+// whole seconds explain.
+func earlier(t *testing.T, theirs, ours string) bool {
+	t.Helper()
+	at, err := time.Parse(time.RFC3339, theirs)
+	before, err2 := time.Parse(time.RFC3339, ours)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	return at.Before(before.Add(-time.Second))
 }
 
 func checkIsolation(t *testing.T, p *harness.Program) {
