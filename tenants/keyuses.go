@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -25,8 +26,8 @@ type UseKeeper interface {
 type KeyUses struct {
 	keeper UseKeeper
 	log    *slog.Logger
-	mu     sync.Mutex
-	uses   map[KeyID]noted
+	uses   sync.Map // of noted by KeyID; most notes find their own and take no lock
+	count  atomic.Int64
 }
 
 type noted struct {
@@ -37,16 +38,18 @@ type noted struct {
 
 // NewKeyUses makes an empty one.
 func NewKeyUses(keeper UseKeeper, log *slog.Logger) *KeyUses {
-	return &KeyUses{keeper: keeper, log: log, uses: map[KeyID]noted{}}
+	return &KeyUses{keeper: keeper, log: log}
 }
 
 // Note notes a use.
 func (k *KeyUses) Note(id Identity, now time.Time, from netip.Addr) {
 	use := noted{id.Account.ID(), now.Unix() / 60, from}
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.uses) < mostUses || k.uses[id.Key.ID].minute > 0 {
-		k.uses[id.Key.ID] = use
+	known, found := k.uses.Load(id.Key.ID)
+	if known == use || !found && k.count.Load() >= mostUses {
+		return
+	}
+	if _, replaced := k.uses.Swap(id.Key.ID, use); !replaced {
+		k.count.Add(1)
 	}
 }
 
@@ -74,15 +77,18 @@ func (k *KeyUses) writeLast(ctx context.Context) {
 
 // Write writes what was noted. What can't be written is dropped: the next use tells again.
 func (k *KeyUses) Write(ctx context.Context) {
-	k.mu.Lock()
-	uses := k.uses
-	k.uses = map[KeyID]noted{}
-	k.mu.Unlock()
-	for id, use := range uses {
-		err := k.keeper.PutKeyUse(ctx, KeyUse{MerchantID: use.merchant, KeyID: id, At: time.Unix(use.minute*60, 0).UTC(), Address: use.address.String()})
-		if err != nil {
-			k.log.WarnContext(ctx, "keys' last uses can't be written", "error", err)
-			return
+	var err error
+	k.uses.Range(func(key, _ any) bool {
+		taken, found := k.uses.LoadAndDelete(key)
+		if !found {
+			return true
 		}
+		k.count.Add(-1)
+		id, use := key.(KeyID), taken.(noted)
+		err = k.keeper.PutKeyUse(ctx, KeyUse{MerchantID: use.merchant, KeyID: id, At: time.Unix(use.minute*60, 0).UTC(), Address: use.address.String()})
+		return err == nil
+	})
+	if err != nil {
+		k.log.WarnContext(ctx, "keys' last uses can't be written", "error", err)
 	}
 }

@@ -1,0 +1,77 @@
+package tenants_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// uses keeps what is written, or refuses it.
+type uses struct {
+	kept map[tenants.KeyID]tenants.KeyUse
+	err  error
+}
+
+func (u *uses) PutKeyUse(_ context.Context, use tenants.KeyUse) error {
+	if u.err == nil {
+		u.kept[use.KeyID] = use
+	}
+	return u.err
+}
+
+func TestKeyUsesAreWrittenOnce(t *testing.T) {
+	t.Parallel()
+	account, err := tenants.NewAccount(tenants.Merchant{ID: "mer_a", Status: tenants.Active}, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := &uses{kept: map[tenants.KeyID]tenants.KeyUse{}}
+	k := tenants.NewKeyUses(kept, slog.New(slog.DiscardHandler))
+	at := time.Date(2026, 11, 20, 5, 0, 30, 0, time.UTC)
+	first, second := netip.MustParseAddr("203.0.113.1"), netip.MustParseAddr("203.0.113.2")
+	note := func(id tenants.KeyID, at time.Time, from netip.Addr) {
+		k.Note(tenants.Identity{Account: account, Key: tenants.Key{ID: id}}, at, from)
+	}
+	note("one", at, first)
+	note("one", at.Add(5*time.Second), first)
+	note("one", at.Add(time.Minute), second)
+	note("two", at, first)
+	k.Write(t.Context())
+	want := tenants.KeyUse{MerchantID: "mer_a", KeyID: "one", At: at.Add(30 * time.Second), Address: "203.0.113.2"}
+	if len(kept.kept) != 2 || kept.kept["one"] != want {
+		t.Errorf("written: %+v, want %+v", kept.kept, want)
+	}
+	clear(kept.kept)
+	k.Write(t.Context())
+	if len(kept.kept) != 0 {
+		t.Errorf("written twice: %+v", kept.kept)
+	}
+	note("one", at, first)
+	kept.err = errors.New("down")
+	k.Write(t.Context()) // dropped, and said in the log
+	kept.err = nil
+	note("one", at.Add(time.Hour), first)
+	if k.Write(t.Context()); len(kept.kept) != 1 {
+		t.Errorf("after a failure: %+v", kept.kept)
+	}
+}
+
+func BenchmarkNote(b *testing.B) {
+	account, err := tenants.NewAccount(tenants.Merchant{ID: "mer_a", Status: tenants.Active}, nil, nil, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	k := tenants.NewKeyUses(&uses{}, slog.New(slog.DiscardHandler))
+	id, now, from := tenants.Identity{Account: account, Key: tenants.Key{ID: "one"}}, time.Now(), netip.MustParseAddr("203.0.113.1")
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			k.Note(id, now, from)
+		}
+	})
+}
