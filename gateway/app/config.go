@@ -330,7 +330,7 @@ func forSessions(text string) bool {
 	if err != nil || u.Host == "" || u.Path != "" {
 		return false
 	}
-	ip, _ := netip.ParseAddr(u.Hostname())
+	ip, _ := netip.ParseAddr(u.Hostname()) // a name is no loopback address
 	return u.Scheme == "https" || u.Scheme == "http" && (ip.IsLoopback() || u.Hostname() == "localhost")
 }
 

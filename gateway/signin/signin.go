@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"runtime"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -26,10 +27,12 @@ const (
 
 	mostFailures = 10
 	failureWait  = time.Minute
-	// hashers bounds how many passwords are checked at a time: each takes 64 MiB.
-	hashers  = 2
-	turnWait = 2 * time.Second
+	turnWait     = 2 * time.Second
 )
+
+// coresAHash is how many cores there are for each password that is checked at a time: the
+// others are the API's. Each takes 64 MiB.
+const coresAHash = 4
 
 // hashParams are argon2id's: on one core, not on all that there are.
 var hashParams = &argon2id.Params{Memory: 64 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
@@ -58,7 +61,7 @@ type SignIn struct {
 
 // New makes a SignIn.
 func New(store Store, vault Vault, failures Failures, now func() time.Time) (*SignIn, error) {
-	s := &SignIn{store: store, vault: vault, failures: failures, now: now, hashing: make(chan struct{}, hashers)}
+	s := &SignIn{store: store, vault: vault, failures: failures, now: now, hashing: make(chan struct{}, max(1, runtime.NumCPU()/coresAHash))}
 	var err error
 	s.nobody, err = argon2id.CreateHash(rand.Text(), hashParams)
 	return s, err

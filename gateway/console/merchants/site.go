@@ -140,11 +140,13 @@ func (c *Console) enter(v *page.Visit, may tenants.Permission) (*room, error) {
 	return r, nil
 }
 
-// pages are the links beside every page, for those who may use them.
-var pages = []struct {
+// beside is a link beside every page, for those who may use it.
+type beside struct {
 	path, text string
 	may        tenants.Permission
-}{
+}
+
+var pages = []beside{
 	{"/", "Overview", tenants.MayLook},
 	{"/payments", "Payments", tenants.MayLook},
 	{"/collections", "Collections", tenants.MayLook},
@@ -174,12 +176,7 @@ func (c *Console) furnish(r *room) {
 	}
 	for _, mode := range []tenants.Mode{tenants.Live, tenants.Test} {
 		other := "/" + r.id() + "/" + string(mode) + "/"
-		if slices.ContainsFunc(pages, func(p struct {
-			path, text string
-			may        tenants.Permission
-		}) bool {
-			return p.path == section
-		}) {
+		if slices.ContainsFunc(pages, func(p beside) bool { return p.path == section }) {
 			other = "/" + r.id() + "/" + string(mode) + section
 		}
 		text := map[tenants.Mode]string{tenants.Live: "Live", tenants.Test: "Test"}[mode]
