@@ -60,9 +60,6 @@ func FactorOf(issuer, email, secret string) (Factor, error) {
 	return Factor{key.Secret(), key.URL()}, nil
 }
 
-// Right tells whether a code is this factor's now.
-func (f Factor) Right(code string, now time.Time) bool { return stepOf(f.Secret, code, now) != 0 }
-
 // Image is the factor as a QR code, for an authenticator app to scan.
 func (f Factor) Image() (image.Image, error) {
 	key, err := otp.NewKeyFromURL(f.url)

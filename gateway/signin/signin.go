@@ -98,6 +98,9 @@ func (s *SignIn) Try(ctx context.Context, from netip.Addr, address, password, co
 // Confirm takes a code of somebody, each once: a time-based one or a recovery code. The
 // attempt is counted before it is judged, so that many at once are no more guesses.
 func (s *SignIn) Confirm(ctx context.Context, from netip.Addr, p tenants.Person, code string) error {
+	if s.failures.Blocked(s.now(), from) {
+		return ErrTooMany
+	}
 	may, err := s.store.TakeAttempt(ctx, p.ID, s.now(), mostFailures, failureWait)
 	if err != nil {
 		return err

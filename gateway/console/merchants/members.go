@@ -45,6 +45,9 @@ func (c *Console) setRole(r *room) error {
 	if err != nil {
 		return err
 	}
+	if m.Role == tenants.Role(r.Form("role")) {
+		return r.Go(r.Path("/members"), "") // nobody's sessions end for nothing
+	}
 	m.Role = tenants.Role(r.Form("role"))
 	if err := c.deps.SignIn.SetRole(r.Request.Context(), r.By(), m); err != nil {
 		return err

@@ -47,6 +47,7 @@ func (s *Site) signingIn() {
 		if err := s.deps.SignIn.ChangePassword(v.ctx(), v.Who.Person, v.Request.PostFormValue("password")); err != nil {
 			return err
 		}
+		s.deps.Log.InfoContext(v.ctx(), "password changed", "console", s.config.Name, "person", v.Who.Person.ID.String(), "address", v.address().String())
 		next := v.Who.Person
 		next.Epoch++
 		if err := v.begin(next); err != nil { // all others are ended
@@ -59,6 +60,7 @@ func (s *Site) signingIn() {
 		if err != nil {
 			return err
 		}
+		s.deps.Log.InfoContext(v.ctx(), "recovery codes replaced", "console", s.config.Name, "person", v.Who.Person.ID.String(), "address", v.address().String())
 		return v.Show("codes.html", v.T("Recovery codes"), codes)
 	}, Fresh)
 	s.Public("/", func(v *Visit) error {
