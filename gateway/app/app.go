@@ -281,7 +281,11 @@ func (a *App) Run(ctx context.Context) error {
 	})
 	if a.members != nil {
 		group.Go(func() error {
-			return serve(during.rest, &http.Server{Handler: a.people, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}, a.members)
+			server := &http.Server{Handler: a.people, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
+			if err := serve(during.rest, server, a.edge.Bound(a.members)); err != nil {
+				a.log.ErrorContext(ctx, "the merchants' console has ended; the API goes on", "error", err)
+			}
+			return nil
 		})
 	}
 	a.log.InfoContext(ctx, "gateway is serving", "merchants", a.merchants.Addr().String(), "console", a.operators.Addr().String(),

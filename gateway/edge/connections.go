@@ -14,7 +14,7 @@ import (
 // providers take, at some 40 KB each. Who comes later waits for one to close.
 const maxConnections = 8192
 
-// Bound bounds the connections of the merchants' listener. An address that has its
+// Bound bounds the connections of a listener for merchants or their people. An address that has its
 // share of them is hung up on. Trusted proxies have no share: they bound their own
 // clients.
 func (e *Edge) Bound(listener net.Listener) net.Listener {
