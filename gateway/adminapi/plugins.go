@@ -37,7 +37,7 @@ type PluginApproval struct {
 	ApprovedAt     time.Time       `json:"approved_at"`
 	ConfirmedBy    string          `json:"confirmed_by,omitempty"`
 	Unsigned       bool            `json:"unsigned,omitempty"` // no gateway with this keyset wrote it: it does not run
-	State          string          `json:"state"`              // in force, tried on one replica, before it, removed, or approved
+	State          string          `json:"state"`              // in force, tried on one replica, before it, removed, approved, or waiting for another operator
 	Replica        string          `json:"replica_id,omitempty"`
 	PluginsDir     string          `json:"plugins_dir,omitempty"` // where the binary has to lie, under its SHA-256
 }

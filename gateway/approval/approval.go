@@ -77,6 +77,8 @@ var (
 	ErrForged = errors.New("approval: the MAC of a row is not valid")
 	// ErrUnconfirmed says that an approval waits for another operator.
 	ErrUnconfirmed = errors.New("approval: another operator has to confirm it")
+	// ErrOwn says that the operator who approved it can't confirm it, too.
+	ErrOwn = errors.New("approval: another operator than the first has to confirm it")
 	// ErrActive says that an approval is in force already.
 	ErrActive = errors.New("approval: it is in force already")
 	// ErrNothingBack says that there is nothing to go back to.

@@ -48,11 +48,7 @@ func (a *Approvals) Approve(ctx context.Context, operator string, w Wanted) (sto
 		if there.ApprovedBy == operator || there.ConfirmedBy != "" || !a.deps.SecondOperator {
 			return there, nil
 		}
-		there.ConfirmedBy = operator
-		if there.MAC, err = a.deps.Vault.SealPolicy(there.Digest()); err != nil {
-			return there, err
-		}
-		return there, a.deps.Store.ConfirmPlugin(ctx, audit(operator, "plugin.confirm", there, now), there)
+		return a.confirm(ctx, operator, there, now)
 	}
 	approved := store.PluginApproval{
 		ID: uuid.New(), Provider: m.Name, SHA256: w.SHA256, ManifestDigest: m.Digest(), Version: m.Version, Reach: w.Reach,
@@ -65,6 +61,37 @@ func (a *Approvals) Approve(ctx context.Context, operator string, w Wanted) (sto
 		return approved, err
 	}
 	return approved, a.deps.Store.ApprovePlugin(ctx, audit(operator, "plugin.approve", approved, now), approved, m)
+}
+
+// Confirm is a second operator's word on what another one has approved. Said again, or where
+// no second operator is wanted, the approval stays as it is.
+func (a *Approvals) Confirm(ctx context.Context, operator string, id uuid.UUID) (store.PluginApproval, error) {
+	there, err := a.deps.Store.PluginApproval(ctx, id)
+	switch {
+	case err != nil:
+		return there, err
+	case there.Damaged || !a.Signed(there):
+		return there, ErrForged
+	case !a.Waits(there):
+		return there, nil
+	case there.ApprovedBy == operator:
+		return there, ErrOwn
+	}
+	return a.confirm(ctx, operator, there, a.deps.Now().UTC().Truncate(time.Microsecond))
+}
+
+func (a *Approvals) confirm(ctx context.Context, operator string, there store.PluginApproval, now time.Time) (store.PluginApproval, error) {
+	there.ConfirmedBy = operator
+	var err error
+	if there.MAC, err = a.deps.Vault.SealPolicy(there.Digest()); err != nil {
+		return there, err
+	}
+	return there, a.deps.Store.ConfirmPlugin(ctx, audit(operator, "plugin.confirm", there, now), there)
+}
+
+// Waits tells whether an approval waits for a second operator.
+func (a *Approvals) Waits(approved store.PluginApproval) bool {
+	return a.deps.SecondOperator && approved.ConfirmedBy == "" && a.Signed(approved)
 }
 
 // alike tells whether two plugins may reach the same.

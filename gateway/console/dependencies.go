@@ -74,6 +74,7 @@ type Movements interface {
 	History(ctx context.Context, id movement.ID) ([]movement.HistoryEntry, error)
 	NotesOf(ctx context.Context, id movement.ID) ([]movement.Note, error)
 	OverridesOf(ctx context.Context, id movement.ID) ([]movement.Override, error)
+	WaitingOverrides(ctx context.Context, most int) ([]store.WaitingOverride, error)
 	PostingsOf(ctx context.Context, owner movement.Owner, id movement.ID) ([]ledger.Transaction, error)
 	CallbacksOfMovement(ctx context.Context, owner movement.Owner, id movement.ID, history []movement.HistoryEntry) ([]movement.Callback, error)
 }
@@ -134,6 +135,7 @@ type Policies interface {
 	PolicyVersion(ctx context.Context, version policy.Version) (store.PolicyVersion, error)
 	PolicyVersions(ctx context.Context) ([]store.PolicyVersion, error)
 	Activation(ctx context.Context, id uuid.UUID) (store.Activation, error)
+	WaitingActivations(ctx context.Context, most int) ([]store.Activation, error)
 	LiveReplicas(ctx context.Context, now time.Time) ([]store.Replica, error)
 	ReplicasSeen(ctx context.Context, since time.Time) ([]store.Replica, error)
 }
@@ -192,6 +194,7 @@ type Plugins interface {
 // What it refuses for an operator to mend is an *approval.Refusal.
 type Approvals interface {
 	Approve(ctx context.Context, operator string, w approval.Wanted) (store.PluginApproval, error)
+	Confirm(ctx context.Context, operator string, id uuid.UUID) (store.PluginApproval, error)
 	Find(ctx context.Context, provider, sha256 string) (store.PluginApproval, error)
 	Activate(ctx context.Context, operator string, approved store.PluginApproval, replica uuid.UUID) (store.PluginHead, error)
 	Rollback(ctx context.Context, operator, provider string) (store.PluginHead, error)
@@ -199,6 +202,7 @@ type Approvals interface {
 	Known(ctx context.Context) (map[string]approval.Known, error)
 	List(ctx context.Context) ([]store.PluginApproval, error)
 	Signed(approved store.PluginApproval) bool
+	Waits(approved store.PluginApproval) bool
 	Dir() string
 }
 

@@ -108,10 +108,14 @@ func (c *Console) knownDocument(k approval.Known) *adminapi.PluginApproval {
 }
 
 func (c *Console) approvalDocument(a store.PluginApproval) adminapi.PluginApproval {
+	state := "approved"
+	if c.deps.Approvals.Waits(a) {
+		state = "waiting"
+	}
 	return adminapi.PluginApproval{
 		ApprovalID: a.ID.String(), Provider: a.Provider, SHA256: a.SHA256, Version: a.Version, ManifestDigest: a.ManifestDigest,
 		Reach: adminapi.PluginReach(a.Reach), Evidence: a.Evidence, ApprovedBy: a.ApprovedBy, ApprovedAt: a.ApprovedAt, ConfirmedBy: a.ConfirmedBy,
-		Unsigned: !c.deps.Approvals.Signed(a), State: "approved",
+		Unsigned: !c.deps.Approvals.Signed(a), State: state,
 	}
 }
 
@@ -156,6 +160,21 @@ func (c *Console) approvePlugin(x *call, wanted adminapi.NewApproval) (any, erro
 	document := c.approvalDocument(a)
 	document.PluginsDir = c.deps.Approvals.Dir()
 	return document, nil
+}
+
+func (c *Console) confirmPlugin(x *call, _ struct{}) (any, error) {
+	id, err := uuid.Parse(x.request.PathValue("approval"))
+	if err != nil {
+		return nil, noPlugin()
+	}
+	a, err := c.deps.Approvals.Confirm(x.request.Context(), x.operator.Name, id)
+	if errors.Is(err, approval.ErrOwn) {
+		return nil, fault.New(fault.ScopeMissing, "Another operator than "+x.operator.Name+" must confirm it: "+x.operator.Name+" approved it.")
+	}
+	if err != nil {
+		return nil, pluginFault(err)
+	}
+	return c.approvalDocument(a), nil
 }
 
 func (c *Console) activatePlugin(x *call, wanted adminapi.ActivatePlugin) (any, error) {

@@ -161,6 +161,10 @@ func (c *Console) activationDocument(ctx context.Context, now time.Time, id uuid
 	if err != nil {
 		return adminapi.PolicyActivation{}, err
 	}
+	return activationOf(a, head, live), nil
+}
+
+func activationOf(a store.Activation, head store.PolicyHead, live []store.Replica) adminapi.PolicyActivation {
 	document := adminapi.PolicyActivation{
 		ActivationID: a.ID.String(), Version: string(a.Version), Replaces: string(a.Replaces), State: string(a.State), Reason: a.Reason,
 		RequestedBy: a.RequestedBy, RequestedAt: a.RequestedAt, ConfirmedBy: a.ConfirmedBy, ProposedAt: given(a.ProposedAt),
@@ -171,7 +175,7 @@ func (c *Console) activationDocument(ctx context.Context, now time.Time, id uuid
 			document.Behind = append(document.Behind, rollout.Name(r))
 		}
 	}
-	return document, nil
+	return document
 }
 
 func (c *Console) listReplicas(x *call) (any, error) {

@@ -86,6 +86,16 @@ func (s *Store) WaitingActivation(ctx context.Context, version, replaces policy.
 	return activationFromRow(row), nil
 }
 
+// WaitingActivations lists those that wait for a second operator, the newest first.
+func (s *Store) WaitingActivations(ctx context.Context, most int) ([]Activation, error) {
+	rows, err := s.queries.WaitingPolicyActivations(ctx, int32(most)) //nolint:gosec // a page
+	list := make([]Activation, len(rows))
+	for i, row := range rows {
+		list[i] = activationFromRow(row)
+	}
+	return list, wrap("waiting activations", err)
+}
+
 // Activate proposes a version to the replicas, with an audit entry. It has to name what
 // it replaces: of two operators at once one is ErrPolicyMoved or ErrPolicyProposed. One
 // whose state is waiting is kept for a second operator; one with ConfirmedBy is one of

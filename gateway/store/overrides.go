@@ -110,6 +110,31 @@ func (s *Store) OverridesOf(ctx context.Context, id movement.ID) ([]movement.Ove
 	return overrides, wrap("overrides", err)
 }
 
+// WaitingOverride is what an operator says of an open movement, and another one has not said.
+type WaitingOverride struct {
+	Movement movement.Movement
+	Override movement.Override
+}
+
+// WaitingOverrides lists what waits for another operator's word, the newest first.
+func (s *Store) WaitingOverrides(ctx context.Context, most int) ([]WaitingOverride, error) {
+	rows, err := s.queries.WaitingOverrides(ctx, int32(most)) //nolint:gosec // a page
+	if err != nil {
+		return nil, wrap("waiting overrides", err)
+	}
+	list := make([]WaitingOverride, len(rows))
+	for i, row := range rows {
+		m, err := fromRow(row.Movement)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = WaitingOverride{m, movement.Override{
+			MovementID: m.ID, Attempt: m.Attempt, Operator: row.Operator, Outcome: movement.OverrideOutcome(row.Outcome), Reason: row.Reason, At: row.At.UTC(),
+		}}
+	}
+	return list, nil
+}
+
 func overrideFromRow(row dbsqlc.Override) movement.Override {
 	d := movement.Override{
 		MovementID: movement.ID(row.MovementID), Attempt: int(row.Attempt), Operator: row.Operator, Outcome: movement.OverrideOutcome(row.Outcome),

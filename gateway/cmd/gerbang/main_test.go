@@ -204,6 +204,10 @@ var adminCommands = map[string]adminCommand{
 		method: "POST", path: "/admin/merchants/mer_1/callbacks/secret", body: `{"mode":"live","action":"rotate"}`,
 		prints: "callback_secret  whsec_x\n",
 	},
+	"plugin confirm": {
+		args: `plugin confirm|a-1`, answer: `{"provider":"bank","version":"1.2.3","sha256":"cc","approved_by":"ayu","confirmed_by":"budi"}`,
+		method: "POST", path: "/admin/plugin-approvals/a-1/confirm", body: `{}`, prints: "confirmed by:     budi\n",
+	},
 	"exception list": {
 		args: `exception list`, answer: `[{"merchant_id":"mer_1","subject":"inv-1","reason":"amount_differs","detail":"paid 5"}]`,
 		method: "GET", path: "/admin/exceptions?limit=1000", prints: "amount_differs  -     ",

@@ -20,6 +20,7 @@ type pluginCommands struct {
 	Check     pluginCheck     `cmd:"" help:"Judge a plugin's manifest without starting the plugin."`
 	Test      pluginTest      `cmd:"" help:"Prove that a plugin conforms, with a simulator of its upstream; nothing of it touches money before."`
 	Approve   pluginApprove   `cmd:"" help:"Start a plugin here, show what is new about it, and approve its binary."`
+	Confirm   pluginConfirm   `cmd:"" help:"Confirm what another operator approved, where the configuration wants two."`
 	Approvals pluginApprovals `cmd:"" help:"List what operators approved."`
 	Activate  pluginActivate  `cmd:"" help:"Put an approved binary in force on every replica, or on one first."`
 	Rollback  pluginRollback  `cmd:"" help:"Go back to the binary that was in force before, without any test."`

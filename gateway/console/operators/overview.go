@@ -9,11 +9,7 @@ import (
 // overview is the first page: what waits for a person, and whether all is well.
 func (c *Console) overview(r *room) error {
 	ctx := r.Request.Context()
-	exceptions, err := r.admin.Exceptions(ctx)
-	if err != nil {
-		return err
-	}
-	adjustments, err := r.admin.Waiting(ctx)
+	all, err := r.admin.AllWaiting(ctx)
 	if err != nil {
 		return err
 	}
@@ -31,7 +27,7 @@ func (c *Console) overview(r *room) error {
 	}
 	unready := r.admin.Ready(ctx)
 	return r.Show("overview.html", r.T("Overview"), map[string]any{
-		"Exceptions": exceptions, "Adjustments": adjustments, "Pauses": pauses, "Plugins": plugins, "Replicas": replicas, "Unready": unready,
+		"W": all, "Second": len(all.Overrides) + len(all.Adjustments) + len(all.Activations) + len(all.Approvals), "Pauses": pauses, "Plugins": plugins, "Replicas": replicas, "Unready": unready,
 	})
 }
 

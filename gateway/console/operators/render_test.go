@@ -59,8 +59,8 @@ var answers = []struct {
 	{`POST /admin/pauses(/end)?`, adminapi.Pause{}},
 	{`POST /admin/movements/[^/]+/override`, adminapi.Overridden{}},
 	{`POST /admin/movements/[^/]+/assign`, adminapi.Assigned{}},
-	{`GET /admin/exceptions`, []adminapi.Exception{}},
-	{`GET /admin/ledger/waiting`, []adminapi.Adjustment{}},
+	{`GET /admin/waiting`, adminapi.Waiting{}},
+	{`POST /admin/plugin-approvals/[^/]+/confirm`, adminapi.PluginApproval{}},
 	{`GET /admin/pauses`, []adminapi.Pause{}},
 	{`GET /admin/plugins`, []adminapi.Plugin{}},
 	{`GET /admin/plugins/[^/]+`, adminapi.Plugin{}},
@@ -84,6 +84,9 @@ var answers = []struct {
 
 // hostile stands in every text.
 const hostile = `"><script>x</script>`
+
+// visits is who visits.
+const visits = "ayu@example.com"
 
 // admin answers with documents whose every field is filled, or with empty ones.
 type admin struct {
@@ -109,6 +112,11 @@ func (a admin) RoundTrip(r *http.Request) (*http.Response, error) {
 				v.Data = &adminapi.Impact{}
 			}
 			return a.answer(v)
+		case *adminapi.Waiting:
+			if !a.empty {
+				v.Overrides[0].Override.Operator, v.Adjustments[0].RequestedBy = visits, visits
+				v.Activations[0].RequestedBy, v.Approvals[0].ApprovedBy = visits, visits
+			}
 		case *adminapi.Readiness:
 			return a.answer(v)
 		}
@@ -238,15 +246,15 @@ func enter(t *testing.T, language string, empty bool) visitor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secret, err := signin.FactorOf("Gerbang", "ayu@example.com", factor)
+	secret, err := signin.FactorOf("Gerbang", visits, factor)
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := uuid.MustParse("00000000-0000-7000-8000-000000000001")
 	now := func() time.Time { return time.Date(2026, 1, 31, 3, 4, 5, 0, time.UTC) }
 	of, err := signin.New(people{
-		person: tenants.Person{ID: id, Email: "ayu@example.com", Name: "Ayu", Password: hash, TOTP: []byte(secret.Secret)},
-		member: tenants.Member{PersonID: id, MerchantID: tenants.Platform, Role: "admin", Email: "ayu@example.com", Name: "Ayu", Since: now()},
+		person: tenants.Person{ID: id, Email: visits, Name: "Ayu", Password: hash, TOTP: []byte(secret.Secret)},
+		member: tenants.Member{PersonID: id, MerchantID: tenants.Platform, Role: "admin", Email: visits, Name: "Ayu", Since: now()},
 	}, plain{}, patient{}, now)
 	if err != nil {
 		t.Fatal(err)
@@ -272,7 +280,7 @@ func enter(t *testing.T, language string, empty bool) visitor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v.post("/signin", url.Values{"email": {"ayu@example.com"}, "password": {password}, "code": {code}}, http.StatusSeeOther)
+	v.post("/signin", url.Values{"email": {visits}, "password": {password}, "code": {code}}, http.StatusSeeOther)
 	v.post("/confirm", url.Values{"code": {code}}, http.StatusSeeOther)
 	v.post("/language", url.Values{"language": {language}}, http.StatusSeeOther)
 	return v
@@ -348,6 +356,21 @@ func TestEveryPageCanBeShown(t *testing.T) {
 	}
 }
 
+// TestNobodyConfirmsAlone: of each two that wait, one of the visitor's own, the other one
+// alone has a form.
+func TestNobodyConfirmsAlone(t *testing.T) {
+	t.Parallel()
+	_, body := enter(t, "en", false).ask(http.MethodGet, "/waiting", nil)
+	for _, action := range []string{"/waiting/overrides", "/waiting/adjustments", "/activate", "/waiting/approvals"} {
+		if n := strings.Count(body, action+`"`); n != 1 {
+			t.Errorf("%d forms for %s", n, action)
+		}
+	}
+	if n := strings.Count(body, "You asked for it: another operator decides."); n != 4 {
+		t.Errorf("%d are told that it is another one's to decide", n)
+	}
+}
+
 // judge finds what no page may have.
 func (v visitor) judge(path string, status int, body string) {
 	v.Helper()
@@ -369,7 +392,7 @@ func TestEveryFormIsAnswered(t *testing.T) {
 	v := enter(t, "en", false)
 	form := url.Values{
 		"reason": {"why"}, "amount": {"1000"}, "kind": {"credit"}, "mode": {"live"}, "reference": {"r"}, "name": {"n"}, "tier": {"starter"}, "as": {"success"},
-		"decision": {"approve"}, "merchant": {"m"}, "movement": {"x"}, "base": {"b"}, "rate": {"2.5"}, "burst": {"3"}, "email": {"budi@example.com"}, "role": {"read"}, "message": {"m"},
+		"decision": {"approve"}, "merchant": {"m"}, "movement": {"x"}, "approval": {"x"}, "base": {"b"}, "rate": {"2.5"}, "burst": {"3"}, "email": {"budi@example.com"}, "role": {"read"}, "message": {"m"},
 		"/tiers/starter/rate_per_second": {"6"},
 	}
 	for _, path := range routes(t, http.MethodPost) {

@@ -130,6 +130,8 @@ func (c *Console) routes() {
 	c.at("GET /waiting", c.waiting)
 	c.at("POST /waiting/exceptions", c.resolve)
 	c.at("POST /waiting/adjustments", c.decide)
+	c.at("POST /waiting/overrides", c.confirmOverride)
+	c.at("POST /waiting/approvals", c.confirmProvider)
 
 	c.at("GET /pauses", c.pauses)
 	c.at("POST /pauses", c.setPause)

@@ -4,18 +4,29 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
 
-// waiting is all that waits for a person.
+// waiting is all that waits for a person. What the visitor has asked for is another
+// operator's to decide.
 func (c *Console) waiting(r *room) error {
-	ctx := r.Request.Context()
-	exceptions, err := r.admin.Exceptions(ctx)
+	all, err := r.admin.AllWaiting(r.Request.Context())
 	if err != nil {
 		return err
 	}
-	adjustments, err := r.admin.Waiting(ctx)
-	if err != nil {
-		return err
+	return r.Show("waiting.html", r.T("Waiting"), map[string]any{"W": all, "Me": r.By(), "Most": adminapi.MostListed})
+}
+
+// confirmOverride says the same as another operator.
+func (c *Console) confirmOverride(r *room) error {
+	done, err := r.admin.Override(r.Request.Context(), r.Form("movement"), adminapi.NewOverride{As: r.Form("as"), Reason: r.Form("reason")})
+	if err == nil && done.Waiting { // of one's own, or of another attempt than the one that was shown
+		return r.Go("/waiting", "It waits until another operator says the same.")
 	}
-	return r.Show("waiting.html", r.T("Waiting"), map[string]any{"Exceptions": exceptions, "Adjustments": adjustments, "Most": adminapi.MostListed})
+	return r.did(err, "/waiting", "The outcome is decided.")
+}
+
+// confirmProvider confirms another operator's approval.
+func (c *Console) confirmProvider(r *room) error {
+	_, err := r.admin.ConfirmPlugin(r.Request.Context(), r.Form("approval"))
+	return r.did(err, "/waiting", "The approval is confirmed. It can be activated on the provider's page.")
 }
 
 func (c *Console) resolve(r *room) error {

@@ -112,11 +112,14 @@ var words = map[string]string{
 	"The balance is changed.":                                                      "Saldo telah diubah.",
 	"It is approved and posted.":                                                   "Telah disetujui dan dibukukan.",
 	"It is rejected.":                                                              "Telah ditolak.",
-	"Credits and debits to approve":                                                "Kredit dan debit yang perlu disetujui",
 
 	// What waits.
 	"The provider's id": "Id dari penyedia", "What was done": "Yang dilakukan", "The exception is resolved.": "Pengecualian telah diselesaikan.",
-	"Statement lines that pay no collection stand on each merchant's page, overrides on each movement's. At most %d exceptions are listed.": "Baris mutasi yang tidak membayar penagihan ada di halaman tiap merchant, keputusan operator di halaman tiap transaksi. Paling banyak %d pengecualian ditampilkan.",
+	"Statement lines that pay no collection stand on each merchant's page. At most %d of each are listed.": "Baris mutasi yang tidak membayar penagihan ada di halaman tiap merchant. Paling banyak %d dari masing-masing ditampilkan.",
+	"For a second operator": "Untuk operator kedua", "Credits and debits": "Kredit dan debit", "You asked for it: another operator decides.": "Anda yang memintanya: operator lain yang memutuskan.",
+	"Confirm that it is %s": "Konfirmasi bahwa %s", "Confirm": "Konfirmasi", "Manifest": "Manifes", "May reach": "Boleh menjangkau",
+	"Confirm this binary? What it is sent may move money. Compare its SHA-256 with the one that you built or tested.": "Konfirmasi program ini? Yang dikirim kepadanya dapat memindahkan uang. Bandingkan SHA-256-nya dengan yang Anda buat atau uji.",
+	"The approval is confirmed. It can be activated on the provider's page.":                                          "Persetujuan dikonfirmasi. Program dapat diberlakukan di halaman penyedia.",
 	"Statement lines": "Baris mutasi",
 	"Lines of providers' statements that pay no collection yet.": "Baris mutasi penyedia yang belum membayar penagihan mana pun.",
 	"Pays the collection": "Membayar penagihan", "The line pays that collection now.": "Baris itu kini membayar penagihan tersebut.",

@@ -70,6 +70,16 @@ await story(async (somebody) => {
   check(await page.isVisible("td >> text=Rp5.000.000"), "the limit is not on the merchant's page");
   await operator.seen("operators-merchant");
 
+  // A large credit waits for somebody else.
+  await page.goto(at(`/merchants/${MERCHANT}/money?mode=test`));
+  await page.fill("main [name=amount]", "200000000");
+  await page.fill("main [name=reference]", "a large one");
+  await page.fill("main [name=reason]", "a deposit");
+  await page.click("main form button");
+  await page.waitForURL(/waiting/);
+  check(await page.isVisible("text=You asked for it: another operator decides."), "it does not say who decides");
+  check((await page.locator("form[action='/waiting/adjustments']").count()) === 0, "who asked for it may approve it");
+
   // What was paid wrongly waits; it is found by its reference, and resolved.
   for (let i = 0; i < 60; i++) {
     await page.goto(at("/waiting"));

@@ -143,3 +143,93 @@ func (q *Queries) PutOverride(ctx context.Context, arg PutOverrideParams) (int64
 	}
 	return result.RowsAffected(), nil
 }
+
+const waitingOverrides = `-- name: WaitingOverrides :many
+SELECT m.merchant_id, m.mode, m.kind, m.reference, m.id, m.attempt, m.operation, m.provider, m.connection_owner, m.connection_account, m.connection_version, m.state, m.sequence, m.amount, m.fee, m.cost, m.charge, m.usage, m.request, m.quote, m.result, m.answer, m.refusal, m.provider_reference, m.fact_id, m.fingerprint, m.name_match, m.delivered, m.callback_url, m.request_id, m.policy_version, m.decision_id, m.created_at, m.updated_at, m.send_by, m.expires_at, m.polled_at, m.misses, m.due_bucket, m.due_at, m.paid_at, m.paid_late_at, m.reversed_at, m.reservation_id, m.errored_at, m.channel, m.ended, o.operator, o.outcome, o.reason, o.at
+FROM overrides AS o JOIN movements AS m ON m.id = o.movement_id AND m.attempt = o.attempt
+WHERE o.confirmed_by IS NULL AND NOT o.alone AND m.state IN ('submitting', 'acknowledged', 'pending')
+ORDER BY o.at DESC
+LIMIT $1
+`
+
+type WaitingOverridesRow struct {
+	Movement Movement
+	Operator string
+	Outcome  string
+	Reason   string
+	At       time.Time
+}
+
+// Proposals that another operator has not confirmed, of movements that are still open. The
+// table has a row for each word of a person's, so it is read whole.
+func (q *Queries) WaitingOverrides(ctx context.Context, most int32) ([]WaitingOverridesRow, error) {
+	rows, err := q.db.Query(ctx, waitingOverrides, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []WaitingOverridesRow
+	for rows.Next() {
+		var i WaitingOverridesRow
+		if err := rows.Scan(
+			&i.Movement.MerchantID,
+			&i.Movement.Mode,
+			&i.Movement.Kind,
+			&i.Movement.Reference,
+			&i.Movement.ID,
+			&i.Movement.Attempt,
+			&i.Movement.Operation,
+			&i.Movement.Provider,
+			&i.Movement.ConnectionOwner,
+			&i.Movement.ConnectionAccount,
+			&i.Movement.ConnectionVersion,
+			&i.Movement.State,
+			&i.Movement.Sequence,
+			&i.Movement.Amount,
+			&i.Movement.Fee,
+			&i.Movement.Cost,
+			&i.Movement.Charge,
+			&i.Movement.Usage,
+			&i.Movement.Request,
+			&i.Movement.Quote,
+			&i.Movement.Result,
+			&i.Movement.Answer,
+			&i.Movement.Refusal,
+			&i.Movement.ProviderReference,
+			&i.Movement.FactID,
+			&i.Movement.Fingerprint,
+			&i.Movement.NameMatch,
+			&i.Movement.Delivered,
+			&i.Movement.CallbackUrl,
+			&i.Movement.RequestID,
+			&i.Movement.PolicyVersion,
+			&i.Movement.DecisionID,
+			&i.Movement.CreatedAt,
+			&i.Movement.UpdatedAt,
+			&i.Movement.SendBy,
+			&i.Movement.ExpiresAt,
+			&i.Movement.PolledAt,
+			&i.Movement.Misses,
+			&i.Movement.DueBucket,
+			&i.Movement.DueAt,
+			&i.Movement.PaidAt,
+			&i.Movement.PaidLateAt,
+			&i.Movement.ReversedAt,
+			&i.Movement.ReservationID,
+			&i.Movement.ErroredAt,
+			&i.Movement.Channel,
+			&i.Movement.Ended,
+			&i.Operator,
+			&i.Outcome,
+			&i.Reason,
+			&i.At,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}

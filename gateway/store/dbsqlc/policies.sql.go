@@ -766,6 +766,49 @@ func (q *Queries) WaitingPolicyActivation(ctx context.Context, arg WaitingPolicy
 	return i, err
 }
 
+const waitingPolicyActivations = `-- name: WaitingPolicyActivations :many
+SELECT activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail, mac, changes
+FROM policy_activations
+WHERE state = 'waiting'
+ORDER BY requested_at DESC, activation_id
+LIMIT $1
+`
+
+func (q *Queries) WaitingPolicyActivations(ctx context.Context, most int32) ([]PolicyActivation, error) {
+	rows, err := q.db.Query(ctx, waitingPolicyActivations, most)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []PolicyActivation
+	for rows.Next() {
+		var i PolicyActivation
+		if err := rows.Scan(
+			&i.ActivationID,
+			&i.Version,
+			&i.Replaces,
+			&i.BackID,
+			&i.Reason,
+			&i.RequestedBy,
+			&i.RequestedAt,
+			&i.ConfirmedBy,
+			&i.ProposedAt,
+			&i.State,
+			&i.DecidedAt,
+			&i.Detail,
+			&i.Mac,
+			&i.Changes,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const withdrawPolicyProposal = `-- name: WithdrawPolicyProposal :execrows
 UPDATE policy_head SET proposal_id = NULL, proposed = NULL, proposed_at = NULL
 WHERE name = 'head' AND proposal_id = $1::UUID

@@ -21,3 +21,12 @@ WHERE overrides.confirmed_by IS NULL AND NOT overrides.alone OR overrides.outcom
 UPDATE overrides SET confirmed_by = @operator::TEXT, confirmed_reason = @reason::TEXT, confirmed_at = @at::TIMESTAMPTZ
 WHERE movement_id = @movement_id AND attempt = @attempt AND outcome = @outcome AND operator <> @operator::TEXT
     AND confirmed_by IS NULL AND NOT alone;
+
+-- name: WaitingOverrides :many
+-- Proposals that another operator has not confirmed, of movements that are still open. The
+-- table has a row for each word of a person's, so it is read whole.
+SELECT sqlc.embed(m), o.operator, o.outcome, o.reason, o.at
+FROM overrides AS o JOIN movements AS m ON m.id = o.movement_id AND m.attempt = o.attempt
+WHERE o.confirmed_by IS NULL AND NOT o.alone AND m.state IN ('submitting', 'acknowledged', 'pending')
+ORDER BY o.at DESC
+LIMIT @most;

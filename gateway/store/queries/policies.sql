@@ -101,6 +101,13 @@ WHERE version = @version AND replaces = @replaces AND state = 'waiting'
 ORDER BY requested_at, activation_id
 LIMIT 1;
 
+-- name: WaitingPolicyActivations :many
+SELECT activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail, mac, changes
+FROM policy_activations
+WHERE state = 'waiting'
+ORDER BY requested_at DESC, activation_id
+LIMIT @most;
+
 -- name: InsertPolicyActivation :exec
 INSERT INTO policy_activations (
     activation_id, version, replaces, back_id, reason, requested_by, requested_at, confirmed_by, proposed_at, state, decided_at, detail, mac, changes

@@ -1,0 +1,40 @@
+package adminapi
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/seed-f006e74d/gerbang/sdk/money"
+)
+
+// Waiting is all that waits for a person, each list the newest first and at most a thousand.
+type Waiting struct {
+	Overrides   []WaitingOverride  `json:"overrides"`   // for another operator, who says the same
+	Adjustments []Adjustment       `json:"adjustments"` // for another operator, who approves or rejects
+	Activations []PolicyActivation `json:"activations"` // for another operator, who activates the same version
+	Approvals   []PluginApproval   `json:"approvals"`   // for another operator, who confirms
+	Exceptions  []Exception        `json:"exceptions"`  // for anybody who resolves them
+}
+
+// WaitingOverride is what one operator says of an open movement.
+type WaitingOverride struct {
+	ID         string       `json:"id"` // the movement's
+	MerchantID string       `json:"merchant_id"`
+	Mode       string       `json:"mode"`
+	Kind       string       `json:"kind"`
+	Reference  string       `json:"reference"`
+	Provider   string       `json:"provider"`
+	Amount     money.Amount `json:"amount"`
+	State      string       `json:"state"`
+	Override   Override     `json:"override"`
+}
+
+// AllWaiting lists all that waits for a person.
+func (c *Client) AllWaiting(ctx context.Context) (Waiting, error) {
+	return get[Waiting](ctx, c, "/admin/waiting")
+}
+
+// ConfirmPlugin is a second operator's word on another one's approval.
+func (c *Client) ConfirmPlugin(ctx context.Context, approval string) (PluginApproval, error) {
+	return post[PluginApproval](ctx, c, "/admin/plugin-approvals/"+url.PathEscape(approval)+"/confirm", struct{}{})
+}

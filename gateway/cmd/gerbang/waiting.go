@@ -1,0 +1,75 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"strings"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+)
+
+type waitingCommand struct{}
+
+// Run prints a row for each thing that waits, with the command that decides it.
+func (*waitingCommand) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	all, err := admin.AllWaiting(ctx)
+	if err != nil {
+		return err
+	}
+	rows := [][]string{{"WHAT", "SINCE", "ASKED BY", "MERCHANT", "ABOUT", "REASON", "DECIDED BY"}}
+	for _, o := range all.Overrides {
+		rows = append(rows, []string{
+			"override as " + o.Override.As, timeText(&o.Override.At), o.Override.Operator, o.MerchantID, cmp.Or(o.Reference, o.ID), o.Override.Reason,
+			"gerbang " + o.Kind + " override " + o.ID + " --as " + o.Override.As + " --reason WHY",
+		})
+	}
+	for _, a := range all.Adjustments {
+		rows = append(rows, []string{
+			a.Kind, timeText(&a.RequestedAt), a.RequestedBy, a.MerchantID, a.Amount.Format() + ", " + a.Reference, a.Reason,
+			"gerbang ledger approve " + a.MerchantID + " " + shellWord(a.Reference) + " --mode " + a.Mode,
+		})
+	}
+	for _, a := range all.Activations {
+		rows = append(rows, []string{
+			"policy", timeText(&a.RequestedAt), a.RequestedBy, "-", short(a.Version) + " instead of " + short(a.Replaces), dash(a.Reason),
+			"gerbang policy activate " + short(a.Version) + " --replaces " + short(a.Replaces),
+		})
+	}
+	for _, a := range all.Approvals {
+		rows = append(rows, []string{
+			"plugin", timeText(&a.ApprovedAt), a.ApprovedBy, "-", a.Provider + " " + a.Version + " " + short(a.SHA256), a.Evidence, "gerbang plugin confirm " + a.ApprovalID,
+		})
+	}
+	for _, e := range all.Exceptions {
+		rows = append(rows, []string{
+			"exception", timeText(&e.At), "-", e.MerchantID, e.Subject, e.Reason + ": " + e.Detail, "gerbang exception resolve " + e.ID + " --resolution HOW",
+		})
+	}
+	return p.show(all, rows...)
+}
+
+// short is how people write a digest.
+func short(digest string) string { return digest[:min(len(digest), 12)] }
+
+// shellWord quotes what a shell would read otherwise.
+func shellWord(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool {
+		return !strings.ContainsRune("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_./:", r)
+	}) {
+		return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+	}
+	return text
+}
+
+type pluginConfirm struct {
+	Approval string `arg:"" help:"The approval's id, as gerbang waiting shows it."`
+}
+
+// Run confirms what another operator approved.
+func (c *pluginConfirm) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	approved, err := admin.ConfirmPlugin(ctx, c.Approval)
+	if err != nil {
+		return err
+	}
+	return p.show(approved, approvalRows(approved)...)
+}
