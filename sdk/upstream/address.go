@@ -19,7 +19,7 @@ func BaseURL(text, usual string) (string, error) {
 		return "", errors.New("connection: base_url: not a URL")
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
 		return "", errors.New("connection: base_url: must be scheme, host and path alone")
-	case u.Scheme == "https", u.Scheme == "http" && loopback(u.Hostname()):
+	case u.Scheme == "https", u.Scheme == "http" && Loopback(u.Hostname()):
 		u.Host = strings.TrimSuffix(strings.ToLower(u.Host), ":"+defaultPorts[u.Scheme])
 		return strings.TrimRight(u.String(), "/"), nil
 	}
@@ -28,7 +28,8 @@ func BaseURL(text, usual string) (string, error) {
 
 var defaultPorts = map[string]string{"https": "443", "http": "80"}
 
-func loopback(host string) bool {
+// Loopback reports whether a host is this machine, written as an address or as localhost.
+func Loopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && address.IsLoopback()
 }

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/seed-f006e74d/gerbang/sdk/upstream"
 )
 
 const (
@@ -63,7 +65,7 @@ func sourceOf(at reportsAt) (source, error) {
 	if err != nil || target.Host == "" {
 		return nil, errors.New("reports: the url can't be read")
 	}
-	if host := target.Hostname(); target.Scheme != "https" && (target.Scheme != "http" || host != "127.0.0.1" && host != "localhost") {
+	if target.Scheme != "https" && (target.Scheme != "http" || !upstream.Loopback(target.Hostname())) {
 		return nil, errors.New("reports: the url must be https")
 	}
 	return remote{url: target.String(), token: at.Token}, nil
