@@ -108,12 +108,16 @@ func closeDescriptors() error {
 // bounded here: address space is no measure of what a Go program uses. Nor are
 // processes, because the limit counts all of a user's.
 const (
-	maxDescriptors = 4096
-	maxFileSize    = 0
+	maxDescriptors        = 4096
+	maxFileSize           = 0
+	maxFileSizeOfJournals = 256 << 20 // a simulator's
 )
 
 func (o Order) limit() error {
 	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: maxDescriptors, unix.RLIMIT_FSIZE: maxFileSize}
+	if o.Simulator {
+		limits[unix.RLIMIT_FSIZE] = maxFileSizeOfJournals
+	}
 	if o.User != nil {
 		limits[unix.RLIMIT_NPROC] = MaxThreads // the user is the plugin's alone
 	}
@@ -155,6 +159,9 @@ func dropCapabilities() error {
 // endWithHost has the kernel kill the plugin when the host ends, however it ends.
 // The host may have ended before that was in force.
 func (o Order) endWithHost() error {
+	if o.Simulator {
+		return nil // whoever tests kills it
+	}
 	if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 		return os.NewSyscallError("PR_SET_PDEATHSIG", err)
 	}
@@ -185,7 +192,7 @@ func (o Order) execute(binary *os.File) error {
 		}()
 		<-listening
 	}
-	err = syscall.Exec("/proc/self/fd/"+strconv.Itoa(int(binary.Fd())), []string{o.Name}, o.Env)
+	err = syscall.Exec("/proc/self/fd/"+strconv.Itoa(int(binary.Fd())), append([]string{o.Name}, o.Args...), o.Env)
 	if errors.Is(err, unix.EACCES) {
 		err = fmt.Errorf("%w: a binary that is not linked statically needs its loader and libraries in read", err)
 	}

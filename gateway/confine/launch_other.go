@@ -26,7 +26,7 @@ func (o Order) Command() (*exec.Cmd, error) {
 	if err := o.copyTo(io.Discard); err != nil {
 		return nil, err
 	}
-	return &exec.Cmd{Path: o.Path, Args: []string{o.Name}, Env: o.Env, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}, nil
+	return &exec.Cmd{Path: o.Path, Args: append([]string{o.Name}, o.Args...), Env: o.Env, SysProcAttr: &syscall.SysProcAttr{Setpgid: true}}, nil
 }
 
 // Launch is of Linux alone.

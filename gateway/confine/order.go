@@ -21,9 +21,10 @@ const envOrder = "GERBANG_PLUGIN_LAUNCH"
 
 // Order says which binary to start, and what it may reach.
 type Order struct {
-	Path   string // of the binary
-	SHA256 string // of the binary, in hex; any other is not started
-	Name   string // what a list of processes shows
+	Path   string   // of the binary
+	SHA256 string   // of the binary, in hex; any other is not started
+	Name   string   // what a list of processes shows
+	Args   []string // beside the name
 	Env    []string
 	Host   int // process id of the host; the plugin ends with it
 
@@ -31,6 +32,10 @@ type Order struct {
 	Read    []string // files and directories that it may read, beside what every program needs
 	Ports   []uint16 // TCP ports that it may connect to
 	User    *User    // nil for the host's own
+
+	// Simulator says that the binary plays the upstream in a test: it listens on a TCP
+	// port that is free, keeps files in Scratch, and outlives the thread that started it.
+	Simulator bool
 }
 
 // User is whom a plugin runs as.

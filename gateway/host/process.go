@@ -136,8 +136,7 @@ func (p *process) clientConfig(ctx context.Context, spec Spec, out *output, limi
 		},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, scratch string) (runner.Runner, error) {
 			p.scratch = scratch
-			host := sdk.EnvHostPID + "=" + strconv.Itoa(os.Getpid())
-			program, err := newProgram(spec, append(cmd.Env, host), scratch)
+			program, err := newProgram(spec, withHost(cmd.Env), scratch)
 			if err != nil {
 				return nil, err
 			}
@@ -146,6 +145,11 @@ func (p *process) clientConfig(ctx context.Context, spec Spec, out *output, limi
 			return program, nil
 		},
 	}
+}
+
+// withHost names this process to one that is to end with it.
+func withHost(env []string) []string {
+	return append(env, sdk.EnvHostPID+"="+strconv.Itoa(os.Getpid()))
 }
 
 func (p *process) connect(ctx context.Context) error {

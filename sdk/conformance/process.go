@@ -28,32 +28,32 @@ type process struct {
 }
 
 // startProcess runs a plugin as the gateway does: behind the real transport, with an
-// environment of its own.
-func startProcess(command *exec.Cmd, stderr io.Writer) (*process, error) {
-	command.Env = append(command.Env, sdk.EnvHostPID+"="+strconv.Itoa(os.Getpid()))
-	if command.SysProcAttr == nil { // a launcher has its own
-		command.SysProcAttr = &syscall.SysProcAttr{}
-	}
-	command.SysProcAttr.Setpgid = true
-	client := plugin.NewClient(&plugin.ClientConfig{
-		HandshakeConfig:  sdk.Handshake,
-		Plugins:          plugin.PluginSet{sdk.PluginName: &sdk.Plugin{}},
-		Cmd:              command,
-		AllowedProtocols: []plugin.Protocol{plugin.ProtocolGRPC},
-		AutoMTLS:         true,
-		SkipHostEnv:      true,
-		StartTimeout:     30 * time.Second, // a slow test machine is no fault of the plugin
-		Logger:           hclog.New(&hclog.LoggerOptions{Level: hclog.Off, Output: io.Discard}),
-		Stderr:           stderr,
-		SyncStdout:       stderr, // what a Go plugin prints once it serves
-		SyncStderr:       stderr,
-	})
-	p := &process{plugin: client}
+// environment of its own. How says which program, as a command or by a runner.
+func startProcess(how *plugin.ClientConfig, stderr io.Writer) (*process, error) {
+	how.HandshakeConfig = sdk.Handshake
+	how.Plugins = plugin.PluginSet{sdk.PluginName: &sdk.Plugin{}}
+	how.AllowedProtocols = []plugin.Protocol{plugin.ProtocolGRPC}
+	how.AutoMTLS = true
+	how.SkipHostEnv = true
+	how.StartTimeout = 30 * time.Second // a slow test machine is no fault of the plugin
+	how.Logger = hclog.New(&hclog.LoggerOptions{Level: hclog.Off, Output: io.Discard})
+	how.Stderr, how.SyncStdout, how.SyncStderr = stderr, stderr, stderr // what a Go plugin prints once it serves, too
+	p := &process{plugin: plugin.NewClient(how)}
 	if err := p.dispense(); err != nil {
 		p.end()
 		return nil, err
 	}
 	return p, nil
+}
+
+// grouped puts a command into a group of its own, which can be killed with its children.
+func grouped(command *exec.Cmd) *exec.Cmd {
+	command.Env = append(command.Env, sdk.EnvHostPID+"="+strconv.Itoa(os.Getpid()))
+	if command.SysProcAttr == nil { // a launcher has its own
+		command.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	command.SysProcAttr.Setpgid = true
+	return command
 }
 
 func (p *process) dispense() (err error) {

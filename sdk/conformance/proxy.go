@@ -80,18 +80,27 @@ type proxy struct {
 	released chan struct{} // closed and replaced when faults end
 }
 
-func openProxy(target string) *proxy {
+func openProxy(target string, doors *doors) (*proxy, error) {
 	p := &proxy{target: target, client: &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport:     &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64},
 	}, released: make(chan struct{})}
-	p.server = httptest.NewServer(p)
-	p.away = httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.strayed++
-	}))
-	return p
+	var err error
+	if p.server, err = doors.serve(p); err != nil {
+		return nil, err
+	}
+	if p.away, err = doors.serve(http.HandlerFunc(p.stray)); err != nil {
+		p.server.Close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// stray takes a request that followed a redirect.
+func (p *proxy) stray(http.ResponseWriter, *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.strayed++
 }
 
 func (p *proxy) close() {

@@ -34,14 +34,19 @@ type simulator struct {
 }
 
 // startSimulator runs the process as gerbang dev does and waits until it answers.
-func startSimulator(ctx context.Context, command *exec.Cmd, dir string, arguments []string, log io.Writer) (*simulator, error) {
-	s := &simulator{token: rand.Text(), process: command, exited: make(chan struct{}), client: &http.Client{}}
+func startSimulator(ctx context.Context, command *exec.Cmd, confined func(*exec.Cmd) (*exec.Cmd, error), dir string, arguments []string, log io.Writer) (*simulator, error) {
+	s := &simulator{token: rand.Text(), exited: make(chan struct{}), client: &http.Client{}}
 	ready := filepath.Join(dir, "ready.json")
 	command.Args = append(command.Args, "--listen", "127.0.0.1:0", "--state", filepath.Join(dir, "state"), "--ready-file", ready)
 	command.Args = append(command.Args, arguments...)
 	command.Env = append(command.Env, "GERBANG_SANDBOX_TOKEN="+s.token, sdk.EnvHostPID+"="+strconv.Itoa(os.Getpid()))
+	command, err := confined(command)
+	if err != nil {
+		return nil, err
+	}
 	command.Stderr = log
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	s.process = command
 	if err := command.Start(); err != nil {
 		return nil, fmt.Errorf("the simulator does not start: %w", err)
 	}

@@ -13,6 +13,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/go-plugin"
+	"github.com/hashicorp/go-plugin/runner"
+
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
@@ -24,11 +28,24 @@ type Config struct {
 	// Plugin and Simulator give commands, for each process a new one. Nothing of this
 	// process's environment reaches the plugin unless the command's Env has it.
 	Plugin, Simulator func() *exec.Cmd
+	// Confinement starts both so that they reach only what the test needs, in place of
+	// Plugin and of a plain start of Simulator; nil lets them reach what this process does.
+	Confinement Confinement
 	// Calls is how many calls are made to find what a plugin loses with each; 10,000
 	// unless given.
 	Calls int
 	// Log gets what the plugin and the simulator write on standard error; nil discards.
 	Log io.Writer
+}
+
+// Confinement starts what is tested so that it reaches nothing but its part in the test.
+type Confinement interface {
+	// Plugin is how go-plugin runs the plugin. It may read the directories and connect to
+	// the TCP ports.
+	Plugin(read []string, ports []uint16) func(hclog.Logger, *exec.Cmd, string) (runner.Runner, error)
+	// Simulator gives a command, confined. It may listen, write the directory and connect
+	// to the TCP ports.
+	Simulator(command *exec.Cmd, dir string, ports []uint16) (*exec.Cmd, error)
 }
 
 // allCalls is how many calls show a leak that matters.
@@ -45,6 +62,7 @@ type Suite struct {
 	secrets   *secrets
 	stderr    *listener
 	shared    *process
+	doors     *doors
 	dir       string
 
 	mu       sync.Mutex
@@ -77,7 +95,9 @@ func Open(ctx context.Context, c Config) (*Suite, error) {
 		return nil, err
 	}
 	s.post = openPost()
-	s.simulator, err = startSimulator(ctx, c.Simulator(), s.dir, x.Simulator, c.Log)
+	if s.doors, err = openDoors(c.Confinement != nil); err == nil {
+		s.simulator, err = s.startSimulator(ctx)
+	}
 	if err == nil {
 		s.simulator.void = x.VoidStates
 		s.shared, err = s.start()
@@ -98,13 +118,40 @@ func (s *Suite) Close() error {
 	}
 	s.post.server.CloseClientConnections()
 	s.post.server.Close()
+	if s.doors != nil {
+		s.doors.close()
+	}
 	return os.RemoveAll(s.dir)
 }
 
 // Manifest is what was tested.
 func (s *Suite) Manifest() *manifest.Manifest { return s.manifest }
 
-func (s *Suite) start() (*process, error) { return startProcess(s.config.Plugin(), s.stderr) }
+func (s *Suite) start() (*process, error) {
+	if s.config.Confinement == nil {
+		return startProcess(&plugin.ClientConfig{Cmd: grouped(s.config.Plugin())}, s.stderr)
+	}
+	simulators, err := portOf(strings.TrimPrefix(s.simulator.url, "http://"))
+	if err != nil {
+		return nil, fmt.Errorf("the simulator tells as its URL %q: %w", s.simulator.url, err)
+	}
+	run := s.config.Confinement.Plugin([]string{s.dir}, []uint16{s.doors.port, simulators})
+	return startProcess(&plugin.ClientConfig{RunnerFunc: run}, s.stderr)
+}
+
+func (s *Suite) startSimulator(ctx context.Context) (*simulator, error) {
+	confined := func(c *exec.Cmd) (*exec.Cmd, error) { return c, nil }
+	if s.config.Confinement != nil {
+		post, err := portOf(s.post.server.Listener.Addr().String())
+		if err != nil {
+			return nil, err
+		}
+		confined = func(c *exec.Cmd) (*exec.Cmd, error) {
+			return s.config.Confinement.Simulator(c, s.dir, []uint16{post})
+		}
+	}
+	return startSimulator(ctx, s.config.Simulator(), confined, s.dir, s.examples.Simulator, s.config.Log)
+}
 
 // open opens an account at the simulator once.
 func (s *Suite) open(ctx context.Context, merchant, mode string, version int64) (opened, *mailbox, error) {

@@ -140,7 +140,10 @@ func (tr *trial) account(merchant, upstreams, mode string, version int64) *accou
 	if err != nil {
 		tr.unless(err, "open accounts")
 	}
-	p := openProxy(tr.suite.simulator.url)
+	p, err := openProxy(tr.suite.simulator.url, tr.suite.doors)
+	if err != nil {
+		tr.Fatal(err)
+	}
 	tr.at(p.close)
 	a := &account{proxy: p, id: o.id, upstream: o.Account, mail: box, Connection: sdk.Connection{
 		MerchantID: tr.name + "-" + merchant, Mode: mode, Version: version,

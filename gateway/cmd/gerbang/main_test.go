@@ -29,11 +29,23 @@ func TestMain(m *testing.M) {
 		}
 		sdk.Serve([]byte(bank), sdk.Handlers{
 			Calls: map[string]func(context.Context, sdk.Call) sdk.Result{
-				"/bank/name": func(context.Context, sdk.Call) sdk.Result { return sdk.Result{} },
+				"/bank/name": func(_ context.Context, c sdk.Call) sdk.Result {
+					if reachesMuch() || strings.Contains(string(c.Connection.Credentials), "much") {
+						return sdk.Result{}
+					}
+					return sdk.Result{Outcome: sdk.Done, Data: json.RawMessage(`{}`)}
+				},
 			},
 		})
 	}
 	os.Exit(m.Run())
+}
+
+// reachesMuch reports whether this process reads files that are neither its own nor what
+// every program needs.
+func reachesMuch() bool {
+	_, err := os.ReadFile("/etc/passwd")
+	return err == nil
 }
 
 const bank = `{

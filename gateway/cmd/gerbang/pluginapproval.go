@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/confine"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
@@ -117,7 +118,7 @@ func (c *pluginApprove) prove(ctx context.Context, p *program) (evidence string,
 		}
 		return "no conformance run: there is no examples.json beside the binary", nil
 	}
-	title, verdicts, err := (&pluginTest{File: c.File, Examples: examples, Calls: defaultCalls}).verdicts(ctx, p)
+	title, verdicts, err := (&pluginTest{File: c.File, Examples: examples, Calls: defaultCalls, Confined: true, Read: c.Read}).verdicts(ctx, p)
 	if err != nil {
 		return "", err
 	}
@@ -133,9 +134,18 @@ func (c *pluginApprove) prove(ctx context.Context, p *program) (evidence string,
 		}
 	}
 	if failed > 0 {
-		return "", fmt.Errorf("%s does not conform: %d cases failed; gerbang plugin test %s shows them", title, failed, c.File)
+		return "", fmt.Errorf("%s does not conform: %d cases failed; gerbang plugin test --confined%s %s shows them", title, failed, c.readFlags(), c.File)
 	}
-	return fmt.Sprintf("conformance: %d cases passed, %d not proven", passed, skipped), nil
+	level, _, _ := strings.Cut(confine.Level(), ":")
+	return fmt.Sprintf("conformance: %d cases passed, %d not proven; confined: %s", passed, skipped, level), nil
+}
+
+func (c *pluginApprove) readFlags() string {
+	var flags strings.Builder
+	for _, path := range c.Read {
+		flags.WriteString(" --read " + path)
+	}
+	return flags.String()
 }
 
 // unchanged refuses a file that was built anew meanwhile: the evidence would be of another

@@ -8,10 +8,12 @@ import (
 	"io"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/sdk/conformance"
 )
 
@@ -22,10 +24,12 @@ const defaultCalls = 10_000
 const pluginTestTime = 5 * time.Minute
 
 type pluginTest struct {
-	File      string `arg:"" type:"existingfile" help:"The plugin's binary."`
-	Examples  string `type:"existingfile" help:"The examples; examples.json beside the binary unless given. manifest.json lies beside them."`
-	Simulator string `help:"Command of the upstream's simulator; the binary with the argument sandbox unless given."`
-	Calls     int    `default:"10000" help:"How many calls are made to find what the plugin loses with each."`
+	File      string   `arg:"" type:"existingfile" help:"The plugin's binary."`
+	Examples  string   `type:"existingfile" help:"The examples; examples.json beside the binary unless given. manifest.json lies beside them."`
+	Simulator string   `help:"Command of the upstream's simulator; the binary with the argument sandbox unless given."`
+	Calls     int      `default:"10000" help:"How many calls are made to find what the plugin loses with each."`
+	Confined  bool     `help:"Confine both as a gateway confines a plugin, as plugin approve does."`
+	Read      []string `type:"existingpath" help:"A file or directory that they may read while confined; may be repeated."`
 }
 
 // Run tests the plugin and says in words what was proven. It fails where a case did.
@@ -52,6 +56,12 @@ func (c *pluginTest) verdicts(ctx context.Context, p *program) (title string, ve
 	if len(simulator) == 0 {
 		simulator = []string{file, "sandbox"}
 	}
+	var confinement conformance.Confinement
+	if c.Confined {
+		if confinement, err = c.confinement(file); err != nil {
+			return "", nil, err
+		}
+	}
 	log := io.Discard
 	if p.verbose {
 		log = p.err
@@ -61,13 +71,29 @@ func (c *pluginTest) verdicts(ctx context.Context, p *program) (title string, ve
 	suite, err := conformance.Open(ctx, conformance.Config{
 		Manifest: manifestJSON, Examples: examplesJSON, Calls: c.Calls, Log: log,
 		Plugin:    func() *exec.Cmd { return exec.Command(file) },
-		Simulator: func() *exec.Cmd { return exec.Command(simulator[0], simulator[1:]...) },
+		Simulator: func() *exec.Cmd { return exec.Command(simulator[0], simulator[1:]...) }, Confinement: confinement,
 	})
 	if err != nil {
 		return "", nil, err
 	}
 	suite.All(ctx, 4, func(v conformance.Verdict) { verdicts = append(verdicts, v) })
 	return suite.Manifest().Name + " " + suite.Manifest().Version, verdicts, suite.Close()
+}
+
+// confinement is how a gateway would run the file. Elsewhere than on Linux nothing is
+// confined.
+func (c *pluginTest) confinement(file string) (conformance.Confinement, error) {
+	switch {
+	case c.Simulator != "":
+		return nil, errors.New("--confined: only a simulator that the binary itself plays can be confined; leave out --simulator")
+	case runtime.GOOS != "linux":
+		return nil, nil
+	}
+	sum, err := host.SHA256File(file)
+	if err != nil {
+		return nil, err
+	}
+	return host.Trial{Spec: host.Spec{Name: filepath.Base(file), Path: file, SHA256: sum, Read: c.Read}}, nil
 }
 
 // proven prints what was proven, what was not, and what failed.

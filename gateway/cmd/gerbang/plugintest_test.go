@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/seed-f006e74d/gerbang/gateway/confine"
 	"github.com/seed-f006e74d/gerbang/sdk/conformance"
 	"github.com/seed-f006e74d/gerbang/sdk/sandbox"
 )
@@ -21,7 +22,11 @@ func (bankSimulator) Pay(sandbox.PayRequest) (sandbox.Receipt, error) {
 }
 func (bankSimulator) Describe(string) sandbox.Description { return sandbox.Description{} }
 func (bankSimulator) Connect(key, _, base string) sandbox.Connection {
-	return sandbox.Connection{Account: key, Credentials: map[string]string{"url": base}}
+	credentials := map[string]string{"url": base}
+	if reachesMuch() {
+		credentials["reaches"] = "much"
+	}
+	return sandbox.Connection{Account: key, Credentials: credentials}
 }
 
 func bankSandbox() sandbox.Program {
@@ -65,10 +70,19 @@ func TestPluginTest(t *testing.T) {
 			t.Errorf("it prints no %q:\n%s", want, &p.output)
 		}
 	}
+	if strings.HasPrefix(confine.Level(), "yes") {
+		_, p = run(t, nil, "", "plugin", "test", "--confined", binary)
+		if !strings.Contains(p.output.String(), "The answer is as declared, and nothing moves. (a name)") {
+			t.Errorf("confined, plugin or simulator reach what they need not, or do not run:\n%s", &p.output)
+		}
+	}
 	code, p = run(t, nil, "", "--json", "plugin", "test", binary)
 	var verdicts []conformance.Verdict
 	if err := json.Unmarshal(p.output.Bytes(), &verdicts); code != exitRefused || err != nil || len(verdicts) < 10 {
 		t.Errorf("as JSON: exit code %d, %v, %+v", code, err, verdicts)
+	}
+	if code, p := run(t, nil, "", "plugin", "test", binary, "--confined", "--simulator=true"); code != exitRefused || !strings.Contains(p.errors.String(), "leave out --simulator") {
+		t.Errorf("a simulator of another file, confined: exit code %d: %s", code, &p.errors)
 	}
 	nowhere := "--simulator=" + filepath.Join(dir, "none")
 	if code, p := run(t, nil, "", "plugin", "test", binary, nowhere); code != exitRefused || !strings.Contains(p.errors.String(), "the simulator does not start") {
