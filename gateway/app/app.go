@@ -79,6 +79,7 @@ type App struct {
 	replica    uuid.UUID        // this process
 	decisions  decision.Key
 	decided    *decision.Log
+	hour       recent[*decidedHour] // what was decided in the last one
 	stopping   atomic.Bool
 
 	merchants net.Listener // taken at once, so that the addresses are known before anything runs

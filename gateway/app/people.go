@@ -10,7 +10,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/console/merchants"
 	"github.com/seed-f006e74d/gerbang/gateway/console/operators"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
-	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -58,29 +57,6 @@ func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
 func (a *App) operatorsReachable() bool {
 	address, ok := a.operators.Addr().(*net.TCPAddr)
 	return a.config.OperatorsConsoleURL != a.ConsoleURL() || ok && address.IP.IsLoopback()
-}
-
-// decidedOf reads the counts of decisions on a merchant's requests.
-func (a *App) decidedOf(ctx context.Context, id tenants.MerchantID, since time.Time) ([]merchants.Minute, error) {
-	parts, err := a.store.Decisions(ctx, since, a.clock.Now().Add(time.Minute))
-	if err != nil {
-		return nil, err
-	}
-	var minutes []merchants.Minute
-	for _, part := range parts {
-		counted, err := decision.Unpack(part.Counts)
-		if err != nil {
-			return nil, err
-		}
-		minute := merchants.Minute{Start: part.Minute}
-		for _, one := range counted {
-			if one.Merchant == string(id) {
-				minute.Counted = append(minute.Counted, one)
-			}
-		}
-		minutes = append(minutes, minute)
-	}
-	return minutes, nil
 }
 
 // sessionsEvery is how often sessions that are over are forgotten.

@@ -60,6 +60,21 @@ func (s *Store) Decisions(ctx context.Context, since, before time.Time) ([]Decis
 	return parts, nil
 }
 
+// CountDecisions gives add the counts of each part, in the order of the minutes: those that
+// Decisions reads, without inputs.
+func (s *Store) CountDecisions(ctx context.Context, since, before time.Time, add func(minute time.Time, counts []byte) error) error {
+	rows, err := s.queries.DecisionCountsBetween(ctx, dbsqlc.DecisionCountsBetweenParams{Shards: allShards(), Since: micro(since), Before: micro(before)})
+	if err != nil {
+		return wrap("count decisions", err)
+	}
+	for _, row := range rows {
+		if err := add(row.Minute.UTC(), row.Counts); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ForgetDecisions removes the log before a time, and the records of merchants that were
 // replaced before it.
 func (s *Store) ForgetDecisions(ctx context.Context, before time.Time) error {

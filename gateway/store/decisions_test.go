@@ -39,7 +39,17 @@ func TestTheLogOfDecisions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, p := range parts {
+		var counted []int
+		if err := s.CountDecisions(t.Context(), noon.Add(2*time.Minute), noon.Add(12*time.Minute), func(minute time.Time, counts []byte) error {
+			counted = append(counted, int(minute.Sub(noon)/time.Minute), int(counts[0]))
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range parts {
+			if counted[2*i] != int(p.Counts[0]) || counted[2*i+1] != int(p.Counts[0]) || len(counted) != 2*len(parts) {
+				t.Errorf("counted %v of %d parts", counted, len(parts))
+			}
 			minutes = append(minutes, int(p.Counts[0]))
 			if !p.Minute.Equal(noon.Add(time.Duration(p.Counts[0])*time.Minute)) || (p.Inputs != nil) != (p.Counts[0] == 3) {
 				t.Errorf("part %+v", p)

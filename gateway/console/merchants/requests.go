@@ -5,12 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
-
-// requestSpan is how far back requests are counted on the page.
-const requestSpan = time.Hour
 
 // counted is how often an operation was decided in one way.
 type counted struct {
@@ -23,36 +19,17 @@ type counted struct {
 // requests counts what was decided on this merchant's requests in the last hour: refusals
 // by their rule, and what was admitted by operation.
 func (c *Console) requests(r *room) error {
-	since := c.deps.Now().Add(-requestSpan).Truncate(time.Minute)
-	minutes, err := c.deps.Decided(r.Request.Context(), r.Member.MerchantID, since)
+	sums, since, err := c.deps.Decided(r.Request.Context(), r.Member.MerchantID)
 	if err != nil {
 		return err
 	}
-	type key struct {
-		path string
-		rule decision.Rule
-	}
-	sums := map[key]*counted{}
-	for _, minute := range minutes {
-		for _, one := range minute.Counted {
-			if one.Live != (r.Mode == tenants.Live) || one.Outcome == decision.Unused || one.Outcome == decision.Later && !one.Rule.Refuses() {
-				continue // of those that are counted already
-			}
-			k := key{one.Operation, one.Rule}
-			if sums[k] == nil {
-				sums[k] = &counted{Path: one.Operation, Verdict: one.Rule.Verdict(), Rule: one.Rule.String(), Refused: one.Rule.Refuses()}
-			}
-			for _, n := range one.Counts {
-				sums[k].N += int64(n.N)
-			}
-			if minute.Start.After(sums[k].Last) {
-				sums[k].Last = minute.Start
-			}
-		}
-	}
 	var rows []counted
 	for _, sum := range sums {
-		rows = append(rows, *sum)
+		if sum.Live == (r.Mode == tenants.Live) {
+			rows = append(rows, counted{
+				Path: sum.Operation, Verdict: sum.Rule.Verdict(), Rule: sum.Rule.String(), Refused: sum.Rule.Refuses(), N: sum.N, Last: sum.Last,
+			})
+		}
 	}
 	slices.SortFunc(rows, func(a, b counted) int {
 		if a.Refused != b.Refused {

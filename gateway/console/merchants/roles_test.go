@@ -20,6 +20,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -86,7 +87,9 @@ func TestRoles(t *testing.T) {
 			return adminapi.NewClientOver(api)
 		},
 		Manifests: func() []*manifest.Manifest { return nil },
-		Decided:   func(context.Context, tenants.MerchantID, time.Time) ([]Minute, error) { return nil, nil },
+		Decided: func(context.Context, tenants.MerchantID) ([]decision.Sum, time.Time, error) {
+			return nil, time.Time{}, nil
+		},
 	})
 	if err != nil {
 		t.Fatal(err)

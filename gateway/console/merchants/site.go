@@ -50,14 +50,8 @@ type Dependencies struct {
 	Admin func(by string, of tenants.MerchantID) *adminapi.Client
 	// Manifests are the providers that are offered.
 	Manifests func() []*manifest.Manifest
-	// Decided are the counts of decisions on a merchant's requests, by minute.
-	Decided func(ctx context.Context, id tenants.MerchantID, since time.Time) ([]Minute, error)
-}
-
-// Minute is what was decided in a minute.
-type Minute struct {
-	Start   time.Time
-	Counted []decision.Counted
+	// Decided is what was decided on a merchant's requests in the last hour: since a minute.
+	Decided func(ctx context.Context, id tenants.MerchantID) (sums []decision.Sum, since time.Time, err error)
 }
 
 // Console is the pages. It is safe for concurrent use.

@@ -12,6 +12,43 @@ import (
 	"github.com/google/uuid"
 )
 
+const decisionCountsBetween = `-- name: DecisionCountsBetween :many
+SELECT minute, counts FROM decision_log
+WHERE shard = ANY($1::INT4[]) AND minute >= $2 AND minute < $3
+ORDER BY minute
+`
+
+type DecisionCountsBetweenParams struct {
+	Shards []int32
+	Since  time.Time
+	Before time.Time
+}
+
+type DecisionCountsBetweenRow struct {
+	Minute time.Time
+	Counts []byte
+}
+
+func (q *Queries) DecisionCountsBetween(ctx context.Context, arg DecisionCountsBetweenParams) ([]DecisionCountsBetweenRow, error) {
+	rows, err := q.db.Query(ctx, decisionCountsBetween, arg.Shards, arg.Since, arg.Before)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []DecisionCountsBetweenRow
+	for rows.Next() {
+		var i DecisionCountsBetweenRow
+		if err := rows.Scan(&i.Minute, &i.Counts); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const decisionsBetween = `-- name: DecisionsBetween :many
 SELECT minute, replica_id, part, counts, inputs FROM decision_log
 WHERE shard = ANY($1::INT4[]) AND minute >= $2 AND minute < $3

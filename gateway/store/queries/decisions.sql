@@ -8,6 +8,11 @@ SELECT minute, replica_id, part, counts, inputs FROM decision_log
 WHERE shard = ANY(@shards::INT4[]) AND minute >= @since AND minute < @before
 ORDER BY minute, replica_id, part;
 
+-- name: DecisionCountsBetween :many
+SELECT minute, counts FROM decision_log
+WHERE shard = ANY(@shards::INT4[]) AND minute >= @since AND minute < @before
+ORDER BY minute;
+
 -- name: ForgetDecisions :exec
 DELETE FROM decision_log WHERE shard = ANY(@shards::INT4[]) AND minute < @before;
 

@@ -1,0 +1,59 @@
+package app
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// recent is an answer that is shared for a while: who asks while it is made waits for it.
+type recent[T any] struct {
+	mu    sync.Mutex
+	made  time.Time
+	value T
+}
+
+// get is the answer, made anew where it is older than age. What can't be made is asked for
+// again by the next one.
+func (r *recent[T]) get(now time.Time, age time.Duration, fresh func() (T, error)) (T, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.made.IsZero() && now.Sub(r.made) < age {
+		return r.value, nil
+	}
+	value, err := fresh()
+	if err == nil {
+		r.made, r.value = now, value
+	}
+	return value, err
+}
+
+const (
+	// decidedFor is how long an answer of counts is shared: replicas write theirs as often.
+	decidedFor = 10 * time.Second
+	// decidedSpan is of how much of the past merchants see what was decided.
+	decidedSpan = time.Hour
+)
+
+// decidedHour is what was decided on all merchants' requests since a minute.
+type decidedHour struct {
+	since time.Time
+	tally decision.Tally
+}
+
+// decidedOf is what was decided on a merchant's requests in the last hour. Unpacking the
+// counts of all merchants takes long beside showing a page, so one pass serves all who look.
+func (a *App) decidedOf(ctx context.Context, id tenants.MerchantID) ([]decision.Sum, time.Time, error) {
+	now := a.clock.Now()
+	hour, err := a.hour.get(now, decidedFor, func() (*decidedHour, error) {
+		hour := &decidedHour{since: now.Add(-decidedSpan).Truncate(time.Minute)}
+		return hour, a.store.CountDecisions(ctx, hour.since, now.Add(time.Minute), hour.tally.Add)
+	})
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	return hour.tally.Of(string(id)), hour.since, nil
+}
