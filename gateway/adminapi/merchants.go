@@ -66,12 +66,15 @@ type LabelChange struct {
 	Reason string             `json:"reason,omitempty"`
 }
 
-// AuditEntry is one change that an operator made to a merchant.
+// AuditEntry is one change that somebody made to a merchant, or one way in which somebody
+// signed in.
 type AuditEntry struct {
 	Operator string    `json:"operator"`
 	Action   string    `json:"action"` // such as merchant.suspend
 	Detail   string    `json:"detail,omitempty"`
 	At       time.Time `json:"at"`
+	From     string    `json:"from,omitempty"` // a client's address, "command line" or "gateway"
+	Times    int64     `json:"times"`          // an entry stands for so many, the last of which was at that time
 }
 
 // CreateMerchant makes a merchant with a live and a test key.

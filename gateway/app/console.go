@@ -38,6 +38,10 @@ func (c *Config) access() (console.Access, error) {
 	if err != nil {
 		return console.Access{}, err
 	}
+	trusted, err := prefixes(c.TrustedProxies)
+	if err != nil {
+		return console.Access{}, err
+	}
 	operators := make([]console.Operator, len(c.Operators))
 	for i, o := range c.Operators {
 		role, err := o.role()
@@ -46,7 +50,7 @@ func (c *Config) access() (console.Access, error) {
 		}
 		operators[i] = console.Operator{Name: o.Name, TokenHash: o.tokenHash, Role: role, Inputs: o.Inputs}
 	}
-	return console.Access{Operators: operators, Allow: allow, ApprovalAbove: money.Amount(c.ApprovalAbove)}, nil
+	return console.Access{Operators: operators, Allow: allow, Trusted: trusted, ApprovalAbove: money.Amount(c.ApprovalAbove)}, nil
 }
 
 // Reload takes over what of another configuration can change while a gateway runs:
@@ -57,13 +61,9 @@ func (a *App) Reload(c Config) error {
 	if err != nil {
 		return err
 	}
-	trusted, err := prefixes(c.TrustedProxies)
-	if err != nil {
-		return err
-	}
 	if err := a.console.Admit(access); err != nil {
 		return err
 	}
-	a.edge.Trust(trusted)
+	a.edge.Trust(access.Trusted)
 	return nil
 }

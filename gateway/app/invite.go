@@ -35,7 +35,7 @@ func RemovePerson(ctx context.Context, c Config, email string) error {
 	if err != nil {
 		return fault.Invalid("email", "must be an email address")
 	}
-	if err := s.RemovePerson(ctx, "gerbang", address, time.Now()); errors.Is(err, tenants.ErrNotFound) {
+	if err := s.RemovePerson(tenants.From(ctx, tenants.CommandLine), "gerbang", address, time.Now()); errors.Is(err, tenants.ErrNotFound) {
 		return fault.New(fault.NotFound, "Nobody signs in with this address.")
 	} else if err != nil {
 		return err
@@ -63,7 +63,7 @@ func Invite(ctx context.Context, c Config, to tenants.MerchantID, role tenants.R
 	if _, err := readNameKey(ctx, s, vault, time.Now()); err != nil { // it is this database's keyset
 		return Invited{}, err
 	}
-	in, err := signin.New(s, vault, limit.NewFailures(), time.Now)
+	in, err := signin.New(s, vault, limit.NewFailures(), time.Now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return Invited{}, err
 	}
@@ -87,7 +87,7 @@ func (a *App) Invite(ctx context.Context, by string, to tenants.MerchantID, role
 }
 
 func invite(ctx context.Context, in *signin.SignIn, base, by string, to tenants.MerchantID, role tenants.Role, email string) (Invited, error) {
-	secret, i, err := in.Invite(ctx, by, to, role, email)
+	secret, i, err := in.Invite(tenants.From(ctx, tenants.CommandLine), by, to, role, email)
 	if errors.Is(err, tenants.ErrNotFound) {
 		return Invited{}, fault.New(fault.NotFound, "There is no such merchant.")
 	}

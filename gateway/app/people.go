@@ -21,7 +21,7 @@ func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
 	if err != nil {
 		return err
 	}
-	if a.SignIn, err = signin.New(a.store, vault, limit.NewFailures(), a.clock.Now); err != nil {
+	if a.SignIn, err = signin.New(a.store, vault, limit.NewFailures(), a.clock.Now, a.log); err != nil {
 		return err
 	}
 	shared := page.Dependencies{SignIn: a.SignIn, Sessions: a.store.Sessions(), Now: a.clock.Now, Log: a.log}

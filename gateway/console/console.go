@@ -42,6 +42,9 @@ type Operator struct {
 type Access struct {
 	Operators []Operator
 	Allow     []netip.Prefix // loopback alone when empty
+	// Trusted are the proxies whose word on where a request comes from is believed in the
+	// audit. Who may come in at all is judged by the connection.
+	Trusted []netip.Prefix
 	// ApprovalAbove is the amount above which a credit or debit waits for a second
 	// operator, DefaultApprovalAbove when zero.
 	ApprovalAbove money.Amount
@@ -243,6 +246,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, id, fault.New(fault.ScopeMissing, "This address may not use the console."))
 		return
 	}
+	address = limit.ClientAddress(r, c.access.Load().Trusted)
+	r = r.WithContext(tenants.From(r.Context(), tenants.Origin(address.String())))
 	if ofOperators(r) {
 		operator, err := c.authenticate(r, address)
 		if err != nil {

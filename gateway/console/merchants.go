@@ -259,7 +259,7 @@ func (c *Console) listAudit(x *call) (any, error) {
 	}
 	list := make([]adminapi.AuditEntry, len(entries))
 	for i, e := range entries {
-		list[i] = adminapi.AuditEntry(e)
+		list[i] = adminapi.AuditEntry{Operator: e.Operator, Action: e.Action, Detail: e.Detail, At: e.At, From: string(e.From), Times: e.Times}
 	}
 	return list, nil
 }

@@ -1,12 +1,16 @@
 package console_test
 
 import (
+	"crypto/sha256"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -83,6 +87,41 @@ func TestLabelsAreChangedOneByOne(t *testing.T) {
 	entries, err := w.Audit(t.Context(), made.MerchantID)
 	if err != nil || entries[0].Action != "merchant.labels" || entries[0].Detail != `without colour, language="en", without never, asked for` {
 		t.Errorf("the audit has %+v, %v", entries[0], err)
+	}
+}
+
+// TestTheAuditSaysFromWhere: a client's address is that of the connection unless a trusted
+// proxy names another.
+func TestTheAuditSaysFromWhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.merchant().MerchantID
+	suspend := func(claimed string) adminapi.AuditEntry {
+		t.Helper()
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/admin/merchants/"+id+"/suspend", strings.NewReader("{}"))
+		request.RemoteAddr = "127.0.0.1:4711"
+		request.Header.Set("Authorization", "Bearer "+token)
+		request.Header.Set("Content-Type", "application/json")
+		request.Header.Set("X-Forwarded-For", claimed)
+		answer := httptest.NewRecorder()
+		w.console.ServeHTTP(answer, request)
+		entries, err := w.Audit(t.Context(), id)
+		if err != nil || answer.Code != http.StatusOK {
+			t.Fatal(answer.Code, answer.Body, err)
+		}
+		return entries[0]
+	}
+	if e := suspend("198.51.100.9"); e.From != "127.0.0.1" || e.Operator != "ayu" || e.Action != "merchant.suspend" || e.Times != 1 {
+		t.Errorf("the audit has %+v", e)
+	}
+	if err := w.console.Admit(console.Access{
+		Operators: []console.Operator{{Name: "ayu", TokenHash: sha256.Sum256([]byte(token)), Role: console.RoleAdmin}},
+		Trusted:   []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if e := suspend("192.0.2.1, 198.51.100.9"); e.From != "198.51.100.9" {
+		t.Errorf("behind a trusted proxy: %+v", e)
 	}
 }
 

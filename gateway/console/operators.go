@@ -41,8 +41,8 @@ func (c *Console) authenticate(r *http.Request, address netip.Addr) (Identity, e
 	return Identity{}, fault.New(fault.AuthFailed, "The operator token is missing or wrong.")
 }
 
-// peer is where the connection comes from. No header is believed: the console
-// is not meant to stand behind a proxy that everybody reaches.
+// peer is where the connection comes from. No header is believed: who may come in is not
+// for a client to say.
 func peer(r *http.Request) netip.Addr {
 	address, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

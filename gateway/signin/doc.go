@@ -8,6 +8,11 @@
 // often waits, too. Ten recovery codes, of which each counts once, are shown when the
 // second factor is set up.
 //
+// Sign-ins, sign-outs, used recovery codes, new ones and new passwords are audited at each
+// merchant that the person belongs to (the platform is one). Refused sign-ins are, too, where
+// the address is somebody's: one entry a person, reason and hour, which counts. So no flood
+// fills the audit; of addresses that nobody has only the log tells.
+//
 // What somebody may do is read anew with every request, so that a role that is taken away
 // ends at once. A person's epoch is in each session: it rises with a new password and a
 // changed role, which ends all sessions.

@@ -27,16 +27,20 @@ var (
 type Store interface {
 	PersonByEmail(ctx context.Context, email string) (tenants.Person, error)
 	PersonByID(ctx context.Context, id uuid.UUID) (tenants.Person, error)
+	// NoteSignIn and NoteRefusal audit what somebody did with their sign-in, and what was
+	// tried with it.
+	NoteSignIn(ctx context.Context, p tenants.Person, action, detail string, now time.Time) error
+	NoteRefusal(ctx context.Context, p tenants.Person, why string, now time.Time) error
 	// UseStep and UseRecoveryCode are false where another request was earlier.
 	UseStep(ctx context.Context, id uuid.UUID, step int64) (bool, error)
-	UseRecoveryCode(ctx context.Context, id uuid.UUID, code tenants.Hash) (bool, error)
+	UseRecoveryCode(ctx context.Context, p tenants.Person, code tenants.Hash, now time.Time) (bool, error)
 	RecoveryCodes(ctx context.Context, id uuid.UUID) (int, error)
-	SetRecoveryCodes(ctx context.Context, id uuid.UUID, codes []tenants.Hash) error
+	SetRecoveryCodes(ctx context.Context, p tenants.Person, codes []tenants.Hash, now time.Time) error
 	// TakeAttempt counts an attempt, and is false where there were too many since a wait.
 	TakeAttempt(ctx context.Context, id uuid.UUID, now time.Time, most int, wait time.Duration) (bool, error)
 	ForgetSignInFailures(ctx context.Context, id uuid.UUID) error
 	// SetPassword is tenants.ErrNotFound where the epoch has risen meanwhile.
-	SetPassword(ctx context.Context, id uuid.UUID, epoch int64, password string) error
+	SetPassword(ctx context.Context, p tenants.Person, password string, now time.Time) error
 
 	Invite(ctx context.Context, i tenants.Invitation, now time.Time) error
 	Invitation(ctx context.Context, hash tenants.Hash) (tenants.Invitation, error)

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"runtime"
 	"slices"
@@ -28,6 +29,9 @@ const (
 	mostFailures = 10
 	failureWait  = time.Minute
 	turnWait     = 2 * time.Second
+
+	mostRefusals = 1000 // that wait to be audited
+	auditWait    = 5 * time.Second
 )
 
 // coresAHash is how many cores there are for each password that is checked at a time: the
@@ -55,13 +59,18 @@ type SignIn struct {
 	vault    Vault
 	failures Failures
 	now      func() time.Time
+	log      *slog.Logger
 	hashing  chan struct{}
+	refused  chan refusal
 	nobody   string // a password's hash, for addresses that nobody has
 }
 
 // New makes a SignIn.
-func New(store Store, vault Vault, failures Failures, now func() time.Time) (*SignIn, error) {
-	s := &SignIn{store: store, vault: vault, failures: failures, now: now, hashing: make(chan struct{}, max(1, runtime.NumCPU()/coresAHash))}
+func New(store Store, vault Vault, failures Failures, now func() time.Time, log *slog.Logger) (*SignIn, error) {
+	s := &SignIn{
+		store: store, vault: vault, failures: failures, now: now, log: log,
+		hashing: make(chan struct{}, max(1, runtime.NumCPU()/coresAHash)), refused: make(chan refusal, mostRefusals),
+	}
 	var err error
 	s.nobody, err = argon2id.CreateHash(rand.Text(), hashParams)
 	return s, err
@@ -90,9 +99,15 @@ func (s *SignIn) Try(ctx context.Context, from netip.Addr, address, password, co
 		return tenants.Person{}, err
 	}
 	if !known || !right {
+		if known {
+			s.refuse(ctx, person, "wrong password")
+		}
 		return tenants.Person{}, s.failed(from)
 	}
-	return person, s.Confirm(ctx, from, person, code)
+	if err := s.Confirm(ctx, from, person, code); err != nil {
+		return tenants.Person{}, err
+	}
+	return person, s.store.NoteSignIn(ctx, person, "signin.in", "", s.now())
 }
 
 // Confirm takes a code of somebody, each once: a time-based one or a recovery code. The
@@ -106,6 +121,7 @@ func (s *SignIn) Confirm(ctx context.Context, from netip.Addr, p tenants.Person,
 		return err
 	}
 	if !may {
+		s.refuse(ctx, p, "too many wrong codes")
 		return ErrTooMany
 	}
 	used, err := s.use(ctx, p, code)
@@ -113,6 +129,7 @@ func (s *SignIn) Confirm(ctx context.Context, from netip.Addr, p tenants.Person,
 		return err
 	}
 	if !used {
+		s.refuse(ctx, p, "wrong code")
 		return s.failed(from)
 	}
 	return s.store.ForgetSignInFailures(ctx, p.ID)
@@ -120,7 +137,7 @@ func (s *SignIn) Confirm(ctx context.Context, from netip.Addr, p tenants.Person,
 
 func (s *SignIn) use(ctx context.Context, p tenants.Person, code string) (bool, error) {
 	if !looksLikeTOTP(code) {
-		return s.store.UseRecoveryCode(ctx, p.ID, recoveryHash(code))
+		return s.store.UseRecoveryCode(ctx, p, recoveryHash(code), s.now())
 	}
 	secret, err := s.vault.OpenTOTP(p.ID.String(), p.TOTP)
 	if err != nil {
@@ -131,6 +148,55 @@ func (s *SignIn) use(ctx context.Context, p tenants.Person, code string) (bool, 
 		return false, nil
 	}
 	return s.store.UseStep(ctx, p.ID, step)
+}
+
+// Left audits that somebody has signed out.
+func (s *SignIn) Left(ctx context.Context, p tenants.Person) error {
+	return s.store.NoteSignIn(ctx, p, "signin.out", "", s.now())
+}
+
+// refusal is a refused sign-in of somebody who is known.
+type refusal struct {
+	person tenants.Person
+	why    string
+	at     time.Time
+	from   tenants.Origin
+}
+
+// refuse has a refused sign-in audited by Run, so that the answer takes no longer than
+// where nobody is known.
+func (s *SignIn) refuse(ctx context.Context, p tenants.Person, why string) {
+	select {
+	case s.refused <- refusal{p, why, s.now(), tenants.OriginOf(ctx)}:
+	default:
+		s.log.WarnContext(ctx, "a refused sign-in is not audited: too many wait", "person", p.ID.String(), "why", why)
+	}
+}
+
+// Run audits refused sign-ins until the context ends, and then those that still wait.
+func (s *SignIn) Run(ctx context.Context) error {
+	for {
+		select {
+		case r := <-s.refused:
+			s.audit(ctx, r)
+		case <-ctx.Done():
+			for len(s.refused) > 0 && s.audit(ctx, <-s.refused) {
+				continue
+			}
+			return nil
+		}
+	}
+}
+
+// audit keeps a refusal, also while the gateway stops.
+func (s *SignIn) audit(ctx context.Context, r refusal) bool {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditWait)
+	defer cancel()
+	err := s.store.NoteRefusal(tenants.From(ctx, r.from), r.person, r.why, r.at)
+	if err != nil {
+		s.log.WarnContext(ctx, "a refused sign-in is not audited", "person", r.person.ID.String(), "why", r.why, "error", err)
+	}
+	return err == nil
 }
 
 // failed counts a failure of an address and says what it is answered with.
@@ -273,13 +339,13 @@ func (s *SignIn) ChangePassword(ctx context.Context, p tenants.Person, password 
 	if err != nil {
 		return err
 	}
-	return s.store.SetPassword(ctx, p.ID, p.Epoch, hash)
+	return s.store.SetPassword(ctx, p, hash, s.now())
 }
 
 // NewRecoveryCodes replaces somebody's codes. They are shown this once.
 func (s *SignIn) NewRecoveryCodes(ctx context.Context, p tenants.Person) ([]string, error) {
 	shown, kept := newRecoveryCodes()
-	return shown, s.store.SetRecoveryCodes(ctx, p.ID, kept)
+	return shown, s.store.SetRecoveryCodes(ctx, p, kept, s.now())
 }
 
 // RecoveryCodes counts the codes that somebody has left.

@@ -16,13 +16,17 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// Audit is who did what to a merchant. Every method of administration writes
-// it in the transaction of the change itself.
+// Audit is who did what to a merchant, and from where. Every method of administration
+// writes it in the transaction of the change itself.
 type Audit struct {
 	Operator string
 	Action   string
 	Detail   string // for people; no secrets
 	At       time.Time
+	// From and Times are of entries that are read: what is written comes from where its
+	// context says, once.
+	From  tenants.Origin
+	Times int64
 }
 
 // CreateMerchant stores a new merchant with its first keys and the callback
@@ -203,7 +207,7 @@ func (s *Store) AuditOf(ctx context.Context, id tenants.MerchantID, most int) ([
 	}
 	entries := make([]Audit, len(rows))
 	for i, row := range rows {
-		entries[i] = Audit{Operator: row.Operator, Action: row.Action, Detail: row.Detail, At: row.At.UTC()}
+		entries[i] = Audit{Operator: row.Operator, Action: row.Action, Detail: row.Detail, At: row.At.UTC(), From: tenants.Origin(row.Origin), Times: row.Times}
 	}
 	return entries, nil
 }
@@ -215,7 +219,7 @@ func (s *Store) administer(ctx context.Context, what string, audit Audit, id ten
 		// Without its time no replica would learn of the change.
 		return fmt.Errorf("store: %s: an audit entry needs an operator, an action and a time", what)
 	}
-	entry := auditing(audit, movement.Owner{MerchantID: string(id)})
+	entry := auditing(ctx, audit, movement.Owner{MerchantID: string(id)})
 	err := s.within(ctx, serializable, func(tx pgx.Tx) error {
 		q := dbsqlc.New(tx)
 		if err := keepRecord(ctx, q, id, audit.At); err != nil {
@@ -240,10 +244,10 @@ func (s *Store) administer(ctx context.Context, what string, audit Audit, id ten
 }
 
 // auditing is what an audit entry about an owner writes.
-func auditing(audit Audit, owner movement.Owner) *write {
+func auditing(ctx context.Context, audit Audit, owner movement.Owner) *write {
 	return &write{
 		owner: owner, now: micro(audit.At), audit: uuid.New(),
-		operator: audit.Operator, action: audit.Action, detail: audit.Detail,
+		operator: audit.Operator, action: audit.Action, detail: audit.Detail, origin: tenants.OriginOf(ctx),
 	}
 }
 

@@ -81,7 +81,7 @@ func confirmOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, d move
 }
 
 func auditOverride(ctx context.Context, tx pgx.Tx, m movement.Movement, operator, action string, o movement.OverrideOutcome, reason string, at time.Time) error {
-	return audited(ctx, tx, auditing(Audit{
+	return audited(ctx, tx, auditing(ctx, Audit{
 		Operator: operator, Action: action, At: at,
 		Detail: fmt.Sprintf("%s %s, attempt %d, mode %s, is %s: %s", m.Kind, m.ID, m.Attempt, m.Owner.Mode, o, reason),
 	}, m.Owner))

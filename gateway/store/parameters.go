@@ -8,6 +8,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/money"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // write is what a composed statement's parameters are taken from. Each statement reads
@@ -45,6 +46,7 @@ type write struct {
 
 	subject, reason, factID string // of an exception
 	operator, action        string
+	origin                  tenants.Origin
 	resolution              string
 	audit                   uuid.UUID
 }
@@ -171,6 +173,7 @@ var parameters = map[string]parameter{
 	"alone_before": {"INT8", func(w *write) any { return w.aloneBefore }},
 	"operator":     {"TEXT", func(w *write) any { return w.operator }},
 	"action":       {"TEXT", func(w *write) any { return w.action }},
+	"origin":       {"TEXT", func(w *write) any { return string(w.origin) }},
 	"audit_id":     {"UUID", func(w *write) any { return [16]byte(w.audit) }},
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store/dbsqlc"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -52,9 +53,14 @@ func (s *Store) UseStep(ctx context.Context, id uuid.UUID, step int64) (bool, er
 }
 
 // UseRecoveryCode takes a recovery code, and is false where there is none such.
-func (s *Store) UseRecoveryCode(ctx context.Context, id uuid.UUID, code tenants.Hash) (bool, error) {
-	rows, err := s.queries.UseRecoveryCode(ctx, dbsqlc.UseRecoveryCodeParams{PersonID: id, Hash: code[:]})
-	return rows == 1, wrap("use recovery code", err)
+func (s *Store) UseRecoveryCode(ctx context.Context, p tenants.Person, code tenants.Hash, now time.Time) (bool, error) {
+	err := s.own(ctx, p, Audit{Action: "signin.recovery_code", At: now}, func(q *dbsqlc.Queries) error {
+		return found(q.UseRecoveryCode(ctx, dbsqlc.UseRecoveryCodeParams{PersonID: p.ID, Hash: code[:]}))
+	})
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, wrap("use recovery code", err)
 }
 
 // RecoveryCodes counts the codes that are left.
@@ -64,12 +70,12 @@ func (s *Store) RecoveryCodes(ctx context.Context, id uuid.UUID) (int, error) {
 }
 
 // SetRecoveryCodes replaces all codes.
-func (s *Store) SetRecoveryCodes(ctx context.Context, id uuid.UUID, codes []tenants.Hash) error {
-	return wrap("set recovery codes", s.Tx(ctx, func(q *dbsqlc.Queries) error {
-		if err := q.DeleteRecoveryCodes(ctx, id); err != nil {
+func (s *Store) SetRecoveryCodes(ctx context.Context, p tenants.Person, codes []tenants.Hash, now time.Time) error {
+	return wrap("set recovery codes", s.own(ctx, p, Audit{Action: "signin.recovery_codes", At: now}, func(q *dbsqlc.Queries) error {
+		if err := q.DeleteRecoveryCodes(ctx, p.ID); err != nil {
 			return err
 		}
-		return q.InsertRecoveryCodes(ctx, dbsqlc.InsertRecoveryCodesParams{PersonID: id, Hashes: hashesOf(codes)})
+		return q.InsertRecoveryCodes(ctx, dbsqlc.InsertRecoveryCodesParams{PersonID: p.ID, Hashes: hashesOf(codes)})
 	}))
 }
 
@@ -95,9 +101,79 @@ func (s *Store) ForgetSignInFailures(ctx context.Context, id uuid.UUID) error {
 }
 
 // SetPassword stores another password and ends all sessions.
-func (s *Store) SetPassword(ctx context.Context, id uuid.UUID, epoch int64, password string) error {
-	rows, err := s.queries.SetPassword(ctx, dbsqlc.SetPasswordParams{PersonID: id, Epoch: epoch, Password: password})
-	return unknownPerson("set password", found(rows, err))
+func (s *Store) SetPassword(ctx context.Context, p tenants.Person, password string, now time.Time) error {
+	return unknownPerson("set password", s.own(ctx, p, Audit{Action: "signin.password", At: now}, func(q *dbsqlc.Queries) error {
+		return found(q.SetPassword(ctx, dbsqlc.SetPasswordParams{PersonID: p.ID, Epoch: p.Epoch, Password: password}))
+	}))
+}
+
+// NoteSignIn audits what somebody did with their sign-in.
+func (s *Store) NoteSignIn(ctx context.Context, p tenants.Person, action, detail string, now time.Time) error {
+	return wrap("note sign-in", s.own(ctx, p, Audit{Action: action, Detail: detail, At: now}, func(*dbsqlc.Queries) error { return nil }))
+}
+
+// own runs a change of somebody's own sign-in. Its audit entry is at each merchant that
+// they belong to, and at the platform where they belong to none.
+func (s *Store) own(ctx context.Context, p tenants.Person, audit Audit, change func(*dbsqlc.Queries) error) error {
+	audit.Operator = p.Email
+	return s.within(ctx, serializable, func(tx pgx.Tx) error {
+		q := dbsqlc.New(tx)
+		if err := change(q); err != nil {
+			return err
+		}
+		merchants, err := placesOf(ctx, q, p.ID)
+		if err != nil {
+			return err
+		}
+		for _, id := range merchants {
+			if err := audited(ctx, tx, auditing(ctx, audit, movement.Owner{MerchantID: id})); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// placesOf are the merchants in whose audits somebody's sign-ins are.
+func placesOf(ctx context.Context, q *dbsqlc.Queries, id uuid.UUID) ([]string, error) {
+	rows, err := q.MembershipsOf(ctx, id)
+	if len(rows) == 0 {
+		return []string{string(tenants.Platform)}, err
+	}
+	ids := make([]string, len(rows))
+	for i, row := range rows {
+		ids[i] = row.MerchantID
+	}
+	return ids, err
+}
+
+// refusals is the namespace of the ids of refused sign-ins' entries.
+var refusals = uuid.MustParse("6f0b3f0e-58a1-4c0c-9d0e-1f3f1c9a7c55")
+
+// NoteRefusal audits a refused sign-in. Those of one person, for one reason, within an hour
+// are one entry, with the last one's time and origin, so that a flood fills no table.
+func (s *Store) NoteRefusal(ctx context.Context, p tenants.Person, why string, now time.Time) error {
+	note := func(tx pgx.Tx) error {
+		q := dbsqlc.New(tx)
+		merchants, err := placesOf(ctx, q, p.ID)
+		for _, id := range merchants {
+			if err != nil {
+				break
+			}
+			w := auditing(ctx, Audit{Operator: p.Email, Action: "signin.refused", Detail: why, At: now}, movement.Owner{MerchantID: id})
+			w.audit = uuid.NewSHA1(refusals, fmt.Appendf(nil, "%s %s %s %d", id, p.ID, why, now.Truncate(time.Hour).Unix()))
+			var counted int64
+			if counted, err = q.CountAudited(ctx, dbsqlc.CountAuditedParams{AuditID: w.audit, At: w.now, Origin: string(w.origin)}); counted == 0 && err == nil {
+				err = audited(ctx, tx, w)
+			}
+		}
+		return err
+	}
+	err := s.within(ctx, serializable, note)
+	if sameAs(err, "audit_pkey") { // another replica has begun the hour's entry
+		err = s.within(ctx, serializable, note)
+	}
+	return wrap("note refused sign-in", err)
 }
 
 // Invite stores an invitation.

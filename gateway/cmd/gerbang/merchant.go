@@ -185,9 +185,13 @@ func (c *merchantAudit) Run(ctx context.Context, p *program, admin *adminapi.Cli
 	if err != nil {
 		return err
 	}
-	rows := [][]string{{"AT", "OPERATOR", "ACTION", "DETAIL"}}
+	rows := [][]string{{"AT", "OPERATOR", "FROM", "ACTION", "DETAIL"}}
 	for _, e := range entries {
-		rows = append(rows, []string{timeText(&e.At), e.Operator, e.Action, e.Detail})
+		action := e.Action
+		if e.Times > 1 {
+			action += " ×" + strconv.FormatInt(e.Times, 10)
+		}
+		rows = append(rows, []string{timeText(&e.At), e.Operator, e.From, action, e.Detail})
 	}
 	return p.show(entries, rows...)
 }

@@ -68,7 +68,7 @@ func (c *Console) removeMember(r *room) error {
 
 // theirs are the actions whose details are written by a merchant's people or about them
 // alone. Of others no more is told than that an operator did it.
-var theirs = []string{"key.", "callback.", "member.", "connection.set"}
+var theirs = []string{"signin.", "key.", "callback.", "member.", "connection.set"}
 
 func (c *Console) audit(r *room) error {
 	entries, err := r.admin.Audit(r.Request.Context(), r.id())
@@ -82,7 +82,7 @@ func (c *Console) audit(r *room) error {
 	for i := range entries {
 		e := &entries[i]
 		if !slices.ContainsFunc(people, func(m tenants.Member) bool { return m.Email == e.Operator }) {
-			e.Operator = r.T("operator")
+			e.Operator, e.From = r.T("operator"), ""
 		}
 		if !slices.ContainsFunc(theirs, func(prefix string) bool { return strings.HasPrefix(e.Action, prefix) }) {
 			e.Detail = ""

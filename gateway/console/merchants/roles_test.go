@@ -75,7 +75,7 @@ func TestRoles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := signin.New(kept, vault, limit.NewFailures(), now)
+	in, err := signin.New(kept, vault, limit.NewFailures(), now, log)
 	if err != nil {
 		t.Fatal(err)
 	}

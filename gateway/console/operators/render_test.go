@@ -202,6 +202,10 @@ func (p people) UseStep(context.Context, uuid.UUID, int64) (bool, error) { retur
 
 func (p people) ForgetSignInFailures(context.Context, uuid.UUID) error { return nil }
 
+func (p people) NoteSignIn(context.Context, tenants.Person, string, string, time.Time) error {
+	return nil
+}
+
 func (p people) Invite(context.Context, tenants.Invitation, time.Time) error { return nil }
 
 func (p people) SetRole(context.Context, string, tenants.Member, time.Time) error { return nil }
@@ -255,7 +259,7 @@ func enter(t *testing.T, language string, empty bool) visitor {
 	of, err := signin.New(people{
 		person: tenants.Person{ID: id, Email: visits, Name: "Ayu", Password: hash, TOTP: []byte(secret.Secret)},
 		member: tenants.Member{PersonID: id, MerchantID: tenants.Platform, Role: "admin", Email: visits, Name: "Ayu", Since: now()},
-	}, plain{}, patient{}, now)
+	}, plain{}, patient{}, now, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

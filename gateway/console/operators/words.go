@@ -48,7 +48,7 @@ var words = map[string]string{
 
 	// Lists and tables.
 	"Next": "Berikutnya", "Find": "Cari", "Show": "Tampilkan", "State": "Status", "Tier": "Tingkat", "Id": "Id", "Created": "Dibuat", "Changed": "Diubah",
-	"Time": "Waktu", "Who": "Siapa", "What": "Apa", "Detail": "Rincian", "Kind": "Jenis", "Amount": "Jumlah", "Reference": "Referensi", "Reason": "Alasan",
+	"Time": "Waktu", "Who": "Siapa", "From where": "Dari mana", "What": "Apa", "Detail": "Rincian", "Kind": "Jenis", "Amount": "Jumlah", "Reference": "Referensi", "Reason": "Alasan",
 	"Balance": "Saldo", "Statement": "Mutasi", "Event": "Peristiwa", "Attempts": "Percobaan", "Attempt": "Percobaan", "Movement": "Transaksi", "About": "Tentang",
 	"Value": "Nilai", "Set": "Tetapkan", "Set by": "Ditetapkan oleh", "Until": "Sampai", "until": "sampai", "Version": "Versi", "Owner": "Pemilik", "Key": "Kunci", "Keys": "Kunci", "Scopes": "Cakupan",
 	"From": "Dari", "Secret": "Rahasia", "Quota": "Kuota", "Quotas": "Kuota", "Used": "Terpakai", "used": "terpakai", "Limit": "Batas", "Operation": "Operasi", "Operations": "Operasi",

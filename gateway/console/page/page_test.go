@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -73,7 +74,7 @@ func newSetting(t *testing.T) *setting {
 	}
 	s := &setting{store: kept, merchant: tenants.NewMerchantID()}
 	s.clock.Store(time.Now().Unix())
-	if s.signin, err = signin.New(kept, vault, limit.NewFailures(), s.now); err != nil {
+	if s.signin, err = signin.New(kept, vault, limit.NewFailures(), s.now, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	m := tenants.Merchant{ID: s.merchant, Name: "A shop", Tier: "starter", Status: tenants.Active, CreatedAt: s.now()}
@@ -239,6 +240,79 @@ func TestWhoGoesTakesNobodyAlong(t *testing.T) {
 	}
 }
 
+// TestSignInsAreAudited: who did what from where stands in the audit of the person's
+// merchant, and a flood of refusals is one entry an hour.
+func TestSignInsAreAudited(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	s.clock.Store(time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC).Unix())
+	ada, secret, codes := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	server := httptest.NewServer(s.site(t, false))
+	t.Cleanup(server.Close)
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	post := func(path string, values url.Values) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+path, strings.NewReader(values.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("X-Forwarded-For", "198.51.100.9")
+		answer, err := (&http.Client{Jar: jar}).Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+	}
+	login := url.Values{"email": {ada.Email}, "password": {password}, "code": {s.code(secret)}}
+	post("/signin", login)
+	post("/confirm", url.Values{"code": {codes[0]}})
+	post("/profile/codes", nil)
+	post("/profile/password", url.Values{"password": {"another sentence of words"}})
+	post("/signout", nil)
+	for i := range 15 {
+		at := netip.AddrFrom4([4]byte{203, 0, 113, byte(i)})
+		ctx := tenants.From(t.Context(), tenants.Origin(at.String()))
+		if _, err := s.signin.Try(ctx, at, ada.Email, "a wrong sentence", "000000"); !errors.Is(err, signin.ErrRefused) {
+			t.Fatal(err)
+		}
+		if _, err := s.signin.Try(ctx, at, "nobody@example.com", "a wrong sentence", "000000"); !errors.Is(err, signin.ErrRefused) {
+			t.Fatal(err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.signin.Run(ended); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := s.store.AuditOf(t.Context(), s.merchant, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, e := range entries {
+		told = append(told, fmt.Sprintf("%s %s %s ×%d %s", e.Operator, e.Action, e.From, e.Times, e.Detail))
+	}
+	slices.Sort(told)
+	want := []string{
+		"ada@example.com member.join gateway ×1 as owner, invited by test",
+		"ada@example.com signin.in 198.51.100.9 ×1 ",
+		"ada@example.com signin.out 198.51.100.9 ×1 ",
+		"ada@example.com signin.password 198.51.100.9 ×1 ",
+		"ada@example.com signin.recovery_code 198.51.100.9 ×1 ",
+		"ada@example.com signin.recovery_codes 198.51.100.9 ×1 ",
+		"ada@example.com signin.refused 203.0.113.14 ×15 wrong password",
+		"test member.invite gateway ×1 ada@example.com as owner",
+		"test merchant.create gateway ×1 ",
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("the audit is\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
+	}
+}
+
 func TestInvitations(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t)
@@ -330,7 +404,7 @@ func (s *setting) site(t *testing.T, secure bool) *page.Site {
 func (s *setting) siteOf(t *testing.T, name string, secure bool) *page.Site {
 	t.Helper()
 	site, err := page.New(page.Config{
-		Name: name, Title: "Gerbang", Secure: secure,
+		Name: name, Title: "Gerbang", Secure: secure, Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
 		Templates: fstest.MapFS{"own.html": {Data: []byte(`{{define "content"}}<p>{{.Data}}</p>{{end}}`)}},
 		Belongs:   func(p signin.Present) bool { _, ok := p.At(s.merchant); return ok },
 	}, page.Dependencies{SignIn: s.signin, Sessions: s.store.Sessions(), Now: s.now, Log: slog.New(slog.DiscardHandler)})

@@ -24,6 +24,9 @@ func (s *Site) signingIn() {
 		return v.Go(v.next(), "")
 	})
 	s.Handle("POST /signout", func(v *Visit) error {
+		if err := s.deps.SignIn.Left(v.ctx(), v.Who.Person); err != nil { // they leave all the same
+			s.deps.Log.WarnContext(v.ctx(), "a sign-out is not audited", "person", v.Who.Person.ID.String(), "error", err)
+		}
 		if err := s.sessions.Destroy(v.ctx()); err != nil {
 			return err
 		}
@@ -47,7 +50,6 @@ func (s *Site) signingIn() {
 		if err := s.deps.SignIn.ChangePassword(v.ctx(), v.Who.Person, v.Request.PostFormValue("password")); err != nil {
 			return err
 		}
-		s.deps.Log.InfoContext(v.ctx(), "password changed", "console", s.config.Name, "person", v.Who.Person.ID.String(), "address", v.address().String())
 		next := v.Who.Person
 		next.Epoch++
 		if err := v.begin(next); err != nil { // all others are ended
@@ -60,7 +62,6 @@ func (s *Site) signingIn() {
 		if err != nil {
 			return err
 		}
-		s.deps.Log.InfoContext(v.ctx(), "recovery codes replaced", "console", s.config.Name, "person", v.Who.Person.ID.String(), "address", v.address().String())
 		return v.Show("codes.html", v.T("Recovery codes"), codes)
 	}, Fresh)
 	s.Public("/", func(v *Visit) error {

@@ -98,7 +98,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, largestForm)
-	s.handler.ServeHTTP(w, r)
+	s.handler.ServeHTTP(w, r.WithContext(tenants.From(r.Context(), tenants.Origin(limit.ClientAddress(r, s.config.Trusted).String()))))
 }
 
 // Handler answers a visit. What it returns is shown to the visitor: a *fault.Error or an

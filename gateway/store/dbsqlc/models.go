@@ -36,6 +36,8 @@ type Audit struct {
 	Operator   string
 	Action     string
 	Detail     string
+	Origin     string
+	Times      int64
 }
 
 type Callback struct {

@@ -25,7 +25,7 @@ func (q *Queries) AuditEntries(ctx context.Context, auditID uuid.UUID) (int64, e
 }
 
 const auditOf = `-- name: AuditOf :many
-SELECT audit_id, merchant_id, at, operator, action, detail FROM audit
+SELECT audit_id, merchant_id, at, operator, action, detail, origin, times FROM audit
 WHERE merchant_id = $1
 ORDER BY at DESC
 LIMIT $2
@@ -52,6 +52,8 @@ func (q *Queries) AuditOf(ctx context.Context, arg AuditOfParams) ([]Audit, erro
 			&i.Operator,
 			&i.Action,
 			&i.Detail,
+			&i.Origin,
+			&i.Times,
 		); err != nil {
 			return nil, err
 		}

@@ -99,7 +99,7 @@ ON CONFLICT (merchant_id, mode) DO UPDATE SET
 SELECT count(*) FROM audit WHERE audit_id = @audit_id;
 
 -- name: AuditOf :many
-SELECT audit_id, merchant_id, at, operator, action, detail FROM audit
+SELECT audit_id, merchant_id, at, operator, action, detail, origin, times FROM audit
 WHERE merchant_id = @merchant_id
 ORDER BY at DESC
 LIMIT @most;
