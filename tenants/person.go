@@ -23,8 +23,6 @@ type Person struct {
 	TOTP      []byte // sealed
 	Step      int64  // the last time step whose code was used
 	Epoch     int64
-	Failures  int64
-	FailedAt  time.Time
 	CreatedAt time.Time
 }
 

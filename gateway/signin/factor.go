@@ -35,21 +35,30 @@ func stepOf(secret, code string, now time.Time) int64 {
 // Factor is a second factor that is being set up.
 type Factor struct {
 	Secret string // base32, as authenticator apps take it
+	Sealed []byte // the secret, to be kept meanwhile
 	url    string
 }
 
-// NewFactor draws a second factor for somebody.
-func NewFactor(issuer, email string) (Factor, error) {
+// beingSetUp is whose a sealed secret is until there is a person.
+func beingSetUp(email string) string { return "being set up by " + email }
+
+// NewFactor draws a second factor for whoever is invited by an address.
+func (s *SignIn) NewFactor(issuer, email string) (Factor, error) {
 	key, err := totp.Generate(totp.GenerateOpts{Issuer: issuer, AccountName: email, SecretSize: 20, Rand: rand.Reader})
 	if err != nil {
 		return Factor{}, fmt.Errorf("signin: second factor: %w", err)
 	}
-	return Factor{key.Secret(), key.URL()}, nil
+	sealed, err := s.vault.SealTOTP(beingSetUp(email), []byte(key.Secret()))
+	return Factor{key.Secret(), sealed, key.URL()}, err
 }
 
-// FactorOf is the factor of a secret that NewFactor drew, for the same address.
-func FactorOf(issuer, email, secret string) (Factor, error) {
-	raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(secret)
+// FactorOf is the factor that NewFactor drew for the same address.
+func (s *SignIn) FactorOf(issuer, email string, sealed []byte) (Factor, error) {
+	secret, err := s.vault.OpenTOTP(beingSetUp(email), sealed)
+	if err != nil {
+		return Factor{}, err
+	}
+	raw, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(string(secret))
 	if err != nil {
 		return Factor{}, fmt.Errorf("signin: second factor: %w", err)
 	}
@@ -57,7 +66,7 @@ func FactorOf(issuer, email, secret string) (Factor, error) {
 	if err != nil {
 		return Factor{}, fmt.Errorf("signin: second factor: %w", err)
 	}
-	return Factor{key.Secret(), key.URL()}, nil
+	return Factor{key.Secret(), sealed, key.URL()}, nil
 }
 
 // Image is the factor as a QR code, for an authenticator app to scan.

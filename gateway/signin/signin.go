@@ -280,7 +280,8 @@ func (s *SignIn) Invitation(ctx context.Context, secret string) (i tenants.Invit
 
 // Newcomer is what somebody who was invited says of themselves.
 type Newcomer struct {
-	Name, Password, Secret, Code string // Secret is the factor's
+	Name, Password, Code string
+	Factor               []byte // sealed
 }
 
 // Accept makes a member of somebody new. The recovery codes are shown this once.
@@ -295,7 +296,11 @@ func (s *SignIn) Accept(ctx context.Context, secret string, n Newcomer) (tenants
 	if length := utf8.RuneCountInString(n.Name); length < 1 || length > 100 {
 		return tenants.Person{}, nil, fault.Invalid("name", "must have 1 to 100 characters")
 	}
-	step := stepOf(n.Secret, n.Code, s.now())
+	totpSecret, err := s.vault.OpenTOTP(beingSetUp(i.Email), n.Factor)
+	if err != nil {
+		return tenants.Person{}, nil, fault.Invalid("code", "is of a second factor that was not begun here; open the link again")
+	}
+	step := stepOf(string(totpSecret), n.Code, s.now())
 	if step == 0 {
 		return tenants.Person{}, nil, fault.Invalid("code", "is not the one that the app shows now; check the phone's clock")
 	}
@@ -303,7 +308,7 @@ func (s *SignIn) Accept(ctx context.Context, secret string, n Newcomer) (tenants
 	if p.Password, err = s.hashed(ctx, n.Password); err != nil {
 		return tenants.Person{}, nil, err
 	}
-	if p.TOTP, err = s.vault.SealTOTP(p.ID.String(), []byte(n.Secret)); err != nil {
+	if p.TOTP, err = s.vault.SealTOTP(p.ID.String(), totpSecret); err != nil {
 		return tenants.Person{}, nil, err
 	}
 	shown, kept := newRecoveryCodes()

@@ -34,7 +34,7 @@ func (s *Store) PersonByID(ctx context.Context, id uuid.UUID) (tenants.Person, e
 func personFromRow(row dbsqlc.Person) tenants.Person {
 	return tenants.Person{
 		ID: row.PersonID, Email: row.Email, Name: row.Name, Password: row.Password, TOTP: row.Totp, Step: row.TotpStep, Epoch: row.Epoch,
-		Failures: row.Failures, FailedAt: row.FailedAt.UTC(), CreatedAt: row.CreatedAt.UTC(),
+		CreatedAt: row.CreatedAt.UTC(),
 	}
 }
 
@@ -309,7 +309,8 @@ func (s *Store) demote(ctx context.Context, what string, audit Audit, m tenants.
 	})
 }
 
-// RemovePerson forgets somebody: password, second factor, recovery codes and memberships.
+// RemovePerson forgets somebody: password, second factor, recovery codes, memberships, and
+// the invitations that they were sent or have made.
 func (s *Store) RemovePerson(ctx context.Context, by, email string, now time.Time) error {
 	person, err := s.PersonByEmail(ctx, email)
 	if err != nil {
@@ -321,6 +322,9 @@ func (s *Store) RemovePerson(ctx context.Context, by, email string, now time.Tim
 			return err
 		}
 		if err := q.DeleteMemberships(ctx, person.ID); err != nil {
+			return err
+		}
+		if err := q.WithdrawAllInvitations(ctx, person.Email); err != nil {
 			return err
 		}
 		return found(q.DeletePerson(ctx, person.ID))

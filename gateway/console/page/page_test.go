@@ -1,6 +1,7 @@
 package page_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/alexedwards/scs/v2"
 	"github.com/pquerna/otp/totp"
 
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
@@ -92,11 +94,11 @@ func (s *setting) newcomer(t *testing.T, email string, role tenants.Role) (tenan
 	if err != nil {
 		t.Fatal(err)
 	}
-	factor, err := signin.NewFactor("Gerbang", email)
+	factor, err := s.signin.NewFactor("Gerbang", email)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := signin.Newcomer{Name: "Somebody", Password: password, Secret: factor.Secret, Code: s.code(factor.Secret)}
+	n := signin.Newcomer{Name: "Somebody", Password: password, Factor: factor.Sealed, Code: s.code(factor.Secret)}
 	p, codes, err := s.signin.Accept(t.Context(), link, n)
 	if err != nil {
 		t.Fatal(err)
@@ -232,8 +234,15 @@ func TestWhoGoesTakesNobodyAlong(t *testing.T) {
 	if _, err := s.signin.Who(t.Context(), ada.ID, ada.Epoch); !errors.Is(err, tenants.ErrNotFound) {
 		t.Errorf("a session goes on after its merchant is suspended: %v", err)
 	}
+	elsewhere, _, err := s.signin.Invite(t.Context(), "test", tenants.Platform, "read", ada.Email)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := s.store.RemovePerson(t.Context(), "test", ada.Email, s.now()); err != nil {
 		t.Fatal(err)
+	}
+	if _, _, err := s.signin.Invitation(t.Context(), elsewhere); !errors.Is(err, signin.ErrInvitation) {
+		t.Errorf("an invitation to somebody who is removed is good: %v", err)
 	}
 	if _, _, codes := s.newcomer(t, ada.Email, tenants.RoleOwner); len(codes) != 10 {
 		t.Error("a person that was removed can't be invited anew")
@@ -311,6 +320,37 @@ func TestSignInsAreAudited(t *testing.T) {
 	if !slices.Equal(told, want) {
 		t.Errorf("the audit is\n%s\nwant\n%s", strings.Join(told, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// TestAFactorIsSealedWhileItIsSetUp: whoever reads the sessions learns no second factor.
+func TestAFactorIsSealedWhileItIsSetUp(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	link, _, err := s.signin.Invite(t.Context(), "test", s.merchant, tenants.RoleOwner, "ada@example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := recorded{SessionStore: s.store.Sessions()}
+	site := s.siteOver(t, "merchants", false, &kept)
+	answer := httptest.NewRecorder()
+	site.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/invitations/"+link, nil))
+	_, rest, _ := strings.Cut(answer.Body.String(), "data-factor>")
+	secret, _, _ := strings.Cut(rest, "<")
+	if len(secret) < 32 || len(kept.content) == 0 || bytes.Contains(kept.content, []byte(secret)) {
+		t.Errorf("the page shows %q, the session holds %q", secret, kept.content)
+	}
+}
+
+// recorded are sessions whose last content a test reads.
+type recorded struct {
+	store.SessionStore
+
+	content []byte
+}
+
+func (r *recorded) CommitCtx(ctx context.Context, token string, content []byte, until time.Time) error {
+	r.content = content
+	return r.SessionStore.CommitCtx(ctx, token, content, until)
 }
 
 func TestInvitations(t *testing.T) {
@@ -403,11 +443,16 @@ func (s *setting) site(t *testing.T, secure bool) *page.Site {
 
 func (s *setting) siteOf(t *testing.T, name string, secure bool) *page.Site {
 	t.Helper()
+	return s.siteOver(t, name, secure, s.store.Sessions())
+}
+
+func (s *setting) siteOver(t *testing.T, name string, secure bool, sessions scs.Store) *page.Site {
+	t.Helper()
 	site, err := page.New(page.Config{
 		Name: name, Title: "Gerbang", Secure: secure, Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
 		Templates: fstest.MapFS{"own.html": {Data: []byte(`{{define "content"}}<p>{{.Data}}</p>{{end}}`)}},
 		Belongs:   func(p signin.Present) bool { _, ok := p.At(s.merchant); return ok },
-	}, page.Dependencies{SignIn: s.signin, Sessions: s.store.Sessions(), Now: s.now, Log: slog.New(slog.DiscardHandler)})
+	}, page.Dependencies{SignIn: s.signin, Sessions: sessions, Now: s.now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -133,11 +133,11 @@ func (s *Site) signedAs(v *Visit, email string) bool {
 
 // factor is the second factor that the visitor sets up, drawn once a session.
 func (s *Site) factor(v *Visit, email string) (signin.Factor, error) {
-	if drawn := s.sessions.GetString(v.ctx(), keyFactor); drawn != "" {
-		return signin.FactorOf(s.config.Title, email, drawn)
+	if factor, err := s.deps.SignIn.FactorOf(s.config.Title, email, s.sessions.GetBytes(v.ctx(), keyFactor)); err == nil {
+		return factor, nil
 	}
-	factor, err := signin.NewFactor(s.config.Title, email)
-	s.sessions.Put(v.ctx(), keyFactor, factor.Secret)
+	factor, err := s.deps.SignIn.NewFactor(s.config.Title, email)
+	s.sessions.Put(v.ctx(), keyFactor, factor.Sealed)
 	return factor, err
 }
 
@@ -181,7 +181,7 @@ func (s *Site) accept(v *Visit) error {
 		return v.Go("/", "You have joined.")
 	}
 	person, codes, err := s.deps.SignIn.Accept(v.ctx(), secret, signin.Newcomer{
-		Name: v.Form("name"), Password: v.Request.PostFormValue("password"), Secret: s.sessions.GetString(v.ctx(), keyFactor), Code: v.Form("code"),
+		Name: v.Form("name"), Password: v.Request.PostFormValue("password"), Factor: s.sessions.GetBytes(v.ctx(), keyFactor), Code: v.Form("code"),
 	})
 	if err != nil {
 		return err

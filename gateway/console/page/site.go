@@ -138,7 +138,7 @@ const (
 	keyPerson    = "person"
 	keyEpoch     = "epoch"
 	keyConfirmed = "confirmed" // Unix seconds of the last fresh code
-	keyFactor    = "factor"    // that is being set up
+	keyFactor    = "factor"    // that is being set up, sealed
 	keyNotice    = "notice"    // for the next page
 )
 

@@ -598,6 +598,15 @@ func (q *Queries) UseStep(ctx context.Context, arg UseStepParams) (int64, error)
 	return result.RowsAffected(), nil
 }
 
+const withdrawAllInvitations = `-- name: WithdrawAllInvitations :exec
+DELETE FROM invitations WHERE email = $1 OR invited_by = $1
+`
+
+func (q *Queries) WithdrawAllInvitations(ctx context.Context, email string) error {
+	_, err := q.db.Exec(ctx, withdrawAllInvitations, email)
+	return err
+}
+
 const withdrawInvitations = `-- name: WithdrawInvitations :exec
 DELETE FROM invitations WHERE merchant_id = $1 AND (email = $2 OR invited_by = $2)
 `

@@ -90,6 +90,9 @@ DELETE FROM invitations WHERE hash = @hash RETURNING merchant_id, role, email, i
 -- What somebody was invited to, or has invited others to.
 DELETE FROM invitations WHERE merchant_id = @merchant_id AND (email = @email OR invited_by = @email);
 
+-- name: WithdrawAllInvitations :exec
+DELETE FROM invitations WHERE email = @email OR invited_by = @email;
+
 -- name: ForgetInvitations :exec
 DELETE FROM invitations WHERE expires_at < @before;
 
