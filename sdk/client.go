@@ -3,9 +3,11 @@ package sdk
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"math"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc"
@@ -306,8 +308,9 @@ func timeFromWire(t *timestamppb.Timestamp) time.Time {
 // Client is the gateway's side of one plugin process. Its errors are those of
 // the transport; the outcome of a call that got one is unknown.
 type Client struct {
-	wire pluginpb.ProviderClient
-	conn *grpc.ClientConn
+	wire   pluginpb.ProviderClient
+	conn   *grpc.ClientConn
+	stream atomic.Pointer[callStream] // nil where the plugin has none
 }
 
 // NewClient wraps a connection to a plugin.
@@ -315,20 +318,32 @@ func NewClient(conn *grpc.ClientConn) *Client {
 	return &Client{wire: pluginpb.NewProviderClient(conn), conn: conn}
 }
 
-// Describe asks the plugin for its manifest and parses it.
+// Describe asks the plugin for its manifest and parses it. Where the plugin offers a
+// stream of calls it is opened, and used from then on.
 func (c *Client) Describe(ctx context.Context) (*manifest.Manifest, error) {
 	response, err := c.wire.Describe(ctx, &pluginpb.DescribeRequest{})
 	if err != nil {
 		return nil, err
 	}
-	return manifest.Parse(response.GetManifest())
+	described, err := manifest.Parse(response.GetManifest())
+	if err == nil && response.GetStreams() && c.stream.Load() == nil {
+		c.stream.Store(openCallStream(ctx, c.wire))
+	}
+	return described, err
 }
 
 // Call runs an operation.
 func (c *Client) Call(ctx context.Context, call Call) (Result, error) {
 	request := callToWire(call)
 	request.SendWithin, request.SendByUptime = remaining(call.SendBy)
-	response, err := c.wire.Call(ctx, request)
+	response, err := (*pluginpb.CallResponse)(nil), errUnwritten
+	if stream := c.stream.Load(); stream != nil {
+		response, err = stream.call(ctx, request)
+	}
+	if errors.Is(err, errUnwritten) {
+		request.SendWithin, request.SendByUptime = remaining(call.SendBy) // it may have waited
+		response, err = c.wire.Call(ctx, request)
+	}
 	if err != nil {
 		return Result{}, err
 	}

@@ -136,10 +136,10 @@ func connect(t *testing.T, h Handlers, log *bytes.Buffer) *Client {
 	return dial(t, s)
 }
 
-func dial(t *testing.T, s *server) *Client {
+func dial(t *testing.T, s pluginpb.ProviderServer, options ...grpc.ServerOption) *Client {
 	t.Helper()
 	listener := bufconn.Listen(1 << 16)
-	wire := grpc.NewServer()
+	wire := grpc.NewServer(options...)
 	pluginpb.RegisterProviderServer(wire, s)
 	go func() { _ = wire.Serve(listener) }()
 	t.Cleanup(wire.Stop)

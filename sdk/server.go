@@ -28,7 +28,7 @@ type server struct {
 }
 
 func (s *server) Describe(context.Context, *pluginpb.DescribeRequest) (*pluginpb.DescribeResponse, error) {
-	return &pluginpb.DescribeResponse{Manifest: s.document}, nil
+	return &pluginpb.DescribeResponse{Manifest: s.document, Streams: true}, nil
 }
 
 func (s *server) Call(ctx context.Context, req *pluginpb.CallRequest) (*pluginpb.CallResponse, error) {

@@ -227,6 +227,7 @@ func (*DescribeRequest) Descriptor() ([]byte, []int) {
 type DescribeResponse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Manifest      []byte                 `protobuf:"bytes,1,opt,name=manifest,proto3" json:"manifest,omitempty"` // JSON
+	Streams       bool                   `protobuf:"varint,2,opt,name=streams,proto3" json:"streams,omitempty"`  // the plugin has Stream
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -266,6 +267,13 @@ func (x *DescribeResponse) GetManifest() []byte {
 		return x.Manifest
 	}
 	return nil
+}
+
+func (x *DescribeResponse) GetStreams() bool {
+	if x != nil {
+		return x.Streams
+	}
+	return false
 }
 
 // Connection is an account at the upstream. It travels with every call; the
@@ -1849,14 +1857,241 @@ func (x *VerifyResponse) GetAccount() string {
 	return ""
 }
 
+// StreamRequest begins calls, and cancels others. Each call is answered exactly once, in
+// any order, also where it was cancelled.
+type StreamRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Calls         []*StreamedCall        `protobuf:"bytes,1,rep,name=calls,proto3" json:"calls,omitempty"`
+	Cancelled     []uint64               `protobuf:"varint,2,rep,packed,name=cancelled,proto3" json:"cancelled,omitempty"` // by id: nobody waits for their answers any more
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamRequest) Reset() {
+	*x = StreamRequest{}
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamRequest) ProtoMessage() {}
+
+func (x *StreamRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
+func (*StreamRequest) Descriptor() ([]byte, []int) {
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *StreamRequest) GetCalls() []*StreamedCall {
+	if x != nil {
+		return x.Calls
+	}
+	return nil
+}
+
+func (x *StreamRequest) GetCancelled() []uint64 {
+	if x != nil {
+		return x.Cancelled
+	}
+	return nil
+}
+
+type StreamedCall struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // 1, 2, 3 and so on, on each stream
+	Call          *CallRequest           `protobuf:"bytes,2,opt,name=call,proto3" json:"call,omitempty"`
+	Timeout       *durationpb.Duration   `protobuf:"bytes,3,opt,name=timeout,proto3" json:"timeout,omitempty"` // from when this arrives, what a deadline is to Call; none where it is not set
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamedCall) Reset() {
+	*x = StreamedCall{}
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamedCall) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamedCall) ProtoMessage() {}
+
+func (x *StreamedCall) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamedCall.ProtoReflect.Descriptor instead.
+func (*StreamedCall) Descriptor() ([]byte, []int) {
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *StreamedCall) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *StreamedCall) GetCall() *CallRequest {
+	if x != nil {
+		return x.Call
+	}
+	return nil
+}
+
+func (x *StreamedCall) GetTimeout() *durationpb.Duration {
+	if x != nil {
+		return x.Timeout
+	}
+	return nil
+}
+
+type StreamResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Answers       []*StreamedAnswer      `protobuf:"bytes,1,rep,name=answers,proto3" json:"answers,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamResponse) Reset() {
+	*x = StreamResponse{}
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamResponse) ProtoMessage() {}
+
+func (x *StreamResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamResponse.ProtoReflect.Descriptor instead.
+func (*StreamResponse) Descriptor() ([]byte, []int) {
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *StreamResponse) GetAnswers() []*StreamedAnswer {
+	if x != nil {
+		return x.Answers
+	}
+	return nil
+}
+
+type StreamedAnswer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // of its call
+	Response      *CallResponse          `protobuf:"bytes,2,opt,name=response,proto3" json:"response,omitempty"`
+	Code          int32                  `protobuf:"varint,3,opt,name=code,proto3" json:"code,omitempty"`      // the gRPC status that Call would have ended with; 0 is OK
+	Message       string                 `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"` // of that status
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StreamedAnswer) Reset() {
+	*x = StreamedAnswer{}
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StreamedAnswer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StreamedAnswer) ProtoMessage() {}
+
+func (x *StreamedAnswer) ProtoReflect() protoreflect.Message {
+	mi := &file_sdk_pluginpb_provider_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StreamedAnswer.ProtoReflect.Descriptor instead.
+func (*StreamedAnswer) Descriptor() ([]byte, []int) {
+	return file_sdk_pluginpb_provider_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *StreamedAnswer) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *StreamedAnswer) GetResponse() *CallResponse {
+	if x != nil {
+		return x.Response
+	}
+	return nil
+}
+
+func (x *StreamedAnswer) GetCode() int32 {
+	if x != nil {
+		return x.Code
+	}
+	return 0
+}
+
+func (x *StreamedAnswer) GetMessage() string {
+	if x != nil {
+		return x.Message
+	}
+	return ""
+}
+
 var File_sdk_pluginpb_provider_proto protoreflect.FileDescriptor
 
 const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\n" +
 	"\x1bsdk/pluginpb/provider.proto\x12\x13gerbang.provider.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x1fgoogle/protobuf/timestamp.proto\"\x11\n" +
-	"\x0fDescribeRequest\".\n" +
+	"\x0fDescribeRequest\"H\n" +
 	"\x10DescribeResponse\x12\x1a\n" +
-	"\bmanifest\x18\x01 \x01(\fR\bmanifest\"}\n" +
+	"\bmanifest\x18\x01 \x01(\fR\bmanifest\x12\x18\n" +
+	"\astreams\x18\x02 \x01(\bR\astreams\"}\n" +
 	"\n" +
 	"Connection\x12\x1f\n" +
 	"\vmerchant_id\x18\x01 \x01(\tR\n" +
@@ -2018,7 +2253,21 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x05blame\x18\x02 \x01(\x0e2\x1a.gerbang.provider.v1.BlameR\x05blame\x126\n" +
 	"\arefusal\x18\x03 \x01(\v2\x1c.gerbang.provider.v1.RefusalR\arefusal\x12\x16\n" +
 	"\x06detail\x18\x04 \x01(\tR\x06detail\x12\x18\n" +
-	"\aaccount\x18\x05 \x01(\tR\aaccount*p\n" +
+	"\aaccount\x18\x05 \x01(\tR\aaccount\"f\n" +
+	"\rStreamRequest\x127\n" +
+	"\x05calls\x18\x01 \x03(\v2!.gerbang.provider.v1.StreamedCallR\x05calls\x12\x1c\n" +
+	"\tcancelled\x18\x02 \x03(\x04R\tcancelled\"\x89\x01\n" +
+	"\fStreamedCall\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x124\n" +
+	"\x04call\x18\x02 \x01(\v2 .gerbang.provider.v1.CallRequestR\x04call\x123\n" +
+	"\atimeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"O\n" +
+	"\x0eStreamResponse\x12=\n" +
+	"\aanswers\x18\x01 \x03(\v2#.gerbang.provider.v1.StreamedAnswerR\aanswers\"\x8d\x01\n" +
+	"\x0eStreamedAnswer\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12=\n" +
+	"\bresponse\x18\x02 \x01(\v2!.gerbang.provider.v1.CallResponseR\bresponse\x12\x12\n" +
+	"\x04code\x18\x03 \x01(\x05R\x04code\x12\x18\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage*p\n" +
 	"\aOutcome\x12\x13\n" +
 	"\x0fOUTCOME_UNKNOWN\x10\x00\x12\x10\n" +
 	"\fOUTCOME_DONE\x10\x01\x12\x13\n" +
@@ -2036,7 +2285,7 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x0eSTATUS_PENDING\x10\x02\x12\x0f\n" +
 	"\vSTATUS_DONE\x10\x03\x12\x11\n" +
 	"\rSTATUS_FAILED\x10\x04\x12\x12\n" +
-	"\x0eSTATUS_EXPIRED\x10\x052\xd5\x04\n" +
+	"\x0eSTATUS_EXPIRED\x10\x052\xac\x05\n" +
 	"\bProvider\x12W\n" +
 	"\bDescribe\x12$.gerbang.provider.v1.DescribeRequest\x1a%.gerbang.provider.v1.DescribeResponse\x12N\n" +
 	"\x05Quote\x12!.gerbang.provider.v1.QuoteRequest\x1a\".gerbang.provider.v1.QuoteResponse\x12K\n" +
@@ -2044,7 +2293,8 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x06Lookup\x12\".gerbang.provider.v1.LookupRequest\x1a#.gerbang.provider.v1.LookupResponse\x12Z\n" +
 	"\tStatement\x12%.gerbang.provider.v1.StatementRequest\x1a&.gerbang.provider.v1.StatementResponse\x12Q\n" +
 	"\x06Notify\x12\".gerbang.provider.v1.NotifyRequest\x1a#.gerbang.provider.v1.NotifyResponse\x12Q\n" +
-	"\x06Verify\x12\".gerbang.provider.v1.VerifyRequest\x1a#.gerbang.provider.v1.VerifyResponseB/Z-github.com/seed-f006e74d/gerbang/sdk/pluginpbb\x06proto3"
+	"\x06Verify\x12\".gerbang.provider.v1.VerifyRequest\x1a#.gerbang.provider.v1.VerifyResponse\x12U\n" +
+	"\x06Stream\x12\".gerbang.provider.v1.StreamRequest\x1a#.gerbang.provider.v1.StreamResponse(\x010\x01B/Z-github.com/seed-f006e74d/gerbang/sdk/pluginpbb\x06proto3"
 
 var (
 	file_sdk_pluginpb_provider_proto_rawDescOnce sync.Once
@@ -2059,7 +2309,7 @@ func file_sdk_pluginpb_provider_proto_rawDescGZIP() []byte {
 }
 
 var file_sdk_pluginpb_provider_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_sdk_pluginpb_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_sdk_pluginpb_provider_proto_msgTypes = make([]protoimpl.MessageInfo, 24)
 var file_sdk_pluginpb_provider_proto_goTypes = []any{
 	(Outcome)(0),                  // 0: gerbang.provider.v1.Outcome
 	(Blame)(0),                    // 1: gerbang.provider.v1.Blame
@@ -2084,29 +2334,33 @@ var file_sdk_pluginpb_provider_proto_goTypes = []any{
 	(*StatementResponse)(nil),     // 20: gerbang.provider.v1.StatementResponse
 	(*VerifyRequest)(nil),         // 21: gerbang.provider.v1.VerifyRequest
 	(*VerifyResponse)(nil),        // 22: gerbang.provider.v1.VerifyResponse
-	(*timestamppb.Timestamp)(nil), // 23: google.protobuf.Timestamp
-	(*durationpb.Duration)(nil),   // 24: google.protobuf.Duration
+	(*StreamRequest)(nil),         // 23: gerbang.provider.v1.StreamRequest
+	(*StreamedCall)(nil),          // 24: gerbang.provider.v1.StreamedCall
+	(*StreamResponse)(nil),        // 25: gerbang.provider.v1.StreamResponse
+	(*StreamedAnswer)(nil),        // 26: gerbang.provider.v1.StreamedAnswer
+	(*timestamppb.Timestamp)(nil), // 27: google.protobuf.Timestamp
+	(*durationpb.Duration)(nil),   // 28: google.protobuf.Duration
 }
 var file_sdk_pluginpb_provider_proto_depIdxs = []int32{
 	6,  // 0: gerbang.provider.v1.Refusal.fields:type_name -> gerbang.provider.v1.FieldFault
 	5,  // 1: gerbang.provider.v1.CallRequest.connection:type_name -> gerbang.provider.v1.Connection
-	23, // 2: gerbang.provider.v1.CallRequest.send_by:type_name -> google.protobuf.Timestamp
-	24, // 3: gerbang.provider.v1.CallRequest.send_within:type_name -> google.protobuf.Duration
-	24, // 4: gerbang.provider.v1.CallRequest.send_by_uptime:type_name -> google.protobuf.Duration
+	27, // 2: gerbang.provider.v1.CallRequest.send_by:type_name -> google.protobuf.Timestamp
+	28, // 3: gerbang.provider.v1.CallRequest.send_within:type_name -> google.protobuf.Duration
+	28, // 4: gerbang.provider.v1.CallRequest.send_by_uptime:type_name -> google.protobuf.Duration
 	0,  // 5: gerbang.provider.v1.CallResponse.outcome:type_name -> gerbang.provider.v1.Outcome
 	1,  // 6: gerbang.provider.v1.CallResponse.blame:type_name -> gerbang.provider.v1.Blame
-	23, // 7: gerbang.provider.v1.CallResponse.expires_at:type_name -> google.protobuf.Timestamp
+	27, // 7: gerbang.provider.v1.CallResponse.expires_at:type_name -> google.protobuf.Timestamp
 	7,  // 8: gerbang.provider.v1.CallResponse.refusal:type_name -> gerbang.provider.v1.Refusal
 	2,  // 9: gerbang.provider.v1.StatusUpdate.status:type_name -> gerbang.provider.v1.Status
-	23, // 10: gerbang.provider.v1.StatusUpdate.at:type_name -> google.protobuf.Timestamp
-	23, // 11: gerbang.provider.v1.StatusUpdate.expires_at:type_name -> google.protobuf.Timestamp
+	27, // 10: gerbang.provider.v1.StatusUpdate.at:type_name -> google.protobuf.Timestamp
+	27, // 11: gerbang.provider.v1.StatusUpdate.expires_at:type_name -> google.protobuf.Timestamp
 	1,  // 12: gerbang.provider.v1.StatusUpdate.blame:type_name -> gerbang.provider.v1.Blame
 	5,  // 13: gerbang.provider.v1.LookupRequest.connection:type_name -> gerbang.provider.v1.Connection
-	23, // 14: gerbang.provider.v1.LookupRequest.sent_at:type_name -> google.protobuf.Timestamp
-	23, // 15: gerbang.provider.v1.LookupRequest.expires_at:type_name -> google.protobuf.Timestamp
-	23, // 16: gerbang.provider.v1.LookupRequest.send_by:type_name -> google.protobuf.Timestamp
-	24, // 17: gerbang.provider.v1.LookupRequest.send_within:type_name -> google.protobuf.Duration
-	24, // 18: gerbang.provider.v1.LookupRequest.send_by_uptime:type_name -> google.protobuf.Duration
+	27, // 14: gerbang.provider.v1.LookupRequest.sent_at:type_name -> google.protobuf.Timestamp
+	27, // 15: gerbang.provider.v1.LookupRequest.expires_at:type_name -> google.protobuf.Timestamp
+	27, // 16: gerbang.provider.v1.LookupRequest.send_by:type_name -> google.protobuf.Timestamp
+	28, // 17: gerbang.provider.v1.LookupRequest.send_within:type_name -> google.protobuf.Duration
+	28, // 18: gerbang.provider.v1.LookupRequest.send_by_uptime:type_name -> google.protobuf.Duration
 	10, // 19: gerbang.provider.v1.LookupResponse.update:type_name -> gerbang.provider.v1.StatusUpdate
 	5,  // 20: gerbang.provider.v1.NotifyRequest.connection:type_name -> gerbang.provider.v1.Connection
 	13, // 21: gerbang.provider.v1.NotifyRequest.headers:type_name -> gerbang.provider.v1.Header
@@ -2116,34 +2370,41 @@ var file_sdk_pluginpb_provider_proto_depIdxs = []int32{
 	1,  // 25: gerbang.provider.v1.QuoteResponse.blame:type_name -> gerbang.provider.v1.Blame
 	7,  // 26: gerbang.provider.v1.QuoteResponse.refusal:type_name -> gerbang.provider.v1.Refusal
 	5,  // 27: gerbang.provider.v1.StatementRequest.connection:type_name -> gerbang.provider.v1.Connection
-	23, // 28: gerbang.provider.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
-	23, // 29: gerbang.provider.v1.StatementLine.at:type_name -> google.protobuf.Timestamp
+	27, // 28: gerbang.provider.v1.StatementRequest.from:type_name -> google.protobuf.Timestamp
+	27, // 29: gerbang.provider.v1.StatementLine.at:type_name -> google.protobuf.Timestamp
 	19, // 30: gerbang.provider.v1.StatementResponse.lines:type_name -> gerbang.provider.v1.StatementLine
 	1,  // 31: gerbang.provider.v1.StatementResponse.blame:type_name -> gerbang.provider.v1.Blame
-	23, // 32: gerbang.provider.v1.StatementResponse.through:type_name -> google.protobuf.Timestamp
+	27, // 32: gerbang.provider.v1.StatementResponse.through:type_name -> google.protobuf.Timestamp
 	5,  // 33: gerbang.provider.v1.VerifyRequest.connection:type_name -> gerbang.provider.v1.Connection
 	0,  // 34: gerbang.provider.v1.VerifyResponse.outcome:type_name -> gerbang.provider.v1.Outcome
 	1,  // 35: gerbang.provider.v1.VerifyResponse.blame:type_name -> gerbang.provider.v1.Blame
 	7,  // 36: gerbang.provider.v1.VerifyResponse.refusal:type_name -> gerbang.provider.v1.Refusal
-	3,  // 37: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
-	16, // 38: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
-	8,  // 39: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
-	11, // 40: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
-	18, // 41: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
-	14, // 42: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
-	21, // 43: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
-	4,  // 44: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
-	17, // 45: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
-	9,  // 46: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
-	12, // 47: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
-	20, // 48: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
-	15, // 49: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
-	22, // 50: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
-	44, // [44:51] is the sub-list for method output_type
-	37, // [37:44] is the sub-list for method input_type
-	37, // [37:37] is the sub-list for extension type_name
-	37, // [37:37] is the sub-list for extension extendee
-	0,  // [0:37] is the sub-list for field type_name
+	24, // 37: gerbang.provider.v1.StreamRequest.calls:type_name -> gerbang.provider.v1.StreamedCall
+	8,  // 38: gerbang.provider.v1.StreamedCall.call:type_name -> gerbang.provider.v1.CallRequest
+	28, // 39: gerbang.provider.v1.StreamedCall.timeout:type_name -> google.protobuf.Duration
+	26, // 40: gerbang.provider.v1.StreamResponse.answers:type_name -> gerbang.provider.v1.StreamedAnswer
+	9,  // 41: gerbang.provider.v1.StreamedAnswer.response:type_name -> gerbang.provider.v1.CallResponse
+	3,  // 42: gerbang.provider.v1.Provider.Describe:input_type -> gerbang.provider.v1.DescribeRequest
+	16, // 43: gerbang.provider.v1.Provider.Quote:input_type -> gerbang.provider.v1.QuoteRequest
+	8,  // 44: gerbang.provider.v1.Provider.Call:input_type -> gerbang.provider.v1.CallRequest
+	11, // 45: gerbang.provider.v1.Provider.Lookup:input_type -> gerbang.provider.v1.LookupRequest
+	18, // 46: gerbang.provider.v1.Provider.Statement:input_type -> gerbang.provider.v1.StatementRequest
+	14, // 47: gerbang.provider.v1.Provider.Notify:input_type -> gerbang.provider.v1.NotifyRequest
+	21, // 48: gerbang.provider.v1.Provider.Verify:input_type -> gerbang.provider.v1.VerifyRequest
+	23, // 49: gerbang.provider.v1.Provider.Stream:input_type -> gerbang.provider.v1.StreamRequest
+	4,  // 50: gerbang.provider.v1.Provider.Describe:output_type -> gerbang.provider.v1.DescribeResponse
+	17, // 51: gerbang.provider.v1.Provider.Quote:output_type -> gerbang.provider.v1.QuoteResponse
+	9,  // 52: gerbang.provider.v1.Provider.Call:output_type -> gerbang.provider.v1.CallResponse
+	12, // 53: gerbang.provider.v1.Provider.Lookup:output_type -> gerbang.provider.v1.LookupResponse
+	20, // 54: gerbang.provider.v1.Provider.Statement:output_type -> gerbang.provider.v1.StatementResponse
+	15, // 55: gerbang.provider.v1.Provider.Notify:output_type -> gerbang.provider.v1.NotifyResponse
+	22, // 56: gerbang.provider.v1.Provider.Verify:output_type -> gerbang.provider.v1.VerifyResponse
+	25, // 57: gerbang.provider.v1.Provider.Stream:output_type -> gerbang.provider.v1.StreamResponse
+	50, // [50:58] is the sub-list for method output_type
+	42, // [42:50] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_sdk_pluginpb_provider_proto_init() }
@@ -2157,7 +2418,7 @@ func file_sdk_pluginpb_provider_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_sdk_pluginpb_provider_proto_rawDesc), len(file_sdk_pluginpb_provider_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   20,
+			NumMessages:   24,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

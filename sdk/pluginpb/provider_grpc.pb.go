@@ -29,6 +29,7 @@ const (
 	Provider_Statement_FullMethodName = "/gerbang.provider.v1.Provider/Statement"
 	Provider_Notify_FullMethodName    = "/gerbang.provider.v1.Provider/Notify"
 	Provider_Verify_FullMethodName    = "/gerbang.provider.v1.Provider/Verify"
+	Provider_Stream_FullMethodName    = "/gerbang.provider.v1.Provider/Stream"
 )
 
 // ProviderClient is the client API for Provider service.
@@ -56,6 +57,9 @@ type ProviderClient interface {
 	// that is about to be stored. It moves no money and keeps nothing. Only a
 	// plugin whose manifest says so is asked.
 	Verify(ctx context.Context, in *VerifyRequest, opts ...grpc.CallOption) (*VerifyResponse, error)
+	// Stream is Call, for many calls over one stream that lives as long as the connection. A
+	// plugin that offers it says so in its description, and answers Call all the same.
+	Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamResponse], error)
 }
 
 type providerClient struct {
@@ -136,6 +140,19 @@ func (c *providerClient) Verify(ctx context.Context, in *VerifyRequest, opts ...
 	return out, nil
 }
 
+func (c *providerClient) Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamResponse], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Provider_ServiceDesc.Streams[0], Provider_Stream_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[StreamRequest, StreamResponse]{ClientStream: stream}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Provider_StreamClient = grpc.BidiStreamingClient[StreamRequest, StreamResponse]
+
 // ProviderServer is the server API for Provider service.
 // All implementations must embed UnimplementedProviderServer
 // for forward compatibility.
@@ -161,6 +178,9 @@ type ProviderServer interface {
 	// that is about to be stored. It moves no money and keeps nothing. Only a
 	// plugin whose manifest says so is asked.
 	Verify(context.Context, *VerifyRequest) (*VerifyResponse, error)
+	// Stream is Call, for many calls over one stream that lives as long as the connection. A
+	// plugin that offers it says so in its description, and answers Call all the same.
+	Stream(grpc.BidiStreamingServer[StreamRequest, StreamResponse]) error
 	mustEmbedUnimplementedProviderServer()
 }
 
@@ -191,6 +211,9 @@ func (UnimplementedProviderServer) Notify(context.Context, *NotifyRequest) (*Not
 }
 func (UnimplementedProviderServer) Verify(context.Context, *VerifyRequest) (*VerifyResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Verify not implemented")
+}
+func (UnimplementedProviderServer) Stream(grpc.BidiStreamingServer[StreamRequest, StreamResponse]) error {
+	return status.Error(codes.Unimplemented, "method Stream not implemented")
 }
 func (UnimplementedProviderServer) mustEmbedUnimplementedProviderServer() {}
 func (UnimplementedProviderServer) testEmbeddedByValue()                  {}
@@ -339,6 +362,13 @@ func _Provider_Verify_Handler(srv interface{}, ctx context.Context, dec func(int
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Provider_Stream_Handler(srv interface{}, stream grpc.ServerStream) error {
+	return srv.(ProviderServer).Stream(&grpc.GenericServerStream[StreamRequest, StreamResponse]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Provider_StreamServer = grpc.BidiStreamingServer[StreamRequest, StreamResponse]
+
 // Provider_ServiceDesc is the grpc.ServiceDesc for Provider service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -375,6 +405,13 @@ var Provider_ServiceDesc = grpc.ServiceDesc{
 			Handler:    _Provider_Verify_Handler,
 		},
 	},
-	Streams:  []grpc.StreamDesc{},
+	Streams: []grpc.StreamDesc{
+		{
+			StreamName:    "Stream",
+			Handler:       _Provider_Stream_Handler,
+			ServerStreams: true,
+			ClientStreams: true,
+		},
+	},
 	Metadata: "sdk/pluginpb/provider.proto",
 }
