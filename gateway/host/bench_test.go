@@ -33,6 +33,7 @@ func BenchmarkHop(b *testing.B) {
 	b.Cleanup(func() { _ = h.Close(context.Background()) })
 	bare := bareClient(b)
 	call := callTo("accept")
+	call.Connection.Mode = live // in test mode one merchant has fewer than 64 places
 	call.Body, err = json.Marshal(order{Do: "accept", Text: strings.Repeat("x", 350)})
 	if err != nil {
 		b.Fatal(err)
@@ -124,17 +125,11 @@ func serveBare(path string) error {
 	}
 	server := grpc.NewServer()
 	pluginpb.RegisterProviderServer(server, bareServer{})
-	server.RegisterService(&callsService, nil)
 	fmt.Println("ready")
 	return server.Serve(listener)
 }
 
 func bareClient(b *testing.B) pluginpb.ProviderClient {
-	b.Helper()
-	return pluginpb.NewProviderClient(bareConn(b))
-}
-
-func bareConn(b *testing.B) *grpc.ClientConn {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "bare")
 	runChild(b, envRole+"=bare", envDial+"="+path)
@@ -143,5 +138,5 @@ func bareConn(b *testing.B) *grpc.ClientConn {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = conn.Close() })
-	return conn
+	return pluginpb.NewProviderClient(conn)
 }

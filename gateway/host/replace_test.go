@@ -180,6 +180,56 @@ func TestReplaceUnderLoad(t *testing.T) {
 	t.Logf("%d purchases and %d other uses over %d replacements", bought.Load(), others.Load(), versions)
 }
 
+// TestKillUnderLoad: a plugin is killed again and again with many calls under way. Each
+// gets one answer, nothing is bought twice, and nothing that was bought is "not sent".
+func TestKillUnderLoad(t *testing.T) {
+	t.Parallel()
+	u := newUpstream(t)
+	tune := calm
+	tune.restartWait = standard.restartWait
+	h := startHost(t, tune, Config{Specs: []Spec{u.version(0)}})
+	ctx, enough := context.WithCancel(t.Context())
+	defer enough()
+	answers := make([]map[string]sdk.Outcome, 24)
+	var load sync.WaitGroup
+	for worker := range answers {
+		answers[worker] = map[string]sdk.Outcome{}
+		load.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				reference := fmt.Sprintf("%d-%d", worker, n)
+				answers[worker][reference] = h.Call(t.Context(), ofOne, u.buy(reference), patience).Outcome
+			}
+		})
+	}
+	for range 3 {
+		before := u.count()
+		until(t, "calls go on", func() bool { return u.count() > before+100 })
+		s := h.Status()[0]
+		if err := syscall.Kill(s.PID, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "another process", func() bool { now := h.Status()[0]; return now.Running && now.PID != s.PID })
+	}
+	enough()
+	load.Wait()
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	all, unknown := 0, 0
+	for _, of := range answers {
+		for reference, outcome := range of {
+			all++
+			switch times := u.bought[reference]; {
+			case outcome == sdk.Unknown && times <= 1:
+				unknown++
+			case outcome == sdk.Pending && times == 1, outcome == sdk.NotSent && times == 0:
+			default:
+				t.Errorf("%s was bought %d times, and its outcome is %v", reference, times, outcome)
+			}
+		}
+	}
+	t.Logf("%d calls, of which %d are unknown", all, unknown)
+}
+
 // TestReplaceWaitsForCalls: what is under way ends on the process that it began on, which
 // goes only then.
 func TestReplaceWaitsForCalls(t *testing.T) {
