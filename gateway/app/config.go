@@ -68,6 +68,8 @@ type Config struct {
 
 	SMTP SMTPConfig `koanf:"smtp"` // none: no mails are sent
 
+	IdentityProvider IdentityConfig `koanf:"identity_provider"` // none: operators sign in with passwords alone
+
 	StopWait time.Duration `koanf:"stop_wait"` // how long a gateway that stops serves while it says that it is not ready
 
 	ApprovalAbove int64 `koanf:"approval_above"` // whole rupiah that one operator may credit or debit alone
@@ -205,6 +207,7 @@ func (c *Config) resolve(dir string) {
 	if scheme, path, ok := strings.Cut(c.KeysetURI, ":"); ok {
 		c.KeysetURI = scheme + ":" + within(dir, strings.TrimPrefix(path, "//"))
 	}
+	c.IdentityProvider.ClientSecretFile = within(dir, c.IdentityProvider.ClientSecretFile)
 	c.SMTP.PasswordFile = within(dir, c.SMTP.PasswordFile)
 	for i := range c.Plugins {
 		c.Plugins[i].Path = within(dir, c.Plugins[i].Path)
@@ -258,6 +261,9 @@ func (c *Config) check() error {
 		fault("database_url or database_url_file: must be given")
 	}
 	if _, err := c.keyset(); err != nil {
+		faults = append(faults, err)
+	}
+	if err := c.IdentityProvider.check(c.OperatorsConsoleURL); err != nil {
 		faults = append(faults, err)
 	}
 	if err := c.SMTP.check(); err != nil {

@@ -42,7 +42,7 @@ func TestShippedConfigs(t *testing.T) {
 		for _, found := range settingKey.FindAllStringSubmatch(shipped, -1) {
 			shown[found[1]] = true
 		}
-		for _, part := range []any{app.Config{}, app.PluginConfig{}, app.OperatorConfig{}} {
+		for _, part := range []any{app.Config{}, app.PluginConfig{}, app.OperatorConfig{}, app.IdentityConfig{}} {
 			for _, field := range reflect.VisibleFields(reflect.TypeOf(part)) {
 				if name := field.Tag.Get("koanf"); field.IsExported() && !shown[name] {
 					t.Errorf("%s does not show %q (%T.%s)", file, name, part, field.Name)

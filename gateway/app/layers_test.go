@@ -83,6 +83,7 @@ var house = map[string]room{
 
 	"gateway/impact":    {floor: 4},
 	"gateway/signin":    {floor: 4},
+	"gateway/identity":  {floor: 4},
 	"gateway/admission": {floor: 4},
 	"gateway/lifecycle": {floor: 4},
 	"gateway/rollout":   {floor: 4},
@@ -157,6 +158,9 @@ var doors = map[string][]string{
 	"github.com/alexedwards/argon2id":            {"gateway/signin"},
 	"github.com/alexedwards/scs":                 {"gateway/console/page"},
 	"github.com/pquerna/otp":                     {"gateway/signin"},
+	"github.com/coreos/go-oidc":                  {"gateway/identity"},
+	"github.com/go-jose/go-jose":                 {},
+	"golang.org/x/oauth2":                        {"gateway/identity"},
 	"github.com/alecthomas/kong":                 {"gateway/cmd/gerbang"},
 	"github.com/boombuler/barcode":               {"gateway/edge"},
 	"github.com/cenkalti/backoff":                nil,

@@ -25,7 +25,9 @@ func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
 		return err
 	}
 	shared := page.Dependencies{SignIn: a.SignIn, Sessions: a.store.Sessions(), Now: a.clock.Now, Log: a.log}
-	of, err := operators.New(operators.Config{URL: a.config.OperatorsConsoleURL, Trusted: trusted, Location: zone}, operators.Dependencies{
+	of, err := operators.New(operators.Config{
+		URL: a.config.OperatorsConsoleURL, Trusted: trusted, Location: zone, Provider: a.config.IdentityProvider.provider(a.config.OperatorsConsoleURL, a.clock.Now),
+	}, operators.Dependencies{
 		Dependencies: shared,
 		Admin: func(by string, role tenants.Role) *adminapi.Client {
 			return adminapi.NewClientOver(a.console.As(console.Identity{Name: by, Role: console.Role(role)}))

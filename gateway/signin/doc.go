@@ -8,6 +8,11 @@
 // often waits, too. Ten recovery codes, of which each counts once, are shown when the
 // second factor is set up.
 //
+// An operator may also be proven by an identity provider (package identity), in place of
+// password and code, and prove themselves anew there where a fresh code is needed. They
+// are in by an invitation like anybody: the provider says who somebody is, never what they
+// may do. Password and second factor stay theirs, for the day on which it is down.
+//
 // Sign-ins, sign-outs, used recovery codes, new ones and new passwords are audited at each
 // merchant that the person belongs to (the platform is one). Refused sign-ins are, too, where
 // the address is somebody's: one entry a person, reason and hour, which counts. So no flood

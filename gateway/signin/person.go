@@ -18,6 +18,10 @@ var (
 	ErrRefused = errors.New("signin: the email address, the password or the code is wrong")
 	// ErrTooMany says that too many attempts failed and a minute has to pass.
 	ErrTooMany = errors.New("signin: too many attempts have failed; try again in a minute")
+	// ErrStranger says that an identity provider has proven somebody who is no operator.
+	ErrStranger = errors.New("signin: no operator has the email address that the identity provider gives; an admin can invite it")
+	// ErrAnother says that the account at the identity provider is not the person's.
+	ErrAnother = errors.New("signin: this is another account at the identity provider than yours; if yours has changed, an admin removes you and invites you anew")
 	// ErrInvitation says that an invitation is used up, withdrawn or over.
 	ErrInvitation = errors.New("signin: this invitation is used or over; ask for another one")
 )
@@ -31,6 +35,9 @@ type Store interface {
 	// tried with it.
 	NoteSignIn(ctx context.Context, p tenants.Person, action, detail string, now time.Time) error
 	NoteRefusal(ctx context.Context, p tenants.Person, why string, now time.Time) error
+	// Vouched audits an action of somebody whom an identity provider has proven, and is
+	// false where they were another account there before.
+	Vouched(ctx context.Context, p tenants.Person, subject, action string, now time.Time) (bool, error)
 	// UseStep and UseRecoveryCode are false where another request was earlier.
 	UseStep(ctx context.Context, id uuid.UUID, step int64) (bool, error)
 	UseRecoveryCode(ctx context.Context, p tenants.Person, code tenants.Hash, now time.Time) (bool, error)

@@ -150,6 +150,40 @@ func (s *SignIn) use(ctx context.Context, p tenants.Person, code string) (bool, 
 	return s.store.UseStep(ctx, p.ID, step)
 }
 
+// Vouched is the operator whom an identity provider has proven, by the verified address.
+// The first account there that proves one is theirs: an address that is given to somebody
+// else at the provider opens nothing.
+func (s *SignIn) Vouched(ctx context.Context, address, subject, action string) (tenants.Person, error) {
+	address, err := Email(address)
+	if err != nil {
+		return tenants.Person{}, ErrStranger
+	}
+	person, err := s.store.PersonByEmail(ctx, address)
+	if errors.Is(err, tenants.ErrNotFound) {
+		return tenants.Person{}, ErrStranger
+	}
+	if err != nil {
+		return tenants.Person{}, err
+	}
+	members, err := s.store.MembershipsOf(ctx, person.ID)
+	if err != nil {
+		return tenants.Person{}, err
+	}
+	if _, operator := (Present{person, members}).At(tenants.Platform); !operator {
+		s.refuse(ctx, person, "by the identity provider: no operator")
+		return tenants.Person{}, ErrStranger
+	}
+	theirs, err := s.store.Vouched(ctx, person, subject, action, s.now())
+	if err != nil {
+		return tenants.Person{}, err
+	}
+	if !theirs {
+		s.refuse(ctx, person, "by the identity provider: another account there")
+		return tenants.Person{}, ErrAnother
+	}
+	return person, nil
+}
+
 // Left audits that somebody has signed out.
 func (s *SignIn) Left(ctx context.Context, p tenants.Person) error {
 	return s.store.NoteSignIn(ctx, p, "signin.out", "", s.now())

@@ -107,6 +107,18 @@ func (s *Store) SetPassword(ctx context.Context, p tenants.Person, password stri
 	}))
 }
 
+// Vouched audits that an identity provider has proven somebody, whose first account there
+// is the one for ever: it is false for another.
+func (s *Store) Vouched(ctx context.Context, p tenants.Person, subject, action string, now time.Time) (bool, error) {
+	err := s.own(ctx, p, Audit{Action: action, Detail: "by the identity provider", At: now}, func(q *dbsqlc.Queries) error {
+		return found(q.BindIdentity(ctx, dbsqlc.BindIdentityParams{PersonID: p.ID, VouchedAs: subject}))
+	})
+	if errors.Is(err, ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, wrap("vouched", err)
+}
+
 // NoteSignIn audits what somebody did with their sign-in.
 func (s *Store) NoteSignIn(ctx context.Context, p tenants.Person, action, detail string, now time.Time) error {
 	return wrap("note sign-in", s.own(ctx, p, Audit{Action: action, Detail: detail, At: now}, func(*dbsqlc.Queries) error { return nil }))

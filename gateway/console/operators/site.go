@@ -12,6 +12,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/identity"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -24,6 +25,7 @@ type Config struct {
 	URL      string
 	Trusted  []netip.Prefix
 	Location *time.Location
+	Provider *identity.Provider // that proves who operators are, besides passwords; nil for none
 }
 
 // Dependencies is what the console acts through.
@@ -51,7 +53,7 @@ func New(config Config, deps Dependencies) (*Console, error) {
 	c := &Console{config: config, deps: deps}
 	c.Site, err = page.New(page.Config{
 		Name: "operators", Title: "Gerbang operators", Secure: strings.HasPrefix(config.URL, "https://"), Trusted: config.Trusted, Location: config.Location,
-		Templates: own, Words: spoken(), Belongs: func(p signin.Present) bool { _, ok := p.At(tenants.Platform); return ok },
+		Templates: own, Words: spoken(), Provider: config.Provider, Belongs: func(p signin.Present) bool { _, ok := p.At(tenants.Platform); return ok },
 	}, deps.Dependencies)
 	if err != nil {
 		return nil, err

@@ -74,16 +74,23 @@ func newSetting(t *testing.T) *setting {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &setting{store: kept, merchant: tenants.NewMerchantID()}
+	s := &setting{store: kept}
 	s.clock.Store(time.Now().Unix())
 	if s.signin, err = signin.New(kept, vault, limit.NewFailures(), s.now, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
-	m := tenants.Merchant{ID: s.merchant, Name: "A shop", Tier: "starter", Status: tenants.Active, CreatedAt: s.now()}
-	if err := kept.CreateMerchant(t.Context(), store.Audit{Operator: "test", Action: "merchant.create", At: s.now()}, m, nil, nil); err != nil {
+	s.merchant = s.shop(t)
+	return s
+}
+
+// shop is a merchant's id.
+func (s *setting) shop(t *testing.T) tenants.MerchantID {
+	t.Helper()
+	m := tenants.Merchant{ID: tenants.NewMerchantID(), Name: "A shop", Tier: "starter", Status: tenants.Active, CreatedAt: s.now()}
+	if err := s.store.CreateMerchant(t.Context(), store.Audit{Operator: "test", Action: "merchant.create", At: s.now()}, m, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return m.ID
 }
 
 // newcomer is somebody who has come in by an invitation, with the factor's secret and the

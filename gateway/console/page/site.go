@@ -13,6 +13,7 @@ import (
 	"github.com/alexedwards/scs/v2"
 	"github.com/google/uuid"
 
+	"github.com/seed-f006e74d/gerbang/gateway/identity"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/tenants"
@@ -35,6 +36,8 @@ type Config struct {
 	Location  *time.Location
 	Templates fs.FS             // the console's own pages, *.html
 	Words     map[string]string // the Indonesian of their English
+	// Provider proves who visitors are, besides passwords; nil for none.
+	Provider *identity.Provider
 	// Belongs tells whether somebody may use this console at all.
 	Belongs func(signin.Present) bool
 }
@@ -53,6 +56,7 @@ type Site struct {
 	deps     Dependencies
 	sessions *scs.SessionManager
 	pages    *pages
+	begun    *limit.Failures // visits to the identity provider
 	mux      *http.ServeMux
 	handler  http.Handler
 }
@@ -63,7 +67,7 @@ func New(config Config, deps Dependencies) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("console %s: %w", config.Name, err)
 	}
-	s := &Site{config: config, deps: deps, pages: p, mux: http.NewServeMux(), sessions: scs.New()}
+	s := &Site{config: config, deps: deps, pages: p, mux: http.NewServeMux(), sessions: scs.New(), begun: limit.NewFailures()}
 	s.sessions.Store, s.sessions.HashTokenInStore = deps.Sessions, true
 	s.sessions.Lifetime, s.sessions.IdleTimeout = sessionLife, sessionIdle
 	s.sessions.Cookie.Name, s.sessions.Cookie.Secure = "gerbang_"+config.Name, config.Secure
@@ -81,6 +85,9 @@ func New(config Config, deps Dependencies) (*Site, error) {
 	outside.Handle("/", inSession)
 	s.handler = http.NewCrossOriginProtection().Handler(outside)
 	s.signingIn()
+	if config.Provider != nil {
+		s.vouching()
+	}
 	return s, nil
 }
 
@@ -139,6 +146,7 @@ const (
 	keyEpoch     = "epoch"
 	keyConfirmed = "confirmed" // Unix seconds of the last fresh code
 	keyFactor    = "factor"    // that is being set up, sealed
+	keyFlow      = "flow"      // at the identity provider
 	keyNotice    = "notice"    // for the next page
 )
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
+	"github.com/seed-f006e74d/gerbang/gateway/identity"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -79,6 +80,7 @@ type shown struct {
 	Person   tenants.Person
 	Signed   bool
 	Notice   string
+	Provider string // the identity provider's name, "" where there is none
 	Path     string
 	Data     any
 }
@@ -89,11 +91,15 @@ func (v *Visit) Show(name, title string, data any) error {
 }
 
 func (v *Visit) render(status int, name, title string, data any) error {
+	var provider string
+	if v.site.config.Provider != nil {
+		provider = v.site.config.Provider.Name()
+	}
 	var out bytes.Buffer
 	if err := v.site.pages.render(&out, v.language, name, shown{
 		Around: v.Around, Title: title, Site: v.site.config.Title, Language: v.language, Assets: v.site.pages.names,
 		Person: v.Who.Person, Signed: v.Who.Person.Email != "", Notice: v.site.sessions.PopString(v.ctx(), keyNotice),
-		Path: v.Request.URL.RequestURI(), Data: data,
+		Path: v.Request.URL.RequestURI(), Provider: provider, Data: data,
 	}); err != nil {
 		return err
 	}
@@ -186,6 +192,9 @@ func within(path string) string {
 func (v *Visit) problem(err error) (status int, message string) {
 	for known, told := range map[error]int{
 		signin.ErrRefused: http.StatusUnauthorized, signin.ErrTooMany: http.StatusTooManyRequests,
+		signin.ErrStranger: http.StatusForbidden, signin.ErrAnother: http.StatusForbidden, identity.ErrDown: http.StatusServiceUnavailable, identity.ErrFlow: http.StatusBadRequest,
+		identity.ErrDenied: http.StatusForbidden, identity.ErrUnproven: http.StatusForbidden, identity.ErrUnverified: http.StatusForbidden,
+		identity.ErrForeign: http.StatusForbidden, identity.ErrStale: http.StatusForbidden,
 		signin.ErrInvitation: http.StatusGone, tenants.ErrLastOwner: http.StatusConflict, tenants.ErrMember: http.StatusConflict,
 	} {
 		if errors.Is(err, known) {

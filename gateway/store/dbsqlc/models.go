@@ -379,6 +379,7 @@ type Person struct {
 	Failures  int64
 	FailedAt  time.Time
 	CreatedAt time.Time
+	VouchedAs string
 }
 
 type PluginApproval struct {

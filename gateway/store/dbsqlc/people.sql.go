@@ -12,6 +12,24 @@ import (
 	"github.com/google/uuid"
 )
 
+const bindIdentity = `-- name: BindIdentity :execrows
+UPDATE people SET vouched_as = $1 WHERE person_id = $2 AND (vouched_as = '' OR vouched_as = $1)
+`
+
+type BindIdentityParams struct {
+	VouchedAs string
+	PersonID  uuid.UUID
+}
+
+// The first account at an identity provider is the one for ever.
+func (q *Queries) BindIdentity(ctx context.Context, arg BindIdentityParams) (int64, error) {
+	result, err := q.db.Exec(ctx, bindIdentity, arg.VouchedAs, arg.PersonID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const countAudited = `-- name: CountAudited :execrows
 UPDATE audit SET times = times + 1, at = $1, origin = $2 WHERE audit_id = $3
 `
@@ -348,7 +366,7 @@ func (q *Queries) MembershipsOf(ctx context.Context, personID uuid.UUID) ([]Memb
 }
 
 const personByEmail = `-- name: PersonByEmail :one
-SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at FROM people
+SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at, vouched_as FROM people
 WHERE email = $1
 `
 
@@ -366,12 +384,13 @@ func (q *Queries) PersonByEmail(ctx context.Context, email string) (Person, erro
 		&i.Failures,
 		&i.FailedAt,
 		&i.CreatedAt,
+		&i.VouchedAs,
 	)
 	return i, err
 }
 
 const personByID = `-- name: PersonByID :one
-SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at FROM people
+SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at, vouched_as FROM people
 WHERE person_id = $1
 `
 
@@ -389,6 +408,7 @@ func (q *Queries) PersonByID(ctx context.Context, personID uuid.UUID) (Person, e
 		&i.Failures,
 		&i.FailedAt,
 		&i.CreatedAt,
+		&i.VouchedAs,
 	)
 	return i, err
 }

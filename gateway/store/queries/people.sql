@@ -1,9 +1,9 @@
 -- name: PersonByEmail :one
-SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at FROM people
+SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at, vouched_as FROM people
 WHERE email = @email;
 
 -- name: PersonByID :one
-SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at FROM people
+SELECT person_id, email, name, password, totp, totp_step, epoch, failures, failed_at, created_at, vouched_as FROM people
 WHERE person_id = @person_id;
 
 -- name: InsertPerson :exec
@@ -37,6 +37,10 @@ UPDATE people SET failures = 0 WHERE person_id = @person_id AND failures > 0;
 
 -- name: SetPassword :execrows
 UPDATE people SET password = @password, epoch = epoch + 1 WHERE person_id = @person_id AND epoch = @epoch;
+
+-- name: BindIdentity :execrows
+-- The first account at an identity provider is the one for ever.
+UPDATE people SET vouched_as = @vouched_as WHERE person_id = @person_id AND (vouched_as = '' OR vouched_as = @vouched_as);
 
 -- name: EndSessions :exec
 UPDATE people SET epoch = epoch + 1 WHERE person_id = @person_id;
