@@ -65,6 +65,8 @@ type Connection struct {
 	Verified   string `json:"verified,omitempty"` // yes, or unverified where it could not be asked
 	Account    string `json:"account,omitempty"`  // its name at the provider
 	Paused     bool   `json:"paused,omitempty"`
+	// Fields are the names of the credentials that are set, where one merchant is shown.
+	Fields []string `json:"fields,omitempty"`
 }
 
 // CreateKey makes another key of a merchant.

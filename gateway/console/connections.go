@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -220,4 +222,18 @@ func (c *Console) connectionDocument(of tenants.Connection) adminapi.Connection 
 		Provider: string(of.Provider), Mode: string(of.Mode), Owner: string(of.Owner), Version: of.Version,
 		NotifyPath: path, NotifyURL: c.config.PublicURL + path,
 	}
+}
+
+// fieldsOf are the names of the credentials that are set, none where no key of this keyset
+// opens them. Their values are shown to nobody.
+func (c *Console) fieldsOf(of tenants.Connection) []string {
+	opened, err := c.deps.Vault.OpenCredentials(of)
+	if err != nil {
+		return nil
+	}
+	var set map[string]json.RawMessage
+	if json.Unmarshal(opened, &set) != nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(set))
 }

@@ -51,6 +51,10 @@ func TestAConnectionIsSealedAndFound(t *testing.T) {
 	if err != nil || string(account.ID()) != made.MerchantID {
 		t.Fatalf("the route leads nowhere: %v", err)
 	}
+	shown, err := w.Merchant(t.Context(), made.MerchantID)
+	if err != nil || len(shown.Connections) != 1 || len(shown.Connections[0].Fields) == 0 || shown.Connections[0].Fields[0] != "api_key" || strings.Contains(mustJSON(t, shown), "k-secret") {
+		t.Errorf("shown %+v, %v", shown.Connections, err)
+	}
 	opened, err := w.vault.OpenCredentials(connection)
 	if want := `{"api_key":"k-secret","pin":90071992547409943,"region":"jkt"}`; err != nil || string(opened) != want {
 		t.Errorf("sealed %s, %v, want %s", opened, err, want)
@@ -65,7 +69,7 @@ func TestTheSameConnectionIsNotWrittenAgain(t *testing.T) {
 	w := newWorld(t)
 	id := w.merchant().MerchantID
 	first := w.connect(id, "", `{"api_key":"k-secret","region":"jkt"}`)
-	if again := w.connect(id, "merchant", `{ "region": "jkt", "api_key": "k-secret" }`); again != first {
+	if again := w.connect(id, "merchant", `{ "region": "jkt", "api_key": "k-secret" }`); mustJSON(t, again) != mustJSON(t, first) {
 		t.Errorf("the same again gave %+v, want %+v", again, first)
 	}
 	if got := w.actions(id); len(got) != 2 {

@@ -307,6 +307,7 @@ func (c *Console) accountDocument(a *tenants.Account, now time.Time) adminapi.Me
 	out.Pauses = pauseDocuments(a.Merchant().Pauses)
 	for _, connection := range a.Connections() {
 		shown := c.connectionDocument(connection)
+		shown.Fields = c.fieldsOf(connection)
 		_, shown.Paused = a.Paused(tenants.PauseConnection, connection.Provider, connection.Mode)
 		out.Connections = append(out.Connections, shown)
 	}

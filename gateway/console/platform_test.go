@@ -25,7 +25,7 @@ func TestThePlatformsConnectionIsItsOwn(t *testing.T) {
 		t.Errorf("the route leads to %+v, %v", found, err)
 	}
 	spec.Owner = "platform"
-	if again, err := w.SetConnection(ctx, "platform", "pulsa", spec); err != nil || again != set {
+	if again, err := w.SetConnection(ctx, "platform", "pulsa", spec); err != nil || mustJSON(t, again) != mustJSON(t, set) {
 		t.Errorf("with the owner said: %+v, %v", again, err)
 	}
 	id := w.merchant().MerchantID

@@ -104,6 +104,16 @@ func (c *Console) setTier(r *room) error {
 	return r.did(err, merchantPath(r.named("merchant"), ""), "The tier is changed.")
 }
 
+// setLabel sets a label, or removes one.
+func (c *Console) setLabel(r *room) error {
+	var value *string
+	if r.Form("action") != "remove" {
+		value = new(r.Form("value"))
+	}
+	_, err := r.admin.SetLabels(r.Request.Context(), r.named("merchant"), adminapi.LabelChange{Labels: map[string]*string{r.Form("name"): value}, Reason: r.Form("reason")})
+	return r.did(err, merchantPath(r.named("merchant"), ""), "The labels are changed.")
+}
+
 func (c *Console) setLimit(r *room) error {
 	limit := adminapi.NewLimit{Name: r.Form("name"), RepeatWithin: r.Form("repeat_within")}
 	if text := r.Form("rate"); text != "" {

@@ -53,7 +53,7 @@ var answers = []struct {
 	{`POST /admin/merchants/[^/]+/(credit|debit)`, adminapi.Adjustment{}},
 	{`POST /admin/merchants/[^/]+/keys/.*`, adminapi.Key{}},
 	{`POST /admin/merchants/[^/]+/callbacks/resend`, adminapi.Resent{}},
-	{`POST /admin/merchants/[^/]+/(suspend|resume|tier)`, adminapi.Merchant{}},
+	{`POST /admin/merchants/[^/]+/(suspend|resume|tier|labels)`, adminapi.Merchant{}},
 	{`POST /admin/exceptions/resolve`, struct{}{}},
 	{`POST /admin/ledger/.*`, adminapi.Adjustment{}},
 	{`POST /admin/pauses(/end)?`, adminapi.Pause{}},

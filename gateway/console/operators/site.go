@@ -118,6 +118,7 @@ func (c *Console) routes() {
 	c.at("POST /merchants/{merchant}/suspend", c.suspend)
 	c.at("POST /merchants/{merchant}/resume", c.resume)
 	c.at("POST /merchants/{merchant}/tier", c.setTier)
+	c.at("POST /merchants/{merchant}/labels", c.setLabel)
 	c.at("POST /merchants/{merchant}/limits", c.setLimit)
 	c.at("POST /merchants/{merchant}/limits/{limit}/remove", c.removeLimit)
 	c.at("POST /merchants/{merchant}/keys/{key}/revoke", c.revokeKey, page.Fresh)

@@ -104,6 +104,9 @@ var words = map[string]string{
 	"Nothing was done yet.":                                                          "Belum ada yang dilakukan.",
 	"The latest %d. A movement's page sends one again.":                              "%d terbaru. Halaman transaksi dapat mengirimnya lagi.",
 
+	"Change a label": "Ubah label", "Labels are read by policies, and some by the pages that payers see.": "Label dibaca oleh kebijakan, dan sebagian oleh halaman yang dilihat pembayar.",
+	"The labels are changed.": "Label telah diubah.", "Fields that are set": "Isian yang terisi",
+
 	// Money.
 	"Credit or debit": "Kredit atau debit", "Whole rupiah, without dots.": "Rupiah bulat, tanpa titik.", "Each counts once: the same again does nothing.": "Masing-masing berlaku sekali: mengulangnya tidak berpengaruh.",
 	"Change the balance": "Ubah saldo", "Nothing was posted in the last 31 days.": "Tidak ada pembukuan dalam 31 hari terakhir.",

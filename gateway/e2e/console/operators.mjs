@@ -68,6 +68,18 @@ await story(async (somebody) => {
   await page.click("form[action$='/limits'] button");
   await page.waitForSelector(".notice");
   check(await page.isVisible("td >> text=Rp5.000.000"), "the limit is not on the merchant's page");
+  // Give it a label, and pause a connection of its.
+  await page.click("summary >> text=Change a label");
+  await page.fill("form[action$='/labels'] [name=name]", "segment");
+  await page.fill("form[action$='/labels'] [name=value]", "travel");
+  await page.fill("form[action$='/labels'] [name=reason]", "as they say");
+  await page.click("form[action$='/labels'] button >> nth=0");
+  await page.waitForSelector("dd >> text=travel");
+  await page.fill("td form[action$='/pauses'] [name=reason] >> nth=0", "their account is closed");
+  await page.click("td form[action$='/pauses'] button >> nth=0");
+  await page.waitForSelector("td .badge >> text=paused");
+  await page.click("td form[action$='/pauses']:has([value=end]) button >> nth=0");
+  await page.waitForSelector("td .badge >> text=paused", { state: "detached" });
   await operator.seen("operators-merchant");
 
   // A large credit waits for somebody else.
