@@ -57,3 +57,38 @@ func (a *App) decidedOf(ctx context.Context, id tenants.MerchantID) ([]decision.
 	}
 	return hour.tally.Of(string(id)), hour.since, nil
 }
+
+const (
+	// trafficFor is how long a picture of the traffic is shared.
+	trafficFor = 4 * time.Second
+	// trafficSlice is as long as a replica keeps counts in memory alone, and trafficSlices are
+	// ten minutes.
+	trafficSlice  = 10 * time.Second
+	trafficSlices = 60
+	// measureEvery is how often this replica looks at its own metrics.
+	measureEvery = 10 * time.Second
+)
+
+// traffic is what was decided on all merchants' requests in the last minutes, on all
+// replicas. The newest slice has ended so long ago that all replicas have written it.
+func (a *App) traffic(ctx context.Context) (*decision.Window, error) {
+	now := a.clock.Now()
+	return a.window.get(now, trafficFor, func() (*decision.Window, error) {
+		w := decision.NewWindow(now.Truncate(trafficSlice).Add(-(trafficSlices+1)*trafficSlice), trafficSlice, trafficSlices)
+		return w, a.store.CountDecisions(ctx, w.From.Truncate(time.Minute), now, w.Add)
+	})
+}
+
+// measure keeps this replica's metrics of the last minutes.
+func (a *App) measure(ctx context.Context) error {
+	tick := time.NewTicker(measureEvery)
+	defer tick.Stop()
+	for {
+		a.metrics.Measure(a.clock.Now())
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}

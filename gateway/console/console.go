@@ -194,6 +194,7 @@ func (c *Console) handlers() map[string]func(*call) (any, error) {
 		"GET /admin/merchants/{merchant}/statement-lines":                c.listStatementLines,
 		"POST /admin/movements/{movement}/assign":                        body(c.assignStatementLine),
 		"GET /admin/waiting":                                             c.listAllWaiting,
+		"GET /admin/traffic":                                             c.showTraffic,
 		"GET /admin/ledger/waiting":                                      c.listWaiting,
 		"POST /admin/ledger/approve":                                     body(c.approve),
 		"POST /admin/ledger/reject":                                      body(c.reject),

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/approval"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
@@ -241,6 +242,10 @@ type Dependencies struct {
 	Said       func(ctx context.Context, account *tenants.Account, since time.Time) ([]reconcile.Said, error)
 
 	Decisions Decisions
+
+	// Traffic is what was decided in the last minutes on all replicas. It is shared: it is
+	// not to be changed.
+	Traffic func(ctx context.Context) (*decision.Window, error)
 
 	// Stopping tells whether the gateway has been told to stop.
 	Stopping func() bool

@@ -24,6 +24,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/approval"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/rollout"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -279,7 +280,8 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 		Usage: w.store.Usage, Policy: func() *policy.Set { return set },
 		Probe:    func(ctx context.Context) (string, error) { return w.store.Probe(ctx, uuid.New(), time.Now()) },
 		Stopping: w.stopping.Load, Recovering: func() error { return nil },
-		Clock: w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Metrics: w.metrics, Now: now, Log: log,
+		Traffic: func(context.Context) (*decision.Window, error) { return decision.NewWindow(now(), time.Second, 2), nil },
+		Clock:   w.clock, Directory: w.directory, Vault: w.vault, Plugins: w.plugins, Metrics: w.metrics, Now: now, Log: log,
 	}
 	for _, change := range changes {
 		change(&config, &deps)

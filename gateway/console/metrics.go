@@ -3,6 +3,7 @@ package console
 import (
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,6 +29,9 @@ type Metrics struct {
 	callbackDurations prometheus.Histogram
 	foreign           *prometheus.CounterVec
 	policyRefused     *prometheus.CounterVec
+
+	mu       sync.Mutex
+	measured []measurement // the oldest first
 }
 
 // buckets reach from an answer out of memory to the longest operation.

@@ -61,6 +61,7 @@ var permissions = map[string]permission{
 	"GET /admin/merchants/{merchant}/limits":            read,
 	"GET /admin/merchants/{merchant}/statement-lines":   read,
 	"GET /admin/waiting":                                read,
+	"GET /admin/traffic":                                read,
 	"GET /admin/ledger/waiting":                         read,
 	"GET /admin/ledger/check":                           read,
 	"GET /admin/pauses":                                 read,

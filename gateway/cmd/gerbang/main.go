@@ -43,6 +43,7 @@ type commands struct {
 	Order      movementCommands   `cmd:"" help:"Show an order with its history, and override one whose outcome nobody knows."`
 	Find       findCommand        `cmd:"" help:"Find movements by any id: of the request or the decision, or a reference of the merchant, the gateway or the provider."`
 	Waiting    waitingCommand     `cmd:"" help:"List all that waits for a person, each with the command that decides it."`
+	Traffic    trafficCommand     `cmd:"" help:"Show what became of merchants' requests in the last minutes, and how long answers took."`
 	Exception  exceptionCommands  `cmd:"" help:"List and resolve exceptions: what needs a person."`
 	Statement  statementCommands  `cmd:"" help:"List statement lines that pay no collection, and assign them to one."`
 	Recovery   recoveryCommands   `cmd:"" help:"Show what a restore of the database has lost, and let money move again."`

@@ -6,6 +6,23 @@ import (
 	"testing"
 )
 
+// TestTraffic prints rows of all replicas, and of one.
+func TestTraffic(t *testing.T) {
+	t.Parallel()
+	f := newConsole(t, http.StatusOK, `{"success":true,"data":{"operations":[{"operation":"/a","admitted":3,"slowed":1}],
+		"refusals":[{"merchant_id":"mer_1","mode":"live","operation":"/a","verdict":"slowed","rule":"rate 1","n":1}],
+		"routes":[{"route":"POST /a","requests":4,"codes":{"OK":4},"p50_ms":2.5,"p99_ms":10}],"providers":[{"provider":"bank","method":"call","calls":2,"outcomes":{"done":2}}]}}`)
+	code, p := run(t, f.environment(), "", "traffic")
+	if code != exitOK || f.requests[0].path != "/admin/traffic" {
+		t.Fatalf("exit code %d, asked %q: %s", code, f.requests, &p.errors)
+	}
+	for _, row := range []string{"/a ", "mer_1 ", "rate 1 ", "POST /a ", "2.5 ms", "map[OK:4]", "bank call"} {
+		if !strings.Contains(p.output.String(), row) {
+			t.Errorf("printed\n%s\nwithout %q", &p.output, row)
+		}
+	}
+}
+
 // TestAllThatWaits: each row ends with the command that decides it, as a shell takes it.
 func TestAllThatWaits(t *testing.T) {
 	t.Parallel()

@@ -60,6 +60,7 @@ var answers = []struct {
 	{`POST /admin/movements/[^/]+/override`, adminapi.Overridden{}},
 	{`POST /admin/movements/[^/]+/assign`, adminapi.Assigned{}},
 	{`GET /admin/waiting`, adminapi.Waiting{}},
+	{`GET /admin/traffic`, adminapi.Traffic{}},
 	{`POST /admin/plugin-approvals/[^/]+/confirm`, adminapi.PluginApproval{}},
 	{`GET /admin/pauses`, []adminapi.Pause{}},
 	{`GET /admin/plugins`, []adminapi.Plugin{}},

@@ -90,6 +90,7 @@ var pages = []struct{ path, text string }{
 	{"/", "Overview"},
 	{"/merchants", "Merchants"},
 	{"/waiting", "Waiting"},
+	{"/traffic", "Traffic"},
 	{"/policies", "Policies"},
 	{"/providers", "Providers"},
 	{"/pauses", "Pauses"},
@@ -130,6 +131,7 @@ func (c *Console) routes() {
 	c.at("GET /merchants/{merchant}/statement-lines", c.statementLines)
 	c.at("POST /merchants/{merchant}/statement-lines", c.assign)
 
+	c.at("GET /traffic", c.traffic)
 	c.at("GET /waiting", c.waiting)
 	c.at("POST /waiting/exceptions", c.resolve)
 	c.at("POST /waiting/adjustments", c.decide)

@@ -107,6 +107,15 @@ var words = map[string]string{
 	"Change a label": "Ubah label", "Labels are read by policies, and some by the pages that payers see.": "Label dibaca oleh kebijakan, dan sebagian oleh halaman yang dilihat pembayar.",
 	"The labels are changed.": "Label telah diubah.", "Fields that are set": "Isian yang terisi",
 
+	// Traffic.
+	"Traffic": "Lalu lintas", "All replicas, the last %d minutes": "Semua replika, %d menit terakhir",
+	"Decided requests a second, in slices of %d seconds. Replicas write their counts every ten seconds.": "Permintaan yang diputuskan per detik, dalam irisan %d detik. Replika menulis hitungannya setiap sepuluh detik.",
+	"Requests a second: at most %.1f. The table below has the numbers.":                                  "Permintaan per detik: paling banyak %.1f. Tabel di bawah memuat angkanya.",
+	"at most %.1f a second": "paling banyak %.1f per detik", "Requests a second": "Permintaan per detik", "No request was decided.": "Tidak ada permintaan yang diputuskan.",
+	"What was refused": "Yang ditolak", "Nothing was refused.": "Tidak ada yang ditolak.", "This replica": "Replika ini", "It answered nothing.": "Tidak menjawab apa pun.",
+	"What it answered in the last %s. Latencies are upper bounds of the histograms' buckets.": "Jawabannya dalam %s terakhir. Latensi adalah batas atas kelas histogram.",
+	"Route": "Rute", "Requests": "Permintaan", "Answers": "Jawaban", "Method": "Metode",
+
 	// Money.
 	"Credit or debit": "Kredit atau debit", "Whole rupiah, without dots.": "Rupiah bulat, tanpa titik.", "Each counts once: the same again does nothing.": "Masing-masing berlaku sekali: mengulangnya tidak berpengaruh.",
 	"Change the balance": "Ubah saldo", "Nothing was posted in the last 31 days.": "Tidak ada pembukuan dalam 31 hari terakhir.",

@@ -110,7 +110,7 @@ await story(async (somebody) => {
   await page.waitForSelector(".notice");
   check(!(await page.isVisible("text=amount_differs")), "a resolved exception still waits");
 
-  for (const path of ["/", "/merchants", `/merchants/${MERCHANT}/money?mode=test`, `/merchants/${MERCHANT}/audit`, "/policies", "/providers", "/providers/payments",
+  for (const path of ["/", "/merchants", `/merchants/${MERCHANT}/money?mode=test`, `/merchants/${MERCHANT}/audit`, "/policies", "/providers", "/providers/payments", "/traffic",
     "/pauses", "/replicas", "/audit"]) {
     await page.goto(at(path));
     await operator.seen(`operators${path.replace(MERCHANT, "one").replaceAll(/[^a-z]+/g, "-")}`);
