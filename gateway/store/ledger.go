@@ -101,7 +101,7 @@ func (s *Store) AccountStatement(ctx context.Context, owner movement.Owner, from
 	rows, err := s.queries.AccountStatement(ctx, dbsqlc.AccountStatementParams{
 		MerchantID: owner.MerchantID, Mode: owner.Mode, Since: micro(from), Before: micro(to),
 		AfterAt: micro(last.At), AfterSubject: last.Subject, AfterAttempt: int32(last.Attempt), AfterStep: int16(last.Step), //nolint:gosec // as they were read
-		Most: int32(most), //nolint:gosec // a page
+		BeforeLast: int32(most - 1), Most: int32(most), //nolint:gosec // a page
 	})
 	if err != nil {
 		return nil, fmt.Errorf("store: statement: %w", err)

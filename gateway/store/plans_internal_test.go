@@ -167,6 +167,9 @@ func planned() []struct {
 		{"an account statement", 2100, 3000, counted(func(ctx context.Context, s *Store) ([]Entry, error) {
 			return s.AccountStatement(ctx, busy, plansEnd.Add(-time.Minute), plansEnd, nil, 20)
 		})},
+		{"an account statement of a long time", 300, 1200, counted(func(ctx context.Context, s *Store) ([]Entry, error) {
+			return s.AccountStatement(ctx, busy, plansEnd.AddDate(-1, 0, 0), plansEnd, nil, 20)
+		})},
 		{"the platform's balance at a time", 10000, 30000, counted(func(ctx context.Context, s *Store) ([]PlatformBalance, error) {
 			return s.PlatformAt(ctx, "live", plansEnd)
 		})},

@@ -20,8 +20,15 @@ LEFT JOIN movements AS m ON m.id = t.subject
 LEFT JOIN ledger_adjustments AS a ON a.merchant_id = t.merchant_id AND a.mode = t.mode AND a.id = t.subject
 WHERE t.merchant_id = $1 AND t.mode = $2 AND t.at >= $3::TIMESTAMPTZ AND t.at < $4::TIMESTAMPTZ
     AND (t.at, t.subject, t.attempt, t.step) > ($5::TIMESTAMPTZ, $6::UUID, $7::INT4, $8::INT2)
+    AND t.at <= COALESCE((
+        SELECT l.at FROM ledger_transactions AS l
+        WHERE l.merchant_id = $1 AND l.mode = $2 AND l.at >= $3::TIMESTAMPTZ AND l.at < $4::TIMESTAMPTZ
+            AND (l.at, l.subject, l.attempt, l.step) > ($5::TIMESTAMPTZ, $6::UUID, $7::INT4, $8::INT2)
+        ORDER BY l.at
+        LIMIT 1 OFFSET $9
+    ), $4::TIMESTAMPTZ)
 ORDER BY t.at, t.subject, t.attempt, t.step
-LIMIT $9
+LIMIT $10
 `
 
 type AccountStatementParams struct {
@@ -33,6 +40,7 @@ type AccountStatementParams struct {
 	AfterSubject uuid.UUID
 	AfterAttempt int32
 	AfterStep    int16
+	BeforeLast   int32
 	Most         int32
 }
 
@@ -52,7 +60,9 @@ type AccountStatementRow struct {
 	Reference   string
 }
 
-// Transactions of one time follow each other as they did for their subject.
+// Transactions of one time follow each other as they did for their subject. The time of
+// the last one of the page is found first, in the order of the index: a plan for any span
+// would else sort all of a busy account's.
 func (q *Queries) AccountStatement(ctx context.Context, arg AccountStatementParams) ([]AccountStatementRow, error) {
 	rows, err := q.db.Query(ctx, accountStatement,
 		arg.MerchantID,
@@ -63,6 +73,7 @@ func (q *Queries) AccountStatement(ctx context.Context, arg AccountStatementPara
 		arg.AfterSubject,
 		arg.AfterAttempt,
 		arg.AfterStep,
+		arg.BeforeLast,
 		arg.Most,
 	)
 	if err != nil {

@@ -119,7 +119,9 @@ GROUP BY parts.provider
 ON CONFLICT (merchant_id, mode, until, provider) DO NOTHING;
 
 -- name: AccountStatement :many
--- Transactions of one time follow each other as they did for their subject.
+-- Transactions of one time follow each other as they did for their subject. The time of
+-- the last one of the page is found first, in the order of the index: a plan for any span
+-- would else sort all of a busy account's.
 SELECT t.subject, t.attempt, t.step, t.kind, t.provider, t.at, t.available, t.held, t.margin, t.cost, t.deposit, t.adjustments,
     COALESCE(m.reference, a.reference, '')::TEXT AS reference
 FROM ledger_transactions AS t
@@ -127,5 +129,12 @@ LEFT JOIN movements AS m ON m.id = t.subject
 LEFT JOIN ledger_adjustments AS a ON a.merchant_id = t.merchant_id AND a.mode = t.mode AND a.id = t.subject
 WHERE t.merchant_id = @merchant_id AND t.mode = @mode AND t.at >= @since::TIMESTAMPTZ AND t.at < @before::TIMESTAMPTZ
     AND (t.at, t.subject, t.attempt, t.step) > (@after_at::TIMESTAMPTZ, @after_subject::UUID, @after_attempt::INT4, @after_step::INT2)
+    AND t.at <= COALESCE((
+        SELECT l.at FROM ledger_transactions AS l
+        WHERE l.merchant_id = @merchant_id AND l.mode = @mode AND l.at >= @since::TIMESTAMPTZ AND l.at < @before::TIMESTAMPTZ
+            AND (l.at, l.subject, l.attempt, l.step) > (@after_at::TIMESTAMPTZ, @after_subject::UUID, @after_attempt::INT4, @after_step::INT2)
+        ORDER BY l.at
+        LIMIT 1 OFFSET @before_last
+    ), @before::TIMESTAMPTZ)
 ORDER BY t.at, t.subject, t.attempt, t.step
 LIMIT @most;
