@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/seed-f006e74d/gerbang/gateway/approval"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/gateway/ledger"
@@ -256,6 +257,7 @@ type Dependencies struct {
 	Directory Directory
 	Vault     Vault
 	Plugins   Plugins
+	Catalog   *catalog.Catalog // what is offered now
 	Metrics   *Metrics
 	Now       func() time.Time
 	Log       *slog.Logger

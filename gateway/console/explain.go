@@ -132,10 +132,7 @@ func (c *Console) merchantsOf(ctx context.Context, l logged, digest uint32) ([]t
 
 // operationsOf are the operations of a digest.
 func (c *Console) operationsOf(digest uint16) ([]*catalog.Operation, error) {
-	offered, err := catalog.Build(c.deps.Plugins.Manifests())
-	if err != nil {
-		return nil, err
-	}
+	offered := c.deps.Catalog.Current()
 	return slices.DeleteFunc(slices.Clone(offered.Operations()), func(op *catalog.Operation) bool {
 		return decision.OperationDigest(op.Path) != digest
 	}), nil

@@ -22,6 +22,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/approval"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/console"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
@@ -219,6 +220,7 @@ type world struct {
 	vault      *tenants.Vault
 	keyset     string // its file
 	plugins    *fakePlugins
+	catalog    *catalog.Catalog
 	files      string // the directory of plugins
 	clock      *fakeClock
 	following  *fakeFollowing
@@ -226,6 +228,16 @@ type world struct {
 	ahead      atomic.Int64 // of time.Now, in nanoseconds
 	stopping   atomic.Bool
 	logs       *logs
+}
+
+// offered is what the plugins declare now.
+func (w *world) offered() *catalog.Snapshot {
+	w.Helper()
+	offered, err := catalog.Build(w.plugins.Manifests())
+	if err != nil {
+		w.Fatal(err)
+	}
+	return offered
 }
 
 // newWorld makes one; the changes are made to what the console is given.
@@ -286,6 +298,8 @@ func newWorld(t *testing.T, changes ...func(*console.Config, *console.Dependenci
 	for _, change := range changes {
 		change(&config, &deps)
 	}
+	w.catalog = catalog.New(w.offered())
+	deps.Catalog = w.catalog
 	if w.console, err = console.New(config, deps); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
-	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/impact"
@@ -96,10 +95,7 @@ func (c *Console) trial(x *call, wanted adminapi.NewImpact) (trial, error) {
 	if given != 1 {
 		return t, fault.Invalid("version", "or files or merchant must be given, and one of them alone")
 	}
-	offered, err := catalog.Build(c.deps.Plugins.Manifests())
-	if err != nil {
-		return t, err
-	}
+	offered := c.deps.Catalog.Current()
 	ctx := x.request.Context()
 	t.reader = &past.Reader{
 		Records: c.deps.Decisions.Past, Key: c.deps.Decisions.Key, Open: c.deps.Decisions.Open, Operations: offered, Location: c.config.Location,
@@ -114,6 +110,7 @@ func (c *Console) trial(x *call, wanted adminapi.NewImpact) (trial, error) {
 	if wanted.Merchant != nil {
 		return c.merchantTrial(x, t, *wanted.Merchant)
 	}
+	var err error
 	t.candidate.Set, err = c.candidate(ctx, wanted)
 	return t, err
 }

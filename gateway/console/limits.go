@@ -164,10 +164,7 @@ func limitOf(l adminapi.NewLimit, reason string, expires time.Time) tenants.Limi
 // one of a misspelt quota or one that its rules don't read, and those that it could
 // not live with.
 func (c *Console) checkEffect(x *call, m tenants.Merchant) error {
-	offered, err := catalog.Build(c.deps.Plugins.Manifests())
-	if err != nil {
-		return err
-	}
+	offered := c.deps.Catalog.Current()
 	ctx, set, in := x.request.Context(), c.deps.Policy(), policy.LimitsInput{Merchant: admission.RecordOf(m), Mode: string(tenants.Live), Now: x.now}
 	in.Merchant.Version = -x.now.UnixNano() // of no record: the answer must not be kept for one
 	known := map[string]bool{}

@@ -112,10 +112,7 @@ func (c *Console) caseInput(ctx context.Context, now time.Time, wanted adminapi.
 	if err != nil {
 		return none, notFound(err, "merchant")
 	}
-	offered, err := catalog.Build(c.deps.Plugins.Manifests())
-	if err != nil {
-		return none, err
-	}
+	offered := c.deps.Catalog.Current()
 	op, ok := offered.ByPath(wanted.Operation)
 	if !ok {
 		return none, fault.Invalid("operation", "must be the path of one, such as "+catalog.BalancePath)

@@ -37,6 +37,7 @@ func TestTryPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.plugins.others = append(w.plugins.others, wallet1)
+	w.catalog.Swap(w.offered())
 	m := w.merchant()
 	if _, err := w.SetLimits(t.Context(), m.MerchantID, adminapi.LimitChange{Reason: "small", Limits: []adminapi.NewLimit{
 		{Name: adminapi.LimitDay, Amount: new(int64(500))}, {Name: "default", Burst: 7},

@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
-	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -40,10 +39,7 @@ func (c *Console) listQuotas(x *call) (any, error) {
 
 // quotasOf are the quotas that the policy has for a merchant's operations.
 func (c *Console) quotasOf(x *call, m tenants.Merchant, mode tenants.Mode) ([]adminapi.Quota, error) {
-	offered, err := catalog.Build(c.deps.Plugins.Manifests())
-	if err != nil {
-		return nil, err
-	}
+	offered := c.deps.Catalog.Current()
 	set, in := c.deps.Policy(), policy.LimitsInput{Merchant: admission.RecordOf(m), Mode: string(mode), Now: x.now}
 	quotas := []adminapi.Quota{}
 	for _, op := range offered.Operations() {
