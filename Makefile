@@ -39,7 +39,7 @@ SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
 .DEFAULT_GOAL := help
-.PHONY: help run build withdb test test-cockroach torture faults simulate plans lint verify generate bench bench-report
+.PHONY: help run build withdb test test-cockroach torture faults simulate plans lint verify generate bench bench-report bench-growth
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,7 +58,7 @@ withdb:
 	go build -o bin/tools/withdb ./gateway/database/withdb
 
 # Tests of the whole program run what `make build` has built.
-test test-cockroach torture faults bench bench-report: export GERBANG_TEST_BIN := $(CURDIR)/bin
+test test-cockroach torture faults bench bench-report bench-growth: export GERBANG_TEST_BIN := $(CURDIR)/bin
 
 test: build withdb ## Run all tests on the database found (PostgreSQL is offered where there is none)
 	bin/tools/withdb -- $(GOTEST) $(TESTFLAGS) $(TESTS)
@@ -112,3 +112,7 @@ bench: build withdb ## Measure: the whole program beside bare database and bare 
 bench-report: build ## Measure each path in turn with nginx, haproxy and httprouter, and write what came of it to deploy/bench/REPORT.md
 	@mkdir -p deploy/bench
 	GERBANG_BENCH_REPORT=$(CURDIR)/deploy/bench/REPORT.md go test -run '^TestReport$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/report
+
+# It takes some minutes, ten gigabytes of disk and two PostgreSQL of its own.
+bench-growth: build ## Measure the same program on an empty and on a grown database, look at each console page, and write deploy/bench/GROWTH.md
+	GERBANG_BENCH_GROWTH=$(CURDIR)/deploy/bench/GROWTH.md go test -run '^TestGrowth$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/report

@@ -68,20 +68,13 @@ func TestReport(t *testing.T) { //nolint:paralleltest // it measures
 // start starts the program on a database of its own, with durable commits, and the
 // floors on the same database.
 func (b *bench) start() {
-	dir := b.TempDir()
-	edit := &harness.PolicyData{File: filepath.Join(dir, "data.json")}
-	edit.LiftRates(b)
 	quick := filepath.Join(b.TempDir(), "quick")
 	build := exec.CommandContext(b.Context(), "go", "build", "-trimpath", "-o", quick, "./quick")
 	if out, err := build.CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
-	b.program = harness.Start(b, harness.Settings{
-		DatabaseURL: harness.NoURL, Flags: []string{"--policy-dir", dir, "--plugin", quick},
-	})
+	b.startProgram(b.TempDir(), "--plugin", quick)
 	b.provider("catalogue", harness.Fields{"more": products})
-	b.provider("deposit", harness.Fields{"amount": 1_000_000_000_000})
-	b.provider("product", harness.Fields{"sku": "S5", "price": 100}) // one operator gives enough for all orders
 	owners := map[string]string{}
 	for _, m := range b.program.Merchants {
 		owners[m.LiveKey] = m.MerchantID
@@ -94,6 +87,16 @@ func (b *bench) start() {
 		b.Fatalf("the list of products is not packed: %.300q, %v", packed, err)
 	}
 	b.floor["nginx"] = nginx(b.T, packed)
+}
+
+// startProgram starts the program with a database of its own, durable commits, and rates
+// that nobody meets.
+func (b *bench) startProgram(policies string, flags ...string) {
+	edit := &harness.PolicyData{File: filepath.Join(policies, "data.json")}
+	edit.LiftRates(b)
+	b.program = harness.Start(b, harness.Settings{DatabaseURL: harness.NoURL, Flags: append(flags, "--policy-dir", policies)})
+	b.provider("deposit", harness.Fields{"amount": 1_000_000_000_000})
+	b.provider("product", harness.Fields{"sku": "S5", "price": 100}) // one operator gives enough for all orders
 }
 
 // provider gives the simulator of digital products one of its own orders.

@@ -1,0 +1,329 @@
+package report_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+	"github.com/pquerna/otp/totp"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+)
+
+// growthVariable names the file that gets the report; make bench-growth sets it.
+const growthVariable = "GERBANG_BENCH_GROWTH"
+
+var (
+	growMerchants = flag.Int("merchants", 100_000, "how many merchants the grown database has")
+	growMovements = flag.Int("movements", 1_000_000, "how many movements it has, half of them one merchant's")
+)
+
+// TestGrowth measures the same program on a database that has hardly anything and on one
+// that has grown, in turns, and looks at each page of the consoles on the grown one.
+func TestGrowth(t *testing.T) { //nolint:paralleltest // it measures
+	file := os.Getenv(growthVariable)
+	if file == "" {
+		t.Skip("it takes minutes: make bench-growth")
+	}
+	before := loadAverage()
+	var paths []*contestant
+	var both [2]*bench
+	for i, grown := range []bool{false, true} {
+		b := &bench{T: t, turns: 5, lasts: 2 * time.Second, floor: map[string]floor{}, all: map[string]*contestant{}}
+		b.startProgram(t.TempDir())
+		b.seed()
+		name := "small"
+		if grown {
+			b.grow(t.Context(), *growMerchants, *growMovements)
+			name = "grown"
+		}
+		both[i] = b
+		for _, c := range []*contestant{b.reading("/balance", nil, ""), b.statuses()} {
+			c.name = name + " " + c.name
+			paths = append(paths, c)
+		}
+	}
+	slices.SortStableFunc(paths, func(a, b *contestant) int { return strings.Compare(a.name[len("small "):], b.name[len("small "):]) })
+	small, grown := both[0], both[1]
+	small.inTurns(paths...)
+	pages := slices.Concat(grown.pages("merchants", grown.program.OwnerURL), grown.pages("operators", grown.program.OperatorURL))
+	creations := []*contestant{small.payments(), grown.payments()}
+	creations[0].name, creations[1].name = "small /payments/create", "grown /payments/create"
+	small.inTurns(creations...)
+	small.program.WantCleanLedger(t)
+	grown.program.WantCleanLedger(t)
+	text := small.grownReport(before, pages)
+	t.Logf("\n%s", text)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (b *bench) grownReport(before string, pages []looked) string {
+	var out strings.Builder
+	fmt.Fprintf(&out, `# Measured: what growth costs
+
+`+"`make bench-growth`"+` writes this file. The same program twice on one machine: on a database as `+"`gerbang dev`"+` makes it, and on one with
+%d merchants and %d movements more, half of them one merchant's, each with its history, callback and postings. Both take turns as in
+[REPORT.md](REPORT.md). Pages are asked for one after the other, each five times, and the third slowest counts. Files to keep are no pages.
+
+`, *growMerchants, *growMovements)
+	b.machine(&out, before)
+	out.WriteString("\n| | req/s small | req/s grown | p99 ms small | p99 ms grown | time a request, grown beside small | should be |\n| --- | --- | --- | --- | --- | --- | --- |\n")
+	for _, path := range []struct{ name, should string }{{"/balance", "<= 1.1"}, {"/payments/status", "<= 1.1"}, {"/payments/create", "<= 1.3"}} {
+		small, grown := b.all["small "+path.name], b.all["grown "+path.name]
+		fmt.Fprintf(&out, "| `%s` | %.0f | %.0f | %.1f | %.1f | %.2f | %s |\n", path.name, small.median(perSecond), grown.median(perSecond),
+			small.median(quantile(0.99)), grown.median(quantile(0.99)), beside(small, grown, perSecond, perSecond), path.should)
+	}
+	slices.SortFunc(pages, func(a, b looked) int { return int(b.took - a.took) })
+	out.WriteString("\n| page, on the grown database | ms | KiB gzipped |\n| --- | --- | --- |\n")
+	for _, p := range pages {
+		fmt.Fprintf(&out, "| %s `%s` | %.0f | %.1f |\n", p.console, p.path, float64(p.took.Microseconds())/1000, float64(p.packed)/1024)
+	}
+	out.WriteString("\nGoals: 100 ms on the server, 200 KiB.\n")
+	return out.String()
+}
+
+// seed makes what growth copies: movements that have ended, with all that belongs to them.
+func (b *bench) seed() {
+	for _, shop := range b.shops()[:1] {
+		for range 4 {
+			made := shop.Create(b, harness.Fields{"type": "payment_link"})
+			b.program.Pay(b, harness.Fields{"url": b.program.ProviderPage(b, made.CheckoutURL)})
+			shop.AwaitStatus(b, made.ExternalID, "PAID", harness.ReadyWithin)
+		}
+	}
+	given := adminapi.NewAdjustment{Mode: "live", Amount: 1_000_000, Reason: "to order with", Reference: uuid.NewString()}
+	if _, err := b.program.Admin().Credit(b.Context(), b.program.Merchants[harness.Large].MerchantID, given); err != nil {
+		b.Fatal(err)
+	}
+	shop := b.program.Shop(harness.Large, "live")
+	for range 4 {
+		shop.Ask(b, "/ppob/order", harness.Fields{"sku": "S5", "target": "081200001230", "ref_id": uuid.NewString()})
+	}
+}
+
+// growing are the statements that grow a database. $1 is how many merchants there will be
+// more, $2 how many movements; each copies rows that the program has written itself.
+// Of the movements half are the busy merchant's, and they came eight seconds apart.
+var growing = []string{
+	`CREATE UNLOGGED TABLE grown AS
+		SELECT n, md5('movement ' || n)::uuid AS id, m.id AS like_id, m.mode, now() - n * INTERVAL '8 seconds' - m.created_at AS later,
+			CASE WHEN n % 2 = 0 THEN m.merchant_id ELSE 'mer_' || md5('merchant ' || n % $1)::uuid END AS merchant_id
+		FROM generate_series(1, $2) AS n
+		JOIN (SELECT *, row_number() OVER (ORDER BY id) - 1 AS at, count(*) OVER () AS templates FROM movements WHERE ended = 'succeeded' AND due_at IS NULL) AS m
+			ON m.at = n % m.templates`,
+	"CREATE INDEX ON grown (like_id)",
+	copied("merchants", "(SELECT * FROM merchants WHERE merchant_id = (SELECT merchant_id FROM movements WHERE ended = 'succeeded' LIMIT 1)) AS r, generate_series(0, $1 - 1) AS n",
+		map[string]string{"merchant_id": "'mer_' || md5('merchant ' || n)::uuid", "name": "'Toko ' || n"}),
+	copied("movements", "movements AS r JOIN grown AS g ON g.like_id = r.id", map[string]string{
+		"merchant_id": "g.merchant_id", "id": "g.id", "reference": "'GROWN/' || g.n", "provider_reference": "'grown-' || g.n", "request_id": "'grown-' || g.n",
+		"created_at": "r.created_at + g.later", "updated_at": "r.updated_at + g.later", "send_by": "r.send_by + g.later", "paid_at": "r.paid_at + g.later",
+		"due_bucket": "g.n % 16", "fingerprint": "CASE WHEN r.fingerprint = '' THEN '' ELSE 'grown-' || g.n END",
+	}),
+	copied("history", "history AS r JOIN grown AS g ON g.like_id = r.movement_id", map[string]string{
+		"movement_id": "g.id", "at": "r.at + g.later", "transition_id": "NULL",
+	}),
+	copied("callbacks", "callbacks AS r JOIN grown AS g ON g.like_id = r.movement_id", map[string]string{
+		"merchant_id": "g.merchant_id", "movement_id": "g.id", "event_id": "md5('callback ' || g.n || r.sequence)::uuid", "reference": "'GROWN/' || g.n",
+		"created_at": "r.created_at + g.later", "written_at": "r.created_at + g.later", "state": "'delivered'", "due_at": "NULL",
+	}),
+	copied("ledger_transactions", "ledger_transactions AS r JOIN grown AS g ON g.like_id = r.subject", map[string]string{
+		"merchant_id": "g.merchant_id", "subject": "g.id", "at": "r.at + g.later", "written_at": "r.at + g.later",
+	}),
+	// What they have spent was credited before.
+	`CREATE UNLOGGED TABLE spent AS
+		SELECT t.merchant_id, t.mode, md5('credit ' || t.merchant_id || t.mode)::uuid AS id, -sum(t.available)::INT8 AS amount, min(t.at) - INTERVAL '1 second' AS at
+		FROM ledger_transactions AS t JOIN grown AS g ON g.id = t.subject GROUP BY t.merchant_id, t.mode`,
+	copied("ledger_transactions", "(SELECT * FROM ledger_transactions WHERE kind = 'credit' LIMIT 1) AS r, spent AS s", map[string]string{
+		"merchant_id": "s.merchant_id", "mode": "s.mode", "subject": "s.id", "available": "s.amount", "adjustments": "-s.amount", "at": "s.at", "written_at": "s.at",
+	}),
+	copied("ledger_adjustments", "(SELECT * FROM ledger_adjustments WHERE state = 'posted' LIMIT 1) AS r, spent AS s", map[string]string{
+		"merchant_id": "s.merchant_id", "mode": "s.mode", "id": "s.id", "amount": "s.amount", "requested_at": "s.at", "reference": "'grown'",
+	}),
+	`INSERT INTO ledger_balances (merchant_id, mode, available, held)
+		SELECT merchant_id, mode, 0, 0 FROM grown GROUP BY merchant_id, mode ON CONFLICT DO NOTHING`,
+	"DROP TABLE grown, spent",
+}
+
+// copied is a statement that inserts copies of rows r with some columns of their own. The
+// columns are found where it runs.
+func copied(table, from string, own map[string]string) string {
+	var values strings.Builder
+	for column, value := range own {
+		fmt.Fprintf(&values, " WHEN %s THEN %s", quoted(column), quoted(value))
+	}
+	return "COPIED " + table + "\x00" + from + "\x00CASE column_name" + values.String() + " ELSE 'r.' || column_name END"
+}
+
+func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
+
+// grow fills the program's database.
+func (b *bench) grow(ctx context.Context, merchants, movements int) {
+	conn, err := pgx.Connect(ctx, b.program.DatabaseURL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close(ctx)
+	for _, statement := range growing {
+		if table, rest, found := strings.Cut(strings.TrimPrefix(statement, "COPIED "), "\x00"); found {
+			from, values, _ := strings.Cut(rest, "\x00")
+			var columns, selected string
+			if err := conn.QueryRow(ctx, `SELECT string_agg(column_name, ', ' ORDER BY ordinal_position), string_agg(`+values+`, ', ' ORDER BY ordinal_position)
+				FROM information_schema.columns WHERE table_name = $1 AND table_schema = current_schema()`, table).Scan(&columns, &selected); err != nil {
+				b.Fatalf("%s: %v", table, err)
+			}
+			statement = "INSERT INTO " + table + " (" + columns + ") SELECT " + selected + " FROM " + from
+		}
+		statement = strings.NewReplacer("$1", strconv.Itoa(merchants), "$2", strconv.Itoa(movements)).Replace(statement) // what makes a table takes no parameters
+		began := time.Now()
+		done, err := conn.Exec(ctx, statement)
+		if err != nil {
+			b.Fatalf("%v\n%s", err, statement)
+		}
+		b.Logf("%v in %v", done, time.Since(began).Round(time.Millisecond))
+	}
+	if _, err := conn.Exec(ctx, "ANALYZE"); err != nil {
+		b.Fatal(err)
+	}
+	b.closeDays(ctx)
+}
+
+// closeDays closes the days of the busy merchant, as the program does once a day.
+func (b *bench) closeDays(ctx context.Context) {
+	s, err := store.Open(ctx, b.program.DatabaseURL, store.Options{MaxConns: 2})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	began, days := time.Now(), 0
+	for {
+		_, closed, err := s.CloseDays(ctx, movement.Owner{MerchantID: b.program.Merchants[harness.Large].MerchantID}, time.Now(), 1)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if closed == 0 {
+			break
+		}
+		days += closed
+	}
+	b.Logf("%d days closed in %v", days, time.Since(began).Round(time.Millisecond))
+}
+
+// looked is a page of a console that was looked at.
+type looked struct {
+	console, path string
+	took          time.Duration
+	packed        int
+}
+
+var (
+	factorOf = regexp.MustCompile(`<code data-factor>([A-Z2-7]+)</code>`)
+	linkOf   = regexp.MustCompile(`href="(/[^"#]*)"`)
+	idOf     = regexp.MustCompile(`(mer_)?[0-9a-f]{8}-[0-9a-f-]{27}|[0-9a-f]{64}|[=][^&]+`)
+)
+
+// pages accepts an invitation and follows every link that it is shown, one of each form.
+func (b *bench) pages(console, invitation string) []looked {
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	client := &http.Client{Jar: jar, Timeout: time.Minute}
+	at, err := url.Parse(invitation)
+	if err != nil {
+		b.Fatal(err)
+	}
+	content, _ := b.page(client, invitation)
+	factor := factorOf.FindSubmatch(content)
+	if factor == nil {
+		b.Fatalf("no invitation: %s", content)
+	}
+	code, err := totp.GenerateCode(string(factor[1]), time.Now())
+	if err != nil {
+		b.Fatal(err)
+	}
+	response, err := client.PostForm(invitation, url.Values{"name": {"Budi"}, "password": {"correct horse battery"}, "code": {code}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	response.Body.Close()
+	var found []looked
+	waiting, seen := []string{"/"}, map[string]bool{"/": true}
+	for len(waiting) > 0 {
+		path := waiting[0]
+		waiting = waiting[1:]
+		at.Path, at.RawQuery, _ = strings.Cut(path, "?")
+		one := looked{console: console, path: idOf.ReplaceAllString(path, "…")}
+		var content []byte
+		var took []float64
+		for range 5 {
+			began := time.Now()
+			content, one.packed = b.page(client, at.String())
+			took = append(took, float64(time.Since(began)))
+		}
+		one.took = time.Duration(median(took))
+		found = append(found, one)
+		for _, link := range linkOf.FindAllSubmatch(content, -1) {
+			next := strings.ReplaceAll(string(link[1]), "&amp;", "&")
+			form := idOf.ReplaceAllString(next, "…")
+			if !seen[form] && !strings.Contains(form, "/confirm") && !strings.HasPrefix(form, "/assets") && !strings.Contains(form, ".csv") {
+				seen[form] = true
+				waiting = append(waiting, next)
+			}
+		}
+	}
+	if len(found) < 10 {
+		b.Fatalf("%d pages of the %s' console were found: %+v", len(found), console, found)
+	}
+	return found
+}
+
+// page is a page, and its size on the way.
+func (b *bench) page(client *http.Client, at string) (content []byte, packed int) {
+	request, err := http.NewRequestWithContext(b.Context(), http.MethodGet, at, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	request.Header.Set("Accept-Encoding", "gzip")
+	response, err := client.Do(request)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer response.Body.Close()
+	sent, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		b.Fatalf("%s: %d, %v\n%.500s", at, response.StatusCode, err, sent)
+	}
+	packed = len(sent)
+	unpacked, err := gzip.NewReader(bytes.NewReader(sent))
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, io.EOF) {
+		return sent, packed
+	}
+	if err == nil {
+		sent, err = io.ReadAll(unpacked)
+	}
+	if err != nil {
+		b.Fatalf("%s: %v", at, err)
+	}
+	return sent, packed
+}
