@@ -61,9 +61,7 @@ func (c *Console) explain(x *call, id string) (*adminapi.Decision, error) {
 	if e.merchants, err = c.merchantsOf(ctx, e.logged, facts.Merchant); err != nil || len(e.merchants) == 0 {
 		return nil, err
 	}
-	if e.operations, err = c.operationsOf(facts.Operation); err != nil {
-		return nil, err
-	}
+	e.operations = c.operationsOf(facts.Operation)
 	if e.sets, err = c.deps.Decisions.Policies(ctx, facts.Version); err != nil {
 		return nil, err
 	}
@@ -131,11 +129,10 @@ func (c *Console) merchantsOf(ctx context.Context, l logged, digest uint32) ([]t
 }
 
 // operationsOf are the operations of a digest.
-func (c *Console) operationsOf(digest uint16) ([]*catalog.Operation, error) {
-	offered := c.deps.Catalog.Current()
-	return slices.DeleteFunc(slices.Clone(offered.Operations()), func(op *catalog.Operation) bool {
+func (c *Console) operationsOf(digest uint16) []*catalog.Operation {
+	return slices.DeleteFunc(slices.Clone(c.deps.Catalog.Current().Operations()), func(op *catalog.Operation) bool {
 		return decision.OperationDigest(op.Path) != digest
-	}), nil
+	})
 }
 
 // explainRule adds what refused. Where the id leaves several merchants, operations or
