@@ -131,17 +131,18 @@ func (s *Store) ReplaceKey(ctx context.Context, audit Audit, next, retiring tena
 // returns it with its version and its notification route, which stays the same
 // when the credentials change.
 func (s *Store) PutConnection(ctx context.Context, audit Audit, c tenants.Connection) (tenants.Connection, error) {
-	err := s.administer(ctx, "put connection", audit, c.MerchantID, func(q *dbsqlc.Queries) error {
-		row, err := q.PutConnection(ctx, dbsqlc.PutConnectionParams{
+	var stored dbsqlc.PutConnectionRow
+	err := s.administer(ctx, "put connection", audit, c.MerchantID, func(q *dbsqlc.Queries) (err error) {
+		stored, err = q.PutConnection(ctx, dbsqlc.PutConnectionParams{
 			MerchantID: string(c.MerchantID), Mode: string(c.Mode), Provider: string(c.Provider), Owner: string(c.Owner),
 			Sealed: c.Sealed, NotifyToken: string(c.NotifyToken),
 		})
-		c.Version, c.NotifyToken = row.Version, tenants.NotifyToken(row.NotifyToken)
 		return err
 	})
 	if err != nil {
 		return tenants.Connection{}, err
 	}
+	c.Version, c.NotifyToken = stored.Version, tenants.NotifyToken(stored.NotifyToken)
 	return c, nil
 }
 

@@ -205,6 +205,29 @@ func TestAVersionNeverComesBack(t *testing.T) {
 	}
 }
 
+// TestAConnectionKeepsItsRouteWhereItsWriteIsTriedAgain has the first write of a connection
+// fail as one does that others conflict with.
+func TestAConnectionKeepsItsRouteWhereItsWriteIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 8})
+	if s.Engine() != store.PostgreSQL {
+		t.Skip("conflicts are made by a trigger of PostgreSQL's")
+	}
+	execute(t, url,
+		"CREATE SEQUENCE tries", // which a rollback leaves as it is
+		`CREATE FUNCTION conflict() RETURNS TRIGGER LANGUAGE plpgsql AS
+			$$ BEGIN IF nextval('tries') = 1 THEN RAISE EXCEPTION 'again' USING ERRCODE = '40001'; END IF; RETURN NEW; END $$`,
+		"CREATE TRIGGER conflict BEFORE INSERT ON connections FOR EACH ROW EXECUTE FUNCTION conflict()",
+	)
+	n := newTenant(t)
+	wanted := n.connections[0]
+	stored := n.store(t, s).connections[0]
+	if kept, ok := account(t, s, n.merchant.ID).Connection(tenants.Live, "payments"); !ok || stored.NotifyToken != wanted.NotifyToken || kept.NotifyToken != wanted.NotifyToken {
+		t.Errorf("stored with the route %q, told %q, want %q", kept.NotifyToken, stored.NotifyToken, wanted.NotifyToken)
+	}
+}
+
 func TestPutConnectionKeepsItsRoute(t *testing.T) {
 	t.Parallel()
 	s := fresh(t)
