@@ -25,7 +25,7 @@ SEEDS ?= 10000
 SECOND  := ./plugins/midtrans
 PLUGINS := $(filter-out $(SECOND),$(patsubst %/main.go,./%,$(wildcard plugins/*/main.go)))
 SCRIPTS := .ci/run $(wildcard deploy/tools/*/*.sh)
-MODULES := deploy/tools/dialect deploy/tools/generate
+MODULES := deploy/tools/dialect deploy/tools/generate deploy/tools/river
 TOOLS   := deploy/tools/lint $(MODULES)
 
 # The stories of gateway/e2e wait more than they compute: one package more runs at
@@ -109,7 +109,7 @@ bench: build withdb ## Measure: the whole program beside bare database and bare 
 
 # It takes some minutes, a quiet machine and a PostgreSQL of its own; nginx and haproxy
 # where they are installed.
-bench-report: build ## Measure each path in turn with nginx, haproxy and httprouter, and write what came of it to deploy/bench/REPORT.md
+bench-report: build ## Measure each path in turn with nginx, haproxy, httprouter and River, and write what came of it to deploy/bench/REPORT.md
 	@mkdir -p deploy/bench
 	GERBANG_BENCH_REPORT=$(CURDIR)/deploy/bench/REPORT.md go test -run '^TestReport$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/report
 

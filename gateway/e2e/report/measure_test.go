@@ -95,11 +95,12 @@ func median(values []float64) float64 {
 	return sorted[half]
 }
 
-// metric reads a value of a benchmark's line in the output of go test.
+// metric reads a value of a benchmark's line in the output of go test, or of a line that
+// has nothing else.
 func metric(output, unit string) (float64, error) {
 	for line := range strings.Lines(output) {
 		fields := strings.Fields(line)
-		if at := slices.Index(fields, unit); at > 0 && strings.HasPrefix(line, "Benchmark") {
+		if at := slices.Index(fields, unit); at > 0 && (at == 1 || strings.HasPrefix(line, "Benchmark")) {
 			return strconv.ParseFloat(fields[at-1], 64)
 		}
 	}

@@ -2,6 +2,7 @@ package report_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
@@ -51,9 +53,9 @@ func TestReport(t *testing.T) { //nolint:paralleltest // it measures
 	b.inTurns(b.reads()...)
 	b.inTurns(b.again(echo), b.again(floorRead), b.orders())
 	b.inTurns(b.again(echo), b.again(floorRead), b.payments())
-	deliveries, err := b.deliveries(file != "")
-	if err != nil {
-		t.Fatal(err)
+	var deliveries backlogs
+	if file != "" {
+		deliveries = b.deliveries()
 	}
 	b.program.WantCleanLedger(t)
 	text := b.report(before, deliveries)
@@ -279,27 +281,62 @@ func (b *bench) orders() *contestant {
 	})
 }
 
-// deliveries are how many callbacks of a backlog one dispatcher delivers in a second, by
-// the benchmark that has the receivers; 0 where they are not measured.
-func (b *bench) deliveries(measure bool) (float64, error) {
-	if !measure {
-		return 0, nil
-	}
-	var values []float64
-	for range 3 {
+// backlogs are how many callbacks of a backlog were delivered in a second, ours by one
+// dispatcher and River's in turn.
+type backlogs struct{ own, river []float64 }
+
+// deliveries measures both, each with its receivers in its own process and a new database
+// on the same server.
+func (b *bench) deliveries() (found backlogs) {
+	for turn := range 3 {
 		command := exec.CommandContext(b.Context(), "go", "test", "-run", "^$", "-bench", "^BenchmarkDelivery$/^backlog$/^0_bad$", "-benchtime", "1x", "../callback")
 		command.Env = append(harness.CleanEnvironment(os.Environ()), dbtest.URLVariable+"="+b.program.DatabaseURL)
-		out, err := command.CombinedOutput()
+		found.own = append(found.own, b.deliveriesOf(command))
+
+		name := fmt.Sprint("river_", turn)
+		b.newDatabase(name)
+		at, err := url.Parse(b.program.DatabaseURL)
 		if err != nil {
-			return 0, fmt.Errorf("%w\n%s", err, out)
+			b.Fatal(err)
 		}
-		value, err := metric(string(out), "deliveries/s")
-		if err != nil {
-			return 0, err
-		}
-		values = append(values, value)
+		at.Path = name
+		command = exec.CommandContext(b.Context(), "go", "-C", "../../../deploy/tools/river", "run", ".", "-database", at.String())
+		found.river = append(found.river, b.deliveriesOf(command))
 	}
-	return median(values), nil
+	return found
+}
+
+func (b *bench) newDatabase(name string) {
+	conn, err := pgx.Connect(b.Context(), b.program.DatabaseURL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close(context.Background())
+	if _, err := conn.Exec(b.Context(), "CREATE DATABASE "+name); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// deliveriesOf is what a benchmark prints.
+func (b *bench) deliveriesOf(command *exec.Cmd) float64 {
+	out, err := command.CombinedOutput()
+	if err != nil {
+		b.Fatalf("%v: %v\n%s", command, err, out)
+	}
+	value, err := metric(string(out), "deliveries/s")
+	if err != nil {
+		b.Fatal(err)
+	}
+	return value
+}
+
+// besideRiver is the median of the ratios of turns that followed each other.
+func (f backlogs) besideRiver() float64 {
+	ratios := make([]float64, len(f.own))
+	for i := range ratios {
+		ratios[i] = f.own[i] / f.river[i]
+	}
+	return median(ratios)
 }
 
 // loadAverage is what the machine did in the last minute.

@@ -12,7 +12,7 @@ import (
 )
 
 // report is the document.
-func (b *bench) report(before string, deliveries float64) string {
+func (b *bench) report(before string, deliveries backlogs) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, `# Measured: the gateway beside the floor under it
 
@@ -34,11 +34,16 @@ req/s lie apart, as a part of their median. The gateway is that of `+"`gerbang d
 			fmt.Fprintf(&out, "\n%s is not measured: %s.\n", name, f.missing)
 		}
 	}
-	if deliveries > 0 {
-		fmt.Fprintf(&out, "\nA backlog of callbacks: %.0f deliveries a second (`make bench BENCH=Delivery`, median of three).\n", deliveries)
+	if len(deliveries.own) > 0 {
+		fmt.Fprintf(&out, "\nA backlog of 10,000 callbacks: %.0f deliveries a second; the same by River, whose workers sign and post them: %.0f. Medians of three turns.\n",
+			median(deliveries.own), median(deliveries.river))
 	}
 	out.WriteString("\n| goal | is | should be |\n| --- | --- | --- |\n")
-	for _, g := range b.goals() {
+	goals := b.goals()
+	if len(deliveries.own) > 0 {
+		goals = append(goals, goal{"a backlog of callbacks: deliveries a second beside River's", fmt.Sprintf("%.3g", deliveries.besideRiver()), ">= 2"})
+	}
+	for _, g := range goals {
 		fmt.Fprintf(&out, "| %s | %s | %s |\n", g.what, g.is, g.should)
 	}
 	return out.String()
