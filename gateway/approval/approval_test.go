@@ -753,6 +753,27 @@ func TestSecondOperator(t *testing.T) {
 	}
 }
 
+// TestSecondOperatorWantedLater: what one operator has put in force before two were asked
+// for is nothing to go back to, and is said to wait for another one.
+func TestSecondOperatorWantedLater(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one := w.start("node-1", t.TempDir())
+	for _, version := range []string{"1.0.0", "1.1.0"} {
+		approved := w.approve(one, "ayu", version)
+		w.place(version, one)
+		w.activate(one, approved, uuid.Nil)
+	}
+	two := w.start("node-2", one.dir, func(d *approval.Dependencies) { d.SecondOperator = true })
+	if _, err := two.Rollback(t.Context(), "ayu", "coins"); !errors.Is(err, approval.ErrUnconfirmed) {
+		t.Errorf("to what one operator has approved: %v", err)
+	}
+	w.approve(two, "budi", "1.0.0") // the same, which confirms it
+	if _, err := two.Rollback(t.Context(), "ayu", "coins"); err != nil {
+		t.Errorf("to what two have approved: %v", err)
+	}
+}
+
 // TestInUse: what somebody needs is not removed, and no operation goes of which movements
 // are open.
 func TestInUse(t *testing.T) {

@@ -130,11 +130,8 @@ func (a *Approvals) Find(ctx context.Context, provider, sha256 string) (store.Pl
 // It has seen that they have the file, and, unless another replica is to try it, that it
 // works here beside the one in use.
 func (a *Approvals) Activate(ctx context.Context, operator string, approved store.PluginApproval, replica uuid.UUID) (store.PluginHead, error) {
-	if why := a.invalid(approved, approved.Provider); why != "" {
-		if approved.ConfirmedBy == "" && a.deps.SecondOperator && a.deps.Vault.VerifyPolicy(approved.MAC, approved.Digest()) == nil {
-			return store.PluginHead{}, ErrUnconfirmed
-		}
-		return store.PluginHead{}, ErrForged
+	if err := a.usable(approved, approved.Provider); err != nil {
+		return store.PluginHead{}, err
 	}
 	was, err := a.find(ctx, approved.Provider)
 	if err != nil {
@@ -163,6 +160,17 @@ func (a *Approvals) Activate(ctx context.Context, operator string, approved stor
 		}
 	}
 	return a.move(ctx, store.Audit{Operator: operator, Action: "plugin.activate"}, was, next, short(approved.SHA256))
+}
+
+// usable is the error of an approval that can't be put in force.
+func (a *Approvals) usable(approved store.PluginApproval, provider string) error {
+	switch {
+	case a.invalid(approved, provider) == "":
+		return nil
+	case a.Waits(approved):
+		return ErrUnconfirmed
+	}
+	return ErrForged
 }
 
 // before is what a rollback returns to, and what the others run while one replica tries an
@@ -296,8 +304,8 @@ func (a *Approvals) Rollback(ctx context.Context, operator, provider string) (st
 		if err != nil {
 			return was, err
 		}
-		if a.invalid(approved, provider) != "" {
-			return was, ErrForged
+		if err := a.usable(approved, provider); err != nil {
+			return was, err
 		}
 		if err := a.haveFile(ctx, approved, uuid.Nil); err != nil {
 			return was, err
