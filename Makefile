@@ -39,7 +39,7 @@ SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
 .DEFAULT_GOAL := help
-.PHONY: help run build withdb test test-cockroach torture faults simulate plans lint verify generate bench bench-report bench-growth
+.PHONY: help run build withdb test test-cockroach torture faults providers simulate plans lint verify generate bench bench-report bench-growth
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,7 +58,7 @@ withdb:
 	go build -o bin/tools/withdb ./gateway/database/withdb
 
 # Tests of the whole program run what `make build` has built.
-test test-cockroach torture faults bench bench-report bench-growth: export GERBANG_TEST_BIN := $(CURDIR)/bin
+test test-cockroach torture faults providers bench bench-report bench-growth: export GERBANG_TEST_BIN := $(CURDIR)/bin
 
 test: build withdb ## Run all tests on the database found (PostgreSQL is offered where there is none)
 	bin/tools/withdb -- $(GOTEST) $(TESTFLAGS) $(TESTS)
@@ -67,13 +67,17 @@ test-cockroach: build withdb ## Run all tests on CockroachDB, and fail where the
 	bin/tools/withdb -engine cockroachdb -- $(GOTEST) $(TESTFLAGS) $(TESTS)
 
 # It runs and kills a PostgreSQL of its own. The stories are tortured side by side.
-torture: build ## Kill everything at random under loads of orders, transfers and collections for MINUTES, then check each of them and every rupiah
+torture: build ## Kill everything at random under loads of orders, transfers and collections for MINUTES, replace every plugin ten times, then check each of them and every rupiah
 	GERBANG_TORTURE_MINUTES=$(MINUTES) go test -p 3 -run '^TestTorture' -count=1 -timeout 0 -v $(TESTFLAGS) \
-		./gateway/e2e/order ./gateway/e2e/transfer ./gateway/e2e/collection
+		./gateway/e2e/order ./gateway/e2e/transfer ./gateway/e2e/collection ./gateway/e2e/providers
 
 # It takes some minutes, a PostgreSQL of its own and haproxy.
 faults: build ## Make every fault under load before three replicas behind haproxy, and write what came of it to faults.md
 	GERBANG_FAULTS_TABLE=$(CURDIR)/faults.md go test -run '^TestFaultTable$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/faults
+
+providers: build withdb ## Make every fault of the first of two providers of payments, and write what came of it to deploy/bench/PROVIDERS.md
+	GERBANG_PROVIDERS_TABLE=$(CURDIR)/deploy/bench/PROVIDERS.md bin/tools/withdb -- \
+		go test -run '^TestFirstOfTwoFails$$' -count=1 -v $(TESTFLAGS) ./gateway/e2e/providers
 
 simulate: ## Play SEEDS histories of the gateway in memory, with every fault, and check what must always be true
 	go test -run '^TestHistories$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/simulator -args -seeds=$(SEEDS)

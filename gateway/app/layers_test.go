@@ -125,6 +125,7 @@ var house = map[string]room{
 	"gateway/e2e/order":        {floor: 10, support: true},
 	"gateway/e2e/payment":      {floor: 10, support: true},
 	"gateway/e2e/policy":       {floor: 10, support: true},
+	"gateway/e2e/providers":    {floor: 10, support: true},
 	"gateway/e2e/replicas":     {floor: 10, support: true},
 	"gateway/e2e/report":       {floor: 10, support: true},
 	"gateway/e2e/report/quick": {floor: 4, support: true},

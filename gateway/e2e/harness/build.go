@@ -71,14 +71,16 @@ var build = sync.OnceValues(func() (_ string, err error) {
 	if err != nil || len(plugins) == 0 {
 		return "", fmt.Errorf("no plugins to build: %w", err)
 	}
-	arguments := []string{"build", "-trimpath", "-o", filepath.Join(bin, "plugins") + "/"}
+	// One provider of payments is enough for most stories, and is Xendit's.
+	arguments, more := []string{"build", "-trimpath", "-o", filepath.Join(bin, "plugins") + "/"}, []string{"build", "-trimpath", "-o", filepath.Join(bin, "more") + "/"}
 	for _, main := range plugins {
-		// A gateway serves one provider of a path, and the stories' is Xendit.
 		if name := filepath.Base(filepath.Dir(main)); name != "midtrans" {
 			arguments = append(arguments, "./plugins/"+name)
+		} else {
+			more = append(more, "./plugins/"+name)
 		}
 	}
-	for _, a := range [][]string{arguments, {"build", "-trimpath", "-o", filepath.Join(bin, "gerbang"), "./gateway/cmd/gerbang"}} {
+	for _, a := range [][]string{arguments, more, {"build", "-trimpath", "-o", filepath.Join(bin, "gerbang"), "./gateway/cmd/gerbang"}} {
 		command := exec.Command("go", a...)
 		command.Dir = Root
 		if out, err := command.CombinedOutput(); err != nil {

@@ -66,22 +66,46 @@ func NewDeploymentOf(t testing.TB, provider string, flags ...string) *Deployment
 	if out, err := nobody.Run(t, "keyset", "create", filepath.Join(d.Dir, "keyset.json")); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	d.simulate(t, provider, flags...)
+	return d
+}
+
+// Another is the same deployment as seen from another provider, whose simulator it
+// starts: Approved is that one's plugin, and Connect gives accounts there.
+func (d *Deployment) Another(t testing.TB, provider string, flags ...string) *Deployment {
+	t.Helper()
+	other := *d
+	other.simulate(t, provider, flags...)
+	return &other
+}
+
+func (d *Deployment) simulate(t testing.TB, provider string, flags ...string) {
+	t.Helper()
 	d.Approved = Approve(t, provider)
 	simulator := startSimulator(t, d.Approved.Path, flags...)
 	d.SandboxURL, d.Approved.Ports, d.Approved.Read = simulator.door, []string{simulator.port}, []string{simulator.dir}
-	return d
+}
+
+// Simulator is nothing but the simulator, for payers and for what it knows.
+func (d *Deployment) Simulator() *Program {
+	return &Program{Document: Document{SandboxURL: d.SandboxURL}}
 }
 
 // Approve approves a provider's plugin.
 func Approve(t testing.TB, provider string) (a Approval) {
 	t.Helper()
-	(&Program{}).MustRun(t, "", &a, "plugin", "digest", filepath.Join(filepath.Dir(Binary(t)), "plugins", provider))
+	path := filepath.Join(filepath.Dir(Binary(t)), "plugins", provider)
+	if _, err := os.Stat(path); err != nil {
+		path = filepath.Join(filepath.Dir(Binary(t)), "more", provider)
+	}
+	(&Program{}).MustRun(t, "", &a, "plugin", "digest", path)
 	return a
 }
 
 // Beside is a line for the end of a configuration that adds another plugin.
 func (a Approval) Beside() string {
-	return fmt.Sprintf("  - {name: %s, path: %s, sha256: %q, manifest_digest: %q}", a.Name, a.Path, a.SHA256, a.ManifestDigest)
+	return fmt.Sprintf("  - {name: %s, path: %s, sha256: %q, manifest_digest: %q, ports: [%s], read: [%s]}",
+		a.Name, a.Path, a.SHA256, a.ManifestDigest, strings.Join(a.Ports, ", "), strings.Join(a.Read, ", "))
 }
 
 func (d *Deployment) write(t testing.TB, name, content string) {
@@ -243,7 +267,8 @@ func (d *Deployment) connect(t testing.TB, p *Program, whose string, change func
 		CallbackToken string          `json:"callback_token"`
 		Credentials   json.RawMessage `json:"credentials"`
 	}
-	if status := p.Sandbox(t, "/connect", Fields{"merchant": whose, "mode": "live"}, &opened); status != http.StatusOK {
+	simulator := d.Simulator()
+	if status := simulator.Sandbox(t, "/connect", Fields{"merchant": whose, "mode": "live"}, &opened); status != http.StatusOK {
 		t.Fatalf("connect: %d", status)
 	}
 	var connection adminapi.Connection
@@ -253,7 +278,7 @@ func (d *Deployment) connect(t testing.TB, p *Program, whose string, change func
 		"account": opened.Account, "name": "Toko Contoh", "callback_url": connection.NotifyURL, "callback_token": opened.CallbackToken,
 	}
 	var told json.RawMessage
-	if status := p.Sandbox(t, "/hooks", hook, &told); status != http.StatusOK {
+	if status := simulator.Sandbox(t, "/hooks", hook, &told); status != http.StatusOK {
 		t.Fatalf("hooks: %d %s", status, told)
 	}
 	return opened.Account

@@ -2,8 +2,9 @@
 // merchants and payers, the operator, the receivers of callbacks, the providers
 // and a database server that can be cut off or killed. The stories beside it use
 // it, one package each: payment, order, transfer, collection, callback, policy
-// (rates, quotas and edits), replicas (of gerbang serve), restore (from a backup), operations (gerbang dev,
-// started, stopped and crashed) and faults (of provider, gateway and database).
+// (rates, quotas and edits), replicas (of gerbang serve), providers (several, replaced, killed and failing),
+// restore (from a backup), operations (gerbang dev, started, stopped and crashed) and faults (of provider,
+// gateway and database).
 //
 // The program runs as processes of its own, and tests see no more of it than
 // merchants, operators and the database do. A test calls Start for gerbang dev, or
