@@ -146,18 +146,17 @@ func (f *fleet) load(clients int) (stop func()) {
 func (f *fleet) trade(provider string, s harness.Shop, n int) {
 	id, number := uuid.NewString(), f.next.Add(1)
 	amount := 100_000 + number
-	mark := fmt.Sprint(amount)
+	mark, phone := fmt.Sprint(amount), fmt.Sprintf("0878%08d", 30_000_000+number) // of which the simulators know nothing
 	switch provider {
 	case "payments":
 		kind := []string{"payment_link", "qris"}[n%2]
 		f.send(provider, s, mark, "/payments/create", s.PaymentBody(harness.Fields{"type": kind, "amount": amount, "external_id": id}))
 		f.send(provider, s, "", "/payments/status", harness.Fields{"external_id": id})
 	case "ppob":
-		target := harness.UnknownPhone()
-		f.send(provider, s, target, "/ppob/order", harness.Fields{"sku": "xld10", "target": target, "ref_id": id})
+		f.send(provider, s, phone, "/ppob/order", harness.Fields{"sku": "xld10", "target": phone, "ref_id": id})
 		f.send(provider, s, "", "/ppob/inquiry", harness.Fields{"sku": "pln", "target": "530000000001"})
 	case "wallet1":
-		f.send(provider, s, mark, "/wallet1/transfer/wallet", harness.Fields{"phone": harness.UnknownPhone(), "amount": amount, "external_id": id})
+		f.send(provider, s, mark, "/wallet1/transfer/wallet", harness.Fields{"phone": phone, "amount": amount, "external_id": id})
 		f.send(provider, s, "", "/wallet1/transactions", harness.Fields{})
 	case "wallet2":
 		made := f.send(provider, s, "", "/wallet2/create", harness.Fields{"amount": 10_000 + number%1000*1000, "payer_email": "payer@example.com", "external_id": id})
