@@ -45,8 +45,8 @@ func (o Order) confine() error {
 		return os.NewSyscallError("PR_SET_NO_NEW_PRIVS", err)
 	}
 	rules := []landlock.Rule{landlock.BindUDP(0), landlock.ConnectSendUDP(portDNS), landlock.ConnectTCP(portDNS)}
-	if o.Simulator {
-		rules = append(rules, landlock.PathAccess(journalRights, o.Scratch), landlock.BindTCP(0))
+	if o.Listen != 0 {
+		rules = append(rules, landlock.PathAccess(journalRights, o.Scratch), landlock.BindTCP(o.Listen))
 	} else {
 		rules = append(rules, landlock.PathAccess(scratchRights, o.Scratch))
 	}

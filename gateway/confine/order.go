@@ -33,9 +33,9 @@ type Order struct {
 	Ports   []uint16 // TCP ports that it may connect to
 	User    *User    // nil for the host's own
 
-	// Simulator says that the binary plays the upstream in a test: it listens on a TCP
-	// port that is free, keeps files in Scratch, and outlives the thread that started it.
-	Simulator bool
+	// Listen is the TCP port of a binary that plays the upstream in a test. It then keeps
+	// files in Scratch. 0 for a plugin, which listens on none.
+	Listen uint16
 }
 
 // User is whom a plugin runs as.

@@ -3,7 +3,8 @@ package host
 import (
 	"context"
 	"fmt"
-	"os"
+	"io/fs"
+	"path/filepath"
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
@@ -12,6 +13,7 @@ import (
 const (
 	defaultMemory = 512 << 20 // bytes
 	maxFiles      = 10_000
+	maxKept       = 512 << 20 // bytes of all files, of a simulator's: a plugin's are empty
 	lookEvery     = 100 * time.Millisecond
 )
 
@@ -51,17 +53,28 @@ func (p *program) excess(memory int64) string {
 	return ""
 }
 
-// tooFull says whether a scratch directory has too many files. All are empty.
-func tooFull(dir string) string {
-	opened, err := os.Open(dir)
-	if err != nil { // the plugin can't bring this about; it may have just ended
-		return ""
-	}
-	defer opened.Close()
-	if names, _ := opened.Readdirnames(maxFiles + 1); len(names) > maxFiles {
-		return fmt.Sprintf("it had more than %d files in its scratch directory", maxFiles)
-	}
-	return ""
+// tooFull says whether a scratch directory has too much in it.
+func tooFull(dir string) (excess string) {
+	files, kept := -1, int64(0) // itself
+	_ = filepath.WalkDir(dir, func(_ string, entry fs.DirEntry, err error) error {
+		if err != nil { // the program can't bring this about; it may have just ended
+			return nil //nolint:nilerr // what is gone takes no room
+		}
+		if info, err := entry.Info(); err == nil && info.Mode().IsRegular() {
+			kept += info.Size()
+		}
+		files++
+		switch {
+		case files > maxFiles:
+			excess = fmt.Sprintf("it had more than %d files in its scratch directory", maxFiles)
+		case kept > maxKept:
+			excess = fmt.Sprintf("it had more than %d MiB in its scratch directory", maxKept>>20)
+		default:
+			return nil
+		}
+		return fs.SkipAll
+	})
+	return excess
 }
 
 // memoryLimit tells Go's collector to work harder before the process is killed for what

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/go-plugin/runner"
 
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
+	"github.com/seed-f006e74d/gerbang/sdk/conformance"
 )
 
 // Trial confines a plugin and its simulator in a conformance test as [Host] confines
@@ -24,10 +25,16 @@ func (t Trial) Plugin(read []string, ports []uint16) func(hclog.Logger, *exec.Cm
 	}
 }
 
-// Simulator gives the command that plays the upstream, confined.
-func (t Trial) Simulator(command *exec.Cmd, dir string, ports []uint16) (*exec.Cmd, error) {
-	return confine.Order{
-		Path: t.Spec.Path, SHA256: t.Spec.SHA256, Name: command.Args[0], Args: command.Args[1:], Env: command.Env,
-		Host: os.Getpid(), Scratch: dir, Read: t.Spec.Read, Ports: ports, Simulator: true,
+// Simulator gives the process that plays the upstream.
+func (t Trial) Simulator(command *exec.Cmd, dir string, listen uint16, ports []uint16) (conformance.Process, error) {
+	spec := t.Spec.complete()
+	confined, err := confine.Order{
+		Path: spec.Path, SHA256: spec.SHA256, Name: command.Args[0], Args: command.Args[1:], Env: append(command.Env, memoryLimit(spec.Memory)),
+		Host: os.Getpid(), Scratch: dir, Read: spec.Read, Ports: ports, Listen: listen,
 	}.Command()
+	if err != nil {
+		return nil, err
+	}
+	confined.Stderr = command.Stderr
+	return &program{done: make(chan struct{}), cmd: confined, path: spec.Path, scratch: dir, memory: spec.Memory}, nil
 }

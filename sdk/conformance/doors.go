@@ -74,6 +74,16 @@ func (d *doors) listen() (net.Listener, error) {
 	}
 }
 
+// freePort is one that nobody listens on.
+func freePort() (uint16, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	port, err := portOf(listener.Addr().String())
+	return port, errors.Join(err, listener.Close())
+}
+
 func portOf(address string) (uint16, error) {
 	_, text, err := net.SplitHostPort(address)
 	if err != nil {

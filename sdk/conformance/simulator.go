@@ -21,65 +21,121 @@ import (
 	"github.com/seed-f006e74d/gerbang/sdk/money"
 )
 
-// simulatorStart is how long a simulator may take until it answers.
-const simulatorStart = 30 * time.Second
+const (
+	// simulatorWithin is how long a simulator may take until it answers.
+	simulatorWithin = 30 * time.Second
+	maxReadyFile    = 4 << 10
+)
 
 // simulator is the process that plays the upstream, and the client of its door.
 type simulator struct {
 	url, token string
+	port       uint16 // of one that is confined
 	client     *http.Client
 	void       []string
-	process    *exec.Cmd
+	process    Process
 	exited     chan struct{}
 }
 
-// startSimulator runs the process as gerbang dev does and waits until it answers.
-func startSimulator(ctx context.Context, command *exec.Cmd, confined func(*exec.Cmd) (*exec.Cmd, error), dir string, arguments []string, log io.Writer) (*simulator, error) {
-	s := &simulator{token: rand.Text(), exited: make(chan struct{}), client: &http.Client{}}
-	ready := filepath.Join(dir, "ready.json")
-	command.Args = append(command.Args, "--listen", "127.0.0.1:0", "--state", filepath.Join(dir, "state"), "--ready-file", ready)
-	command.Args = append(command.Args, arguments...)
+// simulatorStart is how one is started.
+type simulatorStart struct {
+	command   *exec.Cmd
+	confined  func(*exec.Cmd) (Process, error) // nil where it runs as any program
+	port      uint16                           // 0 where it finds one
+	dir       string
+	arguments []string
+	log       io.Writer
+}
+
+// run runs the process as gerbang dev does and waits until it answers.
+func (start simulatorStart) run(ctx context.Context) (*simulator, error) {
+	// What it answers leads nowhere else, and nothing of this process's environment decides.
+	client := &http.Client{Transport: &http.Transport{}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	s := &simulator{token: rand.Text(), port: start.port, exited: make(chan struct{}), client: client}
+	ready, listen := filepath.Join(start.dir, "ready.json"), "127.0.0.1:"+strconv.Itoa(int(start.port))
+	command := start.command
+	command.Args = append(command.Args, "--listen", listen, "--state", filepath.Join(start.dir, "state"), "--ready-file", ready)
+	command.Args = append(command.Args, start.arguments...)
 	command.Env = append(command.Env, "GERBANG_SANDBOX_TOKEN="+s.token, sdk.EnvHostPID+"="+strconv.Itoa(os.Getpid()))
-	command, err := confined(command)
-	if err != nil {
-		return nil, err
+	command.Stderr = start.log
+	s.process = ordinary{command}
+	if start.confined != nil {
+		var err error
+		if s.process, err = start.confined(command); err != nil {
+			return nil, err
+		}
 	}
-	command.Stderr = log
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	s.process = command
-	if err := command.Start(); err != nil {
+	if err := s.process.Start(ctx); err != nil {
 		return nil, fmt.Errorf("the simulator does not start: %w", err)
 	}
 	go func() {
-		_ = command.Wait() // that it ended is what matters
+		_ = s.process.Wait(context.Background()) // that it ended is what matters
 		close(s.exited)
 	}()
-	ctx, cancel := context.WithTimeout(ctx, simulatorStart)
+	if err := s.ready(ctx, ready); err != nil {
+		s.end()
+		return nil, err
+	}
+	if start.port != 0 && s.url != "http://"+listen {
+		s.end()
+		return nil, fmt.Errorf("the simulator says that it listens at %q, and was told to at http://%s", s.url, listen)
+	}
+	return s, nil
+}
+
+// ready waits until the simulator says where it listens.
+func (s *simulator) ready(ctx context.Context, file string) error {
+	ctx, cancel := context.WithTimeout(ctx, simulatorWithin)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		var told struct{ URL string }
-		if content, err := os.ReadFile(ready); err == nil && json.Unmarshal(content, &told) == nil {
+		if content, err := readAtMost(file, maxReadyFile); err == nil && json.Unmarshal(content, &told) == nil {
 			s.url = told.URL
-			return s, nil
+			return nil
 		}
 		select {
 		case <-s.exited:
-			return nil, errors.New("the simulator ended at its start; what it wrote is above")
+			return errors.New("the simulator ended at its start; what it wrote is above")
 		case <-ctx.Done():
-			s.end()
-			return nil, fmt.Errorf("the simulator wrote no ready file within %v", simulatorStart)
+			return fmt.Errorf("the simulator wrote no ready file within %v", simulatorWithin)
 		case <-tick.C:
 		}
 	}
 }
 
+func readAtMost(file string, most int64) ([]byte, error) {
+	opened, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	return io.ReadAll(io.LimitReader(opened, most))
+}
+
 // end kills the process and its children.
 func (s *simulator) end() {
-	_ = syscall.Kill(-s.process.Process.Pid, syscall.SIGKILL) // it may be gone already
+	_ = s.process.Kill(context.Background()) // it may be gone already
 	<-s.exited
 	s.client.CloseIdleConnections()
+}
+
+// ordinary is a process like any other, in a group of its own.
+type ordinary struct{ command *exec.Cmd }
+
+// Start implements Process.
+func (o ordinary) Start(context.Context) error {
+	o.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	return o.command.Start()
+}
+
+// Wait implements Process.
+func (o ordinary) Wait(context.Context) error { return o.command.Wait() }
+
+// Kill implements Process.
+func (o ordinary) Kill(context.Context) error {
+	return syscall.Kill(-o.command.Process.Pid, syscall.SIGKILL)
 }
 
 // doorError is a simulator's answer to an order that it does not do.

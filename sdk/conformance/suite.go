@@ -43,9 +43,16 @@ type Confinement interface {
 	// Plugin is how go-plugin runs the plugin. It may read the directories and connect to
 	// the TCP ports.
 	Plugin(read []string, ports []uint16) func(hclog.Logger, *exec.Cmd, string) (runner.Runner, error)
-	// Simulator gives a command, confined. It may listen, write the directory and connect
-	// to the TCP ports.
-	Simulator(command *exec.Cmd, dir string, ports []uint16) (*exec.Cmd, error)
+	// Simulator gives the process that a command describes. It may listen on one port of
+	// this machine, write the directory and connect to the TCP ports.
+	Simulator(command *exec.Cmd, dir string, listen uint16, ports []uint16) (Process, error)
+}
+
+// Process is one that runs beside the test. Kill ends its children, too.
+type Process interface {
+	Start(ctx context.Context) error
+	Wait(ctx context.Context) error
+	Kill(ctx context.Context) error
 }
 
 // allCalls is how many calls show a leak that matters.
@@ -131,26 +138,28 @@ func (s *Suite) start() (*process, error) {
 	if s.config.Confinement == nil {
 		return startProcess(&plugin.ClientConfig{Cmd: grouped(s.config.Plugin())}, s.stderr)
 	}
-	simulators, err := portOf(strings.TrimPrefix(s.simulator.url, "http://"))
-	if err != nil {
-		return nil, fmt.Errorf("the simulator tells as its URL %q: %w", s.simulator.url, err)
-	}
-	run := s.config.Confinement.Plugin([]string{s.dir}, []uint16{s.doors.port, simulators})
+	run := s.config.Confinement.Plugin([]string{s.dir}, []uint16{s.doors.port, s.simulator.port})
 	return startProcess(&plugin.ClientConfig{RunnerFunc: run}, s.stderr)
 }
 
+// startSimulator starts the simulator on a port that it finds for itself. One that is
+// confined gets its port, and is believed no other.
 func (s *Suite) startSimulator(ctx context.Context) (*simulator, error) {
-	confined := func(c *exec.Cmd) (*exec.Cmd, error) { return c, nil }
-	if s.config.Confinement != nil {
-		post, err := portOf(s.post.server.Listener.Addr().String())
-		if err != nil {
-			return nil, err
-		}
-		confined = func(c *exec.Cmd) (*exec.Cmd, error) {
-			return s.config.Confinement.Simulator(c, s.dir, []uint16{post})
-		}
+	start := simulatorStart{command: s.config.Simulator(), dir: s.dir, arguments: s.examples.Simulator, log: s.config.Log}
+	if s.config.Confinement == nil {
+		return start.run(ctx)
 	}
-	return startSimulator(ctx, s.config.Simulator(), confined, s.dir, s.examples.Simulator, s.config.Log)
+	post, err := portOf(s.post.server.Listener.Addr().String())
+	if err == nil {
+		start.port, err = freePort()
+	}
+	if err != nil {
+		return nil, err
+	}
+	start.confined = func(c *exec.Cmd) (Process, error) {
+		return s.config.Confinement.Simulator(c, s.dir, start.port, []uint16{post})
+	}
+	return start.run(ctx)
 }
 
 // open opens an account at the simulator once.

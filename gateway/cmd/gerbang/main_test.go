@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
 	"github.com/seed-f006e74d/gerbang/sdk"
@@ -22,6 +24,13 @@ import (
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == confine.Command {
 		os.Exit((&program{out: os.Stdout, err: os.Stderr}).run(context.Background(), os.Args[1:]))
+	}
+	if strings.HasSuffix(os.Args[0], "plugins/liar") { // as a simulator it leads elsewhere
+		ready := os.Args[slices.Index(os.Args, "--ready-file")+1]
+		if err := os.WriteFile(ready, []byte(`{"url":"http://127.0.0.1:1"}`), 0o600); err != nil {
+			panic(err)
+		}
+		<-time.After(time.Minute)
 	}
 	if strings.HasSuffix(os.Args[0], "plugins/bank") {
 		if len(os.Args) > 1 && os.Args[1] == "sandbox" {

@@ -71,6 +71,13 @@ func TestPluginTest(t *testing.T) {
 		}
 	}
 	if strings.HasPrefix(confine.Level(), "yes") {
+		liar := filepath.Join(dir, "liar")
+		if err := os.Symlink(executable, liar); err != nil {
+			t.Fatal(err)
+		}
+		if code, p := run(t, nil, "", "plugin", "test", "--confined", liar); code != exitRefused || !strings.Contains(p.errors.String(), `listens at "http://127.0.0.1:1"`) {
+			t.Errorf("a simulator that leads elsewhere: exit code %d: %s", code, &p.errors)
+		}
 		_, p = run(t, nil, "", "plugin", "test", "--confined", binary)
 		if !strings.Contains(p.output.String(), "The answer is as declared, and nothing moves. (a name)") {
 			t.Errorf("confined, plugin or simulator reach what they need not, or do not run:\n%s", &p.output)
