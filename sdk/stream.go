@@ -27,9 +27,12 @@ const (
 	largeCall, largeAnswer = 32 << 10, 64 << 10
 	// batch is about how many bytes of calls, or of answers, one message has.
 	batch = 64 << 10
-	// stuck is how long a message may wait for a plugin that does not read before the
-	// stream is given up, where a call's time ends behind it.
+	// stuck is how long a message may wait for a plugin that does not read before no more
+	// calls are put on the stream, where a call's time ends behind it.
 	stuck = time.Second
+	// fresh is how long a call may wait to be written. What it says of its time was measured
+	// before, so a later one is made without the stream, and measured anew.
+	fresh = 50 * time.Millisecond
 	// greeting is how long a plugin may take to open the stream that it offers.
 	greeting = 5 * time.Second
 )
@@ -37,6 +40,17 @@ const (
 // errUnwritten is of a call of which nothing was handed to the transport, so that it can
 // still be made without the stream.
 var errUnwritten = errors.New("sdk: the call was not written to the stream")
+
+// ErrStreamEnded is of a call that was on its way when the stream of calls ended, while
+// the process may well live. It says nothing of the call, nor of the upstream.
+var ErrStreamEnded = errors.New("sdk: the stream of calls ended")
+
+// streamEnded has the status of a connection that is lost.
+type streamEnded struct{ why error }
+
+func (e streamEnded) Error() string              { return ErrStreamEnded.Error() + ": " + e.why.Error() }
+func (e streamEnded) Is(target error) bool       { return target == ErrStreamEnded }
+func (e streamEnded) GRPCStatus() *status.Status { return status.New(codes.Unavailable, e.Error()) }
 
 // callStream is the gateway's side of [pluginpb.ProviderClient]'s Stream. Whatever is
 // wrong with it ends it for good: calls go without it then. A call that was taken from the queue
@@ -48,6 +62,7 @@ type callStream struct {
 	wake chan struct{} // that there is something to send
 
 	mu        sync.Mutex
+	retired   bool // no call is begun any more, and those that are on their way end as they do
 	ended     bool
 	queue     []*streamedCall // nothing of them was handed to the transport
 	cancelled []uint64        // that the plugin was not told of yet
@@ -61,6 +76,8 @@ type callStream struct {
 type streamedCall struct {
 	id        uint64
 	operation string
+	requestID string
+	begun     time.Time
 	encoded   []byte // a StreamRequest with this call: a message with several is one after the other
 	done      chan struct{}
 	response  *pluginpb.CallResponse
@@ -114,7 +131,7 @@ func (s *callStream) begin(ctx context.Context, request *pluginpb.CallRequest) (
 	if err := ctx.Err(); err != nil {
 		return nil, status.FromContextError(err).Err()
 	}
-	c := &streamedCall{id: s.last.Add(1), operation: request.GetOperation(), done: make(chan struct{})}
+	c := &streamedCall{id: s.last.Add(1), operation: request.GetOperation(), requestID: request.GetRequestId(), begun: time.Now(), done: make(chan struct{})}
 	call := &pluginpb.StreamedCall{Id: c.id, Call: request}
 	if deadline, ok := ctx.Deadline(); ok {
 		call.Timeout = durationpb.New(time.Until(deadline))
@@ -125,7 +142,7 @@ func (s *callStream) begin(ctx context.Context, request *pluginpb.CallRequest) (
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ended || s.large[c.operation] || len(c.encoded) > largeCall {
+	if s.ended || s.retired || s.large[c.operation] || len(c.encoded) > largeCall {
 		return nil, errUnwritten
 	}
 	s.queue = append(s.queue, c)
@@ -147,8 +164,8 @@ func (s *callStream) abandon(c *streamedCall, err error) {
 	switch at := slices.Index(s.queue, c); {
 	case at >= 0:
 		s.queue = slices.Delete(s.queue, at, at+1)
-		if !s.sending.IsZero() && time.Since(s.sending) > stuck {
-			s.end()
+		if status.Code(err) == codes.DeadlineExceeded && !s.sending.IsZero() && time.Since(s.sending) > stuck {
+			s.retire()
 		}
 	case s.waiting[c.id] == nil:
 		<-c.done
@@ -158,8 +175,26 @@ func (s *callStream) abandon(c *streamedCall, err error) {
 		s.abandoned++
 		s.cancelled = append(s.cancelled, c.id)
 		s.signal()
+		s.endRetired()
 	}
 	c.finish(nil, err)
+}
+
+// retire has calls go without the stream from now on. Those that were written go on.
+func (s *callStream) retire() {
+	s.retired = true
+	for _, c := range s.queue {
+		c.finish(nil, errUnwritten)
+	}
+	s.queue = nil
+	s.endRetired()
+}
+
+// endRetired ends a stream that has no more to do.
+func (s *callStream) endRetired() {
+	if s.retired && len(s.waiting) == 0 {
+		s.end()
+	}
 }
 
 // send sends what there is, whenever there is something.
@@ -206,11 +241,17 @@ func (s *callStream) take() (mem.BufferSlice, error) {
 	n := 0
 	for size := 0; n < len(s.queue) && size < batch; n++ {
 		c := s.queue[n]
+		if time.Since(c.begun) > fresh {
+			c.finish(nil, errUnwritten)
+			continue
+		}
 		s.waiting[c.id] = c
 		message, size = append(message, mem.SliceBuffer(c.encoded)), size+len(c.encoded)
 	}
 	s.queue = slices.Delete(s.queue, 0, n)
-	s.sending = time.Now()
+	if message != nil {
+		s.sending = time.Now()
+	}
 	return message, nil
 }
 
@@ -246,6 +287,9 @@ func (s *callStream) deliver(message *pluginpb.StreamResponse) error {
 			}
 			continue
 		}
+		if answer.GetRequestId() != c.requestID {
+			return errors.New("the plugin answered another call under this one's id")
+		}
 		delete(s.waiting, c.id)
 		if len(answer.GetResponse().GetData()) > largeAnswer {
 			s.large[c.operation] = true
@@ -256,6 +300,7 @@ func (s *callStream) deliver(message *pluginpb.StreamResponse) error {
 		}
 		c.finish(answer.GetResponse(), nil)
 	}
+	s.endRetired()
 	return nil
 }
 
@@ -269,7 +314,7 @@ func (s *callStream) fail(why error) {
 		c.finish(nil, errUnwritten)
 	}
 	for _, c := range s.waiting {
-		c.finish(nil, status.Error(codes.Unavailable, "the stream of calls ended: "+why.Error()))
+		c.finish(nil, streamEnded{why})
 	}
 	s.queue, s.waiting, s.cancelled = nil, nil, nil
 }

@@ -229,6 +229,13 @@ func TestStreamThatBreaksIsUnknown(t *testing.T) {
 			<-wire.Context().Done()
 			return nil
 		},
+		"an answer that names another request": func(wire offeredStream, last uint64) error {
+			message := answersTo(last)
+			message.Answers[0].RequestId = "another"
+			_ = wire.Send(message)
+			<-wire.Context().Done()
+			return nil
+		},
 		"a message without answers": func(wire offeredStream, _ uint64) error {
 			for { // a flood of them
 				if err := wire.Send(&pluginpb.StreamResponse{}); err != nil {
@@ -257,7 +264,7 @@ func TestStreamThatBreaksIsUnknown(t *testing.T) {
 		var group sync.WaitGroup
 		for range inFlight {
 			group.Go(func() {
-				if r, err := c.Call(t.Context(), pay("r")); status.Code(err) != codes.Unavailable {
+				if r, err := c.Call(t.Context(), pay("r")); status.Code(err) != codes.Unavailable || !errors.Is(err, ErrStreamEnded) {
 					t.Errorf("%s: %+v, %v", name, r, err)
 				}
 			})
@@ -392,6 +399,62 @@ func TestPluginThatDoesNotRead(t *testing.T) {
 	group.Wait()
 	if done.Load() == 0 || done.Load() != plugin.unary.Load() || done.Load()+late.Load() != 60 {
 		t.Errorf("%d were done, %d not, %d came without the stream", done.Load(), late.Load(), plugin.unary.Load())
+	}
+}
+
+// TestACallThatWaitedIsMeasuredAnew: what a call says of its time was measured when it was
+// put into the queue, so one that has waited there is made without the stream.
+func TestACallThatWaitedIsMeasuredAnew(t *testing.T) {
+	t.Parallel()
+	s := &callStream{end: func() {}, wake: make(chan struct{}, 1), waiting: map[uint64]*streamedCall{}, large: map[string]bool{}}
+	var calls [2]*streamedCall
+	for i := range calls {
+		var err error
+		if calls[i], err = s.begin(t.Context(), &pluginpb.CallRequest{Operation: "/shop/pay"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	calls[0].begun = calls[0].begun.Add(-2 * fresh)
+	message, err := s.take()
+	if err != nil || len(message) != 1 || len(s.queue) != 0 || s.waiting[calls[1].id] == nil || s.waiting[calls[0].id] != nil {
+		t.Errorf("%d calls are written, %d are on their way, %v", len(message), len(s.waiting), err)
+	}
+	if <-calls[0].done; !errors.Is(calls[0].err, errUnwritten) {
+		t.Errorf("the one that waited: %v", calls[0].err)
+	}
+}
+
+// TestAStreamThatIsNotReadIsRetired: no later call is put on it, and those that were written
+// get their answers.
+func TestAStreamThatIsNotReadIsRetired(t *testing.T) {
+	t.Parallel()
+	var ended bool
+	s := &callStream{end: func() { ended = true }, wake: make(chan struct{}, 1), waiting: map[uint64]*streamedCall{}, large: map[string]bool{}}
+	begin := func() *streamedCall {
+		c, err := s.begin(t.Context(), &pluginpb.CallRequest{Operation: "/shop/pay"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	written := begin()
+	if _, err := s.take(); err != nil {
+		t.Fatal(err)
+	}
+	s.sending = s.sending.Add(-2 * stuck)
+	s.abandon(begin(), status.Error(codes.Canceled, "who asked has gone"))
+	behind, over := begin(), begin()
+	if s.abandon(over, status.Error(codes.DeadlineExceeded, "its time is over")); !s.retired || ended {
+		t.Fatalf("retired %v, ended %v", s.retired, ended)
+	}
+	if <-behind.done; !errors.Is(behind.err, errUnwritten) {
+		t.Errorf("one that was not written: %v", behind.err)
+	}
+	if _, err := s.begin(t.Context(), &pluginpb.CallRequest{Operation: "/shop/pay"}); !errors.Is(err, errUnwritten) {
+		t.Errorf("a later one: %v", err)
+	}
+	if err := s.deliver(answersTo(written.id)); err != nil || written.err != nil || !ended {
+		t.Errorf("the one that was written: %v, %v; ended %v", err, written.err, ended)
 	}
 }
 

@@ -3,6 +3,7 @@ package sdk
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 
 	"google.golang.org/grpc"
@@ -126,7 +127,7 @@ func (c *streamedCalls) run() {
 
 func (c *streamedCalls) answer(b begun) {
 	defer b.cancel()
-	answer := &pluginpb.StreamedAnswer{Id: b.call.GetId()}
+	answer := &pluginpb.StreamedAnswer{Id: b.call.GetId(), RequestId: b.call.GetCall().GetRequestId()}
 	var err error
 	answer.Response, err = c.server.Call(b.ctx, b.call.GetCall())
 	size := proto.Size(answer.GetResponse())
@@ -157,11 +158,13 @@ func (c *streamedCalls) take() *pluginpb.StreamResponse {
 		return nil
 	}
 	message := &pluginpb.StreamResponse{}
-	for size := 0; len(c.answers) > 0; c.answers = c.answers[1:] {
-		if size += c.answers[0].size; size > batch && message.Answers != nil {
+	n := 0
+	for size := 0; n < len(c.answers); n++ {
+		if size += c.answers[n].size; size > batch && n > 0 {
 			break
 		}
-		message.Answers = append(message.Answers, c.answers[0].answer)
+		message.Answers = append(message.Answers, c.answers[n].answer)
 	}
+	c.answers = slices.Delete(c.answers, 0, n) // which lets go of them
 	return message
 }

@@ -145,9 +145,12 @@ func healthOfLookup(caller context.Context, f sdk.StatusUpdate, err error, took,
 	return nil
 }
 
-// pluginEnded reports that the plugin's process has, which is no fault of the account
-// that was asked, nor of the upstream. Whoever keeps plugins running turns calls away.
-func pluginEnded(err error) bool { return errors.Is(err, errEnded) }
+// pluginEnded reports that the plugin's process has, or the stream of its calls, which is
+// no fault of the account that was asked, nor of the upstream. Whoever keeps plugins
+// running turns calls away.
+func pluginEnded(err error) bool {
+	return errors.Is(err, errEnded) || errors.Is(err, sdk.ErrStreamEnded)
+}
 
 // cutByCaller reports whether the caller ended the use before the upstream had
 // its time: by hanging up, or by a deadline much shorter than the operation's.

@@ -69,8 +69,15 @@ func (p *process) dispense() (err error) {
 		return fmt.Errorf("the plugin dispenses a %T", dispensed)
 	}
 	p.Client = wire
-	p.pid, err = strconv.Atoi(p.plugin.ID())
-	return err
+	if p.pid, err = strconv.Atoi(p.plugin.ID()); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if _, err := wire.Describe(ctx); err != nil { // which opens the stream of calls, as in the gateway
+		return fmt.Errorf("the plugin does not describe itself: %w", err)
+	}
+	return nil
 }
 
 // end kills the process and its children.

@@ -1913,7 +1913,7 @@ func (x *StreamRequest) GetCancelled() []uint64 {
 
 type StreamedCall struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // 1, 2, 3 and so on, on each stream
+	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // no other call of the stream has it
 	Call          *CallRequest           `protobuf:"bytes,2,opt,name=call,proto3" json:"call,omitempty"`
 	Timeout       *durationpb.Duration   `protobuf:"bytes,3,opt,name=timeout,proto3" json:"timeout,omitempty"` // from when this arrives, what a deadline is to Call; none where it is not set
 	unknownFields protoimpl.UnknownFields
@@ -2019,8 +2019,9 @@ type StreamedAnswer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            uint64                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"` // of its call
 	Response      *CallResponse          `protobuf:"bytes,2,opt,name=response,proto3" json:"response,omitempty"`
-	Code          int32                  `protobuf:"varint,3,opt,name=code,proto3" json:"code,omitempty"`      // the gRPC status that Call would have ended with; 0 is OK
-	Message       string                 `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"` // of that status
+	Code          int32                  `protobuf:"varint,3,opt,name=code,proto3" json:"code,omitempty"`                           // the gRPC status that Call would have ended with; 0 is OK
+	Message       string                 `protobuf:"bytes,4,opt,name=message,proto3" json:"message,omitempty"`                      // of that status
+	RequestId     string                 `protobuf:"bytes,5,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"` // of its call, too: an answer under another call's id is no answer
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2079,6 +2080,13 @@ func (x *StreamedAnswer) GetCode() int32 {
 func (x *StreamedAnswer) GetMessage() string {
 	if x != nil {
 		return x.Message
+	}
+	return ""
+}
+
+func (x *StreamedAnswer) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
 	}
 	return ""
 }
@@ -2262,12 +2270,14 @@ const file_sdk_pluginpb_provider_proto_rawDesc = "" +
 	"\x04call\x18\x02 \x01(\v2 .gerbang.provider.v1.CallRequestR\x04call\x123\n" +
 	"\atimeout\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\atimeout\"O\n" +
 	"\x0eStreamResponse\x12=\n" +
-	"\aanswers\x18\x01 \x03(\v2#.gerbang.provider.v1.StreamedAnswerR\aanswers\"\x8d\x01\n" +
+	"\aanswers\x18\x01 \x03(\v2#.gerbang.provider.v1.StreamedAnswerR\aanswers\"\xac\x01\n" +
 	"\x0eStreamedAnswer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12=\n" +
 	"\bresponse\x18\x02 \x01(\v2!.gerbang.provider.v1.CallResponseR\bresponse\x12\x12\n" +
 	"\x04code\x18\x03 \x01(\x05R\x04code\x12\x18\n" +
-	"\amessage\x18\x04 \x01(\tR\amessage*p\n" +
+	"\amessage\x18\x04 \x01(\tR\amessage\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x05 \x01(\tR\trequestId*p\n" +
 	"\aOutcome\x12\x13\n" +
 	"\x0fOUTCOME_UNKNOWN\x10\x00\x12\x10\n" +
 	"\fOUTCOME_DONE\x10\x01\x12\x13\n" +
