@@ -23,6 +23,7 @@ type Person struct {
 	TOTP      []byte // sealed
 	Step      int64  // the last time step whose code was used
 	Epoch     int64
+	Linked    string // the account at an identity provider, by issuer and subject; empty for none
 	CreatedAt time.Time
 }
 

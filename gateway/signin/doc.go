@@ -9,11 +9,13 @@
 // second factor is set up.
 //
 // An operator may also be proven by an identity provider (package identity), in place of
-// password and code, and prove themselves anew there where a fresh code is needed. They
-// are in by an invitation like anybody: the provider says who somebody is, never what they
-// may do. Password and second factor stay theirs, for the day on which it is down.
+// password and code, and prove themselves anew there where a fresh code is needed: by the one
+// account there that they have linked after a code of their own, so that an address that is
+// given to somebody else opens nothing. They are in by an invitation like anybody: the
+// provider says who somebody is, never what they may do. Password and second factor stay
+// theirs, for the day on which it is down.
 //
-// Sign-ins, sign-outs, used recovery codes, new ones and new passwords are audited at each
+// Sign-ins, sign-outs, used recovery codes, new ones, new passwords and linked accounts are audited at each
 // merchant that the person belongs to (the platform is one). Refused sign-ins are, too, where
 // the address is somebody's: one entry a person, reason and hour, which counts. So no flood
 // fills the audit; of addresses that nobody has only the log tells.

@@ -20,8 +20,10 @@ var (
 	ErrTooMany = errors.New("signin: too many attempts have failed; try again in a minute")
 	// ErrStranger says that an identity provider has proven somebody who is no operator.
 	ErrStranger = errors.New("signin: no operator has the email address that the identity provider gives; an admin can invite it")
+	// ErrUnlinked says that somebody has linked no account at the identity provider.
+	ErrUnlinked = errors.New("signin: no account at the identity provider is linked to you; sign in once with your password and code, and link it on your profile page")
 	// ErrAnother says that the account at the identity provider is not the person's.
-	ErrAnother = errors.New("signin: this is another account at the identity provider than yours; if yours has changed, an admin removes you and invites you anew")
+	ErrAnother = errors.New("signin: this is not your account at the identity provider; if yours has changed, sign in with your password and code, and on your profile page unlink the old one and link the new one")
 	// ErrInvitation says that an invitation is used up, withdrawn or over.
 	ErrInvitation = errors.New("signin: this invitation is used or over; ask for another one")
 )
@@ -35,9 +37,9 @@ type Store interface {
 	// tried with it.
 	NoteSignIn(ctx context.Context, p tenants.Person, action, detail string, now time.Time) error
 	NoteRefusal(ctx context.Context, p tenants.Person, why string, now time.Time) error
-	// Vouched audits an action of somebody whom an identity provider has proven, and is
-	// false where they were another account there before.
-	Vouched(ctx context.Context, p tenants.Person, subject, action string, now time.Time) (bool, error)
+	// Link is false where an account at an identity provider is linked already.
+	Link(ctx context.Context, p tenants.Person, account string, now time.Time) (bool, error)
+	Unlink(ctx context.Context, p tenants.Person, now time.Time) error
 	// UseStep and UseRecoveryCode are false where another request was earlier.
 	UseStep(ctx context.Context, id uuid.UUID, step int64) (bool, error)
 	UseRecoveryCode(ctx context.Context, p tenants.Person, code tenants.Hash, now time.Time) (bool, error)

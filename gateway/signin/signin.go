@@ -150,10 +150,10 @@ func (s *SignIn) use(ctx context.Context, p tenants.Person, code string) (bool, 
 	return s.store.UseStep(ctx, p.ID, step)
 }
 
-// Vouched is the operator whom an identity provider has proven, by the verified address.
-// The first account there that proves one is theirs: an address that is given to somebody
-// else at the provider opens nothing.
-func (s *SignIn) Vouched(ctx context.Context, address, subject, action string) (tenants.Person, error) {
+// Vouched is the operator whom an identity provider has proven, by the verified address and
+// by the account there that they have linked: another one, though of the same address, opens
+// nothing.
+func (s *SignIn) Vouched(ctx context.Context, address, account, action string) (tenants.Person, error) {
 	address, err := Email(address)
 	if err != nil {
 		return tenants.Person{}, ErrStranger
@@ -173,15 +173,34 @@ func (s *SignIn) Vouched(ctx context.Context, address, subject, action string) (
 		s.refuse(ctx, person, "by the identity provider: no operator")
 		return tenants.Person{}, ErrStranger
 	}
-	theirs, err := s.store.Vouched(ctx, person, subject, action, s.now())
-	if err != nil {
-		return tenants.Person{}, err
-	}
-	if !theirs {
+	switch person.Linked {
+	case account:
+		return person, s.store.NoteSignIn(ctx, person, action, "by the identity provider", s.now())
+	case "":
+		s.refuse(ctx, person, "by the identity provider: no account is linked")
+		return tenants.Person{}, ErrUnlinked
+	default:
 		s.refuse(ctx, person, "by the identity provider: another account there")
 		return tenants.Person{}, ErrAnother
 	}
-	return person, nil
+}
+
+// Link makes an account at an identity provider somebody's, who has just given a code of
+// their own. It must prove their address.
+func (s *SignIn) Link(ctx context.Context, p tenants.Person, address, account string) error {
+	if address, err := Email(address); err != nil || address != p.Email || account == "" {
+		return ErrAnother
+	}
+	linked, err := s.store.Link(ctx, p, account, s.now())
+	if err == nil && !linked {
+		return ErrAnother
+	}
+	return err
+}
+
+// Unlink ends that an account at an identity provider is somebody's.
+func (s *SignIn) Unlink(ctx context.Context, p tenants.Person) error {
+	return s.store.Unlink(ctx, p, s.now())
 }
 
 // Left audits that somebody has signed out.

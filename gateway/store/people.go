@@ -34,7 +34,7 @@ func (s *Store) PersonByID(ctx context.Context, id uuid.UUID) (tenants.Person, e
 func personFromRow(row dbsqlc.Person) tenants.Person {
 	return tenants.Person{
 		ID: row.PersonID, Email: row.Email, Name: row.Name, Password: row.Password, TOTP: row.Totp, Step: row.TotpStep, Epoch: row.Epoch,
-		CreatedAt: row.CreatedAt.UTC(),
+		Linked: row.VouchedAs, CreatedAt: row.CreatedAt.UTC(),
 	}
 }
 
@@ -107,16 +107,26 @@ func (s *Store) SetPassword(ctx context.Context, p tenants.Person, password stri
 	}))
 }
 
-// Vouched audits that an identity provider has proven somebody, whose first account there
-// is the one for ever: it is false for another.
-func (s *Store) Vouched(ctx context.Context, p tenants.Person, subject, action string, now time.Time) (bool, error) {
-	err := s.own(ctx, p, Audit{Action: action, Detail: "by the identity provider", At: now}, func(q *dbsqlc.Queries) error {
-		return found(q.BindIdentity(ctx, dbsqlc.BindIdentityParams{PersonID: p.ID, VouchedAs: subject}))
+// Link stores somebody's account at an identity provider, and is false where one is linked.
+func (s *Store) Link(ctx context.Context, p tenants.Person, account string, now time.Time) (bool, error) {
+	err := s.own(ctx, p, Audit{Action: "signin.linked", Detail: account, At: now}, func(q *dbsqlc.Queries) error {
+		return found(q.LinkAccount(ctx, dbsqlc.LinkAccountParams{PersonID: p.ID, VouchedAs: account}))
 	})
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}
-	return err == nil, wrap("vouched", err)
+	return err == nil, wrap("link", err)
+}
+
+// Unlink forgets somebody's account at an identity provider.
+func (s *Store) Unlink(ctx context.Context, p tenants.Person, now time.Time) error {
+	err := s.own(ctx, p, Audit{Action: "signin.unlinked", Detail: p.Linked, At: now}, func(q *dbsqlc.Queries) error {
+		return found(q.UnlinkAccount(ctx, p.ID))
+	})
+	if errors.Is(err, ErrNotFound) { // it was earlier
+		return nil
+	}
+	return wrap("unlink", err)
 }
 
 // NoteSignIn audits what somebody did with their sign-in.

@@ -13,8 +13,15 @@ const CallbackPath = "/signin/provider/callback"
 
 // vouching adds the pages for who signs in at an identity provider.
 func (s *Site) vouching() {
-	s.Public("GET /signin/provider", func(v *Visit) error { return s.send(v, false) })
-	s.Handle("GET /confirm/provider", func(v *Visit) error { return s.send(v, true) })
+	s.Public("GET /signin/provider", func(v *Visit) error { return s.send(v, false, "") })
+	s.Handle("GET /confirm/provider", func(v *Visit) error { return s.send(v, true, "") })
+	s.Handle("GET /profile/link", s.link)
+	s.Handle("POST /profile/unlink", func(v *Visit) error {
+		if err := s.deps.SignIn.Unlink(v.ctx(), v.Who.Person); err != nil {
+			return err
+		}
+		return v.Go("/profile", "The account is no longer linked.")
+	}, Fresh)
 	s.Public("GET "+CallbackPath, func(v *Visit) error {
 		err := s.comeBack(v)
 		if err != nil {
@@ -29,10 +36,24 @@ type sent struct {
 	identity.Flow
 
 	Next string
+	Link string // the person to whom the account there is to be linked, by id
+}
+
+// link sends somebody to the identity provider to link their account there. It needs a code
+// of their own: what an account proves must not link the next one. It is a GET, because
+// form-action is 'self', and so says itself that another site's link leads nowhere.
+func (s *Site) link(v *Visit) error {
+	if from := v.Request.Header.Get("Sec-Fetch-Site"); from != "" && from != "same-origin" && from != "none" {
+		return identity.ErrFlow
+	}
+	if !v.since(keyCode) {
+		return v.Go("/confirm?next=%2Fprofile", "Give a code of your authenticator app first, and then link the account.")
+	}
+	return s.send(v, false, v.Who.Person.ID.String())
 }
 
 // send sends the visitor to the identity provider.
-func (s *Site) send(v *Visit, fresh bool) error {
+func (s *Site) send(v *Visit, fresh bool, link string) error {
 	if blocked, _ := s.begun.Record(s.deps.Now(), v.address()); blocked { // each makes a session
 		return signin.ErrTooMany
 	}
@@ -41,7 +62,7 @@ func (s *Site) send(v *Visit, fresh bool) error {
 		s.deps.Log.WarnContext(v.ctx(), "the identity provider can't be asked", "cause", err)
 		return err
 	}
-	kept, err := json.Marshal(sent{flow, within(v.Form("next"))})
+	kept, err := json.Marshal(sent{flow, within(v.Form("next")), link})
 	if err != nil {
 		return err
 	}
@@ -60,6 +81,18 @@ func (s *Site) comeBack(v *Visit) error {
 	proven, err := s.config.Provider.End(v.ctx(), begun.Flow, v.Request.URL.Query())
 	if err != nil {
 		return err
+	}
+	if begun.Link != "" {
+		if err := v.identify(); err != nil {
+			return err
+		}
+		if v.Who.Person.ID.String() != begun.Link {
+			return identity.ErrFlow
+		}
+		if err := s.deps.SignIn.Link(v.ctx(), v.Who.Person, proven.Email, proven.Subject); err != nil {
+			return err
+		}
+		return v.Go("/profile", "The account is linked. You can sign in with it from now on.")
 	}
 	if !begun.Fresh {
 		person, err := s.deps.SignIn.Vouched(v.ctx(), proven.Email, proven.Subject, "signin.in")

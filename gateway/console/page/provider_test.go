@@ -165,13 +165,50 @@ func (b browser) back(answer url.Values) (status int, to, text string) {
 	return b.open(page.CallbackPath + "?" + answer.Encode())
 }
 
-// withProvider is an operators' console with an identity provider, and the operator ada.
-func withProvider(t *testing.T) (*setting, *issuer, string, tenants.Person) {
+// post sends a form and returns where it leads.
+func (b browser) post(path string, form url.Values) string {
+	b.Helper()
+	request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, b.url+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		b.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer, err := b.client.Do(request)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer answer.Body.Close()
+	return answer.Header.Get("Location")
+}
+
+// enter signs in with the password and a recovery code, and gives another one.
+func (b browser) enter(email string, codes []string) {
+	b.Helper()
+	if to := b.post("/signin", url.Values{"email": {email}, "password": {password}, "code": codes[:1]}); to != "/" {
+		b.Fatalf("signing in with the password leads to %q", to)
+	}
+	if to := b.post("/confirm", url.Values{"code": codes[1:2], "next": {"/profile"}}); to != "/profile" {
+		b.Fatalf("a fresh code leads to %q", to)
+	}
+}
+
+// links links an account at the provider on the profile page.
+func (b browser) links(i *issuer, email string, codes []string) {
+	b.Helper()
+	b.enter(email, codes)
+	if status, to, text := b.back(i.authorize(b.leave("/profile/link"))); status != http.StatusSeeOther || to != "/profile" {
+		b.Fatalf("linking leads to %d %q: %s", status, to, text)
+	}
+}
+
+// withProvider is an operators' console with an identity provider, the operator ada and her
+// recovery codes.
+func withProvider(t *testing.T) (*setting, *issuer, string, tenants.Person, []string) {
 	t.Helper()
 	s := newSetting(t)
 	s.merchant = tenants.Platform
 	i := newIssuer(t, s.now)
-	ada, _, _ := s.newcomer(t, "ada@example.com", "admin")
+	ada, _, codes := s.newcomer(t, "ada@example.com", "admin")
 	server := httptest.NewUnstartedServer(nil)
 	base := "http://" + server.Listener.Addr().String()
 	site, err := page.New(page.Config{
@@ -191,12 +228,12 @@ func withProvider(t *testing.T) (*setting, *issuer, string, tenants.Person) {
 	server.Config.Handler = site
 	server.Start()
 	t.Cleanup(server.Close)
-	return s, i, base, ada
+	return s, i, base, ada, codes
 }
 
 func TestTheProviderProvesAnOperator(t *testing.T) {
 	t.Parallel()
-	s, i, base, ada := withProvider(t)
+	s, i, base, ada, codes := withProvider(t)
 	b := newBrowser(t, base)
 	i.down.Store(true)
 	if status, _, text := b.open("/signin"); status != http.StatusOK || !strings.Contains(text, "the account") {
@@ -206,6 +243,8 @@ func TestTheProviderProvesAnOperator(t *testing.T) {
 		t.Errorf("while the provider is down: %d %s", status, text)
 	}
 	i.down.Store(false)
+	s.wait(time.Minute)
+	newBrowser(t, base).links(i, ada.Email, codes)
 	asked := b.leave("/signin/provider?next=%2Fsecret")
 	for name, want := range map[string]string{"client_id": "gerbang", "response_type": "code", "code_challenge_method": "S256", "redirect_uri": base + page.CallbackPath} {
 		if asked.Get(name) != want {
@@ -275,7 +314,8 @@ func TestTheProviderProvesAnOperator(t *testing.T) {
 
 func TestTheProviderProvesNobodyElse(t *testing.T) {
 	t.Parallel()
-	s, i, base, _ := withProvider(t)
+	s, i, base, ada, codes := withProvider(t)
+	newBrowser(t, base).links(i, ada.Email, codes)
 	refused := func(name string, want int, claims map[string]any, change func(url.Values)) {
 		t.Helper()
 		b := newBrowser(t, base)
@@ -318,8 +358,7 @@ func TestTheProviderProvesNobodyElse(t *testing.T) {
 		t.Errorf("another browser's answer while one is awaited: %d", status)
 	}
 
-	// The first account at the provider is the one for ever, and a person who is removed
-	// is nobody.
+	// No other account is theirs, and a person who is removed is nobody.
 	if status, _, _ := mallory.back(answer); status != http.StatusSeeOther {
 		t.Fatalf("the right answer: %d", status)
 	}
@@ -345,4 +384,118 @@ func TestTheProviderProvesNobodyElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("no operator", http.StatusForbidden, nil, none)
+}
+
+func TestAnAccountIsLinkedAfterACode(t *testing.T) {
+	t.Parallel()
+	s, i, base, ada, codes := withProvider(t)
+	bob, _, bobs := s.newcomer(t, "bob@example.com", "admin")
+	outside := func(when string) {
+		t.Helper()
+		b := newBrowser(t, base)
+		status, _, text := b.back(i.authorize(b.leave("/signin/provider")))
+		if status != http.StatusForbidden || !strings.Contains(text, "lalu tautkan di halaman profil") {
+			t.Errorf("%s: %d %s", when, status, text)
+		}
+		if _, to, _ := b.open("/"); !strings.HasPrefix(to, "/signin") {
+			t.Errorf("%s: inside", when)
+		}
+		s.wait(time.Minute) // visits to the provider are limited
+	}
+	outside("an account that nobody has linked")
+	b := newBrowser(t, base)
+	if _, to, _ := b.open("/profile/link"); !strings.HasPrefix(to, "/signin") {
+		t.Errorf("a stranger's link leads to %q", to)
+	}
+	b.post("/signin", url.Values{"email": {ada.Email}, "password": {password}, "code": codes[:1]})
+	if _, to, _ := b.open("/profile/link"); to != "/confirm?next=%2Fprofile" {
+		t.Errorf("without a fresh code a link leads to %q", to)
+	}
+	if _, _, text := b.open("/confirm"); strings.Contains(text, "/confirm/provider") {
+		t.Error("an account that is not linked is offered as a fresh proof")
+	}
+	b.post("/confirm", url.Values{"code": codes[1:2]})
+	elsewhere, err := http.NewRequestWithContext(t.Context(), http.MethodGet, base+"/profile/link", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere.Header.Set("Sec-Fetch-Site", "cross-site")
+	answer, err := b.client.Do(elsewhere)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = answer.Body.Close()
+	if answer.StatusCode != http.StatusBadRequest {
+		t.Errorf("another site's link: %d", answer.StatusCode)
+	}
+	i.claims = map[string]any{"email": bob.Email}
+	if status, _, _ := b.back(i.authorize(b.leave("/profile/link"))); status != http.StatusForbidden {
+		t.Errorf("an account of another address: %d", status)
+	}
+	i.claims = nil
+	begun := i.authorize(b.leave("/profile/link"))
+	b.enter(bob.Email, bobs)
+	if status, _, _ := b.back(begun); status != http.StatusBadRequest {
+		t.Errorf("what another person has begun: %d", status)
+	}
+	begun = i.authorize(b.leave("/profile/link"))
+	b.post("/signout", nil)
+	if status, _, _ := b.back(begun); status != http.StatusBadRequest {
+		t.Errorf("after the sign-out: %d", status)
+	}
+	begun = i.authorize(newBrowser(t, base).leave("/signin/provider"))
+	b.enter(ada.Email, codes[2:])
+	b.leave("/profile/link")
+	if status, _, _ := b.back(begun); status != http.StatusBadRequest {
+		t.Errorf("another browser's answer: %d", status)
+	}
+	outside("what was refused has linked the account")
+
+	if _, to, _ := b.back(i.authorize(b.leave("/profile/link"))); to != "/profile" {
+		t.Fatalf("the right account leads to %q", to)
+	}
+	if _, _, text := b.open("/profile"); !strings.Contains(text, "/profile/unlink") || strings.Contains(text, "/profile/link\"") {
+		t.Errorf("the profile is %s", text)
+	}
+	i.claims = map[string]any{"sub": "18"}
+	if status, _, _ := b.back(i.authorize(b.leave("/profile/link"))); status != http.StatusForbidden {
+		t.Errorf("a second account: %d", status)
+	}
+	i.claims = nil
+	s.wait(time.Minute)
+
+	// What an account proves unlinks it, and links no other one.
+	vouched := newBrowser(t, base)
+	if _, to, _ := vouched.back(i.authorize(vouched.leave("/signin/provider"))); to != "/" {
+		t.Fatalf("the linked account leads to %q", to)
+	}
+	if to := vouched.post("/profile/unlink", nil); !strings.HasPrefix(to, "/confirm") {
+		t.Errorf("without a fresh proof unlinking leads to %q", to)
+	}
+	vouched.back(i.authorize(vouched.leave("/confirm/provider")))
+	if to := vouched.post("/profile/unlink", nil); to != "/profile" {
+		t.Errorf("unlinking leads to %q", to)
+	}
+	if _, to, _ := vouched.open("/profile/link"); !strings.HasPrefix(to, "/confirm") {
+		t.Errorf("after a proof that is no code a link leads to %q", to)
+	}
+	outside("an account that was unlinked")
+	entries, err := s.store.AuditOf(t.Context(), tenants.Platform, 50)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, action := range []string{"signin.linked", "signin.unlinked"} {
+		at := slices.IndexFunc(entries, func(e store.Audit) bool { return e.Action == action })
+		if at < 0 || entries[at].Operator != ada.Email || entries[at].Detail != i.URL+" 17" {
+			t.Errorf("%s is not in the audit: %+v", action, entries)
+		}
+	}
+
+	// A link goes with the person.
+	newBrowser(t, base).links(i, ada.Email, codes[4:])
+	if err := s.store.RemovePerson(t.Context(), "test", ada.Email, s.now()); err != nil {
+		t.Fatal(err)
+	}
+	s.newcomer(t, ada.Email, "admin")
+	outside("an account that somebody has linked who was removed since")
 }

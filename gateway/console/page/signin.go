@@ -88,6 +88,7 @@ func (s *Site) confirm(v *Visit) error {
 		return err
 	}
 	s.sessions.Put(v.ctx(), keyConfirmed, s.deps.Now().Unix())
+	s.sessions.Put(v.ctx(), keyCode, s.deps.Now().Unix())
 	return v.Go(within(v.Form("next")), "")
 }
 

@@ -144,7 +144,8 @@ const (
 	keySite      = "site"
 	keyPerson    = "person"
 	keyEpoch     = "epoch"
-	keyConfirmed = "confirmed" // Unix seconds of the last fresh code
+	keyConfirmed = "confirmed" // Unix seconds of the last fresh code or proof
+	keyCode      = "code"      // Unix seconds of the last fresh code
 	keyFactor    = "factor"    // that is being set up, sealed
 	keyFlow      = "flow"      // at the identity provider
 	keyNotice    = "notice"    // for the next page
@@ -182,11 +183,16 @@ func (s *Site) present(v *Visit) (signin.Present, error) {
 
 // Fresh is the rule of what needs a code that was given in the last ten minutes.
 func Fresh(v *Visit) error {
-	at := time.Unix(v.site.sessions.GetInt64(v.ctx(), keyConfirmed), 0)
-	if v.site.deps.Now().Sub(at) > confirmedFor {
+	if !v.since(keyConfirmed) {
 		return errConfirm
 	}
 	return nil
+}
+
+// since tells whether what a session holds the time of was in the last ten minutes.
+func (v *Visit) since(key string) bool {
+	at := time.Unix(v.site.sessions.GetInt64(v.ctx(), key), 0)
+	return v.site.deps.Now().Sub(at) <= confirmedFor
 }
 
 // begin makes a session of somebody. Nothing of the one before is left: it may have been

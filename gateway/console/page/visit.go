@@ -192,7 +192,8 @@ func within(path string) string {
 func (v *Visit) problem(err error) (status int, message string) {
 	for known, told := range map[error]int{
 		signin.ErrRefused: http.StatusUnauthorized, signin.ErrTooMany: http.StatusTooManyRequests,
-		signin.ErrStranger: http.StatusForbidden, signin.ErrAnother: http.StatusForbidden, identity.ErrDown: http.StatusServiceUnavailable, identity.ErrFlow: http.StatusBadRequest,
+		signin.ErrStranger: http.StatusForbidden, signin.ErrUnlinked: http.StatusForbidden, signin.ErrAnother: http.StatusForbidden,
+		identity.ErrDown: http.StatusServiceUnavailable, identity.ErrFlow: http.StatusBadRequest,
 		identity.ErrDenied: http.StatusForbidden, identity.ErrUnproven: http.StatusForbidden, identity.ErrUnverified: http.StatusForbidden,
 		identity.ErrForeign: http.StatusForbidden, identity.ErrStale: http.StatusForbidden,
 		signin.ErrInvitation: http.StatusGone, tenants.ErrLastOwner: http.StatusConflict, tenants.ErrMember: http.StatusConflict,

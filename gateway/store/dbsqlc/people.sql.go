@@ -12,24 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-const bindIdentity = `-- name: BindIdentity :execrows
-UPDATE people SET vouched_as = $1 WHERE person_id = $2 AND (vouched_as = '' OR vouched_as = $1)
-`
-
-type BindIdentityParams struct {
-	VouchedAs string
-	PersonID  uuid.UUID
-}
-
-// The first account at an identity provider is the one for ever.
-func (q *Queries) BindIdentity(ctx context.Context, arg BindIdentityParams) (int64, error) {
-	result, err := q.db.Exec(ctx, bindIdentity, arg.VouchedAs, arg.PersonID)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const countAudited = `-- name: CountAudited :execrows
 UPDATE audit SET times = times + 1, at = $1, origin = $2 WHERE audit_id = $3
 `
@@ -281,6 +263,23 @@ func (q *Queries) Invitation(ctx context.Context, hash []byte) (Invitation, erro
 		&i.ExpiresAt,
 	)
 	return i, err
+}
+
+const linkAccount = `-- name: LinkAccount :execrows
+UPDATE people SET vouched_as = $1 WHERE person_id = $2 AND vouched_as = ''
+`
+
+type LinkAccountParams struct {
+	VouchedAs string
+	PersonID  uuid.UUID
+}
+
+func (q *Queries) LinkAccount(ctx context.Context, arg LinkAccountParams) (int64, error) {
+	result, err := q.db.Exec(ctx, linkAccount, arg.VouchedAs, arg.PersonID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const membersOf = `-- name: MembersOf :many
@@ -582,6 +581,18 @@ func (q *Queries) TakeInvitation(ctx context.Context, hash []byte) (TakeInvitati
 		&i.ExpiresAt,
 	)
 	return i, err
+}
+
+const unlinkAccount = `-- name: UnlinkAccount :execrows
+UPDATE people SET vouched_as = '' WHERE person_id = $1 AND vouched_as <> ''
+`
+
+func (q *Queries) UnlinkAccount(ctx context.Context, personID uuid.UUID) (int64, error) {
+	result, err := q.db.Exec(ctx, unlinkAccount, personID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const useRecoveryCode = `-- name: UseRecoveryCode :execrows

@@ -38,9 +38,11 @@ UPDATE people SET failures = 0 WHERE person_id = @person_id AND failures > 0;
 -- name: SetPassword :execrows
 UPDATE people SET password = @password, epoch = epoch + 1 WHERE person_id = @person_id AND epoch = @epoch;
 
--- name: BindIdentity :execrows
--- The first account at an identity provider is the one for ever.
-UPDATE people SET vouched_as = @vouched_as WHERE person_id = @person_id AND (vouched_as = '' OR vouched_as = @vouched_as);
+-- name: LinkAccount :execrows
+UPDATE people SET vouched_as = @vouched_as WHERE person_id = @person_id AND vouched_as = '';
+
+-- name: UnlinkAccount :execrows
+UPDATE people SET vouched_as = '' WHERE person_id = @person_id AND vouched_as <> '';
 
 -- name: EndSessions :exec
 UPDATE people SET epoch = epoch + 1 WHERE person_id = @person_id;
