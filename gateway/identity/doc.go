@@ -4,8 +4,8 @@
 // the email address is verified and of a domain that the provider is believed about, and,
 // where a fresh proof is asked for, that the person has just given it (auth_time).
 //
-// The provider is looked up when somebody first signs in and each call ends after five
-// seconds, so that a gateway starts and serves without it.
+// The provider is looked up when somebody first signs in, by one visitor for all and at most
+// every five seconds while that fails, and each call ends after five seconds, so that a gateway starts and serves without it.
 //
 // It must not know people or roles: what somebody may do is package signin's.
 package identity

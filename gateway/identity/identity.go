@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode"
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
@@ -35,6 +36,8 @@ const (
 	flowLife = 10 * time.Minute
 	// clockSkew is how far the provider's clock may be behind.
 	clockSkew = time.Minute
+	// failureLife is how long a provider that can't be looked up is not asked again.
+	failureLife = 5 * time.Second
 )
 
 // Config is a provider as the operator of a gateway has registered with it.
@@ -53,11 +56,14 @@ type Provider struct {
 	now    func() time.Time
 	client *http.Client
 	found  atomic.Pointer[oidc.Provider]
+	asking chan struct{} // holds whoever looks the provider up, and what is below
+	failed error         // of the last look-up
+	tried  time.Time
 }
 
 // New makes a Provider and asks it nothing.
 func New(c Config, now func() time.Time) *Provider {
-	return &Provider{config: c, now: now, client: &http.Client{Timeout: callWait}}
+	return &Provider{config: c, now: now, client: &http.Client{Timeout: callWait}, asking: make(chan struct{}, 1)}
 }
 
 // Name is the provider's, for people.
@@ -140,6 +146,8 @@ func (p *Provider) judge(f Flow, token *oidc.IDToken) (Proven, error) {
 		return Proven{}, fmt.Errorf("%w: it has another nonce", ErrUnproven)
 	case claims.Party != "" && claims.Party != p.config.ClientID:
 		return Proven{}, fmt.Errorf("%w: it was given to %q", ErrUnproven, claims.Party)
+	case strings.ContainsFunc(claims.Email, func(r rune) bool { return r > unicode.MaxASCII }):
+		return Proven{}, fmt.Errorf("%w: its email address is not ASCII", ErrUnproven) // the Kelvin sign's small letter is k
 	case !claims.Verified:
 		return Proven{}, ErrUnverified
 	case !slices.ContainsFunc(p.config.Domains, func(d string) bool { return strings.EqualFold(d, domain) }):
@@ -150,14 +158,28 @@ func (p *Provider) judge(f Flow, token *oidc.IDToken) (Proven, error) {
 	return Proven{token.Issuer + " " + token.Subject, email}, nil
 }
 
-// discover reads what the provider publishes of itself, until that has worked once.
+// discover reads what the provider publishes of itself, until that has worked once. One
+// visitor asks for all who wait, and does so for them though it goes.
 func (p *Provider) discover(ctx context.Context) (*oidc.Provider, error) {
 	if found := p.found.Load(); found != nil {
 		return found, nil
 	}
-	found, err := oidc.NewProvider(oidc.ClientContext(ctx, p.client), p.config.Issuer)
+	select {
+	case p.asking <- struct{}{}:
+		defer func() { <-p.asking }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("%w: %w", ErrDown, ctx.Err())
+	}
+	if found := p.found.Load(); found != nil {
+		return found, nil
+	}
+	if p.failed != nil && p.now().Sub(p.tried) < failureLife {
+		return nil, p.failed
+	}
+	found, err := oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), p.client), p.config.Issuer)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDown, err)
+		p.failed, p.tried = fmt.Errorf("%w: %w", ErrDown, err), p.now()
+		return nil, p.failed
 	}
 	p.found.Store(found)
 	return found, nil

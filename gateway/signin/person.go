@@ -6,6 +6,7 @@ import (
 	"net/mail"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -66,8 +67,12 @@ type Store interface {
 	RemoveMember(ctx context.Context, by string, m tenants.Member, now time.Time) error
 }
 
-// Email is an address as it is kept and compared, or ErrRefused where it is none.
+// Email is an address as it is kept and compared, or ErrRefused where it is none. It is of
+// ASCII: of other characters, some have small letters that are (the Kelvin sign's is k).
 func Email(text string) (string, error) {
+	if strings.ContainsFunc(text, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return "", ErrRefused
+	}
 	text = strings.ToLower(strings.TrimSpace(text))
 	address, err := mail.ParseAddress(text)
 	if err != nil || address.Address != text || len(text) > 254 {

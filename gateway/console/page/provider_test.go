@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -346,6 +347,16 @@ func TestTheProviderProvesNobodyElse(t *testing.T) {
 	refused("another code", http.StatusForbidden, nil, func(v url.Values) { v.Set("code", "another") })
 	refused("a refusal", http.StatusForbidden, nil, func(v url.Values) { v.Set("error", "access_denied") })
 	refused("a late answer", http.StatusBadRequest, nil, func(url.Values) { s.wait(11 * time.Minute) })
+	kelvin := newBrowser(t, base) // whose small letter is k
+	i.claims = map[string]any{"email": "\u212aim@example.com"}
+	if _, _, text := kelvin.back(i.authorize(kelvin.leave("/signin/provider"))); !strings.Contains(text, "Jawaban penyedia identitas tidak sah") {
+		t.Errorf("an address of other characters: %s", text)
+	}
+	if got, err := signin.Email("\u212aim@example.com"); !errors.Is(err, signin.ErrRefused) {
+		t.Errorf("an address of other characters is %q", got)
+	}
+	i.claims = nil
+	s.wait(time.Minute)
 
 	// Somebody else's answer signs nobody in: the state is of the browser that began.
 	mallory, victim := newBrowser(t, base), newBrowser(t, base)
