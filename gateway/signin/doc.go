@@ -16,7 +16,9 @@
 // theirs, for the day on which it is down.
 //
 // Sign-ins, sign-outs, used recovery codes, new ones, new passwords and linked accounts are audited at each
-// merchant that the person belongs to (the platform is one). Refused sign-ins are, too, where
+// merchant that the person belongs to (the platform is one). Where they belong to several,
+// the platform's entry alone says from where, so that no merchant learns where somebody
+// works for another one. Refused sign-ins are, too, where
 // the address is somebody's: one entry a person, reason and hour, which counts. So no flood
 // fills the audit; of addresses that nobody has only the log tells.
 //

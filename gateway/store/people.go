@@ -134,8 +134,7 @@ func (s *Store) NoteSignIn(ctx context.Context, p tenants.Person, action, detail
 	return wrap("note sign-in", s.own(ctx, p, Audit{Action: action, Detail: detail, At: now}, func(*dbsqlc.Queries) error { return nil }))
 }
 
-// own runs a change of somebody's own sign-in. Its audit entry is at each merchant that
-// they belong to, and at the platform where they belong to none.
+// own runs a change of somebody's own sign-in, audited at placesOf them.
 func (s *Store) own(ctx context.Context, p tenants.Person, audit Audit, change func(*dbsqlc.Queries) error) error {
 	audit.Operator = p.Email
 	return s.within(ctx, serializable, func(tx pgx.Tx) error {
@@ -143,12 +142,12 @@ func (s *Store) own(ctx context.Context, p tenants.Person, audit Audit, change f
 		if err := change(q); err != nil {
 			return err
 		}
-		merchants, err := placesOf(ctx, q, p.ID)
+		places, err := placesOf(ctx, q, p.ID)
 		if err != nil {
 			return err
 		}
-		for _, id := range merchants {
-			if err := audited(ctx, tx, auditing(ctx, audit, movement.Owner{MerchantID: id})); err != nil {
+		for _, id := range places {
+			if err := audited(ctx, tx, auditing(originAt(ctx, id, places), audit, movement.Owner{MerchantID: id})); err != nil {
 				return err
 			}
 		}
@@ -156,17 +155,27 @@ func (s *Store) own(ctx context.Context, p tenants.Person, audit Audit, change f
 	})
 }
 
-// placesOf are the merchants in whose audits somebody's sign-ins are.
+// placesOf are the merchants in whose audits somebody's sign-ins are: theirs, and the
+// platform unless they belong to one merchant alone.
 func placesOf(ctx context.Context, q *dbsqlc.Queries, id uuid.UUID) ([]string, error) {
 	rows, err := q.MembershipsOf(ctx, id)
-	if len(rows) == 0 {
-		return []string{string(tenants.Platform)}, err
-	}
 	ids := make([]string, len(rows))
 	for i, row := range rows {
 		ids[i] = row.MerchantID
 	}
+	if len(ids) != 1 && !slices.Contains(ids, string(tenants.Platform)) {
+		ids = append(ids, string(tenants.Platform))
+	}
 	return ids, err
+}
+
+// originAt leaves the origin to the platform where somebody belongs to several places: no
+// merchant is told from where a person works for another one.
+func originAt(ctx context.Context, id string, places []string) context.Context {
+	if len(places) > 1 && id != string(tenants.Platform) {
+		return tenants.From(ctx, "")
+	}
+	return ctx
 }
 
 // refusals is the namespace of the ids of refused sign-ins' entries.
@@ -177,12 +186,12 @@ var refusals = uuid.MustParse("6f0b3f0e-58a1-4c0c-9d0e-1f3f1c9a7c55")
 func (s *Store) NoteRefusal(ctx context.Context, p tenants.Person, why string, now time.Time) error {
 	note := func(tx pgx.Tx) error {
 		q := dbsqlc.New(tx)
-		merchants, err := placesOf(ctx, q, p.ID)
-		for _, id := range merchants {
+		places, err := placesOf(ctx, q, p.ID)
+		for _, id := range places {
 			if err != nil {
 				break
 			}
-			w := auditing(ctx, Audit{Operator: p.Email, Action: "signin.refused", Detail: why, At: now}, movement.Owner{MerchantID: id})
+			w := auditing(originAt(ctx, id, places), Audit{Operator: p.Email, Action: "signin.refused", Detail: why, At: now}, movement.Owner{MerchantID: id})
 			w.audit = uuid.NewSHA1(refusals, fmt.Appendf(nil, "%s %s %s %d", id, p.ID, why, now.Truncate(time.Hour).Unix()))
 			var counted int64
 			if counted, err = q.CountAudited(ctx, dbsqlc.CountAuditedParams{AuditID: w.audit, At: w.now, Origin: string(w.origin)}); counted == 0 && err == nil {

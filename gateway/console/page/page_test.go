@@ -330,6 +330,39 @@ func TestSignInsAreAudited(t *testing.T) {
 }
 
 // TestAFactorIsSealedWhileItIsSetUp: whoever reads the sessions learns no second factor.
+func TestNoMerchantLearnsWhereItsPeopleWorkForAnother(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	ada, _, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	other := s.shop(t)
+	link, _, err := s.signin.Invite(t.Context(), "test", other, tenants.RoleOwner, ada.Email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.signin.Join(t.Context(), link, ada); err != nil {
+		t.Fatal(err)
+	}
+	ctx := tenants.From(t.Context(), "203.0.113.7")
+	if err := s.store.NoteSignIn(ctx, ada, "signin.in", "", s.now()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.store.NoteRefusal(ctx, ada, "wrong password", s.now()); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[tenants.MerchantID]tenants.Origin{s.merchant: "", other: "", tenants.Platform: "203.0.113.7"} {
+		entries, err := s.store.AuditOf(t.Context(), id, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, action := range []string{"signin.in", "signin.refused"} {
+			at := slices.IndexFunc(entries, func(e store.Audit) bool { return e.Action == action })
+			if at < 0 || entries[at].From != want {
+				t.Errorf("%s at %q: %+v, want it from %q", action, id, entries, want)
+			}
+		}
+	}
+}
+
 func TestAFactorIsSealedWhileItIsSetUp(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t)
