@@ -37,7 +37,7 @@ type Store interface {
 	// NoteSignIn and NoteRefusal audit what somebody did with their sign-in, and what was
 	// tried with it.
 	NoteSignIn(ctx context.Context, p tenants.Person, action, detail string, now time.Time) error
-	NoteRefusal(ctx context.Context, p tenants.Person, why string, now time.Time) error
+	NoteRefusal(ctx context.Context, p tenants.Person, why string, times int64, now time.Time) error
 	// Link is false where an account at an identity provider is linked already.
 	Link(ctx context.Context, p tenants.Person, account string, now time.Time) (bool, error)
 	Unlink(ctx context.Context, p tenants.Person, now time.Time) error

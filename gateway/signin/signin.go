@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"runtime"
 	"slices"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -61,7 +62,9 @@ type SignIn struct {
 	now      func() time.Time
 	log      *slog.Logger
 	hashing  chan struct{}
-	refused  chan refusal
+	refused  chan refused // each once, as long as it waits
+	mu       sync.Mutex
+	waiting  map[refused]refusal
 	nobody   string // a password's hash, for addresses that nobody has
 }
 
@@ -69,7 +72,7 @@ type SignIn struct {
 func New(store Store, vault Vault, failures Failures, now func() time.Time, log *slog.Logger) (*SignIn, error) {
 	s := &SignIn{
 		store: store, vault: vault, failures: failures, now: now, log: log,
-		hashing: make(chan struct{}, max(1, runtime.NumCPU()/coresAHash)), refused: make(chan refusal, mostRefusals),
+		hashing: make(chan struct{}, max(1, runtime.NumCPU()/coresAHash)), refused: make(chan refused, mostRefusals), waiting: map[refused]refusal{},
 	}
 	var err error
 	s.nobody, err = argon2id.CreateHash(rand.Text(), hashParams)
@@ -208,30 +211,44 @@ func (s *SignIn) Left(ctx context.Context, p tenants.Person) error {
 	return s.store.NoteSignIn(ctx, p, "signin.out", "", s.now())
 }
 
-// refusal is a refused sign-in of somebody who is known.
+// refused is whose sign-in was refused, and why.
+type refused struct {
+	person uuid.UUID
+	why    string
+}
+
+// refusal is the last one of a kind and how many there were.
 type refusal struct {
 	person tenants.Person
-	why    string
+	times  int64
 	at     time.Time
 	from   tenants.Origin
 }
 
 // refuse has a refused sign-in audited by Run, so that the answer takes no longer than
-// where nobody is known.
+// where nobody is known. What waits already is counted, so that no flood keeps others out.
 func (s *SignIn) refuse(ctx context.Context, p tenants.Person, why string) {
-	select {
-	case s.refused <- refusal{p, why, s.now(), tenants.OriginOf(ctx)}:
-	default:
-		s.log.WarnContext(ctx, "a refused sign-in is not audited: too many wait", "person", p.ID.String(), "why", why)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kind := refused{p.ID, why}
+	earlier, waits := s.waiting[kind]
+	if !waits {
+		select {
+		case s.refused <- kind:
+		default:
+			s.log.WarnContext(ctx, "a refused sign-in is not audited: too many wait", "person", p.ID.String(), "why", why)
+			return
+		}
 	}
+	s.waiting[kind] = refusal{p, earlier.times + 1, s.now(), tenants.OriginOf(ctx)}
 }
 
 // Run audits refused sign-ins until the context ends, and then those that still wait.
 func (s *SignIn) Run(ctx context.Context) error {
 	for {
 		select {
-		case r := <-s.refused:
-			s.audit(ctx, r)
+		case kind := <-s.refused:
+			s.audit(ctx, kind)
 		case <-ctx.Done():
 			for len(s.refused) > 0 && s.audit(ctx, <-s.refused) {
 				continue
@@ -241,13 +258,17 @@ func (s *SignIn) Run(ctx context.Context) error {
 	}
 }
 
-// audit keeps a refusal, also while the gateway stops.
-func (s *SignIn) audit(ctx context.Context, r refusal) bool {
+// audit keeps refusals of a kind, also while the gateway stops.
+func (s *SignIn) audit(ctx context.Context, kind refused) bool {
+	s.mu.Lock()
+	r := s.waiting[kind]
+	delete(s.waiting, kind)
+	s.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditWait)
 	defer cancel()
-	err := s.store.NoteRefusal(tenants.From(ctx, r.from), r.person, r.why, r.at)
+	err := s.store.NoteRefusal(tenants.From(ctx, r.from), r.person, kind.why, r.times, r.at)
 	if err != nil {
-		s.log.WarnContext(ctx, "a refused sign-in is not audited", "person", r.person.ID.String(), "why", r.why, "error", err)
+		s.log.WarnContext(ctx, "a refused sign-in is not audited", "person", kind.person.String(), "why", kind.why, "error", err)
 	}
 	return err == nil
 }

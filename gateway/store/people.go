@@ -181,9 +181,9 @@ func originAt(ctx context.Context, id string, places []string) context.Context {
 // refusals is the namespace of the ids of refused sign-ins' entries.
 var refusals = uuid.MustParse("6f0b3f0e-58a1-4c0c-9d0e-1f3f1c9a7c55")
 
-// NoteRefusal audits a refused sign-in. Those of one person, for one reason, within an hour
+// NoteRefusal audits sign-ins that were refused so many times. Those of one person, for one reason, within an hour
 // are one entry, with the last one's time and origin, so that a flood fills no table.
-func (s *Store) NoteRefusal(ctx context.Context, p tenants.Person, why string, now time.Time) error {
+func (s *Store) NoteRefusal(ctx context.Context, p tenants.Person, why string, times int64, now time.Time) error {
 	note := func(tx pgx.Tx) error {
 		q := dbsqlc.New(tx)
 		places, err := placesOf(ctx, q, p.ID)
@@ -193,9 +193,14 @@ func (s *Store) NoteRefusal(ctx context.Context, p tenants.Person, why string, n
 			}
 			w := auditing(originAt(ctx, id, places), Audit{Operator: p.Email, Action: "signin.refused", Detail: why, At: now}, movement.Owner{MerchantID: id})
 			w.audit = uuid.NewSHA1(refusals, fmt.Appendf(nil, "%s %s %s %d", id, p.ID, why, now.Truncate(time.Hour).Unix()))
+			count := dbsqlc.CountAuditedParams{AuditID: w.audit, Times: times, At: w.now, Origin: string(w.origin)}
 			var counted int64
-			if counted, err = q.CountAudited(ctx, dbsqlc.CountAuditedParams{AuditID: w.audit, At: w.now, Origin: string(w.origin)}); counted == 0 && err == nil {
-				err = audited(ctx, tx, w)
+			if counted, err = q.CountAudited(ctx, count); counted > 0 || err != nil {
+				continue
+			}
+			if err = audited(ctx, tx, w); err == nil && times > 1 {
+				count.Times--
+				_, err = q.CountAudited(ctx, count)
 			}
 		}
 		return err

@@ -330,6 +330,39 @@ func TestSignInsAreAudited(t *testing.T) {
 }
 
 // TestAFactorIsSealedWhileItIsSetUp: whoever reads the sessions learns no second factor.
+func TestAFloodOfRefusalsHidesNoOther(t *testing.T) {
+	t.Parallel()
+	s := newSetting(t)
+	ada, _, _ := s.newcomer(t, "ada@example.com", tenants.RoleOwner)
+	bob, _, _ := s.newcomer(t, "bob@example.com", tenants.RoleOwner)
+	tooLong := strings.Repeat("a", 201) // is refused without a hash
+	for i := range 2001 {
+		address, from := ada.Email, netip.AddrFrom4([4]byte{10, 0, byte(i / 250), byte(i % 250)})
+		if i == 2000 {
+			address = bob.Email
+		}
+		if _, err := s.signin.Try(t.Context(), from, address, tooLong, "000000"); !errors.Is(err, signin.ErrRefused) {
+			t.Fatal(err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.signin.Run(ended); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := s.store.AuditOf(t.Context(), s.merchant, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for who, times := range map[string]int64{ada.Email: 2000, bob.Email: 1} {
+		if !slices.ContainsFunc(entries, func(e store.Audit) bool {
+			return e.Operator == who && e.Action == "signin.refused" && int64(e.Times) == times
+		}) {
+			t.Errorf("%s is not refused %d times: %+v", who, times, entries)
+		}
+	}
+}
+
 func TestNoMerchantLearnsWhereItsPeopleWorkForAnother(t *testing.T) {
 	t.Parallel()
 	s := newSetting(t)
@@ -346,7 +379,7 @@ func TestNoMerchantLearnsWhereItsPeopleWorkForAnother(t *testing.T) {
 	if err := s.store.NoteSignIn(ctx, ada, "signin.in", "", s.now()); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.NoteRefusal(ctx, ada, "wrong password", s.now()); err != nil {
+	if err := s.store.NoteRefusal(ctx, ada, "wrong password", 3, s.now()); err != nil {
 		t.Fatal(err)
 	}
 	for id, want := range map[tenants.MerchantID]tenants.Origin{s.merchant: "", other: "", tenants.Platform: "203.0.113.7"} {
@@ -356,7 +389,7 @@ func TestNoMerchantLearnsWhereItsPeopleWorkForAnother(t *testing.T) {
 		}
 		for _, action := range []string{"signin.in", "signin.refused"} {
 			at := slices.IndexFunc(entries, func(e store.Audit) bool { return e.Action == action })
-			if at < 0 || entries[at].From != want {
+			if at < 0 || entries[at].From != want || action == "signin.refused" && entries[at].Times != 3 {
 				t.Errorf("%s at %q: %+v, want it from %q", action, id, entries, want)
 			}
 		}

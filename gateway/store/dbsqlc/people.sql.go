@@ -13,17 +13,23 @@ import (
 )
 
 const countAudited = `-- name: CountAudited :execrows
-UPDATE audit SET times = times + 1, at = $1, origin = $2 WHERE audit_id = $3
+UPDATE audit SET times = times + $1, at = $2, origin = $3 WHERE audit_id = $4
 `
 
 type CountAuditedParams struct {
+	Times   int64
 	At      time.Time
 	Origin  string
 	AuditID uuid.UUID
 }
 
 func (q *Queries) CountAudited(ctx context.Context, arg CountAuditedParams) (int64, error) {
-	result, err := q.db.Exec(ctx, countAudited, arg.At, arg.Origin, arg.AuditID)
+	result, err := q.db.Exec(ctx, countAudited,
+		arg.Times,
+		arg.At,
+		arg.Origin,
+		arg.AuditID,
+	)
 	if err != nil {
 		return 0, err
 	}

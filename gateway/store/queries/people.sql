@@ -80,7 +80,7 @@ WHERE m.person_id = @person_id
 ORDER BY t.name, m.merchant_id;
 
 -- name: CountAudited :execrows
-UPDATE audit SET times = times + 1, at = @at, origin = @origin WHERE audit_id = @audit_id;
+UPDATE audit SET times = times + @times, at = @at, origin = @origin WHERE audit_id = @audit_id;
 
 -- name: InsertInvitation :exec
 INSERT INTO invitations (hash, merchant_id, role, email, invited_by, expires_at)
