@@ -43,7 +43,7 @@ type Access struct {
 	Operators []Operator
 	Allow     []netip.Prefix // loopback alone when empty
 	// Trusted are the proxies whose word on where a request comes from is believed in the
-	// audit. Who may come in at all is judged by the connection.
+	// audit. Who may come in, and who guesses tokens, is judged by the connection.
 	Trusted []netip.Prefix
 	// ApprovalAbove is the amount above which a credit or debit waits for a second
 	// operator, DefaultApprovalAbove when zero.
@@ -247,8 +247,8 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.fail(w, r, id, fault.New(fault.ScopeMissing, "This address may not use the console."))
 		return
 	}
-	address = limit.ClientAddress(r, c.access.Load().Trusted)
-	r = r.WithContext(tenants.From(r.Context(), tenants.Origin(address.String())))
+	origin := limit.ClientAddress(r, c.access.Load().Trusted)
+	r = r.WithContext(tenants.From(r.Context(), tenants.Origin(origin.String())))
 	if ofOperators(r) {
 		operator, err := c.authenticate(r, address)
 		if err != nil {

@@ -6,7 +6,9 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"testing"
@@ -66,6 +68,32 @@ func TestWhoGuessesIsSlowed(t *testing.T) {
 	}
 	if got := w.from(netip.MustParseAddrPort("127.0.0.8:1"), "/admin/plugins", "Bearer wrong").Code; got != http.StatusUnauthorized {
 		t.Errorf("another address: %d", got)
+	}
+}
+
+// TestGuessesAreCountedByConnection: who may speak for a proxy gets no new address, and so no
+// new attempts, by claiming one.
+func TestGuessesAreCountedByConnection(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	w := newWorld(t, func(config *console.Config, d *console.Dependencies) {
+		config.Trusted = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		d.Now = func() time.Time { return now }
+	})
+	for i := range 21 {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/admin/plugins", nil)
+		request.RemoteAddr = "127.0.0.1:4711"
+		request.Header.Set("Authorization", "Bearer wrong")
+		request.Header.Set("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i))
+		answer := httptest.NewRecorder()
+		w.console.ServeHTTP(answer, request)
+		want := http.StatusUnauthorized
+		if i == 20 {
+			want = http.StatusTooManyRequests
+		}
+		if answer.Code != want {
+			t.Fatalf("attempt %d: %d, not %d", i, answer.Code, want)
+		}
 	}
 }
 
