@@ -1,6 +1,7 @@
 package host
 
 import (
+	"context"
 	"os"
 	"os/exec"
 
@@ -8,7 +9,6 @@ import (
 	"github.com/hashicorp/go-plugin/runner"
 
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
-	"github.com/seed-f006e74d/gerbang/sdk/conformance"
 )
 
 // Trial confines a plugin and its simulator in a conformance test as [Host] confines
@@ -25,8 +25,15 @@ func (t Trial) Plugin(read []string, ports []uint16) func(hclog.Logger, *exec.Cm
 	}
 }
 
+// Beside is a process that runs beside a test. Kill ends its children, too.
+type Beside = interface {
+	Start(ctx context.Context) error
+	Wait(ctx context.Context) error
+	Kill(ctx context.Context) error
+}
+
 // Simulator gives the process that plays the upstream.
-func (t Trial) Simulator(command *exec.Cmd, dir string, listen uint16, ports []uint16) (conformance.Process, error) {
+func (t Trial) Simulator(command *exec.Cmd, dir string, listen uint16, ports []uint16) (Beside, error) {
 	spec := t.Spec.complete()
 	confined, err := confine.Order{
 		Path: spec.Path, SHA256: spec.SHA256, Name: command.Args[0], Args: command.Args[1:], Env: append(command.Env, memoryLimit(spec.Memory)),

@@ -159,9 +159,9 @@ func (s *Store) own(ctx context.Context, p tenants.Person, audit Audit, change f
 // platform unless they belong to one merchant alone.
 func placesOf(ctx context.Context, q *dbsqlc.Queries, id uuid.UUID) ([]string, error) {
 	rows, err := q.MembershipsOf(ctx, id)
-	ids := make([]string, len(rows))
-	for i, row := range rows {
-		ids[i] = row.MerchantID
+	ids := make([]string, 0, len(rows)+1)
+	for _, row := range rows {
+		ids = append(ids, row.MerchantID)
 	}
 	if len(ids) != 1 && !slices.Contains(ids, string(tenants.Platform)) {
 		ids = append(ids, string(tenants.Platform))

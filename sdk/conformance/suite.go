@@ -49,7 +49,7 @@ type Confinement interface {
 }
 
 // Process is one that runs beside the test. Kill ends its children, too.
-type Process interface {
+type Process = interface {
 	Start(ctx context.Context) error
 	Wait(ctx context.Context) error
 	Kill(ctx context.Context) error
