@@ -246,6 +246,15 @@ type visitor struct {
 
 func enter(t *testing.T, language string, empty bool) visitor {
 	t.Helper()
+	v, code := arrive(t, empty)
+	v.post("/confirm", url.Values{"code": {code}}, http.StatusSeeOther)
+	v.post("/language", url.Values{"language": {language}}, http.StatusSeeOther)
+	return v
+}
+
+// arrive signs somebody in, who has given no fresh code yet.
+func arrive(t *testing.T, empty bool) (v visitor, code string) {
+	t.Helper()
 	const password, factor = "a sentence is long enough", "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
 	hash, err := argon2id.CreateHash(password, &argon2id.Params{Memory: 64, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
 	if err != nil {
@@ -260,7 +269,7 @@ func enter(t *testing.T, language string, empty bool) visitor {
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := visitor{T: t, logs: &bytes.Buffer{}}
+	v = visitor{T: t, logs: &bytes.Buffer{}}
 	console, err := New(Config{URL: "http://console.example"}, Dependencies{
 		Dependencies: page.Dependencies{SignIn: of, Sessions: memstore.NewWithCleanupInterval(0), Now: now, Log: slog.New(slog.NewTextHandler(v.logs, nil))},
 		Admin: func(string, tenants.Role) *adminapi.Client {
@@ -277,14 +286,11 @@ func enter(t *testing.T, language string, empty bool) visitor {
 		t.Fatal(err)
 	}
 	v.url, v.client = server.URL, &http.Client{Jar: jar, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	code, err := totp.GenerateCode(factor, now())
-	if err != nil {
+	if code, err = totp.GenerateCode(factor, now()); err != nil {
 		t.Fatal(err)
 	}
 	v.post("/signin", url.Values{"email": {visits}, "password": {password}, "code": {code}}, http.StatusSeeOther)
-	v.post("/confirm", url.Values{"code": {code}}, http.StatusSeeOther)
-	v.post("/language", url.Values{"language": {language}}, http.StatusSeeOther)
-	return v
+	return v, code
 }
 
 func (v visitor) ask(method, path string, form url.Values) (int, string) {
@@ -369,6 +375,23 @@ func TestNobodyConfirmsAlone(t *testing.T) {
 	}
 	if n := strings.Count(body, "You asked for it: another operator decides."); n != 4 {
 		t.Errorf("%d are told that it is another one's to decide", n)
+	}
+}
+
+// TestASecondWordNeedsAFreshCode: a session that somebody left open decides about no money
+// and no binary.
+func TestASecondWordNeedsAFreshCode(t *testing.T) {
+	t.Parallel()
+	v, _ := arrive(t, false)
+	for _, path := range []string{"/waiting/overrides", "/waiting/adjustments", "/waiting/approvals", "/providers/x/activate", "/providers/x/rollback"} {
+		answer, err := v.client.PostForm(v.url+path, url.Values{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if at := answer.Header.Get("Location"); answer.StatusCode != http.StatusSeeOther || !strings.HasPrefix(at, "/confirm") {
+			t.Errorf("%s: %d, to %q", path, answer.StatusCode, at)
+		}
 	}
 }
 

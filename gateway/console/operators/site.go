@@ -134,9 +134,9 @@ func (c *Console) routes() {
 	c.at("GET /traffic", c.traffic)
 	c.at("GET /waiting", c.waiting)
 	c.at("POST /waiting/exceptions", c.resolve)
-	c.at("POST /waiting/adjustments", c.decide)
-	c.at("POST /waiting/overrides", c.confirmOverride)
-	c.at("POST /waiting/approvals", c.confirmProvider)
+	c.at("POST /waiting/adjustments", c.decide, page.Fresh)
+	c.at("POST /waiting/overrides", c.confirmOverride, page.Fresh)
+	c.at("POST /waiting/approvals", c.confirmProvider, page.Fresh)
 
 	c.at("GET /pauses", c.pauses)
 	c.at("POST /pauses", c.setPause)
@@ -156,8 +156,8 @@ func (c *Console) routes() {
 
 	c.at("GET /providers", c.providers)
 	c.at("GET /providers/{provider}", c.provider)
-	c.at("POST /providers/{provider}/activate", c.activateProvider)
-	c.at("POST /providers/{provider}/rollback", c.rollBackProvider)
+	c.at("POST /providers/{provider}/activate", c.activateProvider, page.Fresh)
+	c.at("POST /providers/{provider}/rollback", c.rollBackProvider, page.Fresh)
 	c.at("POST /providers/{provider}/restart", c.restartProvider)
 	c.at("POST /providers/{provider}/remove", c.removeProvider)
 
