@@ -44,6 +44,9 @@ func (tr *trial) hold(e Example, a *account, count int) (end func()) {
 	select {
 	case <-met:
 	case <-time.After(patience):
+		if err := tr.plugin.healthy(patience / 4); err != nil {
+			tr.Fatalf("waited in vain: the call reaches the upstream; asked whether it is well, the process: %v", err)
+		}
 		tr.Fatal("waited in vain: the call reaches the upstream")
 	}
 	for begun := time.Now(); a.requests() < before+count && time.Since(begun) < time.Second; time.Sleep(5 * time.Millisecond) {
