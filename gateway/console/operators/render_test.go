@@ -378,12 +378,15 @@ func TestNobodyConfirmsAlone(t *testing.T) {
 	}
 }
 
-// TestASecondWordNeedsAFreshCode: a session that somebody left open decides about no money
-// and no binary.
-func TestASecondWordNeedsAFreshCode(t *testing.T) {
+// TestDecisionsNeedAFreshCode: a session that somebody left open decides about no money, no
+// policy and no binary, by whichever of the pages that lead there.
+func TestDecisionsNeedAFreshCode(t *testing.T) {
 	t.Parallel()
 	v, _ := arrive(t, false)
-	for _, path := range []string{"/waiting/overrides", "/waiting/adjustments", "/waiting/approvals", "/providers/x/activate", "/providers/x/rollback"} {
+	for _, path := range []string{
+		"/waiting/overrides", "/waiting/adjustments", "/waiting/approvals", "/movements/x/override", "/merchants/m/money", "/merchants/m/statement-lines",
+		"/policies/x/activate", "/policies/rollback", "/providers/x/activate", "/providers/x/rollback",
+	} {
 		answer, err := v.client.PostForm(v.url+path, url.Values{})
 		if err != nil {
 			t.Fatal(err)

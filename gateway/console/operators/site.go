@@ -125,11 +125,11 @@ func (c *Console) routes() {
 	c.at("POST /merchants/{merchant}/keys/{key}/revoke", c.revokeKey, page.Fresh)
 	c.at("POST /merchants/{merchant}/pauses", c.pauseOfMerchant)
 	c.at("GET /merchants/{merchant}/money", c.money)
-	c.at("POST /merchants/{merchant}/money", c.adjust)
+	c.at("POST /merchants/{merchant}/money", c.adjust, page.Fresh)
 	c.at("GET /merchants/{merchant}/audit", c.merchantAudit)
 	c.at("GET /merchants/{merchant}/callbacks", c.callbacks)
 	c.at("GET /merchants/{merchant}/statement-lines", c.statementLines)
-	c.at("POST /merchants/{merchant}/statement-lines", c.assign)
+	c.at("POST /merchants/{merchant}/statement-lines", c.assign, page.Fresh)
 
 	c.at("GET /traffic", c.traffic)
 	c.at("GET /waiting", c.waiting)
@@ -142,16 +142,16 @@ func (c *Console) routes() {
 	c.at("POST /pauses", c.setPause)
 
 	c.at("GET /movements/{movement}", c.movement)
-	c.at("POST /movements/{movement}/override", c.override)
+	c.at("POST /movements/{movement}/override", c.override, page.Fresh)
 	c.at("POST /movements/{movement}/callbacks/{event}", c.resend)
 
 	c.at("GET /policies", c.policies)
 	c.at("GET /policies/numbers", c.numbers)
 	c.at("POST /policies", c.push)
-	c.at("POST /policies/rollback", c.rollBackPolicy)
+	c.at("POST /policies/rollback", c.rollBackPolicy, page.Fresh)
 	c.at("GET /policies/{version}", c.policy)
 	c.at("GET /policies/{version}/impact", c.impact)
-	c.at("POST /policies/{version}/activate", c.activatePolicy)
+	c.at("POST /policies/{version}/activate", c.activatePolicy, page.Fresh)
 	c.at("GET /activations/{activation}", c.activation)
 
 	c.at("GET /providers", c.providers)
