@@ -62,6 +62,20 @@ export class Person {
     await Promise.all([this.page.waitForURL((url) => !url.pathname.startsWith("/confirm")), this.page.click("main form button")]);
   }
 
+  // does sends a form, and sends it again where it needs a fresh code first. The form is
+  // done once the page shows what is told.
+  async does(send, told) {
+    await send();
+    const asked = this.page.waitForURL((url) => url.pathname === "/confirm").then(() => true);
+    const done = this.page.waitForSelector(told).then(() => false);
+    asked.catch(() => {}), done.catch(() => {}); // the other one is never met
+    if (!(await Promise.race([asked, done]))) return false;
+    await this.fresh();
+    await send();
+    await this.page.waitForSelector(told);
+    return true;
+  }
+
   // seen judges the page in each view.
   async seen(name) {
     for (const { name: view, viewport, colorScheme } of views) {
