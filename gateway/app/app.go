@@ -279,12 +279,13 @@ func (a *App) Run(ctx context.Context) error {
 		return serve(during.merchants, edge.NewServer(a.edge, a.log), a.edge.Bound(a.merchants))
 	})
 	group.Go(func() error {
-		return serve(during.rest, &http.Server{Handler: a.console, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, IdleTimeout: time.Minute}, a.operators)
+		server := edge.NewServer(a.console, a.log)
+		server.WriteTimeout = 0 // a policy is tried on the past for as long as that takes
+		return serve(during.rest, server, a.console.Bound(a.operators))
 	})
 	if a.members != nil {
 		group.Go(func() error {
-			server := &http.Server{Handler: a.people, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute}
-			if err := serve(during.rest, server, a.edge.Bound(a.members)); err != nil {
+			if err := serve(during.rest, edge.NewServer(a.people, a.log), a.edge.Bound(a.members)); err != nil {
 				a.log.ErrorContext(ctx, "the merchants' console has ended; the API goes on", "error", err)
 			}
 			return nil

@@ -243,7 +243,8 @@ const requestID = "X-Request-Id"
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id := c.begin(w)
 	address := peer(r)
-	if !slices.ContainsFunc(c.access.Load().Allow, func(p netip.Prefix) bool { return p.Contains(address) }) {
+	if !c.allowed(address) {
+		w.Header().Set("Connection", "close")
 		c.fail(w, r, id, fault.New(fault.ScopeMissing, "This address may not use the console."))
 		return
 	}
@@ -258,6 +259,11 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(context.WithValue(r.Context(), identityKey{}, operator))
 	}
 	c.answer(w, r, id)
+}
+
+// allowed tells whether somebody may come in from an address.
+func (c *Console) allowed(address netip.Addr) bool {
+	return slices.ContainsFunc(c.access.Load().Allow, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
 // begin sets the headers that every answer carries, and returns the request's id.

@@ -3,7 +3,6 @@ package edge
 import (
 	"net"
 	"net/netip"
-	"sync"
 
 	"golang.org/x/net/netutil"
 
@@ -18,39 +17,11 @@ const maxConnections = 8192
 // share of them is hung up on. Trusted proxies have no share: they bound their own
 // clients.
 func (e *Edge) Bound(listener net.Listener) net.Listener {
-	return netutil.LimitListener(sharedListener{listener, e, limit.NewShares(maxConnections)}, maxConnections)
-}
-
-type sharedListener struct {
-	net.Listener
-	edge   *Edge
-	shares *limit.Shares
-}
-
-func (l sharedListener) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
+	shares := limit.NewShares(maxConnections)
+	return netutil.LimitListener(limit.Listener(listener, func(peer netip.Addr) *limit.Shares {
+		if limit.IsTrusted(peer, *e.trusted.Load()) {
+			return nil
 		}
-		peer, err := netip.ParseAddrPort(conn.RemoteAddr().String())
-		if err == nil && limit.IsTrusted(peer.Addr().Unmap(), *l.edge.trusted.Load()) {
-			return conn, nil
-		}
-		if l.shares.Take(peer.Addr(), 1) {
-			return &sharedConn{Conn: conn, give: func() { l.shares.Give(peer.Addr(), 1) }}, nil
-		}
-		_ = conn.Close()
-	}
-}
-
-type sharedConn struct {
-	net.Conn
-	once sync.Once
-	give func()
-}
-
-func (c *sharedConn) Close() error {
-	defer c.once.Do(c.give)
-	return c.Conn.Close()
+		return shares
+	}), maxConnections)
 }

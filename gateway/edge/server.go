@@ -16,7 +16,7 @@ const (
 	maxHeader     = 16 << 10
 )
 
-// NewServer makes the server of the merchants' listener, ready to Serve. The log
+// NewServer makes the server of a listener, the merchants' or a console's, ready to Serve. The log
 // gets net/http's own messages (handshakes, broken requests) at debug level; nil is
 // no log.
 func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
