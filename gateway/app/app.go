@@ -53,6 +53,7 @@ type App struct {
 	limiter    *limit.Limiter
 	directory  *tenants.Directory
 	vault      *tenants.Vault
+	names      movement.NameKey
 	policy     *policy.Active
 	follower   *rollout.Follower
 	files      *approval.Files
@@ -97,7 +98,7 @@ func New(ctx context.Context, c Config, log *slog.Logger) (_ *App, err error) {
 			a.close()
 		}
 	}()
-	for _, step := range []func(context.Context) error{a.openStore, a.openVault, a.openPolicy, a.startPlugins, a.listen, a.wire} {
+	for _, step := range []func(context.Context) error{a.openVault, a.openStore, a.openPolicy, a.startPlugins, a.listen, a.wire} {
 		if err := step(ctx); err != nil {
 			return nil, err
 		}
@@ -105,19 +106,26 @@ func New(ctx context.Context, c Config, log *slog.Logger) (_ *App, err error) {
 	return a, nil
 }
 
+// openStore opens the database. Nothing is written to one that another keyset belongs to.
 func (a *App) openStore(ctx context.Context) error {
-	if a.config.Migrate {
-		if err := store.Migrate(ctx, a.config.DatabaseURL, a.log); err != nil {
-			return err
-		}
-	}
 	var err error
 	a.store, err = store.Open(ctx, a.config.DatabaseURL, store.Options{MaxConns: a.config.DatabaseConns, OwnCommits: a.config.OwnCommits})
 	if err != nil {
 		return err
 	}
+	if err := checkNameKey(ctx, a.store, a.vault); err != nil {
+		return err
+	}
+	if a.config.Migrate {
+		if err := store.Migrate(ctx, a.config.DatabaseURL, a.log); err != nil {
+			return err
+		}
+	}
 	a.clock = clock.New(a.store, uptime.Now, a.log)
 	_ = a.clock.Measure(ctx) // it is logged, and tried again
+	if a.names, err = readNameKey(ctx, a.store, a.vault, a.clock.Now()); err != nil {
+		return err
+	}
 	if a.config.recovers {
 		if err := a.store.BeginRecovery(ctx, a.clock.Now()); err != nil {
 			return err
@@ -150,14 +158,10 @@ func (a *App) wire(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	names, err := readNameKey(ctx, a.store, vault, a.clock.Now())
-	if err != nil {
-		return err
-	}
-	a.decisions, a.decided = decision.NewKey(names[:]), decision.NewLog()
+	a.decisions, a.decided = decision.NewKey(a.names[:]), decision.NewLog()
 	a.metrics.WatchDecisions(a.decided.Dropped)
 	a.operations = catalog.New(snapshot)
-	a.wireMoney(vault, names, mailed)
+	a.wireMoney(vault, mailed)
 	a.poller = lifecycle.NewPoller(a.store, a.lifecycle, a.leases(pollQueue, replica), a.log)
 	a.reader = reconcile.NewReader(a.store, a.reconciler.Read, a.leases("statements", replica), a.log)
 	if err := a.wireDispatcher(vault, replica); err != nil {
@@ -190,9 +194,9 @@ func (a *App) wire(ctx context.Context) error {
 }
 
 // wireMoney makes the lifecycle of movements, its kinds, and what stands beside it.
-func (a *App) wireMoney(vault *tenants.Vault, names movement.NameKey, mailed func()) {
+func (a *App) wireMoney(vault *tenants.Vault, mailed func()) {
 	a.lifecycle = lifecycle.New(lifecycle.Dependencies{
-		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: a.operations, Names: names,
+		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: a.operations, Names: a.names,
 		ForeignNotified: a.metrics.ObserveForeign, CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed,
 		ClockFault: a.clock.Fault, Recovering: a.recovery.fault, Restored: a.recovery.restored, Now: a.clock.Now, Log: a.log,
 	})

@@ -27,6 +27,24 @@ func readNameKey(ctx context.Context, s *store.Store, vault *tenants.Vault, now 
 	case err != nil:
 		return movement.NameKey{}, err
 	}
+	return openNameKey(vault, sealed)
+}
+
+// checkNameKey refuses a keyset that is not this database's. It writes nothing, and what
+// is not there yet is no fault.
+func checkNameKey(ctx context.Context, s *store.Store, vault *tenants.Vault) error {
+	sealed, err := s.NameKey(ctx)
+	switch {
+	case errors.Is(err, store.ErrUnmigrated), errors.Is(err, store.ErrNotFound):
+		return nil
+	case err != nil || sealed == nil:
+		return err
+	}
+	_, err = openNameKey(vault, sealed)
+	return err
+}
+
+func openNameKey(vault *tenants.Vault, sealed []byte) (movement.NameKey, error) {
 	raw, err := vault.OpenNameKey(sealed)
 	if err != nil {
 		return movement.NameKey{}, fmt.Errorf("this keyset does not open the installation's key of names, which key %d has sealed: start with the keyset that this database was used with before, or a copy of it",

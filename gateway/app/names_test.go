@@ -91,3 +91,42 @@ func TestNameKeyOfAnInstallation(t *testing.T) {
 		t.Errorf("gone, and: %v", err)
 	}
 }
+
+// TestNothingIsWrittenUnderAnotherKeyset: a start with a keyset that is not the database's
+// neither migrates it nor leaves anything in it.
+func TestNothingIsWrittenUnderAnotherKeyset(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
+		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
+	})
+	s, err := store.Open(t.Context(), url, store.Options{MaxConns: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	if _, err := readNameKey(t.Context(), s, vaultOf(t, keysetFile(t)), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.Background()) }()
+	if _, err := conn.Exec(t.Context(), "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)"); err != nil {
+		t.Fatal(err)
+	}
+	const written = "SELECT (SELECT count(*) FROM goose_db_version) + (SELECT count(*) FROM policy_versions) + (SELECT count(*) FROM exceptions) + (SELECT count(*) FROM audit)"
+	var before, after int
+	if err := conn.QueryRow(t.Context(), written).Scan(&before); err != nil {
+		t.Fatal(err)
+	}
+	config := Defaults()
+	config.Listen, config.Console, config.DatabaseURL, config.KeysetFile = "127.0.0.1:0", "127.0.0.1:0", url, keysetFile(t)
+	_, err = New(t.Context(), config, slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), "start with the keyset that this database was used with") {
+		t.Errorf("with another keyset: %v", err)
+	}
+	if err := conn.QueryRow(t.Context(), written).Scan(&after); err != nil || after != before {
+		t.Errorf("%d rows were written, %v", after-before, err)
+	}
+}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/app"
 	"github.com/seed-f006e74d/gerbang/gateway/database"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -206,6 +207,18 @@ func (t *tree) openDatabase(ctx context.Context) error {
 		URL: t.DatabaseURL, Dir: filepath.Join(t.Data, "database"), Log: t.Log,
 		Progress: func(message string) { t.Log.Info(message) },
 	}, t.Install)
+	if err != nil {
+		return err
+	}
+	merchants := make([]string, len(t.state.Merchants))
+	for i, m := range t.state.Merchants {
+		merchants[i] = m.MerchantID
+	}
+	err = store.MarkDevelopment(ctx, t.database.URL(), merchants)
+	if errors.Is(err, store.ErrNotDevelopment) {
+		return errors.New("gerbang dev opens only databases that it made, and this one has tables of somebody else: nothing was written to it; " +
+			"give an empty database with --database-url or " + database.URLVariable + ", or neither for one of its own below --data")
+	}
 	return err
 }
 

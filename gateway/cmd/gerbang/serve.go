@@ -73,7 +73,7 @@ type devCommand struct {
 	Console     string   `default:"127.0.0.1:8081" placeholder:"HOST:PORT" help:"Operators' listener (${default})."`
 	Sandbox     string   `default:"127.0.0.1:8082" placeholder:"HOST:PORT" help:"Simulators' page and API, for paying and injecting faults (${default})."`
 	People      string   `name:"merchants-console" default:"127.0.0.1:8083" placeholder:"HOST:PORT" help:"Merchants' console, for their people (${default})."`
-	DatabaseURL string   `name:"database-url" placeholder:"URL" help:"A running CockroachDB or PostgreSQL; also GERBANG_DATABASE_URL."`
+	DatabaseURL string   `name:"database-url" placeholder:"URL" help:"An empty database of a running CockroachDB or PostgreSQL, or one that gerbang dev made; also GERBANG_DATABASE_URL."`
 	PolicyDir   string   `name:"policy-dir" placeholder:"DIR" help:"Directory of a policy that replaces the default one; edits are live at once."`
 	PluginPort  []uint16 `name:"plugin-port" placeholder:"PORT" help:"A TCP port that plugins may connect to, beside 443 and their simulators'; repeatable."`
 	PluginRead  []string `name:"plugin-read" placeholder:"DIR" help:"A directory that plugins may read, such as one of settlement reports; repeatable."`

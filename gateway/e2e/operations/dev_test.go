@@ -2,9 +2,11 @@ package operations_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -18,6 +20,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
 )
 
 // TestDevStopCrashRestart restarts gerbang dev on one data directory after a stop
@@ -202,6 +205,27 @@ func TestDevRefusesPublicAddress(t *testing.T) {
 	harness.Await(t, harness.StopsWithin, "the refusal", func() bool { return !p.Running() })
 	if p.Code == 0 || !strings.Contains(p.Log.String(), "--listen") {
 		t.Errorf("code %d, log %q; want a refusal that names --listen", p.Code, p.Log.Tail(5))
+	}
+}
+
+// TestDevOpensOnlyDatabasesItMade: one that another gateway has migrated stays as it is.
+func TestDevOpensOnlyDatabasesItMade(t *testing.T) {
+	t.Parallel()
+	url := dbtest.New(t, store.MigrationsDigest(), func(ctx context.Context, url string) error {
+		return store.Migrate(ctx, url, slog.New(slog.DiscardHandler))
+	})
+	p := harness.Launch(t, harness.Settings{DatabaseURL: url, Flags: []string{"--policy-dir", "../../../policy/rego"}})
+	harness.Await(t, harness.ReadyWithin, "the refusal", func() bool { return !p.Running() })
+	if p.Code == 0 || !strings.Contains(p.Log.String(), "opens only databases that it made") {
+		t.Errorf("code %d, log %q; want a refusal", p.Code, p.Log.Tail(5))
+	}
+	s, err := store.Open(t.Context(), url, store.Options{MaxConns: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	if key, err := s.NameKey(t.Context()); key != nil || err != nil {
+		t.Errorf("a key of names was made, %v", err)
 	}
 }
 
