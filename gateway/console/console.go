@@ -58,7 +58,7 @@ type Config struct {
 	// AllowHTTPCallbacks lets callback URLs be http and local. It is for
 	// development alone.
 	AllowHTTPCallbacks bool
-	// Location is the zone of merchants that name no other, Jakarta's when nil.
+	// Location is the zone of the hours that policies see, and of merchants that name no other; Jakarta's when nil.
 	Location *time.Location
 }
 

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -84,16 +85,20 @@ func policiesOf(force func() *policy.Set) func(context.Context, uint32) ([]*poli
 	}
 }
 
-// TestATraceIsForWhoMayReadIt: it is of the request that was made, under the record and the version of then, and reading
-// it is in the audit.
+// TestATraceIsForWhoMayReadIt: it is of the request that was made, under the record and the version of then, by the hour of
+// the gateway's zone, and reading it is in the audit.
 func TestATraceIsForWhoMayReadIt(t *testing.T) {
 	t.Parallel()
 	const rules = `package gerbang
 
-refusals contains "Not to there." if input.fields.bank == "014"
+refusals contains "Not to there." if {
+	input.fields.bank == "014"
+	input.clock.hour == %d
+}
 `
+	at := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
 	source := policy.Default()
-	source["there.rego"] = []byte(rules)
+	source["there.rego"] = fmt.Appendf(nil, rules, at.In(time.FixedZone("WIB", 7*60*60)).Hour())
 	set, err := policy.Compile(t.Context(), source)
 	if err != nil {
 		t.Fatal(err)
@@ -108,12 +113,14 @@ refusals contains "Not to there." if input.fields.bank == "014"
 			Replica: func(context.Context, uint16, time.Time) (string, error) { return "", nil },
 		}
 	})
-	merchant := w.merchant()
+	merchant, err := w.CreateMerchant(t.Context(), adminapi.NewMerchant{Name: "Toko", Tier: "starter", Labels: map[string]string{"time_zone": "Asia/Jayapura"}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	before, err := w.Merchant(t.Context(), merchant.MerchantID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
 	rule := decision.Policy(1)
 	for _, r := range set.Rules() {
 		if r.File == "there.rego" {

@@ -137,7 +137,7 @@ func (c *Console) trace(x *call, e *explained, out *adminapi.Decision) error {
 	}
 	asked := policy.AdmitInput{
 		Merchant: admission.RecordOf(e.record), Mode: e.mode(), Amount: in.Amount, Fields: in.Fields, Quote: in.Quote,
-		Operation: policyOperation(e.operations[0]), Now: in.At.In(admission.ZoneOf(e.record, c.config.Location)),
+		Operation: policyOperation(e.operations[0]), Now: in.At.In(admission.ZoneOf(tenants.Merchant{}, c.config.Location)),
 	}
 	explained, err := e.sets[0].Explain(ctx, asked)
 	if err != nil {

@@ -37,7 +37,7 @@ func BenchmarkAMillionDecisions(b *testing.B) {
 	}
 	world := impact.World{
 		Base: func(string) *policy.Set { return base }, Used: func(string, bool, string, string) int64 { return 0 },
-		Zone: func(*policy.Merchant) *time.Location { return time.UTC },
+		Zone: func(*policy.Merchant) *time.Location { return time.UTC }, Clock: time.UTC,
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -152,6 +152,9 @@ func newGate(t *testing.T, set *policy.Set, status tenants.Status) *gate {
 		if i == 0 {
 			m.Status = status
 		}
+		if i == 1 { // where the month and the day end two hours earlier; the hours that rules see are the gateway's
+			m.Labels = map[string]string{tenants.LabelTimeZone: "Asia/Jayapura"}
+		}
 		account, err := tenants.NewAccount(m, nil, nil, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -308,7 +311,6 @@ func (g *gate) past(minutes []decision.Minute) iter.Seq2[impact.Past, error] {
 }
 
 func (g *gate) world() impact.World {
-	zone := time.FixedZone("WIB", 7*60*60)
 	return impact.World{
 		Base: func(version string) *policy.Set {
 			if version == string(g.set.Version()) {
@@ -317,7 +319,10 @@ func (g *gate) world() impact.World {
 			return nil
 		},
 		Used: func(string, bool, string, string) int64 { return 0 },
-		Zone: func(*policy.Merchant) *time.Location { return zone },
+		Zone: func(m *policy.Merchant) *time.Location {
+			return admission.ZoneOf(tenants.Merchant{Labels: m.Labels}, nil)
+		},
+		Clock: admission.ZoneOf(tenants.Merchant{}, nil),
 	}
 }
 

@@ -70,6 +70,8 @@ type World struct {
 	Used func(merchant string, live bool, quota, period string) int64
 	// Zone is where a merchant's days and months are counted.
 	Zone func(*policy.Merchant) *time.Location
+	// Clock is the zone of the hours and weekdays that rules see: the gateway's, whatever the merchant's.
+	Clock *time.Location
 	// Progress is told how many decisions were tried, now and then; it may be nil.
 	Progress func(done int64, at time.Time)
 }

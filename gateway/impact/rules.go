@@ -127,7 +127,7 @@ func (s *simulation) evaluate(ctx context.Context, p *Past, j judged, in policy.
 // input is what rules see of an entry.
 func (s *simulation) input(p *Past, record *policy.Merchant) policy.AdmitInput {
 	in := policy.AdmitInput{
-		Merchant: *record, Mode: decision.ModeOf(p.Live), Operation: p.Operation.Operation, Now: p.At.In(s.world.Zone(record)),
+		Merchant: *record, Mode: decision.ModeOf(p.Live), Operation: p.Operation.Operation, Now: p.At.In(s.world.Clock),
 	}
 	if p.Input != nil {
 		in.Amount, in.Fields, in.Quote = p.Input.Amount, p.Input.Fields, p.Input.Quote

@@ -35,7 +35,7 @@ type Reader struct {
 	Key        decision.Key
 	Open       func(sealed []byte) ([]byte, error) // of inputs
 	Operations *catalog.Snapshot
-	Location   *time.Location                   // of merchants that name no zone
+	Location   *time.Location                   // the gateway's: of the hours that rules see, and of merchants that name no zone
 	Policy     func(version string) *policy.Set // nil where it is not kept
 	Merchant   string                           // whose past is read, all merchants' where it is ""
 
@@ -344,7 +344,7 @@ func (r *Reader) World(ctx context.Context, since, until time.Time) (impact.Worl
 		}
 	}
 	return impact.World{
-		Base: r.Policy, Zone: r.zone,
+		Base: r.Policy, Zone: r.zone, Clock: admission.ZoneOf(tenants.Merchant{}, r.Location),
 		Used: func(merchant string, live bool, quota, period string) int64 {
 			used, err := r.Records.UsedOf(ctx, movement.Owner{MerchantID: merchant, Mode: decision.ModeOf(live)}, quota, period)
 			if err != nil {
