@@ -9,6 +9,7 @@
 package policy
 
 import (
+	"encoding/json"
 	"errors"
 	"time"
 )
@@ -87,6 +88,21 @@ type AdmitInput struct {
 	// that read it say nothing then. Rules see it as `input.quote`, and as `input.told` too: sets of before that name are in
 	// force.
 	Quote map[string]any
+}
+
+// Quoted is the input once the quote of its operation is known, nil for none. A price is the amount that rules see. Its
+// numbers are int64, or json.Number where the quote was kept.
+func (in AdmitInput) Quoted(quote map[string]any) AdmitInput {
+	in.Quote = quote
+	switch price := quote["price"].(type) {
+	case int64:
+		in.Amount = &price
+	case json.Number:
+		if whole, err := price.Int64(); err == nil {
+			in.Amount = &whole
+		}
+	}
+	return in
 }
 
 // Limits are a merchant's rates, quotas, markup and payout limits. The value is shared by all who asked the same: do not

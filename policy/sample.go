@@ -59,9 +59,7 @@ func (g *gate) samples(op Offered, tier string, values map[string][]string) []Ad
 		samples = append(samples, early)
 	}
 	if op.Quote && g.set.reads.quote {
-		quoted := great
-		quoted.Quote = map[string]any{"price": greatAmount, "fee": greatAmount, "name_match": false}
-		samples = append(samples, quoted)
+		samples = append(samples, great.Quoted(map[string]any{"price": greatAmount, "fee": greatAmount, "name_match": false}))
 	}
 	for name := range op.Fields {
 		for _, value := range values[name] {

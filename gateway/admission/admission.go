@@ -208,11 +208,7 @@ func (a *Admission) Reconsider(
 	if err != nil {
 		return internal(err)
 	}
-	input.Quote = quote
-	if price, ok := quote["price"].(int64); ok {
-		input.Amount = &price
-	}
-	rule, err := a.allow(ctx, input, ticket)
+	rule, err := a.allow(ctx, input.Quoted(quote), ticket)
 	if f, refused := errors.AsType[*fault.Error](err); refused && rule != decision.Unjudged {
 		return f.Because(&reconsidered{rule, quote})
 	}

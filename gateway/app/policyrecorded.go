@@ -118,8 +118,8 @@ func (r *recorder) refused(ctx context.Context) ([]policy.AdmitInput, error) {
 			if err != nil {
 				continue // as with movements
 			}
-			in.Amount, in.Fields, in.Quote = kept.Amount, kept.Fields, kept.Quote
-			inputs = append(inputs, in)
+			in.Amount, in.Fields = kept.Amount, kept.Fields
+			inputs = append(inputs, in.Quoted(kept.Quote))
 		}
 	}
 	return inputs, nil

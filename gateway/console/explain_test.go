@@ -86,7 +86,7 @@ func policiesOf(force func() *policy.Set) func(context.Context, uint32) ([]*poli
 }
 
 // TestATraceIsForWhoMayReadIt: it is of the request that was made, under the record and the version of then, by the hour of
-// the gateway's zone, and reading it is in the audit.
+// the gateway's zone and the price of its quote, and reading it is in the audit.
 func TestATraceIsForWhoMayReadIt(t *testing.T) {
 	t.Parallel()
 	const rules = `package gerbang
@@ -94,6 +94,7 @@ func TestATraceIsForWhoMayReadIt(t *testing.T) {
 refusals contains "Not to there." if {
 	input.fields.bank == "014"
 	input.clock.hour == %d
+	input.amount > 500
 }
 `
 	at := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
@@ -130,7 +131,7 @@ refusals contains "Not to there." if {
 	series := decision.Series{Merchant: merchant.MerchantID, Operation: "/bank/name", Version: string(set.Version()), Record: before.Version, Live: true, Rule: rule}
 	input := decision.Input{
 		ID: decision.NewNamer(key, 7).Name(at, series.Version, series.Merchant, true, series.Operation, rule), At: at, Series: series,
-		Amount: new(int64(5)), Fields: map[string]any{"bank": "014"},
+		Amount: new(int64(5)), Fields: map[string]any{"bank": "014"}, Quote: map[string]any{"price": int64(501)},
 	}
 	packed, err := decision.PackInputs([]decision.Input{input})
 	if err != nil {

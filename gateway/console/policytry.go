@@ -125,8 +125,7 @@ func (c *Console) caseInput(ctx context.Context, now time.Time, wanted adminapi.
 	if err != nil {
 		return none, err
 	}
-	in.Quote, err = caseQuote(&in, wanted.Quote)
-	return in, err
+	return caseQuote(in, wanted.Quote)
 }
 
 // caseTime reads when the case is.
@@ -166,23 +165,21 @@ func caseBody(op *catalog.Operation, input json.RawMessage) (catalog.Document, e
 	return body, nil
 }
 
-// caseQuote reads what the quote would say; its price is the amount, as at the gateway.
-func caseQuote(in *policy.AdmitInput, text json.RawMessage) (map[string]any, error) {
+// caseQuote adds what the quote would say.
+func caseQuote(in policy.AdmitInput, text json.RawMessage) (policy.AdmitInput, error) {
 	if len(text) == 0 {
-		return nil, nil //nolint:nilnil // there was none
+		return in, nil
 	}
 	quote, err := jsonbody.Read(text, func(string) func(jsontext.Value) error { return nil })
 	if err != nil {
-		return nil, err
+		return in, err
 	}
 	if price, ok := quote["price"].(json.Number); ok {
-		amount, err := price.Int64()
-		if err != nil {
-			return nil, fault.Invalid("quote.price", "must be a whole number of rupiah")
+		if _, err := price.Int64(); err != nil {
+			return in, fault.Invalid("quote.price", "must be a whole number of rupiah")
 		}
-		in.Amount = &amount
 	}
-	return quote, nil
+	return in.Quoted(quote), nil
 }
 
 // trialDocument is the answer for operators.

@@ -136,9 +136,9 @@ func (c *Console) trace(x *call, e *explained, out *adminapi.Decision) error {
 		return nil
 	}
 	asked := policy.AdmitInput{
-		Merchant: admission.RecordOf(e.record), Mode: e.mode(), Amount: in.Amount, Fields: in.Fields, Quote: in.Quote,
+		Merchant: admission.RecordOf(e.record), Mode: e.mode(), Amount: in.Amount, Fields: in.Fields,
 		Operation: policyOperation(e.operations[0]), Now: in.At.In(admission.ZoneOf(tenants.Merchant{}, c.config.Location)),
-	}
+	}.Quoted(in.Quote)
 	explained, err := e.sets[0].Explain(ctx, asked)
 	if err != nil {
 		return err

@@ -14,8 +14,10 @@ func (s *simulation) compare(t *trial) {
 		return
 	}
 	f := flip{rule: t.rule, at: t.At, n: 1}
-	if t.Input != nil && t.Input.Amount != nil {
-		f.rupiah = *t.Input.Amount
+	if t.Input != nil {
+		if amount := (policy.AdmitInput{Amount: t.Input.Amount}).Quoted(t.Input.Quote).Amount; amount != nil {
+			f.rupiah = *amount
+		}
 	}
 	_, slowed := t.Rule.RatePlace()
 	if denied {

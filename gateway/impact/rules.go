@@ -106,31 +106,27 @@ func (j judged) decided(in policy.AdmitInput, d policy.Decision) judged {
 
 // evaluate asks as admission does: first without the quote, and then, where there was one, with it.
 func (s *simulation) evaluate(ctx context.Context, p *Past, j judged, in policy.AdmitInput) (judged, error) {
-	first := in
-	first.Quote = nil
-	answer, err := s.candidate.Set.Admit(ctx, first)
+	answer, err := s.candidate.Set.Admit(ctx, in)
 	if err != nil {
 		return j, fmt.Errorf("impact: %w", err)
 	}
 	if !answer.Allow || p.Input == nil || p.Input.Quote == nil {
-		return j.decided(first, answer), nil
+		return j.decided(in, answer), nil
 	}
-	if price, ok := p.Input.Quote["price"].(int64); ok {
-		in.Amount = &price
-	}
+	in = in.Quoted(p.Input.Quote)
 	if answer, err = s.candidate.Set.Admit(ctx, in); err != nil {
 		return j, fmt.Errorf("impact: %w", err)
 	}
 	return j.decided(in, answer), nil
 }
 
-// input is what rules see of an entry.
+// input is what rules see of an entry at first, without its quote.
 func (s *simulation) input(p *Past, record *policy.Merchant) policy.AdmitInput {
 	in := policy.AdmitInput{
 		Merchant: *record, Mode: decision.ModeOf(p.Live), Operation: p.Operation.Operation, Now: p.At.In(s.world.Clock),
 	}
 	if p.Input != nil {
-		in.Amount, in.Fields, in.Quote = p.Input.Amount, p.Input.Fields, p.Input.Quote
+		in.Amount, in.Fields = p.Input.Amount, p.Input.Fields
 	}
 	return in
 }

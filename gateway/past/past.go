@@ -215,6 +215,12 @@ func (r *Reader) move(m movement.Movement) impact.Move {
 	if !there || err != nil {
 		return out
 	}
+	if op.Quote {
+		out.Input.Quote = quoteOf(m)
+		if m.Kind == manifest.Order {
+			out.Input.Amount = nil // rules saw none before the price
+		}
+	}
 	if op.HasAmount(body) {
 		if asked, err := op.AmountOf(body); err == nil {
 			out.Input.Amount = new(int64(asked))
@@ -225,9 +231,6 @@ func (r *Reader) move(m movement.Movement) impact.Move {
 	}
 	if out.Input.Destination == "" && op.Kind == manifest.Transfer {
 		out.Input.Destination = movement.DestinationDigest(m.Provider, op.DestinationOf(body))
-	}
-	if op.Quote {
-		out.Input.Quote = quoteOf(m)
 	}
 	return out
 }

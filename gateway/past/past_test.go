@@ -3,6 +3,8 @@ package past_test
 import (
 	"context"
 	"fmt"
+	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/past"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -139,6 +142,95 @@ func TestAMovementIsWhereItWasDecided(t *testing.T) {
 	if len(found) != 1 || found[0].At.Unix() != at.Unix() || found[0].Input == nil || *found[0].Input.Amount != 700 || found[0].Record == nil {
 		t.Errorf("found %+v", found)
 	}
+}
+
+// TestAnOrderIsJudgedByItsPrice: by the one that it was bought for, and by the one that it was refused for. Neither has an
+// amount of its own.
+func TestAnOrderIsJudgedByItsPrice(t *testing.T) {
+	t.Parallel()
+	const dear = `package gerbang
+
+refusals contains "Too dear." if {
+	input.operation.kind == "order"
+	input.amount > %d
+}
+
+refusals contains "It has an amount." if {
+	input.operation.kind == "order"
+	input.amount
+	not input.quote
+}
+`
+	s := &shelf{}
+	r, _ := reader(t, s)
+	r.Operations = ppob(t)
+	version := func(most int) *policy.Set {
+		source := policy.Default()
+		source["most.rego"] = fmt.Appendf(nil, dear, most)
+		set, err := policy.Compile(t.Context(), source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return set
+	}
+	base, dearer := version(500), version(501)
+	r.Policy = func(string) *policy.Set { return base }
+	rule := decision.Policy(base.Rules()[slices.IndexFunc(base.Rules(), func(r policy.Rule) bool { return r.File == "most.rego" })].Number)
+	series := decision.Series{Merchant: "mer_a", Operation: "/ppob/order", Version: string(base.Version()), Record: 2, Live: true}
+	refused := series
+	refused.Rule, refused.Outcome = rule, decision.Later
+	inputs, err := decision.PackInputs([]decision.Input{{At: noon, Series: refused, Quote: map[string]any{"price": int64(501)}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	unused := series
+	unused.Outcome = decision.Unused
+	counted := []decision.Counted{
+		{Series: series, Counts: []decision.Count{{N: 2}}}, {Series: refused, Counts: []decision.Count{{N: 1}}}, {Series: unused, Counts: []decision.Count{{N: 1}}},
+	}
+	s.parts = []store.DecisionPart{{Minute: noon, Counts: decision.Pack(counted), Inputs: inputs}}
+	s.moves = []movement.Movement{{
+		Key: movement.Key{Owner: movement.Owner{MerchantID: "mer_a", Mode: "live"}, Kind: "order"}, ID: movement.NewID(), Operation: "/ppob/order",
+		Amount: 400, CreatedAt: noon, PolicyVersion: string(base.Version()), Request: []byte(`{"body":{"sku":"xld10","target":"087800001230"}}`),
+	}}
+	run := func(set *policy.Set) impact.Report {
+		t.Helper()
+		world, err := r.World(t.Context(), noon, noon.Add(time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		report, err := impact.Run(t.Context(), impact.Candidate{Set: set}, world, r.Past(t.Context(), noon, noon.Add(time.Minute)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	if got := run(version(499)); got.Verdict != "equal" || got.Decisions != 2 || got.Unknown != 0 {
+		t.Errorf("a bound between the prices: %+v", got)
+	}
+	if got := run(dearer); got.NewlyAllowed != 1 || got.NewlyDenied != 0 || got.Rupiah != 501 {
+		t.Errorf("a bound above the prices: %+v", got)
+	}
+	if got := run(version(399)); got.NewlyDenied != 1 || got.NewlyAllowed != 0 || got.Rupiah != 400 {
+		t.Errorf("a bound below the prices: %+v", got)
+	}
+}
+
+func ppob(t *testing.T) *catalog.Snapshot {
+	t.Helper()
+	text, err := os.ReadFile("../../plugins/ppob/manifest.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	offered, err := catalog.Build([]*manifest.Manifest{m})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return offered
 }
 
 // BenchmarkAMillionOfTheLog: a day of a thousand merchants is read and tried by a candidate with other rates.
