@@ -32,6 +32,7 @@ type trial struct {
 	reader    *past.Reader
 	since     time.Time
 	until     time.Time
+	now       time.Time
 }
 
 // tryOnPast answers line by line: how far it is, and in the end the report. One is tried at a time, since it takes a
@@ -79,7 +80,7 @@ func (c *Console) tryOnPast(w http.ResponseWriter, r *http.Request) {
 
 // trial checks what is wanted.
 func (c *Console) trial(x *call, wanted adminapi.NewImpact) (trial, error) {
-	t := trial{since: wanted.Since.UTC().Truncate(time.Minute), until: x.now.Add(-written).UTC().Truncate(time.Minute)}
+	t := trial{now: x.now, since: wanted.Since.UTC().Truncate(time.Minute), until: x.now.Add(-written).UTC().Truncate(time.Minute)}
 	if wanted.Until != nil && wanted.Until.Before(t.until) {
 		t.until = wanted.Until.UTC().Truncate(time.Minute)
 	}
@@ -186,7 +187,7 @@ func (c *Console) merchantTrial(x *call, t trial, change adminapi.MerchantTrial)
 
 // run tries it.
 func (c *Console) run(ctx context.Context, t trial, progress func(int64, time.Time)) (impact.Report, error) {
-	world, err := t.reader.World(ctx, t.since, t.until)
+	world, err := t.reader.World(ctx, t.since, t.now)
 	if err != nil {
 		return impact.Report{}, err
 	}

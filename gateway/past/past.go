@@ -26,7 +26,7 @@ type Records interface {
 	MovementsDecided(ctx context.Context, r store.DecidedRange) ([]movement.Movement, error)
 	MerchantRecord(ctx context.Context, id tenants.MerchantID, version int64) (tenants.Merchant, error)
 	AccountByID(ctx context.Context, id tenants.MerchantID) (*tenants.Account, error)
-	UsedOf(ctx context.Context, owner movement.Owner, name, period string) (int64, error)
+	UsageIn(ctx context.Context, merchant, period string) ([]store.UsedBy, error)
 }
 
 // Reader reads the past. It remembers what it has read, so it is for one reading by one goroutine.
@@ -329,19 +329,23 @@ func (r *Reader) zone(m *policy.Merchant) *time.Location {
 	return admission.ZoneOf(tenants.Merchant{Labels: m.Labels}, r.Location)
 }
 
-// World is what the simulation must know besides. It reads the log once, to tell how much of each quota was used when the
-// span began: what is used now, but for what was used in the span.
-func (r *Reader) World(ctx context.Context, since, until time.Time) (impact.World, error) {
+// World is what the simulation must know besides. It reads how much of each quota is used now, and the log from since until
+// now, to tell how much was used when the span began, wherever the span ends. What was decided in the last seconds is in
+// no log yet: it counts as used before.
+func (r *Reader) World(ctx context.Context, since, now time.Time) (impact.World, error) {
 	r.reset()
-	spent := map[usedKey]int64{}
+	used, err := r.used(ctx, since, now)
+	if err != nil {
+		return impact.World{}, err
+	}
 	known := r.known(ctx)
-	for minute := since.Truncate(time.Minute); minute.Before(until.Truncate(time.Minute)); minute = minute.Add(time.Minute) {
+	for minute := since.Truncate(time.Minute); minute.Before(now); minute = minute.Add(time.Minute) {
 		counted, _, err := r.log(ctx, minute, false)
 		if err != nil {
 			return impact.World{}, err
 		}
 		for _, c := range counted {
-			if err := r.spend(ctx, spent, minute, c, known); err != nil {
+			if err := r.giveBack(ctx, used, minute, since, c, known); err != nil {
 				return impact.World{}, err
 			}
 		}
@@ -349,13 +353,33 @@ func (r *Reader) World(ctx context.Context, since, until time.Time) (impact.Worl
 	return impact.World{
 		Base: r.Policy, Zone: r.zone, Clock: admission.ZoneOf(tenants.Merchant{}, r.Location),
 		Used: func(merchant string, live bool, quota, period string) int64 {
-			used, err := r.Records.UsedOf(ctx, movement.Owner{MerchantID: merchant, Mode: decision.ModeOf(live)}, quota, period)
-			if err != nil {
-				r.err = err
-			}
-			return max(0, used-spent[usedKey{merchant, live, quota, period}])
+			return max(0, used[usedKey{merchant, live, quota, period}])
 		},
 	}, r.err
+}
+
+// month is how a period of a quota is named.
+const month = "2006-01"
+
+// used is what is used now of all quotas of the months between two times, wherever on earth.
+func (r *Reader) used(ctx context.Context, since, now time.Time) (map[usedKey]int64, error) {
+	const zones = 14 * time.Hour // the furthest
+	used := map[usedKey]int64{}
+	for at, last := since.Add(-zones).UTC(), ""; !at.After(now.Add(zones)); at = at.Add(zones) {
+		period := at.Format(month)
+		if period == last {
+			continue
+		}
+		last = period
+		found, err := r.Records.UsageIn(ctx, r.Merchant, period)
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range found {
+			used[usedKey{u.Owner.MerchantID, u.Owner.Mode == string(tenants.Live), u.Name, period}] = u.Units
+		}
+	}
+	return used, nil
 }
 
 type usedKey struct {
@@ -364,14 +388,14 @@ type usedKey struct {
 	quota, period string
 }
 
-// spend adds what a series used of quotas.
-func (r *Reader) spend(ctx context.Context, spent map[usedKey]int64, minute time.Time, c decision.Counted, known impact.Known) error {
-	sign := int64(1)
+// giveBack takes what a series used of quotas since a time off what is used now.
+func (r *Reader) giveBack(ctx context.Context, used map[usedKey]int64, minute, since time.Time, c decision.Counted, known impact.Known) error {
+	sign := int64(-1)
 	switch {
 	case c.Rule.Refuses() || c.Outcome != decision.Decided && c.Outcome != decision.Unused:
 		return nil
 	case c.Outcome == decision.Unused:
-		sign = -1
+		sign = 1
 	}
 	record, set := known.Record(c.Merchant, c.Record), r.Policy(c.Version)
 	if record == nil || set == nil {
@@ -385,8 +409,9 @@ func (r *Reader) spend(ctx context.Context, spent map[usedKey]int64, minute time
 	}
 	for _, quota := range limits.Quotas {
 		for _, n := range c.Counts {
-			at := minute.Add(time.Duration(n.Second) * time.Second).In(r.zone(record))
-			spent[usedKey{c.Merchant, c.Live, quota.Name, at.Format("2006-01")}] += sign * int64(n.N)
+			if at := minute.Add(time.Duration(n.Second) * time.Second); !at.Before(since) {
+				used[usedKey{c.Merchant, c.Live, quota.Name, at.In(r.zone(record)).Format(month)}] += sign * int64(n.N)
+			}
 		}
 	}
 	return r.err

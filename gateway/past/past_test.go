@@ -61,8 +61,11 @@ func (s *shelf) AccountByID(_ context.Context, id tenants.MerchantID) (*tenants.
 	return tenants.NewAccount(tenants.Merchant{ID: id, Name: "Toko", Tier: "starter", Status: tenants.Active, Version: 2}, nil, nil, nil)
 }
 
-func (s *shelf) UsedOf(context.Context, movement.Owner, string, string) (int64, error) {
-	return s.used, nil
+func (s *shelf) UsageIn(_ context.Context, _, period string) ([]store.UsedBy, error) {
+	if period != noon.Format("2006-01") {
+		return nil, nil
+	}
+	return []store.UsedBy{{Owner: movement.Owner{MerchantID: "mer_a", Mode: "live"}, Used: store.Used{Name: "wallet2", Units: s.used}}}, nil
 }
 
 func reader(t testing.TB, s *shelf) (*past.Reader, *policy.Set) {
@@ -141,6 +144,38 @@ func TestAMovementIsWhereItWasDecided(t *testing.T) {
 	}
 	if len(found) != 1 || found[0].At.Unix() != at.Unix() || found[0].Input == nil || *found[0].Input.Amount != 700 || found[0].Record == nil {
 		t.Errorf("found %+v", found)
+	}
+}
+
+// TestWhatWasUsedBeforeTheSpan: of what is used now, it is what was not used since the span began, be that in the span or
+// after it.
+func TestWhatWasUsedBeforeTheSpan(t *testing.T) {
+	t.Parallel()
+	s := &shelf{used: 10}
+	r, set := reader(t, s)
+	at := func(minute int, second uint8, outcome decision.Outcome, n uint32) {
+		counted := []decision.Counted{{
+			Series: decision.Series{Merchant: "mer_a", Operation: "/wallet2/status", Version: string(set.Version()), Record: 2, Live: true, Outcome: outcome},
+			Counts: []decision.Count{{Second: second, N: n}},
+		}}
+		s.parts = append(s.parts, store.DecisionPart{Minute: noon.Add(time.Duration(minute) * time.Minute), Counts: decision.Pack(counted)})
+	}
+	at(0, 29, decision.Decided, 1) // before the span
+	at(0, 30, decision.Decided, 2)
+	at(0, 31, decision.Unused, 1)
+	at(1, 0, decision.Decided, 3)
+	at(7, 59, decision.Decided, 4)
+	world, err := r.World(t.Context(), noon.Add(30*time.Second), noon.Add(8*time.Minute))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for who, want := range map[string]int64{"mer_a": 2, "mer_b": 0} {
+		if got := world.Used(who, true, "wallet2", "2026-11"); got != want {
+			t.Errorf("%s had used %d, want %d", who, got, want)
+		}
+	}
+	if got := world.Used("mer_a", false, "wallet2", "2026-11") + world.Used("mer_a", true, "wallet2", "2026-10"); got != 0 {
+		t.Errorf("in test mode and the month before it was %d", got)
 	}
 }
 

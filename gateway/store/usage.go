@@ -183,3 +183,22 @@ func (s *Store) Usage(ctx context.Context, owner movement.Owner, period string) 
 	}
 	return used, nil
 }
+
+// UsedBy is how much of one thing a merchant has used in a period.
+type UsedBy struct {
+	Owner movement.Owner
+	Used
+}
+
+// UsageIn is what one merchant, or every one where it is "", has used in a period, all at the same moment.
+func (s *Store) UsageIn(ctx context.Context, merchant, period string) ([]UsedBy, error) {
+	rows, err := s.queries.UsageIn(ctx, dbsqlc.UsageInParams{MerchantID: merchant, Period: period})
+	if err != nil {
+		return nil, fmt.Errorf("store: usage of a period: %w", err)
+	}
+	used := make([]UsedBy, len(rows))
+	for i, row := range rows {
+		used[i] = UsedBy{movement.Owner{MerchantID: row.MerchantID, Mode: row.Mode}, Used{Name: row.Name, Units: row.Used}}
+	}
+	return used, nil
+}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
@@ -180,6 +182,19 @@ func TestUsageOfAMerchant(t *testing.T) {
 	got, err := s.Usage(t.Context(), buyer, "2026-11")
 	if diff := gocmp.Diff([]store.Used{{Name: "names", Units: 2}, {Name: "wallet2", Units: 1}}, got); diff != "" || err != nil {
 		t.Error(diff, err)
+	}
+	for who, want := range map[string]string{
+		"": "[{mer_1 live} {names 2}] [{mer_1 live} {wallet2 1}] [{mer_1 test} {names 4}] [{mer_2 live} {names 5}]", "mer_2": "[{mer_2 live} {names 5}]", "none": "",
+	} {
+		all, err := s.UsageIn(t.Context(), who, "2026-11")
+		told := make([]string, len(all))
+		for i, u := range all {
+			told[i] = fmt.Sprint([]any{u.Owner, u.Used})
+		}
+		slices.Sort(told)
+		if got := strings.Join(told, " "); got != want || err != nil {
+			t.Errorf("in a period, by %q: %s, %v", who, got, err)
+		}
 	}
 }
 

@@ -183,6 +183,49 @@ func (q *Queries) TakeUsage(ctx context.Context, arg TakeUsageParams) (TakeUsage
 	return i, err
 }
 
+const usageIn = `-- name: UsageIn :many
+SELECT merchant_id, mode, name, used FROM usage
+WHERE period = $1 AND ($2::TEXT = '' OR merchant_id = $2::TEXT)
+`
+
+type UsageInParams struct {
+	Period     string
+	MerchantID string
+}
+
+type UsageInRow struct {
+	MerchantID string
+	Mode       string
+	Name       string
+	Used       int64
+}
+
+// What is used of everything in a period, by one merchant or by all.
+func (q *Queries) UsageIn(ctx context.Context, arg UsageInParams) ([]UsageInRow, error) {
+	rows, err := q.db.Query(ctx, usageIn, arg.Period, arg.MerchantID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []UsageInRow
+	for rows.Next() {
+		var i UsageInRow
+		if err := rows.Scan(
+			&i.MerchantID,
+			&i.Mode,
+			&i.Name,
+			&i.Used,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const usageOf = `-- name: UsageOf :many
 SELECT name, used FROM usage
 WHERE merchant_id = $1 AND mode = $2 AND period = $3

@@ -47,3 +47,8 @@ DELETE FROM usage WHERE (merchant_id, mode, name, period) IN (
 SELECT name, used FROM usage
 WHERE merchant_id = @merchant_id AND mode = @mode AND period = @period
 ORDER BY name;
+
+-- name: UsageIn :many
+-- What is used of everything in a period, by one merchant or by all.
+SELECT merchant_id, mode, name, used FROM usage
+WHERE period = @period AND (@merchant_id::TEXT = '' OR merchant_id = @merchant_id::TEXT);
