@@ -29,10 +29,10 @@ export const findings = async (page) => {
   return violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${v.help}: ${n.target.join(" ")} ${n.html.slice(0, 200)}`));
 };
 
-// screenshot keeps what a page looks like where SCREENSHOTS names a directory.
+// screenshot keeps what a page looks like, to its end, where SCREENSHOTS names a directory.
 export const screenshot = async (page, name) => {
   const dir = process.env.SCREENSHOTS;
   if (!dir) return;
   await mkdir(dir, { recursive: true });
-  await page.screenshot({ path: join(dir, `${name}.png`) });
+  await page.screenshot({ path: join(dir, `${name}.png`), fullPage: true });
 };
