@@ -753,6 +753,45 @@ func TestSecondOperator(t *testing.T) {
 	}
 }
 
+// TestNewEvidence: what is proven after an approval without proof is another approval,
+// also where the second operator has proven it; less than is known changes nothing, and
+// another operator's proof confirms the first one's.
+func TestNewEvidence(t *testing.T) {
+	t.Parallel()
+	const none, proof, more, elsewhere = approval.Unproven + ": --untested", "conformance: 50 cases passed", "conformance: 55 cases passed", "conformance: 50 cases passed; confined: no"
+	w := newWorld(t)
+	approve := func(r *replica, operator, evidence string) store.PluginApproval {
+		t.Helper()
+		w.now = w.now.Add(time.Second)
+		a, err := r.Approve(t.Context(), operator, approval.Wanted{SHA256: sumOf("1.0.0"), Manifest: document("1.0.0"), Evidence: evidence})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	one := w.start("node-1", t.TempDir())
+	untested := approve(one, "ayu", none)
+	for _, step := range []struct{ evidence, want string }{{"", none}, {proof, proof}, {proof, proof}, {none, proof}, {more, more}} {
+		if got := approve(one, "ayu", step.evidence); got.Evidence != step.want || got.ID == untested.ID && step.want != none {
+			t.Errorf("%q: it says %q, want %q", step.evidence, got.Evidence, step.want)
+		}
+	}
+	if newest, err := one.Find(t.Context(), "coins", ""); err != nil || newest.Evidence != more {
+		t.Errorf("the newest says %q, %v", newest.Evidence, err)
+	}
+	two := newWorld(t)
+	w = two
+	both := w.start("node-1", t.TempDir(), func(d *approval.Dependencies) { d.SecondOperator = true })
+	untested = approve(both, "ayu", none)
+	tested := approve(both, "budi", proof)
+	if tested.ID == untested.ID || tested.ConfirmedBy != "" || tested.Evidence != proof {
+		t.Errorf("the second operator's proof: %+v", tested)
+	}
+	if confirmed := approve(both, "ayu", elsewhere); confirmed.ID != tested.ID || confirmed.ConfirmedBy != "ayu" {
+		t.Errorf("the first operator's proof: %+v", confirmed)
+	}
+}
+
 // TestSecondOperatorWantedLater: what one operator has put in force before two were asked
 // for is nothing to go back to, and is said to wait for another one.
 func TestSecondOperatorWantedLater(t *testing.T) {

@@ -25,11 +25,12 @@ type Wanted struct {
 	Evidence string // what was proven of it, "" for nothing
 }
 
-// Unproven is the evidence of an approval that has none.
+// Unproven is how the evidence of an approval begins that has none.
 const Unproven = "no conformance run"
 
 // Approve keeps an operator's approval. One of the same binary, manifest and reach stays
-// as it is, and another operator confirms it so. It is in force only once it is activated.
+// as it is, and another operator confirms it so, unless it lacks what is proven now: then
+// that is an approval of its own. It is in force only once it is activated.
 func (a *Approvals) Approve(ctx context.Context, operator string, w Wanted) (store.PluginApproval, error) {
 	m, err := manifest.Parse(w.Manifest)
 	if err != nil {
@@ -42,7 +43,7 @@ func (a *Approvals) Approve(ctx context.Context, operator string, w Wanted) (sto
 	now := a.deps.Now().UTC().Truncate(time.Microsecond)
 	for _, there := range all {
 		if there.Provider != m.Name || there.SHA256 != w.SHA256 || there.ManifestDigest != m.Digest() || !alike(there.Reach, w.Reach) ||
-			a.deps.Vault.VerifyPolicy(there.MAC, there.Digest()) != nil {
+			a.deps.Vault.VerifyPolicy(there.MAC, there.Digest()) != nil || !holds(there, w.Evidence, operator) {
 			continue
 		}
 		if there.ApprovedBy == operator || there.ConfirmedBy != "" || !a.deps.SecondOperator {
@@ -61,6 +62,13 @@ func (a *Approvals) Approve(ctx context.Context, operator string, w Wanted) (sto
 		return approved, err
 	}
 	return approved, a.deps.Store.ApprovePlugin(ctx, audit(operator, "plugin.approve", approved, now), approved, m)
+}
+
+// holds tells whether an approval says all that is proven now. The operators of one
+// approval may each have a proof, whose words differ where their machines do.
+func holds(there store.PluginApproval, evidence, operator string) bool {
+	proven := func(text string) bool { return text != "" && !strings.HasPrefix(text, Unproven) }
+	return !proven(evidence) || there.Evidence == evidence || proven(there.Evidence) && there.ApprovedBy != operator
 }
 
 // Confirm is a second operator's word on what another one has approved. Said again, or where
