@@ -155,8 +155,8 @@ type Edge struct {
 	trusted atomic.Pointer[[]netip.Prefix]
 
 	room      *limit.Shares // of the memory for bodies
-	strangers *strangers    // with a key or a token
-	payers    *strangers    // at their pages
+	strangers *limit.Turns  // with a key or a token
+	payers    *limit.Turns  // at their pages
 }
 
 var svcForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]{0,31}$`)
@@ -186,7 +186,7 @@ func New(c Config, d Dependencies, s *catalog.Snapshot) (*Edge, error) {
 	}
 	e := &Edge{
 		Dependencies: d, config: c, headers: newHeaderNames(c.Svc), pages: pages, docs: documents,
-		room: limit.NewShares(maxHeld), strangers: newStrangers(), payers: newStrangers(),
+		room: limit.NewShares(maxHeld), strangers: limit.NewTurns(), payers: limit.NewTurns(),
 	}
 	e.Trust(c.TrustedProxies)
 	return e, e.Use(s)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"regexp"
 	"runtime"
 	"slices"
 	"sync"
@@ -335,9 +336,15 @@ func (s *SignIn) Invite(ctx context.Context, by string, to tenants.MerchantID, r
 	return secret, i, s.store.Invite(ctx, i, s.now())
 }
 
+// secretForm is that of rand.Text.
+var secretForm = regexp.MustCompile(`^[A-Z2-7]{26}$`)
+
 // Invitation finds one by its secret. Known tells whether the person that is invited has
 // signed in here before.
 func (s *SignIn) Invitation(ctx context.Context, secret string) (i tenants.Invitation, known bool, err error) {
+	if !secretForm.MatchString(secret) { // nothing is read for what can be no secret
+		return tenants.Invitation{}, false, ErrInvitation
+	}
 	i, err = s.store.Invitation(ctx, sha256.Sum256([]byte(secret)))
 	switch {
 	case errors.Is(err, tenants.ErrNotFound), err == nil && !s.now().Before(i.ExpiresAt):

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -102,9 +103,19 @@ type invitation struct {
 	Factor string
 }
 
+// invited finds an invitation once it is the visitor's turn.
+func (s *Site) invited(v *Visit, secret string) (i tenants.Invitation, known bool, err error) {
+	done, err := s.turn(v.Request)
+	if err != nil {
+		return i, false, fault.New(fault.RateLimited, v.T("Too many visitors who have not signed in are waiting. Try again in a moment."))
+	}
+	defer done()
+	return s.deps.SignIn.Invitation(v.ctx(), secret)
+}
+
 func (s *Site) showInvitation(v *Visit) error {
 	secret := v.Request.PathValue("secret")
-	i, known, err := s.deps.SignIn.Invitation(v.ctx(), secret)
+	i, known, err := s.invited(v, secret)
 	if err != nil {
 		return err
 	}
@@ -144,7 +155,7 @@ func (s *Site) factor(v *Visit, email string) (signin.Factor, error) {
 
 // showFactor draws the second factor for an authenticator app.
 func (s *Site) showFactor(v *Visit) error {
-	i, _, err := s.deps.SignIn.Invitation(v.ctx(), v.Request.PathValue("secret"))
+	i, _, err := s.invited(v, v.Request.PathValue("secret"))
 	if err != nil {
 		return err
 	}
@@ -168,7 +179,7 @@ func (s *Site) showFactor(v *Visit) error {
 
 func (s *Site) accept(v *Visit) error {
 	secret := v.Request.PathValue("secret")
-	i, known, err := s.deps.SignIn.Invitation(v.ctx(), secret)
+	i, known, err := s.invited(v, secret)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,8 @@ const (
 	// confirmedFor is how long a fresh code is good for what needs one.
 	confirmedFor = 10 * time.Minute
 	largestForm  = 1 << 20
+	// strangersForm is how large the form of somebody is who has not signed in.
+	strangersForm = 16 << 10
 )
 
 // Config is what one console is.
@@ -59,6 +61,8 @@ type Site struct {
 	begun    *limit.Failures // visits to the identity provider
 	mux      *http.ServeMux
 	handler  http.Handler
+	turns    *limit.Turns // at reads for those whom this replica does not know
+	known    known
 }
 
 // New makes a site with the pages for signing in.
@@ -67,7 +71,7 @@ func New(config Config, deps Dependencies) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("console %s: %w", config.Name, err)
 	}
-	s := &Site{config: config, deps: deps, pages: p, mux: http.NewServeMux(), sessions: scs.New(), begun: limit.NewFailures()}
+	s := &Site{config: config, deps: deps, pages: p, mux: http.NewServeMux(), sessions: scs.New(), begun: limit.NewFailures(), turns: limit.NewTurns()}
 	s.sessions.Store, s.sessions.HashTokenInStore = deps.Sessions, true
 	s.sessions.Lifetime, s.sessions.IdleTimeout = sessionLife, sessionIdle
 	s.sessions.Cookie.Name, s.sessions.Cookie.Secure = "gerbang_"+config.Name, config.Secure
@@ -79,10 +83,9 @@ func New(config Config, deps Dependencies) (*Site, error) {
 		deps.Log.ErrorContext(r.Context(), "the consoles' sessions can't be read or kept", "error", err)
 		http.Error(w, "The console can't be used at this moment. The API is not touched by this.", http.StatusServiceUnavailable)
 	}
-	inSession := s.sessions.LoadAndSave(s.mux)
 	outside := http.NewServeMux()
 	outside.HandleFunc("GET /assets/{name}", s.asset) // with no session's cookie: these are kept by caches
-	outside.Handle("/", inSession)
+	outside.HandleFunc("/", s.inSession)
 	s.handler = http.NewCrossOriginProtection().Handler(outside)
 	s.signingIn()
 	if config.Provider != nil {

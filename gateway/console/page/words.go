@@ -2,6 +2,7 @@ package page
 
 // Words is the Indonesian of what every console says. A test holds that nothing is missing.
 var Words = map[string]string{
+	"Too many visitors who have not signed in are waiting. Try again in a moment.": "Terlalu banyak pengunjung yang belum masuk sedang menunggu. Coba lagi sebentar lagi.",
 	"Skip to the content":             "Langsung ke isi",
 	"Table":                           "Tabel",
 	"Mode":                            "Mode",

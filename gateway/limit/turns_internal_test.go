@@ -1,4 +1,4 @@
-package edge
+package limit
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 func TestAddressDoesNotFillTheQueue(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s, read, reads := newStrangers(), make(chan struct{}), 0
+		s, read, reads := NewTurns(), make(chan struct{}), 0
 		ctx, hangUp := context.WithCancel(t.Context())
 		wait := func(address string, turn func()) {
-			done, err := s.enter(ctx, netip.MustParseAddr(address))
+			done, err := s.Enter(ctx, netip.MustParseAddr(address))
 			if err != nil {
 				return
 			}
