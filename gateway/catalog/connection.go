@@ -37,6 +37,8 @@ type Ask struct {
 	Title       string
 	Description string
 	Secret      bool     // the manifest says writeOnly
+	Operators   bool     // operators alone set it: where the gateway connects to, or more than one value
+	Type        string   // string, integer, number or boolean; "" for choices and for what is more than one value
 	Choices     []string // where the value is one of a few
 	Pattern     string   // a regular expression that the value fits
 	Example     string   // as JSON
@@ -62,6 +64,12 @@ func (s *ConnectionSchema) Asks() []Ask {
 
 func askOf(name string, property *jsonschema.Schema, required bool) Ask {
 	ask := Ask{Name: name, Required: required, Title: property.Title, Description: property.Description, Secret: property.WriteOnly}
+	if property.Types != nil {
+		if types := property.Types.ToStrings(); len(types) == 1 && slices.Contains([]string{"string", "integer", "number", "boolean"}, types[0]) {
+			ask.Type = types[0]
+		}
+	}
+	ask.Operators = property.Format != nil && property.Format.Name == "uri" || ask.Type == "" && property.Enum == nil
 	if property.Enum != nil {
 		for _, value := range property.Enum.Values {
 			ask.Choices = append(ask.Choices, fmt.Sprint(value))

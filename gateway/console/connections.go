@@ -27,7 +27,7 @@ func (c *Console) setConnection(x *call, spec adminapi.ConnectionSpec) (any, err
 	if err != nil {
 		return nil, err
 	}
-	wanted, credentials, err := c.checkConnection(x, account.ID(), spec)
+	wanted, credentials, err := c.checkConnection(x, account, spec)
 	if err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func (c *Console) setConnection(x *call, spec adminapi.ConnectionSpec) (any, err
 	if err := c.checkHolder(x, wanted, credentials); err != nil {
 		return nil, err
 	}
-	checked, err := c.verify(x.request.Context(), wanted, credentials, spec.Unverified)
+	checked, err := c.verify(x, wanted, credentials, spec.Unverified)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,8 @@ func (c *Console) setConnection(x *call, spec adminapi.ConnectionSpec) (any, err
 
 // checkConnection turns what was asked into a connection without its sealed
 // part, and the credentials in their compact form.
-func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec adminapi.ConnectionSpec) (tenants.Connection, []byte, error) {
+func (c *Console) checkConnection(x *call, account *tenants.Account, spec adminapi.ConnectionSpec) (tenants.Connection, []byte, error) {
+	id := account.ID()
 	provider := tenants.Provider(x.request.PathValue("provider"))
 	schema, ok := c.offered.Load().schemas[provider]
 	if !ok {
@@ -80,6 +81,11 @@ func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec adminapi.
 	if len(spec.Credentials) == 0 {
 		return tenants.Connection{}, nil, credentialsMissing(provider, schema)
 	}
+	if x.operator.Of != "" {
+		if spec.Credentials, err = c.withOperators(account, mode, provider, schema, spec.Credentials); err != nil {
+			return tenants.Connection{}, nil, err
+		}
+	}
 	if wrong := schema.Check(spec.Credentials); len(wrong) > 0 {
 		for i := range wrong {
 			wrong[i].Field = strings.TrimSuffix("credentials."+wrong[i].Field, ".")
@@ -94,6 +100,34 @@ func (c *Console) checkConnection(x *call, id tenants.MerchantID, spec adminapi.
 		return tenants.Connection{}, nil, err
 	}
 	return tenants.Connection{MerchantID: id, Mode: mode, Provider: provider, Owner: owner}, credentials, nil
+}
+
+// withOperators gives a merchant's credentials the fields that operators alone set, as they
+// are stored: whoever renews a key must not send its calls elsewhere.
+func (c *Console) withOperators(account *tenants.Account, mode tenants.Mode, provider tenants.Provider, schema *catalog.ConnectionSchema, given []byte) ([]byte, error) {
+	var stored, wanted map[string]json.RawMessage
+	if err := json.Unmarshal(given, &wanted); err != nil || wanted == nil {
+		return nil, fault.Invalid("credentials", "must be a JSON object")
+	}
+	if now, ok := account.Connection(mode, provider); ok {
+		opened, err := c.deps.Vault.OpenCredentials(now)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(opened, &stored); err != nil {
+			return nil, err
+		}
+	}
+	for _, ask := range schema.Asks() {
+		if !ask.Operators {
+			continue
+		}
+		delete(wanted, ask.Name)
+		if value, ok := stored[ask.Name]; ok {
+			wanted[ask.Name] = value
+		}
+	}
+	return json.Marshal(wanted)
 }
 
 // checkHolder refuses an account on which another merchant collects. The first

@@ -1,6 +1,9 @@
 package console_test
 
 import (
+	"cmp"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"reflect"
 	"strings"
@@ -8,6 +11,8 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -159,4 +164,63 @@ func TestWhatAProviderAsksForIsTold(t *testing.T) {
 	if n := len(w.account(id).Connections()); n != 0 {
 		t.Errorf("there are %d connections", n)
 	}
+}
+
+// TestWhereOperatorsConnectStays: a merchant who renews a key sends its calls nowhere else,
+// whatever its document says of an address.
+func TestWhereOperatorsConnectStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
+		plugins := newPlugins(t)
+		m, err := manifest.Parse([]byte(strings.Replace(bank, `"region": {`, `"base_url": {"type": "string", "format": "uri"}, "reports": {"type": "object"}, "region": {`, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		plugins.manifest, plugins.status.Ports = m, []string{"443"}
+		d.Plugins = plugins
+	})
+	id := w.merchant().MerchantID
+	own := adminapi.NewClientOver(w.console.As(console.Identity{Name: "owner", Role: console.RoleAdmin, Of: tenants.MerchantID(id)}))
+	stored := func() string {
+		connection, ok := w.account(id).Connection(tenants.Live, "bank")
+		if !ok {
+			t.Fatal("there is no connection")
+		}
+		opened, err := w.vault.OpenCredentials(connection)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(opened)
+	}
+	for _, step := range []struct{ by, given, want string }{
+		{"owner", `{"api_key":"k-first","base_url":"https://elsewhere.example.com"}`, `{"api_key":"k-first"}`},
+		{"operator", `{"api_key":"k-first","region":"jkt","base_url":"https://proxy.example.com","reports":{"directory":"/srv"}}`, ""},
+		{"owner", `{"api_key":"k-second"}`, `{"api_key":"k-second","base_url":"https://proxy.example.com","reports":{"directory":"/srv"}}`},
+		{"owner", `{"api_key":"k-second","base_url":"https://elsewhere.example.com","reports":{}}`, `{"api_key":"k-second","base_url":"https://proxy.example.com","reports":{"directory":"/srv"}}`},
+		{"operator", `{"api_key":"k-third"}`, ""},
+	} {
+		by := w.Client
+		if step.by == "owner" {
+			by = own
+		}
+		if _, err := by.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(step.given)}); err != nil {
+			t.Fatalf("%s: %v", step.given, err)
+		}
+		if want := cmp.Or(step.want, step.given); !sameJSON(t, stored(), want) {
+			t.Errorf("after %s of %s: %s, want %s", step.given, step.by, stored(), want)
+		}
+	}
+	for _, text := range []string{`[]`, `null`, `"k-first"`} {
+		_, err := own.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(text)})
+		w.refused(err, http.StatusBadRequest, "credentials")
+	}
+}
+
+func sameJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	var one, other any
+	if err := errors.Join(json.Unmarshal([]byte(a), &one), json.Unmarshal([]byte(b), &other)); err != nil {
+		t.Fatal(err)
+	}
+	return reflect.DeepEqual(one, other)
 }

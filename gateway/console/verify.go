@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"context"
 	"strings"
 	"time"
 	"unicode"
@@ -26,11 +25,11 @@ type checked struct{ Verified, Account string }
 
 // verify asks the provider whether it takes the credentials. Its own words are
 // for the operator who gave them: they go into the answer and nowhere else.
-func (c *Console) verify(ctx context.Context, of tenants.Connection, credentials []byte, anyway bool) (checked, error) {
+func (c *Console) verify(x *call, of tenants.Connection, credentials []byte, anyway bool) (checked, error) {
 	if !c.offered.Load().verifies[of.Provider] {
 		return checked{}, nil
 	}
-	said := c.deps.Plugins.Verify(ctx, string(of.Provider), sdk.Connection{
+	said := c.deps.Plugins.Verify(x.request.Context(), string(of.Provider), sdk.Connection{
 		MerchantID: string(of.MerchantID), Mode: string(of.Mode), Credentials: credentials,
 	}, verifyTimeout)
 	words := cmp.Or(foreign(said.Refusal.Message), foreign(said.Detail), "it does not say why")
@@ -43,9 +42,11 @@ func (c *Console) verify(ctx context.Context, of tenants.Connection, credentials
 	case anyway:
 		return checked{Verified: unverified}, nil
 	}
-	return checked{}, fault.New(fault.ProviderUnavailable,
-		string(of.Provider)+" could not be asked about these credentials, and nothing was stored: "+words+
-			". Try again, or store them unverified (--unverified).")
+	next := ". Try again, or store them unverified (--unverified)."
+	if x.operator.Of != "" {
+		next = ". Try again later; operators can store them without asking."
+	}
+	return checked{}, fault.New(fault.ProviderUnavailable, string(of.Provider)+" could not be asked about these credentials, and nothing was stored: "+words+next)
 }
 
 // maxForeign bounds what others wrote, in an answer to an operator.

@@ -104,6 +104,13 @@ func TestWhatIsNotVerifiedIsNotStored(t *testing.T) {
 			t.Errorf("%s: %q, want %q", name, failure.Message, c.says)
 		}
 	}
+	// Merchants' people have no command line.
+	own := adminapi.NewClientOver(w.console.As(console.Identity{Name: "owner", Role: console.RoleAdmin, Of: tenants.MerchantID(id)}))
+	v.answer = sdk.DontKnow(sdk.BlameUpstream, "503")
+	_, err := own.SetConnection(t.Context(), id, "bank", adminapi.ConnectionSpec{Mode: "live", Credentials: []byte(`{"api_key":"k-hidden"}`)})
+	if failure := w.refused(err, http.StatusInternalServerError, ""); strings.Contains(failure.Message, "--") || !strings.Contains(failure.Message, "operators can") {
+		t.Errorf("the owner is told %q", failure.Message)
+	}
 	if n := len(w.account(id).Connections()); n != 0 {
 		t.Errorf("there are %d connections", n)
 	}
