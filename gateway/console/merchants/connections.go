@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -32,26 +34,16 @@ func (c *Console) connections(r *room) error {
 	return r.Show("connections.html", r.T("Connections"), map[string]any{"Room": r, "Offers": offers})
 }
 
-// credential is a field of a provider's credentials.
-type credential struct {
-	Name, Description, Default string
-	Required, Secret           bool
-	Choices                    []string
-	Number                     bool
-	URL                        bool
-	Truth                      bool
-}
-
 func (c *Console) connection(r *room) error {
 	m, err := c.provider(r)
 	if err != nil {
 		return err
 	}
-	fields, err := credentialsOf(m)
+	fields, operators, err := credentialsOf(m)
 	if err != nil {
 		return err
 	}
-	return r.Show("connection.html", m.Title, map[string]any{"Room": r, "M": m, "Fields": fields, "Operators": ofOperators(fields)})
+	return r.Show("connection.html", m.Title, map[string]any{"Room": r, "M": m, "Fields": fields, "Operators": operators})
 }
 
 func (c *Console) provider(r *room) (*manifest.Manifest, error) {
@@ -63,46 +55,31 @@ func (c *Console) provider(r *room) (*manifest.Manifest, error) {
 	return nil, tenants.ErrNotFound
 }
 
-func credentialsOf(m *manifest.Manifest) ([]credential, error) {
-	var schema struct {
-		Required   []string `json:"required"`
-		Properties map[string]struct {
-			Type        string   `json:"type"`
-			Description string   `json:"description"`
-			Enum        []string `json:"enum"`
-			Format      string   `json:"format"`
-		} `json:"properties"`
-	}
-	if err := json.Unmarshal(m.Connection, &schema); err != nil {
-		return nil, err
-	}
-	var fields []credential
-	for name, p := range schema.Properties {
-		required := slices.Contains(schema.Required, name)
-		if p.Format == "uri" && !required {
-			continue // where the gateway connects to is operators' affair
-		}
-		fields = append(fields, credential{
-			Name: name, Description: p.Description, Required: required, Secret: required && p.Format == "" && len(p.Enum) == 0, Choices: p.Enum,
-			URL: p.Format == "uri", Number: p.Type == "integer" || p.Type == "number", Truth: p.Type == "boolean",
-		})
-	}
-	slices.SortFunc(fields, func(a, b credential) int {
-		if a.Required != b.Required {
-			return map[bool]int{true: -1, false: 1}[a.Required]
-		}
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
-	return fields, nil
+// field is what a form asks for.
+type field struct {
+	catalog.Ask
+
+	Masked bool
 }
 
-// ofOperators tells a connection that needs a URL: where the gateway connects to is
-// operators' affair, so they set it up.
-func ofOperators(fields []credential) bool {
-	return slices.ContainsFunc(fields, func(f credential) bool { return f.URL })
+// credentialsOf are the fields that a merchant gives, and whether operators must give others:
+// then they set the connection up.
+func credentialsOf(m *manifest.Manifest) (fields []field, operators bool, err error) {
+	schema, err := catalog.NewConnectionSchema(m)
+	if err != nil {
+		return nil, false, err
+	}
+	asks := schema.Asks()
+	says := slices.ContainsFunc(asks, func(a catalog.Ask) bool { return a.Secret })
+	for _, ask := range asks {
+		if ask.Operators {
+			operators = operators || ask.Required
+			continue
+		}
+		guessed := !says && ask.Required && ask.Type == "string" && len(ask.Choices) == 0
+		fields = append(fields, field{ask, ask.Secret || guessed})
+	}
+	return fields, operators, nil
 }
 
 func (c *Console) setConnection(r *room) error {
@@ -110,27 +87,14 @@ func (c *Console) setConnection(r *room) error {
 	if err != nil {
 		return err
 	}
-	fields, err := credentialsOf(m)
+	fields, operators, err := credentialsOf(m)
 	if err != nil {
 		return err
 	}
-	if ofOperators(fields) {
+	if operators {
 		return tenants.ErrNotFound
 	}
-	given := map[string]any{}
-	for _, f := range fields {
-		text := r.Form("credential." + f.Name)
-		switch {
-		case text == "":
-		case f.Number:
-			given[f.Name] = json.Number(text)
-		case f.Truth:
-			given[f.Name] = text == "true"
-		default:
-			given[f.Name] = text
-		}
-	}
-	credentials, err := json.Marshal(given)
+	credentials, err := given(fields, r.Form)
 	if err != nil {
 		return err
 	}
@@ -139,4 +103,27 @@ func (c *Console) setConnection(r *room) error {
 		return err
 	}
 	return r.Show("connected.html", m.Title, map[string]any{"Room": r, "M": m, "Stored": stored})
+}
+
+// given is a form as JSON; what was left empty is left out.
+func given(fields []field, form func(name string) string) ([]byte, error) {
+	values := map[string]any{}
+	for _, f := range fields {
+		text := form("credential." + f.Name)
+		if text == "" {
+			continue
+		}
+		switch f.Type {
+		case "integer", "number":
+			if !json.Valid([]byte(text)) {
+				return nil, fault.Invalid("credentials."+f.Name, "must be a number")
+			}
+			values[f.Name] = json.RawMessage(text)
+		case "boolean":
+			values[f.Name] = text == "true"
+		default:
+			values[f.Name] = text
+		}
+	}
+	return json.Marshal(values)
 }
