@@ -120,6 +120,9 @@ func traffic(seed uint64, most int) []request {
 			r.at = r.at.Truncate(time.Minute).Add(time.Duration(random.Int64N(int64(2 * time.Second))))
 		}
 		r.fails, r.replay = r.path == transfer && random.IntN(5) == 0, r.path == create && random.IntN(9) == 0
+		if r.who == 3 && r.path == create { // and sends half of it again
+			r.replay = random.IntN(2) == 0
+		}
 		all = append(all, r)
 	}
 	slices.SortStableFunc(all, func(a, b request) int { return a.at.Compare(b.at) })

@@ -113,15 +113,14 @@ func (s *simulation) try(ctx context.Context, u unit) error {
 	if s.done++; s.done%told == 0 && s.world.Progress != nil {
 		s.world.Progress(s.done, t.At)
 	}
-	if t.Unused && t.Operation.Money && t.Outcome == decision.Decided && (t.Input == nil || t.Rule.Refuses()) {
-		return ctx.Err() // a replay has its answer, whatever is decided on it, and what came to nothing has lost nothing
-	}
-	if t.judged.record == nil || t.Rule == decision.Unjudged { // nothing can be tried
+	// A replay has its answer, whatever is decided on it, and what came to nothing has lost nothing; both take their tokens.
+	replay := t.Unused && t.Operation.Money && t.Outcome == decision.Decided && (t.Input == nil || t.Rule.Refuses())
+	untried := t.judged.record == nil || t.Rule == decision.Unjudged
+	if (untried || t.judged.unknown) && !replay {
 		s.row(&t, "").unknown(t.At)
+	}
+	if untried {
 		return ctx.Err()
-	}
-	if t.judged.unknown {
-		s.row(&t, "").unknown(t.At)
 	}
 	var err error
 	if t.limits, err = s.limits(ctx, s.candidate.Set, &t, t.judged.record); err != nil && !errors.Is(err, policy.ErrNoAnswer) {
@@ -141,6 +140,10 @@ func (s *simulation) try(ctx context.Context, u unit) error {
 		if s.rates(&t, at); t.rule == "" {
 			t.rule = refused
 		}
+	}
+	if replay {
+		s.replay(&t, at)
+		return ctx.Err()
 	}
 	for i, try := range []func(*trial, time.Time){s.rates, s.quota, s.payout} {
 		if t.rule == "" {
@@ -199,17 +202,30 @@ func (p *Past) stageThen() stage {
 	return byRule
 }
 
+// replay takes the tokens of what is answered whatever is decided on it. It uses no quota.
+func (s *simulation) replay(t *trial, at time.Time) {
+	s.divergeRates(t, t.rule == "")
+	if t.rule == "" {
+		s.rates(t, at)
+	}
+}
+
+// divergeRates notes that the buckets serve another request than then, or one less.
+func (s *simulation) divergeRates(t *trial, asks bool) {
+	if (t.stageThen() != byRule) != asks {
+		for _, rate := range t.limits.Rates {
+			s.bucket(t, rate).diverged = true
+		}
+	}
+}
+
 // diverge notes which counters count a request otherwise than then.
 func (s *simulation) diverge(t *trial) {
 	then := t.stageThen()
 	if then == t.stage {
 		return
 	}
-	if (then == byRule) != (t.stage == byRule) {
-		for _, rate := range t.limits.Rates {
-			s.bucket(t, rate).diverged = true
-		}
-	}
+	s.divergeRates(t, t.stage != byRule)
 	if (then <= byQuota) != (t.stage <= byQuota) {
 		for _, quota := range t.limits.Quotas {
 			s.quotaOf(t, quota.Name).diverged = true
