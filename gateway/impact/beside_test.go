@@ -193,6 +193,10 @@ func (g *gate) send(r request) string {
 	}
 	op, _ := g.offered.ByPath(r.path)
 	id := g.accounts[r.who]
+	id.Key.Scopes = tenants.AllScopes()
+	if err := admission.Access(id, op); err != nil {
+		return g.refused(err)
+	}
 	body := catalog.Document{}
 	if r.path != status {
 		body["amount"] = json.Number(strconv.FormatInt(r.amount, 10))
@@ -373,6 +377,9 @@ func TestImpactBesideTheTruth(t *testing.T) {
 			`2, "burst": 10`, `1.5, "burst": 8`, "100", "70", "900000", "800000", "14000000", "10000000",
 		}, rates: true},
 		{name: "suspended", status: tenants.Suspended, verdict: "stricter"},
+		{name: "suspended, by rules that do not look", status: tenants.Suspended, verdict: "stricter", changes: []string{
+			`refusals contains "Not active." if not input.merchant.status == "active"`, "",
+		}},
 	} {
 		candidate := impact.Candidate{Set: compile(t, c.changes...)}
 		after := newGate(t, candidate.Set, cmp.Or(c.status, tenants.Active))

@@ -9,7 +9,7 @@ import (
 
 // compare notes where the candidate decides otherwise.
 func (s *simulation) compare(t *trial) {
-	denies, denied := t.rule != "", t.Rule.Refuses()
+	denies, denied := t.rule != "", t.Rule.Refuses() && !t.replay
 	if denies == denied {
 		return
 	}
@@ -23,7 +23,7 @@ func (s *simulation) compare(t *trial) {
 	if denied {
 		f.rule = RuleName(t.judged.base, t.Rule, t.then)
 	}
-	if t.stage != byRate && !slowed {
+	if t.stage != byRate && !(denied && slowed) {
 		s.row(t, f.rule).flip(f, denies)
 		return
 	}

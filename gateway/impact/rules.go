@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 // judged is what the candidate's rules say to a request.
@@ -16,6 +17,7 @@ type judged struct {
 	record  *policy.Merchant // the candidate's
 	base    *policy.Set
 	same    bool // the rules say what was said then
+	stopped bool // the merchant is not active: it is refused before rules are asked, also what it sends again
 	unknown bool // nobody can tell what they say; what was said then is assumed
 	refuses bool
 	reasons []string
@@ -61,6 +63,10 @@ func (s *simulation) rules(ctx context.Context, p *Past) (judged, error) {
 	j := judged{record: p.Record, base: s.base(p.Version)}
 	if s.candidate.Record != nil {
 		j.record = s.candidate.Record(p.Record)
+	}
+	if j.record.Status != string(tenants.Active) {
+		j.stopped = true
+		return j, nil
 	}
 	unchanged := j.base != nil && j.base.Version() == s.candidate.Set.Version()
 	if p.Outcome == decision.Spent || unchanged && j.record == p.Record {

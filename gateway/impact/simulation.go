@@ -96,6 +96,7 @@ type trial struct {
 	rule         string        // that refuses, "" for none
 	stage        stage         // at which it refuses
 	unsure       bool          // whether a rate does
+	replay       bool          // or came to nothing
 }
 
 // try simulates one request: rules, rates, quotas, payout limits, in the order of admission.
@@ -114,9 +115,9 @@ func (s *simulation) try(ctx context.Context, u unit) error {
 		s.world.Progress(s.done, t.At)
 	}
 	// A replay has its answer, whatever is decided on it, and what came to nothing has lost nothing; both take their tokens.
-	replay := t.Unused && t.Operation.Money && t.Outcome == decision.Decided && (t.Input == nil || t.Rule.Refuses())
+	t.replay = t.Unused && t.Operation.Money && t.Outcome == decision.Decided && (t.Input == nil || t.Rule.Refuses())
 	untried := t.judged.record == nil || t.Rule == decision.Unjudged
-	if (untried || t.judged.unknown) && !replay {
+	if (untried || t.judged.unknown) && !t.replay {
 		s.row(&t, "").unknown(t.At)
 	}
 	if untried {
@@ -141,8 +142,8 @@ func (s *simulation) try(ctx context.Context, u unit) error {
 			t.rule = refused
 		}
 	}
-	if replay {
-		s.replay(&t, at)
+	if t.replay && !t.judged.stopped {
+		s.again(&t, at)
 		return ctx.Err()
 	}
 	for i, try := range []func(*trial, time.Time){s.rates, s.quota, s.payout} {
@@ -202,8 +203,8 @@ func (p *Past) stageThen() stage {
 	return byRule
 }
 
-// replay takes the tokens of what is answered whatever is decided on it. It uses no quota.
-func (s *simulation) replay(t *trial, at time.Time) {
+// again takes the tokens of what is answered whatever is decided on it. It uses no quota.
+func (s *simulation) again(t *trial, at time.Time) {
 	s.divergeRates(t, t.rule == "")
 	if t.rule == "" {
 		s.rates(t, at)
@@ -244,6 +245,8 @@ func (p *Past) refusedByRule() bool { return p.stageThen() == byRule }
 // rulesSay notes what the candidate's rules refuse.
 func (s *simulation) rulesSay(ctx context.Context, t *trial, unlimited bool) (err error) {
 	switch {
+	case t.judged.stopped:
+		t.rule = "merchant not active"
 	case t.judged.same && t.refusedByRule():
 		t.rule = RuleName(t.judged.base, t.Rule, t.then)
 	case t.judged.refuses:
