@@ -50,7 +50,7 @@ await story(async (somebody) => {
   await until(first.page, at("/waiting"), "h3:has-text('amount_differs')");
   await first.page.goto(at("/find?id=unknown-1"));
   await first.page.click("h2 >> text=unknown-1");
-  await first.page.waitForSelector(".history");
+  await first.page.waitForURL(/\/movements\//);
   const movement = first.page.url();
   const says = async (as, reason) => {
     if (!(await first.page.isVisible("form[action$='/override'] select"))) await first.page.click("summary >> text=Say how it ended");
