@@ -131,6 +131,7 @@ func (a *App) openStore(ctx context.Context) error {
 			return err
 		}
 	}
+	a.look(ctx)
 	a.recovery = newRecovery(a.store, a.log)
 	if err := a.recovery.read(ctx); err != nil {
 		a.log.WarnContext(ctx, "whether the database waits to be opened after a restore can't be read: no money is moved until it can", "error", err)
@@ -198,7 +199,7 @@ func (a *App) wireMoney(vault *tenants.Vault, mailed func()) {
 	a.lifecycle = lifecycle.New(lifecycle.Dependencies{
 		Store: a.store, Providers: a.host, Accounts: a.directory, Vault: vault, Catalog: a.operations, Names: a.names,
 		ForeignNotified: a.metrics.ObserveForeign, CallbackCommitted: func() { a.dispatcher.Wake() }, MailCommitted: mailed,
-		ClockFault: a.clock.Fault, Recovering: a.recovery.fault, Restored: a.recovery.restored, Now: a.clock.Now, Log: a.log,
+		ClockFault: a.clock.Fault, Recovering: a.recovery.fault, Unfit: a.store.Unfit, Restored: a.recovery.restored, Now: a.clock.Now, Log: a.log,
 	})
 	a.queries = query.New(a.lifecycle, a.cache, a.store)
 	a.reconciler = reconcile.New(a.lifecycle, a.host, a.store, a.store)
@@ -271,7 +272,7 @@ func (a *App) Run(ctx context.Context) error {
 		work = append(work, a.outbox.Run)
 	}
 	group.Go(func() error { return a.recovery.whileOpen(during.work, work) })
-	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.uses.Run, a.SignIn.Run, a.forgetSessions, a.measure, a.shareRates, a.watchPolicyDir} {
+	for _, run := range []func(context.Context) error{a.directory.Run, a.vault.Run, a.clock.Run, a.decisionWriter().Run, a.attendant().Run, a.recovery.Run, a.follower.Run, a.follower.Beat, a.approvals.Run, a.uses.Run, a.SignIn.Run, a.forgetSessions, a.measure, a.probe, a.shareRates, a.watchPolicyDir} {
 		group.Go(func() error { return run(during.rest) })
 	}
 	if ip := a.operators.Addr().(*net.TCPAddr).IP; !ip.IsLoopback() {

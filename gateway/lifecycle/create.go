@@ -189,7 +189,7 @@ func (l *Lifecycle) ready(ctx context.Context, r Request) (Connection, error) {
 	if err != nil {
 		return Connection{}, err
 	}
-	if err := l.recovering(); err != nil {
+	if err := l.barred(); err != nil {
 		return Connection{}, err
 	}
 	if err := l.clockFault(); err != nil {

@@ -38,6 +38,7 @@ type Dependencies struct {
 	ForeignNotified   func(provider string) // called after a notification named nothing of ours; nil for nobody
 	ClockFault        func() error          // why the times that Now tells can't be relied on, if so; nil where nobody measures
 	Recovering        func() error          // why no money may be moved, if so: nobody has opened the gateway since a restore; nil where there are none
+	Unfit             func() error          // why the database can't take what a movement writes, if so; nil where nobody looks
 	Restored          func() time.Time      // when the last recovery began, zero for none; nil where there are none
 	Now               func() time.Time
 	Log               *slog.Logger
@@ -194,14 +195,19 @@ func (l *Lifecycle) clockFault() error {
 	return l.ClockFault()
 }
 
-// recovering is the refusal of what could move money while a restored database is not
-// opened: what it does not know may have been made.
-func (l *Lifecycle) recovering() error {
-	if l.Recovering == nil {
-		return nil
+// barred is the refusal of what could move money while a restored database is not opened,
+// because what it does not know may have been made, and while it is not fit for what a
+// movement writes: another one's schema, or a database that takes no writes.
+func (l *Lifecycle) barred() error {
+	if l.Recovering != nil {
+		if err := l.Recovering(); err != nil {
+			return fault.New(fault.ProviderUnavailable, "Nothing can be created or cancelled at the moment. Nothing was sent.").Because(err)
+		}
 	}
-	if err := l.Recovering(); err != nil {
-		return fault.New(fault.ProviderUnavailable, "Nothing can be created or cancelled at the moment. Nothing was sent.").Because(err)
+	if l.Unfit != nil {
+		if err := l.Unfit(); err != nil {
+			return fault.New(fault.Internal, "Nothing can be created or cancelled at the moment because of a fault on our side. Nothing was sent.").Because(err)
+		}
 	}
 	return nil
 }

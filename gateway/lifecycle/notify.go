@@ -37,7 +37,7 @@ func (l *Lifecycle) RouteOf(ctx context.Context, provider tenants.Provider, toke
 // committed.
 func (l *Lifecycle) Notify(ctx context.Context, n Notification) (sdk.Acknowledgement, error) {
 	c := n.Route.connection
-	if err := l.recovering(); err != nil {
+	if err := l.barred(); err != nil {
 		return sdk.Acknowledgement{}, err // it is sent again
 	}
 	connection, err := unseal(l.Vault, c)

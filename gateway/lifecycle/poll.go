@@ -30,7 +30,7 @@ func (l *Lifecycle) Poll(ctx context.Context, op *catalog.Operation, m movement.
 	// 1. May it be asked for now?
 	now, rules := l.Now(), op.Rules
 	next, last := nextPoll(op, m, now)
-	if rules.Resubmits && (l.clockFault() != nil || l.recovering() != nil || m.State.Unknown() && now.Before(m.SendBy.Add(rules.Timeout))) {
+	if rules.Resubmits && (l.clockFault() != nil || l.barred() != nil || m.State.Unknown() && now.Before(m.SendBy.Add(rules.Timeout))) {
 		if now.Before(m.DueAt) {
 			return m, nil
 		}
@@ -123,7 +123,7 @@ func (l *Lifecycle) weigh(
 		m.DueAt = next
 		return m, nil
 	case movement.SaysNotFound:
-		f.Proves = c.SameAccount(m) && l.clockFault() == nil && l.recovering() == nil
+		f.Proves = c.SameAccount(m) && l.clockFault() == nil && l.barred() == nil
 		return l.notFound(ctx, op, m, c, f, next)
 	default:
 		return l.Apply(ctx, op, m, f)
@@ -169,7 +169,7 @@ func (l *Lifecycle) absent(ctx context.Context, op *catalog.Operation, m movemen
 	if err != nil {
 		return m, err
 	}
-	f.Proves = c.SameAccount(m) && l.clockFault() == nil && l.recovering() == nil
+	f.Proves = c.SameAccount(m) && l.clockFault() == nil && l.barred() == nil
 	word := "not proven absent"
 	if f.Says == movement.SaysAbsent {
 		word = "absent"

@@ -46,7 +46,7 @@ func (l *Lifecycle) findLost(ctx context.Context, r Request, draft movement.Move
 	case err != nil && !errors.Is(err, movement.ErrNotFound):
 		return found, Unjudged(r, draft, err)
 	}
-	if err := l.recovering(); err != nil {
+	if err := l.barred(); err != nil {
 		return found, err
 	}
 	draft.CreatedAt = begun // at the latest

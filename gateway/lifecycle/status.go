@@ -71,7 +71,7 @@ func (l *Lifecycle) cancel(ctx context.Context, r Request) (Answer, error) {
 		if !can {
 			return Answer{}, errors.New("lifecycle: nothing cancels a " + string(made.Kind))
 		}
-		if err := l.recovering(); err != nil {
+		if err := l.barred(); err != nil {
 			return Answer{}, err
 		}
 		if m, err = canceller.Cancel(ctx, r, m); err != nil {
@@ -129,7 +129,7 @@ func (l *Lifecycle) look(ctx context.Context, op *catalog.Operation, m movement.
 		return m, err
 	}
 	if fed, ok := l.kinds[op.Kind].(StatementFed); ok && op.Rules.ReadsStatement(m, l.Now()) {
-		if l.recovering() == nil {
+		if l.barred() == nil {
 			return fed.Refresh(ctx, op, m)
 		}
 		return m, nil // statements rest

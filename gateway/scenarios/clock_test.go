@@ -52,6 +52,28 @@ func TestAWrongClockSellsNothing(t *testing.T) {
 	}
 }
 
+// TestAnUnfitDatabaseMovesNothing: a database of another version's schema, or one that
+// takes no writes, gets no creation and no cancel, before anything is sent; what exists
+// is told. Once it is fit the reference is used as if nothing had been.
+func TestAnUnfitDatabaseMovesNothing(t *testing.T) {
+	t.Parallel()
+	inMemory(t, func(w *world) {
+		w.want(w.create("A"), "PENDING")
+		unfit := errors.New("the database has the schema 1000")
+		w.Lifecycle.Unfit = func() error { return unfit }
+		w.want(w.create("B"), "INTERNAL no later")
+		w.want(w.cancel("A"), "INTERNAL no later")
+		w.want(w.create("A"), "PENDING")
+		w.want(w.status("A"), "PENDING")
+		if w.up.cancels != 0 || len(w.up.calls) != 1 {
+			t.Errorf("%d were cancelled, %d created", w.up.cancels, len(w.up.calls))
+		}
+		unfit = nil
+		w.want(w.create("B"), "PENDING")
+		w.want(w.cancel("A"), "EXPIRED")
+	})
+}
+
 // TestAWrongClockProvesNothing: what is created is refused, and "not found" is no
 // proof by it; what the provider knows is told and settled all the same.
 func TestAWrongClockProvesNothing(t *testing.T) {

@@ -32,6 +32,7 @@ const (
 	foreignKey     = "23503" // a row points to one that is not there
 	duplicateKey   = "23505"
 	checkViolation = "23514" // a row would break a constraint of its table
+	readOnly       = "25006" // a standby, or a server that was told so
 	diskFull       = "53100"
 	ioError        = "58030"
 	lockTimedOut   = "55P03" // another holds a row for too long

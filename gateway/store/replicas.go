@@ -32,6 +32,27 @@ const schemas = 1000
 // broken disk answers reads all the same. The problem is for whoever may ask, "" where
 // there is none; its cause is for the log.
 func (s *Store) Probe(ctx context.Context, replica uuid.UUID, now time.Time) (problem string, cause error) {
+	problem, cause = s.probe(ctx, replica, now)
+	switch told := cause == nil || hasCode(cause, readOnly) || unable(cause); {
+	case problem == "":
+		s.unfit.Store(nil)
+	case told:
+		s.unfit.Store(new(fmt.Errorf("the database %s", problem)))
+	}
+	return problem, cause
+}
+
+// Unfit is why nothing that moves money can be written, as the last [Store.Probe] had it
+// from the database itself: a schema of another version, or that it takes no writes. That
+// it did not answer in time changes nothing: whoever asks next finds out.
+func (s *Store) Unfit() error {
+	if unfit := s.unfit.Load(); unfit != nil {
+		return *unfit
+	}
+	return nil
+}
+
+func (s *Store) probe(ctx context.Context, replica uuid.UUID, now time.Time) (problem string, cause error) {
 	if problem, cause = s.Schema(ctx); problem != "" {
 		return problem, cause
 	}

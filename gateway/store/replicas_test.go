@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,9 @@ func TestProbe(t *testing.T) {
 		if got, _ := s.Probe(t.Context(), replica, epoch); got != problem {
 			t.Errorf("the database %q, want %q", got, problem)
 		}
+		if unfit := s.Unfit(); (unfit == nil) != (problem == "") || unfit != nil && unfit.Error() != "the database "+problem {
+			t.Errorf("where the database %q it is unfit: %v", problem, unfit)
+		}
 	}
 	want(s, "")
 	want(s, "")
@@ -40,6 +44,12 @@ func TestProbe(t *testing.T) {
 	execute(t, url, "DELETE FROM goose_db_version WHERE version_id > 101")
 	if got, _ := s.Probe(t.Context(), replica, epoch); !strings.Contains(got, "has the schema 101, ") || !strings.Contains(got, "run gerbang migrate") {
 		t.Errorf("the database %q", got)
+	}
+	away, cancel := context.WithCancel(t.Context())
+	cancel()
+	fit := open(t, database(t), store.Options{MaxConns: 4})
+	if got, _ := fit.Probe(away, replica, epoch); got != "does not answer" || fit.Unfit() != nil {
+		t.Errorf("nobody was asked: the database %q, unfit: %v", got, fit.Unfit())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,6 +30,7 @@ type Store struct {
 	writer  *writer // of movements, on connections of its own
 	clock   *pgxpool.Pool
 	engine  Engine
+	unfit   atomic.Pointer[error] // as the last probe found it, nil for fit or not looked at
 }
 
 // Options tune the connections.

@@ -1,6 +1,7 @@
 package replicas_test
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"maps"
@@ -14,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
@@ -340,4 +343,46 @@ func TestStopIsToldFirst(t *testing.T) {
 	if p.Code != 0 {
 		t.Errorf("exit code %d", p.Code)
 	}
+}
+
+// TestAnotherSchemaMovesNoMoney: a replica that was left over when the database went on to
+// the schemas of a later version takes no money and tells what exists. Nobody asks its
+// /readyz for that.
+func TestAnotherSchemaMovesNoMoney(t *testing.T) {
+	t.Parallel()
+	databaseURL := dbtest.New(t, "", nil)
+	d := harness.NewDeployment(t)
+	p := d.Start(t, databaseURL)[0]
+	s := d.NewShop(t, p, "growth")
+	made := s.Create(t, nil)
+	conn, err := pgx.Connect(t.Context(), databaseURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	execute := func(sql string) {
+		if _, err := conn.Exec(t.Context(), sql); err != nil {
+			t.Fatal(err)
+		}
+	}
+	execute("INSERT INTO goose_db_version (version_id, is_applied) VALUES (1000, TRUE)")
+	var refused harness.Fields
+	harness.Await(t, 5*time.Second, "a refusal", func() bool {
+		body := s.PaymentBody(nil)
+		a := s.Ask(t, "/payments/create", body)
+		if !a.Success {
+			refused = body
+			harness.Refusal{Code: fault.Internal, Sent: fault.SentNo, Retry: fault.RetryLater}.Want(t, "a creation", a, body["external_id"].(string))
+		}
+		return !a.Success
+	})
+	if got := s.Status(t, made.ExternalID); got.Status != "PENDING" {
+		t.Errorf("a status: %s", got.Status)
+	}
+	a := s.Ask(t, "/payments/cancel", harness.Fields{"external_id": made.ExternalID})
+	if a.Code != fault.Internal || a.Sent != fault.SentNo || a.Retry != fault.RetryLater {
+		t.Errorf("a cancel: %s", a)
+	}
+	execute("DELETE FROM goose_db_version WHERE version_id = 1000")
+	harness.Await(t, 5*time.Second, "the same creation", func() bool { return s.Ask(t, "/payments/create", refused).Success })
 }
