@@ -35,7 +35,7 @@ func (a *App) startPlugins(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.host, err = host.Start(ctx, host.Config{Specs: specs, Log: a.log, Observe: a.metrics.ObserveCall, Now: a.clock.Now})
+	a.host, err = host.Start(ctx, host.Config{Specs: specs, Log: a.log, Observe: a.metrics.ObserveCall, Offers: offered, Now: a.clock.Now})
 	if err == nil && a.config.needPlugins {
 		err = a.host.Down()
 	}

@@ -94,8 +94,8 @@ func Open(ctx context.Context, deps Dependencies) (*Approvals, []host.Spec, erro
 // that does not start would serve none of them.
 func (a *Approvals) withoutClashes(ctx context.Context, all, specs []host.Spec) []host.Spec {
 	var known []*manifest.Manifest
-	for _, spec := range all {
-		if spec.Manifest != nil {
+	for _, spec := range all { // the host keeps those of them out that clash among themselves
+		if spec.Manifest != nil && (a.deps.Offers == nil || a.deps.Offers(append(slices.Clone(known), spec.Manifest)) == nil) {
 			known = append(known, spec.Manifest)
 		}
 	}

@@ -89,9 +89,10 @@ func (s Spec) user() (*confine.User, error) {
 // Config is what a [Host] is made from.
 type Config struct {
 	Specs   []Spec
-	Log     *slog.Logger      // the host's and the plugins' lines; nil discards them
-	Observe func(Observation) // called after every use, may be nil; it must not block
-	Now     func() time.Time  // the time that all replicas share, in which send_by is given; nil means this machine's
+	Log     *slog.Logger                     // the host's and the plugins' lines; nil discards them
+	Observe func(Observation)                // called after every use, may be nil; it must not block
+	Offers  func([]*manifest.Manifest) error // the error of manifests that can't be offered together; nil refuses none
+	Now     func() time.Time                 // the time that all replicas share, in which send_by is given; nil means this machine's
 }
 
 // Observation is one use of a plugin, for metrics.
@@ -109,11 +110,12 @@ type Host struct {
 	tune     tuning
 	observe  func(Observation)
 	now      func() time.Time
-	starting sync.Mutex      // held while a supervision begins, or the host closes
-	changes  sync.Map        // by plugin, a channel that is full while it is changed
-	learning sync.Mutex      // held while the known manifests change
-	offer    Offering        // nil until [Host.Offer]
-	life     context.Context //nolint:containedctx // the supervision's, which no call's context bounds
+	starting sync.Mutex                       // held while a supervision begins, or the host closes
+	changes  sync.Map                         // by plugin, a channel that is full while it is changed
+	learning sync.Mutex                       // held while the known manifests change
+	offers   func([]*manifest.Manifest) error // nil until the first start of all is over
+	offer    Offering                         // nil until [Host.Offer]
+	life     context.Context                  //nolint:containedctx // the supervision's, which no call's context bounds
 	cancel   context.CancelFunc
 	running  sync.WaitGroup
 	closing  sync.Once
@@ -240,7 +242,43 @@ func start(ctx context.Context, c Config, tune tuning) (*Host, error) {
 		h.running.Wait()
 		return nil, err
 	}
+	if c.Offers != nil {
+		h.settle(c.Offers)
+	}
 	return h, nil
+}
+
+// settle keeps out each plugin that can't be offered beside those before it: those whose
+// manifests were known before this start, then the others, as the specs have them. So
+// which of two gets a path does not depend on who is quicker. One that is kept out is
+// tried again, as one that can't be started.
+func (h *Host) settle(offers func([]*manifest.Manifest) error) {
+	h.learning.Lock()
+	defer h.learning.Unlock()
+	h.offers = offers
+	known := func(p *provider) bool { return p.version.spec.Manifest != nil }
+	all := slices.Clone(h.plugins())
+	slices.SortStableFunc(all, func(a, b *provider) int {
+		switch {
+		case known(a) == known(b):
+			return 0
+		case known(a):
+			return -1
+		}
+		return 1
+	})
+	var offered []*manifest.Manifest
+	for _, p := range all {
+		m := p.known()
+		if m == nil {
+			continue
+		}
+		if err := offers(append(slices.Clone(offered), m)); err != nil {
+			p.keepOut("plugin " + p.name + ": what it declares can't be offered beside the other plugins: " + err.Error())
+			continue
+		}
+		offered = append(offered, m)
+	}
 }
 
 // awaitFirst waits until the first try to start each plugin is over. One whose
@@ -283,10 +321,13 @@ func (h *Host) learn(p *provider, v *version, m *manifest.Manifest) error {
 
 // build builds what is to be offered, once somebody takes it.
 func (h *Host) build(manifests []*manifest.Manifest) (take func(), err error) {
-	if h.offer == nil {
-		return func() {}, nil
+	switch {
+	case h.offer != nil:
+		return h.offer(manifests)
+	case h.offers != nil:
+		err = h.offers(manifests)
 	}
-	return h.offer(manifests)
+	return func() {}, err
 }
 
 // Offer has all manifests that are known taken over, now and whenever they change: when

@@ -3,6 +3,7 @@ package host
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -201,6 +202,59 @@ func TestComesUpLate(t *testing.T) {
 	s := h.Status()
 	if s[0].Restarts != 0 || !s[0].Down.IsZero() || s[1].Running {
 		t.Errorf("status %+v", s)
+	}
+}
+
+// TestClashAtTheStart: of plugins with one path the one stays that was known before, then
+// the first of the specs; the others are kept out, and come up once the path is free.
+func TestClashAtTheStart(t *testing.T) {
+	t.Parallel()
+	m, err := manifest.Parse(manifestOf("known"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := testSpec("known")
+	known.ManifestDigest, known.Manifest = m.Digest(), m
+	names := func(all []*manifest.Manifest) (names []string) {
+		for _, m := range all {
+			names = append(names, m.Name)
+		}
+		return names
+	}
+	offers := func(all []*manifest.Manifest) error {
+		if len(all) > 1 {
+			return fmt.Errorf("the same path: %v", names(all))
+		}
+		return nil
+	}
+	for what, specs := range map[string][]Spec{
+		"known": {testSpec("new"), testSpec("newer"), known}, "new": {testSpec("new"), testSpec("newer")},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			h := startHost(t, calm, Config{Specs: specs, Offers: offers})
+			if got := names(h.Manifests()); !slices.Equal(got, []string{what}) {
+				t.Errorf("%v is offered", got)
+			}
+			if err := h.Offer(func(all []*manifest.Manifest) (func(), error) { return func() {}, offers(all) }); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range h.Status() {
+				if down := !s.Running && strings.Contains(s.LastFault, "the same path"); down == (s.Provider == what) {
+					t.Errorf("%s: running %v, %q", s.Provider, s.Running, s.LastFault)
+				}
+			}
+			if r := h.Call(t.Context(), Use{Provider: what}, callTo("accept"), patience); r.Outcome != sdk.Pending {
+				t.Errorf("its call: %+v", r)
+			}
+			if r := h.Call(t.Context(), Use{Provider: "newer"}, callTo("accept"), patience); r.Outcome != sdk.NotSent {
+				t.Errorf("a call of the one that is kept out: %+v", r)
+			}
+			if err := h.Remove(t.Context(), what); err != nil {
+				t.Fatal(err)
+			}
+			until(t, "another one has the path", func() bool { return len(h.Manifests()) == 1 && h.Manifests()[0].Name != what })
+		})
 	}
 }
 

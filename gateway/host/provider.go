@@ -285,6 +285,21 @@ func (p *provider) fail(v *version, why string) bool {
 	return true
 }
 
+// keepOut forgets what a plugin declares and ends its process. The next one has to learn
+// whether that can be offered by then.
+func (p *provider) keepOut(why string) {
+	p.mu.Lock()
+	running, v := p.current, p.version
+	p.manifest, p.current, p.down = nil, nil, time.Now()
+	p.mu.Unlock()
+	p.log.Error("plugin kept out", "problem", why)
+	p.fail(v, why)
+	if running != nil {
+		running.program.killedFor.Store(&why)
+		running.lose()
+	}
+}
+
 var errDown = errors.New("its process is down")
 
 // fails reports whether the last try to start a process failed: nobody knows when

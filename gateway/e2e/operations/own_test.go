@@ -5,10 +5,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
 // A plugin that gerbang plugin new has written is served by gerbang dev in place of the
@@ -40,14 +43,7 @@ func TestDevRunsAPluginOfOnesOwn(t *testing.T) {
 	wantCode("callback", p.AwaitInbox(t, "payments.status_update", made.ExternalID).Body)
 	wantCode("replay", string(s.Ask(t, "/payments/create", body, "X-Callback-URL", p.SandboxURL+"/inbox").Data))
 
-	file := filepath.Join(dir, "manifest.json")
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, bytes.Replace(text, []byte(`"0.1.0"`), []byte(`"0.2.0"`), 1), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	edit(t, filepath.Join(dir, "manifest.json"), `"0.1.0"`, `"0.2.0"`)
 	build(t, dir)
 	harness.Await(t, harness.ReadyWithin, "the plugin that was built anew", func() bool {
 		plugin, err := p.Plugin(t, "warung")
@@ -56,9 +52,62 @@ func TestDevRunsAPluginOfOnesOwn(t *testing.T) {
 	s.Create(t, harness.Fields{"amount": 31001, "type": "qris"})
 }
 
+// TestTwoOfOnePath: of two plugins in the configuration that offer the same path the first
+// is served, and nothing else is hurt; the other one is down, and an exception says why.
+func TestTwoOfOnePath(t *testing.T) {
+	t.Parallel()
+	kurs, tukar := written(t, "kurs"), written(t, "tukar")
+	edit(t, filepath.Join(tukar, "manifest.json"), "/tukar/rate", "/kurs/rate")
+	edit(t, filepath.Join(tukar, "adapter.go"), "/tukar/rate", "/kurs/rate")
+	d := harness.NewDeployment(t)
+	var beside []string
+	for name, dir := range map[string]string{"kurs": kurs, "tukar": tukar} {
+		build(t, dir)
+		var a harness.Approval
+		(&harness.Program{}).MustRun(t, "", &a, "plugin", "digest", filepath.Join(dir, name))
+		beside = append(beside, a.Beside())
+	}
+	slices.Sort(beside) // kurs first
+	p := d.Launch(t, dbtest.New(t, "", nil), d.Approved, beside...)
+	d.Join(t, p)
+	s := d.NewShop(t, p, "growth")
+	s.Create(t, harness.Fields{"amount": 20001})
+	if a := s.Ask(t, "/kurs/rate", harness.Fields{"currency": "USD"}); !strings.Contains(a.Message, "no connection to the provider") {
+		t.Errorf("the first one: %s", a)
+	}
+	p.AwaitException(t, harness.ReadyWithin, movement.ReasonPlugin, "plugin tukar", "both offer /kurs/rate")
+	if one, err := p.Plugin(t, "kurs"); err != nil || !one.Running {
+		t.Errorf("the first one: %+v, %v", one, err)
+	}
+}
+
+// written is the module of a plugin with a query of its own.
+func written(t *testing.T, name string) (dir string) {
+	t.Helper()
+	dir = filepath.Join(t.TempDir(), name)
+	if out, err := exec.CommandContext(t.Context(), harness.Binary(t), "plugin", "new", name, "--kind", "query", "--dir", dir).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return dir
+}
+
+func edit(t *testing.T, file, was, becomes string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err == nil && !bytes.Contains(text, []byte(was)) {
+		t.Fatalf("%s has no %s", file, was)
+	}
+	if err == nil {
+		err = os.WriteFile(file, bytes.ReplaceAll(text, []byte(was), []byte(becomes)), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func build(t *testing.T, dir string) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), "go", "build", "-o", "warung", ".")
+	command := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Base(dir), ".")
 	command.Dir, command.Env = dir, append(os.Environ(), "GOFLAGS=-mod=readonly -trimpath", "GOWORK=off", "CGO_ENABLED=0")
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
