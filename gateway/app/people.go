@@ -17,16 +17,13 @@ import (
 
 // wirePeople makes the consoles' pages, and what people sign in with.
 func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
-	trusted, err := prefixes(a.config.TrustedProxies)
-	if err != nil {
-		return err
-	}
+	var err error
 	if a.SignIn, err = signin.New(a.store, vault, limit.NewFailures(), a.clock.Now, a.log); err != nil {
 		return err
 	}
 	shared := page.Dependencies{SignIn: a.SignIn, Sessions: a.store.Sessions(), Now: a.clock.Now, Log: a.log}
 	of, err := operators.New(operators.Config{
-		URL: a.config.OperatorsConsoleURL, Trusted: trusted, Location: zone, Provider: a.config.IdentityProvider.provider(a.config.OperatorsConsoleURL, a.clock.Now),
+		URL: a.config.OperatorsConsoleURL, Trusted: a.console.Trusted, Location: zone, Provider: a.config.IdentityProvider.provider(a.config.OperatorsConsoleURL, a.clock.Now),
 	}, operators.Dependencies{
 		Dependencies: shared,
 		Admin: func(by string, role tenants.Role) *adminapi.Client {
@@ -43,7 +40,7 @@ func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
 		return nil
 	}
 	a.people, err = merchants.New(
-		merchants.Config{URL: a.config.MerchantsConsoleURL, APIURL: a.config.PublicURL, Trusted: trusted, Location: zone},
+		merchants.Config{URL: a.config.MerchantsConsoleURL, APIURL: a.config.PublicURL, Trusted: a.console.Trusted, Location: zone},
 		merchants.Dependencies{
 			Dependencies: shared, Records: a.store, Manifests: a.host.Manifests, Decided: a.decidedOf,
 			Admin: func(by string, of tenants.MerchantID) *adminapi.Client {

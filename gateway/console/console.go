@@ -261,6 +261,9 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.answer(w, r, id)
 }
 
+// Trusted are the proxies whose X-Forwarded-For is believed at the moment.
+func (c *Console) Trusted() []netip.Prefix { return c.access.Load().Trusted }
+
 // allowed tells whether somebody may come in from an address.
 func (c *Console) allowed(address netip.Addr) bool {
 	return slices.ContainsFunc(c.access.Load().Allow, func(p netip.Prefix) bool { return p.Contains(address) })

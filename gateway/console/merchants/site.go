@@ -34,9 +34,9 @@ type Records interface {
 
 // Config is how the console is reached.
 type Config struct {
-	URL      string // as people reach it
-	APIURL   string // of the merchants' API
-	Trusted  []netip.Prefix
+	URL      string                // as people reach it
+	APIURL   string                // of the merchants' API
+	Trusted  func() []netip.Prefix // proxies whose X-Forwarded-For is believed at the moment
 	Location *time.Location
 }
 

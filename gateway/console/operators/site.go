@@ -23,7 +23,7 @@ var templates embed.FS
 // Config is how the console is reached.
 type Config struct {
 	URL      string
-	Trusted  []netip.Prefix
+	Trusted  func() []netip.Prefix // proxies whose X-Forwarded-For is believed at the moment
 	Location *time.Location
 	Provider *identity.Provider // that proves who operators are, besides passwords; nil for none
 }

@@ -522,7 +522,7 @@ func (s *setting) siteOf(t *testing.T, name string, secure bool) *page.Site {
 func (s *setting) siteOver(t *testing.T, name string, secure bool, sessions scs.Store) *page.Site {
 	t.Helper()
 	site, err := page.New(page.Config{
-		Name: name, Title: "Gerbang", Secure: secure, Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
+		Name: name, Title: "Gerbang", Secure: secure, Trusted: func() []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")} },
 		Templates: fstest.MapFS{"own.html": {Data: []byte(`{{define "content"}}<p>{{.Data}}</p>{{end}}`)}},
 		Belongs:   func(p signin.Present) bool { _, ok := p.At(s.merchant); return ok },
 	}, page.Dependencies{SignIn: s.signin, Sessions: sessions, Now: s.now, Log: slog.New(slog.DiscardHandler)})

@@ -31,10 +31,11 @@ const (
 
 // Config is what one console is.
 type Config struct {
-	Name      string // of its sessions and in titles: merchants or operators
-	Title     string
-	Secure    bool // it is reached by HTTPS
-	Trusted   []netip.Prefix
+	Name   string // of its sessions and in titles: merchants or operators
+	Title  string
+	Secure bool // it is reached by HTTPS
+	// Trusted are the proxies whose X-Forwarded-For is believed at the moment.
+	Trusted   func() []netip.Prefix
 	Location  *time.Location
 	Templates fs.FS             // the console's own pages, *.html
 	Words     map[string]string // the Indonesian of their English
@@ -108,7 +109,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set("Strict-Transport-Security", "max-age=31536000")
 	}
 	r.Body = http.MaxBytesReader(w, r.Body, largestForm)
-	s.handler.ServeHTTP(w, r.WithContext(tenants.From(r.Context(), tenants.Origin(limit.ClientAddress(r, s.config.Trusted).String()))))
+	s.handler.ServeHTTP(w, r.WithContext(tenants.From(r.Context(), tenants.Origin(limit.ClientAddress(r, s.config.Trusted()).String()))))
 }
 
 // Handler answers a visit. What it returns is shown to the visitor: a *fault.Error or an
@@ -214,6 +215,6 @@ func (v *Visit) begin(p tenants.Person) error {
 }
 
 // address is where the visitor comes from.
-func (v *Visit) address() netip.Addr { return limit.ClientAddress(v.Request, v.site.config.Trusted) }
+func (v *Visit) address() netip.Addr { return limit.ClientAddress(v.Request, v.site.config.Trusted()) }
 
 func (v *Visit) ctx() context.Context { return v.Request.Context() }

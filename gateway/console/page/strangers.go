@@ -19,7 +19,7 @@ const longestTurn = 5 * time.Second
 func (s *Site) turn(r *http.Request) (done func(), err error) {
 	ctx, cancel := context.WithTimeout(r.Context(), longestTurn)
 	defer cancel()
-	return s.turns.Enter(ctx, limit.ClientAddress(r, s.config.Trusted))
+	return s.turns.Enter(ctx, limit.ClientAddress(r, s.config.Trusted()))
 }
 
 // inSession answers a request once its session is read. That of a token which this replica

@@ -50,6 +50,7 @@ func TestServe(t *testing.T) {
 	operatorsActOn(t, d.NewShop(t, a, "growth"), replicas...)
 	holdsOverAll(t, d.NewShop(t, a, "growth"), replicas...)
 	takesOverTokens(t, d, a)
+	takesOverProxies(t, d, a)
 	wantUnready(t, s, b, proxy)
 	finishesWhatIsUnderWay(t, s.At(b), a)
 	a.Stop(t)
@@ -251,6 +252,52 @@ func takesOverTokens(t *testing.T, d *harness.Deployment, p *harness.Program) {
 	peer.AdminToken = strings.Repeat("n", 40)
 	wants("the new token", true)
 	d.Peer = peer.AdminToken
+}
+
+// takesOverProxies names a proxy while a replica runs: after SIGHUP the consoles' pages, too,
+// know people by the addresses that it tells.
+func takesOverProxies(t *testing.T, d *harness.Deployment, p *harness.Program) {
+	t.Helper()
+	signIn := func() {
+		t.Helper()
+		form := url.Values{"email": {"nobody@example.com"}, "password": {"a wrong sentence"}, "code": {"000000"}}
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.ConsoleURL+"/signin", strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		request.Header.Set("X-Forwarded-For", "203.0.113.9")
+		answer, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+	}
+	refused := func(address string) bool {
+		return strings.Contains(p.Log.Tail(20), `"address":"`+address+`"`)
+	}
+	signIn()
+	harness.Await(t, 5*time.Second, "a refusal of the proxy's own address", func() bool { return refused("127.0.0.1") })
+	configs, err := filepath.Glob(filepath.Join(d.Dir, "replica-*.yaml"))
+	if err != nil || len(configs) == 0 {
+		t.Fatalf("%v, %v", configs, err)
+	}
+	for _, config := range configs {
+		text, err := os.ReadFile(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(config, append(text, "\ntrusted_proxies: [127.0.0.1/32]\n"...), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := p.Command.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	harness.Await(t, 5*time.Second, "a refusal of the address that the proxy tells", func() bool {
+		signIn()
+		return refused("203.0.113.9")
+	})
 }
 
 // finishesWhatIsUnderWay stops a replica while the provider works on payments
