@@ -48,10 +48,10 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 		f.Now = l.Now()
 		l.addReports(op, m, &f)
 		t := movement.Apply(op.Rules, m, f)
-		if t.Effect == movement.Nothing || t.Effect == movement.Contradiction || t.Effect == movement.Supplement {
-			if err := l.list(ctx, m, t.Exceptions); err != nil {
-				return m, ledToException, err
-			}
+		// What operators must know is listed before the rest is committed, which may leave
+		// nothing to poll: nobody would tell it again.
+		if err := l.list(ctx, m, t.Exceptions); err != nil {
+			return m, ledToException, err
 		}
 		if t.Effect == movement.Nothing || t.Effect == movement.Contradiction {
 			if len(t.Exceptions) > 0 {
@@ -63,11 +63,6 @@ func (l *Lifecycle) apply(ctx context.Context, op *catalog.Operation, m movement
 		c, done, err := l.commit(ctx, op, m, f, event)
 		if err != nil {
 			return m, ledToNothing, err
-		}
-		if t.Effect == movement.LateMoney || t.Effect == movement.Reversal {
-			if err := l.list(ctx, m, t.Exceptions); err != nil {
-				return m, ledToNothing, err
-			}
 		}
 		moves := t.Effect == movement.Move || t.Effect == movement.Renewal || t.Effect == movement.Errored
 		if moves && done {

@@ -132,12 +132,14 @@ func TestLateMoneyIsLookedFor(t *testing.T) {
 		paid  bool
 		blind time.Duration // how long the provider can't be asked
 		lost  time.Duration // how long the record can't be written
+		mute  time.Duration // how long the operators' list can't be written
 		asked int
 	}{
 		"nothing came":                  {asked: 1},
 		"it came":                       {paid: true, asked: 1},
 		"it came, told later":           {paid: true, blind: 90 * time.Minute, asked: 2},
 		"it came, written later":        {paid: true, lost: 90 * time.Minute, asked: 2},
+		"it came, listed later":         {paid: true, mute: 90 * time.Minute, asked: 2},
 		"the provider is gone for good": {blind: 100 * time.Hour, asked: 24},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,12 +157,15 @@ func TestLateMoneyIsLookedFor(t *testing.T) {
 						break
 					}
 					w.pass(m.DueAt.Sub(w.now()))
-					w.up.find, w.faults.recording = nil, nil
+					w.up.find, w.faults.recording, w.faults.listing = nil, nil, nil
 					if w.now().Sub(end) < c.blind {
 						w.up.find = blind
 					}
 					if w.now().Sub(end) < c.lost {
 						w.faults.recording = errAway
+					}
+					if w.now().Sub(end) < c.mute {
+						w.faults.listing = errAway
 					}
 					_ = w.Resolve(w.Context(), m)
 				}

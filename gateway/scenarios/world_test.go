@@ -395,6 +395,7 @@ type faulty struct {
 	compared  func()                        // sees each look for an equal transfer
 	down      error                         // of reads, and of the right to ask
 	recording error                         // of records and the operators' list
+	listing   error                         // of the operators' list alone
 	told      func(*movement.CallbackEvent) // sees the event of each try
 }
 
@@ -500,8 +501,8 @@ func (f *faulty) Poll(ctx context.Context, m movement.Movement, now, before, nex
 }
 
 func (f *faulty) AddException(ctx context.Context, a movement.Exception) (bool, error) {
-	if f.recording != nil {
-		return false, f.recording
+	if err := cmp.Or(f.recording, f.listing); err != nil {
+		return false, err
 	}
 	return f.keeper.AddException(ctx, a)
 }
