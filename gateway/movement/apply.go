@@ -10,6 +10,10 @@ import (
 // it ended, before it is an exception.
 const OverdueAfter = 24 * time.Hour
 
+// endlessAfter is how long what waits for its payer may do so where the provider has
+// told no end of its life.
+const endlessAfter = 30 * 24 * time.Hour
+
 // PollLasts is longer than any poll is under way.
 const PollLasts = time.Minute
 
@@ -247,6 +251,8 @@ func overdue(rules Rules, m Movement, f Fact) Transition {
 		text = "the provider has it and does not tell its end"
 	case m.State == Pending && !m.ExpiresAt.IsZero() && f.Now.Sub(m.ExpiresAt) >= OverdueAfter:
 		text = "its life has been over for a day, and the provider does not tell its end"
+	case m.State == Pending && m.ExpiresAt.IsZero() && f.Now.Sub(m.CreatedAt) >= endlessAfter:
+		text = "the provider has told no end of its life, and it has waited for a month"
 	}
 	if text == "" {
 		return Transition{}

@@ -49,10 +49,6 @@ var oddities = []oddity{
 		why: "Money moved, and the merchant does not hear of it before operators override; what they book is what was agreed, not what the provider says. After a failure this reason hides that it succeeded after all.",
 	},
 	{
-		kinds: []manifest.Kind{manifest.Payment}, states: []movement.State{movement.Pending}, says: []string{"open"}, hows: []string{"a day or more"},
-		why: "A pending payment without an end that its provider tells is polled for ever, and nobody hears of it.",
-	},
-	{
 		states: []movement.State{movement.Failed, movement.Expired}, says: []string{"accepted"},
 		why: "A call that was slower than the provider's no is answered as pending, with something to pay that can't be paid any more.",
 	},

@@ -185,6 +185,10 @@ func (s section) facts() []told {
 	return append(all,
 		told{movement.FromClock, "open", "under a day", says(movement.Fact{Says: movement.SaysOverdue})},
 		told{movement.FromClock, "open", "a day or more", says(movement.Fact{Says: movement.SaysOverdue, Now: epoch.Add(24 * time.Hour)})},
+		told{movement.FromClock, "open", "a month or more, without an end", func(m *movement.Movement) movement.Fact {
+			m.ExpiresAt = time.Time{}
+			return movement.Fact{Says: movement.SaysOverdue, Now: epoch.Add(30 * 24 * time.Hour)}
+		}},
 		told{movement.FromClock, "open", "a day after its life", says(movement.Fact{Says: movement.SaysOverdue, Now: epoch.Add(life + 24*time.Hour)})},
 	)
 }
