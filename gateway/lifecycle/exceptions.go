@@ -9,10 +9,12 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
-// List makes an exception of a movement.
+// List makes an exception of a movement. What keeps it open stands on the list again
+// where it is told again after somebody has resolved it.
 func (l *Lifecycle) List(ctx context.Context, m movement.Movement, d movement.Cause) error {
 	x := movement.Exception{
 		Owner: m.Owner, Subject: m.ID.String(), Reason: d.Reason, FactID: d.FactID, Provider: m.Provider, Detail: d.Detail, At: l.Now(),
+		Lasting: m.State.Open() && movement.OperatorsEnd(d.Reason),
 	}
 	fresh, err := Persist(ctx, l.Patience, func(ctx context.Context) (bool, error) { return l.Store.AddException(ctx, x) })
 	log := l.Log.With("reason", d.Reason, "movement", m.ID.String(), "merchant", m.Owner.MerchantID,

@@ -1,6 +1,9 @@
 package movement
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Exception is what needs a person. Owner, subject, reason and fact name it.
 type Exception struct {
@@ -19,3 +22,11 @@ type Exception struct {
 	ResolvedBy string
 	Resolution string
 }
+
+// operatorsEnd are the reasons of exceptions that leave a movement open: while the
+// provider goes on telling them, nobody but operators can end it.
+var operatorsEnd = []string{ReasonUnresolved, ReasonVanished, ReasonAmount, ReasonCurrency, ReasonUnreadable, ReasonContradiction}
+
+// OperatorsEnd tells whether an exception of the reason holds an open movement up until
+// operators decide it, however young it is.
+func OperatorsEnd(reason string) bool { return slices.Contains(operatorsEnd, reason) }

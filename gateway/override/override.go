@@ -59,13 +59,6 @@ type Result struct {
 // resolves are the reasons of exceptions that an override ends.
 var resolves = []string{movement.ReasonUnresolved, movement.ReasonVanished}
 
-// operatorsEnd are the reasons of exceptions that nobody but operators can end, however
-// young the movement is.
-var operatorsEnd = []string{
-	movement.ReasonUnresolved, movement.ReasonVanished, movement.ReasonAmount, movement.ReasonCurrency,
-	movement.ReasonUnreadable, movement.ReasonContradiction,
-}
-
 // Override takes an operator's decision on an open movement of which the provider
 // tells no end: the first operator proposes, another who says the same confirms, and
 // the movement ends so, or is sent again. It changes no final state. The same again is
@@ -202,9 +195,10 @@ func (o *Overrides) mayBe(ctx context.Context, op *catalog.Operation, m movement
 	if err != nil {
 		return err
 	}
-	begun := m.CreatedAt.Add(-2 * movement.ClockSkew)                    // by the clock of whoever has listed it
+	begun := m.CreatedAt.Add(-2 * movement.ClockSkew) // by the clock of whoever has listed it
 	if slices.ContainsFunc(exceptions, func(x movement.Exception) bool { // of this attempt
-		return x.ResolvedAt.IsZero() && !x.At.Before(begun) && slices.Contains(operatorsEnd, x.Reason)
+		// What a payer waits for is not over because somebody has taken it off the list.
+		return (waits || x.ResolvedAt.IsZero()) && !x.At.Before(begun) && movement.OperatorsEnd(x.Reason)
 	}) {
 		return nil
 	}

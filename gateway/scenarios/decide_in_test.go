@@ -124,6 +124,17 @@ func TestAnotherAmountPaid(t *testing.T) {
 	paid := sdk.StatusUpdate{Reference: m.UpstreamReference(), Status: sdk.StatusDone, Amount: m.Amount + 1, Currency: "IDR", EventID: "p"}
 	o.hear(paid)
 	o.wantListed(movement.ReasonAmount)
+	resolved := func() {
+		t.Helper()
+		if err := s.ResolveExceptions(t.Context(), o.now(), m.Owner, m.ID.String(), []string{movement.ReasonAmount}, ayu, "phoned"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	resolved()
+	o.pass(time.Hour)
+	o.hear(paid)
+	o.wantListed(movement.ReasonAmount) // it holds the payment up still
+	resolved()                          // and what is off the list for a while can be decided all the same
 	for _, operator := range []string{ayu, budi} {
 		if _, err := o.says(operator, movement.OverrideSucceeded); err != nil {
 			t.Fatal(err)
@@ -132,7 +143,35 @@ func TestAnotherAmountPaid(t *testing.T) {
 	o.want(o.status("A"), "PAID")
 	o.hear(paid)
 	o.wantTold("payments.status_update PAID")
-	o.wantListed(movement.ReasonAmount)
+	o.wantListed()
+}
+
+// TestEndlessPayment: a payment of whose life the provider tells no end is an exception
+// after a month, from which operators decide.
+func TestEndlessPayment(t *testing.T) {
+	t.Parallel()
+	s := databaseFor(t)
+	w := newWorld(t, s, handClock())
+	w.decidesWith(s)
+	o := &open{world: w, store: s}
+	w.up.outcome = outcome{name: "without an end", makes: true, says: func(offer json.RawMessage) sdk.Result {
+		return sdk.Result{Outcome: sdk.Pending, Data: offer}
+	}}
+	o.want(o.create("A"), "PENDING")
+	if m := o.stored("A"); !m.ExpiresAt.IsZero() {
+		t.Fatalf("it ends at %v", m.ExpiresAt)
+	}
+	w.pass(29 * 24 * time.Hour)
+	w.work("A", 2*time.Hour)
+	o.wantListed()
+	w.work("A", 25*time.Hour)
+	o.wantListed(movement.ReasonUnresolved)
+	for _, operator := range []string{ayu, budi} {
+		if _, err := o.says(operator, movement.OverrideFailed); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.want(o.status("A"), "FAILED")
 }
 
 // TestOverdueLife: a payment whose life has been over for a day, and of which nobody

@@ -98,8 +98,8 @@ func (w *world) check() {
 
 // checkEnd: nothing is open for ever without an exception.
 func (w *world) checkEnd(r record) {
-	if r.State.Open() && !r.doubted() {
-		w.violate("nothing is open for ever", "%s is %s, and no operator knows", r.name, r.State)
+	if r.State.Open() && !slices.ContainsFunc(r.exceptions, func(x movement.Exception) bool { return x.ResolvedAt.IsZero() }) {
+		w.violate("nothing is open for ever", "%s is %s, and stands on no operator's list", r.name, r.State)
 	}
 }
 
