@@ -29,7 +29,7 @@ type policyPush struct {
 	Dir      string `arg:"" help:"Directory with data.json and .rego files. Without .rego files those of the version in force are taken."`
 	Message  string `required:"" short:"m" help:"Why; kept with the version."`
 	Activate bool   `help:"Put it in force, too."`
-	Replaces string `placeholder:"VERSION" help:"With --activate: only if this version is in force."`
+	Replaces string `placeholder:"VERSION" help:"With --activate: only if this version is in force; the one that is as the push begins, unless given."`
 	Force    bool   `help:"Overrule what is wrong with its meaning, such as a tier in use that is removed. Nothing else can be overruled."`
 	Reason   string `help:"Why, with --force; kept with the version."`
 	Wait     bool   `help:"With --activate: until every live replica runs it. The exit code is 5 where one does not within a minute."`
@@ -61,6 +61,11 @@ func (c *policyPush) Run(ctx context.Context, p *program, admin *adminapi.Client
 	wanted := adminapi.NewPolicy{Files: files, Message: c.Message}
 	if c.Force {
 		wanted.Force = c.Reason
+	}
+	if c.Activate && c.Replaces == "" { // before the push takes its rules
+		if c.Replaces, err = inForce(ctx, admin); err != nil {
+			return err
+		}
 	}
 	v, err := admin.PushPolicy(ctx, wanted)
 	if err != nil {
@@ -249,19 +254,27 @@ type policyRollback struct {
 // Run goes one version back, from the one that is in force as it begins.
 func (c *policyRollback) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
 	if c.Replaces == "" {
-		versions, err := admin.Policies(ctx)
-		if err != nil {
+		var err error
+		if c.Replaces, err = inForce(ctx, admin); err != nil {
 			return err
 		}
-		i := slices.IndexFunc(versions, func(v adminapi.PolicyVersion) bool { return v.State == "active" })
-		if i < 0 {
-			return errors.New("no version is in force: name the one to go back from, --replaces VERSION")
-		}
-		c.Replaces = versions[i].Version
 	}
 	return p.showActivated(p.activated(ctx, admin, c.Wait, func() (adminapi.PolicyActivation, error) {
 		return admin.RollBackPolicy(ctx, adminapi.ActivatePolicy{Replaces: c.Replaces, Reason: c.Reason})
 	}))
+}
+
+// inForce is the version in force.
+func inForce(ctx context.Context, admin *adminapi.Client) (string, error) {
+	versions, err := admin.Policies(ctx)
+	if err != nil {
+		return "", err
+	}
+	i := slices.IndexFunc(versions, func(v adminapi.PolicyVersion) bool { return v.State == "active" })
+	if i < 0 {
+		return "", errors.New("no version is in force: name the one to be replaced, --replaces VERSION")
+	}
+	return versions[i].Version, nil
 }
 
 // showActivated prints what became of an activation, also where it failed.

@@ -1,8 +1,12 @@
 package main
 
 import (
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -45,6 +49,54 @@ func TestActivationThatIsUnknown(t *testing.T) {
 		lost := code == exitUnreachable && name == "lost with the order"
 		if code != exitRefused && !lost || unknown != (name == "lost with the order" || name == "the database is gone") {
 			t.Errorf("%s: code %d, %s", name, code, said)
+		}
+	}
+}
+
+// TestAPushReplacesWhatItBeganWith: without .rego files a push takes the rules that are in force, so what somebody else
+// activates in between is not replaced.
+func TestAPushReplacesWhatItBeganWith(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "data.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		flags    []string
+		replaces string
+	}{
+		"what was in force":    {nil, "aaaa"},
+		"what is named":        {[]string{"--replaces", "cccc"}, "cccc"},
+		"nothing, only a push": {[]string{}, ""},
+	} {
+		inForce, replaced := "aaaa", ""
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case r.Method == http.MethodGet:
+				_, _ = fmt.Fprintf(w, `{"success":true,"data":[{"version":"dddd","state":"pushed"},{"version":%q,"state":"active"}]}`, inForce)
+			case strings.HasSuffix(r.URL.Path, "/activate"):
+				var wanted adminapi.ActivatePolicy
+				if err := json.NewDecoder(r.Body).Decode(&wanted); err != nil {
+					t.Error(err)
+				}
+				replaced = wanted.Replaces
+				_, _ = fmt.Fprint(w, `{"success":true,"data":{"activation_id":"a","version":"eeee","state":"done","in_force":true}}`)
+			default: // the push, while another operator activates
+				inForce = "bbbb"
+				_, _ = fmt.Fprint(w, `{"success":true,"data":{"version":"eeee","state":"pushed","findings":[]}}`)
+			}
+		}))
+		p := &program{out: &strings.Builder{}, err: &strings.Builder{}, getenv: func(name string) string {
+			return map[string]string{adminURLVariable: server.URL, adminTokenVariable: "token"}[name]
+		}}
+		args := append([]string{"policy", "push", dir, "-m", "a try"}, c.flags...)
+		if c.replaces != "" {
+			args = append(args, "--activate")
+		}
+		code := p.run(t.Context(), args)
+		server.Close()
+		if code != exitOK || replaced != c.replaces {
+			t.Errorf("%s: code %d, it replaces %q, want %q: %s", name, code, replaced, c.replaces, p.err)
 		}
 	}
 }
