@@ -161,6 +161,7 @@ type facts struct {
 	amount  *int64
 	fields  map[string]any
 	counted bool
+	kept    bool // as the input of a refused request
 }
 
 // decided names a decision and counts it. Where it refuses, it is logged, and its input
@@ -193,7 +194,7 @@ func (a *Admission) named(ctx context.Context, ticket Ticket, s decision.Series,
 	a.note(ctx, ticket, s, refusal)
 	if s.Outcome != decision.Spent { // of that no input fits
 		kept.ID, kept.At, kept.Series = id, ticket.facts.at, s
-		a.counts.Keep(kept)
+		ticket.facts.kept = a.counts.Keep(kept)
 	}
 	return ticket
 }
@@ -240,6 +241,14 @@ func (a *Admission) Refused(ctx context.Context, ticket Ticket, err error) Ticke
 	}
 	a.counts.Count(ticket.facts.at, later)
 	return a.named(ctx, ticket, later, kept, err)
+}
+
+// Told notes the id of a refused request that its answer carries, so that the decision is
+// found by it.
+func (a *Admission) Told(ticket Ticket, request string) {
+	if ticket.facts.kept {
+		a.counts.Told(ticket.facts.id, request)
+	}
 }
 
 // limits asks the policy for the limits of a merchant and operation.

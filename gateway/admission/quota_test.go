@@ -256,6 +256,8 @@ limits := {
 	first := ask(create, `{"amount": 100}`)
 	a.Refused(t.Context(), first, fmt.Errorf("quote: %w", a.Reconsider(t.Context(), noon, first, id, create, body(t, `{"amount": 100}`), map[string]any{"price": int64(501)})))
 	a.Release(t.Context(), first)                          // nothing was sent
+	a.Told(ask(create, `{"amount": 1002}`), "request-1")   // too much
+	a.Told(first, "request-2")                             // that ticket was of an admission
 	ask(create, `{"amount": 200}`)                         // uses one
 	ask(create, `{"amount": 1001}`)                        // too much
 	ask(create, `{"amount": 300}`)                         // uses the last one
@@ -286,12 +288,15 @@ limits := {
 		for _, in := range m.Inputs {
 			amounts = append(amounts, *in.Amount)
 		}
-		if !slices.Equal(amounts, []int64{100, 1001, 300}) || m.Inputs[0].Quote["price"] != int64(501) || m.Inputs[0].Outcome != decision.Later {
+		if m.Inputs[1].RequestID != "request-1" || m.Inputs[0].RequestID+m.Inputs[2].RequestID != "" {
+			t.Errorf("the inputs are of the requests %+v", m.Inputs)
+		}
+		if !slices.Equal(amounts, []int64{100, 1002, 1001, 300}) || m.Inputs[0].Quote["price"] != int64(501) || m.Inputs[0].Outcome != decision.Later {
 			t.Errorf("the inputs %+v", m.Inputs)
 		}
 	}
 	want := map[string]uint32{
-		"/payments/create 0 none": 4, "/payments/create 0 rule 2": 1, "/payments/create 0 quota 1": 1, "/payments/status 0 none": 1,
+		"/payments/create 0 none": 4, "/payments/create 0 rule 2": 2, "/payments/create 0 quota 1": 1, "/payments/status 0 none": 1,
 		"/payments/create 1 rate 1": 1, "/payments/create 1 none": 1,
 		"/payments/create 2 none": 2, "/payments/create 2 quota 1": 1, "/payments/create 3 rule 3": 1,
 	}

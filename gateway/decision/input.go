@@ -23,6 +23,7 @@ type inputDocument struct {
 	Quote   map[string]any `json:"quote,omitempty"`
 	To      string         `json:"destination,omitempty"`
 	Unused  bool           `json:"unused,omitempty"`
+	Request string         `json:"request,omitempty"`
 }
 
 // PackInputs writes inputs for sealing.
@@ -32,6 +33,7 @@ func PackInputs(inputs []Input) ([]byte, error) {
 		documents[i] = inputDocument{
 			ID: in.ID.String(), At: in.At.UnixMicro(), Who: in.Merchant, Path: in.Operation, Version: in.Version, Record: in.Record,
 			Live: in.Live, Rule: in.Rule, Outcome: in.Outcome, Amount: in.Amount, Fields: in.Fields, Quote: in.Quote, To: in.Destination, Unused: in.Unused,
+			Request: in.RequestID,
 		}
 	}
 	return json.Marshal(documents)
@@ -52,7 +54,7 @@ func UnpackInputs(packed []byte) ([]Input, error) {
 			return nil, fmt.Errorf("decision: inputs: %w", err)
 		}
 		inputs[i] = Input{
-			ID: id, At: time.UnixMicro(d.At).UTC(), Amount: d.Amount, Fields: d.Fields, Quote: d.Quote, Destination: d.To, Unused: d.Unused,
+			ID: id, At: time.UnixMicro(d.At).UTC(), Amount: d.Amount, Fields: d.Fields, Quote: d.Quote, Destination: d.To, Unused: d.Unused, RequestID: d.Request,
 			Series: Series{Merchant: d.Who, Operation: d.Path, Version: d.Version, Record: d.Record, Live: d.Live, Rule: d.Rule, Outcome: d.Outcome},
 		}
 	}

@@ -31,6 +31,8 @@ type Input struct {
 	Destination string
 	// Unused says that the request was answered all the same, because it was a replay.
 	Unused bool
+	// RequestID is what the merchant was given beside the refusal, "" where that is not known.
+	RequestID string
 }
 
 // Log counts decisions and keeps the inputs of some refused ones until they are taken to be written. What does not fit is
@@ -108,10 +110,10 @@ func add(counts *[]Count, second uint8) {
 	*counts = slices.Insert(all, at, Count{second, 1})
 }
 
-// Keep keeps the input of a refused request, as far as there is room.
-func (l *Log) Keep(in Input) {
+// Keep keeps the input of a refused request, as far as there is room, and reports whether it did.
+func (l *Log) Keep(in Input) bool {
 	if l == nil {
-		return
+		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,10 +122,11 @@ func (l *Log) Keep(in Input) {
 	}
 	if l.kept >= inputsASecond || len(l.inputs) >= mostInputs {
 		l.droppedInputs.Add(1)
-		return
+		return false
 	}
 	l.kept++
 	l.inputs = append(l.inputs, in)
+	return true
 }
 
 // lookedBack is how many inputs may have been kept between a refusal and its answer.
@@ -131,6 +134,16 @@ const lookedBack = 1024
 
 // Answered notes that a refused request was a replay, and was answered.
 func (l *Log) Answered(id ID) {
+	l.note(id, func(in *Input) { in.Unused = true })
+}
+
+// Told notes by which id the merchant may ask about a refused request.
+func (l *Log) Told(id ID, request string) {
+	l.note(id, func(in *Input) { in.RequestID = request })
+}
+
+// note changes an input that was kept just now, and is not written yet.
+func (l *Log) note(id ID, change func(in *Input)) {
 	if l == nil {
 		return
 	}
@@ -138,7 +151,7 @@ func (l *Log) Answered(id ID) {
 	defer l.mu.Unlock()
 	for i := len(l.inputs) - 1; i >= max(0, len(l.inputs)-lookedBack); i-- {
 		if l.inputs[i].ID == id {
-			l.inputs[i].Unused = true
+			change(&l.inputs[i])
 			return
 		}
 	}

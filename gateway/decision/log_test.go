@@ -103,7 +103,10 @@ func TestAFloodIsBounded(t *testing.T) {
 	}
 	var none *decision.Log
 	none.Count(noon, series("mer_a", 0))
-	none.Keep(decision.Input{})
+	if none.Keep(decision.Input{}) {
+		t.Error("no log keeps something")
+	}
+	none.Told(decision.ID{}, "r")
 	if counts, inputs := none.Dropped(); counts+inputs != 0 {
 		t.Error("no log drops something")
 	}
@@ -131,6 +134,7 @@ func BenchmarkKeepAndWrite(b *testing.B) {
 		at = at.Add(10 * time.Millisecond)
 		in.At = at
 		log.Keep(in)
+		log.Told(in.ID, "0193f6a0-7c3e-7c3e-8c3e-0193f6a07c3e")
 		if i%1000 == 999 {
 			for _, m := range log.Take() {
 				if _, err := decision.PackInputs(m.Inputs); err != nil {

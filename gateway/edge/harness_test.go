@@ -56,6 +56,7 @@ type house struct {
 	spend         func() (admission.Ticket, error)
 	reserve       func(admission.Ticket) (admission.Ticket, error)
 	released      []admission.Ticket
+	told          []string
 	reconsidered  []map[string]any
 	delivered     []movement.ID
 	stale         bool
@@ -140,6 +141,10 @@ func (h *house) Refused(_ context.Context, ticket admission.Ticket, err error) a
 		ticket.DecisionID += "-refused"
 	}
 	return ticket
+}
+
+func (h *house) Told(ticket admission.Ticket, request string) {
+	h.told = append(h.told, ticket.DecisionID+" "+request)
 }
 
 func (h *house) Delivered(_ context.Context, receipt movement.ID) {

@@ -512,6 +512,9 @@ func TestTheLogNamesWhatRefused(t *testing.T) {
 	if text := h.log.String(); !strings.Contains(text, `"decision_id":"d-refused"`) || strings.Contains(text, "d-admitted") {
 		t.Errorf("the log says %s", text)
 	}
+	if len(h.told) != 1 || !strings.HasPrefix(h.told[0], "d-refused ") || !strings.Contains(h.log.String(), strings.TrimPrefix(h.told[0], "d-refused ")) {
+		t.Errorf("the log of decisions is told %q", h.told)
+	}
 }
 
 func TestSuspendedAndScopes(t *testing.T) {
