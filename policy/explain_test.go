@@ -107,6 +107,12 @@ func TestRulesAreNumberedByPlace(t *testing.T) {
 	if set.Rule(0) != (Rule{}) || set.Rule(len(rules)+1) != (Rule{}) {
 		t.Error("a number of no rule names one")
 	}
+	if !slices.ContainsFunc(rules, func(r Rule) bool { return r.Says == "This mode is not known." }) {
+		t.Error("a rule that always gives one reason says nothing")
+	}
+	if slices.ContainsFunc(rules, func(r Rule) bool { return r.Says != "" && r.Name != "gerbang.refusals" }) {
+		t.Errorf("what gives no reason says one: %+v", rules)
+	}
 	if again := must(t, Default()).Rules(); !slices.Equal(rules, again) {
 		t.Errorf("the same set gives other numbers: %v and %v", rules, again)
 	}

@@ -17,6 +17,8 @@ type Rule struct {
 	Name string
 	File string
 	Line int
+	// Says is the reason that the rule gives to every request that it refuses, "" where it is computed.
+	Says string
 	// end is the rule's last line.
 	end int
 }
@@ -48,11 +50,20 @@ func newRuleTable(modules map[string]*ast.Module) ruleTable {
 		table.number[rule] = i + 1
 		table.rules = append(table.rules, Rule{
 			Number: i + 1, Name: strings.TrimPrefix(rule.Ref().GroundPrefix().String(), "data."),
-			File: rule.Location.File, Line: rule.Location.Row,
+			File: rule.Location.File, Line: rule.Location.Row, Says: saysOf(rule),
 			end: rule.Location.Row + strings.Count(strings.TrimRight(string(rule.Location.Text), "\n"), "\n"),
 		})
 	}
 	return table
+}
+
+// saysOf is the text that a rule adds to a set.
+func saysOf(rule *ast.Rule) string {
+	if rule.Head.Key == nil {
+		return ""
+	}
+	text, _ := rule.Head.Key.Value.(ast.String)
+	return string(text)
 }
 
 // of is a rule of the table, or the zero value.

@@ -35,7 +35,7 @@ type Place struct {
 	File string `json:"file"`
 	Line int    `json:"line"`
 	Rule string `json:"rule"` // the document that it answers
-	// Reason is what it says to the merchant, where the input is known.
+	// Reason is what it says to the merchant, where that is always the same or the input is known.
 	Reason string `json:"reason,omitempty"`
 }
 

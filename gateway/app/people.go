@@ -42,7 +42,7 @@ func (a *App) wirePeople(vault *tenants.Vault, zone *time.Location) error {
 	a.people, err = merchants.New(
 		merchants.Config{URL: a.config.MerchantsConsoleURL, APIURL: a.config.PublicURL, Trusted: a.console.Trusted, Location: zone},
 		merchants.Dependencies{
-			Dependencies: shared, Records: a.store, Manifests: a.host.Manifests, Decided: a.decidedOf,
+			Dependencies: shared, Records: a.store, Manifests: a.host.Manifests,
 			Admin: func(by string, of tenants.MerchantID) *adminapi.Client {
 				// The page has judged what its visitor may do there.
 				return adminapi.NewClientOver(a.console.As(console.Identity{Name: by, Role: console.RoleAdmin, Of: of}))

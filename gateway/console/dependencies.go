@@ -242,7 +242,10 @@ type Dependencies struct {
 	Recovering func() error
 	Said       func(ctx context.Context, account *tenants.Account, since time.Time) ([]reconcile.Said, error)
 
+	// Decisions explains decisions, and Decided is what was decided on a merchant's
+	// requests in the last hour: since a minute.
 	Decisions Decisions
+	Decided   func(ctx context.Context, id tenants.MerchantID) (sums []decision.Sum, since time.Time, err error)
 
 	// Traffic is what was decided in the last minutes on all replicas. It is shared: it is
 	// not to be changed.

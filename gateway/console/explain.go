@@ -49,21 +49,41 @@ type explained struct {
 // explain tells what an id of a decision says, nil where it is none of this
 // installation's: then no merchant is its own.
 func (c *Console) explain(x *call, id string) (*adminapi.Decision, error) {
-	facts, err := c.deps.Decisions.Key.Open(id, x.now)
+	e, out, err := c.explained(x.request.Context(), x.now, id, movement.Owner{})
+	if err != nil || out == nil {
+		return nil, err
+	}
+	if x.request.URL.Query().Has("trace") {
+		return out, c.trace(x, e, out)
+	}
+	return out, nil
+}
+
+// explained reads a decision's id. Where an owner is given, a decision on anybody else's
+// request is none.
+func (c *Console) explained(ctx context.Context, now time.Time, id string, of movement.Owner) (*explained, *adminapi.Decision, error) {
+	facts, err := c.deps.Decisions.Key.Open(id, now)
 	if err != nil {
-		return nil, nil //nolint:nilnil,nilerr // another's id
+		return nil, nil, nil //nolint:nilerr // another's id
 	}
-	e := explained{Facts: facts}
-	ctx := x.request.Context()
+	e := &explained{Facts: facts}
+	if of != (movement.Owner{}) && (decision.MerchantDigest(of.MerchantID) != facts.Merchant || of.Mode != e.mode()) {
+		return nil, nil, nil
+	}
 	if e.logged, err = c.logged(ctx, facts, id); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if e.merchants, err = c.merchantsOf(ctx, e.logged, facts.Merchant); err != nil || len(e.merchants) == 0 {
-		return nil, err
+	if of != (movement.Owner{}) {
+		err = c.onlyOf(ctx, e, tenants.MerchantID(of.MerchantID))
+	} else {
+		e.merchants, err = c.merchantsOf(ctx, e.logged, facts.Merchant)
+	}
+	if err != nil || len(e.merchants) == 0 {
+		return nil, nil, err
 	}
 	e.operations = c.operationsOf(facts.Operation)
 	if e.sets, err = c.deps.Decisions.Policies(ctx, facts.Version); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	out := &adminapi.Decision{
 		ID: id, At: facts.At, Mode: e.mode(), MerchantIDs: []string{}, Operations: []string{},
@@ -76,18 +96,28 @@ func (c *Console) explain(x *call, id string) (*adminapi.Decision, error) {
 		out.Operations = append(out.Operations, op.Path)
 	}
 	if out.Replica, err = c.deps.Decisions.Replica(ctx, facts.Replica, facts.At); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if facts.Rule.Refuses() {
 		out.Rule = facts.Rule.String()
 	}
-	if err := c.explainRule(ctx, &e, out); err != nil {
-		return nil, err
+	return e, out, c.explainRule(ctx, e, out)
+}
+
+// onlyOf keeps what the log has of one merchant. Where it has the decision as another's
+// alone, that merchant stays unknown. Where it has nothing, the digest decides: nobody
+// finds a second merchant of the same, because nobody sees it.
+func (c *Console) onlyOf(ctx context.Context, e *explained, id tenants.MerchantID) error {
+	if others := e.logged.merchants(); len(others) > 0 && !slices.Contains(others, id) {
+		return nil
 	}
-	if x.request.URL.Query().Has("trace") {
-		return out, c.trace(x, &e, out)
+	e.logged.series = slices.DeleteFunc(e.logged.series, func(s decision.Series) bool { return s.Merchant != string(id) })
+	account, err := c.deps.Merchants.AccountByID(ctx, id)
+	if err != nil {
+		return notFound(err, "merchant")
 	}
-	return out, nil
+	e.merchants = []tenants.Merchant{account.Merchant()}
+	return nil
 }
 
 func (e *explained) mode() string {
@@ -148,9 +178,8 @@ func (c *Console) explainRule(ctx context.Context, e *explained, out *adminapi.D
 		out.PolicyVersion = string(e.sets[0].Version())
 	}
 	for _, set := range e.sets {
-		number, ofPolicy := e.Rule.PolicyNumber()
-		if rule := set.Rule(number); ofPolicy && rule.File != "" {
-			out.Places = append(out.Places, adminapi.Place{File: rule.File, Line: rule.Line, Rule: rule.Name})
+		if place, ok := placeOf(set, e.Rule); ok {
+			out.Places = append(out.Places, place)
 		}
 	}
 	if len(e.sets) != 1 || len(e.merchants) != 1 || len(e.operations) != 1 || !e.Rule.Refuses() {
@@ -160,7 +189,21 @@ func (c *Console) explainRule(ctx context.Context, e *explained, out *adminapi.D
 	if err != nil {
 		return notFound(err, "merchant")
 	}
-	if e.record, e.known, err = c.recordThen(ctx, account.Merchant(), e.logged.record()); err != nil {
+	return c.explainReached(ctx, e, account.Merchant(), out)
+}
+
+// placeOf is where a rule of a policy stands, and what it says where that is always the
+// same.
+func placeOf(set *policy.Set, refused decision.Rule) (adminapi.Place, bool) {
+	number, ofPolicy := refused.PolicyNumber()
+	rule := set.Rule(number)
+	return adminapi.Place{File: rule.File, Line: rule.Line, Rule: rule.Name, Reason: rule.Says}, ofPolicy && rule.File != ""
+}
+
+// explainReached adds the limit that the policy set for the one operation of a merchant,
+// whose record of now is given.
+func (c *Console) explainReached(ctx context.Context, e *explained, now tenants.Merchant, out *adminapi.Decision) (err error) {
+	if e.record, e.known, err = c.recordThen(ctx, now, e.logged.record()); err != nil {
 		return err
 	}
 	limits, err := e.sets[0].Limits(ctx, policy.LimitsInput{
@@ -236,14 +279,23 @@ func (c *Console) explainPayout(
 	if name == "" {
 		return nil
 	}
-	used, err := c.deps.Usage(ctx, movement.Owner{MerchantID: string(m.ID), Mode: e.mode()}, at.Format(time.DateOnly))
-	for _, u := range used {
-		if u.Name == name {
-			out.Limit.Used = &u.Units
-			out.Notes = append(out.Notes, "what is used is the day's as it is known now")
-		}
+	used, err := c.usedOf(ctx, movement.Owner{MerchantID: string(m.ID), Mode: e.mode()}, at.Format(time.DateOnly), name)
+	if used != nil {
+		out.Limit.Used = used
+		out.Notes = append(out.Notes, "what is used is the day's as it is known now")
 	}
 	return err
+}
+
+// usedOf is what is used of one name in a period as it is known now, nil for nothing.
+func (c *Console) usedOf(ctx context.Context, owner movement.Owner, period, name string) (*int64, error) {
+	all, err := c.deps.Usage(ctx, owner, period)
+	for _, used := range all {
+		if used.Name == name {
+			return &used.Units, nil
+		}
+	}
+	return nil, err
 }
 
 // named is the one of a place among the names of all.

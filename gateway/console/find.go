@@ -14,6 +14,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
 const (
@@ -46,8 +47,18 @@ func (c *Console) find(x *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if decided == nil && len(found) == 1 && found[0].DecisionID != id {
-		if decided, err = c.explain(x, found[0].DecisionID); err != nil {
+	other := ""
+	switch {
+	case decided != nil:
+	case len(found) == 1 && found[0].DecisionID != id:
+		other = found[0].DecisionID
+	case len(found) == 0:
+		if other, err = c.decisionOf(x.request.Context(), id, movement.Owner{}); err != nil {
+			return nil, err
+		}
+	}
+	if other != "" {
+		if decided, err = c.explain(x, other); err != nil {
 			return nil, err
 		}
 	}
@@ -58,6 +69,79 @@ func (c *Console) find(x *call) (any, error) {
 		}
 	}
 	return out, nil
+}
+
+// findOf finds what belongs to one merchant in one mode. Merchants' people may ask as
+// often as they like, so only the time that an id tells is searched.
+func (c *Console) findOf(x *call) (any, error) {
+	ctx, query := x.request.Context(), x.request.URL.Query()
+	mode, err := parseMode(cmp.Or(query.Get("mode"), string(tenants.Live)))
+	if err != nil {
+		return nil, err
+	}
+	id := query.Get("id")
+	if !plain(id, 1, maxAnyID) {
+		return nil, fault.Invalid("id", "must have 1 to 255 characters, without control characters")
+	}
+	of := movement.Owner{MerchantID: string(x.merchant()), Mode: string(mode)}
+	out := adminapi.FindResult{ID: id, Since: x.now, Movements: []adminapi.FoundMovement{}}
+	for _, span := range c.told(id, x.now) {
+		out.Since = span[0]
+		found, err := c.deps.Movements.MovementsByOthersID(ctx, id, span[0], span[1], maxFound)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range found {
+			if m.Owner != of {
+				continue
+			}
+			shown, err := c.foundDocument(ctx, m, id)
+			if err != nil {
+				return nil, err
+			}
+			out.Movements = append(out.Movements, shown)
+		}
+	}
+	decided := id
+	if other, err := c.decisionOf(ctx, id, of); err != nil {
+		return nil, err
+	} else if other != "" {
+		decided = other
+	}
+	e, explained, err := c.explained(ctx, x.now, decided, of)
+	if err != nil || explained == nil {
+		return out, err
+	}
+	out.Decision = explained
+	return out, c.reasons(ctx, e, explained)
+}
+
+// decisionOf is the id of the decision that refused a request, "" where the request's id
+// tells no time or its input was not kept: not every refused request's is.
+func (c *Console) decisionOf(ctx context.Context, id string, of movement.Owner) (string, error) {
+	at, ok := madeAt(id)
+	if !ok || c.deps.Decisions.Past == nil {
+		return "", nil
+	}
+	parts, err := c.deps.Decisions.Past.Decisions(ctx, at.Add(-movement.ClockSkew).Truncate(time.Minute), at.Add(movement.ClockSkew))
+	if err != nil {
+		return "", err
+	}
+	for _, part := range parts {
+		if part.Inputs == nil {
+			continue
+		}
+		inputs, err := c.inputs(part.Inputs)
+		if err != nil {
+			return "", err
+		}
+		for _, in := range inputs {
+			if in.RequestID == id && (of == movement.Owner{} || of == movement.Owner{MerchantID: in.Merchant, Mode: in.Mode()}) {
+				return in.ID.String(), nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // named are the movements that an id belongs to, each once. Scans come last, and
@@ -96,17 +180,30 @@ func (c *Console) named(x *call, id string, since time.Time) ([]movement.Movemen
 // spans are the times to search for an id that others made. An id of the gateway's
 // own tells when it was made: that time is searched first, then all since.
 func (c *Console) spans(id string, since, now time.Time) [][2]time.Time {
-	all := [][2]time.Time{{since, now.Add(ahead)}}
-	if decided, err := c.deps.Decisions.Key.Open(id, now); err == nil {
-		all = append([][2]time.Time{{decided.At.Add(-reservedWithin), decided.At.Add(reservedWithin)}}, all...)
+	return append(c.told(id, now), [2]time.Time{since, now.Add(ahead)})
+}
+
+// told are the times that an id of the gateway's own tells: as one of a request, and as
+// one of a decision.
+func (c *Console) told(id string, now time.Time) [][2]time.Time {
+	var spans [][2]time.Time
+	if at, ok := madeAt(id); ok {
+		spans = append(spans, [2]time.Time{at.Add(-reservedWithin), at.Add(reservedWithin)})
 	}
+	if decided, err := c.deps.Decisions.Key.Open(id, now); err == nil {
+		spans = append(spans, [2]time.Time{decided.At.Add(-reservedWithin), decided.At.Add(reservedWithin)})
+	}
+	return spans
+}
+
+// madeAt is when an id of a request was made.
+func madeAt(id string) (time.Time, bool) {
 	made, err := uuid.Parse(id)
 	if err != nil || made.Version() != 7 {
-		return all
+		return time.Time{}, false
 	}
 	seconds, nanos := made.Time().UnixTime()
-	at := time.Unix(seconds, nanos)
-	return append([][2]time.Time{{at.Add(-reservedWithin), at.Add(reservedWithin)}}, all...)
+	return time.Unix(seconds, nanos), true
 }
 
 // movementNamed is the one movement that a text names.

@@ -59,6 +59,8 @@ var permissions = map[string]permission{
 	"GET /admin/merchants/{merchant}/account-statement": read,
 	"GET /admin/merchants/{merchant}/quotas":            read,
 	"GET /admin/merchants/{merchant}/limits":            read,
+	"GET /admin/merchants/{merchant}/requests":          read,
+	"GET /admin/merchants/{merchant}/find":              read,
 	"GET /admin/merchants/{merchant}/statement-lines":   read,
 	"GET /admin/waiting":                                read,
 	"GET /admin/traffic":                                read,

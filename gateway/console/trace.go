@@ -73,11 +73,7 @@ func (c *Console) logged(ctx context.Context, f decision.Facts, id string) (logg
 		if part.Inputs == nil {
 			continue
 		}
-		opened, err := c.deps.Decisions.Open(part.Inputs)
-		if err != nil {
-			continue // the key that sealed it is gone
-		}
-		inputs, err := decision.UnpackInputs(opened)
+		inputs, err := c.inputs(part.Inputs)
 		if err != nil {
 			return found, err
 		}
@@ -90,6 +86,16 @@ func (c *Console) logged(ctx context.Context, f decision.Facts, id string) (logg
 		}
 	}
 	return found, nil
+}
+
+// inputs opens what is kept of refused requests, nothing where the key that sealed it is
+// gone.
+func (c *Console) inputs(sealed []byte) ([]decision.Input, error) {
+	opened, err := c.deps.Decisions.Open(sealed)
+	if err != nil {
+		return nil, nil //nolint:nilerr // as above
+	}
+	return decision.UnpackInputs(opened)
 }
 
 // counts reports whether a series counts what an id tells, in its second.
@@ -115,6 +121,36 @@ func (c *Console) recordThen(ctx context.Context, m tenants.Merchant, version in
 	return then, err == nil, err
 }
 
+// asked is what the policy was asked about a request whose input was kept.
+func (c *Console) asked(e *explained) policy.AdmitInput {
+	in := e.logged.input
+	return policy.AdmitInput{
+		Merchant: admission.RecordOf(e.record), Mode: e.mode(), Amount: in.Amount, Fields: in.Fields,
+		Operation: policyOperation(e.operations[0]), Now: in.At.In(admission.ZoneOf(tenants.Merchant{}, c.config.Location)),
+	}.Quoted(in.Quote)
+}
+
+// reasons puts what the policy said to a merchant in place of its rules, as far as the
+// input was kept.
+func (c *Console) reasons(ctx context.Context, e *explained, out *adminapi.Decision) error {
+	if _, ofPolicy := e.Rule.PolicyNumber(); !ofPolicy || e.logged.input == nil || len(e.sets) != 1 || len(e.operations) != 1 || !e.known {
+		return nil
+	}
+	explained, err := e.sets[0].Explain(ctx, c.asked(e))
+	if err != nil || explained.Decision.Allow {
+		return err
+	}
+	out.Places = nil
+	for _, because := range explained.Because {
+		out.Places = append(out.Places, placeBecause(because))
+	}
+	return nil
+}
+
+func placeBecause(b policy.Because) adminapi.Place {
+	return adminapi.Place{File: b.Rule.File, Line: b.Rule.Line, Rule: b.Rule.Name, Reason: b.Reason}
+}
+
 // trace adds the input of a refused request and what its rules did with it. Who reads it
 // stands in the merchant's audit before it is shown.
 func (c *Console) trace(x *call, e *explained, out *adminapi.Decision) error {
@@ -135,10 +171,7 @@ func (c *Console) trace(x *call, e *explained, out *adminapi.Decision) error {
 		out.Notes = append(out.Notes, "the rules can't be traced: the policy's version, the operation or the merchant's record is not kept")
 		return nil
 	}
-	asked := policy.AdmitInput{
-		Merchant: admission.RecordOf(e.record), Mode: e.mode(), Amount: in.Amount, Fields: in.Fields,
-		Operation: policyOperation(e.operations[0]), Now: in.At.In(admission.ZoneOf(tenants.Merchant{}, c.config.Location)),
-	}.Quoted(in.Quote)
+	asked := c.asked(e)
 	explained, err := e.sets[0].Explain(ctx, asked)
 	if err != nil {
 		return err
@@ -147,7 +180,7 @@ func (c *Console) trace(x *call, e *explained, out *adminapi.Decision) error {
 		out.Places = nil
 	}
 	for _, because := range explained.Because {
-		out.Places = append(out.Places, adminapi.Place{File: because.Rule.File, Line: because.Rule.Line, Rule: because.Rule.Name, Reason: because.Reason})
+		out.Places = append(out.Places, placeBecause(because))
 	}
 	lines, err := e.sets[0].Trace(ctx, asked)
 	for _, line := range lines {

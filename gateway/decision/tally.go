@@ -8,13 +8,14 @@ import (
 // Sum is how often a merchant's requests for an operation were decided in one way.
 type Sum struct {
 	Operation string
+	Version   string // of the policy: it numbers the rules
 	Live      bool
 	Rule      Rule
 	N         int64
 	Last      time.Time // the minute of the last one
 }
 
-// Tally sums counts by merchant. It holds a sum for each merchant, operation and rule that was counted, however long the span
+// Tally sums counts by merchant. It holds a sum for each merchant, operation, version and rule that was counted, however long the span
 // and however many the replicas. Only one goroutine may add; once all is added, any number may read.
 type Tally struct{ of map[string][]Sum }
 
@@ -36,9 +37,11 @@ func (t *Tally) Add(minute time.Time, packed []byte) error {
 			n += int64(one.N)
 		}
 		sums := t.of[c.Merchant]
-		i := slices.IndexFunc(sums, func(s Sum) bool { return s.Rule == c.Rule && s.Live == c.Live && s.Operation == c.Operation })
+		i := slices.IndexFunc(sums, func(s Sum) bool {
+			return s.Rule == c.Rule && s.Live == c.Live && s.Operation == c.Operation && s.Version == c.Version
+		})
 		if i < 0 {
-			i, sums = len(sums), append(sums, Sum{Operation: c.Operation, Live: c.Live, Rule: c.Rule})
+			i, sums = len(sums), append(sums, Sum{Operation: c.Operation, Version: c.Version, Live: c.Live, Rule: c.Rule})
 			t.of[c.Merchant] = sums
 		}
 		sums[i].N += n

@@ -31,7 +31,13 @@ func TestTally(t *testing.T) {
 	if len(got) != 2 || got[0].N != 9 || got[0].Last != first.Add(2*time.Minute) || got[1].N != 5 || got[1].Rule != decision.Rate(0) || got[1].Last != first.Add(time.Minute) {
 		t.Errorf("summed %+v", got)
 	}
-	if got := tally.Of("b"); len(got) != 1 || got[0].N != 1 {
+	old := series("b", decision.Admitted, decision.Decided, 1)
+	old.Version = "u"
+	if err := tally.Add(first, decision.Pack([]decision.Counted{old})); err != nil || len(tally.Of("b")) != 2 {
+		t.Errorf("two versions are summed as one: %+v, %v", tally.Of("b"), err)
+	}
+	tally.Of("b")[1].N = 0
+	if got := tally.Of("b")[:1]; len(got) != 1 || got[0].N != 1 {
 		t.Errorf("summed %+v", got)
 	}
 	if tally.Add(first, []byte("x")) == nil {

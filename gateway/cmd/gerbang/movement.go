@@ -148,7 +148,9 @@ func (c *findCommand) Run(ctx context.Context, p *program, admin *adminapi.Clien
 		return err
 	}
 	if len(found.Movements) == 0 && found.Decision == nil {
-		return notFoundf("nothing has the id %s; ids of requests and decisions and provider references were looked for since %s",
+		return notFoundf("nothing has the id %s; ids of requests and decisions and provider references were looked for since %s. "+
+			"A request that made no movement is found by its request_id only where a policy, rate or quota refused it and its input was kept. "+
+			"The gateway's log has a line of each request_id, and a refusal's line has the decision_id, which always explains it",
 			strconv.Quote(c.ID), timeText(&found.Since))
 	}
 	return nil

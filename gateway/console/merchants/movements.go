@@ -151,6 +151,12 @@ func (c *Console) find(r *room) error {
 			return err
 		}
 	}
+	if path, err := c.decided(r, text); err != nil || path != "" {
+		if err != nil {
+			return err
+		}
+		return r.Go(path, "")
+	}
 	return fault.New(fault.NotFound, r.T("Nothing here has this reference or id. References count capitals; look at the other mode, too."))
 }
 

@@ -1,41 +1,109 @@
 package merchants
 
 import (
-	"cmp"
-	"slices"
+	"strings"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// counted is how often an operation was decided in one way.
+// counted is how often requests were decided in one way.
 type counted struct {
-	Path, Verdict, Rule string
-	Refused             bool
-	N                   int64
-	Last                time.Time
+	adminapi.RequestCount
+
+	Why why
+}
+
+// why tells what refused a request.
+type why struct {
+	Text   string // in a template's English
+	Of     string // the name that the policy gives a rate or a quota, "" for none
+	Reason string // in the policy's own words
+	Limit  *adminapi.LimitUse
+	Money  bool          // the limit is of rupiah
+	Pace   time.Duration // of a rate: until there is room again
+}
+
+// whyOf tells what refused.
+func whyOf(rule, reason string, limit *adminapi.LimitUse) why {
+	w := why{Reason: reason, Limit: limit, Money: rule == decision.DayAmount.String() || rule == decision.DestinationAmount.String()}
+	if limit != nil && limit.RatePerSecond > 0 {
+		w.Pace = time.Duration(float64(time.Second) / limit.RatePerSecond).Round(time.Millisecond)
+	}
+	for text, of := range refusing {
+		if name, ok := strings.CutPrefix(rule, of); ok {
+			w.Text, w.Of = text, name
+			return w
+		}
+	}
+	switch {
+	case rule == "":
+	case refusals[rule]:
+		w.Text = rule
+	case reason == "":
+		w.Text = "A rule of the policy. The answer's message says which."
+	}
+	return w
+}
+
+// refusing are what begins the rules that have names of the policy's.
+var refusing = map[string]string{"rate": "rate ", "quota": "quota "}
+
+// refusals are the rules that have names of the gateway's.
+var refusals = map[string]bool{
+	decision.Unjudged.String(): true, decision.NoLimits.String(): true,
+	decision.DayAmount.String(): true, decision.DayCount.String(): true,
+	decision.DestinationAmount.String(): true, decision.DestinationCount.String(): true,
 }
 
 // requests counts what was decided on this merchant's requests in the last hour: refusals
-// by their rule, and what was admitted by operation.
+// with what refused them, and what was admitted by operation.
 func (c *Console) requests(r *room) error {
-	sums, since, err := c.deps.Decided(r.Request.Context(), r.Member.MerchantID)
+	found, err := r.admin.Requests(r.Request.Context(), r.id(), string(r.Mode))
 	if err != nil {
 		return err
 	}
-	var rows []counted
-	for _, sum := range sums {
-		if sum.Live == (r.Mode == tenants.Live) {
-			rows = append(rows, counted{
-				Path: sum.Operation, Verdict: sum.Rule.Verdict(), Rule: sum.Rule.String(), Refused: sum.Rule.Refuses(), N: sum.N, Last: sum.Last,
-			})
+	rows := make([]counted, len(found.Requests))
+	for i, of := range found.Requests {
+		rows[i] = counted{of, whyOf(of.Rule, of.Reason, of.Limit)}
+	}
+	return r.Show("requests.html", r.T("Requests"), map[string]any{"Room": r, "Rows": rows})
+}
+
+// request shows what was decided on one of this merchant's requests.
+func (c *Console) request(r *room) error {
+	found, err := r.admin.FindOf(r.Request.Context(), r.id(), string(r.Mode), r.Request.PathValue("decision"))
+	if err != nil {
+		return err
+	}
+	if found.Decision == nil {
+		return tenants.ErrNotFound
+	}
+	d := found.Decision
+	var reasons []string
+	for _, place := range d.Places {
+		if place.Reason != "" {
+			reasons = append(reasons, place.Reason)
 		}
 	}
-	slices.SortFunc(rows, func(a, b counted) int {
-		if a.Refused != b.Refused {
-			return map[bool]int{true: -1, false: 1}[a.Refused]
-		}
-		return cmp.Or(cmp.Compare(b.N, a.N), cmp.Compare(a.Path, b.Path), cmp.Compare(a.Rule, b.Rule))
+	return r.Show("request.html", r.T("Request"), map[string]any{
+		"Room": r, "Decision": d, "Refused": d.Rule != "", "Why": whyOf(d.Rule, strings.Join(reasons, " "), d.Limit), "Movements": found.Movements,
 	})
-	return r.Show("requests.html", r.T("Requests"), map[string]any{"Room": r, "Rows": rows, "Since": since})
+}
+
+// decided leads to the movement that a request has made, or to what was decided on one
+// that has made none: nowhere where there is neither.
+func (c *Console) decided(r *room, id string) (string, error) {
+	found, err := r.admin.FindOf(r.Request.Context(), r.id(), string(r.Mode), id)
+	switch {
+	case err != nil:
+		return "", err
+	case len(found.Movements) > 0:
+		return r.Path("/movements/" + found.Movements[0].ID), nil
+	case found.Decision != nil:
+		return r.Path("/requests/" + found.Decision.ID), nil
+	}
+	return "", nil
 }

@@ -2,7 +2,6 @@ package merchants
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -20,7 +19,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/database/dbtest"
-	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/limit"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -87,9 +85,6 @@ func TestRoles(t *testing.T) {
 			return adminapi.NewClientOver(api)
 		},
 		Manifests: func() []*manifest.Manifest { return nil },
-		Decided: func(context.Context, tenants.MerchantID) ([]decision.Sum, time.Time, error) {
-			return nil, time.Time{}, nil
-		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +138,7 @@ func TestRoles(t *testing.T) {
 		if path == "/callbacks/secret" {
 			section = "secret!"
 		}
-		for _, name := range []string{"movement", "event", "key", "provider", "person"} {
+		for _, name := range []string{"movement", "event", "key", "provider", "person", "decision"} {
 			path = strings.ReplaceAll(path, "{"+name+"}", "something")
 		}
 		target := server.URL + "/" + string(one) + "/test" + strings.TrimSuffix(path, "{$}")

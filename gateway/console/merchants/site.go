@@ -13,7 +13,6 @@ import (
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/console/page"
-	"github.com/seed-f006e74d/gerbang/gateway/decision"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/signin"
@@ -50,8 +49,6 @@ type Dependencies struct {
 	Admin func(by string, of tenants.MerchantID) *adminapi.Client
 	// Manifests are the providers that are offered.
 	Manifests func() []*manifest.Manifest
-	// Decided is what was decided on a merchant's requests in the last hour: since a minute.
-	Decided func(ctx context.Context, id tenants.MerchantID) (sums []decision.Sum, since time.Time, err error)
 }
 
 // Console is the pages. It is safe for concurrent use.
@@ -211,6 +208,7 @@ func (c *Console) routes() []route {
 		{"GET /movements/{movement}", tenants.MayLook, c.movement, false},
 		{"GET /find", tenants.MayLook, c.find, false},
 		{"GET /requests", tenants.MayLook, c.requests, false},
+		{"GET /requests/{decision}", tenants.MayLook, c.request, false},
 		{"GET /callbacks", tenants.MayLook, c.callbacks, false},
 		{"GET /callbacks/{event}", tenants.MayLook, c.callback, false},
 		{"POST /callbacks/{event}/resend", tenants.MayCallback, c.resend, false},

@@ -23,6 +23,10 @@ func TestWords(t *testing.T) {
 		"Send this link to %s. It is good once, for 15 minutes.",
 		"This merchant is suspended: its keys are refused, and only what was begun goes on.",
 	}
+	given = append(given, "A rule of the policy. The answer's message says which.", "rate", "quota")
+	for rule := range refusals {
+		given = append(given, rule)
+	}
 	for _, p := range pages {
 		given = append(given, p.text)
 	}

@@ -90,6 +90,40 @@ await story(async (somebody) => {
   await traffic;
   check(calls > 1 && refused === 0, `${refused} of ${calls} calls were refused while the key was rotated`);
 
+  // Calls beyond the rate are refused, and the owner reads by what: by the decision's id and
+  // by the request's, which say nothing to another merchant.
+  let denied;
+  for (let i = 0; i < 200 && !denied; i++) {
+    const answers = await Promise.all(Array.from({ length: 30 }, () => fetch(`${API_URL}/balance`, {
+      method: "POST", headers: { Authorization: `Bearer ${next}`, "Content-Type": "application/json" }, body: "{}",
+    })));
+    denied = answers.find((answer) => answer.status === 429);
+  }
+  check(denied, "no call is beyond the rate");
+  const decision = denied.headers.get("x-svc-decision-id");
+  const { request_id: request } = await denied.json();
+  await page.goto(at("/requests"));
+  for (const id of [decision, request]) {
+    for (let i = 0; i < 60; i++) { // the log is written every ten seconds
+      await page.goto(at("/requests"));
+      await page.fill("main [name=id]", id);
+      await page.click("main form button");
+      await page.waitForSelector("main h1");
+      if (page.url().endsWith(`/requests/${decision}`)) break;
+      await page.waitForTimeout(500);
+    }
+    check(page.url().endsWith(`/requests/${decision}`), `${id} of a refused call is not found: ${page.url()}`);
+  }
+  const told = await page.textContent("main");
+  for (const part of ["rate default", "a second", "Used", "Room again"]) check(told.includes(part), `a refused call is explained without ${part}: ${told}`);
+  await owner.seen("request");
+  check((await page.goto(at(`/requests/${decision}`).replace("/test/", "/live/"))).status() === 404, "a decision is one of the other mode's, too");
+  for (let i = 0; i < 60 && !(await page.textContent("main")).includes("room again after"); i++) {
+    await page.waitForTimeout(500);
+    await page.goto(at("/requests"));
+  }
+  await owner.seen("requests-refused");
+
   for (const name of ["", "collections", "orders", "transfers", "requests", "callbacks", "balance", "connections", "connections/payments", "members", "audit"]) {
     await page.goto(at(`/${name}`));
     check((await page.locator("#problem + .warning.pre, h1 + .warning").count()) === 0, `the page ${name} does not work: ${await page.locator("main").textContent()}`);

@@ -1,0 +1,137 @@
+package console_test
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console"
+	"github.com/seed-f006e74d/gerbang/gateway/decision"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
+	"github.com/seed-f006e74d/gerbang/gateway/store"
+	"github.com/seed-f006e74d/gerbang/policy"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
+
+// TestAMerchantSeesWhatRefusedItsRequests, and nothing of another merchant's.
+func TestAMerchantSeesWhatRefusedItsRequests(t *testing.T) {
+	t.Parallel()
+	const rules = `package gerbang
+
+refusals contains "Not to there." if input.fields.bank == "014"
+
+refusals contains sprintf("Not %d.", [input.amount]) if input.fields.bank == "015"
+`
+	source := policy.Default()
+	source["there.rego"] = []byte(rules)
+	set, err := policy.Compile(t.Context(), source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := decision.NewKey([]byte("the installation's"))
+	var sums []decision.Sum
+	w := newWorld(t, func(_ *console.Config, d *console.Dependencies) {
+		d.Policy = func() *policy.Set { return set }
+		d.Decisions = console.Decisions{
+			Key: key, Policies: policiesOf(d.Policy), Past: d.Merchants.(*store.Store), Open: d.Vault.(*tenants.Vault).OpenDecisions,
+			Policy: func(_ context.Context, v policy.Version) (*policy.Set, error) {
+				if v == set.Version() {
+					return set, nil
+				}
+				return nil, nil //nolint:nilnil // none
+			},
+			Replica: func(context.Context, uint16, time.Time) (string, error) { return "", nil },
+		}
+		d.Decided = func(context.Context, tenants.MerchantID) ([]decision.Sum, time.Time, error) {
+			return sums, time.Now(), nil
+		}
+	})
+	merchant, other := w.merchant().MerchantID, w.merchant().MerchantID
+	record, err := w.Merchant(t.Context(), merchant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := map[bool]decision.Rule{}
+	for _, r := range set.Rules() {
+		if r.File == "there.rego" {
+			number[r.Says != ""] = decision.Policy(r.Number)
+		}
+	}
+	constant, computed := number[true], number[false]
+	at := time.Now().UTC().Truncate(time.Second).Add(-time.Hour)
+	sum := func(rule decision.Rule, version policy.Version, n int64) decision.Sum {
+		return decision.Sum{Operation: "/bank/name", Version: string(version), Live: true, Rule: rule, N: n, Last: at}
+	}
+	sums = []decision.Sum{
+		sum(decision.Admitted, set.Version(), 100), sum(decision.Admitted, "gone", 10), sum(decision.Rate(0), set.Version(), 5),
+		sum(constant, set.Version(), 4), sum(computed, set.Version(), 3), sum(constant, "gone", 2),
+		{Operation: "/bank/name", Rule: decision.Admitted, N: 1000, Last: at},
+	}
+	found, err := w.Requests(t.Context(), merchant, "live")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, r := range found.Requests {
+		told = append(told, r.Verdict+"|"+r.Rule+"|"+r.Reason)
+		if slow := r.Verdict == "slowed"; slow && (r.Limit == nil || r.Limit.RatePerSecond != 5 || r.Limit.Limit != 10) || r.Verdict == "admitted" && r.N != 110 {
+			t.Errorf("%+v, %+v", r, r.Limit)
+		}
+	}
+	if want := []string{"slowed|rate default|", "denied|gerbang.refusals|Not to there.", "denied|gerbang.refusals|", "denied|" + constant.String() + "|", "admitted||"}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+
+	request := madeAt(t, at.Add(200*time.Millisecond))
+	series := decision.Series{Merchant: merchant, Operation: "/bank/name", Version: string(set.Version()), Record: record.Version, Live: true, Rule: computed}
+	input := decision.Input{
+		ID: decision.NewNamer(key, 7).Name(at, series.Version, merchant, true, series.Operation, computed), At: at, Series: series,
+		Amount: new(int64(5000)), Fields: map[string]any{"bank": "015"}, RequestID: request,
+	}
+	packed, err := decision.PackInputs([]decision.Input{input})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := w.vault.SealDecisions(packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := w.store.AddDecisions(t.Context(), store.DecisionPart{
+		Minute: at.Truncate(time.Minute), Part: 1, Counts: decision.Pack([]decision.Counted{{Series: series, Counts: []decision.Count{{Second: uint8(at.Second()), N: 1}}}}), Inputs: sealed,
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for name, find := range map[string]func(id string) (adminapi.FindResult, error){
+		"the merchant": func(id string) (adminapi.FindResult, error) { return w.FindOf(t.Context(), merchant, "live", id) },
+		"an operator":  func(id string) (adminapi.FindResult, error) { return w.Find(t.Context(), id, time.Time{}) },
+	} {
+		for what, id := range map[string]string{"decision": input.ID.String(), "request": request} {
+			found, err := find(id)
+			if err != nil || found.Decision == nil || found.Decision.ID != input.ID.String() || len(found.Decision.Places) != 1 || found.Decision.Input != nil {
+				t.Fatalf("%s by the %s's id: %+v, %v", name, what, found.Decision, err)
+			}
+			if reason := found.Decision.Places[0].Reason; (name == "the merchant") != (reason == "Not 5000.") {
+				t.Errorf("%s is told %q", name, reason)
+			}
+		}
+	}
+	for _, of := range []struct{ merchant, mode string }{{other, "live"}, {merchant, "test"}} {
+		for _, id := range []string{input.ID.String(), request} {
+			if found, err := w.FindOf(t.Context(), of.merchant, of.mode, id); err != nil || found.Decision != nil || len(found.Movements) != 0 {
+				t.Errorf("%s of another: %+v, %v", id, found, err)
+			}
+		}
+	}
+	made := w.transfers(time.Hour, func(m *movement.Movement) { m.RequestID = madeAt(t, time.Now().Add(-time.Hour)) })
+	if found, err := w.FindOf(t.Context(), made.Owner.MerchantID, made.Owner.Mode, made.RequestID); err != nil || len(found.Movements) != 1 || found.Movements[0].ID != made.ID.String() {
+		t.Errorf("a movement by its request: %+v, %v", found, err)
+	}
+	if found, err := w.FindOf(t.Context(), merchant, made.Owner.Mode, made.RequestID); err != nil || len(found.Movements) != 0 {
+		t.Errorf("another's movement by its request: %+v, %v", found, err)
+	}
+	_, err = w.FindOf(t.Context(), merchant, "live", "")
+	w.refused(err, http.StatusBadRequest, "id")
+}
