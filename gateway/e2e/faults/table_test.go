@@ -18,7 +18,7 @@ import (
 )
 
 // tableVariable names the file that gets the table of faults; make faults sets it.
-// Without it two rows are made, briefly.
+// Without it some rows are made, briefly.
 const tableVariable = "GERBANG_FAULTS_TABLE"
 
 // town is three replicas behind haproxy, under a load of payments all the time.
@@ -32,6 +32,7 @@ type town struct {
 	load     *harness.Load
 	token    string // an operator's
 	brief    bool
+	killed   time.Time // when a replica was
 }
 
 // row is what a fault came to.
@@ -52,7 +53,12 @@ func TestFaultTable(t *testing.T) { //nolint:paralleltest // it measures
 	defer end()
 	var load sync.WaitGroup
 	load.Go(func() { runPaced(ctx, s.load, 3) })
-	rows := s.rows()
+	var rows []row
+	for _, one := range troubles {
+		if one.brief || !s.brief {
+			rows = append(rows, s.during(one))
+		}
+	}
 	end()
 	load.Wait()
 	s.load.Resolve(t)
@@ -101,53 +107,74 @@ func (s *town) start(i int) {
 	s.replicas[i] = s.LaunchAt(s, s.database.URL, s.at[i], "stop_wait: 3s")
 }
 
-// rows makes each fault in turn.
-func (s *town) rows() []row {
-	away := 20 * time.Second
-	if s.brief {
-		away = 3 * time.Second
+// trouble is a fault that is made.
+type trouble struct {
+	what  string
+	brief bool // it is made without a table, too
+	make  func(*town)
+	cuts  bool // it ends calls that are under way
+	// lost tells which of merchants' calls it may cost; nil for any.
+	lost func(*town, *harness.Attempt) bool
+}
+
+// troubles are all that is made, in turn.
+var troubles = []trouble{
+	{what: "database away for 20 s", brief: true, make: func(s *town) {
+		s.database.Refuse()
+		lasts(map[bool]time.Duration{false: 20 * time.Second, true: 3 * time.Second}[s.brief])
+		s.database.Restore()
+	}},
+	{what: "a replica is killed, and started after 5 s", brief: true, make: (*town).kill, cuts: true, lost: func(s *town, a *harness.Attempt) bool {
+		return a.Err != nil && a.Began.Before(s.killed) && a.Began.Add(a.Took).After(s.killed)
+	}},
+	{what: "database crashes and is started at once", make: func(s *town) { s.database.Kill(s.T, 0) }},
+	{what: "database read-only for 10 s", make: func(s *town) {
+		s.database.ReadOnly(s.T, true)
+		lasts(10 * time.Second)
+		s.database.ReadOnly(s.T, false)
+	}},
+	{what: "the database's disk is full for 30 s", make: func(s *town) { s.disk.Full(s.T, 30*time.Second) }},
+	{what: "the database's clock is set 5 s ahead; 45 s", make: func(s *town) { s.database.Step(s.T, 5*time.Second); lasts(45 * time.Second) }},
+	{what: "the database's clock is set back; 45 s", make: func(s *town) { s.database.Step(s.T, 0); lasts(45 * time.Second) }},
+	{what: "one replica's plugin is killed", make: func(s *town) { s.signal(0, syscall.SIGKILL) }},
+	{what: "one replica's plugin is stopped (SIGSTOP)", make: func(s *town) { s.signal(0, syscall.SIGSTOP); lasts(10 * time.Second) }},
+	{what: "the plugin's file is missing on all replicas, and their plugins end; 20 s", make: (*town).missing},
+	{what: "the provider answers 500 to 30 calls", make: func(s *town) {
+		s.load.Inject(s, "error_500", harness.FaultOperations["payment_link"], 30)
+		lasts(10 * time.Second)
+	}},
+	{what: "the provider is slow for 30 calls", make: func(s *town) {
+		s.load.Inject(s, "latency", harness.FaultOperations["payment_link"], 30)
+		lasts(10 * time.Second)
+	}},
+	{what: "rolling restart of three replicas", brief: true, make: (*town).restart, lost: func(*town, *harness.Attempt) bool { return false }},
+}
+
+// kill kills a replica while one of merchants' calls is inside its plugin.
+func (s *town) kill() {
+	s.Helper()
+	const held = 6 // two rounds of the load's clients, whose calls haproxy gives to each replica in turn
+	s.load.Inject(s, "latency", harness.FaultOperations["payment_link"], held)
+	harness.Await(s, 10*time.Second, "a call at the replica that is to be killed", func() bool {
+		plugin, err := s.replicas[1].Plugin(s.T, "payments")
+		return err == nil && plugin.InFlight > 0
+	})
+	s.killed = time.Now()
+	s.replicas[1].Kill(s)
+	lasts(5 * time.Second)
+	s.start(1)
+	s.replicas[1].AwaitServing(s)
+}
+
+// restart replaces one replica after the other.
+func (s *town) restart() {
+	s.Helper()
+	for i, p := range s.replicas {
+		p.Stop(s)
+		s.start(i)
+		s.replicas[i].AwaitServing(s)
+		lasts(2 * time.Second) // a check of haproxy's
 	}
-	all := []row{
-		s.during(fmt.Sprintf("database away for %v", away), func() { s.database.Refuse(); lasts(away); s.database.Restore() }),
-		s.during("a replica is killed, and started after 5 s", func() {
-			s.replicas[1].Kill(s)
-			lasts(5 * time.Second)
-			s.start(1)
-			s.replicas[1].AwaitServing(s)
-		}),
-	}
-	if s.brief {
-		return all
-	}
-	return append(all,
-		s.during("database crashes and is started at once", func() { s.database.Kill(s.T, 0) }),
-		s.during("database read-only for 10 s", func() {
-			s.database.ReadOnly(s.T, true)
-			lasts(10 * time.Second)
-			s.database.ReadOnly(s.T, false)
-		}),
-		s.during("the database's disk is full for 30 s", func() { s.disk.Full(s.T, 30*time.Second) }),
-		s.during("the database's clock is set 5 s ahead; 45 s", func() { s.database.Step(s.T, 5*time.Second); lasts(45 * time.Second) }),
-		s.during("the database's clock is set back; 45 s", func() { s.database.Step(s.T, 0); lasts(45 * time.Second) }),
-		s.during("one replica's plugin is killed", func() { s.signal(0, syscall.SIGKILL) }),
-		s.during("one replica's plugin is stopped (SIGSTOP)", func() { s.signal(0, syscall.SIGSTOP); lasts(10 * time.Second) }),
-		s.during("the plugin's file is missing on all replicas, and their plugins end; 20 s", s.missing),
-		s.during("the provider answers 500 to 30 calls", func() {
-			s.load.Inject(s, "error_500", harness.FaultOperations["payment_link"], 30)
-			lasts(10 * time.Second)
-		}),
-		s.during("the provider is slow for 30 calls", func() {
-			s.load.Inject(s, "latency", harness.FaultOperations["payment_link"], 30)
-			lasts(10 * time.Second)
-		}),
-		s.during("rolling restart of three replicas", func() {
-			for i, p := range s.replicas {
-				p.Stop(s)
-				s.start(i)
-				s.replicas[i].AwaitServing(s)
-				lasts(2 * time.Second) // a check of haproxy's
-			}
-		}))
 }
 
 // lasts gives an outage its length, which is what the row is about. Nothing is waited
@@ -155,16 +182,20 @@ func (s *town) rows() []row {
 func lasts(d time.Duration) { <-time.After(d) }
 
 // during makes a fault, which has ended when it returns, and tells what came of it.
-func (s *town) during(what string, make func()) row {
+func (s *town) during(one trouble) row {
 	s.Helper()
+	what := one.what
 	harness.Await(s, time.Minute, "a quiet time before: "+what, func() bool { return s.well(20) })
 	from, begun := s.tried(), time.Now()
 	told, stop := s.listen()
-	make()
+	one.make(s)
 	ended := time.Now()
 	harness.Await(s, 3*time.Minute, "good answers after: "+what, func() bool { return s.wellSince(ended, 20) })
 	recovered := s.lastBad(ended)
 	stop()
+	if one.lost != nil {
+		s.wantLost(one, from)
+	}
 	r := row{what: what, merchants: s.answers(from), operators: told(), recovered: recovered}
 	s.Logf("%s (%v): %s; %s; recovered after %v", what, time.Since(begun).Round(time.Second), r.merchants, r.operators, recovered)
 	return r
@@ -186,6 +217,25 @@ func (s *town) well(most int) bool {
 func (s *town) wellSince(moment time.Time, most int) bool {
 	all := s.load.Tried()
 	return len(all) >= most && all[len(all)-most].Began.After(moment) && s.well(most)
+}
+
+// wantLost wants every call answered with success but for those that a fault may cost,
+// and one of those at least where it may.
+func (s *town) wantLost(one trouble, from int) {
+	s.Helper()
+	lost := 0
+	for _, a := range s.load.Tried()[from:] {
+		switch {
+		case good(a):
+		case one.lost(s, a):
+			lost++
+		default:
+			s.Errorf("%s: %s, begun at %s: %v, %v after %v", one.what, a.Order["external_id"], a.Began.Format(time.StampMilli), a.First, a.Err, a.Took)
+		}
+	}
+	if one.cuts && lost == 0 {
+		s.Errorf("%s: no call was cut, and one was under way", one.what)
+	}
 }
 
 // lastBad is how long after a moment the last bad attempt began, 0 for none.
