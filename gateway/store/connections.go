@@ -46,6 +46,7 @@ func connect(ctx context.Context, url string, options Options) (p pools, err err
 	writers, clock := config.Copy(), config.Copy()
 	writers.ConnConfig.RuntimeParams["statement_timeout"] = milliseconds(statementTimeout)
 	writers.ConnConfig.RuntimeParams["lock_timeout"] = milliseconds(lockTimeout)
+	config.ConnConfig.RuntimeParams["lock_timeout"] = milliseconds(statementTimeout) // what administration writes holds readers' connections
 	config.MaxConns = max(1, most/2)
 	writers.MaxConns = max(2, most-most/2) // one for the shared commits
 	clock.MaxConns, clock.MinConns = 1, 0

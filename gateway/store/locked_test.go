@@ -160,6 +160,43 @@ func TestALockedMovementHoldsNoReader(t *testing.T) {
 	}
 }
 
+// TestALockedRowHoldsAdministrationForSeconds: what operators write gives up a row that
+// somebody keeps locked, and its connection, long before its caller does.
+func TestALockedRowHoldsAdministrationForSeconds(t *testing.T) {
+	t.Parallel()
+	url := database(t)
+	s := open(t, url, store.Options{MaxConns: 2})
+	if s.Engine() != store.PostgreSQL {
+		t.Skip("who waits for a lock is told otherwise")
+	}
+	x := fact("connection to ppob", "our_account", "3")
+	if _, err := s.AddException(t.Context(), x); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(context.WithoutCancel(t.Context()))
+	tx, err := conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), "UPDATE exceptions SET detail = detail"); err != nil {
+		t.Fatal(err)
+	}
+	err = s.ResolveExceptions(t.Context(), epoch, x.Owner, x.Subject, []string{x.Reason}, "ayu", "phoned")
+	if pgErr, ok := errors.AsType[*pgconn.PgError](err); !ok || pgErr.Code != "55P03" {
+		t.Errorf("it waits for as long as its caller: %v", err)
+	}
+	if err := tx.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.ResolveExceptions(t.Context(), epoch, x.Owner, x.Subject, []string{x.Reason}, "ayu", "phoned"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestASlowStatement: the database ends a statement that takes too long, and says so.
 // Nobody has to find out whether it was committed, and its connection goes on.
 func TestASlowStatement(t *testing.T) {
