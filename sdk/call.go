@@ -119,7 +119,7 @@ type Result struct {
 	Blame             Blame
 	Data              json.RawMessage // as the operation's result schema has it
 	ProviderReference string
-	ExpiresAt         time.Time    // when the movement ends by itself, zero for never
+	ExpiresAt         time.Time    // when the movement ends by itself; zero for never, which operators are told of after a month
 	Amount            money.Amount // what it moved, or what an order cost; 0 where the upstream does not say
 	Refusal           Refusal
 	Detail            string // for operators; no secrets, never shown to merchants

@@ -195,7 +195,7 @@ func (o *Overrides) mayBe(ctx context.Context, op *catalog.Operation, m movement
 	if err != nil {
 		return err
 	}
-	begun := m.CreatedAt.Add(-2 * movement.ClockSkew) // by the clock of whoever has listed it
+	begun := m.CreatedAt.Add(-2 * movement.ClockSkew)                    // by the clock of whoever has listed it
 	if slices.ContainsFunc(exceptions, func(x movement.Exception) bool { // of this attempt
 		// What a payer waits for is not over because somebody has taken it off the list.
 		return (waits || x.ResolvedAt.IsZero()) && !x.At.Before(begun) && movement.OperatorsEnd(x.Reason)
