@@ -12,6 +12,7 @@ import (
 type CallbackFilter struct {
 	Mode, State  string
 	Since, Until time.Time
+	After        string // the last event of the page before, whose time is Until
 	Limit        int
 }
 
@@ -103,7 +104,7 @@ type SentTest struct {
 
 // Callbacks lists callbacks of a merchant, the newest first.
 func (c *Client) Callbacks(ctx context.Context, merchantID string, f CallbackFilter) ([]Callback, error) {
-	query := params("mode", f.Mode, "state", f.State, "since", timeText(f.Since), "until", timeText(f.Until), "limit", number(f.Limit))
+	query := params("mode", f.Mode, "state", f.State, "since", timeText(f.Since), "until", timeText(f.Until), "after", f.After, "limit", number(f.Limit))
 	return get[[]Callback](ctx, c, merchantPath(merchantID, "callbacks")+query)
 }
 

@@ -69,6 +69,7 @@ type LabelChange struct {
 // AuditEntry is one change that somebody made to a merchant, or one way in which somebody
 // signed in.
 type AuditEntry struct {
+	ID       string    `json:"id"`
 	Operator string    `json:"operator"`
 	Action   string    `json:"action"` // such as merchant.suspend
 	Detail   string    `json:"detail,omitempty"`
@@ -112,7 +113,16 @@ func (c *Client) SetLabels(ctx context.Context, id string, change LabelChange) (
 	return post[Merchant](ctx, c, merchantPath(id, "labels"), change)
 }
 
-// Audit lists the changes that operators made to a merchant, the newest first.
-func (c *Client) Audit(ctx context.Context, merchantID string) ([]AuditEntry, error) {
-	return get[[]AuditEntry](ctx, c, merchantPath(merchantID, "audit"))
+// AuditFilter says which entries of an audit to list. Everything may be left out.
+type AuditFilter struct {
+	Since, Until     time.Time
+	After            string // the last entry of the page before, whose time is Until
+	Operator, Action string // an action's beginning is enough
+	Limit            int
+}
+
+// Audit lists the changes that were made to a merchant, the newest first.
+func (c *Client) Audit(ctx context.Context, merchantID string, f AuditFilter) ([]AuditEntry, error) {
+	query := params("since", timeText(f.Since), "until", timeText(f.Until), "after", f.After, "operator", f.Operator, "action", f.Action, "limit", number(f.Limit))
+	return get[[]AuditEntry](ctx, c, merchantPath(merchantID, "audit")+query)
 }

@@ -36,6 +36,9 @@ func (c *Console) listCallbacks(x *call) (any, error) {
 	if r.Until, err = timeOf(query, "until", x.now.Add(ahead)); err != nil {
 		return nil, err
 	}
+	if r.After, err = afterOf(query); err != nil {
+		return nil, err
+	}
 	if r.Most, err = pageSize(query.Get("limit")); err != nil {
 		return nil, err
 	}
@@ -110,6 +113,19 @@ func timeOf(query url.Values, name string, otherwise time.Time) (time.Time, erro
 		return time.Time{}, fault.Invalid(name, "must be a time such as 2026-01-02T03:04:05Z")
 	}
 	return at, nil
+}
+
+// afterOf reads where a page goes on among what was made at the very time until.
+func afterOf(query url.Values) (uuid.UUID, error) {
+	text := query.Get("after")
+	if text == "" {
+		return uuid.Nil, nil
+	}
+	id, err := uuid.Parse(text)
+	if err != nil || query.Get("until") == "" {
+		return uuid.Nil, fault.Invalid("after", "must be the id of the last one of a page, with its time as until")
+	}
+	return id, nil
 }
 
 func callbackDocument(callback movement.Callback) adminapi.Callback {

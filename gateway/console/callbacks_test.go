@@ -298,7 +298,7 @@ func TestATestIsSent(t *testing.T) {
 			t.Errorf("body %s, %v", stored.Body, err)
 		}
 	}
-	entries, err := w.Audit(t.Context(), merchant)
+	entries, err := w.Audit(t.Context(), merchant, adminapi.AuditFilter{})
 	if err != nil || len(entries) != 4 || entries[0].Action != "callback.test" || strings.Contains(mustJSON(t, entries), "hidden") {
 		t.Errorf("audit %+v, %v", entries, err)
 	}

@@ -37,7 +37,7 @@ type Merchants interface {
 	SetLabels(ctx context.Context, audit store.Audit, id tenants.MerchantID, change func(m *tenants.Merchant) error) error
 	SetLimits(ctx context.Context, audit store.Audit, id tenants.MerchantID, limits []tenants.Limit) error
 	RemoveLimit(ctx context.Context, audit store.Audit, id tenants.MerchantID, name string) error
-	AuditOf(ctx context.Context, id tenants.MerchantID, most int) ([]store.Audit, error)
+	AuditOf(ctx context.Context, r store.AuditRange) ([]store.Audit, error)
 	NoteAudit(ctx context.Context, audit store.Audit, id tenants.MerchantID) error
 }
 

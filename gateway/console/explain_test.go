@@ -160,7 +160,7 @@ refusals contains "Not to there." if {
 		len(found.Decision.Places) != 1 || found.Decision.Places[0].Reason != "Not to there." || found.Decision.Places[0].File != "there.rego" {
 		t.Errorf("traced: %+v, %v", found.Decision, err)
 	}
-	entries, err := w.Audit(t.Context(), merchant.MerchantID)
+	entries, err := w.Audit(t.Context(), merchant.MerchantID, adminapi.AuditFilter{})
 	if err != nil || len(entries) == 0 || entries[0].Action != "decision.trace" || entries[0].Operator != "budi" || !strings.Contains(entries[0].Detail, id) {
 		t.Errorf("the audit has %+v, %v", entries, err)
 	}

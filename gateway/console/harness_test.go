@@ -408,7 +408,7 @@ func (w *world) works(key string, from string) bool {
 // actions are those of a merchant's audit, the oldest first.
 func (w *world) actions(id string) []string {
 	w.Helper()
-	entries, err := w.Audit(w.Context(), id)
+	entries, err := w.Audit(w.Context(), id, adminapi.AuditFilter{})
 	if err != nil {
 		w.Fatal(err)
 	}

@@ -182,7 +182,7 @@ func TestResealingIsOnTheRecord(t *testing.T) {
 	for id, want := range map[string]string{
 		ids[0]: "2 connections, 2 callback secrets", ids[1]: "2 connections, 2 callback secrets", "platform": "1 connections, 0 callback secrets",
 	} {
-		audit, err := w.Audit(t.Context(), id)
+		audit, err := w.Audit(t.Context(), id, adminapi.AuditFilter{})
 		if err != nil || audit[0].Operator != "ayu" || audit[0].Action != "keyset.reseal" || audit[0].Detail != want {
 			t.Errorf("%s: audit %+v, %v", id, audit, err)
 		}

@@ -65,7 +65,7 @@ func TestACreditIsPostedOnce(t *testing.T) {
 	if _, err := w.Credit(t.Context(), id, order); err != nil || w.available(id, "test") != 5000 {
 		t.Errorf("in test mode: %v", err)
 	}
-	entries, err := w.Audit(t.Context(), id)
+	entries, err := w.Audit(t.Context(), id, adminapi.AuditFilter{})
 	if err != nil || len(entries) != 3 || entries[1].Action != "merchant.credit" || entries[1].Operator != "ayu" ||
 		entries[1].Detail != "Rp5.000, reference bank 17, mode live: transfer 17" {
 		t.Errorf("audit %+v, %v", entries, err)
@@ -131,7 +131,7 @@ func TestALargeAmountWaitsForAnotherOperator(t *testing.T) {
 	if waiting, err := w.Waiting(ctx); err != nil || len(waiting) != 0 {
 		t.Errorf("still waiting %+v, %v", waiting, err)
 	}
-	entries, err := w.Audit(ctx, id)
+	entries, err := w.Audit(ctx, id, adminapi.AuditFilter{})
 	if err != nil || entries[0].Action != "ledger.reject" || entries[0].Operator != "budi" || entries[0].Detail != "reference b, mode live" ||
 		!strings.HasPrefix(entries[2].Detail, "waits for another operator: Rp101, reference b") {
 		t.Errorf("audit %+v, %v", entries, err)

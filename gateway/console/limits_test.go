@@ -60,7 +60,7 @@ func TestOwnLimits(t *testing.T) {
 	if got, err := w.RemoveLimit(ctx, id, "names", "over"); err != nil || len(got) != 1 {
 		t.Errorf("removed: %+v, %v", got, err)
 	}
-	entries, err := w.Audit(ctx, id)
+	entries, err := w.Audit(ctx, id, adminapi.AuditFilter{})
 	if err != nil || len(entries) != 4 {
 		t.Fatal(entries, err)
 	}
@@ -101,7 +101,7 @@ func TestOwnMarkupAndPayoutLimits(t *testing.T) {
 	if diff := cmp.Diff([]adminapi.Limit{day, repeat, markup}, got); err != nil || diff != "" {
 		t.Fatal(err, diff)
 	}
-	entries, err := w.Audit(ctx, made.MerchantID)
+	entries, err := w.Audit(ctx, made.MerchantID, adminapi.AuditFilter{})
 	const want = "price:markup Rp 75, payout:day Rp 500 transfers 0, payout:repeat_within 90s until 2026-11-20T09:00:00Z: agreed"
 	if err != nil || !slices.ContainsFunc(entries, func(e adminapi.AuditEntry) bool { return e.Detail == want }) {
 		t.Errorf("the audit: %+v, %v; want %q", entries, err, want)

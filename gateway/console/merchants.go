@@ -28,11 +28,8 @@ const (
 	maxLabels = 50
 )
 
-// The sizes of lists.
-const (
-	defaultPage = 100
-	maxAudit    = 200
-)
+// defaultPage is the length of a list whose length is not given.
+const defaultPage = 100
 
 func (c *Console) createMerchant(x *call, wanted adminapi.NewMerchant) (any, error) {
 	m := tenants.Merchant{
@@ -253,13 +250,33 @@ func (c *Console) listAudit(x *call) (any, error) {
 	if _, err := c.account(x); err != nil {
 		return nil, err
 	}
-	entries, err := c.deps.Merchants.AuditOf(x.request.Context(), x.merchant(), maxAudit)
+	query := x.request.URL.Query()
+	r := store.AuditRange{MerchantID: x.merchant(), Operator: query.Get("operator"), Action: query.Get("action")}
+	var err error
+	if r.Since, err = timeOf(query, "since", time.Time{}); err != nil {
+		return nil, err
+	}
+	if r.Until, err = timeOf(query, "until", x.now.Add(ahead)); err != nil {
+		return nil, err
+	}
+	if r.After, err = afterOf(query); err != nil {
+		return nil, err
+	}
+	if r.Most, err = pageSize(query.Get("limit")); err != nil {
+		return nil, err
+	}
+	for name, text := range map[string]string{"operator": r.Operator, "action": r.Action} {
+		if !plain(text, 0, maxName) {
+			return nil, fault.Invalid(name, "must have at most 200 characters, without control characters")
+		}
+	}
+	entries, err := c.deps.Merchants.AuditOf(x.request.Context(), r)
 	if err != nil {
 		return nil, err
 	}
 	list := make([]adminapi.AuditEntry, len(entries))
 	for i, e := range entries {
-		list[i] = adminapi.AuditEntry{Operator: e.Operator, Action: e.Action, Detail: e.Detail, At: e.At, From: string(e.From), Times: e.Times}
+		list[i] = adminapi.AuditEntry{ID: e.ID.String(), Operator: e.Operator, Action: e.Action, Detail: e.Detail, At: e.At, From: string(e.From), Times: e.Times}
 	}
 	return list, nil
 }

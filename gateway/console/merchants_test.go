@@ -52,7 +52,7 @@ func TestAMerchantsLife(t *testing.T) {
 	if got := w.actions(made.MerchantID); !slices.Equal(got, want) {
 		t.Errorf("audit %q, want %q", got, want)
 	}
-	entries, err := w.Audit(ctx, made.MerchantID)
+	entries, err := w.Audit(ctx, made.MerchantID, adminapi.AuditFilter{})
 	if err != nil || entries[0].Detail != "from growth to scale: grown" || entries[2].Detail != "unpaid" || entries[0].At.IsZero() {
 		t.Errorf("audit %+v, %v", entries, err)
 	}
@@ -84,7 +84,7 @@ func TestLabelsAreChangedOneByOne(t *testing.T) {
 	if kept := w.account(made.MerchantID).Merchant().Labels; kept["language"] != "en" || kept["colour"] != "" {
 		t.Errorf("after what was refused: %v", kept)
 	}
-	entries, err := w.Audit(t.Context(), made.MerchantID)
+	entries, err := w.Audit(t.Context(), made.MerchantID, adminapi.AuditFilter{})
 	if err != nil || entries[0].Action != "merchant.labels" || entries[0].Detail != `without colour, language="en", without never, asked for` {
 		t.Errorf("the audit has %+v, %v", entries[0], err)
 	}
@@ -105,7 +105,7 @@ func TestTheAuditSaysFromWhere(t *testing.T) {
 		request.Header.Set("X-Forwarded-For", claimed)
 		answer := httptest.NewRecorder()
 		w.console.ServeHTTP(answer, request)
-		entries, err := w.Audit(t.Context(), id)
+		entries, err := w.Audit(t.Context(), id, adminapi.AuditFilter{})
 		if err != nil || answer.Code != http.StatusOK {
 			t.Fatal(answer.Code, answer.Body, err)
 		}
@@ -223,7 +223,7 @@ func TestMerchantsThatDoNotExist(t *testing.T) {
 		"suspend": func() error { _, err := w.Suspend(ctx, nobody, ""); return err },
 		"resume":  func() error { _, err := w.Resume(ctx, nobody, ""); return err },
 		"tier":    func() error { _, err := w.SetTier(ctx, nobody, adminapi.TierChange{Tier: "scale"}); return err },
-		"audit":   func() error { _, err := w.Audit(ctx, nobody); return err },
+		"audit":   func() error { _, err := w.Audit(ctx, nobody, adminapi.AuditFilter{}); return err },
 		"key":     func() error { _, err := w.CreateKey(ctx, nobody, adminapi.NewKey{Mode: "live"}); return err },
 		"connection": func() error {
 			_, err := w.SetConnection(ctx, nobody, "bank", adminapi.ConnectionSpec{Mode: "test", Credentials: []byte(`{"api_key":"k-secret"}`)})

@@ -105,17 +105,13 @@ func (c *Console) resendRange(x *call, owner movement.Owner, order adminapi.Rese
 // resendPages sends the callbacks of one state again, the newest first. Where
 // some are left it tells the end of their span.
 func (c *Console) resendPages(ctx context.Context, now time.Time, span movement.CallbackRange) (int, time.Time, error) {
-	resent, seen := 0, map[uuid.UUID]bool{}
+	resent := 0
 	for range resendTurns {
 		page, err := c.deps.Callbacks.Callbacks(ctx, span)
 		if err != nil {
 			return 0, time.Time{}, err
 		}
 		for _, callback := range page {
-			if seen[callback.EventID] {
-				continue
-			}
-			seen[callback.EventID] = true
 			ok, err := c.deps.Callbacks.Resend(ctx, now, callback.CallbackKey)
 			if err != nil {
 				return 0, time.Time{}, err
@@ -127,10 +123,11 @@ func (c *Console) resendPages(ctx context.Context, now time.Time, span movement.
 		if len(page) < span.Most {
 			return resent, time.Time{}, nil
 		}
-		// Others may have been made at the same time as the last one.
-		span.Until = page[len(page)-1].CreatedAt.Add(time.Microsecond)
+		last := page[len(page)-1]
+		span.Until, span.After = last.CreatedAt, last.EventID
 	}
-	return resent, span.Until, nil
+	// Others may have been made at the same time as the last one.
+	return resent, span.Until.Add(time.Microsecond), nil
 }
 
 func (c *Console) testCallback(x *call, order adminapi.TestOrder) (any, error) {

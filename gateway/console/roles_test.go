@@ -132,7 +132,7 @@ func TestWithinTheProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	audit, err := as(console.RoleRead).Audit(t.Context(), made.MerchantID)
+	audit, err := as(console.RoleRead).Audit(t.Context(), made.MerchantID, adminapi.AuditFilter{})
 	if err != nil || len(audit) != 1 || audit[0].Operator != "sari" || audit[0].Action != "merchant.create" {
 		t.Errorf("audit %+v, %v", audit, err)
 	}

@@ -100,7 +100,7 @@ func TestACallbackSecretIsRotated(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := w.Audit(t.Context(), id)
+	entries, err := w.Audit(t.Context(), id, adminapi.AuditFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +209,7 @@ func TestTheDefaultURLIsSet(t *testing.T) {
 	if set, err = w.SetCallbackURL(t.Context(), id, "live", ""); err != nil || set.URL != "" || w.account(id).CallbackURL(tenants.Live) != "" {
 		t.Errorf("cleared: %+v, %v", set, err)
 	}
-	entries, err := w.Audit(t.Context(), id)
+	entries, err := w.Audit(t.Context(), id, adminapi.AuditFilter{})
 	if err != nil || len(entries) != 4 || entries[0].Detail != "cleared, mode live" || strings.Contains(mustJSON(t, entries), "hidden") {
 		t.Errorf("audit %+v, %v", entries, err)
 	}

@@ -123,7 +123,7 @@ func TestStatementLinesAreListedAndAssigned(t *testing.T) {
 	if err != nil || made.State != string(movement.Succeeded) || len(assignments) != 1 || assignments[0] != asked {
 		t.Errorf("%+v, %v; the engine was asked %+v", made, err, assignments)
 	}
-	entries, err := w.Audit(ctx, merchant)
+	entries, err := w.Audit(ctx, merchant, adminapi.AuditFilter{})
 	if err != nil || entries[0].Action != "statement.assign" || !strings.Contains(entries[0].Detail, "the payer called") {
 		t.Errorf("audit %+v, %v", entries, err)
 	}

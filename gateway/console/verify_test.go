@@ -135,7 +135,7 @@ func TestUnverifiedIsOnTheRecord(t *testing.T) {
 	if c, ok := w.account(id).Connection(tenants.Live, "bank"); !ok || c.Version != 1 {
 		t.Errorf("stored %+v", c)
 	}
-	audit, err := w.Audit(t.Context(), id)
+	audit, err := w.Audit(t.Context(), id, adminapi.AuditFilter{})
 	if err != nil || !strings.HasSuffix(audit[0].Detail, ", unverified") {
 		t.Errorf("audit %+v, %v", audit, err)
 	}
@@ -145,7 +145,7 @@ func TestUnverifiedIsOnTheRecord(t *testing.T) {
 	if set, err = w.SetConnection(t.Context(), id, "bank", spec); err != nil || set.Verified != "yes" {
 		t.Errorf("set %+v, %v", set, err)
 	}
-	if audit, err = w.Audit(t.Context(), id); err != nil || strings.Contains(audit[0].Detail, "unverified") {
+	if audit, err = w.Audit(t.Context(), id, adminapi.AuditFilter{}); err != nil || strings.Contains(audit[0].Detail, "unverified") {
 		t.Errorf("audit %+v, %v", audit, err)
 	}
 }

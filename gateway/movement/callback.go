@@ -99,6 +99,7 @@ type CallbackRange struct {
 	Owner        Owner
 	State        CallbackState
 	Since, Until time.Time
+	After        uuid.UUID // of those made at Until, the ones before this event
 	Most         int
 }
 

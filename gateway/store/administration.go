@@ -23,8 +23,9 @@ type Audit struct {
 	Action   string
 	Detail   string // for people; no secrets
 	At       time.Time
-	// From and Times are of entries that are read: what is written comes from where its
+	// ID, From and Times are of entries that are read: what is written comes from where its
 	// context says, once.
+	ID    uuid.UUID
 	From  tenants.Origin
 	Times int64
 }
@@ -200,15 +201,32 @@ func (s *Store) Merchants(ctx context.Context, after tenants.MerchantID, most in
 	return merchants, nil
 }
 
+// AuditRange names entries of a merchant's audit: those from Since on and before Until (now
+// unless given), and of those at Until the ones before the entry After. An operator and the
+// beginning of an action narrow it.
+type AuditRange struct {
+	MerchantID       tenants.MerchantID
+	Since, Until     time.Time
+	After            uuid.UUID
+	Operator, Action string
+	Most             int
+}
+
 // AuditOf lists what was done to a merchant, the newest first.
-func (s *Store) AuditOf(ctx context.Context, id tenants.MerchantID, most int) ([]Audit, error) {
-	rows, err := s.queries.AuditOf(ctx, dbsqlc.AuditOfParams{MerchantID: string(id), Most: int32(most)}) //nolint:gosec // a page
+func (s *Store) AuditOf(ctx context.Context, r AuditRange) ([]Audit, error) {
+	if r.Until.IsZero() {
+		r.Until = forever
+	}
+	rows, err := s.queries.AuditOf(ctx, dbsqlc.AuditOfParams{
+		MerchantID: string(r.MerchantID), Since: micro(r.Since), Until: micro(r.Until), After: r.After, Operator: r.Operator, Action: r.Action,
+		Most: int32(r.Most), //nolint:gosec // a page
+	})
 	if err != nil {
 		return nil, fmt.Errorf("store: audit: %w", err)
 	}
 	entries := make([]Audit, len(rows))
 	for i, row := range rows {
-		entries[i] = Audit{Operator: row.Operator, Action: row.Action, Detail: row.Detail, At: row.At.UTC(), From: tenants.Origin(row.Origin), Times: row.Times}
+		entries[i] = Audit{ID: row.AuditID, Operator: row.Operator, Action: row.Action, Detail: row.Detail, At: row.At.UTC(), From: tenants.Origin(row.Origin), Times: row.Times}
 	}
 	return entries, nil
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/seed-f006e74d/gerbang/gateway/store"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
@@ -24,7 +26,7 @@ func key(tb testing.TB, s *store.Store, k tenants.Key) tenants.Key {
 // audits are a merchant's audit entries as they were written, each by the test itself.
 func audits(tb testing.TB, s *store.Store, id tenants.MerchantID) []store.Audit {
 	tb.Helper()
-	list, err := s.AuditOf(tb.Context(), id, 100)
+	list, err := s.AuditOf(tb.Context(), store.AuditRange{MerchantID: id, Most: 100})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -32,7 +34,7 @@ func audits(tb testing.TB, s *store.Store, id tenants.MerchantID) []store.Audit 
 		if list[i].From != tenants.Itself || list[i].Times != 1 {
 			tb.Errorf("%+v", list[i])
 		}
-		list[i].From, list[i].Times = "", 0
+		list[i].ID, list[i].From, list[i].Times = uuid.Nil, "", 0
 	}
 	return list
 }
@@ -395,7 +397,7 @@ func TestMerchants(t *testing.T) {
 	if page, err := s.Merchants(t.Context(), after, 2); err != nil || len(page) != 0 {
 		t.Errorf("after the last: %v, %v", page, err)
 	}
-	if list, err := s.AuditOf(t.Context(), after, 2); err != nil || len(list) != 2 {
+	if list, err := s.AuditOf(t.Context(), store.AuditRange{MerchantID: after, Most: 2}); err != nil || len(list) != 2 {
 		t.Errorf("audit: %v, %v", list, err)
 	}
 }

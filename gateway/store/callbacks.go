@@ -121,7 +121,7 @@ func (s *Store) Attempts(ctx context.Context, key movement.CallbackKey) ([]movem
 func (s *Store) Callbacks(ctx context.Context, r movement.CallbackRange) ([]movement.Callback, error) {
 	p := dbsqlc.CallbacksOfParams{
 		MerchantID: r.Owner.MerchantID, Mode: r.Owner.Mode, State: string(r.State),
-		Since: micro(r.Since), Until: micro(r.Until), Most: int32(r.Most), //nolint:gosec // a page
+		Since: micro(r.Since), Until: micro(r.Until), After: r.After, Most: int32(r.Most), //nolint:gosec // a page
 	}
 	if r.State == movement.CallbackWaiting || r.State == movement.CallbackGone || r.State == movement.CallbackDead {
 		return callbacksFromRows(s.queries.UndeliveredCallbacks(ctx, dbsqlc.UndeliveredCallbacksParams(p)))

@@ -91,7 +91,7 @@ func TestOverridesAreAudited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	entries, err := s.AuditOf(t.Context(), tenants.MerchantID(m.Owner.MerchantID), 10)
+	entries, err := s.AuditOf(t.Context(), store.AuditRange{MerchantID: tenants.MerchantID(m.Owner.MerchantID), Most: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestRecovery(t *testing.T) {
 	begin(epoch.Add(2 * time.Hour))
 	begin(epoch.Add(3 * time.Hour))
 	want(&store.Recovery{Begun: epoch.Add(2 * time.Hour), Since: epoch.Add(-time.Minute)})
-	entries, err := s.AuditOf(t.Context(), tenants.Platform, 10)
+	entries, err := s.AuditOf(t.Context(), store.AuditRange{MerchantID: tenants.Platform, Most: 10})
 	if err != nil || len(entries) != 2 || entries[0].Action != "recovery.open" || entries[0].Operator != "ayu" {
 		t.Errorf("audit %+v, %v", entries, err)
 	}

@@ -152,8 +152,8 @@ var adminCommands = map[string]adminCommand{
 		method: "GET", path: "/admin/merchants/mer%2F1", prints: "k1    live  ended  read,collect",
 	},
 	"merchant audit": {
-		args: `merchant audit|mer_1`, answer: `[{"operator":"ayu","action":"key.revoke","from":"192.0.2.7","times":2,"detail":"key k1","at":"2026-01-02T03:04:05Z"}]`,
-		method: "GET", path: "/admin/merchants/mer_1/audit", prints: "2026-01-02T03:04:05Z  ayu       192.0.2.7  key.revoke ×2  key k1",
+		args: `merchant audit|mer_1|--since|2026-01-01T00:00:00Z|--action|key.|--operator|ayu`, answer: `[{"operator":"ayu","action":"key.revoke","from":"192.0.2.7","times":2,"detail":"key k1","at":"2026-01-02T03:04:05Z"}]`,
+		method: "GET", path: "/admin/merchants/mer_1/audit?action=key.&limit=200&operator=ayu&since=2026-01-01T00%3A00%3A00Z", prints: "2026-01-02T03:04:05Z  ayu       192.0.2.7  key.revoke ×2  key k1",
 	},
 	"key create": {
 		args: `key create|mer_1|--mode|test|--scope|read,collect|--ip|192.0.2.1`, answer: `{"key_id":"k2","secret_key":"sk_test_x"}`,

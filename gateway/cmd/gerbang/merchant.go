@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 )
@@ -21,7 +22,7 @@ type merchantCommands struct {
 	Debit   merchantDebit   `cmd:"" help:"Take money from a merchant's balance."`
 	List    merchantList    `cmd:"" help:"List merchants."`
 	Show    merchantShow    `cmd:"" help:"Show a merchant with its keys and connections."`
-	Audit   merchantAudit   `cmd:"" help:"List the changes that operators made to a merchant."`
+	Audit   merchantAudit   `cmd:"" help:"List the changes that were made to a merchant, and who signed in, the newest first."`
 }
 
 type merchantCreate struct {
@@ -176,12 +177,17 @@ func (c *merchantShow) Run(ctx context.Context, p *program, admin *adminapi.Clie
 }
 
 type merchantAudit struct {
-	Merchant string `arg:"" help:"The merchant's id."`
+	Merchant string    `arg:"" help:"The merchant's id, or platform."`
+	Since    time.Time `placeholder:"TIME" help:"Only from this time on, such as 2026-01-02T03:04:05Z."`
+	Until    time.Time `placeholder:"TIME" help:"Only before this time."`
+	Operator string    `placeholder:"NAME" help:"Only what this one did."`
+	Action   string    `placeholder:"ACTION" help:"Only what begins so, such as key. or merchant.suspend."`
+	Limit    int       `default:"200" help:"At most so many (${default}); all from --since on with 0."`
 }
 
 // Run prints the audit, the newest entry first.
 func (c *merchantAudit) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	entries, err := admin.Audit(ctx, c.Merchant)
+	entries, err := c.read(ctx, admin)
 	if err != nil {
 		return err
 	}
@@ -194,4 +200,26 @@ func (c *merchantAudit) Run(ctx context.Context, p *program, admin *adminapi.Cli
 		rows = append(rows, []string{timeText(&e.At), e.Operator, e.From, action, e.Detail})
 	}
 	return p.show(entries, rows...)
+}
+
+// read reads page by page.
+func (c *merchantAudit) read(ctx context.Context, admin *adminapi.Client) ([]adminapi.AuditEntry, error) {
+	filter := adminapi.AuditFilter{Since: c.Since, Until: c.Until, Operator: c.Operator, Action: c.Action}
+	entries := []adminapi.AuditEntry{}
+	for {
+		filter.Limit = adminapi.MostListed
+		if c.Limit > 0 {
+			filter.Limit = min(c.Limit-len(entries), adminapi.MostListed)
+		}
+		page, err := admin.Audit(ctx, c.Merchant, filter)
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, page...)
+		if len(page) < filter.Limit || len(entries) == c.Limit {
+			return entries, nil
+		}
+		last := page[len(page)-1]
+		filter.Until, filter.After = last.At, last.ID
+	}
 }

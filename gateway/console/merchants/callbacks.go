@@ -3,24 +3,19 @@ package merchants
 import (
 	"net/url"
 	"slices"
-	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
-	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
 // callbackStates are what the list of deliveries can be narrowed to.
 var callbackStates = []string{"", "waiting", "delivered", "dead", "gone", "none"}
 
 func (c *Console) callbacks(r *room) error {
-	filter := adminapi.CallbackFilter{Mode: string(r.Mode), State: r.Form("state"), Limit: pageOf}
-	if until := r.Form("until"); until != "" {
-		at, err := time.Parse(time.RFC3339Nano, until)
-		if err != nil {
-			return fault.Invalid("until", "must be a time")
-		}
-		filter.Until = at
+	span, err := r.Span(c.config.Location)
+	if err != nil {
+		return err
 	}
+	filter := adminapi.CallbackFilter{Mode: string(r.Mode), State: r.Form("state"), Since: span.Since, Until: span.Until, After: span.After, Limit: pageOf}
 	list, err := r.admin.Callbacks(r.Request.Context(), r.id(), filter)
 	if err != nil {
 		return err
@@ -31,10 +26,11 @@ func (c *Console) callbacks(r *room) error {
 	}
 	next := ""
 	if len(list) == pageOf {
-		next = r.Path("/callbacks") + query(map[string]string{"state": filter.State, "until": list[pageOf-1].CreatedAt.Format(time.RFC3339Nano)})
+		last := list[pageOf-1]
+		next = span.Older(r.Path("/callbacks"), map[string]string{"state": filter.State}, last.CreatedAt, last.EventID)
 	}
 	return r.Show("callbacks.html", r.T("Callbacks"), map[string]any{
-		"Room": r, "Rows": list, "State": filter.State, "States": callbackStates, "Next": next, "Setup": setupOf(merchant, string(r.Mode)),
+		"Room": r, "Rows": list, "State": filter.State, "States": callbackStates, "Next": next, "Span": span, "Setup": setupOf(merchant, string(r.Mode)),
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -71,7 +72,13 @@ func (c *Console) removeMember(r *room) error {
 var theirs = []string{"signin.", "key.", "callback.", "member.", "connection.set"}
 
 func (c *Console) audit(r *room) error {
-	entries, err := r.admin.Audit(r.Request.Context(), r.id())
+	span, err := r.Span(c.config.Location)
+	if err != nil {
+		return err
+	}
+	entries, err := r.admin.Audit(r.Request.Context(), r.id(), adminapi.AuditFilter{
+		Since: span.Since, Until: span.Until, After: span.After, Action: r.Form("action"), Limit: pageOf,
+	})
 	if err != nil {
 		return err
 	}
@@ -88,5 +95,10 @@ func (c *Console) audit(r *room) error {
 			e.Detail = ""
 		}
 	}
-	return r.Show("audit.html", r.T("Audit"), map[string]any{"Room": r, "Rows": entries})
+	next := ""
+	if len(entries) == pageOf {
+		last := entries[pageOf-1]
+		next = span.Older(r.Path("/audit"), map[string]string{"action": r.Form("action")}, last.At, last.ID)
+	}
+	return r.Show("audit.html", r.T("Audit"), map[string]any{"Room": r, "Rows": entries, "Span": span, "Action": r.Form("action"), "Next": next})
 }

@@ -36,7 +36,7 @@ var words = map[string]string{
 	"Calls": "Panggilan", "Last": "Terakhir", "connected": "terhubung", "not connected": "belum terhubung", "paused": "dijeda",
 	"Connect": "Hubungkan", "Change the credentials": "Ubah kredensial", "may be left out": "boleh dikosongkan", "yes": "ya", "no": "tidak", "Stored.": "Tersimpan.",
 	"Role": "Peran", "Since": "Sejak", "Change": "Ubah", "Remove": "Keluarkan", "Invite": "Undang", "Invite somebody": "Undang seseorang", "Invitation": "Undangan",
-	"Who": "Siapa", "From where": "Dari mana", "What": "Apa", "All deliveries": "Semua pengiriman", "To build with": "Untuk integrasi", "API": "API", "Your merchant id": "Id merchant Anda",
+	"Who": "Siapa", "From where": "Dari mana", "What": "Apa", "What begins with": "Apa, diawali", "All deliveries": "Semua pengiriman", "To build with": "Untuk integrasi", "API": "API", "Your merchant id": "Id merchant Anda",
 	"Documents": "Dokumentasi", "Quotas": "Kuota", "Quota": "Kuota", "Used": "Terpakai", "Limit": "Batas", "Period": "Periode", "it ends": "berakhir",
 	"The next callback secret": "Rahasia callback berikutnya", "Done.": "Selesai.",
 

@@ -153,25 +153,28 @@ func (c *Console) revokeKey(r *room) error {
 	return r.did(err, merchantPath(r.named("merchant"), ""), "The key is revoked.")
 }
 
-func (c *Console) merchantAudit(r *room) error {
-	entries, err := r.admin.Audit(r.Request.Context(), r.named("merchant"))
-	if err != nil {
-		return err
-	}
-	return r.Show("audit.html", r.T("Audit"), map[string]any{"Rows": entries, "Merchant": r.named("merchant"), "Path": merchantPath(r.named("merchant"), "")})
-}
-
 func (c *Console) callbacks(r *room) error {
 	mode, state := r.Form("mode"), r.Form("state")
 	if mode == "" {
 		mode = string(tenants.Live)
 	}
-	list, err := r.admin.Callbacks(r.Request.Context(), r.named("merchant"), adminapi.CallbackFilter{Mode: mode, State: state, Limit: pageOf})
+	span, err := r.Span(c.config.Location)
 	if err != nil {
 		return err
 	}
+	list, err := r.admin.Callbacks(r.Request.Context(), r.named("merchant"), adminapi.CallbackFilter{
+		Mode: mode, State: state, Since: span.Since, Until: span.Until, After: span.After, Limit: pageOf,
+	})
+	if err != nil {
+		return err
+	}
+	older := ""
+	if len(list) == pageOf {
+		last := list[pageOf-1]
+		older = span.Older(merchantPath(r.named("merchant"), "/callbacks"), map[string]string{"mode": mode, "state": state}, last.CreatedAt, last.EventID)
+	}
 	return r.Show("callbacks.html", r.T("Callbacks"), map[string]any{
 		"Rows": list, "Merchant": r.named("merchant"), "Path": merchantPath(r.named("merchant"), ""), "Mode": mode, "State": state, "Modes": modes,
-		"States": []string{"", "waiting", "delivered", "gone", "dead"}, "Most": pageOf,
+		"States": []string{"", "waiting", "delivered", "gone", "dead", "none"}, "Span": span, "Next": older,
 	})
 }

@@ -1,6 +1,9 @@
 package operators
 
-import "github.com/seed-f006e74d/gerbang/tenants"
+import (
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/tenants"
+)
 
 func (c *Console) replicas(r *room) error {
 	list, err := r.admin.Replicas(r.Request.Context())
@@ -11,10 +14,31 @@ func (c *Console) replicas(r *room) error {
 }
 
 // audit is what was done to the platform itself.
-func (c *Console) audit(r *room) error {
-	entries, err := r.admin.Audit(r.Request.Context(), string(tenants.Platform))
+func (c *Console) audit(r *room) error { return c.auditOf(r, string(tenants.Platform), "/audit") }
+
+func (c *Console) merchantAudit(r *room) error {
+	return c.auditOf(r, r.named("merchant"), merchantPath(r.named("merchant"), "/audit"))
+}
+
+func (c *Console) auditOf(r *room, merchant, path string) error {
+	span, err := r.Span(c.config.Location)
 	if err != nil {
 		return err
 	}
-	return r.Show("audit.html", r.T("Audit"), map[string]any{"Rows": entries, "Merchant": "", "Path": ""})
+	asked := map[string]string{"operator": r.Form("operator"), "action": r.Form("action")}
+	entries, err := r.admin.Audit(r.Request.Context(), merchant, adminapi.AuditFilter{
+		Since: span.Since, Until: span.Until, After: span.After, Operator: asked["operator"], Action: asked["action"], Limit: pageOf,
+	})
+	if err != nil {
+		return err
+	}
+	older := ""
+	if len(entries) == pageOf {
+		last := entries[pageOf-1]
+		older = span.Older(path, asked, last.At, last.ID)
+	}
+	return r.Show("audit.html", r.T("Audit"), map[string]any{
+		"Rows": entries, "Merchant": merchant, "Platform": merchant == string(tenants.Platform), "Back": merchantPath(merchant, ""), "Path": path,
+		"Span": span, "Asked": asked, "Next": older,
+	})
 }

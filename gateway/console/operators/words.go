@@ -48,7 +48,7 @@ var words = map[string]string{
 
 	// Lists and tables.
 	"Next": "Berikutnya", "Find": "Cari", "Show": "Tampilkan", "State": "Status", "Tier": "Tingkat", "Id": "Id", "Created": "Dibuat", "Changed": "Diubah",
-	"Time": "Waktu", "Who": "Siapa", "From where": "Dari mana", "What": "Apa", "Detail": "Rincian", "Kind": "Jenis", "Amount": "Jumlah", "Reference": "Referensi", "Reason": "Alasan",
+	"Time": "Waktu", "Who": "Siapa", "From where": "Dari mana", "What": "Apa", "What begins with": "Apa, diawali", "To": "Sampai", "Detail": "Rincian", "Kind": "Jenis", "Amount": "Jumlah", "Reference": "Referensi", "Reason": "Alasan",
 	"Balance": "Saldo", "Statement": "Mutasi", "Event": "Peristiwa", "Attempts": "Percobaan", "Attempt": "Percobaan", "Movement": "Transaksi", "About": "Tentang",
 	"Value": "Nilai", "Set": "Tetapkan", "Set by": "Ditetapkan oleh", "Until": "Sampai", "until": "sampai", "Version": "Versi", "Owner": "Pemilik", "Key": "Kunci", "Keys": "Kunci", "Scopes": "Cakupan",
 	"From": "Dari", "Secret": "Rahasia", "Quota": "Kuota", "Quotas": "Kuota", "Used": "Terpakai", "used": "terpakai", "Limit": "Batas", "Operation": "Operasi", "Operations": "Operasi",
@@ -101,8 +101,7 @@ var words = map[string]string{
 	"The limit is set.":                                                              "Batas telah ditetapkan.",
 	"The limit is removed: the policy's holds again.":                                "Batas dihapus: batas kebijakan berlaku lagi.",
 	"The key is revoked.":                                                            "Kunci telah dicabut.",
-	"Nothing was done yet.":                                                          "Belum ada yang dilakukan.",
-	"The latest %d. A movement's page sends one again.":                              "%d terbaru. Halaman transaksi dapat mengirimnya lagi.",
+	"The newest first. A movement's page sends one again.":                           "Yang terbaru lebih dulu. Halaman transaksi dapat mengirimnya lagi.",
 
 	"Change a label": "Ubah label", "Labels are read by policies, and some by the pages that payers see.": "Label dibaca oleh kebijakan, dan sebagian oleh halaman yang dilihat pembayar.",
 	"The labels are changed.": "Label telah diubah.", "Fields that are set": "Isian yang terisi",

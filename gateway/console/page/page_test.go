@@ -304,7 +304,7 @@ func TestSignInsAreAudited(t *testing.T) {
 	if err := s.signin.Run(ended); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := s.store.AuditOf(t.Context(), s.merchant, 20)
+	entries, err := s.store.AuditOf(t.Context(), store.AuditRange{MerchantID: s.merchant, Most: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -350,7 +350,7 @@ func TestAFloodOfRefusalsHidesNoOther(t *testing.T) {
 	if err := s.signin.Run(ended); err != nil {
 		t.Fatal(err)
 	}
-	entries, err := s.store.AuditOf(t.Context(), s.merchant, 20)
+	entries, err := s.store.AuditOf(t.Context(), store.AuditRange{MerchantID: s.merchant, Most: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +383,7 @@ func TestNoMerchantLearnsWhereItsPeopleWorkForAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	for id, want := range map[tenants.MerchantID]tenants.Origin{s.merchant: "", other: "", tenants.Platform: "203.0.113.7"} {
-		entries, err := s.store.AuditOf(t.Context(), id, 10)
+		entries, err := s.store.AuditOf(t.Context(), store.AuditRange{MerchantID: id, Most: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -493,7 +493,7 @@ func TestAChangedRoleEndsSessions(t *testing.T) {
 	if _, err := s.signin.Who(t.Context(), bob.ID, bob.Epoch); !errors.Is(err, tenants.ErrNotFound) {
 		t.Errorf("a session of before the change goes on: %v", err)
 	}
-	audit, err := s.store.AuditOf(t.Context(), s.merchant, 10)
+	audit, err := s.store.AuditOf(t.Context(), store.AuditRange{MerchantID: s.merchant, Most: 10})
 	if err != nil || audit[0].Action != "member.role" || audit[0].Operator != "ada@example.com" {
 		t.Errorf("the audit begins with %+v, %v", audit[0], err)
 	}

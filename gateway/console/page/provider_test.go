@@ -301,7 +301,7 @@ func TestTheProviderProvesAnOperator(t *testing.T) {
 	if _, to, _ := b.open("/"); !strings.HasPrefix(to, "/signin") {
 		t.Errorf("a session of before the new password leads to %q", to)
 	}
-	entries, err := s.store.AuditOf(t.Context(), tenants.Platform, 10)
+	entries, err := s.store.AuditOf(t.Context(), store.AuditRange{MerchantID: tenants.Platform, Most: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -491,7 +491,7 @@ func TestAnAccountIsLinkedAfterACode(t *testing.T) {
 		t.Errorf("after a proof that is no code a link leads to %q", to)
 	}
 	outside("an account that was unlinked")
-	entries, err := s.store.AuditOf(t.Context(), tenants.Platform, 50)
+	entries, err := s.store.AuditOf(t.Context(), store.AuditRange{MerchantID: tenants.Platform, Most: 50})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func checkConsole(t *testing.T, p *harness.Program) {
 
 func wantAudit(t *testing.T, p *harness.Program, merchant string, actions ...string) {
 	t.Helper()
-	entries, err := p.Admin().Audit(t.Context(), merchant)
+	entries, err := p.Admin().Audit(t.Context(), merchant, adminapi.AuditFilter{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,9 +105,9 @@ SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url
     due_bucket, due_at, resent_at, written_at
 FROM callbacks
 WHERE merchant_id = $1 AND mode = $2 AND ($3::TEXT = '' OR state = $3)
-    AND created_at >= $4 AND created_at < $5
+    AND created_at >= $4 AND created_at <= $5 AND (created_at < $5 OR event_id < $6)
 ORDER BY created_at DESC, event_id DESC
-LIMIT $6
+LIMIT $7
 `
 
 type CallbacksOfParams struct {
@@ -116,10 +116,12 @@ type CallbacksOfParams struct {
 	State      string
 	Since      time.Time
 	Until      time.Time
+	After      uuid.UUID
 	Most       int32
 }
 
-// The newest first; state ” is any, and another one that most are in.
+// The newest first, before a time, and of those of that very time the ones before an
+// event; state ” is any, and another one that most are in.
 func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]Callback, error) {
 	rows, err := q.db.Query(ctx, callbacksOf,
 		arg.MerchantID,
@@ -127,6 +129,7 @@ func (q *Queries) CallbacksOf(ctx context.Context, arg CallbacksOfParams) ([]Cal
 		arg.State,
 		arg.Since,
 		arg.Until,
+		arg.After,
 		arg.Most,
 	)
 	if err != nil {
@@ -483,9 +486,9 @@ SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url
     due_bucket, due_at, resent_at, written_at
 FROM callbacks
 WHERE merchant_id = $1 AND mode = $2 AND state = $3 AND state IN ('waiting', 'gone', 'dead')
-    AND created_at >= $4 AND created_at < $5
+    AND created_at >= $4 AND created_at <= $5 AND (created_at < $5 OR event_id < $6)
 ORDER BY created_at DESC, event_id DESC
-LIMIT $6
+LIMIT $7
 `
 
 type UndeliveredCallbacksParams struct {
@@ -494,6 +497,7 @@ type UndeliveredCallbacksParams struct {
 	State      string
 	Since      time.Time
 	Until      time.Time
+	After      uuid.UUID
 	Most       int32
 }
 
@@ -505,6 +509,7 @@ func (q *Queries) UndeliveredCallbacks(ctx context.Context, arg UndeliveredCallb
 		arg.State,
 		arg.Since,
 		arg.Until,
+		arg.After,
 		arg.Most,
 	)
 	if err != nil {

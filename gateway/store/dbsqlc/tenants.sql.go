@@ -26,18 +26,33 @@ func (q *Queries) AuditEntries(ctx context.Context, auditID uuid.UUID) (int64, e
 
 const auditOf = `-- name: AuditOf :many
 SELECT audit_id, merchant_id, at, operator, action, detail, origin, times FROM audit
-WHERE merchant_id = $1
-ORDER BY at DESC
-LIMIT $2
+WHERE merchant_id = $1 AND at >= $2 AND at <= $3 AND (at < $3 OR audit_id < $4)
+    AND ($5::TEXT = '' OR operator = $5) AND ($6::TEXT = '' OR left(action, length($6)) = $6)
+ORDER BY at DESC, audit_id DESC
+LIMIT $7
 `
 
 type AuditOfParams struct {
 	MerchantID string
+	Since      time.Time
+	Until      time.Time
+	After      uuid.UUID
+	Operator   string
+	Action     string
 	Most       int32
 }
 
+// The newest first, before a time, and of those at that very time the ones before an id.
 func (q *Queries) AuditOf(ctx context.Context, arg AuditOfParams) ([]Audit, error) {
-	rows, err := q.db.Query(ctx, auditOf, arg.MerchantID, arg.Most)
+	rows, err := q.db.Query(ctx, auditOf,
+		arg.MerchantID,
+		arg.Since,
+		arg.Until,
+		arg.After,
+		arg.Operator,
+		arg.Action,
+		arg.Most,
+	)
 	if err != nil {
 		return nil, err
 	}

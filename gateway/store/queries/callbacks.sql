@@ -72,12 +72,13 @@ WHERE merchant_id = @merchant_id AND mode = @mode AND event_id = @event_id
 ORDER BY attempt;
 
 -- name: CallbacksOf :many
--- The newest first; state '' is any, and another one that most are in.
+-- The newest first, before a time, and of those of that very time the ones before an
+-- event; state '' is any, and another one that most are in.
 SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url, body, state, attempts, tries, created_at,
     due_bucket, due_at, resent_at, written_at
 FROM callbacks
 WHERE merchant_id = @merchant_id AND mode = @mode AND (@state::TEXT = '' OR state = @state)
-    AND created_at >= @since AND created_at < @until
+    AND created_at >= @since AND created_at <= @until AND (created_at < @until OR event_id < @after)
 ORDER BY created_at DESC, event_id DESC
 LIMIT @most;
 
@@ -87,7 +88,7 @@ SELECT merchant_id, mode, event_id, movement_id, sequence, event, reference, url
     due_bucket, due_at, resent_at, written_at
 FROM callbacks
 WHERE merchant_id = @merchant_id AND mode = @mode AND state = @state AND state IN ('waiting', 'gone', 'dead')
-    AND created_at >= @since AND created_at < @until
+    AND created_at >= @since AND created_at <= @until AND (created_at < @until OR event_id < @after)
 ORDER BY created_at DESC, event_id DESC
 LIMIT @most;
 

@@ -99,7 +99,9 @@ ON CONFLICT (merchant_id, mode) DO UPDATE SET
 SELECT count(*) FROM audit WHERE audit_id = @audit_id;
 
 -- name: AuditOf :many
+-- The newest first, before a time, and of those at that very time the ones before an id.
 SELECT audit_id, merchant_id, at, operator, action, detail, origin, times FROM audit
-WHERE merchant_id = @merchant_id
-ORDER BY at DESC
+WHERE merchant_id = @merchant_id AND at >= @since AND at <= @until AND (at < @until OR audit_id < @after)
+    AND (@operator::TEXT = '' OR operator = @operator) AND (@action::TEXT = '' OR left(action, length(@action)) = @action)
+ORDER BY at DESC, audit_id DESC
 LIMIT @most;
