@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/gateway/store"
@@ -257,7 +258,7 @@ func (c *Console) overview(r *room) error {
 		if err != nil {
 			return err
 		}
-		shown[name] = len(callbacks)
+		shown[name] = page.AtMost(len(callbacks), pageOf)
 	}
 	latest := []listed{}
 	for _, path := range slices.Sorted(maps.Keys(kinds)) {

@@ -3,6 +3,8 @@ package operators
 import (
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
+	"github.com/seed-f006e74d/gerbang/gateway/console/page"
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
@@ -27,7 +29,7 @@ func (c *Console) overview(r *room) error {
 	}
 	unready := r.admin.Ready(ctx)
 	return r.Show("overview.html", r.T("Overview"), map[string]any{
-		"W": all, "Second": len(all.Overrides) + len(all.Adjustments) + len(all.Activations) + len(all.Approvals), "Pauses": pauses, "Plugins": plugins, "Replicas": replicas, "Unready": unready,
+		"Exceptions": page.AtMost(len(all.Exceptions), adminapi.MostListed), "Second": len(all.Overrides) + len(all.Adjustments) + len(all.Activations) + len(all.Approvals), "Pauses": pauses, "Plugins": plugins, "Replicas": replicas, "Unready": unready,
 	})
 }
 
