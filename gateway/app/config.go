@@ -64,6 +64,7 @@ type Config struct {
 	needPlugins bool
 	recovers    bool
 	alone       bool
+	setAside    []string // plugins whose approvals do not count
 	policyDir   string // each edit there is a version at once
 
 	SMTP SMTPConfig `koanf:"smtp"` // none: no mails are sent
@@ -351,6 +352,10 @@ func (c *Config) FollowPolicyDir(dir string) { c.policyDir = dir }
 // Alone says that no other gateway runs on this database, so that nobody waits for one
 // that was killed. It is for development.
 func (c *Config) Alone() { c.alone = true }
+
+// SetAside has what the configuration names of some plugins in force, also where an
+// approval is. It is for development.
+func (c *Config) SetAside(names []string) { c.setAside = names }
 
 // Recover has a gateway begin a recovery: its database was restored, and an operator is
 // to open it.

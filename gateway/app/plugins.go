@@ -30,7 +30,7 @@ func (a *App) startPlugins(ctx context.Context) error {
 	var err error
 	a.approvals, specs, err = approval.Open(ctx, approval.Dependencies{
 		Store: a.store, Vault: a.vault, Files: a.files, Self: a.self(), Configured: specs, Proof: a.proof, Offers: offered, SecondOperator: a.config.PluginSecondOperator,
-		Alone: a.config.alone, Report: a.follower.Report, Now: a.clock.Now, Log: a.log,
+		Alone: a.config.alone, SetAside: a.config.setAside, Report: a.follower.Report, Now: a.clock.Now, Log: a.log,
 	})
 	if err != nil {
 		return err

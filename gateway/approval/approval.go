@@ -66,6 +66,9 @@ type Dependencies struct {
 	SecondOperator bool
 	// Alone says that no other replica is asked for the file. It is for development.
 	Alone bool
+	// SetAside names configured plugins that run as the configuration has them, also where
+	// an approval was in force. It is for development.
+	SetAside []string
 	// Report tells other replicas what this one runs.
 	Report func(ctx context.Context) error
 	Now    func() time.Time

@@ -480,6 +480,41 @@ func TestConfigured(t *testing.T) {
 	}
 }
 
+// TestSetAside: in development what the configuration names runs, and is told to be in
+// force, also where an approval was; another activation counts again.
+func TestSetAside(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	one := w.start("node-1", t.TempDir())
+	first := w.approve(one, "ayu", "1.0.0")
+	w.place("1.0.0", one)
+	w.activate(one, first, uuid.Nil)
+	own := func(d *approval.Dependencies) {
+		d.Configured, d.SetAside = []host.Spec{{Name: "coins", Path: "/home/ayu/coins"}}, []string{"coins"}
+	}
+	inForce := func(r *replica, want bool) {
+		t.Helper()
+		if got, err := r.InForce(t.Context(), "coins"); got != want || err != nil {
+			t.Errorf("an approval is in force: %v, %v", got, err)
+		}
+	}
+	inForce(one, true)
+	for range 2 {
+		w.now = w.now.Add(time.Second)
+		again := w.start("node-1", one.dir, own)
+		w.look(again)
+		if got := again.host.runs["coins"]; got.Path != "/home/ayu/coins" || again.Newcomer("coins") {
+			t.Errorf("it runs %+v", got)
+		}
+		inForce(again, false)
+		w.now = w.now.Add(time.Second)
+		w.activate(again, first, uuid.Nil)
+		w.look(again)
+		w.run("1.0.0", again)
+		inForce(again, true)
+	}
+}
+
 // TestNeverHealthy: a replica on which the new version can't be put into use goes on with
 // the old one, tells, tries again, and takes the exception back.
 func TestNeverHealthy(t *testing.T) {

@@ -378,6 +378,14 @@ func (a *Approvals) move(ctx context.Context, audit store.Audit, was, next store
 	return next, nil
 }
 
+// InForce tells whether an approval of a plugin is in force on this replica, which then runs
+// what that says.
+func (a *Approvals) InForce(ctx context.Context, provider string) (bool, error) {
+	head, err := a.find(ctx, provider)
+	id := head.On(a.deps.Self.ID)
+	return err == nil && id != uuid.Nil && id != Configured, err
+}
+
 // Known is a plugin's head with its approval, for operators.
 type Known struct {
 	Head     store.PluginHead

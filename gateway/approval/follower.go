@@ -72,6 +72,11 @@ func Open(ctx context.Context, deps Dependencies) (*Approvals, []host.Spec, erro
 	var specs []host.Spec
 	for _, head := range heads {
 		named[head.Provider] = true
+		if slices.Contains(deps.SetAside, head.Provider) && head.Approval != Configured {
+			if head, err = a.setAside(ctx, head); err != nil {
+				return nil, nil, fmt.Errorf("approval: %w", err)
+			}
+		}
 		spec, err := a.first(ctx, head)
 		if err != nil {
 			return nil, nil, fmt.Errorf("approval: %w", err)
@@ -87,6 +92,12 @@ func Open(ctx context.Context, deps Dependencies) (*Approvals, []host.Spec, erro
 		}
 	}
 	return a, a.withoutClashes(ctx, all, specs), nil
+}
+
+// setAside puts in force what the configuration names.
+func (a *Approvals) setAside(ctx context.Context, was store.PluginHead) (store.PluginHead, error) {
+	a.deps.Log.WarnContext(ctx, "what was approved is set aside: the configuration's file runs, until another activation", "plugin", was.Provider)
+	return a.move(ctx, store.Audit{Operator: "gateway", Action: "plugin.set_aside"}, was, store.PluginHead{Provider: was.Provider, Approval: Configured}, "what the configuration names")
 }
 
 // withoutClashes adds what heads ask for to what the configuration does. One that can't be

@@ -243,13 +243,18 @@ func (t *tree) config(plugins []plugin) (app.Config, error) {
 	operator.SetToken(t.state.AdminToken)
 	config.Operators = []app.OperatorConfig{operator}
 	config.Plugins = make([]app.PluginConfig, len(plugins))
+	var own []string
 	for i, s := range t.sandboxes { // in the order of the plugins
 		confined, err := t.confined(s, plugins[i])
 		if err != nil {
 			return app.Config{}, err
 		}
 		config.Plugins[i] = confined
+		if plugins[i].own {
+			own = append(own, plugins[i].name)
+		}
 	}
+	config.SetAside(own)
 	return config, nil
 }
 

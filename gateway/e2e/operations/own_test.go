@@ -2,6 +2,7 @@ package operations_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +24,8 @@ func TestDevRunsAPluginOfOnesOwn(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	build(t, dir)
-	p := harness.Start(t, harness.Settings{Flags: []string{"--plugin", filepath.Join(dir, "warung")}})
+	settings := harness.Settings{Data: harness.DataDir(t), DatabaseURL: dbtest.New(t, "", nil), Flags: []string{"--plugin", filepath.Join(dir, "warung")}}
+	p := harness.Start(t, settings)
 	s := p.Shop(harness.Large, "test")
 	body := s.PaymentBody(harness.Fields{"amount": 31000})
 	first := s.Ask(t, "/payments/create", body, "X-Callback-URL", p.SandboxURL+"/inbox")
@@ -50,6 +52,20 @@ func TestDevRunsAPluginOfOnesOwn(t *testing.T) {
 		return err == nil && plugin.Running && plugin.Version == "0.2.0"
 	})
 	s.Create(t, harness.Fields{"amount": 31001, "type": "qris"})
+
+	// What is approved runs until dev is started with the file again.
+	p.MustRun(t, "", nil, "plugin", "approve", filepath.Join(dir, "warung"), "--untested", "--yes", "--activate", "--port", simulatorPort(t, p, "warung"))
+	edit(t, filepath.Join(dir, "manifest.json"), `"0.2.0"`, `"0.3.0"`)
+	build(t, dir)
+	harness.Await(t, harness.ReadyWithin, "a word about the file that is not used", func() bool { return strings.Contains(p.Log.String(), "an approval of it is in force") })
+	if plugin, err := p.Plugin(t, "warung"); err != nil || plugin.Version != "0.2.0" {
+		t.Errorf("%+v, %v; want the approved one", plugin, err)
+	}
+	p.Stop(t)
+	p = harness.Start(t, settings)
+	if plugin, err := p.Plugin(t, "warung"); err != nil || plugin.Version != "0.3.0" || plugin.Approval.State != "configured" {
+		t.Errorf("%+v, %v; want the file", plugin, err)
+	}
 }
 
 // TestTwoOfOnePath: of two plugins in the configuration that offer the same path the first
@@ -79,6 +95,20 @@ func TestTwoOfOnePath(t *testing.T) {
 	if one, err := p.Plugin(t, "kurs"); err != nil || !one.Running {
 		t.Errorf("the first one: %+v, %v", one, err)
 	}
+}
+
+// simulatorPort is where a provider's simulator listens.
+func simulatorPort(t *testing.T, p *harness.Program, provider string) string {
+	t.Helper()
+	var ready struct{ URL string }
+	content, err := os.ReadFile(filepath.Join(p.Data, "sandbox", provider, "ready.json"))
+	if err == nil {
+		err = json.Unmarshal(content, &ready)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ready.URL[strings.LastIndex(ready.URL, ":")+1:]
 }
 
 // written is the module of a plugin with a query of its own.
