@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
@@ -17,8 +18,9 @@ import (
 // lookEvery is how often it is looked whether a developer's own plugin was built anew.
 const lookEvery = 500 * time.Millisecond
 
-// withOwn puts a developer's own plugins before the others, and leaves those of the
-// others out that have a path in common with one.
+// withOwn puts a developer's own plugins before the others, so that they are the first
+// for what several providers may serve, and leaves those of the others out that can't be
+// offered beside them.
 func withOwn(ctx context.Context, paths []string, others []plugin, log *slog.Logger) ([]plugin, error) {
 	if len(paths) == 0 {
 		return others, nil
@@ -41,28 +43,25 @@ func withOwn(ctx context.Context, paths []string, others []plugin, log *slog.Log
 	if err != nil {
 		return nil, err
 	}
+	var offered []*manifest.Manifest
+	for _, o := range own {
+		offered = append(offered, manifests[o.name])
+	}
+	if _, err := catalog.Build(offered); err != nil {
+		return nil, err
+	}
 	return slices.DeleteFunc(all, func(p plugin) bool {
 		if p.own {
 			return false
 		}
-		taken := taker(manifests, own, p)
-		if taken != "" {
-			log.Info("a plugin is left out: one of your own has its paths", "plugin", p.name, "own", taken)
+		together := append(slices.Clone(offered), manifests[p.name])
+		if _, err := catalog.Build(together); err != nil {
+			log.Info("a plugin is left out, beside one of your own", "plugin", p.name, "why", err)
+			return true
 		}
-		return taken != ""
+		offered = together
+		return false
 	}), nil
-}
-
-// taker is the own plugin that has a path of another one, "" for none.
-func taker(manifests map[string]*manifest.Manifest, own []plugin, other plugin) string {
-	for _, o := range own {
-		for _, op := range manifests[o.name].Operations {
-			if _, both := manifests[other.name].Operation(op.Path); both {
-				return o.name
-			}
-		}
-	}
-	return ""
 }
 
 // describe asks plugins for their manifests.

@@ -15,8 +15,8 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
-// A plugin that gerbang plugin new has written is served by gerbang dev in place of the
-// shipped one, and what is built anew is swapped in without a restart.
+// A plugin that gerbang plugin new has written is served by gerbang dev before the shipped
+// one of the same contract, whose payments go on, and what is built anew is swapped in without a restart.
 func TestDevRunsAPluginOfOnesOwn(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "warung")
@@ -24,8 +24,14 @@ func TestDevRunsAPluginOfOnesOwn(t *testing.T) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	build(t, dir)
-	settings := harness.Settings{Data: harness.DataDir(t), DatabaseURL: dbtest.New(t, "", nil), Flags: []string{"--plugin", filepath.Join(dir, "warung")}}
+	settings := harness.Settings{Data: harness.DataDir(t), DatabaseURL: dbtest.New(t, "", nil)}
 	p := harness.Start(t, settings)
+	of := p.Shop(harness.Large, "test").Create(t, harness.Fields{"amount": 30999, "type": "qris"})
+	p.Stop(t)
+	settings.Flags = []string{"--plugin", filepath.Join(dir, "warung")}
+	p = harness.Start(t, settings)
+	p.Pay(t, harness.Fields{"qr_string": of.QRString})
+	p.Shop(harness.Large, "test").AwaitStatus(t, of.ExternalID, "PAID", harness.PaidWithin) // the shipped one still serves it
 	s := p.Shop(harness.Large, "test")
 	body := s.PaymentBody(harness.Fields{"amount": 31000})
 	first := s.Ask(t, "/payments/create", body, "X-Callback-URL", p.SandboxURL+"/inbox")
