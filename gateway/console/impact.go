@@ -80,12 +80,12 @@ func (c *Console) tryOnPast(w http.ResponseWriter, r *http.Request) {
 
 // trial checks what is wanted.
 func (c *Console) trial(x *call, wanted adminapi.NewImpact) (trial, error) {
-	t := trial{now: x.now, since: wanted.Since.UTC().Truncate(time.Minute), until: x.now.Add(-written).UTC().Truncate(time.Minute)}
+	t := trial{now: x.now, since: wanted.Since.UTC().Truncate(time.Second), until: x.now.Add(-written).UTC().Truncate(time.Second)}
 	if wanted.Until != nil && wanted.Until.Before(t.until) {
-		t.until = wanted.Until.UTC().Truncate(time.Minute)
+		t.until = wanted.Until.UTC().Truncate(time.Second)
 	}
 	if oldest := x.now.Add(-decision.Kept); t.since.Before(oldest) || !t.since.Before(t.until) {
-		return t, fault.Invalid("since", "must be within the last seven days, for which decisions are kept, and a minute ago at least")
+		return t, fault.Invalid("since", "must be within the last seven days, for which decisions are kept, before the end, and 15 seconds ago at least")
 	}
 	given := 0
 	for _, one := range []bool{wanted.Version != "", wanted.Files != nil, wanted.Merchant != nil} {

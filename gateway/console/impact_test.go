@@ -3,6 +3,7 @@ package console_test
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +86,18 @@ func TestImpactOfWhatIsInTheLog(t *testing.T) {
 	if found := try(adminapi.NewImpact{Files: closed}); found.Verdict != "stricter" || found.NewlyDenied != 105 || len(found.Rows) != 2 ||
 		found.Rows[0].Rule != "rule gerbang.refusals closed.rego:3" {
 		t.Errorf("an operation that is closed: %+v", found)
+	}
+	until := minute.Add(3 * time.Minute)
+	twice := [2]string{}
+	for i := range twice {
+		_, _, twice[i] = w.send(http.MethodPost, "/admin/policy/impact", "Bearer "+token, mustJSON(t, adminapi.NewImpact{Files: closed, Since: since, Until: &until}))
+		later := []decision.Counted{{Series: series(other.MerchantID, decision.Admitted), Counts: []decision.Count{{Second: 1, N: 3}}}}
+		if err := w.store.AddDecisions(t.Context(), store.DecisionPart{Minute: until, Replica: uuid.UUID{2}, Part: int64(i + 1), Counts: decision.Pack(later)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if twice[0] != twice[1] || !strings.Contains(twice[0], `"decisions":78,"newly_denied":63,`) {
+		t.Errorf("the same span tells\n%sand after more was decided\n%s", twice[0], twice[1])
 	}
 	own := func(trial adminapi.MerchantTrial) adminapi.Impact {
 		t.Helper()

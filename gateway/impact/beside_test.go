@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"maps"
 	"math/rand/v2"
@@ -417,10 +416,20 @@ func TestImpactBesideTheTruth(t *testing.T) {
 			t.Errorf("%s: of %d decisions %d are unknown", c.name, report.Decisions, report.Unknown)
 		}
 		again, err := impact.Run(t.Context(), candidate, before.world(), before.past(minutes))
-		if err != nil || fmt.Sprint(again) != fmt.Sprint(report) {
-			t.Errorf("%s: the same past tells otherwise: %v", c.name, err)
+		if first, second := written(t, report), written(t, again); err != nil || first != second {
+			t.Errorf("%s: the same past tells otherwise: %v\n%s\n%s", c.name, err, first, second)
 		}
 	}
+}
+
+// written is a report as it is printed.
+func written(t *testing.T, r impact.Report) string {
+	t.Helper()
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // TestARateOfEachKey: with which key a request came is not noted. What one bucket for all keys admits is admitted, and what

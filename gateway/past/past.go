@@ -65,24 +65,24 @@ const (
 	day = 26 * time.Hour
 )
 
-// Past reads what was decided from one time to another, in whole minutes, after the transfers of the day before, which
-// only count.
+// Past reads what was decided from one second to another, after the transfers of the day before, which only count.
 func (r *Reader) Past(ctx context.Context, since, until time.Time) iter.Seq2[impact.Past, error] {
-	since, until = since.Truncate(time.Minute), until.Truncate(time.Minute)
+	since, until = since.Truncate(time.Second), until.Truncate(time.Second)
+	first := since.Truncate(time.Minute)
 	r.reset()
-	r.read = since
+	r.read = first
 	return func(yield func(impact.Past, error) bool) {
 		if !r.earlier(ctx, since, yield) {
 			return
 		}
-		for minute := since; minute.Before(until); minute = minute.Add(time.Minute) {
+		for minute := first; minute.Before(until); minute = minute.Add(time.Minute) {
 			past, err := r.minute(ctx, minute)
 			if err != nil {
 				yield(impact.Past{}, err)
 				return
 			}
 			for _, p := range past {
-				if !yield(p, nil) {
+				if within := !p.At.Before(since) && p.At.Before(until); within && !yield(p, nil) {
 					return
 				}
 			}
@@ -95,14 +95,14 @@ func (r *Reader) reset() {
 	r.moves, r.before, r.at, r.err = map[int64][]impact.Move{}, movement.ID{}, time.Time{}, nil
 }
 
-// earlier yields the transfers of the day before a time.
+// earlier yields the transfers that were decided in the day before a time.
 func (r *Reader) earlier(ctx context.Context, since time.Time, yield func(impact.Past, error) bool) bool {
-	span := store.DecidedRange{Since: since.Add(-day), Before: since, Merchant: r.Merchant, Kind: string(manifest.Transfer), Most: page}
+	span := store.DecidedRange{Since: since.Add(-day), Before: since.Add(reservedWithin), Merchant: r.Merchant, Kind: string(manifest.Transfer), Most: page}
 	for {
 		found, err := r.Records.MovementsDecided(ctx, span)
 		for _, m := range found {
 			move := r.move(m)
-			if !move.Unsent && !yield(move.Before(r.known(ctx), r.present(ctx, move.Merchant)), r.err) {
+			if !move.Unsent && move.At.Before(since) && !yield(move.Before(r.known(ctx), r.present(ctx, move.Merchant)), r.err) {
 				return false
 			}
 		}

@@ -268,6 +268,43 @@ func ppob(t *testing.T) *catalog.Snapshot {
 	return offered
 }
 
+// TestASpanIsOfSeconds: it begins and ends within a minute. A transfer that was decided before it and reserved in it counts
+// as one of before.
+func TestASpanIsOfSeconds(t *testing.T) {
+	t.Parallel()
+	s := &shelf{}
+	r, set := reader(t, s)
+	for minute, seconds := range [][]uint8{{9, 10, 59}, {0, 19, 20}} {
+		var counted []decision.Counted
+		for _, second := range seconds {
+			counted = append(counted, decision.Counted{
+				Series: decision.Series{Merchant: "mer_a", Operation: catalog.BalancePath, Version: string(set.Version()), Record: 2, Live: true},
+				Counts: []decision.Count{{Second: second, N: 1}},
+			})
+		}
+		s.parts = append(s.parts, store.DecisionPart{Minute: noon.Add(time.Duration(minute) * time.Minute), Counts: decision.Pack(counted)})
+	}
+	for _, second := range []int{9, 10} {
+		at := noon.Add(time.Duration(second) * time.Second)
+		s.moves = append(s.moves, movement.Movement{
+			Key: movement.Key{Owner: movement.Owner{MerchantID: "mer_a", Mode: "live"}, Kind: "transfer"}, ID: movement.NewID(), Operation: "/gone/transfer",
+			CreatedAt: at.Add(2 * time.Second), PolicyVersion: string(set.Version()), Request: []byte(`{"body":{}}`),
+			DecisionID: decision.NewNamer(r.Key, 1).Name(at, string(set.Version()), "mer_a", true, "/gone/transfer", decision.Admitted).String(),
+		})
+	}
+	var got []string
+	for p, err := range r.Past(t.Context(), noon.Add(10*time.Second), noon.Add(80*time.Second)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%d %s %t", p.At.Unix()-noon.Unix(), p.Operation.Path, p.Before))
+	}
+	want := []string{"9 /gone/transfer true", "10 /balance false", "10 /gone/transfer false", "59 /balance false", "60 /balance false", "79 /balance false"}
+	if !slices.Equal(got, want) {
+		t.Errorf("read %q, want %q", got, want)
+	}
+}
+
 // BenchmarkAMillionOfTheLog: a day of a thousand merchants is read and tried by a candidate with other rates.
 func BenchmarkAMillionOfTheLog(b *testing.B) {
 	s := &shelf{}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -11,14 +12,14 @@ import (
 )
 
 type policyImpact struct {
-	Candidate      string        `arg:"" help:"A version, or a directory with data.json and .rego files. Without .rego files those of the version in force are taken."`
-	Since          time.Duration `default:"24h" help:"How far back to try it: 168h at most."`
-	MaxNewlyDenied *int64        `placeholder:"N" help:"Fail with exit code 6 if more requests than this would have been denied newly."`
+	Candidate string `arg:"" help:"A version, or a directory with data.json and .rego files. Without .rego files those of the version in force are taken."`
+	span
+	MaxNewlyDenied *int64 `placeholder:"N" help:"Fail with exit code 6 if more requests than this would have been denied newly."`
 }
 
 // Run tries the candidate on the past, and prints whom it changes what for.
 func (c *policyImpact) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
-	wanted := adminapi.NewImpact{Since: time.Now().Add(-c.Since)}
+	wanted := c.of(time.Now())
 	if info, err := os.Stat(c.Candidate); err == nil && info.IsDir() {
 		if wanted.Files, err = policyFiles(c.Candidate); err != nil {
 			return err
@@ -34,6 +35,40 @@ func (c *policyImpact) Run(ctx context.Context, p *program, admin *adminapi.Clie
 		return errDenies{fmt.Errorf("%d requests would have been denied newly, and at most %d may be", found.NewlyDenied, *c.MaxNewlyDenied)}
 	}
 	return nil
+}
+
+// span is the past that something is tried on. Between two times the same decisions make the same answer, byte by byte.
+type span struct {
+	Since instant   `default:"24h" placeholder:"TIME|DURATION" help:"From when on to try it, or how far back: 168h at most."`
+	Until time.Time `placeholder:"TIME" help:"Until when; until what the log has by now unless given."`
+}
+
+func (s span) of(now time.Time) adminapi.NewImpact {
+	return adminapi.NewImpact{Since: s.Since.before(now), Until: givenTime(s.Until)}
+}
+
+// instant is a time, or how long ago one is.
+type instant struct {
+	at  time.Time
+	ago time.Duration
+}
+
+// UnmarshalText reads 2026-01-02T03:04:05Z or 24h.
+func (i *instant) UnmarshalText(text []byte) (err error) {
+	if i.ago, err = time.ParseDuration(string(text)); err == nil {
+		return nil
+	}
+	if i.at, err = time.Parse(time.RFC3339, string(text)); err != nil {
+		return errors.New("must be a time such as 2026-01-02T03:04:05Z, or how long ago it is, such as 24h")
+	}
+	return nil
+}
+
+func (i instant) before(now time.Time) time.Time {
+	if i.at.IsZero() {
+		return now.Add(-i.ago)
+	}
+	return i.at
 }
 
 // errDenies says that a candidate denies more than it may.
@@ -60,20 +95,22 @@ func (p *program) impact(ctx context.Context, admin *adminapi.Client, wanted adm
 		})
 	}
 	rows = append(rows, []string{}, []string{
-		fmt.Sprintf("%s: of %d decisions since %s, %d would have been denied newly, %d allowed newly, and %d can't be told.",
-			found.Verdict, found.Decisions, timeText(&found.Since), found.NewlyDenied, found.NewlyAllowed, found.Unknown),
+		fmt.Sprintf("%s: of %d decisions from %s to %s, %d would have been denied newly, %d allowed newly, and %d can't be told.",
+			found.Verdict, found.Decisions, timeText(&found.Since), timeText(&found.Until), found.NewlyDenied, found.NewlyAllowed, found.Unknown),
 	})
 	return found, p.show(found, rows...)
 }
 
 // dryRun is for changes of a merchant.
 type dryRun struct {
-	DryRun bool          `help:"Change nothing: tell what the change would have done to the merchant's requests."`
-	Since  time.Duration `default:"24h" help:"With --dry-run: how far back to try it, 168h at most."`
+	DryRun bool `help:"Change nothing: tell what the change would have done to the merchant's requests, --since and --until when."`
+	span
 }
 
 // try tells what a change of a merchant would have done.
 func (d dryRun) try(ctx context.Context, p *program, admin *adminapi.Client, change adminapi.MerchantTrial) error {
-	_, err := p.impact(ctx, admin, adminapi.NewImpact{Merchant: &change, Since: time.Now().Add(-d.Since)})
+	wanted := d.of(time.Now())
+	wanted.Merchant = &change
+	_, err := p.impact(ctx, admin, wanted)
 	return err
 }
