@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -97,6 +98,8 @@ var undoable = map[string]string{
 	"callback secret finish mer_1 --mode live":                                         `{"mode":"live"}`,
 	"callback secret cancel mer_1 --mode live":                                         `{"mode":"live"}`,
 	"operator token revoke sari":                                                       `[]`,
+	"key rotate mer_1 k1 --overlap 0s":                                                 `{"key_id":"k2"}`,
+	"operator token rotate sari --overlap 0s":                                          `{"name":"sari"}`,
 }
 
 func TestWhatCannotBeUndoneIsConfirmed(t *testing.T) {
@@ -137,6 +140,23 @@ func TestWhatCannotBeUndoneIsConfirmed(t *testing.T) {
 	}
 }
 
+// TestAPersonIsRemovedByWhoSaysSo: it asks first, and an overlap leaves time, so that
+// nobody is asked there.
+func TestAPersonIsRemovedByWhoSaysSo(t *testing.T) {
+	t.Parallel()
+	args := []string{"person", "remove", "ayu@example.com", "--config", filepath.Join(t.TempDir(), "none.yaml")}
+	if code, p := run(t, nil, "", args...); code != exitUsage || !strings.Contains(p.errors.String(), "--yes") {
+		t.Errorf("exit code %d: %s", code, &p.errors)
+	}
+	if code, p := run(t, nil, "", append(args, "--yes")...); code == exitOK || !strings.Contains(p.errors.String(), "none.yaml") {
+		t.Errorf("with --yes: exit code %d: %s", code, &p.errors)
+	}
+	f := newConsole(t, http.StatusOK, `{"success":true,"data":{"key_id":"k2"}}`)
+	if code, p := run(t, f.environment(), "", "key", "rotate", "mer_1", "k1"); code != exitOK {
+		t.Errorf("with an overlap: exit code %d: %s", code, &p.errors)
+	}
+}
+
 // TestEveryCommandThatAsksIsTested holds the list above against the commands themselves.
 func TestEveryCommandThatAsksIsTested(t *testing.T) {
 	t.Parallel()
@@ -153,7 +173,9 @@ func TestEveryCommandThatAsksIsTested(t *testing.T) {
 		asks++
 		name := strings.TrimPrefix(leaf.FullPath(), "gerbang ")
 		_, action, _ := strings.Cut(name, " ")
-		tested := action == "prune" // keyset_test.go, since it needs a file
+		// keyset_test.go has the one, since it needs a file, and the other one asks before it
+		// reads its configuration.
+		tested := action == "prune" || name == "person remove"
 		for args := range undoable {
 			tested = tested || strings.HasPrefix(args, name) || strings.Contains(args, " "+action+" ") // one override for all kinds
 		}

@@ -25,10 +25,14 @@ type personCommands struct {
 type personRemove struct {
 	Email  string `arg:"" help:"Whom to forget: password, second factor, recovery codes and roles."`
 	Config string `required:"" placeholder:"FILE" help:"The gateway's configuration: its database is needed."`
+	confirmed
 }
 
 // Run removes and says so.
 func (c *personRemove) Run(ctx context.Context, p *program) error {
+	if err := c.confirm(p, "Remove "+c.Email+" from every merchant and from the platform, with password, second factor and recovery codes"); err != nil {
+		return err
+	}
 	config, err := app.LoadConfig(c.Config, p.getenv)
 	if err != nil {
 		return err

@@ -29,10 +29,16 @@ type keyRotate struct {
 	Merchant string        `arg:"" help:"The merchant's id."`
 	Key      string        `arg:"" help:"The key's id."`
 	Overlap  time.Duration `default:"24h" help:"How long the old key stays valid; 0s ends it now (${default})."`
+	confirmed
 }
 
 // Run prints the next key.
 func (c *keyRotate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if c.Overlap == 0 {
+		if err := c.confirm(p, "End the key "+c.Key+" of "+c.Merchant+": who still uses it is refused from now on"); err != nil {
+			return err
+		}
+	}
 	return p.showKey(admin.RotateKey(ctx, c.Merchant, c.Key, adminapi.Rotation{Overlap: c.Overlap.String()}))
 }
 

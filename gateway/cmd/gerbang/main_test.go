@@ -161,7 +161,7 @@ var adminCommands = map[string]adminCommand{
 		prints: "secret_key  sk_test_x\n",
 	},
 	"key rotate": {
-		args: `key rotate|mer_1|k1|--overlap|0s`, answer: `{"key_id":"k2","secret_key":"sk_test_x"}`,
+		args: `key rotate|mer_1|k1|--overlap|0s|--yes`, answer: `{"key_id":"k2","secret_key":"sk_test_x"}`,
 		method: "POST", path: "/admin/merchants/mer_1/keys/k1/rotate", body: `{"overlap":"0s"}`, prints: "sk_test_x",
 	},
 	"key revoke": {
@@ -255,7 +255,7 @@ var adminCommands = map[string]adminCommand{
 		method: "GET", path: "/admin/operator-tokens", prints: "sari  read  false   not signed  2026-01-02T03:04:05Z  ayu",
 	},
 	"operator token rotate": {
-		args: `operator token|rotate|sari p|--overlap|0s`, answer: `{"name":"sari p","role":"read","token":"op_y"}`,
+		args: `operator token|rotate|sari p|--overlap|0s|--yes`, answer: `{"name":"sari p","role":"read","token":"op_y"}`,
 		method: "POST", path: "/admin/operator-tokens/sari%20p/rotate", body: `{"overlap":"0s"}`, prints: "op_y",
 	},
 	"operator token revoke": {

@@ -46,10 +46,16 @@ func (*operatorList) Run(ctx context.Context, p *program, admin *adminapi.Client
 type operatorRotate struct {
 	Name    string        `arg:"" help:"The operator's name."`
 	Overlap time.Duration `default:"24h" help:"How long the old token stays valid; 0s ends it now (${default})."`
+	confirmed
 }
 
 // Run prints the next token.
 func (c *operatorRotate) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if c.Overlap == 0 {
+		if err := c.confirm(p, "End the old tokens of "+c.Name); err != nil {
+			return err
+		}
+	}
 	return p.showOperatorToken(admin.RotateOperatorToken(ctx, c.Name, adminapi.Rotation{Overlap: c.Overlap.String()}))
 }
 

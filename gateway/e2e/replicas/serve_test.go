@@ -157,7 +157,7 @@ func operatorsActOn(t *testing.T, s harness.Shop, replicas ...*harness.Program) 
 	everywhere("the old key within the overlap", s, answers(fault.NotFound))
 	operator.MustRun(t, "", nil, "key", "revoke", s.MerchantID, old, "--reason", "leaked", "--yes")
 	everywhere("revoke", s, answers(fault.AuthFailed))
-	operator.MustRun(t, "", &next, "key", "rotate", s.MerchantID, next.KeyID, "--overlap", "0s")
+	operator.MustRun(t, "", &next, "key", "rotate", s.MerchantID, next.KeyID, "--overlap", "0s", "--yes")
 	everywhere("a rotation without an overlap", fresh, answers(fault.AuthFailed))
 	operator.MustRun(t, "", &next, "key", "create", s.MerchantID, "--mode", "live", "--scope", "read")
 	fresh.Key = next.SecretKey
