@@ -102,21 +102,23 @@ func closeDescriptors() error {
 	return os.NewSyscallError("close_range", err)
 }
 
-// The bounds of a plugin's descriptors and of a file that it writes. A file may have
+// The bounds of a plugin's descriptors and of a file that it writes. Each descriptor may
+// be a socket, whose buffers the kernel counts for nobody. A file may have
 // no byte: the plugin must be able to remove files, for the sake of its socket, and
 // nobody sees how large one is that was removed and is still open. Memory is not
 // bounded here: address space is no measure of what a Go program uses. Nor are
 // processes, because the limit counts all of a user's.
 const (
-	maxDescriptors        = 4096
+	maxDescriptors        = 1024
 	maxFileSize           = 0
-	maxFileSizeOfJournals = 256 << 20 // a simulator's
+	maxClients            = 4096      // a simulator's descriptors
+	maxFileSizeOfJournals = 256 << 20 // and its files
 )
 
 func (o Order) limit() error {
 	limits := map[int]uint64{unix.RLIMIT_CORE: 0, unix.RLIMIT_NOFILE: maxDescriptors, unix.RLIMIT_FSIZE: maxFileSize}
 	if o.Listen != 0 {
-		limits[unix.RLIMIT_FSIZE] = maxFileSizeOfJournals
+		limits[unix.RLIMIT_NOFILE], limits[unix.RLIMIT_FSIZE] = maxClients, maxFileSizeOfJournals
 	}
 	if o.User != nil {
 		limits[unix.RLIMIT_NPROC] = MaxThreads // the user is the plugin's alone

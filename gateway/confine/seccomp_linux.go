@@ -29,7 +29,7 @@ var denied = []uint32{
 	unix.SYS_FALLOCATE,         // which takes room on the disk beyond the limit of a file's size
 	unix.SYS_SETXATTR, unix.SYS_LSETXATTR, unix.SYS_FSETXATTR, unix.SYS_REMOVEXATTR, unix.SYS_LREMOVEXATTR, unix.SYS_FREMOVEXATTR,
 	// Memory that is counted for nobody, or stays when the process has ended.
-	unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
+	unix.SYS_SOCKETPAIR, unix.SYS_MEMFD_CREATE, unix.SYS_MEMFD_SECRET, unix.SYS_MQ_OPEN, unix.SYS_MQ_UNLINK,
 	unix.SYS_SHMGET, unix.SYS_SHMAT, unix.SYS_SHMCTL, unix.SYS_SEMGET, unix.SYS_SEMCTL, unix.SYS_SEMOP, unix.SYS_SEMTIMEDOP,
 	unix.SYS_MSGGET, unix.SYS_MSGCTL, unix.SYS_MSGSND, unix.SYS_MSGRCV,
 	// The machine.
@@ -61,8 +61,11 @@ func judged(self uint32) map[uint32][]condition {
 		unix.SYS_CLONE: {{0, has(unix.CLONE_THREAD), unix.EPERM}},
 		unix.SYS_KILL:  own, unix.SYS_TGKILL: own, unix.SYS_RT_SIGQUEUEINFO: own, unix.SYS_RT_TGSIGQUEUEINFO: own,
 		unix.SYS_PRLIMIT64: {{0, oneOf(0, self), unix.EPERM}},
-		// The kernel signals the owner of a descriptor, with the rights of the plugin's user.
-		unix.SYS_FCNTL: {{1, noneOf(unix.F_SETOWN, unix.F_SETOWN_EX, unix.F_SETSIG), unix.EPERM}},
+		// The kernel signals the owner of a descriptor, with the rights of the plugin's user. What a pipe
+		// or a socket holds is memory that is counted for nobody, so they stay as large as they are made.
+		unix.SYS_FCNTL: {{1, noneOf(unix.F_SETOWN, unix.F_SETOWN_EX, unix.F_SETSIG, unix.F_SETPIPE_SZ), unix.EPERM}},
+		unix.SYS_SETSOCKOPT: {{1, where(unix.SOL_SOCKET, 2,
+			noneOf(unix.SO_SNDBUF, unix.SO_RCVBUF, unix.SO_SNDBUFFORCE, unix.SO_RCVBUFFORCE)), unix.EPERM}},
 		// It must not outlive its host.
 		unix.SYS_PRCTL: {{0, noneOf(unix.PR_SET_PDEATHSIG), unix.EPERM}},
 		// Landlock bounds the ports of TCP alone, and only where connect is called.
@@ -115,6 +118,14 @@ func noneOf(values ...uint32) []unix.SockFilter {
 	}
 	code[len(code)-1].Jf = 1
 	return code
+}
+
+// where tests another argument, where this one has the value.
+func where(value, argument uint32, test []unix.SockFilter) []unix.SockFilter {
+	return append([]unix.SockFilter{
+		{Code: equals, K: value, Jf: uint8(len(test) + 2)}, //nolint:gosec // a few
+		{Code: load, K: offsetArguments + 8*argument},
+	}, test...)
 }
 
 func has(bit uint32) []unix.SockFilter { return []unix.SockFilter{{Code: anyBitOf, K: bit, Jt: 1}} }

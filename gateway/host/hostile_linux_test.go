@@ -288,6 +288,36 @@ var ways = []way{
 		return unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 1 << 16, Max: 1 << 16})
 	}},
 
+	// Memory of the kernel, which is counted for nobody.
+	{"keep memory between two sockets", "", func(target) error {
+		ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err == nil {
+			_, _ = unix.Close(ends[0]), unix.Close(ends[1])
+		}
+		return err
+	}},
+	{"keep memory in a large pipe", "", func(target) error {
+		return inPipe(func(fd int) error { _, err := unix.FcntlInt(uintptr(fd), unix.F_SETPIPE_SZ, 1<<20); return err })
+	}},
+	{"keep memory in what a socket sends", "", func(target) error { return buffers(unix.SO_SNDBUF) }},
+	{"keep memory in what a socket receives", "", func(target) error { return buffers(unix.SO_RCVBUF) }},
+	{"open two thousand files", "", func(target) error {
+		var opened []*os.File
+		defer func() {
+			for _, file := range opened {
+				_ = file.Close()
+			}
+		}()
+		for len(opened) < 2000 {
+			file, err := os.Open(os.TempDir())
+			if err != nil {
+				return err
+			}
+			opened = append(opened, file)
+		}
+		return nil
+	}},
+
 	// Sockets.
 	{"connect to a port that is not its own", "", func(t target) error { return dials("tcp", "127.0.0.1:"+t.Port) }},
 	{"connect by IPv6", "", func(t target) error { return dials("tcp6", "[::1]:"+t.Port) }},
@@ -427,6 +457,16 @@ func dials(network, address string) error {
 	defer conn.Close()
 	_, err = conn.Write([]byte("x"))
 	return err
+}
+
+// buffers makes a buffer of a socket larger than sockets have.
+func buffers(which int) error {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, which, 4<<20)
 }
 
 func loopback(port string) *unix.SockaddrInet4 {
