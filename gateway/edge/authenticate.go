@@ -125,7 +125,7 @@ func bearerTokens(header http.Header) (tokens []string, malformed bool) {
 }
 
 // checkMerchant refuses a merchant_id that is not the key's own. The key was
-// right, so this is no failure of the address.
+// right, so this is no failure of the address, and costs a token of the rate.
 func (x *exchange) checkMerchant(c credential) error {
 	if c.given && (c.malformed || c.text != string(x.identity.Account.ID())) {
 		return authFailed()

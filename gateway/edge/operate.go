@@ -54,10 +54,10 @@ func (x *exchange) checkAndRun() (lifecycle.Answer, error) {
 		return lifecycle.Answer{}, err
 	}
 	if err := admission.Access(x.identity, x.operation); err != nil {
-		return lifecycle.Answer{}, err
+		return lifecycle.Answer{}, x.charged(err)
 	}
 	if err := x.checkMerchant(b.merchant); err != nil {
-		return lifecycle.Answer{}, err
+		return lifecycle.Answer{}, x.charged(err)
 	}
 	request, err := x.check(b)
 	if err != nil {
@@ -150,14 +150,15 @@ func (x *exchange) check(b body) (lifecycle.Request, error) {
 	return request, nil
 }
 
-// charged takes a token of the rate for an invalid request, and says how it is refused.
-func (x *exchange) charged(invalid error) error {
+// charged takes a token of the rate for a request that is refused before admission, and
+// says how it is refused.
+func (x *exchange) charged(refusal error) error {
 	ticket, err := x.edge.Admitter.Spend(x.request.Context(), x.started, x.identity, x.operation)
 	x.ticket = ticket
 	if err != nil {
 		return err
 	}
-	return invalid
+	return refusal
 }
 
 // withReference returns the body with the header's reference if it has none of its

@@ -294,6 +294,38 @@ func TestWhatIsInvalidCostsAToken(t *testing.T) {
 	}
 }
 
+// TestWhatAKeyMayNotCostsAToken: whoever has a right key is slowed, whatever is refused.
+func TestWhatAKeyMayNotCostsAToken(t *testing.T) {
+	t.Parallel()
+	read, err := tenants.NewScopes(tenants.ScopeRead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		status tenants.Status
+		scopes tenants.Scopes
+		more   string
+		code   fault.Code
+	}{
+		{tenants.Suspended, tenants.AllScopes(), "", fault.MerchantSuspended},
+		{tenants.Active, read, "", fault.ScopeMissing},
+		{tenants.Active, tenants.AllScopes(), `,"merchant_id":"mer_other"`, fault.AuthFailed},
+	} {
+		h := build(t)
+		h.suspendOrScope(t, test.status, test.scopes)
+		body := `{"secret_key":"` + h.key + `","amount":10000` + test.more + `}`
+		spent := 0
+		h.spend = func() (admission.Ticket, error) {
+			if spent++; spent > 1 {
+				return admission.Ticket{}, fault.New(fault.RateLimited, "Too many requests.").After(noon, time.Second)
+			}
+			return admission.Ticket{}, nil
+		}
+		h.create(t, body).wantFault(t, test.code)
+		h.create(t, body).wantFault(t, fault.RateLimited)
+	}
+}
+
 func TestABodyIsReadWhateverItsDeclaredType(t *testing.T) {
 	t.Parallel()
 	h := build(t)
