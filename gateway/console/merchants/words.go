@@ -13,7 +13,7 @@ var words = map[string]string{
 	"all": "semua", "available": "tersedia", "held": "ditahan", "active": "aktif", "revoked": "dicabut", "ended": "berakhir", "until": "sampai",
 	"read": "baca", "collect": "terima", "admitted": "diterima", "denied": "ditolak", "slowed": "terlalu cepat", "over_quota": "kuota habis", "unjudged": "tidak dinilai",
 	"prepared": "disiapkan", "switched": "dialihkan", "credit": "penambahan", "debit": "pengurangan",
-	"charge": "tagihan", "refund": "pengembalian", "hold": "penahanan", "capture": "pengambilan", "release": "pelepasan",
+	"charge": "tagihan", "cost": "biaya", "refund": "pengembalian", "hold": "penahanan", "capture": "pengambilan", "release": "pelepasan",
 
 	"posted": "dibukukan", "refused": "ditolak", "suspended": "ditangguhkan", "reversal": "pembalikan",
 	"accepted": "diterima penyedia", "not_sent": "tidak terkirim", "overridden": "diputuskan operator", "errored": "galat penyedia",

@@ -61,7 +61,7 @@ var Words = map[string]string{
 	"read": "pembaca", "support": "dukungan", "policy": "kebijakan", "admin": "admin",
 	"The six digits that your authenticator app shows, or one of your recovery codes.":                                                                   "Enam angka dari aplikasi autentikator Anda, atau salah satu kode pemulihan.",
 	"There is no sign-up: whoever runs the account sends you a link.":                                                                                    "Tidak ada pendaftaran: pengelola akun mengirimkan tautan kepada Anda.",
-	"Keys, secrets and members need a fresh code. It is good for ten minutes.":                                                                           "Kunci, rahasia, dan anggota memerlukan kode baru. Kode itu berlaku sepuluh menit.",
+	"What you are about to do needs a fresh code. It is good for ten minutes.":                                                                           "Tindakan ini memerlukan kode baru. Kode itu berlaku sepuluh menit.",
 	"Each code counts once: if you have just signed in, wait for the next one.":                                                                          "Setiap kode hanya berlaku sekali: jika Anda baru saja masuk, tunggu kode berikutnya.",
 	"You can sign in already. Do so, and the invitation is yours.":                                                                                       "Anda sudah bisa masuk. Masuklah, lalu undangan ini menjadi milik Anda.",
 	"12 characters or more. A sentence is easier to remember than signs.":                                                                                "12 karakter atau lebih. Satu kalimat lebih mudah diingat daripada tanda-tanda.",

@@ -27,6 +27,7 @@ const show = () => {
   if (here) here.parentElement.scrollLeft = here.offsetLeft - (here.parentElement.clientWidth - here.offsetWidth) / 2;
 };
 show();
+addEventListener("resize", show);
 document.addEventListener("htmx:afterSettle", show);
 // A part of a page that renews itself leaves whoever moves by keyboard where they are.
 const stop = "a[href], button, input, select, textarea, summary, [tabindex='0']";
