@@ -46,6 +46,7 @@ func NewHAProxy(t testing.TB, replicas ...Addresses) HAProxy {
 	fmt.Fprintf(&config, `defaults
   mode http
   timeout connect 1s
+  timeout check 5s
   timeout client 60s
   timeout server 60s
   retries 3
