@@ -18,6 +18,7 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
 	"github.com/seed-f006e74d/gerbang/gateway/host"
+	"github.com/seed-f006e74d/gerbang/sdk/conformance"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
@@ -28,6 +29,7 @@ type pluginApprove struct {
 	Port     []uint16 `help:"A TCP port that it may connect to; 443 unless given; may be repeated."`
 	MemoryMB int64    `name:"memory-mb" help:"How much memory it may use; 512 unless given."`
 	User     string   `help:"Whom it runs as; the gateway's own user unless given."`
+	Examples string   `type:"existingfile" help:"The examples of the test; examples.json beside the binary unless given. manifest.json lies beside them."`
 	Untested bool     `help:"Run no conformance test; the approval says so."`
 	Yes      bool     `help:"Approve without asking."`
 	Activate bool     `help:"Put it in force, too."`
@@ -35,6 +37,9 @@ type pluginApprove struct {
 
 // Run starts the plugin here, shows what is to be approved, and approves it.
 func (c *pluginApprove) Run(ctx context.Context, p *program, admin *adminapi.Client) error {
+	if err := c.testable(); err != nil {
+		return err
+	}
 	sum, m, err := c.inspect(ctx, p)
 	if err != nil {
 		return err
@@ -50,14 +55,14 @@ func (c *pluginApprove) Run(ctx context.Context, p *program, admin *adminapi.Cli
 		}
 	}
 	reach := adminapi.PluginReach{Read: c.Read, Ports: c.Port, MemoryMB: c.MemoryMB, User: c.User}
-	evidence, err := c.prove(ctx, p)
+	evidence, unproven, err := c.prove(ctx, p)
 	if err != nil {
 		return err
 	}
 	if err := c.unchanged(sum); err != nil {
 		return err
 	}
-	if err := c.tell(p, sum, m, was, reach, evidence); err != nil {
+	if err := c.tell(p, sum, m, was, reach, evidence, unproven); err != nil {
 		return err
 	}
 	if err := p.confirm(c.Yes, "Approve it: what it is sent may move money", m.Name); err != nil {
@@ -108,21 +113,38 @@ func (c *pluginApprove) inspect(ctx context.Context, p *program) (sum string, m 
 	return sum, all[0], nil
 }
 
-// prove runs the conformance test, where there are examples beside the binary. What fails
-// a case is not approved.
-func (c *pluginApprove) prove(ctx context.Context, p *program) (evidence string, err error) {
-	examples := filepath.Join(filepath.Dir(c.File), "examples.json")
-	if _, err := os.Stat(examples); c.Untested || err != nil {
-		if c.Untested {
-			return "no conformance run: --untested", nil
-		}
-		return "no conformance run: there is no examples.json beside the binary", nil
+// testable refuses a binary of which nothing could be proven, unless nobody wants that.
+func (c *pluginApprove) testable() error {
+	if c.Untested || c.Examples != "" {
+		return nil
 	}
-	title, verdicts, err := (&pluginTest{File: c.File, Examples: examples, Calls: defaultCalls, Confined: true, Read: c.Read}).verdicts(ctx, p)
+	if _, err := os.Stat(filepath.Join(filepath.Dir(c.File), "examples.json")); err != nil {
+		return usage(errors.New("there is no examples.json beside the binary, so nothing can be proven of it: --examples says where one lies, and --untested approves it without a test"))
+	}
+	return nil
+}
+
+// prove runs the conformance test, unless nobody wants it. What fails a case is not
+// approved; what no case proves is told, with the reason.
+func (c *pluginApprove) prove(ctx context.Context, p *program) (evidence, unproven string, err error) {
+	if c.Untested {
+		return "no conformance run: --untested", "", nil
+	}
+	test := &pluginTest{File: c.File, Examples: c.Examples, Calls: defaultCalls, Confined: true, Read: c.Read}
+	title, verdicts, err := test.verdicts(ctx, p)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	var passed, skipped, failed int
+	passed, skipped, failed, unproven := counted(verdicts)
+	if failed > 0 {
+		return "", "", fmt.Errorf("%s does not conform: %d cases failed; gerbang plugin test --confined%s %s shows them", title, failed, c.testFlags(), c.File)
+	}
+	level, _, _ := strings.Cut(confine.Level(), ":")
+	return fmt.Sprintf("conformance: %d cases passed, %d not proven; confined: %s", passed, skipped, level), unproven, nil
+}
+
+// counted counts what came of a test, and tells line by line what was not proven.
+func counted(verdicts []conformance.Verdict) (passed, skipped, failed int, unproven string) {
 	for _, v := range verdicts {
 		switch {
 		case v.Failed:
@@ -133,15 +155,18 @@ func (c *pluginApprove) prove(ctx context.Context, p *program) (evidence string,
 			passed++
 		}
 	}
-	if failed > 0 {
-		return "", fmt.Errorf("%s does not conform: %d cases failed; gerbang plugin test --confined%s %s shows them", title, failed, c.readFlags(), c.File)
+	_, open, _ := sorted(verdicts)
+	for _, row := range open.rows("not proven")[1:] {
+		unproven += "not proven" + row[0] + "\n"
 	}
-	level, _, _ := strings.Cut(confine.Level(), ":")
-	return fmt.Sprintf("conformance: %d cases passed, %d not proven; confined: %s", passed, skipped, level), nil
+	return passed, skipped, failed, unproven
 }
 
-func (c *pluginApprove) readFlags() string {
+func (c *pluginApprove) testFlags() string {
 	var flags strings.Builder
+	if c.Examples != "" {
+		flags.WriteString(" --examples " + c.Examples)
+	}
 	for _, path := range c.Read {
 		flags.WriteString(" --read " + path)
 	}
@@ -159,14 +184,14 @@ func (c *pluginApprove) unchanged(sum string) error {
 }
 
 // tell shows what is to be approved, and how its manifest differs from the one in force.
-func (c *pluginApprove) tell(p *program, sum string, m *manifest.Manifest, was adminapi.Plugin, reach adminapi.PluginReach, evidence string) error {
+func (c *pluginApprove) tell(p *program, sum string, m *manifest.Manifest, was adminapi.Plugin, reach adminapi.PluginReach, evidence, unproven string) error {
 	diff := lineDiff(indented(was.Approval.Manifest), indented(m.Document()))
 	if was.ManifestDigest == m.Digest() {
 		diff = "  the manifest is the one in force\n"
 	}
-	_, err := fmt.Fprintf(p.err, "plugin    %s %s\nsha256    %s\nmanifest  %s\nmay read  %s\nports     %s\nevidence  %s\n\nthe manifest, against the one in force (%s):\n%s\n",
+	_, err := fmt.Fprintf(p.err, "plugin    %s %s\nsha256    %s\nmanifest  %s\nmay read  %s\nports     %s\nevidence  %s\n%s\nthe manifest, against the one in force (%s):\n%s\n",
 		m.Name, m.Version, sum, m.Digest(), cmp.Or(strings.Join(reach.Read, ", "), "nothing of its own"), portsText(reach.Ports),
-		evidence, cmp.Or(was.Version, "none"), diff)
+		evidence, unproven, cmp.Or(was.Version, "none"), diff)
 	return err
 }
 

@@ -96,11 +96,9 @@ func (c *pluginTest) confinement(file string) (conformance.Confinement, error) {
 	return host.Trial{Spec: host.Spec{Name: filepath.Base(file), Path: file, SHA256: sum, Read: c.Read}}, nil
 }
 
-// proven prints what was proven, what was not, and what failed.
-func (p *program) proven(title string, verdicts []conformance.Verdict) error {
+// sorted tells what was proven, what was not and why, and what failed.
+func sorted(verdicts []conformance.Verdict) (proven, unproven grouped, failed [][]string) {
 	slices.SortStableFunc(verdicts, func(a, b conformance.Verdict) int { return cmp.Compare(a.Name, b.Name) })
-	var proven, unproven grouped
-	var failed [][]string
 	for _, v := range verdicts {
 		example, _, of := strings.Cut(v.Name, "/")
 		switch {
@@ -116,6 +114,12 @@ func (p *program) proven(title string, verdicts []conformance.Verdict) error {
 			proven.add(v.Proves, "")
 		}
 	}
+	return proven, unproven, failed
+}
+
+// proven prints what was proven, what was not, and what failed.
+func (p *program) proven(title string, verdicts []conformance.Verdict) error {
+	proven, unproven, failed := sorted(verdicts)
 	rows := proven.rows("PROVEN OF " + title)
 	if len(unproven.texts) > 0 {
 		rows = slices.Concat(rows, [][]string{{""}}, unproven.rows("NOT PROVEN"))

@@ -111,7 +111,7 @@ func replacePlugin(t *testing.T, p *harness.Program) (sha256 string) {
 			return err == nil && one.Running && one.SHA256 == want
 		})
 	}
-	arguments := []string{"plugin", "approve", another, "--yes", "--activate", "--read", filepath.Join(p.Data, "sandbox", "payments")}
+	arguments := []string{"plugin", "approve", another, "--yes", "--untested", "--activate", "--read", filepath.Join(p.Data, "sandbox", "payments")}
 	for _, port := range before.Ports {
 		arguments = append(arguments, "--port", port)
 	}

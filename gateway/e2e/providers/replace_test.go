@@ -110,7 +110,7 @@ func (f *fleet) forget(b build) {
 func (f *fleet) approve(ops *harness.Program, b build, flags ...string) {
 	f.Helper()
 	reach := f.of[b.provider].Approved
-	arguments := []string{"plugin", "approve", b.path, "--yes"}
+	arguments := []string{"plugin", "approve", b.path, "--yes", "--untested"}
 	for _, port := range reach.Ports {
 		arguments = append(arguments, "--port", port)
 	}
