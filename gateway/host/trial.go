@@ -35,6 +35,7 @@ type Beside = interface {
 // Simulator gives the process that plays the upstream.
 func (t Trial) Simulator(command *exec.Cmd, dir string, listen uint16, ports []uint16) (Beside, error) {
 	spec := t.Spec.complete()
+	spec.Memory = max(spec.Memory, defaultMemory) // what is approved for the plugin need not do for a simulator
 	confined, err := confine.Order{
 		Path: spec.Path, SHA256: spec.SHA256, Name: command.Args[0], Args: command.Args[1:], Env: append(command.Env, memoryLimit(spec.Memory)),
 		Host: os.Getpid(), Scratch: dir, Read: spec.Read, Ports: ports, Listen: listen,

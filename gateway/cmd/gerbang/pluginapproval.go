@@ -101,8 +101,7 @@ func (c *pluginApprove) inspect(ctx context.Context, p *program) (sum string, m 
 	if sum, err = host.SHA256File(c.File); err != nil {
 		return "", nil, err
 	}
-	spec := host.Spec{Name: cmp.Or(c.Name, filepath.Base(c.File)), Path: c.File, SHA256: sum, Read: c.Read}
-	started, err := host.Start(ctx, host.Config{Specs: []host.Spec{spec}, Log: p.logger()})
+	started, err := host.Start(ctx, host.Config{Specs: []host.Spec{c.spec(sum)}, Log: p.logger()})
 	if err != nil {
 		return "", nil, err
 	}
@@ -111,6 +110,17 @@ func (c *pluginApprove) inspect(ctx context.Context, p *program) (sum string, m 
 		return "", nil, err
 	}
 	return sum, all[0], nil
+}
+
+// spec is what the plugin is started by here. The user whom it is to run as may be none of
+// this machine's.
+func (c *pluginApprove) spec(sum string) host.Spec {
+	return host.Spec{Name: cmp.Or(c.Name, filepath.Base(c.File)), Path: c.File, SHA256: sum, Read: c.Read, Memory: c.MemoryMB << 20}
+}
+
+// test is the conformance test that an approval rests on.
+func (c *pluginApprove) test() *pluginTest {
+	return &pluginTest{File: c.File, Examples: c.Examples, Calls: defaultCalls, Confined: true, Read: c.Read, MemoryMB: c.MemoryMB}
 }
 
 // testable refuses a binary of which nothing could be proven, unless nobody wants that.
@@ -130,8 +140,7 @@ func (c *pluginApprove) prove(ctx context.Context, p *program) (evidence, unprov
 	if c.Untested {
 		return "no conformance run: --untested", "", nil
 	}
-	test := &pluginTest{File: c.File, Examples: c.Examples, Calls: defaultCalls, Confined: true, Read: c.Read}
-	title, verdicts, err := test.verdicts(ctx, p)
+	title, verdicts, err := c.test().verdicts(ctx, p)
 	if err != nil {
 		return "", "", err
 	}
@@ -169,6 +178,9 @@ func (c *pluginApprove) testFlags() string {
 	}
 	for _, path := range c.Read {
 		flags.WriteString(" --read " + path)
+	}
+	if c.MemoryMB != 0 {
+		fmt.Fprintf(&flags, " --memory-mb %d", c.MemoryMB)
 	}
 	return flags.String()
 }

@@ -30,6 +30,7 @@ type pluginTest struct {
 	Calls     int      `default:"10000" help:"How many calls are made to find what the plugin loses with each."`
 	Confined  bool     `help:"Confine both as a gateway confines a plugin, as plugin approve does."`
 	Read      []string `type:"existingpath" help:"A file or directory that they may read while confined; may be repeated."`
+	MemoryMB  int64    `name:"memory-mb" help:"How much memory the plugin may use while confined; 512 unless given."`
 }
 
 // Run tests the plugin and says in words what was proven. It fails where a case did.
@@ -93,7 +94,7 @@ func (c *pluginTest) confinement(file string) (conformance.Confinement, error) {
 	if err != nil {
 		return nil, err
 	}
-	return host.Trial{Spec: host.Spec{Name: filepath.Base(file), Path: file, SHA256: sum, Read: c.Read}}, nil
+	return host.Trial{Spec: host.Spec{Name: filepath.Base(file), Path: file, SHA256: sum, Read: c.Read, Memory: c.MemoryMB << 20}}, nil
 }
 
 // sorted tells what was proven, what was not and why, and what failed.

@@ -5,10 +5,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/seed-f006e74d/gerbang/gateway/confine"
+	"github.com/seed-f006e74d/gerbang/gateway/host"
 	"github.com/seed-f006e74d/gerbang/sdk/conformance"
 	"github.com/seed-f006e74d/gerbang/sdk/sandbox"
 )
@@ -33,6 +36,29 @@ func bankSandbox() sandbox.Program {
 	return sandbox.Program{Provider: "bank", Build: func(env *sandbox.Env) (sandbox.Upstream, error) {
 		return bankSimulator{}, env.Begin()
 	}}
+}
+
+// What is proven is of the plugin with the memory that it is approved for.
+func TestTheMemoryOfATest(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "plugin")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	approve := &pluginApprove{File: file, MemoryMB: 64, Read: []string{"/srv/reports"}}
+	found, err := approve.test().confinement(file)
+	trial, ok := found.(host.Trial)
+	if err != nil || !ok && runtime.GOOS == "linux" {
+		t.Fatal(found, err)
+	}
+	for what, spec := range map[string]host.Spec{"tested": trial.Spec, "asked for its manifest": approve.spec("ab")} {
+		if (ok || what != "tested") && (spec.Memory != 64<<20 || !slices.Equal(spec.Read, approve.Read)) {
+			t.Errorf("%s with %+v", what, spec)
+		}
+	}
+	if flags := approve.testFlags(); flags != " --read /srv/reports --memory-mb 64" {
+		t.Errorf("to be shown with %q", flags)
+	}
 }
 
 func TestPluginTest(t *testing.T) {
