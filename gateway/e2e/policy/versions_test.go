@@ -17,50 +17,26 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
 )
 
-// TestVersionsAcrossReplicas pushes, activates and rolls back under load, as an operator
-// does: the limit changes on all three replicas, and no request fails. A replica that
-// was killed is named and passed over.
+// slowest bounds how long a replica takes to tell of another version on a busy machine. It
+// is less than a second on a quiet one.
+const slowest = 15 * time.Second
+
+// TestVersionsAcrossReplicas pushes, tries on the past, activates and rolls back under
+// load, as an operator does: the limit changes on all three replicas, and no request
+// fails. A replica that was killed is named and passed over.
 func TestVersionsAcrossReplicas(t *testing.T) {
 	t.Parallel()
 	databaseURL := dbtest.New(t, "", nil)
 	d := harness.NewDeployment(t)
 	replicas := d.Start(t, databaseURL, databaseURL, databaseURL)
 	operator := replicas[0]
-	l := &limitWatch{Shop: d.NewShop(t, operator, "scale"), seen: map[string]map[*harness.Program]time.Time{}}
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	var load sync.WaitGroup
-	for _, p := range replicas {
-		for range 2 {
-			load.Go(func() { l.run(ctx, p) })
-		}
-	}
-	l.await(t, "before", "q=1000;", time.Now(), replicas)
-
 	edit := &harness.PolicyData{File: filepath.Join(t.TempDir(), "data.json")}
 	dir := filepath.Dir(edit.File)
 	burst := func(n int) {
 		edit.Change(t, func(tiers map[string]map[string]any, _ map[string]any) { tiers["scale"]["burst"] = n })
 	}
-	var v adminapi.PolicyVersion
-	for _, n := range []int{900, 800} {
-		burst(n)
-		operator.MustRun(t, "", &v, "policy", "push", dir, "--message", fmt.Sprint("a burst of ", n))
-		var a adminapi.PolicyActivation
-		begun := time.Now()
-		operator.MustRun(t, "", &a, "policy", "activate", v.Version[:10], "--wait")
-		if a.State != "done" || !a.InForce || len(a.Behind) != 0 || a.Replicas != 3 {
-			t.Errorf("%+v", a)
-		}
-		t.Logf("decided %v after it was proposed", a.DecidedAt.Sub(*a.ProposedAt))
-		l.await(t, "activate", fmt.Sprintf("q=%d;", n), begun, replicas)
-	}
-	for _, want := range []string{"q=900;", "q=1000;"} {
-		l.forget(want)
-		begun := time.Now()
-		replicas[1].MustRun(t, "", nil, "policy", "rollback", "--wait", "--reason", "too strict")
-		l.await(t, "rollback", want, begun, replicas)
-	}
+	l := &limitWatch{Shop: d.NewShop(t, operator, "scale"), seen: map[string]map[*harness.Program]time.Time{}}
+	l.changes(t, replicas, dir, burst)
 	var running []adminapi.Replica
 	operator.MustRun(t, "", &running, "replica", "list")
 	if len(running) != 3 || slices.ContainsFunc(running, func(r adminapi.Replica) bool {
@@ -68,9 +44,11 @@ func TestVersionsAcrossReplicas(t *testing.T) {
 	}) {
 		t.Errorf("%+v", running)
 	}
-	stop()
-	load.Wait()
-	l.wantNoFailure(t, replicas)
+	for _, c := range l.changed {
+		if c.told[len(c.told)-1] > slowest {
+			t.Errorf("%s: the replicas told of it after %v", c.what, c.told)
+		}
+	}
 	refusedByHand(t, operator, dir)
 
 	replicas[2].Kill(t)
@@ -87,6 +65,58 @@ func TestVersionsAcrossReplicas(t *testing.T) {
 			return strings.Contains(a.Header.Get("RateLimit-Policy"), "q=700;")
 		})
 	}
+}
+
+// changes changes a limit twice and takes it back twice while every replica is asked all
+// the time, and notes when each replica first told of it. No request fails.
+func (l *limitWatch) changes(t *testing.T, replicas []*harness.Program, dir string, burst func(int)) {
+	t.Helper()
+	operator := replicas[0]
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var load sync.WaitGroup
+	for _, p := range replicas {
+		for range 2 {
+			load.Go(func() { l.run(ctx, p) })
+		}
+	}
+	l.await(t, "before", "q=1000;", time.Now(), replicas)
+	for _, n := range []int{900, 800} {
+		burst(n)
+		var v adminapi.PolicyVersion
+		operator.MustRun(t, "", &v, "policy", "push", dir, "--message", fmt.Sprint("a burst of ", n))
+		var found adminapi.Impact
+		operator.MustRun(t, "", &found, "policy", "impact", v.Version[:10], "--since", "1h")
+		if found.Version != v.Version || found.NewlyAllowed != 0 {
+			t.Errorf("a smaller burst would have done %+v", found)
+		}
+		var a adminapi.PolicyActivation
+		begun := time.Now()
+		operator.MustRun(t, "", &a, "policy", "activate", v.Version[:10], "--wait")
+		if a.State != "done" || !a.InForce || len(a.Behind) != 0 || a.Replicas != 3 {
+			t.Errorf("%+v", a)
+		}
+		c := l.await(t, "activate", fmt.Sprintf("q=%d;", n), begun, replicas)
+		c.decided = a.DecidedAt.Sub(*a.ProposedAt)
+		l.changed = append(l.changed, c)
+	}
+	for _, want := range []string{"q=900;", "q=1000;"} {
+		l.forget(want)
+		begun := time.Now()
+		replicas[1].MustRun(t, "", nil, "policy", "rollback", "--wait", "--reason", "too strict")
+		l.changed = append(l.changed, l.await(t, "rollback", want, begun, replicas))
+	}
+	stop()
+	load.Wait()
+	l.wantNoFailure(t, replicas)
+}
+
+// change is a limit that was changed: when each replica told of it after the command
+// began, and how long it took to be decided.
+type change struct {
+	what    string
+	told    []time.Duration
+	decided time.Duration
 }
 
 // refusedByHand pushes what can't be, and activates what is not in force any more.
@@ -131,6 +161,7 @@ type limitWatch struct {
 	requests int
 	late     int // cut by a deadline
 	failures []string
+	changed  []change
 }
 
 // run sends requests to a replica until the context ends.
@@ -188,7 +219,7 @@ func (l *limitWatch) forget(part string) {
 }
 
 // await waits until every replica has told of a limit, and prints how long it took.
-func (l *limitWatch) await(t *testing.T, what, part string, begun time.Time, replicas []*harness.Program) {
+func (l *limitWatch) await(t *testing.T, what, part string, begun time.Time, replicas []*harness.Program) change {
 	t.Helper()
 	var took []time.Duration
 	harness.Await(t, harness.ReadyWithin, what+": "+part, func() bool {
@@ -207,6 +238,7 @@ func (l *limitWatch) await(t *testing.T, what, part string, begun time.Time, rep
 	})
 	slices.Sort(took)
 	t.Logf("%s: %s told by the replicas %v after the command began", what, part, took)
+	return change{what: what, told: took}
 }
 
 // wantNoFailure wants every request answered well, but for those that a busy machine
