@@ -72,8 +72,8 @@ torture: build ## Kill everything at random under loads of orders, transfers and
 		./gateway/e2e/order ./gateway/e2e/transfer ./gateway/e2e/collection ./gateway/e2e/providers
 
 # It takes some minutes, a PostgreSQL of its own and haproxy.
-faults: build ## Make every fault under load before three replicas behind haproxy, and write what came of it to faults.md
-	GERBANG_FAULTS_TABLE=$(CURDIR)/faults.md go test -run '^TestFaultTable$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/faults
+faults: build ## Make every fault under load before three replicas behind haproxy, and write what came of it to deploy/README.md
+	GERBANG_FAULTS_TABLE=$(CURDIR)/deploy/README.md go test -run '^TestFaultTable$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/faults
 
 providers: build withdb ## Make every fault of the first of two providers of payments, and write what came of it to deploy/bench/PROVIDERS.md
 	GERBANG_PROVIDERS_TABLE=$(CURDIR)/deploy/bench/PROVIDERS.md bin/tools/withdb -- \

@@ -2,11 +2,14 @@ package faults_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -14,11 +17,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-f006e74d/gerbang/gateway/adminapi"
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
-// tableVariable names the file that gets the table of faults; make faults sets it.
-// Without it some rows are made, briefly.
+// tableVariable names the handbook, which gets the table of faults; make faults sets it.
+// Without it some faults are made, briefly.
 const tableVariable = "GERBANG_FAULTS_TABLE"
 
 // town is three replicas behind haproxy, under a load of payments all the time.
@@ -26,6 +30,7 @@ type town struct {
 	*testing.T
 	*harness.Deployment
 	database *harness.PostgreSQL
+	upstream *harness.Proxy     // before the simulated provider
 	disk     *harness.SmallDisk // of the database, nil where it is brief
 	at       []harness.Addresses
 	replicas []*harness.Program
@@ -33,14 +38,6 @@ type town struct {
 	token    string // an operator's
 	brief    bool
 	killed   time.Time // when a replica was
-}
-
-// row is what a fault came to.
-type row struct {
-	what      string
-	merchants string
-	operators string
-	recovered time.Duration
 }
 
 // TestFaultTable makes every fault under load, and a table of what merchants saw, what
@@ -53,25 +50,71 @@ func TestFaultTable(t *testing.T) { //nolint:paralleltest // it measures
 	defer end()
 	var load sync.WaitGroup
 	load.Go(func() { runPaced(ctx, s.load, 3) })
-	var rows []row
+	text := tableHead
 	for _, one := range troubles {
 		if one.brief || !s.brief {
-			rows = append(rows, s.during(one))
+			text += s.during(one)
 		}
 	}
 	end()
 	load.Wait()
 	s.load.Resolve(t)
-	var text strings.Builder
-	text.WriteString("| fault | merchants' payments, begun from the fault to its end | operators were told | recovered after its end |\n| --- | --- | --- | --- |\n")
-	for _, r := range rows {
-		fmt.Fprintf(&text, "| %s | %s | %s | %.1f s |\n", r.what, r.merchants, r.operators, r.recovered.Seconds())
+	if file == "" {
+		t.Logf("\n%s", text)
+		return
 	}
-	t.Logf("\n%s", text.String())
-	if file != "" {
-		if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
-			t.Fatal(err)
+	if t.Failed() {
+		t.Fatalf("nothing is written:\n%s", text)
+	}
+	before, _, after := handbook(t, file)
+	measured := fmt.Sprintf("Measured on %s with %d processors.\n\n", time.Now().UTC().Format("2 January 2006"), runtime.NumCPU())
+	if err := os.WriteFile(file, []byte(before+"\n"+measured+text+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+const (
+	tableHead  = "| fault | merchants' payments | operators were told | good again after its end |\n| --- | --- | --- | --- |\n"
+	tableBegin = "<!-- make faults writes from here -->\n"
+	tableEnd   = "<!-- to here -->\n"
+)
+
+// handbook cuts the handbook around what make faults writes.
+func handbook(t *testing.T, file string) (before, table, after string) {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin, end := strings.Index(string(content), tableBegin), strings.Index(string(content), tableEnd)
+	if begin < 0 || end < begin {
+		t.Fatalf("%s has no place for the table: %q and %q", file, tableBegin, tableEnd)
+	}
+	begin += len(tableBegin)
+	return string(content[:begin]), string(content[begin:end]), string(content[end:])
+}
+
+// TestHandbookHasEveryFault: what make faults has written is of the faults that it makes.
+func TestHandbookHasEveryFault(t *testing.T) {
+	t.Parallel()
+	_, table, _ := handbook(t, filepath.Join(harness.Root, "deploy", "README.md"))
+	_, rows, found := strings.Cut(table, tableHead)
+	if !found {
+		t.Fatalf("the table's head is not %q", tableHead)
+	}
+	var faults, told []string
+	for _, one := range troubles {
+		faults = append(faults, one.what)
+	}
+	for line := range strings.Lines(rows) {
+		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |\n"), " | ")
+		if len(cells) != 4 || slices.Contains(cells, "") {
+			t.Errorf("no row of the table: %q", line)
 		}
+		told = append(told, cells[0])
+	}
+	if !slices.Equal(told, faults) {
+		t.Errorf("make faults writes it anew: the handbook has\n%q, made are\n%q", told, faults)
 	}
 }
 
@@ -89,6 +132,13 @@ func settle(t *testing.T, brief bool) *town {
 	if err := os.Symlink(whole, s.Approved.Path); err != nil {
 		t.Fatal(err)
 	}
+	s.upstream = harness.NewProxy(t, "http://127.0.0.1:"+s.Approved.Ports[0])
+	behind, err := url.Parse(s.upstream.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := "127.0.0.1:" + s.Approved.Ports[0]
+	s.Approved.Ports = append(s.Approved.Ports, behind.Port())
 	for range 3 {
 		at := harness.Addresses{Listen: harness.FreeAddress(t), Console: harness.FreeAddress(t)}
 		s.at, s.replicas = append(s.at, at), append(s.replicas, nil)
@@ -97,6 +147,9 @@ func settle(t *testing.T, brief bool) *town {
 	s.Join(t, s.replicas...)
 	front := harness.NewHAProxy(t, s.at...)
 	shop := s.NewShop(t, s.replicas[0], "scale")
+	s.ConnectThrough(t, s.replicas[0], shop.MerchantID, func(credentials json.RawMessage) json.RawMessage {
+		return json.RawMessage(strings.ReplaceAll(string(credentials), before, behind.Host))
+	})
 	door := s.replicas[0].Document
 	door.APIURL, s.token = front.URL, door.AdminToken
 	s.load = harness.NewLoad(shop.At(&harness.Program{Document: door}))
@@ -139,6 +192,7 @@ var troubles = []trouble{
 	{what: "one replica's plugin is killed", make: func(s *town) { s.signal(0, syscall.SIGKILL) }},
 	{what: "one replica's plugin is stopped (SIGSTOP)", make: func(s *town) { s.signal(0, syscall.SIGSTOP); lasts(10 * time.Second) }},
 	{what: "the plugin's file is missing on all replicas, and their plugins end; 20 s", make: (*town).missing},
+	{what: "the provider's port is closed for 10 s", make: func(s *town) { s.upstream.Close(); lasts(10 * time.Second); s.upstream.Open(s.T) }},
 	{what: "the provider answers 500 to 30 calls", make: func(s *town) {
 		s.load.Inject(s, "error_500", harness.FaultOperations["payment_link"], 30)
 		lasts(10 * time.Second)
@@ -182,7 +236,7 @@ func (s *town) restart() {
 func lasts(d time.Duration) { <-time.After(d) }
 
 // during makes a fault, which has ended when it returns, and tells what came of it.
-func (s *town) during(one trouble) row {
+func (s *town) during(one trouble) (row string) {
 	s.Helper()
 	what := one.what
 	harness.Await(s, time.Minute, "a quiet time before: "+what, func() bool { return s.well(20) })
@@ -196,9 +250,13 @@ func (s *town) during(one trouble) row {
 	if one.lost != nil {
 		s.wantLost(one, from)
 	}
-	r := row{what: what, merchants: s.answers(from), operators: told(), recovered: recovered}
-	s.Logf("%s (%v): %s; %s; recovered after %v", what, time.Since(begun).Round(time.Second), r.merchants, r.operators, recovered)
-	return r
+	after := "at once"
+	if recovered > 50*time.Millisecond {
+		after = fmt.Sprintf("%.1f s", recovered.Seconds())
+	}
+	row = fmt.Sprintf("| %s | %s | %s | %s |\n", what, s.answers(from), told(), after)
+	s.Logf("after %v: %s", time.Since(begun).Round(time.Second), row)
+	return row
 }
 
 // good is an answer that a merchant wants.
@@ -250,36 +308,43 @@ func (s *town) lastBad(moment time.Time) (after time.Duration) {
 
 // answers are the attempts from one on, by what came of them.
 func (s *town) answers(from int) string {
+	const well = "good"
 	counts := map[string]int{}
 	var longest time.Duration
 	for _, a := range s.load.Tried()[from:] {
 		longest = max(longest, a.Took)
 		switch {
-		case a.Err != nil && a.HTTP >= http.StatusInternalServerError:
-			counts["an error of haproxy's"]++
+		case a.Err != nil && a.HTTP == http.StatusServiceUnavailable:
+			counts["refused by haproxy"]++
 		case a.Err != nil:
 			counts["cut"]++
 		case a.First.Success:
-			counts["good"]++
+			counts[well]++
 		default:
-			counts[string(a.First.Code)]++
+			counts["`"+string(a.First.Code)+"`"]++
 		}
 	}
-	return fmt.Sprintf("%s; longest %.1f s", harness.Counted(counts), longest.Seconds())
+	parts := []string{fmt.Sprintf("%d %s", counts[well], well)}
+	delete(counts, well)
+	for _, name := range slices.Sorted(maps.Keys(counts)) {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[name], name))
+	}
+	return fmt.Sprintf("%s; longest %.1f s", strings.Join(parts, ", "), longest.Seconds())
 }
 
 // listen gathers what operators are told from now on, until it is stopped: which
-// replicas are not ready and for what, and exceptions.
+// replicas are not ready and for what, and new exceptions.
 func (s *town) listen() (told func() string, stop func()) {
 	seen := map[string]map[int]bool{} // which replicas have said what
 	ctx, cancel := context.WithCancel(s.Context())
+	old := s.listed(ctx)
 	var asking sync.WaitGroup
 	asking.Go(func() {
 		tick := time.NewTicker(500 * time.Millisecond)
 		defer tick.Stop()
 		for ctx.Err() == nil {
 			for i, at := range s.at {
-				for _, word := range s.said(ctx, at) {
+				for _, word := range s.said(ctx, at, old) {
 					if seen[word] == nil {
 						seen[word] = map[int]bool{}
 					}
@@ -292,7 +357,10 @@ func (s *town) listen() (told func() string, stop func()) {
 	told = func() string {
 		var words []string
 		for _, word := range slices.Sorted(maps.Keys(seen)) {
-			words = append(words, fmt.Sprintf("%d of 3 %s", len(seen[word]), word))
+			if !strings.HasPrefix(word, exception) { // those are of all replicas
+				word = fmt.Sprintf("%d of 3 %s", len(seen[word]), word)
+			}
+			words = append(words, word)
 		}
 		if len(words) == 0 {
 			return "nothing"
@@ -302,12 +370,30 @@ func (s *town) listen() (told func() string, stop func()) {
 	return told, func() { cancel(); asking.Wait() }
 }
 
-// said is what a replica's console says that is not as it should be.
-func (s *town) said(ctx context.Context, at harness.Addresses) (words []string) {
-	p := harness.Program{Document: harness.Document{ConsoleURL: "http://" + at.Console, AdminToken: s.token}}
+const exception = "exception "
+
+func (s *town) operator(at harness.Addresses) *adminapi.Client {
+	return adminapi.NewClient("http://"+at.Console, s.token)
+}
+
+// listed are the exceptions that are open, by their ids.
+func (s *town) listed(ctx context.Context) map[string]bool {
+	open := map[string]bool{}
+	exceptions, err := s.operator(s.at[0]).Exceptions(ctx)
+	if err != nil {
+		s.Error(err)
+	}
+	for _, x := range exceptions {
+		open[x.ID] = true
+	}
+	return open
+}
+
+// said is what a replica's console says that is not as it should be, and was not before.
+func (s *town) said(ctx context.Context, at harness.Addresses, old map[string]bool) (words []string) {
 	ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
 	defer cancel()
-	if err := p.Admin().Ready(ctx); err != nil {
+	if err := s.operator(at).Ready(ctx); err != nil {
 		_, why, told := strings.Cut(err.Error(), "the gateway is not ready")
 		if !told {
 			return []string{"no answer"}
@@ -315,12 +401,14 @@ func (s *town) said(ctx context.Context, at harness.Addresses) (words []string) 
 		why, _, _ = strings.Cut(why, ": its times hold again in") // which counts down
 		words = append(words, "not ready"+why)
 	}
-	exceptions, err := p.Admin().Exceptions(ctx)
+	exceptions, err := s.operator(at).Exceptions(ctx)
 	if err != nil {
 		return words
 	}
 	for _, x := range exceptions {
-		words = append(words, "list "+x.Reason)
+		if !old[x.ID] {
+			words = append(words, exception+"`"+x.Reason+"`")
+		}
 	}
 	return words
 }

@@ -9,14 +9,15 @@ import (
 
 // Proxy stands before a server. A test can cut it.
 type Proxy struct {
-	URL      string
-	listener net.Listener
+	URL     string
+	address string
 
-	mu      sync.Mutex
-	target  string
-	open    chan struct{} // closed while bytes pass
-	refuses bool
-	conns   map[net.Conn]struct{}
+	mu       sync.Mutex
+	listener net.Listener
+	target   string
+	open     chan struct{} // closed while bytes pass
+	refuses  bool
+	conns    map[net.Conn]struct{}
 }
 
 // NewProxy is a proxy to the server of a URL, which it passes everything on to.
@@ -26,26 +27,42 @@ func NewProxy(t *testing.T, databaseURL string) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w := &Proxy{target: u.Host, listener: listener, open: make(chan struct{}), conns: map[net.Conn]struct{}{}}
+	w := &Proxy{address: FreeAddress(t), target: u.Host, open: make(chan struct{}), conns: map[net.Conn]struct{}{}}
 	close(w.open)
-	u.Host = listener.Addr().String()
+	u.Host = w.address
 	w.URL = u.String()
+	w.Open(t)
 	t.Cleanup(func() {
-		listener.Close()
-		w.Refuse()
+		w.Close()
 		w.Restore()
 	})
-	go w.accept()
 	return w
 }
 
-func (w *Proxy) accept() {
+// Open listens again after [Proxy.Close].
+func (w *Proxy) Open(t *testing.T) {
+	t.Helper()
+	listener, err := net.Listen("tcp", w.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.listener, w.refuses = listener, false
+	go w.accept(listener)
+}
+
+// Close is Refuse with a closed port: nobody listens there any more.
+func (w *Proxy) Close() {
+	w.mu.Lock()
+	w.listener.Close()
+	w.mu.Unlock()
+	w.Refuse()
+}
+
+func (w *Proxy) accept(listener net.Listener) {
 	for {
-		near, err := w.listener.Accept()
+		near, err := listener.Accept()
 		if err != nil {
 			return
 		}
