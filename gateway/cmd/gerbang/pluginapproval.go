@@ -120,7 +120,7 @@ func (c *pluginApprove) spec(sum string) host.Spec {
 
 // test is the conformance test that an approval rests on.
 func (c *pluginApprove) test() *pluginTest {
-	return &pluginTest{File: c.File, Examples: c.Examples, Calls: defaultCalls, Confined: true, Read: c.Read, MemoryMB: c.MemoryMB}
+	return &pluginTest{File: c.File, Examples: c.Examples, Calls: defaultCalls, Read: c.Read, MemoryMB: c.MemoryMB}
 }
 
 // testable refuses a binary of which nothing could be proven, unless nobody wants that.
@@ -146,7 +146,7 @@ func (c *pluginApprove) prove(ctx context.Context, p *program) (evidence, unprov
 	}
 	passed, skipped, failed, unproven := counted(verdicts)
 	if failed > 0 {
-		return "", "", fmt.Errorf("%s does not conform: %d cases failed; gerbang plugin test --confined%s %s shows them", title, failed, c.testFlags(), c.File)
+		return "", "", fmt.Errorf("%s does not conform: %d cases failed; gerbang plugin test%s %s shows them", title, failed, c.testFlags(), c.File)
 	}
 	level, _, _ := strings.Cut(confine.Level(), ":")
 	return fmt.Sprintf("conformance: %d cases passed, %d not proven; confined: %s", passed, skipped, level), unproven, nil

@@ -24,13 +24,13 @@ const defaultCalls = 10_000
 const pluginTestTime = 5 * time.Minute
 
 type pluginTest struct {
-	File      string   `arg:"" type:"existingfile" help:"The plugin's binary."`
-	Examples  string   `type:"existingfile" help:"The examples; examples.json beside the binary unless given. manifest.json lies beside them."`
-	Simulator string   `help:"Command of the upstream's simulator; the binary with the argument sandbox unless given."`
-	Calls     int      `default:"10000" help:"How many calls are made to find what the plugin loses with each."`
-	Confined  bool     `help:"Confine both as a gateway confines a plugin, as plugin approve does."`
-	Read      []string `type:"existingpath" help:"A file or directory that they may read while confined; may be repeated."`
-	MemoryMB  int64    `name:"memory-mb" help:"How much memory the plugin may use while confined; 512 unless given."`
+	File       string   `arg:"" type:"existingfile" help:"The plugin's binary."`
+	Examples   string   `type:"existingfile" help:"The examples; examples.json beside the binary unless given. manifest.json lies beside them."`
+	Simulator  string   `help:"Command of the upstream's simulator; the binary with the argument sandbox unless given. Only with --unconfined."`
+	Calls      int      `default:"10000" help:"How many calls are made to find what the plugin loses with each."`
+	Unconfined bool     `help:"Run both as you, not confined as a gateway confines a plugin: only for a binary that you trust."`
+	Read       []string `type:"existingpath" help:"A file or directory that they may read while confined; may be repeated."`
+	MemoryMB   int64    `name:"memory-mb" help:"How much memory the plugin may use while confined; 512 unless given."`
 }
 
 // Run tests the plugin and says in words what was proven. It fails where a case did.
@@ -58,7 +58,7 @@ func (c *pluginTest) verdicts(ctx context.Context, p *program) (title string, ve
 		simulator = []string{file, "sandbox"}
 	}
 	var confinement conformance.Confinement
-	if c.Confined {
+	if !c.Unconfined {
 		if confinement, err = c.confinement(file); err != nil {
 			return "", nil, err
 		}
@@ -86,7 +86,7 @@ func (c *pluginTest) verdicts(ctx context.Context, p *program) (title string, ve
 func (c *pluginTest) confinement(file string) (conformance.Confinement, error) {
 	switch {
 	case c.Simulator != "":
-		return nil, errors.New("--confined: only a simulator that the binary itself plays can be confined; leave out --simulator")
+		return nil, errors.New("only a simulator that the binary itself plays can be confined: leave out --simulator, or add --unconfined where you trust both")
 	case runtime.GOOS != "linux":
 		return nil, nil
 	}

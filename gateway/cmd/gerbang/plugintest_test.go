@@ -84,7 +84,7 @@ func TestPluginTest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	code, p := run(t, nil, "", "plugin", "test", binary)
+	code, p := run(t, nil, "", "plugin", "test", "--unconfined", binary)
 	if code != exitRefused || !strings.Contains(p.errors.String(), "bank 1.2.3 does not conform") {
 		t.Errorf("exit code %d: %s", code, &p.errors)
 	}
@@ -101,24 +101,24 @@ func TestPluginTest(t *testing.T) {
 		if err := os.Symlink(executable, liar); err != nil {
 			t.Fatal(err)
 		}
-		if code, p := run(t, nil, "", "plugin", "test", "--confined", liar); code != exitRefused || !strings.Contains(p.errors.String(), `listens at "http://127.0.0.1:1"`) {
+		if code, p := run(t, nil, "", "plugin", "test", liar); code != exitRefused || !strings.Contains(p.errors.String(), `listens at "http://127.0.0.1:1"`) {
 			t.Errorf("a simulator that leads elsewhere: exit code %d: %s", code, &p.errors)
 		}
-		_, p = run(t, nil, "", "plugin", "test", "--confined", binary)
+		_, p = run(t, nil, "", "plugin", "test", binary)
 		if !strings.Contains(p.output.String(), "The answer is as declared, and nothing moves. (a name)") {
 			t.Errorf("confined, plugin or simulator reach what they need not, or do not run:\n%s", &p.output)
 		}
 	}
-	code, p = run(t, nil, "", "--json", "plugin", "test", binary)
+	code, p = run(t, nil, "", "--json", "plugin", "test", "--unconfined", binary)
 	var verdicts []conformance.Verdict
 	if err := json.Unmarshal(p.output.Bytes(), &verdicts); code != exitRefused || err != nil || len(verdicts) < 10 {
 		t.Errorf("as JSON: exit code %d, %v, %+v", code, err, verdicts)
 	}
-	if code, p := run(t, nil, "", "plugin", "test", binary, "--confined", "--simulator=true"); code != exitRefused || !strings.Contains(p.errors.String(), "leave out --simulator") {
+	if code, p := run(t, nil, "", "plugin", "test", binary, "--simulator=true"); code != exitRefused || !strings.Contains(p.errors.String(), "leave out --simulator") {
 		t.Errorf("a simulator of another file, confined: exit code %d: %s", code, &p.errors)
 	}
 	nowhere := "--simulator=" + filepath.Join(dir, "none")
-	if code, p := run(t, nil, "", "plugin", "test", binary, nowhere); code != exitRefused || !strings.Contains(p.errors.String(), "the simulator does not start") {
+	if code, p := run(t, nil, "", "plugin", "test", "--unconfined", binary, nowhere); code != exitRefused || !strings.Contains(p.errors.String(), "the simulator does not start") {
 		t.Errorf("without a simulator: exit code %d: %s", code, &p.errors)
 	}
 }
