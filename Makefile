@@ -39,7 +39,7 @@ SQLC := go tool -modfile=deploy/tools/generate/go.mod sqlc
 LINT := go tool -modfile=$(CURDIR)/deploy/tools/lint/go.mod golangci-lint run
 
 .DEFAULT_GOAL := help
-.PHONY: help run build withdb test test-cockroach torture faults providers simulate plans lint verify generate bench bench-report bench-growth
+.PHONY: help run build withdb test test-cockroach torture faults providers policy-report simulate plans lint verify generate bench bench-report bench-growth
 
 help: ## List these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,7 +58,7 @@ withdb:
 	go build -o bin/tools/withdb ./gateway/database/withdb
 
 # Tests of the whole program run what `make build` has built.
-test test-cockroach torture faults providers bench bench-report bench-growth: export GERBANG_TEST_BIN := $(CURDIR)/bin
+test test-cockroach torture faults providers policy-report bench bench-report bench-growth: export GERBANG_TEST_BIN := $(CURDIR)/bin
 
 test: build withdb ## Run all tests on the database found (PostgreSQL is offered where there is none)
 	bin/tools/withdb -- $(GOTEST) $(TESTFLAGS) $(TESTS)
@@ -78,6 +78,11 @@ faults: build ## Make every fault under load before three replicas behind haprox
 providers: build withdb ## Make every fault of the first of two providers of payments, and write what came of it to deploy/bench/PROVIDERS.md
 	GERBANG_PROVIDERS_TABLE=$(CURDIR)/deploy/bench/PROVIDERS.md bin/tools/withdb -- \
 		go test -run '^TestFirstOfTwoFails$$' -count=1 -v $(TESTFLAGS) ./gateway/e2e/providers
+
+# It takes ten minutes and a quiet machine.
+policy-report: build withdb ## Measure how soon a limit changes and how exactly a rate holds over three replicas, and what the log of decisions costs; write deploy/bench/POLICY.md
+	GERBANG_POLICY_REPORT=$(CURDIR)/deploy/bench/POLICY.md bin/tools/withdb -- \
+		go test -run '^TestPolicyReport$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/e2e/policy
 
 simulate: ## Play SEEDS histories of the gateway in memory, with every fault, and check what must always be true
 	go test -run '^TestHistories$$' -count=1 -timeout 0 -v $(TESTFLAGS) ./gateway/simulator -args -seeds=$(SEEDS)

@@ -166,6 +166,9 @@ type Minute struct {
 
 // Take takes all that was counted and kept, by minutes.
 func (l *Log) Take() []Minute {
+	if l == nil {
+		return nil
+	}
 	minutes := map[int64]*Minute{}
 	of := func(minute int64) *Minute {
 		m := minutes[minute]

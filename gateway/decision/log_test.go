@@ -107,6 +107,9 @@ func TestAFloodIsBounded(t *testing.T) {
 		t.Error("no log keeps something")
 	}
 	none.Told(decision.ID{}, "r")
+	if taken := none.Take(); len(taken) != 0 {
+		t.Errorf("no log has %v", taken)
+	}
 	if counts, inputs := none.Dropped(); counts+inputs != 0 {
 		t.Error("no log drops something")
 	}

@@ -33,6 +33,7 @@ type Deployment struct {
 	Approved   Approval
 	token      string // of the operator whose commands a replica takes
 	Peer       string // of another operator
+	Binary     string // of replicas that are launched from now on, "" for the one that is tested
 	SandboxURL string // URL of the simulator, in the form of gerbang dev's sandbox
 	front      *balancer
 	replicas   []*Program
@@ -171,7 +172,7 @@ func (d *Deployment) launch(t testing.TB, databaseURL string, plugin Approval, a
 	}
 	d.write(t, name+".url", databaseURL+"\n")
 	d.write(t, name+".yaml", config.String()+strings.Join(more, "\n"))
-	p := &Program{Data: d.Dir, Document: Document{SandboxURL: d.SandboxURL, DatabaseURL: databaseURL, AdminToken: d.token}}
+	p := &Program{Data: d.Dir, binary: d.Binary, Document: Document{SandboxURL: d.SandboxURL, DatabaseURL: databaseURL, AdminToken: d.token}}
 	p.begin(t, append([]string{"serve", "--config", filepath.Join(d.Dir, name+".yaml")}, flags...)...)
 	return p
 }

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -58,6 +59,7 @@ type Program struct {
 	ReadyFile string
 	Command   *exec.Cmd
 	Out, Log  *recording
+	binary    string        // another one than Binary's
 	exited    chan struct{} // closed once it has ended
 	Code      int           // its exit code, once it has
 
@@ -109,7 +111,7 @@ func Launch(t testing.TB, s Settings) *Program {
 func (p *Program) begin(t testing.TB, arguments ...string) {
 	t.Helper()
 	p.Out, p.Log, p.exited = &recording{}, &recording{}, make(chan struct{})
-	p.Command = exec.Command(Binary(t), arguments...)
+	p.Command = exec.Command(cmp.Or(p.binary, Binary(t)), arguments...)
 	p.Command.Stdout, p.Command.Stderr = p.Out, p.Log
 	p.Command.Env = CleanEnvironment(os.Environ())
 	if err := p.Command.Start(); err != nil {
