@@ -114,7 +114,7 @@ func (a *Admission) Admit(
 	if rule, err := a.allow(ctx, input, ticket); err != nil {
 		return a.decided(ctx, ticket, rule, err)
 	}
-	if op.Kind == manifest.Payment && op.Contract() != "" { // also where this replica knows one provider
+	if op.Rules.Routed && op.Contract() != "" { // also where this replica knows one provider
 		if ticket.Route, err = a.route(ctx, input, ticket); err != nil {
 			return a.decided(ctx, ticket, decision.Unjudged, err)
 		}

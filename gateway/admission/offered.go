@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/policy"
-	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -21,7 +21,7 @@ func Offered(s *catalog.Snapshot) []policy.Offered {
 		offered = append(offered, policy.Offered{
 			Operation: OperationOf(op),
 			// An order's amount comes with its quote, where the request has none.
-			Amount: op.AmountField() != "" || op.Kind == manifest.Order,
+			Amount: op.AmountField() != "" || op.Rules.Reserves == movement.ReserveBalance,
 			Quote:  op.Quote,
 			Fields: fieldsOf(op), Providers: op.Providers(),
 		})

@@ -7,7 +7,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/admission"
 	"github.com/seed-f006e74d/gerbang/gateway/catalog"
 	"github.com/seed-f006e74d/gerbang/policy"
-	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
@@ -55,7 +54,7 @@ func (a *App) products(ctx context.Context, snapshot *catalog.Snapshot) map[stri
 	}
 	names := map[string]bool{}
 	for _, op := range snapshot.Operations() {
-		if op.Product == nil || op.Kind != manifest.Order {
+		if op.Product == nil {
 			continue
 		}
 		listed, err := a.queries.ProductNames(ctx, op, platform, tenants.Live)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/seed-f006e74d/gerbang/gateway/fault"
-	"github.com/seed-f006e74d/gerbang/sdk/manifest"
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 )
 
 const (
@@ -53,9 +53,9 @@ func (d *describer) describeResponses(op *Operation, data object, examples []exa
 // above reports what an answer has beside its data.
 func above(op *Operation) (message, status bool) {
 	switch {
-	case op.Kind == manifest.Order || op.Kind == manifest.Transfer:
+	case op.Rules.Kind != "" && op.Rules.Answers != movement.AnswerOffer:
 		return true, false
-	case op.StatusOf != "" && op.Target.Kind == manifest.Order:
+	case op.StatusOf != "" && op.Target.Rules.Answers == movement.AnswerPending:
 		return true, true
 	}
 	return false, false
@@ -73,7 +73,7 @@ func gives(op *Operation, code fault.Code) bool {
 	case fault.DuplicateReference, fault.InProgress:
 		return creates
 	case fault.InsufficientBalance:
-		return op.Kind == manifest.Order
+		return op.Rules.Reserves == movement.ReserveBalance
 	case fault.ProductUnavailable, fault.DestinationInvalid, fault.ProviderRejected:
 		return creates || asks
 	case fault.ProviderUnavailable, fault.ProviderTimeout:

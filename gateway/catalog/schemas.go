@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
 // schemas are the document's schemas by name: each is written once.
@@ -51,11 +49,6 @@ func bare(value any) any {
 	return value
 }
 
-// kindNames are what a status answer describes, by its kind.
-var kindNames = map[manifest.Kind]string{
-	manifest.Payment: "Payment", manifest.Collection: "Collection", manifest.Order: "Order", manifest.Transfer: "Transfer",
-}
-
 // title makes PaymentsCreate of paymentsCreate.
 func title(name string) string { return strings.ToUpper(name[:1]) + name[1:] }
 
@@ -66,10 +59,10 @@ func answerName(op *Operation, d documentedOperation) (name, other string) {
 	case d.Schema != "":
 		return d.Schema, other
 	case op.Lists != nil:
-		name = kindNames[op.Lists.Target.Kind]
+		name = title(string(op.Lists.Target.Kind))
 		return name, "Listed" + name
 	case op.Target != nil:
-		return kindNames[op.Target.Kind], other
+		return title(string(op.Target.Kind)), other
 	}
 	return other, other
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk/manifest"
 )
 
@@ -158,12 +159,17 @@ func ofContract(m *manifest.Manifest) []manifest.Operation {
 }
 
 // routable reports whether several providers may serve the paths of the manifest's
-// contract: those of payments alone. What else moves money is bound to the account that
-// holds it.
+// contract: where all that it makes is routed.
 func routable(m *manifest.Manifest) bool {
-	operations := ofContract(m)
-	return slices.ContainsFunc(operations, func(op manifest.Operation) bool { return op.Kind == manifest.Payment }) &&
-		!slices.ContainsFunc(operations, func(op manifest.Operation) bool { return op.Quote || op.Kind != "" && op.Kind != manifest.Payment })
+	makes := false
+	for _, op := range ofContract(m) {
+		rules, moves := movement.RulesOf(op.Kind)
+		if op.Quote || moves && !rules.Routed || !moves && op.Kind != "" {
+			return false
+		}
+		makes = makes || moves
+	}
+	return makes
 }
 
 // implementersOf are the manifests that share a contract's paths with one, itself

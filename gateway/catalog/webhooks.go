@@ -121,7 +121,7 @@ func (d *describer) describeWebhook(name string, o occasion, about []*Operation)
 				return nil, err
 			}
 		}
-		kind := kindNames[status.Target.Kind] + "EventData"
+		kind := title(string(status.Target.Kind)) + "EventData"
 		data = append(data, d.schemas.add(kind, title(operationID(status.Path))+"EventData", schema))
 	}
 	one := data[0]

@@ -71,6 +71,9 @@ type Rules struct {
 	// LostIsAsked says that after a restore of the database a movement is looked for
 	// before it is made: two of one name could both be paid, and a lookup tells of one.
 	LostIsAsked bool
+	// Routed says that several providers may serve one path of a contract, and that the
+	// policy orders them. What else moves money is bound to the account that holds it.
+	Routed bool
 	// NotFound is what makes a provider's "not found" proof that nothing was sent.
 	NotFound Proof
 	// Life is how long a movement waits for its money where the kind says so and not
@@ -169,7 +172,7 @@ var table = []Rules{
 			Succeeded: open, Failed: open, Expired: open, NotSubmitted: {Submitting},
 		},
 		Events: Events{Ended: "payments.status_update", PaidLate: "payments.paid_late", Reversed: "payments.reversed"},
-		Waits:  true, LostIsAsked: true,
+		Waits:  true, LostIsAsked: true, Routed: true,
 		Receipts: true, NotFound: twice,
 		Polls: Polls{Pending: pollPending, Expired: pollExpired},
 	},

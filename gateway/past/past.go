@@ -229,7 +229,7 @@ func (r *Reader) move(m movement.Movement) impact.Move {
 	if len(op.Fields) > 0 {
 		out.Input.Fields = op.PolicyFields(op.WithDefaults(body))
 	}
-	if out.Input.Destination == "" && op.Kind == manifest.Transfer {
+	if out.Input.Destination == "" && op.Rules.Reserves == movement.ReserveLimits {
 		out.Input.Destination = movement.DestinationDigest(m.Provider, op.DestinationOf(body))
 	}
 	return out
@@ -274,7 +274,7 @@ func (r *Reader) operation(path string) impact.Operation {
 	}
 	return impact.Operation{
 		Operation: admission.OperationOf(op),
-		Reads:     op.AmountField() != "" || len(op.Fields) > 0 || op.Quote, Money: op.Money(), Transfer: op.Kind == manifest.Transfer,
+		Reads:     op.AmountField() != "" || len(op.Fields) > 0 || op.Quote, Money: op.Money(), Transfer: op.Rules.Reserves == movement.ReserveLimits,
 	}
 }
 

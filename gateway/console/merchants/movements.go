@@ -18,14 +18,11 @@ import (
 	"github.com/seed-f006e74d/gerbang/tenants"
 )
 
-// kinds are the lists of movements by path.
-var kinds = map[string]manifest.Kind{
-	"/payments": manifest.Payment, "/collections": manifest.Collection, "/orders": manifest.Order, "/transfers": manifest.Transfer,
-}
+// pathOf is where the list of a kind's movements stands, and titleOf its name.
+func pathOf(kind manifest.Kind) string { return "/" + string(kind) + "s" }
 
-// titles are the lists' names.
-var titles = map[manifest.Kind]string{
-	manifest.Payment: "Payments", manifest.Collection: "Collections", manifest.Order: "Orders", manifest.Transfer: "Transfers",
+func titleOf(kind manifest.Kind) string {
+	return strings.ToUpper(string(kind[:1])) + string(kind[1:]) + "s"
 }
 
 // groups are what a list can be narrowed to. What is submitting may still come to nothing,
@@ -51,7 +48,7 @@ type listed struct {
 	Name string // the reference, or the id of one without
 }
 
-func (c *Console) list(r *room, path string, kind manifest.Kind) error {
+func (c *Console) list(r *room, kind manifest.Kind) error {
 	asked := map[string]string{"state": r.Form("state"), "from": r.Form("from"), "to": r.Form("to"), "reference": r.Form("reference")}
 	l, err := c.listing(r, kind, asked)
 	if err != nil {
@@ -69,10 +66,10 @@ func (c *Console) list(r *room, path string, kind manifest.Kind) error {
 	if len(rows) == pageOf {
 		more := maps.Clone(asked)
 		more["after"] = found[pageOf-1].ID.String()
-		next = r.Path(path) + query(more)
+		next = r.Path(pathOf(kind)) + query(more)
 	}
-	return r.Show("list.html", r.T(titles[kind]), map[string]any{
-		"Room": r, "Kind": kind, "Title": titles[kind], "Path": r.Path(path), "Asked": asked, "Rows": rows, "Next": next,
+	return r.Show("list.html", r.T(titleOf(kind)), map[string]any{
+		"Room": r, "Kind": kind, "Title": titleOf(kind), "Path": r.Path(pathOf(kind)), "Asked": asked, "Rows": rows, "Next": next,
 		"States": slices.Sorted(maps.Keys(groups)), "First": r.Form("after") == "",
 	})
 }
@@ -143,8 +140,8 @@ func (c *Console) find(r *room) error {
 			return r.Go(r.Path("/movements/"+text), "")
 		}
 	}
-	for _, path := range slices.Sorted(maps.Keys(kinds)) {
-		m, err := c.deps.Records.MovementByKey(r.Request.Context(), movement.Key{Owner: r.owner(), Kind: kinds[path], Reference: text})
+	for _, kind := range movement.Kinds() {
+		m, err := c.deps.Records.MovementByKey(r.Request.Context(), movement.Key{Owner: r.owner(), Kind: kind, Reference: text})
 		if err == nil && m.State != movement.Submitting && m.State != movement.NotSubmitted {
 			return r.Go(r.Path("/movements/"+m.ID.String()), "")
 		}
@@ -178,7 +175,7 @@ func (c *Console) movement(r *room) error {
 	_ = json.Unmarshal(whole.Answer, &answer) // none, where nothing was answered yet
 	return r.Show("movement.html", nameOf(&m), map[string]any{
 		"Room": r, "M": m, "Name": nameOf(&m), "Whole": whole, "Request": pretty(whole.Request), "Answer": pretty(whole.Answer),
-		"Result": pretty(whole.Result), "List": r.Path(pathOf(m.Kind)), "ListTitle": titles[m.Kind],
+		"Result": pretty(whole.Result), "List": r.Path(pathOf(m.Kind)), "ListTitle": titleOf(m.Kind),
 		"Pay": payable(r, m, answer), "Seconds": m.State == movement.Pending || m.State == movement.Acknowledged,
 		"Money": r.Member.Role.May(tenants.MayMoney), "History": entriesOf(whole.History),
 	})
@@ -202,15 +199,6 @@ func entriesOf(history []adminapi.HistoryEntry) []adminapi.HistoryEntry {
 		shown[i].Detail = strings.Join(parts, ", ")
 	}
 	return shown
-}
-
-func pathOf(kind manifest.Kind) string {
-	for path, k := range kinds {
-		if k == kind {
-			return path
-		}
-	}
-	return "/"
 }
 
 // payable is where an open test payment is paid, "" for all else.
@@ -261,9 +249,9 @@ func (c *Console) overview(r *room) error {
 		shown[name] = page.AtMost(len(callbacks), pageOf)
 	}
 	latest := []listed{}
-	for _, path := range slices.Sorted(maps.Keys(kinds)) {
+	for _, kind := range movement.Kinds() {
 		found, err := c.deps.Records.Movements(ctx, movement.Listing{
-			Owner: r.owner(), Kind: kinds[path], States: groups[""], Before: c.deps.Now().Add(movement.ClockSkew), Most: 5,
+			Owner: r.owner(), Kind: kind, States: groups[""], Before: c.deps.Now().Add(movement.ClockSkew), Most: 5,
 		})
 		if err != nil {
 			return err

@@ -232,8 +232,8 @@ func (c *Console) routes() []route {
 		{"POST /members/{person}/remove", tenants.MayMembers, c.removeMember, true},
 		{"GET /audit", tenants.MayMembers, c.audit, false},
 	}
-	for path, kind := range kinds {
-		all = append(all, route{"GET " + path, tenants.MayLook, func(r *room) error { return c.list(r, path, kind) }, false})
+	for _, kind := range movement.Kinds() {
+		all = append(all, route{"GET " + pathOf(kind), tenants.MayLook, func(r *room) error { return c.list(r, kind) }, false})
 	}
 	return all
 }

@@ -36,7 +36,7 @@ func TestWords(t *testing.T) {
 	for _, state := range []movement.CallbackState{movement.CallbackWaiting, movement.CallbackDelivered, movement.CallbackDead, movement.CallbackGone} {
 		given = append(given, string(state))
 	}
-	for _, kind := range kinds {
+	for _, kind := range movement.Kinds() {
 		given = append(given, string(kind))
 	}
 	for _, scope := range scopes {

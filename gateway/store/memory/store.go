@@ -140,7 +140,7 @@ func (s *Store) PaidOut(_ context.Context, m movement.Movement, most int) ([]mov
 	all := []movement.Movement{}
 	for _, row := range s.ids {
 		_, decided := s.overrides[attempt{row.ID, row.Attempt}]
-		account := row.Owner == m.Owner && row.Kind == manifest.Transfer && row.Provider == m.Provider && row.ConnectionAccount == m.ConnectionAccount &&
+		account := row.Owner == m.Owner && row.Kind == m.Kind && row.Provider == m.Provider && row.ConnectionAccount == m.ConnectionAccount &&
 			(m.ConnectionAccount != "" || row.ConnectionVersion == m.ConnectionVersion)
 		moved := row.State == movement.Succeeded && row.ReversedAt.IsZero() && !decided
 		alike := like.Least <= row.Amount && row.Amount <= like.Most && !row.CreatedAt.Before(micro(like.Since))
