@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,73 +15,6 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/movement"
 	"github.com/seed-f006e74d/gerbang/sdk"
 )
-
-// Object is a JSON object whose fields keep the order they are set in, as the
-// contract shows them.
-type Object struct{ buffer bytes.Buffer }
-
-// Set adds a field.
-func (o *Object) Set(name string, value any) *Object {
-	encoded, err := json.Marshal(value)
-	if err != nil { // strings, integers and JSON that was valid before
-		encoded = []byte("null")
-	}
-	if o.buffer.Len() == 0 {
-		o.buffer.WriteByte('{')
-	} else {
-		o.buffer.WriteByte(',')
-	}
-	key, _ := json.Marshal(name) // a string
-	o.buffer.Write(key)
-	o.buffer.WriteByte(':')
-	o.buffer.Write(encoded)
-	return o
-}
-
-// SetTime adds a moment, where there is one.
-func (o *Object) SetTime(name string, t time.Time) *Object {
-	if t.IsZero() {
-		return o
-	}
-	return o.Set(name, Stamp(t))
-}
-
-// Echo adds those properties of a request that an operation's answer repeats.
-func (o *Object) Echo(op *catalog.Operation, asked map[string]json.RawMessage) *Object {
-	for _, name := range op.Echoes() {
-		if value, given := asked[name]; given {
-			o.Set(name, value)
-		}
-	}
-	return o
-}
-
-// Results adds what an operation's answer shows of a provider's result, as it was given.
-func (o *Object) Results(asked, made *catalog.Operation, result json.RawMessage) *Object {
-	names := made.Results(asked)
-	if len(names) == 0 {
-		return o
-	}
-	given := FieldsOf(result)
-	for _, name := range names {
-		if value, told := given[name]; told {
-			o.Set(name, value)
-		}
-	}
-	return o
-}
-
-// JSON is the object; nothing may be set any more.
-func (o *Object) JSON() json.RawMessage {
-	if o.buffer.Len() == 0 {
-		return json.RawMessage("{}")
-	}
-	o.buffer.WriteByte('}')
-	return o.buffer.Bytes()
-}
-
-// Stamp is a moment as merchants read it.
-func Stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // The bounds of what a provider writes, in bytes: its name of something, and a text
 // that merchants read.
@@ -279,4 +211,15 @@ func RefusalError(r *movement.Refusal) *fault.Error {
 		e.Sent = fault.SentNo
 	}
 	return e
+}
+
+// Unjudged is the error of a request that ended before its reference could be looked
+// up. This request sent nothing, but an earlier one under a reference of the
+// merchant's may have.
+func Unjudged(r Request, draft movement.Movement, err error) *fault.Error {
+	f := fault.From(err).WithReference(draft.CallersReference())
+	if r.NamesReference() {
+		return f.Unknown()
+	}
+	return f
 }

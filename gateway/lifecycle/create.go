@@ -198,27 +198,6 @@ func (l *Lifecycle) ready(ctx context.Context, r Request) (Connection, error) {
 	return c, l.Available(ctx, r, c)
 }
 
-// Use is what the request uses its provider for.
-func (r Request) Use() host.Use {
-	return host.Use{
-		Provider: r.Operation.Provider, MerchantID: string(r.Identity.Account.ID()), Money: r.Operation.Money(), Declared: r.Operation.Declared(),
-	}
-}
-
-// UseOf is what a movement uses its provider for.
-func UseOf(m movement.Movement) host.Use {
-	return host.Use{Provider: m.Provider, MerchantID: m.Owner.MerchantID, Money: true}
-}
-
-// UseBy is what a movement uses its provider for, by an operation of that provider.
-func UseBy(m movement.Movement, op *catalog.Operation) host.Use {
-	use := UseOf(m)
-	if op.Provider == m.Provider {
-		use.Declared = op.Declared()
-	}
-	return use
-}
-
 // Available is the error of a provider that can't be called now, nil where it can.
 func (l *Lifecycle) Available(ctx context.Context, r Request, c Connection) error {
 	if err := l.paused(ctx, r, c); err != nil {
@@ -361,17 +340,6 @@ func (l *Lifecycle) lookOnce(ctx context.Context, op *catalog.Operation, m movem
 		return Answer{}, l.TimedOut(op, m)
 	}
 	return l.outcome(ctx, op, seen)
-}
-
-// Unjudged is the error of a request that ended before its reference could be looked
-// up. This request sent nothing, but an earlier one under a reference of the
-// merchant's may have.
-func Unjudged(r Request, draft movement.Movement, err error) *fault.Error {
-	f := fault.From(err).WithReference(draft.CallersReference())
-	if r.NamesReference() {
-		return f.Unknown()
-	}
-	return f
 }
 
 // Run runs an operation about a movement: a creation, a status, a cancel. Its error

@@ -114,40 +114,6 @@ func (l *Lifecycle) promise(ctx context.Context, op *catalog.Operation, m moveme
 	return l.kinds[op.Kind].Answer(op, m)
 }
 
-// acknowledge records that a merchant reads that a movement is pending, and with it
-// the first answer of one that has none, but where that is an offer: nobody has it yet.
-func (l *Lifecycle) acknowledge(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
-	var answer json.RawMessage
-	if op.Rules.Answers != movement.AnswerOffer {
-		answer = firstAnswer(l.kinds[op.Kind], op, m)
-	}
-	if !m.State.Unknown() {
-		return l.keepAnswer(ctx, m, answer)
-	}
-	then, err := Persist(ctx, l.Patience, func(ctx context.Context) (movement.Movement, error) {
-		return l.Store.Acknowledge(ctx, m, answer)
-	})
-	if err != nil {
-		return m, err
-	}
-	if op.Rules.Answers == movement.AnswerPending && !then.Answered() && !then.State.Unknown() && then.State != movement.NotSubmitted {
-		return l.keepAnswer(ctx, then, answer) // moved on by somebody else, who gave no answer
-	}
-	return then, nil
-}
-
-func (l *Lifecycle) keepAnswer(ctx context.Context, m movement.Movement, answer json.RawMessage) (movement.Movement, error) {
-	_, err := Persist(ctx, l.Patience, func(ctx context.Context) (bool, error) {
-		return l.Store.Apply(ctx, movement.Change{
-			Transition: movement.Transition{Effect: movement.KeepAnswer}, Movement: m, At: l.Now(), Answer: answer,
-		})
-	})
-	if err != nil {
-		return m, err
-	}
-	return l.Reread(ctx, m.ID)
-}
-
 // goOn goes on with a first attempt that nobody answered. While it may still be under
 // way it is in progress; after that it is polled, never made a second time.
 func (l *Lifecycle) goOn(ctx context.Context, op *catalog.Operation, m movement.Movement) (movement.Movement, error) {
