@@ -45,7 +45,7 @@ func TestWords(t *testing.T) {
 	for _, role := range tenants.RolesOf("mer_any") {
 		given = append(given, string(role))
 	}
-	for _, kind := range []ledger.Kind{ledger.Charge, ledger.Hold, ledger.Refund, ledger.Capture, ledger.Release, ledger.Reversal, ledger.Credit, ledger.Debit} {
+	for _, kind := range []ledger.Kind{ledger.Charge, ledger.Hold, ledger.Cost, ledger.Refund, ledger.Capture, ledger.Release, ledger.Reversal, ledger.Credit, ledger.Debit} {
 		given = append(given, string(kind))
 	}
 	pagetest.Words(t, os.DirFS("."), words, given...)
