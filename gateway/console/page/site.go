@@ -34,7 +34,8 @@ type Config struct {
 	Name   string // of its sessions and in titles: merchants or operators
 	Title  string
 	Secure bool // it is reached by HTTPS
-	// Trusted are the proxies whose X-Forwarded-For is believed at the moment.
+	// Trusted are the proxies whose X-Forwarded-For is believed at the moment; nil for
+	// none.
 	Trusted   func() []netip.Prefix
 	Location  *time.Location
 	Templates fs.FS             // the console's own pages, *.html
@@ -68,6 +69,9 @@ type Site struct {
 
 // New makes a site with the pages for signing in.
 func New(config Config, deps Dependencies) (*Site, error) {
+	if config.Trusted == nil {
+		config.Trusted = func() []netip.Prefix { return nil }
+	}
 	p, err := newPages(config)
 	if err != nil {
 		return nil, fmt.Errorf("console %s: %w", config.Name, err)
