@@ -64,6 +64,15 @@ function complete(request) {
   return request;
 }
 
+// Swagger UI leaves parts of its own without a name for those who can't see them.
+const names = { ".examples-select-element": "Example", ".body-param__text": "Request body", ".content-type": "Media type" };
+const name = () => {
+  for (const [selector, label] of Object.entries(names)) {
+    for (const one of document.querySelectorAll(`#swagger-ui ${selector}:not([aria-label])`)) one.setAttribute("aria-label", label);
+  }
+};
+new MutationObserver(name).observe(field("swagger-ui"), { childList: true, subtree: true });
+
 let placeholder = "";
 
 fetch("openapi.json").then((answer) => answer.json()).then((description) => {

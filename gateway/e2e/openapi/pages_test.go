@@ -9,8 +9,9 @@ import (
 	"github.com/seed-f006e74d/gerbang/gateway/e2e/harness"
 )
 
-// TestPages opens the documents in a browser: axe finds nothing in the guides, and calls can
-// be tried on the API page, whose markup is Swagger UI's own.
+// TestPages opens the documents in a browser: axe finds nothing in the guides, nor
+// on the API page but for what stands in docs.mjs with the reason, and calls can be tried
+// there.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	b := browser.Start(t)
@@ -24,6 +25,12 @@ func TestPages(t *testing.T) {
 			}
 		}
 		if out := b.Run(t, "axe.mjs", nil, pages...); out != "" {
+			t.Errorf("what is wrong:\n%s", out)
+		}
+	})
+	t.Run("api", func(t *testing.T) {
+		t.Parallel()
+		if out := b.Run(t, filepath.Join("testdata", "docs.mjs"), nil, p.APIURL+"/docs"); out != "" {
 			t.Errorf("what is wrong:\n%s", out)
 		}
 	})
