@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +66,7 @@ type Config struct {
 	recovers    bool
 	alone       bool
 	setAside    []string // plugins whose approvals do not count
-	policyDir   string // each edit there is a version at once
+	policyDir   string   // each edit there is a version at once
 
 	SMTP SMTPConfig `koanf:"smtp"` // none: no mails are sent
 
@@ -142,6 +143,11 @@ func LoadConfig(path string, getenv func(string) string) (Config, error) {
 	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
 		return Config{}, fmt.Errorf("config %s: %w", path, err)
 	}
+	if hasPassword(k.String("database_url")) {
+		if err := ofFew(path); err != nil {
+			return Config{}, fmt.Errorf("config %s: database_url has a password, and %w; or have the URL in a file of its own, database_url_file", path, err)
+		}
+	}
 	if err := k.Load(env.Provider(".", env.Opt{
 		EnvironFunc: func() []string { return overrides(getenv) },
 	}), nil); err != nil {
@@ -175,6 +181,18 @@ func LoadConfig(path string, getenv func(string) string) (Config, error) {
 		return Config{}, fmt.Errorf("config %s: %w", path, err)
 	}
 	return config, nil
+}
+
+var passwordWord = regexp.MustCompile(`password\s*=`)
+
+// hasPassword tells whether a database's URL, or words in its place, have a password.
+func hasPassword(database string) bool {
+	if u, err := url.Parse(database); err == nil {
+		if _, set := u.User.Password(); set {
+			return true
+		}
+	}
+	return passwordWord.MatchString(database)
 }
 
 // textIsText refuses a value that YAML does not read as text where text is expected:
@@ -289,7 +307,7 @@ func (c *Config) check() error {
 		}
 	}
 	if slices.ContainsFunc(c.TrustedProxies, everywhere) {
-		fault("trusted_proxies: a prefix of length 0 believes whatever address anybody claims; name the proxies' own")
+		fault("trusted_proxies: a prefix of less than 7 bits believes whatever address anybody claims; name the proxies' own")
 	}
 	return errors.Join(faults...)
 }
@@ -388,8 +406,12 @@ func (o *OperatorConfig) role() (console.Role, error) {
 // SetToken gives an operator a token without a file. Only its hash is kept.
 func (o *OperatorConfig) SetToken(token string) { o.tokenHash = sha256.Sum256([]byte(token)) }
 
-// everywhere tells a prefix that every address is in.
-func everywhere(prefix string) bool { return strings.HasSuffix(prefix, "/0") }
+// everywhere tells a prefix that more addresses are in than anybody has: the largest
+// that is somebody's own is fc00::/7.
+func everywhere(prefix string) bool {
+	p, err := netip.ParsePrefix(prefix)
+	return err == nil && p.Bits() < 7
+}
 
 func prefixes(list []string) ([]netip.Prefix, error) {
 	parsed := make([]netip.Prefix, 0, len(list))

@@ -215,6 +215,7 @@ func TestLoadConfigNamesEveryFault(t *testing.T) {
 		"database_url_file: /":                        without(goodConfig, "database_url") + "database_url_file: secrets/open\n",
 		"smtp: password_file: /":                      strings.Replace(goodConfig, "secrets/smtp", "secrets/open", 1),
 		"trusted_proxies: a prefix":                   strings.Replace(goodConfig, "192.0.2.1/32", "0.0.0.0/0", 1),
+		"of less than 7 bits":                         strings.Replace(goodConfig, "192.0.2.1/32", "0.0.0.0/1, 128.0.0.0/1", 1),
 		"believes whatever":                           strings.Replace(goodConfig, "192.0.2.1/32", `"::/0"`, 1),
 		"console_allow:":                              strings.Replace(goodConfig, "127.0.0.0/8", "localhost", 1),
 		"trusted_proxies:":                            strings.Replace(goodConfig, "192.0.2.1/32", "192.0.2.1", 1),
@@ -239,6 +240,26 @@ func TestLoadConfigNamesEveryFault(t *testing.T) {
 	}
 	if _, err := LoadConfig(filepath.Join(t.TempDir(), "none.yaml"), only(nil)); err == nil || !strings.Contains(err.Error(), "none.yaml") {
 		t.Errorf("a missing file: %v", err)
+	}
+}
+
+// TestAPasswordInTheFile is refused where others can read the file, as it is in files of secrets.
+func TestAPasswordInTheFile(t *testing.T) {
+	t.Parallel()
+	for _, database := range []string{
+		"postgres://gerbang@db/gerbang", "postgres://gerbang:hidden@db/gerbang", "postgres://db/gerbang?user=gerbang&password=hidden", "host=db user=gerbang password = hidden",
+	} {
+		path := configFile(t, strings.Replace(goodConfig, "postgres://gerbang@db/gerbang", database, 1))
+		if _, err := LoadConfig(path, only(nil)); err != nil {
+			t.Errorf("%s in a file of its owner and group: %v", database, err)
+		}
+		if err := os.Chmod(path, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := LoadConfig(path, only(nil))
+		if secret := strings.Contains(database, "hidden"); (err != nil) != secret || secret && (!strings.Contains(err.Error(), "chmod o=") || strings.Contains(err.Error(), "hidden")) {
+			t.Errorf("%s in a file that everybody can read: %v", database, err)
+		}
 	}
 }
 

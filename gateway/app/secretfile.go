@@ -2,7 +2,6 @@ package app
 
 import (
 	"fmt"
-	"io"
 	"os"
 	"strings"
 )
@@ -11,18 +10,21 @@ import (
 // than its owner and group may read or write is refused: whoever has an account on
 // this machine would have the secret.
 func readSecretFile(path string) (string, error) {
-	file, err := os.Open(path)
-	if err != nil {
+	if err := ofFew(path); err != nil {
 		return "", err
 	}
-	defer file.Close()
-	info, err := file.Stat()
+	content, err := os.ReadFile(path)
+	return strings.TrimSpace(string(content)), err
+}
+
+// ofFew refuses a file that others than its owner and group may use.
+func ofFew(path string) error {
+	info, err := os.Stat(path)
 	if err != nil {
-		return "", err
+		return err
 	}
 	if mode := info.Mode().Perm(); mode&0o007 != 0 {
-		return "", fmt.Errorf("%s has mode %#o, so everybody on this machine may use it: chmod o= %s", path, mode, path)
+		return fmt.Errorf("%s has mode %#o, so everybody on this machine may use it: chmod o= %s", path, mode, path)
 	}
-	content, err := io.ReadAll(file)
-	return strings.TrimSpace(string(content)), err
+	return nil
 }
