@@ -13,8 +13,12 @@ import (
 
 // Trial confines a plugin and its simulator in a conformance test as [Host] confines
 // the plugin: the same launcher, the same bounds, and no ports but those of the test.
-// Its simulator is the same binary.
-type Trial struct{ Spec Spec }
+type Trial struct {
+	Spec Spec
+	// OwnSimulator says that the simulator is another program, which the operator trusts
+	// and which runs as any other of theirs. Else it is the same binary.
+	OwnSimulator bool
+}
 
 // Plugin is how go-plugin runs the plugin.
 func (t Trial) Plugin(read []string, ports []uint16) func(hclog.Logger, *exec.Cmd, string) (runner.Runner, error) {
@@ -32,8 +36,11 @@ type Beside = interface {
 	Kill(ctx context.Context) error
 }
 
-// Simulator gives the process that plays the upstream.
+// Simulator gives the process that plays the upstream, nil for an operator's own.
 func (t Trial) Simulator(command *exec.Cmd, dir string, listen uint16, ports []uint16) (Beside, error) {
+	if t.OwnSimulator {
+		return nil, nil
+	}
 	spec := t.Spec.complete()
 	spec.Memory = max(spec.Memory, defaultMemory) // what is approved for the plugin need not do for a simulator
 	confined, err := confine.Order{

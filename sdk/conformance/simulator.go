@@ -60,9 +60,12 @@ func (start simulatorStart) run(ctx context.Context) (*simulator, error) {
 	command.Stderr = start.log
 	s.process = ordinary{command}
 	if start.confined != nil {
-		var err error
-		if s.process, err = start.confined(command); err != nil {
+		confined, err := start.confined(command)
+		if err != nil {
 			return nil, err
+		}
+		if confined != nil {
+			s.process = confined
 		}
 	}
 	if err := s.process.Start(ctx); err != nil {

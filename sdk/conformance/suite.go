@@ -44,7 +44,8 @@ type Confinement interface {
 	// the TCP ports.
 	Plugin(read []string, ports []uint16) func(hclog.Logger, *exec.Cmd, string) (runner.Runner, error)
 	// Simulator gives the process that a command describes. It may listen on one port of
-	// this machine, write the directory and connect to the TCP ports.
+	// this machine, write the directory and connect to the TCP ports. Nil runs the command
+	// as any program, which is told the port.
 	Simulator(command *exec.Cmd, dir string, listen uint16, ports []uint16) (Process, error)
 }
 

@@ -23,16 +23,17 @@ import (
 )
 
 type pluginApprove struct {
-	File     string   `arg:"" type:"existingfile" help:"The plugin's binary."`
-	Name     string   `help:"The provider's name; the file's unless given."`
-	Read     []string `help:"A file or directory that the plugin may read on every replica; may be repeated."`
-	Port     []uint16 `help:"A TCP port that it may connect to; 443 unless given; may be repeated."`
-	MemoryMB int64    `name:"memory-mb" help:"How much memory it may use; 512 unless given."`
-	User     string   `help:"Whom it runs as; the gateway's own user unless given."`
-	Examples string   `type:"existingfile" help:"The examples of the test; examples.json beside the binary unless given. manifest.json lies beside them."`
-	Untested bool     `help:"Run no conformance test; the approval says so."`
-	Yes      bool     `help:"Approve without asking."`
-	Activate bool     `help:"Put it in force, too."`
+	File      string   `arg:"" type:"existingfile" help:"The plugin's binary."`
+	Name      string   `help:"The provider's name; the file's unless given."`
+	Read      []string `help:"A file or directory that the plugin may read on every replica; may be repeated."`
+	Port      []uint16 `help:"A TCP port that it may connect to; 443 unless given; may be repeated."`
+	MemoryMB  int64    `name:"memory-mb" help:"How much memory it may use; 512 unless given."`
+	User      string   `help:"Whom it runs as; the gateway's own user unless given."`
+	Examples  string   `type:"existingfile" help:"The examples of the test; examples.json beside the binary unless given. manifest.json lies beside them."`
+	Simulator string   `help:"Command of the simulator of the test, which is not confined; the binary with the argument sandbox unless given."`
+	Untested  bool     `help:"Run no conformance test; the approval says so."`
+	Yes       bool     `help:"Approve without asking."`
+	Activate  bool     `help:"Put it in force, too."`
 }
 
 // Run starts the plugin here, shows what is to be approved, and approves it.
@@ -120,7 +121,7 @@ func (c *pluginApprove) spec(sum string) host.Spec {
 
 // test is the conformance test that an approval rests on.
 func (c *pluginApprove) test() *pluginTest {
-	return &pluginTest{File: c.File, Examples: c.Examples, Calls: defaultCalls, Read: c.Read, MemoryMB: c.MemoryMB}
+	return &pluginTest{File: c.File, Examples: c.Examples, Simulator: c.Simulator, Calls: defaultCalls, Read: c.Read, MemoryMB: c.MemoryMB}
 }
 
 // testable refuses a binary of which nothing could be proven, unless nobody wants that.
@@ -149,7 +150,11 @@ func (c *pluginApprove) prove(ctx context.Context, p *program) (evidence, unprov
 		return "", "", fmt.Errorf("%s does not conform: %d cases failed; gerbang plugin test%s %s shows them", title, failed, c.testFlags(), c.File)
 	}
 	level, _, _ := strings.Cut(confine.Level(), ":")
-	return fmt.Sprintf("conformance: %d cases passed, %d not proven; confined: %s", passed, skipped, level), unproven, nil
+	evidence = fmt.Sprintf("conformance: %d cases passed, %d not proven; confined: %s", passed, skipped, level)
+	if c.Simulator != "" {
+		evidence += ", its simulator of another program not"
+	}
+	return evidence, unproven, nil
 }
 
 // counted counts what came of a test, and tells line by line what was not proven.
@@ -175,6 +180,9 @@ func (c *pluginApprove) testFlags() string {
 	var flags strings.Builder
 	if c.Examples != "" {
 		flags.WriteString(" --examples " + c.Examples)
+	}
+	if c.Simulator != "" {
+		fmt.Fprintf(&flags, " --simulator '%s'", c.Simulator)
 	}
 	for _, path := range c.Read {
 		flags.WriteString(" --read " + path)
