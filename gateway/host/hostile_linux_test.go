@@ -586,16 +586,8 @@ func TestHostilePlugin(t *testing.T) {
 		if err := os.WriteFile(at.Spare, []byte("spare"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		order, err := json.Marshal(hostileOrder{"try", w.name, at})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c := callTo("try")
-		c.Body = order
-		r := h.Call(t.Context(), ofOne, c, patience)
-		var said string
-		if r.Outcome != sdk.Done || json.Unmarshal(r.Data, &said) != nil {
-			t.Errorf("%s: the plugin ended: %+v", w.name, r)
+		said, ok := tries(t, h, w, at)
+		if !ok {
 			continue
 		}
 		switch {
@@ -620,6 +612,56 @@ func TestHostilePlugin(t *testing.T) {
 		t.Errorf("%d ways got nothing, want at least 40", len(ways)-len(open))
 	}
 	t.Logf("%d ways: %d got nothing, %d are open: %s", len(ways), len(ways)-len(open), len(open), strings.Join(open, "; "))
+}
+
+// tries has the plugin try a way, and returns what it says.
+func tries(t *testing.T, h *Host, w way, at target) (said string, ok bool) {
+	t.Helper()
+	order, err := json.Marshal(hostileOrder{"try", w.name, at})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := callTo("try")
+	c.Body = order
+	r := h.Call(t.Context(), ofOne, c, patience)
+	if r.Outcome != sdk.Done || json.Unmarshal(r.Data, &said) != nil {
+		t.Errorf("%s: the plugin ended: %+v", w.name, r)
+		return "", false
+	}
+	return said, true
+}
+
+// TestHostilePluginOfAnotherUser: a user of its own closes the sockets of the gateway's user,
+// as the handbook says, and opens nothing.
+func TestHostilePluginOfAnotherUser(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("only root can run a plugin as another user")
+	}
+	t.Setenv("GERBANG_DATABASE_URL", "postgres://secret")
+	at := newTarget(t)
+	one, two := testSpec("one"), testSpec("two")
+	one.User = "65534"
+	h := startHost(t, calm, Config{Specs: []Spec{one, two}})
+	at.Sibling = h.Status()[1].PID
+	for _, w := range ways {
+		if err := os.WriteFile(at.Spare, []byte("spare"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		said, _ := tries(t, h, w, at)
+		if said == "got" && (w.open == "" || strings.Contains(w.open, "Unix sockets")) {
+			t.Errorf("%s: it got it", w.name)
+		}
+	}
+}
+
+// TestTheHostHidesItsMemory, which holds every merchant's key: no program of its user
+// reads or traces it, and it leaves no core.
+func TestTheHostHidesItsMemory(t *testing.T) {
+	t.Parallel()
+	startHost(t, calm, Config{Specs: []Spec{testSpec("one")}})
+	if dumpable, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); dumpable != 0 || err != nil {
+		t.Errorf("dumpable is %d, %v", dumpable, err)
+	}
 }
 
 // TestHostileWaysAreReal tries the same without confinement. Most ways get there,
